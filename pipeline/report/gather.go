@@ -83,6 +83,10 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 	d.GroupSizes, d.GroupClasses = map[int]int{}, map[string]int{}
 	bySplit, formats := map[string]*split{}, map[string]format{}
 	groups := grouping{data: d, split: map[manifest.Key]string{}, of: map[manifest.Key]*group{}}
+	dates := slices.IndexFunc(d.Schema.Columns, func(c manifest.Column) bool { return c.Type == manifest.TypeTimestamp && !c.List })
+	if dates >= 0 {
+		d.DateColumn, d.ByMonth = d.Schema.Columns[dates].Name, map[time.Time]map[manifest.Outcome]int{}
+	}
 	for _, name := range splits {
 		bySplit[name] = &split{Name: name, Outcomes: map[manifest.Outcome]int{}}
 	}
@@ -99,6 +103,9 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 		}
 		s.Entries++
 		s.Outcomes[res.Outcome]++
+		if dates >= 0 {
+			d.countDate(rec.Values, dates, res.Outcome)
+		}
 		groups.add(rec, res)
 		all.Add(rec.Entry)
 		if res.Outcome != manifest.Kept {
@@ -128,6 +135,24 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 		d.Drift = labels.Compare(missing.Stats(), d.Rebuilt)
 	}
 	return nil
+}
+
+// countDate counts an outcome in the month of the entry's value of a column.
+func (d *data) countDate(values [][]string, column int, o manifest.Outcome) {
+	if column >= len(values) || len(values[column]) == 0 {
+		d.Undated++
+		return
+	}
+	at, err := time.Parse(manifest.TimeForm, values[column][0])
+	if err != nil { // somebody changed state.db
+		d.Undated++
+		return
+	}
+	m := month(at.Year(), at.Month())
+	if d.ByMonth[m] == nil {
+		d.ByMonth[m] = map[manifest.Outcome]int{}
+	}
+	d.ByMonth[m][o]++
 }
 
 // countKept counts the image and the confidence of a kept entry.

@@ -37,6 +37,12 @@ type data struct {
 
 	BySplit []split // in the order of the release
 
+	// DateColumn is the release's first column of timestamps, ByMonth counts the entries by its month and by
+	// outcome, and Undated those without a value. Empty where the release has no such column.
+	DateColumn string
+	ByMonth    map[time.Time]map[manifest.Outcome]int
+	Undated    int
+
 	Labels  labels.Stats   // of the release
 	Rebuilt labels.Stats   // of the kept entries
 	Drift   []labels.Drift // of what was rebuilt against what is missing; nil where there is nothing to compare
@@ -169,10 +175,7 @@ func (d data) reasons(caption string, of ...manifest.Outcome) []reasons {
 
 // Splits is the chart of what became of each split, with the table of its outcomes, which has a column for each split.
 func (d data) Splits() page.Chart {
-	c := page.Counts{Caption: "What became of the entries of each split", Of: "split", Series: []string{"kept"}}
-	for _, s := range steps {
-		c.Series = append(c.Series, s.fate)
-	}
+	c := page.Counts{Caption: "What became of the entries of each split", Of: "split", Series: fateNames()}
 	table := page.Table{Head: []string{"outcome"}, Rows: [][]string{{"entries"}}}
 	for _, o := range d.Occurring() {
 		table.Rows = append(table.Rows, []string{string(o)})
@@ -192,6 +195,42 @@ func (d data) Splits() page.Chart {
 		chart.Rows[i].Value = fmt.Sprintf("%d of %d kept (%.1f\u00a0%%)", kept, split.Entries, page.Share(kept, split.Entries))
 	}
 	return chart
+}
+
+func fateNames() []string {
+	names := []string{"kept"}
+	for _, s := range steps {
+		names = append(names, s.fate)
+	}
+	return names
+}
+
+// mostMonths is the time in months after which dates are shown by year, for columns become too narrow to be seen.
+const mostMonths = 240
+
+func month(year int, m time.Month) time.Time { return time.Date(year, m, 1, 0, 0, 0, 0, time.UTC) }
+
+// Months is the chart of what became of the entries by month, of which none is left out between the first and the last.
+func (d data) Months() page.Chart {
+	c := page.Counts{Caption: "What became of the entries, by the month of " + d.DateColumn, Of: "month", Series: fateNames()}
+	form, months := "2006-01", 1
+	known := slices.SortedFunc(maps.Keys(d.ByMonth), time.Time.Compare)
+	first, last := known[0], known[len(known)-1]
+	if last.After(first.AddDate(0, mostMonths, 0)) {
+		form, months = "2006", 12
+		c.Caption, c.Of = "What became of the entries, by the year of "+d.DateColumn, "year"
+		first = month(first.Year(), 1)
+	}
+	for at := first; !at.After(last); at = at.AddDate(0, months, 0) {
+		outcomes := map[manifest.Outcome]int{}
+		for m := range months {
+			for o, n := range d.ByMonth[at.AddDate(0, m, 0)] {
+				outcomes[o] += n
+			}
+		}
+		c.Groups = append(c.Groups, page.Group{Label: at.Format(form), Counts: fates(outcomes)})
+	}
+	return c.Columns()
 }
 
 // fates counts the kept entries, and those that each step of the funnel loses.

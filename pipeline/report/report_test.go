@@ -69,6 +69,8 @@ func dataWith(t *testing.T, text string) data {
 		Schema: schema, Tool: text, Made: now, Advice: func(state.Count) string { return "advice " + text },
 		BySplit: []split{{Name: "train " + text, Entries: 30, Outcomes: map[manifest.Outcome]int{manifest.Kept: 18, manifest.Removed: 8, manifest.Failed: 4}},
 			{Name: "test", Entries: 10, Outcomes: map[manifest.Outcome]int{manifest.Kept: 7, manifest.Removed: 2, manifest.Failed: 1}}},
+		DateColumn: text, Undated: 4, ByMonth: map[time.Time]map[manifest.Outcome]int{
+			month(2023, 11): {manifest.Kept: 20, manifest.Deleted: 1, manifest.Removed: 9}, month(2024, 2): {manifest.Kept: 5, manifest.Failed: 5}},
 		Labels: count(40), Rebuilt: count(25),
 		Drift: []labels.Drift{{Category: text, Label: text, Chi2: 12.345, Freedom: 1, P: 0.0001, CramersV: .5, Merged: []string{text}, Small: true},
 			{Category: text, Untested: text}, {Category: "calm", Chi2: 1, Freedom: 2, P: 0.6065, CramersV: .1}},
@@ -172,6 +174,7 @@ func TestSays(t *testing.T) {
 		"marked in the filter column: 1.", "failed x 5 advice x", "no verdict on in the last run: 3.",
 		"train x 18 of 30 kept (60.0\u00a0%) test 7 of 10 kept (70.0\u00a0%)",
 		"outcome train x test entries 30 10 kept 18 7 removed 8 2 failed 4 1",
+		"by the month of x kept post gone refused", "2023-11 20 10 0 0 0 0 0 2023-12 0 0 0 0 0 0 0 2024-01 0 0 0 0 0 0 0 2024-02 5 0 0 0 5 0 0 Entries without a date: 4.",
 		"L0x name 0x release 14 (35.0\u00a0%), rebuilt 9 (36.0\u00a0%)", "L0x name 0x 14 9", "title 1x Entries with each label. Labels an entry on average, without None: 2.00 in the release, 2.00 rebuilt",
 		"No: in 1 of 2 tests the label distributions differ", "x x 12.35 1 1e-04 0.50 differs rare labels counted as one: x. Few entries",
 		"x not tested x", "calm 1.00 2 0.607 0.10 alike",
@@ -190,6 +193,7 @@ func TestSays(t *testing.T) {
 	}
 	d := dataWith(t, "x")
 	d.Summary = state.Summary{Entries: 40, Outcomes: map[manifest.Outcome]int{manifest.Kept: 40}}
+	d.ByMonth = nil
 	d.Thumbnails, d.Texts, d.Drift, d.GroupSizes, d.Straddling, d.LastRun, d.Reread = nil, nil, nil, nil, nil, state.LastRun{}, state.LastReread{}
 	empty := source(t, d)
 	for _, want := range []string{"Nothing: every entry has its answer.", "There is nothing to compare", "No entry is a near-duplicate", "no run of this version has ended"} {
@@ -197,7 +201,7 @@ func TestSays(t *testing.T) {
 			t.Errorf("an empty report does not say %q", want)
 		}
 	}
-	for _, never := range []string{"<img", "data:image", "Texts of kept", "elete it", "read again on", `class="notice"`} {
+	for _, never := range []string{"<img", "data:image", "Texts of kept", "elete it", "read again on", "Outcomes by date", "without a date", `class="notice"`} {
 		if strings.Contains(empty, never) {
 			t.Errorf("an empty report has %q", never)
 		}
@@ -256,6 +260,18 @@ func runs(img image.Image, c color.RGBA) []image.Rectangle {
 	}
 	// Lower ones are the lines below links.
 	return slices.DeleteFunc(found, func(r image.Rectangle) bool { return r.Dy() < 4 })
+}
+
+// TestYears: dates over more than twenty years are counted by year.
+func TestYears(t *testing.T) {
+	d := dataWith(t, "x")
+	d.ByMonth = map[time.Time]map[manifest.Outcome]int{month(1999, 5): {manifest.Kept: 1}, month(1999, 7): {manifest.Kept: 2}, month(2019, 6): {manifest.Gone: 3}}
+	chart := d.Months()
+	rows := chart.Table.Rows
+	attest.Same(t, "the first and the last year", [][]string{{"1999", "3", "0", "0", "0", "0", "0", "0"}, {"2019", "0", "0", "0", "3", "0", "0", "0"}}, [][]string{rows[0], rows[len(rows)-1]})
+	if len(rows) != 21 || !strings.Contains(chart.Caption, "by the year of x") {
+		t.Errorf("%d rows of %q, want 21 years", len(rows), chart.Caption)
+	}
 }
 
 // TestBalanced: what the report says of the balance rests on how much could be seen.
