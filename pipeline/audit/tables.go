@@ -89,24 +89,17 @@ func (w walker) cell(p place, c *column, value []byte) error {
 	return w.spawn(func(w walker) error { return w.look(p, section(own)) })
 }
 
-// digestCell compares a value that is a digest or a perceptual hash in hex or as bytes.
+// digestCell compares a value that is a digest or a perceptual hash, in hex or as bytes.
 func (w walker) digestCell(p place, c *column, value []byte) {
-	s := &sighting{place: p, what: "its sha256"}
-	switch {
-	case c.phash && len(value) == 8:
-		s.hashes, s.what = []uint64{binary.BigEndian.Uint64(value)}, "its phash"
-	case c.phash && len(value) == 16:
-		h, err := strconv.ParseUint(string(value), 16, 64)
-		if err != nil {
-			return
-		}
-		s.hashes, s.what = []uint64{h}, "its phash"
-	case len(value) == 32:
-		s.digests = []string{hex.EncodeToString(value)}
-	case len(value) == 64:
-		s.digests = []string{strings.ToLower(string(value))}
+	raw := value
+	if len(value) == 64 || len(value) == 16 {
+		raw, _ = hex.DecodeString(string(value)) // up to what is no digit
 	}
-	if !p.lists() {
+	s := &sighting{place: p, what: "its sha256", digests: []string{hex.EncodeToString(raw)}}
+	if c.phash && len(raw) == 8 {
+		s = &sighting{place: p, what: "its phash", hashes: []uint64{binary.BigEndian.Uint64(raw)}}
+	}
+	if !p.lists() && (len(raw) == 32 || s.hashes != nil) {
 		w.saw(s)
 	}
 }
@@ -147,12 +140,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 				break
 			}
 			t.rows = max(t.rows, v.Row+1)
-			if v.IsNumber {
-				err = w.put(t, c, v.Row, v.Number)
-			} else {
-				err = w.put(t, c, v.Row, v.Bytes)
-			}
-			if err != nil {
+			if err := w.put(t, c, v.Row, v.Data); err != nil {
 				return err
 			}
 		}

@@ -75,7 +75,8 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 				for v, failed := range file.Values(ctx, "id") {
 					err = failed
 					if err == nil {
-						_, err = take(string(v.Bytes))
+						id, _ := v.Data.([]byte)
+						_, err = take(string(id))
 					}
 					if err != nil {
 						break

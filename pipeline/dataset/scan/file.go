@@ -24,12 +24,10 @@ type File struct {
 	parquet *parquet.File
 }
 
-// A Value is one value of a column. Bytes is good until the next value is asked for.
+// A Value is one value of a column.
 type Value struct {
-	Row      int64 // counted from 0; a list gives several values of one row
-	Bytes    []byte
-	Number   int64 // where IsNumber
-	IsNumber bool
+	Row  int64 // counted from 0; a list gives several values of one row
+	Data any   // int64, or []byte, which is good until the next value is asked for
 }
 
 // Open opens a Parquet file of size bytes. The error says why it cannot be read.
@@ -158,25 +156,21 @@ func (f *File) Values(ctx context.Context, column string) iter.Seq2[Value, error
 		}
 		c := cursor{file: f, leaf: all[i], held: new(int64)}
 		defer c.close()
-		for row := int64(-1); ; {
-			v, err := c.next()
+		for row, more := int64(0), true; more; row++ {
+			err := ctx.Err()
 			if err == nil {
-				err = ctx.Err()
+				err = c.row(func(v parquet.Value) {
+					// Below the highest level it is the mark of a null or of an empty list.
+					more = more && (v.DefinitionLevel() != c.leaf.MaxDefinitionLevel() || yield(newValue(row, v), nil))
+				})
 			}
-			switch {
-			case err == io.EOF:
-				return
-			case err != nil:
+			if err == nil || !more {
+				continue
+			}
+			if err != io.EOF {
 				yield(Value{}, err)
-				return
 			}
-			if v.RepetitionLevel() == 0 {
-				row++
-			}
-			// Below the highest level it is the mark of a null or of an empty list.
-			if v.DefinitionLevel() == c.leaf.MaxDefinitionLevel() && !yield(newValue(row, v), nil) {
-				return
-			}
+			return
 		}
 	}
 }
@@ -184,11 +178,11 @@ func (f *File) Values(ctx context.Context, column string) iter.Seq2[Value, error
 func newValue(row int64, v parquet.Value) Value {
 	switch v.Kind() {
 	case parquet.Int32:
-		return Value{Row: row, Number: int64(v.Int32()), IsNumber: true}
+		return Value{row, int64(v.Int32())}
 	case parquet.Int64:
-		return Value{Row: row, Number: v.Int64(), IsNumber: true}
+		return Value{row, v.Int64()}
 	}
-	return Value{Row: row, Bytes: v.ByteArray()}
+	return Value{row, v.ByteArray()}
 }
 
 // Rows yields whole rows, which are the caller's. An error comes last.

@@ -54,9 +54,9 @@ func values(t testing.TB, file []byte, column string) (got []string, err error) 
 		if err != nil {
 			return got, err
 		}
-		text := fmt.Sprintf("%d:%.8q", v.Row, v.Bytes)
-		if v.IsNumber {
-			text = fmt.Sprintf("%d:%d", v.Row, v.Number)
+		text := fmt.Sprintf("%d:%.8q", v.Row, v.Data)
+		if n, ok := v.Data.(int64); ok {
+			text = fmt.Sprintf("%d:%d", v.Row, n)
 		}
 		got = append(got, text)
 	}
