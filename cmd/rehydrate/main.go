@@ -19,7 +19,7 @@ func main() {
 func realMain() int {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		// Without a soft limit, the garbage of a few large images doubles the memory that they take.
-		debug.SetMemoryLimit(320 << 20)
+		debug.SetMemoryLimit(256 << 20)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -323,6 +323,7 @@ func (a *audit) conclude() Report {
 		a.note("%d texts of posts that must be gone are also those of posts that may stay: they are no findings", n)
 	}
 	// The order of the release, so that two reports can be compared line by line.
+	r.Posts = slices.Grow(r.Posts, len(a.order))
 	for _, e := range a.order {
 		r.Posts = append(r.Posts, e.AuditedPost)
 		r.Totals[cmp.Or(string(e.State), "never_asked")]++

@@ -49,8 +49,11 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	if p.path != p.src.where || p.part != "" || p.table != nil {
 		s.digests[0] = state.SHA256(body)
 	}
+	// An image of a post that may stay need not be decoded, and only where it has a record is it judged.
+	if w.gone.staying[s.digests[0]] && !s.stored {
+		return nil
+	}
 	defer w.saw(s)
-	// An image of a post that may stay need not be decoded.
 	if w.gone.staying[s.digests[0]] {
 		return nil
 	}
