@@ -93,7 +93,7 @@ func (w walker) cell(p place, c *column, value []byte) error {
 func (w walker) digestCell(p place, c *column, value []byte) {
 	raw := value
 	if len(value) == 64 || len(value) == 16 {
-		raw, _ = hex.DecodeString(string(value)) // up to what is no digit
+		raw, _ = hex.DecodeString(string(value)) // what is in hex
 	}
 	s := &sighting{place: p, what: "its sha256", digests: []string{hex.EncodeToString(raw)}}
 	if c.phash && len(raw) == 8 {
