@@ -134,12 +134,10 @@ func (d *guesser) guessID() (message, hint string) {
 	var sure, likely, numbers []int
 	for _, name := range append(slices.Clone(idNames), "") { // the last are columns with another name
 		for i, c := range d.columns {
-			switch mostly := 2*c.forms[formID] > c.items; {
+			switch mostly := 2*(c.forms[formID]+c.forms[formGallery]) > c.items; {
 			case c.lists || c.odd || plain(c.name) != name && (name != "" || slices.Contains(idNames, plain(c.name))):
 			case 2*c.forms[formComment] > c.items:
 				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment], c.items))
-			case !mostly && 2*c.forms[formGallery] > c.items:
-				likely = append(likely, i)
 			case !mostly || name == "" && c.forms[formPost] != c.items:
 			case c.rowNumbers():
 				d.leave(c, fmt.Sprintf("it numbers the rows (%s, %s and on), so it is not the id of a post", c.cells[0][0], c.cells[1][0]))
@@ -182,7 +180,7 @@ func (d *guesser) guessID() (message, hint string) {
 		}
 	}
 	c := d.columns[best]
-	d.takeID(c, fmt.Sprintf("%d of %d values are post ids", max(c.forms[formID], c.forms[formGallery]), c.items))
+	d.takeID(c, fmt.Sprintf("%d of %d values are post ids", c.forms[formID]+c.forms[formGallery], c.items))
 	return "", ""
 }
 

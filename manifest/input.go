@@ -287,11 +287,12 @@ func (m *manifestRows) lacks(in inputFile) error {
 		return nil
 	}
 	for i, name := range m.want {
-		m.met[i] = slices.Contains(m.from, i)
-		if !m.met[i] && m.next == 1 { // the header was checked when the release was opened
+		has := slices.Contains(m.from, i)
+		m.met[i] = m.met[i] || has
+		if !has && m.next == 1 { // the header was checked when the release was opened
 			return fmt.Errorf("read %s: the manifest no longer has column %s", in.path, table.Quote(name))
 		}
-		if !m.met[i] {
+		if !has {
 			return table.One(&Problem{File: in.path, Line: 1, Message: "the file has no column " + table.Quote(name) + ", which another file of the manifest has",
 				Hint: "all files of a manifest have the same columns"})
 		}

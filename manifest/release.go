@@ -268,10 +268,11 @@ func (r *Release) readHeader(toml []byte) ([]string, error) {
 			return nil, err
 		}
 	}
-	if len(rows.Columns()) == 0 {
-		problems.Add(Problem{File: r.ManifestPath, Line: 1, Message: "no record holds a JSON object with keys",
-			Hint: table.WholeObject})
-		return nil, &problems
+	if len(rows.Columns()) > 0 {
+		return rows.Columns(), nil
 	}
-	return rows.Columns(), nil
+	if problems.Count() == 0 {
+		problems.Add(Problem{File: r.ManifestPath, Line: 1, Message: "no record holds a JSON object with keys", Hint: table.WholeObject})
+	}
+	return nil, &problems
 }

@@ -36,6 +36,48 @@ func TestWriteWithout(t *testing.T) {
 	}
 }
 
+// TestColumnsWithout takes a row out of a file with columns that pass through, of every type, as values and as lists.
+func TestColumnsWithout(t *testing.T) {
+	s := manifest.Schema{Name: "test"}
+	values := map[manifest.ColumnType][]string{manifest.TypeText: {"a | b", ""}, manifest.TypeInteger: {"-7", "9007199254740993"},
+		manifest.TypeNumber: {"0.1", "1e+300"}, manifest.TypeBoolean: {"true", "false"}, manifest.TypeTimestamp: {"2019-09-02T12:47:48.25Z", "1969-12-31T00:00:00Z"}}
+	var full, sparse, empty Row
+	for _, list := range []bool{false, true} {
+		for _, kind := range manifest.ColumnTypes() {
+			s.Columns = append(s.Columns, manifest.Column{Name: string(kind) + map[bool]string{true: "s"}[list], Type: kind, List: list})
+			one := values[kind][:1]
+			if list {
+				one = append(slices.Clone(values[kind]), manifest.NoValue, values[kind][0])
+			}
+			full.Values, sparse.Values, empty.Values = append(full.Values, one), append(sparse.Values, nil), append(empty.Values, map[bool][]string{true: {}}[list])
+		}
+	}
+	var rows []Row
+	for i, r := range []Row{full, sparse, empty, full} {
+		row := newRow([]string{"id0", "id1", "id2", "id3"}[i], picture(uint64(i), 500))
+		row.Labels, row.Values = [][]int{}, r.Values
+		rows = append(rows, row)
+	}
+	written := func(rows []Row) []byte {
+		var b bytes.Buffer
+		if _, err := WriteParquet(&b, s, testProvenance(), false, all(rows)); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	before, want := written(rows), written(slices.Concat(rows[:1], rows[2:]))
+	var got bytes.Buffer
+	err := WriteWithout(&got, "data/train-00000-of-00001.parquet", bytes.NewReader(before), int64(len(before)), func(id manifest.PostID) bool { return id == "id1" })
+	if err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v, %d bytes, want %d", err, got.Len(), len(want))
+	}
+	rows[0].Values = slices.Clone(rows[0].Values)
+	rows[0].Values[1] = []string{"x"}
+	if _, err := WriteParquet(io.Discard, s, testProvenance(), false, all(rows)); err == nil {
+		t.Error("a word was written as an integer")
+	}
+}
+
 func TestReadProvenance(t *testing.T) {
 	data, _ := write(t, false, all(testRows()))
 	got, err := ReadProvenance(bytes.NewReader(data), int64(len(data)))

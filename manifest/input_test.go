@@ -1,0 +1,243 @@
+package manifest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"rehydrate/manifest/keysort"
+	"rehydrate/manifest/unpack"
+)
+
+func gz(t testing.TB, text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, text)
+	if err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func zst(t testing.TB, text string) string {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(w.EncodeAll([]byte(text), nil))
+}
+
+// bzipped has the row of abc alone; the library packs no bzip2.
+const bzipped = "QlpoOTFBWSZTWYcIKVgAAAXRgAAQAAQ8IogAIAAxADAg0aMhkhnWEVjHi7kinChIQ4QUrAA="
+
+func bzip(t testing.TB) string {
+	b, err := base64.StdEncoding.DecodeString(bzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+const moods = `name = "moods"
+[[category]]
+name = "mood"
+kind = "single"
+labels = [{code = "sad"}, {code = "glad"}]
+`
+
+// listed gives a release's entries as "id split mood", or its problems.
+func listed(t *testing.T, toml string, files map[string]string) ([]string, error) {
+	t.Helper()
+	files[SettingsName] = toml
+	r, err := Open(folder(t, files), Options{})
+	list, err := entries(t, r, err)
+	var all []string
+	for _, e := range list {
+		all = append(all, fmt.Sprint(e.ID, " ", e.Split, " ", e.Labels[0]))
+	}
+	return all, err
+}
+
+// TestInputs reads every form of the same rows.
+func TestInputs(t *testing.T) {
+	const rows = "id,mood\nabc,sad\nabd,glad\n"
+	const list = `[{"id": "abc", "mood": "sad"}, {"mood": "glad", "x": [{"y": "]}"}], "id": "abd"}]`
+	for _, test := range []struct {
+		toml  string
+		files map[string]string
+	}{
+		{`manifest = "a.csv"`, map[string]string{"a.csv": rows}},
+		{`manifest = "a.csv"`, map[string]string{"a.csv": strings.ReplaceAll(rows, ",", ";")}},
+		{`manifest = "a.csv.gz"`, map[string]string{"a.csv.gz": gz(t, rows)}},
+		{`manifest = "a.csv.zst"`, map[string]string{"a.csv.zst": zst(t, rows)}},
+		{`manifest = "a.csv"`, map[string]string{"a.csv": zst(t, rows)}}, // the first bytes count
+		{`manifest = "a.json"`, map[string]string{"a.json": list}},
+		{`manifest = "a.json"`, map[string]string{"a.json": strings.ReplaceAll(list, " ", "\r\n\t ")}},
+		{`manifest = "a.json.gz"`, map[string]string{"a.json.gz": gz(t, `{"info": {"a": [1, "[{"]}, "none": [], "annotations": `+list+`, "more": null}`)}},
+		{`records = "data.rows"` + "\n" + `manifest = "a.json"`, map[string]string{"a.json": `{"rows": [{}], "data": {"x": {"rows": 1}, "rows": ` + list + `, "z": [{}]}}`}},
+		{`manifest = "a.json"`, map[string]string{"a.json": "{\"id\": \"abc\", \"mood\": \"sad\"}\n{\"id\": \"abd\", \"mood\": \"glad\"}\n"}},
+		{`manifest = "part-*.csv"`, map[string]string{"part-2.csv": "mood,id\nglad,abd\n", "part-1.csv": "id,mood\nabc,sad\n"}},
+		{`manifest = "*.csv.bz2"`, map[string]string{"1.csv.bz2": bzip(t), "2.csv.bz2": "mood,id\nglad,abd\n"}},
+		{`manifest = "parts"`, map[string]string{"parts/2.jsonl": `{"id": "abd", "mood": "glad"}`, "parts/1.csv": "id,mood\nabc,sad\n", "parts/README.md": "x"}},
+	} {
+		got, err := listed(t, test.toml+"\n"+moods, test.files)
+		if diff := cmp.Diff([]string{"abc train [0]", "abd train [1]"}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", test.toml, err, diff)
+		}
+	}
+	split := func(name string) string { return fmt.Sprintf("[[file]]\npath = %q\nsplit = %q\n", name+".csv", name) }
+	got, err := listed(t, `name = "x"`+"\n"+split("test")+split("dev")+strings.TrimPrefix(moods, "name = \"moods\"\n"), map[string]string{"test.csv": "id,mood\nabc,sad\n", "dev.csv": "id,mood\nabd,sad\n"})
+	if diff := cmp.Diff([]string{"abc test [0]", "abd dev [0]"}, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestHostileInputs: each file that is damaged, or made to break its reader, gives problems with the file and a line.
+func TestHostileInputs(t *testing.T) {
+	long := strings.Repeat("x", 100<<20)
+	bomb := long[:65<<20]
+	for _, test := range []struct {
+		toml  string
+		files map[string]string
+		want  []string
+	}{
+		{`manifest = "a.json"`, map[string]string{"a.json": strings.Repeat("[", 10_000)}, []string{"a.json:1:1002 the JSON has more than 1000 brackets"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": `{"a": ` + strings.Repeat(`{"a": `, 10_000)}, []string{"a.json:1:6007 the JSON has more than 1000 brackets"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": "[\n{\"id\": \"abc\", \"mood\": \"" + long + "\"},\n{\"id\": \"abd\", \"mood\": \"bad\"}]"}, []string{"a.json:2:0 the record is longer than 64 KiB", `a.json:3:23 "bad" is not a label`}},
+		{`manifest = "a.jsonl"`, map[string]string{"a.jsonl": "{\"id\": \"abc\", \"mood\": \"sad\"}\n\"" + long[:1<<20] + "\"\n"}, []string{"a.jsonl:2:0 the line is longer than 64 KiB"}},
+		{`manifest = "a.csv"`, map[string]string{"a.csv": zst(t, "id,mood\nabc,sad\n"+bomb)}, []string{"a.csv:3:0 the packed file becomes more than 250 times as large"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": gz(t, "[\n\n{\"id\": \""+bomb)}, []string{"a.json:3:0 the packed file becomes more than 250 times as large"}},
+		{`manifest = "a.csv"`, map[string]string{"a.csv": gz(t, "id,mood\nabc,sad\n")[:30]}, []string{"a.csv:"}},
+		{`manifest = "a.csv"`, map[string]string{"a.csv": "\x28\xb5\x2f\xfdxxxx"}, []string{"a.csv:1:0 the packed file cannot be read"}},
+		{`manifest = "*.csv"`, map[string]string{"a.csv": "id,mood\nabc,sad\n", "b.csv": "id,mood\nabd,sad\nabc,sad\n"}, []string{`b.csv:3:0 post abc, image 0, is already in "a.csv", line 2`}},
+		{`manifest = "*.csv"`, map[string]string{"a.csv": "id,mood\nabc,sad\n", "b.csv": "id,tone\nabd,sad\n"}, []string{`b.csv:1:0 the file has no column "mood"`}},
+		{`manifest = "a.json"`, map[string]string{"a.json": ""}, []string{"a.json:1:1 the file is empty"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": `{"info": 1}`}, []string{"a.json:1:12 no key of the object holds a list"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": `"x"`}, []string{"a.json:1:1 no list of records stands here"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": "\ufeff[]"}, []string{"a.json:1:1 the file starts with a byte order mark"}},
+		{"records = \"x\"\nmanifest = \"a.json\"", map[string]string{"a.json": `{"info": []}`}, []string{`a.json:1:13 the file has no key "x"`}},
+		{`manifest = "a.json"`, map[string]string{"a.json": `[{"id": "abc", "mood": "sad"} {"id": "abd"}]`}, []string{"a.json:1:31 the file is not valid JSON: ']' is missing"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": "[{\"id\": \"abc\", \"mood\": \"sad\"}, 5,\n{\"id\": \"abd\", \"mood\": nil}]"}, []string{"a.json:1:0 the list holds something that is not a record", "a.json:2:24 the record is not valid JSON"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": `[{"id": "abc", "mood": "sad"`}, []string{"a.json:1:29 the file ends inside a value"}},
+		{`manifest = "no*.csv"`, map[string]string{}, []string{`release.toml:1:1 manifest "no*.csv" cannot be opened`}},
+	} {
+		_, err := listed(t, test.toml+"\n"+moods, test.files)
+		wantPlaces(t, test.toml+fmt.Sprintf("%.80v", test.files), err, test.want...)
+	}
+}
+
+// TestColumns reads values of each type as they are kept, and refuses others.
+func TestColumns(t *testing.T) {
+	for _, test := range []struct{ kind, in, want string }{
+		{"text", "a b", "[a b]"}, {"text", "", "[]"}, {"integer", "-7", "[-7]"}, {"integer", " 4.0 ", "[4]"}, {"integer", "", "[]"},
+		{"integer", "4.5", ""}, {"integer", "x", ""}, {"integer", "99999999999999999999", ""}, {"number", "1e3", "[1000]"}, {"number", "0.1", "[0.1]"}, {"number", "NaN", ""}, {"number", "0x1", ""},
+		{"boolean", "True", "[true]"}, {"boolean", "0", "[false]"}, {"boolean", "maybe", ""},
+		{"timestamp", "1567435668.0", "[2019-09-02T14:47:48Z]"}, {"timestamp", "2019-09-02 14:47:48.25+02:00", "[2019-09-02T12:47:48.25Z]"}, {"timestamp", "2019-09-02", "[2019-09-02T00:00:00Z]"},
+		{"timestamp", "soon", ""}, {"timestamp", "2019-13-02", ""}, {"timestamp", "1e18", ""},
+	} {
+		r, err := release(t, "name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \""+test.kind+"\"\n", "id,c\nabc,\""+test.in+"\"\n")
+		list, err := entries(t, r, err)
+		if test.want == "" {
+			wantPlaces(t, test.in, err, "a.csv:2:5 ")
+		} else if err != nil || fmt.Sprint(list[0].Values[0]) != test.want {
+			t.Errorf("%s %q: %v, %v, want %s", test.kind, test.in, list, err, test.want)
+		}
+	}
+	lists := "name = \"x\"\nmanifest = \"a.jsonl\"\n[[column]]\nname = \"c\"\ntype = \"integer\"\nlist = true\n"
+	r, err := release(t, lists, `{"id":"abc","c":[1,2.0]}`+"\n"+`{"id":"abd","c":[]}`+"\n"+`{"id":"abe","c":null}`+"\n"+`{"id":"abf","c":5}`)
+	list, err := entries(t, r, err)
+	if err != nil || fmt.Sprintf("%#v", []any{list[0].Values[0], list[1].Values[0], list[2].Values[0], list[3].Values[0]}) !=
+		`[]interface {}{[]string{"1", "2"}, []string{}, []string(nil), []string{"5"}}` {
+		t.Errorf("lists: %v, %v", list, err)
+	}
+	for _, bad := range []string{`[[1]]`, `[null]`, `{"a":1}`, `["x"]`} {
+		r, err := release(t, lists, `{"id":"abc","c":`+bad+`}`)
+		_, err = entries(t, r, err)
+		wantPlaces(t, bad, err, "a.jsonl:1:17 ")
+	}
+	for toml, want := range map[string]string{
+		"[[column]]\nname = \"c\"\ntype = \"word\"\n":                                          "release.toml:4:1 column c has type",
+		"[[column]]\nname = \"sha256\"\ntype = \"text\"\n":                                     `release.toml:4:1 column name "sha256" is taken`,
+		"[[column]]\nname = \"c\"\ntype = \"text\"\n[[column]]\nname = \"C\"\ntype = \"text\"": `release.toml:7:1 two categories or columns are named "C"`,
+		"rows = \"lots\"\n": `release.toml:3:1 rows is "lots"`,
+		"rows = \"many\"\n[[column]]\nname = \"c\"\ntype = \"text\"\nlist = true\n": "release.toml:5:1 column c is a list",
+	} {
+		_, err := release(t, "name = \"x\"\nmanifest = \"a.csv\"\n"+toml, "id,c\nabc,1\n")
+		wantPlaces(t, toml, err, want)
+	}
+}
+
+// TestKeysort sorts more keys than it holds in memory, and gives each back.
+func TestKeysort(t *testing.T) {
+	s := new(keysort.Sorter)
+	defer s.Close()
+	const n = 1<<20 + 5
+	for i := range uint64(n) {
+		if err := s.Add(keysort.Key{Hi: i * 7919 % 1009, Lo: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var last keysort.Key
+	got := 0
+	err := s.Each(func(k keysort.Key) {
+		if got > 0 && last.Compare(k) >= 0 || k.Hi != k.Lo*7919%1009 {
+			t.Fatalf("%v after %v", k, last)
+		}
+		last, got = k, got+1
+	})
+	if err != nil || got != n {
+		t.Errorf("%d keys of %d, %v", got, n, err)
+	}
+	for _, k := range []Key{{"abc", 0}, {"zzzzzzzzzzzzz", 999}, {"0", 1}, {"00", 1}, {"1y2p0ij32e8e7", 20}} {
+		p := placeKey(k, 4095, 1<<28-1)
+		if id, image := p.key(); id != k.ID || image != k.Image || p.file() != 4095 || p.line() != 1<<28-1 {
+			t.Errorf("%v came back as %s, %d, file %d, line %d", k, id, image, p.file(), p.line())
+		}
+	}
+}
+
+// An error of the disk under a packed file stays one: it is not the file's fault.
+func TestUnpackDisk(t *testing.T) {
+	broken := fmt.Errorf("broken disk")
+	r, err := unpack.NewReader(io.MultiReader(strings.NewReader(zst(t, "id\nabc\n")[:12]), iotest.ErrReader(broken)))
+	if err == nil {
+		_, err = io.ReadAll(r)
+	}
+	if e := (*unpack.Error)(nil); err == nil || fmt.Sprintf("%T", err) == fmt.Sprintf("%T", e) {
+		t.Errorf("a broken disk: %v", err)
+	}
+}
+
+// FuzzInputs: whatever a file holds, it gives entries or problems with places, and what is packed gives the same.
+func FuzzInputs(f *testing.F) {
+	f.Add([]byte(`[{"id": "abc", "mood": "sad"}, {"id": "abd", "mood": ["glad"]}]`), byte(0))
+	f.Add([]byte("{\"info\": {\"a\": [1]}, \"annotations\":\n[{\"id\": \"abc\", \"mood\": null}], \"x\": [2, {}]}"), byte(0))
+	f.Add([]byte(`{"a": {"b": [{"id": "abc"} {]]`), byte(0))
+	f.Add([]byte("id;mood\nabc;sad\n"), byte(1))
+	f.Add([]byte(zst(f, "id,mood\nabc,sad\n")), byte(1))
+	f.Add([]byte(gz(f, `[{"id": "abc"}]`)), byte(0))
+	f.Fuzz(func(t *testing.T, b []byte, kind byte) {
+		name := []string{"a.json", "a.csv", "a.jsonl"}[kind%3]
+		read := func(text string) string {
+			got, err := listed(t, "manifest = \""+name+"\"\n"+moods, map[string]string{name: text})
+			if err != nil {
+				return fmt.Sprint(got, places(t, err))
+			}
+			return fmt.Sprint(got)
+		}
+		plain := read(string(b))
+		if r, err := unpack.NewReader(bytes.NewReader(b)); err == nil && len(b) > 0 {
+			if text, err := io.ReadAll(r); err == nil && string(text) == string(b) && read(zst(t, string(b))) != plain {
+				t.Errorf("%q: packed it gives %s, plain %s", b, read(zst(t, string(b))), plain)
+			}
+		}
+	})
+}
