@@ -34,18 +34,25 @@ type agreementReport struct {
 }
 
 func (c *command) labelsAgreement(ctx context.Context, files []string, release, batch string) error {
-	like, err := likeRelease(ctx, release)
+	report, err := agree(ctx, files, release, batch)
 	if err != nil {
 		return err
 	}
-	var report agreementReport
+	return c.answer("labels-agreement", report)
+}
+
+func agree(ctx context.Context, files []string, release, batch string) (report agreementReport, err error) {
+	like, err := likeRelease(ctx, release)
+	if err != nil {
+		return report, err
+	}
 	var annotators []labels.Answers
 	var batches map[manifest.Key]string
 	switch len(files) {
 	case 1:
 		export, err := readExport(files[0], batch, like)
 		if err != nil {
-			return err
+			return report, err
 		}
 		annotators, batches = export.Annotators, export.Batches
 		report.Records, report.LeftOut, report.Ignored = &export.Records, export.LeftOut, export.Ignored
@@ -53,7 +60,7 @@ func (c *command) labelsAgreement(ctx context.Context, files []string, release, 
 		for _, file := range files {
 			all, err := readTable(ctx, file, like)
 			if err != nil {
-				return err
+				return report, err
 			}
 			annotators = append(annotators, all)
 		}
@@ -62,18 +69,18 @@ func (c *command) labelsAgreement(ctx context.Context, files []string, release, 
 		}
 		batches, err = manifest.ReadColumn(ctx, files[0], batch, withNames)
 		if err != nil {
-			return asUsage(err)
+			return report, asUsage(err)
 		}
 	}
 	if batch != "" && len(batches) == 0 {
-		return usageError("--batch %s: no entry of %s has a value there", batch, files[0])
+		return report, usageError("--batch %s: no entry of %s has a value there", batch, files[0])
 	}
 	report.Agreement, err = labels.Agree(like.Schema, annotators)
 	if err != nil {
-		return asUsage(err)
+		return report, asUsage(err)
 	}
 	report.Batches = labels.AgreeByBatch(like.Schema, annotators, batches)
-	return c.answer("labels-agreement", report)
+	return report, nil
 }
 
 func readExport(file, batch string, like *manifest.Release) (labels.Export, error) {

@@ -73,14 +73,18 @@ func (c *command) labelsGroups(ctx context.Context, file string, f groupsFlags) 
 	if err != nil {
 		return err
 	}
-	tests := report.Tests{By: found.By, File: filepath.Base(file), Alpha: f.alpha, Tests: found.Tests}
-	if err := f.page.write(ctx, c, report.Study{Title: "Features by " + found.By, Tests: &tests}); err != nil {
+	if err := f.page.write(ctx, c, report.Study{Title: "Features by " + found.By, Tests: f.shown(found)}); err != nil {
 		return err
 	}
 	if f.asCSV {
 		return writeGroups(c.stdout, found.Tests)
 	}
 	return c.answer("labels-groups", found)
+}
+
+// shown gives tests as a page shows them.
+func (f groupsFlags) shown(found groupsReport) *report.Tests {
+	return &report.Tests{By: found.By, File: filepath.Base(found.File.File), Alpha: f.alpha, Tests: found.Tests}
 }
 
 func (f groupsFlags) test(ctx context.Context, file string) (out groupsReport, err error) {

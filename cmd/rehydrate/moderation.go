@@ -31,6 +31,11 @@ type moderationFlags struct {
 	page                    pageFlags
 }
 
+// selfHarmNames are the categories of self-harm of OpenAI, Azure and Llama Guard.
+func selfHarmNames() []string {
+	return []string{"self-harm", "self-harm/intent", "self-harm/instructions", "S11"}
+}
+
 // anyIsSelfHarm as a category counts every flag as one of self-harm.
 const anyIsSelfHarm = "any"
 
@@ -44,7 +49,7 @@ func (c *command) moderationTableCommand() *cobra.Command {
 	flags.StringVar(&f.by, "by", "", "count by the labels of this `category` (default: the first that is a scale)")
 	flags.StringVar(&f.beside, "beside", "", "take means of severities with and without a label of this `category` (default for FigSIM: figurative)")
 	flags.StringVar(&f.split, "split", allSplits, "count the entries of this `split` alone")
-	flags.StringSliceVar(&f.selfHarm, "self-harm", []string{"self-harm", "self-harm/intent", "self-harm/instructions", "S11"},
+	flags.StringSliceVar(&f.selfHarm, "self-harm", selfHarmNames(),
 		"the `categories` of self-harm; any: every flag is one of self-harm")
 	flags.Float64Var(&f.severity, "severity", 1, "the least severity that is a flag")
 	flags.Float64Var(&f.score, "score", 0.5, "the least score that is a flag, of a category that has only a score")

@@ -18,6 +18,8 @@ import (
 type reportFlags struct {
 	out               string
 	thumbnails, texts bool
+	force             bool
+	study             studyFlags
 }
 
 func (c *command) reportCommand() *cobra.Command {
@@ -28,10 +30,27 @@ func (c *command) reportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.out, "out", "", "write this `file` and not the workspace's report.html")
 	cmd.Flags().BoolVar(&f.thumbnails, "thumbnails", false, "add up to 60 small images, blurred until clicked (wants --out)")
 	cmd.Flags().BoolVar(&f.texts, "texts", false, "add the texts that OCR read (wants --out)")
+	cmd.Flags().StringVar(&f.study.release, "study", "", "write what a paper prints of this `release` instead: see the flags below (wants --out)")
+	cmd.Flags().StringSliceVar(&f.study.annotators, "annotators", nil, "with --study: a `file` for each annotator, or one Argilla export")
+	cmd.Flags().StringVar(&f.study.features, "features", "", "with --study: a `file` of numbers, as labels groups takes it")
+	cmd.Flags().StringSliceVar(&f.study.scores, "scores", nil, "with --study: `files` of moderation services, as moderation table takes them")
+	cmd.Flags().StringArrayVar(&f.study.models, "model", nil, "with --study: predictions of a model, as `NAME=FILE,FILE` (repeatable)")
+	cmd.Flags().BoolVar(&f.force, "force", false, "with --study: write over the file of --out")
 	return cmd
 }
 
 func (c *command) report(ctx context.Context, f reportFlags) error {
+	of := f.study
+	switch given := of.features != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0; {
+	case of.release == "" && (given || f.force):
+		return usageError("--annotators, --features, --scores, --model and --force go with --study RELEASE")
+	case of.release != "" && (f.thumbnails || f.texts):
+		return usageError("a study shows no post: leave --thumbnails and --texts out")
+	case of.release != "" && f.out == "":
+		return usageError("--study wants a file for its page: --out study.html")
+	case of.release != "":
+		return c.writeStudy(ctx, of, pageFlags{f.out, f.force})
+	}
 	if f.out == "" && (f.thumbnails || f.texts) {
 		return usageError("--thumbnails and --texts put content of posts into the report, which no purge would find: name a file outside the workspace with --out")
 	}

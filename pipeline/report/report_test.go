@@ -152,7 +152,7 @@ func TestBrowser(t *testing.T) {
 	}
 	reread, study := filepath.Join(t.TempDir(), "reread.html"), filepath.Join(t.TempDir(), "study.html")
 	attest.OK(t, os.WriteFile(reread, []byte(writeReread(t, rereadWith("text"))), 0o600),
-		os.WriteFile(study, []byte(writeStudy(t, Study{Title: "T", Tests: someTests()})), 0o600))
+		os.WriteFile(study, []byte(writeStudy(t, someStudy(hostile))), 0o600))
 	for _, file := range []string{evil, reread, study} {
 		attest.Same(t, "faults of the page", []string(nil), chromium.Faults(t, file))
 	}

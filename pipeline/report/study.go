@@ -18,8 +18,91 @@ type Study struct {
 	Title      string
 	Tool       string // version of the program
 	Made       time.Time
+	Counts     *labels.Stats
+	Together   []string // the categories of Counts whose labels are set against one another
+	Agreement  *labels.Agreement
 	Tests      *Tests
 	Moderation *labels.ModerationTable
+	Models     []Model
+}
+
+// A Model is what the predictions of a model are worth.
+type Model struct {
+	Name   string
+	Scores labels.Scores
+}
+
+// Task gives the score of a task, nil where the model does not answer it.
+func (m Model) Task(category string) *labels.TaskScore {
+	for i, t := range m.Scores.Tasks {
+		if t.Category == category {
+			return &m.Scores.Tasks[i]
+		}
+	}
+	return nil
+}
+
+// TaskNames are the tasks that some model answers.
+func (s Study) TaskNames() (names []string) {
+	for _, m := range s.Models {
+		for _, t := range m.Scores.Tasks {
+			if !slices.Contains(names, t.Category) {
+				names = append(names, t.Category)
+			}
+		}
+	}
+	return names
+}
+
+// Percent writes a score, with its standard deviation over several files.
+func (s Study) Percent(v labels.Spread) string {
+	if v.SD == nil {
+		return fmt.Sprintf("%.2f", 100*v.Mean)
+	}
+	return fmt.Sprintf("%.2f ± %.2f", 100*v.Mean, 100**v.SD)
+}
+
+// Decimal writes a number that may be undefined.
+func (s Study) Decimal(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *v)
+}
+
+// Shares are a category's labels as shares of the entries.
+func (s Study) Shares(c labels.CategoryStats) page.Chart {
+	bars := page.Counts{Caption: fmt.Sprintf("%s: entries with each label", c.Title), Of: "label", Series: []string{"entries"}}
+	for _, l := range c.Labels {
+		bars.Groups = append(bars.Groups, page.Group{Label: l.Code + " " + l.Name, Counts: []int{l.Count}, All: []int{s.Counts.Entries}})
+	}
+	return bars.Bars()
+}
+
+// Heatmaps show how often labels stand together.
+func (s Study) Heatmaps() (all []page.Heatmap) {
+	codes := map[string][]string{}
+	for _, c := range s.Counts.Categories {
+		for _, l := range c.Labels {
+			codes[c.Name] = append(codes[c.Name], l.Code)
+		}
+	}
+	for _, p := range s.Counts.Pairs {
+		if slices.Contains(s.Together, p.Rows) && slices.Contains(s.Together, p.Columns) {
+			all = append(all, page.Heatmap{Caption: fmt.Sprintf("%s by %s, shares of each row", p.Rows, p.Columns), Rows: codes[p.Rows],
+				Columns: codes[p.Columns], Counts: p.Counts, Shares: p.Shares()})
+		}
+	}
+	return all
+}
+
+// Calibration draws, of an ordinal task, the predictions of each true label that are too low, right and too high.
+func (s Study) Calibration(b labels.Bias) page.Chart {
+	c := page.Counts{Caption: "Predictions of each true label, summed over the files", Of: "true label", Series: []string{"too low", "right", "too high"}}
+	for _, r := range b.ByTrue {
+		c.Groups = append(c.Groups, page.Group{Label: r.Code + " " + r.Name, Counts: []int{r.Under, r.Correct, r.Over}})
+	}
+	return c.Stacked()
 }
 
 // Tests are those of features between the labels of a category.
