@@ -35,7 +35,7 @@ var rules = []rule{
 		why: "its faults on transparent, empty and flat images are guarded in one place"},
 	{imports: []string{"github.com/schollz/progressbar/..."}, only: []string{"cmd/internal/console"},
 		why: "one owner of stderr, so that progress and log lines never land inside one another"},
-	{imports: []string{"github.com/spf13/cobra"}, only: []string{"cmd/rehydrate", "cmd/ocr"},
+	{imports: []string{"github.com/spf13/cobra"}, only: []string{"cmd/rehydrate", "cmd/ocr", "cmd/internal/console"},
 		why: "the engine never talks to a terminal"},
 	{imports: []string{"github.com/hiddeco/sshsig", "golang.org/x/crypto/..."}, only: []string{"policy"},
 		why: "what a signature proves is decided in one place"},

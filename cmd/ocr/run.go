@@ -57,6 +57,7 @@ func usage(hint, format string, args ...any) error {
 // run is the whole program. env holds NAME=value pairs.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand(env, stdin, stdout, stderr)
+	root.SetHelpFunc(console.Help(stdout))
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -120,16 +121,21 @@ says.
 With several images, a line "==> FILE <==" stands before the text of each. Instead of
 that:
 
-  --json          an object a line: {"file", "text", "confidence", "words"}, where a word has
-                  text, confidence (0 to 100), box [x, y, width, height] in pixels, line, and
-                  accepted: whether it is certain enough to stand in text.
-                  {"file", "error", "reason"} for an image that could not be read
-  --hocr          one hOCR document with a page an image; --hocr=DIR writes a file an image
-  --parquet FILE  a row an image: file, text, confidence, width, height, sha256, words, error, reason
-  --draw DIR      a PNG an image (for one image, DIR may be a .png file) that shows what was
-                  read where: boxes green (certain) to orange, red what was not accepted. Its
-                  text is also stored in it, for desktop search
-  --filter        only whether the text is English: english, not_english, unreadable or no_text
+  --json          an object a line: {"file", "text", "confidence", "words"},
+                  where a word has text, confidence (0 to 100), box [x, y,
+                  width, height] in pixels, line, and accepted: whether it is
+                  certain enough to stand in text. {"file", "error", "reason"}
+                  for an image that could not be read
+  --hocr          one hOCR document with a page an image; --hocr=DIR writes a
+                  file an image
+  --parquet FILE  a row an image: file, text, confidence, width, height, sha256,
+                  words, error, reason
+  --draw DIR      a PNG an image (for one image, DIR may be a .png file) that
+                  shows what was read where: boxes green (certain) to orange,
+                  red what was not accepted. Its text is also stored in it, for
+                  desktop search
+  --filter        only whether the text is English: english, not_english,
+                  unreadable or no_text
 
 Files are written whole or not at all, never over an image that is read, and over
 another file only with --force. Contacts nothing, shows no image.

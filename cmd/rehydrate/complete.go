@@ -24,11 +24,14 @@ func (c *command) complete(cmd *cobra.Command) {
 	}
 	values := map[string]valuesFunc{"filters": fixed("drop", "flag"), "format": fixed(copies.Formats()...),
 		"retry": c.retries, "id": c.ids, "split": goldSplits, "returned": c.copied, "destroyed": c.copied}
+	if cmd.Name() == "features" {
+		values["format"] = fixed("csv", "parquet")
+	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		kind, _ := pflag.UnquoteUsage(f)
 		if values[f.Name] != nil {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, values[f.Name].offer)
-		} else if !slices.Contains([]string{"file", "folder", "key", "path", "program", "release", "statement"}, kind) {
+		} else if !slices.Contains([]string{"file", "folder", "[NAME=]FILE", "key", "path", "program", "release", "statement"}, kind) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		}
 	})

@@ -36,19 +36,8 @@ func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command,
 		code, _ := strconv.Atoi(field)
 		codes = append(codes, code)
 	}
-	return &cobra.Command{Use: use, Short: short, Long: filled(long) + exitHelp(codes...), Example: strings.TrimRight(examples, "\n"),
+	return &cobra.Command{Use: use, Short: short, Long: long + exitHelp(codes...), Example: strings.TrimRight(examples, "\n"),
 		Args: args, RunE: run}
-}
-
-// filled is a text with its paragraphs broken where help ends; one with indented lines stays as it is.
-func filled(text string) string {
-	paragraphs := strings.Split(text, "\n\n")
-	for i, p := range paragraphs {
-		if !strings.Contains("\n"+p, "\n ") {
-			paragraphs[i] = console.Wrap(strings.Join(strings.Fields(p), " "), helpWidth)
-		}
-	}
-	return strings.Join(paragraphs, "\n\n")
 }
 
 // newGroup makes a command that only holds others.
@@ -139,20 +128,11 @@ func exitHelp(codes ...int) string {
 	return text
 }
 
-// helpWidth is the columns of a usual terminal.
-const helpWidth = 80
-
 func (c *command) finish(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.SetOut(c.stdout) // the completion commands take it when they are made
 	root.InitDefaultCompletionCmd()
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		const noise = "[=true|false]" // pflag puts it behind every switch
-		usage := strings.ReplaceAll(cmd.UsageString(), noise, strings.Repeat(" ", len(noise)))
-		for line := range strings.Lines(cmd.Long + "\n\n" + usage) {
-			fmt.Fprintln(c.stdout, console.Wrap(strings.TrimRight(line, " \n"), helpWidth))
-		}
-	})
+	root.SetHelpFunc(console.Help(c.stdout))
 	for _, cmd := range commandsOf(root)[1:] {
 		// Cobra's own commands bring no examples and no statuses; how a shell takes its completions stands in their texts.
 		switch {

@@ -23,8 +23,8 @@ func TestHelpIsWhole(t *testing.T) {
 			t.Errorf("%s: no description, or not the exit statuses for done and for wrong usage", path)
 		}
 		for line := range strings.Lines(cmd.Example) {
-			if !strings.HasPrefix(line, "  ") {
-				t.Errorf("%s: the example %q is not indented", path, line)
+			if !strings.HasPrefix(line, "  ") || len(line) > 81 {
+				t.Errorf("%s: the example %q is not indented, or longer than a line of a terminal: go on after a \\", path, line)
 			}
 		}
 		if !strings.Contains(cmd.Example, path) {

@@ -1,5 +1,5 @@
-// Package console owns stderr while a command runs: log lines and progress are written by it alone, so that they
-// never land inside one another.
+// Package console is what the programs know of terminals. A Console owns stderr while a command runs: log lines and
+// progress are written by it alone, so that they never land inside one another.
 package console
 
 import (

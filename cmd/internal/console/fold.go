@@ -48,7 +48,7 @@ func (f *Folder) Write(p []byte) (int, error) {
 	end := bytes.LastIndexByte(f.line, '\n') + 1
 	var b strings.Builder
 	for line := range strings.Lines(string(f.line[:end])) {
-		b.WriteString(Wrap(strings.TrimSuffix(line, "\n"), f.width()) + "\n")
+		b.WriteString(wrap(strings.TrimSuffix(line, "\n"), f.width()) + "\n")
 	}
 	f.line = append([]byte(nil), f.line[end:]...)
 	if _, err := io.WriteString(f.out, b.String()); err != nil {
@@ -67,8 +67,8 @@ func (f *Folder) Flush() error {
 // cells ends before the last cell of a table's row: after its last two spaces, or after a line's indentation.
 var cells = regexp.MustCompile(`^.*  |^ *`)
 
-// Wrap breaks a line between words. What follows stands below the last cell of its row, or below its beginning.
-func Wrap(line string, width int) string {
+// wrap breaks a line between words. What follows stands below the last cell of its row, or below its beginning.
+func wrap(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line
 	}
