@@ -455,14 +455,15 @@ func unpackText(run []byte) []byte {
 	return raw
 }
 
-// carve looks at images and at what zlib packed, anywhere in bytes of an unknown kind: PDF, git and PNG keep such streams.
+// carve looks at images, at what zlib packed and at members of zips, anywhere in bytes of an unknown kind: PDF, git and PNG
+// keep such streams.
 func (w walker) carve(p place, block []byte) error {
 	w.depth++
 	if w.depth > maxDepth {
 		return nil
 	}
 	// The image formats that a run stores: only they can be images of erased posts as they were published.
-	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF", "\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda"} {
+	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF", "\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda", zipMember} {
 		for at, n := 0, 0; n < 1000; n++ {
 			next := bytes.Index(block[at:], []byte(magic))
 			if next < 0 {
@@ -470,9 +471,12 @@ func (w walker) carve(p place, block []byte) error {
 			}
 			at += next
 			var err error
-			if magic[0] == '\x78' {
+			switch {
+			case magic == zipMember:
+				err = w.localMember(p, block[at:])
+			case magic[0] == '\x78':
 				err = w.inflated(p, block[at:])
-			} else if policy.ImageFormat(block[at:min(len(block), at+policy.SniffBytes)]) != "" {
+			case policy.ImageFormat(block[at:min(len(block), at+policy.SniffBytes)]) != "":
 				err = w.carved(p, block[at:])
 			}
 			if err != nil {

@@ -419,7 +419,7 @@ func firstByte(all *io.SectionReader, from, to int64) (int64, error) {
 func (w walker) zip(p place, all *io.SectionReader) error {
 	z, err := zip.NewReader(all, all.Size())
 	if err != nil {
-		return errors.Join(err, w.localMembers(p, all), w.raw(p, all))
+		return errors.Join(err, w.raw(p, all))
 	}
 	if len(z.File) > maxMembers {
 		return fmt.Errorf("%d members, and at most %d are read", len(z.File), maxMembers)
@@ -514,27 +514,21 @@ func (w walker) directory(p place, all *io.SectionReader, from, size int64, comm
 	return errors.Join(err, w.rest(p, all, from+int64(last+22+comment), all.Size()))
 }
 
-// localMembers looks at the members of a zip without a directory, by their own headers.
-func (w walker) localMembers(p place, all *io.SectionReader) error {
-	rest, err := readAll(all, maxHeld)
-	for at := 0; err == nil && at >= 0 && len(rest) > 30; at = bytes.Index(rest, []byte(zipMember)) {
-		head := rest[at:]
-		if len(head) <= 30 {
-			break
-		}
-		name := int(binary.LittleEndian.Uint16(head[26:]))
-		data := head[min(len(head), 30+name+int(binary.LittleEndian.Uint16(head[28:]))):]
-		rest = data
-		if n := int(binary.LittleEndian.Uint32(head[18:])); n > 0 && n <= len(data) {
-			data, rest = data[:n], data[n:]
-		}
-		var body io.Reader = bytes.NewReader(data)
-		if binary.LittleEndian.Uint16(head[8:]) == zip.Deflate {
-			body = flate.NewReader(body)
-		}
-		err = w.member(p, string(head[30:min(len(head), 30+name)]), body)
+// localMember looks at a member of a zip by its own header: the directory does not name it, or is not there.
+func (w walker) localMember(p place, head []byte) error {
+	if len(head) <= 30 {
+		return nil
 	}
-	return err
+	name := min(30+int(binary.LittleEndian.Uint16(head[26:])), len(head))
+	data := head[min(len(head), name+int(binary.LittleEndian.Uint16(head[28:]))):]
+	if n := int(binary.LittleEndian.Uint32(head[18:])); n > 0 && n <= len(data) {
+		data = data[:n]
+	}
+	var body io.Reader = bytes.NewReader(data)
+	if binary.LittleEndian.Uint16(head[8:]) == zip.Deflate {
+		body = flate.NewReader(body)
+	}
+	return w.member(p, string(head[30:name]), body)
 }
 
 // tar looks at the members, at what their headers say, and at what lies behind the end.
