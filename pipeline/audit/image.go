@@ -130,7 +130,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 			}
 		}
 		// Equal pixels look equal: the digest decides where looks are not known, or close.
-		if near, _ := nearest(w.gone.gone, frame.hashes); near != nil || w.gone.pixels {
+		if near, _ := nearest(w.gone.goneLooks, frame.hashes); near != nil || w.gone.pixels {
 			frame.digests = append(frame.digests, policy.PixelDigest(policy.Upright(img, body)))
 		}
 	}
@@ -217,15 +217,13 @@ func gifFrames(b []byte) (frames [][]byte) {
 const nearBits = 8
 
 // nearest returns the entry with the hash closest to one of hashes, of equals the first by name; nil for none.
-func nearest(list []*known, hashes []uint64) (best *known, apart int) {
+func nearest(list []look, hashes []uint64) (best *known, apart int) {
 	apart = nearBits + 1
-	for _, k := range list {
-		for _, have := range k.hashes {
-			for _, h := range hashes {
-				d := bits.OnesCount64(have ^ h)
-				if d < apart || d == apart && best != nil && k.name < best.name {
-					best, apart = k, d
-				}
+	for _, l := range list {
+		for _, h := range hashes {
+			d := bits.OnesCount64(l.hash ^ h)
+			if d < apart || d == apart && best != nil && l.of.name < best.name {
+				best, apart = l.of, d
 			}
 		}
 	}

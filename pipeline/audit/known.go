@@ -36,12 +36,20 @@ type goneContent struct {
 	all    map[string]*known // by entry, of all posts
 	mustGo int               // posts
 
-	gone, stay []*known
-	digests    map[string]*known // of images that must be gone
-	staying    map[string]bool   // digests and texts of posts that may stay
-	lines      map[string][]*lineOf
-	pixels     bool // digests of pixels are known of an image whose hash is not
-	shared     int  // texts that a post that may stay has as well
+	gone      []*known
+	goneLooks []look
+	stayLooks []look
+	digests   map[string]*known // of images that must be gone
+	staying   map[string]bool   // digests and texts of posts that may stay
+	lines     map[string][]*lineOf
+	pixels    bool // digests of pixels are known of an image whose hash is not
+	shared    int  // texts that a post that may stay has as well
+}
+
+// A look is a perceptual hash of an image.
+type look struct {
+	hash uint64
+	of   *known
 }
 
 // A lineOf is a text that must be gone, unless it is shared with a post that may stay.
@@ -93,6 +101,13 @@ func (k *known) hash(h uint64) {
 	}
 }
 
+func (k *known) looks() (looks []look) {
+	for _, h := range k.hashes {
+		looks = append(looks, look{h, k})
+	}
+	return looks
+}
+
 // text takes a text and the lines of it, but for those that are too short to identify a post.
 func (k *known) text(text string) {
 	// Copies often keep a single line of a meme, so each line counts by itself.
@@ -122,18 +137,18 @@ func (g *goneContent) stayed(digests []string) bool {
 
 // index sorts what is known by what must be gone and what may stay. It is called again when more is known.
 func (g *goneContent) index() {
-	g.gone, g.stay, g.lines, g.shared = nil, nil, map[string][]*lineOf{}, 0
+	g.gone, g.goneLooks, g.stayLooks, g.lines, g.shared = nil, nil, nil, map[string][]*lineOf{}, 0
 	g.digests, g.staying = map[string]*known{}, map[string]bool{}
 	for _, k := range g.all {
 		g.pixels = g.pixels || k.pixels && len(k.hashes) == 0
 		if !k.MustGo {
-			g.stay = append(g.stay, k)
+			g.stayLooks = append(g.stayLooks, k.looks()...)
 			for _, d := range slices.Concat(k.digests, k.texts) {
 				g.staying[d] = true
 			}
 			continue
 		}
-		g.gone = append(g.gone, k)
+		g.gone, g.goneLooks = append(g.gone, k), append(g.goneLooks, k.looks()...)
 		for _, d := range k.digests {
 			// Of two erased posts with one image the first by name is named, so that reports stay equal.
 			if have := g.digests[d]; have == nil || k.name < have.name {
@@ -145,8 +160,11 @@ func (g *goneContent) index() {
 		}
 	}
 	// Many write one sentence: what a post that may stay has as well identifies nothing.
-	for _, k := range g.stay {
-		for _, l := range g.linesIn([]byte(strings.Join(k.texts[:min(1, len(k.texts))], ""))) {
+	for _, k := range g.all {
+		if k.MustGo || len(k.texts) == 0 {
+			continue
+		}
+		for _, l := range g.linesIn([]byte(k.texts[0])) {
 			l.shared = true
 			g.shared++
 		}
@@ -344,7 +362,7 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
 	case known.Hashes < known.MustGo:
 		// A thumbnail of an image that may stay is of known origin.
-		if _, apart := nearest(a.gone.stay, s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
+		if _, apart := nearest(a.gone.stayLooks, s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
 			a.doubt(s.place, "%d images of unknown origin (the first: %s) could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+
 				"look at them, or name a release with phash, or a workspace from before the purge")
 		}
@@ -368,15 +386,15 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 		}
 	}
 	// Looks decide only where no digest does: they are shared by templates.
-	k, apart := nearest(a.gone.gone, s.hashes)
+	k, apart := nearest(a.gone.goneLooks, s.hashes)
 	if k == nil || a.gone.stayed(s.digests) {
 		return nil, "", false
 	}
 	// Memes on one template are close to each other. An image with no claimed entry may match any post that
 	// stays; one with a claimed entry is that entry's if it is closer to it.
-	rivals, hashes := a.gone.stay, s.hashes
+	rivals, hashes := a.gone.stayLooks, s.hashes
 	if mine != nil {
-		rivals, hashes = []*known{mine}, s.hashes[:1]
+		rivals, hashes = mine.looks(), s.hashes[:1]
 	}
 	if rival, closer := nearest(rivals, hashes); rival != nil && closer <= apart {
 		return nil, "", false
