@@ -192,7 +192,7 @@ func (p *pins) json(s *site, name string, want int, args ...string) {
 }
 
 // varies are the members of JSON that are another with each run, machine or version; their values are not pinned.
-var varies = map[string]bool{"elapsed_ns": true, "waited": true, "go": true, "platform": true, "libraries": true, "version": true,
+var varies = map[string]bool{"elapsed_ns": true, "waited": true, "waited_for": true, "go": true, "platform": true, "libraries": true, "version": true,
 	"tool_version": true, "who": true, "root": true, "checkpoint": true, "origin": true, "key": true, "record": true, "log_record": true}
 
 // vary are the parts of texts that do: times of the audit log, which the machine's clock dates (the rest is dated by

@@ -87,13 +87,21 @@ type Calls struct {
 	// Waited is the time in which some host was waited for. Waits side by side count once, so that no run waits longer
 	// than it takes.
 	Waited time.Duration `json:"waited"`
+	// WaitedFor is what the longest of all waits were for, by host and reason: "i.redd.it: it is in trouble".
+	WaitedFor string `json:"waited_for"`
 }
 
 // Calls returns the counts as they stand. It may be called at any time.
 func (c *Client) Calls() Calls {
 	c.pace.mu.Lock()
 	defer c.pace.mu.Unlock()
-	return c.pace.calls
+	calls, longest := c.pace.calls, time.Duration(0)
+	for w, d := range c.pace.by {
+		if d > longest {
+			calls.WaitedFor, longest = w.Host+": "+w.Reason, d
+		}
+	}
+	return calls
 }
 
 // New makes a client, and no request. A missing approval or credential, one that cannot be right, and a policy so slow

@@ -40,8 +40,9 @@ type pacer struct {
 
 	mu    sync.Mutex
 	calls Calls
-	waits int       // that are going on
-	since time.Time // there is one
+	waits int                    // that are going on
+	since time.Time              // there is one
+	by    map[Wait]time.Duration // the sums of waits, each without its For
 }
 
 // A lane is what is known of one host.
@@ -63,7 +64,7 @@ type lane struct {
 }
 
 func newPacer(p policy.Policy, onWait func(Wait)) *pacer {
-	pace := &pacer{onWait: onWait, lanes: map[string]*lane{}}
+	pace := &pacer{onWait: onWait, lanes: map[string]*lane{}, by: map[Wait]time.Duration{}}
 	add := func(host string, l *rate.Limiter, concurrency int, sent *int) *lane {
 		pace.lanes[host] = &lane{host: host, limiter: l, slots: make(chan struct{}, max(concurrency, 1)), sent: sent}
 		return pace.lanes[host]
@@ -175,15 +176,17 @@ func (p *pacer) sleep(ctx context.Context, w Wait) error {
 	if w.For > quietWait && p.onWait != nil {
 		p.onWait(w)
 	}
+	began := time.Now()
 	p.mu.Lock()
 	if p.waits == 0 {
-		p.since = time.Now()
+		p.since = began
 	}
 	p.waits++
 	p.mu.Unlock()
 	err := wait(ctx, w.For)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.by[Wait{Host: w.Host, Reason: w.Reason}] += time.Since(began)
 	p.waits--
 	if p.waits == 0 {
 		p.calls.Waited += time.Since(p.since)

@@ -526,7 +526,8 @@ func TestCalls(t *testing.T) {
 		}
 		download(t, c, "https://i.redd.it/moved.png", "")
 		download(t, c, "https://elsewhere.example/a.png", "refused/host_not_allowed")
-		want := Calls{Info: 2, About: 1, Token: 1, Images: 2, Retries: 1, Waited: 10500 * time.Millisecond}
+		want := Calls{Info: 2, About: 1, Token: 1, Images: 2, Retries: 1, Waited: 10500 * time.Millisecond,
+			WaitedFor: "oauth.reddit.com: it asked to be left alone"}
 		got := c.Calls()
 		got.Waited = got.Waited.Round(time.Millisecond) // the pace of the tests
 		if diff := cmp.Diff(want, got); diff != "" {
