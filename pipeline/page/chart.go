@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A Chart is a figure of a page, {{template "chart" .}}: drawings one below the other, and the table of their numbers behind
-// them. Labels are text of the page, and drawings are as wide as the page allows: places across are in percent, heights in
-// pixels, so that no screen and no paper makes letters smaller. Charts of one kind are made from numbers: see Counts.
+// A Chart is a figure of a page, {{template "chart" .}}: drawings one below the other, and behind them the table of their
+// numbers. Labels are text of the page, and drawings are as wide as the page: places across are in percent, heights in
+// pixels, so that no screen and no paper makes letters smaller. Counts and Spans make charts of numbers.
 type Chart struct {
 	Caption string   // what it shows
 	Key     []string // names of the series, in the order of their colours; nil for one series
@@ -113,8 +113,8 @@ func (c Counts) lines(draw func(Group) Row) Chart {
 // The height of Columns, in pixels: the largest number, and the lines of text above and below.
 const columnHeight, textHeight = 140.0, 18.0
 
-// Columns draws upright bars side by side, in each the numbers of a group one on the other: a histogram where there is one
-// series, and a course of time where the groups are months.
+// Columns draws upright bars side by side, in each the numbers of a group one on the other: a histogram where there is
+// one series, and a course of time where the groups are months.
 func (c Counts) Columns() Chart {
 	most, width, base := 1, 100/float64(max(len(c.Groups), 1)), textHeight+columnHeight
 	for _, g := range c.Groups {
@@ -123,7 +123,8 @@ func (c Counts) Columns() Chart {
 	row := Row{Name: c.Caption, Height: base + textHeight}
 	few := len(c.Groups) <= 12 // numbers have room
 	if !few {
-		row.Marks = append(row.Marks, Mark{Class: "axis", Y: textHeight, W: 100}, Mark{Class: "start", Y: textHeight - 4, Text: strconv.Itoa(most)})
+		row.Marks = append(row.Marks, Mark{Class: "axis", Y: textHeight, W: 100},
+			Mark{Class: "start", Y: textHeight - 4, Text: strconv.Itoa(most)})
 	}
 	for i, g := range c.Groups {
 		left, top := float64(i)*width, base

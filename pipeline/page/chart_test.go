@@ -37,15 +37,15 @@ func TestCharts(t *testing.T) {
 			`rect s1 x="0.00%" y="0.0" width="75.00%" height="16.0"`, `rect s2 x="75.00%" y="0.0" width="25.00%" height="16.0"`,
 			`rect s2 x="0.00%" y="0.0" width="100.00%" height="16.0"`}},
 		{"columns", histogram.Columns(), []string{"group one a 10 b 5"}, []string{
-			`rect s1 x="2.50%" y="18.0" width="45.00%" height="140.0"`, `text middle x="25.00%" y="14"10`,
-			`rect s1 x="52.50%" y="88.0" width="45.00%" height="70.0"`, `text middle x="75.00%" y="84"5`,
+			`rect s1 x="2.50%" y="18.0" width="45.00%" height="140.0"`, `text middle x="25.00%" y="14.0"10`,
+			`rect s1 x="52.50%" y="88.0" width="45.00%" height="70.0"`, `text middle x="75.00%" y="84.0"5`,
 			`line axis x1="0.00%" y1="158.0" x2="100.00%" y2="158.0"`,
-			`text start x="0.00%" y="172"0`, `text middle x="50.00%" y="172"5`, `text end x="100.00%" y="172"more`}},
+			`text start x="0.00%" y="172.0"0`, `text middle x="50.00%" y="172.0"5`, `text end x="100.00%" y="172.0"more`}},
 		{"columns on columns", shares.Columns(), []string{"C one two"}, []string{
-			`rect s1 x="1.67%" y="53.0" width="30.00%" height="105.0"`, `rect s2 x="1.67%" y="18.0" width="30.00%" height="35.0"`, `text middle x="16.67%" y="14"4`,
-			`rect s2 x="35.00%" y="88.0" width="30.00%" height="70.0"`, `text middle x="50.00%" y="84"2`, `text middle x="83.33%" y="154"0`,
+			`rect s1 x="1.67%" y="53.0" width="30.00%" height="105.0"`, `rect s2 x="1.67%" y="18.0" width="30.00%" height="35.0"`, `text middle x="16.67%" y="14.0"4`,
+			`rect s2 x="35.00%" y="88.0" width="30.00%" height="70.0"`, `text middle x="50.00%" y="84.0"2`, `text middle x="83.33%" y="154.0"0`,
 			`line axis x1="0.00%" y1="158.0" x2="100.00%" y2="158.0"`,
-			`text start x="1.67%" y="172"a`, `text start x="35.00%" y="172"b`, `text start x="68.33%" y="172"none`}},
+			`text start x="1.67%" y="172.0"a`, `text start x="35.00%" y="172.0"b`, `text start x="68.33%" y="172.0"none`}},
 		{"nothing", Counts{Series: []string{"one"}}.Columns(), nil, []string{`line axis x1="0.00%" y1="158.0" x2="100.00%" y2="158.0"`}},
 	}
 	tmpl := Parse(parse(`{{template "chart" .}}`), "x.html")

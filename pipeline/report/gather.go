@@ -83,7 +83,9 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 	d.GroupSizes, d.GroupClasses = map[int]int{}, map[string]int{}
 	bySplit, formats := map[string]*split{}, map[string]format{}
 	groups := grouping{data: d, split: map[manifest.Key]string{}, of: map[manifest.Key]*group{}}
-	dates := slices.IndexFunc(d.Schema.Columns, func(c manifest.Column) bool { return c.Type == manifest.TypeTimestamp && !c.List })
+	dates := slices.IndexFunc(d.Schema.Columns, func(c manifest.Column) bool {
+		return c.Type == manifest.TypeTimestamp && !c.List
+	})
 	if dates >= 0 {
 		d.DateColumn, d.ByMonth = d.Schema.Columns[dates].Name, map[time.Time]map[manifest.Outcome]int{}
 	}

@@ -122,7 +122,8 @@ var steps = []struct {
 	{"it has its image", "no image",
 		[]manifest.Outcome{manifest.NoMedia, manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed}},
 	{"it is settled", "not settled", []manifest.Outcome{manifest.Failed, manifest.Pending}},
-	{"it is English or without text", "not English or unreadable", []manifest.Outcome{manifest.NotEnglish, manifest.Unreadable}},
+	{"it is English or without text", "not English or unreadable",
+		[]manifest.Outcome{manifest.NotEnglish, manifest.Unreadable}},
 	{"nothing earlier is near it: kept", "duplicate", []manifest.Outcome{manifest.Duplicate}},
 }
 
@@ -192,7 +193,8 @@ func (d data) Splits() page.Chart {
 	chart.Table = table
 	for i, split := range d.BySplit {
 		kept := split.Outcomes[manifest.Kept]
-		chart.Rows[i].Value = fmt.Sprintf("%d of %d kept (%.1f\u00a0%%)", kept, split.Entries, page.Share(kept, split.Entries))
+		share := page.Share(kept, split.Entries)
+		chart.Rows[i].Value = fmt.Sprintf("%d of %d kept (%.1f\u00a0%%)", kept, split.Entries, share)
 	}
 	return chart
 }
@@ -212,7 +214,8 @@ func month(year int, m time.Month) time.Time { return time.Date(year, m, 1, 0, 0
 
 // Months is the chart of what became of the entries by month, of which none is left out between the first and the last.
 func (d data) Months() page.Chart {
-	c := page.Counts{Caption: "What became of the entries, by the month of " + d.DateColumn, Of: "month", Series: fateNames()}
+	c := page.Counts{Of: "month", Series: fateNames()}
+	c.Caption = "What became of the entries, by the month of " + d.DateColumn
 	form, months := "2006-01", 1
 	known := slices.SortedFunc(maps.Keys(d.ByMonth), time.Time.Compare)
 	first, last := known[0], known[len(known)-1]
@@ -250,8 +253,8 @@ func fates(outcomes map[manifest.Outcome]int) []int {
 func (d data) LabelShares(category int) page.Chart {
 	release, rebuilt := d.Labels.Categories[category], d.Rebuilt.Categories[category]
 	c := page.Counts{Of: "label", Series: []string{"release", "rebuilt"}}
-	c.Caption = fmt.Sprintf("Entries with each label. Labels an entry on average, without None: %.2f in the release, %.2f rebuilt",
-		release.Cardinality, rebuilt.Cardinality)
+	c.Caption = fmt.Sprintf("Entries with each label. "+
+		"Labels an entry on average, without None: %.2f in the release, %.2f rebuilt", release.Cardinality, rebuilt.Cardinality)
 	for i, label := range release.Labels {
 		c.Groups = append(c.Groups, page.Group{Label: label.Code + " " + label.Name,
 			Counts: []int{label.Count, rebuilt.Labels[i].Count}, All: []int{d.Labels.Entries, d.Rebuilt.Entries}})
@@ -275,12 +278,12 @@ func (d data) Changed() int {
 	return len(slices.DeleteFunc(d.Differing(), func(differs bool) bool { return !differs }))
 }
 
-// mostBlind is how many percentage points the shares of a label may differ by without a fair chance that a test sees it,
-// where the report still says that a set is balanced.
+// mostBlind is how many percentage points the shares of a label may differ by without a fair chance that a test sees
+// it, where the report still says that a set is balanced.
 const mostBlind = 20
 
-// Seen is the difference, in percentage points, that the tests see in four of five sets as large as this one: between the
-// shares of a label that half of the entries have, where the difference is hardest to see (normal approximation).
+// Seen is the difference, in percentage points, that the tests see in four of five sets as large as this one: between
+// the shares of a label that half of the entries have, where it is hardest to see (normal approximation).
 func (d data) Seen() float64 {
 	chance := driftLevel / 2 / float64(max(d.Tests(), 1)) // as hard as the first of Holm's tests
 	z := distuv.UnitNormal.Quantile(1-chance) + distuv.UnitNormal.Quantile(0.8)
@@ -342,7 +345,8 @@ func (d data) category(name string) labels.CategoryStats {
 
 // ImageSides is the histogram of the kept images by size.
 func (d data) ImageSides() page.Chart {
-	c := page.Counts{Caption: "Kept images by their longer side, in pixels", Of: "longer side", Series: []string{"images"}, Edges: []string{"1"}}
+	c := page.Counts{Caption: "Kept images by their longer side, in pixels", Of: "longer side",
+		Series: []string{"images"}, Edges: []string{"1"}}
 	for i, n := range d.Sides {
 		edge, label := "more", "more"
 		if i < len(sideBounds) {
@@ -357,7 +361,8 @@ func (d data) ImageSides() page.Chart {
 
 // TextConfidence is the histogram of the kept entries by confidence.
 func (d data) TextConfidence() page.Chart {
-	c := page.Counts{Caption: "Kept entries by mean confidence of the words that OCR read", Of: "confidence", Series: []string{"entries"}, Edges: []string{"0"}}
+	c := page.Counts{Caption: "Kept entries by mean confidence of the words that OCR read", Of: "confidence",
+		Series: []string{"entries"}, Edges: []string{"0"}}
 	for i, n := range d.Tenths {
 		c.Edges = append(c.Edges, strconv.Itoa(10*i+10))
 		c.Groups = append(c.Groups, page.Group{Label: fmt.Sprintf("%d to %d", 10*i, 10*i+10), Counts: []int{n}})
@@ -367,7 +372,8 @@ func (d data) TextConfidence() page.Chart {
 
 // Sizes is the chart of the groups of near-duplicates by size.
 func (d data) Sizes() page.Chart {
-	return bars("Groups by the number of their entries, the kept one among them", "group", "groups", "%v entries", d.GroupSizes)
+	return bars("Groups by the number of their entries, the kept one among them",
+		"group", "groups", "%v entries", d.GroupSizes)
 }
 
 // Classes is the chart of near-duplicates by what is near.

@@ -1,6 +1,6 @@
 // Package chromiumtest lets tests open pages from disk in one headless Chromium, and see what they look like, what they
-// ask for and complain of, and what axe-core says of them. scripts/setup --with-readers installs both. Where one of them
-// is missing a test skips, except under CI=true, where it fails.
+// ask for and complain of, and what axe-core says of them. scripts/setup --with-readers installs both. Where one of
+// them is missing a test skips, except under CI=true, where it fails.
 package chromiumtest
 
 import (
@@ -52,9 +52,10 @@ func Start(t testing.TB) *Browser {
 	b := &Browser{trap: newTrap(t)}
 	// What hangs longer fails.
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
-	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps",
-		"--disable-domain-reliability", "--user-data-dir="+t.TempDir(), "--proxy-server="+b.trap.addr, "--proxy-bypass-list=<-loopback>",
+	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+		"--hide-scrollbars", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--disable-extensions", "--disable-default-apps", "--disable-domain-reliability", "--user-data-dir="+t.TempDir(),
+		"--proxy-server="+b.trap.addr, "--proxy-bypass-list=<-loopback>",
 		"--remote-debugging-pipe", "about:blank") // or Debian's Chromium asks for its start page
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	cmd.Stderr = &b.log
@@ -157,9 +158,10 @@ func (b *Browser) look(t testing.TB, v View) {
 	if v.Dark {
 		scheme = "dark"
 	}
-	b.do(t, "Emulation.setDeviceMetricsOverride", map[string]any{"width": v.Width, "height": 1600, "deviceScaleFactor": 1, "mobile": false}, nil)
-	b.do(t, "Emulation.setEmulatedMedia",
-		map[string]any{"media": media, "features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.do(t, "Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": v.Width, "height": 1600, "deviceScaleFactor": 1, "mobile": false}, nil)
+	theme := map[string]any{"name": "prefers-color-scheme", "value": scheme}
+	b.do(t, "Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []any{theme}}, nil)
 }
 
 // show opens a file and waits until it is loaded.
@@ -224,7 +226,8 @@ func (b *Browser) Screenshot(t testing.TB, file string, v View) image.Image {
 }
 
 // views are those in which Check looks at a page. Paper is as wide as A4 without its margins.
-var views = []View{{Width: 1280}, {Width: 1280, Dark: true}, {Width: 390}, {Width: 390, Dark: true}, {Width: 718, Paper: true}}
+var views = []View{
+	{Width: 1280}, {Width: 1280, Dark: true}, {Width: 390}, {Width: 390, Dark: true}, {Width: 718, Paper: true}}
 
 // Faults looks at a page with everything unfolded: light and dark, on a wide screen and a telephone, and on paper. It
 // returns what axe-core finds fault with, and what the script of faults does.
@@ -238,10 +241,12 @@ func (b *Browser) Faults(t testing.TB, file string) (all []string) {
 	b.run(t, string(axe)+";0", nil)
 	for _, v := range views {
 		b.look(t, v)
-		b.run(t, fmt.Sprintf(`for (const d of document.querySelectorAll("details:not(.veil)")) d.open = %t; 0`, !v.Paper), nil)
+		unfold := `for (const d of document.querySelectorAll("details:not(.veil)")) d.open = %t; 0`
+		b.run(t, fmt.Sprintf(unfold, !v.Paper), nil)
 		var found, violations []string
 		if !v.Paper { // it unfolds by itself, and is not focused
-			b.run(t, `axe.run({preload: false}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + "\n" + n.failureSummary)))`, &violations)
+			b.run(t, `axe.run({preload: false}).then(r => r.violations.flatMap(v =>
+				v.nodes.map(n => v.id + ": " + n.html + "\n" + n.failureSummary)))`, &violations)
 		}
 		b.run(t, faults, &found)
 		for _, fault := range append(violations, found...) {
@@ -255,11 +260,13 @@ func (b *Browser) Faults(t testing.TB, file string) (all []string) {
 // drawing that is small or cut, a table that does not show that it scrolls, and, on paper, what stays folded up.
 const faults = `(() => {
 	const found = [], wide = document.documentElement.clientWidth
-	if (document.documentElement.scrollWidth > wide) found.push("the page is " + document.documentElement.scrollWidth + " px wide")
+	const all = document.documentElement.scrollWidth
+	if (all > wide) found.push("the page is " + all + " px wide")
 	for (const text of document.querySelectorAll("svg text")) {
 		const box = text.getBoundingClientRect(), svg = text.closest("svg").getBoundingClientRect()
 		if (box.height < 12) found.push("small: " + text.outerHTML)
-		if (box.left < svg.left - 1 || box.right > svg.right + 1 || box.top < svg.top - 4) found.push("cut: " + text.outerHTML)
+		if (box.left < svg.left - 1 || box.right > svg.right + 1 || box.top < svg.top - 4)
+			found.push("cut: " + text.outerHTML)
 	}
 	for (const e of document.querySelectorAll("body *")) {
 		const style = getComputedStyle(e)
