@@ -330,8 +330,8 @@ func (d *guesser) free(c *surveyed) bool {
 	if !c.usable() || c.used || c.personal() || c.words() || c.all(formFlag) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
 		return false
 	}
-	// Numbers are labels where they are whole, few and repeat.
-	return !c.all(formNumber) || c.all(formInteger) && !c.counted() && (2*len(c.cells) <= c.filled || c.filled < 3)
+	// Numbers are labels where they are whole and repeat, or are said to be labels.
+	return !c.all(formNumber) || c.all(formInteger) && !c.counted() && (2*len(c.cells) <= c.filled || c.filled < 3 || c.namedAs("label class category"))
 }
 
 // guessSeparator takes the sign under which most columns hold several labels a cell.
@@ -430,6 +430,8 @@ func (d *guesser) leaveOut() {
 			continue
 		}
 		switch {
+		case c.filled == 0:
+			d.leave(c, "all its cells are empty")
 		case c.personal():
 			d.leave(c, "it is about people")
 			d.warnings = append(d.warnings, fmt.Sprintf("column %s may hold personal data: it was left out of the release's annotations", table.Quote(c.name)))

@@ -101,7 +101,7 @@ func TestInitGuesses(t *testing.T) {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
 	for _, note := range []string{`name = "memes"`, "guessed from 26 rows", "# Look at this: column \"author\" may hold personal data",
-		`# image has no column: column "image" has the name`, `# Not used: "empty": it holds no`, `# Not used: "author": it is about`, "# Column \"Mood<\": 3 diff", `separator = "|"`} {
+		`# image has no column: column "image" has the name`, `# Not used: "empty": all its`, `# Not used: "author": it is about`, "# Column \"Mood<\": 3 diff", `separator = "|"`} {
 		if !strings.Contains(string(d.Settings), note) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
@@ -121,7 +121,7 @@ func TestInitGuesses(t *testing.T) {
 		`not used: "image": it holds no short labels that repeat; --keep "image" passes it through`,
 		`not used: "author": it is about people`,
 		`not used: "caption": it holds what people wrote, or addresses; --keep "caption" publishes it`,
-		`not used: "empty": it holds no short labels that repeat; --keep "empty" passes it through`,
+		`not used: "empty": all its cells are empty`,
 	}
 	warnings := []string{`column "author" may hold personal data: it was left out of the release's annotations`}
 	if diff := cmp.Diff([][]string{notes, warnings}, [][]string{d.Notes, d.Warnings}); diff != "" {

@@ -222,10 +222,13 @@ func (l *List) Next() ([]byte, error) {
 		return nil, io.EOF
 	}
 	c, err := l.skipSpace()
-	if err == nil && c == ',' && l.state == nextRecord {
+	separated := l.state == firstRecord
+	if err == nil && c == ',' && !separated {
 		l.take()
+		separated = true
 		c, err = l.skipSpace()
-	} else if l.state == nextRecord && c != ']' || err != nil {
+	}
+	if err != nil || !separated && c != ']' {
 		return nil, l.want(']')
 	}
 	if c == ']' {
