@@ -1,18 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -83,11 +80,14 @@ func (f *featureFlags) check() error {
 func (c *command) features(ctx context.Context, source string, f featureFlags) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
-	err := errors.Join(f.readCascade(), f.readDictionaries())
+	err := f.readCascade()
+	if err == nil {
+		f.Dictionaries, err = features.OpenDictionaries(f.dictionaries, f.union, openRegular)
+	}
 	if err != nil {
 		return asUsage(err)
 	}
-	f.Paths, err = pictureFiles(source)
+	f.Paths, err = features.Sources(source)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -142,29 +142,6 @@ func (c *command) derive(ctx context.Context, ws *workspace.Workspace, f feature
 	}{table, filepath.Join(f.out, name), ws != nil, f.Dictionaries})
 }
 
-// pictureFiles returns the Parquet files of a dataset or a workspace, or else the folder or file itself.
-func pictureFiles(source string) ([]string, error) {
-	for _, below := range []string{"dataset/data", "data", ""} {
-		files, err := filepath.Glob(filepath.Join(globless(source), below, "*.parquet"))
-		if err != nil {
-			return nil, err
-		}
-		if len(files) > 0 {
-			return files, nil
-		}
-	}
-	_, err := os.Stat(source)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s: there is no such file or folder", source)
-	}
-	return []string{source}, err
-}
-
-// globless takes the meaning off the signs of a pattern.
-func globless(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
 func (f *featureFlags) readCascade() (err error) {
 	switch {
 	case f.noFaces:
@@ -179,33 +156,4 @@ func (f *featureFlags) readCascade() (err error) {
 		}
 	}
 	return err
-}
-
-func (f *featureFlags) readDictionaries() error {
-	names := map[string]string{}
-	for _, arg := range f.dictionaries {
-		name, path, named := strings.Cut(arg, "=")
-		if !named {
-			name, path = "", arg
-		}
-		file, err := openRegular(path)
-		if err != nil {
-			return err
-		}
-		d, err := features.ReadDictionary(file, path)
-		file.Close()
-		if err != nil {
-			return err
-		}
-		d.Name, d.Union = cmp.Or(name, d.Name), f.union
-		for _, category := range d.Categories {
-			column := d.Name + "." + category
-			if names[column] != "" {
-				return fmt.Errorf("%s and %s both have %s: name one of them, as in --dictionary NAME=%s", names[column], path, column, path)
-			}
-			names[column] = path
-		}
-		f.Dictionaries = append(f.Dictionaries, d)
-	}
-	return nil
 }

@@ -313,6 +313,7 @@ func (p *pins) study(s *site) {
 	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--gold", s.release)
 	p.json(s, "features", exitDone, "features", s.workspace, "--no-faces", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "numbers"))
 	p.json(s, "labels-weights", exitDone, "labels", "weights", s.release, "--split", "all")
+	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o", filepath.Join(p.t.TempDir(), "chosen"))
 	p.json(s, "moderation-table", exitDone, "moderation", "table", scores, "--gold", s.release)
 }
 

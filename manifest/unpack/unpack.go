@@ -50,6 +50,18 @@ func (c *counter) Read(b []byte) (int, error) {
 
 // NewReader tells by the first bytes how a file is packed.
 func NewReader(r io.Reader) (*Reader, error) {
+	// 128 MiB is the window of zstd --long, the largest that its program takes unasked.
+	return newReader(r, zstd.WithDecoderMaxWindow(128<<20))
+}
+
+// NewWideReader is NewReader for files that were packed with zstd --long=31, as dumps of Reddit are. A window of 2 GiB takes
+// 4.2 GiB of memory.
+func NewWideReader(r io.Reader) (*Reader, error) {
+	// With the default, low memory, the decoder moves the whole window for every megabyte: minutes in place of seconds.
+	return newReader(r, zstd.WithDecoderMaxWindow(1<<31), zstd.WithDecoderLowmem(false))
+}
+
+func newReader(r io.Reader, options ...zstd.DOption) (*Reader, error) {
 	u := &Reader{packed: counter{in: r}, close: func() {}}
 	in := bufio.NewReaderSize(&u.packed, 64<<10)
 	magic, _ := in.Peek(4) // a shorter file is not packed
@@ -59,8 +71,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		u.out, err = gzip.NewReader(in)
 	case string(magic) == "\x28\xb5\x2f\xfd":
 		var z *zstd.Decoder
-		// 128 MiB is the window of zstd --long, the largest that its program takes unasked.
-		z, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		z, err = zstd.NewReader(in, append(options, zstd.WithDecoderConcurrency(1))...)
 		if err == nil {
 			u.out, u.close = z, z.Close
 		}

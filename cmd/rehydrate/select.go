@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/cmd/internal/console"
+	"rehydrate/manifest"
+	"rehydrate/manifest/dump"
+	"rehydrate/pipeline/workspace"
+)
+
+// selectFlags are the flags of select.
+type selectFlags struct {
+	dump.Wish
+	from, to string
+	policy   string
+	out      string
+	after    bool
+}
+
+func (c *command) selectCommand() *cobra.Command {
+	var f selectFlags
+	cmd := newCommand("select", f.check, func(cmd *cobra.Command, args []string) error {
+		if f.after {
+			return c.selectKept(cmd.Context(), f)
+		}
+		return c.selectFrom(cmd.Context(), args, f)
+	})
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.Subreddits, "subreddit", nil, "the `name` of a subreddit; repeatable (default: all)")
+	flags.StringVar(&f.from, "from", "", "the first `month`, as in 2018-04")
+	flags.StringVar(&f.to, "to", "", "the last `month`")
+	flags.IntVar(&f.N, "n", 0, "how `many` posts to choose by chance (default: all candidates)")
+	flags.StringVar(&f.Seed, "seed", "1", "any `text`: another one chooses others")
+	flags.StringVar(&f.policy, "policy", "", "policy.toml `file` with the hosts whose images may be fetched (default: the built-in policy)")
+	flags.BoolVar(&f.after, "after", false, "choose among the posts that a workspace kept (-w), instead of those of a dump")
+	flags.StringVarP(&f.out, "out", "o", "candidates", "the `folder` to make")
+	return cmd
+}
+
+func (f *selectFlags) check(cmd *cobra.Command, args []string) (err error) {
+	parse := func(flag, text string, to *dump.Month) error {
+		if text == "" {
+			return nil
+		}
+		*to, err = dump.ParseMonth(text)
+		if err != nil {
+			return usageError("--%s: %w", flag, err)
+		}
+		return nil
+	}
+	switch {
+	case f.after && (len(args) > 0 || len(f.Subreddits) > 0 || f.from != "" || f.to != "" || f.policy != ""):
+		return usageError("--after takes what a workspace kept: no DUMP, --subreddit, --from, --to or --policy")
+	case f.after && f.N == 0:
+		return usageError("--after: say how many with --n")
+	case !f.after && len(args) == 0:
+		return usageError("%s takes one or more DUMPs, - for standard input", cmd.CommandPath())
+	case f.N < 0:
+		return usageError("--n %d: give 1 or more", f.N)
+	}
+	return errors.Join(parse("from", f.from, &f.From), parse("to", f.to, &f.To))
+}
+
+func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags) error {
+	p, err := readPolicy(f.policy)
+	if err != nil {
+		return err
+	}
+	f.Host = func(name string) bool { _, ok := p.Host(name); return ok }
+	if err := dump.Vacant(f.out); err != nil {
+		return asUsage(err)
+	}
+	if c.getenv("GOMEMLIMIT") == "" {
+		// A dump's window alone takes more than the limit that serves the other commands: the collector would never rest.
+		debug.SetMemoryLimit(math.MaxInt64)
+	}
+	ctx, cancel := c.untilStopped(ctx)
+	defer cancel()
+	chooser := dump.New(f.Wish)
+	for _, path := range paths {
+		if err := c.readDump(ctx, chooser, path); err != nil {
+			c.console.Done()
+			err = fmt.Errorf("read the dump %s: %w", path, err)
+			if errors.Is(err, dump.ErrComments) {
+				return asUsage(err)
+			}
+			return err
+		}
+	}
+	c.console.Done()
+	rows := [][]string{{"id", "month", "subreddit"}}
+	for _, one := range chooser.Chosen() {
+		rows = append(rows, []string{string(one.ID), one.Month.String(), one.Subreddit})
+	}
+	return c.writeCandidates(ctx, f, rows, chooser.Funnel)
+}
+
+func (c *command) readDump(ctx context.Context, chooser *dump.Chooser, path string) error {
+	if path == "-" {
+		return chooser.Read(c.watched(ctx, c.stdin, "standard input", 0))
+	}
+	file, err := openRegular(path)
+	if err != nil {
+		return asUsage(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return chooser.Read(c.watched(ctx, file, filepath.Base(path), info.Size()))
+}
+
+func (c *command) watched(ctx context.Context, r io.Reader, name string, size int64) io.Reader {
+	const mega = 1 << 20
+	return dump.Watch(ctx, r, func(read int64) {
+		if !c.quiet && size > 0 {
+			c.console.Show(console.Progress{Task: name, Words: "MB of " + oneTerminalLine(name), Done: int(read / mega), Total: int(size/mega) + 1,
+				Line: fmt.Sprintf("%s: %d of %d MB", oneTerminalLine(name), read/mega, size/mega+1)})
+		}
+	})
+}
+
+// selectKept chooses among the kept posts of a workspace.
+func (c *command) selectKept(ctx context.Context, f selectFlags) error {
+	if err := dump.Vacant(f.out); err != nil {
+		return asUsage(err)
+	}
+	ids, err := reading(ctx, c, func(ws *workspace.Workspace) (ids []manifest.PostID, err error) {
+		for rec, err := range ws.Records(ctx, workspace.Select{}) {
+			if err != nil {
+				return nil, err
+			}
+			if rec.Result != nil && rec.Result.Outcome == manifest.Kept && !slices.Contains(ids, rec.ID) {
+				ids = append(ids, rec.ID)
+			}
+		}
+		return ids, nil
+	})
+	if err != nil {
+		return err
+	}
+	funnel := dump.Funnel{Lines: len(ids), Candidates: len(ids)}
+	rows := [][]string{{"id"}}
+	for _, id := range dump.Sample(ids, f.N, f.Seed) {
+		rows = append(rows, []string{string(id)})
+	}
+	funnel.Chosen = len(rows) - 1
+	return c.writeCandidates(ctx, f, rows, funnel)
+}
+
+func (c *command) writeCandidates(ctx context.Context, f selectFlags, rows [][]string, funnel dump.Funnel) error {
+	name, err := dump.Write(ctx, f.out, rows, funnel)
+	if err != nil {
+		return err
+	}
+	return c.answer("select", struct {
+		dump.Funnel
+		Out   string `json:"out"`
+		After bool   `json:"after"`
+	}{funnel, name, f.after})
+}
