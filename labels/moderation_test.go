@@ -72,6 +72,9 @@ func TestTableTwo(t *testing.T) {
 		unjudged := len(entries)
 		for i, l := range table.Services[0].Labels {
 			unjudged -= l.Overall.N
+			if of := []int{161, 189, 339, 163, 167, 30}[i]; l.Entries != of {
+				t.Errorf("%s: %d entries, want %d", l.Name, l.Entries, of)
+			}
 			for block, rate := range []Rate{l.SelfHarm, l.Overall} {
 				got := "none"
 				if rate.Rate != nil {
@@ -84,9 +87,17 @@ func TestTableTwo(t *testing.T) {
 			if (service == "azure") != (len(l.Severity) == 3) {
 				t.Errorf("%s, %s: means of severities are %v", service, l.Name, l.Severity)
 			}
+			if service == "azure" && (l.Severity[0].P != nil || l.Severity[1].P == nil || l.Severity[2].P == nil) {
+				t.Errorf("%s: p of with against without: %+v", l.Name, l.Severity)
+			}
 			if service == "azure" && math.Abs(*l.Severity[0].Mean-float64(want.counts[i][0]*(2+i))/float64(want.counts[i][2])) > 1e-12 {
 				t.Errorf("%s: the mean severity is %v", l.Name, *l.Severity[0].Mean)
 			}
+		}
+		untested, err := TabulateModeration(r.Schema, "severity", "figurative", false, entries, nil, []Judgements{file})
+		attest.OK(t, err)
+		if s := untested.Services[0].Labels[0].Severity; service == "azure" && s[1].P != nil {
+			t.Errorf("p was not asked for: %+v", s)
 		}
 		if table.Services[0].Unjudged != unjudged || table.Services[0].File.Missing != 0 {
 			t.Errorf("%s: %d without an answer, want %d", service, table.Services[0].Unjudged, unjudged)

@@ -129,8 +129,14 @@ func (f *pageFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.force, "force", false, "write over the file of --html")
 }
 
-// check refuses a file that is there, before anything is computed.
-func (f pageFlags) check() error {
+// check refuses a file that is there, or that would lie in the workspace, before anything is computed.
+func (f pageFlags) check(c *command, flag string) error {
+	if f.file == "" {
+		return nil
+	}
+	if err := c.outsideWorkspace(flag, f.file); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(f.file); err == nil && !f.force {
 		return usageError("%s exists: name another file, or write over it with --force", f.file)
 	}

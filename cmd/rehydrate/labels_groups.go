@@ -66,7 +66,7 @@ func (c *command) labelsGroups(ctx context.Context, file string, f groupsFlags) 
 	case !(f.alpha > 0 && f.alpha < 1):
 		return usageError("--alpha is a number between 0 and 1, such as 0.05")
 	}
-	if err := f.page.check(); err != nil {
+	if err := f.page.check(c, "--html"); err != nil {
 		return err
 	}
 	found, err := f.test(ctx, file)

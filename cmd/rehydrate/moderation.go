@@ -72,7 +72,7 @@ func (c *command) moderationTable(ctx context.Context, files []string, f moderat
 	case f.asCSV && c.json:
 		return usageError("--csv and --json: choose one")
 	}
-	if err := f.page.check(); err != nil {
+	if err := f.page.check(c, "--html"); err != nil {
 		return err
 	}
 	table, err := f.tabulate(ctx, files)
