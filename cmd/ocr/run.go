@@ -112,7 +112,7 @@ type options struct {
 
 const rootHelp = `Read the text of images (JPEG, PNG, GIF, WebP) with Tesseract and print it.
 
-Each image is read as rehydrate reads it: the same limits, passes, dictionary and merge
+Each image is read as rehydrate reads it: the same limits, lines, dictionary and merge
 of words. A folder is walked to the bottom for images, in byte order; an image is recognised
 by its content, not its name, and other files are skipped. - is one image on stdin, and
 so is a piped stdin without arguments. Pictures are turned upright first, as their EXIF

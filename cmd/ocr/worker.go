@@ -122,6 +122,7 @@ const (
 type tesseract struct {
 	client *gosseract.Client
 	engine ocr.Engine
+	mode   ocr.Mode // as set
 }
 
 // newTesseract loads the model of dir. The caller closes it.
@@ -137,14 +138,14 @@ func newTesseract(dir string) (*tesseract, error) {
 		Gosseract:   gosseractVersion(),
 		Model:       model,
 		ModelSHA256: digest,
-		Parameters:  "grey pgm, word boxes",
+		Parameters:  "grey pixels, word boxes",
 	}}
-	if err := client.SetTessdataPrefix(dir); err != nil {
-		return nil, errors.Join(err, t.Close())
+	// gosseract loads the model with its first image: whatever is wrong must show before the hello.
+	err = errors.Join(client.SetTessdataPrefix(dir), client.SetImageFromBytes([]byte("P5 1 1 255\n\xff")))
+	if err == nil {
+		_, err = client.Text()
 	}
-	// The model is loaded with the first image: whatever is wrong must show before the hello.
-	blank := image.NewGray(image.Rect(0, 0, 64, 64))
-	if _, err := t.recognize(blank, ocr.Mode{PSM: 3}); err != nil {
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("load %s: %w", modelFile(dir), err), t.Close())
 	}
 	return t, nil
@@ -152,48 +153,35 @@ func newTesseract(dir string) (*tesseract, error) {
 
 func (t *tesseract) Close() error { return t.client.Close() }
 
-// recognize reads one image.
+// recognize reads one picture.
 func (t *tesseract) recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
 	// The others need another model.
 	if m.PSM < 3 || m.PSM > 11 {
 		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 are read", m.PSM)
 	}
+	if m != t.mode {
+		if err := t.set(m); err != nil {
+			return nil, err
+		}
+		t.mode = m
+	}
+	return readPixels(handle(t.client), gray)
+}
+
+// set tells the engine how to read what comes.
+func (t *tesseract) set(m ocr.Mode) error {
 	// As a variable, because gosseract loses SetPageSegMode before the first image.
 	if err := t.client.SetVariable(pageSegMode, strconv.Itoa(m.PSM)); err != nil {
-		return nil, fmt.Errorf("set page segmentation mode %d: %w", m.PSM, err)
+		return fmt.Errorf("set page segmentation mode %d: %w", m.PSM, err)
 	}
 	invert := "0"
 	if m.Invert {
 		invert = "1"
 	}
 	if err := t.client.SetVariable(doInvert, invert); err != nil {
-		return nil, fmt.Errorf("set inversion: %w", err)
+		return fmt.Errorf("set inversion: %w", err)
 	}
-	if err := t.client.SetImageFromBytes(pgm(gray)); err != nil {
-		return nil, fmt.Errorf("hand over %v pixels: %w", gray.Rect.Size(), err)
-	}
-	// The only call for results: each further one would recognise the image again.
-	boxes, err := t.client.GetBoundingBoxesVerbose()
-	if err != nil {
-		return nil, fmt.Errorf("recognise: %w", err)
-	}
-	words := make([]ocr.RawWord, len(boxes))
-	for i, b := range boxes {
-		words[i] = ocr.RawWord{Text: b.Word, Confidence: b.Confidence, Box: b.Box,
-			Block: b.BlockNum, Par: b.ParNum, Line: b.LineNum}
-	}
-	return words, nil
-}
-
-// pgm writes a picture in that format.
-func pgm(g *image.Gray) []byte {
-	// The one format that needs no image library: no decoder in C ever meets what others made.
-	width, height := g.Rect.Dx(), g.Rect.Dy()
-	out := fmt.Appendf(make([]byte, 0, 32+width*height), "P5 %d %d 255\n", width, height)
-	for y := range height {
-		out = append(out, g.Pix[y*g.Stride:y*g.Stride+width]...)
-	}
-	return out
+	return nil
 }
 
 func fileDigest(path string) (string, error) {

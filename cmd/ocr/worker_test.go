@@ -200,10 +200,3 @@ func TestSameWordsWhateverTheWorker(t *testing.T) {
 		t.Error("nothing was read")
 	}
 }
-
-func TestPGM(t *testing.T) {
-	g := &image.Gray{Pix: []byte{1, 2, 9, 3, 4, 9}, Stride: 3, Rect: image.Rect(0, 0, 2, 2)}
-	if got, want := string(pgm(g)), "P5 2 2 255\n\x01\x02\x03\x04"; got != want {
-		t.Errorf("pgm = %q, want %q", got, want)
-	}
-}

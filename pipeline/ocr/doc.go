@@ -6,9 +6,11 @@
 //
 // For each image, on one worker:
 //
-//	P1 to P4: render the plane, paint out what is read for certain, ask the worker if
-//	    anything is left that looks like letters, mend and collect the words
-//	merge; with too few letters read so far: P5, merge again
+//	planes: luma and the smallest channel, scaled; six ramps that make text black on white
+//	shapes: the components of ink; lines: rows of shapes like letters
+//	queue: the most promising lines first, each cut out as a strip, many in one request; what is
+//	    read for certain is not read again
+//	mend and merge the words; with too few letters: the whole picture, merge again
 //	order the merged words as a person reads them; accept those that are certain enough
 //
 // # Promises

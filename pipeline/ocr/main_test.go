@@ -101,9 +101,9 @@ func fakeRecognize(g *image.Gray, _ Mode) ([]RawWord, error) {
 	case imageGarbage:
 		say([]byte("Warning: invalid resolution 0 dpi"))
 	case imageWrongID:
-		_ = writeAnswer(os.Stdout, 1<<40, g.Rect, nil, nil)
+		_ = writeAnswer(os.Stdout, 1<<40, nil, nil, nil)
 	case imageOutside:
-		say([]byte(`{"id":1,"words":[{"Text":"X","Box":{"Max":{"X":9999,"Y":5}}}]}` + "\n"))
+		say([]byte(`{"id":1,"words":[[{"Text":"X","Box":{"Max":{"X":9999,"Y":5}}}]]}` + "\n"))
 	case imageClosesStdout:
 		os.Stdout.Close()
 		time.Sleep(time.Hour)
@@ -126,7 +126,7 @@ func fakeWords(g *image.Gray, texts ...string) []RawWord {
 	var words []RawWord
 	step := g.Rect.Dx() / len(texts)
 	for i, text := range texts {
-		words = append(words, RawWord{Text: text, Confidence: 90, Box: image.Rect(i*step, 2, (i+1)*step-1, 12)})
+		words = append(words, RawWord{Text: text, Confidence: 95, Box: image.Rect(i*step, 0, (i+1)*step-1, g.Rect.Dy())})
 	}
 	return words
 }
@@ -152,6 +152,13 @@ func once() bool {
 // imageFor makes an image that the fake worker knows by its height.
 func imageFor(kind int) *image.Gray {
 	return image.NewGray(image.Rect(0, 0, fakeWidth, fakeUnit*kind))
+}
+
+func imagesFor(kinds []int) (out []*image.Gray) {
+	for _, kind := range kinds {
+		out = append(out, imageFor(kind))
+	}
+	return out
 }
 
 // A busy is a named pipe into which a fake worker writes a byte when it hangs, and which it has open until it ends.

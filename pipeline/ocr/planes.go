@@ -11,7 +11,7 @@ import (
 // minFrom is the luma from which the minimum plane holds min(R,G,B); below it luma stands in.
 const minFrom = 150
 
-// planes are the two grey views of an image that the passes start from, at full size.
+// planes are the two grey views of an image that all reading starts from, at full size.
 type planes struct {
 	luma    *image.Gray // Y
 	minimum *image.Gray // M: bright only where all three channels are
@@ -102,19 +102,21 @@ func scaledSize(width, height, long int) (int, int) {
 	return side(width), side(height)
 }
 
-// scale resizes a plane so that its longer side is long pixels (see scaledSize): down
-// by area average, up by linear interpolation. Integer arithmetic throughout: the same
-// pixels on every machine.
+// scale resizes a plane so that its longer side is long pixels (see scaledSize).
 func scale(src *image.Gray, long int) *image.Gray {
-	width, height := src.Rect.Dx(), src.Rect.Dy()
-	w, h := scaledSize(width, height, long)
-	dst := image.NewGray(image.Rect(0, 0, w, h))
-	switch {
-	case w == width && h == height:
-		copy(dst.Pix, src.Pix)
-	case w <= width && h <= height:
+	return resize(src, image.Pt(scaledSize(src.Rect.Dx(), src.Rect.Dy(), long)))
+}
+
+// resize resizes a picture: down by area average, up by linear interpolation. Integer arithmetic throughout: the same
+// pixels on every machine. What has the size already is returned as it is.
+func resize(src *image.Gray, size image.Point) *image.Gray {
+	if src.Rect.Size() == size {
+		return src
+	}
+	dst := image.NewGray(image.Rectangle{Max: size})
+	if size.X <= src.Rect.Dx() && size.Y <= src.Rect.Dy() {
 		shrink(dst, src)
-	default:
+	} else {
 		enlarge(dst, src)
 	}
 	return dst
@@ -155,35 +157,35 @@ func shrink(dst, src *image.Gray) {
 	}
 }
 
-// enlarge interpolates between the centres of source pixels.
+// enlarge interpolates between the centres of source pixels, with weights in parts of 256.
 func enlarge(dst, src *image.Gray) {
 	w, h := dst.Rect.Dx(), dst.Rect.Dy()
 	columns := make([]sample, w)
 	for x := range columns {
 		columns[x] = sampleAt(x, w, src.Rect.Dx())
 	}
-	total := uint64(2*w) * uint64(2*h)
+	between := make([]uint32, src.Rect.Dx()) // a row between two of the source, in parts of 256
 	for y := range h {
 		row := sampleAt(y, h, src.Rect.Dy())
 		upper, lower := src.Pix[row.low*src.Stride:], src.Pix[row.high*src.Stride:]
+		for x := range between {
+			between[x] = uint32(upper[x])*(256-row.part) + uint32(lower[x])*row.part
+		}
+		out := dst.Pix[y*dst.Stride : y*dst.Stride+w]
 		for x, c := range columns {
-			a := uint64(upper[c.low])*c.wLow + uint64(upper[c.high])*c.wHigh
-			b := uint64(lower[c.low])*c.wLow + uint64(lower[c.high])*c.wHigh
-			dst.Pix[y*dst.Stride+x] = uint8((a*row.wLow + b*row.wHigh + total/2) / total)
+			out[x] = uint8((between[c.low]*(256-c.part) + between[c.high]*c.part + 1<<15) >> 16)
 		}
 	}
 }
 
-// A sample is a place between two source pixels; the weights sum to twice the target
-// length.
+// A sample is a place between two source pixels, part of 256 of the way to the higher one.
 type sample struct {
-	low, high   int
-	wLow, wHigh uint64
+	low, high int
+	part      uint32
 }
 
 func sampleAt(i, target, source int) sample {
 	at := max(0, (2*i+1)*source-target) // in units of 1/(2*target), from the first centre
 	low := min(at/(2*target), source-1)
-	wHigh := uint64(at % (2 * target))
-	return sample{low: low, high: min(low+1, source-1), wLow: uint64(2*target) - wHigh, wHigh: wHigh}
+	return sample{low: low, high: min(low+1, source-1), part: uint32((256*(at%(2*target)) + target) / (2 * target))}
 }

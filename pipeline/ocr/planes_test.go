@@ -2,7 +2,6 @@ package ocr
 
 import (
 	"bytes"
-	"fmt"
 	"image"
 	"image/color"
 	"testing"
@@ -122,22 +121,5 @@ func TestPlanesOfJPEG(t *testing.T) {
 				t.Errorf("M(%d, %d) = %d, want %d", x, y, got, mini)
 			}
 		}
-	}
-}
-
-// TestRender has each part of a pass: its plane, filter, component filter and size.
-func TestRender(t *testing.T) {
-	p := planes{luma: grayOf(2, 200, 200, 200, 200), minimum: grayOf(2, 100, 100, 100, 100)}
-	for _, tt := range []struct {
-		pass pass
-		want uint8
-	}{
-		{pass{plane: "Y", long: 3}, 200}, {pass{plane: "M", long: 3}, 100},
-		{pass{plane: "Y", long: 3, filter: "white", from: 180, to: 220}, 128},
-		{pass{plane: "Y", long: 3, filter: "dark", from: 180, to: 220}, 128},
-		{pass{plane: "M", long: 3, filter: "dark", from: 180, to: 220}, 0},
-		{pass{plane: "M", long: 3, components: true}, 255}, // as high as the picture
-	} {
-		attest.Same(t, fmt.Sprint(tt.pass), grayOf(3, bytes.Repeat([]byte{tt.want}, 9)...), p.render(tt.pass))
 	}
 }

@@ -167,7 +167,7 @@ func TestStartErrors(t *testing.T) {
 	for how, want := range map[string]string{
 		"exit":    "no eng.traineddata in /nowhere",
 		"garbage": "not the worker protocol",
-		"version": "the worker speaks version 5, this program version 4",
+		"version": "the worker speaks version 6, this program version 5",
 	} {
 		_, err := startFake(t, how, Config{})
 		start, ok := errors.AsType[*StartError](err)
@@ -274,28 +274,34 @@ func TestLazyStartAndRecycling(t *testing.T) {
 	attest.Same(t, "Stats", Stats{Images: 7, Started: 3, Recycled: 2}, s)
 }
 
-// TestPasses counts how often an image is asked about: once where the decision is all that is wanted and that is
-// enough, or where what is read leaves nothing; without the sparse pass where the others read 12 letters; else five times.
-func TestPasses(t *testing.T) {
-	for _, tt := range []struct {
+// TestRequests counts how often a worker is asked about an image.
+func TestRequests(t *testing.T) {
+	text := rows(4, 8, 30)
+	for name, tt := range map[string]struct {
 		decision bool
-		kind     int
+		img      *image.Gray
 		want     uint64
-	}{{true, imageManyWords, 1}, {true, imageNoText, 5}, {false, imageManyWords, 4}, {false, imageOK, 1}} {
-		pool := fakePool(t, "ok", Config{Workers: 1, Dictionary: func(string) bool { return true }, DictionaryID: "all", DecisionOnly: tt.decision})
-		if _, err := pool.Read(t.Context(), imageFor(tt.kind)); err != nil {
-			t.Fatal(err)
-		}
-		p := pool.Engine().Parameters
-		if strings.Contains(p, "enough at 4 words") != tt.decision || !strings.Contains(p, "dictionary all") {
-			t.Errorf("%+v: parameters %q", tt, p)
-		}
-		w := <-pool.idle
-		if w.lastID != tt.want {
-			t.Errorf("%+v: %d passes", tt, w.lastID)
-		}
-		pool.idle <- w
-		pool.Close()
+	}{
+		"whole, where no line is found":                {false, imageFor(imageOK), 1},
+		"lines, then the whole, where they say little": {false, inked(1000, row(4, 40, 20, 8, 30, 16)...), 3},
+		"lines alone":                      {false, text, 1},
+		"the first few, where they decide": {true, rows(8, 8, 30), 1},
+		"all of them":                      {false, rows(20, 8, 14), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := fakePool(t, "ok", Config{Workers: 1, Dictionary: func(string) bool { return true }, DictionaryID: "all", DecisionOnly: tt.decision})
+			_, err := pool.Read(t.Context(), tt.img)
+			attest.OK(t, err)
+			p := pool.Engine().Parameters
+			if strings.Contains(p, "enough at 4 words") != tt.decision || !strings.Contains(p, "dictionary all") {
+				t.Errorf("parameters %q", p)
+			}
+			w := <-pool.idle
+			if w.lastID != tt.want {
+				t.Errorf("%d requests, want %d", w.lastID, tt.want)
+			}
+			pool.idle <- w
+		})
 	}
 }
 
@@ -391,8 +397,8 @@ func TestReadImages(t *testing.T) {
 	whole := image.NewGray(image.Rect(0, 0, 3*fakeWidth, 3*fakeUnit*imageOK))
 	part := whole.SubImage(image.Rect(100, 10, 100+2*fakeWidth, 10+2*fakeUnit*imageOK))
 	r, err := pool.Read(t.Context(), part)
-	if err != nil || len(r.Words) == 0 || r.Confidence != 90 {
-		t.Fatalf("Reading = %+v, %v, want words of confidence 90", r, err)
+	if err != nil || len(r.Words) == 0 || r.Confidence != 95 {
+		t.Fatalf("Reading = %+v, %v, want words of confidence 95", r, err)
 	}
 	for _, w := range r.Words {
 		if !w.Box.In(part.Bounds()) {
@@ -420,13 +426,14 @@ func TestEngine(t *testing.T) {
 	if len(seen) != 7 {
 		t.Errorf("%d fingerprints of 7 engines", len(seen))
 	}
-	want := "method 2; P1 Y soft white 180-250 @550 psm 3 invert; P2 Y soft dark 20-140 unread from 12 shapes @700 psm 3 invert; " +
-		"P3 M soft white 180-250 components unread from 4 shapes @700 psm 11; " +
-		"P4 M soft white 200-252 components unread from 8 shapes @1000 psm 11; P5 below 12 letters of 60 Y @1000 psm 11 invert; " +
-		"minimum from 150; enlarge at most 4; components ink 160 high 25% wide 50% speck 8/1000; " +
-		"unread but lines from 60 of 4, margin 1/8; " +
-		"shapes after 24 letters, high 7 narrow 2 wide 3 like 70%; merge floor 50 overlap 30% length^0.3 unlisted 80%; " +
-		"agree floor 30 overlap 50%; line 45%"
+	want := "method 3; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
+		"Y ramp 20-140 even 500; Y ramp 180-80 even 550; Y ramp 80-200 even 550; Y ramp 90-40 even 550; " +
+		"minimum from 150; ink below 160; letters 6 1/4 wide 4 narrow 10 ink 12%; " +
+		"neighbours like 55% gap -33% 110% beside 70%; line of 4 high 3, below 10 of 8; joined -50% 200%, 70-135%; " +
+		"under -20% 100%, 80-125%, even 300 600; strips 48, marks 2 2 1/1 1/3 1/4, margins 15% 25% 1/3 3; " +
+		"at most 60, by 20 letters, 3 of a place 60% covered 50%; certain 60 of 4; " +
+		"done 92 listed 85% letters 3 70% 80%; noise below 80; below 12 letters of 60 Y @1000 psm 11 invert; " +
+		"merge floor 50 overlap 30% length^0.3 unlisted 80%; agree floor 30 overlap 50%; line 45%; small 55%, alone 65%"
 	if got := parameters(); got != want {
 		t.Errorf("parameters() =\n%s\nwant\n%s\n(a change here makes everyone's OCR run again)", got, want)
 	}

@@ -21,17 +21,19 @@ import (
 //	2: the request says whether to look for inverted text
 //	3: words go as RawWord
 //	4: a message is a line of JSON, no frame
-const ProtocolVersion = 4
+//	5: a request has several pictures, an answer the words of each
+const ProtocolVersion = 5
 
-// A message is one line of JSON; width*height grey bytes follow that of a request. The worker speaks first, with a
-// hello; then each request has one answer.
+// A message is one line of JSON; the grey bytes of its pictures follow that of a request, one picture after the other.
+// The worker speaks first, with a hello; then each request has one answer.
 //
 // The largest request made is 1000 x 1000 pixels; the largest answer seen on noise has about 2,000 words of 150 bytes.
 const (
-	maxSide   = 4096
-	maxPixels = 4 << 20
-	maxAnswer = 4 << 20
-	maxWords  = 10_000 // the merge compares each with each
+	maxSide     = 4096
+	maxPixels   = 4 << 20 // of all pictures of a request
+	maxPictures = 64
+	maxAnswer   = 4 << 20
+	maxWords    = 10_000 // of an answer: the merge compares each with each
 )
 
 // errProtocol marks everything a peer sent that is not the protocol.
@@ -51,7 +53,7 @@ type Engine struct {
 	Model       string `json:"model"`        // language model: eng
 	ModelSHA256 string `json:"model_sha256"` // hex digest of the traineddata file
 	// Parameters are the worker's own settings in its hello; in Pool.Engine every
-	// constant of the passes follows them.
+	// constant of the reading follows them.
 	Parameters string `json:"parameters"`
 }
 
@@ -66,7 +68,7 @@ func (e Engine) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A RawWord is one word as the engine gives it, in pixels of the image it was asked to read. Block, Par and Line number
+// A RawWord is one word as the engine gives it, in pixels of the picture it was asked to read. Block, Par and Line number
 // the engine's layout; two words have all three in common exactly where they stand on one line.
 type RawWord struct {
 	Text             string
@@ -82,23 +84,33 @@ type Mode struct {
 }
 
 type request struct {
-	ID            uint64
-	Mode          Mode
-	Width, Height int
+	ID    uint64
+	Mode  Mode
+	Sizes []image.Point // of the pictures
 }
 
 func (q request) wrongSize() error {
-	// The sides first: their product could overflow.
-	if q.Width < 1 || q.Height < 1 || q.Width > maxSide || q.Height > maxSide || q.Width*q.Height > maxPixels {
-		return fmt.Errorf("%w: request of %d x %d pixels", errProtocol, q.Width, q.Height)
+	if len(q.Sizes) < 1 || len(q.Sizes) > maxPictures {
+		return fmt.Errorf("%w: request of %d pictures", errProtocol, len(q.Sizes))
+	}
+	pixels := 0
+	for _, s := range q.Sizes {
+		// The sides first: their product could overflow.
+		if s.X < 1 || s.Y < 1 || s.X > maxSide || s.Y > maxSide {
+			return fmt.Errorf("%w: request of %d x %d pixels", errProtocol, s.X, s.Y)
+		}
+		pixels += s.X * s.Y
+	}
+	if pixels > maxPixels {
+		return fmt.Errorf("%w: request of %d pixels", errProtocol, pixels)
 	}
 	return nil
 }
 
 type answer struct {
-	ID    uint64    `json:"id"`
-	Words []RawWord `json:"words,omitempty"`
-	Error string    `json:"error,omitempty"`
+	ID    uint64      `json:"id"`
+	Words [][]RawWord `json:"words,omitempty"` // of each picture
+	Error string      `json:"error,omitempty"`
 }
 
 // readLine reads one message of at most r's size. Errors are io.EOF between messages, io.ErrUnexpectedEOF inside one,
@@ -133,32 +145,39 @@ func writeLine(w io.Writer, v any, pixels []byte) error {
 	return err
 }
 
-func writeRequest(w io.Writer, id uint64, m Mode, g *image.Gray) error {
-	size := g.Rect.Size()
-	q := request{ID: id, Mode: m, Width: size.X, Height: size.Y}
+func writeRequest(w io.Writer, id uint64, m Mode, pictures []*image.Gray) error {
+	q := request{ID: id, Mode: m}
+	for _, g := range pictures {
+		q.Sizes = append(q.Sizes, g.Rect.Size())
+	}
 	if err := q.wrongSize(); err != nil {
 		return err
 	}
-	// Row by row, because a part of an image has other pixels between its rows.
-	pixels := make([]byte, 0, size.X*size.Y)
-	for y := range size.Y {
-		pixels = append(pixels, g.Pix[y*g.Stride:y*g.Stride+size.X]...)
+	var pixels []byte
+	for _, g := range pictures {
+		// Row by row, because a part of an image has other pixels between its rows.
+		for y := range g.Rect.Dy() {
+			pixels = append(pixels, g.Pix[y*g.Stride:y*g.Stride+g.Rect.Dx()]...)
+		}
 	}
 	return writeLine(w, q, pixels)
 }
 
-func readRequest(r *bufio.Reader) (q request, g *image.Gray, err error) {
+func readRequest(r *bufio.Reader) (q request, pictures []*image.Gray, err error) {
 	if err := readLine(r, &q); err != nil {
 		return q, nil, err
 	}
 	if err := q.wrongSize(); err != nil {
 		return q, nil, err
 	}
-	g = image.NewGray(image.Rect(0, 0, q.Width, q.Height))
-	if _, err := io.ReadFull(r, g.Pix); err != nil {
-		return q, nil, io.ErrUnexpectedEOF // also where nothing came: the request is half
+	for _, size := range q.Sizes {
+		g := image.NewGray(image.Rectangle{Max: size})
+		if _, err := io.ReadFull(r, g.Pix); err != nil {
+			return q, nil, io.ErrUnexpectedEOF // also where nothing came: the request is half
+		}
+		pictures = append(pictures, g)
 	}
-	return q, g, nil
+	return q, pictures, nil
 }
 
 // readHello reads the worker's first message. A worker of another protocol version is
@@ -172,21 +191,25 @@ func readHello(r *bufio.Reader) (Hello, error) {
 	return h, err
 }
 
-// writeAnswer sends words, or cause where it is not nil.
-func writeAnswer(w io.Writer, id uint64, bounds image.Rectangle, words []RawWord, cause error) error {
+// writeAnswer sends the words of each picture, or cause where it is not nil.
+func writeAnswer(w io.Writer, id uint64, sizes []image.Point, words [][]RawWord, cause error) error {
 	if cause != nil {
 		return writeLine(w, answer{ID: id, Error: cause.Error()}, nil)
 	}
-	// The engine is not held to its own bounds, and the reader refuses what is outside of them.
-	words = slices.Clone(words)
-	for i, word := range words {
-		if math.IsNaN(word.Confidence) { // JSON has no way to write it
-			word.Confidence = 0
+	a := answer{ID: id}
+	for i, of := range words {
+		// The engine is not held to its own bounds, and the reader refuses what is outside of them.
+		of = slices.Clone(of)
+		for k, word := range of {
+			if math.IsNaN(word.Confidence) { // JSON has no way to write it
+				word.Confidence = 0
+			}
+			of[k].Confidence = min(max(word.Confidence, 0), 100)
+			of[k].Box = word.Box.Intersect(image.Rectangle{Max: sizes[i]})
 		}
-		words[i].Confidence = min(max(word.Confidence, 0), 100)
-		words[i].Box = word.Box.Intersect(bounds)
+		a.Words = append(a.Words, of)
 	}
-	return writeLine(w, answer{ID: id, Words: words}, nil)
+	return writeLine(w, a, nil)
 }
 
 // An engineError is what the worker itself says went wrong with an image.
@@ -194,10 +217,9 @@ type engineError string
 
 func (e engineError) Error() string { return string(e) }
 
-// readAnswer reads the answer to request id for an image of the given size. Errors are
-// those of readLine, an engineError, and errProtocol for anything else, including
-// words outside the image.
-func readAnswer(r *bufio.Reader, id uint64, size image.Point) ([]RawWord, error) {
+// readAnswer reads the answer to request id for pictures of the given sizes. Errors are those of readLine, an
+// engineError, and errProtocol for anything else, including words outside their picture.
+func readAnswer(r *bufio.Reader, id uint64, pictures []*image.Gray) ([][]RawWord, error) {
 	var a answer
 	if err := readLine(r, &a); err != nil {
 		return nil, err
@@ -207,23 +229,31 @@ func readAnswer(r *bufio.Reader, id uint64, size image.Point) ([]RawWord, error)
 		return nil, fmt.Errorf("%w: answer to request %d, expected %d", errProtocol, a.ID, id)
 	case a.Error != "":
 		return nil, engineError(a.Error)
-	case len(a.Words) > maxWords:
-		return nil, fmt.Errorf("%w: answer of %d words", errProtocol, len(a.Words))
+	case len(a.Words) != len(pictures):
+		return nil, fmt.Errorf("%w: answer for %d pictures, expected %d", errProtocol, len(a.Words), len(pictures))
 	}
-	for _, w := range a.Words {
-		b := w.Box
-		// Not Rectangle.In, which takes every empty box for inside.
-		inside := b == b.Canon() && b.Min.X >= 0 && b.Min.Y >= 0 && b.Max.X <= size.X && b.Max.Y <= size.Y
-		if !inside || !(w.Confidence >= 0 && w.Confidence <= 100) {
-			return nil, fmt.Errorf("%w: word %v with confidence %v in an image of %v", errProtocol, b, w.Confidence, size)
+	all := 0
+	for i, words := range a.Words {
+		all += len(words)
+		if all > maxWords {
+			return nil, fmt.Errorf("%w: answer of more than %d words", errProtocol, maxWords)
+		}
+		size := pictures[i].Rect.Size()
+		for _, w := range words {
+			b := w.Box
+			// Not Rectangle.In, which takes every empty box for inside.
+			inside := b == b.Canon() && b.Min.X >= 0 && b.Min.Y >= 0 && b.Max.X <= size.X && b.Max.Y <= size.Y
+			if !inside || !(w.Confidence >= 0 && w.Confidence <= 100) {
+				return nil, fmt.Errorf("%w: word %v with confidence %v in a picture of %v", errProtocol, b, w.Confidence, size)
+			}
 		}
 	}
 	return a.Words, nil
 }
 
 // Serve is the worker's loop: it says hello on out, then answers one request after the
-// other until in ends, which is its way to be told to stop (nil). recognize reads one image
-// with the engine e; an error is this image's trouble, and the next may be read all the same.
+// other until in ends, which is its way to be told to stop (nil). recognize reads one picture
+// with the engine e; an error is this request's trouble, and the next may be read all the same.
 // A request that is not the protocol ends Serve with an error.
 func Serve(in io.Reader, out io.Writer, e Engine, recognize func(*image.Gray, Mode) ([]RawWord, error)) error {
 	if err := writeLine(out, Hello{Protocol: ProtocolVersion, Engine: e}, nil); err != nil {
@@ -231,15 +261,18 @@ func Serve(in io.Reader, out io.Writer, e Engine, recognize func(*image.Gray, Mo
 	}
 	requests := bufio.NewReader(in)
 	for {
-		q, gray, err := readRequest(requests)
+		q, pictures, err := readRequest(requests)
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read a request: %w", err)
 		}
-		words, err := recognize(gray, q.Mode)
-		if err := writeAnswer(out, q.ID, gray.Rect, words, err); err != nil {
+		words := make([][]RawWord, len(pictures))
+		for i := 0; i < len(pictures) && err == nil; i++ {
+			words[i], err = recognize(pictures[i], q.Mode)
+		}
+		if err := writeAnswer(out, q.ID, q.Sizes, words, err); err != nil {
 			return fmt.Errorf("answer request %d: %w", q.ID, err)
 		}
 	}

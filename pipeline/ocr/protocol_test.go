@@ -7,6 +7,7 @@ import (
 	"image"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,31 +26,36 @@ func testGray(width, height int) *image.Gray {
 
 func TestRequestRoundTrip(t *testing.T) {
 	whole := testGray(9, 7)
-	for name, g := range map[string]*image.Gray{
-		"plain":     whole,
-		"subimage":  whole.SubImage(image.Rect(2, 3, 7, 6)).(*image.Gray),
-		"one pixel": testGray(1, 1),
-		"largest":   testGray(maxPixels/maxSide, maxSide),
-	} {
-		var b bytes.Buffer
-		mode := Mode{PSM: 11, Invert: true}
-		attest.OK(t, writeRequest(&b, 1<<63+5, mode, g))
-		q, got, err := readRequest(bufio.NewReader(&b))
+	pictures := []*image.Gray{whole, whole.SubImage(image.Rect(2, 3, 7, 6)).(*image.Gray), testGray(1, 1), testGray(maxSide, 3)}
+	var b bytes.Buffer
+	mode := Mode{PSM: 11, Invert: true}
+	attest.OK(t, writeRequest(&b, 1<<63+5, mode, pictures))
+	q, got, err := readRequest(bufio.NewReader(&b))
+	if err != nil || q.ID != 1<<63+5 || q.Mode != mode || len(got) != len(pictures) {
+		t.Fatalf("read back %+v with %d pictures, %v", q, len(got), err)
+	}
+	for i, g := range pictures {
 		want := newPlanes(g).luma // at the origin, without padding
-		if err != nil || q.ID != 1<<63+5 || q.Mode != mode || got.Rect != want.Rect || !bytes.Equal(got.Pix, want.Pix) {
-			t.Errorf("%s: read back %+v, %v", name, q, err)
+		if got[i].Rect != want.Rect || !bytes.Equal(got[i].Pix, want.Pix) {
+			t.Errorf("picture %d was read back as one of %v", i, got[i].Rect)
 		}
 	}
-	for _, size := range []image.Point{{maxSide + 1, 1}, {1, maxSide + 1}, {maxPixels/maxSide + 1, maxSide}, {0, 1}, {1, 0}} {
-		if err := writeRequest(io.Discard, 1, Mode{}, testGray(size.X, size.Y)); err == nil {
-			t.Errorf("a request of %v pixels was written", size)
+	largest := testGray(maxPixels/maxSide, maxSide)
+	attest.OK(t, writeRequest(io.Discard, 1, Mode{}, []*image.Gray{largest}))
+	for name, pictures := range map[string][]*image.Gray{
+		"no picture": nil, "too many": slices.Repeat([]*image.Gray{testGray(1, 1)}, maxPictures+1),
+		"too wide": {testGray(maxSide+1, 1)}, "too high": {testGray(1, maxSide+1)},
+		"no column": {testGray(0, 1)}, "no row": {testGray(1, 0)}, "too many pixels": {largest, testGray(1, 1)},
+	} {
+		if err := writeRequest(io.Discard, 1, Mode{}, pictures); !errors.Is(err, errProtocol) {
+			t.Errorf("%s: a request was written, %v", name, err)
 		}
 	}
 }
 
 func TestReadRequestErrors(t *testing.T) {
 	var whole bytes.Buffer
-	attest.OK(t, writeRequest(&whole, 1, Mode{PSM: 3}, testGray(4, 4)))
+	attest.OK(t, writeRequest(&whole, 1, Mode{PSM: 3}, []*image.Gray{testGray(4, 4)}))
 	good := whole.String()
 	line, _, _ := strings.Cut(good, "\n")
 	for _, tt := range []struct {
@@ -63,7 +69,7 @@ func TestReadRequestErrors(t *testing.T) {
 		{"text", "Tesseract Open Source OCR Engine", errProtocol},
 		{"not JSON", "{text}\n", errProtocol},
 		{"a long line", `{"ID":` + strings.Repeat("1", 5000) + "\n", errProtocol},
-		{"no width", strings.Replace(good, `"Width":4`, `"Width":0`, 1), errProtocol},
+		{"no width", strings.Replace(good, `"X":4`, `"X":0`, 1), errProtocol},
 		{"less than nothing", strings.ReplaceAll(good, `:4`, `:-4`), errProtocol},
 		{"a product that overflows", strings.ReplaceAll(good, `:4`, `:4294967296`), errProtocol},
 	} {
@@ -83,18 +89,19 @@ func TestAnswerRoundTrip(t *testing.T) {
 	want := []RawWord{in[0], {Text: "ÉTÉ", Box: image.Rect(0, 40, 100, 50)}, {Text: "X", Confidence: 100, Block: -1},
 		{Text: "low", Box: in[3].Box}}
 	var b bytes.Buffer
-	attest.OK(t, writeAnswer(&b, 7, image.Rect(0, 0, 100, 50), in, nil))
-	got, err := readAnswer(bufio.NewReader(&b), 7, image.Pt(100, 50))
-	attest.Same(t, "readAnswer", want, got, err)
+	attest.OK(t, writeAnswer(&b, 7, []image.Point{{100, 50}, {1, 1}}, [][]RawWord{in, nil}, nil))
+	got, err := readAnswer(bufio.NewReader(&b), 7, []*image.Gray{testGray(100, 50), testGray(1, 1)})
+	attest.Same(t, "readAnswer", [][]RawWord{want, nil}, got, err)
 }
 
 func TestReadAnswerErrors(t *testing.T) {
-	word := func(w string) string { return `{"id":7,"words":[` + w + `]}` }
+	word := func(w string) string { return `{"id":7,"words":[[],[` + w + `]]}` }
 	for _, tt := range []struct {
 		line string
 		want error
 	}{
 		{`{"protocol":4}`, errProtocol}, {`words`, errProtocol}, {``, errProtocol}, {`{"id":8}`, errProtocol},
+		{`{"id":7,"words":[[]]}`, errProtocol}, {`{"id":7,"words":[[],[],[]]}`, errProtocol},
 		{word(`{"Confidence":100.5}`), errProtocol},
 		{word(`{"Confidence":-0.5}`), errProtocol},
 		{word(`{"Box":{"Max":{"X":11,"Y":1}}}`), errProtocol},
@@ -106,7 +113,8 @@ func TestReadAnswerErrors(t *testing.T) {
 		{word(strings.Repeat(`{},`, maxWords-1) + `{"Box":{"Max":{"X":10,"Y":20}}}`), nil},
 		{`{"id":7,"error":"no model"}`, engineError("no model")},
 	} {
-		if _, err := readAnswer(bufio.NewReaderSize(strings.NewReader(tt.line+"\n"), maxAnswer), 7, image.Pt(10, 20)); !errors.Is(err, tt.want) {
+		pictures := []*image.Gray{testGray(50, 50), testGray(10, 20)}
+		if _, err := readAnswer(bufio.NewReaderSize(strings.NewReader(tt.line+"\n"), maxAnswer), 7, pictures); !errors.Is(err, tt.want) {
 			t.Errorf("%.60s: readAnswer error = %v, want %v", tt.line, err, tt.want)
 		}
 	}
@@ -114,18 +122,19 @@ func TestReadAnswerErrors(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	var in, out bytes.Buffer
-	for id, kind := range []int{imageOK, imageEngineError} {
-		attest.OK(t, writeRequest(&in, uint64(id), Mode{PSM: 3}, imageFor(kind)))
+	for id, kinds := range [][]int{{imageNoText, imageOK}, {imageOK, imageEngineError}} {
+		attest.OK(t, writeRequest(&in, uint64(id), Mode{PSM: 3}, imagesFor(kinds)))
 	}
 	attest.OK(t, Serve(&in, &out, Engine{Model: "fake"}, fakeRecognize)) // nil at the end of its input
 	said := bufio.NewReader(&out)
 	if h, err := readHello(said); err != nil || h.Engine.Model != "fake" {
 		t.Errorf("readHello = %+v, %v", h, err)
 	}
-	if words, err := readAnswer(said, 0, image.Pt(fakeWidth, fakeUnit*imageOK)); err != nil || len(words) != 4 {
-		t.Errorf("first answer = %v, %v, want 4 words", words, err)
+	words, err := readAnswer(said, 0, imagesFor([]int{imageNoText, imageOK}))
+	if err != nil || len(words[0]) != 0 || len(words[1]) != 4 {
+		t.Errorf("first answer = %v, %v, want no word and 4 words", words, err)
 	}
-	if _, err := readAnswer(said, 1, image.Pt(fakeWidth, 1)); err != engineError("no such mode") {
+	if _, err := readAnswer(said, 1, nil); err != engineError("no such mode") {
 		t.Errorf("second answer error = %v, want the engine's", err)
 	}
 	if err := Serve(strings.NewReader("hello worker"), io.Discard, Engine{}, fakeRecognize); !errors.Is(err, errProtocol) {
@@ -136,10 +145,10 @@ func TestServe(t *testing.T) {
 // FuzzReadRequest: whatever parses as a request is sent again as the same one.
 func FuzzReadRequest(f *testing.F) {
 	var b bytes.Buffer
-	attest.OK(f, writeRequest(&b, 3, Mode{PSM: 11}, testGray(5, 3)))
+	attest.OK(f, writeRequest(&b, 3, Mode{PSM: 11}, []*image.Gray{testGray(5, 3), testGray(1, 2)}))
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:9])
-	f.Add([]byte(`{"Width":-1,"Height":-1}` + "\n1"))
+	f.Add([]byte(`{"Sizes":[{"X":-1,"Y":-1}]}` + "\n1"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		q, g, err := readRequest(bufio.NewReader(bytes.NewReader(in)))
 		if err != nil {
@@ -147,7 +156,7 @@ func FuzzReadRequest(f *testing.F) {
 		}
 		var out bytes.Buffer
 		attest.OK(t, writeRequest(&out, q.ID, q.Mode, g))
-		if again, same, err := readRequest(bufio.NewReader(&out)); err != nil || again != q || !cmp.Equal(same, g) {
+		if again, same, err := readRequest(bufio.NewReader(&out)); err != nil || !cmp.Equal(again, q) || !cmp.Equal(same, g) {
 			t.Errorf("request %+v, sent again %+v, %v", q, again, err)
 		}
 	})
@@ -158,15 +167,15 @@ func FuzzReadReply(f *testing.F) {
 	size := image.Pt(10, 10)
 	var b bytes.Buffer
 	words := []RawWord{{Text: "WORD\x1b", Confidence: 90, Box: image.Rect(1, 1, 9, 9), Line: 1}}
-	attest.OK(f, writeAnswer(&b, 1, image.Rectangle{Max: size}, words, nil))
+	attest.OK(f, writeAnswer(&b, 1, []image.Point{size}, [][]RawWord{words}, nil))
 	f.Add(b.Bytes())
 	f.Add([]byte("Estimating resolution as 120\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		words, err := readAnswer(bufio.NewReader(bytes.NewReader(in)), 1, size)
+		words, err := readAnswer(bufio.NewReader(bytes.NewReader(in)), 1, []*image.Gray{testGray(10, 10)})
 		if err != nil {
 			return
 		}
-		r := newReading(merge(collect(words, 0, size, size, lexicon{})), image.Point{}, lexicon{})
+		r := newReading(merge(collect(words[0], 0, size, size, lexicon{})), image.Point{}, lexicon{})
 		if strings.ContainsAny(r.Text, "\x1b\r\t\u202e") {
 			t.Errorf("text %q", r.Text)
 		}

@@ -12,7 +12,7 @@ import (
 const (
 	agreeFloor        = 30  // words below it are dropped at once
 	mergeFloor        = 50  // words below it only serve to agree
-	agreeOverlapPct   = 50  // of the smaller box: two passes read the same place
+	agreeOverlapPct   = 50  // of the smaller box: two looks read the same place
 	unlistedWeightPct = 80  // what the confidence of a word that is not in the dictionary counts
 	mergeOverlapPct   = 30  // of the smaller box: two words that claim the same place
 	mergeLengthPower  = 0.3 // how much a long line counts against a confident one
@@ -35,22 +35,22 @@ type Reading struct {
 	Text string
 	// Confidence is the mean of the words in Text, 0 if there is none.
 	Confidence float64
-	// Words are all words of the passes after their merge, in reading order, down to a
+	// Words are all words of all looks after their merge, in reading order, down to a
 	// confidence of 50: later stages choose among them.
 	Words []Word
 }
 
-// A candidate is a word of one pass, its box in pixels of the original image.
+// A candidate is a word of one look, its box in pixels of the original image.
 type candidate struct {
 	RawWord
-	pass   int
+	look   int
 	listed bool // in the lexicon
-	agreed bool // another pass read the same at the same place
+	agreed bool // another look read the same at the same place
 }
 
-// collect turns a pass's words into candidates of the original's size, mended, without those that are too uncertain or
+// collect turns the words of a look into candidates of the original's size, mended, without those that are too uncertain or
 // hold neither letter nor digit.
-func collect(words []RawWord, pass int, scaled, original image.Point, l lexicon) []candidate {
+func collect(words []RawWord, look int, scaled, original image.Point, l lexicon) []candidate {
 	words = slices.Clone(words)
 	for i := range words {
 		words[i].Text = printable(words[i].Text)
@@ -60,13 +60,17 @@ func collect(words []RawWord, pass int, scaled, original image.Point, l lexicon)
 		if w.Confidence < agreeFloor || letters(w.Text) == 0 {
 			continue
 		}
-		w.Box = image.Rectangle{
-			Min: image.Pt(rescale(w.Box.Min.X, scaled.X, original.X), rescale(w.Box.Min.Y, scaled.Y, original.Y)),
-			Max: image.Pt(rescale(w.Box.Max.X, scaled.X, original.X), rescale(w.Box.Max.Y, scaled.Y, original.Y)),
-		}
-		out = append(out, candidate{RawWord: w, pass: pass, listed: l.listed(w.Text)})
+		w.Box = rescaleBox(w.Box, scaled, original)
+		out = append(out, candidate{RawWord: w, look: look, listed: l.listed(w.Text)})
 	}
 	return out
+}
+
+func rescaleBox(r image.Rectangle, from, to image.Point) image.Rectangle {
+	return image.Rectangle{
+		Min: image.Pt(rescale(r.Min.X, from.X, to.X), rescale(r.Min.Y, from.Y, to.Y)),
+		Max: image.Pt(rescale(r.Max.X, from.X, to.X), rescale(r.Max.Y, from.Y, to.Y)),
+	}
 }
 
 func rescale(v, from, to int) int { return (2*v*to + from) / (2 * from) }
@@ -106,15 +110,15 @@ func sureLetters(words []candidate) int {
 }
 
 type line struct {
-	key   [4]int // pass, block, paragraph and line of the engine's layout
+	key   [4]int // look, block, paragraph and line of the engine's layout
 	words []candidate
 	score int64
 }
 
-// merge keeps one reading of each place, and marks the words that two passes agree on.
+// merge keeps one reading of each place, and marks the words that two looks agree on.
 func merge(candidates []candidate) []candidate {
 	var kept, taken, certain []candidate
-	// Lines of all passes are taken by falling score; a word is kept unless it overlaps a word of a line taken before
+	// Lines of all looks are taken by falling score; a word is kept unless it overlaps a word of a line taken before
 	// it, kept or not. Words of one line never block each other: the engine has told them apart.
 	for _, c := range candidates {
 		if c.Confidence >= mergeFloor {
@@ -137,16 +141,16 @@ func merge(candidates []candidate) []candidate {
 	return kept
 }
 
-// agrees reports whether another pass read the same word at the same place.
+// agrees reports whether another look read the same word at the same place.
 func (c candidate) agrees(other candidate) bool {
-	return other.pass != c.pass && samePlace(c.Box, other.Box, agreeOverlapPct) && bare(c.Text) == bare(other.Text)
+	return other.look != c.look && samePlace(c.Box, other.Box, agreeOverlapPct) && bare(c.Text) == bare(other.Text)
 }
 
 func linesByScore(candidates []candidate) []line {
 	var lines []line
 	index := map[[4]int]int{}
 	for _, c := range candidates {
-		key := [4]int{c.pass, c.Block, c.Par, c.Line}
+		key := [4]int{c.look, c.Block, c.Par, c.Line}
 		i, seen := index[key]
 		if !seen {
 			i = len(lines)
@@ -223,16 +227,14 @@ func level(a, b image.Rectangle) bool {
 // compareAcross orders by left edge; the rest only makes the order total.
 func compareAcross(a, b candidate) int {
 	return cmp.Or(cmp.Compare(a.Box.Min.X, b.Box.Min.X), cmp.Compare(a.Box.Min.Y, b.Box.Min.Y),
-		cmp.Compare(a.pass, b.pass), cmp.Compare(a.Text, b.Text))
+		cmp.Compare(a.look, b.look), cmp.Compare(a.Text, b.Text))
 }
 
 // newReading makes the reading of merged words; origin is the corner of the image's
 // bounds.
 func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 	var r Reading
-	var text strings.Builder
-	accepted, sum, lastLine := 0, 0.0, 0
-	// In two rounds, because whether a word is accepted depends on the whole of its line.
+	var beside []bool // that another word of the line is sure
 	for number, line := range order(words) {
 		sure := 0
 		for _, c := range line {
@@ -241,25 +243,63 @@ func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 			}
 		}
 		for _, c := range line {
-			beside := sure > 1 || sure == 1 && !c.sure()
-			w := Word{Text: c.Text, Confidence: c.Confidence, Box: c.Box.Add(origin), Line: number, Accepted: l.accepts(c, beside)}
-			r.Words = append(r.Words, w)
-			if !w.Accepted {
-				continue
-			}
-			switch {
-			case accepted == 0:
-			case number == lastLine:
-				text.WriteByte(' ')
-			default:
-				text.WriteByte('\n')
-			}
-			text.WriteString(w.Text)
-			accepted, sum, lastLine = accepted+1, sum+w.Confidence, number
+			b := sure > 1 || sure == 1 && !c.sure()
+			r.Words = append(r.Words, Word{Text: c.Text, Confidence: c.Confidence, Box: c.Box.Add(origin), Line: number, Accepted: l.accepts(c, b)})
+			beside = append(beside, b)
 		}
+	}
+	dropSmall(r.Words, beside)
+	r.write()
+	return r
+}
+
+// What is much lower than the text of a picture is mostly a watermark, or noise.
+const (
+	smallPct      = 55 // of the median height of what is accepted
+	smallAlonePct = 65 // without a sure word beside it
+)
+
+// dropSmall takes back the acceptance of words much lower than the others.
+func dropSmall(words []Word, beside []bool) {
+	var heights []int // of each accepted letter
+	for _, w := range words {
+		if w.Accepted {
+			heights = append(heights, slices.Repeat([]int{w.Box.Dy()}, letters(w.Text))...)
+		}
+	}
+	if len(heights) == 0 {
+		return
+	}
+	slices.Sort(heights)
+	median := heights[len(heights)/2]
+	for i := range words {
+		least := smallPct
+		if !beside[i] {
+			least = smallAlonePct
+		}
+		words[i].Accepted = words[i].Accepted && 100*words[i].Box.Dy() >= least*median
+	}
+}
+
+// write makes text and confidence of the accepted words.
+func (r *Reading) write() {
+	var text strings.Builder
+	accepted, sum, lastLine := 0, 0.0, 0
+	for _, w := range r.Words {
+		if !w.Accepted {
+			continue
+		}
+		switch {
+		case accepted == 0:
+		case w.Line == lastLine:
+			text.WriteByte(' ')
+		default:
+			text.WriteByte('\n')
+		}
+		text.WriteString(w.Text)
+		accepted, sum, lastLine = accepted+1, sum+w.Confidence, w.Line
 	}
 	if accepted > 0 {
 		r.Text, r.Confidence = text.String(), sum/float64(accepted)
 	}
-	return r
 }

@@ -12,8 +12,8 @@ import (
 	"rehydrate/pipeline/attest"
 )
 
-func word(pass, line int, text string, confidence float64, x0, y0, x1, y1 int) candidate {
-	return candidate{pass: pass, RawWord: RawWord{Text: text, Confidence: confidence,
+func word(look, line int, text string, confidence float64, x0, y0, x1, y1 int) candidate {
+	return candidate{look: look, RawWord: RawWord{Text: text, Confidence: confidence,
 		Box: image.Rect(x0, y0, x1, y1), Block: 1, Par: 1, Line: line}}
 }
 
@@ -34,8 +34,8 @@ func TestCollect(t *testing.T) {
 	}
 	got := collect(raw, 2, image.Pt(100, 50), image.Pt(250, 125), lexicon{})
 	want := []candidate{
-		{RawWord: RawWord{Text: "KEPT", Confidence: 30, Box: image.Rect(25, 50, 75, 100)}, pass: 2},
-		{RawWord: RawWord{Text: "[31mRED", Confidence: 80, Box: image.Rect(0, 0, 250, 125)}, pass: 2},
+		{RawWord: RawWord{Text: "KEPT", Confidence: 30, Box: image.Rect(25, 50, 75, 100)}, look: 2},
+		{RawWord: RawWord{Text: "[31mRED", Confidence: 80, Box: image.Rect(0, 0, 250, 125)}, look: 2},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(candidate{})); diff != "" {
 		t.Errorf("collect (-want +got):\n%s", diff)
@@ -69,7 +69,7 @@ func TestMerge(t *testing.T) {
 			word(1, 1, "BLOCKED", 90, 0, 0, 120, 10),
 			word(2, 1, "TAIL", 80, 105, 0, 118, 10),
 		}, "FIRSTWORD"},
-		{"equal scores: the earlier pass, then the earlier line", []candidate{
+		{"equal scores: the earlier look, then the earlier line", []candidate{
 			word(1, 1, "LATER", 90, 0, 0, 50, 10), word(0, 2, "FIRST", 90, 0, 0, 50, 10), word(0, 3, "OTHER", 90, 0, 0, 50, 10),
 		}, "FIRST"},
 		{"nothing", nil, ""},
@@ -80,7 +80,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A word is agreed on where another pass read the same at the same place.
+// A word is agreed on where another look read the same at the same place.
 func TestAgreed(t *testing.T) {
 	c := word(0, 1, "HELLO", 90, 0, 0, 50, 10)
 	for _, tt := range []struct {
@@ -154,7 +154,7 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-func TestSparsePassRuns(t *testing.T) {
+func TestSureLetters(t *testing.T) {
 	for text, want := range map[string]int{"ELEVEN AREN": 10, "TWELVE-LETTER?": 12, "5G ñ": 3} {
 		if got := sureLetters([]candidate{word(0, 1, text, 60, 0, 0, 1, 1), word(0, 1, "UNSURE", 59, 0, 0, 1, 1)}); got != want {
 			t.Errorf("sureLetters(%q) = %d, want %d", text, got, want)

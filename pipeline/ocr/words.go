@@ -9,7 +9,7 @@ import (
 )
 
 // A lexicon is what is known of the language that images are read in. It mends the
-// words of a pass and decides which of the merged words are certain enough for
+// words of a look and decides which of the merged words are certain enough for
 // Reading.Text. Without a dictionary it mends nothing and goes by confidence alone.
 type lexicon struct {
 	knows func(word string) bool // nil without a dictionary
@@ -51,8 +51,8 @@ func bare(word string) string {
 
 func isApostrophe(r rune) bool { return strings.ContainsRune("'\u2018\u2019`", r) }
 
-// mend repairs the two slips of the engine that can be repaired for certain: an I read
-// as a stroke, and words read as one.
+// mend repairs the slips of the engine that can be repaired for certain: an I read as a stroke,
+// I AM read as LAM where letters touch, and words read as one.
 func (l lexicon) mend(words []RawWord) []RawWord {
 	if l.knows == nil {
 		return words
@@ -62,7 +62,12 @@ func (l lexicon) mend(words []RawWord) []RawWord {
 		if w.Text == "|" && i+1 < len(words) && l.isPronoun(w, words[i+1]) {
 			w.Text = "I"
 		}
-		out = append(out, l.apart(w)...)
+		pieces := l.split(w.Text)
+		if bare(w.Text) == "LAM" && (i == 0 || bare(words[i-1].Text) != "THE") {
+			at := strings.IndexAny(w.Text, "Ll")
+			pieces = []string{w.Text[:at] + "I", w.Text[at+1:]}
+		}
+		out = append(out, apart(w, pieces)...)
 	}
 	return out
 }
@@ -78,9 +83,8 @@ func (l lexicon) isPronoun(stroke, next RawWord) bool {
 		10*high >= 7*other && 10*high <= 14*other
 }
 
-// apart takes a word that is several to pieces, its box by their lengths.
-func (l lexicon) apart(w RawWord) []RawWord {
-	pieces := l.split(w.Text)
+// apart takes a word to pieces, if it has any, its box by their lengths.
+func apart(w RawWord, pieces []string) []RawWord {
 	if pieces == nil {
 		return []RawWord{w}
 	}
@@ -192,19 +196,19 @@ func (l lexicon) pieceCost(piece string, atEnd bool) (cost int, function bool) {
 }
 
 // A bar is the confidence from which a word is accepted: beside a sure word of its line,
-// or without one; and either where another pass read the same at the same place.
+// or without one; and either where another look read the same at the same place.
 type bar struct {
 	what                   string
 	beside, besideAgreed   float64
 	without, withoutAgreed float64
 }
 
-// The bars, set on 138 real memes. Nearly all words that two passes agree on are right,
+// The bars, set on 138 real memes. Nearly all words that two looks agree on are right,
 // whatever their confidence, and noise mostly stands by itself.
 var (
 	barListed = bar{"listed", 50, 50, 65, 50}        // of three letters and more in the dictionary
 	barShort  = bar{"short", 60, 50, 75, 60}         // one of shortWords with two letters
-	barIA     = bar{"I and A", 75, 60, 90, 80}       //
+	barIA     = bar{"I and A", 70, 60, 90, 80}       //
 	barDigit  = bar{"with digits", 80, 80, 90, 85}   //
 	barOther  = bar{"other", 85, 75, 90, 80}         // names, slang, noise
 	barSingle = bar{"single letter", 95, 95, 98, 98} //

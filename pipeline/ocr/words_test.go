@@ -71,6 +71,8 @@ func TestMend(t *testing.T) {
 		{"before noise", []RawWord{raw(1, "|", 40, 0, 5, 20), raw(1, "xqz", 90, 10, 50, 20)}, "| xqz"},
 		{"before an unsure word", []RawWord{raw(1, "|", 40, 0, 5, 20), raw(1, "FEEL", 69, 10, 50, 20)}, "| FEEL"},
 		{"a rule, much higher than the word", []RawWord{raw(1, "|", 40, 0, 5, 60), raw(1, "FEEL", 90, 10, 50, 20)}, "| FEEL"},
+		{"I am, whose letters touch", []RawWord{raw(1, "“Lam", 80, 0, 40, 20)}, "“I am"},
+		{"on the lam", []RawWord{raw(1, "the", 80, 0, 40, 20), raw(1, "lam", 80, 50, 90, 20)}, "the lam"},
 		{"several words read as one", []RawWord{raw(1, "ITHAS", 80, 0, 100, 20)}, "IT HAS"},
 	} {
 		var got []string
@@ -98,8 +100,8 @@ func TestAccepts(t *testing.T) {
 		{"WORD", bars{50, 50}, bars{65, 50}},
 		{"“word,”", bars{50, 50}, bars{65, 50}},
 		{"of", bars{60, 50}, bars{75, 60}},
-		{"I", bars{75, 60}, bars{90, 80}},
-		{"a", bars{75, 60}, bars{90, 80}},
+		{"I", bars{70, 60}, bars{90, 80}},
+		{"a", bars{70, 60}, bars{90, 80}},
 		{"2020", bars{80, 80}, bars{90, 85}},
 		{"B4", bars{80, 80}, bars{90, 85}},
 		{"Xyzzy", bars{85, 75}, bars{90, 80}},

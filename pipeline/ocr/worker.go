@@ -83,14 +83,14 @@ func (w *worker) greet(ctx context.Context, c Config) error {
 	return nil
 }
 
-// recognize sends one image and waits for its words. Any error leaves the worker in an
+// recognize sends pictures and waits for the words of each. Any error leaves the worker in an
 // unknown state: call autopsy.
-func (w *worker) recognize(gray *image.Gray, m Mode) ([]RawWord, error) {
+func (w *worker) recognize(pictures []*image.Gray, m Mode) ([][]RawWord, error) {
 	w.lastID++
-	if err := writeRequest(w.in, w.lastID, m, gray); err != nil {
+	if err := writeRequest(w.in, w.lastID, m, pictures); err != nil {
 		return nil, err
 	}
-	return readAnswer(w.frames, w.lastID, gray.Rect.Size())
+	return readAnswer(w.frames, w.lastID, pictures)
 }
 
 // guard watches the worker while it is busy, and kills it when ctx ends, when timeout has passed, or when its

@@ -1,0 +1,39 @@
+package ocr
+
+import (
+	"fmt"
+	"strings"
+)
+
+// methodVersion changes whenever the reading changes in a way that its constants do not show.
+//
+//	1: first version
+//	2: words mended and accepted by dictionary and agreement; what is read is painted out
+//	3: line by line; LAM is I AM; what is small is not accepted
+const methodVersion = 3
+
+// parameters describes every constant between pixels and text, for the dataset's provenance and the fingerprint.
+func parameters() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "method %d; lines @%d enlarge at most %d", methodVersion, lookLong, maxEnlarge)
+	for _, l := range looks {
+		fmt.Fprintf(&b, "; %s ramp %d-%d even %d", l.plane, l.black, l.white, l.even)
+	}
+	fmt.Fprintf(&b, "; minimum from %d; ink below %d", minFrom, inkBelow)
+	fmt.Fprintf(&b, "; letters %d 1/%d wide %d narrow %d ink %d%%", letterLow, letterHighPart, letterWide, letterNarrow, letterInkPct)
+	fmt.Fprintf(&b, "; neighbours like %d%% gap -%d%% %d%% beside %d%%", likePct, gapBackPct, gapPct, besidePct)
+	fmt.Fprintf(&b, "; line of %d high %d, below %d of %d", lineLetters, lineHigh, lowLine, lowLetters)
+	fmt.Fprintf(&b, "; joined -%d%% %d%%, %d-%d%%", joinBackPct, joinGapPct, joinLowPct, joinHighPct)
+	fmt.Fprintf(&b, "; under -%d%% %d%%, %d-%d%%, even %d %d", underBackPct, underGapPct, underLowPct, underHighPct, underEven2, underEven3)
+	fmt.Fprintf(&b, "; strips %d, marks %d %d 1/%d 1/%d 1/%d, margins %d%% %d%% 1/%d %d", stripHigh, markInk, markWide, markAsidePart,
+		markAbovePart, markBelowPart, marginAbovePct, marginBelowPct, marginAsidePart, marginAside)
+	fmt.Fprintf(&b, "; at most %d, by %d letters, %d of a place %d%% covered %d%%", stripsMost, promiseLetters, readingsMost, samePlacePct, coveredPct)
+	fmt.Fprintf(&b, "; certain %d of %d; done %d listed %d%% letters %d %d%% %d%%", certainConfidence, certainLength, doneConfidence,
+		doneListedPct, doneLetters, doneLettersPct, wellLettersPct)
+	fmt.Fprintf(&b, "; noise below %d", noiseConfidence)
+	fmt.Fprintf(&b, "; below %d letters of %d Y @%d psm 11 invert", sparseBelow, sparseConfidence, sparseLong)
+	fmt.Fprintf(&b, "; merge floor %d overlap %d%% length^%v unlisted %d%%", mergeFloor, mergeOverlapPct, mergeLengthPower, unlistedWeightPct)
+	fmt.Fprintf(&b, "; agree floor %d overlap %d%%", agreeFloor, agreeOverlapPct)
+	fmt.Fprintf(&b, "; line %d%%; small %d%%, alone %d%%", sameLinePct, smallPct, smallAlonePct)
+	return b.String()
+}

@@ -1,0 +1,187 @@
+package ocr
+
+import (
+	"cmp"
+	"image"
+	"slices"
+)
+
+// A look is one way to make text black on white.
+type look struct {
+	plane        string // "Y" or "M"
+	black, white int    // of the ramp
+	even         int    // of a line at least, in thousandths; what is less even is hardly ever text
+}
+
+// The looks at an image: white, white on white that only the smallest channel tells apart, black, dim, light grey, and
+// dark text on black. Where two promise the same, the earlier one is read.
+var looks = [...]look{{"Y", 250, 180, 500}, {"M", 250, 180, 500}, {"Y", 20, 140, 500},
+	{"Y", 180, 80, 550}, {"Y", 80, 200, 550}, {"Y", 90, 40, 550}}
+
+// Lines are looked for in a picture whose longer side has so many pixels.
+const lookLong = 1000
+
+const (
+	stripsMost = 60 // of a picture: noise has no end of lines
+	batchMost  = 16 // strips of a request
+	batchFew   = 4  // where only the decision counts: it may stand after the first
+
+	promiseLetters = 20 // more letters make a line no more promising
+	readingsMost   = 3  // of one place
+	samePlacePct   = 60 // of a line's box in the place of an earlier one
+	coveredPct     = 50 // of a line's box under words that are done: it is not read
+)
+
+// A queue holds the lines of an image that are still to be read, the most promising first.
+type queue struct {
+	layers []*layer
+	lines  []textLine
+	places []place
+	done   []image.Rectangle // words that nothing has to be read about any more
+	strips int               // read so far
+}
+
+// A place is the box of a line that was read.
+type place struct {
+	box      image.Rectangle
+	readings int // what it counts for
+}
+
+// newQueue looks for the lines of an image.
+func newQueue(p planes) *queue {
+	luma := scale(p.luma, lookLong)
+	minimum := luma
+	if p.minimum != p.luma {
+		minimum = scale(p.minimum, lookLong)
+	}
+	var q queue
+	for i, look := range looks {
+		plane := luma
+		if look.plane == "M" {
+			plane = minimum
+		}
+		l := newLayer(plane, newRamp(look.black, look.white))
+		q.layers = append(q.layers, l)
+		q.lines = append(q.lines, l.findLines(i, look.even)...)
+	}
+	for i, t := range q.lines {
+		q.lines[i].place = rescaleBox(t.box, q.size(), p.luma.Rect.Size())
+	}
+	slices.SortStableFunc(q.lines, func(a, b textLine) int {
+		return cmp.Or(cmp.Compare(b.promise(), a.promise()), cmp.Compare(a.layer, b.layer))
+	})
+	return &q
+}
+
+func (t textLine) promise() int { return t.even * min(len(t.letters), promiseLetters) }
+
+// size is that of the layers.
+func (q *queue) size() image.Point { return q.layers[0].gray.Rect.Size() }
+
+// again is the queue as it was before anything was read.
+func (q *queue) again() *queue { return &queue{layers: q.layers, lines: q.lines} }
+
+// next takes the next lines from the queue that have nothing to do with each other, so that what is read of one cannot
+// settle another.
+func (q *queue) next(most int) []textLine {
+	var batch, later []textLine
+	var ahead []image.Rectangle // places of the lines before this one, in the batch or not
+	most = min(most, stripsMost-q.strips)
+	for i, t := range q.lines {
+		if len(batch) >= most {
+			later = append(later, q.lines[i:]...)
+			break
+		}
+		if q.settled(t.place) {
+			continue
+		}
+		if slices.ContainsFunc(ahead, t.place.Overlaps) {
+			later = append(later, t)
+		} else {
+			batch = append(batch, t)
+		}
+		ahead = append(ahead, t.place)
+	}
+	q.lines, q.strips = later, q.strips+len(batch)
+	return batch
+}
+
+// settled reports whether a place was read for certain, or often enough.
+func (q *queue) settled(box image.Rectangle) bool {
+	covered, readings := 0, 0
+	for _, d := range q.done {
+		covered += area(d.Intersect(box))
+	}
+	for _, p := range q.places {
+		if 100*area(p.box.Intersect(box)) >= samePlacePct*area(box) {
+			readings += p.readings
+		}
+	}
+	return 100*covered >= coveredPct*area(box) || readings >= readingsMost
+}
+
+// When a line is done.
+const (
+	certainConfidence = 60 // of every word; all are listed
+	certainLength     = 4  // bytes at least
+	doneConfidence    = 92 // mean of its words, by letters, where some are not listed
+	doneListedPct     = 85 // letters in listed words
+	doneLetters       = 3  // letters at least
+	doneLettersPct    = 70 // letters read for the shapes of the line
+	wellLettersPct    = 80 // the same, where fewer are listed: its words are not done, and its place is
+)
+
+// record notes what was read of a line.
+func (q *queue) record(t textLine, words []candidate) {
+	read, mean := weigh(words)
+	listed := 0
+	for _, w := range words {
+		if w.listed && w.Confidence >= certainConfidence {
+			listed += letters(w.Text)
+		}
+	}
+	sure := mean >= doneConfidence
+	mostListed := read >= doneLetters && 100*listed >= doneListedPct*read && 100*read >= doneLettersPct*len(t.letters)
+	if sure && mostListed || allCertain(words) {
+		for _, w := range words {
+			q.done = append(q.done, w.Box)
+		}
+	}
+	p := place{t.place, 1}
+	if sure && 100*read >= wellLettersPct*len(t.letters) {
+		p.readings = readingsMost
+	}
+	q.places = append(q.places, p)
+}
+
+// weigh counts the letters of words and returns the mean of their confidences.
+func weigh(words []candidate) (n int, mean float64) {
+	for _, w := range words {
+		n += letters(w.Text)
+		mean += float64(w.Confidence * float64(letters(w.Text))) // the conversion forbids to fuse it with the sum
+	}
+	return n, mean / float64(max(n, 1))
+}
+
+// A line whose words have a lower mean confidence, and none of them is sure, is noise: tiles, scribbles, leaves.
+const noiseConfidence = 80
+
+// noise reports whether a line is hardly text.
+func noise(words []candidate) bool {
+	_, mean := weigh(words)
+	return mean < noiseConfidence && !slices.ContainsFunc(words, func(w candidate) bool {
+		return w.sure() && letters(w.Text) >= enoughLetters
+	})
+}
+
+// allCertain reports whether every word of a line is listed and certain.
+func allCertain(line []candidate) bool {
+	length := 0
+	for _, w := range line {
+		length += len(w.Text)
+		if !w.listed || w.Confidence < certainConfidence {
+			return false
+		}
+	}
+	return length >= certainLength
+}

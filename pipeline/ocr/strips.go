@@ -1,0 +1,91 @@
+package ocr
+
+import "image"
+
+// A strip is the picture of one line: black on white, stripHigh pixels high.
+type strip struct {
+	gray *image.Gray
+	page image.Rectangle // what it shows, in pixels of the layer
+}
+
+const (
+	stripHigh = 48
+
+	// Marks (dots, apostrophes, commas) are the other shapes near a line.
+	markInk                      = 2 // pixels at least
+	markWide                     = 2 // times the height of a letter at most
+	markAsidePart                = 1 // the height of a letter over their distance
+	markAbovePart, markBelowPart = 3, 4
+
+	// The margins of a strip, in parts of the height of a letter.
+	marginAbovePct, marginBelowPct = 15, 25
+	marginAsidePart, marginAside   = 3, 3
+)
+
+// cut makes the strip of a line: its letters and marks on white, and nothing else of the picture.
+func (l *layer) cut(t textLine) strip {
+	member := map[int32]bool{}
+	for _, n := range t.letters {
+		member[int32(n)] = true
+	}
+	box := l.addMarks(t, member)
+	page := image.Rect(box.Min.X-max(marginAside, t.high/marginAsidePart), box.Min.Y-(marginAbovePct*t.high/100+1),
+		box.Max.X+max(marginAside, t.high/marginAsidePart), box.Max.Y+marginBelowPct*t.high/100+1)
+	g := image.NewGray(image.Rectangle{Max: page.Size()})
+	for i := range g.Pix {
+		g.Pix[i] = 255
+	}
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for _, s := range l.spans[l.rows[y]:l.rows[y+1]] {
+			if member[s.shape] {
+				l.copyAround(g, page, y, s)
+			}
+		}
+	}
+	width := max(1, (2*page.Dx()*stripHigh+page.Dy())/(2*page.Dy()))
+	return strip{resize(g, image.Pt(min(width, maxSide), stripHigh)), page}
+}
+
+// addMarks adds the small shapes around a line to its members and returns the box of all.
+func (l *layer) addMarks(t textLine, member map[int32]bool) image.Rectangle {
+	box := t.box
+	near := image.Rect(box.Min.X-t.high/markAsidePart, box.Min.Y-t.high/markAbovePart, box.Max.X+t.high/markAsidePart, box.Max.Y+t.high/markBelowPart).
+		Intersect(l.gray.Rect)
+	for y := near.Min.Y; y < near.Max.Y; y++ {
+		for _, s := range l.spans[l.rows[y]:l.rows[y+1]] {
+			if int(s.left) >= near.Max.X || int(s.right) <= near.Min.X || member[s.shape] {
+				continue
+			}
+			mark := l.shapes[s.shape]
+			if mark.ink >= markInk && mark.box.In(near) && mark.box.Dx() <= markWide*t.high && !l.used[s.shape] {
+				member[s.shape] = true
+				box = box.Union(mark.box)
+			}
+		}
+	}
+	return box
+}
+
+// copyAround copies a span and the pixels next to it: the grey fringe belongs to the letters.
+func (l *layer) copyAround(to *image.Gray, page image.Rectangle, row int, s span) {
+	from, until := max(int(s.left)-1, 0), min(int(s.right)+1, l.gray.Rect.Dx())
+	for y := max(row-1, 0); y <= min(row+1, l.gray.Rect.Dy()-1); y++ {
+		in := l.gray.Pix[y*l.gray.Stride+from : y*l.gray.Stride+until]
+		out := to.Pix[(y-page.Min.Y)*to.Stride+from-page.Min.X:]
+		for i, v := range in {
+			out[i] = l.ramp[v]
+		}
+	}
+}
+
+// place moves words of a strip to where they stand in the layer, and makes them one block of that number.
+func (s strip) place(words []RawWord, line image.Rectangle, number int) []RawWord {
+	out := make([]RawWord, 0, len(words))
+	for _, w := range words {
+		box := rescaleBox(w.Box, s.gray.Rect.Size(), s.page.Size()).Add(s.page.Min)
+		box.Min.Y, box.Max.Y = max(box.Min.Y, line.Min.Y), min(box.Max.Y, line.Max.Y)
+		w.Box, w.Block = box, number
+		out = append(out, w)
+	}
+	return out
+}
