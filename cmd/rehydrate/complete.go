@@ -23,7 +23,7 @@ func (c *command) complete(cmd *cobra.Command) {
 		return func(*cobra.Command, string) ([]string, error) { return words, nil }
 	}
 	values := map[string]valuesFunc{"filters": fixed("drop", "flag"), "format": fixed(copies.Formats()...),
-		"retry": c.retries, "id": c.ids, "split": goldSplits, "returned": c.copied, "destroyed": c.copied}
+		"retry": c.retries, "id": c.ids, "split": goldSplits}
 	if cmd.Name() == "features" {
 		values["format"] = fixed("csv", "parquet")
 	}
@@ -59,8 +59,8 @@ func (f valuesFunc) offer(cmd *cobra.Command, _ []string, begun string) ([]strin
 	if err != nil { // a shell has no place for it
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, begun) })
-	return all, cobra.ShellCompDirectiveNoFileComp
+	offered := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, begun) })
+	return offered, cobra.ShellCompDirectiveNoFileComp
 }
 
 // ids are the entries of the workspace.
@@ -88,26 +88,15 @@ func (c *command) retries(cmd *cobra.Command, _ string) ([]string, error) {
 	s, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (state.Summary, error) {
 		return state.Status(cmd.Context(), ws, c.now())
 	})
+	if err != nil { // without a workspace there are no reasons yet
+		return words, nil
+	}
 	for _, n := range s.Reasons {
-		if slices.Contains(retryOutcomes, string(n.Outcome)) && n.Reason != "" && !slices.Contains(words, string(n.Reason)) {
+		if slices.Contains(retryOutcomes, string(n.Outcome)) && n.Reason != "" {
 			words = append(words, string(n.Reason))
 		}
 	}
-	if err != nil { // without a workspace there are no reasons yet
-		return retryOutcomes, nil
-	}
 	return words, nil
-}
-
-// copied are the paths of the registered copies.
-func (c *command) copied(cmd *cobra.Command, _ string) ([]string, error) {
-	return reading(cmd.Context(), c, func(ws *workspace.Workspace) (paths []string, _ error) {
-		all, err := ws.Copies(cmd.Context())
-		for _, one := range all {
-			paths = append(paths, one.Path)
-		}
-		return paths, err
-	})
 }
 
 // goldSplits are the splits of the release with the true labels.
