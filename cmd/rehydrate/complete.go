@@ -36,7 +36,7 @@ func (c *command) complete(cmd *cobra.Command) {
 		}
 	})
 	paths := []string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET",
-		"FEATURES", "SCORES"}
+		"FEATURES", "SCORES", "DUMP"}
 	takesPath := slices.ContainsFunc(paths, func(word string) bool { return strings.Contains(cmd.Use, word) })
 	switch {
 	case cmd.Name() == "explain":

@@ -141,6 +141,7 @@ var canaryCases = []canaryCase{
 	{"labels groups", "a secret for a file", "SECRET --gold RELEASE", nil, exitUsage, "[redacted]"},
 	{"labels weights", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
 	{"features", "a secret for a dataset", "SECRET", nil, exitUsage, "[redacted]"},
+	{"select", "a secret for a dump", "SECRET --subreddit memes -o DIR/found", nil, exitUsage, "[redacted]"},
 	{"moderation", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"moderation table", "a secret for a file", "SECRET --gold RELEASE", nil, exitUsage, "[redacted]"},
 	{"ocr", "none", "RELEASE -w WS --force", nil, exitDone, "kept"},
