@@ -136,6 +136,7 @@ func TestReadJudgements(t *testing.T) {
 		`"error":"too large","flagged":true`:                                          "unjudged",
 		`"error":"","flagged":true`:                                                   "- yes -",
 		`"response":null`:                                                             "unjudged",
+		`"response":null,"flagged":true`:                                              "- yes -",
 		`"response":"unsafe\nS10"`:                                                    "no yes -",
 		`"response":" unsafe \n S10, S11 "`:                                           "yes yes -",
 		`"response":"safe"`:                                                           "no no -",
