@@ -1,8 +1,7 @@
 // Package labels computes what a dataset's paper prints of its labels: counts, cardinality and co-occurrence (Count), a
-// stratified split (Split), the agreement of annotators (Agree), the scores of predictions (Score) and
-// what training takes (Weights, Task.Tune), whether two
-// sets of labels differ (Compare), whether numbers differ between labels (CompareGroups), and how often
-// moderation services flag them (TabulateModeration).
+// stratified split (Split), the agreement of annotators (Agree), the scores of predictions (Score) and what training
+// takes (Weights, Task.Tune), whether two sets of labels differ (Compare), whether numbers differ between labels
+// (CompareGroups), and how often moderation services flag them (TabulateModeration).
 //
 //   - It is pure: no clock, no file, no network. The same input gives the same numbers on any machine.
 //   - Nothing is dropped in silence: entries that are missing, unknown, without an answer or left out are counted.
