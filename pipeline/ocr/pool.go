@@ -20,14 +20,12 @@ import (
 
 // Defaults of Config.
 const (
-	// The slowest of 549 real memes took 0.66 s on an idle core, and noise, the worst
-	// seen, 1.5 s. The rest is for busy machines: a deadline that fires there would make
-	// the answer depend on the machine. 10 s were seen to fire on 2 cores that had 12
-	// other processes to run.
+	// Noise, the worst seen, takes 3 s on 2 cores with 20 other processes. The rest is for busier machines: a deadline
+	// that fires there would make the answer depend on the machine.
 	defaultTimeout = 30 * time.Second
 	// To say hello: a cold disk has the model to load.
 	defaultStartTimeout = 30 * time.Second
-	// A worker peaks at about 100 MB over real memes.
+	// A worker peaks at about 75 MB over real memes.
 	defaultMemoryLimit = 512 << 20
 	// Nothing was seen to leak over 5,000 images; what a C library holds on to ends with it.
 	defaultRecycleAfter = 2000
