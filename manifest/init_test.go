@@ -333,7 +333,7 @@ func FuzzInit(f *testing.F) {
 	f.Add([]byte("id,width,Width,separator,id \nabc,1,2,3,4\nabd,1,2,3,4\n"), byte(0))
 	f.Add([]byte(figsimHeader+"abc,train,F1|F2,SS1,SR1,M1,C1\n"), byte(0))
 	f.Fuzz(func(t *testing.T, b []byte, kind byte) {
-		d, err := initText(t, []string{"a.csv", "a.tsv", "a.jsonl"}[kind%3], string(b))
+		d, err := initText(t, []string{"a.csv", "a.tsv", "a.jsonl", "a.json"}[kind%4], string(b))
 		if err != nil {
 			if strings.Contains(err.Error(), "that was guessed") {
 				t.Fatalf("%q: %v", b, err)
