@@ -224,6 +224,7 @@ func FuzzInputs(f *testing.F) {
 	f.Add([]byte("id;mood\nabc;sad\n"), byte(1))
 	f.Add([]byte(zst(f, "id,mood\nabc,sad\n")), byte(1))
 	f.Add([]byte(gz(f, `[{"id": "abc"}]`)), byte(0))
+	f.Add([]byte("\x1f\x8b\b0000000"), byte(0)) // cut off in its header
 	f.Fuzz(func(t *testing.T, b []byte, kind byte) {
 		name := []string{"a.json", "a.csv", "a.jsonl"}[kind%3]
 		read := func(text string) string {

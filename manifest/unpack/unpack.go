@@ -80,6 +80,9 @@ func newReader(r io.Reader, options ...zstd.DOption) (*Reader, error) {
 	default:
 		u.out, u.plain = in, true
 	}
+	if err == io.EOF { // in the middle of the header
+		err = io.ErrUnexpectedEOF
+	}
 	return u, u.wrong(err)
 }
 
