@@ -250,7 +250,7 @@ func engineProvenance(e ocr.Engine, p policy.Policy, version string) dataset.Pro
 		parameters += ", names masked " + strconv.Itoa(language.MaskVersion)
 	}
 	return dataset.Provenance{ToolVersion: version, GoVersion: runtime.Version(),
-		OCREngine:     fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract),
+		OCREngine:     e.String(),
 		OCRModel:      fmt.Sprintf("%s sha256:%s", e.Model, e.ModelSHA256),
 		OCRParameters: parameters,
 	}

@@ -3,6 +3,7 @@
 //
 //	ocr FILE...      print the text of images
 //	ocr worker       answer a supervisor on stdin and stdout
+//	ocr conform      check whether a program can be such a worker
 //
 // `ocr FILE...` decodes the files itself, within the default policy's limits, and reads
 // them with workers of its own: a file that brings Tesseract down costs that file.

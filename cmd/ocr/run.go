@@ -179,7 +179,7 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "worker processes at most")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one image")
 	root.PersistentFlags().StringVar(&o.tessdataDir, "tessdata-dir", "", "`folder` of eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
-	root.AddCommand(doctorCommand(&o, env, stdout, stderr), workerCommand(env, stdin, stdout))
+	root.AddCommand(doctorCommand(&o, env, stdout, stderr), conformCommand(stdout), workerCommand(env, stdin, stdout))
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }

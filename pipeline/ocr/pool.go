@@ -161,7 +161,8 @@ func (p *Pool) keepThread() {
 
 const (
 	buildHint = "build the worker with `go build -o bin/ ./cmd/...` after scripts/setup has installed Tesseract"
-	setupHint = "run scripts/setup, which installs Tesseract and its English model, then `go build -o bin/ ./cmd/...`"
+	setupHint = "run scripts/setup, which installs Tesseract and its English model, then `go build -o bin/ ./cmd/...`; " +
+		"`ocr conform PROGRAM` checks a worker of another engine"
 )
 
 // Engine names the engine of every worker of the pool, with all parameters.

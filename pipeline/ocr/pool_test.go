@@ -416,15 +416,15 @@ func TestEngine(t *testing.T) {
 	for _, change := range []func(*Engine){
 		func(e *Engine) { e.Tesseract += "x" }, func(e *Engine) { e.Leptonica += "x" },
 		func(e *Engine) { e.Gosseract += "x" }, func(e *Engine) { e.Model += "x" },
-		func(e *Engine) { e.ModelSHA256 += "x" }, func(e *Engine) { e.Parameters += "x" },
+		func(e *Engine) { e.ModelSHA256 += "x" }, func(e *Engine) { e.Parameters += "x" }, func(e *Engine) { e.Name = "x" },
 		func(*Engine) {},
 	} {
 		other := e
 		change(&other)
 		seen[other.Fingerprint()] = true
 	}
-	if len(seen) != 7 {
-		t.Errorf("%d fingerprints of 7 engines", len(seen))
+	if len(seen) != 8 {
+		t.Errorf("%d fingerprints of 8 engines", len(seen))
 	}
 	want := "method 3; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
 		"Y ramp 20-140 even 500; Y ramp 180-80 even 550; Y ramp 80-200 even 550; Y ramp 90-40 even 550; " +

@@ -47,14 +47,23 @@ type Hello struct {
 
 // An Engine names what reads the images.
 type Engine struct {
-	Tesseract   string `json:"tesseract"`    // library version
-	Leptonica   string `json:"leptonica"`    // library version
-	Gosseract   string `json:"gosseract"`    // module version
-	Model       string `json:"model"`        // language model: eng
-	ModelSHA256 string `json:"model_sha256"` // hex digest of the traineddata file
+	Name        string `json:"name,omitempty"` // name and version of another engine than Tesseract, which has no library versions
+	Tesseract   string `json:"tesseract"`      // library version
+	Leptonica   string `json:"leptonica"`      // library version
+	Gosseract   string `json:"gosseract"`      // module version
+	Model       string `json:"model"`          // language model: eng
+	ModelSHA256 string `json:"model_sha256"`   // hex digest of the traineddata file
 	// Parameters are the worker's own settings in its hello; in Pool.Engine every
 	// constant of the reading follows them.
 	Parameters string `json:"parameters"`
+}
+
+// String names the engine for a dataset's provenance.
+func (e Engine) String() string {
+	if e.Name != "" {
+		return oneLine(e.Name)
+	}
+	return fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract)
 }
 
 // Fingerprint is the hex SHA-256 of everything that decides what an image reads as.

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/image/font"
+	"golang.org/x/image/math/fixed"
+
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/ocr"
+)
+
+const conformHelp = `Check whether a program can be the worker of rehydrate: run --ocr PROGRAM, ocr --ocr PROGRAM.
+
+PROGRAM is started as rehydrate starts it, "PROGRAM worker" with stdin and stdout, and is
+asked for all that a worker may be asked for: lines, many in one request, a whole
+picture, the smallest and largest pictures allowed, to end, and the same again from
+another process. The first thing that is wrong is named, and ends the check. How well
+it reads is shown, and not judged. docs/ocr.md has the protocol (Other engines) and
+docs/worker.py a worker in Python to begin with. --json prints one object.
+
+Exit status:
+  0    rehydrate can read with the program
+  1    it cannot, or not safely
+  2    usage
+  130  interrupted`
+
+const conformHint = "docs/ocr.md, Other engines, says what a worker has to do"
+
+func conformCommand(stdout io.Writer) *cobra.Command {
+	asJSON, timeout := false, time.Duration(0)
+	cmd := &cobra.Command{
+		Use:     "conform PROGRAM",
+		Short:   "Check whether a program can be a worker with another engine",
+		Long:    conformHelp,
+		Example: "  ocr conform docs/worker.py",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return usage("", "conform takes one program")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			findings, err := conform(cmd.Context(), args[0], timeout)
+			if err := errors.Join(err, cmd.Context().Err()); err != nil {
+				return err
+			}
+			ok := findings[len(findings)-1].OK
+			if err := printFindings(stdout, findings, asJSON, ok); err != nil {
+				return err
+			}
+			if !ok {
+				return exitCode(exitFailed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "time for one request")
+	return cmd
+}
+
+// conform checks a program; what is wrong with it is the last finding.
+func conform(ctx context.Context, program string, timeout time.Duration) (findings []finding, err error) {
+	words, err := language.New()
+	if err != nil {
+		return nil, err
+	}
+	var lines []*image.Gray
+	for _, text := range []string{testCaption, "JUMPS OVER", "THE LAZY DOG", "WHILE NOBODY", "IS LOOKING AT THEM"} {
+		line, err := drawLine(text)
+		if err != nil {
+			return nil, fmt.Errorf("draw a line: %w", err)
+		}
+		lines = append(lines, line)
+	}
+	c := ocr.Config{Command: []string{program, "worker"}, Timeout: timeout, Dictionary: words.Knows, DictionaryID: language.DictionaryDigest}
+	for _, check := range ocr.Conform(ctx, c, lines) {
+		f := finding{check.Name, check.Err == nil, check.Found, ""}
+		if check.Err != nil {
+			f.Found, f.Hint = check.Err.Error(), conformHint
+		}
+		findings = append(findings, f)
+	}
+	return findings, nil
+}
+
+// drawLine draws black letters on white, as high as the lines that rehydrate cuts out.
+func drawLine(text string) (*image.Gray, error) {
+	face, err := newFace(36)
+	if err != nil {
+		return nil, err
+	}
+	defer face.Close()
+	img := image.NewGray(image.Rect(0, 0, font.MeasureString(face, text).Ceil()+24, 48))
+	draw.Draw(img, img.Rect, image.White, image.Point{}, draw.Src)
+	d := font.Drawer{Dst: img, Src: image.Black, Face: face, Dot: fixed.P(12, 36)}
+	d.DrawString(text)
+	return img, nil
+}
