@@ -17,7 +17,7 @@ import (
 	"rehydrate/pipeline/ocr"
 )
 
-const conformHelp = `Check whether a program can be the worker of rehydrate: run --ocr PROGRAM, ocr --ocr PROGRAM.
+const conformHelp = `Check whether rehydrate can read with a program (run, ocr and demo: --ocr PROGRAM).
 
 PROGRAM is started as rehydrate starts it, "PROGRAM worker" with stdin and stdout, and is
 asked for all that a worker may be asked for: lines, many in one request, a whole
@@ -34,8 +34,8 @@ Exit status:
 
 const conformHint = "docs/ocr.md, Other engines, says what a worker has to do"
 
-func conformCommand(stdout io.Writer) *cobra.Command {
-	asJSON, timeout := false, time.Duration(0)
+func conformCommand(o *options, stdout, stderr io.Writer) *cobra.Command {
+	asJSON := false
 	cmd := &cobra.Command{
 		Use:     "conform PROGRAM",
 		Short:   "Check whether a program can be a worker with another engine",
@@ -48,7 +48,10 @@ func conformCommand(stdout io.Writer) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			findings, err := conform(cmd.Context(), args[0], timeout)
+			if o.timeout <= 0 {
+				return usage("", "--timeout %v: must be over zero", o.timeout)
+			}
+			findings, err := conform(cmd.Context(), *o, args[0], stderr)
 			if err := errors.Join(err, cmd.Context().Err()); err != nil {
 				return err
 			}
@@ -63,12 +66,12 @@ func conformCommand(stdout io.Writer) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "time for one request")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one request")
 	return cmd
 }
 
 // conform checks a program; what is wrong with it is the last finding.
-func conform(ctx context.Context, program string, timeout time.Duration) (findings []finding, err error) {
+func conform(ctx context.Context, o options, program string, stderr io.Writer) (findings []finding, err error) {
 	words, err := language.New()
 	if err != nil {
 		return nil, err
@@ -81,8 +84,7 @@ func conform(ctx context.Context, program string, timeout time.Duration) (findin
 		}
 		lines = append(lines, line)
 	}
-	c := ocr.Config{Command: []string{program, "worker"}, Timeout: timeout, Dictionary: words.Knows, DictionaryID: language.DictionaryDigest}
-	for _, check := range ocr.Conform(ctx, c, lines) {
+	for _, check := range ocr.Conform(ctx, o.config(program, words, stderr), lines) {
 		f := finding{check.Name, check.Err == nil, check.Found, ""}
 		if check.Err != nil {
 			f.Found, f.Hint = check.Err.Error(), conformHint

@@ -24,7 +24,7 @@ func TestConform(t *testing.T) {
 	const loop, called = `        say(answer(request, pictures))`, `{"id": request["ID"], "words": words}`
 	for _, tt := range []struct{ name, old, new, check, want string }{
 		{"as it is", "", "", "reading", `ok       hello      protocol 5; picture sizes 1.0; model none`},
-		{"silent", loop, "        import time; time.sleep(60)", "one line", "ocr_timeout: no answer within 1s"},
+		{"silent", loop, "        import time; time.sleep(60)", "one line", "ocr_timeout: no answer within 500ms"},
 		{"another version", "PROTOCOL = 5", "PROTOCOL = 4", "hello", "the worker speaks version 4, this program version 5"},
 		{"no name", `"name": "picture sizes 1.0"`, `"label": "x"`, "hello", `no "name" of the engine`},
 		{"no model", `"model": "none"`, `"model": ""`, "hello", `no "model"`},
@@ -54,7 +54,11 @@ func TestConform(t *testing.T) {
 			if err := os.WriteFile(worker, []byte(changed), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			r := runProgram(t, "conform", worker, "--timeout", "1s")
+			timeout := "30s"
+			if tt.name == "silent" {
+				timeout = "500ms"
+			}
+			r := runProgram(t, "conform", worker, "--timeout", timeout)
 			status, mark := exitFailed, "FAIL     "
 			if tt.old == "" {
 				status, mark = 0, "ok       "
@@ -82,4 +86,5 @@ func TestConformSelf(t *testing.T) {
 		t.Errorf("ocr conform of no program = %+v", r)
 	}
 	wantError(t, exitUsage, "one program", "", "conform")
+	wantError(t, exitUsage, "--timeout 0s", "", "conform", "x", "--timeout", "0s")
 }

@@ -179,7 +179,7 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "worker processes at most")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one image")
 	root.PersistentFlags().StringVar(&o.tessdataDir, "tessdata-dir", "", "`folder` of eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
-	root.AddCommand(doctorCommand(&o, env, stdout, stderr), conformCommand(stdout), workerCommand(env, stdin, stdout))
+	root.AddCommand(doctorCommand(&o, env, stdout, stderr), conformCommand(&o, stdout, stderr), workerCommand(env, stdin, stdout))
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }
@@ -236,12 +236,17 @@ func newPool(ctx context.Context, o options, words *language.Filter, stderr io.W
 	if err != nil {
 		return nil, fmt.Errorf("find this program, to start its workers: %w", err)
 	}
-	c := ocr.Config{Command: []string{self, "worker"}, Workers: o.workers, Timeout: o.timeout, TessdataDir: o.tessdataDir,
+	return ocr.Start(ctx, o.config(self, words, stderr))
+}
+
+// config has workers of a program read with the dictionary of words.
+func (o options) config(program string, words *language.Filter, stderr io.Writer) ocr.Config {
+	c := ocr.Config{Command: []string{program, "worker"}, Workers: o.workers, Timeout: o.timeout, TessdataDir: o.tessdataDir,
 		Dictionary: words.Knows, DictionaryID: language.DictionaryDigest, DecisionOnly: o.filter}
 	if o.verbose {
 		c.Log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	return ocr.Start(ctx, c)
+	return c
 }
 
 // version is the tool's version as the build recorded it.

@@ -72,7 +72,8 @@ func (c *conformance) release() {
 var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func (c *conformance) hello(ctx context.Context) (found string, err error) {
-	if c.w, err = c.pool.take(ctx); err != nil {
+	c.w, err = c.pool.take(ctx)
+	if err != nil {
 		return "", err
 	}
 	e := c.w.engine
@@ -200,6 +201,7 @@ func (c *conformance) end(context.Context) (string, error) {
 	select {
 	case <-c.w.exited:
 	case <-time.After(stopTimeout):
+		c.w.kill()
 		return "", fmt.Errorf("it did not end within %v of the end of its stdin", stopTimeout)
 	}
 	c.release()
@@ -208,7 +210,8 @@ func (c *conformance) end(context.Context) (string, error) {
 
 // again asks another process of the program, which may be another worker's beside it.
 func (c *conformance) again(ctx context.Context) (found string, err error) {
-	if c.w, err = c.pool.take(ctx); err != nil {
+	c.w, err = c.pool.take(ctx)
+	if err != nil {
 		return "", err
 	}
 	words, err := c.ask(ctx, Mode{PSM: 7}, c.lines...)
