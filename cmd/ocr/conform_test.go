@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rehydrate/pipeline/ocr"
 )
 
 // TestConform: what is wrong with a worker is named, each time as the sample worker with one change.
@@ -20,6 +23,10 @@ func TestConform(t *testing.T) {
 	sample := string(body)
 	if lines := strings.Count(sample, "\n"); lines >= 100 {
 		t.Errorf("docs/worker.py has %d lines, want fewer than 100", lines)
+	}
+	page, err := os.ReadFile("../../docs/ocr.md")
+	if hello := fmt.Sprintf(`{"protocol": %d, `, ocr.ProtocolVersion); err != nil || !strings.Contains(string(page), hello) {
+		t.Errorf("docs/ocr.md does not show the hello %s..., %v", hello, err)
 	}
 	const loop, called = `        say(answer(request, pictures))`, `{"id": request["ID"], "words": words}`
 	for _, tt := range []struct{ name, old, new, check, want string }{
@@ -41,6 +48,9 @@ func TestConform(t *testing.T) {
 		{"a share of one", "yield text, 95,", "yield text, 0.95,", "one line", "no word has a confidence over 0.95"},
 		{"lines as words", `INK".split()`, `INK",`, "one line", "has white space in it"},
 		{"an error", "    ink = 100", "    assert False, \"no CUDA\"\n    ink = 100", "one line", "ocr_engine: no CUDA"},
+		{"no whole pictures", "    ink = 100", "    assert psm == 7, \"lines only\"\n    ink = 100", "page", "ocr_engine: lines only"},
+		{"no small pictures", "    if width < 60:", "    1 // (width - 1)\n    if width < 60:", "limits", "a picture of 1 x 1: ocr_engine: integer"},
+		{"few lines", called, `{"id": request["ID"], "words": words[:12]}`, "limits", "16 lines, up to 4096 x 48: ocr_protocol"},
 		{"dead", loop, "        sys.exit(\"Killed by a test\")", "one line", "ocr_crashed: exit status 1: Killed by a test"},
 		{"endless", "    main()", "    main()\n    import time; time.sleep(60)", "end", "did not end within 2s"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 )
 
 // ProtocolVersion is the version of the messages between supervisor and worker. A worker of another version is
@@ -66,7 +67,7 @@ func (e Engine) String() string {
 	return fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract)
 }
 
-// Fingerprint is the hex SHA-256 of everything that decides what an image reads as.
+// Fingerprint is the hex SHA-256 of everything that decides what an image reads as, after the engine's Name if it has one.
 func (e Engine) Fingerprint() string {
 	// The Go version is among it, because thresholds sit on the pixels of its decoders.
 	body, _ := json.Marshal(struct {
@@ -74,7 +75,7 @@ func (e Engine) Fingerprint() string {
 		Go string `json:"go"`
 	}{e, runtime.Version()}) // a struct of strings always encodes
 	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
+	return strings.TrimSpace(oneLine(e.Name) + " " + hex.EncodeToString(sum[:]))
 }
 
 // A RawWord is one word as the engine gives it, in pixels of the picture it was asked to read. Block, Par and Line number
