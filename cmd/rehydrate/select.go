@@ -8,7 +8,6 @@ import (
 	"math"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -137,12 +136,14 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 		return asUsage(err)
 	}
 	ids, err := reading(ctx, c, func(ws *workspace.Workspace) (ids []manifest.PostID, err error) {
+		met := map[manifest.PostID]bool{}
 		for rec, err := range ws.Records(ctx, workspace.Select{}) {
 			if err != nil {
 				return nil, err
 			}
-			if rec.Result != nil && rec.Result.Outcome == manifest.Kept && !slices.Contains(ids, rec.ID) {
+			if rec.Result != nil && rec.Result.Outcome == manifest.Kept && !met[rec.ID] {
 				ids = append(ids, rec.ID)
+				met[rec.ID] = true
 			}
 		}
 		return ids, nil

@@ -61,7 +61,7 @@ func (m Month) compare(o Month) int {
 type Candidate struct {
 	ID        manifest.PostID
 	Month     Month
-	Subreddit string // as the dump spells it
+	Subreddit string // in lower case
 }
 
 // A Funnel counts what each filter left. Lines are all of it; each line is in exactly one of the others, in this order.
@@ -69,7 +69,7 @@ type Funnel struct {
 	Lines      int `json:"lines"`
 	Damaged    int `json:"damaged"`         // no JSON, no id, no date, or too long
 	First      int `json:"first_damaged"`   // line of its file; 0 for none
-	Other      int `json:"other_subreddit"` // than those that are wanted
+	Other      int `json:"other_subreddit"` // than those that are wanted, and all profiles
 	Outside    int `json:"other_month"`
 	Removed    int `json:"removed"`  // the dump itself says so
 	NoImage    int `json:"no_image"` // text, video, or a link elsewhere than to a gallery or a host that the policy allows
@@ -206,7 +206,10 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 	when := time.Unix(int64(created), 0).UTC()
 	month := Month{when.Year(), when.Month()}
 	f := &c.Funnel
+	subreddit := manifest.Subreddit(s.Subreddit)
 	switch {
+	case subreddit == "": // a profile, whose name would be that of a person
+		f.Other++
 	case len(c.folded) > 0 && !c.folded[fold(s.Subreddit)]:
 		f.Other++
 	case c.wish.From != Month{} && month.compare(c.wish.From) < 0, c.wish.To != Month{} && month.compare(c.wish.To) > 0:
@@ -220,7 +223,7 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 	default:
 		c.seen[id] = true
 		f.Candidates++
-		c.chosen.offer(Candidate{id, month, s.Subreddit}, c.wish.N, c.wish.Seed)
+		c.chosen.offer(Candidate{id, month, subreddit}, c.wish.N, c.wish.Seed)
 		f.Chosen = len(c.chosen)
 	}
 	return true, nil

@@ -58,6 +58,8 @@ func TestFilters(t *testing.T) {
 		line("aaaa", `"_meta":{"was_deleted_later":true}`):                                                 {Removed: 1},
 		line("aaaa", `"_meta":{"removal_type":"moderator"}`):                                               {Removed: 1},
 		line("aaaa", `"is_self":true`):                                                                     {NoImage: 1},
+		line("aaaa", `"removed_by":"moderator"`):                                                           {Removed: 1},
+		line("aaaa", `"title":"[deleted by user]"`):                                                        {Removed: 1},
 		line("aaaa", `"is_video":true`):                                                                    {NoImage: 1},
 		line("aaaa", `"url":"https://example.org/i.redd.it"`):                                              {NoImage: 1},
 		line("aaaa", `"url":"https://notreddit.com/gallery/aaaa"`):                                         {NoImage: 1},
@@ -108,6 +110,13 @@ func TestReadFaults(t *testing.T) {
 		if c.Funnel.Candidates != tt.candidates || c.Funnel.Damaged != tt.damaged {
 			t.Errorf("%s: %+v", name, c.Funnel)
 		}
+	}
+	everywhere := New(Wish{Host: wish(0).Host})
+	if err := everywhere.Read(strings.NewReader(line("aaaa") + line("bbbb", `"subreddit":"u_somebody"`) + line("cccc", `"subreddit":"=1+1"`))); err != nil {
+		t.Fatal(err)
+	}
+	if got := everywhere.Chosen(); len(got) != 1 || got[0].ID != "aaaa" || everywhere.Funnel.Other != 2 {
+		t.Errorf("of all subreddits and profiles: %v, %+v", got, everywhere.Funnel)
 	}
 	broken := errors.New("the disk is gone")
 	if err := New(wish(0)).Read(&failing{strings.NewReader(body), broken}); !errors.Is(err, broken) {
@@ -179,7 +188,7 @@ func TestChosen(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, one := range c.Chosen() {
-			if one.Month != (Month{2018, 6}) || one.Subreddit != "SomeMemes" {
+			if one.Month != (Month{2018, 6}) || one.Subreddit != "somememes" {
 				t.Errorf("%+v is chosen", one)
 			}
 			ids = append(ids, one.ID)
