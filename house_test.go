@@ -78,7 +78,7 @@ var layers = map[string][]string{
 	"pipeline/ocr":          {"policy", "dedupe", "manifest"},
 	"pipeline/language":     {"policy", "dedupe", "manifest"},
 	"pipeline/dataset/scan": {"manifest"},
-	"pipeline/dataset":      {"pipeline/dataset/scan", "policy", "dedupe", "labels", "manifest"},
+	"pipeline/dataset":      {"pipeline/clean", "pipeline/dataset/scan", "policy", "dedupe", "labels", "manifest"},
 	"pipeline/contain":      {},
 	"pipeline/diff":         {"pipeline/dataset/scan", "pipeline/state", "manifest"},
 	"pipeline/pictures":     {"pipeline/dataset/scan", "policy", "manifest"},

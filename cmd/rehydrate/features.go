@@ -104,13 +104,16 @@ func (c *command) features(ctx context.Context, source string, f featureFlags) e
 	return c.derive(ctx, nil, f)
 }
 
+// finishedRows is the file of rows that an interrupted command goes on from.
+const finishedRows = "finished-rows.jsonl"
+
 // derive computes the numbers into the folder, which is a registered copy if the pictures are of a workspace.
 func (c *command) derive(ctx context.Context, ws *workspace.Workspace, f featureFlags) error {
 	name := dataset.NumbersName + "." + f.format
 	var table *features.Table
-	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: dataset.NumbersName, Made: c.now(),
+	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: dataset.NumbersName, Made: c.now(), Part: finishedRows,
 		Fill: func(ctx context.Context, temp string, sink func(string, func(io.Writer) error) error) (_ []string, err error) {
-			part := filepath.Join(temp, "finished-rows.jsonl")
+			part := filepath.Join(temp, finishedRows)
 			table, err = features.Compute(ctx, f.Config, part)
 			c.console.Done()
 			if err != nil {

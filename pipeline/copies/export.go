@@ -237,8 +237,8 @@ func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 type Derived struct {
 	To, Note, Format string
 	Made             time.Time
-	// Fill writes the files by sink and returns the ids of their rows. What it leaves in the folder temp when it fails is
-	// there when the same folder is made again, until a purge.
+	Part             string // the name of a file that Fill may leave in the folder temp when it fails, to go on from, until a purge
+	// Fill writes the files by sink and returns the ids of their rows.
 	Fill func(ctx context.Context, temp string, sink func(name string, write func(io.Writer) error) error) ([]string, error)
 }
 
@@ -253,6 +253,15 @@ func Derive(ctx context.Context, ws *workspace.Workspace, d Derived) error {
 		copy: workspace.Copy{Path: to, Note: d.Note, Format: d.Format, Made: d.Made.UTC().Truncate(time.Second)}}
 	// On record first, as in make: what is half computed has rows, too.
 	if err := errors.Join(e.register(ctx), os.MkdirAll(e.temp, 0o700)); err != nil {
+		return err
+	}
+	left, err := os.ReadDir(e.temp)
+	for _, f := range left { // of an export that was killed, perhaps: no record would know of it
+		if f.Name() != d.Part {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(e.temp, f.Name())))
+		}
+	}
+	if err != nil {
 		return err
 	}
 	err = e.inFolder(func(ctx context.Context) error {

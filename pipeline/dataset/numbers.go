@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"rehydrate/pipeline/clean"
 	"rehydrate/pipeline/dataset/scan"
 )
 
@@ -58,7 +59,7 @@ func writeNumbersCSV(w io.Writer, columns []string, rows iter.Seq2[string, []flo
 	out := csv.NewWriter(w)
 	err := out.Write(slices.Concat([]string{"id"}, columns))
 	for id, numbers := range rows {
-		cells := []string{id}
+		cells := []string{clean.Cell(id)} // a stranger named the file, perhaps for a spreadsheet
 		for _, v := range numbers {
 			cell := ""
 			if !math.IsNaN(v) {

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/clean"
 	"rehydrate/pipeline/dataset/scan"
 )
 
@@ -186,7 +187,7 @@ func tableWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (
 		if header {
 			id = slices.Index(cells, "id")
 		} else {
-			drop, err = gone(cells[id])
+			drop, err = gone(clean.FromCell(cells[id]))
 		}
 		// Whose id stands elsewhere would stay.
 		if id < 0 {

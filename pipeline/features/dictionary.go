@@ -3,7 +3,9 @@ package features
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +25,7 @@ import (
 // A Dictionary sorts words into categories.
 type Dictionary struct {
 	Name       string   `json:"name"`       // before the category in the name of a column: liwc, emolex, or what its user calls it
+	SHA256     string   `json:"sha256"`     // of the file
 	Form       string   `json:"form"`       // how its file is laid out: dic, dicx, emolex, emolex-wide, emolex-one
 	Categories []string `json:"categories"` // in the order of the file
 	Entries    int      `json:"entries"`    // words, phrases and beginnings, each once
@@ -53,7 +56,8 @@ const (
 // counted. Its error names the line; name is how the file is called.
 func ReadDictionary(r io.Reader, name string) (*Dictionary, error) {
 	d := &Dictionary{exact: map[string][]int{}, begins: map[string][]int{}}
-	in := &lines{scan: bufio.NewScanner(r)}
+	digest := sha256.New()
+	in := &lines{scan: bufio.NewScanner(io.TeeReader(r, digest))}
 	in.scan.Buffer(nil, maxDictionaryLine)
 	err := d.read(in, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 	if errors.Is(in.scan.Err(), bufio.ErrTooLong) {
@@ -68,6 +72,7 @@ func ReadDictionary(r io.Reader, name string) (*Dictionary, error) {
 	if len(d.Categories) == 0 || d.Entries == 0 {
 		return nil, fmt.Errorf("read the dictionary %s: it has no entries: give a LIWC .dic or .dicx, or a file of EmoLex", name)
 	}
+	d.SHA256 = hex.EncodeToString(digest.Sum(nil))
 	return d, nil
 }
 

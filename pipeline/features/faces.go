@@ -1,8 +1,11 @@
 package features
 
 import (
+	"cmp"
+	"context"
 	"image"
 	"math"
+	"slices"
 )
 
 // A Detection says how Faces searches. The setting decides what is found: name it beside every number.
@@ -17,11 +20,12 @@ func DefaultDetection() Detection { return Detection{Scale: 1.1, Neighbors: 5, M
 
 // Faces returns where the cascade sees faces in the grey plane of a picture. It is OpenCV's detectMultiScale: shrunk
 // pictures, windows at every second pixel below twice the size, and groups of windows that overlap.
-func (c *Cascade) Faces(grey *image.Gray, d Detection) []image.Rectangle {
+// When ctx is done it returns nil.
+func (c *Cascade) Faces(ctx context.Context, grey *image.Gray, d Detection) []image.Rectangle {
 	var found []image.Rectangle
 	width, height := grey.Rect.Dx(), grey.Rect.Dy()
 	s := scaled{cascade: c}
-	for factor := 1.0; ; factor *= d.Scale {
+	for factor := 1.0; ctx.Err() == nil; factor *= d.Scale {
 		side := round(float64(c.side) * factor)
 		if side > width || side > height {
 			faces := group(found, d.Neighbors)
@@ -34,6 +38,7 @@ func (c *Cascade) Faces(grey *image.Gray, d Detection) []image.Rectangle {
 			found = s.search(grey, float32(factor), found)
 		}
 	}
+	return nil
 }
 
 func round(v float64) int { return int(math.RoundToEven(v)) }
@@ -296,8 +301,16 @@ func components(windows []image.Rectangle) []int {
 		}
 		return i
 	}
-	for i, a := range windows {
-		for j, b := range windows[:i] {
+	// From left to right, each is compared with those that begin near enough to be alike.
+	order := slices.Clone(of)
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(windows[i].Min.X, windows[j].Min.X) })
+	for k, i := range order {
+		a := windows[i]
+		for _, j := range order[k+1:] {
+			b := windows[j]
+			if float64(b.Min.X-a.Min.X) > 0.2*float64(a.Dx()) {
+				break
+			}
 			if alike(a, b) {
 				of[root(i)] = root(j)
 			}

@@ -2,10 +2,16 @@ package features
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
+	"image/png"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"rehydrate/pipeline/language"
+	"rehydrate/policy"
 )
 
 // vectors are colours with the H, S, V and grey that OpenCV 4.5.1 gives for them.
@@ -110,7 +117,7 @@ func TestFaces(t *testing.T) {
 		}
 	}
 	d := Detection{Scale: 1.1, Neighbors: 3}
-	faces := c.Faces(img, d)
+	faces := c.Faces(t.Context(), img, d)
 	if len(faces) == 0 {
 		t.Fatal("no window is found")
 	}
@@ -124,11 +131,11 @@ func TestFaces(t *testing.T) {
 		turned.Pix[len(img.Pix)-1-i] = v
 	}
 	for name, found := range map[string][]image.Rectangle{
-		"bright above on the left":  c.Faces(turned, d),
-		"one grey":                  c.Faces(image.NewGray(image.Rect(0, 0, 90, 80)), d),
-		"smaller than the window":   c.Faces(image.NewGray(image.Rect(0, 0, 23, 80)), d),
-		"windows of 81 pixels":      c.Faces(img, Detection{Scale: 1.1, Neighbors: 3, MinSize: 81}),
-		"more neighbours than seen": c.Faces(img, Detection{Scale: 1.1, Neighbors: 5000}),
+		"bright above on the left":  c.Faces(t.Context(), turned, d),
+		"one grey":                  c.Faces(t.Context(), image.NewGray(image.Rect(0, 0, 90, 80)), d),
+		"smaller than the window":   c.Faces(t.Context(), image.NewGray(image.Rect(0, 0, 23, 80)), d),
+		"windows of 81 pixels":      c.Faces(t.Context(), img, Detection{Scale: 1.1, Neighbors: 3, MinSize: 81}),
+		"more neighbours than seen": c.Faces(t.Context(), img, Detection{Scale: 1.1, Neighbors: 5000}),
 	} {
 		if len(found) > 0 {
 			t.Errorf("%s: %v is found", name, found)
@@ -179,7 +186,7 @@ func FuzzReadCascade(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if c, err := ReadCascade(strings.NewReader(text), "f.xml"); err == nil {
-			c.Faces(grey, DefaultDetection())
+			c.Faces(t.Context(), grey, DefaultDetection())
 		}
 	})
 }
@@ -322,4 +329,57 @@ func FuzzReadDictionary(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestResume: rows that are finished are not computed once more, unless the picture, the dictionary or the columns changed.
+func TestResume(t *testing.T) {
+	dir, part := t.TempDir(), filepath.Join(t.TempDir(), "part")
+	write := func(name string, c color.Color) {
+		img, out := image.NewRGBA(image.Rect(0, 0, 30, 30)), new(bytes.Buffer)
+		draw.Draw(img, img.Rect, image.NewUniform(c), image.Point{}, draw.Src)
+		if err := png.Encode(out, img); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.png", color.White)
+	write("b.png", color.White)
+	config := Config{Paths: []string{dir}, Images: policy.Default().Images, Workers: 2}
+	check := func(what string, known int, brightness ...float64) {
+		t.Helper()
+		table, err := Compute(t.Context(), config, part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []float64
+		for _, numbers := range table.All {
+			got = append(got, numbers[0])
+		}
+		if table.Known != known || !cmp.Equal(got, brightness) {
+			t.Errorf("%s: %d rows known, brightness %v; want %d and %v", what, table.Known, got, known, brightness)
+		}
+	}
+	check("at first", 0, 255, 255)
+	check("again", 2, 255, 255)
+	write("b.png", color.Black)
+	check("with another picture", 1, 255, 0)
+	body, err := os.ReadFile(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(part, body[:len(body)-9], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("cut off", 1, 255, 0)
+	config.Dictionaries = []*Dictionary{dictionaryOf(t, "%\n1\tsad\n%\ntears\t1\n", "d.dic")}
+	check("with a dictionary", 0, 255, 0)
+	config.Dictionaries = []*Dictionary{dictionaryOf(t, "%\n1\tsad\n%\ntiers\t1\n", "d.dic")}
+	check("with another one of the same size", 0, 255, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Compute(ctx, config, part); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
 }

@@ -80,7 +80,7 @@ func TestOpenCV(t *testing.T) {
 		for k, d := range detections {
 			begin := time.Now()
 			var got [][4]int
-			for _, r := range c.Faces(grey, d) {
+			for _, r := range c.Faces(t.Context(), grey, d) {
 				got = append(got, [4]int{r.Min.X, r.Min.Y, r.Dx(), r.Dy()})
 			}
 			ours[k+1] += time.Since(begin).Seconds() * 1000

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,8 +92,8 @@ func (c *Config) how() []string {
 			c.Cascade.SHA256, c.Detection.Scale, c.Detection.Neighbors, c.Detection.MinSize))
 	}
 	for _, d := range c.Dictionaries {
-		parts = append(parts, fmt.Sprintf("dictionary %s (%s, %d entries, %d categories, union %t)", d.Name, d.Form, d.Entries,
-			len(d.Categories), d.Union))
+		parts = append(parts, fmt.Sprintf("dictionary %s (%s, SHA-256 %s, %d entries, %d categories, union %t)", d.Name, d.Form,
+			d.SHA256, d.Entries, len(d.Categories), d.Union))
 	}
 	if c.Counts {
 		parts = append(parts, "tokens of a category counted")
@@ -162,10 +164,15 @@ func (w *computing) pick(s *pictures.Source) func(context.Context, pictures.Pict
 		w.table.Rows = append(w.table.Rows, Row{ID: id})
 		w.mu.Unlock()
 		return func() error {
+			body, fault := p.Read()
+			// The same name can be another picture by now, or have another text.
+			sum := sha256.Sum256(append([]byte(p.Text+"\x00"), body...))
+			source := hex.EncodeToString(sum[:])
 			known, ok := w.kept.rows[id]
+			ok = ok && known.Source == source
 			if !ok {
-				known = w.row(ctx, s, p)
-				known.ID = id
+				known = w.row(ctx, s, p.Text, body, fault)
+				known.ID, known.Source = id, source
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -206,15 +213,14 @@ func (w *computing) take(at int, r keptRow, known bool) error {
 }
 
 // row computes the numbers of one picture and its text.
-func (w *computing) row(ctx context.Context, s *pictures.Source, p pictures.Picture) (r keptRow) {
+func (w *computing) row(ctx context.Context, s *pictures.Source, text string, body []byte, fault *policy.Fault) (r keptRow) {
 	var numbers []float64
-	body, fault := p.Read()
 	if fault == nil {
 		fault = s.Decode(ctx, body, func(img image.Image) error {
 			var grey *image.Gray
 			numbers, grey = Picture(policy.Upright(img, body))
 			if w.Cascade != nil {
-				faces := len(w.Cascade.Faces(grey, w.Detection))
+				faces := len(w.Cascade.Faces(ctx, grey, w.Detection))
 				numbers = append(numbers, float64(faces), float64(min(faces, 1)))
 			}
 			return nil
@@ -229,9 +235,9 @@ func (w *computing) row(ctx context.Context, s *pictures.Source, p pictures.Pict
 	}
 	r.NoText = true
 	if w.table.Texts {
-		text := Text(p.Text, w.Dictionaries, w.Counts)
-		r.NoText = math.IsNaN(text[0])
-		numbers = append(numbers, text...)
+		words := Text(text, w.Dictionaries, w.Counts)
+		r.NoText = math.IsNaN(words[0])
+		numbers = append(numbers, words...)
 	}
 	for _, v := range numbers {
 		if math.IsNaN(v) {
@@ -246,6 +252,7 @@ func (w *computing) row(ctx context.Context, s *pictures.Source, p pictures.Pict
 // A keptRow is a line of the file of rows that are finished. JSON has no NaN.
 type keptRow struct {
 	ID      string          `json:"id"`
+	Source  string          `json:"source"` // SHA-256 of its text and picture
 	Numbers []*float64      `json:"numbers"`
 	Fault   manifest.Reason `json:"fault,omitempty"`
 	NoText  bool            `json:"no_text,omitempty"`
