@@ -82,20 +82,25 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 			e.Split = split
 		}
 		_, e.Line, _ = rows.place(-1)
+		good := problems.Count() == found
+		if good && !slices.Contains(counted.Splits, e.Split) {
+			counted.Splits = append(counted.Splits, e.Split)
+		}
 		// A row that is wrong in another way still holds its key.
 		if e.ID != "" {
-			if err := keys.Add(placeKey(e.Key, rows.next-1, e.Line).Key); err != nil {
+			key := placeKey(e.Key, rows.next-1, e.Line)
+			if good {
+				key.Note = noteOf(e, slices.Index(counted.Splits, e.Split))
+			}
+			if err := keys.Add(key.Key); err != nil {
 				return counted, err
 			}
 		}
-		if problems.Count() > found {
+		if !good {
 			continue
 		}
 		e.Ordinal = counted.Entries
 		counted.Entries++
-		if !slices.Contains(counted.Splits, e.Split) {
-			counted.Splits = append(counted.Splits, e.Split)
-		}
 		if !emit(e) {
 			return counted, nil
 		}
@@ -115,8 +120,16 @@ func (r *Release) finish(counted *Summary, rows *manifestRows, keys *keysort.Sor
 			last = k
 		default:
 			counted.Entries--
-			if !r.Schema.Many {
-				problems.Add(r.twice(last, k))
+			switch known := last.Note > 0 && k.Note > 0; {
+			case !r.Schema.Many:
+				problems.Add(r.again(last, k, "is already %s", "keep one of the rows; further images of a post are told apart by an image "+
+					`column, several rows about one image are read with rows = "many" (rehydrate init --many)`))
+			case known && k.split() != last.split():
+				problems.Add(r.again(last, k, "is in split "+counted.Splits[k.split()]+", %s in split "+counted.Splits[last.split()],
+					"rows about one image have one split"))
+			case known && k.digests() != last.digests():
+				problems.Add(r.again(last, k, "has other digests than %s", "rows about one image have the same digests: correct one of them, or "+
+					"leave the column out"))
 			}
 		}
 	})
@@ -143,16 +156,15 @@ func (r *Release) finish(counted *Summary, rows *manifestRows, keys *keysort.Sor
 	return problems.Err()
 }
 
-// twice is the problem of a key that stood before.
-func (r *Release) twice(first, again placedKey) Problem {
+// again is the problem of a key that stood before; what has a %s for where.
+func (r *Release) again(first, again placedKey, what, hint string) Problem {
 	id, image := first.key()
 	where := fmt.Sprintf("on line %d", first.line())
 	if first.file() != again.file() {
 		where = fmt.Sprintf("in %s, line %d", table.Quote(filepath.Base(r.files[first.file()].path)), first.line())
 	}
-	return Problem{File: r.files[again.file()].path, Line: again.line(), Message: fmt.Sprintf("post %s, image %d, is already %s", id, image, where),
-		Hint: "keep one of the rows; further images of a post are told apart by an image column, several rows about one image are read with " +
-			`rows = "many" (rehydrate init --many)`}
+	return Problem{File: r.files[again.file()].path, Line: again.line(), Hint: hint,
+		Message: fmt.Sprintf("post %s, image %d, "+what, id, image, where)}
 }
 
 const (

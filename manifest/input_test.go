@@ -175,20 +175,47 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// TestManyShare: rows about one image have one split and the same digests, wherever they stand.
+func TestManyShare(t *testing.T) {
+	a, b := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		want  []string
+	}{
+		{"the same", map[string]string{"a.csv": "abc,train," + a + ",sad\nabd,test,,sad\nabc,train," + a + ",glad\nabd,test,,sad\n"}, nil},
+		{"another split", map[string]string{"a.csv": "abc,train,,sad\nabd,test,,sad\nabc,test,,glad\n"},
+			[]string{"a.csv:4:0 post abc, image 0, is in split test, on line 2 in split train"}},
+		{"in another file", map[string]string{"a.csv": "abd,test,,sad\nabc,train,,sad\n", "b.csv": "abc,test,,glad\n"},
+			[]string{`b.csv:2:0 post abc, image 0, is in split test, in "a.csv", line 3 in split train`}},
+		{"other digests", map[string]string{"a.csv": "abc,train," + a + ",sad\nabc,train," + b + ",glad\n"},
+			[]string{"a.csv:3:0 post abc, image 0, has other digests than on line 2"}},
+		{"a digest once", map[string]string{"a.csv": "abc,train,,sad\nabc,train," + b + ",glad\n"},
+			[]string{"a.csv:3:0 post abc, image 0, has other digests than on line 2"}},
+		{"a wrong row", map[string]string{"a.csv": "abc,train,,sad\nabc,,,glad\n"}, []string{"a.csv:3:5 the split is empty"}},
+	} {
+		for name, rows := range test.files {
+			test.files[name] = "id,split,sha256,mood\n" + rows
+		}
+		_, err := listed(t, "manifest = \"*.csv\"\nrows = \"many\"\n"+moods, test.files)
+		wantPlaces(t, test.name, err, test.want...)
+	}
+}
+
 // TestKeysort sorts more keys than it holds in memory, and gives each back.
 func TestKeysort(t *testing.T) {
 	s := new(keysort.Sorter)
 	defer s.Close()
 	const n = 1<<20 + 5
 	for i := range uint64(n) {
-		if err := s.Add(keysort.Key{Hi: i * 7919 % 1009, Lo: i}); err != nil {
+		if err := s.Add(keysort.Key{Hi: i * 7919 % 1009, Lo: i, Note: ^i}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var last keysort.Key
 	got := 0
 	err := s.Each(func(k keysort.Key) {
-		if got > 0 && last.Compare(k) >= 0 || k.Hi != k.Lo*7919%1009 {
+		if got > 0 && last.Compare(k) >= 0 || k.Hi != k.Lo*7919%1009 || k.Note != ^k.Lo {
 			t.Fatalf("%v after %v", k, last)
 		}
 		last, got = k, got+1

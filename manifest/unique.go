@@ -1,18 +1,20 @@
 package manifest
 
 import (
+	"hash/fnv"
 	"strings"
 
 	"rehydrate/manifest/keysort"
 )
 
 // A placedKey is an entry's key and where it stands, in 128 bits whose order is that of id, image, file and line: 13
-// signs of 6 bits, 10 bits, 12 bits and 28 bits.
+// signs of 6 bits, 10 bits, 12 bits and 28 bits. Its note is that of noteOf, 0 where the row is wrong.
 type placedKey struct{ keysort.Key }
 
 const (
 	placeBits = 40
 	lineBits  = 28
+	splitBits = 16
 )
 
 func placeKey(k Key, file, line int) placedKey {
@@ -33,6 +35,19 @@ func placeKey(k Key, file, line int) placedKey {
 	p.Lo = tail<<50 | uint64(k.Image)<<placeBits | uint64(file)<<lineBits | uint64(min(line, 1<<lineBits-1))
 	return p
 }
+
+// noteOf holds what the rows about one image share: the place of its split in the Summary from 1, and above it 48 bits
+// of a hash of its digests.
+func noteOf(e Entry, split int) uint64 {
+	h := fnv.New64a()
+	for _, digest := range []string{e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash} {
+		_, _ = h.Write([]byte(digest + ",")) // a hash takes all
+	}
+	return h.Sum64()<<splitBits | uint64(split+1)
+}
+
+func (p placedKey) split() int      { return int(p.Note&(1<<splitBits-1)) - 1 }
+func (p placedKey) digests() uint64 { return p.Note >> splitBits }
 
 func (p placedKey) samePost(o placedKey) bool { return p.Hi == o.Hi && p.Lo>>50 == o.Lo>>50 }
 

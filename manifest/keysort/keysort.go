@@ -11,15 +11,15 @@ import (
 	"slices"
 )
 
-// A Key has 128 bits; its order is that of the number.
-type Key struct{ Hi, Lo uint64 }
+// A Key has 128 bits, whose order is that of the number, and a note that comes with it.
+type Key struct{ Hi, Lo, Note uint64 }
 
-// Compare orders keys.
+// Compare orders keys; notes do not count.
 func (k Key) Compare(o Key) int { return cmp.Or(cmp.Compare(k.Hi, o.Hi), cmp.Compare(k.Lo, o.Lo)) }
 
-const keyBytes = 16
+const keyBytes = 24
 
-// A Sorter puts any number of keys in order, in 16 MiB of memory and a temporary file.
+// A Sorter puts any number of keys in order, in 24 MiB of memory and a temporary file.
 type Sorter struct {
 	keys []Key    // that are not in the file yet
 	disk *os.File // nil until keys are many; it has no name, so that nothing is left of it
@@ -57,6 +57,7 @@ func (s *Sorter) spill() (err error) {
 	for _, k := range s.keys {
 		binary.BigEndian.PutUint64(b[:], k.Hi)
 		binary.BigEndian.PutUint64(b[8:], k.Lo)
+		binary.BigEndian.PutUint64(b[16:], k.Note)
 		_, _ = out.Write(b[:]) // a failed write is remembered until the end
 	}
 	s.runs, s.keys = append(s.runs, end), s.keys[:0]
@@ -74,7 +75,7 @@ func (s *Sorter) Each(yield func(Key)) error {
 	advance := func(r *run) error {
 		var b [keyBytes]byte
 		_, err := io.ReadFull(r.in, b[:])
-		r.head = Key{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
+		r.head = Key{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])}
 		return err
 	}
 	start := int64(0)

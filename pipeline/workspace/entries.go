@@ -113,10 +113,6 @@ func (t *tx) joined(e *manifest.Entry) bool {
 	if split == "" || t.err != nil {
 		return t.err != nil
 	}
-	if split != e.Split {
-		t.fail(fmt.Errorf("line %d of the manifest has image %s in split %s, an earlier line in split %s: rows about one image have one split",
-			e.Line, e.Key, e.Split, split))
-	}
 	for i := range have.Labels {
 		have.Labels[i] = append(have.Labels[i], e.Labels[i]...)
 	}
