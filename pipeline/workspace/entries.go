@@ -79,48 +79,53 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 }
 
 func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error], many bool) {
+	further, held := make(map[manifest.Key]cells), 0
 	for e, err := range entries {
 		t.fail(err)
-		if many && t.joined(&e) {
-			continue
+		for i := range e.Values {
+			if many && len(e.Values[i]) == 0 {
+				e.Values[i] = []string{manifest.NoValue}
+			}
 		}
-		t.exec(`
+		stored := t.exec(`
 			INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit, sha256_stripped, sha256_pixels)
 			VALUES (?, ?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?, ?, ?)
 			ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
 			  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit,
-			  sha256_stripped = excluded.sha256_stripped, sha256_pixels = excluded.sha256_pixels`,
+			  sha256_stripped = excluded.sha256_stripped, sha256_pixels = excluded.sha256_pixels WHERE entry.ordinal < 0`,
 			e.Ordinal, e.ID, e.Image, e.Line, e.Split, jsonColumn{cellsOf(e)}, e.SHA256, e.PHash, e.Subreddit, e.StrippedSHA256,
 			e.PixelsSHA256)
 		if t.err != nil {
 			return
 		}
-	}
-}
-
-// joined adds a row to the entry of its image, where an earlier row made it: its labels and values to the lists there.
-func (t *tx) joined(e *manifest.Entry) bool {
-	for i := range e.Values {
-		if len(e.Values[i]) == 0 {
-			e.Values[i] = []string{manifest.NoValue}
+		if stored > 0 || !many {
+			continue
+		}
+		// An earlier row made the entry. Its lists are written once for many rows: each time costs their whole length.
+		c := further[e.Key]
+		held += c.add(cells{e.Labels, e.Values})
+		further[e.Key] = c
+		if held >= maxHeld {
+			t.join(further)
+			clear(further)
+			held = 0
 		}
 	}
-	var (
-		have  cells
-		split string
-	)
-	t.get("SELECT split, labels FROM entry WHERE id = ? AND image = ? AND ordinal >= 0", []any{e.ID, e.Image}, &split, jsonColumn{&have})
-	if split == "" || t.err != nil {
-		return t.err != nil
+	t.join(further)
+}
+
+// maxHeld is how many bytes of further rows are held in memory, about.
+const maxHeld = 64 << 20
+
+// join adds further rows to the lists of their entries.
+func (t *tx) join(further map[manifest.Key]cells) {
+	for k, c := range further {
+		var have cells
+		t.get("SELECT labels FROM entry WHERE id = ? AND image = ?", []any{k.ID, k.Image}, jsonColumn{&have})
+		have.add(c)
+		t.exec("UPDATE entry SET labels = ? WHERE id = ? AND image = ?",
+			jsonColumn{cellsOf(manifest.Entry{Labels: have.Labels, Values: have.Values})}, k.ID, k.Image)
 	}
-	for i := range have.Labels {
-		have.Labels[i] = append(have.Labels[i], e.Labels[i]...)
-	}
-	for i := range have.Values {
-		have.Values[i] = append(have.Values[i], e.Values[i]...)
-	}
-	t.exec("UPDATE entry SET labels = ? WHERE id = ? AND image = ?", jsonColumn{cellsOf(manifest.Entry{Labels: have.Labels, Values: have.Values})}, e.ID, e.Image)
-	return true
 }
 
 // cellsOf is what the column labels holds of an entry: its labels, or an object of them and the values that pass
@@ -135,6 +140,26 @@ func cellsOf(e manifest.Entry) any {
 type cells struct {
 	Labels [][]int
 	Values [][]string
+}
+
+// add appends the lists of o to those of c, and returns about how many bytes they take.
+func (c *cells) add(o cells) (bytes int) {
+	if len(c.Labels)+len(c.Values) == 0 {
+		c.Labels, c.Values = make([][]int, len(o.Labels)), make([][]string, len(o.Values))
+	}
+	const entryBytes, valueBytes = 200, 16
+	bytes = entryBytes
+	for i, labels := range o.Labels {
+		c.Labels[i] = append(c.Labels[i], labels...)
+		bytes += valueBytes * len(labels)
+	}
+	for i, values := range o.Values {
+		c.Values[i] = append(c.Values[i], values...)
+		for _, v := range values {
+			bytes += valueBytes + len(v)
+		}
+	}
+	return bytes
 }
 
 // UnmarshalJSON reads either form.

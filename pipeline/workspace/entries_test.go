@@ -2,12 +2,50 @@ package workspace
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/attest"
 )
+
+// TestManyRows joins the rows of an image in their order, and rows of one image cost no more than those of many.
+func TestManyRows(t *testing.T) {
+	load := func(n, posts int) (*Workspace, uint64) {
+		b := binding("1")
+		b.Schema.Many = true
+		w := open(t, t.TempDir()+"/w")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		attest.OK(t, w.Load(t.Context(), b, func(yield func(manifest.Entry, error) bool) {
+			for i := range n {
+				e := entry(i, fmt.Sprintf("a%04d", i%posts), 0)
+				e.Labels, e.Values = [][]int{{i}}, [][]string{{fmt.Sprint("row ", i)}, nil}
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}, nil))
+		runtime.ReadMemStats(&after)
+		return w, after.TotalAlloc - before.TotalAlloc
+	}
+	w, _ := load(5, 2)
+	want := []manifest.Entry{entry(0, "a0000", 0), entry(1, "a0001", 0)}
+	want[0].Labels, want[0].Values = [][]int{{0, 2, 4}}, [][]string{{"row 0", "row 2", "row 4"}, {manifest.NoValue, manifest.NoValue, manifest.NoValue}}
+	want[1].Labels, want[1].Values = [][]int{{1, 3}}, [][]string{{"row 1", "row 3"}, {manifest.NoValue, manifest.NoValue}}
+	var got []manifest.Entry
+	for _, r := range collect(t, w.Records(t.Context(), Select{})) {
+		got = append(got, r.Entry)
+	}
+	attest.Same(t, "joined", want, got)
+	_, many := load(2000, 2000)
+	for _, posts := range []int{1, 2} {
+		if _, few := load(2000, posts); few > 2*many {
+			t.Errorf("2000 rows of %d posts allocate %d bytes, those of 2000 posts %d", posts, few, many)
+		}
+	}
+}
 
 // TestReadmitted suspends a tombstone, makes it hold again, and shows what replaces its state, time and reason.
 func TestReadmitted(t *testing.T) {
