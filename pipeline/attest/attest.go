@@ -3,9 +3,13 @@
 package attest
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,6 +60,30 @@ func ModuleRoot(t T) string {
 func Reader(t T, file string) string {
 	t.Helper()
 	return filepath.Join(ModuleRoot(t), ".cache", "readers", "node_modules", filepath.FromSlash(file))
+}
+
+// Node runs a script in node, with the folder of the npm packages and args behind its name and in on its stdin, and decodes
+// the JSON that it prints into answer. The script is named from the module's root, and needs the npm package. Any failure
+// ends t.
+func Node(t testing.TB, answer any, npm, script, in string, args ...string) {
+	t.Helper()
+	node, err := exec.LookPath("node")
+	if err == nil {
+		_, err = os.Stat(Reader(t, npm))
+	}
+	if err != nil {
+		Lacking(t, npm, err)
+	}
+	root := ModuleRoot(t)
+	cmd := exec.CommandContext(t.Context(), node, append([]string{filepath.Join(root, script), filepath.Join(root, ".cache", "readers")}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s\nof: %.1000s", npm, err, errs.Bytes(), in)
+	}
+	if err := json.Unmarshal(out.Bytes(), answer); err != nil {
+		t.Fatalf("%s: decode %.300s: %v\nof: %.1000s", npm, out.Bytes(), err, in)
+	}
 }
 
 // Lacking skips the test for want of a part that scripts/setup --with-readers installs; under CI=true it fails.

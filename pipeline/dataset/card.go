@@ -56,6 +56,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"content":  func(column string) string { return contents[column] },
 	"dataType": func(t manifest.ColumnType) string { return dataTypes[t] },
 	"fenced":   fenced,
+	"iri":      func(path string) string { return (&url.URL{Path: path}).EscapedPath() }, // a name of a category can have a space
 	"json":     jsonText,
 	"kind":     func(k manifest.CategoryKind) string { return kindWords[k] },
 	"line":     oneLine,

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -191,6 +193,41 @@ func TestCroissant(t *testing.T) {
 	for _, file := range doc.Distribution {
 		if ok, _ := path.Match(glob, file.ContentURL); ok != strings.HasPrefix(file.ContentURL, "data/train-") {
 			t.Errorf("%s takes or leaves %s of %s", glob, file.ContentURL, split.ID)
+		}
+	}
+}
+
+// TestOtherReaders: hyparquet reads the rows that were written, and jsonld finds an IRI for every key of croissant.json.
+func TestOtherReaders(t *testing.T) {
+	rows := testRows()
+	file, _ := writeFile(t, false, all(rows))
+	var got []struct {
+		ID     string
+		Image  struct{ Bytes, Path *string }
+		Width  int
+		SHA256 string
+		Kind   *int
+	}
+	attest.Node(t, &got, "hyparquet", "pipeline/dataset/testdata/readers.mjs", "", "parquet", file)
+	if len(got) != len(rows) {
+		t.Fatalf("hyparquet reads %d rows of %d", len(got), len(rows))
+	}
+	for i, r := range rows {
+		g := got[i]
+		if g.ID != r.ID || g.Image.Bytes == nil || *g.Image.Bytes != hex.EncodeToString(r.Image) || g.Width != r.Width || g.SHA256 != r.SHA256 ||
+			(g.Kind == nil) != (len(r.Labels[0]) == 0) || g.Kind != nil && *g.Kind != r.Labels[0][0] {
+			t.Errorf("hyparquet reads %s otherwise than it was written, as %d pixels and the label %v", r.ID, g.Width, g.Kind)
+		}
+	}
+	croissant := filepath.Join(t.TempDir(), "croissant.json")
+	if err := os.WriteFile(croissant, []byte(render(t, WriteCroissant, testCard())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var expanded []map[string]any
+	attest.Node(t, &expanded, "jsonld", "pipeline/dataset/testdata/readers.mjs", "", "jsonld", croissant)
+	for _, key := range []string{"https://schema.org/license", "https://schema.org/distribution", "http://mlcommons.org/croissant/recordSet"} {
+		if len(expanded) != 1 || expanded[0][key] == nil {
+			t.Errorf("jsonld finds no %s", key)
 		}
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"rehydrate/dedupe"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/policy"
 )
@@ -108,41 +108,16 @@ func TestOpenCV(t *testing.T) {
 // askOpenCV runs testdata/opencv.mjs.
 func askOpenCV(t *testing.T, dir string, questions, answers any) {
 	t.Helper()
-	readers, err := filepath.Abs("../../.cache/readers")
-	if err == nil {
-		_, err = os.Stat(filepath.Join(readers, "node_modules", "@techstark", "opencv-js"))
-	}
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("OpenCV is needed under CI (scripts/setup --with-readers): %v", err)
-		}
-		t.Skipf("no OpenCV (scripts/setup --with-readers): %v", err)
-	}
 	r, err := gzip.NewReader(bytes.NewReader(frontalFace))
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, err := io.ReadAll(r)
 	cascade := filepath.Join(dir, "cascade.xml")
-	if err == nil {
-		err = os.WriteFile(cascade, body, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err, os.WriteFile(cascade, body, 0o600))
 	in, err := json.Marshal(questions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "node", "testdata/opencv.mjs", readers, cascade)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), t.Output()
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, answers)
-	}
-	if err != nil {
-		t.Fatalf("OpenCV: %v", err)
-	}
+	attest.OK(t, err)
+	attest.Node(t, answers, "@techstark/opencv-js", "pipeline/features/testdata/opencv.mjs", string(in), cascade)
 }
 
 // drawn are the pictures of REHYDRATE_PICTURES, all colours in noise, pictures of the emulator, and drawn faces.

@@ -4,11 +4,6 @@
 package duckdbtest
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,23 +14,7 @@ import (
 // rows, a pointer to a slice. Blobs come as hex. Name files with Quote. Any failure ends t.
 func Query(t testing.TB, rows any, sql string) {
 	t.Helper()
-	node, err := exec.LookPath("node")
-	if err == nil {
-		_, err = os.Stat(attest.Reader(t, "@duckdb/node-api"))
-	}
-	if err != nil {
-		attest.Lacking(t, "DuckDB", err)
-	}
-	root := attest.ModuleRoot(t)
-	cmd := exec.CommandContext(t.Context(), node, filepath.Join(root, "pipeline", "dataset", "duckdbtest", "duckdb.mjs"), filepath.Join(root, ".cache", "readers"))
-	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(sql), &out, &errs
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("DuckDB: %v\n%s\nin: %s", err, errs.Bytes(), sql)
-	}
-	if err := json.Unmarshal(out.Bytes(), rows); err != nil {
-		t.Fatalf("DuckDB: decode %.300s: %v\nin: %s", out.Bytes(), err, sql)
-	}
+	attest.Node(t, rows, "@duckdb/node-api", "pipeline/dataset/duckdbtest/duckdb.mjs", sql)
 }
 
 // Quote returns s as an SQL string, for file names.
