@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -39,14 +40,14 @@ type Judgements struct {
 
 // A scoreLine is a line of a file: the answer in this form, or as the service gave it, under response.
 type scoreLine struct {
-	ID         string             `json:"id"`
-	CustomID   string             `json:"custom_id"` // as OpenAI's batches have it
-	Flagged    *bool              `json:"flagged"`
-	Categories map[string]*bool   `json:"categories"`
-	Scores     map[string]float64 `json:"scores"`
-	Severities map[string]float64 `json:"severities"`
-	Error      any                `json:"error"`
-	Response   json.RawMessage    `json:"response"`
+	ID         string              `json:"id"`
+	CustomID   string              `json:"custom_id"` // as OpenAI's batches have it
+	Flagged    *bool               `json:"flagged"`
+	Categories map[string]*bool    `json:"categories"` // null is what a table's missing value is written as
+	Scores     map[string]*float64 `json:"scores"`
+	Severities map[string]*float64 `json:"severities"`
+	Error      any                 `json:"error"`
+	Response   json.RawMessage     `json:"response"`
 }
 
 const (
@@ -87,8 +88,8 @@ func ReadJudgements(in io.Reader, file string, rules ModerationRules) (Judgement
 		}
 		answered, err := l.unwrap()
 		for _, v := range l.Severities { // a mean of wild numbers is not one
-			if err == nil && (v < 0 || v > maxSeverity) {
-				err = fmt.Errorf("a severity is %v, and not from 0 to %d", v, maxSeverity)
+			if err == nil && (*v < 0 || *v > maxSeverity) {
+				err = fmt.Errorf("a severity is %v, and not from 0 to %d", *v, maxSeverity)
 			}
 		}
 		switch {
@@ -119,9 +120,9 @@ const scoreForm = `write one object a line: {"id": "abc123", "flagged": true, "c
 // envelope of a batch.
 type rawAnswer struct {
 	Results []struct {
-		Flagged    bool               `json:"flagged"`
-		Categories map[string]*bool   `json:"categories"`
-		Scores     map[string]float64 `json:"category_scores"`
+		Flagged    *bool               `json:"flagged"`
+		Categories map[string]*bool    `json:"categories"`
+		Scores     map[string]*float64 `json:"category_scores"`
 	} `json:"results"`
 	Analysis []struct {
 		Category string   `json:"category"`
@@ -138,11 +139,14 @@ type rawAnswer struct {
 
 // unwrap brings a raw answer into the form of the line, and reports whether there is an answer.
 func (l *scoreLine) unwrap() (answered bool, err error) {
+	maps.DeleteFunc(l.Categories, isNull)
+	maps.DeleteFunc(l.Scores, isNull)
+	maps.DeleteFunc(l.Severities, isNull)
 	if l.Error != nil && l.Error != "" && l.Error != false {
 		return false, nil
 	}
 	if len(l.Response) == 0 || string(l.Response) == "null" {
-		return l.Flagged != nil || len(l.Categories)+len(l.Scores)+len(l.Severities) > 0, nil
+		return l.hasAnswer(), nil
 	}
 	var text string
 	if json.Unmarshal(l.Response, &text) == nil {
@@ -160,6 +164,12 @@ func (l *scoreLine) unwrap() (answered bool, err error) {
 	return l.fromRaw(raw)
 }
 
+func isNull[V any](_ string, v *V) bool { return v == nil }
+
+func (l *scoreLine) hasAnswer() bool {
+	return l.Flagged != nil || len(l.Categories)+len(l.Scores)+len(l.Severities) > 0
+}
+
 var errNoService = errors.New("the response is not one of OpenAI, Azure or Llama Guard")
 
 func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
@@ -167,26 +177,28 @@ func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
 	case raw.Error != nil:
 		return false, nil
 	case len(raw.Results) > 0: // one for each input; an entry is flagged where any of its inputs is
-		flagged := false
-		l.Categories, l.Scores = map[string]*bool{}, map[string]float64{}
+		l.Flagged, l.Categories, l.Scores = nil, map[string]*bool{}, map[string]*float64{}
 		for _, r := range raw.Results {
-			flagged = flagged || r.Flagged
+			if r.Flagged != nil && (l.Flagged == nil || *r.Flagged) {
+				l.Flagged = r.Flagged
+			}
 			for name, v := range r.Categories {
 				if old := l.Categories[name]; v != nil && (old == nil || *v) {
 					l.Categories[name] = v
 				}
 			}
 			for name, v := range r.Scores {
-				l.Scores[name] = max(l.Scores[name], v)
+				if old := l.Scores[name]; v != nil && (old == nil || *v > *old) {
+					l.Scores[name] = v
+				}
 			}
 		}
-		l.Flagged = &flagged
-		return true, nil
+		return l.hasAnswer(), nil
 	case len(raw.Analysis) > 0:
-		l.Severities = map[string]float64{}
+		l.Severities = map[string]*float64{}
 		for _, a := range raw.Analysis {
 			if a.Severity != nil {
-				l.Severities[a.Category] = *a.Severity
+				l.Severities[a.Category] = a.Severity
 			}
 		}
 		return len(l.Severities) > 0, nil
@@ -227,15 +239,13 @@ func bareName(name string) string {
 func (l *scoreLine) judge(rules ModerationRules) (j Judgement) {
 	flags := map[string]bool{}
 	for name, v := range l.Scores {
-		flags[name] = v >= rules.Score
+		flags[name] = *v >= rules.Score
 	}
 	for name, v := range l.Severities {
-		flags[name] = v >= rules.Severity
+		flags[name] = *v >= rules.Severity
 	}
 	for name, v := range l.Categories {
-		if v != nil {
-			flags[name] = *v
-		}
+		flags[name] = *v
 	}
 	overall := l.Flagged
 	for name, flag := range flags {
@@ -251,8 +261,8 @@ func (l *scoreLine) judge(rules ModerationRules) (j Judgement) {
 		j.SelfHarm = overall
 	}
 	for name, v := range l.Severities {
-		if (bareName(name) == "selfharm" || rules.isSelfHarm(name)) && (j.Severity == nil || v > *j.Severity) {
-			j.Severity = &v
+		if (bareName(name) == "selfharm" || rules.isSelfHarm(name)) && (j.Severity == nil || *v > *j.Severity) {
+			j.Severity = v
 		}
 	}
 	return j
