@@ -70,11 +70,11 @@ func (d *guesser) guess(file string) error {
 		d.leaveOut()
 		return nil
 	}
+	d.guessSubreddit()
 	d.guessCategories()
 	if !slices.ContainsFunc(d.guesses, func(c columnGuess) bool { return c.Category != nil }) {
 		d.warnings = append(d.warnings, "no column looks like labels (at most 50 different short values): the release has none")
 	}
-	d.guessSubreddit()
 	d.guessColumns()
 	for _, name := range d.Keep {
 		if c := d.column(name); c == nil {
@@ -327,7 +327,10 @@ func (d *guesser) guessFigSIM() bool {
 
 // free reports whether a column can be a category.
 func (d *guesser) free(c *surveyed) bool {
-	if !c.usable() || c.used || c.personal() || c.words() || c.all(formFlag) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
+	if !c.usable() || c.used || c.personal() || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
+		return false
+	}
+	if c.namedAs("month date") && !c.all(formNumber) {
 		return false
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
@@ -376,7 +379,7 @@ func (d *guesser) guessCategories() {
 	}
 }
 
-// guessSubreddit takes the column of that name, where its values are no labels.
+// guessSubreddit takes the column of that name before it could become labels, which a purge does not rewrite.
 func (d *guesser) guessSubreddit() {
 	for _, c := range d.columns {
 		if !c.used && !c.lists && slices.Contains(aliases(fieldSubreddit), plain(c.name)) && c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {

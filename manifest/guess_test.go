@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,14 @@ func TestInitTakes(t *testing.T) {
 		{"words", "id,clean_title,image_url,author,mood\nabc,a title,https://i.redd.it/a.jpg,ann,sad\nabd,b,https://i.redd.it/b.jpg,bob,glad\n", InitOptions{Keep: []string{"clean_title"}},
 			"id,mood,clean_title abc,sad,a title", []string{`column "clean_title" holds what people wrote`, `not used: "image_url"`, `not used: "author": it is about people`}},
 		{"named", "id,post,mood\n1,abc,sad\n2,abd,glad\n3,abe,glad\n", InitOptions{ID: "post"}, "id,mood abc,sad", []string{"--id names it"}},
+		{"people", "id,redditor,annotator,ip,name,phone,uid,worker_id,mood\nabc,user0,Ann,::1,Ann,12,7,w1,sad\nabd,user0,Ann,::1,Ann,12,7,w1,glad\n", InitOptions{},
+			"id,mood abc,sad", []string{`column "redditor" may hold`, `column "annotator" may hold`, `column "ip" may hold`, `column "name" may hold`,
+				`column "phone" may hold`, `column "uid" may hold`, `column "worker_id" may hold`}},
+		{"a sentence", "id,content,mood\nabc,I am sad,sad\nabd,so am I,glad\nabe,why,glad\n", InitOptions{}, "id,mood abc,sad", []string{`not used: "content": it holds no short labels`}},
+		{"sentences in more than a tenth", remarks(3), InitOptions{}, "id,mood a0,sad", []string{`not used: "remark": it holds what people wrote`}},
+		{"sentences in a tenth", remarks(2), InitOptions{}, "id,mood,remark a0,sad,a b c d e f", nil},
+		{"months and subreddits", "id,month,subreddit,by\nabc,2021-03,u_ann,u_ann\nabd,2021-03,memes,u/bob\n", InitOptions{},
+			"id,subreddit abc,", []string{`subreddit is column "subreddit": by its name`, `not used: "month"`, `not used: "by"`}},
 		{"many", "id,sentence,mood\nabc,17,sad\nabc,5,glad\nabd,9,sad\n", InitOptions{Many: true}, "id,mood,sentence abc,sad,17", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -83,6 +92,19 @@ func TestInitTakes(t *testing.T) {
 			written(t, d, Options{})
 		})
 	}
+}
+
+// remarks are 20 rows, so many of them with a sentence.
+func remarks(sentences int) string {
+	text := "id,mood,remark\n"
+	for i := range 20 {
+		remark := "short"
+		if i < sentences {
+			remark = "a b c d e f"
+		}
+		text += fmt.Sprintf("a%d,sad,%s\n", i, remark)
+	}
+	return text
 }
 
 // TestInitDataset makes a release of a dataset: its ids and labels, and of its digests that of the stored file.

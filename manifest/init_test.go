@@ -134,8 +134,8 @@ func TestInitWrites(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
 		{"a .tsv", "permalink\tmood\tUser\n/r/x/comments/abc/t\tsad\tann\n/r/x/comments/ABD/t\t\"gl,ad\"\t\"b\no\tb\"\n",
 			"id,mood\nabc,sad\nabd,gl|ad\n"},
-		{"a.csv", "id;permalink;mood;Author Flair; selftext \nt3_abc;/r/x/comments/abc/t;sad;x;\"so\n\"\"sad\"\"\"\nabd;;\"a \"\"b\"\"\";y;\n",
-			"id,mood\nabc,sad\nabd,\"a \"\"b\"\"\"\n"},
+		{"a.csv", "id;permalink;mood;Author Flair; selftext \nt3_abc;/r/x/comments/abc/t;sad;x;\"so\n\"\"sad\"\"\"\nabd;;\"a\"\"b\"\"\";y;\n",
+			"id,mood\nabc,sad\nabd,\"a\"\"b\"\"\"\n"},
 		{"a.jsonl", `{"id":"abc" , "title":"a,}", "mood":  ["sad",1.50],"author":{"name":["x"]},"score":1.50}` + "\r\n" + `{"body":null,"id":"abd","mood":[]}`,
 			`{"id":"abc","mood":["sad","1.50"],"score":1.5}` + "\n" + `{"id":"abd","mood":[],"score":null}` + "\n"},
 	} {

@@ -225,7 +225,7 @@ func (c *surveyed) labels(sign string) []Label {
 		return nil
 	}
 	var labels []Label
-	several, besideNone := c.lists, false
+	several, besideNone, phrases := c.lists, false, false
 	for _, parts := range c.cells {
 		if !c.lists && sign != "" {
 			parts = strings.Split(parts[0], sign)
@@ -239,10 +239,12 @@ func (c *surveyed) labels(sign string) []Label {
 			text = strings.TrimSpace(text)
 			same := func(other string) bool { return fold(other) == fold(text) }
 			// An item of a list may hold the sign, which a cell of a text file then could not.
-			if slices.ContainsFunc(parts[:i], same) || !validText(text, maxGuessedText) ||
+			account := foldASCII(strings.TrimLeft(text, "/"))
+			if strings.HasPrefix(account, "u_") || strings.HasPrefix(account, "u/") || slices.ContainsFunc(parts[:i], same) || !validText(text, maxGuessedText) ||
 				strings.Contains(text, "://") || strings.Count(text, "(") != strings.Count(text, ")") || sign != "" && strings.Contains(text, sign) {
 				return nil
 			}
+			phrases = phrases || strings.Contains(text, " ")
 			besideNone = besideNone || same("none") && len(parts) > 1
 			if !slices.ContainsFunc(labels, func(l Label) bool { return same(l.Code) }) {
 				labels = append(labels, Label{Code: text, Name: text})
@@ -252,8 +254,8 @@ func (c *surveyed) labels(sign string) []Label {
 			return nil
 		}
 	}
-	// A file of less than 20 rows shows no repetition.
-	if sign != "" && !several || c.filled >= 20 && 2*len(labels) > c.filled {
+	// Single words in a file of less than 20 rows need not repeat; several words may be a sentence or a person's name.
+	if sign != "" && !several || (c.filled >= 20 || phrases) && 2*len(labels) > c.filled {
 		return nil
 	}
 	for i, l := range labels {
@@ -281,8 +283,9 @@ func (c *surveyed) usable() bool {
 }
 
 // namedAs reports whether the name is one of these, or ends in _ and one of them; a plural counts as its singular.
-func (c *surveyed) namedAs(words string) bool {
-	name := plain(c.name)
+func (c *surveyed) namedAs(words string) bool { return namedAs(plain(c.name), words) }
+
+func namedAs(name, words string) bool {
 	last := name[strings.LastIndexByte(name, '_')+1:]
 	all := strings.Fields(words)
 	return slices.Contains(all, name) || slices.Contains(all, last) || slices.Contains(all, strings.TrimSuffix(last, "s"))
@@ -290,7 +293,11 @@ func (c *surveyed) namedAs(words string) bool {
 
 func (c *surveyed) personal() bool {
 	// What is about people does not belong in a release. Names are all that a program can go by.
-	return strings.HasPrefix(plain(c.name), "author_") || c.namedAs("author username user_name user user_id email")
+	name := plain(c.name)
+	const people = "author user email redditor poster annotator rater worker coder labeler labeller participant respondent phone uid ip"
+	owner := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "id"), "name"), "_")
+	return strings.HasPrefix(name, "author_") || !c.all(formPost) && (namedAs(name, people) || namedAs(owner, people) ||
+		slices.Contains(strings.Fields("name full_name first_name last_name real_name nickname phone_number ip_address"), name))
 }
 
 // words reports whether the column holds what people wrote, or addresses that say it: those have a post's title, and an
@@ -302,7 +309,7 @@ func (c *surveyed) words() bool {
 
 // counted reports whether the numbers are of the post or its image, and so not labels.
 func (c *surveyed) counted() bool {
-	return c.namedAs("score up down ratio karma width height size filesize confidence utc timestamp date time year count comment num_comments length age")
+	return c.namedAs("score up down ratio karma width height size filesize confidence utc timestamp date time year month count comment num_comments length age")
 }
 
 // kind is the type that all values have, TypeText where they have no other.
