@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"rehydrate/manifest/table"
@@ -25,11 +24,11 @@ type NumberColumn struct {
 	Values []float64
 }
 
-// An OtherColumn is one that does not hold numbers: its first such value, "" where that is long, and where it stands.
+// An OtherColumn is one that does not hold numbers, and the line that first shows it. It has no value: a cell can be
+// somebody's name or words.
 type OtherColumn struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-	Line  int    `json:"line"` // 0 for a column without any value
+	Name string `json:"name"`
+	Line int    `json:"line"` // 0 for a column without any value
 }
 
 const (
@@ -123,13 +122,16 @@ func openKeyed(path, id string, o Options) (*keyedRows, error) {
 // each visits the rows until visit returns false, which says that there are too many numbers.
 func (k *keyedRows) each(ctx context.Context, visit func(Key, []Cell) bool) error {
 	seen := make(seen)
-	for range maxRows {
+	for n := 0; ; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		cells, err := k.rows.Next()
 		if err == io.EOF {
 			return k.problems.Err()
+		}
+		if n == maxRows {
+			break
 		}
 		if p, ok := table.AsProblem(err); ok {
 			k.problems.Add(*p)
@@ -202,9 +204,6 @@ func (n *numberReader) row(key Key, cells []Cell) bool {
 		v, ok := number(cells[i])
 		if !ok {
 			c.other, c.values = &OtherColumn{Name: n.rows.Columns()[i], Line: line}, nil
-			if text := cells[i].Text; len(text) <= 12 { // a typing error, and not somebody's words
-				c.other.Value = strings.Clone(text)
-			}
 			continue
 		}
 		c.known = c.known || !math.IsNaN(v)
@@ -221,19 +220,20 @@ func number(c Cell) (float64, bool) {
 	if c.IsList || c.Nested || c.Fault != "" {
 		return 0, false
 	}
-	v, err := strconv.ParseFloat(strings.TrimSpace(c.Text), 64)
-	if err == nil {
-		return v, math.IsNaN(v) || math.Abs(v) <= maxNumber
+	if v, ok := numberOf(strings.TrimSpace(c.Text)); ok {
+		return v, math.Abs(v) <= maxNumber
 	}
 	switch fold(c.Text) {
-	case "", "na", "n/a", "null", "none":
+	case "", "nan", "na", "n/a", "null", "none":
 		return math.NaN(), true
-	case "true", "yes":
-		return 1, true
-	case "false", "no":
-		return 0, true
+	case "x": // a flag, and often a placeholder
+		return 0, false
 	}
-	return 0, false
+	yes, ok := flagText(c.Text)
+	if yes {
+		return 1, ok
+	}
+	return 0, ok
 }
 
 func (n *numberReader) end() (Numbers, error) {

@@ -1,8 +1,10 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -22,7 +24,7 @@ func numbersText(n Numbers) string {
 		parts = append(parts, part)
 	}
 	for _, c := range n.Others {
-		parts = append(parts, fmt.Sprintf("not %s (%q, %d)", c.Name, c.Value, c.Line))
+		parts = append(parts, fmt.Sprintf("not %s (%d)", c.Name, c.Line))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -31,12 +33,13 @@ func TestReadNumbers(t *testing.T) {
 	for _, c := range []struct{ name, id, text, want string }{
 		{"f.csv", "", "id,split,phash,a,b\nabc,train,12,1.5,-2e3\nABD/2,test,13, 7 ,0\n", "a: abc=1.5 abd/2=7; b: abc=-2000 abd/2=0"},
 		{"missing.csv", "", "id,a\nabc,\nabd,NaN\nabe,n/a\nabf,NA\nabg,None\nabh,3\n", "a: abc=- abd=- abe=- abf=- abg=- abh=3"},
+		{"forms.csv", "", "id,hex,under,mark,a\nabc,0x1p4,1_0,x,+1\nabd,1,1,,.5\n", "a: abc=1 abd=0.5; not hex (2); not under (2); not mark (2)"},
 		{"yes.tsv", "", "post_id\ta\nabc\tTrue\nabd\tno\nabe\t\n", "a: abc=1 abd=0 abe=-"},
 		{"others.csv", "", "id,text,a,late,empty,inf,big,\nabc,a caption that is long,1,1,,1,1,\nabd,,2,oops,,inf,1e301,\n",
-			`a: abc=1 abd=2; not text ("", 2); not late ("oops", 3); not empty ("", 0); not inf ("inf", 3); not big ("1e301", 3)`},
+			`a: abc=1 abd=2; not text (2); not late (3); not empty (0); not inf (3); not big (3)`},
 		{"liwc.csv", "Filename", "Filename,id,WC\nabc,7,12\n", "id: abc=7; WC: abc=12"},
 		{"keys.jsonl", "", `{"id":"abc","a":1}` + "\n" + `{"id":"abd","b":true,"a":null,"c":[1],"d":{}}` + "\n" + `{"id":"abe","b":"2"}`,
-			`a: abc=1 abd=- abe=-; b: abc=- abd=1 abe=2; not c ("", 2); not d ("", 2)`},
+			`a: abc=1 abd=- abe=-; b: abc=- abd=1 abe=2; not c (2); not d (2)`},
 		{"none.csv", "", "id,text\nabc,x\n", "none.csv:1:0 no column of numbers was found"},
 		{"no-id.csv", "", "a,b\n1,2\n", "no-id.csv:1:0 no column of post ids was found"},
 		{"no-id.csv", "key", "id,b\nabc,2\n", `no-id.csv:1:0 there is no column "key"; the columns are "id", "b"`},
@@ -53,6 +56,34 @@ func TestReadNumbers(t *testing.T) {
 			t.Errorf("%s: %v\n got %s\nwant %s", c.name, err, numbersText(got), c.want)
 		}
 	}
+}
+
+// TestReadNumbersNaN: what Python's json.dumps writes is not JSON, and the hint says what is.
+func TestReadNumbersNaN(t *testing.T) {
+	_, err := ReadNumbers(t.Context(), file(t, "nan.jsonl", `{"id":"abc","a":NaN}`), "", Options{})
+	var problems *Problems
+	if !errors.As(err, &problems) || problems.List[0].Hint != "JSON has no NaN and no Infinity: write null" {
+		t.Errorf("%v has another hint", err)
+	}
+}
+
+// TestReadNumbersRows: as many rows as are allowed are read, and not one more.
+func TestReadNumbersRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads two million rows")
+	}
+	text := []byte("id,a\n")
+	for i := range maxRows + 1 {
+		if i == maxRows {
+			got, err := ReadNumbers(t.Context(), file(t, "most.csv", string(text)), "", Options{})
+			if err != nil || len(got.Keys) != maxRows {
+				t.Errorf("%d rows, want %d: %v", len(got.Keys), maxRows, err)
+			}
+		}
+		text = fmt.Appendf(text, "%s,1\n", strconv.FormatInt(int64(i)+36*36*36, 36))
+	}
+	_, err := ReadNumbers(t.Context(), file(t, "more.csv", string(text)), "", Options{})
+	wantPlaces(t, string(text), err, "more.csv:1:0 the table has more than 1,000,000 rows")
 }
 
 // FuzzReadNumbers: a column has a number, finite or missing, for each key, and a file is wrong in words.

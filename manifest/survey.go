@@ -140,11 +140,11 @@ func idForm(text string) (id string, strong bool) {
 
 // numberOf reads a number that has no other value than itself.
 func numberOf(text string) (float64, bool) {
-	if text == "" || !isDigit(text[0]) && text[0] != '-' && text[0] != '.' {
+	if text == "" || !isDigit(text[0]) && strings.IndexByte("+-.", text[0]) < 0 {
 		return 0, false // NaN and Inf are words here
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	return v, err == nil && !strings.ContainsAny(text, "xXpP_")
+	return v, err == nil && !strings.ContainsAny(text, "xXpP_iI")
 }
 
 // timeForms are how times are written, in UTC where they do not say.

@@ -177,13 +177,10 @@ func (f groupsFlags) choose(numbers manifest.Numbers) ([]manifest.NumberColumn, 
 
 // otherText says what is in a column that does not hold numbers.
 func otherText(c manifest.OtherColumn) string {
-	switch {
-	case c.Line == 0:
+	if c.Line == 0 {
 		return "it has no value at all"
-	case c.Value == "":
-		return fmt.Sprintf("a text on line %d", c.Line)
 	}
-	return fmt.Sprintf("%q on line %d", c.Value, c.Line)
+	return fmt.Sprintf("a text on line %d", c.Line)
 }
 
 // writeGroups writes one record for each number.

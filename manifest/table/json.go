@@ -86,7 +86,11 @@ func (j *jsonRows) Next() ([]Cell, error) {
 	if !json.Valid(text) {
 		var syntax *json.SyntaxError
 		errors.As(json.Unmarshal(text, new(json.RawMessage)), &syntax) // invalid text has no other error
-		return nil, j.in.problem(int(syntax.Offset)-1, "the record is not valid JSON: "+syntax.Error(), WholeObject)
+		at, hint := int(syntax.Offset)-1, WholeObject
+		if strings.IndexByte("NI", text[max(at, 0)]) >= 0 { // as Python's json.dumps writes them
+			hint = "JSON has no NaN and no Infinity: write null"
+		}
+		return nil, j.in.problem(at, "the record is not valid JSON: "+syntax.Error(), hint)
 	}
 	clear(j.offsets)
 	for i := range j.cells { // a key that the record lacks is as good as null
