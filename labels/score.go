@@ -113,6 +113,16 @@ type Scores struct {
 	Tasks   []TaskScore `json:"tasks"` // those that at least one file answers
 }
 
+// Task gives the score of a task, nil where no file answers it.
+func (s Scores) Task(category string) *TaskScore {
+	for i, t := range s.Tasks {
+		if t.Category == category {
+			return &s.Tasks[i]
+		}
+	}
+	return nil
+}
+
 // A FileScore says how a file's ids fit the gold labels. No list is longer than maxListed.
 type FileScore struct {
 	File      string   `json:"file"`
@@ -131,6 +141,14 @@ type Spread struct {
 	Mean float64   `json:"mean"`
 	SD   *float64  `json:"sd"`
 	Each []float64 `json:"each"` // by the files that answer the task
+}
+
+// Percent writes a score, with its standard deviation over several files.
+func (s Spread) Percent() string {
+	if s.SD == nil {
+		return fmt.Sprintf("%.2f", 100*s.Mean)
+	}
+	return fmt.Sprintf("%.2f ± %.2f", 100*s.Mean, 100**s.SD)
 }
 
 func spread(each []float64) Spread {

@@ -70,7 +70,6 @@ func (c *command) answer(name string, v any) error {
 		"ocrWords":   bracketed,
 		"per1000":    func(n, of int) string { return fmt.Sprintf("%.1f", 1000*float64(n)/float64(max(of, 1))) },
 		"percents":   func(share float64) float64 { return 100 * share },
-		"percent":    percent,
 		"printable":  near.ShownName,
 		"quote":      strconv.QuoteToGraphic,
 		"rate":       rate,

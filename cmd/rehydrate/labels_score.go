@@ -281,16 +281,6 @@ type modelScore struct {
 	scoreReport
 }
 
-// Task gives the score of a task, nil where no file of the model answers it.
-func (m modelScore) Task(category string) *labels.TaskScore {
-	for i, t := range m.Scores.Tasks {
-		if t.Category == category {
-			return &m.Scores.Tasks[i]
-		}
-	}
-	return nil
-}
-
 func (c *command) compareScores(ctx context.Context, f scoreFlags) error {
 	s, err := f.scorer(ctx)
 	if err != nil {
@@ -333,13 +323,6 @@ func someOf(n int, ids []string) string {
 		ids = append(slices.Clone(ids), "...")
 	}
 	return " (" + strings.Join(ids, ", ") + ")"
-}
-
-func percent(s labels.Spread) string {
-	if s.SD == nil { // of one file
-		return fmt.Sprintf("%.2f", 100*s.Mean)
-	}
-	return fmt.Sprintf("%.2f ± %.2f", 100*s.Mean, 100**s.SD)
 }
 
 // countsOf prints the numbers of the files, once where they are equal.

@@ -32,16 +32,6 @@ type Model struct {
 	Scores labels.Scores
 }
 
-// Task gives the score of a task, nil where the model does not answer it.
-func (m Model) Task(category string) *labels.TaskScore {
-	for i, t := range m.Scores.Tasks {
-		if t.Category == category {
-			return &m.Scores.Tasks[i]
-		}
-	}
-	return nil
-}
-
 // TaskNames are the tasks that some model answers.
 func (s Study) TaskNames() (names []string) {
 	for _, m := range s.Models {
@@ -52,14 +42,6 @@ func (s Study) TaskNames() (names []string) {
 		}
 	}
 	return names
-}
-
-// Percent writes a score, with its standard deviation over several files.
-func (s Study) Percent(v labels.Spread) string {
-	if v.SD == nil {
-		return fmt.Sprintf("%.2f", 100*v.Mean)
-	}
-	return fmt.Sprintf("%.2f ± %.2f", 100*v.Mean, 100**v.SD)
 }
 
 // Decimal writes a number that may be undefined.
