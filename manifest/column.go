@@ -113,13 +113,20 @@ func (d *decoder) values(c int, cells []Cell) []string {
 	}
 	values := []string{}
 	for _, part := range parts {
+		if strings.Contains(part, NoValue) {
+			d.report(i, "a value of column "+column.Name+" has a NUL character", "take the character out")
+			return nil
+		}
 		text, ok := column.Type.read(part)
 		if !ok {
 			d.report(i, fmt.Sprintf("%s is not a value of column %s (%s)", table.Quote(part), column.Name, column.Type), "correct it, leave the cell empty, or change the column's type")
 			return nil
 		}
-		if text == "" && !cell.IsList { // an empty cell
+		if text == "" && !cell.IsList && len(parts) == 1 { // an empty cell
 			return nil
+		}
+		if text == "" && (column.Type != TypeText || !cell.IsList) {
+			text = NoValue
 		}
 		values = append(values, strings.Clone(text))
 	}

@@ -167,6 +167,34 @@ func TestInitWrites(t *testing.T) {
 	}
 }
 
+// TestWriterLines holds that a line of the manifest stays one that the reader takes.
+func TestWriterLines(t *testing.T) {
+	s := Schema{Columns: []Column{{Name: "caption", Type: TypeText}}}
+	for n, fits := range map[int]bool{30000: true, 70000: false} {
+		var b strings.Builder
+		w := NewWriter(&b, JSONL, s, "|")
+		w.Write(Entry{Key: Key{ID: "abc"}, Values: [][]string{{strings.Repeat("<", n)}}})
+		if err := w.Flush(); (err == nil) != fits || fits && b.Len() > n+50 {
+			t.Errorf("%d signs: %d bytes, %v", n, b.Len(), err)
+		}
+	}
+}
+
+// TestListGaps keeps the place of an empty part of a list, and refuses a NUL, which stands for no value.
+func TestListGaps(t *testing.T) {
+	d := &decoder{Release: &Release{Schema: Schema{Columns: []Column{{Name: "n", Type: TypeInteger, List: true}}}}, passed: []int{0}}
+	d.separator = "|"
+	if diff := cmp.Diff([]string{"1", NoValue, "3"}, d.values(0, []Cell{text("1||3")})); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	d.Schema.Columns[0].Type = TypeText
+	said := ""
+	d.report = func(_ int, what, _ string) { said = what }
+	if got := d.values(0, []Cell{text("a|\x00")}); got != nil || !strings.Contains(said, "NUL") {
+		t.Errorf("a NUL is taken as %q, and told as %q", got, said)
+	}
+}
+
 // TestInitFields guesses fields by name, where the values are the usual ones.
 func TestInitFields(t *testing.T) {
 	hash := strings.Repeat("0a", 32)

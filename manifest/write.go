@@ -2,12 +2,16 @@ package manifest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+
+	"rehydrate/manifest/table"
 )
 
 // A Writer writes entries as a manifest that has nothing but what a release's columns hold: ids in lower case without
@@ -18,6 +22,7 @@ type Writer struct {
 	sign   string   // between the labels of a cell
 	table  *csv.Writer
 	lines  *bufio.Writer
+	err    error // a line that no reader would take
 }
 
 // NewWriter starts a manifest in CSV, or else in JSON Lines, with the fields that are named beside the id. The separator
@@ -42,7 +47,7 @@ func (m *Writer) Write(e Entry) {
 			row = append(row, strings.Join(c.Codes(e.Labels[i]), m.sign))
 		}
 		for _, values := range e.Values {
-			row = append(row, strings.Join(values, m.sign))
+			row = append(row, strings.ReplaceAll(strings.Join(values, m.sign), NoValue, ""))
 		}
 		_ = m.table.Write(row)
 		return
@@ -50,12 +55,10 @@ func (m *Writer) Write(e Entry) {
 	line := []byte("{")
 	put := func(key string, value any) {
 		// Strings, numbers and lists of strings: marshalling them cannot fail.
-		name, _ := json.Marshal(key)
-		text, _ := json.Marshal(value)
 		if len(line) > 1 {
 			line = append(line, ',')
 		}
-		line = append(append(append(line, name...), ':'), text...)
+		line = append(append(append(line, tomlText(key)...), ':'), tomlText(value)...)
 	}
 	fields := func(digests bool) {
 		for _, field := range m.fields {
@@ -84,6 +87,9 @@ func (m *Writer) Write(e Entry) {
 		put(c.Name, c.JSON(e.Values[i]))
 	}
 	fields(true) // the long ones last
+	if len(line) >= table.MaxLine && m.err == nil {
+		m.err = fmt.Errorf("post %s: its line would have %d bytes, and the reader takes %d: leave out a column of long texts", e.ID, len(line)+1, table.MaxLine)
+	}
 	_, _ = m.lines.Write(append(line, "}\n"...))
 }
 
@@ -93,7 +99,7 @@ func (m *Writer) Flush() error {
 		m.table.Flush()
 		return m.table.Error()
 	}
-	return m.lines.Flush()
+	return cmp.Or(m.err, m.lines.Flush())
 }
 
 // field gives a field as text.
