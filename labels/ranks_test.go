@@ -120,7 +120,7 @@ func TestRankVectors(t *testing.T) {
 func TestRanksOfPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("needs python3")
+		attest.Lacking(t, "python3", err)
 	}
 	random := rand.New(rand.NewPCG(1, 1))
 	var tables [][][]float64
