@@ -27,7 +27,7 @@ var (
 	xmp []byte // a creator
 )
 
-// Plant puts metadata of all kinds that its format has into a picture.
+// Plant puts metadata of all kinds that its format has into a picture. What is not one gives nil.
 func Plant(picture []byte) []byte {
 	switch {
 	case bytes.HasPrefix(picture, []byte("\xff\xd8")):
@@ -93,7 +93,7 @@ func subBlocks(data []byte) []byte {
 func plantWebP(b []byte) []byte {
 	c, err := webp.DecodeConfig(bytes.NewReader(b))
 	if err != nil {
-		panic("plant metadata: " + err.Error()) // a test's author has drawn something else
+		return nil // the test that planted it has no picture then, and fails
 	}
 	const hasEXIF, hasXMP = 1 << 3, 1 << 2
 	w, h := c.Width-1, c.Height-1
