@@ -355,7 +355,7 @@ func TabulateModeration(schema manifest.Schema, by, beside string, test bool, go
 	case rows < 0 || schema.Categories[rows].Kind == manifest.Multi:
 		return ModerationTable{}, fmt.Errorf("%q is not a category that takes one label", by)
 	case groups < 0 && beside != "":
-		return ModerationTable{}, fmt.Errorf("there is no category %q", beside)
+		return ModerationTable{}, fmt.Errorf("the release has no category %q", beside)
 	}
 	out := ModerationTable{By: by, Beside: beside, Entries: len(gold)}
 	for _, f := range files {

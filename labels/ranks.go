@@ -85,7 +85,7 @@ const fewValues = 5
 func CompareGroups(schema manifest.Schema, category string, entries []manifest.Entry, features []Feature) ([]GroupTest, error) {
 	place := slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == category })
 	if place < 0 {
-		return nil, fmt.Errorf("there is no category %q", category)
+		return nil, fmt.Errorf("the release has no category %q", category)
 	}
 	var out []GroupTest
 	for _, f := range features {

@@ -33,7 +33,7 @@ type Class struct {
 func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 	place := slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == t.Category })
 	if place < 0 {
-		return Task{}, fmt.Errorf("there is no category %q", t.Category)
+		return Task{}, fmt.Errorf("the release has no category %q", t.Category)
 	}
 	category := schema.Categories[place]
 	out := Task{Category: t.Category, Kind: category.Kind, By: t.By, place: place}
@@ -76,7 +76,7 @@ func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 	for _, name := range t.ErrorsBy {
 		by := slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == name })
 		if by < 0 {
-			return Task{}, fmt.Errorf("there is no category %q", name)
+			return Task{}, fmt.Errorf("the release has no category %q", name)
 		}
 		out.errorsBy = append(out.errorsBy, by)
 	}

@@ -71,7 +71,7 @@ func ReadColumn(ctx context.Context, path, column string, o Options) (map[Key]st
 		return true
 	})
 	if err == nil && !met {
-		err = table.One(&Problem{File: path, Line: 1, Message: "there is no column " + table.Quote(column), Hint: "its columns are " + quotedList(rows.rows.Columns())})
+		err = table.One(&Problem{File: path, Line: 1, Message: "it lacks the column " + table.Quote(column), Hint: "its columns are " + quotedList(rows.rows.Columns())})
 	}
 	return out, err
 }
@@ -102,7 +102,7 @@ func openKeyed(path, id string, o Options) (*keyedRows, error) {
 			m.missing("no column of post ids was found", "id")
 		}
 	case !slices.Contains(header, id):
-		m.missing("there is no column "+table.Quote(id), "id")
+		m.missing("it lacks the column "+table.Quote(id), "id")
 	}
 	if len(m.problems) > 0 {
 		return nil, &Problems{List: m.problems}

@@ -42,7 +42,7 @@ func TestReadNumbers(t *testing.T) {
 			`a: abc=1 abd=- abe=-; b: abc=- abd=1 abe=2; not c (2); not d (2)`},
 		{"none.csv", "", "id,text\nabc,x\n", "none.csv:1:0 no column of numbers was found"},
 		{"no-id.csv", "", "a,b\n1,2\n", "no-id.csv:1:0 no column of post ids was found"},
-		{"no-id.csv", "key", "id,b\nabc,2\n", `no-id.csv:1:0 there is no column "key"; the columns are "id", "b"`},
+		{"no-id.csv", "key", "id,b\nabc,2\n", `no-id.csv:1:0 it lacks the column "key"; the columns are "id", "b"`},
 		{"twice.csv", "", "id,a\nabc,1\nt3_abc,2\n", "twice.csv:3:1 abc is already on line 2"},
 		{"bad.csv", "", "id,a\n1.0,1\n", "bad.csv:2:1 "},
 		{"short.csv", "", "id,a\nabc\n", "short.csv:2:4 the row has 1 fields"},

@@ -35,7 +35,7 @@ func (c *command) diff(cmd *cobra.Command, args []string) error {
 func areThere(names []string) error {
 	for _, name := range names {
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			return usageError("there is no file or folder %s", strconv.QuoteToGraphic(name))
+			return usageError("found no file or folder %s", strconv.QuoteToGraphic(name))
 		}
 	}
 	return nil

@@ -151,7 +151,7 @@ func categoryToGroup(schema manifest.Schema, name string) (int, error) {
 	if name == "" {
 		return 0, usageError("no category is a scale: name one of %s with --by", strings.Join(names, ", "))
 	}
-	return 0, usageError("--by: there is no category %q; there are %s", name, strings.Join(names, ", "))
+	return 0, usageError("--by: the release has no category %q; it has %s", name, strings.Join(names, ", "))
 }
 
 // choose gives the columns of --feature, or all.

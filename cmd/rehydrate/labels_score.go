@@ -95,7 +95,7 @@ func (f taskFlags) resolve(schema manifest.Schema) ([]labels.Task, error) {
 		}
 	}
 	if f.by != "" && !slices.ContainsFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == f.by }) {
-		return nil, usageError("--by: there is no category %q", f.by)
+		return nil, usageError("--by: the release has no category %q", f.by)
 	}
 	for _, flag := range []struct {
 		name   string

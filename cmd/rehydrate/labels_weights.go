@@ -122,7 +122,7 @@ func probabilitiesOf(t labels.Task, schema manifest.Schema, numbers manifest.Num
 	case !met:
 		return nil, nil
 	case len(missing) > 0:
-		return nil, fmt.Errorf("there is no column of numbers %s", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("it lacks the columns of numbers %s", strings.Join(missing, ", "))
 	}
 	p := labels.Probabilities{}
 	for row, key := range numbers.Keys {

@@ -239,7 +239,7 @@ func appendRow(out parquet.Row, s manifest.Schema, base []string, r *Row) parque
 	return out
 }
 
-// appendCell writes a value or a list of values; nil is null, as no value is where there is no list.
+// appendCell writes a value or a list of values; nil is null, and so is a value that is missing outside a list.
 func appendCell[T any](out parquet.Row, values []T, isList bool, value func(T) parquet.Value) parquet.Row {
 	column := columnAfter(out)
 	// The definition levels of an optional list of optional elements are 0 for a null list, 1 for an empty list, 2 for a

@@ -218,7 +218,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestMasks: what masking puts into a text is no word of it.
+// TestMasks: what masking puts into a text does not count as a word.
 func TestMasks(t *testing.T) {
 	masked, n := language.MaskNames([][]string{{"u/somebody-1"}, {"mail", "a.b@example.org"}, {"call", "+1", "212", "555", "0100"}})
 	if n != 3 {
@@ -287,7 +287,7 @@ func TestReadDictionary(t *testing.T) {
 	}
 }
 
-// TestReadDictionaryRefuses: what is no dictionary, or too large, is an error with its line.
+// TestReadDictionaryRefuses: a file that is not a dictionary, or is too large, is an error with its line.
 func TestReadDictionaryRefuses(t *testing.T) {
 	many := func(n int, line string) string { // a line a number
 		var b bytes.Buffer

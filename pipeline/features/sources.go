@@ -23,7 +23,7 @@ func Sources(source string) ([]string, error) {
 	}
 	_, err := os.Stat(source)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s: there is no such file or folder", source)
+		err = fmt.Errorf("%s: no such file or folder", source)
 	}
 	return []string{source}, err
 }

@@ -13,7 +13,7 @@ import (
 
 var (
 	stops = regexp.MustCompile(`[.!?]+`)
-	// masks are what language.MaskNames puts in place of names. They are no words of the text.
+	// masks are what language.MaskNames puts in place of names. They do not count as words.
 	masks = regexp.MustCompile(`\[(?:user|email|phone)\]`)
 )
 

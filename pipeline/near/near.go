@@ -138,7 +138,7 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 	}, s.scan); err != nil {
 		return Summary{}, err
 	}
-	if len(s.all) == 0 { // of nothing there is no answer to write
+	if len(s.all) == 0 { // an answer without pictures would say nothing
 		sum := s.summary(0)
 		sum.Written = []string{}
 		return sum, nil

@@ -151,7 +151,7 @@ func (f *File) Values(ctx context.Context, column string) iter.Seq2[Value, error
 		all := f.valued()
 		i := slices.IndexFunc(all, func(c *parquet.Column) bool { return nameOf(c) == column })
 		if i < 0 {
-			yield(Value{}, fmt.Errorf("there is no column %q of text, bytes or whole numbers", column))
+			yield(Value{}, fmt.Errorf("it lacks the column %q of text, bytes or whole numbers", column))
 			return
 		}
 		c := cursor{file: f, leaf: all[i], held: new(int64)}
