@@ -22,6 +22,7 @@ import (
 	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/secret"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -144,7 +145,7 @@ type command struct {
 	json      bool
 	verbose   bool
 	quiet     bool
-	scrubber  *reddit.Scrubber // takes the operator's secrets out of all that is written
+	scrubber  *secret.Scrubber // takes the operator's secrets out of all that is written
 	bare      io.Writer        // stdout as it is, for the made-up credentials of the emulator alone
 	said      *answers         // stdout, which c.stdout writes to
 	console   *console.Console
@@ -153,7 +154,7 @@ type command struct {
 
 // answers is stdout: text at once, or with --json one object when all is known.
 type answers struct {
-	*reddit.ScrubbingWriter
+	*secret.ScrubbingWriter
 	fold   *console.Folder
 	json   *bool
 	text   bytes.Buffer // what would have been printed without --json
@@ -210,7 +211,7 @@ func run(ctx context.Context, p process) int {
 	// net/http writes to it what a host sends unasked, the bytes of images among it, and has no setting for that.
 	// The program itself never writes there.
 	log.SetOutput(io.Discard)
-	c := &command{process: p, scrubber: new(reddit.Scrubber), bare: p.stdout}
+	c := &command{process: p, scrubber: new(secret.Scrubber), bare: p.stdout}
 	out, errs := console.Fold(p.stdout), console.Fold(p.stderr)
 	stderr := c.scrubber.Writer(errs)
 	c.said = &answers{ScrubbingWriter: c.scrubber.Writer(out), fold: out, json: &c.json}

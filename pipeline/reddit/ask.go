@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 
@@ -85,7 +86,7 @@ func (c *Client) askAPI(ctx context.Context, url string, use func(exchange) erro
 				"check that the app is still registered and approved"}
 		default: // the token was revoked: once is normal
 			rejected = true
-			c.token.keep(Secret{}, 0)
+			c.token.keep(secret.Secret{}, 0)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 
@@ -314,7 +315,7 @@ func TestTokenEndsInTheWait(t *testing.T) {
 		if *tokens != 2 {
 			t.Errorf("%d tokens were asked for, want 2", *tokens)
 		}
-		c.token.keep(Secret{}, 0)
+		c.token.keep(secret.Secret{}, 0)
 		life = 300 // none lives until its turn
 		before, start := len(s.times(apiHost, time.Now())), time.Now()
 		_, err := c.Ask(t.Context(), ids("a1"))

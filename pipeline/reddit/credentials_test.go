@@ -13,23 +13,24 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 
 func TestSecretIsNeverPrinted(t *testing.T) {
-	s := NewSecret(canarySecret)
-	type inner struct{ s Secret } // fmt calls no method of an unexported field
-	scrubber := new(Scrubber)
-	scrubber.learn(canarySecret)
-	scrubber.learnToken(canaryToken)
-	scrubber.scrub("") // with all that it keeps
+	s := secret.New(canarySecret)
+	type inner struct{ s secret.Secret } // fmt calls no method of an unexported field
+	scrubber := new(secret.Scrubber)
+	scrubber.Learn(canarySecret)
+	scrubber.LearnToken(canaryToken)
+	fmt.Fprint(scrubber.Writer(io.Discard), "x") // with all that it keeps
 	cached := &tokenCache{}
-	cached.keep(NewSecret(canarySecret), time.Hour)
+	cached.keep(secret.New(canarySecret), time.Hour)
 	var out strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T", "%10.3s", "%-80s"} {
-		for _, v := range []any{s, &s, inner{s}, &inner{s}, []Secret{s}, map[string]Secret{"k": s}, Credentials{ClientSecret: s},
+		for _, v := range []any{s, &s, inner{s}, &inner{s}, []secret.Secret{s}, map[string]secret.Secret{"k": s}, Credentials{ClientSecret: s},
 			Options{Credentials: Credentials{ClientSecret: s}, ImgurClientID: s, Scrubber: scrubber}, scrubber,
-			scrubber.Writer(io.Discard), cached, struct{ s *Scrubber }{scrubber}, (&script{}).client(t, testOptions())} {
+			scrubber.Writer(io.Discard), cached, struct{ s *secret.Scrubber }{scrubber}, (&script{}).client(t, testOptions())} {
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}
@@ -49,7 +50,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	if got := fmt.Sprint(s); got != "[redacted]" {
 		t.Errorf("Sprint = %q", got)
 	}
-	if s.Empty() || !(Secret{}).Empty() || s.reveal() != canarySecret {
+	if s.Empty() || !(secret.Secret{}).Empty() || s.Reveal() != canarySecret {
 		t.Error("the secret lost its value")
 	}
 }
@@ -104,7 +105,7 @@ func TestCredentialsFromEnv(t *testing.T) {
 	} {
 		c, err := CredentialsFromEnv(func(k string) string { return tt.env[k] })
 		if tt.want == "" {
-			if err != nil || c.ClientID != "id-1" || c.ClientSecret.reveal() != canarySecret || c.Username != "some_body" {
+			if err != nil || c.ClientID != "id-1" || c.ClientSecret.Reveal() != canarySecret || c.Username != "some_body" {
 				t.Errorf("%s: %+v, %v", tt.name, c, err)
 			}
 			continue
@@ -121,7 +122,7 @@ func TestNewRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"approval":    func(o *Options) { o.Approval = " \t" },
 		"client id":   func(o *Options) { o.ClientID = "" },
-		"secret":      func(o *Options) { o.ClientSecret = Secret{} },
+		"secret":      func(o *Options) { o.ClientSecret = secret.Secret{} },
 		"user name":   func(o *Options) { o.Username = "" },
 		"reddit rate": func(o *Options) { o.Policy.Reddit.RequestsPerMinute = 0.01 },
 		"host rate":   func(o *Options) { o.Policy.Images.Hosts[0].RequestsPerSecond = 0.001 },
@@ -159,7 +160,7 @@ func TestImgurClientIDFromEnv(t *testing.T) {
 		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), imgurTestID)) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
-		if id.reveal() != tt.id || id.Empty() != (tt.id == "") {
+		if id.Reveal() != tt.id || id.Empty() != (tt.id == "") {
 			t.Errorf("%s: the id is not the one that was given", tt.name)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 
@@ -45,7 +46,7 @@ func testOptions() Options {
 		p.Images.Hosts[i].RequestsPerSecond = 1e6
 	}
 	return Options{
-		Credentials: Credentials{ClientID: "client-id", ClientSecret: NewSecret(canarySecret), Username: "some_body"},
+		Credentials: Credentials{ClientID: "client-id", ClientSecret: secret.New(canarySecret), Username: "some_body"},
 		Approval:    "RFR-1", Policy: p, Version: "1.2.3", retryWait: time.Millisecond,
 	}
 }

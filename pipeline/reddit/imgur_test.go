@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 
@@ -19,7 +20,7 @@ const imgurTestID = "CANARYimgur91"
 
 func imgurOptions() Options {
 	o := testOptions()
-	o.ImgurClientID = NewSecret(imgurTestID)
+	o.ImgurClientID = secret.New(imgurTestID)
 	return o
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/pipeline/secret"
 )
 
 // TestProxy: Reddit and image hosts are asked through the environment's proxy, by their names; what --connect-to leads
@@ -66,7 +68,7 @@ func TestProxy(t *testing.T) {
 	if len(asked) > 0 {
 		t.Errorf("with --connect-to the proxy was asked: %q", asked)
 	}
-	o.ConnectTo, o.Scrubber = nil, new(Scrubber)
+	o.ConnectTo, o.Scrubber = nil, new(secret.Scrubber)
 	c := newTestClient(t, o)
 	mustAsk(t, c)
 	download(t, c, "https://i.redd.it/good.png", "")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/secret"
 )
 
 const (
@@ -29,20 +30,20 @@ var (
 
 // A tokenCache holds the bearer token, in memory only. Only who holds the API's one place may use it.
 type tokenCache struct {
-	value   Secret
+	value   secret.Secret
 	expires time.Time
 }
 
 // current returns the token, or an empty one when there is none that is still good.
-func (t *tokenCache) current() Secret {
+func (t *tokenCache) current() secret.Secret {
 	if !time.Now().Before(t.expires) {
-		return Secret{}
+		return secret.Secret{}
 	}
 	return t.value
 }
 
 // keep stores a token that Reddit says is good for life.
-func (t *tokenCache) keep(token Secret, life time.Duration) {
+func (t *tokenCache) keep(token secret.Secret, life time.Duration) {
 	// It counts as expired a minute earlier, so that none expires on its way.
 	t.value, t.expires = token, time.Now().Add(life-min(time.Minute, life/2))
 }
@@ -70,7 +71,7 @@ func (c *Client) readToken(e exchange) error {
 	expires, _ := cmp.Or(answer.ExpiresIn, "3600").Float64()
 	if len(token) <= maxToken && tokenForm.MatchString(token) { // what holds a line end would hold back lines
 		// The scrubber first: nothing must print a token that is in use, or that stands beside an error.
-		c.o.Scrubber.learnToken(token)
+		c.o.Scrubber.LearnToken(token)
 	}
 	switch {
 	case err != nil:
@@ -88,7 +89,7 @@ func (c *Client) readToken(e exchange) error {
 		return &Unanswered{"token_malformed", "the token endpoint sent no usable bearer token"}
 	}
 	life := seconds(min(expires, maxTokenLife.Seconds()))
-	c.token.keep(NewSecret(token), life)
+	c.token.keep(secret.New(token), life)
 	c.o.Log.Debug("got a token", "life", life)
 	return nil
 }

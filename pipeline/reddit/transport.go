@@ -237,9 +237,9 @@ func (c *Client) toReddit(req *http.Request) error {
 		if token.Empty() {
 			return errNoToken
 		}
-		req.Header.Set("Authorization", "bearer "+token.reveal())
+		req.Header.Set("Authorization", "bearer "+token.Reveal())
 	case tokenHost:
-		req.SetBasicAuth(c.o.ClientID, c.o.ClientSecret.reveal())
+		req.SetBasicAuth(c.o.ClientID, c.o.ClientSecret.Reveal())
 	default:
 		return fmt.Errorf("%w: not a host of Reddit's API", errForbidden)
 	}
@@ -251,6 +251,6 @@ func (c *Client) toImgur(req *http.Request) error {
 	if req.URL.Hostname() != imgurAPIHost {
 		return fmt.Errorf("%w: not imgur's API", errForbidden)
 	}
-	req.Header.Set("Authorization", "Client-ID "+c.o.ImgurClientID.reveal())
+	req.Header.Set("Authorization", "Client-ID "+c.o.ImgurClientID.Reveal())
 	return nil
 }

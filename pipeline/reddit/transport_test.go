@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"rehydrate/pipeline/secret"
 )
 
 // A countingServer counts requests and connections; told to, it cuts the connection of every
@@ -75,7 +77,7 @@ func TestCutConnections(t *testing.T) {
 func TestImgurConnections(t *testing.T) {
 	s := &countingServer{body: []byte(`{"data":{"images":[{"link":"https://i.imgur.com/a.mp4","type":"video/mp4"}]},"success":true,"status":200}`)}
 	o := serve(t, s.handle)
-	o.ImgurClientID = NewSecret(imgurTestID)
+	o.ImgurClientID = secret.New(imgurTestID)
 	c := newTestClient(t, o)
 	for i := range 3 {
 		download(t, c, fmt.Sprintf("https://imgur.com/a/Album%02d#0", i), "no_media/video")

@@ -1,4 +1,4 @@
-package reddit
+package secret
 
 import (
 	"cmp"
@@ -17,14 +17,13 @@ import (
 )
 
 const (
-	maxSaid = 160 // the most bytes of an answer that an error or a log line shows
+	maxShown = 160 // the most bytes of an answer that an error or a log line shows
 	// scrubAtLeast is the shortest string that a Scrubber takes out: a shorter one would stand in ordinary words.
 	scrubAtLeast = 6
 	tokensKept   = 8 // of the latest; an older one has run out long before what was said with it is printed
 )
 
 var (
-	titleForm = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
 	// Tags, control characters and whatever is not ASCII.
 	unprintable = regexp.MustCompile(`<[^>]*(?:>|$)|[^!-~]+`)
 	escapes     = regexp.MustCompile(`%[0-9A-F]{2}`)
@@ -32,46 +31,25 @@ var (
 	privateForm = regexp.MustCompile(`(?i)https?://\S*|\bu(?:ser)?/[0-9a-z_-]+|[0-9a-z_+/=.%~-]{32,}`)
 )
 
-// said is what an answer says of itself: a few fields of a JSON object, the title of a page, nothing of any other.
-func (c *Client) said(e exchange) string {
-	if looksLikeHTML(e) {
-		if m := titleForm.FindSubmatch(e.body); m != nil {
-			return c.printable(string(m[1]))
-		}
-		return ""
-	}
-	var fields map[string]any
-	_ = json.Unmarshal(e.body, &fields) // nothing is said by what has another form
-	var parts []string
-	for _, name := range []string{"message", "error", "reason", "error_description"} {
-		switch v := fields[name].(type) {
-		case string, float64:
-			if v != "" {
-				parts = append(parts, fmt.Sprint(v))
-			}
-		}
-	}
-	return c.printable(strings.Join(parts, ", "))
-}
-
-// printable turns text that came from outside, and may echo a request, into a line that may be shown.
-func (c *Client) printable(text string) string {
-	// Here short ones too, which the scrubber must let stand in ordinary words, and the user's name.
-	id, secret := c.o.ClientID, c.o.ClientSecret.reveal()
-	forms := append(spellings(id, secret, c.o.Username, c.o.ImgurClientID.reveal()), c.o.Scrubber.spellings()...)
+// Printable turns text that came from outside, and may echo a request, into a line of at most 160 bytes that may be
+// shown. It takes out also the more secrets, however short.
+func (s *Scrubber) Printable(text string, more ...string) string {
+	forms := append(spellings(more...), s.spellings()...)
 	slices.SortFunc(forms, longestFirst)
 	for i, form := range forms {
 		forms[i] = regexp.QuoteMeta(form)
 	}
-	// In any case: Reddit's user names have none. Before tags: a secret may hold what looks like one.
-	secrets := regexp.MustCompile("(?i)" + strings.Join(forms, "|"))
-	text = secrets.ReplaceAllLiteralString(html.UnescapeString(text), redacted)
-	words := strings.Fields(unprintable.ReplaceAllString(text, " "))
-	said := privateForm.ReplaceAllString(strings.Join(words, " "), redacted)
-	if len(said) > maxSaid {
-		said = said[:maxSaid] + "..."
+	text = html.UnescapeString(text)
+	if len(forms) > 0 {
+		// In any case: Reddit's user names have none. Before tags: a secret may hold what looks like one.
+		text = regexp.MustCompile("(?i)"+strings.Join(forms, "|")).ReplaceAllLiteralString(text, redacted)
 	}
-	return said
+	words := strings.Fields(unprintable.ReplaceAllString(text, " "))
+	shown := privateForm.ReplaceAllString(strings.Join(words, " "), redacted)
+	if len(shown) > maxShown {
+		shown = shown[:maxShown] + "..."
+	}
+	return shown
 }
 
 func longestFirst(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
@@ -127,21 +105,22 @@ func (*Scrubber) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted
 
 // LearnEnv makes it know what getenv (os.Getenv) has of secrets, in variables or in the files that they name.
 func (s *Scrubber) LearnEnv(getenv func(string) string) {
-	var of [3]string
-	for i, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "IMGUR_CLIENT_ID"} {
+	var of [4]string
+	for i, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "IMGUR_CLIENT_ID", "ENDPOINT_API_KEY"} {
 		of[i] = strings.TrimSpace(getenv(name))
-		s.learn(of[i])
+		s.Learn(of[i])
 		if path := getenv(name + "_FILE"); path != "" {
 			of[i], _ = readPrivate(path) // nothing of a file that can't be read can be shown either
 		}
 	}
-	s.learn(of[0], of[1], of[2], of[0]+":"+of[1])
+	s.Learn(append(of[:], of[0]+":"+of[1])...)
 }
 
-// learn makes it know credentials, and learnToken a bearer token.
-func (s *Scrubber) learn(values ...string) { s.change(values) }
+// Learn makes it know credentials. The empty string is none.
+func (s *Scrubber) Learn(values ...string) { s.change(values) }
 
-func (s *Scrubber) learnToken(token string) { s.change(nil, token) }
+// LearnToken makes it know a bearer token, and forget old ones when there are many.
+func (s *Scrubber) LearnToken(token string) { s.change(nil, token) }
 
 func (s *Scrubber) change(values []string, tokens ...string) {
 	s.mu.Lock()
@@ -165,6 +144,9 @@ func (s *Scrubber) change(values []string, tokens ...string) {
 func (s *Scrubber) spellings() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.known == nil {
+		return nil
+	}
 	return slices.Clone(s.known.forms)
 }
 
