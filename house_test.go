@@ -86,7 +86,7 @@ var layers = map[string][]string{
 	"pipeline/near":         {"pipeline/clean", "pipeline/dataset/scan", "pipeline/pictures", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/features":     {"pipeline/pictures", "pipeline/dataset/scan", "policy", "dedupe", "manifest"},
 	"pipeline/page":         {},
-	"pipeline/endpoint":     {"pipeline/contain"},
+	"pipeline/endpoint":     {},
 	// reddit: the counts of requests, which a summary has.
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},

@@ -300,7 +300,7 @@ func (c *command) stamp(ctx context.Context, statement string, body []byte, f st
 	if err != nil {
 		return err
 	}
-	answer, stamp, err := endpoint.RequestStamp(ctx, nil, f.url, body, roots)
+	answer, stamp, err := endpoint.RequestStamp(ctx, f.url, body, roots)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package endpoint is the client of services that a user names by URL: time-stamping authorities (RFC 3161). It follows
-// no redirect, and reads a bounded answer.
+// Package endpoint is the client of services that a user names by URL: models behind an OpenAI-compatible API, and
+// time-stamping authorities (RFC 3161). It follows no redirect, and reads a bounded answer.
 package endpoint
 
 import (
@@ -34,9 +34,9 @@ type Stamp struct {
 
 // RequestStamp asks the time-stamping authority at url for a stamp of document. The answer is a TimeStampResp in DER
 // (RFC 3161, section 2.4.2), as `openssl ts -verify -in` reads it, that CheckStamp has accepted.
-func RequestStamp(ctx context.Context, transport http.RoundTripper, url string, document []byte, roots *x509.CertPool) ([]byte, Stamp, error) {
+func RequestStamp(ctx context.Context, url string, document []byte, roots *x509.CertPool) ([]byte, Stamp, error) {
 	var stamp Stamp
-	answer, err := askStamp(ctx, transport, url, document)
+	answer, err := askStamp(ctx, url, document)
 	if err == nil {
 		stamp, err = CheckStamp(answer, document, roots)
 	}
@@ -46,7 +46,7 @@ func RequestStamp(ctx context.Context, transport http.RoundTripper, url string, 
 	return answer, stamp, nil
 }
 
-func askStamp(ctx context.Context, transport http.RoundTripper, url string, document []byte) ([]byte, error) {
+func askStamp(ctx context.Context, url string, document []byte) ([]byte, error) {
 	// The authority does not see the document: the request holds its digest and a random number.
 	digest := sha256.Sum256(document)
 	nonce, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
@@ -57,13 +57,7 @@ func askStamp(ctx context.Context, transport http.RoundTripper, url string, docu
 	if err != nil {
 		return nil, err
 	}
-	client := retryablehttp.NewClient()
-	client.Logger, client.RetryMax, client.RetryWaitMax = nil, 2, 5*time.Second
-	client.HTTPClient = &http.Client{Transport: transport, Timeout: time.Minute,
-		// Another host than the one that was named must not learn even a digest.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	// The last answer says more than "giving up after 3 attempts".
-	client.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	client := client(bounded{http.DefaultTransport, time.Minute, maxStamp})
 	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, url, query)
 	if err != nil {
 		return nil, err
@@ -77,12 +71,9 @@ func askStamp(ctx context.Context, transport http.RoundTripper, url string, docu
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the authority answers %s", response.Status)
 	}
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxStamp+1))
-	switch {
-	case err != nil:
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
 		return nil, err
-	case len(answer) > maxStamp:
-		return nil, fmt.Errorf("the answer is longer than %d bytes", maxStamp)
 	}
 	stamped, err := parseStamp(answer)
 	if err != nil {

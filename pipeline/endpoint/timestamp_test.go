@@ -128,7 +128,7 @@ func (a *authority) byHand(t *testing.T) func(http.ResponseWriter, *http.Request
 func TestRequestStamp(t *testing.T) {
 	a := newAuthority(t, "tsa")
 	document := []byte(`{"verdict": "PASS"}`)
-	answer, stamp, err := RequestStamp(t.Context(), nil, a.URL, document, a.roots)
+	answer, stamp, err := RequestStamp(t.Context(), a.URL, document, a.roots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestRequestStamp(t *testing.T) {
 func TestRequestStampRefuses(t *testing.T) {
 	a, web := newAuthority(t, "tsa"), newAuthority(t, "tls")
 	document := []byte("statement")
-	stale, _, err := RequestStamp(t.Context(), nil, a.URL, document, a.roots)
+	stale, _, err := RequestStamp(t.Context(), a.URL, document, a.roots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestRequestStampRefuses(t *testing.T) {
 		{"a certificate for web servers", web, web.byHand(t), "incompatible key usage"},
 	} {
 		tt.from.answer = tt.answer
-		_, _, err := RequestStamp(t.Context(), nil, tt.from.URL, document, tt.from.roots)
+		_, _, err := RequestStamp(t.Context(), tt.from.URL, document, tt.from.roots)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.from.URL) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}

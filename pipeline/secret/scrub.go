@@ -202,3 +202,9 @@ func (w *ScrubbingWriter) Flush() error {
 	_, err := io.WriteString(w.w, held)
 	return err
 }
+
+// Scrub returns text with [redacted] in place of each form of a secret.
+func (s *Scrubber) Scrub(text string) string {
+	clean, _ := s.scrub(text)
+	return clean
+}
