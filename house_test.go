@@ -56,13 +56,14 @@ var rules = []rule{
 }
 
 // leaves import nothing of the module's, and every package may import them.
-var leaves = []string{"pipeline/contain", "pipeline/durable", "pipeline/secret", "manifest/jsonlist", "manifest/table", "manifest/keysort", "manifest/unpack"}
+var leaves = []string{"pipeline/contain", "pipeline/durable", "pipeline/secret", "manifest/jsonlist", "manifest/table", "manifest/keysort", "manifest/unpack", "pipeline/regular"}
 
 // layers says which of the module's own packages a package may import: arrows run downward only.
 var layers = map[string][]string{
 	"pipeline/durable":      {},
 	"pipeline/clean":        {},
 	"pipeline/secret":       {},
+	"pipeline/regular":      {},
 	"manifest/jsonlist":     {},
 	"manifest/table":        {},
 	"manifest/keysort":      {},
@@ -86,6 +87,7 @@ var layers = map[string][]string{
 	"pipeline/near":         {"pipeline/clean", "pipeline/dataset/scan", "pipeline/pictures", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/features":     {"pipeline/pictures", "pipeline/dataset/scan", "policy", "dedupe", "manifest"},
 	"pipeline/page":         {},
+	"pipeline/study":        {"pipeline/dataset/scan", "pipeline/workspace", "labels", "manifest"},
 	"pipeline/endpoint":     {},
 	// reddit: the counts of requests, which a summary has.
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
@@ -105,7 +107,7 @@ var layers = map[string][]string{
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/internal/console": {},
 	"cmd/ocr":              {"cmd/internal/console", "pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"manifest/dump", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/report", "pipeline/audit",
+	"cmd/rehydrate": {"manifest/dump", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/report", "pipeline/study", "pipeline/audit",
 		"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants":        {},

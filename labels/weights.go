@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"rehydrate/manifest"
 )
@@ -73,8 +74,8 @@ type Threshold struct {
 // Column names the column of a class in a table of probabilities: figurative.F1.
 func (t Task) Column(class string) string { return t.Category + "." + class }
 
-// Codes gives, for each class, the codes of its labels.
-func (t Task) Codes(schema manifest.Schema) [][]string {
+// codes gives, for each class, the codes of its labels.
+func (t Task) codes(schema manifest.Schema) [][]string {
 	codes := make([][]string, len(t.Classes))
 	for l, c := range t.classOf {
 		if c >= 0 {
@@ -82,6 +83,51 @@ func (t Task) Codes(schema manifest.Schema) [][]string {
 		}
 	}
 	return codes
+}
+
+// Probabilities gives the probabilities of a task's classes, nil where a table has no column of the task. A class of several labels
+// has a column of its own (severity.SS4+SS5), or the sum of its labels' where one of them must be right, else the largest.
+func (t Task) Probabilities(schema manifest.Schema, numbers manifest.Numbers) (Probabilities, error) {
+	values := make(map[string][]float64, len(numbers.Columns))
+	for _, c := range numbers.Columns {
+		values[c.Name] = c.Values
+	}
+	columns := make([][][]float64, len(t.Classes)) // those to put together
+	var missing []string
+	met := false
+	for i, codes := range t.codes(schema) {
+		if values[t.Column(t.Classes[i].Code)] != nil {
+			codes = []string{t.Classes[i].Code}
+		}
+		for _, code := range codes {
+			part := values[t.Column(code)]
+			if part == nil {
+				missing = append(missing, t.Column(code))
+			}
+			columns[i], met = append(columns[i], part), met || part != nil
+		}
+	}
+	switch {
+	case !met:
+		return nil, nil
+	case len(missing) > 0:
+		return nil, fmt.Errorf("it lacks the columns of numbers %s", strings.Join(missing, ", "))
+	}
+	p := Probabilities{}
+	for row, key := range numbers.Keys {
+		of := make([]float64, len(columns))
+		for class, parts := range columns {
+			for _, part := range parts {
+				if t.Kind == manifest.Multi {
+					of[class] = math.Max(of[class], part[row])
+				} else {
+					of[class] += part[row]
+				}
+			}
+		}
+		p[key] = of
+	}
+	return p, nil
 }
 
 // Tune finds for each class of a task that takes several labels the threshold with the highest F1 over entries; of equal

@@ -76,7 +76,7 @@ func TestTune(t *testing.T) {
 	answers = Answers{}
 	attest.OK(t, severity.Decide(scale, Probabilities{key(0): {.1, .2, .1, .2, .4}, key(1): {.3, .3, 0, 0, 0}}, nil, answers))
 	attest.Same(t, "answers", Answers{key(0): {nil, {4}, nil, nil, nil}, key(1): {nil, {0}, nil, nil, nil}}, answers)
-	attest.Same(t, "codes", [][]string{{"SS6"}, {"SS1"}, {"SS2"}, {"SS3"}, {"SS4", "SS5"}}, severity.Codes(scale))
+	attest.Same(t, "codes", [][]string{{"SS6"}, {"SS1"}, {"SS2"}, {"SS3"}, {"SS4", "SS5"}}, severity.codes(scale))
 }
 
 // TestErrors: a prediction of several labels is wrong unless it is exactly the gold set, without the labels that are left out; the

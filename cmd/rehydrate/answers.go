@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	_ "embed" // the templates
+	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -14,8 +16,10 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/clean"
 	"rehydrate/pipeline/diff"
 	"rehydrate/pipeline/near"
+	"rehydrate/pipeline/study"
 )
 
 // answersText has what the commands print for people: a template for each answer, and for what several have in common.
@@ -34,6 +38,22 @@ func (c *command) answer(name string, v any) error {
 		c.said.object = toJSON(v)
 		return nil
 	}
+	var b bytes.Buffer
+	_ = c.render(&b, name, v) // a buffer takes everything
+	for part := range strings.SplitSeq(b.String(), "\f\n") {
+		var flags uint
+		if rest, right := strings.CutPrefix(part, "\v\n"); right {
+			part, flags = rest, tabwriter.AlignRight
+		}
+		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', flags)
+		fmt.Fprint(w, part)
+		w.Flush() // the stream remembers its error
+	}
+	return nil
+}
+
+// render writes v by the template of that name. An error is one of writing.
+func (c *command) render(w io.Writer, name string, v any) error {
 	few := func(n int) int { // of a long list without -v
 		if c.verbose {
 			return math.MaxInt
@@ -66,13 +86,14 @@ func (c *command) answer(name string, v any) error {
 		"more":       func(n, shown int) int { return max(n-few(shown), 0) },
 		"number":     fiveDigits,
 		"obligation": describeCopy,
-		"other":      otherText,
+		"other":      study.OtherText,
 		"ocrWords":   bracketed,
 		"per1000":    func(n, of int) string { return fmt.Sprintf("%.1f", 1000*float64(n)/float64(max(of, 1))) },
 		"percents":   func(share float64) float64 { return 100 * share },
 		"printable":  near.ShownName,
 		"quote":      strconv.QuoteToGraphic,
 		"rate":       rate,
+		"record":     record,
 		"size":       size,
 		"some":       someOf,
 		"narrow":     func(row []string) []string { return row[:min(len(row), 7)] }, // as a rule it fits into 80 signs
@@ -82,20 +103,35 @@ func (c *command) answer(name string, v any) error {
 		"why":        whyText,
 		"workspace":  func() string { return c.workspace },
 	}).Parse(standalone.ReplaceAllString(answersText, "$1")))
-	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, name, v); err != nil {
+	err := t.ExecuteTemplate(w, name, v)
+	if is[template.ExecError](err) {
 		panic(err) // the template is wrong, whatever the data are
 	}
-	for part := range strings.SplitSeq(b.String(), "\f\n") {
-		var flags uint
-		if rest, right := strings.CutPrefix(part, "\v\n"); right {
-			part, flags = rest, tabwriter.AlignRight
+	return err
+}
+
+// record writes cells as a line of CSV, without its end.
+func record(cells ...any) string {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		switch v := cell.(type) {
+		case string: // it can come from a file: a spreadsheet must not read it as a formula
+			row[i] = clean.Cell(v)
+		case float64:
+			row[i] = strconv.FormatFloat(v, 'g', -1, 64)
+		case *float64:
+			if v != nil {
+				row[i] = strconv.FormatFloat(*v, 'g', -1, 64)
+			}
+		default:
+			row[i] = fmt.Sprint(v)
 		}
-		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', flags)
-		fmt.Fprint(w, part)
-		w.Flush() // the stream remembers its error
 	}
-	return nil
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write(row) // a builder takes everything
+	w.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // answerHolds answers whether something holds, by the exit status too.

@@ -22,6 +22,7 @@ import (
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/endpoint"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -162,7 +163,7 @@ func readCheckpoint(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
 	}
-	b, err := readRegular(name)
+	b, err := regular.Read(name)
 	if err != nil {
 		return nil, usageError("--since: %w", err)
 	}
@@ -263,7 +264,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 func writeStatement(ctx context.Context, body []byte, f auditFlags) error {
 	var signature []byte
 	if f.sign != "" {
-		key, err := readRegular(f.sign)
+		key, err := regular.Read(f.sign)
 		if err == nil {
 			signature, err = policy.SignStatement(key, body)
 		}
@@ -313,7 +314,7 @@ func (c *command) stamp(ctx context.Context, statement string, body []byte, f st
 
 // checkStamp reads the time stamp beside a statement; nil without one.
 func checkStamp(statement string, body []byte, f stampFlags) (*endpoint.Stamp, error) {
-	answer, err := readRegular(statement + stampSuffix)
+	answer, err := regular.Read(statement + stampSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // a statement need not have one
 	}
@@ -346,7 +347,7 @@ type statementCheck struct {
 
 // checkStatement checks a statement, its signature, and that a log records it.
 func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) error {
-	body, err := readRegular(f.checked)
+	body, err := regular.Read(f.checked)
 	if err != nil {
 		return usageError("--check: %w", err)
 	}
@@ -360,7 +361,7 @@ func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) 
 			s.Holds, s.What = false, fmt.Sprintf(format, args...)
 		}
 	}
-	signature, err := readRegular(f.checked + manifest.SignatureSuffix)
+	signature, err := regular.Read(f.checked + manifest.SignatureSuffix)
 	if err == nil {
 		s.Key, err = policy.CheckStatement(signature, body)
 	}

@@ -18,6 +18,7 @@ import (
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/features"
 	"rehydrate/pipeline/pictures"
+	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -82,7 +83,7 @@ func (c *command) features(ctx context.Context, source string, f featureFlags) e
 	defer cancel()
 	err := f.readCascade()
 	if err == nil {
-		f.Dictionaries, err = features.OpenDictionaries(f.dictionaries, f.union, openRegular)
+		f.Dictionaries, err = features.OpenDictionaries(f.dictionaries, f.union)
 	}
 	if err != nil {
 		return asUsage(err)
@@ -152,7 +153,7 @@ func (f *featureFlags) readCascade() (err error) {
 		f.Cascade, err = features.FrontalFace()
 	default:
 		var file *os.File
-		file, err = openRegular(f.cascade)
+		file, _, err = regular.Open(f.cascade)
 		if err == nil {
 			defer file.Close()
 			f.Cascade, err = features.ReadCascade(file, filepath.Base(f.cascade))

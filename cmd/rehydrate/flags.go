@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/report"
 	"rehydrate/policy"
 )
@@ -107,7 +109,7 @@ func rejected(err error, hint string) error {
 
 // readRoots reads the certificate authorities that a flag names.
 func readRoots(flag, file string) (*x509.CertPool, error) {
-	pem, err := readRegular(file)
+	pem, err := regular.Read(file)
 	if err != nil {
 		return nil, usageError("%s: %w", flag, err)
 	}
@@ -116,6 +118,33 @@ func readRoots(flag, file string) (*x509.CertPool, error) {
 		return nil, usageError("%s: %s holds no PEM certificate", flag, file)
 	}
 	return roots, nil
+}
+
+// tableFlags say how a table of numbers is printed, and where a page of it is written.
+type tableFlags struct {
+	csv  bool
+	page pageFlags
+}
+
+func (f *tableFlags) register(cmd *cobra.Command, columns string) {
+	cmd.Flags().BoolVar(&f.csv, "csv", false, "print CSV with the columns "+columns)
+}
+
+func (f *tableFlags) check(c *command) error {
+	if f.csv && c.json {
+		return usageError("--csv and --json: choose one")
+	}
+	return f.page.check(c, "--html")
+}
+
+// answer prints v by the template of that name, or by that of its CSV.
+func (f *tableFlags) answer(c *command, name string, v any) error {
+	if f.csv {
+		w := bufio.NewWriter(c.stdout)
+		defer w.Flush() // the stream remembers its error
+		return c.render(w, name+"-csv", v)
+	}
+	return c.answer(name, v)
 }
 
 // pageFlags say where a page of numbers is written.

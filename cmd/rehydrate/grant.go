@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -27,7 +27,7 @@ func (c *command) grantCommand() *cobra.Command {
 
 func (c *command) grantShowCommand() *cobra.Command {
 	return newCommand("grant-show", exactArgs(1, "one FILE: a grant.json"), func(_ *cobra.Command, args []string) error {
-		b, err := readRegular(args[0])
+		b, err := regular.Read(args[0])
 		if err != nil {
 			return usageError("read the grant: %w", err)
 		}
@@ -203,44 +203,15 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 
 // readSigned reads a file and the signature beside it, which may be missing.
 func readSigned(path string) (*policy.SignedFile, error) {
-	body, err := readRegular(path)
+	body, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	signature, err := readRegular(path + manifest.SignatureSuffix)
+	signature, err := regular.Read(path + manifest.SignatureSuffix)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	return &policy.SignedFile{Name: path, Body: body, Signature: signature}, nil
-}
-
-// mostSmall is more than any file of settings, key, grant or statement has: a wrong, large file costs little.
-const mostSmall = 64 << 20
-
-// openRegular opens a file to read.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for ever
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.Open(path)
-}
-
-// readRegular reads a small file.
-func readRegular(path string) ([]byte, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, mostSmall+1))
-	if err == nil && len(b) > mostSmall {
-		err = fmt.Errorf("%s has more than %s", path, size(mostSmall))
-	}
-	return b, err
 }
 
 // remember stores the serial of the run's revocation list, so that an older list is refused later.

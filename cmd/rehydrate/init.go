@@ -12,6 +12,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/regular"
 	"rehydrate/policy"
 )
 
@@ -97,7 +98,7 @@ func readSigners(files []string) (pins []manifest.Signer, pol []byte, err error)
 
 // readSigner reads a public key file. Its comment, or else its name, names the signer.
 func readSigner(file string) (manifest.Signer, error) {
-	b, err := readRegular(file)
+	b, err := regular.Read(file)
 	if err != nil {
 		return manifest.Signer{}, err
 	}

@@ -1,15 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"iter"
-	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +9,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset/scan"
-	"rehydrate/pipeline/workspace"
+	"rehydrate/pipeline/study"
 )
 
 func (c *command) labelsCommand() *cobra.Command {
@@ -29,196 +19,80 @@ func (c *command) labelsCommand() *cobra.Command {
 
 const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"
 
-var withNames = manifest.Options{OpenParquet: scan.OpenLabelled} // numbers that stand for labels are read as them
-
-// statsOf counts a release, dataset or workspace. Faults of files are usage errors.
-func (c *command) statsOf(ctx context.Context, path, release string) (labels.Stats, manifest.Schema, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return labels.Stats{}, manifest.Schema{}, asUsage(err)
-	}
-	// A folder with a release.toml is a release, even if it has a folder called data as well.
-	_, err = os.Stat(filepath.Join(path, manifest.SettingsName))
-	switch isFile := !info.IsDir(); {
-	case err == nil || isFile && release == "" && !shardName.MatchString(filepath.Base(path)):
-		r, err := manifest.Open(path, withNames)
+func (c *command) labelsStatsCommand() *cobra.Command {
+	var t tableFlags
+	var release string
+	cmd := newCommand("labels-stats", exactArgs(1, "one RELEASE or DATASET"), func(cmd *cobra.Command, args []string) error {
+		if err := t.check(c); err != nil {
+			return err
+		}
+		stats, schema, err := study.Stats(cmd.Context(), args[0], release)
 		if err != nil {
-			return labels.Stats{}, manifest.Schema{}, asUsage(err)
+			return err
 		}
-		if len(r.Schema.Categories) == 0 {
-			return labels.Stats{}, manifest.Schema{}, usageError("the release %s has no label category to count", path)
-		}
-		return count(r.Schema, r.Entries(ctx))
-	case isFile:
-		return statsOfFiles(ctx, release, []string{path})
-	}
-	shards, err := shardsOf(path)
-	if err != nil {
-		return labels.Stats{}, manifest.Schema{}, asUsage(err)
-	}
-	if len(shards) > 0 {
-		return statsOfFiles(ctx, release, shards)
-	}
-	return statsOfWorkspace(ctx, path)
-}
-
-func count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (labels.Stats, manifest.Schema, error) {
-	stats, err := labels.Count(schema, entries)
-	if err != nil {
-		err = asUsage(err) // the error at the end of the entries lists every problem in the files
-	}
-	return stats, schema, err
-}
-
-// shardsOf lists the Parquet files of a dataset folder, in the order of their names.
-func shardsOf(dir string) ([]string, error) {
-	files, err := os.ReadDir(filepath.Join(dir, "data"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the folder is not a dataset
-	}
-	var shards []string
-	for _, f := range files {
-		if shardName.MatchString(f.Name()) {
-			shards = append(shards, filepath.Join(dir, "data", f.Name()))
-		}
-	}
-	if err == nil {
-		err = wholeSplits(shards)
-	}
-	return shards, err
-}
-
-func wholeSplits(shards []string) error {
-	have, of := make(map[string]int), make(map[string]string) // by split
-	// With files missing, or files of two exports, every count would be too low or too high.
-	for _, file := range shards {
-		m := shardName.FindStringSubmatch(filepath.Base(file))
-		split, total := m[1], m[3]
-		if first, met := of[split]; met && first != total || m[2] >= total {
-			return fmt.Errorf("%s does not go with the other files of split %s: are there files of two exports?", file, split)
-		}
-		have[split], of[split] = have[split]+1, total
-	}
-	for _, split := range slices.Sorted(maps.Keys(of)) {
-		total := of[split]
-		if n, err := strconv.Atoi(total); err != nil || n != have[split] {
-			return fmt.Errorf("%s has %d of the %s files of split %s: download the others", filepath.Dir(shards[0]), have[split], strings.TrimLeft(total, "0"), split)
-		}
-	}
-	return nil
-}
-
-// likeRelease returns the release that gives other files their labels and columns.
-func likeRelease(ctx context.Context, path string) (*manifest.Release, error) {
-	if path == "" {
-		return manifest.BuiltIn(), nil
-	}
-	r, err := manifest.Open(path, withNames)
-	if err == nil {
-		_, err = r.Check(ctx) // all problems now, before other files are read by its schema
-	}
-	if err != nil {
-		return nil, asUsage(err)
-	}
-	return r, nil
-}
-
-// shardName is the name of a dataset's Parquet file; it holds the split, the number of the file
-// among those of the split, from 0, and how many they are.
-var shardName = regexp.MustCompile(`^([A-Za-z0-9_]+)-(\d{5})-of-(\d{5})\.parquet$`)
-
-// statsOfFiles counts the Parquet files of a dataset as one.
-func statsOfFiles(ctx context.Context, release string, files []string) (labels.Stats, manifest.Schema, error) {
-	var none labels.Stats
-	like, err := likeRelease(ctx, release)
-	if err != nil {
-		return none, manifest.Schema{}, err
-	}
-	explain := func(err error) error {
-		if err != nil && release == "" {
-			err = fmt.Errorf("%w\nThe file was read with FigSIM's labels; another dataset's need --release RELEASE", err)
-		}
-		return err
-	}
-	var tables []*manifest.Release
-	var splits []string
-	for _, file := range files {
-		split, options := manifest.DefaultSplit, withNames
-		if m := shardName.FindStringSubmatch(filepath.Base(file)); m != nil {
-			split, options.MayBeEmpty = m[1], true
-		}
-		table, err := manifest.OpenTable(file, like, options)
-		if err != nil {
-			return none, manifest.Schema{}, asUsage(explain(err))
-		}
-		tables, splits = append(tables, table), append(splits, split)
-		// Labels are counted by the place of their category, so all files need the same categories.
-		if !slices.EqualFunc(table.Schema.Categories, tables[0].Schema.Categories, func(a, b manifest.Category) bool { return a.Name == b.Name }) {
-			return none, manifest.Schema{}, usageError("%s has other categories than %s", file, files[0])
-		}
-	}
-	return count(tables[0].Schema, func(yield func(manifest.Entry, error) bool) {
-		for i, table := range tables {
-			for e, err := range table.Entries(ctx) {
-				e.Split = splits[i]
-				if !yield(e, explain(err)) || err != nil {
-					return
-				}
-			}
-		}
+		return t.answer(c, "labels-stats", tablesOf(stats, schema))
 	})
+	t.register(cmd, "split,category,code,count")
+	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
+	return cmd
 }
 
-// statsOfWorkspace counts the entries that are kept.
-func statsOfWorkspace(ctx context.Context, path string) (stats labels.Stats, schema manifest.Schema, err error) {
-	stats, err = reading(ctx, &command{workspace: path}, func(ws *workspace.Workspace) (labels.Stats, error) {
-		binding, bound, err := ws.Binding(ctx)
-		if err == nil && !bound { // made and never run
-			err = workspace.ErrNoWorkspace
-		}
-		if err != nil {
-			return labels.Stats{}, err
-		}
-		schema = binding.Schema
-		return labels.Count(schema, func(yield func(manifest.Entry, error) bool) {
-			for r, err := range ws.Records(ctx, workspace.Select{}) {
-				if err == nil && (r.Result == nil || r.Result.Outcome != manifest.Kept) {
-					continue
-				}
-				if !yield(r.Entry, err) || err != nil {
-					return
-				}
-			}
-		})
-	})
-	if errors.Is(err, workspace.ErrNoWorkspace) {
-		err = usageError("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path, manifest.SettingsName)
-	}
-	return stats, schema, err
+// statsTables are statistics as people read them.
+type statsTables struct {
+	labels.Stats
+	Counts [][]labels.CategoryStats `json:"-"` // the categories of each table
+	Shown  []statsPair              `json:"-"`
 }
 
-// readTable reads the labels of an annotator's or a model's file, under the schema of like.
-func readTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
-	table, err := manifest.OpenTable(file, like, withNames)
-	if err != nil {
-		return nil, asUsage(err)
-	}
-	place := make([]int, len(table.Schema.Categories)) // of each of the file's categories in the schema
-	for i, category := range table.Schema.Categories {
-		place[i] = slices.IndexFunc(like.Schema.Categories, func(c manifest.Category) bool { return c.Name == category.Name })
-	}
-	out := make(map[manifest.Key][][]int)
-	for e, err := range table.Entries(ctx) {
-		if err != nil {
-			return nil, asUsage(err)
+// A statsPair is a pair of categories, whose names it has, with the categories.
+type statsPair struct {
+	labels.Pair
+	Row, Column labels.CategoryStats
+}
+
+func tablesOf(s labels.Stats, schema manifest.Schema) statsTables {
+	t := statsTables{Stats: s}
+	const widest = 24 // labels side by side, as many as fit a wide terminal
+	for rest := s.Categories; len(rest) > 0; {
+		n, width := 0, 0
+		for n < len(rest) && (n == 0 || width+len(rest[n].Labels) <= widest) {
+			width += len(rest[n].Labels)
+			n++
 		}
-		all := make([][]int, len(like.Schema.Categories)) // categories that the file lacks stay without an answer
-		for i, given := range e.Labels {
-			all[place[i]] = given
-		}
-		out[e.Key] = all
+		t.Counts, rest = append(t.Counts, rest[:n]), rest[n:]
 	}
-	return out, nil
+	// Every two categories would be many tables: those of tasks are what a paper shows.
+	tasks := map[string]labels.CategoryStats{}
+	for _, c := range s.Categories {
+		if slices.ContainsFunc(schema.Tasks(), func(task manifest.Task) bool { return task.Category == c.Name }) {
+			tasks[c.Name] = c
+		}
+	}
+	for _, p := range s.Pairs {
+		row, isRow := tasks[p.Rows]
+		column, isColumn := tasks[p.Columns]
+		if isRow && isColumn {
+			t.Shown = append(t.Shown, statsPair{p, row, column})
+		}
+	}
+	return t
+}
+
+// byCode orders a category's labels by the numbers in their codes, as papers print them.
+func byCode(c labels.CategoryStats) []int {
+	order := make([]int, len(c.Labels))
+	numbers := make([]int, len(c.Labels))
+	prefix := strings.TrimRight(c.Labels[0].Code, "0123456789")
+	plain := true // without a common prefix and numbers the order of the schema stays
+	for i, l := range c.Labels {
+		n, err := strconv.Atoi(strings.TrimPrefix(l.Code, prefix))
+		order[i], numbers[i] = i, n
+		plain = plain && err == nil && strings.HasPrefix(l.Code, prefix)
+	}
+	if plain {
+		slices.SortStableFunc(order, func(a, b int) int { return numbers[a] - numbers[b] })
+	}
+	return order
 }
 
 func decimal(v *float64, digits int) string {

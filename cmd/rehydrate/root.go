@@ -24,6 +24,7 @@ import (
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/secret"
 	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/study"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -92,12 +93,17 @@ func diagnose(err error) (code int, hint string) {
 	var p *problem
 	var noOCR *ocr.StartError
 	var grant *policy.GrantFault
+	var given *study.Fault
 	switch {
 	case is[*contain.Panic](err): // first: an error joined to a panic must not hide it
 		return exitFailed, "this is a mistake in rehydrate: please report it, with the command and what it prints with -v; " +
 			"what was stored is whole, and the same command goes on from there"
 	case errors.As(err, &p):
 		return p.code, p.hint
+	case errors.As(err, &given) && given.Flag:
+		return exitUsage, usageHint
+	case errors.As(err, &given):
+		return exitUsage, given.Hint
 	case errors.Is(err, state.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted, ""
 	case is[*manifest.Problems](err):

@@ -17,6 +17,7 @@ import (
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -239,7 +240,7 @@ func readPolicy(path string) (policy.Policy, error) {
 	if path == "" { // a bare annotations file, and no --policy
 		return policy.Default(), nil
 	}
-	b, err := readRegular(path)
+	b, err := regular.Read(path)
 	if err != nil {
 		return policy.Policy{}, usageError("read the policy: %w", err)
 	}

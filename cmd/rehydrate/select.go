@@ -14,6 +14,7 @@ import (
 	"rehydrate/cmd/internal/console"
 	"rehydrate/manifest"
 	"rehydrate/manifest/dump"
+	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -108,16 +109,12 @@ func (c *command) readDump(ctx context.Context, chooser *dump.Chooser, path stri
 	if path == "-" {
 		return chooser.Read(c.watched(ctx, c.stdin, "standard input", 0))
 	}
-	file, err := openRegular(path)
+	file, size, err := regular.Open(path)
 	if err != nil {
 		return asUsage(err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	return chooser.Read(c.watched(ctx, file, filepath.Base(path), info.Size()))
+	return chooser.Read(c.watched(ctx, file, filepath.Base(path), size))
 }
 
 func (c *command) watched(ctx context.Context, r io.Reader, name string, size int64) io.Reader {

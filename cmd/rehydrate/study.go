@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"rehydrate/pipeline/report"
+	"rehydrate/pipeline/study"
 )
 
 // studyFlags name what a page of a paper's numbers is made of.
@@ -18,50 +19,45 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 	if err := out.check(c, "--out"); err != nil {
 		return err
 	}
-	stats, schema, err := c.statsOf(ctx, f.release, "")
+	stats, schema, err := study.Stats(ctx, f.release, "")
 	if err != nil {
 		return err
 	}
-	study := report.Study{Title: "Numbers of " + schema.Name, Counts: &stats}
+	page := report.Study{Title: "Numbers of " + schema.Name, Counts: &stats}
 	for _, t := range schema.Tasks() {
-		study.Together = append(study.Together, t.Category)
+		page.Together = append(page.Together, t.Category)
 	}
 	if len(f.annotators) > 0 {
-		agreement, err := agree(ctx, f.annotators, f.release, "")
+		agreement, err := study.Agree(ctx, f.annotators, f.release, "")
 		if err != nil {
 			return err
 		}
-		study.Agreement = &agreement.Agreement
+		page.Agreement = &agreement.Agreement
 	}
 	if f.features != "" {
-		g := groupsFlags{gold: f.release, split: allSplits, alpha: 0.05}
-		tests, err := g.test(ctx, f.features)
+		groups, err := study.TestGroups(ctx, f.features, study.Grouping{Gold: f.release, Split: study.All, Alpha: 0.05})
 		if err != nil {
 			return err
 		}
-		study.Tests = g.shown(tests)
+		page.Tests = testsOf(groups)
 	}
 	if len(f.scores) > 0 {
-		table, err := moderationFlags{gold: f.release, split: allSplits, selfHarm: selfHarmNames(), severity: 1, score: 0.5}.tabulate(ctx, f.scores)
+		table, err := study.Moderate(ctx, f.scores, study.Flagging{Gold: f.release, Split: study.All, ModerationRules: study.DefaultRules()})
 		if err != nil {
 			return err
 		}
-		study.Moderation = &table.ModerationTable
+		page.Moderation = &table.ModerationTable
 	}
 	if len(f.models) > 0 {
-		s, err := scoreFlags{gold: f.release, compare: f.models, taskFlags: taskFlags{given: func(string) bool { return false }}}.scorer(ctx)
-		if err != nil {
-			return err
-		}
-		compared, err := s.compare(ctx)
+		compared, err := study.Compare(ctx, f.models, study.Scoring{Gold: f.release})
 		if err != nil {
 			return err
 		}
 		for _, m := range compared.Models {
-			study.Models = append(study.Models, report.Model{Name: m.Name, Scores: m.Scores})
+			page.Models = append(page.Models, report.Model{Name: m.Name, Scores: m.Scores.Scores})
 		}
 	}
-	if err := out.write(ctx, c, study); err != nil {
+	if err := out.write(ctx, c, page); err != nil {
 		return err
 	}
 	return c.answer("report", map[string]any{"report": out.file, "thumbnails": false, "texts": false})

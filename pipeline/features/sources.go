@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"rehydrate/pipeline/regular"
 )
 
 // Sources returns the Parquet files of a dataset or a workspace, or else the folder or file itself.
@@ -33,16 +35,15 @@ func globless(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// OpenDictionaries reads dictionaries, each a path or NAME=path, and refuses columns that two of them have. A path is opened by
-// open.
-func OpenDictionaries(args []string, union bool, open func(path string) (*os.File, error)) (list []*Dictionary, err error) {
+// OpenDictionaries reads dictionaries, each a path or NAME=path, and refuses columns that two of them have.
+func OpenDictionaries(args []string, union bool) (list []*Dictionary, err error) {
 	names := map[string]string{}
 	for _, arg := range args {
 		name, path, named := strings.Cut(arg, "=")
 		if !named {
 			name, path = "", arg
 		}
-		file, err := open(path)
+		file, _, err := regular.Open(path)
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -24,6 +23,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/regular"
 	"rehydrate/policy"
 )
 
@@ -203,7 +203,7 @@ func (s *Source) openFolder(ctx context.Context, path, except string) error {
 
 // readHead returns the first bytes of a file; none when it cannot be read.
 func readHead(path string) []byte {
-	f, _, err := OpenFile(path)
+	f, _, err := regular.Open(path)
 	if err != nil {
 		return nil
 	}
@@ -212,27 +212,9 @@ func readHead(path string) []byte {
 	return head
 }
 
-// OpenFile opens a regular file.
-func OpenFile(path string) (f *os.File, size int64, err error) {
-	// One that has become a pipe since it was found is not waited for.
-	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
-	}
-	if err != nil {
-		f.Close()
-		return nil, 0, err
-	}
-	return f, info.Size(), nil
-}
-
 // readPicture reads a file of at most so many bytes.
 func readPicture(path string, most int64) ([]byte, *policy.Fault) {
-	f, size, err := OpenFile(path)
+	f, size, err := regular.Open(path)
 	if err != nil {
 		return nil, fileFault(err)
 	}
