@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/route"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -160,7 +161,7 @@ func (x *examination) imgur(context.Context) (string, error) {
 
 // proxy names the variable that names a proxy, and not its value, which can hold a password.
 func (x *examination) proxy(context.Context) (string, error) {
-	p, err := reddit.ProxyFromEnv(x.getenv)
+	p, err := route.ProxyFromEnv(x.getenv)
 	switch {
 	case err != nil:
 		return missing("", err)

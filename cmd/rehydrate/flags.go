@@ -17,6 +17,7 @@ import (
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/report"
+	"rehydrate/pipeline/route"
 	"rehydrate/policy"
 )
 
@@ -64,7 +65,7 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 	o := reddit.Options{Approval: approval, Policy: pol, Version: version(), Log: c.log, OnWait: progress.OnWait,
 		Scrubber: c.scrubber}
 	for _, s := range f.connectTo {
-		to, err := reddit.ParseConnectTo(s)
+		to, err := route.ParseConnectTo(s)
 		if err != nil {
 			return nil, usageError("--connect-to: %w", err)
 		}
@@ -78,7 +79,7 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 		o.RootCAs = roots
 	}
 	var err error
-	o.Proxy, err = reddit.ProxyFromEnv(getenv)
+	o.Proxy, err = route.ProxyFromEnv(getenv)
 	if err != nil {
 		return nil, asUsage(err)
 	}

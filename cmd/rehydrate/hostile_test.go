@@ -22,6 +22,7 @@ import (
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
+	"rehydrate/pipeline/route"
 	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
@@ -330,8 +331,8 @@ func (h *hostileSite) lookAtHostileAPI(t *testing.T) (done chan struct{}) {
 			defer emulator.Close()
 			roots := x509.NewCertPool()
 			roots.AppendCertsFromPEM(emulator.CAPEM())
-			to, unparsed := reddit.ParseConnectTo(emulator.ConnectTo())
-			client, err := reddit.New(reddit.Options{Approval: "TEST-1", Policy: policy.Default(), RootCAs: roots, ConnectTo: []reddit.ConnectTo{to},
+			to, unparsed := route.ParseConnectTo(emulator.ConnectTo())
+			client, err := reddit.New(reddit.Options{Approval: "TEST-1", Policy: policy.Default(), RootCAs: roots, ConnectTo: []route.ConnectTo{to},
 				Credentials: reddit.Credentials{ClientID: emulator.ClientID, ClientSecret: secret.New(emulator.Secret), Username: "test_user"}})
 			if err := errors.Join(unparsed, err, emulator.Put(redditemu.Post{ID: "1live"})); err != nil {
 				t.Error(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/route"
 	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
@@ -46,14 +47,14 @@ type Options struct {
 	Approval string // the operator's reference to Reddit's approval; must not be blank
 	// ImgurClientID lets links to imgur's pages and albums be resolved through its API; empty, they are refused.
 	ImgurClientID secret.Secret
-	Policy        policy.Policy    // rates, image hosts, limits on images
-	ConnectTo     []ConnectTo      // addresses to dial in place of hosts; the first that fits wins
-	Proxy         Proxy            // by which all other hosts are reached
-	RootCAs       *x509.CertPool   // nil = the system's
-	Version       string           // of the tool, for the User-Agent; "" = dev
-	Log           *slog.Logger     // nil = discard
-	Scrubber      *secret.Scrubber // learns the credentials, and each token that the client gets; nil = none
-	OnWait        func(Wait)       // called before every wait over 2 s, from any goroutine; may be nil
+	Policy        policy.Policy     // rates, image hosts, limits on images
+	ConnectTo     []route.ConnectTo // addresses to dial in place of hosts; the first that fits wins
+	Proxy         route.Proxy       // by which all other hosts are reached
+	RootCAs       *x509.CertPool    // nil = the system's
+	Version       string            // of the tool, for the User-Agent; "" = dev
+	Log           *slog.Logger      // nil = discard
+	Scrubber      *secret.Scrubber  // learns the credentials, and each token that the client gets; nil = none
+	OnWait        func(Wait)        // called before every wait over 2 s, from any goroutine; may be nil
 
 	retryWait time.Duration // the longest pause before a first retry; 0 = 1 s, tests have their own
 }
@@ -129,7 +130,7 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	}
 	clientSecret := o.ClientSecret.Reveal()
 	// Basic authorization joins id and secret by a colon and encodes them together.
-	o.Scrubber.Learn(o.ClientID, clientSecret, o.ImgurClientID.Reveal(), o.ClientID+":"+clientSecret, o.Proxy.password())
+	o.Scrubber.Learn(o.ClientID, clientSecret, o.ImgurClientID.Reveal(), o.ClientID+":"+clientSecret, o.Proxy.Password())
 	c := &Client{o: o, pace: newPacer(o.Policy, o.OnWait), jitter: rand.Float64}
 	// The form that Reddit's API rules require; by the account's name Reddit can reach whoever runs this.
 	c.userAgent = fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, cmp.Or(o.Version, "dev"), o.Username)

@@ -4,43 +4,19 @@ import (
 	"net"
 	"strings"
 	"testing"
-)
 
-func TestParseConnectTo(t *testing.T) {
-	for in, want := range map[string]struct {
-		to   ConnectTo
-		fits bool // i.redd.it:443
-	}{
-		"i.redd.it:443:127.0.0.1:8443": {ConnectTo{"i.redd.it", "443", "127.0.0.1", "8443"}, true},
-		"::127.0.0.1:8443":             {ConnectTo{"", "", "127.0.0.1", "8443"}, true},
-		"I.Redd.It::[::1]:1":           {ConnectTo{"i.redd.it", "", "::1", "1"}, true},
-		"[2001:db8::1]:443:mirror:":    {ConnectTo{"2001:db8::1", "443", "mirror", ""}, false},
-		":443::8443":                   {ConnectTo{"", "443", "", "8443"}, true},
-		":80:a:65535":                  {ConnectTo{"", "80", "a", "65535"}, false},
-		"redd.it:443:a:1":              {ConnectTo{"redd.it", "443", "a", "1"}, false},
-		":::":                          {ConnectTo{}, true},
-	} {
-		if got, err := ParseConnectTo(in); err != nil || got != want.to || got.fits("i.redd.it", "443") != want.fits {
-			t.Errorf("ParseConnectTo(%q) = %+v, %v; want %+v", in, got, err, want)
-		}
-	}
-	for _, in := range []string{"", "a", "a:1", "a:1:b", "a:1:b:2:c", "a:x:b:2", "a:1:b:0", "a:1:b:65536", "a:1:b:+2",
-		"[::1:443:b:2", "[::1]x:443:b:2", "[nothing]:1:b:2", "[]:1:b:2", "a:1:::1:2"} {
-		if got, err := ParseConnectTo(in); err == nil || !strings.Contains(err.Error(), "HOST:PORT:ADDR:PORT") && !strings.Contains(err.Error(), "is not a port") {
-			t.Errorf("ParseConnectTo(%q) = %+v, %v; want an error that says how", in, got, err)
-		}
-	}
-}
+	"rehydrate/pipeline/route"
+)
 
 // TestDialGuard: without a rule of the operator only public addresses and port 443 are
 // dialled. The guard answers before a packet leaves.
 func TestDialGuard(t *testing.T) {
-	d := newDialer(nil, Proxy{})
+	d := &route.Dialer{Guard: guard}
 	for address := range strings.FieldsSeq("2130706433:443 0x7f000001:443 0177.0.0.1:443 127.1:443 127.0.0.1.:443 127.0.0.1:443 localhost:443 0.0.0.0:443 10.0.0.1:443 172.16.0.1:443 192.168.1.1:443 " +
 		"169.254.169.254:443 100.64.0.1:443 198.18.0.1:443 192.0.0.1:443 240.0.0.1:443 255.255.255.255:443 224.0.0.1:443 " +
 		"[::1]:443 [::]:443 [fe80::1]:443 [fd00::1]:443 [ff02::1]:443 [2001:db8::1]:443 [::ffff:127.0.0.1]:443 " +
 		"[64:ff9b::7f00:1]:443 [2002:7f00:1::]:443 93.184.215.14:8443") {
-		conn, err := d.dial(t.Context(), "tcp", address)
+		conn, err := d.Dial(t.Context(), "tcp", address)
 		if err == nil {
 			conn.Close()
 		}
@@ -49,7 +25,7 @@ func TestDialGuard(t *testing.T) {
 			t.Errorf("dial %s = %v, want the guard's error", address, err)
 		}
 	}
-	if _, err := d.dial(t.Context(), "tcp", "nothing"); err == nil {
+	if _, err := d.Dial(t.Context(), "tcp", "nothing"); err == nil {
 		t.Error("an address without a port was dialled")
 	}
 }
@@ -66,18 +42,18 @@ func TestDialRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDialer([]ConnectTo{
+	d := &route.Dialer{Guard: guard, Rules: []route.ConnectTo{
 		{Host: "other.example", ToHost: "127.0.0.1", ToPort: "1"},
 		{Host: "i.redd.it", Port: "443", ToHost: "127.0.0.1", ToPort: port},
 		{Host: "i.redd.it", ToHost: "127.0.0.1", ToPort: "1"},
 		{Host: "localhost", ToPort: port},
-	}, Proxy{})
-	conn, err := d.dial(t.Context(), "tcp", "i.redd.it:443")
+	}}
+	conn, err := d.Dial(t.Context(), "tcp", "i.redd.it:443")
 	if err != nil {
 		t.Fatal(err)
 	}
 	conn.Close()
-	if _, err := d.dial(t.Context(), "tcp", "localhost:443"); !isGuard(err) {
+	if _, err := d.Dial(t.Context(), "tcp", "localhost:443"); !isGuard(err) {
 		t.Errorf("a rule without an address: %v, want the guard's error", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/route"
 )
 
 // wire is a listener in memory: TLS and HTTP run as they would over a network, on synctest's
@@ -234,17 +235,17 @@ func TestNamesThatPointInward(t *testing.T) {
 		}()
 		return ours, nil
 	}}
-	d := newDialer(nil, Proxy{})
-	guard := d.guard
-	d.guard = func(network, address string, c syscall.RawConn) error {
-		if err := guard(network, address, c); err != nil {
-			return err
+	d := &route.Dialer{Guard: func(rule *route.ConnectTo) func(string, string, syscall.RawConn) error {
+		return func(network, address string, c syscall.RawConn) error {
+			if err := guard(rule)(network, address, c); err != nil {
+				return err
+			}
+			return errPassed
 		}
-		return errPassed
-	}
+	}}
 	for _, ip := range []string{"93.184.215.14", "127.0.0.1", "::1", "10.1.2.3", "169.254.169.254", "fd00::1"} {
 		address = netip.MustParseAddr(ip)
-		_, err := d.dial(t.Context(), "tcp", "i.redd.it:443")
+		_, err := d.Dial(t.Context(), "tcp", "i.redd.it:443")
 		if public := ip == "93.184.215.14"; public != errors.Is(err, errPassed) || public == isGuard(err) {
 			t.Errorf("a name that is %s: %v", ip, err)
 		}
@@ -256,7 +257,7 @@ func TestInwardNameIsNamed(t *testing.T) {
 	o := testOptions()
 	api, images := newTransports(o)
 	transportOf(api).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return newDialer(nil, Proxy{}).dial(ctx, network, "localhost:443")
+		return (&route.Dialer{Guard: guard}).Dial(ctx, network, "localhost:443")
 	}
 	c, err := newClient(o, api, images)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/pipeline/route"
 	"rehydrate/pipeline/secret"
 )
 
@@ -59,7 +60,7 @@ func TestProxy(t *testing.T) {
 	defer proxy.Close()
 	env := map[string]string{"HTTPS_PROXY": strings.Replace(proxy.URL, "://", "://me:canary-pw@", 1), "no_proxy": "imgur.com"}
 	var err error
-	o.Proxy, err = ProxyFromEnv(func(name string) string { return env[name] })
+	o.Proxy, err = route.ProxyFromEnv(func(name string) string { return env[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,29 +82,11 @@ func TestProxy(t *testing.T) {
 	if strings.Contains(shown.String(), "canary-pw") {
 		t.Errorf("printed %q", &shown)
 	}
-	d := newDialer(nil, o.Proxy)
-	if at, err := d.via(&http.Request{URL: &url.URL{Scheme: "https", Host: "i.imgur.com"}}); at != nil || err != nil {
+	d := &route.Dialer{Guard: guard, Proxy: o.Proxy}
+	if at, err := d.Via(&url.URL{Scheme: "https", Host: "i.imgur.com"}); at != nil || err != nil {
 		t.Errorf("NO_PROXY: %v, %v", at, err)
 	}
-	if _, err := d.dial(t.Context(), "tcp", "127.0.0.1:1"); !isGuard(err) {
+	if _, err := d.Dial(t.Context(), "tcp", "127.0.0.1:1"); !isGuard(err) {
 		t.Errorf("another address than the proxy's: %v, want the guard's error", err)
-	}
-}
-
-func TestProxyFromEnv(t *testing.T) {
-	for value, want := range map[string]string{"": "", "http://proxy.example:3128": "proxy.example:3128", "proxy.example": "proxy.example:80",
-		"https://proxy.example": "proxy.example:443", "socks5://[::1]": "[::1]:1080",
-		"ftp://canary:pw@proxy.example": "error", "http://canary:pw@": "error", "http://canary\x7f": "error"} {
-		p, err := ProxyFromEnv(func(name string) string { return map[string]string{"https_proxy": value}[name] })
-		got := p.address()
-		if err != nil {
-			got = "error"
-			if strings.Contains(err.Error(), "canary") {
-				t.Errorf("%q: %v", value, err)
-			}
-		}
-		if got != want || p.IsSet() != (got != "" && err == nil) {
-			t.Errorf("%q = %q, %v; want %q", value, got, err, want)
-		}
 	}
 }

@@ -1,22 +1,20 @@
 package reddit
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"regexp"
-	"slices"
-	"strconv"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"rehydrate/pipeline/route"
 )
 
 // The limits on one exchange.
@@ -30,81 +28,25 @@ const (
 	progressAtLeast = 1 << 10 // bytes of body
 )
 
-// A ConnectTo sends connections that are meant for one host and port to another address. TLS still checks the
-// certificate of the host that was meant, and requests still name it.
-type ConnectTo struct {
-	Host, Port     string // those meant; "" fits any
-	ToHost, ToPort string // those dialled; "" keeps the one that was meant
-}
-
-// connectToForm is four parts with colons between them; only an address in brackets may hold colons.
-var connectToForm = regexp.MustCompile(
-	`^(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]*)):(\d*):(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]*)):(\d*)$`)
-
-// ParseConnectTo reads HOST:PORT:ADDR:PORT, as curl's --connect-to does: an IPv6 address stands in brackets, an empty
-// HOST or PORT means any, an empty ADDR or second PORT means no change.
-func ParseConnectTo(s string) (ConnectTo, error) {
-	m := connectToForm.FindStringSubmatch(s)
-	if m == nil {
-		return ConnectTo{}, fmt.Errorf("connect-to %q: write HOST:PORT:ADDR:PORT, "+
-			"for example i.redd.it:443:127.0.0.1:8443, with an IPv6 address in brackets", s)
-	}
-	for _, port := range []string{m[3], m[6]} {
-		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
-			return ConnectTo{}, fmt.Errorf("connect-to %q: %q is not a port: 1 to 65535", s, port)
-		}
-	}
-	return ConnectTo{Host: strings.ToLower(m[1] + m[2]), Port: m[3], ToHost: m[4] + m[5], ToPort: m[6]}, nil
-}
-
-func (r ConnectTo) fits(host, port string) bool {
-	return (r.Host == "" || strings.EqualFold(r.Host, strings.TrimSuffix(host, "."))) &&
-		(r.Port == "" || r.Port == port)
-}
-
-// A dialer dials public addresses only, except where a ConnectTo names another, and the proxy.
-type dialer struct {
-	rules []ConnectTo
-	proxy Proxy
-	guard func(network, address string, c syscall.RawConn) error
-}
-
-func newDialer(rules []ConnectTo, proxy Proxy) *dialer {
-	return &dialer{rules, proxy, ssrf.New(ssrf.WithPorts(443)).Safe}
-}
-
-// rule is the one for a host, or nil.
-func (d *dialer) rule(host, port string) *ConnectTo {
-	if i := slices.IndexFunc(d.rules, func(r ConnectTo) bool { return r.fits(host, port) }); i >= 0 {
-		return &d.rules[i]
+// guard refuses addresses that are not public, and ports other than 443, except as far as a rule of the operator names
+// others. It sees the address that was resolved, however often the answer for a name that points inward changes.
+func guard(rule *route.ConnectTo) func(network, address string, c syscall.RawConn) error {
+	switch {
+	case rule == nil:
+		return ssrf.New(ssrf.WithPorts(443)).Safe
+	case rule.ToHost == "":
+		return ssrf.New(ssrf.WithAnyPort()).Safe
 	}
 	return nil
 }
 
-func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	host, port, _ := net.SplitHostPort(address) // net/http gives both
-	// The guard sees the address that was resolved, however often the answer for a name that points inward changes.
-	plain := net.Dialer{Timeout: connectTimeout, Control: d.guard}
-	switch r := d.rule(host, port); {
-	case address == d.proxy.address(): // the operator names it, and the hosts behind it are those of the policy
-		plain.Control = nil
-	case r != nil:
-		plain.Control = ssrf.New(ssrf.WithAnyPort()).Safe
-		if r.ToHost != "" { // the operator names the address
-			plain.Control = nil
-		}
-		address = net.JoinHostPort(cmp.Or(r.ToHost, host), cmp.Or(r.ToPort, port))
-	}
-	return plain.DialContext(ctx, network, address)
-}
-
 // newTransports makes the lowest layer.
 func newTransports(o Options) (api, images http.RoundTripper) {
-	d := newDialer(o.ConnectTo, o.Proxy)
+	d := &route.Dialer{Rules: o.ConnectTo, Proxy: o.Proxy, Guard: guard, Timeout: connectTimeout}
 	// With a dialer of its own it speaks HTTP/1.1 only: HTTP/2 would give a header without end several errors.
 	t := &http.Transport{
-		Proxy:                  d.via,
-		DialContext:            d.dial,
+		Proxy:                  func(r *http.Request) (*url.URL, error) { return d.Via(r.URL) },
+		DialContext:            d.Dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:    tlsTimeout,
 		ResponseHeaderTimeout:  headerTimeout,

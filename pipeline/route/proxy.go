@@ -1,10 +1,9 @@
-package reddit
+package route
 
 import (
 	"cmp"
 	"errors"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -48,19 +47,11 @@ func (p Proxy) address() string {
 	return net.JoinHostPort(p.at.Hostname(), cmp.Or(p.at.Port(), defaultPorts[p.at.Scheme]))
 }
 
-// password is what must not be shown of it.
-func (p Proxy) password() string {
+// Password is what must not be shown of it.
+func (p Proxy) Password() string {
 	if p.at == nil {
 		return ""
 	}
 	secret, _ := p.at.User.Password()
 	return secret
-}
-
-// via says for net/http by which proxy a request goes. What the operator leads elsewhere goes by none.
-func (d *dialer) via(req *http.Request) (*url.URL, error) {
-	if d.proxy.at == nil || d.rule(req.URL.Hostname(), cmp.Or(req.URL.Port(), "443")) != nil {
-		return nil, nil
-	}
-	return d.proxy.of(req.URL)
 }
