@@ -30,6 +30,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
@@ -59,6 +60,7 @@ import (
 //	sql QUERY                     change state.db, or print what it holds
 //	hold, unhold, touch           open the workspace as a run at work has it, close it, or both
 //	put FILE                      write somebody's file
+//	disclose NAME ID...           put on record that a third party is sent posts
 //	interrupt                     ask the next command, or the one at work, to stop
 //	clock DURATION                set the program's clock forward, from now
 //	at STEP N die | COMMAND...    at the next command's N-th step on the disk that is called that, die or do a command
@@ -127,7 +129,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 			f(ts.Value(scriptKey{}).(*script), ts, args)
 		}
 	}
-	for _, name := range []string{"post", "policy", "fault", "interrupt", "clock", "flip", "put", "hold", "unhold", "touch"} {
+	for _, name := range []string{"post", "policy", "fault", "interrupt", "clock", "flip", "put", "hold", "unhold", "touch", "disclose"} {
 		cmds[name] = func(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(ts.Value(scriptKey{}).(*script).change(name, args))
 		}
@@ -349,6 +351,13 @@ func (s *script) change(name string, args []string) error {
 			err = errors.Join(err, ws.Close())
 		}
 		return err
+	case "disclose":
+		ws, err := workspace.Open(context.Background(), s.workspace, workspace.Options{})
+		if err != nil {
+			return err
+		}
+		d := copies.Disclosure{Name: args[0], Note: "Table 2", Host: "api.example"}
+		return errors.Join(copies.Disclose(context.Background(), ws, d, args[1:], s.now()), ws.Close())
 	case "unhold":
 		return s.held.Close()
 	default: // clock

@@ -293,7 +293,7 @@ func (a *audit) replay(e auditlog.Event) {
 	switch e.Kind {
 	case auditlog.Restored:
 		a.restored(e)
-	case auditlog.Copy:
+	case auditlog.Copy, auditlog.Disclosed:
 		a.copies[e.Path] = e
 	case auditlog.CopyPurged:
 		if e.Verdict == "told" || e.Verdict == "unfinished" {
@@ -343,8 +343,11 @@ func (a *audit) compareCopies(ctx context.Context) error {
 		if closed[e.Path] {
 			what = "state.db has it as closed, and no record says so"
 		}
-		a.owed("the copy "+e.Path, fmt.Sprintf("a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s",
-			e.Time.Format(time.RFC3339), e.Seq, what), ": put back a newer state.db, or find it and purge it by hand")
+		was, todo := "a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s", "find it and purge it by hand"
+		if e.Kind == auditlog.Disclosed {
+			was, todo = "posts were sent to a third party on %s (record %d of the log; the sha256 is that of third-party:NAME), and %s", "have them deleted there"
+		}
+		a.owed("the copy "+e.Path, fmt.Sprintf(was, e.Time.Format(time.RFC3339), e.Seq, what), ": put back a newer state.db, or "+todo)
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -156,6 +157,10 @@ func (a *audit) inCopies(ctx context.Context, look func(*source) error) error {
 		return err
 	}
 	for _, c := range copies {
+		if c.Format == state.ThirdParty {
+			a.disclosed(c)
+			continue
+		}
 		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
 		if _, err := os.Lstat(c.Path); err != nil {
 			a.unreachable(c)
@@ -222,6 +227,26 @@ func (a *audit) unreachable(c workspace.Copy) {
 		return
 	}
 	a.owed(where, what, "")
+}
+
+// disclosed notes what a third party was sent, until the operator says what became of it.
+func (a *audit) disclosed(c workspace.Copy) {
+	where, what := fmt.Sprintf("%s (%s)", c.Path, c.Note), "sent to a third party, out of reach of audit and purge"
+	if state.StateOfCopy(c) == state.CopyClosed {
+		a.note("%s: %s; what was said of it: %s", where, what, c.Told)
+		return
+	}
+	var gone []string
+	for _, row := range c.Rows {
+		if e := a.posts[dataset.PostOf(row)]; e != nil && e.MustGo || slices.Contains(c.Owed, row) {
+			gone = append(gone, row)
+		}
+	}
+	what = fmt.Sprintf("%d rows were %s", len(c.Rows), what)
+	if len(gone) > 0 {
+		what += fmt.Sprintf(", and %d of them must be gone: %s", len(gone), strings.Join(gone, ", "))
+	}
+	a.owed(where, what, "; have them deleted there, then say so: rehydrate export --destroyed")
 }
 
 // Kinds of bytes that more than one place asks for. The others are in magics alone.

@@ -48,6 +48,7 @@ const (
 	Export     Kind = "export"      // Files of the dataset, with rows
 	Copy       Kind = "copy"        // Path, Note, Format, Files: a copy that was registered
 	CopyPurged Kind = "copy_purged" // Path, Posts that left it, Files as they are now; Verdict told: only the holder can
+	Disclosed  Kind = "disclosed"   // Path (of the third party's name), Format, Posts that it is sent, SHA256 of its host
 	Purge      Kind = "purge"       // Phase, Posts that were purged, Files before (Old) and after
 	Audit      Kind = "audit"       // Verdict, SHA256 of the report
 	Restored   Kind = "restored"    // Verdict (see below), Size and Root of the log that the workspace knew
@@ -63,7 +64,7 @@ const (
 )
 
 var kinds = []Kind{Run, Verdicts, Fetch, Withheld, Confirmed, Buried, Readmitted, Lifted, Erased, Export, Copy,
-	CopyPurged, Purge, Audit, Restored}
+	CopyPurged, Disclosed, Purge, Audit, Restored}
 
 // Revoked is the verdict of a Readmitted record of posts whose tombstone holds again.
 const Revoked = "revoked"

@@ -47,6 +47,9 @@ func List(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, err
 	}
 	for i, c := range copies {
 		report := &list[i]
+		if c.Format == state.ThirdParty {
+			continue
+		}
 		if _, err := os.Lstat(unfinishedPath(c.Path)); err == nil && report.State != state.CopyClosed {
 			report.State = state.CopyUnfinished
 		}
@@ -86,6 +89,9 @@ func describe(list []error) error {
 
 // openCopy opens the folder of a copy.
 func openCopy(c workspace.Copy) (*os.Root, error) {
+	if c.Format == state.ThirdParty {
+		return nil, errDisclosed
+	}
 	info, err := os.Lstat(c.Path)
 	switch {
 	case isMissing(err):

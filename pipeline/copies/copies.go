@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,9 +32,11 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	if err != nil {
 		return err
 	}
-	name, err = copyPath(name)
-	if err != nil {
-		return err
+	if !strings.HasPrefix(name, state.ThirdPartyPath("")) {
+		name, err = copyPath(name)
+		if err != nil {
+			return err
+		}
 	}
 	at := slices.IndexFunc(copies, func(c workspace.Copy) bool { return c.Path == name })
 	switch {
@@ -42,10 +45,10 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	case state.StateOfCopy(copies[at]) == state.CopyClosed:
 		return nil
 	}
-	if _, err := os.Lstat(name); !isMissing(err) {
+	c := copies[at]
+	if _, err := os.Lstat(name); !isMissing(err) && c.Format != state.ThirdParty {
 		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	}
-	c := copies[at]
 	c.Files, c.Open, c.Rows, c.Next, c.Owed = nil, false, nil, nil, nil
 	c.Told = how + " " + now.UTC().Format(time.DateOnly) + ": " + note
 	return ws.SetCopy(ctx, c, purged(c, "told"))
@@ -100,6 +103,9 @@ const neverFinished = "never finished"
 
 // removeUnfinished removes what a killed export left, and reports whether the copy is gone with it.
 func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy) (bool, error) {
+	if c.Format == state.ThirdParty {
+		return false, nil
+	}
 	// A finished copy has no temporary folder. While one exists, whatever is at the final path is not ours.
 	temp := unfinishedPath(c.Path)
 	_, err := os.Lstat(temp)

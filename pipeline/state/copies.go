@@ -22,9 +22,17 @@ const (
 	CopyClosed     CopyState = "closed"     // returned, destroyed or never finished
 )
 
+// ThirdParty is the format of a copy that is what was sent to a third party. It has no files here.
+const ThirdParty = "third_party"
+
+// ThirdPartyPath stands in place of the path of a copy for what a third party was sent.
+func ThirdPartyPath(name string) string {
+	return "third-party:" + name // no path of a copy: those are absolute
+}
+
 // A CopyReport is a registered copy, and what became of it.
 type CopyReport struct {
-	Path   string           `json:"path"`
+	Path   string           `json:"path"` // or ThirdPartyPath
 	Note   string           `json:"note"` // who has it, in the operator's words
 	Format string           `json:"format"`
 	Made   time.Time        `json:"made"`
@@ -40,7 +48,7 @@ type CopyReport struct {
 // StateOfCopy says in which state a copy is by its record alone.
 func StateOfCopy(c workspace.Copy) CopyState {
 	switch {
-	case len(c.Files) > 0 && c.Open:
+	case c.Open:
 		return CopyOpen
 	case len(c.Files) > 0:
 		return CopyGood
