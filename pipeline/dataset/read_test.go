@@ -2,44 +2,26 @@ package dataset
 
 import (
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/pictures"
+	"rehydrate/policy"
 )
 
-func tableOf(t testing.TB, data []byte) (*scan.Table, error) {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "t.parquet")
-	if err := os.WriteFile(name, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	table, err := scan.OpenTable(name)
-	if err != nil {
-		return nil, err
-	}
-	t.Cleanup(func() { table.Close() })
-	return table, nil
-}
-
-func TestTable(t *testing.T) {
+func TestReadLabelled(t *testing.T) {
 	rows := testRows()
-	data, _ := write(t, true, all(rows))
-	table, err := tableOf(t, data)
+	path, _ := writeFile(t, true, all(rows))
+	table, err := scan.OpenLabelled(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"kind", "severity", "figures, of speech"}, table.Labels); diff != "" {
+	defer table.Close()
+	columns := table.Columns()
+	if diff := cmp.Diff([]string{"kind", "severity", "figures, of speech"}, columns[len(columns)-3:]); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
-	}
-	if c := table.Columns; len(c) != 12 || c["image"] != "struct" || c["figures, of speech"] != "list of int(64,true)" {
-		t.Errorf("columns %v", c)
-	}
-	if p := table.Provenance; p["ocr_engine"] != "tesseract 5.3.0" || p["format"] != FormatVersion {
-		t.Errorf("provenance %v", p)
 	}
 	wantLabels := [][][]string{
 		{{"No"}, {"<High & up>"}, {"0", "Métaphore"}}, {{"No"}, {"None"}, {"Métaphore"}}, {nil, nil, nil}, {nil, {"Low"}, {}},
@@ -47,10 +29,31 @@ func TestTable(t *testing.T) {
 		{{"Irony/Sarcasm"}, {"<High & up>"}, {"Hyperbole", "0", "Métaphore"}},
 	}
 	for i, r := range rows {
-		got, err := table.Next()
-		want := scan.TableRow{ID: r.ID, SHA256: r.SHA256, PHash: r.PHash, Text: r.Text, Labels: wantLabels[i]}
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("row %d: error %v (-want +got):\n%s", i, err, diff)
+		cells, err := table.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Row{}
+		labels := [][]string{}
+		for i, cell := range cells {
+			switch {
+			case columns[i] == "id":
+				got.ID = cell.Text
+			case columns[i] == "sha256":
+				got.SHA256 = cell.Text
+			case columns[i] == "ocr_text":
+				got.Text = cell.Text
+			case i < len(columns)-3:
+			case cell.Null:
+				labels = append(labels, nil)
+			case cell.IsList:
+				labels = append(labels, cell.List)
+			default:
+				labels = append(labels, []string{cell.Text})
+			}
+		}
+		if diff := cmp.Diff(Row{ID: r.ID, SHA256: r.SHA256, Text: r.Text}, got) + cmp.Diff(wantLabels[i], labels); diff != "" {
+			t.Errorf("row %d (-want +got):\n%s", i, diff)
 		}
 	}
 	if _, err := table.Next(); err != io.EOF {
@@ -61,18 +64,19 @@ func TestTable(t *testing.T) {
 // TestReadOwn: pictures are read from the dataset's own files as well, with their texts.
 func TestReadOwn(t *testing.T) {
 	path, _ := writeFile(t, false, all(testRows()))
-	pictures, err := scan.OpenPictures(path, scan.PictureColumns{})
+	source, err := pictures.Open(t.Context(), path, pictures.Columns{}, policy.Default().Images, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pictures.Close()
-	if !pictures.Own || pictures.Rows != 8 || pictures.Columns != (scan.PictureColumns{Image: "image", Text: "ocr_text"}) {
-		t.Errorf("own %t, %d rows, columns %+v", pictures.Own, pictures.Rows, pictures.Columns)
+	if !source.OfDataset || source.Most != 8 || source.TextColumn != "ocr_text" {
+		t.Errorf("%+v", source)
 	}
-	for i, row := range testRows() {
-		got, err := pictures.Next()
-		if diff := cmp.Diff(scan.PictureRow{ID: row.ID, Path: row.Path, Image: row.Image, Text: row.Text}, got); diff != "" || err != nil {
-			t.Errorf("row %d: %v (-written +read):\n%s", i, err, diff)
+	rows := testRows()
+	for p, err := range source.All {
+		image, _ := p.Read()
+		row := rows[p.Index]
+		if diff := cmp.Diff(Row{ID: row.ID, Path: row.Path, Image: row.Image, Text: row.Text}, Row{ID: p.ID, Path: p.Path, Image: image, Text: p.Text}); diff != "" || err != nil {
+			t.Errorf("row %d: %v (-written +read):\n%s", p.Index, err, diff)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 )
 
@@ -119,8 +118,8 @@ func Compare(ctx context.Context, older, newer string) (Report, error) {
 		report: Report{Changes: []Change{}}}
 	if c.tables {
 		// A column that one side lacks is a difference of the schema, not of every row.
-		c.common = slices.DeleteFunc(slices.Clone(was.table.Labels), func(column string) bool {
-			return !slices.Contains(is.table.Labels, column)
+		c.common = slices.DeleteFunc(slices.Clone(was.table.labels), func(column string) bool {
+			return !slices.Contains(is.table.labels, column)
 		})
 	}
 	c.changes()
@@ -141,15 +140,15 @@ type comparison struct {
 func (c *comparison) changes() {
 	for i := range c.old.rows {
 		was := &c.old.rows[i]
-		if place, both := c.new.place[was.ID]; !both {
-			c.add(Change{ID: was.ID, Kind: "lost"})
+		if place, both := c.new.place[was.id]; !both {
+			c.add(Change{ID: was.id, Kind: "lost"})
 		} else if change, differs := c.row(was, &c.new.rows[place]); differs {
 			c.add(change)
 		}
 	}
 	for _, row := range c.new.rows {
-		if _, both := c.old.place[row.ID]; !both {
-			c.add(Change{ID: row.ID, Kind: "gained"})
+		if _, both := c.old.place[row.id]; !both {
+			c.add(Change{ID: row.id, Kind: "gained"})
 		}
 	}
 	for _, id := range c.new.entries {
@@ -163,23 +162,23 @@ func (c *comparison) changes() {
 }
 
 // row compares a row that both sides have.
-func (c *comparison) row(was, is *scan.TableRow) (Change, bool) {
+func (c *comparison) row(was, is *row) (Change, bool) {
 	d := &c.report.Summary
-	change := Change{ID: was.ID, Kind: "changed"}
+	change := Change{ID: was.id, Kind: "changed"}
 	// A side that names no split has not moved the row.
-	if was.Split != "" && is.Split != "" && was.Split != is.Split {
+	if was.split != "" && is.split != "" && was.split != is.split {
 		d.Splits++
-		change.Split = &[2]string{was.Split, is.Split}
+		change.Split = &[2]string{was.split, is.split}
 	}
-	if c.both("sha256") && was.SHA256 != is.SHA256 {
+	if c.both("sha256") && was.sha256 != is.sha256 {
 		d.Images++
-		change.Image = &ImageChange{state.Printable(was.SHA256), state.Printable(is.SHA256),
-			hashDistance(was.PHash, is.PHash)}
+		change.Image = &ImageChange{state.Printable(was.sha256), state.Printable(is.sha256),
+			hashDistance(was.phash, is.phash)}
 	}
-	if c.both("ocr_text") && was.Text != is.Text {
+	if c.both("ocr_text") && was.text != is.text {
 		d.Texts++
 		change.Text = &WordChange{}
-		change.Text.Gained, change.Text.Lost = state.DiffWords(was.Text, is.Text)
+		change.Text.Gained, change.Text.Lost = state.DiffWords(was.text, is.text)
 	}
 	for _, column := range c.common {
 		// No label given is another answer than an empty list.
@@ -197,7 +196,7 @@ func (c *comparison) row(was, is *scan.TableRow) (Change, bool) {
 }
 
 func (c *comparison) both(column string) bool {
-	return c.tables && c.old.table.Has[column] && c.new.table.Has[column]
+	return c.tables && c.old.table.has[column] && c.new.table.has[column]
 }
 
 // hashDistance is how many bits of two hashes differ.
@@ -294,11 +293,11 @@ func (c *comparison) whyCounts(kind string) (all []WhyCount, sum int) {
 // schema gives the columns of a side with their types, and the names of the labels of both sides' columns.
 func (c *comparison) schema(s *side) map[string]string {
 	all := map[string]string{}
-	for column, kind := range s.table.Columns {
+	for column, kind := range s.table.types {
 		all["column "+column] = kind
 	}
 	for _, column := range c.common {
-		all["labels of "+column] = strings.Join(s.table.LabelNames[column], ", ")
+		all["labels of "+column] = strings.Join(s.table.labelNames[column], ", ")
 	}
 	return all
 }

@@ -17,7 +17,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 )
 
@@ -261,9 +260,9 @@ func TestCompareRefuses(t *testing.T) {
 		}
 	}
 	full := &side{place: map[string]int{}, held: maxHeld - 1000}
-	err := full.add(scan.TableRow{ID: "a", Text: strings.Repeat("x", 700)})
+	err := full.add(row{id: "a", text: strings.Repeat("x", 700)})
 	if err == nil {
-		err = full.add(scan.TableRow{ID: "b"})
+		err = full.add(row{id: "b"})
 	}
 	if err == nil || !strings.Contains(err.Error(), "too large") || len(full.rows) != 2 {
 		t.Errorf("after %d rows: %v", len(full.rows), err)

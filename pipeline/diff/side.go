@@ -13,7 +13,6 @@ import (
 	"slices"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 )
 
@@ -23,9 +22,9 @@ const maxHeld = 1 << 30
 // A side is one of the two datasets, read whole but for its images.
 type side struct {
 	count      SideCount
-	rows       []scan.TableRow             // the first row of each id, in order
+	rows       []row                       // the first row of each id, in order
 	place      map[string]int              // id -> its place in rows
-	table      *scan.Table                 // the first one, closed, for its columns; nil without Parquet files
+	table      *table                      // the first one, closed, for its columns; nil without Parquet files
 	provenance map[string]string           // what all Parquet files say
 	entries    []string                    // ids of the outcomes, in order
 	verdicts   map[string]state.Conclusion // nil without outcomes
@@ -114,7 +113,7 @@ func (s *side) readOutcomes(ctx context.Context, name string) error {
 			return err
 		}
 		if res.Outcome == manifest.Kept && s.table == nil {
-			if err := s.add(scan.TableRow{ID: id, Split: res.Split}); err != nil {
+			if err := s.add(row{id: id, split: res.Split}); err != nil {
 				return err
 			}
 		}
@@ -126,19 +125,19 @@ func (s *side) readOutcomes(ctx context.Context, name string) error {
 var shardName = regexp.MustCompile(`^(.+)-\d{5}-of-\d{5}\.parquet$`)
 
 func (s *side) readTable(ctx context.Context, name string) error {
-	t, err := scan.OpenTable(name)
+	t, err := openTable(name)
 	if err != nil {
 		return err
 	}
-	defer t.Close()
+	defer t.reader.Close()
 	if s.table == nil {
-		s.table, s.provenance = t, t.Provenance
+		s.table, s.provenance = t, t.provenance
 	}
-	if !maps.Equal(s.table.Columns, t.Columns) {
+	if !maps.Equal(s.table.types, t.types) {
 		return fmt.Errorf("compare: %s has other columns than the other files of its dataset: compare them one by one", name)
 	}
 	// One value stands for all files only where they agree.
-	for key, value := range t.Provenance {
+	for key, value := range t.provenance {
 		if s.provenance[key] != value {
 			s.provenance[key] = "(not the same in all files)"
 		}
@@ -148,36 +147,36 @@ func (s *side) readTable(ctx context.Context, name string) error {
 		split = m[1]
 	}
 	for {
-		row, err := t.Next()
+		r, err := t.next()
 		if err == io.EOF {
 			return nil
 		}
-		if err := cmp.Or(err, ctx.Err()); err != nil {
-			return err
+		if err == nil {
+			r.split = cmp.Or(r.split, split)
+			err = s.add(r)
 		}
-		row.Split = cmp.Or(row.Split, split)
-		if err := s.add(row); err != nil {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 	}
 }
 
 // add takes a row in, unless it cannot be compared.
-func (s *side) add(row scan.TableRow) error {
+func (s *side) add(r row) error {
 	s.count.Rows++
-	if row.ID == "" {
+	if r.id == "" {
 		s.count.WithoutID++
 		return nil
 	}
-	if _, twice := s.place[row.ID]; twice {
+	if _, twice := s.place[r.id]; twice {
 		s.count.Repeated++
 		return nil
 	}
-	s.place[row.ID] = len(s.rows)
-	s.rows = append(s.rows, row)
+	s.place[r.id] = len(s.rows)
+	s.rows = append(s.rows, r)
 	// A slice takes 24 bytes, a text 16 beside what is in it.
-	size := len(row.ID) + len(row.SHA256) + len(row.PHash) + len(row.Text) + len(row.Split)
-	for _, values := range row.Labels {
+	size := len(r.id) + len(r.sha256) + len(r.phash) + len(r.text) + len(r.split)
+	for _, values := range r.labels {
 		size += 24
 		for _, v := range values {
 			size += 16 + len(v)
@@ -198,9 +197,9 @@ func (s *side) hold(size int) error {
 }
 
 // labelsOf returns the values of a label column; nil where no label was given.
-func (s *side) labelsOf(r *scan.TableRow, column string) []string {
-	if i := slices.Index(s.table.Labels, column); i < len(r.Labels) {
-		return r.Labels[i]
+func (s *side) labelsOf(r *row, column string) []string {
+	if i := slices.Index(s.table.labels, column); i < len(r.labels) {
+		return r.labels[i]
 	}
 	return nil
 }

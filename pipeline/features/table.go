@@ -18,7 +18,6 @@ import (
 	"sync"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/pictures"
 	"rehydrate/policy"
 )
@@ -26,7 +25,7 @@ import (
 // A Config says of which pictures and texts numbers are computed, and which.
 type Config struct {
 	Paths        []string // a folder of pictures, or Parquet files that have pictures and perhaps texts
-	Columns      scan.PictureColumns
+	Columns      pictures.Columns
 	Images       policy.Images // what may be decoded
 	Workers      int           // pictures at once, at least 1
 	Cascade      *Cascade      // nil leaves faces out

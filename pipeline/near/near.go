@@ -14,19 +14,18 @@ import (
 	"sync"
 
 	"rehydrate/dedupe"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/pictures"
 	"rehydrate/policy"
 )
 
 // A Config says which pictures are compared, how, and where the answer goes.
 type Config struct {
-	Path    string              // a folder, searched to the bottom, or a Parquet file
-	Columns scan.PictureColumns // of the Parquet; the zero value finds them
-	Texts   string              // file of texts; "" for none
-	Rule    dedupe.Rule         // ImageOnly leaves out all text
-	Images  policy.Images       // what may be decoded
-	Workers int                 // pictures hashed at once, at least 1
+	Path    string           // a folder, searched to the bottom, or a Parquet file
+	Columns pictures.Columns // of the Parquet; the zero value finds them
+	Texts   string           // file of texts; "" for none
+	Rule    dedupe.Rule      // ImageOnly leaves out all text
+	Images  policy.Images    // what may be decoded
+	Workers int              // pictures hashed at once, at least 1
 
 	Out      string // the folder of the answer
 	Force    bool   // replace an earlier answer

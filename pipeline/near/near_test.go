@@ -29,8 +29,8 @@ import (
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/attest"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/pictures"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
@@ -372,19 +372,19 @@ func TestFindParquet(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		path    string
-		columns scan.PictureColumns
+		columns pictures.Columns
 		only    bool
 		want    []string
 		from    string
 	}{
-		{"struct", writeParquet(t, structs), scan.PictureColumns{}, false, withText, "column ocr_text"},
-		{"small row groups", writeParquet(t, structs, parquet.MaxRowsPerRowGroup(2), parquet.Compression(&parquet.Zstd)), scan.PictureColumns{Image: "image"}, false, withText, "column ocr_text"},
-		{"image only", writeParquet(t, structs), scan.PictureColumns{}, true, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|image", "1|p.jpg#3|p.jpg#0|image"}, ""},
-		{"text column", writeParquet(t, structs), scan.PictureColumns{Text: "caption"}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text", "1|p.jpg#3|p.jpg#0|same_text"}, "column caption"},
-		{"flat", writeParquet(t, flats), scan.PictureColumns{Image: "data", Text: "caption"}, false, []string{"1|#0||", "1|#1|#0|near_text"}, "column caption"},
+		{"struct", writeParquet(t, structs), pictures.Columns{}, false, withText, "column ocr_text"},
+		{"small row groups", writeParquet(t, structs, parquet.MaxRowsPerRowGroup(2), parquet.Compression(&parquet.Zstd)), pictures.Columns{Image: "image"}, false, withText, "column ocr_text"},
+		{"image only", writeParquet(t, structs), pictures.Columns{}, true, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|image", "1|p.jpg#3|p.jpg#0|image"}, ""},
+		{"text column", writeParquet(t, structs), pictures.Columns{Text: "caption"}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text", "1|p.jpg#3|p.jpg#0|same_text"}, "column caption"},
+		{"flat", writeParquet(t, flats), pictures.Columns{Image: "data", Text: "caption"}, false, []string{"1|#0||", "1|#1|#0|near_text"}, "column caption"},
 		// Texts of a file belong to a row by its name, or by its path.
-		{"file of texts", writeParquet(t, structs), scan.PictureColumns{}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text"}, texts},
-		{"flat without text", writeParquet(t, flats), scan.PictureColumns{}, false, []string{"1|#0||", "1|#1|#0|image", "1|#3|#0|image"}, ""},
+		{"file of texts", writeParquet(t, structs), pictures.Columns{}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text"}, texts},
+		{"flat without text", writeParquet(t, flats), pictures.Columns{}, false, []string{"1|#0||", "1|#1|#0|image", "1|#3|#0|image"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := config(t, tt.path)

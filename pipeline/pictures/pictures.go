@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -22,7 +21,6 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/contain"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/regular"
 	"rehydrate/policy"
 )
@@ -52,12 +50,12 @@ type Source struct {
 
 // Open finds the pictures of a folder, searched to the bottom, or of a Parquet file. The folder except, which may lie in the
 // other one, is left out.
-func Open(ctx context.Context, path string, columns scan.PictureColumns, images policy.Images, except string) (*Source, error) {
+func Open(ctx context.Context, path string, columns Columns, images policy.Images, except string) (*Source, error) {
 	info, err := os.Stat(path)
 	s := &Source{images: images, memory: semaphore.NewWeighted(2 * images.MaxDecodedBytes())}
 	switch {
 	case err != nil:
-	case info.IsDir() && columns != (scan.PictureColumns{}):
+	case info.IsDir() && columns != (Columns{}):
 		err = fmt.Errorf("%s is a folder: only a Parquet file has columns", path)
 	case info.IsDir():
 		err = s.openFolder(ctx, path, except)
@@ -109,45 +107,6 @@ func (s *Source) Decode(ctx context.Context, body []byte, use func(image.Image) 
 	}
 	if err != nil {
 		return invalid("undecodable", err.Error())
-	}
-	return nil
-}
-
-// openTable is for the pictures of a Parquet file.
-func (s *Source) openTable(path string, columns scan.PictureColumns) error {
-	rows, err := scan.OpenPictures(path, columns)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	columns = rows.Columns
-	s.Most, s.TextColumn, s.OfDataset = int(rows.Rows), columns.Text, rows.Own || InWorkspace(filepath.Dir(path))
-	s.All = func(yield func(Picture, error) bool) {
-		rows, err := scan.OpenPictures(path, columns)
-		if err != nil {
-			yield(Picture{}, err)
-			return
-		}
-		defer rows.Close()
-		for i := 0; ; i++ {
-			row, err := rows.Next()
-			if err == io.EOF {
-				return
-			}
-			if err != nil {
-				err = fmt.Errorf("read %s, row %d: %w", path, i, err)
-			}
-			p := Picture{Index: i, Name: row.Path + "#" + strconv.Itoa(i), Path: row.Path, ID: row.ID, Text: row.Text}
-			p.Read = func() ([]byte, *policy.Fault) {
-				if len(row.Image) == 0 {
-					return nil, invalid("no_image", "the row has no bytes of a picture")
-				}
-				return row.Image, nil
-			}
-			if !yield(p, err) || err != nil {
-				return
-			}
-		}
 	}
 	return nil
 }

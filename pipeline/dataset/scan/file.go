@@ -10,18 +10,24 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/regular"
 )
 
 // A File is an open Parquet file. Its columns are read one by one, without knowing its layout (Values), or
-// row by row by the readers of this package. It is for one goroutine.
+// row by row (Rows, OpenManifest). It is for one goroutine.
 type File struct {
 	guard   *guard
 	parquet *parquet.File
+	disk    *os.File // nil where the caller opened it
+	held    int64    // memory that all columns take that are being read
 }
 
 // A Value is one value of a column.
@@ -48,6 +54,32 @@ func open(r io.ReaderAt, size int64, most limits) (f *File, err error) {
 	return &File{guard: g, parquet: file}, nil
 }
 
+// OpenFile opens the Parquet file at path. The error is a *manifest.Problem where there is a file that cannot be read.
+func OpenFile(path string) (*File, error) { return openFile(path, pictureLimits) }
+
+func openFile(path string, most limits) (*File, error) {
+	disk, size, err := regular.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the Parquet: %w", err)
+	}
+	f, err := open(disk, size, most)
+	if err != nil {
+		disk.Close()
+		return nil, Damaged(path, err)
+	}
+	f.disk = disk
+	return f, nil
+}
+
+// Damaged says of the file at path that it cannot be read, and what to try.
+func Damaged(path string, err error) *manifest.Problem {
+	return &manifest.Problem{File: path, Message: "not a Parquet file that can be read: " + err.Error(),
+		Hint: "if it is a Parquet file, it is damaged or cut off: copy it again, or write it again; if not, give it the extension of its format (.csv, .tsv, .jsonl)"}
+}
+
+// Close closes the file of OpenFile.
+func (f *File) Close() error { return f.disk.Close() }
+
 // recovered turns a panic of the library into an error. Use: defer recovered(&err)().
 func recovered(err *error) func() {
 	// A forged offset may also lead to memory that is not there, which would end the program.
@@ -63,6 +95,9 @@ func recovered(err *error) func() {
 // Schema is the layout of the file's columns.
 func (f *File) Schema() *parquet.Schema { return f.parquet.Schema() }
 
+// NumRows is how many rows the file says it has.
+func (f *File) NumRows() int { return int(max(f.parquet.NumRows(), 0)) }
+
 // Footer returns a key-value of the footer.
 func (f *File) Footer(key string) (value string, ok bool) { return f.parquet.Lookup(key) }
 
@@ -74,8 +109,8 @@ type Feature struct {
 	Type    string   `json:"_type"`
 }
 
-// labels are the names of a ClassLabel's numbers, or of those of a list of them.
-func (f Feature) labels() []string {
+// Labels are the names of a ClassLabel's numbers, or of those of a list of them.
+func (f Feature) Labels() []string {
 	if f.Feature != nil {
 		f = *f.Feature
 	}
@@ -122,6 +157,39 @@ func (f *File) Columns() []string {
 	return names
 }
 
+// Bytes reports whether a column holds one string of bytes a row, and whether the file says that it is text: some writers
+// do not say so of a text.
+func (f *File) Bytes(column string) (yes, text bool) {
+	c := named(leaves(f.parquet.Root()), column)
+	if c == nil || c.MaxRepetitionLevel() > 0 || c.Type().Kind() != parquet.ByteArray {
+		return false, false
+	}
+	if lt := c.Type().LogicalType(); lt != nil {
+		return true, lt.Value != nil
+	}
+	return true, c.Type().ConvertedType() != nil
+}
+
+// A Column is one at the top of a file's layout.
+type Column struct {
+	Name string
+	Type string // such as byte_array, list of int64 or struct, for people
+}
+
+// Layout returns the columns at the top, of any type, in the file's order.
+func (f *File) Layout() (columns []Column) {
+	for _, c := range f.parquet.Root().Columns() {
+		kind := "struct"
+		if c.Leaf() {
+			kind = strings.ToLower(c.Type().String())
+		} else if element := listElement(c); element != nil {
+			kind = "list of " + strings.ToLower(element.Type().String())
+		}
+		columns = append(columns, Column{c.Name(), kind})
+	}
+	return columns
+}
+
 // valued are the columns of bytes or whole numbers.
 func (f *File) valued() []*parquet.Column {
 	kinds := []parquet.Kind{parquet.ByteArray, parquet.FixedLenByteArray, parquet.Int32, parquet.Int64}
@@ -144,17 +212,24 @@ func leaves(c *parquet.Column) (out []*parquet.Column) {
 
 func nameOf(c *parquet.Column) string { return strings.Join(c.Path(), ".") }
 
+// named returns the first column of that name, or nil.
+func named(all []*parquet.Column, name string) *parquet.Column {
+	if i := slices.IndexFunc(all, func(c *parquet.Column) bool { return nameOf(c) == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
 // Values yields the values of a column in the order of the rows, nulls left out. An error is
 // yielded last: the file is damaged, forged or packed as it is not read here.
 func (f *File) Values(ctx context.Context, column string) iter.Seq2[Value, error] {
 	return func(yield func(Value, error) bool) {
-		all := f.valued()
-		i := slices.IndexFunc(all, func(c *parquet.Column) bool { return nameOf(c) == column })
-		if i < 0 {
+		leaf := named(f.valued(), column)
+		if leaf == nil {
 			yield(Value{}, fmt.Errorf("it lacks the column %q of text, bytes or whole numbers", column))
 			return
 		}
-		c := cursor{file: f, leaf: all[i], held: new(int64)}
+		c := cursor{file: f, leaf: leaf}
 		defer c.close()
 		for row, more := int64(0), true; more; row++ {
 			err := ctx.Err()
@@ -185,17 +260,30 @@ func newValue(row int64, v parquet.Value) Value {
 	return Value{row, v.ByteArray()}
 }
 
-// Rows yields whole rows, which are the caller's. An error comes last.
-func (f *File) Rows() iter.Seq2[parquet.Row, error] {
+// Rows yields whole rows, or of each row the values of these columns in their order. The rows are the caller's. An error
+// comes last.
+func (f *File) Rows(columns ...string) iter.Seq2[parquet.Row, error] {
 	return func(yield func(parquet.Row, error) bool) {
-		r := rows{File: f}
-		defer r.close()
-		for _, leaf := range leaves(f.parquet.Root()) {
-			r.read(leaf)
+		picked := leaves(f.parquet.Root())
+		if all := picked; columns != nil {
+			picked = nil
+			for _, name := range columns {
+				picked = append(picked, named(all, name))
+			}
 		}
-		for len(r.cursors) > 0 { // without columns there would be no end
+		var cursors []*cursor
+		for _, leaf := range picked {
+			if leaf == nil {
+				yield(nil, fmt.Errorf("it lacks one of the columns %q", columns))
+				return
+			}
+			c := &cursor{file: f, leaf: leaf}
+			defer c.close()
+			cursors = append(cursors, c)
+		}
+		for len(cursors) > 0 { // without columns there would be no end
 			var row parquet.Row
-			for _, c := range r.cursors {
+			for _, c := range cursors {
 				err := c.row(func(v parquet.Value) { row = append(row, v.Clone()) })
 				if err == io.EOF {
 					return
@@ -216,11 +304,10 @@ func (f *File) Rows() iter.Seq2[parquet.Row, error] {
 type cursor struct {
 	file *File
 	leaf *parquet.Column
-	held *int64 // memory that all columns take that are read together
 
 	group  int   // row groups begun
 	left   int64 // rows of the current one that did not begin yet
-	cost   int64 // what of held is for its chunk
+	cost   int64 // what of the file's held is for its chunk
 	pages  parquet.Pages
 	page   parquet.Page
 	values parquet.ValueReader
@@ -334,9 +421,9 @@ func (c *cursor) begin() error {
 	if err != nil {
 		return err
 	}
-	*c.held += cost - c.cost
 	c.cost = cost
-	if most := c.file.guard.most.group; *c.held > most {
+	c.file.held += cost
+	if most := c.file.guard.most.group; c.file.held > most {
 		return fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", most)
 	}
 	c.left, c.pages = group.NumRows(), group.ColumnChunks()[i].Pages()
@@ -351,5 +438,6 @@ func (c *cursor) close() {
 	if c.pages != nil {
 		c.pages.Close()
 	}
-	c.page, c.values, c.pages = nil, nil, nil
+	c.file.held -= c.cost
+	c.page, c.values, c.pages, c.cost = nil, nil, nil, 0
 }

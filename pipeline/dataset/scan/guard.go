@@ -43,9 +43,8 @@ type limits struct {
 
 // Writers that look at the size of a page once in 1,024 values put hundreds of pictures into one.
 var (
-	manifestLimits = limits{page: 32 << 20, group: 64 << 20}
-	tableLimits    = limits{page: 32 << 20, group: 64 << 20}
-	pictureLimits  = limits{page: 256 << 20, group: 512 << 20}
+	tableLimits   = limits{page: 32 << 20, group: 64 << 20}
+	pictureLimits = limits{page: 256 << 20, group: 512 << 20}
 )
 
 func (g *guard) read(pos, n int64) ([]byte, error) {

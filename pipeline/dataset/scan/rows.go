@@ -1,13 +1,10 @@
 package scan
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -41,96 +38,27 @@ func OpenLabelled(path string, want []string) (manifest.RowReader, error) {
 	return openManifest(path, want, true)
 }
 
-func openManifest(path string, want []string, labelled bool) (*table, error) {
-	t := &table{}
-	err := t.open(path, manifestLimits, func() error {
-		t.choose(labelled, func(name string) bool { return want == nil || slices.Contains(want, name) })
-		if len(t.columns) == 0 {
-			return hinted{errors.New("it has no column of text, numbers, booleans or lists of them"),
-				"write ids as text, and labels as text or lists of text"}
-		}
-		return nil
-	})
-	return t, err
-}
-
-// rows are columns of a file that are read in step.
-type rows struct {
-	*File
-	disk    *os.File
-	cursors []*cursor
-	held    int64 // by all cursors
-}
-
-// open opens the file at path and calls choose, which finds its columns in it.
-func (r *rows) open(path string, most limits, choose func() error) error {
-	// A pipe would be waited for.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func openManifest(path string, want []string, labelled bool) (manifest.RowReader, error) {
+	f, err := openFile(path, tableLimits)
 	if err != nil {
-		return fmt.Errorf("open the Parquet: %w", err)
+		return nil, err
 	}
-	r.disk = f
-	err = func() (err error) {
-		// The layout is a claim too, and the library is asked about it.
-		defer recovered(&err)()
-		info, err := f.Stat()
-		switch {
-		case err != nil:
-			return err
-		case !info.Mode().IsRegular():
-			return hinted{errors.New("it is not a regular file"), "name a file, not a folder or a pipe"}
-		}
-		r.File, err = open(f, info.Size(), most)
-		if err != nil {
-			return err
-		}
-		return choose()
-	}()
-	if err != nil {
+	t := &table{File: f}
+	switch err := t.choose(want, labelled); {
+	case err != nil:
 		f.Close()
-		return asProblem(path, err)
+		return nil, Damaged(path, err)
+	case len(t.columns) == 0:
+		f.Close()
+		return nil, &manifest.Problem{File: path, Message: "it has no column of text, numbers, booleans or lists of them",
+			Hint: "write ids as text, and labels as text or lists of text"}
 	}
-	return nil
-}
-
-// read adds a column to those that are read.
-func (r *rows) read(leaf *parquet.Column) *cursor {
-	c := &cursor{file: r.File, leaf: leaf, held: &r.held}
-	r.cursors = append(r.cursors, c)
-	return c
-}
-
-func (r *rows) close() {
-	for _, c := range r.cursors {
-		c.close()
-	}
-}
-
-// Close closes the file.
-func (r *rows) Close() error {
-	r.close()
-	return r.disk.Close()
-}
-
-// A hinted error is one for which there is something better to try than to get the file
-// once more.
-type hinted struct {
-	error
-	hint string
-}
-
-func asProblem(path string, err error) *manifest.Problem {
-	p := &manifest.Problem{File: path, Message: "not a Parquet file that can be read: " + err.Error(),
-		Hint: "if it is a Parquet file, it is damaged or cut off: copy it again, or write it again; if not, give it the extension of its format (.csv, .tsv, .jsonl)"}
-	if h, ok := errors.AsType[hinted](err); ok {
-		p.Message, p.Hint = h.Error(), h.hint
-	}
-	return p
+	return t, nil
 }
 
 // A table gives rows as cells of text.
 type table struct {
-	rows
+	*File
 	columns []*textColumn
 	cells   []manifest.Cell
 }
@@ -148,13 +76,15 @@ type textColumn struct {
 }
 
 // choose finds the columns that can be written as text, and reads those that are wanted.
-func (t *table) choose(labelled bool, wanted func(name string) bool) {
+func (t *table) choose(want []string, labelled bool) (err error) {
+	// The layout is a claim too, and the library is asked about it.
+	defer recovered(&err)()
 	features := map[string]Feature{}
 	if labelled {
 		features = t.Features()
 	}
 	for _, c := range t.parquet.Root().Columns() {
-		column := &textColumn{name: c.Name(), leaf: c, labels: features[c.Name()].labels(), present: c.MaxDefinitionLevel()}
+		column := &textColumn{name: c.Name(), leaf: c, labels: features[c.Name()].Labels(), present: c.MaxDefinitionLevel()}
 		switch {
 		case c.Leaf() && c.Repeated(): // as files before the LIST type have it
 			column.list, column.present = true, 0
@@ -164,13 +94,24 @@ func (t *table) choose(labelled bool, wanted func(name string) bool) {
 		if column.leaf == nil || !column.readable() {
 			continue
 		}
-		if wanted(column.name) {
-			column.cursor = t.read(column.leaf)
+		if want == nil || slices.Contains(want, column.name) {
+			column.cursor = &cursor{file: t.File, leaf: column.leaf}
 		}
 		// Every column has its place among the cells, also those that are not read.
 		t.columns = append(t.columns, column)
 		t.cells = append(t.cells, manifest.Cell{Null: true})
 	}
+	return nil
+}
+
+// Close closes the file.
+func (t *table) Close() error {
+	for _, c := range t.columns {
+		if c.cursor != nil {
+			c.close()
+		}
+	}
+	return t.File.Close()
 }
 
 func (t *table) Columns() []string {

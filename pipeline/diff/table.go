@@ -1,0 +1,140 @@
+package diff
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/scan"
+)
+
+// A table is what two datasets are compared by of a Parquet file that anybody may have written: everything but the images.
+type table struct {
+	reader  manifest.RowReader
+	path    string
+	columns []string // of the cells
+
+	has        map[string]bool     // whether a column of that name is read
+	labels     []string            // the label columns, in the file's order: every column that is not a standard one
+	labelNames map[string][]string // the names of a label column's values, as far as the file tells them
+	types      map[string]string   // of every column, of those that are not read too
+	provenance map[string]string   // what the footer says of the file's origin, by the keys of rehydrate.*
+}
+
+// A row is one of a table.
+type row struct {
+	id                         string // "" where the row has none
+	sha256, phash, text, split string // empty for null and without such a column
+	// labels has, for each label column of the table, the values. nil means that no label was given.
+	labels [][]string
+}
+
+// maxRowID is the longest id that is taken, in bytes.
+const maxRowID = 100
+
+// notCompared are columns of a dataset that nothing is compared by.
+var notCompared = []string{"ocr_confidence", "width", "height", "filter"}
+
+// openTable opens a Parquet file that has its rows' ids in a column id.
+func openTable(path string) (*table, error) {
+	f, err := scan.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t := &table{path: path, has: map[string]bool{}, labelNames: map[string][]string{}, types: map[string]string{}, provenance: map[string]string{}}
+	want := []string{}
+	for _, c := range f.Layout() {
+		t.types[c.Name] = c.Type
+		if !slices.Contains(notCompared, c.Name) {
+			want = append(want, c.Name)
+		}
+	}
+	for column, feature := range f.Features() {
+		t.labelNames[column] = feature.Labels()
+	}
+	for name, note := range f.Notes() {
+		if key, ours := strings.CutPrefix(name, "key rehydrate."); ours && !strings.Contains(key, " of column ") {
+			t.provenance[key] = string(note)
+		}
+	}
+	t.reader, err = scan.OpenLabelled(path, want)
+	if err != nil {
+		return nil, err
+	}
+	t.columns = t.reader.Columns()
+	for i, name := range t.columns {
+		// The first of two columns of one name counts.
+		if slices.Contains(notCompared, name) || t.has[name] {
+			t.columns[i] = ""
+			continue
+		}
+		t.has[name] = true
+		if new(row).field(name) == nil {
+			t.labels = append(t.labels, name)
+		}
+	}
+	if !t.has["id"] {
+		t.reader.Close()
+		return nil, &manifest.Problem{File: path, Message: "it has no column id, by which rows could be compared",
+			Hint: "name a dataset that rehydrate wrote, or a Parquet with such a column"}
+	}
+	return t, nil
+}
+
+// field is where the text of a standard column goes; nil for a column of labels.
+func (r *row) field(column string) *string {
+	switch column {
+	case "id":
+		return &r.id
+	case "sha256":
+		return &r.sha256
+	case "phash":
+		return &r.phash
+	case "ocr_text":
+		return &r.text
+	case "split":
+		return &r.split
+	}
+	return nil
+}
+
+// next returns the next row, io.EOF after the last. Every other error is final: the file is damaged or forged.
+func (t *table) next() (r row, err error) {
+	cells, err := t.reader.Next()
+	if err == nil {
+		err = t.take(&r, cells)
+	}
+	if err != nil && err != io.EOF {
+		err = scan.Damaged(t.path, err)
+	}
+	return r, err
+}
+
+// take takes the cells of a row.
+func (t *table) take(r *row, cells []manifest.Cell) error {
+	for i, name := range t.columns {
+		cell, field := cells[i], r.field(name)
+		switch {
+		case name == "":
+		// A cell that cannot be used would pass as a difference between two datasets.
+		case cell.Fault != "":
+			return fmt.Errorf("a value of column %q %s", name, cell.Fault)
+		case field != nil:
+			*field = cell.Text
+		case cell.Null:
+			r.labels = append(r.labels, nil)
+		case cell.IsList:
+			r.labels = append(r.labels, cell.List)
+		default:
+			r.labels = append(r.labels, []string{cell.Text})
+		}
+	}
+	// Ids are kept for all rows of a file.
+	if len(r.id) > maxRowID {
+		return fmt.Errorf("an id has %d bytes, at most %d are taken", len(r.id), maxRowID)
+	}
+	return nil
+}
