@@ -86,8 +86,11 @@ func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 	return out, nil
 }
 
-// classes gives an entry's classes, each once; nil for no answer, which no label at all is where one must be.
-func (t Task) classes(labels [][]int) []int {
+// ClassOf gives the class that a label counts as, by its place in the category, -1 for one that is left out.
+func (t Task) ClassOf(label int) int { return t.classOf[label] }
+
+// ClassesOf gives an entry's classes, each once; nil for no answer, which no label at all is where one must be.
+func (t Task) ClassesOf(labels [][]int) []int {
 	if labels == nil || labels[t.place] == nil || t.Kind != manifest.Multi && len(labels[t.place]) == 0 {
 		return nil
 	}
@@ -294,12 +297,12 @@ func (h hits) f1() float64 { return float64(2*h.hit) / float64(max(1, 2*h.hit+h.
 func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
 	out := tallied{by: make([]hits, len(t.Classes))}
 	for _, e := range gold {
-		given := t.classes(e.Labels)
+		given := t.ClassesOf(e.Labels)
 		labels, ok := f.Labels[e.Key]
 		if !ok || given == nil || t.Kind != manifest.Multi && len(given) == 0 {
 			continue // without a prediction, without a gold label, or with one that is left out
 		}
-		predicted := t.classes(labels)
+		predicted := t.ClassesOf(labels)
 		if predicted == nil {
 			out.noAnswer++
 			continue
@@ -374,7 +377,7 @@ func (t Task) errors(category manifest.Category, by int, gold []manifest.Entry, 
 	}
 	for _, f := range files {
 		for _, e := range gold {
-			given, predicted := t.classes(e.Labels), t.classes(f.Labels[e.Key])
+			given, predicted := t.ClassesOf(e.Labels), t.ClassesOf(f.Labels[e.Key])
 			if given == nil || predicted == nil || t.Kind != manifest.Multi && len(given) == 0 {
 				continue
 			}
@@ -409,7 +412,7 @@ func (t Task) bias(schema manifest.Schema, gold []manifest.Entry, files []Predic
 	right := slices.Clone(b.ByLabel)
 	for _, f := range files {
 		for _, e := range gold {
-			given, predicted := t.classes(e.Labels), t.classes(f.Labels[e.Key])
+			given, predicted := t.ClassesOf(e.Labels), t.ClassesOf(f.Labels[e.Key])
 			if len(given) == 0 || len(predicted) == 0 {
 				continue
 			}

@@ -33,7 +33,7 @@ func Weights(tasks []Task, entries []manifest.Entry) (all []TaskWeights) {
 		w := TaskWeights{Category: t.Category, Rule: "balanced"}
 		counts := make([]int, len(t.Classes))
 		for _, e := range entries {
-			classes := t.classes(e.Labels)
+			classes := t.ClassesOf(e.Labels)
 			if classes == nil || t.Kind != manifest.Multi && len(classes) == 0 {
 				continue
 			}
@@ -141,7 +141,7 @@ func (t Task) Tune(entries []manifest.Entry, p Probabilities) (thresholds []Thre
 		var all []scored
 		positives := 0
 		for _, e := range entries {
-			given, of := t.classes(e.Labels), p[e.Key]
+			given, of := t.ClassesOf(e.Labels), p[e.Key]
 			if given == nil || of == nil || math.IsNaN(of[c]) {
 				continue
 			}

@@ -185,7 +185,7 @@ func (w *Workspace) dropLeft(t *tx) (names []string) {
 	}
 	posts = slices.Compact(posts) // those of one post stand together
 	w.recordPosts(t, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
-	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "image", "trouble", "result"} {
+	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result"} {
 		t.exec("DELETE FROM " + table + " WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
 	}
 	t.exec("DELETE FROM entry WHERE ordinal < 0")

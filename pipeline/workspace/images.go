@@ -75,6 +75,10 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 		t.exec("DELETE FROM erased_image WHERE id = ? AND image = ?", k.ID, k.Image)
 		// A text of another image cannot be compared with the new one's.
 		t.exec("DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256)
+		// It may describe the other image.
+		if t.exec("DELETE FROM answer WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256) > 0 {
+			t.markErased()
+		}
 		t.exec(`INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind,
 			original_bytes, limits, pixels_sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			k.ID, k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
@@ -165,7 +169,9 @@ func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trou
 	}
 	return w.change(context.WithoutCancel(ctx), "write the row", func(t *tx) {
 		t.dropRows(k)
-		t.exec("DELETE FROM earlier_reading WHERE id = ? AND image = ?", k.ID, k.Image)
+		for _, table := range []string{"earlier_reading", "answer"} {
+			t.exec("DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
+		}
 		if old != "" {
 			t.markErased()
 		}
@@ -230,7 +236,7 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 		// The digests give no content away, and with them an audit recognises the image wherever it turns up.
 		t.exec(`INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image
 			WHERE id = ? AND id IN (SELECT id FROM tombstone)`, id)
-		for _, table := range []string{"reading", "earlier_reading", "image", "trouble"} {
+		for _, table := range []string{"reading", "earlier_reading", "answer", "image", "trouble"} {
 			t.exec("DELETE FROM "+table+" WHERE id = ?", id)
 		}
 		t.exec("UPDATE post SET subreddit = '', gone_at = 0 WHERE id = ?", id)
@@ -315,7 +321,8 @@ func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
 	ids, err := texts(ctx, w.db, `
 		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone WHERE NOT readmitted))
 		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
-		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id) OR EXISTS (SELECT 1 FROM earlier_reading WHERE id = p.id))
+		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id) OR EXISTS (SELECT 1 FROM earlier_reading WHERE id = p.id)
+		  OR EXISTS (SELECT 1 FROM answer WHERE id = p.id))
 		ORDER BY id`)
 	if err != nil {
 		return s, err

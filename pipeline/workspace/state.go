@@ -20,7 +20,7 @@ import (
 )
 
 // Layout numbers the layout of state.db. There is one: a workspace of another one is refused.
-const Layout = 4
+const Layout = 5
 
 // applicationID marks state.db in SQLite's own header ("rhyd"): another program may have a database of that name.
 const applicationID = 0x72687964
@@ -75,6 +75,10 @@ CREATE TABLE earlier_reading (
 CREATE TABLE earlier_result (
   id TEXT NOT NULL, image INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
+CREATE TABLE answer (
+  id TEXT NOT NULL, image INTEGER NOT NULL, asked TEXT NOT NULL, image_sha256 TEXT NOT NULL, task TEXT NOT NULL, run INTEGER NOT NULL,
+  outcome TEXT NOT NULL, text TEXT NOT NULL, detail TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
+  at INTEGER NOT NULL, PRIMARY KEY (id, image, asked), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 CREATE TABLE log_queue (seq INTEGER PRIMARY KEY, line TEXT NOT NULL);
 CREATE TABLE copy (
   path TEXT PRIMARY KEY, note TEXT NOT NULL, format TEXT NOT NULL, made_at INTEGER NOT NULL,

@@ -1,0 +1,148 @@
+package models
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+	"unicode/utf8"
+
+	"rehydrate/labels"
+	"rehydrate/manifest"
+)
+
+// prompts has a text for each task of FigSIM, written from the definitions of its paper (Appendix B, CC BY 4.0), and a
+// template for categories of other schemas.
+//
+//go:embed prompts
+var prompts embed.FS
+
+// maxPrompt bounds a prompt, in bytes.
+const maxPrompt = 64 << 10
+
+// A Task is a category that a model is asked for.
+type Task struct {
+	labels.Task
+	Prompt string
+	From   string // where the prompt is from: "built-in", or the file
+
+	category manifest.Category
+}
+
+// AllTasks is what Tasks takes for every task of a schema.
+const AllTasks = "all"
+
+// Tasks finds the tasks of a schema by name: its own ones with AllTasks, or any category. A prompt is the file NAME.txt of
+// the folder, where there is one ("" for none), else the built-in one.
+func Tasks(schema manifest.Schema, names []string, folder string) ([]Task, error) {
+	known := schema.Tasks()
+	if slices.Contains(names, AllTasks) {
+		names = nil
+		for _, t := range known {
+			names = append(names, t.Category)
+		}
+	}
+	var tasks []Task
+	for _, name := range names {
+		i := slices.IndexFunc(known, func(t manifest.Task) bool { return t.Category == name })
+		of := manifest.Task{Category: name}
+		if i >= 0 {
+			of = known[i]
+		}
+		if slices.ContainsFunc(tasks, func(t Task) bool { return t.Category == name }) {
+			return nil, fmt.Errorf("the task %s is named twice", name)
+		}
+		task, err := labels.NewTask(schema, of)
+		if err != nil {
+			return nil, err
+		}
+		c := schema.Categories[slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == name })]
+		t := Task{Task: task, category: c}
+		if err := t.findPrompt(folder, i >= 0 && len(known) < len(schema.Categories)); err != nil {
+			return nil, fmt.Errorf("the prompt for %s: %w", name, err)
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, nil
+}
+
+// findPrompt reads the prompt of the folder, the one for a task of FigSIM, or fills in the template.
+func (t *Task) findPrompt(folder string, figsim bool) error {
+	if folder != "" {
+		t.From = filepath.Join(folder, t.Category+".txt")
+		text, err := readPrompt(t.From)
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Prompt = text
+			return err
+		}
+	}
+	t.From = "built-in"
+	if figsim {
+		text, err := prompts.ReadFile("prompts/" + t.Category + ".txt")
+		t.Prompt = string(text)
+		return err
+	}
+	form, err := template.ParseFS(prompts, "prompts/category.tmpl")
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	err = form.Execute(&b, map[string]any{"Name": t.Category, "Title": t.category.Title, "Labels": t.names(),
+		"Several": t.Kind == manifest.Multi, "Ordered": t.Kind == manifest.Ordinal})
+	t.Prompt = b.String()
+	return err
+}
+
+func readPrompt(name string) (string, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular() || info.Size() > maxPrompt:
+		return "", fmt.Errorf("%s is not a file of at most %d bytes", name, maxPrompt)
+	}
+	text, err := os.ReadFile(name)
+	if err == nil && (!utf8.Valid(text) || strings.TrimSpace(string(text)) == "") {
+		err = fmt.Errorf("%s does not hold text in UTF-8", name)
+	}
+	return string(text), err
+}
+
+// names are the classes as a model names them.
+func (t *Task) names() (names []string) {
+	for _, c := range t.Classes {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// words are what each class is called by: its own name and code, and those of its labels. A class of no label, which an
+// exclusive label of several names, is -1.
+func (t *Task) words() map[string]int {
+	words := map[string]int{}
+	for i, l := range t.category.Labels {
+		if c := t.ClassOf(i); c >= 0 || l.Exclusive {
+			words[strings.ToLower(l.Name)], words[strings.ToLower(l.Code)] = c, c
+		}
+	}
+	for i, c := range t.Classes {
+		words[strings.ToLower(c.Name)], words[strings.ToLower(c.Code)] = i, i
+	}
+	return words
+}
+
+// label is the place in the category of the first label of a class.
+func (t *Task) label(class int) int {
+	for i := range t.category.Labels {
+		if t.ClassOf(i) == class {
+			return i
+		}
+	}
+	return -1 // there is no such class
+}

@@ -1,0 +1,386 @@
+// Package models asks a model about every kept row of a workspace, and stores what it answers there.
+//
+// A Work does it, for any kind of question. Classify makes the questions of a classification: one for each task and run.
+// Another kind makes a Question of its own, with a Task that no category of a release can be called, such as "moderation/text",
+// and reads the answers from what Work.Do returns:
+//
+//	question := models.Question{Task: "moderation/m", Run: 1, Digest: digest, Ask: func(ctx context.Context, rec workspace.Record) (endpoint.Reply, error) {
+//		picture, err := pictures.Read(ctx, rec) // a models.Pictures: upright, as every server takes it
+//		if err != nil { ... }
+//		reply, err := server.Moderate(ctx, endpoint.Moderation{Model: m, Text: state.ShownReading(*rec.Reading, policy).Text, Image: &picture})
+//		reply.Text = string(reply.Raw) // Text is what is stored
+//		return reply, err
+//	}}
+//	done, err := work.Do(ctx) // work.Questions returns the question
+//	for _, rec := range done.Rows { answer, ok := done.Answer(question, rec) ... }
+//
+// What it promises:
+//
+//   - Only a row is sent that is kept, and whose post was seen live within the policy's recheck_within: Reddit is asked
+//     again before the first request, and between two requests when the work takes longer.
+//   - An answer is stored before it counts. A question that was answered is not asked again, by whichever command; one
+//     that failed is, by the next.
+//   - Answers go with their post, and with their image.
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/contain"
+	"rehydrate/pipeline/endpoint"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// A Question is asked about every row of a split.
+type Question struct {
+	Task string // what the answers are stored under
+	Run  int    // which time it is asked, from 1
+	// Digest is the sha256, in hex, of all that decides the answer about a row: what is sent, and Run.
+	Digest func(workspace.Record) string
+	// Ask sends the question. The trouble of one row is the outcome of its reply; an error ends the work.
+	Ask func(context.Context, workspace.Record) (endpoint.Reply, error)
+	// Tokens estimates how many the question has, and at most the answer; nil for neither.
+	Tokens func(workspace.Record) (in, out int)
+}
+
+// A Work is the asking of questions about the kept rows of a workspace.
+type Work struct {
+	Workspace *workspace.Workspace // locked by this process, but for Plan
+	Now       func() time.Time
+	Split     string // of the rows that are asked about; "" for all
+	Examples  string // of the rows that Questions gets; "" for none
+	// Questions makes the questions, given the rows of the split Examples that may be sent. It is called again when Reddit
+	// was asked again: rows may have gone.
+	Questions func(ctx context.Context, examples []workspace.Record) ([]Question, error)
+	// Refresh asks Reddit about the posts again. nil makes rows that were seen live too long ago an error, *Stale.
+	Refresh     func(context.Context) error
+	Access      func(now time.Time) error // says whether rows may be used at a time; nil if no grant is needed
+	Concurrency int                       // requests at once, at least 1
+	Limits      Limits
+	Stop        <-chan struct{} // closed, it makes Do wait for what was asked, and return state.ErrInterrupted
+	Progress    func(Progress)  // is called after every answer, one call at a time; may be nil
+
+	mu       sync.Mutex // guards what follows
+	halt     error      // why no further question is asked
+	progress Progress
+	reserved float64 // the cost at most of what is being asked
+	failed   int     // questions in a row without an answer
+}
+
+// Limits end a work early. 0 is without limit. Prices are of a million tokens.
+type Limits struct {
+	Requests          int
+	Cost              float64
+	PriceIn, PriceOut float64
+}
+
+func (l Limits) cost(in, out int) float64 {
+	return (float64(in)*l.PriceIn + float64(out)*l.PriceOut) / 1e6
+}
+
+// Progress is how far a work is. It counts what this call of Do asked, not what was answered before.
+type Progress struct {
+	Asked, Total int
+	Outcomes     map[endpoint.Outcome]int
+	In, Out      int // tokens
+	Cost         float64
+	Elapsed      time.Duration
+}
+
+// Done is what is known when a work has ended.
+type Done struct {
+	Questions []Question
+	Rows      []workspace.Record // that are asked about, in manifest order
+	Asked     int                // questions that were asked now
+	Known     int                // that had been answered before
+	Left      int                // that were not asked, for the reason Limit
+	Limit     string
+	Cost      float64 // of those asked now
+	answers   map[string]workspace.Answer
+}
+
+// Answer returns the stored answer to a question about a row.
+func (d *Done) Answer(q Question, rec workspace.Record) (workspace.Answer, bool) {
+	a, ok := d.answers[q.Digest(rec)]
+	return a, ok
+}
+
+// Stale is the error of rows that may not be sent because Reddit was asked about their posts too long ago.
+type Stale struct{ Rows int }
+
+func (e *Stale) Error() string {
+	return fmt.Sprintf("the posts of %d rows were last seen live too long ago to send them", e.Rows)
+}
+
+// Failing is the error of an endpoint that gives no usable answer to one question after the other.
+type Failing struct{ Detail string }
+
+func (e *Failing) Error() string {
+	return fmt.Sprintf("the endpoint gave no usable answer to %d questions in a row; the last: %s", maxFailed, e.Detail)
+}
+
+const (
+	maxFailed = 10               // as many failures in a row are the endpoint's, not the rows'
+	grace     = 30 * time.Second // a stopped work waits so long for answers: a model on a small machine takes seconds
+)
+
+var (
+	errStale = errors.New("rows have become too old to be sent")
+	errLimit = errors.New("a limit is reached")
+)
+
+// Do asks all questions that have no answer yet. It returns what is known in the end also when a limit ended it.
+// The errors are state.ErrInterrupted, *Stale, *Failing, and those of Questions, Refresh, Access, Ask and the workspace.
+func (w *Work) Do(ctx context.Context) (*Done, error) {
+	w.halt, w.progress, w.reserved, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0, 0
+	refreshed, known, began := false, -1, w.Now()
+	for {
+		p, err := w.plan(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if p.stale > 0 {
+			if w.Refresh == nil || refreshed {
+				return nil, &Stale{p.stale}
+			}
+			if err := w.Refresh(ctx); err != nil {
+				return nil, fmt.Errorf("ask Reddit again before rows are sent: %w", err)
+			}
+			refreshed = true
+			continue
+		}
+		if known < 0 {
+			known = p.Known
+		}
+		w.progress.Total = w.progress.Asked + len(p.todo)
+		w.pass(ctx, p.todo, began)
+		refreshed = false
+		switch err := w.halt; {
+		case errors.Is(err, errStale):
+			w.halt = nil
+			continue
+		case err != nil && !errors.Is(err, errLimit):
+			return nil, err
+		}
+		limit := ""
+		if w.halt != nil {
+			limit = w.limit()
+		}
+		p, err = w.plan(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.Asked, p.Known, p.Cost, p.Limit = w.progress.Asked, known, w.progress.Cost, limit
+		if limit != "" {
+			p.Left = w.progress.Total - w.progress.Asked
+		}
+		return &p.Done, nil
+	}
+}
+
+// limit says which limit was reached.
+func (w *Work) limit() string {
+	if w.Limits.Requests > 0 && w.progress.Asked >= w.Limits.Requests {
+		return fmt.Sprintf("%d requests are made", w.Limits.Requests)
+	}
+	return fmt.Sprintf("%.4f is spent, and the next answer could go beyond %.4f", w.progress.Cost, w.Limits.Cost)
+}
+
+// A plan is what there is to do.
+type plan struct {
+	Done
+	todo  []asking
+	stale int // rows that may not be sent because they were last seen live too long ago
+}
+
+// An asking is a question about one row.
+type asking struct {
+	Question
+	rec    workspace.Record
+	digest string
+	fresh  time.Time // until then the row may be sent
+}
+
+// plan reads which rows may be sent, and which answers are there.
+func (w *Work) plan(ctx context.Context) (*plan, error) {
+	judge, err := state.StoredJudge(ctx, w.Workspace, w.Now())
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{Done: Done{answers: map[string]workspace.Answer{}}}
+	var examples []workspace.Record
+	for rec, err := range w.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return nil, err
+		}
+		asked, example := w.Split == "" || rec.Split == w.Split, w.Examples != "" && rec.Split == w.Examples
+		if !asked && !example || rec.Result == nil || rec.Result.Outcome != manifest.Kept {
+			continue
+		}
+		switch now := judge.Outcome(rec); {
+		case now.Outcome == state.Candidate:
+		case now.Reason == "not_rechecked":
+			p.stale++
+			continue
+		default: // gone since the last run
+			continue
+		}
+		if asked {
+			p.Rows = append(p.Rows, rec)
+		}
+		if example {
+			examples = append(examples, rec)
+		}
+	}
+	if p.stale > 0 { // the rows will be others
+		return p, nil
+	}
+	p.Questions, err = w.Questions(ctx, examples)
+	if err != nil {
+		return nil, err
+	}
+	read := map[string]bool{}
+	for _, q := range p.Questions {
+		if !read[q.Task] {
+			all, err := w.Workspace.Answers(ctx, q.Task)
+			if err != nil {
+				return nil, err
+			}
+			for _, a := range all {
+				p.answers[a.Asked] = a
+			}
+			read[q.Task] = true
+		}
+		for _, rec := range p.Rows {
+			digest := q.Digest(rec)
+			if a, ok := p.answers[digest]; ok && a.Outcome != string(endpoint.Failed) {
+				p.Known++
+				continue
+			}
+			p.todo = append(p.todo, asking{q, rec, digest, rec.Post.LiveAt.Add(judge.Policy.Reddit.RecheckWithin)})
+		}
+	}
+	return p, nil
+}
+
+// pass asks questions until all are asked or something halts it, and waits for the answers.
+func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-w.Stop:
+			time.AfterFunc(grace, cancel)
+		}
+	}()
+	// One row's failure must not cancel the others, whose answers may be paid for.
+	var group errgroup.Group
+	group.SetLimit(max(w.Concurrency, 1))
+	for _, a := range todo {
+		if w.halted() {
+			break
+		}
+		group.Go(func() error { // waits until there is room
+			cost, ok := w.begin(ctx, a)
+			if !ok {
+				return nil
+			}
+			var reply endpoint.Reply
+			err := contain.Do(func() (err error) { reply, err = w.ask(ctx, a); return err })
+			w.end(reply, cost, began, err)
+			return nil
+		})
+	}
+	_ = group.Wait() // what went wrong stands in w.halt
+}
+
+func (w *Work) halted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.halt != nil
+}
+
+// begin reports whether the question may be asked now, and what it costs at most.
+func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
+	if a.Tokens != nil {
+		cost = w.Limits.cost(a.Tokens(a.rec))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.Now()
+	stopped := false
+	select {
+	case <-w.Stop:
+		stopped = true
+	default:
+	}
+	switch {
+	case w.halt != nil:
+	case stopped:
+		w.halt = state.ErrInterrupted
+	case ctx.Err() != nil:
+		w.halt = ctx.Err()
+	case now.After(a.fresh):
+		w.halt = errStale
+	case w.Limits.Requests > 0 && w.progress.Asked >= w.Limits.Requests,
+		w.Limits.Cost > 0 && w.progress.Cost+w.reserved+cost > w.Limits.Cost:
+		w.halt = errLimit
+	case w.Access != nil:
+		w.halt = w.Access(now)
+	}
+	if w.halt != nil {
+		return 0, false
+	}
+	w.progress.Asked++
+	w.reserved += cost
+	return cost, true
+}
+
+// ask asks one question and stores the answer.
+func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
+	reply, err := a.Ask(ctx, a.rec)
+	if err != nil {
+		return reply, fmt.Errorf("ask about %s: %w", a.rec.Key, err)
+	}
+	return reply, w.Workspace.SetAnswer(ctx, workspace.Answer{Key: a.rec.Key, Asked: a.digest, ImageSHA256: a.rec.Image.SHA256, Task: a.Task,
+		Run: a.Run, Outcome: string(reply.Outcome), Text: reply.Text, Detail: reply.Detail, Model: reply.Model,
+		In: reply.Usage.Prompt, Out: reply.Usage.Completion, At: w.Now()})
+}
+
+// end counts an answer.
+func (w *Work) end(reply endpoint.Reply, reserved float64, began time.Time, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reserved -= reserved
+	if err != nil {
+		w.progress.Asked--
+		if w.halt == nil || errors.Is(w.halt, state.ErrInterrupted) && !errors.Is(err, context.Canceled) {
+			w.halt = err
+		}
+		return
+	}
+	p := &w.progress
+	p.Outcomes[reply.Outcome]++
+	p.In, p.Out = p.In+reply.Usage.Prompt, p.Out+reply.Usage.Completion
+	p.Cost += w.Limits.cost(reply.Usage.Prompt, reply.Usage.Completion)
+	p.Elapsed = w.Now().Sub(began)
+	w.failed++
+	if reply.Outcome != endpoint.Failed {
+		w.failed = 0
+	}
+	if w.failed >= maxFailed && w.halt == nil {
+		w.halt = &Failing{reply.Detail}
+	}
+	if w.Progress != nil {
+		w.Progress(*p)
+	}
+}
