@@ -89,6 +89,7 @@ var layers = map[string][]string{
 	"pipeline/features":     {"pipeline/pictures", "policy", "dedupe", "manifest"},
 	"pipeline/page":         {},
 	"pipeline/study":        {"pipeline/dataset/scan", "pipeline/workspace", "labels", "manifest"},
+	"pipeline/models":       {"manifest/dump", "pipeline/endpoint", "pipeline/state", "pipeline/workspace", "policy", "dedupe", "labels", "manifest"},
 	"pipeline/endpoint":     {},
 	// reddit: the counts of requests, which a summary has.
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
@@ -108,7 +109,7 @@ var layers = map[string][]string{
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/internal/console": {},
 	"cmd/ocr":              {"cmd/internal/console", "pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"manifest/dump", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/report", "pipeline/study", "pipeline/audit",
+	"cmd/rehydrate": {"manifest/dump", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/models", "pipeline/report", "pipeline/study", "pipeline/audit",
 		"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants":        {},

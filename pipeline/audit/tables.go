@@ -271,9 +271,9 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 	}
 	own := p.src.name == state.StateFile && p.part == ""
 	t := newTable(p.in("table " + name))
-	// What state.db has in its own tables, checkState judges by the records.
+	// What state.db has in its own tables, checkState judges by the records, which have no answers of models.
 	// A state database of any workspace names erased posts in its tombstones by right.
-	t.lists = ours && slices.Contains(naming, name) || own && !slices.Contains(w.foreign, "table "+name)
+	t.lists = ours && slices.Contains(naming, name) || own && name != "answer" && !slices.Contains(w.foreign, "table "+name)
 	values, into := make([]any, len(names)), make([]any, len(names))
 	for i := range values {
 		into[i] = &values[i]

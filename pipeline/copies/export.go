@@ -72,7 +72,7 @@ func Export(ctx context.Context, c Config) (state.CopyReport, error) {
 			return state.CopyReport{}, err
 		}
 	}
-	to, err := destination(ctx, c.Workspace, c.To)
+	to, err := Destination(ctx, c.Workspace, c.To)
 	if err != nil {
 		return state.CopyReport{}, err
 	}
@@ -84,8 +84,8 @@ func Export(ctx context.Context, c Config) (state.CopyReport, error) {
 	return e.make(ctx)
 }
 
-// destination returns the path of a new copy, or why none may be there.
-func destination(ctx context.Context, ws *workspace.Workspace, to string) (string, error) {
+// Destination returns the path of a new copy, or ErrForeign with the reason why none may be there.
+func Destination(ctx context.Context, ws *workspace.Workspace, to string) (string, error) {
 	to, err := copyPath(to)
 	if err != nil {
 		return "", err
@@ -245,7 +245,7 @@ type Derived struct {
 // Derive makes the folder, and registers it with the workspace, nil for a dataset that has none here. The error is
 // ErrForeign, or one of d.Fill and the disk.
 func Derive(ctx context.Context, ws *workspace.Workspace, d Derived) error {
-	to, err := destination(ctx, ws, d.To)
+	to, err := Destination(ctx, ws, d.To)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package dataset
 
 import (
 	"archive/tar"
+	"bufio"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +22,7 @@ import (
 )
 
 // Holds reports whether the file called name is one that holds rows, as WriteParquet, WriteWebDataset and
-// WriteFolder name them; the images of WriteFolder are each a row's own.
+// WriteFolder name them, and as classify and moderate do; the images of WriteFolder are each a row's own.
 func Holds(name string) bool { return removerOf(name) != nil }
 
 // A remover writes a file once more without the rows whose id is gone. An error of gone ends it.
@@ -34,8 +36,16 @@ func removerOf(name string) remover {
 		return tarWithout
 	case path.Base(name) == NumbersName+".csv", path.Base(name) == "metadata.csv": // of a copy that an earlier version made
 		return tableWithout
+	case isAnswers(path.Base(name)):
+		return linesWithout
 	}
 	return nil
+}
+
+// isAnswers reports whether a file is named as those of what models say of rows, an object a line with the row's id.
+func isAnswers(name string) bool {
+	stem, isLines := strings.CutSuffix(name, ".jsonl")
+	return isLines && (strings.HasPrefix(stem, "predictions") || strings.HasPrefix(stem, "scores") || stem == "examples")
 }
 
 var errNoRows = errors.New("it is not a kind of file that holds rows")
@@ -201,6 +211,33 @@ func tableWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (
 		}
 	}
 }
+
+// linesWithout copies lines as they are.
+func linesWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {
+	lines := bufio.NewScanner(io.NewSectionReader(r, 0, size))
+	lines.Buffer(nil, maxAnswerLine)
+	for lines.Scan() {
+		var row struct{ ID string }
+		err := json.Unmarshal(lines.Bytes(), &row)
+		if err == nil && row.ID == "" { // whose id stands elsewhere would stay
+			err = errors.New("a line has no id")
+		}
+		drop := false
+		if err == nil {
+			drop, err = gone(row.ID)
+		}
+		if err == nil && !drop {
+			_, err = w.Write(append(lines.Bytes(), '\n'))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// maxAnswerLine bounds a line of a file of answers, in bytes: an answer has at most 4 MiB.
+const maxAnswerLine = 16 << 20
 
 // PostOf is the post of a row's id, which has /n behind it for the image n of a gallery.
 func PostOf(rowID string) manifest.PostID {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strings"
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
@@ -98,13 +97,4 @@ func nearOf(ctx context.Context, ws *workspace.Workspace, p policy.Policy, split
 		}
 	}
 	return near, nil
-}
-
-// seedText is how a seed stands in a rank.
-func seedOf(ids []workspace.Record) string {
-	var list []string
-	for _, rec := range ids {
-		list = append(list, rec.Key.String())
-	}
-	return strings.Join(list, " ")
 }

@@ -74,10 +74,11 @@ func (t *Task) value(text string) (value json.RawMessage, why string) {
 	}
 	text = "{" + text
 	whole, ok := object(text)
-	// A stop sequence is not part of the answer: } as one takes the brace away.
+	// A stop sequence is not part of the answer: } as one takes the brace away. A list that only begins says nothing yet.
+	open := strings.TrimSpace(text)
 	for _, end := range []string{"}", "]}"} {
-		if closed := strings.TrimSpace(text) + end; !ok && json.Valid([]byte(closed)) {
-			whole, ok = closed, true
+		if !ok && !strings.HasSuffix(open, "[") && json.Valid([]byte(open+end)) {
+			whole, ok = open+end, true
 		}
 	}
 	var fields map[string]json.RawMessage

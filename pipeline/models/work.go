@@ -384,3 +384,31 @@ func (w *Work) end(reply endpoint.Reply, reserved float64, began time.Time, err 
 		w.Progress(*p)
 	}
 }
+
+// An Estimate says what a Work would ask. Tokens and cost are estimates: the answers as long as they may be.
+type Estimate struct {
+	Rows     int     `json:"rows"`
+	Stale    int     `json:"to_recheck"` // rows about whose posts Reddit has to be asked first; nothing else is known then
+	Known    int     `json:"answered"`
+	Requests int     `json:"requests"`
+	In       int     `json:"tokens_in"`
+	Out      int     `json:"tokens_out"`
+	Cost     float64 `json:"cost,omitempty"`
+}
+
+// Plan says what Do would ask. It only reads.
+func (w *Work) Plan(ctx context.Context) (e Estimate, err error) {
+	p, err := w.plan(ctx)
+	if err != nil {
+		return e, err
+	}
+	e.Rows, e.Stale, e.Known, e.Requests = len(p.Rows), p.stale, p.Known, len(p.todo)
+	for _, a := range p.todo {
+		if a.Tokens != nil {
+			in, out := a.Tokens(a.rec)
+			e.In, e.Out = e.In+in, e.Out+out
+		}
+	}
+	e.Cost = w.Limits.cost(e.In, e.Out)
+	return e, nil
+}
