@@ -2,18 +2,14 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline/diff"
-	"rehydrate/pipeline/state"
 )
 
 func (c *command) diffCommand() *cobra.Command {
@@ -41,52 +37,12 @@ func areThere(names []string) error {
 	return nil
 }
 
-// describeChange says on one line what changed of an entry, with the words if verbose.
-func describeChange(c diff.Change, verbose bool) string {
-	var parts []string
-	if c.Split != nil {
-		parts = append(parts, fmt.Sprintf("split %s -> %s", oneTerminalLine(c.Split[0]), oneTerminalLine(c.Split[1])))
-	}
-	if i := c.Image; i != nil {
-		text := "another image"
-		if i.Distance != nil {
-			text += fmt.Sprintf(", %d of 64 bits of its hash", *i.Distance)
-		}
-		parts = append(parts, text)
-	}
-	if w := c.Text; w != nil {
-		text := fmt.Sprintf("text +%d -%d words", len(w.Gained), len(w.Lost))
-		if verbose {
-			text = strings.Join(append([]string{"text"}, w.Gained...), " +")
-			text = oneTerminalLine(strings.Join(append([]string{text}, w.Lost...), " -"))
-		}
-		parts = append(parts, text)
-	}
-	for _, category := range slices.Sorted(maps.Keys(c.Labels)) {
-		l := c.Labels[category]
-		parts = append(parts, fmt.Sprintf("%s %s -> %s", oneTerminalLine(category), labelList(l.Old), labelList(l.New)))
-	}
-	if c.Kind != "changed" && (c.Old != nil || c.New != nil) {
-		parts = append(parts, whyText(c.Old, c.New))
-	}
-	return strings.Join(parts, "; ")
-}
-
+// labelList writes labels of one side of a change.
 func labelList(list []string) string {
 	if list == nil { // an empty list says that no label fits
 		return "none given"
 	}
 	return "[" + oneTerminalLine(strings.Join(list, ", ")) + "]"
-}
-
-func whyText(was, is *state.Conclusion) string {
-	side := func(c *state.Conclusion) string {
-		if c == nil {
-			return "not known"
-		}
-		return withReason(string(c.Outcome), c.Reason)
-	}
-	return side(was) + " -> " + side(is)
 }
 
 func keyText(s string) string {

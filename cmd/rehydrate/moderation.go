@@ -1,12 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/labels"
 	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/study"
 )
@@ -46,16 +44,4 @@ func (c *command) moderationTableCommand() *cobra.Command {
 	t.register(cmd, "measure,service,label,group,flagged,n,value,low,high,p")
 	t.page.register(cmd)
 	return cmd
-}
-
-// flagRate writes a share of one of the blocks as the paper does, with its counts.
-func flagRate(block string, l labels.LabelRate) string {
-	r := l.SelfHarm
-	if block == "overall" {
-		r = l.Overall
-	}
-	if r.Rate == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.3f %d/%d", *r.Rate, r.Flagged, r.N)
 }

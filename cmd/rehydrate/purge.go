@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -150,22 +148,4 @@ func (c *command) concludePurge(p pipeline.PurgeReport) error {
 		return exitCode(exitRetry)
 	}
 	return nil
-}
-
-func describeCopy(r state.CopyReport) string {
-	var parts []string
-	if n := len(r.Purged); n > 0 {
-		parts = append(parts, times(n, "row", "rows")+" taken out")
-	}
-	if n := len(r.Owed); n > 0 {
-		owed := strings.Join(r.Owed[:min(n, 5)], ", ") // the first few: a reader looks one up, a script takes --json
-		if n > 5 {
-			owed += fmt.Sprintf(" and %d more", n-5)
-		}
-		parts = append(parts, times(n, "row", "rows")+" must go: "+owed)
-	}
-	if r.Told != "" {
-		parts = append(parts, oneTerminalLine(r.Told))
-	}
-	return strings.Join(parts, "; ")
 }
