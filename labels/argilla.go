@@ -34,7 +34,7 @@ func ReadArgilla(in io.Reader, file, batch string, release *manifest.Release) (E
 
 func readArgilla(in io.Reader, file, batch string, release *manifest.Release, most int64) (Export, error) {
 	a := argillaReader{file: file, batch: batch, release: release, users: make(map[string]int),
-		seen: make(map[manifest.PostID]bool), ignored: make(map[string]struct{})}
+		seen: make(map[manifest.Key]bool), ignored: make(map[string]struct{})}
 	limited := &io.LimitedReader{R: in, N: most}
 	d := json.NewDecoder(limited)
 	err := a.read(d)
@@ -58,7 +58,7 @@ type argillaReader struct {
 	batch   string
 	release *manifest.Release
 	users   map[string]int // user id -> place in out.Annotators
-	seen    map[manifest.PostID]bool
+	seen    map[manifest.Key]bool
 	ignored map[string]struct{} // questions
 	out     Export
 }
@@ -146,7 +146,7 @@ func (a *argillaReader) record(r argillaRecord) error {
 			// Only a record with a submitted answer needs an id: others may be unfinished.
 			if key.ID == "" {
 				var err error
-				key.ID, err = a.id(r)
+				key, err = a.key(r)
 				if err != nil {
 					return err
 				}
@@ -165,8 +165,8 @@ func (a *argillaReader) record(r argillaRecord) error {
 	return nil
 }
 
-// id finds the post's id and refuses a second record of the post.
-func (a *argillaReader) id(r argillaRecord) (manifest.PostID, error) {
+// key finds the post's id, or ID/N of an image of a gallery, and refuses a second record of it.
+func (a *argillaReader) key(r argillaRecord) (manifest.Key, error) {
 	var texts []string
 	for _, within := range [...]map[string]any{r.Metadata, r.Fields} {
 		for _, name := range [...]string{"id", "post_id", "submission_id", "reddit_id"} {
@@ -174,17 +174,17 @@ func (a *argillaReader) id(r argillaRecord) (manifest.PostID, error) {
 		}
 	}
 	for _, t := range append(texts, text(r.ID)) {
-		id, err := manifest.ParsePostID(t)
+		key, err := manifest.ParseKey(t)
 		if err != nil {
 			continue // Argilla's own ids, which are UUIDs, among them
 		}
-		if a.seen[id] {
-			return "", a.bad(fmt.Sprintf("post %s has a record already", id), "export one dataset, and each post once")
+		if a.seen[key] {
+			return key, a.bad(fmt.Sprintf("post %s has a record already", key), "export one dataset, and each post once")
 		}
-		a.seen[id] = true
-		return id, nil
+		a.seen[key] = true
+		return key, nil
 	}
-	return "", a.bad("it has no post id", "give records the id of their post, as id or as the metadata post_id")
+	return manifest.Key{}, a.bad("it has no post id", "give records the id of their post, as id or as the metadata post_id")
 }
 
 // take adds a response to what its user said of the entry.

@@ -76,10 +76,11 @@ const (
 
 // A Category is one label category. Its Name is its column name in the Parquet.
 type Category struct {
-	Name   string       `toml:"name"`
-	Title  string       `toml:"title"`
-	Kind   CategoryKind `toml:"kind"`
-	Labels []Label      `toml:"labels"`
+	Name        string       `toml:"name"`
+	Title       string       `toml:"title"`
+	Description string       `toml:"description" json:",omitempty"` // for annotators: what the category is about
+	Kind        CategoryKind `toml:"kind"`
+	Labels      []Label      `toml:"labels"`
 }
 
 // A Label is one label of a category. The order of Category.Labels is the order of
@@ -88,6 +89,8 @@ type Label struct {
 	Code      string `toml:"code"`      // the release's short code: F1
 	Name      string `toml:"name"`      // the name that people read: Metaphor
 	Exclusive bool   `toml:"exclusive"` // may not stand beside another label of its category (None)
+	// Description says when the label is to be given, for annotators.
+	Description string `toml:"description" json:",omitempty"`
 }
 
 // An Outcome says what became of an entry. Every entry has exactly one, always; the list is closed.

@@ -103,13 +103,37 @@ func Open(path string, o Options) (*Release, error) {
 	return r, r.bind(nil)
 }
 
-func openFolder(dir string, o Options) (*Release, error) {
-	file := filepath.Join(dir, SettingsName)
-	f, err := openInside(dir, SettingsName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, table.One(&Problem{File: dir, Message: "the folder has no release.toml, so it is not a release",
-			Hint: "rehydrate init DIR --manifest FILE makes a release of an annotations file"})
+// OpenScheme reads which labels annotators may give: the label schema of a release folder or of a TOML file with [[category]]
+// tables, such as a release.toml, whose manifest need not be there yet. "figsim" is the built-in one. The error is
+// *Problems, or the file cannot be read.
+func OpenScheme(path string) (*Release, error) {
+	if path == "figsim" {
+		return BuiltIn(), nil
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, SettingsName)
+	}
+	b, err := readSettings(filepath.Split(path))
+	if err != nil {
+		return nil, err
+	}
+	r := newRelease(Options{})
+	r.separator = separators[0]
+	r.toml, err = DecodeTOML(path, b, &r.file)
+	if err != nil {
+		return nil, err
+	}
+	r.readSchema()
+	r.readColumns()
+	r.readLabels()
+	if len(r.Schema.Categories) == 0 {
+		r.toml.Add("category", "there is no label to give", "write a [[category]] table with name, kind and labels for each question")
+	}
+	return r, r.toml.Err()
+}
+
+func readSettings(dir, name string) ([]byte, error) {
+	f, err := openInside(filepath.Clean(dir), name)
 	if err != nil {
 		return nil, fmt.Errorf("open release: %w", err)
 	}
@@ -119,7 +143,19 @@ func openFolder(dir string, o Options) (*Release, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open release: %w", err)
 	}
-	r, err := parseSettings(b, file, o)
+	return b, nil
+}
+
+func openFolder(dir string, o Options) (*Release, error) {
+	b, err := readSettings(dir, SettingsName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, table.One(&Problem{File: dir, Message: "the folder has no release.toml, so it is not a release",
+			Hint: "rehydrate init DIR --manifest FILE makes a release of an annotations file"})
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseSettings(b, filepath.Join(dir, SettingsName), o)
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,9 @@ func (s Schema) index(name string) int {
 const differ = "codes, names and spellings are compared without regard to case and must differ"
 
 const (
-	maxName      = 64  // bytes of a category's name
-	maxLabelText = 200 // bytes of a code or label name
+	maxName        = 64   // bytes of a category's name
+	maxLabelText   = 200  // bytes of a code or label name
+	maxDescription = 1000 // bytes of a description, as many as Argilla takes
 )
 
 // validWord reports whether s is ^[A-Za-z0-9_]{1,most}$, the grammar of split names.
@@ -83,6 +84,9 @@ func (c *Category) fault() (message, hint string) {
 			`kind is "single", "ordinal" or "multi"`
 	case !validText(c.Title, maxLabelText):
 		return fmt.Sprintf("category %s has a title that is not one line of text", c.Name), textForm
+	case !c.described():
+		return fmt.Sprintf("a description of category %s, or of one of its labels, is not one line of text", c.Name),
+			fmt.Sprintf("a description has at most %d bytes and no line breaks", maxDescription)
 	case len(c.Labels) == 0:
 		return fmt.Sprintf("category %s has no labels", c.Name), `write labels = [{code = "A", name = "Apple"}]`
 	}
@@ -104,6 +108,24 @@ func (c *Category) fault() (message, hint string) {
 		}
 	}
 	return "", ""
+}
+
+// described reports whether all descriptions can be shown on one line.
+func (c *Category) described() bool {
+	fits := func(text string) bool { return text == "" || validText(text, maxDescription) }
+	return fits(c.Description) && !slices.ContainsFunc(c.Labels, func(l Label) bool { return !fits(l.Description) })
+}
+
+// bare are the categories without their descriptions.
+func (s Schema) bare() (all []Category) {
+	for _, c := range s.Categories {
+		c.Description, c.Labels = "", slices.Clone(c.Labels)
+		for i := range c.Labels {
+			c.Labels[i].Description = ""
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // A vocabulary finds a category's labels by code, name or mapped spelling.
@@ -167,7 +189,7 @@ type Task struct {
 // severity with attempts and death put together, related content without the third-person
 // description. Under every other schema each category is a task, with all its labels.
 func (s Schema) Tasks() []Task {
-	if reflect.DeepEqual(s.Categories, FigSIM().Categories) {
+	if reflect.DeepEqual(s.bare(), FigSIM().bare()) {
 		errorsBy := []string{"modality", "context"}
 		return []Task{
 			{Category: "figurative", ErrorsBy: errorsBy},
