@@ -35,7 +35,10 @@ type Config struct {
 	Access func(now time.Time) error
 	To     string // a folder that does not exist, or is empty
 	Note   string // who gets it, in the operator's words
-	Format string // one of Formats
+	Format string // one of Formats, or another one that Fill writes
+	// Fill writes the files of a format that is not one of Formats, by sink, and returns the ids of their rows. Each post of a
+	// kept row has passed the checks of an export.
+	Fill func(ctx context.Context, sink dataset.Sink) ([]string, error)
 }
 
 // Formats are the formats of a copy.
@@ -336,12 +339,17 @@ func (e *exporting) rename(ctx context.Context) error {
 
 // fill writes the files.
 func (e *exporting) fill(ctx context.Context) error {
-	if e.copy.Format == "parquet" {
+	sink := func(name string, write func(io.Writer) error) error { _, err := e.file(ctx, name, write); return err }
+	switch {
+	case e.Fill != nil:
+		rows, err := e.Fill(ctx, sink)
+		e.copy.Rows = rows
+		return err
+	case e.copy.Format == "parquet":
 		return e.copyFiles(ctx)
 	}
 	card := *e.last.Card
 	card.Format, card.Splits = dataset.Format(e.copy.Format), nil
-	sink := func(name string, write func(io.Writer) error) error { _, err := e.file(ctx, name, write); return err }
 	// The rows come from the workspace, not from its Parquet: both are made by the same code.
 	for _, split := range e.bound.Splits {
 		rows, written, err := state.Rows(ctx, e.Workspace, e.Policy, split), dataset.Split{}, error(nil)

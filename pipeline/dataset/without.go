@@ -38,6 +38,8 @@ func removerOf(name string) remover {
 		return tableWithout
 	case isAnswers(path.Base(name)):
 		return linesWithout
+	case path.Base(name) == RecordsName:
+		return recordsWithout
 	}
 	return nil
 }
