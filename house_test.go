@@ -87,6 +87,7 @@ var layers = map[string][]string{
 	"pipeline/pictures":     {"pipeline/dataset/scan", "policy", "manifest"},
 	"pipeline/near":         {"pipeline/clean", "pipeline/pictures", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/features":     {"pipeline/pictures", "policy", "dedupe", "manifest"},
+	"pipeline/annotate":     {"manifest/dump", "pipeline/copies", "pipeline/dataset", "pipeline/dataset/scan", "pipeline/state", "pipeline/study", "pipeline/workspace", "labels", "manifest"},
 	"pipeline/page":         {},
 	"pipeline/study":        {"pipeline/dataset/scan", "pipeline/workspace", "labels", "manifest"},
 	"pipeline/models":       {"manifest/dump", "pipeline/endpoint", "pipeline/state", "pipeline/workspace", "policy", "dedupe", "labels", "manifest"},
@@ -109,7 +110,7 @@ var layers = map[string][]string{
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/internal/console": {},
 	"cmd/ocr":              {"cmd/internal/console", "pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"manifest/dump", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/models", "pipeline/report", "pipeline/study", "pipeline/audit",
+	"cmd/rehydrate": {"manifest/dump", "pipeline/annotate", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/models", "pipeline/report", "pipeline/study", "pipeline/audit",
 		"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants":        {},

@@ -326,6 +326,8 @@ func (p *pins) copies(s *site) {
 		p.json(s, "export-"+format, exitDone, "export", s.release, "-w", s.workspace, "--to", to, "--format", format, "--note", "a test")
 		p.files("copy-"+format, to)
 	}
+	p.json(s, "annotate-export", exitDone, "annotate", "export", s.workspace, "--release", s.release, "--to", filepath.Join(folder, "argilla"), "--batches", "1,2")
+	p.files("copy-argilla", filepath.Join(folder, "argilla"))
 	p.json(s, "export-list", exitDone, "export", "--list", "-w", s.workspace)
 	p.json(s, "dedupe-parquet", exitDone, "dedupe", filepath.Join(s.workspace, "dataset", "data", "train-00000-of-00001.parquet"), "--out", near)
 	p.files("dedupe-parquet", near)

@@ -64,7 +64,8 @@ func recordsWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string)
 		ends := false
 		for n := 0; in.Scan(); n++ {
 			line := bytes.TrimSuffix(in.Bytes(), []byte(","))
-			if ends = string(line) == "]"; n == 0 && string(line) == "[" || len(line) == 0 || ends {
+			ends = string(line) == "]"
+			if n == 0 && string(line) == "[" || len(line) == 0 || ends {
 				continue
 			}
 			var record struct{ ID string }

@@ -116,11 +116,43 @@ func TestWriteWithoutRefuses(t *testing.T) {
 	}
 }
 
+func writeTestRecords(sink Sink, _ manifest.Schema, _ string, rows iter.Seq2[Row, error]) (Split, error) {
+	return Split{}, sink(RecordsName, func(w io.Writer) error {
+		return WriteRecords(w, func(yield func(Record, error) bool) {
+			for r, err := range rows {
+				fields := map[string]any{"image": map[string]string{"data": string(r.Image)}, "text": "]\n[,"}
+				if !yield(Record{ID: r.ID, Fields: fields, Metadata: map[string]string{"batch": "1"}}, err) {
+					return
+				}
+			}
+		})
+	})
+}
+
+// TestRecordsWithout: all records can go, and a file that is not ours, or is cut off, is not rewritten as if it were whole.
+func TestRecordsWithout(t *testing.T) {
+	without := func(text string) (string, error) {
+		var out bytes.Buffer
+		err := WriteWithout(&out, RecordsName, bytes.NewReader([]byte(text)), int64(len(text)), func(manifest.PostID) bool { return true })
+		return out.String(), err
+	}
+	for _, text := range []string{"[\n\n]\n", "[\n{\"id\":\"a\"},\n{\"id\":\"b/1\"}\n]\n"} {
+		if got, err := without(text); err != nil || got != "[\n\n]\n" {
+			t.Errorf("without %q = %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "[\n", "[{\"id\":\"a\"}]\n", "[\n{\"id\":\"a\"},\n", "[\n{\"name\":\"a\"}\n]\n", "{\n\"id\": \"a\"}\n]\n"} {
+		if got, err := without(text); err == nil {
+			t.Errorf("without %q = %q, want an error", text, got)
+		}
+	}
+}
+
 // TestOtherFormatsWithout: what is taken out of a tar or a folder's table gives the bytes that would have been
 // written without it, and the ids that are left are those of the rows that stay.
 func TestOtherFormatsWithout(t *testing.T) {
 	for format, write := range map[string]func(Sink, manifest.Schema, string, iter.Seq2[Row, error]) (Split, error){
-		"webdataset": WriteWebDataset, "folder": func(sink Sink, s manifest.Schema, split string, rows iter.Seq2[Row, error]) (Split, error) {
+		"webdataset": WriteWebDataset, "argilla": writeTestRecords, "folder": func(sink Sink, s manifest.Schema, split string, rows iter.Seq2[Row, error]) (Split, error) {
 			return WriteFolder(sink, s, testProvenance(), split, rows)
 		}} {
 		rows := formatRows()

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/annotate"
+	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/pictures"
+	"rehydrate/pipeline/workspace"
+)
+
+func (c *command) annotateCommand() *cobra.Command {
+	return newGroup("annotate", c.annotateExportCommand())
+}
+
+// roundFlags say what is annotated, and with which labels.
+type roundFlags struct {
+	release, scheme, seed, only string
+}
+
+func (f *roundFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.release, "release", "", "the `release` of the workspace")
+	cmd.Flags().StringVar(&f.scheme, "scheme", "", "a `file` with the [[category]] tables of the labels to give, or figsim (default: the release's own)")
+	cmd.Flags().StringVar(&f.seed, "seed", "1", "any `text`: another one gives another order")
+	cmd.Flags().StringVar(&f.only, "only", "", "only the images whose ids this table has: the `file` of open answers, for whoever decides")
+}
+
+// inRound finds the workspace of a dataset.
+func (c *command) inRound(dataset string) error {
+	c.workspace = pictures.WorkspaceOf(dataset)
+	if c.workspace == "" {
+		return usageError("%s is not of a workspace: annotate where a run keeps the dataset in step with Reddit", dataset)
+	}
+	return nil
+}
+
+// read reads which labels are given, and to which images.
+func (f *roundFlags) read(ctx context.Context, rel *manifest.Release) (*manifest.Release, annotate.Pick, error) {
+	var pick annotate.Pick
+	scheme, err := annotate.Scheme(f.scheme, rel)
+	if err == nil {
+		pick, err = annotate.NewPick(ctx, f.seed, f.only)
+	}
+	if err != nil {
+		err = asUsage(err)
+	}
+	return scheme, pick, err
+}
+
+func (c *command) annotateExportCommand() *cobra.Command {
+	var round roundFlags
+	var access releaseFlags
+	var order annotate.Order
+	cmd := newCommand("annotate-export", exactArgs(1, "one DATASET: a workspace"), func(cmd *cobra.Command, args []string) error {
+		tooFew := func(n int) bool { return n < 1 }
+		switch err := copies.CheckNote(order.Note); {
+		case round.release == "" || order.To == "":
+			return usageError("%s needs --release RELEASE and --to DIR", cmd.CommandPath())
+		case slices.ContainsFunc(order.Batches, tooFew) || order.Overlap < 1:
+			return usageError("--batches and --overlap take numbers from 1")
+		case err != nil:
+			return usageError("--note: %w", err)
+		}
+		return c.annotateExport(cmd.Context(), args[0], round, &access, order)
+	})
+	round.register(cmd)
+	access.register(cmd)
+	cmd.Flags().StringVar(&order.To, "to", "", "the `folder` to make")
+	cmd.Flags().StringVar(&order.Note, "note", "an annotation round", "`who` has the folder, for export --list")
+	cmd.Flags().IntSliceVar(&order.Batches, "batches", nil, "how many images each batch has: `50,50,50,900` (default: all in one)")
+	cmd.Flags().IntVar(&order.Overlap, "overlap", 2, "how many annotators answer for each image")
+	return cmd
+}
+
+func (c *command) annotateExport(ctx context.Context, dataset string, round roundFlags, access *releaseFlags, order annotate.Order) error {
+	if err := c.inRound(dataset); err != nil {
+		return err
+	}
+	config, err := c.resume(ctx, round.release, access, "")
+	if err != nil {
+		return err
+	}
+	scheme, pick, err := round.read(ctx, config.Release)
+	if err != nil {
+		return err
+	}
+	grant, err := c.useGrant(ctx, config, access)
+	if err != nil {
+		return err
+	}
+	order.Scheme, order.Pick, order.Now, order.Access = scheme.Schema, pick, c.now, grant.access()
+	order.Release, order.Tombstones, order.Policy = config.Release, config.Tombstones, config.Policy
+	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
+		order.Workspace = ws
+		sent, err := annotate.Export(ctx, order)
+		if err != nil {
+			return exportProblem(err)
+		}
+		return c.answer("annotate-export", sent)
+	})
+}
