@@ -18,6 +18,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/clean"
 	"rehydrate/pipeline/near"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/study"
 )
 
@@ -91,10 +92,12 @@ func (c *command) render(w io.Writer, name string, v any) error {
 		"quote":     strconv.QuoteToGraphic,
 		"rate":      rate,
 		"record":    record,
+		"score":     func(v *float64) string { return decimal(hundredfold(v), 2) },
 		"size":      size,
 		"some":      someOf,
 		"narrow":    func(row []string) []string { return row[:min(len(row), 7)] }, // as a rule it fits into 80 signs
 		"tally":     tally,
+		"text":      state.Printable,
 		"times":     times,
 		"verbose":   func() bool { return c.verbose },
 		"workspace": func() string { return c.workspace },
@@ -137,6 +140,13 @@ func (c *command) answerHolds(name string, v any, holds bool, otherwise exitCode
 		return otherwise
 	}
 	return err
+}
+
+func hundredfold(share *float64) *float64 {
+	if share == nil {
+		return nil
+	}
+	return new(100 * *share)
 }
 
 func times(n int, one, many string) string {

@@ -20,6 +20,8 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/contain"
+	"rehydrate/pipeline/endpoint"
+	"rehydrate/pipeline/models"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/secret"
@@ -94,6 +96,8 @@ func diagnose(err error) (code int, hint string) {
 	var noOCR *ocr.StartError
 	var grant *policy.GrantFault
 	var given *study.Fault
+	var denied *endpoint.Denied
+	var unsupported *endpoint.Unsupported
 	switch {
 	case is[*contain.Panic](err): // first: an error joined to a panic must not hide it
 		return exitFailed, "this is a mistake in rehydrate: please report it, with the command and what it prints with -v; " +
@@ -119,6 +123,16 @@ func diagnose(err error) (code int, hint string) {
 	case errors.Is(err, reddit.ErrNoApproval):
 		return exitRejected, "Reddit wants approval before any use of its API, research included: " +
 			"apply to Reddit for Researchers, then name the approval with --approval REF"
+	case errors.Is(err, endpoint.ErrNotLocal):
+		return exitUsage, "rows stay on this machine unless you say who gets them and why: --third-party NAME --note WHY"
+	case errors.As(err, &denied):
+		return exitRejected, denied.Hint
+	case errors.As(err, &unsupported):
+		return exitUsage, "leave it out: --omit " + unsupported.Parameter
+	case is[*endpoint.Unreachable](err), is[*models.Failing](err):
+		return exitRetry, "is the server running, and the URL its base? The same command goes on where it was"
+	case is[*models.Stale](err):
+		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE; or: rehydrate run --recheck RELEASE"
 	case errors.Is(err, workspace.ErrInUse):
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
 	case errors.Is(err, workspace.ErrNoWorkspace):
@@ -278,7 +292,7 @@ func (c *command) root() *cobra.Command {
 	root := newGroup("rehydrate", c.versionCommand(), c.doctorCommand(), c.manCommand(), c.demoCommand(), c.initCommand(), c.selectCommand(), c.runCommand(),
 		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.featuresCommand(),
 		c.labelsCommand(),
-		c.moderationCommand(), c.annotateCommand(),
+		c.moderationCommand(), c.annotateCommand(), c.classifyCommand(),
 		c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand())
 	root.Version, root.SilenceErrors, root.SilenceUsage = version(), true, true
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {

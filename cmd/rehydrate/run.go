@@ -94,12 +94,10 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 	config.ConfirmRemovals, config.Retry, config.Recheck, config.Access = f.confirmRemovals, f.retry, f.recheck, grant.access()
 	// Only this job makes a workspace.
 	return c.openWorkspace(ctx, workspace.Options{Existing: f.recheck}, grant, func(ws *workspace.Workspace) error {
-		if f.recheck && f.filters == "" { // the dataset stays as the last run was told to make it
-			last, err := state.ReadNote[state.PolicyNote](ctx, ws)
-			if err != nil {
+		if f.recheck && f.filters == "" {
+			if err := keepFilters(ctx, ws, &config); err != nil {
 				return err
 			}
-			config.Policy.Filter.Mode = cmp.Or(last.Filter.Mode, config.Policy.Filter.Mode)
 		}
 		config.Workspace = ws
 		if err := c.warnOfTime(ctx, config); err != nil {
@@ -112,6 +110,13 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 		}
 		return c.conclude(summary)
 	})
+}
+
+// keepFilters has a recheck write the dataset as the last run was told to make it.
+func keepFilters(ctx context.Context, ws *workspace.Workspace, config *pipeline.Config) error {
+	last, err := state.ReadNote[state.PolicyNote](ctx, ws)
+	config.Policy.Filter.Mode = cmp.Or(last.Filter.Mode, config.Policy.Filter.Mode)
+	return err
 }
 
 // prepare reads what a job on a release begins with: the release, whole, and the policy with the flags on top.

@@ -97,10 +97,12 @@ func (c *Classification) newPart(ctx context.Context, t *Task, run int, rows []w
 		return nil, err
 	}
 	tokens := len(t.Prompt) / 4 // about what English text has
+	var with []manifest.Key
 	for _, rec := range p.examples {
+		with = append(with, rec.Key)
 		tokens += c.Pictures.tokens(*rec.Image) + len(t.answer(rec))/4
 	}
-	p.Question = Question{Task: t.Category, Run: run + 1, Digest: p.digestOf,
+	p.Question = Question{Task: t.Category, Run: run + 1, Digest: p.digestOf, With: with,
 		Ask: func(ctx context.Context, rec workspace.Record) (endpoint.Reply, error) { return c.ask(ctx, p, rec) },
 		Tokens: func(rec workspace.Record) (in, out int) {
 			return tokens + c.Pictures.tokens(*rec.Image), c.Chat.Decoding.MaxTokens
@@ -187,8 +189,8 @@ func compact(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// Score scores the answers by the rows' own labels; false where nothing can be scored.
-func (c *Classification) Score(done *Done, schema manifest.Schema) (labels.Scores, bool) {
+// score scores the answers by the rows' own labels; false where nothing can be scored.
+func (c *Classification) score(done *Done, schema manifest.Schema) (labels.Scores, bool) {
 	var gold []manifest.Entry
 	for _, rec := range done.Rows {
 		gold = append(gold, rec.Entry)
@@ -199,7 +201,7 @@ func (c *Classification) Score(done *Done, schema manifest.Schema) (labels.Score
 	}
 	var files []labels.Predictions
 	for run := range c.Runs {
-		p := labels.Predictions{File: fmt.Sprintf("run %d", run+1), Labels: labels.Answers{}}
+		p := labels.Predictions{File: runName(run + 1), Labels: labels.Answers{}}
 		for _, rec := range done.Rows {
 			p.Labels[rec.Key] = make([][]int, len(schema.Categories))
 		}
@@ -217,6 +219,9 @@ func (c *Classification) Score(done *Done, schema manifest.Schema) (labels.Score
 	scores, err := labels.Score(schema, tasks, gold, nil, files)
 	return scores, err == nil
 }
+
+// runName is what scores call a run.
+func runName(run int) string { return fmt.Sprintf("run %d", run) }
 
 // given are the labels that a model gave a row; nil for no answer.
 func (p *part) given(done *Done, rec workspace.Record) []int {

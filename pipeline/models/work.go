@@ -27,6 +27,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,8 +45,9 @@ import (
 type Question struct {
 	Task string // what the answers are stored under
 	Run  int    // which time it is asked, from 1
-	// Digest is the sha256, in hex, of all that decides the answer about a row: what is sent, and Run.
+	// Digest is the sha256, in hex, of all that decides the answer about a row: what is sent, and Run. "" leaves a row out.
 	Digest func(workspace.Record) string
+	With   []manifest.Key // rows that are sent along, as examples
 	// Ask sends the question. The trouble of one row is the outcome of its reply; an error ends the work.
 	Ask func(context.Context, workspace.Record) (endpoint.Reply, error)
 	// Tokens estimates how many the question has, and at most the answer; nil for neither.
@@ -61,9 +64,11 @@ type Work struct {
 	// was asked again: rows may have gone.
 	Questions func(ctx context.Context, examples []workspace.Record) ([]Question, error)
 	// Refresh asks Reddit about the posts again. nil makes rows that were seen live too long ago an error, *Stale.
-	Refresh     func(context.Context) error
-	Access      func(now time.Time) error // says whether rows may be used at a time; nil if no grant is needed
-	Concurrency int                       // requests at once, at least 1
+	Refresh func(context.Context) error
+	Access  func(now time.Time) error // says whether rows may be used at a time; nil if no grant is needed
+	// Before is called before rows are sent, with their ids; may be nil.
+	Before      func(ctx context.Context, rows []string) error
+	Concurrency int // requests at once, at least 1
 	Limits      Limits
 	Stop        <-chan struct{} // closed, it makes Do wait for what was asked, and return state.ErrInterrupted
 	Progress    func(Progress)  // is called after every answer, one call at a time; may be nil
@@ -161,6 +166,11 @@ func (w *Work) Do(ctx context.Context) (*Done, error) {
 			known = p.Known
 		}
 		w.progress.Total = w.progress.Asked + len(p.todo)
+		if w.Before != nil && len(p.todo) > 0 {
+			if err := w.Before(ctx, p.sent()); err != nil {
+				return nil, err
+			}
+		}
 		w.pass(ctx, p.todo, began)
 		refreshed = false
 		switch err := w.halt; {
@@ -207,6 +217,18 @@ type asking struct {
 	rec    workspace.Record
 	digest string
 	fresh  time.Time // until then the row may be sent
+}
+
+// sent are the ids of the rows that are about to be sent, sorted.
+func (p *plan) sent() []string {
+	ids := map[string]bool{}
+	for _, a := range p.todo {
+		ids[a.rec.Key.String()] = true
+		for _, k := range a.With {
+			ids[k.String()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
 }
 
 // plan reads which rows may be sent, and which answers are there.
@@ -261,6 +283,9 @@ func (w *Work) plan(ctx context.Context) (*plan, error) {
 		}
 		for _, rec := range p.Rows {
 			digest := q.Digest(rec)
+			if digest == "" {
+				continue
+			}
 			if a, ok := p.answers[digest]; ok && a.Outcome != string(endpoint.Failed) {
 				p.Known++
 				continue

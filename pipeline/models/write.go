@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/endpoint"
 	"rehydrate/pipeline/state"
@@ -50,32 +51,66 @@ type TaskReport struct {
 	Out      int                      `json:"tokens_out"`
 	First    time.Time                `json:"first"` // answer
 	Last     time.Time                `json:"last"`
+	Macro    *float64                 `json:"macro_f1"` // parts of 1, as labels score; nil where no row has a label or an answer
+	Weighted *float64                 `json:"weighted_f1"`
+}
+
+// OK counts the answers that are ok.
+func (t TaskReport) OK() int { return t.Outcomes[endpoint.OK] }
+
+// NotOK counts the others by their outcome.
+func (t TaskReport) NotOK() map[string]int {
+	counts := map[string]int{}
+	for o, n := range t.Outcomes {
+		if o != endpoint.OK {
+			counts[string(o)] = n
+		}
+	}
+	return counts
+}
+
+// OtherModels are the names that the server gave the model that has answered, where they are not the one that was asked.
+func (r Report) OtherModels() []string {
+	names := map[string]bool{}
+	for _, t := range r.Tasks {
+		for name := range t.Models {
+			if name != r.Model {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // NotAsked counts rows that a limit kept from being asked about.
 const NotAsked endpoint.Outcome = "not_asked"
 
-// Report sums up the answers of a classification.
-func (c *Classification) Report(done *Done, prices Limits) (Report, error) {
+// Report sums up the answers of a classification. Tool, release and host are the caller's to add.
+func (c *Classification) Report(done *Done, schema manifest.Schema, prices Limits) (Report, labels.Scores, error) {
+	scores, _ := c.score(done, schema)
 	r := Report{Model: c.Chat.Model, Server: string(c.Chat.Dialect), Pictures: c.Pictures.How(), Split: c.Split, Rows: len(done.Rows),
 		Shots: c.Shots, Seed: c.Seed, Runs: c.Runs}
 	for i, p := range c.parts {
 		if i == 0 {
 			body, err := p.chat.Body()
-			if err != nil {
-				return r, err
+			if err == nil {
+				r.Parameters, err = parameters(body)
 			}
-			r.Parameters, err = parameters(body)
 			if err != nil {
-				return r, err
+				return r, scores, err
 			}
 		}
 		t := p.report(done)
+		if score := scores.Task(p.Task); score != nil {
+			if at := slices.Index(score.Files, runName(p.Run)); at >= 0 {
+				t.Macro, t.Weighted = &score.MacroF1.Each[at], &score.WeightedF1.Each[at]
+			}
+		}
 		r.In, r.Out = r.In+t.In, r.Out+t.Out
 		r.Tasks = append(r.Tasks, t)
 	}
 	r.Cost = prices.cost(r.In, r.Out)
-	return r, nil
+	return r, scores, nil
 }
 
 // parameters are the fields of a request but for what its task decides.
@@ -120,6 +155,9 @@ func (p *part) report(done *Done) TaskReport {
 	}
 	return t
 }
+
+// Answers is the format of a registered folder of what models say.
+const Answers = "answers"
 
 // The names of the files of a classification. A purge knows them (package dataset).
 const (

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/labels"
+	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/endpoint"
+	"rehydrate/pipeline/models"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// trainSplit is where examples are from: they must not be of what is asked about.
+const trainSplit = "train"
+
+// classifyFlags are the flags of classify.
+type classifyFlags struct {
+	modelFlags
+	tasks       []string
+	prompts     string
+	shots, runs int
+	seed        int64
+	maxTokens   int
+	temperature float64
+	topP        float64
+	showPrompt  bool
+}
+
+func (c *command) classifyCommand() *cobra.Command {
+	var f classifyFlags
+	cmd := newCommand("classify", exactArgs(1, "one DATASET: a workspace, or the dataset in it"), func(cmd *cobra.Command, args []string) error {
+		if f.showPrompt {
+			f.dryRun, f.model = true, "none"
+		}
+		if err := f.check(); err != nil {
+			return err
+		}
+		chat := f.chat(cmd)
+		chat.Decoding.MaxTokens, chat.Decoding.Temperature, chat.Decoding.TopP = f.maxTokens, &f.temperature, &f.topP
+		return c.inModelsWorkspace(cmd.Context(), args[0], &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
+			return c.classify(cmd.Context(), w, b, f, chat)
+		})
+	})
+	flags := cmd.Flags()
+	f.register(cmd, "predictions")
+	flags.StringSliceVar(&f.tasks, "task", []string{models.AllTasks}, "ask for this `category`, or all: the tasks of the release (repeatable)")
+	flags.IntVar(&f.shots, "shots", 0, "show so many `examples` of the split train before the question; FigSIM's paper: 0 and 6")
+	flags.Int64Var(&f.seed, "seed", 1, "chooses the examples, and is sent; a further run has the next `number`")
+	flags.IntVar(&f.runs, "runs", 1, "ask every question so many `times`")
+	flags.StringVar(&f.prompts, "prompts", "", "a `folder` of prompts TASK.txt (default: the release's, else built-in ones)")
+	flags.BoolVar(&f.showPrompt, "show-prompt", false, "only print the prompts")
+	flags.IntVar(&f.maxTokens, "max-tokens", 128, "an answer has at most so many `tokens`, thoughts included where a model thinks")
+	flags.Float64Var(&f.temperature, "temperature", 0, "of the sampling")
+	flags.Float64Var(&f.topP, "top-p", 1, "of the sampling")
+	return cmd
+}
+
+func (f *classifyFlags) check() error {
+	switch {
+	case f.shots < 0 || f.shots > 64:
+		return usageError("--shots %d: give 0 to 64", f.shots)
+	case f.runs < 1 || f.runs > 100:
+		return usageError("--runs %d: give 1 to 100", f.runs)
+	case f.maxTokens < 1:
+		return usageError("--max-tokens %d: give 1 or more", f.maxTokens)
+	case !(f.temperature >= 0 && f.temperature <= 2) || !(f.topP > 0 && f.topP <= 1):
+		return usageError("--temperature takes 0 to 2, --top-p more than 0 up to 1")
+	}
+	return f.modelFlags.check()
+}
+
+func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Binding, f classifyFlags, chat endpoint.Chat) error {
+	if f.prompts == "" && f.releaseDir != "" {
+		f.prompts = filepath.Join(f.releaseDir, "prompts")
+	}
+	tasks, err := models.Tasks(b.Schema, f.tasks, f.prompts)
+	switch {
+	case err != nil:
+		return asUsage(err)
+	case f.showPrompt:
+		return c.answer("prompts", map[string]any{"prompts": tasks})
+	case f.shots > 0 && (w.Split == "" || w.Split == trainSplit || !slices.Contains(b.Splits, trainSplit)):
+		return usageError("--shots takes its examples from the split %s, which must be there and must not be asked about: name another --split", trainSplit)
+	}
+	work := &models.Classification{Tasks: tasks, Chat: chat, Shots: f.shots, Seed: f.seed, Runs: f.runs, Split: w.Split,
+		Pictures: &models.Pictures{Workspace: w.Workspace, MaxSide: f.maxSide}, Warn: c.warnOnce()}
+	w.Questions = work.Questions
+	if f.shots > 0 {
+		w.Examples = trainSplit
+	}
+	if f.dryRun {
+		plan, err := w.Plan(ctx)
+		if err != nil {
+			return err
+		}
+		return c.answer("model-plan", plan)
+	}
+	if _, err := copies.Destination(ctx, w.Workspace, f.out); err != nil {
+		return exportProblem(err)
+	}
+	work.Server, err = f.open(c)
+	if err != nil {
+		return err
+	}
+	done, err := w.Do(ctx)
+	c.console.Done()
+	if err != nil {
+		return err
+	}
+	return c.classified(ctx, w, b, f, work, done)
+}
+
+// classified writes and prints what is known in the end.
+func (c *command) classified(ctx context.Context, w *models.Work, b workspace.Binding, f classifyFlags, work *models.Classification, done *models.Done) error {
+	report, scores, err := work.Report(done, b.Schema, f.limits)
+	if err != nil {
+		return err
+	}
+	to, err := url.Parse(f.endpoint)
+	if err != nil {
+		return err
+	}
+	report.Tool, report.Release, report.Digest, report.Host = version(), b.Release, b.ReleaseDigest, state.SHA256([]byte(to.Host))
+	out := f.out
+	if done.Limit != "" {
+		out = "" // half a file would pass for a whole one
+	} else if err := c.writeAnswers(ctx, w.Workspace, &f.modelFlags, func(sink models.Sink) ([]string, error) {
+		return work.Write(sink, done, report)
+	}); err != nil {
+		return err
+	}
+	failed := 0
+	for _, t := range report.Tasks {
+		failed += t.Outcomes[endpoint.Failed]
+	}
+	return c.answerHolds("classify", struct {
+		models.Report
+		Asked  int                `json:"asked"`
+		Known  int                `json:"answered_before"`
+		Left   int                `json:"not_asked"`
+		Limit  string             `json:"limit,omitempty"`
+		Spent  float64            `json:"spent"`
+		Failed int                `json:"failed"`
+		Out    string             `json:"out,omitempty"`
+		Scores []labels.TaskScore `json:"scores,omitempty"`
+	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Cost, failed, out, scores.Tasks}, failed == 0 && done.Limit == "", exitRetry)
+}
+
+// warnOnce prints each warning once: the questions are made again when Reddit was asked again.
+func (c *command) warnOnce() func(string) {
+	said := map[string]bool{}
+	return func(text string) {
+		if !said[text] {
+			said[text] = true
+			c.log.Warn(text)
+		}
+	}
+}

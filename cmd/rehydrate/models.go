@@ -1,0 +1,239 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/cmd/internal/console"
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/endpoint"
+	"rehydrate/pipeline/models"
+	"rehydrate/pipeline/pictures"
+	"rehydrate/pipeline/workspace"
+)
+
+// modelFlags say which model classify and moderate ask, about which rows, and how much.
+type modelFlags struct {
+	releaseFlags
+	redditFlags
+	endpoint, model, server string
+	omit                    []string
+	perMinute               float64
+	timeout                 time.Duration
+	thirdParty, note        string
+	release, split, out     string
+	maxSide, concurrency    int
+	limits                  models.Limits
+	dryRun                  bool
+	releaseDir              string // of release; "" for none
+}
+
+func (f *modelFlags) register(cmd *cobra.Command, out string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.endpoint, "endpoint", "", "the base `URL` of the server, such as http://127.0.0.1:8000/v1")
+	flags.StringVar(&f.model, "model", "", "the `name` of the model, as the server calls it")
+	flags.StringVar(&f.server, "server", string(endpoint.VLLM), "openai, vllm, ollama or llama.cpp: chooses defaults")
+	flags.StringSliceVar(&f.omit, "omit", nil, "leave these `parameters` out: "+strings.Join(endpoint.Parameters, ", ")+" (\"\" for none)")
+	flags.Float64Var(&f.perMinute, "requests-per-minute", 0, "at most so many `requests` (default: without limit)")
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "wait so long for an answer")
+	flags.StringVar(&f.thirdParty, "third-party", "", "`who` has the server, where it is not on this machine: what is sent to them goes on record")
+	flags.StringVar(&f.note, "note", "", "`why` rows go to --third-party; or who has the answers, for export --list")
+	flags.StringVar(&f.release, "release", "", "the `release` of the workspace: for its prompts, and to ask Reddit again about posts that were seen live too long ago")
+	flags.StringVar(&f.split, "split", "", "ask about this `split`, or all (default: test where there is one, else all)")
+	flags.StringVarP(&f.out, "out", "o", out, "the `folder` to make")
+	flags.IntVar(&f.maxSide, "max-side", 0, "make larger pictures smaller, to so many `pixels` (default: as they are)")
+	flags.IntVar(&f.concurrency, "concurrency", 1, "how many requests at once")
+	flags.IntVar(&f.limits.Requests, "max-requests", 0, "ask at most so many `questions` now (default: all)")
+	flags.Float64Var(&f.limits.Cost, "max-cost", 0, "ask only as long as this `amount` is not spent (default: without limit)")
+	flags.Float64Var(&f.limits.PriceIn, "price-in", 0, "what a million tokens sent cost, for --max-cost and --dry-run")
+	flags.Float64Var(&f.limits.PriceOut, "price-out", 0, "what a million tokens answered cost")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be asked, and what it costs by estimate; sends nothing")
+	f.releaseFlags.register(cmd)
+	f.redditFlags.register(cmd, &f.approval)
+}
+
+func (f *modelFlags) check() error {
+	_, err := endpoint.ParseDialect(f.server)
+	switch {
+	case f.endpoint == "" && !f.dryRun:
+		return usageError("--endpoint is missing: the base URL of the server, such as http://127.0.0.1:8000/v1")
+	case f.model == "":
+		return usageError("--model is missing: the name of the model, as the server calls it")
+	case err != nil:
+		return usageError("--server: %w", err)
+	case f.concurrency < 1 || f.concurrency > 64:
+		return usageError("--concurrency %d: give 1 to 64", f.concurrency)
+	case f.maxSide < 0 || f.perMinute < 0 || f.limits.Requests < 0 || f.timeout <= 0:
+		return usageError("--max-side, --requests-per-minute, --max-requests and --timeout take positive numbers")
+	case min(f.limits.Cost, f.limits.PriceIn, f.limits.PriceOut) < 0:
+		return usageError("--max-cost, --price-in and --price-out take positive numbers")
+	case f.limits.Cost > 0 && f.limits.PriceIn+f.limits.PriceOut == 0:
+		return usageError("--max-cost needs --price-in and --price-out, for a million tokens")
+	case f.thirdParty != "":
+		if err := (copies.Disclosure{Name: f.thirdParty, Note: f.note}).Check(); err != nil {
+			return usageError("--third-party, --note: %w", err)
+		}
+	}
+	if _, err := endpoint.ParseOmit(strings.Join(f.omit, ",")); err != nil {
+		return usageError("--omit: %w", err)
+	}
+	f.out = strings.TrimSuffix(f.out, ".jsonl") // the file has this name in the folder
+	f.note = cmp.Or(f.note, "answers of a model")
+	return copies.CheckNote(f.note)
+}
+
+// chat is what every chat request has: the model and the decoding of FigSIM's Table 10.
+func (f *modelFlags) chat(cmd *cobra.Command) endpoint.Chat {
+	dialect := endpoint.Dialect(f.server)
+	chat := endpoint.Chat{Model: f.model, Dialect: dialect, Omit: dialect.Omits(),
+		Decoding: endpoint.Decoding{Temperature: new(0.0), TopP: new(1.0), MaxTokens: 128, Stop: []string{"}"}}}
+	if cmd.Flags().Changed("omit") {
+		chat.Omit, _ = endpoint.ParseOmit(strings.Join(f.omit, ",")) // check read it
+	}
+	return chat
+}
+
+// open makes the client of the server.
+func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
+	o := endpoint.Options{URL: f.endpoint, ThirdParty: f.thirdParty != "", PerMinute: f.perMinute, Timeout: f.timeout, Scrubber: c.scrubber,
+		Log: c.log, OnWait: func(d time.Duration, why string) {
+			if !c.quiet {
+				c.console.Wait("for the model: "+why, d)
+			}
+		}}
+	var err error
+	o.Key, err = endpoint.KeyFromEnv(c.getenv)
+	if err != nil {
+		return nil, rejected(err, "set "+endpoint.KeyName+", or "+endpoint.KeyName+"_FILE to a file of mode 0600, or neither")
+	}
+	if f.cacert != "" {
+		o.RootCAs, err = readRoots("--cacert", f.cacert)
+		if err != nil {
+			return nil, err
+		}
+	}
+	server, err := endpoint.Open(o)
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	return server, nil
+}
+
+// inModelsWorkspace does the work of classify or moderate in the workspace that a path leads to. A plan only reads it.
+func (c *command) inModelsWorkspace(ctx context.Context, source string, f *modelFlags, do func(*models.Work, workspace.Binding) error) error {
+	c.workspace = pictures.WorkspaceOf(source)
+	if c.workspace == "" {
+		return usageError("%s is not in a workspace: only there it is known which posts are still live", source)
+	}
+	work := &models.Work{Now: c.now, Concurrency: f.concurrency, Limits: f.limits, Stop: c.stop, Progress: c.observeModel}
+	var config pipeline.Config
+	var grant *permit
+	if f.release != "" {
+		var err error
+		config, err = c.resume(ctx, f.release, &f.releaseFlags, "")
+		if err == nil {
+			grant, err = c.useGrant(ctx, config, &f.releaseFlags)
+		}
+		if err != nil {
+			return err
+		}
+		f.releaseDir = config.Release.Dir
+		work.Access, config.Access = grant.access(), grant.access()
+		work.Refresh = func(ctx context.Context) error { return c.recheck(ctx, work.Workspace, config, f) }
+	}
+	begin := func(ws *workspace.Workspace) error {
+		b, _, err := ws.Binding(ctx)
+		if err != nil {
+			return err
+		}
+		work.Workspace = ws
+		work.Split, err = f.splitOf(b)
+		if err != nil {
+			return err
+		}
+		if f.thirdParty != "" {
+			work.Before = func(ctx context.Context, rows []string) error { return f.disclose(ctx, ws, rows, c.now()) }
+		}
+		return do(work, b)
+	}
+	if f.dryRun {
+		_, err := reading(ctx, c, func(ws *workspace.Workspace) (any, error) { return nil, begin(ws) })
+		return err
+	}
+	return c.inWorkspace(ctx, grant, begin)
+}
+
+// splitOf is the split that is asked about, "" for all.
+func (f *modelFlags) splitOf(b workspace.Binding) (string, error) {
+	switch {
+	case f.split == "" && slices.Contains(b.Splits, "test"):
+		return "test", nil
+	case f.split == "", f.split == "all":
+		return "", nil
+	case !slices.Contains(b.Splits, f.split):
+		return "", usageError("--split: the workspace has no split %q; it has %s", f.split, strings.Join(b.Splits, ", "))
+	}
+	return f.split, nil
+}
+
+func (f *modelFlags) disclose(ctx context.Context, ws *workspace.Workspace, rows []string, now time.Time) error {
+	to, err := url.Parse(f.endpoint)
+	if err != nil {
+		return err
+	}
+	return copies.Disclose(ctx, ws, copies.Disclosure{Name: f.thirdParty, Note: f.note, Host: to.Host}, rows, now)
+}
+
+// recheck asks Reddit about all posts again, and takes out what is gone, as run --recheck does.
+func (c *command) recheck(ctx context.Context, ws *workspace.Workspace, config pipeline.Config, f *modelFlags) (err error) {
+	config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, config.Progress)
+	if err != nil {
+		return err
+	}
+	config.Workspace, config.Recheck = ws, true
+	if err := keepFilters(ctx, ws, &config); err != nil {
+		return err
+	}
+	_, err = pipeline.Run(ctx, config)
+	c.console.Done()
+	return err
+}
+
+// observeModel shows how far the asking is.
+func (c *command) observeModel(p models.Progress) {
+	if c.quiet {
+		return
+	}
+	ok := p.Outcomes[endpoint.OK]
+	others, line := 0, fmt.Sprintf("ask: %d of %d questions", p.Asked, p.Total)
+	for _, o := range models.Outcomes() {
+		if n := p.Outcomes[o]; n > 0 {
+			line += fmt.Sprintf(", %d %s", n, o)
+			others += n
+		}
+	}
+	rate := ""
+	if s := p.Elapsed.Seconds(); s > 0 {
+		rate = fmt.Sprintf(", %.0f tokens/s", float64(p.In+p.Out)/s)
+	}
+	c.console.Show(console.Progress{Task: "ask", Words: fmt.Sprintf("%d ok, %d not%s", ok, others-ok, rate), Done: others, Total: p.Total,
+		Line: line + rate})
+}
+
+// writeAnswers makes the folder of answers, which is a registered copy.
+func (c *command) writeAnswers(ctx context.Context, ws *workspace.Workspace, f *modelFlags, write func(models.Sink) ([]string, error)) error {
+	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: models.Answers, Made: c.now(),
+		Fill: func(_ context.Context, _ string, sink func(string, func(io.Writer) error) error) ([]string, error) {
+			return write(sink)
+		}})
+	return exportProblem(err)
+}
