@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/labels"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/endpoint"
 	"rehydrate/pipeline/models"
@@ -118,7 +117,7 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 
 // classified writes and prints what is known in the end.
 func (c *command) classified(ctx context.Context, w *models.Work, b workspace.Binding, f classifyFlags, work *models.Classification, done *models.Done) error {
-	report, scores, err := work.Report(done, b.Schema, f.limits)
+	report, err := work.Report(done, b.Schema, f.limits)
 	if err != nil {
 		return err
 	}
@@ -126,7 +125,7 @@ func (c *command) classified(ctx context.Context, w *models.Work, b workspace.Bi
 	if err != nil {
 		return err
 	}
-	report.Tool, report.Release, report.Digest, report.Host = version(), b.Release, b.ReleaseDigest, state.SHA256([]byte(to.Host))
+	report.Tool, report.Release, report.Digest, report.Host = version(), b.Release, b.ReleaseDigest, state.SHA256([]byte(to.Hostname()))
 	out := f.out
 	if done.Limit != "" {
 		out = "" // half a file would pass for a whole one
@@ -141,15 +140,14 @@ func (c *command) classified(ctx context.Context, w *models.Work, b workspace.Bi
 	}
 	return c.answerHolds("classify", struct {
 		models.Report
-		Asked  int                `json:"asked"`
-		Known  int                `json:"answered_before"`
-		Left   int                `json:"not_asked"`
-		Limit  string             `json:"limit,omitempty"`
-		Spent  float64            `json:"spent"`
-		Failed int                `json:"failed"`
-		Out    string             `json:"out,omitempty"`
-		Scores []labels.TaskScore `json:"scores,omitempty"`
-	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Cost, failed, out, scores.Tasks}, failed == 0 && done.Limit == "", exitRetry)
+		Asked  int     `json:"asked"`
+		Known  int     `json:"answered_before"`
+		Left   int     `json:"not_asked"`
+		Limit  string  `json:"limit,omitempty"`
+		Spent  float64 `json:"spent"`
+		Failed int     `json:"failed"`
+		Folder string  `json:"folder,omitempty"`
+	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Cost, failed, out}, failed == 0 && done.Limit == "", exitRetry)
 }
 
 // warnOnce prints each warning once: the questions are made again when Reddit was asked again.

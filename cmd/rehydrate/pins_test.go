@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/endpoint/endpointtest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -312,6 +313,10 @@ func (p *pins) study(s *site) {
 	s.write(scores, answers)
 	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--gold", s.release)
 	p.json(s, "features", exitDone, "features", s.workspace, "--no-faces", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "numbers"))
+	model := endpointtest.New(p.t, "vllm")
+	model.Answer = func(endpointtest.Request) string { return `{"severity": "Suicide ideation"}` }
+	p.json(s, "classify", exitDone, "classify", s.workspace, "--endpoint", model.URL, "--model", "m", "--split", "all", "--note", "a colleague",
+		"--price-in", "1", "--price-out", "2", "-o", filepath.Join(p.t.TempDir(), "answers"))
 	p.json(s, "labels-weights", exitDone, "labels", "weights", s.release, "--split", "all")
 	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o", filepath.Join(p.t.TempDir(), "chosen"))
 	p.json(s, "moderation-table", exitDone, "moderation", "table", scores, "--gold", s.release)

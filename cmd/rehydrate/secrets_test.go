@@ -141,6 +141,8 @@ var canaryCases = []canaryCase{
 	{"labels groups", "a secret for a file", "SECRET --gold RELEASE", nil, exitUsage, "[redacted]"},
 	{"labels weights", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
 	{"features", "a secret for a dataset", "SECRET", nil, exitUsage, "[redacted]"},
+	{"classify", "a secret for a dataset", "SECRET --endpoint http://127.0.0.1:1/v1 --model m", nil, exitUsage, "[redacted]"},
+	{"classify", "a secret for a server", "WS --endpoint http://127.0.0.1:1/SECRET --model m --split all -o DIR/answers", nil, exitRetry, "127.0.0.1:1"},
 	{"select", "a secret for a dump", "SECRET --subreddit memes -o DIR/found", nil, exitUsage, "[redacted]"},
 	{"annotate", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"annotate export", "none", "WS --release RELEASE --to DIR/round", nil, exitDone, "annotate merge"},

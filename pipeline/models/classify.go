@@ -189,8 +189,8 @@ func compact(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// score scores the answers by the rows' own labels; false where nothing can be scored.
-func (c *Classification) score(done *Done, schema manifest.Schema) (labels.Scores, bool) {
+// score scores the answers by the rows' own labels.
+func (c *Classification) score(done *Done, schema manifest.Schema) labels.Scores {
 	var gold []manifest.Entry
 	for _, rec := range done.Rows {
 		gold = append(gold, rec.Entry)
@@ -216,8 +216,8 @@ func (c *Classification) score(done *Done, schema manifest.Schema) (labels.Score
 		}
 		files = append(files, p)
 	}
-	scores, err := labels.Score(schema, tasks, gold, nil, files)
-	return scores, err == nil
+	scores, _ := labels.Score(schema, tasks, gold, nil, files) // it fails where there is nothing to score
+	return scores
 }
 
 // runName is what scores call a run.

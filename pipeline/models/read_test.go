@@ -141,7 +141,7 @@ func TestTasks(t *testing.T) {
 		attest.Same(t, name, names[name], got)
 	}
 	tasks, err := Tasks(manifest.FigSIM(), []string{"modality"}, "")
-	if err != nil || !strings.Contains(tasks[0].Prompt, "TASK: Modality: identify the label that applies") {
+	if err != nil || !strings.Contains(tasks[0].Prompt, "TASK: Modality. Which part of the meme") {
 		t.Errorf("a category that is not a task: %v, %+v", err, tasks)
 	}
 	for _, names := range [][]string{{"colour"}, {"severity", "severity"}} {

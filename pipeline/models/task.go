@@ -2,7 +2,8 @@ package models
 
 import (
 	"bytes"
-	"embed"
+	"cmp"
+	_ "embed" // the prompt
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,11 +18,10 @@ import (
 	"rehydrate/manifest"
 )
 
-// prompts has a text for each task of FigSIM, written from the definitions of its paper (Appendix B, CC BY 4.0), and a
-// template for categories of other schemas.
+// promptForm is the prompt where nobody brings one: after that of FigSIM's paper (Table 11), with the schema's definitions.
 //
-//go:embed prompts
-var prompts embed.FS
+//go:embed prompt.tmpl
+var promptForm string
 
 // maxPrompt bounds a prompt, in bytes.
 const maxPrompt = 64 << 10
@@ -64,7 +64,7 @@ func Tasks(schema manifest.Schema, names []string, folder string) ([]Task, error
 		}
 		c := schema.Categories[slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == name })]
 		t := Task{Task: task, category: c}
-		if err := t.findPrompt(folder, i >= 0 && len(known) < len(schema.Categories)); err != nil {
+		if err := t.findPrompt(folder); err != nil {
 			return nil, fmt.Errorf("the prompt for %s: %w", name, err)
 		}
 		tasks = append(tasks, t)
@@ -72,8 +72,8 @@ func Tasks(schema manifest.Schema, names []string, folder string) ([]Task, error
 	return tasks, nil
 }
 
-// findPrompt reads the prompt of the folder, the one for a task of FigSIM, or fills in the template.
-func (t *Task) findPrompt(folder string, figsim bool) error {
+// findPrompt reads the prompt of the folder, or writes one.
+func (t *Task) findPrompt(folder string) error {
 	if folder != "" {
 		t.From = filepath.Join(folder, t.Category+".txt")
 		text, err := readPrompt(t.From)
@@ -82,21 +82,49 @@ func (t *Task) findPrompt(folder string, figsim bool) error {
 			return err
 		}
 	}
-	t.From = "built-in"
-	if figsim {
-		text, err := prompts.ReadFile("prompts/" + t.Category + ".txt")
-		t.Prompt = string(text)
-		return err
+	type label struct{ Name, Definition string }
+	filled := struct {
+		Title, Description, Key   string
+		Several, Ordered, Defined bool
+		Labels                    []label
+	}{t.category.Title, cmp.Or(t.category.Description, "Which applies to the meme?"), t.Category, t.Kind == manifest.Multi,
+		t.Kind == manifest.Ordinal, false, nil}
+	for class, c := range t.Classes {
+		l := label{c.Name, t.definition(class)}
+		filled.Labels, filled.Defined = append(filled.Labels, l), filled.Defined || l.Definition != ""
 	}
-	form, err := template.ParseFS(prompts, "prompts/category.tmpl")
-	if err != nil {
-		return err
-	}
+	form, err := template.New("prompt").Parse(promptForm)
 	var b bytes.Buffer
-	err = form.Execute(&b, map[string]any{"Name": t.Category, "Title": t.category.Title, "Labels": t.names(),
-		"Several": t.Kind == manifest.Multi, "Ordered": t.Kind == manifest.Ordinal})
-	t.Prompt = b.String()
+	if err == nil {
+		err = form.Execute(&b, filled)
+	}
+	t.From, t.Prompt = "built-in", b.String()
 	return err
+}
+
+// definition says when a class is to be given; of several labels in one class, each with its name.
+func (t *Task) definition(class int) string {
+	var all []string
+	known := false
+	for i, l := range t.category.Labels {
+		if t.ClassOf(i) != class {
+			continue
+		}
+		text := strings.TrimSuffix(l.Description, ".")
+		known = known || text != ""
+		switch {
+		case l.Name == t.Classes[class].Name:
+			return l.Description
+		case text == "":
+			all = append(all, l.Name)
+		default:
+			all = append(all, l.Name+" ("+text+")")
+		}
+	}
+	if !known {
+		return ""
+	}
+	return strings.Join(all, "; ") + "."
 }
 
 func readPrompt(name string) (string, error) {

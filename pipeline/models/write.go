@@ -32,6 +32,7 @@ type Report struct {
 	Seed       int64           `json:"seed"`
 	Runs       int             `json:"runs"`
 	Tasks      []TaskReport    `json:"tasks"`
+	Scores     []MeanScore     `json:"scores"` // over the runs, of tasks that rows have labels for
 	In         int             `json:"tokens_in"`
 	Out        int             `json:"tokens_out"`
 	Cost       float64         `json:"cost,omitempty"` // at the prices given
@@ -53,6 +54,13 @@ type TaskReport struct {
 	Last     time.Time                `json:"last"`
 	Macro    *float64                 `json:"macro_f1"` // parts of 1, as labels score; nil where no row has a label or an answer
 	Weighted *float64                 `json:"weighted_f1"`
+}
+
+// A MeanScore is what the answers of a task are worth, as labels score computes it.
+type MeanScore struct {
+	Task       string        `json:"task"`
+	MacroF1    labels.Spread `json:"macro_f1"`
+	WeightedF1 labels.Spread `json:"weighted_f1"`
 }
 
 // OK counts the answers that are ok.
@@ -86,10 +94,13 @@ func (r Report) OtherModels() []string {
 const NotAsked endpoint.Outcome = "not_asked"
 
 // Report sums up the answers of a classification. Tool, release and host are the caller's to add.
-func (c *Classification) Report(done *Done, schema manifest.Schema, prices Limits) (Report, labels.Scores, error) {
-	scores, _ := c.score(done, schema)
+func (c *Classification) Report(done *Done, schema manifest.Schema, prices Limits) (Report, error) {
 	r := Report{Model: c.Chat.Model, Server: string(c.Chat.Dialect), Pictures: c.Pictures.How(), Split: c.Split, Rows: len(done.Rows),
-		Shots: c.Shots, Seed: c.Seed, Runs: c.Runs}
+		Shots: c.Shots, Seed: c.Seed, Runs: c.Runs, Scores: []MeanScore{}}
+	scores := c.score(done, schema)
+	for _, t := range scores.Tasks {
+		r.Scores = append(r.Scores, MeanScore{t.Category, t.MacroF1, t.WeightedF1})
+	}
 	for i, p := range c.parts {
 		if i == 0 {
 			body, err := p.chat.Body()
@@ -97,7 +108,7 @@ func (c *Classification) Report(done *Done, schema manifest.Schema, prices Limit
 				r.Parameters, err = parameters(body)
 			}
 			if err != nil {
-				return r, scores, err
+				return r, err
 			}
 		}
 		t := p.report(done)
@@ -110,7 +121,7 @@ func (c *Classification) Report(done *Done, schema manifest.Schema, prices Limit
 		r.Tasks = append(r.Tasks, t)
 	}
 	r.Cost = prices.cost(r.In, r.Out)
-	return r, scores, nil
+	return r, nil
 }
 
 // parameters are the fields of a request but for what its task decides.

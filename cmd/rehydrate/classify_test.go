@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/endpoint/endpointtest"
+	"rehydrate/pipeline/models"
+	"rehydrate/pipeline/redditemu"
+)
+
+// A modelSite is a site with a run of FigSIM's shape behind it, all of whose posts are kept, and a model.
+type modelSite struct {
+	*site
+	model *endpointtest.Server
+
+	mu     sync.Mutex
+	bodies map[string]int // requests that were answered
+	left   int            // requests until kill; 0 for never
+	kill   func()
+}
+
+// newModelSite has every step-th entry of FigSIM's synthetic annotations.
+func newModelSite(t *testing.T, step int) *modelSite {
+	t.Helper()
+	lines := strings.SplitAfter(read(t, "../../manifest/testdata/annotations.csv"), "\n")
+	text := lines[0]
+	var posts []redditemu.Post
+	for i, line := range lines[1 : len(lines)-1] {
+		if i%step != 0 {
+			continue
+		}
+		id, _, _ := strings.Cut(line, ",")
+		text += line
+		posts = append(posts, redditemu.Post{ID: manifest.PostID(id),
+			Images: []redditemu.Image{sketch(firstOwn+i%(len(captions)-firstOwn), uint64(i), 0, []string{"jpg", "png", "gif", "webp"}[i%4])}})
+	}
+	m := &modelSite{site: newSite(t, text, fastPolicy, posts...), bodies: map[string]int{}}
+	// Many have the words of another: here every post has to be kept.
+	m.run(exitDone, "--filters", "flag")
+	m.model = endpointtest.New(t, "vllm")
+	m.model.Answer, m.model.Play = m.answer, m.play
+	return m
+}
+
+// answer is what the model says of a picture and a task: mostly a label, sometimes what cannot be read.
+func (m *modelSite) answer(r endpointtest.Request) string {
+	var asked struct {
+		Format struct {
+			Schema struct {
+				Name   string
+				Schema struct {
+					Properties map[string]struct {
+						Enum  []string
+						Items *struct{ Enum []string }
+					}
+				}
+			} `json:"json_schema"`
+		} `json:"response_format"`
+	}
+	check(m.t, json.Unmarshal(r.Body, &asked))
+	h := fnv.New32a()
+	h.Write(r.Body)
+	n := int(h.Sum32() >> 4)
+	name := asked.Format.Schema.Name
+	value := asked.Format.Schema.Schema.Properties[name]
+	switch {
+	case n%17 == 0:
+		return "I would rather not say."
+	case n%17 == 1:
+		return fmt.Sprintf(`{%q: "something else"}`, name)
+	case value.Items != nil && n%5 == 0:
+		return fmt.Sprintf(`{%q: []}`, name)
+	case value.Items != nil:
+		return fmt.Sprintf("```json\n{%q: [%q]}\n```", name, value.Items.Enum[n%len(value.Items.Enum)])
+	}
+	return fmt.Sprintf(`{%q: %q}`, name, value.Enum[n%len(value.Enum)])
+}
+
+// play kills the asking process instead of answering, when it is time.
+func (m *modelSite) play(_ http.ResponseWriter, r endpointtest.Request) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left > 0 {
+		m.left--
+		if m.left == 0 {
+			m.kill()
+			return true
+		}
+	}
+	m.bodies[string(r.Body)]++
+	return false
+}
+
+// classify are the arguments of a classification into a folder of the test's.
+func (m *modelSite) classify(workspace, out string, more ...string) []string {
+	return append([]string{"classify", workspace, "--endpoint", m.model.URL, "--model", "m", "--out", filepath.Join(filepath.Dir(m.workspace), out)}, more...)
+}
+
+// killedAt runs a classification in a process of its own, and kills it while its n-th request waits for an answer.
+func (m *modelSite) killedAt(t *testing.T, n int, args []string) {
+	t.Helper()
+	cmd := m.command(t.Context(), nil, args...)
+	m.mu.Lock()
+	m.left, m.kill = n, func() { _ = cmd.Process.Kill() }
+	m.mu.Unlock()
+	if out, err := cmd.CombinedOutput(); !isKilled(err) {
+		t.Fatalf("the process was not killed at request %d: %v\n%s", n, err, out)
+	}
+	if _, err := os.Stat(args[len(args)-1]); err == nil {
+		t.Fatalf("%s is there, although the process was killed", args[len(args)-1])
+	}
+}
+
+func isKilled(err error) bool {
+	status, ok := err.(*exec.ExitError)
+	return ok && !status.Exited()
+}
+
+// TestClassify asks about FigSIM's test memes, three tasks, without and with examples, and is killed three times: the predictions are
+// those of asking once without trouble, no question is sent again that was answered, and labels score reads them. The sample has
+// every 40th of the entries.
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	long(t)
+	m := newModelSite(t, often(1, 40))
+	once, broken := copyTree(t, m.workspace), copyTree(t, m.workspace)
+	random, _ := chance(t)
+	tests := 0
+	for _, r := range m.outcomes() {
+		if r.Split == "test" {
+			tests++
+		}
+	}
+	for _, shots := range []string{"0", "6"} {
+		m.do(nil, m.classify(once, "once"+shots, "--shots", shots, "--concurrency", "4")...).want(t, exitDone)
+		clear(m.bodies)
+		args := m.classify(broken, "broken"+shots, "--shots", shots)
+		for range 3 {
+			m.killedAt(t, 1+random.IntN(tests*3/4), args)
+		}
+		m.do(nil, args...).want(t, exitDone, fmt.Sprintf("%d rows of split test, %s examples each", tests, shots), "answered before", "macro F1")
+		if len(m.bodies) != 3*tests {
+			t.Errorf("%s examples: %d questions were answered, want 3 of %d rows", shots, len(m.bodies), tests)
+		}
+		for body, n := range m.bodies {
+			if n > 1 {
+				t.Errorf("a question was sent %d times: %.300s", n, body)
+			}
+		}
+		var predictions []string
+		for _, name := range []string{"once", "broken"} {
+			predictions = append(predictions, filepath.Join(filepath.Dir(m.workspace), name+shots, "predictions.jsonl"))
+		}
+		if diff := cmp.Diff(read(t, predictions[0]), read(t, predictions[1])); diff != "" {
+			t.Errorf("%s examples: the predictions differ (-once +killed):\n%s", shots, diff)
+		}
+		if n := strings.Count(read(t, predictions[0]), "\n"); n != tests {
+			t.Errorf("%d predictions, want %d", n, tests)
+		}
+		m.do(nil, "labels", "score", predictions[1], "--gold", m.release).want(t, exitDone,
+			fmt.Sprintf("%d entries of split test", tests), "figurative: macro F1", "severity: macro F1", "related_content: macro F1", "no answer, not scored")
+		var report models.Report
+		check(t, json.Unmarshal([]byte(read(t, filepath.Join(filepath.Dir(predictions[1]), "run.json"))), &report))
+		if report.Rows != tests || len(report.Tasks) != 3 || report.Tasks[0].Models["m"] != tests || report.In == 0 {
+			t.Errorf("run.json: %+v", report)
+		}
+	}
+}
