@@ -18,7 +18,7 @@ import (
 	"rehydrate/manifest"
 )
 
-// promptForm is the prompt where nobody brings one: after that of FigSIM's paper (Table 11), with the schema's definitions.
+// promptForm is the prompt where there is no file of one: after that of FigSIM's paper (Table 11), with the schema's definitions.
 //
 //go:embed prompt.tmpl
 var promptForm string
