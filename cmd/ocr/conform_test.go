@@ -31,9 +31,9 @@ func TestConform(t *testing.T) {
 	}
 	const loop, called = `        say(answer(request, pictures))`, `{"id": request["ID"], "words": words}`
 	for _, tt := range []struct{ name, old, new, check, want string }{
-		{"as it is", "", "", "reading", `ok       hello      protocol 5; picture sizes 1.0; model none`},
+		{"as it is", "", "", "reading", `ok       hello      protocol 6; picture sizes 1.0; model none`},
 		{"silent", loop, "        import time; time.sleep(60)", "one line", "ocr_timeout: no answer within 500ms"},
-		{"another version", "PROTOCOL = 5", "PROTOCOL = 4", "hello", "the worker speaks version 4, this program version 5"},
+		{"another version", "PROTOCOL = 6", "PROTOCOL = 5", "hello", "the worker speaks version 5, this program version 6"},
 		{"no name", `"name": "picture sizes 1.0"`, `"label": "x"`, "hello", `no "name" of the engine`},
 		{"no model", `"model": "none"`, `"model": ""`, "hello", `no "model"`},
 		{"no digest", "hashlib.sha256(open(__file__, \"rb\").read()).hexdigest()", `"1.0"`, "hello", `"model_sha256" is "1.0", not 64 hex digits`},
@@ -49,9 +49,9 @@ func TestConform(t *testing.T) {
 		{"a share of one", "yield text, 95,", "yield text, 0.95,", "one line", "no word has a confidence over 0.95"},
 		{"lines as words", `INK".split()`, `INK",`, "one line", "has white space in it"},
 		{"an error", "    ink = 100", "    assert False, \"no CUDA\"\n    ink = 100", "one line", "ocr_engine: no CUDA"},
-		{"no whole pictures", "    ink = 100", "    assert psm == 7, \"lines only\"\n    ink = 100", "page", "ocr_engine: lines only"},
+		{"no whole pictures", "    ink = 100", "    assert psm == 13, \"lines only\"\n    ink = 100", "page", "ocr_engine: lines only"},
 		{"no small pictures", "    if width < 60:", "    1 // (width - 1)\n    if width < 60:", "limits", "a picture of 1 x 1: ocr_engine: integer"},
-		{"few lines", called, `{"id": request["ID"], "words": words[:12]}`, "limits", "16 lines, up to 4096 x 48: ocr_protocol"},
+		{"few lines", called, `{"id": request["ID"], "words": words[:12]}`, "limits", "16 lines, up to 4096 x 36: ocr_protocol"},
 		{"dead", loop, "        sys.exit(\"Killed by a test\")", "one line", "ocr_crashed: exit status 1: Killed by a test"},
 		{"endless", "    main()", "    main()\n    import time; time.sleep(60)", "end", "did not end within 2s"},
 	} {

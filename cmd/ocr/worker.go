@@ -156,8 +156,8 @@ func (t *tesseract) Close() error { return t.client.Close() }
 // recognize reads one picture.
 func (t *tesseract) recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
 	// The others need another model.
-	if m.PSM < 3 || m.PSM > 11 {
-		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 are read", m.PSM)
+	if m.PSM < 3 || m.PSM > 13 || m.PSM == 12 {
+		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 and 13 are read", m.PSM)
 	}
 	if m != t.mode {
 		if err := t.set(m); err != nil {

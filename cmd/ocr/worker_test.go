@@ -120,7 +120,7 @@ func TestPageSegmentationModeApplies(t *testing.T) {
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("mode 3 again, after others (-first +again):\n%s", diff)
 	}
-	for _, psm := range []int{0, 1, 2, 12, 13, -1} {
+	for _, psm := range []int{0, 1, 2, 12, 14, -1} {
 		if _, err := r.recognize(columns, ocr.Mode{PSM: psm}); err == nil {
 			t.Errorf("mode %d was accepted", psm)
 		}

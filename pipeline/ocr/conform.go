@@ -117,7 +117,7 @@ func (c *conformance) ask(ctx context.Context, m Mode, pictures ...*image.Gray) 
 
 func (c *conformance) oneLine(ctx context.Context) (string, error) {
 	for _, line := range c.lines {
-		words, err := c.ask(ctx, Mode{PSM: 7}, line)
+		words, err := c.ask(ctx, lineMode, line)
 		if err != nil {
 			return "", err
 		}
@@ -138,7 +138,7 @@ func joined(words []RawWord) string {
 func (c *conformance) manyLines(ctx context.Context) (string, error) {
 	backwards := slices.Clone(c.lines)
 	slices.Reverse(backwards)
-	words, err := c.ask(ctx, Mode{PSM: 7}, backwards...)
+	words, err := c.ask(ctx, lineMode, backwards...)
 	if err != nil {
 		return "", err
 	}
@@ -165,7 +165,7 @@ func pageOf(lines []*image.Gray) *image.Gray {
 }
 
 func (c *conformance) page(ctx context.Context) (string, error) {
-	words, err := c.ask(ctx, Mode{PSM: 11, Invert: true}, pageOf(c.lines))
+	words, err := c.ask(ctx, pageMode, pageOf(c.lines))
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +180,7 @@ func (c *conformance) limits(ctx context.Context) (string, error) {
 		return g
 	}
 	for _, size := range []image.Point{{1, 1}, {sparseLong, 1}, {1, sparseLong}, {sparseLong, sparseLong}} {
-		if _, err := c.ask(ctx, Mode{PSM: 11, Invert: true}, blank(size.X, size.Y)); err != nil {
+		if _, err := c.ask(ctx, pageMode, blank(size.X, size.Y)); err != nil {
 			return "", fmt.Errorf("a picture of %d x %d: %w", size.X, size.Y, err)
 		}
 	}
@@ -188,7 +188,7 @@ func (c *conformance) limits(ctx context.Context) (string, error) {
 	for len(most) < batchMost {
 		most = append(most, blank(maxSide, stripHigh))
 	}
-	if _, err := c.ask(ctx, Mode{PSM: 7}, most...); err != nil {
+	if _, err := c.ask(ctx, lineMode, most...); err != nil {
 		return "", fmt.Errorf("%d lines, up to %d x %d: %w", len(most), maxSide, stripHigh, err)
 	}
 	return fmt.Sprintf("from 1 x 1 to %d x %d, and %d lines of up to %d x %d; memory %d MiB at most",
@@ -214,7 +214,7 @@ func (c *conformance) again(ctx context.Context) (found string, err error) {
 	if err != nil {
 		return "", err
 	}
-	words, err := c.ask(ctx, Mode{PSM: 7}, c.lines...)
+	words, err := c.ask(ctx, lineMode, c.lines...)
 	if err != nil {
 		return "", err
 	}

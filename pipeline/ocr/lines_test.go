@@ -159,7 +159,7 @@ func TestCut(t *testing.T) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	s := l.cut(lines[0])
-	if want := image.Rect(40-13, 30-7, 210+13, 80+11); s.page != want || s.gray.Rect.Dy() != stripHigh {
+	if want := image.Rect(40-4, 30-9, 210+4, 80+17); s.page != want || s.gray.Rect.Dy() != stripHigh {
 		t.Errorf("page %v, want %v; strip of %v", s.page, want, s.gray.Rect)
 	}
 	// As large as it is cut, pixel by pixel.
@@ -172,9 +172,11 @@ func TestCut(t *testing.T) {
 	if 100*ink < 98*full || 100*ink > 102*full {
 		t.Errorf("ink %d, want about %d: the letters and the dot", ink, full)
 	}
-	words := s.place([]RawWord{{Text: "X", Box: s.gray.Rect, Block: 1}}, lines[0].box, 7)
-	want := []RawWord{{Text: "X", Box: image.Rect(s.page.Min.X, 40, s.page.Max.X, 80), Block: 7}}
-	attest.Same(t, "a word as large as the strip", want, words)
+	half := s.gray.Rect
+	half.Min.X = half.Dx() / 2
+	words := s.place([]RawWord{{Text: "X", Box: s.gray.Rect, Block: 1}, {Text: "Y", Box: half, Block: 1}}, lines[0].box, 7)
+	want := []RawWord{{Text: "X", Box: image.Rect(40, 40, 121, 80), Block: 7}, {Text: "Y", Box: image.Rect(129, 40, 210, 80), Block: 7}}
+	attest.Same(t, "words as large as the strip, and as half of it", want, words)
 }
 
 func TestQueue(t *testing.T) {

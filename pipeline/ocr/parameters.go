@@ -10,7 +10,8 @@ import (
 //	1: first version
 //	2: words mended and accepted by dictionary and agreement; what is read is painted out
 //	3: line by line; LAM is I AM; what is small is not accepted
-const methodVersion = 3
+//	4: the box of a word is that of its ink
+const methodVersion = 4
 
 // parameters describes every constant between pixels and text, for the dataset's provenance and the fingerprint.
 func parameters() string {
@@ -25,13 +26,13 @@ func parameters() string {
 	fmt.Fprintf(&b, "; line of %d high %d, below %d of %d", lineLetters, lineHigh, lowLine, lowLetters)
 	fmt.Fprintf(&b, "; joined -%d%% %d%%, %d-%d%%", joinBackPct, joinGapPct, joinLowPct, joinHighPct)
 	fmt.Fprintf(&b, "; under -%d%% %d%%, %d-%d%%, even %d %d", underBackPct, underGapPct, underLowPct, underHighPct, underEven2, underEven3)
-	fmt.Fprintf(&b, "; strips %d, marks %d %d 1/%d 1/%d 1/%d, margins %d%% %d%% 1/%d %d", stripHigh, markInk, markWide, markAsidePart,
-		markAbovePart, markBelowPart, marginAbovePct, marginBelowPct, marginAsidePart, marginAside)
+	fmt.Fprintf(&b, "; strips %d, marks %d %d 1/%d 1/%d 1/%d, margins %d%% %d%% %d%%, psm %d", stripHigh, markInk, markWide, markAsidePart,
+		markAbovePart, markBelowPart, marginAbovePct, marginBelowPct, marginAsidePct, lineMode.PSM)
 	fmt.Fprintf(&b, "; at most %d, by %d letters, %d of a place %d%% covered %d%%", stripsMost, promiseLetters, readingsMost, samePlacePct, coveredPct)
 	fmt.Fprintf(&b, "; certain %d of %d; done %d listed %d%% letters %d %d%% %d%%", certainConfidence, certainLength, doneConfidence,
 		doneListedPct, doneLetters, doneLettersPct, wellLettersPct)
 	fmt.Fprintf(&b, "; noise below %d", noiseConfidence)
-	fmt.Fprintf(&b, "; below %d letters of %d Y @%d psm 11 invert", sparseBelow, sparseConfidence, sparseLong)
+	fmt.Fprintf(&b, "; below %d letters of %d Y @%d psm %d invert", sparseBelow, sparseConfidence, sparseLong, pageMode.PSM)
 	fmt.Fprintf(&b, "; merge floor %d overlap %d%% length^%v unlisted %d%%", mergeFloor, mergeOverlapPct, mergeLengthPower, unlistedWeightPct)
 	fmt.Fprintf(&b, "; agree floor %d overlap %d%%", agreeFloor, agreeOverlapPct)
 	fmt.Fprintf(&b, "; line %d%%; small %d%%, alone %d%%", sameLinePct, smallPct, smallAlonePct)

@@ -167,7 +167,7 @@ func TestStartErrors(t *testing.T) {
 	for how, want := range map[string]string{
 		"exit":    "no eng.traineddata in /nowhere",
 		"garbage": "not the worker protocol",
-		"version": "the worker speaks version 6, this program version 5",
+		"version": "the worker speaks version 7, this program version 6",
 	} {
 		_, err := startFake(t, how, Config{})
 		start, ok := errors.AsType[*StartError](err)
@@ -283,7 +283,7 @@ func TestRequests(t *testing.T) {
 		want     uint64
 	}{
 		"whole, where no line is found":                {false, imageFor(imageOK), 1},
-		"lines, then the whole, where they say little": {false, inked(1000, row(4, 40, 20, 8, 30, 16)...), 3},
+		"lines, then the whole, where they say little": {false, inked(1000, row(4, 40, 20, 8, 30, 25)...), 3},
 		"lines alone":                      {false, text, 1},
 		"the first few, where they decide": {true, rows(8, 8, 30), 1},
 		"all of them":                      {false, rows(20, 8, 14), 2},
@@ -426,11 +426,11 @@ func TestEngine(t *testing.T) {
 	if len(seen) != 8 {
 		t.Errorf("%d fingerprints of 8 engines", len(seen))
 	}
-	want := "method 3; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
+	want := "method 4; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
 		"Y ramp 20-140 even 500; Y ramp 180-80 even 550; Y ramp 80-200 even 550; Y ramp 90-40 even 550; " +
 		"minimum from 150; ink below 160; letters 6 1/4 wide 4 narrow 10 ink 12%; " +
 		"neighbours like 55% gap -33% 110% beside 70%; line of 4 high 3, below 10 of 8; joined -50% 200%, 70-135%; " +
-		"under -20% 100%, 80-125%, even 300 600; strips 48, marks 2 2 1/1 1/3 1/4, margins 15% 25% 1/3 3; " +
+		"under -20% 100%, 80-125%, even 300 600; strips 36, marks 2 2 1/1 1/3 1/4, margins 20% 40% 12%, psm 13; " +
 		"at most 60, by 20 letters, 3 of a place 60% covered 50%; certain 60 of 4; " +
 		"done 92 listed 85% letters 3 70% 80%; noise below 80; below 12 letters of 60 Y @1000 psm 11 invert; " +
 		"merge floor 50 overlap 30% length^0.3 unlisted 80%; agree floor 30 overlap 50%; line 45%; small 55%, alone 65%"

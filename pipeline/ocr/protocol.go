@@ -23,7 +23,8 @@ import (
 //	3: words go as RawWord
 //	4: a message is a line of JSON, no frame
 //	5: a request has several pictures, an answer the words of each
-const ProtocolVersion = 5
+//	6: a line goes as mode 13
+const ProtocolVersion = 6
 
 // A message is one line of JSON; the grey bytes of its pictures follow that of a request, one picture after the other.
 // The worker speaks first, with a hello; then each request has one answer.
@@ -89,9 +90,15 @@ type RawWord struct {
 
 // A Mode is how Tesseract reads an image.
 type Mode struct {
-	PSM    int  // page segmentation mode: 3 automatic, 7 one line, 11 sparse text
+	PSM    int  // page segmentation mode
 	Invert bool // lines that give little are read inverted as well
 }
+
+// The modes of a line as it is cut out, which Tesseract looks for no line in, and of a whole picture.
+var (
+	lineMode = Mode{PSM: 13}
+	pageMode = Mode{PSM: 11, Invert: true}
+)
 
 type request struct {
 	ID    uint64

@@ -30,7 +30,7 @@ func (p *Pool) readLines(w *worker, views planes, q *queue) ([]candidate, error)
 		return merge(all), nil
 	}
 	gray := scale(views.luma, sparseLong)
-	answers, err := w.recognize([]*image.Gray{gray}, Mode{PSM: 11, Invert: true})
+	answers, err := w.recognize([]*image.Gray{gray}, pageMode)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (p *Pool) readBatch(w *worker, q *queue, batch []textLine, original image.P
 		strips[i] = q.layers[t.layer].cut(t)
 		pictures[i] = strips[i].gray
 	}
-	answers, err := w.recognize(pictures, Mode{PSM: 7})
+	answers, err := w.recognize(pictures, lineMode)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package ocr
 
-import "image"
+import (
+	"cmp"
+	"image"
+)
 
 // A strip is the picture of one line: black on white, stripHigh pixels high.
 type strip struct {
@@ -9,7 +12,7 @@ type strip struct {
 }
 
 const (
-	stripHigh = 48
+	stripHigh = 36 // as high as Tesseract makes every line, so it scales none, and its time goes by the columns
 
 	// Marks (dots, apostrophes, commas) are the other shapes near a line.
 	markInk                      = 2 // pixels at least
@@ -17,9 +20,9 @@ const (
 	markAsidePart                = 1 // the height of a letter over their distance
 	markAbovePart, markBelowPart = 3, 4
 
-	// The margins of a strip, in parts of the height of a letter.
-	marginAbovePct, marginBelowPct = 15, 25
-	marginAsidePart, marginAside   = 3, 3
+	// The margins of a strip, of the height of a letter: room for descenders, and aside less than a space takes, which
+	// would be read as a mark.
+	marginAbovePct, marginBelowPct, marginAsidePct = 20, 40, 12
 )
 
 // cut makes the strip of a line: its letters and marks on white, and nothing else of the picture.
@@ -29,8 +32,8 @@ func (l *layer) cut(t textLine) strip {
 		member[int32(n)] = true
 	}
 	box := l.addMarks(t, member)
-	page := image.Rect(box.Min.X-max(marginAside, t.high/marginAsidePart), box.Min.Y-(marginAbovePct*t.high/100+1),
-		box.Max.X+max(marginAside, t.high/marginAsidePart), box.Max.Y+marginBelowPct*t.high/100+1)
+	aside := max(1, marginAsidePct*t.high/100)
+	page := image.Rect(box.Min.X-aside, box.Min.Y-(marginAbovePct*t.high/100+1), box.Max.X+aside, box.Max.Y+marginBelowPct*t.high/100+1)
 	g := image.NewGray(image.Rectangle{Max: page.Size()})
 	for i := range g.Pix {
 		g.Pix[i] = 255
@@ -81,11 +84,28 @@ func (l *layer) copyAround(to *image.Gray, page image.Rectangle, row int, s span
 // place moves words of a strip to where they stand in the layer, and makes them one block of that number.
 func (s strip) place(words []RawWord, line image.Rectangle, number int) []RawWord {
 	out := make([]RawWord, 0, len(words))
-	for _, w := range words {
-		box := rescaleBox(w.Box, s.gray.Rect.Size(), s.page.Size()).Add(s.page.Min)
+	for i, w := range words {
+		// The engine gives some words the box of all that follow, or the height of the strip.
+		if i+1 < len(words) && words[i+1].Box.Min.X > w.Box.Min.X {
+			w.Box.Max.X = min(w.Box.Max.X, words[i+1].Box.Min.X)
+		}
+		box := rescaleBox(s.ink(w.Box), s.gray.Rect.Size(), s.page.Size()).Add(s.page.Min)
 		box.Min.Y, box.Max.Y = max(box.Min.Y, line.Min.Y), min(box.Max.Y, line.Max.Y)
 		w.Box, w.Block = box, number
 		out = append(out, w)
 	}
 	return out
+}
+
+// ink is the part of a box that has ink in it, or the box where it has none.
+func (s strip) ink(box image.Rectangle) image.Rectangle {
+	var ink image.Rectangle
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			if s.gray.Pix[y*s.gray.Stride+x] < inkBelow {
+				ink = ink.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	return cmp.Or(ink, box)
 }
