@@ -157,8 +157,8 @@ type column struct {
 type hit struct {
 	row   int64
 	entry string
-	text  string // as it stands
-	clear bool   // it is an id wherever it stands: a link, t3_, or letters and digits as no word has them
+	text  bool // not a number
+	clear bool // it is an id wherever it stands: a link, t3_, or letters and digits as no word has them
 }
 
 // A table collects what its columns say about posts, and decides at its end which of them hold ids.
@@ -173,11 +173,10 @@ type table struct {
 	order   []*column
 	rows    int64
 	claims  map[int64][]string // the entries that a row names
-	named   map[string]bool    // values that name posts
 }
 
 func newTable(p place) *table {
-	return &table{place: place{src: p.src, path: p.String()}, outer: p, records: true, typed: true, lists: p.table != nil && p.table.lists, columns: map[string]*column{}, claims: map[int64][]string{}, named: map[string]bool{}}
+	return &table{place: place{src: p.src, path: p.String()}, outer: p, records: true, typed: true, lists: p.table != nil && p.table.lists, columns: map[string]*column{}, claims: map[int64][]string{}}
 }
 
 // maxColumns bounds the columns that are told apart. JSON whose keys are values has more.
@@ -206,7 +205,7 @@ func (t *table) at(row int64, c *column) place {
 }
 
 // saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery.
-func (c *column) saw(a *audit, row int64, text string) (isID bool) {
+func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) {
 	c.values++
 	id, entry := rowEntry(text)
 	switch e := a.posts[id]; {
@@ -220,23 +219,9 @@ func (c *column) saw(a *audit, row int64, text string) (isID bool) {
 		c.foreign++
 	default:
 		c.known++
-		c.hits = append(c.hits, hit{row, entry, text, telling(id) || len(text) > len(entry)})
+		c.hits = append(c.hits, hit{row, entry, !number, telling(id) && !number || len(text) > len(entry)})
 	}
 	return true
-}
-
-// sawNumber notes a number: the digits of an id, or one that was read in base 36.
-func (c *column) sawNumber(a *audit, row, n int64) {
-	c.values++
-	// Post ids are numbers in base 36, and databases keep them so.
-	for _, base := range []int{36, 10} {
-		if id := manifest.PostID(strconv.FormatInt(n, base)); n >= 0 && a.posts[id] != nil {
-			c.known++
-			c.hits = append(c.hits, hit{row: row, entry: string(id)})
-			return
-		}
-	}
-	c.foreign++
 }
 
 // rowEntry reads the entry that a value names: an id, or id/2 for a later image of a gallery, as in outcomes.csv.
@@ -279,12 +264,11 @@ func (w walker) finish(t *table) {
 			p, e := t.at(h.row, c), w.postOf(h.entry)
 			if !ids && !h.clear {
 				// In CSV all numbers are texts, so only its ids under a name of ids count.
-				if h.text != "" && e.MustGo && t.typed && !p.lists() {
+				if h.text && e.MustGo && t.typed && !p.lists() {
 					w.mayBeID(p)
 				}
 				continue
 			}
-			t.named[h.text] = true
 			// A column that only happens to name a post does not say whose image the row has.
 			if ids {
 				t.claims[h.row] = append(t.claims[h.row], h.entry)

@@ -473,7 +473,7 @@ func (w walker) carve(p place, block []byte) error {
 			var err error
 			switch {
 			case magic == zipMember:
-				err = w.localMember(p, block[at:])
+				_, err = w.zipRecord(p, section(block[at:]), 0)
 			case magic[0] == '\x78':
 				err = w.inflated(p, block[at:])
 			case policy.ImageFormat(block[at:min(len(block), at+policy.SniffBytes)]) != "":

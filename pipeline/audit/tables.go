@@ -54,7 +54,12 @@ func (w walker) put(t *table, c *column, row int64, value any) error {
 	switch v := value.(type) {
 	case int64:
 		c.numbers = true
-		c.sawNumber(w.audit, row, v)
+		// Post ids are numbers in base 36, and databases keep them so. Others are the digits of an id.
+		id := strconv.FormatInt(v, 36)
+		if w.posts[manifest.PostID(id)] == nil {
+			id = strconv.FormatInt(v, 10)
+		}
+		c.saw(w.audit, row, id, true)
 		if c.phash && !t.lists {
 			w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{uint64(v)}})
 		}
@@ -69,7 +74,7 @@ func (w walker) put(t *table, c *column, row int64, value any) error {
 // cell is put for a text or bytes.
 func (w walker) cell(p place, c *column, value []byte) error {
 	short := len(value) <= 256
-	if len(value) == 0 || short && c.saw(w.audit, p.row, string(value)) {
+	if len(value) == 0 || short && c.saw(w.audit, p.row, string(value), false) {
 		return nil
 	}
 	// A SHA-256 is 32 bytes or 64 letters, whatever its column is called.
@@ -125,9 +130,6 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	t.parquet = true
 	for _, name := range file.Columns() {
 		c := t.column(listName(name), name)
-		names := p.in("names of columns")
-		names.label = true
-		w.words(names, name)
 		for v, err := range file.Values(w.ctx, name) {
 			// What a row names is kept in memory until its images are judged.
 			if err == nil && v.Row >= maxRows {
@@ -149,22 +151,14 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	if p.part == "" {
 		p.src.file.Rows = int(t.rows)
 	}
-	for name, note := range file.Notes() {
-		part := p.in(name)
-		switch {
-		case name == "created_by", name == "key of the footer":
-			part.label = true
-			w.words(part, string(note))
-		case t.named[string(note)]: // a bound that is the value of a row
-		case strings.HasPrefix(name, "bound "): // cut off anywhere
-			w.residueIDs(part, note)
-		case name == "key ARROW:schema": // names of columns as bytes
-			err = errors.Join(err, w.residue(part, note))
-		default:
-			err = errors.Join(err, w.look(part, section(note)))
+	for key, value := range file.KeyValues() {
+		if key != "ARROW:schema" { // names of columns as bytes
+			err = errors.Join(err, w.look(p.in("key "+key), section([]byte(value))))
 		}
 	}
-	return err
+	at := file.FooterAt()
+	footer, wrong := readAll(io.NewSectionReader(all, at.From, at.To-at.From), 2*maxImage)
+	return errors.Join(err, wrong, w.residue(p, footer))
 }
 
 // listName is the name of a column as people write it: a.b[] for the elements of a list.
@@ -213,9 +207,17 @@ func (w walker) database(p place, all *io.SectionReader) error {
 		if what != "" && own {
 			w.finding(FoundCopy, "", p.String(), "%s", what)
 		}
-		tables, is, wrong := w.schema(p, db)
-		ours, err = is, errors.Join(err, wrong)
-		for _, name := range tables {
+		var id int64
+		var tables []string
+		var list []byte
+		// A virtual table keeps its rows in others.
+		wrong := db.QueryRowContext(w.ctx, "SELECT application_id, (SELECT json_group_array(name) FROM sqlite_schema WHERE type = 'table' AND rootpage > 0) "+
+			"FROM pragma_application_id").Scan(&id, &list)
+		if wrong == nil {
+			wrong = json.Unmarshal(list, &tables)
+		}
+		err, ours = errors.Join(err, wrong), id == ourDatabase
+		for _, name := range append(tables, schemaTable) {
 			err = errors.Join(err, w.databaseTable(p, db, name, ours))
 		}
 		return err
@@ -229,32 +231,8 @@ func (w walker) database(p place, all *io.SectionReader) error {
 // ourDatabase is the application id of state.db.
 const ourDatabase = 0x72687964
 
-// schema looks at the texts of a schema and returns the tables that have rows, and whether it is a state database.
-func (w walker) schema(p place, db *sql.DB) (tables []string, ours bool, err error) {
-	var id int64
-	if err := db.QueryRowContext(w.ctx, "PRAGMA application_id").Scan(&id); err != nil {
-		return nil, false, err
-	}
-	rows, err := db.QueryContext(w.ctx, "SELECT type, name, coalesce(sql, ''), rootpage FROM sqlite_schema ORDER BY rowid")
-	if err != nil {
-		return nil, false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var kind, name, text string
-		var root int64
-		if err := rows.Scan(&kind, &name, &text, &root); err != nil {
-			return nil, false, err
-		}
-		part := p.in("schema")
-		part.label = len(text) < 2000
-		w.words(part, text)
-		if kind == "table" && root > 0 { // a virtual table keeps its rows in others
-			tables = append(tables, name)
-		}
-	}
-	return tables, id == ourDatabase, rows.Err()
-}
+// schemaTable is the table of a database that names the others.
+const schemaTable = "sqlite_schema"
 
 // naming are the tables of a state database that may name posts that are gone; image and reading hold their content.
 var naming = []string{"meta", "entry", "post", "tombstone", "erased_image", "trouble", "result", "result_next", "earlier_result", "log_queue", "copy"}
@@ -271,6 +249,7 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 	}
 	own := p.src.name == state.StateFile && p.part == ""
 	t := newTable(p.in("table " + name))
+	t.label = name == schemaTable
 	// What state.db has in its own tables, checkState judges by the records, which have no answers of models.
 	// A state database of any workspace names erased posts in its tombstones by right.
 	t.lists = ours && slices.Contains(naming, name) || own && name != "answer" && !slices.Contains(w.foreign, "table "+name)

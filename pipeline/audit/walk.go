@@ -3,6 +3,7 @@ package audit
 import (
 	"archive/tar"
 	"archive/zip"
+	"bufio"
 	"bytes"
 	"cmp"
 	"compress/bzip2"
@@ -20,6 +21,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -440,120 +442,102 @@ func firstByte(all *io.SectionReader, from, to int64) (int64, error) {
 	return from, nil
 }
 
-// zip looks at the members, and at what lies before, between and behind them: members that the directory does not name.
+// zip looks at the records of a zip as they lie in it, and at what lies before, between and behind them: what its directory
+// does not name is there all the same.
 func (w walker) zip(p place, all *io.SectionReader) error {
-	z, err := zip.NewReader(all, all.Size())
-	if err != nil {
-		return errors.Join(err, w.raw(p, all))
-	}
-	if len(z.File) > maxMembers {
-		return fmt.Errorf("%d members, and at most %d are read", len(z.File), maxMembers)
-	}
-	// Methods 12 and 93 of the zip specification: bzip2 and zstd.
-	z.RegisterDecompressor(12, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
-	z.RegisterDecompressor(93, zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20)))
-	w.words(p.in("comment"), z.Comment)
-	claimed, directory := []span{}, int64(0)
-	for _, f := range z.File {
-		directory += 46 + int64(len(f.Name)+len(f.Extra)+len(f.Comment))
-		at, err := f.DataOffset()
+	for at, n := int64(0), 0; at < all.Size(); n++ {
+		if n > 2*maxMembers { // each has a record of its own, and one in the directory
+			return fmt.Errorf("more than %d members", maxMembers)
+		}
+		next := nextRecord(all, at)
+		err := w.rest(p, all, at, next)
+		if err == nil {
+			at, err = w.zipRecord(p, all, next)
+		}
 		if err != nil {
 			return err
 		}
-		claimed = append(claimed, span{at, at + int64(f.CompressedSize64)})
-		part := p.in(f.Name)
-		// Comments and extra fields hold what anybody likes, and programs that unpack do not show them.
-		w.words(part, f.Comment+"\n"+string(f.Extra))
-		body, err := f.Open()
-		switch {
-		case f.FileInfo().IsDir() && f.CompressedSize64 == 0:
-			w.names(part, f.Name, "")
-		// Its bytes say nothing without the password, and a guess would be a PASS.
-		case f.Flags&1 != 0:
-			w.gap("", part.String(), "it is encrypted: unpack the archive, and name what comes out")
-		case err != nil:
-			w.gap("", part.String(), "it could not be read: %v", err)
-		default:
-			err = errors.Join(w.member(p, f.Name, body), body.Close())
-			if err != nil {
-				return err
-			}
-		}
 	}
-	// The directory may name members in any order, and twice.
-	slices.SortFunc(claimed, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	end := int64(0)
-	for _, c := range claimed {
-		if err := w.beforeMember(p, all, end, c.from); err != nil {
-			return err
-		}
-		end = max(end, c.to)
-	}
-	return w.directory(p, all, end, directory, len(z.Comment))
+	return nil
 }
 
-// A span is a part of a file, from its first byte to behind its last.
-type span struct{ from, to int64 }
+// zipMember is the mark of a record that has a member behind it.
+const zipMember = "PK\x03\x04"
 
-// Marks of the parts of a zip, and how long the lengths behind a member are at most that were not known before.
-const (
-	zipMember, zipDirectory, zipEnd = "PK\x03\x04", "PK\x01\x02", "PK\x05\x06"
-	maxLengths                      = 24
-)
-
-// beforeMember looks at the header of a member of a zip, and at what lies between it and the member before.
-func (w walker) beforeMember(p place, all *io.SectionReader, from, to int64) error {
-	// A name and extra fields take 64 KB each at most.
-	near := max(from, to-130<<10)
-	b, err := readAll(io.NewSectionReader(all, near, max(0, to-near)), maxHeld)
-	if err != nil {
-		return err
-	}
-	header := max(0, bytes.LastIndex(b, []byte(zipMember)))
-	w.words(p.in("header"), string(b[header:]))
-	to = near + int64(header)
-	if to-from <= maxLengths {
-		return nil
-	}
-	return w.rest(p, all, from, to)
+// zipRecords are the records of a zip by their marks: how long they are without names, extra fields and comments, and
+// where the lengths of those stand.
+var zipRecords = map[string]struct {
+	fixed   int64
+	lengths []int
+}{
+	zipMember: {30, []int{26, 28}}, "PK\x01\x02": {46, []int{28, 30, 32}}, "PK\x05\x06": {22, []int{20}},
+	"PK\x07\x08": {16, nil}, "PK\x06\x06": {56, nil}, "PK\x06\x07": {20, nil},
 }
 
-// directory looks at what lies before, in and behind the directory of a zip that its members do not need.
-func (w walker) directory(p place, all *io.SectionReader, from, size int64, comment int) error {
-	b, err := readAll(io.NewSectionReader(all, from, max(0, all.Size()-from)), 2*maxImage)
-	if err != nil {
-		return err
+var zipMark = regexp.MustCompile("PK(?:\x03\x04|\x01\x02|\x05\x06|\x07\x08|\x06\x06|\x06\x07)")
+
+// nextRecord returns where the next record of a zip begins, or the end.
+func nextRecord(all *io.SectionReader, from int64) int64 {
+	if at := zipMark.FindReaderIndex(bufio.NewReader(io.NewSectionReader(all, from, all.Size()-from))); at != nil {
+		return from + int64(at[0])
 	}
-	last := bytes.LastIndex(b, []byte(zipEnd))
-	first := bytes.Index(b, []byte(zipDirectory))
-	if size == 0 {
-		first = last
-	}
-	const zip64 = 76 // the records of a zip that is larger than 4 GiB
-	if first > maxLengths {
-		err = w.rest(p, all, from, from+int64(first))
-	}
-	if inner := int64(first) + size; int64(last)-inner > zip64 {
-		err = errors.Join(err, w.rest(p, all, from+inner, from+int64(last)))
-	}
-	return errors.Join(err, w.rest(p, all, from+int64(last+22+comment), all.Size()))
+	return all.Size()
 }
 
-// localMember looks at a member of a zip by its own header: the directory does not name it, or is not there.
-func (w walker) localMember(p place, head []byte) error {
-	if len(head) <= 30 {
-		return nil
+// zipRecord looks at a record of a zip, and at the member behind it, and returns where it ends.
+func (w walker) zipRecord(p place, all *io.SectionReader, at int64) (end int64, err error) {
+	head := make([]byte, 46) // zeros where the file ends
+	if _, err := all.ReadAt(head, at); err != nil && err != io.EOF {
+		return at, err
 	}
-	name := min(30+int(binary.LittleEndian.Uint16(head[26:])), len(head))
-	data := head[min(len(head), name+int(binary.LittleEndian.Uint16(head[28:]))):]
-	if n := int(binary.LittleEndian.Uint32(head[18:])); n > 0 && n <= len(data) {
-		data = data[:n]
+	number := func(at int) int64 { return int64(binary.LittleEndian.Uint16(head[at:])) }
+	record := zipRecords[string(head[:4])]
+	text := at + record.fixed
+	end = text
+	for _, length := range record.lengths {
+		end += number(length)
 	}
-	var body io.Reader = bytes.NewReader(data)
-	if binary.LittleEndian.Uint16(head[8:]) == zip.Deflate {
-		body = flate.NewReader(body)
+	if end > all.Size() || record.fixed == 0 {
+		return all.Size(), w.raw(p, io.NewSectionReader(all, at, all.Size()-at))
 	}
-	return w.member(p, string(head[30:name]), body)
+	// Names, extra fields and comments hold what anybody likes, and programs that unpack do not show them all.
+	words, err := readAll(io.NewSectionReader(all, text, end-text), maxHeld)
+	beside := p
+	beside.label = true
+	w.words(beside, string(words))
+	if string(head[:4]) != zipMember || err != nil {
+		return end, err
+	}
+	name, extra := string(words[:number(26)]), words[number(26):]
+	from, size := end, int64(binary.LittleEndian.Uint32(head[18:]))
+	if size == 1<<32-1 && len(extra) >= 20 { // the first extra field of a member of 4 GiB
+		size = int64(binary.LittleEndian.Uint64(extra[12:]))
+	}
+	end = from + size
+	flags := number(6)
+	if flags&8 != 0 && size == 0 || end < from || end > all.Size() {
+		end = nextRecord(all, from)
+	}
+	switch {
+	// Its bytes say nothing without the password, and a guess would be a PASS.
+	case flags&1 != 0:
+		w.gap("", p.in(name).String(), "it is encrypted: unpack the archive, and name what comes out")
+		return end, nil
+	// Of any other method the bytes themselves say how they are packed.
+	case number(8) != int64(zip.Deflate):
+		return end, w.member(p, name, io.NewSectionReader(all, from, end-from))
+	}
+	// Only the end of what is packed counts: bytes may be hidden between it and the next record.
+	in := io.NewSectionReader(all, from, all.Size()-from)
+	packed := bufio.NewReader(in)
+	err = w.member(p, name, flate.NewReader(packed))
+	read, wrong := in.Seek(0, io.SeekCurrent)
+	end = from + read - int64(packed.Buffered())
+	// How long it is may stand behind it, without a mark.
+	if next := nextRecord(all, end); flags&8 != 0 && next-end <= 24 {
+		end = next
+	}
+	return end, errors.Join(err, wrong)
 }
 
 // tar looks at the members, at what their headers say, and at what lies behind the end.

@@ -55,9 +55,9 @@ func openTable(path string) (*table, error) {
 	for column, feature := range f.Features() {
 		t.labelNames[column] = feature.Labels()
 	}
-	for name, note := range f.Notes() {
-		if key, ours := strings.CutPrefix(name, "key rehydrate."); ours && !strings.Contains(key, " of column ") {
-			t.provenance[key] = string(note)
+	for key, value := range f.KeyValues() {
+		if key, ours := strings.CutPrefix(key, "rehydrate."); ours {
+			t.provenance[key] = value
 		}
 	}
 	t.reader, err = scan.OpenLabelled(path, want)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"strings"
 )
 
 // A Span is a part of a file, from its first byte to behind its last.
@@ -13,7 +12,7 @@ type Span struct{ From, To int64 }
 // Unclaimed returns the parts of the file that belong to no column chunk, index or filter that its footer names.
 // A reader sees none of them, and rows can be hidden there. Zeros are padding.
 func (f *File) Unclaimed() (unclaimed []Span) {
-	end := f.guard.size - 8 - f.guard.footerBytes
+	end := f.FooterAt().From
 	parts := []Span{{0, int64(len("PAR1"))}, {end, end}}
 	add := func(at, n int64) {
 		if at > 0 && n > 0 {
@@ -44,29 +43,18 @@ func (f *File) Unclaimed() (unclaimed []Span) {
 	return unclaimed
 }
 
-// Notes yields what a footer holds beside rows: its key-values, the name of the program that wrote it, and the least
-// and greatest value of each column chunk, each with a name for people.
-func (f *File) Notes() iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		meta := f.parquet.Metadata()
-		more := yield("created_by", []byte(meta.CreatedBy))
-		note := func(name string, value []byte) {
-			more = more && (len(value) == 0 || yield(name, value))
-		}
-		for _, kv := range meta.KeyValueMetadata {
-			note("key of the footer", []byte(kv.Key))
-			note("key "+kv.Key, []byte(kv.Value))
-		}
-		for _, g := range meta.RowGroups {
-			for _, c := range g.Columns {
-				name := strings.Join(c.MetaData.PathInSchema, ".")
-				for _, kv := range c.MetaData.KeyValueMetadata {
-					note("key "+kv.Key+" of column "+name, []byte(kv.Value))
-				}
-				bounds := c.MetaData.Statistics
-				for _, bound := range [][]byte{bounds.Min, bounds.Max, bounds.MinValue, bounds.MaxValue} {
-					note("bound of column "+name, bound)
-				}
+// FooterAt returns where the footer lies. It names the columns, and has key-values and bounds of what the columns hold.
+func (f *File) FooterAt() Span {
+	end := f.guard.size - 8
+	return Span{end - f.guard.footerBytes, end}
+}
+
+// KeyValues yields the key-values of the footer.
+func (f *File) KeyValues() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, kv := range f.parquet.Metadata().KeyValueMetadata {
+			if !yield(kv.Key, kv.Value) {
+				return
 			}
 		}
 	}

@@ -41,14 +41,20 @@ func TestUnclaimed(t *testing.T) {
 	}
 }
 
-// TestNotes yields key-values and the bounds of columns.
-func TestNotes(t *testing.T) {
+// TestFooter finds the footer, and its key-values.
+func TestFooter(t *testing.T) {
 	file := scannedFile(t, 5, parquet.KeyValueMetadata("a key", "a value"))
-	got := map[string]string{}
-	for name, note := range opened(t, file).Notes() {
-		got[name] += string(note) + " "
+	f := opened(t, file)
+	at := f.FooterAt()
+	footer := string(file[at.From:at.To])
+	for _, want := range []string{"a key", "a value", "id0", "image"} {
+		if !strings.Contains(footer, want) {
+			t.Errorf("the footer lacks %q", want)
+		}
 	}
-	if got["key a key"] != "a value " || got["key of the footer"] != "a key " || !strings.Contains(got["bound of column ID"], "id0 id2") {
-		t.Errorf("notes: %q", got)
+	for key, value := range f.KeyValues() {
+		if key != "a key" || value != "a value" {
+			t.Errorf("%q: %q", key, value)
+		}
 	}
 }
