@@ -87,7 +87,7 @@ var layers = map[string][]string{
 	"pipeline/pictures":     {"pipeline/dataset/scan", "policy", "manifest"},
 	"pipeline/near":         {"pipeline/clean", "pipeline/pictures", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/features":     {"pipeline/pictures", "policy", "dedupe", "manifest"},
-	"pipeline/annotate":     {"manifest/dump", "pipeline/copies", "pipeline/dataset", "pipeline/dataset/scan", "pipeline/state", "pipeline/study", "pipeline/workspace", "labels", "manifest"},
+	"pipeline/annotate":     {"manifest/dump", "pipeline/clean", "pipeline/copies", "pipeline/dataset", "pipeline/dataset/scan", "pipeline/state", "pipeline/study", "pipeline/workspace", "labels", "manifest"},
 	"pipeline/page":         {},
 	"pipeline/study":        {"pipeline/dataset/scan", "pipeline/workspace", "labels", "manifest"},
 	"pipeline/models":       {"manifest/dump", "pipeline/endpoint", "pipeline/state", "pipeline/workspace", "policy", "dedupe", "labels", "manifest"},

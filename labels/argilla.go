@@ -24,43 +24,51 @@ type Export struct {
 	Batches    map[manifest.Key]string // of the records that have the metadata asked for
 }
 
-// ReadArgilla reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a
-// field called id, post_id, submission_id or reddit_id, else the record's own id. Suggestions are a model's and are
-// not read. batch names the metadata that tells a record's batch, "" for none. Errors are *manifest.Problems that name
-// the record, and never hold the id of a user.
-func ReadArgilla(in io.Reader, file, batch string, release *manifest.Release) (Export, error) {
-	return readArgilla(in, file, batch, release, maxExport)
-}
-
-func readArgilla(in io.Reader, file, batch string, release *manifest.Release, most int64) (Export, error) {
-	a := argillaReader{file: file, batch: batch, release: release, users: make(map[string]int),
-		seen: make(map[manifest.Key]bool), ignored: make(map[string]struct{})}
-	limited := &io.LimitedReader{R: in, N: most}
-	d := json.NewDecoder(limited)
-	err := a.read(d)
-	switch {
-	case err != nil && limited.N <= 0: // the decoder failed at the limit, not at a fault of the file
-		err = a.fail(fmt.Sprintf("the export is larger than %d MiB", most>>20), "export it without images and vectors")
-	case err == nil && len(a.out.Annotators) == 0:
-		err = a.fail(fmt.Sprintf("none of the %d records has a submitted response to a question that is a category",
-			a.out.Records),
-			"name the questions as the categories, or as their columns in release.toml (--release)")
-	}
-	if err != nil {
-		return Export{}, err
-	}
-	a.out.Ignored = slices.Sorted(maps.Keys(a.ignored))
-	return a.out, nil
-}
-
-type argillaReader struct {
-	file    string
+// An Argilla reads the exports of annotation datasets of Argilla, a file after the other: a user of one is the same in all.
+type Argilla struct {
 	batch   string
 	release *manifest.Release
+	most    int64          // bytes of a file
 	users   map[string]int // user id -> place in out.Annotators
-	seen    map[manifest.Key]bool
-	ignored map[string]struct{} // questions
+	ignored map[string]struct{}
 	out     Export
+
+	// Of the file that is read.
+	file     string
+	records  int
+	answers  int
+	seen     map[manifest.Key]bool
+	problems manifest.Problems
+}
+
+// NewArgilla returns a reader that has read nothing. batch names the metadata that tells a record's batch, "" for none.
+func NewArgilla(batch string, release *manifest.Release) *Argilla {
+	return &Argilla{batch: batch, release: release, most: maxExport, users: make(map[string]int), ignored: make(map[string]struct{})}
+}
+
+// Export returns what was read.
+func (a *Argilla) Export() Export {
+	a.out.Ignored = slices.Sorted(maps.Keys(a.ignored))
+	return a.out
+}
+
+// Read reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a field
+// called id, post_id, submission_id or reddit_id, else the record's own id. Suggestions are a model's and are not read.
+// Errors are *manifest.Problems that name each record, and never hold the id of a user.
+func (a *Argilla) Read(in io.Reader, file string) error {
+	a.file, a.records, a.answers, a.problems = file, 0, 0, manifest.Problems{}
+	a.seen = make(map[manifest.Key]bool)
+	limited := &io.LimitedReader{R: in, N: a.most}
+	err := a.read(json.NewDecoder(limited))
+	a.out.Records += a.records
+	switch {
+	case err != nil && limited.N <= 0: // the decoder failed at the limit, not at a fault of the file
+		err = a.fail(fmt.Sprintf("the export is larger than %d MiB", a.most>>20), "export it without images and vectors")
+	case err == nil && a.answers == 0:
+		err = a.fail(fmt.Sprintf("none of the %d records has a submitted response to a question that is a category", a.records),
+			"name the questions as the categories, or as their columns in release.toml (--release)")
+	}
+	return err
 }
 
 // An argillaRecord is a post with the answers to each question.
@@ -77,18 +85,23 @@ type argillaResponse struct {
 	Value  any    `json:"value"`
 }
 
-func (a *argillaReader) read(d *json.Decoder) error {
+func (a *Argilla) read(d *json.Decoder) error {
 	if first, err := d.Token(); err != nil || first != json.Delim('[') {
 		return a.fail("the file is not an Argilla export: it does not hold a list of records", exportAgain)
 	}
 	d.UseNumber() // ids and labels may be numbers
 	for d.More() {
-		a.out.Records++
+		a.records++
 		var r argillaRecord
-		if err := d.Decode(&r); err != nil {
-			return a.broken(err)
+		err := d.Decode(&r)
+		if err != nil {
+			err = a.broken(err)
+		} else {
+			err = a.record(r)
 		}
-		if err := a.record(r); err != nil {
+		if one, isOne := errors.AsType[*badRecord](err); isOne {
+			a.problems.Add(one.Problem)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -100,22 +113,27 @@ func (a *argillaReader) read(d *json.Decoder) error {
 		return a.fail("something follows the list of records",
 			"give one export: two that were put into one file are two lists")
 	}
-	return nil
+	return a.problems.Err()
 }
 
-func (a *argillaReader) fail(message, hint string) error {
-	return &manifest.Problems{List: []manifest.Problem{{File: a.file, Message: message, Hint: hint}}}
+// A badRecord is the problem of one record, behind which others can be read.
+type badRecord struct{ manifest.Problem }
+
+// fail is the end of the file, with the problems that were met before.
+func (a *Argilla) fail(message, hint string) error {
+	a.problems.Add(manifest.Problem{File: a.file, Message: message, Hint: hint})
+	return a.problems.Err()
 }
 
 // bad is a problem of the record being read.
-func (a *argillaReader) bad(message, hint string) error {
-	return a.fail(fmt.Sprintf("record %d: %s", a.out.Records, message), hint)
+func (a *Argilla) bad(message, hint string) error {
+	return &badRecord{manifest.Problem{File: a.file, Message: fmt.Sprintf("record %d: %s", a.records, message), Hint: hint}}
 }
 
 const exportAgain = "export with dataset.records.to_json(PATH)"
 
 // broken describes an error of the decoder.
-func (a *argillaReader) broken(err error) error {
+func (a *Argilla) broken(err error) error {
 	var unfit *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
 	// None repeats the decoder's own words: they can hold the text in which the fault was found.
@@ -125,12 +143,12 @@ func (a *argillaReader) broken(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return a.fail("the JSON ends in the middle of a record or list", "the file is cut off: export it again")
 	case errors.As(err, &syntax):
-		return a.bad("the file is not valid JSON there", "export it again")
+		return a.fail(fmt.Sprintf("record %d: the file is not valid JSON there", a.records), "export it again")
 	}
 	return fmt.Errorf("read %s: %w", a.file, err)
 }
 
-func (a *argillaReader) record(r argillaRecord) error {
+func (a *Argilla) record(r argillaRecord) error {
 	var key manifest.Key
 	for _, question := range slices.Sorted(maps.Keys(r.Responses)) {
 		category := a.release.CategoryOf(question)
@@ -166,7 +184,7 @@ func (a *argillaReader) record(r argillaRecord) error {
 }
 
 // key finds the post's id, or ID/N of an image of a gallery, and refuses a second record of it.
-func (a *argillaReader) key(r argillaRecord) (manifest.Key, error) {
+func (a *Argilla) key(r argillaRecord) (manifest.Key, error) {
 	var texts []string
 	for _, within := range [...]map[string]any{r.Metadata, r.Fields} {
 		for _, name := range [...]string{"id", "post_id", "submission_id", "reddit_id"} {
@@ -188,7 +206,7 @@ func (a *argillaReader) key(r argillaRecord) (manifest.Key, error) {
 }
 
 // take adds a response to what its user said of the entry.
-func (a *argillaReader) take(key manifest.Key, category int, response argillaResponse) error {
+func (a *Argilla) take(key manifest.Key, category int, response argillaResponse) error {
 	c := a.release.Schema.Categories[category]
 	given, ok := answer(response.Value)
 	if !ok {
@@ -218,6 +236,7 @@ func (a *argillaReader) take(key manifest.Key, category int, response argillaRes
 		return a.bad(fmt.Sprintf("one user answered for category %s twice", c.Name), "keep one of the responses")
 	}
 	of[key][category] = found
+	a.answers++
 	return nil
 }
 

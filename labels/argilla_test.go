@@ -2,6 +2,7 @@ package labels
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -24,8 +25,15 @@ const export = `[{"id": "5d1f0c2e-8a55-4f3c-9f3e-2f60b2a3c111", "fields": {"imag
  {"id": "abc125", "responses": {"severity": [{"value": null, "user_id": "` + userTwo + `"}, {"value": "SS1", "user_id": "` + userTwo + `", "status": "draft"}]}},
  {"id": "x", "fields": {"id": 123456}, "metadata": null, "responses": {"severity": [{"value": "SS1", "user_id": 7}, {"value": "", "user_id": 8}]}}]`
 
+func readArgilla(text string, most int64) (Export, error) {
+	a := NewArgilla("post_id", manifest.BuiltIn())
+	a.most = most
+	err := a.Read(strings.NewReader(text), "e.json")
+	return a.Export(), err
+}
+
 func TestReadArgilla(t *testing.T) {
-	got, err := ReadArgilla(strings.NewReader(export), "e.json", "post_id", manifest.BuiltIn())
+	got, err := readArgilla(export, maxExport)
 	attest.OK(t, err)
 	labelled := func(id manifest.PostID, labels ...[]int) Answers {
 		return Answers{{ID: id}: append(labels, nil, nil, nil)}
@@ -71,7 +79,7 @@ func TestReadArgillaProblems(t *testing.T) {
 		`[{"id": "abc123", "responses": {"severity": "SS1"}}]`:                                             "record 1: it does not have the form",
 		`[{"id": "abc123", "responses": [{"user_id": 1, "values": {}}]}]`:                                  "record 1: it does not have the form",
 	} {
-		_, err := ReadArgilla(strings.NewReader(text), "e.json", "post_id", manifest.BuiltIn())
+		_, err := readArgilla(text, maxExport)
 		var problems *manifest.Problems
 		if !errors.As(err, &problems) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n = %v, want %q", text, err, want)
@@ -81,13 +89,30 @@ func TestReadArgillaProblems(t *testing.T) {
 		}
 	}
 	// Beyond the limit it is too large wherever it was cut.
-	if _, err := readArgilla(strings.NewReader("[{}"+strings.Repeat(" ", 1<<20)), "e.json", "", manifest.BuiltIn(), 1<<20); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+	if _, err := readArgilla("[{}"+strings.Repeat(" ", 1<<20), 1<<20); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
 		t.Errorf("cut at 1 MiB: %v", err)
 	}
 	for _, most := range []int64{1, 100, 900} {
-		if _, err := readArgilla(strings.NewReader(export), "e.json", "", manifest.BuiltIn(), most); err == nil || !strings.Contains(err.Error(), "larger than") {
+		if _, err := readArgilla(export, most); err == nil || !strings.Contains(err.Error(), "larger than") {
 			t.Errorf("cut at %d bytes: %v", most, err)
 		}
+	}
+}
+
+// TestArgillaFiles: a user of two exports is one annotator, who may answer for a post in one of them, and each record's fault is told.
+func TestArgillaFiles(t *testing.T) {
+	record := func(id, user, value string) string {
+		return `{"id": "` + id + `", "responses": {"severity": [{"value": "` + value + `", "user_id": "` + user + `"}]}}`
+	}
+	a := NewArgilla("", manifest.BuiltIn())
+	attest.OK(t, a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
+	attest.OK(t, a.Read(strings.NewReader("["+record("abc1", userTwo, "SS3")+"]"), "2.json"))
+	one := Answers{{ID: "abc1"}: {nil, {1}, nil, nil, nil}}
+	two := Answers{{ID: "abc1"}: {nil, {3}, nil, nil, nil}, {ID: "abc2", Image: 3}: {nil, {2}, nil, nil, nil}}
+	attest.Same(t, "annotators", []Answers{one, two}, a.Export().Annotators)
+	err := a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc3", userOne, "SS9")+"]"), "3.json")
+	if text := fmt.Sprint(err); !strings.Contains(text, "3.json: record 1: one user answered") || !strings.Contains(text, `record 2: "SS9" is not`) {
+		t.Errorf("two faults: %v", err)
 	}
 }
 
@@ -97,10 +122,10 @@ func FuzzReadArgilla(f *testing.F) {
 	f.Add(`[{"id": "abc123", "responses": {"severity": [{"value": 1e400, "user_id": {}}]}}]`)
 	release := manifest.BuiltIn()
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := ReadArgilla(strings.NewReader(text), "e.json", "post_id", release)
+		got, err := readArgilla(text, maxExport)
 		if err != nil {
 			var problems *manifest.Problems
-			if !errors.As(err, &problems) || len(problems.List) != 1 || problems.List[0].Hint == "" {
+			if !errors.As(err, &problems) || len(problems.List) == 0 || problems.List[0].Hint == "" {
 				t.Fatalf("%v is not a problem with a hint", err)
 			}
 			return

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"math"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +18,7 @@ import (
 )
 
 func (c *command) annotateCommand() *cobra.Command {
-	return newGroup("annotate", c.annotateExportCommand())
+	return newGroup("annotate", c.annotateExportCommand(), c.annotateMergeCommand())
 }
 
 // roundFlags say what is annotated, and with which labels.
@@ -24,9 +28,13 @@ type roundFlags struct {
 
 func (f *roundFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.release, "release", "", "the `release` of the workspace")
-	cmd.Flags().StringVar(&f.scheme, "scheme", "", "a `file` with the [[category]] tables of the labels to give, or figsim (default: the release's own)")
+	f.registerScheme(cmd)
 	cmd.Flags().StringVar(&f.seed, "seed", "1", "any `text`: another one gives another order")
 	cmd.Flags().StringVar(&f.only, "only", "", "only the images whose ids this table has: the `file` of open answers, for whoever decides")
+}
+
+func (f *roundFlags) registerScheme(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.scheme, "scheme", "", "a `file` with the [[category]] tables of the labels to give, or figsim (default: the release's own)")
 }
 
 // inRound finds the workspace of a dataset.
@@ -102,4 +110,55 @@ func (c *command) annotateExport(ctx context.Context, dataset string, round roun
 		}
 		return c.answer("annotate-export", sent)
 	})
+}
+
+func (c *command) annotateMergeCommand() *cobra.Command {
+	var round roundFlags
+	var m annotate.Merging
+	var to, decides string
+	cmd := newCommand("annotate-merge", takes(1, math.MaxInt, "Argilla exports (.json), or a FILE for each annotator"), func(cmd *cobra.Command, args []string) error {
+		_, err := os.Lstat(to)
+		number, isName := strings.CutPrefix(decides, "A")
+		m.Decides, _ = strconv.Atoi(number)
+		switch {
+		case round.release == "" || !strings.HasSuffix(to, ".jsonl"):
+			return usageError("%s needs --release RELEASE and --to FILE.jsonl", cmd.CommandPath())
+		case err == nil:
+			return usageError("--to %s: the file exists; name a new one", to)
+		case decides != "" && (!isName || m.Decides < 1):
+			return usageError("--decides takes an annotator, such as A3, not %q", decides)
+		}
+		m.Files = args
+		return c.annotateMerge(cmd.Context(), round, m, to)
+	})
+	cmd.Flags().StringVar(&round.release, "release", "", "the `release` whose entries were annotated")
+	round.registerScheme(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "the manifest to make: a new `file` that ends in .jsonl")
+	cmd.Flags().StringVar(&decides, "decides", "", "the `annotator` who decides where others differ (default: the last of three)")
+	cmd.Flags().StringVar(&m.Batch, "batch", annotate.BatchName, "the metadata or `column` that names batches")
+	return cmd
+}
+
+func (c *command) annotateMerge(ctx context.Context, round roundFlags, m annotate.Merging, to string) error {
+	opened, err := openRelease(ctx, round.release)
+	if err != nil {
+		return err
+	}
+	m.Release = opened.Release
+	m.Scheme, err = annotate.Scheme(round.scheme, m.Release)
+	var merged *annotate.Merged
+	if err == nil {
+		merged, err = annotate.Merge(ctx, m)
+	}
+	if err != nil {
+		return asUsage(err)
+	}
+	written, err := merged.Write(ctx, to)
+	if err != nil {
+		return err
+	}
+	return c.answerHolds("annotate-merge", struct {
+		*annotate.Merged
+		Written string `json:"written"`
+	}{merged, written}, len(merged.Open) == 0, exitRetry)
 }

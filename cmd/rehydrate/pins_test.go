@@ -296,6 +296,8 @@ func (p *pins) labels(s *site) {
 	p.json(s, "labels-stats-dataset", exitDone, "labels", "stats", filepath.Join(s.workspace, "dataset"))
 	p.json(s, "labels-split", exitDone, "labels", "split", s.release)
 	p.json(s, "labels-agreement", exitDone, "labels", "agreement", file, other, "--release", s.release)
+	merged := filepath.Join(t.TempDir(), "merged.jsonl")
+	p.json(s, "annotate-merge", exitRetry, "annotate", "merge", file, other, "--release", s.release, "--to", merged)
 	p.json(s, "labels-score", exitDone, "labels", "score", other, "--gold", s.release, "--split", "all")
 }
 

@@ -147,6 +147,7 @@ var canaryCases = []canaryCase{
 	{"annotate", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"annotate export", "none", "WS --release RELEASE --to DIR/round", nil, exitDone, "annotate merge"},
 	{"annotate export", "a secret for a dataset", "SECRET --release RELEASE --to DIR/round", nil, exitUsage, "[redacted]"},
+	{"annotate merge", "a secret for a file", "SECRET --release RELEASE --to DIR/merged.jsonl", nil, exitUsage, "[redacted]"},
 	{"moderation", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"moderation table", "a secret for a file", "SECRET --gold RELEASE", nil, exitUsage, "[redacted]"},
 	{"ocr", "none", "RELEASE -w WS --force", nil, exitDone, "kept"},

@@ -51,7 +51,7 @@ func Agree(ctx context.Context, files []string, release, batch string) (out Agre
 		out.Records, out.LeftOut, out.Ignored = &export.Records, export.LeftOut, export.Ignored
 	default:
 		for _, file := range files {
-			all, err := readTable(ctx, file, like)
+			all, err := ReadTable(ctx, file, like)
 			if err != nil {
 				return out, err
 			}
@@ -83,7 +83,9 @@ func readExport(file, batch string, like *manifest.Release) (out labels.Export, 
 	f, _, err := regular.Open(file)
 	if err == nil {
 		defer f.Close()
-		out, err = labels.ReadArgilla(f, file, batch, like)
+		argilla := labels.NewArgilla(batch, like)
+		err = argilla.Read(f, file)
+		out = argilla.Export()
 	}
 	if err != nil {
 		return out, faulty(err)

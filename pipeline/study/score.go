@@ -213,7 +213,7 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 			p.Labels, thresholds, err = s.decide(ctx, file)
 			out.Thresholds = append(out.Thresholds, thresholds...)
 		} else {
-			p.Labels, err = readTable(ctx, file, s.Release)
+			p.Labels, err = ReadTable(ctx, file, s.Release)
 		}
 		if err != nil {
 			return out, err

@@ -118,8 +118,8 @@ func (g gold) category(name string) (int, error) {
 	return 0, wrong("--by: the release has no category %q; it has %s", name, strings.Join(names, ", "))
 }
 
-// readTable reads the labels of an annotator's or a model's file, under the schema of a release.
-func readTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
+// ReadTable reads the labels of an annotator's or a model's file, under the schema of a release.
+func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
 	table, err := manifest.OpenTable(file, like, withNames)
 	if err != nil {
 		return nil, faulty(err)
