@@ -31,6 +31,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/endpoint/endpointtest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
@@ -45,6 +46,8 @@ import (
 //	                              policy under [reddit], and MORE tables; an earlier site is forgotten
 //	twins N                       the same, the first three with the same picture
 //	authority DIR                 openssl as a time-stamping authority, with the files of DIR; its URL is $AUTHORITY
+//	model ANSWER                  a model that says so whatever it is asked; its URL is $MODEL. In ANSWER, ' stands for "
+//	heard N                       how many requests the model got since the last `heard`
 //	figsim N                      a site of FigSIM's own release, which wants a grant
 //	sign grant FROM UNTIL | sign revocations SERIAL [GRANT...] | sign lift ASSERTED ID...
 //	                              write one into the release, signed by its signer; times are from the program's clock on
@@ -101,6 +104,9 @@ type script struct {
 	kept map[string]map[string]string
 	held *workspace.Workspace
 
+	model *endpointtest.Server
+	told  int // requests of it that `heard` counted
+
 	ahead atomic.Int64 // of the program's clock
 
 	mu    sync.Mutex // guards hooks
@@ -120,7 +126,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"site": (*script).start, "twins": (*script).twins, "figsim": (*script).figsim, "sign": (*script).sign,
 		"manifest": (*script).manifest, "rh": (*script).rh, "on": (*script).on, "at": (*script).at, "sql": (*script).sql,
 		"outcome": (*script).outcome, "rows": (*script).rowsAre, "rowsof": (*script).rowsOf, "images": (*script).imagesAre,
-		"asked": (*script).asked, "keep": (*script).keep, "same": (*script).same, "authority": (*script).authority, "nowhere": (*script).nowhere, "left": (*script).left,
+		"asked": (*script).asked, "keep": (*script).keep, "same": (*script).same, "authority": (*script).authority, "model": (*script).startModel, "heard": (*script).heard, "nowhere": (*script).nowhere, "left": (*script).left,
 	} {
 		cmds[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg {
@@ -192,6 +198,23 @@ func (s *script) twins(ts *testscript.TestScript, args []string) {
 		posts[i].Images = []redditemu.Image{sketch(firstOwn, 7, uint8(i), format)}
 	}
 	s.begin(ts, newSite(s.t, fewAnnotations(posts), patient("mass_removal_share = 1.0"), posts...))
+}
+
+// startModel starts a server of a model.
+func (s *script) startModel(ts *testscript.TestScript, args []string) {
+	answer := strings.ReplaceAll(arg(args, 0), "'", `"`)
+	s.model = endpointtest.New(s.t, "vllm")
+	s.model.Answer = func(endpointtest.Request) string { return answer }
+	ts.Setenv("MODEL", s.model.URL)
+	s.told = 0
+}
+
+func (s *script) heard(ts *testscript.TestScript, args []string) {
+	got := len(s.model.Requests())
+	if got-s.told != number(ts, arg(args, 0)) {
+		ts.Fatalf("the model got %d requests, want %s", got-s.told, args[0])
+	}
+	s.told = got
 }
 
 // authority starts a time-stamping authority: openssl, with the configuration, keys and certificates of a folder.
@@ -463,7 +486,7 @@ func (s *script) rh(ts *testscript.TestScript, args []string) {
 	if !slices.Contains(line, "-w") && !slices.Contains([]string{"labels", "dedupe", "diff"}, line[0]) {
 		line = append(line, "-w", s.workspace)
 	}
-	asks := slices.Contains([]string{"run", "audit", "purge"}, line[0]) && !slices.Contains(line, "--offline") && !slices.Contains(line, "--dry-run")
+	asks := (slices.Contains([]string{"run", "audit", "purge"}, line[0]) || line[0] == "classify" && slices.Contains(line, "--release")) && !slices.Contains(line, "--offline") && !slices.Contains(line, "--dry-run")
 	if asks {
 		line = append(line, s.reddit()...)
 		if _, err := os.Stat(s.grantPath()); err != nil && !slices.Contains(line, "--grant") && !slices.Contains(line, "--approval") {
