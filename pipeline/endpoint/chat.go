@@ -181,7 +181,8 @@ func encode(v any) ([]byte, error) {
 }
 
 // Chat asks a model for one answer. The trouble of a single answer is its outcome; an error is the trouble of the whole
-// run: ctx's, a *Denied, an *Unsupported or an *Unreachable.
+// run: ErrNotLocal, a *Denied, an *Unsupported, an *Unreachable, or ctx's. When ctx ends, nothing more is sent, but what is on its way is
+// waited for and returned: it may be paid for.
 func (s *Server) Chat(ctx context.Context, c Chat) (Reply, error) {
 	body, err := c.Body()
 	if err != nil {

@@ -1,28 +1,26 @@
 package endpoint
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
 	"golang.org/x/time/rate"
 
+	"rehydrate/pipeline/route"
 	"rehydrate/pipeline/secret"
 )
 
@@ -46,12 +44,14 @@ func KeyFromEnv(getenv func(string) string) (secret.Secret, error) {
 
 // Options are what a Server is asked with. URL is required.
 type Options struct {
-	URL        string        // the base, as http://127.0.0.1:8000/v1
-	Key        secret.Secret // sent to that server alone; empty for none
-	ThirdParty bool          // any machine may be asked, not this one alone
-	PerMinute  float64       // requests; 0 is without limit
-	Timeout    time.Duration // of one attempt, its answer included; 0 is 5 min
-	RootCAs    *x509.CertPool
+	URL        string                            // the base, as http://127.0.0.1:8000/v1
+	Key        secret.Secret                     // sent to that server alone; empty for none
+	ThirdParty bool                              // any machine may be asked, not this one alone
+	PerMinute  float64                           // requests; 0 is without limit
+	Timeout    time.Duration                     // of one attempt, its answer included; 0 is 5 min
+	ConnectTo  []route.ConnectTo                 // addresses to dial in place of hosts; the first that fits wins
+	Proxy      route.Proxy                       // by which a third party is reached; a server on this machine never is
+	RootCAs    *x509.CertPool                    // nil = the system's
 	Scrubber   *secret.Scrubber                  // learns the key; nil = none
 	Log        *slog.Logger                      // nil = none
 	OnWait     func(d time.Duration, why string) // is called before a pause of more than 2 s; nil = none
@@ -60,8 +60,11 @@ type Options struct {
 // ErrNotLocal is the error of a server that is not on this machine, without Options.ThirdParty.
 var ErrNotLocal = errors.New("the server is not on this machine")
 
+// errClear is the error of a key that would leave this machine without TLS.
+var errClear = errors.New("the key would leave this machine unencrypted: write https, or leave the key out")
+
 // A Denied is the error of a server that does not let the key in, or not any more. It stops the run.
-type Denied struct{ Detail, Hint string }
+type Denied struct{ Detail string }
 
 // Error says what the server said.
 func (e *Denied) Error() string { return e.Detail }
@@ -72,30 +75,39 @@ type Unsupported struct {
 	Detail    string // what the server said
 }
 
-// Error says which parameter it is, and what the server said.
+// Error says which parameter it is, and what to do.
 func (e *Unsupported) Error() string {
-	return fmt.Sprintf("the server does not take %s: %s", e.Parameter, e.Detail)
+	advice := "leave it out with --omit " + e.Parameter
+	if e.Parameter == "max_tokens" && strings.Contains(e.Detail, "max_completion_tokens") {
+		advice = "it wants max_completion_tokens, which --server openai sends"
+	}
+	return fmt.Sprintf("the server does not take %s (%s): %s", e.Parameter, e.Detail, advice)
 }
 
 // An Unreachable is the error of a server that cannot be asked at all. It stops the run, which goes on where it was
 // when started again.
 type Unreachable struct {
 	Host   string
-	Detail string
+	Detail string // what the server did or said, and what to do; printable
 	err    error
 }
 
 // Error says which server it is, and what it did.
-func (e *Unreachable) Error() string { return e.Host + ": " + e.Detail }
+func (e *Unreachable) Error() string { return e.Host + " " + e.Detail }
 
+// Unwrap is what happened to the last attempt, or nil.
 func (e *Unreachable) Unwrap() error { return e.err }
+
+// maxFailures are so many requests without a usable answer in a row that the next would have none either.
+const maxFailures = 5
 
 // A Server is the client of one server. It is safe for concurrent use.
 type Server struct {
-	o    Options
-	base *url.URL
-	http *retryablehttp.Client
-	pace pace
+	o        Options
+	base     *url.URL
+	x        *exchange
+	http     *retryablehttp.Client
+	failures atomic.Int64 // in a row
 }
 
 // Open makes a client. It asks nothing.
@@ -103,38 +115,59 @@ func Open(o Options) (*Server, error) {
 	base, err := url.Parse(o.URL)
 	switch {
 	case err != nil || base.Hostname() == "" || base.Scheme != "http" && base.Scheme != "https":
-		return nil, errors.New("the endpoint is not a URL: write the base, for example http://127.0.0.1:8000/v1")
-	case base.User != nil || base.RawQuery != "" || base.Fragment != "":
-		return nil, fmt.Errorf("the endpoint holds more than a base: no user, ? or #; a key belongs into %s", KeyName)
+		return nil, errors.New("the endpoint is not a URL: write its base, for example http://127.0.0.1:8000/v1")
+	case base.User != nil || base.RawQuery != "" || base.ForceQuery || base.Fragment != "":
+		return nil, fmt.Errorf("the endpoint holds more than a base, as http://127.0.0.1:8000/v1: a key belongs into %s", KeyName)
 	}
-	base.Path = strings.TrimRight(base.Path, "/")
+	base.Path, base.RawPath = strings.TrimRight(base.Path, "/"), ""
 	o.Log, o.Scrubber = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Scrubber, new(secret.Scrubber))
-	o.Timeout = cmp.Or(o.Timeout, 5*time.Minute)
-	o.Scrubber.Learn(o.Key.Reveal())
-	limit := rate.Inf
+	o.Scrubber.Learn(o.Key.Reveal(), o.Proxy.Password())
+	s := &Server{o: o, base: base}
+	s.x = &exchange{next: s.transport(), timeout: cmp.Or(o.Timeout, 5*time.Minute), most: maxAnswer, finish: true, onWait: o.OnWait}
 	if o.PerMinute > 0 {
-		limit = rate.Limit(o.PerMinute / 60)
+		s.x.limiter = rate.NewLimiter(rate.Limit(o.PerMinute/60), 1)
 	}
-	s := &Server{o: o, base: base, pace: pace{limiter: rate.NewLimiter(limit, 1), onWait: o.OnWait}}
-	local := net.Dialer{Timeout: connectTimeout, Control: loopback}
-	s.http = client(paced{&s.pace, bounded{&http.Transport{
-		DialContext:            local.DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
+	s.http = s.x.client()
+	return s, nil
+}
+
+// transport is the lowest layer. Without ThirdParty it reaches this machine alone, and asks no DNS server either.
+func (s *Server) transport() *http.Transport {
+	d := &route.Dialer{Rules: s.o.ConnectTo, Timeout: connectTimeout, Guard: s.guard}
+	t := &http.Transport{
+		DialContext:            d.Dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.o.RootCAs},
 		TLSHandshakeTimeout:    connectTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		MaxIdleConnsPerHost:    64,
 		IdleConnTimeout:        90 * time.Second,
-	}, o.Timeout, maxAnswer}})
-	return s, nil
+	}
+	if s.o.ThirdParty {
+		d.Proxy = s.o.Proxy
+		t.Proxy = func(r *http.Request) (*url.URL, error) { return d.Via(r.URL) }
+	} else {
+		// What /etc/hosts does not have is not on this machine.
+		d.Resolver = &net.Resolver{PreferGo: true,
+			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, ErrNotLocal }}
+	}
+	return t
 }
 
-// loopback refuses to connect to another machine. It sees the address after the name was looked up.
-func loopback(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil || !at.Addr().Unmap().IsLoopback() {
-		return ErrNotLocal
+// guard looks at each address before it is dialled, after its name was looked up.
+func (s *Server) guard(*route.ConnectTo) func(network, address string, c syscall.RawConn) error {
+	clear := s.base.Scheme == "http" && !s.o.Key.Empty()
+	return func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		switch {
+		case err == nil && at.Addr().Unmap().IsLoopback():
+			return nil
+		case !s.o.ThirdParty:
+			return ErrNotLocal
+		case clear:
+			return errClear
+		}
+		return nil
 	}
-	return nil
 }
 
 // ask sends a request until an answer is worth having, and reads it.
@@ -148,126 +181,48 @@ func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]
 	if !s.o.Key.Empty() {
 		request.Header.Set("Authorization", "Bearer "+s.o.Key.Reveal())
 	}
+	begin := time.Now()
 	response, err := s.http.Do(request)
+	var reply Reply
 	if err != nil {
-		return s.unanswered(ctx, err)
+		reply, err = s.unanswered(ctx, err)
+	} else {
+		reply, err = s.answered(response, sent(body), read)
 	}
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
+	s.o.Log.Debug("asked", "path", path, "outcome", reply.Outcome, "took", time.Since(begin).Round(time.Millisecond), "error", err)
+	switch {
+	case err != nil:
 		return Reply{}, err
+	case reply.Outcome != Failed:
+		s.failures.Store(0)
+	case s.failures.Add(1) >= maxFailures:
+		return Reply{}, s.unreachable(fmt.Sprintf("gives no usable answer, %d times in a row: %s", maxFailures, reply.Detail), nil)
 	}
-	return s.answered(response, []byte(s.o.Scrubber.Scrub(string(answer))), sent(body), read)
+	return reply, nil
+}
+
+func (s *Server) unreachable(detail string, err error) error {
+	return &Unreachable{s.base.Host, detail, err}
 }
 
 // unanswered says what it means that no answer came.
 func (s *Server) unanswered(ctx context.Context, err error) (Reply, error) {
-	if ctx.Err() != nil {
-		return Reply{}, ctx.Err()
-	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err
+		err = failed.Err // without the method and the URL
 	}
+	detail := s.o.Scrubber.Printable(err.Error())
 	dial, _ := errors.AsType[*net.OpError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unknown := errors.AsType[*net.DNSError](err)
 	switch {
+	case ctx.Err() != nil:
+		return Reply{}, ctx.Err()
 	case errors.Is(err, errTooLong):
-		return Reply{Outcome: TooLarge, Detail: errTooLong.Error()}, nil
-	case dial != nil && dial.Op == "dial":
-		return Reply{}, &Unreachable{s.base.Host, s.o.Scrubber.Printable(err.Error()), err}
+		return Reply{Outcome: TooLarge, Detail: fmt.Sprintf("%s: %d bytes", detail, maxAnswer)}, nil
+	case errors.Is(err, ErrNotLocal), unknown && !s.o.ThirdParty:
+		return Reply{}, fmt.Errorf("%s: %w", s.base.Host, ErrNotLocal)
+	case dial != nil && dial.Op == "dial", untrusted, unknown, errors.Is(err, errClear):
+		return Reply{}, s.unreachable("cannot be asked: "+detail, err)
 	}
-	return Reply{Outcome: Failed, Detail: s.o.Scrubber.Printable(err.Error())}, nil
-}
-
-// said is what a server says of an error, in the forms that the dialects have for it.
-type said struct {
-	Message, Type, Param, Code string
-}
-
-func readSaid(body []byte) said {
-	var outer struct {
-		Error json.RawMessage
-		said
-	}
-	return outer.said
-}
-
-// answered says what an answer means.
-func (s *Server) answered(response *http.Response, body []byte, sent []string, read func([]byte) Reply) (Reply, error) {
-	if response.StatusCode != http.StatusOK {
-		return Reply{Outcome: Failed, Detail: "the server answers " + response.Status}, nil
-	}
-	r := read(body)
-	r.Detail = s.o.Scrubber.Printable(r.Detail)
-	var more struct {
-		Model string
-		Usage Usage
-	}
-	_ = json.Unmarshal(body, &more) // without them the answer is as good
-	r.Model, r.Usage = more.Model, more.Usage
-	if json.Valid(body) {
-		r.Raw = body
-	}
-	return r, nil
-}
-
-// A pace says when a request may go out.
-type pace struct {
-	limiter *rate.Limiter
-	onWait  func(time.Duration, string)
-	mu      sync.Mutex
-	paused  time.Time // no request before this; guarded by mu
-}
-
-type paced struct {
-	*pace
-	next http.RoundTripper
-}
-
-// RoundTrip lets each attempt wait for its turn.
-func (t paced) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := t.limiter.Wait(r.Context()); err != nil {
-		return nil, err
-	}
-	return t.next.RoundTrip(r)
-}
-
-// errTooLong is the error of an answer that is longer than is read of it.
-var errTooLong = errors.New("the answer is longer than is read of one")
-
-// bounded reads answers whole: of most bytes at most, each within timeout.
-type bounded struct {
-	next    http.RoundTripper
-	timeout time.Duration
-	most    int64
-}
-
-// RoundTrip returns an answer with its body in memory.
-func (t bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, stop := context.WithTimeout(r.Context(), t.timeout)
-	defer stop()
-	response, err := t.next.RoundTrip(r.WithContext(ctx))
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, t.most+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case int64(len(body)) > t.most:
-		return nil, errTooLong
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	return response, nil
-}
-
-// client is the layer above a transport: it tries again, and follows no redirect, so that another host than the one
-// that was named learns nothing.
-func client(transport http.RoundTripper) *retryablehttp.Client {
-	c := retryablehttp.NewClient()
-	c.Logger, c.RetryMax, c.RetryWaitMax = nil, 2, 5*time.Second // it would print URLs
-	c.HTTPClient = &http.Client{Transport: transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	// The last answer says more than "giving up after 3 attempts".
-	c.ErrorHandler = retryablehttp.PassthroughErrorHandler
-	return c
+	return Reply{Outcome: Failed, Detail: detail}, nil
 }

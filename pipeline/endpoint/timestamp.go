@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
 	"time"
@@ -57,7 +56,7 @@ func askStamp(ctx context.Context, url string, document []byte) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	client := client(bounded{http.DefaultTransport, time.Minute, maxStamp})
+	client := (&exchange{next: http.DefaultTransport, timeout: time.Minute, most: maxStamp}).client()
 	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, url, query)
 	if err != nil {
 		return nil, err
@@ -67,11 +66,10 @@ func askStamp(ctx context.Context, url string, document []byte) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the authority answers %s", response.Status)
 	}
-	answer, err := io.ReadAll(response.Body)
+	answer, err := peek(response)
 	if err != nil {
 		return nil, err
 	}
