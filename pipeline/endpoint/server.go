@@ -53,6 +53,7 @@ type Options struct {
 	Proxy      route.Proxy                       // by which a third party is reached; a server on this machine never is
 	RootCAs    *x509.CertPool                    // nil = the system's
 	Scrubber   *secret.Scrubber                  // learns the key; nil = none
+	Stop       <-chan struct{}                   // once it is closed, nothing more is sent; nil = never
 	Log        *slog.Logger                      // nil = none
 	OnWait     func(d time.Duration, why string) // is called before a pause of more than 2 s; nil = none
 }
@@ -123,7 +124,7 @@ func Open(o Options) (*Server, error) {
 	o.Log, o.Scrubber = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Scrubber, new(secret.Scrubber))
 	o.Scrubber.Learn(o.Key.Reveal(), o.Proxy.Password())
 	s := &Server{o: o, base: base}
-	s.x = &exchange{next: s.transport(), timeout: cmp.Or(o.Timeout, 5*time.Minute), most: maxAnswer, finish: true, onWait: o.OnWait}
+	s.x = &exchange{next: s.transport(), timeout: cmp.Or(o.Timeout, 5*time.Minute), most: maxAnswer, stop: o.Stop, onWait: o.OnWait}
 	if o.PerMinute > 0 {
 		s.x.limiter = rate.NewLimiter(rate.Limit(o.PerMinute/60), 1)
 	}
@@ -172,7 +173,9 @@ func (s *Server) guard(*route.ConnectTo) func(network, address string, c syscall
 
 // ask sends a request until an answer is worth having, and reads it.
 func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]byte) Reply) (Reply, error) {
-	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, s.base.String()+path, body)
+	waits, release := s.x.stoppable(ctx)
+	defer release()
+	request, err := retryablehttp.NewRequestWithContext(waits, http.MethodPost, s.base.String()+path, body)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -185,7 +188,7 @@ func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]
 	response, err := s.http.Do(request)
 	var reply Reply
 	if err != nil {
-		reply, err = s.unanswered(ctx, err)
+		reply, err = s.unanswered(ctx, waits, err)
 	} else {
 		reply, err = s.answered(response, sent(body), read)
 	}
@@ -206,7 +209,7 @@ func (s *Server) unreachable(detail string, err error) error {
 }
 
 // unanswered says what it means that no answer came.
-func (s *Server) unanswered(ctx context.Context, err error) (Reply, error) {
+func (s *Server) unanswered(ctx, waits context.Context, err error) (Reply, error) {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // without the method and the URL
 	}
@@ -217,6 +220,8 @@ func (s *Server) unanswered(ctx context.Context, err error) (Reply, error) {
 	switch {
 	case ctx.Err() != nil:
 		return Reply{}, ctx.Err()
+	case waits.Err() != nil:
+		return Reply{}, ErrStopped
 	case errors.Is(err, errTooLong):
 		return Reply{Outcome: TooLarge, Detail: fmt.Sprintf("%s: %d bytes", detail, maxAnswer)}, nil
 	case errors.Is(err, ErrNotLocal), unknown && !s.o.ThirdParty:
