@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -42,6 +43,8 @@ type exchange struct {
 	stop    <-chan struct{} // once it is closed, nothing more is sent; nil = never
 	limiter *rate.Limiter   // nil = none
 	onWait  func(d time.Duration, why string)
+
+	met atomic.Bool // the server has answered
 
 	mu     sync.Mutex
 	paused time.Time // no request before this; guarded by mu
@@ -105,6 +108,7 @@ func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.met.Store(true)
 	// net/http reads a Location even of what it does not follow, and fails on a bad one as if no answer had come.
 	if _, bad := r.URL.Parse(response.Header.Get("Location")); bad != nil {
 		response.Header.Del("Location")
@@ -162,7 +166,8 @@ func (x *exchange) again(ctx context.Context, response *http.Response, err error
 	case ctx.Err() != nil:
 		return false, nil // what came is the answer
 	case err != nil:
-		return !permanent(err), nil
+		// A server that was there may come back; one that was not is not waited for.
+		return !permanent(err) && (x.met.Load() || !isDial(err)), nil
 	case !repeatable(response.StatusCode):
 		return false, nil
 	}
@@ -192,11 +197,14 @@ func peek(response *http.Response) ([]byte, error) {
 	return body, err
 }
 
+// isDial reports whether there was no connection.
+func isDial(err error) bool {
+	at, ok := errors.AsType[*net.OpError](err)
+	return ok && at.Op == "dial"
+}
+
 // permanent reports whether an error would be the same again. A second attempt at a slow answer would take as long.
 func permanent(err error) bool {
-	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
-		return true
-	}
 	for _, e := range []error{errTooLong, errSlow, ErrNotLocal, errClear} {
 		if errors.Is(err, e) {
 			return true

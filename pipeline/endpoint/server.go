@@ -147,9 +147,15 @@ func (s *Server) transport() *http.Transport {
 		d.Proxy = s.o.Proxy
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return d.Via(r.URL) }
 	} else {
-		// What /etc/hosts does not have is not on this machine.
 		d.Resolver = &net.Resolver{PreferGo: true,
 			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, ErrNotLocal }}
+		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := d.Dial(ctx, network, address)
+			if _, unknown := errors.AsType[*net.DNSError](err); unknown {
+				err = ErrNotLocal // what /etc/hosts does not have is not on this machine
+			}
+			return c, err
+		}
 	}
 	return t
 }
@@ -214,9 +220,7 @@ func (s *Server) unanswered(ctx, waits context.Context, err error) (Reply, error
 		err = failed.Err // without the method and the URL
 	}
 	detail := s.o.Scrubber.Printable(err.Error())
-	dial, _ := errors.AsType[*net.OpError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	_, unknown := errors.AsType[*net.DNSError](err)
 	switch {
 	case ctx.Err() != nil:
 		return Reply{}, ctx.Err()
@@ -224,9 +228,9 @@ func (s *Server) unanswered(ctx, waits context.Context, err error) (Reply, error
 		return Reply{}, ErrStopped
 	case errors.Is(err, errTooLong):
 		return Reply{Outcome: TooLarge, Detail: fmt.Sprintf("%s: %d bytes", detail, maxAnswer)}, nil
-	case errors.Is(err, ErrNotLocal), unknown && !s.o.ThirdParty:
+	case errors.Is(err, ErrNotLocal):
 		return Reply{}, fmt.Errorf("%s: %w", s.base.Host, ErrNotLocal)
-	case dial != nil && dial.Op == "dial", untrusted, unknown, errors.Is(err, errClear):
+	case isDial(err), untrusted, errors.Is(err, errClear):
 		return Reply{}, s.unreachable("cannot be asked: "+detail, err)
 	}
 	return Reply{Outcome: Failed, Detail: detail}, nil
