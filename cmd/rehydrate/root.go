@@ -128,7 +128,7 @@ func diagnose(err error) (code int, hint string) {
 	case errors.As(err, &denied):
 		return exitRejected, denied.Hint
 	case errors.As(err, &unsupported):
-		return exitUsage, "leave it out: --omit " + unsupported.Parameter
+		return exitUsage, unsupported.Hint()
 	case is[*endpoint.Unreachable](err), is[*models.Failing](err):
 		return exitRetry, "is the server running, and the URL its base? The same command goes on where it was"
 	case is[*models.Stale](err):

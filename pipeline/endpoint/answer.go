@@ -113,9 +113,9 @@ func (s *Server) answered(response *http.Response, sent []string, read func([]by
 	case e.isPolicy():
 		return unusable(Refused)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return Reply{}, &Denied{s.base.Host + " " + says + ": is the key in " + KeyName + " the one for this server?"}
+		return Reply{}, &Denied{s.base.Host + " " + says, "is the key in " + KeyName + " or " + KeyName + "_FILE the one for this server?"}
 	case status == http.StatusPaymentRequired, e.isQuota():
-		return Reply{}, &Denied{s.base.Host + " " + says + ": the account has nothing left to spend"}
+		return Reply{}, &Denied{s.base.Host + " " + says, "the account has nothing left to spend; what was answered is kept, and the same command goes on"}
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
 		return Reply{}, s.unreachable(says+": is the model there, and does the base end as the server's documentation says, mostly in /v1?", nil)
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:

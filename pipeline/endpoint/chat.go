@@ -181,8 +181,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // Chat asks a model for one answer. The trouble of a single answer is its outcome; an error is the trouble of the whole
-// run: ErrNotLocal, a *Denied, an *Unsupported, an *Unreachable, ErrStopped, or ctx's. When ctx ends, it returns at once;
-// when Options.Stop closes, it returns the answer that is on its way, or ErrStopped.
+// run: ErrNotLocal, a *Denied, an *Unsupported, an *Unreachable, or ctx's.
 func (s *Server) Chat(ctx context.Context, c Chat) (Reply, error) {
 	if tag := c.Model[strings.LastIndex(c.Model, ":")+1:]; !s.o.ThirdParty && (tag == "cloud" || strings.HasSuffix(tag, "-cloud")) {
 		// Ollama on this machine hands such a request on to its maker.

@@ -32,16 +32,12 @@ var (
 	errSlow    = errors.New("no whole answer in time")
 )
 
-// ErrStopped is the error of a request that was not sent, or not again, because Options.Stop was closed.
-var ErrStopped = errors.New("stopped before there was an answer")
-
 // An exchange sends requests to one server, each attempt in its turn. The zero value paces nothing.
 type exchange struct {
 	next    http.RoundTripper
-	timeout time.Duration   // of one attempt, its answer included
-	most    int64           // bytes of an answer
-	stop    <-chan struct{} // once it is closed, nothing more is sent; nil = never
-	limiter *rate.Limiter   // nil = none
+	timeout time.Duration // of one attempt, its answer included
+	most    int64         // bytes of an answer
+	limiter *rate.Limiter // nil = none
 	onWait  func(d time.Duration, why string)
 
 	met atomic.Bool // the server has answered
@@ -64,39 +60,13 @@ func (x *exchange) client() *retryablehttp.Client {
 	}
 }
 
-// attemptKey finds, in the context of a call, that of its attempts.
-type attemptKey struct{}
-
-// stoppable makes of the context of a call one whose waits also end when nothing more is to be sent. An attempt that is
-// on its way then is waited for: it may be paid for.
-func (x *exchange) stoppable(ctx context.Context) (waits context.Context, release func()) {
-	waits, cancel := context.WithCancelCause(context.WithValue(ctx, attemptKey{}, ctx))
-	select {
-	case <-x.stop: // at once: the goroutine may run too late
-		cancel(ErrStopped)
-	default:
-	}
-	go func() {
-		select {
-		case <-x.stop:
-			cancel(ErrStopped)
-		case <-waits.Done():
-		}
-	}()
-	return waits, func() { cancel(nil) }
-}
-
 // RoundTrip makes one attempt when its turn has come.
 func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := x.turn(r.Context()); err != nil {
 		return nil, err
 	}
-	ctx := r.Context()
-	if attempt, ok := ctx.Value(attemptKey{}).(context.Context); ok {
-		ctx = attempt
-	}
 	// Below the pacing, so that no wait counts.
-	ctx, cancel := context.WithTimeoutCause(ctx, x.timeout, errSlow)
+	ctx, cancel := context.WithTimeoutCause(r.Context(), x.timeout, errSlow)
 	defer cancel()
 	response, err := x.next.RoundTrip(r.WithContext(ctx))
 	if err == nil {
@@ -135,9 +105,6 @@ func (x *exchange) read(response *http.Response) error {
 
 // turn waits until a request may go out.
 func (x *exchange) turn(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	// What another request learned during a wait counts, so that all is looked at again after each.
 	for reserved := x.limiter == nil; ; {
 		x.mu.Lock()
@@ -155,7 +122,7 @@ func (x *exchange) turn(ctx context.Context) error {
 		select {
 		case <-time.After(d):
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 	}
 }
@@ -164,7 +131,7 @@ func (x *exchange) turn(ctx context.Context) error {
 func (x *exchange) again(ctx context.Context, response *http.Response, err error) (bool, error) {
 	switch {
 	case ctx.Err() != nil:
-		return false, nil // what came is the answer
+		return false, nil // what came, if it did, is the answer
 	case err != nil:
 		// A server that was there may come back; one that was not is not waited for.
 		return !permanent(err) && (x.met.Load() || !isDial(err)), nil

@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -53,7 +52,6 @@ type Options struct {
 	Proxy      route.Proxy                       // by which a third party is reached; a server on this machine never is
 	RootCAs    *x509.CertPool                    // nil = the system's
 	Scrubber   *secret.Scrubber                  // learns the key; nil = none
-	Stop       <-chan struct{}                   // once it is closed, nothing more is sent; nil = never
 	Log        *slog.Logger                      // nil = none
 	OnWait     func(d time.Duration, why string) // is called before a pause of more than 2 s; nil = none
 }
@@ -65,7 +63,7 @@ var ErrNotLocal = errors.New("the server is not on this machine")
 var errClear = errors.New("the key would leave this machine unencrypted: write https, or leave the key out")
 
 // A Denied is the error of a server that does not let the key in, or not any more. It stops the run.
-type Denied struct{ Detail string }
+type Denied struct{ Detail, Hint string }
 
 // Error says what the server said.
 func (e *Denied) Error() string { return e.Detail }
@@ -76,13 +74,17 @@ type Unsupported struct {
 	Detail    string // what the server said
 }
 
-// Error says which parameter it is, and what to do.
+// Error says which parameter it is, and what the server said.
 func (e *Unsupported) Error() string {
-	advice := "leave it out with --omit " + e.Parameter
+	return fmt.Sprintf("the server does not take %s: %s", e.Parameter, e.Detail)
+}
+
+// Hint says what to do.
+func (e *Unsupported) Hint() string {
 	if e.Parameter == "max_tokens" && strings.Contains(e.Detail, "max_completion_tokens") {
-		advice = "it wants max_completion_tokens, which --server openai sends"
+		return "it wants max_completion_tokens, which --server openai sends"
 	}
-	return fmt.Sprintf("the server does not take %s (%s): %s", e.Parameter, e.Detail, advice)
+	return "leave it out: --omit " + e.Parameter
 }
 
 // An Unreachable is the error of a server that cannot be asked at all. It stops the run, which goes on where it was
@@ -99,16 +101,12 @@ func (e *Unreachable) Error() string { return e.Host + " " + e.Detail }
 // Unwrap is what happened to the last attempt, or nil.
 func (e *Unreachable) Unwrap() error { return e.err }
 
-// maxFailures are so many requests without a usable answer in a row that the next would have none either.
-const maxFailures = 5
-
 // A Server is the client of one server. It is safe for concurrent use.
 type Server struct {
-	o        Options
-	base     *url.URL
-	x        *exchange
-	http     *retryablehttp.Client
-	failures atomic.Int64 // in a row
+	o    Options
+	base *url.URL
+	x    *exchange
+	http *retryablehttp.Client
 }
 
 // Open makes a client. It asks nothing.
@@ -124,7 +122,7 @@ func Open(o Options) (*Server, error) {
 	o.Log, o.Scrubber = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Scrubber, new(secret.Scrubber))
 	o.Scrubber.Learn(o.Key.Reveal(), o.Proxy.Password())
 	s := &Server{o: o, base: base}
-	s.x = &exchange{next: s.transport(), timeout: cmp.Or(o.Timeout, 5*time.Minute), most: maxAnswer, stop: o.Stop, onWait: o.OnWait}
+	s.x = &exchange{next: s.transport(), timeout: cmp.Or(o.Timeout, 5*time.Minute), most: maxAnswer, onWait: o.OnWait}
 	if o.PerMinute > 0 {
 		s.x.limiter = rate.NewLimiter(rate.Limit(o.PerMinute/60), 1)
 	}
@@ -179,9 +177,7 @@ func (s *Server) guard(*route.ConnectTo) func(network, address string, c syscall
 
 // ask sends a request until an answer is worth having, and reads it.
 func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]byte) Reply) (Reply, error) {
-	waits, release := s.x.stoppable(ctx)
-	defer release()
-	request, err := retryablehttp.NewRequestWithContext(waits, http.MethodPost, s.base.String()+path, body)
+	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, s.base.String()+path, body)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -194,20 +190,12 @@ func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]
 	response, err := s.http.Do(request)
 	var reply Reply
 	if err != nil {
-		reply, err = s.unanswered(ctx, waits, err)
+		reply, err = s.unanswered(ctx, err)
 	} else {
 		reply, err = s.answered(response, sent(body), read)
 	}
 	s.o.Log.Debug("asked", "path", path, "outcome", reply.Outcome, "took", time.Since(begin).Round(time.Millisecond), "error", err)
-	switch {
-	case err != nil:
-		return Reply{}, err
-	case reply.Outcome != Failed:
-		s.failures.Store(0)
-	case s.failures.Add(1) >= maxFailures:
-		return Reply{}, s.unreachable(fmt.Sprintf("gives no usable answer, %d times in a row: %s", maxFailures, reply.Detail), nil)
-	}
-	return reply, nil
+	return reply, err
 }
 
 func (s *Server) unreachable(detail string, err error) error {
@@ -215,7 +203,7 @@ func (s *Server) unreachable(detail string, err error) error {
 }
 
 // unanswered says what it means that no answer came.
-func (s *Server) unanswered(ctx, waits context.Context, err error) (Reply, error) {
+func (s *Server) unanswered(ctx context.Context, err error) (Reply, error) {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // without the method and the URL
 	}
@@ -224,8 +212,6 @@ func (s *Server) unanswered(ctx, waits context.Context, err error) (Reply, error
 	switch {
 	case ctx.Err() != nil:
 		return Reply{}, ctx.Err()
-	case waits.Err() != nil:
-		return Reply{}, ErrStopped
 	case errors.Is(err, errTooLong):
 		return Reply{Outcome: TooLarge, Detail: fmt.Sprintf("%s: %d bytes", detail, maxAnswer)}, nil
 	case errors.Is(err, ErrNotLocal):

@@ -9,7 +9,6 @@ import (
 	"image"
 	"image/png"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -195,7 +194,7 @@ func misbehaviours() []misbehaviour {
 		{"429, too long", limit("Retry-After", "86400"), "", "asks to wait 24h0m0s, more than the 15m0s", 1, atOnce},
 		{"429, without end", limit("Retry-After", "1e300"), "", "asks to wait", 1, atOnce},
 		{"429 for ever", fails(429, "Rate limit reached", "rate_limit_exceeded"), failed, "429 Too Many Requests: Rate limit reached", 6, [2]time.Duration{15 * seconds, 31 * seconds}},
-		{"insufficient_quota", fails(429, "You exceeded your current quota", "insufficient_quota", "Retry-After", "1"), "", "You exceeded your current quota: the account has nothing left", 1, atOnce},
+		{"insufficient_quota", fails(429, "You exceeded your current quota", "insufficient_quota", "Retry-After", "1"), "", "You exceeded your current quota the account has nothing left", 1, atOnce},
 		{"402", fails(402, "Insufficient credits", ""), "", "nothing left to spend", 1, atOnce},
 		{"500", once(status(500, `<html>`)), ok, "{", 2, [2]time.Duration{seconds / 2, seconds}},
 		{"500 for ever", status(500, `{"error":"out of memory"}`), failed, "500 Internal Server Error: out of memory", 6, [2]time.Duration{15 * seconds, 31 * seconds}},
@@ -236,12 +235,12 @@ func misbehaviours() []misbehaviour {
 		{"too long for llama.cpp", status(400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), tooLarge, "context size", 1, atOnce},
 		{"413", status(413, ""), tooLarge, "413", 1, atOnce},
 		{"bad picture", fails(400, "You uploaded an unsupported image", "invalid_image_format"), failed, "unsupported image", 1, atOnce},
-		{"unknown parameter", status(400, `{"error":{"message":"Unsupported parameter: 'stop' is not supported with this model.","type":"invalid_request_error","param":"stop","code":"unsupported_parameter"}}`), "", "leave it out with --omit stop", 1, atOnce},
+		{"unknown parameter", status(400, `{"error":{"message":"Unsupported parameter: 'stop' is not supported with this model.","type":"invalid_request_error","param":"stop","code":"unsupported_parameter"}}`), "", "leave it out: --omit stop", 1, atOnce},
 		{"unknown parameter without a name", status(422, `{"detail":[{"type":"extra_forbidden","loc":["body","seed"],"msg":"Extra inputs are not permitted"}]}`), "", "--omit seed", 1, atOnce},
 		{"vLLM's older form", status(400, `{"object":"error","message":"[{'type': 'extra_forbidden', 'loc': ('body', 'top_p')}]","type":"BadRequestError","param":null,"code":400}`), "", "--omit top_p", 1, atOnce},
 		{"two parameters at once", status(400, "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"`temperature` and `top_p` cannot both be specified for this model.\"}}"), "", "--omit t", 1, atOnce},
 		{"max_completion_tokens", status(400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}`), "", "--server openai", 1, atOnce},
-		{"401", fails(401, "Incorrect API key provided: "+canary, "invalid_api_key"), "", "Incorrect API key provided: [redacted]: is the key in ENDPOINT_API_KEY", 1, atOnce},
+		{"401", fails(401, "Incorrect API key provided: "+canary, "invalid_api_key"), "", "Incorrect API key provided: [redacted] is the key in ENDPOINT_API_KEY", 1, atOnce},
 		{"403", fails(403, "Country not supported", "unsupported_country"), "", "Country not supported", 1, atOnce},
 		{"404", fails(404, "The model `m` does not exist", "model_not_found"), "", "The model `m` does not exist", 1, atOnce},
 		{"redirect", status(307, "", "Location", "https://elsewhere.example/v1/chat/completions?key="+canary), "", "do not follow: elsewhere.example", 1, atOnce},
@@ -262,7 +261,14 @@ func TestMisbehaviours(t *testing.T) {
 				if r.Outcome != tt.outcome || (tt.outcome == "") != (err != nil) {
 					t.Errorf("%+v, %v; want %q", r, err, tt.outcome)
 				}
-				said := fmt.Sprintf("%s %s %s %v %#v", r.Outcome, r.Text, r.Detail, err, err)
+				hint := ""
+				if denied, ok := errors.AsType[*endpoint.Denied](err); ok {
+					hint = denied.Hint
+				}
+				if unsupported, ok := errors.AsType[*endpoint.Unsupported](err); ok {
+					hint = unsupported.Hint()
+				}
+				said := fmt.Sprintf("%s %s %s %v %s %#v", r.Outcome, r.Text, r.Detail, err, hint, err)
 				if !strings.Contains(said, tt.want) || strings.Contains(said+string(r.Raw), "CANARY") {
 					t.Errorf("%s; want %q in it", said, tt.want)
 				}
@@ -327,30 +333,6 @@ func TestHang(t *testing.T) {
 	})
 }
 
-// TestFailuresInARow: a server without usable answers stops the run soon, one answer in between lets it go on.
-func TestFailuresInARow(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *endpointtest.Server, s *endpoint.Server) {
-		good := 3
-		server.Play = func(w http.ResponseWriter, r endpointtest.Request) bool {
-			return r.N != good && endpointtest.Error(400, "bad grammar", "")(w, r)
-		}
-		var outcomes []string
-		for range 20 {
-			r, err := s.Chat(t.Context(), hello)
-			if err != nil {
-				if unreachable, ok := errors.AsType[*endpoint.Unreachable](err); !ok || !strings.Contains(unreachable.Detail, "5 times in a row: the server answers 400 Bad Request: bad grammar") {
-					t.Error(err)
-				}
-				break
-			}
-			outcomes = append(outcomes, string(r.Outcome))
-		}
-		if want := []string{"failed", "failed", "failed", "ok", "failed", "failed", "failed", "failed"}; !slices.Equal(outcomes, want) {
-			t.Errorf("%q, want %q", outcomes, want)
-		}
-	})
-}
-
 // TestPace: requests go out no faster than asked, and all sit out the pause that one was told of.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -380,55 +362,22 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestStop: when a run is to stop, nothing more is sent, a wait ends at once, and the answer that is on its way is kept.
-func TestStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, dial := endpointtest.InMemory(t, "vllm")
-		stop := make(chan struct{})
-		s := open(t, endpoint.Options{URL: server.URL, Stop: stop})
-		s.Dial(dial)
-		t.Cleanup(s.HangUp)
-		server.Play = func(w http.ResponseWriter, r endpointtest.Request) bool {
-			if r.N == 0 {
-				return endpointtest.Error(429, "", "", "Retry-After", "600")(w, r)
+// TestContext: a pause, and an attempt, end with the context.
+func TestContext(t *testing.T) {
+	for _, status := range []int{0, 429} {
+		inMemory(t, func(t *testing.T, server *endpointtest.Server, s *endpoint.Server) {
+			over := make(chan struct{})
+			defer close(over)
+			server.Play = endpointtest.Hang(over)
+			if status != 0 {
+				server.Play = endpointtest.Error(status, "", "", "Retry-After", "600")
 			}
-			time.Sleep(10 * time.Second)
-			return false
-		}
-		go func() {
-			time.Sleep(605 * time.Second)
-			close(stop)
-		}()
-		r, err := s.Chat(t.Context(), hello) // answers at 610 s
-		if err != nil || r.Outcome != ok || len(server.Requests()) != 2 {
-			t.Errorf("on its way: %+v, %v, %d requests", r, err, len(server.Requests()))
-		}
-		if _, err := s.Chat(t.Context(), hello); !errors.Is(err, endpoint.ErrStopped) || len(server.Requests()) != 2 {
-			t.Errorf("after the stop: %v, %d requests", err, len(server.Requests()))
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		server, dial := endpointtest.InMemory(t, "vllm")
-		stop := make(chan struct{})
-		s := open(t, endpoint.Options{URL: server.URL, Stop: stop})
-		s.Dial(dial)
-		t.Cleanup(s.HangUp)
-		server.Play = endpointtest.Error(429, "", "", "Retry-After", "600")
-		time.AfterFunc(5*time.Second, func() { close(stop) })
-		began := time.Now()
-		if _, err := s.Chat(t.Context(), hello); !errors.Is(err, endpoint.ErrStopped) || time.Since(began) != 5*time.Second {
-			t.Errorf("in a pause: %v after %v", err, time.Since(began))
-		}
-	})
-	inMemory(t, func(t *testing.T, server *endpointtest.Server, s *endpoint.Server) {
-		over := make(chan struct{})
-		defer close(over)
-		server.Play = endpointtest.Hang(over)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		began := time.Now()
-		if _, err := s.Chat(ctx, hello); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 3*time.Second {
-			t.Errorf("the context's end: %v after %v", err, time.Since(began))
-		}
-	})
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			began := time.Now()
+			if _, err := s.Chat(ctx, hello); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 3*time.Second || len(server.Requests()) != 1 {
+				t.Errorf("%v after %v, %d requests", err, time.Since(began), len(server.Requests()))
+			}
+		})
+	}
 }
