@@ -18,6 +18,7 @@ import (
 	"rehydrate/pipeline/endpoint"
 	"rehydrate/pipeline/models"
 	"rehydrate/pipeline/pictures"
+	"rehydrate/pipeline/route"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -120,6 +121,10 @@ func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	o.Proxy, err = route.ProxyFromEnv(c.getenv)
+	if err != nil {
+		return nil, asUsage(err)
 	}
 	server, err := endpoint.Open(o)
 	if err != nil {

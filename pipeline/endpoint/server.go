@@ -48,7 +48,6 @@ type Options struct {
 	ThirdParty bool                              // any machine may be asked, not this one alone
 	PerMinute  float64                           // requests; 0 is without limit
 	Timeout    time.Duration                     // of one attempt, its answer included; 0 is 5 min
-	ConnectTo  []route.ConnectTo                 // addresses to dial in place of hosts; the first that fits wins
 	Proxy      route.Proxy                       // by which a third party is reached; a server on this machine never is
 	RootCAs    *x509.CertPool                    // nil = the system's
 	Scrubber   *secret.Scrubber                  // learns the key; nil = none
@@ -132,7 +131,7 @@ func Open(o Options) (*Server, error) {
 
 // transport is the lowest layer. Without ThirdParty it reaches this machine alone, and asks no DNS server either.
 func (s *Server) transport() *http.Transport {
-	d := &route.Dialer{Rules: s.o.ConnectTo, Timeout: connectTimeout, Guard: s.guard}
+	d := &route.Dialer{Timeout: connectTimeout, Guard: s.guard}
 	t := &http.Transport{
 		DialContext:            d.Dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.o.RootCAs},
