@@ -112,7 +112,7 @@ func (k *known) looks() (looks []look) {
 func (k *known) text(text string) {
 	// Copies often keep a single line of a meme, so each line counts by itself.
 	for _, part := range append([]string{text}, strings.Split(text, "\n")...) {
-		folded := string(fold([]byte(part)))
+		folded := string(fold(unescaped([]byte(part))))
 		if distinctive(folded) && !slices.Contains(k.texts, folded) {
 			k.texts = append(k.texts, folded)
 		}

@@ -150,25 +150,30 @@ func (w walker) search(p place, text []byte, first, last bool) error {
 	return errors.Join(err, w.spelled(p, text))
 }
 
-// unescaped resolves the escapes of addresses, JSON, HTML, C and mail, and letters in other forms.
+// escapes are how programs write what a text may not have: in addresses, C and JSON, HTML, and mail with its soft breaks.
+// Programs write any bytes in the first two ways.
+var escapes = []struct {
+	mark string
+	find *regexp.Regexp
+}{
+	{"%", regexp.MustCompile(`%[0-9A-Fa-f]{2}`)},
+	{`\`, regexp.MustCompile(`\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3}|.)`)},
+	{"&", regexp.MustCompile(`&#?[0-9A-Za-z]{1,8};`)},
+	{"=", regexp.MustCompile(`=[0-9A-F]{2}|=\r?\n`)},
+}
+
+// unescaped resolves escapes, and letters in other forms.
 func unescaped(text []byte) []byte {
-	if bytes.ContainsAny(text, `%\&=`) {
-		text = escapes.ReplaceAllFunc(text, func(b []byte) []byte {
-			s := string(b)
-			switch {
-			case s[0] == '=' && len(s) != 3 || s == "=\r\n": // a soft break of a line
-				return nil
-			case s[0] == '&':
-				return []byte(html.UnescapeString(s))
-			case s == `\/`:
-				return []byte("/")
-			}
-			n, _ := strconv.ParseUint(strings.TrimLeft(s, `%=\ux`), 16, 32)
-			if s[0] != '\\' {
-				return []byte{byte(n)}
-			}
-			return []byte(string(rune(n)))
-		})
+	letters := func(escape []byte) []byte {
+		if b := resolve(escape); !bytes.ContainsFunc(b, noText) {
+			return b
+		}
+		return []byte(" ")
+	}
+	for _, e := range escapes {
+		if bytes.Contains(text, []byte(e.mark)) {
+			text = e.find.ReplaceAllFunc(text, letters)
+		}
 	}
 	if bytes.ContainsFunc(text, func(r rune) bool { return r >= 0x2000 }) {
 		return norm.NFKC.Bytes(text)
@@ -176,7 +181,25 @@ func unescaped(text []byte) []byte {
 	return text
 }
 
-var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\/|&#?[0-9A-Za-z]{1,8};|=[0-9A-F]{2}|=\r?\n`)
+// resolve returns what an escape stands for.
+func resolve(escape []byte) []byte {
+	s := string(escape)
+	switch s[0] {
+	case '=', '%':
+		raw, _ := hex.DecodeString(s[1:])
+		return raw // nothing for a soft break
+	case '&':
+		return []byte(html.UnescapeString(s))
+	}
+	c, wide, _, err := strconv.UnquoteChar(s, 0)
+	switch {
+	case err != nil: // \' and the like
+		return escape[1:]
+	case wide:
+		return []byte(string(c))
+	}
+	return []byte{byte(c)}
+}
 
 // ids searches for ids and digests of posts that must be gone.
 func (w walker) ids(p place, text []byte, first, last bool) {
@@ -348,19 +371,11 @@ func (w walker) encoded(p place, text []byte) (rest []byte, err error) {
 // spelled looks at images whose bytes a text spells out: with escapes, or as numbers of any kind.
 func (w walker) spelled(p place, text []byte) error {
 	p = p.in("spelled bytes")
-	for mark, escapes := range escapedBytes {
-		if bytes.Count(text, []byte(mark)) < 16 || bytes.ContainsFunc(text, noText) {
-			continue
-		}
-		raw := escapes.ReplaceAllFunc(text, func(b []byte) []byte {
-			c, _, _, err := strconv.UnquoteChar(strings.Replace(string(b), "%", `\x`, 1), 0)
-			if err != nil { // \' and the like
-				return b[1:]
+	for _, e := range escapes[:2] {
+		if bytes.Count(text, []byte(e.mark)) >= 16 && !bytes.ContainsFunc(text, noText) {
+			if err := w.carve(p, e.find.ReplaceAllFunc(text, resolve)); err != nil {
+				return err
 			}
-			return []byte{byte(c)}
-		})
-		if err := w.carve(p, raw); err != nil {
-			return err
 		}
 	}
 	// A run of numbers is read both ways, for 10 20 30 may be hex.
@@ -376,8 +391,8 @@ func (w walker) spelled(p place, text []byte) error {
 		}
 		token := bytes.TrimPrefix(text[at:end], []byte("0x"))
 		for i, base := range []int{10, 16} {
-			n, isByte := numberOf(token, base)
-			if isByte {
+			n, err := strconv.ParseUint(string(token[:min(len(token), 4)]), base, 8)
+			if err == nil && (base == 10 || len(token) == 2) {
 				if base == 10 && at > 0 && text[at-1] == '-' { // as Java writes them
 					n = -n
 				}
@@ -397,21 +412,6 @@ func (w walker) spelled(p place, text []byte) error {
 	}
 	return nil
 }
-
-// numberOf reads a byte that is written as a number, in hex of two digits.
-func numberOf(token []byte, base int) (n int, isByte bool) {
-	for _, c := range token {
-		digit := strings.IndexByte("0123456789abcdef", c|' ')
-		if digit < 0 || digit >= base || n > 255 {
-			return 0, false
-		}
-		n = n*base + digit
-	}
-	return n, n <= 255 && len(token) > 0 && (base == 10 || len(token) == 2)
-}
-
-// escapedBytes are how bytes are escaped in addresses, and in Python and C.
-var escapedBytes = map[string]*regexp.Regexp{"%": regexp.MustCompile(`%[0-9A-Fa-f]{2}`), `\`: regexp.MustCompile(`\\(?:x[0-9A-Fa-f]{2}|[0-7]{3}|.)`)}
 
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
 func packedRun(text []byte, at int) (run []byte, end int) {
@@ -563,15 +563,11 @@ func (w walker) pdf(p place, all *io.SectionReader) error {
 }
 
 // fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for
-// everything between them, escapes of JSON and HTML included.
+// everything between them.
 func fold(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	gap := false
 	for i := 0; i < len(text); {
-		if n := escape(text[i:]); n > 0 {
-			i, gap = i+n, true
-			continue
-		}
 		r, n := utf8.DecodeRune(text[i:])
 		i += n
 		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -584,14 +580,4 @@ func fold(text []byte) []byte {
 		out, gap = utf8.AppendRune(out, unicode.ToLower(r)), false
 	}
 	return out
-}
-
-var escaped = regexp.MustCompile(`^(?:\\u[0-9a-fA-F]{4}|\\.|&#?[0-9A-Za-z]{1,8};)`)
-
-// escape returns the length of the escape that a text begins with, 0 for none.
-func escape(text []byte) int {
-	if text[0] != '\\' && text[0] != '&' {
-		return 0
-	}
-	return len(escaped.Find(text[:min(len(text), 12)]))
 }
