@@ -143,7 +143,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 // frames yields the pictures of an image: of an animated GIF each, as viewers show it.
 func frames(body []byte, info policy.ImageInfo) (iter.Seq2[int, image.Image], error) {
 	if info.Format == "gif" {
-		parts := gifFrames(body)
+		parts := workspace.GIFPictures(body)
 		if len(parts) > 2*maxFrames {
 			return func(func(int, image.Image) bool) {}, fmt.Errorf("it has %d pictures, and at most %d are compared", len(parts)/2, maxFrames)
 		}
@@ -173,43 +173,6 @@ func frames(body []byte, info policy.ImageInfo) (iter.Seq2[int, image.Image], er
 			yield(0, img)
 		}
 	}, err
-}
-
-// gifFrames returns each picture of a GIF as a GIF of its own, on the screen and by itself.
-func gifFrames(b []byte) (frames [][]byte) {
-	table := func(at int) int {
-		if at < len(b) && b[at]&0x80 != 0 {
-			return 3 << (b[at]&7 + 1)
-		}
-		return 0
-	}
-	head := 13 + table(10)
-	control := []byte{}
-	for i := head; i+1 < len(b) && (b[i] == 0x2c || b[i] == 0x21); {
-		from, picture := i, b[i] == 0x2c
-		i += 2
-		if picture {
-			i = from + 10 + table(from+9) + 1
-		}
-		for i < len(b) && b[i] != 0 {
-			i += 1 + int(b[i])
-		}
-		i = min(i+1, len(b))
-		switch {
-		case picture:
-			one := bytes.Join([][]byte{b[:head], control, b[from:i], {0x3b}}, nil)
-			alone, at := bytes.Clone(one), head+len(control)
-			// As large as the picture itself, which may cover a part of the screen.
-			if len(one) > at+9 {
-				copy(alone[6:10], one[at+5:at+9])
-				clear(alone[at+1 : at+5])
-			}
-			frames, control = append(frames, one, alone), nil
-		case b[from+1] == 0xf9:
-			control = b[from:i]
-		}
-	}
-	return frames
 }
 
 // nearBits is how many of the 64 bits may differ between an image and a copy of it that was made

@@ -196,19 +196,15 @@ type Known struct {
 
 func (g *goneContent) known() Known {
 	// A post of several images counts once.
-	digests, hashes, texts := map[*evidence]bool{}, map[*evidence]bool{}, map[*evidence]bool{}
+	posts := [3]map[*evidence]bool{{}, {}, {}}
 	for _, k := range g.gone {
-		if len(k.digests) > 0 {
-			digests[k.evidence] = true
-		}
-		if len(k.hashes) > 0 {
-			hashes[k.evidence] = true
-		}
-		if len(k.texts) > 0 {
-			texts[k.evidence] = true
+		for i, some := range []bool{len(k.digests) > 0, len(k.hashes) > 0, len(k.texts) > 0} {
+			if some {
+				posts[i][k.evidence] = true
+			}
 		}
 	}
-	return Known{g.mustGo, len(digests), len(hashes), len(texts)}
+	return Known{g.mustGo, len(posts[0]), len(posts[1]), len(posts[2])}
 }
 
 // A textSeen is a text that must be gone, or one of unknown origin that may be learnt to be so.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"rehydrate/policy"
 )
@@ -248,6 +249,38 @@ func splitGIF(b []byte, left func(string, []byte)) ([]byte, error) {
 		}
 		i = end
 	}
+}
+
+// GIFPictures returns each picture of a GIF twice as a GIF of its own: on the screen, which it may cover a part of, and by
+// itself. It ends where the GIF is damaged.
+func GIFPictures(b []byte) (pictures [][]byte) {
+	if len(b) < 13 {
+		return nil
+	}
+	head := 13 + colourTable(b[10])
+	var control []byte
+	for i := head; i+10 <= len(b) && (b[i] == gifImage || b[i] == gifExtension); {
+		data := i + 2
+		if b[i] == gifImage {
+			data = i + 10 + colourTable(b[i+9]) + 1
+		}
+		end, err := subBlocks(b, data)
+		if err != nil { // a part of it may be shown all the same
+			end = len(b)
+		}
+		switch {
+		case b[i] == gifImage:
+			one := slices.Concat(b[:head], control, b[i:end], []byte{gifTrailer})
+			alone, at := bytes.Clone(one), head+len(control)
+			copy(alone[6:10], one[at+5:at+9])
+			clear(alone[at+1 : at+5])
+			pictures, control = append(pictures, one, alone), nil
+		case b[i+1] == gifControl:
+			control = b[i:end]
+		}
+		i = end
+	}
+	return pictures
 }
 
 // appendExtension appends what is kept of an extension: graphic control, and the loop count.
