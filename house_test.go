@@ -104,13 +104,14 @@ var layers = map[string][]string{
 	// hostile: no package may import it, only tests do.
 	"pipeline/redditemu/hostile": {"pipeline/redditemu",
 		"manifest"},
-	"pipeline/copies": {"pipeline/state", "pipeline/workspace", "pipeline/dataset", "pipeline/auditlog", "policy", "manifest"},
+	"pipeline/publish": {"pipeline/study", "pipeline/copies", "pipeline/state", "pipeline/workspace", "labels", "policy", "manifest"},
+	"pipeline/copies":  {"pipeline/state", "pipeline/workspace", "pipeline/dataset", "pipeline/auditlog", "policy", "manifest"},
 	"pipeline": {"pipeline/copies", "pipeline/state", "pipeline/reddit/sweep", "pipeline/reddit", "pipeline/auditlog", "pipeline/workspace",
 		"pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "dedupe", "labels", "manifest"},
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/internal/console": {},
 	"cmd/ocr":              {"cmd/internal/console", "pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"manifest/dump", "pipeline/annotate", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/models", "pipeline/report", "pipeline/study", "pipeline/audit",
+	"cmd/rehydrate": {"manifest/dump", "pipeline/annotate", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/models", "pipeline/report", "pipeline/study", "pipeline/publish", "pipeline/audit",
 		"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants":        {},

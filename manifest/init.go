@@ -81,7 +81,7 @@ func Init(ctx context.Context, paths []string, o InitOptions) (*Draft, error) {
 	var text bytes.Buffer
 	err = draftTemplate.Execute(&text, map[string]any{"Name": source.Name, "Files": each(source.files, func(in inputFile) string { return filepath.Base(in.path) }),
 		"Rows": rows, "Manifest": d.manifest(), "Many": o.Many, "Fields": append([]string{"id"}, d.fields...), "Guesses": g.guesses, "IsFigSIM": g.isFigSIM,
-		"LeftOut": g.leftOut, "Warnings": d.Warnings, "Signers": o.Signers, "Separator": d.separator()})
+		"LeftOut": g.leftOut, "Warnings": d.Warnings, "Signers": o.Signers, "Separator": d.source.Schema.separator()})
 	if err != nil {
 		return nil, err
 	}
@@ -94,21 +94,6 @@ func Init(ctx context.Context, paths []string, o InitOptions) (*Draft, error) {
 }
 
 func (d *Draft) manifest() string { return "annotations." + string(d.format) }
-
-// separator is the first usual one that no label holds.
-func (d *Draft) separator() string {
-	holds := func(sign string) bool {
-		return slices.ContainsFunc(d.source.Schema.Categories, func(c Category) bool {
-			return slices.ContainsFunc(c.Labels, func(l Label) bool { return strings.Contains(l.Code, sign) })
-		})
-	}
-	for _, sign := range []string{"|", ";", ",", "/", "&", "+", "~", "^"} {
-		if !holds(sign) {
-			return sign
-		}
-	}
-	return "|||"
-}
 
 // sources finds the files, and the split of each where their names say it.
 func sources(paths []string, o InitOptions) (*Release, error) {
@@ -241,7 +226,7 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 // copyManifest writes the entries of the source as the release's manifest.
 func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
 	s := d.source.Schema
-	out := NewWriter(w, d.format, s, d.separator(), d.fields...)
+	out := NewWriter(w, d.format, s, d.source.Schema.separator(), d.fields...)
 	d.Example = [][]string{slices.Concat(out.fields, s.names(), each(s.Columns, func(c Column) string { return c.Name }))}
 	for e, err := range d.source.Entries(ctx) {
 		if err != nil {

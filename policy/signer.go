@@ -137,22 +137,25 @@ func readSignature(b []byte) (*sshsig.Signature, error) {
 // AuditNamespace is the namespace in which audits are signed: ssh-keygen -Y verify -n rehydrate-audit checks one.
 const AuditNamespace = "rehydrate-audit"
 
-// SignStatement signs the statement of an audit with an SSH private key, as ssh-keygen -Y sign does.
-func SignStatement(key, statement []byte) ([]byte, error) {
+// ReleaseNamespace is the namespace in which a published release is signed.
+const ReleaseNamespace = "rehydrate-release"
+
+// Sign signs a file with an SSH private key, as ssh-keygen -Y sign does.
+func Sign(key []byte, namespace string, file []byte) ([]byte, error) {
 	signer, err := ssh.ParsePrivateKey(key)
 	var locked *ssh.PassphraseMissingError
 	if errors.As(err, &locked) {
-		return nil, fmt.Errorf("the key has a passphrase: sign the statement with ssh-keygen -Y sign -n %s", AuditNamespace)
+		return nil, fmt.Errorf("the key has a passphrase: sign the file with ssh-keygen -Y sign -n %s", namespace)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the key: %w", err)
 	}
 	if err := checkKey(signer.PublicKey()); err != nil {
-		return nil, err // now, not when somebody checks the statement
+		return nil, err // now, not when somebody checks the signature
 	}
-	sig, err := sshsig.Sign(bytes.NewReader(statement), signer, sshsig.HashSHA512, AuditNamespace)
+	sig, err := sshsig.Sign(bytes.NewReader(file), signer, sshsig.HashSHA512, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("sign the statement: %w", err)
+		return nil, fmt.Errorf("sign the file: %w", err)
 	}
 	return sshsig.Armor(sig), nil
 }

@@ -266,7 +266,7 @@ func writeStatement(ctx context.Context, body []byte, f auditFlags) error {
 	if f.sign != "" {
 		key, err := regular.Read(f.sign)
 		if err == nil {
-			signature, err = policy.SignStatement(key, body)
+			signature, err = policy.Sign(key, policy.AuditNamespace, body)
 		}
 		if err != nil { // before the statement: without its signature it is not what was asked for
 			return usageError("--sign: %w", err)

@@ -29,7 +29,7 @@ func (c *command) complete(cmd *cobra.Command) {
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		kind, _ := pflag.UnquoteUsage(f)
-		if values[f.Name] != nil {
+		if values[f.Name] != nil && (f.Name != "split" || cmd.Flag("gold") != nil) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, values[f.Name].offer)
 		} else if !slices.Contains([]string{"file", "folder", "[NAME=]FILE", "key", "path", "program", "release", "statement"}, kind) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)

@@ -321,6 +321,9 @@ func (p *pins) study(s *site) {
 		"--price-in", "1", "--price-out", "2", "-o", filepath.Join(p.t.TempDir(), "answers"))
 	p.json(s, "labels-weights", exitDone, "labels", "weights", s.release, "--split", "all")
 	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o", filepath.Join(p.t.TempDir(), "chosen"))
+	published := filepath.Join(p.t.TempDir(), "published")
+	p.json(s, "release-publish", exitDone, "release", "publish", s.release, "-w", s.workspace, "--digests", "--to", published)
+	p.files("published", published, "datasheet.md", "release.toml")
 	p.json(s, "moderation-table", exitDone, "moderation", "table", scores, "--gold", s.release)
 }
 

@@ -293,7 +293,7 @@ func (c *command) root() *cobra.Command {
 		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.featuresCommand(),
 		c.labelsCommand(),
 		c.moderationCommand(), c.annotateCommand(), c.classifyCommand(),
-		c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand())
+		c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand(), c.releaseCommand())
 	root.Version, root.SilenceErrors, root.SilenceUsage = version(), true, true
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if c.quiet && c.verbose {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
@@ -19,33 +20,46 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	if b.ReleaseDigest != rel.Digest || b.ManifestDigest != rel.ManifestDigest {
 		return 0, 0, &NotExportable{[]string{otherVersion}} // its labels may be numbered otherwise
 	}
-	erased, err := ws.ErasedImages(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	gone := map[manifest.Key]workspace.Digests{}
-	for _, e := range erased {
-		gone[e.Key] = e.Digests
-	}
 	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema.Joined(), "", "image", "split", "sha256", "sha256_stripped", "sha256_pixels", "phash")
-	for r, err := range ws.Records(ctx, workspace.Select{}) {
+	for e, err := range Digested(ctx, ws) {
 		if err != nil {
 			return 0, 0, err
 		}
-		digests, phash := gone[r.Key], ""
-		if img := r.Image; img != nil {
-			digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}
-			if !img.Flat { // the hash of a flat picture recognises nothing
-				phash = fmt.Sprintf("%016x", img.PHash)
-			}
-		}
-		if digests.File != "" {
+		if e.SHA256 != "" {
 			known++
 		}
 		entries++
-		e := r.Entry
-		e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash = digests.File, digests.Stripped, digests.Pixels, phash
 		out.Write(e)
 	}
 	return entries, known, out.Flush()
+}
+
+// Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until a
+// purge.
+func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.Entry, error] {
+	return func(yield func(manifest.Entry, error) bool) {
+		erased, err := ws.ErasedImages(ctx)
+		if err != nil {
+			yield(manifest.Entry{}, err)
+			return
+		}
+		gone := map[manifest.Key]workspace.Digests{}
+		for _, e := range erased {
+			gone[e.Key] = e.Digests
+		}
+		for r, err := range ws.Records(ctx, workspace.Select{}) {
+			e, digests := r.Entry, gone[r.Key]
+			e.PHash = ""
+			if img := r.Image; img != nil {
+				digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}
+				if !img.Flat { // the hash of a flat picture recognises nothing
+					e.PHash = fmt.Sprintf("%016x", img.PHash)
+				}
+			}
+			e.SHA256, e.StrippedSHA256, e.PixelsSHA256 = digests.File, digests.Stripped, digests.Pixels
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }

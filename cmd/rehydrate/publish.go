@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/publish"
+	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/study"
+	"rehydrate/pipeline/workspace"
+)
+
+// publishFlags are the flags of `release publish`.
+type publishFlags struct {
+	to, split, answers, sign, batch string
+	digests                         bool
+	annotators, keep                []string
+}
+
+func (c *command) releaseCommand() *cobra.Command { return newGroup("release", c.publishCommand()) }
+
+func (c *command) publishCommand() *cobra.Command {
+	var f publishFlags
+	cmd := newCommand("release-publish", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+		switch {
+		case f.to == "":
+			return usageError("name the folder to make with --to DIR")
+		case f.batch != "" && len(f.annotators) == 0:
+			return usageError("--batch compares --annotators batch by batch: name them")
+		}
+		return c.publish(cmd.Context(), args[0], f, cmd.Flags().Changed("workspace") || f.digests)
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&f.to, "to", "", "the `folder` to make, which must not hold anything yet")
+	flags.BoolVar(&f.digests, "digests", false, "publish the digests of the images that the workspace has, or had")
+	flags.StringVar(&f.split, "split", "", "the split, as a `file` of id,split that labels split wrote (default: the release's own)")
+	flags.StringSliceVar(&f.annotators, "annotators", nil, "publish how far they agree: a `file` for each annotator, or one Argilla export")
+	flags.StringVar(&f.batch, "batch", "", "with --annotators: the `column` or metadata that names batches")
+	flags.StringVar(&f.answers, "datasheet", "", "a `file` with answers for the datasheet (default: datasheet.toml of the release folder)")
+	flags.StringArrayVar(&f.keep, "keep", nil, "publish this `column`, although it holds words, addresses or people (repeatable)")
+	flags.StringVar(&f.sign, "sign", "", "sign SHA256SUMS with this SSH private `key`")
+	return cmd
+}
+
+func (c *command) publish(ctx context.Context, path string, f publishFlags, wantsWorkspace bool) error {
+	opened, err := openRelease(ctx, path)
+	if err != nil {
+		return err
+	}
+	config := publish.Config{Release: opened.Release, Tombstones: opened.tombstones, To: f.to, Digests: f.digests, Keep: f.keep, Tool: version(), Now: c.now()}
+	config.Policy, err = readPolicy(opened.PolicyPath)
+	if err == nil {
+		config.Answers, err = readAnswers(opened.Release, f.answers)
+	}
+	if err == nil && f.sign != "" {
+		config.Key, err = regular.Read(f.sign)
+	}
+	if err == nil && f.split != "" {
+		config.Splits, err = readSplit(ctx, f.split)
+	}
+	if err != nil {
+		return asUsage(err)
+	}
+	if len(f.annotators) > 0 {
+		agreement, err := study.Agree(ctx, f.annotators, path, f.batch)
+		if err != nil {
+			return err
+		}
+		config.Agreement = &agreement
+	}
+	// What a workspace knows of removals and words is taken into account if it is there, whether it was named or not.
+	rehearsal, err := c.isRehearsal(ctx, opened.Release)
+	if rehearsal {
+		err = &workspace.OtherRelease{Have: "a rehearsal of " + opened.Name, Want: opened.Name}
+	}
+	var report publish.Report
+	switch {
+	case err == nil:
+		report, err = reading(ctx, c, func(ws *workspace.Workspace) (publish.Report, error) {
+			config.Workspace = ws
+			return publish.Publish(ctx, config)
+		})
+	case !wantsWorkspace && (errors.Is(err, workspace.ErrNoWorkspace) || is[*workspace.OtherRelease](err)):
+		report, err = publish.Publish(ctx, config)
+	}
+	if is[*publish.Refused](err) {
+		return &problem{err: err, code: exitUsage, hint: "take it out of the release's files, and publish again"}
+	}
+	if err != nil {
+		return err
+	}
+	return c.answer("release-publish", report)
+}
+
+// readAnswers reads the maintainers' answers for the datasheet, if there are any.
+func readAnswers(rel *manifest.Release, name string) (publish.Answers, error) {
+	usual := name == ""
+	if usual {
+		name = filepath.Join(rel.Dir, publish.AnswersName)
+	}
+	b, err := regular.Read(name)
+	if usual && (rel.Dir == "" || errors.Is(err, fs.ErrNotExist)) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return publish.ParseAnswers(name, b)
+}
+
+func readSplit(ctx context.Context, name string) (map[manifest.PostID]string, error) {
+	of, err := manifest.ReadColumn(ctx, name, "split", manifest.Options{})
+	splits := make(map[manifest.PostID]string, len(of))
+	for key, split := range of {
+		splits[key.ID] = split
+	}
+	return splits, err
+}

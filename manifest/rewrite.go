@@ -1,0 +1,113 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+
+	"rehydrate/manifest/table"
+)
+
+// A Rewriting is a release as it is written once more: with the columns that its settings name, labels by their codes, and
+// without the comments, spellings and columns that it does not need.
+type Rewriting struct {
+	Settings []byte // release.toml
+	Manifest string // the name of its annotations
+
+	schema    Schema
+	format    Format
+	separator string
+	fields    []string
+}
+
+//go:embed rewrite.toml.tmpl
+var rewriteText string
+
+var rewriteTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": tomlText}).Parse(rewriteText))
+
+// Rewrite prepares to write the release with its split and those of the other fields (see docs/formats.md) that are named.
+func (r *Release) Rewrite(fields ...string) (*Rewriting, error) {
+	w := &Rewriting{schema: r.Schema, format: JSONL, fields: []string{"split"}}
+	isList := func(c Column) bool { return c.List }
+	// A cell of CSV is not told from an empty list, and a value of a list may hold any sign.
+	if format := r.files[0].format; (format == CSV || format == TSV) && len(r.oneHot) == 0 && !slices.ContainsFunc(r.Schema.Columns, isList) {
+		w.format = CSV
+	}
+	for _, field := range fieldNames[2:] {
+		if slices.Contains(fields, field) {
+			w.fields = append(w.fields, field)
+		}
+	}
+	w.Manifest, w.separator = "annotations."+string(w.format), r.Schema.separator()
+	own := r.Schema.Categories
+	if len(own) > 0 && reflect.DeepEqual(own, FigSIM().Categories) {
+		own = nil
+	}
+	var text bytes.Buffer
+	err := rewriteTemplate.Execute(&text, map[string]any{"Release": r, "Manifest": w.Manifest, "Own": own, "BuiltIn": len(own) < len(r.Schema.Categories),
+		"Names": w.Columns(), "Separator": w.separator})
+	if err != nil {
+		return nil, err
+	}
+	w.Settings = text.Bytes()
+	return w, nil
+}
+
+// Columns are those of the annotations, in their order.
+func (w *Rewriting) Columns() []string {
+	return slices.Concat([]string{"id"}, w.fields, w.schema.names(), each(w.schema.Columns, func(c Column) string { return c.Name }))
+}
+
+// Write writes annotations. change, if not nil, is made to each entry first.
+func (w *Rewriting) Write(ctx context.Context, to io.Writer, r *Release, change func(*Entry)) error {
+	out := NewWriter(to, w.format, w.schema, w.separator, w.fields...)
+	for e, err := range r.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		if change != nil {
+			change(&e)
+		}
+		out.Write(e)
+	}
+	return out.Flush()
+}
+
+// separator is the first usual one that no label holds.
+func (s Schema) separator() string {
+	holds := func(sign string) bool {
+		return slices.ContainsFunc(s.Categories, func(c Category) bool {
+			return slices.ContainsFunc(c.Labels, func(l Label) bool { return strings.Contains(l.Code, sign) })
+		})
+	}
+	for _, sign := range []string{"|", ";", ",", "/", "&", "+", "~", "^"} {
+		if !holds(sign) {
+			return sign
+		}
+	}
+	return "|||"
+}
+
+// Unfit lists the categories and columns that hold words, addresses or people by what Init goes by, but for those that are
+// named, each with the reason. It wants the release of a Rewriting, whose files call them by their names.
+func (r *Release) Unfit(ctx context.Context, keep []string) ([]string, error) {
+	columns, _, _, err := r.survey(ctx)
+	var unfit []string
+	for _, c := range columns {
+		passed := slices.ContainsFunc(r.Schema.Columns, func(p Column) bool { return p.Name == c.name })
+		switch {
+		case slices.Contains(keep, c.name) || !passed && r.Schema.index(c.name) < 0:
+		case c.personal():
+			unfit = append(unfit, fmt.Sprintf("column %s is about people", table.Quote(c.name)))
+		case passed && c.words(): // a category has the words of its labels
+			unfit = append(unfit, fmt.Sprintf("column %s holds what people wrote, or addresses", table.Quote(c.name)))
+		}
+	}
+	return unfit, err
+}
