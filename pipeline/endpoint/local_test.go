@@ -119,6 +119,7 @@ func TestHuge(t *testing.T) {
 		if err != nil || r.Outcome != tooLarge || r.Raw != nil || !strings.Contains(r.Detail, fmt.Sprint(endpoint.MaxAnswer)) {
 			t.Errorf("%s: %s %q, %v", name, r.Outcome, r.Detail, err)
 		}
+		t.Logf("%s: %d MB allocated, %v", name, (after.TotalAlloc-before.TotalAlloc)>>20, time.Since(began))
 		if d := time.Since(began); d > 20*time.Second {
 			t.Errorf("%s: took %v", name, d)
 		}
