@@ -23,7 +23,8 @@ func (c *command) complete(cmd *cobra.Command) {
 		return func(*cobra.Command, string) ([]string, error) { return words, nil }
 	}
 	values := map[string]valuesFunc{"filters": fixed("drop", "flag"), "format": fixed(copies.Formats()...),
-		"retry": c.retries, "id": c.ids, "split": goldSplits}
+		"server": fixed("openai", "vllm", "ollama", "llama.cpp"),
+		"retry":  c.retries, "id": c.ids, "split": goldSplits}
 	if cmd.Name() == "features" {
 		values["format"] = fixed("csv", "parquet")
 	}

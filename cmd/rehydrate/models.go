@@ -230,7 +230,7 @@ func (c *command) observeModel(p models.Progress) {
 	if s := p.Elapsed.Seconds(); s > 0 {
 		rate = fmt.Sprintf(", %.0f tokens/s", float64(p.In+p.Out)/s)
 	}
-	c.console.Show(console.Progress{Task: "ask", Words: fmt.Sprintf("%d ok, %d not%s", ok, others-ok, rate), Done: others, Total: p.Total,
+	c.console.Show(console.Progress{Task: "ask", Words: fmt.Sprintf("%d ok, %d other%s", ok, others-ok, rate), Done: others, Total: p.Total,
 		Line: line + rate})
 }
 
