@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"image"
 	"image/draw"
@@ -76,16 +75,16 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	}
 	if malformed != nil {
 		s.fault = cmp.Or(s.fault, malformed.Error())
-		err = w.raw(p, all)
+		w.raw(p, all)
 	}
 	// Segments can hold whole archives, so they count as a container.
 	w.depth++
 	for _, part := range parts {
 		if w.depth <= maxDepth {
-			err = errors.Join(err, w.look(p.in(part.name), section(part.bytes)))
+			w.look(p.in(part.name), section(part.bytes))
 		}
 	}
-	return err
+	return nil
 }
 
 // looks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ type source struct {
 	name  string // in the workspace; empty elsewhere
 	rel   string // its name below the folder that was named
 	size  int64
-	open  func() (reader, error)
+	open  func() (*os.File, error)
 
 	columns  ScanColumns // what the auditor says of its columns
 	recorded string      // the digest that a registered copy has of it; empty for none
@@ -37,12 +38,6 @@ type source struct {
 type tally struct {
 	n     int
 	first string
-}
-
-// A reader gives the bytes of a source from any place.
-type reader interface {
-	io.ReaderAt
-	io.Closer
 }
 
 // A place says where a leaf lies: file > member > row 17 > column a.b[] > part. Rows count from 0.
@@ -110,32 +105,30 @@ type walker struct {
 }
 
 // spawn looks at a leaf on a free core; within a leaf, at once. A leaf that waits must own its bytes.
-func (w walker) spawn(look func(walker) error) error {
+func (w walker) spawn(look func(walker)) {
 	if w.crew == nil {
 		// A worker that waited for a free worker could wait for ever.
-		return look(w)
+		look(w)
+		return
 	}
 	inner := w
 	inner.crew = nil
-	w.crew.Go(func() error { return look(inner) })
-	return w.ctx.Err()
+	w.crew.Go(func() error { look(inner); return nil })
 }
 
-// look looks at a leaf, whatever it is. What goes wrong with it is a gap; only the end of the audit is an error.
-func (w walker) look(p place, all *io.SectionReader) error {
-	if err := w.ctx.Err(); err != nil {
-		return err
+// look looks at a leaf, whatever it is. What goes wrong with it is a gap. Once the audit ends, nothing is looked at.
+func (w walker) look(p place, all *io.SectionReader) {
+	if w.ctx.Err() == nil {
+		// A mistake of this program, or of a decoder, costs one leaf.
+		w.lost(p, contain.Do(func() error { return w.lookInto(p, all) }))
 	}
-	// A mistake of this program, or of a decoder, costs one leaf.
-	return w.lost(p, contain.Do(func() error { return w.lookInto(p, all) }))
 }
 
-// lost notes a leaf that could not be read. It returns an error only if the audit ends.
-func (w walker) lost(p place, err error) error {
+// lost notes what could not be read of a leaf.
+func (w walker) lost(p place, err error) {
 	if err != nil && w.ctx.Err() == nil {
 		w.gap("", p.String(), "it could not be read: %v", err)
 	}
-	return w.ctx.Err()
 }
 
 // A column is a column of a table: of a Parquet, a CSV, a database, or a key of JSON.

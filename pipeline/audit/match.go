@@ -60,12 +60,9 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 			return fmt.Errorf("encoded bytes of more than %d characters", open)
 		}
 		// Blocks overlap, so that what lies across two of them is seen whole once.
-		err = w.search(p, held[:len(held)-open], first, last)
-		if err == nil && binary {
-			err = w.carve(p, held)
-		}
-		if err != nil {
-			return err
+		w.search(p, held[:len(held)-open], first, last)
+		if binary {
+			w.carve(p, held)
 		}
 		held = bytes.Clone(held[len(held)-min(len(held), max(searchOverlap, open)):])
 	}
@@ -101,7 +98,7 @@ func openRun(text []byte) int {
 // words searches a short text that is whole, such as one that stands beside the content of a container.
 func (w walker) words(p place, text string) {
 	if strings.TrimSpace(text) != "" {
-		_ = w.lost(p, w.search(p, []byte(text), true, true)) // whoever reads on finds that the audit ends
+		w.search(p, []byte(text), true, true)
 	}
 }
 
@@ -124,7 +121,7 @@ func (w walker) names(p place, name, kind string) {
 }
 
 // search searches a text. first and last say whether it is whole at its ends: a word there may be cut off.
-func (w walker) search(p place, text []byte, first, last bool) error {
+func (w walker) search(p place, text []byte, first, last bool) {
 	w.ids(p, text, first, last)
 	plain := text
 	// Addresses are often escaped twice.
@@ -140,14 +137,12 @@ func (w walker) search(p place, text []byte, first, last bool) error {
 	if bytes.IndexByte(plain, '<') >= 0 {
 		w.ids(p, tags.ReplaceAll(plain, nil), first, last)
 	}
-	rest, err := w.encoded(p, text)
+	rest := w.encoded(p, text)
 	if !bytes.Equal(plain, text) {
-		var more error
-		rest, more = w.encoded(p, plain)
-		err = errors.Join(err, more)
+		rest = w.encoded(p, plain)
 	}
 	w.lines(p, rest)
-	return errors.Join(err, w.spelled(p, text))
+	w.spelled(p, text)
 }
 
 // escapes are how programs write what a text may not have: in addresses, C and JSON, HTML, and mail with its soft breaks.
@@ -325,7 +320,7 @@ func (w walker) keep(p place, text []byte) {
 func inHex(s string) bool { return strings.Trim(s, "0123456789abcdef ") == "" }
 
 // encoded looks at bytes that stand in a text as base64, in one line or many, or as hex, and returns the rest of it.
-func (w walker) encoded(p place, text []byte) (rest []byte, err error) {
+func (w walker) encoded(p place, text []byte) (rest []byte) {
 	rest, done := text, 0
 	for at := 0; at < len(text); at++ {
 		if !isPacked(text[at]) {
@@ -346,18 +341,15 @@ func (w walker) encoded(p place, text []byte) (rest []byte, err error) {
 			raw := unpackText(run)
 			inner := w
 			inner.depth++
-			if raw != nil && inner.depth <= maxDepth {
-				if err := inner.unpacked(int64(len(raw))); err != nil {
-					return rest, err
-				}
+			if err := inner.unpacked(int64(len(raw))); err != nil {
+				w.lost(p, err)
+			} else if raw != nil && inner.depth <= maxDepth {
 				p := p
 				p.label = p.label || end-at > 64 && text[at+64] == '\n' // a list of digests looks like bytes as well
 				if !strings.HasSuffix(p.part, encodedPart) {
 					p.part += encodedPart
 				}
-				if err := inner.look(p, section(raw)); err != nil {
-					return rest, err
-				}
+				inner.look(p, section(raw))
 			}
 		}
 		at = end
@@ -365,17 +357,15 @@ func (w walker) encoded(p place, text []byte) (rest []byte, err error) {
 	if done > 0 {
 		rest = append(rest, text[done:]...)
 	}
-	return rest, nil
+	return rest
 }
 
 // spelled looks at images whose bytes a text spells out: with escapes, or as numbers of any kind.
-func (w walker) spelled(p place, text []byte) error {
+func (w walker) spelled(p place, text []byte) {
 	p = p.in("spelled bytes")
 	for _, e := range escapes[:2] {
 		if bytes.Count(text, []byte(e.mark)) >= 16 && !bytes.ContainsFunc(text, noText) {
-			if err := w.carve(p, e.find.ReplaceAllFunc(text, resolve)); err != nil {
-				return err
-			}
+			w.carve(p, e.find.ReplaceAllFunc(text, resolve))
 		}
 	}
 	// A run of numbers is read both ways, for 10 20 30 may be hex.
@@ -402,15 +392,12 @@ func (w walker) spelled(p place, text []byte) error {
 				}
 			}
 			if len(runs[i]) >= 64 {
-				if err := w.carve(p, runs[i]); err != nil {
-					return err
-				}
+				w.carve(p, runs[i])
 			}
 			runs[i] = runs[i][:0]
 		}
 		at = max(next, at+1)
 	}
-	return nil
 }
 
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
@@ -457,10 +444,10 @@ func unpackText(run []byte) []byte {
 
 // carve looks at images, at what zlib packed and at members of zips, anywhere in bytes of an unknown kind: PDF, git and PNG
 // keep such streams.
-func (w walker) carve(p place, block []byte) error {
+func (w walker) carve(p place, block []byte) {
 	w.depth++
 	if w.depth > maxDepth {
-		return nil
+		return
 	}
 	// The image formats that a run stores: only they can be images of erased posts as they were published.
 	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF", "\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda", zipMember} {
@@ -470,66 +457,54 @@ func (w walker) carve(p place, block []byte) error {
 				break
 			}
 			at += next
-			var err error
 			switch {
 			case magic == zipMember:
-				_, err = w.zipRecord(p, section(block[at:]), 0)
+				_, err := w.zipRecord(p, section(block[at:]), 0)
+				w.lost(p, err)
 			case magic[0] == '\x78':
-				err = w.inflated(p, block[at:])
+				w.inflated(p, block[at:])
 			case policy.ImageFormat(block[at:min(len(block), at+policy.SniffBytes)]) != "":
-				err = w.carved(p, block[at:])
-			}
-			if err != nil {
-				return err
+				w.carved(p, block[at:])
 			}
 			at++
 		}
 	}
-	return nil
 }
 
 // inflated looks at bytes that begin as what zlib packed, if they unpack to more than chance does.
-func (w walker) inflated(p place, packed []byte) error {
+func (w walker) inflated(p place, packed []byte) {
 	z, err := zlib.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return nil
+		return
 	}
 	out, end, err := w.unpack(z)
 	defer end.Close()
 	switch {
 	case w.left.Load() < 0:
-		return err
-	case out.Size() < 16 || err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, zlib.ErrChecksum):
-		return nil
+		w.lost(p, err)
+	case out.Size() >= 16 && (err == nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, zlib.ErrChecksum)):
+		w.look(p.in("packed bytes"), out)
 	}
-	return w.look(p.in("packed bytes"), out)
 }
 
 // carved looks at bytes that begin as an image does. They are one if they can be decoded.
-func (w walker) carved(p place, body []byte) error {
+func (w walker) carved(p place, body []byte) {
 	// Strip ends where the image does, so what follows in the block does not count.
 	stripped, err := workspace.Strip(body, policy.ImageFormat(body))
 	if err != nil {
-		return nil
+		return
 	}
 	s := &sighting{place: p.in("image in it"), digests: []string{"", state.SHA256(stripped)}}
-	if err := w.looks(s, stripped); err != nil {
-		return err
-	}
-	if s.fault == "" {
+	if err := w.looks(s, stripped); err == nil && s.fault == "" {
 		w.saw(s)
 	}
-	return nil
 }
 
 // residue searches what is left in the free pages of a database, where nothing separates one value from the next.
-func (w walker) residue(p place, free []byte) error {
-	w.residueIDs(p, free)
+func (w walker) residue(p place, free []byte) {
 	p.label = true
-	return errors.Join(w.search(p, free, true, true), w.carve(p, free))
-}
-
-func (w walker) residueIDs(p place, free []byte) {
+	w.search(p, free, true, true)
+	w.carve(p, free)
 	lower := bytes.ToLower(free)
 	for _, e := range w.order {
 		if e.MustGo && len(e.ID) >= 5 && telling(e.ID) && bytes.Contains(lower, []byte(e.ID)) {
@@ -558,8 +533,9 @@ func (w walker) pdf(p place, all *io.SectionReader) error {
 	case bytes.Contains(body, []byte("/Encrypt")):
 		return errors.New("it is an encrypted PDF: save it without a password, and name that")
 	}
-	return errors.Join(w.search(p, body, true, true), w.carve(p, body),
-		errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them"))
+	w.search(p, body, true, true)
+	w.carve(p, body)
+	return errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them")
 }
 
 // fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for

@@ -49,7 +49,7 @@ func (s ScanColumns) read(c *column, names ...string) {
 }
 
 // put hands a value of a table to the matcher: a text, bytes or a whole number. Others say nothing.
-func (w walker) put(t *table, c *column, row int64, value any) error {
+func (w walker) put(t *table, c *column, row int64, value any) {
 	p := t.at(row, c)
 	switch v := value.(type) {
 	case int64:
@@ -64,34 +64,33 @@ func (w walker) put(t *table, c *column, row int64, value any) error {
 			w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{uint64(v)}})
 		}
 	case string:
-		return w.cell(p, c, []byte(v))
+		w.cell(p, c, []byte(v))
 	case []byte:
-		return w.cell(p, c, v)
+		w.cell(p, c, v)
 	}
-	return nil
 }
 
 // cell is put for a text or bytes.
-func (w walker) cell(p place, c *column, value []byte) error {
+func (w walker) cell(p place, c *column, value []byte) {
 	short := len(value) <= 256
 	if len(value) == 0 || short && c.saw(w.audit, p.row, string(value), false) {
-		return nil
+		return
 	}
 	// A SHA-256 is 32 bytes or 64 letters, whatever its column is called.
 	if c.phash || len(value) == 32 || len(value) == 64 {
 		w.digestCell(p, c, value)
 	}
-	if len(value) < 64 && short {
-		w.words(p, string(value))
-		return nil
-	}
 	w.depth++
+	switch {
+	case len(value) < 64:
+		w.words(p, string(value))
 	// Handing a small value to another core costs more than looking at it.
-	if len(value) < 4<<10 {
-		return w.look(p, section(value))
+	case len(value) < 4<<10:
+		w.look(p, section(value))
+	default:
+		own := bytes.Clone(value) // the reader of the table takes its buffer back
+		w.spawn(func(w walker) { w.look(p, section(own)) })
 	}
-	own := bytes.Clone(value) // the reader of the table takes its buffer back
-	return w.spawn(func(w walker) error { return w.look(p, section(own)) })
 }
 
 // digestCell compares a value that is a digest or a perceptual hash, in hex or as bytes.
@@ -117,13 +116,11 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	}
 	for _, s := range file.Unclaimed() {
 		from, err := firstByte(all, s.From, s.To)
-		if err == nil && from < s.To {
+		w.lost(p, err)
+		if from < s.To {
 			w.gap("", p.String(), "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
 			// They are searched, but a compressed page would not show its rows.
-			err = w.raw(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, s.To-from))
-		}
-		if err != nil {
-			return err
+			w.raw(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, s.To-from))
 		}
 	}
 	t := newTable(p)
@@ -136,15 +133,11 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 				err = fmt.Errorf("more than %d rows: the rest were not checked", maxRows)
 			}
 			if err != nil {
-				if err := w.lost(p, err); err != nil {
-					return err
-				}
+				w.lost(p, err)
 				break
 			}
 			t.rows = max(t.rows, v.Row+1)
-			if err := w.put(t, c, v.Row, v.Data); err != nil {
-				return err
-			}
+			w.put(t, c, v.Row, v.Data)
 		}
 	}
 	w.finish(t)
@@ -153,12 +146,13 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	}
 	for key, value := range file.KeyValues() {
 		if key != "ARROW:schema" { // names of columns as bytes
-			err = errors.Join(err, w.look(p.in("key "+key), section([]byte(value))))
+			w.look(p.in("key "+key), section([]byte(value)))
 		}
 	}
 	at := file.FooterAt()
-	footer, wrong := readAll(io.NewSectionReader(all, at.From, at.To-at.From), 2*maxImage)
-	return errors.Join(err, wrong, w.residue(p, footer))
+	footer, err := readAll(io.NewSectionReader(all, at.From, at.To-at.From), 2*maxImage)
+	w.residue(p, footer)
+	return err
 }
 
 // listName is the name of a column as people write it: a.b[] for the elements of a list.
@@ -201,9 +195,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	ours, own := false, p.src.name == state.StateFile && p.part == ""
 	err := inCopy(all, func(db *sql.DB) error {
 		unused, what, err := unusedPages(w.ctx, db, all)
-		if err == nil {
-			err = w.residue(p.in("free pages"), unused)
-		}
+		w.residue(p.in("free pages"), unused)
 		if what != "" && own {
 			w.finding(FoundCopy, "", p.String(), "%s", what)
 		}
@@ -225,7 +217,8 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	if ours && p.src.name == "" || err == nil && p.src.name == state.StateFile {
 		return err
 	}
-	return errors.Join(err, w.raw(p, all)) // what is left between the rows of its pages
+	w.raw(p, all) // what is left between the rows of its pages
+	return err
 }
 
 // ourDatabase is the application id of state.db.
@@ -262,9 +255,7 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 			return err
 		}
 		for i, v := range values {
-			if err := w.put(t, t.column(names[i]), t.rows, v); err != nil {
-				return err
-			}
+			w.put(t, t.column(names[i]), t.rows, v)
 		}
 	}
 	w.finish(t)
@@ -325,7 +316,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	if len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth {
 		if err := w.json(p, io.NewSectionReader(all, 0, all.Size())); err == nil || w.ctx.Err() != nil {
 			// What a program writes as a list of lines is whole only in the file.
-			return errors.Join(err, w.raw(p, all))
+			w.raw(p, all)
+			return err
 		}
 	}
 	if comma := separator(head, int64(len(head)) == all.Size()); comma != 0 && p.table == nil && !p.src.mayName {
@@ -417,9 +409,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 			if i == len(columns) {
 				columns = append(columns, t.column(strconv.Itoa(i+1)))
 			}
-			if err := w.put(t, columns[i], t.rows, strings.TrimSpace(value)); err != nil {
-				return err
-			}
+			w.put(t, columns[i], t.rows, strings.TrimSpace(value))
 		}
 		t.rows++
 	}
@@ -464,13 +454,11 @@ func (j *jsonTable) value(token json.Token, path string, depth int) error {
 	c := j.t.column(path)
 	switch v := token.(type) {
 	case string:
-		return j.put(j.t, c, j.t.rows, v)
+		j.put(j.t, c, j.t.rows, v)
 	case json.Number:
-		n, err := strconv.ParseInt(string(v), 10, 64)
-		if err != nil {
-			return nil // ids have no fraction
+		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil { // ids have no fraction
+			j.put(j.t, c, j.t.rows, n)
 		}
-		return j.put(j.t, c, j.t.rows, n)
 	case json.Delim:
 		rows := v == '[' && !j.row
 		j.row = j.row || rows
@@ -481,13 +469,8 @@ func (j *jsonTable) value(token json.Token, path string, depth int) error {
 			}
 			below := path + "[]"
 			if v == '{' {
-				key, ok := inner.(string)
-				if !ok {
-					return errors.New("a key that is not a text")
-				}
-				if err := j.put(j.t, j.t.column(path+"{}"), j.t.rows, key); err != nil {
-					return err
-				}
+				key, _ := inner.(string) // the decoder allows nothing else
+				j.put(j.t, j.t.column(path+"{}"), j.t.rows, key)
 				below = strings.TrimPrefix(path+"."+key, ".")
 				inner, err = j.d.Token()
 				if err != nil {

@@ -58,52 +58,40 @@ func (a *audit) scanAll(ctx context.Context) error {
 	crew := &errgroup.Group{}
 	// Decoding takes the time, so more goroutines than processors would only take memory.
 	crew.SetLimit(runtime.GOMAXPROCS(0))
-	err := a.eachSource(ctx, func(s *source) error {
+	look := func(s *source) {
 		a.sources = append(a.sources, s)
 		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}}
 		// The budget is the source's, however its archives are nested.
 		w.left.Store(max(minUnpack, maxRatio*s.size))
+		open := func(w walker) { w.lost(place{src: s, path: s.where}, w.source(s)) }
 		// A large file spreads its own members over the processors: several at once would fill the memory.
 		if s.size > maxHeld {
-			return w.source(s)
+			open(w)
+		} else {
+			w.spawn(open)
 		}
-		return w.spawn(func(w walker) error { return w.source(s) })
-	})
+	}
+	var err error
+	if a.Workspace != nil {
+		err = errors.Join(a.inWorkspace(ctx, look), a.inCopies(ctx, look))
+	}
+	for _, name := range a.Files {
+		err = errors.Join(err, a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns }, look))
+	}
 	if err := errors.Join(err, crew.Wait()); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
 	return a.resolve(ctx)
 }
 
-// eachSource calls look for the files of the workspace, of the registered copies that can be reached, and of what the
-// auditor named.
-func (a *audit) eachSource(ctx context.Context, look func(*source) error) error {
-	if a.Workspace != nil {
-		err := a.inWorkspace(ctx, look)
-		if err == nil {
-			err = a.inCopies(ctx, look)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, name := range a.Files {
-		if err := a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns }, look); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // source looks at one file.
 func (w walker) source(s *source) error {
-	p := place{src: s, path: s.where, own: w.entryNamed(s.rel)}
 	r, err := s.open()
-	if s.name != "" && errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case s.name != "" && errors.Is(err, fs.ErrNotExist):
 		return nil // a run that is under way has taken it away
-	}
-	if err != nil {
-		return w.lost(p, err)
+	case err != nil:
+		return err
 	}
 	defer r.Close()
 	all := io.NewSectionReader(r, 0, s.size)
@@ -111,31 +99,33 @@ func (w walker) source(s *source) error {
 	if s.size <= maxHeld {
 		body, err := readAll(all, maxHeld)
 		if err != nil {
-			return w.lost(p, err)
+			return err
 		}
 		all = section(body)
 	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(all, 0, s.size)); err != nil {
-		return w.lost(p, err)
+		return err
 	}
 	s.file = AuditedFile{Name: s.where, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: s.size}
 	kind, err := sniff(all)
 	if err == nil && w.accountFor(s, kind, all) {
 		return nil
 	}
+	p := place{src: s, path: s.where, own: w.entryNamed(s.rel)}
 	// The name is judged beside the content: bytes that match nothing may lie under the id of an erased post.
 	w.names(p, s.rel, kind)
-	return w.look(p, all)
+	w.look(p, all)
+	return nil
 }
 
-func (a *audit) inWorkspace(ctx context.Context, look func(*source) error) error {
+func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 	for f, err := range a.Workspace.Walk(ctx, ".") {
 		if err != nil {
 			return err
 		}
 		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, mayName: a.mayName(f.Name),
-			open: func() (reader, error) { return a.Workspace.OpenFile(f.Name) }}
+			open: func() (*os.File, error) { return a.Workspace.OpenFile(f.Name) }}
 		// The key is a short text of a known kind; anything longer under its name is searched like any file.
 		s.ours = s.mayName || f.Name == state.StateFile || f.Name == state.LogKeyFile && f.Size < 300
 		switch {
@@ -144,16 +134,13 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source) error) error
 		case f.Name == state.JournalFile:
 			a.gap("", f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
 		default:
-			err = look(s)
-		}
-		if err != nil {
-			return err
+			look(s)
 		}
 	}
 	return nil
 }
 
-func (a *audit) inCopies(ctx context.Context, look func(*source) error) error {
+func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 	copies, err := a.Workspace.Copies(ctx)
 	if err != nil {
 		return err
@@ -188,7 +175,7 @@ func (a *audit) inCopies(ctx context.Context, look func(*source) error) error {
 }
 
 // eachBelow looks at a file, or at the files of a folder in byte order of their names. One that cannot be read is a gap.
-func (a *audit) eachBelow(ctx context.Context, root string, prepare func(*source), look func(*source) error) error {
+func (a *audit) eachBelow(ctx context.Context, root string, prepare, look func(*source)) error {
 	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil || err == nil && e.IsDir() {
 			return ctx.Err()
@@ -210,9 +197,10 @@ func (a *audit) eachBelow(ctx context.Context, root string, prepare func(*source
 		if rel == "." { // the file itself was named, not a folder around it
 			rel = filepath.Base(name)
 		}
-		s := &source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (reader, error) { return os.Open(name) }}
+		s := &source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (*os.File, error) { return os.Open(name) }}
 		prepare(s)
-		return errors.Join(err, look(s))
+		look(s)
+		return err
 	})
 }
 
@@ -346,42 +334,42 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), memory) })
 	}
 	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
-	return errors.Join(w.raw(p, all), fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind))
+	w.raw(p, all)
+	return fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind)
 }
 
 // raw searches the bytes of a container as they are: what its reader passes over is found only there.
-func (w walker) raw(p place, all *io.SectionReader) error {
+func (w walker) raw(p place, all *io.SectionReader) {
 	p.label = true
-	return w.bytes(p, all)
+	w.lost(p, w.bytes(p, all))
 }
 
 // packed looks at what comes out of a compressed file, and at what lies in it beside.
 func (w walker) packed(p place, kind string, all *io.SectionReader, open func(io.Reader) (io.Reader, error)) error {
 	z, err := open(all)
 	if err == nil {
-		err = w.member(p.in(kind), "", z)
+		w.member(p.in(kind), "", z)
 	}
-	return errors.Join(err, w.raw(p, all))
+	w.raw(p, all)
+	return err
 }
 
 // member looks at a member of a container, and at its name; an empty one says nothing.
-func (w walker) member(p place, name string, r io.Reader) error {
+func (w walker) member(p place, name string, r io.Reader) {
 	if name != "" {
 		p = p.in(name)
 		p.own = w.entryNamed(name)
 	}
 	all, end, cut := w.unpack(r)
-	if err := w.lost(p, cut); err != nil {
-		return err
-	}
+	w.lost(p, cut)
 	// What came out of a member that is cut off is looked at all the same.
-	return w.spawn(func(w walker) error {
+	w.spawn(func(w walker) {
 		defer end.Close()
 		if name != "" {
 			kind, _ := sniff(all)
 			w.names(p, name, kind)
 		}
-		return w.look(p, all)
+		w.look(p, all)
 	})
 }
 
@@ -418,12 +406,12 @@ func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err e
 }
 
 // rest looks at bytes that no member of a container accounts for, from the first that is not zero.
-func (w walker) rest(p place, all *io.SectionReader, from, to int64) error {
+func (w walker) rest(p place, all *io.SectionReader, from, to int64) {
 	from, err := firstByte(all, from, to)
-	if err != nil || from >= to {
-		return err
+	w.lost(p, err)
+	if from < to {
+		w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, to-from))
 	}
-	return w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, to-from))
 }
 
 // firstByte returns the place of the first byte that is not zero; to for none.
@@ -450,11 +438,10 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 			return fmt.Errorf("more than %d members", maxMembers)
 		}
 		next := nextRecord(all, at)
-		err := w.rest(p, all, at, next)
-		if err == nil {
-			at, err = w.zipRecord(p, all, next)
-		}
-		if err != nil {
+		w.rest(p, all, at, next)
+		var err error
+		at, err = w.zipRecord(p, all, next)
+		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
 	}
@@ -498,7 +485,8 @@ func (w walker) zipRecord(p place, all *io.SectionReader, at int64) (end int64, 
 		end += number(length)
 	}
 	if end > all.Size() || record.fixed == 0 {
-		return all.Size(), w.raw(p, io.NewSectionReader(all, at, all.Size()-at))
+		w.raw(p, io.NewSectionReader(all, at, all.Size()-at))
+		return all.Size(), nil
 	}
 	// Names, extra fields and comments hold what anybody likes, and programs that unpack do not show them all.
 	words, err := readAll(io.NewSectionReader(all, text, end-text), maxHeld)
@@ -525,19 +513,20 @@ func (w walker) zipRecord(p place, all *io.SectionReader, at int64) (end int64, 
 		return end, nil
 	// Of any other method the bytes themselves say how they are packed.
 	case number(8) != int64(zip.Deflate):
-		return end, w.member(p, name, io.NewSectionReader(all, from, end-from))
+		w.member(p, name, io.NewSectionReader(all, from, end-from))
+		return end, nil
 	}
 	// Only the end of what is packed counts: bytes may be hidden between it and the next record.
 	in := io.NewSectionReader(all, from, all.Size()-from)
 	packed := bufio.NewReader(in)
-	err = w.member(p, name, flate.NewReader(packed))
-	read, wrong := in.Seek(0, io.SeekCurrent)
+	w.member(p, name, flate.NewReader(packed))
+	read, err := in.Seek(0, io.SeekCurrent)
 	end = from + read - int64(packed.Buffered())
 	// How long it is may stand behind it, without a mark.
 	if next := nextRecord(all, end); flags&8 != 0 && next-end <= 24 {
 		end = next
 	}
-	return end, errors.Join(err, wrong)
+	return end, err
 }
 
 // tar looks at the members, at what their headers say, and at what lies behind the end.
@@ -548,7 +537,8 @@ func (w walker) tar(p place, all *io.SectionReader) error {
 		if errors.Is(err, io.EOF) {
 			// Programs stop reading at the end marker, so content can be hidden behind it.
 			at, err := all.Seek(0, io.SeekCurrent)
-			return errors.Join(err, w.rest(p, all, at, all.Size()))
+			w.rest(p, all, at, all.Size())
+			return err
 		}
 		if err != nil {
 			return err
@@ -561,12 +551,13 @@ func (w walker) tar(p place, all *io.SectionReader) error {
 			}
 		}
 		w.words(p.in(head.Name), strings.Join(words, "\n"))
-		err = w.member(p, head.Name, z)
-		at, wrong := all.Seek(0, io.SeekCurrent)
-		// Members are filled up with zeros to the next 512 bytes.
-		if err := errors.Join(err, wrong, w.rest(p, all, at, (at+511)&^511)); err != nil {
+		w.member(p, head.Name, z)
+		at, err := all.Seek(0, io.SeekCurrent)
+		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
+		// Members are filled up with zeros to the next 512 bytes.
+		w.rest(p, all, at, (at+511)&^511)
 	}
 	return fmt.Errorf("more than %d members", maxMembers)
 }
