@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/endpoint/endpointtest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
@@ -34,6 +36,7 @@ import (
 const (
 	canaryUser  = "canary_user_zq88"
 	canaryImgur = "canaryimgurzq89"
+	canaryKey   = "canary-model-key-zq90"
 )
 
 // TestSecrets takes canaries through every command, with everything that it says and in text
@@ -143,6 +146,14 @@ var canaryCases = []canaryCase{
 	{"features", "a secret for a dataset", "SECRET", nil, exitUsage, "[redacted]"},
 	{"classify", "a secret for a dataset", "SECRET --endpoint http://127.0.0.1:1/v1 --model m", nil, exitUsage, "[redacted]"},
 	{"classify", "a secret for a server", "WS --endpoint http://127.0.0.1:1/SECRET --model m --split all -o DIR/answers", nil, exitRetry, "127.0.0.1:1"},
+	{"classify", "an answer that holds the key", "WS --endpoint MODEL --model m --split all -o DIR/answers",
+		haunt(200, `{"model":"KEY","choices":[{"finish_reason":"stop","message":{"content":"the key is KEY"}}]}`), exitDone, "not_json"},
+	{"classify", "a refusal that holds the key", "WS --endpoint MODEL --model m --split all -o DIR/answers",
+		haunt(200, `{"model":"KEY","choices":[{"finish_reason":"stop","message":{"refusal":"not with KEY"}}]}`), exitDone, "refused"},
+	{"classify", "401", "WS --endpoint MODEL --model m --split all -o DIR/answers", haunt(401, `{"error":{"message":"bad key KEY","code":"KEY"}}`), exitRejected, "401"},
+	{"classify", "a parameter that is refused", "WS --endpoint MODEL --model m --split all -o DIR/answers",
+		haunt(400, `{"error":{"message":"KEY: stop is not supported","param":"stop"}}`), exitUsage, "--omit stop"},
+	{"classify", "a redirect", "WS --endpoint MODEL --model m --split all -o DIR/answers", haunt(307, "KEY"), exitRetry, "another address"},
 	{"select", "a secret for a dump", "SECRET --subreddit memes -o DIR/found", nil, exitUsage, "[redacted]"},
 	{"annotate", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"annotate export", "none", "WS --release RELEASE --to DIR/round", nil, exitDone, "annotate merge"},
@@ -236,6 +247,17 @@ var canaryCases = []canaryCase{
 	}, exitFailed, "internal error: canary panic [redacted]"},
 }
 
+// haunt makes the model repeat its key in an answer, as it is and as JSON can spell it.
+func haunt(code int, body string) func(*haunted) {
+	return func(h *haunted) {
+		h.model = endpointtest.New(h.t, "vllm")
+		h.model.Play = func(w http.ResponseWriter, r endpointtest.Request) bool {
+			key := r.Header.Get("Authorization") + " " + strings.Replace(canaryKey, "c", `\u0063`, 1) + " " + base64.StdEncoding.EncodeToString([]byte(canaryKey))
+			return endpointtest.Status(code, strings.ReplaceAll(body, "KEY", key), "Location", "https://"+canaryKey+".example/")(w, r)
+		}
+	}
+}
+
 // The answers repeat the request where a client might look.
 const (
 	echoPage    = "<html><head><title>REQUEST</title></head><body><h1>REQUEST</h1></body></html>"
@@ -302,6 +324,7 @@ type haunted struct {
 	*site
 	process process // what the commands get of the world
 	dir     string  // holds all that the commands write
+	model   *endpointtest.Server
 
 	mu     sync.Mutex
 	tokens map[string]bool
@@ -317,7 +340,7 @@ func newHaunted(t *testing.T, dir string) *haunted {
 	h.workspace = filepath.Join(dir, "ws")
 	h.emulator.OnRequest(func(hostile.Request) { h.noteTokens() })
 	env := map[string]string{"REDDIT_CLIENT_ID": h.emulator.ClientID, "REDDIT_CLIENT_SECRET": h.emulator.Secret,
-		"REDDIT_USERNAME": canaryUser, "IMGUR_CLIENT_ID": canaryImgur}
+		"REDDIT_USERNAME": canaryUser, "IMGUR_CLIENT_ID": canaryImgur, "ENDPOINT_API_KEY": canaryKey}
 	h.process = process{getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
 		executable: func() (string, error) { return h.reader, nil }, now: time.Now, stop: make(chan struct{})}
 	return h
@@ -336,7 +359,11 @@ func (h *haunted) noteTokens() {
 func (h *haunted) do(args ...string) finished {
 	h.t.Helper()
 	var stdout, stderr bytes.Buffer
-	words := strings.NewReplacer("SECRET", h.emulator.Secret, "WS", h.workspace, "NEW", h.workspace, "RELEASE", h.release, "DIR", h.dir)
+	model := "http://127.0.0.1:1/v1"
+	if h.model != nil {
+		model = h.model.URL
+	}
+	words := strings.NewReplacer("MODEL", model, "SECRET", h.emulator.Secret, "WS", h.workspace, "NEW", h.workspace, "RELEASE", h.release, "DIR", h.dir)
 	var line []string
 	for _, arg := range args {
 		if arg == "ASKS" {
@@ -357,7 +384,7 @@ func (h *haunted) do(args ...string) finished {
 
 // secrets are all that must be found nowhere, by what they are.
 func (h *haunted) secrets() map[string]string {
-	all := map[string]string{"client id": h.emulator.ClientID, "client secret": h.emulator.Secret, "user name": canaryUser, "imgur's client id": canaryImgur}
+	all := map[string]string{"client id": h.emulator.ClientID, "client secret": h.emulator.Secret, "user name": canaryUser, "imgur's client id": canaryImgur, "key of the models": canaryKey}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for token := range h.tokens {

@@ -144,6 +144,8 @@ func (s *Server) read(header http.Header, body []byte, read func([]byte) Reply) 
 	}
 	_ = json.Unmarshal(body, &more) // without them the answer is as good
 	model, _ := more.Model.(string)
+	// Once more: in JSON the key can be spelled in ways that its body did not show.
+	r.Text, model = s.o.Scrubber.Scrub(r.Text), s.o.Scrubber.Scrub(model)
 	r.Detail, r.Model, r.Raw = s.o.Scrubber.Printable(r.Detail), model, raw(body)
 	r.Usage = Usage{count(more.Usage["prompt_tokens"]), count(more.Usage["completion_tokens"])}
 	return r

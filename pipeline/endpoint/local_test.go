@@ -178,13 +178,19 @@ func TestKey(t *testing.T) {
 	if err != nil || r.Text != "the key is [redacted]" || strings.Contains(string(r.Raw), "CANARY") {
 		t.Errorf("an answer that repeats the key: %q, %v", r.Text, err)
 	}
+	server.Play = endpointtest.Status(200, `{"model":"\u0043ANARY-key-5d1f77","choices":[{"finish_reason":"stop","message":{"content":"\u0043ANARY-key-5d1f77"}}]}`)
+	r, err = open(t, endpoint.Options{URL: server.URL, Key: secret.New(canary)}).Chat(t.Context(), hello)
+	if err != nil || r.Text != "[redacted]" || r.Model != "[redacted]" {
+		t.Errorf("the key in another spelling: %q of %q, %v", r.Text, r.Model, err)
+	}
+	server.Play = nil
 	if got := server.Requests()[0].Header.Get("Authorization"); got != "Bearer "+canary {
 		t.Errorf("Authorization: %q", got)
 	}
 	if got := scrubber.Scrub("x " + canary); got != "x [redacted]" {
 		t.Errorf("scrubbed: %q", got)
 	}
-	if _, err := open(t, endpoint.Options{URL: server.URL}).Chat(t.Context(), hello); err != nil || server.Requests()[1].Header.Get("Authorization") != "" {
+	if _, err := open(t, endpoint.Options{URL: server.URL}).Chat(t.Context(), hello); err != nil || server.Requests()[2].Header.Get("Authorization") != "" {
 		t.Errorf("without a key: %v", err)
 	}
 }
