@@ -5,16 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
 	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
-	"rehydrate/dedupe"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/contain"
+	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/reddit/sweep"
 	"rehydrate/pipeline/state"
@@ -37,27 +36,20 @@ type fetchJob struct {
 // A readJob is one image to read. Its picture is there when its fetcher decoded it and there was room to keep it.
 type readJob struct {
 	workspace.Record
-	picture *picture
-}
-
-// A picture is a decoded image, as the file has it and as it is to be seen.
-type picture struct {
-	img, upright image.Image
-	free         func() // gives its memory back
+	picture *reading.Picture
 }
 
 // A gatherer is what the fetchers and readers share.
 type gatherer struct {
 	*run
-	fetch       map[string]chan fetchJob // by host name of the policy
-	read        chan readJob
-	memory      *semaphore.Weighted // bytes, of images that are being decoded and read
-	waiting     *semaphore.Weighted // bytes, of decoded images that wait for a reader
-	fingerprint string              // of a reading in this run
-	limits      string              // what decides, besides the URL, how a download ends
-	taken       taken               // pictures that were taken down
-	strays      strays
-	keepTexts   bool // keep the text of each reading that is replaced: see ReadAgain
+	fetch     map[string]chan fetchJob // by host name of the policy
+	read      chan readJob
+	reader    *reading.Reader
+	waiting   *semaphore.Weighted // bytes, of decoded images that wait for a reader
+	limits    string              // what decides, besides the URL, how a download ends
+	taken     taken               // pictures that were taken down
+	strays    strays
+	keepTexts bool // keep the text of each reading that is replaced: see ReadAgain
 }
 
 func (r *run) newGatherer(keepTexts bool) *gatherer {
@@ -70,8 +62,7 @@ func (r *run) newGatherer(keepTexts bool) *gatherer {
 		limits += fmt.Sprintf(" %+v", p)
 	}
 	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
-		memory: semaphore.NewWeighted(im.MaxDecodedBytes()), waiting: semaphore.NewWeighted(im.MaxDecodedBytes() / 2),
-		fingerprint: state.ReadingFingerprint(r.OCR.Engine().Fingerprint(), r.Policy), limits: limits, keepTexts: keepTexts,
+		reader: reading.New(r.OCR, r.Policy), waiting: semaphore.NewWeighted(im.MaxDecodedBytes() / 2), limits: limits, keepTexts: keepTexts,
 		strays: strays{byHost: map[string]*hostStrays{}}}
 }
 
@@ -127,7 +118,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 	return g.settleStrays(ctx)
 }
 
-// startReaders starts one reader for each OCR worker.
+// startReaders starts one reader for each OCR worker, none where shards read.
 func (g *gatherer) startReaders(running context.Context, group *errgroup.Group) {
 	for range g.Workers {
 		contain.Go(group, func() error { return work(running, g.run, g.read, g.readImage) })
@@ -277,17 +268,11 @@ func (g *gatherer) stillGood(ctx context.Context, rec workspace.Record) error {
 
 // readIfStale sends a stored image to the readers unless its reading is of the present engine.
 func (g *gatherer) readIfStale(ctx context.Context, rec workspace.Record) error {
-	if g.current(rec) {
+	if g.OCR == nil || g.reader.Current(*rec.Image, rec.Reading) {
 		g.settled(rec.Key, manifest.Result{})
 		return nil
 	}
 	return send(ctx, g.run, g.read, readJob{Record: rec})
-}
-
-// current reports whether the record's hash and reading were made by the present code and engine.
-func (g *gatherer) current(rec workspace.Record) bool {
-	return rec.Image.HashKind == dedupe.HashKind() && rec.Reading != nil && rec.Reading.Failed == nil &&
-		rec.Reading.Fingerprint == g.fingerprint && rec.Reading.ImageSHA256 == rec.Image.SHA256
 }
 
 // setTrouble records why an entry has no image.

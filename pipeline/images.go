@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
-	"sync"
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -82,16 +81,16 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	}
 	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
 		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body))}
-	pic, err := g.decode(ctx, info, body)
+	pic, err := g.reader.Decode(ctx, info, body)
 	if err != nil {
 		return err
 	}
-	defer pic.free()
-	hash, err := dedupe.HashImage(pic.img)
+	defer pic.Free()
+	hash, err := dedupe.HashImage(pic.Image)
 	if err != nil {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
 	}
-	img.PHash, img.Flat, img.HashKind, img.PixelsSHA256 = hash.Bits, hash.Flat, dedupe.HashKind(), policy.PixelDigest(pic.upright)
+	img.PHash, img.Flat, img.HashKind, img.PixelsSHA256 = hash.Bits, hash.Flat, dedupe.HashKind(), policy.PixelDigest(pic.Upright)
 	img.SHA256 = img.OriginalSHA256
 	if !bytes.Equal(body, d.Body) {
 		img.SHA256 = state.SHA256(body)
@@ -109,28 +108,17 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	}
 	g.Progress.fetched()
 	job := readJob{Record: workspace.Record{Entry: j.entry, Image: &img}}
+	if g.OCR == nil { // shards read it
+		g.settled(j.entry.Key, manifest.Result{})
+		return nil
+	}
 	// A picture that waits has memory of its own: readers wait for the memory of those that are decoded, and this waits
 	// for a reader. Where there is none, the reader decodes the file.
 	if g.waiting.TryAcquire(info.DecodedBytes) {
-		job.picture = &picture{pic.img, pic.upright, func() { g.waiting.Release(info.DecodedBytes) }}
+		job.picture = &reading.Picture{Image: pic.Image, Upright: pic.Upright, Free: func() { g.waiting.Release(info.DecodedBytes) }}
 	}
-	pic.free()
+	pic.Free()
 	return send(ctx, g.run, g.read, job)
-}
-
-// decode decodes an image in memory that it waits for. A *policy.Fault says that it does not decode.
-func (g *gatherer) decode(ctx context.Context, info policy.ImageInfo, body []byte) (*picture, error) {
-	// Images that are decoded or read at one time take no more than the largest that the policy allows.
-	if err := g.memory.Acquire(ctx, info.DecodedBytes); err != nil {
-		return nil, err
-	}
-	free := sync.OnceFunc(func() { g.memory.Release(info.DecodedBytes) })
-	img, err := policy.DecodeImage(body)
-	if err != nil {
-		free()
-		return nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
-	}
-	return &picture{img, policy.Upright(img, body), free}, nil
 }
 
 // compare holds an image against the digests that the manifest names; one that matches is enough.
@@ -164,7 +152,7 @@ func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 	if pic == nil {
 		body, info, err := g.load(ctx, rec)
 		if err == nil {
-			pic, err = g.decode(ctx, info, body)
+			pic, err = g.reader.Decode(ctx, info, body)
 		}
 		if fault, ok := errors.AsType[*policy.Fault](err); ok {
 			return g.failed(ctx, rec.Key, "", fault)
@@ -174,11 +162,11 @@ func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 		}
 	}
 	kind := rec.Image.HashKind
-	reading, err := g.recognize(ctx, rec, pic)
+	read, err := g.reader.Read(ctx, rec.Image, pic)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the image of %s: %w", rec.Key.ID, err)
 	}
-	if err := g.storeReading(ctx, rec, reading); err != nil {
+	if err := g.Workspace.SetReadings(ctx, g.newReading(rec, read)); err != nil {
 		return err
 	}
 	// After the reading: killed in between, the older kind of hash has the image read once more.
@@ -187,26 +175,26 @@ func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 			return err
 		}
 	}
-	if reading.Failed != nil {
-		g.settled(rec.Key, manifest.Result{Outcome: reading.Failed.Outcome, Reason: reading.Failed.Reason})
+	if read.Failed != nil {
+		g.settled(rec.Key, manifest.Result{Outcome: read.Failed.Outcome, Reason: read.Failed.Reason})
 		return nil
 	}
-	g.Log.Debug("image read", "id", rec.Key.ID, "image", rec.Key.Image, "words", len(reading.Words))
+	g.Log.Debug("image read", "id", rec.Key.ID, "image", rec.Key.Image, "words", len(read.Words))
 	g.Progress.read()
 	return nil
 }
 
-// storeReading stores a reading, in a re-reading beside the text of the one it replaces.
-func (g *gatherer) storeReading(ctx context.Context, rec workspace.Record, reading workspace.Reading) error {
-	var old *string
+// newReading is a reading to store, in a re-reading beside the text of the one it replaces.
+func (g *gatherer) newReading(rec workspace.Record, read workspace.Reading) workspace.NewReading {
+	n := workspace.NewReading{Key: rec.Key, Reading: read}
 	if g.keepTexts && rec.Reading != nil {
 		text := rec.Reading.Text
 		if g.Policy.Text.MaskNames {
 			text = state.MaskText(text)
 		}
-		old = &text
+		n.Old = &text
 	}
-	return g.Workspace.SetReading(ctx, rec.Key, reading, old)
+	return n
 }
 
 // load reads a stored image from its file. A *policy.Fault says why it may not be used.
@@ -223,46 +211,4 @@ func (g *gatherer) load(ctx context.Context, rec workspace.Record) ([]byte, poli
 		return nil, info, fault
 	}
 	return body, info, nil
-}
-
-// recognize has a picture read, and hashes it in its record where the hash is of another kind. Trouble with OCR is in
-// the reading.
-func (g *gatherer) recognize(ctx context.Context, rec workspace.Record, pic *picture) (workspace.Reading, error) {
-	out := workspace.Reading{Fingerprint: g.fingerprint, ImageSHA256: rec.Image.SHA256}
-	defer pic.free() // before the database is waited for
-	img := pic.img
-	if rec.Image.HashKind != dedupe.HashKind() {
-		hash, err := dedupe.HashImage(img)
-		if err != nil {
-			return out, fmt.Errorf("hash %s again: %w", rec.Key.ID, err)
-		}
-		rec.Image.PHash, rec.Image.Flat, rec.Image.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
-	}
-	read, err := g.OCR.Read(ctx, pic.upright)
-	if failure, ok := errors.AsType[*ocr.Failure](err); ok {
-		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: failure.Reason, Detail: failure.Detail}
-		return out, nil
-	}
-	if err != nil {
-		return out, fmt.Errorf("read the image of %s: %w", rec.Key.ID, err)
-	}
-	out.Text, out.Confidence = read.Text, read.Confidence
-	out.Words = make([]workspace.Word, len(read.Words))
-	for i, w := range read.Words {
-		out.Words[i] = workspace.Word{Text: w.Text, Confidence: w.Confidence, Line: w.Line,
-			X: w.Box.Min.X, Y: w.Box.Min.Y, W: w.Box.Dx(), H: w.Box.Dy(), Accepted: w.Accepted}
-	}
-	// Before it is stored: what was read unmasked never reaches the disk.
-	if g.Policy.Text.MaskNames {
-		state.MaskReading(&out)
-	}
-	if len(state.Tokens(out.Words)) == 0 {
-		// Nothing to tell two images apart by but the image: dedupe wants a finer hash.
-		wide, err := dedupe.HashImage256(img)
-		if err != nil {
-			return out, fmt.Errorf("hash %s: %w", rec.Key.ID, err)
-		}
-		out.Wide = (*[4]uint64)(&wide)
-	}
-	return out, nil
 }

@@ -32,6 +32,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
@@ -66,9 +67,13 @@ type Config struct {
 	Entry func(manifest.Entry) (manifest.Entry, bool)
 	// Access tells whether images may be fetched and rows exported at a time. With an error a run only finishes its
 	// sweep, so that what is gone goes, and returns the error. nil where no grant is needed.
-	Access   func(now time.Time) error
-	Retry    []string        // final outcomes and reasons to be tried again; one that no entry has is *UnknownRetry
-	Recheck  bool            // only ask, take out what is gone and write the dataset again; needs no OCR
+	Access  func(now time.Time) error
+	Retry   []string // final outcomes and reasons to be tried again; one that no entry has is *UnknownRetry
+	Recheck bool     // only ask, take out what is gone and write the dataset again; needs no OCR
+	// Shards leaves the reading to other processes: with more than 0, the run fetches, takes out what is gone and splits what is
+	// to be read. Merge takes in what they read, asks again and exports. Neither needs OCR.
+	Shards   int
+	Merge    bool
 	Stop     <-chan struct{} // closed, it makes the run finish what is in flight and return state.ErrInterrupted
 	Progress *Progress
 	Log      *slog.Logger
@@ -120,20 +125,35 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 		return state.Summary{}, err
 	}
 	began := c.Now()
-	if c.Recheck {
-		if err := r.inherit(ctx); err != nil {
-			return state.Summary{}, err
-		}
+	var shards int
+	var err error
+	switch {
+	case c.Merge:
+		shards, err = r.checkShards()
+	case c.Recheck || c.Shards > 0:
+		err = r.inherit(ctx)
+	}
+	if err != nil {
+		return state.Summary{}, err
 	}
 	if err := r.open(ctx, r.event(auditlog.Started, "")); err != nil {
 		return state.Summary{}, err
 	}
 	s := newResolver(r)
-	err := r.inGrace(ctx, func(ctx context.Context) (err error) {
-		if c.Recheck {
+	err = r.inGrace(ctx, func(ctx context.Context) (err error) {
+		switch {
+		case c.Merge:
+			err = r.takeIn(ctx, shards)
+			if err == nil {
+				err = r.ask(ctx, s, false)
+			}
+		case c.Recheck:
 			err = r.ask(ctx, s, false)
-		} else {
+		default:
 			err = r.gather(ctx, s)
+		}
+		if err == nil && c.Shards > 0 {
+			return r.split(ctx, s)
 		}
 		if err == nil {
 			err = r.publish(ctx, s)
@@ -142,7 +162,11 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 			return err
 		}
 		// The dataset before the copies: an export that begins now must not bring back what a copy has lost.
-		return r.purgeCopies(ctx)
+		err = r.purgeCopies(ctx)
+		if err == nil && c.Merge { // killed before this, the same command takes the shards in once more
+			err = cluster.Clear(ctx, c.Workspace)
+		}
+		return err
 	})
 	sum, err := r.end(ctx, began, err)
 	if err != nil {

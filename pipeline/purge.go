@@ -170,6 +170,9 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 // purgeCopies takes the rows that must go out of every registered copy that it can reach.
 func (r *run) purgeCopies(ctx context.Context) error {
 	r.Progress.stage("copies")
+	if err := r.dropFromShards(ctx); err != nil {
+		return err
+	}
 	// Most workspaces have no copy, and need not be scanned for what must go.
 	if list, err := r.Workspace.Copies(ctx); err != nil || len(list) == 0 {
 		return err

@@ -97,7 +97,7 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 // due reports whether an entry's image has to be read: it is there, its post is, and its reading
 // is stale. With all, one that was not read since the re-reading began is due as well.
 func (g *gatherer) due(rec workspace.Record, all bool) bool {
-	return g.readable(rec) && (!g.current(rec) || all && !rec.Earlier.Read)
+	return g.readable(rec) && (!g.reader.Current(*rec.Image, rec.Reading) || all && !rec.Earlier.Read)
 }
 
 // readable reports whether an entry has an image of a post that is live.

@@ -112,7 +112,10 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 	}
 	fmt.Fprintf(c.stdout, "demo: %d made-up posts on the built-in emulator at %s; nothing leaves this machine\n%s\n",
 		len(posts), emulator.Addr(), f.rehearsed)
-	err = c.rehydrate(ctx, path, f, getenv)
+	summary, err := c.rehydrate(ctx, path, f, getenv)
+	if err == nil {
+		err = c.conclude(summary)
+	}
 	var status exitCode
 	if err != nil && !errors.As(err, &status) {
 		return err

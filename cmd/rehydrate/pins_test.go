@@ -356,7 +356,9 @@ func (p *pins) purge(s *site) {
 	statement := filepath.Join(filepath.Dir(s.release), "lift.json")
 	s.signed(statement, policy.LiftNamespace, liftText(p.t, s.release, p.clock.Format(time.RFC3339), "gal00", "gal03"))
 	p.json(s, "tombstones-lift", exitDone, "tombstones", "lift", s.release, "--statement", statement, "-w", s.workspace)
-	p.json(s, "run-lifted", exitDone, s.args()...)
+	p.json(s, "run-fetched", exitDone, append(s.args(), "--until", "fetched", "--shards", "1")...)
+	p.json(s, "work", exitDone, "work", "--shard", "0/1", "-w", s.workspace, "--ocr", s.reader)
+	p.json(s, "run-lifted", exitDone, append(s.args(), "--merge")...)
 	p.files("dataset-lifted", filepath.Join(s.workspace, "dataset"))
 	p.json(s, "audit-purged", exitDone, "audit", s.release, "--offline", "-w", s.workspace, "--no-record")
 }

@@ -289,7 +289,7 @@ func run(ctx context.Context, p process) int {
 }
 
 func (c *command) root() *cobra.Command {
-	root := newGroup("rehydrate", c.versionCommand(), c.doctorCommand(), c.manCommand(), c.demoCommand(), c.initCommand(), c.selectCommand(), c.runCommand(),
+	root := newGroup("rehydrate", c.versionCommand(), c.doctorCommand(), c.manCommand(), c.demoCommand(), c.initCommand(), c.selectCommand(), c.runCommand(), c.workCommand(),
 		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.featuresCommand(),
 		c.labelsCommand(),
 		c.moderationCommand(), c.annotateCommand(), c.classifyCommand(),

@@ -28,6 +28,7 @@ type runFlags struct {
 	releaseFlags
 	redditFlags
 	ocrFlags
+	clusterFlags
 	filters         filterFlag
 	confirmRemovals bool
 	retry           []string
@@ -42,12 +43,26 @@ func (c *command) runCommand() *cobra.Command {
 		if f.recheck && len(f.retry) > 0 {
 			return usageError("--recheck asks no image host again: leave out --retry")
 		}
+		if err := f.clusterFlags.check(f.recheck); err != nil {
+			return err
+		}
 		if f.dryRun {
 			return c.planRun(cmd.Context(), args[0], f)
 		}
-		return c.rehydrate(cmd.Context(), args[0], f, c.getenv)
+		if f.engine != "" {
+			return c.onCluster(cmd.Context(), args[0], f)
+		}
+		summary, err := c.rehydrate(cmd.Context(), args[0], f, c.getenv)
+		switch {
+		case err != nil:
+			return err
+		case f.shards > 0:
+			return c.concludeSplit(summary, args[0], f)
+		}
+		return c.conclude(summary)
 	})
 	f.register(cmd)
+	f.clusterFlags.register(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what the run would ask and how long it takes; sends no request, works while a run is going on")
 	cmd.Flags().BoolVar(&f.recheck, "recheck", false, "only ask Reddit, and take out what is gone: fetch and read nothing")
 	f.releaseFlags.register(cmd)
@@ -63,37 +78,38 @@ func (f *runFlags) register(cmd *cobra.Command) {
 }
 
 // rehydrate is the job that run and demo share.
-func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv func(string) string) error {
+func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv func(string) string) (summary state.Summary, err error) {
 	// Everything up to inWorkspace only checks: a fault leaves no workspace behind and sends no request.
 	config, err := c.prepare(ctx, path, &f.releaseFlags, f.filters)
 	if err == nil {
 		err = f.ocrFlags.check()
 	}
 	if err != nil {
-		return err
+		return summary, err
 	}
 	if f.rehearsed != nil {
 		f.rehearsed.change(&config)
 	}
 	grant, err := c.useGrant(ctx, config, &f.releaseFlags)
 	if err != nil {
-		return err
+		return summary, err
 	}
 	config.Reddit, err = f.client(c, f.approval, config.Policy, getenv, config.Progress)
 	if err != nil {
-		return err
+		return summary, err
 	}
-	if !f.recheck {
+	if !f.recheck && !f.merge && f.shards == 0 {
 		if err := c.startOCR(ctx, f.ocrFlags, &config); err != nil {
-			return err
+			return summary, err
 		}
 	}
 	if config.OCR != nil {
 		defer config.OCR.Close()
 	}
+	config.Shards, config.Merge = f.shards, f.merge
 	config.ConfirmRemovals, config.Retry, config.Recheck, config.Access = f.confirmRemovals, f.retry, f.recheck, grant.access()
 	// Only this job makes a workspace.
-	return c.openWorkspace(ctx, workspace.Options{Existing: f.recheck}, grant, func(ws *workspace.Workspace) error {
+	err = c.openWorkspace(ctx, workspace.Options{Existing: f.recheck || f.merge}, grant, func(ws *workspace.Workspace) error {
 		if f.recheck && f.filters == "" {
 			if err := keepFilters(ctx, ws, &config); err != nil {
 				return err
@@ -103,13 +119,11 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 		if err := c.warnOfTime(ctx, config); err != nil {
 			return err
 		}
-		summary, err := pipeline.Run(ctx, config)
+		summary, err = pipeline.Run(ctx, config)
 		c.console.Done()
-		if err != nil {
-			return err
-		}
-		return c.conclude(summary)
+		return err
 	})
+	return summary, err
 }
 
 // keepFilters has a recheck write the dataset as the last run was told to make it.

@@ -493,7 +493,7 @@ func (s *script) rh(ts *testscript.TestScript, args []string) {
 			line = append(line, "--approval", "TEST-1")
 		}
 	}
-	if slices.Contains([]string{"run", "ocr", "demo"}, line[0]) {
+	if slices.Contains([]string{"run", "ocr", "demo", "work"}, line[0]) {
 		line = append(line, "--ocr", s.reader)
 	}
 	var env map[string]string

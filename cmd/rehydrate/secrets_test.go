@@ -155,6 +155,8 @@ var canaryCases = []canaryCase{
 		haunt(400, `{"error":{"message":"KEY: stop is not supported","param":"stop"}}`), exitUsage, "--omit stop"},
 	{"classify", "a redirect", "WS --endpoint MODEL --model m --split all -o DIR/answers", haunt(307, "KEY"), exitRetry, "another address"},
 	{"select", "a secret for a dump", "SECRET --subreddit memes -o DIR/found", nil, exitUsage, "[redacted]"},
+	{"work", "a secret for a shard", "--shard SECRET", nil, exitUsage, "[redacted]"},
+	{"work", "no shards", "--shard 0/2 -w WS", nil, exitFailed, "no work was split"},
 	{"annotate", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"annotate export", "none", "WS --release RELEASE --to DIR/round", nil, exitDone, "annotate merge"},
 	{"annotate export", "a secret for a dataset", "SECRET --release RELEASE --to DIR/round", nil, exitUsage, "[redacted]"},

@@ -149,7 +149,7 @@ func (w *world) store(t *testing.T, ws *workspace.Workspace, id manifest.PostID)
 	if id == goneJPEG || id == gonePNG {
 		text = goneText + "\nfor " + string(id)
 	}
-	attest.OK(t, ws.SetReading(ctx, key, workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(stripped), Text: text}, nil))
+	attest.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: key, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(stripped), Text: text}}))
 }
 
 // audit audits the workspace, offline, and the files that are named.

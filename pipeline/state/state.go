@@ -24,6 +24,7 @@ const (
 	AuditDir    = "audit"
 	ImagesDir   = "images"
 	DatasetDir  = "dataset"
+	ShardsDir   = "shards" // what a cluster has to read, and what it read (package cluster)
 )
 
 // ErrInterrupted is returned by what was asked to stop. What it had done is stored.

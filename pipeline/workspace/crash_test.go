@@ -26,7 +26,7 @@ func life(ctx context.Context, w *Workspace) error {
 	body := func(id string) []byte { return []byte(id + "a body") }
 	read := func(id string) func() error {
 		return func() error {
-			return w.SetReading(ctx, key(id), Reading{Fingerprint: "f", ImageSHA256: digestOf(body(id)), Text: "t"}, nil)
+			return w.SetReadings(ctx, NewReading{Key: key(id), Reading: Reading{Fingerprint: "f", ImageSHA256: digestOf(body(id)), Text: "t"}})
 		}
 	}
 	store := func(id string, body []byte) func() error {
@@ -43,7 +43,7 @@ func life(ctx context.Context, w *Workspace) error {
 		func() error { return w.BeginReread(ctx) },
 		func() error {
 			old := "t"
-			return w.SetReading(ctx, key("a002"), Reading{Fingerprint: "g", ImageSHA256: digestOf(body("a002")), Text: "u"}, &old)
+			return w.SetReadings(ctx, NewReading{Key: key("a002"), Reading: Reading{Fingerprint: "g", ImageSHA256: digestOf(body("a002")), Text: "u"}, Old: &old})
 		},
 		func() error { return w.EndReread(ctx) },
 		store("a000", []byte("another body in the same place")),

@@ -180,32 +180,49 @@ func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trou
 	})
 }
 
-// SetReading stores what OCR read in the entry's image in place of an older reading. old, a text of that one, is kept
-// until EndReread unless it is nil. It fails with ErrNoImage unless r.ImageSHA256 names the image that is stored.
-func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading, old *string) (err error) {
-	defer wrap(&err, "store reading of %s", k)
+// A NewReading is what OCR read in the entry's image. Old, a text of the reading that it replaces, is kept until EndReread
+// unless it is nil.
+type NewReading struct {
+	Key manifest.Key
+	Reading
+	Old *string
+}
+
+// SetReadings stores readings in place of older ones, all or none. It fails with ErrNoImage unless each ImageSHA256 names the image
+// that is stored.
+func (w *Workspace) SetReadings(ctx context.Context, readings ...NewReading) (err error) {
+	defer wrap(&err, "store readings")
+	if len(readings) == 0 {
+		return nil
+	}
 	ctx = context.WithoutCancel(ctx) // OCR may have taken minutes, and this takes milliseconds
-	return w.change(ctx, "write the row", func(t *tx) {
-		// The first text that is kept stays: a re-reading that was killed reads some images again.
-		if old != nil {
-			t.exec(`INSERT INTO earlier_reading (id, image, image_sha256, text)
-				SELECT id, image, image_sha256, ? FROM reading WHERE id = ? AND image = ? ON CONFLICT DO NOTHING`, *old, k.ID, k.Image)
-		}
-		var hadText bool
-		t.get("DELETE FROM reading WHERE id = ? AND image = ? RETURNING text <> '' OR words IS NOT NULL",
-			[]any{k.ID, k.Image}, &hadText)
-		if hadText { // it may hold what this one masks
-			t.markErased()
-		}
-		stored := t.exec(`
-			INSERT INTO reading (id, image, fingerprint, image_sha256, failed, text, confidence, words, wide, masked)
-			SELECT id, image, ?, sha256, ?, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
-			r.Fingerprint, jsonColumn{r.Failed}, r.Text, r.Confidence, jsonColumn{r.Words}, wideText(r.Wide), r.Masked,
-			k.ID, k.Image, r.ImageSHA256)
-		if stored == 0 {
-			t.fail(ErrNoImage)
+	return w.change(ctx, "write the rows", func(t *tx) {
+		for _, r := range readings {
+			t.setReading(r)
 		}
 	})
+}
+
+func (t *tx) setReading(r NewReading) {
+	// The first text that is kept stays: a re-reading that was killed reads some images again.
+	if r.Old != nil {
+		t.exec(`INSERT INTO earlier_reading (id, image, image_sha256, text)
+			SELECT id, image, image_sha256, ? FROM reading WHERE id = ? AND image = ? ON CONFLICT DO NOTHING`, *r.Old, r.Key.ID, r.Key.Image)
+	}
+	var hadText bool
+	t.get("DELETE FROM reading WHERE id = ? AND image = ? RETURNING text <> '' OR words IS NOT NULL",
+		[]any{r.Key.ID, r.Key.Image}, &hadText)
+	if hadText { // it may hold what this one masks
+		t.markErased()
+	}
+	stored := t.exec(`
+		INSERT INTO reading (id, image, fingerprint, image_sha256, failed, text, confidence, words, wide, masked)
+		SELECT id, image, ?, sha256, ?, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
+		r.Fingerprint, jsonColumn{r.Failed}, r.Text, r.Confidence, jsonColumn{r.Words}, wideText(r.Wide), r.Masked,
+		r.Key.ID, r.Key.Image, r.ImageSHA256)
+	if stored == 0 {
+		t.fail(fmt.Errorf("%s: %w", r.Key, ErrNoImage))
+	}
 }
 
 // Erase removes a post's content from the workspace, and the report, which can show any image. State and tombstone stay.

@@ -43,7 +43,7 @@ func TestStoreImageReplaces(t *testing.T) {
 	}
 	first := store(t, w, k, "first")
 	check("after trouble", first, "images/a0/a000.jpg")
-	attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: first.SHA256}, nil))
+	attest.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: first.SHA256}}))
 	second := store(t, w, k, "second, longer")
 	check("same name", second, "images/a0/a000.jpg")
 	third := describe([]byte("third"), "png")
@@ -51,7 +51,7 @@ func TestStoreImageReplaces(t *testing.T) {
 	short.SHA256, short.Bytes = "", 0
 	attest.OK(t, w.StoreImage(ctx, k, []byte("third"), short))
 	check("other name, digest and length filled in", third, "images/a0/a000.png")
-	if err := w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: first.SHA256}, nil); !errors.Is(err, ErrNoImage) {
+	if err := w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: first.SHA256}}); !errors.Is(err, ErrNoImage) {
 		t.Errorf("reading of an old image: %v, want ErrNoImage", err)
 	}
 	if err := w.SetHash(ctx, k, first); !errors.Is(err, ErrNoImage) {
@@ -199,7 +199,7 @@ func TestErase(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0), entry(3, "aa1", 2))
 	for _, k := range []manifest.Key{key("aa1"), {ID: "aa1", Image: 1}, key("bb1")} {
 		img := store(t, w, k, "body of "+k.String())
-		attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}, nil))
+		attest.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}}))
 	}
 	_, err := w.Replace(ctx, ReportName, text("shows all"), nil)
 	attest.OK(t, err, w.SetTrouble(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}), w.SetResults(ctx, []manifest.Result{
@@ -254,7 +254,7 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 		for _, i := range random.Perm(posts) {
 			text := strings.Repeat(canary(i, round)+" ", 1+random.IntN(1+random.IntN(300)))
 			r := Reading{Fingerprint: "f", ImageSHA256: images[i].SHA256, Text: text, Words: []Word{{Text: canary(i, round)}}}
-			attest.OK(t, w.SetReading(ctx, manifest.Key{ID: id(i)}, r, nil))
+			attest.OK(t, w.SetReadings(ctx, NewReading{Key: manifest.Key{ID: id(i)}, Reading: r}))
 		}
 	}
 	erased := random.Perm(posts)[:posts*2/3]
@@ -337,12 +337,12 @@ func TestReread(t *testing.T) {
 	}
 	again := func(i int, text, old string) {
 		t.Helper()
-		attest.OK(t, w.SetReading(ctx, key(i), reading(i, text), &old))
+		attest.OK(t, w.SetReadings(ctx, NewReading{Key: key(i), Reading: reading(i, text), Old: &old}))
 	}
 	var results []manifest.Result
 	for i := range 4 {
 		store(t, w, key(i), "body of "+key(i).String())
-		attest.OK(t, w.SetReading(ctx, key(i), reading(i, "first text"), nil))
+		attest.OK(t, w.SetReadings(ctx, NewReading{Key: key(i), Reading: reading(i, "first text")}))
 		results = append(results, manifest.Result{Key: key(i), Outcome: manifest.Unreadable, Reason: "r", Detail: "d"})
 	}
 	earlier := func() []Earlier {

@@ -684,7 +684,7 @@ func TestInspect(t *testing.T) {
 	attest.OK(t, w.StoreImage(ctx, k, []byte("body"), img))
 	img.SHA256, img.PHash = digestOf([]byte("body")), 7
 	attest.OK(t, w.SetHash(ctx, k, img))
-	attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}, nil))
+	attest.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}}))
 	foreign, err := w.ForeignSchema(ctx)
 	attest.Same(t, "foreign tables of our own", []string(nil), foreign, err)
 	const two = "meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);\nCREATE TABLE entry"

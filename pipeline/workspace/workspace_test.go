@@ -390,7 +390,7 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	reading := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "ONE DOES\nNOT", Confidence: 91.25,
 		Words: []Word{{Text: "ONE", Confidence: 91.25, X: 1, Y: 2, W: 3, H: 4, Line: 5}}, Wide: &[4]uint64{1, 1 << 63, 3, ^uint64(0)},
 		Failed: &Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout", Detail: "d"}}
-	attest.OK(t, w.SetReading(ctx, manifest.Key{ID: "aa1", Image: 1}, reading, nil))
+	attest.OK(t, w.SetReadings(ctx, NewReading{Key: manifest.Key{ID: "aa1", Image: 1}, Reading: reading}))
 	trouble := Trouble{Source: "s", Outcome: manifest.Gone, Reason: "http_404", Detail: "d"}
 	attest.OK(t, w.SetTrouble(ctx, key("bb1"), trouble))
 	result := manifest.Result{Key: key("aa1"), Split: "train", Outcome: manifest.Duplicate, Reason: "r", Detail: "d",
@@ -460,7 +460,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	_, replace := r.Replace(ctx, "x", text(""), nil)
 	for i, err := range []error{
 		r.SetMeta(ctx, "k", "v"), r.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")),
-		r.SetTrouble(ctx, key("a001"), Trouble{}), r.SetReading(ctx, key("a001"), Reading{}, nil), r.Erase(ctx, "a001"),
+		r.SetTrouble(ctx, key("a001"), Trouble{}), r.SetReadings(ctx, NewReading{Key: key("a001"), Reading: Reading{}}), r.Erase(ctx, "a001"),
 		r.RemoveFile(ctx, "outcomes.csv"), r.Load(ctx, binding("2"), seq(numbered(1), nil), nil), r.publish(ctx), sweep, replace,
 	} {
 		if !errors.Is(err, ErrReadOnly) && i != 7 { // publish has nothing to do
@@ -481,7 +481,7 @@ func TestConcurrentWriters(t *testing.T) {
 				k := manifest.Key{ID: manifest.PostID(fmt.Sprintf("a%03d", i))}
 				body := fmt.Appendf(nil, "body %d", i)
 				err := w.StoreImage(ctx, k, body, describe(body, "png"))
-				if err := errors.Join(err, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: digestOf(body)}, nil)); err != nil {
+				if err := errors.Join(err, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: digestOf(body)}})); err != nil {
 					t.Error(err)
 				}
 			}

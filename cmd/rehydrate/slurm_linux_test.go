@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"rehydrate/pipeline/attest"
+)
+
+// A slurm is a cluster of this machine alone, with a configuration, a key and ports of its own.
+type slurm struct {
+	t   *testing.T
+	dir string
+	ctl *exec.Cmd
+}
+
+const slurmConf = `ClusterName=test
+SlurmctldHost=%[1]s(127.0.0.1)
+SlurmUser=%[2]s
+SlurmctldPort=%[3]d
+SlurmdPort=%[4]d
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+AuthType=auth/munge
+AuthInfo=socket=%[5]s/munge.sock
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerParameters=sched_interval=1,batch_sched_delay=0,requeue_delay=1
+StateSaveLocation=%[5]s/ctld
+SlurmdSpoolDir=%[5]s/slurmd
+SlurmctldPidFile=%[5]s/slurmctld.pid
+SlurmdPidFile=%[5]s/slurmd.pid
+SlurmctldLogFile=%[5]s/slurmctld.log
+SlurmdLogFile=%[5]s/slurmd.log
+ReturnToService=2
+KillWait=1
+MinJobAge=5
+NodeName=%[1]s NodeAddr=127.0.0.1 CPUs=%[6]d State=UNKNOWN
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+`
+
+// startSlurm starts Debian's Slurm and munge, which the end of the test stops.
+func startSlurm(t *testing.T) *slurm {
+	t.Helper()
+	path := os.Getenv("PATH") + ":/usr/sbin:/sbin"
+	t.Setenv("PATH", path)
+	for _, program := range []string{"slurmctld", "slurmd", "munged", "sbatch"} {
+		if _, err := exec.LookPath(program); err != nil {
+			attest.Lacking(t, "slurm-wlm", err)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Skip("slurmd runs tasks of its own user only as root here")
+	}
+	dir, err := os.MkdirTemp("", "slurm") // a socket's name is short
+	check(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &slurm{t: t, dir: dir}
+	host, err := os.Hostname()
+	check(t, err)
+	check(t, errors.Join(os.Mkdir(dir+"/ctld", 0o700), os.Mkdir(dir+"/slurmd", 0o700),
+		os.WriteFile(dir+"/munge.key", []byte(strings.Repeat("a key for one test only. ", 40)), 0o400),
+		os.WriteFile(dir+"/slurm.conf", fmt.Appendf(nil, slurmConf, host, "root", freePort(t), freePort(t), dir, runtime.NumCPU()), 0o600)))
+	t.Setenv("SLURM_CONF", dir+"/slurm.conf")
+	s.start("munged", "--foreground", "--force", "--socket="+dir+"/munge.sock", "--key-file="+dir+"/munge.key", "--pid-file="+dir+"/munge.pid",
+		"--log-file="+dir+"/munge.log", "--seed-file="+dir+"/munge.seed")
+	s.until("munge", func() bool { _, err := os.Stat(dir + "/munge.sock"); return err == nil })
+	s.ctl = s.start("slurmctld", "-D")
+	s.start("slurmd", "-D")
+	s.until("the node", func() bool { return strings.Contains(s.out("sinfo", "--noheader", "--format=%T"), "idle") })
+	return s
+}
+
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (s *slurm) start(program string, args ...string) *exec.Cmd {
+	s.t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	check(s.t, cmd.Start())
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have been killed before
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// out is what a program prints, "" where it fails.
+func (s *slurm) out(program string, args ...string) string {
+	b, _ := exec.Command(program, args...).Output()
+	return strings.TrimSpace(string(b))
+}
+
+func (s *slurm) until(what string, holds func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			logs, _ := filepath.Glob(s.dir + "/*.log")
+			for _, name := range logs {
+				s.t.Logf("%s:\n%s", name, read(s.t, name))
+			}
+			s.t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
+
+// running waits for a task to run, and returns its name.
+func (s *slurm) running() (task string) {
+	s.t.Helper()
+	s.until("a running task", func() bool {
+		task, _, _ = strings.Cut(s.out("squeue", "--noheader", "--array", "--states=RUNNING", "--format=%i"), "\n")
+		return task != ""
+	})
+	return task
+}
+
+// TestSlurm reads images in the tasks of a real Slurm: the dataset is that of a plain run, whatever is killed on the way.
+func TestSlurm(t *testing.T) {
+	long(t)
+	cluster := startSlurm(t)
+	posts := fewPosts(12)
+	s := newSite(t, fewAnnotations(posts), patient(""), posts...)
+	s.do(s.env(), s.args()...).want(t, 0)
+	whole := s.dataset()
+	check(t, os.RemoveAll(s.workspace))
+	// Long enough that a task can be caught at work.
+	slow := filepath.Join(t.TempDir(), "slow")
+	check(t, os.WriteFile(slow, fmt.Appendf(nil, "#!/bin/sh\nsleep 1\nexec %q \"$@\"\n", s.reader), 0o700))
+	args := append(s.args(), "--cluster", "slurm", "--shards", "4", "--ocr", slow)
+	same := func(t *testing.T) {
+		t.Helper()
+		if !maps.Equal(whole, s.dataset()) {
+			t.Error("the dataset is another one than that of a plain run")
+		}
+		if left := tree(t, filepath.Join(s.workspace, "shards")); len(left) > 0 {
+			t.Errorf("left of the shards: %q", slices.Sorted(maps.Keys(left)))
+		}
+		check(t, os.RemoveAll(s.workspace))
+	}
+
+	t.Run("a step is killed", func(t *testing.T) {
+		done := make(chan finished)
+		go func() { done <- s.do(s.env(), args...) }()
+		for range 3 {
+			cluster.out("scancel", "--signal=KILL", "--full", cluster.running())
+		}
+		(<-done).want(t, 0)
+		same(t)
+	})
+	if !full() { // it waits more than it tests
+		return
+	}
+	t.Run("the controller goes away and comes back", func(t *testing.T) {
+		done := make(chan finished)
+		go func() { done <- s.do(s.env(), args...) }()
+		cluster.running()
+		check(t, cluster.ctl.Process.Signal(syscall.SIGTERM)) // killed, Slurm forgets jobs and gives their numbers to others
+		check(t, cluster.ctl.Wait())
+		time.Sleep(3 * time.Second) // some looks fail
+		cluster.ctl = cluster.start("slurmctld", "-D")
+		(<-done).want(t, 0)
+		same(t)
+	})
+	t.Run("the login is lost", func(t *testing.T) {
+		ctx, lose := context.WithCancel(t.Context())
+		lost := s.command(ctx, nil, args...)
+		lost.Path, lost.Err = exec.LookPath("rehydrate") // what its tasks run, without the variable that makes a test binary a program
+		check(t, lost.Start())
+		cluster.running()
+		lose()
+		_ = lost.Wait() // killed
+		s.do(s.env(), args...).want(t, 0)
+		same(t)
+	})
+	t.Run("an interrupt cancels", func(t *testing.T) {
+		done := make(chan finished)
+		go func() { done <- s.do(s.env(), args...) }()
+		cluster.running()
+		close(s.stop)
+		(<-done).want(t, 130)
+		s.stop = make(chan struct{})
+		cluster.until("an empty queue", func() bool { return cluster.out("squeue", "--noheader") == "" })
+		s.do(s.env(), args...).want(t, 0)
+		same(t)
+	})
+	t.Run("a task takes too long, and is read again", func(t *testing.T) {
+		hangs := filepath.Join(t.TempDir(), "hangs")
+		check(t, os.WriteFile(hangs, fmt.Appendf(nil, "#!/bin/sh\nmkdir %q 2>/dev/null && sleep 1000\nexec %q \"$@\"\n", hangs+".once", s.reader), 0o700))
+		s.do(s.env(), append(args, "--sbatch", "--time=1 --overcommit", "--ocr", hangs)...).want(t, 0)
+		same(t)
+	})
+	t.Run("a task always fails", func(t *testing.T) {
+		broken := filepath.Join(t.TempDir(), "broken")
+		check(t, os.WriteFile(broken, []byte("#!/bin/sh\necho it is broken >&2\nexit 1\n"), 0o700))
+		s.do(s.env(), append(args, "--ocr", broken)...).want(t, 1, "failed 3 times", "it is broken")
+	})
+}

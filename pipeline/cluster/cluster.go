@@ -1,0 +1,257 @@
+// Package cluster spreads the reading of images over processes that share a file system, and nothing else: no network,
+// no database, no lock. `run --until fetched` splits what has to be read into shards (Split), `work` reads one (Work), and
+// `run --merge` takes in what they read (Merge). Any engine that runs one command per index serves; Slurm and plain
+// processes are at hand (Follow).
+//
+// The folder shards/ of a workspace holds
+//
+//	plan.json             how many shards there are, and what they are read by
+//	work-00003.jsonl      what shard 3 has to read: an Item a line, in manifest order
+//	result-00003.jsonl    what it read: a Result a line, in the same order
+//	result-00003.json     its sidecar, written last: with it, the shard is done
+//
+// What it promises:
+//
+//   - A post is in the shard that SHA-256 of its id names, whatever the manifest, the host and the time.
+//   - Equal images, engine and policy give equal bytes of a result. A shard may run twice, or twice at once.
+//   - A final name means a whole file. What was killed is done again from the start.
+//   - Merge takes all shards or none, and none that another engine or another version of the tool read.
+//   - What a purge or a run finds gone leaves the lists and the results (Drop), and a merge leaves nothing in the folder.
+package cluster
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+const (
+	// Format is the version of the files in the folder (docs/formats.md).
+	Format = 1
+	// MaxShards bounds how many files a split keeps open.
+	MaxShards = 500
+	planName  = "plan.json"
+	maxPlan   = 1 << 20 // bytes of plan.json and of a sidecar
+)
+
+// A Plan says how the work was split, and by what it is to be read.
+type Plan struct {
+	Format   int           `json:"format"`
+	Shards   int           `json:"shards"`
+	Release  string        `json:"release"`  // digest of the release
+	Manifest string        `json:"manifest"` // digest of the annotations file
+	Tool     string        `json:"tool"`     // version of rehydrate: what reads must be the same
+	Policy   policy.Policy `json:"policy"`
+}
+
+// equal reports whether shards of one plan are good for another.
+func (p Plan) equal(q Plan) bool {
+	return p.Format == q.Format && p.Shards == q.Shards && p.Release == q.Release && p.Manifest == q.Manifest && p.Tool == q.Tool &&
+		p.Policy.Digest() == q.Policy.Digest()
+}
+
+// An Item is one image to read.
+type Item struct {
+	ID    manifest.PostID `json:"id"`
+	Image int             `json:"image"`
+	File  string          `json:"file"` // slash-separated, relative to the workspace
+	// Stored is what the workspace knows of the file, Last its reading without the words, if it was read before.
+	Stored workspace.Image    `json:"stored"`
+	Last   *workspace.Reading `json:"last,omitempty"`
+}
+
+func (i Item) key() manifest.Key { return manifest.Key{ID: i.ID, Image: i.Image} }
+
+// A Result is what became of an item that was not read by the same engine before.
+type Result struct {
+	ID      manifest.PostID    `json:"id"`
+	Image   int                `json:"image"`
+	Stored  workspace.Image    `json:"stored"` // with the hash of the present kind
+	Reading workspace.Reading  `json:"reading"`
+	Fault   *workspace.Trouble `json:"fault,omitempty"` // why the image could not be read at all: the file is damaged
+}
+
+// Key names the entry.
+func (r Result) Key() manifest.Key { return manifest.Key{ID: r.ID, Image: r.Image} }
+
+// A Sidecar says that a shard is done, and what made it.
+type Sidecar struct {
+	Format      int        `json:"format"`
+	Shard       int        `json:"shard"`
+	Shards      int        `json:"shards"`
+	Plan        string     `json:"plan"` // SHA-256 of plan.json
+	Tool        string     `json:"tool"`
+	Engine      ocr.Engine `json:"engine"`
+	Fingerprint string     `json:"fingerprint"` // of the readings
+	SHA256      string     `json:"sha256"`      // of the results
+	Read        int        `json:"read"`        // images that were read
+	Current     int        `json:"current"`     // images whose last reading is by the same engine
+	Failed      int        `json:"failed"`      // images that could not be read: their entries can be retried
+}
+
+func workName(shard int) string    { return fmt.Sprintf("work-%05d.jsonl", shard) }
+func resultName(shard int) string  { return fmt.Sprintf("result-%05d.jsonl", shard) }
+func sidecarName(shard int) string { return fmt.Sprintf("result-%05d.json", shard) }
+
+// partPrefix begins the name of results that are being written. Runs take durable's temporary files away; these stay,
+// since shards are read while runs ask Reddit.
+const partPrefix = "part-"
+
+// ShardOf is the shard of a post, of n: the first 8 bytes of SHA-256 of its id, a big-endian number, modulo n.
+func ShardOf(id manifest.PostID, n int) int {
+	sum := sha256.Sum256([]byte(id))
+	return int(binary.BigEndian.Uint64(sum[:8]) % uint64(n))
+}
+
+// Split writes the plan and the work lists of a workspace: every image of a live post. Results by an equal plan stay,
+// others go.
+func Split(ctx context.Context, ws *workspace.Workspace, p Plan, stones state.Holding) (items int, err error) {
+	if p.Shards < 1 || p.Shards > MaxShards {
+		return 0, fmt.Errorf("%d shards: from 1 to %d are possible", p.Shards, MaxShards)
+	}
+	if old, _, err := readPlan(os.DirFS(ws.Dir())); err != nil || !old.equal(p) {
+		if err := Clear(ctx, ws); err != nil {
+			return 0, err
+		}
+	}
+	lists := make([][]Item, p.Shards)
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return 0, err
+		}
+		if rec.Image == nil || rec.Post.State != manifest.StateLive || stones.Has(rec.ID) {
+			continue
+		}
+		item := Item{ID: rec.ID, Image: rec.Key.Image, File: ws.ImageName(rec.Key, rec.Image.Format), Stored: *rec.Image}
+		if rec.Reading != nil { // its text has no place in a list
+			item.Last = &workspace.Reading{Fingerprint: rec.Reading.Fingerprint, ImageSHA256: rec.Reading.ImageSHA256, Failed: rec.Reading.Failed}
+		}
+		i := ShardOf(rec.ID, p.Shards)
+		lists[i] = append(lists[i], item)
+		items++
+	}
+	for i, list := range lists {
+		if err := replace(ctx, ws, workName(i), lines(list)); err != nil {
+			return 0, err
+		}
+	}
+	// The plan comes last: with it, all lists are there.
+	return items, replace(ctx, ws, planName, func(w io.Writer) error { return json.NewEncoder(w).Encode(p) })
+}
+
+// lines writes values as JSON Lines.
+func lines[T any](values []T) func(io.Writer) error {
+	return func(w io.Writer) error {
+		out := json.NewEncoder(w)
+		for _, v := range values {
+			if err := out.Encode(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func replace(ctx context.Context, ws *workspace.Workspace, name string, write func(io.Writer) error) error {
+	_, err := ws.Replace(ctx, path.Join(state.ShardsDir, name), write, nil)
+	return err
+}
+
+// ErrNoPlan says that a workspace has no shards.
+var ErrNoPlan = errors.New("no work was split into shards here: rehydrate run RELEASE --until fetched --shards N does that")
+
+// readPlan reads the plan of a workspace, and its digest.
+func readPlan(dir fs.FS) (p Plan, digest string, err error) {
+	body, err := readSmall(dir, planName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, "", ErrNoPlan
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &p)
+	}
+	if err == nil && (p.Format != Format || p.Shards < 1 || p.Shards > MaxShards) {
+		err = fmt.Errorf("format %d with %d shards; this version reads format %d", p.Format, p.Shards, Format)
+	}
+	if err != nil {
+		return p, "", fmt.Errorf("read %s/%s: %w", state.ShardsDir, planName, err)
+	}
+	return p, state.SHA256(body), nil
+}
+
+// readSidecar reads the sidecar of a shard. fs.ErrNotExist says that the shard is not done.
+func readSidecar(dir fs.FS, shard int) (s Sidecar, err error) {
+	body, err := readSmall(dir, sidecarName(shard))
+	if err == nil {
+		err = json.Unmarshal(body, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("read %s/%s: %w", state.ShardsDir, sidecarName(shard), err)
+	}
+	return s, nil
+}
+
+func readSmall(dir fs.FS, name string) ([]byte, error) {
+	f, err := dir.Open(path.Join(state.ShardsDir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, maxPlan+1))
+	if err == nil && len(body) > maxPlan {
+		err = fmt.Errorf("%s is longer than %d bytes", name, maxPlan)
+	}
+	return body, err
+}
+
+// readLines yields the values of a file of JSON Lines in the folder of the shards.
+func readLines[T any](dir fs.FS, name string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		f, err := dir.Open(path.Join(state.ShardsDir, name))
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		defer f.Close()
+		in := json.NewDecoder(bufio.NewReaderSize(f, 64<<10))
+		for n := 1; ; n++ {
+			var v T
+			err := in.Decode(&v)
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(none, fmt.Errorf("%s/%s, line %d: %w", state.ShardsDir, name, n, err))
+				return
+			}
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+// collect returns all values, or the first error.
+func collect[T any](values iter.Seq2[T, error]) (all []T, err error) {
+	for v, e := range values {
+		err = cmp.Or(err, e)
+		all = append(all, v)
+	}
+	return all, err
+}

@@ -1,0 +1,233 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/state"
+)
+
+// A Command is `rehydrate work` but for the index of the shard.
+type Command struct {
+	Workspace string   // an absolute path
+	Args      []string // the program with its arguments, among them IndexArg
+}
+
+// IndexArg stands among the arguments of a Command where the index of the shard belongs.
+const IndexArg = "{index}"
+
+// Local is the engine of plain processes on this machine.
+type Local struct {
+	Command
+	AtOnce int // how many processes run at one time
+
+	mu      sync.Mutex // guards what follows
+	waiting []int
+	running map[int]bool
+	ctx     context.Context // of all processes
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
+}
+
+// Submit starts processes, AtOnce at a time, which Cancel ends.
+func (l *Local) Submit(_ context.Context, shards []int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, shards...)
+	if l.running == nil {
+		l.running = map[int]bool{}
+		l.ctx, l.cancel = context.WithCancel(context.Background())
+	}
+	for range min(len(shards), l.AtOnce-len(l.running)) {
+		l.ended.Go(func() { l.work(l.ctx) })
+	}
+	return nil
+}
+
+// work runs shards until none waits.
+func (l *Local) work(ctx context.Context) {
+	for last := -1; ; {
+		l.mu.Lock()
+		delete(l.running, last)
+		if len(l.waiting) == 0 || ctx.Err() != nil {
+			l.mu.Unlock()
+			return
+		}
+		last, l.waiting = l.waiting[0], l.waiting[1:]
+		l.running[last] = true
+		l.mu.Unlock()
+		_ = l.run(ctx, last) // what is not done is submitted again, and its log says why
+	}
+}
+
+func (l *Local) run(ctx context.Context, shard int) error {
+	log, err := os.Create(filepath.Join(l.Workspace, state.ShardsDir, logName(shard)))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := slices.Clone(l.Args)
+	for i, a := range args {
+		args[i] = strings.ReplaceAll(a, IndexArg, strconv.Itoa(shard))
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	return cmd.Run()
+}
+
+// Running returns the shards that wait or are being read.
+func (l *Local) Running(context.Context) (all []int, held string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.running {
+		all = append(all, i)
+	}
+	return append(all, l.waiting...), "", nil
+}
+
+// Cancel interrupts the processes and waits for their end.
+func (l *Local) Cancel(context.Context) error {
+	l.mu.Lock()
+	l.waiting = nil
+	if l.cancel != nil {
+		l.cancel()
+	}
+	l.mu.Unlock()
+	l.ended.Wait()
+	return nil
+}
+
+// Slurm is the engine of Slurm's arrays (https://slurm.schedmd.com/job_array.html).
+type Slurm struct {
+	Command
+	AtOnce int      // how many tasks run at one time, 0 for as many as the cluster lets
+	Sbatch []string // further arguments of sbatch
+}
+
+// jobsName holds the numbers of the submitted jobs, one a line: whoever comes back after a lost login goes on with them.
+const jobsName = "slurm-jobs.txt"
+
+// Submit submits an array of the shards. What the cluster needs to know beside them stands in Sbatch.
+func (s *Slurm) Submit(ctx context.Context, shards []int) error {
+	var indices []string
+	for _, i := range shards {
+		indices = append(indices, strconv.Itoa(i))
+	}
+	array := strings.Join(indices, ",")
+	if len(shards) > 1 && shards[len(shards)-1]-shards[0] == len(shards)-1 {
+		array = indices[0] + "-" + indices[len(indices)-1]
+	}
+	if s.AtOnce > 0 {
+		array += "%" + strconv.Itoa(s.AtOnce)
+	}
+	args := append([]string{"--parsable", "--job-name=rehydrate", "--array=" + array, "--requeue",
+		// Not the environment of the caller, which holds credentials.
+		"--export=PATH,HOME,LANG,TESSDATA_PREFIX",
+		"--output=" + strings.ReplaceAll(filepath.Join(s.Workspace, state.ShardsDir), "%", "%%") + "/log-%5a.txt"}, s.Sbatch...)
+	cmd := exec.CommandContext(ctx, "sbatch", args...)
+	cmd.Stdin = strings.NewReader(s.script())
+	out, err := output(cmd)
+	if err != nil {
+		return err
+	}
+	job, _, _ := strings.Cut(strings.TrimSpace(out), ";") // number;cluster
+	if _, err := strconv.Atoi(job); err != nil {
+		return fmt.Errorf("sbatch printed %q, not the number of a job", state.PrintableLine(out))
+	}
+	jobs, err := s.jobs()
+	if err != nil {
+		return err
+	}
+	return durable.Write(ctx, s.jobsFile(), 0o600, func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Join(append(jobs, job), "\n")+"\n")
+		return err
+	})
+}
+
+// script is what each task runs.
+func (s *Slurm) script() string {
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\nexec")
+	for _, a := range s.Args {
+		// The index and the processors are the cluster's to say; all else is quoted.
+		quoted := "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		b.WriteString(" " + strings.ReplaceAll(quoted, IndexArg, `'"$SLURM_ARRAY_TASK_ID"'`))
+	}
+	b.WriteString(` --workers "${SLURM_CPUS_PER_TASK:-1}"` + "\n")
+	return b.String()
+}
+
+func (s *Slurm) jobsFile() string { return filepath.Join(s.Workspace, state.ShardsDir, jobsName) }
+
+func (s *Slurm) jobs() ([]string, error) {
+	text, err := os.ReadFile(s.jobsFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return strings.Fields(string(text)), err
+}
+
+// Running asks squeue for the tasks of all submitted jobs.
+func (s *Slurm) Running(ctx context.Context) (all []int, held string, err error) {
+	jobs, err := s.jobs()
+	for _, job := range jobs {
+		out, err := output(exec.CommandContext(ctx, "squeue", "--noheader", "--array", "--jobs="+job, "--format=%K %r"))
+		// A job that ended some minutes ago is no longer known, and says so in these words.
+		if err != nil && strings.Contains(err.Error(), "Invalid job id") {
+			continue
+		}
+		if err != nil {
+			return nil, held, err
+		}
+		for line := range strings.Lines(out) {
+			index, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
+			i, err := strconv.Atoi(index)
+			if err != nil {
+				return nil, held, fmt.Errorf("squeue printed %q, not the index of a task", state.PrintableLine(line))
+			}
+			all = append(all, i)
+			if strings.Contains(strings.ToLower(reason), "held") {
+				held = reason
+			}
+		}
+	}
+	return all, held, err
+}
+
+// Cancel cancels all submitted jobs.
+func (s *Slurm) Cancel(ctx context.Context) error {
+	jobs, err := s.jobs()
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	_, err = output(exec.CommandContext(ctx, "scancel", jobs...))
+	return err
+}
+
+// output runs a program, and puts what it says on stderr into its error.
+func output(cmd *exec.Cmd) (string, error) {
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("%w: run this on a login node of the cluster", err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", path.Base(cmd.Args[0]), err, state.PrintableLine(strings.TrimSpace(errs.String())))
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,254 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// A Missing says which shards are not done.
+type Missing struct {
+	Shards []int
+	Of     int
+	Why    string // of the first one
+}
+
+func (e *Missing) Error() string {
+	names := make([]string, 0, len(e.Shards))
+	for _, i := range e.Shards[:min(10, len(e.Shards))] {
+		names = append(names, fmt.Sprint(i))
+	}
+	if len(e.Shards) > len(names) {
+		names = append(names, "...")
+	}
+	return fmt.Sprintf("%d of %d shards are not done: %s (%s); for each: rehydrate work --shard I/%[2]d", len(e.Shards), e.Of, strings.Join(names, ", "), e.Why)
+}
+
+// Check returns the engine that read the shards of a plan. *Missing says which are not done; other errors say what does
+// not fit: another plan, engine or version.
+func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, err error) {
+	dir := os.DirFS(ws.Dir())
+	plan, digest, err := readPlan(dir)
+	if err != nil {
+		return engine, 0, err
+	}
+	want.Shards = plan.Shards
+	if !plan.equal(want) {
+		return engine, 0, fmt.Errorf("%w: for another release, policy or version of rehydrate (%s): split it again with --until fetched", ErrOtherPlan, plan.Tool)
+	}
+	missing := &Missing{Of: plan.Shards}
+	var first *Sidecar
+	for i := range plan.Shards {
+		side, err := readSidecar(dir, i)
+		if err == nil && (side.Plan != digest || side.Shard != i) {
+			err = errors.New("its results are of another plan")
+		}
+		if err == nil {
+			err = whole(dir, side)
+		}
+		if err != nil {
+			missing.Shards, missing.Why = append(missing.Shards, i), cmp.Or(missing.Why, why(err))
+			continue
+		}
+		first = cmp.Or(first, &side)
+		if side.Fingerprint != first.Fingerprint || side.Tool != first.Tool {
+			return engine, 0, fmt.Errorf("shards %d and %d were read by different engines (%s; %s): read one of them again", first.Shard, i, first.Engine, side.Engine)
+		}
+	}
+	if len(missing.Shards) > 0 {
+		return engine, 0, missing
+	}
+	return first.Engine, plan.Shards, nil
+}
+
+func why(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "no result"
+	}
+	return err.Error()
+}
+
+// whole reports what a shard lacks.
+func whole(dir fs.FS, side Sidecar) error {
+	items, err := collect(readLines[Item](dir, workName(side.Shard)))
+	if err != nil {
+		return err
+	}
+	for _, err := range matched(dir, side, items) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Results yields what was read in a shard that Check has found whole.
+func Results(ws *workspace.Workspace, shard int) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		dir := os.DirFS(ws.Dir())
+		side, err := readSidecar(dir, shard)
+		var items []Item
+		if err == nil {
+			items, err = collect(readLines[Item](dir, workName(shard)))
+		}
+		if err != nil {
+			yield(Result{}, err)
+			return
+		}
+		matched(dir, side, items)(yield)
+	}
+}
+
+// matched yields the results of a shard that its list names. It ends with an error where one that is due is missing, or
+// the results are not those of the sidecar.
+func matched(dir fs.FS, side Sidecar, items []Item) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		due := map[manifest.Key]Item{}
+		for _, item := range items {
+			due[item.key()] = item
+		}
+		f, err := dir.Open(path.Join(state.ShardsDir, resultName(side.Shard)))
+		if err != nil {
+			yield(Result{}, err)
+			return
+		}
+		made, err := workspace.Digest(context.Background(), f, resultName(side.Shard))
+		f.Close()
+		if err == nil && made.SHA256 != side.SHA256 {
+			err = fmt.Errorf("%s/%s is not what its sidecar names", state.ShardsDir, resultName(side.Shard))
+		}
+		if err != nil {
+			yield(Result{}, err)
+			return
+		}
+		for r, err := range readLines[Result](dir, resultName(side.Shard)) {
+			if err != nil {
+				yield(r, err)
+				return
+			}
+			item, listed := due[r.Key()]
+			if !listed || item.Stored.SHA256 != r.Stored.SHA256 { // gone, or fetched again, since it was read
+				continue
+			}
+			delete(due, r.Key())
+			if !yield(r, nil) {
+				return
+			}
+		}
+		for key, item := range due {
+			if item.Last == nil || item.Last.Fingerprint != side.Fingerprint || item.Last.ImageSHA256 != item.Stored.SHA256 || item.Last.Failed != nil {
+				yield(Result{}, fmt.Errorf("%s is not among its results", key))
+				return
+			}
+		}
+	}
+}
+
+// Drop takes posts that must go out of the lists and results of a workspace.
+func Drop(ctx context.Context, ws *workspace.Workspace, gone func(manifest.PostID) bool) error {
+	dir := os.DirFS(ws.Dir())
+	names, err := ws.Files(ctx, state.ShardsDir)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	for _, name := range names {
+		name = path.Base(name)
+		if !strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, partPrefix) {
+			continue
+		}
+		stay, found, err := without(dir, name, gone)
+		switch {
+		case strings.HasPrefix(name, partPrefix) && (found || err != nil):
+			// It is being written, or was left by a kill. Who writes it fails, and the shard is read again.
+			err = ws.RemoveFile(ctx, path.Join(state.ShardsDir, name))
+		case err != nil:
+		case found && strings.HasPrefix(name, "result-"):
+			err = dropResults(ctx, ws, dir, name, stay)
+		case found:
+			err = replace(ctx, ws, name, lines(stay))
+		}
+		if err != nil {
+			return fmt.Errorf("take posts that are gone out of the shards: %w", err)
+		}
+	}
+	return nil
+}
+
+// without returns the lines of a file whose posts stay, as they are, and whether some do not.
+func without(dir fs.FS, name string, gone func(manifest.PostID) bool) (stay []json.RawMessage, found bool, err error) {
+	for line, err := range readLines[json.RawMessage](dir, name) {
+		var post struct{ ID manifest.PostID }
+		if err == nil {
+			err = json.Unmarshal(line, &post)
+		}
+		if err != nil {
+			return nil, found, err
+		}
+		if gone(post.ID) {
+			found = true
+			continue
+		}
+		stay = append(stay, line)
+	}
+	return stay, found, nil
+}
+
+// dropResults writes results again, under their sidecar if they have one.
+func dropResults(ctx context.Context, ws *workspace.Workspace, dir fs.FS, name string, stay []json.RawMessage) error {
+	sidecar := strings.TrimSuffix(name, "l")
+	body, err := readSmall(dir, sidecar)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Without its sidecar the shard is not done: killed in between, it is read again.
+	if err := ws.RemoveFile(ctx, path.Join(state.ShardsDir, sidecar)); err != nil {
+		return err
+	}
+	made, err := ws.Replace(ctx, path.Join(state.ShardsDir, name), lines(stay), nil)
+	if err != nil || body == nil {
+		return err
+	}
+	var side Sidecar
+	if err := json.Unmarshal(body, &side); err != nil {
+		return nil // as good as none
+	}
+	side.SHA256 = made.SHA256
+	return replace(ctx, ws, sidecar, func(w io.Writer) error { return json.NewEncoder(w).Encode(side) })
+}
+
+// Clear removes the plan, the lists and the results.
+func Clear(ctx context.Context, ws *workspace.Workspace) error {
+	names, err := ws.Files(ctx, state.ShardsDir)
+	if err != nil {
+		return err
+	}
+	// The plan first: without it no shard is begun, and none that is being read is finished.
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, name := range names {
+		if err := ws.RemoveFile(ctx, name); err != nil {
+			return fmt.Errorf("remove the shards: %w", err)
+		}
+	}
+	return nil
+}
+
+func rank(name string) string {
+	if path.Base(name) == planName {
+		return ""
+	}
+	return name
+}

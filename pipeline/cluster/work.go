@@ -1,0 +1,226 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"golang.org/x/sync/errgroup"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/contain"
+	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/reading"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// A Job is one shard to be read.
+type Job struct {
+	Workspace     string // its folder
+	Shard, Shards int    // from 0; the number of all stands in the plan too, and must be the same
+	Tool          string // version of rehydrate
+	OCR           *ocr.Pool
+	Workers       int                   // how many images are read at once
+	Progress      func(done, items int) // on every item; one call at a time
+}
+
+// ErrOtherPlan says that the work was split again while a shard was read, or was split for another version or number.
+var ErrOtherPlan = errors.New("the work was split otherwise")
+
+// Work reads one shard. A shard that is done already, by the same engine, is left as it is.
+func Work(ctx context.Context, j Job) (Sidecar, error) {
+	root, err := os.OpenRoot(j.Workspace)
+	if err != nil {
+		return Sidecar{}, err
+	}
+	defer root.Close()
+	dir := root.FS()
+	plan, digest, err := readPlan(dir)
+	switch {
+	case err != nil:
+		return Sidecar{}, err
+	case j.Shards != plan.Shards:
+		return Sidecar{}, fmt.Errorf("%w: into %d shards, not %d", ErrOtherPlan, plan.Shards, j.Shards)
+	case j.Tool != plan.Tool:
+		return Sidecar{}, fmt.Errorf("%w: by rehydrate %s, and this is %s: use one version for all shards", ErrOtherPlan, plan.Tool, j.Tool)
+	}
+	items, err := collect(readLines[Item](dir, workName(j.Shard)))
+	if err != nil {
+		return Sidecar{}, fmt.Errorf("read the work of shard %d: %w", j.Shard, err)
+	}
+	w := &worker{Job: j, dir: dir, plan: plan, reader: reading.New(j.OCR, plan.Policy)}
+	want := Sidecar{Format: Format, Shard: j.Shard, Shards: j.Shards, Plan: digest, Tool: j.Tool, Engine: j.OCR.Engine(), Fingerprint: w.reader.Fingerprint}
+	if have, ok := w.done(want, items); ok {
+		return have, nil
+	}
+	files := durable.In(root)
+	// The sidecar of older results goes first: it must not vouch for the new ones.
+	if err := files.Remove(ctx, path.Join(state.ShardsDir, sidecarName(j.Shard))); err != nil {
+		return Sidecar{}, err
+	}
+	var random [8]byte
+	rand.Read(random[:])
+	name := path.Join(state.ShardsDir, resultName(j.Shard))
+	// Two copies of a shard at once write two files, each whole.
+	part := partPrefix + fmt.Sprintf("%05d-%x", j.Shard, random)
+	made, err := workspace.WriteFile(ctx, files, name, part, func(out io.Writer) error { return w.readAll(ctx, items, out, &want) },
+		func(f io.ReaderAt, made workspace.File) error {
+			_, now, err := readPlan(dir)
+			if err == nil && now != digest {
+				err = ErrOtherPlan
+			}
+			return err
+		})
+	if err != nil {
+		return Sidecar{}, fmt.Errorf("read shard %d of %d: %w", j.Shard, j.Shards, err)
+	}
+	want.SHA256 = made.SHA256
+	_, err = workspace.WriteFile(ctx, files, path.Join(state.ShardsDir, sidecarName(j.Shard)), "",
+		func(out io.Writer) error { return json.NewEncoder(out).Encode(want) }, nil)
+	return want, err
+}
+
+// A worker reads the items of one shard.
+type worker struct {
+	Job
+	dir    fs.FS
+	plan   Plan
+	reader *reading.Reader
+}
+
+// done returns the sidecar of results that are there, whole, and of every item.
+func (w *worker) done(want Sidecar, items []Item) (Sidecar, bool) {
+	have, err := readSidecar(w.dir, w.Shard)
+	if err != nil || have.Plan != want.Plan || have.Fingerprint != want.Fingerprint || have.Tool != want.Tool {
+		return have, false
+	}
+	for _, err := range matched(w.dir, have, items) {
+		if err != nil {
+			return have, false
+		}
+	}
+	return have, true
+}
+
+// readAll reads all items with j.Workers at once and writes what became of them, in their order.
+func (w *worker) readAll(ctx context.Context, items []Item, out io.Writer, sum *Sidecar) error {
+	type slot struct {
+		item Item
+		done chan *Result
+	}
+	group, running := errgroup.WithContext(ctx)
+	// Results wait for those before them, in a queue that bounds how many are held.
+	jobs, order := make(chan slot), make(chan slot, 4*w.Workers)
+	contain.Go(group, func() error {
+		defer close(jobs)
+		defer close(order)
+		for _, item := range items {
+			s := slot{item, make(chan *Result, 1)}
+			for _, queue := range []chan slot{order, jobs} {
+				select {
+				case queue <- s:
+				case <-running.Done():
+					return running.Err()
+				}
+			}
+		}
+		return nil
+	})
+	for range max(w.Workers, 1) {
+		contain.Go(group, func() error {
+			for s := range jobs {
+				r, err := w.read(running, s.item)
+				if err != nil {
+					return fmt.Errorf("%s: %w", s.item.key(), err)
+				}
+				s.done <- r
+			}
+			return nil
+		})
+	}
+	contain.Go(group, func() error {
+		lines, n := json.NewEncoder(out), 0
+		for s := range order {
+			var r *Result
+			select {
+			case r = <-s.done:
+			case <-running.Done():
+				return running.Err()
+			}
+			n++
+			w.Progress(n, len(items))
+			switch {
+			case r == nil:
+				sum.Current++
+				continue
+			case r.Fault != nil || r.Reading.Failed != nil:
+				sum.Failed++
+			default:
+				sum.Read++
+			}
+			if err := lines.Encode(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// read reads one item. It returns nil where its last reading is of the present engine.
+func (w *worker) read(ctx context.Context, item Item) (*Result, error) {
+	if w.reader.Current(item.Stored, item.Last) {
+		return nil, nil
+	}
+	r := &Result{ID: item.ID, Image: item.Image, Stored: item.Stored}
+	body, err := w.file(item)
+	var info policy.ImageInfo
+	if err == nil {
+		var fault *policy.Fault
+		info, fault = w.plan.Policy.InspectImage(body)
+		if fault != nil {
+			err = fault
+		}
+	}
+	var pic *reading.Picture
+	if err == nil {
+		pic, err = w.reader.Decode(ctx, info, body)
+	}
+	if fault, ok := errors.AsType[*policy.Fault](err); ok {
+		r.Fault = &workspace.Trouble{Outcome: fault.Outcome, Reason: fault.Reason, Detail: fault.Detail}
+		return r, nil
+	}
+	if err == nil {
+		r.Reading, err = w.reader.Read(ctx, &r.Stored, pic)
+	}
+	return r, err
+}
+
+// file reads the image of an item. A *policy.Fault says that it is not the one that was fetched.
+func (w *worker) file(item Item) ([]byte, error) {
+	f, err := w.dir.Open(item.File)
+	if err == nil {
+		defer f.Close()
+		var body []byte
+		body, err = io.ReadAll(io.LimitReader(f, item.Stored.Bytes+1))
+		if sum := sha256.Sum256(body); err == nil && hex.EncodeToString(sum[:]) == item.Stored.SHA256 {
+			return body, nil
+		}
+	}
+	// A disk that fails is the run's own trouble; a file that is gone or another one is the entry's.
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return nil, &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_file", Detail: "fetched again by the next run"}
+}
