@@ -56,7 +56,7 @@ var rules = []rule{
 }
 
 // leaves import nothing of the module's, and every package may import them.
-var leaves = []string{"pipeline/contain", "pipeline/durable", "pipeline/route", "pipeline/secret", "manifest/jsonlist", "manifest/table", "manifest/keysort", "manifest/unpack", "pipeline/regular"}
+var leaves = []string{"pipeline/contain", "pipeline/durable", "pipeline/route", "pipeline/secret", "manifest/jsonlist", "manifest/table", "manifest/keysort", "manifest/unpack", "pipeline/given"}
 
 // layers says which of the module's own packages a package may import: arrows run downward only.
 var layers = map[string][]string{
@@ -64,7 +64,7 @@ var layers = map[string][]string{
 	"pipeline/clean":        {},
 	"pipeline/route":        {},
 	"pipeline/secret":       {},
-	"pipeline/regular":      {},
+	"pipeline/given":        {},
 	"manifest/jsonlist":     {},
 	"manifest/table":        {},
 	"manifest/keysort":      {},
@@ -97,7 +97,7 @@ var layers = map[string][]string{
 		"policy", "dedupe", "labels", "manifest"},
 	"pipeline/report": {"pipeline/state", "pipeline/page", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},
-	"pipeline/audit": {"pipeline/dataset/scan", "pipeline/page", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/reddit/sweep", "pipeline/workspace", "pipeline/dataset",
+	"pipeline/audit": {"pipeline/endpoint", "pipeline/dataset/scan", "pipeline/page", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/reddit/sweep", "pipeline/workspace", "pipeline/dataset",
 		"policy", "dedupe", "manifest"},
 	"pipeline/reddit/sweep": {"pipeline/contain", "pipeline/reddit",
 		"policy", "manifest"},

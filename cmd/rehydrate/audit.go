@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,8 +19,8 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/endpoint"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/reddit"
-	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -163,7 +161,7 @@ func readCheckpoint(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
 	}
-	b, err := regular.Read(name)
+	b, err := given.Read(name)
 	if err != nil {
 		return nil, usageError("--since: %w", err)
 	}
@@ -264,7 +262,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 func writeStatement(ctx context.Context, body []byte, f auditFlags) error {
 	var signature []byte
 	if f.sign != "" {
-		key, err := regular.Read(f.sign)
+		key, err := given.Read(f.sign)
 		if err == nil {
 			signature, err = policy.Sign(key, policy.AuditNamespace, body)
 		}
@@ -278,9 +276,6 @@ func writeStatement(ctx context.Context, body []byte, f auditFlags) error {
 	}
 	return err
 }
-
-// stampSuffix is the end of the name of a statement's time stamp, as authorities name their answers.
-const stampSuffix = ".tsr"
 
 type stampFlags struct{ url, ca string }
 
@@ -305,89 +300,22 @@ func (c *command) stamp(ctx context.Context, statement string, body []byte, f st
 	if err != nil {
 		return err
 	}
-	if err := writeOwn(ctx, "time stamp", statement+stampSuffix, answer); err != nil {
+	if err := writeOwn(ctx, "time stamp", statement+audit.StampSuffix, answer); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stderr, "rehydrate: time stamp of %s, %s\n", oneTerminalLine(stamp.Authority), stamp.Time.Format(time.RFC3339))
 	return nil
 }
 
-// checkStamp reads the time stamp beside a statement; nil without one.
-func checkStamp(statement string, body []byte, f stampFlags) (*endpoint.Stamp, error) {
-	answer, err := regular.Read(statement + stampSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // a statement need not have one
-	}
-	if err != nil {
-		return nil, err
-	}
-	roots, err := f.roots()
-	if err != nil {
-		return nil, err
-	}
-	stamp, err := endpoint.CheckStamp(answer, body, roots)
-	if err != nil {
-		return nil, err
-	}
-	return &stamp, nil
-}
-
-// A statementCheck says what holds of a statement that was handed on.
-type statementCheck struct {
-	Statement string          `json:"statement"`
-	SHA256    string          `json:"sha256"`
-	Verdict   audit.Verdict   `json:"verdict"`
-	Time      time.Time       `json:"time"`
-	Key       string          `json:"key_fingerprint"` // that signed it; empty without a signature
-	Stamp     *endpoint.Stamp `json:"time_stamp,omitempty"`
-	Recorded  any             `json:"recorded,omitempty"` // a bool, where a log was looked at
-	Holds     bool            `json:"holds"`
-	What      string          `json:"what"` // what does not hold
-}
-
-// checkStatement checks a statement, its signature, and that a log records it.
+// checkStatement checks a statement, its signature and time stamp, and that a log records it.
 func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) error {
-	body, err := regular.Read(f.checked)
-	if err != nil {
-		return usageError("--check: %w", err)
-	}
-	var r audit.Report
-	if err := json.Unmarshal(body, &r); err != nil || r.Format != audit.StatementFormat {
-		return usageError("--check: %s is not a statement of the format %s", f.checked, audit.StatementFormat)
-	}
-	s := statementCheck{Statement: f.checked, SHA256: state.SHA256(body), Verdict: r.Verdict, Time: r.Time, Holds: true}
-	doubt := func(format string, args ...any) {
-		if s.Holds { // the first doubt is the one to look into
-			s.Holds, s.What = false, fmt.Sprintf(format, args...)
-		}
-	}
-	signature, err := regular.Read(f.checked + manifest.SignatureSuffix)
-	if err == nil {
-		s.Key, err = policy.CheckStatement(signature, body)
-	}
-	if err != nil {
-		doubt("its signature: %v", err)
-	}
-	s.Stamp, err = checkStamp(f.checked, body, f.stamp)
-	if err != nil {
-		doubt("its time stamp: %v", err)
-	}
 	folder := f.log
 	if folder == "" && named {
 		folder = filepath.Join(c.workspace, "audit")
 	}
-	if folder != "" {
-		log, err := auditlog.CheckFolder(ctx, folder, nil)
-		if err != nil {
-			return err
-		}
-		recorded := slices.Contains(log.Statements, s.SHA256)
-		s.Recorded = recorded
-		if !log.Log.Consistent {
-			doubt("the log: %s", log.What)
-		} else if !recorded {
-			doubt("the log does not record it")
-		}
+	s, err := audit.CheckStatement(ctx, f.checked, folder, f.stamp.roots)
+	if err != nil {
+		return err
 	}
 	return c.answerHolds("statement", s, s.Holds, exitFound)
 }

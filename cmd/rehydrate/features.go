@@ -17,8 +17,8 @@ import (
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/features"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/pictures"
-	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -153,7 +153,7 @@ func (f *featureFlags) readCascade() (err error) {
 		f.Cascade, err = features.FrontalFace()
 	default:
 		var file *os.File
-		file, _, err = regular.Open(f.cascade)
+		file, _, err = given.Open(f.cascade)
 		if err == nil {
 			defer file.Close()
 			f.Cascade, err = features.ReadCascade(file, filepath.Base(f.cascade))

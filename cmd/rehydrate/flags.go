@@ -14,8 +14,8 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/reddit"
-	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/route"
 	"rehydrate/policy"
@@ -110,7 +110,7 @@ func rejected(err error, hint string) error {
 
 // readRoots reads the certificate authorities that a flag names.
 func readRoots(flag, file string) (*x509.CertPool, error) {
-	pem, err := regular.Read(file)
+	pem, err := given.Read(file)
 	if err != nil {
 		return nil, usageError("%s: %w", flag, err)
 	}

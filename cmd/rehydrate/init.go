@@ -12,7 +12,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
-	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/given"
 	"rehydrate/policy"
 )
 
@@ -98,7 +98,7 @@ func readSigners(files []string) (pins []manifest.Signer, pol []byte, err error)
 
 // readSigner reads a public key file. Its comment, or else its name, names the signer.
 func readSigner(file string) (manifest.Signer, error) {
-	b, err := regular.Read(file)
+	b, err := given.Read(file)
 	if err != nil {
 		return manifest.Signer{}, err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/publish"
-	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/study"
 	"rehydrate/pipeline/workspace"
 )
@@ -58,7 +58,7 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 		config.Answers, err = readAnswers(opened.Release, f.answers)
 	}
 	if err == nil && f.sign != "" {
-		config.Key, err = regular.Read(f.sign)
+		config.Key, err = given.Read(f.sign)
 	}
 	if err == nil && f.split != "" {
 		config.Splits, err = readSplit(ctx, f.split)
@@ -103,7 +103,7 @@ func readAnswers(rel *manifest.Release, name string) (publish.Answers, error) {
 	if usual {
 		name = filepath.Join(rel.Dir, publish.AnswersName)
 	}
-	b, err := regular.Read(name)
+	b, err := given.Read(name)
 	if usual && (rel.Dir == "" || errors.Is(err, fs.ErrNotExist)) {
 		return nil, nil
 	}

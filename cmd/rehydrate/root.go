@@ -21,12 +21,12 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/endpoint"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/models"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/secret"
 	"rehydrate/pipeline/state"
-	"rehydrate/pipeline/study"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -84,7 +84,7 @@ func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
 func usageError(format string, args ...any) error {
-	return &problem{err: fmt.Errorf(format, args...), code: exitUsage, hint: usageHint}
+	return given.Wrong(format, args...)
 }
 
 // hintLine begins the hint at the end of an error about one place of a file.
@@ -95,7 +95,7 @@ func diagnose(err error) (code int, hint string) {
 	var p *problem
 	var noOCR *ocr.StartError
 	var grant *policy.GrantFault
-	var given *study.Fault
+	var fault *given.Fault
 	var denied *endpoint.Denied
 	var unsupported *endpoint.Unsupported
 	switch {
@@ -104,10 +104,10 @@ func diagnose(err error) (code int, hint string) {
 			"what was stored is whole, and the same command goes on from there"
 	case errors.As(err, &p):
 		return p.code, p.hint
-	case errors.As(err, &given) && given.Flag:
+	case errors.As(err, &fault) && fault.Flag:
 		return exitUsage, usageHint
-	case errors.As(err, &given):
-		return exitUsage, given.Hint
+	case errors.As(err, &fault):
+		return exitUsage, fault.Hint
 	case errors.Is(err, state.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted, ""
 	case is[*manifest.Problems](err):

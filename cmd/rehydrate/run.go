@@ -15,9 +15,9 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
-	"rehydrate/pipeline/regular"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -248,18 +248,13 @@ func readTombstones(name string) ([]manifest.Tombstone, error) {
 }
 
 // asUsage makes an error about the user's files one of usage.
-func asUsage(err error) error {
-	if errors.Is(err, context.Canceled) { // what the user stopped was not used wrongly
-		return err
-	}
-	return &problem{err: err, code: exitUsage}
-}
+func asUsage(err error) error { return given.Faulty(err) }
 
 func readPolicy(path string) (policy.Policy, error) {
 	if path == "" { // a bare annotations file, and no --policy
 		return policy.Default(), nil
 	}
-	b, err := regular.Read(path)
+	b, err := given.Read(path)
 	if err != nil {
 		return policy.Policy{}, usageError("read the policy: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"rehydrate/cmd/internal/console"
 	"rehydrate/manifest"
 	"rehydrate/manifest/dump"
-	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -109,7 +109,7 @@ func (c *command) readDump(ctx context.Context, chooser *dump.Chooser, path stri
 	if path == "-" {
 		return chooser.Read(c.watched(ctx, c.stdin, "standard input", 0))
 	}
-	file, size, err := regular.Open(path)
+	file, size, err := given.Open(path)
 	if err != nil {
 		return asUsage(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/clean"
 	"rehydrate/pipeline/durable"
-	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/study"
 )
 
@@ -200,7 +200,7 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 	var failed []error
 	for _, file := range m.Files {
 		if strings.ToLower(filepath.Ext(file)) == ".json" {
-			f, _, err := regular.Open(file)
+			f, _, err := given.Open(file)
 			if err == nil {
 				err = errors.Join(argilla.Read(f, file), f.Close())
 			}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/given"
 )
 
 // Sources returns the Parquet files of a dataset or a workspace, or else the folder or file itself.
@@ -43,7 +43,7 @@ func OpenDictionaries(args []string, union bool) (list []*Dictionary, err error)
 		if !named {
 			name, path = "", arg
 		}
-		file, _, err := regular.Open(path)
+		file, _, err := given.Open(path)
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,8 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/pictures"
-	"rehydrate/pipeline/regular"
 )
 
 // texts are the words of a file of texts.
@@ -92,7 +92,7 @@ func (t *texts) add(file string, tokens []string) error {
 // the columns file and text. Where a line has words, those count from the confidence that a run asks for; else
 // all words of the text do.
 func readTexts(path string) (*texts, error) {
-	f, _, err := regular.Open(path)
+	f, _, err := given.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the texts: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/contain"
-	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/given"
 	"rehydrate/policy"
 )
 
@@ -162,7 +162,7 @@ func (s *Source) openFolder(ctx context.Context, path, except string) error {
 
 // readHead returns the first bytes of a file; none when it cannot be read.
 func readHead(path string) []byte {
-	f, _, err := regular.Open(path)
+	f, _, err := given.Open(path)
 	if err != nil {
 		return nil
 	}
@@ -173,7 +173,7 @@ func readHead(path string) []byte {
 
 // readPicture reads a file of at most so many bytes.
 func readPicture(path string, most int64) ([]byte, *policy.Fault) {
-	f, size, err := regular.Open(path)
+	f, size, err := given.Open(path)
 	if err != nil {
 		return nil, fileFault(err)
 	}

@@ -27,7 +27,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/durable"
-	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/study"
 	"rehydrate/pipeline/workspace"
@@ -102,10 +102,10 @@ func Publish(ctx context.Context, c Config) (Report, error) {
 	p := &publishing{Config: c, Report: Report{Path: c.To, Name: c.Release.Name, Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil}}
 	list, err := os.ReadDir(c.To)
 	if len(list) > 0 {
-		return p.Report, &study.Fault{Err: fmt.Errorf("--to %s: it holds %s; name a new folder", c.To, list[0].Name())}
+		return p.Report, &given.Fault{Err: fmt.Errorf("--to %s: it holds %s; name a new folder", c.To, list[0].Name())}
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return p.Report, &study.Fault{Err: fmt.Errorf("--to: %w", err)}
+		return p.Report, &given.Fault{Err: fmt.Errorf("--to: %w", err)}
 	}
 	parent, base := filepath.Split(filepath.Clean(c.To))
 	parent = cmp.Or(parent, ".")
@@ -178,11 +178,11 @@ func (p *publishing) annotate(ctx context.Context) error {
 	counter, filled := labels.NewCounter(p.Release.Schema), map[string]bool{}
 	for e, err := range p.Release.Entries(ctx) {
 		if err != nil {
-			return &study.Fault{Err: err}
+			return given.Faulty(err)
 		}
 		p.change(&e)
 		if e.Split == "" {
-			return &study.Fault{Err: fmt.Errorf("--split: the file does not name the split of %s", e.ID), Flag: true}
+			return given.Wrong("--split: the file does not name the split of %s", e.ID)
 		}
 		counter.Add(e)
 		posts[e.ID] = true
@@ -247,14 +247,14 @@ func (p *publishing) accompany(ctx context.Context) error {
 	text := policy.DefaultTOML() // what counts where the release says nothing
 	var err error
 	if p.Release.PolicyPath != "" {
-		text, err = regular.Read(p.Release.PolicyPath)
+		text, err = given.Read(p.Release.PolicyPath)
 	}
 	if err == nil {
 		err = p.writeBytes(ctx, PolicyName, text)
 	}
 	if list := p.Release.RevocationsPath; err == nil && list != "" {
 		for _, suffix := range []string{"", manifest.SignatureSuffix} {
-			text, err := regular.Read(list + suffix)
+			text, err := given.Read(list + suffix)
 			if err == nil {
 				err = p.writeBytes(ctx, manifest.RevocationsName+suffix, text)
 			}
@@ -355,7 +355,7 @@ func (p *publishing) seal(ctx context.Context) error {
 	}
 	signature, err := policy.Sign(p.Key, policy.ReleaseNamespace, sums.Bytes())
 	if err != nil {
-		return &study.Fault{Err: fmt.Errorf("--sign: %w", err), Flag: true}
+		return given.Wrong("--sign: %w", err)
 	}
 	return p.writeBytes(ctx, SumsName+manifest.SignatureSuffix, signature)
 }

@@ -7,7 +7,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/given"
 )
 
 // An Agreement is how far annotators agree.
@@ -62,15 +62,15 @@ func Agree(ctx context.Context, files []string, release, batch string) (out Agre
 		}
 		batches, err = manifest.ReadColumn(ctx, files[0], batch, withNames)
 		if err != nil {
-			return out, faulty(err)
+			return out, given.Faulty(err)
 		}
 	}
 	if batch != "" && len(batches) == 0 {
-		return out, wrong("--batch %s: no entry of %s has a value there", batch, files[0])
+		return out, given.Wrong("--batch %s: no entry of %s has a value there", batch, files[0])
 	}
 	out.Agreement, err = labels.Agree(like.Schema, annotators)
 	if err != nil {
-		return out, faulty(err)
+		return out, given.Faulty(err)
 	}
 	out.Batches = labels.AgreeByBatch(like.Schema, annotators, batches)
 	return out, nil
@@ -78,9 +78,9 @@ func Agree(ctx context.Context, files []string, release, batch string) (out Agre
 
 func readExport(file, batch string, like *manifest.Release) (out labels.Export, err error) {
 	if strings.ToLower(filepath.Ext(file)) != ".json" {
-		return out, wrong("%s alone is not an Argilla export (.json): name a table for each annotator", file)
+		return out, given.Wrong("%s alone is not an Argilla export (.json): name a table for each annotator", file)
 	}
-	f, _, err := regular.Open(file)
+	f, _, err := given.Open(file)
 	if err == nil {
 		defer f.Close()
 		argilla := labels.NewArgilla(batch, like)
@@ -88,7 +88,7 @@ func readExport(file, batch string, like *manifest.Release) (out labels.Export, 
 		out = argilla.Export()
 	}
 	if err != nil {
-		return out, faulty(err)
+		return out, given.Faulty(err)
 	}
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/given"
 )
 
 // Grouping says what numbers are tested between which labels.
@@ -42,7 +43,7 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 	}
 	numbers, err := manifest.ReadNumbers(ctx, file, f.ID, withNames)
 	if err != nil {
-		return out, faulty(err)
+		return out, given.Faulty(err)
 	}
 	columns, err := f.choose(numbers)
 	if err != nil {
@@ -73,7 +74,7 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 		}
 	}
 	if len(entries) == 0 {
-		return out, wrong("no row of %s is about an entry of split %s", file, gold.split)
+		return out, given.Wrong("no row of %s is about an entry of split %s", file, gold.split)
 	}
 	out.Tests, err = labels.CompareGroups(gold.Schema, out.By, entries, features)
 	return out, err
@@ -88,12 +89,12 @@ func (f Grouping) choose(numbers manifest.Numbers) ([]manifest.NumberColumn, err
 	for _, name := range f.Features {
 		for _, other := range numbers.Others {
 			if other.Name == name {
-				return nil, wrong("--feature %s: the column does not hold numbers: %s", name, OtherText(other))
+				return nil, given.Wrong("--feature %s: the column does not hold numbers: %s", name, OtherText(other))
 			}
 		}
 		i := slices.IndexFunc(numbers.Columns, func(c manifest.NumberColumn) bool { return c.Name == name })
 		if i < 0 {
-			return nil, wrong("--feature %s: the file has no such column of numbers", name)
+			return nil, given.Wrong("--feature %s: the file has no such column of numbers", name)
 		}
 		chosen = append(chosen, numbers.Columns[i])
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"rehydrate/labels"
-	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/given"
 )
 
 // Flagging says how the answers of moderation services are counted.
@@ -66,14 +66,14 @@ func Moderate(ctx context.Context, files []string, f Flagging) (out Moderation, 
 	for _, file := range files {
 		judged, err := readJudgements(file, f.ModerationRules)
 		if err != nil {
-			return out, faulty(err)
+			return out, given.Faulty(err)
 		}
 		all = append(all, judged)
 	}
 	out.Split = gold.split
 	out.ModerationTable, err = labels.TabulateModeration(gold.Schema, category, f.Beside, f.Test, gold.entries, gold.others, all)
 	if err != nil {
-		return out, faulty(err)
+		return out, given.Faulty(err)
 	}
 	// A file's name without its ending names its column, as long as that tells files apart.
 	names := make(map[string]int)
@@ -90,7 +90,7 @@ func Moderate(ctx context.Context, files []string, f Flagging) (out Moderation, 
 }
 
 func readJudgements(file string, rules labels.ModerationRules) (judged labels.Judgements, err error) {
-	f, _, err := regular.Open(file)
+	f, _, err := given.Open(file)
 	if err != nil {
 		return judged, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/given"
 )
 
 // Tasks say what is scored or weighted, where it is not what the schema says.
@@ -32,7 +33,7 @@ func (f Tasks) of(schema manifest.Schema) ([]labels.Task, error) {
 				known, i = append(known, manifest.Task{Category: name}), len(known)
 			}
 			if slices.ContainsFunc(tasks, func(t manifest.Task) bool { return t.Category == name }) {
-				return nil, wrong("--task %s stands twice", name)
+				return nil, given.Wrong("--task %s stands twice", name)
 			}
 			tasks = append(tasks, known[i])
 		}
@@ -55,7 +56,7 @@ func (f Tasks) of(schema manifest.Schema) ([]labels.Task, error) {
 		}
 	}
 	if f.By != "" && !slices.ContainsFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == f.By }) {
-		return nil, wrong("--by: the release has no category %q", f.By)
+		return nil, given.Wrong("--by: the release has no category %q", f.By)
 	}
 	for _, flag := range []struct {
 		name   string
@@ -76,7 +77,7 @@ func (f Tasks) of(schema manifest.Schema) ([]labels.Task, error) {
 			}
 			i := slices.IndexFunc(tasks, func(t manifest.Task) bool { return t.Category == category })
 			if i < 0 {
-				return nil, wrong("%s %s: category %s is not scored; add it with --task %s", flag.name, group, category, category)
+				return nil, given.Wrong("%s %s: category %s is not scored; add it with --task %s", flag.name, group, category, category)
 			}
 			flag.add(&tasks[i], codes)
 		}
@@ -85,7 +86,7 @@ func (f Tasks) of(schema manifest.Schema) ([]labels.Task, error) {
 	for _, t := range tasks {
 		task, err := labels.NewTask(schema, t)
 		if err != nil {
-			return nil, wrong("%w", err)
+			return nil, given.Wrong("%w", err)
 		}
 		out = append(out, task)
 	}
@@ -107,13 +108,13 @@ func categoryOf(schema manifest.Schema, code string) (string, error) {
 	case 1:
 		return found[0], nil
 	case 0: // most likely misspelt
-		fault := &Fault{Err: fmt.Errorf("no category has a label with the code %q", code), Flag: true}
+		fault := &given.Fault{Err: fmt.Errorf("no category has a label with the code %q", code), Flag: true}
 		if near := manifest.Nearest(code, codes); near != "" {
 			fault.Flag, fault.Hint = false, "did you mean "+near+"?"
 		}
 		return "", fault
 	}
-	return "", wrong("code %q stands for labels of both %s and %s", code, found[0], found[1])
+	return "", given.Wrong("code %q stands for labels of both %s and %s", code, found[0], found[1])
 }
 
 // A Weighting has the class weights of tasks over a split.
@@ -188,7 +189,7 @@ func (f Scoring) scorer(ctx context.Context) (s scorer, err error) {
 		return s, err
 	}
 	if s.split == f.TuneOn || s.split == All {
-		return s, wrong("--tune-on %s: thresholds that were tuned on what is scored make the scores too high; name another --split", f.TuneOn)
+		return s, given.Wrong("--tune-on %s: thresholds that were tuned on what is scored make the scores too high; name another --split", f.TuneOn)
 	}
 	tune, err := openGold(ctx, f.Gold, f.TuneOn)
 	s.tuneOn = tune.entries
@@ -223,7 +224,7 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 	out.Split = s.split
 	out.Scores, err = labels.Score(s.Schema, s.tasks, s.entries, s.others, predictions)
 	if err != nil {
-		return out, faulty(err)
+		return out, given.Faulty(err)
 	}
 	return out, nil
 }
@@ -232,14 +233,14 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thresholds, error) {
 	numbers, err := manifest.ReadNumbers(ctx, file, "", withNames)
 	if err != nil {
-		return nil, nil, faulty(err)
+		return nil, nil, given.Faulty(err)
 	}
 	answers := labels.Answers{}
 	var all []Thresholds
 	for _, t := range s.tasks {
 		p, err := t.Probabilities(s.Schema, numbers)
 		if err != nil {
-			return nil, nil, wrong("%s: %w", file, err)
+			return nil, nil, given.Wrong("%s: %w", file, err)
 		}
 		if p == nil { // a file of other tasks
 			continue
@@ -247,7 +248,7 @@ func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thre
 		var thresholds []labels.Threshold
 		if t.Kind == manifest.Multi {
 			if !slices.ContainsFunc(s.tuneOn, func(e manifest.Entry) bool { return p[e.Key] != nil }) {
-				return nil, nil, wrong("%s has no row of split %s, on which thresholds are found: add its rows, or name another split with --tune-on", file, s.TuneOn)
+				return nil, nil, given.Wrong("%s has no row of split %s, on which thresholds are found: add its rows, or name another split with --tune-on", file, s.TuneOn)
 			}
 			thresholds = t.Tune(s.tuneOn, p)
 			all = append(all, Thresholds{file, t.Category, s.TuneOn, thresholds})
@@ -257,7 +258,7 @@ func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thre
 		}
 	}
 	if len(answers) == 0 {
-		return nil, nil, wrong("%s has no column of probabilities: name them after category and code, such as %s", file, s.tasks[0].Column(s.tasks[0].Classes[0].Code))
+		return nil, nil, given.Wrong("%s has no column of probabilities: name them after category and code, such as %s", file, s.tasks[0].Column(s.tasks[0].Classes[0].Code))
 	}
 	return answers, all, nil
 }
@@ -275,10 +276,10 @@ func Compare(ctx context.Context, models []string, f Scoring) (Comparison, error
 	for _, model := range models {
 		name, files, named := strings.Cut(model, "=")
 		if !named || name == "" || files == "" {
-			return out, wrong("--compare takes NAME=FILE or NAME=FILE,FILE, not %q", model)
+			return out, given.Wrong("--compare takes NAME=FILE or NAME=FILE,FILE, not %q", model)
 		}
 		if slices.ContainsFunc(out.Models, func(m ModelScore) bool { return m.Name == name }) {
-			return out, wrong("--compare: %q stands twice; give all its files at once: NAME=FILE,FILE", name)
+			return out, given.Wrong("--compare: %q stands twice; give all its files at once: NAME=FILE,FILE", name)
 		}
 		scores, err := s.score(ctx, strings.Split(files, ","))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/given"
 )
 
 // A Split is a new split of a release, and how far it and the release's own are from the exact shares.
@@ -32,23 +33,23 @@ func Shares(ratios, list string) ([]labels.Share, error) {
 	case len(parts) == 3:
 		names = []string{"train", "validation", "test"}
 	default:
-		return nil, wrong("--ratios %s has %d parts: name the splits with --names", ratios, len(parts))
+		return nil, given.Wrong("--ratios %s has %d parts: name the splits with --names", ratios, len(parts))
 	}
 	if len(names) != len(parts) || len(parts) < 2 || len(parts) > 64 {
-		return nil, wrong("--ratios has %d parts and --names %d: give 2 to 64 of both", len(parts), len(names))
+		return nil, given.Wrong("--ratios has %d parts and --names %d: give 2 to 64 of both", len(parts), len(names))
 	}
 	var shares []labels.Share
 	for i, part := range parts {
 		ratio, err := strconv.ParseFloat(part, 64)
 		if err != nil || !(ratio > 0) || ratio > 1e9 { // not <= 0, which NaN passes
-			return nil, wrong("--ratios takes positive numbers such as 60:20:20, not %q", part)
+			return nil, given.Wrong("--ratios takes positive numbers such as 60:20:20, not %q", part)
 		}
 		if !splitName.MatchString(names[i]) {
-			return nil, wrong("--names: %q cannot name a split: it has letters, digits and _, at most 32", names[i])
+			return nil, given.Wrong("--names: %q cannot name a split: it has letters, digits and _, at most 32", names[i])
 		}
 		// A split names a file of the dataset, and some disks do not tell Test from test.
 		if slices.ContainsFunc(shares, func(s labels.Share) bool { return strings.EqualFold(s.Name, names[i]) }) {
-			return nil, wrong("--names: %q stands twice", names[i])
+			return nil, given.Wrong("--names: %q stands twice", names[i])
 		}
 		shares = append(shares, labels.Share{Name: names[i], Ratio: ratio})
 	}

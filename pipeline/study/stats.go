@@ -16,6 +16,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -24,7 +25,7 @@ import (
 func Stats(ctx context.Context, path, release string) (none labels.Stats, _ manifest.Schema, _ error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return none, manifest.Schema{}, faulty(err)
+		return none, manifest.Schema{}, given.Faulty(err)
 	}
 	// A folder with a release.toml is a release, even if it has a folder called data as well.
 	_, err = os.Stat(filepath.Join(path, manifest.SettingsName))
@@ -32,10 +33,10 @@ func Stats(ctx context.Context, path, release string) (none labels.Stats, _ mani
 	case err == nil || isFile && release == "" && !shardName.MatchString(filepath.Base(path)):
 		r, err := manifest.Open(path, withNames)
 		if err != nil {
-			return none, manifest.Schema{}, faulty(err)
+			return none, manifest.Schema{}, given.Faulty(err)
 		}
 		if len(r.Schema.Categories) == 0 {
-			return none, manifest.Schema{}, wrong("the release %s has no label category to count", path)
+			return none, manifest.Schema{}, given.Wrong("the release %s has no label category to count", path)
 		}
 		return count(r.Schema, r.Entries(ctx))
 	case isFile:
@@ -43,7 +44,7 @@ func Stats(ctx context.Context, path, release string) (none labels.Stats, _ mani
 	}
 	shards, err := shardsOf(path)
 	if err != nil {
-		return none, manifest.Schema{}, faulty(err)
+		return none, manifest.Schema{}, given.Faulty(err)
 	}
 	if len(shards) > 0 {
 		return ofFiles(ctx, release, shards)
@@ -54,7 +55,7 @@ func Stats(ctx context.Context, path, release string) (none labels.Stats, _ mani
 func count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (labels.Stats, manifest.Schema, error) {
 	stats, err := labels.Count(schema, entries)
 	if err != nil {
-		err = faulty(err) // the error at the end of the entries lists every problem in the files
+		err = given.Faulty(err) // the error at the end of the entries lists every problem in the files
 	}
 	return stats, schema, err
 }
@@ -117,12 +118,12 @@ func ofFiles(ctx context.Context, release string, files []string) (none labels.S
 		}
 		table, err := manifest.OpenTable(file, like, options)
 		if err != nil {
-			return none, manifest.Schema{}, faulty(explain(err))
+			return none, manifest.Schema{}, given.Faulty(explain(err))
 		}
 		tables, splits = append(tables, table), append(splits, split)
 		// Labels are counted by the place of their category, so all files need the same categories.
 		if !slices.EqualFunc(table.Schema.Categories, tables[0].Schema.Categories, func(a, b manifest.Category) bool { return a.Name == b.Name }) {
-			return none, manifest.Schema{}, wrong("%s has other categories than %s", file, files[0])
+			return none, manifest.Schema{}, given.Wrong("%s has other categories than %s", file, files[0])
 		}
 	}
 	return count(tables[0].Schema, func(yield func(manifest.Entry, error) bool) {
@@ -150,7 +151,7 @@ func ofWorkspace(ctx context.Context, path string) (none labels.Stats, _ manifes
 		}
 	}
 	if errors.Is(err, workspace.ErrNoWorkspace) {
-		err = wrong("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path, manifest.SettingsName)
+		err = given.Wrong("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path, manifest.SettingsName)
 	}
 	if err != nil {
 		return none, manifest.Schema{}, err

@@ -1,41 +1,17 @@
 // Package study computes the numbers that a paper prints of a dataset, from files. It opens a release and what lies beside it
 // (annotators' tables, predictions, numbers of features, answers of moderation services), chooses entries, columns and tasks, and
-// has package labels compute. What is wrong with a file or flag is a *Fault; results have the JSON form of docs/labels.md.
+// has package labels compute. What is wrong with a file or flag is a *given.Fault; results have the JSON form of docs/labels.md.
 package study
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/given"
 )
-
-// A Fault is something wrong with what the user gave.
-type Fault struct {
-	Err  error
-	Hint string // what to try
-	Flag bool   // a flag is wrong: the command's help says more
-}
-
-func (f *Fault) Error() string { return f.Err.Error() }
-func (f *Fault) Unwrap() error { return f.Err }
-
-// wrong is the fault of a flag.
-func wrong(format string, args ...any) error {
-	return &Fault{Err: fmt.Errorf(format, args...), Flag: true}
-}
-
-// faulty makes an error about the user's files a fault.
-func faulty(err error) error {
-	if errors.Is(err, context.Canceled) { // what the user stopped is not wrong
-		return err
-	}
-	return &Fault{Err: err}
-}
 
 var withNames = manifest.Options{OpenParquet: scan.OpenLabelled} // numbers that stand for labels are read as them
 
@@ -49,7 +25,7 @@ func like(ctx context.Context, path string) (*manifest.Release, error) {
 		_, err = r.Check(ctx) // all problems now, before other files are read by its schema
 	}
 	if err != nil {
-		return nil, faulty(err)
+		return nil, given.Faulty(err)
 	}
 	return r, nil
 }
@@ -69,12 +45,12 @@ type gold struct {
 func openGold(ctx context.Context, path, split string) (g gold, err error) {
 	g.Release, err = manifest.Open(path, withNames)
 	if err != nil {
-		return g, faulty(err)
+		return g, given.Faulty(err)
 	}
 	var splits []string
 	for e, err := range g.Entries(ctx) {
 		if err != nil {
-			return g, faulty(err)
+			return g, given.Faulty(err)
 		}
 		g.entries = append(g.entries, e)
 		if !slices.Contains(splits, e.Split) {
@@ -92,7 +68,7 @@ func openGold(ctx context.Context, path, split string) (g gold, err error) {
 		return g, nil
 	}
 	if !slices.Contains(splits, g.split) {
-		return g, wrong("--split: the release has no split %q; it has %s", g.split, strings.Join(splits, ", "))
+		return g, given.Wrong("--split: the release has no split %q; it has %s", g.split, strings.Join(splits, ", "))
 	}
 	g.entries = slices.DeleteFunc(g.entries, func(e manifest.Entry) bool {
 		if e.Split != g.split {
@@ -113,16 +89,16 @@ func (g gold) category(name string) (int, error) {
 		names = append(names, c.Name)
 	}
 	if name == "" {
-		return 0, wrong("no category is a scale: name one of %s with --by", strings.Join(names, ", "))
+		return 0, given.Wrong("no category is a scale: name one of %s with --by", strings.Join(names, ", "))
 	}
-	return 0, wrong("--by: the release has no category %q; it has %s", name, strings.Join(names, ", "))
+	return 0, given.Wrong("--by: the release has no category %q; it has %s", name, strings.Join(names, ", "))
 }
 
 // ReadTable reads the labels of an annotator's or a model's file, under the schema of a release.
 func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
 	table, err := manifest.OpenTable(file, like, withNames)
 	if err != nil {
-		return nil, faulty(err)
+		return nil, given.Faulty(err)
 	}
 	place := make([]int, len(table.Schema.Categories)) // of each of the file's categories in the schema
 	for i, category := range table.Schema.Categories {
@@ -131,7 +107,7 @@ func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[ma
 	out := make(map[manifest.Key][][]int)
 	for e, err := range table.Entries(ctx) {
 		if err != nil {
-			return nil, faulty(err)
+			return nil, given.Faulty(err)
 		}
 		all := make([][]int, len(like.Schema.Categories)) // categories that the file lacks stay without an answer
 		for i, given := range e.Labels {

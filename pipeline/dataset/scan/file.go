@@ -18,7 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/regular"
+	"rehydrate/pipeline/given"
 )
 
 // A File is an open Parquet file. Its columns are read one by one, without knowing its layout (Values), or
@@ -58,7 +58,7 @@ func open(r io.ReaderAt, size int64, most limits) (f *File, err error) {
 func OpenFile(path string) (*File, error) { return openFile(path, pictureLimits) }
 
 func openFile(path string, most limits) (*File, error) {
-	disk, size, err := regular.Open(path)
+	disk, size, err := given.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the Parquet: %w", err)
 	}

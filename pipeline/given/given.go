@@ -1,7 +1,8 @@
-// Package regular reads files that a user names. What is not a regular file is refused: opening a pipe would wait for ever.
-package regular
+// Package given is about what a user gives: it reads the files, and makes an error about them, or about a flag, a *Fault.
+package given
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +11,32 @@ import (
 	"syscall"
 )
 
-// Open opens a regular file to read; it has so many bytes.
+// A Fault is something wrong with what the user gave.
+type Fault struct {
+	Err  error
+	Hint string // what to try
+	Flag bool   // a flag is wrong: the command's help says more
+}
+
+func (f *Fault) Error() string { return f.Err.Error() }
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Wrong is the fault of a flag.
+func Wrong(format string, args ...any) error {
+	return &Fault{Err: fmt.Errorf(format, args...), Flag: true}
+}
+
+// Faulty makes an error about the user's files a fault.
+func Faulty(err error) error {
+	if errors.Is(err, context.Canceled) { // what the user stopped is not wrong
+		return err
+	}
+	return &Fault{Err: err}
+}
+
+// Open opens a regular file to read; it has so many bytes. What is not a regular file is refused.
 func Open(path string) (f *os.File, size int64, err error) {
-	// One that has become a pipe since it was found is not waited for.
+	// Opening a pipe would wait for ever.
 	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, err
