@@ -63,8 +63,8 @@ func rows(t *testing.T, n int) *workspace.Workspace {
 		k := testRow(i).Key
 		body := picture(t, i)
 		attest.OK(t, ws.StoreImage(ctx, k, body, workspace.Image{Format: "png", Width: 8, Height: 8, OriginalSHA256: state.SHA256(body)}))
-		attest.OK(t, ws.SetReading(ctx, k, workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(body), Text: "text",
-			Words: []workspace.Word{{Text: "text", Confidence: 90, Accepted: true}}}, nil))
+		attest.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: k, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(body),
+			Text: "text", Words: []workspace.Word{{Text: "text", Confidence: 90, Accepted: true}}}}))
 		results = append(results, manifest.Result{Key: k, Outcome: manifest.Kept})
 	}
 	seen(t, ws, n, noon)
