@@ -43,6 +43,22 @@ func animated(t *testing.T, frames ...image.Image) []byte {
 	return b.Bytes()
 }
 
+// Two columns are read one after the other, and what stands above and below them before and after.
+func TestTwoColumns(t *testing.T) {
+	img := drawMeme(t, 800, 500, image.White, caption{"WHEN THEY READ IT AT THE OFFICE", 40, 60, 32, color.Black},
+		caption{"what he wrote", 40, 160, 28, color.Black}, caption{"about the house", 40, 210, 28, color.Black}, caption{"and the garden", 40, 260, 28, color.Black},
+		caption{"what she wanted", 460, 172, 28, color.Black}, caption{"was another cat", 460, 222, 28, color.Black},
+		caption{"AND NOBODY KNOWS WHERE IT ENDS", 40, 440, 32, color.Black})
+	r, err := startPool(t, benchConfig(t)).Read(t.Context(), img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "WHEN THEY READ IT AT THE OFFICE\nwhat he wrote\nabout the house\nand the garden\n" +
+		"what she wanted\nwas another cat\nAND NOBODY KNOWS WHERE IT ENDS"; r.Text != want {
+		t.Errorf("read\n%s\nwant\n%s", r.Text, want)
+	}
+}
+
 // Every kind of picture is read as a person sees it.
 func TestKindsOfPictures(t *testing.T) {
 	if testing.Short() {

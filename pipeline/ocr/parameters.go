@@ -35,6 +35,7 @@ func parameters() string {
 	fmt.Fprintf(&b, "; below %d letters of %d Y @%d psm %d invert", sparseBelow, sparseConfidence, sparseLong, pageMode.PSM)
 	fmt.Fprintf(&b, "; merge floor %d overlap %d%% length^%v unlisted %d%%", mergeFloor, mergeOverlapPct, mergeLengthPower, unlistedWeightPct)
 	fmt.Fprintf(&b, "; agree floor %d overlap %d%%", agreeFloor, agreeOverlapPct)
+	fmt.Fprintf(&b, "; columns %d%% rows %d%% %d", gutterPct, rowGapPct, columnLines)
 	fmt.Fprintf(&b, "; line %d%%; small %d%%, alone %d%%", sameLinePct, smallPct, smallAlonePct)
 	return b.String()
 }

@@ -194,8 +194,72 @@ func samePlace(a, b image.Rectangle, pct int) bool {
 
 func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
-// order puts words into reading order: lines from top to bottom, and from left to right in each.
+// order puts words into reading order: lines from top to bottom, and from left to right in each; columns one by one.
 func order(words []candidate) [][]candidate {
+	lines := inLines(words)
+	for top := range lines {
+		end := top + 1
+		for end < len(lines) && near(lines[end-1], lines[end]) {
+			end++
+		}
+		for ; end > top+1; end-- {
+			if left, right := divide(slices.Concat(lines[top:end]...)); left != nil {
+				return slices.Concat(lines[:top], order(left), order(right), order(slices.Concat(lines[end:]...)))
+			}
+		}
+	}
+	return lines
+}
+
+// Columns stand beside each other with nothing between them.
+const (
+	gutterPct   = 110 // of the median height of their words: the space between two at least
+	rowGapPct   = 200 // of the height of a word: the space between two rows of one column at most
+	columnLines = 2   // of each beside the other at least
+)
+
+// near reports whether two rows can belong to one text: panels below each other are read one by one.
+func near(upper, lower []candidate) bool {
+	a, b := upper[0].Box, lower[0].Box
+	return 100*(b.Min.Y-a.Max.Y) <= rowGapPct*max(a.Dy(), b.Dy())
+}
+
+// divide parts words into what is left and right of a gutter, and returns nil where there is none.
+func divide(words []candidate) (left, right []candidate) {
+	slices.SortFunc(words, compareAcross)
+	heights := make([]int, len(words))
+	for i, w := range words {
+		heights[i] = w.Box.Dy()
+	}
+	slices.Sort(heights)
+	reach := words[0].Box.Max.X
+	for i, w := range words {
+		left, right := words[:i], words[i:]
+		if 100*(w.Box.Min.X-reach) >= gutterPct*heights[len(heights)/2] && beside(left, right) && beside(right, left) {
+			return left, right
+		}
+		reach = max(reach, w.Box.Max.X)
+	}
+	return nil, nil
+}
+
+// beside reports whether enough rows of a column stand beside the other.
+func beside(column, other []candidate) bool {
+	top, bottom := other[0].Box.Min.Y, other[0].Box.Max.Y
+	for _, w := range other {
+		top, bottom = min(top, w.Box.Min.Y), max(bottom, w.Box.Max.Y)
+	}
+	n := 0
+	for _, r := range inLines(column) {
+		if b := r[0].Box; b.Max.Y > top && b.Min.Y < bottom {
+			n++
+		}
+	}
+	return n >= columnLines
+}
+
+// inLines sorts words into lines across all columns.
+func inLines(words []candidate) [][]candidate {
 	words = slices.Clone(words)
 	slices.SortFunc(words, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(middle(a.Box), middle(b.Box)), compareAcross(a, b))
@@ -255,8 +319,8 @@ func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 
 // What is much lower than the text of a picture is mostly a watermark, or noise.
 const (
-	smallPct      = 55 // of the median height of what is accepted
-	smallAlonePct = 65 // without a sure word beside it
+	smallPct      = 58 // of the median height of what is accepted
+	smallAlonePct = 75 // without a sure word beside it
 )
 
 // dropSmall takes back the acceptance of words much lower than the others.

@@ -140,6 +140,39 @@ func TestReadingOrder(t *testing.T) {
 	attest.Same(t, "newReading", want, got)
 }
 
+// Columns are read one by one; words of single letters stand for lines of text.
+func TestColumns(t *testing.T) {
+	for _, tt := range []struct{ name, picture, want string }{
+		{"two columns, not quite level", "a...b\nc....\n....d\ne...f", "a c e b d f"},
+		{"a line across both, above and below", "aaaaa\nb...c\nd...e\nfffff", "a b d c e f"},
+		{"three", "a...b...c\nd...e...f", "a d b e c f"},
+		{"one line is one line", "aaaaa\nb...c\nddddd", "a b c d"},
+		{"a line goes through", "a...b\n.ccc.\nd...e", "a b c d e"},
+		{"a narrow space", "aa.b\ncc.d", "a b c d"},
+		{"panels below each other", "a...b\n\n\n\nc...d", "a b c d"},
+		{"panels of columns", "a...b\nc...d\n\n\n\ne...f\ng...h", "a c b d e g f h"},
+	} {
+		var in []candidate
+		for y, line := range strings.Split(tt.picture, "\n") {
+			for x, r := range line {
+				if r != '.' && (x == 0 || line[x-1] != line[x]) {
+					wide := len(line[x:]) - len(strings.TrimLeft(line[x:], string(r)))
+					in = append(in, word(0, y, string(r), 90, 5*x, 12*y, 5*(x+wide), 12*y+10))
+				}
+			}
+		}
+		var got []string
+		for _, l := range order(in) {
+			for _, w := range l {
+				got = append(got, w.Text)
+			}
+		}
+		if got := strings.Join(got, " "); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestLevel(t *testing.T) {
 	base := image.Rect(0, 100, 10, 120) // centre 110
 	for box, want := range map[image.Rectangle]bool{
