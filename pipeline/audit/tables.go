@@ -76,10 +76,7 @@ func (w walker) cell(p place, c *column, value []byte) {
 	if len(value) == 0 || short && c.saw(w.audit, p.row, string(value), false) {
 		return
 	}
-	// A SHA-256 is 32 bytes or 64 letters, whatever its column is called.
-	if c.phash || len(value) == 32 || len(value) == 64 {
-		w.digestCell(p, c, value)
-	}
+	w.digestCell(p, c, value)
 	w.depth++
 	switch {
 	case len(value) < 64:
@@ -96,15 +93,15 @@ func (w walker) cell(p place, c *column, value []byte) {
 // digestCell compares a value that is a digest or a perceptual hash, in hex or as bytes.
 func (w walker) digestCell(p place, c *column, value []byte) {
 	raw := value
-	if len(value) == 64 || len(value) == 16 {
+	if n := len(value); n == 64 || n == 16 && c.phash {
 		raw, _ = hex.DecodeString(string(value)) // what is in hex
 	}
-	s := &sighting{place: p, what: "its sha256", digests: []string{hex.EncodeToString(raw)}}
-	if c.phash && len(raw) == 8 {
-		s = &sighting{place: p, what: "its phash", hashes: []uint64{binary.BigEndian.Uint64(raw)}}
-	}
-	if !p.lists() && (len(raw) == 32 || s.hashes != nil) {
-		w.saw(s)
+	switch {
+	case p.lists():
+	case len(raw) == 32: // whatever the column is called
+		w.saw(&sighting{place: p, what: "its sha256", digests: []string{hex.EncodeToString(raw)}})
+	case len(raw) == 8 && c.phash:
+		w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{binary.BigEndian.Uint64(raw)}})
 	}
 }
 
@@ -354,20 +351,26 @@ func separator(head []byte, whole bool) rune {
 	lines = lines[:min(len(lines), 50)]
 	for _, comma := range ",\t;|" {
 		// A few lines of title may stand before the table.
-		for title := 0; title < 3 && len(lines) > 2 && !strings.ContainsRune(lines[0], comma) && strings.ContainsRune(lines[1], comma); title++ {
-			lines = lines[1:]
+		first := slices.IndexFunc(lines, func(l string) bool { return strings.ContainsRune(l, comma) })
+		if first < 0 || first > 3 || first == len(lines)-1 {
+			continue
 		}
-		n := strings.Count(lines[0], string(comma))
-		if n > 0 && len(lines) > 1 && !slices.ContainsFunc(lines, func(l string) bool { return strings.Count(l, string(comma)) < n }) {
+		n := strings.Count(lines[first], string(comma))
+		if !slices.ContainsFunc(lines[first:], func(l string) bool { return strings.Count(l, string(comma)) < n }) {
 			return comma
 		}
 	}
 	// Words stand beside each other, or have no digits.
-	digits := func(l string) bool { return !strings.ContainsAny(l, "0123456789") }
-	if len(slices.DeleteFunc(slices.Clone(lines), digits)) < len(lines)/2 {
-		return 0
+	words := 0
+	for _, l := range lines {
+		if len(strings.Fields(l)) > 1 || strings.ContainsAny(l, ",;|") || len(l) > 39 {
+			return 0
+		}
+		if !strings.ContainsAny(l, "0123456789") {
+			words++
+		}
 	}
-	if slices.ContainsFunc(lines, func(l string) bool { return len(strings.Fields(l)) > 1 || strings.ContainsAny(l, ",;|") || len(l) > 39 }) {
+	if words > (len(lines)+1)/2 {
 		return 0
 	}
 	return oneColumn
@@ -420,76 +423,56 @@ func (w walker) json(p place, r io.Reader) error {
 	d := json.NewDecoder(r)
 	// A float64 would round large numbers, and ids in base 36 are large.
 	d.UseNumber()
-	j := &jsonTable{walker: w, t: newTable(p), d: d}
+	t := newTable(p)
+	levels, rows := []jsonLevel{{}}, 0 // the level at which each value is a row
 	for {
 		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			j.t.records = j.t.rows > 1
-			w.finish(j.t)
+		last := len(levels) - 1
+		if errors.Is(err, io.EOF) && last == 0 {
+			t.records = t.rows > 1
+			w.finish(t)
 			return nil
 		}
-		if err == nil {
-			err = j.value(token, "", 0)
-		}
-		if err != nil {
+		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
-		j.t.rows++
-	}
-}
-
-type jsonTable struct {
-	walker
-	t   *table
-	d   *json.Decoder
-	row bool // the elements of a list are the rows, and it has begun
-}
-
-// value looks at the value that a token begins.
-func (j *jsonTable) value(token json.Token, path string, depth int) error {
-	// Each level is a call, and a file may have a million of them.
-	if depth > 200 {
-		return errors.New("nested too deep")
-	}
-	c := j.t.column(path)
-	switch v := token.(type) {
-	case string:
-		j.put(j.t, c, j.t.rows, v)
-	case json.Number:
-		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil { // ids have no fraction
-			j.put(j.t, c, j.t.rows, n)
-		}
-	case json.Delim:
-		rows := v == '[' && !j.row
-		j.row = j.row || rows
-		for j.d.More() {
-			inner, err := j.d.Token()
-			if err != nil {
-				return err
+		in := &levels[last]
+		c := t.column(in.value)
+		switch v := token.(type) {
+		case string:
+			if in.object && !in.keyed {
+				w.put(t, t.column(in.path+"{}"), t.rows, v)
+				in.value, in.keyed = strings.TrimPrefix(in.path+"."+v, "."), true
+				continue
 			}
-			below := path + "[]"
-			if v == '{' {
-				key, _ := inner.(string) // the decoder allows nothing else
-				j.put(j.t, j.t.column(path+"{}"), j.t.rows, key)
-				below = strings.TrimPrefix(path+"."+key, ".")
-				inner, err = j.d.Token()
-				if err != nil {
-					return err
+			w.put(t, c, t.rows, v)
+		case json.Number:
+			if n, err := strconv.ParseInt(string(v), 10, 64); err == nil { // ids have no fraction
+				w.put(t, c, t.rows, n)
+			}
+		case json.Delim:
+			if v == '[' || v == '{' {
+				if v == '[' && rows == 0 {
+					rows = last + 1
 				}
+				levels = append(levels, jsonLevel{path: in.value, value: in.value + "[]", object: v == '{'})
+				continue
 			}
-			if err := j.value(inner, below, depth+1); err != nil {
-				return err
+			if last == rows {
+				rows, t.rows = 0, max(t.rows-1, 0)
 			}
-			if rows {
-				j.t.rows++
-			}
+			levels = levels[:last]
+			in = &levels[last-1]
 		}
-		if rows {
-			j.row = false
-			j.t.rows = max(j.t.rows-1, 0)
+		in.keyed = false
+		if len(levels)-1 == rows {
+			t.rows++
 		}
-		_, err := j.d.Token()
-		return errors.Join(err, j.ctx.Err())
 	}
-	return nil
+}
+
+// A jsonLevel is what is open in a JSON: a list, an object or, outermost, the file.
+type jsonLevel struct {
+	path, value   string // of itself, and of the value that comes next
+	object, keyed bool   // the key of the next value was read
 }
