@@ -17,7 +17,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	unicode16 "golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/unicode/norm"
 
 	"rehydrate/manifest"
@@ -511,16 +510,6 @@ func (w walker) residue(p place, free []byte) {
 			w.finding(FoundRow, string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
 		}
 	}
-}
-
-// utf16 looks at a text in UTF-16.
-func (w walker) utf16(p place, all *io.SectionReader) error {
-	body, err := readAll(all, maxImage)
-	if err != nil {
-		return err
-	}
-	text, err := unicode16.UTF16(unicode16.LittleEndian, unicode16.UseBOM).NewDecoder().Bytes(body)
-	return errors.Join(err, w.loose(p, section(text)))
 }
 
 // pdf looks at the streams of a PDF. The words on its pages are numbers of signs in its fonts, so a PDF without findings is

@@ -29,6 +29,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/text/encoding/unicode"
 
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
@@ -314,8 +315,6 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 	// A frame may ask for a window of gigabytes.
 	memory := zstd.WithDecoderMaxMemory(64 << 20)
 	switch kind {
-	case "UTF-16":
-		return w.utf16(p, all)
 	case isParquet:
 		return w.parquet(p, all)
 	case isDatabase:
@@ -326,6 +325,9 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return w.tar(p, all)
 	case "PDF":
 		return w.pdf(p, all)
+	case "UTF-16":
+		marked := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
+		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return marked.Reader(r), nil })
 	case "gzip":
 		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
 	case "bzip2":
@@ -416,18 +418,13 @@ func (w walker) rest(p place, all *io.SectionReader, from, to int64) {
 
 // firstByte returns the place of the first byte that is not zero; to for none.
 func firstByte(all *io.SectionReader, from, to int64) (int64, error) {
-	for block := make([]byte, 64<<10); from < to; {
-		n, err := all.ReadAt(block[:min(int64(len(block)), to-from)], from)
-		if n == 0 {
-			return to, err
-		}
-		some := bytes.TrimLeft(block[:n], "\x00")
-		from += int64(n - len(some))
-		if len(some) > 0 {
-			break
+	in := bufio.NewReaderSize(io.NewSectionReader(all, from, to-from), 64<<10)
+	for ; from < to; from++ {
+		if b, err := in.ReadByte(); b != 0 || err != nil {
+			return from, err
 		}
 	}
-	return from, nil
+	return to, nil
 }
 
 // zip looks at the records of a zip as they lie in it, and at what lies before, between and behind them: what its directory
