@@ -203,8 +203,36 @@ func TestHashJPEG(t *testing.T) {
 			}
 		}
 	}
-	wide := image.NewNRGBA(image.Rect(0, 0, 64*maxWhole+640, 1)) // one sum does not hold so much white
-	if got := shrink(wide, wide.Rect).RGBAAt(5, 5); got != (color.RGBA{255, 255, 255, 255}) {
-		t.Errorf("a wide white picture: %v", got)
+	// One sum does not hold so much white.
+	for _, size := range []image.Point{{64*maxWhole + 640, 1}, {64 * 80, 64 * 120}} {
+		if got := shrink(image.White, image.Rectangle{Max: size}).RGBAAt(5, 5); got != (color.RGBA{255, 255, 255, 255}) {
+			t.Errorf("a white picture of %v: %v", size, got)
+		}
+	}
+}
+
+// TestShrink gives each cell the mean of its pixels, counted in parts one by one.
+func TestShrink(t *testing.T) {
+	for _, size := range []image.Point{{1, 1}, {3, 64}, {63, 65}, {130, 127}, {200, 320}, {70, 9000}} {
+		img := image.NewRGBA(image.Rectangle{Max: size})
+		for i := range img.Pix {
+			img.Pix[i] = uint8(i*i/7) | uint8(i/img.Stride*cells/size.Y) // some cells are white
+			if i%4 == 3 {
+				img.Pix[i] = 255
+			}
+		}
+		got := shrink(img, img.Rect)
+		for i := range got.Pix {
+			x, y, channel, sum := i/4%cells, i/4/cells, i%4, 0
+			for v := y * size.Y; v < (y+1)*size.Y; v += cells - v%cells {
+				for u := x * size.X; u < (x+1)*size.X; u += cells - u%cells {
+					parts := min(cells-u%cells, (x+1)*size.X-u) * min(cells-v%cells, (y+1)*size.Y-v)
+					sum += parts * int(img.Pix[img.PixOffset(u/cells, v/cells)+channel])
+				}
+			}
+			if want := (sum + size.X*size.Y/2) / (size.X * size.Y); int(got.Pix[i]) != want {
+				t.Fatalf("%v: cell %d, %d, colour %d is %d, want %d", size, x, y, channel, got.Pix[i], want)
+			}
+		}
 	}
 }
