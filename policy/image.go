@@ -72,7 +72,10 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	}
 	info := ImageInfo{Format: format, Width: cfg.Width, Height: cfg.Height}
 	// A placeholder has a reason of its own, so it is known before the limits are held.
-	long, short := fmt.Sprintf("%x", sha256.Sum256(body)), fmt.Sprintf("%x", md5.Sum(body))
+	long, short := "", ""
+	if p.mayBePlaceholder(len(body)) {
+		long, short = fmt.Sprintf("%x", sha256.Sum256(body)), fmt.Sprintf("%x", md5.Sum(body))
+	}
 	if fault := p.PlaceholderOf(long, short, info, int64(len(body))); fault != nil {
 		return ImageInfo{}, fault
 	}

@@ -51,6 +51,13 @@ func (p Policy) FinalURLPlaceholder(u *url.URL) *Fault {
 	return p.knownPlaceholder(func(k Placeholder) bool { return k.URL != "" && strings.HasPrefix(at, k.URL) })
 }
 
+// mayBePlaceholder reports whether a file of that length can have the hash of a known placeholder.
+func (p Policy) mayBePlaceholder(length int) bool {
+	// Of each built-in hash the length is known, and a release may name a hash alone.
+	return slices.ContainsFunc(builtIn(), func(k Placeholder) bool { return k.Bytes == length }) ||
+		slices.ContainsFunc(p.Images.Placeholders, func(k Placeholder) bool { return k.SHA256+k.MD5 != "" })
+}
+
 // PlaceholderOf returns the fault of the known placeholder that has one of the marks, or nil. The hashes are lower-case
 // hex, "" when not known; info is what the header says.
 func (p Policy) PlaceholderOf(sha256, md5 string, info ImageInfo, length int64) *Fault {

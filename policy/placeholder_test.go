@@ -25,6 +25,9 @@ func TestBuiltInPlaceholders(t *testing.T) {
 		if f := p.PlaceholderOf("", "", ImageInfo{k.Format, k.Width, k.Height, 0}, int64(k.Bytes)); k.Format != "" && (f == nil || f.Detail != k.Meaning) {
 			t.Errorf("%s by its figures: %v", k.Name, f)
 		}
+		if !p.mayBePlaceholder(k.Bytes) || k.SHA256+k.MD5 != "" && k.Bytes == 0 {
+			t.Errorf("%s: no file of its length is hashed", k.Name)
+		}
 		host, path, _ := strings.Cut(k.URL, "/")
 		if f := p.FinalURLPlaceholder(&url.URL{Host: host, Path: "/" + path}); k.URL != "" && (f == nil || f.Detail != k.Meaning) {
 			t.Errorf("%s by its URL: %v", k.Name, f)
