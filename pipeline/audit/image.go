@@ -56,14 +56,13 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	if w.gone.staying[s.digests[0]] {
 		return nil
 	}
-	type part struct {
-		name  string
-		bytes []byte
-	}
-	var parts []part
+	inner := w
+	inner.depth++ // segments can hold whole archives, so they count as a container
 	stripped, malformed := workspace.Split(body, policy.ImageFormat(body), func(name string, b []byte) {
-		if len(bytes.Trim(b, "\x00 ")) > 0 {
-			parts = append(parts, part{name, b})
+		if len(bytes.Trim(b, "\x00 ")) > 0 && inner.depth <= maxDepth {
+			part := p.in(name)
+			part.label = len(b) < prefixLen // too short for a text, as the header of every JFIF is
+			inner.look(part, section(b))
 		}
 	})
 	s.digests = append(s.digests, "")
@@ -76,13 +75,6 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	if malformed != nil {
 		s.fault = cmp.Or(s.fault, malformed.Error())
 		w.raw(p, all)
-	}
-	// Segments can hold whole archives, so they count as a container.
-	w.depth++
-	for _, part := range parts {
-		if w.depth <= maxDepth {
-			w.look(p.in(part.name), section(part.bytes))
-		}
 	}
 	return nil
 }

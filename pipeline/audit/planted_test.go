@@ -477,6 +477,7 @@ func TestClean(t *testing.T) {
 		{name: "a live post's image in a tar", body: tarOf("a.jpg", stored(live1))},
 		{name: "a live post's image in a Parquet", body: parquetOf(blobRow{1, stored(live1)}), gap: "no column holds post ids"},
 		{name: "a live post's image with a comment", body: withSegment(purged.images[live1], 0xfe, "hello")},
+		{name: "a live post's image with the header of JFIF", body: withSegment(purged.images[live1], 0xe0, "JFIF\x00\x01\x01\x01\x00\x48\x00\x48\x00\x00")},
 		{name: "a live post's image as PNG", body: encodePNG(func() image.Image { i, _ := policy.DecodeImage(purged.images[live1]); return i }())},
 		{name: "a live post's image, a little smaller", body: thumb},
 		{name: "a live post's image in HTML", body: []byte(`<p>hi</p><img alt="1live1" src="data:image/jpeg;base64,` + b64(thumb) + `">`)},
