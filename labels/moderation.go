@@ -38,16 +38,29 @@ type Judgements struct {
 	Unjudged map[manifest.Key]bool // entries whose line has an error or no answer
 }
 
+// A Verdict is the answer of a moderation service about an entry, in the form that ReadJudgements reads.
+type Verdict struct {
+	Flagged    *bool               `json:"flagged,omitempty"`
+	Categories map[string]*bool    `json:"categories,omitempty"` // null is what a table's missing value is written as
+	Scores     map[string]*float64 `json:"scores,omitempty"`
+	Severities map[string]*float64 `json:"severities,omitempty"`
+}
+
 // A scoreLine is a line of a file: the answer in this form, or as the service gave it, under response.
 type scoreLine struct {
-	ID         string              `json:"id"`
-	CustomID   string              `json:"custom_id"` // as OpenAI's batches have it
-	Flagged    *bool               `json:"flagged"`
-	Categories map[string]*bool    `json:"categories"` // null is what a table's missing value is written as
-	Scores     map[string]*float64 `json:"scores"`
-	Severities map[string]*float64 `json:"severities"`
-	Error      any                 `json:"error"`
-	Response   json.RawMessage     `json:"response"`
+	ID       string `json:"id"`
+	CustomID string `json:"custom_id"` // as OpenAI's batches have it
+	Verdict
+	Error    any             `json:"error"`
+	Response json.RawMessage `json:"response"`
+}
+
+// ReadVerdict reads what OpenAI's moderations, Azure AI Content Safety or Llama Guard answer, the last as a JSON string, and
+// reports whether there is an answer in it.
+func ReadVerdict(response json.RawMessage) (v Verdict, answered bool, err error) {
+	l := scoreLine{Response: response}
+	answered, err = l.unwrap()
+	return l.Verdict, answered, err
 }
 
 const (

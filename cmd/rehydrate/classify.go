@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"net/url"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/endpoint"
 	"rehydrate/pipeline/models"
-	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -93,61 +90,7 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 	if f.shots > 0 {
 		w.Examples = trainSplit
 	}
-	if f.dryRun {
-		plan, err := w.Plan(ctx)
-		if err != nil {
-			return err
-		}
-		return c.answer("model-plan", plan)
-	}
-	if _, err := copies.Destination(ctx, w.Workspace, f.out); err != nil {
-		return exportProblem(err)
-	}
-	work.Server, err = f.open(c)
-	if err != nil {
-		return err
-	}
-	done, err := w.Do(ctx)
-	c.console.Done()
-	if err != nil {
-		return err
-	}
-	return c.classified(ctx, w, b, f, work, done)
-}
-
-// classified writes and prints what is known in the end.
-func (c *command) classified(ctx context.Context, w *models.Work, b workspace.Binding, f classifyFlags, work *models.Classification, done *models.Done) error {
-	report, err := work.Report(done, b.Schema, f.limits)
-	if err != nil {
-		return err
-	}
-	to, err := url.Parse(f.endpoint)
-	if err != nil {
-		return err
-	}
-	report.Tool, report.Release, report.Digest, report.Host = version(), b.Release, b.ReleaseDigest, state.SHA256([]byte(to.Hostname()))
-	out := f.out
-	if done.Limit != "" {
-		out = "" // half a file would pass for a whole one
-	} else if err := c.writeAnswers(ctx, w.Workspace, &f.modelFlags, func(sink models.Sink) ([]string, error) {
-		return work.Write(sink, done, report)
-	}); err != nil {
-		return err
-	}
-	failed := 0
-	for _, t := range report.Tasks {
-		failed += t.Outcomes[endpoint.Failed]
-	}
-	return c.answerHolds("classify", struct {
-		models.Report
-		Asked  int     `json:"asked"`
-		Known  int     `json:"answered_before"`
-		Left   int     `json:"not_asked"`
-		Limit  string  `json:"limit,omitempty"`
-		Spent  float64 `json:"spent"`
-		Failed int     `json:"failed"`
-		Folder string  `json:"folder,omitempty"`
-	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Cost, failed, out}, failed == 0 && done.Limit == "", exitRetry)
+	return c.askModel(ctx, w, b, &f.modelFlags, "classify", work, &work.Server)
 }
 
 // warnOnce prints each warning once: the questions are made again when Reddit was asked again.

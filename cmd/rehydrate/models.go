@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/cmd/internal/console"
+	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/endpoint"
 	"rehydrate/pipeline/models"
 	"rehydrate/pipeline/pictures"
 	"rehydrate/pipeline/route"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -79,6 +81,8 @@ func (f *modelFlags) check() error {
 		return usageError("--max-cost, --price-in and --price-out take positive numbers")
 	case f.limits.Cost > 0 && f.limits.PriceIn+f.limits.PriceOut == 0:
 		return usageError("--max-cost needs --price-in and --price-out, for a million tokens")
+	case f.thirdParty != "" && f.release == "":
+		return usageError("--third-party needs --release: its policy and the grant say whether rows may be used")
 	case f.thirdParty != "":
 		if err := (copies.Disclosure{Name: f.thirdParty, Note: f.note}).Check(); err != nil {
 			return usageError("--third-party, --note: %w", err)
@@ -152,6 +156,9 @@ func (c *command) inModelsWorkspace(ctx context.Context, source string, f *model
 			return err
 		}
 		f.releaseDir = config.Release.Dir
+		if f.thirdParty != "" && grant != nil {
+			c.log.Warn("a grant's purpose may not cover a third party: read it before you send posts (rehydrate grant show)")
+		}
 		work.Access, config.Access = grant.access(), grant.access()
 		work.Refresh = func(ctx context.Context) error { return c.recheck(ctx, work.Workspace, config, f) }
 	}
@@ -166,7 +173,8 @@ func (c *command) inModelsWorkspace(ctx context.Context, source string, f *model
 			return err
 		}
 		if f.thirdParty != "" {
-			work.Before = func(ctx context.Context, rows []string) error { return f.disclose(ctx, ws, rows, c.now()) }
+			to := copies.Disclosure{Name: f.thirdParty, Note: f.note, Host: f.host()}
+			work.Before = func(ctx context.Context, rows []string) error { return copies.Disclose(ctx, ws, to, rows, c.now()) }
 		}
 		return do(work, b)
 	}
@@ -190,12 +198,13 @@ func (f *modelFlags) splitOf(b workspace.Binding) (string, error) {
 	return f.split, nil
 }
 
-func (f *modelFlags) disclose(ctx context.Context, ws *workspace.Workspace, rows []string, now time.Time) error {
+// host is the endpoint's host.
+func (f *modelFlags) host() string {
 	to, err := url.Parse(f.endpoint)
 	if err != nil {
-		return err
+		return "" // no client is made for such a URL
 	}
-	return copies.Disclose(ctx, ws, copies.Disclosure{Name: f.thirdParty, Note: f.note, Host: to.Host}, rows, now)
+	return to.Hostname()
 }
 
 // recheck asks Reddit about all posts again, and takes out what is gone, as run --recheck does.
@@ -211,6 +220,70 @@ func (c *command) recheck(ctx context.Context, ws *workspace.Workspace, config p
 	_, err = pipeline.Run(ctx, config)
 	c.console.Done()
 	return err
+}
+
+// A modelJob makes the questions of classify or moderate, and reads the answers.
+type modelJob interface {
+	Report(*models.Done, manifest.Schema, models.Limits) (models.Report, error)
+	Write(models.Sink, *models.Done, models.Report) ([]string, error)
+}
+
+// askModel asks what is not answered yet by the server that it opens, and writes and prints what is known in the end. In a
+// dry run it prints what there is to ask.
+func (c *command) askModel(ctx context.Context, w *models.Work, b workspace.Binding, f *modelFlags, name string, job modelJob, server **endpoint.Server) error {
+	if f.dryRun {
+		plan, err := w.Plan(ctx)
+		if err != nil {
+			return err
+		}
+		return c.answer("model-plan", plan)
+	}
+	_, err := copies.Destination(ctx, w.Workspace, f.out)
+	if err != nil {
+		return exportProblem(err)
+	}
+	*server, err = f.open(c)
+	if err != nil {
+		return err
+	}
+	done, err := w.Do(ctx)
+	c.console.Done()
+	if err != nil {
+		return err
+	}
+	return c.concludeModel(ctx, w.Workspace, b, f, name, job, done)
+}
+
+// concludeModel writes and prints what is known in the end.
+func (c *command) concludeModel(ctx context.Context, ws *workspace.Workspace, b workspace.Binding, f *modelFlags, name string, job modelJob, done *models.Done) error {
+	report, err := job.Report(done, b.Schema, f.limits)
+	if err != nil {
+		return err
+	}
+	report.Tool, report.Release, report.Digest, report.Host = version(), b.Release, b.ReleaseDigest, state.SHA256([]byte(f.host()))
+	out := f.out
+	if done.Limit != "" {
+		out = "" // half a file would pass for a whole one
+	} else if err := c.writeAnswers(ctx, ws, f, func(sink models.Sink) ([]string, error) {
+		return job.Write(sink, done, report)
+	}); err != nil {
+		return err
+	}
+	failed := 0
+	for _, t := range report.Tasks {
+		failed += t.Outcomes[endpoint.Failed]
+	}
+	return c.answerHolds(name, struct {
+		models.Report
+		Asked  int     `json:"asked"`
+		Known  int     `json:"answered_before"`
+		Left   int     `json:"not_asked"`
+		Limit  string  `json:"limit,omitempty"`
+		Spent  float64 `json:"spent"`
+		Failed int     `json:"failed"`
+		Folder string  `json:"folder,omitempty"`
+		To     string  `json:"third_party,omitempty"`
+	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Cost, failed, out, f.thirdParty}, failed == 0 && done.Limit == "", exitRetry)
 }
 
 // observeModel shows how far the asking is.

@@ -319,6 +319,9 @@ func (p *pins) study(s *site) {
 	model.Answer = func(endpointtest.Request) string { return `{"severity": "Suicide ideation"}` }
 	p.json(s, "classify", exitDone, "classify", s.workspace, "--endpoint", model.URL, "--model", "m", "--split", "all", "--note", "a colleague",
 		"--price-in", "1", "--price-out", "2", "-o", filepath.Join(p.t.TempDir(), "answers"))
+	model = endpointtest.New(p.t, "openai")
+	model.Answer = func(endpointtest.Request) string { return `{"self-harm": 0.75}` }
+	p.json(s, "moderate", exitDone, "moderate", s.workspace, "--endpoint", model.URL, "--model", "m", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "scores"))
 	p.json(s, "labels-weights", exitDone, "labels", "weights", s.release, "--split", "all")
 	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o", filepath.Join(p.t.TempDir(), "chosen"))
 	published := filepath.Join(p.t.TempDir(), "published")

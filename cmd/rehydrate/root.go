@@ -292,7 +292,7 @@ func (c *command) root() *cobra.Command {
 	root := newGroup("rehydrate", c.versionCommand(), c.doctorCommand(), c.manCommand(), c.demoCommand(), c.initCommand(), c.selectCommand(), c.runCommand(), c.workCommand(),
 		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.featuresCommand(),
 		c.labelsCommand(),
-		c.moderationCommand(), c.annotateCommand(), c.classifyCommand(),
+		c.moderationCommand(), c.annotateCommand(), c.classifyCommand(), c.moderateCommand(),
 		c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand(), c.releaseCommand())
 	root.Version, root.SilenceErrors, root.SilenceUsage = version(), true, true
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {

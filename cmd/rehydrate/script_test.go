@@ -30,7 +30,6 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/endpoint/endpointtest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
@@ -46,7 +45,8 @@ import (
 //	                              policy under [reddit], and MORE tables; an earlier site is forgotten
 //	twins N                       the same, the first three with the same picture
 //	authority DIR                 openssl as a time-stamping authority, with the files of DIR; its URL is $AUTHORITY
-//	model ANSWER                  a model that says so whatever it is asked; its URL is $MODEL. In ANSWER, ' stands for "
+//	model ANSWER...               a model that says these in turn, whatever it is asked; its URL is $MODEL. In ANSWER, ' stands for "
+//	moderator SCORES...           the same for a moderation service: the scores by category in turn
 //	heard N                       how many requests the model got since the last `heard`
 //	figsim N                      a site of FigSIM's own release, which wants a grant
 //	sign grant FROM UNTIL | sign revocations SERIAL [GRANT...] | sign lift ASSERTED ID...
@@ -63,7 +63,6 @@ import (
 //	sql QUERY                     change state.db, or print what it holds
 //	hold, unhold, touch           open the workspace as a run at work has it, close it, or both
 //	put FILE                      write somebody's file
-//	disclose NAME ID...           put on record that a third party is sent posts
 //	interrupt                     ask the next command, or the one at work, to stop
 //	clock DURATION                set the program's clock forward, from now
 //	at STEP N die | COMMAND...    at the next command's N-th step on the disk that is called that, die or do a command
@@ -126,7 +125,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"site": (*script).start, "twins": (*script).twins, "figsim": (*script).figsim, "sign": (*script).sign,
 		"manifest": (*script).manifest, "rh": (*script).rh, "on": (*script).on, "at": (*script).at, "sql": (*script).sql,
 		"outcome": (*script).outcome, "rows": (*script).rowsAre, "rowsof": (*script).rowsOf, "images": (*script).imagesAre,
-		"asked": (*script).asked, "keep": (*script).keep, "same": (*script).same, "authority": (*script).authority, "model": (*script).startModel, "heard": (*script).heard, "nowhere": (*script).nowhere, "left": (*script).left,
+		"asked": (*script).asked, "keep": (*script).keep, "same": (*script).same, "authority": (*script).authority, "model": startModel("vllm"), "moderator": startModel("openai"), "heard": (*script).heard, "nowhere": (*script).nowhere, "left": (*script).left,
 	} {
 		cmds[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg {
@@ -135,7 +134,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 			f(ts.Value(scriptKey{}).(*script), ts, args)
 		}
 	}
-	for _, name := range []string{"post", "policy", "fault", "interrupt", "clock", "flip", "put", "hold", "unhold", "touch", "disclose"} {
+	for _, name := range []string{"post", "policy", "fault", "interrupt", "clock", "flip", "put", "hold", "unhold", "touch"} {
 		cmds[name] = func(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(ts.Value(scriptKey{}).(*script).change(name, args))
 		}
@@ -201,12 +200,13 @@ func (s *script) twins(ts *testscript.TestScript, args []string) {
 }
 
 // startModel starts a server of a model.
-func (s *script) startModel(ts *testscript.TestScript, args []string) {
-	answer := strings.ReplaceAll(arg(args, 0), "'", `"`)
-	s.model = endpointtest.New(s.t, "vllm")
-	s.model.Answer = func(endpointtest.Request) string { return answer }
-	ts.Setenv("MODEL", s.model.URL)
-	s.told = 0
+func startModel(dialect string) func(*script, *testscript.TestScript, []string) {
+	return func(s *script, ts *testscript.TestScript, args []string) {
+		s.model = endpointtest.New(s.t, dialect)
+		s.model.Answer = func(r endpointtest.Request) string { return strings.ReplaceAll(arg(args, r.N%len(args)), "'", `"`) }
+		ts.Setenv("MODEL", s.model.URL)
+		s.told = 0
+	}
 }
 
 func (s *script) heard(ts *testscript.TestScript, args []string) {
@@ -374,13 +374,6 @@ func (s *script) change(name string, args []string) error {
 			err = errors.Join(err, ws.Close())
 		}
 		return err
-	case "disclose":
-		ws, err := workspace.Open(context.Background(), s.workspace, workspace.Options{})
-		if err != nil {
-			return err
-		}
-		d := copies.Disclosure{Name: args[0], Note: "Table 2", Host: "api.example"}
-		return errors.Join(copies.Disclose(context.Background(), ws, d, args[1:], s.now()), ws.Close())
 	case "unhold":
 		return s.held.Close()
 	default: // clock
@@ -486,7 +479,7 @@ func (s *script) rh(ts *testscript.TestScript, args []string) {
 	if !slices.Contains(line, "-w") && !slices.Contains([]string{"labels", "dedupe", "diff"}, line[0]) {
 		line = append(line, "-w", s.workspace)
 	}
-	asks := (slices.Contains([]string{"run", "audit", "purge"}, line[0]) || line[0] == "classify" && slices.Contains(line, "--release")) && !slices.Contains(line, "--offline") && !slices.Contains(line, "--dry-run")
+	asks := (slices.Contains([]string{"run", "audit", "purge"}, line[0]) || slices.Contains([]string{"classify", "moderate"}, line[0]) && slices.Contains(line, "--release")) && !slices.Contains(line, "--offline") && !slices.Contains(line, "--dry-run")
 	if asks {
 		line = append(line, s.reddit()...)
 		if _, err := os.Stat(s.grantPath()); err != nil && !slices.Contains(line, "--grant") && !slices.Contains(line, "--approval") {

@@ -1,18 +1,6 @@
 // Package models asks a model about every kept row of a workspace, and stores what it answers there.
 //
-// A Work does it, for any kind of question. Classify makes the questions of a classification: one for each task and run.
-// Another kind makes a Question of its own, with a Task that no category of a release can be called, such as "moderation/text",
-// and reads the answers from what Work.Do returns:
-//
-//	question := models.Question{Task: "moderation/m", Run: 1, Digest: digest, Ask: func(ctx context.Context, rec workspace.Record) (endpoint.Reply, error) {
-//		picture, err := pictures.Read(ctx, rec) // a models.Pictures: upright, as every server takes it
-//		if err != nil { ... }
-//		reply, err := server.Moderate(ctx, endpoint.Moderation{Model: m, Text: state.ShownReading(*rec.Reading, policy).Text, Image: &picture})
-//		reply.Text = string(reply.Raw) // Text is what is stored
-//		return reply, err
-//	}}
-//	done, err := work.Do(ctx) // work.Questions returns the question
-//	for _, rec := range done.Rows { answer, ok := done.Answer(question, rec) ... }
+// A Work does it, for any kind of question: a Classification makes one for each task and run, a Moderation one.
 //
 // What it promises:
 //
@@ -27,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -72,6 +59,9 @@ type Work struct {
 	Limits      Limits
 	Stop        <-chan struct{} // closed, it makes Do wait for what was asked, and return state.ErrInterrupted
 	Progress    func(Progress)  // is called after every answer, one call at a time; may be nil
+
+	told  map[string]bool // rows for which Before was called, by this call of Do
+	ahead int             // for how many questions it is called at once
 
 	mu       sync.Mutex // guards what follows
 	halt     error      // why no further question is asked
@@ -134,6 +124,7 @@ func (e *Failing) Error() string {
 
 const (
 	maxFailed = 10               // as many failures in a row are the endpoint's, not the rows'
+	maxAhead  = 100              // as many rows as a record of the log has room for
 	grace     = 30 * time.Second // a stopped work waits so long for answers: a model on a small machine takes seconds
 )
 
@@ -146,6 +137,7 @@ var (
 // The errors are state.ErrInterrupted, *Stale, *Failing, and those of Questions, Refresh, Access, Ask and the workspace.
 func (w *Work) Do(ctx context.Context) (*Done, error) {
 	w.halt, w.progress, w.reserved, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0, 0
+	w.told, w.ahead = map[string]bool{}, 1
 	refreshed, known, began := false, -1, w.Now()
 	for {
 		p, err := w.plan(ctx)
@@ -166,11 +158,6 @@ func (w *Work) Do(ctx context.Context) (*Done, error) {
 			known = p.Known
 		}
 		w.progress.Total = w.progress.Asked + len(p.todo)
-		if w.Before != nil && len(p.todo) > 0 {
-			if err := w.Before(ctx, p.sent()); err != nil {
-				return nil, err
-			}
-		}
 		w.pass(ctx, p.todo, began)
 		refreshed = false
 		switch err := w.halt; {
@@ -217,18 +204,6 @@ type asking struct {
 	rec    workspace.Record
 	digest string
 	fresh  time.Time // until then the row may be sent
-}
-
-// sent are the ids of the rows that are about to be sent, sorted.
-func (p *plan) sent() []string {
-	ids := map[string]bool{}
-	for _, a := range p.todo {
-		ids[a.rec.Key.String()] = true
-		for _, k := range a.With {
-			ids[k.String()] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(ids))
 }
 
 // plan reads which rows may be sent, and which answers are there.
@@ -310,8 +285,14 @@ func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) {
 	// One row's failure must not cancel the others, whose answers may be paid for.
 	var group errgroup.Group
 	group.SetLimit(max(w.Concurrency, 1))
-	for _, a := range todo {
+	for i, a := range todo {
 		if w.halted() {
+			break
+		}
+		if err := w.before(ctx, todo[i:]); err != nil {
+			w.mu.Lock()
+			w.halt = err
+			w.mu.Unlock()
 			break
 		}
 		group.Go(func() error { // waits until there is room
@@ -326,6 +307,38 @@ func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) {
 		})
 	}
 	_ = group.Wait() // what went wrong stands in w.halt
+}
+
+// before calls Before for the rows of the first question and of some that follow it.
+func (w *Work) before(ctx context.Context, todo []asking) error {
+	if w.Before == nil || len(w.untold(todo[:1])) == 0 {
+		return nil
+	}
+	n := min(w.ahead, len(todo))
+	if most := w.Limits.Requests; most > 0 {
+		w.mu.Lock()
+		n = min(n, max(most-w.progress.Asked, 1))
+		w.mu.Unlock()
+	}
+	// It begins with one: of an endpoint that never answers, that one alone is said to have been sent.
+	w.ahead = min(2*w.ahead, maxAhead)
+	rows := w.untold(todo[:n])
+	for _, row := range rows {
+		w.told[row] = true
+	}
+	return w.Before(ctx, rows)
+}
+
+// untold are the rows that questions send and that Before was not called for.
+func (w *Work) untold(questions []asking) (rows []string) {
+	for _, a := range questions {
+		for _, key := range append([]manifest.Key{a.rec.Key}, a.With...) {
+			if row := key.String(); !w.told[row] && !slices.Contains(rows, row) {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
 }
 
 func (w *Work) halted() bool {

@@ -31,8 +31,10 @@ type Report struct {
 	Shots      int             `json:"shots"`
 	Seed       int64           `json:"seed"`
 	Runs       int             `json:"runs"`
+	Sent       []string        `json:"sent,omitempty"`    // what of a row, by a moderation: image, text
+	Flagged    *int            `json:"flagged,omitempty"` // rows, by a moderation
 	Tasks      []TaskReport    `json:"tasks"`
-	Scores     []MeanScore     `json:"scores"` // over the runs, of tasks that rows have labels for
+	Scores     []MeanScore     `json:"scores,omitempty"` // over the runs, of tasks that rows have labels for
 	In         int             `json:"tokens_in"`
 	Out        int             `json:"tokens_out"`
 	Cost       float64         `json:"cost,omitempty"` // at the prices given
@@ -42,8 +44,8 @@ type Report struct {
 type TaskReport struct {
 	Task     string                   `json:"task"`
 	Run      int                      `json:"run"`
-	Prompt   string                   `json:"prompt"` // built-in, or the name of its file
-	PromptID string                   `json:"prompt_sha256"`
+	Prompt   string                   `json:"prompt,omitempty"` // built-in, or the name of its file
+	PromptID string                   `json:"prompt_sha256,omitempty"`
 	Examples string                   `json:"examples_sha256,omitempty"` // of their ids, images and answers
 	Asked    string                   `json:"asked_sha256"`              // of all that decides an answer but the picture
 	Models   map[string]int           `json:"models"`                    // answers by the model that the server says has answered
@@ -130,15 +132,14 @@ func parameters(body []byte) (json.RawMessage, error) {
 	if err := json.Unmarshal(body, &fields); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"model", "messages", "response_format"} {
+	for _, name := range []string{"model", "messages", "response_format", "input"} {
 		delete(fields, name)
 	}
 	return json.Marshal(fields)
 }
 
 func (p *part) report(done *Done) TaskReport {
-	t := TaskReport{Task: p.Task, Run: p.Run, Prompt: filepath.Base(p.task.From), PromptID: state.SHA256([]byte(p.task.Prompt)), Asked: p.digest,
-		Models: map[string]int{}, Outcomes: map[endpoint.Outcome]int{}}
+	t := TaskReport{Task: p.Task, Run: p.Run, Prompt: filepath.Base(p.task.From), PromptID: state.SHA256([]byte(p.task.Prompt)), Asked: p.digest}
 	if len(p.examples) > 0 {
 		var all []byte
 		for _, rec := range p.examples {
@@ -146,8 +147,15 @@ func (p *part) report(done *Done) TaskReport {
 		}
 		t.Examples = state.SHA256(all)
 	}
+	t.count(done, p.Question)
+	return t
+}
+
+// count counts the answers to the question.
+func (t *TaskReport) count(done *Done, q Question) {
+	t.Models, t.Outcomes = map[string]int{}, map[endpoint.Outcome]int{}
 	for _, rec := range done.Rows {
-		a, ok := done.Answer(p.Question, rec)
+		a, ok := done.Answer(q, rec)
 		if !ok {
 			t.Outcomes[NotAsked]++
 			continue
@@ -164,7 +172,6 @@ func (p *part) report(done *Done) TaskReport {
 			t.Last = a.At
 		}
 	}
-	return t
 }
 
 // Answers is the format of a registered folder of what models say.
@@ -206,12 +213,15 @@ func (c *Classification) Write(sink Sink, done *Done, r Report) (ids []string, e
 			return nil, err
 		}
 	}
-	err = sink(RunName, func(w io.Writer) error {
+	return slices.Sorted(maps.Keys(named)), writeReport(sink, r)
+}
+
+func writeReport(sink Sink, r Report) error {
+	return sink(RunName, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	})
-	return slices.Sorted(maps.Keys(named)), err
 }
 
 // prediction is the line of a row: its id, and by task the codes of the labels that the model gave, null for no answer.

@@ -75,15 +75,20 @@ func Moderate(ctx context.Context, files []string, f Flagging) (out Moderation, 
 	if err != nil {
 		return out, given.Faulty(err)
 	}
-	// A file's name without its ending names its column, as long as that tells files apart.
-	names := make(map[string]int)
+	// A file's name without its ending names its column, as long as that tells files apart, or the name of its folder does.
 	short := func(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
+	folder := func(file string) string { return filepath.Base(filepath.Dir(file)) }
+	names, folders := make(map[string]int), map[string]bool{".": true}
 	for _, s := range out.Services {
 		names[short(s.Name)]++
+		folders[folder(s.Name)] = true
 	}
 	for i, s := range out.Services {
-		if names[short(s.Name)] == 1 {
+		switch {
+		case names[short(s.Name)] == 1:
 			out.Services[i].Name = short(s.Name)
+		case len(folders) == len(out.Services)+1:
+			out.Services[i].Name = folder(s.Name)
 		}
 	}
 	return out, nil

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/pipeline/models"
+	"rehydrate/pipeline/workspace"
+)
+
+// moderateFlags are the flags of moderate.
+type moderateFlags struct {
+	modelFlags
+	guard bool
+	send  []string
+}
+
+func (c *command) moderateCommand() *cobra.Command {
+	var f moderateFlags
+	cmd := newCommand("moderate", exactArgs(1, "one DATASET: a workspace, or the dataset in it"), func(cmd *cobra.Command, args []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		work := &models.Moderation{Guard: f.guard, Send: f.send, Chat: f.chat(cmd)}
+		work.Chat.Decoding.Stop = nil
+		return c.inModelsWorkspace(cmd.Context(), args[0], &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
+			return c.moderate(cmd.Context(), w, b, f, work)
+		})
+	})
+	flags := cmd.Flags()
+	f.register(cmd, "scores")
+	flags.Lookup("split").Usage = "ask about this `split` alone (default: all)"
+	flags.BoolVar(&f.guard, "guard", false, "ask over chat, as a model that moderates is asked, such as Llama Guard")
+	flags.StringSliceVar(&f.send, "send", nil, "`what` of a row is sent: image, text (default: both; with --guard text, as Llama-Guard-3-8B takes it)")
+	return cmd
+}
+
+func (f *moderateFlags) check() error {
+	for _, what := range f.send {
+		if what != models.SendImage && what != models.SendText {
+			return usageError("--send takes image and text, not %q", what)
+		}
+	}
+	switch {
+	case len(f.send) > 0:
+	case f.guard:
+		f.send = []string{models.SendText}
+	default:
+		f.send = []string{models.SendImage, models.SendText}
+	}
+	f.split = cmp.Or(f.split, "all") // Table 2 is of all rows
+	return f.modelFlags.check()
+}
+
+func (c *command) moderate(ctx context.Context, w *models.Work, b workspace.Binding, f moderateFlags, work *models.Moderation) error {
+	work.Pictures, work.Split = &models.Pictures{Workspace: w.Workspace, MaxSide: f.maxSide}, w.Split
+	w.Questions = work.Questions
+	return c.askModel(ctx, w, b, &f.modelFlags, "moderate", work, &work.Server)
+}
