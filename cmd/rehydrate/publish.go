@@ -49,6 +49,9 @@ func (c *command) publishCommand() *cobra.Command {
 
 func (c *command) publish(ctx context.Context, path string, f publishFlags, wantsWorkspace bool) error {
 	opened, err := openRelease(ctx, path)
+	if err == nil {
+		err = c.outsideWorkspace("--to", f.to)
+	}
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -107,11 +108,11 @@ func Publish(ctx context.Context, c Config) (Report, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return p.Report, &given.Fault{Err: fmt.Errorf("--to: %w", err)}
 	}
-	parent, base := filepath.Split(filepath.Clean(c.To))
-	parent = cmp.Or(parent, ".")
-	if err := durable.MkdirAll(ctx, parent, 0o755); err != nil {
+	to, err := filepath.Abs(c.To)
+	if err != nil {
 		return p.Report, err
 	}
+	parent, base := filepath.Split(to)
 	p.temp = filepath.Join(parent, durable.TempPrefix+base)
 	if err := errors.Join(os.RemoveAll(p.temp), os.Mkdir(p.temp, 0o755)); err != nil {
 		return p.Report, err
@@ -316,28 +317,21 @@ func (p *publishing) check(ctx context.Context) error {
 
 // same holds the entries of what was written against those that were given.
 func (p *publishing) same(ctx context.Context, r *manifest.Release) error {
-	var given []manifest.Entry
-	for e, err := range p.Release.Entries(ctx) {
+	next, stop := iter.Pull2(r.Entries(ctx))
+	defer stop()
+	for want, err := range p.Release.Entries(ctx) {
 		if err != nil {
 			return err
 		}
-		p.change(&e)
-		e.Line = 0
-		given = append(given, e)
-	}
-	i := 0
-	for e, err := range r.Entries(ctx) {
-		if err != nil {
-			return err
+		p.change(&want)
+		e, err, ok := next()
+		e.Line = want.Line
+		if err != nil || !ok || !reflect.DeepEqual(e, want) {
+			return errors.Join(fmt.Errorf("entry %s was not written as it is: this is a mistake in rehydrate", want.Key), err)
 		}
-		e.Line = 0
-		if i >= len(given) || !reflect.DeepEqual(e, given[i]) {
-			return fmt.Errorf("entry %s was not written as it is: this is a mistake in rehydrate", e.Key)
-		}
-		i++
 	}
-	if i != len(given) {
-		return fmt.Errorf("%d of %d entries were written: this is a mistake in rehydrate", i, len(given))
+	if e, _, more := next(); more {
+		return fmt.Errorf("entry %s was written and not given: this is a mistake in rehydrate", e.Key)
 	}
 	return nil
 }

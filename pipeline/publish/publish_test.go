@@ -22,7 +22,7 @@ func published(t *testing.T, files map[string]string, change func(*Config)) (map
 	}
 	r, err := manifest.Open(dir, manifest.Options{})
 	attest.OK(t, err)
-	c := Config{Release: r, Policy: policy.Default(), To: filepath.Join(t.TempDir(), "made", "out"), Tool: "1.2.3"}
+	c := Config{Release: r, Policy: policy.Default(), To: filepath.Join(t.TempDir(), "out"), Tool: "1.2.3"}
 	if change != nil {
 		change(&c)
 	}
