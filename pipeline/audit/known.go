@@ -220,8 +220,12 @@ const maxTexts = 300_000
 const unknownTexts = "%d texts of unknown origin (the first: %s) could be those of posts that must be gone, whose text is not known: " +
 	"read them, or name a workspace from before the purge"
 
-// doubt counts what could be of a post that must be gone, once for each source. The caller holds mu.
+const mayBeIDs = "%d words or numbers that are also ids of posts that must be gone (the first: %s): look whether they name them"
+
+// doubt counts what could be of a post that must be gone, once for each source.
 func (a *audit) doubt(p place, format string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if p.src.doubts == nil {
 		p.src.doubts = map[string]*tally{}
 	}
@@ -242,15 +246,14 @@ func (a *audit) saw(s *sighting) {
 
 // sawText keeps a text that is of an entry, or, where that is nil, may be of a post that must be gone.
 func (a *audit) sawText(p place, of *known, folded string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	switch {
 	case of == nil && a.gone.staying[folded]:
 	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.
-	case of == nil && p.src.lines == maxTexts:
+	case of == nil && p.src.lines.Add(1) > maxTexts:
 		a.doubt(p, unknownTexts)
 	default:
-		p.src.lines++
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		a.texts = append(a.texts, textSeen{p, maphash.String(seed, folded), of})
 	}
 }

@@ -31,7 +31,7 @@ type source struct {
 
 	file   AuditedFile
 	doubts map[string]*tally // what cannot be told apart, by what has to be said of it
-	lines  int               // how many texts of it are kept for comparison
+	lines  atomic.Int64      // how many texts of it are kept for comparison
 }
 
 // A tally counts what cannot be told apart, and says where the first of it lies.
@@ -258,7 +258,7 @@ func (w walker) finish(t *table) {
 			if !ids && !h.clear {
 				// In CSV all numbers are texts, so only its ids under a name of ids count.
 				if h.text && e.MustGo && t.typed && !p.lists() {
-					w.mayBeID(p)
+					w.doubt(p, mayBeIDs)
 				}
 				continue
 			}

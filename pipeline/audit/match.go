@@ -230,7 +230,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			case telling(e.ID) || p.inIDs || isLink.Match(text[max(0, at-30):at]) || isImageName.Match(text[end:]):
 				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
 			case p.table == nil && !p.label: // a column says what its numbers are
-				w.mayBeID(p)
+				w.doubt(p, mayBeIDs)
 			}
 		}
 		at = end
@@ -258,13 +258,6 @@ var (
 	// isImageName finds that what follows an id makes it the name of an image.
 	isImageName = regexp.MustCompile(`(?i)^\.(jpe?g|png|gif|webp)\b`)
 )
-
-// mayBeID counts a word or a number that is also the id of a post that must be gone.
-func (a *audit) mayBeID(p place) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.doubt(p, "%d words or numbers that are also ids of posts that must be gone (the first: %s): look whether they name them")
-}
 
 // sawDigest compares a digest that stands in a text.
 func (w walker) sawDigest(p place, digest string) {
@@ -320,7 +313,7 @@ func inHex(s string) bool { return strings.Trim(s, "0123456789abcdef ") == "" }
 
 // encoded looks at bytes that stand in a text as base64, in one line or many, or as hex, and returns the rest of it.
 func (w walker) encoded(p place, text []byte) (rest []byte) {
-	rest, done := text, 0
+	done := 0
 	for at := 0; at < len(text); at++ {
 		if !isPacked(text[at]) {
 			continue
@@ -333,9 +326,6 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 			}
 		}
 		if len(run) >= minEncoded {
-			if done == 0 {
-				rest = nil
-			}
 			rest, done = append(append(rest, text[done:at]...), ' '), end
 			raw := unpackText(run)
 			inner := w
@@ -353,10 +343,7 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 		}
 		at = end
 	}
-	if done > 0 {
-		rest = append(rest, text[done:]...)
-	}
-	return rest
+	return append(rest, text[done:]...)
 }
 
 // spelled looks at images whose bytes a text spells out: with escapes, or as numbers of any kind.

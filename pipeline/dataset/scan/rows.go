@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"rehydrate/manifest"
@@ -137,15 +136,9 @@ func (t *table) Next() ([]manifest.Cell, error) {
 	return t.cells, err
 }
 
-// listElement gives the leaf of a LIST of scalars, or nil.
+// listElement gives the leaf of a list of scalars, or nil. Not every writer says of a list that it is one.
 func listElement(c *parquet.Column) *parquet.Column {
-	ct := c.Type().ConvertedType()
-	isList := ct != nil && *ct == deprecated.List
-	if lt := c.Type().LogicalType(); lt != nil {
-		_, ok := lt.Value.(*format.ListType)
-		isList = isList || ok
-	}
-	if !isList || c.Repeated() || len(c.Columns()) != 1 || !c.Columns()[0].Repeated() {
+	if c.Leaf() || c.Repeated() || len(c.Columns()) != 1 || !c.Columns()[0].Repeated() {
 		return nil
 	}
 	element := c.Columns()[0]
