@@ -159,14 +159,11 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 		a.post(p.ID).workspace = p
 	}
 	stones, err := ws.Tombstones(ctx)
-	if err != nil {
-		return err
-	}
 	for i, t := range stones {
 		a.post(t.ID).stone = &stones[i]
 	}
-	returned, err := state.Returned(ctx, ws, a.Release, a.Now())
-	if err != nil {
+	returned, wrong := state.Returned(ctx, ws, a.Release, a.Now())
+	if err := errors.Join(err, wrong); err != nil {
 		return err
 	}
 	for _, t := range returned {

@@ -84,6 +84,14 @@ func isPacked(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
+// endOf returns where characters of a kind end that begin at a place.
+func endOf(text []byte, at int, is func(byte) bool) int {
+	for at < len(text) && is(text[at]) {
+		at++
+	}
+	return at
+}
+
 // betweenNumbers stands between the bytes of an image that are written as numbers.
 const betweenNumbers = " ,:;\t\r\n-[]"
 
@@ -209,10 +217,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 		return
 	}
 	for at := 0; at < len(text); at++ {
-		end := at
-		for end < len(text) && isIDByte(text[end]) {
-			end++
-		}
+		end := endOf(text, at, isIDByte)
 		n := end - at
 		if at == 0 && !first || end == len(text) && !last {
 			at = end
@@ -357,14 +362,8 @@ func (w walker) spelled(p place, text []byte) {
 	// A run of numbers is read both ways, for 10 20 30 may be hex.
 	var runs [2][]byte
 	for at := 0; at < len(text); {
-		end := at
-		for end < len(text) && isIDByte(text[end]) {
-			end++
-		}
-		next := end
-		for next < len(text) && strings.IndexByte(betweenNumbers, text[next]) >= 0 {
-			next++
-		}
+		end := endOf(text, at, isIDByte)
+		next := endOf(text, end, func(b byte) bool { return strings.IndexByte(betweenNumbers, b) >= 0 })
 		token := bytes.TrimPrefix(text[at:end], []byte("0x"))
 		for i, base := range []int{10, 16} {
 			n, err := strconv.ParseUint(string(token[:min(len(token), 4)]), base, 8)
@@ -390,9 +389,7 @@ func (w walker) spelled(p place, text []byte) {
 func packedRun(text []byte, at int) (run []byte, end int) {
 	for end = at; ; {
 		from := end
-		for end < len(text) && isPacked(text[end]) {
-			end++
-		}
+		end = endOf(text, from, isPacked)
 		if from == at {
 			run = text[from:end:end]
 		} else {
