@@ -1,6 +1,7 @@
 package endpoint_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,8 +39,15 @@ func elsewhere(t *testing.T) (*endpointtest.Server, *atomic.Int64) {
 			continue
 		}
 		server, _ := endpointtest.InMemory(t, "vllm")
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodConnect { // it is taken for a proxy
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			server.ServeHTTP(w, r)
+		})
 		var seen atomic.Int64
-		web := &httptest.Server{Listener: l, Config: &http.Server{Handler: server, ConnState: func(_ net.Conn, s http.ConnState) {
+		web := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler, ConnState: func(_ net.Conn, s http.ConnState) {
 			if s == http.StateNew {
 				seen.Add(1)
 			}
@@ -89,6 +97,13 @@ func TestLocalAlone(t *testing.T) {
 	}
 	if r, err := open(t, endpoint.Options{URL: server.URL, ThirdParty: true}).Chat(t.Context(), hello); err != nil || r.Outcome != ok || seen.Load() != 1 {
 		t.Errorf("as a third party: %+v, %v, %d connections", r, err, seen.Load())
+	}
+	// The proxy is that of the environment.
+	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = open(t, endpoint.Options{URL: "https://models.example/v1", ThirdParty: true, Proxy: proxy}).Chat(soon, hello)
+	if err == nil || seen.Load() != 2 {
+		t.Errorf("by a proxy: %v, %d connections", err, seen.Load())
 	}
 
 	// Ollama hands these on to machines of its maker.

@@ -80,7 +80,7 @@ func (e *Unsupported) Error() string {
 
 // Hint says what to do.
 func (e *Unsupported) Hint() string {
-	if e.Parameter == "max_tokens" && strings.Contains(e.Detail, "max_completion_tokens") {
+	if e.Parameter == "max_tokens" && strings.Contains(strings.ToLower(e.Detail), "use 'max_completion_tokens'") {
 		return "it wants max_completion_tokens, which --server openai sends"
 	}
 	return "leave it out: --omit " + e.Parameter

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,6 +234,7 @@ func misbehaviours() []misbehaviour {
 		{"another shape", status(200, `{"choices":{"message":{"content":[1]}}}`), failed, "not that of a chat", 1, atOnce},
 
 		{"too long for the model", fails(400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"), tooLarge, "maximum context", 1, atOnce},
+		{"too long for vLLM", status(400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","param":null,"code":400}}`), tooLarge, "maximum context", 1, atOnce},
 		{"too long for llama.cpp", status(400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), tooLarge, "context size", 1, atOnce},
 		{"413", status(413, ""), tooLarge, "413", 1, atOnce},
 		{"bad picture", fails(400, "You uploaded an unsupported image", "invalid_image_format"), failed, "unsupported image", 1, atOnce},
@@ -379,5 +382,38 @@ func TestContext(t *testing.T) {
 				t.Errorf("%v after %v, %d requests", err, time.Since(began), len(server.Requests()))
 			}
 		})
+	}
+}
+
+// TestRefusedConnection: a server that was never there is not waited for; one that has answered may be starting again.
+func TestRefusedConnection(t *testing.T) {
+	for _, met := range []bool{false, true} {
+		inMemory(t, func(t *testing.T, server *endpointtest.Server, s *endpoint.Server) {
+			if met {
+				if _, err := s.Chat(t.Context(), hello); err != nil {
+					t.Fatal(err)
+				}
+				s.HangUp()
+			}
+			dials := 0
+			s.Dial(func(context.Context, string, string) (net.Conn, error) {
+				dials++
+				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+			})
+			_, err := s.Chat(t.Context(), hello)
+			if unreachable, ok := errors.AsType[*endpoint.Unreachable](err); !ok || !strings.Contains(unreachable.Detail, "connection refused") || met != (dials == 6) || !met && dials != 1 {
+				t.Errorf("%v after %d attempts", err, dials)
+			}
+		})
+	}
+}
+
+// TestOwnName: a parameter that OpenAI calls otherwise is named as --omit knows it.
+func TestOwnName(t *testing.T) {
+	server := endpointtest.New(t, "openai")
+	server.Play = endpointtest.Error(400, "max_completion_tokens is not supported", "unsupported_parameter")
+	_, err := open(t, endpoint.Options{URL: server.URL}).Chat(t.Context(), full(t, endpoint.OpenAI))
+	if unsupported, ok := errors.AsType[*endpoint.Unsupported](err); !ok || unsupported.Parameter != "max_tokens" || unsupported.Hint() != "leave it out: --omit max_tokens" {
+		t.Error(err)
 	}
 }
