@@ -159,6 +159,7 @@ func TestClassify(t *testing.T) {
 				t.Errorf("a question was sent %d times: %.300s", n, body)
 			}
 		}
+		m.do(nil, "verify", "-w", broken).want(t, exitDone)
 		var predictions []string
 		for _, name := range []string{"once", "broken"} {
 			predictions = append(predictions, filepath.Join(filepath.Dir(m.workspace), name+shots, "predictions.jsonl"))
