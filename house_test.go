@@ -27,7 +27,7 @@ type rule struct {
 var rules = []rule{
 	{imports: []string{"github.com/otiai10/gosseract/..."}, only: []string{"cmd/ocr"}, tests: true,
 		why: "a C call can be neither cancelled nor survived: Tesseract lives in worker processes alone"},
-	{imports: []string{"net/http", "github.com/hashicorp/go-retryablehttp"}, only: []string{"pipeline/reddit", "pipeline/endpoint", "pipeline/redditemu", "pipeline/redditemu/hostile"},
+	{imports: []string{"net/http", "github.com/hashicorp/go-retryablehttp"}, only: []string{"pipeline/reddit", "pipeline/endpoint", "pipeline/review", "pipeline/redditemu", "pipeline/redditemu/hostile"},
 		why: "one place paces, guards and logs every request"},
 	{imports: []string{"github.com/parquet-go/parquet-go/..."}, only: []string{"pipeline/dataset", "pipeline/dataset/scan"},
 		why: "its defaults are wrong for images; the settings stand in one place, and so do the checks of files of others"},
@@ -88,6 +88,7 @@ var layers = map[string][]string{
 	"pipeline/near":         {"pipeline/clean", "pipeline/pictures", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/features":     {"pipeline/pictures", "policy", "dedupe", "manifest"},
 	"pipeline/annotate":     {"manifest/dump", "pipeline/clean", "pipeline/copies", "pipeline/dataset", "pipeline/dataset/scan", "pipeline/state", "pipeline/study", "pipeline/workspace", "labels", "manifest"},
+	"pipeline/review":       {"pipeline/annotate", "pipeline/state", "pipeline/workspace", "manifest"},
 	"pipeline/page":         {},
 	"pipeline/study":        {"pipeline/dataset/scan", "pipeline/workspace", "labels", "manifest"},
 	"pipeline/models":       {"manifest/dump", "pipeline/endpoint", "pipeline/state", "pipeline/workspace", "policy", "dedupe", "labels", "manifest"},
@@ -113,7 +114,7 @@ var layers = map[string][]string{
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/internal/console": {},
 	"cmd/ocr":              {"cmd/internal/console", "pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"manifest/dump", "pipeline/annotate", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/cluster", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/models", "pipeline/report", "pipeline/study", "pipeline/publish", "pipeline/audit",
+	"cmd/rehydrate": {"manifest/dump", "pipeline/annotate", "pipeline/review", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/cluster", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/models", "pipeline/report", "pipeline/study", "pipeline/publish", "pipeline/audit",
 		"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants":        {},

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +16,14 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/annotate"
 	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/pictures"
+	"rehydrate/pipeline/review"
 	"rehydrate/pipeline/workspace"
 )
 
 func (c *command) annotateCommand() *cobra.Command {
-	return newGroup("annotate", c.annotateExportCommand(), c.annotateMergeCommand())
+	return newGroup("annotate", c.annotateExportCommand(), c.annotateMergeCommand(), c.annotateReviewCommand())
 }
 
 // roundFlags say what is annotated, and with which labels.
@@ -29,6 +34,10 @@ type roundFlags struct {
 func (f *roundFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.release, "release", "", "the `release` of the workspace")
 	f.registerScheme(cmd)
+	f.registerPick(cmd)
+}
+
+func (f *roundFlags) registerPick(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.seed, "seed", "1", "any `text`: another one gives another order")
 	cmd.Flags().StringVar(&f.only, "only", "", "only the images whose ids this table has: the `file` of open answers, for whoever decides")
 }
@@ -161,4 +170,63 @@ func (c *command) annotateMerge(ctx context.Context, round roundFlags, m annotat
 		*annotate.Merged
 		Written string `json:"written"`
 	}{merged, written}, len(merged.Open) == 0, exitRetry)
+}
+
+func (c *command) annotateReviewCommand() *cobra.Command {
+	var round roundFlags
+	page := review.Config{Now: c.now}
+	cmd := newCommand("annotate-review", exactArgs(1, "one WORKSPACE"), func(cmd *cobra.Command, args []string) error {
+		switch {
+		case !regexp.MustCompile(`^A[1-9][0-9]{0,3}$`).MatchString(page.Annotator):
+			return usageError("--annotator takes a number, such as A1, and no name: %q", page.Annotator)
+		case slices.ContainsFunc(page.Batches, func(n int) bool { return n < 1 }):
+			return usageError("--batches takes numbers from 1")
+		}
+		if err := c.inRound(args[0]); err != nil {
+			return err
+		}
+		return c.annotateReview(cmd.Context(), round, page)
+	})
+	round.registerScheme(cmd)
+	round.registerPick(cmd)
+	cmd.Flags().StringVar(&page.Annotator, "annotator", "A1", "who answers, by `number`")
+	cmd.Flags().StringVar(&page.Answers, "answers", "answers", "the `folder` of the answers, a file for each annotator")
+	cmd.Flags().IntSliceVar(&page.Batches, "batches", nil, "how many images each batch has: `50,50,50,900` (default: no batches)")
+	return cmd
+}
+
+func (c *command) annotateReview(ctx context.Context, round roundFlags, page review.Config) error {
+	if err := c.outsideWorkspace("--answers", page.Answers); err != nil {
+		return err
+	}
+	binding, err := reading(ctx, c, func(ws *workspace.Workspace) (b workspace.Binding, err error) {
+		b, _, err = ws.Binding(ctx)
+		return b, err
+	})
+	if err != nil {
+		return err
+	}
+	scheme, pick, err := round.read(ctx, &manifest.Release{Schema: binding.Schema})
+	if err != nil {
+		return err
+	}
+	page.Workspace, page.Scheme, page.Pick = c.workspace, scheme.Schema, pick
+	if err := durable.MkdirAll(ctx, page.Answers, 0o700); err != nil {
+		return err
+	}
+	page.Answers = filepath.Join(page.Answers, page.Annotator+".jsonl")
+	server, err := review.Open(ctx, page)
+	if err != nil {
+		return asUsage(err)
+	}
+	ctx, cancel := c.untilStopped(ctx)
+	defer cancel()
+	fmt.Fprintf(c.stderr, "rehydrate: the page is at %s until you press Ctrl-C here; keep the address to yourself\n", server.URL())
+	if err := server.Serve(ctx); err != nil {
+		return err
+	}
+	return c.answer("annotate-review", struct {
+		review.Summary
+		Answers string `json:"answers"`
+	}{server.Summary(), page.Answers})
 }

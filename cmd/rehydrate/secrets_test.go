@@ -161,9 +161,11 @@ var canaryCases = []canaryCase{
 	{"work", "a secret for a shard", "--shard SECRET", nil, exitUsage, "[redacted]"},
 	{"work", "no shards", "--shard 0/2 -w WS", nil, exitFailed, "no work was split"},
 	{"annotate", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
-	{"annotate export", "none", "WS --release RELEASE --to DIR/round", nil, exitDone, "annotate merge"},
+	{"annotate export", "none", "WS --release RELEASE --to DIR/round", nil, exitDone, "figurative"},
 	{"annotate export", "a secret for a dataset", "SECRET --release RELEASE --to DIR/round", nil, exitUsage, "[redacted]"},
 	{"annotate merge", "a secret for a file", "SECRET --release RELEASE --to DIR/merged.jsonl", nil, exitUsage, "[redacted]"},
+	{"annotate review", "stopped at once", "WS --answers DIR/answers", stopped, exitDone, "images"},
+	{"annotate review", "a secret for an annotator", "WS --annotator SECRET --answers DIR/answers", nil, exitUsage, "[redacted]"},
 	{"moderation", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"moderation table", "a secret for a file", "SECRET --gold RELEASE", nil, exitUsage, "[redacted]"},
 	{"ocr", "none", "RELEASE -w WS --force", nil, exitDone, "kept"},
@@ -286,6 +288,13 @@ func echo(where hostile.Fault, code int, body string) func(*haunted) {
 }
 
 func panicAt(n int) func(*haunted) { return func(h *haunted) { h.panicAt(n) } }
+
+// stopped asks the command to stop before it begins.
+func stopped(h *haunted) {
+	stop := make(chan struct{})
+	close(stop)
+	h.process.stop = stop
+}
 
 // drawnPictures puts two pictures that are the same, with canaries in their metadata, beside the folder that
 // is searched.

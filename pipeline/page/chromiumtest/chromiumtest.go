@@ -1,4 +1,4 @@
-// Package chromiumtest lets tests open pages from disk in one headless Chromium, and see what they look like, what they
+// Package chromiumtest lets tests open pages in one headless Chromium, from disk or from a server of theirs, press keys, and see what they look like, what they
 // ask for and complain of, and what axe-core says of them. scripts/setup --with-readers installs both. Where one of
 // them is missing a test skips, except under CI=true, where it fails.
 package chromiumtest
@@ -13,6 +13,7 @@ import (
 	"image/png"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,13 +165,90 @@ func (b *Browser) look(t testing.TB, v View) {
 	b.do(t, "Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []any{theme}}, nil)
 }
 
-// show opens a file and waits until it is loaded.
+// Lead has requests to a host and port, of whatever name, answered by the server at an address of this machine.
+func (b *Browser) Lead(host, addr string) {
+	b.trap.mu.Lock()
+	defer b.trap.mu.Unlock()
+	b.trap.ways[host] = addr
+}
+
+// Press presses a key and lets it go: a character, or Enter or Tab.
+func (b *Browser) Press(t testing.TB, key string) {
+	t.Helper()
+	b.Hold(t, key)
+	b.key(t, "keyUp", key)
+}
+
+// Hold presses a key and does not let it go.
+func (b *Browser) Hold(t testing.TB, key string) {
+	t.Helper()
+	b.key(t, "keyDown", key)
+}
+
+// Release lets a key go.
+func (b *Browser) Release(t testing.TB, key string) {
+	t.Helper()
+	b.key(t, "keyUp", key)
+}
+
+func (b *Browser) key(t testing.TB, kind, key string) {
+	t.Helper()
+	text, number := key, int(strings.ToUpper(key)[0])
+	switch key {
+	case "Enter":
+		text, number = "\r", 13
+	case "Tab":
+		text, number = "", 9
+	}
+	b.do(t, "Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "text": text, "windowsVirtualKeyCode": number}, nil)
+}
+
+// Until waits until a script, run in the page that is open, is true.
+func (b *Browser) Until(t testing.TB, script string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; {
+		is := false
+		b.run(t, "new Promise(done => setTimeout(() => done(Boolean("+script+")), 20))", &is)
+		if is {
+			return
+		}
+		if time.Now().After(end) {
+			var dom string
+			b.run(t, "document.body.innerText", &dom)
+			t.Fatalf("not within 20 s: %s\nconsole: %v\n%s", script, b.console, dom)
+		}
+	}
+}
+
+// Value returns what a script is, or promises, in the page that is open.
+func (b *Browser) Value(t testing.TB, script string) (text string) {
+	t.Helper()
+	b.run(t, "Promise.resolve("+script+").then(String)", &text)
+	return text
+}
+
+// Seen returns what is seen of the page that is open.
+func (b *Browser) Seen(t testing.TB, v View) image.Image {
+	t.Helper()
+	b.look(t, v)
+	var shot struct{ Data []byte }
+	b.do(t, "Page.captureScreenshot", nil, &shot)
+	img, err := png.Decode(bytes.NewReader(shot.Data))
+	attest.OK(t, err)
+	return img
+}
+
+// show opens a file, or a URL of a server that Lead names, and waits until it is loaded.
 func (b *Browser) show(t testing.TB, file string) {
 	t.Helper()
-	path, err := filepath.Abs(file)
-	attest.OK(t, err)
+	url := file
+	if !strings.HasPrefix(file, "http://") {
+		path, err := filepath.Abs(file)
+		attest.OK(t, err)
+		url = "file://" + path
+	}
 	b.console, b.loaded = nil, false
-	b.do(t, "Page.navigate", map[string]any{"url": "file://" + path}, nil)
+	b.do(t, "Page.navigate", map[string]any{"url": url}, nil)
 	for !b.loaded {
 		b.read(t)
 	}
@@ -218,11 +296,7 @@ func (b *Browser) Screenshot(t testing.TB, file string, v View) image.Image {
 	t.Helper()
 	b.look(t, v)
 	b.show(t, file)
-	var shot struct{ Data []byte }
-	b.do(t, "Page.captureScreenshot", nil, &shot)
-	img, err := png.Decode(bytes.NewReader(shot.Data))
-	attest.OK(t, err)
-	return img
+	return b.Seen(t, v)
 }
 
 // views are those in which Check looks at a page. Paper is as wide as A4 without its margins.
@@ -278,11 +352,12 @@ const faults = `(() => {
 	return found
 })()`
 
-// A trap is a proxy on this machine that answers nothing and notes what it was asked for.
+// A trap is a proxy on this machine that notes what it was asked for, and answers nothing but what leads to a test's server.
 type trap struct {
 	addr  string
 	mu    sync.Mutex
-	lines []string // guarded by mu
+	lines []string          // guarded by mu
+	ways  map[string]string // guarded by mu; host and port -> address
 }
 
 func newTrap(t testing.TB) *trap {
@@ -290,7 +365,7 @@ func newTrap(t testing.TB) *trap {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	attest.OK(t, err)
 	t.Cleanup(func() { l.Close() })
-	trap := &trap{addr: l.Addr().String()}
+	trap := &trap{addr: l.Addr().String(), ways: map[string]string{}}
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -305,10 +380,30 @@ func newTrap(t testing.TB) *trap {
 
 func (t *trap) note(conn net.Conn) {
 	defer conn.Close()
-	line, _ := bufio.NewReader(conn).ReadString('\n')
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lines = append(t.lines, strings.TrimSpace(line))
+	for in := bufio.NewReader(conn); ; {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		t.mu.Lock()
+		t.lines = append(t.lines, fmt.Sprintf("%s %s %s", r.Method, r.RequestURI, r.Proto))
+		way := t.ways[r.Host]
+		t.mu.Unlock()
+		if way == "" {
+			return
+		}
+		// As Chromium wrote it, but for where it goes.
+		r.URL.Host = way
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return
+		}
+		err = answer.Write(conn)
+		answer.Body.Close()
+		if err != nil {
+			return
+		}
+	}
 }
 
 // makers matches requests to the hosts of Chromium's maker. No flag keeps it from all of them; the
