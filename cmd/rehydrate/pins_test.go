@@ -323,6 +323,11 @@ func (p *pins) study(s *site) {
 	model.Answer = func(endpointtest.Request) string { return `{"self-harm": 0.75}` }
 	p.json(s, "moderate", exitDone, "moderate", s.workspace, "--endpoint", model.URL, "--model", "m", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "scores"))
 	p.json(s, "labels-weights", exitDone, "labels", "weights", s.release, "--split", "all")
+	going := s.stop
+	s.stop = make(chan struct{})
+	close(s.stop)
+	p.json(s, "annotate-review", exitDone, "annotate", "review", s.workspace, "--answers", filepath.Join(p.t.TempDir(), "answers"))
+	s.stop = going
 	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o", filepath.Join(p.t.TempDir(), "chosen"))
 	published := filepath.Join(p.t.TempDir(), "published")
 	p.json(s, "release-publish", exitDone, "release", "publish", s.release, "-w", s.workspace, "--digests", "--to", published)
