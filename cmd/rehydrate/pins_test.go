@@ -318,7 +318,7 @@ func (p *pins) study(s *site) {
 	model := endpointtest.New(p.t, "vllm")
 	model.Answer = func(endpointtest.Request) string { return `{"severity": "Suicide ideation"}` }
 	p.json(s, "classify", exitDone, "classify", s.workspace, "--endpoint", model.URL, "--model", "m", "--split", "all", "--note", "a colleague",
-		"--price-in", "1", "--price-out", "2", "-o", filepath.Join(p.t.TempDir(), "answers"))
+		"--price-in", "1", "--price-out", "2", "-o", filepath.Join(filepath.Dir(s.release), "answers"))
 	model = endpointtest.New(p.t, "openai")
 	model.Answer = func(endpointtest.Request) string { return `{"self-harm": 0.75}` }
 	p.json(s, "moderate", exitDone, "moderate", s.workspace, "--endpoint", model.URL, "--model", "m", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "scores"))
@@ -326,7 +326,7 @@ func (p *pins) study(s *site) {
 	going := s.stop
 	s.stop = make(chan struct{})
 	close(s.stop)
-	p.json(s, "annotate-review", exitDone, "annotate", "review", s.workspace, "--answers", filepath.Join(p.t.TempDir(), "answers"))
+	p.json(s, "annotate-review", exitDone, "annotate", "review", s.workspace, "--answers", filepath.Join(filepath.Dir(s.release), "answers"))
 	s.stop = going
 	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o", filepath.Join(p.t.TempDir(), "chosen"))
 	published := filepath.Join(p.t.TempDir(), "published")
