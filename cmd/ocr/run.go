@@ -108,6 +108,7 @@ type options struct {
 	workers     int
 	timeout     time.Duration
 	tessdataDir string
+	self        string // this program, to start its workers
 }
 
 const rootHelp = `Read the text of images (JPEG, PNG, GIF, WebP) with Tesseract and print it.
@@ -144,6 +145,11 @@ another file only with --force. Contacts nothing, shows no image.
 
 func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	var o options
+	for _, pair := range env { // set by the script that scripts/bundle puts before a program that a loader of its own starts
+		if program, ok := strings.CutPrefix(pair, "OCR_PROGRAM="); ok {
+			o.self = program
+		}
+	}
 	root := &cobra.Command{
 		Use:           "ocr FILE|DIR...",
 		Short:         "Read the text of images with Tesseract",
@@ -232,11 +238,14 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // newPool starts workers of this very program, with the dictionary of words.
 func newPool(ctx context.Context, o options, words *language.Filter, stderr io.Writer) (*ocr.Pool, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program, to start its workers: %w", err)
+	if o.self == "" {
+		var err error
+		o.self, err = os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find this program, to start its workers: %w", err)
+		}
 	}
-	return ocr.Start(ctx, o.config(self, words, stderr))
+	return ocr.Start(ctx, o.config(o.self, words, stderr))
 }
 
 // config has workers of a program read with the dictionary of words.
