@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -95,7 +96,7 @@ func (s *Server) answered(response *http.Response, sent []string, read func([]by
 	}
 	says = s.o.Scrubber.Printable(says)
 	unusable := func(o Outcome) (Reply, error) {
-		return Reply{Outcome: o, Detail: "the server " + says, Raw: raw(body)}, nil
+		return Reply{Outcome: o, Detail: "the server " + says, Raw: s.raw(body)}, nil
 	}
 	pause, _ := reset(response.Header, time.Now())
 	switch {
@@ -146,17 +147,25 @@ func (s *Server) read(header http.Header, body []byte, read func([]byte) Reply) 
 	model, _ := more.Model.(string)
 	// Once more: in JSON the key can be spelled in ways that its body did not show.
 	r.Text, model = s.o.Scrubber.Scrub(r.Text), s.o.Scrubber.Scrub(model)
-	r.Detail, r.Model, r.Raw = s.o.Scrubber.Printable(r.Detail), model, raw(body)
+	r.Detail, r.Model, r.Raw = s.o.Scrubber.Printable(r.Detail), model, s.raw(body)
 	r.Usage = Usage{count(more.Usage["prompt_tokens"]), count(more.Usage["completion_tokens"])}
 	return r
 }
 
-// raw is a body that is JSON.
-func raw(body []byte) json.RawMessage {
-	if json.Valid(body) {
-		return body
+// raw is a body that is JSON, without secrets.
+func (s *Server) raw(body []byte) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber() // as it was sent
+	var v any
+	if !json.Valid(body) || d.Decode(&v) != nil {
+		return nil
 	}
-	return nil
+	// Written once more: an escape such as \u0061 hides the key in the body, but not from who reads the JSON.
+	again, err := encode(v)
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(s.o.Scrubber.Scrub(string(again)))
 }
 
 // count is a number of tokens that a server names. One that cannot be is none, so that sums stay sound.
