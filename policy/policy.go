@@ -110,6 +110,11 @@ var defaultTOML string
 // key for the maintainer who edits it.
 func DefaultTOML() []byte { return []byte(defaultTOML) }
 
+// RequiringGrant gives the default policy with a grant that is required. Its comments stay, so the text is edited.
+func RequiringGrant() []byte {
+	return []byte(strings.Replace(defaultTOML, `grant = "optional"`, `grant = "required"`, 1))
+}
+
 // DeleteWithin is the time in which Reddit strongly recommends to delete what was removed: "routine deletion within 48
 // hours" (Reddit Data API wiki). No live answer stays good for longer, and no obligation to erase stays open for longer.
 const DeleteWithin = 48 * time.Hour

@@ -269,3 +269,10 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestRequiringGrant(t *testing.T) {
+	p, err := Parse(RequiringGrant(), "policy.toml")
+	if err != nil || !p.Access.GrantRequired {
+		t.Errorf("a grant is not required: %v", err)
+	}
+}

@@ -2,10 +2,12 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rsa"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,6 +39,22 @@ func ParseSigners(pins []manifest.Signer) ([]Signer, error) {
 		signers = append(signers, Signer{Name: pin.Name, Fingerprint: ssh.FingerprintSHA256(key), key: key})
 	}
 	return signers, nil
+}
+
+// ReadSigner reads an OpenSSH public key file. Its comment, or else its name, names the signer.
+func ReadSigner(b []byte, file string) (manifest.Signer, error) {
+	fields := strings.Fields(string(b))
+	// The errors do not repeat the file's content: it could be a private key.
+	if bytes.Contains(b, []byte("PRIVATE KEY")) {
+		return manifest.Signer{}, errors.New("this is a private key, which must stay private; name the file beside it that ends in .pub")
+	}
+	if len(fields) < 2 || bytes.ContainsRune(bytes.TrimSpace(b), '\n') {
+		return manifest.Signer{}, errors.New("not an OpenSSH public key file: it has one line, such as ssh-ed25519 AAAA... comment")
+	}
+	base := filepath.Base(file)
+	name := cmp.Or(strings.Join(fields[2:], " "), strings.TrimSuffix(base, filepath.Ext(base)))
+	_, err := parseKey(fields[0] + " " + fields[1])
+	return manifest.Signer{Name: name, Key: fields[0] + " " + fields[1]}, err
 }
 
 // parseKey reads the line of an OpenSSH .pub file: type, base64, comment. Unlike an authorized_keys line it has no

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/cmd/internal/console"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/features"
 	"rehydrate/pipeline/given"
+	"rehydrate/pipeline/near"
 	"rehydrate/pipeline/pictures"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -92,12 +91,7 @@ func (c *command) features(ctx context.Context, source string, f featureFlags) e
 	if err != nil {
 		return asUsage(err)
 	}
-	f.Progress = func(done, total int) {
-		if !c.quiet {
-			c.console.Show(console.Progress{Task: "features", Words: "measure", Done: done, Total: total,
-				Line: fmt.Sprintf("measure: %d of %d pictures", done, total)})
-		}
-	}
+	f.Progress = func(done, total int) { c.observePictures(near.Progress{Stage: "measure", Done: done, Total: total}) }
 	if root := pictures.WorkspaceOf(f.Paths[0]); root != "" {
 		c.workspace = root
 		return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error { return c.derive(ctx, ws, f) })

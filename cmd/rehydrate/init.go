@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -73,47 +70,19 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 // readSigners reads the signers that release.toml is to name, and gives the policy.toml that
 // goes with them: one that requires a grant where there are any.
 func readSigners(files []string) (pins []manifest.Signer, pol []byte, err error) {
-	pol = policy.DefaultTOML()
 	for _, file := range files {
-		pin, err := readSigner(file)
+		b, err := given.Read(file)
+		var pin manifest.Signer
+		if err == nil {
+			pin, err = policy.ReadSigner(b, file)
+		}
 		if err != nil {
 			return nil, nil, usageError("--signer %s: %w", file, err)
 		}
 		pins = append(pins, pin)
 	}
 	if len(pins) == 0 {
-		return nil, pol, nil
+		return nil, policy.DefaultTOML(), nil
 	}
-	// The text is edited, so that the comments of the default policy stay; parsing it proves the edit.
-	pol = bytes.Replace(pol, []byte(`grant = "optional"`), []byte(`grant = "required"`), 1)
-	p, err := policy.Parse(pol, "policy.toml")
-	if err == nil && !p.Access.GrantRequired {
-		err = errors.New("the default policy has no line for it")
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("require a grant in policy.toml: %w", err)
-	}
-	return pins, pol, nil
-}
-
-// readSigner reads a public key file. Its comment, or else its name, names the signer.
-func readSigner(file string) (manifest.Signer, error) {
-	b, err := given.Read(file)
-	if err != nil {
-		return manifest.Signer{}, err
-	}
-	fields := strings.Fields(string(b))
-	// The errors below do not repeat the file's content: it could be a private key.
-	if bytes.Contains(b, []byte("PRIVATE KEY")) {
-		return manifest.Signer{}, errors.New("this is a private key, which must stay private; name the file beside it that ends in .pub")
-	}
-	if len(fields) < 2 || bytes.ContainsRune(bytes.TrimSpace(b), '\n') {
-		return manifest.Signer{}, errors.New("not an OpenSSH public key file: it has one line, such as ssh-ed25519 AAAA... comment")
-	}
-	pin := manifest.Signer{Name: strings.Join(fields[2:], " "), Key: fields[0] + " " + fields[1]}
-	if pin.Name == "" {
-		pin.Name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	}
-	_, err = policy.ParseSigners([]manifest.Signer{pin})
-	return pin, err
+	return pins, policy.RequiringGrant(), nil
 }

@@ -27,7 +27,7 @@ func (c *command) observe(s pipeline.Snapshot) {
 		Line: fmt.Sprintf("%s: %d of %d entries, %d fetched, %d read, %d not to be had%s", s.Stage, s.Done, s.Total, s.Fetched, s.Read, s.Gone, retry)})
 }
 
-// observePictures shows how far a search for near-duplicates is.
+// observePictures shows how far a command is that looks at pictures.
 func (c *command) observePictures(p near.Progress) {
 	if !c.quiet {
 		c.console.Show(console.Progress{Task: p.Stage, Words: p.Stage, Done: p.Done, Total: p.Total,

@@ -48,6 +48,8 @@ func (c *command) publishCommand() *cobra.Command {
 }
 
 func (c *command) publish(ctx context.Context, path string, f publishFlags, wantsWorkspace bool) error {
+	ctx, stop := c.untilStopped(ctx)
+	defer stop()
 	opened, err := openRelease(ctx, path)
 	if err == nil {
 		err = c.outsideWorkspace("--to", f.to)
