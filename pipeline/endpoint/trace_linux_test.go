@@ -28,7 +28,7 @@ func TestSystemCalls(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "strace", "-o", "/dev/null", "true").CombinedOutput(); err != nil {
 		t.Skipf("strace does not work here (scripts/setup --with-readers installs it): %v\n%s", err, out)
 	}
-	server, _ := elsewhere(t)
+	server, _, _ := elsewhere(t)
 	here := endpointtest.New(t, "vllm")
 	redirect := httptest.NewServer(http.RedirectHandler(server.URL, http.StatusTemporaryRedirect))
 	defer redirect.Close()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"rehydrate/manifest"
@@ -47,7 +48,7 @@ func TestDialects(t *testing.T) {
 // TestMisbehaviours: what a server does in place of an answer ends in its outcome, stored; a parameter that it does not
 // take ends the work.
 func TestMisbehaviours(t *testing.T) {
-	var taken int64
+	var taken atomic.Int64
 	tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
 	attest.OK(t, err)
 	ws := rows(t, 2) // one in test

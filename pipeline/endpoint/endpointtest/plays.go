@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // A Play answers a request in its own way, or returns false.
@@ -59,7 +60,7 @@ func Stream(w http.ResponseWriter, _ Request) bool {
 
 // Huge answers with a good beginning and n bytes more, and counts those that were taken; with its length told first where
 // told is set.
-func Huge(n int64, told bool, taken *int64) Play {
+func Huge(n int64, told bool, taken *atomic.Int64) Play {
 	return func(w http.ResponseWriter, _ Request) bool {
 		const begin = `{"choices":[{"message":{"content":"`
 		w.Header().Set("Content-Type", "application/json")
@@ -67,7 +68,8 @@ func Huge(n int64, told bool, taken *int64) Play {
 			w.Header().Set("Content-Length", strconv.FormatInt(n+int64(len(begin)), 10))
 		}
 		_, _ = io.WriteString(w, begin)
-		*taken, _ = io.Copy(w, io.LimitReader(spaces{}, n))
+		n, _ := io.Copy(w, io.LimitReader(spaces{}, n))
+		taken.Add(n)
 		return true
 	}
 }
