@@ -14,8 +14,8 @@ func TestSettingsRefuse(t *testing.T) {
 	long := []manifest.Label{{Code: "A", Name: "A", Description: strings.Repeat("a", mostGuidelines)}, {Code: "B", Name: "B"}}
 	for want, c := range map[string]manifest.Category{
 		"has one label":                {Name: "mood", Labels: two[:1]},
-		"no question called batch":     {Name: "batch", Labels: two},
-		"no question called serialize": {Name: "serialize", Labels: two},
+		"may be called batch":     {Name: "batch", Labels: two},
+		"may be called serialize": {Name: "serialize", Labels: two},
 		"Argilla takes 10000":          {Name: "mood", Labels: long},
 	} {
 		_, err := settingsOf(manifest.Schema{Categories: []manifest.Category{c}}, "x", 2)

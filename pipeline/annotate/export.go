@@ -186,7 +186,7 @@ func settingsOf(s manifest.Schema, name string, overlap int) (*settings, error) 
 		case len(c.Labels) < fewestOptions:
 			return nil, fmt.Errorf("category %s has one label, and Argilla asks only where there are two or more", c.Name)
 		case slices.Contains(taken, c.Name):
-			return nil, fmt.Errorf("Argilla takes no question called %s: rename the category", c.Name)
+			return nil, fmt.Errorf("no question of Argilla may be called %s: rename the category", c.Name)
 		}
 		q := question{Name: c.Name, Title: c.Title, Description: orNull(c.Description), Required: true}
 		q.Settings.Type = "label_selection"

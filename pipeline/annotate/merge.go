@@ -82,7 +82,7 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 		return nil, err
 	}
 	if len(answers) < m.Decides {
-		return nil, fmt.Errorf("A%d is to decide, and there are %d annotators", m.Decides, len(answers))
+		return nil, fmt.Errorf("--decides A%d: there are %d annotators", m.Decides, len(answers))
 	}
 	out := &Merged{Open: []Open{}, schema: m.Scheme.Schema}
 	out.schema.Columns = m.Release.Schema.Columns
