@@ -13,10 +13,10 @@ func TestSettingsRefuse(t *testing.T) {
 	two := []manifest.Label{{Code: "A", Name: "A"}, {Code: "B", Name: "B"}}
 	long := []manifest.Label{{Code: "A", Name: "A", Description: strings.Repeat("a", mostGuidelines)}, {Code: "B", Name: "B"}}
 	for want, c := range map[string]manifest.Category{
-		"has one label":                {Name: "mood", Labels: two[:1]},
+		"has one label":           {Name: "mood", Labels: two[:1]},
 		"may be called batch":     {Name: "batch", Labels: two},
 		"may be called serialize": {Name: "serialize", Labels: two},
-		"Argilla takes 10000":          {Name: "mood", Labels: long},
+		"Argilla takes 10000":     {Name: "mood", Labels: long},
 	} {
 		_, err := settingsOf(manifest.Schema{Categories: []manifest.Category{c}}, "x", 2)
 		if err == nil || !strings.Contains(err.Error(), want) {
