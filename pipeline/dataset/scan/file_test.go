@@ -102,3 +102,11 @@ func TestScanRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestLongFooter: a footer with long notes, as writers of maps and tables add them, does not keep a file from being read.
+func TestLongFooter(t *testing.T) {
+	f := opened(t, scannedFile(t, 5, parquet.KeyValueMetadata("note", string(make([]byte, 17<<20)))))
+	if note, ok := f.Footer("note"); !ok || len(note) != 17<<20 {
+		t.Errorf("a note of %d bytes, %v", len(note), ok)
+	}
+}

@@ -19,8 +19,8 @@ import (
 // What the guard lets through. parquet-go allocates what a file claims: a footer length, a list length, the values of a
 // page, the length of a run (six bytes can claim 2 GiB). Decoding takes up to twice what is counted.
 const (
-	maxFooterBytes   = 16 << 20
-	maxFooterStructs = 1 << 18
+	maxFooterBytes   = 32 << 20
+	maxFooterStructs = 1 << 19
 	maxHeaderBytes   = 256 << 10 // a page header holds two bounds of its column
 	maxChunkValues   = 1 << 24
 	maxDepth         = 16
