@@ -293,7 +293,14 @@ func (d *Folder) Remove(ctx context.Context, names ...string) error {
 // Rename gives a file or folder, with its content on the disk, another name in the same folder. A file replaces a file,
 // a folder an empty folder.
 func (d *Folder) Rename(ctx context.Context, from, to string) error {
-	if err := take(ctx, "rename", to, func() error { return d.root.Rename(from, to) }); err != nil {
+	err := take(ctx, "rename", to, func() error {
+		// Unlike the kernel's, Go's Rename refuses to replace any folder. Remove takes away no folder that holds something.
+		if info, err := d.root.Lstat(to); err == nil && info.IsDir() {
+			_ = d.root.Remove(to) // else Rename fails, and says why
+		}
+		return d.root.Rename(from, to)
+	})
+	if err != nil {
 		return err
 	}
 	return d.Sync(ctx, path.Dir(to))

@@ -238,3 +238,21 @@ func TestHint(t *testing.T) {
 		t.Errorf("%v has no hint, or all errors have one", err)
 	}
 }
+
+// TestRename: a folder takes the place of an empty one, and of nothing else.
+func TestRename(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"from/x", "empty", "full/y"} {
+		attest.OK(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
+	}
+	attest.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	for _, to := range []string{"full", "file"} {
+		if err := in(t, dir).Rename(t.Context(), "from", to); err == nil {
+			t.Errorf("a folder took the place of %s", to)
+		}
+	}
+	attest.OK(t, in(t, dir).Rename(t.Context(), "from", "empty"))
+	if _, err := os.Stat(filepath.Join(dir, "empty", "x")); err != nil {
+		t.Error(err)
+	}
+}
