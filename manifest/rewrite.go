@@ -95,7 +95,8 @@ func (s Schema) separator() string {
 }
 
 // Unfit lists the categories and columns that hold words, addresses or people by what Init goes by, but for those that are
-// named, each with the reason. It wants the release of a Rewriting, whose files call them by their names.
+// named, each with the reason. Of a column that passes through, one value is enough. It wants the release of a Rewriting,
+// whose files call them by their names.
 func (r *Release) Unfit(ctx context.Context, keep []string) ([]string, error) {
 	columns, _, _, err := r.survey(ctx)
 	var unfit []string
@@ -105,7 +106,7 @@ func (r *Release) Unfit(ctx context.Context, keep []string) ([]string, error) {
 		case slices.Contains(keep, c.name) || !passed && r.Schema.index(c.name) < 0:
 		case c.personal():
 			unfit = append(unfit, fmt.Sprintf("column %s is about people", table.Quote(c.name)))
-		case passed && c.words(): // a category has the words of its labels
+		case passed && (c.words() || c.forms[formWords]+c.forms[formAddress] > 0): // a category has the words of its labels
 			unfit = append(unfit, fmt.Sprintf("column %s holds what people wrote, or addresses", table.Quote(c.name)))
 		}
 	}

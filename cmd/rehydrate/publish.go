@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -122,6 +123,9 @@ func readSplit(ctx context.Context, name string) (map[manifest.PostID]string, er
 	of, err := manifest.ReadColumn(ctx, name, "split", manifest.Options{})
 	splits := make(map[manifest.PostID]string, len(of))
 	for key, split := range of {
+		if other, has := splits[key.ID]; has && other != split {
+			return nil, fmt.Errorf("%s: the images of post %s are in several splits", name, key.ID)
+		}
 		splits[key.ID] = split
 	}
 	return splits, err

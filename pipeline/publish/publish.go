@@ -168,6 +168,12 @@ func (p *publishing) annotate(ctx context.Context) error {
 			e.Split = p.Splits[e.ID]
 		}
 	}
+	for _, name := range p.Keep {
+		if !slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) && !slices.ContainsFunc(
+			p.Release.Schema.Categories, func(c manifest.Category) bool { return c.Name == name }) {
+			return given.Wrong("--keep: the release has no column %q", name)
+		}
+	}
 	stones, err := p.stones(ctx)
 	if err != nil {
 		return err

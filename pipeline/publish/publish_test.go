@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,10 @@ func TestPublish(t *testing.T) {
 			`{"id":"abc1","split":"train","tone":"a"}` + "\n" + `{"id":"abc1","split":"train","tone":"b"}` + "\n", `rows = "many"`},
 		{"with lists and numbers", bare + "[[column]]\nname = \"votes\"\ntype = \"integer\"\nlist = true\n[labels]\nseparator = \"|\"\n", "a.csv",
 			"id,tone,votes\nabc1,a,3|4\nabc2,b,\n", `{"id":"abc1","split":"train","tone":"a","votes":[3,4]}` + "\n" + `{"id":"abc2","split":"train","tone":"b","votes":null}` + "\n", "list = true"},
+		{"with definitions", strings.Replace(bare, "kind =", "description = \"How it \\\"sounds\\\".\"\nkind =", 1) + "[columns]\ntone = \"how\"\n", "a.csv",
+			"id,how\nabc1,a\n", "id,split,tone\nabc1,train,a\n", `description = "How it \"sounds\"."`},
+		{"with definitions of labels", strings.Replace(bare, `{code = "a"}`, `{code = "a", description = "It is a."}`, 1), "a.csv",
+			"id,tone\nabc1,a\n", "id,split,tone\nabc1,train,a\n", `{code = "a", name = "a", description = "It is a."}`},
 		{"with a column for each label", strings.Replace(bare, "single", "multi", 1) + "[columns.tone]\na = \"is_a\"\nb = \"is_b\"\n", "a.csv",
 			"id,is_a,is_b\nabc1,1,1\nabc2,0,0\n", `{"id":"abc1","split":"train","tone":["a","b"]}` + "\n" + `{"id":"abc2","split":"train","tone":[]}` + "\n", `kind = "multi"`},
 	}
@@ -81,6 +86,10 @@ func TestPublish(t *testing.T) {
 // TestUnfit: words, names and addresses are refused wherever they stand, and the error does not repeat them.
 func TestUnfit(t *testing.T) {
 	column := func(name string) string { return bare + "[[column]]\nname = \"" + name + "\"\ntype = \"text\"\n" }
+	few := ""
+	for i := range 30 {
+		few += fmt.Sprintf("abc%d,a,x\n", i)
+	}
 	tests := []struct {
 		name, settings, rows string
 		keep                 []string
@@ -90,7 +99,10 @@ func TestUnfit(t *testing.T) {
 		{"a title", column("title"), "id,tone,title\nabc1,a,x\n", nil, `column "title" holds what people wrote`},
 		{"a title that is kept", column("title"), "id,tone,title\nabc1,a,x\n", []string{"title"}, ""},
 		{"sentences", column("note"), "id,tone,note\nabc1,a,this is what a person wrote there\n", nil, `column "note" holds`},
+		{"a sentence among words", column("note"), "id,tone,note\n" + few + "abd,a,this is what some person wrote\n", nil, `column "note" holds`},
+		{"an address among words", column("note"), "id,tone,note\n" + few + "abd,a,https://example.org/some\n", nil, `column "note" holds`},
 		{"an author", column("author"), "id,tone,author\nabc1,a,x\n", nil, `column "author" is about people`},
+		{"a column to keep that is not there", bare, "id,tone\nabc1,a\n", []string{"titel"}, `no column "titel"`},
 		{"a user in a column that is kept", column("title"), "id,tone,title\nabc1,a,by u/some_body\n", []string{"title"}, "annotations.csv line 2: the name of a Reddit user"},
 		{"a mail address", column("code"), "id,tone,code\nabc1,a,some.body@example.org\n", nil, "annotations.csv line 2: an e-mail address"},
 		{"a link to an image", column("code"), "id,tone,code\nabc1,a,i.redd.it/x.png\n", nil, "the address of"},
@@ -104,6 +116,31 @@ func TestUnfit(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestKept: the datasheet does not deny what is published all the same.
+func TestKept(t *testing.T) {
+	files := map[string]string{"release.toml": bare + "[[column]]\nname = \"title\"\ntype = \"text\"\n", "a.csv": "id,tone,title\nabc1,a,x\n"}
+	made, _, err := published(t, files, func(c *Config) { c.Keep = []string{"title"} })
+	attest.OK(t, err)
+	if s := made[DatasheetName]; strings.Contains(s, "no word of a post") || strings.Contains(s, "has no names") ||
+		!strings.Contains(s, "hold words, addresses or people: `title`") {
+		t.Errorf("the datasheet of a release with titles:\n%s", s)
+	}
+}
+
+// TestSplits: a post has one split, and a folder that is there and empty is filled.
+func TestSplits(t *testing.T) {
+	files := map[string]string{"release.toml": bare, "a.csv": "id,tone\nabc1,a\n"}
+	made, _, err := published(t, files, func(c *Config) {
+		c.Splits = map[manifest.PostID]string{"abc1": "one"}
+		attest.OK(t, os.Mkdir(c.To, 0o700))
+	})
+	attest.OK(t, err)
+	attest.Same(t, "annotations", "id,split,tone\nabc1,one,a\n", made["annotations.csv"])
+	if _, _, err := published(t, files, func(c *Config) { c.Splits = map[manifest.PostID]string{"abc2": "one"} }); err == nil {
+		t.Error("a split without the entry was taken")
 	}
 }
 
@@ -147,5 +184,24 @@ func TestWindow(t *testing.T) {
 	attest.Same(t, "runs", runs("one two three four five six"), runs("ONE, two", "Three: four*five", "", "six"))
 	if len(runs("one two three four")) > 0 || len(runs("a b c d e f")) != 2 {
 		t.Error("not every five words in a row were taken")
+	}
+}
+
+// TestSearchFile: words in a row are found in cells with line breaks, however the file writes those.
+func TestSearchFile(t *testing.T) {
+	const text = `"they made the` + "\n" + `whole office"`
+	for name, lines := range map[string]string{
+		"annotations.csv": "id,title\nabc1," + text + "\n", "annotations.jsonl": `{"title":"they made the\nwhole\toffice"}` + "\n", "datasheet.md": text,
+	} {
+		p := &publishing{temp: t.TempDir(), Config: Config{Release: &manifest.Release{Schema: manifest.Schema{Columns: []manifest.Column{{Name: "title", Type: manifest.TypeText}}}}}}
+		attest.OK(t, os.WriteFile(filepath.Join(p.temp, name), []byte(lines), 0o600))
+		words := map[uint64]string{}
+		var found []string
+		attest.OK(t, p.searchFile(name, nil, words, &found))
+		new(window).runs("They made the whole office.", func(run uint64) {
+			if words[run] == "" {
+				t.Errorf("%s: the words were not found", name)
+			}
+		})
 	}
 }

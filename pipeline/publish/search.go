@@ -33,6 +33,9 @@ var forms = []struct {
 	{"an e-mail address", regexp.MustCompile(`[\w.+-]+@[\w-]+\.\w`)},
 }
 
+// escaped is a sign as JSON and TOML write those that they do not take as they are.
+var escaped = regexp.MustCompile(`\\(?:u[0-9A-Fa-f]{4}|.)`)
+
 // search looks through all files for what must not be published, and says what it found and where.
 func (p *publishing) search(ctx context.Context) (found []string, err error) {
 	// The program's own words were written by no user: policy.toml names the hosts of images, and a question may be a caption.
@@ -99,11 +102,12 @@ func (p *publishing) searchFile(name string, own map[string]bool, words map[uint
 				*found = append(*found, fmt.Sprintf("%s line %d: %s", name, n, f.what))
 			}
 		}
-		switch {
-		case !isTable:
-			last.runs(line, func(run uint64) { words[run] = fmt.Sprintf("%s line %d", name, n) })
-		case hasText: // a row has its own
-			new(window).runs(line, func(run uint64) { words[run] = name })
+		where := fmt.Sprintf("%s line %d", name, n)
+		if isTable {
+			where = name
+		}
+		if !isTable || hasText { // a cell may have several lines
+			last.runs(escaped.ReplaceAllString(line, " "), func(run uint64) { words[run] = where })
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
