@@ -59,9 +59,12 @@ func (s said) isPolicy() bool {
 	return s.is("content_filter", "content_policy_violation", "moderation_blocked", "invalid_prompt", "data_inspection_failed")
 }
 
+// tooLong is what vLLM says of it; the last two of prompts with pictures.
+var tooLong = regexp.MustCompile(`maximum context length|longer than the maximum model length|too long to fit into the model`)
+
 // isContext: a request that is longer than the model reads. vLLM has no name for it.
 func (s said) isContext() bool {
-	return s.is("context_length_exceeded", "exceed_context_size_error") || strings.Contains(s.message, "maximum context length")
+	return s.is("context_length_exceeded", "exceed_context_size_error") || tooLong.MatchString(s.message)
 }
 
 var refusing = regexp.MustCompile(`(?i)not support|n't support|unsupported|unrecognized|unknown|unexpected|extra|not permitted|not allowed|invalid|cannot`)

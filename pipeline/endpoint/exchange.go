@@ -46,6 +46,19 @@ type exchange struct {
 	paused time.Time // no request before this; guarded by mu
 }
 
+type checkKey struct{}
+
+// WithCheck has check called before each attempt, when its turn has come. Its error keeps the request back, and is the
+// question's.
+func WithCheck(ctx context.Context, check func() error) context.Context {
+	return context.WithValue(ctx, checkKey{}, check)
+}
+
+// notSent is the error of a check.
+type notSent struct{ error }
+
+func (e *notSent) Unwrap() error { return e.error }
+
 // client is what sends requests: it tries again, and follows no redirect, so that another host than the one that was
 // named learns nothing. Answers have their whole body in memory.
 func (x *exchange) client() *retryablehttp.Client {
@@ -64,6 +77,11 @@ func (x *exchange) client() *retryablehttp.Client {
 func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := x.turn(r.Context()); err != nil {
 		return nil, err
+	}
+	if check, ok := r.Context().Value(checkKey{}).(func() error); ok {
+		if err := check(); err != nil {
+			return nil, &notSent{err}
+		}
 	}
 	// Below the pacing, so that no wait counts.
 	ctx, cancel := context.WithTimeoutCause(r.Context(), x.timeout, errSlow)
@@ -174,9 +192,10 @@ func permanent(err error) bool {
 			return true
 		}
 	}
+	_, kept := errors.AsType[*notSent](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unencrypted := errors.AsType[tls.RecordHeaderError](err)
-	return untrusted || unencrypted
+	return kept || untrusted || unencrypted
 }
 
 // repeatable reports whether a status says "again later".

@@ -206,6 +206,9 @@ func (s *Server) unanswered(ctx context.Context, err error) (Reply, error) {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // without the method and the URL
 	}
+	if kept, ok := errors.AsType[*notSent](err); ok {
+		return Reply{}, kept.error
+	}
 	detail := s.o.Scrubber.Printable(err.Error())
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {

@@ -235,6 +235,8 @@ func misbehaviours() []misbehaviour {
 
 		{"too long for the model", fails(400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"), tooLarge, "maximum context", 1, atOnce},
 		{"too long for vLLM", status(400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","param":null,"code":400}}`), tooLarge, "maximum context", 1, atOnce},
+		{"too long with pictures for vLLM", status(400, `{"error":{"message":"The decoder prompt (length 12324) is longer than the maximum model length of 8192. Make sure that","code":400}}`), tooLarge, "maximum model length", 1, atOnce},
+		{"too long with pictures for an older vLLM", status(400, `{"object":"error","message":"The prompt (total length 6287) is too long to fit into the model (context length 4096)."}`), tooLarge, "too long to fit", 1, atOnce},
 		{"too long for llama.cpp", status(400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), tooLarge, "context size", 1, atOnce},
 		{"413", status(413, ""), tooLarge, "413", 1, atOnce},
 		{"bad picture", fails(400, "You uploaded an unsupported image", "invalid_image_format"), failed, "unsupported image", 1, atOnce},
@@ -383,6 +385,23 @@ func TestContext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCheck: whether a question may be sent is asked when its turn has come, before each attempt.
+func TestCheck(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *endpointtest.Server, s *endpoint.Server) {
+		server.Play = endpointtest.Error(429, "", "", "Retry-After", "600")
+		late, end := errors.New("too late"), time.Now().Add(15*time.Minute)
+		ctx := endpoint.WithCheck(t.Context(), func() error {
+			if time.Now().After(end) {
+				return late
+			}
+			return nil
+		})
+		if r, err := s.Chat(ctx, hello); !errors.Is(err, late) || len(server.Requests()) != 2 {
+			t.Errorf("%+v, %v after %d requests", r, err, len(server.Requests()))
+		}
+	})
 }
 
 // TestRefusedConnection: a server that was never there is not waited for; one that has answered may be starting again.

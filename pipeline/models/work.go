@@ -67,6 +67,7 @@ type Work struct {
 	halt     error      // why no further question is asked
 	progress Progress
 	reserved float64 // the cost at most of what is being asked
+	dearest  float64 // what one question has cost at most
 	failed   int     // questions in a row without an answer
 }
 
@@ -136,7 +137,8 @@ var (
 // Do asks all questions that have no answer yet. It returns what is known in the end also when a limit ended it.
 // The errors are state.ErrInterrupted, *Stale, *Failing, and those of Questions, Refresh, Access, Ask and the workspace.
 func (w *Work) Do(ctx context.Context) (*Done, error) {
-	w.halt, w.progress, w.reserved, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0, 0
+	w.halt, w.progress, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0
+	w.reserved, w.dearest = 0, 0
 	w.told, w.ahead = map[string]bool{}, 1
 	refreshed, known, began := false, -1, w.Now()
 	for {
@@ -172,8 +174,12 @@ func (w *Work) Do(ctx context.Context) (*Done, error) {
 			limit = w.limit()
 		}
 		p, err = w.plan(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case p.stale > 0: // with the last answers: nothing is known of what is gone by now
+			w.halt = nil
+			continue
 		}
 		p.Asked, p.Known, p.Cost, p.Limit = w.progress.Asked, known, w.progress.Cost, limit
 		if limit != "" {
@@ -203,7 +209,7 @@ type asking struct {
 	Question
 	rec    workspace.Record
 	digest string
-	fresh  time.Time // until then the row may be sent
+	fresh  time.Time // until then the row, and what is sent along, may be sent
 }
 
 // plan reads which rows may be sent, and which answers are there.
@@ -214,6 +220,7 @@ func (w *Work) plan(ctx context.Context) (*plan, error) {
 	}
 	p := &plan{Done: Done{answers: map[string]workspace.Answer{}}}
 	var examples []workspace.Record
+	live := map[manifest.Key]time.Time{} // of examples
 	for rec, err := range w.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return nil, err
@@ -234,7 +241,7 @@ func (w *Work) plan(ctx context.Context) (*plan, error) {
 			p.Rows = append(p.Rows, rec)
 		}
 		if example {
-			examples = append(examples, rec)
+			examples, live[rec.Key] = append(examples, rec), rec.Post.LiveAt
 		}
 	}
 	if p.stale > 0 { // the rows will be others
@@ -265,7 +272,13 @@ func (w *Work) plan(ctx context.Context) (*plan, error) {
 				p.Known++
 				continue
 			}
-			p.todo = append(p.todo, asking{q, rec, digest, rec.Post.LiveAt.Add(judge.Policy.Reddit.RecheckWithin)})
+			oldest := rec.Post.LiveAt
+			for _, key := range q.With {
+				if at, ok := live[key]; ok && at.Before(oldest) {
+					oldest = at
+				}
+			}
+			p.todo = append(p.todo, asking{q, rec, digest, oldest.Add(judge.Policy.Reddit.RecheckWithin)})
 		}
 	}
 	return p, nil
@@ -285,11 +298,15 @@ func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) {
 	// One row's failure must not cancel the others, whose answers may be paid for.
 	var group errgroup.Group
 	group.SetLimit(max(w.Concurrency, 1))
+	sent := todo // as far as a limit lets them
+	if most := w.Limits.Requests; most > 0 {
+		sent = todo[:min(len(todo), most-w.progress.Asked)]
+	}
 	for i, a := range todo {
 		if w.halted() {
 			break
 		}
-		if err := w.before(ctx, todo[i:]); err != nil {
+		if err := w.before(ctx, sent[min(i, len(sent)):]); err != nil {
 			w.mu.Lock()
 			w.halt = err
 			w.mu.Unlock()
@@ -311,15 +328,10 @@ func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) {
 
 // before calls Before for the rows of the first question and of some that follow it.
 func (w *Work) before(ctx context.Context, todo []asking) error {
-	if w.Before == nil || len(w.untold(todo[:1])) == 0 {
+	if w.Before == nil || len(w.untold(todo[:min(1, len(todo))])) == 0 {
 		return nil
 	}
 	n := min(w.ahead, len(todo))
-	if most := w.Limits.Requests; most > 0 {
-		w.mu.Lock()
-		n = min(n, max(most-w.progress.Asked, 1))
-		w.mu.Unlock()
-	}
 	// It begins with one: of an endpoint that never answers, that one alone is said to have been sent.
 	w.ahead = min(2*w.ahead, maxAhead)
 	rows := w.untold(todo[:n])
@@ -354,7 +366,7 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.Now()
+	cost = max(cost, w.dearest) // an estimate can be too low
 	stopped := false
 	select {
 	case <-w.Stop:
@@ -367,13 +379,11 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 		w.halt = state.ErrInterrupted
 	case ctx.Err() != nil:
 		w.halt = ctx.Err()
-	case now.After(a.fresh):
-		w.halt = errStale
 	case w.Limits.Requests > 0 && w.progress.Asked >= w.Limits.Requests,
 		w.Limits.Cost > 0 && w.progress.Cost+w.reserved+cost > w.Limits.Cost:
 		w.halt = errLimit
-	case w.Access != nil:
-		w.halt = w.Access(now)
+	default:
+		w.halt = w.mayBeSent(a)
 	}
 	if w.halt != nil {
 		return 0, false
@@ -383,8 +393,22 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 	return cost, true
 }
 
+// mayBeSent returns why a question may not be sent at this moment, or nil.
+func (w *Work) mayBeSent(a asking) error {
+	now := w.Now()
+	switch {
+	case now.After(a.fresh):
+		return errStale
+	case w.Access != nil:
+		return w.Access(now)
+	}
+	return nil
+}
+
 // ask asks one question and stores the answer.
 func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
+	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
+	ctx = endpoint.WithCheck(ctx, func() error { return w.mayBeSent(a) })
 	reply, err := a.Ask(ctx, a.rec)
 	if err != nil {
 		return reply, fmt.Errorf("ask about %s: %w", a.rec.Key, err)
@@ -401,7 +425,8 @@ func (w *Work) end(reply endpoint.Reply, reserved float64, began time.Time, err 
 	w.reserved -= reserved
 	if err != nil {
 		w.progress.Asked--
-		if w.halt == nil || errors.Is(w.halt, state.ErrInterrupted) && !errors.Is(err, context.Canceled) {
+		interrupted := errors.Is(w.halt, state.ErrInterrupted) && (errors.Is(err, context.Canceled) || errors.Is(err, errStale))
+		if w.halt == nil || errors.Is(w.halt, errLimit) || errors.Is(w.halt, errStale) || errors.Is(w.halt, state.ErrInterrupted) && !interrupted {
 			w.halt = err
 		}
 		return
@@ -409,7 +434,11 @@ func (w *Work) end(reply endpoint.Reply, reserved float64, began time.Time, err 
 	p := &w.progress
 	p.Outcomes[reply.Outcome]++
 	p.In, p.Out = p.In+reply.Usage.Prompt, p.Out+reply.Usage.Completion
-	p.Cost += w.Limits.cost(reply.Usage.Prompt, reply.Usage.Completion)
+	cost := w.Limits.cost(reply.Usage.Prompt, reply.Usage.Completion)
+	if reply.Usage == (endpoint.Usage{}) && reply.Outcome != endpoint.Failed {
+		cost = reserved // the server does not say
+	}
+	p.Cost, w.dearest = p.Cost+cost, max(w.dearest, cost)
 	p.Elapsed = w.Now().Sub(began)
 	w.failed++
 	if reply.Outcome != endpoint.Failed {

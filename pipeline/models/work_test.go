@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"image/png"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -269,4 +270,94 @@ func TestStale(t *testing.T) {
 	}
 	plan, err = d.Plan(t.Context())
 	attest.Same(t, "what there is to do", Estimate{Stale: 5}, plan, err)
+}
+
+// TestStaleInTheEnd: rows that become too old with the last answer are asked about again at Reddit before anything is written of them.
+func TestStaleInTheEnd(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+		if n == 3 {
+			d.mu.Lock()
+			d.now = d.now.Add(49 * time.Hour)
+			d.mu.Unlock()
+		}
+		return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+	}
+	_, asked, err := d.does(t)
+	if _, ok := errors.AsType[*Stale](err); !ok || asked != "row00 row02 row04 row06" {
+		t.Errorf("without a way to ask Reddit: %q, error %v", asked, err)
+	}
+	d.now, d.task = noon, "again"
+	d.Refresh = func(context.Context) error { seen(t, d.Workspace, 8, d.now); return nil }
+	done, asked, err := d.does(t)
+	attest.Same(t, "asked", "row00 row02 row04 row06", asked, err)
+	attest.Same(t, "rows, questions and answers", [3]int{4, 1, 4}, [3]int{len(done.Rows), len(done.Questions), len(done.answers)})
+}
+
+// TestStaleExample: an example is sent along as long as its own post was seen live in time.
+func TestStaleExample(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	d.Examples = "train"
+	seen(t, d.Workspace, 1, noon.Add(40*time.Hour))
+	for i := range 4 {
+		attest.OK(t, d.Workspace.SetPosts(t.Context(), []workspace.Post{{ID: testRow(2 * i).ID, State: manifest.StateLive,
+			CheckedAt: noon.Add(40 * time.Hour), LiveAt: noon.Add(40 * time.Hour)}}))
+	}
+	d.now = noon.Add(47 * time.Hour)
+	d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+		d.mu.Lock()
+		d.now = d.now.Add(2 * time.Hour)
+		d.mu.Unlock()
+		return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+	}
+	_, asked, err := d.does(t)
+	if _, ok := errors.AsType[*Stale](err); !ok || asked != "row00" {
+		t.Errorf("asked %q, error %v", asked, err)
+	}
+}
+
+// TestLimitHidesNothing: what the last answers bring counts more than that no further question may be asked.
+func TestLimitHidesNothing(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	trouble := errors.New("the key is wrong")
+	d.Limits, d.Concurrency = Limits{Requests: 1}, 2
+	d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+		for !d.halted() { // the second question is refused while the first one waits
+			runtime.Gosched()
+		}
+		return endpoint.Reply{}, trouble
+	}
+	if done, _, err := d.does(t); !errors.Is(err, trouble) {
+		t.Errorf("error %v, %+v", err, done)
+	}
+}
+
+// TestDisclosesWhatIsSent: of rows that a limit keeps back, none is said to have been sent.
+func TestDisclosesWhatIsSent(t *testing.T) {
+	d := newDesk(rows(t, 16))
+	var before []string
+	d.Before = func(_ context.Context, rows []string) error { before = append(before, rows...); return nil }
+	d.Limits.Requests = 3
+	_, asked, err := d.does(t)
+	attest.Same(t, "asked", "row00 row02 row04", asked, err)
+	attest.Same(t, "said to be sent", []string{"row00", "row01", "row02", "row04"}, before)
+}
+
+// TestCostWithoutUsage: an answer without a count of tokens costs what it was estimated to, one that is dearer is what the next one may cost.
+func TestCostWithoutUsage(t *testing.T) {
+	for _, tt := range []struct {
+		usage endpoint.Usage
+		want  string
+	}{
+		{endpoint.Usage{}, "row00 row02"}, // 110 each
+		{endpoint.Usage{Prompt: 150}, "row00"},
+	} {
+		d := newDesk(rows(t, 8))
+		d.Limits = Limits{Cost: 0.000260, PriceIn: 1, PriceOut: 1}
+		d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: tt.usage}, nil
+		}
+		done, asked, err := d.does(t)
+		attest.Same(t, fmt.Sprintf("asked, with usage %+v, and spent %f", tt.usage, done.Cost), tt.want, asked, err)
+	}
 }
