@@ -183,8 +183,8 @@ func encode(v any) ([]byte, error) {
 // Chat asks a model for one answer. The trouble of a single answer is its outcome; an error is the trouble of the whole
 // run: ErrNotLocal, a *Denied, an *Unsupported, an *Unreachable, or ctx's.
 func (s *Server) Chat(ctx context.Context, c Chat) (Reply, error) {
-	if tag := c.Model[strings.LastIndex(c.Model, ":")+1:]; !s.o.ThirdParty && (tag == "cloud" || strings.HasSuffix(tag, "-cloud")) {
-		// Ollama on this machine hands such a request on to its maker.
+	if tag := strings.ToLower(c.Model[strings.LastIndex(c.Model, ":")+1:]); !s.o.ThirdParty && (tag == "cloud" || strings.HasSuffix(tag, "-cloud")) {
+		// Ollama on this machine hands such a request on to its maker, in any case of the name.
 		return Reply{}, fmt.Errorf("%s runs the model %s elsewhere: %w", s.base.Host, c.Model, ErrNotLocal)
 	}
 	body, err := c.Body()

@@ -111,7 +111,7 @@ func TestLocalAlone(t *testing.T) {
 
 	// Ollama hands these on to machines of its maker.
 	here := endpointtest.New(t, "ollama")
-	for model, local := range map[string]bool{"gpt-oss:120b-cloud": false, "glm-4.6:cloud": false, "qwen3-vl:8b": true, "cloud": false, "my-cloudy:1b": true} {
+	for model, local := range map[string]bool{"gpt-oss:120b-cloud": false, "glm-4.6:cloud": false, "qwen3-vl:8b": true, "cloud": false, "my-cloudy:1b": true, "GPT-OSS:120B-Cloud": false} {
 		c := hello
 		c.Model = model
 		if _, err := open(t, endpoint.Options{URL: here.URL}).Chat(t.Context(), c); (err == nil) != local || err != nil && !errors.Is(err, endpoint.ErrNotLocal) {
