@@ -85,18 +85,23 @@ func (t *Task) value(text string) (value json.RawMessage, why string) {
 	if !ok || json.Unmarshal([]byte(whole), &fields) != nil {
 		return nil, "its JSON object cannot be read"
 	}
+	spelled := 0
 	for key, v := range fields {
 		if strings.EqualFold(key, t.Category) {
 			value = v
+			spelled++
 		}
 	}
 	if v, exact := fields[t.Category]; exact { // also where another spelling stands beside it
-		value = v
+		value, spelled = v, 1
 	}
-	if value == nil {
+	switch spelled {
+	case 0:
 		return nil, fmt.Sprintf("its JSON object has no key %q", t.Category)
+	case 1:
+		return value, ""
 	}
-	return value, ""
+	return nil, fmt.Sprintf("its JSON object has several keys that spell %q", t.Category)
 }
 
 // object cuts the object that a text begins with off the text.

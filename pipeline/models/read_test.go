@@ -43,6 +43,7 @@ func TestRead(t *testing.T) {
 		{figurative, `{"figurative": {"Metaphor": true}}`, "unknown_label"},
 		{figurative, `{"Figurative": ["Metaphor"], "reason": "{]"}`, "ok 0"},
 		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "figurative": ["Metaphor"]}`, "ok 0"},
+		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "Figurative": ["Metaphor"]}`, "not_json"}, // which one it is would be chance
 		{figurative, `{"labels": ["Metaphor"]}`, "not_json"},
 		{figurative, "```json\n{\"figurative\": [\"Metaphor\"]}\n```", "ok 0"},
 		{figurative, `The meme is a metaphor: {"figurative": ["Metaphor"]}. I hope {this} helps.`, "ok 0"},
