@@ -106,6 +106,9 @@ func TestUnfit(t *testing.T) {
 		{"a user in a column that is kept", column("title"), "id,tone,title\nabc1,a,by u/some_body\n", []string{"title"}, "annotations.csv line 2: the name of a Reddit user"},
 		{"a mail address", column("code"), "id,tone,code\nabc1,a,some.body@example.org\n", nil, "annotations.csv line 2: an e-mail address"},
 		{"a link to an image", column("code"), "id,tone,code\nabc1,a,i.redd.it/x.png\n", nil, "the address of"},
+		{"a permalink", column("code"), "id,tone,code\nabc1,a,r/memes/comments/abc123/my_title\n", nil, "the address of"},
+		{"a permalink without its subreddit", "citation = \"/comments/abc123/my_title\"\n" + bare, "id,tone\nabc1,a\n", nil, "release.toml line 2: the address of"},
+		{"an old host of images", column("code"), "id,tone,code\nabc1,a,i.reddituploads.com/x\n", nil, "the address of"},
 		{"a user in the citation", "citation = \"thanks to /u/some_body\"\n" + bare, "id,tone\nabc1,a\n", nil, "release.toml line 2: the name of a Reddit user"},
 		{"a folder that begins alike", "homepage = \"https://example.org/u/group/memes\"\n" + bare, "id,tone\nabc1,a\n", nil, ""},
 	}

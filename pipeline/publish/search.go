@@ -29,7 +29,8 @@ var forms = []struct {
 	form *regexp.Regexp
 }{
 	{"the name of a Reddit user", regexp.MustCompile(`(?i)(?:^|[^\w/.])/?u(?:ser)?/[\w-]{3,20}`)},
-	{"the address of a post, a user or an image", regexp.MustCompile(`(?i)(?:reddit\.com|redd\.it|redditmedia\.com|imgur\.com)/\w`)},
+	{"the address of a post, a user or an image", regexp.MustCompile(`(?i)(?:reddit\.com|redd\.it|redditmedia\.com|reddituploads\.com|imgur\.com)/\w|` +
+		`(?:\br/\w+|[^\w.]|^)/comments/\w`)},
 	{"an e-mail address", regexp.MustCompile(`[\w.+-]+@[\w-]+\.\w`)},
 }
 
