@@ -191,8 +191,9 @@ func TestReview(t *testing.T) {
 
 // TestReviewByKeyboard annotates in Chromium without a mouse, looks for what keeps people out, and lets hostile pages try.
 func TestReviewByKeyboard(t *testing.T) {
+	long(t)
+	t.Parallel() // first: it waits, and Chromium has two minutes
 	chromium := chromiumtest.Start(t)
-	t.Parallel()
 	r := reviewing(t, 5)
 	base, err := url.Parse(r.server.URL())
 	check(t, err)
