@@ -251,7 +251,7 @@ func TestDropSmall(t *testing.T) {
 		return w
 	}
 	r := newReading([]candidate{at("CAPTION", 0, 0, 40), at("CAPTION", 60, 0, 40), at("CAPTION", 0, 100, 40), at("CAPTION", 0, 200, 40),
-		at("LOW", 0, 300, 29), at("LOWER", 0, 400, 24), at("LOWER", 60, 400, 24), at("LOWEST", 0, 500, 23), at("LOWEST", 60, 500, 23)},
+		at("LOW", 0, 300, 29), at("LOWER", 0, 400, 22), at("LOWER", 60, 400, 22), at("LOWEST", 0, 500, 21), at("LOWEST", 60, 500, 21)},
 		image.Point{}, testLexicon("CAPTION LOW LOWER LOWEST"))
 	if want := "CAPTION CAPTION\nCAPTION\nCAPTION\nLOWER LOWER"; r.Text != want {
 		t.Errorf("Text = %q, want %q", r.Text, want)

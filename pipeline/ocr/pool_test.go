@@ -433,7 +433,7 @@ func TestEngine(t *testing.T) {
 		"under -20% 100%, 80-125%, even 300 600; strips 36, marks 2 2 1/1 1/3 1/4, margins 20% 40% 12%, psm 13; " +
 		"at most 60, by 20 letters, 3 of a place 60% covered 50%; certain 60 of 4; " +
 		"done 92 listed 85% letters 3 70% 80%; noise below 80; below 12 letters of 60 Y @1000 psm 11 invert; " +
-		"merge floor 50 overlap 30% length^0.3 unlisted 80%; agree floor 30 overlap 50%; columns 110% rows 200% 2; line 45%; small 58%, alone 75%"
+		"merge floor 50 overlap 30% length^0.3 unlisted 80%; agree floor 30 overlap 50%; columns 110% rows 200% 2; line 45%; small 55%, alone 75%"
 	if got := parameters(); got != want {
 		t.Errorf("parameters() =\n%s\nwant\n%s\n(a change here makes everyone's OCR run again)", got, want)
 	}

@@ -319,7 +319,7 @@ func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 
 // What is much lower than the text of a picture is mostly a watermark, or noise.
 const (
-	smallPct      = 58 // of the median height of what is accepted
+	smallPct      = 55 // of the median height of what is accepted
 	smallAlonePct = 75 // without a sure word beside it
 )
 
