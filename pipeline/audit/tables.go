@@ -452,6 +452,9 @@ func (w walker) json(p place, r io.Reader) error {
 			}
 		case json.Delim:
 			if v == '[' || v == '{' {
+				if last == maxLevels {
+					return errors.New("nested too deep")
+				}
 				if v == '[' && rows == 0 {
 					rows = last + 1
 				}
@@ -470,6 +473,9 @@ func (w walker) json(p place, r io.Reader) error {
 		}
 	}
 }
+
+// maxLevels bounds the levels of a JSON: each has its path in memory.
+const maxLevels = 200
 
 // A jsonLevel is what is open in a JSON: a list, an object or, outermost, the file.
 type jsonLevel struct {

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -42,5 +44,21 @@ func TestUnusedPagesOfALivelyDatabase(t *testing.T) {
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A JSON may open a million levels, and each has a path: what they take must not grow with their square.
+func TestDeepJSON(t *testing.T) {
+	a := newAudit(Config{})
+	w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}}
+	text := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := w.json(place{src: &source{where: "f"}, path: "f"}, strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "nested too deep") {
+		t.Errorf("20,000 levels: %v", err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 10<<20 {
+		t.Errorf("20,000 levels took %d bytes", n)
 	}
 }
