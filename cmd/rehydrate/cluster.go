@@ -82,6 +82,7 @@ func (c *command) onCluster(ctx context.Context, path string, f runFlags) error 
 		return err
 	}
 	f.clusterFlags = clusterFlags{merge: true}
+	f.confirmRemovals, f.retry = false, nil // they were for what was there before the first step
 	summary, err := c.rehydrate(ctx, path, f, c.getenv)
 	if err != nil {
 		return err
@@ -103,7 +104,9 @@ func (c *command) follow(ctx context.Context, f runFlags) error {
 		following.Every = 2 * time.Second
 	} else {
 		work.Args = append(work.Args, "--workers", "1")
-		following.Engine = &cluster.Local{Command: work, AtOnce: cmp.Or(f.atOnce, runtime.NumCPU())}
+		local := &cluster.Local{Command: work, AtOnce: cmp.Or(f.atOnce, runtime.NumCPU())}
+		defer local.Cancel(ctx) // also where a shard failed too often, and others are still read
+		following.Engine = local
 		following.Every = 100 * time.Millisecond
 	}
 	err = cluster.Follow(ctx, following)

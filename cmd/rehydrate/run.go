@@ -40,8 +40,8 @@ type runFlags struct {
 func (c *command) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := newCommand("run", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
-		if f.recheck && len(f.retry) > 0 {
-			return usageError("--recheck asks no image host again: leave out --retry")
+		if (f.recheck || f.merge) && len(f.retry) > 0 {
+			return usageError("--recheck and --merge ask no image host again: leave out --retry")
 		}
 		if err := f.clusterFlags.check(f.recheck); err != nil {
 			return err

@@ -130,7 +130,30 @@ func Split(ctx context.Context, ws *workspace.Workspace, p Plan, stones state.Ho
 			return 0, err
 		}
 	}
-	lists := make([][]Item, p.Shards)
+	err = withLists(ctx, ws, make([]*json.Encoder, p.Shards), 0, func(lists []*json.Encoder) error {
+		items, err = split(ctx, ws, lists, stones)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	// The plan comes last: with it, all lists are there.
+	return items, replace(ctx, ws, planName, func(w io.Writer) error { return json.NewEncoder(w).Encode(p) })
+}
+
+// withLists opens the lists from i on and has them written, all at once: those of a million posts have no place in memory.
+func withLists(ctx context.Context, ws *workspace.Workspace, lists []*json.Encoder, i int, write func([]*json.Encoder) error) error {
+	if i == len(lists) {
+		return write(lists)
+	}
+	return replace(ctx, ws, workName(i), func(w io.Writer) error {
+		lists[i] = json.NewEncoder(w)
+		return withLists(ctx, ws, lists, i+1, write)
+	})
+}
+
+// split writes each image into the list of its shard.
+func split(ctx context.Context, ws *workspace.Workspace, lists []*json.Encoder, stones state.Holding) (items int, err error) {
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return 0, err
@@ -142,30 +165,12 @@ func Split(ctx context.Context, ws *workspace.Workspace, p Plan, stones state.Ho
 		if rec.Reading != nil { // its text has no place in a list
 			item.Last = &workspace.Reading{Fingerprint: rec.Reading.Fingerprint, ImageSHA256: rec.Reading.ImageSHA256, Failed: rec.Reading.Failed}
 		}
-		i := ShardOf(rec.ID, p.Shards)
-		lists[i] = append(lists[i], item)
-		items++
-	}
-	for i, list := range lists {
-		if err := replace(ctx, ws, workName(i), lines(list)); err != nil {
+		if err := lists[ShardOf(rec.ID, len(lists))].Encode(item); err != nil {
 			return 0, err
 		}
+		items++
 	}
-	// The plan comes last: with it, all lists are there.
-	return items, replace(ctx, ws, planName, func(w io.Writer) error { return json.NewEncoder(w).Encode(p) })
-}
-
-// lines writes values as JSON Lines.
-func lines[T any](values []T) func(io.Writer) error {
-	return func(w io.Writer) error {
-		out := json.NewEncoder(w)
-		for _, v := range values {
-			if err := out.Encode(v); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	return items, nil
 }
 
 func replace(ctx context.Context, ws *workspace.Workspace, name string, write func(io.Writer) error) error {

@@ -158,57 +158,77 @@ func matched(dir fs.FS, side Sidecar, items []Item) iter.Seq2[Result, error] {
 	}
 }
 
-// Drop takes posts that must go out of the lists and results of a workspace.
+// Drop takes posts that must go out of the lists and results of a workspace. What is damaged goes whole, and is read again.
 func Drop(ctx context.Context, ws *workspace.Workspace, gone func(manifest.PostID) bool) error {
-	dir := os.DirFS(ws.Dir())
-	names, err := ws.Files(ctx, state.ShardsDir)
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	for _, name := range names {
-		name = path.Base(name)
-		if !strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, partPrefix) {
-			continue
-		}
-		stay, found, err := without(dir, name, gone)
-		switch {
-		case strings.HasPrefix(name, partPrefix) && (found || err != nil):
-			// It is being written, or was left by a kill. Who writes it fails, and the shard is read again.
-			err = ws.RemoveFile(ctx, path.Join(state.ShardsDir, name))
-		case err != nil:
-		case found && strings.HasPrefix(name, "result-"):
-			err = dropResults(ctx, ws, dir, name, stay)
-		case found:
-			err = replace(ctx, ws, name, lines(stay))
-		}
+	// The lists first: a shard that is being read compares them before its part becomes its results, so that either it
+	// sees the post missing, or the post stands in what is looked for next.
+	for _, prefix := range []string{"work-", partPrefix, "result-"} {
+		names, err := ws.Files(ctx, state.ShardsDir)
 		if err != nil {
-			return fmt.Errorf("take posts that are gone out of the shards: %w", err)
+			return err
+		}
+		for _, name := range names {
+			if base := path.Base(name); strings.HasPrefix(base, prefix) && !strings.HasSuffix(base, ".json") {
+				if err := drop(ctx, ws, base, gone); err != nil {
+					return fmt.Errorf("take posts that are gone out of the shards: %w", err)
+				}
+			}
 		}
 	}
 	return nil
 }
 
-// without returns the lines of a file whose posts stay, as they are, and whether some do not.
-func without(dir fs.FS, name string, gone func(manifest.PostID) bool) (stay []json.RawMessage, found bool, err error) {
-	for line, err := range readLines[json.RawMessage](dir, name) {
-		var post struct{ ID manifest.PostID }
-		if err == nil {
-			err = json.Unmarshal(line, &post)
-		}
-		if err != nil {
-			return nil, found, err
-		}
-		if gone(post.ID) {
-			found = true
-			continue
-		}
-		stay = append(stay, line)
+func drop(ctx context.Context, ws *workspace.Workspace, name string, gone func(manifest.PostID) bool) error {
+	dir := os.DirFS(ws.Dir())
+	found, damaged := false, false
+	for stays, err := range without(dir, name, gone) {
+		found, damaged = found || stays == nil, damaged || err != nil
 	}
-	return stay, found, nil
+	switch {
+	case !found && !damaged:
+		return nil
+	// Who writes a part fails without it, and the shard is read again.
+	case damaged || strings.HasPrefix(name, partPrefix):
+		return ws.RemoveFile(ctx, path.Join(state.ShardsDir, name))
+	}
+	stay := func(w io.Writer) error {
+		out := json.NewEncoder(w)
+		for line, err := range without(dir, name, gone) {
+			if err == nil && line != nil {
+				err = out.Encode(line)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if strings.HasPrefix(name, "work-") {
+		return replace(ctx, ws, name, stay)
+	}
+	return dropResults(ctx, ws, dir, name, stay)
+}
+
+// without yields the lines of a file as they are, and nil for those of posts that go.
+func without(dir fs.FS, name string, gone func(manifest.PostID) bool) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		for line, err := range readLines[json.RawMessage](dir, name) {
+			var post struct{ ID manifest.PostID }
+			if err == nil {
+				err = json.Unmarshal(line, &post)
+			}
+			if gone(post.ID) {
+				line = nil
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // dropResults writes results again, under their sidecar if they have one.
-func dropResults(ctx context.Context, ws *workspace.Workspace, dir fs.FS, name string, stay []json.RawMessage) error {
+func dropResults(ctx context.Context, ws *workspace.Workspace, dir fs.FS, name string, stay func(io.Writer) error) error {
 	sidecar := strings.TrimSuffix(name, "l")
 	body, err := readSmall(dir, sidecar)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -218,7 +238,7 @@ func dropResults(ctx context.Context, ws *workspace.Workspace, dir fs.FS, name s
 	if err := ws.RemoveFile(ctx, path.Join(state.ShardsDir, sidecar)); err != nil {
 		return err
 	}
-	made, err := ws.Replace(ctx, path.Join(state.ShardsDir, name), lines(stay), nil)
+	made, err := ws.Replace(ctx, path.Join(state.ShardsDir, name), stay, nil)
 	if err != nil || body == nil {
 		return err
 	}

@@ -80,6 +80,9 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 			if err == nil && now != digest {
 				err = ErrOtherPlan
 			}
+			if err == nil {
+				err = w.stillListed(items)
+			}
 			return err
 		})
 	if err != nil {
@@ -111,6 +114,23 @@ func (w *worker) done(want Sidecar, items []Item) (Sidecar, bool) {
 		}
 	}
 	return have, true
+}
+
+// stillListed fails where a post was taken out of the list while it was read: its text must not stay.
+func (w *worker) stillListed(items []Item) error {
+	listed := map[manifest.PostID]bool{}
+	for item, err := range readLines[Item](w.dir, workName(w.Shard)) {
+		if err != nil {
+			return err
+		}
+		listed[item.ID] = true
+	}
+	for _, item := range items {
+		if !listed[item.ID] {
+			return errors.New("posts that it was reading have gone: start it again")
+		}
+	}
+	return nil
 }
 
 // readAll reads all items with j.Workers at once and writes what became of them, in their order.
