@@ -131,7 +131,7 @@ func (p *part) describe(run int, how string) error {
 	chat := p.chat
 	chat.Messages = p.messages(names)
 	body, err := chat.Body()
-	p.digest = state.SHA256(fmt.Appendf(nil, "%d\n%s\n%s", run, how, body))
+	p.digest = state.SHA256(fmt.Appendf(nil, "%d\n%s\n%s\n%s", run, p.task.Category, how, body)) // one prompt can serve several tasks
 	return err
 }
 

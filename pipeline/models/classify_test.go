@@ -189,6 +189,16 @@ func TestClassification(t *testing.T) {
 		attest.Same(t, name, tt.want, plan.Requests, err)
 	}
 
+	c, _ = newWork(Classification{Runs: 1, Chat: endpoint.Chat{Omit: []string{"response_format"}}})
+	c.Tasks = slices.Clone(tasks)
+	c.Tasks[0].Prompt, c.Tasks[1].Prompt = "Give all labels.", "Give all labels."
+	questions, err := c.Questions(ctx, nil)
+	attest.OK(t, err)
+	rec := workspace.Record{Image: &workspace.Image{SHA256: "1"}}
+	if questions[0].Digest(rec) == questions[1].Digest(rec) {
+		t.Error("two tasks with one prompt share their answers")
+	}
+
 	warned = nil
 	c, w = newWork(Classification{Runs: 2, Seed: 1, Shots: 6})
 	before := len(model.Requests())

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,6 +127,7 @@ func (e *Failing) Error() string {
 const (
 	maxFailed = 10               // as many failures in a row are the endpoint's, not the rows'
 	maxAhead  = 100              // as many rows as a record of the log has room for
+	maxText   = 32 << 10         // bytes that are kept of an answer that is not ok: all answers are in memory at once
 	grace     = 30 * time.Second // a stopped work waits so long for answers: a model on a small machine takes seconds
 )
 
@@ -412,6 +414,9 @@ func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	reply, err := a.Ask(ctx, a.rec)
 	if err != nil {
 		return reply, fmt.Errorf("ask about %s: %w", a.rec.Key, err)
+	}
+	if reply.Outcome != endpoint.OK { // of which nothing is read again
+		reply.Text = strings.ToValidUTF8(reply.Text[:min(len(reply.Text), maxText)], "")
 	}
 	return reply, w.Workspace.SetAnswer(ctx, workspace.Answer{Key: a.rec.Key, Asked: a.digest, ImageSHA256: a.rec.Image.SHA256, Task: a.Task,
 		Run: a.Run, Outcome: string(reply.Outcome), Text: reply.Text, Detail: reply.Detail, Model: reply.Model,

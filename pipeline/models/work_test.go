@@ -361,3 +361,18 @@ func TestCostWithoutUsage(t *testing.T) {
 		attest.Same(t, fmt.Sprintf("asked, with usage %+v, and spent %f", tt.usage, done.Cost), tt.want, asked, err)
 	}
 }
+
+// TestLongAnswers: of an answer that is none only the beginning is kept.
+func TestLongAnswers(t *testing.T) {
+	d := newDesk(rows(t, 4))
+	long := strings.Repeat("word ", 1<<19)
+	d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+		return endpoint.Reply{Outcome: []endpoint.Outcome{endpoint.OK, NotJSON}[n], Text: long}, nil
+	}
+	done, _, err := d.does(t)
+	attest.OK(t, err)
+	for i, want := range []int{len(long), maxText} {
+		a, _ := done.Answer(done.Questions[0], done.Rows[i])
+		attest.Same(t, "kept of "+a.Outcome, want, len(a.Text))
+	}
+}
