@@ -75,10 +75,10 @@ func (f *modelFlags) check() error {
 		return usageError("--server: %w", err)
 	case f.concurrency < 1 || f.concurrency > 64:
 		return usageError("--concurrency %d: give 1 to 64", f.concurrency)
-	case f.maxSide < 0 || f.perMinute < 0 || f.limits.Requests < 0 || f.timeout <= 0:
+	case f.maxSide < 0 || !(f.perMinute >= 0) || f.limits.Requests < 0 || f.timeout <= 0:
 		return usageError("--max-side, --requests-per-minute, --max-requests and --timeout take positive numbers")
-	case min(f.limits.Cost, f.limits.PriceIn, f.limits.PriceOut) < 0:
-		return usageError("--max-cost, --price-in and --price-out take positive numbers")
+	case !(min(f.limits.Cost, f.limits.PriceIn, f.limits.PriceOut) >= 0 && max(f.limits.Cost, f.limits.PriceIn, f.limits.PriceOut) <= 1e12):
+		return usageError("--max-cost, --price-in and --price-out take positive numbers up to a million million")
 	case f.limits.Cost > 0 && f.limits.PriceIn+f.limits.PriceOut == 0:
 		return usageError("--max-cost needs --price-in and --price-out, for a million tokens")
 	case f.thirdParty != "" && f.release == "":
@@ -101,6 +101,8 @@ func (f *modelFlags) chat(cmd *cobra.Command) endpoint.Chat {
 	dialect := endpoint.Dialect(f.server)
 	chat := endpoint.Chat{Model: f.model, Dialect: dialect, Omit: dialect.Omits(),
 		Decoding: endpoint.Decoding{Temperature: new(0.0), TopP: new(1.0), MaxTokens: 128, Stop: []string{"}"}}}
+	// What a flag asks for is sent, whatever other servers of the dialect refuse.
+	chat.Omit = slices.DeleteFunc(chat.Omit, func(name string) bool { return cmd.Flags().Changed(strings.ReplaceAll(name, "_", "-")) })
 	if cmd.Flags().Changed("omit") {
 		chat.Omit, _ = endpoint.ParseOmit(strings.Join(f.omit, ",")) // check read it
 	}
