@@ -146,10 +146,13 @@ func withLists(ctx context.Context, ws *workspace.Workspace, lists []*json.Encod
 	if i == len(lists) {
 		return write(lists)
 	}
-	return replace(ctx, ws, workName(i), func(w io.Writer) error {
+	var inner error
+	err := replace(ctx, ws, workName(i), func(w io.Writer) error {
 		lists[i] = json.NewEncoder(w)
-		return withLists(ctx, ws, lists, i+1, write)
+		inner = withLists(ctx, ws, lists, i+1, write)
+		return inner
 	})
+	return cmp.Or(inner, err) // which names one list, not all that were open
 }
 
 // split writes each image into the list of its shard.

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"rehydrate/pipeline/attest"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 )
 
 // folder makes a workspace's folder of shards, with two images to read in each.
@@ -138,4 +140,27 @@ func TestUnfinished(t *testing.T) {
 	attest.OK(t, os.Remove(filepath.Join(dir, state.ShardsDir, partPrefix+"00001-bb")))
 	attest.Same(t, "taken away", 3, c.unfinished([]int{1}))
 	attest.Same(t, "all", 8, c.unfinished([]int{0, 1, 2}))
+}
+
+// TestSplitFails: all lists are open at once, and one that cannot be written leaves none, and is the one that is named.
+func TestSplitFails(t *testing.T) {
+	ws, err := workspace.Open(t.Context(), filepath.Join(t.TempDir(), "ws"), workspace.Options{})
+	attest.OK(t, err)
+	defer ws.Close()
+	created := 0
+	ctx := context.WithValue(t.Context(), durable.HookKey{}, func(step, _ string) error {
+		if step == "create" {
+			created++
+		}
+		if created == 4 {
+			return errors.New("the disk is full")
+		}
+		return nil
+	})
+	_, err = Split(ctx, ws, Plan{Format: Format, Shards: 6}, nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "write shards/work-00003.jsonl: ") {
+		t.Errorf("the error is %v", err)
+	}
+	left, err := os.ReadDir(filepath.Join(ws.Dir(), state.ShardsDir))
+	attest.Same(t, "what is left", 0, len(left), err)
 }
