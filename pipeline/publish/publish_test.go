@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -206,5 +207,23 @@ func TestSearchFile(t *testing.T) {
 				t.Errorf("%s: the words were not found", name)
 			}
 		})
+	}
+}
+
+// TestAccompany: the release's own policy and revocations are handed out as they are, under the names that a release has, and
+// tombstones by their time. How maintainers are reached may stand in a datasheet.
+func TestAccompany(t *testing.T) {
+	files := map[string]string{"release.toml": "revocations = \"gone.json\"\n" + bare, "a.csv": "id,tone\nabc1,a\n", "policy.toml": "# ours\n",
+		"gone.json": "{\"of\": \"us@example.org\"}", "gone.json.sig": "signed by u/some_body"}
+	at := func(hour int) time.Time { return time.Date(2024, 1, 1, hour, 0, 0, 0, time.UTC) }
+	made, _, err := published(t, files, func(c *Config) {
+		c.Answers = Answers{"maintenance": {"contact": "us@example.org"}}
+		c.Tombstones = []manifest.Tombstone{{ID: "abc1", State: manifest.StateRemoved, Time: at(2)}, {ID: "zzz9", State: manifest.StateDeleted, Time: at(1)}}
+	})
+	attest.OK(t, err)
+	for name, want := range map[string]string{PolicyName: files["policy.toml"], manifest.RevocationsName: files["gone.json"],
+		manifest.RevocationsName + manifest.SignatureSuffix: files["gone.json.sig"],
+		manifest.TombstonesName:                             "id,state,time\nzzz9,deleted,2024-01-01T01:00:00Z\nabc1,removed,2024-01-01T02:00:00Z\n"} {
+		attest.Same(t, name, want, made[name])
 	}
 }
