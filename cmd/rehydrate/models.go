@@ -162,6 +162,11 @@ func (c *command) inModelsWorkspace(ctx context.Context, source string, f *model
 			c.log.Warn("a grant's purpose may not cover a third party: read it before you send posts (rehydrate grant show)")
 		}
 		work.Access, config.Access = grant.access(), grant.access()
+		work.Rules = func(ctx context.Context, j *state.Judge) (err error) { // of the release, which may be newer than the last run
+			j.Policy = config.Policy
+			j.Tombstones, err = state.Stones(ctx, work.Workspace, config.Release, config.Tombstones, j.Now)
+			return err
+		}
 		work.Refresh = func(ctx context.Context) error { return c.recheck(ctx, work.Workspace, config, f) }
 	}
 	begin := func(ws *workspace.Workspace) error {

@@ -53,7 +53,9 @@ type Work struct {
 	Questions func(ctx context.Context, examples []workspace.Record) ([]Question, error)
 	// Refresh asks Reddit about the posts again. nil makes rows that were seen live too long ago an error, *Stale.
 	Refresh func(context.Context) error
-	Access  func(now time.Time) error // says whether rows may be used at a time; nil if no grant is needed
+	// Rules changes what the last run judged by into what holds now; nil changes nothing.
+	Rules  func(context.Context, *state.Judge) error
+	Access func(now time.Time) error // says whether rows may be used at a time; nil if no grant is needed
 	// Before is called before rows are sent, with their ids; may be nil.
 	Before      func(ctx context.Context, rows []string) error
 	Concurrency int // requests at once, at least 1
@@ -217,6 +219,9 @@ type asking struct {
 // plan reads which rows may be sent, and which answers are there.
 func (w *Work) plan(ctx context.Context) (*plan, error) {
 	judge, err := state.StoredJudge(ctx, w.Workspace, w.Now())
+	if err == nil && w.Rules != nil {
+		err = w.Rules(ctx, &judge)
+	}
 	if err != nil {
 		return nil, err
 	}
