@@ -77,6 +77,9 @@ const (
 // Merge finds the label of each question that annotators answered: where all but the one who decides agree, what they say, else what
 // that one says. The error lists the records and rows that are at fault.
 func Merge(ctx context.Context, m Merging) (*Merged, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	answers, batches, err := m.read(ctx)
 	if err != nil {
 		return nil, err
@@ -119,8 +122,30 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 	if err := m.strangers(answers); err != nil {
 		return nil, err
 	}
+	if out.Asked == 0 {
+		return nil, errors.New("the files hold no answer for an entry of the release: is a column or a question called as its category?")
+	}
 	out.Agreement = m.agreement(independent, batches)
 	return out, nil
+}
+
+// check refuses what would count an answer twice, or give an entry two values under one name.
+func (m *Merging) check() error {
+	for i, file := range m.Files {
+		for _, other := range m.Files[:i] {
+			a, err := os.Stat(file)
+			b, err2 := os.Stat(other)
+			if err == nil && err2 == nil && os.SameFile(a, b) {
+				return fmt.Errorf("%s and %s are one file: an annotator answers once", other, file)
+			}
+		}
+	}
+	for _, c := range m.Release.Schema.Columns {
+		if slices.ContainsFunc(m.Scheme.Schema.Categories, func(k manifest.Category) bool { return k.Name == c.Name }) {
+			return fmt.Errorf("%s is a column of the release and a category of the scheme: give one of them another name", c.Name)
+		}
+	}
+	return nil
 }
 
 func name(annotator int) string { return fmt.Sprintf("A%d", annotator+1) }
@@ -212,16 +237,20 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 		if column, err := manifest.ReadColumn(ctx, file, m.Batch, withNames); err == nil { // else it has no such column
 			maps.Copy(batches, column)
 		}
-		tables = append(tables, answered(table))
+		tables = append(tables, answered(table, m.Scheme.Schema))
 	}
 	maps.Copy(batches, argilla.Export().Batches)
 	return append(argilla.Export().Annotators, tables...), batches, errors.Join(failed...)
 }
 
-// answered are the entries of a table with an answer: one that was skipped has none.
-func answered(table labels.Answers) labels.Answers {
+// answered are the entries of a table with an answer. One that was skipped has none, and neither has a row without any label, where
+// every answer would have one: a category of one label, or None.
+func answered(table labels.Answers, s manifest.Schema) labels.Answers {
+	named := slices.ContainsFunc(s.Categories, func(c manifest.Category) bool {
+		return c.Kind != manifest.Multi || slices.ContainsFunc(c.Labels, func(l manifest.Label) bool { return l.Exclusive })
+	})
 	maps.DeleteFunc(table, func(_ manifest.Key, given [][]int) bool {
-		return !slices.ContainsFunc(given, func(labels []int) bool { return labels != nil })
+		return !slices.ContainsFunc(given, func(labels []int) bool { return len(labels) > 0 || labels != nil && !named })
 	})
 	return table
 }
@@ -275,16 +304,23 @@ func (m *Merged) Write(ctx context.Context, to string) (string, error) {
 	if len(m.Open) > 0 {
 		return open, durable.Write(ctx, open, 0o600, m.writeOpen)
 	}
-	// What an earlier merge left there is answered.
-	if err := os.Remove(open); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// What an earlier merge left there is answered. A file of somebody's own stays.
+	head, err := os.ReadFile(open)
+	if err == nil && strings.HasPrefix(string(head), openHead) {
+		err = os.Remove(open)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	return to, durable.Write(ctx, to, 0o600, m.writeManifest)
 }
 
+// openHead begins the file of open questions.
+const openHead = "id,batch"
+
 // writeOpen writes a row for each entry, with what was answered to its open questions.
 func (m *Merged) writeOpen(w io.Writer) error {
-	rows := [][]string{{"id", "batch"}}
+	rows := [][]string{strings.Split(openHead, ",")}
 	for _, c := range m.Categories {
 		rows[0] = append(rows[0], c.Category)
 	}

@@ -51,6 +51,7 @@ type Server struct {
 
 	mu      sync.Mutex // guards what follows
 	posts   []manifest.Key
+	asked   map[manifest.Key]bool // the same
 	batches map[manifest.Key]string
 	journal *journal
 	again   *answer   // the one that was taken back, to change it
@@ -59,7 +60,7 @@ type Server struct {
 
 // Open finds the images, reads the answers that are there and begins to listen. Serve answers, and ends it.
 func Open(ctx context.Context, c Config) (*Server, error) {
-	s := &Server{Config: c, token: rand.Text(), batches: map[manifest.Key]string{}, rested: c.Now()}
+	s := &Server{Config: c, token: rand.Text(), asked: map[manifest.Key]bool{}, batches: map[manifest.Key]string{}, rested: c.Now()}
 	err := s.inWorkspace(ctx, func(ws *workspace.Workspace) error {
 		posts, err := annotate.Posts(ctx, ws, c.Pick)
 		for _, p := range posts {
@@ -81,6 +82,9 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	}
 	if len(c.Batches) > 0 {
 		s.posts = s.posts[:at]
+	}
+	for _, key := range s.posts {
+		s.asked[key] = true
 	}
 	s.journal, err = openJournal(c.Answers, c.Scheme)
 	if err == nil {
@@ -120,6 +124,9 @@ func (s *Server) Summary() Summary {
 func (s *Server) summary() Summary {
 	sum := Summary{Images: len(s.posts)}
 	for _, a := range s.journal.list {
+		if !s.asked[a.Key] { // of an earlier session with more batches
+			continue
+		}
 		switch a.Status {
 		case answered:
 			sum.Answered++
@@ -370,10 +377,20 @@ func (s *Server) take(r *http.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case !slices.Contains(s.posts, key):
+	case !s.asked[key]:
 		return fmt.Errorf("%s is not asked for", key)
 	case s.journal.find(key) != nil:
 		return fmt.Errorf("%s has an answer already: take it back first", key)
+	}
+	// A purge while the image was on the screen: nothing of it is kept.
+	if err := s.judging(r.Context(), func(ws *workspace.Workspace, j state.Judge) error {
+		_, why, err := allowed(r.Context(), ws, j, key)
+		if err == nil && why != "" {
+			err = fmt.Errorf("%s may not be shown any more: its answer is not kept", key)
+		}
+		return err
+	}); err != nil {
+		return err
 	}
 	if err := s.journal.save(r.Context(), append(slices.Clone(s.journal.list), a)); err != nil {
 		return err
@@ -389,6 +406,9 @@ func (s *Server) undo(r *http.Request) error {
 		return errors.New("there is no answer to take back")
 	}
 	last := s.journal.list[n-1]
+	if !s.asked[last.Key] {
+		return fmt.Errorf("the last answer is of %s, which is not asked for in these batches", last.Key)
+	}
 	if err := s.journal.save(r.Context(), slices.Clone(s.journal.list[:n-1])); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 "use strict"
 const $ = id => document.getElementById(id)
-let scheme = [], now = null, here = 0, busy = false
+let scheme = [], now = null, here = 0, busy = false, looking = Promise.resolve()
 
 async function ask(path, body) {
   const change = body !== undefined
@@ -106,6 +106,16 @@ function render(state) {
 async function change(path, body, said) {
   if (busy) return // a key that was pressed twice
   busy = true
+  await looking // a look that is under way must not swallow the key, nor show an older state after this one
+  await show(path, body, said)
+  busy = false
+}
+
+function look() {
+  if (!busy) looking = show("state", undefined, "That image was taken out of the dataset.")
+}
+
+async function show(path, body, said) {
   try {
     const state = await ask(path, body)
     const other = (now && now.post && now.post.id) !== (state.post && state.post.id)
@@ -114,7 +124,6 @@ async function change(path, body, said) {
   } catch (err) {
     say(err instanceof TypeError ? "The program does not answer: is it still running?" : err.message, true)
   }
-  busy = false
 }
 
 function save() {
@@ -170,7 +179,7 @@ async function start() {
   $("rested").addEventListener("click", () => change("rest", {}, "Welcome back."))
   await change("state")
   // A post that is taken out of the workspace goes from the page, whoever sits before it.
-  setInterval(() => change("state", undefined, "That image was taken out of the dataset."), 2000)
+  setInterval(look, 2000)
 }
 
 start().catch(err => say(err.message, true))
