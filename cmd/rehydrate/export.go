@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/pipeline/annotate"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
@@ -101,7 +102,7 @@ func exportProblem(err error) error {
 	switch {
 	case errors.As(err, &not):
 		return &problem{err: err, code: exitRetry, hint: "bring it up to date first: rehydrate run, then export again"}
-	case errors.Is(err, copies.ErrForeign):
+	case errors.Is(err, copies.ErrForeign), is[annotate.Misfit](err):
 		return asUsage(err)
 	}
 	return err

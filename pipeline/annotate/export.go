@@ -40,6 +40,11 @@ type Sent struct {
 	Left      int      `json:"left_out"` // images that are in no batch
 }
 
+// A Misfit says that an order cannot be carried out as it was given.
+type Misfit struct{ error }
+
+func misfit(format string, args ...any) error { return Misfit{fmt.Errorf(format, args...)} }
+
 // Export writes the kept images of a workspace as a folder for Dataset.from_disk of Argilla 2, without any answer, and
 // registers it as a copy: what a purge takes out of the dataset, it takes out of records.json. The errors are those of
 // copies.Export, and of a scheme that Argilla would refuse.
@@ -62,7 +67,7 @@ func Export(ctx context.Context, o Order) (Sent, error) {
 		total += n
 	}
 	if total > len(posts) || len(posts) == 0 {
-		return sent, fmt.Errorf("the batches take %d images, and there are %d to annotate", total, len(posts))
+		return sent, misfit("the batches take %d images, and there are %d to annotate", total, len(posts))
 	}
 	sent.Left = len(posts) - total
 	for _, q := range settings.Questions {
@@ -179,14 +184,14 @@ func settingsOf(s manifest.Schema, name string, overlap int) (*settings, error) 
 		// The type stands in both: from_dict reads the outer one.
 		Metadata: []property{{BatchName, "Batch", "terms", map[string]any{"type": "terms", "visible_for_annotators": true}}}}
 	if len(out.Guidelines) > mostGuidelines {
-		return nil, fmt.Errorf("the guidelines would have %d bytes, and Argilla takes %d: shorten the descriptions", len(out.Guidelines), mostGuidelines)
+		return nil, misfit("the guidelines would have %d bytes, and Argilla takes %d: shorten the descriptions", len(out.Guidelines), mostGuidelines)
 	}
 	for _, c := range s.Categories {
 		switch taken := append([]string{imageField, BatchName}, takenNames...); {
 		case len(c.Labels) < fewestOptions:
-			return nil, fmt.Errorf("category %s has one label, and Argilla asks only where there are two or more", c.Name)
+			return nil, misfit("category %s has one label, and Argilla asks only where there are two or more", c.Name)
 		case slices.Contains(taken, c.Name):
-			return nil, fmt.Errorf("no question of Argilla may be called %s: rename the category", c.Name)
+			return nil, misfit("no question of Argilla may be called %s: rename the category", c.Name)
 		}
 		q := question{Name: c.Name, Title: c.Title, Description: orNull(c.Description), Required: true}
 		q.Settings.Type = "label_selection"
