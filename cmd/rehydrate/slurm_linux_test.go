@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -29,6 +30,7 @@ type slurm struct {
 const slurmConf = `ClusterName=test
 SlurmctldHost=%[1]s(127.0.0.1)
 SlurmUser=%[2]s
+SlurmdUser=%[2]s
 SlurmctldPort=%[3]d
 SlurmdPort=%[4]d
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
@@ -67,18 +69,17 @@ func startSlurm(t *testing.T) *slurm {
 			attest.Lacking(t, "slurm-wlm", err)
 		}
 	}
-	if os.Getuid() != 0 {
-		t.Skip("slurmd runs tasks of its own user only as root here")
-	}
 	dir, err := os.MkdirTemp("", "slurm") // a socket's name is short
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &slurm{t: t, dir: dir}
 	host, err := os.Hostname()
 	check(t, err)
+	who, err := user.Current()
+	check(t, err)
 	check(t, errors.Join(os.Mkdir(dir+"/ctld", 0o700), os.Mkdir(dir+"/slurmd", 0o700),
 		os.WriteFile(dir+"/munge.key", []byte(strings.Repeat("a key for one test only. ", 40)), 0o400),
-		os.WriteFile(dir+"/slurm.conf", fmt.Appendf(nil, slurmConf, host, "root", freePort(t), freePort(t), dir, runtime.NumCPU()), 0o600)))
+		os.WriteFile(dir+"/slurm.conf", fmt.Appendf(nil, slurmConf, host, who.Username, freePort(t), freePort(t), dir, runtime.NumCPU()), 0o600)))
 	t.Setenv("SLURM_CONF", dir+"/slurm.conf")
 	s.start("munged", "--foreground", "--force", "--socket="+dir+"/munge.sock", "--key-file="+dir+"/munge.key", "--pid-file="+dir+"/munge.pid",
 		"--log-file="+dir+"/munge.log", "--seed-file="+dir+"/munge.seed")
