@@ -127,7 +127,7 @@ func OpenScheme(path string) (*Release, error) {
 	r.readColumns()
 	r.readLabels()
 	if len(r.Schema.Categories) == 0 {
-		r.toml.Add("category", "there is no label to give", "write a [[category]] table with name, kind and labels for each question")
+		r.toml.Add("category", "it names no labels to give", "write a [[category]] table with name, kind and labels for each question")
 	}
 	return r, r.toml.Err()
 }

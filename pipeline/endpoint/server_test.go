@@ -224,7 +224,7 @@ func misbehaviours() []misbehaviour {
 		{"fences", says("```json\n{\"severity\":\"SS2\"}\n```", "stop"), ok, "```json", 1, atOnce},
 		{"wrong labels", says(`{"severity":"SS99"}`, "stop"), ok, "SS99", 1, atOnce},
 		{"another model", status(200, `{"model":"other","choices":[{"finish_reason":"stop","message":{"content":"{}"}}]}`), ok, "{}", 1, atOnce},
-		{"model that is no text", status(200, `{"model":7,"usage":[],"choices":[{"finish_reason":"stop","message":{"content":"{}"}}]}`), ok, "{}", 1, atOnce},
+		{"model that is not a text", status(200, `{"model":7,"usage":[],"choices":[{"finish_reason":"stop","message":{"content":"{}"}}]}`), ok, "{}", 1, atOnce},
 		{"a stream", endpointtest.Stream, failed, "streams its answer", 1, atOnce},
 		{"no choice", status(200, `{"choices":[]}`), failed, "no choice", 1, atOnce},
 		{"an error as 200", status(200, `{"error":{"message":"upstream is down","code":502}}`), failed, "upstream is down", 1, atOnce},

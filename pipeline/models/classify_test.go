@@ -68,7 +68,7 @@ func TestChoose(t *testing.T) {
 	attest.Same(t, "of four rows", "Suicide attempts/Suicide death, Suicide ideation, Suicide planning", strings.Join(missing, ", "))
 	attest.Same(t, "of four rows", 4, len(few))
 
-	// Of several labels: a row with none is one of those that have to be there. None alone is no label.
+	// Of several labels: a row with none is one of those that have to be there. None alone does not count as a label.
 	several, missing := tasks[0].choose(labelled(0, []int{0, 1}, []int{2}, []int{2}, []int{2}, []int{3}, nil), 3, "1")
 	attest.Same(t, "missing", []string(nil), missing)
 	var answers []string

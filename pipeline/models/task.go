@@ -172,5 +172,5 @@ func (t *Task) label(class int) int {
 			return i
 		}
 	}
-	return -1 // there is no such class
+	return -1 // it is not among the classes
 }

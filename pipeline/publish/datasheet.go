@@ -44,7 +44,7 @@ func ParseAnswers(file string, b []byte) (Answers, error) {
 			if slices.Contains(known, key) {
 				continue
 			}
-			err := fmt.Errorf("%s: there is no question %q", file, key)
+			err := fmt.Errorf("%s: no question is called %q", file, key)
 			if near := manifest.Nearest(key, known); near != "" {
 				err = fmt.Errorf("%w; did you mean %s?", err, near)
 			}

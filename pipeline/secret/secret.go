@@ -33,7 +33,7 @@ func (s Secret) Reveal() string {
 // Format writes [redacted] for every verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// Empty reports whether there is no secret.
+// Empty reports whether the secret is empty.
 func (s Secret) Empty() bool { return s.Reveal() == "" }
 
 // FromEnv returns what getenv (os.Getenv) has under name, or the private file that name with _FILE added names. It may be
