@@ -152,6 +152,9 @@ func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, fil
 	if err != nil {
 		return config, err
 	}
+	if c.adjust != nil {
+		c.adjust(&config.Policy)
+	}
 	config.Language, err = dictionary()
 	return config, err
 }
