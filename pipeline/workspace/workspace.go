@@ -66,13 +66,14 @@ type Options struct {
 
 // A Workspace is an open workspace folder. Close it.
 type Workspace struct {
-	dir   string
-	root  *os.Root
-	files *durable.Folder // writes below root
-	db    *sql.DB
-	lock  *os.File // nil when read-only
-	limit int      // entries per page of an iterator
-	batch int      // records that publish holds in memory
+	dir      string
+	root     *os.Root
+	files    *durable.Folder // writes below root
+	db       *sql.DB
+	compiled *compiled // db, for queries that run often
+	lock     *os.File  // nil when read-only
+	limit    int       // entries per page of an iterator
+	batch    int       // records that publish holds in memory
 	// finish does a writer's last work, whether its context is over or not.
 	finish func() error
 
