@@ -226,14 +226,13 @@ func (l *Log) check(ctx context.Context) error {
 // parsed yields the records that count from number first on, not held against the checkpoint.
 func (l *Log) parsed(ctx context.Context, first int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		// Those before first are parsed as well: what is malformed there is found first.
 		seq := int64(0)
 		for line, err := range l.lines(ctx) {
 			if seq == l.Size() {
 				return
 			}
 			var e Event
-			if err == nil {
+			if err == nil && seq >= first { // what is before it was parsed when it was added
 				e, err = parseRecord(line, seq)
 			}
 			// The first error is the place where the log breaks: every reader stops there.

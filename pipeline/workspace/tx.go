@@ -21,6 +21,7 @@ type tx struct {
 	*sql.Tx
 	ctx      context.Context      // of the one call of change
 	prepared map[string]*sql.Stmt // by their text
+	recorded int                  // records that were stored
 	err      error
 }
 
@@ -41,6 +42,9 @@ func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) (err 
 		err = t.err
 		if err == nil {
 			err = t.Commit()
+		}
+		if err == nil {
+			w.publishMany(ctx, t.recorded)
 		}
 	}
 	// Files may have changed without their rows.
