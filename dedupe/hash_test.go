@@ -1,10 +1,13 @@
 package dedupe
 
 import (
+	"bytes"
+	"errors"
 	"image"
 	"image/color"
 	"image/color/palette"
 	"image/draw"
+	"image/jpeg"
 	"math/bits"
 	"strings"
 	"testing"
@@ -181,6 +184,17 @@ func TestHashTurned(t *testing.T) {
 			if want := raw(t, turned); got.Bits != want || got.Flat {
 				t.Errorf("picture %d, way %d: %+v, the library says %x", seed, way, got, want)
 			}
+		}
+	}
+	// The brightness of a JPEG stands in it.
+	for seed := range 50 {
+		var file bytes.Buffer
+		err := jpeg.Encode(&file, photo(seed, 200, 150), nil)
+		img, wrong := jpeg.Decode(&file)
+		whole, failed := HashImage(img)
+		ways, broken := HashTurned(img)
+		if n := bits.OnesCount64(ways[0].Bits ^ whole.Bits); errors.Join(err, wrong, failed, broken) != nil || n > 4 {
+			t.Errorf("JPEG %d: %d bits apart, %v", seed, n, errors.Join(err, wrong, failed, broken))
 		}
 	}
 	if _, err := HashTurned(image.NewRGBA(image.Rectangle{})); err == nil || !strings.Contains(HashKind(), "phash64") {

@@ -22,6 +22,15 @@ func shrink(img image.Image, b image.Rectangle) *image.RGBA {
 		}
 		return s.means()
 	}
+	if grey, ok := img.(*image.Gray); ok && b.Min.X == 0 {
+		for y := range b.Dy() {
+			for x, v := range grey.Pix[grey.PixOffset(0, b.Min.Y+y):][:b.Dx()] {
+				s.pixels[x] += packed(v, v, v)
+			}
+			s.add(y)
+		}
+		return s.means()
+	}
 	// So many rows are made 8-bit RGB at a time: enough to be quick, and few enough for the processor's cache.
 	const stripRows = 8
 	strip := image.NewRGBA(image.Rect(0, 0, b.Dx(), min(stripRows, b.Dy())))

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"image"
 	"image/color"
+	"image/draw"
 	"testing"
 
 	"rehydrate/pipeline/attest"
@@ -85,5 +86,23 @@ func TestPixelDigestOfFiles(t *testing.T) {
 	turned, plain := digest(withOrientation(t, img, 3)), digest(withOrientation(t, img, 1))
 	if turned == plain || plain == want { // a JPEG changes the pixels
 		t.Errorf("as a JPEG %s, upside down %s, as a PNG %s: want three digests", plain, turned, want)
+	}
+}
+
+// TestPixelDigestOfPhotos: the quick way of JPEGs gives the colours that draw gives.
+func TestPixelDigestOfPhotos(t *testing.T) {
+	for _, at := range []image.Rectangle{image.Rect(0, 0, 64, 33), image.Rect(0, 0, 63, 33), image.Rect(2, 4, 60, 37), image.Rect(1, 1, 61, 37)} {
+		img := image.NewYCbCr(at, image.YCbCrSubsampleRatio420)
+		for i := range img.Y {
+			img.Y[i] = byte(i * i >> 3)
+		}
+		for i := range img.Cb {
+			img.Cb[i], img.Cr[i] = byte(i*37), byte(i*i>>2)
+		}
+		drawn := image.NewRGBA(at)
+		draw.Draw(drawn, at, img, at.Min, draw.Src)
+		if got, want := PixelDigest(img), PixelDigest(drawn); got != want {
+			t.Errorf("%v: %s, as RGBA %s", at, got, want)
+		}
 	}
 }
