@@ -141,9 +141,9 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	if p.part == "" {
 		p.src.file.Rows = int(t.rows)
 	}
-	for key, value := range file.KeyValues() {
-		if key != "ARROW:schema" { // names of columns as bytes
-			w.look(p.in("key "+key), section([]byte(value)))
+	for _, kv := range file.KeyValues() {
+		if kv.Key != "ARROW:schema" { // names of columns as bytes
+			w.look(p.in("key "+kv.Key), section([]byte(kv.Value)))
 		}
 	}
 	at := file.FooterAt()

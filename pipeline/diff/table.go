@@ -55,9 +55,9 @@ func openTable(path string) (*table, error) {
 	for column, feature := range f.Features() {
 		t.labelNames[column] = feature.Labels()
 	}
-	for key, value := range f.KeyValues() {
-		if key, ours := strings.CutPrefix(key, "rehydrate."); ours {
-			t.provenance[key] = value
+	for _, kv := range f.KeyValues() {
+		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
+			t.provenance[key] = kv.Value
 		}
 	}
 	t.reader, err = scan.OpenLabelled(path, want)

@@ -3,17 +3,17 @@ package scan
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math/bits"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"rehydrate/manifest/unpack"
 )
 
 // What the guard lets through. parquet-go allocates what a file claims: a footer length, a list length, the values of a
@@ -217,8 +217,6 @@ func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) (n, 
 // the bytes of the page that are never compressed.
 func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels int64) ([]byte, error) {
 	most := int64(p.header.UncompressedPageSize) - levels
-	var in io.Reader = bytes.NewReader(data)
-	var err error
 	switch codec {
 	case format.Uncompressed:
 	case format.Snappy: // starts with its length, which the decoder holds it to
@@ -226,29 +224,23 @@ func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels 
 			return nil, fmt.Errorf("%w: it decompresses to %d bytes, its header says %d", parquet.ErrCorrupted, n, most)
 		}
 		return parquet.Snappy.Decode(nil, data)
-	case format.Gzip:
-		in, err = gzip.NewReader(in)
-	case format.Zstd:
-		z, failed := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*uint64(p.most)))
-		if failed == nil {
-			defer z.Close()
+	case format.Gzip, format.Zstd:
+		in, err := unpack.NewReader(bytes.NewReader(data))
+		if err == nil {
+			// One byte too many tells a bomb, and is all that is read of it.
+			data, err = io.ReadAll(io.LimitReader(in, most+1))
 		}
-		in, err = z, failed
+		in.Close()
+		if err != nil {
+			return nil, fmt.Errorf("decompress: %w", err)
+		}
 	default:
 		return nil, fmt.Errorf("compression %v is not read here: write the file with zstd, snappy, gzip or none", codec)
 	}
-	var out []byte
-	if err == nil {
-		// One byte too many tells a bomb, and is all that is read of it.
-		out, err = io.ReadAll(io.LimitReader(in, most+1))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decompress: %w", err)
-	}
-	if int64(len(out)) > most {
+	if int64(len(data)) > most {
 		return nil, fmt.Errorf("%w: it decompresses to more than the %d bytes that its header says", parquet.ErrCorrupted, most)
 	}
-	return out, nil
+	return data, nil
 }
 
 // plainDictionary is how old writers name dictionary indexes in data pages.

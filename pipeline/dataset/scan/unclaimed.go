@@ -2,8 +2,9 @@ package scan
 
 import (
 	"cmp"
-	"iter"
 	"slices"
+
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // A Span is a part of a file, from its first byte to behind its last.
@@ -49,13 +50,5 @@ func (f *File) FooterAt() Span {
 	return Span{end - f.guard.footerBytes, end}
 }
 
-// KeyValues yields the key-values of the footer.
-func (f *File) KeyValues() iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, kv := range f.parquet.Metadata().KeyValueMetadata {
-			if !yield(kv.Key, kv.Value) {
-				return
-			}
-		}
-	}
-}
+// KeyValues are those of the footer. A key may stand there twice.
+func (f *File) KeyValues() []format.KeyValue { return f.parquet.Metadata().KeyValueMetadata }

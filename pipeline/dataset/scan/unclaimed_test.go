@@ -52,7 +52,8 @@ func TestFooter(t *testing.T) {
 			t.Errorf("the footer lacks %q", want)
 		}
 	}
-	for key, value := range f.KeyValues() {
+	for _, kv := range f.KeyValues() {
+		key, value := kv.Key, kv.Value
 		if key != "a key" || value != "a value" {
 			t.Errorf("%q: %q", key, value)
 		}
