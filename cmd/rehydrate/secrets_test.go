@@ -419,32 +419,29 @@ func (h *haunted) search(f finished) {
 	h.t.Helper()
 	found := map[string][]byte{"stdout": []byte(f.stdout), "stderr": []byte(f.stderr)}
 	maps.Copy(found, everyFile(h.t, h.dir))
+	secrets := h.secrets()
 	for where, text := range found {
 		if emulatorToken.Match(text) {
 			h.t.Errorf("%s holds a token", where)
 		}
-		for what, secret := range h.secrets() {
-			if form := findSecret(text, secret); form != "" {
+		read := readings(text)
+		for what, secret := range secrets {
+			if form := findSecret(read, secret); form != "" {
 				h.t.Errorf("%s holds the %s (%s)", where, what, form)
 			}
 		}
 	}
 }
 
-// findSecret returns the form in which text holds a secret, "" for none. It looks for the
-// secret as it is, escaped and in hex, in any case, and in whatever text has of base64.
-func findSecret(text []byte, secret string) string {
-	lower := bytes.ToLower(text)
-	for form, s := range map[string]string{"raw": secret, "query": url.QueryEscape(secret), "path": url.PathEscape(secret), "hex": hex.EncodeToString([]byte(secret))} {
-		if bytes.Contains(lower, []byte(strings.ToLower(s))) {
-			return form
-		}
-	}
+// readings are a text and what its base64 stands for, in lower case, by what they are.
+func readings(text []byte) map[string][]byte {
+	read := map[string][]byte{"text": bytes.ToLower(text)}
 	for _, alphabet := range []struct {
 		form string
 		runs *regexp.Regexp
 		*base64.Encoding
 	}{{"base64", stdRuns, base64.RawStdEncoding}, {"base64 for URLs", urlRuns, base64.RawURLEncoding}} {
+		var all []byte
 		for _, chars := range alphabet.runs.FindAll(text, -1) {
 			for from := range 4 { // where the text that was encoded began can't be seen
 				part := chars[from:]
@@ -455,10 +452,25 @@ func findSecret(text []byte, secret string) string {
 				if rest, err := alphabet.DecodeString(string(part[len(part)-len(part)%4:])); err == nil {
 					decoded = append(decoded, rest...)
 				}
-				if bytes.Contains(bytes.ToLower(decoded), []byte(strings.ToLower(secret))) {
-					return alphabet.form
-				}
+				all = append(append(all, decoded...), 0) // no secret holds it
 			}
+		}
+		read[alphabet.form] = bytes.ToLower(all)
+	}
+	return read
+}
+
+// findSecret returns the form in which a text, of which these are the readings, holds a secret, "" for none. It looks for the
+// secret as it is, escaped and in hex, in any case, and in whatever text has of base64.
+func findSecret(read map[string][]byte, secret string) string {
+	for form, s := range map[string]string{"raw": secret, "query": url.QueryEscape(secret), "path": url.PathEscape(secret), "hex": hex.EncodeToString([]byte(secret))} {
+		if bytes.Contains(read["text"], []byte(strings.ToLower(s))) {
+			return form
+		}
+	}
+	for form, text := range read {
+		if bytes.Contains(text, []byte(strings.ToLower(secret))) {
+			return form
 		}
 	}
 	return ""
@@ -482,13 +494,13 @@ func TestFindSecret(t *testing.T) {
 	}
 	for form, text := range forms {
 		for _, line := range []string{text, "\x00\x01 " + text + " \xff", `{"x":"` + text + `"}`} {
-			if findSecret([]byte(line), secret) == "" {
+			if findSecret(readings([]byte(line)), secret) == "" {
 				t.Errorf("%s: the search does not find %q", form, line)
 			}
 		}
 	}
 	for _, line := range []string{"", secret[1:], secret[:len(secret)-1], base64.StdEncoding.EncodeToString([]byte(secret[1:])), strings.Repeat("A", 100)} {
-		if form := findSecret([]byte(line), secret); form != "" {
+		if form := findSecret(readings([]byte(line)), secret); form != "" {
 			t.Errorf("the search finds %q as %s, which is not there", line, form)
 		}
 	}
@@ -498,7 +510,7 @@ func TestFindSecret(t *testing.T) {
 	_, err := w.Write([]struct{ Text string }{{strings.Repeat("x", 1000) + secret}})
 	check(t, errors.Join(err, w.Close()))
 	check(t, os.WriteFile(filepath.Join(dir, ".hidden.parquet"), file.Bytes(), 0o600))
-	if findSecret(everyFile(t, dir)[".hidden.parquet read"], secret) == "" {
+	if findSecret(readings(everyFile(t, dir)[".hidden.parquet read"]), secret) == "" {
 		t.Error("the search does not find what a hidden Parquet file holds compressed")
 	}
 }
