@@ -139,6 +139,7 @@ func setTrap(t *testing.T) *trap {
 // TestHostileCorpus runs rehydrate as a process of its own against the hostile corpus, one
 // post a case, and holds it to the bars: every case costs its own row and nothing else.
 func TestHostileCorpus(t *testing.T) {
+	t.Parallel() // most of its time is that of hosts that send nothing
 	long(t)
 	h := newHostileSite(t)
 	apiDone := h.lookAtHostileAPI(t)

@@ -77,6 +77,7 @@ import (
 //	nowhere TEXT [FOLDER]         no file of the workspace, or of another folder, holds the text
 //	left FOLDER N                 how many files are in a folder, hidden ones and folders below included
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testdata, err := filepath.Abs("../../manifest/testdata")
 	check(t, err)
 	testscript.Run(t, testscript.Params{
