@@ -291,8 +291,11 @@ func (r *reviewed) hostile(t *testing.T, chromium *chromiumtest.Browser, base *u
 		found.push(await load("img", "image/`+first+`/0"), await load("script", "review.js"))
 		field.name = '{"x":"', field.value = '"}'
 		form.action = there + "undo"
-		form.submit()
-		await new Promise(done => setTimeout(done, 300))
+		await new Promise(done => {
+			document.querySelector("iframe").onload = done
+			form.submit()
+			setTimeout(done, 20000)
+		})
 		try { found.push(frames.f.document.body.innerText) } catch { found.push("no") }
 		return found.join(" ")
 	})()`)
