@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -190,12 +192,13 @@ type audit struct {
 
 	mu        sync.Mutex // guards the rest
 	report    Report
+	gaps      map[Finding]*tally // by folder, and what is to be said
 	sightings []*sighting
 	texts     []textSeen
 }
 
 func newAudit(c Config) *audit {
-	return &audit{Config: c, posts: map[manifest.PostID]*evidence{}, gone: goneContent{all: map[string]*known{}},
+	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, gone: goneContent{all: map[string]*known{}},
 		copies: map[string]auditlog.Event{}, stored: storedContent{map[string]*known{}, map[string]string{}, map[string]string{}, 0, 0}}
 }
 
@@ -239,7 +242,58 @@ func (a *audit) finding(kind FindingKind, id, where, format string, args ...any)
 
 // gap notes something that could not be asked or read.
 func (a *audit) gap(id, where, format string, args ...any) {
-	a.say(&a.report.Gaps, Finding{ID: id, Where: where}, format, args...)
+	if id != "" {
+		a.say(&a.report.Gaps, Finding{ID: id, Where: where}, format, args...)
+		return
+	}
+	file, _, _ := strings.Cut(where, " > ")
+	alike := Finding{Where: path.Dir(file), What: fmt.Sprintf(format, args...)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.gaps[alike]
+	if t == nil {
+		t = &tally{file: file}
+		a.gaps[alike] = t
+	}
+	t.n++
+	if t.file != file {
+		t.file = ""
+	}
+	// By name, for files are looked at in any order.
+	if at, there := slices.BinarySearch(t.first, where); !there && at <= maxNamed {
+		t.first = slices.Insert(t.first, at, where)[:min(len(t.first)+1, maxNamed+1)]
+	}
+}
+
+// A tally counts the places in a folder of which the same is to be said.
+type tally struct {
+	n     int
+	file  string   // that all of them lie in; empty for several
+	first []string // of them by name, up to one more than are named
+}
+
+// maxNamed is how many places of one folder a gap is said of one by one.
+const maxNamed = 3
+
+// tellGaps says of a folder full of files, or a file full of rows, once what could not be asked or read.
+func (a *audit) tellGaps() {
+	for alike, t := range a.gaps {
+		if len(t.first) > maxNamed {
+			where, what := cmp.Or(t.file, alike.Where), alike.What
+			t.first, alike.What = []string{where}, fmt.Sprintf("%s: %d times, first in %s", what, t.n, strings.Join(t.first[:maxNamed], ", "))
+		}
+		for _, where := range t.first {
+			a.say(&a.report.Gaps, Finding{Where: where}, "%s", alike.What)
+		}
+	}
+}
+
+// unread notes a file, or a part of one, that could not be read.
+func (a *audit) unread(where string, err error) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // the path stands before it
+	}
+	a.gap("", where, "it could not be read: %v", err)
 }
 
 // owed notes a registered copy, or a file of one, that somebody has to look after.
@@ -319,6 +373,7 @@ func (a *audit) conclude() Report {
 	default:
 		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.stored.images, a.stored.rows, f.Reason, f.Detail)
 	}
+	a.tellGaps()
 	if n := a.gone.shared; n > 0 {
 		a.note("%d texts of posts that must be gone are also those of posts that may stay: they are no findings", n)
 	}

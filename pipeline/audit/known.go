@@ -217,23 +217,10 @@ type textSeen struct {
 // maxTexts bounds the texts of a source that are kept for comparison.
 const maxTexts = 300_000
 
-const unknownTexts = "%d texts of unknown origin (the first: %s) could be those of posts that must be gone, whose text is not known: " +
+const unknownTexts = "texts of unknown origin could be those of posts that must be gone, whose text is not known: " +
 	"read them, or name a workspace from before the purge"
 
-const mayBeIDs = "%d words or numbers that are also ids of posts that must be gone (the first: %s): look whether they name them"
-
-// doubt counts what could be of a post that must be gone, once for each source.
-func (a *audit) doubt(p place, format string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if p.src.doubts == nil {
-		p.src.doubts = map[string]*tally{}
-	}
-	if p.src.doubts[format] == nil {
-		p.src.doubts[format] = &tally{first: p.String()}
-	}
-	p.src.doubts[format].n++
-}
+const mayBeIDs = "words or numbers are also ids of posts that must be gone: look whether they name them"
 
 var seed = maphash.MakeSeed()
 
@@ -250,7 +237,7 @@ func (a *audit) sawText(p place, of *known, folded string) {
 	case of == nil && a.gone.staying[folded]:
 	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.
 	case of == nil && p.src.lines.Add(1) > maxTexts:
-		a.doubt(p, unknownTexts)
+		a.gap("", p.String(), unknownTexts)
 	default:
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -305,16 +292,11 @@ func (a *audit) resolve(ctx context.Context) error {
 		switch {
 		case gone != nil: // its row is a finding already
 		case k == nil && known.Texts < known.MustGo:
-			a.doubt(t.place, unknownTexts)
+			a.gap("", t.String(), unknownTexts)
 		// A post that may stay has its own text, though an erased one said the same.
 		case k == nil || t.of != nil && mine != nil && slices.Equal(mine.texts, k.texts):
 		default:
 			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why())
-		}
-	}
-	for _, s := range a.sources {
-		for format, t := range s.doubts {
-			a.gap("", s.where, format, t.n, t.first)
 		}
 	}
 	return nil
@@ -362,7 +344,7 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 	case known.Hashes < known.MustGo:
 		// A thumbnail of an image that may stay is of known origin.
 		if _, apart := nearest(a.gone.stayLooks, s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
-			a.doubt(s.place, "%d images of unknown origin (the first: %s) could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+
+			a.gap("", where, "images of unknown origin could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+
 				"look at them, or name a release with phash, or a workspace from before the purge")
 		}
 	}

@@ -29,15 +29,8 @@ type source struct {
 	mayName  bool        // it may name posts that are gone, as lists of outcomes do
 	ours     bool        // a record accounts for its words: none of them is of unknown origin
 
-	file   AuditedFile
-	doubts map[string]*tally // what cannot be told apart, by what has to be said of it
-	lines  atomic.Int64      // how many texts of it are kept for comparison
-}
-
-// A tally counts what cannot be told apart, and says where the first of it lies.
-type tally struct {
-	n     int
-	first string
+	file  AuditedFile
+	lines atomic.Int64 // how many texts of it are kept for comparison
 }
 
 // A place says where a leaf lies: file > member > row 17 > column a.b[] > part. Rows count from 0.
@@ -127,7 +120,7 @@ func (w walker) look(p place, all *io.SectionReader) {
 // lost notes what could not be read of a leaf.
 func (w walker) lost(p place, err error) {
 	if err != nil && w.ctx.Err() == nil {
-		w.gap("", p.String(), "it could not be read: %v", err)
+		w.unread(p.String(), err)
 	}
 }
 
@@ -258,7 +251,7 @@ func (w walker) finish(t *table) {
 			if !ids && !h.clear {
 				// In CSV all numbers are texts, so only its ids under a name of ids count.
 				if h.text && e.MustGo && t.typed && !p.lists() {
-					w.doubt(p, mayBeIDs)
+					w.gap("", p.String(), mayBeIDs)
 				}
 				continue
 			}

@@ -38,11 +38,8 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 	binary := false
 	var held []byte
 	for at := int64(0); at < all.Size(); {
-		if err := w.ctx.Err(); err != nil {
-			return err
-		}
 		block, err := readAll(io.NewSectionReader(all, at, min(searchBlock, all.Size()-at)), searchBlock)
-		if err != nil {
+		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
 		first := at == 0
@@ -235,7 +232,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			case telling(e.ID) || p.inIDs || isLink.Match(text[max(0, at-30):at]) || isImageName.Match(text[end:]):
 				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
 			case p.table == nil && !p.label: // a column says what its numbers are
-				w.doubt(p, mayBeIDs)
+				w.gap("", p.String(), mayBeIDs)
 			}
 		}
 		at = end
@@ -442,7 +439,7 @@ func (w walker) carve(p place, block []byte) {
 			at += next
 			switch {
 			case magic == zipMember:
-				_, err := w.zipRecord(p, section(block[at:]), 0)
+				_, err := w.zipRecord(p, section(block[at:]), 0, map[int64]zipped{})
 				w.lost(p, err)
 			case magic[0] == '\x78':
 				w.inflated(p, block[at:])

@@ -178,6 +178,11 @@ func zipOf(name string, body []byte) []byte {
 	return zipWith("", zip.FileHeader{Name: name, Method: zip.Deflate}, body)
 }
 
+// storedZip is a zip of one member that is not packed.
+func storedZip(body []byte) []byte {
+	return zipWith("", zip.FileHeader{Name: "x", Method: zip.Store}, body)
+}
+
 // hiddenZip is a zip whose directory names only the last of its members.
 func hiddenZip(name string, body []byte) []byte {
 	first := zipOf(name, body)
@@ -274,6 +279,18 @@ var wraps = []struct {
 	{"in a zip", func(_ testing.TB, b []byte) []byte { return zipOf("word/media/image1.jpeg", b) }},
 	{"in a zip in a zip", func(_ testing.TB, b []byte) []byte { return zipOf("a.zip", zipOf("x", b)) }},
 	{"in a zip that hides it", func(_ testing.TB, b []byte) []byte { return hiddenZip("x", b) }},
+	{"in a zip whose record says stored", func(_ testing.TB, b []byte) []byte { return patched(zipOf("x", b), "PK\x03\x04", 8, "\x00") }},
+	{"in a zip whose record says packed", func(_ testing.TB, b []byte) []byte { return patched(storedZip(b), "PK\x03\x04", 8, "\x08") }},
+	{"in a zip that says packed twice", func(_ testing.TB, b []byte) []byte {
+		return patched(patched(storedZip(b), "PK\x03\x04", 8, "\x08"), "PK\x01\x02", 10, "\x08")
+	}},
+	{"in a zip whose record is short", func(_ testing.TB, b []byte) []byte {
+		return patched(patched(storedZip(b), "PK\x03\x04", 6, "\x00"), "PK\x03\x04", 18, "\x20\x00\x00\x00")
+	}},
+	{"in a zip that is short twice", func(_ testing.TB, b []byte) []byte {
+		z := patched(patched(storedZip(b), "PK\x03\x04", 6, "\x00"), "PK\x03\x04", 18, "\x20\x00\x00\x00")
+		return patched(z, "PK\x01\x02", 20, "\x20\x00\x00\x00")
+	}},
 	{"before a zip", func(_ testing.TB, b []byte) []byte { return append(bytes.Clone(b), zipOf("x", []byte("hi"))...) }},
 	{"behind a zip", func(_ testing.TB, b []byte) []byte { return append(zipOf("x", []byte("hi")), b...) }},
 	{"behind a tar", func(_ testing.TB, b []byte) []byte { return append(tarOf("x", []byte("hi")), b...) }},
@@ -549,6 +566,27 @@ func TestWithheld(t *testing.T) {
 	w.config.Now = time.Now // the workspace dates what it notes itself
 	if r := w.audit(t, w.ws); r.Verdict != Incomplete || len(r.Findings) > 0 || len(r.Obligations) != 1 || r.Obligations[0].Where != live1 {
 		t.Errorf("%s: %+v %+v", r.Verdict, r.Findings, r.Obligations)
+	}
+}
+
+// TestGapsOfAFolder says once what is to be said of many files, with how many they are and the first by name.
+func TestGapsOfAFolder(t *testing.T) {
+	w := newWorld(t, false, false)
+	for n, want := range map[int]int{3: 3, 4: 1, 12: 1} {
+		dir := t.TempDir()
+		for i := range n {
+			attest.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.png", i)), encodePNG(picture(uint32(50+i))), 0o600))
+		}
+		var gaps []Finding
+		for _, g := range w.audit(t, w.ws, dir).Gaps {
+			if strings.Contains(g.What, "images of unknown origin") {
+				gaps = append(gaps, g)
+			}
+		}
+		what := fmt.Sprintf(": %d times, first in %s/00.png, %s/01.png, %s/02.png", n, dir, dir, dir)
+		if len(gaps) != want || want == 1 && (gaps[0].Where != dir || !strings.HasSuffix(gaps[0].What, what)) {
+			t.Errorf("%d images: %+v", n, gaps)
+		}
 	}
 }
 

@@ -103,7 +103,7 @@ func (a *audit) mayName(name string) bool {
 func (a *audit) checkOutcomes(s *source, r io.Reader) {
 	for res, err := range manifest.ReadOutcomes(r) {
 		if err != nil {
-			a.gap("", s.where, "it could not be read: %v", err)
+			a.unread(s.where, err)
 			return
 		}
 		e := a.posts[res.ID]

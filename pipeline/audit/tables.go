@@ -172,13 +172,10 @@ func inCopy(all *io.SectionReader, use func(*sql.DB) error) error {
 		return err
 	}
 	_, err = io.Copy(copied, io.NewSectionReader(all, 0, all.Size()))
-	if err := errors.Join(err, copied.Close()); err != nil {
-		return err
-	}
 	at := url.URL{Scheme: "file", Path: copied.Name(), RawQuery: url.Values{"mode": {"ro"}, "immutable": {"1"},
 		"_pragma": {"trusted_schema(OFF)", "query_only(ON)", "temp_store(MEMORY)", "cell_size_check(ON)"}}.Encode()}
-	db, err := sql.Open("sqlite", at.String())
-	if err != nil {
+	db, wrong := sql.Open("sqlite", at.String())
+	if err := errors.Join(err, copied.Close(), wrong); err != nil {
 		return err
 	}
 	defer db.Close()

@@ -6,9 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/bzip2"
 	"compress/flate"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -27,11 +25,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/encoding/unicode"
 
-	"rehydrate/pipeline/dataset"
+	"rehydrate/manifest/unpack"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -147,13 +144,9 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		return err
 	}
 	for _, c := range copies {
-		if c.Format == state.ThirdParty {
-			a.disclosed(c)
-			continue
-		}
 		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
-		if _, err := os.Lstat(c.Path); err != nil {
-			a.unreachable(c)
+		if _, err := os.Lstat(c.Path); err != nil || c.Format == state.ThirdParty {
+			a.outOfReach(c)
 			continue
 		}
 		missing := map[string]string{}
@@ -191,7 +184,7 @@ func (a *audit) eachBelow(ctx context.Context, root string, prepare, look func(*
 		}
 		// The walk continues after an error: one bad link must not hide the files behind it.
 		if err != nil {
-			a.gap("", filepath.ToSlash(name), "it could not be read: %v", err)
+			a.unread(filepath.ToSlash(name), err)
 			return nil
 		}
 		rel, err := filepath.Rel(root, name)
@@ -205,39 +198,31 @@ func (a *audit) eachBelow(ctx context.Context, root string, prepare, look func(*
 	})
 }
 
-// unreachable notes a registered copy that cannot be looked at.
-func (a *audit) unreachable(c workspace.Copy) {
-	where := fmt.Sprintf("%s (%s)", c.Path, c.Note)
-	what := "a registered copy that cannot be reached from here"
+// outOfReach notes a registered copy that cannot be looked at, until the operator says what became of it.
+func (a *audit) outOfReach(c workspace.Copy) {
+	where, what, todo := fmt.Sprintf("%s (%s)", c.Path, c.Note), "a registered copy that cannot be reached from here", ""
+	// The trouble that a purge noted of a copy closes nothing.
+	closed := c.Told != "" && !c.Open
+	if c.Format == state.ThirdParty {
+		closed = state.StateOfCopy(c) == state.CopyClosed
+		gone := slices.DeleteFunc(slices.Clone(c.Rows), func(row string) bool {
+			e := a.postOf(row)
+			return (e == nil || !e.MustGo) && !slices.Contains(c.Owed, row)
+		})
+		what = fmt.Sprintf("%d rows were sent to a third party, out of reach of audit and purge", len(c.Rows))
+		if len(gone) > 0 {
+			what += fmt.Sprintf(", and %d of them must be gone: %s", len(gone), strings.Join(gone, ", "))
+		}
+		todo = "; have them deleted there, then say so: rehydrate export --destroyed"
+	}
 	if c.Told != "" {
 		what += "; what was said of it: " + c.Told
 	}
-	// It is owed until the operator says what became of it. The trouble that a purge noted of it closes nothing.
-	if c.Told != "" && !c.Open {
+	if closed {
 		a.note("%s: %s", where, what)
 		return
 	}
-	a.owed(where, what, "")
-}
-
-// disclosed notes what a third party was sent, until the operator says what became of it.
-func (a *audit) disclosed(c workspace.Copy) {
-	where, what := fmt.Sprintf("%s (%s)", c.Path, c.Note), "sent to a third party, out of reach of audit and purge"
-	if state.StateOfCopy(c) == state.CopyClosed {
-		a.note("%s: %s; what was said of it: %s", where, what, c.Told)
-		return
-	}
-	var gone []string
-	for _, row := range c.Rows {
-		if e := a.posts[dataset.PostOf(row)]; e != nil && e.MustGo || slices.Contains(c.Owed, row) {
-			gone = append(gone, row)
-		}
-	}
-	what = fmt.Sprintf("%d rows were %s", len(c.Rows), what)
-	if len(gone) > 0 {
-		what += fmt.Sprintf(", and %d of them must be gone: %s", len(gone), strings.Join(gone, ", "))
-	}
-	a.owed(where, what, "; have them deleted there, then say so: rehydrate export --destroyed")
+	a.owed(where, what, todo)
 }
 
 // Kinds of bytes that more than one place asks for. The others are in magics alone.
@@ -312,8 +297,6 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return fmt.Errorf("containers in containers, more than %d deep", maxDepth)
 	}
 	w.depth++
-	// A frame may ask for a window of gigabytes.
-	memory := zstd.WithDecoderMaxMemory(64 << 20)
 	switch kind {
 	case isParquet:
 		return w.parquet(p, all)
@@ -326,14 +309,11 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 	case "PDF":
 		return w.pdf(p, all)
 	case "UTF-16":
-		marked := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
-		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return marked.Reader(r), nil })
-	case "gzip":
-		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
-	case "bzip2":
-		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil })
-	case "zstd":
-		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), memory) })
+		return w.packed(p, kind, all, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(all), nil)
+	case "gzip", "bzip2", "zstd":
+		z, err := unpack.NewReader(all)
+		defer z.Close()
+		return w.packed(p, kind, all, z, err)
 	}
 	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
 	w.raw(p, all)
@@ -347,8 +327,7 @@ func (w walker) raw(p place, all *io.SectionReader) {
 }
 
 // packed looks at what comes out of a compressed file, and at what lies in it beside.
-func (w walker) packed(p place, kind string, all *io.SectionReader, open func(io.Reader) (io.Reader, error)) error {
-	z, err := open(all)
+func (w walker) packed(p place, kind string, all *io.SectionReader, z io.Reader, err error) error {
 	if err == nil {
 		w.member(p.in(kind), "", z)
 	}
@@ -356,8 +335,8 @@ func (w walker) packed(p place, kind string, all *io.SectionReader, open func(io
 	return err
 }
 
-// member looks at a member of a container, and at its name; an empty one says nothing.
-func (w walker) member(p place, name string, r io.Reader) {
+// member looks at a member of a container, and at its name; an empty one says nothing. It returns what cut it off.
+func (w walker) member(p place, name string, r io.Reader) (cut error) {
 	if name != "" {
 		p = p.in(name)
 		p.own = w.entryNamed(name)
@@ -373,6 +352,7 @@ func (w walker) member(p place, name string, r io.Reader) {
 		}
 		w.look(p, all)
 	})
+	return cut
 }
 
 // A metered reader counts what comes out of a source, and ends with the audit.
@@ -428,21 +408,52 @@ func firstByte(all *io.SectionReader, from, to int64) (int64, error) {
 }
 
 // zip looks at the records of a zip as they lie in it, and at what lies before, between and behind them: what its directory
-// does not name is there all the same.
+// does not name is there all the same. Where it contradicts a member's own record, the member is looked at both ways.
 func (w walker) zip(p place, all *io.SectionReader) error {
-	for at, n := int64(0), 0; at < all.Size(); n++ {
+	members := map[int64]zipped{}
+	for at, begun, n := int64(0), int64(-1), 0; at < all.Size(); n++ {
 		if n > 2*maxMembers { // each has a record of its own, and one in the directory
 			return fmt.Errorf("more than %d members", maxMembers)
 		}
 		next := nextRecord(all, at)
 		w.rest(p, all, at, next)
-		var err error
-		at, err = w.zipRecord(p, all, next)
+		if begun >= 0 && next > at { // the member before it may be longer than its record says
+			w.raw(p, io.NewSectionReader(all, begun, next-begun))
+		}
+		known, err := len(members), error(nil)
+		at, err = w.zipRecord(p, all, next, members)
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
+		begun = -1
+		if len(members) > known {
+			begun = next
+		}
+	}
+	directory, err := zip.NewReader(all, all.Size())
+	if err != nil {
+		return nil // its records were looked at
+	}
+	for _, f := range directory.File {
+		from, err := f.DataOffset()
+		if f.Flags&1 != 0 || members[from] == (zipped{f.Method, from + int64(f.CompressedSize64)}) {
+			continue // its own record was believed
+		}
+		r, wrong := f.Open()
+		if err := cmp.Or(err, wrong); err != nil {
+			w.lost(p.in(f.Name), err)
+			continue
+		}
+		w.member(p, f.Name, r)
+		r.Close()
 	}
 	return nil
+}
+
+// zipped is how the bytes of a member of a zip are packed, and where they end.
+type zipped struct {
+	method uint16
+	end    int64
 }
 
 // zipMember is the mark of a record that has a member behind it.
@@ -468,8 +479,9 @@ func nextRecord(all *io.SectionReader, from int64) int64 {
 	return all.Size()
 }
 
-// zipRecord looks at a record of a zip, and at the member behind it, and returns where it ends.
-func (w walker) zipRecord(p place, all *io.SectionReader, at int64) (end int64, err error) {
+// zipRecord looks at a record of a zip, and at the member behind it, which it adds to members by where its bytes begin, and
+// returns where it ends.
+func (w walker) zipRecord(p place, all *io.SectionReader, at int64, members map[int64]zipped) (end int64, err error) {
 	head := make([]byte, 46) // zeros where the file ends
 	if _, err := all.ReadAt(head, at); err != nil && err != io.EOF {
 		return at, err
@@ -510,15 +522,21 @@ func (w walker) zipRecord(p place, all *io.SectionReader, at int64) (end int64, 
 		return end, nil
 	// Of any other method the bytes themselves say how they are packed.
 	case number(8) != int64(zip.Deflate):
+		members[from] = zipped{uint16(number(8)), end}
 		w.member(p, name, io.NewSectionReader(all, from, end-from))
 		return end, nil
 	}
 	// Only the end of what is packed counts: bytes may be hidden between it and the next record.
 	in := io.NewSectionReader(all, from, all.Size()-from)
 	packed := bufio.NewReader(in)
-	w.member(p, name, flate.NewReader(packed))
+	said := end
+	cut := w.member(p, name, flate.NewReader(packed))
 	read, err := in.Seek(0, io.SeekCurrent)
 	end = from + read - int64(packed.Buffered())
+	members[from] = zipped{zip.Deflate, end}
+	if cut != nil { // it may not be packed
+		w.raw(p.in(name), io.NewSectionReader(all, from, max(said, end)-from))
+	}
 	// How long it is may stand behind it, without a mark.
 	if next := nextRecord(all, end); flags&8 != 0 && next-end <= 24 {
 		end = next
