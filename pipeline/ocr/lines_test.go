@@ -202,6 +202,7 @@ func TestQueue(t *testing.T) {
 		{"nothing", nil, []int{1}},
 		{"certain", read("WORD", 60, true, 0), nil},
 		{"listed, not certain", read("WORD", 59, true, 0), []int{1}},
+		{"certain, and a letter of four is missing", read("OUT.", 91, true, 0), []int{1}},
 		{"well read, not listed", read("XYZZY", 92, false, 0), nil},
 		{"fairly read, not listed", read("XYZZY", 91, false, 0), []int{1}},
 		{"well read, but too little", read("XY", 99, false, 0), []int{1}},

@@ -29,12 +29,12 @@ func parameters() string {
 	fmt.Fprintf(&b, "; strips %d, marks %d %d 1/%d 1/%d 1/%d, margins %d%% %d%% %d%%, psm %d", stripHigh, markInk, markWide, markAsidePart,
 		markAbovePart, markBelowPart, marginAbovePct, marginBelowPct, marginAsidePct, lineMode.PSM)
 	fmt.Fprintf(&b, "; at most %d, by %d letters, %d of a place %d%% covered %d%%", stripsMost, promiseLetters, readingsMost, samePlacePct, coveredPct)
-	fmt.Fprintf(&b, "; certain %d of %d; done %d listed %d%% letters %d %d%% %d%%", certainConfidence, certainLength, doneConfidence,
+	fmt.Fprintf(&b, "; certain %d of %d letters %d%%; done %d listed %d%% letters %d %d%% %d%%", certainConfidence, certainLength, certainLettersPct, doneConfidence,
 		doneListedPct, doneLetters, doneLettersPct, wellLettersPct)
 	fmt.Fprintf(&b, "; noise below %d", noiseConfidence)
 	fmt.Fprintf(&b, "; below %d letters of %d Y @%d psm %d invert", sparseBelow, sparseConfidence, sparseLong, pageMode.PSM)
-	fmt.Fprintf(&b, "; merge floor %d overlap %d%% length^%v unlisted %d%%", mergeFloor, mergeOverlapPct, mergeLengthPower, unlistedWeightPct)
-	fmt.Fprintf(&b, "; agree floor %d overlap %d%%", agreeFloor, agreeOverlapPct)
+	fmt.Fprintf(&b, "; merge overlap %d%% length^%v unlisted %d%%", mergeOverlapPct, mergeLengthPower, unlistedWeightPct)
+	fmt.Fprintf(&b, "; agree overlap %d%%; words from %d", agreeOverlapPct, wordFloor)
 	fmt.Fprintf(&b, "; columns %d%% rows %d%% %d", gutterPct, rowGapPct, columnLines)
 	fmt.Fprintf(&b, "; line %d%%; small %d%%, alone %d%%", sameLinePct, smallPct, smallAlonePct)
 	return b.String()

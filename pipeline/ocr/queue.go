@@ -124,6 +124,7 @@ func (q *queue) settled(box image.Rectangle) bool {
 const (
 	certainConfidence = 60 // of every word; all are listed
 	certainLength     = 4  // bytes at least
+	certainLettersPct = 80 // letters read for the shapes of the line: words can be missing
 	doneConfidence    = 92 // mean of its words, by letters, where some are not listed
 	doneListedPct     = 85 // letters in listed words
 	doneLetters       = 3  // letters at least
@@ -142,7 +143,7 @@ func (q *queue) record(t textLine, words []candidate) {
 	}
 	sure := mean >= doneConfidence
 	mostListed := read >= doneLetters && 100*listed >= doneListedPct*read && 100*read >= doneLettersPct*len(t.letters)
-	if sure && mostListed || allCertain(words) {
+	if sure && mostListed || allCertain(words) && 100*read >= certainLettersPct*len(t.letters) {
 		for _, w := range words {
 			q.done = append(q.done, w.Box)
 		}

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	agreeFloor        = 30  // words below it are dropped at once
-	mergeFloor        = 50  // words below it only serve to agree
+	wordFloor         = 50  // words below it are dropped where they are not accepted
 	agreeOverlapPct   = 50  // of the smaller box: two looks read the same place
 	unlistedWeightPct = 80  // what the confidence of a word that is not in the dictionary counts
 	mergeOverlapPct   = 30  // of the smaller box: two words that claim the same place
@@ -35,8 +34,8 @@ type Reading struct {
 	Text string
 	// Confidence is the mean of the words in Text, 0 if there is none.
 	Confidence float64
-	// Words are all words of all looks after their merge, in reading order, down to a
-	// confidence of 50: later stages choose among them.
+	// Words are all words of all looks after their merge, in reading order: the accepted
+	// ones, and others down to a confidence of 50. Later stages choose among them.
 	Words []Word
 }
 
@@ -48,8 +47,8 @@ type candidate struct {
 	agreed bool // another look read the same at the same place
 }
 
-// collect turns the words of a look into candidates of the original's size, mended, without those that are too uncertain or
-// hold neither letter nor digit.
+// collect turns the words of a look into candidates of the original's size, mended, without those that hold neither letter
+// nor digit.
 func collect(words []RawWord, look int, scaled, original image.Point, l lexicon) []candidate {
 	words = slices.Clone(words)
 	for i := range words {
@@ -57,7 +56,7 @@ func collect(words []RawWord, look int, scaled, original image.Point, l lexicon)
 	}
 	var out []candidate
 	for _, w := range l.mend(words) {
-		if w.Confidence < agreeFloor || letters(w.Text) == 0 {
+		if letters(w.Text) == 0 {
 			continue
 		}
 		w.Box = rescaleBox(w.Box, scaled, original)
@@ -117,15 +116,10 @@ type line struct {
 
 // merge keeps one reading of each place, and marks the words that two looks agree on.
 func merge(candidates []candidate) []candidate {
-	var kept, taken, certain []candidate
+	var kept, taken []candidate
 	// Lines of all looks are taken by falling score; a word is kept unless it overlaps a word of a line taken before
 	// it, kept or not. Words of one line never block each other: the engine has told them apart.
-	for _, c := range candidates {
-		if c.Confidence >= mergeFloor {
-			certain = append(certain, c)
-		}
-	}
-	for _, l := range linesByScore(certain) {
+	for _, l := range linesByScore(candidates) {
 		before := len(taken)
 		for _, w := range l.words {
 			if !slices.ContainsFunc(taken[:before], func(t candidate) bool { return samePlace(w.Box, t.Box, mergeOverlapPct) }) {
@@ -135,7 +129,7 @@ func merge(candidates []candidate) []candidate {
 		}
 	}
 	for i := range kept {
-		// Among all candidates: a word too faint to be kept still agrees.
+		// Among all candidates: a word that was not kept still agrees.
 		kept[i].agreed = slices.ContainsFunc(candidates, kept[i].agrees)
 	}
 	return kept
@@ -313,6 +307,7 @@ func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 		}
 	}
 	dropSmall(r.Words, beside)
+	r.Words = slices.DeleteFunc(r.Words, func(w Word) bool { return !w.Accepted && w.Confidence < wordFloor })
 	r.write()
 	return r
 }

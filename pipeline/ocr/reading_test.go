@@ -27,14 +27,13 @@ func texts(words []candidate) string {
 
 func TestCollect(t *testing.T) {
 	raw := []RawWord{
-		{Text: "KEPT", Confidence: 30, Box: image.Rect(10, 20, 30, 40)},
-		{Text: "FAINT", Confidence: 29.9, Box: image.Rect(10, 20, 30, 40)},
+		{Text: "FAINT", Confidence: 0, Box: image.Rect(10, 20, 30, 40)},
 		{Text: "|_-", Confidence: 99, Box: image.Rect(10, 20, 30, 40)},
 		{Text: "\x1b[31mR\u202eE\u2003D\xff\n", Confidence: 80, Box: image.Rect(0, 0, 100, 50)},
 	}
 	got := collect(raw, 2, image.Pt(100, 50), image.Pt(250, 125), lexicon{})
 	want := []candidate{
-		{RawWord: RawWord{Text: "KEPT", Confidence: 30, Box: image.Rect(25, 50, 75, 100)}, look: 2},
+		{RawWord: RawWord{Text: "FAINT", Confidence: 0, Box: image.Rect(25, 50, 75, 100)}, look: 2},
 		{RawWord: RawWord{Text: "[31mRED", Confidence: 80, Box: image.Rect(0, 0, 250, 125)}, look: 2},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(candidate{})); diff != "" {
@@ -128,6 +127,7 @@ func TestReadingOrder(t *testing.T) {
 		word(0, 2, "LEFT", 70, 10, 10, 50, 30),
 		word(0, 3, "UNSURE", 59, 110, 10, 150, 30), // on a line, not in the text
 		word(0, 4, "NOISE", 50, 10, 100, 50, 120),  // a line of its own, not in the text
+		word(0, 5, "FAINT", 49, 60, 100, 90, 120),  // nowhere
 	}
 	got := newReading(in, image.Pt(1000, 0), lexicon{})
 	want := Reading{Text: "LEFT RIGHT\nBOTTOM", Confidence: 80, Words: []Word{

@@ -97,11 +97,11 @@ func TestAccepts(t *testing.T) {
 		text            string
 		beside, without bars
 	}{
-		{"WORD", bars{50, 50}, bars{65, 50}},
-		{"“word,”", bars{50, 50}, bars{65, 50}},
-		{"of", bars{60, 50}, bars{75, 60}},
-		{"I", bars{70, 60}, bars{90, 80}},
-		{"a", bars{70, 60}, bars{90, 80}},
+		{"WORD", bars{0, 0}, bars{60, 0}},
+		{"“word,”", bars{0, 0}, bars{60, 0}},
+		{"of", bars{50, 40}, bars{70, 40}},
+		{"I", bars{60, 40}, bars{80, 60}},
+		{"a", bars{60, 40}, bars{80, 60}},
 		{"2020", bars{80, 80}, bars{90, 85}},
 		{"B4", bars{80, 80}, bars{90, 85}},
 		{"Xyzzy", bars{85, 75}, bars{90, 80}},
@@ -140,9 +140,8 @@ func TestCompanyOfSureWords(t *testing.T) {
 		return w
 	}
 	r := newReading([]candidate{
-		listed(1, "WORD", 66, 0), listed(1, "NOISE", 51, 0), // carried by the word
+		listed(1, "WORD", 66, 0), listed(1, "NOISE", 1, 0), // carried by the word
 		listed(2, "NOISE", 59, 50), // by itself
-		listed(3, "WORD", 64, 100), // sure, but of nothing else
 	}, image.Point{}, l)
 	if want := "WORD NOISE"; r.Text != want {
 		t.Errorf("Text = %q, want %q", r.Text, want)
