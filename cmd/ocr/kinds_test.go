@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	xdraw "golang.org/x/image/draw"
+	"golang.org/x/image/math/f64"
+
 	"rehydrate/policy"
 )
 
@@ -41,6 +44,16 @@ func animated(t *testing.T, frames ...image.Image) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// slanted lays a picture on white, rising by a third of its width.
+func slanted(img image.Image) image.Image {
+	b := img.Bounds()
+	out := image.NewGray(image.Rect(0, 0, b.Dx()+b.Dy()/3, b.Dy()+b.Dx()/3))
+	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)
+	turn := f64.Aff3{.949, .316, 0, -.316, .949, float64(b.Dx()) / 3}
+	xdraw.BiLinear.Transform(out, turn, img, b, xdraw.Src, nil)
+	return out
 }
 
 // Two columns are read one after the other, and what stands above and below them before and after.
@@ -86,6 +99,7 @@ func TestKindsOfPictures(t *testing.T) {
 		{"white on black", pngBytes(t, at(600, 200, 40, 110, 48, image.Black, color.White))},
 		{"animated: the first frame", animated(t, plain, drawMeme(t, 600, 200, image.White, caption{"ANOTHER FRAME", 40, 110, 48, color.Black}))},
 		{"stored on its side", sideways(t, plain)},
+		{"slanted", pngBytes(t, slanted(plain))},
 	}
 	pool := startPool(t, benchConfig(t))
 	for _, tt := range tests {

@@ -7,7 +7,7 @@
 // For each image, on one worker:
 //
 //	planes: luma and the smallest channel, scaled; six ramps that make text black on white
-//	shapes: the components of ink; lines: rows of shapes like letters
+//	shapes: the components of ink; lines: rows of shapes like letters, slanted ones in planes turned level
 //	queue: the most promising lines first, each cut out as a strip, many in one request; what is
 //	    read for certain is not read again
 //	mend and merge the words; with too few letters: the whole picture, merge again

@@ -8,9 +8,10 @@ import (
 
 // A textLine is a row of shapes of one layer that look like letters of one line of text.
 type textLine struct {
-	layer   int // number of the layer
+	layer   int // its number in the queue
 	letters []int
 	box     image.Rectangle // of the letters
+	shift   image.Point     // of a turned layer: from there to where the line is
 	place   image.Rectangle // the box in pixels of the original image
 	high    int             // of a letter: three of four are at most so high
 	even    int             // in thousandths: how many neighbours stand on, and reach up to, one line

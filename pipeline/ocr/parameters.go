@@ -26,6 +26,7 @@ func parameters() string {
 	fmt.Fprintf(&b, "; line of %d high %d, below %d of %d", lineLetters, lineHigh, lowLine, lowLetters)
 	fmt.Fprintf(&b, "; joined -%d%% %d%%, %d-%d%%", joinBackPct, joinGapPct, joinLowPct, joinHighPct)
 	fmt.Fprintf(&b, "; under -%d%% %d%%, %d-%d%%, even %d %d", underBackPct, underGapPct, underLowPct, underHighPct, underEven2, underEven3)
+	fmt.Fprintf(&b, "; slants %v from %d, %d in rows of %d even %d", slants, slantLeast, slantLetters, slantRow, slantEven)
 	fmt.Fprintf(&b, "; strips %d, marks %d %d 1/%d 1/%d 1/%d, margins %d%% %d%% %d%%, psm %d", stripHigh, markInk, markWide, markAsidePart,
 		markAbovePart, markBelowPart, marginAbovePct, marginBelowPct, marginAsidePct, lineMode.PSM)
 	fmt.Fprintf(&b, "; at most %d, by %d letters, %d of a place %d%% covered %d%%", stripsMost, promiseLetters, readingsMost, samePlacePct, coveredPct)

@@ -430,7 +430,8 @@ func TestEngine(t *testing.T) {
 		"Y ramp 20-140 even 500; Y ramp 180-80 even 550; Y ramp 80-200 even 550; Y ramp 90-40 even 550; " +
 		"minimum from 150; ink below 160; letters 6 1/4 wide 4 narrow 10 ink 12%; " +
 		"neighbours like 55% gap -33% 110% beside 70%; line of 4 high 3, below 10 of 8; joined -50% 200%, 70-135%; " +
-		"under -20% 100%, 80-125%, even 300 600; strips 36, marks 2 2 1/1 1/3 1/4, margins 20% 40% 12%, psm 13; " +
+		"under -20% 100%, 80-125%, even 300 600; slants [-500 -350 -200 200 350 500] from 100, 12 in rows of 5 even 500; " +
+		"strips 36, marks 2 2 1/1 1/3 1/4, margins 20% 40% 12%, psm 13; " +
 		"at most 60, by 20 letters, 3 of a place 60% covered 50%; certain 60 of 4 letters 80%; " +
 		"done 92 listed 85% letters 3 70% 80%; noise below 80; below 12 letters of 60 Y @1000 psm 11 invert; " +
 		"merge overlap 30% length^0.3 unlisted 80%; agree overlap 50%; words from 50; columns 110% rows 200% 2; line 45%; small 55%, alone 75%"

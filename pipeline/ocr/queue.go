@@ -34,7 +34,7 @@ const (
 
 // A queue holds the lines of an image that are still to be read, the most promising first.
 type queue struct {
-	layers []*layer
+	layers []*layer // of the looks, then turned ones
 	lines  []textLine
 	places []place
 	done   []image.Rectangle // words that nothing has to be read about any more
@@ -64,13 +64,29 @@ func newQueue(p planes) *queue {
 		q.layers = append(q.layers, l)
 		q.lines = append(q.lines, l.findLines(i, look.even)...)
 	}
+	for i, look := range looks {
+		if slope := q.layers[i].slant(); slope != 0 {
+			q.addTurned(q.layers[i], look, slope)
+		}
+	}
 	for i, t := range q.lines {
-		q.lines[i].place = rescaleBox(t.box, q.size(), p.luma.Rect.Size())
+		q.lines[i].place = rescaleBox(t.box.Add(t.shift), q.size(), p.luma.Rect.Size())
 	}
 	slices.SortStableFunc(q.lines, func(a, b textLine) int {
 		return cmp.Or(cmp.Compare(b.promise(), a.promise()), cmp.Compare(a.layer, b.layer))
 	})
 	return &q
+}
+
+// addTurned adds a layer turned by a slope, and its lines.
+func (q *queue) addTurned(from *layer, look look, slope int) {
+	turn := newTurn(q.size(), slope)
+	l := newLayer(turn.plane(from.gray, uint8(look.white)), from.ramp)
+	lines := l.findLines(len(q.layers), look.even)
+	for i, t := range lines {
+		lines[i].shift = turn.shift(t.box)
+	}
+	q.layers, q.lines = append(q.layers, l), append(q.lines, lines...)
 }
 
 func (t textLine) promise() int { return t.even * min(len(t.letters), promiseLetters) }

@@ -34,7 +34,7 @@ func (p *Pool) readLines(w *worker, views planes, q *queue) ([]candidate, error)
 	if err != nil {
 		return nil, err
 	}
-	return merge(append(all, collect(answers[0], len(looks), gray.Rect.Size(), views.luma.Rect.Size(), p.lexicon())...)), nil
+	return merge(append(all, collect(answers[0], len(q.layers), gray.Rect.Size(), views.luma.Rect.Size(), p.lexicon())...)), nil
 }
 
 // readBatch reads lines of the queue and tells it what they say.
@@ -51,7 +51,7 @@ func (p *Pool) readBatch(w *worker, q *queue, batch []textLine, original image.P
 	}
 	var all []candidate
 	for i, t := range batch {
-		words := collect(strips[i].place(answers[i], t.box, len(q.places)), t.layer, q.size(), original, p.lexicon())
+		words := collect(strips[i].place(answers[i], t, len(q.places)), t.layer, q.size(), original, p.lexicon())
 		q.record(t, words)
 		if !noise(words) {
 			all = append(all, words...)

@@ -59,10 +59,16 @@ func collect(words []RawWord, look int, scaled, original image.Point, l lexicon)
 		if letters(w.Text) == 0 {
 			continue
 		}
-		w.Box = rescaleBox(w.Box, scaled, original)
+		w.Box = inside(rescaleBox(w.Box, scaled, original), image.Rectangle{Max: original})
 		out = append(out, candidate{RawWord: w, look: look, listed: l.listed(w.Text)})
 	}
 	return out
+}
+
+// inside moves a box into bounds: that of a slanted line, laid level, can reach over the edge.
+func inside(box, bounds image.Rectangle) image.Rectangle {
+	low, high := box.Min.Sub(bounds.Min), box.Max.Sub(bounds.Max)
+	return box.Sub(image.Pt(max(high.X, 0)+min(low.X, 0), max(high.Y, 0)+min(low.Y, 0))).Intersect(bounds)
 }
 
 func rescaleBox(r image.Rectangle, from, to image.Point) image.Rectangle {

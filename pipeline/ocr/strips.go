@@ -82,7 +82,7 @@ func (l *layer) copyAround(to *image.Gray, page image.Rectangle, row int, s span
 }
 
 // place moves words of a strip to where they stand in the layer, and makes them one block of that number.
-func (s strip) place(words []RawWord, line image.Rectangle, number int) []RawWord {
+func (s strip) place(words []RawWord, line textLine, number int) []RawWord {
 	out := make([]RawWord, 0, len(words))
 	for i, w := range words {
 		// The engine gives some words the box of all that follow, or the height of the strip.
@@ -90,8 +90,8 @@ func (s strip) place(words []RawWord, line image.Rectangle, number int) []RawWor
 			w.Box.Max.X = min(w.Box.Max.X, words[i+1].Box.Min.X)
 		}
 		box := rescaleBox(s.ink(w.Box), s.gray.Rect.Size(), s.page.Size()).Add(s.page.Min)
-		box.Min.Y, box.Max.Y = max(box.Min.Y, line.Min.Y), min(box.Max.Y, line.Max.Y)
-		w.Box, w.Block = box, number
+		box.Min.Y, box.Max.Y = max(box.Min.Y, line.box.Min.Y), min(box.Max.Y, line.box.Max.Y)
+		w.Box, w.Block = box.Add(line.shift), number
 		out = append(out, w)
 	}
 	return out
