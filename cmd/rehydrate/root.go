@@ -135,6 +135,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE; or: rehydrate run --recheck RELEASE"
 	case errors.Is(err, workspace.ErrInUse):
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
+	case errors.Is(err, workspace.ErrLayout):
+		return exitFailed, "go on with the rehydrate that made it, or start another workspace with -w"
 	case errors.Is(err, workspace.ErrNoWorkspace):
 		return exitUsage, "start one with: rehydrate run RELEASE, or name it with -w"
 	case is[*pipeline.UnknownRetry](err):

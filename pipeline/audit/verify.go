@@ -54,8 +54,8 @@ const (
 
 // Verify reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It writes
 // nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
-// seal it compares the files with the state and the log. The error is ErrNoWorkspace, the context's or one of the
-// disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
+// seal it compares the files with the state and the log. The error is ErrNoWorkspace, ErrLayout, the context's or
+// one of the disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
 func Verify(ctx context.Context, dir string) (VerifyReport, error) {
 	files, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true, FilesOnly: true})
 	if err != nil {
@@ -72,7 +72,9 @@ func Verify(ctx context.Context, dir string) (VerifyReport, error) {
 		return VerifyReport{}, err
 	}
 	v.seal(ctx, seal, sealed, unsealed)
-	v.state(ctx, dir)
+	if err := v.state(ctx, dir); err != nil {
+		return VerifyReport{}, err
+	}
 	v.strays()
 	// A writer that came or went meanwhile explains any damage: the seal is read again to know.
 	later, still, err := files.ReadSeal(ctx)
@@ -192,17 +194,20 @@ func (v *verification) compare(ctx context.Context, want workspace.File, mend, k
 }
 
 // state compares the records in state.db with images, dataset, outcomes and log. An error in state.db itself is
-// damage.
-func (v *verification) state(ctx context.Context, dir string) {
+// damage; the error is ErrLayout.
+func (v *verification) state(ctx context.Context, dir string) error {
 	ws, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true})
 	if errors.Is(err, workspace.ErrEmpty) && !v.report.Sealed && v.justBegun() {
 		v.note("nothing is stored yet: the run that made the workspace was killed at once; the next one starts over")
-		return
+		return nil
+	}
+	if errors.Is(err, workspace.ErrLayout) && (!v.report.Sealed || v.asSealed[state.StateFile]) {
+		return err // another version wrote it: only that one can check the rest
 	}
 	if err != nil {
 		v.blind = true
 		v.damage(state.StateFile, mendState, "it cannot be opened, so images and outcomes were not checked: %v", err)
-		return
+		return nil
 	}
 	defer ws.Close()
 	for _, check := range []struct {
@@ -223,6 +228,7 @@ func (v *verification) state(ctx context.Context, dir string) {
 			v.damage(state.StateFile, mendState, "it cannot be read: %v", err)
 		}
 	}
+	return nil
 }
 
 // unused says what lies in the free pages of state.db, and behind its end.

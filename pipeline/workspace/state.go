@@ -241,8 +241,7 @@ func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) 
 	}
 	layout, err := readMeta(ctx, w.db, metaSchema)
 	if err == nil && layout != strconv.Itoa(Layout) {
-		err = fmt.Errorf("%s has schema %.20s, this program knows schema %d: use the rehydrate that made it, or another folder",
-			stateName, layout, Layout)
+		err = fmt.Errorf("%w: its %s has layout %.20s, this one reads layout %d", ErrLayout, stateName, layout, Layout)
 	}
 	return false, err
 }
