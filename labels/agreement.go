@@ -166,14 +166,8 @@ func average(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// letters names annotator i: A to Z, then A2, B2...
-func letters(i int) string {
-	name := string(rune('A' + i%26))
-	if i >= 26 {
-		name += fmt.Sprint(i/26 + 1)
-	}
-	return name
-}
+// Annotator names annotator i, from 0: A1, A2 and so on.
+func Annotator(i int) string { return fmt.Sprintf("A%d", i+1) }
 
 // Agree compares annotators, every two of them. It fails when no two have an entry in common.
 func Agree(schema manifest.Schema, annotators []Answers) (Agreement, error) {
@@ -183,13 +177,13 @@ func Agree(schema manifest.Schema, annotators []Answers) (Agreement, error) {
 	var out Agreement
 	var pairs []annotated
 	for i, b := range annotators {
-		out.Annotators = append(out.Annotators, letters(i))
+		out.Annotators = append(out.Annotators, Annotator(i))
 		for j, a := range annotators[:i] {
 			common := inBoth(a, b)
 			if len(common) == 0 {
 				continue // the two read different parts of the dataset
 			}
-			out.Pairs = append(out.Pairs, AnnotatorPair{letters(j), letters(i),
+			out.Pairs = append(out.Pairs, AnnotatorPair{Annotator(j), Annotator(i),
 				len(common), len(a) - len(common), len(b) - len(common)})
 			pairs = append(pairs, annotated{a, b, common})
 		}

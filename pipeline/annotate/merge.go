@@ -91,7 +91,7 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 	out.schema.Columns = m.Release.Schema.Columns
 	independent := make([]labels.Answers, len(answers))
 	for i := range answers {
-		out.Annotators = append(out.Annotators, Annotator{Name: name(i), Entries: len(answers[i])})
+		out.Annotators = append(out.Annotators, Annotator{Name: labels.Annotator(i), Entries: len(answers[i])})
 		independent[i] = maps.Clone(answers[i])
 	}
 	for _, c := range m.Scheme.Schema.Categories {
@@ -147,8 +147,6 @@ func (m *Merging) check() error {
 	}
 	return nil
 }
-
-func name(annotator int) string { return fmt.Sprintf("A%d", annotator+1) }
 
 // who lists the annotators who answered for an entry.
 func who(answers []labels.Answers, key manifest.Key) (list []int) {
@@ -260,7 +258,7 @@ func (m *Merging) strangers(left []labels.Answers) error {
 	var problems manifest.Problems
 	for i, of := range left {
 		for _, key := range slices.SortedFunc(maps.Keys(of), func(a, b manifest.Key) int { return strings.Compare(a.String(), b.String()) }) {
-			problems.Add(manifest.Problem{Message: fmt.Sprintf("%s answered for %s, which is not an entry of the release", name(i), key),
+			problems.Add(manifest.Problem{Message: fmt.Sprintf("%s answered for %s, which is not an entry of the release", labels.Annotator(i), key),
 				Hint: "name the release that was exported with --release"})
 		}
 	}
@@ -273,26 +271,7 @@ func (m *Merging) agreement(answers []labels.Answers, batches map[manifest.Key]s
 	if err != nil {
 		return nil
 	}
-	number(&all)
-	out := &study.Agreement{Agreement: all, Batches: labels.AgreeByBatch(m.Scheme.Schema, answers, batches)}
-	for _, b := range out.Batches {
-		if b.Agreement != nil {
-			number(b.Agreement)
-		}
-	}
-	return out
-}
-
-// number calls annotators as everything here does.
-func number(a *labels.Agreement) {
-	names := map[string]string{}
-	for i, letter := range a.Annotators {
-		names[letter] = name(i)
-		a.Annotators[i] = name(i)
-	}
-	for i, p := range a.Pairs {
-		a.Pairs[i].A, a.Pairs[i].B = names[p.A], names[p.B]
-	}
+	return &study.Agreement{Agreement: all, Batches: labels.AgreeByBatch(m.Scheme.Schema, answers, batches)}
 }
 
 // OpenName is the file beside a manifest with the questions that are open.
@@ -332,7 +311,7 @@ func (m *Merged) writeOpen(w io.Writer) error {
 		var said []string
 		for i, codes := range o.Answers {
 			if codes != "" {
-				said = append(said, name(i)+": "+codes)
+				said = append(said, labels.Annotator(i)+": "+codes)
 			}
 		}
 		rows[len(rows)-1][slices.Index(rows[0], o.Category)] = clean.Cell(strings.Join(said, "; "))
