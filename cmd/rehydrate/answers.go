@@ -91,6 +91,7 @@ func (c *command) render(w io.Writer, name string, v any) error {
 		"printable": near.ShownName,
 		"quote":     strconv.QuoteToGraphic,
 		"rate":      rate,
+		"quiet":     func() bool { return c.quiet },
 		"record":    record,
 		"score":     func(v *float64) string { return decimal(hundredfold(v), 2) },
 		"size":      size,
