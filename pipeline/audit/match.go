@@ -90,12 +90,15 @@ func endOf(text []byte, at int, is func(byte) bool) int {
 }
 
 // betweenNumbers stands between the bytes of an image that are written as numbers.
-const betweenNumbers = " ,:;\t\r\n-[]"
+const (
+	hexDigits      = "0123456789abcdefABCDEF"
+	betweenNumbers = " ,:;\t\r\n-[]"
+)
 
 // openRun returns how many bytes at the end of a text belong to encoded bytes, or to numbers, that may go on.
 func openRun(text []byte) int {
 	letters := bytes.TrimRightFunc(text, func(r rune) bool { return r < 0x80 && isPacked(byte(r)) || r == '\n' || r == '\r' })
-	numbers := bytes.TrimRight(text, "0123456789abcdefABCDEFx"+betweenNumbers)
+	numbers := bytes.TrimRight(text, hexDigits+"x"+betweenNumbers)
 	return len(text) - min(len(letters), len(numbers))
 }
 
@@ -139,7 +142,7 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	}
 	// A tag may stand within an address.
 	if bytes.IndexByte(plain, '<') >= 0 {
-		w.ids(p, tags.ReplaceAll(plain, nil), first, last)
+		w.ids(p, untagged(plain, ""), first, last)
 	}
 	rest := w.encoded(p, text)
 	if !bytes.Equal(plain, text) {
@@ -174,7 +177,7 @@ func unescaped(text []byte) []byte {
 			text = e.find.ReplaceAllFunc(text, letters)
 		}
 	}
-	if bytes.ContainsFunc(text, func(r rune) bool { return r >= 0x2000 }) {
+	if bytes.ContainsFunc(text, func(r rune) bool { return r >= 0x2000 && r != utf8.RuneError }) {
 		return norm.NFKC.Bytes(text)
 	}
 	return text
@@ -277,7 +280,7 @@ func (w walker) lines(p place, text []byte) {
 	variants := [][]byte{text}
 	if bytes.IndexByte(text, '<') >= 0 {
 		// A tag may stand in a word, or between two.
-		variants = append(variants, tags.ReplaceAll(text, nil), tags.ReplaceAll(text, []byte(" ")))
+		variants = append(variants, untagged(text, ""), untagged(text, " "))
 	}
 	for _, v := range variants {
 		for _, l := range w.gone.linesIn(fold(v)) {
@@ -297,7 +300,23 @@ func (w walker) lines(p place, text []byte) {
 	}
 }
 
-var tags = regexp.MustCompile(`<[^<>]{0,999}>`)
+// untagged returns a text with something in place of the tags of HTML.
+func untagged(text []byte, with string) (rest []byte) {
+	const longest = 1000
+	for {
+		at := bytes.IndexByte(text, '<')
+		if at < 0 {
+			return append(rest, text...)
+		}
+		rest, text = append(rest, text[:at]...), text[at:]
+		end := 1 + bytes.IndexAny(text[1:min(len(text), longest+1)], "<>")
+		if end > 0 && text[end] == '>' {
+			rest, text = append(rest, with...), text[end+1:]
+		} else {
+			rest, text = append(rest, '<'), text[1:]
+		}
+	}
+}
 
 // keep keeps a text for the comparison with texts that are learnt later, or are not known at all.
 func (w walker) keep(p place, text []byte) {
@@ -362,9 +381,14 @@ func (w walker) spelled(p place, text []byte) {
 		end := endOf(text, at, isIDByte)
 		next := endOf(text, end, func(b byte) bool { return strings.IndexByte(betweenNumbers, b) >= 0 })
 		token := bytes.TrimPrefix(text[at:end], []byte("0x"))
+		// Most words are no numbers, and the errors that say so take time.
+		digits := len(token) > 0 && len(token) < 5 && len(bytes.Trim(token, hexDigits)) == 0
 		for i, base := range []int{10, 16} {
-			n, err := strconv.ParseUint(string(token[:min(len(token), 4)]), base, 8)
-			if err == nil && (base == 10 || len(token) == 2) {
+			n, err := uint64(0), strconv.ErrSyntax
+			if digits && (base == 10 || len(token) == 2) {
+				n, err = strconv.ParseUint(string(token), base, 8)
+			}
+			if err == nil {
 				if base == 10 && at > 0 && text[at-1] == '-' { // as Java writes them
 					n = -n
 				}
