@@ -215,7 +215,7 @@ func (a *audit) outOfReach(c workspace.Copy) {
 		}
 		todo = "; have them deleted there, then say so: rehydrate export --destroyed"
 	}
-	if c.Told != "" {
+	if c.Told != "" && (closed || todo == "") { // of a third party that keeps them it says what todo does
 		what += "; what was said of it: " + c.Told
 	}
 	if closed {
