@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -75,10 +76,14 @@ func (c *command) concludeSplit(s state.Summary, release string, f runFlags) err
 
 // onCluster fetches, has an engine read, and merges.
 func (c *command) onCluster(ctx context.Context, path string, f runFlags) error {
+	work, err := c.workOf(f)
+	if err != nil {
+		return err
+	}
 	if _, err := c.rehydrate(ctx, path, f, c.getenv); err != nil {
 		return err
 	}
-	if err := c.follow(ctx, f); err != nil {
+	if err := c.follow(ctx, work, f.clusterFlags); err != nil {
 		return err
 	}
 	f.clusterFlags = clusterFlags{merge: true}
@@ -91,25 +96,21 @@ func (c *command) onCluster(ctx context.Context, path string, f runFlags) error 
 }
 
 // follow has the shards of the workspace read. Nothing holds the workspace meanwhile: runs can recheck it.
-func (c *command) follow(ctx context.Context, f runFlags) error {
+func (c *command) follow(ctx context.Context, work cluster.Command, f clusterFlags) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
-	work, err := c.workOf(f)
-	if err != nil {
-		return err
-	}
 	following := cluster.Following{Workspace: work.Workspace, Attempts: 3, Log: c.log, Progress: c.observeShards}
 	if f.engine == "slurm" {
 		following.Engine = &cluster.Slurm{Command: work, AtOnce: f.atOnce, Sbatch: strings.Fields(f.sbatch)}
 		following.Every = 2 * time.Second
 	} else {
 		work.Args = append(work.Args, "--workers", "1")
-		local := &cluster.Local{Command: work, AtOnce: cmp.Or(f.atOnce, runtime.NumCPU())}
+		local := &cluster.Local{Command: work, AtOnce: cmp.Or(f.atOnce, runtime.NumCPU()), Grace: 10 * time.Second}
 		defer local.Cancel(ctx) // also where a shard failed too often, and others are still read
 		following.Engine = local
 		following.Every = 100 * time.Millisecond
 	}
-	err = cluster.Follow(ctx, following)
+	err := cluster.Follow(ctx, following)
 	c.console.Done()
 	if ctx.Err() != nil {
 		return state.ErrInterrupted
@@ -117,8 +118,13 @@ func (c *command) follow(ctx context.Context, f runFlags) error {
 	return err
 }
 
-// workOf is the command that reads one shard of the workspace.
+// workOf is the command that reads one shard of the workspace, on a machine that can have it read.
 func (c *command) workOf(f runFlags) (cluster.Command, error) {
+	if f.engine == "slurm" {
+		if _, err := exec.LookPath("sbatch"); err != nil {
+			return cluster.Command{}, fmt.Errorf("%w: run this on a login node of the cluster", err)
+		}
+	}
 	dir, err := filepath.Abs(c.workspace)
 	if err != nil {
 		return cluster.Command{}, err

@@ -9,14 +9,16 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"rehydrate/policy"
 )
 
 func main() {
-	os.Exit(realMain())
+	os.Exit(realMain(nil))
 }
 
-// realMain connects the program to the process.
-func realMain() int {
+// realMain connects the program to the process. adjust is process.adjust.
+func realMain(adjust func(*policy.Policy)) int {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		// Without a soft limit, the garbage of a few large images doubles the memory that they take.
 		debug.SetMemoryLimit(256 << 20)
@@ -34,6 +36,6 @@ func realMain() int {
 	}()
 	return run(ctx, process{
 		args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		executable: os.Executable, now: time.Now, stop: stop,
+		executable: os.Executable, now: time.Now, stop: stop, adjust: adjust,
 	})
 }

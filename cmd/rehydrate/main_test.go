@@ -36,9 +36,9 @@ const childVar = "REHYDRATE_TEST_BE_REHYDRATE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVar) != "" {
-		os.Exit(realMain())
+		os.Exit(realMain(nil))
 	}
-	testscript.Main(m, map[string]func(){"rehydrate": func() { os.Exit(realMain()) }, "ocr": serveFakeOCR})
+	testscript.Main(m, map[string]func(){"rehydrate": func() { os.Exit(realMain(nil)) }, "ocr": serveFakeOCR, "reddit": serveSpecks, "measured": measured})
 }
 
 // sourceDir is the folder of this package. A test may have left it before the program is built.

@@ -39,7 +39,8 @@ type process struct {
 	stdout, stderr io.Writer
 	executable     func() (string, error) // where this program lies: ocr is looked for beside it
 	now            func() time.Time
-	stop           <-chan struct{} // closed when the user asks to stop
+	stop           <-chan struct{}      // closed when the user asks to stop
+	adjust         func(*policy.Policy) // changes the policy of a job on a release: a measurement asks faster; nil = leaves it
 }
 
 // The exit statuses of docs/operations.md that the commands here can end in.

@@ -46,6 +46,10 @@ func (c *command) runCommand() *cobra.Command {
 		if err := f.clusterFlags.check(f.recheck); err != nil {
 			return err
 		}
+		if f.engine != "" && cmd.Flags().Changed("workers") {
+			return usageError("--workers does not go with --cluster: --at-once says how many shards are read at one time, " +
+				"and a task of Slurm has as many workers as processors (--sbatch --cpus-per-task=4)")
+		}
 		if f.dryRun {
 			return c.planRun(cmd.Context(), args[0], f)
 		}
@@ -147,6 +151,9 @@ func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, fil
 	}
 	if err != nil {
 		return config, err
+	}
+	if c.adjust != nil {
+		c.adjust(&config.Policy)
 	}
 	config.Language, err = dictionary()
 	return config, err

@@ -226,14 +226,13 @@ func (l *Log) check(ctx context.Context) error {
 // parsed yields the records that count from number first on, not held against the checkpoint.
 func (l *Log) parsed(ctx context.Context, first int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		// Those before first are parsed as well: what is malformed there is found first.
 		seq := int64(0)
 		for line, err := range l.lines(ctx) {
 			if seq == l.Size() {
 				return
 			}
 			var e Event
-			if err == nil {
+			if err == nil && seq >= first { // what is before it was parsed when it was added
 				e, err = parseRecord(line, seq)
 			}
 			// The first error is the place where the log breaks: every reader stops there.
@@ -304,8 +303,8 @@ func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) 
 	if err := l.check(ctx); err != nil {
 		return err
 	}
-	// The log keeps its own tree until everything is written.
-	tree := slices.Clone(l.tree)
+	// Hashes are only added: the log's own tree is as long as before until everything is written.
+	tree := l.tree
 	var data []byte
 	for i, line := range lines {
 		seq := from + int64(i)

@@ -109,9 +109,9 @@ func workName(shard int) string    { return fmt.Sprintf("work-%05d.jsonl", shard
 func resultName(shard int) string  { return fmt.Sprintf("result-%05d.jsonl", shard) }
 func sidecarName(shard int) string { return fmt.Sprintf("result-%05d.json", shard) }
 
-// partPrefix begins the name of results that are being written. Runs take durable's temporary files away; these stay,
-// since shards are read while runs ask Reddit.
-const partPrefix = "part-"
+// partPrefix begins the name of results that are being written, logPrefix of what a shard printed. Runs take durable's
+// temporary files away; parts stay, since shards are read while runs ask Reddit.
+const partPrefix, logPrefix = "part-", "log-"
 
 // ShardOf is the shard of a post, of n: the first 8 bytes of SHA-256 of its id, a big-endian number, modulo n.
 func ShardOf(id manifest.PostID, n int) int {

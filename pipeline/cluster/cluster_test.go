@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"rehydrate/manifest"
 	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
@@ -44,30 +46,47 @@ func put(t *testing.T, dir, name, text string) {
 
 // A controller is an engine that reads nothing: what it is asked, and what it answers.
 type controller struct {
-	submitted        [][]int
-	looks, cancelled int
-	look             func(n int) ([]int, error)
+	submitted               [][]int
+	looks, asked, cancelled int
+	held                    []string // at each look
+	look                    func(n int) ([]int, error)
+	refuse                  func(n int) error // nil takes all
 }
 
 func (c *controller) Submit(_ context.Context, shards []int) error {
+	c.asked++
+	if c.refuse != nil {
+		if err := c.refuse(c.asked); err != nil {
+			return err
+		}
+	}
 	c.submitted = append(c.submitted, slices.Clone(shards))
 	return nil
 }
 
 func (c *controller) Running(context.Context) ([]int, string, error) {
+	held := ""
+	if c.looks < len(c.held) {
+		held = c.held[c.looks]
+	}
 	c.looks++
 	running, err := c.look(c.looks)
-	return running, "", err
+	return running, held, err
 }
 
-func (c *controller) Cancel(context.Context) error { c.cancelled++; return nil }
+func (c *controller) Cancel(context.Context) error {
+	c.cancelled++
+	return errors.New("it cannot be reached")
+}
 
 // TestFollow: what is not done is submitted so often and no more, and never while nobody knows what runs.
 func TestFollow(t *testing.T) {
 	away := errors.New("the controller is away")
+	nothing := func(int) ([]int, error) { return nil, nil }
 	for _, c := range []struct {
 		name      string
 		look      func(done func(int)) func(n int) ([]int, error)
+		refuse    func(n int) error
 		log       string
 		submitted [][]int
 		want      string
@@ -84,45 +103,148 @@ func TestFollow(t *testing.T) {
 				done(1)
 				return []int{1}, nil
 			}
-		}, "", [][]int{{1}}, "<nil>"},
+		}, nil, "", [][]int{{1}}, "<nil>"},
 		{"one that stays away", func(func(int)) func(int) ([]int, error) { return func(int) ([]int, error) { return nil, away } },
-			"", nil, "ask the cluster what runs: the controller is away"},
+			nil, "", nil, "ask the cluster what runs: the controller is away"},
+		{"one that is busy, and takes the shards later", func(done func(int)) func(int) ([]int, error) {
+			done(0)
+			return func(n int) ([]int, error) {
+				if n == 2*maxRefused {
+					done(1)
+				}
+				return nil, nil
+			}
+		}, func(n int) error {
+			if n%maxRefused != 0 {
+				return away
+			}
+			return nil
+		}, "", [][]int{{1}}, "<nil>"},
+		{"one that never takes them", func(func(int)) func(int) ([]int, error) { return nothing },
+			func(int) error { return errors.New("invalid partition") }, "", nil, "submit shards: invalid partition"},
 		{"a shard that always fails", func(done func(int)) func(int) ([]int, error) {
 			done(1)
-			return func(int) ([]int, error) { return nil, nil }
-		}, "first\nsecond\nlast\n", [][]int{{0}, {0}, {0}}, "shard 0 of 2 failed 3 times: it printed, at the end of shards/log-00000.txt: second / last"},
+			return nothing
+		}, nil, "first\nsecond\nlast\n", [][]int{{0}, {0}, {0}}, "shard 0 of 2 failed 3 times: it printed, at the end of shards/log-00000.txt: second / last"},
 		{"all done at the first look", func(done func(int)) func(int) ([]int, error) {
 			return func(n int) ([]int, error) { done(0); done(1); return nil, nil }
-		}, "", nil, "<nil>"},
+		}, nil, "", nil, "<nil>"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			dir, done := folder(t, 2)
 			put(t, dir, sidecarName(0), "{")
 			put(t, dir, sidecarName(1), `{"plan":"other","read":2}`)
 			put(t, dir, logName(0), c.log)
-			e := &controller{look: c.look(done)}
+			e := &controller{look: c.look(done), refuse: c.refuse}
 			last := 0
 			err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second,
 				Progress: func(done, items int) { last = done }, Log: slog.New(slog.DiscardHandler)})
 			attest.Same(t, c.name+": the error", c.want, fmt.Sprint(err))
 			attest.Same(t, c.name+": what was submitted", c.submitted, e.submitted)
-			if err == nil && last != 4 {
-				t.Errorf("%s: %d of 4 images at the end", c.name, last)
+			if err == nil && (last != 4 || e.cancelled != 1) {
+				t.Errorf("%s: %d of 4 images at the end, cancelled %d times", c.name, last, e.cancelled)
 			}
 		})
 	}
 }
 
-// TestFollowCancelled: whoever is interrupted leaves nothing running.
+// TestFollowCancelled: whoever is interrupted leaves nothing running, or is told what could not be cancelled.
 func TestFollowCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, _ := folder(t, 1)
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
-		e := &controller{look: func(int) ([]int, error) { return []int{0}, nil }}
-		err := Follow(ctx, Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int) {}})
+		var log strings.Builder
+		e := &controller{look: func(int) ([]int, error) { return []int{0}, nil }, held: []string{"", "JobHeldUser", "JobHeldUser", ""}}
+		err := Follow(ctx, Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int) {},
+			Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if !errors.Is(err, context.DeadlineExceeded) || e.cancelled != 1 {
 			t.Errorf("%v, cancelled %d times", err, e.cancelled)
+		}
+		if strings.Count(log.String(), "until somebody releases") != 1 || !strings.Contains(log.String(), "it cannot be reached") {
+			t.Errorf("the log is\n%s", log.String())
+		}
+	})
+}
+
+// TestFollowOvertaken: shards that another run has taken in are not read again.
+func TestFollowOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, _ := folder(t, 1)
+		e := &controller{}
+		e.look = func(n int) ([]int, error) {
+			if n == 2 {
+				attest.OK(t, os.RemoveAll(filepath.Join(dir, state.ShardsDir)))
+			}
+			return nil, nil
+		}
+		err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int) {}})
+		if !errors.Is(err, ErrOtherPlan) || len(e.submitted) != 1 {
+			t.Errorf("%v, submitted %v", err, e.submitted)
+		}
+	})
+}
+
+// TestLocal: a process that does not heed an interrupt is killed, and the log of one that was killed says so.
+func TestLocal(t *testing.T) {
+	dir, _ := folder(t, 1)
+	at := func(name string) string { return filepath.Join(dir, state.ShardsDir, name) }
+	l := &Local{Command: Command{dir, []string{"sh", "-c", "trap '' INT; touch " + at("begun") + "; while :; do sleep 0.01; done"}}, AtOnce: 1, Grace: 10 * time.Millisecond}
+	attest.OK(t, l.Submit(t.Context(), []int{0}))
+	for _, err := os.Stat(at("begun")); err != nil; _, err = os.Stat(at("begun")) {
+		time.Sleep(time.Millisecond)
+	}
+	attest.OK(t, l.Cancel(t.Context()))
+	if last := lastWords(os.DirFS(dir), 0); !strings.Contains(last, "signal: killed") {
+		t.Error(last)
+	}
+}
+
+// TestDropLog: what a shard printed goes when it names a post that must go.
+func TestDropLog(t *testing.T) {
+	ws, err := workspace.Open(t.Context(), filepath.Join(t.TempDir(), "ws"), workspace.Options{})
+	attest.OK(t, err)
+	defer ws.Close()
+	attest.OK(t, os.Mkdir(filepath.Join(ws.Dir(), state.ShardsDir), 0o700))
+	put(t, ws.Dir(), logName(0), "rehydrate: read shard 0 of 3: few003: read images/fe/few003.jpg: input/output error\n")
+	put(t, ws.Dir(), logName(1), "rehydrate: few0031 is another post\n")
+	attest.OK(t, Drop(t.Context(), ws, func(id manifest.PostID) bool { return id == "few003" }))
+	left, err := ws.Files(t.Context(), state.ShardsDir)
+	attest.Same(t, "what is left", []string{"shards/" + logName(1)}, left, err)
+}
+
+// FuzzFolder: whatever stands in the files of the folder, what reads them ends, and yields no image twice or unasked.
+func FuzzFolder(f *testing.F) {
+	item, result := `{"id":"few001","image":1,"stored":{"sha256":"a"}}`, `{"id":"few001","image":1,"stored":{"sha256":"a"},"reading":{"text":"x"}}`
+	f.Add(`{"format":1,"shards":2}`, item, result, `{"shard":0,"read":1}`, "3 None\n4 JobHeldUser\n")
+	f.Add(`{"format":1,"shards":-1}`, item+"\n"+item, result+"\n"+result, `{"fault":{}}`, "N/A Priority")
+	f.Add("null", "{", "null\nnull", "[]", "\n")
+	f.Fuzz(func(t *testing.T, plan, work, results, sidecar, queue string) {
+		dir := fstest.MapFS{}
+		for name, text := range map[string]string{planName: plan, workName(0): work, resultName(0): results, sidecarName(0): sidecar} {
+			dir[state.ShardsDir+"/"+name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if p, _, err := readPlan(dir); err == nil && (p.Shards < 1 || p.Shards > MaxShards) {
+			t.Errorf("%d shards", p.Shards)
+		}
+		if side, err := readSidecar(dir, 0); err == nil {
+			side.Shard, side.SHA256 = 0, state.SHA256([]byte(results))
+			seen := map[manifest.Key]bool{}
+			for r, err := range matched(dir, side) {
+				if err == nil && seen[r.Key()] {
+					t.Errorf("%s twice", r.Key())
+				}
+				seen[r.Key()] = true
+			}
+		}
+		for line, err := range without(dir, resultName(0), func(id manifest.PostID) bool { return id == "few001" }) {
+			var r Result
+			if err == nil && line != nil && json.Unmarshal(line, &r) == nil && r.ID == "few001" {
+				t.Errorf("%s stays", line)
+			}
+		}
+		if all, _, err := tasks(queue); err != nil && len(all) > 0 {
+			t.Errorf("%v, and %v", all, err)
 		}
 	})
 }
@@ -134,12 +256,11 @@ func TestUnfinished(t *testing.T) {
 	put(t, dir, partPrefix+"00000-aa", strings.Repeat("{}\n", 5))
 	put(t, dir, partPrefix+"00001-aa", strings.Repeat("{}\n", 3))
 	put(t, dir, partPrefix+"00001-bb", "{}\n{")
-	attest.Same(t, "shard 1", 3, c.unfinished([]int{1}))
+	attest.Same(t, "two shards", map[int]int{0: 5, 1: 3}, c.unfinished())
 	put(t, dir, partPrefix+"00001-bb", "{}\n{}\n{}\n{}\n{")
-	attest.Same(t, "grown", 4, c.unfinished([]int{1, 2}))
+	attest.Same(t, "grown", map[int]int{0: 5, 1: 4}, c.unfinished())
 	attest.OK(t, os.Remove(filepath.Join(dir, state.ShardsDir, partPrefix+"00001-bb")))
-	attest.Same(t, "taken away", 3, c.unfinished([]int{1}))
-	attest.Same(t, "all", 8, c.unfinished([]int{0, 1, 2}))
+	attest.Same(t, "taken away", map[int]int{0: 5, 1: 3}, c.unfinished())
 }
 
 // TestSplitFails: all lists are open at once, and one that cannot be written leaves none, and is the one that is named.

@@ -3,10 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -15,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
-	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 )
 
@@ -32,7 +29,8 @@ const IndexArg = "{index}"
 // Local is the engine of plain processes on this machine.
 type Local struct {
 	Command
-	AtOnce int // how many processes run at one time
+	AtOnce int           // how many processes run at one time
+	Grace  time.Duration // how long one that is interrupted may take to end, before it is killed
 
 	mu      sync.Mutex // guards what follows
 	waiting []int
@@ -86,7 +84,12 @@ func (l *Local) run(ctx context.Context, shard int) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	return cmd.Run()
+	cmd.WaitDelay = l.Grace
+	err = cmd.Run()
+	if cmd.ProcessState.ExitCode() < 0 { // it could not say so itself: not started, or killed
+		fmt.Fprintln(log, err)
+	}
+	return err
 }
 
 // Running returns the shards that wait or are being read.
@@ -111,15 +114,13 @@ func (l *Local) Cancel(context.Context) error {
 	return nil
 }
 
-// Slurm is the engine of Slurm's arrays (https://slurm.schedmd.com/job_array.html).
+// Slurm is the engine of Slurm's arrays (https://slurm.schedmd.com/job_array.html). It finds its jobs by their name, which
+// is of the command alone: so whoever comes back after a lost login, or never heard that sbatch came through, goes on with them.
 type Slurm struct {
 	Command
 	AtOnce int      // how many tasks run at one time, 0 for as many as the cluster lets
 	Sbatch []string // further arguments of sbatch
 }
-
-// jobsName holds the numbers of the submitted jobs, one a line: whoever comes back after a lost login goes on with them.
-const jobsName = "slurm-jobs.txt"
 
 // Submit submits an array of the shards. What the cluster needs to know beside them stands in Sbatch.
 func (s *Slurm) Submit(ctx context.Context, shards []int) error {
@@ -134,29 +135,17 @@ func (s *Slurm) Submit(ctx context.Context, shards []int) error {
 	if s.AtOnce > 0 {
 		array += "%" + strconv.Itoa(s.AtOnce)
 	}
-	args := append([]string{"--parsable", "--job-name=rehydrate", "--array=" + array, "--requeue",
+	args := append([]string{"--array=" + array, "--requeue",
 		// Not the environment of the caller, which holds credentials.
 		"--export=PATH,HOME,LANG,TESSDATA_PREFIX",
-		"--output=" + strings.ReplaceAll(filepath.Join(s.Workspace, state.ShardsDir), "%", "%%") + "/log-%5a.txt"}, s.Sbatch...)
-	cmd := exec.CommandContext(ctx, "sbatch", args...)
+		"--output=" + strings.ReplaceAll(filepath.Join(s.Workspace, state.ShardsDir), "%", "%%") + "/" + logPrefix + "%5a.txt"}, s.Sbatch...)
+	cmd := exec.CommandContext(ctx, "sbatch", append(args, "--job-name="+s.name())...)
 	cmd.Stdin = strings.NewReader(s.script())
-	out, err := output(cmd)
-	if err != nil {
-		return err
-	}
-	job, _, _ := strings.Cut(strings.TrimSpace(out), ";") // number;cluster
-	if _, err := strconv.Atoi(job); err != nil {
-		return fmt.Errorf("sbatch printed %q, not the number of a job", state.PrintableLine(out))
-	}
-	jobs, err := s.jobs()
-	if err != nil {
-		return err
-	}
-	return durable.Write(ctx, s.jobsFile(), 0o600, func(w io.Writer) error {
-		_, err := io.WriteString(w, strings.Join(append(jobs, job), "\n")+"\n")
-		return err
-	})
+	_, err := output(cmd)
+	return err
 }
+
+func (s *Slurm) name() string { return "rehydrate-" + state.SHA256([]byte(s.script()))[:12] }
 
 // script is what each task runs.
 func (s *Slurm) script() string {
@@ -171,61 +160,44 @@ func (s *Slurm) script() string {
 	return b.String()
 }
 
-func (s *Slurm) jobsFile() string { return filepath.Join(s.Workspace, state.ShardsDir, jobsName) }
-
-func (s *Slurm) jobs() ([]string, error) {
-	text, err := os.ReadFile(s.jobsFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return strings.Fields(string(text)), err
-}
-
-// Running asks squeue for the tasks of all submitted jobs.
+// Running asks squeue for the tasks of all jobs of this command.
 func (s *Slurm) Running(ctx context.Context) (all []int, held string, err error) {
-	jobs, err := s.jobs()
-	for _, job := range jobs {
-		out, err := output(exec.CommandContext(ctx, "squeue", "--noheader", "--array", "--jobs="+job, "--format=%K %r"))
-		// A job that ended some minutes ago is no longer known, and says so in these words.
-		if err != nil && strings.Contains(err.Error(), "Invalid job id") {
-			continue
-		}
-		if err != nil {
-			return nil, held, err
-		}
-		for line := range strings.Lines(out) {
-			index, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-			i, err := strconv.Atoi(index)
-			if err != nil {
-				return nil, held, fmt.Errorf("squeue printed %q, not the index of a task", state.PrintableLine(line))
-			}
-			all = append(all, i)
-			if strings.Contains(strings.ToLower(reason), "held") {
-				held = reason
-			}
-		}
+	out, err := output(exec.CommandContext(ctx, "squeue", user(), "--name="+s.name(), "--noheader", "--array", "--format=%K %r"))
+	if err != nil {
+		return nil, "", err
 	}
-	return all, held, err
+	return tasks(out)
 }
 
-// Cancel cancels all submitted jobs.
-func (s *Slurm) Cancel(ctx context.Context) error {
-	jobs, err := s.jobs()
-	if err != nil || len(jobs) == 0 {
-		return err
+// tasks reads what squeue printed: the index of a task a line, and why it waits.
+func tasks(out string) (all []int, held string, err error) {
+	for line := range strings.Lines(out) {
+		index, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
+		i, err := strconv.Atoi(index)
+		if err != nil {
+			return nil, "", fmt.Errorf("squeue printed %q, not the index of a task", state.PrintableLine(line))
+		}
+		all = append(all, i)
+		if strings.Contains(strings.ToLower(reason), "held") {
+			held = reason
+		}
 	}
-	_, err = output(exec.CommandContext(ctx, "scancel", jobs...))
+	return all, held, nil
+}
+
+// Cancel cancels all jobs of this command.
+func (s *Slurm) Cancel(ctx context.Context) error {
+	_, err := output(exec.CommandContext(ctx, "scancel", user(), "--name="+s.name()))
 	return err
 }
+
+func user() string { return "--user=" + strconv.Itoa(os.Getuid()) }
 
 // output runs a program, and puts what it says on stderr into its error.
 func output(cmd *exec.Cmd) (string, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("%w: run this on a login node of the cluster", err)
-	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", path.Base(cmd.Args[0]), err, state.PrintableLine(strings.TrimSpace(errs.String())))
 	}

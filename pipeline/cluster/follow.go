@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,87 +39,143 @@ type Following struct {
 	Log       *slog.Logger
 }
 
-// maxBlind is how many looks in a row may fail: a controller that restarts is away for a while.
-const maxBlind = 60
+const (
+	// maxBlind is how many looks in a row may fail: a controller that restarts is away for a while.
+	maxBlind = 60
+	// maxRefused is how many shards in a row the engine may refuse while it says what runs: it is busy, or will never take them.
+	maxRefused = 5
+)
 
-// Follow submits what is not done until all shards are, and returns the error of the first that fails too often. When ctx
-// ends it cancels what runs.
-func Follow(ctx context.Context, f Following) (err error) {
-	dir := os.DirFS(f.Workspace)
-	plan, digest, err := readPlan(dir)
+// Follow submits what is not done until all shards are, and returns the error of the first that fails too often. When all are
+// done, or ctx ends, it cancels what still waits or runs.
+func Follow(ctx context.Context, f Following) error {
+	w := follower{Following: f, dir: os.DirFS(f.Workspace), counter: counter{dir: os.DirFS(f.Workspace), parts: map[string]part{}}}
+	var err error
+	w.plan, w.digest, err = readPlan(w.dir)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if ctx.Err() != nil {
-			err = errors.Join(ctx.Err(), f.Engine.Cancel(context.WithoutCancel(ctx)))
-		}
-	}()
-	counter := counter{dir: dir, parts: map[string]part{}}
-	items := 0
-	for i := range plan.Shards {
-		n, err := counter.lines(workName(i))
+	w.attempts = make([]int, w.plan.Shards)
+	for i := range w.plan.Shards {
+		n, err := w.counter.lines(workName(i))
 		if err != nil {
 			return err
 		}
-		items += n
+		w.items += n
 	}
-	attempts, blind, told := make([]int, plan.Shards), 0, ""
-	for {
-		// What runs before what is done: a shard that ends in between counts as done, and is not submitted again.
-		running, held, err := f.Engine.Running(ctx)
-		if held != told {
-			f.Log.Warn("the cluster holds shards back until somebody releases them", "reason", held)
-			told = held
-		}
-		if err != nil {
-			blind++
-			f.Log.Warn("the cluster does not say what runs", "error", err, "looks", blind)
-			if blind >= maxBlind || ctx.Err() != nil {
-				return fmt.Errorf("ask the cluster what runs: %w", err)
+	for left := 1; left > 0 && err == nil; {
+		left, err = w.look(ctx)
+		if left > 0 && err == nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(f.Every):
 			}
-		} else {
-			blind = 0
-		}
-		var todo, again []int
-		done := 0
-		for i := range plan.Shards {
-			side, read := readSidecar(dir, i)
-			if read == nil && side.Plan == digest {
-				done += side.Read + side.Current + side.Failed
-				continue
-			}
-			todo = append(todo, i)
-			if err == nil && !slices.Contains(running, i) {
-				again = append(again, i)
-			}
-		}
-		if len(todo) == 0 {
-			f.Progress(items, items)
-			return nil
-		}
-		f.Progress(min(done+counter.unfinished(todo), items), items)
-		for _, i := range again {
-			attempts[i]++
-			if attempts[i] > f.Attempts {
-				return fmt.Errorf("shard %d of %d failed %d times: %s", i, plan.Shards, f.Attempts, lastWords(dir, i))
-			}
-		}
-		if len(again) > 0 {
-			if err := f.Engine.Submit(ctx, again); err != nil {
-				return fmt.Errorf("submit shards: %w", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(f.Every):
+			err = ctx.Err()
 		}
 	}
+	// Also when all are done: a second copy of a shard may still wait, and has nothing to read after the merge.
+	if err == nil || ctx.Err() != nil {
+		if err := f.Engine.Cancel(context.WithoutCancel(ctx)); err != nil {
+			f.Log.Warn("what still runs could not be cancelled", "error", err)
+		}
+	}
+	return err
+}
+
+// A follower is what Follow knows from one look to the next.
+type follower struct {
+	Following
+	dir            fs.FS
+	plan           Plan
+	digest         string
+	items          int // of all shards
+	counter        counter
+	attempts       []int // of each shard
+	blind, refused int   // looks and submissions in a row that failed
+	held           string
+}
+
+// look submits what is neither done nor running. It returns how many shards are left.
+func (w *follower) look(ctx context.Context) (left int, err error) {
+	// What runs before what is done: a shard that ends in between counts as done, and is not submitted again.
+	running, known, err := w.running(ctx)
+	if err != nil {
+		return 0, err
+	}
+	_, digest, err := readPlan(w.dir)
+	if err != nil && !errors.Is(err, ErrNoPlan) {
+		return 0, err
+	}
+	if digest != w.digest {
+		return 0, fmt.Errorf("%w while it was read: another run took these shards in, or split them again", ErrOtherPlan)
+	}
+	// Before the sidecars: it lists the folder, and only so does a network file system show what was just made.
+	parts := w.counter.unfinished()
+	var again []int
+	done := 0
+	for i := range w.plan.Shards {
+		side, err := readSidecar(w.dir, i)
+		if err == nil && side.Plan == w.digest {
+			done += side.Read + side.Current + side.Failed
+			continue
+		}
+		left++
+		done += parts[i]
+		if known && !slices.Contains(running, i) {
+			again = append(again, i)
+		}
+	}
+	if left == 0 {
+		done = w.items
+	}
+	w.Progress(min(done, w.items), w.items)
+	if len(again) == 0 {
+		return left, nil
+	}
+	return left, w.submit(ctx, again)
+}
+
+// running asks the engine. known is false where it did not answer.
+func (w *follower) running(ctx context.Context) (shards []int, known bool, err error) {
+	shards, held, err := w.Engine.Running(ctx)
+	if err != nil {
+		w.blind++
+		w.Log.Warn("the cluster does not say what runs", "error", err, "looks", w.blind)
+		if w.blind >= maxBlind || ctx.Err() != nil {
+			return nil, false, fmt.Errorf("ask the cluster what runs: %w", err)
+		}
+		return nil, false, nil
+	}
+	if held != "" && held != w.held {
+		w.Log.Warn("the cluster holds shards back until somebody releases them", "reason", held)
+	}
+	w.blind, w.held = 0, held
+	return shards, true, nil
+}
+
+func (w *follower) submit(ctx context.Context, shards []int) error {
+	for _, i := range shards {
+		if w.attempts[i] == w.Attempts {
+			return fmt.Errorf("shard %d of %d failed %d times: %s", i, w.plan.Shards, w.Attempts, lastWords(w.dir, i))
+		}
+	}
+	if err := w.Engine.Submit(ctx, shards); err != nil {
+		w.refused++
+		if w.refused == maxRefused || ctx.Err() != nil {
+			return fmt.Errorf("submit shards: %w", err)
+		}
+		w.Log.Warn("the cluster did not take the shards", "error", err, "times", w.refused)
+		return nil
+	}
+	w.refused = 0
+	for _, i := range shards {
+		w.attempts[i]++
+	}
+	return nil
 }
 
 // logName is what a shard printed last.
-func logName(shard int) string { return fmt.Sprintf("log-%05d.txt", shard) }
+func logName(shard int) string { return fmt.Sprintf("%s%05d.txt", logPrefix, shard) }
 
 // lastWords is the end of what a shard printed.
 func lastWords(dir fs.FS, shard int) string {
@@ -143,20 +200,18 @@ type part struct {
 }
 
 // unfinished counts the results of shards that are being read.
-func (c *counter) unfinished(shards []int) (n int) {
+func (c *counter) unfinished() map[int]int {
 	names, _ := fs.Glob(c.dir, path.Join(state.ShardsDir, partPrefix+"*")) // a bad pattern is its only error
-	most := map[string]int{}
+	most := map[int]int{}
 	for _, name := range names {
 		lines, err := c.lines(path.Base(name))
-		shard, _, _ := strings.Cut(strings.TrimPrefix(path.Base(name), partPrefix), "-")
-		if err == nil { // of parts that a kill left and one that is being written, the longest counts
+		index, _, _ := strings.Cut(strings.TrimPrefix(path.Base(name), partPrefix), "-")
+		shard, err2 := strconv.Atoi(index)
+		if err == nil && err2 == nil { // of parts that a kill left and one that is being written, the longest counts
 			most[shard] = max(most[shard], lines)
 		}
 	}
-	for _, i := range shards {
-		n += most[fmt.Sprintf("%05d", i)]
-	}
-	return n
+	return most
 }
 
 func (c *counter) lines(name string) (int, error) {

@@ -12,7 +12,9 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
@@ -20,26 +22,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// A Missing says which shards are not done.
-type Missing struct {
-	Shards []int
-	Of     int
-	Why    string // of the first one
-}
-
-func (e *Missing) Error() string {
-	names := make([]string, 0, len(e.Shards))
-	for _, i := range e.Shards[:min(10, len(e.Shards))] {
-		names = append(names, fmt.Sprint(i))
-	}
-	if len(e.Shards) > len(names) {
-		names = append(names, "...")
-	}
-	return fmt.Sprintf("%d of %d shards are not done: %s (%s); for each: rehydrate work --shard I/%[2]d", len(e.Shards), e.Of, strings.Join(names, ", "), e.Why)
-}
-
-// Check returns the engine that read the shards of a plan. *Missing says which are not done; other errors say what does
-// not fit: another plan, engine or version.
+// Check returns the engine that read the shards of a plan. Its error says which are not done, or what does not fit: another
+// plan, engine or version.
 func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, err error) {
 	dir := os.DirFS(ws.Dir())
 	plan, digest, err := readPlan(dir)
@@ -50,10 +34,14 @@ func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, e
 	if !plan.equal(want) {
 		return engine, 0, fmt.Errorf("%w: for another release, policy or version of rehydrate (%s): split it again with --until fetched", ErrOtherPlan, plan.Tool)
 	}
-	missing := &Missing{Of: plan.Shards}
+	var missing []string
+	var why error // of the first
 	var first *Sidecar
 	for i := range plan.Shards {
 		side, err := readSidecar(dir, i)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("no result")
+		}
 		if err == nil && (side.Plan != digest || side.Shard != i) {
 			err = errors.New("its results are of another plan")
 		}
@@ -61,7 +49,7 @@ func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, e
 			err = whole(dir, side)
 		}
 		if err != nil {
-			missing.Shards, missing.Why = append(missing.Shards, i), cmp.Or(missing.Why, why(err))
+			missing, why = append(missing, strconv.Itoa(i)), cmp.Or(why, err)
 			continue
 		}
 		first = cmp.Or(first, &side)
@@ -69,26 +57,20 @@ func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, e
 			return engine, 0, fmt.Errorf("shards %d and %d were read by different engines (%s; %s): read one of them again", first.Shard, i, first.Engine, side.Engine)
 		}
 	}
-	if len(missing.Shards) > 0 {
-		return engine, 0, missing
+	switch n := len(missing); {
+	case n == 0:
+		return first.Engine, plan.Shards, nil
+	case n > 10:
+		missing = append(missing[:10], "...")
+		fallthrough
+	default:
+		return engine, 0, fmt.Errorf("%d of %d shards are not done: %s (%w); for each: rehydrate work --shard I/%[2]d", n, plan.Shards, strings.Join(missing, ", "), why)
 	}
-	return first.Engine, plan.Shards, nil
-}
-
-func why(err error) string {
-	if errors.Is(err, fs.ErrNotExist) {
-		return "no result"
-	}
-	return err.Error()
 }
 
 // whole reports what a shard lacks.
 func whole(dir fs.FS, side Sidecar) error {
-	items, err := collect(readLines[Item](dir, workName(side.Shard)))
-	if err != nil {
-		return err
-	}
-	for _, err := range matched(dir, side, items) {
+	for _, err := range matched(dir, side) {
 		if err != nil {
 			return err
 		}
@@ -101,24 +83,24 @@ func Results(ws *workspace.Workspace, shard int) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		dir := os.DirFS(ws.Dir())
 		side, err := readSidecar(dir, shard)
-		var items []Item
-		if err == nil {
-			items, err = collect(readLines[Item](dir, workName(shard)))
-		}
 		if err != nil {
 			yield(Result{}, err)
 			return
 		}
-		matched(dir, side, items)(yield)
+		matched(dir, side)(yield)
 	}
 }
 
 // matched yields the results of a shard that its list names. It ends with an error where one that is due is missing, or
 // the results are not those of the sidecar.
-func matched(dir fs.FS, side Sidecar, items []Item) iter.Seq2[Result, error] {
+func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		due := map[manifest.Key]Item{}
-		for _, item := range items {
+		for item, err := range readLines[Item](dir, workName(side.Shard)) {
+			if err != nil {
+				yield(Result{}, err)
+				return
+			}
 			due[item.key()] = item
 		}
 		f, err := dir.Open(path.Join(state.ShardsDir, resultName(side.Shard)))
@@ -158,11 +140,12 @@ func matched(dir fs.FS, side Sidecar, items []Item) iter.Seq2[Result, error] {
 	}
 }
 
-// Drop takes posts that must go out of the lists and results of a workspace. What is damaged goes whole, and is read again.
+// Drop takes posts that must go out of the lists and results of a workspace. What is damaged goes whole, and is read again;
+// so does what a shard printed, if it names such a post.
 func Drop(ctx context.Context, ws *workspace.Workspace, gone func(manifest.PostID) bool) error {
 	// The lists first: a shard that is being read compares them before its part becomes its results, so that either it
 	// sees the post missing, or the post stands in what is looked for next.
-	for _, prefix := range []string{"work-", partPrefix, "result-"} {
+	for _, prefix := range []string{"work-", partPrefix, "result-", logPrefix} {
 		names, err := ws.Files(ctx, state.ShardsDir)
 		if err != nil {
 			return err
@@ -181,8 +164,12 @@ func Drop(ctx context.Context, ws *workspace.Workspace, gone func(manifest.PostI
 func drop(ctx context.Context, ws *workspace.Workspace, name string, gone func(manifest.PostID) bool) error {
 	dir := os.DirFS(ws.Dir())
 	found, damaged := false, false
-	for stays, err := range without(dir, name, gone) {
-		found, damaged = found || stays == nil, damaged || err != nil
+	if strings.HasPrefix(name, logPrefix) {
+		damaged = names(dir, name, gone)
+	} else {
+		for stays, err := range without(dir, name, gone) {
+			found, damaged = found || stays == nil, damaged || err != nil
+		}
 	}
 	switch {
 	case !found && !damaged:
@@ -207,6 +194,13 @@ func drop(ctx context.Context, ws *workspace.Workspace, name string, gone func(m
 		return replace(ctx, ws, name, stay)
 	}
 	return dropResults(ctx, ws, dir, name, stay)
+}
+
+// names reports whether what a shard printed names a post that goes, or cannot be read.
+func names(dir fs.FS, name string, gone func(manifest.PostID) bool) bool {
+	text, err := readSmall(dir, name)
+	words := strings.FieldsFunc(string(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return err != nil || slices.ContainsFunc(words, func(word string) bool { return gone(manifest.PostID(word)) })
 }
 
 // without yields the lines of a file as they are, and nil for those of posts that go.

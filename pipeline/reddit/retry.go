@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -111,9 +112,11 @@ func (c *Client) get(
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // without the method and the URL, which net/http puts on every one
 	}
-	// Without the path, which names an image or an album.
-	c.o.Log.Debug("asked", "host", k.lane.host, "status", k.got.status, "bytes", len(k.got.body),
-		"took", time.Since(begin).Round(time.Millisecond), "error", c.printable(fmt.Sprint(err)))
+	if c.o.Log.Enabled(ctx, slog.LevelDebug) { // printable takes as long as the rest of a small request
+		// Without the path, which names an image or an album.
+		c.o.Log.Debug("asked", "host", k.lane.host, "status", k.got.status, "bytes", len(k.got.body),
+			"took", time.Since(begin).Round(time.Millisecond), "error", c.printable(fmt.Sprint(err)))
+	}
 	if ctx.Err() != nil {
 		return exchange{}, ctx.Err() // before conclude: whoever stops a run says nothing of the host
 	}

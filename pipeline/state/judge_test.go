@@ -66,7 +66,7 @@ func TestOutcome(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.rec.Entry.Key = key
-		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: []string{"shared"}, Now: now}.Outcome(tt.rec)
+		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: map[string]bool{"shared": true}, Now: now}.Outcome(tt.rec)
 		attest.Same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})
 	}
 }

@@ -42,6 +42,7 @@ func (w *Workspace) record(t *tx, events ...auditlog.Event) {
 		t.exec("INSERT INTO log_queue (seq, line) VALUES (?, ?)", next, string(line))
 		next++
 	}
+	t.recorded += len(events)
 }
 
 // recordPosts stores records of one kind that name posts, as many as it takes.
@@ -107,10 +108,30 @@ func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	return w.change(ctx, "note in the audit log", func(t *tx) { w.record(t, events...) })
 }
 
+// publishMany publishes once a batch of records waits: those of a million images would take half a minute at the end.
+func (w *Workspace) publishMany(ctx context.Context, recorded int) {
+	// Not while the workspace is being opened or closed, and not from a change that publish itself makes.
+	if w.waiting.Add(int64(recorded)) < int64(w.batch) || w.finish == nil || !w.publishing.TryLock() {
+		return
+	}
+	defer w.publishing.Unlock()
+	w.waiting.Store(0)
+	_ = w.publishAll(ctx) // a log that is damaged stops no change: closing the workspace says what is wrong
+}
+
 // publish moves the stored records into audit/. The error is *auditlog.Broken when the log there is damaged: the records
 // stay stored until it is mended.
-func (w *Workspace) publish(ctx context.Context) (err error) {
+func (w *Workspace) publish(ctx context.Context) error {
+	w.publishing.Lock()
+	defer w.publishing.Unlock()
+	return w.publishAll(ctx)
+}
+
+func (w *Workspace) publishAll(ctx context.Context) (err error) {
 	defer func() {
+		if err != nil {
+			w.log = nil // what the disk has is read again
+		}
 		err = w.explain(ctx, err)
 		wrap(&err, "publish the audit log")
 	}()
@@ -118,10 +139,13 @@ func (w *Workspace) publish(ctx context.Context) (err error) {
 	if err != nil || len(lines) == 0 {
 		return err
 	}
-	log, err := auditlog.Open(ctx, auditStore{w}, w.knownLog)
-	if err != nil && !errors.Is(err, auditlog.ErrNoLog) {
-		return err
+	if w.log == nil {
+		w.log, err = auditlog.Open(ctx, auditStore{w}, w.knownLog)
+		if err != nil && !errors.Is(err, auditlog.ErrNoLog) {
+			return err
+		}
 	}
+	log := w.log
 	key, err := w.logKey(ctx)
 	for err == nil && len(lines) > 0 {
 		// The queue goes only after audit/ has the records durably. Killed between the two, the next call finds both

@@ -177,6 +177,9 @@ func TestPublishInBatches(t *testing.T) {
 		if i > 9 && i%7 == 0 {
 			attest.OK(t, w.publish(t.Context()))
 		}
+		if left := len(waiting(t, w)); left >= w.batch {
+			t.Errorf("%d records wait after %d were stored", left, i+1)
+		}
 	}
 	attest.OK(t, w.Close())
 	attest.Same(t, "log", want, logOf(t, w.Dir()))
@@ -660,8 +663,8 @@ func TestSealAfterKill(t *testing.T) {
 func TestRestoredManyQueued(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	w.batch = 3
 	tell(t, w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	w.batch = 3
 	want := waiting(t, w)
 	_, queue, err := w.readUnpublished(ctx, -1)
 	attest.OK(t, err, w.publish(ctx), w.change(ctx, "restore", func(t *tx) {

@@ -162,7 +162,7 @@ func pages[T any](ctx context.Context, w *Workspace, what, query string, args []
 	query += " AND e.ordinal > ? ORDER BY e.ordinal LIMIT ?"
 	return func(yield func(T, error) bool) {
 		for last := -1; ; {
-			items, err := scanned(ctx, w.db, func(rows *sql.Rows) (T, error) { return scan(rows, &last) },
+			items, err := scanned(ctx, w.compiled, func(rows *sql.Rows) (T, error) { return scan(rows, &last) },
 				query, append(slices.Clone(args), last, w.limit)...)
 			if err != nil {
 				var zero T

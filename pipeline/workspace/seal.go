@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"rehydrate/pipeline/auditlog"
@@ -87,12 +86,25 @@ func (w *Workspace) unseal(ctx context.Context) error {
 // seal writes the seal; the database is closed.
 func (w *Workspace) seal(ctx context.Context) error {
 	seal := Seal{Time: w.now().UTC().Truncate(time.Second), Files: []File{}}
-	names, err := w.Files(ctx, ".")
+	// Images are not even looked for: a million of them would take longer than all the rest.
+	top, err := fs.ReadDir(w.root.FS(), ".")
 	if err != nil {
 		return err
 	}
+	var names []string
+	for _, e := range top {
+		if e.Name() == imagesName {
+			continue
+		}
+		under, err := w.Files(ctx, e.Name())
+		if err != nil {
+			return err
+		}
+		names = append(names, under...)
+	}
+	slices.Sort(names)
 	for _, name := range names {
-		if name == lockName || name == sealName || strings.HasPrefix(name, imagesName+"/") {
+		if name == lockName || name == sealName {
 			continue
 		}
 		known, ok := w.digests.Load(name) // as it was last written here or sealed

@@ -222,6 +222,7 @@ func (w *Workspace) connect(dir string, params url.Values) error {
 	}
 	w.db = sql.OpenDB(connector)
 	w.db.SetMaxOpenConns(1)
+	w.compiled = &compiled{DB: w.db, by: map[string]*sql.Stmt{}}
 	return nil
 }
 

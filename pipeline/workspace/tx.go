@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -20,6 +21,7 @@ type tx struct {
 	*sql.Tx
 	ctx      context.Context      // of the one call of change
 	prepared map[string]*sql.Stmt // by their text
+	recorded int                  // records that were stored
 	err      error
 }
 
@@ -40,6 +42,9 @@ func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) (err 
 		err = t.err
 		if err == nil {
 			err = t.Commit()
+		}
+		if err == nil {
+			w.publishMany(ctx, t.recorded)
 		}
 	}
 	// Files may have changed without their rows.
@@ -69,14 +74,9 @@ func (t *tx) exec(statement string, args ...any) (rows int64) {
 	if t.err != nil {
 		return 0
 	}
-	// The same statement runs for thousands of rows: it is compiled once.
-	s := t.prepared[statement]
-	if s == nil {
-		s, t.err = t.PrepareContext(t.ctx, statement)
-		if t.err != nil {
-			return 0
-		}
-		t.prepared[statement] = s
+	s := t.prepare(statement)
+	if t.err != nil {
+		return 0
 	}
 	var done sql.Result
 	done, t.err = s.ExecContext(t.ctx, args...)
@@ -86,12 +86,26 @@ func (t *tx) exec(statement string, args ...any) (rows int64) {
 	return rows
 }
 
+// prepare compiles a statement once: it runs for thousands of rows.
+func (t *tx) prepare(statement string) *sql.Stmt {
+	s := t.prepared[statement]
+	if s == nil {
+		s, t.err = t.PrepareContext(t.ctx, statement)
+		t.prepared[statement] = s
+	}
+	return s
+}
+
 // get reads the first row of a query; without one it leaves the targets alone.
 func (t *tx) get(query string, args []any, targets ...any) {
 	if t.err != nil {
 		return
 	}
-	err := t.QueryRowContext(t.ctx, query, args...).Scan(targets...)
+	s := t.prepare(query)
+	if t.err != nil {
+		return
+	}
+	err := s.QueryRowContext(t.ctx, args...).Scan(targets...)
 	if !errors.Is(err, sql.ErrNoRows) {
 		t.err = err
 	}
@@ -107,6 +121,36 @@ func (t *tx) setMeta(key string, value any) {
 type querier interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 	QueryRowContext(context.Context, string, ...any) *sql.Row
+}
+
+// A compiled is the database, whose queries are compiled once: those over entries take longer to compile than to find one post.
+type compiled struct {
+	*sql.DB
+	mu sync.Mutex
+	by map[string]*sql.Stmt // mu: by their text
+}
+
+// QueryContext is that of the database.
+func (c *compiled) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := c.statement(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
+}
+
+func (c *compiled) statement(ctx context.Context, query string) (*sql.Stmt, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, known := c.by[query]
+	if known {
+		return s, nil
+	}
+	s, err := c.PrepareContext(ctx, query)
+	if err == nil {
+		c.by[query] = s
+	}
+	return s, err
 }
 
 // scanned runs a query and returns the result of scan for each row.

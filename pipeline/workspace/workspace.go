@@ -7,7 +7,7 @@
 //   - Erased content is gone from the bytes of state.db too when the workspace is closed, or after a kill opened again.
 //   - No image keeps metadata if it went through Strip, and no URL is stored, only its digest.
 //   - Answers, downloads, tombstones and erasures are recorded for the audit log in the same transaction, and published
-//     into audit/ when the workspace is closed, which then is sealed: audit/seal.json has the digests of all but images.
+//     into audit/ in batches and when the workspace is closed, which then is sealed: audit/seal.json has the digests of all but images.
 //   - All file work goes through one os.Root: no symbolic link leads out. Files are 0600, folders 0700.
 //
 // A read-only workspace takes no lock and writes nothing. It may be read while a run works. A Workspace is safe for use
@@ -28,6 +28,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/durable"
 )
 
@@ -67,20 +68,25 @@ type Options struct {
 
 // A Workspace is an open workspace folder. Close it.
 type Workspace struct {
-	dir   string
-	root  *os.Root
-	files *durable.Folder // writes below root
-	db    *sql.DB
-	lock  *os.File // nil when read-only
-	limit int      // entries per page of an iterator
-	batch int      // records that publish holds in memory
+	dir      string
+	root     *os.Root
+	files    *durable.Folder // writes below root
+	db       *sql.DB
+	compiled *compiled // db, for queries that run often
+	lock     *os.File  // nil when read-only
+	limit    int       // entries per page of an iterator
+	batch    int       // records that publish holds in memory
 	// finish does a writer's last work, whether its context is over or not.
 	finish func() error
 
 	images sync.Mutex // guards the image files and their rows: the two change one after the other
 
-	now     func() time.Time // dates the records of the log
-	digests sync.Map         // Files by name, as they were last written here or sealed
+	now        func() time.Time // dates the records of the log
+	waiting    atomic.Int64     // records that were stored since records were published
+	publishing sync.Mutex       // guards the log
+	log        *auditlog.Log    // as this writer published it last; nil before
+
+	digests sync.Map // Files by name, as they were last written here or sealed
 
 	// unfinished is set when a change of the disk failed half-way: the workspace must not be sealed before a Sweep
 	// has repaired it.
