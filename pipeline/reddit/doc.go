@@ -35,7 +35,7 @@
 //	paced                  waits for its turn, once for each attempt, and counts it
 //	identified             User-Agent; bearer, Basic or imgur's credentials for their one host
 //	guarded                attempt deadline, least progress
-//	unrepeated             of images: no repetition by net/http itself
+//	unrepeated             no repetition by net/http itself
 //	http.Transport         timeouts, TLS, dial guard
 //
 // A Client is safe for concurrent use; API requests go out one at a time.

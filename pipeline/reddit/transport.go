@@ -51,25 +51,25 @@ func newTransports(o Options) (api, images http.RoundTripper) {
 		TLSHandshakeTimeout:    tlsTimeout,
 		ResponseHeaderTimeout:  headerTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		MaxIdleConnsPerHost:    8,
+		MaxIdleConnsPerHost:    64, // as many as a policy lets be open
 		IdleConnTimeout:        90 * time.Second,
 	}
 	stored := t.Clone()
 	stored.DisableCompression = true // a small body cannot unfold into a large one
-	// Reddit and imgur count requests to their APIs, so that each has a connection of its own.
-	t.DisableKeepAlives = true
-	return guarded{t}, guarded{unrepeated{stored}}
+	return guarded{unrepeated{t}}, guarded{unrepeated{stored}}
 }
 
-// unrepeated sends a request once. net/http by itself sends it again when a connection that it kept is found cut, on
+// unrepeated sends a request once, because Reddit and imgur count requests. net/http by itself sends it again when a connection that it kept is found cut, on
 // one kept connection after the other, at once and uncounted.
 type unrepeated struct{ *http.Transport }
 
 func (t unrepeated) RoundTrip(req *http.Request) (*http.Response, error) {
-	// net/http repeats only a request whose body it can get again, so each has an empty one here that it cannot. With
-	// the encoding "identity" nothing of that body, and no header for it, is sent.
-	req = req.WithContext(req.Context()) // a copy
-	req.Body, req.GetBody, req.TransferEncoding = io.NopCloser(strings.NewReader("")), nil, []string{"identity"}
+	// net/http repeats no POST of which something was sent, and of the rest only a request whose body it can get again, so
+	// each has an empty one here that it cannot. With the encoding "identity" nothing of that body, and no header for it, is sent.
+	if req.Body == nil || req.Body == http.NoBody {
+		req = req.WithContext(req.Context()) // a copy
+		req.Body, req.GetBody, req.TransferEncoding = io.NopCloser(strings.NewReader("")), nil, []string{"identity"}
+	}
 	resp, err := t.Transport.RoundTrip(req)
 	if err != nil {
 		t.CloseIdleConnections() // likely cut as well: the repetition gets a new one

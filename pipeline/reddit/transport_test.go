@@ -73,16 +73,22 @@ func TestCutConnections(t *testing.T) {
 	}
 }
 
-// TestImgurConnections: imgur's API counts requests, so each has a connection of its own.
-func TestImgurConnections(t *testing.T) {
+// TestAPIConnections: imgur's API, which counts requests as Reddit's does, is asked over one connection. Where that is
+// found cut, the request is repeated once, counted.
+func TestAPIConnections(t *testing.T) {
 	s := &countingServer{body: []byte(`{"data":{"images":[{"link":"https://i.imgur.com/a.mp4","type":"video/mp4"}]},"success":true,"status":200}`)}
 	o := serve(t, s.handle)
 	o.ImgurClientID = secret.New(imgurTestID)
 	c := newTestClient(t, o)
-	for i := range 3 {
+	for i := range 4 {
+		if i == 3 {
+			s.mu.Lock()
+			s.cut = slices.Clone(s.conns)
+			s.mu.Unlock()
+		}
 		download(t, c, fmt.Sprintf("https://imgur.com/a/Album%02d#0", i), "no_media/video")
 	}
-	if s.asked != 3 || len(s.conns) != 3 || c.Calls().ImageAPI != 3 {
-		t.Errorf("%d requests over %d connections, want 3 over 3", s.asked, len(s.conns))
+	if got := c.Calls(); s.asked != 5 || len(s.conns) != 2 || got.ImageAPI != 5 || got.Retries != 1 {
+		t.Errorf("%d requests over %d connections, counted %+v; want 5 over 2 and one repetition", s.asked, len(s.conns), got)
 	}
 }
