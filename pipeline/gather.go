@@ -21,9 +21,17 @@ import (
 	"rehydrate/policy"
 )
 
-// queueLength bounds what waits between two stages: enough that a slow host or a slow page
-// leaves the other stage work, small beside an image in memory.
-const queueLength = 64
+// What waits between two stages is bounded.
+const (
+	queueLength = 64 // images to read: enough that a slow page leaves the other stage work
+	// hostQueue is how many downloads wait for one host. Posts are handed on in one line, so that a host which is asked
+	// slowly holds up the others once its queue is full; and a post is fetched so much later than it was seen live.
+	hostQueue = 1024
+	// storing is how many images are stored at a time, and storingBytes what they take at most, but for a larger one.
+	// Each waits for the disk several times, and they wait together.
+	storing      = 16
+	storingBytes = 64 << 20
+)
 
 // A fetchJob is one image to download.
 type fetchJob struct {
@@ -43,6 +51,9 @@ type readJob struct {
 type gatherer struct {
 	*run
 	fetch     map[string]chan fetchJob // by host name of the policy
+	group     *errgroup.Group
+	senders   sync.WaitGroup      // to read
+	storing   *semaphore.Weighted // bytes, see storingBytes
 	read      chan readJob
 	reader    *reading.Reader
 	waiting   *semaphore.Weighted // bytes, of decoded images that wait for a reader
@@ -63,7 +74,7 @@ func (r *run) newGatherer(keepTexts bool) *gatherer {
 	}
 	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
 		reader: reading.New(r.OCR, r.Policy), waiting: semaphore.NewWeighted(im.MaxDecodedBytes() / 2), limits: limits, keepTexts: keepTexts,
-		strays: strays{byHost: map[string]*hostStrays{}}}
+		storing: semaphore.NewWeighted(storingBytes), strays: strays{byHost: map[string]*hostStrays{}}}
 }
 
 // gather runs resolve, fetch and ocr side by side.
@@ -79,22 +90,22 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 		return err
 	}
 	group, running := errgroup.WithContext(ctx) // running ends with the group
-	var senders sync.WaitGroup                  // to the read queue
+	g.group = group
 	for _, host := range r.Policy.Images.Hosts {
-		jobs := make(chan fetchJob, queueLength)
+		jobs := make(chan fetchJob, hostQueue)
 		g.fetch[host.Name] = jobs
 		for range host.Concurrency {
-			senders.Add(1)
+			g.senders.Add(1)
 			contain.Go(group, func() error {
-				defer senders.Done()
+				defer g.senders.Done()
 				return work(running, r, jobs, g.fetchImage)
 			})
 		}
 	}
 	// The resolver sends stored images that have to be read again, and closes the queues of the fetchers.
-	senders.Add(1)
+	g.senders.Add(1)
 	contain.Go(group, func() error {
-		defer senders.Done()
+		defer g.senders.Done()
 		// When every post has been handed on, the fetchers run dry and end.
 		defer func() {
 			for _, jobs := range g.fetch {
@@ -104,7 +115,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 		return s.resolve(running, s.everyPost(running), g.handOn)
 	})
 	contain.Go(group, func() error {
-		senders.Wait() // the readers end when no sender is left
+		g.senders.Wait() // the readers end when no sender is left
 		close(g.read)
 		return nil
 	})
@@ -159,26 +170,29 @@ func send[J any](ctx context.Context, r *run, jobs chan<- J, j J) error {
 
 // handOn gives every entry of posts that were asked about its next step.
 func (g *gatherer) handOn(ctx context.Context, heard []sweep.Heard[asked]) error {
-	for _, h := range heard {
-		for rec, err := range g.Workspace.Records(ctx, workspace.Select{ID: h.Post.ID}) {
-			if err != nil {
-				return err
+	of, ids := map[manifest.PostID]sweep.Heard[asked]{}, make([]manifest.PostID, len(heard))
+	for i, h := range heard {
+		ids[i], of[h.Post.ID] = h.Post.ID, h
+	}
+	// One question for all of them: it waits for the images that are being stored.
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: ids}) {
+		if err != nil {
+			return err
+		}
+		switch h := of[rec.ID]; {
+		case h.Post.stone != nil || h.Post.State != manifest.StateLive || h.Found == nil && rec.Image == nil:
+			j := state.Judge{Policy: g.Policy, Now: g.Now()}
+			if h.Post.stone != nil {
+				j.Tombstones = state.Holding{rec.ID: *h.Post.stone}
 			}
-			switch {
-			case h.Post.stone != nil || h.Post.State != manifest.StateLive || h.Found == nil && rec.Image == nil:
-				j := state.Judge{Policy: g.Policy, Now: g.Now()}
-				if h.Post.stone != nil {
-					j.Tombstones = state.Holding{rec.ID: *h.Post.stone}
-				}
-				g.settled(rec.Key, j.Outcome(rec))
-			case h.Found == nil: // without a verdict the row can stay, and then it is read as all others are
-				err = g.readIfStale(ctx, rec)
-			default:
-				err = g.assign(ctx, rec, *h.Found)
-			}
-			if err != nil {
-				return err
-			}
+			g.settled(rec.Key, j.Outcome(rec))
+		case h.Found == nil: // without a verdict the row can stay, and then it is read as all others are
+			err = g.readIfStale(ctx, rec)
+		default:
+			err = g.assign(ctx, rec, *h.Found)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

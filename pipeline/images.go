@@ -11,6 +11,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
@@ -102,23 +103,38 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	if f := g.taken.refuses(g.Policy, j.entry.ID, img); f != nil {
 		return f
 	}
-	// Stored before it is read: a run that is killed in between reads it from its file.
-	if err := g.Workspace.StoreImage(ctx, j.entry.Key, body, img); err != nil {
-		return err
-	}
-	g.Progress.fetched()
 	job := readJob{Record: workspace.Record{Entry: j.entry, Image: &img}}
-	if g.OCR == nil { // shards read it
-		g.settled(j.entry.Key, manifest.Result{})
-		return nil
-	}
 	// A picture that waits has memory of its own: readers wait for the memory of those that are decoded, and this waits
 	// for a reader. Where there is none, the reader decodes the file.
-	if g.waiting.TryAcquire(info.DecodedBytes) {
+	if g.OCR != nil && g.waiting.TryAcquire(info.DecodedBytes) {
 		job.picture = &reading.Picture{Image: pic.Image, Upright: pic.Upright, Free: func() { g.waiting.Release(info.DecodedBytes) }}
 	}
 	pic.Free()
-	return send(ctx, g.run, g.read, job)
+	return g.store(ctx, job, body)
+}
+
+// store stores an image and sends it to the readers, while its fetcher goes on.
+func (g *gatherer) store(ctx context.Context, job readJob, body []byte) error {
+	size := min(max(int64(len(body)), storingBytes/storing), storingBytes)
+	if err := g.storing.Acquire(ctx, size); err != nil {
+		return err
+	}
+	g.senders.Add(1) // beside its fetcher, which is one
+	contain.Go(g.group, func() error {
+		defer g.senders.Done()
+		defer g.storing.Release(size)
+		// Stored before it is read: a run that is killed in between reads it from its file.
+		if err := g.Workspace.StoreImage(ctx, job.Key, body, *job.Image); err != nil {
+			return err
+		}
+		g.Progress.fetched()
+		if g.OCR == nil { // shards read it
+			g.settled(job.Key, manifest.Result{})
+			return nil
+		}
+		return send(ctx, g.run, g.read, job)
+	})
+	return nil
 }
 
 // compare holds an image against the digests that the manifest names; one that matches is enough.

@@ -74,7 +74,7 @@ func (r *run) takeIn(ctx context.Context, shards int) error {
 
 // takeResult returns the reading to store of one result, if its image is still here.
 func (g *gatherer) takeResult(ctx context.Context, result cluster.Result) ([]workspace.NewReading, error) {
-	for rec, err := range g.Workspace.Records(ctx, workspace.Select{ID: result.ID}) {
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: []manifest.PostID{result.ID}}) {
 		if err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@ func (r *run) findTaken(ctx context.Context) (taken, error) {
 	}
 	// Post by post: few are taken down, and a scan of all entries would cost each run a second in 100,000.
 	for _, id := range down {
-		for rec, err := range r.Workspace.Records(ctx, workspace.Select{ID: id}) {
+		for rec, err := range r.Workspace.Records(ctx, workspace.Select{IDs: []manifest.PostID{id}}) {
 			if err != nil {
 				return nil, err
 			}

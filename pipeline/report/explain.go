@@ -181,7 +181,7 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 // oneRecord reads one entry with its words.
 func oneRecord(ctx context.Context, ws *workspace.Workspace, k manifest.Key) (workspace.Record, error) {
 	unknown := &UnknownEntry{ID: k.String()} // with what the person may have meant
-	for rec, err := range ws.Records(ctx, workspace.Select{ID: k.ID, WithWords: true}) {
+	for rec, err := range ws.Records(ctx, workspace.Select{IDs: []manifest.PostID{k.ID}, WithWords: true}) {
 		if err != nil || rec.Key == k {
 			return rec, err
 		}

@@ -308,7 +308,7 @@ func (s *Server) judging(ctx context.Context, do func(*workspace.Workspace, stat
 
 // allowed returns what is known of an image that may be shown now, or why it may not.
 func allowed(ctx context.Context, ws *workspace.Workspace, j state.Judge, key manifest.Key) (*workspace.Record, manifest.Reason, error) {
-	for rec, err := range ws.Records(ctx, workspace.Select{ID: key.ID}) {
+	for rec, err := range ws.Records(ctx, workspace.Select{IDs: []manifest.PostID{key.ID}}) {
 		switch {
 		case err != nil:
 			return nil, "", err

@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -38,16 +41,21 @@ func life(ctx context.Context, w *Workspace) error {
 	for _, do := range []func() error{
 		func() error { _, err := w.Sweep(ctx); return err },
 		func() error { return w.Load(ctx, binding("1"), seq(numbered(4), nil), nil) },
-		store("a000", body("a000")), read("a000"), store("a001", body("a001")), read("a001"), store("a001", body("a001")), read("a001"),
-		store("a002", body("a002")), read("a002"),
+		store("a000", body("a000")), read("a000"),
+		func() error {
+			return together(w, store("a001", body("a001")), store("a002", body("a002")), read("a000"))
+		},
+		read("a001"), store("a001", body("a001")), read("a001"), read("a002"),
 		func() error { return w.BeginReread(ctx) },
 		func() error {
 			old := "t"
 			return w.SetReadings(ctx, NewReading{Key: key("a002"), Reading: Reading{Fingerprint: "g", ImageSHA256: digestOf(body("a002")), Text: "u"}, Old: &old})
 		},
 		func() error { return w.EndReread(ctx) },
-		store("a000", []byte("another body in the same place")),
-		func() error { return w.SetTrouble(ctx, key("a001"), Trouble{Outcome: manifest.Gone}) },
+		func() error {
+			return together(w, store("a000", []byte("another body in the same place")),
+				func() error { return w.SetTrouble(ctx, key("a001"), Trouble{Outcome: manifest.Gone}) })
+		},
 		func() error { return w.SetPosts(ctx, []Post{{ID: "a002", State: manifest.StateRemoved}}) },
 		func() error { return w.Erase(ctx, "a002") },
 		replace("first"), replace("second"),
@@ -57,6 +65,22 @@ func life(ctx context.Context, w *Workspace) error {
 		}
 	}
 	return nil
+}
+
+// together runs changes of several goroutines whose first parts share one commit.
+func together(w *Workspace, all ...func() error) error {
+	errs, ended := make([]error, len(all)), atomic.Int64{}
+	w.turn.Lock()
+	var group sync.WaitGroup
+	for i, do := range all {
+		group.Go(func() { errs[i] = do(); ended.Add(1) })
+	}
+	for w.inLine.Load()+ended.Load() < int64(len(all)) {
+		runtime.Gosched()
+	}
+	w.turn.Unlock()
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // checkSound asserts what must hold after a kill anywhere: before a Sweep, every row of an
@@ -158,9 +182,9 @@ func crashChild(dir, step string) error {
 	if err := first.Close(); err != nil {
 		return err
 	}
-	n := 0
+	var n atomic.Int64
 	ctx = hooked(ctx, func(string) error {
-		if n++; n == at {
+		if n.Add(1) == int64(at) {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
 		return nil
@@ -244,9 +268,9 @@ func TestFailedAtEveryStep(t *testing.T) {
 	for n := 1; ; n += stride(4) {
 		w := open(t, filepath.Join(t.TempDir(), "w"))
 		attest.OK(t, noSync(w))
-		at := 0
+		var steps atomic.Int64
 		failing := hooked(t.Context(), func(string) error {
-			if at++; at == n {
+			if steps.Add(1) == int64(n) {
 				return errBoom
 			}
 			return nil
@@ -256,7 +280,7 @@ func TestFailedAtEveryStep(t *testing.T) {
 			err = errors.Join(w.publish(failing), w.scrub(failing), w.seal(failing))
 		}
 		if err == nil {
-			if at >= n || n < 50 {
+			if at := int(steps.Load()); at >= n || n < 50 {
 				t.Errorf("%d steps, and no error when step %d failed: they are not announced any more", at, n)
 			}
 			return
@@ -266,6 +290,8 @@ func TestFailedAtEveryStep(t *testing.T) {
 		}
 		attest.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 		checkSound(t, w, false)
+		swept, err := w.Sweep(t.Context())
+		attest.Same(t, "files without a row", 0, swept.Orphans, err)
 		attest.OK(t, life(t.Context(), w))
 		checkEnd(t, w)
 		attest.OK(t, w.Close())

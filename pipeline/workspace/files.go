@@ -14,7 +14,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -47,9 +46,7 @@ func (w *Workspace) Replace(ctx context.Context, name string, write func(io.Writ
 	})
 	switch {
 	case err == nil:
-		if !strings.HasPrefix(name, imagesName+"/") { // the seal has none of them, and a million would take 300 MB
-			w.digests.Store(name, f) // the seal gets the digest of what was written, not of what lies there then
-		}
+		w.digests.Store(name, f) // the seal gets the digest of what was written, not of what lies there then
 	case whole:
 		w.unfinished.Store(true) // it may have its name, without a row
 	}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -43,33 +46,35 @@ func (w *Workspace) ImageName(k manifest.Key, format string) string {
 
 // StoreImage stores the image of an entry in place of any older one, drops its trouble and its reading, and marks the
 // post as not seen since (Post.Unseen). Body is stored as it is: call Strip first. It sets Bytes and SHA256 of img.
+// Called from several goroutines, it stores images of several posts at once, and their rows share transactions.
 func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte, img Image) (err error) {
 	defer wrap(&err, "store image of %s", k)
 	name := w.ImageName(k, img.Format)
 	if name == "" {
 		return fmt.Errorf("id %q with format %q cannot be stored", string(k.ID), img.Format)
 	}
-	img.SHA256, img.Bytes = hexDigest(body), int64(len(body))
-	w.images.Lock()
-	defer w.images.Unlock()
-	old, oldDigest, err := w.imageFile(ctx, k)
+	if err := w.writable(ctx); err != nil {
+		return err
+	}
+	post := w.post(k.ID)
+	post.Lock()
+	defer post.Unlock()
+	if err := w.dropOverwritten(ctx, k, name); err != nil {
+		return err
+	}
+	// The file first, with its content and its name on the disk: a row is only ever of a file that is there. These two
+	// syncs are the image's own, and those of other images pass at the same time. To sync the whole file system for all of
+	// them would wait for whatever else is being written there. (Replace would keep its digest for the seal, which has none.)
+	f, err := WriteFile(ctx, w.files, name, "", func(f io.Writer) error { _, err := f.Write(body); return err }, nil)
 	if err != nil {
-		return err
+		return errors.Join(err, w.unlink(ctx, name)) // it may have its name, and only the folder was not synced
 	}
-	// The row of a file that will be overwritten goes first: a crash between rename and row
-	// must not leave a row that describes other bytes.
-	if old == name && oldDigest != img.SHA256 {
-		if err := w.change(ctx, "drop the old row", func(t *tx) { t.dropRows(k) }); err != nil {
-			return err
-		}
-	}
-	if err := w.putBytes(ctx, name, body); err != nil {
-		return err
-	}
-	// The file is there. A kill before the row leaves an orphan, which the next Sweep unlinks; a stop request
-	// would only waste the download.
+	img.SHA256, img.Bytes = f.SHA256, f.Size
+	// A kill before the row leaves an orphan, which the next Sweep unlinks; a stop request would only waste the download.
 	ctx = context.WithoutCancel(ctx)
+	var replaced string // the format of the older image
 	if err := w.change(ctx, "write the row", func(t *tx) {
+		t.get("SELECT format FROM image WHERE id = ? AND image = ?", []any{k.ID, k.Image}, &replaced)
 		t.exec("UPDATE post SET unseen = 1 WHERE id = ?", k.ID)
 		t.dropRows(k)
 		t.exec("DELETE FROM erased_image WHERE id = ? AND image = ?", k.ID, k.Image)
@@ -88,32 +93,51 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 	}); err != nil {
 		return errors.Join(err, w.unlink(ctx, name))
 	}
-	if old != "" && old != name {
-		return w.unlink(ctx, old)
+	if old := w.ImageName(k, replaced); old != "" && old != name {
+		return w.unlink(ctx, old) // killed before this, it is an orphan
 	}
 	return nil
+}
+
+// post returns what keeps other changes of a post's images out. Two posts may share one.
+func (w *Workspace) post(id manifest.PostID) *sync.Mutex {
+	return &w.posts[crc32.ChecksumIEEE([]byte(id))%uint32(len(w.posts))]
+}
+
+// dropOverwritten drops the row of a file that will be overwritten: a kill between the two must not leave a row that
+// describes other bytes.
+func (w *Workspace) dropOverwritten(ctx context.Context, k manifest.Key, name string) error {
+	// Most images are new. A question to state.db would wait for the commit that is under way.
+	if _, err := w.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	old, err := w.imageFile(ctx, k)
+	if err != nil || old != name {
+		return err
+	}
+	return w.change(ctx, "drop the old row", func(t *tx) { t.dropRows(k) })
 }
 
 // A storedImage is a row of image, as far as its file goes.
 type storedImage struct {
 	manifest.Key
-	format, digest string
-	bytes          int64
+	format string
+	bytes  int64
 }
 
 // storedImages reads the rows of image that a clause selects.
 func storedImages(ctx context.Context, q querier, clause string, args ...any) ([]storedImage, error) {
-	return list(ctx, q, func(i *storedImage) []any { return []any{&i.ID, &i.Image, &i.format, &i.digest, &i.bytes} },
-		"SELECT id, image, format, i.sha256, bytes FROM image i "+clause, args...)
+	return list(ctx, q, func(i *storedImage) []any { return []any{&i.ID, &i.Image, &i.format, &i.bytes} },
+		"SELECT id, image, format, bytes FROM image i "+clause, args...)
 }
 
-// imageFile returns the name and the digest of the entry's image file, or empty strings if it has no row.
-func (w *Workspace) imageFile(ctx context.Context, k manifest.Key) (name, digest string, err error) {
-	rows, err := storedImages(ctx, w.db, "WHERE id = ? AND image = ?", k.ID, k.Image)
-	for _, i := range rows {
-		name, digest = w.ImageName(k, i.format), i.digest
+// imageFile returns the name of the entry's image file, or an empty string if it has no row.
+func (w *Workspace) imageFile(ctx context.Context, k manifest.Key) (name string, err error) {
+	formats, err := texts(ctx, w.db, "SELECT format FROM image WHERE id = ? AND image = ?", k.ID, k.Image)
+	for _, format := range formats {
+		name = w.ImageName(k, format)
 	}
-	return name, digest, err
+	return name, err
 }
 
 // SetHash replaces the perceptual hash of the stored image by that of img, made of the same bytes by other code. It fails
@@ -155,9 +179,10 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 // SetTrouble notes why an entry has no image, and drops an older image of it.
 func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) (err error) {
 	defer wrap(&err, "store trouble of %s", k)
-	w.images.Lock()
-	defer w.images.Unlock()
-	old, _, err := w.imageFile(ctx, k)
+	post := w.post(k.ID)
+	post.Lock()
+	defer post.Unlock()
+	old, err := w.imageFile(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -232,8 +257,9 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	if !validID(id) {
 		return fmt.Errorf("%q is not a post id", string(id))
 	}
-	w.images.Lock()
-	defer w.images.Unlock()
+	post := w.post(id)
+	post.Lock()
+	defer post.Unlock()
 	images, err := list(ctx, w.db, func(image *int) []any { return []any{image} }, "SELECT image FROM entry WHERE id = ?", id)
 	if err != nil {
 		return err

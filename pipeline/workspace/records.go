@@ -93,12 +93,12 @@ type Record struct {
 
 // Select narrows Records.
 type Select struct {
-	WithWords   bool            // fill Reading.Words
-	WithEarlier bool            // fill Earlier
-	ID          manifest.PostID // only entries of this post; empty for all
-	Split       string          // only entries of this split; empty for all
-	Digests     []string        // only entries whose image has one of these, of whatever kind; nil for all
-	Trouble     manifest.Reason // only entries that have no image for this reason; empty for all
+	WithWords   bool              // fill Reading.Words
+	WithEarlier bool              // fill Earlier
+	IDs         []manifest.PostID // only entries of these posts; nil for all
+	Split       string            // only entries of this split; empty for all
+	Digests     []string          // only entries whose image has one of these, of whatever kind; nil for all
+	Trouble     manifest.Reason   // only entries that have no image for this reason; empty for all
 }
 
 const recordsSQL = `
@@ -127,14 +127,14 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 	narrow := func(condition string, by ...any) {
 		query, args = query+" AND "+condition, append(args, by...)
 	}
-	if o.ID != "" {
-		narrow("e.id = ?", o.ID)
+	const list = "(SELECT value FROM json_each(?))" // looked up in an index, each value
+	if o.IDs != nil {
+		narrow("e.id IN "+list, jsonColumn{o.IDs})
 	}
 	if o.Split != "" {
 		narrow("e.split = ?", o.Split)
 	}
 	if o.Digests != nil {
-		const list = "(SELECT value FROM json_each(?))" // three times, and each is looked up in an index
 		d := jsonColumn{o.Digests}
 		narrow("(i.original_sha256 IN "+list+" OR i.sha256 IN "+list+" OR i.pixels_sha256 IN "+list+")", d, d, d)
 	}

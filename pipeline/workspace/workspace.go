@@ -79,7 +79,11 @@ type Workspace struct {
 	// finish does a writer's last work, whether its context is over or not.
 	finish func() error
 
-	images sync.Mutex // guards the image files and their rows: the two change one after the other
+	posts [1024]sync.Mutex // guard the image files of posts and their rows: the two change one after the other; see post
+
+	turn    sync.Mutex   // of a change to join a commit
+	inLine  atomic.Int64 // changes that wait for their turn, or have it
+	filling *commit      // that the next change joins; needs turn
 
 	now        func() time.Time // dates the records of the log
 	waiting    atomic.Int64     // records that were stored since records were published

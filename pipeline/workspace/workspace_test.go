@@ -403,12 +403,12 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	}
 	attest.Same(t, "records with words", want, collect(t, w.Records(ctx, Select{WithWords: true})))
 	reading.Words = nil
-	attest.Same(t, "records of aa1 without words", want[:2], collect(t, w.Records(ctx, Select{ID: "aa1"})))
+	attest.Same(t, "records of aa1 without words", want[:2], collect(t, w.Records(ctx, Select{IDs: []manifest.PostID{"aa1"}})))
 	attest.Same(t, "posts", []Post{post, {ID: "bb1"}}, collect(t, w.Posts(ctx)))
 	if err := w.SetResults(ctx, []manifest.Result{{Key: key("none"), Outcome: manifest.Kept}}); err == nil {
 		t.Error("SetResults took a result of no entry")
 	}
-	if got := collect(t, w.Records(ctx, Select{ID: "aa1"})); got[0].Result == nil {
+	if got := collect(t, w.Records(ctx, Select{IDs: []manifest.PostID{"aa1"}})); got[0].Result == nil {
 		t.Error("a failed SetResults dropped the old results")
 	}
 }

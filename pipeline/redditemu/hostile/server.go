@@ -66,6 +66,7 @@ func Start(o redditemu.Options) (*Server, error) {
 type Request struct {
 	Time      time.Time
 	Host      string // without port
+	Client    string // the client's end of the connection
 	Method    string
 	Path      string
 	Query     string
@@ -116,7 +117,7 @@ func (s *Server) around(r *http.Request, next func() *redditemu.Reply) *redditem
 
 // describe makes the log entry of a request before it is answered.
 func (s *Server) describe(r *http.Request) Request {
-	q := Request{Time: s.opt.Now(), Host: redditemu.HostOf(r), Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery,
+	q := Request{Time: s.opt.Now(), Host: redditemu.HostOf(r), Client: r.RemoteAddr, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery,
 		UserAgent: r.UserAgent(), Referer: r.Referer(), Cookie: r.Header.Get("Cookie"), Auth: "none"}
 	if kind, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); kind != "" {
 		switch k := strings.ToLower(kind); k {
