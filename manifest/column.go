@@ -100,6 +100,10 @@ func (d *decoder) values(c int, cells []Cell) []string {
 	if !d.usable(i, cell) || cell.Null {
 		return nil
 	}
+	if cell.Nested && cell.IsList && column.List {
+		d.report(i, fmt.Sprintf("the list of column %s holds something other than values", column.Name), plainList)
+		return nil
+	}
 	if cell.Nested || cell.IsList && !column.List {
 		d.report(i, fmt.Sprintf("column %s wants %s, not a list or an object", column.Name, column), "list = true in its [[column]] takes a list of values")
 		return nil

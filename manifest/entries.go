@@ -401,12 +401,18 @@ func (d *decoder) hex(field int, cells []Cell) string {
 // isHex reports whether s is n lower-case hex digits.
 func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, digitSigns+"abcdef") == "" }
 
+const plainList = "leave null, lists and objects out of it, or write null in place of the whole list"
+
 // labels reads a category's cell: nil for no label given, as Entry.Labels says.
 func (d *decoder) labels(c int, cells []Cell) []int {
 	i, v := d.categories[c].column, d.vocabularies[c]
 	cell := cells[i]
 	multi := v.category.Kind == Multi
 	if !d.usable(i, cell) {
+		return nil
+	}
+	if cell.Nested && cell.IsList {
+		d.report(i, fmt.Sprintf("the list of category %s holds something other than labels", v.category.Name), plainList)
 		return nil
 	}
 	if cell.Nested {

@@ -158,10 +158,11 @@ func TestColumns(t *testing.T) {
 		`[]interface {}{[]string{"1", "2"}, []string{}, []string(nil), []string{"5"}}` {
 		t.Errorf("lists: %v, %v", list, err)
 	}
-	for _, bad := range []string{`[[1]]`, `[null]`, `{"a":1}`, `["x"]`} {
+	const inList = "the list of column c holds something other than values"
+	for bad, want := range map[string]string{`[[1]]`: inList, `[null]`: inList, `{"a":1}`: "column c wants", `["x"]`: ""} {
 		r, err := release(t, lists, `{"id":"abc","c":`+bad+`}`)
 		_, err = entries(t, r, err)
-		wantPlaces(t, bad, err, "a.jsonl:1:17 ")
+		wantPlaces(t, bad, err, "a.jsonl:1:17 "+want)
 	}
 	for toml, want := range map[string]string{
 		"[[column]]\nname = \"c\"\ntype = \"word\"\n":                                          "release.toml:4:1 column c has type",
