@@ -170,12 +170,15 @@ func (c *command) work(ctx context.Context, f ocrFlags, shard, of int) error {
 	if err == nil {
 		err = c.startOCR(ctx, f, &config)
 	}
+	if err != nil && ctx.Err() != nil {
+		return state.ErrInterrupted
+	}
 	if err != nil {
 		return err
 	}
 	defer config.OCR.Close()
 	done, err := cluster.Work(ctx, cluster.Job{Workspace: c.workspace, Shard: shard, Shards: of, Tool: version(),
-		OCR: config.OCR, Workers: f.workers, Progress: c.observeShards})
+		OCR: config.OCR, Workers: f.workers, Progress: func(done, items int) { c.observeShards(done, items, "") }})
 	c.console.Done()
 	if ctx.Err() != nil {
 		return state.ErrInterrupted
@@ -192,9 +195,15 @@ func (c *command) work(ctx context.Context, f ocrFlags, shard, of int) error {
 	}{done.Shard, done.Shards, done.Read, done.Current, done.Failed})
 }
 
-// observeShards shows how far the reading of shards is.
-func (c *command) observeShards(done, items int) {
-	if !c.quiet {
-		c.console.Show(console.Progress{Task: "shards", Words: "read", Done: done, Total: items, Line: fmt.Sprintf("read: %d of %d images", done, items)})
+// observeShards shows how far the reading of shards is, and why it stands.
+func (c *command) observeShards(done, items int, why string) {
+	if c.quiet {
+		return
 	}
+	p := console.Progress{Task: "shards", Words: "read", Done: done, Total: items, Line: fmt.Sprintf("read: %d of %d images done", done, items)}
+	if why != "" {
+		p.Words = "waiting for Slurm: " + why
+		p.Line += ", " + p.Words
+	}
+	c.console.Show(p)
 }

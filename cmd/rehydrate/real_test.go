@@ -173,26 +173,31 @@ func (s *site) demoRequests(t *testing.T, posts []redditemu.Post) {
 	}
 }
 
-// TestFigSIM runs FigSIM's own shape, 1,049 made-up ids with the counts of its Table 8, through the emulator and
-// Tesseract: only so many captions show whether the text of a picture reaches the dataset. The sample has every sixth
-// of them and the fake ocr program.
-func TestFigSIM(t *testing.T) {
-	t.Parallel()
-	long(t)
-	var ids []manifest.PostID
+// figsim is a site of every n-th entry of FigSIM's own shape: 1,049 made-up ids with the counts of its Table 8.
+func figsim(t *testing.T, n int) (s *site, ids []manifest.PostID, posts []redditemu.Post) {
+	t.Helper()
 	lines := strings.SplitAfter(read(t, "../../manifest/testdata/annotations.csv"), "\n")
 	text := lines[0]
 	for i, line := range lines[1 : len(lines)-1] {
-		if i%often(1, 6) == 0 {
+		if i%n == 0 {
 			id, _, _ := strings.Cut(line, ",")
 			text, ids = text+line, append(ids, manifest.PostID(id))
 		}
 	}
-	posts := redditemu.Scenario(ids, demoSeed)
-	s := newSite(t, text, fastPolicy, posts...)
+	posts = redditemu.Scenario(ids, demoSeed)
+	s = newSite(t, text, fastPolicy, posts...)
 	if full() {
 		s = s.real()
 	}
+	return s, ids, posts
+}
+
+// TestFigSIM runs FigSIM's shape through the emulator and Tesseract: only so many captions show whether the text of a
+// picture reaches the dataset. The sample has every sixth of them and the fake ocr program.
+func TestFigSIM(t *testing.T) {
+	t.Parallel()
+	long(t)
+	s, ids, posts := figsim(t, often(1, 6))
 	sum := s.run(exitDone)
 	got := s.outcomes()
 	if len(got) != len(ids) || sum.Entries != len(ids) {

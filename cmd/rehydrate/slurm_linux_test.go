@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -178,21 +178,15 @@ func TestSlurm(t *testing.T) {
 		done := make(chan finished)
 		go func() { done <- s.do(s.env(), args...) }()
 		cluster.running()
-		check(t, cluster.ctl.Process.Signal(syscall.SIGTERM)) // killed, Slurm forgets jobs and gives their numbers to others
-		check(t, cluster.ctl.Wait())
-		time.Sleep(3 * time.Second) // some looks fail
-		cluster.ctl = cluster.start("slurmctld", "-D")
+		cluster.restart(syscall.SIGTERM, 3*time.Second) // some looks fail
 		(<-done).want(t, 0)
 		same(t)
 	})
 	t.Run("the login is lost", func(t *testing.T) {
-		ctx, lose := context.WithCancel(t.Context())
-		lost := s.command(ctx, nil, args...)
-		lost.Path, lost.Err = exec.LookPath("rehydrate") // what its tasks run, without the variable that makes a test binary a program
-		check(t, lost.Start())
+		login := s.login(args...)
 		cluster.running()
-		lose()
-		_ = lost.Wait() // killed
+		check(t, login.Process.Kill())
+		_ = login.Wait() // killed
 		s.do(s.env(), args...).want(t, 0)
 		same(t)
 	})
@@ -218,4 +212,160 @@ func TestSlurm(t *testing.T) {
 		check(t, os.WriteFile(broken, []byte("#!/bin/sh\necho it is broken >&2\nexit 1\n"), 0o700))
 		s.do(s.env(), append(args, "--ocr", broken)...).want(t, 1, "failed 3 times", "it is broken")
 	})
+	figsimOnSlurm(t, cluster)
+}
+
+// restart ends the controller by a signal, and starts it after a while.
+func (s *slurm) restart(by os.Signal, after time.Duration) {
+	s.t.Helper()
+	check(s.t, s.ctl.Process.Signal(by))
+	_ = s.ctl.Wait() // killed, it ends with an error
+	time.Sleep(after)
+	s.ctl = s.start("slurmctld", "-D")
+}
+
+// login starts a command as somebody on a login node does: in a process of its own.
+func (s *site) login(args ...string) *exec.Cmd {
+	s.t.Helper()
+	cmd := s.command(s.t.Context(), nil, args...)
+	cmd.Path, cmd.Err = exec.LookPath("rehydrate") // what its tasks run, without the variable that makes a test binary a program
+	check(s.t, cmd.Start())
+	return cmd
+}
+
+// figsimOnSlurm reads FigSIM's 1,049 with Tesseract in four shards, first undisturbed, then struck at ten moments: always the
+// bytes of a plain run. It prints what docs/scale.md says of it.
+func figsimOnSlurm(t *testing.T, cluster *slurm) {
+	s, _, _ := figsim(t, 1)
+	began := time.Now()
+	s.do(s.env(), s.args()...).want(t, 0)
+	t.Logf("a plain run with %d workers took %.1f s", runtime.NumCPU(), time.Since(began).Seconds())
+	whole := s.dataset()
+	args := append(s.args(), "--cluster", "slurm", "--shards", "4")
+	again := func() {
+		check(t, os.RemoveAll(s.workspace))
+		began = time.Now()
+	}
+	same := func() {
+		t.Helper()
+		t.Logf("it took %.1f s", time.Since(began).Seconds())
+		if !maps.Equal(whole, s.dataset()) {
+			t.Error("the dataset is another one than that of a plain run")
+		}
+	}
+
+	again()
+	login, seen := s.login(args...), newSightings(filepath.Join(s.workspace, "shards"))
+	check(t, login.Wait())
+	reading := seen.table(t, began)
+	same()
+
+	again()
+	s.do(s.env(), append(s.args(), "--until", "fetched", "--shards", "4")...).want(t, 0)
+	fetched := s.workspace + ".fetched"
+	check(t, os.Rename(s.workspace, fetched))
+	random, _ := chance(t)
+	// At most two in one run end a task: a shard that fails three times ends the command.
+	for _, strikes := range [][]string{{"step", "controller", "login", "process"}, {"process", "controller killed", "login"}, {"login", "controller", "step"}} {
+		again()
+		check(t, works(t, "cp", "-a", fetched, s.workspace))
+		login := s.login(args...)
+		cluster.running()
+		random.Shuffle(len(strikes), func(i, j int) { strikes[i], strikes[j] = strikes[j], strikes[i] })
+		for _, strike := range strikes {
+			time.Sleep(time.Duration(random.Int64N(int64(reading) / int64(len(strikes)))))
+			t.Logf("%.1f s: %s, %s", time.Since(began).Seconds(), strike, cluster.out("squeue", "--noheader", "--array", "--format=%K:%T"))
+			switch strike {
+			case "step":
+				cluster.out("scancel", "--signal=KILL", "--full", cluster.running())
+			case "process":
+				cluster.running()
+				check(t, syscall.Kill(s.task(t), syscall.SIGKILL))
+			case "controller":
+				cluster.restart(syscall.SIGTERM, time.Duration(random.Int64N(int64(8*time.Second))))
+			case "controller killed":
+				cluster.restart(syscall.SIGKILL, time.Duration(random.Int64N(int64(8*time.Second))))
+			case "login":
+				check(t, login.Process.Kill())
+				_ = login.Wait() // killed
+				login = s.login(args...)
+			}
+		}
+		check(t, login.Wait())
+		same()
+	}
+}
+
+// task finds the process of a task that reads a shard of the workspace.
+func (s *site) task(t *testing.T) (pid int) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	check(t, err)
+	for _, name := range lines {
+		line, _ := os.ReadFile(name) // it may have ended
+		if strings.Contains(string(line), "\x00work\x00--quiet\x00--workspace\x00"+s.workspace+"\x00") {
+			pid, err = strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			check(t, err)
+			return pid
+		}
+	}
+	t.Fatal("no task is running")
+	return 0
+}
+
+// sightings are the moments at which the files of a folder were seen first.
+type sightings struct {
+	at   map[string]time.Time
+	stop chan struct{}
+	done chan struct{}
+}
+
+func newSightings(dir string) *sightings {
+	s := &sightings{map[string]time.Time{}, make(chan struct{}), make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		for {
+			files, _ := os.ReadDir(dir) // not there yet, or no more
+			for _, f := range files {
+				name := f.Name()
+				if strings.HasPrefix(name, "part-") {
+					name = name[:len("part-00000")]
+				}
+				if _, ok := s.at[name]; !ok {
+					s.at[name] = time.Now()
+				}
+			}
+			select {
+			case <-s.stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	return s
+}
+
+// table prints what a run in shards spent its time on, and returns how long the reading took. A shard waits for Slurm from the
+// moment that a processor is free for it; it starts until it opens its results.
+func (s *sightings) table(t *testing.T, began time.Time) (reading time.Duration) {
+	t.Helper()
+	close(s.stop)
+	<-s.done
+	end, plan := time.Now(), s.at["plan.json"]
+	type shard struct{ log, part, done time.Time }
+	var shards []shard
+	for i := range 4 {
+		shards = append(shards, shard{s.at[fmt.Sprintf("log-%05d.txt", i)], s.at[fmt.Sprintf("part-%05d", i)], s.at[fmt.Sprintf("result-%05d.json", i)]})
+	}
+	slices.SortFunc(shards, func(a, b shard) int { return a.log.Compare(b.log) })
+	free, last := slices.Repeat([]time.Time{plan}, runtime.NumCPU()), plan
+	for i, r := range shards {
+		t.Logf("shard %d of 4 in the order of their starts: scheduling %.2f s, start %.2f s, reading %.1f s", i,
+			r.log.Sub(free[0]).Seconds(), r.part.Sub(r.log).Seconds(), r.done.Sub(r.part).Seconds())
+		free = append(free[1:], r.done)
+		slices.SortFunc(free, time.Time.Compare)
+		last = free[len(free)-1]
+	}
+	t.Logf("fetching and splitting %.1f s, all shards %.1f s, merging and writing %.1f s", plan.Sub(began).Seconds(), last.Sub(plan).Seconds(), end.Sub(last).Seconds())
+	return last.Sub(plan)
 }

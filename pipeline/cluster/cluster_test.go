@@ -138,7 +138,7 @@ func TestFollow(t *testing.T) {
 			e := &controller{look: c.look(done), refuse: c.refuse}
 			last := 0
 			err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second,
-				Progress: func(done, items int) { last = done }, Log: slog.New(slog.DiscardHandler)})
+				Progress: func(done, items int, _ string) { last = done }, Log: slog.New(slog.DiscardHandler)})
 			attest.Same(t, c.name+": the error", c.want, fmt.Sprint(err))
 			attest.Same(t, c.name+": what was submitted", c.submitted, e.submitted)
 			if err == nil && (last != 4 || e.cancelled != 1) {
@@ -155,8 +155,8 @@ func TestFollowCancelled(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
 		var log strings.Builder
-		e := &controller{look: func(int) ([]int, error) { return []int{0}, nil }, held: []string{"", "JobHeldUser", "JobHeldUser", ""}}
-		err := Follow(ctx, Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int) {},
+		e := &controller{look: func(int) ([]int, error) { return []int{0}, nil }, held: []string{"Priority", "JobHeldUser", "JobHeldUser", ""}}
+		err := Follow(ctx, Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int, string) {},
 			Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if !errors.Is(err, context.DeadlineExceeded) || e.cancelled != 1 {
 			t.Errorf("%v, cancelled %d times", err, e.cancelled)
@@ -178,7 +178,7 @@ func TestFollowOvertaken(t *testing.T) {
 			}
 			return nil, nil
 		}
-		err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int) {}})
+		err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int, string) {}})
 		if !errors.Is(err, ErrOtherPlan) || len(e.submitted) != 1 {
 			t.Errorf("%v, submitted %v", err, e.submitted)
 		}
@@ -216,8 +216,8 @@ func TestDropLog(t *testing.T) {
 // FuzzFolder: whatever stands in the files of the folder, what reads them ends, and yields no image twice or unasked.
 func FuzzFolder(f *testing.F) {
 	item, result := `{"id":"few001","image":1,"stored":{"sha256":"a"}}`, `{"id":"few001","image":1,"stored":{"sha256":"a"},"reading":{"text":"x"}}`
-	f.Add(`{"format":1,"shards":2}`, item, result, `{"shard":0,"read":1}`, "3 None\n4 JobHeldUser\n")
-	f.Add(`{"format":1,"shards":-1}`, item+"\n"+item, result+"\n"+result, `{"fault":{}}`, "N/A Priority")
+	f.Add(`{"format":1,"shards":2}`, item, result, `{"shard":0,"read":1}`, "3 RUNNING None\n4 PENDING JobHeldUser\n")
+	f.Add(`{"format":1,"shards":-1}`, item+"\n"+item, result+"\n"+result, `{"fault":{}}`, "N/A PENDING Priority")
 	f.Add("null", "{", "null\nnull", "[]", "\n")
 	f.Fuzz(func(t *testing.T, plan, work, results, sidecar, queue string) {
 		dir := fstest.MapFS{}
@@ -247,6 +247,20 @@ func FuzzFolder(f *testing.F) {
 			t.Errorf("%v, and %v", all, err)
 		}
 	})
+}
+
+// TestTasks: why tasks wait is of interest while none runs, and always where somebody must release one.
+func TestTasks(t *testing.T) {
+	for out, want := range map[string]string{
+		"":                                   "",
+		"0 PENDING Resources\n":              "Resources",
+		"0 RUNNING None\n1 PENDING Priority": "",
+		"0 RUNNING None\n1 PENDING JobHeldAdmin\n2 PENDING Priority\n": "JobHeldAdmin",
+		"0 PENDING launch failed requeued held":                        "launch failed requeued held",
+	} {
+		_, why, err := tasks(out)
+		attest.Same(t, out, want, why, err)
+	}
 }
 
 // TestUnfinished: of parts that a kill left and one that is being written the longest counts, and each byte once.

@@ -93,7 +93,7 @@ func (l *Local) run(ctx context.Context, shard int) error {
 }
 
 // Running returns the shards that wait or are being read.
-func (l *Local) Running(context.Context) (all []int, held string, err error) {
+func (l *Local) Running(context.Context) (all []int, why string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.running {
@@ -161,29 +161,38 @@ func (s *Slurm) script() string {
 }
 
 // Running asks squeue for the tasks of all jobs of this command.
-func (s *Slurm) Running(ctx context.Context) (all []int, held string, err error) {
-	out, err := output(exec.CommandContext(ctx, "squeue", user(), "--name="+s.name(), "--noheader", "--array", "--format=%K %r"))
+func (s *Slurm) Running(ctx context.Context) (all []int, why string, err error) {
+	out, err := output(exec.CommandContext(ctx, "squeue", user(), "--name="+s.name(), "--noheader", "--array", "--format=%K %T %r"))
 	if err != nil {
 		return nil, "", err
 	}
 	return tasks(out)
 }
 
-// tasks reads what squeue printed: the index of a task a line, and why it waits.
-func tasks(out string) (all []int, held string, err error) {
+// tasks reads what squeue printed: a task a line, with its index, its state and why it waits.
+func tasks(out string) (all []int, why string, err error) {
+	busy := false
 	for line := range strings.Lines(out) {
-		index, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
+		index, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		status, reason, _ := strings.Cut(rest, " ")
 		i, err := strconv.Atoi(index)
 		if err != nil {
 			return nil, "", fmt.Errorf("squeue printed %q, not the index of a task", state.PrintableLine(line))
 		}
 		all = append(all, i)
-		if strings.Contains(strings.ToLower(reason), "held") {
-			held = reason
+		busy = busy || status != "PENDING"
+		if status == "PENDING" && !isHeld(why) {
+			why = state.PrintableLine(reason)
 		}
 	}
-	return all, held, nil
+	if busy && !isHeld(why) {
+		why = ""
+	}
+	return all, why, nil
 }
+
+// isHeld reports whether Slurm's reason for a wait ends only when somebody releases the task.
+func isHeld(reason string) bool { return strings.Contains(strings.ToLower(reason), "held") }
 
 // Cancel cancels all jobs of this command.
 func (s *Slurm) Cancel(ctx context.Context) error {

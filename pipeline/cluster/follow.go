@@ -22,9 +22,9 @@ import (
 type Engine interface {
 	// Submit has shards read. It returns when they wait in a queue.
 	Submit(ctx context.Context, shards []int) error
-	// Running returns the shards that wait or are being read, also those that an earlier process submitted, and why some wait until
-	// somebody releases them.
-	Running(ctx context.Context) (shards []int, held string, err error)
+	// Running returns the shards that wait or are being read, also those that an earlier process submitted, and why they wait,
+	// where none is being read or some wait until somebody releases them.
+	Running(ctx context.Context) (shards []int, why string, err error)
 	// Cancel ends all of them.
 	Cancel(ctx context.Context) error
 }
@@ -33,9 +33,9 @@ type Engine interface {
 type Following struct {
 	Workspace string
 	Engine    Engine
-	Attempts  int           // how often a shard is submitted at most
-	Every     time.Duration // between two looks
-	Progress  func(done, items int)
+	Attempts  int                               // how often a shard is submitted at most
+	Every     time.Duration                     // between two looks
+	Progress  func(done, items int, why string) // images read, of how many, and why none is being read
 	Log       *slog.Logger
 }
 
@@ -92,7 +92,7 @@ type follower struct {
 	counter        counter
 	attempts       []int // of each shard
 	blind, refused int   // looks and submissions in a row that failed
-	held           string
+	why            string
 }
 
 // look submits what is neither done nor running. It returns how many shards are left.
@@ -126,9 +126,9 @@ func (w *follower) look(ctx context.Context) (left int, err error) {
 		}
 	}
 	if left == 0 {
-		done = w.items
+		done, w.why = w.items, ""
 	}
-	w.Progress(min(done, w.items), w.items)
+	w.Progress(min(done, w.items), w.items, w.why)
 	if len(again) == 0 {
 		return left, nil
 	}
@@ -137,19 +137,22 @@ func (w *follower) look(ctx context.Context) (left int, err error) {
 
 // running asks the engine. known is false where it did not answer.
 func (w *follower) running(ctx context.Context) (shards []int, known bool, err error) {
-	shards, held, err := w.Engine.Running(ctx)
+	shards, why, err := w.Engine.Running(ctx)
 	if err != nil {
 		w.blind++
-		w.Log.Warn("the cluster does not say what runs", "error", err, "looks", w.blind)
-		if w.blind >= maxBlind || ctx.Err() != nil {
+		switch {
+		case w.blind >= maxBlind || ctx.Err() != nil:
 			return nil, false, fmt.Errorf("ask the cluster what runs: %w", err)
+		case w.blind == 1:
+			w.Log.Warn("the cluster does not say what runs: it is asked again", "error", err)
 		}
+		w.why = "no answer"
 		return nil, false, nil
 	}
-	if held != "" && held != w.held {
-		w.Log.Warn("the cluster holds shards back until somebody releases them", "reason", held)
+	if isHeld(why) && why != w.why {
+		w.Log.Warn("the cluster holds shards back until somebody releases them", "reason", why)
 	}
-	w.blind, w.held = 0, held
+	w.blind, w.why = 0, why
 	return shards, true, nil
 }
 
@@ -161,10 +164,12 @@ func (w *follower) submit(ctx context.Context, shards []int) error {
 	}
 	if err := w.Engine.Submit(ctx, shards); err != nil {
 		w.refused++
-		if w.refused == maxRefused || ctx.Err() != nil {
+		switch {
+		case w.refused == maxRefused || ctx.Err() != nil:
 			return fmt.Errorf("submit shards: %w", err)
+		case w.refused == 1:
+			w.Log.Warn("the cluster did not take the shards: it is asked again", "error", err)
 		}
-		w.Log.Warn("the cluster did not take the shards", "error", err, "times", w.refused)
 		return nil
 	}
 	w.refused = 0
