@@ -37,11 +37,9 @@ type Value struct {
 }
 
 // Open opens a Parquet file of size bytes. The error says why it cannot be read.
-func Open(r io.ReaderAt, size int64) (*File, error) { return open(r, size, pictureLimits) }
-
-func open(r io.ReaderAt, size int64, most limits) (f *File, err error) {
+func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer recovered(&err)()
-	g := &guard{r: r, size: size, most: most}
+	g := &guard{r: r, size: size, most: pictureLimits}
 	// Before the library sees the file: it believes what a footer claims.
 	if err := g.footer(); err != nil {
 		return nil, err
@@ -55,14 +53,12 @@ func open(r io.ReaderAt, size int64, most limits) (f *File, err error) {
 }
 
 // OpenFile opens the Parquet file at path. The error is a *manifest.Problem where there is a file that cannot be read.
-func OpenFile(path string) (*File, error) { return openFile(path, pictureLimits) }
-
-func openFile(path string, most limits) (*File, error) {
+func OpenFile(path string) (*File, error) {
 	disk, size, err := given.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the Parquet: %w", err)
 	}
-	f, err := open(disk, size, most)
+	f, err := Open(disk, size)
 	if err != nil {
 		disk.Close()
 		return nil, Damaged(path, err)

@@ -38,10 +38,11 @@ func OpenLabelled(path string, want []string) (manifest.RowReader, error) {
 }
 
 func openManifest(path string, want []string, labelled bool) (manifest.RowReader, error) {
-	f, err := openFile(path, tableLimits)
+	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
+	f.guard.most = tableLimits
 	t := &table{File: f}
 	switch err := t.choose(want, labelled); {
 	case err != nil:
