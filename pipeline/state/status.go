@@ -80,7 +80,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	s := Summary{Release: b.Release, Outcomes: map[manifest.Outcome]int{}, MassRemovalShare: p.Reddit.MassRemovalShare}
 	counts := map[Count]int{}
 	posts := map[manifest.PostID]bool{} // whether they are withheld
-	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+	for rec, err := range ws.Brief(ctx) {
 		if err != nil {
 			return Summary{}, err
 		}

@@ -144,6 +144,53 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 	return pages(ctx, w, "read entries", query, args, scanRecord)
 }
 
+// Brief yields the entries in manifest order with what their outcomes and reasons are decided by, and little else: no
+// split, labels, text or details. It takes a third of the time of Records.
+func (w *Workspace) Brief(ctx context.Context) iter.Seq2[Record, error] {
+	return pages(ctx, w, "read entries", `
+SELECT e.ordinal, e.id, e.image, e.sha256, e.sha256_stripped, e.sha256_pixels,
+  p.state, p.reason, p.live_at, p.absent_at, p.withheld, p.unseen, p.gone_at,
+  i.original_sha256, i.sha256, i.pixels_sha256, t.outcome, t.reason, r.image_sha256, r.failed, r.masked, o.outcome, o.reason
+FROM entry e
+LEFT JOIN post p ON p.id = e.id
+LEFT JOIN image i ON i.id = e.id AND i.image = e.image
+LEFT JOIN trouble t ON t.id = e.id AND t.image = e.image
+LEFT JOIN reading r ON r.id = e.id AND r.image = e.image
+LEFT JOIN result o ON o.id = e.id AND o.image = e.image
+WHERE TRUE`, nil, func(rows *sql.Rows, ordinal *int) (r Record, err error) {
+		var (
+			img     Image
+			trouble Trouble
+			reading Reading
+			result  manifest.Result
+		)
+		p := &r.Post
+		err = rows.Scan(ordinal, &r.ID, &r.Key.Image, &r.SHA256, &r.StrippedSHA256, &r.PixelsSHA256,
+			null(&p.State), null(&p.Reason), timestamp{&p.LiveAt}, timestamp{&p.AbsentAt}, null(&p.Withheld), null(&p.Unseen), timestamp{&p.GoneAt},
+			null(&img.OriginalSHA256), null(&img.SHA256), null(&img.PixelsSHA256), null(&trouble.Outcome), null(&trouble.Reason),
+			null(&reading.ImageSHA256), jsonColumn{&reading.Failed}, null(&reading.Masked), null(&result.Outcome), null(&result.Reason))
+		p.ID = r.ID
+		r.fill(&img, &trouble, &reading, &result)
+		return r, err
+	})
+}
+
+// fill sets the parts that are there: whose first column that is never empty is not null.
+func (r *Record) fill(img *Image, trouble *Trouble, reading *Reading, result *manifest.Result) {
+	if img.SHA256 != "" {
+		r.Image = img
+	}
+	if trouble.Outcome != "" {
+		r.Trouble = trouble
+	}
+	if result.Outcome != "" {
+		result.Key, result.Split, r.Result = r.Key, r.Split, result
+	}
+	if reading.ImageSHA256 != "" {
+		r.Reading = reading
+	}
+}
+
 // Posts yields the distinct posts of the manifest in order of their first entry, paged as Records is.
 func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
 	return pages(ctx, w, "read posts", `
@@ -299,8 +346,9 @@ func (w *Workspace) SharedImages(ctx context.Context, urls int) (digests []strin
 	defer wrap(&err, "read shared images")
 	return texts(ctx, w.db, `
 		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
-		WHERE p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
-		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?`, urls)
+		WHERE i.original_sha256 IN (SELECT original_sha256 FROM image GROUP BY original_sha256 HAVING count(*) >= ?1)
+		  AND p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
+		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls) // few are left to be joined and told apart
 }
 
 func seconds(t time.Time) int64 {
@@ -363,7 +411,7 @@ func (c jsonColumn) Value() (driver.Value, error) {
 	return string(text), nil
 }
 
-// scanRecord reads a row of recordsSQL. A part is present when its first column that is never empty is not null.
+// scanRecord reads a row of recordsSQL.
 func scanRecord(rows *sql.Rows, ordinal *int) (Record, error) {
 	var (
 		r       Record
@@ -395,18 +443,8 @@ func scanRecord(rows *sql.Rows, ordinal *int) (Record, error) {
 	r.Labels, r.Values = given.Labels, given.Values
 	r.Post.ID, r.Post.Told = r.ID, r.Subreddit
 	r.Earlier.Read, r.Earlier.Text = earlier.Valid, earlier.V
-	if img.SHA256 != "" {
-		img.PHash, r.Image = uint64(phash), &img
-	}
-	if trouble.Outcome != "" {
-		r.Trouble = &trouble
-	}
-	if result.Outcome != "" {
-		result.Key, result.Split, r.Result = r.Key, r.Split, &result
-	}
-	if reading.ImageSHA256 != "" {
-		r.Reading = &reading
-	}
+	img.PHash = uint64(phash)
+	r.fill(&img, &trouble, &reading, &result)
 	if wide != "" {
 		reading.Wide = new([4]uint64)
 		h := reading.Wide
