@@ -83,6 +83,9 @@ func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error)
 // Spared returns how many of the items that decisions, KeepFirst's by the rule, drop would be kept by the same rule
 // with its guard, for a user who has to choose. It costs another pass, and the error is KeepFirst's.
 func Spared(ctx context.Context, items []Item, rule Rule, decisions []Decision) (int, error) {
+	if !slices.ContainsFunc(decisions, func(d Decision) bool { return !d.Kept() }) {
+		return 0, nil
+	}
 	rule.Guard = true
 	guarded, err := KeepFirst(ctx, items, rule)
 	if err != nil {

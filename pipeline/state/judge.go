@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"rehydrate/dedupe"
@@ -154,9 +155,18 @@ type Decisions struct {
 // rowFacts are of an entry that could be a row of the dataset.
 type rowFacts struct {
 	candidate, admitted bool
-	item                *dedupe.Item // for the near-duplicate rule; nil where the language filter took it out
-	digest              string       // of all that the row is made of, hex
-	bytes               int64        // that it takes in a shard
+	digest              [sha256.Size]byte // of all that the row is made of
+	bytes               int64             // that it takes in a shard
+}
+
+// nearItems are what the near-duplicate rule compares, with their places in Results.
+type nearItems struct {
+	items []dedupe.Item
+	at    []int
+}
+
+func (n *nearItems) add(item dedupe.Item, at int) {
+	n.items, n.at = append(n.items, item), append(n.at, at)
 }
 
 // Decide gives every entry its outcome and stores them all. admit, where it is not nil, says which rows may be in the
@@ -169,7 +179,10 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 	for id, t := range j.Tombstones {
 		d.Gone[id] = GonePost{id, t.State, t.Reason}
 	}
-	// One pass: what the near-duplicate rule and the shards need of the candidates stays in memory.
+	// One pass: what the near-duplicate rule and the shards need of the candidates stays in memory, each word once.
+	// The rule keeps the first of a group: what may not stay comes last.
+	var near, last nearItems
+	words := map[string]string{}
 	for rec, err := range ws.Records(ctx, workspace.Select{WithWords: true}) {
 		if err != nil {
 			return nil, err
@@ -184,17 +197,21 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 				return nil, err
 			}
 			v := InEnglish(f, j.Policy, rec)
-			if v.Outcome == "" {
-				item := NearItem(rec)
-				row.item = &item
-			} else {
+			switch {
+			case v.Outcome == "" && row.admitted:
+				near.add(nearItem(rec, words), len(d.Results))
+			case v.Outcome == "":
+				last.add(nearItem(rec, words), len(d.Results))
+			default:
 				res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
 			}
 			res.Outcome, res.Reason = cmp.Or(v.Outcome, manifest.Kept), v.Reason // of a kept entry: no text, or too short to tell
 		}
+		res.Split = same(words, res.Split)
 		d.Results, d.rows = append(d.Results, res), append(d.rows, row)
 	}
-	if err := d.markNear(ctx, NearRule(j.Policy)); err != nil {
+	near.items, near.at = append(near.items, last.items...), append(near.at, last.at...)
+	if err := d.markNear(ctx, near, NearRule(j.Policy)); err != nil {
 		return nil, fmt.Errorf("find near-duplicates: %w", err)
 	}
 	for n, row := range d.rows {
@@ -217,30 +234,20 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 }
 
 // markNear applies the near-duplicate rule to the candidates.
-func (d *Decisions) markNear(ctx context.Context, rule dedupe.Rule) error {
-	var items []dedupe.Item
-	var at []int // their places in Results
-	// The rule keeps the first of a group: what may not stay comes last.
-	for _, admitted := range []bool{true, false} {
-		for n, row := range d.rows {
-			if row.item != nil && row.admitted == admitted {
-				items, at = append(items, *row.item), append(at, n)
-			}
-		}
-	}
-	found, err := dedupe.KeepFirst(ctx, items, rule)
+func (d *Decisions) markNear(ctx context.Context, all nearItems, rule dedupe.Rule) error {
+	found, err := dedupe.KeepFirst(ctx, all.items, rule)
 	if err != nil {
 		return err
 	}
 	// For the summary, which says what the guard would change.
-	d.Spared, err = dedupe.Spared(ctx, items, rule, found)
+	d.Spared, err = dedupe.Spared(ctx, all.items, rule, found)
 	if err != nil {
 		return err
 	}
 	for i, near := range found {
 		if near.Of >= 0 {
-			res := &d.Results[at[i]]
-			res.Outcome, res.Reason, res.DuplicateOf = manifest.Duplicate, manifest.Reason(near.Class), d.Results[at[near.Of]].Key
+			res := &d.Results[all.at[i]]
+			res.Outcome, res.Reason, res.DuplicateOf = manifest.Duplicate, manifest.Reason(near.Class), d.Results[all.at[near.Of]].Key
 			res.Detail = fmt.Sprintf("%d bits and %d words apart", near.HashDistance, near.WordDistance)
 		}
 	}
@@ -253,7 +260,7 @@ func (r *rowFacts) read(rec workspace.Record, p policy.Policy) error {
 	r.bytes = dataset.RowBytes(rec.Image.Bytes, int64(len(rec.Reading.Text)))
 	// When any of these changes, the dataset is written again.
 	made, err := json.Marshal([]any{rec.Entry, rec.Image, text, rec.Reading.Confidence})
-	r.digest = SHA256(made)
+	r.digest = sha256.Sum256(made)
 	return err
 }
 
@@ -301,7 +308,7 @@ func (d *Decisions) Inputs(more ...any) (string, error) {
 	for n, res := range d.Results {
 		line := []any{res}
 		if res.Outcome == manifest.Kept { // a row that is not in the dataset may change
-			line = append(line, d.rows[n].digest)
+			line = append(line, hex.EncodeToString(d.rows[n].digest[:]))
 		}
 		if err := enc.Encode(line); err != nil {
 			return "", err
@@ -312,13 +319,35 @@ func (d *Decisions) Inputs(more ...any) (string, error) {
 
 // NearItem is a record that was read as the near-duplicate rule compares it.
 func NearItem(rec workspace.Record) dedupe.Item {
-	item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat},
-		Content: rec.Image.SHA256, Tokens: Tokens(rec.Reading.Words)}
+	item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat}, Tokens: Tokens(rec.Reading.Words)}
+	if item.Hash.Flat {
+		item.Content = rec.Image.SHA256
+	}
 	if rec.Reading.Wide != nil {
 		wide := dedupe.Hash256(*rec.Reading.Wide)
 		item.Wide = &wide
 	}
 	return item
+}
+
+// nearItem is NearItem with words that all items share.
+func nearItem(rec workspace.Record, words map[string]string) dedupe.Item {
+	item := NearItem(rec)
+	tokens := make([]string, len(item.Tokens)) // without room for more
+	for i, token := range item.Tokens {
+		tokens[i] = same(words, token)
+	}
+	item.Tokens = tokens
+	return item
+}
+
+// same returns a text as it was met first, so that it is in memory once.
+func same(met map[string]string, text string) string {
+	if _, ok := met[text]; !ok {
+		text = strings.Clone(text)
+		met[text] = text
+	}
+	return met[text]
 }
 
 // Tokens are the words that the near-duplicate rule compares.
