@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -25,19 +26,21 @@ import (
 	"rehydrate/policy"
 )
 
-// BenchmarkScale has every command work on releases of REHYDRATE_BENCH_POSTS posts, and writes what each took into the
-// file REHYDRATE_BENCH_SCALE. Reddit is emulated in a process of its own, pictures are specks, and the fake ocr program
+// BenchmarkScale has every command work on releases of REHYDRATE_BENCH_POSTS posts. What each took goes into scale.csv in
+// the folder REHYDRATE_BENCH_SCALE, which keeps that of other sizes; scale.svg and table are drawn of all. Reddit is emulated in a process of its own, pictures are specks, and the fake ocr program
 // reads them. Rates of the policy are lifted: what they add is arithmetic.
 func BenchmarkScale(b *testing.B) {
-	file := os.Getenv("REHYDRATE_BENCH_SCALE")
-	if file == "" {
+	dir := os.Getenv("REHYDRATE_BENCH_SCALE")
+	if dir == "" {
 		b.Skip("scripts/bench scale runs it")
 	}
 	for _, size := range strings.Fields(os.Getenv("REHYDRATE_BENCH_POSTS")) {
 		posts, err := strconv.Atoi(size)
 		check(b, err)
 		b.Run(size, func(b *testing.B) { // one round: it is told to make no more
-			keepFigures(b, file, newScale(b, posts).measure(posts))
+			d := newDrawing(keepFigures(b, filepath.Join(dir, "scale.csv"), newScale(b, posts).measure(posts)))
+			check(b, os.WriteFile(filepath.Join(dir, "scale.svg"), []byte(d.chart()), 0o644))
+			check(b, os.WriteFile(filepath.Join(dir, "table"), []byte(d.table()), 0o644))
 		})
 	}
 }
@@ -123,7 +126,8 @@ func serveSpecks() {
 func specks(n int) []redditemu.Post {
 	rng, posts := rand.New(rand.NewPCG(1, 0x7370656b)), make([]redditemu.Post, n)
 	for i := range posts {
-		posts[i] = redditemu.Post{ID: manifest.PostID(fmt.Sprintf("1s%07d", i)), Images: []redditemu.Image{{Body: speck(rng), Ext: "png"}}}
+		id := 36*36*36*36*36 + i*48271%(1<<31-1) // ids of a release come from years of posts, in no order
+		posts[i] = redditemu.Post{ID: manifest.PostID(strconv.FormatInt(int64(id), 36)), Images: []redditemu.Image{{Body: speck(rng), Ext: "png"}}}
 		switch i % 100 {
 		case 17:
 			posts[i].Condition = redditemu.Removed
@@ -236,12 +240,9 @@ type figures struct {
 	usage
 }
 
-// keepFigures puts figures into a file of figures, in place of those of the same size and step.
-func keepFigures(b *testing.B, file string, lines []figures) {
-	all := readFigures(b, file)
-	for _, l := range lines {
-		all = slices.DeleteFunc(all, func(f figures) bool { return f.posts == l.posts && f.name == l.name })
-	}
+// keepFigures puts the figures of a size into a file of figures, in place of older ones, and returns all.
+func keepFigures(b *testing.B, file string, lines []figures) []figures {
+	all := slices.DeleteFunc(readFigures(b, file), func(f figures) bool { return f.posts == lines[0].posts })
 	all = append(all, lines...)
 	slices.SortStableFunc(all, func(x, y figures) int { return x.posts - y.posts })
 	var text strings.Builder
@@ -252,7 +253,8 @@ func keepFigures(b *testing.B, file string, lines []figures) {
 		_ = w.Write([]string{strconv.Itoa(l.posts), l.name, strconv.Itoa(l.sweeps), s(l.Wall), s(l.CPU), s(l.Children), strconv.FormatInt(l.Peak, 10)})
 	}
 	w.Flush()
-	check(b, os.WriteFile(file, []byte(text.String()), 0o600))
+	check(b, os.WriteFile(file, []byte(text.String()), 0o644))
+	return all
 }
 
 func readFigures(b *testing.B, file string) (all []figures) {
@@ -273,4 +275,138 @@ func readFigures(b *testing.B, file string) (all []figures) {
 		all = append(all, figures{int(n[0]), row[1], int(n[1]), usage{d(n[2]), d(n[3]), d(n[4]), int64(n[5])}})
 	}
 	return all
+}
+
+// A drawing is a table and a chart of figures, for docs/scale.md.
+type drawing struct {
+	sizes []int
+	steps []string
+	at    map[string]map[int]figures
+}
+
+func newDrawing(all []figures) drawing {
+	d := drawing{at: map[string]map[int]figures{}}
+	for _, f := range all {
+		if !slices.Contains(d.sizes, f.posts) {
+			d.sizes = append(d.sizes, f.posts)
+		}
+		if d.at[f.name] == nil {
+			d.steps, d.at[f.name] = append(d.steps, f.name), map[int]figures{}
+		}
+		d.at[f.name][f.posts] = f
+	}
+	return d
+}
+
+// beyond extrapolates what was measured at the two largest sizes: by the power of n that leads from one to the other, at
+// least the first. It is 0 where less was measured.
+func (d drawing) beyond(step string, n int, value func(figures) float64) float64 {
+	if len(d.sizes) < 2 {
+		return 0
+	}
+	a, b := d.sizes[len(d.sizes)-2], d.sizes[len(d.sizes)-1]
+	x, y := value(d.at[step][a]), value(d.at[step][b])
+	if min(x, y) <= 0 {
+		return 0
+	}
+	power := max(1, math.Log(y/x)/math.Log(float64(b)/float64(a)))
+	return y * math.Pow(float64(n)/float64(b), power)
+}
+
+// table has a line for each step: seconds by the clock, of the processor, and the most memory, at each size.
+func (d drawing) table() string {
+	var b strings.Builder
+	b.WriteString("| posts |")
+	for _, n := range d.sizes {
+		fmt.Fprintf(&b, " %s |", grouped(n))
+	}
+	b.WriteString(" 1,000,000, extrapolated |\n|---|" + strings.Repeat("---|", len(d.sizes)+1) + "\n")
+	for _, step := range d.steps {
+		fmt.Fprintf(&b, "| %s |", step)
+		for _, n := range d.sizes {
+			f, ok := d.at[step][n]
+			switch {
+			case !ok:
+				b.WriteString(" |")
+			case f.CPU == 0: // a file
+				fmt.Fprintf(&b, " %.1f MB |", float64(f.Peak)/1e6)
+			case f.Wall == 0:
+				fmt.Fprintf(&b, " CPU %.1f s, %d MB |", f.CPU.Seconds(), f.Peak/1e6)
+			default:
+				fmt.Fprintf(&b, " %.1f s, CPU %.1f s, %d MB |", f.Wall.Seconds(), f.CPU.Seconds(), f.Peak/1e6)
+			}
+		}
+		cpu := d.beyond(step, 1e6, func(f figures) float64 { return f.CPU.Seconds() })
+		if cpu > 0 {
+			fmt.Fprintf(&b, " CPU %.0f s |\n", cpu)
+		} else {
+			fmt.Fprintf(&b, " %.0f MB |\n", d.beyond(step, 1e6, func(f figures) float64 { return float64(f.Peak) })/1e6)
+		}
+	}
+	return b.String()
+}
+
+// grouped writes a number with commas.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// chart draws the processor's time of each command against the posts, both by powers of ten, and n log n beside it.
+func (d drawing) chart() string {
+	const left, top, width, height, from, to, least, most = 50.0, 12.0, 480.0, 340.0, 3.0, 6.0, -2.0, 4.0
+	x := func(n float64) float64 { return left + width*(math.Log10(n)-from)/(to-from) }
+	y := func(s float64) float64 {
+		return top + height*(most-min(max(math.Log10(s), least), most))/(most-least)
+	}
+	var b strings.Builder
+	b.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" width="760" height="400" font-family="sans-serif" font-size="12">` + "\n" +
+		`<title>CPU seconds of each command, by posts</title><rect width="760" height="400" fill="white"/>` + "\n")
+	text := func(x, y float64, anchor, color, s string) {
+		fmt.Fprintf(&b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\">%s</text>\n", x, y, anchor, color, s)
+	}
+	path := func(color, style string, points []float64) {
+		fmt.Fprintf(&b, "<path fill=\"none\" stroke=\"%s\" %s d=\"M", color, style)
+		for i := 0; i < len(points); i += 2 {
+			fmt.Fprintf(&b, " %.1f %.1f", points[i], points[i+1])
+		}
+		b.WriteString("\"/>\n")
+	}
+	for n := 1000; n <= 1e6; n *= 10 {
+		path("#ddd", "", []float64{x(float64(n)), top, x(float64(n)), top + height})
+		text(x(float64(n)), top+height+16, "middle", "#333", grouped(n))
+	}
+	for e := least; e <= most; e++ {
+		path("#ddd", "", []float64{left, y(math.Pow(10, e)), left + width, y(math.Pow(10, e))})
+		text(left-6, y(math.Pow(10, e))+4, "end", "#333", strconv.FormatFloat(math.Pow(10, e), 'f', -1, 64))
+	}
+	text(left+width/2, top+height+36, "middle", "#333", "posts; dashed: n log n")
+	text(left+4, top+12, "start", "#333", "CPU seconds")
+	nlogn := func(n float64) float64 { return n * math.Log(n) * 2e-6 }
+	path("#888", `stroke-dasharray="4 4"`, []float64{x(1e3), y(nlogn(1e3)), x(1e6), y(nlogn(1e6))})
+	colors := []string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#333333", "#8c564b", "#7f7f00", "#5e3c99", "#b2182b", "#1a9850"}
+	line := 0
+	for _, step := range d.steps {
+		var points []float64
+		for _, n := range d.sizes {
+			if f, ok := d.at[step][n]; ok && f.Wall > 0 {
+				points = append(points, x(float64(n)), y(f.CPU.Seconds()))
+			}
+		}
+		if len(points) == 0 {
+			continue // the emulator, and files
+		}
+		color := colors[line%len(colors)]
+		path(color, `stroke-width="2"`, points)
+		for i := 0; i < len(points); i += 2 {
+			fmt.Fprintf(&b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", points[i], points[i+1], color)
+		}
+		text(left+width+16, top+14+20*float64(line), "start", color, step)
+		line++
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
 }
