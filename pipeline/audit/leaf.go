@@ -235,8 +235,11 @@ func (c *column) holdsIDs() bool {
 	ids := map[string]bool{}
 	for _, h := range c.hits {
 		ids[h.entry] = true
+		if len(ids) == 3 {
+			return c.ids || most
+		}
 	}
-	return c.ids || most && len(ids) >= 3
+	return c.ids
 }
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
