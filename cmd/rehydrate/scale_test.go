@@ -320,7 +320,7 @@ func (d drawing) table() string {
 	for _, n := range d.sizes {
 		fmt.Fprintf(&b, " %s |", grouped(n))
 	}
-	b.WriteString(" 1,000,000, extrapolated |\n|---|" + strings.Repeat("---|", len(d.sizes)+1) + "\n")
+	b.WriteString(" 1,000,000, extrapolated from the last two |\n|---|" + strings.Repeat("---|", len(d.sizes)+1) + "\n")
 	for _, step := range d.steps {
 		fmt.Fprintf(&b, "| %s |", step)
 		for _, n := range d.sizes {
