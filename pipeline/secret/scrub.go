@@ -116,8 +116,15 @@ func (s *Scrubber) LearnEnv(getenv func(string) string) {
 	s.Learn(append(of[:], of[0]+":"+of[1])...)
 }
 
-// Learn makes it know credentials. The empty string is none.
-func (s *Scrubber) Learn(values ...string) { s.change(values) }
+// Learn makes it know credentials. The empty string is none, nor is a word that servers on one's own machine want and do not
+// check: taken out, it would be missing in names of models and folders.
+func (s *Scrubber) Learn(values ...string) { s.change(slices.DeleteFunc(slices.Clone(values), dummy)) }
+
+// dummy reports whether guides to a local server give this key: a list, because a rule could let a weak real key pass.
+func dummy(key string) bool {
+	return slices.Contains(strings.Fields("ollama lm-studio lmstudio llama-cpp llama.cpp localai localhost dummy not-needed not_needed "+
+		"no-key no-key-required sk-no-key-required api-key api_key unused placeholder whatever"), strings.ToLower(key))
+}
 
 // LearnToken makes it know a bearer token, and forget old ones when there are many.
 func (s *Scrubber) LearnToken(token string) { s.change(nil, token) }
