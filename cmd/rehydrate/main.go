@@ -20,8 +20,9 @@ func main() {
 // realMain connects the program to the process. adjust is process.adjust.
 func realMain(adjust func(*policy.Policy)) int {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// Without a soft limit, the garbage of a few large images doubles the memory that they take.
-		debug.SetMemoryLimit(256 << 20)
+		// Without a soft limit, the garbage of a few large images doubles the memory that they take. With the program itself
+		// and SQLite beside it, it stays under 300 MB.
+		debug.SetMemoryLimit(240 << 20)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
