@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -27,8 +28,9 @@ import (
 )
 
 // BenchmarkScale has every command work on releases of REHYDRATE_BENCH_POSTS posts. What each took goes into scale.csv in
-// the folder REHYDRATE_BENCH_SCALE, which keeps that of other sizes; scale.svg and table are drawn of all. Reddit is emulated in a process of its own, pictures are specks, and the fake ocr program
-// reads them. Rates of the policy are lifted: what they add is arithmetic.
+// the folder REHYDRATE_BENCH_SCALE, which keeps that of other sizes; scale.svg and table are drawn of all. Reddit is
+// emulated in a process of its own, pictures are specks, and the fake ocr program reads them. Rates of the policy are
+// lifted: what they add is arithmetic.
 func BenchmarkScale(b *testing.B) {
 	dir := os.Getenv("REHYDRATE_BENCH_SCALE")
 	if dir == "" {
@@ -38,11 +40,12 @@ func BenchmarkScale(b *testing.B) {
 		posts, err := strconv.Atoi(size)
 		check(b, err)
 		b.Run(size, func(b *testing.B) { // one round: it is told to make no more
-			d := newDrawing(keepFigures(b, filepath.Join(dir, "scale.csv"), newScale(b, posts).measure(posts)))
-			check(b, os.WriteFile(filepath.Join(dir, "scale.svg"), []byte(d.chart()), 0o644))
-			check(b, os.WriteFile(filepath.Join(dir, "table"), []byte(d.table()), 0o644))
+			keepFigures(b, filepath.Join(dir, "scale.csv"), newScale(b, posts).measure(posts))
 		})
 	}
+	d := newDrawing(readFigures(b, filepath.Join(dir, "scale.csv")))
+	check(b, os.WriteFile(filepath.Join(dir, "scale.svg"), []byte(d.chart()), 0o644))
+	check(b, os.WriteFile(filepath.Join(dir, "table"), []byte(d.table()), 0o644))
 }
 
 // usage is what a process took; CPU is of user and system together.
@@ -240,8 +243,8 @@ type figures struct {
 	usage
 }
 
-// keepFigures puts the figures of a size into a file of figures, in place of older ones, and returns all.
-func keepFigures(b *testing.B, file string, lines []figures) []figures {
+// keepFigures puts the figures of a size into a file of figures, in place of older ones.
+func keepFigures(b *testing.B, file string, lines []figures) {
 	all := slices.DeleteFunc(readFigures(b, file), func(f figures) bool { return f.posts == lines[0].posts })
 	all = append(all, lines...)
 	slices.SortStableFunc(all, func(x, y figures) int { return x.posts - y.posts })
@@ -254,7 +257,6 @@ func keepFigures(b *testing.B, file string, lines []figures) []figures {
 	}
 	w.Flush()
 	check(b, os.WriteFile(file, []byte(text.String()), 0o644))
-	return all
 }
 
 func readFigures(b *testing.B, file string) (all []figures) {
@@ -301,10 +303,11 @@ func newDrawing(all []figures) drawing {
 // beyond extrapolates what was measured at the two largest sizes: by the power of n that leads from one to the other, at
 // least the first. It is 0 where less was measured.
 func (d drawing) beyond(step string, n int, value func(figures) float64) float64 {
-	if len(d.sizes) < 2 {
+	sizes := slices.Sorted(maps.Keys(d.at[step]))
+	if len(sizes) < 2 {
 		return 0
 	}
-	a, b := d.sizes[len(d.sizes)-2], d.sizes[len(d.sizes)-1]
+	a, b := sizes[len(sizes)-2], sizes[len(sizes)-1]
 	x, y := value(d.at[step][a]), value(d.at[step][b])
 	if min(x, y) <= 0 {
 		return 0
