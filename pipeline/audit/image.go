@@ -48,14 +48,14 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	if p.path != p.src.where || p.part != "" || p.table != nil {
 		s.digests[0] = state.SHA256(body)
 	}
-	// An image of a post that may stay need not be decoded, and only where it has a record is it judged.
-	if w.gone.staying[s.digests[0]] && !s.stored {
+	// An image of a post that may stay need not be decoded, and is a finding only where the record is of one that must go.
+	if w.gone.staying[s.digests[0]] {
+		if rec := w.stored.files[p.src.name]; s.stored && rec != nil && rec.MustGo {
+			w.saw(s)
+		}
 		return nil
 	}
 	defer w.saw(s)
-	if w.gone.staying[s.digests[0]] {
-		return nil
-	}
 	inner := w
 	inner.depth++ // segments can hold whole archives, so they count as a container
 	stripped, malformed := workspace.Split(body, policy.ImageFormat(body), func(name string, b []byte) {
