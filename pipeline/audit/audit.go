@@ -229,7 +229,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 func (a *audit) post(id manifest.PostID) *evidence {
 	e := a.posts[id]
 	if e == nil {
-		e = &evidence{AuditedPost: AuditedPost{ID: id}}
+		e = &evidence{AuditedPost: AuditedPost{ID: id}, told: &told{}}
 		a.posts[id], a.order = e, append(a.order, e)
 	}
 	return e
@@ -324,6 +324,7 @@ func (a *audit) judge(context.Context) error {
 		}
 		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
 		a.noteWithheld(e)
+		e.told = nil // it takes more memory than all the rest
 		switch {
 		case e.Unanswered != "":
 			a.gap(string(e.ID), "reddit", "no verdict: %s", e.Unanswered)

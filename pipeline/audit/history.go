@@ -19,13 +19,19 @@ import (
 // evidence is what is known of one post, by source.
 type evidence struct {
 	AuditedPost
-	entry     bool // the release has it
-	workspace workspace.Post
+	entry     bool                 // the release has it
+	waits     bool                 // its content is withheld until a mass removal is confirmed
 	stone     *workspace.Tombstone // the workspace's
 	published *manifest.Tombstone  // the release's
-	lifted    time.Time            // tombstones up to then were lifted, by the workspace's note
+	live      *policy.Verdict      // this audit's answer; unavailable if the post was absent twice
+	*told                          // nil once it is judged
+}
+
+// told is what workspace and log say of one post.
+type told struct {
+	workspace workspace.Post
+	lifted    time.Time // tombstones up to then were lifted, by the workspace's note
 	log       logged
-	live      *policy.Verdict // this audit's answer; unavailable if the post was absent twice
 }
 
 // logged is what the log says of one post.
@@ -68,6 +74,7 @@ func (e *evidence) weigh(p policy.Policy, now time.Time) {
 	case e.State == "":
 		e.Because = ""
 	}
+	e.waits = w.Withheld && w.State.Gone() && e.Because != "release" && e.Because != "tombstone"
 	e.LastLive, e.Checked = moment(live), moment(checked)
 	e.Stale = !e.MustGo && p.Stale(live, now)
 }

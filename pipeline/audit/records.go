@@ -86,12 +86,9 @@ func (a *audit) checkState(ctx context.Context) (err error) {
 	return err
 }
 
-// mustBeGone reports whether stored content of a post is a finding.
-func (a *audit) mustBeGone(e *evidence) bool {
-	// Content that is withheld until a mass removal is confirmed is an open obligation, for 48 hours.
-	waits := e.workspace.Withheld && e.workspace.State.Gone() && e.Because != "release" && e.Because != "tombstone"
-	return e.MustGo && !waits
-}
+// mustBeGone reports whether stored content of a post is a finding. What waits for a confirmation is an open obligation,
+// for 48 hours.
+func (a *audit) mustBeGone(e *evidence) bool { return e.MustGo && !e.waits }
 
 // mayName reports whether a file of the workspace may name posts that are gone, as lists of outcomes do.
 func (a *audit) mayName(name string) bool {

@@ -93,6 +93,7 @@ func (w walker) source(s *source) error {
 	}
 	defer r.Close()
 	all := io.NewSectionReader(r, 0, s.size)
+	sum := sha256.New()
 	// What is small is read once, and hashed and searched in memory.
 	if s.size <= maxHeld {
 		body, err := readAll(all, maxHeld)
@@ -100,9 +101,8 @@ func (w walker) source(s *source) error {
 			return err
 		}
 		all = section(body)
-	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(all, 0, s.size)); err != nil {
+		sum.Write(body) // without the buffer of io.Copy, which is larger than many an image
+	} else if _, err := io.Copy(sum, io.NewSectionReader(all, 0, s.size)); err != nil {
 		return err
 	}
 	s.file = AuditedFile{Name: s.where, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: s.size}
