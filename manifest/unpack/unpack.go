@@ -103,5 +103,8 @@ func (u *Reader) Read(b []byte) (int, error) {
 	return n, u.wrong(err)
 }
 
+// Plain reports whether the bytes are given as they are.
+func (u *Reader) Plain() bool { return u.plain }
+
 // Close frees the decompressor; the file stays open.
 func (u *Reader) Close() { u.close() }

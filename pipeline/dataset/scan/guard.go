@@ -231,6 +231,9 @@ func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels 
 			data, err = io.ReadAll(io.LimitReader(in, most+1))
 		}
 		in.Close()
+		if err == nil && len(data) > 0 && in.Plain() { // the library would unpack what stands behind a frame that zstd skips
+			err = errors.New("it does not begin as packed bytes do")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("decompress: %w", err)
 		}

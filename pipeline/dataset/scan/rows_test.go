@@ -329,6 +329,18 @@ func TestForgedCounts(t *testing.T) {
 				t.Errorf("%s: 8 MiB in a page of %d bytes: %v", codec, size, err)
 			}
 		}
+		if codec != "zstd" {
+			continue
+		}
+		hidden := append([]byte("\x50\x2a\x4d\x18\x00\x00\x00\x00"), bomb...) // a frame to skip
+		if out, err := c.Decode(nil, hidden); err != nil || len(out) != 8<<20 {
+			t.Errorf("the library unpacks %d bytes behind a frame to skip: %v", len(out), err)
+		}
+		page := rawPage{most: 32 << 20}
+		page.header.UncompressedPageSize = 32 << 10
+		if _, err := page.decompress(c.CompressionCodec(), hidden, 0); err == nil {
+			t.Error("8 MiB behind a frame to skip, in a page of 32 KiB, are let through")
+		}
 	}
 }
 
