@@ -625,6 +625,20 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
+// TestSealBesideLinks: a link in the workspace does not keep it from being sealed, wherever it leads.
+func TestSealBesideLinks(t *testing.T) {
+	for name, to := range map[string]string{"outside": t.TempDir(), "nowhere": "gone", "inside": "images"} {
+		t.Run(name, func(t *testing.T) {
+			w := loaded(t, numbered(1)...)
+			attest.OK(t, os.Symlink(to, filepath.Join(w.Dir(), "link")))
+			attest.OK(t, w.Close())
+			if _, err := os.Stat(filepath.Join(w.Dir(), sealName)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestSealAfterKill closes a writer that did not sweep what a killed one left: the workspace stays without a
 // seal until one does.
 func TestSealAfterKill(t *testing.T) {

@@ -93,7 +93,7 @@ func (w *Workspace) seal(ctx context.Context) error {
 	}
 	var names []string
 	for _, e := range top {
-		if e.Name() == imagesName {
+		if e.Name() == imagesName || e.Type()&fs.ModeSymlink != 0 { // Walk would follow a link that it begins with
 			continue
 		}
 		under, err := w.Files(ctx, e.Name())
