@@ -83,8 +83,10 @@ func (w *Workspace) join(ctx context.Context, what string, do func(*tx)) (t *tx,
 	c := w.filling
 	t = &tx{commit: c, ctx: context.WithoutCancel(ctx), caller: ctx}
 	// The first needs no savepoint, for which SQLite would copy every page that a large change touches into memory.
+	undo := &tx{commit: c, ctx: t.ctx, caller: t.ctx} // the end of ctx does not keep it from the savepoint
 	if c.shared {
-		t.exec("SAVEPOINT one")
+		undo.exec("SAVEPOINT one")
+		t.fail(undo.err)
 	}
 	err = contain.Do(func() error { // a panic must not leave the others waiting
 		do(t)
@@ -93,7 +95,6 @@ func (w *Workspace) join(ctx context.Context, what string, do func(*tx)) (t *tx,
 		}
 		return t.err
 	})
-	undo := &tx{commit: c, ctx: t.ctx, caller: t.ctx}
 	switch {
 	case err != nil && !c.shared:
 		w.endCommit(err)

@@ -89,6 +89,20 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// A lateEnd ends after it was asked once.
+type lateEnd struct {
+	context.Context
+	asked bool
+}
+
+func (c *lateEnd) Err() error {
+	if c.asked {
+		return context.Canceled
+	}
+	c.asked = true
+	return nil
+}
+
 // TestSharedCommit: changes that come while another is being committed share the next transaction; each fails by its own
 // trouble only.
 func TestSharedCommit(t *testing.T) {
@@ -107,6 +121,9 @@ func TestSharedCommit(t *testing.T) {
 			over, cancel := context.WithCancel(ctx)
 			cancel()
 			return w.change(over, "try", func(t *tx) { t.dropRows(key("a000")) })
+		},
+		"over before its savepoint": func(w *Workspace) error {
+			return w.change(&lateEnd{Context: ctx}, "try", func(t *tx) { t.dropRows(key("a000")) })
 		},
 		"over in the middle": func(w *Workspace) error {
 			over, cancel := context.WithCancel(ctx)
