@@ -315,6 +315,8 @@ func (w *Workspace) explain(ctx context.Context, err error) error {
 		return err
 	case hasCode(err, sqlite3.SQLITE_FULL):
 		return fmt.Errorf("%s: %w: free some space and run again, nothing was lost", path, err)
+	case hasCode(err, sqlite3.SQLITE_BUSY):
+		return fmt.Errorf("%s: %w: close the program that uses it and run again, nothing was lost", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -149,6 +150,24 @@ func TestSharedCommit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReadByAnother: a commit that waits too long for another program to end its reading is not stored; the next one is.
+func TestReadByAnother(t *testing.T) {
+	w := loaded(t, numbered(2)...)
+	_, err := w.db.Exec("PRAGMA busy_timeout = 1")
+	other, opened := sql.Open("sqlite", filepath.Join(w.dir, stateName))
+	attest.OK(t, err, opened, noSync(w))
+	defer other.Close()
+	reading, err := other.Query("SELECT id FROM entry")
+	attest.OK(t, err)
+	reading.Next()
+	store := storing(t.Context(), w, 2)
+	if err := store[0](); err == nil || !strings.Contains(err.Error(), "close the program that uses it") {
+		t.Errorf("it ended with %v", err)
+	}
+	attest.OK(t, reading.Close(), store[1]())
+	stored(t, w, "a001")
 }
 
 // TestDiskFailsInSharedCommit: where the disk is full or broken in the middle of a shared transaction, who is told so has
