@@ -254,12 +254,3 @@ func readLines[T any](dir fs.FS, name string) iter.Seq2[T, error] {
 		}
 	}
 }
-
-// collect returns all values, or the first error.
-func collect[T any](values iter.Seq2[T, error]) (all []T, err error) {
-	for v, e := range values {
-		err = cmp.Or(err, e)
-		all = append(all, v)
-	}
-	return all, err
-}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,13 +96,19 @@ func Results(ws *workspace.Workspace, shard int) iter.Seq2[Result, error] {
 // the results are not those of the sidecar.
 func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		due := map[manifest.Key]Item{}
+		type image struct {
+			sha256 [sha256.Size]byte // of the digest in hex, which takes three times the room
+			read   bool              // by this engine, before
+		}
+		due := map[manifest.Key]image{}
 		for item, err := range readLines[Item](dir, workName(side.Shard)) {
 			if err != nil {
 				yield(Result{}, err)
 				return
 			}
-			due[item.key()] = item
+			last := item.Last
+			due[item.key()] = image{sha256.Sum256([]byte(item.Stored.SHA256)), last != nil && last.Fingerprint == side.Fingerprint &&
+				last.ImageSHA256 == item.Stored.SHA256 && last.Failed == nil}
 		}
 		f, err := dir.Open(path.Join(state.ShardsDir, resultName(side.Shard)))
 		if err != nil {
@@ -123,7 +130,7 @@ func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 				return
 			}
 			item, listed := due[r.Key()]
-			if !listed || item.Stored.SHA256 != r.Stored.SHA256 { // gone, or fetched again, since it was read
+			if !listed || item.sha256 != sha256.Sum256([]byte(r.Stored.SHA256)) { // gone, or fetched again, since it was read
 				continue
 			}
 			delete(due, r.Key())
@@ -132,7 +139,7 @@ func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 			}
 		}
 		for key, item := range due {
-			if item.Last == nil || item.Last.Fingerprint != side.Fingerprint || item.Last.ImageSHA256 != item.Stored.SHA256 || item.Last.Failed != nil {
+			if !item.read {
 				yield(Result{}, fmt.Errorf("%s is not among its results", key))
 				return
 			}

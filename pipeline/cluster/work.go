@@ -55,11 +55,13 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 	case j.Tool != plan.Tool:
 		return Sidecar{}, fmt.Errorf("%w: by rehydrate %s, and this is %s: use one version for all shards", ErrOtherPlan, plan.Tool, j.Tool)
 	}
-	items, err := collect(readLines[Item](dir, workName(j.Shard)))
-	if err != nil {
-		return Sidecar{}, fmt.Errorf("read the work of shard %d: %w", j.Shard, err)
+	w := &worker{Job: j, dir: dir, plan: plan, reader: reading.New(j.OCR, plan.Policy), posts: map[manifest.PostID]bool{}}
+	for _, err := range readLines[struct{}](dir, workName(j.Shard)) {
+		if err != nil {
+			return Sidecar{}, fmt.Errorf("read the work of shard %d: %w", j.Shard, err)
+		}
+		w.items++
 	}
-	w := &worker{Job: j, dir: dir, plan: plan, reader: reading.New(j.OCR, plan.Policy)}
 	want := Sidecar{Format: Format, Shard: j.Shard, Shards: j.Shards, Plan: digest, Tool: j.Tool, Engine: j.OCR.Engine(), Fingerprint: w.reader.Fingerprint}
 	have, err := readSidecar(dir, j.Shard)
 	if err == nil && have.Shard == j.Shard && have.Plan == want.Plan && have.Fingerprint == want.Fingerprint && have.Tool == want.Tool && whole(dir, have) == nil {
@@ -75,14 +77,14 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 	name := path.Join(state.ShardsDir, resultName(j.Shard))
 	// Two copies of a shard at once write two files, each whole.
 	part := partPrefix + fmt.Sprintf("%05d-%x", j.Shard, random)
-	made, err := workspace.WriteFile(ctx, files, name, part, func(out io.Writer) error { return w.readAll(ctx, items, out, &want) },
+	made, err := workspace.WriteFile(ctx, files, name, part, func(out io.Writer) error { return w.readAll(ctx, out, &want) },
 		func(f io.ReaderAt, made workspace.File) error {
 			_, now, err := readPlan(dir)
 			if err == nil && now != digest {
 				err = ErrOtherPlan
 			}
 			if err == nil {
-				err = w.stillListed(items)
+				err = w.stillListed()
 			}
 			return err
 		})
@@ -101,27 +103,26 @@ type worker struct {
 	dir    fs.FS
 	plan   Plan
 	reader *reading.Reader
+	items  int                      // in the list when it began
+	posts  map[manifest.PostID]bool // that were read
 }
 
 // stillListed fails where a post was taken out of the list while it was read: its text must not stay.
-func (w *worker) stillListed(items []Item) error {
-	listed := map[manifest.PostID]bool{}
-	for item, err := range readLines[Item](w.dir, workName(w.Shard)) {
+func (w *worker) stillListed() error {
+	for item, err := range readLines[struct{ ID manifest.PostID }](w.dir, workName(w.Shard)) {
 		if err != nil {
 			return err
 		}
-		listed[item.ID] = true
+		delete(w.posts, item.ID)
 	}
-	for _, item := range items {
-		if !listed[item.ID] {
-			return errors.New("posts that it was reading have gone: start it again")
-		}
+	if len(w.posts) > 0 {
+		return errors.New("posts that it was reading have gone: start it again")
 	}
 	return nil
 }
 
 // readAll reads all items with j.Workers at once and writes what became of them, in their order.
-func (w *worker) readAll(ctx context.Context, items []Item, out io.Writer, sum *Sidecar) error {
+func (w *worker) readAll(ctx context.Context, out io.Writer, sum *Sidecar) error {
 	type slot struct {
 		item Item
 		done chan *Result
@@ -132,7 +133,11 @@ func (w *worker) readAll(ctx context.Context, items []Item, out io.Writer, sum *
 	contain.Go(group, func() error {
 		defer close(jobs)
 		defer close(order)
-		for _, item := range items {
+		for item, err := range readLines[Item](w.dir, workName(w.Shard)) {
+			if err != nil {
+				return err
+			}
+			w.posts[item.ID] = true
 			s := slot{item, make(chan *Result, 1)}
 			for _, queue := range []chan slot{order, jobs} {
 				select {
@@ -166,7 +171,7 @@ func (w *worker) readAll(ctx context.Context, items []Item, out io.Writer, sum *
 				return running.Err()
 			}
 			n++
-			w.Progress(n, len(items))
+			w.Progress(n, w.items)
 			switch {
 			case r == nil:
 				sum.Current++
