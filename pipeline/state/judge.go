@@ -32,8 +32,8 @@ type Judge struct {
 	Policy     policy.Policy
 	Tombstones Holding
 	Now        time.Time
-	AnyAge     bool            // rows pass whose posts were seen live too long ago
-	shared     map[string]bool // images that came from too many URLs: the policy takes them for stand-ins
+	AnyAge     bool                  // rows pass whose posts were seen live too long ago
+	shared     map[manifest.Key]bool // whose image came from too many URLs: the policy takes it for a stand-in
 }
 
 // StoredJudge judges by the tombstones and the policy that the workspace has on record.
@@ -53,14 +53,19 @@ func StoredJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (J
 func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err error) {
 	// Found again each time: a raised threshold brings rows back without a download.
 	if n := j.Policy.Images.SuspectAfter; n > 0 {
-		var digests []string
-		digests, err = ws.SharedImages(ctx, n)
-		j.shared = make(map[string]bool, len(digests))
-		for _, d := range digests {
-			j.shared[d] = true
-		}
+		var shared []workspace.Record
+		shared, err = ws.SharedImages(ctx, n)
+		j.shared = unproven(shared)
 	}
 	return err
+}
+
+func unproven(shared []workspace.Record) map[manifest.Key]bool {
+	found := make(map[manifest.Key]bool, len(shared))
+	for _, rec := range shared {
+		found[rec.Key] = !Proven(rec.Entry, *rec.Image)
+	}
+	return found
 }
 
 // Outcome returns the outcome that an entry has by itself, or Candidate.
@@ -101,7 +106,7 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		res.Outcome, res.Reason = manifest.Failed, "absent_once"
 	case rec.Image == nil && rec.Trouble != nil:
 		res.Outcome, res.Reason, res.Detail = rec.Trouble.Outcome, rec.Trouble.Reason, rec.Trouble.Detail
-	case rec.Image != nil && j.shared[rec.Image.OriginalSHA256] && !Proven(rec.Entry, *rec.Image):
+	case rec.Image != nil && j.shared[rec.Key]:
 		res.Outcome, res.Reason = manifest.Placeholder, "suspected_placeholder"
 		res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", j.Policy.Images.SuspectAfter)
 	case rec.Image == nil || rec.Reading == nil:

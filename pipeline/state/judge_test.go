@@ -66,7 +66,11 @@ func TestOutcome(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.rec.Entry.Key = key
-		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: map[string]bool{"shared": true}, Now: now}.Outcome(tt.rec)
+		var shared []workspace.Record
+		if tt.rec.Image != nil && tt.rec.Image.OriginalSHA256 == "shared" {
+			shared = append(shared, tt.rec)
+		}
+		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: unproven(shared), Now: now}.Outcome(tt.rec)
 		attest.Same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})
 	}
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -78,32 +79,34 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	}
 	p := j.Policy
 	s := Summary{Release: b.Release, Outcomes: map[manifest.Outcome]int{}, MassRemovalShare: p.Reddit.MassRemovalShare}
+	apart := slices.Collect(maps.Keys(j.Tombstones))
+	for k := range j.shared {
+		apart = append(apart, k.ID)
+	}
 	counts := map[Count]int{}
-	posts := map[manifest.PostID]bool{} // whether they are withheld
-	for rec, err := range ws.Brief(ctx) {
+	withheld := map[manifest.PostID]bool{}
+	for rec, err := range ws.Alike(ctx, apart) {
 		if err != nil {
 			return Summary{}, err
 		}
-		res := j.Known(rec)
-		s.Entries++
-		s.Outcomes[res.Outcome]++
-		counts[Count{Outcome: res.Outcome, Reason: res.Reason}]++
+		res := j.Known(rec.Record)
+		s.Entries += rec.Entries
+		s.Outcomes[res.Outcome] += rec.Entries
+		counts[Count{Outcome: res.Outcome, Reason: res.Reason}] += rec.Entries
 		if res.Outcome.Retryable() {
-			s.Retry++
+			s.Retry += rec.Entries
 		}
 		if rec.Reading != nil && rec.Reading.Masked > 0 {
-			s.Masked.Names += rec.Reading.Masked
-			s.Masked.Images++
+			s.Masked.Names += rec.Entries * rec.Reading.Masked
+			s.Masked.Images += rec.Entries
 		}
-		if !posts[rec.ID] { // a gallery has several entries of one post
-			posts[rec.ID] = rec.Post.Withheld
-			if rec.Post.Withheld {
-				s.withhold(rec.Post)
-			}
+		if rec.Post.Withheld && !withheld[rec.ID] { // a gallery has several entries of one post
+			withheld[rec.ID] = true
+			s.withhold(rec.Post)
 		}
 		if res.Outcome == manifest.Kept { // only rows that are handed out can be too old
 			if res.Flagged() {
-				s.Flagged++
+				s.Flagged += rec.Entries
 			}
 			s.Stale = s.Stale || p.Stale(rec.Post.LiveAt, now)
 			if s.OldestAsk == nil || rec.Post.LiveAt.Before(*s.OldestAsk) {
@@ -112,7 +115,10 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			}
 		}
 	}
-	s.Posts = len(posts)
+	s.Posts, err = ws.CountPosts(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
 	mass, err := ReadNote[MassRemovalNote](ctx, ws)
 	if err != nil {
 		return Summary{}, err

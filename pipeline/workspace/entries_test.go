@@ -114,16 +114,20 @@ func TestSharedImages(t *testing.T) {
 		name  string
 		first Post
 		urls  int
-		want  []string
+		want  []manifest.Key
 	}{
-		{"all live", posts[0], 4, []string{digestOf([]byte("the same"))}},
+		{"all live", posts[0], 4, []manifest.Key{key("a000"), key("a001"), key("a002"), key("a003")}},
 		{"too few URLs", posts[0], 5, nil},
 		{"one held", Post{ID: posts[0].ID, State: manifest.StateHeld}, 4, nil},
 		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, nil},
 	} {
 		posts[0] = tt.first
 		attest.OK(t, w.SetPosts(t.Context(), posts))
-		got, err := w.SharedImages(t.Context(), tt.urls)
+		shared, err := w.SharedImages(t.Context(), tt.urls)
+		var got []manifest.Key
+		for _, r := range shared {
+			got = append(got, r.Key)
+		}
 		attest.Same(t, tt.name, tt.want, got, err)
 	}
 }

@@ -11,49 +11,51 @@ import (
 	"rehydrate/pipeline/auditlog"
 )
 
-// TestBrief: Brief has of each entry what Records has, as far as outcomes depend on it.
-func TestBrief(t *testing.T) {
+// TestAlike: Alike counts each entry once, with the facts that Records has of it, as far as outcomes depend on them.
+func TestAlike(t *testing.T) {
 	ctx := t.Context()
-	w := loaded(t, numbered(4)...)
-	img := store(t, w, key("a000"), "body")
+	w := loaded(t, numbered(8)...)
 	failed := &Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout"}
-	attest.OK(t, w.SetReadings(ctx, NewReading{Key: key("a000"), Reading: Reading{ImageSHA256: img.SHA256, Failed: failed, Masked: 2}}),
-		w.SetTrouble(ctx, key("a001"), Trouble{Outcome: manifest.Gone, Reason: "http_404", Detail: "a sentence"}),
-		w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive, CheckedAt: hour(1), LiveAt: hour(1), AbsentAt: hour(2), Unseen: true},
-			{ID: "a001", State: manifest.StateLive, Reason: "r", LiveAt: hour(3)}, {ID: "a002", State: manifest.StateRemoved, Reason: "moderator", Withheld: true}}),
-		w.SetResults(ctx, []manifest.Result{{Key: key("a000"), Outcome: manifest.Kept, Reason: "no_text"}}))
-	type brief struct {
-		Key     manifest.Key
-		Digests string
-		Post    Post
-		Has     [4]bool
-		Texts   string
+	var posts []Post
+	var results []manifest.Result
+	for i, k := range []manifest.Key{key("a000"), key("a001"), key("a004"), key("a005")} {
+		img := store(t, w, k, fmt.Sprint("body ", i))
+		attest.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{ImageSHA256: img.SHA256, Failed: failed, Masked: 2, Text: k.String()}}))
+		posts = append(posts, Post{ID: k.ID, State: manifest.StateLive, CheckedAt: hour(1), LiveAt: hour(int64(1 + i/3)), AbsentAt: hour(2), Unseen: true})
+		results = append(results, manifest.Result{Key: k, Outcome: manifest.Kept, Reason: "no_text", Detail: k.String()})
 	}
-	said := func(r Record) brief {
-		b := brief{r.Key, r.SHA256 + r.StrippedSHA256 + r.PixelsSHA256, r.Post, [4]bool{r.Image != nil, r.Trouble != nil, r.Reading != nil, r.Result != nil}, ""}
-		b.Post.CheckedAt, b.Post.Subreddit = time.Time{}, ""
-		if r.Image != nil {
-			b.Texts += r.Image.OriginalSHA256 + r.Image.SHA256 + r.Image.PixelsSHA256
-		}
-		if r.Trouble != nil {
-			b.Texts += fmt.Sprint(r.Trouble.Outcome, r.Trouble.Reason)
+	attest.OK(t, w.SetTrouble(ctx, key("a002"), Trouble{Outcome: manifest.Gone, Reason: "http_404", Detail: "a sentence"}),
+		w.SetPosts(ctx, append(posts, Post{ID: "a002", State: manifest.StateLive, Reason: "r", LiveAt: hour(3)},
+			Post{ID: "a003", State: manifest.StateRemoved, Reason: "moderator", Withheld: true, CheckedAt: hour(4)})),
+		w.SetResults(ctx, results))
+	count := func(counts map[string]int, n int, alone bool, r Record) {
+		who := ""
+		if alone || r.Post.Withheld {
+			who = r.Key.String()
 		}
 		if r.Reading != nil {
-			b.Texts += fmt.Sprint(r.Reading.Failed, r.Reading.Masked)
+			who += fmt.Sprint(" ", r.Reading.Failed, r.Reading.Masked)
+		}
+		if r.Trouble != nil {
+			who += fmt.Sprint(" ", r.Trouble.Outcome, r.Trouble.Reason)
 		}
 		if r.Result != nil {
-			b.Texts += fmt.Sprint(r.Result.Key, r.Result.Outcome, r.Result.Reason)
+			who += fmt.Sprint(" ", r.Result.Outcome, r.Result.Reason)
 		}
-		return b
+		r.Post.ID, r.Post.CheckedAt = "", time.Time{}
+		counts[fmt.Sprint(who, r.Post, r.Image != nil)] += n
 	}
-	var want, got []brief
+	want, got := map[string]int{}, map[string]int{}
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
-		want = append(want, said(r))
+		count(want, 1, r.ID == "a001", r)
 	}
-	for _, r := range collect(t, w.Brief(ctx)) {
-		got = append(got, said(r))
+	for _, a := range collect(t, w.Alike(ctx, []manifest.PostID{"a001"})) {
+		count(got, a.Entries, a.ID != "", a.Record)
 	}
-	attest.Same(t, "brief records", want, got)
+	attest.Same(t, "entries that are alike", want, got)
+	if len(got) != 6 { // two of the stored images are alike, and the two posts that were never asked about
+		t.Errorf("%d kinds of entries: %v", len(got), got)
+	}
 }
 
 // BenchmarkClose closes a workspace whose run fetched b.N images, and opens it again.
