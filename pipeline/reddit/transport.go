@@ -98,7 +98,6 @@ func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 		stop()
 		return nil, err
 	}
-	// After Close, which stops the rest, it finds nothing to end.
 	stall := time.AfterFunc(progressEvery, func() { cancel(errStalled) })
 	resp.Body = &guardedBody{ReadCloser: resp.Body, ctx: ctx, stop: stop, stall: stall}
 	return resp, nil
@@ -137,6 +136,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 
 func (b *guardedBody) Close() error {
 	defer b.stop()
+	b.stall.Stop() // it holds the answer in memory
 	return b.ReadCloser.Close()
 }
 
