@@ -28,8 +28,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/cluster"
@@ -188,7 +186,7 @@ func (r *run) open(ctx context.Context, started auditlog.Event) error {
 	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
 		return err
 	}
-	if err := r.Workspace.Load(ctx, b, ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
+	if err := r.Workspace.Load(ctx, b, contain.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
 	if err := state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy}); err != nil {
@@ -227,43 +225,6 @@ func (r *run) entries(ctx context.Context) iter.Seq2[manifest.Entry, error] {
 			if stays && !yield(e, err) {
 				return
 			}
-		}
-	}
-}
-
-// ahead yields what seq yields, which runs in a goroutine of its own.
-func ahead[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		group, running := errgroup.WithContext(ctx)
-		// On two cores the manifest is decoded while its entries are stored: half a second in 100,000.
-		items := make(chan T, 256)
-		contain.Go(group, func() error {
-			defer close(items)
-			for v, err := range seq {
-				if err != nil {
-					return err
-				}
-				select {
-				case items <- v:
-				case <-running.Done():
-					return running.Err()
-				}
-			}
-			return nil
-		})
-		for v := range items {
-			if !yield(v, nil) {
-				stop()
-				_ = group.Wait() // its error is that it was stopped
-				return
-			}
-		}
-		// Cut short, the list must not pass for a whole one.
-		if err := group.Wait(); err != nil {
-			var none T
-			yield(none, err)
 		}
 	}
 }

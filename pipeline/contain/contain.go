@@ -3,7 +3,9 @@
 package contain
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"runtime/debug"
 
 	"golang.org/x/sync/errgroup"
@@ -32,4 +34,41 @@ func Do(f func() error) (err error) {
 // Go starts f in the group; a panic of f becomes the group's error.
 func Go(g *errgroup.Group, f func() error) {
 	g.Go(func() error { return Do(f) })
+}
+
+// Ahead yields what seq yields, which runs in a goroutine of its own.
+func Ahead[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		group, running := errgroup.WithContext(ctx)
+		// On two cores a manifest is decoded while its entries are stored: half a second in 100,000.
+		items := make(chan T, 256)
+		Go(group, func() error {
+			defer close(items)
+			for v, err := range seq {
+				if err != nil {
+					return err
+				}
+				select {
+				case items <- v:
+				case <-running.Done():
+					return running.Err()
+				}
+			}
+			return nil
+		})
+		for v := range items {
+			if !yield(v, nil) {
+				stop()
+				_ = group.Wait() // its error is that it was stopped
+				return
+			}
+		}
+		// Cut short, the list must not pass for a whole one.
+		if err := group.Wait(); err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
 }

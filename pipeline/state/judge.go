@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/workspace"
@@ -180,15 +181,20 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 	if err := j.findShared(ctx, ws); err != nil {
 		return nil, err
 	}
-	d := &Decisions{Gone: GoneSet{}}
+	entries, _, err := ws.Counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Room for all at once: lists that grow are in memory twice while they are copied.
+	d := &Decisions{Gone: GoneSet{}, Results: make([]manifest.Result, 0, entries), rows: make([]rowFacts, 0, entries)}
+	near, last := nearItems{make([]dedupe.Item, 0, entries), make([]int, 0, entries)}, nearItems{}
 	for id, t := range j.Tombstones {
 		d.Gone[id] = GonePost{id, t.State, t.Reason}
 	}
 	// One pass: what the near-duplicate rule and the shards need of the candidates stays in memory, each word once.
 	// The rule keeps the first of a group: what may not stay comes last.
-	var near, last nearItems
 	words := map[string]string{}
-	for rec, err := range ws.Records(ctx, workspace.Select{WithWords: true}) {
+	for rec, err := range contain.Ahead(ctx, ws.Records(ctx, workspace.Select{WithWords: true})) {
 		if err != nil {
 			return nil, err
 		}

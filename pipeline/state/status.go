@@ -115,7 +115,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			}
 		}
 	}
-	s.Posts, err = ws.CountPosts(ctx)
+	_, s.Posts, err = ws.Counts(ctx)
 	if err != nil {
 		return Summary{}, err
 	}

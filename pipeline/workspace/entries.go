@@ -199,10 +199,10 @@ func (w *Workspace) Knows(ctx context.Context, id manifest.PostID) (bool, error)
 	return len(ids) > 0, err
 }
 
-// CountPosts returns how many different posts the manifest has.
-func (w *Workspace) CountPosts(ctx context.Context) (posts int, err error) {
-	err = w.db.QueryRowContext(ctx, "SELECT count(DISTINCT id) FROM entry").Scan(&posts)
-	return posts, w.explain(ctx, err)
+// Counts returns how many entries the manifest has, and of how many different posts.
+func (w *Workspace) Counts(ctx context.Context) (entries, posts int, err error) {
+	err = w.db.QueryRowContext(ctx, "SELECT count(*), count(DISTINCT id) FROM entry").Scan(&entries, &posts)
+	return entries, posts, w.explain(ctx, err)
 }
 
 // SetResults replaces the results of the last completed run. Result.Split is not stored: it is the entry's.

@@ -154,7 +154,7 @@ type Alike struct {
 // takes a tenth of the time of Records.
 func (w *Workspace) Alike(ctx context.Context, apart []manifest.PostID) iter.Seq2[Alike, error] {
 	// Some at a time: a run that is at work waits for the end of each query before it can commit.
-	const some = 100_000
+	const some = 20_000
 	return func(yield func(Alike, error) bool) {
 		var end int
 		err := w.db.QueryRowContext(ctx, "SELECT coalesce(max(ordinal) + 1, 0) FROM entry").Scan(&end)
@@ -382,9 +382,9 @@ func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record
 	defer wrap(&err, "read shared images")
 	digests, err := texts(ctx, w.db, `
 		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
-		WHERE i.original_sha256 IN (SELECT original_sha256 FROM image GROUP BY original_sha256 HAVING count(*) >= ?1)
+		WHERE substr(i.original_sha256, 1, 12) IN (SELECT substr(original_sha256, 1, 12) FROM image GROUP BY 1 HAVING count(*) >= ?1)
 		  AND p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
-		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls) // few are left to be joined and told apart
+		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls) // few are left to be told apart whole
 	if err != nil || len(digests) == 0 {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package contain
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"iter"
 	"slices"
 	"testing"
-
-	"rehydrate/pipeline/contain"
 )
 
 // TestAhead: all comes through in order; an error, a panic and the end of the context do not pass for the end of
@@ -25,7 +23,7 @@ func TestAhead(t *testing.T) {
 		}
 	}
 	read := func(ctx context.Context, seq iter.Seq2[int, error]) (all []int, err error) {
-		for i, failed := range ahead(ctx, seq) {
+		for i, failed := range Ahead(ctx, seq) {
 			if failed != nil {
 				return all, failed
 			}
@@ -45,7 +43,7 @@ func TestAhead(t *testing.T) {
 	if all, err := read(t.Context(), numbers(func(yield func(int, error) bool) { yield(0, broken) })); len(all) != 1000 || err != broken {
 		t.Errorf("an error at the end: %d numbers, %v", len(all), err)
 	}
-	var internal *contain.Panic
+	var internal *Panic
 	if _, err := read(t.Context(), numbers(func(func(int, error) bool) { panic("boom") })); !errors.As(err, &internal) {
 		t.Errorf("a panic at the end is %v", err)
 	}
@@ -53,7 +51,7 @@ func TestAhead(t *testing.T) {
 	defer cancel()
 	ended := make(chan bool)
 	n, err := 0, error(nil)
-	for _, failed := range ahead(ctx, func(yield func(int, error) bool) {
+	for _, failed := range Ahead(ctx, func(yield func(int, error) bool) {
 		defer close(ended)
 		for yield(1, nil) {
 		}
@@ -68,7 +66,7 @@ func TestAhead(t *testing.T) {
 		t.Errorf("the end of the context is %v", err)
 	}
 	left := false
-	for range ahead(t.Context(), func(yield func(int, error) bool) {
+	for range Ahead(t.Context(), func(yield func(int, error) bool) {
 		for yield(1, nil) {
 		}
 		left = true
