@@ -242,8 +242,12 @@ func (r *run) takeInventory(ctx context.Context) (*inventory, error) {
 	for _, id := range unfinished {
 		had.rows[id] = true
 	}
+	rows := had.rows
+	if r.mode != purging { // which rows there are does not matter to a recheck
+		rows = nil
+	}
 	for _, f := range had.files {
-		made, err := state.ReadRows(ctx, r.Workspace, f.Name, had.rows)
+		made, err := state.ReadRows(ctx, r.Workspace, f.Name, rows)
 		if err != nil { // it has no rows: the next run brings back those that may stay
 			r.Log.Warn("a file of the dataset can't be read and is rewritten", "file", f.Name, "error", err)
 			continue

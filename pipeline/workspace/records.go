@@ -382,9 +382,9 @@ func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record
 	defer wrap(&err, "read shared images")
 	digests, err := texts(ctx, w.db, `
 		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
-		WHERE substr(i.original_sha256, 1, 12) IN (SELECT substr(original_sha256, 1, 12) FROM image GROUP BY 1 HAVING count(*) >= ?1)
+		WHERE i.original_sha256 IN (SELECT original_sha256 FROM image GROUP BY original_sha256 HAVING count(*) >= ?1)
 		  AND p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
-		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls) // few are left to be told apart whole
+		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls) // few are left to be joined and told apart
 	if err != nil || len(digests) == 0 {
 		return nil, err
 	}
