@@ -1,14 +1,55 @@
 package reddit
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"weak"
 
 	"rehydrate/pipeline/secret"
 )
+
+type emptyAnswers struct{}
+
+func (emptyAnswers) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{Body: io.NopCloser(strings.NewReader(""))}, nil
+}
+
+// TestClosedBodyLetsGo: an exchange does not stay in memory once the body of its answer is closed.
+func TestClosedBodyLetsGo(t *testing.T) {
+	type key struct{}
+	const exchanges = 100
+	held := 0
+	var all []weak.Pointer[[1 << 16]byte]
+	for range exchanges {
+		exchange := new([1 << 16]byte)
+		all = append(all, weak.Make(exchange))
+		req, err := http.NewRequestWithContext(context.WithValue(t.Context(), key{}, exchange), http.MethodGet, "https://"+apiHost, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := guarded{emptyAnswers{}}.RoundTrip(req)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	for _, p := range all {
+		if p.Value() != nil {
+			held++
+		}
+	}
+	if held > exchanges/2 { // the runtime takes its time to forget some timers that were stopped
+		t.Errorf("%d of %d are", held, exchanges)
+	}
+}
 
 // A countingServer counts requests and connections; told to, it cuts the connection of every
 // request that comes over one that has served before, as a host does that has closed it.
