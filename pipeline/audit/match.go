@@ -3,8 +3,10 @@ package audit
 import (
 	"bytes"
 	"cmp"
+	"compress/flate"
 	"compress/zlib"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -463,10 +465,10 @@ func (w walker) carve(p place, block []byte) {
 			at += next
 			switch {
 			case magic == zipMember:
-				_, err := w.zipRecord(p, section(block[at:]), 0, map[int64]zipped{})
-				w.lost(p, err)
+				w.inflated(p, memberAt(block[at:]), nil)
 			case magic[0] == '\x78':
-				w.inflated(p, block[at:])
+				z, err := zlib.NewReader(bytes.NewReader(block[at:]))
+				w.inflated(p, z, err)
 			case policy.ImageFormat(block[at:min(len(block), at+policy.SniffBytes)]) != "":
 				w.carved(p, block[at:])
 			}
@@ -475,9 +477,15 @@ func (w walker) carve(p place, block []byte) {
 	}
 }
 
-// inflated looks at bytes that begin as what zlib packed, if they unpack to more than chance does.
-func (w walker) inflated(p place, packed []byte) {
-	z, err := zlib.NewReader(bytes.NewReader(packed))
+// memberAt reads what is packed behind the record of a member of a zip.
+func memberAt(record []byte) io.Reader {
+	head := append(record[:min(len(record), 30):30], make([]byte, 30)...)
+	names := int(binary.LittleEndian.Uint16(head[26:])) + int(binary.LittleEndian.Uint16(head[28:]))
+	return flate.NewReader(bytes.NewReader(record[min(len(record), 30+names):]))
+}
+
+// inflated looks at what comes out of bytes that begin as packed ones do, if it is more than chance gives.
+func (w walker) inflated(p place, z io.Reader, err error) {
 	if err != nil {
 		return
 	}

@@ -9,7 +9,6 @@ import (
 	"compress/flate"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -407,141 +405,92 @@ func firstByte(all *io.SectionReader, from, to int64) (int64, error) {
 	return to, nil
 }
 
-// zip looks at the records of a zip as they lie in it, and at what lies before, between and behind them: what its directory
-// does not name is there all the same. Where it contradicts a member's own record, the member is looked at both ways.
+// zip looks at the members that the directory of a zip names, and at all bytes that belong to none of them: what the
+// directory does not name is there all the same.
 func (w walker) zip(p place, all *io.SectionReader) error {
-	members := map[int64]zipped{}
-	for at, begun, n := int64(0), int64(-1), 0; at < all.Size(); n++ {
-		if n > 2*maxMembers { // each has a record of its own, and one in the directory
-			return fmt.Errorf("more than %d members", maxMembers)
-		}
-		next := nextRecord(all, at)
-		w.rest(p, all, at, next)
-		if begun >= 0 && next > at { // the member before it may be longer than its record says
-			w.raw(p, io.NewSectionReader(all, begun, next-begun))
-		}
-		known, err := len(members), error(nil)
-		at, err = w.zipRecord(p, all, next, members)
-		if err := cmp.Or(err, w.ctx.Err()); err != nil {
-			return err
-		}
-		begun = -1
-		if len(members) > known {
-			begun = next
-		}
+	z, err := zip.NewReader(all, all.Size())
+	if err == nil && len(z.File) > maxMembers {
+		err = fmt.Errorf("more than %d members", maxMembers)
 	}
-	directory, err := zip.NewReader(all, all.Size())
 	if err != nil {
-		return nil // its records were looked at
+		w.raw(p, all) // members are found by their marks
+		return err
 	}
-	for _, f := range directory.File {
-		from, err := f.DataOffset()
-		if f.Flags&1 != 0 || members[from] == (zipped{f.Method, from + int64(f.CompressedSize64)}) {
-			continue // its own record was believed
-		}
-		r, wrong := f.Open()
-		if err := cmp.Or(err, wrong); err != nil {
-			w.lost(p.in(f.Name), err)
-			continue
-		}
-		w.member(p, f.Name, r)
-		r.Close()
+	starts := map[*zip.File]int64{}
+	for _, f := range z.File {
+		starts[f], err = f.DataOffset()
+		w.lost(p.in(f.Name), err)
 	}
-	return nil
-}
-
-// zipped is how the bytes of a member of a zip are packed, and where they end.
-type zipped struct {
-	method uint16
-	end    int64
-}
-
-// zipMember is the mark of a record that has a member behind it.
-const zipMember = "PK\x03\x04"
-
-// zipRecords are the records of a zip by their marks: how long they are without names, extra fields and comments, and
-// where the lengths of those stand.
-var zipRecords = map[string]struct {
-	fixed   int64
-	lengths []int
-}{
-	zipMember: {30, []int{26, 28}}, "PK\x01\x02": {46, []int{28, 30, 32}}, "PK\x05\x06": {22, []int{20}},
-	"PK\x07\x08": {16, nil}, "PK\x06\x06": {56, nil}, "PK\x06\x07": {20, nil},
-}
-
-var zipMark = regexp.MustCompile("PK(?:\x03\x04|\x01\x02|\x05\x06|\x07\x08|\x06\x06|\x06\x07)")
-
-// nextRecord returns where the next record of a zip begins, or the end.
-func nextRecord(all *io.SectionReader, from int64) int64 {
-	if at := zipMark.FindReaderIndex(bufio.NewReader(io.NewSectionReader(all, from, all.Size()-from))); at != nil {
-		return from + int64(at[0])
-	}
-	return all.Size()
-}
-
-// zipRecord looks at a record of a zip, and at the member behind it, which it adds to members by where its bytes begin, and
-// returns where it ends.
-func (w walker) zipRecord(p place, all *io.SectionReader, at int64, members map[int64]zipped) (end int64, err error) {
-	head := make([]byte, 46) // zeros where the file ends
-	if _, err := all.ReadAt(head, at); err != nil && err != io.EOF {
-		return at, err
-	}
-	number := func(at int) int64 { return int64(binary.LittleEndian.Uint16(head[at:])) }
-	record := zipRecords[string(head[:4])]
-	text := at + record.fixed
-	end = text
-	for _, length := range record.lengths {
-		end += number(length)
-	}
-	if end > all.Size() || record.fixed == 0 {
-		w.raw(p, io.NewSectionReader(all, at, all.Size()-at))
-		return all.Size(), nil
-	}
-	// Names, extra fields and comments hold what anybody likes, and programs that unpack do not show them all.
-	words, err := readAll(io.NewSectionReader(all, text, end-text), maxHeld)
+	slices.SortStableFunc(z.File, func(x, y *zip.File) int { return cmp.Compare(starts[x], starts[y]) })
 	beside := p
 	beside.label = true
-	w.words(beside, string(words))
-	if string(head[:4]) != zipMember || err != nil {
-		return end, err
+	w.words(beside, z.Comment)
+	begun, end, size := int64(0), int64(0), 22+len(z.Comment)
+	for _, f := range z.File {
+		size += 46 + len(f.Name) + len(f.Extra) + len(f.Comment)
+		if from := starts[f]; from > 0 && from <= all.Size() && w.ctx.Err() == nil {
+			w.words(beside, f.Comment)
+			w.between(p, all, begun, end, from)
+			begun, end = from, max(end, w.zipped(p, all, f, from))
+		}
 	}
-	name, extra := string(words[:number(26)]), words[number(26):]
-	from, size := end, int64(binary.LittleEndian.Uint32(head[18:]))
-	if size == 1<<32-1 && len(extra) >= 20 { // the first extra field of a member of 4 GiB
-		size = int64(binary.LittleEndian.Uint64(extra[12:]))
+	// Behind them stands the directory. Where more is there than was read of it, something is hidden.
+	directory, err := readAll(io.NewSectionReader(all, end, all.Size()-end), 2*maxImage)
+	if size < len(directory)-24 && !bytes.Contains(directory, []byte("PK\x06\x06")) || size < len(directory)-100 {
+		w.rest(p, all, end, all.Size())
+		end = begun
 	}
-	end = from + size
-	flags := number(6)
-	if flags&8 != 0 && size == 0 || end < from || end > all.Size() {
-		end = nextRecord(all, from)
+	w.raw(p, io.NewSectionReader(all, end, all.Size()-end))
+	return err
+}
+
+// zipMember is the mark of the record that stands before a member, which has 30 bytes, a name and extra fields.
+const zipMember = "PK\x03\x04"
+
+// between looks at what lies between the end of a member of a zip, which begun at a place, and the bytes of the next one.
+func (w walker) between(p place, all *io.SectionReader, begun, end, next int64) {
+	const longest = 30 + 2<<16 // a record with its name and extra fields
+	from := max(end, next-longest)
+	record, err := readAll(io.NewSectionReader(all, from, max(0, next-from)), longest)
+	w.lost(p, err)
+	// Names and extra fields hold what anybody likes, and programs that unpack do not show them all.
+	beside := p
+	beside.label = true
+	w.words(beside, string(record))
+	if at := bytes.LastIndex(record, []byte(zipMember)); at >= 0 {
+		next = from + int64(at)
 	}
+	// How long a member is may stand behind it.
+	if from, err := firstByte(all, end, next); err == nil && next-from > 24 {
+		w.rest(p, all, from, next)
+		w.raw(p, io.NewSectionReader(all, begun, next-begun)) // it may be longer than its record says
+	}
+}
+
+// zipped looks at a member of a zip, and returns where it ends.
+func (w walker) zipped(p place, all *io.SectionReader, f *zip.File, from int64) (end int64) {
+	size := int64(min(f.CompressedSize64, uint64(all.Size()-from)))
 	switch {
 	// Its bytes say nothing without the password, and a guess would be a PASS.
-	case flags&1 != 0:
-		w.gap("", p.in(name).String(), "it is encrypted: unpack the archive, and name what comes out")
-		return end, nil
+	case f.Flags&1 != 0:
+		w.gap("", p.in(f.Name).String(), "it is encrypted: unpack the archive, and name what comes out")
+		return from + size
 	// Of any other method the bytes themselves say how they are packed.
-	case number(8) != int64(zip.Deflate):
-		members[from] = zipped{uint16(number(8)), end}
-		w.member(p, name, io.NewSectionReader(all, from, end-from))
-		return end, nil
+	case f.Method != zip.Deflate:
+		w.member(p, f.Name, io.NewSectionReader(all, from, size))
+		return from + size
 	}
 	// Only the end of what is packed counts: bytes may be hidden between it and the next record.
 	in := io.NewSectionReader(all, from, all.Size()-from)
 	packed := bufio.NewReader(in)
-	said := end
-	cut := w.member(p, name, flate.NewReader(packed))
+	cut := w.member(p, f.Name, flate.NewReader(packed))
 	read, err := in.Seek(0, io.SeekCurrent)
 	end = from + read - int64(packed.Buffered())
-	members[from] = zipped{zip.Deflate, end}
 	if cut != nil { // it may not be packed
-		w.raw(p.in(name), io.NewSectionReader(all, from, max(said, end)-from))
+		w.raw(p.in(f.Name), io.NewSectionReader(all, from, max(size, end-from)))
 	}
-	// How long it is may stand behind it, without a mark.
-	if next := nextRecord(all, end); flags&8 != 0 && next-end <= 24 {
-		end = next
-	}
-	return end, err
+	w.lost(p, err)
+	return end
 }
 
 // tar looks at the members, at what their headers say, and at what lies behind the end.
