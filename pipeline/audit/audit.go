@@ -81,7 +81,7 @@ type Report struct {
 	Log         auditlog.Report `json:"log"`
 	Obligations []Finding       `json:"open_obligations"`
 	Notes       []string        `json:"notes"`
-	Posts       []AuditedPost   `json:"posts"`
+	Posts       []*AuditedPost  `json:"posts"`
 }
 
 // An Auditor says who audited, and by what leave.
@@ -187,7 +187,7 @@ type audit struct {
 	copies   map[string]auditlog.Event // by the digest of their path: those that no record closed
 	foreign  []string                  // what state.db has that this program does not make
 	sealed   bool                      // no run is at work on the workspace, and the last one ended well
-	sources  []*source
+	files    []*AuditedFile
 	lookedAt atomic.Int64
 
 	mu        sync.Mutex // guards the rest
@@ -199,7 +199,7 @@ type audit struct {
 
 func newAudit(c Config) *audit {
 	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, gone: goneContent{all: map[string]*known{}},
-		copies: map[string]auditlog.Event{}, stored: storedContent{map[string]*known{}, map[string]string{}, map[string]string{}, 0, 0}}
+		copies: map[string]auditlog.Event{}, stored: storedContent{map[string]string{}, map[string]string{}, 0, 0}}
 }
 
 // readRelease takes the posts and the tombstones of the release.
@@ -207,7 +207,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 	r := &a.report
 	// A list that stays empty is [] in the statement, not null.
 	*r = Report{Format: StatementFormat, Time: a.now, Who: a.Who, Findings: []Finding{}, Gaps: []Finding{}, Obligations: []Finding{},
-		Totals: map[string]int{}, Notes: []string{}, Posts: []AuditedPost{}}
+		Totals: map[string]int{}, Notes: []string{}, Posts: []*AuditedPost{}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
 		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []AuditedFile{}}
 	for e, err := range a.Release.Entries(ctx) {
@@ -381,7 +381,7 @@ func (a *audit) conclude() Report {
 	// The order of the release, so that two reports can be compared line by line.
 	r.Posts = slices.Grow(r.Posts, len(a.order))
 	for _, e := range a.order {
-		r.Posts = append(r.Posts, e.AuditedPost)
+		r.Posts = append(r.Posts, &e.AuditedPost)
 		r.Totals[cmp.Or(string(e.State), "never_asked")]++
 		if e.live != nil || e.Unanswered != "" {
 			r.Coverage.Asked++
@@ -412,12 +412,12 @@ func (a *audit) conclude() Report {
 		}
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return closer[Finding{ID: f.ID, Where: f.Where}] })
-	for _, s := range a.sources {
-		if s.file.SHA256 != "" {
-			r.Scope.Files = append(r.Scope.Files, s.file)
+	for _, f := range a.files {
+		if f.SHA256 != "" {
+			r.Scope.Files = append(r.Scope.Files, *f)
 		}
 	}
-	r.Scope.LookedAt, r.Known = int(a.lookedAt.Load()), a.gone.known()
+	r.Scope.LookedAt = int(a.lookedAt.Load())
 	// One finding outweighs every gap: what was found is there, whatever else could not be read.
 	switch {
 	case len(r.Findings) > 0:

@@ -291,7 +291,7 @@ func (a *audit) replay(e auditlog.Event) {
 				l.stone, l.lifted = nil, true
 			}
 		case auditlog.Fetch:
-			a.known(p.ID, string(p.ID)).digest(e.SHA256, e.Original, e.Pixels)
+			a.gone.image(a.known(p.ID, string(p.ID)), e.SHA256, e.Original, e.Pixels)
 		}
 	}
 	switch e.Kind {

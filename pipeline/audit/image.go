@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"image"
 	"image/draw"
@@ -14,7 +15,6 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -31,7 +31,7 @@ const (
 type sighting struct {
 	place
 	what    string // empty for an image itself
-	digests []string
+	digests []digest
 	hashes  []uint64 // of an image, of each frame and for each way it can be turned or mirrored
 	fault   string   // why its looks are not known
 	stored  bool     // it is a file of the workspace
@@ -44,13 +44,14 @@ func (w walker) image(p place, all *io.SectionReader) error {
 		return err
 	}
 	s := &sighting{place: p, stored: p.src.name != "" && p.part == ""}
-	s.digests = []string{p.src.file.SHA256}
-	if p.path != p.src.where || p.part != "" || p.table != nil {
-		s.digests[0] = state.SHA256(body)
+	if p.path == p.src.where && p.part == "" && p.table == nil {
+		s.digests = []digest{parseDigest(p.src.file.SHA256)}
+	} else {
+		s.digests = []digest{sha256.Sum256(body)}
 	}
 	// An image of a post that may stay need not be decoded, and is a finding only where the record is of one that must go.
-	if w.gone.staying[s.digests[0]] {
-		if rec := w.stored.files[p.src.name]; s.stored && rec != nil && rec.MustGo {
+	if w.gone.stays(s.digests[0]) {
+		if rec := w.storedAs(p.src.name); s.stored && rec != nil && rec.MustGo {
 			w.saw(s)
 		}
 		return nil
@@ -65,9 +66,9 @@ func (w walker) image(p place, all *io.SectionReader) error {
 			inner.look(part, section(b))
 		}
 	})
-	s.digests = append(s.digests, "")
+	s.digests = append(s.digests, digest{})
 	if malformed == nil {
-		s.digests[1] = state.SHA256(stripped)
+		s.digests[1] = sha256.Sum256(stripped)
 	}
 	if err := w.looks(s, body); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 		}
 		// Equal pixels look equal: the digest decides where looks are not known, or close.
 		if near, _ := nearest(w.gone.goneLooks, frame.hashes); near != nil || w.gone.pixels {
-			frame.digests = append(frame.digests, policy.PixelDigest(policy.Upright(img, body)))
+			frame.digests = append(frame.digests, parseDigest(policy.PixelDigest(policy.Upright(img, body))))
 		}
 	}
 	if bytes.Contains(body[:min(len(body), 256)], []byte("acTL")) {

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"hash/maphash"
 	"math/bits"
 	"path"
 	"slices"
@@ -17,17 +18,28 @@ import (
 	"rehydrate/pipeline/durable"
 )
 
-// known identifies the content of an entry. Unknown fields are empty.
+// A digest is a SHA-256; zero for none.
+type digest [sha256.Size]byte
+
+// parseDigest reads a digest in hex, as records have it.
+func parseDigest(text string) (d digest) {
+	if raw, err := hex.DecodeString(text); err == nil && len(raw) == len(d) {
+		copy(d[:], raw)
+	}
+	return d
+}
+
+// known says what is known of the content of an entry, beside its digests.
 type known struct {
 	*evidence        // on its post
 	name      string // of the entry
-	digests   []string
-	pixels    bool // one of them is of the pixels
+	file      string // its image in the workspace; empty for none
+	image     digest // of that
 	hashes    []uint64
-	texts     []string // folded and distinctive: the whole text, then the lines of it
+	text      string // that was read off it, until it is in the index
+	read      bool   // the workspace has what was read off it
 
-	image string // the digest of its image in the workspace
-	read  bool   // the workspace has what was read off it
+	digests, pixels, texts bool // some that recognise it are known
 }
 
 // goneContent indexes what is known of posts: of those that must be gone, to find it, and of those that may stay, to
@@ -36,14 +48,22 @@ type goneContent struct {
 	all    map[string]*known // by entry, of all posts
 	mustGo int               // posts
 
-	gone      []*known
+	marks     []mark
 	goneLooks []look
 	stayLooks []look
-	digests   map[string]*known // of images that must be gone
-	staying   map[string]bool   // digests and texts of posts that may stay
 	lines     map[string][]*lineOf
 	pixels    bool // digests of pixels are known of an image whose hash is not
 	shared    int  // texts that a post that may stay has as well
+}
+
+// A mark is a digest of an image or of a folded text.
+type mark struct {
+	digest
+	of *known
+}
+
+func (m mark) compare(n mark) int {
+	return cmp.Or(bytes.Compare(m.digest[:], n.digest[:]), cmp.Compare(m.of.name, n.of.name))
 }
 
 // A look is a perceptual hash of an image.
@@ -76,19 +96,25 @@ func (a *audit) known(id manifest.PostID, name string) *known {
 func (a *audit) published(e manifest.Entry) {
 	k := a.known(e.ID, e.Key.String())
 	k.entry = true
-	k.digest(e.SHA256, e.StrippedSHA256, e.PixelsSHA256)
+	a.gone.image(k, e.SHA256, e.StrippedSHA256, e.PixelsSHA256)
 	// A manifest is written by others: a hash of another length is of another kind.
 	if h, err := strconv.ParseUint(e.PHash, 16, 64); err == nil && len(e.PHash) == 16 {
 		k.hash(h)
 	}
 }
 
-// digest takes digests of an image: of its file, of the file without metadata, and third of its pixels.
-func (k *known) digest(sha256 ...string) {
-	k.pixels = k.pixels || len(sha256) == 3 && sha256[2] != ""
-	for _, d := range sha256 {
-		if d != "" && !slices.Contains(k.digests, d) {
-			k.digests = append(k.digests, d)
+// image takes digests of an image: of its file, of the file without metadata, and of its pixels.
+func (g *goneContent) image(k *known, file, stripped, pixels string) {
+	g.mark(k, parseDigest(file), parseDigest(stripped), parseDigest(pixels))
+	k.pixels = k.pixels || pixels != ""
+}
+
+// mark takes digests of an image.
+func (g *goneContent) mark(k *known, digests ...digest) {
+	for i, d := range digests {
+		if d != (digest{}) && !slices.Contains(digests[:i], d) {
+			k.digests = true
+			g.marks = append(g.marks, mark{d, k})
 		}
 	}
 }
@@ -108,66 +134,92 @@ func (k *known) looks() (looks []look) {
 	return looks
 }
 
-// text takes a text and the lines of it, but for those that are too short to identify a post.
-func (k *known) text(text string) {
+// foldedText returns a text and the lines of it, but for those that are too short to identify a post.
+func foldedText(text string) (parts []string) {
+	if text == "" {
+		return nil
+	}
 	// Copies often keep a single line of a meme, so each line counts by itself.
 	for _, part := range append([]string{text}, strings.Split(text, "\n")...) {
 		folded := string(fold(unescaped([]byte(part))))
-		if distinctive(folded) && !slices.Contains(k.texts, folded) {
-			k.texts = append(k.texts, folded)
+		if distinctive(folded) && !slices.Contains(parts, folded) {
+			parts = append(parts, folded)
 		}
 	}
+	return parts
 }
 
 // distinctive reports whether a folded text is too long for two posts to share it by chance.
 func distinctive(s string) bool { return len(s) >= prefixLen && strings.Count(s, " ") >= 2 }
 
-// image returns the entry of an image that must be gone, by a digest of it; nil for none.
-func (g *goneContent) image(digest string) *known {
-	if g.staying[digest] { // many post one picture
-		return nil
+// marked returns what has a digest, by name.
+func (g *goneContent) marked(d digest) []mark {
+	from, _ := slices.BinarySearchFunc(g.marks, d, func(m mark, d digest) int { return bytes.Compare(m.digest[:], d[:]) })
+	to := from
+	for to < len(g.marks) && g.marks[to].digest == d {
+		to++
 	}
-	return g.digests[digest]
+	return g.marks[from:to]
 }
 
-// stayed reports whether one of the digests is of an image that may stay.
-func (g *goneContent) stayed(digests []string) bool {
-	return slices.ContainsFunc(digests, func(d string) bool { return g.staying[d] })
+// stays reports whether a digest is of an image or a text that may stay: many post one picture.
+func (g *goneContent) stays(d digest) bool {
+	return slices.ContainsFunc(g.marked(d), func(m mark) bool { return !m.of.MustGo })
 }
 
-// index sorts what is known by what must be gone and what may stay. It is called again when more is known.
+// goneBy returns the first entry by name whose image or text must be gone, by a digest of it; nil for none.
+func (g *goneContent) goneBy(d digest) *known {
+	if found := g.marked(d); len(found) > 0 && !g.stays(d) {
+		return found[0].of
+	}
+	return nil
+}
+
+// index sorts what is known by what must be gone and what may stay, once it is known which. It is called again when more
+// is known.
 func (g *goneContent) index() {
-	g.gone, g.goneLooks, g.stayLooks, g.lines, g.shared = nil, nil, nil, map[string][]*lineOf{}, 0
-	g.digests, g.staying = map[string]*known{}, map[string]bool{}
+	if g.lines == nil {
+		g.indexTexts()
+	}
+	slices.SortFunc(g.marks, mark.compare)
+	g.marks = slices.Compact(g.marks)
+	g.goneLooks, g.stayLooks = nil, nil
 	for _, k := range g.all {
 		g.pixels = g.pixels || k.pixels && len(k.hashes) == 0
-		if !k.MustGo {
+		if k.MustGo {
+			g.goneLooks = append(g.goneLooks, k.looks()...)
+		} else {
 			g.stayLooks = append(g.stayLooks, k.looks()...)
-			for _, d := range slices.Concat(k.digests, k.texts) {
-				g.staying[d] = true
-			}
-			continue
-		}
-		g.gone, g.goneLooks = append(g.gone, k), append(g.goneLooks, k.looks()...)
-		for _, d := range k.digests {
-			// Of two erased posts with one image the first by name is named, so that reports stay equal.
-			if have := g.digests[d]; have == nil || k.name < have.name {
-				g.digests[d] = k
-			}
-		}
-		for _, text := range k.texts {
-			g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], &lineOf{text: text, of: k})
 		}
 	}
-	// Many write one sentence: what a post that may stay has as well identifies nothing.
+}
+
+func (g *goneContent) indexTexts() {
+	g.lines = map[string][]*lineOf{}
 	for _, k := range g.all {
-		if k.MustGo || len(k.texts) == 0 {
+		if k.MustGo {
+			for _, text := range foldedText(k.text) {
+				k.texts = true
+				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], &lineOf{text: text, of: k})
+			}
+		}
+	}
+	for _, k := range g.all {
+		if k.MustGo {
 			continue
 		}
-		for _, l := range g.linesIn([]byte(k.texts[0])) {
-			l.shared = true
-			g.shared++
+		for i, text := range foldedText(k.text) {
+			g.marks = append(g.marks, mark{sha256.Sum256([]byte(text)), k})
+			if i > 0 {
+				continue // a line of the first, which is the whole text
+			}
+			// Many write one sentence: what a post that may stay has as well identifies nothing.
+			for _, l := range g.linesIn([]byte(text)) {
+				l.shared = true
+				g.shared++
+			}
 		}
+		k.text = ""
 	}
 }
 
@@ -197,9 +249,9 @@ type Known struct {
 func (g *goneContent) known() Known {
 	// A post of several images counts once.
 	posts := [3]map[*evidence]bool{{}, {}, {}}
-	for _, k := range g.gone {
-		for i, some := range []bool{len(k.digests) > 0, len(k.hashes) > 0, len(k.texts) > 0} {
-			if some {
+	for _, k := range g.all {
+		for i, some := range []bool{k.digests, len(k.hashes) > 0, k.texts} {
+			if some && k.MustGo {
 				posts[i][k.evidence] = true
 			}
 		}
@@ -210,8 +262,8 @@ func (g *goneContent) known() Known {
 // A textSeen is a text that must be gone, or one of unknown origin that may be learnt to be so.
 type textSeen struct {
 	place
-	hash uint64
-	of   *known // the post that it was read off, if that is known
+	digest
+	of *known // the post that it was read off, if that is known
 }
 
 // maxTexts bounds the texts of a source that are kept for comparison.
@@ -222,8 +274,6 @@ const unknownTexts = "texts of unknown origin could be those of posts that must 
 
 const mayBeIDs = "words or numbers are also ids of posts that must be gone: look whether they name them"
 
-var seed = maphash.MakeSeed()
-
 // saw keeps what was seen of an image until all sources were looked at.
 func (a *audit) saw(s *sighting) {
 	a.mu.Lock()
@@ -233,15 +283,16 @@ func (a *audit) saw(s *sighting) {
 
 // sawText keeps a text that is of an entry, or, where that is nil, may be of a post that must be gone.
 func (a *audit) sawText(p place, of *known, folded string) {
+	d := digest(sha256.Sum256([]byte(folded)))
 	switch {
-	case of == nil && a.gone.staying[folded]:
+	case of == nil && a.gone.stays(d):
 	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.
 	case of == nil && p.src.lines.Add(1) > maxTexts:
 		a.gap("", p.String(), unknownTexts)
 	default:
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.texts = append(a.texts, textSeen{p, maphash.String(seed, folded), of})
+		a.texts = append(a.texts, textSeen{p, d, of})
 	}
 }
 
@@ -263,11 +314,10 @@ func (a *audit) claimed(entries []string) (gone, stays *known) {
 // resolve judges what was seen in all sources together: what a row of a post that must be gone holds is searched for
 // in all others.
 func (a *audit) resolve(ctx context.Context) error {
-	learnt := map[uint64]*known{}
 	// First what rows of erased posts hold is learnt, then everything is judged with it.
 	for _, s := range a.sightings {
 		if k, _ := a.claimed(s.claims()); k != nil {
-			k.digest(s.digests...)
+			a.gone.mark(k, s.digests...)
 			if len(s.hashes) > 0 {
 				k.hash(s.hashes[0])
 			}
@@ -275,11 +325,12 @@ func (a *audit) resolve(ctx context.Context) error {
 	}
 	for _, t := range a.texts {
 		if k, _ := a.claimed(t.claims()); k != nil && t.of == nil {
-			learnt[t.hash] = k
+			a.gone.marks = append(a.gone.marks, mark{t.digest, k})
 		}
 	}
-	known := a.gone.known()
 	a.gone.index()
+	a.report.Known = a.gone.known()
+	known := a.report.Known
 	for _, s := range a.sightings {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -287,16 +338,13 @@ func (a *audit) resolve(ctx context.Context) error {
 		a.judgeImage(s, known)
 	}
 	for _, t := range a.texts {
-		gone, mine := a.claimed(t.claims())
-		k := cmp.Or(t.of, learnt[t.hash])
-		switch {
+		gone, _ := a.claimed(t.claims())
+		switch k := cmp.Or(t.of, a.gone.goneBy(t.digest)); {
 		case gone != nil: // its row is a finding already
-		case k == nil && known.Texts < known.MustGo:
-			a.gap("", t.String(), unknownTexts)
-		// A post that may stay has its own text, though an erased one said the same.
-		case k == nil || t.of != nil && mine != nil && slices.Equal(mine.texts, k.texts):
-		default:
+		case k != nil:
 			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why())
+		case known.Texts < known.MustGo:
+			a.gap("", t.String(), unknownTexts)
 		}
 	}
 	return nil
@@ -306,7 +354,7 @@ func (a *audit) resolve(ctx context.Context) error {
 func (a *audit) judgeImage(s *sighting, known Known) {
 	claims, where := s.claims(), s.String()
 	gone, mine := a.claimed(claims)
-	rec := a.stored.files[s.src.name]
+	rec := a.storedAs(s.src.name)
 	switch {
 	case s.stored && rec != nil:
 		if a.mustBeGone(rec.evidence) {
@@ -332,13 +380,13 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 	// A file of the workspace has a record, or is a stray: its origin is never merely unknown.
 	case s.stored:
 		switch digest := s.digests[0]; {
-		case rec != nil && digest == rec.image, a.gone.staying[digest], durable.IsTemp(path.Base(s.src.name)):
+		case rec != nil && digest == rec.image, a.gone.stays(digest), durable.IsTemp(path.Base(s.src.name)):
 		case rec != nil:
 			a.stray(FoundImage, rec.name, where, "it is not the image that was stored there: cannot tell which post it belongs to")
 		default:
 			a.stray(FoundImage, "", where, "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
 		}
-	case s.what != "" || known.MustGo == 0 || a.gone.stayed(s.digests):
+	case s.what != "" || known.MustGo == 0 || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "":
 		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
 	case known.Hashes < known.MustGo:
@@ -357,18 +405,18 @@ const sameBits = 4
 // mine is what is known of the entry that claims the image.
 func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, looks bool) {
 	// An image that its own entry has on record is that entry's, whatever it looks like.
-	if mine != nil && slices.ContainsFunc(s.digests, func(d string) bool { return slices.Contains(mine.digests, d) }) {
+	if mine != nil && slices.ContainsFunc(s.digests, func(d digest) bool { return slices.Contains(a.gone.marked(d), mark{d, mine}) }) {
 		return nil, "", false
 	}
 	// The digests stand in the order file, stripped, pixels: the first that matches says the most.
 	for i, d := range s.digests {
-		if k := a.gone.image(d); k != nil {
+		if k := a.gone.goneBy(d); k != nil {
 			return k, []string{"byte for byte", "but for metadata", "the same pixels"}[min(i, 2)], false
 		}
 	}
 	// Looks decide only where no digest does: they are shared by templates.
 	k, apart := nearest(a.gone.goneLooks, s.hashes)
-	if k == nil || a.gone.stayed(s.digests) {
+	if k == nil || slices.ContainsFunc(s.digests, a.gone.stays) {
 		return nil, "", false
 	}
 	// Memes on one template are close to each other. An image with no claimed entry may match any post that

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/flate"
 	"compress/zlib"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -22,7 +23,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -113,7 +113,7 @@ func (w walker) words(p place, text string) {
 
 // names judges a file or member by its name: the bytes of few003/1.jpg may match nothing that is known.
 func (w walker) names(p place, name, kind string) {
-	if _, ok := w.stored.files[p.src.name]; p.part == "" && p.src.name != "" && (ok || w.mayName(p.src.name)) { // its record decides
+	if name := p.src.name; p.part == "" && name != "" && (w.storedAs(name) != nil || w.mayName(name)) { // its record decides
 		return
 	}
 	p.kin = FoundRow
@@ -227,7 +227,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 		}
 		// A SHA-256 in hex, alone among other characters.
 		if n == 64 {
-			w.sawDigest(p, strings.ToLower(string(text[at:end])))
+			w.sawDigest(p, parseDigest(string(text[at:end])))
 		}
 		// Ids have 4 to 13 characters; a word that is longer only contains one.
 		if n >= 4 && n <= 13 {
@@ -267,9 +267,9 @@ var (
 )
 
 // sawDigest compares a digest that stands in a text.
-func (w walker) sawDigest(p place, digest string) {
-	if w.gone.image(digest) != nil && !p.lists() {
-		w.saw(&sighting{place: p, what: "its sha256", digests: []string{digest}})
+func (w walker) sawDigest(p place, d digest) {
+	if w.gone.goneBy(d) != nil && !p.lists() {
+		w.saw(&sighting{place: p, what: "its sha256", digests: []digest{d}})
 	}
 }
 
@@ -345,7 +345,7 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 		if n := len(run); n >= 43 && n < minEncoded {
 			// A name of the digest may stand before it, as in sha256-...
 			if raw := unpackText(run[n-43:]); len(raw) == 32 {
-				w.sawDigest(p, hex.EncodeToString(raw))
+				w.sawDigest(p, digest(raw))
 			}
 		}
 		if len(run) >= minEncoded {
@@ -506,7 +506,7 @@ func (w walker) carved(p place, body []byte) {
 	if err != nil {
 		return
 	}
-	s := &sighting{place: p.in("image in it"), digests: []string{"", state.SHA256(stripped)}}
+	s := &sighting{place: p.in("image in it"), digests: []digest{{}, sha256.Sum256(stripped)}}
 	if err := w.looks(s, stripped); err == nil && s.fault == "" {
 		w.saw(s)
 	}

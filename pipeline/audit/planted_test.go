@@ -611,8 +611,8 @@ func TestHead(t *testing.T) {
 // TestShared says once that a text is one of a post that may stay as well.
 func TestShared(t *testing.T) {
 	a := newAudit(Config{})
-	a.known(gonePNG, gonePNG).text("a caption that many write")
-	a.known(live1, live1).text("so it is a caption that many write")
+	a.known(gonePNG, gonePNG).text = "a caption that many write"
+	a.known(live1, live1).text = "so it is a caption that many write"
 	a.post(gonePNG).MustGo = true
 	g := &a.gone
 	g.index()
@@ -658,7 +658,7 @@ func FuzzLook(f *testing.F) {
 		a.gone.index()
 		w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}}
 		w.left.Store(64 << 20)
-		w.look(place{src: &source{where: "f", rel: "f"}, path: "f"}, section(body))
+		w.look(place{src: &source{where: "f", rel: "f", file: &AuditedFile{}}, path: "f"}, section(body))
 		attest.OK(t, a.resolve(t.Context()))
 	})
 }

@@ -16,7 +16,6 @@ import (
 
 // storedContent is the content that the records of a workspace account for.
 type storedContent struct {
-	files        map[string]*known // the entries that have an image, by name of its file
 	dataset      map[string]string // the digest on record of each file of the dataset
 	logged       map[string]string // the digest that the log has of each
 	images, rows int
@@ -40,15 +39,15 @@ func (a *audit) readRecords(ctx context.Context) error {
 		k.read = rec.Earlier.Read
 		if img := rec.Image; img != nil {
 			s.images++
-			k.image, s.files[ws.ImageName(rec.Key, img.Format)] = img.SHA256, k
-			k.digest(img.SHA256, img.OriginalSHA256, img.PixelsSHA256)
+			k.image, k.file = parseDigest(img.SHA256), ws.ImageName(rec.Key, img.Format)
+			a.gone.image(k, img.SHA256, img.OriginalSHA256, img.PixelsSHA256)
 			if !img.Flat && img.HashKind == dedupe.HashKind() {
 				k.hash(img.PHash)
 			}
 		}
 		if r := rec.Reading; r != nil {
 			k.read = k.read || r.Text != "" || r.Failed == nil
-			k.text(r.Text)
+			k.text = r.Text
 		}
 	}
 	// A purge keeps what recognises an image and leads to no content.
@@ -57,7 +56,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		return err
 	}
 	for _, e := range erased {
-		a.known(e.ID, e.Key.String()).digest(e.File, e.Stripped, e.Pixels)
+		a.gone.image(a.known(e.ID, e.Key.String()), e.File, e.Stripped, e.Pixels)
 	}
 	last, err := state.ReadNote[state.ExportNote](ctx, ws)
 	if err != nil {
@@ -69,14 +68,22 @@ func (a *audit) readRecords(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// storedAs returns the entry whose image is a file of the workspace; nil for none.
+func (a *audit) storedAs(name string) *known {
+	if k := a.gone.all[a.entryNamed(name)]; k != nil && name != "" && k.file == name {
+		return k
+	}
+	return nil
+}
+
 // checkState finds what state.db still has of posts that must be gone, and what this program did not make.
 func (a *audit) checkState(ctx context.Context) (err error) {
 	a.foreign, err = a.Workspace.ForeignSchema(ctx)
 	for _, what := range a.foreign {
 		a.finding(FoundCopy, "", state.StateFile, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
 	}
-	for _, k := range a.gone.gone {
-		if k.image != "" && a.mustBeGone(k.evidence) {
+	for _, k := range a.gone.all {
+		if k.file != "" && a.mustBeGone(k.evidence) {
 			a.finding(FoundImage, k.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", k.why())
 		}
 		if k.read && a.mustBeGone(k.evidence) {

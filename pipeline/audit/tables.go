@@ -100,8 +100,8 @@ func (w walker) digestCell(p place, c *column, value []byte) {
 	case p.lists():
 	case len(raw) == 32: // whatever the column is called
 		// One of an image that may stay is never a finding, and there are as many as rows.
-		if digest := hex.EncodeToString(raw); !w.gone.staying[digest] {
-			w.saw(&sighting{place: p, what: "its sha256", digests: []string{digest}})
+		if d := digest(raw); !w.gone.stays(d) {
+			w.saw(&sighting{place: p, what: "its sha256", digests: []digest{d}})
 		}
 	case len(raw) == 8 && c.phash:
 		w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{binary.BigEndian.Uint64(raw)}})

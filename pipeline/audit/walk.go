@@ -55,7 +55,8 @@ func (a *audit) scanAll(ctx context.Context) error {
 	// Decoding takes the time, so more goroutines than processors would only take memory.
 	crew.SetLimit(runtime.GOMAXPROCS(0))
 	look := func(s *source) {
-		a.sources = append(a.sources, s)
+		s.file = &AuditedFile{Name: s.where, Size: s.size}
+		a.files = append(a.files, s.file)
 		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}}
 		// The budget is the source's, however its archives are nested.
 		w.left.Store(max(minUnpack, maxRatio*s.size))
@@ -103,7 +104,7 @@ func (w walker) source(s *source) error {
 	} else if _, err := io.Copy(sum, io.NewSectionReader(all, 0, s.size)); err != nil {
 		return err
 	}
-	s.file = AuditedFile{Name: s.where, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: s.size}
+	s.file.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	kind, err := sniff(all)
 	if err == nil && w.accountFor(s, kind, all) {
 		return nil
