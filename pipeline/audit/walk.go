@@ -406,15 +406,18 @@ func firstByte(all *io.SectionReader, from, to int64) (int64, error) {
 	return to, nil
 }
 
-// zip looks at the members that the directory of a zip names, and at all bytes that belong to none of them: what the
-// directory does not name is there all the same.
+// zipMember is the mark of the record that stands before a member, which has 30 bytes, a name and extra fields.
+const zipMember = "PK\x03\x04"
+
+// zip looks at the members that the directory of a zip names. Where they and the directory are not all that is there, the
+// bytes are searched as they are, and that is a gap.
 func (w walker) zip(p place, all *io.SectionReader) error {
 	z, err := zip.NewReader(all, all.Size())
 	if err == nil && len(z.File) > maxMembers {
 		err = fmt.Errorf("more than %d members", maxMembers)
 	}
 	if err != nil {
-		w.raw(p, all) // members are found by their marks
+		w.raw(p, all)
 		return err
 	}
 	starts := map[*zip.File]int64{}
@@ -423,75 +426,52 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 		w.lost(p.in(f.Name), err)
 	}
 	slices.SortStableFunc(z.File, func(x, y *zip.File) int { return cmp.Compare(starts[x], starts[y]) })
+	// Names, extra fields and comments hold what anybody likes, and programs that unpack do not show them all.
 	beside := p
 	beside.label = true
 	w.words(beside, z.Comment)
-	begun, end, size := int64(0), int64(0), 22+len(z.Comment)
+	end, size, whole := int64(0), 22+len(z.Comment), true
 	for _, f := range z.File {
+		from := starts[f]
+		record, err := readAll(io.NewSectionReader(all, end, max(0, from-end)), 1<<18)
+		w.words(beside, string(record)+"\n"+f.Comment)
+		// How long the member before is may stand behind it.
+		at := bytes.LastIndex(record, []byte(zipMember))
+		whole = w.zipped(p, all, f, from) && whole && err == nil && at >= 0 && len(bytes.Trim(record[:at], "\x00")) <= 24
+		end = from + int64(f.CompressedSize64)
 		size += 46 + len(f.Name) + len(f.Extra) + len(f.Comment)
-		if from := starts[f]; from > 0 && from <= all.Size() && w.ctx.Err() == nil {
-			w.words(beside, f.Comment)
-			w.between(p, all, begun, end, from)
-			begun, end = from, max(end, w.zipped(p, all, f, from))
-		}
 	}
-	// Behind them stands the directory. Where more is there than was read of it, something is hidden.
 	directory, err := readAll(io.NewSectionReader(all, end, all.Size()-end), 2*maxImage)
-	if size < len(directory)-24 && !bytes.Contains(directory, []byte("PK\x06\x06")) || size < len(directory)-100 {
-		w.rest(p, all, end, all.Size())
-		end = begun
+	if bytes.Contains(directory, []byte("PK\x06\x06")) { // of an archive of 4 GiB
+		size += 76
 	}
-	w.raw(p, io.NewSectionReader(all, end, all.Size()-end))
-	return err
+	w.words(beside, string(directory))
+	if whole && err == nil && len(directory)-size <= 24 {
+		return w.ctx.Err()
+	}
+	w.raw(p, all)
+	return cmp.Or(err, errors.New("there is more in it than the members that its directory names, or they are cut off: it was only searched for plain text and images"))
 }
 
-// zipMember is the mark of the record that stands before a member, which has 30 bytes, a name and extra fields.
-const zipMember = "PK\x03\x04"
-
-// between looks at what lies between the end of a member of a zip, which begun at a place, and the bytes of the next one.
-func (w walker) between(p place, all *io.SectionReader, begun, end, next int64) {
-	const longest = 30 + 2<<16 // a record with its name and extra fields
-	from := max(end, next-longest)
-	record, err := readAll(io.NewSectionReader(all, from, max(0, next-from)), longest)
-	w.lost(p, err)
-	// Names and extra fields hold what anybody likes, and programs that unpack do not show them all.
-	beside := p
-	beside.label = true
-	w.words(beside, string(record))
-	if at := bytes.LastIndex(record, []byte(zipMember)); at >= 0 {
-		next = from + int64(at)
-	}
-	// How long a member is may stand behind it.
-	if from, err := firstByte(all, end, next); err == nil && next-from > 24 {
-		w.rest(p, all, from, next)
-		w.raw(p, io.NewSectionReader(all, begun, next-begun)) // it may be longer than its record says
-	}
-}
-
-// zipped looks at a member of a zip, and returns where it ends.
-func (w walker) zipped(p place, all *io.SectionReader, f *zip.File, from int64) (end int64) {
-	size := int64(min(f.CompressedSize64, uint64(all.Size()-from)))
+// zipped looks at a member of a zip, and reports whether its bytes are as its record says.
+func (w walker) zipped(p place, all *io.SectionReader, f *zip.File, from int64) (whole bool) {
+	in := io.NewSectionReader(all, from, int64(f.CompressedSize64))
 	switch {
+	case from <= 0 || from+in.Size() > all.Size():
+		return false
 	// Its bytes say nothing without the password, and a guess would be a PASS.
 	case f.Flags&1 != 0:
 		w.gap("", p.in(f.Name).String(), "it is encrypted: unpack the archive, and name what comes out")
-		return from + size
+		return true
 	// Of any other method the bytes themselves say how they are packed.
 	case f.Method != zip.Deflate:
-		w.member(p, f.Name, io.NewSectionReader(all, from, size))
-		return from + size
+		w.member(p, f.Name, in)
+		return true
 	}
-	// Only the end of what is packed counts: bytes may be hidden between it and the next record.
-	in := io.NewSectionReader(all, from, all.Size()-from)
 	packed := bufio.NewReader(in)
 	cut := w.member(p, f.Name, flate.NewReader(packed))
-	read, err := in.Seek(0, io.SeekCurrent)
-	end = from + read - int64(packed.Buffered())
-	if cut != nil { // it may not be packed
-		w.raw(p.in(f.Name), io.NewSectionReader(all, from, max(size, end-from)))
-	}
-	w.lost(p, err)
-	return end
+	_, err := packed.ReadByte()
+	return cut == nil && err == io.EOF
 }
 
 // tar looks at the members, at what their headers say, and at what lies behind the end.
