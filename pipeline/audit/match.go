@@ -525,19 +525,13 @@ func (w walker) residue(p place, free []byte) {
 	}
 }
 
-// pdf looks at the streams of a PDF. The words on its pages are numbers of signs in its fonts, so a PDF without findings is
-// a gap all the same.
+// pdf looks at the streams of a PDF. The words on its pages are numbers of signs in its fonts, and it may be encrypted, so a
+// PDF without findings is a gap all the same.
 func (w walker) pdf(p place, all *io.SectionReader) error {
 	body, err := readAll(all, 2*maxImage)
-	switch {
-	case err != nil:
-		return err
-	case bytes.Contains(body, []byte("/Encrypt")):
-		return errors.New("it is an encrypted PDF: save it without a password, and name that")
-	}
 	w.search(p, body, true, true)
 	w.carve(p, body)
-	return errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them")
+	return cmp.Or(err, errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them"))
 }
 
 // fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for

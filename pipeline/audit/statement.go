@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -58,9 +59,16 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 	if err != nil {
 		doubt("its signature: %v", err)
 	}
-	s.Stamp, err = checkStamp(file, body, roots)
-	if err != nil {
-		doubt("its time stamp: %v", err)
+	// A statement need not have a time stamp.
+	if stamp, err := given.Read(file + StampSuffix); !errors.Is(err, fs.ErrNotExist) {
+		trusted, wrong := roots()
+		if err := cmp.Or(err, wrong); err != nil {
+			doubt("its time stamp: %v", err)
+		} else if checked, err := endpoint.CheckStamp(stamp, body, trusted); err != nil {
+			doubt("its time stamp: %v", err)
+		} else {
+			s.Stamp = &checked
+		}
 	}
 	if log == "" {
 		return s, nil
@@ -77,24 +85,4 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 		doubt("the log does not record it")
 	}
 	return s, nil
-}
-
-// checkStamp reads the time stamp beside a statement; nil without one.
-func checkStamp(file string, body []byte, roots func() (*x509.CertPool, error)) (*endpoint.Stamp, error) {
-	answer, err := given.Read(file + StampSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // a statement need not have one
-	}
-	if err != nil {
-		return nil, err
-	}
-	trusted, err := roots()
-	if err != nil {
-		return nil, err
-	}
-	stamp, err := endpoint.CheckStamp(answer, body, trusted)
-	if err != nil {
-		return nil, err
-	}
-	return &stamp, nil
 }
