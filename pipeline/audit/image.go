@@ -122,7 +122,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 			}
 		}
 		// Equal pixels look equal: the digest decides where looks are not known, or close.
-		if near, _ := nearest(w.gone.goneLooks, frame.hashes); near != nil || w.gone.pixels {
+		if near, _ := nearest(w.gone.looks[true], frame.hashes); near != nil || w.gone.pixels {
 			frame.digests = append(frame.digests, parseDigest(policy.PixelDigest(policy.Upright(img, body))))
 		}
 	}

@@ -35,7 +35,7 @@ type known struct {
 	name      string // of the entry
 	file      string // its image in the workspace; empty for none
 	image     digest // of that
-	hashes    []uint64
+	looks     []look
 	text      string // that was read off it, until it is in the index
 	read      bool   // the workspace has what was read off it
 
@@ -48,12 +48,11 @@ type goneContent struct {
 	all    map[string]*known // by entry, of all posts
 	mustGo int               // posts
 
-	marks     []mark
-	goneLooks []look
-	stayLooks []look
-	lines     map[string][]*lineOf
-	pixels    bool // digests of pixels are known of an image whose hash is not
-	shared    int  // texts that a post that may stay has as well
+	marks  []mark
+	looks  map[bool][]look   // of those that must be gone (true), and of the others
+	lines  map[string][]line // of those that must be gone, by their first bytes
+	pixels bool              // digests of pixels are known of an image whose hash is not
+	shared int               // texts that a post that may stay has as well
 }
 
 // A mark is a digest of an image or of a folded text.
@@ -72,11 +71,10 @@ type look struct {
 	of   *known
 }
 
-// A lineOf is a text that must be gone, unless it is shared with a post that may stay.
-type lineOf struct {
-	text   string
-	of     *known
-	shared bool
+// A line is a text that must be gone.
+type line struct {
+	text string
+	of   *known
 }
 
 // prefixLen is how many bytes of a text find it in the index. No text that is searched for is shorter.
@@ -123,15 +121,8 @@ func (g *goneContent) mark(k *known, digests ...digest) {
 func (k *known) hash(h uint64) {
 	// The hash of a picture of one colour does not have half of its bits set.
 	if bits.OnesCount64(h) == 32 {
-		k.hashes = append(k.hashes, h)
+		k.looks = append(k.looks, look{h, k})
 	}
-}
-
-func (k *known) looks() (looks []look) {
-	for _, h := range k.hashes {
-		looks = append(looks, look{h, k})
-	}
-	return looks
 }
 
 // foldedText returns a text and the lines of it, but for those that are too short to identify a post.
@@ -183,24 +174,20 @@ func (g *goneContent) index() {
 	}
 	slices.SortFunc(g.marks, mark.compare)
 	g.marks = slices.Compact(g.marks)
-	g.goneLooks, g.stayLooks = nil, nil
+	g.looks = map[bool][]look{}
 	for _, k := range g.all {
-		g.pixels = g.pixels || k.pixels && len(k.hashes) == 0
-		if k.MustGo {
-			g.goneLooks = append(g.goneLooks, k.looks()...)
-		} else {
-			g.stayLooks = append(g.stayLooks, k.looks()...)
-		}
+		g.pixels = g.pixels || k.pixels && len(k.looks) == 0
+		g.looks[k.MustGo] = append(g.looks[k.MustGo], k.looks...)
 	}
 }
 
 func (g *goneContent) indexTexts() {
-	g.lines = map[string][]*lineOf{}
+	g.lines = map[string][]line{}
 	for _, k := range g.all {
 		if k.MustGo {
 			for _, text := range foldedText(k.text) {
 				k.texts = true
-				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], &lineOf{text: text, of: k})
+				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], line{text, k})
 			}
 		}
 	}
@@ -215,7 +202,8 @@ func (g *goneContent) indexTexts() {
 			}
 			// Many write one sentence: what a post that may stay has as well identifies nothing.
 			for _, l := range g.linesIn([]byte(text)) {
-				l.shared = true
+				at := l.text[:prefixLen]
+				g.lines[at] = slices.DeleteFunc(slices.Clone(g.lines[at]), func(other line) bool { return other == l })
 				g.shared++
 			}
 		}
@@ -224,13 +212,13 @@ func (g *goneContent) indexTexts() {
 }
 
 // linesIn returns the texts that must be gone in a folded text.
-func (g *goneContent) linesIn(folded []byte) (found []*lineOf) {
+func (g *goneContent) linesIn(folded []byte) (found []line) {
 	for at := 0; at+prefixLen <= len(folded); at++ {
 		if at > 0 && folded[at-1] != ' ' { // lines begin with a word
 			continue
 		}
 		for _, l := range g.lines[string(folded[at:at+prefixLen])] {
-			if !l.shared && bytes.HasPrefix(folded[at:], []byte(l.text)) {
+			if bytes.HasPrefix(folded[at:], []byte(l.text)) {
 				found = append(found, l)
 			}
 		}
@@ -250,7 +238,7 @@ func (g *goneContent) known() Known {
 	// A post of several images counts once.
 	posts := [3]map[*evidence]bool{{}, {}, {}}
 	for _, k := range g.all {
-		for i, some := range []bool{k.digests, len(k.hashes) > 0, k.texts} {
+		for i, some := range []bool{k.digests, len(k.looks) > 0, k.texts} {
 			if some && k.MustGo {
 				posts[i][k.evidence] = true
 			}
@@ -366,7 +354,7 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 	case gone != nil:
 		return // its row or its name is a finding already
 	}
-	unseen := len(claims) > 0 && (mine == nil || len(mine.hashes) == 0) // the image of its post is not known
+	unseen := len(claims) > 0 && (mine == nil || len(mine.looks) == 0) // the image of its post is not known
 	k, how, looks := a.imageKnown(s, mine)
 	switch {
 	case k != nil && looks && unseen && s.what != "": // a template is shared by many
@@ -391,7 +379,7 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
 	case known.Hashes < known.MustGo:
 		// A thumbnail of an image that may stay is of known origin.
-		if _, apart := nearest(a.gone.stayLooks, s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
+		if _, apart := nearest(a.gone.looks[false], s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
 			a.gap("", where, "images of unknown origin could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+
 				"look at them, or name a release with phash, or a workspace from before the purge")
 		}
@@ -415,15 +403,15 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 		}
 	}
 	// Looks decide only where no digest does: they are shared by templates.
-	k, apart := nearest(a.gone.goneLooks, s.hashes)
+	k, apart := nearest(a.gone.looks[true], s.hashes)
 	if k == nil || slices.ContainsFunc(s.digests, a.gone.stays) {
 		return nil, "", false
 	}
 	// Memes on one template are close to each other. An image with no claimed entry may match any post that
 	// stays; one with a claimed entry is that entry's if it is closer to it.
-	rivals, hashes := a.gone.stayLooks, s.hashes
+	rivals, hashes := a.gone.looks[false], s.hashes
 	if mine != nil {
-		rivals, hashes = mine.looks(), s.hashes[:1]
+		rivals, hashes = mine.looks, s.hashes[:1]
 	}
 	if rival, closer := nearest(rivals, hashes); rival != nil && closer <= apart {
 		return nil, "", false

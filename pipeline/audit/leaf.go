@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -193,9 +192,9 @@ func (t *table) at(row int64, c *column) place {
 // saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery.
 func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) {
 	c.values++
-	id, entry := rowEntry(text)
-	switch e := a.posts[id]; {
-	case id == "":
+	key, err := manifest.ParseKey(text)
+	switch e := a.posts[key.ID]; {
+	case err != nil:
 		if c.unread == 0 {
 			c.first = row
 		}
@@ -205,23 +204,10 @@ func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) 
 		c.foreign++
 	default:
 		c.known++
-		c.hits = append(c.hits, hit{row, entry, !number, telling(id) && !number || len(text) > len(entry)})
+		entry := key.String()
+		c.hits = append(c.hits, hit{row, entry, !number, telling(key.ID) && !number || len(text) > len(entry)})
 	}
 	return true
-}
-
-// rowEntry reads the entry that a value names: an id, or id/2 for a later image of a gallery, as in outcomes.csv.
-func rowEntry(text string) (manifest.PostID, string) {
-	if id, err := manifest.ParsePostID(text); err == nil {
-		return id, string(id)
-	}
-	at := max(0, strings.LastIndexByte(text, '/'))
-	id, wrong := manifest.ParsePostID(text[:at])
-	n, err := strconv.Atoi(strings.TrimPrefix(text[at:], "/"))
-	if wrong != nil || err != nil {
-		return "", ""
-	}
-	return id, manifest.Key{ID: id, Image: n}.String()
 }
 
 // holdsIDs reports whether the values of the column are ids: its name says so, or most of them are known ones. The

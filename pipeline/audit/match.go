@@ -132,23 +132,15 @@ func (w walker) names(p place, name, kind string) {
 // search searches a text. first and last say whether it is whole at its ends: a word there may be cut off.
 func (w walker) search(p place, text []byte, first, last bool) {
 	w.ids(p, text, first, last)
-	plain := text
-	// Addresses are often escaped twice.
-	for range 2 {
-		next := unescaped(plain)
-		if bytes.Equal(next, plain) {
-			break
-		}
-		plain = next
+	rest, plain := w.encoded(p, text), unescaped(text)
+	if !bytes.Equal(plain, text) {
+		plain = unescaped(plain) // addresses are often escaped twice
 		w.ids(p, plain, first, last)
+		rest = w.encoded(p, plain)
 	}
 	// A tag may stand within an address.
 	if bytes.IndexByte(plain, '<') >= 0 {
 		w.ids(p, untagged(plain, ""), first, last)
-	}
-	rest := w.encoded(p, text)
-	if !bytes.Equal(plain, text) {
-		rest = w.encoded(p, plain)
 	}
 	w.lines(p, rest)
 	w.spelled(p, text)
@@ -302,22 +294,17 @@ func (w walker) lines(p place, text []byte) {
 	}
 }
 
+// tag finds a tag of HTML.
+var tag = regexp.MustCompile(`<[^<>]*>`)
+
 // untagged returns a text with something in place of the tags of HTML.
-func untagged(text []byte, with string) (rest []byte) {
-	const longest = 1000
-	for {
-		at := bytes.IndexByte(text, '<')
-		if at < 0 {
-			return append(rest, text...)
+func untagged(text []byte, with string) []byte {
+	return tag.ReplaceAllFunc(text, func(t []byte) []byte {
+		if len(t) > 1000 { // no program writes those
+			return t
 		}
-		rest, text = append(rest, text[:at]...), text[at:]
-		end := 1 + bytes.IndexAny(text[1:min(len(text), longest+1)], "<>")
-		if end > 0 && text[end] == '>' {
-			rest, text = append(rest, with...), text[end+1:]
-		} else {
-			rest, text = append(rest, '<'), text[1:]
-		}
-	}
+		return []byte(with)
+	})
 }
 
 // keep keeps a text for the comparison with texts that are learnt later, or are not known at all.
@@ -463,32 +450,25 @@ func (w walker) carve(p place, block []byte) {
 				break
 			}
 			at += next
+			found := block[at:]
 			switch {
-			case magic == zipMember:
-				w.inflated(p, memberAt(block[at:]), nil)
+			case magic == zipMember && len(found) >= 30:
+				names := int(binary.LittleEndian.Uint16(found[26:])) + int(binary.LittleEndian.Uint16(found[28:]))
+				w.inflated(p, flate.NewReader(bytes.NewReader(found[min(len(found), 30+names):])))
 			case magic[0] == '\x78':
-				z, err := zlib.NewReader(bytes.NewReader(block[at:]))
-				w.inflated(p, z, err)
-			case policy.ImageFormat(block[at:min(len(block), at+policy.SniffBytes)]) != "":
-				w.carved(p, block[at:])
+				if z, err := zlib.NewReader(bytes.NewReader(found)); err == nil {
+					w.inflated(p, z)
+				}
+			case policy.ImageFormat(found[:min(len(found), policy.SniffBytes)]) != "":
+				w.carved(p, found)
 			}
 			at++
 		}
 	}
 }
 
-// memberAt reads what is packed behind the record of a member of a zip.
-func memberAt(record []byte) io.Reader {
-	head := append(record[:min(len(record), 30):30], make([]byte, 30)...)
-	names := int(binary.LittleEndian.Uint16(head[26:])) + int(binary.LittleEndian.Uint16(head[28:]))
-	return flate.NewReader(bytes.NewReader(record[min(len(record), 30+names):]))
-}
-
 // inflated looks at what comes out of bytes that begin as packed ones do, if it is more than chance gives.
-func (w walker) inflated(p place, z io.Reader, err error) {
-	if err != nil {
-		return
-	}
+func (w walker) inflated(p place, z io.Reader) {
 	out, end, err := w.unpack(z)
 	defer end.Close()
 	switch {
@@ -537,19 +517,6 @@ func (w walker) pdf(p place, all *io.SectionReader) error {
 // fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for
 // everything between them.
 func fold(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	gap := false
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		i += n
-		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			gap = true
-			continue
-		}
-		if gap && len(out) > 0 {
-			out = append(out, ' ')
-		}
-		out, gap = utf8.AppendRune(out, unicode.ToLower(r)), false
-	}
-	return out
+	words := bytes.FieldsFunc(bytes.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return bytes.Join(words, []byte(" "))
 }

@@ -398,7 +398,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 		if columns == nil || late {
 			columns = []*column{}
 			// Lists of ids often have no header.
-			if late || !slices.ContainsFunc(record, func(v string) bool { id, _ := rowEntry(strings.TrimSpace(v)); return w.posts[id] != nil }) {
+			if late || !slices.ContainsFunc(record, func(v string) bool { key, _ := manifest.ParseKey(strings.TrimSpace(v)); return w.posts[key.ID] != nil }) {
 				for _, name := range record {
 					columns = append(columns, t.column(strings.TrimSpace(strings.TrimPrefix(name, "\xef\xbb\xbf"))))
 				}
