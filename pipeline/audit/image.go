@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"image"
 	"image/draw"
@@ -47,7 +46,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	if p.path == p.src.where && p.part == "" && p.table == nil {
 		s.digests = []digest{parseDigest(p.src.file.SHA256)}
 	} else {
-		s.digests = []digest{sha256.Sum256(body)}
+		s.digests = []digest{digestOf(body)}
 	}
 	// An image of a post that may stay need not be decoded, and is a finding only where the record is of one that must go.
 	if w.gone.stays(s.digests[0]) {
@@ -68,7 +67,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	})
 	s.digests = append(s.digests, digest{})
 	if malformed == nil {
-		s.digests[1] = sha256.Sum256(stripped)
+		s.digests[1] = digestOf(stripped)
 	}
 	if err := w.looks(s, body); err != nil {
 		return err

@@ -18,15 +18,20 @@ import (
 	"rehydrate/pipeline/durable"
 )
 
-// A digest is a SHA-256; zero for none.
-type digest [sha256.Size]byte
+// A digest is the first half of a SHA-256: no two contents share one by chance. Zero stands for none.
+type digest [sha256.Size / 2]byte
 
 // parseDigest reads a digest in hex, as records have it.
 func parseDigest(text string) (d digest) {
-	if raw, err := hex.DecodeString(text); err == nil && len(raw) == len(d) {
-		copy(d[:], raw)
+	if raw, err := hex.DecodeString(text); err == nil && len(raw) == sha256.Size {
+		d = digest(raw)
 	}
 	return d
+}
+
+func digestOf(content []byte) digest {
+	sum := sha256.Sum256(content)
+	return digest(sum[:])
 }
 
 // known says what is known of the content of an entry, beside its digests.
@@ -179,6 +184,7 @@ func (g *goneContent) index() {
 		g.pixels = g.pixels || k.pixels && len(k.looks) == 0
 		g.looks[k.MustGo] = append(g.looks[k.MustGo], k.looks...)
 	}
+	slices.SortFunc(g.looks[false], func(x, y look) int { return cmp.Compare(x.hash, y.hash) })
 }
 
 func (g *goneContent) indexTexts() {
@@ -196,7 +202,7 @@ func (g *goneContent) indexTexts() {
 			continue
 		}
 		for i, text := range foldedText(k.text) {
-			g.marks = append(g.marks, mark{sha256.Sum256([]byte(text)), k})
+			g.marks = append(g.marks, mark{digestOf([]byte(text)), k})
 			if i > 0 {
 				continue // a line of the first, which is the whole text
 			}
@@ -269,9 +275,17 @@ func (a *audit) saw(s *sighting) {
 	a.sightings = append(a.sightings, s)
 }
 
+// sawHash is saw for a perceptual hash in a table, unless it is that of an image that may stay: there are as many as rows.
+func (a *audit) sawHash(p place, hash uint64) {
+	compare := func(l look, h uint64) int { return cmp.Compare(l.hash, h) }
+	if _, stays := slices.BinarySearchFunc(a.gone.looks[false], hash, compare); !stays {
+		a.saw(&sighting{place: p, what: "its phash", hashes: []uint64{hash}})
+	}
+}
+
 // sawText keeps a text that is of an entry, or, where that is nil, may be of a post that must be gone.
 func (a *audit) sawText(p place, of *known, folded string) {
-	d := digest(sha256.Sum256([]byte(folded)))
+	d := digestOf([]byte(folded))
 	switch {
 	case of == nil && a.gone.stays(d):
 	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"compress/flate"
 	"compress/zlib"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -486,7 +485,7 @@ func (w walker) carved(p place, body []byte) {
 	if err != nil {
 		return
 	}
-	s := &sighting{place: p.in("image in it"), digests: []digest{{}, sha256.Sum256(stripped)}}
+	s := &sighting{place: p.in("image in it"), digests: []digest{{}, digestOf(stripped)}}
 	if err := w.looks(s, stripped); err == nil && s.fault == "" {
 		w.saw(s)
 	}

@@ -61,7 +61,7 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 		}
 		c.saw(w.audit, row, id, true)
 		if c.phash && !t.lists {
-			w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{uint64(v)}})
+			w.sawHash(p, uint64(v))
 		}
 	case string:
 		w.cell(p, c, []byte(v))
@@ -104,7 +104,7 @@ func (w walker) digestCell(p place, c *column, value []byte) {
 			w.saw(&sighting{place: p, what: "its sha256", digests: []digest{d}})
 		}
 	case len(raw) == 8 && c.phash:
-		w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{binary.BigEndian.Uint64(raw)}})
+		w.sawHash(p, binary.BigEndian.Uint64(raw))
 	}
 }
 
