@@ -151,10 +151,10 @@ type Alike struct {
 }
 
 // Alike yields all entries, those that are alike as one; an entry of the posts apart or of a withheld post is alone. It
-// takes a tenth of the time of Records.
+// takes an eighth of the time of Records.
 func (w *Workspace) Alike(ctx context.Context, apart []manifest.PostID) iter.Seq2[Alike, error] {
 	// Some at a time: a run that is at work waits for the end of each query before it can commit.
-	const some = 20_000
+	const some = 100_000
 	return func(yield func(Alike, error) bool) {
 		var end int
 		err := w.db.QueryRowContext(ctx, "SELECT coalesce(max(ordinal) + 1, 0) FROM entry").Scan(&end)
@@ -174,11 +174,11 @@ func (w *Workspace) Alike(ctx context.Context, apart []manifest.PostID) iter.Seq
 }
 
 const alikeSQL = `
-SELECT count(*), a.id, CASE WHEN a.id IS NOT NULL THEN e.image END,
+SELECT count(*), CASE WHEN p.withheld OR a.value IS NOT NULL THEN e.id END, CASE WHEN p.withheld OR a.value IS NOT NULL THEN e.image END,
   p.state, p.reason, p.live_at, p.absent_at, p.withheld, p.unseen, p.gone_at,
   i.id IS NOT NULL, t.outcome, t.reason, r.id IS NOT NULL, r.failed, r.masked, o.outcome, o.reason
 FROM entry e
-LEFT JOIN (SELECT value AS id FROM json_each(?) UNION SELECT id FROM post WHERE withheld) a ON a.id = e.id
+LEFT JOIN (SELECT DISTINCT value FROM json_each(?)) a ON a.value = e.id
 LEFT JOIN post p ON p.id = e.id
 LEFT JOIN image i ON i.id = e.id AND i.image = e.image
 LEFT JOIN trouble t ON t.id = e.id AND t.image = e.image
