@@ -20,6 +20,7 @@ func parameters() string {
 	for _, l := range looks {
 		fmt.Fprintf(&b, "; %s ramp %d-%d even %d", l.plane, l.black, l.white, l.even)
 	}
+	fmt.Fprintf(&b, "; stretched from %d below %d but for 1/%d", stretchFrom, stretchBelow, stretchPart)
 	fmt.Fprintf(&b, "; minimum from %d; ink below %d", minFrom, inkBelow)
 	fmt.Fprintf(&b, "; letters %d 1/%d wide %d narrow %d ink %d%%", letterLow, letterHighPart, letterWide, letterNarrow, letterInkPct)
 	fmt.Fprintf(&b, "; neighbours like %d%% gap -%d%% %d%% beside %d%%", likePct, gapBackPct, gapPct, besidePct)

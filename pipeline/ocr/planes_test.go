@@ -2,6 +2,7 @@ package ocr
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"testing"
@@ -121,5 +122,34 @@ func TestPlanesOfJPEG(t *testing.T) {
 				t.Errorf("M(%d, %d) = %d, want %d", x, y, got, mini)
 			}
 		}
+	}
+}
+
+// TestStretched: the ramps of a faded picture lie between its own black and white.
+func TestStretched(t *testing.T) {
+	levelled := func(few int, levels ...uint8) *image.Gray {
+		g := image.NewGray(image.Rect(0, 0, 100, 100))
+		for i := range g.Pix {
+			g.Pix[i] = levels[i%len(levels)]
+		}
+		for i := range few { // a light, and a shadow
+			g.Pix[i], g.Pix[len(g.Pix)-1-i] = 255, 0
+		}
+		return g
+	}
+	all := []look{{"Y", 250, 180, 500}, {"M", 250, 180, 500}, {"Y", 20, 140, 550}}
+	for _, tt := range []struct {
+		name string
+		luma *image.Gray
+		want []look
+	}{
+		{"black and white", levelled(0, 0, 255), all},
+		{"wide enough", levelled(0, 40, 200), all},
+		{"blank", levelled(0, 100, 115), all},
+		{"faded", levelled(0, 100, 151), []look{{"Y", 150, 136, 500}, {"M", 250, 180, 500}, {"Y", 104, 128, 550}}},
+		{"faded but for a few pixels", levelled(10, 100, 151), []look{{"Y", 150, 136, 500}, {"M", 250, 180, 500}, {"Y", 104, 128, 550}}},
+		{"faded but for more", levelled(11, 100, 151), all},
+	} {
+		attest.Same(t, tt.name, fmt.Sprint(tt.want), fmt.Sprint(stretched(all, tt.luma)))
 	}
 }

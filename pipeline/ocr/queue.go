@@ -55,6 +55,7 @@ func newQueue(p planes) *queue {
 		minimum = scale(p.minimum, lookLong)
 	}
 	var q queue
+	looks := stretched(looks[:], luma)
 	for i, look := range looks {
 		plane := luma
 		if look.plane == "M" {
@@ -76,6 +77,45 @@ func newQueue(p planes) *queue {
 		return cmp.Or(cmp.Compare(b.promise(), a.promise()), cmp.Compare(a.layer, b.layer))
 	})
 	return &q
+}
+
+// A faded or dark picture has a black and a white of its own.
+const (
+	stretchBelow = 160  // levels between its darkest and its brightest
+	stretchFrom  = 16   // what has fewer is blank
+	stretchPart  = 1000 // one of so many pixels may be darker, and one brighter
+)
+
+// stretched moves the ramps of the looks at luma to the levels that a faded picture has.
+func stretched(looks []look, luma *image.Gray) []look {
+	low, high := levels(luma)
+	if wide := high - low; wide < stretchFrom || wide >= stretchBelow {
+		return looks
+	}
+	looks = slices.Clone(looks)
+	for i, l := range looks {
+		if l.plane == "Y" {
+			looks[i].black, looks[i].white = low+rescale(l.black, 255, high-low), low+rescale(l.white, 255, high-low)
+		}
+	}
+	return looks
+}
+
+// levels are the darkest and the brightest level of a plane but for a few pixels.
+func levels(g *image.Gray) (low, high int) {
+	var count [256]int
+	for _, v := range g.Pix {
+		count[v]++
+	}
+	few := len(g.Pix) / stretchPart
+	high = 255
+	for n := count[low]; n <= few && low < 255; n += count[low] {
+		low++
+	}
+	for n := count[high]; n <= few && high > 0; n += count[high] {
+		high--
+	}
+	return low, high
 }
 
 // addTurned adds a layer turned by a slope, and its lines.
