@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/draw"
 	"io"
-	"iter"
 	"math/bits"
 
 	"golang.org/x/sync/semaphore"
@@ -99,12 +98,34 @@ func (w walker) looks(s *sighting, body []byte) error {
 		return err
 	}
 	defer decoding.Release(memory)
-	frames, err := frames(body, info)
-	if err != nil {
-		s.fault = err.Error()
+	var parts [][]byte
+	var screen *image.NRGBA
+	if info.Format == "gif" {
+		parts = workspace.GIFPictures(body)
+	}
+	switch {
+	case len(parts) > 2*maxFrames:
+		s.fault = fmt.Sprintf("it has %d pictures, and at most %d are compared", len(parts)/2, maxFrames)
+		return nil
+	case len(parts) > 2:
+		screen = image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
+	default:
+		parts = [][]byte{body}
 	}
 	frame := s
-	for n, img := range frames {
+	for n, part := range parts {
+		img, err := policy.DecodeImage(part)
+		if err != nil {
+			if screen == nil {
+				s.fault = err.Error()
+			}
+			continue
+		}
+		// A picture of a GIF covers what was shown before, except where it is transparent.
+		if screen != nil && n%2 == 0 {
+			draw.Draw(screen, img.Bounds(), img, img.Bounds().Min, draw.Over)
+			img = screen
+		}
 		if n > 0 {
 			frame = &sighting{place: s.in(fmt.Sprintf("picture %d", n+1))}
 			defer w.saw(frame)
@@ -129,41 +150,6 @@ func (w walker) looks(s *sighting, body []byte) error {
 		s.fault = "it is animated, and only its first picture was compared"
 	}
 	return nil
-}
-
-// frames yields the pictures of an image: of an animated GIF each, as viewers show it.
-func frames(body []byte, info policy.ImageInfo) (iter.Seq2[int, image.Image], error) {
-	if info.Format == "gif" {
-		parts := workspace.GIFPictures(body)
-		if len(parts) > 2*maxFrames {
-			return func(func(int, image.Image) bool) {}, fmt.Errorf("it has %d pictures, and at most %d are compared", len(parts)/2, maxFrames)
-		}
-		if len(parts) > 2 {
-			return func(yield func(int, image.Image) bool) {
-				shown := image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
-				for n, part := range parts {
-					img, err := policy.DecodeImage(part)
-					if err != nil {
-						continue
-					}
-					// A picture covers what was shown before, except where it is transparent.
-					if n%2 == 0 {
-						draw.Draw(shown, img.Bounds(), img, img.Bounds().Min, draw.Over)
-						img = shown
-					}
-					if !yield(n, img) {
-						return
-					}
-				}
-			}, nil
-		}
-	}
-	img, err := policy.DecodeImage(body)
-	return func(yield func(int, image.Image) bool) {
-		if err == nil {
-			yield(0, img)
-		}
-	}, err
 }
 
 // nearBits is how many of the 64 bits may differ between an image and a copy of it that was made

@@ -332,12 +332,11 @@ func (a *audit) resolve(ctx context.Context) error {
 	}
 	a.gone.index()
 	a.report.Known = a.gone.known()
-	known := a.report.Known
 	for _, s := range a.sightings {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		a.judgeImage(s, known)
+		a.judgeImage(s)
 	}
 	for _, t := range a.texts {
 		gone, _ := a.claimed(t.claims())
@@ -345,7 +344,7 @@ func (a *audit) resolve(ctx context.Context) error {
 		case gone != nil: // its row is a finding already
 		case k != nil:
 			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why())
-		case known.Texts < known.MustGo:
+		case a.report.Known.Texts < a.gone.mustGo:
 			a.gap("", t.String(), unknownTexts)
 		}
 	}
@@ -353,7 +352,7 @@ func (a *audit) resolve(ctx context.Context) error {
 }
 
 // judgeImage judges an image by its record, by its bytes and by how it looks.
-func (a *audit) judgeImage(s *sighting, known Known) {
+func (a *audit) judgeImage(s *sighting) {
 	claims, where := s.claims(), s.String()
 	gone, mine := a.claimed(claims)
 	rec := a.storedAs(s.src.name)
@@ -388,10 +387,10 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 		default:
 			a.stray(FoundImage, "", where, "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
 		}
-	case s.what != "" || known.MustGo == 0 || slices.ContainsFunc(s.digests, a.gone.stays):
+	case s.what != "" || a.gone.mustGo == 0 || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "":
 		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
-	case known.Hashes < known.MustGo:
+	case a.report.Known.Hashes < a.gone.mustGo:
 		// A thumbnail of an image that may stay is of known origin.
 		if _, apart := nearest(a.gone.looks[false], s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
 			a.gap("", where, "images of unknown origin could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+

@@ -203,11 +203,8 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 	}
 	// A page that lists outcomes names erased posts by right; only images in it can be wrong.
 	if p.kin == "" && p.lists() {
-		p.kin = FoundImage
-		for _, tag := range imageTag.FindAll(text, -1) {
-			w.ids(p, packed.ReplaceAll(tag, []byte(" ")), true, true)
-		}
-		return
+		p.kin, first, last = FoundImage, true, true
+		text = packed.ReplaceAll(bytes.Join(imageTag.FindAll(text, -1), []byte(" ")), []byte(" "))
 	}
 	for at := 0; at < len(text); at++ {
 		end := endOf(text, at, isIDByte)
