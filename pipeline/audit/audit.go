@@ -182,7 +182,10 @@ type audit struct {
 	now      time.Time
 	order    []*evidence // on the posts of the release, then on others that the files name
 	posts    map[manifest.PostID]*evidence
-	stored   storedContent
+	exported map[string]string // the digest on record of each file of the dataset
+	logged   map[string]string // the digest that the log has of each
+	images   int               // that the workspace keeps
+	rows     int
 	gone     goneContent
 	copies   map[string]auditlog.Event // by the digest of their path: those that no record closed
 	foreign  []string                  // what state.db has that this program does not make
@@ -199,7 +202,7 @@ type audit struct {
 
 func newAudit(c Config) *audit {
 	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, gone: goneContent{all: map[string]*known{}},
-		copies: map[string]auditlog.Event{}, stored: storedContent{map[string]string{}, map[string]string{}, 0, 0}}
+		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{}}
 }
 
 // readRelease takes the posts and the tombstones of the release.
@@ -367,12 +370,12 @@ func (a *audit) conclude() Report {
 		a.gap("", "workspace", "%s", a.Missing)
 	}
 	switch f := a.Access; {
-	case f == nil || a.stored.images+a.stored.rows == 0:
+	case f == nil || a.images+a.rows == 0:
 	// What is kept may well be covered by a grant that this auditor was not given.
 	case f.Reason == "no_grant": // an auditor need not hold the holder's grant
-		a.gap("", "grant", "the policy wants a grant, and %d images and %d rows are kept: name the holder's grant with --grant", a.stored.images, a.stored.rows)
+		a.gap("", "grant", "the policy wants a grant, and %d images and %d rows are kept: name the holder's grant with --grant", a.images, a.rows)
 	default:
-		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.stored.images, a.stored.rows, f.Reason, f.Detail)
+		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.images, a.rows, f.Reason, f.Detail)
 	}
 	a.tellGaps()
 	if n := a.gone.shared; n > 0 {

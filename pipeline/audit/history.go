@@ -206,7 +206,7 @@ func (a *audit) readLog(ctx context.Context) error {
 	if errors.Is(err, auditlog.ErrNoLog) {
 		if a.Since != nil {
 			a.finding(FoundLog, "", "audit", "the log is gone: a checkpoint of it was kept, and there is none here")
-		} else if a.stored.images > 0 {
+		} else if a.images > 0 {
 			a.note("there is no audit log: its first run was killed")
 		}
 		return a.readPending(ctx, 0)
@@ -306,7 +306,7 @@ func (a *audit) replay(e auditlog.Event) {
 	case auditlog.Export, auditlog.Purge:
 		// The last export of a file counts: records come in their order.
 		for _, f := range e.Files {
-			a.stored.logged[f.Name] = f.SHA256
+			a.logged[f.Name] = f.SHA256
 		}
 	}
 }

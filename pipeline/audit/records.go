@@ -14,22 +14,15 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// storedContent is the content that the records of a workspace account for.
-type storedContent struct {
-	dataset      map[string]string // the digest on record of each file of the dataset
-	logged       map[string]string // the digest that the log has of each
-	images, rows int
-}
-
 // readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
-	ws, s := a.Workspace, &a.stored
+	ws := a.Workspace
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return err
 		}
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
-			s.rows++
+			a.rows++
 		}
 		if rec.Image == nil && rec.Reading == nil && !rec.Earlier.Read {
 			continue
@@ -38,7 +31,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		k := a.known(rec.ID, rec.Key.String())
 		k.read = rec.Earlier.Read
 		if img := rec.Image; img != nil {
-			s.images++
+			a.images++
 			k.image, k.file = parseDigest(img.SHA256), ws.ImageName(rec.Key, img.Format)
 			a.gone.image(k, img.SHA256, img.OriginalSHA256, img.PixelsSHA256)
 			if !img.Flat && img.HashKind == dedupe.HashKind() {
@@ -63,7 +56,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		a.gap("", "state.db", "the note of the last export cannot be read: %v", err)
 	}
 	for _, f := range last.Files {
-		s.dataset[f.Name] = f.SHA256
+		a.exported[f.Name] = f.SHA256
 	}
 	return ctx.Err()
 }
@@ -100,7 +93,7 @@ func (a *audit) mustBeGone(e *evidence) bool { return e.MustGo && !e.waits }
 // mayName reports whether a file of the workspace may name posts that are gone, as lists of outcomes do.
 func (a *audit) mayName(name string) bool {
 	return name == manifest.OutcomesName || name == manifest.TombstonesName || name == workspace.ReportName ||
-		strings.HasPrefix(name, state.AuditDir+"/") || a.stored.dataset[name] != ""
+		strings.HasPrefix(name, state.AuditDir+"/") || a.exported[name] != ""
 }
 
 // checkOutcomes judges outcomes.csv.
@@ -130,7 +123,7 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 	case s.name == "" || s.name == state.StateFile || durable.IsTemp(path.Base(s.name)):
 	case kind == isDatabase:
 		w.finding(FoundCopy, "", s.where, "a database in the workspace that no record accounts for: move it away, or out of backups that the posts of today have outlived")
-	case kind == isParquet || w.stored.dataset[s.name] != "":
+	case kind == isParquet || w.exported[s.name] != "":
 		w.exportedFile(s.name, s.file.SHA256)
 	}
 	// A copy that is as it was made holds only texts that this workspace knows.
@@ -145,7 +138,7 @@ func (a *audit) changedCopy(where, what string) {
 
 // exportedFile compares a file of the dataset with the records of its export.
 func (w walker) exportedFile(name, digest string) {
-	noted, logged := w.stored.dataset[name], w.stored.logged[name]
+	noted, logged := w.exported[name], w.logged[name]
 	switch {
 	case noted == digest && logged == digest: // state and log agree
 	case noted == "" && logged == "":

@@ -303,9 +303,12 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	case err != nil:
 		return err
 	// A list of tombstones is published so that others can take out what it names.
-	case p.part == "" && p.src.name == "" && isTombstones(all):
-		return nil
-	case bytes.ContainsFunc(head, noText):
+	case p.part == "" && p.src.name == "" && all.Size() <= maxImage:
+		if _, err := manifest.ReadTombstones(io.NewSectionReader(all, 0, all.Size())); err == nil {
+			return nil
+		}
+	}
+	if bytes.ContainsFunc(head, noText) {
 		return w.bytes(p, all)
 	}
 	w.depth++
@@ -323,16 +326,6 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		}
 	}
 	return w.bytes(p, all)
-}
-
-// isTombstones reports whether a whole file is a list of tombstones. It names posts that are gone, and is meant
-// to be handed on.
-func isTombstones(all *io.SectionReader) bool {
-	if all.Size() > maxImage {
-		return false
-	}
-	_, err := manifest.ReadTombstones(io.NewSectionReader(all, 0, all.Size()))
-	return err == nil
 }
 
 // oneColumn stands for the separator of a table of one column: no text has it.
