@@ -238,7 +238,6 @@ func (a *audit) post(id manifest.PostID) *evidence {
 	return e
 }
 
-// finding notes a finding.
 func (a *audit) finding(kind FindingKind, id, where, format string, args ...any) {
 	a.say(&a.report.Findings, Finding{ID: id, Kind: kind, Where: where}, format, args...)
 }
@@ -291,7 +290,6 @@ func (a *audit) tellGaps() {
 	}
 }
 
-// unread notes a file, or a part of one, that could not be read.
 func (a *audit) unread(where string, err error) {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err // the path stands before it
@@ -433,7 +431,6 @@ func (a *audit) conclude() Report {
 	return *r
 }
 
-// askLive asks Reddit about every post.
 func (a *audit) askLive(ctx context.Context) error {
 	if a.Reddit == nil {
 		return nil
@@ -457,7 +454,6 @@ func (a *audit) askLive(ctx context.Context) error {
 	return nil
 }
 
-// hear stores the answers about posts.
 func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
 	for i, h := range heard {
 		e := h.Post

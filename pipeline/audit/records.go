@@ -96,7 +96,6 @@ func (a *audit) mayName(name string) bool {
 		strings.HasPrefix(name, state.AuditDir+"/") || a.exported[name] != ""
 }
 
-// checkOutcomes judges outcomes.csv.
 func (a *audit) checkOutcomes(s *source, r io.Reader) {
 	for res, err := range manifest.ReadOutcomes(r) {
 		if err != nil {
@@ -136,7 +135,6 @@ func (a *audit) changedCopy(where, what string) {
 	a.owed(where, "a file of a registered copy: "+what, "; `rehydrate purge` says what to do")
 }
 
-// exportedFile compares a file of the dataset with the records of its export.
 func (w walker) exportedFile(name, digest string) {
 	noted, logged := w.exported[name], w.logged[name]
 	switch {

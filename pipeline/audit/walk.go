@@ -81,7 +81,6 @@ func (a *audit) scanAll(ctx context.Context) error {
 	return a.resolve(ctx)
 }
 
-// source looks at one file.
 func (w walker) source(s *source) error {
 	r, err := s.open()
 	switch {
