@@ -174,17 +174,17 @@ func (w *Workspace) Alike(ctx context.Context, apart []manifest.PostID) iter.Seq
 }
 
 const alikeSQL = `
-SELECT count(*), CASE WHEN p.withheld OR a.value IS NOT NULL THEN e.id END, CASE WHEN p.withheld OR a.value IS NOT NULL THEN e.image END,
+SELECT count(*), CASE WHEN p.withheld OR e.id IN (SELECT value FROM json_each(?1)) THEN e.id END,
+  CASE WHEN p.withheld OR e.id IN (SELECT value FROM json_each(?1)) THEN e.image END,
   p.state, p.reason, p.live_at, p.absent_at, p.withheld, p.unseen, p.gone_at,
   i.id IS NOT NULL, t.outcome, t.reason, r.id IS NOT NULL, r.failed, r.masked, o.outcome, o.reason
 FROM entry e
-LEFT JOIN (SELECT DISTINCT value FROM json_each(?)) a ON a.value = e.id
 LEFT JOIN post p ON p.id = e.id
 LEFT JOIN image i ON i.id = e.id AND i.image = e.image
 LEFT JOIN trouble t ON t.id = e.id AND t.image = e.image
 LEFT JOIN reading r ON r.id = e.id AND r.image = e.image
 LEFT JOIN result o ON o.id = e.id AND o.image = e.image
-WHERE e.ordinal >= ? AND e.ordinal < ?
+WHERE e.ordinal >= ?2 AND e.ordinal < ?3
 GROUP BY 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18`
 
 // scanAlike reads a row of alikeSQL.
