@@ -20,6 +20,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -229,6 +230,12 @@ func freshCases(t testing.TB, w *world) []freshCase {
 
 	// Archives.
 	xz := unbase64("/Td6WFoAAATm1rRGAgAhARYAAAB0L+WjAQAec2VlIGh0dHBzOi8vcmVkZC5pdC8xYm9kdXQgbm93CgAAEFkTf99idA4AATcf6hiJPR+2830BAAAAAARZWg==")
+	before, hidden := zipOf("x", []byte("hi")), deflated(j)
+	end := bytes.Index(before, []byte("PK\x01\x02"))
+	start := string(binary.LittleEndian.AppendUint32(nil, uint32(end+len(hidden))))
+	add("packed between a zip and its directory", "a.zip", "some", patched(slices.Concat(before[:end], hidden, before[end:]), "PK\x05\x06", 16, start))
+	add("packed behind a zip", "a.zip", "some", append(bytes.Clone(before), hidden...))
+	add("packed before a zip", "a.zip", "some", slices.Concat([]byte(zipMember), hidden, before))
 	lzma := "XQAAgAD//////////wA5mWxAaDwGKT/LHn5HXwJQupixQsg1hThDza6Wxj2orRF9///IGAAA"
 	for magic, name := range map[string]string{"7z\xbc\xaf\x27\x1c\x00\x04": "7-zip", "Rar!\x1a\x07\x01\x00": "rar", "ARROW1\x00\x00": "arrow", "MSCF\x00\x00\x00\x00": "cab", "ORC": "orc", "Obj\x01\x04\x14avro.codec\x0edeflate": "avro", "\x89HDF\r\n\x1a\n": "hdf5", "PAR1": "parquet",
 		"LZIP\x01\x0c": "lzip", "\x1f\x9d\x90": "compress", "-----BEGIN PGP MESSAGE-----\n\n": "pgp", "age-encryption.org/v1\n": "age", "\x00\x00\x00\x1cftypavif\x00\x00\x00\x00": "avif", "\x00\x00\x00\x18ftypheic\x00\x00\x00\x00": "heic", "\xff\x0a\xfa\x7f": "jpeg xl", "hsqs": "squashfs", "8BPS\x00\x01": "psd", "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00": "mp4", "\x1aE\xdf\xa3": "matroska"} {
