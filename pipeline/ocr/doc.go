@@ -10,7 +10,8 @@
 //	shapes: the components of ink; lines: rows of shapes like letters, slanted ones in planes turned level
 //	queue: the most promising lines first, each cut out as a strip, many in one request; what is
 //	    read for certain is not read again
-//	mend and merge the words; with too few letters: the whole picture, merge again
+//	mend and merge the words; with too few letters: lines that are
+//	    brighter or darker than what is around them, then the whole picture, merge again
 //	order the merged words as a person reads them; accept those that are certain enough
 //
 // # Promises

@@ -2,6 +2,7 @@ package ocr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,10 +18,11 @@ const methodVersion = 4
 func parameters() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "method %d; lines @%d enlarge at most %d", methodVersion, lookLong, maxEnlarge)
-	for _, l := range looks {
+	for _, l := range slices.Concat(looks[:], lastLooks[:]) {
 		fmt.Fprintf(&b, "; %s ramp %d-%d even %d", l.plane, l.black, l.white, l.even)
 	}
 	fmt.Fprintf(&b, "; stretched from %d below %d but for 1/%d", stretchFrom, stretchBelow, stretchPart)
+	fmt.Fprintf(&b, "; below %d letters evened by %d times %d", againBelow, evenReach, evenGain)
 	fmt.Fprintf(&b, "; minimum from %d; ink below %d", minFrom, inkBelow)
 	fmt.Fprintf(&b, "; letters %d 1/%d wide %d narrow %d ink %d%%", letterLow, letterHighPart, letterWide, letterNarrow, letterInkPct)
 	fmt.Fprintf(&b, "; neighbours like %d%% gap -%d%% %d%% beside %d%%", likePct, gapBackPct, gapPct, besidePct)

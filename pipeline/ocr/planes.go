@@ -189,3 +189,42 @@ func sampleAt(i, target, source int) sample {
 	low := min(at/(2*target), source-1)
 	return sample{low: low, high: min(low+1, source-1), part: uint32((256*(at%(2*target)) + target) / (2 * target))}
 }
+
+const (
+	evenReach = 25 // pixels to each side
+	evenGain  = 4
+)
+
+// evened makes a plane of how much each pixel differs from the mean around it, evenGain times; 128 is not at all.
+func evened(src *image.Gray) *image.Gray {
+	width, height := src.Rect.Dx(), src.Rect.Dy()
+	dst := image.NewGray(src.Rect)
+	columns := make([]int, width) // sums over the rows within reach
+	add := func(y, sign int) {
+		if y >= 0 && y < height {
+			for x, v := range src.Pix[y*src.Stride : y*src.Stride+width] {
+				columns[x] += sign * int(v)
+			}
+		}
+	}
+	for y := range evenReach {
+		add(y, 1)
+	}
+	for y := range height {
+		add(y+evenReach, 1)
+		add(y-evenReach-1, -1)
+		rows := min(y+evenReach+1, height) - max(y-evenReach, 0)
+		sum, left, right := 0, 0, 0 // of columns[left:right]
+		for x := range width {
+			for ; right < min(x+evenReach+1, width); right++ {
+				sum += columns[right]
+			}
+			for ; left < x-evenReach; left++ {
+				sum -= columns[left]
+			}
+			mean := sum / (rows * (right - left))
+			dst.Pix[y*dst.Stride+x] = uint8(min(max(128+evenGain*(int(src.Pix[y*src.Stride+x])-mean), 0), 255))
+		}
+	}
+	return dst
+}

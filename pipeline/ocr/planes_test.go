@@ -153,3 +153,28 @@ func TestStretched(t *testing.T) {
 		attest.Same(t, tt.name, fmt.Sprint(tt.want), fmt.Sprint(stretched(all, tt.luma)))
 	}
 }
+
+// TestEvened: a level ground is 128 wherever it lies between black and white, and what differs from it stands out.
+func TestEvened(t *testing.T) {
+	g := image.NewGray(image.Rect(0, 0, 300, 90))
+	for x := range 300 {
+		for y := range 90 {
+			g.Pix[y*300+x] = uint8(40 + x/3)
+		}
+	}
+	for _, x := range []int{0, 100, 299} {
+		g.Pix[45*300+x] += 20
+	}
+	out := evened(g)
+	for _, tt := range []struct {
+		x, y int
+		want uint8
+	}{{150, 20, 128}, {150, 89, 128}, {100, 45, 208}, {50, 45, 128}, {0, 45, 196}, {299, 45, 224}} {
+		if got := out.GrayAt(tt.x, tt.y).Y; got < tt.want-4 || got > tt.want+4 {
+			t.Errorf("evened at %d, %d: %d, want about %d", tt.x, tt.y, got, tt.want)
+		}
+	}
+	if got := evened(grayOf(2, 10, 10, 10, 14)).Pix; !bytes.Equal(got, []uint8{124, 124, 124, 140}) {
+		t.Errorf("evened of less than its reach: %v", got)
+	}
+}

@@ -282,8 +282,8 @@ func TestRequests(t *testing.T) {
 		img      *image.Gray
 		want     uint64
 	}{
-		"whole, where no line is found":                {false, imageFor(imageOK), 1},
-		"lines, then the whole, where they say little": {false, inked(1000, row(4, 40, 20, 8, 30, 25)...), 3},
+		"whole, where no line is found":                             {false, imageFor(imageOK), 1},
+		"lines, lines again, then the whole, where they say little": {false, inked(1000, row(4, 40, 20, 8, 30, 25)...), 4},
 		"lines alone":                      {false, text, 1},
 		"the first few, where they decide": {true, rows(8, 8, 30), 1},
 		"all of them":                      {false, rows(20, 8, 14), 2},
@@ -428,7 +428,8 @@ func TestEngine(t *testing.T) {
 	}
 	want := "method 4; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
 		"Y ramp 20-140 even 500; Y ramp 180-80 even 550; Y ramp 80-200 even 550; Y ramp 90-40 even 550; " +
-		"minimum from 150; ink below 160; letters 6 1/4 wide 4 narrow 10 ink 12%; " +
+		"E ramp 250-180 even 500; E ramp 20-140 even 500; stretched from 16 below 160 but for 1/1000; " +
+		"below 24 letters evened by 25 times 4; minimum from 150; ink below 160; letters 6 1/4 wide 4 narrow 10 ink 12%; " +
 		"neighbours like 55% gap -33% 110% beside 70%; line of 4 high 3, below 10 of 8; joined -50% 200%, 70-135%; " +
 		"under -20% 100%, 80-125%, even 300 600; slants [-500 -350 -200 200 350 500] from 100, 12 in rows of 5 even 500; " +
 		"strips 36, marks 2 2 1/1 1/3 1/4, margins 20% 40% 12%, psm 13; " +

@@ -8,7 +8,7 @@ import (
 
 // A look is one way to make text black on white.
 type look struct {
-	plane        string // "Y" or "M"
+	plane        string // "Y", "M" or "E"
 	black, white int    // of the ramp
 	even         int    // of a line at least, in thousandths; what is less even is hardly ever text
 }
@@ -17,6 +17,9 @@ type look struct {
 // dark text on black. Where two promise the same, the earlier one is read.
 var looks = [...]look{{"Y", 250, 180, 500}, {"M", 250, 180, 500}, {"Y", 20, 140, 500},
 	{"Y", 180, 80, 550}, {"Y", 80, 200, 550}, {"Y", 90, 40, 550}}
+
+// The looks where those found next to nothing: at what is brighter, and darker, than what is around it.
+var lastLooks = [...]look{{"E", 250, 180, 500}, {"E", 20, 140, 500}}
 
 // Lines are looked for in a picture whose longer side has so many pixels.
 const lookLong = 1000
@@ -39,6 +42,8 @@ type queue struct {
 	places []place
 	done   []image.Rectangle // words that nothing has to be read about any more
 	strips int               // read so far
+
+	original image.Point // the size of the image
 }
 
 // A place is the box of a line that was read.
@@ -54,29 +59,35 @@ func newQueue(p planes) *queue {
 	if p.minimum != p.luma {
 		minimum = scale(p.minimum, lookLong)
 	}
-	var q queue
-	looks := stretched(looks[:], luma)
-	for i, look := range looks {
-		plane := luma
-		if look.plane == "M" {
-			plane = minimum
-		}
-		l := newLayer(plane, newRamp(look.black, look.white))
+	q := queue{original: p.luma.Rect.Size()}
+	q.look(stretched(looks[:], luma), map[string]*image.Gray{"Y": luma, "M": minimum})
+	return &q
+}
+
+// lookAgain looks for lines that only stand out from what is around them.
+func (q *queue) lookAgain() {
+	q.look(lastLooks[:], map[string]*image.Gray{"E": evened(q.layers[0].gray)})
+}
+
+// look finds the lines of planes, by name, and puts them in order.
+func (q *queue) look(looks []look, planes map[string]*image.Gray) {
+	first := len(q.layers)
+	for _, look := range looks {
+		l := newLayer(planes[look.plane], newRamp(look.black, look.white))
+		q.lines = append(q.lines, l.findLines(len(q.layers), look.even)...)
 		q.layers = append(q.layers, l)
-		q.lines = append(q.lines, l.findLines(i, look.even)...)
 	}
 	for i, look := range looks {
-		if slope := q.layers[i].slant(); slope != 0 {
-			q.addTurned(q.layers[i], look, slope)
+		if slope := q.layers[first+i].slant(); slope != 0 {
+			q.addTurned(q.layers[first+i], look, slope)
 		}
 	}
 	for i, t := range q.lines {
-		q.lines[i].place = rescaleBox(t.box.Add(t.shift), q.size(), p.luma.Rect.Size())
+		q.lines[i].place = rescaleBox(t.box.Add(t.shift), q.size(), q.original)
 	}
 	slices.SortStableFunc(q.lines, func(a, b textLine) int {
 		return cmp.Or(cmp.Compare(b.promise(), a.promise()), cmp.Compare(a.layer, b.layer))
 	})
-	return &q
 }
 
 // A faded or dark picture has a black and a white of its own.
@@ -135,7 +146,9 @@ func (t textLine) promise() int { return t.even * min(len(t.letters), promiseLet
 func (q *queue) size() image.Point { return q.layers[0].gray.Rect.Size() }
 
 // again is the queue as it was before anything was read.
-func (q *queue) again() *queue { return &queue{layers: q.layers, lines: q.lines} }
+func (q *queue) again() *queue {
+	return &queue{layers: slices.Clip(q.layers), lines: slices.Clip(q.lines), original: q.original}
+}
 
 // next takes the next lines from the queue that have nothing to do with each other, so that what is read of one cannot
 // settle another.

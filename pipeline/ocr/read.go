@@ -2,8 +2,9 @@ package ocr
 
 import "image"
 
-// The whole picture is read, as sparse text, where its lines gave fewer letters of this confidence.
+// Where lines gave fewer letters of this confidence, lines are looked for again, or the whole picture is read, as sparse text.
 const (
+	againBelow       = 24
 	sparseBelow      = 12
 	sparseConfidence = 60
 	sparseLong       = 1000 // pixels of its longer side
@@ -11,34 +12,49 @@ const (
 
 // readLines reads an image on one worker, line by line.
 func (p *Pool) readLines(w *worker, views planes, q *queue) ([]candidate, error) {
-	var all []candidate
-	most := batchMost
-	if p.config.DecisionOnly {
-		most = batchFew
+	all, err := p.readQueue(w, q)
+	if err != nil || p.decided(all) || sureLetters(merge(all)) >= againBelow {
+		return merge(all), err
 	}
-	for batch := q.next(most); len(batch) > 0; batch = q.next(most) {
-		words, err := p.readBatch(w, q, batch, views.luma.Rect.Size())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, words...)
-		if p.config.DecisionOnly && enough(merge(all)) {
-			return merge(all), nil
-		}
-	}
-	if sureLetters(merge(all)) >= sparseBelow {
-		return merge(all), nil
+	q.lookAgain()
+	more, err := p.readQueue(w, q)
+	all = append(all, more...)
+	if err != nil || sureLetters(merge(all)) >= sparseBelow {
+		return merge(all), err
 	}
 	gray := scale(views.luma, sparseLong)
 	answers, err := w.recognize([]*image.Gray{gray}, pageMode)
 	if err != nil {
 		return nil, err
 	}
-	return merge(append(all, collect(answers[0], len(q.layers), gray.Rect.Size(), views.luma.Rect.Size(), p.lexicon())...)), nil
+	return merge(append(all, collect(answers[0], len(q.layers), gray.Rect.Size(), q.original, p.lexicon())...)), nil
 }
 
+// readQueue reads the lines of a queue, and no more than it has to where only the decision is wanted.
+func (p *Pool) readQueue(w *worker, q *queue) ([]candidate, error) {
+	var all []candidate
+	most := batchMost
+	if p.config.DecisionOnly {
+		most = batchFew
+	}
+	for batch := q.next(most); len(batch) > 0; batch = q.next(most) {
+		words, err := p.readBatch(w, q, batch)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, words...)
+		if p.decided(all) {
+			break
+		}
+	}
+	return all, nil
+}
+
+// decided reports whether only the decision is wanted, and stands.
+func (p *Pool) decided(words []candidate) bool { return p.config.DecisionOnly && enough(merge(words)) }
+
 // readBatch reads lines of the queue and tells it what they say.
-func (p *Pool) readBatch(w *worker, q *queue, batch []textLine, original image.Point) ([]candidate, error) {
+func (p *Pool) readBatch(w *worker, q *queue, batch []textLine) ([]candidate, error) {
 	strips := make([]strip, len(batch))
 	pictures := make([]*image.Gray, len(batch))
 	for i, t := range batch {
@@ -51,7 +67,7 @@ func (p *Pool) readBatch(w *worker, q *queue, batch []textLine, original image.P
 	}
 	var all []candidate
 	for i, t := range batch {
-		words := collect(strips[i].place(answers[i], t, len(q.places)), t.layer, q.size(), original, p.lexicon())
+		words := collect(strips[i].place(answers[i], t, len(q.places)), t.layer, q.size(), q.original, p.lexicon())
 		q.record(t, words)
 		if !noise(words) {
 			all = append(all, words...)
