@@ -1,6 +1,6 @@
 // Package diff compares two datasets row by row, and says what differs and, where the outcomes are known, why.
 //
-// Both sides are held in memory without their images. Files may come from anybody: nothing in them is believed
+// The old side is held in memory without its images, and of the new one the ids. Files may come from anybody: nothing in them is believed
 // before it is checked.
 package diff
 
@@ -106,21 +106,14 @@ type Summary struct {
 // Compare reads two sides and compares them. A side is a Parquet file, the folder of a dataset, a workspace, or
 // an outcomes.csv. Of a row whose id an earlier row has, and of one without an id, only the number is told.
 func Compare(ctx context.Context, older, newer string) (Report, error) {
-	was, err := read(ctx, older)
+	c := comparison{old: &side{}, new: &side{}, changed: map[int]Change{}, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
+	c.new.each = c.row
+	err := c.old.read(ctx, older)
+	if err == nil {
+		err = c.new.read(ctx, newer)
+	}
 	if err != nil {
 		return Report{}, err
-	}
-	is, err := read(ctx, newer)
-	if err != nil {
-		return Report{}, err
-	}
-	c := comparison{old: was, new: is, tables: was.table != nil && is.table != nil, why: map[[5]string]int{},
-		report: Report{Changes: []Change{}}}
-	if c.tables {
-		// A column that one side lacks is a difference of the schema, not of every row.
-		c.common = slices.DeleteFunc(slices.Clone(was.table.labels), func(column string) bool {
-			return !slices.Contains(is.table.labels, column)
-		})
 	}
 	c.changes()
 	c.sum()
@@ -130,40 +123,53 @@ func Compare(ctx context.Context, older, newer string) (Report, error) {
 // A comparison is one call of Compare.
 type comparison struct {
 	old, new *side
-	tables   bool              // both sides have Parquet files
-	common   []string          // the label columns of both sides
+	changed  map[int]Change    // by the place of the old row
+	gained   []string          // ids, in the order of the new side
 	why      map[[5]string]int // of kind, old outcome and reason, new outcome and reason
 	report   Report
 }
 
-// changes compares the rows, and the outcomes of the entries that are rows of neither side.
+// tables reports whether both sides have Parquet files.
+func (c *comparison) tables() bool { return c.old.table != nil && c.new.table != nil }
+
+// common returns the label columns of both sides: one that a side lacks is a difference of the schema, not of every row.
+func (c *comparison) common() []string {
+	if !c.tables() {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.old.table.labels), func(column string) bool { return !c.new.table.has[column] })
+}
+
+// changes adds what the rows differ in, and the outcomes of the entries that are rows of neither side.
 func (c *comparison) changes() {
-	for i := range c.old.rows {
-		was := &c.old.rows[i]
-		if place, both := c.new.place[was.id]; !both {
+	for i, was := range c.old.rows {
+		if _, both := c.new.place[was.id]; !both {
 			c.add(Change{ID: was.id, Kind: "lost"})
-		} else if change, differs := c.row(was, &c.new.rows[place]); differs {
+		} else if change, differs := c.changed[i]; differs {
 			c.add(change)
 		}
 	}
-	for _, row := range c.new.rows {
-		if _, both := c.old.place[row.id]; !both {
-			c.add(Change{ID: row.id, Kind: "gained"})
-		}
+	for _, id := range c.gained {
+		c.add(Change{ID: id, Kind: "gained"})
 	}
 	for _, id := range c.new.entries {
 		// What was kept and is a row no longer was told as lost.
 		was, known := c.old.verdicts[id]
 		_, row := c.new.place[id]
-		if known && !row && was.Outcome != manifest.Kept && was != c.new.verdicts[id] {
+		if known && !row && was.Value().Outcome != manifest.Kept && was != c.new.verdicts[id] {
 			c.add(Change{ID: id, Kind: "outcome"})
 		}
 	}
 }
 
-// row compares a row that both sides have.
-func (c *comparison) row(was, is *row) (Change, bool) {
-	d := &c.report.Summary
+// row compares a row of the new side with that of the old one.
+func (c *comparison) row(is *row) {
+	place, both := c.old.place[is.id]
+	if !both {
+		c.gained = append(c.gained, is.id)
+		return
+	}
+	was, d := &c.old.rows[place], &c.report.Summary
 	change := Change{ID: was.id, Kind: "changed"}
 	// A side that names no split has not moved the row.
 	if was.split != "" && is.split != "" && was.split != is.split {
@@ -180,7 +186,7 @@ func (c *comparison) row(was, is *row) (Change, bool) {
 		change.Text = &WordChange{}
 		change.Text.Gained, change.Text.Lost = state.DiffWords(was.text, is.text)
 	}
-	for _, column := range c.common {
+	for _, column := range c.common() {
 		// No label given is another answer than an empty list.
 		before, after := c.old.labelsOf(was, column), c.new.labelsOf(is, column)
 		if (before == nil) == (after == nil) && slices.Equal(before, after) {
@@ -192,11 +198,13 @@ func (c *comparison) row(was, is *row) (Change, bool) {
 		}
 		change.Labels[state.Printable(column)] = LabelChange{printableAll(before), printableAll(after)}
 	}
-	return change, change.Split != nil || change.Image != nil || change.Text != nil || change.Labels != nil
+	if change.Split != nil || change.Image != nil || change.Text != nil || change.Labels != nil {
+		c.changed[place] = change
+	}
 }
 
 func (c *comparison) both(column string) bool {
-	return c.tables && c.old.table.has[column] && c.new.table.has[column]
+	return c.tables() && c.old.table.has[column] && c.new.table.has[column]
 }
 
 // hashDistance is how many bits of two hashes differ.
@@ -221,14 +229,17 @@ func printableAll(list []string) []string {
 func (c *comparison) add(change Change) {
 	was, hadOutcome := c.old.verdicts[change.ID]
 	is, hasOutcome := c.new.verdicts[change.ID]
+	var before, after state.Conclusion
 	if hadOutcome {
-		change.Old = &was
+		before = was.Value()
+		change.Old = &before
 	}
 	if hasOutcome {
-		change.New = &is
+		after = is.Value()
+		change.New = &after
 	}
 	// Before the id is made fit to be shown: outcomes are found by what it is.
-	c.why[[5]string{change.Kind, string(was.Outcome), string(was.Reason), string(is.Outcome), string(is.Reason)}]++
+	c.why[[5]string{change.Kind, string(before.Outcome), string(before.Reason), string(after.Outcome), string(after.Reason)}]++
 	change.ID = state.Printable(change.ID)
 	c.report.Changes = append(c.report.Changes, change)
 }
@@ -241,14 +252,14 @@ func (c *comparison) sum() {
 	d.WhyLost, d.Lost = c.whyCounts("lost")
 	d.WhyElse, d.Outcomes = c.whyCounts("outcome")
 	d.Schema, d.Provenance, d.NotCompared = []KeyChange{}, []KeyChange{}, []string{}
-	if c.tables {
+	if c.tables() {
 		d.Schema = keyChanges(c.schema(c.old), c.schema(c.new))
 		d.Provenance = keyChanges(c.old.provenance, c.new.provenance)
 	} else {
 		d.NotCompared = append(d.NotCompared, "images, texts, labels, schema and provenance: not both sides have Parquet files")
 	}
 	for _, column := range []string{"sha256", "ocr_text"} {
-		if c.tables && !c.both(column) {
+		if c.tables() && !c.both(column) {
 			d.NotCompared = append(d.NotCompared, column+": not both sides have the column")
 		}
 	}
@@ -296,7 +307,7 @@ func (c *comparison) schema(s *side) map[string]string {
 	for column, kind := range s.table.types {
 		all["column "+column] = kind
 	}
-	for _, column := range c.common {
+	for _, column := range c.common() {
 		all["labels of "+column] = strings.Join(s.table.labelNames[column], ", ")
 	}
 	return all

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
+	"unique"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
@@ -21,48 +23,49 @@ const maxHeld = 1 << 30
 
 // A side is one of the two datasets, read whole but for its images.
 type side struct {
+	each       func(*row) // takes the first row of each id; nil where they are held
 	count      SideCount
-	rows       []row                       // the first row of each id, in order
-	place      map[string]int              // id -> its place in rows
-	table      *table                      // the first one, closed, for its columns; nil without Parquet files
-	provenance map[string]string           // what all Parquet files say
-	entries    []string                    // ids of the outcomes, in order
-	verdicts   map[string]state.Conclusion // nil without outcomes
+	rows       []row                                      // those that are held, in order
+	place      map[string]int                             // id -> its place in rows
+	table      *table                                     // the first one, closed, for its columns; nil without Parquet files
+	provenance map[string]string                          // what all Parquet files say
+	entries    []string                                   // ids of the outcomes, in order
+	verdicts   map[string]unique.Handle[state.Conclusion] // nil without outcomes
 	held       int64
 }
 
 // read reads the Parquet file, outcomes.csv, folder of a dataset, or workspace called name. Of a workspace it reads
 // the dataset and the outcomes alone, so that a run may be at work there.
-func read(ctx context.Context, name string) (*side, error) {
+func (s *side) read(ctx context.Context, name string) (err error) {
 	var tables []string
 	outcomes := ""
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("compare: %w", err)
+		return fmt.Errorf("compare: %w", err)
 	case info.Mode().IsRegular() && filepath.Ext(name) == ".csv":
 		outcomes = name
 	case info.Mode().IsRegular():
 		tables = []string{name}
 	case !info.IsDir():
-		return nil, fmt.Errorf("compare: %s is neither a file nor a folder", name)
+		return fmt.Errorf("compare: %s is neither a file nor a folder", name)
 	default:
 		tables, outcomes, err = filesOf(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	s := &side{count: SideCount{Path: name}, place: map[string]int{}}
+	s.count.Path, s.place = name, map[string]int{}
 	for _, table := range tables {
 		if err := s.readTable(ctx, table); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if outcomes == "" {
-		return s, nil
+		return nil
 	}
 	// After the tables: outcomes stand in for rows where there are none.
-	return s, s.readOutcomes(ctx, outcomes)
+	return s.readOutcomes(ctx, outcomes)
 }
 
 // filesOf returns the Parquet files and the outcomes.csv, empty for none, of a folder: those of a workspace, of a
@@ -100,15 +103,15 @@ func (s *side) readOutcomes(ctx context.Context, name string) error {
 		return fmt.Errorf("compare: %w", err)
 	}
 	defer f.Close()
-	s.verdicts = map[string]state.Conclusion{}
+	s.verdicts = map[string]unique.Handle[state.Conclusion]{}
 	for res, err := range manifest.ReadOutcomes(f) {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return fmt.Errorf("compare %s: %w", name, err)
 		}
-		id := res.Key.String()
+		id := strings.Clone(res.Key.String()) // as a part of its line it would keep the line in memory
 		s.count.Entries++
 		s.entries = append(s.entries, id)
-		s.verdicts[id] = state.Conclusion{Outcome: res.Outcome, Reason: res.Reason}
+		s.verdicts[id] = unique.Make(state.Conclusion{Outcome: res.Outcome, Reason: res.Reason})
 		if err := s.hold(len(id)); err != nil {
 			return err
 		}
@@ -149,6 +152,7 @@ func (s *side) readTable(ctx context.Context, name string) error {
 	for {
 		r, err := t.next()
 		if err == io.EOF {
+			t.reader = nil // its footer takes as much as many rows
 			return nil
 		}
 		if err == nil {
@@ -173,6 +177,10 @@ func (s *side) add(r row) error {
 		return nil
 	}
 	s.place[r.id] = len(s.rows)
+	if s.each != nil {
+		s.each(&r)
+		return s.hold(len(r.id))
+	}
 	s.rows = append(s.rows, r)
 	// A slice takes 24 bytes, a text 16 beside what is in it.
 	size := len(r.id) + len(r.sha256) + len(r.phash) + len(r.text) + len(r.split)
