@@ -21,6 +21,7 @@ type Snapshot struct {
 	Total   int    // entries in the manifest
 	Done    int    // entries that need nothing more before dedupe
 	Asked   int    // posts with an answer in this run
+	Posts   int    // to ask about, in a stage that does nothing else; 0 in any other
 	Fetched int    // images stored in this run
 	Read    int    // images read in this run
 	Gone    int    // entries whose post or image is not to be had
@@ -46,7 +47,12 @@ func (p *Progress) begin(total int) {
 	p.change(func(s *Snapshot) { *s = Snapshot{Total: total, Stage: "start"} })
 }
 
-func (p *Progress) stage(name string) { p.change(func(s *Snapshot) { s.Stage = name }) }
+func (p *Progress) stage(name string) { p.change(func(s *Snapshot) { s.Stage, s.Posts = name, 0 }) }
+
+// asking begins a stage that only asks. After it no entry needs anything more.
+func (p *Progress) asking(posts int) {
+	p.change(func(s *Snapshot) { s.Stage, s.Posts, s.Done = "ask about every post", posts, s.Total })
+}
 
 func (p *Progress) asked(posts int) { p.change(func(s *Snapshot) { s.Asked += posts }) }
 

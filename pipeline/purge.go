@@ -119,8 +119,8 @@ func (q PurgeRequest) tombstones(now time.Time) []workspace.Tombstone {
 
 // ask asks Reddit about every post and settles what is gone, offline only what the operator confirms.
 func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
-	r.Progress.stage("ask about every post")
 	if !offline {
+		r.Progress.asking(r.Manifest.Posts)
 		err := s.resolve(ctx, s.everyPost(ctx), nil)
 		if err == nil && r.stopping() {
 			err = state.ErrInterrupted

@@ -43,11 +43,15 @@ func TestObserve(t *testing.T) {
 		now = now.Add(time.Minute)
 		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5, Failed: 2})
 		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5, Wait: &reddit.Wait{For: 3 * time.Second, Host: "i.redd.it", Reason: "it is in trouble"}})
+		c.observe(pipeline.Snapshot{Stage: "ask", Total: 10, Posts: 8})
+		now = now.Add(time.Minute)
+		c.observe(pipeline.Snapshot{Stage: "ask", Total: 10, Posts: 8, Asked: 4})
 		c.observePictures(near.Progress{Stage: "hash", Total: 6})
 		now = now.Add(time.Minute)
 		c.observePictures(near.Progress{Stage: "hash", Total: 6, Done: 3})
 		want := "rehydrate: read: 5 of 10 entries, 0 fetched, 0 read, 0 not to be had, 2 to retry, about 1m0s left\n" +
 			"rehydrate: waiting 3s for i.redd.it: it is in trouble\n" +
+			"rehydrate: ask: 4 of 8 posts, about 1m0s left\n" +
 			"rehydrate: hash: 3 of 6 pictures, about 1m0s left\n"
 		if quiet {
 			want = ""

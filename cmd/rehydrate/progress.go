@@ -23,8 +23,12 @@ func (c *command) observe(s pipeline.Snapshot) {
 	if s.Failed > 0 {
 		retry = fmt.Sprintf(", %d to retry", s.Failed)
 	}
-	c.console.Show(console.Progress{Words: s.Stage + retry, Done: s.Done, Total: s.Total,
-		Line: fmt.Sprintf("%s: %d of %d entries, %d fetched, %d read, %d not to be had%s", s.Stage, s.Done, s.Total, s.Fetched, s.Read, s.Gone, retry)})
+	p := console.Progress{Words: s.Stage + retry, Done: s.Done, Total: s.Total,
+		Line: fmt.Sprintf("%s: %d of %d entries, %d fetched, %d read, %d not to be had%s", s.Stage, s.Done, s.Total, s.Fetched, s.Read, s.Gone, retry)}
+	if s.Posts > 0 {
+		p = console.Progress{Task: s.Stage, Words: s.Stage, Done: s.Asked, Total: s.Posts, Line: fmt.Sprintf("%s: %d of %d posts", s.Stage, s.Asked, s.Posts)}
+	}
+	c.console.Show(p)
 }
 
 // observePictures shows how far a command is that looks at pictures.
