@@ -64,9 +64,13 @@ func (w walker) image(p place, all *io.SectionReader) error {
 			inner.look(part, section(b))
 		}
 	})
-	s.digests = append(s.digests, digest{})
-	if malformed == nil {
-		s.digests[1] = digestOf(stripped)
+	switch {
+	case malformed != nil:
+		s.digests = append(s.digests, digest{})
+	case bytes.Equal(stripped, body): // as files of a dataset are
+		s.digests = append(s.digests, s.digests[0])
+	default:
+		s.digests = append(s.digests, digestOf(stripped))
 	}
 	if err := w.looks(s, body); err != nil {
 		return err
