@@ -276,7 +276,7 @@ func TestStatement(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(seed[:])
 	block, err := ssh.MarshalPrivateKey(key, "")
 	attest.OK(t, err)
-	sig, err := Sign(pem.EncodeToMemory(block), AuditNamespace, []byte("PASS"))
+	sig, err := Sign(pem.EncodeToMemory(block), AuditNamespace, strings.NewReader("PASS"))
 	attest.OK(t, err)
 	if print, err := CheckStatement(sig, []byte("PASS")); err != nil || print != ssh.FingerprintSHA256(asSigner(t, key).PublicKey()) {
 		t.Errorf("%q, %v", print, err)
@@ -290,7 +290,7 @@ func TestStatement(t *testing.T) {
 	locked, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte("secret"))
 	attest.OK(t, err)
 	for name, c := range map[string]struct{ key, says string }{"a passphrase": {string(pem.EncodeToMemory(locked)), "ssh-keygen -Y sign"}, "no key": {"x", "read the key"}} {
-		if _, err := Sign([]byte(c.key), AuditNamespace, nil); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Sign([]byte(c.key), AuditNamespace, strings.NewReader("")); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -159,7 +160,7 @@ const AuditNamespace = "rehydrate-audit"
 const ReleaseNamespace = "rehydrate-release"
 
 // Sign signs a file with an SSH private key, as ssh-keygen -Y sign does.
-func Sign(key []byte, namespace string, file []byte) ([]byte, error) {
+func Sign(key []byte, namespace string, file io.Reader) ([]byte, error) {
 	signer, err := ssh.ParsePrivateKey(key)
 	var locked *ssh.PassphraseMissingError
 	if errors.As(err, &locked) {
@@ -171,7 +172,7 @@ func Sign(key []byte, namespace string, file []byte) ([]byte, error) {
 	if err := checkKey(signer.PublicKey()); err != nil {
 		return nil, err // now, not when somebody checks the signature
 	}
-	sig, err := sshsig.Sign(bytes.NewReader(file), signer, sshsig.HashSHA512, namespace)
+	sig, err := sshsig.Sign(file, signer, sshsig.HashSHA512, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("sign the file: %w", err)
 	}

@@ -35,7 +35,7 @@ var standalone = regexp.MustCompile(`(?m)^(\{\{(?:if|else|end|range|with|define|
 // cells at the right.
 func (c *command) answer(name string, v any) error {
 	if c.json {
-		c.said.object = toJSON(v)
+		c.said.object = written(toJSON(v))
 		return nil
 	}
 	var b bytes.Buffer

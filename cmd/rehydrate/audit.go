@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -192,17 +194,13 @@ func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f aud
 		return report, &problem{err: fmt.Errorf("write the checkpoint: %w", err), code: exitFailed,
 			hint: "the report says what is wrong with the log; leave --checkpoint out"}
 	}
-	return report, writeOwn(ctx, "checkpoint", f.checkpoint, l.Checkpoint().Signed)
+	return report, writeOwn(ctx, "checkpoint", f.checkpoint, written(l.Checkpoint().Signed))
 }
 
 // writeOwn writes a file that the auditor keeps or hands on.
-func writeOwn(ctx context.Context, what, name string, data []byte) error {
+func writeOwn(ctx context.Context, what, name string, write func(io.Writer) error) error {
 	// The log records the audit for ever: a power cut must not leave it without the file.
-	err := durable.Write(ctx, name, 0o600, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	if err != nil {
+	if err := durable.Write(ctx, name, 0o600, write); err != nil {
 		return fmt.Errorf("write the %s: %w", what, err)
 	}
 	return nil
@@ -212,28 +210,28 @@ func writeOwn(ctx context.Context, what, name string, data []byte) error {
 func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlags) error {
 	c.console.Done()
 	// The digest is of the exact bytes that --json prints, so an auditor can compare a kept report with the log.
-	body := toJSON(r)
-	sum := state.SHA256(body)
+	hash := sha256.New()
+	if err := r.WriteJSON(hash); err != nil {
+		return err
+	}
+	digest := [sha256.Size]byte(hash.Sum(nil))
+	sum := hex.EncodeToString(digest[:])
 	var unstamped error
 	if f.statement != "" {
-		if err := writeStatement(ctx, body, f); err != nil {
+		if err := writeStatement(ctx, r, f); err != nil {
 			return err
 		}
 		// After the statement and its signature: a service that does not answer must not cost them.
-		unstamped = c.stamp(ctx, f.statement, body, f.stamp)
+		unstamped = c.stamp(ctx, f.statement, digest, f.stamp)
 	}
 	recorded := c.recordAudit(ctx, r, sum, f.noRecord)
 	if f.html != "" {
-		var page bytes.Buffer
-		err := r.WritePage(&page, sum)
-		if err == nil {
-			err = writeOwn(ctx, "page", f.html, page.Bytes())
-		}
+		err := writeOwn(ctx, "page", f.html, func(w io.Writer) error { return r.WritePage(w, sum) })
 		if err != nil {
 			return err
 		}
 	}
-	c.said.object = body // with --json
+	c.said.object = r.WriteJSON // with --json
 	if !c.json {
 		err := c.answer("audit", struct {
 			audit.Report
@@ -259,20 +257,23 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 }
 
 // writeStatement writes the report as a statement, and signs it.
-func writeStatement(ctx context.Context, body []byte, f auditFlags) error {
+func writeStatement(ctx context.Context, r audit.Report, f auditFlags) error {
 	var signature []byte
 	if f.sign != "" {
 		key, err := given.Read(f.sign)
 		if err == nil {
-			signature, err = policy.Sign(key, policy.AuditNamespace, body)
+			in, out := io.Pipe()
+			go func() { out.CloseWithError(r.WriteJSON(out)) }()
+			signature, err = policy.Sign(key, policy.AuditNamespace, in)
+			in.Close() // a key that is not good reads nothing
 		}
 		if err != nil { // before the statement: without its signature it is not what was asked for
 			return usageError("--sign: %w", err)
 		}
 	}
-	err := writeOwn(ctx, "statement", f.statement, body)
+	err := writeOwn(ctx, "statement", f.statement, r.WriteJSON)
 	if err == nil && signature != nil {
-		err = writeOwn(ctx, "signature", f.statement+manifest.SignatureSuffix, signature)
+		err = writeOwn(ctx, "signature", f.statement+manifest.SignatureSuffix, written(signature))
 	}
 	return err
 }
@@ -288,7 +289,7 @@ func (f stampFlags) roots() (*x509.CertPool, error) {
 }
 
 // stamp writes the time stamp of a statement beside it, if one is asked for.
-func (c *command) stamp(ctx context.Context, statement string, body []byte, f stampFlags) error {
+func (c *command) stamp(ctx context.Context, statement string, digest [sha256.Size]byte, f stampFlags) error {
 	if f.url == "" {
 		return nil
 	}
@@ -296,11 +297,11 @@ func (c *command) stamp(ctx context.Context, statement string, body []byte, f st
 	if err != nil {
 		return err
 	}
-	answer, stamp, err := endpoint.RequestStamp(ctx, f.url, body, roots)
+	answer, stamp, err := endpoint.RequestStamp(ctx, f.url, digest, roots)
 	if err != nil {
 		return err
 	}
-	if err := writeOwn(ctx, "time stamp", statement+audit.StampSuffix, answer); err != nil {
+	if err := writeOwn(ctx, "time stamp", statement+audit.StampSuffix, written(answer)); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stderr, "rehydrate: time stamp of %s, %s\n", oneTerminalLine(stamp.Authority), stamp.Time.Format(time.RFC3339))

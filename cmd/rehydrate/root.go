@@ -180,9 +180,9 @@ type answers struct {
 	*secret.ScrubbingWriter
 	fold   *console.Folder
 	json   *bool
-	text   bytes.Buffer // what would have been printed without --json
-	object []byte       // the answer of the command, if it has one
-	err    error        // the first
+	text   bytes.Buffer          // what would have been printed without --json
+	err    error                 // the first
+	object func(io.Writer) error // writes the answer of the command, if it has one
 
 	delivered bool
 }
@@ -209,16 +209,31 @@ func (a *answers) deliver(failed map[string]any) {
 		return
 	case failed != nil:
 		if object != nil {
-			failed["answer"] = json.RawMessage(object)
+			var answer bytes.Buffer
+			_ = object(&answer) // a buffer takes everything
+			failed["answer"] = json.RawMessage(answer.Bytes())
 		}
-		object, _ = json.Marshal(failed) // strings and numbers, and what was JSON before
-		object = append(object, '\n')
+		body, _ := json.Marshal(failed) // strings and numbers, and what was JSON before
+		object = written(append(body, '\n'))
 	case object == nil:
-		object = toJSON(map[string]string{"text": a.text.String()})
+		object = written(toJSON(map[string]string{"text": a.text.String()}))
 	}
 	a.fold.Stop() // a line break would break a string
 	// If stdout cannot be written, the exit status reports it.
-	_, _ = a.print(object)
+	_ = object(printer{a})
+}
+
+// A printer prints what is written to it, with --json too.
+type printer struct{ *answers }
+
+func (p printer) Write(b []byte) (int, error) { return p.print(b) }
+
+// written gives what writes these bytes.
+func written(b []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}
 }
 
 func toJSON(v any) []byte {

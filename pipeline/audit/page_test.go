@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"encoding/json"
 	"image/color"
 	"os"
 	"path/filepath"
@@ -21,11 +22,28 @@ func written(t *testing.T, r Report) string {
 	return b.String()
 }
 
+// TestWriteJSON: a statement is what encoding/json makes of the report, though its files and posts are written one by one.
+func TestWriteJSON(t *testing.T) {
+	files := []*AuditedFile{{Name: `"files": null`, Size: 9}, {Name: "<b>"}}
+	posts := []*AuditedPost{{ID: "p1", State: "removed", Reason: `"posts": null`, MustGo: true}, {ID: "p2"}}
+	for _, r := range []Report{
+		{Scope: Scope{Files: []*AuditedFile{}}, Posts: []*AuditedPost{}},
+		{Scope: Scope{Release: `"files": null`, Files: files[:1]}, Findings: []Finding{{What: `"files": null, "posts": null`}}, Posts: posts},
+		{Scope: Scope{Files: files}, Notes: []string{`"posts": null`}, Posts: posts[:1]},
+	} {
+		want, err := json.MarshalIndent(r, "", "  ")
+		attest.OK(t, err)
+		var b bytes.Buffer
+		attest.OK(t, r.WriteJSON(&b))
+		attest.Same(t, "the statement", string(want)+"\n", b.String())
+	}
+}
+
 // TestPage: the page says what the report holds, and escapes it.
 func TestPage(t *testing.T) {
 	at, record := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), int64(7)
 	evil := `"><script>`
-	full := written(t, Report{Verdict: Fail, Scope: Scope{Release: evil, Files: []AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: "abc"}}},
+	full := written(t, Report{Verdict: Fail, Scope: Scope{Release: evil, Files: []*AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: "abc"}}},
 		Findings: []Finding{{Where: evil, Kind: FoundRow, ID: "p1", What: "a row"}}, Gaps: []Finding{{Where: "w", ID: "p2", What: "no answer"}},
 		Obligations: []Finding{{Where: "copy", What: "purge it", Due: &at}}, Notes: []string{"a note"}, Totals: map[string]int{"live": 2, "removed": 1},
 		Posts: []*AuditedPost{{ID: "p1", State: "removed", Reason: "moderator", Because: "reddit", MustGo: true, LastLive: &at, Record: &record}, {ID: "p2"}}})
@@ -54,9 +72,9 @@ func TestPage(t *testing.T) {
 func TestBrowser(t *testing.T) {
 	chromium := chromiumtest.Start(t)
 	long := Finding{Where: strings.Repeat("a_long_folder/", 9) + "train-00000-of-00001.parquet", ID: "p1", What: "sha256 " + strings.Repeat("0123456789abcdef", 4)}
-	file := AuditedFile{Name: long.Where, Size: 9, Rows: 3, SHA256: long.What}
+	file := &AuditedFile{Name: long.Where, Size: 9, Rows: 3, SHA256: long.What}
 	for verdict, edge := range map[Verdict]color.RGBA{Fail: {0xa3, 0x2a, 0x2a, 255}, Pass: {0x2b, 0x6e, 0x3f, 255}, Incomplete: {0xb4, 0x55, 0x2d, 255}} {
-		r := Report{Verdict: verdict, Scope: Scope{Release: "R", Files: []AuditedFile{file}}, Posts: []*AuditedPost{{ID: "p1", State: "removed"}},
+		r := Report{Verdict: verdict, Scope: Scope{Release: "R", Files: []*AuditedFile{file}}, Posts: []*AuditedPost{{ID: "p1", State: "removed"}},
 			Findings: []Finding{long}, Gaps: []Finding{long}, Obligations: []Finding{long}, Totals: map[string]int{"live": 2}}
 		name := filepath.Join(t.TempDir(), string(verdict)+".html")
 		attest.OK(t, os.WriteFile(name, []byte(written(t, r)), 0o600))

@@ -1,14 +1,18 @@
 package audit
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"rehydrate/manifest"
@@ -21,6 +25,47 @@ import (
 
 // StampSuffix is the end of the name of a statement's time stamp, as authorities name their answers.
 const StampSuffix = ".tsr"
+
+// WriteJSON writes the statement: what encoding/json makes of the report, with an indent of two spaces and a line break at its end.
+// Files and posts are written one by one, for those of a large release fill the memory.
+func (r Report) WriteJSON(w io.Writer) error {
+	files, posts := r.Scope.Files, r.Posts
+	r.Scope.Files, r.Posts = nil, nil
+	frame, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	head, rest, _ := strings.Cut(string(frame), `"files": null`) // as a text it would have \"
+	out.WriteString(head + `"files": `)
+	err = writeList(out, files, "    ")
+	head, rest, _ = strings.Cut(rest, `"posts": null`)
+	out.WriteString(head + `"posts": `)
+	err = cmp.Or(err, writeList(out, posts, "  "))
+	out.WriteString(rest + "\n")
+	return cmp.Or(err, out.Flush())
+}
+
+// writeList writes what json.MarshalIndent makes of a list.
+func writeList[T any](out *bufio.Writer, list []T, indent string) error {
+	between := "["
+	for _, v := range list {
+		text, err := json.MarshalIndent(v, indent+"  ", "  ")
+		if err != nil {
+			return err
+		}
+		out.WriteString(between + "\n  " + indent)
+		out.Write(text)
+		between = ","
+	}
+	if len(list) == 0 {
+		indent = "["
+	} else {
+		indent = "\n" + indent
+	}
+	_, err := out.WriteString(indent + "]") // it remembers the first error
+	return err
+}
 
 // A StatementCheck says what holds of a statement that was handed on.
 type StatementCheck struct {
@@ -42,7 +87,11 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 	if err != nil {
 		return s, given.Wrong("--check: %w", err)
 	}
-	var r Report
+	var r struct { // not the posts, of which there may be many
+		Format  string
+		Verdict Verdict
+		Time    time.Time
+	}
 	if err := json.Unmarshal(body, &r); err != nil || r.Format != StatementFormat {
 		return s, given.Wrong("--check: %s is not a statement of the format %s", file, StatementFormat)
 	}
@@ -64,7 +113,7 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 		trusted, wrong := roots()
 		if err := cmp.Or(err, wrong); err != nil {
 			doubt("its time stamp: %v", err)
-		} else if checked, err := endpoint.CheckStamp(stamp, body, trusted); err != nil {
+		} else if checked, err := endpoint.CheckStamp(stamp, sha256.Sum256(body), trusted); err != nil {
 			doubt("its time stamp: %v", err)
 		} else {
 			s.Stamp = &checked

@@ -33,11 +33,11 @@ type Stamp struct {
 
 // RequestStamp asks the time-stamping authority at url for a stamp of document. The answer is a TimeStampResp in DER
 // (RFC 3161, section 2.4.2), as `openssl ts -verify -in` reads it, that CheckStamp has accepted.
-func RequestStamp(ctx context.Context, url string, document []byte, roots *x509.CertPool) ([]byte, Stamp, error) {
+func RequestStamp(ctx context.Context, url string, digest [sha256.Size]byte, roots *x509.CertPool) ([]byte, Stamp, error) {
 	var stamp Stamp
-	answer, err := askStamp(ctx, url, document)
+	answer, err := askStamp(ctx, url, digest)
 	if err == nil {
-		stamp, err = CheckStamp(answer, document, roots)
+		stamp, err = CheckStamp(answer, digest, roots)
 	}
 	if err != nil {
 		return nil, Stamp{}, fmt.Errorf("time stamp of %s: %w", url, err)
@@ -45,9 +45,8 @@ func RequestStamp(ctx context.Context, url string, document []byte, roots *x509.
 	return answer, stamp, nil
 }
 
-func askStamp(ctx context.Context, url string, document []byte) ([]byte, error) {
+func askStamp(ctx context.Context, url string, digest [sha256.Size]byte) ([]byte, error) {
 	// The authority does not see the document: the request holds its digest and a random number.
-	digest := sha256.Sum256(document)
 	nonce, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
 	if err != nil {
 		return nil, err
@@ -86,7 +85,7 @@ func askStamp(ctx context.Context, url string, document []byte) ([]byte, error) 
 
 // CheckStamp reads an answer that RequestStamp returned. It fails unless the stamp is one of document, the signature holds, and the signer's
 // certificate leads to one of roots and was valid for time-stamping at the time that the stamp names.
-func CheckStamp(answer, document []byte, roots *x509.CertPool) (Stamp, error) {
+func CheckStamp(answer []byte, digest [sha256.Size]byte, roots *x509.CertPool) (Stamp, error) {
 	if roots == nil {
 		return Stamp{}, errors.New("check a time stamp: no root certificates")
 	}
@@ -94,7 +93,6 @@ func CheckStamp(answer, document []byte, roots *x509.CertPool) (Stamp, error) {
 	if err != nil {
 		return Stamp{}, err
 	}
-	digest := sha256.Sum256(document)
 	if stamped.HashAlgorithm != crypto.SHA256 || !bytes.Equal(stamped.HashedMessage, digest[:]) {
 		return Stamp{}, errors.New("the time stamp is one of another document")
 	}

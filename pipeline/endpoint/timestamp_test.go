@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bytes"
 	"crypto"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/asn1"
@@ -128,7 +129,7 @@ func (a *authority) byHand(t *testing.T) func(http.ResponseWriter, *http.Request
 func TestRequestStamp(t *testing.T) {
 	a := newAuthority(t, "tsa")
 	document := []byte(`{"verdict": "PASS"}`)
-	answer, stamp, err := RequestStamp(t.Context(), a.URL, document, a.roots)
+	answer, stamp, err := RequestStamp(t.Context(), a.URL, sha256.Sum256(document), a.roots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestRequestStamp(t *testing.T) {
 	if out := a.openssl(t, "ts -verify -in answer -data document -CAfile root.pem"); !strings.Contains(out, "Verification: OK") {
 		t.Error(out)
 	}
-	if again, err := CheckStamp(answer, document, a.roots); err != nil || again != stamp {
+	if again, err := CheckStamp(answer, sha256.Sum256(document), a.roots); err != nil || again != stamp {
 		t.Errorf("read again: %+v, %v", again, err)
 	}
 
@@ -160,7 +161,7 @@ func TestRequestStamp(t *testing.T) {
 		{"cut", answer[:len(answer)-1], document, a.roots, "read the time stamp"},
 		{"no stamp", []byte("<html>"), document, a.roots, "read the time stamp"},
 	} {
-		if _, err := CheckStamp(tt.answer, tt.document, tt.roots); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := CheckStamp(tt.answer, sha256.Sum256(tt.document), tt.roots); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -170,7 +171,7 @@ func TestRequestStamp(t *testing.T) {
 func TestRequestStampRefuses(t *testing.T) {
 	a, web := newAuthority(t, "tsa"), newAuthority(t, "tls")
 	document := []byte("statement")
-	stale, _, err := RequestStamp(t.Context(), a.URL, document, a.roots)
+	stale, _, err := RequestStamp(t.Context(), a.URL, sha256.Sum256(document), a.roots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestRequestStampRefuses(t *testing.T) {
 		{"a certificate for web servers", web, web.byHand(t), "incompatible key usage"},
 	} {
 		tt.from.answer = tt.answer
-		_, _, err := RequestStamp(t.Context(), tt.from.URL, document, tt.from.roots)
+		_, _, err := RequestStamp(t.Context(), tt.from.URL, sha256.Sum256(document), tt.from.roots)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.from.URL) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
@@ -203,7 +204,7 @@ func FuzzCheckStamp(f *testing.F) {
 	f.Add([]byte("\x30\x05\x30\x03\x02\x01\x00"))
 	f.Add([]byte("\x30\x0b\x30\x03\x02\x01\x00\x30\x04\x06\x02\x2a\x03"))
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		if stamp, err := CheckStamp(answer, []byte("document"), x509.NewCertPool()); err == nil {
+		if stamp, err := CheckStamp(answer, sha256.Sum256([]byte("document")), x509.NewCertPool()); err == nil {
 			t.Errorf("%x is taken for a stamp: %+v", answer, stamp)
 		}
 	})

@@ -353,7 +353,7 @@ func (p *publishing) seal(ctx context.Context) error {
 	if err != nil || p.Key == nil {
 		return err
 	}
-	signature, err := policy.Sign(p.Key, policy.ReleaseNamespace, sums.Bytes())
+	signature, err := policy.Sign(p.Key, policy.ReleaseNamespace, bytes.NewReader(sums.Bytes()))
 	if err != nil {
 		return given.Wrong("--sign: %w", err)
 	}
