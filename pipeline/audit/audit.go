@@ -96,16 +96,16 @@ type Auditor struct {
 
 // A Scope says what was audited.
 type Scope struct {
-	Release        string        `json:"release"`
-	ReleaseVersion string        `json:"release_version"`
-	ReleaseDigest  string        `json:"release_digest"`
-	ManifestDigest string        `json:"manifest_digest"`
-	PolicyDigest   string        `json:"policy_digest"`
-	Entries        int           `json:"entries"`
-	Posts          int           `json:"posts"`
-	Workspace      string        `json:"workspace"` // empty for none
-	Files          []AuditedFile `json:"files"`     // in the order in which they were looked at
-	LookedAt       int           `json:"looked_at"` // how many files and members of archives were read
+	Release        string         `json:"release"`
+	ReleaseVersion string         `json:"release_version"`
+	ReleaseDigest  string         `json:"release_digest"`
+	ManifestDigest string         `json:"manifest_digest"`
+	PolicyDigest   string         `json:"policy_digest"`
+	Entries        int            `json:"entries"`
+	Posts          int            `json:"posts"`
+	Workspace      string         `json:"workspace"` // empty for none
+	Files          []*AuditedFile `json:"files"`     // in the order in which they were looked at
+	LookedAt       int            `json:"looked_at"` // how many files and members of archives were read
 }
 
 // An AuditedFile is a file that was looked at.
@@ -182,6 +182,7 @@ type audit struct {
 	now      time.Time
 	order    []*evidence // on the posts of the release, then on others that the files name
 	posts    map[manifest.PostID]*evidence
+	past     map[manifest.PostID]past
 	exported map[string]string // the digest on record of each file of the dataset
 	logged   map[string]string // the digest that the log has of each
 	images   int               // that the workspace keeps
@@ -201,7 +202,7 @@ type audit struct {
 }
 
 func newAudit(c Config) *audit {
-	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, gone: goneContent{all: map[string]*known{}},
+	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{}, gone: goneContent{all: map[string]*known{}},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{}}
 }
 
@@ -212,7 +213,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 	*r = Report{Format: StatementFormat, Time: a.now, Who: a.Who, Findings: []Finding{}, Gaps: []Finding{}, Obligations: []Finding{},
 		Totals: map[string]int{}, Notes: []string{}, Posts: []*AuditedPost{}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
-		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []AuditedFile{}}
+		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []*AuditedFile{}}
 	for e, err := range a.Release.Entries(ctx) {
 		if err != nil {
 			return fmt.Errorf("read the release: %w", err)
@@ -232,7 +233,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 func (a *audit) post(id manifest.PostID) *evidence {
 	e := a.posts[id]
 	if e == nil {
-		e = &evidence{AuditedPost: AuditedPost{ID: id}, told: &told{}}
+		e = &evidence{AuditedPost: AuditedPost{ID: id}}
 		a.posts[id], a.order = e, append(a.order, e)
 	}
 	return e
@@ -319,13 +320,14 @@ func (a *audit) note(format string, args ...any) {
 // judge decides about each post from all evidence on it: a removal reported by any source counts.
 func (a *audit) judge(context.Context) error {
 	for _, e := range a.order {
-		e.weigh(a.Policy, a.now)
+		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
+		if e.waits {
+			a.noteWithheld(e)
+		}
+		e.weigh(a.past[e.ID], a.Policy, a.now)
 		if e.MustGo {
 			a.gone.mustGo++
 		}
-		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
-		a.noteWithheld(e)
-		e.told = nil // it takes more memory than all the rest
 		switch {
 		case e.Unanswered != "":
 			a.gap(string(e.ID), "reddit", "no verdict: %s", e.Unanswered)
@@ -341,17 +343,10 @@ func (a *audit) judge(context.Context) error {
 
 // noteWithheld notes content that waits for a confirmation: a duty, and a finding once its time is over.
 func (a *audit) noteWithheld(e *evidence) {
-	w := e.workspace
-	if !w.Withheld || !w.State.Gone() {
-		return
-	}
 	// The clock of the state is the operator's, so an earlier time in the log counts.
-	since := w.GoneAt
-	if since.IsZero() {
-		since = w.CheckedAt
-	}
-	if at := e.log.goneAt; !at.IsZero() && at.Before(since) {
-		since = at
+	since, logged := a.past[e.ID].since, a.past[e.ID].goneAt
+	if !logged.IsZero() && logged.Before(since) {
+		since = logged
 	}
 	due := since.Add(policy.DeleteWithin).UTC()
 	a.say(&a.report.Obligations, Finding{ID: string(e.ID), Where: string(e.ID), Due: &due},
@@ -413,11 +408,7 @@ func (a *audit) conclude() Report {
 		}
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return closer[Finding{ID: f.ID, Where: f.Where}] })
-	for _, f := range a.files {
-		if f.SHA256 != "" {
-			r.Scope.Files = append(r.Scope.Files, *f)
-		}
-	}
+	r.Scope.Files = slices.DeleteFunc(a.files, func(f *AuditedFile) bool { return f.SHA256 == "" }) // those that were gone by then
 	r.Scope.LookedAt = int(a.lookedAt.Load())
 	// One finding outweighs every gap: what was found is there, whatever else could not be read.
 	switch {

@@ -24,19 +24,13 @@ type evidence struct {
 	stone     *workspace.Tombstone // the workspace's
 	published *manifest.Tombstone  // the release's
 	live      *policy.Verdict      // this audit's answer; unavailable if the post was absent twice
-	*told                          // nil once it is judged
 }
 
-// told is what workspace and log say of one post.
-type told struct {
-	workspace workspace.Post
-	lifted    time.Time // tombstones up to then were lifted, by the workspace's note
-	log       logged
-}
-
-// logged is what the log says of one post.
-type logged struct {
-	state    manifest.PostState // of the last verdict
+// past is what workspace and log say of a post beside its last state: nothing, of most.
+type past struct {
+	since    time.Time          // the workspace found it gone then, and withholds its removal
+	noted    time.Time          // tombstones up to then were lifted, by the workspace's note
+	state    manifest.PostState // of the last verdict of the log
 	reason   manifest.Reason
 	at       time.Time
 	goneAt   time.Time // of the first verdict that it is gone since one that it is not
@@ -45,38 +39,37 @@ type logged struct {
 	lifted   bool   // no record of a tombstone follows a maintainer's statement
 }
 
-// weigh fills in AuditedPost.
-func (e *evidence) weigh(p policy.Policy, now time.Time) {
-	// The latest answer gives the state: first the workspace's, then a later one of the log, then this audit's.
-	w := e.workspace
-	e.State, e.Reason, e.Because = w.State, w.Reason, "workspace"
-	e.Withheld = w.Withheld || !w.AbsentAt.IsZero() && !w.State.Gone()
-	live, checked := w.LiveAt, w.CheckedAt
-	if e.log.at.After(checked) && e.log.state != e.State {
-		e.State, e.Reason, e.Because, e.Withheld, checked = e.log.state, e.log.reason, "log", e.log.withheld, e.log.at
+// weigh fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
+func (e *evidence) weigh(was past, p policy.Policy, now time.Time) {
+	if was.later(e.Checked) && was.state != e.State {
+		e.State, e.Reason, e.Because, e.Withheld, e.Checked = was.state, was.reason, "log", was.withheld, moment(was.at)
 	}
 	if e.live != nil {
-		e.State, e.Reason, e.Because, e.Withheld, checked = e.live.State, e.live.Reason, "live", false, now
+		e.State, e.Reason, e.Because, e.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, moment(now)
 		if e.State == manifest.StateLive {
-			live = now
+			e.LastLive = e.Checked
 		}
 	}
 	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
 	e.MustGo = e.State.Gone() && !e.Withheld
 	switch {
 	// The workspace's note of a lift alone is the operator's word, so the log has to record it too.
-	case e.published != nil && !(e.log.lifted && !e.published.Time.After(e.lifted)):
+	case e.published != nil && !(was.lifted && !e.published.Time.After(was.noted)):
 		e.MustGo, e.Because = true, "release"
 	case e.stone != nil && !(e.stone.Readmitted && p.Readmits(e.stone.State, e.stone.Reason)):
 		e.MustGo, e.Because = true, "tombstone"
-	case e.log.stone != nil && e.stone == nil:
+	case was.stone != nil && e.stone == nil:
 		e.MustGo, e.Because = true, "log"
 	case e.State == "":
 		e.Because = ""
 	}
-	e.waits = w.Withheld && w.State.Gone() && e.Because != "release" && e.Because != "tombstone"
-	e.LastLive, e.Checked = moment(live), moment(checked)
-	e.Stale = !e.MustGo && p.Stale(live, now)
+	e.waits = e.waits && e.Because != "release" && e.Because != "tombstone"
+	e.Stale = !e.MustGo && (e.LastLive == nil || p.Stale(*e.LastLive, now))
+}
+
+// later reports whether the log's last verdict is of after a check.
+func (p past) later(checked *time.Time) bool {
+	return !p.at.IsZero() && (checked == nil || p.at.After(*checked))
 }
 
 func moment(t time.Time) *time.Time {
@@ -163,7 +156,12 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.post(p.ID).workspace = p
+		e := a.post(p.ID)
+		e.State, e.Reason, e.Because, e.LastLive, e.Checked = p.State, p.Reason, "workspace", moment(p.LiveAt), moment(p.CheckedAt)
+		e.Withheld = p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
+		if p.Withheld && p.State.Gone() {
+			e.waits, a.past[p.ID] = true, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}
+		}
 	}
 	stones, err := ws.Tombstones(ctx)
 	for i, t := range stones {
@@ -179,15 +177,15 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 			what = "was lifted by a statement that does not count, " + l.Refused
 		} else if l != nil {
 			what = fmt.Sprintf("was lifted by a statement that %s wrote on %s: %s", l.Signer, l.Asserted.Format(time.DateOnly), l.Why)
-			if e := a.posts[t.ID]; e != nil {
-				e.lifted = l.Asserted
-			}
+			was := a.past[t.ID]
+			was.noted = l.Asserted
+			a.past[t.ID] = was
 		}
 		a.note("the tombstone of %s %s", t.ID, what)
 	}
 	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
 	for _, t := range a.Tombstones {
-		if e := a.posts[t.ID]; e.stone == nil && e.workspace.State == manifest.StateLive && t.Time.After(e.lifted) {
+		if e := a.posts[t.ID]; e.stone == nil && e.State == manifest.StateLive && t.Time.After(a.past[t.ID].noted) {
 			a.finding(FoundTombstone, string(t.ID), "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
 		}
 	}
@@ -263,35 +261,40 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 func (a *audit) replay(e auditlog.Event) {
 	seq := e.Seq
 	for _, p := range e.Posts {
-		post := a.post(p.ID)
-		l := &post.log
+		post, was := a.post(p.ID), a.past[p.ID]
 		switch e.Kind {
 		case auditlog.Verdicts:
-			if !p.State.Gone() {
-				l.goneAt, l.withheld = time.Time{}, false
-			} else if l.goneAt.IsZero() {
-				l.goneAt = e.Time
+			post.Record = &seq
+			switch {
+			case p.State.Gone() && was.goneAt.IsZero():
+				was.goneAt = e.Time
+			case !p.State.Gone():
+				was.goneAt, was.withheld = time.Time{}, false
 			}
-			l.state, l.reason, l.at, post.Record = p.State, p.Reason, e.Time, &seq
+			// A verdict that says no more than the workspace, as most do, takes no memory.
+			if was != (past{}) || p.State != post.State {
+				was.state, was.reason, was.at = p.State, p.Reason, e.Time
+			}
 		// Withheld and confirmed follow each other: the later record counts.
-		case auditlog.Withheld:
-			l.withheld = true
-		case auditlog.Confirmed:
-			l.withheld = false
+		case auditlog.Withheld, auditlog.Confirmed:
+			was.withheld = e.Kind == auditlog.Withheld
 		case auditlog.Buried:
-			l.stone, l.withheld, l.lifted = &seq, false, false
+			was.stone, was.withheld, was.lifted = &seq, false, false
 		case auditlog.Readmitted:
-			l.stone = nil
+			was.stone = nil
 			if e.Verdict == auditlog.Revoked {
-				l.stone = &seq
+				was.stone = &seq
 			}
 		case auditlog.Lifted:
 			// A statement that this release does not accept lifts nothing, whoever applied it.
 			if _, _, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now()); err == nil {
-				l.stone, l.lifted = nil, true
+				was.stone, was.lifted = nil, true
 			}
 		case auditlog.Fetch:
 			a.gone.image(a.known(p.ID, string(p.ID)), e.SHA256, e.Original, e.Pixels)
+		}
+		if was != a.past[p.ID] {
+			a.past[p.ID] = was
 		}
 	}
 	switch e.Kind {
@@ -359,7 +362,8 @@ func (a *audit) compareCopies(ctx context.Context) error {
 // compareLog reports what the log records and the state lacks.
 func (a *audit) compareLog() {
 	for _, e := range a.order {
-		switch stone := e.log.stone; {
+		was := a.past[e.ID]
+		switch stone := was.stone; {
 		// The log is signed and the state is not, so the log is believed.
 		case stone != nil && e.stone == nil:
 			a.finding(FoundTombstone, string(e.ID), "state.db", "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
@@ -367,9 +371,9 @@ func (a *audit) compareLog() {
 		case stone != nil && e.stone.Readmitted:
 			a.finding(FoundTombstone, string(e.ID), "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
 		}
-		if e.entry && e.Record != nil && e.log.state.Gone() && !e.workspace.State.Gone() && e.log.at.After(e.workspace.CheckedAt) {
+		if e.entry && e.Record != nil && was.state.Gone() && !e.State.Gone() && was.later(e.Checked) {
 			a.finding(FoundLog, string(e.ID), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
-				*e.Record, withReason(e.log.state, e.log.reason))
+				*e.Record, withReason(was.state, was.reason))
 		}
 	}
 }

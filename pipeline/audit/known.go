@@ -97,8 +97,11 @@ func (a *audit) known(id manifest.PostID, name string) *known {
 
 // published takes an entry of the release, with the digests that it may have of its image.
 func (a *audit) published(e manifest.Entry) {
+	a.post(e.ID).entry = true
+	if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash == "" {
+		return
+	}
 	k := a.known(e.ID, e.Key.String())
-	k.entry = true
 	a.gone.image(k, e.SHA256, e.StrippedSHA256, e.PixelsSHA256)
 	// A manifest is written by others: a hash of another length is of another kind.
 	if h, err := strconv.ParseUint(e.PHash, 16, 64); err == nil && len(e.PHash) == 16 {
@@ -306,8 +309,8 @@ func (a *audit) claimed(entries []string) (gone, stays *known) {
 	for _, entry := range entries {
 		if e := a.postOf(entry); e != nil && e.MustGo {
 			gone = cmp.Or(gone, a.known(e.ID, entry))
-		} else if e != nil {
-			stays = cmp.Or(stays, a.gone.all[entry])
+		} else if e != nil && e.entry && stays == nil {
+			stays = a.known(e.ID, entry)
 		}
 	}
 	return gone, stays
