@@ -1,12 +1,15 @@
 // Package diff compares two datasets row by row, and says what differs and, where the outcomes are known, why.
 //
-// The old side is held in memory without its images, and of the new one the ids. Files may come from anybody: nothing in them is believed
-// before it is checked.
+// Both sides are read at the same time, and a row is held, without its image, until that of the other side comes: where both
+// have the same order, hardly more than their ids is in memory. Files may come from anybody: nothing in them is believed before
+// it is checked.
 package diff
 
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"maps"
 	"math/bits"
 	"slices"
@@ -106,11 +109,21 @@ type Summary struct {
 // Compare reads two sides and compares them. A side is a Parquet file, the folder of a dataset, a workspace, or
 // an outcomes.csv. Of a row whose id an earlier row has, and of one without an id, only the number is told.
 func Compare(ctx context.Context, older, newer string) (Report, error) {
-	c := comparison{old: &side{}, new: &side{}, changed: map[int]Change{}, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
-	c.new.each = c.row
-	err := c.old.read(ctx, older)
-	if err == nil {
-		err = c.new.read(ctx, newer)
+	c := comparison{ids: map[string]known{}, waiting: map[string]row{}, changed: map[int32]Change{}, outcomes: map[int32]Change{},
+		met: map[state.Conclusion]*state.Conclusion{}, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
+	for i, name := range [2]string{older, newer} {
+		s, err := openSide(name)
+		if err != nil {
+			return Report{}, err
+		}
+		defer s.close()
+		c.sides[i] = s
+	}
+	err := c.readRows(ctx)
+	for i := range c.sides {
+		if err == nil { // after the rows, for which they stand in where there are none
+			err = c.readOutcomes(ctx, i)
+		}
 	}
 	if err != nil {
 		return Report{}, err
@@ -120,57 +133,139 @@ func Compare(ctx context.Context, older, newer string) (Report, error) {
 	return c.report, nil
 }
 
+// The places of the old and the new side in what is kept of both.
+const (
+	before = iota
+	after
+)
+
+// maxHeld bounds the memory of a comparison, in bytes: some two million memes with their texts, should all of a side wait.
+const maxHeld = 1 << 30
+
 // A comparison is one call of Compare.
 type comparison struct {
-	old, new *side
-	changed  map[int]Change    // by the place of the old row
-	gained   []string          // ids, in the order of the new side
+	sides    [2]*side
+	ids      map[string]known
+	waiting  map[string]row   // by id, while the other side's may come
+	held     int              // bytes of ids and waiting, about
+	changed  map[int32]Change // by the number of the old row
+	outcomes map[int32]Change // by the number of the new outcome
+	met      map[state.Conclusion]*state.Conclusion
 	why      map[[5]string]int // of kind, old outcome and reason, new outcome and reason
 	report   Report
 }
 
+// A known is what each side has of an id.
+type known struct {
+	row     [2]int32             // the number of its first row, from 1 on; 0 without one
+	outcome [2]*state.Conclusion // each once in memory
+}
+
 // tables reports whether both sides have Parquet files.
-func (c *comparison) tables() bool { return c.old.table != nil && c.new.table != nil }
+func (c *comparison) tables() bool {
+	return c.sides[before].table != nil && c.sides[after].table != nil
+}
 
 // common returns the label columns of both sides: one that a side lacks is a difference of the schema, not of every row.
 func (c *comparison) common() []string {
 	if !c.tables() {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(c.old.table.labels), func(column string) bool { return !c.new.table.has[column] })
+	return slices.DeleteFunc(slices.Clone(c.sides[before].table.labels),
+		func(column string) bool { return !c.sides[after].table.has[column] })
+}
+
+// readRows reads the Parquet files of both sides, a row of each in turn.
+func (c *comparison) readRows(ctx context.Context) error {
+	for more := true; more; {
+		more = false
+		for i, s := range c.sides {
+			r, err := s.next()
+			if err == io.EOF {
+				continue
+			}
+			more = true
+			if err == nil {
+				err = c.add(i, r)
+			}
+			if err := cmp.Or(err, ctx.Err()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add takes a row of a side in, unless it cannot be compared.
+func (c *comparison) add(i int, r row) error {
+	s := c.sides[i]
+	s.count.Rows++
+	k := c.ids[r.id]
+	switch {
+	case r.id == "":
+		s.count.WithoutID++
+		return nil
+	case k.row[i] > 0:
+		s.count.Repeated++
+		return nil
+	}
+	k.row[i] = int32(s.count.Rows)
+	if err := c.know(i, r.id, k); err != nil {
+		return err
+	}
+	if other, waits := c.waiting[r.id]; waits {
+		delete(c.waiting, r.id)
+		c.held -= other.size()
+		pair := [2]*row{&other, &other}
+		pair[i] = &r
+		c.compare(pair[before], pair[after])
+		return nil
+	}
+	if c.sides[1-i].over {
+		return nil
+	}
+	c.waiting[r.id] = r
+	return c.hold(i, r.size())
+}
+
+// know keeps what is known of an id, of which a side has told something.
+func (c *comparison) know(i int, id string, k known) error {
+	n := len(c.ids)
+	c.ids[id] = k
+	return c.hold(i, (len(c.ids)-n)*(100+len(id)))
+}
+
+// hold counts memory that a side takes.
+func (c *comparison) hold(i, size int) error {
+	c.held += size
+	if c.held > maxHeld {
+		return fmt.Errorf("compare: %s is too large: what is held of both sides may take %d MiB of memory, without images",
+			c.sides[i].count.Path, maxHeld>>20)
+	}
+	return nil
 }
 
 // changes adds what the rows differ in, and the outcomes of the entries that are rows of neither side.
 func (c *comparison) changes() {
-	for i, was := range c.old.rows {
-		if _, both := c.new.place[was.id]; !both {
-			c.add(Change{ID: was.id, Kind: "lost"})
-		} else if change, differs := c.changed[i]; differs {
-			c.add(change)
+	gained := map[int32]Change{}
+	for id, k := range c.ids {
+		switch was, is := k.row[before], k.row[after]; {
+		case is == 0 && was > 0:
+			c.changed[was] = Change{ID: id, Kind: "lost"}
+		case was == 0 && is > 0:
+			gained[is] = Change{ID: id, Kind: "gained"}
 		}
 	}
-	for _, id := range c.gained {
-		c.add(Change{ID: id, Kind: "gained"})
-	}
-	for _, id := range c.new.entries {
-		// What was kept and is a row no longer was told as lost.
-		was, known := c.old.verdicts[id]
-		_, row := c.new.place[id]
-		if known && !row && was.Value().Outcome != manifest.Kept && was != c.new.verdicts[id] {
-			c.add(Change{ID: id, Kind: "outcome"})
+	for _, all := range []map[int32]Change{c.changed, gained, c.outcomes} {
+		for _, place := range slices.Sorted(maps.Keys(all)) {
+			c.tell(all[place])
 		}
 	}
 }
 
-// row compares a row of the new side with that of the old one.
-func (c *comparison) row(is *row) {
-	place, both := c.old.place[is.id]
-	if !both {
-		c.gained = append(c.gained, is.id)
-		return
-	}
-	was, d := &c.old.rows[place], &c.report.Summary
-	change := Change{ID: was.id, Kind: "changed"}
+// compare compares two rows of one id.
+func (c *comparison) compare(was, is *row) {
+	d, change := &c.report.Summary, Change{ID: was.id, Kind: "changed"}
 	// A side that names no split has not moved the row.
 	if was.split != "" && is.split != "" && was.split != is.split {
 		d.Splits++
@@ -188,23 +283,23 @@ func (c *comparison) row(is *row) {
 	}
 	for _, column := range c.common() {
 		// No label given is another answer than an empty list.
-		before, after := c.old.labelsOf(was, column), c.new.labelsOf(is, column)
-		if (before == nil) == (after == nil) && slices.Equal(before, after) {
+		old, now := c.sides[before].labelsOf(was, column), c.sides[after].labelsOf(is, column)
+		if (old == nil) == (now == nil) && slices.Equal(old, now) {
 			continue
 		}
 		if change.Labels == nil {
 			d.Labels++
 			change.Labels = map[string]LabelChange{}
 		}
-		change.Labels[state.Printable(column)] = LabelChange{printableAll(before), printableAll(after)}
+		change.Labels[state.Printable(column)] = LabelChange{printableAll(old), printableAll(now)}
 	}
 	if change.Split != nil || change.Image != nil || change.Text != nil || change.Labels != nil {
-		c.changed[place] = change
+		c.changed[c.ids[was.id].row[before]] = change
 	}
 }
 
 func (c *comparison) both(column string) bool {
-	return c.tables() && c.old.table.has[column] && c.new.table.has[column]
+	return c.tables() && c.sides[before].table.has[column] && c.sides[after].table.has[column]
 }
 
 // hashDistance is how many bits of two hashes differ.
@@ -225,36 +320,31 @@ func printableAll(list []string) []string {
 	return out
 }
 
-// add adds the outcomes to a change, and takes it into the report.
-func (c *comparison) add(change Change) {
-	was, hadOutcome := c.old.verdicts[change.ID]
-	is, hasOutcome := c.new.verdicts[change.ID]
-	var before, after state.Conclusion
-	if hadOutcome {
-		before = was.Value()
-		change.Old = &before
+// tell adds the outcomes to a change, and takes it into the report.
+func (c *comparison) tell(change Change) {
+	k, why := c.ids[change.ID], [5]string{change.Kind}
+	change.Old, change.New = k.outcome[before], k.outcome[after]
+	for i, o := range k.outcome {
+		if o != nil {
+			why[1+2*i], why[2+2*i] = string(o.Outcome), string(o.Reason)
+		}
 	}
-	if hasOutcome {
-		after = is.Value()
-		change.New = &after
-	}
-	// Before the id is made fit to be shown: outcomes are found by what it is.
-	c.why[[5]string{change.Kind, string(before.Outcome), string(before.Reason), string(after.Outcome), string(after.Reason)}]++
-	change.ID = state.Printable(change.ID)
+	c.why[why]++
+	change.ID = state.Printable(change.ID) // not before: outcomes are found by what it is
 	c.report.Changes = append(c.report.Changes, change)
 }
 
 // sum completes the summary.
 func (c *comparison) sum() {
-	d := &c.report.Summary
-	d.Old, d.New = c.old.count, c.new.count
+	d, old, now := &c.report.Summary, c.sides[before], c.sides[after]
+	d.Old, d.New = old.count, now.count
 	d.WhyGained, d.Gained = c.whyCounts("gained")
 	d.WhyLost, d.Lost = c.whyCounts("lost")
 	d.WhyElse, d.Outcomes = c.whyCounts("outcome")
 	d.Schema, d.Provenance, d.NotCompared = []KeyChange{}, []KeyChange{}, []string{}
 	if c.tables() {
-		d.Schema = keyChanges(c.schema(c.old), c.schema(c.new))
-		d.Provenance = keyChanges(c.old.provenance, c.new.provenance)
+		d.Schema = keyChanges(c.schema(old), c.schema(now))
+		d.Provenance = keyChanges(old.provenance, now.provenance)
 	} else {
 		d.NotCompared = append(d.NotCompared, "images, texts, labels, schema and provenance: not both sides have Parquet files")
 	}
@@ -263,7 +353,7 @@ func (c *comparison) sum() {
 			d.NotCompared = append(d.NotCompared, column+": not both sides have the column")
 		}
 	}
-	if c.old.verdicts == nil || c.new.verdicts == nil {
+	if old.outcomes == "" || now.outcomes == "" {
 		d.NotCompared = append(d.NotCompared, "outcomes: not both sides have an outcomes.csv, so why a row went may not be known")
 	}
 	// Whoever relies on these rows cannot go on with the new ones.

@@ -181,6 +181,18 @@ func TestCompareOutcomesOnly(t *testing.T) {
 	}
 }
 
+// Beside a dataset outcomes stand in for rows, whichever side has them.
+func TestCompareDatasetWithOutcomes(t *testing.T) {
+	rows := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil), diffRow("b", "", nil)}}, nil)
+	outcomes := filepath.Join(writeSide(t, diffSchema(), "", nil, []manifest.Result{result("a", manifest.Kept, ""), result("b", manifest.Removed, "moderator"), result("c", manifest.Kept, "")}), manifest.OutcomesName)
+	for _, tt := range [][4]string{{rows, outcomes, "lost", "gained"}, {outcomes, rows, "gained", "lost"}} {
+		_, changes := compared(t, tt[0], tt[1])
+		if len(changes) != 2 || changes["b"].Kind != tt[2] || changes["c"].Kind != tt[3] {
+			t.Errorf("changes %+v", changes)
+		}
+	}
+}
+
 // TestCompareOrder: changes come in the order of the old rows, then of the new ones; an id that a row has
 // again, and a row without one, are counted alone.
 func TestCompareOrder(t *testing.T) {
@@ -259,12 +271,11 @@ func TestCompareRefuses(t *testing.T) {
 			}
 		}
 	}
-	full := &side{place: map[string]int{}, held: maxHeld - 1000}
-	err := full.add(row{id: "a", text: strings.Repeat("x", 700)})
-	if err == nil {
-		err = full.add(row{id: "b"})
-	}
-	if err == nil || !strings.Contains(err.Error(), "too large") || len(full.rows) != 2 {
-		t.Errorf("after %d rows: %v", len(full.rows), err)
+	// Rows whose like has come take no room any more.
+	full := comparison{sides: [2]*side{{table: &table{}}, {table: &table{}}}, ids: map[string]known{}, waiting: map[string]row{}, held: maxHeld - 1500}
+	large := strings.Repeat("x", 700)
+	attest.OK(t, full.add(before, row{id: "a", text: large}), full.add(after, row{id: "a", text: large}), full.add(after, row{id: "b", text: large}))
+	if err := full.add(before, row{id: "c", text: large}); err == nil || !strings.Contains(err.Error(), "too large") || len(full.waiting) != 2 {
+		t.Errorf("with %d rows waiting: %v", len(full.waiting), err)
 	}
 }

@@ -11,61 +11,47 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
-	"unique"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 )
 
-// maxHeld bounds the memory of one side, in bytes: some two million memes with their texts.
-const maxHeld = 1 << 30
-
-// A side is one of the two datasets, read whole but for its images.
+// A side is one of the two datasets. Of a workspace it is the dataset and the outcomes alone, so that a run may be at work there.
 type side struct {
-	each       func(*row) // takes the first row of each id; nil where they are held
 	count      SideCount
-	rows       []row                                      // those that are held, in order
-	place      map[string]int                             // id -> its place in rows
-	table      *table                                     // the first one, closed, for its columns; nil without Parquet files
-	provenance map[string]string                          // what all Parquet files say
-	entries    []string                                   // ids of the outcomes, in order
-	verdicts   map[string]unique.Handle[state.Conclusion] // nil without outcomes
-	held       int64
+	table      *table            // the first one, for its columns; nil without Parquet files
+	provenance map[string]string // what the Parquet files that were read say
+	outcomes   string            // the name of its outcomes.csv, "" without one
+
+	files   []string // tables that are not open yet
+	reading *table   // nil for none
+	split   string   // what its name says of its rows
+	over    bool     // no row of it comes any more
 }
 
-// read reads the Parquet file, outcomes.csv, folder of a dataset, or workspace called name. Of a workspace it reads
-// the dataset and the outcomes alone, so that a run may be at work there.
-func (s *side) read(ctx context.Context, name string) (err error) {
-	var tables []string
-	outcomes := ""
+// openSide opens the Parquet file, outcomes.csv, folder of a dataset, or workspace called name.
+func openSide(name string) (*side, error) {
+	s := &side{count: SideCount{Path: name}}
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return fmt.Errorf("compare: %w", err)
+		return nil, fmt.Errorf("compare: %w", err)
 	case info.Mode().IsRegular() && filepath.Ext(name) == ".csv":
-		outcomes = name
+		s.outcomes = name
 	case info.Mode().IsRegular():
-		tables = []string{name}
+		s.files = []string{name}
 	case !info.IsDir():
-		return fmt.Errorf("compare: %s is neither a file nor a folder", name)
+		return nil, fmt.Errorf("compare: %s is neither a file nor a folder", name)
 	default:
-		tables, outcomes, err = filesOf(name)
+		s.files, s.outcomes, err = filesOf(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	s.count.Path, s.place = name, map[string]int{}
-	for _, table := range tables {
-		if err := s.readTable(ctx, table); err != nil {
-			return err
-		}
+	if len(s.files) > 0 {
+		err = s.open()
 	}
-	if outcomes == "" {
-		return nil
-	}
-	// After the tables: outcomes stand in for rows where there are none.
-	return s.readOutcomes(ctx, outcomes)
+	return s, err
 }
 
 // filesOf returns the Parquet files and the outcomes.csv, empty for none, of a folder: those of a workspace, of a
@@ -96,43 +82,20 @@ func filesOf(folder string) (tables []string, outcomes string, err error) {
 	return tables, outcomes, err
 }
 
-// readOutcomes takes the outcomes in. Without Parquet files, the rows are the entries that they say are kept.
-func (s *side) readOutcomes(ctx context.Context, name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("compare: %w", err)
-	}
-	defer f.Close()
-	s.verdicts = map[string]unique.Handle[state.Conclusion]{}
-	for res, err := range manifest.ReadOutcomes(f) {
-		if err := cmp.Or(err, ctx.Err()); err != nil {
-			return fmt.Errorf("compare %s: %w", name, err)
-		}
-		id := strings.Clone(res.Key.String()) // as a part of its line it would keep the line in memory
-		s.count.Entries++
-		s.entries = append(s.entries, id)
-		s.verdicts[id] = unique.Make(state.Conclusion{Outcome: res.Outcome, Reason: res.Reason})
-		if err := s.hold(len(id)); err != nil {
-			return err
-		}
-		if res.Outcome == manifest.Kept && s.table == nil {
-			if err := s.add(row{id: id, split: res.Split}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // shardName is how the Parquet of a split is called.
 var shardName = regexp.MustCompile(`^(.+)-\d{5}-of-\d{5}\.parquet$`)
 
-func (s *side) readTable(ctx context.Context, name string) error {
+// open opens the next table.
+func (s *side) open() error {
+	name := s.files[0]
 	t, err := openTable(name)
 	if err != nil {
 		return err
 	}
-	defer t.reader.Close()
+	s.files, s.reading, s.split = s.files[1:], t, ""
+	if m := shardName.FindStringSubmatch(filepath.Base(name)); m != nil {
+		s.split = m[1]
+	}
 	if s.table == nil {
 		s.table, s.provenance = t, t.provenance
 	}
@@ -145,63 +108,79 @@ func (s *side) readTable(ctx context.Context, name string) error {
 			s.provenance[key] = "(not the same in all files)"
 		}
 	}
-	split := "" // what the file's name says of its rows
-	if m := shardName.FindStringSubmatch(filepath.Base(name)); m != nil {
-		split = m[1]
+	return nil
+}
+
+// close closes the table that is being read.
+func (s *side) close() {
+	if s.reading != nil {
+		s.reading.reader.Close()
+		s.reading.reader, s.reading = nil, nil // its footer takes as much as many rows
 	}
+}
+
+// next returns the next row of the tables, io.EOF after the last.
+func (s *side) next() (row, error) {
 	for {
-		r, err := t.next()
-		if err == io.EOF {
-			t.reader = nil // its footer takes as much as many rows
-			return nil
+		if s.reading == nil {
+			if len(s.files) == 0 {
+				s.over = s.table != nil // else outcomes stand in for rows
+				return row{}, io.EOF
+			}
+			if err := s.open(); err != nil {
+				return row{}, err
+			}
 		}
-		if err == nil {
-			r.split = cmp.Or(r.split, split)
-			err = s.add(r)
+		r, err := s.reading.next()
+		if err != io.EOF {
+			r.split = cmp.Or(r.split, s.split)
+			return r, err
 		}
+		s.close()
+	}
+}
+
+// readOutcomes takes the outcomes of a side in. Without Parquet files, its rows are the entries that they say are kept.
+func (c *comparison) readOutcomes(ctx context.Context, i int) error {
+	s := c.sides[i]
+	if s.outcomes == "" {
+		return nil
+	}
+	f, err := os.Open(s.outcomes)
+	if err != nil {
+		return fmt.Errorf("compare: %w", err)
+	}
+	defer f.Close()
+	for res, err := range manifest.ReadOutcomes(f) {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return fmt.Errorf("compare %s: %w", s.outcomes, err)
+		}
+		s.count.Entries++
+		id := res.Key.String()
+		k := c.ids[id]
+		k.outcome[i] = c.same(state.Conclusion{Outcome: res.Outcome, Reason: res.Reason})
+		err := c.know(i, id, k)
+		if err == nil && res.Outcome == manifest.Kept && s.table == nil {
+			err = c.add(i, row{id: id, split: res.Split})
+		}
+		if err != nil {
 			return err
 		}
-	}
-}
-
-// add takes a row in, unless it cannot be compared.
-func (s *side) add(r row) error {
-	s.count.Rows++
-	if r.id == "" {
-		s.count.WithoutID++
-		return nil
-	}
-	if _, twice := s.place[r.id]; twice {
-		s.count.Repeated++
-		return nil
-	}
-	s.place[r.id] = len(s.rows)
-	if s.each != nil {
-		s.each(&r)
-		return s.hold(len(r.id))
-	}
-	s.rows = append(s.rows, r)
-	// A slice takes 24 bytes, a text 16 beside what is in it.
-	size := len(r.id) + len(r.sha256) + len(r.phash) + len(r.text) + len(r.split)
-	for _, values := range r.labels {
-		size += 24
-		for _, v := range values {
-			size += 16 + len(v)
+		// What was kept and is a row no longer is told as lost.
+		was := k.outcome[before]
+		if i == after && was != nil && was.Outcome != manifest.Kept && was != k.outcome[after] && c.ids[id].row[after] == 0 {
+			c.outcomes[int32(s.count.Entries)] = Change{ID: id, Kind: "outcome"}
 		}
 	}
-	return s.hold(size)
+	return nil
 }
 
-// hold counts the memory of one more row or entry.
-func (s *side) hold(size int) error {
-	const overhead = 250 // of the row itself, and of its place in the map
-	s.held += int64(size) + overhead
-	if s.held > maxHeld {
-		return fmt.Errorf("compare: %s is too large: the rows of a side may take %d MiB of memory, without images",
-			s.count.Path, maxHeld>>20)
+// same returns where a conclusion is that was met before.
+func (c *comparison) same(o state.Conclusion) *state.Conclusion {
+	if c.met[o] == nil {
+		c.met[o] = &o
 	}
-	return nil
+	return c.met[o]
 }
 
 // labelsOf returns the values of a label column; nil where no label was given.
@@ -210,4 +189,17 @@ func (s *side) labelsOf(r *row, column string) []string {
 		return r.labels[i]
 	}
 	return nil
+}
+
+// size is about how much memory a row takes that waits.
+func (r *row) size() int {
+	// A slice takes 24 bytes, a text 16 beside what is in it.
+	size := 250 + len(r.id) + len(r.sha256) + len(r.phash) + len(r.text) + len(r.split)
+	for _, values := range r.labels {
+		size += 24
+		for _, v := range values {
+			size += 16 + len(v)
+		}
+	}
+	return size
 }
