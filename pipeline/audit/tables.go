@@ -412,66 +412,55 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 }
 
 // json looks at JSON and JSON Lines: each path of keys is a column, each value or element of the outermost list a row.
-func (w walker) json(p place, r io.Reader) error {
+func (w walker) json(p place, r io.Reader) (err error) {
 	d := json.NewDecoder(r)
 	// A float64 would round large numbers, and ids in base 36 are large.
 	d.UseNumber()
 	t := newTable(p)
-	levels, rows := []jsonLevel{{}}, 0 // the level at which each value is a row
-	for {
-		token, err := d.Token()
-		last := len(levels) - 1
-		if errors.Is(err, io.EOF) && last == 0 {
-			t.records = t.rows > 1
-			w.finish(t)
-			return nil
-		}
-		if err := cmp.Or(err, w.ctx.Err()); err != nil {
-			return err
-		}
-		in := &levels[last]
-		c := t.column(in.value)
-		switch v := token.(type) {
-		case string:
-			if in.object && !in.keyed {
-				w.put(t, t.column(in.path+"{}"), t.rows, v)
-				in.value, in.keyed = strings.TrimPrefix(in.path+"."+v, "."), true
-				continue
-			}
-			w.put(t, c, t.rows, v)
-		case json.Number:
-			if n, err := strconv.ParseInt(string(v), 10, 64); err == nil { // ids have no fraction
-				w.put(t, c, t.rows, n)
-			}
-		case json.Delim:
-			if v == '[' || v == '{' {
-				if last == maxLevels {
-					return errors.New("nested too deep")
-				}
-				if v == '[' && rows == 0 {
-					rows = last + 1
-				}
-				levels = append(levels, jsonLevel{path: in.value, value: in.value + "[]", object: v == '{'})
-				continue
-			}
-			if last == rows {
-				rows, t.rows = 0, max(t.rows-1, 0)
-			}
-			levels = levels[:last]
-			in = &levels[last-1]
-		}
-		in.keyed = false
-		if len(levels)-1 == rows {
-			t.rows++
-		}
+	for ; err == nil && d.More(); t.rows++ {
+		err = w.value(t, d, "", 0, false)
 	}
+	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
+		return cmp.Or(err, end)
+	}
+	t.records = t.rows > 1
+	w.finish(t)
+	return nil
 }
 
 // maxLevels bounds the levels of a JSON: each has its path in memory.
 const maxLevels = 200
 
-// A jsonLevel is what is open in a JSON: a list, an object or, outermost, the file.
-type jsonLevel struct {
-	path, value   string // of itself, and of the value that comes next
-	object, keyed bool   // the key of the next value was read
+// value looks at the next value of a JSON and at all that is in it. Unless it is listed in another, each of its elements is a
+// row.
+func (w walker) value(t *table, d *json.Decoder, path string, level int, listed bool) error {
+	token, err := d.Token()
+	err = cmp.Or(err, w.ctx.Err())
+	switch v := token.(type) {
+	case string:
+		w.put(t, t.column(path), t.rows, v)
+	case json.Number:
+		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil { // ids have no fraction
+			w.put(t, t.column(path), t.rows, n)
+		}
+	case json.Delim:
+		if level == maxLevels {
+			return errors.New("nested too deep")
+		}
+		for n := 0; err == nil && d.More(); n++ {
+			inner := path + "[]"
+			if v == '{' {
+				token, err = d.Token()
+				key, _ := token.(string)
+				w.put(t, t.column(path+"{}"), t.rows, key)
+				inner = strings.TrimPrefix(path+"."+key, ".")
+			} else if n > 0 && !listed {
+				t.rows++
+			}
+			err = cmp.Or(err, w.value(t, d, inner, level+1, listed || v == '['))
+		}
+		_, end := d.Token()
+		return cmp.Or(err, end)
+	}
+	return err
 }
