@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -38,9 +39,8 @@ type place struct {
 	path  string // file > member
 	table *table // nil outside of tables
 	row   int64
-	col   string
+	col   *column
 	part  string
-	inIDs bool   // its column holds ids
 	label bool   // it names things, and counts not as a text of unknown origin
 	own   string // the entry that the name of a file or member claims
 	kin   FindingKind
@@ -50,8 +50,8 @@ func (p place) String() string {
 	s := p.path
 	if p.table != nil {
 		s += " > row " + strconv.FormatInt(p.row, 10)
-		if p.col != "" {
-			s += " > column " + p.col
+		if p.col.name != "" {
+			s += " > column " + p.col.name
 		}
 	}
 	return s + p.part
@@ -103,9 +103,9 @@ func (w walker) spawn(look func(walker)) {
 		look(w)
 		return
 	}
-	inner := w
-	inner.crew = nil
-	w.crew.Go(func() error { look(inner); return nil })
+	crew := w.crew
+	w.crew = nil
+	crew.Go(func() error { look(w); return nil })
 }
 
 // look looks at a leaf, whatever it is. What goes wrong with it is a gap. Once the audit ends, nothing is looked at.
@@ -126,16 +126,14 @@ func (w walker) lost(p place, err error) {
 // A column is a column of a table: of a Parquet, a CSV, a database, or a key of JSON.
 type column struct {
 	name    string
-	ids     bool // its name says that it holds post ids
-	asked   bool // the auditor says so
-	phash   bool // its name says that it holds perceptual hashes
-	numbers bool // it has whole numbers
-	values  int64
-	known   int64 // values that are ids of posts of the release, or of others that are known
-	foreign int64 // values that are ids of other posts
-	unread  int64 // values that are no ids
+	ids     bool  // its name says that it holds post ids
+	asked   bool  // the auditor says so
+	phash   bool  // its name says that it holds perceptual hashes
+	numbers bool  // it has whole numbers
+	foreign int   // values that are ids of posts of which nothing is known
+	unread  int   // values that are no ids
 	first   int64 // the first row of those
-	hits    []hit
+	hits    []hit // the other values
 }
 
 // A hit is a value of a column that is the id of a known post.
@@ -153,45 +151,49 @@ type table struct {
 	parquet bool // its rows are judged as those of a dataset
 	lists   bool // it may name posts that are gone
 	typed   bool // its numbers are not texts
-	records bool // it has rows of one kind, so an id that is not known is one of another release
 	columns map[string]*column
 	order   []*column
-	rows    int64
+	rows    int64              // where there are some, an id that is not known is one of another release
 	claims  map[int64][]string // the entries that a row names
 }
 
 func newTable(p place) *table {
-	return &table{place: place{src: p.src, path: p.String()}, outer: p, records: true, typed: true, lists: p.table != nil && p.table.lists, columns: map[string]*column{}, claims: map[int64][]string{}}
+	return &table{place: place{src: p.src, path: p.String()}, outer: p, typed: true, lists: p.table != nil && p.table.lists,
+		columns: map[string]*column{}, claims: map[int64][]string{}}
 }
 
 // maxColumns bounds the columns that are told apart. JSON whose keys are values has more.
 const maxColumns = 10_000
 
-// column returns the column of that name; other names are those by which the auditor may call it as well.
-func (t *table) column(name string, others ...string) *column {
+// column returns the column of that name. A nested one is known by its last name: post.id holds ids as id does.
+func (t *table) column(name string) *column {
 	c := t.columns[name]
 	if c == nil {
 		// The last column takes the values of all others: they are searched, but say no more which post a row is of.
 		if len(t.order) == maxColumns {
 			return t.order[maxColumns-1]
 		}
-		c = &column{name: name}
-		t.src.columns.read(c, append(others, name)...)
-		t.columns[name] = c
-		t.order = append(t.order, c)
+		last := strings.ToLower(strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "[]"))
+		last = strings.NewReplacer(" ", "_", "-", "_", "ids", "id").Replace(last)
+		says := t.src.columns
+		asked := func(want string) bool {
+			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
+		}
+		c = &column{name: name, asked: asked(says.ID), phash: asked(says.PHash) || last == "phash"}
+		c.ids = c.asked || says.ID == "" && slices.Contains(usualIDs, last)
+		t.columns[name], t.order = c, append(t.order, c)
 	}
 	return c
 }
 
 func (t *table) at(row int64, c *column) place {
 	p := t.place
-	p.table, p.row, p.col, p.inIDs = t, row, c.name, c.ids
+	p.table, p.row, p.col = t, row, c
 	return p
 }
 
 // saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery.
 func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) {
-	c.values++
 	key, err := manifest.ParseKey(text)
 	switch e := a.posts[key.ID]; {
 	case err != nil:
@@ -203,7 +205,6 @@ func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) 
 	case e == nil:
 		c.foreign++
 	default:
-		c.known++
 		entry := key.String()
 		c.hits = append(c.hits, hit{row, entry, !number, telling(key.ID) && !number || len(text) > len(entry)})
 	}
@@ -213,19 +214,16 @@ func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) 
 // holdsIDs reports whether the values of the column are ids: its name says so, or most of them are known ones. The
 // numbers of a column are ids only if both hold.
 func (c *column) holdsIDs() bool {
-	most := 2*c.known > c.values
-	if c.numbers {
-		return c.ids && (most || c.asked)
+	most := len(c.hits) > c.foreign+c.unread
+	if c.numbers || c.ids {
+		return c.ids && (!c.numbers || most || c.asked)
 	}
 	// One id many times over is rather a constant than a column of ids.
 	ids := map[string]bool{}
 	for _, h := range c.hits {
 		ids[h.entry] = true
-		if len(ids) == 3 {
-			return c.ids || most
-		}
 	}
-	return c.ids
+	return most && len(ids) > 2
 }
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
@@ -258,7 +256,7 @@ func (w walker) finish(t *table) {
 				w.finding(kind, h.entry, p.String(), "%s", what)
 			}
 		}
-		if c.ids && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.records && t.rows > 0 || c.asked) {
+		if c.ids && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.rows > 0 || c.asked) {
 			w.gap("", t.String(), "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
 		}
 		if ids && t.parquet && c.unread > 0 {

@@ -35,19 +35,6 @@ type ScanColumns struct {
 // usualIDs are names of columns of post ids, as Reddit and programs that read it call them.
 var usualIDs = []string{"id", "post_id", "postid", "reddit_id", "submission_id", "fullname", "permalink", "full_link", "link_id", "post", "t3"}
 
-// read sets what a column of these names holds, and whether the auditor says so.
-func (s ScanColumns) read(c *column, names ...string) {
-	for _, name := range names {
-		// Nested columns are known by their last name: post.id holds ids as id does.
-		last := strings.ToLower(strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "[]"))
-		last = strings.NewReplacer(" ", "_", "-", "_", "ids", "id").Replace(last)
-		is := func(want string) bool { return want != "" && (want == name || want == strings.TrimSuffix(name, "[]")) }
-		c.asked = c.asked || is(s.ID)
-		c.ids = c.asked || c.ids || s.ID == "" && slices.Contains(usualIDs, last)
-		c.phash = c.phash || is(s.PHash) || last == "phash"
-	}
-}
-
 // put hands a value of a table to the matcher: a text, bytes or a whole number. Others say nothing.
 func (w walker) put(t *table, c *column, row int64, value any) {
 	p := t.at(row, c)
@@ -64,19 +51,18 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 			w.sawHash(p, uint64(v))
 		}
 	case string:
-		w.cell(p, c, []byte(v))
+		w.cell(p, []byte(v))
 	case []byte:
-		w.cell(p, c, v)
+		w.cell(p, v)
 	}
 }
 
 // cell is put for a text or bytes.
-func (w walker) cell(p place, c *column, value []byte) {
-	short := len(value) <= 256
-	if len(value) == 0 || short && c.saw(w.audit, p.row, string(value), false) {
+func (w walker) cell(p place, value []byte) {
+	if n := len(value); n == 0 || n <= 256 && p.col.saw(w.audit, p.row, string(value), false) {
 		return
 	}
-	w.digestCell(p, c, value)
+	w.digestCell(p, value)
 	w.depth++
 	switch {
 	case len(value) < 64:
@@ -91,9 +77,9 @@ func (w walker) cell(p place, c *column, value []byte) {
 }
 
 // digestCell compares a value that is a digest or a perceptual hash, in hex or as bytes.
-func (w walker) digestCell(p place, c *column, value []byte) {
+func (w walker) digestCell(p place, value []byte) {
 	raw := value
-	if n := len(value); n == 64 || n == 16 && c.phash {
+	if n := len(value); n == 64 || n == 16 && p.col.phash {
 		raw, _ = hex.DecodeString(string(value)) // what is in hex
 	}
 	switch {
@@ -103,7 +89,7 @@ func (w walker) digestCell(p place, c *column, value []byte) {
 		if d := digest(raw); !w.gone.stays(d) {
 			w.saw(&sighting{place: p, what: "its sha256", digests: []digest{d}})
 		}
-	case len(raw) == 8 && c.phash:
+	case len(raw) == 8 && p.col.phash:
 		w.sawHash(p, binary.BigEndian.Uint64(raw))
 	}
 }
@@ -115,18 +101,15 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 		return errors.Join(err, w.bytes(p, all))
 	}
 	for _, s := range file.Unclaimed() {
-		from, err := firstByte(all, s.From, s.To)
-		w.lost(p, err)
-		if from < s.To {
+		// They are searched, but a compressed page would not show its rows.
+		if from := w.rest(p, all, s.From, s.To); from < s.To {
 			w.gap("", p.String(), "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
-			// They are searched, but a compressed page would not show its rows.
-			w.raw(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, s.To-from))
 		}
 	}
 	t := newTable(p)
 	t.parquet = true
 	for _, name := range file.Columns() {
-		c := t.column(listName(name), name)
+		c := t.column(listName(name))
 		for v, err := range file.Values(w.ctx, name) {
 			// What a row names is kept in memory until its images are judged.
 			if err == nil && v.Row >= maxRows {
@@ -320,7 +303,10 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 			return err
 		}
 	}
-	if comma := separator(head, int64(len(head)) == all.Size()); comma != 0 && p.table == nil && !p.src.mayName {
+	if int64(len(head)) < all.Size() {
+		head = head[:bytes.LastIndexByte(head, '\n')+1] // whole lines
+	}
+	if comma := separator(head); comma != 0 && p.table == nil && !p.src.mayName {
 		if err := w.csv(p, io.NewSectionReader(all, 0, all.Size()), comma); err == nil || w.ctx.Err() != nil {
 			return err
 		}
@@ -332,38 +318,23 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 const oneColumn = '\x1f'
 
 // separator returns what separates the columns of a text if it is a table, else 0.
-func separator(head []byte, whole bool) rune {
-	lines := strings.Split(string(head), "\n")
-	if !whole && len(lines) > 1 {
-		lines = lines[:len(lines)-1]
-	}
-	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.TrimSpace(l) == "" })
-	if len(lines) == 0 {
-		return 0
-	}
+func separator(head []byte) rune {
+	lines := slices.DeleteFunc(strings.Split(string(head), "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
 	lines = lines[:min(len(lines), 50)]
 	for _, comma := range ",\t;|" {
+		count := func(l string) int { return strings.Count(l, string(comma)) }
 		// A few lines of title may stand before the table.
-		first := slices.IndexFunc(lines, func(l string) bool { return strings.ContainsRune(l, comma) })
-		if first < 0 || first > 3 || first == len(lines)-1 {
-			continue
-		}
-		n := strings.Count(lines[first], string(comma))
-		if !slices.ContainsFunc(lines[first:], func(l string) bool { return strings.Count(l, string(comma)) < n }) {
+		first := slices.IndexFunc(lines, func(l string) bool { return count(l) > 0 })
+		if first >= 0 && first <= 3 && first < len(lines)-1 &&
+			!slices.ContainsFunc(lines[first:], func(l string) bool { return count(l) < count(lines[first]) }) {
 			return comma
 		}
 	}
 	// Words stand beside each other, or have no digits.
-	words := 0
-	for _, l := range lines {
-		if len(strings.Fields(l)) > 1 || strings.ContainsAny(l, ",;|") || len(l) > 39 {
-			return 0
-		}
-		if !strings.ContainsAny(l, "0123456789") {
-			words++
-		}
-	}
-	if words > (len(lines)+1)/2 {
+	beside := func(l string) bool { return len(strings.Fields(l)) > 1 || strings.ContainsAny(l, ",;|") || len(l) > 39 }
+	digits := func(l string) bool { return strings.ContainsAny(l, "0123456789") }
+	n := len(lines)
+	if n == 0 || slices.ContainsFunc(lines, beside) || len(slices.DeleteFunc(lines, digits)) > (n+1)/2 {
 		return 0
 	}
 	return oneColumn
@@ -377,6 +348,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	t.typed = false
 	var columns []*column
 	named := func(v string) bool { return slices.Contains(usualIDs, strings.ToLower(strings.TrimSpace(v))) }
+	known := func(v string) bool { key, _ := manifest.ParseKey(strings.TrimSpace(v)); return w.posts[key.ID] != nil }
 	for {
 		record, err := in.Read()
 		if errors.Is(err, io.EOF) {
@@ -386,20 +358,17 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
-		// Titles may stand before the names of the columns.
+		// Titles may stand before the names of the columns, and lists of ids often have none.
 		late := t.rows < 10 && slices.ContainsFunc(record, named) && !slices.ContainsFunc(columns, func(c *column) bool { return c.ids })
-		if columns == nil || late {
-			columns = []*column{}
-			// Lists of ids often have no header.
-			if late || !slices.ContainsFunc(record, func(v string) bool { key, _ := manifest.ParseKey(strings.TrimSpace(v)); return w.posts[key.ID] != nil }) {
-				for _, name := range record {
-					columns = append(columns, t.column(strings.TrimSpace(strings.TrimPrefix(name, "\xef\xbb\xbf"))))
-				}
-				names := p.in("names of columns")
-				names.label = true
-				w.words(names, strings.Join(record, "\n"))
-				continue
+		if late || columns == nil && !slices.ContainsFunc(record, known) {
+			columns = nil
+			for _, name := range record {
+				columns = append(columns, t.column(strings.TrimSpace(strings.TrimPrefix(name, "\xef\xbb\xbf"))))
 			}
+			names := p.in("names of columns")
+			names.label = true
+			w.words(names, strings.Join(record, "\n"))
+			continue
 		}
 		for i, value := range record {
 			if i == len(columns) {
@@ -423,7 +392,7 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
 		return cmp.Or(err, end)
 	}
-	t.records = t.rows > 1
+	t.rows-- // the id of a single object is hardly that of a post
 	w.finish(t)
 	return nil
 }

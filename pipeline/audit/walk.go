@@ -385,24 +385,16 @@ func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err e
 	return io.NewSectionReader(f, 0, n), f, err
 }
 
-// rest looks at bytes that no member of a container accounts for, from the first that is not zero.
-func (w walker) rest(p place, all *io.SectionReader, from, to int64) {
-	from, err := firstByte(all, from, to)
-	w.lost(p, err)
-	if from < to {
-		w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, to-from))
-	}
-}
-
-// firstByte returns the place of the first byte that is not zero; to for none.
-func firstByte(all *io.SectionReader, from, to int64) (int64, error) {
+// rest looks at bytes that no part of a container accounts for, from the first that is not zero, and returns where that is.
+func (w walker) rest(p place, all *io.SectionReader, from, to int64) int64 {
 	in := bufio.NewReaderSize(io.NewSectionReader(all, from, to-from), 64<<10)
 	for ; from < to; from++ {
 		if b, err := in.ReadByte(); b != 0 || err != nil {
-			return from, err
+			w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, to-from))
+			break
 		}
 	}
-	return to, nil
+	return from
 }
 
 // zipMember is the mark of the record that stands before a member, which has 30 bytes, a name and extra fields.
