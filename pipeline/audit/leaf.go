@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -271,12 +270,4 @@ func (w walker) finish(t *table) {
 	if t.src.columns.ID != "" && t.parquet && !slices.ContainsFunc(t.order, func(c *column) bool { return c.asked }) {
 		w.gap("", t.String(), "it has no column %s", t.src.columns.ID)
 	}
-}
-
-// unpacked counts n bytes that came out of a source.
-func (w walker) unpacked(n int64) error {
-	if w.left.Add(-n) < 0 {
-		return fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
-	}
-	return nil
 }

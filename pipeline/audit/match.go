@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/flate"
-	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -48,10 +47,10 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		last := at == all.Size()
 		held = append(held, block...)
 		binary = binary || bytes.ContainsFunc(block, noText)
-		// Encoded bytes that go on in the next block wait for their end.
-		open := 0
-		if !last {
-			open = openRun(held)
+		// Encoded bytes, or numbers, that may go on in the next block wait for their end.
+		open := len(held) - min(len(bytes.TrimRightFunc(held, isPackedLine)), len(bytes.TrimRight(held, numerals)))
+		if last {
+			open = 0
 		}
 		if open > 2*maxImage {
 			return fmt.Errorf("encoded bytes of more than %d characters", open)
@@ -78,29 +77,22 @@ func noText(r rune) bool {
 }
 
 // isPacked reports whether a character occurs in base64 of either alphabet, and so in hex.
-func isPacked(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '+' || c == '/' || c == '-' || c == '_'
-}
+func isPacked(r rune) bool { return isIDByte(r) || r == '+' || r == '/' || r == '-' || r == '_' }
 
-// endOf returns where characters of a kind end that begin at a place.
-func endOf(text []byte, at int, is func(byte) bool) int {
-	for at < len(text) && is(text[at]) {
-		at++
-	}
-	return at
-}
+// isPackedLine is isPacked for bytes that are encoded in many lines.
+func isPackedLine(r rune) bool { return isPacked(r) || r == '\n' || r == '\r' }
 
-// betweenNumbers stands between the bytes of an image that are written as numbers.
+// isNumeral reports whether a character occurs in bytes that are written as numbers, or between them.
+func isNumeral(r rune) bool { return strings.ContainsRune(numerals, r) }
+
 const (
-	hexDigits      = "0123456789abcdefABCDEF"
-	betweenNumbers = " ,:;\t\r\n-[]"
+	betweenNumbers = " ,:;\t\r\n[]"
+	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers
 )
 
-// openRun returns how many bytes at the end of a text belong to encoded bytes, or to numbers, that may go on.
-func openRun(text []byte) int {
-	letters := bytes.TrimRightFunc(text, func(r rune) bool { return r < 0x80 && isPacked(byte(r)) || r == '\n' || r == '\r' })
-	numbers := bytes.TrimRight(text, hexDigits+"x"+betweenNumbers)
-	return len(text) - min(len(letters), len(numbers))
+// endOf returns where characters of a kind end that begin at a place.
+func endOf(text []byte, at int, is func(rune) bool) int {
+	return len(text) - len(bytes.TrimLeftFunc(text[at:], is))
 }
 
 // words searches a short text that is whole, such as one that stands beside the content of a container.
@@ -238,8 +230,8 @@ var (
 	packed   = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
 )
 
-func isIDByte(b byte) bool {
-	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+func isIDByte(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
 // telling reports whether an id has digits and letters beyond hex, as no number and no word has: it does not stand somewhere by chance.
@@ -321,7 +313,9 @@ func inHex(s string) bool { return strings.Trim(s, "0123456789abcdef ") == "" }
 func (w walker) encoded(p place, text []byte) (rest []byte) {
 	done := 0
 	for at := 0; at < len(text); at++ {
-		if !isPacked(text[at]) {
+		end := endOf(text, at, isPacked)
+		if end-at < minLine {
+			at = end
 			continue
 		}
 		run, end := packedRun(text, at)
@@ -336,7 +330,7 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 			raw := unpackText(run)
 			inner := w
 			inner.depth++
-			if err := inner.unpacked(int64(len(raw))); err != nil {
+			if _, err := (meter{w}).Write(raw); err != nil {
 				w.lost(p, err)
 			} else if raw != nil && inner.depth <= maxDepth {
 				p := p
@@ -360,62 +354,50 @@ func (w walker) spelled(p place, text []byte) {
 			w.carve(p, e.find.ReplaceAllFunc(text, resolve))
 		}
 	}
-	// A run of numbers is read both ways, for 10 20 30 may be hex.
-	var runs [2][]byte
-	for at := 0; at < len(text); {
-		end := endOf(text, at, isIDByte)
-		next := endOf(text, end, func(b byte) bool { return strings.IndexByte(betweenNumbers, b) >= 0 })
-		token := bytes.TrimPrefix(text[at:end], []byte("0x"))
-		// Most words are no numbers, and the errors that say so take time.
-		digits := len(token) > 0 && len(token) < 5 && len(bytes.Trim(token, hexDigits)) == 0
-		for i, base := range []int{10, 16} {
-			n, err := uint64(0), strconv.ErrSyntax
-			if digits && (base == 10 || len(token) == 2) {
-				n, err = strconv.ParseUint(string(token), base, 8)
-			}
-			if err == nil {
-				if base == 10 && at > 0 && text[at-1] == '-' { // as Java writes them
-					n = -n
-				}
-				runs[i] = append(runs[i], byte(n))
-				if next > end && next < len(text) {
-					continue
-				}
-			}
-			if len(runs[i]) >= 64 {
-				w.carve(p, runs[i])
-			}
-			runs[i] = runs[i][:0]
+	for at := 0; at < len(text); at++ {
+		end := endOf(text, at, isNumeral)
+		if end-at >= 128 { // no image is shorter, and 10 20 30 may be hex
+			w.carve(p, numbers(text[at:end], 10, betweenNumbers))
+			w.carve(p, numbers(text[at:end], 16, betweenNumbers+"-"))
 		}
-		at = max(next, at+1)
+		at = end
 	}
 }
+
+// numbers returns the bytes that a text has as numbers of a base, those in hex of two digits each.
+func numbers(text []byte, base int, between string) (out []byte) {
+	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(between, r) }) {
+		digits := strings.TrimPrefix(string(word), "0x")
+		if len(digits) > 4 || base == 16 && len(digits) != 2 {
+			continue // the errors that say so take time
+		}
+		// Java writes the upper half of the bytes as negative numbers.
+		if n, err := strconv.ParseInt(digits, base, 64); err == nil && n >= -128 && n <= 255 {
+			out = append(out, byte(n))
+		}
+	}
+	return out
+}
+
+// minLine is the least length of a line of encoded bytes. Words are shorter.
+const minLine = 40
 
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
 func packedRun(text []byte, at int) (run []byte, end int) {
 	for end = at; ; {
 		from := end
 		end = endOf(text, from, isPacked)
-		if from == at {
-			run = text[from:end:end]
-		} else {
-			run = append(run, text[from:end]...)
-		}
-		// Words are shorter than the lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
-		broken := []byte{}
-		if end-from >= 40 {
-			broken = lineBreak.Find(text[end:min(len(text), end+100)])
-		}
-		next := end + len(broken)
-		if !bytes.ContainsAny(broken, "\n\\") && len(bytes.TrimLeft(broken, " \t")) > 0 || next == end || next == len(text) || !isPacked(text[next]) {
+		run = append(run, text[from:end]...)
+		next := end + len(lineBreak.Find(text[end:min(len(text), end+100)]))
+		if end-from < minLine || next == end || next == len(text) || !isPacked(rune(text[next])) {
 			return run, end
 		}
 		end = next
 	}
 }
 
-// lineBreak finds what stands between two lines of encoded bytes.
-var lineBreak = regexp.MustCompile(`^(?:" \+|\\r|\\n|[\s"',>])+`)
+// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
+var lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
 
 // unpackText decodes base64 of either alphabet, or hex; nil for neither.
 func unpackText(run []byte) []byte {
@@ -440,37 +422,35 @@ func (w walker) carve(p place, block []byte) {
 	}
 	// The image formats that a run stores: only they can be images of erased posts as they were published.
 	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF", "\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda", zipMember} {
-		for at, n := 0, 0; n < 1000; n++ {
-			next := bytes.Index(block[at:], []byte(magic))
-			if next < 0 {
+		found := block
+		for range 1000 {
+			at := bytes.Index(found, []byte(magic))
+			if at < 0 {
 				break
 			}
-			at += next
-			found := block[at:]
+			found = found[at:]
 			switch {
 			case magic == zipMember && len(found) >= 30:
 				names := int(binary.LittleEndian.Uint16(found[26:])) + int(binary.LittleEndian.Uint16(found[28:]))
-				w.inflated(p, flate.NewReader(bytes.NewReader(found[min(len(found), 30+names):])))
+				w.inflated(p, found[min(len(found), 30+names):])
 			case magic[0] == '\x78':
-				if z, err := zlib.NewReader(bytes.NewReader(found)); err == nil {
-					w.inflated(p, z)
-				}
-			case policy.ImageFormat(found[:min(len(found), policy.SniffBytes)]) != "":
+				w.inflated(p, found[2:])
+			default:
 				w.carved(p, found)
 			}
-			at++
+			found = found[1:]
 		}
 	}
 }
 
 // inflated looks at what comes out of bytes that begin as packed ones do, if it is more than chance gives.
-func (w walker) inflated(p place, z io.Reader) {
-	out, end, err := w.unpack(z)
+func (w walker) inflated(p place, packed []byte) {
+	out, end, err := w.unpack(flate.NewReader(bytes.NewReader(packed)))
 	defer end.Close()
 	switch {
 	case w.left.Load() < 0:
 		w.lost(p, err)
-	case out.Size() >= 16 && (err == nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, zlib.ErrChecksum)):
+	case out.Size() >= 16 && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)):
 		w.look(p.in("packed bytes"), out)
 	}
 }

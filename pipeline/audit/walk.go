@@ -353,21 +353,20 @@ func (w walker) member(p place, name string, r io.Reader) (cut error) {
 	return cut
 }
 
-// A metered reader counts what comes out of a source, and ends with the audit.
-type metered struct {
-	walker
-	io.Reader
-}
+// A meter counts the bytes that come out of a source, and ends with the audit.
+type meter struct{ walker }
 
-func (m metered) Read(b []byte) (int, error) {
-	n, err := m.Reader.Read(b)
-	return n, cmp.Or(m.unpacked(int64(n)), m.ctx.Err(), err)
+func (m meter) Write(b []byte) (int, error) {
+	if m.left.Add(-int64(len(b))) < 0 {
+		return 0, fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
+	}
+	return len(b), m.ctx.Err()
 }
 
 // unpack reads everything into memory, or into a file without a name if it is much. It returns what came out before an
 // error, too.
 func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err error) {
-	r = metered{w, r}
+	r = io.TeeReader(r, meter{w})
 	body, err := io.ReadAll(io.LimitReader(r, maxHeld))
 	if err != nil || len(body) < maxHeld {
 		return section(body), io.NopCloser(nil), err
