@@ -82,9 +82,7 @@ func isPacked(r rune) bool { return isIDByte(r) || r == '+' || r == '/' || r == 
 // isPackedLine is isPacked for bytes that are encoded in many lines.
 func isPackedLine(r rune) bool { return isPacked(r) || r == '\n' || r == '\r' }
 
-// isNumeral reports whether a character occurs in bytes that are written as numbers, or between them.
-func isNumeral(r rune) bool { return strings.ContainsRune(numerals, r) }
-
+// What occurs in bytes that are written as numbers.
 const (
 	betweenNumbers = " ,:;\t\r\n[]"
 	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers
@@ -92,7 +90,10 @@ const (
 
 // endOf returns where characters of a kind end that begin at a place.
 func endOf(text []byte, at int, is func(rune) bool) int {
-	return len(text) - len(bytes.TrimLeftFunc(text[at:], is))
+	for at < len(text) && is(rune(text[at])) {
+		at++
+	}
+	return at
 }
 
 // words searches a short text that is whole, such as one that stands beside the content of a container.
@@ -354,13 +355,11 @@ func (w walker) spelled(p place, text []byte) {
 			w.carve(p, e.find.ReplaceAllFunc(text, resolve))
 		}
 	}
-	for at := 0; at < len(text); at++ {
-		end := endOf(text, at, isNumeral)
-		if end-at >= 128 { // no image is shorter, and 10 20 30 may be hex
-			w.carve(p, numbers(text[at:end], 10, betweenNumbers))
-			w.carve(p, numbers(text[at:end], 16, betweenNumbers+"-"))
+	for run := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r >= 0x80 || strings.IndexByte(numerals, byte(r)) < 0 }) {
+		if len(run) >= 128 { // no image is shorter, and 10 20 30 may be hex
+			w.carve(p, numbers(run, 10, betweenNumbers))
+			w.carve(p, numbers(run, 16, betweenNumbers+"-"))
 		}
-		at = end
 	}
 }
 
