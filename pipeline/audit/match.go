@@ -302,13 +302,10 @@ func (w walker) keep(p place, text []byte) {
 		return
 	}
 	// Digests and numbers are not words that somebody wrote on a picture.
-	if folded := string(fold(text)); distinctive(folded) && !inHex(folded) {
+	if folded := string(fold(text)); distinctive(folded) && strings.Trim(folded, "0123456789abcdef ") != "" {
 		w.sawText(p, nil, folded)
 	}
 }
-
-// inHex reports whether a text is a number or a digest in groups of digits.
-func inHex(s string) bool { return strings.Trim(s, "0123456789abcdef ") == "" }
 
 // encoded looks at bytes that stand in a text as base64, in one line or many, or as hex, and returns the rest of it.
 func (w walker) encoded(p place, text []byte) (rest []byte) {

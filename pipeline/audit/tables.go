@@ -14,7 +14,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,15 +147,11 @@ func listName(name string) string {
 
 // inCopy opens a private copy of a SQLite file: SQLite opens files, not bytes, and would write beside the one it finds.
 func inCopy(all *io.SectionReader, use func(*sql.DB) error) error {
-	dir, err := os.MkdirTemp("", "rehydrate-audit-")
+	copied, err := os.CreateTemp("", "rehydrate-audit-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	copied, err := os.Create(filepath.Join(dir, "copy.db"))
-	if err != nil {
-		return err
-	}
+	defer os.Remove(copied.Name())
 	_, err = io.Copy(copied, io.NewSectionReader(all, 0, all.Size()))
 	at := url.URL{Scheme: "file", Path: copied.Name(), RawQuery: url.Values{"mode": {"ro"}, "immutable": {"1"},
 		"_pragma": {"trusted_schema(OFF)", "query_only(ON)", "temp_store(MEMORY)", "cell_size_check(ON)"}}.Encode()}
@@ -185,10 +180,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 		// A virtual table keeps its rows in others.
 		wrong := db.QueryRowContext(w.ctx, "SELECT application_id, (SELECT json_group_array(name) FROM sqlite_schema WHERE type = 'table' AND rootpage > 0) "+
 			"FROM pragma_application_id").Scan(&id, &list)
-		if wrong == nil {
-			wrong = json.Unmarshal(list, &tables)
-		}
-		err, ours = errors.Join(err, wrong), id == ourDatabase
+		err, ours = errors.Join(err, cmp.Or(wrong, json.Unmarshal(list, &tables))), id == ourDatabase
 		for _, name := range append(tables, schemaTable) {
 			err = errors.Join(err, w.databaseTable(p, db, name, ours))
 		}
@@ -257,9 +249,7 @@ func unusedPages(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused
 	used := 0
 	for rows.Next() && len(unused) < maxHeld {
 		var page []byte
-		if err := rows.Scan(&page); err != nil {
-			return nil, "", err
-		}
+		err = errors.Join(err, rows.Scan(&page))
 		// The list of free pages, and what SQLite leaves behind its end, are numbers of pages.
 		for at := 0; at+4 <= len(page); at += 4 {
 			if int64(binary.BigEndian.Uint32(page[at:])) <= pages {
@@ -272,21 +262,21 @@ func unusedPages(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused
 		}
 	}
 	tail := all.Size() - pages*size
-	behind, err := readAll(io.NewSectionReader(all, pages*size, max(0, min(tail, maxHeld))), maxHeld)
+	behind, wrong := readAll(io.NewSectionReader(all, pages*size, max(0, min(tail, maxHeld))), maxHeld)
 	if len(unused)+len(behind) > 0 {
 		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last", used, tail)
 	}
-	return append(unused, behind...), what, errors.Join(err, rows.Err())
+	return append(unused, behind...), what, errors.Join(err, wrong, rows.Err())
 }
 
 // loose looks at bytes that are no container: tables of text, texts, and anything else.
 func (w walker) loose(p place, all *io.SectionReader) error {
 	head, err := readAll(io.NewSectionReader(all, 0, min(all.Size(), 64<<10)), maxHeld)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
 	// A list of tombstones is published so that others can take out what it names.
-	case p.part == "" && p.src.name == "" && all.Size() <= maxImage:
+	if p.part == "" && p.src.name == "" && all.Size() <= maxImage {
 		if _, err := manifest.ReadTombstones(io.NewSectionReader(all, 0, all.Size())); err == nil {
 			return nil
 		}
@@ -296,20 +286,18 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	}
 	w.depth++
 	start := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	if len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth {
-		if err := w.json(p, io.NewSectionReader(all, 0, all.Size())); err == nil || w.ctx.Err() != nil {
-			// What a program writes as a list of lines is whole only in the file.
-			w.raw(p, all)
-			return err
-		}
+	if len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth &&
+		w.json(p, io.NewSectionReader(all, 0, all.Size())) == nil {
+		// What a program writes as a list of lines is whole only in the file.
+		w.raw(p, all)
+		return nil
 	}
 	if int64(len(head)) < all.Size() {
 		head = head[:bytes.LastIndexByte(head, '\n')+1] // whole lines
 	}
-	if comma := separator(head); comma != 0 && p.table == nil && !p.src.mayName {
-		if err := w.csv(p, io.NewSectionReader(all, 0, all.Size()), comma); err == nil || w.ctx.Err() != nil {
-			return err
-		}
+	if comma := separator(head); comma != 0 && p.table == nil && !p.src.mayName &&
+		w.csv(p, io.NewSectionReader(all, 0, all.Size()), comma) == nil {
+		return nil
 	}
 	return w.bytes(p, all)
 }

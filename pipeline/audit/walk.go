@@ -228,7 +228,6 @@ const (
 	isImage    = "an image"
 	isParquet  = "Parquet"
 	isDatabase = "SQLite"
-	isTar      = "tar"
 )
 
 // magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
@@ -244,9 +243,6 @@ var magics = []struct{ magic, kind string }{
 	{"%PDF-", "PDF"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"},
 }
 
-// plainMagics is how many formats at the end of magics are texts.
-const plainMagics = 4
-
 // sniff returns the kind of a leaf by its bytes, since anyone can choose its name; empty for texts and unknown bytes.
 func sniff(all *io.SectionReader) (string, error) {
 	// A tar shows its mark at byte 257, and all others earlier.
@@ -259,13 +255,13 @@ func sniff(all *io.SectionReader) (string, error) {
 	}
 	text := !bytes.ContainsFunc(head, noText)
 	for i, m := range magics {
-		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || i >= len(magics)-plainMagics) {
+		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || i >= len(magics)-4) {
 			return m.kind, nil
 		}
 	}
 	switch {
 	case len(head) >= 512 && bytes.HasPrefix(head[257:], []byte("ustar")):
-		return isTar, nil
+		return "tar", nil
 	case len(head) >= 12 && string(head[4:8]) == "ftyp":
 		return "a film, or an image as AVIF or HEIC", nil
 	}
@@ -302,35 +298,30 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return w.database(p, all)
 	case "zip":
 		return w.zip(p, all)
-	case isTar:
+	case "tar":
 		return w.tar(p, all)
 	case "PDF":
 		return w.pdf(p, all)
 	case "UTF-16":
-		return w.packed(p, kind, all, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(all), nil)
+		w.member(p.in(kind), "", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(all))
 	case "gzip", "bzip2", "zstd":
-		z, err := unpack.NewReader(all)
+		z, wrong := unpack.NewReader(all)
 		defer z.Close()
-		return w.packed(p, kind, all, z, err)
+		if err = wrong; err == nil {
+			w.member(p.in(kind), "", z)
+		}
+	default:
+		// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
+		err = fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind)
 	}
-	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
 	w.raw(p, all)
-	return fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind)
+	return err
 }
 
 // raw searches the bytes of a container as they are: what its reader passes over is found only there.
 func (w walker) raw(p place, all *io.SectionReader) {
 	p.label = true
 	w.lost(p, w.bytes(p, all))
-}
-
-// packed looks at what comes out of a compressed file, and at what lies in it beside.
-func (w walker) packed(p place, kind string, all *io.SectionReader, z io.Reader, err error) error {
-	if err == nil {
-		w.member(p.in(kind), "", z)
-	}
-	w.raw(p, all)
-	return err
 }
 
 // member looks at a member of a container, and at its name; an empty one says nothing. It returns what cut it off.
@@ -419,7 +410,6 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 	// Names, extra fields and comments hold what anybody likes, and programs that unpack do not show them all.
 	beside := p
 	beside.label = true
-	w.words(beside, z.Comment)
 	end, size, whole := int64(0), 22+len(z.Comment), true
 	for _, f := range z.File {
 		from := starts[f]
@@ -435,7 +425,7 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 	if bytes.Contains(directory, []byte("PK\x06\x06")) { // of an archive of 4 GiB
 		size += 76
 	}
-	w.words(beside, string(directory))
+	w.words(beside, z.Comment+"\n"+string(directory))
 	if whole && err == nil && len(directory)-size <= 24 {
 		return w.ctx.Err()
 	}
