@@ -234,24 +234,24 @@ func (w walker) finish(t *table) {
 		// A value of a column that holds no ids may be a word that looks like one.
 		for _, h := range c.hits {
 			p, e := t.at(h.row, c), w.postOf(h.entry)
-			if !ids && !h.clear {
-				// In CSV all numbers are texts, so only its ids under a name of ids count.
-				if h.text && e.MustGo && t.typed && !p.lists() {
-					w.gap("", p.String(), mayBeIDs)
-				}
-				continue
-			}
 			// A column that only happens to name a post does not say whose image the row has.
 			if ids {
 				t.claims[h.row] = append(t.claims[h.row], h.entry)
 			}
 			kind, what := FoundRow, ""
-			if t.parquet {
+			switch {
+			case p.lists():
+			case !ids && !h.clear:
+				// In CSV all numbers are texts, so only its ids under a name of ids count.
+				if h.text && e.MustGo && t.typed {
+					w.gap("", p.String(), mayBeIDs)
+				}
+			case t.parquet:
 				kind, what = e.exported(w.now)
-			} else if e.MustGo {
+			case e.MustGo:
 				what = "a row that names a post that must be gone: " + e.why()
 			}
-			if what != "" && !p.lists() {
+			if what != "" {
 				w.finding(kind, h.entry, p.String(), "%s", what)
 			}
 		}

@@ -199,19 +199,14 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 		p.kin, first, last = FoundImage, true, true
 		text = packed.ReplaceAll(bytes.Join(imageTag.FindAll(text, -1), []byte(" ")), []byte(" "))
 	}
-	for at := 0; at < len(text); at++ {
-		end := endOf(text, at, isIDByte)
+	for at, end := 0, 0; at < len(text); at = end + 1 {
+		end = endOf(text, at, isIDByte)
 		n := end - at
-		if at == 0 && !first || end == len(text) && !last {
-			at = end
-			continue
-		}
-		// A SHA-256 in hex, alone among other characters.
-		if n == 64 {
+		switch {
+		case at == 0 && !first || end == len(text) && !last:
+		case n == 64: // a SHA-256 in hex, alone among other characters
 			w.sawDigest(p, parseDigest(string(text[at:end])))
-		}
-		// Ids have 4 to 13 characters; a word that is longer only contains one.
-		if n >= 4 && n <= 13 {
+		case n >= 4 && n <= 13: // as ids have; a word that is longer only contains one
 			e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]
 			switch {
 			case e == nil || !e.MustGo:
@@ -221,7 +216,6 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 				w.gap("", p.String(), mayBeIDs)
 			}
 		}
-		at = end
 	}
 }
 
@@ -310,13 +304,13 @@ func (w walker) keep(p place, text []byte) {
 // encoded looks at bytes that stand in a text as base64, in one line or many, or as hex, and returns the rest of it.
 func (w walker) encoded(p place, text []byte) (rest []byte) {
 	done := 0
-	for at := 0; at < len(text); at++ {
-		end := endOf(text, at, isPacked)
+	for at, end := 0, 0; at < len(text); at = end + 1 {
+		end = endOf(text, at, isPacked)
 		if end-at < minLine {
-			at = end
 			continue
 		}
-		run, end := packedRun(text, at)
+		var run []byte
+		run, end = packedRun(text, at)
 		if n := len(run); n >= 43 && n < minEncoded {
 			// A name of the digest may stand before it, as in sha256-...
 			if raw := unpackText(run[n-43:]); len(raw) == 32 {
@@ -339,7 +333,6 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 				inner.look(p, section(raw))
 			}
 		}
-		at = end
 	}
 	return append(rest, text[done:]...)
 }

@@ -37,6 +37,7 @@ var usualIDs = []string{"id", "post_id", "postid", "reddit_id", "submission_id",
 // put hands a value of a table to the matcher: a text, bytes or a whole number. Others say nothing.
 func (w walker) put(t *table, c *column, row int64, value any) {
 	p := t.at(row, c)
+	var content []byte
 	switch v := value.(type) {
 	case int64:
 		c.numbers = true
@@ -50,27 +51,24 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 			w.sawHash(p, uint64(v))
 		}
 	case string:
-		w.cell(p, []byte(v))
+		content = []byte(v)
 	case []byte:
-		w.cell(p, v)
+		content = v
 	}
-}
-
-// cell is put for a text or bytes.
-func (w walker) cell(p place, value []byte) {
-	if n := len(value); n == 0 || n <= 256 && p.col.saw(w.audit, p.row, string(value), false) {
+	n := len(content)
+	if n == 0 || n <= 256 && c.saw(w.audit, row, string(content), false) {
 		return
 	}
-	w.digestCell(p, value)
+	w.digestCell(p, content)
 	w.depth++
 	switch {
-	case len(value) < 64:
-		w.words(p, string(value))
+	case n < 64:
+		w.words(p, string(content))
 	// Handing a small value to another core costs more than looking at it.
-	case len(value) < 4<<10:
-		w.look(p, section(value))
+	case n < 4<<10:
+		w.look(p, section(content))
 	default:
-		own := bytes.Clone(value) // the reader of the table takes its buffer back
+		own := bytes.Clone(content) // the reader of the table takes its buffer back
 		w.spawn(func(w walker) { w.look(p, section(own)) })
 	}
 }

@@ -46,11 +46,6 @@ const (
 // scanAll looks at every source, and then at what was seen in all of them together.
 func (a *audit) scanAll(ctx context.Context) error {
 	a.gone.index()
-	if a.Workspace != nil {
-		if err := a.checkState(ctx); err != nil {
-			return err
-		}
-	}
 	crew := &errgroup.Group{}
 	// Decoding takes the time, so more goroutines than processors would only take memory.
 	crew.SetLimit(runtime.GOMAXPROCS(0))
@@ -70,7 +65,7 @@ func (a *audit) scanAll(ctx context.Context) error {
 	}
 	var err error
 	if a.Workspace != nil {
-		err = errors.Join(a.inWorkspace(ctx, look), a.inCopies(ctx, look))
+		err = errors.Join(a.checkState(ctx), a.inWorkspace(ctx, look), a.inCopies(ctx, look))
 	}
 	for _, name := range a.Files {
 		err = errors.Join(err, a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns }, look))
@@ -307,9 +302,10 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 	case "gzip", "bzip2", "zstd":
 		z, wrong := unpack.NewReader(all)
 		defer z.Close()
-		if err = wrong; err == nil {
+		if wrong == nil {
 			w.member(p.in(kind), "", z)
 		}
+		err = wrong
 	default:
 		// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
 		err = fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind)
