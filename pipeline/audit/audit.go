@@ -202,7 +202,7 @@ type audit struct {
 }
 
 func newAudit(c Config) *audit {
-	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{}, gone: goneContent{all: map[string]*known{}},
+	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{}}
 }
 

@@ -24,6 +24,7 @@ type evidence struct {
 	stone     *workspace.Tombstone // the workspace's
 	published *manifest.Tombstone  // the release's
 	live      *policy.Verdict      // this audit's answer; unavailable if the post was absent twice
+	content   *known               // of its entries
 }
 
 // past is what workspace and log say of a post beside its last state: nothing, of most.
@@ -158,6 +159,12 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 		}
 		e := a.post(p.ID)
 		e.State, e.Reason, e.Because, e.LastLive, e.Checked = p.State, p.Reason, "workspace", moment(p.LiveAt), moment(p.CheckedAt)
+		if p.State == manifest.StateLive { // most are: they share what they can
+			e.State = manifest.StateLive
+		}
+		if p.LiveAt.Equal(p.CheckedAt) {
+			e.LastLive = e.Checked
+		}
 		e.Withheld = p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
 		if p.Withheld && p.State.Gone() {
 			e.waits, a.past[p.ID] = true, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}

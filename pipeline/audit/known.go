@@ -37,12 +37,12 @@ func digestOf(content []byte) digest {
 // known says what is known of the content of an entry, beside its digests.
 type known struct {
 	*evidence        // on its post
+	next      *known // of another entry of the post
 	name      string // of the entry
-	file      string // its image in the workspace; empty for none
+	format    string // of its image in the workspace; empty for none
 	image     digest // of that
 	looks     []look
-	text      string // that was read off it, until it is in the index
-	read      bool   // the workspace has what was read off it
+	read      bool // the workspace has what was read off it
 
 	digests, pixels, texts bool // some that recognise it are known
 }
@@ -50,14 +50,16 @@ type known struct {
 // goneContent indexes what is known of posts: of those that must be gone, to find it, and of those that may stay, to
 // tell it from that.
 type goneContent struct {
-	all    map[string]*known // by entry, of all posts
-	mustGo int               // posts
+	all    []*known
+	mustGo int // posts
 
 	marks  []mark
 	looks  map[bool][]look   // of those that must be gone (true), and of the others
 	lines  map[string][]line // of those that must be gone, by their first bytes
 	pixels bool              // digests of pixels are known of an image whose hash is not
 	shared int               // texts that a post that may stay has as well
+
+	read []line // texts that were read off images, until they are in marks and lines
 }
 
 // A mark is a digest of an image or of a folded text.
@@ -85,12 +87,25 @@ type line struct {
 // prefixLen is how many bytes of a text find it in the index. No text that is searched for is shorter.
 const prefixLen = 15
 
+// find returns what is known of an entry; nil for nothing.
+func (e *evidence) find(name string) *known {
+	k := e.content
+	for k != nil && k.name != name {
+		k = k.next
+	}
+	return k
+}
+
 // known returns what is known of an entry, to be added to.
 func (a *audit) known(id manifest.PostID, name string) *known {
-	k := a.gone.all[name]
+	e := a.post(id)
+	k := e.find(name)
 	if k == nil {
-		k = &known{evidence: a.post(id), name: name}
-		a.gone.all[name] = k
+		if name == string(id) {
+			name = string(e.ID) // the one that is kept
+		}
+		k = &known{evidence: e, next: e.content, name: name}
+		e.content, a.gone.all = k, append(a.gone.all, k)
 	}
 	return k
 }
@@ -181,7 +196,7 @@ func (g *goneContent) index() {
 		g.indexTexts()
 	}
 	slices.SortFunc(g.marks, mark.compare)
-	g.marks = slices.Compact(g.marks)
+	g.marks = slices.Clone(slices.Compact(g.marks)) // one in two is there twice
 	g.looks = map[bool][]look{}
 	for _, k := range g.all {
 		g.pixels = g.pixels || k.pixels && len(k.looks) == 0
@@ -192,20 +207,18 @@ func (g *goneContent) index() {
 
 func (g *goneContent) indexTexts() {
 	g.lines = map[string][]line{}
-	for _, k := range g.all {
-		if k.MustGo {
-			for _, text := range foldedText(k.text) {
-				k.texts = true
-				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], line{text, k})
+	stays := slices.DeleteFunc(g.read, func(read line) bool {
+		if read.of.MustGo {
+			for _, text := range foldedText(read.text) {
+				read.of.texts = true
+				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], line{text, read.of})
 			}
 		}
-	}
-	for _, k := range g.all {
-		if k.MustGo {
-			continue
-		}
-		for i, text := range foldedText(k.text) {
-			g.marks = append(g.marks, mark{digestOf([]byte(text)), k})
+		return read.of.MustGo
+	})
+	for _, read := range stays {
+		for i, text := range foldedText(read.text) {
+			g.marks = append(g.marks, mark{digestOf([]byte(text)), read.of})
 			if i > 0 {
 				continue // a line of the first, which is the whole text
 			}
@@ -216,8 +229,8 @@ func (g *goneContent) indexTexts() {
 				g.shared++
 			}
 		}
-		k.text = ""
 	}
+	g.read = nil
 }
 
 // linesIn returns the texts that must be gone in a folded text.

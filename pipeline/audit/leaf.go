@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -74,8 +75,8 @@ func (p place) in(part string) place {
 func (p place) claims() []string {
 	// The innermost row speaks first: a table may lie in a cell of another.
 	for p.table != nil {
-		if c := p.table.claims[p.row]; len(c) > 0 {
-			return c
+		if named := p.table.claims(p.row); len(named) > 0 {
+			return named
 		}
 		p = p.table.outer
 	}
@@ -132,16 +133,19 @@ type column struct {
 	foreign int   // values that are ids of posts of which nothing is known
 	unread  int   // values that are no ids
 	first   int64 // the first row of those
-	hits    []hit // the other values
+	hits    []hit // the other values, by row; once the table is read, those that name its rows
 }
 
 // A hit is a value of a column that is the id of a known post.
 type hit struct {
 	row   int64
-	entry string
+	post  *evidence
+	image int32
 	text  bool // not a number
 	clear bool // it is an id wherever it stands: a link, t3_, or letters and digits as no word has them
 }
+
+func (h hit) entry() string { return manifest.Key{ID: h.post.ID, Image: int(h.image)}.String() }
 
 // A table collects what its columns say about posts, and decides at its end which of them hold ids.
 type table struct {
@@ -152,13 +156,23 @@ type table struct {
 	typed   bool // its numbers are not texts
 	columns map[string]*column
 	order   []*column
-	rows    int64              // where there are some, an id that is not known is one of another release
-	claims  map[int64][]string // the entries that a row names
+	rows    int64 // where there are some, an id that is not known is one of another release
 }
 
 func newTable(p place) *table {
 	return &table{place: place{src: p.src, path: p.String()}, outer: p, typed: true, lists: p.table != nil && p.table.lists,
-		columns: map[string]*column{}, claims: map[int64][]string{}}
+		columns: map[string]*column{}}
+}
+
+// claims returns the entries that a row names.
+func (t *table) claims(row int64) (entries []string) {
+	for _, c := range t.order {
+		at, _ := slices.BinarySearchFunc(c.hits, row, func(h hit, row int64) int { return cmp.Compare(h.row, row) })
+		for ; at < len(c.hits) && c.hits[at].row == row; at++ {
+			entries = append(entries, c.hits[at].entry())
+		}
+	}
+	return entries
 }
 
 // maxColumns bounds the columns that are told apart. JSON whose keys are values has more.
@@ -173,7 +187,7 @@ func (t *table) column(name string) *column {
 			return t.order[maxColumns-1]
 		}
 		last := strings.ToLower(strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "[]"))
-		last = strings.NewReplacer(" ", "_", "-", "_", "ids", "id").Replace(last)
+		last = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(last, " ", "_"), "-", "_"), "ids", "id")
 		says := t.src.columns
 		asked := func(want string) bool {
 			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
@@ -204,8 +218,9 @@ func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) 
 	case e == nil:
 		c.foreign++
 	default:
-		entry := key.String()
-		c.hits = append(c.hits, hit{row, entry, !number, telling(key.ID) && !number || len(text) > len(entry)})
+		h := hit{row: row, post: e, image: int32(key.Image), text: !number}
+		h.clear = telling(key.ID) && !number || len(text) > len(h.entry())
+		c.hits = append(c.hits, h)
 	}
 	return true
 }
@@ -218,11 +233,11 @@ func (c *column) holdsIDs() bool {
 		return c.ids && (!c.numbers || most || c.asked)
 	}
 	// One id many times over is rather a constant than a column of ids.
-	ids := map[string]bool{}
-	for _, h := range c.hits {
-		ids[h.entry] = true
+	posts := map[*evidence]bool{}
+	for i := 0; i < len(c.hits) && len(posts) < 3; i++ {
+		posts[c.hits[i].post] = true
 	}
-	return most && len(ids) > 2
+	return most && len(posts) == 3
 }
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
@@ -233,11 +248,7 @@ func (w walker) finish(t *table) {
 		named = named || ids
 		// A value of a column that holds no ids may be a word that looks like one.
 		for _, h := range c.hits {
-			p, e := t.at(h.row, c), w.postOf(h.entry)
-			// A column that only happens to name a post does not say whose image the row has.
-			if ids {
-				t.claims[h.row] = append(t.claims[h.row], h.entry)
-			}
+			p, e := t.at(h.row, c), h.post
 			kind, what := FoundRow, ""
 			switch {
 			case p.lists():
@@ -252,7 +263,7 @@ func (w walker) finish(t *table) {
 				what = "a row that names a post that must be gone: " + e.why()
 			}
 			if what != "" {
-				w.finding(kind, h.entry, p.String(), "%s", what)
+				w.finding(kind, h.entry(), p.String(), "%s", what)
 			}
 		}
 		if c.ids && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.rows > 0 || c.asked) {
@@ -261,8 +272,10 @@ func (w walker) finish(t *table) {
 		if ids && t.parquet && c.unread > 0 {
 			w.gap("", t.String(), "%d rows have no post id that can be read, the first is row %d", c.unread, c.first)
 		}
-		// A table stays in memory with its claims until the end; its hits need not.
-		c.hits = nil
+		// A column that only happens to name a post does not say whose image the row has.
+		if !ids {
+			c.hits = nil
+		}
 	}
 	if t.parquet && !named {
 		w.gap("", t.String(), "no column holds post ids by its name or its values: name it with --id-column")

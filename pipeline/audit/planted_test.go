@@ -611,8 +611,7 @@ func TestHead(t *testing.T) {
 // TestShared says once that a text is one of a post that may stay as well.
 func TestShared(t *testing.T) {
 	a := newAudit(Config{})
-	a.known(gonePNG, gonePNG).text = "a caption that many write"
-	a.known(live1, live1).text = "so it is a caption that many write"
+	a.gone.read = []line{{"a caption that many write", a.known(gonePNG, gonePNG)}, {"so it is a caption that many write", a.known(live1, live1)}}
 	a.post(gonePNG).MustGo = true
 	g := &a.gone
 	g.index()

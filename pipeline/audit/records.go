@@ -32,7 +32,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		k.read = rec.Earlier.Read
 		if img := rec.Image; img != nil {
 			a.images++
-			k.image, k.file = parseDigest(img.SHA256), ws.ImageName(rec.Key, img.Format)
+			k.image, k.format = parseDigest(img.SHA256), img.Format
 			a.gone.image(k, img.SHA256, img.OriginalSHA256, img.PixelsSHA256)
 			if !img.Flat && img.HashKind == dedupe.HashKind() {
 				k.hash(img.PHash)
@@ -40,7 +40,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		}
 		if r := rec.Reading; r != nil {
 			k.read = k.read || r.Text != "" || r.Failed == nil
-			k.text = r.Text
+			a.gone.read = append(a.gone.read, line{r.Text, k})
 		}
 	}
 	// A purge keeps what recognises an image and leads to no content.
@@ -63,8 +63,12 @@ func (a *audit) readRecords(ctx context.Context) error {
 
 // storedAs returns the entry whose image is a file of the workspace; nil for none.
 func (a *audit) storedAs(name string) *known {
-	if k := a.gone.all[a.entryNamed(name)]; k != nil && name != "" && k.file == name {
-		return k
+	entry := a.entryNamed(name)
+	key, _ := manifest.ParseKey(entry)
+	if e := a.posts[key.ID]; e != nil {
+		if k := e.find(entry); k != nil && k.format != "" && a.Workspace.ImageName(key, k.format) == name {
+			return k
+		}
 	}
 	return nil
 }
@@ -76,7 +80,7 @@ func (a *audit) checkState(ctx context.Context) (err error) {
 		a.finding(FoundCopy, "", state.StateFile, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
 	}
 	for _, k := range a.gone.all {
-		if k.file != "" && a.mustBeGone(k.evidence) {
+		if k.format != "" && a.mustBeGone(k.evidence) {
 			a.finding(FoundImage, k.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", k.why())
 		}
 		if k.read && a.mustBeGone(k.evidence) {

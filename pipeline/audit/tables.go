@@ -274,7 +274,7 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		return err
 	}
 	// A list of tombstones is published so that others can take out what it names.
-	if p.part == "" && p.src.name == "" && all.Size() <= maxImage {
+	if p.part == "" && p.table == nil && p.src.name == "" && all.Size() <= maxImage {
 		if _, err := manifest.ReadTombstones(io.NewSectionReader(all, 0, all.Size())); err == nil {
 			return nil
 		}
