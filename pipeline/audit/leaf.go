@@ -175,9 +175,6 @@ func (t *table) claims(row int64) (entries []string) {
 	return entries
 }
 
-// maxColumns bounds the columns that are told apart. JSON whose keys are values has more.
-const maxColumns = 10_000
-
 // column returns the column of that name. A nested one is known by its last name: post.id holds ids as id does.
 func (t *table) column(name string) *column {
 	c := t.columns[name]

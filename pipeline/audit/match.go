@@ -29,7 +29,13 @@ const (
 	searchBlock   = 1 << 20
 	searchOverlap = 64 << 10 // the longest text that two blocks share
 	minEncoded    = 86       // characters: 64 bytes in base64
+	minLine       = 40       // of a line of them that goes on in the next one: words are shorter
 	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
+	encodedPart   = " > encoded bytes"
+
+	// What occurs in bytes that are written as numbers.
+	betweenNumbers = " ,:;\t\r\n[]"
+	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers
 )
 
 // bytes searches bytes of any kind for texts that must be gone, ids, digests, encoded bytes and, where they are no
@@ -48,7 +54,8 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		held = append(held, block...)
 		binary = binary || bytes.ContainsFunc(block, noText)
 		// Encoded bytes, or numbers, that may go on in the next block wait for their end.
-		open := len(held) - min(len(bytes.TrimRightFunc(held, isPackedLine)), len(bytes.TrimRight(held, numerals)))
+		letters := bytes.TrimRightFunc(held, func(r rune) bool { return isPacked(r) || r == '\n' || r == '\r' })
+		open := len(held) - min(len(letters), len(bytes.TrimRight(held, numerals)))
 		if last {
 			open = 0
 		}
@@ -68,9 +75,6 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 	return errors.New("unknown binary format: only searched for plain text and images")
 }
 
-// encodedPart names bytes that stood encoded in a text.
-const encodedPart = " > encoded bytes"
-
 // noText reports whether a character does not occur in text: compressed and other binary files have them.
 func noText(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\v' && r != '\f' && r != '\r' && r != '\b' && r != '\x1b'
@@ -78,15 +82,6 @@ func noText(r rune) bool {
 
 // isPacked reports whether a character occurs in base64 of either alphabet, and so in hex.
 func isPacked(r rune) bool { return isIDByte(r) || r == '+' || r == '/' || r == '-' || r == '_' }
-
-// isPackedLine is isPacked for bytes that are encoded in many lines.
-func isPackedLine(r rune) bool { return isPacked(r) || r == '\n' || r == '\r' }
-
-// What occurs in bytes that are written as numbers.
-const (
-	betweenNumbers = " ,:;\t\r\n[]"
-	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers
-)
 
 // endOf returns where characters of a kind end that begin at a place.
 func endOf(text []byte, at int, is func(rune) bool) int {
@@ -96,11 +91,10 @@ func endOf(text []byte, at int, is func(rune) bool) int {
 	return at
 }
 
-// words searches a short text that is whole, such as one that stands beside the content of a container.
+// words searches a text that stands beside the content of a container.
 func (w walker) words(p place, text string) {
-	if strings.TrimSpace(text) != "" {
-		w.search(p, []byte(text), true, true)
-	}
+	p.label = true
+	w.search(p, []byte(text), true, true)
 }
 
 // names judges a file or member by its name: the bytes of few003/1.jpg may match nothing that is known.
@@ -117,7 +111,6 @@ func (w walker) names(p place, name, kind string) {
 		w.finding(p.kin, entry, p.String(), "it is named after a post that must be gone: %s", e.why())
 		return
 	}
-	p.label = true
 	w.words(p, name)
 }
 
@@ -219,12 +212,6 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 	}
 }
 
-// A list of posts may show no image of one that must be gone.
-var (
-	imageTag = regexp.MustCompile(`<img [^>]*>`)
-	packed   = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
-)
-
 func isIDByte(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
@@ -239,6 +226,11 @@ var (
 	isLink = regexp.MustCompile(`(?i)(t3_|comments\\?/|gallery\\?/|redd\.it\\?/|(^|[^a-z])((post|reddit|submission|link)[_ -]?)?ids?["'\\ ]{0,3}[:=>][>"'\\ \[({]{0,6})$`)
 	// isImageName finds that what follows an id makes it the name of an image.
 	isImageName = regexp.MustCompile(`(?i)^\.(jpe?g|png|gif|webp)\b`)
+	// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
+	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
+	packed    = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
+	tag       = regexp.MustCompile(`<[^<>]*>`)
+	imageTag  = regexp.MustCompile(`<img [^>]*>`)
 )
 
 // sawDigest compares a digest that stands in a text.
@@ -276,9 +268,6 @@ func (w walker) lines(p place, text []byte) {
 		w.keep(p, line)
 	}
 }
-
-// tag finds a tag of HTML.
-var tag = regexp.MustCompile(`<[^<>]*>`)
 
 // untagged returns a text with something in place of the tags of HTML.
 func untagged(text []byte, with string) []byte {
@@ -320,16 +309,14 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 		if len(run) >= minEncoded {
 			rest, done = append(append(rest, text[done:at]...), ' '), end
 			raw := unpackText(run)
+			_, err := (meter{w}).Write(raw)
+			w.lost(p, err)
 			inner := w
 			inner.depth++
-			if _, err := (meter{w}).Write(raw); err != nil {
-				w.lost(p, err)
-			} else if raw != nil && inner.depth <= maxDepth {
+			if err == nil && raw != nil && inner.depth <= maxDepth {
 				p := p
 				p.label = p.label || end-at > 64 && text[at+64] == '\n' // a list of digests looks like bytes as well
-				if !strings.HasSuffix(p.part, encodedPart) {
-					p.part += encodedPart
-				}
+				p.part = strings.TrimSuffix(p.part, encodedPart) + encodedPart
 				inner.look(p, section(raw))
 			}
 		}
@@ -368,9 +355,6 @@ func numbers(text []byte, base int, between string) (out []byte) {
 	return out
 }
 
-// minLine is the least length of a line of encoded bytes. Words are shorter.
-const minLine = 40
-
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
 func packedRun(text []byte, at int) (run []byte, end int) {
 	for end = at; ; {
@@ -384,9 +368,6 @@ func packedRun(text []byte, at int) (run []byte, end int) {
 		end = next
 	}
 }
-
-// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
-var lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
 
 // unpackText decodes base64 of either alphabet, or hex; nil for neither.
 func unpackText(run []byte) []byte {
@@ -425,7 +406,13 @@ func (w walker) carve(p place, block []byte) {
 			case magic[0] == '\x78':
 				w.inflated(p, found[2:])
 			default:
-				w.carved(p, found)
+				// Strip ends where the image does, so what follows in the block does not count.
+				stripped, err := workspace.Strip(found, policy.ImageFormat(found))
+				s := &sighting{place: p.in("image in it"), digests: []digest{{}, digestOf(stripped)}}
+				// It is one if it can be decoded.
+				if err == nil && w.looks(s, stripped) == nil && s.fault == "" {
+					w.saw(s)
+				}
 			}
 			found = found[1:]
 		}
@@ -441,19 +428,6 @@ func (w walker) inflated(p place, packed []byte) {
 		w.lost(p, err)
 	case out.Size() >= 16 && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)):
 		w.look(p.in("packed bytes"), out)
-	}
-}
-
-// carved looks at bytes that begin as an image does. They are one if they can be decoded.
-func (w walker) carved(p place, body []byte) {
-	// Strip ends where the image does, so what follows in the block does not count.
-	stripped, err := workspace.Strip(body, policy.ImageFormat(body))
-	if err != nil {
-		return
-	}
-	s := &sighting{place: p.in("image in it"), digests: []digest{{}, digestOf(stripped)}}
-	if err := w.looks(s, stripped); err == nil && s.fault == "" {
-		w.saw(s)
 	}
 }
 

@@ -25,6 +25,14 @@ import (
 	"rehydrate/pipeline/state"
 )
 
+const (
+	maxColumns  = 10_000          // that are told apart; JSON whose keys are values has more
+	maxLevels   = 200             // of a JSON, each of which has its path in memory
+	oneColumn   = '\x1f'          // the separator of a table of one column: no text has it
+	ourDatabase = 0x72687964      // the application id of state.db
+	schemaTable = "sqlite_schema" // the table of a database that names the others
+)
+
 // ScanColumns names the columns of a table that another program wrote. An empty name means this tool's own name
 // or a usual one. All other columns are looked at whatever they are called.
 type ScanColumns struct {
@@ -63,7 +71,7 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 	w.depth++
 	switch {
 	case n < 64:
-		w.words(p, string(content))
+		w.search(p, content, true, true)
 	// Handing a small value to another core costs more than looking at it.
 	case n < 4<<10:
 		w.look(p, section(content))
@@ -137,10 +145,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 
 // listName is the name of a column as people write it: a.b[] for the elements of a list.
 func listName(name string) string {
-	for _, inner := range []string{".list.element", ".list.item", ".bag.array_element", ".array"} {
-		name = strings.ReplaceAll(name, inner, "[]")
-	}
-	return name
+	return strings.NewReplacer(".list.element", "[]", ".list.item", "[]", ".bag.array_element", "[]", ".array", "[]").Replace(name)
 }
 
 // inCopy opens a private copy of a SQLite file: SQLite opens files, not bytes, and would write beside the one it finds.
@@ -191,12 +196,6 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	return err
 }
 
-// ourDatabase is the application id of state.db.
-const ourDatabase = 0x72687964
-
-// schemaTable is the table of a database that names the others.
-const schemaTable = "sqlite_schema"
-
 // naming are the tables of a state database that may name posts that are gone; image and reading hold their content.
 var naming = []string{"meta", "entry", "post", "tombstone", "erased_image", "trouble", "result", "result_next", "earlier_result", "log_queue", "copy"}
 
@@ -244,7 +243,6 @@ func unusedPages(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused
 		return nil, "", err
 	}
 	defer rows.Close()
-	used := 0
 	for rows.Next() && len(unused) < maxHeld {
 		var page []byte
 		err = errors.Join(err, rows.Scan(&page))
@@ -255,14 +253,13 @@ func unusedPages(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused
 			}
 		}
 		if len(bytes.Trim(page, "\x00")) > 0 {
-			used++
 			unused = append(unused, page...)
 		}
 	}
 	tail := all.Size() - pages*size
 	behind, wrong := readAll(io.NewSectionReader(all, pages*size, max(0, min(tail, maxHeld))), maxHeld)
 	if len(unused)+len(behind) > 0 {
-		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last", used, tail)
+		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last", len(unused)/int(size), tail)
 	}
 	return append(unused, behind...), what, errors.Join(err, wrong, rows.Err())
 }
@@ -299,9 +296,6 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	}
 	return w.bytes(p, all)
 }
-
-// oneColumn stands for the separator of a table of one column: no text has it.
-const oneColumn = '\x1f'
 
 // separator returns what separates the columns of a text if it is a table, else 0.
 func separator(head []byte) rune {
@@ -351,9 +345,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 			for _, name := range record {
 				columns = append(columns, t.column(strings.TrimSpace(strings.TrimPrefix(name, "\xef\xbb\xbf"))))
 			}
-			names := p.in("names of columns")
-			names.label = true
-			w.words(names, strings.Join(record, "\n"))
+			w.words(p.in("names of columns"), strings.Join(record, "\n"))
 			continue
 		}
 		for i, value := range record {
@@ -382,9 +374,6 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	w.finish(t)
 	return nil
 }
-
-// maxLevels bounds the levels of a JSON: each has its path in memory.
-const maxLevels = 200
 
 // value looks at the next value of a JSON and at all that is in it. Unless it is listed in another, each of its elements is a
 // row.

@@ -223,6 +223,8 @@ const (
 	isImage    = "an image"
 	isParquet  = "Parquet"
 	isDatabase = "SQLite"
+
+	zipMember = "PK\x03\x04" // the mark of the record before a member of a zip, which has 30 bytes, a name and extra fields
 )
 
 // magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
@@ -383,9 +385,6 @@ func (w walker) rest(p place, all *io.SectionReader, from, to int64) int64 {
 	return from
 }
 
-// zipMember is the mark of the record that stands before a member, which has 30 bytes, a name and extra fields.
-const zipMember = "PK\x03\x04"
-
 // zip looks at the members that the directory of a zip names. Where they and the directory are not all that is there, the
 // bytes are searched as they are, and that is a gap.
 func (w walker) zip(p place, all *io.SectionReader) error {
@@ -404,13 +403,11 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 	}
 	slices.SortStableFunc(z.File, func(x, y *zip.File) int { return cmp.Compare(starts[x], starts[y]) })
 	// Names, extra fields and comments hold what anybody likes, and programs that unpack do not show them all.
-	beside := p
-	beside.label = true
 	end, size, whole := int64(0), 22+len(z.Comment), true
 	for _, f := range z.File {
 		from := starts[f]
 		record, err := readAll(io.NewSectionReader(all, end, max(0, from-end)), 1<<18)
-		w.words(beside, string(record)+"\n"+f.Comment)
+		w.words(p, string(record)+"\n"+f.Comment)
 		// How long the member before is may stand behind it.
 		at := bytes.LastIndex(record, []byte(zipMember))
 		whole = w.zipped(p, all, f, from) && whole && err == nil && at >= 0 && len(bytes.Trim(record[:at], "\x00")) <= 24
@@ -421,7 +418,7 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 	if bytes.Contains(directory, []byte("PK\x06\x06")) { // of an archive of 4 GiB
 		size += 76
 	}
-	w.words(beside, z.Comment+"\n"+string(directory))
+	w.words(p, z.Comment+"\n"+string(directory))
 	if whole && err == nil && len(directory)-size <= 24 {
 		return w.ctx.Err()
 	}
@@ -471,7 +468,7 @@ func (w walker) tar(p place, all *io.SectionReader) error {
 				words = append(words, key, value)
 			}
 		}
-		w.words(p.in(head.Name), strings.Join(words, "\n"))
+		w.search(p.in(head.Name), []byte(strings.Join(words, "\n")), true, true)
 		w.member(p, head.Name, z)
 		at, err := all.Seek(0, io.SeekCurrent)
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
