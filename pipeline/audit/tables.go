@@ -177,9 +177,8 @@ func (w walker) database(p place, all *io.SectionReader) error {
 		if what != "" && own {
 			w.finding(FoundCopy, "", p.String(), "%s", what)
 		}
-		var id int64
+		id, list := int64(0), []byte{}
 		var tables []string
-		var list []byte
 		// A virtual table keeps its rows in others.
 		wrong := db.QueryRowContext(w.ctx, "SELECT application_id, (SELECT json_group_array(name) FROM sqlite_schema WHERE type = 'table' AND rootpage > 0) "+
 			"FROM pragma_application_id").Scan(&id, &list)
@@ -206,9 +205,6 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 	}
 	defer rows.Close()
 	names, err := rows.Columns()
-	if err != nil {
-		return err
-	}
 	own := p.src.name == state.StateFile && p.part == ""
 	t := newTable(p.in("table " + name))
 	t.label = name == schemaTable
@@ -219,16 +215,14 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 	for i := range values {
 		into[i] = &values[i]
 	}
-	for ; rows.Next(); t.rows++ {
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
+	for ; err == nil && rows.Next(); t.rows++ {
+		err = rows.Scan(into...)
 		for i, v := range values {
 			w.put(t, t.column(names[i]), t.rows, v)
 		}
 	}
 	w.finish(t)
-	return rows.Err()
+	return errors.Join(err, rows.Err())
 }
 
 // unusedPages returns what lies in the pages of a database that no table uses, and behind its last page, and says how

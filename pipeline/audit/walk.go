@@ -68,7 +68,7 @@ func (a *audit) scanAll(ctx context.Context) error {
 		err = errors.Join(a.checkState(ctx), a.inWorkspace(ctx, look), a.inCopies(ctx, look))
 	}
 	for _, name := range a.Files {
-		err = errors.Join(err, a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns }, look))
+		err = errors.Join(err, a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns; look(s) }))
 	}
 	if err := errors.Join(err, crew.Wait()); err != nil {
 		return cmp.Or(ctx.Err(), err)
@@ -149,7 +149,8 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		err := a.eachBelow(ctx, c.Path, func(s *source) {
 			s.recorded = missing[s.rel]
 			delete(missing, s.rel)
-		}, look)
+			look(s)
+		})
 		if err != nil {
 			return err
 		}
@@ -162,15 +163,13 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 }
 
 // eachBelow looks at a file, or at the files of a folder in byte order of their names. One that cannot be read is a gap.
-func (a *audit) eachBelow(ctx context.Context, root string, prepare, look func(*source)) error {
+func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) error {
 	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil || err == nil && e.IsDir() {
 			return ctx.Err()
 		}
-		var info fs.FileInfo
-		if err == nil {
-			info, err = os.Stat(name) // through links
-		}
+		info, wrong := os.Stat(name) // through links
+		err = cmp.Or(err, wrong)
 		// A fifo or a device could hang the audit, or never end.
 		if err == nil && !info.Mode().IsRegular() {
 			err = errors.New("it is neither a regular file nor a link to one")
@@ -185,7 +184,6 @@ func (a *audit) eachBelow(ctx context.Context, root string, prepare, look func(*
 			rel = filepath.Base(name)
 		}
 		s := &source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (*os.File, error) { return os.Open(name) }}
-		prepare(s)
 		look(s)
 		return err
 	})
@@ -197,7 +195,6 @@ func (a *audit) outOfReach(c workspace.Copy) {
 	// The trouble that a purge noted of a copy closes nothing.
 	closed := c.Told != "" && !c.Open
 	if c.Format == state.ThirdParty {
-		closed = state.StateOfCopy(c) == state.CopyClosed
 		gone := slices.DeleteFunc(slices.Clone(c.Rows), func(row string) bool {
 			e := a.postOf(row)
 			return (e == nil || !e.MustGo) && !slices.Contains(c.Owed, row)
@@ -213,9 +210,9 @@ func (a *audit) outOfReach(c workspace.Copy) {
 	}
 	if closed {
 		a.note("%s: %s", where, what)
-		return
+	} else {
+		a.owed(where, what, todo)
 	}
-	a.owed(where, what, todo)
 }
 
 // Kinds of bytes that more than one place asks for. The others are in magics alone.
@@ -458,7 +455,7 @@ func (w walker) tar(p place, all *io.SectionReader) error {
 			w.rest(p, all, at, all.Size())
 			return err
 		}
-		if err != nil {
+		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
 		// Names of owners and PAX records can carry an id past a list of file names.
@@ -470,11 +467,8 @@ func (w walker) tar(p place, all *io.SectionReader) error {
 		}
 		w.search(p.in(head.Name), []byte(strings.Join(words, "\n")), true, true)
 		w.member(p, head.Name, z)
-		at, err := all.Seek(0, io.SeekCurrent)
-		if err := cmp.Or(err, w.ctx.Err()); err != nil {
-			return err
-		}
 		// Members are filled up with zeros to the next 512 bytes.
+		at, _ := all.Seek(0, io.SeekCurrent)
 		w.rest(p, all, at, (at+511)&^511)
 	}
 	return fmt.Errorf("more than %d members", maxMembers)
