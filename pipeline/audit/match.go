@@ -41,21 +41,18 @@ const (
 // bytes searches bytes of any kind for texts that must be gone, ids, digests, encoded bytes and, where they are no
 // text, for images. Bytes of an unknown kind are a gap.
 func (w walker) bytes(p place, all *io.SectionReader) error {
-	binary := false
-	var held []byte
-	for at := int64(0); at < all.Size(); {
+	binary, held := false, []byte(nil)
+	for at := int64(0); at < all.Size(); at += searchBlock {
 		block, err := readAll(io.NewSectionReader(all, at, min(searchBlock, all.Size()-at)), searchBlock)
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
-		first := at == 0
-		at += int64(len(block))
-		last := at == all.Size()
 		held = append(held, block...)
 		binary = binary || bytes.ContainsFunc(block, noText)
 		// Encoded bytes, or numbers, that may go on in the next block wait for their end.
 		letters := bytes.TrimRightFunc(held, func(r rune) bool { return isPacked(r) || r == '\n' || r == '\r' })
 		open := len(held) - min(len(letters), len(bytes.TrimRight(held, numerals)))
+		last := at+searchBlock >= all.Size()
 		if last {
 			open = 0
 		}
@@ -63,7 +60,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 			return fmt.Errorf("encoded bytes of more than %d characters", open)
 		}
 		// Blocks overlap, so that what lies across two of them is seen whole once.
-		w.search(p, held[:len(held)-open], first, last)
+		w.search(p, held[:len(held)-open], at == 0, last)
 		if binary {
 			w.carve(p, held)
 		}
@@ -383,8 +380,7 @@ func unpackText(run []byte) []byte {
 	return raw
 }
 
-// carve looks at images, at what zlib packed and at members of zips, anywhere in bytes of an unknown kind: PDF, git and PNG
-// keep such streams.
+// carve looks at images, what zlib packed, as in PDF and git, and members of zips, anywhere in bytes of an unknown kind.
 func (w walker) carve(p place, block []byte) {
 	w.depth++
 	if w.depth > maxDepth {
@@ -442,15 +438,6 @@ func (w walker) residue(p place, free []byte) {
 			w.finding(FoundRow, string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
 		}
 	}
-}
-
-// pdf looks at the streams of a PDF. The words on its pages are numbers of signs in its fonts, and it may be encrypted, so a
-// PDF without findings is a gap all the same.
-func (w walker) pdf(p place, all *io.SectionReader) error {
-	body, err := readAll(all, 2*maxImage)
-	w.search(p, body, true, true)
-	w.carve(p, body)
-	return cmp.Or(err, errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them"))
 }
 
 // fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for

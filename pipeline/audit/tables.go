@@ -369,8 +369,7 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	return nil
 }
 
-// value looks at the next value of a JSON and at all that is in it. Unless it is listed in another, each of its elements is a
-// row.
+// value looks at the next value of a JSON and all in it. Unless it is listed in another, each of its elements is a row.
 func (w walker) value(t *table, d *json.Decoder, path string, level int, listed bool) error {
 	token, err := d.Token()
 	err = cmp.Or(err, w.ctx.Err())

@@ -99,8 +99,8 @@ func (w walker) source(s *source) error {
 		return err
 	}
 	s.file.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	kind, err := sniff(all)
-	if err == nil && w.accountFor(s, kind, all) {
+	kind := sniff(all)
+	if w.accountFor(s, kind, all) {
 		return nil
 	}
 	p := place{src: s, path: s.where, own: w.entryNamed(s.rel)}
@@ -237,29 +237,27 @@ var magics = []struct{ magic, kind string }{
 	{"%PDF-", "PDF"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"},
 }
 
-// sniff returns the kind of a leaf by its bytes, since anyone can choose its name; empty for texts and unknown bytes.
-func sniff(all *io.SectionReader) (string, error) {
+// sniff returns the kind of a leaf by its bytes, since anyone can choose its name; empty for texts, unknown bytes, and those
+// that cannot be read: whoever reads on says why.
+func sniff(all *io.SectionReader) string {
 	// A tar shows its mark at byte 257, and all others earlier.
-	head := make([]byte, min(all.Size(), 1024))
-	if _, err := io.ReadFull(io.NewSectionReader(all, 0, all.Size()), head); err != nil {
-		return "", err
-	}
+	head, _ := readAll(io.NewSectionReader(all, 0, min(all.Size(), 1024)), 1024)
 	if policy.ImageFormat(head[:min(len(head), policy.SniffBytes)]) != "" {
-		return isImage, nil
+		return isImage
 	}
 	text := !bytes.ContainsFunc(head, noText)
 	for i, m := range magics {
 		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || i >= len(magics)-4) {
-			return m.kind, nil
+			return m.kind
 		}
 	}
 	switch {
 	case len(head) >= 512 && bytes.HasPrefix(head[257:], []byte("ustar")):
-		return "tar", nil
+		return "tar"
 	case len(head) >= 12 && string(head[4:8]) == "ftyp":
-		return "a film, or an image as AVIF or HEIC", nil
+		return "a film, or an image as AVIF or HEIC"
 	}
-	return "", nil
+	return ""
 }
 
 // section makes bytes in memory a leaf.
@@ -273,10 +271,8 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		w.lookedAt.Add(1)
 	}
 	all = io.NewSectionReader(all, 0, all.Size()) // whoever read it before, it begins here
-	kind, err := sniff(all)
+	kind := sniff(all)
 	switch {
-	case err != nil:
-		return err
 	case kind == "":
 		return w.loose(p, all)
 	case kind == isImage:
@@ -295,22 +291,27 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 	case "tar":
 		return w.tar(p, all)
 	case "PDF":
-		return w.pdf(p, all)
-	case "UTF-16":
-		w.member(p.in(kind), "", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(all))
-	case "gzip", "bzip2", "zstd":
-		z, wrong := unpack.NewReader(all)
-		defer z.Close()
-		if wrong == nil {
-			w.member(p.in(kind), "", z)
-		}
-		err = wrong
-	default:
-		// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
-		err = fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind)
+		// The words on its pages are numbers of signs in its fonts, and it may be encrypted, so it is a gap in any case.
+		body, err := readAll(all, 2*maxImage)
+		w.search(p, body, true, true)
+		w.carve(p, body)
+		return cmp.Or(err, errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them"))
 	}
 	w.raw(p, all)
-	return err
+	switch kind {
+	case "UTF-16":
+		w.member(p.in(kind), "", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(all))
+		return nil
+	case "gzip", "bzip2", "zstd":
+		z, err := unpack.NewReader(all)
+		defer z.Close()
+		if err == nil {
+			w.member(p.in(kind), "", z)
+		}
+		return err
+	}
+	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
+	return fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind)
 }
 
 // raw searches the bytes of a container as they are: what its reader passes over is found only there.
@@ -331,8 +332,7 @@ func (w walker) member(p place, name string, r io.Reader) (cut error) {
 	w.spawn(func(w walker) {
 		defer end.Close()
 		if name != "" {
-			kind, _ := sniff(all)
-			w.names(p, name, kind)
+			w.names(p, name, sniff(all))
 		}
 		w.look(p, all)
 	})
@@ -349,8 +349,7 @@ func (m meter) Write(b []byte) (int, error) {
 	return len(b), m.ctx.Err()
 }
 
-// unpack reads everything into memory, or into a file without a name if it is much. It returns what came out before an
-// error, too.
+// unpack reads all up to an error, into memory or, if it is much, into a file without a name.
 func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err error) {
 	r = io.TeeReader(r, meter{w})
 	body, err := io.ReadAll(io.LimitReader(r, maxHeld))
