@@ -204,14 +204,19 @@ func (t *table) at(row int64, c *column) place {
 
 // saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery.
 func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) {
-	key, err := manifest.ParseKey(text)
+	var key manifest.Key
+	isID = len(text) <= 40 || strings.ContainsRune(text, '/') // of any other text the error would take time
+	if isID {
+		var err error
+		key, err = manifest.ParseKey(text)
+		isID = err == nil
+	}
 	switch e := a.posts[key.ID]; {
-	case err != nil:
+	case !isID:
 		if c.unread == 0 {
 			c.first = row
 		}
 		c.unread++
-		return false
 	case e == nil:
 		c.foreign++
 	default:
@@ -219,7 +224,7 @@ func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) 
 		h.clear = telling(key.ID) && !number || len(text) > len(h.entry())
 		c.hits = append(c.hits, h)
 	}
-	return true
+	return isID
 }
 
 // holdsIDs reports whether the values of the column are ids: its name says so, or most of them are known ones. The

@@ -341,7 +341,7 @@ func (w walker) spelled(p place, text []byte) {
 func numbers(text []byte, base int, between string) (out []byte) {
 	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(between, r) }) {
 		digits := strings.TrimPrefix(string(word), "0x")
-		if len(digits) > 4 || base == 16 && len(digits) != 2 {
+		if len(digits) > 4 || base == 16 && len(digits) != 2 || base == 10 && strings.Trim(digits, "-0123456789") != "" {
 			continue // the errors that say so take time
 		}
 		// Java writes the upper half of the bytes as negative numbers.
@@ -443,6 +443,17 @@ func (w walker) residue(p place, free []byte) {
 // fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for
 // everything between them.
 func fold(text []byte) []byte {
-	words := bytes.FieldsFunc(bytes.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	return bytes.Join(words, []byte(" "))
+	folded, apart := make([]byte, 0, len(text)), false
+	for _, r := range string(text) {
+		r = unicode.ToLower(r)
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			apart = len(folded) > 0
+			continue
+		}
+		if apart {
+			folded, apart = append(folded, ' '), false
+		}
+		folded = utf8.AppendRune(folded, r)
+	}
+	return folded
 }
