@@ -72,18 +72,20 @@ func (p place) in(part string) place {
 }
 
 // claims returns the entries that the place says it is of: by its row, or by the name of its file.
-func (p place) claims() []string {
+func (p place) claims() (entries []string) {
 	// The innermost row speaks first: a table may lie in a cell of another.
-	for p.table != nil {
-		if named := p.table.claims(p.row); len(named) > 0 {
-			return named
+	for ; p.table != nil && len(entries) == 0; p = p.table.outer {
+		for _, c := range p.table.order {
+			at, _ := slices.BinarySearchFunc(c.hits, p.row, func(h hit, row int64) int { return cmp.Compare(h.row, row) })
+			for ; at < len(c.hits) && c.hits[at].row == p.row; at++ {
+				entries = append(entries, c.hits[at].entry())
+			}
 		}
-		p = p.table.outer
 	}
-	if p.own != "" {
+	if len(entries) == 0 && p.own != "" {
 		return []string{p.own}
 	}
-	return nil
+	return entries
 }
 
 // A walker turns a source into leaves and hands each to the matcher. It is passed by value: a leaf that is looked at
@@ -164,17 +166,6 @@ func newTable(p place) *table {
 		columns: map[string]*column{}}
 }
 
-// claims returns the entries that a row names.
-func (t *table) claims(row int64) (entries []string) {
-	for _, c := range t.order {
-		at, _ := slices.BinarySearchFunc(c.hits, row, func(h hit, row int64) int { return cmp.Compare(h.row, row) })
-		for ; at < len(c.hits) && c.hits[at].row == row; at++ {
-			entries = append(entries, c.hits[at].entry())
-		}
-	}
-	return entries
-}
-
 // column returns the column of that name. A nested one is known by its last name: post.id holds ids as id does.
 func (t *table) column(name string) *column {
 	c := t.columns[name]
@@ -250,8 +241,7 @@ func (w walker) finish(t *table) {
 		named = named || ids
 		// A value of a column that holds no ids may be a word that looks like one.
 		for _, h := range c.hits {
-			p, e := t.at(h.row, c), h.post
-			kind, what := FoundRow, ""
+			p, e, kind, what := t.at(h.row, c), h.post, FoundRow, ""
 			switch {
 			case p.lists():
 			case !ids && !h.clear:

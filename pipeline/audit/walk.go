@@ -183,8 +183,7 @@ func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) 
 		if rel == "." { // the file itself was named, not a folder around it
 			rel = filepath.Base(name)
 		}
-		s := &source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (*os.File, error) { return os.Open(name) }}
-		look(s)
+		look(&source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (*os.File, error) { return os.Open(name) }})
 		return err
 	})
 }
