@@ -73,9 +73,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 }
 
 // noText reports whether a character does not occur in text: compressed and other binary files have them.
-func noText(r rune) bool {
-	return r < ' ' && r != '\t' && r != '\n' && r != '\v' && r != '\f' && r != '\r' && r != '\b' && r != '\x1b'
-}
+func noText(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\v\f\r\b\x1b", r) }
 
 // isPacked reports whether a character occurs in base64 of either alphabet, and so in hex.
 func isPacked(r rune) bool { return isIDByte(r) || r == '+' || r == '/' || r == '-' || r == '_' }

@@ -274,24 +274,20 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		return w.bytes(p, all)
 	}
 	w.depth++
-	start := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	if len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth &&
-		w.json(p, io.NewSectionReader(all, 0, all.Size())) == nil {
-		// What a program writes as a list of lines is whole only in the file.
-		w.raw(p, all)
-		return nil
-	}
+	start, again := bytes.TrimSpace(head), io.NewSectionReader(all, 0, all.Size())
 	if int64(len(head)) < all.Size() {
 		head = head[:bytes.LastIndexByte(head, '\n')+1] // whole lines
 	}
-	if comma := separator(head); comma != 0 && p.table == nil && !p.src.mayName &&
-		w.csv(p, io.NewSectionReader(all, 0, all.Size()), comma) == nil {
+	switch {
+	case len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth && w.json(p, again) == nil:
+		p.label = true // it was looked at, but what a program writes as a list of lines is whole only in the file
+	case p.table == nil && !p.src.mayName && w.csv(p, io.NewSectionReader(all, 0, all.Size()), separator(head)) == nil:
 		return nil
 	}
 	return w.bytes(p, all)
 }
 
-// separator returns what separates the columns of a text if it is a table, else 0.
+// separator returns what separates the columns of a text if it is a table, else 0, by which no reader of tables reads.
 func separator(head []byte) rune {
 	lines := slices.DeleteFunc(strings.Split(string(head), "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
 	lines = lines[:min(len(lines), 50)]

@@ -9,14 +9,12 @@ import (
 	"compress/flate"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -98,7 +96,7 @@ func (w walker) source(s *source) error {
 	} else if _, err := io.Copy(sum, io.NewSectionReader(all, 0, s.size)); err != nil {
 		return err
 	}
-	s.file.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	s.file.SHA256 = fmt.Sprintf("%x", sum.Sum(nil))
 	kind := sniff(all)
 	if w.accountFor(s, kind, all) {
 		return nil
@@ -133,9 +131,6 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 
 func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 	copies, err := a.Workspace.Copies(ctx)
-	if err != nil {
-		return err
-	}
 	for _, c := range copies {
 		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
 		if _, err := os.Lstat(c.Path); err != nil || c.Format == state.ThirdParty {
@@ -146,20 +141,17 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		for _, f := range c.Files {
 			missing[f.Name] = f.SHA256
 		}
-		err := a.eachBelow(ctx, c.Path, func(s *source) {
+		err = errors.Join(err, a.eachBelow(ctx, c.Path, func(s *source) {
 			s.recorded = missing[s.rel]
 			delete(missing, s.rel)
 			look(s)
-		})
-		if err != nil {
-			return err
-		}
+		}))
 		// A file that somebody moved away may be anywhere, with rows that a purge cannot reach.
 		for _, name := range slices.Sorted(maps.Keys(missing)) {
-			a.changedCopy(path.Join(filepath.ToSlash(c.Path), name), "it is no longer there")
+			a.changedCopy(filepath.ToSlash(filepath.Join(c.Path, name)), "it is no longer there")
 		}
 	}
-	return nil
+	return err
 }
 
 // eachBelow looks at a file, or at the files of a folder in byte order of their names. One that cannot be read is a gap.
