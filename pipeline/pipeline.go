@@ -99,6 +99,7 @@ type run struct {
 	made   dataset.Provenance // the OCR engine, tool and Go version that made, or will make, the dataset
 	had    *inventory         // what the dataset had when a purge or a recheck began, nil in any other mode
 	same   []manifest.Key     // entries whose image this job dropped: the same picture was taken down elsewhere
+	draft  *state.Draft       // of the outcomes, where it was made while Reddit was asked
 	copies []state.CopyReport // registered copies after this job took rows out of them
 	out    state.Summary      // what the export says: Files, Unchanged, GuardSpares and Looks
 }

@@ -83,7 +83,15 @@ func (r *run) decide(ctx context.Context) (*state.Decisions, error) {
 	// An offline purge must not drop the rows of a whole dataset because they are old: a row that stays
 	// where it is harms no more than before, and nothing is handed out without a fresh answer.
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now(), AnyAge: r.mode == purging}
-	return j.Decide(ctx, r.Workspace, r.Language, r.admits)
+	draft := r.draft
+	r.draft = nil // Decide uses it up
+	if draft == nil {
+		draft, err = state.DraftAll(ctx, r.Workspace, r.Language, r.Policy)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return j.Decide(ctx, r.Workspace, draft, r.admits)
 }
 
 // admits says, by the mode, whether a row that is kept by all that is known may be in the dataset.

@@ -9,8 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
@@ -121,11 +124,20 @@ func (q PurgeRequest) tombstones(now time.Time) []workspace.Tombstone {
 func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
 	if !offline {
 		r.Progress.asking(r.Manifest.Posts)
-		err := s.resolve(ctx, s.everyPost(ctx), nil)
-		if err == nil && r.stopping() {
-			err = state.ErrInterrupted
-		}
-		return err
+		group, running := errgroup.WithContext(ctx)
+		contain.Go(group, func() error {
+			err := s.resolve(running, s.everyPost(running), nil)
+			if err == nil && r.stopping() {
+				err = state.ErrInterrupted
+			}
+			return err
+		})
+		// Nothing is read from here on, and asking leaves time: only what the answers change is left to do after the last.
+		contain.Go(group, func() (err error) {
+			r.draft, err = state.DraftAll(running, r.Workspace, r.Language, r.Policy)
+			return err
+		})
+		return group.Wait()
 	}
 	// Half a sweep of an earlier run can't tell a mass removal from a few.
 	if !r.ConfirmRemovals {

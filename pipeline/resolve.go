@@ -85,10 +85,11 @@ func (s *resolver) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 // duePosts yields the posts whose rows may not be exported as they are. A finished workspace has none.
 func (s *resolver) duePosts(ctx context.Context) iter.Seq2[asked, error] {
 	return func(yield func(asked, error) bool) {
-		for p, err := range s.Workspace.Posts(ctx) {
-			// A run can take longer than the policy's recheck_within, and a post can be removed between the answer and the
-			// download of its image.
-			if err == nil && (p.State != manifest.StateLive || !p.Unseen && !s.Policy.Stale(p.LiveAt, s.Now())) {
+		// A run can take longer than the policy's recheck_within, and a post can be removed between the answer and the
+		// download of its image.
+		now := s.Now()
+		for p, err := range s.Workspace.DuePosts(ctx, now.Add(-s.Policy.Reddit.RecheckWithin), now) {
+			if err == nil && !p.Unseen && !s.Policy.Stale(p.LiveAt, now) {
 				continue
 			}
 			if !yield(asked{Post: p}, err) {

@@ -25,7 +25,9 @@ func TestDecide(t *testing.T) {
 		p := policy.Default()
 		p.Filter.Mode = mode
 		j := Judge{Policy: p, Tombstones: stones, Now: now}
-		d, err := j.Decide(t.Context(), ws, words, func(rec workspace.Record) bool { return !slices.Contains(out, rec.ID) })
+		draft, err := DraftAll(t.Context(), ws, words, p)
+		attest.OK(t, err)
+		d, err = j.Decide(t.Context(), ws, draft, func(rec workspace.Record) bool { return !slices.Contains(out, rec.ID) })
 		attest.OK(t, err)
 		var all []string
 		for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
@@ -49,6 +51,20 @@ func TestDecide(t *testing.T) {
 			t.Errorf("mode %v without %v: %s, want %s", tt.mode, tt.out, got, tt.want)
 		}
 	}
+
+	// What changes after the draft was made counts, and only what differs is written.
+	p := policy.Default()
+	draft, err := DraftAll(t.Context(), ws, words, p)
+	attest.OK(t, err, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
+	d, err := Judge{Policy: p, Tombstones: stones, Now: now}.Decide(t.Context(), ws, draft, nil)
+	attest.OK(t, err)
+	for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
+		attest.Same(t, "the stored result", d.Results[rec.Ordinal], *rec.Result, err)
+	}
+	if d.Results[0].Outcome != manifest.Removed || d.Results[1].Outcome != manifest.Kept || d.Results[2].DuplicateOf.ID != "bbb2" {
+		t.Errorf("results %+v", d.Results)
+	}
+	attest.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
 
 	_, one := decide(policy.Drop)
 	_, again := decide(policy.Drop)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"slices"
 	"strings"
@@ -165,6 +166,45 @@ type rowFacts struct {
 	bytes               int64             // that it takes in a shard
 }
 
+// A Draft is what can be decided before it is known which posts are live: what was read, and what the language filter says
+// of it. Its lists are in manifest order.
+type Draft struct {
+	results []manifest.Result // of the filter
+	rows    []rowFacts
+	near    []dedupe.Item
+}
+
+// DraftAll reads what was read of all entries. A reading that is stored meanwhile may be missing.
+func DraftAll(ctx context.Context, ws *workspace.Workspace, f *language.Filter, p policy.Policy) (*Draft, error) {
+	entries, _, err := ws.Counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Room for all at once: lists that grow are in memory twice while they are copied. And each word once.
+	d := &Draft{make([]manifest.Result, 0, entries), make([]rowFacts, 0, entries), make([]dedupe.Item, 0, entries)}
+	words := map[string]string{}
+	for rec, err := range contain.Ahead(ctx, ws.Records(ctx, workspace.Select{WithWords: true})) {
+		if err != nil {
+			return nil, err
+		}
+		res, row, item := manifest.Result{Key: rec.Key, Split: same(words, rec.Split)}, rowFacts{}, dedupe.Item{}
+		if rec.Image != nil && rec.Reading != nil && rec.Reading.Failed == nil {
+			if err := row.read(rec, p); err != nil {
+				return nil, err
+			}
+			v := InEnglish(f, p, rec)
+			if v.Outcome == "" {
+				item = nearItem(rec, words)
+			} else {
+				res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
+			}
+			res.Outcome, res.Reason = cmp.Or(v.Outcome, manifest.Kept), v.Reason // of a kept entry: no text, or too short to tell
+		}
+		d.results, d.rows, d.near = append(d.results, res), append(d.rows, row), append(d.near, item)
+	}
+	return d, nil
+}
+
 // nearItems are what the near-duplicate rule compares, with their places in Results.
 type nearItems struct {
 	items []dedupe.Item
@@ -175,51 +215,49 @@ func (n *nearItems) add(item dedupe.Item, at int) {
 	n.items, n.at = append(n.items, item), append(n.at, at)
 }
 
-// Decide gives every entry its outcome and stores them all. admit, where it is not nil, says which rows may be in the
-// dataset: one that may not is pending instead of kept, and no other row gives way to it.
-func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.Filter, admit func(workspace.Record) bool) (*Decisions, error) {
+// Decide gives every entry its outcome and stores them all. It uses up the draft, which has all readings of the workspace.
+// admit, where it is not nil, says which rows may be in the dataset: one that may not is pending instead of kept, and no
+// other row gives way to it.
+func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft, admit func(workspace.Record) bool) (*Decisions, error) {
 	if err := j.findShared(ctx, ws); err != nil {
 		return nil, err
 	}
-	entries, _, err := ws.Counts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	// Room for all at once: lists that grow are in memory twice while they are copied.
-	d := &Decisions{Gone: GoneSet{}, Results: make([]manifest.Result, 0, entries), rows: make([]rowFacts, 0, entries)}
-	near, last := nearItems{make([]dedupe.Item, 0, entries), make([]int, 0, entries)}, nearItems{}
+	d := &Decisions{Gone: GoneSet{}, Results: draft.results, rows: draft.rows}
+	// The list of those that are compared grows in the place of the list of all, which is as long or longer.
+	near, last := nearItems{draft.near[:0], make([]int, 0, len(draft.near))}, nearItems{}
 	for id, t := range j.Tombstones {
 		d.Gone[id] = GonePost{id, t.State, t.Reason}
 	}
-	// One pass: what the near-duplicate rule and the shards need of the candidates stays in memory, each word once.
 	// The rule keeps the first of a group: what may not stay comes last.
-	words := map[string]string{}
-	for rec, err := range contain.Ahead(ctx, ws.Records(ctx, workspace.Select{WithWords: true})) {
+	n, seed := 0, maphash.MakeSeed()
+	var stored, decided uint64 // sums of all results
+	sum := func(all uint64, res manifest.Result) uint64 { return 31*all + maphash.Comparable(seed, res) }
+	for rec, err := range contain.Ahead(ctx, ws.Records(ctx, workspace.Select{Bare: true})) {
 		if err != nil {
 			return nil, err
 		}
 		if rec.Post.State.Gone() {
 			d.Gone[rec.ID] = GonePost{rec.ID, rec.Post.State, rec.Post.Reason}
 		}
-		res, row := j.Outcome(rec), rowFacts{}
-		if res.Outcome == Candidate {
-			row.candidate, row.admitted = true, admit == nil || admit(rec)
-			if err := row.read(rec, j.Policy); err != nil {
-				return nil, err
-			}
-			v := InEnglish(f, j.Policy, rec)
-			switch {
-			case v.Outcome == "" && row.admitted:
-				near.add(nearItem(rec, words), len(d.Results))
-			case v.Outcome == "":
-				last.add(nearItem(rec, words), len(d.Results))
-			default:
-				res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
-			}
-			res.Outcome, res.Reason = cmp.Or(v.Outcome, manifest.Kept), v.Reason // of a kept entry: no text, or too short to tell
+		if rec.Result != nil { // without one it is another sum, because now there will be one
+			stored = sum(stored, *rec.Result)
 		}
-		res.Split = same(words, res.Split)
-		d.Results, d.rows = append(d.Results, res), append(d.rows, row)
+		was, row, res := &d.Results[n], &d.rows[n], j.Outcome(rec)
+		switch {
+		case res.Outcome != Candidate:
+			res.Split = was.Split // which is in memory once
+			*was = res
+		case was.Outcome == "":
+			return nil, fmt.Errorf("decide about %s: its text was stored after the others had been read", rec.Key)
+		default:
+			row.candidate, row.admitted = true, admit == nil || admit(rec)
+			if was.Outcome == manifest.Kept && row.admitted {
+				near.add(draft.near[n], n)
+			} else if was.Outcome == manifest.Kept {
+				last.add(draft.near[n], n)
+			}
+		}
+		n++
 	}
 	near.items, near.at = append(near.items, last.items...), append(near.at, last.at...)
 	if err := d.markNear(ctx, near, NearRule(j.Policy)); err != nil {
@@ -237,6 +275,12 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 		if res.Outcome == manifest.Kept && !row.admitted {
 			*res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Pending}
 		}
+	}
+	for _, res := range d.Results {
+		decided = sum(decided, res)
+	}
+	if decided == stored { // most often, and writing them costs as much as a request
+		return d, nil
 	}
 	if err := ws.SetResults(ctx, d.Results); err != nil {
 		return nil, fmt.Errorf("store the outcomes: %w", err)

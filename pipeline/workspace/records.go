@@ -94,6 +94,7 @@ type Record struct {
 // Select narrows Records.
 type Select struct {
 	WithWords   bool              // fill Reading.Words
+	Bare        bool              // leave out labels, values that pass through, and texts, which take most of the time
 	WithEarlier bool              // fill Earlier
 	IDs         []manifest.PostID // only entries of these posts; nil for all
 	Split       string            // only entries of this split; empty for all
@@ -102,11 +103,11 @@ type Select struct {
 }
 
 const recordsSQL = `
-SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash, e.subreddit, e.sha256_stripped, e.sha256_pixels,
+SELECT e.ordinal, e.id, e.image, e.line, e.split, CASE WHEN NOT ?1 THEN e.labels END, e.sha256, e.phash, e.subreddit, e.sha256_stripped, e.sha256_pixels,
   ` + postNames + `,
   i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits, i.pixels_sha256,
   t.source, t.outcome, t.reason, t.detail,
-  r.fingerprint, r.image_sha256, r.failed, r.text, r.confidence, CASE WHEN ? THEN r.words END, r.wide, r.masked,
+  r.fingerprint, r.image_sha256, r.failed, CASE WHEN NOT ?1 THEN r.text END, r.confidence, CASE WHEN ?2 THEN r.words END, CASE WHEN NOT ?1 THEN r.wide END, r.masked,
   o.outcome, o.reason, o.detail, o.duplicate_id, o.duplicate_image,
   q.text, s.outcome, s.reason
 FROM entry e
@@ -115,14 +116,14 @@ LEFT JOIN image i ON i.id = e.id AND i.image = e.image
 LEFT JOIN trouble t ON t.id = e.id AND t.image = e.image
 LEFT JOIN reading r ON r.id = e.id AND r.image = e.image
 LEFT JOIN result o ON o.id = e.id AND o.image = e.image
-LEFT JOIN earlier_reading q ON ? AND q.id = e.id AND q.image = e.image
-LEFT JOIN earlier_result s ON ? AND s.id = e.id AND s.image = e.image
+LEFT JOIN earlier_reading q ON ?3 AND q.id = e.id AND q.image = e.image
+LEFT JOIN earlier_result s ON ?3 AND s.id = e.id AND s.image = e.image
 WHERE TRUE`
 
 // Records yields the entries in manifest order with all that is known of them. The loop may write, but a page of
 // entries is read at once: a change to one of the same page is not seen.
 func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, error] {
-	query, args := recordsSQL, []any{o.WithWords, o.WithEarlier, o.WithEarlier}
+	query, args := recordsSQL, []any{o.Bare, o.WithWords, o.WithEarlier}
 	// Only what is asked for gets into the query, so that an index can serve it.
 	narrow := func(condition string, by ...any) {
 		query, args = query+" AND "+condition, append(args, by...)
@@ -229,14 +230,24 @@ func (r *Record) fill(img *Image, trouble *Trouble, reading *Reading, result *ma
 
 // Posts yields the distinct posts of the manifest in order of their first entry, paged as Records is.
 func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
-	return pages(ctx, w, "read posts", `
-		SELECT e.ordinal, e.id, e.subreddit, `+postNames+`
-		FROM entry e LEFT JOIN post p ON p.id = e.id
-		WHERE NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)`, nil,
-		func(rows *sql.Rows, ordinal *int) (p Post, err error) {
-			err = rows.Scan(append([]any{ordinal, &p.ID, &p.Told}, p.targets()...)...)
-			return p, err
-		})
+	return pages(ctx, w, "read posts", postsSQL, nil, scanPost)
+}
+
+// DuePosts yields those of Posts that are live, but were last seen so not after since, after now, or before an image was stored.
+func (w *Workspace) DuePosts(ctx context.Context, since, now time.Time) iter.Seq2[Post, error] {
+	return pages(ctx, w, "read posts", postsSQL+" AND p.state = 'live' AND (p.unseen OR p.live_at <= ? OR p.live_at > ?)",
+		[]any{since.Unix(), now.Unix()}, scanPost)
+}
+
+const postsSQL = `
+SELECT e.ordinal, e.id, e.subreddit, ` + postNames + `
+FROM entry e LEFT JOIN post p ON p.id = e.id
+WHERE NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)`
+
+// scanPost reads a row of postsSQL.
+func scanPost(rows *sql.Rows, ordinal *int) (p Post, err error) {
+	err = rows.Scan(append([]any{ordinal, &p.ID, &p.Told}, p.targets()...)...)
+	return p, err
 }
 
 // pages yields the rows of a query over entries e, some at a time: no query is open while it yields.
@@ -380,11 +391,14 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 // with the digests of manifest and image alone: such an image may be a host's picture for "not here".
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record, err error) {
 	defer wrap(&err, "read shared images")
+	// Few are left to be joined and told apart. SQLite sorts the others in memory: half as much, if it is a part of each digest,
+	// and if a limit keeps the rest of it out.
 	digests, err := texts(ctx, w.db, `
 		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
-		WHERE i.original_sha256 IN (SELECT original_sha256 FROM image GROUP BY original_sha256 HAVING count(*) >= ?1)
+		WHERE substr(i.original_sha256, 1, 12) IN (
+		  SELECT part FROM (SELECT substr(original_sha256, 1, 12) AS part FROM image LIMIT -1) GROUP BY part HAVING count(*) >= ?1)
 		  AND p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
-		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls) // few are left to be joined and told apart
+		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls)
 	if err != nil || len(digests) == 0 {
 		return nil, err
 	}

@@ -413,6 +413,19 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	}
 }
 
+// TestDuePosts: due are live posts that were not seen within the time, or not since their image was stored.
+func TestDuePosts(t *testing.T) {
+	w := loaded(t, numbered(6)...)
+	live := Post{State: manifest.StateLive, LiveAt: hour(5)}
+	posts := []Post{live, live, live, live, {State: manifest.StateRemoved, LiveAt: hour(1), Unseen: true}}
+	posts[1].LiveAt, posts[2].LiveAt, posts[3].Unseen = hour(4), hour(7), true
+	for i := range posts {
+		posts[i].ID = manifest.PostID(fmt.Sprintf("a%03d", i))
+	}
+	attest.OK(t, w.SetPosts(t.Context(), posts))
+	attest.Same(t, "due posts", posts[1:4], collect(t, w.DuePosts(t.Context(), hour(4), hour(6))))
+}
+
 func TestPagingWhileWriting(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, append(numbered(10), entry(10, "a003", 1), entry(11, "zz1", 0))...)
