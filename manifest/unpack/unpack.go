@@ -3,6 +3,7 @@ package unpack
 
 import (
 	"bufio"
+	"bytes"
 	"compress/bzip2"
 	"fmt"
 	"io"
@@ -63,7 +64,11 @@ func NewWideReader(r io.Reader) (*Reader, error) {
 
 func newReader(r io.Reader, options ...zstd.DOption) (*Reader, error) {
 	u := &Reader{packed: counter{in: r}, close: func() {}}
-	in := bufio.NewReaderSize(&u.packed, 64<<10)
+	size := 64 << 10
+	if held, ok := r.(*bytes.Reader); ok { // as the pages of a Parquet are, of which there are many
+		size = min(size, held.Len())
+	}
+	in := bufio.NewReaderSize(&u.packed, size)
 	magic, _ := in.Peek(4) // a shorter file is not packed
 	var err error
 	switch {

@@ -5,6 +5,8 @@ package audit
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -111,9 +113,24 @@ type Scope struct {
 // An AuditedFile is a file that was looked at.
 type AuditedFile struct {
 	Name   string `json:"name"`
-	SHA256 string `json:"sha256"`
+	SHA256 SHA256 `json:"sha256"`
 	Size   int64  `json:"bytes"`
 	Rows   int    `json:"rows"` // of a Parquet
+}
+
+// A SHA256 is a digest, in hex as text.
+type SHA256 [sha256.Size]byte
+
+func (d SHA256) String() string { return hex.EncodeToString(d[:]) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d SHA256) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *SHA256) UnmarshalText(text []byte) error {
+	raw, err := hex.DecodeString(string(text))
+	copy(d[:], raw)
+	return err
 }
 
 // Coverage says how much of the release the evidence covers.
@@ -130,15 +147,18 @@ type AuditedPost struct {
 	ID       manifest.PostID    `json:"id"`
 	State    manifest.PostState `json:"state"`
 	Reason   manifest.Reason    `json:"reason"`
-	MustGo   bool               `json:"must_go"`
 	Because  string             `json:"because"` // live, tombstone, release, workspace, log or empty
-	Withheld bool               `json:"withheld,omitempty"`
 	LastLive *time.Time         `json:"last_live"`
 	Checked  *time.Time         `json:"checked"`
-	Stale    bool               `json:"stale"`
 	Record   *int64             `json:"log_record"` // of the last verdict
 	// Unanswered is why a live audit has no verdict on it.
 	Unanswered manifest.Reason `json:"unanswered,omitempty"`
+	MustGo     bool            `json:"must_go"`
+	Withheld   bool            `json:"withheld,omitempty"`
+	Stale      bool            `json:"stale"`
+
+	entry bool // the release has it
+	waits bool // its content is withheld until a mass removal is confirmed
 }
 
 // A Config is what an audit works with.
@@ -408,7 +428,7 @@ func (a *audit) conclude() Report {
 		}
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return closer[Finding{ID: f.ID, Where: f.Where}] })
-	r.Scope.Files = slices.DeleteFunc(a.files, func(f *AuditedFile) bool { return f.SHA256 == "" }) // those that were gone by then
+	r.Scope.Files = slices.DeleteFunc(a.files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
 	r.Scope.LookedAt = int(a.lookedAt.Load())
 	// One finding outweighs every gap: what was found is there, whatever else could not be read.
 	switch {

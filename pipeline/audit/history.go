@@ -19,8 +19,6 @@ import (
 // evidence is what is known of one post, by source.
 type evidence struct {
 	AuditedPost
-	entry     bool                 // the release has it
-	waits     bool                 // its content is withheld until a mass removal is confirmed
 	stone     *workspace.Tombstone // the workspace's
 	published *manifest.Tombstone  // the release's
 	live      *policy.Verdict      // this audit's answer; unavailable if the post was absent twice

@@ -43,7 +43,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	}
 	s := &sighting{place: p, stored: p.src.name != "" && p.part == ""}
 	if p.path == p.src.where && p.part == "" && p.table == nil {
-		s.digests = []digest{parseDigest(p.src.file.SHA256)}
+		s.digests = []digest{digest(p.src.file.SHA256[:])}
 	} else {
 		s.digests = []digest{digestOf(body)}
 	}

@@ -115,11 +115,12 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 
 // accountFor compares a file with the records of it, and reports whether they say all there is to say.
 func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done bool) {
+	sum := s.file.SHA256.String()
 	switch {
 	// The release names every post by right, wherever it lies.
-	case s.file.SHA256 == w.Release.ManifestDigest:
+	case sum == w.Release.ManifestDigest:
 		return true
-	case s.recorded != "" && s.recorded != s.file.SHA256:
+	case s.recorded != "" && s.recorded != sum:
 		w.changedCopy(s.where, "somebody changed it since it was exported")
 	case s.name == manifest.OutcomesName:
 		w.checkOutcomes(s, io.NewSectionReader(all, 0, s.size))
@@ -127,10 +128,10 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 	case kind == isDatabase:
 		w.finding(FoundCopy, "", s.where, "a database in the workspace that no record accounts for: move it away, or out of backups that the posts of today have outlived")
 	case kind == isParquet || w.exported[s.name] != "":
-		w.exportedFile(s.name, s.file.SHA256)
+		w.exportedFile(s.name, sum)
 	}
 	// A copy that is as it was made holds only texts that this workspace knows.
-	s.ours = s.ours || s.recorded != "" && s.recorded == s.file.SHA256
+	s.ours = s.ours || s.recorded != "" && s.recorded == sum
 	return false
 }
 

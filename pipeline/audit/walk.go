@@ -96,7 +96,7 @@ func (w walker) source(s *source) error {
 	} else if _, err := io.Copy(sum, io.NewSectionReader(all, 0, s.size)); err != nil {
 		return err
 	}
-	s.file.SHA256 = fmt.Sprintf("%x", sum.Sum(nil))
+	s.file.SHA256 = SHA256(sum.Sum(nil))
 	kind := sniff(all)
 	if w.accountFor(s, kind, all) {
 		return nil
