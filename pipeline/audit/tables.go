@@ -184,7 +184,10 @@ func (w walker) database(p place, all *io.SectionReader) error {
 			"FROM pragma_application_id").Scan(&id, &list)
 		err, ours = errors.Join(err, cmp.Or(wrong, json.Unmarshal(list, &tables))), id == ourDatabase
 		for _, name := range append(tables, schemaTable) {
-			err = errors.Join(err, w.databaseTable(p, db, name, ours))
+			// What state.db has in its own tables, checkState judges by the records, which have no answers of models.
+			// A state database of any workspace names erased posts in its tombstones by right.
+			lists := ours && slices.Contains(naming, name) || own && name != "answer" && !slices.Contains(w.foreign, "table "+name)
+			err = errors.Join(err, w.databaseTable(p, db, name, lists))
 		}
 		return err
 	})
@@ -198,19 +201,15 @@ func (w walker) database(p place, all *io.SectionReader) error {
 // naming are the tables of a state database that may name posts that are gone; image and reading hold their content.
 var naming = []string{"meta", "entry", "post", "tombstone", "erased_image", "trouble", "result", "result_next", "earlier_result", "log_queue", "copy"}
 
-func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error {
+func (w walker) databaseTable(p place, db *sql.DB, name string, lists bool) error {
 	rows, err := db.QueryContext(w.ctx, `SELECT * FROM "`+strings.ReplaceAll(name, `"`, `""`)+`"`)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	names, err := rows.Columns()
-	own := p.src.name == state.StateFile && p.part == ""
 	t := newTable(p.in("table " + name))
-	t.label = name == schemaTable
-	// What state.db has in its own tables, checkState judges by the records, which have no answers of models.
-	// A state database of any workspace names erased posts in its tombstones by right.
-	t.lists = ours && slices.Contains(naming, name) || own && name != "answer" && !slices.Contains(w.foreign, "table "+name)
+	t.label, t.lists = name == schemaTable, lists
 	values, into := make([]any, len(names)), make([]any, len(names))
 	for i := range values {
 		into[i] = &values[i]
