@@ -195,15 +195,12 @@ func (t *table) at(row int64, c *column) place {
 
 // saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery.
 func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) {
-	var key manifest.Key
-	isID = len(text) <= 40 || strings.ContainsRune(text, '/') // of any other text the error would take time
-	if isID {
-		var err error
+	key, err := manifest.Key{}, strconv.ErrSyntax
+	if len(text) <= 40 || strings.ContainsRune(text, '/') { // of any other text the error would take time
 		key, err = manifest.ParseKey(text)
-		isID = err == nil
 	}
 	switch e := a.posts[key.ID]; {
-	case !isID:
+	case err != nil:
 		if c.unread == 0 {
 			c.first = row
 		}
@@ -215,7 +212,7 @@ func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) 
 		h.clear = telling(key.ID) && !number || len(text) > len(h.entry())
 		c.hits = append(c.hits, h)
 	}
-	return isID
+	return err == nil
 }
 
 // holdsIDs reports whether the values of the column are ids: its name says so, or most of them are known ones. The

@@ -295,25 +295,24 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 		}
 		var run []byte
 		run, end = packedRun(text, at)
-		if n := len(run); n >= 43 && n < minEncoded {
-			// A name of the digest may stand before it, as in sha256-...
-			if raw := unpackText(run[n-43:]); len(raw) == 32 {
+		if n := len(run); n < minEncoded {
+			// It may be a digest, behind a name of it as in sha256-...
+			if raw := unpackText(run[max(0, n-43):]); len(raw) == 32 {
 				w.sawDigest(p, digest(raw))
 			}
+			continue
 		}
-		if len(run) >= minEncoded {
-			rest, done = append(append(rest, text[done:at]...), ' '), end
-			raw := unpackText(run)
-			_, err := (meter{w}).Write(raw)
-			w.lost(p, err)
-			inner := w
-			inner.depth++
-			if err == nil && raw != nil && inner.depth <= maxDepth {
-				p := p
-				p.label = p.label || end-at > 64 && text[at+64] == '\n' // a list of digests looks like bytes as well
-				p.part = strings.TrimSuffix(p.part, encodedPart) + encodedPart
-				inner.look(p, section(raw))
-			}
+		rest, done = append(append(rest, text[done:at]...), ' '), end
+		raw := unpackText(run)
+		_, err := (meter{w}).Write(raw)
+		w.lost(p, err)
+		inner := w
+		inner.depth++
+		if err == nil && raw != nil && inner.depth <= maxDepth {
+			p := p
+			p.label = p.label || end-at > 64 && text[at+64] == '\n' // a list of digests looks like bytes as well
+			p.part = strings.TrimSuffix(p.part, encodedPart) + encodedPart
+			inner.look(p, section(raw))
 		}
 	}
 	return append(rest, text[done:]...)

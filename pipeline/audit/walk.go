@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -147,7 +146,7 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 			look(s)
 		}))
 		// A file that somebody moved away may be anywhere, with rows that a purge cannot reach.
-		for _, name := range slices.Sorted(maps.Keys(missing)) {
+		for name := range missing {
 			a.changedCopy(filepath.ToSlash(filepath.Join(c.Path, name)), "it is no longer there")
 		}
 	}
