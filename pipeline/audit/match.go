@@ -94,7 +94,7 @@ func (w walker) words(p place, text string) {
 
 // names judges a file or member by its name: the bytes of few003/1.jpg may match nothing that is known.
 func (w walker) names(p place, name, kind string) {
-	if name := p.src.name; p.part == "" && name != "" && (w.storedAs(name) != nil || w.mayName(name)) { // its record decides
+	if p.part == "" && (p.src.mayName || w.storedAs(p.src.name) != nil) { // its record decides
 		return
 	}
 	p.kin = FoundRow

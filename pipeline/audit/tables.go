@@ -89,11 +89,9 @@ func (w walker) digestCell(p place, value []byte) {
 	}
 	switch {
 	case p.lists():
-	case len(raw) == 32: // whatever the column is called
-		// One of an image that may stay is never a finding, and there are as many as rows.
-		if d := digest(raw); !w.gone.stays(d) {
-			w.saw(&sighting{place: p, what: "its sha256", digests: []digest{d}})
-		}
+	// Whatever the column is called. One of an image that may stay is never a finding, and there are as many as rows.
+	case len(raw) == 32 && !w.gone.stays(digest(raw)):
+		w.saw(&sighting{place: p, what: "its sha256", digests: []digest{digest(raw)}})
 	case len(raw) == 8 && p.col.phash:
 		w.sawHash(p, binary.BigEndian.Uint64(raw))
 	}
@@ -319,12 +317,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	var columns []*column
 	named := func(v string) bool { return slices.Contains(usualIDs, strings.ToLower(strings.TrimSpace(v))) }
 	known := func(v string) bool { key, _ := manifest.ParseKey(strings.TrimSpace(v)); return w.posts[key.ID] != nil }
-	for {
-		record, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			w.finish(t)
-			return nil
-		}
+	for record, err := in.Read(); !errors.Is(err, io.EOF); record, err = in.Read() {
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
@@ -346,6 +339,8 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 		}
 		t.rows++
 	}
+	w.finish(t)
+	return nil
 }
 
 // json looks at JSON and JSON Lines: each path of keys is a column, each value or element of the outermost list a row.
