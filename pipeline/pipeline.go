@@ -14,7 +14,8 @@
 //   - No row is exported whose post was last seen live longer ago than the policy allows, or before its image was fetched.
 //
 // Resolve, fetch and ocr overlap, joined by bounded channels. Language, dedupe and export follow; they are pure functions
-// of what is stored (state.Decide), and hold the hashes, words and results of all entries in memory.
+// of what is stored (state.Decide), and hold the hashes, words and results of all entries in memory. A job that only asks
+// reads these meanwhile (state.DraftAll).
 package pipeline
 
 import (

@@ -132,7 +132,7 @@ func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
 			}
 			return err
 		})
-		// Nothing is read from here on, and asking leaves time: only what the answers change is left to do after the last.
+		// No image is read from here on, and asking leaves time: after the last answer only what answers change is to be read.
 		contain.Go(group, func() (err error) {
 			r.draft, err = state.DraftAll(running, r.Workspace, r.Language, r.Policy)
 			return err
