@@ -113,6 +113,9 @@ func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 
 // imageNumber reads a number as strconv.Itoa writes it; what is not one is 0.
 func imageNumber(s string) (int, bool) {
+	if s == "" { // of most, and the error that says so takes time
+		return 0, false
+	}
 	n, err := strconv.Atoi(s)
 	// Another spelling, such as 01, would make a second entry of the same image.
 	if err != nil || n < 0 || n > maxImage || strconv.Itoa(n) != s {

@@ -275,11 +275,11 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	if int64(len(head)) < all.Size() {
 		head = head[:bytes.LastIndexByte(head, '\n')+1] // whole lines
 	}
-	list := p.table == nil && p.src.mayName // only its texts and images can be wrong
 	switch {
-	case !list && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth && w.json(p, again) == nil:
+	// Of a list only texts and images can be wrong, which are found in its bytes.
+	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth && w.json(p, again) == nil:
 		p.label = true // it was looked at, but what a program writes as a list of lines is whole only in the file
-	case !list && p.table == nil && w.csv(p, io.NewSectionReader(all, 0, all.Size()), separator(head)) == nil:
+	case !p.lists() && p.table == nil && w.csv(p, io.NewSectionReader(all, 0, all.Size()), separator(head)) == nil:
 		return nil
 	}
 	return w.bytes(p, all)
