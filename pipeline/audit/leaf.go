@@ -59,10 +59,7 @@ func (p place) String() string {
 
 // lists reports whether the place may name posts that are gone, and digests of their images.
 func (p place) lists() bool {
-	if p.table != nil {
-		return p.table.lists || p.src.mayName && !p.table.parquet
-	}
-	return p.src.mayName
+	return p.src.mayName && (p.table == nil || !p.table.parquet) || p.table != nil && p.table.lists
 }
 
 // in is the place of a part of the leaf.
@@ -100,14 +97,13 @@ type walker struct {
 
 // spawn looks at a leaf on a free core; within a leaf, at once. A leaf that waits must own its bytes.
 func (w walker) spawn(look func(walker)) {
-	if w.crew == nil {
-		// A worker that waited for a free worker could wait for ever.
-		look(w)
-		return
-	}
 	crew := w.crew
 	w.crew = nil
-	crew.Go(func() error { look(w); return nil })
+	if crew != nil {
+		crew.Go(func() error { look(w); return nil })
+	} else {
+		look(w) // a worker that waited for a free worker could wait for ever
+	}
 }
 
 // look looks at a leaf, whatever it is. What goes wrong with it is a gap. Once the audit ends, nothing is looked at.

@@ -33,9 +33,8 @@ const (
 	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
 	encodedPart   = " > encoded bytes"
 
-	// What occurs in bytes that are written as numbers.
 	betweenNumbers = " ,:;\t\r\n[]"
-	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers
+	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers // what occurs in bytes that are written as numbers
 )
 
 // bytes searches bytes of any kind for texts that must be gone, ids, digests, encoded bytes and, where they are no
@@ -240,10 +239,9 @@ func (w walker) lines(p place, text []byte) {
 	if len(text) < prefixLen || w.gone.mustGo == 0 {
 		return
 	}
-	// What a reader sees of HTML is the text without its tags.
+	// What a reader sees of HTML is the text without its tags, each of which may stand in a word or between two.
 	variants := [][]byte{text}
 	if bytes.IndexByte(text, '<') >= 0 {
-		// A tag may stand in a word, or between two.
 		variants = append(variants, untagged(text, ""), untagged(text, " "))
 	}
 	for _, v := range variants {
@@ -440,17 +438,13 @@ func (w walker) residue(p place, free []byte) {
 // fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for
 // everything between them.
 func fold(text []byte) []byte {
-	folded, apart := make([]byte, 0, len(text)), false
+	folded, word := make([]byte, 0, len(text)), false
 	for _, r := range string(text) {
-		r = unicode.ToLower(r)
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			apart = len(folded) > 0
-			continue
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			folded, word = utf8.AppendRune(folded, unicode.ToLower(r)), true
+		} else if word {
+			folded, word = append(folded, ' '), false
 		}
-		if apart {
-			folded, apart = append(folded, ' '), false
-		}
-		folded = utf8.AppendRune(folded, r)
 	}
-	return folded
+	return bytes.TrimSuffix(folded, []byte(" "))
 }

@@ -210,8 +210,7 @@ const (
 	isImage    = "an image"
 	isParquet  = "Parquet"
 	isDatabase = "SQLite"
-
-	zipMember = "PK\x03\x04" // the mark of the record before a member of a zip, which has 30 bytes, a name and extra fields
+	zipMember  = "PK\x03\x04" // the mark of the record before a member of a zip, which has 30 bytes, a name and extra fields
 )
 
 // magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
