@@ -144,21 +144,23 @@ type Coverage struct {
 
 // An AuditedPost is one post with the evidence on it.
 type AuditedPost struct {
-	ID       manifest.PostID    `json:"id"`
-	State    manifest.PostState `json:"state"`
-	Reason   manifest.Reason    `json:"reason"`
-	Because  string             `json:"because"` // live, tombstone, release, workspace, log or empty
-	LastLive *time.Time         `json:"last_live"`
-	Checked  *time.Time         `json:"checked"`
-	Record   *int64             `json:"log_record"` // of the last verdict
+	ID manifest.PostID `json:"id"`
+	*Standing
+	LastLive *time.Time `json:"last_live"`
+	Checked  *time.Time `json:"checked"`
+	Record   *int64     `json:"log_record"` // of the last verdict
+}
+
+// A Standing is what the evidence on a post comes to. Posts that stand alike share one.
+type Standing struct {
+	State   manifest.PostState `json:"state"`
+	Reason  manifest.Reason    `json:"reason"`
+	Because string             `json:"because"` // live, tombstone, release, workspace, log or empty
 	// Unanswered is why a live audit has no verdict on it.
 	Unanswered manifest.Reason `json:"unanswered,omitempty"`
 	MustGo     bool            `json:"must_go"`
 	Withheld   bool            `json:"withheld,omitempty"`
 	Stale      bool            `json:"stale"`
-
-	entry bool // the release has it
-	waits bool // its content is withheld until a mass removal is confirmed
 }
 
 // A Config is what an audit works with.
@@ -199,20 +201,22 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 // An audit is one call of Audit. Sources are looked at by several goroutines, which change only what mu guards.
 type audit struct {
 	Config
-	now      time.Time
-	order    []*evidence // on the posts of the release, then on others that the files name
-	posts    map[manifest.PostID]*evidence
-	past     map[manifest.PostID]past
-	exported map[string]string // the digest on record of each file of the dataset
-	logged   map[string]string // the digest that the log has of each
-	images   int               // that the workspace keeps
-	rows     int
-	gone     goneContent
-	copies   map[string]auditlog.Event // by the digest of their path: those that no record closed
-	foreign  []string                  // what state.db has that this program does not make
-	sealed   bool                      // no run is at work on the workspace, and the last one ended well
-	files    []*AuditedFile
-	lookedAt atomic.Int64
+	now       time.Time
+	order     []*evidence // on the posts of the release, then on others that the files name
+	posts     map[manifest.PostID]*evidence
+	past      map[manifest.PostID]past
+	standings map[Standing]*Standing
+	moments   map[time.Time]*time.Time
+	exported  map[string]string // the digest on record of each file of the dataset
+	logged    map[string]string // the digest that the log has of each
+	images    int               // that the workspace keeps
+	rows      int
+	gone      goneContent
+	copies    map[string]auditlog.Event // by the digest of their path: those that no record closed
+	foreign   []string                  // what state.db has that this program does not make
+	sealed    bool                      // no run is at work on the workspace, and the last one ended well
+	files     []*AuditedFile
+	lookedAt  atomic.Int64
 
 	mu        sync.Mutex // guards the rest
 	report    Report
@@ -223,6 +227,7 @@ type audit struct {
 
 func newAudit(c Config) *audit {
 	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
+		standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{}}
 }
 
@@ -253,10 +258,18 @@ func (a *audit) readRelease(ctx context.Context) error {
 func (a *audit) post(id manifest.PostID) *evidence {
 	e := a.posts[id]
 	if e == nil {
-		e = &evidence{AuditedPost: AuditedPost{ID: id}}
+		e = &evidence{AuditedPost: AuditedPost{ID: id, Standing: shared(a.standings, Standing{})}}
 		a.posts[id], a.order = e, append(a.order, e)
 	}
 	return e
+}
+
+// shared returns the one value that all share: posts are many, and stand in few ways at few times.
+func shared[T comparable](all map[T]*T, value T) *T {
+	if all[value] == nil {
+		all[value] = new(value)
+	}
+	return all[value]
 }
 
 func (a *audit) finding(kind FindingKind, id, where, format string, args ...any) {
@@ -344,7 +357,7 @@ func (a *audit) judge(context.Context) error {
 		if e.waits {
 			a.noteWithheld(e)
 		}
-		e.weigh(a.past[e.ID], a.Policy, a.now)
+		a.weigh(e)
 		if e.MustGo {
 			a.gone.mustGo++
 		}
@@ -459,10 +472,17 @@ func (a *audit) askLive(ctx context.Context) error {
 	// The answers so far count. Every other post is a gap, so the report is not a PASS.
 	for _, e := range a.order {
 		if e.live == nil {
-			e.Unanswered = "unreachable"
+			a.unanswered(e, "unreachable")
 		}
 	}
 	return nil
+}
+
+// unanswered notes why there is no verdict on a post; an empty reason, that there is one.
+func (a *audit) unanswered(e *evidence, reason manifest.Reason) {
+	s := *e.Standing
+	s.Unanswered = reason
+	e.Standing = shared(a.standings, s)
 }
 
 func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
@@ -470,14 +490,17 @@ func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
 		e := h.Post
 		switch {
 		case h.Found != nil:
-			e.live, e.Unanswered = &h.Verdict, ""
+			e.live = &h.Verdict
+			a.unanswered(e, "")
 		case h.Absent && h.Second: // twice, while a post that exists was there: unavailable
-			e.live, e.Unanswered = &policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}, ""
+			e.live = &policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}
+			a.unanswered(e, "")
 		case h.Absent:
-			e.Unanswered, heard[i].Again = "absent_once", true
+			heard[i].Again = true
+			a.unanswered(e, "absent_once")
 			// No answer is not evidence: what was known before goes on counting.
 		case e.live == nil: // an earlier verdict of this audit stays
-			e.Unanswered = h.Unclear
+			a.unanswered(e, h.Unclear)
 		}
 	}
 	return nil

@@ -19,6 +19,8 @@ import (
 // evidence is what is known of one post, by source.
 type evidence struct {
 	AuditedPost
+	entry     bool                 // the release has it
+	waits     bool                 // its content is withheld until a mass removal is confirmed
 	stone     *workspace.Tombstone // the workspace's
 	published *manifest.Tombstone  // the release's
 	live      *policy.Verdict      // this audit's answer; unavailable if the post was absent twice
@@ -39,31 +41,33 @@ type past struct {
 }
 
 // weigh fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
-func (e *evidence) weigh(was past, p policy.Policy, now time.Time) {
-	if was.later(e.Checked) && was.state != e.State {
-		e.State, e.Reason, e.Because, e.Withheld, e.Checked = was.state, was.reason, "log", was.withheld, moment(was.at)
+func (a *audit) weigh(e *evidence) {
+	s, was := *e.Standing, a.past[e.ID]
+	if was.later(e.Checked) && was.state != s.State {
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.state, was.reason, "log", was.withheld, a.moment(was.at)
 	}
 	if e.live != nil {
-		e.State, e.Reason, e.Because, e.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, moment(now)
-		if e.State == manifest.StateLive {
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, a.moment(a.now)
+		if s.State == manifest.StateLive {
 			e.LastLive = e.Checked
 		}
 	}
 	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
-	e.MustGo = e.State.Gone() && !e.Withheld
+	s.MustGo = s.State.Gone() && !s.Withheld
 	switch {
 	// The workspace's note of a lift alone is the operator's word, so the log has to record it too.
 	case e.published != nil && !(was.lifted && !e.published.Time.After(was.noted)):
-		e.MustGo, e.Because = true, "release"
-	case e.stone != nil && !(e.stone.Readmitted && p.Readmits(e.stone.State, e.stone.Reason)):
-		e.MustGo, e.Because = true, "tombstone"
+		s.MustGo, s.Because = true, "release"
+	case e.stone != nil && !(e.stone.Readmitted && a.Policy.Readmits(e.stone.State, e.stone.Reason)):
+		s.MustGo, s.Because = true, "tombstone"
 	case was.stone != nil && e.stone == nil:
-		e.MustGo, e.Because = true, "log"
-	case e.State == "":
-		e.Because = ""
+		s.MustGo, s.Because = true, "log"
+	case s.State == "":
+		s.Because = ""
 	}
-	e.waits = e.waits && e.Because != "release" && e.Because != "tombstone"
-	e.Stale = !e.MustGo && (e.LastLive == nil || p.Stale(*e.LastLive, now))
+	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"
+	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.now))
+	e.Standing = shared(a.standings, s)
 }
 
 // later reports whether the log's last verdict is of after a check.
@@ -71,12 +75,12 @@ func (p past) later(checked *time.Time) bool {
 	return !p.at.IsZero() && (checked == nil || p.at.After(*checked))
 }
 
-func moment(t time.Time) *time.Time {
+// moment returns a time as the report has it; nil for none.
+func (a *audit) moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
-	return &t
+	return shared(a.moments, t.UTC())
 }
 
 // exported returns the violation of a row of the post in a dataset; empty strings for none.
@@ -156,14 +160,9 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 			return err
 		}
 		e := a.post(p.ID)
-		e.State, e.Reason, e.Because, e.LastLive, e.Checked = p.State, p.Reason, "workspace", moment(p.LiveAt), moment(p.CheckedAt)
-		if p.State == manifest.StateLive { // most are: they share what they can
-			e.State = manifest.StateLive
-		}
-		if p.LiveAt.Equal(p.CheckedAt) {
-			e.LastLive = e.Checked
-		}
-		e.Withheld = p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
+		withheld := p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
+		e.Standing = shared(a.standings, Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: withheld})
+		e.LastLive, e.Checked = a.moment(p.LiveAt), a.moment(p.CheckedAt)
 		if p.Withheld && p.State.Gone() {
 			e.waits, a.past[p.ID] = true, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}
 		}

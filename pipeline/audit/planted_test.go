@@ -612,7 +612,7 @@ func TestHead(t *testing.T) {
 func TestShared(t *testing.T) {
 	a := newAudit(Config{})
 	a.gone.read = []line{{"a caption that many write", a.known(gonePNG, gonePNG)}, {"so it is a caption that many write", a.known(live1, live1)}}
-	a.post(gonePNG).MustGo = true
+	a.post(gonePNG).Standing = &Standing{MustGo: true}
 	g := &a.gone
 	g.index()
 	if found := g.linesIn([]byte("a caption that many write")); g.shared != 1 || len(found) != 0 {
@@ -652,7 +652,7 @@ func FuzzLook(f *testing.F) {
 	f.Add(framesOf(picture(1), picture(2)))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := newAudit(Config{Policy: policy.Default()})
-		a.post(goneUnseen).MustGo = true
+		a.post(goneUnseen).Standing = &Standing{MustGo: true}
 		a.gone.mustGo = 1
 		a.gone.index()
 		w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}}

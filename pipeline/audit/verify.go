@@ -155,7 +155,7 @@ func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, 
 		v.note("the workspace is not sealed: a run is at work on it, the last one was killed or could not write, or somebody took the seal away; the next run continues and seals it")
 		return
 	}
-	v.report.Sealed, v.report.SealedAt = true, moment(s.Time)
+	v.report.Sealed, v.report.SealedAt = true, new(s.Time.UTC())
 	// A seal without state.db would let any state pass.
 	if !slices.ContainsFunc(s.Files, func(f workspace.File) bool { return f.Name == state.StateFile }) {
 		v.damage(state.SealFile, mendRun, "the seal does not list %s", state.StateFile)
