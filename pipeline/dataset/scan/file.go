@@ -4,6 +4,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/given"
@@ -143,6 +145,52 @@ func (f *File) Features() map[string]Feature {
 	return out
 }
 
+// A Span is a part of a file, from its first byte to behind its last.
+type Span struct{ From, To int64 }
+
+// Unclaimed returns the parts of the file that belong to no column chunk, index or filter that its footer names.
+// A reader sees none of them, and rows can be hidden there. Zeros are padding.
+func (f *File) Unclaimed() (unclaimed []Span) {
+	end := f.FooterAt().From
+	parts := []Span{{0, int64(len("PAR1"))}, {end, end}}
+	add := func(at, n int64) {
+		if at > 0 && n > 0 {
+			parts = append(parts, Span{at, at + n})
+		}
+	}
+	for _, g := range f.parquet.Metadata().RowGroups {
+		for i := range g.Columns {
+			c, m := &g.Columns[i], &g.Columns[i].MetaData
+			begin := m.DataPageOffset
+			if m.DictionaryPageOffset > 0 {
+				begin = min(begin, m.DictionaryPageOffset)
+			}
+			add(begin, m.TotalCompressedSize)
+			add(c.ColumnIndexOffset, int64(c.ColumnIndexLength))
+			add(c.OffsetIndexOffset, int64(c.OffsetIndexLength))
+			add(m.BloomFilterOffset, int64(m.BloomFilterLength))
+		}
+	}
+	slices.SortFunc(parts, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+	pos := int64(0)
+	for _, p := range parts {
+		if from := min(p.From, end); from > pos {
+			unclaimed = append(unclaimed, Span{pos, from})
+		}
+		pos = max(pos, p.To)
+	}
+	return unclaimed
+}
+
+// FooterAt returns where the footer lies. It names the columns, and has key-values and bounds of what the columns hold.
+func (f *File) FooterAt() Span {
+	end := f.guard.size - 8
+	return Span{end - f.guard.footerBytes, end}
+}
+
+// KeyValues are those of the footer. A key may stand there twice.
+func (f *File) KeyValues() []format.KeyValue { return f.parquet.Metadata().KeyValueMetadata }
+
 // Columns returns the names of the columns that Values reads, in the file's order. A member of
 // a struct has the struct's name before it: image.bytes.
 func (f *File) Columns() []string {
@@ -260,38 +308,30 @@ func newValue(row int64, v parquet.Value) Value {
 // comes last.
 func (f *File) Rows(columns ...string) iter.Seq2[parquet.Row, error] {
 	return func(yield func(parquet.Row, error) bool) {
-		picked := leaves(f.parquet.Root())
-		if all := picked; columns != nil {
-			picked = nil
-			for _, name := range columns {
-				picked = append(picked, named(all, name))
-			}
+		all := leaves(f.parquet.Root())
+		picked := all
+		if columns != nil {
+			picked = make([]*parquet.Column, len(columns))
 		}
-		var cursors []*cursor
-		for _, leaf := range picked {
-			if leaf == nil {
-				yield(nil, fmt.Errorf("it lacks one of the columns %q", columns))
+		cursors := make([]cursor, len(picked))
+		for i := range picked {
+			if columns != nil {
+				picked[i] = named(all, columns[i])
+			}
+			if picked[i] == nil {
+				yield(nil, fmt.Errorf("it lacks the column %q", columns[i]))
 				return
 			}
-			c := &cursor{file: f, leaf: leaf}
-			defer c.close()
-			cursors = append(cursors, c)
+			cursors[i] = cursor{file: f, leaf: picked[i]}
+			defer cursors[i].close()
 		}
-		for len(cursors) > 0 { // without columns there would be no end
+		for more := len(cursors) > 0; more; { // without columns there would be no end
 			var row parquet.Row
-			for _, c := range cursors {
-				err := c.row(func(v parquet.Value) { row = append(row, v.Clone()) })
-				if err == io.EOF {
-					return
-				}
-				if err != nil {
-					yield(nil, err)
-					return
-				}
+			var err error
+			for i := 0; i < len(cursors) && err == nil; i++ {
+				err = cursors[i].row(func(v parquet.Value) { row = append(row, v.Clone()) })
 			}
-			if !yield(row, nil) {
-				return
-			}
+			more = err != io.EOF && yield(row, err) && err == nil
 		}
 	}
 }
