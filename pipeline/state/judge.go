@@ -172,6 +172,7 @@ type Draft struct {
 	results []manifest.Result // of the filter
 	rows    []rowFacts
 	near    []dedupe.Item
+	most    int // how many images have the same bytes, at most
 }
 
 // DraftAll reads what was read of all entries. A reading that is stored meanwhile may be missing.
@@ -181,11 +182,16 @@ func DraftAll(ctx context.Context, ws *workspace.Workspace, f *language.Filter, 
 		return nil, err
 	}
 	// Room for all at once: lists that grow are in memory twice while they are copied. And each word once.
-	d := &Draft{make([]manifest.Result, 0, entries), make([]rowFacts, 0, entries), make([]dedupe.Item, 0, entries)}
-	words := map[string]string{}
+	d := &Draft{make([]manifest.Result, 0, entries), make([]rowFacts, 0, entries), make([]dedupe.Item, 0, entries), 0}
+	words, images, seed := map[string]string{}, map[uint64]int{}, maphash.MakeSeed()
 	for rec, err := range contain.Ahead(ctx, ws.Records(ctx, workspace.Select{WithWords: true})) {
 		if err != nil {
 			return nil, err
+		}
+		if rec.Image != nil {
+			digest := maphash.String(seed, rec.Image.OriginalSHA256)
+			images[digest]++
+			d.most = max(d.most, images[digest])
 		}
 		res, row, item := manifest.Result{Key: rec.Key, Split: same(words, rec.Split)}, rowFacts{}, dedupe.Item{}
 		if rec.Image != nil && rec.Reading != nil && rec.Reading.Failed == nil {
@@ -219,8 +225,10 @@ func (n *nearItems) add(item dedupe.Item, at int) {
 // admit, where it is not nil, says which rows may be in the dataset: one that may not is pending instead of kept, and no
 // other row gives way to it.
 func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft, admit func(workspace.Record) bool) (*Decisions, error) {
-	if err := j.findShared(ctx, ws); err != nil {
-		return nil, err
+	if draft.most >= j.Policy.Images.SuspectAfter { // else SQLite would sort all digests in vain, in 100 bytes of each
+		if err := j.findShared(ctx, ws); err != nil {
+			return nil, err
+		}
 	}
 	d := &Decisions{Gone: GoneSet{}, Results: draft.results, rows: draft.rows}
 	// The list of those that are compared grows in the place of the list of all, which is as long or longer.
