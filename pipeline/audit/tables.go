@@ -67,7 +67,9 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 	if n == 0 || n <= 256 && c.saw(w.audit, row, string(content), false) {
 		return
 	}
-	w.digestCell(p, content)
+	if w.digestCell(p, content) {
+		return
+	}
 	w.depth++
 	switch {
 	case n < 64:
@@ -81,8 +83,8 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 	}
 }
 
-// digestCell compares a value that is a digest or a perceptual hash, in hex or as bytes.
-func (w walker) digestCell(p place, value []byte) {
+// digestCell compares a value that is a digest or a perceptual hash, in hex or as bytes. It reports whether it can be nothing else.
+func (w walker) digestCell(p place, value []byte) bool {
 	raw := value
 	if n := len(value); n == 64 || n == 16 && p.col.phash {
 		raw, _ = hex.DecodeString(string(value)) // what is in hex
@@ -95,6 +97,7 @@ func (w walker) digestCell(p place, value []byte) {
 	case len(raw) == 8 && p.col.phash:
 		w.sawHash(p, binary.BigEndian.Uint64(raw))
 	}
+	return len(value) == 64 && len(raw) == 32
 }
 
 // parquet looks at every column of a Parquet, at what its footer says beside, and at bytes that it does not name.
