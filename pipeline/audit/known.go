@@ -69,7 +69,16 @@ type mark struct {
 }
 
 func (m mark) compare(n mark) int {
-	return cmp.Or(bytes.Compare(m.digest[:], n.digest[:]), cmp.Compare(m.of.name, n.of.name))
+	if c := bytes.Compare(m.digest[:], n.digest[:]); c != 0 {
+		return c
+	}
+	switch {
+	case m.of.MustGo == n.of.MustGo:
+		return cmp.Compare(m.of.name, n.of.name)
+	case m.of.MustGo: // behind what may stay, which can be as many as there are posts
+		return 1
+	}
+	return -1
 }
 
 // A look is a perceptual hash of an image.
@@ -166,25 +175,25 @@ func foldedText(text string) (parts []string) {
 // distinctive reports whether a folded text is too long for two posts to share it by chance.
 func distinctive(s string) bool { return len(s) >= prefixLen && strings.Count(s, " ") >= 2 }
 
-// marked returns what has a digest, by name.
-func (g *goneContent) marked(d digest) []mark {
-	from, _ := slices.BinarySearchFunc(g.marks, d, func(m mark, d digest) int { return bytes.Compare(m.digest[:], d[:]) })
-	to := from
-	for to < len(g.marks) && g.marks[to].digest == d {
-		to++
+// first returns what has a digest, of several an entry that may stay, and the first by name; nil for none.
+func (g *goneContent) first(d digest) *known {
+	at, found := slices.BinarySearchFunc(g.marks, d, func(m mark, d digest) int { return bytes.Compare(m.digest[:], d[:]) })
+	if !found {
+		return nil
 	}
-	return g.marks[from:to]
+	return g.marks[at].of
 }
 
 // stays reports whether a digest is of an image or a text that may stay: many post one picture.
 func (g *goneContent) stays(d digest) bool {
-	return slices.ContainsFunc(g.marked(d), func(m mark) bool { return !m.of.MustGo })
+	k := g.first(d)
+	return k != nil && !k.MustGo
 }
 
 // goneBy returns the first entry by name whose image or text must be gone, by a digest of it; nil for none.
 func (g *goneContent) goneBy(d digest) *known {
-	if found := g.marked(d); len(found) > 0 && !g.stays(d) {
-		return found[0].of
+	if k := g.first(d); k != nil && k.MustGo {
+		return k
 	}
 	return nil
 }
@@ -422,7 +431,11 @@ const sameBits = 4
 // mine is what is known of the entry that claims the image.
 func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, looks bool) {
 	// An image that its own entry has on record is that entry's, whatever it looks like.
-	if mine != nil && slices.ContainsFunc(s.digests, func(d digest) bool { return slices.Contains(a.gone.marked(d), mark{d, mine}) }) {
+	own := func(d digest) bool {
+		_, found := slices.BinarySearchFunc(a.gone.marks, mark{d, mine}, mark.compare)
+		return found
+	}
+	if mine != nil && slices.ContainsFunc(s.digests, own) {
 		return nil, "", false
 	}
 	// The digests stand in the order file, stripped, pixels: the first that matches says the most.
