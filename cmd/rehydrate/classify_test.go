@@ -148,7 +148,7 @@ func TestClassify(t *testing.T) {
 		clear(m.bodies)
 		args := m.classify(broken, "broken"+shots, "--shots", shots)
 		for range 3 {
-			m.killedAt(t, 1+random.IntN(tests*3/4), args)
+			m.killedAt(t, 2+random.IntN(tests*3/4), args)
 		}
 		m.do(nil, args...).want(t, exitDone, fmt.Sprintf("%d rows of split test, %s examples each", tests, shots), "answered before", "macro F1")
 		if len(m.bodies) != 3*tests {
