@@ -114,9 +114,12 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	}
 	t := newTable(p)
 	t.parquet = true
-	for _, name := range file.Columns() {
-		c := t.column(listName(name))
-		for v, err := range file.Values(w.ctx, name) {
+	for _, column := range file.Columns {
+		if !column.Valued {
+			continue
+		}
+		c := t.column(listName(column.Name))
+		for v, err := range file.ValuesOf(w.ctx, column) {
 			// What a row names is kept in memory until its images are judged.
 			if err == nil && v.Row >= maxRows {
 				err = fmt.Errorf("more than %d rows: the rest were not checked", maxRows)

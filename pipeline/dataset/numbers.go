@@ -81,7 +81,7 @@ func writeNumbersCSV(w io.Writer, columns []string, rows iter.Seq2[string, []flo
 // numbersWithout writes a file of WriteNumbers once more, without rows.
 func numbersWithout(w io.Writer, f *scan.File, made string, gone func(id string) (bool, error)) error {
 	pw := numbersWriter(w, f.Schema(), made)
-	for row, err := range f.Rows() {
+	for row, err := range f.Rows(f.Columns...) {
 		drop := false
 		if err == nil {
 			drop, err = gone(string(row[0].ByteArray()))

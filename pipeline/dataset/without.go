@@ -119,7 +119,7 @@ func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string)
 		return err
 	}
 	stay := func(yield func(Row, error) bool) {
-		for values, err := range own.file.Rows() {
+		for values, err := range own.file.Rows(own.file.Columns...) {
 			row, drop := own.row(values), false
 			if err == nil {
 				drop, err = gone(row.ID)

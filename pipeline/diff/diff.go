@@ -398,7 +398,7 @@ func (c *comparison) schema(s *side) map[string]string {
 		all["column "+column] = kind
 	}
 	for _, column := range c.common() {
-		all["labels of "+column] = strings.Join(s.table.labelNames[column], ", ")
+		all["labels of "+column] = strings.Join(s.table.features[column].Labels(), ", ")
 	}
 	return all
 }

@@ -256,7 +256,25 @@ func TestCompareRefuses(t *testing.T) {
 	if err := errors.Join(os.WriteFile(bad, []byte("PAR1 but not whole"), 0o600), os.WriteFile(outcomes, []byte("id\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	long, broken := filepath.Join(t.TempDir(), "long.parquet"), filepath.Join(t.TempDir(), "broken.parquet")
+	type idRow struct {
+		ID string `parquet:"id"`
+	}
+	attest.OK(t, parquet.WriteFile(long, []idRow{{strings.Repeat("a", maxRowID)}, {strings.Repeat("b", maxRowID+1)}}), parquet.WriteFile(broken, []idRow{{"a\xff"}}))
+	type there struct {
+		ID   string `parquet:"id"`
+		A, B string
+	}
+	type here struct {
+		ID   string `parquet:"id"`
+		B, A string
+	}
+	turned := t.TempDir()
+	attest.OK(t, parquet.WriteFile(filepath.Join(turned, "a.parquet"), []there{{"a", "1", "2"}}), parquet.WriteFile(filepath.Join(turned, "b.parquet"), []here{{"b", "2", "1"}}))
 	for name, want := range map[string]string{
+		turned:                                "in another order",
+		long:                                  "long.parquet:2: the id has 101 bytes, and at most 100 are taken\n  hint: rows",
+		broken:                                "broken.parquet:1: the value of column \"id\" has a text that is not UTF-8\n  hint: mend",
 		t.TempDir():                           "neither a workspace nor Parquet files",
 		filepath.Join(t.TempDir(), "nothing"): "no such file",
 		empty:                                 "a workspace without a dataset",

@@ -99,8 +99,8 @@ func (s *side) open() error {
 	if s.table == nil {
 		s.table, s.provenance = t, t.provenance
 	}
-	if !maps.Equal(s.table.types, t.types) {
-		return fmt.Errorf("compare: %s has other columns than the other files of its dataset: compare them one by one", name)
+	if !maps.Equal(s.table.types, t.types) || !slices.Equal(s.table.labels, t.labels) { // the labels of a row stand in that order
+		return fmt.Errorf("compare: %s has other columns, or in another order, than the other files of its dataset: compare them one by one", name)
 	}
 	// One value stands for all files only where they agree.
 	for key, value := range t.provenance {

@@ -14,13 +14,14 @@ import (
 type table struct {
 	reader  manifest.RowReader
 	path    string
+	row     int      // that was read last, counted from 1
 	columns []string // of the cells
 
-	has        map[string]bool     // whether a column of that name is read
-	labels     []string            // the label columns, in the file's order: every column that is not a standard one
-	labelNames map[string][]string // the names of a label column's values, as far as the file tells them
-	types      map[string]string   // of every column, of those that are not read too
-	provenance map[string]string   // what the footer says of the file's origin, by the keys of rehydrate.*
+	has        map[string]bool         // whether a column of that name is read
+	labels     []string                // the label columns, in the file's order: every column that is not a standard one
+	features   map[string]scan.Feature // of the columns, as far as the file tells them
+	types      map[string]string       // of every column, of those that are not read too
+	provenance map[string]string       // what the footer says of the file's origin, by the keys of rehydrate.*
 }
 
 // A row is one of a table.
@@ -43,24 +44,20 @@ func openTable(path string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	t := &table{path: path, has: map[string]bool{}, labelNames: map[string][]string{}, types: map[string]string{}, provenance: map[string]string{}}
-	want := []string{}
-	for _, c := range f.Layout() {
-		t.types[c.Name] = c.Type
-		if !slices.Contains(notCompared, c.Name) {
-			want = append(want, c.Name)
+	t := &table{path: path, has: map[string]bool{}, features: f.Features(), types: map[string]string{}, provenance: map[string]string{}}
+	want := []string{} // nil would be all
+	for _, c := range f.Columns {
+		t.types[c.Top] = c.Type
+		if !slices.Contains(notCompared, c.Top) {
+			want = append(want, c.Top)
 		}
-	}
-	for column, feature := range f.Features() {
-		t.labelNames[column] = feature.Labels()
 	}
 	for _, kv := range f.KeyValues() {
 		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
 			t.provenance[key] = kv.Value
 		}
 	}
-	t.reader, err = scan.OpenLabelled(path, want)
+	t.reader, err = f.Cells(want, t.features)
 	if err != nil {
 		return nil, err
 	}
@@ -101,27 +98,24 @@ func (r *row) field(column string) *string {
 	return nil
 }
 
-// next returns the next row, io.EOF after the last. Every other error is final: the file is damaged or forged.
+// next returns the next row, io.EOF after the last. Every other error is final.
 func (t *table) next() (r row, err error) {
 	cells, err := t.reader.Next()
-	if err == nil {
-		err = t.take(&r, cells)
+	if err == io.EOF {
+		return r, err
 	}
-	if err != nil && err != io.EOF {
-		err = scan.Damaged(t.path, err)
+	t.row++
+	if err != nil {
+		return r, scan.Damaged(t.path, fmt.Errorf("row %d: %w", t.row, err))
 	}
-	return r, err
-}
-
-// take takes the cells of a row.
-func (t *table) take(r *row, cells []manifest.Cell) error {
 	for i, name := range t.columns {
 		cell, field := cells[i], r.field(name)
 		switch {
 		case name == "":
 		// A cell that cannot be used would pass as a difference between two datasets.
 		case cell.Fault != "":
-			return fmt.Errorf("a value of column %q %s", name, cell.Fault)
+			return r, &manifest.Problem{File: t.path, Line: t.row, Message: fmt.Sprintf("the value of column %q %s", name, cell.Fault),
+				Hint: "mend the value, or compare copies of both files without the column"}
 		case field != nil:
 			*field = cell.Text
 		case cell.Null:
@@ -134,7 +128,8 @@ func (t *table) take(r *row, cells []manifest.Cell) error {
 	}
 	// Ids are kept for all rows of a file.
 	if len(r.id) > maxRowID {
-		return fmt.Errorf("an id has %d bytes, at most %d are taken", len(r.id), maxRowID)
+		return r, &manifest.Problem{File: t.path, Line: t.row, Message: fmt.Sprintf("the id has %d bytes, and at most %d are taken", len(r.id), maxRowID),
+			Hint: "rows are compared by a column id; an id of Reddit is shorter, such as 1abc or 1abc/2"}
 	}
-	return nil
+	return r, nil
 }

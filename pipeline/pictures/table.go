@@ -22,53 +22,40 @@ type Columns struct {
 // openTable is for the pictures of any Parquet file: of a struct with bytes and perhaps path, as Hugging Face writes an
 // Image, or of a column of bytes. A path is a name and nothing else: no file is opened by it.
 func (s *Source) openTable(path string, want Columns) error {
-	f, err := scan.OpenFile(path)
+	f, found, err := openColumns(path, want)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	fields, err := find(f, path, want)
-	if err != nil {
-		return err
-	}
 	_, own := f.Footer("rehydrate.format")
-	s.Most, s.TextColumn, s.OfDataset = f.NumRows(), fields.text, own || InWorkspace(filepath.Dir(path))
+	s.Most, s.OfDataset = f.NumRows(), own || InWorkspace(filepath.Dir(path))
+	if found.text != nil {
+		s.TextColumn = found.text.Name
+	}
 	s.All = func(yield func(Picture, error) bool) {
-		f, err := scan.OpenFile(path)
+		f, found, err := openColumns(path, want)
 		if err != nil {
 			yield(Picture{}, err)
 			return
 		}
 		defer f.Close()
-		names := []string{fields.image}
-		for _, name := range []string{fields.path, fields.text, fields.id} {
-			if name != "" {
-				names = append(names, name)
-			}
-		}
 		i := 0
-		for row, err := range f.Rows(names...) {
+		for row, err := range f.Rows(found.image, found.path, found.text, found.id) {
 			if err != nil {
-				err = fmt.Errorf("read %s, row %d: %w", path, i, err)
+				yield(Picture{}, fmt.Errorf("read %s, row %d: %w", path, i, err))
+				return
 			}
-			// A null has no bytes, and a field that the file lacks no value.
-			value := func(name string) []byte {
-				if at := slices.Index(names, name); err == nil && at >= 0 {
-					return row[at].ByteArray()
-				}
-				return nil
-			}
-			p := Picture{Index: i, Path: string(value(fields.path)), ID: string(value(fields.id)), Text: string(value(fields.text))}
-			p.Name = p.Path + "#" + strconv.Itoa(i)
-			body := value(fields.image)
+			text := func(i int) string { return string(row[i].ByteArray()) } // a null has no bytes
+			p := Picture{Index: i, Path: text(1), Text: text(2), ID: text(3), Name: text(1) + "#" + strconv.Itoa(i)}
 			p.Read = func() ([]byte, *policy.Fault) {
+				body := row[0].ByteArray()
 				if len(body) == 0 {
 					return nil, invalid("no_image", "the row has no bytes of a picture")
 				}
 				return body, nil
 			}
 			i++
-			if !yield(p, err) || err != nil {
+			if !yield(p, nil) {
 				return
 			}
 		}
@@ -76,50 +63,48 @@ func (s *Source) openTable(path string, want Columns) error {
 	return nil
 }
 
-// fields are the columns that are read, by their whole names; all but image may be empty.
-type fields struct{ image, path, text, id string }
+// fields are the columns that are read; all but image may be nil.
+type fields struct{ image, path, text, id *scan.Column }
 
-// find takes the column of that name, or the only one that can hold pictures, and one that is called image before others.
-func find(f *scan.File, path string, want Columns) (found fields, err error) {
-	columns := f.Layout()
-	names := func(columns []scan.Column) string {
-		const most = 20 // for a line of a terminal
-		var quoted []string
-		for _, c := range columns[:min(most, len(columns))] {
-			quoted = append(quoted, strconv.QuoteToGraphic(c.Name))
-		}
-		if more := len(columns) - most; more > 0 {
-			quoted = append(quoted, fmt.Sprintf("and %d more", more))
-		}
-		return strings.Join(quoted, ", ")
+// openColumns opens a Parquet and finds the column of that name, or the only one that can hold pictures, and one that is
+// called image before others.
+func openColumns(path string, want Columns) (f *scan.File, found fields, err error) {
+	f, err = scan.OpenFile(path)
+	if err != nil {
+		return nil, found, err
 	}
+	found, err = find(f.Columns, path, want)
+	if err != nil {
+		f.Close()
+	}
+	return f, found, err
+}
+
+func find(columns []*scan.Column, path string, want Columns) (found fields, err error) {
 	lacks := func(column, hint string) error {
-		return &manifest.Problem{File: path, Message: "it has no column " + column + "; its columns are " + names(columns), Hint: hint}
+		message := "it has no column " + column + "; its columns are " + namesOf(columns)
+		return &manifest.Problem{File: path, Message: message, Hint: hint}
 	}
-	bare := func(name string) bool {
-		bytes, text := f.Bytes(name)
-		return bytes && !text
-	}
-	isText := func(name string) bool {
-		bytes, _ := f.Bytes(name)
-		return bytes
-	}
-	var structs, flats []scan.Column
-	for _, c := range columns {
-		switch {
-		case want.Image != "" && c.Name != want.Image:
-		case bare(c.Name):
-			flats = append(flats, c)
-		case bare(c.Name + ".bytes"):
-			structs = append(structs, c)
+	pick := func(field string) (images []*scan.Column) {
+		for _, c := range columns {
+			if c.Bytes && !c.Text && c.Name == c.Top+field && (want.Image == "" || want.Image == c.Top) {
+				images = append(images, c)
+			}
 		}
+		return images
+	}
+	text := func(name string) *scan.Column {
+		if i := slices.IndexFunc(columns, func(c *scan.Column) bool { return c.Bytes && c.Name == name }); i >= 0 {
+			return columns[i]
+		}
+		return nil
 	}
 	// A struct says more than bare bytes: it is what Hugging Face writes for an image.
-	images := structs
+	images := pick(".bytes")
 	if len(images) == 0 {
-		images = flats
+		images = pick("")
 	}
-	if i := slices.IndexFunc(images, func(c scan.Column) bool { return c.Name == "image" }); i >= 0 {
+	if i := slices.IndexFunc(images, func(c *scan.Column) bool { return c.Top == "image" }); i >= 0 {
 		images = images[i : i+1]
 	}
 	switch {
@@ -128,23 +113,28 @@ func find(f *scan.File, path string, want Columns) (found fields, err error) {
 	case len(images) == 0:
 		return found, lacks("of pictures", "pictures are read from a struct with a field bytes, as Hugging Face writes it, or from a column of bytes")
 	case len(images) > 1:
-		return found, &manifest.Problem{File: path, Message: "several columns can hold pictures: " + names(images), Hint: "name the one to read with --image-column"}
+		return found, &manifest.Problem{File: path, Message: "several columns can hold pictures: " + namesOf(images), Hint: "name the one to read with --image-column"}
 	}
-	name := images[0].Name
-	found.image = name
-	if len(structs) > 0 {
-		found.image += ".bytes"
-		if isText(name + ".path") {
-			found.path = name + ".path"
-		}
+	found = fields{images[0], text(images[0].Top + ".path"), text(cmp.Or(want.Text, "ocr_text")), text("id")}
+	if found.id == found.image {
+		found.id = nil
 	}
-	if name != "id" && isText("id") {
-		found.id = "id"
-	}
-	if text := cmp.Or(want.Text, "ocr_text"); isText(text) {
-		found.text = text
-	} else if want.Text != "" {
+	if found.text == nil && want.Text != "" {
 		return found, lacks(strconv.QuoteToGraphic(want.Text)+" of text", "name a column of strings")
 	}
 	return found, nil
+}
+
+// namesOf lists columns for a line of a terminal.
+func namesOf(columns []*scan.Column) string {
+	const most = 20
+	var names []string
+	for _, c := range columns {
+		names = append(names, strconv.QuoteToGraphic(c.Top))
+	}
+	names = slices.Compact(names) // a struct has several columns
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }

@@ -2,9 +2,14 @@ package scan
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/pipeline/attest"
@@ -66,8 +71,21 @@ func values(t testing.TB, file []byte, column string) (got []string, err error) 
 // TestScan reads columns of every kind over several row groups.
 func TestScan(t *testing.T) {
 	file := scannedFile(t, 5)
-	columns := []string{"ID", "image.bytes", "image.path", "hash", "labels.list.element", "note"}
-	attest.Same(t, "columns", columns, opened(t, file).Columns())
+	var columns []Column
+	for _, c := range opened(t, file).Columns {
+		columns = append(columns, Column{Name: c.Name, Top: c.Top, Type: c.Type, Bytes: c.Bytes, Text: c.Text, Valued: c.Valued})
+	}
+	if diff := cmp.Diff([]Column{
+		{Name: "ID", Top: "ID", Type: "string", Bytes: true, Text: true, Valued: true},
+		{Name: "image.bytes", Top: "image", Type: "struct", Bytes: true, Valued: true},
+		{Name: "image.path", Top: "image", Type: "struct", Bytes: true, Text: true, Valued: true},
+		{Name: "hash", Top: "hash", Type: "int(64,true)", Valued: true},
+		{Name: "labels.list.element", Top: "labels", Type: "list of string", Valued: true},
+		{Name: "score", Top: "score", Type: "double"},
+		{Name: "note", Top: "note", Type: "string", Bytes: true, Text: true, Valued: true},
+	}, columns, cmpopts.IgnoreUnexported(Column{})); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
+	}
 	for column, want := range map[string][]string{
 		"ID":                  {`0:"id0"`, `1:"id1"`, `2:"id2"`, `3:"id3"`, `4:"id4"`},
 		"hash":                {"0:0", "1:1", "2:2", "3:3", "4:4"},
@@ -79,11 +97,46 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// TestLists knows the lists of every writer, and takes nothing else for one.
+func TestLists(t *testing.T) {
+	text := parquet.String()
+	once, repeated := parquet.Group{"a": text}, parquet.Repeated(text)
+	var b bytes.Buffer
+	attest.OK(t, parquet.NewWriter(&b, parquet.NewSchema("lists", parquet.Group{
+		"bare": repeated, "newer": parquet.List(text), "null": parquet.Optional(parquet.List(parquet.Optional(text))),
+		"older": parquet.Group{"array": repeated}, "deep": parquet.List(once), "lists": parquet.List(parquet.List(text)), "map": parquet.Map(text, text),
+		"single": once, "structs": parquet.Repeated(once), "within": parquet.Group{"a": parquet.Group{"b": repeated}},
+	})).Close())
+	types := map[string]string{}
+	for _, c := range opened(t, b.Bytes()).Columns {
+		types[c.Top] = c.Type
+	}
+	attest.Same(t, "types", map[string]string{"bare": "list of string", "newer": "list of string", "null": "list of string", "older": "list of string",
+		"deep": "struct", "lists": "struct", "map": "struct", "single": "struct", "structs": "struct", "within": "struct"}, types)
+}
+
+// TestTwins reads both of two columns that have one name: a row could be hidden in the second.
+func TestTwins(t *testing.T) {
+	type row struct {
+		ID    string `parquet:"id"`
+		Other string `parquet:"xx"`
+	}
+	f := opened(t, bytes.ReplaceAll(parquetOf(t, []row{{"first", "second"}}), []byte("\x02xx"), []byte("\x02id")))
+	var got []string
+	for _, c := range f.Columns {
+		for v, err := range f.ValuesOf(t.Context(), c) {
+			got = append(got, fmt.Sprintf("%s: %s %v", c.Name, v.Data, err))
+		}
+	}
+	attest.Same(t, "values", []string{"id: first <nil>", "id: second <nil>"}, got)
+}
+
 // TestRowsWithoutColumns: a file without columns has no rows, and not rows without end.
 func TestRowsWithoutColumns(t *testing.T) {
 	var file bytes.Buffer
 	attest.OK(t, parquet.NewWriter(&file, parquet.NewSchema("none", parquet.Group{})).Close())
-	for row, err := range opened(t, file.Bytes()).Rows() {
+	f := opened(t, file.Bytes())
+	for row, err := range f.Rows(f.Columns...) {
 		t.Fatalf("row %v, %v", row, err)
 	}
 }
@@ -108,5 +161,97 @@ func TestLongFooter(t *testing.T) {
 	f := opened(t, scannedFile(t, 5, parquet.KeyValueMetadata("note", string(make([]byte, 17<<20)))))
 	if note, ok := f.Footer("note"); !ok || len(note) != 17<<20 {
 		t.Errorf("a note of %d bytes, %v", len(note), ok)
+	}
+}
+
+// TestUnclaimed finds what lies in a Parquet beside the parts that its footer names, and nothing in a
+// file that has indexes, filters and several row groups.
+func TestUnclaimed(t *testing.T) {
+	type row struct {
+		ID string `parquet:"id,dict"`
+		N  int64  `parquet:"n"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.BloomFilters(parquet.SplitBlockFilter(10, "id")))
+	for i := range 3 {
+		_, err := w.Write([]row{{"few00" + string(rune('0'+i)), int64(i)}, {"few009", 9}})
+		attest.OK(t, err, w.Flush())
+	}
+	attest.OK(t, w.Close())
+	whole := b.Bytes()
+	footer := len(whole) - 8 - int(whole[len(whole)-8]) - int(whole[len(whole)-7])<<8
+	with := func(between string) []byte {
+		return append(append(bytes.Clone(whole[:footer]), between...), whole[footer:]...)
+	}
+	for name, c := range map[string]struct {
+		file []byte
+		want []Span
+	}{
+		"whole":   {whole, nil},
+		"hidden":  {with("\x00\x00few003\x00\x00"), []Span{{int64(footer), int64(footer) + 10}}},
+		"another": {with(string(whole)), []Span{{int64(footer), int64(footer + len(whole))}}},
+	} {
+		attest.Same(t, name, c.want, opened(t, c.file).Unclaimed(), nil)
+	}
+}
+
+// TestFooter finds the footer, and its key-values.
+func TestFooter(t *testing.T) {
+	file := scannedFile(t, 5, parquet.KeyValueMetadata("a key", "a value"))
+	f := opened(t, file)
+	at := f.FooterAt()
+	footer := string(file[at.From:at.To])
+	for _, want := range []string{"a key", "a value", "id0", "image"} {
+		if !strings.Contains(footer, want) {
+			t.Errorf("the footer lacks %q", want)
+		}
+	}
+	for _, kv := range f.KeyValues() {
+		key, value := kv.Key, kv.Value
+		if key != "a key" || value != "a value" {
+			t.Errorf("%q: %q", key, value)
+		}
+	}
+}
+
+// TestLackingValues refuses pages that claim more values than they hold: the library takes the rest from memory that another
+// page had.
+func TestLackingValues(t *testing.T) {
+	type row struct {
+		A *int32   `parquet:"a"`
+		B *int64   `parquet:"b"`
+		C *bool    `parquet:"c"`
+		D *float64 `parquet:"d"`
+		E *string  `parquet:"e"`
+		F string   `parquet:"f,optional,dict"`
+		G int64    `parquet:"g,optional,delta"`
+	}
+	whole := parquetOf(t, make([]row, 10), parquet.DataPageVersion(1))
+	// 10 levels: runs of 8 and of 2, in four bytes.
+	nulls, values := []byte{4, 0, 0, 0, 8 << 1, 0, 2 << 1, 0}, []byte{4, 0, 0, 0, 8 << 1, 1, 2 << 1, 1}
+	checksum := func(page []byte) []byte { return binary.AppendVarint(nil, int64(int32(crc32.ChecksumIEEE(page)))) }
+	file := bytes.ReplaceAll(whole, nulls, values)
+	for at := range whole {
+		for n := len(nulls); bytes.HasPrefix(whole[at:], nulls) && n < 20; n++ {
+			file = bytes.ReplaceAll(file, checksum(whole[at:at+n]), checksum(file[at:at+n]))
+		}
+	}
+	forged := opened(t, file)
+	for _, c := range forged.Columns {
+		n := 0
+		for row, err := range forged.Rows(c) {
+			n++
+			if n > 1 || err == nil || !strings.Contains(err.Error(), "a page of 10 values, and it holds 0") {
+				t.Errorf("column %s: %v, %v", c.Name, row, err)
+			}
+		}
+		if n == 0 {
+			t.Errorf("column %s has no rows", c.Name)
+		}
+	}
+	for row, err := range opened(t, whole).Rows(forged.Columns[:1]...) {
+		if err != nil || !row[0].IsNull() {
+			t.Errorf("the whole file: %v, %v", row, err)
+		}
 	}
 }

@@ -255,17 +255,28 @@ func TestForgedCounts(t *testing.T) {
 		return out
 	}
 	const run, groups = 0, 1 // the lowest bit of a run's head
-	page := func(e format.Encoding, n int64, data ...byte) error { return checkValues(e, data, n) }
+	walk := func(data []byte, over func(*walker)) error {
+		w := walker{data: data}
+		over(&w)
+		return w.err
+	}
+	runs := func(data []byte, width int, n int64) error {
+		return walk(nil, func(w *walker) { w.runs(data, width, n) })
+	}
+	page := func(e format.Encoding, n int64, data ...byte) error {
+		return walk(data, func(w *walker) { w.values(e, parquet.Int32Type, n) })
+	}
+	deltas := func(n int64, numbers ...uint64) error {
+		return page(format.DeltaBinaryPacked, n, uvarints(numbers...)...)
+	}
 	object := func(structs int, data ...byte) error {
 		_, err := object(data, structs)
 		return err
 	}
-	prefixed := func(length byte, data ...byte) error {
-		_, err := prefixedRuns(append([]byte{length, 0, 0, 0}, data...), 1, 10)
-		return err
+	levels := func(width int, data ...byte) error {
+		return walk(data, func(w *walker) { w.prefixedRuns(width, 10) })
 	}
-	_, short := prefixedRuns([]byte{0, 0, 0}, 1, 10)
-	_, none := prefixedRuns(nil, 0, 10)
+	prefixed := func(length byte, data ...byte) error { return levels(1, append([]byte{length, 0, 0, 0}, data...)...) }
 	for name, c := range map[string]struct {
 		err error
 		ok  bool
@@ -281,17 +292,17 @@ func TestForgedCounts(t *testing.T) {
 		"a bit-packed run without its last byte":        {runs(uvarints(2<<1|groups, 1), 1, 10), false},
 		"2^30 bit-packed groups":                        {runs(uvarints(1<<31|groups, 1), 1, 10), false},
 		"half a number":                                 {runs([]byte{0x80}, 1, 10), false},
-		"levels of no width":                            {none, true},
-		"levels shorter than their length":              {short, false},
+		"levels of no width":                            {levels(0), true},
+		"levels shorter than their length":              {levels(1, 0, 0, 0), false},
 		"levels of no bytes":                            {prefixed(0), true},
 		"levels to the end":                             {prefixed(2, 10<<1, 1), true},
 		"levels beyond the end":                         {prefixed(3, 10<<1, 1), false},
-		"2^30 deltas in a page of 10":                   {deltaTotal(uvarints(128, 4, 1<<30, 0), 10), false},
-		"10 deltas":                                     {deltaTotal(uvarints(128, 4, 10, 0), 10), true},
-		"11 deltas in a page of 10":                     {deltaTotal(uvarints(128, 4, 11, 0), 10), false},
-		"no deltas in an empty page":                    {deltaTotal(nil, 0), true},
-		"no deltas for a value":                         {deltaTotal(nil, 1), false},
-		"a block of two numbers":                        {deltaTotal(uvarints(128, 4), 1), false},
+		"2^30 deltas in a page of 10":                   {deltas(10, 128, 4, 1<<30, 0), false},
+		"10 deltas":                                     {deltas(10, 128, 4, 10, 0), true},
+		"11 deltas in a page of 10":                     {deltas(10, 128, 4, 11, 0), false},
+		"no deltas in an empty page":                    {deltas(0), true},
+		"no deltas for a value":                         {deltas(1), false},
+		"a block of two numbers":                        {deltas(1, 128, 4), false},
 		"plain values":                                  {page(format.Plain, 1), true},
 		"booleans":                                      {page(format.RLE, 10, 2, 0, 0, 0, 10<<1, 1), true},
 		"too many booleans":                             {page(format.RLE, 10, 3, 0, 0, 0, 0xfe, 0x7f, 1), false},
@@ -323,7 +334,7 @@ func TestForgedCounts(t *testing.T) {
 		bomb, err := c.Encode(nil, make([]byte, 8<<20))
 		attest.OK(t, err)
 		for size, ok := range map[int32]bool{1000: false, 8<<20 - 1: false, 8 << 20: true} {
-			page := rawPage{most: 32 << 20}
+			page := rawPage{}
 			page.header.UncompressedPageSize = size + 5
 			if _, err := page.decompress(c.CompressionCodec(), bomb, 5); (err == nil) != ok {
 				t.Errorf("%s: 8 MiB in a page of %d bytes: %v", codec, size, err)
@@ -336,7 +347,7 @@ func TestForgedCounts(t *testing.T) {
 		if out, err := c.Decode(nil, hidden); err != nil || len(out) != 8<<20 {
 			t.Errorf("the library unpacks %d bytes behind a frame to skip: %v", len(out), err)
 		}
-		page := rawPage{most: 32 << 20}
+		page := rawPage{}
 		page.header.UncompressedPageSize = 32 << 10
 		if _, err := page.decompress(c.CompressionCodec(), hidden, 0); err == nil {
 			t.Error("8 MiB behind a frame to skip, in a page of 32 KiB, are let through")
@@ -401,17 +412,16 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_ = s.Layout()
-		for row, err := range s.Rows() {
+		for row, err := range s.Rows(s.Columns...) {
 			if err == nil && len(row) == 0 {
 				t.Fatal("a row without values")
 			}
 		}
-		for _, column := range s.Columns() {
+		for _, column := range s.Columns {
 			n, failed := 0, false
-			for v, err := range s.Values(t.Context(), column) {
+			for v, err := range s.Values(t.Context(), column.Name) {
 				if failed || err == nil && v.Row < 0 {
-					t.Fatalf("column %q: value %d of row %d after an error (%t)", column, n, v.Row, failed)
+					t.Fatalf("column %q: value %d of row %d after an error (%t)", column.Name, n, v.Row, failed)
 				}
 				failed = err != nil
 				n++
