@@ -87,7 +87,10 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 	if !t.fit("", reflect.TypeOf(v).Elem(), tree) {
 		return nil, t.Err()
 	}
-	return t, toml.Unmarshal(data, v)
+	if err := toml.Unmarshal(data, v); err != nil { // of a key in another case, which is unknown
+		return nil, cmp.Or(t.Err(), err)
+	}
+	return t, nil
 }
 
 // DecodeJSON reads a JSON file of at most 64 KiB into v, a pointer to a struct with json tags. Every key must be there,

@@ -27,6 +27,7 @@ func TestStrictSettings(t *testing.T) {
 		{"\xef\xbb\xbf" + figsimTOML, []string{"1:1 the file starts with a byte order mark"}},
 		{figsimTOML + "x = [1,\n", []string{"4:8 not valid TOML"}},
 		{figsimTOML + "\nlicence = \"x\"\n", []string{`5:1 unknown key "licence"`}},
+		{figsimTOML + "\nLicense.a = \"x\"\n", []string{`5:1 unknown key "License"`}},
 		{figsimTOML + "date = \"May\"\n", []string{"4:1 date is not a date"}},
 		{figsimTOML + "license = \"a\\nb\"\n", []string{"4:1 license is not one line"}},
 		{figsimTOML + "format = \"xls\"\n", []string{`4:1 format "xls" is not known`}},
@@ -205,6 +206,7 @@ func FuzzSettings(f *testing.F) {
 	f.Add(figsimTOML + "[columns]\nid = \"x\"\nfigurative = {F1 = \"a\"}\n[labels]\nseparator = \";\"\n[labels.severity]\nlow = \"SS1\"\n")
 	f.Add("[[category]]\nname = \"m\"\nkind = \"multi\"\nlabels = [{code = \"A\", name = \"b\", exclusive = true}]\n")
 	f.Add("a.\"b.c\" = [{d = 1}, {e = [1, 2]}] # x\n[[f]]\n'g' = 1979-05-27 07:32:00\n[[f.h]]\n[f.h.i]\n[[f]]")
+	f.Add("name = \"x\"\nmanifest = \"a.csv\"") // without categories
 	f.Add("citation = \"\"\"\n\"\"\"\"\"\nname.x = 1979-05-27T07:32:00Z")
 	f.Fuzz(func(t *testing.T, s string) {
 		settings, err := parseSettings([]byte(s), SettingsName, Options{})
@@ -212,7 +214,7 @@ func FuzzSettings(f *testing.F) {
 			places(t, err)
 			return
 		}
-		if settings.Name == "" || len(settings.Schema.Categories) == 0 {
+		if settings.Name == "" {
 			t.Fatalf("accepted %q", s)
 		}
 		for i := range settings.Schema.Categories {
