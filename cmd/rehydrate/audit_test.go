@@ -500,6 +500,10 @@ var opaque = []planted{
 		p.changeRelease("policy.toml", fastPolicy+"\n[access]\ngrant = \"required\"\n", "")
 	})},
 	{"a seal that is gone", "", "", "audit/seal.json", doing(func(p *audited) { p.remove("audit/seal.json") })},
+	{"a seal that was changed", "", "", "audit/seal.json",
+		doing(func(p *audited) {
+			p.edit("audit/seal.json", func(seal string) string { return strings.Replace(seal, "1", "2", 1) })
+		})},
 	{"a write-ahead log beside state.db", "", "", "state.db-wal", in("state.db-wal", text("\x37\x7f\x06\x82rest"))},
 	{"a copy that somebody changed", "", "", "p.parquet",
 		registered("parquet", "p.parquet", table(withText{staysLive, "x"}), workspace.File{Name: "p.parquet", SHA256: strings.Repeat("0", 64), Size: 1})},

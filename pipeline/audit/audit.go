@@ -161,6 +161,7 @@ type Standing struct {
 	MustGo     bool            `json:"must_go"`
 	Withheld   bool            `json:"withheld,omitempty"`
 	Stale      bool            `json:"stale"`
+	why        string          // the state and its source, in words
 }
 
 // A Config is what an audit works with.
@@ -286,19 +287,17 @@ func (a *audit) gap(id, where, format string, args ...any) {
 	alike := Finding{Where: path.Dir(file), What: fmt.Sprintf(format, args...)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := a.gaps[alike]
-	if t == nil {
-		t = &tally{file: file}
-		a.gaps[alike] = t
-	}
+	t := cmp.Or(a.gaps[alike], &tally{file: file})
+	a.gaps[alike] = t
 	t.n++
 	if t.file != file {
 		t.file = ""
 	}
 	// By name, for files are looked at in any order.
-	if at, there := slices.BinarySearch(t.first, where); !there && at <= maxNamed {
-		t.first = slices.Insert(t.first, at, where)[:min(len(t.first)+1, maxNamed+1)]
-	}
+	t.first = append(t.first, where)
+	slices.Sort(t.first)
+	t.first = slices.Compact(t.first)
+	t.first = t.first[:min(len(t.first), maxNamed+1)]
 }
 
 // A tally counts the places in a folder of which the same is to be said.
@@ -352,14 +351,31 @@ func (a *audit) note(format string, args ...any) {
 
 // judge decides about each post from all evidence on it: a removal reported by any source counts.
 func (a *audit) judge(context.Context) error {
+	r := &a.report
+	// The order of the release, so that two reports can be compared line by line.
+	r.Posts = slices.Grow(r.Posts, len(a.order))
 	for _, e := range a.order {
 		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
 		if e.waits {
 			a.noteWithheld(e)
 		}
 		a.weigh(e)
+		r.Posts = append(r.Posts, &e.AuditedPost)
+		r.Totals[cmp.Or(string(e.State), "never_asked")]++
 		if e.MustGo {
 			a.gone.mustGo++
+		}
+		if e.live != nil {
+			r.Coverage.Answered++
+		}
+		if e.live != nil || e.Unanswered != "" {
+			r.Coverage.Asked++
+		}
+		if e.State != "" || e.MustGo {
+			r.Coverage.Judged++
+		}
+		if e.Checked != nil && (r.Coverage.Oldest == nil || e.Checked.Before(*r.Coverage.Oldest)) {
+			r.Coverage.Oldest, r.Coverage.OldestID = e.Checked, string(e.ID)
 		}
 		switch {
 		case e.Unanswered != "":
@@ -377,8 +393,8 @@ func (a *audit) judge(context.Context) error {
 // noteWithheld notes content that waits for a confirmation: a duty, and a finding once its time is over.
 func (a *audit) noteWithheld(e *evidence) {
 	// The clock of the state is the operator's, so an earlier time in the log counts.
-	since, logged := a.past[e.ID].since, a.past[e.ID].goneAt
-	if !logged.IsZero() && logged.Before(since) {
+	since := a.past[e.ID].since
+	if logged := a.past[e.ID].goneAt; !logged.IsZero() && logged.Before(since) {
 		since = logged
 	}
 	due := since.Add(policy.DeleteWithin).UTC()
@@ -397,8 +413,7 @@ func (a *audit) conclude() Report {
 	}
 	switch f := a.Access; {
 	case f == nil || a.images+a.rows == 0:
-	// What is kept may well be covered by a grant that this auditor was not given.
-	case f.Reason == "no_grant": // an auditor need not hold the holder's grant
+	case f.Reason == "no_grant": // an auditor need not hold the holder's grant, which may be good
 		a.gap("", "grant", "the policy wants a grant, and %d images and %d rows are kept: name the holder's grant with --grant", a.images, a.rows)
 	default:
 		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.images, a.rows, f.Reason, f.Detail)
@@ -406,24 +421,6 @@ func (a *audit) conclude() Report {
 	a.tellGaps()
 	if n := a.gone.shared; n > 0 {
 		a.note("%d texts of posts that must be gone are also those of posts that may stay: they are no findings", n)
-	}
-	// The order of the release, so that two reports can be compared line by line.
-	r.Posts = slices.Grow(r.Posts, len(a.order))
-	for _, e := range a.order {
-		r.Posts = append(r.Posts, &e.AuditedPost)
-		r.Totals[cmp.Or(string(e.State), "never_asked")]++
-		if e.live != nil || e.Unanswered != "" {
-			r.Coverage.Asked++
-		}
-		if e.live != nil {
-			r.Coverage.Answered++
-		}
-		if e.State != "" || e.MustGo {
-			r.Coverage.Judged++
-		}
-		if e.Checked != nil && (r.Coverage.Oldest == nil || e.Checked.Before(*r.Coverage.Oldest)) {
-			r.Coverage.Oldest, r.Coverage.OldestID = e.Checked, string(e.ID)
-		}
 	}
 	// Several readings of one place note the same: it is said once.
 	for _, list := range []*[]Finding{&r.Findings, &r.Gaps, &r.Obligations} {
@@ -444,13 +441,11 @@ func (a *audit) conclude() Report {
 	r.Scope.Files = slices.DeleteFunc(a.files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
 	r.Scope.LookedAt = int(a.lookedAt.Load())
 	// One finding outweighs every gap: what was found is there, whatever else could not be read.
-	switch {
-	case len(r.Findings) > 0:
+	r.Verdict = Pass
+	if len(r.Findings) > 0 {
 		r.Verdict = Fail
-	case len(r.Gaps) > 0 || len(r.Obligations) > 0:
+	} else if len(r.Gaps)+len(r.Obligations) > 0 {
 		r.Verdict = Incomplete
-	default:
-		r.Verdict = Pass
 	}
 	return *r
 }
@@ -487,21 +482,21 @@ func (a *audit) unanswered(e *evidence, reason manifest.Reason) {
 
 func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
 	for i, h := range heard {
-		e := h.Post
+		e, why := h.Post, manifest.Reason("")
 		switch {
 		case h.Found != nil:
 			e.live = &h.Verdict
-			a.unanswered(e, "")
 		case h.Absent && h.Second: // twice, while a post that exists was there: unavailable
 			e.live = &policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}
-			a.unanswered(e, "")
 		case h.Absent:
-			heard[i].Again = true
-			a.unanswered(e, "absent_once")
-			// No answer is not evidence: what was known before goes on counting.
-		case e.live == nil: // an earlier verdict of this audit stays
-			a.unanswered(e, h.Unclear)
+			heard[i].Again, why = true, "absent_once"
+		// No answer is not evidence: what was known before goes on counting.
+		case e.live != nil:
+			continue // an earlier verdict of this audit stays
+		default:
+			why = h.Unclear
 		}
+		a.unanswered(e, why)
 	}
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"rehydrate/manifest"
@@ -21,6 +19,9 @@ type evidence struct {
 	AuditedPost
 	entry     bool                 // the release has it
 	waits     bool                 // its content is withheld until a mass removal is confirmed
+	digests   bool                 // some are known that recognise an image of it
+	hashes    bool                 // likewise, a changed copy
+	texts     bool                 // likewise, a text
 	stone     *workspace.Tombstone // the workspace's
 	published *manifest.Tombstone  // the release's
 	live      *policy.Verdict      // this audit's answer; unavailable if the post was absent twice
@@ -42,29 +43,33 @@ type past struct {
 
 // weigh fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
 func (a *audit) weigh(e *evidence) {
-	s, was := *e.Standing, a.past[e.ID]
+	s, was, by := *e.Standing, a.past[e.ID], "as Reddit said last"
 	if was.later(e.Checked) && was.state != s.State {
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.state, was.reason, "log", was.withheld, a.moment(was.at)
+		by = "by the log"
 	}
 	if e.live != nil {
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, a.moment(a.now)
+		by = "as Reddit says now"
 		if s.State == manifest.StateLive {
 			e.LastLive = e.Checked
 		}
 	}
 	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
 	s.MustGo = s.State.Gone() && !s.Withheld
+	gone := s.State
 	switch {
 	// The workspace's note of a lift alone is the operator's word, so the log has to record it too.
 	case e.published != nil && !(was.lifted && !e.published.Time.After(was.noted)):
-		s.MustGo, s.Because = true, "release"
+		s.MustGo, s.Because, gone, by = true, "release", e.published.State, "by the release's tombstone"
 	case e.stone != nil && !(e.stone.Readmitted && a.Policy.Readmits(e.stone.State, e.stone.Reason)):
-		s.MustGo, s.Because = true, "tombstone"
+		s.MustGo, s.Because, gone, by = true, "tombstone", e.stone.State, "by the workspace's tombstone"
 	case was.stone != nil && e.stone == nil:
-		s.MustGo, s.Because = true, "log"
+		s.MustGo, s.Because, by = true, "log", "by the log"
 	case s.State == "":
 		s.Because = ""
 	}
+	s.why = withReason(gone, s.Reason) + ", " + by
 	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"
 	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.now))
 	e.Standing = shared(a.standings, s)
@@ -88,11 +93,11 @@ func (e *evidence) exported(now time.Time) (FindingKind, string) {
 	switch {
 	// The gravest reason is named, for one row is one finding.
 	case e.MustGo:
-		return FoundRow, "a row of a post that must be gone: " + e.why()
+		return FoundRow, "a row of a post that must be gone: " + e.why
 	case e.Withheld:
-		return FoundWithheld, "a row of a post that is withheld: " + e.why()
+		return FoundWithheld, "a row of a post that is withheld: " + e.why
 	case e.State == manifest.StateHeld:
-		return FoundRow, "a row of a post that the policy does not allow: " + e.why()
+		return FoundRow, "a row of a post that the policy does not allow: " + e.why
 	case e.State == "" || !e.Stale:
 		return "", ""
 	case e.LastLive == nil:
@@ -103,22 +108,6 @@ func (e *evidence) exported(now time.Time) (FindingKind, string) {
 		when = "which is yet to come: a clock was wrong, or state.db was changed"
 	}
 	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", " + when
-}
-
-// why returns the state of the post and its source.
-func (e *evidence) why() string {
-	gone, by := e.State, "as Reddit said last"
-	switch e.Because {
-	case "live":
-		by = "as Reddit says now"
-	case "tombstone":
-		gone, by = e.stone.State, "by the workspace's tombstone"
-	case "release":
-		gone, by = e.published.State, "by the release's tombstone"
-	case "log":
-		by = "by the log"
-	}
-	return withReason(gone, e.Reason) + ", " + by
 }
 
 func withReason(what manifest.PostState, reason manifest.Reason) string {
@@ -149,7 +138,9 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}
 	}
 	_, a.sealed, err = ws.ReadSeal(ctx)
-	if err == nil && !a.sealed {
+	if err != nil {
+		a.unread(state.SealFile, err)
+	} else if !a.sealed {
 		a.gap("", state.SealFile, "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away; run, then audit again")
 	}
 	if b.ReleaseDigest != a.Release.Digest {
@@ -224,10 +215,9 @@ func (a *audit) readLog(ctx context.Context) error {
 		return ctx.Err()
 	case r.Broken != nil:
 		a.finding(FoundLog, "", "audit", "%v", err)
+		return nil
 	case err != nil:
 		a.gap("", "audit", "the log could not be read: %v", err)
-	}
-	if err != nil {
 		return nil
 	}
 	for e, err := range l.Records(ctx, 0) {
@@ -269,11 +259,10 @@ func (a *audit) replay(e auditlog.Event) {
 		switch e.Kind {
 		case auditlog.Verdicts:
 			post.Record = &seq
-			switch {
-			case p.State.Gone() && was.goneAt.IsZero():
-				was.goneAt = e.Time
-			case !p.State.Gone():
+			if !p.State.Gone() {
 				was.goneAt, was.withheld = time.Time{}, false
+			} else if was.goneAt.IsZero() {
+				was.goneAt = e.Time
 			}
 			// A verdict that says no more than the workspace, as most do, takes no memory.
 			if was != (past{}) || p.State != post.State {
@@ -349,16 +338,16 @@ func (a *audit) compareCopies(ctx context.Context) error {
 		}
 	}
 	// A copy that state.db lost, or has as closed while the log does not, still exists and no purge reaches it.
-	for _, e := range slices.SortedFunc(maps.Values(a.copies), func(x, y auditlog.Event) int { return cmp.Compare(x.Seq, y.Seq) }) {
+	for path, e := range a.copies {
 		what := "state.db no longer knows where it is"
-		if closed[e.Path] {
+		if closed[path] {
 			what = "state.db has it as closed, and no record says so"
 		}
 		was, todo := "a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s", "find it and purge it by hand"
 		if e.Kind == auditlog.Disclosed {
 			was, todo = "posts were sent to a third party on %s (record %d of the log; the sha256 is that of third-party:NAME), and %s", "have them deleted there"
 		}
-		a.owed("the copy "+e.Path, fmt.Sprintf(was, e.Time.Format(time.RFC3339), e.Seq, what), ": put back a newer state.db, or "+todo)
+		a.owed("the copy "+path, fmt.Sprintf(was, e.Time.Format(time.RFC3339), e.Seq, what), ": put back a newer state.db, or "+todo)
 	}
 	return nil
 }

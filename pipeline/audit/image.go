@@ -41,14 +41,13 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	if err != nil {
 		return err
 	}
-	s := &sighting{place: p, stored: p.src.name != "" && p.part == ""}
-	if p.path == p.src.where && p.part == "" && p.table == nil {
-		s.digests = []digest{digest(p.src.file.SHA256[:])}
-	} else {
-		s.digests = []digest{digestOf(body)}
+	file := digest(p.src.file.SHA256[:])
+	if p.path != p.src.where || p.part != "" || p.table != nil { // it is only a part of it
+		file = digestOf(body)
 	}
+	s := &sighting{place: p, digests: []digest{file, file}, stored: p.src.name != "" && p.part == ""}
 	// An image of a post that may stay need not be decoded, and is a finding only where the record is of one that must go.
-	if w.gone.stays(s.digests[0]) {
+	if w.gone.stays(file) {
 		if rec := w.storedAs(p.src.name); s.stored && rec != nil && rec.MustGo {
 			w.saw(s)
 		}
@@ -64,13 +63,10 @@ func (w walker) image(p place, all *io.SectionReader) error {
 			inner.look(part, section(b))
 		}
 	})
-	switch {
-	case malformed != nil:
-		s.digests = append(s.digests, digest{})
-	case bytes.Equal(stripped, body): // as files of a dataset are
-		s.digests = append(s.digests, s.digests[0])
-	default:
-		s.digests = append(s.digests, digestOf(stripped))
+	if malformed != nil {
+		s.digests[1] = digest{}
+	} else if !bytes.Equal(stripped, body) { // files of a dataset are equal
+		s.digests[1] = digestOf(stripped)
 	}
 	if err := w.looks(s, body); err != nil {
 		return err
@@ -89,11 +85,10 @@ func (w walker) looks(s *sighting, body []byte) error {
 	p.Images = policy.Default().Images
 	// The header is judged before anything is decoded: an image can claim terabytes.
 	info, fault := p.InspectImage(body)
-	switch {
-	case fault != nil && fault.Outcome == manifest.Placeholder:
-		return nil
-	case fault != nil:
-		s.fault = string(fault.Reason)
+	if fault != nil {
+		if fault.Outcome != manifest.Placeholder {
+			s.fault = string(fault.Reason)
+		}
 		return nil
 	}
 	// Two huge images at once on each core would break the bound of memory.
@@ -102,19 +97,16 @@ func (w walker) looks(s *sighting, body []byte) error {
 		return err
 	}
 	defer decoding.Release(memory)
-	var parts [][]byte
-	var screen *image.NRGBA
+	parts := [][]byte{body}
+	var screen *image.NRGBA // of a GIF of several pictures
 	if info.Format == "gif" {
-		parts = workspace.GIFPictures(body)
+		if pictures := workspace.GIFPictures(body); len(pictures) > 2 {
+			parts, screen = pictures, image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
+		}
 	}
-	switch {
-	case len(parts) > 2*maxFrames:
+	if len(parts) > 2*maxFrames {
 		s.fault = fmt.Sprintf("it has %d pictures, and at most %d are compared", len(parts)/2, maxFrames)
 		return nil
-	case len(parts) > 2:
-		screen = image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
-	default:
-		parts = [][]byte{body}
 	}
 	frame := s
 	for n, part := range parts {

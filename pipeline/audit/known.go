@@ -43,8 +43,7 @@ type known struct {
 	image     digest // of that
 	looks     []look
 	read      bool // the workspace has what was read off it
-
-	digests, pixels, texts bool // some that recognise it are known
+	pixels    bool // a digest of those of its image is known
 }
 
 // goneContent indexes what is known of posts: of those that must be gone, to find it, and of those that may stay, to
@@ -153,6 +152,7 @@ func (g *goneContent) mark(k *known, digests ...digest) {
 func (k *known) hash(h uint64) {
 	// The hash of a picture of one colour does not have half of its bits set.
 	if bits.OnesCount64(h) == 32 {
+		k.hashes = true
 		k.looks = append(k.looks, look{h, k})
 	}
 }
@@ -216,27 +216,22 @@ func (g *goneContent) index() {
 
 func (g *goneContent) indexTexts() {
 	g.lines = map[string][]line{}
-	stays := slices.DeleteFunc(g.read, func(read line) bool {
-		if read.of.MustGo {
-			for _, text := range foldedText(read.text) {
+	for _, read := range g.read {
+		for _, text := range foldedText(read.text) {
+			if read.of.MustGo {
 				read.of.texts = true
 				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], line{text, read.of})
+			} else {
+				g.marks = append(g.marks, mark{digestOf([]byte(text)), read.of})
 			}
 		}
-		return read.of.MustGo
-	})
-	for _, read := range stays {
-		for i, text := range foldedText(read.text) {
-			g.marks = append(g.marks, mark{digestOf([]byte(text)), read.of})
-			if i > 0 {
-				continue // a line of the first, which is the whole text
-			}
-			// Many write one sentence: what a post that may stay has as well identifies nothing.
-			for _, l := range g.linesIn([]byte(text)) {
-				at := l.text[:prefixLen]
-				g.lines[at] = slices.DeleteFunc(slices.Clone(g.lines[at]), func(other line) bool { return other == l })
-				g.shared++
-			}
+	}
+	// Many write one sentence: what a post that may stay has as well identifies nothing.
+	for _, read := range slices.DeleteFunc(g.read, func(read line) bool { return read.of.MustGo }) {
+		for _, l := range g.linesIn(fold(unescaped([]byte(read.text)))) {
+			at := l.text[:prefixLen]
+			g.lines[at] = slices.DeleteFunc(g.lines[at], func(other line) bool { return other == l })
+			g.shared++
 		}
 	}
 	g.read = nil
@@ -265,17 +260,16 @@ type Known struct {
 	Texts   int `json:"texts"`
 }
 
-func (g *goneContent) known() Known {
-	// A post of several images counts once.
-	posts := [3]map[*evidence]bool{{}, {}, {}}
-	for _, k := range g.all {
-		for i, some := range []bool{k.digests, len(k.looks) > 0, k.texts} {
-			if some && k.MustGo {
-				posts[i][k.evidence] = true
+func (a *audit) recognisable() Known {
+	n := [3]int{}
+	for _, e := range a.order {
+		for i, some := range []bool{e.digests, e.hashes, e.texts} {
+			if some && e.MustGo {
+				n[i]++
 			}
 		}
 	}
-	return Known{g.mustGo, len(posts[0]), len(posts[1]), len(posts[2])}
+	return Known{a.gone.mustGo, n[0], n[1], n[2]}
 }
 
 // A textSeen is a text that must be gone, or one of unknown origin that may be learnt to be so.
@@ -326,37 +320,41 @@ func (a *audit) sawText(p place, of *known, folded string) {
 // postOf returns the evidence on the post of an entry, or nil.
 func (a *audit) postOf(entry string) *evidence { return a.posts[dataset.PostOf(entry)] }
 
-// claimed returns the first of the entries whose post must be gone, and the first of those that may stay.
-func (a *audit) claimed(entries []string) (gone, stays *known) {
+// claimed returns the first of the entries whose post must be gone; or, if gone is false, the first that the release has and
+// whose post may stay.
+func (a *audit) claimed(entries []string, gone bool) *known {
 	for _, entry := range entries {
-		if e := a.postOf(entry); e != nil && e.MustGo {
-			gone = cmp.Or(gone, a.known(e.ID, entry))
-		} else if e != nil && e.entry && stays == nil {
-			stays = a.known(e.ID, entry)
+		if e := a.postOf(entry); e != nil && e.MustGo == gone && (gone || e.entry) {
+			return a.known(e.ID, entry)
 		}
 	}
-	return gone, stays
+	return nil
 }
 
 // resolve judges what was seen in all sources together: what a row of a post that must be gone holds is searched for
 // in all others.
 func (a *audit) resolve(ctx context.Context) error {
-	// First what rows of erased posts hold is learnt, then everything is judged with it.
-	for _, s := range a.sightings {
-		if k, _ := a.claimed(s.claims()); k != nil {
+	// First what rows of erased posts hold is learnt, then everything else is judged with it. Those rows, and what is named
+	// after such a post, are findings already.
+	a.sightings = slices.DeleteFunc(a.sightings, func(s *sighting) bool {
+		k := a.claimed(s.claims(), true)
+		if k != nil {
 			a.gone.mark(k, s.digests...)
 			if len(s.hashes) > 0 {
 				k.hash(s.hashes[0])
 			}
 		}
-	}
-	for _, t := range a.texts {
-		if k, _ := a.claimed(t.claims()); k != nil && t.of == nil {
+		return k != nil && !(s.stored && a.storedAs(s.src.name) != nil)
+	})
+	a.texts = slices.DeleteFunc(a.texts, func(t textSeen) bool {
+		k := a.claimed(t.claims(), true)
+		if k != nil && t.of == nil {
 			a.gone.marks = append(a.gone.marks, mark{t.digest, k})
 		}
-	}
+		return k != nil
+	})
 	a.gone.index()
-	a.report.Known = a.gone.known()
+	a.report.Known = a.recognisable()
 	for _, s := range a.sightings {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -364,12 +362,9 @@ func (a *audit) resolve(ctx context.Context) error {
 		a.judgeImage(s)
 	}
 	for _, t := range a.texts {
-		gone, _ := a.claimed(t.claims())
-		switch k := cmp.Or(t.of, a.gone.goneBy(t.digest)); {
-		case gone != nil: // its row is a finding already
-		case k != nil:
-			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why())
-		case a.report.Known.Texts < a.gone.mustGo:
+		if k := cmp.Or(t.of, a.gone.goneBy(t.digest)); k != nil {
+			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why)
+		} else if a.report.Known.Texts < a.gone.mustGo {
 			a.gap("", t.String(), unknownTexts)
 		}
 	}
@@ -378,31 +373,28 @@ func (a *audit) resolve(ctx context.Context) error {
 
 // judgeImage judges an image by its record, by its bytes and by how it looks.
 func (a *audit) judgeImage(s *sighting) {
-	claims, where := s.claims(), s.String()
-	gone, mine := a.claimed(claims)
-	rec := a.storedAs(s.src.name)
-	switch {
-	case s.stored && rec != nil:
+	claims, where, rec := s.claims(), s.String(), a.storedAs(s.src.name)
+	if s.stored && rec != nil {
 		if a.mustBeGone(rec.evidence) {
-			a.finding(FoundImage, rec.name, where, "an image of a post that must be gone: %s", rec.why())
+			a.finding(FoundImage, rec.name, where, "an image of a post that must be gone: %s", rec.why)
 			return
 		}
 		claims = []string{rec.name}
-		_, mine = a.claimed(claims)
-	case gone != nil:
-		return // its row or its name is a finding already
 	}
+	mine := a.claimed(claims, false)
 	unseen := len(claims) > 0 && (mine == nil || len(mine.looks) == 0) // the image of its post is not known
 	k, how, looks := a.imageKnown(s, mine)
 	switch {
-	case k != nil && looks && unseen && s.what != "": // a template is shared by many
 	case k != nil && looks && unseen:
+		if s.what != "" {
+			return // a template is shared by many
+		}
 		a.gap(claims[0], where, "the image looks like that of %s, which must be gone, and is said to be of %s, whose image is not known: compare them", k.name, claims[0])
 	case k != nil:
 		if len(claims) > 0 {
 			how += ", said to be of " + claims[0]
 		}
-		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", cmp.Or(s.what, "the image"), k.name, how, k.why())
+		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", cmp.Or(s.what, "the image"), k.name, how, k.why)
 	// A file of the workspace has a record, or is a stray: its origin is never merely unknown.
 	case s.stored:
 		switch digest := s.digests[0]; {
@@ -455,7 +447,7 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 	if mine != nil {
 		rivals, hashes = mine.looks, s.hashes[:1]
 	}
-	if rival, closer := nearest(rivals, hashes); rival != nil && closer <= apart {
+	if _, closer := nearest(rivals, hashes); closer <= apart {
 		return nil, "", false
 	}
 	return k, fmt.Sprintf("%d of 64 bits apart", apart), true

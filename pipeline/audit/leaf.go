@@ -245,7 +245,7 @@ func (w walker) finish(t *table) {
 			case t.parquet:
 				kind, what = e.exported(w.now)
 			case e.MustGo:
-				what = "a row that names a post that must be gone: " + e.why()
+				what = "a row that names a post that must be gone: " + e.why
 			}
 			if what != "" {
 				w.finding(kind, h.entry(), p.String(), "%s", what)

@@ -102,7 +102,7 @@ func (w walker) names(p place, name, kind string) {
 	}
 	entry := w.entryNamed(name)
 	if e := w.postOf(entry); e != nil && e.MustGo && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))) {
-		w.finding(p.kin, entry, p.String(), "it is named after a post that must be gone: %s", e.why())
+		w.finding(p.kin, entry, p.String(), "it is named after a post that must be gone: %s", e.why)
 		return
 	}
 	w.words(p, name)
@@ -198,7 +198,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			switch {
 			case e == nil || !e.MustGo:
 			case telling(e.ID) || p.col != nil && p.col.ids || isLink.Match(text[max(0, at-30):at]) || isImageName.Match(text[end:]):
-				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
+				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p.String(), "it names a post that must be gone: %s", e.why)
 			case p.table == nil && !p.label: // a column says what its numbers are
 				w.gap("", p.String(), mayBeIDs)
 			}
@@ -430,7 +430,7 @@ func (w walker) residue(p place, free []byte) {
 	lower := bytes.ToLower(free)
 	for _, e := range w.order {
 		if e.MustGo && len(e.ID) >= 5 && telling(e.ID) && bytes.Contains(lower, []byte(e.ID)) {
-			w.finding(FoundRow, string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
+			w.finding(FoundRow, string(e.ID), p.String(), "it names a post that must be gone: %s", e.why)
 		}
 	}
 }

@@ -36,8 +36,9 @@ func recognised(n, of int, what, ask string) string {
 	return fmt.Sprintf("Recognised: %s, of %d of them. For the others %s", what, n, ask)
 }
 
-// said fills in a part of head.txt, and returns its lines.
-func (r Report) said(part string) []string {
+// Said returns the lines of a part of head.txt: "meaning", what the verdict means; "explains", what this audit could recognise
+// with what it had, and whom to ask for what it lacked; or "facts".
+func (r Report) Said(part string) []string {
 	var b strings.Builder
 	if err := head.ExecuteTemplate(&b, part, r); err != nil {
 		return []string{err.Error()}
@@ -45,16 +46,10 @@ func (r Report) said(part string) []string {
 	return strings.Split(strings.TrimSpace(b.String()), "\n")
 }
 
-// Meaning says in one sentence what the verdict means.
-func (r Report) Meaning() string { return strings.Join(r.said("meaning"), " ") }
-
-// Explains says what this audit could recognise with what it had, and whom to ask for what it lacked.
-func (r Report) Explains() []string { return r.said("explains") }
-
 // Facts are the head of the report, each a name and its value: who audited what, when, and how much of it there is
 // evidence on.
 func (r Report) Facts() (facts [][]string) {
-	for _, line := range r.said("facts") {
+	for _, line := range r.Said("facts") {
 		if fact := strings.SplitN(line, "\t", 2); len(fact) == 2 && fact[1] != "" {
 			facts = append(facts, fact)
 		}

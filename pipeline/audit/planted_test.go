@@ -602,7 +602,7 @@ func TestHead(t *testing.T) {
 		"fresh":     {newWorld(t, true, false), Known{MustGo: 4, Digests: 2, Hashes: 2, Texts: 2}, "texts that were read off them, of 2 of them"},
 	} {
 		r := c.in.audit(t, c.in.ws)
-		if said := strings.Join(r.Explains(), "\n"); r.Known != c.want || !strings.Contains(said, c.says) {
+		if said := strings.Join(r.Said("explains"), "\n"); r.Known != c.want || !strings.Contains(said, c.says) {
 			t.Errorf("%s: %+v\n%s", name, r.Known, said)
 		}
 	}

@@ -81,10 +81,10 @@ func (a *audit) checkState(ctx context.Context) (err error) {
 	}
 	for _, k := range a.gone.all {
 		if k.format != "" && a.mustBeGone(k.evidence) {
-			a.finding(FoundImage, k.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", k.why())
+			a.finding(FoundImage, k.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", k.why)
 		}
 		if k.read && a.mustBeGone(k.evidence) {
-			a.finding(FoundText, k.name, "state.db", "text read off an image of a post that must be gone: %s", k.why())
+			a.finding(FoundText, k.name, "state.db", "text read off an image of a post that must be gone: %s", k.why)
 		}
 	}
 	return err
@@ -108,7 +108,7 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 		}
 		e := a.posts[res.ID]
 		if e != nil && e.MustGo && (res.Outcome == manifest.Kept || res.Outcome == manifest.Duplicate) {
-			a.finding(FoundRow, res.Key.String(), s.where, "it says %s of a post that must be gone: %s", res.Outcome, e.why())
+			a.finding(FoundRow, res.Key.String(), s.where, "it says %s of a post that must be gone: %s", res.Outcome, e.why)
 		}
 	}
 }

@@ -30,54 +30,41 @@ const StampSuffix = ".tsr"
 // Files and posts are written one by one, for those of a large release fill the memory.
 func (r Report) WriteJSON(w io.Writer) error {
 	files, posts := r.Scope.Files, r.Posts
-	r.Scope.Files, r.Posts = nil, nil
+	// A null on a line of its own, which no text has, stands for all that are in a list.
+	r.Scope.Files, r.Posts = make([]*AuditedFile, min(len(files), 1)), make([]*AuditedPost, min(len(posts), 1))
 	frame, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
 	out := bufio.NewWriter(w)
-	head, rest, _ := strings.Cut(string(frame), `"files": null`) // as a text it would have \"
-	out.WriteString(head + `"files": `)
-	err = writeList(out, files, "    ")
-	head, rest, _ = strings.Cut(rest, `"posts": null`)
-	out.WriteString(head + `"posts": `)
-	err = cmp.Or(err, writeList(out, posts, "  "))
+	rest, wrong := writeUpTo(out, string(frame), "\n      ", files)
+	rest, late := writeUpTo(out, rest, "\n    ", posts)
 	out.WriteString(rest + "\n")
-	return cmp.Or(err, out.Flush())
+	return cmp.Or(err, wrong, late, out.Flush())
 }
 
-// writeList writes what json.MarshalIndent makes of a list.
-func writeList[T any](out *bufio.Writer, list []T, indent string) error {
-	between := "["
-	for _, v := range list {
-		text, err := json.MarshalIndent(v, indent+"  ", "  ")
-		if err != nil {
-			return err
+// writeUpTo writes a frame up to the null that stands for a list, and the list, and returns the rest.
+func writeUpTo[T any](out *bufio.Writer, frame, indent string, list []T) (rest string, err error) {
+	for i, v := range list {
+		before := ","
+		if i == 0 {
+			before, frame, _ = strings.Cut(frame, indent+"null")
 		}
-		out.WriteString(between + "\n  " + indent)
-		out.Write(text)
-		between = ","
+		text, wrong := json.MarshalIndent(v, indent[1:], "  ")
+		out.WriteString(before + indent + string(text)) // it remembers the first error
+		err = cmp.Or(err, wrong)
 	}
-	if len(list) == 0 {
-		indent = "["
-	} else {
-		indent = "\n" + indent
-	}
-	_, err := out.WriteString(indent + "]") // it remembers the first error
-	return err
+	return frame, err
 }
 
 // A StatementCheck says what holds of a statement that was handed on.
 type StatementCheck struct {
-	Statement string          `json:"statement"`
-	SHA256    string          `json:"sha256"`
-	Verdict   Verdict         `json:"verdict"`
-	Time      time.Time       `json:"time"`
-	Key       string          `json:"key_fingerprint"` // that signed it; empty without a signature
-	Stamp     *endpoint.Stamp `json:"time_stamp,omitempty"`
-	Recorded  any             `json:"recorded,omitempty"` // a bool, where a log was looked at
-	Holds     bool            `json:"holds"`
-	What      string          `json:"what"` // what does not hold
+	Statement string         `json:"statement"`
+	SHA256    string         `json:"sha256"`
+	Verdict   Verdict        `json:"verdict"`
+	Time      time.Time      `json:"time"`
+	Key       string         `json:"key_fingerprint"` // that signed it; empty without a signature
+	Stamp     endpoint.Stamp `json:"time_stamp,omitzero"`
+	Recorded  any            `json:"recorded,omitempty"` // a bool, where a log was looked at
+	Holds     bool           `json:"holds"`
+	What      string         `json:"what"` // what does not hold
 }
 
 // CheckStatement checks a statement, with the signature and the time stamp beside it, and that the log in a folder records it,
@@ -96,8 +83,8 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 		return s, given.Wrong("--check: %s is not a statement of the format %s", file, StatementFormat)
 	}
 	s = StatementCheck{Statement: file, SHA256: state.SHA256(body), Verdict: r.Verdict, Time: r.Time, Holds: true}
-	doubt := func(format string, args ...any) {
-		if s.Holds { // the first doubt is the one to look into
+	doubt := func(wrong bool, format string, args ...any) {
+		if wrong && s.Holds { // the first doubt is the one to look into
 			s.Holds, s.What = false, fmt.Sprintf(format, args...)
 		}
 	}
@@ -105,19 +92,15 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 	if err == nil {
 		s.Key, err = policy.CheckStatement(signature, body)
 	}
-	if err != nil {
-		doubt("its signature: %v", err)
-	}
+	doubt(err != nil, "its signature: %v", err)
 	// A statement need not have a time stamp.
 	if stamp, err := given.Read(file + StampSuffix); !errors.Is(err, fs.ErrNotExist) {
 		trusted, wrong := roots()
-		if err := cmp.Or(err, wrong); err != nil {
-			doubt("its time stamp: %v", err)
-		} else if checked, err := endpoint.CheckStamp(stamp, sha256.Sum256(body), trusted); err != nil {
-			doubt("its time stamp: %v", err)
-		} else {
-			s.Stamp = &checked
+		err = cmp.Or(err, wrong)
+		if err == nil {
+			s.Stamp, err = endpoint.CheckStamp(stamp, sha256.Sum256(body), trusted)
 		}
+		doubt(err != nil, "its time stamp: %v", err)
 	}
 	if log == "" {
 		return s, nil
@@ -128,10 +111,7 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 	}
 	recorded := slices.Contains(found.Statements, s.SHA256)
 	s.Recorded = recorded
-	if !found.Log.Consistent {
-		doubt("the log: %s", found.What)
-	} else if !recorded {
-		doubt("the log does not record it")
-	}
+	doubt(!found.Log.Consistent, "the log: %s", found.What)
+	doubt(!recorded, "the log does not record it")
 	return s, nil
 }
