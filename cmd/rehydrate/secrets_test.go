@@ -137,7 +137,7 @@ var canaryCases = []canaryCase{
 	{"labels", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"labels stats", "none", "WS", nil, exitDone, "related_content"},
 	{"labels stats", "a secret for a dataset", "SECRET", nil, exitUsage, "[redacted]"},
-	{"labels split", "none", "RELEASE --ratios 1:1 --out DIR/split.csv", nil, exitDone, "exact share"},
+	{"labels split", "none", "RELEASE --ratios 1:1 --out DIR/split.csv", nil, exitDone, "train"},
 	{"labels split", "a secret for a name", "RELEASE --ratios 1:1 --names a,SECRET!", nil, exitUsage, "[redacted]"},
 	{"labels agreement", "a secret for a file", "SECRET", nil, exitUsage, "[redacted]"},
 	{"labels score", "a secret for a file", "SECRET --gold RELEASE", nil, exitUsage, "[redacted]"},
