@@ -126,7 +126,7 @@ func TestReview(t *testing.T) {
 			t.Errorf("%s: %d %s, want it refused", name, code, text)
 		}
 	}
-	for path, kind := range map[string]string{"": "text/html", "review.js": "text/javascript", "review.css": "text/css", "state": "application/json", "image/" + first + "/0": "image/jpeg"} {
+	for path, kind := range map[string]string{"": "text/html", "review.js": "text/javascript", "review.css": "text/css", "icon.svg": "image/svg+xml", "state": "application/json", "image/" + first + "/0": "image/jpeg"} {
 		code, _, header := r.ask("GET", path, "", nil)
 		if code != 200 || !strings.HasPrefix(header.Get("Content-Type"), kind) || header.Get("Cache-Control") != "no-store" ||
 			header.Get("Cross-Origin-Resource-Policy") != "same-origin" || strings.Contains(header.Get("Content-Security-Policy"), "unsafe") {

@@ -155,13 +155,14 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-//go:embed review.html review.css review.js
+//go:embed review.html review.css review.js icon.svg
 var files embed.FS
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	at := "/" + s.token + "/"
-	for path, name := range map[string]string{"{$}": "review.html", "review.css": "review.css", "review.js": "review.js"} {
+	for path, name := range map[string]string{"{$}": "review.html", "review.css": "review.css", "review.js": "review.js",
+		"icon.svg": "icon.svg"} {
 		mux.HandleFunc("GET "+at+path, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) })
 	}
 	mux.HandleFunc("GET "+at+"scheme", func(w http.ResponseWriter, _ *http.Request) { give(w, s.Scheme.Categories, nil) })
