@@ -366,10 +366,10 @@ func (a *audit) judge(context.Context) error {
 			a.gone.mustGo++
 		}
 		if e.live != nil {
-			r.Coverage.Answered++
-		}
-		if e.live != nil || e.Unanswered != "" {
 			r.Coverage.Asked++
+		}
+		if e.live != nil && e.Unanswered == "" {
+			r.Coverage.Answered++
 		}
 		if e.State != "" || e.MustGo {
 			r.Coverage.Judged++
@@ -459,44 +459,33 @@ func (a *audit) askLive(ctx context.Context) error {
 		}
 	}
 	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID }, Pause: a.Policy.Reddit.SecondLookAfter,
-		Log: a.Log, OnWait: a.OnWait, Record: a.hear}
+		Log: a.Log, OnWait: a.OnWait, Record: hear}
 	err := s.Run(ctx, posts)
 	if _, unreachable := errors.AsType[*reddit.Unreachable](err); !unreachable {
 		return err
 	}
 	// The answers so far count. Every other post is a gap, so the report is not a PASS.
+	none := &policy.Verdict{Reason: "unreachable"}
 	for _, e := range a.order {
-		if e.live == nil {
-			a.unanswered(e, "unreachable")
+		if e.live == nil || e.live.State == "" {
+			e.live = none
 		}
 	}
 	return nil
 }
 
-// unanswered notes why there is no verdict on a post; an empty reason, that there is one.
-func (a *audit) unanswered(e *evidence, reason manifest.Reason) {
-	s := *e.Standing
-	s.Unanswered = reason
-	e.Standing = shared(a.standings, s)
-}
-
-func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
+func hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
 	for i, h := range heard {
-		e, why := h.Post, manifest.Reason("")
+		answer := &h.Verdict
 		switch {
-		case h.Found != nil:
-			e.live = &h.Verdict
 		case h.Absent && h.Second: // twice, while a post that exists was there: unavailable
-			e.live = &policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}
+			answer = &policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}
 		case h.Absent:
-			heard[i].Again, why = true, "absent_once"
-		// No answer is not evidence: what was known before goes on counting.
-		case e.live != nil:
-			continue // an earlier verdict of this audit stays
-		default:
-			why = h.Unclear
+			heard[i].Again, answer = true, &policy.Verdict{Reason: "absent_once"}
+		case h.Found == nil: // no answer is not evidence: what was known before goes on counting
+			answer = &policy.Verdict{Reason: h.Unclear}
 		}
-		a.unanswered(e, why)
+		h.Post.live = answer
 	}
 	return nil
 }

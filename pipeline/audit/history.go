@@ -24,7 +24,7 @@ type evidence struct {
 	texts     bool                 // likewise, a text
 	stone     *workspace.Tombstone // the workspace's
 	published *manifest.Tombstone  // the release's
-	live      *policy.Verdict      // this audit's answer; unavailable if the post was absent twice
+	live      *policy.Verdict      // this audit's answer, unavailable if the post was absent twice; without a state, why there is none
 	content   *known               // of its entries
 }
 
@@ -48,7 +48,9 @@ func (a *audit) weigh(e *evidence) {
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.state, was.reason, "log", was.withheld, a.moment(was.at)
 		by = "by the log"
 	}
-	if e.live != nil {
+	if e.live != nil && e.live.State == "" {
+		s.Unanswered = e.live.Reason
+	} else if e.live != nil {
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, a.moment(a.now)
 		by = "as Reddit says now"
 		if s.State == manifest.StateLive {
