@@ -60,11 +60,8 @@ func (r Report) Facts() (facts [][]string) {
 // WritePage writes the report as a page for people: one file that opens from disk, without scripts. Digest is the SHA-256
 // of the report as JSON, by which the log names it.
 func (r Report) WritePage(w io.Writer, digest string) error {
-	if err := page.Write(w, auditPage, struct {
+	return page.Write(w, auditPage, struct {
 		Report
 		Digest string // of the statement
-	}{r, digest}); err != nil {
-		return fmt.Errorf("write the audit page: %w", err)
-	}
-	return nil
+	}{r, digest})
 }
