@@ -216,7 +216,6 @@ type audit struct {
 	copies    map[string]auditlog.Event // by the digest of their path: those that no record closed
 	foreign   []string                  // what state.db has that this program does not make
 	sealed    bool                      // no run is at work on the workspace, and the last one ended well
-	files     []*AuditedFile
 	lookedAt  atomic.Int64
 
 	mu        sync.Mutex // guards the rest
@@ -229,7 +228,7 @@ type audit struct {
 func newAudit(c Config) *audit {
 	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
 		standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
-		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{}}
+		gone: goneContent{lines: map[string][]clue[string]{}}, copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{}}
 }
 
 // readRelease takes the posts and the tombstones of the release.
@@ -438,7 +437,7 @@ func (a *audit) conclude() Report {
 		}
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return closer[Finding{ID: f.ID, Where: f.Where}] })
-	r.Scope.Files = slices.DeleteFunc(a.files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
+	r.Scope.Files = slices.DeleteFunc(r.Scope.Files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
 	r.Scope.LookedAt = int(a.lookedAt.Load())
 	// One finding outweighs every gap: what was found is there, whatever else could not be read.
 	r.Verdict = Pass

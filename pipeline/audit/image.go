@@ -153,11 +153,11 @@ func (w walker) looks(s *sighting, body []byte) error {
 const nearBits = 8
 
 // nearest returns the entry with the hash closest to one of hashes, of equals the first by name; nil for none.
-func nearest(list []look, hashes []uint64) (best *known, apart int) {
+func nearest(list []clue[uint64], hashes []uint64) (best *known, apart int) {
 	apart = nearBits + 1
 	for _, l := range list {
 		for _, h := range hashes {
-			d := bits.OnesCount64(l.hash ^ h)
+			d := bits.OnesCount64(l.is ^ h)
 			if d < apart || d == apart && best != nil && l.of.name < best.name {
 				best, apart = l.of, d
 			}

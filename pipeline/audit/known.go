@@ -36,14 +36,14 @@ func digestOf(content []byte) digest {
 
 // known says what is known of the content of an entry, beside its digests.
 type known struct {
-	*evidence        // on its post
-	next      *known // of another entry of the post
-	name      string // of the entry
-	format    string // of its image in the workspace; empty for none
-	image     digest // of that
-	looks     []look
-	read      bool // the workspace has what was read off it
-	pixels    bool // a digest of those of its image is known
+	*evidence                // on its post
+	next      *known         // of another entry of the post
+	name      string         // of the entry
+	format    string         // of its image in the workspace; empty for none
+	image     digest         // of that
+	looks     []clue[uint64] // its perceptual hashes
+	read      bool           // the workspace has what was read off it
+	pixels    bool           // a digest of those of its image is known
 }
 
 // goneContent indexes what is known of posts: of those that must be gone, to find it, and of those that may stay, to
@@ -52,23 +52,23 @@ type goneContent struct {
 	all    []*known
 	mustGo int // posts
 
-	marks  []mark
-	looks  map[bool][]look   // of those that must be gone (true), and of the others
-	lines  map[string][]line // of those that must be gone, by their first bytes
-	pixels bool              // digests of pixels are known of an image whose hash is not
-	shared int               // texts that a post that may stay has as well
+	marks  []clue[digest]            // of images and of folded texts
+	looks  map[bool][]clue[uint64]   // of those that must be gone (true), and of the others
+	lines  map[string][]clue[string] // of those that must be gone, by their first bytes
+	pixels bool                      // digests of pixels are known of an image whose hash is not
+	shared int                       // texts that a post that may stay has as well
 
-	read []line // texts that were read off images, until they are in marks and lines
+	read []clue[string] // texts that were read off images, until they are in marks and lines
 }
 
-// A mark is a digest of an image or of a folded text.
-type mark struct {
-	digest
+// A clue recognises the content of an entry: a digest, a perceptual hash or a text.
+type clue[T any] struct {
+	is T
 	of *known
 }
 
-func (m mark) compare(n mark) int {
-	if c := bytes.Compare(m.digest[:], n.digest[:]); c != 0 {
+func compareMarks(m, n clue[digest]) int {
+	if c := bytes.Compare(m.is[:], n.is[:]); c != 0 {
 		return c
 	}
 	switch {
@@ -78,18 +78,6 @@ func (m mark) compare(n mark) int {
 		return 1
 	}
 	return -1
-}
-
-// A look is a perceptual hash of an image.
-type look struct {
-	hash uint64
-	of   *known
-}
-
-// A line is a text that must be gone.
-type line struct {
-	text string
-	of   *known
 }
 
 // prefixLen is how many bytes of a text find it in the index. No text that is searched for is shorter.
@@ -143,7 +131,7 @@ func (g *goneContent) mark(k *known, digests ...digest) {
 	for i, d := range digests {
 		if d != (digest{}) && !slices.Contains(digests[:i], d) {
 			k.digests = true
-			g.marks = append(g.marks, mark{d, k})
+			g.marks = append(g.marks, clue[digest]{d, k})
 		}
 	}
 }
@@ -153,15 +141,12 @@ func (k *known) hash(h uint64) {
 	// The hash of a picture of one colour does not have half of its bits set.
 	if bits.OnesCount64(h) == 32 {
 		k.hashes = true
-		k.looks = append(k.looks, look{h, k})
+		k.looks = append(k.looks, clue[uint64]{h, k})
 	}
 }
 
 // foldedText returns a text and the lines of it, but for those that are too short to identify a post.
 func foldedText(text string) (parts []string) {
-	if text == "" {
-		return nil
-	}
 	// Copies often keep a single line of a meme, so each line counts by itself.
 	for _, part := range append([]string{text}, strings.Split(text, "\n")...) {
 		folded := string(fold(unescaped([]byte(part))))
@@ -175,62 +160,48 @@ func foldedText(text string) (parts []string) {
 // distinctive reports whether a folded text is too long for two posts to share it by chance.
 func distinctive(s string) bool { return len(s) >= prefixLen && strings.Count(s, " ") >= 2 }
 
-// first returns what has a digest, of several an entry that may stay, and the first by name; nil for none.
-func (g *goneContent) first(d digest) *known {
-	at, found := slices.BinarySearchFunc(g.marks, d, func(m mark, d digest) int { return bytes.Compare(m.digest[:], d[:]) })
-	if !found {
+// owner returns the first entry by name whose image or text has a digest and must be gone, or may stay; nil for none. Many post
+// one picture: what one of them may keep stays.
+func (g *goneContent) owner(d digest, mustGo bool) *known {
+	at, found := slices.BinarySearchFunc(g.marks, d, func(m clue[digest], d digest) int { return bytes.Compare(m.is[:], d[:]) })
+	if !found || g.marks[at].of.MustGo != mustGo {
 		return nil
 	}
 	return g.marks[at].of
 }
 
-// stays reports whether a digest is of an image or a text that may stay: many post one picture.
-func (g *goneContent) stays(d digest) bool {
-	k := g.first(d)
-	return k != nil && !k.MustGo
-}
-
-// goneBy returns the first entry by name whose image or text must be gone, by a digest of it; nil for none.
-func (g *goneContent) goneBy(d digest) *known {
-	if k := g.first(d); k != nil && k.MustGo {
-		return k
-	}
-	return nil
-}
+func (g *goneContent) stays(d digest) bool { return g.owner(d, false) != nil }
 
 // index sorts what is known by what must be gone and what may stay, once it is known which. It is called again when more
 // is known.
 func (g *goneContent) index() {
-	if g.lines == nil {
-		g.indexTexts()
-	}
-	slices.SortFunc(g.marks, mark.compare)
+	g.indexTexts()
+	slices.SortFunc(g.marks, compareMarks)
 	g.marks = slices.Clone(slices.Compact(g.marks)) // one in two is there twice
-	g.looks = map[bool][]look{}
+	g.looks = map[bool][]clue[uint64]{}
 	for _, k := range g.all {
 		g.pixels = g.pixels || k.pixels && len(k.looks) == 0
 		g.looks[k.MustGo] = append(g.looks[k.MustGo], k.looks...)
 	}
-	slices.SortFunc(g.looks[false], func(x, y look) int { return cmp.Compare(x.hash, y.hash) })
+	slices.SortFunc(g.looks[false], func(x, y clue[uint64]) int { return cmp.Compare(x.is, y.is) })
 }
 
 func (g *goneContent) indexTexts() {
-	g.lines = map[string][]line{}
 	for _, read := range g.read {
-		for _, text := range foldedText(read.text) {
+		for _, text := range foldedText(read.is) {
 			if read.of.MustGo {
 				read.of.texts = true
-				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], line{text, read.of})
+				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], clue[string]{text, read.of})
 			} else {
-				g.marks = append(g.marks, mark{digestOf([]byte(text)), read.of})
+				g.marks = append(g.marks, clue[digest]{digestOf([]byte(text)), read.of})
 			}
 		}
 	}
 	// Many write one sentence: what a post that may stay has as well identifies nothing.
-	for _, read := range slices.DeleteFunc(g.read, func(read line) bool { return read.of.MustGo }) {
-		for _, l := range g.linesIn(fold(unescaped([]byte(read.text)))) {
-			at := l.text[:prefixLen]
-			g.lines[at] = slices.DeleteFunc(g.lines[at], func(other line) bool { return other == l })
+	for _, read := range slices.DeleteFunc(g.read, func(read clue[string]) bool { return read.of.MustGo }) {
+		for _, l := range g.linesIn(fold(unescaped([]byte(read.is)))) {
+			at := l.is[:prefixLen]
+			g.lines[at] = slices.DeleteFunc(g.lines[at], func(other clue[string]) bool { return other == l })
 			g.shared++
 		}
 	}
@@ -238,13 +209,13 @@ func (g *goneContent) indexTexts() {
 }
 
 // linesIn returns the texts that must be gone in a folded text.
-func (g *goneContent) linesIn(folded []byte) (found []line) {
+func (g *goneContent) linesIn(folded []byte) (found []clue[string]) {
 	for at := 0; at+prefixLen <= len(folded); at++ {
 		if at > 0 && folded[at-1] != ' ' { // lines begin with a word
 			continue
 		}
 		for _, l := range g.lines[string(folded[at:at+prefixLen])] {
-			if bytes.HasPrefix(folded[at:], []byte(l.text)) {
+			if bytes.HasPrefix(folded[at:], []byte(l.is)) {
 				found = append(found, l)
 			}
 		}
@@ -275,8 +246,7 @@ func (a *audit) recognisable() Known {
 // A textSeen is a text that must be gone, or one of unknown origin that may be learnt to be so.
 type textSeen struct {
 	place
-	digest
-	of *known // the post that it was read off, if that is known
+	clue[digest] // of the post that it was read off, if that is known
 }
 
 // maxTexts bounds the texts of a source that are kept for comparison.
@@ -296,7 +266,7 @@ func (a *audit) saw(s *sighting) {
 
 // sawHash is saw for a perceptual hash in a table, unless it is that of an image that may stay: there are as many as rows.
 func (a *audit) sawHash(p place, hash uint64) {
-	compare := func(l look, h uint64) int { return cmp.Compare(l.hash, h) }
+	compare := func(l clue[uint64], h uint64) int { return cmp.Compare(l.is, h) }
 	if _, stays := slices.BinarySearchFunc(a.gone.looks[false], hash, compare); !stays {
 		a.saw(&sighting{place: p, what: "its phash", hashes: []uint64{hash}})
 	}
@@ -313,7 +283,7 @@ func (a *audit) sawText(p place, of *known, folded string) {
 	default:
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.texts = append(a.texts, textSeen{p, d, of})
+		a.texts = append(a.texts, textSeen{p, clue[digest]{d, of}})
 	}
 }
 
@@ -349,7 +319,7 @@ func (a *audit) resolve(ctx context.Context) error {
 	a.texts = slices.DeleteFunc(a.texts, func(t textSeen) bool {
 		k := a.claimed(t.claims(), true)
 		if k != nil && t.of == nil {
-			a.gone.marks = append(a.gone.marks, mark{t.digest, k})
+			a.gone.marks = append(a.gone.marks, clue[digest]{t.is, k})
 		}
 		return k != nil
 	})
@@ -362,7 +332,7 @@ func (a *audit) resolve(ctx context.Context) error {
 		a.judgeImage(s)
 	}
 	for _, t := range a.texts {
-		if k := cmp.Or(t.of, a.gone.goneBy(t.digest)); k != nil {
+		if k := cmp.Or(t.of, a.gone.owner(t.is, true)); k != nil {
 			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why)
 		} else if a.report.Known.Texts < a.gone.mustGo {
 			a.gap("", t.String(), unknownTexts)
@@ -424,7 +394,7 @@ const sameBits = 4
 func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, looks bool) {
 	// An image that its own entry has on record is that entry's, whatever it looks like.
 	own := func(d digest) bool {
-		_, found := slices.BinarySearchFunc(a.gone.marks, mark{d, mine}, mark.compare)
+		_, found := slices.BinarySearchFunc(a.gone.marks, clue[digest]{d, mine}, compareMarks)
 		return found
 	}
 	if mine != nil && slices.ContainsFunc(s.digests, own) {
@@ -432,7 +402,7 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 	}
 	// The digests stand in the order file, stripped, pixels: the first that matches says the most.
 	for i, d := range s.digests {
-		if k := a.gone.goneBy(d); k != nil {
+		if k := a.gone.owner(d, true); k != nil {
 			return k, []string{"byte for byte", "but for metadata", "the same pixels"}[min(i, 2)], false
 		}
 	}

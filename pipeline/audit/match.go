@@ -229,7 +229,7 @@ var (
 
 // sawDigest compares a digest that stands in a text.
 func (w walker) sawDigest(p place, d digest) {
-	if w.gone.goneBy(d) != nil && !p.lists() {
+	if w.gone.owner(d, true) != nil && !p.lists() {
 		w.saw(&sighting{place: p, what: "its sha256", digests: []digest{d}})
 	}
 }
@@ -246,7 +246,7 @@ func (w walker) lines(p place, text []byte) {
 	}
 	for _, v := range variants {
 		for _, l := range w.gone.linesIn(fold(v)) {
-			w.sawText(p, l.of, l.text)
+			w.sawText(p, l.of, l.is)
 		}
 	}
 	if p.src.ours || p.label || p.table != nil && p.table.lists {

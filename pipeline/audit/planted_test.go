@@ -611,7 +611,7 @@ func TestHead(t *testing.T) {
 // TestShared says once that a text is one of a post that may stay as well.
 func TestShared(t *testing.T) {
 	a := newAudit(Config{})
-	a.gone.read = []line{{"a caption that many write", a.known(gonePNG, gonePNG)}, {"so it is a caption that many write", a.known(live1, live1)}}
+	a.gone.read = []clue[string]{{"a caption that many write", a.known(gonePNG, gonePNG)}, {"so it is a caption that many write", a.known(live1, live1)}}
 	a.post(gonePNG).Standing = &Standing{MustGo: true}
 	g := &a.gone
 	g.index()

@@ -40,7 +40,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		}
 		if r := rec.Reading; r != nil {
 			k.read = k.read || r.Text != "" || r.Failed == nil
-			a.gone.read = append(a.gone.read, line{r.Text, k})
+			a.gone.read = append(a.gone.read, clue[string]{r.Text, k})
 		}
 	}
 	// A purge keeps what recognises an image and leads to no content.
@@ -143,7 +143,6 @@ func (a *audit) changedCopy(where, what string) {
 func (w walker) exportedFile(name, digest string) {
 	noted, logged := w.exported[name], w.logged[name]
 	switch {
-	case noted == digest && logged == digest: // state and log agree
 	case noted == "" && logged == "":
 		w.stray(FoundCopy, "", name, "a Parquet in the workspace that no record accounts for")
 	case cmp.Or(noted, digest) != digest || cmp.Or(logged, digest) != digest:

@@ -48,7 +48,7 @@ func (a *audit) scanAll(ctx context.Context) error {
 	crew.SetLimit(runtime.GOMAXPROCS(0))
 	look := func(s *source) {
 		s.file = &AuditedFile{Name: s.where, Size: s.size}
-		a.files = append(a.files, s.file)
+		a.report.Scope.Files = append(a.report.Scope.Files, s.file)
 		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}}
 		// The budget is the source's, however its archives are nested.
 		w.left.Store(max(minUnpack, maxRatio*s.size))
