@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -231,7 +232,7 @@ func newAudit(c Config) *audit {
 		gone: goneContent{lines: map[string][]clue[string]{}}, copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{}}
 }
 
-// readRelease takes the posts and the tombstones of the release.
+// readRelease takes the posts and the tombstones of the release, with the digests that it may have of their images.
 func (a *audit) readRelease(ctx context.Context) error {
 	r := &a.report
 	// A list that stays empty is [] in the statement, not null.
@@ -244,7 +245,16 @@ func (a *audit) readRelease(ctx context.Context) error {
 			return fmt.Errorf("read the release: %w", err)
 		}
 		r.Scope.Entries++
-		a.published(e)
+		a.post(e.ID).entry = true
+		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash == "" {
+			continue
+		}
+		k := a.known(e.ID, e.Key.String())
+		a.gone.image(k, e.SHA256, e.StrippedSHA256, e.PixelsSHA256)
+		// A manifest is written by others: a hash of another length is of another kind.
+		if h, err := strconv.ParseUint(e.PHash, 16, 64); err == nil && len(e.PHash) == 16 {
+			k.hash(h)
+		}
 	}
 	r.Scope.Posts = len(a.order)
 	// A tombstone counts even where the release no longer has the entry: copies may.
@@ -354,11 +364,13 @@ func (a *audit) judge(context.Context) error {
 	// The order of the release, so that two reports can be compared line by line.
 	r.Posts = slices.Grow(r.Posts, len(a.order))
 	for _, e := range a.order {
+		was := a.past[e.ID]
+		a.compare(e, was)
 		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
 		if e.waits {
-			a.noteWithheld(e)
+			a.noteWithheld(e, was)
 		}
-		a.weigh(e)
+		a.weigh(e, was)
 		r.Posts = append(r.Posts, &e.AuditedPost)
 		r.Totals[cmp.Or(string(e.State), "never_asked")]++
 		if e.MustGo {
@@ -390,11 +402,11 @@ func (a *audit) judge(context.Context) error {
 }
 
 // noteWithheld notes content that waits for a confirmation: a duty, and a finding once its time is over.
-func (a *audit) noteWithheld(e *evidence) {
+func (a *audit) noteWithheld(e *evidence, was past) {
 	// The clock of the state is the operator's, so an earlier time in the log counts.
-	since := a.past[e.ID].since
-	if logged := a.past[e.ID].goneAt; !logged.IsZero() && logged.Before(since) {
-		since = logged
+	since := was.since
+	if !was.goneAt.IsZero() && was.goneAt.Before(since) {
+		since = was.goneAt
 	}
 	due := since.Add(policy.DeleteWithin).UTC()
 	a.say(&a.report.Obligations, Finding{ID: string(e.ID), Where: string(e.ID), Due: &due},

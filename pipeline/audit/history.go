@@ -42,8 +42,8 @@ type past struct {
 }
 
 // weigh fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
-func (a *audit) weigh(e *evidence) {
-	s, was, by := *e.Standing, a.past[e.ID], "as Reddit said last"
+func (a *audit) weigh(e *evidence, was past) {
+	s, by := *e.Standing, "as Reddit said last"
 	if was.later(e.Checked) && was.state != s.State {
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.state, was.reason, "log", was.withheld, a.moment(was.at)
 		by = "by the log"
@@ -180,12 +180,6 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 		}
 		a.note("the tombstone of %s %s", t.ID, what)
 	}
-	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
-	for _, t := range a.Tombstones {
-		if e := a.posts[t.ID]; e.stone == nil && e.State == manifest.StateLive && t.Time.After(a.past[t.ID].noted) {
-			a.finding(FoundTombstone, string(t.ID), "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
-		}
-	}
 	return a.readRecords(ctx)
 }
 
@@ -249,7 +243,6 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 			a.replay(e)
 		}
 	}
-	a.compareLog()
 	return a.compareCopies(ctx)
 }
 
@@ -330,20 +323,17 @@ func (a *audit) compareCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	closed := map[string]bool{}
-	// What state.db still knows is purged by the usual way, and only the rest has to be said.
+	known := map[string]state.CopyState{}
 	for _, c := range have {
-		digest := state.SHA256([]byte(c.Path))
-		closed[digest] = state.StateOfCopy(c) == state.CopyClosed
-		if !closed[digest] {
-			delete(a.copies, digest)
-		}
+		known[state.SHA256([]byte(c.Path))] = state.StateOfCopy(c)
 	}
 	// A copy that state.db lost, or has as closed while the log does not, still exists and no purge reaches it.
 	for path, e := range a.copies {
 		what := "state.db no longer knows where it is"
-		if closed[path] {
+		if known[path] == state.CopyClosed {
 			what = "state.db has it as closed, and no record says so"
+		} else if known[path] != "" {
+			continue // it is purged in the usual way
 		}
 		was, todo := "a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s", "find it and purge it by hand"
 		if e.Kind == auditlog.Disclosed {
@@ -354,21 +344,23 @@ func (a *audit) compareCopies(ctx context.Context) error {
 	return nil
 }
 
-// compareLog reports what the log records and the state lacks.
-func (a *audit) compareLog() {
-	for _, e := range a.order {
-		was := a.past[e.ID]
-		switch stone := was.stone; {
-		// The log is signed and the state is not, so the log is believed.
-		case stone != nil && e.stone == nil:
-			a.finding(FoundTombstone, string(e.ID), "state.db", "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
-				"state.db is older than the log, or was changed", *stone)
-		case stone != nil && e.stone.Readmitted:
-			a.finding(FoundTombstone, string(e.ID), "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
-		}
-		if e.entry && e.Record != nil && was.state.Gone() && !e.State.Gone() && was.later(e.Checked) {
-			a.finding(FoundLog, string(e.ID), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
-				*e.Record, withReason(was.state, was.reason))
-		}
+// compare reports what the log or the release has of a post and the workspace lacks.
+func (a *audit) compare(e *evidence, was past) {
+	id := string(e.ID)
+	// The log is signed and the state is not, so the log is believed.
+	switch stone := was.stone; {
+	case stone != nil && e.stone == nil:
+		a.finding(FoundTombstone, id, "state.db", "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
+			"state.db is older than the log, or was changed", *stone)
+	case stone != nil && e.stone.Readmitted:
+		a.finding(FoundTombstone, id, "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
+	}
+	if e.entry && e.Record != nil && was.state.Gone() && !e.State.Gone() && was.later(e.Checked) {
+		a.finding(FoundLog, id, "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
+			*e.Record, withReason(was.state, was.reason))
+	}
+	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
+	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && e.published.Time.After(was.noted) {
+		a.finding(FoundTombstone, id, "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
 	}
 }

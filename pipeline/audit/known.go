@@ -10,7 +10,6 @@ import (
 	"math/bits"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"rehydrate/manifest"
@@ -104,20 +103,6 @@ func (a *audit) known(id manifest.PostID, name string) *known {
 		e.content, a.gone.all = k, append(a.gone.all, k)
 	}
 	return k
-}
-
-// published takes an entry of the release, with the digests that it may have of its image.
-func (a *audit) published(e manifest.Entry) {
-	a.post(e.ID).entry = true
-	if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash == "" {
-		return
-	}
-	k := a.known(e.ID, e.Key.String())
-	a.gone.image(k, e.SHA256, e.StrippedSHA256, e.PixelsSHA256)
-	// A manifest is written by others: a hash of another length is of another kind.
-	if h, err := strconv.ParseUint(e.PHash, 16, 64); err == nil && len(e.PHash) == 16 {
-		k.hash(h)
-	}
 }
 
 // image takes digests of an image: of its file, of the file without metadata, and of its pixels.
@@ -355,10 +340,8 @@ func (a *audit) judgeImage(s *sighting) {
 	unseen := len(claims) > 0 && (mine == nil || len(mine.looks) == 0) // the image of its post is not known
 	k, how, looks := a.imageKnown(s, mine)
 	switch {
+	case k != nil && looks && unseen && s.what != "": // a template is shared by many
 	case k != nil && looks && unseen:
-		if s.what != "" {
-			return // a template is shared by many
-		}
 		a.gap(claims[0], where, "the image looks like that of %s, which must be gone, and is said to be of %s, whose image is not known: compare them", k.name, claims[0])
 	case k != nil:
 		if len(claims) > 0 {
@@ -366,14 +349,12 @@ func (a *audit) judgeImage(s *sighting) {
 		}
 		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", cmp.Or(s.what, "the image"), k.name, how, k.why)
 	// A file of the workspace has a record, or is a stray: its origin is never merely unknown.
+	case s.stored && (a.gone.stays(s.digests[0]) || durable.IsTemp(path.Base(s.src.name))):
+	case s.stored && rec == nil:
+		a.stray(FoundImage, "", where, "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
+	case s.stored && s.digests[0] != rec.image:
+		a.stray(FoundImage, rec.name, where, "it is not the image that was stored there: cannot tell which post it belongs to")
 	case s.stored:
-		switch digest := s.digests[0]; {
-		case rec != nil && digest == rec.image, a.gone.stays(digest), durable.IsTemp(path.Base(s.src.name)):
-		case rec != nil:
-			a.stray(FoundImage, rec.name, where, "it is not the image that was stored there: cannot tell which post it belongs to")
-		default:
-			a.stray(FoundImage, "", where, "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
-		}
 	case s.what != "" || a.gone.mustGo == 0 || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "":
 		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
