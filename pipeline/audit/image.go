@@ -48,7 +48,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	s := &sighting{place: p, digests: []digest{file, file}, stored: p.src.name != "" && p.part == ""}
 	// An image of a post that may stay need not be decoded, and is a finding only where the record is of one that must go.
 	if w.gone.stays(file) {
-		if rec := w.storedAs(p.src.name); s.stored && rec != nil && rec.MustGo {
+		if rec := w.storedAs(p); rec != nil && rec.MustGo {
 			w.saw(s)
 		}
 		return nil

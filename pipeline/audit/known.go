@@ -299,7 +299,7 @@ func (a *audit) resolve(ctx context.Context) error {
 				k.hash(s.hashes[0])
 			}
 		}
-		return k != nil && !(s.stored && a.storedAs(s.src.name) != nil)
+		return k != nil && a.storedAs(s.place) == nil
 	})
 	a.texts = slices.DeleteFunc(a.texts, func(t textSeen) bool {
 		k := a.claimed(t.claims(), true)
@@ -328,8 +328,8 @@ func (a *audit) resolve(ctx context.Context) error {
 
 // judgeImage judges an image by its record, by its bytes and by how it looks.
 func (a *audit) judgeImage(s *sighting) {
-	claims, where, rec := s.claims(), s.String(), a.storedAs(s.src.name)
-	if s.stored && rec != nil {
+	claims, where, rec := s.claims(), s.String(), a.storedAs(s.place)
+	if rec != nil {
 		if a.mustBeGone(rec.evidence) {
 			a.finding(FoundImage, rec.name, where, "an image of a post that must be gone: %s", rec.why)
 			return

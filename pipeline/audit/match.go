@@ -93,16 +93,15 @@ func (w walker) words(p place, text string) {
 
 // names judges a file or member by its name: the bytes of few003/1.jpg may match nothing that is known.
 func (w walker) names(p place, name, kind string) {
-	if p.part == "" && (p.src.mayName || w.storedAs(p.src.name) != nil) { // its record decides
+	if p.part == "" && (p.src.mayName || w.storedAs(p) != nil) { // its record decides
 		return
 	}
 	p.kin = FoundRow
 	if kind == isImage {
 		p.kin = FoundImage
 	}
-	entry := w.entryNamed(name)
-	if e := w.postOf(entry); e != nil && e.MustGo && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))) {
-		w.finding(p.kin, entry, p.String(), "it is named after a post that must be gone: %s", e.why)
+	if e := w.postOf(p.own); e != nil && e.MustGo && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))) {
+		w.finding(p.kin, p.own, p.String(), "it is named after a post that must be gone: %s", e.why)
 		return
 	}
 	w.words(p, name)

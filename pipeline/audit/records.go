@@ -62,11 +62,10 @@ func (a *audit) readRecords(ctx context.Context) error {
 }
 
 // storedAs returns the entry whose image is a file of the workspace; nil for none.
-func (a *audit) storedAs(name string) *known {
-	entry := a.entryNamed(name)
-	key, _ := manifest.ParseKey(entry)
-	if e := a.posts[key.ID]; e != nil {
-		if k := e.find(entry); k != nil && k.format != "" && a.Workspace.ImageName(key, k.format) == name {
+func (a *audit) storedAs(p place) *known {
+	key, _ := manifest.ParseKey(p.own)
+	if e := a.posts[key.ID]; e != nil && p.part == "" {
+		if k := e.find(p.own); k != nil && k.format != "" && a.Workspace.ImageName(key, k.format) == p.src.name {
 			return k
 		}
 	}
