@@ -189,7 +189,6 @@ type Config struct {
 // is a gap in the report.
 func Audit(ctx context.Context, c Config) (Report, error) {
 	a := newAudit(c)
-	a.now = c.Now().UTC().Truncate(time.Second)
 	// All posts are known before Reddit is asked, and all verdicts before content is searched for: a removal that
 	// one source reports must count in every file.
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.judge, a.scanAll} {
@@ -203,7 +202,6 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 // An audit is one call of Audit. Sources are looked at by several goroutines, which change only what mu guards.
 type audit struct {
 	Config
-	now       time.Time
 	order     []*evidence // on the posts of the release, then on others that the files name
 	posts     map[manifest.PostID]*evidence
 	past      map[manifest.PostID]past
@@ -236,7 +234,7 @@ func newAudit(c Config) *audit {
 func (a *audit) readRelease(ctx context.Context) error {
 	r := &a.report
 	// A list that stays empty is [] in the statement, not null.
-	*r = Report{Format: StatementFormat, Time: a.now, Who: a.Who, Findings: []Finding{}, Gaps: []Finding{}, Obligations: []Finding{},
+	*r = Report{Format: StatementFormat, Time: a.Now().UTC().Truncate(time.Second), Who: a.Who, Findings: []Finding{}, Gaps: []Finding{}, Obligations: []Finding{},
 		Totals: map[string]int{}, Notes: []string{}, Posts: []*AuditedPost{}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
 		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []*AuditedFile{}}
@@ -323,8 +321,8 @@ const maxNamed = 3
 func (a *audit) tellGaps() {
 	for alike, t := range a.gaps {
 		if len(t.first) > maxNamed {
-			where, what := cmp.Or(t.file, alike.Where), alike.What
-			t.first, alike.What = []string{where}, fmt.Sprintf("%s: %d times, first in %s", what, t.n, strings.Join(t.first[:maxNamed], ", "))
+			alike.What += fmt.Sprintf(": %d times, first in %s", t.n, strings.Join(t.first[:maxNamed], ", "))
+			t.first = []string{cmp.Or(t.file, alike.Where)}
 		}
 		for _, where := range t.first {
 			a.say(&a.report.Gaps, Finding{Where: where}, "%s", alike.What)
@@ -374,7 +372,7 @@ func (a *audit) judge(context.Context) error {
 		r.Posts = append(r.Posts, &e.AuditedPost)
 		r.Totals[cmp.Or(string(e.State), "never_asked")]++
 		if e.MustGo {
-			a.gone.mustGo++
+			r.Known.MustGo++
 		}
 		if e.live != nil {
 			r.Coverage.Asked++
@@ -398,6 +396,14 @@ func (a *audit) judge(context.Context) error {
 			a.gap(string(e.ID), "reddit", "nothing is known of it: audit --live asks, or name its workspace with -w")
 		}
 	}
+	for _, k := range a.gone.all {
+		if k.format != "" && k.MustGo && !k.waits {
+			a.finding(FoundImage, k.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", k.why)
+		}
+		if k.read && k.MustGo && !k.waits {
+			a.finding(FoundText, k.name, "state.db", "text read off an image of a post that must be gone: %s", k.why)
+		}
+	}
 	return nil
 }
 
@@ -411,7 +417,7 @@ func (a *audit) noteWithheld(e *evidence, was past) {
 	due := since.Add(policy.DeleteWithin).UTC()
 	a.say(&a.report.Obligations, Finding{ID: string(e.ID), Where: string(e.ID), Due: &due},
 		"gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`")
-	if a.now.After(due) {
+	if a.report.Time.After(due) {
 		a.finding(FoundOverdue, string(e.ID), "state.db", "gone since %s, and its content was to be erased within 48 hours", since.UTC().Format(time.RFC3339))
 	}
 }

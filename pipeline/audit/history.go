@@ -18,7 +18,7 @@ import (
 type evidence struct {
 	AuditedPost
 	entry     bool                 // the release has it
-	waits     bool                 // its content is withheld until a mass removal is confirmed
+	waits     bool                 // its content is withheld until a mass removal is confirmed: no finding, but an open obligation
 	digests   bool                 // some are known that recognise an image of it
 	hashes    bool                 // likewise, a changed copy
 	texts     bool                 // likewise, a text
@@ -51,7 +51,7 @@ func (a *audit) weigh(e *evidence, was past) {
 	if e.live != nil && e.live.State == "" {
 		s.Unanswered = e.live.Reason
 	} else if e.live != nil {
-		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, a.moment(a.now)
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, a.moment(a.report.Time)
 		by = "as Reddit says now"
 		if s.State == manifest.StateLive {
 			e.LastLive = e.Checked
@@ -73,7 +73,7 @@ func (a *audit) weigh(e *evidence, was past) {
 	}
 	s.why = withReason(gone, s.Reason) + ", " + by
 	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"
-	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.now))
+	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.report.Time))
 	e.Standing = shared(a.standings, s)
 }
 
@@ -120,14 +120,18 @@ func withReason(what manifest.PostState, reason manifest.Reason) string {
 }
 
 // readWorkspace reads what the state knows of posts, images and texts.
-func (a *audit) readWorkspace(ctx context.Context) error {
+func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	ws := a.Workspace
 	if ws == nil {
 		return nil
 	}
 	a.report.Scope.Workspace = ws.Dir()
-	b, bound, err := ws.Binding(ctx)
-	switch {
+	a.foreign, err = ws.ForeignSchema(ctx)
+	for _, what := range a.foreign {
+		a.finding(FoundCopy, "", state.StateFile, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
+	}
+	b, bound, wrong := ws.Binding(ctx)
+	switch err := cmp.Or(err, wrong); {
 	case err != nil:
 		return err
 	case !bound:

@@ -48,8 +48,7 @@ type known struct {
 // goneContent indexes what is known of posts: of those that must be gone, to find it, and of those that may stay, to
 // tell it from that.
 type goneContent struct {
-	all    []*known
-	mustGo int // posts
+	all []*known
 
 	marks  []clue[digest]            // of images and of folded texts
 	looks  map[bool][]clue[uint64]   // of those that must be gone (true), and of the others
@@ -160,18 +159,6 @@ func (g *goneContent) stays(d digest) bool { return g.owner(d, false) != nil }
 // index sorts what is known by what must be gone and what may stay, once it is known which. It is called again when more
 // is known.
 func (g *goneContent) index() {
-	g.indexTexts()
-	slices.SortFunc(g.marks, compareMarks)
-	g.marks = slices.Clone(slices.Compact(g.marks)) // one in two is there twice
-	g.looks = map[bool][]clue[uint64]{}
-	for _, k := range g.all {
-		g.pixels = g.pixels || k.pixels && len(k.looks) == 0
-		g.looks[k.MustGo] = append(g.looks[k.MustGo], k.looks...)
-	}
-	slices.SortFunc(g.looks[false], func(x, y clue[uint64]) int { return cmp.Compare(x.is, y.is) })
-}
-
-func (g *goneContent) indexTexts() {
 	for _, read := range g.read {
 		for _, text := range foldedText(read.is) {
 			if read.of.MustGo {
@@ -191,6 +178,14 @@ func (g *goneContent) indexTexts() {
 		}
 	}
 	g.read = nil
+	slices.SortFunc(g.marks, compareMarks)
+	g.marks = slices.Clone(slices.Compact(g.marks)) // one in two is there twice
+	g.looks = map[bool][]clue[uint64]{}
+	for _, k := range g.all {
+		g.pixels = g.pixels || k.pixels && len(k.looks) == 0
+		g.looks[k.MustGo] = append(g.looks[k.MustGo], k.looks...)
+	}
+	slices.SortFunc(g.looks[false], func(x, y clue[uint64]) int { return cmp.Compare(x.is, y.is) })
 }
 
 // linesIn returns the texts that must be gone in a folded text.
@@ -214,18 +209,6 @@ type Known struct {
 	Digests int `json:"digests"` // an exact copy of the image is recognised
 	Hashes  int `json:"hashes"`  // a changed copy is recognised
 	Texts   int `json:"texts"`
-}
-
-func (a *audit) recognisable() Known {
-	n := [3]int{}
-	for _, e := range a.order {
-		for i, some := range []bool{e.digests, e.hashes, e.texts} {
-			if some && e.MustGo {
-				n[i]++
-			}
-		}
-	}
-	return Known{a.gone.mustGo, n[0], n[1], n[2]}
 }
 
 // A textSeen is a text that must be gone, or one of unknown origin that may be learnt to be so.
@@ -309,7 +292,14 @@ func (a *audit) resolve(ctx context.Context) error {
 		return k != nil
 	})
 	a.gone.index()
-	a.report.Known = a.recognisable()
+	counts := []*int{&a.report.Known.Digests, &a.report.Known.Hashes, &a.report.Known.Texts}
+	for _, e := range a.order {
+		for i, some := range []bool{e.digests, e.hashes, e.texts} {
+			if some && e.MustGo {
+				*counts[i]++
+			}
+		}
+	}
 	for _, s := range a.sightings {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -319,7 +309,7 @@ func (a *audit) resolve(ctx context.Context) error {
 	for _, t := range a.texts {
 		if k := cmp.Or(t.of, a.gone.owner(t.is, true)); k != nil {
 			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why)
-		} else if a.report.Known.Texts < a.gone.mustGo {
+		} else if a.report.Known.Texts < a.report.Known.MustGo {
 			a.gap("", t.String(), unknownTexts)
 		}
 	}
@@ -330,7 +320,7 @@ func (a *audit) resolve(ctx context.Context) error {
 func (a *audit) judgeImage(s *sighting) {
 	claims, where, rec := s.claims(), s.String(), a.storedAs(s.place)
 	if rec != nil {
-		if a.mustBeGone(rec.evidence) {
+		if rec.MustGo && !rec.waits {
 			a.finding(FoundImage, rec.name, where, "an image of a post that must be gone: %s", rec.why)
 			return
 		}
@@ -355,10 +345,10 @@ func (a *audit) judgeImage(s *sighting) {
 	case s.stored && s.digests[0] != rec.image:
 		a.stray(FoundImage, rec.name, where, "it is not the image that was stored there: cannot tell which post it belongs to")
 	case s.stored:
-	case s.what != "" || a.gone.mustGo == 0 || slices.ContainsFunc(s.digests, a.gone.stays):
+	case s.what != "" || a.report.Known.MustGo == 0 || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "":
 		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
-	case a.report.Known.Hashes < a.gone.mustGo:
+	case a.report.Known.Hashes < a.report.Known.MustGo:
 		// A thumbnail of an image that may stay is of known origin.
 		if _, apart := nearest(a.gone.looks[false], s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
 			a.gap("", where, "images of unknown origin could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+
@@ -374,11 +364,10 @@ const sameBits = 4
 // mine is what is known of the entry that claims the image.
 func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, looks bool) {
 	// An image that its own entry has on record is that entry's, whatever it looks like.
-	own := func(d digest) bool {
-		_, found := slices.BinarySearchFunc(a.gone.marks, clue[digest]{d, mine}, compareMarks)
-		return found
-	}
-	if mine != nil && slices.ContainsFunc(s.digests, own) {
+	if mine != nil && slices.ContainsFunc(s.digests, func(d digest) bool {
+		_, own := slices.BinarySearchFunc(a.gone.marks, clue[digest]{d, mine}, compareMarks)
+		return own
+	}) {
 		return nil, "", false
 	}
 	// The digests stand in the order file, stripped, pixels: the first that matches says the most.

@@ -243,7 +243,7 @@ func (w walker) finish(t *table) {
 					w.gap("", p.String(), mayBeIDs)
 				}
 			case t.parquet:
-				kind, what = e.exported(w.now)
+				kind, what = e.exported(w.report.Time)
 			case e.MustGo:
 				what = "a row that names a post that must be gone: " + e.why
 			}

@@ -177,7 +177,7 @@ func resolve(escape []byte) []byte {
 
 // ids searches for ids and digests of posts that must be gone.
 func (w walker) ids(p place, text []byte, first, last bool) {
-	if w.gone.mustGo == 0 {
+	if w.report.Known.MustGo == 0 {
 		return
 	}
 	// A page that lists outcomes names erased posts by right; only images in it can be wrong.
@@ -235,7 +235,7 @@ func (w walker) sawDigest(p place, d digest) {
 
 // lines searches for texts that must be gone, and keeps what else could be one.
 func (w walker) lines(p place, text []byte) {
-	if len(text) < prefixLen || w.gone.mustGo == 0 {
+	if len(text) < prefixLen || w.report.Known.MustGo == 0 {
 		return
 	}
 	// What a reader sees of HTML is the text without its tags, each of which may stand in a word or between two.

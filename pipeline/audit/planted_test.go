@@ -653,7 +653,7 @@ func FuzzLook(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := newAudit(Config{Policy: policy.Default()})
 		a.post(goneUnseen).Standing = &Standing{MustGo: true}
-		a.gone.mustGo = 1
+		a.report.Known.MustGo = 1
 		a.gone.index()
 		w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}}
 		w.left.Store(64 << 20)

@@ -72,27 +72,6 @@ func (a *audit) storedAs(p place) *known {
 	return nil
 }
 
-// checkState finds what state.db still has of posts that must be gone, and what this program did not make.
-func (a *audit) checkState(ctx context.Context) (err error) {
-	a.foreign, err = a.Workspace.ForeignSchema(ctx)
-	for _, what := range a.foreign {
-		a.finding(FoundCopy, "", state.StateFile, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
-	}
-	for _, k := range a.gone.all {
-		if k.format != "" && a.mustBeGone(k.evidence) {
-			a.finding(FoundImage, k.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", k.why)
-		}
-		if k.read && a.mustBeGone(k.evidence) {
-			a.finding(FoundText, k.name, "state.db", "text read off an image of a post that must be gone: %s", k.why)
-		}
-	}
-	return err
-}
-
-// mustBeGone reports whether stored content of a post is a finding. What waits for a confirmation is an open obligation,
-// for 48 hours.
-func (a *audit) mustBeGone(e *evidence) bool { return e.MustGo && !e.waits }
-
 // mayName reports whether a file of the workspace may name posts that are gone, as lists of outcomes do.
 func (a *audit) mayName(name string) bool {
 	return name == manifest.OutcomesName || name == manifest.TombstonesName || name == workspace.ReportName ||

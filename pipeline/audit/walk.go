@@ -62,7 +62,7 @@ func (a *audit) scanAll(ctx context.Context) error {
 	}
 	var err error
 	if a.Workspace != nil {
-		err = errors.Join(a.checkState(ctx), a.inWorkspace(ctx, look), a.inCopies(ctx, look))
+		err = errors.Join(a.inWorkspace(ctx, look), a.inCopies(ctx, look))
 	}
 	for _, name := range a.Files {
 		err = errors.Join(err, a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns; look(s) }))
