@@ -285,11 +285,7 @@ func (a *audit) finding(kind FindingKind, id, where, format string, args ...any)
 }
 
 // gap notes something that could not be asked or read.
-func (a *audit) gap(id, where, format string, args ...any) {
-	if id != "" {
-		a.say(&a.report.Gaps, Finding{ID: id, Where: where}, format, args...)
-		return
-	}
+func (a *audit) gap(where, format string, args ...any) {
 	file, _, _ := strings.Cut(where, " > ")
 	alike := Finding{Where: path.Dir(file), What: fmt.Sprintf(format, args...)}
 	a.mu.Lock()
@@ -334,13 +330,13 @@ func (a *audit) unread(where string, err error) {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err // the path stands before it
 	}
-	a.gap("", where, "it could not be read: %v", err)
+	a.gap(where, "it could not be read: %v", err)
 }
 
 // owed notes a registered copy, or a file of one, that somebody has to look after.
 func (a *audit) owed(where, what, todo string) {
 	a.say(&a.report.Obligations, Finding{Where: where}, "%s%s", what, todo)
-	a.gap("", where, "%s", what)
+	a.gap(where, "%s", what)
 }
 
 func (a *audit) say(list *[]Finding, f Finding, format string, args ...any) {
@@ -388,12 +384,12 @@ func (a *audit) judge(context.Context) error {
 		}
 		switch {
 		case e.Unanswered != "":
-			a.gap(string(e.ID), "reddit", "no verdict: %s", e.Unanswered)
+			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "reddit"}, "no verdict: %s", e.Unanswered)
 		case e.State != "" || e.MustGo:
 		case a.Workspace != nil:
-			a.gap(string(e.ID), "workspace", "Reddit was never asked about it")
+			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "workspace"}, "Reddit was never asked about it")
 		default:
-			a.gap(string(e.ID), "reddit", "nothing is known of it: audit --live asks, or name its workspace with -w")
+			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "reddit"}, "nothing is known of it: audit --live asks, or name its workspace with -w")
 		}
 	}
 	for _, k := range a.gone.all {
@@ -426,12 +422,12 @@ func (a *audit) noteWithheld(e *evidence, was past) {
 func (a *audit) conclude() Report {
 	r := &a.report
 	if a.Missing != "" {
-		a.gap("", "workspace", "%s", a.Missing)
+		a.gap("workspace", "%s", a.Missing)
 	}
 	switch f := a.Access; {
 	case f == nil || a.images+a.rows == 0:
 	case f.Reason == "no_grant": // an auditor need not hold the holder's grant, which may be good
-		a.gap("", "grant", "the policy wants a grant, and %d images and %d rows are kept: name the holder's grant with --grant", a.images, a.rows)
+		a.gap("grant", "the policy wants a grant, and %d images and %d rows are kept: name the holder's grant with --grant", a.images, a.rows)
 	default:
 		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.images, a.rows, f.Reason, f.Detail)
 	}

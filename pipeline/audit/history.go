@@ -135,7 +135,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	case !bound:
-		a.gap("", "workspace", "it holds no release yet")
+		a.gap("workspace", "it holds no release yet")
 		return nil
 	case b.Release == state.RehearsalOf(a.Release.Name):
 		a.note("the workspace is a rehearsal: its posts are made up")
@@ -147,7 +147,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	if err != nil {
 		a.unread(state.SealFile, err)
 	} else if !a.sealed {
-		a.gap("", state.SealFile, "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away; run, then audit again")
+		a.gap(state.SealFile, "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away; run, then audit again")
 	}
 	if b.ReleaseDigest != a.Release.Digest {
 		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
@@ -191,7 +191,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 func (a *audit) readLog(ctx context.Context) error {
 	if a.Workspace == nil {
 		if a.Since != nil {
-			a.gap("", "--since", "there is no workspace, and so no log to compare the checkpoint with")
+			a.gap("--since", "there is no workspace, and so no log to compare the checkpoint with")
 		}
 		return nil
 	}
@@ -217,7 +217,7 @@ func (a *audit) readLog(ctx context.Context) error {
 		a.finding(FoundLog, "", "audit", "%v", err)
 		return nil
 	case err != nil:
-		a.gap("", "audit", "the log could not be read: %v", err)
+		a.gap("audit", "the log could not be read: %v", err)
 		return nil
 	}
 	for e, err := range l.Records(ctx, 0) {
@@ -234,7 +234,7 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 	pending, err := a.Workspace.Unpublished(ctx)
 	next, wrong := a.Workspace.LogNext(ctx)
 	if err := errors.Join(err, wrong); err != nil {
-		a.gap("", "state.db", "the records that wait for the log could not be read: %v", err)
+		a.gap("state.db", "the records that wait for the log could not be read: %v", err)
 		return ctx.Err()
 	}
 	if next < size {
@@ -318,7 +318,7 @@ func (a *audit) restored(e auditlog.Event) {
 		a.note("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict)
 		return
 	}
-	a.gap("", "audit", "record %d, of %s: %s; find out why, keep a checkpoint (--checkpoint), and name it from then on (--since)", e.Seq, e.Time.Format(time.RFC3339), missing)
+	a.gap("audit", "record %d, of %s: %s; find out why, keep a checkpoint (--checkpoint), and name it from then on (--since)", e.Seq, e.Time.Format(time.RFC3339), missing)
 }
 
 // compareCopies compares the registered copies of the state with those of the log.

@@ -247,7 +247,7 @@ func (a *audit) sawText(p place, of *known, folded string) {
 	case of == nil && a.gone.stays(d):
 	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.
 	case of == nil && p.src.lines.Add(1) > maxTexts:
-		a.gap("", p.String(), unknownTexts)
+		a.gap(p.String(), unknownTexts)
 	default:
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -310,7 +310,7 @@ func (a *audit) resolve(ctx context.Context) error {
 		if k := cmp.Or(t.of, a.gone.owner(t.is, true)); k != nil {
 			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why)
 		} else if a.report.Known.Texts < a.report.Known.MustGo {
-			a.gap("", t.String(), unknownTexts)
+			a.gap(t.String(), unknownTexts)
 		}
 	}
 	return nil
@@ -332,7 +332,8 @@ func (a *audit) judgeImage(s *sighting) {
 	switch {
 	case k != nil && looks && unseen && s.what != "": // a template is shared by many
 	case k != nil && looks && unseen:
-		a.gap(claims[0], where, "the image looks like that of %s, which must be gone, and is said to be of %s, whose image is not known: compare them", k.name, claims[0])
+		a.say(&a.report.Gaps, Finding{ID: claims[0], Where: where}, "the image looks like that of %s, which must be gone, and is said to be of %s, "+
+			"whose image is not known: compare them", k.name, claims[0])
 	case k != nil:
 		if len(claims) > 0 {
 			how += ", said to be of " + claims[0]
@@ -347,11 +348,11 @@ func (a *audit) judgeImage(s *sighting) {
 	case s.stored:
 	case s.what != "" || a.report.Known.MustGo == 0 || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "":
-		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
+		a.gap(where, "an image's looks could not be compared: %s", s.fault)
 	case a.report.Known.Hashes < a.report.Known.MustGo:
 		// A thumbnail of an image that may stay is of known origin.
 		if _, apart := nearest(a.gone.looks[false], s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
-			a.gap("", where, "images of unknown origin could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+
+			a.gap(where, "images of unknown origin could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+
 				"look at them, or name a release with phash, or a workspace from before the purge")
 		}
 	}

@@ -240,7 +240,7 @@ func (w walker) finish(t *table) {
 			case !ids && !h.clear:
 				// In CSV all numbers are texts, so only its ids under a name of ids count.
 				if h.text && e.MustGo && t.typed {
-					w.gap("", p.String(), mayBeIDs)
+					w.gap(p.String(), mayBeIDs)
 				}
 			case t.parquet:
 				kind, what = e.exported(w.report.Time)
@@ -252,10 +252,10 @@ func (w walker) finish(t *table) {
 			}
 		}
 		if c.ids && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.rows > 0 || c.asked) {
-			w.gap("", t.String(), "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
+			w.gap(t.String(), "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
 		}
 		if ids && t.parquet && c.unread > 0 {
-			w.gap("", t.String(), "%d rows have no post id that can be read, the first is row %d", c.unread, c.first)
+			w.gap(t.String(), "%d rows have no post id that can be read, the first is row %d", c.unread, c.first)
 		}
 		// A column that only happens to name a post does not say whose image the row has.
 		if !ids {
@@ -263,9 +263,9 @@ func (w walker) finish(t *table) {
 		}
 	}
 	if t.parquet && !named {
-		w.gap("", t.String(), "no column holds post ids by its name or its values: name it with --id-column")
+		w.gap(t.String(), "no column holds post ids by its name or its values: name it with --id-column")
 	}
 	if t.src.columns.ID != "" && t.parquet && !slices.ContainsFunc(t.order, func(c *column) bool { return c.asked }) {
-		w.gap("", t.String(), "it has no column %s", t.src.columns.ID)
+		w.gap(t.String(), "it has no column %s", t.src.columns.ID)
 	}
 }

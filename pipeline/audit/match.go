@@ -199,7 +199,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			case telling(e.ID) || p.col != nil && p.col.ids || isLink.Match(text[max(0, at-30):at]) || isImageName.Match(text[end:]):
 				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p.String(), "it names a post that must be gone: %s", e.why)
 			case p.table == nil && !p.label: // a column says what its numbers are
-				w.gap("", p.String(), mayBeIDs)
+				w.gap(p.String(), mayBeIDs)
 			}
 		}
 	}

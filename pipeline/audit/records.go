@@ -53,7 +53,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 	}
 	last, err := state.ReadNote[state.ExportNote](ctx, ws)
 	if err != nil {
-		a.gap("", "state.db", "the note of the last export cannot be read: %v", err)
+		a.gap("state.db", "the note of the last export cannot be read: %v", err)
 	}
 	for _, f := range last.Files {
 		a.exported[f.Name] = f.SHA256
@@ -137,5 +137,5 @@ func (a *audit) stray(kind FindingKind, id, where, what string) {
 		return
 	}
 	// The records may be older than the file.
-	a.gap("", where, "%s; or a run is writing it, or was killed: run, then audit again", what)
+	a.gap(where, "%s; or a run is writing it, or was killed: run, then audit again", what)
 }

@@ -109,7 +109,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	for _, s := range file.Unclaimed() {
 		// They are searched, but a compressed page would not show its rows.
 		if from := w.rest(p, all, s.From, s.To); from < s.To {
-			w.gap("", p.String(), "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
+			w.gap(p.String(), "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
 		}
 	}
 	t := newTable(p)

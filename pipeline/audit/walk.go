@@ -118,9 +118,9 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 		s.ours = s.mayName || f.Name == state.StateFile || f.Name == state.LogKeyFile && f.Size < 300
 		switch {
 		case !f.Mode.IsRegular():
-			a.gap("", f.Name, "it is not a regular file (%s), so its target was not checked: take it away", f.Mode.Type())
+			a.gap(f.Name, "it is not a regular file (%s), so its target was not checked: take it away", f.Mode.Type())
 		case f.Name == state.JournalFile:
-			a.gap("", f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
+			a.gap(f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
 		default:
 			look(s)
 		}
@@ -419,7 +419,7 @@ func (w walker) zipped(p place, all *io.SectionReader, f *zip.File, from int64) 
 		return false
 	// Its bytes say nothing without the password, and a guess would be a PASS.
 	case f.Flags&1 != 0:
-		w.gap("", p.in(f.Name).String(), "it is encrypted: unpack the archive, and name what comes out")
+		w.gap(p.in(f.Name).String(), "it is encrypted: unpack the archive, and name what comes out")
 		return true
 	// Of any other method the bytes themselves say how they are packed.
 	case f.Method != zip.Deflate:
