@@ -207,9 +207,10 @@ type audit struct {
 	past      map[manifest.PostID]past
 	standings map[Standing]*Standing
 	moments   map[time.Time]*time.Time
-	exported  map[string]string // the digest on record of each file of the dataset
-	logged    map[string]string // the digest that the log has of each
-	images    int               // that the workspace keeps
+	noted     map[manifest.PostID]time.Time // tombstones up to then were lifted, by the workspace's note
+	exported  map[string]string             // the digest on record of each file of the dataset
+	logged    map[string]string             // the digest that the log has of each
+	images    int                           // that the workspace keeps
 	rows      int
 	gone      goneContent
 	copies    map[string]auditlog.Event // by the digest of their path: those that no record closed
@@ -226,8 +227,9 @@ type audit struct {
 
 func newAudit(c Config) *audit {
 	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
-		standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
-		gone: goneContent{lines: map[string][]clue[string]{}}, copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{}}
+		noted: map[manifest.PostID]time.Time{}, standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
+		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
+		gone: goneContent{lines: map[string][]clue[string]{}}}
 }
 
 // readRelease takes the posts and the tombstones of the release, with the digests that it may have of their images.
@@ -342,9 +344,14 @@ func (a *audit) owed(where, what, todo string) {
 func (a *audit) say(list *[]Finding, f Finding, format string, args ...any) {
 	// Names of files are anyone's words.
 	f.Where, f.What = state.PrintableLine(f.Where), state.PrintableLine(fmt.Sprintf(format, args...))
+	add(a, list, f)
+}
+
+// add appends to a list of an audit that several goroutines append to.
+func add[T any](a *audit, list *[]T, value T) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	*list = append(*list, f)
+	*list = append(*list, value)
 }
 
 // note notes what a reader of the report should know.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"rehydrate/manifest"
@@ -31,7 +32,6 @@ type evidence struct {
 // past is what workspace and log say of a post beside its last state: nothing, of most.
 type past struct {
 	since    time.Time          // the workspace found it gone then, and withholds its removal
-	noted    time.Time          // tombstones up to then were lifted, by the workspace's note
 	state    manifest.PostState // of the last verdict of the log
 	reason   manifest.Reason
 	at       time.Time
@@ -62,7 +62,7 @@ func (a *audit) weigh(e *evidence, was past) {
 	gone := s.State
 	switch {
 	// The workspace's note of a lift alone is the operator's word, so the log has to record it too.
-	case e.published != nil && !(was.lifted && !e.published.Time.After(was.noted)):
+	case e.published != nil && !(was.lifted && !e.published.Time.After(a.noted[e.ID])):
 		s.MustGo, s.Because, gone, by = true, "release", e.published.State, "by the release's tombstone"
 	case e.stone != nil && !(e.stone.Readmitted && a.Policy.Readmits(e.stone.State, e.stone.Reason)):
 		s.MustGo, s.Because, gone, by = true, "tombstone", e.stone.State, "by the workspace's tombstone"
@@ -113,10 +113,7 @@ func (e *evidence) exported(now time.Time) (FindingKind, string) {
 }
 
 func withReason(what manifest.PostState, reason manifest.Reason) string {
-	if reason == "" {
-		return string(what)
-	}
-	return string(what) + " (" + string(reason) + ")"
+	return strings.TrimSuffix(string(what)+" ("+string(reason)+")", " ()")
 }
 
 // readWorkspace reads what the state knows of posts, images and texts.
@@ -178,9 +175,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 			what = "was lifted by a statement that does not count, " + l.Refused
 		} else if l != nil {
 			what = fmt.Sprintf("was lifted by a statement that %s wrote on %s: %s", l.Signer, l.Asserted.Format(time.DateOnly), l.Why)
-			was := a.past[t.ID]
-			was.noted = l.Asserted
-			a.past[t.ID] = was
+			a.noted[t.ID] = l.Asserted
 		}
 		a.note("the tombstone of %s %s", t.ID, what)
 	}
@@ -364,7 +359,7 @@ func (a *audit) compare(e *evidence, was past) {
 			*e.Record, withReason(was.state, was.reason))
 	}
 	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
-	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && e.published.Time.After(was.noted) {
+	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && e.published.Time.After(a.noted[e.ID]) {
 		a.finding(FoundTombstone, id, "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
 	}
 }

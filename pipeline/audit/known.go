@@ -81,19 +81,13 @@ func compareMarks(m, n clue[digest]) int {
 // prefixLen is how many bytes of a text find it in the index. No text that is searched for is shorter.
 const prefixLen = 15
 
-// find returns what is known of an entry; nil for nothing.
-func (e *evidence) find(name string) *known {
+// known returns what is known of an entry, to be added to.
+func (a *audit) known(id manifest.PostID, name string) *known {
+	e := a.post(id)
 	k := e.content
 	for k != nil && k.name != name {
 		k = k.next
 	}
-	return k
-}
-
-// known returns what is known of an entry, to be added to.
-func (a *audit) known(id manifest.PostID, name string) *known {
-	e := a.post(id)
-	k := e.find(name)
 	if k == nil {
 		if name == string(id) {
 			name = string(e.ID) // the one that is kept
@@ -226,11 +220,7 @@ const unknownTexts = "texts of unknown origin could be those of posts that must 
 const mayBeIDs = "words or numbers are also ids of posts that must be gone: look whether they name them"
 
 // saw keeps what was seen of an image until all sources were looked at.
-func (a *audit) saw(s *sighting) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.sightings = append(a.sightings, s)
-}
+func (a *audit) saw(s *sighting) { add(a, &a.sightings, s) }
 
 // sawHash is saw for a perceptual hash in a table, unless it is that of an image that may stay: there are as many as rows.
 func (a *audit) sawHash(p place, hash uint64) {
@@ -249,9 +239,7 @@ func (a *audit) sawText(p place, of *known, folded string) {
 	case of == nil && p.src.lines.Add(1) > maxTexts:
 		a.gap(p.String(), unknownTexts)
 	default:
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.texts = append(a.texts, textSeen{p, clue[digest]{d, of}})
+		add(a, &a.texts, textSeen{p, clue[digest]{d, of}})
 	}
 }
 
@@ -320,16 +308,14 @@ func (a *audit) resolve(ctx context.Context) error {
 func (a *audit) judgeImage(s *sighting) {
 	claims, where, rec := s.claims(), s.String(), a.storedAs(s.place)
 	if rec != nil {
-		if rec.MustGo && !rec.waits {
-			a.finding(FoundImage, rec.name, where, "an image of a post that must be gone: %s", rec.why)
-			return
-		}
 		claims = []string{rec.name}
 	}
 	mine := a.claimed(claims, false)
 	unseen := len(claims) > 0 && (mine == nil || len(mine.looks) == 0) // the image of its post is not known
 	k, how, looks := a.imageKnown(s, mine)
 	switch {
+	case rec != nil && rec.MustGo && !rec.waits:
+		a.finding(FoundImage, rec.name, where, "an image of a post that must be gone: %s", rec.why)
 	case k != nil && looks && unseen && s.what != "": // a template is shared by many
 	case k != nil && looks && unseen:
 		a.say(&a.report.Gaps, Finding{ID: claims[0], Where: where}, "the image looks like that of %s, which must be gone, and is said to be of %s, "+

@@ -65,8 +65,10 @@ func (a *audit) readRecords(ctx context.Context) error {
 func (a *audit) storedAs(p place) *known {
 	key, _ := manifest.ParseKey(p.own)
 	if e := a.posts[key.ID]; e != nil && p.part == "" {
-		if k := e.find(p.own); k != nil && k.format != "" && a.Workspace.ImageName(key, k.format) == p.src.name {
-			return k
+		for k := e.content; k != nil; k = k.next {
+			if k.name == p.own && k.format != "" && a.Workspace.ImageName(key, k.format) == p.src.name {
+				return k
+			}
 		}
 	}
 	return nil
