@@ -250,7 +250,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 			continue
 		}
 		k := a.known(e.ID, e.Key.String())
-		a.gone.image(k, e.SHA256, e.StrippedSHA256, e.PixelsSHA256)
+		a.gone.mark(k, parseDigest(e.SHA256), parseDigest(e.StrippedSHA256), parseDigest(e.PixelsSHA256))
 		// A manifest is written by others: a hash of another length is of another kind.
 		if h, err := strconv.ParseUint(e.PHash, 16, 64); err == nil && len(e.PHash) == 16 {
 			k.hash(h)

@@ -44,7 +44,11 @@ type past struct {
 // weigh fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
 func (a *audit) weigh(e *evidence, was past) {
 	s, by := *e.Standing, "as Reddit said last"
-	if was.later(e.Checked) && was.state != s.State {
+	if was.state != "" && was.state != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
+		if e.entry && was.state.Gone() && !s.State.Gone() {
+			a.finding(FoundLog, string(e.ID), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
+				*e.Record, withReason(was.state, was.reason))
+		}
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.state, was.reason, "log", was.withheld, a.moment(was.at)
 		by = "by the log"
 	}
@@ -75,11 +79,6 @@ func (a *audit) weigh(e *evidence, was past) {
 	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"
 	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.report.Time))
 	e.Standing = shared(a.standings, s)
-}
-
-// later reports whether the log's last verdict is of after a check.
-func (p past) later(checked *time.Time) bool {
-	return !p.at.IsZero() && (checked == nil || p.at.After(*checked))
 }
 
 // moment returns a time as the report has it; nil for none.
@@ -278,7 +277,7 @@ func (a *audit) replay(e auditlog.Event) {
 				was.stone, was.lifted = nil, true
 			}
 		case auditlog.Fetch:
-			a.gone.image(a.known(p.ID, string(p.ID)), e.SHA256, e.Original, e.Pixels)
+			a.gone.mark(a.known(p.ID, string(p.ID)), parseDigest(e.SHA256), parseDigest(e.Original), parseDigest(e.Pixels))
 		}
 		if was != a.past[p.ID] {
 			a.past[p.ID] = was
@@ -343,7 +342,7 @@ func (a *audit) compareCopies(ctx context.Context) error {
 	return nil
 }
 
-// compare reports what the log or the release has of a post and the workspace lacks.
+// compare reports a tombstone that the log or the release has of a post, and the workspace lacks.
 func (a *audit) compare(e *evidence, was past) {
 	id := string(e.ID)
 	// The log is signed and the state is not, so the log is believed.
@@ -353,10 +352,6 @@ func (a *audit) compare(e *evidence, was past) {
 			"state.db is older than the log, or was changed", *stone)
 	case stone != nil && e.stone.Readmitted:
 		a.finding(FoundTombstone, id, "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
-	}
-	if e.entry && e.Record != nil && was.state.Gone() && !e.State.Gone() && was.later(e.Checked) {
-		a.finding(FoundLog, id, "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
-			*e.Record, withReason(was.state, was.reason))
 	}
 	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
 	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && e.published.Time.After(a.noted[e.ID]) {

@@ -98,14 +98,9 @@ func (a *audit) known(id manifest.PostID, name string) *known {
 	return k
 }
 
-// image takes digests of an image: of its file, of the file without metadata, and of its pixels.
-func (g *goneContent) image(k *known, file, stripped, pixels string) {
-	g.mark(k, parseDigest(file), parseDigest(stripped), parseDigest(pixels))
-	k.pixels = k.pixels || pixels != ""
-}
-
-// mark takes digests of an image.
+// mark takes digests of an image: two of files, and one of its pixels.
 func (g *goneContent) mark(k *known, digests ...digest) {
+	k.pixels = k.pixels || len(digests) == 3 && digests[2] != digest{}
 	for i, d := range digests {
 		if d != (digest{}) && !slices.Contains(digests[:i], d) {
 			k.digests = true

@@ -33,7 +33,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if img := rec.Image; img != nil {
 			a.images++
 			k.image, k.format = parseDigest(img.SHA256), img.Format
-			a.gone.image(k, img.SHA256, img.OriginalSHA256, img.PixelsSHA256)
+			a.gone.mark(k, k.image, parseDigest(img.OriginalSHA256), parseDigest(img.PixelsSHA256))
 			if !img.Flat && img.HashKind == dedupe.HashKind() {
 				k.hash(img.PHash)
 			}
@@ -49,7 +49,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		return err
 	}
 	for _, e := range erased {
-		a.gone.image(a.known(e.ID, e.Key.String()), e.File, e.Stripped, e.Pixels)
+		a.gone.mark(a.known(e.ID, e.Key.String()), parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
 	}
 	last, err := state.ReadNote[state.ExportNote](ctx, ws)
 	if err != nil {
