@@ -95,7 +95,7 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 
 // accountFor compares a file with the records of it, and reports whether they say all there is to say.
 func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done bool) {
-	sum := s.file.SHA256.String()
+	sum, noted, logged := s.file.SHA256.String(), w.exported[s.name], w.logged[s.name]
 	switch {
 	// The release names every post by right, wherever it lies.
 	case sum == w.Release.ManifestDigest:
@@ -107,8 +107,13 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 	case s.name == "" || s.name == state.StateFile || durable.IsTemp(path.Base(s.name)):
 	case kind == isDatabase:
 		w.finding(FoundCopy, "", s.where, "a database in the workspace that no record accounts for: move it away, or out of backups that the posts of today have outlived")
-	case kind == isParquet || w.exported[s.name] != "":
-		w.exportedFile(s.name, sum)
+	case kind != isParquet && noted == "":
+	case noted == "" && logged == "":
+		w.stray(FoundCopy, "", s.name, "a Parquet in the workspace that no record accounts for")
+	case cmp.Or(noted, sum) != sum || cmp.Or(logged, sum) != sum:
+		w.stray(FoundExport, "", s.name, "it is not the file that was exported last under this name, as state.db and the log have it: restore it with `rehydrate run`")
+	case logged == "" && w.report.Log.Present && w.report.Log.Consistent:
+		w.stray(FoundExport, "", s.name, "no record of the log names its export")
 	}
 	// A copy that is as it was made holds only texts that this workspace knows.
 	s.ours = s.ours || s.recorded != "" && s.recorded == sum
@@ -118,18 +123,6 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 // changedCopy notes a file of a registered copy that is not as its record has it.
 func (a *audit) changedCopy(where, what string) {
 	a.owed(where, "a file of a registered copy: "+what, "; `rehydrate purge` says what to do")
-}
-
-func (w walker) exportedFile(name, digest string) {
-	noted, logged := w.exported[name], w.logged[name]
-	switch {
-	case noted == "" && logged == "":
-		w.stray(FoundCopy, "", name, "a Parquet in the workspace that no record accounts for")
-	case cmp.Or(noted, digest) != digest || cmp.Or(logged, digest) != digest:
-		w.stray(FoundExport, "", name, "it is not the file that was exported last under this name, as state.db and the log have it: restore it with `rehydrate run`")
-	case logged == "" && w.report.Log.Present && w.report.Log.Consistent:
-		w.stray(FoundExport, "", name, "no record of the log names its export")
-	}
 }
 
 // stray notes a file of the workspace that is not the one on record, or has no record.
