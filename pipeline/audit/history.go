@@ -241,7 +241,7 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 			a.replay(e)
 		}
 	}
-	return a.compareCopies(ctx)
+	return nil
 }
 
 // replay applies one record to the evidence.
@@ -316,11 +316,7 @@ func (a *audit) restored(e auditlog.Event) {
 }
 
 // compareCopies compares the registered copies of the state with those of the log.
-func (a *audit) compareCopies(ctx context.Context) error {
-	have, err := a.Workspace.Copies(ctx)
-	if err != nil {
-		return err
-	}
+func (a *audit) compareCopies(have []workspace.Copy) {
 	known := map[string]state.CopyState{}
 	for _, c := range have {
 		known[state.SHA256([]byte(c.Path))] = state.StateOfCopy(c)
@@ -339,7 +335,6 @@ func (a *audit) compareCopies(ctx context.Context) error {
 		}
 		a.owed("the copy "+path, fmt.Sprintf(was, e.Time.Format(time.RFC3339), e.Seq, what), ": put back a newer state.db, or "+todo)
 	}
-	return nil
 }
 
 // compare reports a tombstone that the log or the release has of a post, and the workspace lacks.

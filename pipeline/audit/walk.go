@@ -130,6 +130,7 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 
 func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 	copies, err := a.Workspace.Copies(ctx)
+	a.compareCopies(copies)
 	for _, c := range copies {
 		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
 		if _, err := os.Lstat(c.Path); err != nil || c.Format == state.ThirdParty {
