@@ -31,25 +31,24 @@ type evidence struct {
 
 // past is what workspace and log say of a post beside its last state: nothing, of most.
 type past struct {
-	since    time.Time          // the workspace found it gone then, and withholds its removal
-	state    manifest.PostState // of the last verdict of the log
-	reason   manifest.Reason
-	at       time.Time
-	goneAt   time.Time // of the first verdict that it is gone since one that it is not
-	withheld bool
-	stone    *int64 // the record of a tombstone that holds: nothing lifted or suspended it
-	lifted   bool   // no record of a tombstone follows a maintainer's statement
+	policy.Verdict           // the last of the log
+	at             time.Time // of that
+	since          time.Time // the workspace found it gone then, and withholds its removal
+	goneAt         time.Time // of the first verdict that it is gone since one that it is not
+	withheld       bool
+	stone          *int64 // the record of a tombstone that holds: nothing lifted or suspended it
+	lifted         bool   // no record of a tombstone follows a maintainer's statement
 }
 
 // weigh fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
 func (a *audit) weigh(e *evidence, was past) {
 	s, by := *e.Standing, "as Reddit said last"
-	if was.state != "" && was.state != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
-		if e.entry && was.state.Gone() && !s.State.Gone() {
+	if was.State != "" && was.State != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
+		if e.entry && was.State.Gone() && !s.State.Gone() {
 			a.finding(FoundLog, string(e.ID), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
-				*e.Record, withReason(was.state, was.reason))
+				*e.Record, withReason(was.State, was.Reason))
 		}
-		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.state, was.reason, "log", was.withheld, a.moment(was.at)
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.State, was.Reason, "log", was.withheld, a.moment(was.at)
 		by = "by the log"
 	}
 	if e.live != nil && e.live.State == "" {
@@ -91,6 +90,7 @@ func (a *audit) moment(t time.Time) *time.Time {
 
 // exported returns the violation of a row of the post in a dataset; empty strings for none.
 func (e *evidence) exported(now time.Time) (FindingKind, string) {
+	when := "too long ago"
 	switch {
 	// The gravest reason is named, for one row is one finding.
 	case e.MustGo:
@@ -103,9 +103,7 @@ func (e *evidence) exported(now time.Time) (FindingKind, string) {
 		return "", ""
 	case e.LastLive == nil:
 		return FoundStale, "a row of a post that was never seen live"
-	}
-	when := "too long ago"
-	if e.LastLive.After(now) {
+	case e.LastLive.After(now):
 		when = "which is yet to come: a clock was wrong, or state.db was changed"
 	}
 	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", " + when
@@ -259,7 +257,7 @@ func (a *audit) replay(e auditlog.Event) {
 			}
 			// A verdict that says no more than the workspace, as most do, takes no memory.
 			if was != (past{}) || p.State != post.State {
-				was.state, was.reason, was.at = p.State, p.Reason, e.Time
+				was.Verdict, was.at = policy.Verdict{State: p.State, Reason: p.Reason}, e.Time
 			}
 		// Withheld and confirmed follow each other: the later record counts.
 		case auditlog.Withheld, auditlog.Confirmed:

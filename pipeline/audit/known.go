@@ -284,10 +284,9 @@ func (a *audit) resolve(ctx context.Context) error {
 		}
 	}
 	for _, s := range a.sightings {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if ctx.Err() == nil {
+			a.judgeImage(s)
 		}
-		a.judgeImage(s)
 	}
 	for _, t := range a.texts {
 		if k := cmp.Or(t.of, a.gone.owner(t.is, true)); k != nil {
@@ -296,7 +295,7 @@ func (a *audit) resolve(ctx context.Context) error {
 			a.gap(t.String(), unknownTexts)
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // judgeImage judges an image by its record, by its bytes and by how it looks.

@@ -86,8 +86,7 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 			a.unread(s.where, err)
 			return
 		}
-		e := a.posts[res.ID]
-		if e != nil && e.MustGo && (res.Outcome == manifest.Kept || res.Outcome == manifest.Duplicate) {
+		if e := a.posts[res.ID]; e != nil && e.MustGo && (res.Outcome == manifest.Kept || res.Outcome == manifest.Duplicate) {
 			a.finding(FoundRow, res.Key.String(), s.where, "it says %s of a post that must be gone: %s", res.Outcome, e.why)
 		}
 	}
