@@ -31,7 +31,7 @@ func (g GoneSet) Has(id manifest.PostID) bool { _, ok := g[id]; return ok }
 // GonePosts returns the posts of the manifest that are gone, also those whose removal waits for confirmation if withheld.
 func GonePosts(ctx context.Context, ws *workspace.Workspace, withheld bool) (GoneSet, error) {
 	gone := GoneSet{}
-	for p, err := range ws.Posts(ctx) {
+	for p, err := range ws.PostsNotLive(ctx) {
 		if err != nil {
 			return nil, err
 		}

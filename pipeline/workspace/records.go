@@ -239,6 +239,11 @@ func (w *Workspace) DuePosts(ctx context.Context, since, now time.Time) iter.Seq
 		[]any{since.Unix(), now.Unix()}, scanPost)
 }
 
+// PostsNotLive yields those of Posts that an answer says are not live: few, where Posts reads them all.
+func (w *Workspace) PostsNotLive(ctx context.Context) iter.Seq2[Post, error] {
+	return pages(ctx, w, "read posts", postsSQL+" AND p.state <> 'live'", nil, scanPost)
+}
+
 const postsSQL = `
 SELECT e.ordinal, e.id, e.subreddit, ` + postNames + `
 FROM entry e LEFT JOIN post p ON p.id = e.id
