@@ -109,7 +109,7 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 			largest, values, rooms = max(largest, memory), values+p.values, append(rooms, p.room)
 		}
 		// The pages together may not hold more than was counted: a row more would shift all that follow.
-		if values > meta.NumValues || dictionary > 2*g.most {
+		if values > meta.NumValues {
 			return 0, nil, fmt.Errorf("page at byte %d: more values than the %d that the footer counts", pos, meta.NumValues)
 		}
 		pos = p.end
