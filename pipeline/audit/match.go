@@ -30,6 +30,7 @@ const (
 	searchOverlap = 64 << 10 // the longest text that two blocks share
 	minEncoded    = 86       // characters: 64 bytes in base64
 	minLine       = 40       // of a line of them that goes on in the next one: words are shorter
+	maxCarved     = 1000     // places of one kind in a block
 	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
 	encodedPart   = " > encoded bytes"
 
@@ -383,9 +384,13 @@ func (w walker) carve(p place, block []byte) {
 	// The image formats that a run stores: only they can be images of erased posts as they were published.
 	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF", "\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda", zipMember} {
 		found := block
-		for range 1000 {
+		for n := 0; ; n++ {
 			at := bytes.Index(found, []byte(magic))
 			if at < 0 {
+				break
+			}
+			if n == maxCarved { // decoys would take days
+				w.lost(p, fmt.Errorf("more than %d places in a block look like the beginning of an image or of packed bytes: the others were not looked at", n))
 				break
 			}
 			found = found[at:]

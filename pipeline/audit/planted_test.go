@@ -18,6 +18,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -455,6 +456,22 @@ func TestPlanted(t *testing.T) {
 				attest.OK(t, os.RemoveAll(filepath.Join(c.in.ws, "stash")))
 			}
 		})
+	}
+}
+
+// TestBounds says what lies beyond the bounds of a search: neither decoys nor a great heap before an image make a PASS.
+func TestBounds(t *testing.T) {
+	w := newWorld(t, false, false)
+	const dropped = "; CREATE TABLE x (y); PRAGMA secure_delete=OFF; CREATE TABLE z (y); INSERT INTO z VALUES (?); DROP TABLE z"
+	for what, body := range map[string][]byte{
+		"in a block":                  sqliteOf(t, "PRAGMA user_version = 1"+dropped, append(bytes.Repeat([]byte("\xff\xd8\xff"), 1100), w.images[goneJPEG]...)),
+		"bytes lie in its free pages": sqliteOf(t, fmt.Sprint("PRAGMA application_id = ", ourDatabase)+dropped, append(bytes.Repeat([]byte{7}, maxHeld), w.images[goneJPEG]...)),
+	} {
+		name := filepath.Join(t.TempDir(), "f")
+		attest.OK(t, os.WriteFile(name, body, 0o600))
+		if r := w.audit(t, w.ws, name); !slices.ContainsFunc(r.Gaps, func(g Finding) bool { return strings.Contains(g.What, what) }) {
+			t.Errorf("%s: %s, findings %+v, not judged %+v", what, r.Verdict, r.Findings, r.Gaps)
+		}
 	}
 }
 

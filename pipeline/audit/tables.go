@@ -258,6 +258,9 @@ func unusedPages(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused
 	if len(unused)+len(behind) > 0 {
 		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last", len(unused)/int(size), tail)
 	}
+	if len(unused) >= maxHeld || tail > maxHeld {
+		wrong = errors.Join(wrong, fmt.Errorf("more than %d bytes lie in its free pages or behind its last: VACUUM a copy, for the others were not looked at", maxHeld))
+	}
 	return append(unused, behind...), what, errors.Join(err, wrong, rows.Err())
 }
 
