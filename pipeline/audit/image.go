@@ -57,8 +57,11 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	inner := w
 	inner.depth++ // segments can hold whole archives, so they count as a container
 	stripped, malformed := workspace.Split(body, policy.ImageFormat(body), func(name string, b []byte) {
-		if len(bytes.Trim(b, "\x00 ")) > 0 && inner.depth <= maxDepth {
-			part := p.in(name)
+		switch part := p.in(name); {
+		case len(bytes.Trim(b, "\x00 ")) == 0:
+		case inner.depth > maxDepth:
+			w.lost(part, errDeep)
+		default:
 			part.label = len(b) < prefixLen // too short for a text, as the header of every JFIF is
 			inner.look(part, section(b))
 		}

@@ -303,10 +303,13 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 		rest, done = append(append(rest, text[done:at]...), ' '), end
 		raw := unpackText(run)
 		_, err := (meter{w}).Write(raw)
-		w.lost(p, err)
 		inner := w
 		inner.depth++
-		if err == nil && raw != nil && inner.depth <= maxDepth {
+		if raw != nil && inner.depth > maxDepth {
+			err = cmp.Or(err, errDeep)
+		}
+		w.lost(p, err)
+		if err == nil && raw != nil {
 			p := p
 			p.label = p.label || end-at > 64 && text[at+64] == '\n' // a list of digests looks like bytes as well
 			p.part = strings.TrimSuffix(p.part, encodedPart) + encodedPart
@@ -378,7 +381,8 @@ func unpackText(run []byte) []byte {
 // carve looks at images, what zlib packed, as in PDF and git, and members of zips, anywhere in bytes of an unknown kind.
 func (w walker) carve(p place, block []byte) {
 	w.depth++
-	if w.depth > maxDepth {
+	if w.depth > maxDepth+1 { // the bytes of the innermost container are looked at, too
+		w.lost(p, errDeep)
 		return
 	}
 	// The image formats that a run stores: only they can be images of erased posts as they were published.

@@ -463,8 +463,13 @@ func TestPlanted(t *testing.T) {
 func TestBounds(t *testing.T) {
 	w := newWorld(t, false, false)
 	const dropped = "; CREATE TABLE x (y); PRAGMA secure_delete=OFF; CREATE TABLE z (y); INSERT INTO z VALUES (?); DROP TABLE z"
+	deep := []byte(`{"a": "` + base64.StdEncoding.EncodeToString(w.images[goneJPEG]) + `"}`)
+	for range 5 {
+		deep = zipOf("x", deep)
+	}
 	for what, body := range map[string][]byte{
 		"in a block":                  sqliteOf(t, "PRAGMA user_version = 1"+dropped, append(bytes.Repeat([]byte("\xff\xd8\xff"), 1100), w.images[goneJPEG]...)),
+		"containers in containers":    deep,
 		"bytes lie in its free pages": sqliteOf(t, fmt.Sprint("PRAGMA application_id = ", ourDatabase)+dropped, append(bytes.Repeat([]byte{7}, maxHeld), w.images[goneJPEG]...)),
 	} {
 		name := filepath.Join(t.TempDir(), "f")

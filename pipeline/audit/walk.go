@@ -40,6 +40,8 @@ const (
 	maxRows    = 2_000_000
 )
 
+var errDeep = fmt.Errorf("containers in containers, more than %d deep", maxDepth)
+
 // scanAll looks at every source, and then at what was seen in all of them together.
 func (a *audit) scanAll(ctx context.Context) error {
 	a.gone.index()
@@ -267,8 +269,8 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return w.loose(p, all)
 	case kind == isImage:
 		return w.image(p, all)
-	case w.depth == maxDepth:
-		return fmt.Errorf("containers in containers, more than %d deep", maxDepth)
+	case w.depth >= maxDepth:
+		return errDeep
 	}
 	w.depth++
 	switch kind {
