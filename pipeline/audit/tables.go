@@ -119,18 +119,15 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 			continue
 		}
 		c := t.column(listName(column.Name))
-		for v, err := range file.ValuesOf(w.ctx, column) {
+		w.lost(p, file.ValuesOf(w.ctx, column, func(row int64, value any) error {
 			// What a row names is kept in memory until its images are judged.
-			if err == nil && v.Row >= maxRows {
-				err = fmt.Errorf("more than %d rows: the rest were not checked", maxRows)
+			if row >= maxRows {
+				return fmt.Errorf("more than %d rows: the rest were not checked", maxRows)
 			}
-			if err != nil {
-				w.lost(p, err)
-				break
-			}
-			t.rows = max(t.rows, v.Row+1)
-			w.put(t, c, v.Row, v.Data)
-		}
+			t.rows = max(t.rows, row+1)
+			w.put(t, c, row, value)
+			return nil
+		}))
 	}
 	w.finish(t)
 	if p.part == "" {

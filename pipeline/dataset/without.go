@@ -85,22 +85,17 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 			var file *scan.File
 			file, err = scan.Open(r, size)
 			if err == nil {
-				for v, failed := range file.Values(ctx, "id") {
-					err = failed
-					if err == nil {
-						id, _ := v.Data.([]byte)
-						_, err = take(string(id))
-					}
-					if err != nil {
-						break
-					}
-				}
+				err = file.Values(ctx, "id", func(_ int64, value any) error {
+					id, _ := value.([]byte)
+					_, err := take(string(id))
+					return err
+				})
 			}
 		} else if without := removerOf(name); without != nil {
 			// Without any of its rows: what is written is not looked at.
 			err = without(io.Discard, r, size, take)
 		}
-		if err != nil && err != enough {
+		if err != nil && !errors.Is(err, enough) {
 			yield("", fmt.Errorf("read the ids of %s: %w", name, err))
 		}
 	}

@@ -69,50 +69,39 @@ func leaves(c *parquet.Column) (all []*parquet.Column) {
 	return all
 }
 
-// A Value is one value of a column.
-type Value struct {
-	Row  int64 // counted from 0; a list gives several values of one row
-	Data any   // int64, or []byte, which is good until the next value is asked for
-}
-
 // Values is ValuesOf for the first column of that name.
-func (f *File) Values(ctx context.Context, name string) iter.Seq2[Value, error] {
+func (f *File) Values(ctx context.Context, name string, take func(row int64, value any) error) error {
 	i := slices.IndexFunc(f.Columns, func(c *Column) bool { return c.Valued && c.Name == name })
 	if i < 0 {
-		return func(yield func(Value, error) bool) {
-			yield(Value{}, fmt.Errorf("it lacks the column %q of text, bytes or whole numbers", name))
-		}
+		return fmt.Errorf("it lacks the column %q of text, bytes or whole numbers", name)
 	}
-	return f.ValuesOf(ctx, f.Columns[i])
+	return f.ValuesOf(ctx, f.Columns[i], take)
 }
 
-// ValuesOf yields the values of a column in the order of the rows, nulls left out. An error is
-// yielded last: the file is damaged, forged or packed as it is not read here.
-func (f *File) ValuesOf(ctx context.Context, column *Column) iter.Seq2[Value, error] {
-	return func(yield func(Value, error) bool) {
-		c := f.read(column)
-		defer c.close()
-		for row, more := int64(0), true; more; row++ {
-			err := cmp.Or(ctx.Err(), c.row(func(v parquet.Value) {
-				// Below the highest level it is the mark of a null or of an empty list.
-				more = more && (v.DefinitionLevel() != c.leaf.MaxDefinitionLevel() || yield(newValue(row, v), nil))
-			}))
-			if more && err != nil && err != io.EOF {
-				yield(Value{}, err)
+// ValuesOf calls take with the values of a column, each an int64, or bytes that are good until take returns. Rows come in their
+// order and count from 0; a null has no value, a list several. The error is that of take, or the file is damaged, forged or
+// packed as it is not read here.
+func (f *File) ValuesOf(ctx context.Context, column *Column, take func(row int64, value any) error) error {
+	row := int64(-1)
+	return f.each(column, func(values []parquet.Value) error {
+		err := ctx.Err()
+		for i := 0; i < len(values) && err == nil; i++ {
+			v := values[i]
+			if v.RepetitionLevel() == 0 {
+				row++
 			}
-			more = more && err == nil
+			switch {
+			case v.DefinitionLevel() < column.leaf.MaxDefinitionLevel(): // the mark of a null or of an empty list
+			case v.Kind() == parquet.Int32:
+				err = take(row, int64(v.Int32()))
+			case v.Kind() == parquet.Int64:
+				err = take(row, v.Int64())
+			default:
+				err = take(row, v.ByteArray())
+			}
 		}
-	}
-}
-
-func newValue(row int64, v parquet.Value) Value {
-	switch v.Kind() {
-	case parquet.Int32:
-		return Value{row, int64(v.Int32())}
-	case parquet.Int64:
-		return Value{row, v.Int64()}
-	}
-	return Value{row, v.ByteArray()}
+		return err
+	})
 }
 
 // Rows yields the values of columns, row by row; of a column that is nil they are null. The rows are the caller's.
@@ -152,15 +141,14 @@ type cursor struct {
 
 // read begins to read a column. The cursor has to be closed.
 func (f *File) read(column *Column) *cursor {
-	c := &cursor{Column: column, err: io.EOF}
+	c := &cursor{Column: column}
 	c.fill, c.close = iter.Pull(func(yield func([]parquet.Value) bool) {
-		for i := range f.parquet.RowGroups() {
-			err := f.group(i, column.leaf, yield)
-			if err != nil {
-				c.err = fmt.Errorf("column %q, row group %d: %w", column.Name, i+1, err)
-				return
+		c.err = cmp.Or(f.each(column, func(values []parquet.Value) error {
+			if !yield(values) {
+				return errors.New("it was closed")
 			}
-		}
+			return nil
+		}), io.EOF)
 	})
 	return c
 }
@@ -194,8 +182,18 @@ func (c *cursor) row(take func(parquet.Value)) error {
 	return err
 }
 
-// group yields the values of a column in a row group, some at a time. Everything that may panic is called here.
-func (f *File) group(i int, leaf *parquet.Column, yield func([]parquet.Value) bool) (err error) {
+// each calls take with the values of a column, some at a time.
+func (f *File) each(column *Column, take func([]parquet.Value) error) error {
+	for i := range f.parquet.RowGroups() {
+		if err := f.group(i, column.leaf, take); err != nil {
+			return fmt.Errorf("column %q, row group %d: %w", column.Name, i+1, err)
+		}
+	}
+	return nil
+}
+
+// group is each for a row group. Everything that may panic is called here.
+func (f *File) group(i int, leaf *parquet.Column, take func([]parquet.Value) error) (err error) {
 	defer recovered(&err)()
 	group := f.parquet.RowGroups()[i]
 	// All pages are checked before the first is read, so that no value of a forged chunk is handed out.
@@ -236,8 +234,8 @@ func (f *File) group(i int, leaf *parquet.Column, yield func([]parquet.Value) bo
 			if left < 0 {
 				return errors.New("it holds more rows than the footer counts")
 			}
-			if n > 0 && !yield(buf[:n]) {
-				return errors.New("it was closed")
+			if err := take(buf[:n]); err != nil {
+				return err
 			}
 		}
 		parquet.Release(page)

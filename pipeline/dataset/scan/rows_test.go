@@ -418,16 +418,19 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		for _, column := range s.Columns {
-			n, failed := 0, false
-			for v, err := range s.Values(t.Context(), column.Name) {
-				if failed || err == nil && v.Row < 0 {
-					t.Fatalf("column %q: value %d of row %d after an error (%t)", column.Name, n, v.Row, failed)
+			n, enough := 0, errors.New("enough")
+			err := s.Values(t.Context(), column.Name, func(row int64, value any) error {
+				if row < 0 {
+					t.Fatalf("column %q: value %d of row %d", column.Name, n, row)
 				}
-				failed = err != nil
 				n++
 				if n == 1<<16 {
-					break
+					return enough
 				}
+				return nil
+			})
+			if n == 1<<16 && !errors.Is(err, enough) {
+				t.Fatalf("column %q: it ended in %v", column.Name, err)
 			}
 		}
 	})
