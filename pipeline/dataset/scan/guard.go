@@ -119,11 +119,12 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 
 // A rawPage is a page as it stands in the file.
 type rawPage struct {
-	header format.PageHeader
-	values int64 // how many it claims
-	room   int64 // how many its bytes hold at most
-	body   []byte
-	end    int64
+	header   format.PageHeader
+	encoding format.Encoding // of its values; a dictionary's are plain
+	values   int64           // how many it claims
+	room     int64           // how many its bytes hold at most
+	body     []byte
+	end      int64
 }
 
 // page reads the page at pos of a chunk that ends at end.
@@ -148,15 +149,15 @@ func (g *guard) page(pos, end int64) (p *rawPage, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
-	switch p.header.Type {
+	switch h := p.header; h.Type {
 	case format.DictionaryPage:
-		p.values = int64(p.header.DictionaryPageHeader.V.NumValues)
+		p.values = int64(h.DictionaryPageHeader.V.NumValues)
 	case format.DataPage:
-		p.values = int64(p.header.DataPageHeader.V.NumValues)
+		p.values, p.encoding = int64(h.DataPageHeader.V.NumValues), h.DataPageHeader.V.Encoding
 	case format.DataPageV2:
-		p.values = int64(p.header.DataPageHeaderV2.V.NumValues)
+		p.values, p.encoding = int64(h.DataPageHeaderV2.V.NumValues), h.DataPageHeaderV2.V.Encoding
 	default:
-		return nil, fmt.Errorf("unknown page type %d", p.header.Type)
+		return nil, fmt.Errorf("unknown page type %d", h.Type)
 	}
 	if p.values < 0 || p.values > maxChunkValues {
 		return nil, fmt.Errorf("it claims %d values", p.values)
@@ -175,10 +176,10 @@ func (g *guard) page(pos, end int64) (p *rawPage, err error) {
 // check looks at the counts inside a page: what decompresses, the runs of its levels and of its dictionary indexes, the
 // totals of delta encodings.
 func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) error {
-	h1, h2, n := p.header.DataPageHeader.V, p.header.DataPageHeaderV2.V, p.values
 	repetition, definition := bits.Len(uint(col.MaxRepetitionLevel())), bits.Len(uint(col.MaxDefinitionLevel()))
-	w, packed := walker{data: p.body}, true
+	w, n, packed := walker{data: p.body}, p.values, true
 	if p.header.Type == format.DataPageV2 { // its levels are never compressed
+		h2 := p.header.DataPageHeaderV2.V
 		w.runs(w.take(uint64(h2.RepetitionLevelsByteLength)), repetition, n)
 		w.runs(w.take(uint64(h2.DefinitionLevelsByteLength)), definition, n)
 		packed = !h2.IsCompressed.Valid || h2.IsCompressed.V
@@ -186,18 +187,14 @@ func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) erro
 	if packed && w.err == nil {
 		w.data, w.err = p.decompress(codec, w.data, int64(len(p.body)-len(w.data)))
 	}
-	switch p.header.Type {
-	case format.DictionaryPage:
-		p.room = w.plain(col.Type())
-		if n > p.room {
-			w.fail("dictionary of %d values, and it holds %d", n, p.room)
+	for _, width := range []int{repetition, definition} {
+		if p.header.Type == format.DataPage && width > 0 { // of no width there are none
+			w.runs(w.prefixed(), width, n)
 		}
-	case format.DataPage:
-		w.prefixedRuns(repetition, n)
-		w.prefixedRuns(definition, n)
-		p.room = w.values(h1.Encoding, col.Type(), n)
-	case format.DataPageV2:
-		p.room = w.values(h2.Encoding, col.Type(), n)
+	}
+	p.room = w.values(p.encoding, col.Type(), n)
+	if p.header.Type == format.DictionaryPage && n > p.room {
+		w.fail("dictionary of %d values, and it holds %d", n, p.room)
 	}
 	return w.err
 }
@@ -260,6 +257,14 @@ func (w *walker) take(n uint64) []byte {
 	return taken
 }
 
+// prefixed takes bytes that have their length before them.
+func (w *walker) prefixed() []byte {
+	if length := w.take(4); length != nil {
+		return w.take(uint64(binary.LittleEndian.Uint32(length)))
+	}
+	return nil
+}
+
 func (w *walker) byte() byte {
 	if b := w.take(1); b != nil {
 		return b[0]
@@ -277,17 +282,14 @@ func (w *walker) uvarint() uint64 {
 	return v
 }
 
-// plainDictionary is how old writers name dictionary indexes in data pages.
-const plainDictionary = format.Encoding(2)
-
 // values goes over the values of a data page, n with its nulls, and returns how many it holds at most.
 func (w *walker) values(e format.Encoding, of parquet.Type, n int64) (room int64) {
 	switch e {
 	case format.Plain, format.ByteStreamSplit:
 		return w.plain(of)
 	case format.RLE: // booleans
-		return w.prefixedRuns(1, n)
-	case plainDictionary, format.RLEDictionary:
+		return w.runs(w.prefixed(), 1, n)
+	case format.Encoding(2), format.RLEDictionary: // as old writers name it, and new ones
 		if len(w.data) == 0 {
 			return 0
 		}
@@ -319,9 +321,7 @@ func (w *walker) plain(of parquet.Type) (room int64) {
 	switch of.Kind() {
 	case parquet.ByteArray:
 		for ; len(w.data) > 0 && w.err == nil; room++ {
-			if length := w.take(4); length != nil {
-				w.take(uint64(binary.LittleEndian.Uint32(length)))
-			}
+			w.prefixed()
 		}
 		return room
 	case parquet.FixedLenByteArray:
@@ -334,18 +334,6 @@ func (w *walker) plain(of parquet.Type) (room int64) {
 		size = 96
 	}
 	return 8 * int64(len(w.data)) / int64(size)
-}
-
-// prefixedRuns is runs for those that have their length before them. Of no width there are none.
-func (w *walker) prefixedRuns(width int, n int64) (total int64) {
-	if width == 0 {
-		return 0
-	}
-	length := w.take(4)
-	if length == nil {
-		return 0
-	}
-	return w.runs(w.take(uint64(binary.LittleEndian.Uint32(length))), width, n)
 }
 
 // runs adds up the lengths of the runs in RLE/bit-packed data, for n values.

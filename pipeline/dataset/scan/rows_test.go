@@ -273,10 +273,10 @@ func TestForgedCounts(t *testing.T) {
 		_, err := object(data, structs)
 		return err
 	}
-	levels := func(width int, data ...byte) error {
-		return walk(data, func(w *walker) { w.prefixedRuns(width, 10) })
+	levels := func(data ...byte) error {
+		return walk(data, func(w *walker) { w.runs(w.prefixed(), 1, 10) })
 	}
-	prefixed := func(length byte, data ...byte) error { return levels(1, append([]byte{length, 0, 0, 0}, data...)...) }
+	prefixed := func(length byte, data ...byte) error { return levels(append([]byte{length, 0, 0, 0}, data...)...) }
 	for name, c := range map[string]struct {
 		err error
 		ok  bool
@@ -292,8 +292,7 @@ func TestForgedCounts(t *testing.T) {
 		"a bit-packed run without its last byte":        {runs(uvarints(2<<1|groups, 1), 1, 10), false},
 		"2^30 bit-packed groups":                        {runs(uvarints(1<<31|groups, 1), 1, 10), false},
 		"half a number":                                 {runs([]byte{0x80}, 1, 10), false},
-		"levels of no width":                            {levels(0), true},
-		"levels shorter than their length":              {levels(1, 0, 0, 0), false},
+		"levels shorter than their length":              {levels(0, 0, 0), false},
 		"levels of no bytes":                            {prefixed(0), true},
 		"levels to the end":                             {prefixed(2, 10<<1, 1), true},
 		"levels beyond the end":                         {prefixed(3, 10<<1, 1), false},
@@ -308,7 +307,7 @@ func TestForgedCounts(t *testing.T) {
 		"too many booleans":                             {page(format.RLE, 10, 3, 0, 0, 0, 0xfe, 0x7f, 1), false},
 		"indexes of 32 bits":                            {page(format.RLEDictionary, 10, 32), true},
 		"indexes of 33 bits":                            {page(format.RLEDictionary, 10, 33), false},
-		"too many indexes":                              {page(plainDictionary, 10, 1, 0xfe, 0x7f, 1), false},
+		"too many indexes":                              {page(format.Encoding(2), 10, 1, 0xfe, 0x7f, 1), false},
 		"no indexes":                                    {page(format.RLEDictionary, 0), true},
 		"too many deltas":                               {page(format.DeltaBinaryPacked, 1, 1, 1, 2), false},
 		"deltas of byte arrays":                         {page(format.DeltaByteArray, 1, 1, 1, 1, 0), false},
