@@ -69,7 +69,7 @@ func openTable(path string) (*table, error) {
 			continue
 		}
 		t.has[name] = true
-		if new(row).field(name) == nil {
+		if new(row).fields()[name] == nil {
 			t.labels = append(t.labels, name)
 		}
 	}
@@ -81,21 +81,9 @@ func openTable(path string) (*table, error) {
 	return t, nil
 }
 
-// field is where the text of a standard column goes; nil for a column of labels.
-func (r *row) field(column string) *string {
-	switch column {
-	case "id":
-		return &r.id
-	case "sha256":
-		return &r.sha256
-	case "phash":
-		return &r.phash
-	case "ocr_text":
-		return &r.text
-	case "split":
-		return &r.split
-	}
-	return nil
+// fields is where the text of the standard columns goes. All others are of labels.
+func (r *row) fields() map[string]*string {
+	return map[string]*string{"id": &r.id, "sha256": &r.sha256, "phash": &r.phash, "ocr_text": &r.text, "split": &r.split}
 }
 
 // next returns the next row, io.EOF after the last. Every other error is final.
@@ -108,8 +96,9 @@ func (t *table) next() (r row, err error) {
 	if err != nil {
 		return r, scan.Damaged(t.path, fmt.Errorf("row %d: %w", t.row, err))
 	}
+	fields := r.fields()
 	for i, name := range t.columns {
-		cell, field := cells[i], r.field(name)
+		cell, field := cells[i], fields[name]
 		switch {
 		case name == "":
 		// A cell that cannot be used would pass as a difference between two datasets.
