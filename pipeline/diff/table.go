@@ -61,7 +61,7 @@ func openTable(path string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.columns = t.reader.Columns()
+	t.columns = slices.Clone(t.reader.Columns())
 	for i, name := range t.columns {
 		// The first of two columns of one name counts.
 		if slices.Contains(notCompared, name) || t.has[name] {

@@ -51,18 +51,17 @@ func (f *File) Cells(want []string, features map[string]Feature) (manifest.RowRe
 	f.guard.most = mostOfTable
 	t := &table{File: f}
 	for _, c := range f.Columns {
-		column := textColumn{Column: c, labels: features[c.Top].Labels(), text: asText(c.leaf.Type())}
-		if c.nested || column.text == nil {
+		text := asText(c.leaf.Type())
+		if c.nested || text == nil {
 			continue
 		}
 		if want == nil || slices.Contains(want, c.Top) {
-			column.cursor = f.read(c)
+			t.columns = append(t.columns, textColumn{f.read(c), len(t.row), features[c.Top].Labels(), text})
 		}
 		// Every column has its place among the cells, also those that are not read.
-		t.columns = append(t.columns, column)
-		t.row = append(t.row, manifest.Cell{Null: true})
+		t.names, t.row = append(t.names, c.Top), append(t.row, manifest.Cell{Null: true})
 	}
-	if len(t.columns) == 0 {
+	if len(t.row) == 0 {
 		f.Close()
 		return nil, &manifest.Problem{File: f.disk.Name(), Message: "it has no column of text, numbers, booleans or lists of them",
 			Hint: "write ids as text, and labels as text or lists of text"}
@@ -73,14 +72,15 @@ func (f *File) Cells(want []string, features map[string]Feature) (manifest.RowRe
 // A table gives rows as cells of text.
 type table struct {
 	*File
-	columns []textColumn
+	names   []string
 	row     []manifest.Cell
+	columns []textColumn // those that are read
 }
 
 // A textColumn is a scalar or a list of scalars that can be written as text.
 type textColumn struct {
-	*Column
-	cursor *cursor  // nil where it is not read
+	*cursor
+	at     int      // its place in a row
 	labels []string // the names of its numbers; nil for none
 	text   func(parquet.Value) string
 }
@@ -88,29 +88,18 @@ type textColumn struct {
 // Close closes the file.
 func (t *table) Close() error {
 	for _, c := range t.columns {
-		if c.cursor != nil {
-			c.cursor.close()
-		}
+		c.close()
 	}
 	return t.File.Close()
 }
 
-func (t *table) Columns() []string {
-	var names []string
-	for _, c := range t.columns {
-		names = append(names, c.Top)
-	}
-	return names
-}
+func (t *table) Columns() []string { return t.names }
 
 // Next returns the cells of the next row, io.EOF after the last.
 func (t *table) Next() ([]manifest.Cell, error) {
 	err := error(io.EOF) // of a table of which nothing is read
-	for i, c := range t.columns {
-		if c.cursor == nil {
-			continue
-		}
-		t.row[i], err = c.cell()
+	for _, c := range t.columns {
+		t.row[c.at], err = c.cell()
 		if err != nil {
 			break
 		}
@@ -160,7 +149,7 @@ func asText(t parquet.Type) func(parquet.Value) string {
 // cell reads the column's value of the next row.
 func (c *textColumn) cell() (cell manifest.Cell, err error) {
 	cell.IsList = c.list
-	err = c.cursor.row(func(v parquet.Value) {
+	err = c.row(func(v parquet.Value) {
 		// After a fault to the end of the list all the same, so that the next row starts in step.
 		if cell.Fault == "" {
 			cell.Fault = c.take(&cell, v)
