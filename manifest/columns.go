@@ -135,7 +135,7 @@ func (m *matcher) check(name string) {
 	if name == "" || m.hasKeys() || slices.Contains(m.header, name) {
 		return
 	}
-	hint := "its columns are " + quotedList(m.header)
+	hint := "its columns are " + QuotedList(m.header)
 	if near := Nearest(name, m.header); near != "" {
 		hint = "did you mean " + table.Quote(near) + "?"
 	}
@@ -154,7 +154,7 @@ func (m *matcher) missing(message, key string) {
 	case m.toml != nil:
 		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)
 	}
-	message += "; the columns are " + quotedList(m.header)
+	message += "; the columns are " + QuotedList(m.header)
 	m.problems = append(m.problems, Problem{File: m.ManifestPath, Line: 1, Message: message, Hint: hint})
 }
 

@@ -42,7 +42,7 @@ const commentMarks = "linked_submission_id parent_id comment_id parent_comment_i
 // guess fails only when there is nothing to build a release on, or when a person has to decide.
 func (d *guesser) guess(file string) error {
 	refuse := func(message, hint string) error {
-		message += "; the columns are " + quotedList(each(d.columns, func(c *surveyed) string { return c.name }))
+		message += "; the columns are " + QuotedList(each(d.columns, func(c *surveyed) string { return c.name }))
 		return table.One(&Problem{File: file, Line: 1, Message: message, Hint: hint})
 	}
 	if len(d.columns) == 0 {

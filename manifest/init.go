@@ -252,7 +252,7 @@ func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
 var draftText string
 
 // draftTemplate writes release.toml for a guess, with the reason beside each setting.
-var draftTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": tomlText, "quote": table.Quote, "list": quotedList,
+var draftTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": tomlText, "quote": table.Quote, "list": QuotedList,
 	"has": slices.Contains[[]string]}).Parse(draftText))
 
 // tomlText writes a text as a TOML string, which is a JSON string but for one character.

@@ -71,7 +71,7 @@ func ReadColumn(ctx context.Context, path, column string, o Options) (map[Key]st
 		return true
 	})
 	if err == nil && !met {
-		err = table.One(&Problem{File: path, Line: 1, Message: "it lacks the column " + table.Quote(column), Hint: "its columns are " + quotedList(rows.rows.Columns())})
+		err = table.One(&Problem{File: path, Line: 1, Message: "it lacks the column " + table.Quote(column), Hint: "its columns are " + QuotedList(rows.rows.Columns())})
 	}
 	return out, err
 }
@@ -250,7 +250,7 @@ func (n *numberReader) end() (Numbers, error) {
 		}
 	}
 	if len(n.out.Columns) == 0 {
-		return Numbers{}, table.One(&Problem{File: n.ManifestPath, Line: 1, Message: "no column of numbers was found; the columns are " + quotedList(n.rows.Columns()),
+		return Numbers{}, table.One(&Problem{File: n.ManifestPath, Line: 1, Message: "no column of numbers was found; the columns are " + QuotedList(n.rows.Columns()),
 			Hint: "each line is an entry: its id, and a number in each further column"})
 	}
 	return n.out, nil

@@ -77,7 +77,8 @@ func list(names []string) string {
 	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 }
 
-func quotedList(names []string) string { return list(each(names, table.Quote)) }
+// QuotedList lists names that somebody chose, for a line of a message.
+func QuotedList(names []string) string { return list(each(names, table.Quote)) }
 
 func each[T any](values []T, text func(T) string) []string {
 	texts := make([]string, len(values))

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
@@ -127,14 +126,9 @@ func find(columns []*scan.Column, path string, want Columns) (found fields, err 
 
 // namesOf lists columns for a line of a terminal.
 func namesOf(columns []*scan.Column) string {
-	const most = 20
 	var names []string
 	for _, c := range columns {
-		names = append(names, strconv.QuoteToGraphic(c.Top))
+		names = append(names, c.Top)
 	}
-	names = slices.Compact(names) // a struct has several columns
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
+	return manifest.QuotedList(slices.Compact(names)) // a struct has several columns
 }
