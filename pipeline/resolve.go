@@ -122,7 +122,7 @@ func (s *resolver) record(ctx context.Context, heard []sweep.Heard[asked]) error
 		case h.Absent:
 			posts[i] = s.missing(p, now, h.Second)
 		default:
-			posts[i] = unknown(p, h.Unclear)
+			posts[i] = unknown(p, h.Verdict.Reason)
 			s.unanswered[p.ID] = true
 		}
 		if p := posts[i]; p.State.Gone() && !p.Withheld {

@@ -479,7 +479,12 @@ func (a *audit) askLive(ctx context.Context) error {
 		}
 	}
 	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID }, Pause: a.Policy.Reddit.SecondLookAfter,
-		Log: a.Log, OnWait: a.OnWait, Record: hear}
+		Log: a.Log, OnWait: a.OnWait, Record: func(_ context.Context, heard []sweep.Heard[*evidence]) error {
+			for i, h := range heard {
+				h.Post.live, heard[i].Again = new(h.Verdict), h.Absent
+			}
+			return nil
+		}}
 	err := s.Run(ctx, posts)
 	if _, unreachable := errors.AsType[*reddit.Unreachable](err); !unreachable {
 		return err
@@ -490,22 +495,6 @@ func (a *audit) askLive(ctx context.Context) error {
 		if e.live == nil || e.live.State == "" {
 			e.live = none
 		}
-	}
-	return nil
-}
-
-func hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
-	for i, h := range heard {
-		answer := &h.Verdict
-		switch {
-		case h.Absent && h.Second: // twice, while a post that exists was there: unavailable
-			answer = &policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}
-		case h.Absent:
-			heard[i].Again, answer = true, &policy.Verdict{Reason: "absent_once"}
-		case h.Found == nil: // no answer is not evidence: what was known before goes on counting
-			answer = &policy.Verdict{Reason: h.Unclear}
-		}
-		h.Post.live = answer
 	}
 	return nil
 }

@@ -33,13 +33,12 @@ type Asker interface {
 	Ask(context.Context, []manifest.PostID) (reddit.Answer, error)
 }
 
-// A Heard is one post and what Reddit said of it. One of Found, Absent and Unclear is set.
+// A Heard is one post and what Reddit said of it.
 type Heard[P any] struct {
-	Post    P               // as Run was given it, or as Record left it
-	Found   *reddit.Post    // what the answer holds of it
-	Verdict policy.Verdict  // of Found's facts
-	Absent  bool            // the answer held other posts, but not this one
-	Unclear manifest.Reason // why there is no verdict
+	Post    P              // as Run was given it, or as Record left it
+	Found   *reddit.Post   // what the answer holds of it
+	Absent  bool           // the answer held other posts, but not this one
+	Verdict policy.Verdict // of Found's facts; unavailable if the post was absent twice; without a state, the reason why there is none
 
 	Second bool // the post was absent in this sweep before, at least Pause ago: absent again, it is gone
 	Again  bool // for Record to set: the post is asked about a second time before it is handed on
@@ -212,13 +211,19 @@ func (s *Sweep[P]) read(batch []P, answer reddit.Answer, reason manifest.Reason,
 	for i, p := range batch {
 		id := s.ID(p)
 		h := Heard[P]{Post: p, Absent: slices.Contains(answer.Absent, id), Second: second}
-		if found, ok := answer.Posts[id]; ok {
+		found, ok := answer.Posts[id]
+		switch {
+		case ok:
 			h.Found, h.Verdict = &found, policy.Judge(found.Facts)
 			if s.witness == "" || !s.live { // a live post is the better witness: it stays longest
 				s.witness, s.live = id, h.Verdict.State == manifest.StateLive
 			}
-		} else if !h.Absent {
-			h.Unclear = cmp.Or(answer.Unclear[id], reason)
+		case h.Absent && second:
+			h.Verdict = policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}
+		case h.Absent:
+			h.Verdict.Reason = "absent_once"
+		default:
+			h.Verdict.Reason = cmp.Or(answer.Unclear[id], reason)
 		}
 		heard[i] = h
 	}

@@ -104,9 +104,9 @@ func words(h Heard[id]) string {
 	case h.Found != nil:
 		s += string(h.Verdict.State)
 	case h.Absent:
-		s += "absent"
+		s += strings.TrimSpace("absent " + string(h.Verdict.State))
 	default:
-		s += string(h.Unclear)
+		s += string(h.Verdict.Reason)
 	}
 	if h.Second {
 		s += " twice asked"
@@ -158,7 +158,7 @@ func TestRun(t *testing.T) {
 		{"absent twice, or only once", []string{"1l", "2aa", "3al", "4au"},
 			[]string{"1l 2aa 3al 4au", "2aa 3al 4au 1l"}, []time.Duration{0, pause},
 			[]string{"1l live", "2aa absent", "3al absent", "4au absent",
-				"2aa absent twice asked", "3al live twice asked", "4au malformed_thing twice asked"}},
+				"2aa absent unavailable twice asked", "3al live twice asked", "4au malformed_thing twice asked"}},
 		{"silence, and no witness", []string{"1e", "2a"},
 			[]string{"1e 2a"}, []time.Duration{0},
 			[]string{"1e empty_listing", "2a empty_listing"}},
