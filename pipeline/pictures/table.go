@@ -84,13 +84,10 @@ func find(columns []*scan.Column, path string, want Columns) (found fields, err 
 		message := "it has no column " + column + "; its columns are " + namesOf(columns)
 		return &manifest.Problem{File: path, Message: message, Hint: hint}
 	}
-	pick := func(field string) (images []*scan.Column) {
-		for _, c := range columns {
-			if c.Bytes && !c.Text && c.Name == c.Top+field && (want.Image == "" || want.Image == c.Top) {
-				images = append(images, c)
-			}
-		}
-		return images
+	pick := func(field string) []*scan.Column {
+		return slices.DeleteFunc(slices.Clone(columns), func(c *scan.Column) bool {
+			return !c.Bytes || c.Text || c.Name != c.Top+field || want.Image != "" && want.Image != c.Top
+		})
 	}
 	text := func(name string) *scan.Column {
 		if i := slices.IndexFunc(columns, func(c *scan.Column) bool { return c.Bytes && c.Name == name }); i >= 0 {
