@@ -58,7 +58,8 @@ func Start(t testing.TB) *Browser {
 		"--disable-extensions", "--disable-default-apps", "--disable-domain-reliability", "--user-data-dir="+t.TempDir(),
 		"--proxy-server="+b.trap.addr, "--proxy-bypass-list=<-loopback>",
 		"--remote-debugging-pipe", "about:blank") // or Debian's Chromium asks for its start page
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home) // it leaves folders in both
 	cmd.Stderr = &b.log
 	theirIn, in, err := os.Pipe()
 	attest.OK(t, err)
