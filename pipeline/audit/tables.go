@@ -119,7 +119,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 			continue
 		}
 		c := t.column(listName(column.Name))
-		w.lost(p, file.ValuesOf(w.ctx, column, func(row int64, value any) error {
+		w.lost(p, file.Values(w.ctx, column, func(row int64, value any) error {
 			// What a row names is kept in memory until its images are judged.
 			if row >= maxRows {
 				return fmt.Errorf("more than %d rows: the rest were not checked", maxRows)

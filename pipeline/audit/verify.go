@@ -359,7 +359,11 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 		return errors.New("its footer does not name its manifest")
 	}
 	// Reading one column checks the pages of it; the digest has judged the rest.
-	return scan.Values(ctx, "id", func(int64, any) error {
+	ids := scan.Named("id")
+	if ids == nil {
+		return errors.New("it has no column id")
+	}
+	return scan.Values(ctx, ids, func(int64, any) error {
 		v.report.Rows++
 		return nil
 	})

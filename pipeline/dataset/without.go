@@ -82,15 +82,7 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 		err := errNoRows
 		// What cannot be rewritten may still have to be found.
 		if path.Ext(name) == ".parquet" {
-			var file *scan.File
-			file, err = scan.Open(r, size)
-			if err == nil {
-				err = file.Values(ctx, "id", func(_ int64, value any) error {
-					id, _ := value.([]byte)
-					_, err := take(string(id))
-					return err
-				})
-			}
+			err = parquetIDs(ctx, r, size, take)
 		} else if without := removerOf(name); without != nil {
 			// Without any of its rows: what is written is not looked at.
 			err = without(io.Discard, r, size, take)
@@ -99,6 +91,21 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 			yield("", fmt.Errorf("read the ids of %s: %w", name, err))
 		}
 	}
+}
+
+func parquetIDs(ctx context.Context, r io.ReaderAt, size int64, take func(id string) (bool, error)) error {
+	f, err := scan.Open(r, size)
+	if err != nil {
+		return err
+	}
+	ids := f.Named("id")
+	if ids == nil {
+		return errors.New("it has no column id")
+	}
+	return f.Values(ctx, ids, func(_ int64, id any) error {
+		_, err := take(string(id.([]byte)))
+		return err
+	})
 }
 
 func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {

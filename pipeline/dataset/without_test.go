@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/duckdbtest"
@@ -210,6 +212,24 @@ func TestRowIDs(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"id0", "id1", "id2", "id3", "id4", "id5", "id6", "id7/1"}, got); diff != "" {
 		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+	for name, rows := range map[string]func(io.Writer) error{
+		"another column": func(w io.Writer) error { return parquet.Write(w, []struct{ Post string }{{"id0"}}) },
+		"numbers": func(w io.Writer) error {
+			return parquet.Write(w, []struct {
+				ID int64 `parquet:"id"`
+			}{{7}})
+		},
+	} {
+		var b bytes.Buffer
+		if err := rows(&b); err != nil {
+			t.Fatal(err)
+		}
+		for id, err := range RowIDs(t.Context(), "x.parquet", bytes.NewReader(b.Bytes()), int64(b.Len())) {
+			if err == nil || !strings.Contains(err.Error(), "no column id") {
+				t.Errorf("%s: id %q, %v", name, id, err)
+			}
+		}
 	}
 	if PostOf("id7/1") != "id7" || PostOf("id7") != "id7" {
 		t.Errorf("posts %q and %q", PostOf("id7/1"), PostOf("id7"))

@@ -72,28 +72,22 @@ func openColumns(path string, want Columns) (f *scan.File, found fields, err err
 	if err != nil {
 		return nil, found, err
 	}
-	found, err = find(f.Columns, path, want)
+	found, err = find(f, path, want)
 	if err != nil {
 		f.Close()
 	}
 	return f, found, err
 }
 
-func find(columns []*scan.Column, path string, want Columns) (found fields, err error) {
+func find(f *scan.File, path string, want Columns) (found fields, err error) {
 	lacks := func(column, hint string) error {
-		message := "it has no column " + column + "; its columns are " + namesOf(columns)
+		message := "it has no column " + column + "; its columns are " + namesOf(f.Columns)
 		return &manifest.Problem{File: path, Message: message, Hint: hint}
 	}
 	pick := func(field string) []*scan.Column {
-		return slices.DeleteFunc(slices.Clone(columns), func(c *scan.Column) bool {
+		return slices.DeleteFunc(slices.Clone(f.Columns), func(c *scan.Column) bool {
 			return !c.Bytes || c.Text || c.Name != c.Top+field || want.Image != "" && want.Image != c.Top
 		})
-	}
-	text := func(name string) *scan.Column {
-		if i := slices.IndexFunc(columns, func(c *scan.Column) bool { return c.Bytes && c.Name == name }); i >= 0 {
-			return columns[i]
-		}
-		return nil
 	}
 	// A struct says more than bare bytes: it is what Hugging Face writes for an image.
 	images := pick(".bytes")
@@ -111,7 +105,7 @@ func find(columns []*scan.Column, path string, want Columns) (found fields, err 
 	case len(images) > 1:
 		return found, &manifest.Problem{File: path, Message: "several columns can hold pictures: " + namesOf(images), Hint: "name the one to read with --image-column"}
 	}
-	found = fields{images[0], text(images[0].Top + ".path"), text(cmp.Or(want.Text, "ocr_text")), text("id")}
+	found = fields{images[0], f.Named(images[0].Top + ".path"), f.Named(cmp.Or(want.Text, "ocr_text")), f.Named("id")}
 	if found.id == found.image {
 		found.id = nil
 	}

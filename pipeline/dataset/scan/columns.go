@@ -21,7 +21,7 @@ type Column struct {
 
 	Bytes  bool // a row has one string of bytes
 	Text   bool // the file says that its bytes are text, which some writers leave out
-	Valued bool // ValuesOf reads it: it has bytes or whole numbers
+	Valued bool // Values reads it: it has bytes or whole numbers
 
 	leaf     *parquet.Column
 	list     bool // a row may have several values
@@ -69,19 +69,19 @@ func leaves(c *parquet.Column) (all []*parquet.Column) {
 	return all
 }
 
-// Values is ValuesOf for the first column of that name.
-func (f *File) Values(ctx context.Context, name string, take func(row int64, value any) error) error {
-	i := slices.IndexFunc(f.Columns, func(c *Column) bool { return c.Valued && c.Name == name })
+// Named returns the first column of that name that has one text, or bytes, a row; nil for none.
+func (f *File) Named(name string) *Column {
+	i := slices.IndexFunc(f.Columns, func(c *Column) bool { return c.Bytes && c.Name == name })
 	if i < 0 {
-		return fmt.Errorf("it lacks the column %q of text, bytes or whole numbers", name)
+		return nil
 	}
-	return f.ValuesOf(ctx, f.Columns[i], take)
+	return f.Columns[i]
 }
 
-// ValuesOf calls take with the values of a column, each an int64, or bytes that are good until take returns. Rows come in their
+// Values calls take with the values of a column, each an int64, or bytes that are good until take returns. Rows come in their
 // order and count from 0; a null has no value, a list several. The error is that of take, or the file is damaged, forged or
 // packed as it is not read here.
-func (f *File) ValuesOf(ctx context.Context, column *Column, take func(row int64, value any) error) error {
+func (f *File) Values(ctx context.Context, column *Column, take func(row int64, value any) error) error {
 	row := int64(-1)
 	return f.each(column, func(values []parquet.Value) error {
 		err := ctx.Err()

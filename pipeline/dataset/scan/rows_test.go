@@ -418,7 +418,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, column := range s.Columns {
 			n, enough := 0, errors.New("enough")
-			err := s.Values(t.Context(), column.Name, func(row int64, value any) error {
+			err := s.Values(t.Context(), column, func(row int64, value any) error {
 				if row < 0 {
 					t.Fatalf("column %q: value %d of row %d", column.Name, n, row)
 				}
