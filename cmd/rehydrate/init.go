@@ -40,7 +40,7 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	if err != nil {
 		return err
 	}
-	o.Signers, o.OpenParquet = pins, scan.OpenLabelled
+	o.Signers, o.OpenParquet = pins, scan.OpenManifest
 	draft, err := manifest.Init(ctx, files, o)
 	if err != nil {
 		return asUsage(err)

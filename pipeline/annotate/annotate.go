@@ -41,13 +41,13 @@ type Pick struct {
 	Only map[manifest.Key]string // keys of those that are asked for; nil for all
 }
 
-var withNames = manifest.Options{OpenParquet: scan.OpenLabelled} // numbers that stand for labels are read as them
+var withParquet = manifest.Options{OpenParquet: scan.OpenManifest}
 
 // NewPick reads which images are asked for: those that a table names, or for "" all.
 func NewPick(ctx context.Context, seed, table string) (p Pick, err error) {
 	p.Seed = seed
 	if table != "" {
-		p.Only, err = manifest.ReadColumn(ctx, table, "id", withNames)
+		p.Only, err = manifest.ReadColumn(ctx, table, "id", withParquet)
 	}
 	return p, err
 }

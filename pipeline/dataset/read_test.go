@@ -14,7 +14,7 @@ import (
 func TestReadLabelled(t *testing.T) {
 	rows := testRows()
 	path, _ := writeFile(t, true, all(rows))
-	table, err := scan.OpenLabelled(path, nil)
+	table, err := scan.OpenManifest(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func openTable(path string) (*table, error) {
 			t.provenance[key] = kv.Value
 		}
 	}
-	t.reader, err = f.Cells(want, t.features)
+	t.reader, err = f.Cells(want)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 	if err != nil {
 		return out, err
 	}
-	numbers, err := manifest.ReadNumbers(ctx, file, f.ID, withNames)
+	numbers, err := manifest.ReadNumbers(ctx, file, f.ID, withParquet)
 	if err != nil {
 		return out, given.Faulty(err)
 	}

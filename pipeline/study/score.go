@@ -231,7 +231,7 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 
 // decide reads a file of probabilities and decides by them, with thresholds tuned on the entries of another split.
 func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thresholds, error) {
-	numbers, err := manifest.ReadNumbers(ctx, file, "", withNames)
+	numbers, err := manifest.ReadNumbers(ctx, file, "", withParquet)
 	if err != nil {
 		return nil, nil, given.Faulty(err)
 	}

@@ -31,7 +31,7 @@ func Stats(ctx context.Context, path, release string) (none labels.Stats, _ mani
 	_, err = os.Stat(filepath.Join(path, manifest.SettingsName))
 	switch isFile := !info.IsDir(); {
 	case err == nil || isFile && release == "" && !shardName.MatchString(filepath.Base(path)):
-		r, err := manifest.Open(path, withNames)
+		r, err := manifest.Open(path, withParquet)
 		if err != nil {
 			return none, manifest.Schema{}, given.Faulty(err)
 		}
@@ -112,7 +112,7 @@ func ofFiles(ctx context.Context, release string, files []string) (none labels.S
 	var tables []*manifest.Release
 	var splits []string
 	for _, file := range files {
-		split, options := manifest.DefaultSplit, withNames
+		split, options := manifest.DefaultSplit, withParquet
 		if m := shardName.FindStringSubmatch(filepath.Base(file)); m != nil {
 			split, options.MayBeEmpty = m[1], true
 		}

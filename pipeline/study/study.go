@@ -13,14 +13,14 @@ import (
 	"rehydrate/pipeline/given"
 )
 
-var withNames = manifest.Options{OpenParquet: scan.OpenLabelled} // numbers that stand for labels are read as them
+var withParquet = manifest.Options{OpenParquet: scan.OpenManifest}
 
 // like returns the release that gives other files their labels and columns: the one at path, or else FigSIM's.
 func like(ctx context.Context, path string) (*manifest.Release, error) {
 	if path == "" {
 		return manifest.BuiltIn(), nil
 	}
-	r, err := manifest.Open(path, withNames)
+	r, err := manifest.Open(path, withParquet)
 	if err == nil {
 		_, err = r.Check(ctx) // all problems now, before other files are read by its schema
 	}
@@ -43,7 +43,7 @@ type gold struct {
 
 // openGold reads the entries of a split; for "" of test where there is one, else of all.
 func openGold(ctx context.Context, path, split string) (g gold, err error) {
-	g.Release, err = manifest.Open(path, withNames)
+	g.Release, err = manifest.Open(path, withParquet)
 	if err != nil {
 		return g, given.Faulty(err)
 	}
@@ -96,7 +96,7 @@ func (g gold) category(name string) (int, error) {
 
 // ReadTable reads the labels of an annotator's or a model's file, under the schema of a release.
 func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
-	table, err := manifest.OpenTable(file, like, withNames)
+	table, err := manifest.OpenTable(file, like, withParquet)
 	if err != nil {
 		return nil, given.Faulty(err)
 	}

@@ -22,6 +22,8 @@ const (
 
 // OpenManifest opens a Parquet file for reading as a manifest, row by row. It gives text, integers, floats, booleans
 // ("true", "false"), times (RFC 3339) and lists of them; columns of any other kind (an image, a map) are left out of Columns.
+// Where the footer says that the numbers of a column are ClassLabels, as Hugging Face datasets and WriteParquet have it, its cells
+// hold the names of the labels, and null for -1, which datasets writes for no label.
 // Only the columns named by want are read, and checked; nil is all of them. The cells of the others are Null.
 //
 // A file that cannot be read as Parquet gives a *manifest.Problem, what is damaged or forged within it a final error
@@ -31,25 +33,13 @@ func OpenManifest(path string, want []string) (manifest.RowReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Cells(want, nil)
+	return f.Cells(want)
 }
 
-// OpenLabelled is OpenManifest for a dataset: where the footer says that the numbers of a column
-// are ClassLabels, as Hugging Face datasets and WriteParquet have it, the column's cells hold the
-// names of the labels. The number -1, which datasets writes for no label, is null.
-func OpenLabelled(path string, want []string) (manifest.RowReader, error) {
-	f, err := OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return f.Cells(want, f.Features())
-}
-
-// Cells reads a file of OpenFile as OpenManifest does, or OpenLabelled with the file's Features. What it returns closes
-// the file, and so does an error.
-func (f *File) Cells(want []string, features map[string]Feature) (manifest.RowReader, error) {
+// Cells reads a file of OpenFile as OpenManifest does. What it returns closes the file, and so does an error.
+func (f *File) Cells(want []string) (manifest.RowReader, error) {
 	f.guard.most = mostOfTable
-	t := &table{File: f}
+	t, features := &table{File: f}, f.Features()
 	for _, c := range f.Columns {
 		text := asText(c.leaf.Type())
 		if c.nested || text == nil {

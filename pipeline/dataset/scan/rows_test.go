@@ -435,8 +435,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestOpenLabelled: numbers of ClassLabels are read as their names, in all forms in which a footer says so.
-func TestOpenLabelled(t *testing.T) {
+// TestClassLabels: numbers of ClassLabels are read as their names, in all forms in which a footer says so.
+func TestClassLabels(t *testing.T) {
 	type row struct {
 		One   int64   `parquet:"one"`
 		Short []int64 `parquet:"short,list"`
@@ -460,7 +460,7 @@ func TestOpenLabelled(t *testing.T) {
 			{fault("2"), list(), fault("2"), null, one, one, one}},
 		"": numbers, "{": numbers, `{"info": {"features": []}}`: numbers,
 	} {
-		r, err := OpenLabelled(save(t, parquetOf(t, rows, parquet.KeyValueMetadata("huggingface", text))), nil)
+		r, err := OpenManifest(save(t, parquetOf(t, rows, parquet.KeyValueMetadata("huggingface", text))), nil)
 		attest.OK(t, err)
 		defer r.Close()
 		for i := range want {
