@@ -15,8 +15,10 @@ type table struct {
 	reader  manifest.RowReader
 	path    string
 	row     int      // that was read last, counted from 1
+	last    row      // that one
 	columns []string // of the cells
 
+	standard   map[string]*string      // where the text of these columns goes; all others are of labels
 	has        map[string]bool         // whether a column of that name is read
 	labels     []string                // the label columns, in the file's order: every column that is not a standard one
 	features   map[string]scan.Feature // of the columns, as far as the file tells them
@@ -28,15 +30,13 @@ type table struct {
 type row struct {
 	id                         string // "" where the row has none
 	sha256, phash, text, split string // empty for null and without such a column
+	notCompared                string
 	// labels has, for each label column of the table, the values. nil means that no label was given.
 	labels [][]string
 }
 
 // maxRowID is the longest id that is taken, in bytes.
 const maxRowID = 100
-
-// notCompared are columns of a dataset that nothing is compared by.
-var notCompared = []string{"ocr_confidence", "width", "height", "filter"}
 
 // openTable opens a Parquet file that has its rows' ids in a column id.
 func openTable(path string) (*table, error) {
@@ -45,31 +45,30 @@ func openTable(path string) (*table, error) {
 		return nil, err
 	}
 	t := &table{path: path, has: map[string]bool{}, features: f.Features(), types: map[string]string{}, provenance: map[string]string{}}
-	want := []string{} // nil would be all
+	r := &t.last
+	t.standard = map[string]*string{"id": &r.id, "sha256": &r.sha256, "phash": &r.phash, "ocr_text": &r.text, "split": &r.split,
+		"ocr_confidence": &r.notCompared, "width": &r.notCompared, "height": &r.notCompared, "filter": &r.notCompared}
 	for _, c := range f.Columns {
 		t.types[c.Top] = c.Type
-		if !slices.Contains(notCompared, c.Top) {
-			want = append(want, c.Top)
-		}
 	}
 	for _, kv := range f.KeyValues() {
 		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
 			t.provenance[key] = kv.Value
 		}
 	}
-	t.reader, err = f.Cells(want)
+	t.reader, err = f.Cells(nil)
 	if err != nil {
 		return nil, err
 	}
 	t.columns = slices.Clone(t.reader.Columns())
 	for i, name := range t.columns {
 		// The first of two columns of one name counts.
-		if slices.Contains(notCompared, name) || t.has[name] {
+		if t.has[name] {
 			t.columns[i] = ""
 			continue
 		}
 		t.has[name] = true
-		if new(row).fields()[name] == nil {
+		if t.standard[name] == nil {
 			t.labels = append(t.labels, name)
 		}
 	}
@@ -81,44 +80,39 @@ func openTable(path string) (*table, error) {
 	return t, nil
 }
 
-// fields is where the text of the standard columns goes. All others are of labels.
-func (r *row) fields() map[string]*string {
-	return map[string]*string{"id": &r.id, "sha256": &r.sha256, "phash": &r.phash, "ocr_text": &r.text, "split": &r.split}
-}
-
 // next returns the next row, io.EOF after the last. Every other error is final.
-func (t *table) next() (r row, err error) {
+func (t *table) next() (row, error) {
 	cells, err := t.reader.Next()
 	if err == io.EOF {
-		return r, err
+		return row{}, err
 	}
 	t.row++
+	t.last = row{}
 	if err != nil {
-		return r, scan.Damaged(t.path, fmt.Errorf("row %d: %w", t.row, err))
+		return row{}, scan.Damaged(t.path, fmt.Errorf("row %d: %w", t.row, err))
 	}
-	fields := r.fields()
 	for i, name := range t.columns {
-		cell, field := cells[i], fields[name]
+		cell, field := cells[i], t.standard[name]
 		switch {
-		case name == "":
+		case name == "", field == &t.last.notCompared:
 		// A cell that cannot be used would pass as a difference between two datasets.
 		case cell.Fault != "":
-			return r, &manifest.Problem{File: t.path, Line: t.row, Message: fmt.Sprintf("the value of column %q %s", name, cell.Fault),
+			return row{}, &manifest.Problem{File: t.path, Line: t.row, Message: fmt.Sprintf("the value of column %q %s", name, cell.Fault),
 				Hint: "mend the value, or compare copies of both files without the column"}
 		case field != nil:
 			*field = cell.Text
 		case cell.Null:
-			r.labels = append(r.labels, nil)
+			t.last.labels = append(t.last.labels, nil)
 		case cell.IsList:
-			r.labels = append(r.labels, cell.List)
+			t.last.labels = append(t.last.labels, cell.List)
 		default:
-			r.labels = append(r.labels, []string{cell.Text})
+			t.last.labels = append(t.last.labels, []string{cell.Text})
 		}
 	}
 	// Ids are kept for all rows of a file.
-	if len(r.id) > maxRowID {
-		return r, &manifest.Problem{File: t.path, Line: t.row, Message: fmt.Sprintf("the id has %d bytes, and at most %d are taken", len(r.id), maxRowID),
+	if len(t.last.id) > maxRowID {
+		return row{}, &manifest.Problem{File: t.path, Line: t.row, Message: fmt.Sprintf("the id has %d bytes, and at most %d are taken", len(t.last.id), maxRowID),
 			Hint: "rows are compared by a column id; an id of Reddit is shorter, such as 1abc or 1abc/2"}
 	}
-	return r, nil
+	return t.last, nil
 }

@@ -28,8 +28,8 @@ func (s *Source) openTable(path string, want Columns) error {
 	defer f.Close()
 	_, own := f.Footer("rehydrate.format")
 	s.Most, s.OfDataset = f.NumRows(), own || InWorkspace(filepath.Dir(path))
-	if found.text != nil {
-		s.TextColumn = found.text.Name
+	if text := found[2]; text != nil {
+		s.TextColumn = text.Name
 	}
 	s.All = func(yield func(Picture, error) bool) {
 		f, found, err := openColumns(path, want)
@@ -39,7 +39,7 @@ func (s *Source) openTable(path string, want Columns) error {
 		}
 		defer f.Close()
 		i := 0
-		for row, err := range f.Rows(found.image, found.path, found.text, found.id) {
+		for row, err := range f.Rows(found[:]...) {
 			if err != nil {
 				yield(Picture{}, fmt.Errorf("read %s, row %d: %w", path, i, err))
 				return
@@ -62,8 +62,8 @@ func (s *Source) openTable(path string, want Columns) error {
 	return nil
 }
 
-// fields are the columns that are read; all but image may be nil.
-type fields struct{ image, path, text, id *scan.Column }
+// fields are the columns that are read: of the image, its path, text and id; all but the first may be nil.
+type fields [4]*scan.Column
 
 // openColumns opens a Parquet and finds the column of that name, or the only one that can hold pictures, and one that is
 // called image before others.
@@ -106,10 +106,10 @@ func find(f *scan.File, path string, want Columns) (found fields, err error) {
 		return found, &manifest.Problem{File: path, Message: "several columns can hold pictures: " + namesOf(images), Hint: "name the one to read with --image-column"}
 	}
 	found = fields{images[0], f.Named(images[0].Top + ".path"), f.Named(cmp.Or(want.Text, "ocr_text")), f.Named("id")}
-	if found.id == found.image {
-		found.id = nil
+	if found[3] == found[0] {
+		found[3] = nil
 	}
-	if found.text == nil && want.Text != "" {
+	if found[2] == nil && want.Text != "" {
 		return found, lacks(strconv.QuoteToGraphic(want.Text)+" of text", "name a column of strings")
 	}
 	return found, nil
