@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/parquet-go/parquet-go"
 	_ "modernc.org/sqlite" // the driver of databases that are looked at
 
 	"rehydrate/manifest"
@@ -78,8 +79,7 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 	case n < 4<<10:
 		w.look(p, section(content))
 	default:
-		own := bytes.Clone(content) // the reader of the table takes its buffer back
-		w.spawn(func(w walker) { w.look(p, section(own)) })
+		w.spawn(func(w walker) { w.look(p, section(content)) })
 	}
 }
 
@@ -119,15 +119,28 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 			continue
 		}
 		c := t.column(listName(column.Name))
-		w.lost(p, file.Values(w.ctx, column, func(row int64, value any) error {
-			// What a row names is kept in memory until its images are judged.
-			if row >= maxRows {
-				return fmt.Errorf("more than %d rows: the rest were not checked", maxRows)
+		row := int64(0)
+		for values, err := range file.Rows(column) {
+			if row == maxRows { // what a row names is kept in memory until its images are judged
+				err = fmt.Errorf("more than %d rows: the rest were not checked", maxRows)
 			}
-			t.rows = max(t.rows, row+1)
-			w.put(t, c, row, value)
-			return nil
-		}))
+			if err := cmp.Or(err, w.ctx.Err()); err != nil {
+				w.lost(p, err)
+				break
+			}
+			for _, v := range values {
+				switch v.Kind() {
+				case parquet.Int32:
+					w.put(t, c, row, int64(v.Int32()))
+				case parquet.Int64:
+					w.put(t, c, row, v.Int64())
+				default: // of a null there are none
+					w.put(t, c, row, v.ByteArray())
+				}
+			}
+			row++
+		}
+		t.rows = max(t.rows, row)
 	}
 	w.finish(t)
 	if p.part == "" {
@@ -138,8 +151,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 			w.look(p.in("key "+kv.Key), section([]byte(kv.Value)))
 		}
 	}
-	at := file.FooterAt()
-	footer, err := readAll(io.NewSectionReader(all, at.From, at.To-at.From), 2*maxImage)
+	footer, err := readAll(io.NewSectionReader(all, file.FooterAt.From, file.FooterAt.To-file.FooterAt.From), 2*maxImage)
 	w.residue(p, footer)
 	return err
 }

@@ -363,10 +363,13 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 	if ids == nil {
 		return errors.New("it has no column id")
 	}
-	return scan.Values(ctx, ids, func(int64, any) error {
+	for _, err := range scan.Rows(ids) {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
 		v.report.Rows++
-		return nil
-	})
+	}
+	return nil
 }
 
 func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {

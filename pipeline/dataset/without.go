@@ -82,7 +82,7 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 		err := errNoRows
 		// What cannot be rewritten may still have to be found.
 		if path.Ext(name) == ".parquet" {
-			err = parquetIDs(ctx, r, size, take)
+			err = parquetIDs(r, size, take)
 		} else if without := removerOf(name); without != nil {
 			// Without any of its rows: what is written is not looked at.
 			err = without(io.Discard, r, size, take)
@@ -93,7 +93,7 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 	}
 }
 
-func parquetIDs(ctx context.Context, r io.ReaderAt, size int64, take func(id string) (bool, error)) error {
+func parquetIDs(r io.ReaderAt, size int64, take func(id string) (bool, error)) error {
 	f, err := scan.Open(r, size)
 	if err != nil {
 		return err
@@ -102,10 +102,15 @@ func parquetIDs(ctx context.Context, r io.ReaderAt, size int64, take func(id str
 	if ids == nil {
 		return errors.New("it has no column id")
 	}
-	return f.Values(ctx, ids, func(_ int64, id any) error {
-		_, err := take(string(id.([]byte)))
-		return err
-	})
+	for id, err := range f.Rows(ids) {
+		if err == nil {
+			_, err = take(string(id[0].ByteArray()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {

@@ -6,7 +6,6 @@ package scan
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,10 +23,10 @@ import (
 	"rehydrate/pipeline/given"
 )
 
-// A File is an open Parquet file. Its columns are read one by one, without knowing its layout (Values), or
-// row by row (Rows, OpenManifest). It is for one goroutine.
+// A File is an open Parquet file. Any of its columns are read row by row. It is for one goroutine.
 type File struct {
-	Columns []*Column // in the file's order
+	Columns  []*Column // in the file's order
+	FooterAt Span      // where the footer lies: it names the columns, and has key-values and bounds of what the columns hold
 
 	guard   *guard
 	parquet *parquet.File
@@ -48,7 +47,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f = &File{guard: g, parquet: file}
+	f = &File{FooterAt: Span{size - 8 - g.footerBytes, size - 8}, guard: g, parquet: file}
 	for _, top := range file.Root().Columns() {
 		f.Columns = append(f.Columns, columnsOf(top)...)
 	}
@@ -153,7 +152,7 @@ type Span struct{ From, To int64 }
 // Unclaimed returns the parts of the file that belong to no column chunk, index or filter that its footer names.
 // A reader sees none of them, and rows can be hidden there. Zeros are padding.
 func (f *File) Unclaimed() (unclaimed []Span) {
-	end := f.FooterAt().From
+	end := f.FooterAt.From
 	parts := []Span{{0, int64(len("PAR1"))}, {end, end}}
 	add := func(at, n int64) {
 		if at > 0 && n > 0 {
@@ -184,12 +183,6 @@ func (f *File) Unclaimed() (unclaimed []Span) {
 	return unclaimed
 }
 
-// FooterAt returns where the footer lies. It names the columns, and has key-values and bounds of what the columns hold.
-func (f *File) FooterAt() Span {
-	end := f.guard.size - 8
-	return Span{end - f.guard.footerBytes, end}
-}
-
 // KeyValues are those of the footer. A key may stand there twice.
 func (f *File) KeyValues() []format.KeyValue { return f.parquet.Metadata().KeyValueMetadata }
 
@@ -201,7 +194,7 @@ type Column struct {
 
 	Bytes  bool // a row has one string of bytes
 	Text   bool // the file says that its bytes are text, which some writers leave out
-	Valued bool // Values reads it: it has bytes or whole numbers
+	Valued bool // it has bytes or whole numbers
 
 	leaf     *parquet.Column
 	list     bool // a row may have several values
@@ -256,32 +249,6 @@ func (f *File) Named(name string) *Column {
 		return nil
 	}
 	return f.Columns[i]
-}
-
-// Values calls take with the values of a column, each an int64, or bytes that are good until take returns. Rows come in their
-// order and count from 0; a null has no value, a list several. The error is that of take, or the file is damaged, forged or
-// packed as it is not read here.
-func (f *File) Values(ctx context.Context, column *Column, take func(row int64, value any) error) error {
-	row := int64(-1)
-	return f.each(column, func(values []parquet.Value) error {
-		err := ctx.Err()
-		for i := 0; i < len(values) && err == nil; i++ {
-			v := values[i]
-			if v.RepetitionLevel() == 0 {
-				row++
-			}
-			switch {
-			case v.DefinitionLevel() < column.leaf.MaxDefinitionLevel(): // the mark of a null or of an empty list
-			case v.Kind() == parquet.Int32:
-				err = take(row, int64(v.Int32()))
-			case v.Kind() == parquet.Int64:
-				err = take(row, v.Int64())
-			default:
-				err = take(row, v.ByteArray())
-			}
-		}
-		return err
-	})
 }
 
 // Rows yields the values of columns, row by row; of a column that is nil they are null. The rows are the caller's.
@@ -347,7 +314,10 @@ func (c *cursor) peek() (parquet.Value, error) {
 // row calls take with all values of the next row; io.EOF says that there is none.
 func (c *cursor) row(take func(parquet.Value)) error {
 	v, err := c.peek()
-	for err == nil {
+	for n := 0; err == nil; n++ {
+		if n == maxRowValues {
+			return fmt.Errorf("column %q: a row of more than %d values", c.Name, n)
+		}
 		take(v)
 		c.ahead = c.ahead[1:]
 		// A column without lists has one value a row, and the next page is not asked for before it is needed.

@@ -22,6 +22,7 @@ const (
 	maxFooterStructs = 1 << 19
 	maxHeaderBytes   = 256 << 10 // a page header holds two bounds of its column
 	maxChunkValues   = 1 << 24
+	maxRowValues     = 1 << 20 // which are in memory together
 	maxDepth         = 16
 )
 
