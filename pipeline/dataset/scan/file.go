@@ -290,60 +290,42 @@ type cursor struct {
 func (f *File) read(column *Column) *cursor {
 	c := &cursor{Column: column}
 	c.fill, c.close = iter.Pull(func(yield func([]parquet.Value) bool) {
-		c.err = cmp.Or(f.each(column, func(values []parquet.Value) error {
-			if !yield(values) {
-				return errors.New("it was closed")
+		c.err = io.EOF
+		for i := range f.parquet.RowGroups() {
+			if err := f.group(i, column.leaf, yield); err != nil {
+				c.err = fmt.Errorf("column %q, row group %d: %w", column.Name, i+1, err)
+				return
 			}
-			return nil
-		}), io.EOF)
+		}
 	})
 	return c
 }
 
-// peek gives the next value without going past it, io.EOF at the end. The value is good until the next call.
-func (c *cursor) peek() (parquet.Value, error) {
-	for more := true; len(c.ahead) == 0; {
-		if !more {
-			return parquet.Value{}, c.err
-		}
-		c.ahead, more = c.fill()
-	}
-	return c.ahead[0], nil
-}
-
-// row calls take with all values of the next row; io.EOF says that there is none.
+// row calls take with all values of the next row, each good until take returns; io.EOF says that there is no row.
 func (c *cursor) row(take func(parquet.Value)) error {
-	v, err := c.peek()
-	for n := 0; err == nil; n++ {
-		if n == maxRowValues {
-			return fmt.Errorf("column %q: a row of more than %d values", c.Name, n)
+	for n := range maxRowValues + 1 {
+		for more := true; len(c.ahead) == 0; c.ahead, more = c.fill() {
+			if !more && n > 0 && c.err == io.EOF {
+				return nil
+			} else if !more {
+				return c.err
+			}
 		}
-		take(v)
+		if n > 0 && c.ahead[0].RepetitionLevel() == 0 {
+			return nil
+		}
+		take(c.ahead[0])
 		c.ahead = c.ahead[1:]
 		// A column without lists has one value a row, and the next page is not asked for before it is needed.
 		if !c.list {
 			return nil
 		}
-		v, err = c.peek()
-		if err == io.EOF || err == nil && v.RepetitionLevel() == 0 {
-			return nil
-		}
 	}
-	return err
+	return fmt.Errorf("column %q: a row of more than %d values", c.Name, maxRowValues)
 }
 
-// each calls take with the values of a column, some at a time.
-func (f *File) each(column *Column, take func([]parquet.Value) error) error {
-	for i := range f.parquet.RowGroups() {
-		if err := f.group(i, column.leaf, take); err != nil {
-			return fmt.Errorf("column %q, row group %d: %w", column.Name, i+1, err)
-		}
-	}
-	return nil
-}
-
-// group is each for a row group. Everything that may panic is called here.
-func (f *File) group(i int, leaf *parquet.Column, take func([]parquet.Value) error) (err error) {
+// group yields the values of a column in a row group, some at a time. Everything that may panic is called here.
+func (f *File) group(i int, leaf *parquet.Column, yield func([]parquet.Value) bool) (err error) {
 	defer recovered(&err)()
 	group := f.parquet.RowGroups()[i]
 	// All pages are checked before the first is read, so that no value of a forged chunk is handed out.
@@ -384,8 +366,8 @@ func (f *File) group(i int, leaf *parquet.Column, take func([]parquet.Value) err
 			if left < 0 {
 				return errors.New("it holds more rows than the footer counts")
 			}
-			if err := take(buf[:n]); err != nil {
-				return err
+			if !yield(buf[:n]) {
+				return errors.New("it was closed")
 			}
 		}
 		parquet.Release(page)

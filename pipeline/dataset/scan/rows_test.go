@@ -244,6 +244,14 @@ func TestOpenManifestLongLists(t *testing.T) {
 	if diff := cmp.Diff(want, got.Rows[1:], exported); diff != "" {
 		t.Errorf("a list too long, and the row after it (-want +got):\n%s", diff)
 	}
+	// The values of a row are in memory together.
+	f := opened(t, parquetOf(t, []row{{make([]int64, maxRowValues)}, {make([]int64, maxRowValues+1)}}))
+	n := 0
+	for values, err := range f.Rows(f.Columns...) {
+		if n++; (err != nil) != (n == 2) || n == 1 && len(values) != maxRowValues {
+			t.Errorf("row %d: %d values, %v", n, len(values), err)
+		}
+	}
 }
 
 // Counts that claim gigabytes in a few bytes, where the library would allocate them; and those at the very bound.
