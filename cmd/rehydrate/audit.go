@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -350,7 +351,8 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true})
 	if err == nil {
-		err = errors.Join(ws.Note(ctx, r.Recorded(digest)), ws.Close())
+		record := auditlog.Event{Kind: auditlog.Audit, Verdict: strings.ToLower(string(r.Verdict)), SHA256: digest}
+		err = errors.Join(ws.Note(ctx, record), ws.Close())
 	}
 	if err != nil {
 		return "not recorded in the log: " + err.Error()

@@ -56,8 +56,7 @@ const (
 	FoundOverdue   FindingKind = "overdue"   // a removal that waits for a confirmation for more than 48 hours
 )
 
-// A Finding is one violation. What could not be asked or read, and a duty that is still open, are told alike but have
-// no kind.
+// A Finding is one violation. What could not be asked or read, and a duty that is still open, have no kind.
 type Finding struct {
 	ID    string      `json:"id"` // of the entry; empty when it concerns no single one
 	Kind  FindingKind `json:"kind,omitempty"`
@@ -184,13 +183,11 @@ type Config struct {
 	OnWait  func(reddit.Wait)
 }
 
-// Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging:
-// the context's, *reddit.Denied, an unreadable release. A file that is only partly readable
-// is a gap in the report.
+// Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging: the context's,
+// *reddit.Denied, an unreadable release. A file that is only partly readable is a gap in the report.
 func Audit(ctx context.Context, c Config) (Report, error) {
 	a := newAudit(c)
-	// All posts are known before Reddit is asked, and all verdicts before content is searched for: a removal that
-	// one source reports must count in every file.
+	// Content is searched for once all verdicts are known: a removal that one source reports must count in every file.
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.judge, a.scanAll} {
 		if err := step(ctx); err != nil {
 			return Report{}, err
@@ -497,9 +494,4 @@ func (a *audit) askLive(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Recorded returns the log's record of the audit.
-func (r Report) Recorded(digest string) auditlog.Event {
-	return auditlog.Event{Kind: auditlog.Audit, Verdict: strings.ToLower(string(r.Verdict)), SHA256: digest}
 }

@@ -23,6 +23,8 @@ var decoding = semaphore.NewWeighted(maxDecoding)
 const (
 	maxDecoding = 128 << 20
 	maxFrames   = 500
+	nearBits    = 8 // of 64 that may differ between an image and a copy of it that was made smaller or compressed again
+	sameBits    = 4 // likewise, a thumbnail
 )
 
 // A sighting is what was seen of an image, or of a digest or hash of one.
@@ -83,11 +85,9 @@ func (w walker) image(p place, all *io.SectionReader) error {
 
 // looks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.
 func (w walker) looks(s *sighting, body []byte) error {
-	p := w.Policy
-	// The release's limits choose what is kept. What is looked at must not depend on them.
-	p.Images = policy.Default().Images
-	// The header is judged before anything is decoded: an image can claim terabytes.
-	info, fault := p.InspectImage(body)
+	// The header is judged before anything is decoded, as an image can claim terabytes, and not by the limits of the release: they
+	// choose what is kept, and what is looked at must not depend on them.
+	info, fault := policy.Default().InspectImage(body)
 	if fault != nil {
 		if fault.Outcome != manifest.Placeholder {
 			s.fault = string(fault.Reason)
@@ -150,10 +150,6 @@ func (w walker) looks(s *sighting, body []byte) error {
 	}
 	return nil
 }
-
-// nearBits is how many of the 64 bits may differ between an image and a copy of it that was made
-// smaller or compressed again.
-const nearBits = 8
 
 // nearest returns the entry with the hash closest to one of hashes, of equals the first by name; nil for none.
 func nearest(list []clue[uint64], hashes []uint64) (best *known, apart int) {

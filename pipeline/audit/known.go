@@ -45,8 +45,7 @@ type known struct {
 	pixels    bool           // a digest of those of its image is known
 }
 
-// goneContent indexes what is known of posts: of those that must be gone, to find it, and of those that may stay, to
-// tell it from that.
+// goneContent indexes what is known of posts that must be gone, to find it, and of others, to tell it from that.
 type goneContent struct {
 	all []*known
 
@@ -133,8 +132,8 @@ func foldedText(text string) (parts []string) {
 // distinctive reports whether a folded text is too long for two posts to share it by chance.
 func distinctive(s string) bool { return len(s) >= prefixLen && strings.Count(s, " ") >= 2 }
 
-// owner returns the first entry by name whose image or text has a digest and must be gone, or may stay; nil for none. Many post
-// one picture: what one of them may keep stays.
+// owner returns the first entry by name that a digest is of, if it must be gone, or may stay; nil for none. What one post may
+// keep stays, although others had it too.
 func (g *goneContent) owner(d digest, mustGo bool) *known {
 	at, found := slices.BinarySearchFunc(g.marks, d, func(m clue[digest], d digest) int { return bytes.Compare(m.is[:], d[:]) })
 	if !found || g.marks[at].of.MustGo != mustGo {
@@ -145,8 +144,7 @@ func (g *goneContent) owner(d digest, mustGo bool) *known {
 
 func (g *goneContent) stays(d digest) bool { return g.owner(d, false) != nil }
 
-// index sorts what is known by what must be gone and what may stay, once it is known which. It is called again when more
-// is known.
+// index sorts what is known, once it is known which posts must be gone, and again when more is known.
 func (g *goneContent) index() {
 	for _, read := range g.read {
 		for _, text := range foldedText(read.is) {
@@ -241,8 +239,7 @@ func (a *audit) sawText(p place, of *known, folded string) {
 // postOf returns the evidence on the post of an entry, or nil.
 func (a *audit) postOf(entry string) *evidence { return a.posts[dataset.PostOf(entry)] }
 
-// claimed returns the first of the entries whose post must be gone; or, if gone is false, the first that the release has and
-// whose post may stay.
+// claimed returns the first of the entries whose post must be gone; if gone is false, the first of the release that may stay.
 func (a *audit) claimed(entries []string, gone bool) *known {
 	for _, entry := range entries {
 		if e := a.postOf(entry); e != nil && e.MustGo == gone && (gone || e.entry) {
@@ -252,8 +249,7 @@ func (a *audit) claimed(entries []string, gone bool) *known {
 	return nil
 }
 
-// resolve judges what was seen in all sources together: what a row of a post that must be gone holds is searched for
-// in all others.
+// resolve judges what was seen in all sources: what a row of a post that must be gone holds is searched for in all others.
 func (a *audit) resolve(ctx context.Context) error {
 	// First what rows of erased posts hold is learnt, then everything else is judged with it. Those rows, and what is named
 	// after such a post, are findings already.
@@ -338,9 +334,6 @@ func (a *audit) judgeImage(s *sighting) {
 	}
 }
 
-// sameBits is how many bits differ at most between an image and its thumbnail.
-const sameBits = 4
-
 // imageKnown returns the erased entry that an image belongs to, or nil; how it is known, and whether only by its looks.
 // mine is what is known of the entry that claims the image.
 func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, looks bool) {
@@ -374,8 +367,7 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 	return k, fmt.Sprintf("%d of 64 bits apart", apart), true
 }
 
-// entryNamed returns the entry of a known post that a file is named after, as 1n6oiw.jpg and 1n6oiw-1.jpg are; empty
-// for none.
+// entryNamed returns the entry of a known post that a file is named after, as 1n6oiw.jpg and 1n6oiw-1.jpg are; or "".
 func (a *audit) entryNamed(name string) string {
 	stem, _, _ := strings.Cut(path.Base(name), ".")
 	// Images of a gallery are stored as ID-N.

@@ -85,8 +85,7 @@ func (p place) claims() (entries []string) {
 	return entries
 }
 
-// A walker turns a source into leaves and hands each to the matcher. It is passed by value: a leaf that is looked at
-// on another core gets its own.
+// A walker turns a source into leaves and hands each to the matcher. A leaf that is looked at on another core gets its own.
 type walker struct {
 	*audit
 	ctx   context.Context
@@ -211,8 +210,7 @@ func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) 
 	return err == nil
 }
 
-// holdsIDs reports whether the values of the column are ids: its name says so, or most of them are known ones. The
-// numbers of a column are ids only if both hold.
+// holdsIDs reports whether the values of the column are ids: its name says so, or most are known ones; of numbers, both.
 func (c *column) holdsIDs() bool {
 	most := len(c.hits) > c.foreign+c.unread
 	if c.numbers || c.ids {

@@ -38,8 +38,7 @@ const (
 	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers // what occurs in bytes that are written as numbers
 )
 
-// bytes searches bytes of any kind for texts that must be gone, ids, digests, encoded bytes and, where they are no
-// text, for images. Bytes of an unknown kind are a gap.
+// bytes searches bytes of any kind for all that a text may hold, and for images where they are no text, which is a gap.
 func (w walker) bytes(p place, all *io.SectionReader) error {
 	binary, held := false, []byte(nil)
 	for at := int64(0); at < all.Size(); at += searchBlock {
@@ -119,7 +118,7 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	}
 	// A tag may stand within an address.
 	if bytes.IndexByte(plain, '<') >= 0 {
-		w.ids(p, untagged(plain, ""), first, last)
+		w.ids(p, tag.ReplaceAll(plain, nil), first, last)
 	}
 	w.lines(p, rest)
 	w.spelled(p, text)
@@ -223,7 +222,7 @@ var (
 	// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
 	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
 	packed    = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
-	tag       = regexp.MustCompile(`<[^<>]*>`)
+	tag       = regexp.MustCompile(`<[^<>]{0,1000}>`) // no program writes longer ones
 	imageTag  = regexp.MustCompile(`<img [^>]*>`)
 )
 
@@ -242,7 +241,7 @@ func (w walker) lines(p place, text []byte) {
 	// What a reader sees of HTML is the text without its tags, each of which may stand in a word or between two.
 	variants := [][]byte{text}
 	if bytes.IndexByte(text, '<') >= 0 {
-		variants = append(variants, untagged(text, ""), untagged(text, " "))
+		variants = append(variants, tag.ReplaceAll(text, nil), tag.ReplaceAll(text, []byte(" ")))
 	}
 	for _, v := range variants {
 		for _, l := range w.gone.linesIn(fold(v)) {
@@ -260,16 +259,6 @@ func (w walker) lines(p place, text []byte) {
 	for line := range bytes.Lines(words) {
 		w.keep(p, line)
 	}
-}
-
-// untagged returns a text with something in place of the tags of HTML.
-func untagged(text []byte, with string) []byte {
-	return tag.ReplaceAllFunc(text, func(t []byte) []byte {
-		if len(t) > 1000 { // no program writes those
-			return t
-		}
-		return []byte(with)
-	})
 }
 
 // keep keeps a text for the comparison with texts that are learnt later, or are not known at all.
@@ -443,8 +432,7 @@ func (w walker) residue(p place, free []byte) {
 	}
 }
 
-// fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for
-// everything between them.
+// fold makes texts comparable: it keeps letters and digits, in lower case, and puts one space for everything between them.
 func fold(text []byte) []byte {
 	folded, word := make([]byte, 0, len(text)), false
 	for _, r := range string(text) {

@@ -387,20 +387,17 @@ func (a *audit) readRecords(ctx context.Context) error {
 	}
 	// A purge keeps what recognises an image and leads to no content.
 	erased, err := ws.ErasedImages(ctx)
-	if err != nil {
-		return err
-	}
 	for _, e := range erased {
 		a.gone.mark(a.known(e.ID, e.Key.String()), parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
 	}
-	last, err := state.ReadNote[state.ExportNote](ctx, ws)
-	if err != nil {
-		a.gap("state.db", "the note of the last export cannot be read: %v", err)
+	last, wrong := state.ReadNote[state.ExportNote](ctx, ws)
+	if wrong != nil {
+		a.gap("state.db", "the note of the last export cannot be read: %v", wrong)
 	}
 	for _, f := range last.Files {
 		a.exported[f.Name] = f.SHA256
 	}
-	return ctx.Err()
+	return cmp.Or(err, ctx.Err())
 }
 
 // storedAs returns the entry whose image is a file of the workspace; nil for none.
@@ -414,12 +411,6 @@ func (a *audit) storedAs(p place) *known {
 		}
 	}
 	return nil
-}
-
-// mayName reports whether a file of the workspace may name posts that are gone, as lists of outcomes do.
-func (a *audit) mayName(name string) bool {
-	return name == manifest.OutcomesName || name == manifest.TombstonesName || name == workspace.ReportName ||
-		strings.HasPrefix(name, state.AuditDir+"/") || a.exported[name] != ""
 }
 
 func (a *audit) checkOutcomes(s *source, r io.Reader) {

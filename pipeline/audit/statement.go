@@ -153,8 +153,7 @@ func (r Report) Said(part string) []string {
 	return strings.Split(strings.TrimSpace(b.String()), "\n")
 }
 
-// Facts are the head of the report, each a name and its value: who audited what, when, and how much of it there is
-// evidence on.
+// Facts are the head of the report, each a name and its value: who audited what, when, and on how much there is evidence.
 func (r Report) Facts() (facts [][]string) {
 	for _, line := range r.Said("facts") {
 		if fact := strings.SplitN(line, "\t", 2); len(fact) == 2 && fact[1] != "" {
@@ -164,11 +163,10 @@ func (r Report) Facts() (facts [][]string) {
 	return facts
 }
 
-// WritePage writes the report as a page for people: one file that opens from disk, without scripts. Digest is the SHA-256
-// of the report as JSON, by which the log names it.
+// WritePage writes the report as a page for people: one file that opens from disk, without scripts.
 func (r Report) WritePage(w io.Writer, digest string) error {
 	return page.Write(w, auditPage, struct {
 		Report
-		Digest string // of the statement
+		Digest string // the SHA-256 of the statement, by which the log names it
 	}{r, digest})
 }

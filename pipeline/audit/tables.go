@@ -237,8 +237,7 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, lists bool) erro
 	return errors.Join(err, rows.Err())
 }
 
-// unusedPages returns what lies in the pages of a database that no table uses, and behind its last page, and says how
-// much of it there is; nothing where all of it is zero.
+// unusedPages returns what lies in the pages that no table uses and behind the last one, and says how much of it is not zero.
 func unusedPages(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused []byte, what string, err error) {
 	var size, pages int64
 	if err := db.QueryRowContext(ctx, "SELECT page_size, page_count FROM pragma_page_size, pragma_page_count").Scan(&size, &pages); err != nil {

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/encoding/unicode"
 
+	"rehydrate/manifest"
 	"rehydrate/manifest/unpack"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -114,8 +115,9 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 		if err != nil {
 			return err
 		}
-		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, mayName: a.mayName(f.Name),
-			open: func() (*os.File, error) { return a.Workspace.OpenFile(f.Name) }}
+		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, open: func() (*os.File, error) { return a.Workspace.OpenFile(f.Name) }}
+		s.mayName = slices.Contains([]string{manifest.OutcomesName, manifest.TombstonesName, workspace.ReportName}, f.Name) ||
+			strings.HasPrefix(f.Name, state.AuditDir+"/") || a.exported[f.Name] != ""
 		// The key is a short text of a known kind; anything longer under its name is searched like any file.
 		s.ours = s.mayName || f.Name == state.StateFile || f.Name == state.LogKeyFile && f.Size < 300
 		switch {
@@ -229,8 +231,7 @@ var magics = []struct{ magic, kind string }{
 	{"%PDF-", "PDF"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"},
 }
 
-// sniff returns the kind of a leaf by its bytes, since anyone can choose its name; empty for texts, unknown bytes, and those
-// that cannot be read: whoever reads on says why.
+// sniff returns the kind of a leaf by its bytes, since anyone can choose its name; empty for texts and unknown bytes.
 func sniff(all *io.SectionReader) string {
 	// A tar shows its mark at byte 257, and all others earlier.
 	head, _ := readAll(io.NewSectionReader(all, 0, min(all.Size(), 1024)), 1024)
@@ -373,8 +374,7 @@ func (w walker) rest(p place, all *io.SectionReader, from, to int64) int64 {
 	return from
 }
 
-// zip looks at the members that the directory of a zip names. Where they and the directory are not all that is there, the
-// bytes are searched as they are, and that is a gap.
+// zip looks at the members that the directory of a zip names. That there is more than they and the directory is a gap.
 func (w walker) zip(p place, all *io.SectionReader) error {
 	z, err := zip.NewReader(all, all.Size())
 	if err == nil && len(z.File) > maxMembers {

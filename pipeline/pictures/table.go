@@ -65,8 +65,7 @@ func (s *Source) openTable(path string, want Columns) error {
 // fields are the columns that are read: of the image, its path, text and id; all but the first may be nil.
 type fields [4]*scan.Column
 
-// openColumns opens a Parquet and finds the column of that name, or the only one that can hold pictures, and one that is
-// called image before others.
+// openColumns opens a Parquet and finds the column of that name, or the one called image, or the only one of pictures.
 func openColumns(path string, want Columns) (f *scan.File, found fields, err error) {
 	f, err = scan.OpenFile(path)
 	if err != nil {

@@ -39,7 +39,8 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer recovered(&err)()
 	g := &guard{r: r, size: size, most: mostOfPictures}
 	// Before the library sees the file: it believes what a footer claims.
-	if err := g.footer(); err != nil {
+	footer, err := g.footer()
+	if err != nil {
 		return nil, err
 	}
 	// The indexes and filters are claims as well, and nothing here needs them.
@@ -47,7 +48,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f = &File{FooterAt: Span{size - 8 - g.footerBytes, size - 8}, guard: g, parquet: file}
+	f = &File{FooterAt: footer, guard: g, parquet: file}
 	for _, top := range file.Root().Columns() {
 		f.Columns = append(f.Columns, columnsOf(top)...)
 	}
@@ -118,8 +119,7 @@ func (f Feature) Labels() []string {
 	return f.Names
 }
 
-// Features returns what the footer tells Hugging Face of the columns, by name. A column whose feature is not
-// as datasets writes it is left out.
+// Features returns what the footer tells Hugging Face of the columns, by name, as far as datasets writes it so.
 func (f *File) Features() map[string]Feature {
 	var footer struct {
 		Info struct {

@@ -35,10 +35,9 @@ const (
 
 // A guard checks every count that a Parquet file claims against what the file holds.
 type guard struct {
-	r           io.ReaderAt
-	size        int64
-	most        int64 // bytes of a page
-	footerBytes int64 // how long the footer is, once it was read
+	r    io.ReaderAt
+	size int64
+	most int64 // bytes of a page
 }
 
 func (g *guard) read(pos, n int64) ([]byte, error) {
@@ -50,31 +49,32 @@ func (g *guard) read(pos, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// footer checks the length of the footer and the lists in it.
-func (g *guard) footer() error {
+// footer checks the length of the footer and the lists in it, and returns where it lies.
+func (g *guard) footer() (at Span, err error) {
 	if g.size < 12 {
-		return errors.New("too short for a Parquet file")
+		return at, errors.New("too short for a Parquet file")
 	}
 	tail, err := g.read(g.size-8, 8)
 	if err != nil {
-		return err
+		return at, err
 	}
 	if string(tail[4:]) != "PAR1" {
-		return errors.New("it does not end as a Parquet file does: it is another format, encrypted or cut off")
+		return at, errors.New("it does not end as a Parquet file does: it is another format, encrypted or cut off")
 	}
-	g.footerBytes = int64(binary.LittleEndian.Uint32(tail))
-	if g.footerBytes > min(g.size-12, maxFooterBytes) {
-		return fmt.Errorf("footer of %d bytes in a file of %d", g.footerBytes, g.size)
+	n := int64(binary.LittleEndian.Uint32(tail))
+	if n > min(g.size-12, maxFooterBytes) {
+		return at, fmt.Errorf("footer of %d bytes in a file of %d", n, g.size)
 	}
-	footer, err := g.read(g.size-8-g.footerBytes, g.footerBytes)
+	at = Span{g.size - 8 - n, g.size - 8}
+	footer, err := g.read(at.From, n)
 	if err == nil {
 		// The library makes room for every list as long as the footer says it is, before it reads one.
 		_, err = object(footer, maxFooterStructs)
 	}
 	if err != nil {
-		return fmt.Errorf("footer: %w", err)
+		err = fmt.Errorf("footer: %w", err)
 	}
-	return nil
+	return at, err
 }
 
 // chunk checks all pages of a column chunk. It returns a bound of the memory that reading it takes, and how many values each
@@ -174,8 +174,7 @@ func (g *guard) page(pos, end int64) (p *rawPage, err error) {
 	return p, err
 }
 
-// check looks at the counts inside a page: what decompresses, the runs of its levels and of its dictionary indexes, the
-// totals of delta encodings.
+// check looks at the counts inside a page: what decompresses, runs of levels and dictionary indexes, totals of deltas.
 func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) error {
 	repetition, definition := bits.Len(uint(col.MaxRepetitionLevel())), bits.Len(uint(col.MaxDefinitionLevel()))
 	w, n, packed := walker{data: p.body}, p.values, true
@@ -200,8 +199,7 @@ func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) erro
 	return w.err
 }
 
-// decompress gives the data of a page if it is no longer than the header says; levels are
-// the bytes of the page that are never compressed.
+// decompress gives the data of a page if it is as long as the header says; levels are the bytes that are never compressed.
 func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels int64) ([]byte, error) {
 	most := int64(p.header.UncompressedPageSize) - levels
 	switch codec {
