@@ -59,11 +59,8 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	inner := w
 	inner.depth++ // segments can hold whole archives, so they count as a container
 	stripped, malformed := workspace.Split(body, policy.ImageFormat(body), func(name string, b []byte) {
-		switch part := p.in(name); {
-		case len(bytes.Trim(b, "\x00 ")) == 0:
-		case inner.depth > maxDepth:
-			w.lost(part, errDeep)
-		default:
+		if len(bytes.Trim(b, "\x00 ")) > 0 {
+			part := p.in(name)
 			part.label = len(b) < prefixLen // too short for a text, as the header of every JFIF is
 			inner.look(part, section(b))
 		}
@@ -102,10 +99,8 @@ func (w walker) looks(s *sighting, body []byte) error {
 	defer decoding.Release(memory)
 	parts := [][]byte{body}
 	var screen *image.NRGBA // of a GIF of several pictures
-	if info.Format == "gif" {
-		if pictures := workspace.GIFPictures(body); len(pictures) > 2 {
-			parts, screen = pictures, image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
-		}
+	if pictures := workspace.GIFPictures(body); info.Format == "gif" && len(pictures) > 2 {
+		parts, screen = pictures, image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
 	}
 	if len(parts) > 2*maxFrames {
 		s.fault = fmt.Sprintf("it has %d pictures, and at most %d are compared", len(parts)/2, maxFrames)

@@ -132,8 +132,7 @@ func foldedText(text string) (parts []string) {
 // distinctive reports whether a folded text is too long for two posts to share it by chance.
 func distinctive(s string) bool { return len(s) >= prefixLen && strings.Count(s, " ") >= 2 }
 
-// owner returns the first entry by name that a digest is of, if it must be gone, or may stay; nil for none. What one post may
-// keep stays, although others had it too.
+// owner returns the first entry by name that a digest is of, if it must be gone, or may stay; or nil. What one may keep stays.
 func (g *goneContent) owner(d digest, mustGo bool) *known {
 	at, found := slices.BinarySearchFunc(g.marks, d, func(m clue[digest], d digest) int { return bytes.Compare(m.is[:], d[:]) })
 	if !found || g.marks[at].of.MustGo != mustGo {
@@ -251,8 +250,7 @@ func (a *audit) claimed(entries []string, gone bool) *known {
 
 // resolve judges what was seen in all sources: what a row of a post that must be gone holds is searched for in all others.
 func (a *audit) resolve(ctx context.Context) error {
-	// First what rows of erased posts hold is learnt, then everything else is judged with it. Those rows, and what is named
-	// after such a post, are findings already.
+	// First what rows of erased posts hold is learnt. Those rows, and what is named after such a post, are findings already.
 	a.sightings = slices.DeleteFunc(a.sightings, func(s *sighting) bool {
 		k := a.claimed(s.claims(), true)
 		if k != nil {

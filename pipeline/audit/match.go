@@ -294,9 +294,6 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 		_, err := (meter{w}).Write(raw)
 		inner := w
 		inner.depth++
-		if raw != nil && inner.depth > maxDepth {
-			err = cmp.Or(err, errDeep)
-		}
 		w.lost(p, err)
 		if err == nil && raw != nil {
 			p := p
@@ -370,10 +367,6 @@ func unpackText(run []byte) []byte {
 // carve looks at images, what zlib packed, as in PDF and git, and members of zips, anywhere in bytes of an unknown kind.
 func (w walker) carve(p place, block []byte) {
 	w.depth++
-	if w.depth > maxDepth+1 { // the bytes of the innermost container are looked at, too
-		w.lost(p, errDeep)
-		return
-	}
 	// The image formats that a run stores: only they can be images of erased posts as they were published.
 	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF", "\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda", zipMember} {
 		found := block

@@ -94,7 +94,6 @@ func (a *audit) moment(t time.Time) *time.Time {
 
 // exported returns the violation of a row of the post in a dataset; empty strings for none.
 func (e *evidence) exported(now time.Time) (FindingKind, string) {
-	when := "too long ago"
 	switch {
 	// The gravest reason is named, for one row is one finding.
 	case e.MustGo:
@@ -108,9 +107,9 @@ func (e *evidence) exported(now time.Time) (FindingKind, string) {
 	case e.LastLive == nil:
 		return FoundStale, "a row of a post that was never seen live"
 	case e.LastLive.After(now):
-		when = "which is yet to come: a clock was wrong, or state.db was changed"
+		return FoundStale, "a row of a post that is said to be seen live later than now: a clock was wrong, or state.db was changed"
 	}
-	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", " + when
+	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", too long ago"
 }
 
 func withReason(what manifest.PostState, reason manifest.Reason) string {

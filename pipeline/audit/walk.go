@@ -266,6 +266,8 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 	all = io.NewSectionReader(all, 0, all.Size()) // whoever read it before, it begins here
 	kind := sniff(all)
 	switch {
+	case w.depth > maxDepth+1: // the bytes of the innermost container are looked at, too
+		return errDeep
 	case kind == "":
 		return w.loose(p, all)
 	case kind == isImage:

@@ -89,10 +89,20 @@ func (t *table) Columns() []string { return t.names }
 func (t *table) Next() ([]manifest.Cell, error) {
 	err := error(io.EOF) // of a table of which nothing is read
 	for _, c := range t.columns {
-		t.row[c.at], err = c.cell()
+		cell := manifest.Cell{IsList: c.list}
+		err = c.row(func(v parquet.Value) {
+			// After a fault to the end of the list all the same, so that the next row starts in step.
+			if cell.Fault == "" {
+				cell.Fault = c.take(&cell, v)
+			}
+		})
 		if err != nil {
 			break
 		}
+		if cell.Fault != "" {
+			cell = manifest.Cell{Fault: cell.Fault}
+		}
+		t.row[c.at] = cell
 	}
 	return t.row, err
 }
@@ -134,21 +144,6 @@ func asText(t parquet.Type) func(parquet.Value) string {
 		return parquet.Value.String
 	}
 	return nil
-}
-
-// cell reads the column's value of the next row.
-func (c *textColumn) cell() (cell manifest.Cell, err error) {
-	cell.IsList = c.list
-	err = c.row(func(v parquet.Value) {
-		// After a fault to the end of the list all the same, so that the next row starts in step.
-		if cell.Fault == "" {
-			cell.Fault = c.take(&cell, v)
-		}
-	})
-	if cell.Fault != "" {
-		cell = manifest.Cell{Fault: cell.Fault}
-	}
-	return cell, err
 }
 
 // take adds a value to a cell, or says why it cannot be used.
