@@ -107,7 +107,7 @@ func (e *evidence) exported(now time.Time) (FindingKind, string) {
 	case e.LastLive == nil:
 		return FoundStale, "a row of a post that was never seen live"
 	case e.LastLive.After(now):
-		return FoundStale, "a row of a post that is said to be seen live later than now: a clock was wrong, or state.db was changed"
+		return FoundStale, "a row of a post last seen live in the future: a clock was wrong, or state.db was changed"
 	}
 	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", too long ago"
 }
