@@ -77,9 +77,6 @@ func compareMarks(m, n clue[digest]) int {
 	return -1
 }
 
-// prefixLen is how many bytes of a text find it in the index. No text that is searched for is shorter.
-const prefixLen = 15
-
 // known returns what is known of an entry, to be added to.
 func (a *audit) known(id manifest.PostID, name string) *known {
 	e := a.post(id)
@@ -88,9 +85,6 @@ func (a *audit) known(id manifest.PostID, name string) *known {
 		k = k.next
 	}
 	if k == nil {
-		if name == string(id) {
-			name = string(e.ID) // the one that is kept
-		}
 		k = &known{evidence: e, next: e.content, name: name}
 		e.content, a.gone.all = k, append(a.gone.all, k)
 	}
@@ -202,9 +196,6 @@ type textSeen struct {
 	place
 	clue[digest] // of the post that it was read off, if that is known
 }
-
-// maxTexts bounds the texts of a source that are kept for comparison.
-const maxTexts = 300_000
 
 const unknownTexts = "texts of unknown origin could be those of posts that must be gone, whose text is not known: " +
 	"read them, or name a workspace from before the purge"

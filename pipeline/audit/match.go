@@ -31,6 +31,8 @@ const (
 	minEncoded    = 86       // characters: 64 bytes in base64
 	minLine       = 40       // of a line of them that goes on in the next one: words are shorter
 	maxCarved     = 1000     // places of one kind in a block
+	prefixLen     = 15       // bytes of a text that find it in the index: no text that is searched for is shorter
+	maxTexts      = 300_000  // of a source that are kept for comparison
 	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
 	encodedPart   = " > encoded bytes"
 

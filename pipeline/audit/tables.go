@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
 	_ "modernc.org/sqlite" // the driver of databases that are looked at
 
 	"rehydrate/manifest"
@@ -129,14 +128,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 				break
 			}
 			for _, v := range values {
-				switch v.Kind() {
-				case parquet.Int32:
-					w.put(t, c, row, int64(v.Int32()))
-				case parquet.Int64:
-					w.put(t, c, row, v.Int64())
-				default: // of a null there are none
-					w.put(t, c, row, v.ByteArray())
-				}
+				w.put(t, c, row, scan.Data(v))
 			}
 			row++
 		}

@@ -276,6 +276,17 @@ func (f *File) Rows(columns ...*Column) iter.Seq2[parquet.Row, error] {
 	}
 }
 
+// Data is what a value of a column that is Valued is in Go: an int64, or bytes, of which a null has none.
+func Data(v parquet.Value) any {
+	switch v.Kind() {
+	case parquet.Int32:
+		return int64(v.Int32())
+	case parquet.Int64:
+		return v.Int64()
+	}
+	return v.ByteArray()
+}
+
 // A cursor gives the values of a column one by one, through all row groups.
 type cursor struct {
 	*Column

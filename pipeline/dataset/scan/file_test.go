@@ -63,11 +63,10 @@ func values(t testing.TB, file []byte, column string) (got []string, err error) 
 			return got, err
 		}
 		for _, v := range values {
-			switch v.Kind() {
-			case parquet.Int32, parquet.Int64:
-				got = append(got, fmt.Sprintf("%d:%s", row, v))
-			case parquet.ByteArray, parquet.FixedLenByteArray:
-				got = append(got, fmt.Sprintf("%d:%.8q", row, v.ByteArray()))
+			if n, ok := Data(v).(int64); ok {
+				got = append(got, fmt.Sprintf("%d:%d", row, n))
+			} else if !v.IsNull() {
+				got = append(got, fmt.Sprintf("%d:%.8q", row, Data(v)))
 			}
 		}
 		row++
