@@ -99,8 +99,10 @@ func (w walker) looks(s *sighting, body []byte) error {
 	defer decoding.Release(memory)
 	parts := [][]byte{body}
 	var screen *image.NRGBA // of a GIF of several pictures
-	if pictures := workspace.GIFPictures(body); info.Format == "gif" && len(pictures) > 2 {
-		parts, screen = pictures, image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
+	if info.Format == "gif" {
+		if pictures := workspace.GIFPictures(body); len(pictures) > 2 {
+			parts, screen = pictures, image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
+		}
 	}
 	if len(parts) > 2*maxFrames {
 		s.fault = fmt.Sprintf("it has %d pictures, and at most %d are compared", len(parts)/2, maxFrames)

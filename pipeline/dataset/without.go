@@ -103,7 +103,7 @@ func parquetIDs(r io.ReaderAt, size int64, take func(id string) (bool, error)) e
 		return errors.New("it has no column id")
 	}
 	for id, err := range f.Rows(ids) {
-		if err == nil {
+		if err == nil && !id[0].IsNull() {
 			_, err = take(string(id[0].ByteArray()))
 		}
 		if err != nil {

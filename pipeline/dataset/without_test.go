@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/dataset/duckdbtest"
 )
 
@@ -231,6 +232,17 @@ func TestRowIDs(t *testing.T) {
 			}
 		}
 	}
+	type row struct {
+		ID *string `parquet:"id,optional"`
+	}
+	var b bytes.Buffer
+	attest.OK(t, parquet.Write(&b, []row{{new("id0")}, {nil}, {new("id2")}}))
+	got = nil
+	for id, err := range RowIDs(t.Context(), "x.parquet", bytes.NewReader(b.Bytes()), int64(b.Len())) {
+		attest.OK(t, err)
+		got = append(got, id)
+	}
+	attest.Same(t, "ids of rows, of which one has none", []string{"id0", "id2"}, got)
 	if PostOf("id7/1") != "id7" || PostOf("id7") != "id7" {
 		t.Errorf("posts %q and %q", PostOf("id7/1"), PostOf("id7"))
 	}
