@@ -359,11 +359,14 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 // entryNamed returns the entry of a known post that a file is named after, as 1n6oiw.jpg and 1n6oiw-1.jpg are; or "".
 func (a *audit) entryNamed(name string) string {
 	stem, _, _ := strings.Cut(path.Base(name), ".")
-	// Images of a gallery are stored as ID-N.
-	text, number, _ := strings.Cut(stem, "-")
-	id, err := manifest.ParsePostID(text)
-	if err != nil || a.posts[id] == nil {
+	// Images of a gallery are stored as ID-N. What else people write behind an id, as -copy, says nothing.
+	id, number, _ := strings.Cut(stem, "-")
+	key, err := manifest.ParseKey(id + "/" + number)
+	if err != nil {
+		key, err = manifest.ParseKey(id)
+	}
+	if err != nil || a.posts[key.ID] == nil {
 		return ""
 	}
-	return strings.TrimSuffix(string(id)+"/"+number, "/")
+	return key.String()
 }

@@ -98,10 +98,7 @@ func (w walker) names(p place, name, kind string) {
 	if p.part == "" && (p.src.mayName || w.storedAs(p) != nil) { // its record decides
 		return
 	}
-	p.kin = FoundRow
-	if kind == isImage {
-		p.kin = FoundImage
-	}
+	p.kin = map[bool]FindingKind{true: FoundImage, false: FoundRow}[kind == isImage]
 	if e := w.postOf(p.own); e != nil && e.MustGo && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))) {
 		w.finding(p.kin, p.own, p.String(), "it is named after a post that must be gone: %s", e.why)
 		return

@@ -170,7 +170,8 @@ func inCopy(all *io.SectionReader, use func(*sql.DB) error) error {
 	defer db.Close()
 	// One connection, so that the pragmas of its address hold for every query.
 	db.SetMaxOpenConns(1)
-	return use(db)
+	// It may hold erased content: once it is open, it needs no name, and the disk frees it however this process ends.
+	return cmp.Or(errors.Join(db.Ping(), os.Remove(copied.Name())), use(db))
 }
 
 // database looks at every table of a SQLite file, and at its free pages and tail.

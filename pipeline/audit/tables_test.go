@@ -3,12 +3,15 @@ package audit
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"rehydrate/pipeline/attest"
 )
 
 // Pages that rows were erased from and that SQLite took back into use leave their numbers in its list of free pages: that
@@ -44,6 +47,43 @@ func TestUnusedPagesOfALivelyDatabase(t *testing.T) {
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The copy of a database, which may hold erased content, has no name while it is read, and none is left of one that is damaged.
+func TestCopyOfADatabaseHasNoName(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	name := filepath.Join(t.TempDir(), "some.db")
+	db, err := sql.Open("sqlite", name)
+	attest.OK(t, err)
+	_, err = db.Exec("CREATE TABLE t (a); INSERT INTO t VALUES (7)")
+	attest.OK(t, errors.Join(err, db.Close()))
+	b, err := os.ReadFile(name)
+	attest.OK(t, err)
+	left := func() int {
+		names, err := os.ReadDir(os.TempDir())
+		attest.OK(t, err)
+		return len(names)
+	}
+	seven := 0
+	attest.OK(t, inCopy(section(b), func(db *sql.DB) error {
+		attest.Same(t, "names while it is read", 0, left())
+		return db.QueryRow("SELECT a FROM t").Scan(&seven)
+	}))
+	attest.Same(t, "its value", 7, seven)
+	err = inCopy(section(b[:50]), func(db *sql.DB) error { return db.QueryRow("SELECT a FROM t").Scan(&seven) })
+	if err == nil || left() != 0 {
+		t.Errorf("a damaged one: %v, and %d names are left", err, left())
+	}
+}
+
+// What people write behind an id in the name of a file is not part of the entry, unless it is the number of an image.
+func TestEntryNamed(t *testing.T) {
+	a := newAudit(Config{})
+	a.post("1bodut")
+	for name, want := range map[string]string{"1bodut.jpg": "1bodut", "x/1bodut-2.jpg": "1bodut/2", "1bodut-copy.jpg": "1bodut", "1bodut-.jpg": "1bodut",
+		"1bodut": "1bodut", "T3_1BODUT.png": "1bodut", "1boduu.jpg": "", "copy-1bodut.jpg": "", "": ""} {
+		attest.Same(t, name, want, a.entryNamed(name))
 	}
 }
 
