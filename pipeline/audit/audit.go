@@ -376,8 +376,6 @@ func (a *audit) judge(context.Context) error {
 		}
 		if e.live != nil {
 			r.Coverage.Asked++
-		}
-		if e.live != nil && e.Unanswered == "" {
 			r.Coverage.Answered++
 		}
 		if e.State != "" || e.MustGo {
@@ -388,6 +386,7 @@ func (a *audit) judge(context.Context) error {
 		}
 		switch {
 		case e.Unanswered != "":
+			r.Coverage.Answered--
 			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "reddit"}, "no verdict: %s", e.Unanswered)
 		case e.State != "" || e.MustGo:
 		case a.Workspace != nil:

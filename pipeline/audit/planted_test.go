@@ -414,6 +414,18 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 			ID int64 `parquet:"id"`
 		}{base36})
 	})
+	// A column with gaps is one of floating-point numbers to pandas.
+	add(purged, "an id as a floating-point number", "f", FoundRow, goneUnseen, func(testing.TB, *world) []byte {
+		type row struct {
+			ID   string   `parquet:"id"`
+			Post *float64 `parquet:"post_id"`
+		}
+		return parquetOf(row{ID: live1}, row{live2, new(float64(base36))})
+	})
+	add(purged, "an id as a floating-point number in a database", "f", FoundRow, goneUnseen, func(t testing.TB, _ *world) []byte {
+		return sqliteOf(t, "CREATE TABLE x (id TEXT, post_id REAL); INSERT INTO x VALUES (?, NULL), ('1live2', "+strconv.FormatInt(base36, 10)+")", live1)
+	})
+	add(purged, "an id as a floating-point number in JSON", "f", FoundRow, goneUnseen, text(fmt.Sprintf(`[{"id": %q, "post_id": null}, {"id": %q, "post_id": %d.0}]`, live1, live2, base36)))
 	for _, holder := range holders {
 		add(fresh, "a text "+holder.name, "f", FoundText, goneJPEG, func(t testing.TB, _ *world) []byte { return holder.hold(t, goneText+" for "+goneJPEG[1:]) })
 	}
@@ -533,6 +545,10 @@ func TestClean(t *testing.T) {
 		{name: "numbers that are ids, many times", body: []byte("[" + strings.TrimSuffix(strings.Repeat("136748,", 9), ",") + "]")},
 		{name: "a number in CSV", body: []byte("a,b\n1,136748\n2,136748\n3,136748\n")},
 		{name: "a number in a text", body: []byte("136748 times\n"), gap: "also ids of posts"},
+		{name: "scores beside ids", body: parquetOf(struct {
+			ID    string  `parquet:"id"`
+			Score float64 `parquet:"score"`
+		}{live1, 136748.5})},
 		{name: "row numbers under the name id", body: parquetOf(struct {
 			ID int64 `parquet:"id"`
 		}{3}), gap: "no column holds post ids"},

@@ -42,7 +42,7 @@ type ScanColumns struct {
 // usualIDs are names of columns of post ids, as Reddit and programs that read it call them.
 var usualIDs = []string{"id", "post_id", "postid", "reddit_id", "submission_id", "fullname", "permalink", "full_link", "link_id", "post", "t3"}
 
-// put hands a value of a table to the matcher: a text, bytes or a whole number. Others say nothing.
+// put hands a value of a table to the matcher: a text, bytes or a number. Others say nothing.
 func (w walker) put(t *table, c *column, row int64, value any) {
 	p := t.at(row, c)
 	var content []byte
@@ -58,6 +58,8 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 		if c.phash && !t.lists {
 			w.sawHash(p, uint64(v))
 		}
+	case float64:
+		w.put(t, c, row, int64(v)) // whole numbers of a column with gaps, as pandas has them
 	case string:
 		content = []byte(v)
 	case []byte:
@@ -378,7 +380,7 @@ func (w walker) value(t *table, d *json.Decoder, path string, level int, listed 
 	case string:
 		w.put(t, t.column(path), t.rows, v)
 	case json.Number:
-		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil { // ids have no fraction
+		if n, err := strconv.ParseInt(strings.TrimSuffix(string(v), ".0"), 10, 64); err == nil { // ids have no fraction
 			w.put(t, t.column(path), t.rows, n)
 		}
 	case json.Delim:

@@ -62,11 +62,9 @@ func (s *Source) openTable(path string, want Columns) error {
 	return nil
 }
 
-// fields are the columns that are read: of the image, its path, text and id; all but the first may be nil.
-type fields [4]*scan.Column
-
-// openColumns opens a Parquet and finds the column of that name, or the one called image, or the only one of pictures.
-func openColumns(path string, want Columns) (f *scan.File, found fields, err error) {
+// openColumns opens a Parquet and finds the column of that name, or the one called image, or the only one of pictures; then those
+// of its path, its text and its id, or nil.
+func openColumns(path string, want Columns) (f *scan.File, found [4]*scan.Column, err error) {
 	f, err = scan.OpenFile(path)
 	if err != nil {
 		return nil, found, err
@@ -78,7 +76,7 @@ func openColumns(path string, want Columns) (f *scan.File, found fields, err err
 	return f, found, err
 }
 
-func find(f *scan.File, path string, want Columns) (found fields, err error) {
+func find(f *scan.File, path string, want Columns) (found [4]*scan.Column, err error) {
 	lacks := func(column, hint string) error {
 		message := "it has no column " + column + "; its columns are " + namesOf(f.Columns)
 		return &manifest.Problem{File: path, Message: message, Hint: hint}
@@ -104,7 +102,7 @@ func find(f *scan.File, path string, want Columns) (found fields, err error) {
 	case len(images) > 1:
 		return found, &manifest.Problem{File: path, Message: "several columns can hold pictures: " + namesOf(images), Hint: "name the one to read with --image-column"}
 	}
-	found = fields{images[0], f.Named(images[0].Top + ".path"), f.Named(cmp.Or(want.Text, "ocr_text")), f.Named("id")}
+	found = [4]*scan.Column{images[0], f.Named(images[0].Top + ".path"), f.Named(cmp.Or(want.Text, "ocr_text")), f.Named("id")}
 	if found[3] == found[0] {
 		found[3] = nil
 	}

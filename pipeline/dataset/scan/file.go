@@ -194,7 +194,7 @@ type Column struct {
 
 	Bytes  bool // a row has one string of bytes
 	Text   bool // the file says that its bytes are text, which some writers leave out
-	Valued bool // it has bytes or whole numbers
+	Valued bool // it has bytes or numbers that may be ids
 
 	leaf     *parquet.Column
 	list     bool // a row may have several values
@@ -222,7 +222,7 @@ func columnsOf(top *parquet.Column) (columns []*Column) {
 		c.Bytes = kind == parquet.ByteArray && !c.list
 		c.Text = c.Bytes && (logical != nil && logical.Value != nil || logical == nil && typ.ConvertedType() != nil)
 		c.Valued = kind == parquet.ByteArray || kind == parquet.FixedLenByteArray ||
-			kind == parquet.Int32 || kind == parquet.Int64
+			kind == parquet.Int32 || kind == parquet.Int64 || kind == parquet.Double && !c.list // else they are embeddings
 		columns = append(columns, c)
 	}
 	return columns
@@ -276,13 +276,15 @@ func (f *File) Rows(columns ...*Column) iter.Seq2[parquet.Row, error] {
 	}
 }
 
-// Data is what a value of a column that is Valued is in Go: an int64, or bytes, of which a null has none.
+// Data is what a value of a column that is Valued is in Go: an int64, a float64, or bytes, of which a null has none.
 func Data(v parquet.Value) any {
 	switch v.Kind() {
 	case parquet.Int32:
 		return int64(v.Int32())
 	case parquet.Int64:
 		return v.Int64()
+	case parquet.Double:
+		return v.Double()
 	}
 	return v.ByteArray()
 }

@@ -87,7 +87,7 @@ func TestScan(t *testing.T) {
 		{Name: "image.path", Top: "image", Type: "struct", Bytes: true, Text: true, Valued: true},
 		{Name: "hash", Top: "hash", Type: "int(64,true)", Valued: true},
 		{Name: "labels.list.element", Top: "labels", Type: "list of string", Valued: true},
-		{Name: "score", Top: "score", Type: "double"},
+		{Name: "score", Top: "score", Type: "double", Valued: true},
 		{Name: "note", Top: "note", Type: "string", Bytes: true, Text: true, Valued: true},
 	}, columns, cmpopts.IgnoreUnexported(Column{})); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
