@@ -545,6 +545,8 @@ func TestClean(t *testing.T) {
 		{name: "numbers that are ids, many times", body: []byte("[" + strings.TrimSuffix(strings.Repeat("136748,", 9), ",") + "]")},
 		{name: "a number in CSV", body: []byte("a,b\n1,136748\n2,136748\n3,136748\n")},
 		{name: "a number in a text", body: []byte("136748 times\n"), gap: "also ids of posts"},
+		{name: "ids as floating-point numbers in CSV", body: []byte("id,post_id\n" + live1 + ",\n" + live2 + ",86123456.0\n"), gap: foreignGap},
+		{name: "sizes as floating-point numbers in CSV", body: []byte("id,size\n" + live1 + ",136748.0\n")},
 		{name: "scores beside ids", body: parquetOf(struct {
 			ID    string  `parquet:"id"`
 			Score float64 `parquet:"score"`

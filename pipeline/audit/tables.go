@@ -66,7 +66,7 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 		content = v
 	}
 	n := len(content)
-	if n == 0 || n <= 256 && c.saw(w.audit, row, string(content), false) {
+	if n == 0 || n <= 256 && c.saw(w.audit, row, strings.TrimSuffix(string(content), ".0"), false) { // in CSV, those numbers are texts
 		return
 	}
 	if w.digestCell(p, content) {
