@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,7 @@ type rule struct {
 var rules = []rule{
 	{imports: []string{"github.com/otiai10/gosseract/..."}, only: []string{"cmd/ocr"}, tests: true,
 		why: "a C call can be neither cancelled nor survived: Tesseract lives in worker processes alone"},
-	{imports: []string{"net/http", "github.com/hashicorp/go-retryablehttp"}, only: []string{"pipeline/reddit", "pipeline/endpoint", "pipeline/review", "pipeline/redditemu", "pipeline/redditemu/hostile"},
+	{imports: []string{"net/http", "github.com/hashicorp/go-retryablehttp"}, only: []string{"pipeline/reddit", "study/endpoint", "curate/review", "pipeline/redditemu", "pipeline/redditemu/hostile"},
 		why: "one place paces, guards and logs every request"},
 	{imports: []string{"github.com/parquet-go/parquet-go/..."}, only: []string{"pipeline/dataset", "pipeline/dataset/scan"},
 		why: "its defaults are wrong for images; the settings stand in one place, and so do the checks of files of others"},
@@ -55,70 +56,43 @@ var rules = []rule{
 		why: "an auditor builds rehydrate without a C compiler"},
 }
 
-// leaves import nothing of the module's, and every package may import them.
-var leaves = []string{"pipeline/contain", "pipeline/durable", "pipeline/route", "pipeline/secret", "manifest/jsonlist", "manifest/table", "manifest/keysort", "manifest/unpack", "pipeline/given"}
+// floors are the folders of the top level, the highest first: a package imports only from lower floors, and from its own folder.
+// Folders that share a floor do not know each other.
+var floors = [][]string{
+	{"cmd"},              // flags, printing, exit codes: whatever a library could do is below
+	{"curate", "audit"},  // making datasets, and judging any folder: both start from what the engine and the study wrote
+	{"study", "report"},  // numbers and pages of a workspace
+	{"pipeline"},         // the engine and the stages that it is made of
+	{"labels", "policy"}, // pure decisions about values
+	{"dedupe", "manifest"},
+	{"internal"}, // leaves: a tool that the product's users would not name
+}
 
-// layers says which of the module's own packages a package may import: arrows run downward only.
-var layers = map[string][]string{
-	"pipeline/durable":      {},
-	"pipeline/clean":        {},
-	"pipeline/route":        {},
-	"pipeline/secret":       {},
-	"pipeline/given":        {},
-	"manifest/jsonlist":     {},
-	"manifest/table":        {},
-	"manifest/keysort":      {},
-	"manifest/unpack":       {},
-	"manifest/dump":         {"manifest"},
-	"manifest":              {"pipeline/clean"},
-	"policy":                {"manifest"},
-	"dedupe":                {"manifest"},
-	"labels":                {"manifest"},
-	"pipeline/auditlog":     {"manifest"},
-	"pipeline/reddit":       {"policy", "dedupe", "manifest"},
-	"pipeline/redditemu":    {"manifest"},
-	"pipeline/workspace":    {"pipeline/auditlog", "policy", "dedupe", "manifest"},
-	"pipeline/ocr":          {"policy", "dedupe", "manifest"},
-	"pipeline/language":     {"policy", "dedupe", "manifest"},
-	"pipeline/dataset/scan": {"manifest"},
-	"pipeline/dataset":      {"pipeline/clean", "pipeline/dataset/scan", "policy", "dedupe", "labels", "manifest"},
-	"pipeline/contain":      {},
-	"pipeline/diff":         {"pipeline/dataset/scan", "pipeline/state", "manifest"},
-	"pipeline/pictures":     {"pipeline/dataset/scan", "policy", "manifest"},
-	"pipeline/near":         {"pipeline/clean", "pipeline/pictures", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
-	"pipeline/features":     {"pipeline/pictures", "policy", "dedupe", "manifest"},
-	"pipeline/annotate":     {"manifest/dump", "pipeline/clean", "pipeline/copies", "pipeline/dataset", "pipeline/dataset/scan", "pipeline/state", "pipeline/study", "pipeline/workspace", "labels", "manifest"},
-	"pipeline/review":       {"pipeline/annotate", "pipeline/state", "pipeline/workspace", "manifest"},
-	"pipeline/page":         {},
-	"pipeline/study":        {"pipeline/dataset/scan", "pipeline/workspace", "labels", "manifest"},
-	"pipeline/models":       {"manifest/dump", "pipeline/endpoint", "pipeline/state", "pipeline/workspace", "policy", "dedupe", "labels", "manifest"},
-	"pipeline/endpoint":     {},
-	// reddit: the counts of requests, which a summary has.
-	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
-		"policy", "dedupe", "labels", "manifest"},
-	"pipeline/report": {"pipeline/state", "pipeline/page", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
-		"policy", "dedupe", "labels", "manifest"},
-	"pipeline/audit": {"pipeline/endpoint", "pipeline/dataset/scan", "pipeline/page", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/reddit/sweep", "pipeline/workspace", "pipeline/dataset",
-		"policy", "dedupe", "manifest"},
-	"pipeline/reddit/sweep": {"pipeline/contain", "pipeline/reddit",
-		"policy", "manifest"},
-	// hostile: no package may import it, only tests do.
-	"pipeline/redditemu/hostile": {"pipeline/redditemu",
-		"manifest"},
-	"pipeline/publish": {"pipeline/study", "pipeline/copies", "pipeline/state", "pipeline/workspace", "labels", "policy", "manifest"},
-	"pipeline/reading": {"pipeline/state", "pipeline/workspace", "pipeline/ocr", "policy", "dedupe", "manifest"},
-	"pipeline/cluster": {"pipeline/reading", "pipeline/state", "pipeline/workspace", "pipeline/ocr", "policy", "manifest"},
-	"pipeline/copies":  {"pipeline/state", "pipeline/workspace", "pipeline/dataset", "pipeline/auditlog", "policy", "manifest"},
-	"pipeline": {"pipeline/cluster", "pipeline/reading", "pipeline/copies", "pipeline/state", "pipeline/reddit/sweep", "pipeline/reddit", "pipeline/auditlog", "pipeline/workspace",
-		"pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "dedupe", "labels", "manifest"},
-	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
-	"cmd/internal/console": {},
-	"cmd/ocr":              {"cmd/internal/console", "pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"manifest/dump", "pipeline/annotate", "pipeline/review", "pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/cluster", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/models", "pipeline/report", "pipeline/study", "pipeline/publish", "pipeline/audit",
-		"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
-		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
-	"scripts/mutants":        {},
-	"pipeline/language/data": {"pipeline/language"},
+// inPipeline says which packages of pipeline a package of pipeline imports: engine -> copies -> state -> what a state is
+// made of. What is not a key imports none of them.
+var inPipeline = map[string][]string{
+	// the engine: every phase of a job, in order
+	"pipeline": {"auditlog", "cluster", "copies", "dataset", "language", "ocr", "reading", "reddit", "reddit/sweep", "state", "workspace"},
+	// shards are read as a run reads, and are part of a workspace
+	"pipeline/cluster": {"ocr", "reading", "state", "workspace"},
+	"pipeline/reading": {"ocr", "state", "workspace"},
+	// a copy is a dataset that the workspace's log knows
+	"pipeline/copies": {"auditlog", "dataset", "state", "workspace"},
+	"pipeline/state":  {"auditlog", "dataset", "language", "reddit", "workspace"},
+	// the log lies in the workspace's database
+	"pipeline/workspace":         {"auditlog"},
+	"pipeline/dataset":           {"dataset/scan"},
+	"pipeline/dataset/pictures":  {"dataset/scan"},
+	"pipeline/diff":              {"dataset/scan", "state"},
+	"pipeline/reddit/sweep":      {"reddit"},
+	"pipeline/language/data":     {"language"},
+	"pipeline/redditemu/hostile": {"redditemu"},
+}
+
+// apart are packages that must not reach others, directly or through what they import, each with its reason.
+var apart = []struct{ from, never, why string }{
+	{"cmd/ocr", "pipeline/workspace", "the worker reads pixels, and knows of no workspace"},
+	{"cmd/ocr", "pipeline/reddit", "the worker runs where there is no network"},
 }
 
 // TestHouse holds the layout of docs/design.md: who may import whom, and which part of the world is touched by which
@@ -142,7 +116,9 @@ func TestHouse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkLayer(t, folder, name, path, isTest)
+			if !isTest {
+				checkArrow(t, folder, filepath.ToSlash(name), path)
+			}
 			for _, r := range rules {
 				if (!isTest || r.tests) && r.forbids(folder) && matches(r.imports, path) {
 					t.Errorf("%s imports %s: %s", name, path, r.why)
@@ -169,33 +145,101 @@ func TestHouse(t *testing.T) {
 			return true
 		})
 	}, ".go")
-	for folder := range layers {
+	for folder := range inPipeline {
 		if !met[folder] {
 			t.Errorf("the rules name %s, which does not exist: take it out of this test or put it back", folder)
 		}
-		delete(met, folder)
 	}
-	for folder := range met {
-		if !isTestHelper(folder) {
-			t.Errorf("package %s has no place in the house: add it to layers in this test and to docs/design.md", folder)
+	for _, r := range rules {
+		for _, folder := range slices.Concat(r.only, r.never) {
+			if !met[folder] {
+				t.Errorf("the rules name %s, which does not exist: take it out of this test or put it back", folder)
+			}
 		}
 	}
 }
 
-// isTestHelper reports whether only tests import the package in folder.
-func isTestHelper(folder string) bool { return strings.HasSuffix(folder, "test") }
+// forTests are packages that only tests import.
+var forTests = []string{"internal/testkit", "internal/testkit/browser", "internal/testkit/duckdb", "internal/testkit/modelserver", "pipeline/redditemu/hostile"}
 
-func checkLayer(t *testing.T, folder, file, path string, isTest bool) {
+// checkArrow holds the arrows of floors, inPipeline and forTests.
+func checkArrow(t *testing.T, folder, file, path string) {
 	t.Helper()
 	own, ok := strings.CutPrefix(path, "rehydrate/")
-	switch {
-	case !ok:
-	case own == "pipeline/redditemu":
-		if !isTest && file != "cmd/rehydrate/demo.go" && folder != "pipeline/redditemu/hostile" {
-			t.Errorf("%s imports %s: the emulator is for tests and demo; no answer of it may reach real data", file, path)
+	if !ok {
+		return
+	}
+	if slices.Contains(forTests, own) && !slices.Contains(forTests, folder) {
+		t.Errorf("%s imports %s, which is for tests alone", file, own)
+	}
+	if own == "pipeline/redditemu" && file != "cmd/rehydrate/demo.go" && folder != "pipeline/redditemu/hostile" {
+		t.Errorf("%s imports %s: the emulator is for tests and demo; no answer of it may reach real data", file, own)
+	}
+	from, to := floorOf(folder), floorOf(own)
+	if from < 0 {
+		t.Errorf("%s: folder %s has no floor: add it to floors in this test and to docs/design.md", file, folder)
+	}
+	if !sameTop(folder, own) && to <= from {
+		t.Errorf("%s imports %s: arrows run downward only (docs/design.md, The house)", file, own)
+	}
+	if strings.HasPrefix(folder, "pipeline") && strings.HasPrefix(own, "pipeline") &&
+		!slices.Contains(inPipeline[folder], strings.TrimPrefix(own, "pipeline/")) {
+		t.Errorf("%s imports %s: not an arrow of inPipeline in this test", file, own)
+	}
+}
+
+// floorOf returns the floor of a package by its folder, the highest being 0, or -1.
+func floorOf(folder string) int {
+	top, _, _ := strings.Cut(folder, "/")
+	return slices.IndexFunc(floors, func(on []string) bool { return slices.Contains(on, top) })
+}
+
+func sameTop(a, b string) bool {
+	a, _, _ = strings.Cut(a, "/")
+	b, _, _ = strings.Cut(b, "/")
+	return a == b
+}
+
+// TestApart holds what no package may reach through all that it imports.
+func TestApart(t *testing.T) {
+	for _, r := range apart {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+r.from).CombinedOutput()
+		if err != nil {
+			t.Fatalf("go list -deps ./%s: %v\n%s", r.from, err, out)
 		}
-	case !isTest && !isTestHelper(folder) && !slices.Contains(layers[folder], own) && !slices.Contains(leaves, own):
-		t.Errorf("%s imports %s: arrows run downward only (docs/design.md, The house)", file, path)
+		if _, err := os.Stat(r.never); err != nil {
+			t.Errorf("the rules name %s, which does not exist: take it out of this test or put it back", r.never)
+		}
+		if slices.Contains(strings.Fields(string(out)), "rehydrate/"+r.never) {
+			t.Errorf("%s reaches %s: %s", r.from, r.never, r.why)
+		}
+	}
+}
+
+// sources yields the project's files with the given suffix to f, with their text.
+func sources(t *testing.T, f func(name, text string), suffix string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if name != "." && (strings.HasPrefix(e.Name(), ".") || e.Name() == "testdata" || e.Name() == "bin") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, suffix) {
+			return nil
+		}
+		b, err := os.ReadFile(name)
+		if err == nil {
+			f(name, string(b))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -203,7 +247,7 @@ func (r rule) forbids(folder string) bool {
 	if r.never != nil {
 		return slices.Contains(r.never, folder)
 	}
-	return !slices.Contains(r.only, folder) && !isTestHelper(folder)
+	return !slices.Contains(r.only, folder) && !slices.Contains(forTests, folder)
 }
 
 func matches(patterns []string, path string) bool {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"rehydrate/pipeline/contain"
+	"rehydrate/internal/safely"
 )
 
 const (
@@ -215,7 +215,7 @@ func inChunks(ctx context.Context, n int, do func(i int)) error {
 	// Short ones, so that a worker with dear codes does not keep the others waiting at the end.
 	const chunk = 64
 	for from := 0; from < n && ctx.Err() == nil; from += chunk {
-		contain.Go(&group, func() error {
+		safely.Go(&group, func() error {
 			for i := from; i < min(from+chunk, n); i++ {
 				do(i)
 			}

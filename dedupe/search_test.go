@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rehydrate/pipeline/contain"
+	"rehydrate/internal/safely"
 )
 
 // searchOf is a search of hashes without texts, with the list of all.
@@ -127,7 +127,7 @@ func TestChunksPanic(t *testing.T) {
 			panic("no such item")
 		}
 	})
-	if p, ok := errors.AsType[*contain.Panic](err); !ok || p.Value != "no such item" {
+	if p, ok := errors.AsType[*safely.Panic](err); !ok || p.Value != "no such item" {
 		t.Errorf("inChunks = %v after a panic", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // tableOf counts two lists of calls.
@@ -79,7 +79,7 @@ func TestAgreeMulti(t *testing.T) {
 	a := annotator([][]int{{1, 2}}, [][]int{{0, 1}})
 	b := annotator([][]int{{0, 1, 2}}, [][]int{{0}})
 	got, err := Agree(schema, []Answers{a, b})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	c := got.Categories[0]
 	if c.Jaccard == nil || !near(*c.Jaccard, (2./3+1./2)/2) || c.Observed != nil || c.Entries != 2 {
 		t.Errorf("%+v", c)
@@ -88,7 +88,7 @@ func TestAgreeMulti(t *testing.T) {
 	// with variation. None is no label of the mean.
 	want := []Kappa{kappaOf(0), kappaOf(0), kappaOf(1)}
 	for i, l := range c.Labels {
-		attest.Same(t, fmt.Sprintf("label %s", l.Code), want[i], l.Kappa)
+		testkit.Same(t, fmt.Sprintf("label %s", l.Code), want[i], l.Kappa)
 	}
 	if len(c.Labels) != 3 || !near(*c.Kappa.Value, 1./3) {
 		t.Errorf("labels %+v, mean %+v", c.Labels, c.Kappa)
@@ -98,12 +98,12 @@ func TestAgreeMulti(t *testing.T) {
 	a = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{}}, [][]int{nil}, nil, [][]int{{0}}, [][]int{{0}})
 	b = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{3}}, [][]int{{0}}, [][]int{{0}}, nil, [][]int{nil})
 	got, err = Agree(schema, []Answers{a, b})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	c = got.Categories[0]
 	if !near(*c.Jaccard, 1) || c.Entries != 3 || c.Unanswered != 2 || c.Labels[1].Kappa.Undefined != "no variation" || !near(*c.Kappa.Value, 1) {
 		t.Errorf("%+v", c)
 	}
-	attest.Same(t, "pairs", []AnnotatorPair{{"A1", "A2", 5, 1, 1}}, got.Pairs)
+	testkit.Same(t, "pairs", []AnnotatorPair{{"A1", "A2", 5, 1, 1}}, got.Pairs)
 }
 
 // TestAgreeThree: three annotators are compared pair by pair, and a pair without common entries is
@@ -118,7 +118,7 @@ func TestAgreeThree(t *testing.T) {
 		return annotator(rows...)
 	}
 	got, err := Agree(schema, []Answers{calls("0011-0"), calls("00101"), calls("0101"), calls("-"), calls("      1")})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	// AB: 3 of 4, expected 1/2, so 1/2. AC: 2 of 4 and 1/2, so 0. BC: 1 of 4, expected 1/2, so -1/2.
 	observed := (3. + 2 + 1) / 12
 	value := 0.
@@ -154,7 +154,7 @@ func TestAgreeOrder(t *testing.T) {
 		one, other = append(one, [][]int{all[:1+i%7]}), append(other, [][]int{all[i%5:]})
 	}
 	first, err := Agree(schema, []Answers{annotator(one...), annotator(other...)})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for range 20 {
 		if again, err := Agree(schema, []Answers{annotator(one...), annotator(other...)}); err != nil || !cmp.Equal(first, again) {
 			t.Fatalf("error %v; again (-first +again)\n%s", err, cmp.Diff(first, again))

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // The ids of the users are made up, and must not come out again.
@@ -34,13 +34,13 @@ func readArgilla(text string, most int64) (Export, error) {
 
 func TestReadArgilla(t *testing.T) {
 	got, err := readArgilla(export, maxExport)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	labelled := func(id manifest.PostID, labels ...[]int) Answers {
 		return Answers{{ID: id}: append(labels, nil, nil, nil)}
 	}
 	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"}, Batches: map[manifest.Key]string{{ID: "abc123"}: "t3_abc123"}, Annotators: []Answers{
 		labelled("abc123", []int{0, 2}, []int{2}), labelled("abc123", []int{}, []int{3}), labelled("123456", nil, []int{1})}}
-	attest.Same(t, "the export", want, got)
+	testkit.Same(t, "the export", want, got)
 }
 
 func TestReadArgillaProblems(t *testing.T) {
@@ -105,11 +105,11 @@ func TestArgillaFiles(t *testing.T) {
 		return `{"id": "` + id + `", "responses": {"severity": [{"value": "` + value + `", "user_id": "` + user + `"}]}}`
 	}
 	a := NewArgilla("", manifest.BuiltIn())
-	attest.OK(t, a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
-	attest.OK(t, a.Read(strings.NewReader("["+record("abc1", userTwo, "SS3")+"]"), "2.json"))
+	testkit.OK(t, a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
+	testkit.OK(t, a.Read(strings.NewReader("["+record("abc1", userTwo, "SS3")+"]"), "2.json"))
 	one := Answers{{ID: "abc1"}: {nil, {1}, nil, nil, nil}}
 	two := Answers{{ID: "abc1"}: {nil, {3}, nil, nil, nil}, {ID: "abc2", Image: 3}: {nil, {2}, nil, nil, nil}}
-	attest.Same(t, "annotators", []Answers{one, two}, a.Export().Annotators)
+	testkit.Same(t, "annotators", []Answers{one, two}, a.Export().Annotators)
 	err := a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc3", userOne, "SS9")+"]"), "3.json")
 	if text := fmt.Sprint(err); !strings.Contains(text, "3.json: record 1: one user answered") || !strings.Contains(text, `record 2: "SS9" is not`) {
 		t.Errorf("two faults: %v", err)

@@ -4,18 +4,18 @@ import (
 	"slices"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // figsim reads the made-up manifest whose label counts are those of FigSIM, Table 8.
 func figsim(t testing.TB) (*manifest.Release, []manifest.Entry) {
 	t.Helper()
 	r, err := manifest.Open("../manifest/testdata/annotations.csv", manifest.Options{})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	var entries []manifest.Entry
 	for e, err := range r.Entries(t.Context()) {
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		entries = append(entries, e)
 	}
 	return r, entries
@@ -31,7 +31,7 @@ func counted(t testing.TB, schema manifest.Schema, entries []manifest.Entry) Sta
 			}
 		}
 	})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return s
 }
 

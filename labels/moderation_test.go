@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 var figsimRules = ModerationRules{SelfHarm: []string{"self-harm", "self-harm/intent", "self-harm/instructions", "S11"}, Severity: 1, Score: 0.5}
@@ -66,9 +66,9 @@ func TestTableTwo(t *testing.T) {
 	r, entries := figsim(t)
 	for service, want := range tableTwo {
 		file, err := ReadJudgements(strings.NewReader(rawAnswers(service, entries, want.counts)), service, figsimRules)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		table, err := TabulateModeration(r.Schema, "severity", "figurative", true, entries, nil, []Judgements{file})
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		unjudged := len(entries)
 		for i, l := range table.Services[0].Labels {
 			unjudged -= l.Overall.N
@@ -95,7 +95,7 @@ func TestTableTwo(t *testing.T) {
 			}
 		}
 		untested, err := TabulateModeration(r.Schema, "severity", "figurative", false, entries, nil, []Judgements{file})
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		if s := untested.Services[0].Labels[0].Severity; service == "azure" && s[1].P != nil {
 			t.Errorf("p was not asked for: %+v", s)
 		}
@@ -153,7 +153,7 @@ func TestReadJudgements(t *testing.T) {
 		`"response":{"status_code":400,"body":{"error":{"message":"x"}}}`:                                                        "unjudged",
 	} {
 		got, err := ReadJudgements(strings.NewReader(`{"id":"first","flagged":true}`+"\n\n"+`{"id":"t3_abc/2",`+line+"}"), "s.jsonl", figsimRules)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		key := manifest.Key{ID: "abc", Image: 2}
 		shown := "unjudged"
 		if j, ok := got.Of[key]; ok == got.Unjudged[key] {
@@ -169,7 +169,7 @@ func TestReadJudgements(t *testing.T) {
 		}
 	}
 	got, err := ReadJudgements(strings.NewReader(`{"custom_id":"abc","response":"unsafe\nS1"}`), "s.jsonl", any)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	if j := got.Of[manifest.Key{ID: "abc"}]; answerOf(j.SelfHarm) != "yes" {
 		t.Errorf("with every flag one of self-harm: %+v", j)
 	}
@@ -226,8 +226,8 @@ func FuzzReadJudgements(f *testing.F) {
 			gold = append(gold, manifest.Entry{Key: key, Labels: [][]int{{len(key.ID) % 2}}})
 		}
 		table, err := TabulateModeration(schema, "c", "c", true, gold, nil, []Judgements{got})
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		_, err = json.Marshal(table)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // rankTest tests groups of numbers.
@@ -29,7 +29,7 @@ func rankTest(t *testing.T, groups [][]float64) GroupTest {
 		}
 	}
 	tests, err := CompareGroups(oneCategory(manifest.Single, strings.Join(codes, " ")), "c", entries, []Feature{f})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return tests[0]
 }
 
@@ -40,7 +40,7 @@ func parseGroups(t *testing.T, text string) (groups [][]float64) {
 		values := []float64{}
 		for field := range strings.FieldsSeq(group) {
 			v, err := strconv.ParseFloat(field, 64)
-			attest.OK(t, err)
+			testkit.OK(t, err)
 			values = append(values, v)
 		}
 		groups = append(groups, values)
@@ -120,7 +120,7 @@ func TestRankVectors(t *testing.T) {
 func TestRanksOfPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		attest.Lacking(t, "python3", err)
+		testkit.Lacking(t, "python3", err)
 	}
 	random := rand.New(rand.NewPCG(1, 1))
 	var tables [][][]float64
@@ -137,13 +137,13 @@ func TestRanksOfPython(t *testing.T) {
 		tables = append(tables, groups)
 	}
 	in, err := json.Marshal(tables)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	cmd := exec.CommandContext(t.Context(), python, "testdata/ranks.py")
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.Output()
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	var want [][]float64
-	attest.OK(t, json.Unmarshal(out, &want))
+	testkit.OK(t, json.Unmarshal(out, &want))
 	for i, groups := range tables {
 		r := rankTest(t, groups).Result
 		got := []float64{r.H, r.P, r.EpsilonSquared}
@@ -178,7 +178,7 @@ func TestSummaryOfGroups(t *testing.T) {
 		t.Errorf("z = %v, H = %v, p = %v and %v", z, got.Result.H, got.Result.Pairs[0].P, got.Result.P)
 	}
 	want.Result.Pairs[0].P, want.Result.Pairs[0].PBonferroni = got.Result.Pairs[0].P, got.Result.Pairs[0].PBonferroni
-	attest.Same(t, "test", want, got)
+	testkit.Same(t, "test", want, got)
 	for untested, groups := range map[string][][]float64{"fewer than two groups have values": {{1, 2, 3}, {nan}}, "all values are equal": {{1, 1}, {1}}} {
 		if got := rankTest(t, groups); got.Untested != untested || got.Result != nil {
 			t.Errorf("%v: %q, %v", groups, got.Untested, got.Result)
@@ -197,13 +197,13 @@ func TestGroupsOfMulti(t *testing.T) {
 	schema := oneCategory(manifest.Multi, "A B NONE")
 	entries := golden([]int{0}, []int{0, 1}, []int{2}, []int{1}, nil)
 	tests, err := CompareGroups(schema, "c", entries, []Feature{{"f", []float64{1, 2, 3, 4, 5}}})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	var got []string
 	for _, x := range tests {
 		got = append(got, fmt.Sprintf("%s: %s %d %v, %s %d %v", x.Label, x.Groups[0].Code, x.Groups[0].N, x.Groups[0].Values.Mean,
 			x.Groups[1].Code, x.Groups[1].N, x.Groups[1].Values.Mean))
 	}
-	attest.Same(t, "groups", []string{"A: with A 2 1.5, without A 2 3.5", "B: with B 2 3, without B 2 2", "NONE: with NONE 1 3, without NONE 3 2.3333333333333335"}, got)
+	testkit.Same(t, "groups", []string{"A: with A 2 1.5, without A 2 3.5", "B: with B 2 3, without B 2 2", "NONE: with NONE 1 3, without NONE 3 2.3333333333333335"}, got)
 	if _, err := CompareGroups(schema, "d", entries, nil); err == nil {
 		t.Error("a category that is not there was taken")
 	}
@@ -250,7 +250,7 @@ func TestGroupsOfFigSIM(t *testing.T) {
 			}
 		}
 		tests, err := CompareGroups(r.Schema, "severity", entries, features)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		for _, test := range tests {
 			differs := map[string]string{"shifted": "SS3", "yes": "SS5"}[test.Feature]
 			any := false

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // column makes a schema of one category, with gold entries and predictions as lists of labels.
@@ -40,7 +40,7 @@ func predicted(file string, rows ...[]int) Predictions {
 func task(t *testing.T, schema manifest.Schema, of manifest.Task) Task {
 	t.Helper()
 	out, err := NewTask(schema, of)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return out
 }
 
@@ -107,7 +107,7 @@ func TestTaskOfFigSIM(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{"figurative: F1 F2 F3", "severity: SS6 SS1 SS2 SS3 SS4+SS5", "related_content: SR1 SR2 SR3 SR4"}
-	attest.Same(t, "tasks", want, got)
+	testkit.Same(t, "tasks", want, got)
 	for name, of := range map[string]manifest.Task{
 		"no category":            {Category: "colour"},
 		"no label":               {Category: "severity", Merge: [][]string{{"SS4", "SS9"}}},
@@ -141,7 +141,7 @@ func TestBias(t *testing.T) {
 		p.Labels[key(100+i)] = [][]int{nil, row[1], nil, nil, nil}
 	}
 	s, err := Score(schema, []Task{of}, gold, nil, []Predictions{p})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	row := func(code, name string, over, under, correct int) BiasRow {
 		return BiasRow{code, name, over, under, correct}
 	}
@@ -153,7 +153,7 @@ func TestBias(t *testing.T) {
 			{"F2", "Pun/Double meaning", row("F2", "Pun/Double meaning", 2, 3, 3), row("F2", "Pun/Double meaning", 0, 0, 0)},
 			{"F3", "Irony/Sarcasm", row("F3", "Irony/Sarcasm", 2, 2, 1), row("F3", "Irony/Sarcasm", 0, 1, 2)}},
 	}
-	attest.Same(t, "bias", want, s.Tasks[0].Bias)
+	testkit.Same(t, "bias", want, s.Tasks[0].Bias)
 	if got := want.ByLabel[0].Absent.Wrong(); got != 4 {
 		t.Errorf("Wrong = %d", got)
 	}
@@ -184,7 +184,7 @@ func TestIDs(t *testing.T) {
 	second.Labels[key(8)] = [][]int{{0}}
 	second.Labels[manifest.Key{ID: "9", Image: 2}] = [][]int{{0}}
 	s, err := Score(schema, []Task{task(t, schema, manifest.Task{Category: "c"})}, gold, others, []Predictions{first, second})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	want := []FileScore{
 		{File: "first", Predicted: 4, Elsewhere: 1, UnknownOf: []string{}},
 		{File: "second", Predicted: 2, Missing: 2, MissingOf: []string{"2", "3"}, Unknown: 2, UnknownOf: []string{"8", "9/2"}},
@@ -194,9 +194,9 @@ func TestIDs(t *testing.T) {
 			s.Files[i].UnknownOf = []string{}
 		}
 	}
-	attest.Same(t, "files", want, s.Files)
+	testkit.Same(t, "files", want, s.Files)
 	ts := s.Tasks[0]
-	attest.Same(t, "scored and without answer", [][]int{{3, 1}, {0, 1}}, [][]int{ts.Scored, ts.NoAnswer})
+	testkit.Same(t, "scored and without answer", [][]int{{3, 1}, {0, 1}}, [][]int{ts.Scored, ts.NoAnswer})
 	// First: label 0 has 1 hit, 1 under; label 1 has 1 hit, 1 over. Second: one hit of 0.
 	if !allNear(ts.Labels[0].F1.Each, []float64{2. / 3, 1}) || !allNear(ts.Labels[1].F1.Each, []float64{2. / 3, 0}) {
 		t.Errorf("F1 %v, %v", ts.Labels[0].F1.Each, ts.Labels[1].F1.Each)

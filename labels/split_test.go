@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 var sixtyTwentyTwenty = []Share{{"train", 60}, {"validation", 20}, {"test", 20}}
@@ -43,13 +43,13 @@ func resplit(t *testing.T, entries []manifest.Entry, a Assignment) []manifest.En
 func TestSplitFigSIM(t *testing.T) {
 	r, entries := figsim(t)
 	paper, err := counted(t, r.Schema, entries).Deviate(sixtyTwentyTwenty)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for seed := range uint64(5) {
 		a, err := Split(t.Context(), r.Schema, entries, sixtyTwentyTwenty, seed)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		ours, err := counted(t, r.Schema, resplit(t, entries, a)).Deviate(sixtyTwentyTwenty)
-		attest.OK(t, err)
-		attest.Same(t, fmt.Sprintf("seed %d: sizes", seed), []SplitSize{{"train", 629}, {"validation", 210}, {"test", 210}}, ours.Splits)
+		testkit.OK(t, err)
+		testkit.Same(t, fmt.Sprintf("seed %d: sizes", seed), []SplitSize{{"train", 629}, {"validation", 210}, {"test", 210}}, ours.Splits)
 		if math.Abs(ours.Worst.Off) > 2 || math.Abs(ours.Worst.Off) > math.Abs(paper.Worst.Off) {
 			t.Errorf("seed %d: worst label is off by %+v, the paper's by %+v", seed, ours.Worst, paper.Worst)
 		}
@@ -70,12 +70,12 @@ func TestSplitAgain(t *testing.T) {
 	}
 	split := func(seed uint64) Assignment {
 		a, err := Split(t.Context(), r.Schema, entries, sixtyTwentyTwenty, seed)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		resplit(t, entries, a) // each post once
 		return a
 	}
 	first := split(7)
-	attest.Same(t, "the same seed gave another split", first, split(7))
+	testkit.Same(t, "the same seed gave another split", first, split(7))
 	// The posts' splits of a seed stay the same, on any machine and in any version (docs/labels.md).
 	if got := crc32.ChecksumIEEE([]byte(strings.Join(first.Splits, " "))); got != 0x7a0e5248 {
 		t.Errorf("seed 7 gives splits with the checksum %#x", got)
@@ -98,7 +98,7 @@ func TestSplitByHand(t *testing.T) {
 	halves := []Share{{"one", 1}, {"two", 1}}
 	for seed := range uint64(20) {
 		a, err := Split(t.Context(), schema, entries, halves, seed)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		for i := 0; i < 6; i += 2 {
 			if a.Splits[i] == a.Splits[i+1] {
 				t.Errorf("seed %d: posts %s and %s, which are alike, are both in %s", seed, a.Posts[i], a.Posts[i+1], a.Splits[i])

@@ -10,16 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // TestTable8 counts the made-up manifest, and expects FigSIM's Table 8 and section 4.1.
 func TestTable8(t *testing.T) {
 	b, err := os.ReadFile("../manifest/testdata/table8.json")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	var want map[string]json.RawMessage // category -> split -> label -> count, and other things
-	attest.OK(t, json.Unmarshal(b, &want))
+	testkit.OK(t, json.Unmarshal(b, &want))
 	r, entries := figsim(t)
 	s := counted(t, r.Schema, entries)
 	for _, c := range s.Categories {
@@ -34,9 +34,9 @@ func TestTable8(t *testing.T) {
 		if err := json.Unmarshal(want[c.Name], &counts); err != nil {
 			t.Fatalf("table8.json, %s: %v", c.Name, err)
 		}
-		attest.Same(t, c.Name, counts, got)
+		testkit.Same(t, c.Name, counts, got)
 	}
-	attest.Same(t, "splits", []SplitSize{{"train", 633}, {"validation", 208}, {"test", 208}}, s.Splits)
+	testkit.Same(t, "splits", []SplitSize{{"train", 633}, {"validation", 208}, {"test", 208}}, s.Splits)
 	for category, want := range map[int]float64{0: 1.06, 2: 0.69} {
 		if got := s.Categories[category].Cardinality; math.Round(100*got)/100 != want {
 			t.Errorf("labels an entry of %s = %v, the paper has %v", s.Categories[category].Name, got, want)
@@ -78,7 +78,7 @@ func TestCount(t *testing.T) {
 		Pairs: []Pair{{Rows: "colour", Columns: "size", Counts: [][]int{{2, 0, 0}, {1, 0, 0}, {0, 0, 1}}}},
 	}
 	got := counted(t, schema, entries)
-	attest.Same(t, "Count", want, got)
+	testkit.Same(t, "Count", want, got)
 	p := Pair{Counts: [][]int{{2, 1, 0}, {0, 0, 0}, {0, 0, 1}}}
 	if shares := p.Shares(); !allNear(shares[0], []float64{2. / 3, 1. / 3, 0}) || !allNear(shares[1], []float64{0, 0, 0}) {
 		t.Errorf("Shares = %v", shares)

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // TestWeights has the weights of FigSIM's train split that follow from its Table 8.
@@ -28,7 +28,7 @@ func TestWeights(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s %.3f of %d", w.Rule, l.Code, *l.Weight, w.Entries))
 		}
 	}
-	attest.Same(t, "weights", []string{"pos_weight F1 5.526 of 633", "pos_weight F2 7.671 of 633", "pos_weight F3 0.269 of 633", "balanced SS6 1.305 of 633",
+	testkit.Same(t, "weights", []string{"pos_weight F1 5.526 of 633", "pos_weight F2 7.671 of 633", "pos_weight F3 0.269 of 633", "balanced SS6 1.305 of 633",
 		"balanced SS1 1.120 of 633", "balanced SS2 0.612 of 633", "balanced SS3 1.292 of 633", "balanced SS4+SS5 1.073 of 633"}, got)
 	none := Weights([]Task{task(t, oneCategory(manifest.Single, "A B"), manifest.Task{Category: "c"})}, golden([]int{0}, nil))
 	if l := none[0].Labels; *l[0].Weight != 0.5 || l[1].Weight != nil || none[0].Entries != 1 {
@@ -66,17 +66,17 @@ func TestTune(t *testing.T) {
 		}
 	}
 	answers := Answers{}
-	attest.OK(t, of.Decide(schema, Probabilities{key(0): {.7, .2}, key(1): {.1, .1}, key(2): {.9, math.NaN()}}, []Threshold{{Value: .7}, {Value: .5}}, answers))
-	attest.Same(t, "answers", Answers{key(0): {{0}}, key(1): {{}}, key(2): {nil}}, answers)
+	testkit.OK(t, of.Decide(schema, Probabilities{key(0): {.7, .2}, key(1): {.1, .1}, key(2): {.9, math.NaN()}}, []Threshold{{Value: .7}, {Value: .5}}, answers))
+	testkit.Same(t, "answers", Answers{key(0): {{0}}, key(1): {{}}, key(2): {nil}}, answers)
 	if of.Decide(schema, Probabilities{key(0): {1}}, nil, answers) == nil {
 		t.Error("one probability for two classes was taken")
 	}
 	scale := manifest.FigSIM()
 	severity := task(t, scale, scale.Tasks()[1])
 	answers = Answers{}
-	attest.OK(t, severity.Decide(scale, Probabilities{key(0): {.1, .2, .1, .2, .4}, key(1): {.3, .3, 0, 0, 0}}, nil, answers))
-	attest.Same(t, "answers", Answers{key(0): {nil, {4}, nil, nil, nil}, key(1): {nil, {0}, nil, nil, nil}}, answers)
-	attest.Same(t, "codes", [][]string{{"SS6"}, {"SS1"}, {"SS2"}, {"SS3"}, {"SS4", "SS5"}}, severity.codes(scale))
+	testkit.OK(t, severity.Decide(scale, Probabilities{key(0): {.1, .2, .1, .2, .4}, key(1): {.3, .3, 0, 0, 0}}, nil, answers))
+	testkit.Same(t, "answers", Answers{key(0): {nil, {4}, nil, nil, nil}, key(1): {nil, {0}, nil, nil, nil}}, answers)
+	testkit.Same(t, "codes", [][]string{{"SS6"}, {"SS1"}, {"SS2"}, {"SS3"}, {"SS4", "SS5"}}, severity.codes(scale))
 }
 
 // TestErrors: a prediction of several labels is wrong unless it is exactly the gold set, without the labels that are left out; the
@@ -98,8 +98,8 @@ func TestErrors(t *testing.T) {
 		p.Labels[key(i)] = [][]int{row.figurative, {2}, row.predicted, nil, nil}
 	}
 	s, err := Score(schema, []Task{related, severity}, gold, nil, []Predictions{p})
-	attest.OK(t, err)
-	attest.Same(t, "errors", []ErrorsBy{{"modality", []ErrorShare{{"M1", schema.Categories[3].Labels[0].Name, 3, 6}, {"M2", schema.Categories[3].Labels[1].Name, 0, 0},
+	testkit.OK(t, err)
+	testkit.Same(t, "errors", []ErrorsBy{{"modality", []ErrorShare{{"M1", schema.Categories[3].Labels[0].Name, 3, 6}, {"M2", schema.Categories[3].Labels[1].Name, 0, 0},
 		{"M3", schema.Categories[3].Labels[2].Name, 0, 0}}},
 		{"context", []ErrorShare{{"C1", schema.Categories[4].Labels[0].Name, 1, 4}, {"C2", schema.Categories[4].Labels[1].Name, 2, 2}}}}, s.Tasks[0].Errors)
 	if got := s.Tasks[1].Errors[1].Labels; got[0].Wrong != 4 || got[1].All != 3 {

@@ -17,7 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"rehydrate/manifest/jsonlist"
+	"rehydrate/internal/jsonlist"
 	"rehydrate/manifest/table"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"rehydrate/manifest/keysort"
+	"rehydrate/internal/keysort"
 	"rehydrate/manifest/table"
 )
 

@@ -16,8 +16,8 @@ import (
 	"strings"
 	"text/template"
 
+	"rehydrate/internal/durable"
 	"rehydrate/manifest/table"
-	"rehydrate/pipeline/durable"
 )
 
 // InitOptions are what a maintainer says of the files; what is empty is guessed.

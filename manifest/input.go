@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/internal/unpack"
 	"rehydrate/manifest/table"
-	"rehydrate/manifest/unpack"
 )
 
 // An inputFile is one file of a manifest.

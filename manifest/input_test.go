@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
-	"rehydrate/manifest/keysort"
-	"rehydrate/manifest/unpack"
+	"rehydrate/internal/keysort"
+	"rehydrate/internal/unpack"
 )
 
 func gz(t testing.TB, text string) string {

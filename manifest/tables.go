@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/csvcell"
 	"rehydrate/manifest/table"
-	"rehydrate/pipeline/clean"
 )
 
 const outcomesHeader = "id,image,split,outcome,reason,detail,duplicate_of"
@@ -37,7 +37,7 @@ func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 			return fmt.Errorf("write outcomes, entry %d: %s", row, message)
 		}
 		cells := []string{string(r.ID), strconv.Itoa(r.Image), r.Split, string(r.Outcome), string(r.Reason), r.Detail, r.DuplicateOf.String()}
-		_ = out.Write(each(cells, clean.Cell))
+		_ = out.Write(each(cells, csvcell.Cell))
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {
@@ -93,7 +93,7 @@ const (
 // line that is wrong, or that names an entry again; it does not name the file, which only the caller knows.
 func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 	return records(r, outcomesHeader, func(cells []string) Result {
-		cells = each(cells, clean.FromCell)
+		cells = each(cells, csvcell.FromCell)
 		result := Result{Split: cells[2], Outcome: Outcome(cells[3]), Reason: Reason(cells[4]), Detail: cells[5]}
 		result.ID = PostID(cells[0])
 		var isNumber bool

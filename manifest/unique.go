@@ -4,7 +4,7 @@ import (
 	"hash/fnv"
 	"strings"
 
-	"rehydrate/manifest/keysort"
+	"rehydrate/internal/keysort"
 )
 
 // A placedKey is an entry's key and where it stands, in 128 bits whose order is that of id, image, file and line: 13

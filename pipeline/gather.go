@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/reddit/sweep"
@@ -100,7 +100,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 		g.fetch[host.Name] = jobs
 		for range host.Concurrency {
 			g.senders.Add(1)
-			contain.Go(group, func() error {
+			safely.Go(group, func() error {
 				defer g.senders.Done()
 				return work(running, r, jobs, g.fetchImage)
 			})
@@ -108,7 +108,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 	}
 	// The resolver sends stored images that have to be read again, and closes the queues of the fetchers.
 	g.senders.Add(1)
-	contain.Go(group, func() error {
+	safely.Go(group, func() error {
 		defer g.senders.Done()
 		// When every post has been handed on, the fetchers run dry and end.
 		defer func() {
@@ -118,7 +118,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 		}()
 		return s.resolve(running, s.everyPost(running), g.handOn)
 	})
-	contain.Go(group, func() error {
+	safely.Go(group, func() error {
 		g.senders.Wait() // the readers end when no sender is left
 		close(g.read)
 		return nil
@@ -136,7 +136,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 // startReaders starts one reader for each OCR worker, none where shards read.
 func (g *gatherer) startReaders(running context.Context, group *errgroup.Group) {
 	for range g.Workers {
-		contain.Go(group, func() error { return work(running, g.run, g.read, g.readImage) })
+		safely.Go(group, func() error { return work(running, g.run, g.read, g.readImage) })
 	}
 }
 

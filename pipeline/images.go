@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
@@ -120,7 +120,7 @@ func (g *gatherer) store(ctx context.Context, job readJob, body []byte) error {
 		return err
 	}
 	g.senders.Add(1) // beside its fetcher, which is one
-	contain.Go(g.group, func() error {
+	safely.Go(g.group, func() error {
 		defer g.senders.Done()
 		defer g.storing.Release(size)
 		// Stored before it is read: a run that is killed in between reads it from its file.

@@ -29,10 +29,10 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/cluster"
-	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
@@ -188,7 +188,7 @@ func (r *run) open(ctx context.Context, started auditlog.Event) error {
 	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
 		return err
 	}
-	if err := r.Workspace.Load(ctx, b, contain.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
+	if err := r.Workspace.Load(ctx, b, safely.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
 	if err := state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy}); err != nil {

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
@@ -125,7 +125,7 @@ func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
 	if !offline {
 		r.Progress.asking(r.Manifest.Posts)
 		group, running := errgroup.WithContext(ctx)
-		contain.Go(group, func() error {
+		safely.Go(group, func() error {
 			err := s.resolve(running, s.everyPost(running), nil)
 			if err == nil && r.stopping() {
 				err = state.ErrInterrupted
@@ -133,7 +133,7 @@ func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
 			return err
 		})
 		// No image is read from here on, and asking leaves time: after the last answer only what answers change is to be read.
-		contain.Go(group, func() (err error) {
+		safely.Go(group, func() (err error) {
 			r.draft, err = state.DraftAll(running, r.Workspace, r.Language, r.Policy)
 			return err
 		})

@@ -6,9 +6,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -63,7 +63,7 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 	g := r.newGatherer(true)
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: began}
 	group, running := errgroup.WithContext(ctx)
-	contain.Go(group, func() error {
+	safely.Go(group, func() error {
 		defer close(g.read)
 		for rec, err := range r.Workspace.Records(running, workspace.Select{WithEarlier: true}) {
 			if err != nil {

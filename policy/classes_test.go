@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // frames writes a GIF of n frames, each a pixel but the first, which fills the canvas.
@@ -30,7 +30,7 @@ func frames(t testing.TB, n, w, h int) []byte {
 		g.Image, g.Delay = append(g.Image, frame), append(g.Delay, 1)
 	}
 	var b bytes.Buffer
-	attest.OK(t, gif.EncodeAll(&b, g))
+	testkit.OK(t, gif.EncodeAll(&b, g))
 	return b.Bytes()
 }
 
@@ -253,7 +253,7 @@ func TestFirstFrame(t *testing.T) {
 	var b bytes.Buffer
 	err := gif.EncodeAll(&b, &gif.GIF{Image: []*image.Paletted{part, image.NewPaletted(image.Rect(0, 0, 10, 8), pal)},
 		Delay: []int{1, 1}, Config: image.Config{ColorModel: pal, Width: 10, Height: 8}})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for _, tt := range []struct {
 		name string
 		body []byte
@@ -267,7 +267,7 @@ func TestFirstFrame(t *testing.T) {
 		{"gif, beside that part", b.Bytes(), image.Pt(0, 0), color.NRGBA{}},
 	} {
 		img, err := DecodeImage(tt.body)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		if got := color.NRGBAModel.Convert(img.At(tt.at.X, tt.at.Y)); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}

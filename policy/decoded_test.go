@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 // drawnJPEG writes a plain grey JPEG in which every block is a bit or two. factors are
@@ -108,7 +108,7 @@ func TestDecodedBytes(t *testing.T) {
 	var part bytes.Buffer
 	err := gif.EncodeAll(&part, &gif.GIF{Image: []*image.Paletted{image.NewPaletted(image.Rect(0, 0, w-1, h), color.Palette{color.Black, color.White})},
 		Delay: []int{1}, Config: image.Config{Width: w, Height: h}})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for _, tt := range []struct {
 		name string
 		body []byte

@@ -15,16 +15,16 @@ import (
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // TestOpenGrant opens a grant with every kind of key that a maintainer may have.
 func TestOpenGrant(t *testing.T) {
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	rsa2048, err := rsa.GenerateKey(rand.Reader, 2048)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	list := signedFile(t, "revocations.json", testRevocations, testKey(t, "a"), RevocationsNamespace)
 	for name, key := range map[string]ssh.Signer{"ed25519": testKey(t, "b"), "ecdsa": asSigner(t, p256), "rsa": asSigner(t, rsa2048)} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestOpenGrantRefuses(t *testing.T) {
 	grant := signedFile(t, "grant.json", testGrant, key, GrantNamespace)
 	list := signedFile(t, "revocations.json", testRevocations, key, RevocationsNamespace)
 	rsa1024, err := rsa.GenerateKey(rand.Reader, 1024)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	with := func(f SignedFile, change func(*SignedFile)) SignedFile { change(&f); return f }
 	sig := func(b []byte) SignedFile { return with(grant, func(f *SignedFile) { f.Signature = b }) }
 	forged := func(change func(*sshsig.Signature)) SignedFile { return grant.forged(t, change) }
@@ -120,7 +120,7 @@ func TestOpenGrantRefuses(t *testing.T) {
 func (f SignedFile) forged(t *testing.T, change func(*sshsig.Signature)) SignedFile {
 	t.Helper()
 	s, err := sshsig.Unarmor(f.Signature)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	change(s)
 	f.Signature = sshsig.Armor(s)
 	return f
@@ -138,14 +138,14 @@ func dsaKey(t *testing.T) ssh.PublicKey {
 		Type       string
 		P, Q, G, Y *big.Int
 	}{"ssh-dss", new(big.Int).Lsh(big.NewInt(1), 1023), new(big.Int).Lsh(big.NewInt(1), 159), big.NewInt(2), big.NewInt(4)}))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return public
 }
 
 func certificate(t *testing.T, key ssh.Signer) ssh.PublicKey {
 	t.Helper()
 	c := &ssh.Certificate{Key: key.PublicKey(), CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity}
-	attest.OK(t, c.SignCert(rand.Reader, key))
+	testkit.OK(t, c.SignCert(rand.Reader, key))
 	return c
 }
 
@@ -181,9 +181,9 @@ func TestParseSigners(t *testing.T) {
 	good := publicLine(testKey(t, "a"))
 	fields := strings.Fields(good)
 	rsa1024, err := rsa.GenerateKey(rand.Reader, 1024)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	blob, err := base64.StdEncoding.DecodeString(fields[1])
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for _, c := range []struct{ name, key, want string }{
 		{"as it is", good, ""},
 		{"without a comment", fields[0] + " " + fields[1], ""},
@@ -217,7 +217,7 @@ func FuzzReadSignature(f *testing.F) {
 	signers := pinned(f, testKey(f, "a"))
 	grant := signedFile(f, "grant.json", testGrant, testKey(f, "a"), GrantNamespace)
 	signed, err := sshsig.Unarmor(grant.Signature)
-	attest.OK(f, err)
+	testkit.OK(f, err)
 	blob := signed.Marshal()
 	f.Add(blob)
 	f.Add(grant.Signature)

@@ -13,8 +13,8 @@ import (
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 const testDigest = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -63,7 +63,7 @@ func testKey(t testing.TB, name string) ssh.Signer {
 func asSigner(t testing.TB, key any) ssh.Signer {
 	t.Helper()
 	s, err := ssh.NewSignerFromKey(key)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return s
 }
 
@@ -74,7 +74,7 @@ func publicLine(s ssh.Signer) string {
 func signedFile(t testing.TB, name, body string, key ssh.Signer, namespace string) SignedFile {
 	t.Helper()
 	sig, err := sshsig.Sign(strings.NewReader(body), key, sshsig.HashSHA512, namespace)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return SignedFile{Name: name, Body: []byte(body), Signature: sshsig.Armor(sig)}
 }
 
@@ -85,7 +85,7 @@ func pinned(t testing.TB, keys ...ssh.Signer) []Signer {
 		pins = append(pins, manifest.Signer{Name: "Test Signer", Key: publicLine(k)})
 	}
 	signers, err := ParseSigners(pins)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return signers
 }
 
@@ -93,13 +93,13 @@ var testRelease = GrantedRelease{Name: "Test", Digest: testDigest}
 
 func TestParseGrant(t *testing.T) {
 	got, err := ParseGrant([]byte(testGrant), "grant.json")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	want := Grant{ID: "2026-007", Release: GrantedRelease{Name: "Test", Digest: testDigest},
 		Asserted: date(2026, 1, 1).Add(12 * time.Hour), NotBefore: date(2026, 1, 2), Expires: date(2027, 1, 1).Add(23 * time.Hour)}
 	want.Holder.Name, want.Holder.Organization, want.Holder.ROR = "Test Holder", "Test University", "https://ror.org/012345678"
 	want.Purpose.Statement, want.Purpose.Academic, want.Ethics.Body, want.Ethics.Reference = "A test.", true, "Test Board", "TB-1"
 	want.Approval.Program, want.Approval.Reference, want.Approval.Expires = "Reddit for Researchers", "RFR-TEST-1", date(2027, 3, 1)
-	attest.Same(t, "the grant", want, got)
+	testkit.Same(t, "the grant", want, got)
 }
 
 func TestParseGrantOptional(t *testing.T) {
@@ -111,10 +111,10 @@ func TestParseGrantOptional(t *testing.T) {
 
 func TestParseRevocations(t *testing.T) {
 	got, err := parseRevocations([]byte(testRevocations), "revocations.json")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	want := Revocations{Release: "Test", Serial: 3, Issued: date(2026, 6, 1), NextUpdate: date(2026, 6, 15), Revoked: []Revocation{
 		{ID: "2025-001", At: date(2026, 2, 1), Reason: "asked for by the holder"}, {ID: "2025-002", At: date(2026, 3, 1)}}}
-	attest.Same(t, "the list", want, got)
+	testkit.Same(t, "the list", want, got)
 }
 
 // An edit changes one thing of a file that is right.
@@ -244,7 +244,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := ParseGrant([]byte(testGrant), "grant.json")
-			attest.OK(t, err)
+			testkit.OK(t, err)
 			s, now := situation{SignedGrant{Grant: g}, testRelease, 0}, c.now
 			if c.change != nil {
 				c.change(&s)
@@ -275,9 +275,9 @@ func TestStatement(t *testing.T) {
 	seed := sha256.Sum256([]byte("a statement"))
 	key := ed25519.NewKeyFromSeed(seed[:])
 	block, err := ssh.MarshalPrivateKey(key, "")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	sig, err := Sign(pem.EncodeToMemory(block), AuditNamespace, strings.NewReader("PASS"))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	if print, err := CheckStatement(sig, []byte("PASS")); err != nil || print != ssh.FingerprintSHA256(asSigner(t, key).PublicKey()) {
 		t.Errorf("%q, %v", print, err)
 	}
@@ -288,7 +288,7 @@ func TestStatement(t *testing.T) {
 		}
 	}
 	locked, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte("secret"))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for name, c := range map[string]struct{ key, says string }{"a passphrase": {string(pem.EncodeToMemory(locked)), "ssh-keygen -Y sign"}, "no key": {"x", "read the key"}} {
 		if _, err := Sign([]byte(c.key), AuditNamespace, strings.NewReader("")); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)

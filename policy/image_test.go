@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 // webp1x1 is a lossless WebP of one pixel, as cwebp writes it.
@@ -37,7 +37,7 @@ func encode(t testing.TB, format string, img image.Image) []byte {
 	case "gif":
 		err = gif.Encode(&b, img, nil)
 	}
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return b.Bytes()
 }
 

@@ -8,7 +8,7 @@ import (
 	"image/draw"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 // The digests are those of docs/formats.md, which a stranger can make by hand.
@@ -76,7 +76,7 @@ func TestPixelDigestOfFiles(t *testing.T) {
 	digest := func(body []byte) string {
 		t.Helper()
 		decoded, err := DecodeImage(body)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		return PixelDigest(Upright(decoded, body))
 	}
 	want := digest(encode(t, "png", img))

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // TestBuiltInPlaceholders holds that each built-in placeholder is found by each of its marks.
@@ -52,7 +52,7 @@ func TestPlaceholderByBody(t *testing.T) {
 	}
 	for mark, text := range marks {
 		p, err := Parse([]byte("[[images.placeholder]]\nname = 'x'\nmeaning = 'nothing here'\nsource = 's'\noutcome = 'failed'\n"+text), "p")
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		if _, f := p.InspectImage(body); f == nil || *f != (Fault{manifest.Failed, "region_block", "nothing here"}) {
 			t.Errorf("by its %s: %v", mark, f)
 		}
@@ -93,7 +93,7 @@ func TestPlaceholderOf(t *testing.T) {
 
 func TestFinalURLPlaceholder(t *testing.T) {
 	p, err := Parse([]byte("[[images.placeholder]]\nname='own'\nmeaning='not in this region'\nurl='img.example.org/away'\noutcome='failed'\nsource='s'\n"), "p")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	const known, region = "placeholder/known_placeholder", "failed/region_block"
 	for raw, want := range map[string]string{
 		"https://i.imgur.com/removed.png":                                   known,
@@ -117,7 +117,7 @@ func TestFinalURLPlaceholder(t *testing.T) {
 		"https://preview.redd.it/x.png?url=https://i.imgur.com/removed.png": "",
 	} {
 		u, err := url.Parse(raw)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		f := p.FinalURLPlaceholder(u)
 		switch {
 		case want == "" && f != nil, want != "" && f == nil:

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // TestDefault: a change of a default changes what runs do, and docs/formats.md, which lists them.
@@ -78,7 +78,7 @@ mode = "flag"
 [dedupe]
 word_difference = 0
 `), "p")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	want := Default()
 	want.Reddit.RequestsPerMinute = 100
 	want.Reddit.RecheckWithin = 90 * time.Minute
@@ -94,7 +94,7 @@ word_difference = 0
 	want.Text.MaskNames = false
 	want.Filter.Mode = Flag
 	want.Dedupe.WordDifference = 0
-	attest.Same(t, "Parse", want, got)
+	testkit.Same(t, "Parse", want, got)
 	if got, err := Parse(nil, "p"); err != nil || !cmp.Equal(got, Default()) {
 		t.Errorf("Parse of an empty file = %v, %v; want the defaults", got, err)
 	}
@@ -176,7 +176,7 @@ func TestDigest(t *testing.T) {
 	parse := func(s string) Policy {
 		t.Helper()
 		p, err := Parse([]byte(s), "p")
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		return p
 	}
 	same := []string{

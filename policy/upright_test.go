@@ -8,14 +8,14 @@ import (
 	"image/jpeg"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 // withOrientation is a JPEG of img with an EXIF segment.
 func withOrientation(t *testing.T, img image.Image, orientation byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	attest.OK(t, jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}))
+	testkit.OK(t, jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}))
 	exif := "\xff\xff\xe1\x00\x22Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00" + string(orientation) + "\x00\x00\x00\x00\x00\x00\x00"
 	return []byte(b.String()[:2] + exif + b.String()[2:])
 }
@@ -30,7 +30,7 @@ func TestUpright(t *testing.T) {
 	plane := &image.Gray{Pix: stored.Pix, Stride: 4, Rect: image.Rect(0, 0, 3, 2)}
 	for o, want := range seen {
 		img := Upright(stored, withOrientation(t, stored, byte(o)))
-		attest.Same(t, fmt.Sprintf("orientation %d", o), want, rows(img))
+		testkit.Same(t, fmt.Sprintf("orientation %d", o), want, rows(img))
 		turned, ok := img.(*Turned)
 		if ok != (o > 1) {
 			t.Errorf("orientation %d: turned is %t", o, ok)
@@ -38,7 +38,7 @@ func TestUpright(t *testing.T) {
 		if !ok {
 			continue
 		}
-		attest.Same(t, fmt.Sprintf("orientation %d, plane", o), want, rows(turned.Plane(plane)))
+		testkit.Same(t, fmt.Sprintf("orientation %d, plane", o), want, rows(turned.Plane(plane)))
 		if img.Bounds().Min != (image.Point{}) {
 			t.Errorf("orientation %d: bounds %v do not begin at the origin", o, img.Bounds())
 		}

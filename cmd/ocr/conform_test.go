@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/ocr"
 )
 
 // TestConform: what is wrong with a worker is named, each time as the sample worker with one change.
 func TestConform(t *testing.T) {
 	if err := exec.CommandContext(t.Context(), "python3", "-c", "").Run(); err != nil {
-		attest.Lacking(t, "python3", err)
+		testkit.Lacking(t, "python3", err)
 	}
 	body, err := os.ReadFile("../../docs/worker.py")
 	if err != nil {

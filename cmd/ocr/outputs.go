@@ -12,9 +12,9 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/policy"

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rehydrate/pipeline/dataset/duckdbtest"
+	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -131,11 +131,11 @@ func TestParquet(t *testing.T) {
 		Accepted int     `json:"accepted"`
 		Reason   *string `json:"reason"`
 	}
-	file := "read_parquet(" + duckdbtest.Quote(path) + ")"
+	file := "read_parquet(" + duckdb.Quote(path) + ")"
 	var got []row
-	duckdbtest.Query(t, &got, `SELECT file, text, confidence > 80 AS sure, width, height, sha256 = sha256(content) AS digest,
+	duckdb.Query(t, &got, `SELECT file, text, confidence > 80 AS sure, width, height, sha256 = sha256(content) AS digest,
 		len(words)::INT AS words, len(list_filter(words, lambda w: w.accepted AND w.x > 30 AND w.w > 50))::INT AS accepted, reason
-		FROM `+file+" JOIN read_blob("+duckdbtest.Quote(filepath.Join(dir, "*"))+") AS blobs ON blobs.filename = file ORDER BY file")
+		FROM `+file+" JOIN read_blob("+duckdb.Quote(filepath.Join(dir, "*"))+") AS blobs ON blobs.filename = file ORDER BY file")
 	want := []row{
 		{File: filepath.Join(dir, "a.png"), Text: new(strings.TrimSpace(panelText)), Sure: new(true), Width: new(600), Height: new(400),
 			Digest: new(true), Words: 5, Accepted: 5},

@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/curate/annotate"
+	"rehydrate/curate/review"
+	"rehydrate/internal/durable"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/annotate"
 	"rehydrate/pipeline/copies"
-	"rehydrate/pipeline/durable"
-	"rehydrate/pipeline/pictures"
-	"rehydrate/pipeline/review"
+	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/workspace"
 )
 

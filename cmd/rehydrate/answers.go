@@ -15,11 +15,11 @@ import (
 	"text/template"
 	"time"
 
+	"rehydrate/curate/neardup"
+	"rehydrate/internal/csvcell"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/clean"
-	"rehydrate/pipeline/near"
 	"rehydrate/pipeline/state"
-	"rehydrate/pipeline/study"
+	"rehydrate/study"
 )
 
 // answersText has what the commands print for people: a template for each answer, and for what several have in common.
@@ -88,7 +88,7 @@ func (c *command) render(w io.Writer, name string, v any) error {
 		"ocrWords":  bracketed,
 		"per1000":   func(n, of int) string { return fmt.Sprintf("%.1f", 1000*float64(n)/float64(max(of, 1))) },
 		"percents":  func(share float64) float64 { return 100 * share },
-		"printable": near.ShownName,
+		"printable": neardup.ShownName,
 		"quote":     strconv.QuoteToGraphic,
 		"rate":      rate,
 		"quiet":     func() bool { return c.quiet },
@@ -116,7 +116,7 @@ func record(cells ...any) string {
 	for i, cell := range cells {
 		switch v := cell.(type) {
 		case string: // it can come from a file: a spreadsheet must not read it as a formula
-			row[i] = clean.Cell(v)
+			row[i] = csvcell.Cell(v)
 		case float64:
 			row[i] = strconv.FormatFloat(v, 'g', -1, 64)
 		case *float64:

@@ -17,16 +17,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/audit"
+	"rehydrate/internal/durable"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/durable"
-	"rehydrate/pipeline/endpoint"
-	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
+	"rehydrate/study/endpoint"
 )
 
 // auditFlags are the flags of audit.
@@ -164,7 +164,7 @@ func readCheckpoint(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
 	}
-	b, err := given.Read(name)
+	b, err := userfile.Read(name)
 	if err != nil {
 		return nil, usageError("--since: %w", err)
 	}
@@ -261,7 +261,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 func writeStatement(ctx context.Context, r audit.Report, f auditFlags) error {
 	var signature []byte
 	if f.sign != "" {
-		key, err := given.Read(f.sign)
+		key, err := userfile.Read(f.sign)
 		if err == nil {
 			in, out := io.Pipe()
 			go func() { out.CloseWithError(r.WriteJSON(out)) }()

@@ -21,7 +21,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"rehydrate/pipeline/audit"
+	"rehydrate/audit"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
 )
@@ -372,7 +372,7 @@ const (
 	thatLive = " WHERE id = '" + staysLive + "'"
 )
 
-// violations are found without Reddit. What lies in a file, however it is wrapped or spelled, pipeline/audit has.
+// violations are found without Reddit. What lies in a file, however it is wrapped or spelled, audit has.
 var violations = []planted{
 	{"an image at its old place", audit.FoundImage, wasRemoved, "images/fe/" + wasRemoved, in("images/fe/"+wasRemoved+".jpg", img(wasRemoved))},
 	{"an image of a post that Reddit no longer knows", audit.FoundImage, wasAbsent, "keep/", in("keep/x.jpg", img(wasAbsent))},

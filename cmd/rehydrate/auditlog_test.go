@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"rehydrate/pipeline/audit"
+	"rehydrate/audit"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"

@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/audit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
-	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/state"
+	"rehydrate/report"
 )
 
 // fullVar set to "full" makes every campaign take all its points: kills, failing calls, flipped bits, secrets, the day,

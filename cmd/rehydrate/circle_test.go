@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/testkit/browser"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/page/chromiumtest"
 )
 
 // TestCircle goes the way of scripts/circle: a made-up dump becomes a release that is published, and that somebody else
@@ -63,7 +63,7 @@ func TestCircle(t *testing.T) {
 
 // answerInChromium answers for the first n images as A1, the same for each.
 func answerInChromium(t *testing.T, dir string, n int) {
-	chromium := chromiumtest.Start(t)
+	chromium := browser.Start(t)
 	review := exec.CommandContext(t.Context(), "rehydrate", "annotate", "review", "kept", "--scheme", "labels.toml", "--batches", fmt.Sprint(n))
 	review.Dir = dir
 	stderr, err := review.StderrPipe()

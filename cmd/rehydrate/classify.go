@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/endpoint"
-	"rehydrate/pipeline/models"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/study/endpoint"
+	"rehydrate/study/models"
 )
 
 // trainSplit is where examples are from: they must not be of what is asked about.

@@ -14,16 +14,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/endpoint/endpointtest"
-	"rehydrate/pipeline/models"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/study/models"
 )
 
 // A modelSite is a site with a run of FigSIM's shape behind it, all of whose posts are kept, and a model.
 type modelSite struct {
 	*site
-	model *endpointtest.Server
+	model *modelserver.Server
 
 	mu     sync.Mutex
 	bodies map[string]int // requests that were answered
@@ -49,13 +49,13 @@ func newModelSite(t *testing.T, step int) *modelSite {
 	m := &modelSite{site: newSite(t, text, fastPolicy, posts...), bodies: map[string]int{}}
 	// Many have the words of another: here every post has to be kept.
 	m.run(exitDone, "--filters", "flag")
-	m.model = endpointtest.New(t, "vllm")
+	m.model = modelserver.New(t, "vllm")
 	m.model.Answer, m.model.Play = m.answer, m.play
 	return m
 }
 
 // answer is what the model says of a picture and a task: mostly a label, sometimes what cannot be read.
-func (m *modelSite) answer(r endpointtest.Request) string {
+func (m *modelSite) answer(r modelserver.Request) string {
 	var asked struct {
 		Format struct {
 			Schema struct {
@@ -89,7 +89,7 @@ func (m *modelSite) answer(r endpointtest.Request) string {
 }
 
 // play kills the asking process instead of answering, when it is time.
-func (m *modelSite) play(_ http.ResponseWriter, r endpointtest.Request) bool {
+func (m *modelSite) play(_ http.ResponseWriter, r modelserver.Request) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.left > 0 {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/near"
+	"rehydrate/curate/neardup"
 	"rehydrate/policy"
 )
 
 func (c *command) dedupeCommand() *cobra.Command {
 	defaults := policy.Default()
-	f := near.Config{Images: defaults.Images}
+	f := neardup.Config{Images: defaults.Images}
 	cmd := newCommand("dedupe", exactArgs(1, "one DIR of pictures or one PARQUET file"), func(cmd *cobra.Command, args []string) error {
 		f.Path = args[0]
 		if err := checkDedupe(f, cmd.Flags().Changed("words")); err != nil {
@@ -41,7 +41,7 @@ func (c *command) dedupeCommand() *cobra.Command {
 	return cmd
 }
 
-func checkDedupe(f near.Config, words bool) error {
+func checkDedupe(f neardup.Config, words bool) error {
 	switch { // all of it before anything is read: a large folder takes minutes
 	case f.Rule.Radius < 0 || f.Rule.Radius > 64:
 		return usageError("--radius %d: a hash has 64 bits, give 0 to 64", f.Rule.Radius)
@@ -61,11 +61,11 @@ func checkDedupe(f near.Config, words bool) error {
 	return nil
 }
 
-func (c *command) dedupe(ctx context.Context, f near.Config) error {
+func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
 	f.Progress = c.observePictures
-	search, err := near.Open(ctx, f)
+	search, err := neardup.Open(ctx, f)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -75,7 +75,7 @@ func (c *command) dedupe(ctx context.Context, f near.Config) error {
 		return err
 	}
 	return c.answer("dedupe", struct {
-		near.Summary
+		neardup.Summary
 		Pictures, Readable, Grouped int `json:"-"`
 	}{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
 }

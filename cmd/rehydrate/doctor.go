@@ -19,8 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/polite"
 	"rehydrate/pipeline/reddit"
-	"rehydrate/pipeline/route"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -161,7 +161,7 @@ func (x *examination) imgur(context.Context) (string, error) {
 
 // proxy names the variable that names a proxy, and not its value, which can hold a password.
 func (x *examination) proxy(context.Context) (string, error) {
-	p, err := route.ProxyFromEnv(x.getenv)
+	p, err := polite.ProxyFromEnv(x.getenv)
 	switch {
 	case err != nil:
 		return missing("", err)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset/duckdbtest"
 )
 
 // TestExamples rehearses each release of releases/examples, over made-up rows in the shape of a dataset that people know:
@@ -50,9 +50,9 @@ func TestExamples(t *testing.T) {
 			if len(outcomes) != want.posts || kept == 0 {
 				t.Errorf("%d rows have an outcome, want %d: %v", len(outcomes), want.posts, outcomes)
 			}
-			files := duckdbtest.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))
+			files := duckdb.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))
 			var rows []struct{ Columns, First string }
-			duckdbtest.Query(t, &rows, fmt.Sprintf(`SELECT
+			duckdb.Query(t, &rows, fmt.Sprintf(`SELECT
 				(SELECT string_agg(column_name || ' ' || column_type, ', ') FROM (DESCRIBE SELECT * EXCLUDE (id, image, ocr_text, ocr_confidence, width, height, sha256, phash) FROM %[1]s)) AS Columns,
 				(SELECT CAST(to_json(r) AS VARCHAR) FROM (SELECT * EXCLUDE (image, ocr_text, ocr_confidence, width, height, sha256, phash) FROM %[1]s ORDER BY id LIMIT 1) r) AS First`, files))
 			if len(rows) != 1 {

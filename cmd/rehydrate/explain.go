@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/report"
 )
 
 func (c *command) explainCommand() *cobra.Command {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/annotate"
+	"rehydrate/curate/annotate"
+	"rehydrate/internal/durable"
 	"rehydrate/pipeline/copies"
-	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )

@@ -12,15 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/curate/neardup"
+	"rehydrate/internal/userfile"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/features"
-	"rehydrate/pipeline/given"
-	"rehydrate/pipeline/near"
-	"rehydrate/pipeline/pictures"
+	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
+	"rehydrate/study/features"
 )
 
 // featureFlags are the flags of features.
@@ -91,7 +91,7 @@ func (c *command) features(ctx context.Context, source string, f featureFlags) e
 	if err != nil {
 		return asUsage(err)
 	}
-	f.Progress = func(done, total int) { c.observePictures(near.Progress{Stage: "measure", Done: done, Total: total}) }
+	f.Progress = func(done, total int) { c.observePictures(neardup.Progress{Stage: "measure", Done: done, Total: total}) }
 	if root := pictures.WorkspaceOf(f.Paths[0]); root != "" {
 		c.workspace = root
 		return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error { return c.derive(ctx, ws, f) })
@@ -147,7 +147,7 @@ func (f *featureFlags) readCascade() (err error) {
 		f.Cascade, err = features.FrontalFace()
 	default:
 		var file *os.File
-		file, _, err = given.Open(f.cascade)
+		file, _, err = userfile.Open(f.cascade)
 		if err == nil {
 			defer file.Close()
 			f.Cascade, err = features.ReadCascade(file, filepath.Base(f.cascade))

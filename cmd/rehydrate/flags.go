@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/durable"
+	"rehydrate/internal/polite"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/durable"
-	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/reddit"
-	"rehydrate/pipeline/report"
-	"rehydrate/pipeline/route"
 	"rehydrate/policy"
+	"rehydrate/report"
 )
 
 // Several commands share these sets of flags, and embed those that they take.
@@ -65,7 +65,7 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 	o := reddit.Options{Approval: approval, Policy: pol, Version: version(), Log: c.log, OnWait: progress.OnWait,
 		Scrubber: c.scrubber}
 	for _, s := range f.connectTo {
-		to, err := route.ParseConnectTo(s)
+		to, err := polite.ParseConnectTo(s)
 		if err != nil {
 			return nil, usageError("--connect-to: %w", err)
 		}
@@ -79,7 +79,7 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 		o.RootCAs = roots
 	}
 	var err error
-	o.Proxy, err = route.ProxyFromEnv(getenv)
+	o.Proxy, err = polite.ProxyFromEnv(getenv)
 	if err != nil {
 		return nil, asUsage(err)
 	}
@@ -110,7 +110,7 @@ func rejected(err error, hint string) error {
 
 // readRoots reads the certificate authorities that a flag names.
 func readRoots(flag, file string) (*x509.CertPool, error) {
-	pem, err := given.Read(file)
+	pem, err := userfile.Read(file)
 	if err != nil {
 		return nil, usageError("%s: %w", flag, err)
 	}

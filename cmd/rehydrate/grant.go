@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/scan"
-	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -27,7 +27,7 @@ func (c *command) grantCommand() *cobra.Command {
 
 func (c *command) grantShowCommand() *cobra.Command {
 	return newCommand("grant-show", exactArgs(1, "one FILE: a grant.json"), func(_ *cobra.Command, args []string) error {
-		b, err := given.Read(args[0])
+		b, err := userfile.Read(args[0])
 		if err != nil {
 			return usageError("read the grant: %w", err)
 		}
@@ -203,11 +203,11 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 
 // readSigned reads a file and the signature beside it, which may be missing.
 func readSigned(path string) (*policy.SignedFile, error) {
-	body, err := given.Read(path)
+	body, err := userfile.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	signature, err := given.Read(path + manifest.SignatureSuffix)
+	signature, err := userfile.Read(path + manifest.SignatureSuffix)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/cmd/internal/console"
+	"rehydrate/curate/neardup"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/near"
 	"rehydrate/pipeline/reddit"
 )
 
@@ -46,9 +46,9 @@ func TestObserve(t *testing.T) {
 		c.observe(pipeline.Snapshot{Stage: "ask", Total: 10, Posts: 8})
 		now = now.Add(time.Minute)
 		c.observe(pipeline.Snapshot{Stage: "ask", Total: 10, Posts: 8, Asked: 4})
-		c.observePictures(near.Progress{Stage: "hash", Total: 6})
+		c.observePictures(neardup.Progress{Stage: "hash", Total: 6})
 		now = now.Add(time.Minute)
-		c.observePictures(near.Progress{Stage: "hash", Total: 6, Done: 3})
+		c.observePictures(neardup.Progress{Stage: "hash", Total: 6, Done: 3})
 		want := "rehydrate: read: 5 of 10 entries, 0 fetched, 0 read, 0 not to be had, 2 to retry, about 1m0s left\n" +
 			"rehydrate: waiting 3s for i.redd.it: it is in trouble\n" +
 			"rehydrate: ask: 4 of 8 posts, about 1m0s left\n" +

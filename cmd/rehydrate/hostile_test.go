@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/polite"
+	"rehydrate/internal/secret"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
-	"rehydrate/pipeline/route"
-	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 
@@ -332,8 +332,8 @@ func (h *hostileSite) lookAtHostileAPI(t *testing.T) (done chan struct{}) {
 			defer emulator.Close()
 			roots := x509.NewCertPool()
 			roots.AppendCertsFromPEM(emulator.CAPEM())
-			to, unparsed := route.ParseConnectTo(emulator.ConnectTo())
-			client, err := reddit.New(reddit.Options{Approval: "TEST-1", Policy: policy.Default(), RootCAs: roots, ConnectTo: []route.ConnectTo{to},
+			to, unparsed := polite.ParseConnectTo(emulator.ConnectTo())
+			client, err := reddit.New(reddit.Options{Approval: "TEST-1", Policy: policy.Default(), RootCAs: roots, ConnectTo: []polite.ConnectTo{to},
 				Credentials: reddit.Credentials{ClientID: emulator.ClientID, ClientSecret: secret.New(emulator.Secret), Username: "test_user"}})
 			if err := errors.Join(unparsed, err, emulator.Put(redditemu.Post{ID: "1live"})); err != nil {
 				t.Error(err)

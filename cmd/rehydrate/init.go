@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
-	"rehydrate/pipeline/given"
 	"rehydrate/policy"
 )
 
@@ -71,7 +71,7 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 // goes with them: one that requires a grant where there are any.
 func readSigners(files []string) (pins []manifest.Signer, pol []byte, err error) {
 	for _, file := range files {
-		b, err := given.Read(file)
+		b, err := userfile.Read(file)
 		var pin manifest.Signer
 		if err == nil {
 			pin, err = policy.ReadSigner(b, file)

@@ -9,7 +9,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/study"
+	"rehydrate/study"
 )
 
 func (c *command) labelsCommand() *cobra.Command {

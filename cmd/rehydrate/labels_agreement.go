@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/study"
+	"rehydrate/study"
 )
 
 func (c *command) labelsAgreementCommand() *cobra.Command {

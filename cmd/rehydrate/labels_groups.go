@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/report"
-	"rehydrate/pipeline/study"
+	"rehydrate/report"
+	"rehydrate/study"
 )
 
 func (c *command) labelsGroupsCommand() *cobra.Command {

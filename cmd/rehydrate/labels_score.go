@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/study"
+	"rehydrate/study"
 )
 
 // registerTasks registers the flags that say what is scored, or weighted.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/durable"
-	"rehydrate/pipeline/study"
+	"rehydrate/internal/durable"
+	"rehydrate/study"
 )
 
 // splitFlags are the flags of `labels split`.

@@ -22,9 +22,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"rehydrate/audit"
+	"rehydrate/internal/durable"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/audit"
-	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/state"

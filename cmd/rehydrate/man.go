@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"rehydrate/pipeline/durable"
+	"rehydrate/internal/durable"
 )
 
 func (c *command) manCommand() *cobra.Command {

@@ -13,15 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/cmd/internal/console"
+	"rehydrate/internal/polite"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/copies"
-	"rehydrate/pipeline/endpoint"
-	"rehydrate/pipeline/models"
-	"rehydrate/pipeline/pictures"
-	"rehydrate/pipeline/route"
+	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/study/endpoint"
+	"rehydrate/study/models"
 )
 
 // modelFlags say which model classify and moderate ask, about which rows, and how much.
@@ -128,7 +128,7 @@ func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
 			return nil, err
 		}
 	}
-	o.Proxy, err = route.ProxyFromEnv(c.getenv)
+	o.Proxy, err = polite.ProxyFromEnv(c.getenv)
 	if err != nil {
 		return nil, asUsage(err)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/models"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/study/models"
 )
 
 // moderateFlags are the flags of moderate.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/report"
-	"rehydrate/pipeline/study"
+	"rehydrate/report"
+	"rehydrate/study"
 )
 
 func (c *command) moderationCommand() *cobra.Command {

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/curate/neardup"
+	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/durable"
-	"rehydrate/pipeline/near"
-	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/report"
 )
 
 type rereadFlags struct {
@@ -114,7 +114,7 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r state.Re
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,
 			hint: "all is read and exported; the same command with a --report that can be written writes the page"}
 	}
-	fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", near.ShownName(name))
+	fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", neardup.ShownName(name))
 	return nil
 }
 

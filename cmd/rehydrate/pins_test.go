@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/pipeline/copies"
-	"rehydrate/pipeline/endpoint/endpointtest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -315,12 +315,12 @@ func (p *pins) study(s *site) {
 	s.write(scores, answers)
 	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--gold", s.release)
 	p.json(s, "features", exitDone, "features", s.workspace, "--no-faces", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "numbers"))
-	model := endpointtest.New(p.t, "vllm")
-	model.Answer = func(endpointtest.Request) string { return `{"severity": "Suicide ideation"}` }
+	model := modelserver.New(p.t, "vllm")
+	model.Answer = func(modelserver.Request) string { return `{"severity": "Suicide ideation"}` }
 	p.json(s, "classify", exitDone, "classify", s.workspace, "--endpoint", model.URL, "--model", "m", "--split", "all", "--note", "a colleague",
 		"--price-in", "1", "--price-out", "2", "-o", filepath.Join(filepath.Dir(s.release), "answers"))
-	model = endpointtest.New(p.t, "openai")
-	model.Answer = func(endpointtest.Request) string { return `{"self-harm": 0.75}` }
+	model = modelserver.New(p.t, "openai")
+	model.Answer = func(modelserver.Request) string { return `{"self-harm": 0.75}` }
 	p.json(s, "moderate", exitDone, "moderate", s.workspace, "--endpoint", model.URL, "--model", "m", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "scores"))
 	p.json(s, "labels-weights", exitDone, "labels", "weights", s.release, "--split", "all")
 	going := s.stop

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"rehydrate/cmd/internal/console"
+	"rehydrate/curate/neardup"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/near"
 )
 
 // observe shows the state of a run: one bar over the entries, whatever the stage.
@@ -32,7 +32,7 @@ func (c *command) observe(s pipeline.Snapshot) {
 }
 
 // observePictures shows how far a command is that looks at pictures.
-func (c *command) observePictures(p near.Progress) {
+func (c *command) observePictures(p neardup.Progress) {
 	if !c.quiet {
 		c.console.Show(console.Progress{Task: p.Stage, Words: p.Stage, Done: p.Done, Total: p.Total,
 			Line: fmt.Sprintf("%s: %d of %d pictures", p.Stage, p.Done, p.Total)})

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/curate/publish"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/given"
-	"rehydrate/pipeline/publish"
-	"rehydrate/pipeline/study"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/study"
 )
 
 // publishFlags are the flags of `release publish`.
@@ -64,7 +64,7 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 		config.Answers, err = readAnswers(opened.Release, f.answers)
 	}
 	if err == nil && f.sign != "" {
-		config.Key, err = given.Read(f.sign)
+		config.Key, err = userfile.Read(f.sign)
 	}
 	if err == nil && f.split != "" {
 		config.Splits, err = readSplit(ctx, f.split)
@@ -109,7 +109,7 @@ func readAnswers(rel *manifest.Release, name string) (publish.Answers, error) {
 	if usual {
 		name = filepath.Join(rel.Dir, publish.AnswersName)
 	}
-	b, err := given.Read(name)
+	b, err := userfile.Read(name)
 	if usual && (rel.Dir == "" || errors.Is(err, fs.ErrNotExist)) {
 		return nil, nil
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/audit"
+	"rehydrate/internal/testkit/browser"
+	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/audit"
-	"rehydrate/pipeline/dataset/duckdbtest"
-	"rehydrate/pipeline/page/chromiumtest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 )
@@ -96,7 +96,7 @@ func TestDemo(t *testing.T) {
 
 	// The report in a browser: its numbers are those of outcomes.csv, and it asks for nothing.
 	s.do(nil, "report", "-w", s.workspace).want(t, exitDone)
-	v := chromiumtest.Start(t).Open(t, filepath.Join(s.workspace, "report.html"))
+	v := browser.Start(t).Open(t, filepath.Join(s.workspace, "report.html"))
 	if len(v.Console) > 0 || len(v.Requests) > 0 || strings.Contains(v.DOM, "<img") {
 		t.Errorf("console %q, requests %q, or an image, want none", v.Console, v.Requests)
 	}
@@ -128,8 +128,8 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	var flagged []struct{ ID, Filter string }
-	duckdbtest.Query(t, &flagged, `SELECT id AS "ID", filter AS "Filter" FROM read_parquet(`+
-		duckdbtest.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))+`) WHERE filter IS NOT NULL`)
+	duckdb.Query(t, &flagged, `SELECT id AS "ID", filter AS "Filter" FROM read_parquet(`+
+		duckdb.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))+`) WHERE filter IS NOT NULL`)
 	if len(marked) == 0 || sum.Flagged != len(marked) || len(flagged) != len(marked) {
 		t.Errorf("%d rows are flagged, the filter column marks %d, and %d were dropped", sum.Flagged, len(flagged), len(marked))
 	}
@@ -279,12 +279,12 @@ func stranger(t *testing.T, s *site) {
 			kept[string(r.Key.ID)] = r.Split
 		}
 	}
-	files := duckdbtest.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))
+	files := duckdb.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))
 	var got []struct {
 		ID, Split, Figurative, Severity, Modality string
 		Good                                      bool
 	}
-	duckdbtest.Query(t, &got, `SELECT id AS "ID", regexp_extract(filename, 'data/([a-z]+)-', 1) AS "Split",
+	duckdb.Query(t, &got, `SELECT id AS "ID", regexp_extract(filename, 'data/([a-z]+)-', 1) AS "Split",
 		array_to_string(figurative, '|') AS "Figurative", severity::VARCHAR AS "Severity", modality::VARCHAR AS "Modality",
 		sha256(image.bytes) = sha256 AND length(phash) = 16 AND image.path IS NOT NULL AND width > 0 AND ocr_text IS NOT NULL AS "Good"
 		FROM read_parquet(`+files+`, filename = true)`)

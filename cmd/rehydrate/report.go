@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/durable"
-	"rehydrate/pipeline/report"
+	"rehydrate/internal/durable"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/report"
 )
 
 type reportFlags struct {

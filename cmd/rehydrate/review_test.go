@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/curate/annotate"
+	"rehydrate/curate/review"
+	"rehydrate/internal/testkit/browser"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/annotate"
-	"rehydrate/pipeline/page/chromiumtest"
-	"rehydrate/pipeline/review"
 )
 
 // A reviewed site is one whose images somebody annotates.
@@ -193,7 +193,7 @@ func TestReview(t *testing.T) {
 func TestReviewByKeyboard(t *testing.T) {
 	long(t)
 	t.Parallel() // first: it waits, and Chromium has two minutes
-	chromium := chromiumtest.Start(t)
+	chromium := browser.Start(t)
 	r := reviewing(t, 5)
 	base, err := url.Parse(r.server.URL())
 	check(t, err)
@@ -202,7 +202,7 @@ func TestReviewByKeyboard(t *testing.T) {
 		if dir := os.Getenv("SCREENSHOTS"); dir != "" {
 			f, err := os.Create(filepath.Join(dir, name+".png"))
 			check(t, err)
-			check(t, png.Encode(f, chromium.Seen(t, chromiumtest.View{Width: width, Dark: dark})))
+			check(t, png.Encode(f, chromium.Seen(t, browser.View{Width: width, Dark: dark})))
 			check(t, f.Close())
 		}
 	}
@@ -267,7 +267,7 @@ func TestReviewByKeyboard(t *testing.T) {
 }
 
 // hostile lets pages of other origins, which know the address of the page, read and write what they can.
-func (r *reviewed) hostile(t *testing.T, chromium *chromiumtest.Browser, base *url.URL, first string) {
+func (r *reviewed) hostile(t *testing.T, chromium *browser.Browser, base *url.URL, first string) {
 	before := read(t, r.answers)
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `<!doctype html><title>hostile</title><iframe name="f"></iframe><form id="form" method="post" enctype="text/plain" target="f"><input id="field"></form>`)

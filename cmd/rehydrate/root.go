@@ -17,18 +17,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/cmd/internal/console"
+	"rehydrate/internal/safely"
+	"rehydrate/internal/secret"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/contain"
-	"rehydrate/pipeline/endpoint"
-	"rehydrate/pipeline/given"
-	"rehydrate/pipeline/models"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
-	"rehydrate/pipeline/secret"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
+	"rehydrate/study/endpoint"
+	"rehydrate/study/models"
 )
 
 // A process is what a command gets of the world.
@@ -85,7 +85,7 @@ func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
 func usageError(format string, args ...any) error {
-	return given.Wrong(format, args...)
+	return userfile.Wrong(format, args...)
 }
 
 // hintLine begins the hint at the end of an error about one place of a file.
@@ -96,11 +96,11 @@ func diagnose(err error) (code int, hint string) {
 	var p *problem
 	var noOCR *ocr.StartError
 	var grant *policy.GrantFault
-	var fault *given.Fault
+	var fault *userfile.Fault
 	var denied *endpoint.Denied
 	var unsupported *endpoint.Unsupported
 	switch {
-	case is[*contain.Panic](err): // first: an error joined to a panic must not hide it
+	case is[*safely.Panic](err): // first: an error joined to a panic must not hide it
 		return exitFailed, "this is a mistake in rehydrate: please report it, with the command and what it prints with -v; " +
 			"what was stored is whole, and the same command goes on from there"
 	case errors.As(err, &p):
@@ -260,7 +260,7 @@ func run(ctx context.Context, p process) int {
 	c.stdout, c.stderr, c.console = c.said, stderr, console.New("rehydrate", stderr, p.stderr, p.getenv("TERM"), p.now)
 	var called *cobra.Command
 	// A panic becomes an error: deferred calls close the workspace, and the message is scrubbed.
-	err := contain.Do(func() (err error) {
+	err := safely.Do(func() (err error) {
 		// Before anything is printed: an error about arguments repeats them.
 		c.scrubber.LearnEnv(c.getenv)
 		root := c.root()
@@ -296,7 +296,7 @@ func run(ctx context.Context, p process) int {
 	if hint != "" {
 		fmt.Fprintf(c.stderr, "rehydrate: hint: %s\n", hint)
 	}
-	var internal *contain.Panic
+	var internal *safely.Panic
 	if c.verbose && errors.As(err, &internal) {
 		fmt.Fprintf(c.stderr, "%s\n", internal.Stack) // for whoever looks for the mistake
 	}

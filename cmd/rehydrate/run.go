@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/scan"
-	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/state"
@@ -255,13 +255,13 @@ func readTombstones(name string) ([]manifest.Tombstone, error) {
 }
 
 // asUsage makes an error about the user's files one of usage.
-func asUsage(err error) error { return given.Faulty(err) }
+func asUsage(err error) error { return userfile.Faulty(err) }
 
 func readPolicy(path string) (policy.Policy, error) {
 	if path == "" { // a bare annotations file, and no --policy
 		return policy.Default(), nil
 	}
-	b, err := given.Read(path)
+	b, err := userfile.Read(path)
 	if err != nil {
 		return policy.Policy{}, usageError("read the policy: %w", err)
 	}

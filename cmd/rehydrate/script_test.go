@@ -28,9 +28,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/crypto/ssh"
 
+	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/endpoint/endpointtest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
@@ -104,7 +104,7 @@ type script struct {
 	kept map[string]map[string]string
 	held *workspace.Workspace
 
-	model *endpointtest.Server
+	model *modelserver.Server
 	told  int // requests of it that `heard` counted
 
 	ahead atomic.Int64 // of the program's clock
@@ -203,8 +203,8 @@ func (s *script) twins(ts *testscript.TestScript, args []string) {
 // startModel starts a server of a model.
 func startModel(dialect string) func(*script, *testscript.TestScript, []string) {
 	return func(s *script, ts *testscript.TestScript, args []string) {
-		s.model = endpointtest.New(s.t, dialect)
-		s.model.Answer = func(r endpointtest.Request) string { return strings.ReplaceAll(arg(args, r.N%len(args)), "'", `"`) }
+		s.model = modelserver.New(s.t, dialect)
+		s.model.Answer = func(r modelserver.Request) string { return strings.ReplaceAll(arg(args, r.N%len(args)), "'", `"`) }
 		ts.Setenv("MODEL", s.model.URL)
 		s.told = 0
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/endpoint/endpointtest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
@@ -257,10 +257,10 @@ var canaryCases = []canaryCase{
 // haunt makes the model repeat its key in an answer, as it is and as JSON can spell it.
 func haunt(code int, body string) func(*haunted) {
 	return func(h *haunted) {
-		h.model = endpointtest.New(h.t, "vllm")
-		h.model.Play = func(w http.ResponseWriter, r endpointtest.Request) bool {
+		h.model = modelserver.New(h.t, "vllm")
+		h.model.Play = func(w http.ResponseWriter, r modelserver.Request) bool {
 			key := r.Header.Get("Authorization") + " " + strings.Replace(canaryKey, "c", `\u0063`, 1) + " " + base64.StdEncoding.EncodeToString([]byte(canaryKey))
-			return endpointtest.Status(code, strings.ReplaceAll(body, "KEY", key), "Location", "https://"+canaryKey+".example/")(w, r)
+			return modelserver.Status(code, strings.ReplaceAll(body, "KEY", key), "Location", "https://"+canaryKey+".example/")(w, r)
 		}
 	}
 }
@@ -338,7 +338,7 @@ type haunted struct {
 	*site
 	process process // what the commands get of the world
 	dir     string  // holds all that the commands write
-	model   *endpointtest.Server
+	model   *modelserver.Server
 
 	mu     sync.Mutex
 	tokens map[string]bool

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/cmd/internal/console"
+	"rehydrate/curate/dump"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
-	"rehydrate/manifest/dump"
-	"rehydrate/pipeline/given"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -109,7 +109,7 @@ func (c *command) readDump(ctx context.Context, chooser *dump.Chooser, path stri
 	if path == "-" {
 		return chooser.Read(c.watched(ctx, c.stdin, "standard input", 0))
 	}
-	file, size, err := given.Open(path)
+	file, size, err := userfile.Open(path)
 	if err != nil {
 		return asUsage(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 // A slurm is a cluster of this machine alone, with a configuration, a key and ports of its own.
@@ -66,7 +66,7 @@ func startSlurm(t *testing.T) *slurm {
 	t.Setenv("PATH", path)
 	for _, program := range []string{"slurmctld", "slurmd", "munged", "sbatch"} {
 		if _, err := exec.LookPath(program); err != nil {
-			attest.Lacking(t, "slurm-wlm", err)
+			testkit.Lacking(t, "slurm-wlm", err)
 		}
 	}
 	dir, err := os.MkdirTemp("", "slurm") // a socket's name is short

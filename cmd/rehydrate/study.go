@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
-	"rehydrate/pipeline/report"
-	"rehydrate/pipeline/study"
+	"rehydrate/report"
+	"rehydrate/study"
 )
 
 // studyFlags name what a page of a paper's numbers is made of.

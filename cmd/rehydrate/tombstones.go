@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
-	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/audit"
+	"rehydrate/audit"
 	"rehydrate/pipeline/workspace"
 )
 

@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"rehydrate/manifest/jsonlist"
+	"rehydrate/internal/jsonlist"
 )
 
 // jsonRows gives the records of JSON as rows. Its columns are the keys that are wanted, or all as they are met.

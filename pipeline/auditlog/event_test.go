@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 var someTime = time.Date(2026, 11, 21, 15, 0, 0, 0, time.UTC)
@@ -26,9 +26,9 @@ func TestLines(t *testing.T) {
 			`{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"copy","path":"` + digest + `","note":"the <lab> & friends","format":"parquet","files":[{"name":"data/x.parquet","sha256":"` + digest + `","rows":3}]}`},
 	} {
 		line, err := tt.event.Line()
-		attest.Same(t, "line", tt.want+"\n", string(line), err)
+		testkit.Same(t, "line", tt.want+"\n", string(line), err)
 		back, err := ParseLine(line)
-		attest.Same(t, "read back", tt.event, back, err)
+		testkit.Same(t, "read back", tt.event, back, err)
 	}
 }
 
@@ -39,9 +39,9 @@ func TestAtTheLimits(t *testing.T) {
 		Posts: slices.Repeat([]Post{{"zzzzzzzzzzzz9", "live", "x"}, {"z", "", ""}}, MaxPosts/2),
 		Old:   slices.Repeat([]File{{Name: word + word}}, MaxFiles), Files: slices.Repeat([]File{{Name: "x"}}, MaxFiles)}
 	line, err := e.Line()
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	_, err = ParseLine(line)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 }
 
 // TestNoRoomForContent checks that a record has no room for a name, a title or a URL.
@@ -87,7 +87,7 @@ func TestNoRoomForContent(t *testing.T) {
 		"below 0":         func(e *Event) { e.Seq = -1 },
 	} {
 		e := Event{Time: someTime, Kind: Verdicts}
-		attest.OK(t, e.check())
+		testkit.OK(t, e.check())
 		change(&e)
 		if _, err := e.Line(); err == nil {
 			t.Errorf("%s: %+v became a record", name, e)
@@ -98,7 +98,7 @@ func TestNoRoomForContent(t *testing.T) {
 func TestParseLineRefuses(t *testing.T) {
 	good := `{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"audit","verdict":"pass"}` + "\n"
 	_, err := ParseLine([]byte(good))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for _, bad := range []string{"", "\n", "{", "null\n", "[]\n", good[:len(good)-1], good + good, " " + good,
 		strings.Replace(good, `"verdict"`, `"title":"x","verdict"`, 1), strings.Replace(good, `"seq":0`, `"seq":0,"seq":0`, 1),
 		strings.Replace(good, `"seq":0`, `"Seq":0`, 1), strings.Replace(good, "pass", `p\u0061ss`, 1),

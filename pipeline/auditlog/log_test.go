@@ -21,8 +21,8 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // memory is a folder in memory. After left writes one fails, and all that follow, unless it fails once; of an Append
@@ -96,7 +96,7 @@ func testKey(t testing.TB, n int) *Key {
 	t.Helper()
 	for len(testKeys) <= n {
 		k, err := NewKey()
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		testKeys = append(testKeys, k)
 	}
 	return testKeys[n]
@@ -110,7 +110,7 @@ func line(t testing.TB, n int64, id string) []byte {
 	e := Event{Seq: n, Time: time.Unix(1.7e9+n, 0).UTC(), Kind: Fetch, Posts: []Post{{ID: manifest.PostID(id)}},
 		SHA256: fmt.Sprintf("%064x", n)}
 	b, err := e.Line()
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return b
 }
 
@@ -128,7 +128,7 @@ func written(t testing.TB, n int64) (*memory, *Log) {
 	t.Helper()
 	m := newMemory()
 	l := &Log{store: m, find: known(Known{})}
-	attest.OK(t, l.Append(t.Context(), testKey(t, 1), 0, lines(t, 0, n)))
+	testkit.OK(t, l.Append(t.Context(), testKey(t, 1), 0, lines(t, 0, n)))
 	return m, l
 }
 
@@ -142,11 +142,11 @@ func TestAppendInAnySteps(t *testing.T) {
 			if at > total/2 { // another process goes on
 				l = reopen(t, m)
 			}
-			attest.OK(t, l.Append(t.Context(), testKey(t, 1), at, lines(t, at, min(at+step, total))))
+			testkit.OK(t, l.Append(t.Context(), testKey(t, 1), at, lines(t, at, min(at+step, total))))
 		}
-		attest.Same(t, fmt.Sprintf("files in steps of %d", step), want.files, m.files)
+		testkit.Same(t, fmt.Sprintf("files in steps of %d", step), want.files, m.files)
 	}
-	attest.Same(t, "files", []string{checkpointName, keyName, recordsName}, slices.Sorted(maps.Keys(want.files)))
+	testkit.Same(t, "files", []string{checkpointName, keyName, recordsName}, slices.Sorted(maps.Keys(want.files)))
 }
 
 func TestAppendIsIdempotent(t *testing.T) {
@@ -155,13 +155,13 @@ func TestAppendIsIdempotent(t *testing.T) {
 	l := reopen(t, m)
 	before := m.copy()
 	for _, part := range [][2]int64{{0, 300}, {250, 300}, {299, 300}, {300, 300}, {250, 260}} {
-		attest.OK(t, l.Append(ctx, testKey(t, 1), part[0], lines(t, part[0], part[1])))
+		testkit.OK(t, l.Append(ctx, testKey(t, 1), part[0], lines(t, part[0], part[1])))
 	}
 	other := [][]byte{line(t, 299, "other"), line(t, 300, "p300")}
 	breaks(t, l.Append(ctx, testKey(t, 1), 299, other), 299, "another one")
 	breaks(t, l.Append(ctx, testKey(t, 1), 301, lines(t, 301, 302)), 300, "missing")
 	breaks(t, l.Append(ctx, testKey(t, 1), 300, lines(t, 301, 302)), 300, "in the place of record 301")
-	attest.Same(t, "files after records that were there, or were refused", before.files, m.files)
+	testkit.Same(t, "files after records that were there, or were refused", before.files, m.files)
 }
 
 // TestAppendKilled stops an Append at each of its writes, or lets that write fail alone: the log is what it was, what
@@ -181,10 +181,10 @@ func TestAppendKilled(t *testing.T) {
 			// More may have come since.
 			k := Known{Keys: []string{l.Checkpoint().Key, testKey(t, 2).Public()}, Size: 20, Root: l.Checkpoint().Root, Queue: lines(t, 20, 65)}
 			again, err := Open(ctx, m, known(k))
-			attest.OK(t, err, again.Verify(ctx))
-			attest.Same(t, "records", int64(20), again.Size())
-			attest.OK(t, again.Append(ctx, testKey(t, 2), 20, lines(t, 20, 60)))
-			attest.Same(t, fmt.Sprintf("files after write %d failed, and then completed", n), want.files, m.files)
+			testkit.OK(t, err, again.Verify(ctx))
+			testkit.Same(t, "records", int64(20), again.Size())
+			testkit.OK(t, again.Append(ctx, testKey(t, 2), 20, lines(t, 20, 60)))
+			testkit.Same(t, fmt.Sprintf("files after write %d failed, and then completed", n), want.files, m.files)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func edit(m *memory, change func([][]byte) [][]byte) {
 func rewrite(t *testing.T, m *memory, key *Key, records [][]byte) {
 	t.Helper()
 	clear(m.files)
-	attest.OK(t, (&Log{store: m}).Append(t.Context(), key, 0, records))
+	testkit.OK(t, (&Log{store: m}).Append(t.Context(), key, 0, records))
 }
 
 // TestTampering does to a log of 600 records what somebody could do, and wants it named.
@@ -284,7 +284,7 @@ func TestRecords(t *testing.T) {
 	for first := range int64(11) {
 		var got []int64
 		for e, err := range l.Records(t.Context(), first) {
-			attest.OK(t, err)
+			testkit.OK(t, err)
 			got = append(got, e.Seq)
 		}
 		if int64(len(got)) != max(9-first, 0) || len(got) > 0 && got[0] != first {
@@ -314,7 +314,7 @@ func TestSince(t *testing.T) {
 	ctx := t.Context()
 	_, then := written(t, 300)
 	_, l := written(t, 300)
-	attest.OK(t, l.Append(ctx, testKey(t, 1), 300, lines(t, 300, 600)))
+	testkit.OK(t, l.Append(ctx, testKey(t, 1), 300, lines(t, 300, 600)))
 	for _, earlier := range []*Log{then, l} {
 		if c, err := l.Since(ctx, earlier.Checkpoint().Signed); err != nil || c.Size != earlier.Size() {
 			t.Errorf("since %d: %+v, %v", earlier.Size(), c, err)
@@ -339,14 +339,14 @@ func TestSince(t *testing.T) {
 	}
 	for n, want := range map[int64]string{0: "", 300: then.Checkpoint().Root, 600: l.Checkpoint().Root} {
 		root, err := l.Root(ctx, n)
-		attest.Same(t, fmt.Sprintf("the root of %d records", n), want, root, err)
+		testkit.Same(t, fmt.Sprintf("the root of %d records", n), want, root, err)
 	}
 }
 
 func reopen(t *testing.T, m *memory) *Log {
 	t.Helper()
 	l, err := Open(t.Context(), m, known(Known{}))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return l
 }
 
@@ -410,7 +410,7 @@ func TestVerifyWhileAdded(t *testing.T) {
 		m, _ := written(t, 300)
 		now := Known{Size: 300, Root: reopen(t, m).Checkpoint().Root}
 		l, err := Open(ctx, m, func(context.Context) (Known, error) { return now, nil })
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		now.Queue = lines(t, 300, 310)
 		m.left = left // what the writer gets to write: records, checkpoint
 		if err := reopen(t, m).Append(ctx, key, 300, now.Queue); (err == nil) != (left >= 2) {
@@ -431,7 +431,7 @@ func TestEndlessRecords(t *testing.T) {
 	for _, endless := range []string{"x\n", "x", string(line(t, 3, "p3")) + "x\n"} {
 		m, _ := written(t, 3)
 		l, err := Open(t.Context(), m, known(Known{Queue: lines(t, 0, 4)}))
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		m.files[recordsName] = append(m.files[recordsName], strings.Repeat(endless, 1<<20/len(endless))...)
 		if err := l.check(t.Context()); err != nil || len(l.beyond) > 5*maxLine {
 			t.Errorf("%d bytes, %v", len(l.beyond), err)
@@ -447,7 +447,7 @@ func TestForged(t *testing.T) {
 	tree.add(0, line(t, 0, "p0"))
 	tree.add(1, []byte("{}\n"))
 	c, err := testKey(t, 1).sign(2, tree.root(2))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	m.files[checkpointName], m.files[recordsName] = c.Signed, append(line(t, 0, "p0"), "{}\n"...)
 	breaks(t, check(t.Context(), m, Known{}), 1, "read a record")
 }
@@ -512,7 +512,7 @@ func TestBodies(t *testing.T) {
 	key := testKey(t, 1)
 	text := "rehydrate/another\n7\n" + root + "\n"
 	signed, err := note.Sign(&note.Note{Text: text}, key.signer)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	if _, err := parseCheckpoint(signed, key.Public()); err == nil || !strings.Contains(err.Error(), "rehydrate/another") {
 		t.Errorf("a checkpoint of another log: %v", err)
 	}
@@ -534,7 +534,7 @@ func TestOutsider(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../../docs/formats.md")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	_, script, _ := strings.Cut(string(text), "```python\n")
 	script, _, found := strings.Cut(script, "```")
 	if !found {
@@ -550,7 +550,7 @@ func TestOutsider(t *testing.T) {
 		do(m)
 		dir := t.TempDir()
 		for file, data := range m.files {
-			attest.OK(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
 		}
 		c := exec.CommandContext(t.Context(), "python3", "-c", script)
 		c.Dir = dir

@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rehydrate/internal/durable"
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
-	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -27,21 +27,21 @@ func folder(t *testing.T, shards int) (dir string, done func(shard int)) {
 	t.Helper()
 	dir = t.TempDir()
 	plan, err := json.Marshal(Plan{Format: Format, Shards: shards})
-	attest.OK(t, err, os.Mkdir(filepath.Join(dir, state.ShardsDir), 0o700))
+	testkit.OK(t, err, os.Mkdir(filepath.Join(dir, state.ShardsDir), 0o700))
 	put(t, dir, planName, string(plan))
 	for i := range shards {
 		put(t, dir, workName(i), "{}\n{}\n")
 	}
 	return dir, func(shard int) {
 		side, err := json.Marshal(Sidecar{Shard: shard, Plan: state.SHA256(plan), Read: 2})
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		put(t, dir, sidecarName(shard), string(side))
 	}
 }
 
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
-	attest.OK(t, os.WriteFile(filepath.Join(dir, state.ShardsDir, name), []byte(text), 0o600))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, state.ShardsDir, name), []byte(text), 0o600))
 }
 
 // A controller is an engine that reads nothing: what it is asked, and what it answers.
@@ -139,8 +139,8 @@ func TestFollow(t *testing.T) {
 			last := 0
 			err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second,
 				Progress: func(done, items int, _ string) { last = done }, Log: slog.New(slog.DiscardHandler)})
-			attest.Same(t, c.name+": the error", c.want, fmt.Sprint(err))
-			attest.Same(t, c.name+": what was submitted", c.submitted, e.submitted)
+			testkit.Same(t, c.name+": the error", c.want, fmt.Sprint(err))
+			testkit.Same(t, c.name+": what was submitted", c.submitted, e.submitted)
 			if err == nil && (last != 4 || e.cancelled != 1) {
 				t.Errorf("%s: %d of 4 images at the end, cancelled %d times", c.name, last, e.cancelled)
 			}
@@ -174,7 +174,7 @@ func TestFollowOvertaken(t *testing.T) {
 		e := &controller{}
 		e.look = func(n int) ([]int, error) {
 			if n == 2 {
-				attest.OK(t, os.RemoveAll(filepath.Join(dir, state.ShardsDir)))
+				testkit.OK(t, os.RemoveAll(filepath.Join(dir, state.ShardsDir)))
 			}
 			return nil, nil
 		}
@@ -190,11 +190,11 @@ func TestLocal(t *testing.T) {
 	dir, _ := folder(t, 1)
 	at := func(name string) string { return filepath.Join(dir, state.ShardsDir, name) }
 	l := &Local{Command: Command{dir, []string{"sh", "-c", "trap '' INT; touch " + at("begun") + "; while :; do sleep 0.01; done"}}, AtOnce: 1, Grace: 10 * time.Millisecond}
-	attest.OK(t, l.Submit(t.Context(), []int{0}))
+	testkit.OK(t, l.Submit(t.Context(), []int{0}))
 	for _, err := os.Stat(at("begun")); err != nil; _, err = os.Stat(at("begun")) {
 		time.Sleep(time.Millisecond)
 	}
-	attest.OK(t, l.Cancel(t.Context()))
+	testkit.OK(t, l.Cancel(t.Context()))
 	if last := lastWords(os.DirFS(dir), 0); !strings.Contains(last, "signal: killed") {
 		t.Error(last)
 	}
@@ -203,14 +203,14 @@ func TestLocal(t *testing.T) {
 // TestDropLog: what a shard printed goes when it names a post that must go.
 func TestDropLog(t *testing.T) {
 	ws, err := workspace.Open(t.Context(), filepath.Join(t.TempDir(), "ws"), workspace.Options{})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	defer ws.Close()
-	attest.OK(t, os.Mkdir(filepath.Join(ws.Dir(), state.ShardsDir), 0o700))
+	testkit.OK(t, os.Mkdir(filepath.Join(ws.Dir(), state.ShardsDir), 0o700))
 	put(t, ws.Dir(), logName(0), "rehydrate: read shard 0 of 3: few003: read images/fe/few003.jpg: input/output error\n")
 	put(t, ws.Dir(), logName(1), "rehydrate: few0031 is another post\n")
-	attest.OK(t, Drop(t.Context(), ws, func(id manifest.PostID) bool { return id == "few003" }))
+	testkit.OK(t, Drop(t.Context(), ws, func(id manifest.PostID) bool { return id == "few003" }))
 	left, err := ws.Files(t.Context(), state.ShardsDir)
-	attest.Same(t, "what is left", []string{"shards/" + logName(1)}, left, err)
+	testkit.Same(t, "what is left", []string{"shards/" + logName(1)}, left, err)
 }
 
 // FuzzFolder: whatever stands in the files of the folder, what reads them ends, and yields no image twice or unasked.
@@ -259,7 +259,7 @@ func TestTasks(t *testing.T) {
 		"0 PENDING launch failed requeued held":                        "launch failed requeued held",
 	} {
 		_, why, err := tasks(out)
-		attest.Same(t, out, want, why, err)
+		testkit.Same(t, out, want, why, err)
 	}
 }
 
@@ -270,17 +270,17 @@ func TestUnfinished(t *testing.T) {
 	put(t, dir, partPrefix+"00000-aa", strings.Repeat("{}\n", 5))
 	put(t, dir, partPrefix+"00001-aa", strings.Repeat("{}\n", 3))
 	put(t, dir, partPrefix+"00001-bb", "{}\n{")
-	attest.Same(t, "two shards", map[int]int{0: 5, 1: 3}, c.unfinished())
+	testkit.Same(t, "two shards", map[int]int{0: 5, 1: 3}, c.unfinished())
 	put(t, dir, partPrefix+"00001-bb", "{}\n{}\n{}\n{}\n{")
-	attest.Same(t, "grown", map[int]int{0: 5, 1: 4}, c.unfinished())
-	attest.OK(t, os.Remove(filepath.Join(dir, state.ShardsDir, partPrefix+"00001-bb")))
-	attest.Same(t, "taken away", map[int]int{0: 5, 1: 3}, c.unfinished())
+	testkit.Same(t, "grown", map[int]int{0: 5, 1: 4}, c.unfinished())
+	testkit.OK(t, os.Remove(filepath.Join(dir, state.ShardsDir, partPrefix+"00001-bb")))
+	testkit.Same(t, "taken away", map[int]int{0: 5, 1: 3}, c.unfinished())
 }
 
 // TestSplitFails: all lists are open at once, and one that cannot be written leaves none, and is the one that is named.
 func TestSplitFails(t *testing.T) {
 	ws, err := workspace.Open(t.Context(), filepath.Join(t.TempDir(), "ws"), workspace.Options{})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	defer ws.Close()
 	created := 0
 	ctx := context.WithValue(t.Context(), durable.HookKey{}, func(step, _ string) error {
@@ -297,5 +297,5 @@ func TestSplitFails(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	left, err := os.ReadDir(filepath.Join(ws.Dir(), state.ShardsDir))
-	attest.Same(t, "what is left", 0, len(left), err)
+	testkit.Same(t, "what is left", 0, len(left), err)
 }

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"rehydrate/internal/durable"
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/contain"
-	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/state"
@@ -130,7 +130,7 @@ func (w *worker) readAll(ctx context.Context, out io.Writer, sum *Sidecar) error
 	group, running := errgroup.WithContext(ctx)
 	// Results wait for those before them, in a queue that bounds how many are held.
 	jobs, order := make(chan slot), make(chan slot, 4*w.Workers)
-	contain.Go(group, func() error {
+	safely.Go(group, func() error {
 		defer close(jobs)
 		defer close(order)
 		for item, err := range readLines[Item](w.dir, workName(w.Shard)) {
@@ -150,7 +150,7 @@ func (w *worker) readAll(ctx context.Context, out io.Writer, sum *Sidecar) error
 		return nil
 	})
 	for range max(w.Workers, 1) {
-		contain.Go(group, func() error {
+		safely.Go(group, func() error {
 			for s := range jobs {
 				r, err := w.read(running, s.item)
 				if err != nil {
@@ -161,7 +161,7 @@ func (w *worker) readAll(ctx context.Context, out io.Writer, sum *Sidecar) error
 			return nil
 		})
 	}
-	contain.Go(group, func() error {
+	safely.Go(group, func() error {
 		lines, n := json.NewEncoder(out), 0
 		for s := range order {
 			var r *Result

@@ -15,10 +15,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"

@@ -10,9 +10,9 @@ import (
 	"path"
 	"slices"
 
+	"rehydrate/internal/durable"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )

@@ -15,8 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset/duckdbtest"
 )
 
 // expected spells the Arrow type that Hugging Face datasets expects of a column with a feature, by the rules of
@@ -174,7 +174,7 @@ func TestArrowRows(t *testing.T) {
 func TestDuckDB(t *testing.T) {
 	path, _ := writeFile(t, true, all(testRows()))
 	var got []map[string]any
-	duckdbtest.Query(t, &got, `SELECT * REPLACE ({'bytes': to_base64(image.bytes), 'path': image.path} AS image) FROM read_parquet(`+duckdbtest.Quote(path)+")")
+	duckdb.Query(t, &got, `SELECT * REPLACE ({'bytes': to_base64(image.bytes), 'path': image.path} AS image) FROM read_parquet(`+duckdb.Quote(path)+")")
 	checkRows(t, got)
 }
 
@@ -190,12 +190,12 @@ func TestDuckDBGroups(t *testing.T) {
 	path, stats := writeFile(t, false, all(rows))
 	empty, _ := writeFile(t, false, all(nil))
 	var got []struct{ Rows, Good, Groups, ByText, ByImage, Empty int }
-	duckdbtest.Query(t, &got, fmt.Sprintf(`SELECT (SELECT count(*) FROM %[1]s) AS Rows,
+	duckdb.Query(t, &got, fmt.Sprintf(`SELECT (SELECT count(*) FROM %[1]s) AS Rows,
 		(SELECT count(*) FROM %[1]s WHERE sha256(image.bytes) = sha256) AS Good,
 		(SELECT num_row_groups FROM parquet_file_metadata(%[1]s)) AS Groups,
 		(SELECT count(*) FROM %[1]s WHERE ocr_text = 'text number 317') AS ByText,
 		(SELECT count(*) FROM %[1]s WHERE image.bytes = (SELECT image.bytes FROM %[1]s WHERE id = 'r5')) AS ByImage,
-		(SELECT count(*) FROM %[2]s) AS Empty`, duckdbtest.Quote(path), duckdbtest.Quote(empty)))
+		(SELECT count(*) FROM %[2]s) AS Empty`, duckdb.Quote(path), duckdb.Quote(empty)))
 	if g := got[0]; g.Rows != 320 || g.Good != 320 || g.Groups != 4 || g.ByText != 1 || g.ByImage != 1 || g.Empty != 0 {
 		t.Errorf("read %+v, want 320 rows, all good, in 4 groups, each filter finding one", g)
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -208,7 +208,7 @@ func TestOtherReaders(t *testing.T) {
 		SHA256 string
 		Kind   *int
 	}
-	attest.Node(t, &got, "hyparquet", "pipeline/dataset/testdata/readers.mjs", "", "parquet", file)
+	testkit.Node(t, &got, "hyparquet", "pipeline/dataset/testdata/readers.mjs", "", "parquet", file)
 	if len(got) != len(rows) {
 		t.Fatalf("hyparquet reads %d rows of %d", len(got), len(rows))
 	}
@@ -224,7 +224,7 @@ func TestOtherReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	var expanded []map[string]any
-	attest.Node(t, &expanded, "jsonld", "pipeline/dataset/testdata/readers.mjs", "", "jsonld", croissant)
+	testkit.Node(t, &expanded, "jsonld", "pipeline/dataset/testdata/readers.mjs", "", "jsonld", croissant)
 	for _, key := range []string{"https://schema.org/license", "https://schema.org/distribution", "http://mlcommons.org/croissant/recordSet"} {
 		if len(expanded) != 1 || expanded[0][key] == nil {
 			t.Errorf("jsonld finds no %s", key)

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset/duckdbtest"
 	"rehydrate/pipeline/dataset/scan"
 )
 
@@ -280,9 +280,9 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []map[string]any
-	duckdbtest.Query(t, &got, `SELECT file_name AS file, id, ocr_text AS text, coalesce(filter, '') AS filter,
+	duckdb.Query(t, &got, `SELECT file_name AS file, id, ocr_text AS text, coalesce(filter, '') AS filter,
 		concat_ws(' ', coalesce(kind::text, 'null'), coalesce(severity::text, 'null'),
-		coalesce(replace("figures, of speech"::text, ' ', ''), 'null')) AS labels FROM read_parquet(`+duckdbtest.Quote(file)+")")
+		coalesce(replace("figures, of speech"::text, ' ', ''), 'null')) AS labels FROM read_parquet(`+duckdb.Quote(file)+")")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metadata.parquet (-want +got):\n%s", diff)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"rehydrate/pipeline/clean"
+	"rehydrate/internal/csvcell"
 	"rehydrate/pipeline/dataset/scan"
 )
 
@@ -59,7 +59,7 @@ func writeNumbersCSV(w io.Writer, columns []string, rows iter.Seq2[string, []flo
 	out := csv.NewWriter(w)
 	err := out.Write(slices.Concat([]string{"id"}, columns))
 	for id, numbers := range rows {
-		cells := []string{clean.Cell(id)} // a stranger named the file, perhaps for a spreadsheet
+		cells := []string{csvcell.Cell(id)} // a stranger named the file, perhaps for a spreadsheet
 		for _, v := range numbers {
 			cell := ""
 			if !math.IsNaN(v) {

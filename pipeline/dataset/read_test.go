@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/dataset/scan"
-	"rehydrate/pipeline/pictures"
 	"rehydrate/policy"
 )
 

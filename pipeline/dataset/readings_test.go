@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"rehydrate/pipeline/dataset/duckdbtest"
+	"rehydrate/internal/testkit/duckdb"
 )
 
 func readingsBytes(t *testing.T, rows ...ReadingRow) []byte {
@@ -46,13 +46,13 @@ func TestReadings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []ReadingRow
-	duckdbtest.Query(t, &got, `SELECT * REPLACE (list_transform(words, lambda w: {'Text': w.text, 'Confidence': w.confidence, 'X': w.x,
-		'Y': w.y, 'Width': w.w, 'Height': w.h, 'Line': w.line, 'Accepted': w.accepted}) AS words) FROM read_parquet(`+duckdbtest.Quote(path)+")")
+	duckdb.Query(t, &got, `SELECT * REPLACE (list_transform(words, lambda w: {'Text': w.text, 'Confidence': w.confidence, 'X': w.x,
+		'Y': w.y, 'Width': w.w, 'Height': w.h, 'Line': w.line, 'Accepted': w.accepted}) AS words) FROM read_parquet(`+duckdb.Quote(path)+")")
 	if diff := cmp.Diff(rows, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("as DuckDB reads it (-want +got):\n%s", diff)
 	}
 	var footer []struct{ Key, Value string }
-	duckdbtest.Query(t, &footer, "SELECT decode(key) AS Key, decode(value) AS Value FROM parquet_kv_metadata("+duckdbtest.Quote(path)+") ORDER BY 1")
+	duckdb.Query(t, &footer, "SELECT decode(key) AS Key, decode(value) AS Value FROM parquet_kv_metadata("+duckdb.Quote(path)+") ORDER BY 1")
 	want := []struct{ Key, Value string }{{"ocr.engine", "tesseract 5"}, {"ocr.format", ReadingsVersion}, {"ocr.model", "eng"}}
 	if diff := cmp.Diff(want, footer); diff != "" {
 		t.Errorf("footer (-want +got):\n%s", diff)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"rehydrate/internal/csvcell"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/clean"
 	"rehydrate/pipeline/dataset/scan"
 )
 
@@ -206,7 +206,7 @@ func tableWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (
 		if header {
 			id = slices.Index(cells, "id")
 		} else {
-			drop, err = gone(clean.FromCell(cells[id]))
+			drop, err = gone(csvcell.FromCell(cells[id]))
 		}
 		// Whose id stands elsewhere would stay.
 		if id < 0 {

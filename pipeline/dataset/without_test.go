@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"rehydrate/internal/testkit"
+	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
-	"rehydrate/pipeline/dataset/duckdbtest"
 )
 
 // TestWriteWithout takes rows out of a file: what comes out is, byte for byte, what would have been
@@ -236,13 +236,13 @@ func TestRowIDs(t *testing.T) {
 		ID *string `parquet:"id,optional"`
 	}
 	var b bytes.Buffer
-	attest.OK(t, parquet.Write(&b, []row{{new("id0")}, {nil}, {new("id2")}}))
+	testkit.OK(t, parquet.Write(&b, []row{{new("id0")}, {nil}, {new("id2")}}))
 	got = nil
 	for id, err := range RowIDs(t.Context(), "x.parquet", bytes.NewReader(b.Bytes()), int64(b.Len())) {
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		got = append(got, id)
 	}
-	attest.Same(t, "ids of rows, of which one has none", []string{"id0", "id2"}, got)
+	testkit.Same(t, "ids of rows, of which one has none", []string{"id0", "id2"}, got)
 	if PostOf("id7/1") != "id7" || PostOf("id7") != "id7" {
 		t.Errorf("posts %q and %q", PostOf("id7/1"), PostOf("id7"))
 	}
@@ -278,7 +278,7 @@ func TestNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		var rows []map[string]any
-		duckdbtest.Query(t, &rows, `SELECT id, zeta, "alpha.one" FROM `+duckdbtest.Quote(file))
+		duckdb.Query(t, &rows, `SELECT id, zeta, "alpha.one" FROM `+duckdb.Quote(file))
 		if diff := cmp.Diff([]map[string]any{{"id": "id0", "zeta": 1.5, "alpha.one": 0.0}, {"id": "id1", "zeta": nil, "alpha.one": -2.0},
 			{"id": "id2/1", "zeta": 1e300, "alpha.one": nil}}, rows); diff != "" {
 			t.Errorf("%s as DuckDB reads it (-want +got):\n%s", name, diff)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 )
@@ -80,7 +80,7 @@ func writeSide(t *testing.T, s manifest.Schema, engine string, splits map[string
 func compared(t *testing.T, older, newer string) (Summary, map[string]Change) {
 	t.Helper()
 	report, err := Compare(t.Context(), older, newer)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	changes := map[string]Change{}
 	for _, c := range report.Changes {
 		if _, twice := changes[c.ID]; twice {
@@ -124,14 +124,14 @@ func TestCompare(t *testing.T) {
 		"text":  {ID: "text", Kind: "changed", Text: &WordChange{Gained: []string{"dog", "[31mred"}, Lost: []string{"cat"}}},
 		"label": {ID: "label", Kind: "changed", Labels: map[string]LabelChange{"kind": {[]string{"Alpha"}, []string{"Beta"}}, "many": {[]string{"None", "Why"}, nil}}},
 	}
-	attest.Same(t, "changes", want, changes)
+	testkit.Same(t, "changes", want, changes)
 	if d.Old.Rows != 6 || d.New.Rows != 6 || d.Gained != 1 || d.Lost != 1 || d.Images != 1 || d.Texts != 1 || d.Labels != 1 || d.Splits != 1 || d.Outcomes != 1 || !d.Changed || d.Step != "major" {
 		t.Errorf("summary %+v", d)
 	}
 	if diff := cmp.Diff([]KeyChange{{"ocr_engine", "tesseract 1", "tesseract 2"}}, d.Provenance); diff != "" || len(d.Schema) != 0 || len(d.NotCompared) != 0 {
 		t.Errorf("provenance (-want +got):\n%s\nschema %v, not compared %v", diff, d.Schema, d.NotCompared)
 	}
-	attest.Same(t, "why lost", []WhyCount{{conclude(manifest.Kept, ""), conclude(manifest.Deleted, ""), 1}}, d.WhyLost)
+	testkit.Same(t, "why lost", []WhyCount{{conclude(manifest.Kept, ""), conclude(manifest.Deleted, ""), 1}}, d.WhyLost)
 }
 
 func TestCompareSteps(t *testing.T) {
@@ -141,9 +141,9 @@ func TestCompareSteps(t *testing.T) {
 	}
 	// Of a workspace the dataset counts, and nothing that somebody put beside it.
 	ws := t.TempDir()
-	attest.OK(t, os.CopyFS(filepath.Join(ws, "dataset"), os.DirFS(side(diffSchema(), "1", a, b))))
+	testkit.OK(t, os.CopyFS(filepath.Join(ws, "dataset"), os.DirFS(side(diffSchema(), "1", a, b))))
 	for _, name := range []string{"state.db", "dataset/data/mine.parquet", "other.parquet"} {
-		attest.OK(t, os.WriteFile(filepath.Join(ws, name), []byte("not for this"), 0o600))
+		testkit.OK(t, os.WriteFile(filepath.Join(ws, name), []byte("not for this"), 0o600))
 	}
 	renamed := diffSchema()
 	renamed.Categories[0].Labels[1].Name = "Gamma"
@@ -202,17 +202,17 @@ func TestCompareOrder(t *testing.T) {
 	}
 	side := func(rows ...row) string {
 		name := filepath.Join(t.TempDir(), "any.parquet")
-		attest.OK(t, parquet.WriteFile(name, rows))
+		testkit.OK(t, parquet.WriteFile(name, rows))
 		return name
 	}
 	report, err := Compare(t.Context(), side(row{"b", ""}, row{"a", ""}, row{"c", "other"}, row{"a", ""}, row{}),
 		side(row{"d", ""}, row{"c", ""}, row{"b", ""}, row{"c", ""}, row{"e", ""}))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	var got []string
 	for _, change := range report.Changes {
 		got = append(got, change.Kind+" "+change.ID)
 	}
-	attest.Same(t, "changes", []string{"lost a", "changed c", "gained d", "gained e"}, got)
+	testkit.Same(t, "changes", []string{"lost a", "changed c", "gained d", "gained e"}, got)
 	older, newer := report.Summary.Old, report.Summary.New
 	if older.Rows != 5 || older.Repeated != 1 || older.WithoutID != 1 || newer.Rows != 5 || newer.Repeated != 1 || newer.WithoutID != 0 {
 		t.Errorf("counts: %+v, %+v", older, newer)
@@ -228,13 +228,13 @@ func TestCompareForeignFiles(t *testing.T) {
 		PHash  string `parquet:"phash"`
 	}
 	older, newer := filepath.Join(t.TempDir(), "any.parquet"), t.TempDir()
-	attest.OK(t, os.Mkdir(filepath.Join(newer, "data"), 0o700),
+	testkit.OK(t, os.Mkdir(filepath.Join(newer, "data"), 0o700),
 		parquet.WriteFile(older, []row{{"a", "1", "00000000000000ff"}, {"b", "1", "f"}}),
 		parquet.WriteFile(filepath.Join(newer, "data", "test-00000-of-00001.parquet"),
 			[]row{{"a", "2", "000000000000000f"}, {"b", "2", "e"}}),
 		parquet.WriteFile(filepath.Join(newer, "other.parquet"), []row{{"c", "", ""}}))
 	report, err := Compare(t.Context(), older, newer)
-	attest.Same(t, "changes", []Change{
+	testkit.Same(t, "changes", []Change{
 		{ID: "a", Kind: "changed", Image: &ImageChange{Old: "1", New: "2", Distance: new(4)}},
 		{ID: "b", Kind: "changed", Image: &ImageChange{Old: "1", New: "2"}},
 	}, report.Changes, err)
@@ -245,12 +245,12 @@ func TestCompareRefuses(t *testing.T) {
 	more := diffSchema()
 	more.Categories = more.Categories[:1]
 	mixed := writeSide(t, more, "", map[string][]dataset.Row{"test": {diffRow("b", "", func(r *dataset.Row) { r.Labels = r.Labels[:1] })}}, nil)
-	attest.OK(t, os.CopyFS(filepath.Join(mixed, "data", "more"), os.DirFS(filepath.Join(good, "data"))))
+	testkit.OK(t, os.CopyFS(filepath.Join(mixed, "data", "more"), os.DirFS(filepath.Join(good, "data"))))
 	for _, shard := range []string{"train-00000-of-00002.parquet", "train-00001-of-00002.parquet"} {
-		attest.OK(t, os.Rename(filepath.Join(mixed, "data", "more", shard), filepath.Join(mixed, "data", shard)))
+		testkit.OK(t, os.Rename(filepath.Join(mixed, "data", "more", shard), filepath.Join(mixed, "data", shard)))
 	}
 	empty := t.TempDir()
-	attest.OK(t, os.WriteFile(filepath.Join(empty, "state.db"), nil, 0o600))
+	testkit.OK(t, os.WriteFile(filepath.Join(empty, "state.db"), nil, 0o600))
 	bad := filepath.Join(t.TempDir(), "x.parquet")
 	outcomes := filepath.Join(t.TempDir(), "x.csv")
 	if err := errors.Join(os.WriteFile(bad, []byte("PAR1 but not whole"), 0o600), os.WriteFile(outcomes, []byte("id\n"), 0o600)); err != nil {
@@ -260,7 +260,7 @@ func TestCompareRefuses(t *testing.T) {
 	type idRow struct {
 		ID string `parquet:"id"`
 	}
-	attest.OK(t, parquet.WriteFile(long, []idRow{{strings.Repeat("a", maxRowID)}, {strings.Repeat("b", maxRowID+1)}}), parquet.WriteFile(broken, []idRow{{"a\xff"}}))
+	testkit.OK(t, parquet.WriteFile(long, []idRow{{strings.Repeat("a", maxRowID)}, {strings.Repeat("b", maxRowID+1)}}), parquet.WriteFile(broken, []idRow{{"a\xff"}}))
 	type there struct {
 		ID   string `parquet:"id"`
 		A, B string
@@ -270,7 +270,7 @@ func TestCompareRefuses(t *testing.T) {
 		B, A string
 	}
 	turned := t.TempDir()
-	attest.OK(t, parquet.WriteFile(filepath.Join(turned, "a.parquet"), []there{{"a", "1", "2"}}), parquet.WriteFile(filepath.Join(turned, "b.parquet"), []here{{"b", "2", "1"}}))
+	testkit.OK(t, parquet.WriteFile(filepath.Join(turned, "a.parquet"), []there{{"a", "1", "2"}}), parquet.WriteFile(filepath.Join(turned, "b.parquet"), []here{{"b", "2", "1"}}))
 	for name, want := range map[string]string{
 		turned:                                "in another order",
 		long:                                  "long.parquet:2: the id has 101 bytes, and at most 100 are taken\n  hint: rows",
@@ -292,7 +292,7 @@ func TestCompareRefuses(t *testing.T) {
 	// Rows whose like has come take no room any more.
 	full := comparison{sides: [2]*side{{table: &table{}}, {table: &table{}}}, ids: map[string]known{}, waiting: map[string]row{}, held: maxHeld - 1500}
 	large := strings.Repeat("x", 700)
-	attest.OK(t, full.add(before, row{id: "a", text: large}), full.add(after, row{id: "a", text: large}), full.add(after, row{id: "b", text: large}))
+	testkit.OK(t, full.add(before, row{id: "a", text: large}), full.add(after, row{id: "a", text: large}), full.add(after, row{id: "b", text: large}))
 	if err := full.add(before, row{id: "c", text: large}); err == nil || !strings.Contains(err.Error(), "too large") || len(full.waiting) != 2 {
 		t.Errorf("with %d rows waiting: %v", len(full.waiting), err)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 const policyThreshold = .6
@@ -95,12 +95,12 @@ func TestJudgeNumbers(t *testing.T) {
 	want := Verdict{Letters: 28, Words: 6, Tokens: 7, Hit: 4. / 7, English: 2, Foreign: 2, Language: "es",
 		Score: 8.3125, Votes: Votes{Dictionary: VoteEnglish, Model: VoteEnglish}}
 	got := f.Judge(words, 4./7) // the threshold is included
-	attest.Same(t, "Judge", want, got)
+	testkit.Same(t, "Judge", want, got)
 	if v := f.Judge(words, .58); v.Votes.Dictionary != VoteOther {
 		t.Errorf("above the share of words that it has, the dictionary votes %q", v.Votes.Dictionary)
 	}
 	slices.Reverse(words)
-	attest.Same(t, "the order of the words changes the verdict", got, f.Judge(words, 4./7))
+	testkit.Same(t, "the order of the words changes the verdict", got, f.Judge(words, 4./7))
 }
 
 // TestMost: of languages with as many function words it is the one with the lower code, whatever the
@@ -284,7 +284,7 @@ func FuzzJudge(f *testing.F) {
 	}
 	f.Add("not a number", math.NaN(), math.Inf(1))
 	filter, err := New()
-	attest.OK(f, err)
+	testkit.OK(f, err)
 	f.Fuzz(func(t *testing.T, text string, confidence, threshold float64) {
 		words := []Word{{text, confidence}}
 		for _, w := range strings.Split(text, " ") {

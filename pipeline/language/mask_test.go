@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 func TestMaskNames(t *testing.T) {
@@ -92,7 +92,7 @@ func TestMaskShape(t *testing.T) {
 	before := strings.Join(slices.Concat(lines...), "|")
 	masked, n := MaskNames(lines)
 	want := [][]string{{"call", "[phone]", "", "now"}, nil, {"from", "u/"}, {"somebody", "@", "[email]", "", ""}}
-	attest.Same(t, "MaskNames", want, masked)
+	testkit.Same(t, "MaskNames", want, masked)
 	if n != 2 {
 		t.Errorf("MaskNames masked %d", n)
 	}

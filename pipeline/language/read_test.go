@@ -21,7 +21,7 @@ import (
 
 	_ "golang.org/x/image/webp"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/redditemu"
 )
@@ -70,7 +70,7 @@ func pictures(t testing.TB) []picture {
 func readFile(t testing.TB, name string) []byte {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", name))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return body
 }
 
@@ -112,7 +112,7 @@ func readPictures(t testing.TB, all []picture) {
 	}
 	pool, err := ocr.Start(t.Context(), ocr.Config{Command: []string{program, "worker"}, Workers: 2, Timeout: 5 * time.Minute,
 		Dictionary: newFilter(t).Knows, DictionaryID: DictionaryDigest})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	defer pool.Close()
 	var wg sync.WaitGroup
 	for lane := range 2 {
@@ -201,7 +201,7 @@ func tallies(f *Filter, all []picture) map[string]tally {
 // TestReadings judges what OCR read of the pictures, as testdata/readings.txt holds it.
 func TestReadings(t *testing.T) {
 	read := parseReadings(t, readFile(t, "readings.txt"))
-	attest.Same(t, "readings.txt is of other pictures: make it again with go test ./pipeline/language -run - -bench Filter -benchtime 1x -update", keys(pictures(t)), keys(read))
+	testkit.Same(t, "readings.txt is of other pictures: make it again with go test ./pipeline/language -run - -bench Filter -benchtime 1x -update", keys(pictures(t)), keys(read))
 	f := newFilter(t)
 	for key, n := range tallies(f, read) {
 		t.Logf("%s: %+v", key, n)
@@ -242,7 +242,7 @@ func BenchmarkFilter(b *testing.B) {
 		all := slices.Concat(drawn, memes)
 		readPictures(b, all)
 		if *update {
-			attest.OK(b, os.WriteFile(filepath.Join("testdata", "readings.txt"), formatReadings(all[:len(drawn)]), 0o644))
+			testkit.OK(b, os.WriteFile(filepath.Join("testdata", "readings.txt"), formatReadings(all[:len(drawn)]), 0o644))
 		}
 		counts := tallies(f, all)
 		for _, key := range slices.Sorted(maps.Keys(counts)) {
@@ -263,11 +263,11 @@ func memePictures(t testing.TB) []picture {
 		return nil
 	}
 	body, err := os.ReadFile(filepath.Join(dir, "transcripts.jsonl"))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	var all []picture
 	for line := range bytes.Lines(body) {
 		var meme struct{ File, Split string }
-		attest.OK(t, json.Unmarshal(line, &meme))
+		testkit.OK(t, json.Unmarshal(line, &meme))
 		all = append(all, picture{kind: "meme", split: meme.Split, name: meme.File, file: filepath.Join(dir, meme.File)})
 	}
 	return all

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 func whiteGray(width, height int) *image.Gray {
@@ -143,7 +143,7 @@ func TestFindLines(t *testing.T) {
 		for _, l := range newLayer(inked(200, tt.boxes...), dark).findLines(2, 500) {
 			got = append(got, len(l.letters))
 		}
-		attest.Same(t, tt.name, tt.want, got)
+		testkit.Same(t, tt.name, tt.want, got)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestCut(t *testing.T) {
 	half.Min.X = half.Dx() / 2
 	words := s.place([]RawWord{{Text: "X", Box: s.gray.Rect, Block: 1}, {Text: "Y", Box: half, Block: 1}}, lines[0], 7)
 	want := []RawWord{{Text: "X", Box: image.Rect(40, 40, 121, 80), Block: 7}, {Text: "Y", Box: image.Rect(129, 40, 210, 80), Block: 7}}
-	attest.Same(t, "words as large as the strip, and as half of it", want, words)
+	testkit.Same(t, "words as large as the strip, and as half of it", want, words)
 }
 
 func TestQueue(t *testing.T) {
@@ -208,9 +208,9 @@ func TestQueue(t *testing.T) {
 		{"well read, but too little", read("XY", 99, false, 0), []int{1}},
 	} {
 		q := &queue{lines: []textLine{line(0, 0), line(5, 100), line(1, 0)}}
-		attest.Same(t, "the first lines, which have nothing to do with each other", []int{0, 5}, place(q))
+		testkit.Same(t, "the first lines, which have nothing to do with each other", []int{0, 5}, place(q))
 		q.record(line(0, 0), tt.words)
-		attest.Same(t, tt.name, tt.want, place(q))
+		testkit.Same(t, tt.name, tt.want, place(q))
 	}
 	q := &queue{lines: []textLine{line(0, 0), line(1, 5), line(2, 0), line(3, 0), line(4, 3)}}
 	var all []int
@@ -218,7 +218,7 @@ func TestQueue(t *testing.T) {
 		all = append(all, batch...)
 		q.record(line(0, 0), nil)
 	}
-	attest.Same(t, "what is read of one place", []int{0, 1, 2}, all)
+	testkit.Same(t, "what is read of one place", []int{0, 1, 2}, all)
 
 	q = &queue{}
 	for i := range 2 * stripsMost {
@@ -241,7 +241,7 @@ func TestNewQueue(t *testing.T) {
 	for _, l := range q.lines {
 		got = append(got, fmt.Sprint(l.layer, " ", len(l.letters)))
 	}
-	attest.Same(t, "lines", []string{"2 20", "4 20", "2 8", "4 8"}, got)
+	testkit.Same(t, "lines", []string{"2 20", "4 20", "2 8", "4 8"}, got)
 }
 
 // What is much lower than the text of a picture is not accepted, without a sure word beside it sooner.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 // The fake worker: this test binary again, told so by fakeStart in its environment.
@@ -169,7 +169,7 @@ type busy struct {
 
 func newBusy(t *testing.T) busy {
 	b := busy{t, filepath.Join(t.TempDir(), "busy")}
-	attest.OK(t, syscall.Mkfifo(b.name, 0o600))
+	testkit.OK(t, syscall.Mkfifo(b.name, 0o600))
 	return b
 }
 

@@ -7,7 +7,7 @@ import (
 	"image/color"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 func TestScaledSize(t *testing.T) {
@@ -46,7 +46,7 @@ func TestScale(t *testing.T) {
 		{"to one pixel", grayOf(2, 0, 255, 255, 255), 1, grayOf(1, 191)},
 		{"doubled, linear", grayOf(2, 0, 200), 4, grayOf(4, 0, 50, 150, 200, 0, 50, 150, 200)},
 	} {
-		attest.Same(t, tt.name, tt.want, scale(tt.src, tt.long))
+		testkit.Same(t, tt.name, tt.want, scale(tt.src, tt.long))
 	}
 }
 
@@ -150,7 +150,7 @@ func TestStretched(t *testing.T) {
 		{"faded but for a few pixels", levelled(10, 100, 151), []look{{"Y", 150, 136, 500}, {"M", 250, 180, 500}, {"Y", 104, 128, 550}}},
 		{"faded but for more", levelled(11, 100, 151), all},
 	} {
-		attest.Same(t, tt.name, fmt.Sprint(tt.want), fmt.Sprint(stretched(all, tt.luma)))
+		testkit.Same(t, tt.name, fmt.Sprint(tt.want), fmt.Sprint(stretched(all, tt.luma)))
 	}
 }
 

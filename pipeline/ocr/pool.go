@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/contain"
 )
 
 // Defaults of Config.
@@ -232,8 +232,8 @@ func (p *Pool) Read(ctx context.Context, img image.Image) (out Reading, err erro
 // contain calls f and turns its panic into the *Failure of one image.
 func (p *Pool) contain(f func() error) error {
 	// The work on an image depends on its pixels and words, and an unforeseen one must not end a run.
-	err := contain.Do(f)
-	var internal *contain.Panic
+	err := safely.Do(f)
+	var internal *safely.Panic
 	if errors.As(err, &internal) {
 		p.config.Log.Warn("internal error while an image was read", "error", internal.Value)
 		p.config.Log.Debug("where it was", "stack", string(internal.Stack))

@@ -18,15 +18,15 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // fakePool starts a pool of fake workers and asserts at the end that none is left.
 func fakePool(t *testing.T, how string, c Config) *Pool {
 	t.Helper()
 	pool, err := startFake(t, how, c)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
@@ -48,7 +48,7 @@ func startFake(t *testing.T, how string, c Config) (*Pool, error) {
 func checkNoChildren(t *testing.T) {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat") // none but on Linux
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for _, name := range stats {
 		body, err := os.ReadFile(name)
 		if err != nil {
@@ -271,7 +271,7 @@ func TestLazyStartAndRecycling(t *testing.T) {
 		t.Errorf("PeakRSS = %d bytes", s.PeakRSS)
 	}
 	s.PeakRSS = 0
-	attest.Same(t, "Stats", Stats{Images: 7, Started: 3, Recycled: 2}, s)
+	testkit.Same(t, "Stats", Stats{Images: 7, Started: 3, Recycled: 2}, s)
 }
 
 // TestRequests counts how often a worker is asked about an image.
@@ -291,7 +291,7 @@ func TestRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := fakePool(t, "ok", Config{Workers: 1, Dictionary: func(string) bool { return true }, DictionaryID: "all", DecisionOnly: tt.decision})
 			_, err := pool.Read(t.Context(), tt.img)
-			attest.OK(t, err)
+			testkit.OK(t, err)
 			p := pool.Engine().Parameters
 			if strings.Contains(p, "enough at 4 words") != tt.decision || !strings.Contains(p, "dictionary all") {
 				t.Errorf("parameters %q", p)
@@ -323,13 +323,13 @@ func TestWorkerIsConfined(t *testing.T) {
 	w := <-pool.idle
 	pool.idle <- w
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", w.cmd.Process.Pid))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	_, rest, _ := strings.Cut(string(limits), "Max address space")
 	if got, want := strings.Fields(rest)[0], strconv.Itoa(addressSpace); got != want {
 		t.Errorf("RLIMIT_AS of the worker = %s, want %s", got, want)
 	}
 	r, err := pool.Read(t.Context(), imageFor(imageEnvironment))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	var env []string
 	for _, w := range r.Words {
 		env = append(env, w.Text)
@@ -378,9 +378,9 @@ func TestWorkersDieWithTheSupervisor(t *testing.T) {
 	busy := newBusy(t)
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), fakeStart+"=parent", busy.env())
-	attest.OK(t, parent.Start())
+	testkit.OK(t, parent.Start())
 	worker := busy.wait(1)
-	attest.OK(t, parent.Process.Signal(syscall.SIGKILL))
+	testkit.OK(t, parent.Process.Signal(syscall.SIGKILL))
 	_ = parent.Wait()                             // killed
 	if _, err := io.ReadAll(worker); err != nil { // ends with the last process that has it open, the worker
 		t.Error(err)
@@ -391,7 +391,7 @@ func TestReadImages(t *testing.T) {
 	pool := fakePool(t, "ok", Config{Workers: 1})
 	for _, img := range []image.Image{image.NewGray(image.Rectangle{}), imageFor(imageNoText)} {
 		r, err := pool.Read(t.Context(), img)
-		attest.Same(t, "what is read of nothing", Reading{}, r, err)
+		testkit.Same(t, "what is read of nothing", Reading{}, r, err)
 	}
 	// Boxes are in the image's own coordinates.
 	whole := image.NewGray(image.Rect(0, 0, 3*fakeWidth, 3*fakeUnit*imageOK))

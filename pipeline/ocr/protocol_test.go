@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 func testGray(width, height int) *image.Gray {
@@ -29,7 +29,7 @@ func TestRequestRoundTrip(t *testing.T) {
 	pictures := []*image.Gray{whole, whole.SubImage(image.Rect(2, 3, 7, 6)).(*image.Gray), testGray(1, 1), testGray(maxSide, 3)}
 	var b bytes.Buffer
 	mode := Mode{PSM: 11, Invert: true}
-	attest.OK(t, writeRequest(&b, 1<<63+5, mode, pictures))
+	testkit.OK(t, writeRequest(&b, 1<<63+5, mode, pictures))
 	q, got, err := readRequest(bufio.NewReader(&b))
 	if err != nil || q.ID != 1<<63+5 || q.Mode != mode || len(got) != len(pictures) {
 		t.Fatalf("read back %+v with %d pictures, %v", q, len(got), err)
@@ -41,7 +41,7 @@ func TestRequestRoundTrip(t *testing.T) {
 		}
 	}
 	largest := testGray(maxPixels/maxSide, maxSide)
-	attest.OK(t, writeRequest(io.Discard, 1, Mode{}, []*image.Gray{largest}))
+	testkit.OK(t, writeRequest(io.Discard, 1, Mode{}, []*image.Gray{largest}))
 	for name, pictures := range map[string][]*image.Gray{
 		"no picture": nil, "too many": slices.Repeat([]*image.Gray{testGray(1, 1)}, maxPictures+1),
 		"too wide": {testGray(maxSide+1, 1)}, "too high": {testGray(1, maxSide+1)},
@@ -55,7 +55,7 @@ func TestRequestRoundTrip(t *testing.T) {
 
 func TestReadRequestErrors(t *testing.T) {
 	var whole bytes.Buffer
-	attest.OK(t, writeRequest(&whole, 1, Mode{PSM: 3}, []*image.Gray{testGray(4, 4)}))
+	testkit.OK(t, writeRequest(&whole, 1, Mode{PSM: 3}, []*image.Gray{testGray(4, 4)}))
 	good := whole.String()
 	line, _, _ := strings.Cut(good, "\n")
 	for _, tt := range []struct {
@@ -89,9 +89,9 @@ func TestAnswerRoundTrip(t *testing.T) {
 	want := []RawWord{in[0], {Text: "ÉTÉ", Box: image.Rect(0, 40, 100, 50)}, {Text: "X", Confidence: 100, Block: -1},
 		{Text: "low", Box: in[3].Box}}
 	var b bytes.Buffer
-	attest.OK(t, writeAnswer(&b, 7, []image.Point{{100, 50}, {1, 1}}, [][]RawWord{in, nil}, nil))
+	testkit.OK(t, writeAnswer(&b, 7, []image.Point{{100, 50}, {1, 1}}, [][]RawWord{in, nil}, nil))
 	got, err := readAnswer(bufio.NewReader(&b), 7, []*image.Gray{testGray(100, 50), testGray(1, 1)})
-	attest.Same(t, "readAnswer", [][]RawWord{want, nil}, got, err)
+	testkit.Same(t, "readAnswer", [][]RawWord{want, nil}, got, err)
 }
 
 func TestReadAnswerErrors(t *testing.T) {
@@ -123,9 +123,9 @@ func TestReadAnswerErrors(t *testing.T) {
 func TestServe(t *testing.T) {
 	var in, out bytes.Buffer
 	for id, kinds := range [][]int{{imageNoText, imageOK}, {imageOK, imageEngineError}} {
-		attest.OK(t, writeRequest(&in, uint64(id), Mode{PSM: 3}, imagesFor(kinds)))
+		testkit.OK(t, writeRequest(&in, uint64(id), Mode{PSM: 3}, imagesFor(kinds)))
 	}
-	attest.OK(t, Serve(&in, &out, Engine{Model: "fake"}, fakeRecognize)) // nil at the end of its input
+	testkit.OK(t, Serve(&in, &out, Engine{Model: "fake"}, fakeRecognize)) // nil at the end of its input
 	said := bufio.NewReader(&out)
 	if h, err := readHello(said); err != nil || h.Engine.Model != "fake" {
 		t.Errorf("readHello = %+v, %v", h, err)
@@ -145,7 +145,7 @@ func TestServe(t *testing.T) {
 // FuzzReadRequest: whatever parses as a request is sent again as the same one.
 func FuzzReadRequest(f *testing.F) {
 	var b bytes.Buffer
-	attest.OK(f, writeRequest(&b, 3, Mode{PSM: 11}, []*image.Gray{testGray(5, 3), testGray(1, 2)}))
+	testkit.OK(f, writeRequest(&b, 3, Mode{PSM: 11}, []*image.Gray{testGray(5, 3), testGray(1, 2)}))
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:9])
 	f.Add([]byte(`{"Sizes":[{"X":-1,"Y":-1}]}` + "\n1"))
@@ -155,7 +155,7 @@ func FuzzReadRequest(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		attest.OK(t, writeRequest(&out, q.ID, q.Mode, g))
+		testkit.OK(t, writeRequest(&out, q.ID, q.Mode, g))
 		if again, same, err := readRequest(bufio.NewReader(&out)); err != nil || !cmp.Equal(again, q) || !cmp.Equal(same, g) {
 			t.Errorf("request %+v, sent again %+v, %v", q, again, err)
 		}
@@ -167,7 +167,7 @@ func FuzzReadReply(f *testing.F) {
 	size := image.Pt(10, 10)
 	var b bytes.Buffer
 	words := []RawWord{{Text: "WORD\x1b", Confidence: 90, Box: image.Rect(1, 1, 9, 9), Line: 1}}
-	attest.OK(f, writeAnswer(&b, 1, []image.Point{size}, [][]RawWord{words}, nil))
+	testkit.OK(f, writeAnswer(&b, 1, []image.Point{size}, [][]RawWord{words}, nil))
 	f.Add(b.Bytes())
 	f.Add([]byte("Estimating resolution as 120\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {

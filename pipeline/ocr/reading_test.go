@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 func word(look, line int, text string, confidence float64, x0, y0, x1, y1 int) candidate {
@@ -116,7 +116,7 @@ func TestMergeIsStable(t *testing.T) {
 	want := read()
 	for range 20 {
 		random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-		attest.Same(t, "another order", want, read())
+		testkit.Same(t, "another order", want, read())
 	}
 }
 
@@ -137,7 +137,7 @@ func TestReadingOrder(t *testing.T) {
 		{"NOISE", 50, image.Rect(1010, 100, 1050, 120), 1, false},
 		{"BOTTOM", 90, image.Rect(1010, 200, 1090, 220), 2, true},
 	}}
-	attest.Same(t, "newReading", want, got)
+	testkit.Same(t, "newReading", want, got)
 }
 
 // Columns are read one by one; words of single letters stand for lines of text.

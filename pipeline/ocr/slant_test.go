@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 // slanted are rows of letters, each by slope thousandths of its distance lower than the first.
@@ -42,7 +42,7 @@ func TestTurnedLines(t *testing.T) {
 			t.Errorf("place %v, want it level about the middle of %v and %v", l.place, boxes[6], boxes[7])
 		}
 	}
-	attest.Same(t, "lines", []string{"6 14", "7 14"}, got)
+	testkit.Same(t, "lines", []string{"6 14", "7 14"}, got)
 }
 
 func TestInside(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/redditemu"
 )
 
@@ -23,21 +23,21 @@ var update = flag.Bool("update", false, "draw the pictures of docs/ocr.md")
 func TestSteps(t *testing.T) {
 	drawn, err := redditemu.Draw(redditemu.Spec{Seed: 5, Style: redditemu.StyleOutline,
 		Caption: "WHEN THE CAT READS\nYOUR MAIL BEFORE YOU DO"})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	img, _, err := image.Decode(bytes.NewReader(drawn.Body))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	q := newQueue(newPlanes(img))
 	if len(q.lines) < 2 {
 		t.Fatalf("%d lines in a meme of two and more", len(q.lines))
 	}
 	for name, picture := range map[string]*image.Paletted{"planes": drawPlanes(q), "lines": drawLines(q.layers[0], q.lines), "strips": drawStrips(q)} {
 		var b bytes.Buffer
-		attest.OK(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, picture))
+		testkit.OK(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, picture))
 		if b.Len() > 40_000 {
 			t.Errorf("%s: %d bytes, want a small picture", name, b.Len())
 		}
 		if *update {
-			attest.OK(t, os.WriteFile(filepath.Join("../../docs", "ocr-"+name+".png"), b.Bytes(), 0o644))
+			testkit.OK(t, os.WriteFile(filepath.Join("../../docs", "ocr-"+name+".png"), b.Bytes(), 0o644))
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 // A test's dictionary: the words of the list in any case, without the marks around them.
@@ -84,7 +84,7 @@ func TestMend(t *testing.T) {
 		}
 	}
 	want := []RawWord{raw(1, "IT", 80, 0, 40, 20), raw(1, "HAS", 80, 40, 100, 20)}
-	attest.Same(t, "pieces", want, l.mend([]RawWord{raw(1, "ITHAS", 80, 0, 100, 20)}))
+	testkit.Same(t, "pieces", want, l.mend([]RawWord{raw(1, "ITHAS", 80, 0, 100, 20)}))
 	if got := (lexicon{}).mend([]RawWord{raw(1, "ITHAS", 80, 0, 100, 20)}); len(got) != 1 {
 		t.Errorf("without a dictionary mend = %v, want the words as they are", got)
 	}

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/internal/secret"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/secret"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 

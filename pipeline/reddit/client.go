@@ -16,9 +16,9 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"rehydrate/internal/polite"
+	"rehydrate/internal/secret"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/route"
-	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 
@@ -47,14 +47,14 @@ type Options struct {
 	Approval string // the operator's reference to Reddit's approval; must not be blank
 	// ImgurClientID lets links to imgur's pages and albums be resolved through its API; empty, they are refused.
 	ImgurClientID secret.Secret
-	Policy        policy.Policy     // rates, image hosts, limits on images
-	ConnectTo     []route.ConnectTo // addresses to dial in place of hosts; the first that fits wins
-	Proxy         route.Proxy       // by which all other hosts are reached
-	RootCAs       *x509.CertPool    // nil = the system's
-	Version       string            // of the tool, for the User-Agent; "" = dev
-	Log           *slog.Logger      // nil = discard
-	Scrubber      *secret.Scrubber  // learns the credentials, and each token that the client gets; nil = none
-	OnWait        func(Wait)        // called before every wait over 2 s, from any goroutine; may be nil
+	Policy        policy.Policy      // rates, image hosts, limits on images
+	ConnectTo     []polite.ConnectTo // addresses to dial in place of hosts; the first that fits wins
+	Proxy         polite.Proxy       // by which all other hosts are reached
+	RootCAs       *x509.CertPool     // nil = the system's
+	Version       string             // of the tool, for the User-Agent; "" = dev
+	Log           *slog.Logger       // nil = discard
+	Scrubber      *secret.Scrubber   // learns the credentials, and each token that the client gets; nil = none
+	OnWait        func(Wait)         // called before every wait over 2 s, from any goroutine; may be nil
 
 	retryWait time.Duration // the longest pause before a first retry; 0 = 1 s, tests have their own
 }

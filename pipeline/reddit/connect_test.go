@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline/route"
+	"rehydrate/internal/polite"
 )
 
 // TestDialGuard: without a rule of the operator only public addresses and port 443 are
 // dialled. The guard answers before a packet leaves.
 func TestDialGuard(t *testing.T) {
-	d := &route.Dialer{Guard: guard}
+	d := &polite.Dialer{Guard: guard}
 	for address := range strings.FieldsSeq("2130706433:443 0x7f000001:443 0177.0.0.1:443 127.1:443 127.0.0.1.:443 127.0.0.1:443 localhost:443 0.0.0.0:443 10.0.0.1:443 172.16.0.1:443 192.168.1.1:443 " +
 		"169.254.169.254:443 100.64.0.1:443 198.18.0.1:443 192.0.0.1:443 240.0.0.1:443 255.255.255.255:443 224.0.0.1:443 " +
 		"[::1]:443 [::]:443 [fe80::1]:443 [fd00::1]:443 [ff02::1]:443 [2001:db8::1]:443 [::ffff:127.0.0.1]:443 " +
@@ -42,7 +42,7 @@ func TestDialRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &route.Dialer{Guard: guard, Rules: []route.ConnectTo{
+	d := &polite.Dialer{Guard: guard, Rules: []polite.ConnectTo{
 		{Host: "other.example", ToHost: "127.0.0.1", ToPort: "1"},
 		{Host: "i.redd.it", Port: "443", ToHost: "127.0.0.1", ToPort: port},
 		{Host: "i.redd.it", ToHost: "127.0.0.1", ToPort: "1"},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"regexp"
 
-	"rehydrate/pipeline/secret"
+	"rehydrate/internal/secret"
 )
 
 // Credentials are those of an app that Reddit has registered, and the account that answers for it.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"rehydrate/pipeline/secret"
+	"rehydrate/internal/secret"
 	"rehydrate/policy"
 )
 

@@ -27,9 +27,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rehydrate/internal/polite"
+	"rehydrate/internal/secret"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/route"
-	"rehydrate/pipeline/secret"
 	"rehydrate/policy"
 )
 
@@ -264,11 +264,11 @@ func serveUntil(t *testing.T, end time.Time, h http.HandlerFunc) Options {
 // lead makes options lead to a server with a certificate of its own.
 func lead(t *testing.T, o *Options, connectTo string, pem []byte) {
 	t.Helper()
-	rule, err := route.ParseConnectTo(connectTo)
+	rule, err := polite.ParseConnectTo(connectTo)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.ConnectTo, o.RootCAs = []route.ConnectTo{rule}, x509.NewCertPool()
+	o.ConnectTo, o.RootCAs = []polite.ConnectTo{rule}, x509.NewCertPool()
 	o.RootCAs.AppendCertsFromPEM(pem)
 }
 

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/polite"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/route"
 )
 
 // wire is a listener in memory: TLS and HTTP run as they would over a network, on synctest's
@@ -235,7 +235,7 @@ func TestNamesThatPointInward(t *testing.T) {
 		}()
 		return ours, nil
 	}}
-	d := &route.Dialer{Guard: func(rule *route.ConnectTo) func(string, string, syscall.RawConn) error {
+	d := &polite.Dialer{Guard: func(rule *polite.ConnectTo) func(string, string, syscall.RawConn) error {
 		return func(network, address string, c syscall.RawConn) error {
 			if err := guard(rule)(network, address, c); err != nil {
 				return err
@@ -257,7 +257,7 @@ func TestInwardNameIsNamed(t *testing.T) {
 	o := testOptions()
 	api, images := newTransports(o)
 	transportOf(api).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&route.Dialer{Guard: guard}).Dial(ctx, network, "localhost:443")
+		return (&polite.Dialer{Guard: guard}).Dial(ctx, network, "localhost:443")
 	}
 	c, err := newClient(o, api, images)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"rehydrate/pipeline/secret"
+	"rehydrate/internal/secret"
 	"rehydrate/policy"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rehydrate/pipeline/route"
-	"rehydrate/pipeline/secret"
+	"rehydrate/internal/polite"
+	"rehydrate/internal/secret"
 )
 
 // TestProxy: Reddit and image hosts are asked through the environment's proxy, by their names; what --connect-to leads
@@ -60,7 +60,7 @@ func TestProxy(t *testing.T) {
 	defer proxy.Close()
 	env := map[string]string{"HTTPS_PROXY": strings.Replace(proxy.URL, "://", "://me:canary-pw@", 1), "no_proxy": "imgur.com"}
 	var err error
-	o.Proxy, err = route.ProxyFromEnv(func(name string) string { return env[name] })
+	o.Proxy, err = polite.ProxyFromEnv(func(name string) string { return env[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestProxy(t *testing.T) {
 	if strings.Contains(shown.String(), "canary-pw") {
 		t.Errorf("printed %q", &shown)
 	}
-	d := &route.Dialer{Guard: guard, Proxy: o.Proxy}
+	d := &polite.Dialer{Guard: guard, Proxy: o.Proxy}
 	if at, err := d.Via(&url.URL{Scheme: "https", Host: "i.imgur.com"}); at != nil || err != nil {
 		t.Errorf("NO_PROXY: %v, %v", at, err)
 	}

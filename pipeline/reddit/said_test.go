@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline/secret"
+	"rehydrate/internal/secret"
 )
 
 // oddSecret changes its look in every encoding, and holds what looks like a tag.

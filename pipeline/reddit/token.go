@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/secret"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/secret"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	"code.dny.dev/ssrf"
 
-	"rehydrate/pipeline/route"
+	"rehydrate/internal/polite"
 )
 
 // The limits on one exchange.
@@ -30,7 +30,7 @@ const (
 
 // guard refuses addresses that are not public, and ports other than 443, except as far as a rule of the operator names
 // others. It sees the address that was resolved, however often the answer for a name that points inward changes.
-func guard(rule *route.ConnectTo) func(network, address string, c syscall.RawConn) error {
+func guard(rule *polite.ConnectTo) func(network, address string, c syscall.RawConn) error {
 	switch {
 	case rule == nil:
 		return ssrf.New(ssrf.WithPorts(443)).Safe
@@ -42,7 +42,7 @@ func guard(rule *route.ConnectTo) func(network, address string, c syscall.RawCon
 
 // newTransports makes the lowest layer.
 func newTransports(o Options) (api, images http.RoundTripper) {
-	d := &route.Dialer{Rules: o.ConnectTo, Proxy: o.Proxy, Guard: guard, Timeout: connectTimeout}
+	d := &polite.Dialer{Rules: o.ConnectTo, Proxy: o.Proxy, Guard: guard, Timeout: connectTimeout}
 	// With a dialer of its own it speaks HTTP/1.1 only: HTTP/2 would give a header without end several errors.
 	t := &http.Transport{
 		Proxy:                  func(r *http.Request) (*url.URL, error) { return d.Via(r.URL) },

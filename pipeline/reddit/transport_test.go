@@ -13,7 +13,7 @@ import (
 	"testing"
 	"weak"
 
-	"rehydrate/pipeline/secret"
+	"rehydrate/internal/secret"
 )
 
 type emptyAnswers struct{}

@@ -9,14 +9,14 @@ import (
 
 	"golang.org/x/image/webp"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 func TestDrawFormats(t *testing.T) {
 	for _, format := range []string{"jpeg", "png", "gif", "webp"} {
 		s := Spec{Seed: 7, Style: StyleOutline, Format: format}
 		a, err := Draw(s)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		b, err := Draw(s)
 		if err != nil || !bytes.Equal(a.Body, b.Body) || !slices.Equal(a.Words, b.Words) {
 			t.Errorf("Draw(%s) twice differs (error %v)", format, err)
@@ -35,9 +35,9 @@ func TestDrawFormats(t *testing.T) {
 func TestDrawTemplate(t *testing.T) {
 	size := func(s Spec) (image.Point, []string) {
 		d, err := Draw(s)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		c, _, err := image.DecodeConfig(bytes.NewReader(d.Body))
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		return image.Pt(c.Width, c.Height), d.Words
 	}
 	one, words := size(Spec{Seed: 1, Template: 50, Style: StyleOutline, Caption: Caption(1)})

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 	. "rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 )
@@ -94,14 +94,14 @@ func TestEndless(t *testing.T) {
 	p := start(t, Options{Hosts: []string{"endless.example", "slow.example"}})
 	p.s.Fault(hostile.Fault{Host: "endless.example", Kind: hostile.Endless()})
 	resp, err := p.http.Get("https://endless.example/x")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	defer resp.Body.Close()
 	if n, err := io.CopyN(io.Discard, resp.Body, 30<<20); err != nil || resp.ContentLength != -1 {
 		t.Errorf("%d bytes, %v, length %d announced", n, err, resp.ContentLength)
 	}
 	p.s.Fault(hostile.Fault{Host: "slow.example", Kind: hostile.OnPicture(hostile.OneByteASecond())})
 	slow, err := p.http.Get("https://slow.example/x")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	defer slow.Body.Close()
 	began := time.Now()
 	if n, err := io.ReadFull(slow.Body, make([]byte, 3)); err != nil || time.Since(began) < time.Second {

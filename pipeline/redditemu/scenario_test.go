@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 func TestScenario(t *testing.T) {
@@ -22,9 +22,9 @@ func TestScenario(t *testing.T) {
 	}
 	posts := Scenario(ids, 11)
 	s, err := Start(Options{})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	defer s.Close()
-	attest.OK(t, s.Put(posts...))
+	testkit.OK(t, s.Put(posts...))
 
 	states, outcomes, conditions := map[manifest.PostState]int{}, map[manifest.Outcome]int{}, map[string]bool{}
 	captions, live := map[string]bool{}, map[manifest.PostID]bool{}
@@ -60,7 +60,7 @@ func TestScenario(t *testing.T) {
 			t.Errorf("no post is %s", key)
 		}
 	}
-	attest.Same(t, "the beginning depends on what follows (-long +short)", posts[:300], Scenario(ids[:300], 11))
+	testkit.Same(t, "the beginning depends on what follows (-long +short)", posts[:300], Scenario(ids[:300], 11))
 	if cmp.Equal(posts[:50], Scenario(ids[:50], 12)) {
 		t.Error("seeds 11 and 12 make the same posts")
 	}
@@ -73,7 +73,7 @@ func TestDemo(t *testing.T) {
 		t.Error("Demo(1) differs from itself")
 	}
 	rows, err := csv.NewReader(strings.NewReader(string(annotations))).ReadAll()
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	want := []string{"id", "split", "figurative", "severity", "related_content", "modality", "context", "sha256"}
 	if !slices.Equal(rows[0], want) || len(rows)-1 != len(posts) || len(posts) < 55 || len(posts) > 75 {
 		t.Errorf("header %v, %d rows, %d posts", rows[0], len(rows)-1, len(posts))
@@ -103,12 +103,12 @@ func TestDemo(t *testing.T) {
 	}
 
 	path := filepath.Join(t.TempDir(), "annotations.csv")
-	attest.OK(t, os.WriteFile(path, annotations, 0o600))
+	testkit.OK(t, os.WriteFile(path, annotations, 0o600))
 	r, err := manifest.Open(path, manifest.Options{})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	n, sums := 0, 0
 	for e, err := range r.Entries(t.Context()) {
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		n++
 		if e.SHA256 != "" {
 			sums++

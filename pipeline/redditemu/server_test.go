@@ -22,8 +22,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 	. "rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 )
@@ -41,7 +41,7 @@ type probe struct {
 func start(t *testing.T, o Options) *probe {
 	t.Helper()
 	s, err := hostile.Start(o)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(s.Close)
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(s.CAPEM()) {
@@ -69,7 +69,7 @@ type answer struct {
 func (p *probe) do(method, u, body string, header ...string) (answer, error) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), method, u, strings.NewReader(body))
-	attest.OK(p.t, err)
+	testkit.OK(p.t, err)
 	req.Header.Set("User-Agent", agent)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
@@ -87,7 +87,7 @@ func (p *probe) do(method, u, body string, header ...string) (answer, error) {
 func (p *probe) get(u string, header ...string) answer {
 	p.t.Helper()
 	a, err := p.do(http.MethodGet, u, "", header...)
-	attest.OK(p.t, err)
+	testkit.OK(p.t, err)
 	return a
 }
 
@@ -97,7 +97,7 @@ func (p *probe) grant(form string, header ...string) answer {
 	basic := base64.StdEncoding.EncodeToString([]byte(p.s.ClientID + ":" + p.s.Secret))
 	h := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Authorization", "Basic " + basic}, header...)
 	a, err := p.do(http.MethodPost, "https://www.reddit.com/api/v1/access_token", form, h...)
-	attest.OK(p.t, err)
+	testkit.OK(p.t, err)
 	return a
 }
 
@@ -152,7 +152,7 @@ func (p *probe) names(a answer) []string {
 
 func (p *probe) put(posts ...Post) {
 	p.t.Helper()
-	attest.OK(p.t, p.s.Put(posts...))
+	testkit.OK(p.t, p.s.Put(posts...))
 }
 
 func TestToken(t *testing.T) {
@@ -320,7 +320,7 @@ func TestRateLimit(t *testing.T) {
 		{"200", "1", "2.0", "600", ""}, {"200", "2", "1.0", "0", ""}, {"200", "3", "0.0", "0", ""},
 		{"429", "3", "0.0", "0", "0"}, {"200", "1", "2.0", "600", ""},
 	}
-	attest.Same(t, "rate headers", want, got)
+	testkit.Same(t, "rate headers", want, got)
 }
 
 func TestImageHosts(t *testing.T) {
@@ -402,7 +402,7 @@ func TestPreviewSignature(t *testing.T) {
 func TestServe(t *testing.T) {
 	p := start(t, Options{})
 	drawn, err := Draw(Spec{Seed: 8})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	whole := len(hostile.Plant(drawn.Body))
 	for _, tt := range []struct {
 		serve  Serve

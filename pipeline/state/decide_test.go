@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -20,18 +20,18 @@ func TestDecide(t *testing.T) {
 	ws := sameImages(t, now, "aaa1", "bbb2", "ccc3", "gone4")
 	stones := Holding{"gone4": {Tombstone: manifest.Tombstone{ID: "gone4", State: manifest.StateDeleted, Time: now}}}
 	words, err := language.New()
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	decide := func(mode policy.Mode, out ...manifest.PostID) (outcomes string, d *Decisions) {
 		p := policy.Default()
 		p.Filter.Mode = mode
 		j := Judge{Policy: p, Tombstones: stones, Now: now}
 		draft, err := DraftAll(t.Context(), ws, words, p)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		d, err = j.Decide(t.Context(), ws, draft, func(rec workspace.Record) bool { return !slices.Contains(out, rec.ID) })
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		var all []string
 		for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
-			attest.OK(t, err)
+			testkit.OK(t, err)
 			all = append(all, strings.TrimSpace(string(rec.Result.Outcome)+" "+string(rec.Result.DuplicateOf.ID)))
 		}
 		return strings.Join(all, ", "), d
@@ -55,23 +55,23 @@ func TestDecide(t *testing.T) {
 	// What changes after the draft was made counts, and only what differs is written.
 	p := policy.Default()
 	draft, err := DraftAll(t.Context(), ws, words, p)
-	attest.OK(t, err, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
+	testkit.OK(t, err, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
 	d, err := Judge{Policy: p, Tombstones: stones, Now: now}.Decide(t.Context(), ws, draft, nil)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
-		attest.Same(t, "the stored result", d.Results[rec.Ordinal], *rec.Result, err)
+		testkit.Same(t, "the stored result", d.Results[rec.Ordinal], *rec.Result, err)
 	}
 	if d.Results[0].Outcome != manifest.Removed || d.Results[1].Outcome != manifest.Kept || d.Results[2].DuplicateOf.ID != "bbb2" {
 		t.Errorf("results %+v", d.Results)
 	}
-	attest.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
+	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
 
 	_, one := decide(policy.Drop)
 	_, again := decide(policy.Drop)
 	_, flagged := decide(policy.Flag)
 	inputs := func(d *Decisions, more ...any) string {
 		s, err := d.Inputs(more...)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		return s
 	}
 	if a, b, c, e := inputs(one), inputs(again), inputs(flagged), inputs(one, "more"); a != b || a == c || a == e {
@@ -81,7 +81,7 @@ func TestDecide(t *testing.T) {
 		t.Errorf("gone: %v", one.Gone)
 	}
 	want := map[string]map[manifest.Outcome]int{"train": {manifest.Kept: 1, manifest.Duplicate: 1, manifest.Deleted: 1}, "test": {manifest.Duplicate: 1}}
-	attest.Same(t, "counts", want, one.Counts())
+	testkit.Same(t, "counts", want, one.Counts())
 	rows := map[string]int{}
 	for _, split := range []string{"train", "test"} {
 		for n := range flagged.RowBytes(split) {
@@ -97,7 +97,7 @@ func TestDecide(t *testing.T) {
 			rows[split+" written"]++
 		}
 	}
-	attest.Same(t, "rows", map[string]int{"train": 2, "test": 1, "train written": 2, "test written": 1}, rows)
+	testkit.Same(t, "rows", map[string]int{"train": 2, "test": 1, "train written": 2, "test written": 1}, rows)
 }
 
 // sameImages is a workspace of live posts with one image and no text. Every third entry is of the split test.
@@ -105,7 +105,7 @@ func sameImages(t *testing.T, now time.Time, ids ...manifest.PostID) *workspace.
 	t.Helper()
 	ctx := t.Context()
 	ws, err := workspace.Open(ctx, t.TempDir(), workspace.Options{})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(func() { ws.Close() })
 	entries := func(yield func(manifest.Entry, error) bool) {
 		for i, id := range ids {
@@ -118,14 +118,14 @@ func sameImages(t *testing.T, now time.Time, ids ...manifest.PostID) *workspace.
 			}
 		}
 	}
-	attest.OK(t, ws.Load(ctx, workspace.Binding{Release: "R", Splits: []string{"train", "test"}}, entries, nil))
+	testkit.OK(t, ws.Load(ctx, workspace.Binding{Release: "R", Splits: []string{"train", "test"}}, entries, nil))
 	var posts []workspace.Post
 	for _, id := range ids {
 		key, body := manifest.Key{ID: id}, []byte("\xff\xd8\xff?")
-		attest.OK(t, ws.StoreImage(ctx, key, body, workspace.Image{Format: "jpeg", Width: 9, Height: 9, PHash: 0x0f0f0f0f0f0f0f0f}))
-		attest.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: key, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body), Wide: &[4]uint64{1}}}))
+		testkit.OK(t, ws.StoreImage(ctx, key, body, workspace.Image{Format: "jpeg", Width: 9, Height: 9, PHash: 0x0f0f0f0f0f0f0f0f}))
+		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: key, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body), Wide: &[4]uint64{1}}}))
 		posts = append(posts, workspace.Post{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now})
 	}
-	attest.OK(t, ws.SetPosts(ctx, posts))
+	testkit.OK(t, ws.SetPosts(ctx, posts))
 	return ws
 }

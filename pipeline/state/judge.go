@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/workspace"
@@ -184,7 +184,7 @@ func DraftAll(ctx context.Context, ws *workspace.Workspace, f *language.Filter, 
 	// Room for all at once: lists that grow are in memory twice while they are copied. And each word once.
 	d := &Draft{make([]manifest.Result, 0, entries), make([]rowFacts, 0, entries), make([]dedupe.Item, 0, entries), 0}
 	words, images, seed := map[string]string{}, map[uint64]int{}, maphash.MakeSeed()
-	for rec, err := range contain.Ahead(ctx, ws.Records(ctx, workspace.Select{WithWords: true})) {
+	for rec, err := range safely.Ahead(ctx, ws.Records(ctx, workspace.Select{WithWords: true})) {
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +240,7 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft
 	n, seed := 0, maphash.MakeSeed()
 	var stored, decided uint64 // sums of all results
 	sum := func(all uint64, res manifest.Result) uint64 { return 31*all + maphash.Comparable(seed, res) }
-	for rec, err := range contain.Ahead(ctx, ws.Records(ctx, workspace.Select{Bare: true})) {
+	for rec, err := range safely.Ahead(ctx, ws.Records(ctx, workspace.Select{Bare: true})) {
 		if err != nil {
 			return nil, err
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -71,6 +71,6 @@ func TestOutcome(t *testing.T) {
 			shared = append(shared, tt.rec)
 		}
 		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: unproven(shared), Now: now}.Outcome(tt.rec)
-		attest.Same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})
+		testkit.Same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -43,7 +43,7 @@ func TestMaskNamesInReading(t *testing.T) {
 		for _, w := range r.Words {
 			left = append(left, w.Text)
 		}
-		attest.Same(t, fmt.Sprintf("%s: text and words", tt.name), []string{tt.text, tt.left}, []string{r.Text, strings.Join(left, " ")})
+		testkit.Same(t, fmt.Sprintf("%s: text and words", tt.name), []string{tt.text, tt.left}, []string{r.Text, strings.Join(left, " ")})
 		if masked := strings.Count(tt.left, "["); r.Masked != masked {
 			t.Errorf("%s: %d names masked, want %d", tt.name, r.Masked, masked)
 		}

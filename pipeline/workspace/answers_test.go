@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // TestAnswers: an answer is of the image that is stored, stays while that does, and leaves nothing in state.db.
@@ -25,8 +25,8 @@ func TestAnswers(t *testing.T) {
 	}
 	for i := range 5 {
 		images[i] = store(t, w, keys[i], "body of "+keys[i].String())
-		attest.OK(t, w.SetAnswer(ctx, answer(i, "an older answer")))
-		attest.OK(t, w.SetAnswer(ctx, answer(i, "the secret answer")))
+		testkit.OK(t, w.SetAnswer(ctx, answer(i, "an older answer")))
+		testkit.OK(t, w.SetAnswer(ctx, answer(i, "the secret answer")))
 	}
 	is := func(step string, want ...int) {
 		t.Helper()
@@ -35,36 +35,36 @@ func TestAnswers(t *testing.T) {
 			all = append(all, answer(i, "the secret answer"))
 		}
 		got, err := w.Answers(ctx, "severity")
-		attest.Same(t, step, all, got, err)
+		testkit.Same(t, step, all, got, err)
 	}
 	is("stored", 0, 1, 2, 3, 4)
 	other, err := w.Answers(ctx, "figurative")
-	attest.Same(t, "of another task", []Answer(nil), other, err)
+	testkit.Same(t, "of another task", []Answer(nil), other, err)
 	old := answer(0, "of an older image")
 	old.ImageSHA256 = images[1].SHA256
 	if err := w.SetAnswer(ctx, old); !errors.Is(err, ErrNoImage) {
 		t.Errorf("an answer about another image: %v, want ErrNoImage", err)
 	}
-	attest.OK(t, w.StoreImage(ctx, keys[0], []byte("body of "+keys[0].String()), images[0]))
+	testkit.OK(t, w.StoreImage(ctx, keys[0], []byte("body of "+keys[0].String()), images[0]))
 	is("after the same image", 0, 1, 2, 3, 4)
-	attest.OK(t, w.Erase(ctx, keys[1].ID))
+	testkit.OK(t, w.Erase(ctx, keys[1].ID))
 	is("after an erase", 0, 2, 3, 4)
-	attest.OK(t, w.SetTrouble(ctx, keys[2], Trouble{Outcome: manifest.Gone}))
+	testkit.OK(t, w.SetTrouble(ctx, keys[2], Trouble{Outcome: manifest.Gone}))
 	is("after a trouble", 0, 3, 4)
 	store(t, w, keys[3], "another body")
 	is("after another image", 0, 4)
 	// As a backup brings it back: the image is gone, and the answer is there.
-	attest.OK(t, w.SetPosts(ctx, []Post{{ID: keys[4].ID, State: manifest.StateRemoved}}))
+	testkit.OK(t, w.SetPosts(ctx, []Post{{ID: keys[4].ID, State: manifest.StateRemoved}}))
 	_, err = w.db.Exec("DELETE FROM image WHERE id = ?", keys[4].ID)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	swept, err := w.Sweep(ctx)
 	if err != nil || swept.Erased != 1 {
 		t.Errorf("Sweep = %+v, %v, want one erasure finished", swept, err)
 	}
 	is("after a sweep", 0)
-	attest.OK(t, w.Load(ctx, binding("2"), seq(numbered(5)[1:], nil), nil))
+	testkit.OK(t, w.Load(ctx, binding("2"), seq(numbered(5)[1:], nil), nil))
 	is("after the entry left")
-	attest.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	if contains(t, filepath.Join(w.Dir(), stateName), "the secret answer") {
 		t.Error("state.db still holds an answer")
 	}

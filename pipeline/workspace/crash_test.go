@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/auditlog"
 )
 
@@ -114,8 +114,8 @@ func checkSound(t *testing.T, w *Workspace, swept bool) {
 		f.Close()
 	}
 	if swept {
-		attest.Same(t, "image files", want, files(t, w, "images"))
-		attest.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
+		testkit.Same(t, "image files", want, files(t, w, "images"))
+		testkit.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 	}
 }
 
@@ -123,7 +123,7 @@ func checkEnd(t *testing.T, w *Workspace) {
 	t.Helper()
 	checkSound(t, w, true)
 	got := slices.DeleteFunc(files(t, w, "."), func(name string) bool { return name == logKeyName || strings.HasPrefix(name, auditName+"/") })
-	attest.Same(t, "files in the end", []string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got)
+	testkit.Same(t, "files in the end", []string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got)
 }
 
 // checkClosed asserts what a writer that closed leaves, whatever was killed before: a seal that
@@ -133,7 +133,7 @@ func checkClosed(t *testing.T, dir string, told []string) {
 	r := readOnly(t, dir)
 	defer r.Close()
 	checkSeal(t, r)
-	attest.Same(t, "not published", []string{}, waiting(t, r))
+	testkit.Same(t, "not published", []string{}, waiting(t, r))
 	notes := map[string]int{}
 	for _, e := range logged(t, r) {
 		if e.Kind == auditlog.Restored {
@@ -142,7 +142,7 @@ func checkClosed(t *testing.T, dir string, told []string) {
 		notes[e.Note]++
 	}
 	for _, note := range told {
-		attest.Same(t, fmt.Sprintf("times that %q stands in the log", note), 1, notes[note])
+		testkit.Same(t, fmt.Sprintf("times that %q stands in the log", note), 1, notes[note])
 	}
 }
 
@@ -156,10 +156,10 @@ func checkSeal(t *testing.T, w *Workspace) {
 	names := []string{}
 	for _, f := range seal.Files {
 		now, err := w.Stat(t.Context(), f.Name)
-		attest.Same(t, f.Name+" as it was sealed", f, now, err)
+		testkit.Same(t, f.Name+" as it was sealed", f, now, err)
 		names = append(names, f.Name)
 	}
-	attest.Same(t, "files of the seal", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "dataset/x", "log.key", "state.db"}, names)
+	testkit.Same(t, "files of the seal", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "dataset/x", "log.key", "state.db"}, names)
 }
 
 // noSync makes commits cheap where no power can be lost.
@@ -239,15 +239,15 @@ func TestKilledAtEveryStep(t *testing.T) {
 		before := snapshot(t, dir)
 		r := readOnly(t, dir)
 		checkSound(t, r, false)
-		attest.OK(t, r.Close())
-		attest.Same(t, fmt.Sprintf("step %d: the folder after reading", n), before, snapshot(t, dir))
+		testkit.OK(t, r.Close())
+		testkit.Same(t, fmt.Sprintf("step %d: the folder after reading", n), before, snapshot(t, dir))
 		w := open(t, dir)
 		_, sweepErr := w.Sweep(t.Context())
-		attest.OK(t, sweepErr)
+		testkit.OK(t, sweepErr)
 		checkSound(t, w, true)
-		attest.OK(t, noSync(w), life(t.Context(), w))
+		testkit.OK(t, noSync(w), life(t.Context(), w))
 		checkEnd(t, w)
-		attest.OK(t, w.Close())
+		testkit.OK(t, w.Close())
 		checkClosed(t, dir, strings.FieldsFunc(stdout.String(), func(c rune) bool { return c == '\n' }))
 		if t.Failed() {
 			t.Fatalf("killed at step %d", n)
@@ -267,7 +267,7 @@ func TestFailedAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for n := 1; ; n += stride(4) {
 		w := open(t, filepath.Join(t.TempDir(), "w"))
-		attest.OK(t, noSync(w))
+		testkit.OK(t, noSync(w))
 		var steps atomic.Int64
 		failing := hooked(t.Context(), func(string) error {
 			if steps.Add(1) == int64(n) {
@@ -288,13 +288,13 @@ func TestFailedAtEveryStep(t *testing.T) {
 		if !errors.Is(err, errBoom) {
 			t.Fatalf("step %d: %v", n, err)
 		}
-		attest.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
+		testkit.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 		checkSound(t, w, false)
 		swept, err := w.Sweep(t.Context())
-		attest.Same(t, "files without a row", 0, swept.Orphans, err)
-		attest.OK(t, life(t.Context(), w))
+		testkit.Same(t, "files without a row", 0, swept.Orphans, err)
+		testkit.OK(t, life(t.Context(), w))
 		checkEnd(t, w)
-		attest.OK(t, w.Close())
+		testkit.OK(t, w.Close())
 		checkClosed(t, w.Dir(), nil)
 		if t.Failed() {
 			t.Fatalf("step %d failed", n)
@@ -341,10 +341,10 @@ func TestReadOnlyRollsBack(t *testing.T) {
 	if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
 		t.Errorf("the copy is still there: %v, %v", left, err)
 	}
-	attest.Same(t, "read-only after a kill", want, collect(t, r.Records(ctx, Select{})))
+	testkit.Same(t, "read-only after a kill", want, collect(t, r.Records(ctx, Select{})))
 	if err := r.SetMeta(ctx, "k", "v"); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("SetMeta: %v", err)
 	}
 	r.Close()
-	attest.Same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
+	testkit.Same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 )
 
 // TestManyRows joins the rows of an image in their order, and rows of one image cost no more than those of many.
@@ -18,7 +18,7 @@ func TestManyRows(t *testing.T) {
 		w := open(t, t.TempDir()+"/w")
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		attest.OK(t, w.Load(t.Context(), b, func(yield func(manifest.Entry, error) bool) {
+		testkit.OK(t, w.Load(t.Context(), b, func(yield func(manifest.Entry, error) bool) {
 			for i := range n {
 				e := entry(i, fmt.Sprintf("a%04d", i%posts), 0)
 				e.Labels, e.Values = [][]int{{i}}, [][]string{{fmt.Sprint("row ", i)}, nil}
@@ -38,7 +38,7 @@ func TestManyRows(t *testing.T) {
 	for _, r := range collect(t, w.Records(t.Context(), Select{})) {
 		got = append(got, r.Entry)
 	}
-	attest.Same(t, "joined", want, got)
+	testkit.Same(t, "joined", want, got)
 	_, many := load(2000, 2000)
 	for _, posts := range []int{1, 2} {
 		if _, few := load(2000, posts); few > 2*many {
@@ -76,18 +76,18 @@ func TestReadmitted(t *testing.T) {
 		{"removed after that", add(removed, "moderator", 6), stone("a000", deleted, "author", 6), 1},
 		{"deleted, published", add(deleted, "", 8), stone("a000", deleted, "", 6), 1},
 	} {
-		attest.OK(t, step.do())
+		testkit.OK(t, step.do())
 		got, err := w.Tombstones(ctx)
-		attest.Same(t, step.name, []Tombstone{step.want}, got, err)
+		testkit.Same(t, step.name, []Tombstone{step.want}, got, err)
 		store(t, w, key("a000"), "content")
-		attest.OK(t, w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive}}))
+		testkit.OK(t, w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive}}))
 		swept, err := w.Sweep(ctx)
-		attest.Same(t, step.name+": Sweep", Swept{Erased: step.erased}, swept, err)
+		testkit.Same(t, step.name+": Sweep", Swept{Erased: step.erased}, swept, err)
 	}
 	older := stone("b", manifest.StateUnavailable, "", 1)
-	attest.OK(t, w.AddTombstones(ctx, []Tombstone{older}))
+	testkit.OK(t, w.AddTombstones(ctx, []Tombstone{older}))
 	got, err := w.Tombstones(ctx)
-	attest.Same(t, "the oldest first", []Tombstone{older, stone("a000", deleted, "", 6)}, got, err)
+	testkit.Same(t, "the oldest first", []Tombstone{older, stone("a000", deleted, "", 6)}, got, err)
 	for _, bad := range []Tombstone{stone("c", manifest.StateLive, "", 1), stone("C", deleted, "", 1)} {
 		if err := w.AddTombstones(ctx, []Tombstone{bad}); err == nil {
 			t.Errorf("%+v became a tombstone", bad)
@@ -107,7 +107,7 @@ func TestSharedImages(t *testing.T) {
 		}
 		img := describe([]byte(body), "png")
 		img.Source, img.OriginalSHA256 = source, digestOf([]byte(body))
-		attest.OK(t, w.StoreImage(t.Context(), e.Key, []byte(body), img))
+		testkit.OK(t, w.StoreImage(t.Context(), e.Key, []byte(body), img))
 		posts = append(posts, Post{ID: e.ID, State: manifest.StateLive})
 	}
 	for _, tt := range []struct {
@@ -122,13 +122,13 @@ func TestSharedImages(t *testing.T) {
 		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, nil},
 	} {
 		posts[0] = tt.first
-		attest.OK(t, w.SetPosts(t.Context(), posts))
+		testkit.OK(t, w.SetPosts(t.Context(), posts))
 		shared, err := w.SharedImages(t.Context(), tt.urls)
 		var got []manifest.Key
 		for _, r := range shared {
 			got = append(got, r.Key)
 		}
-		attest.Same(t, tt.name, tt.want, got, err)
+		testkit.Same(t, tt.name, tt.want, got, err)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestPostFacts(t *testing.T) {
 	e.Subreddit = "told"
 	w := loaded(t, e)
 	seen := Post{ID: e.ID, State: manifest.StateLive, Subreddit: "seen", Told: "not to be stored"}
-	answer := func() { attest.OK(t, w.SetPosts(t.Context(), []Post{seen})) }
+	answer := func() { testkit.OK(t, w.SetPosts(t.Context(), []Post{seen})) }
 	for _, step := range []struct {
 		when      string
 		do        func()
@@ -150,12 +150,12 @@ func TestPostFacts(t *testing.T) {
 		{"asked", answer, false, "seen"},
 		{"with a new image", func() { store(t, w, e.Key, "body") }, true, "seen"},
 		{"seen again", answer, false, "seen"},
-		{"erased", func() { attest.OK(t, w.Erase(t.Context(), e.ID)) }, false, ""},
+		{"erased", func() { testkit.OK(t, w.Erase(t.Context(), e.ID)) }, false, ""},
 	} {
 		step.do()
 		got := collect(t, w.Posts(t.Context()))[0]
 		want := Post{ID: e.ID, State: got.State, Unseen: step.unseen, Subreddit: step.subreddit, Told: "told"}
-		attest.Same(t, step.when, want, got)
-		attest.Same(t, step.when+": the record", want, collect(t, w.Records(t.Context(), Select{}))[0].Post)
+		testkit.Same(t, step.when, want, got)
+		testkit.Same(t, step.when+": the record", want, collect(t, w.Records(t.Context(), Select{}))[0].Post)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rehydrate/pipeline/durable"
+	"rehydrate/internal/durable"
 )
 
 // A File is the name, digest and size of a file of the workspace.

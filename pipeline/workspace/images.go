@@ -11,9 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/durable"
 )
 
 // ErrNoImage means that a reading is of an image that is not stored (any more).

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/durable"
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
-	"rehydrate/pipeline/durable"
 )
 
 func TestImageName(t *testing.T) {
@@ -27,7 +27,7 @@ func TestImageName(t *testing.T) {
 		{"1n6oiw", 0, "jpeg", "images/1n/1n6oiw.jpg"}, {"1n6oiw", 1, "png", "images/1n/1n6oiw-1.png"}, {"a", 12, "webp", "images/a/a-12.webp"},
 		{"ab", 0, "gif", "images/ab/ab.gif"}, {"ab", 0, "tiff", ""}, {"../../etc", 0, "png", ""}, {"", 0, "png", ""}, {"ab", -1, "png", ""},
 	} {
-		attest.Same(t, string(tt.id), tt.want, w.ImageName(manifest.Key{ID: tt.id, Image: tt.image}, tt.format))
+		testkit.Same(t, string(tt.id), tt.want, w.ImageName(manifest.Key{ID: tt.id, Image: tt.image}, tt.format))
 	}
 }
 
@@ -35,21 +35,21 @@ func TestStoreImageReplaces(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	k := key("a000")
-	attest.OK(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Failed}))
+	testkit.OK(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Failed}))
 	check := func(step string, img Image, name string) {
 		t.Helper()
-		attest.Same(t, step, []Record{{Entry: numbered(1)[0], Post: Post{ID: "a000"}, Image: &img}}, collect(t, w.Records(ctx, Select{})))
-		attest.Same(t, step+": files", []string{name}, files(t, w, "images"))
+		testkit.Same(t, step, []Record{{Entry: numbered(1)[0], Post: Post{ID: "a000"}, Image: &img}}, collect(t, w.Records(ctx, Select{})))
+		testkit.Same(t, step+": files", []string{name}, files(t, w, "images"))
 	}
 	first := store(t, w, k, "first")
 	check("after trouble", first, "images/a0/a000.jpg")
-	attest.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: first.SHA256}}))
+	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: first.SHA256}}))
 	second := store(t, w, k, "second, longer")
 	check("same name", second, "images/a0/a000.jpg")
 	third := describe([]byte("third"), "png")
 	short := third
 	short.SHA256, short.Bytes = "", 0
-	attest.OK(t, w.StoreImage(ctx, k, []byte("third"), short))
+	testkit.OK(t, w.StoreImage(ctx, k, []byte("third"), short))
 	check("other name, digest and length filled in", third, "images/a0/a000.png")
 	if err := w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: first.SHA256}}); !errors.Is(err, ErrNoImage) {
 		t.Errorf("reading of an old image: %v, want ErrNoImage", err)
@@ -64,8 +64,8 @@ func TestStoreImageReplaces(t *testing.T) {
 		t.Error("an image of no entry was stored")
 	}
 	check("after refusals", third, "images/a0/a000.png")
-	attest.OK(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Gone}))
-	attest.Same(t, "files after SetTrouble", []string(nil), files(t, w, "images"))
+	testkit.OK(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Gone}))
+	testkit.Same(t, "files after SetTrouble", []string(nil), files(t, w, "images"))
 }
 
 func TestReadImageFindsDamage(t *testing.T) {
@@ -75,7 +75,7 @@ func TestReadImageFindsDamage(t *testing.T) {
 	img := store(t, w, k, "the body")
 	name := filepath.Join(w.Dir(), "images/a0/a000.jpg")
 	for _, tt := range []struct{ name, body string }{{"flipped bit", "the cody"}, {"short", "the bod"}, {"long", "the body!"}, {"missing", ""}} {
-		attest.OK(t, os.WriteFile(name, []byte(tt.body), 0o600))
+		testkit.OK(t, os.WriteFile(name, []byte(tt.body), 0o600))
 		if tt.body == "" {
 			os.Remove(name)
 		}
@@ -90,7 +90,7 @@ func TestNoSymlinkLeadsOut(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	outside := t.TempDir()
-	attest.OK(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")), os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
+	testkit.OK(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")), os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
 	_, write := w.Replace(ctx, "dataset/x", text(""), nil)
 	_, sweep := w.Sweep(ctx)
 	for i, err := range []error{w.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")), write, sweep} {
@@ -108,7 +108,7 @@ func TestReplace(t *testing.T) {
 	w := loaded(t)
 	want := File{Name: "dataset/data/x.parquet", SHA256: digestOf([]byte("old")), Size: 3}
 	got, err := w.Replace(ctx, want.Name, text("old"), nil)
-	attest.Same(t, "Replace", want, got, err)
+	testkit.Same(t, "Replace", want, got, err)
 	cancelled, cancel := context.WithCancel(ctx)
 	noCheck := func(r io.ReaderAt, size int64) error {
 		b, err := io.ReadAll(io.NewSectionReader(r, 0, size))
@@ -132,21 +132,21 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	got, err = w.Stat(ctx, want.Name)
-	attest.Same(t, "the old file", want, got, err)
-	attest.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
+	testkit.Same(t, "the old file", want, got, err)
+	testkit.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 	for _, name := range []string{"../x", "/x", "", "."} {
 		if _, err := w.Replace(ctx, name, text("x"), nil); err == nil {
 			t.Errorf("Replace(%q) is not refused", name)
 		}
 	}
 	_, err = w.Replace(ctx, "dataset.csv", text("o"), nil)
-	attest.OK(t, err)
-	attest.Same(t, "files", []string{"dataset.csv", "dataset/data/x.parquet", "lock", "state.db"}, files(t, w, "."))
-	attest.OK(t, w.RemoveFile(ctx, want.Name), w.RemoveFile(ctx, want.Name))
+	testkit.OK(t, err)
+	testkit.Same(t, "files", []string{"dataset.csv", "dataset/data/x.parquet", "lock", "state.db"}, files(t, w, "."))
+	testkit.OK(t, w.RemoveFile(ctx, want.Name), w.RemoveFile(ctx, want.Name))
 	if _, err := w.Stat(ctx, want.Name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Stat of a removed file: %v", err)
 	}
-	attest.Same(t, "files of a missing folder", []string(nil), files(t, w, "nowhere"))
+	testkit.Same(t, "files of a missing folder", []string(nil), files(t, w, "nowhere"))
 	for _, name := range []string{"dataset", "../x"} {
 		if f, err := w.OpenFile(name); err == nil {
 			f.Close()
@@ -173,25 +173,25 @@ func TestSweep(t *testing.T) {
 		store(t, w, key(fmt.Sprintf("a%03d", i)), fmt.Sprint("body ", i))
 	}
 	store(t, w, key("z"), "body z")
-	attest.OK(t, w.SetPosts(ctx, []Post{{ID: "a003", State: manifest.StateRemoved}, {ID: "a004", State: manifest.StateDeleted, Withheld: true}}))
+	testkit.OK(t, w.SetPosts(ctx, []Post{{ID: "a003", State: manifest.StateRemoved}, {ID: "a004", State: manifest.StateDeleted, Withheld: true}}))
 	at := func(name string) string { return filepath.Join(w.Dir(), name) }
 	for name, body := range map[string]string{".tmp-1": "x", "dataset/data/.tmp-2": "x", "images/a0/.tmp-3": "x",
 		"images/a0/a001.png": "no row",       // the row speaks of a001.jpg
 		"images/zz/zz9.jpg":  "no such post", // a folder without any row
 		"images/stray":       "x", "images/a0/a001.jpg": "another length", "dataset/data/kept.parquet": "x"} {
-		attest.OK(t, os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), []byte(body), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), []byte(body), 0o600))
 	}
-	attest.OK(t, os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z")))
+	testkit.OK(t, os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z")))
 	got, err := w.Sweep(ctx)
-	attest.Same(t, "Sweep", Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}, got, err)
-	attest.Same(t, "files", []string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock", "state.db"}, files(t, w, "."))
+	testkit.Same(t, "Sweep", Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}, got, err)
+	testkit.Same(t, "files", []string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock", "state.db"}, files(t, w, "."))
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
 		if has := r.Image != nil; has != (r.ID == "a002" || r.ID == "a004") {
 			t.Errorf("%s has an image row: %v", r.ID, has)
 		}
 	}
 	got, err = w.Sweep(ctx)
-	attest.Same(t, "a second Sweep", Swept{}, got, err)
+	testkit.Same(t, "a second Sweep", Swept{}, got, err)
 }
 
 func TestErase(t *testing.T) {
@@ -199,10 +199,10 @@ func TestErase(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0), entry(3, "aa1", 2))
 	for _, k := range []manifest.Key{key("aa1"), {ID: "aa1", Image: 1}, key("bb1")} {
 		img := store(t, w, k, "body of "+k.String())
-		attest.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}}))
+		testkit.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}}))
 	}
 	_, err := w.Replace(ctx, ReportName, text("shows all"), nil)
-	attest.OK(t, err, w.SetTrouble(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}), w.SetResults(ctx, []manifest.Result{
+	testkit.OK(t, err, w.SetTrouble(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}), w.SetResults(ctx, []manifest.Result{
 		{Key: key("aa1"), Outcome: manifest.Duplicate, Detail: "near", DuplicateOf: key("bb1")},
 		{Key: key("bb1"), Outcome: manifest.Kept, Detail: "d"},
 	}), w.Erase(ctx, "aa1"))
@@ -213,21 +213,21 @@ func TestErase(t *testing.T) {
 			t.Errorf("after Erase(aa1): %s is erased: %v", r.Key, gone)
 		}
 	}
-	attest.Same(t, "files", []string{"images/bb/bb1.jpg", "lock", "state.db"}, files(t, w, "."))
-	attest.OK(t, w.Erase(ctx, "unknown1")) // without entries
+	testkit.Same(t, "files", []string{"images/bb/bb1.jpg", "lock", "state.db"}, files(t, w, "."))
+	testkit.OK(t, w.Erase(ctx, "unknown1")) // without entries
 	if err := w.Erase(ctx, "../x"); err == nil {
 		t.Error("Erase took a path")
 	}
 	blocked := hooked(ctx, func(string) error {
 		for _, name := range temps(t, w.Dir()) {
-			attest.OK(t, os.WriteFile(name, []byte("in the way"), 0o600))
+			testkit.OK(t, os.WriteFile(name, []byte("in the way"), 0o600))
 		}
 		return nil
 	})
 	if err := w.scrub(blocked); err == nil {
 		t.Error("state.db was rewritten into a file that is no database")
 	}
-	attest.Same(t, "records after the rewrite failed", "aa1 aa1/1 bb1 aa1/2", keys(t, w)) // of the old state.db
+	testkit.Same(t, "records after the rewrite failed", "aa1 aa1/1 bb1 aa1/2", keys(t, w)) // of the old state.db
 }
 
 // TestErasedTextIsGone looks for deleted text in the bytes of state.db, after stores, growing
@@ -243,7 +243,7 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 	ctx := t.Context()
 	const posts = 80
 	w := loaded(t, numbered(posts)...)
-	attest.OK(t, noSync(w))
+	testkit.OK(t, noSync(w))
 	canary := func(i, round int) string { return fmt.Sprintf("CANARY-%d-%d-%s", i, round, "text that must not stay") }
 	id := func(i int) manifest.PostID { return manifest.PostID(fmt.Sprintf("a%03d", i)) }
 	images := map[int]Image{}
@@ -254,22 +254,22 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 		for _, i := range random.Perm(posts) {
 			text := strings.Repeat(canary(i, round)+" ", 1+random.IntN(1+random.IntN(300)))
 			r := Reading{Fingerprint: "f", ImageSHA256: images[i].SHA256, Text: text, Words: []Word{{Text: canary(i, round)}}}
-			attest.OK(t, w.SetReadings(ctx, NewReading{Key: manifest.Key{ID: id(i)}, Reading: r}))
+			testkit.OK(t, w.SetReadings(ctx, NewReading{Key: manifest.Key{ID: id(i)}, Reading: r}))
 		}
 	}
 	erased := random.Perm(posts)[:posts*2/3]
 	isErased := map[int]bool{}
 	for _, i := range erased {
 		isErased[i] = true
-		attest.OK(t, w.Erase(ctx, id(i)))
+		testkit.OK(t, w.Erase(ctx, id(i)))
 	}
-	attest.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	state := filepath.Join(w.Dir(), stateName)
 	for i := range posts {
 		for round := range 3 {
-			attest.Same(t, canary(i, round)+" is in state.db", round == 2 && !isErased[i], contains(t, state, canary(i, round)))
+			testkit.Same(t, canary(i, round)+" is in state.db", round == 2 && !isErased[i], contains(t, state, canary(i, round)))
 		}
-		attest.Same(t, "its digest is in state.db", !isErased[i], contains(t, state, images[i].SHA256))
+		testkit.Same(t, "its digest is in state.db", !isErased[i], contains(t, state, images[i].SHA256))
 	}
 	if _, err := os.Stat(state + "-journal"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a journal is left: %v", err)
@@ -287,20 +287,20 @@ func TestOpenFinishesAnErase(t *testing.T) {
 	} {
 		w := loaded(t, numbered(1)...)
 		store(t, w, key("a000"), "body")
-		attest.OK(t, erase(w))
+		testkit.OK(t, erase(w))
 		state := filepath.Join(w.Dir(), stateName)
 		old, err := os.Stat(state)
 		w.finish = nil // as if killed
-		attest.OK(t, err, w.Close())
+		testkit.OK(t, err, w.Close())
 		for _, rewritten := range []bool{true, false} {
 			w = open(t, w.Dir())
-			attest.Same(t, "records", "a000", keys(t, w))
+			testkit.Same(t, "records", "a000", keys(t, w))
 			now, err := os.Stat(state)
 			if err != nil || os.SameFile(old, now) == rewritten || now.Mode().Perm() != 0o600 {
 				t.Errorf("state.db was rewritten: %v, %v; want %v", !rewritten, err, rewritten)
 			}
 			old = now
-			attest.OK(t, w.Close(), w.Close()) // the second time does nothing
+			testkit.OK(t, w.Close(), w.Close()) // the second time does nothing
 		}
 	}
 }
@@ -314,16 +314,16 @@ func TestErasedImages(t *testing.T) {
 	for _, id := range []manifest.PostID{"a000", "a001", "a002", "a003"} {
 		images[id] = store(t, w, manifest.Key{ID: id}, "image of "+string(id))
 	}
-	attest.OK(t, w.AddTombstones(ctx, []Tombstone{gone("a000"), gone("a001"), gone("a002")}))
+	testkit.OK(t, w.AddTombstones(ctx, []Tombstone{gone("a000"), gone("a001"), gone("a002")}))
 	for id := range images { // a003 has no tombstone
-		attest.OK(t, w.Erase(ctx, id))
+		testkit.OK(t, w.Erase(ctx, id))
 	}
-	attest.OK(t, w.Erase(ctx, "a000"), w.LiftTombstones(ctx, digestOf(nil), "a001")) // a000 once more: nothing is lost
+	testkit.OK(t, w.Erase(ctx, "a000"), w.LiftTombstones(ctx, digestOf(nil), "a001")) // a000 once more: nothing is lost
 	store(t, w, key("a002"), "back again")
 	got, err := w.ErasedImages(ctx)
 	img := images["a000"]
 	want := []ErasedImage{{Key: key("a000"), Digests: Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}}}
-	attest.Same(t, "", want, got, err)
+	testkit.Same(t, "", want, got, err)
 }
 
 // TestReread walks through a re-reading: what it compares with is the first text and outcome, is
@@ -337,12 +337,12 @@ func TestReread(t *testing.T) {
 	}
 	again := func(i int, text, old string) {
 		t.Helper()
-		attest.OK(t, w.SetReadings(ctx, NewReading{Key: key(i), Reading: reading(i, text), Old: &old}))
+		testkit.OK(t, w.SetReadings(ctx, NewReading{Key: key(i), Reading: reading(i, text), Old: &old}))
 	}
 	var results []manifest.Result
 	for i := range 4 {
 		store(t, w, key(i), "body of "+key(i).String())
-		attest.OK(t, w.SetReadings(ctx, NewReading{Key: key(i), Reading: reading(i, "first text")}))
+		testkit.OK(t, w.SetReadings(ctx, NewReading{Key: key(i), Reading: reading(i, "first text")}))
 		results = append(results, manifest.Result{Key: key(i), Outcome: manifest.Unreadable, Reason: "r", Detail: "d"})
 	}
 	earlier := func() []Earlier {
@@ -353,36 +353,36 @@ func TestReread(t *testing.T) {
 		}
 		return all
 	}
-	attest.OK(t, w.SetResults(ctx, results))
-	attest.OK(t, w.BeginReread(ctx))
+	testkit.OK(t, w.SetResults(ctx, results))
+	testkit.OK(t, w.BeginReread(ctx))
 	again(0, "second text", "safe text")
 	again(1, "second text", "safe text")
 	again(2, "second text", "safe text")
 	results[0].Outcome = manifest.Kept
-	attest.OK(t, w.SetResults(ctx, results))
-	attest.OK(t, w.BeginReread(ctx)) // as after a kill
+	testkit.OK(t, w.SetResults(ctx, results))
+	testkit.OK(t, w.BeginReread(ctx)) // as after a kill
 	again(0, "third text", "not the first")
 	was := Earlier{Outcome: manifest.Unreadable, Reason: "r"}
 	read := Earlier{Read: true, Text: "safe text", Outcome: manifest.Unreadable, Reason: "r"}
-	attest.Same(t, "what is compared with", []Earlier{read, read, read, was}, earlier())
+	testkit.Same(t, "what is compared with", []Earlier{read, read, read, was}, earlier())
 	if r := collect(t, w.Records(ctx, Select{}))[1]; r.Reading.Text != "second text" || r.Reading.Masked != 1 {
 		t.Errorf("the new reading = %+v", r.Reading)
 	}
-	attest.OK(t, w.Erase(ctx, key(1).ID))
-	attest.OK(t, w.SetTrouble(ctx, key(2), Trouble{Outcome: manifest.Gone}))
-	attest.Same(t, "after an erase and a trouble", []Earlier{read, was, was, was}, earlier())
+	testkit.OK(t, w.Erase(ctx, key(1).ID))
+	testkit.OK(t, w.SetTrouble(ctx, key(2), Trouble{Outcome: manifest.Gone}))
+	testkit.Same(t, "after an erase and a trouble", []Earlier{read, was, was, was}, earlier())
 	store(t, w, key(0), "another body")
-	attest.Same(t, "after another image", []Earlier{was, was, was, was}, earlier())
+	testkit.Same(t, "after another image", []Earlier{was, was, was, was}, earlier())
 	again(3, "second text", "safe text")
 	if on, err := w.Rereading(ctx); !on || err != nil {
 		t.Errorf("Rereading = %v, %v while it goes on", on, err)
 	}
-	attest.OK(t, w.EndReread(ctx))
-	attest.Same(t, "in the end", make([]Earlier, 4), earlier())
+	testkit.OK(t, w.EndReread(ctx))
+	testkit.Same(t, "in the end", make([]Earlier, 4), earlier())
 	if on, err := w.Rereading(ctx); on || err != nil {
 		t.Errorf("Rereading = %v, %v in the end", on, err)
 	}
-	attest.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	if contains(t, filepath.Join(w.Dir(), stateName), "safe text") {
 		t.Error("state.db still holds a text that was compared with")
 	}

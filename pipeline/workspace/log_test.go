@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
+	"rehydrate/internal/durable"
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/durable"
 )
 
 // logged returns the records that audit/ holds, after Log.Verify.
@@ -27,8 +27,8 @@ func logged(t *testing.T, w *Workspace) []auditlog.Event {
 	if errors.Is(err, auditlog.ErrNoLog) {
 		return nil
 	}
-	attest.OK(t, err)
-	attest.OK(t, log.Verify(t.Context()))
+	testkit.OK(t, err)
+	testkit.OK(t, log.Verify(t.Context()))
 	return collect(t, log.Records(t.Context(), 0))
 }
 
@@ -57,7 +57,7 @@ func logOf(t *testing.T, dir string) []string {
 func tell(t *testing.T, w *Workspace, notes ...any) {
 	t.Helper()
 	for _, note := range notes {
-		attest.OK(t, w.Note(t.Context(), auditlog.Event{Kind: auditlog.Copy, Note: fmt.Sprint(note)}))
+		testkit.OK(t, w.Note(t.Context(), auditlog.Event{Kind: auditlog.Copy, Note: fmt.Sprint(note)}))
 	}
 }
 
@@ -65,7 +65,7 @@ func tell(t *testing.T, w *Workspace, notes ...any) {
 func waiting(t *testing.T, w *Workspace) []string {
 	t.Helper()
 	queue, err := w.Unpublished(t.Context())
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return story(queue)
 }
 
@@ -125,15 +125,15 @@ func TestRecords(t *testing.T) {
 			t.Fatalf("step %d: %v", i, err)
 		}
 	}
-	attest.Same(t, "records to be published", []string{"verdicts a000:live: a001:removed:moderator", "fetch a000::", "verdicts a000:live:",
+	testkit.Same(t, "records to be published", []string{"verdicts a000:live: a001:removed:moderator", "fetch a000::", "verdicts a000:live:",
 		"verdicts a000:unknown:absent_once", "tombstone a001:removed:moderator", "readmitted a001::", "readmitted revoked a001::",
 		"lifted a001::", "erased a001:removed:", "verdicts a002:removed:other", "run ended", "erased left_manifest a000::"}, waiting(t, w))
 	queue, err := w.Unpublished(ctx)
 	next, nextErr := w.LogNext(ctx)
-	attest.OK(t, err, nextErr, w.Close())
+	testkit.OK(t, err, nextErr, w.Close())
 	r := readOnly(t, dir)
 	events := logged(t, r)
-	attest.Same(t, "published", queue, events)
+	testkit.Same(t, "published", queue, events)
 	for i, e := range events {
 		if e.Seq != int64(i) || !e.Time.Equal(hour(9)) {
 			t.Errorf("record %d has number %d and time %v", i, e.Seq, e.Time)
@@ -157,32 +157,32 @@ func TestRecordsOfFailedChange(t *testing.T) {
 	if err := w.SetPosts(noCommit(t), []Post{{ID: "a000", State: manifest.StateLive}}); !errors.Is(err, errBoom) {
 		t.Fatal(err)
 	}
-	attest.Same(t, "records of a change that failed", []string{}, waiting(t, w))
+	testkit.Same(t, "records of a change that failed", []string{}, waiting(t, w))
 	if err := w.SetCopy(ctx, Copy{Path: "/x"}, auditlog.Event{Kind: auditlog.Copy, Path: "/x"}); err == nil {
 		t.Error("a path became a record")
 	}
 	copies, err := w.Copies(ctx)
-	attest.Same(t, "copies", []Copy(nil), copies, err)
+	testkit.Same(t, "copies", []Copy(nil), copies, err)
 }
 
 // TestPublishInBatches publishes more records than one batch holds, more than once.
 func TestPublishInBatches(t *testing.T) {
 	w := loaded(t, numbered(1)...)
-	attest.OK(t, noSync(w))
+	testkit.OK(t, noSync(w))
 	w.batch = 3
 	var want []string
 	for i := range 40 {
 		want = append(want, fmt.Sprint("copy ", i))
 		tell(t, w, i)
 		if i > 9 && i%7 == 0 {
-			attest.OK(t, w.publish(t.Context()))
+			testkit.OK(t, w.publish(t.Context()))
 		}
 		if left := len(waiting(t, w)); left >= w.batch {
 			t.Errorf("%d records wait after %d were stored", left, i+1)
 		}
 	}
-	attest.OK(t, w.Close())
-	attest.Same(t, "log", want, logOf(t, w.Dir()))
+	testkit.OK(t, w.Close())
+	testkit.Same(t, "log", want, logOf(t, w.Dir()))
 }
 
 // Stopped between the checkpoint and its note of it, publish leaves each record once to a reader.
@@ -193,7 +193,7 @@ func TestPublishedUnnoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	tell(t, w, 2)
-	attest.Same(t, "published and not", []string{"copy 1", "copy 2"}, append(story(logged(t, w)), waiting(t, w)...))
+	testkit.Same(t, "published and not", []string{"copy 1", "copy 2"}, append(story(logged(t, w)), waiting(t, w)...))
 }
 
 // What state.db knows of the log may be damaged: nothing is published then.
@@ -205,10 +205,10 @@ func TestDamagedQueue(t *testing.T) {
 	} {
 		w := loaded(t, numbered(1)...)
 		tell(t, w, 0)
-		attest.OK(t, w.publish(t.Context()))
+		testkit.OK(t, w.publish(t.Context()))
 		tell(t, w, 1, 2)
 		_, err := w.db.Exec(statement)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		_, readErr := w.Unpublished(t.Context())
 		for _, err := range []error{readErr, w.publish(t.Context()), w.Close()} {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -224,7 +224,7 @@ func TestManyVerdictsAreSplit(t *testing.T) {
 	for _, e := range numbered(250) {
 		posts = append(posts, Post{ID: e.ID, State: manifest.StateLive, CheckedAt: hour(0)})
 	}
-	attest.OK(t, w.SetPosts(t.Context(), posts))
+	testkit.OK(t, w.SetPosts(t.Context(), posts))
 	queue, err := w.Unpublished(t.Context())
 	if err != nil || len(queue) != 3 || len(queue[0].Posts) != 100 || len(queue[2].Posts) != 50 {
 		t.Errorf("%d records, %v", len(queue), err)
@@ -237,9 +237,9 @@ func TestGoneAt(t *testing.T) {
 	w := loaded(t, numbered(2)...)
 	image := func() { store(t, w, key("a000"), "body") }
 	damaged := func() {
-		attest.OK(t, w.SetTrouble(ctx, key("a000"), Trouble{Outcome: manifest.Invalid, Reason: "damaged"}))
+		testkit.OK(t, w.SetTrouble(ctx, key("a000"), Trouble{Outcome: manifest.Invalid, Reason: "damaged"}))
 	}
-	erased := func() { attest.OK(t, w.Erase(ctx, "a000")) }
+	erased := func() { testkit.OK(t, w.Erase(ctx, "a000")) }
 	for _, tt := range []struct {
 		what                  string
 		before                func()
@@ -269,9 +269,9 @@ func TestGoneAt(t *testing.T) {
 		post := Post{ID: "a000", State: tt.state, CheckedAt: at(tt.checked), AbsentAt: at(tt.absent), Withheld: true}
 		other := post
 		other.ID = "a001"
-		attest.OK(t, w.SetPosts(ctx, []Post{post, other}))
+		testkit.OK(t, w.SetPosts(ctx, []Post{post, other}))
 		posts := collect(t, w.Posts(ctx))
-		attest.Same(t, tt.what, []time.Time{at(tt.gone), {}}, []time.Time{posts[0].GoneAt, posts[1].GoneAt})
+		testkit.Same(t, tt.what, []time.Time{at(tt.gone), {}}, []time.Time{posts[0].GoneAt, posts[1].GoneAt})
 	}
 }
 
@@ -281,22 +281,22 @@ func TestCopies(t *testing.T) {
 	c := Copy{Path: "/copy", Note: "the lab", Format: "folder", Made: hour(1), Files: []File{{Name: "x", SHA256: "d", Size: 3}},
 		Rows: []string{"a"}, Next: map[string]string{"x": "e"}, Owed: []string{"b"}}
 	event := auditlog.Event{Kind: auditlog.Copy, Path: digestOf([]byte(c.Path)), Note: c.Note}
-	attest.OK(t, w.SetCopy(ctx, c, event))
+	testkit.OK(t, w.SetCopy(ctx, c, event))
 	c.Open, c.Told = true, "asked the lab"
-	attest.OK(t, w.SetCopy(ctx, c), w.SetCopy(ctx, Copy{Path: "/another", Made: c.Made}))
+	testkit.OK(t, w.SetCopy(ctx, c), w.SetCopy(ctx, Copy{Path: "/another", Made: c.Made}))
 	got, err := w.Copies(ctx)
-	attest.Same(t, "copies", []Copy{{Path: "/another", Made: c.Made}, c}, got, err)
-	attest.Same(t, "records", []string{"copy the lab"}, waiting(t, w))
+	testkit.Same(t, "copies", []Copy{{Path: "/another", Made: c.Made}, c}, got, err)
+	testkit.Same(t, "records", []string{"copy the lab"}, waiting(t, w))
 }
 
 // put replaces a file or folder by a copy of another.
 func put(t *testing.T, from, to string) {
 	t.Helper()
-	attest.OK(t, os.RemoveAll(to))
+	testkit.OK(t, os.RemoveAll(to))
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
-		attest.OK(t, os.CopyFS(to, os.DirFS(from)))
+		testkit.OK(t, os.CopyFS(to, os.DirFS(from)))
 	} else if err == nil {
-		attest.OK(t, os.Link(from, to))
+		testkit.OK(t, os.Link(from, to))
 	}
 }
 
@@ -327,11 +327,11 @@ func TestRestored(t *testing.T) {
 			if tt.kill {
 				w.finish = nil
 			}
-			attest.OK(t, w.Close())
+			testkit.OK(t, w.Close())
 			backup := t.TempDir()
-			attest.OK(t, os.CopyFS(backup, os.DirFS(w.Dir())))
+			testkit.OK(t, os.CopyFS(backup, os.DirFS(w.Dir())))
 			w = open(t, w.Dir())
-			attest.OK(t, w.AddTombstones(ctx, buried), w.LiftTombstones(ctx, digestOf(nil), "a000"), w.Close())
+			testkit.OK(t, w.AddTombstones(ctx, buried), w.LiftTombstones(ctx, digestOf(nil), "a000"), w.Close())
 			for _, name := range tt.parts {
 				put(t, filepath.Join(backup, name), filepath.Join(w.Dir(), name))
 			}
@@ -341,8 +341,8 @@ func TestRestored(t *testing.T) {
 			if err != nil || len(stones) != tt.stones {
 				t.Errorf("tombstones: %v, %v", stones, err)
 			}
-			attest.OK(t, w.Close())
-			attest.Same(t, "the log", tt.want, logOf(t, w.Dir()))
+			testkit.OK(t, w.Close())
+			testkit.Same(t, "the log", tt.want, logOf(t, w.Dir()))
 			checkQuiet(t, w.Dir())
 		})
 	}
@@ -352,8 +352,8 @@ func TestRestored(t *testing.T) {
 func checkQuiet(t *testing.T, dir string) {
 	t.Helper()
 	before := logOf(t, dir)
-	attest.OK(t, open(t, dir).Close())
-	attest.Same(t, "the log after a writer that did nothing", before, logOf(t, dir))
+	testkit.OK(t, open(t, dir).Close())
+	testkit.Same(t, "the log after a writer that did nothing", before, logOf(t, dir))
 }
 
 // TestForeignLog gives a workspace the log of another one, or a damaged log, or takes its key away.
@@ -362,7 +362,7 @@ func TestForeignLog(t *testing.T) {
 	made := func(note string) string {
 		w := loaded(t, numbered(1)...)
 		tell(t, w, note)
-		attest.OK(t, w.Close())
+		testkit.OK(t, w.Close())
 		return w.Dir()
 	}
 	var broken *auditlog.Broken
@@ -378,28 +378,28 @@ func TestForeignLog(t *testing.T) {
 			t.Errorf("Close: %v, want that the log is not published", err)
 		}
 		w = open(t, dir)
-		attest.Same(t, "records kept", []string{"copy three"}, waiting(t, w))
+		testkit.Same(t, "records kept", []string{"copy three"}, waiting(t, w))
 		w.finish = nil
-		attest.OK(t, os.RemoveAll(filepath.Join(dir, "audit")), w.Close(), open(t, dir).Close()) // what the error asks for
-		attest.Same(t, "log", []string{"restored log", "copy three"}, logOf(t, dir))
+		testkit.OK(t, os.RemoveAll(filepath.Join(dir, "audit")), w.Close(), open(t, dir).Close()) // what the error asks for
+		testkit.Same(t, "log", []string{"restored log", "copy three"}, logOf(t, dir))
 	})
 	t.Run("log and key of another workspace", func(t *testing.T) {
 		dir, other := made("one"), made("two")
 		for _, name := range []string{"audit", "log.key"} {
 			put(t, filepath.Join(other, name), filepath.Join(dir, name))
 		}
-		attest.OK(t, open(t, dir).Close())
-		attest.Same(t, "log", []string{"copy two", "restored other_log"}, logOf(t, dir))
+		testkit.OK(t, open(t, dir).Close())
+		testkit.Same(t, "log", []string{"copy two", "restored other_log"}, logOf(t, dir))
 		checkQuiet(t, dir)
 	})
 	t.Run("key lost", func(t *testing.T) {
 		dir := made("one")
 		before, err := readOnly(t, dir).LogReader(ctx)
-		attest.OK(t, err, os.Remove(filepath.Join(dir, "log.key")))
+		testkit.OK(t, err, os.Remove(filepath.Join(dir, "log.key")))
 		w := open(t, dir)
 		w.finish = nil // killed before it published: the next one does not note it again
-		attest.OK(t, w.Close(), open(t, dir).Close())
-		attest.Same(t, "log", []string{"copy one", "restored key"}, logOf(t, dir))
+		testkit.OK(t, w.Close(), open(t, dir).Close())
+		testkit.Same(t, "log", []string{"copy one", "restored key"}, logOf(t, dir))
 		after, err := readOnly(t, dir).LogReader(ctx)
 		if err != nil || after.Checkpoint().Key == before.Checkpoint().Key {
 			t.Errorf("the key did not change: %v", err)
@@ -410,7 +410,7 @@ func TestForeignLog(t *testing.T) {
 		dir := made("one")
 		name := filepath.Join(dir, "audit", "records.jsonl")
 		whole, err := os.ReadFile(name)
-		attest.OK(t, err, os.WriteFile(name, whole[:len(whole)-5], 0o600))
+		testkit.OK(t, err, os.WriteFile(name, whole[:len(whole)-5], 0o600))
 		w := open(t, dir)
 		tell(t, w, "two")
 		if err := w.Close(); !errors.As(err, &broken) || broken.Record != 0 {
@@ -419,8 +419,8 @@ func TestForeignLog(t *testing.T) {
 		if _, sealed, err := readOnly(t, dir).ReadSeal(ctx); sealed || err != nil {
 			t.Errorf("sealed with a damaged log: %t, %v", sealed, err)
 		}
-		attest.OK(t, os.WriteFile(name, whole, 0o600), open(t, dir).Close())
-		attest.Same(t, "log after it was mended", []string{"copy one", "copy two"}, logOf(t, dir))
+		testkit.OK(t, os.WriteFile(name, whole, 0o600), open(t, dir).Close())
+		testkit.Same(t, "log after it was mended", []string{"copy one", "copy two"}, logOf(t, dir))
 	})
 }
 
@@ -431,12 +431,12 @@ func TestSealKeepsDigests(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	want, err := w.Replace(ctx, "dataset/x", text("whole"), nil)
 	_, errY := w.Replace(ctx, "dataset/y", text(""), nil)
-	attest.OK(t, err, errY, w.Close(), os.WriteFile(filepath.Join(w.Dir(), "dataset", "x"), []byte("whale"), 0o600))
+	testkit.OK(t, err, errY, w.Close(), os.WriteFile(filepath.Join(w.Dir(), "dataset", "x"), []byte("whale"), 0o600))
 	w = open(t, w.Dir())
 	if _, sealed, err := w.ReadSeal(ctx); sealed || err != nil {
 		t.Errorf("sealed under a writer: %t, %v", sealed, err)
 	}
-	attest.OK(t, w.RemoveFile(ctx, "dataset/y"), w.Close())
+	testkit.OK(t, w.RemoveFile(ctx, "dataset/y"), w.Close())
 	seal, sealed, err := readOnly(t, w.Dir()).ReadSeal(ctx)
 	if err != nil || !sealed || !slices.Contains(seal.Files, want) {
 		t.Errorf("the seal has %+v, want %+v; %t, %v", seal.Files, want, sealed, err)
@@ -451,11 +451,11 @@ func TestSealKeepsDigests(t *testing.T) {
 func TestCheckState(t *testing.T) {
 	w := loaded(t, numbered(300)...)
 	found, err := w.CheckState(t.Context())
-	attest.Same(t, "a whole database", []string(nil), found, err)
+	testkit.Same(t, "a whole database", []string(nil), found, err)
 	_, err = w.db.Exec("PRAGMA foreign_keys = OFF; INSERT INTO trouble VALUES ('none', 0, '', 'gone', '', '')")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	found, err = w.CheckState(t.Context())
-	attest.Same(t, "a row without its entry", []string{"row 1 of trouble has no entry"}, found, err)
+	testkit.Same(t, "a row without its entry", []string{"row 1 of trouble has no entry"}, found, err)
 }
 
 // TestAnyHistory does anything in any order, with a kill at any step: the log verifies, has every
@@ -466,7 +466,7 @@ func TestAnyHistory(t *testing.T) {
 	kills := 0
 	rapid.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "w")
-		attest.OK(r, err)
+		testkit.OK(r, err)
 		dir = filepath.Join(dir, "w")
 		var checkpoints [][]byte
 		told, unsure := []string{}, map[string]bool{}
@@ -484,7 +484,7 @@ func TestAnyHistory(t *testing.T) {
 				if err != nil {
 					break
 				}
-				attest.OK(r, noSync(w))
+				testkit.OK(r, noSync(w))
 				note := fmt.Sprintf("%d of %d", i, session)
 				switch rapid.IntRange(0, 5).Draw(r, "operation") {
 				case 0, 1:
@@ -520,8 +520,8 @@ func TestAnyHistory(t *testing.T) {
 			checkpoints = append(checkpoints, checkHistory(t, r, dir, checkpoints, nil, nil)...)
 		}
 		w, err := Open(t.Context(), dir, Options{})
-		attest.OK(r, err)
-		attest.OK(r, w.Close())
+		testkit.OK(r, err)
+		testkit.OK(r, w.Close())
 		checkHistory(t, r, dir, checkpoints, told, unsure)
 	})
 	if kills < 10 { // of 20 to 60 sessions when short
@@ -537,25 +537,25 @@ func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told [
 	if errors.Is(err, ErrNoWorkspace) {
 		return nil
 	}
-	attest.OK(r, err)
+	testkit.OK(r, err)
 	defer w.Close()
 	log, err := w.LogReader(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) && len(told) == 0 {
 		return nil
 	}
-	attest.OK(r, err)
-	attest.OK(r, log.Verify(ctx))
+	testkit.OK(r, err)
+	testkit.OK(r, log.Verify(ctx))
 	queue, err := w.Unpublished(ctx)
 	if err != nil || len(queue) > 0 && queue[0].Seq != log.Size() {
 		r.Fatalf("%d records published, and %+v are to be, %v", log.Size(), queue, err)
 	}
 	for _, c := range earlier {
 		_, err := log.Since(ctx, c)
-		attest.OK(r, err)
+		testkit.OK(r, err)
 	}
 	got := []string{}
 	for e, err := range log.Records(ctx, 0) {
-		attest.OK(r, err)
+		testkit.OK(r, err)
 		if e.Kind == auditlog.Restored {
 			r.Fatalf("record %d: %+v, and nothing was restored", e.Seq, e)
 		}
@@ -573,14 +573,14 @@ func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told [
 func TestReadBesideWriter(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	attest.OK(t, noSync(w))
+	testkit.OK(t, noSync(w))
 	add := func() error {
 		return errors.Join(w.Note(ctx, auditlog.Event{Kind: auditlog.Copy}), w.publish(ctx))
 	}
-	attest.OK(t, add())
+	testkit.OK(t, add())
 	r := readOnly(t, w.Dir())
 	l, err := r.LogReader(ctx)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	var g errgroup.Group
 	over := make(chan struct{})
 	g.Go(func() error {
@@ -602,17 +602,17 @@ func TestReadBesideWriter(t *testing.T) {
 		}
 	}
 	close(over)
-	attest.OK(t, g.Wait(), add(), l.Verify(ctx)) // of a log that was opened before the last records
+	testkit.OK(t, g.Wait(), add(), l.Verify(ctx)) // of a log that was opened before the last records
 }
 
 // TestLargeFiles puts a file that has no end, or as good as none, in the place of each that is read whole.
 func TestLargeFiles(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	tell(t, w, "x")
-	attest.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "log.key", "audit/seal.json"} {
 		dir := t.TempDir()
-		attest.OK(t, os.CopyFS(dir, os.DirFS(w.Dir())), os.Truncate(filepath.Join(dir, name), 1<<40))
+		testkit.OK(t, os.CopyFS(dir, os.DirFS(w.Dir())), os.Truncate(filepath.Join(dir, name), 1<<40))
 		r := readOnly(t, dir)
 		l, err := r.LogReader(t.Context())
 		if err == nil {
@@ -630,8 +630,8 @@ func TestSealBesideLinks(t *testing.T) {
 	for name, to := range map[string]string{"outside": t.TempDir(), "nowhere": "gone", "inside": "images"} {
 		t.Run(name, func(t *testing.T) {
 			w := loaded(t, numbered(1)...)
-			attest.OK(t, os.Symlink(to, filepath.Join(w.Dir(), "link")))
-			attest.OK(t, w.Close())
+			testkit.OK(t, os.Symlink(to, filepath.Join(w.Dir(), "link")))
+			testkit.OK(t, w.Close())
 			if _, err := os.Stat(filepath.Join(w.Dir(), sealName)); err != nil {
 				t.Error(err)
 			}
@@ -645,14 +645,14 @@ func TestSealAfterKill(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	dir := w.Dir()
 	w.finish = nil
-	attest.OK(t, w.Close(), os.WriteFile(filepath.Join(dir, durable.TempPrefix+"left"), nil, 0o600))
+	testkit.OK(t, w.Close(), os.WriteFile(filepath.Join(dir, durable.TempPrefix+"left"), nil, 0o600))
 	for _, sweep := range []bool{false, true, false} {
 		w := open(t, dir)
 		if sweep {
 			_, err := w.Sweep(t.Context())
-			attest.OK(t, err)
+			testkit.OK(t, err)
 		}
-		attest.OK(t, w.Close())
+		testkit.OK(t, w.Close())
 		_, sealed, err := readOnly(t, dir).ReadSeal(t.Context())
 		_, left := os.Stat(filepath.Join(dir, durable.TempPrefix+"left"))
 		if err != nil || sealed == (left == nil) {
@@ -666,7 +666,7 @@ func TestSealAfterKill(t *testing.T) {
 	if err := w.SetResults(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a change after cancel: %v", err)
 	}
-	attest.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	if _, sealed, err := readOnly(t, dir).ReadSeal(t.Context()); sealed || err != nil {
 		t.Errorf("sealed after a change that did not come: %t, %v", sealed, err)
 	}
@@ -681,15 +681,15 @@ func TestRestoredManyQueued(t *testing.T) {
 	w.batch = 3
 	want := waiting(t, w)
 	_, queue, err := w.readUnpublished(ctx, -1)
-	attest.OK(t, err, w.publish(ctx), w.change(ctx, "restore", func(t *tx) {
+	testkit.OK(t, err, w.publish(ctx), w.change(ctx, "restore", func(t *tx) {
 		for i, line := range queue {
 			t.exec("INSERT INTO log_queue (seq, line) VALUES (?, ?)", i, string(line))
 		}
 		t.exec("DELETE FROM meta WHERE key = ?", metaLogHead)
 	}), w.reconcile(ctx))
 	tell(t, w, 10)
-	attest.OK(t, w.Close())
-	attest.Same(t, "log", append(want, "copy 10"), logOf(t, w.Dir()))
+	testkit.OK(t, w.Close())
+	testkit.Same(t, "log", append(want, "copy 10"), logOf(t, w.Dir()))
 }
 
 // TestInspect reads the files of a workspace, and what is foreign in its database.
@@ -698,26 +698,26 @@ func TestInspect(t *testing.T) {
 	w := loaded(t, numbered(2)...)
 	k := key("a000")
 	img := describe([]byte("body"), "png")
-	attest.OK(t, w.StoreImage(ctx, k, []byte("body"), img))
+	testkit.OK(t, w.StoreImage(ctx, k, []byte("body"), img))
 	img.SHA256, img.PHash = digestOf([]byte("body")), 7
-	attest.OK(t, w.SetHash(ctx, k, img))
-	attest.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}}))
+	testkit.OK(t, w.SetHash(ctx, k, img))
+	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}}))
 	foreign, err := w.ForeignSchema(ctx)
-	attest.Same(t, "foreign tables of our own", []string(nil), foreign, err)
+	testkit.Same(t, "foreign tables of our own", []string(nil), foreign, err)
 	const two = "meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);\nCREATE TABLE entry"
 	_, err = w.db.ExecContext(ctx, "CREATE TABLE stash (x PRIMARY KEY); CREATE VIEW v AS SELECT 1; CREATE INDEX i ON post (state); CREATE TABLE `"+two+"` (x)")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	foreign, err = w.ForeignSchema(ctx)
-	attest.Same(t, "foreign tables", []string{"table stash", "view v", "index i", "table " + two}, foreign, err)
-	attest.OK(t, w.Close())
+	testkit.Same(t, "foreign tables", []string{"table stash", "view v", "index i", "table " + two}, foreign, err)
+	testkit.OK(t, w.Close())
 	files, err := Open(ctx, w.Dir(), Options{ReadOnly: true, FilesOnly: true})
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	defer files.Close()
 	var names []string
 	for _, f := range collect(t, files.Walk(ctx, ".")) {
 		names = append(names, f.Name)
 	}
-	attest.Same(t, "files", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "audit/seal.json", "images/a0/a000.png", "lock",
+	testkit.Same(t, "files", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "audit/seal.json", "images/a0/a000.png", "lock",
 		"log.key", "state.db"}, names)
 	if _, err := Open(ctx, filepath.Join(w.Dir(), "none"), Options{ReadOnly: true, FilesOnly: true}); err == nil {
 		t.Error("a folder that is not there was opened")

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/auditlog"
 )
 
@@ -20,11 +20,11 @@ func TestAlike(t *testing.T) {
 	var results []manifest.Result
 	for i, k := range []manifest.Key{key("a000"), key("a001"), key("a004"), key("a005")} {
 		img := store(t, w, k, fmt.Sprint("body ", i))
-		attest.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{ImageSHA256: img.SHA256, Failed: failed, Masked: 2, Text: k.String()}}))
+		testkit.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{ImageSHA256: img.SHA256, Failed: failed, Masked: 2, Text: k.String()}}))
 		posts = append(posts, Post{ID: k.ID, State: manifest.StateLive, CheckedAt: hour(1), LiveAt: hour(int64(1 + i/3)), AbsentAt: hour(2), Unseen: true})
 		results = append(results, manifest.Result{Key: k, Outcome: manifest.Kept, Reason: "no_text", Detail: k.String()})
 	}
-	attest.OK(t, w.SetTrouble(ctx, key("a002"), Trouble{Outcome: manifest.Gone, Reason: "http_404", Detail: "a sentence"}),
+	testkit.OK(t, w.SetTrouble(ctx, key("a002"), Trouble{Outcome: manifest.Gone, Reason: "http_404", Detail: "a sentence"}),
 		w.SetPosts(ctx, append(posts, Post{ID: "a002", State: manifest.StateLive, Reason: "r", LiveAt: hour(3)},
 			Post{ID: "a003", State: manifest.StateRemoved, Reason: "moderator", Withheld: true, CheckedAt: hour(4)})),
 		w.SetResults(ctx, results))
@@ -52,7 +52,7 @@ func TestAlike(t *testing.T) {
 	for _, a := range collect(t, w.Alike(ctx, []manifest.PostID{"a001"})) {
 		count(got, a.Entries, a.ID != "", a.Record)
 	}
-	attest.Same(t, "entries that are alike", want, got)
+	testkit.Same(t, "entries that are alike", want, got)
 	if len(got) != 6 { // two of the stored images are alike, and the two posts that were never asked about
 		t.Errorf("%d kinds of entries: %v", len(got), got)
 	}
@@ -61,7 +61,7 @@ func TestAlike(t *testing.T) {
 // BenchmarkClose closes a workspace whose run fetched b.N images, and opens it again.
 func BenchmarkClose(b *testing.B) {
 	w, err := Open(b.Context(), b.TempDir(), Options{})
-	attest.OK(b, err)
+	testkit.OK(b, err)
 	digest := strings.Repeat("0123456789abcdef", 4)
 	for stored := 0; stored < b.N; stored += 1000 {
 		var events []auditlog.Event
@@ -69,15 +69,15 @@ func BenchmarkClose(b *testing.B) {
 			events = append(events, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: manifest.PostID(fmt.Sprintf("1s%07d", i))}},
 				SHA256: digest, Original: digest, Pixels: digest})
 		}
-		attest.OK(b, w.Note(b.Context(), events...))
+		testkit.OK(b, w.Note(b.Context(), events...))
 	}
 	b.ResetTimer()
-	attest.OK(b, w.Close())
+	testkit.OK(b, w.Close())
 	closed := b.Elapsed()
 	w, err = Open(b.Context(), w.Dir(), Options{Existing: true})
-	attest.OK(b, err)
+	testkit.OK(b, err)
 	b.StopTimer()
-	attest.OK(b, w.Close())
+	testkit.OK(b, w.Close())
 	b.ReportMetric(closed.Seconds(), "close-s")
 	b.ReportMetric((b.Elapsed() - closed).Seconds(), "open-s")
 }

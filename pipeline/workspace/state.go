@@ -16,7 +16,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"rehydrate/pipeline/durable"
+	"rehydrate/internal/durable"
 )
 
 // Layout numbers the layout of state.db. There is one: a workspace of another one is refused.

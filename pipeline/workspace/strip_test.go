@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 	"rehydrate/policy"
 )
 
@@ -42,7 +42,7 @@ func pictures(t testing.TB) map[string][]byte {
 		gif.EncodeAll(&moving, &gif.GIF{Image: []*image.Paletted{paletted, paletted}, Delay: []int{5, 7}, LoopCount: 3,
 			Disposal: []byte{gif.DisposalNone, gif.DisposalBackground}}),
 	} {
-		attest.OK(t, err)
+		testkit.OK(t, err)
 	}
 	all := map[string][]byte{"jpeg/colour": jpg.Bytes(), "jpeg/grey": jpgGrey.Bytes(), "png/alpha": pngAlpha.Bytes(),
 		"png/palette": pngPalette.Bytes(), "png/grey16": pngGrey.Bytes(), "gif/still": still.Bytes(), "gif/moving": moving.Bytes()}
@@ -53,7 +53,7 @@ func pictures(t testing.TB) map[string][]byte {
 		"webp/alpha":    "UklGRkoAAABXRUJQVlA4WAoAAAAQAAAAAAAAAAAAQUxQSAwAAAARBxAR/Q9ERP8DAABWUDggGAAAABQBAJ0BKgEAAQAAAP4AAA3AAP7mtQAAAA==",
 	} {
 		b, err := base64.StdEncoding.DecodeString(text)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		all[name] = b
 	}
 	return all
@@ -152,7 +152,7 @@ func TestStrip(t *testing.T) {
 				t.Fatal("no metadata was planted")
 			}
 			clean, err := Strip(dirty, format)
-			attest.OK(t, err)
+			testkit.OK(t, err)
 			for _, part := range []string{canary, canary[:12], canary[:7], "52.52", "stray", "PK\x03\x04", "XMP", "script"} {
 				if bytes.Contains(clean, []byte(part)) {
 					t.Errorf("%q is left", part)
@@ -203,7 +203,7 @@ func TestStripKeepsOnlyOrientation(t *testing.T) {
 				string([]byte{byte(tt.want), 0, 0, 0, 0, 0, 0}) + want[2:]
 		}
 		got, err := Strip([]byte(string(plain[:2])+segment(0xE1, tt.data)+string(plain[2:])), "jpeg")
-		attest.Same(t, tt.name, want, string(got), err)
+		testkit.Same(t, tt.name, want, string(got), err)
 	}
 }
 
@@ -217,9 +217,9 @@ func TestStripKeepsColours(t *testing.T) {
 		jfxx + adobe("\x01") + jfif + jfxx + jfif, adobe("\x00") + segment(0xEE, "Adobe")} {
 		dirty := []byte(plain[:2] + head + plain[2:])
 		clean, err := Strip(dirty, "jpeg")
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		want, err := pixels("jpeg", dirty)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		if got, err := pixels("jpeg", clean); got != want || err != nil {
 			t.Errorf("APP segments %q: pixels differ: %v", head, err)
 		}

@@ -14,8 +14,8 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"rehydrate/pipeline/contain"
-	"rehydrate/pipeline/durable"
+	"rehydrate/internal/durable"
+	"rehydrate/internal/safely"
 )
 
 // A tx is one change of state.db. Its first error sticks: nothing more is run, and nothing of it is committed.
@@ -88,7 +88,7 @@ func (w *Workspace) join(ctx context.Context, what string, do func(*tx)) (t *tx,
 		undo.exec("SAVEPOINT one")
 		t.fail(undo.err)
 	}
-	err = contain.Do(func() error { // a panic must not leave the others waiting
+	err = safely.Do(func() error { // a panic must not leave the others waiting
 		do(t)
 		if t.err == nil {
 			t.err = durable.Step(ctx, "commit", what)

@@ -14,10 +14,10 @@ import (
 	"sync"
 	"testing"
 
+	"rehydrate/internal/durable"
+	"rehydrate/internal/safely"
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
-	"rehydrate/pipeline/contain"
-	"rehydrate/pipeline/durable"
 )
 
 // storing returns what stores an image of each of numbered(n).
@@ -35,7 +35,7 @@ func storing(ctx context.Context, w *Workspace, n int) (all []func() error) {
 func commits(t *testing.T, w *Workspace) uint32 {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.Dir(), stateName))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return binary.BigEndian.Uint32(b[24:])
 }
 
@@ -49,7 +49,7 @@ func stored(t *testing.T, w *Workspace, want string) {
 			have = append(have, r.Key.String())
 		}
 	}
-	attest.Same(t, "images", want, strings.Join(have, " "))
+	testkit.Same(t, "images", want, strings.Join(have, " "))
 }
 
 // TestOrder: whatever is stored at the same time, an image's file has content and name on the disk before its row is
@@ -73,14 +73,14 @@ func TestOrder(t *testing.T) {
 	}
 	for i, f := range storing(ctx, w, 2) { // one at a time
 		steps = nil
-		attest.OK(t, f())
+		testkit.OK(t, f())
 		made := slices.IndexFunc(steps, func(s string) bool { return strings.HasPrefix(s, "create ") })
 		_, temp, _ := strings.Cut(steps[made], " ")
-		attest.Same(t, "", []string{"create " + temp, "write " + temp, "sync " + temp, fmt.Sprintf("rename images/a0/a00%d.png", i),
+		testkit.Same(t, "", []string{"create " + temp, "write " + temp, "sync " + temp, fmt.Sprintf("rename images/a0/a00%d.png", i),
 			"syncdir images/a0", "commit write the row"}, steps[made:])
 	}
 	steps = nil
-	attest.OK(t, together(w, storing(ctx, w, 5)[2:]...))
+	testkit.OK(t, together(w, storing(ctx, w, 5)[2:]...))
 	first := at(0, "commit write the row")
 	for i := 2; i < 5; i++ {
 		name := fmt.Sprintf("images/a0/a00%d.png", i)
@@ -134,19 +134,19 @@ func TestSharedCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for at := range 3 { // the first in line has no savepoint
 				w := loaded(t, numbered(4)...)
-				attest.OK(t, noSync(w))
+				testkit.OK(t, noSync(w))
 				before := commits(t, w)
 				var got error
 				try := func() error { got = bad(w); return nil }
-				attest.OK(t, together(w, slices.Insert(storing(ctx, w, 4), at*2, try)...))
-				if got == nil || name == "panic" && !errors.As(got, new(*contain.Panic)) {
+				testkit.OK(t, together(w, slices.Insert(storing(ctx, w, 4), at*2, try)...))
+				if got == nil || name == "panic" && !errors.As(got, new(*safely.Panic)) {
 					t.Errorf("it ended with %v", got)
 				}
 				stored(t, w, "a000 a001 a002 a003")
 				if n := commits(t, w) - before; n < 1 || n > 2 { // where the first one fails, the rest begins again
 					t.Errorf("%d commits of 4 images", n)
 				}
-				attest.Same(t, "records of the log", 4, len(waiting(t, w)))
+				testkit.Same(t, "records of the log", 4, len(waiting(t, w)))
 			}
 		})
 	}
@@ -157,16 +157,16 @@ func TestReadByAnother(t *testing.T) {
 	w := loaded(t, numbered(2)...)
 	_, err := w.db.Exec("PRAGMA busy_timeout = 1")
 	other, opened := sql.Open("sqlite", filepath.Join(w.dir, stateName))
-	attest.OK(t, err, opened, noSync(w))
+	testkit.OK(t, err, opened, noSync(w))
 	defer other.Close()
 	reading, err := other.Query("SELECT id FROM entry")
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	reading.Next()
 	store := storing(t.Context(), w, 2)
 	if err := store[0](); err == nil || !strings.Contains(err.Error(), "close the program that uses it") {
 		t.Errorf("it ended with %v", err)
 	}
-	attest.OK(t, reading.Close(), store[1]())
+	testkit.OK(t, reading.Close(), store[1]())
 	stored(t, w, "a001")
 }
 
@@ -177,7 +177,7 @@ func TestDiskFailsInSharedCommit(t *testing.T) {
 	for i := range 8 {
 		w := loaded(t, numbered(3)...)
 		_, err := w.db.Exec("PRAGMA max_page_count = 40")
-		attest.OK(t, err, noSync(w))
+		testkit.OK(t, err, noSync(w))
 		full, at := i%2 == 0, i/2
 		errs := make([]error, 4)
 		all := slices.Insert(storing(ctx, w, 3), at, func() error {
@@ -192,7 +192,7 @@ func TestDiskFailsInSharedCommit(t *testing.T) {
 		for i, f := range all {
 			all[i] = func() error { errs[i] = f(); return nil }
 		}
-		attest.OK(t, together(w, all...))
+		testkit.OK(t, together(w, all...))
 		if err := errs[at]; err == nil || full && !strings.Contains(err.Error(), "free some space") {
 			t.Errorf("where the disk fails: %v", err)
 		}
@@ -204,8 +204,8 @@ func TestDiskFailsInSharedCommit(t *testing.T) {
 		}
 		stored(t, w, strings.Join(want, " "))
 		swept, err := w.Sweep(ctx)
-		attest.Same(t, "left to sweep", Swept{}, swept, err)
-		attest.OK(t, together(w, storing(ctx, w, 3)...))
+		testkit.Same(t, "left to sweep", Swept{}, swept, err)
+		testkit.OK(t, together(w, storing(ctx, w, 3)...))
 		stored(t, w, "a000 a001 a002")
 	}
 }
@@ -221,10 +221,10 @@ func TestOnePost(t *testing.T) {
 		return nil
 	})
 	for range 2 {
-		attest.OK(t, storing(ctx, w, 1)[0]())
+		testkit.OK(t, storing(ctx, w, 1)[0]())
 	}
-	attest.OK(t, w.SetTrouble(ctx, key("a000"), Trouble{Outcome: manifest.Gone}), w.Erase(ctx, "a000"))
-	attest.Same(t, "", true, steps > 15 && w.post("a000").TryLock())
+	testkit.OK(t, w.SetTrouble(ctx, key("a000"), Trouble{Outcome: manifest.Gone}), w.Erase(ctx, "a000"))
+	testkit.Same(t, "", true, steps > 15 && w.post("a000").TryLock())
 }
 
 // TestContextOfAnother: a change that is done outlives its context, also before it is committed, and so do those beside it.
@@ -245,9 +245,9 @@ func TestContextOfAnother(t *testing.T) {
 			})
 		}
 	}
-	attest.OK(t, together(w, change("a"), change("b"), change("c")))
+	testkit.OK(t, together(w, change("a"), change("b"), change("c")))
 	for _, name := range []string{"a0", "b199", "c199"} {
 		value, err := w.Meta(t.Context(), name)
-		attest.Same(t, name, "there", value, err)
+		testkit.Same(t, name, "there", value, err)
 	}
 }

@@ -28,8 +28,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rehydrate/internal/durable"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/durable"
 )
 
 // Names at the top of a workspace that belong to this package.

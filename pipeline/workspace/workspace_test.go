@@ -20,9 +20,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rehydrate/internal/durable"
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
-	"rehydrate/pipeline/durable"
 )
 
 // TestMain lets the test binary stand in for another run of the program.
@@ -65,7 +65,7 @@ func readOnly(t *testing.T, dir string) *Workspace {
 func openAs(t *testing.T, dir string, o Options) *Workspace {
 	t.Helper()
 	w, err := Open(t.Context(), dir, o)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(func() { w.Close() })
 	return w
 }
@@ -73,7 +73,7 @@ func openAs(t *testing.T, dir string, o Options) *Workspace {
 func files(t *testing.T, w *Workspace, under string) []string {
 	t.Helper()
 	names, err := w.Files(t.Context(), under)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return names
 }
 
@@ -87,7 +87,7 @@ func key(id string) manifest.Key { return manifest.Key{ID: manifest.PostID(id)} 
 func loaded(t *testing.T, entries ...manifest.Entry) *Workspace {
 	t.Helper()
 	w := open(t, filepath.Join(t.TempDir(), "w"))
-	attest.OK(t, w.Load(t.Context(), binding("1"), seq(entries, nil), nil))
+	testkit.OK(t, w.Load(t.Context(), binding("1"), seq(entries, nil), nil))
 	return w
 }
 
@@ -129,7 +129,7 @@ func collect[T any](t *testing.T, s iter.Seq2[T, error]) []T {
 	t.Helper()
 	var items []T
 	for item, err := range s {
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		items = append(items, item)
 	}
 	return items
@@ -157,7 +157,7 @@ func describe(body []byte, format string) Image {
 func store(t *testing.T, w *Workspace, k manifest.Key, body string) Image {
 	t.Helper()
 	img := describe([]byte(body), "jpeg")
-	attest.OK(t, w.StoreImage(t.Context(), k, []byte(body), img))
+	testkit.OK(t, w.StoreImage(t.Context(), k, []byte(body), img))
 	return img
 }
 
@@ -165,7 +165,7 @@ func store(t *testing.T, w *Workspace, k manifest.Key, body string) Image {
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	attest.OK(t, filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+	testkit.OK(t, filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -184,10 +184,10 @@ func snapshot(t *testing.T, dir string) map[string]string {
 func TestOpenMakesPrivateFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b? #%", "w")
 	w := open(t, dir)
-	attest.OK(t, w.Load(t.Context(), binding("1"), seq(numbered(1), nil), nil))
+	testkit.OK(t, w.Load(t.Context(), binding("1"), seq(numbered(1), nil), nil))
 	store(t, w, key("a000"), "body")
 	_, err := w.Replace(t.Context(), "dataset/data/x.parquet", text(""), nil)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	for name, what := range snapshot(t, dir) {
 		if !strings.HasPrefix(what, "-rw-------") && !strings.HasPrefix(what, "drwx------") {
 			t.Errorf("%s has the mode %.10s", name, what)
@@ -197,18 +197,18 @@ func TestOpenMakesPrivateFolder(t *testing.T) {
 		"foreign_keys": "1", "trusted_schema": "0"} {
 		var got string
 		err := w.db.QueryRow("PRAGMA " + pragma).Scan(&got)
-		attest.Same(t, pragma, want, got, err)
+		testkit.Same(t, pragma, want, got, err)
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
-	write := func(t *testing.T, name, text string) { attest.OK(t, os.WriteFile(name, []byte(text), 0o600)) }
-	mkdir := func(t *testing.T, dir string) { attest.OK(t, os.Mkdir(dir, 0o755)) }
+	write := func(t *testing.T, name, text string) { testkit.OK(t, os.WriteFile(name, []byte(text), 0o600)) }
+	mkdir := func(t *testing.T, dir string) { testkit.OK(t, os.Mkdir(dir, 0o755)) }
 	changed := func(statement string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			w := open(t, dir)
 			_, err := w.db.Exec(statement)
-			attest.OK(t, err, w.Close())
+			testkit.OK(t, err, w.Close())
 		}
 	}
 	for _, tt := range []struct {
@@ -219,12 +219,12 @@ func TestOpenRefuses(t *testing.T) {
 		says     string
 	}{
 		{"other files", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/thesis.tex", "x") }, false, ErrNoWorkspace, "thesis.tex"},
-		{"symbolic link", func(t *testing.T, dir string) { mkdir(t, dir+"-real"); attest.OK(t, os.Symlink(dir+"-real", dir)) }, false,
+		{"symbolic link", func(t *testing.T, dir string) { mkdir(t, dir+"-real"); testkit.OK(t, os.Symlink(dir+"-real", dir)) }, false,
 			ErrNoWorkspace, "symbolic link"},
 		{"file", func(t *testing.T, dir string) { write(t, dir, "x") }, false, ErrNoWorkspace, "not a folder"},
 		{"state.db is a link", func(t *testing.T, dir string) {
 			mkdir(t, dir)
-			attest.OK(t, os.Symlink("/etc/passwd", dir+"/state.db"))
+			testkit.OK(t, os.Symlink("/etc/passwd", dir+"/state.db"))
 		}, false,
 			ErrNoWorkspace, "not a regular file"},
 		{"not a database", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/state.db", strings.Repeat("hello", 400)) }, false,
@@ -253,11 +253,11 @@ func TestOpenGoesOnAfterKilledFirstOpen(t *testing.T) {
 	for _, left := range [][]string{{}, {"lock"}, {"lock", "state.db"}} {
 		dir := t.TempDir()
 		for _, name := range left {
-			attest.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 		}
 		w := open(t, dir)
 		_, bound, err := w.Binding(t.Context())
-		attest.Same(t, "bound", false, bound, err, w.Close())
+		testkit.Same(t, "bound", false, bound, err, w.Close())
 	}
 }
 
@@ -276,11 +276,11 @@ func TestLockIsTheKernels(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")
 	c := child(t, "hold", dir, "")
 	in, err := c.StdinPipe()
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	defer in.Close()
 	out, err := c.StdoutPipe()
-	attest.OK(t, err)
-	attest.OK(t, c.Start())
+	testkit.OK(t, err)
+	testkit.OK(t, c.Start())
 	if _, err := io.ReadFull(out, make([]byte, 5)); err != nil {
 		t.Fatalf("the child did not take the lock: %v", err)
 	}
@@ -291,15 +291,15 @@ func TestLockIsTheKernels(t *testing.T) {
 	reader := readOnly(t, dir)
 	defer reader.Close()
 	holder, err := reader.Holder()
-	attest.Same(t, "who holds it", fmt.Sprintf("process %d", c.Process.Pid), holder, err)
-	attest.OK(t, c.Process.Kill())
+	testkit.Same(t, "who holds it", fmt.Sprintf("process %d", c.Process.Pid), holder, err)
+	testkit.OK(t, c.Process.Kill())
 	c.Wait()
 	holder, err = reader.Holder()
-	attest.Same(t, "who holds it after a kill", "", holder, err)
+	testkit.Same(t, "who holds it after a kill", "", holder, err)
 	// A writer that comes while somebody looks waits until they have looked.
 	f, err := os.Open(filepath.Join(dir, lockName))
-	attest.OK(t, err)
-	attest.OK(t, unix.Flock(int(f.Fd()), unix.LOCK_SH))
+	testkit.OK(t, err)
+	testkit.OK(t, unix.Flock(int(f.Fd()), unix.LOCK_SH))
 	time.AfterFunc(2*time.Millisecond, func() { f.Close() })
 	w := open(t, dir)
 	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, ErrInUse) {
@@ -320,8 +320,8 @@ func TestExisting(t *testing.T) {
 	}
 	open(t, dir).Close()
 	w, err := Open(t.Context(), dir, Options{Existing: true})
-	attest.OK(t, err)
-	attest.OK(t, w.Close())
+	testkit.OK(t, err)
+	testkit.OK(t, w.Close())
 }
 
 func TestLoad(t *testing.T) {
@@ -329,9 +329,9 @@ func TestLoad(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "bb1", 0), entry(2, "bb1", 1), entry(3, "cc1", 0))
 	store(t, w, manifest.Key{ID: "bb1", Image: 1}, "left")
 	stays := store(t, w, key("cc1"), "stays")
-	attest.OK(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: "live"}, {ID: "bb1", State: "live"}, {ID: "cc1", State: "live"}}))
+	testkit.OK(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: "live"}, {ID: "bb1", State: "live"}, {ID: "cc1", State: "live"}}))
 	before := collect(t, w.Records(ctx, Select{}))
-	attest.OK(t, w.Load(ctx, binding("1"), seq[manifest.Entry](nil, errors.New("pulled")), nil)) // the same digests
+	testkit.OK(t, w.Load(ctx, binding("1"), seq[manifest.Entry](nil, errors.New("pulled")), nil)) // the same digests
 
 	foreign := binding("1")
 	foreign.Release = "other"
@@ -354,29 +354,29 @@ func TestLoad(t *testing.T) {
 		if err := w.Load(ctx, binding("2"), bad, refuse); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("Load = %v, want %q", err, name)
 		}
-		attest.Same(t, "entries after "+name, before, collect(t, w.Records(t.Context(), Select{})))
+		testkit.Same(t, "entries after "+name, before, collect(t, w.Records(t.Context(), Select{})))
 		b, _, err := w.Binding(t.Context())
-		attest.Same(t, "binding after "+name, binding("1"), b, err)
+		testkit.Same(t, "binding after "+name, binding("1"), b, err)
 	}
-	attest.Same(t, "images to lose, of all", []int{1, 2}, asked)
+	testkit.Same(t, "images to lose, of all", []int{1, 2}, asked)
 
 	moved := entry(0, "cc1", 0)
 	moved.Split = "test"
 	next := []manifest.Entry{moved, entry(1, "bb1", 0), entry(5, "new1", 0)}
-	attest.OK(t, w.Load(ctx, binding("2"), seq(next, nil), func(int, int) error { return nil }))
-	attest.Same(t, "records", []Record{
+	testkit.OK(t, w.Load(ctx, binding("2"), seq(next, nil), func(int, int) error { return nil }))
+	testkit.Same(t, "records", []Record{
 		{Entry: moved, Post: Post{ID: "cc1", State: "live"}, Image: &stays},
 		{Entry: entry(1, "bb1", 0), Post: Post{ID: "bb1", State: "live"}},
 		{Entry: entry(5, "new1", 0), Post: Post{ID: "new1"}},
 	}, collect(t, w.Records(ctx, Select{})))
-	attest.Same(t, "records of a split", []Record{{Entry: moved, Post: Post{ID: "cc1", State: "live"}, Image: &stays}}, collect(t, w.Records(ctx, Select{Split: "test"})))
-	attest.Same(t, "image files", []string{"images/cc/cc1.jpg"}, files(t, w, "images"))
+	testkit.Same(t, "records of a split", []Record{{Entry: moved, Post: Post{ID: "cc1", State: "live"}, Image: &stays}}, collect(t, w.Records(ctx, Select{Split: "test"})))
+	testkit.Same(t, "image files", []string{"images/cc/cc1.jpg"}, files(t, w, "images"))
 	posts, err := texts(ctx, w.db, "SELECT id FROM post ORDER BY id")
-	attest.Same(t, "posts: the one that left must be forgotten", []string{"bb1", "cc1"}, posts, err)
+	testkit.Same(t, "posts: the one that left must be forgotten", []string{"bb1", "cc1"}, posts, err)
 	b, bound, err := w.Binding(ctx)
-	attest.Same(t, "binding", binding("2"), b, err)
-	attest.Same(t, "bound", true, bound)
-	attest.OK(t, w.Load(ctx, binding("3"), seq(next, nil), refuse)) // nothing is lost, so refuse is not called
+	testkit.Same(t, "binding", binding("2"), b, err)
+	testkit.Same(t, "bound", true, bound)
+	testkit.OK(t, w.Load(ctx, binding("3"), seq(next, nil), refuse)) // nothing is lost, so refuse is not called
 }
 
 func TestRecordsReturnWhatWasStored(t *testing.T) {
@@ -384,27 +384,27 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0))
 	at := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	post := Post{ID: "aa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: at, LiveAt: at.Add(-time.Hour), Withheld: true}
-	attest.OK(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: manifest.StateLive}, post}))
+	testkit.OK(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: manifest.StateLive}, post}))
 	img := store(t, w, manifest.Key{ID: "aa1", Image: 1}, "body")
 	post.Unseen = true
 	reading := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "ONE DOES\nNOT", Confidence: 91.25,
 		Words: []Word{{Text: "ONE", Confidence: 91.25, X: 1, Y: 2, W: 3, H: 4, Line: 5}}, Wide: &[4]uint64{1, 1 << 63, 3, ^uint64(0)},
 		Failed: &Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout", Detail: "d"}}
-	attest.OK(t, w.SetReadings(ctx, NewReading{Key: manifest.Key{ID: "aa1", Image: 1}, Reading: reading}))
+	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: manifest.Key{ID: "aa1", Image: 1}, Reading: reading}))
 	trouble := Trouble{Source: "s", Outcome: manifest.Gone, Reason: "http_404", Detail: "d"}
-	attest.OK(t, w.SetTrouble(ctx, key("bb1"), trouble))
+	testkit.OK(t, w.SetTrouble(ctx, key("bb1"), trouble))
 	result := manifest.Result{Key: key("aa1"), Split: "train", Outcome: manifest.Duplicate, Reason: "r", Detail: "d",
 		DuplicateOf: manifest.Key{ID: "bb1", Image: 0}}
-	attest.OK(t, w.SetResults(ctx, []manifest.Result{result}))
+	testkit.OK(t, w.SetResults(ctx, []manifest.Result{result}))
 	want := []Record{
 		{Entry: entry(0, "aa1", 0), Post: post, Result: &result},
 		{Entry: entry(1, "aa1", 1), Post: post, Image: &img, Reading: &reading},
 		{Entry: entry(2, "bb1", 0), Post: Post{ID: "bb1"}, Trouble: &trouble},
 	}
-	attest.Same(t, "records with words", want, collect(t, w.Records(ctx, Select{WithWords: true})))
+	testkit.Same(t, "records with words", want, collect(t, w.Records(ctx, Select{WithWords: true})))
 	reading.Words = nil
-	attest.Same(t, "records of aa1 without words", want[:2], collect(t, w.Records(ctx, Select{IDs: []manifest.PostID{"aa1"}})))
-	attest.Same(t, "posts", []Post{post, {ID: "bb1"}}, collect(t, w.Posts(ctx)))
+	testkit.Same(t, "records of aa1 without words", want[:2], collect(t, w.Records(ctx, Select{IDs: []manifest.PostID{"aa1"}})))
+	testkit.Same(t, "posts", []Post{post, {ID: "bb1"}}, collect(t, w.Posts(ctx)))
 	if err := w.SetResults(ctx, []manifest.Result{{Key: key("none"), Outcome: manifest.Kept}}); err == nil {
 		t.Error("SetResults took a result of no entry")
 	}
@@ -422,8 +422,8 @@ func TestDuePosts(t *testing.T) {
 	for i := range posts {
 		posts[i].ID = manifest.PostID(fmt.Sprintf("a%03d", i))
 	}
-	attest.OK(t, w.SetPosts(t.Context(), posts))
-	attest.Same(t, "due posts", posts[1:4], collect(t, w.DuePosts(t.Context(), hour(4), hour(6))))
+	testkit.OK(t, w.SetPosts(t.Context(), posts))
+	testkit.Same(t, "due posts", posts[1:4], collect(t, w.DuePosts(t.Context(), hour(4), hour(6))))
 }
 
 func TestPagingWhileWriting(t *testing.T) {
@@ -433,23 +433,23 @@ func TestPagingWhileWriting(t *testing.T) {
 		w.limit = limit
 		var got []string
 		for p, err := range w.Posts(ctx) {
-			attest.OK(t, err)
+			testkit.OK(t, err)
 			got = append(got, string(p.ID))
-			attest.OK(t, w.SetPosts(ctx, []Post{{ID: p.ID, State: manifest.StateLive, CheckedAt: time.Unix(int64(limit), 0)}}))
+			testkit.OK(t, w.SetPosts(ctx, []Post{{ID: p.ID, State: manifest.StateLive, CheckedAt: time.Unix(int64(limit), 0)}}))
 		}
 		const first = "a000 a001 a002 a003 a004 a005 a006 a007 a008 a009 "
-		attest.Same(t, fmt.Sprintf("posts in pages of %d", limit), first+"zz1", strings.Join(got, " "))
-		attest.Same(t, fmt.Sprintf("records in pages of %d", limit), first+"a003/1 zz1", keys(t, w))
+		testkit.Same(t, fmt.Sprintf("posts in pages of %d", limit), first+"zz1", strings.Join(got, " "))
+		testkit.Same(t, fmt.Sprintf("records in pages of %d", limit), first+"a003/1 zz1", keys(t, w))
 	}
 	w.limit = 2
 	for r, err := range w.Records(ctx, Select{}) {
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		store(t, w, r.Key, "body of "+r.Key.String())
 		if r.Ordinal == 5 {
 			break
 		}
 	}
-	attest.Same(t, "images stored within the loop", 6, len(files(t, w, "images")))
+	testkit.Same(t, "images stored within the loop", 6, len(files(t, w, "images")))
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, err := range w.Records(ctx, Select{}) {
@@ -466,9 +466,9 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	w.Close()
 	before := snapshot(t, w.Dir())
 	r := readOnly(t, w.Dir())
-	attest.Same(t, "records", "a000 a001 a002", keys(t, r))
+	testkit.Same(t, "records", "a000 a001 a002", keys(t, r))
 	body, err := r.ReadImage(ctx, key("a001"), img)
-	attest.Same(t, "the image", "body", string(body), err)
+	testkit.Same(t, "the image", "body", string(body), err)
 	_, sweep := r.Sweep(ctx)
 	_, replace := r.Replace(ctx, "x", text(""), nil)
 	for i, err := range []error{
@@ -480,8 +480,8 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 			t.Errorf("change %d: %v, want ErrReadOnly", i, err)
 		}
 	}
-	attest.OK(t, r.Close())
-	attest.Same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
+	testkit.OK(t, r.Close())
+	testkit.Same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
 }
 
 func TestConcurrentWriters(t *testing.T) {
@@ -509,7 +509,7 @@ func TestConcurrentWriters(t *testing.T) {
 	})
 	group.Wait()
 	records := collect(t, w.Records(ctx, Select{}))
-	attest.Same(t, "records", 40, len(records))
+	testkit.Same(t, "records", 40, len(records))
 	for _, r := range records {
 		if r.Image == nil || r.Reading == nil {
 			t.Errorf("%s has no image or reading", r.ID)
@@ -520,6 +520,6 @@ func TestConcurrentWriters(t *testing.T) {
 func contains(t *testing.T, name, text string) bool {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return bytes.Contains(b, []byte(text))
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/given"
 )
 
 // A File is an open Parquet file. Any of its columns are read row by row. It is for one goroutine.
@@ -57,7 +57,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 
 // OpenFile opens the Parquet file at path. The error is a *manifest.Problem where there is a file that cannot be read.
 func OpenFile(path string) (*File, error) {
-	disk, size, err := given.Open(path)
+	disk, size, err := userfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the Parquet: %w", err)
 	}

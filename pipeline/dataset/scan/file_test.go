@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 
-	"rehydrate/pipeline/attest"
+	"rehydrate/internal/testkit"
 )
 
 type scanned struct {
@@ -45,7 +45,7 @@ func scannedFile(t testing.TB, rows int, options ...parquet.WriterOption) []byte
 func opened(t testing.TB, file []byte) *File {
 	t.Helper()
 	f, err := Open(bytes.NewReader(file), int64(len(file)))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	return f
 }
 
@@ -99,7 +99,7 @@ func TestScan(t *testing.T) {
 		"labels.list.element": {`0:"a"`, `1:"a"`, `1:"b"`, `2:"a"`, `3:"a"`, `4:"a"`, `4:"b"`},
 	} {
 		got, err := values(t, file, column)
-		attest.Same(t, column, want, got, err)
+		testkit.Same(t, column, want, got, err)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestLists(t *testing.T) {
 	text := parquet.String()
 	once, repeated := parquet.Group{"a": text}, parquet.Repeated(text)
 	var b bytes.Buffer
-	attest.OK(t, parquet.NewWriter(&b, parquet.NewSchema("lists", parquet.Group{
+	testkit.OK(t, parquet.NewWriter(&b, parquet.NewSchema("lists", parquet.Group{
 		"bare": repeated, "newer": parquet.List(text), "null": parquet.Optional(parquet.List(parquet.Optional(text))),
 		"older": parquet.Group{"array": repeated}, "deep": parquet.List(once), "lists": parquet.List(parquet.List(text)), "map": parquet.Map(text, text),
 		"single": once, "structs": parquet.Repeated(once), "within": parquet.Group{"a": parquet.Group{"b": repeated}},
@@ -117,7 +117,7 @@ func TestLists(t *testing.T) {
 	for _, c := range opened(t, b.Bytes()).Columns {
 		types[c.Top] = c.Type
 	}
-	attest.Same(t, "types", map[string]string{"bare": "list of string", "newer": "list of string", "null": "list of string", "older": "list of string",
+	testkit.Same(t, "types", map[string]string{"bare": "list of string", "newer": "list of string", "null": "list of string", "older": "list of string",
 		"deep": "struct", "lists": "struct", "map": "struct", "single": "struct", "structs": "struct", "within": "struct"}, types)
 }
 
@@ -131,17 +131,17 @@ func TestTwins(t *testing.T) {
 	var got []string
 	for _, c := range f.Columns {
 		for row, err := range f.Rows(c) {
-			attest.OK(t, err)
+			testkit.OK(t, err)
 			got = append(got, fmt.Sprintf("%s: %s", c.Name, row[0].ByteArray()))
 		}
 	}
-	attest.Same(t, "values", []string{"id: first", "id: second"}, got)
+	testkit.Same(t, "values", []string{"id: first", "id: second"}, got)
 }
 
 // TestRowsWithoutColumns: a file without columns has no rows, and not rows without end.
 func TestRowsWithoutColumns(t *testing.T) {
 	var file bytes.Buffer
-	attest.OK(t, parquet.NewWriter(&file, parquet.NewSchema("none", parquet.Group{})).Close())
+	testkit.OK(t, parquet.NewWriter(&file, parquet.NewSchema("none", parquet.Group{})).Close())
 	f := opened(t, file.Bytes())
 	for row, err := range f.Rows(f.Columns...) {
 		t.Fatalf("row %v, %v", row, err)
@@ -182,9 +182,9 @@ func TestUnclaimed(t *testing.T) {
 	w := parquet.NewGenericWriter[row](&b, parquet.BloomFilters(parquet.SplitBlockFilter(10, "id")))
 	for i := range 3 {
 		_, err := w.Write([]row{{"few00" + string(rune('0'+i)), int64(i)}, {"few009", 9}})
-		attest.OK(t, err, w.Flush())
+		testkit.OK(t, err, w.Flush())
 	}
-	attest.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	whole := b.Bytes()
 	footer := len(whole) - 8 - int(whole[len(whole)-8]) - int(whole[len(whole)-7])<<8
 	with := func(between string) []byte {
@@ -198,7 +198,7 @@ func TestUnclaimed(t *testing.T) {
 		"hidden":  {with("\x00\x00few003\x00\x00"), []Span{{int64(footer), int64(footer) + 10}}},
 		"another": {with(string(whole)), []Span{{int64(footer), int64(footer + len(whole))}}},
 	} {
-		attest.Same(t, name, c.want, opened(t, c.file).Unclaimed(), nil)
+		testkit.Same(t, name, c.want, opened(t, c.file).Unclaimed(), nil)
 	}
 }
 

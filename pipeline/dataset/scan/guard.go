@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"rehydrate/manifest/unpack"
+	"rehydrate/internal/unpack"
 )
 
 // What the guard lets through. parquet-go allocates what a file claims: a footer length, a list length, the values of a

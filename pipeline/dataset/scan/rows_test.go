@@ -19,9 +19,9 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/format"
 
+	"rehydrate/internal/testkit"
+	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/attest"
-	"rehydrate/pipeline/dataset/duckdbtest"
 )
 
 var exported = cmpopts.IgnoreUnexported(manifest.Cell{})
@@ -91,14 +91,14 @@ func manifestFile(t testing.TB, options ...parquet.WriterOption) []byte {
 func parquetOf[T any](t testing.TB, rows []T, options ...parquet.WriterOption) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	attest.OK(t, parquet.Write(&b, rows, options...))
+	testkit.OK(t, parquet.Write(&b, rows, options...))
 	return b.Bytes()
 }
 
 func save(t testing.TB, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.parquet")
-	attest.OK(t, os.WriteFile(path, data, 0o600))
+	testkit.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -138,10 +138,10 @@ func TestOpenManifestDuckDB(t *testing.T) {
 	for codec, version := range map[string]string{"snappy": "v1", "zstd": "v2", "gzip": "v2", "uncompressed": "v1"} {
 		path := filepath.Join(t.TempDir(), "d.parquet")
 		var none []struct{}
-		duckdbtest.Query(t, &none, fmt.Sprintf(`COPY (SELECT 'id' || i AS id, CASE i %% 3 WHEN 0 THEN 'train' WHEN 1 THEN 'test' END AS split,
+		duckdb.Query(t, &none, fmt.Sprintf(`COPY (SELECT 'id' || i AS id, CASE i %% 3 WHEN 0 THEN 'train' WHEN 1 THEN 'test' END AS split,
 			i::SMALLINT AS image, i %% 2 = 0 AS F1, CASE WHEN i %% 5 > 0 THEN list_transform(range(i %% 4), lambda x: 'L' || x) END AS labels,
 			i / 2 AS half, {'a': 1} AS nested, DATE '2024-01-01' AS day FROM range(5000) t(i)) TO %s (FORMAT parquet, CODEC '%s', PARQUET_VERSION '%s', ROW_GROUP_SIZE 2048)`,
-			duckdbtest.Quote(path), codec, version))
+			duckdb.Quote(path), codec, version))
 		got, err := readTable(path)
 		if err != nil {
 			t.Errorf("%s %s: %v", codec, version, err)
@@ -215,7 +215,7 @@ func TestOpenManifestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	attest.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	path := save(t, b.Bytes())
 	if _, err := readTable(path); err == nil || !strings.Contains(err.Error(), "takes more than 67108864 bytes of memory") {
 		t.Errorf("a file of %d bytes with pages of 72 MiB: %v", b.Len(), err)
@@ -236,7 +236,7 @@ func TestOpenManifestLongLists(t *testing.T) {
 		Tags []int64 `parquet:"tags,list"`
 	}
 	got, err := readTable(save(t, parquetOf(t, []row{{make([]int64, maxListItems)}, {make([]int64, maxListItems+1)}, {[]int64{7}}})))
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	if n := len(got.Rows[0][0].List); n != maxListItems {
 		t.Errorf("the longest list is read with %d items, want %d", n, maxListItems)
 	}
@@ -339,7 +339,7 @@ func TestForgedCounts(t *testing.T) {
 	}
 	for codec, c := range map[string]compress.Codec{"zstd": &parquet.Zstd, "gzip": &parquet.Gzip, "snappy": &parquet.Snappy} {
 		bomb, err := c.Encode(nil, make([]byte, 8<<20))
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		for size, ok := range map[int32]bool{1000: false, 8<<20 - 1: false, 8 << 20: true} {
 			page := rawPage{}
 			page.header.UncompressedPageSize = size + 5
@@ -367,7 +367,7 @@ func TestDamagedManifest(t *testing.T) {
 	good := manifestFile(t, parquet.Compression(&parquet.Zstd), parquet.DataPageVersion(1))
 	path := save(t, good)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	attest.OK(t, err)
+	testkit.OK(t, err)
 	defer f.Close()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -408,7 +408,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("PAR1PAR1"))
 	path := filepath.Join(f.TempDir(), "m.parquet")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		attest.OK(t, os.WriteFile(path, data, 0o600))
+		testkit.OK(t, os.WriteFile(path, data, 0o600))
 		got, err := readTable(path)
 		for _, cells := range got.Rows {
 			if err == nil && len(cells) != len(got.Columns) {
@@ -463,7 +463,7 @@ func TestClassLabels(t *testing.T) {
 		"": numbers, "{": numbers, `{"info": {"features": []}}`: numbers,
 	} {
 		r, err := OpenManifest(save(t, parquetOf(t, rows, parquet.KeyValueMetadata("huggingface", text))), nil)
-		attest.OK(t, err)
+		testkit.OK(t, err)
 		defer r.Close()
 		for i := range want {
 			got, err := r.Next()

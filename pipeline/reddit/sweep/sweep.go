@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/policy"
 )
@@ -78,7 +78,7 @@ type round[P any] struct {
 func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 	g, running := errgroup.WithContext(ctx)
 	queue := make(chan []Heard[P], ahead)
-	contain.Go(g, func() error {
+	safely.Go(g, func() error {
 		for batch := range queue {
 			if s.HandOn == nil {
 				continue
@@ -90,7 +90,7 @@ func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 		return nil
 	})
 	var stopped error
-	contain.Go(g, func() error {
+	safely.Go(g, func() error {
 		defer close(queue)
 		err := s.askAll(running, posts, &round[P]{handOn: queue})
 		if err == ErrStopped { // not an error of the group yet: what was heard until then is still handed on

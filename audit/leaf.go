@@ -1,0 +1,269 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"rehydrate/internal/safely"
+	"rehydrate/manifest"
+)
+
+// A source is a file that an audit looks at: one of the workspace, of a registered copy, or one that was named.
+type source struct {
+	where string // for people
+	name  string // in the workspace; empty elsewhere
+	rel   string // its name below the folder that was named
+	size  int64
+	open  func() (*os.File, error)
+
+	columns  ScanColumns // what the auditor says of its columns
+	recorded string      // the digest that a registered copy has of it; empty for none
+	mayName  bool        // it may name posts that are gone, as lists of outcomes do
+	ours     bool        // a record accounts for its words: none of them is of unknown origin
+
+	file  *AuditedFile
+	lines atomic.Int64 // how many texts of it are kept for comparison
+}
+
+// A place says where a leaf lies: file > member > row 17 > column a.b[] > part. Rows count from 0.
+type place struct {
+	src   *source
+	path  string // file > member
+	table *table // nil outside of tables
+	row   int64
+	col   *column
+	part  string
+	label bool   // it names things, and counts not as a text of unknown origin
+	own   string // the entry that the name of a file or member claims
+	kin   FindingKind
+}
+
+func (p place) String() string {
+	s := p.path
+	if p.table != nil {
+		s += " > row " + strconv.FormatInt(p.row, 10)
+		if p.col.name != "" {
+			s += " > column " + p.col.name
+		}
+	}
+	return s + p.part
+}
+
+// lists reports whether the place may name posts that are gone, and digests of their images.
+func (p place) lists() bool {
+	return p.src.mayName && (p.table == nil || !p.table.parquet) || p.table != nil && p.table.lists
+}
+
+// in is the place of a part of the leaf.
+func (p place) in(part string) place {
+	p.part += " > " + part
+	return p
+}
+
+// claims returns the entries that the place says it is of: by its row, or by the name of its file.
+func (p place) claims() (entries []string) {
+	// The innermost row speaks first: a table may lie in a cell of another.
+	for ; p.table != nil && len(entries) == 0; p = p.table.outer {
+		for _, c := range p.table.order {
+			at, _ := slices.BinarySearchFunc(c.hits, p.row, func(h hit, row int64) int { return cmp.Compare(h.row, row) })
+			for ; at < len(c.hits) && c.hits[at].row == p.row; at++ {
+				entries = append(entries, c.hits[at].entry())
+			}
+		}
+	}
+	if len(entries) == 0 && p.own != "" {
+		return []string{p.own}
+	}
+	return entries
+}
+
+// A walker turns a source into leaves and hands each to the matcher. A leaf that is looked at on another core gets its own.
+type walker struct {
+	*audit
+	ctx   context.Context
+	crew  *errgroup.Group // nil for a walker that is at work in it
+	left  *atomic.Int64   // how many bytes the source may still unpack to
+	depth int
+}
+
+// spawn looks at a leaf on a free core; within a leaf, at once. A leaf that waits must own its bytes.
+func (w walker) spawn(look func(walker)) {
+	crew := w.crew
+	w.crew = nil
+	if crew != nil {
+		crew.Go(func() error { look(w); return nil })
+	} else {
+		look(w) // a worker that waited for a free worker could wait for ever
+	}
+}
+
+// look looks at a leaf, whatever it is. What goes wrong with it is a gap. Once the audit ends, nothing is looked at.
+func (w walker) look(p place, all *io.SectionReader) {
+	if w.ctx.Err() == nil {
+		// A mistake of this program, or of a decoder, costs one leaf.
+		w.lost(p, safely.Do(func() error { return w.lookInto(p, all) }))
+	}
+}
+
+// lost notes what could not be read of a leaf.
+func (w walker) lost(p place, err error) {
+	if err != nil && w.ctx.Err() == nil {
+		w.unread(p.String(), err)
+	}
+}
+
+// A column is a column of a table: of a Parquet, a CSV, a database, or a key of JSON.
+type column struct {
+	name    string
+	ids     bool  // its name says that it holds post ids
+	asked   bool  // the auditor says so
+	phash   bool  // its name says that it holds perceptual hashes
+	numbers bool  // it has whole numbers
+	foreign int   // values that are ids of posts of which nothing is known
+	unread  int   // values that are no ids
+	first   int64 // the first row of those
+	hits    []hit // the other values, by row; once the table is read, those that name its rows
+}
+
+// A hit is a value of a column that is the id of a known post.
+type hit struct {
+	row   int64
+	post  *evidence
+	image int32
+	text  bool // not a number
+	clear bool // it is an id wherever it stands: a link, t3_, or letters and digits as no word has them
+}
+
+func (h hit) entry() string { return manifest.Key{ID: h.post.ID, Image: int(h.image)}.String() }
+
+// A table collects what its columns say about posts, and decides at its end which of them hold ids.
+type table struct {
+	place   // of the table itself
+	outer   place
+	parquet bool // its rows are judged as those of a dataset
+	lists   bool // it may name posts that are gone
+	typed   bool // its numbers are not texts
+	columns map[string]*column
+	order   []*column
+	rows    int64 // where there are some, an id that is not known is one of another release
+}
+
+func newTable(p place) *table {
+	return &table{place: place{src: p.src, path: p.String()}, outer: p, typed: true, lists: p.table != nil && p.table.lists,
+		columns: map[string]*column{}}
+}
+
+// column returns the column of that name. A nested one is known by its last name: post.id holds ids as id does.
+func (t *table) column(name string) *column {
+	c := t.columns[name]
+	if c == nil {
+		// The last column takes the values of all others: they are searched, but say no more which post a row is of.
+		if len(t.order) == maxColumns {
+			return t.order[maxColumns-1]
+		}
+		last := strings.ToLower(strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "[]"))
+		last = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(last, " ", "_"), "-", "_"), "ids", "id")
+		says := t.src.columns
+		asked := func(want string) bool {
+			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
+		}
+		c = &column{name: name, asked: asked(says.ID), phash: asked(says.PHash) || last == "phash"}
+		c.ids = c.asked || says.ID == "" && slices.Contains(usualIDs, last)
+		t.columns[name], t.order = c, append(t.order, c)
+	}
+	return c
+}
+
+func (t *table) at(row int64, c *column) place {
+	p := t.place
+	p.table, p.row, p.col = t, row, c
+	return p
+}
+
+// saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery.
+func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) {
+	key, err := manifest.Key{}, strconv.ErrSyntax
+	if len(text) <= 40 || strings.ContainsRune(text, '/') { // of any other text the error would take time
+		key, err = manifest.ParseKey(text)
+	}
+	switch e := a.posts[key.ID]; {
+	case err != nil:
+		if c.unread == 0 {
+			c.first = row
+		}
+		c.unread++
+	case e == nil:
+		c.foreign++
+	default:
+		h := hit{row: row, post: e, image: int32(key.Image), text: !number}
+		h.clear = telling(key.ID) && !number || len(text) > len(h.entry())
+		c.hits = append(c.hits, h)
+	}
+	return err == nil
+}
+
+// holdsIDs reports whether the values of the column are ids: its name says so, or most are known ones; of numbers, both.
+func (c *column) holdsIDs() bool {
+	most := len(c.hits) > c.foreign+c.unread
+	if c.numbers || c.ids {
+		return c.ids && (!c.numbers || most || c.asked)
+	}
+	// One id many times over is rather a constant than a column of ids.
+	posts := map[*evidence]bool{}
+	for i := 0; i < len(c.hits) && len(posts) < 3; i++ {
+		posts[c.hits[i].post] = true
+	}
+	return most && len(posts) == 3
+}
+
+// finish judges the rows by the ids in them, and keeps which row names which entry.
+func (w walker) finish(t *table) {
+	named := false
+	for _, c := range t.order {
+		ids := c.holdsIDs()
+		named = named || ids
+		// A value of a column that holds no ids may be a word that looks like one.
+		for _, h := range c.hits {
+			p, e, kind, what := t.at(h.row, c), h.post, FoundRow, ""
+			switch {
+			case p.lists():
+			case !ids && !h.clear:
+				// In CSV all numbers are texts, so only its ids under a name of ids count.
+				if h.text && e.MustGo && t.typed {
+					w.gap(p.String(), mayBeIDs)
+				}
+			case t.parquet:
+				kind, what = e.exported(w.report.Time)
+			case e.MustGo:
+				what = "a row that names a post that must be gone: " + e.why
+			}
+			if what != "" {
+				w.finding(kind, h.entry(), p.String(), "%s", what)
+			}
+		}
+		if c.ids && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.rows > 0 || c.asked) {
+			w.gap(t.String(), "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
+		}
+		if ids && t.parquet && c.unread > 0 {
+			w.gap(t.String(), "%d rows have no post id that can be read, the first is row %d", c.unread, c.first)
+		}
+		// A column that only happens to name a post does not say whose image the row has.
+		if !ids {
+			c.hits = nil
+		}
+	}
+	if t.parquet && !named {
+		w.gap(t.String(), "no column holds post ids by its name or its values: name it with --id-column")
+	}
+	if t.src.columns.ID != "" && t.parquet && !slices.ContainsFunc(t.order, func(c *column) bool { return c.asked }) {
+		w.gap(t.String(), "it has no column %s", t.src.columns.ID)
+	}
+}

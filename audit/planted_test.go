@@ -1,0 +1,717 @@
+package audit
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"database/sql"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+
+	"rehydrate/dedupe"
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// The posts of the world: two whose image was purged, one with an id of digits, one of which nothing was ever stored,
+// and three that may stay.
+const (
+	goneJPEG, gonePNG, goneDigits, goneUnseen = "1bodut", "1bf0nv", "136748", "1nosee"
+	live1, live2                              = "1live1", "1live2"
+)
+
+const (
+	goneText = "when the meeting could have been an email again"
+	liveText = "the cat sat down on the new white keyboard"
+)
+
+// A world is a release with a workspace, and a registered copy of it.
+type world struct {
+	dir, ws, copied string
+	config          Config
+	images          map[string][]byte // as their hosts sent them
+}
+
+// picture draws an image that has a hash of its own.
+func picture(seed uint32) *image.RGBA {
+	img := image.NewRGBA(image.Rect(0, 0, 96, 80))
+	cells := [48]uint8{}
+	for i := range cells {
+		seed = seed*1664525 + 1013904223
+		cells[i] = byte(seed >> 24)
+	}
+	for y := range 80 {
+		for x := range 96 {
+			v := cells[y/14*8+x/12]
+			img.Set(x, y, color.RGBA{v, v / 2, 255 - v, 255})
+		}
+	}
+	return img
+}
+
+func encodeJPEG(img image.Image, quality int) []byte {
+	var b bytes.Buffer
+	_ = jpeg.Encode(&b, img, &jpeg.Options{Quality: quality})
+	return b.Bytes()
+}
+
+func encodePNG(img image.Image) []byte {
+	var b bytes.Buffer
+	_ = png.Encode(&b, img)
+	return b.Bytes()
+}
+
+// newWorld makes a world. A fresh one still has the content of the posts that must be gone, as before a purge; a
+// published one has a manifest with the digests of its images.
+func newWorld(t *testing.T, fresh, published bool) *world {
+	t.Helper()
+	dir, ctx := t.TempDir(), t.Context()
+	w := &world{dir: dir, ws: filepath.Join(dir, "ws"), copied: filepath.Join(dir, "copy"), images: map[string][]byte{
+		goneJPEG: withSegment(encodeJPEG(picture(1), 85), 0xe1, "Exif\x00\x00 taken with a phone"), gonePNG: encodePNG(picture(2)),
+		live1: encodeJPEG(picture(3), 85), live2: encodePNG(picture(4))}}
+	rows := []string{"id,split,figurative,severity,related_content,modality,context,sha256,sha256_stripped,sha256_pixels,phash"}
+	for _, id := range []string{goneJPEG, gonePNG, goneDigits, goneUnseen, live1, live2} {
+		row := id + ",train,F1,SS6,SR3,M1,C1,,,,"
+		if body := w.images[id]; body != nil && published {
+			d, h, err := identify(body)
+			testkit.OK(t, err)
+			row = fmt.Sprintf("%s,train,F1,SS6,SR3,M1,C1,%s,%s,%s,%016x", id, d.File, d.Stripped, d.Pixels, h.Bits)
+		}
+		rows = append(rows, row)
+	}
+	release := filepath.Join(dir, "release")
+	testkit.OK(t, os.MkdirAll(release, 0o700))
+	testkit.OK(t, os.Mkdir(w.copied, 0o700))
+	testkit.OK(t, os.WriteFile(filepath.Join(release, "annotations.csv"), []byte(strings.Join(rows, "\n")+"\n"), 0o600))
+	testkit.OK(t, os.WriteFile(filepath.Join(release, "release.toml"), []byte("name = \"Demo\"\nversion = \"1.0\"\nmanifest = \"annotations.csv\"\nschema = \"figsim\"\n"), 0o600))
+	r, err := manifest.Open(release, manifest.Options{})
+	testkit.OK(t, err)
+	_, err = r.Check(ctx)
+	testkit.OK(t, err)
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := func() time.Time { return now }
+	ws, err := workspace.Open(ctx, w.ws, workspace.Options{})
+	testkit.OK(t, err)
+	testkit.OK(t, ws.Load(ctx, workspace.Binding{Release: r.Name, ReleaseDigest: r.Digest, ManifestDigest: r.ManifestDigest, Schema: r.Schema, Splits: []string{"train"}}, r.Entries(ctx), nil))
+	for _, id := range []manifest.PostID{goneJPEG, gonePNG, live1, live2} {
+		testkit.OK(t, ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
+		w.store(t, ws, id)
+	}
+	testkit.OK(t, ws.SetPosts(ctx, []workspace.Post{{ID: live1, State: manifest.StateLive, CheckedAt: now, LiveAt: now}, {ID: live2, State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
+	for _, id := range []manifest.PostID{goneJPEG, gonePNG, goneDigits, goneUnseen} {
+		testkit.OK(t, ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
+		testkit.OK(t, ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: now}, Reason: "moderator"}}))
+		if !fresh {
+			testkit.OK(t, ws.Erase(ctx, id))
+		}
+	}
+	testkit.OK(t, ws.SetCopy(ctx, workspace.Copy{Path: w.copied, Note: "a colleague", Format: "parquet", Made: now}))
+	testkit.OK(t, ws.Close())
+	w.config = Config{Release: r, Policy: policy.Default(), Now: clock}
+	return w
+}
+
+// store stores an image and a text as a run does.
+func (w *world) store(t *testing.T, ws *workspace.Workspace, id manifest.PostID) {
+	t.Helper()
+	body, ctx := w.images[string(id)], t.Context()
+	d, h, err := identify(body)
+	testkit.OK(t, err)
+	format := policy.ImageFormat(body)
+	stripped, err := workspace.Strip(body, format)
+	testkit.OK(t, err)
+	key := manifest.Key{ID: id}
+	testkit.OK(t, ws.StoreImage(ctx, key, stripped, workspace.Image{Source: state.SHA256([]byte(id)), OriginalSHA256: d.File, OriginalBytes: int64(len(body)), PixelsSHA256: d.Pixels,
+		Format: format, Width: 96, Height: 80, PHash: h.Bits, Flat: h.Flat, HashKind: dedupe.HashKind(), Limits: "l"}))
+	text := liveText + " of " + string(id)
+	if id == goneJPEG || id == gonePNG {
+		text = goneText + "\nfor " + string(id)
+	}
+	testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: key, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(stripped), Text: text}}))
+}
+
+// audit audits the workspace, offline, and the files that are named.
+func (w *world) audit(t *testing.T, ws string, files ...string) Report {
+	t.Helper()
+	opened, err := workspace.Open(t.Context(), ws, workspace.Options{ReadOnly: true})
+	testkit.OK(t, err)
+	defer opened.Close()
+	c := w.config
+	c.Workspace, c.Files = opened, files
+	r, err := Audit(t.Context(), c)
+	testkit.OK(t, err)
+	return r
+}
+
+// Builders of files as other programs write them.
+
+func withSegment(b []byte, marker byte, data string) []byte {
+	segment := append([]byte{0xff, marker, byte((len(data) + 2) >> 8), byte(len(data) + 2)}, data...)
+	return bytes.Join([][]byte{b[:2], segment, b[2:]}, nil)
+}
+
+func tarOf(name string, body []byte) []byte { return tarWith(tar.Header{Name: name}, string(body)) }
+
+func zipOf(name string, body []byte) []byte {
+	return zipWith("", zip.FileHeader{Name: name, Method: zip.Deflate}, body)
+}
+
+// storedZip is a zip of one member that is not packed.
+func storedZip(body []byte) []byte {
+	return zipWith("", zip.FileHeader{Name: "x", Method: zip.Store}, body)
+}
+
+// hiddenZip is a zip whose directory names only the last of its members.
+func hiddenZip(name string, body []byte) []byte {
+	first := zipOf(name, body)
+	return append(first[:bytes.Index(first, []byte("PK\x01\x02"))], zipOf("readme", []byte("hi"))...)
+}
+
+func gzipOf(body []byte) []byte { return gzipWith(gzip.Header{}, body) }
+
+func zstdOf(body []byte) []byte {
+	w, _ := zstd.NewWriter(nil)
+	return w.EncodeAll(body, nil)
+}
+
+func skippableZstd(body []byte) []byte {
+	return append(append(binary.LittleEndian.AppendUint32([]byte("\x50\x2a\x4d\x18"), uint32(len(body))), body...), zstdOf([]byte("hi"))...)
+}
+
+func parquetOf[T any](rows ...T) []byte {
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, parquet.Compression(&parquet.Zstd))
+	_, _ = w.Write(rows)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+func pdfOf(dictionary string, stream []byte) []byte {
+	return []byte(fmt.Sprintf("%%PDF-1.4\n%%\xe2\xe3\xcf\xd3\n1 0 obj\n<< %s /Length %d >>\nstream\n%s\nendstream\nendobj\n%%%%EOF\n", dictionary, len(stream), stream))
+}
+
+func deflated(body []byte) []byte {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	_, _ = w.Write(body)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+func pngChunk(kind string, data []byte) []byte {
+	b := encodePNG(picture(3))
+	chunk := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), kind...)
+	return bytes.Join([][]byte{b[:33], chunk, data, {0, 0, 0, 0}, b[33:]}, nil)
+}
+
+func sqliteOf(t testing.TB, make string, values ...any) []byte {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "a.db")
+	db, err := sql.Open("sqlite", name)
+	testkit.OK(t, err)
+	for _, statement := range strings.Split(make, ";") {
+		_, err = db.ExecContext(t.Context(), statement, values[:strings.Count(statement, "?")]...)
+		testkit.OK(t, err)
+	}
+	testkit.OK(t, db.Close())
+	body, err := os.ReadFile(name)
+	testkit.OK(t, err)
+	return body
+}
+
+func wrapped(s string, n int) string {
+	var b strings.Builder
+	for len(s) > n {
+		b.WriteString(s[:n] + "\n")
+		s = s[n:]
+	}
+	return b.String() + s
+}
+
+type blobRow struct {
+	N    int64  `parquet:"n"`
+	Data []byte `parquet:"data"`
+}
+
+type nestedRow struct {
+	A []struct {
+		B [][]byte `parquet:"b,list"`
+	} `parquet:"a,list"`
+}
+
+type textRow struct {
+	N    int64  `parquet:"n"`
+	Link string `parquet:"full_link"`
+}
+
+var b64 = base64.StdEncoding.EncodeToString
+
+// wraps are the ways in which bytes lie in a file. Each is given a name in which nothing tells the post.
+var wraps = []struct {
+	name string
+	wrap func(t testing.TB, body []byte) []byte
+}{
+	{"as it is", func(_ testing.TB, b []byte) []byte { return b }},
+	{"in a tar", func(_ testing.TB, b []byte) []byte { return tarOf("000.jpg", b) }},
+	{"in a tgz", func(_ testing.TB, b []byte) []byte { return gzipOf(tarOf("000.jpg", b)) }},
+	{"in a zip", func(_ testing.TB, b []byte) []byte { return zipOf("word/media/image1.jpeg", b) }},
+	{"in a zip in a zip", func(_ testing.TB, b []byte) []byte { return zipOf("a.zip", zipOf("x", b)) }},
+	{"in a zip that hides it", func(_ testing.TB, b []byte) []byte { return hiddenZip("x", b) }},
+	{"in a zip whose record says stored", func(_ testing.TB, b []byte) []byte { return patched(zipOf("x", b), "PK\x03\x04", 8, "\x00") }},
+	{"in a zip whose record says packed", func(_ testing.TB, b []byte) []byte { return patched(storedZip(b), "PK\x03\x04", 8, "\x08") }},
+	{"in a zip that says packed twice", func(_ testing.TB, b []byte) []byte {
+		return patched(patched(storedZip(b), "PK\x03\x04", 8, "\x08"), "PK\x01\x02", 10, "\x08")
+	}},
+	{"in a zip whose record is short", func(_ testing.TB, b []byte) []byte {
+		return patched(patched(storedZip(b), "PK\x03\x04", 6, "\x00"), "PK\x03\x04", 18, "\x20\x00\x00\x00")
+	}},
+	{"in a zip that is short twice", func(_ testing.TB, b []byte) []byte {
+		z := patched(patched(storedZip(b), "PK\x03\x04", 6, "\x00"), "PK\x03\x04", 18, "\x20\x00\x00\x00")
+		return patched(z, "PK\x01\x02", 20, "\x20\x00\x00\x00")
+	}},
+	{"before a zip", func(_ testing.TB, b []byte) []byte { return append(bytes.Clone(b), zipOf("x", []byte("hi"))...) }},
+	{"behind a zip", func(_ testing.TB, b []byte) []byte { return append(zipOf("x", []byte("hi")), b...) }},
+	{"behind a tar", func(_ testing.TB, b []byte) []byte { return append(tarOf("x", []byte("hi")), b...) }},
+	{"in zstd", func(_ testing.TB, b []byte) []byte { return zstdOf(b) }},
+	{"in a part that zstd skips", func(_ testing.TB, b []byte) []byte { return skippableZstd(b) }},
+	{"in a Parquet", func(_ testing.TB, b []byte) []byte { return parquetOf(blobRow{1, b}) }},
+	{"in a list in a struct of a Parquet", func(_ testing.TB, b []byte) []byte {
+		var r nestedRow
+		r.A = append(r.A, struct {
+			B [][]byte `parquet:"b,list"`
+		}{B: [][]byte{b}})
+		return parquetOf(r)
+	}},
+	{"as base64 in a Parquet", func(_ testing.TB, b []byte) []byte { return parquetOf(textRow{1, b64(b)}) }},
+	{"as gzip in a Parquet", func(_ testing.TB, b []byte) []byte { return parquetOf(blobRow{1, gzipOf(b)}) }},
+	{"in the footer of a Parquet", func(_ testing.TB, b []byte) []byte {
+		var out bytes.Buffer
+		w := parquet.NewGenericWriter[textRow](&out, parquet.KeyValueMetadata("note", b64(b)))
+		_ = w.Close()
+		return out.Bytes()
+	}},
+	{"in a database", func(t testing.TB, b []byte) []byte {
+		return sqliteOf(t, "CREATE TABLE x (y); INSERT INTO x VALUES (?)", b)
+	}},
+	{"behind a database", func(t testing.TB, b []byte) []byte { return append(sqliteOf(t, "CREATE TABLE x (y)"), b...) }},
+	{"in JSON", func(_ testing.TB, b []byte) []byte { return []byte(`{"a":{"b":["x","` + b64(b) + `"]}}`) }},
+	{"in JSON Lines", func(_ testing.TB, b []byte) []byte { return []byte("{\"n\":1}\n{\"i\":\"" + b64(b) + "\"}\n") }},
+	{"in CSV", func(_ testing.TB, b []byte) []byte { return []byte("n,data\n1,x\n2," + b64(b) + "\n") }},
+	{"as a data address", func(_ testing.TB, b []byte) []byte {
+		return []byte(`<html><img src="data:image/jpeg;base64,` + b64(b) + `">`)
+	}},
+	{"as base64 in lines", func(_ testing.TB, b []byte) []byte { return []byte("begin\n" + wrapped(b64(b), 76) + "\nend\n") }},
+	{"as base64 for addresses", func(_ testing.TB, b []byte) []byte {
+		return []byte("x = '" + base64.RawURLEncoding.EncodeToString(b) + "'")
+	}},
+	{"as hex", func(_ testing.TB, b []byte) []byte { return []byte("blob: 0x" + hex.EncodeToString(b)) }},
+	{"as hex in a Parquet", func(_ testing.TB, b []byte) []byte {
+		return parquetOf(textRow{1, strings.ToUpper(hex.EncodeToString(b))})
+	}},
+	{"in bytes of no kind", func(_ testing.TB, b []byte) []byte { return append([]byte("\x00\x01\x02junk\x03"), b...) }},
+	{"behind another image", func(_ testing.TB, b []byte) []byte { return append(encodeJPEG(picture(3), 85), b...) }},
+	{"in a segment of another image", func(_ testing.TB, b []byte) []byte { return withSegment(encodeJPEG(picture(3), 85), 0xe2, string(b)) }},
+	{"in a chunk of another image", func(_ testing.TB, b []byte) []byte { return pngChunk("eXIf", b) }},
+	{"in a packed chunk of another image", func(_ testing.TB, b []byte) []byte {
+		return pngChunk("zTXt", append([]byte("k\x00\x00"), deflated([]byte(b64(b)))...))
+	}},
+	{"in a PDF", func(_ testing.TB, b []byte) []byte { return pdfOf("/Subtype /Image /Filter /DCTDecode", b) }},
+	{"packed in a PDF", func(_ testing.TB, b []byte) []byte { return pdfOf("/Filter [/FlateDecode /DCTDecode]", deflated(b)) }},
+}
+
+// holders are the ways in which a text lies in a file.
+var holders = []struct {
+	name string
+	hold func(t testing.TB, text string) []byte
+}{
+	{"in a note", func(_ testing.TB, s string) []byte { return []byte("seen: " + s + "\n") }},
+	{"in CSV", func(_ testing.TB, s string) []byte { return []byte("n,link\n1," + s + "\n") }},
+	{"in JSON", func(_ testing.TB, s string) []byte { b, _ := json.Marshal(map[string]any{"a": []any{1, s}}); return b }},
+	{"in a Parquet", func(_ testing.TB, s string) []byte { return parquetOf(textRow{1, s}) }},
+	{"in a database", func(t testing.TB, s string) []byte {
+		return sqliteOf(t, "CREATE TABLE x (y); INSERT INTO x VALUES (?)", s)
+	}},
+	{"in the free pages of a database", func(t testing.TB, s string) []byte {
+		return sqliteOf(t, "CREATE TABLE x (y); PRAGMA secure_delete=OFF; CREATE TABLE z (y); INSERT INTO z VALUES (?); DROP TABLE z", s)
+	}},
+	{"in a comment of an image", func(_ testing.TB, s string) []byte { return withSegment(encodeJPEG(picture(3), 85), 0xfe, s) }},
+	{"in a zip's comment", func(_ testing.TB, s string) []byte {
+		b := zipOf("x", []byte("hi"))
+		b[len(b)-2] = byte(len(s))
+		return append(b, s...)
+	}},
+}
+
+// A case is a file in which something must be found.
+type planted struct {
+	name string
+	file string
+	body func(t testing.TB, w *world) []byte
+	kind FindingKind
+	id   string
+	in   *world
+}
+
+func plantedFiles(purged, published, fresh *world) (cases []planted) {
+	add := func(in *world, name, file string, kind FindingKind, id string, body func(t testing.TB, w *world) []byte) {
+		cases = append(cases, planted{name, file, body, kind, id, in})
+	}
+	for _, wrap := range wraps {
+		add(purged, "the image as it was sent, "+wrap.name, "f", FoundImage, goneJPEG, func(t testing.TB, w *world) []byte { return wrap.wrap(t, w.images[goneJPEG]) })
+		add(purged, "another picture's bytes, "+wrap.name, "f", FoundImage, gonePNG, func(t testing.TB, w *world) []byte { return wrap.wrap(t, w.images[gonePNG]) })
+	}
+	gone := func(w *world) image.Image { img, _ := policy.DecodeImage(w.images[goneJPEG]); return img }
+	for name, change := range map[string]func(w *world) []byte{
+		"without its EXIF":        func(w *world) []byte { b, _ := workspace.Strip(w.images[goneJPEG], "jpeg"); return b },
+		"with a comment":          func(w *world) []byte { return withSegment(w.images[goneJPEG], 0xfe, "hello") },
+		"with a byte behind it":   func(w *world) []byte { return append(bytes.Clone(w.images[goneJPEG]), 'x') },
+		"with 4 KB behind it":     func(w *world) []byte { return append(bytes.Clone(w.images[goneJPEG]), make([]byte, 4096)...) },
+		"as PNG, pixel for pixel": func(w *world) []byte { return encodePNG(gone(w)) },
+	} {
+		add(purged, "the image "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return change(w) })
+	}
+	for name, change := range map[string]func(img image.Image) []byte{
+		"recompressed": func(img image.Image) []byte { return encodeJPEG(img, 40) },
+		"mirrored": func(img image.Image) []byte {
+			return encodeJPEG(warp(96, 80, func(x, y int) color.Color { return img.At(95-x, y) }), 80)
+		},
+		"in a GIF's frame": func(img image.Image) []byte { return framesOf(picture(3), img) },
+	} {
+		for _, in := range []*world{published, fresh} {
+			add(in, "the image "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return change(gone(w)) })
+		}
+	}
+	text := func(s string) func(testing.TB, *world) []byte {
+		return func(testing.TB, *world) []byte { return []byte(s) }
+	}
+	add(purged, "an id with a second image", "f", FoundRow, goneUnseen+"/1", text("id,n\n"+goneUnseen+"/1,2\n"))
+	base36, _ := strconv.ParseInt(goneUnseen, 36, 64)
+	add(purged, "an id as a number in base 36", "f", FoundRow, goneUnseen, func(testing.TB, *world) []byte {
+		return parquetOf(struct {
+			ID int64 `parquet:"id"`
+		}{base36})
+	})
+	// A column with gaps is one of floating-point numbers to pandas.
+	add(purged, "an id as a floating-point number", "f", FoundRow, goneUnseen, func(testing.TB, *world) []byte {
+		type row struct {
+			ID   string   `parquet:"id"`
+			Post *float64 `parquet:"post_id"`
+		}
+		return parquetOf(row{ID: live1}, row{live2, new(float64(base36))})
+	})
+	add(purged, "an id as a floating-point number in a database", "f", FoundRow, goneUnseen, func(t testing.TB, _ *world) []byte {
+		return sqliteOf(t, "CREATE TABLE x (id TEXT, post_id REAL); INSERT INTO x VALUES (?, NULL), ('1live2', "+strconv.FormatInt(base36, 10)+")", live1)
+	})
+	add(purged, "an id as a floating-point number in JSON", "f", FoundRow, goneUnseen, text(fmt.Sprintf(`[{"id": %q, "post_id": null}, {"id": %q, "post_id": %d.0}]`, live1, live2, base36)))
+	for _, holder := range holders {
+		add(fresh, "a text "+holder.name, "f", FoundText, goneJPEG, func(t testing.TB, _ *world) []byte { return holder.hold(t, goneText+" for "+goneJPEG[1:]) })
+	}
+	add(fresh, "a text in capitals, in a document", "f", FoundText, goneJPEG, text("<w:t>when the MEET</w:t><w:t>ING could have been an email again</w:t>"))
+	add(purged, "a text learnt from a row", "f", FoundText, gonePNG, text("id,t\n"+gonePNG+",some words that nobody else has said\n"+live1+",some words that nobody else has said\n"))
+	return cases
+}
+
+// TestPlanted finds what is planted in a found file, in a registered copy and in the workspace: the right post, in the
+// right place.
+func TestPlanted(t *testing.T) {
+	purged, published, fresh := newWorld(t, false, false), newWorld(t, false, true), newWorld(t, true, false)
+	cases := plantedFiles(purged, published, fresh)
+	for i, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			body := c.body(t, c.in)
+			for place, dir := range map[string]string{"found": filepath.Join(c.in.dir, "found"), "copy": c.in.copied, "workspace": filepath.Join(c.in.ws, "stash")} {
+				// One case in three lies in each of the other places as well: all of them take half a minute.
+				if place != "found" && (testing.Short() || i%3 != len(place)%3) {
+					continue
+				}
+				name := filepath.Join(dir, c.file)
+				testkit.OK(t, os.MkdirAll(dir, 0o700))
+				testkit.OK(t, os.WriteFile(name, body, 0o600))
+				files := []string{}
+				if place == "found" {
+					files = append(files, dir)
+				}
+				r := c.in.audit(t, c.in.ws, files...)
+				testkit.OK(t, os.Remove(name))
+				found := false
+				for _, f := range r.Findings {
+					found = found || f.Kind == c.kind && f.ID == c.id && strings.Contains(f.Where, "/"+c.file)
+				}
+				if !found {
+					t.Errorf("%s: %s: %+v, not judged %+v", place, r.Verdict, r.Findings, r.Gaps)
+				}
+			}
+			if c.in != fresh { // what was taken out leaves nothing
+				testkit.OK(t, os.RemoveAll(filepath.Join(c.in.ws, "stash")))
+			}
+		})
+	}
+}
+
+// TestBounds says what lies beyond the bounds of a search: neither decoys nor a great heap before an image make a PASS.
+func TestBounds(t *testing.T) {
+	w := newWorld(t, false, false)
+	const dropped = "; CREATE TABLE x (y); PRAGMA secure_delete=OFF; CREATE TABLE z (y); INSERT INTO z VALUES (?); DROP TABLE z"
+	deep := []byte(`{"a": "` + base64.StdEncoding.EncodeToString(w.images[goneJPEG]) + `"}`)
+	for range 5 {
+		deep = zipOf("x", deep)
+	}
+	for what, body := range map[string][]byte{
+		"in a block":                  sqliteOf(t, "PRAGMA user_version = 1"+dropped, append(bytes.Repeat([]byte("\xff\xd8\xff"), 1100), w.images[goneJPEG]...)),
+		"containers in containers":    deep,
+		"bytes lie in its free pages": sqliteOf(t, fmt.Sprint("PRAGMA application_id = ", ourDatabase)+dropped, append(bytes.Repeat([]byte{7}, maxHeld), w.images[goneJPEG]...)),
+	} {
+		name := filepath.Join(t.TempDir(), "f")
+		testkit.OK(t, os.WriteFile(name, body, 0o600))
+		if r := w.audit(t, w.ws, name); !slices.ContainsFunc(r.Gaps, func(g Finding) bool { return strings.Contains(g.What, what) }) {
+			t.Errorf("%s: %s, findings %+v, not judged %+v", what, r.Verdict, r.Findings, r.Gaps)
+		}
+	}
+}
+
+// TestClean finds nothing where nothing is: the verdict is PASS, or INCOMPLETE for a reason that a person can act on.
+func TestClean(t *testing.T) {
+	purged, published := newWorld(t, false, false), newWorld(t, false, true)
+	stored := func(id string) []byte {
+		b, _ := workspace.Strip(purged.images[id], policy.ImageFormat(purged.images[id]))
+		return b
+	}
+	many := func(format string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	noise := make([]byte, 5000)
+	for i := range noise {
+		noise[i] = byte(i*i*7 + i>>3)
+	}
+	type other struct {
+		ID    string `parquet:"id"`
+		Count int64  `parquet:"count"`
+	}
+	picture3 := picture(3)
+	thumb := encodeJPEG(warp(72, 60, func(x, y int) color.Color { return picture3.At(x*4/3, y*4/3) }), 80)
+	const textGap, imageGap, foreignGap, binaryGap = "texts of unknown origin", "images of unknown origin", "ids of another release", "only searched for plain text"
+	for _, c := range []struct {
+		name, gap string
+		body      []byte
+		in        *world
+	}{
+		{name: "an empty file"},
+		{name: "a live post's image as it was sent", body: purged.images[live1]},
+		{name: "a live post's image as it is stored", body: stored(live1)},
+		{name: "a live post's image in a tar", body: tarOf("a.jpg", stored(live1))},
+		{name: "a live post's image in a Parquet", body: parquetOf(blobRow{1, stored(live1)}), gap: "no column holds post ids"},
+		{name: "a live post's image with a comment", body: withSegment(purged.images[live1], 0xfe, "hello")},
+		{name: "a live post's image with the header of JFIF", body: withSegment(purged.images[live1], 0xe0, "JFIF\x00\x01\x01\x01\x00\x48\x00\x48\x00\x00")},
+		{name: "a live post's image as PNG", body: encodePNG(func() image.Image { i, _ := policy.DecodeImage(purged.images[live1]); return i }())},
+		{name: "a live post's image, a little smaller", body: thumb},
+		{name: "a live post's image in HTML", body: []byte(`<p>hi</p><img alt="1live1" src="data:image/jpeg;base64,` + b64(thumb) + `">`)},
+		{name: "a live post's image in a database", body: sqliteOf(t, "CREATE TABLE x (id, y); INSERT INTO x VALUES ('1live1', ?)", stored(live1))},
+		{name: "an image of nobody", body: encodePNG(picture(9)), gap: imageGap},
+		{name: "an image of nobody, every hash published but one", body: encodePNG(picture(9)), gap: imageGap, in: published},
+		{name: "an image that cannot be decoded", body: purged.images[live1][:900], gap: "looks could not be compared"},
+		{name: "a row of a live post", body: []byte("id,label\n" + live1 + ",F1\n")},
+		{name: "a row of a live post in a Parquet", body: parquetOf(other{live1, 136748})},
+		{name: "a live post's text", body: []byte("id,t\n" + live1 + "," + liveText + " of " + live1 + "\n")},
+		{name: "a text of nobody", body: []byte("it rains on the roof of the small house\n"), gap: textGap},
+		{name: "a text too short to tell a post", body: []byte("nice one\n")},
+		{name: "a number that is an id", body: []byte(`{"size": 136748}`)},
+		{name: "numbers that are ids, many times", body: []byte("[" + strings.TrimSuffix(strings.Repeat("136748,", 9), ",") + "]")},
+		{name: "a number in CSV", body: []byte("a,b\n1,136748\n2,136748\n3,136748\n")},
+		{name: "a number in a text", body: []byte("136748 times\n"), gap: "also ids of posts"},
+		{name: "ids as floating-point numbers in CSV", body: []byte("id,post_id\n" + live1 + ",\n" + live2 + ",86123456.0\n"), gap: foreignGap},
+		{name: "sizes as floating-point numbers in CSV", body: []byte("id,size\n" + live1 + ",136748.0\n")},
+		{name: "scores beside ids", body: parquetOf(struct {
+			ID    string  `parquet:"id"`
+			Score float64 `parquet:"score"`
+		}{live1, 136748.5})},
+		{name: "row numbers under the name id", body: parquetOf(struct {
+			ID int64 `parquet:"id"`
+		}{3}), gap: "no column holds post ids"},
+		{name: "another dataset", body: parquetOf(other{"zzz1", 1}, other{"zzz2", 2}), gap: foreignGap},
+		{name: "another dataset in CSV", body: []byte("id,n\nzzz1,1\nzzz2,2\n"), gap: foreignGap},
+		{name: "another dataset in JSON Lines", body: []byte("{\"id\":\"zzz1\"}\n{\"id\":\"zzz2\"}\n"), gap: foreignGap},
+		{name: "one object with an id", body: []byte(`{"id": "chart1", "width": 3}`)},
+		{name: "a word that is longer than an id", body: []byte("x1nosee 1noseex\n")},
+		{name: "an id of which nothing is known", body: []byte("t3_zzz9\n")},
+		{name: "an empty zip", body: zipOf("a/", nil)},
+		{name: "a zip without members", body: []byte("PK\x05\x06" + strings.Repeat("\x00", 18))},
+		{name: "a tar of nothing", body: make([]byte, 1024), gap: binaryGap},
+		{name: "a gzip of a row", body: gzipOf([]byte("id\n" + live1 + "\n"))},
+		{name: "a PDF", body: pdfOf("", []byte("BT (hi) Tj ET")), gap: "it is a PDF"},
+		{name: "an xz", body: []byte("\xfd7zXZ\x00\x00\x04rest"), gap: "it is xz"},
+		{name: "an Arrow file", body: []byte("ARROW1\x00\x00rest"), gap: "it is Arrow"},
+		{name: "bytes of no kind", body: noise, gap: binaryGap},
+		{name: "long base64 of nothing that is known", body: []byte("sig: " + b64(noise)), gap: binaryGap},
+		{name: "a short key in base64", body: []byte("key: " + b64(noise[:300]))},
+		{name: "digests of others", body: []byte(many("%064x\n", 50))},
+		{name: "the release's manifest", body: func() []byte { b, _ := os.ReadFile(purged.config.Release.ManifestPath); return b }()},
+		{name: "a list of tombstones", body: []byte("id,state,time\n" + goneUnseen + ",removed,2026-01-01T00:00:00Z\n")},
+		{name: "a row of a live post, deep", gap: "more than", body: func() []byte {
+			b := []byte("id\n" + live1 + "\n")
+			for range 8 {
+				b = gzipOf(b)
+			}
+			return b
+		}()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.in == nil {
+				c.in = purged
+			}
+			dir := t.TempDir()
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, "f"), c.body, 0o600))
+			r := c.in.audit(t, c.in.ws, dir)
+			if len(r.Findings) > 0 || (c.gap == "") != (r.Verdict == Pass) || c.gap != "" && (len(r.Gaps) != 1 || !strings.Contains(r.Gaps[0].What, c.gap)) {
+				t.Errorf("%s: %+v %+v, want %q", r.Verdict, r.Findings, r.Gaps, c.gap)
+			}
+		})
+	}
+}
+
+// TestWithheld is an open obligation: what waits for a confirmation is not a finding yet, and no PASS.
+func TestWithheld(t *testing.T) {
+	w := newWorld(t, false, false)
+	ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{})
+	testkit.OK(t, err)
+	now := w.config.Now()
+	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: live1, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now, LiveAt: now, Withheld: true}}))
+	testkit.OK(t, ws.Close())
+	w.config.Now = time.Now // the workspace dates what it notes itself
+	if r := w.audit(t, w.ws); r.Verdict != Incomplete || len(r.Findings) > 0 || len(r.Obligations) != 1 || r.Obligations[0].Where != live1 {
+		t.Errorf("%s: %+v %+v", r.Verdict, r.Findings, r.Obligations)
+	}
+}
+
+// TestGapsOfAFolder says once what is to be said of many files, with how many they are and the first by name.
+func TestGapsOfAFolder(t *testing.T) {
+	w := newWorld(t, false, false)
+	for n, want := range map[int]int{3: 3, 4: 1, 12: 1} {
+		dir := t.TempDir()
+		for i := range n {
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.png", i)), encodePNG(picture(uint32(50+i))), 0o600))
+		}
+		var gaps []Finding
+		for _, g := range w.audit(t, w.ws, dir).Gaps {
+			if strings.Contains(g.What, "images of unknown origin") {
+				gaps = append(gaps, g)
+			}
+		}
+		what := fmt.Sprintf(": %d times, first in %s/00.png, %s/01.png, %s/02.png", n, dir, dir, dir)
+		if len(gaps) != want || want == 1 && (gaps[0].Where != dir || !strings.HasSuffix(gaps[0].What, what)) {
+			t.Errorf("%d images: %+v", n, gaps)
+		}
+	}
+}
+
+// TestHead says what is known, and whom to ask for what is not.
+func TestHead(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   *world
+		want Known
+		says string
+	}{
+		"purged":    {newWorld(t, false, false), Known{MustGo: 4, Digests: 2}, "ask the maintainer for a manifest with phash"},
+		"published": {newWorld(t, false, true), Known{MustGo: 4, Digests: 2, Hashes: 2}, "mirrored), of 2 of them"},
+		"fresh":     {newWorld(t, true, false), Known{MustGo: 4, Digests: 2, Hashes: 2, Texts: 2}, "texts that were read off them, of 2 of them"},
+	} {
+		r := c.in.audit(t, c.in.ws)
+		if said := strings.Join(r.Said("explains"), "\n"); r.Known != c.want || !strings.Contains(said, c.says) {
+			t.Errorf("%s: %+v\n%s", name, r.Known, said)
+		}
+	}
+}
+
+// TestShared says once that a text is one of a post that may stay as well.
+func TestShared(t *testing.T) {
+	a := newAudit(Config{})
+	a.gone.read = []clue[string]{{"a caption that many write", a.known(gonePNG, gonePNG)}, {"so it is a caption that many write", a.known(live1, live1)}}
+	a.post(gonePNG).Standing = &Standing{MustGo: true}
+	g := &a.gone
+	g.index()
+	if found := g.linesIn([]byte("a caption that many write")); g.shared != 1 || len(found) != 0 {
+		t.Errorf("%d shared, %v is searched for", g.shared, found)
+	}
+}
+
+// TestWritesNothing audits and verifies a workspace beside a write-ahead log that somebody put there.
+func TestWritesNothing(t *testing.T) {
+	w := newWorld(t, false, false)
+	testkit.OK(t, os.WriteFile(filepath.Join(w.ws, "state.db-wal"), []byte("\x37\x7f\x06\x82 and the rest"), 0o600))
+	list := func() (names string) {
+		testkit.OK(t, filepath.WalkDir(w.dir, func(name string, e os.DirEntry, err error) error {
+			info, _ := e.Info()
+			names += fmt.Sprintln(name, info.Size(), info.ModTime())
+			return err
+		}))
+		return names
+	}
+	before := list()
+	if r := w.audit(t, w.ws); r.Verdict != Incomplete {
+		t.Errorf("%s: %+v", r.Verdict, r.Findings)
+	}
+	if r, err := Verify(t.Context(), w.ws); err != nil || r.Whole {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if after := list(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// FuzzLook has any bytes end in a report, whatever they claim to be.
+func FuzzLook(f *testing.F) {
+	for _, wrap := range wraps {
+		f.Add(wrap.wrap(f, encodePNG(picture(2))))
+	}
+	f.Add(framesOf(picture(1), picture(2)))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		a := newAudit(Config{Policy: policy.Default()})
+		a.post(goneUnseen).Standing = &Standing{MustGo: true}
+		a.report.Known.MustGo = 1
+		a.gone.index()
+		w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}}
+		w.left.Store(64 << 20)
+		w.look(place{src: &source{where: "f", rel: "f", file: &AuditedFile{}}, path: "f"}, section(body))
+		testkit.OK(t, a.resolve(t.Context()))
+	})
+}
+
+// identify makes the digests of an image as docs/formats.md defines them, and its hash, by another way than the walker's.
+func identify(body []byte) (d workspace.Digests, h dedupe.Hash, err error) {
+	stripped, err := workspace.Strip(body, policy.ImageFormat(body))
+	if err != nil {
+		return d, h, err
+	}
+	img, err := policy.DecodeImage(body)
+	if err != nil {
+		return d, h, err
+	}
+	h, err = dedupe.HashImage(img)
+	return workspace.Digests{File: state.SHA256(body), Stripped: state.SHA256(stripped), Pixels: policy.PixelDigest(policy.Upright(img, body))}, h, err
+}

@@ -1,0 +1,467 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"rehydrate/dedupe"
+	"rehydrate/internal/durable"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// evidence is what is known of one post, by source.
+type evidence struct {
+	AuditedPost
+	entry     bool                 // the release has it
+	waits     bool                 // its content is withheld until a mass removal is confirmed: no finding, but an open obligation
+	digests   bool                 // some are known that recognise an image of it
+	hashes    bool                 // likewise, a changed copy
+	texts     bool                 // likewise, a text
+	stone     *workspace.Tombstone // the workspace's
+	published *manifest.Tombstone  // the release's
+	live      *policy.Verdict      // this audit's answer, unavailable if the post was absent twice; without a state, why there is none
+	content   *known               // of its entries
+}
+
+// past is what workspace and log say of a post beside its last state: nothing, of most.
+type past struct {
+	policy.Verdict           // the last of the log
+	at             time.Time // of that
+	since          time.Time // the workspace found it gone then, and withholds its removal
+	goneAt         time.Time // of the first verdict that it is gone since one that it is not
+	withheld       bool
+	stone          *int64 // the record of a tombstone that holds: nothing lifted or suspended it
+	lifted         bool   // no record of a tombstone follows a maintainer's statement
+}
+
+// weigh fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
+func (a *audit) weigh(e *evidence, was past) {
+	s, by := *e.Standing, "as Reddit said last"
+	if was.State != "" && was.State != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
+		if e.entry && was.State.Gone() && !s.State.Gone() {
+			a.finding(FoundLog, string(e.ID), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
+				*e.Record, withReason(was.State, was.Reason))
+		}
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.State, was.Reason, "log", was.withheld, a.moment(was.at)
+		by = "by the log"
+	}
+	if e.live != nil && e.live.State == "" {
+		s.Unanswered = e.live.Reason
+	} else if e.live != nil {
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, a.moment(a.report.Time)
+		by = "as Reddit says now"
+		if s.State == manifest.StateLive {
+			e.LastLive = e.Checked
+		}
+	}
+	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
+	s.MustGo = s.State.Gone() && !s.Withheld
+	gone := s.State
+	switch {
+	// The workspace's note of a lift alone is the operator's word, so the log has to record it too.
+	case e.published != nil && !(was.lifted && !e.published.Time.After(a.noted[e.ID])):
+		s.MustGo, s.Because, gone, by = true, "release", e.published.State, "by the release's tombstone"
+	case e.stone != nil && !(e.stone.Readmitted && a.Policy.Readmits(e.stone.State, e.stone.Reason)):
+		s.MustGo, s.Because, gone, by = true, "tombstone", e.stone.State, "by the workspace's tombstone"
+	case was.stone != nil && e.stone == nil:
+		s.MustGo, s.Because, by = true, "log", "by the log"
+	case s.State == "":
+		s.Because = ""
+	}
+	s.why = withReason(gone, s.Reason) + ", " + by
+	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"
+	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.report.Time))
+	e.Standing = shared(a.standings, s)
+}
+
+// moment returns a time as the report has it; nil for none.
+func (a *audit) moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return shared(a.moments, t.UTC())
+}
+
+// exported returns the violation of a row of the post in a dataset; empty strings for none.
+func (e *evidence) exported(now time.Time) (FindingKind, string) {
+	switch {
+	// The gravest reason is named, for one row is one finding.
+	case e.MustGo:
+		return FoundRow, "a row of a post that must be gone: " + e.why
+	case e.Withheld:
+		return FoundWithheld, "a row of a post that is withheld: " + e.why
+	case e.State == manifest.StateHeld:
+		return FoundRow, "a row of a post that the policy does not allow: " + e.why
+	case e.State == "" || !e.Stale:
+		return "", ""
+	case e.LastLive == nil:
+		return FoundStale, "a row of a post that was never seen live"
+	case e.LastLive.After(now):
+		return FoundStale, "a row of a post last seen live in the future: a clock was wrong, or state.db was changed"
+	}
+	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", too long ago"
+}
+
+func withReason(what manifest.PostState, reason manifest.Reason) string {
+	return strings.TrimSuffix(string(what)+" ("+string(reason)+")", " ()")
+}
+
+// readWorkspace reads what the state knows of posts, images and texts.
+func (a *audit) readWorkspace(ctx context.Context) (err error) {
+	ws := a.Workspace
+	if ws == nil {
+		return nil
+	}
+	a.report.Scope.Workspace = ws.Dir()
+	a.foreign, err = ws.ForeignSchema(ctx)
+	for _, what := range a.foreign {
+		a.finding(FoundCopy, "", state.StateFile, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
+	}
+	b, bound, wrong := ws.Binding(ctx)
+	switch err := cmp.Or(err, wrong); {
+	case err != nil:
+		return err
+	case !bound:
+		a.gap("workspace", "it holds no release yet")
+		return nil
+	case b.Release == state.RehearsalOf(a.Release.Name):
+		a.note("the workspace is a rehearsal: its posts are made up")
+		a.Access = nil
+	case b.Release != a.Release.Name:
+		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}
+	}
+	_, a.sealed, err = ws.ReadSeal(ctx)
+	if err != nil {
+		a.unread(state.SealFile, err)
+	} else if !a.sealed {
+		a.gap(state.SealFile, "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away; run, then audit again")
+	}
+	if b.ReleaseDigest != a.Release.Digest {
+		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
+	}
+	for p, err := range ws.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		e := a.post(p.ID)
+		withheld := p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
+		e.Standing = shared(a.standings, Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: withheld})
+		e.LastLive, e.Checked = a.moment(p.LiveAt), a.moment(p.CheckedAt)
+		if p.Withheld && p.State.Gone() {
+			e.waits, a.past[p.ID] = true, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}
+		}
+	}
+	stones, err := ws.Tombstones(ctx)
+	for i, t := range stones {
+		a.post(t.ID).stone = &stones[i]
+	}
+	returned, wrong := state.Returned(ctx, ws, a.Release, a.Now())
+	if err := errors.Join(err, wrong); err != nil {
+		return err
+	}
+	for _, t := range returned {
+		what := "is suspended: a moderator had removed the post, and it came back"
+		if l := t.Lifted; l != nil && l.Refused != "" {
+			what = "was lifted by a statement that does not count, " + l.Refused
+		} else if l != nil {
+			what = fmt.Sprintf("was lifted by a statement that %s wrote on %s: %s", l.Signer, l.Asserted.Format(time.DateOnly), l.Why)
+			a.noted[t.ID] = l.Asserted
+		}
+		a.note("the tombstone of %s %s", t.ID, what)
+	}
+	return a.readRecords(ctx)
+}
+
+// readLog replays the log and compares it with its checkpoint, an earlier one and the workspace.
+func (a *audit) readLog(ctx context.Context) error {
+	if a.Workspace == nil {
+		if a.Since != nil {
+			a.gap("--since", "there is no workspace, and so no log to compare the checkpoint with")
+		}
+		return nil
+	}
+	l, err := a.Workspace.LogReader(ctx)
+	if errors.Is(err, auditlog.ErrNoLog) {
+		if a.Since != nil {
+			a.finding(FoundLog, "", "audit", "the log is gone: a checkpoint of it was kept, and there is none here")
+		} else if a.images > 0 {
+			a.note("there is no audit log: its first run was killed")
+		}
+		return a.readPending(ctx, 0)
+	}
+	// The records count only after the whole log is verified.
+	a.report.Log, err = auditlog.NewReport(ctx, l, err, a.Since)
+	r := a.report.Log
+	if s := r.Since; s != nil && !s.Holds {
+		a.finding(FoundLog, "", "--since", "the log does not go on from the checkpoint that was kept: %s", s.What)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case r.Broken != nil:
+		a.finding(FoundLog, "", "audit", "%v", err)
+		return nil
+	case err != nil:
+		a.gap("audit", "the log could not be read: %v", err)
+		return nil
+	}
+	for e, err := range l.Records(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		a.replay(e)
+	}
+	return a.readPending(ctx, l.Size())
+}
+
+// readPending replays the records that are stored and not published yet.
+func (a *audit) readPending(ctx context.Context, size int64) error {
+	pending, err := a.Workspace.Unpublished(ctx)
+	next, wrong := a.Workspace.LogNext(ctx)
+	if err := errors.Join(err, wrong); err != nil {
+		a.gap("state.db", "the records that wait for the log could not be read: %v", err)
+		return ctx.Err()
+	}
+	if next < size {
+		a.finding(FoundLog, "", "state.db", "the log has %d records, and state.db knows of %d: it came from a backup, or was put back", size, next)
+	}
+	// A record is stored with what it records, and published later: a killed run leaves some.
+	for _, e := range pending {
+		if e.Seq >= size {
+			a.report.Log.Pending++
+			a.replay(e)
+		}
+	}
+	return nil
+}
+
+// replay applies one record to the evidence.
+func (a *audit) replay(e auditlog.Event) {
+	seq := e.Seq
+	for _, p := range e.Posts {
+		post, was := a.post(p.ID), a.past[p.ID]
+		switch e.Kind {
+		case auditlog.Verdicts:
+			post.Record = &seq
+			if !p.State.Gone() {
+				was.goneAt, was.withheld = time.Time{}, false
+			} else if was.goneAt.IsZero() {
+				was.goneAt = e.Time
+			}
+			// A verdict that says no more than the workspace, as most do, takes no memory.
+			if was != (past{}) || p.State != post.State {
+				was.Verdict, was.at = policy.Verdict{State: p.State, Reason: p.Reason}, e.Time
+			}
+		// Withheld and confirmed follow each other: the later record counts.
+		case auditlog.Withheld, auditlog.Confirmed:
+			was.withheld = e.Kind == auditlog.Withheld
+		case auditlog.Buried:
+			was.stone, was.withheld, was.lifted = &seq, false, false
+		case auditlog.Readmitted:
+			was.stone = nil
+			if e.Verdict == auditlog.Revoked {
+				was.stone = &seq
+			}
+		case auditlog.Lifted:
+			// A statement that this release does not accept lifts nothing, whoever applied it.
+			if _, _, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now()); err == nil {
+				was.stone, was.lifted = nil, true
+			}
+		case auditlog.Fetch:
+			a.gone.mark(a.known(p.ID, string(p.ID)), parseDigest(e.SHA256), parseDigest(e.Original), parseDigest(e.Pixels))
+		}
+		if was != a.past[p.ID] {
+			a.past[p.ID] = was
+		}
+	}
+	switch e.Kind {
+	case auditlog.Restored:
+		a.restored(e)
+	case auditlog.Copy, auditlog.Disclosed:
+		a.copies[e.Path] = e
+	case auditlog.CopyPurged:
+		if e.Verdict == "told" || e.Verdict == "unfinished" {
+			delete(a.copies, e.Path)
+		}
+	case auditlog.Export, auditlog.Purge:
+		// The last export of a file counts: records come in their order.
+		for _, f := range e.Files {
+			a.logged[f.Name] = f.SHA256
+		}
+	}
+}
+
+// restored notes that a part of the workspace came from a backup.
+func (a *audit) restored(e auditlog.Event) {
+	missing := map[string]string{
+		auditlog.RestoredLog:   fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they recorded", e.Seq, e.Size-1),
+		auditlog.RestoredOther: fmt.Sprintf("audit/ was exchanged for that of another history: any of the %d records of the log as it was can be missing", e.Size),
+		auditlog.RestoredKey:   fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1),
+	}[e.Verdict]
+	// An operator could drop a record in this way: it is a gap until the auditor has a checkpoint from after it.
+	if s := a.report.Log.Since; missing == "" || s != nil && s.Holds && s.Records > e.Seq {
+		a.note("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict)
+		return
+	}
+	a.gap("audit", "record %d, of %s: %s; find out why, keep a checkpoint (--checkpoint), and name it from then on (--since)", e.Seq, e.Time.Format(time.RFC3339), missing)
+}
+
+// compareCopies compares the registered copies of the state with those of the log.
+func (a *audit) compareCopies(have []workspace.Copy) {
+	known := map[string]state.CopyState{}
+	for _, c := range have {
+		known[state.SHA256([]byte(c.Path))] = state.StateOfCopy(c)
+	}
+	// A copy that state.db lost, or has as closed while the log does not, still exists and no purge reaches it.
+	for path, e := range a.copies {
+		what := "state.db no longer knows where it is"
+		if known[path] == state.CopyClosed {
+			what = "state.db has it as closed, and no record says so"
+		} else if known[path] != "" {
+			continue // it is purged in the usual way
+		}
+		was, todo := "a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s", "find it and purge it by hand"
+		if e.Kind == auditlog.Disclosed {
+			was, todo = "posts were sent to a third party on %s (record %d of the log; the sha256 is that of third-party:NAME), and %s", "have them deleted there"
+		}
+		a.owed("the copy "+path, fmt.Sprintf(was, e.Time.Format(time.RFC3339), e.Seq, what), ": put back a newer state.db, or "+todo)
+	}
+}
+
+// compare reports a tombstone that the log or the release has of a post, and the workspace lacks.
+func (a *audit) compare(e *evidence, was past) {
+	id := string(e.ID)
+	// The log is signed and the state is not, so the log is believed.
+	switch stone := was.stone; {
+	case stone != nil && e.stone == nil:
+		a.finding(FoundTombstone, id, "state.db", "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
+			"state.db is older than the log, or was changed", *stone)
+	case stone != nil && e.stone.Readmitted:
+		a.finding(FoundTombstone, id, "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
+	}
+	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
+	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && e.published.Time.After(a.noted[e.ID]) {
+		a.finding(FoundTombstone, id, "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
+	}
+}
+
+// readRecords reads the records of every entry, and the files of the last export.
+func (a *audit) readRecords(ctx context.Context) error {
+	ws := a.Workspace
+	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
+		if err != nil {
+			return err
+		}
+		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
+			a.rows++
+		}
+		if rec.Image == nil && rec.Reading == nil && !rec.Earlier.Read {
+			continue
+		}
+		// Of posts that may stay too: their content tells a shared picture from an erased one.
+		k := a.known(rec.ID, rec.Key.String())
+		k.read = rec.Earlier.Read
+		if img := rec.Image; img != nil {
+			a.images++
+			k.image, k.format = parseDigest(img.SHA256), img.Format
+			a.gone.mark(k, k.image, parseDigest(img.OriginalSHA256), parseDigest(img.PixelsSHA256))
+			if !img.Flat && img.HashKind == dedupe.HashKind() {
+				k.hash(img.PHash)
+			}
+		}
+		if r := rec.Reading; r != nil {
+			k.read = k.read || r.Text != "" || r.Failed == nil
+			a.gone.read = append(a.gone.read, clue[string]{r.Text, k})
+		}
+	}
+	// A purge keeps what recognises an image and leads to no content.
+	erased, err := ws.ErasedImages(ctx)
+	for _, e := range erased {
+		a.gone.mark(a.known(e.ID, e.Key.String()), parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
+	}
+	last, wrong := state.ReadNote[state.ExportNote](ctx, ws)
+	if wrong != nil {
+		a.gap("state.db", "the note of the last export cannot be read: %v", wrong)
+	}
+	for _, f := range last.Files {
+		a.exported[f.Name] = f.SHA256
+	}
+	return cmp.Or(err, ctx.Err())
+}
+
+// storedAs returns the entry whose image is a file of the workspace; nil for none.
+func (a *audit) storedAs(p place) *known {
+	key, _ := manifest.ParseKey(p.own)
+	if e := a.posts[key.ID]; e != nil && p.part == "" {
+		for k := e.content; k != nil; k = k.next {
+			if k.name == p.own && k.format != "" && a.Workspace.ImageName(key, k.format) == p.src.name {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+func (a *audit) checkOutcomes(s *source, r io.Reader) {
+	for res, err := range manifest.ReadOutcomes(r) {
+		if err != nil {
+			a.unread(s.where, err)
+			return
+		}
+		if e := a.posts[res.ID]; e != nil && e.MustGo && (res.Outcome == manifest.Kept || res.Outcome == manifest.Duplicate) {
+			a.finding(FoundRow, res.Key.String(), s.where, "it says %s of a post that must be gone: %s", res.Outcome, e.why)
+		}
+	}
+}
+
+// accountFor compares a file with the records of it, and reports whether they say all there is to say.
+func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done bool) {
+	sum, noted, logged := s.file.SHA256.String(), w.exported[s.name], w.logged[s.name]
+	switch {
+	// The release names every post by right, wherever it lies.
+	case sum == w.Release.ManifestDigest:
+		return true
+	case s.recorded != "" && s.recorded != sum:
+		w.changedCopy(s.where, "somebody changed it since it was exported")
+	case s.name == manifest.OutcomesName:
+		w.checkOutcomes(s, io.NewSectionReader(all, 0, s.size))
+	case s.name == "" || s.name == state.StateFile || durable.IsTemp(path.Base(s.name)):
+	case kind == isDatabase:
+		w.finding(FoundCopy, "", s.where, "a database in the workspace that no record accounts for: move it away, or out of backups that the posts of today have outlived")
+	case kind != isParquet && noted == "":
+	case noted == "" && logged == "":
+		w.stray(FoundCopy, "", s.name, "a Parquet in the workspace that no record accounts for")
+	case cmp.Or(noted, sum) != sum || cmp.Or(logged, sum) != sum:
+		w.stray(FoundExport, "", s.name, "it is not the file that was exported last under this name, as state.db and the log have it: restore it with `rehydrate run`")
+	case logged == "" && w.report.Log.Present && w.report.Log.Consistent:
+		w.stray(FoundExport, "", s.name, "no record of the log names its export")
+	}
+	// A copy that is as it was made holds only texts that this workspace knows.
+	s.ours = s.ours || s.recorded != "" && s.recorded == sum
+	return false
+}
+
+// changedCopy notes a file of a registered copy that is not as its record has it.
+func (a *audit) changedCopy(where, what string) {
+	a.owed(where, "a file of a registered copy: "+what, "; `rehydrate purge` says what to do")
+}
+
+// stray notes a file of the workspace that is not the one on record, or has no record.
+func (a *audit) stray(kind FindingKind, id, where, what string) {
+	if a.sealed {
+		a.finding(kind, id, where, "%s", what)
+		return
+	}
+	// The records may be older than the file.
+	a.gap(where, "%s; or a run is writing it, or was killed: run, then audit again", what)
+}

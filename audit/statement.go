@@ -1,0 +1,172 @@
+package audit
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"rehydrate/internal/page"
+	"rehydrate/internal/userfile"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
+	"rehydrate/policy"
+	"rehydrate/study/endpoint"
+)
+
+// StampSuffix is the end of the name of a statement's time stamp, as authorities name their answers.
+const StampSuffix = ".tsr"
+
+// WriteJSON writes the statement: what encoding/json makes of the report, with an indent of two spaces and a line break at its end.
+// Files and posts are written one by one, for those of a large release fill the memory.
+func (r Report) WriteJSON(w io.Writer) error {
+	files, posts := r.Scope.Files, r.Posts
+	// A null on a line of its own, which no text has, stands for all that are in a list.
+	r.Scope.Files, r.Posts = make([]*AuditedFile, min(len(files), 1)), make([]*AuditedPost, min(len(posts), 1))
+	frame, err := json.MarshalIndent(r, "", "  ")
+	out := bufio.NewWriter(w)
+	rest, wrong := writeUpTo(out, string(frame), "\n      ", files)
+	rest, late := writeUpTo(out, rest, "\n    ", posts)
+	out.WriteString(rest + "\n")
+	return cmp.Or(err, wrong, late, out.Flush())
+}
+
+// writeUpTo writes a frame up to the null that stands for a list, and the list, and returns the rest.
+func writeUpTo[T any](out *bufio.Writer, frame, indent string, list []T) (rest string, err error) {
+	for i, v := range list {
+		before := ","
+		if i == 0 {
+			before, frame, _ = strings.Cut(frame, indent+"null")
+		}
+		text, wrong := json.MarshalIndent(v, indent[1:], "  ")
+		out.WriteString(before + indent + string(text)) // it remembers the first error
+		err = cmp.Or(err, wrong)
+	}
+	return frame, err
+}
+
+// A StatementCheck says what holds of a statement that was handed on.
+type StatementCheck struct {
+	Statement string         `json:"statement"`
+	SHA256    string         `json:"sha256"`
+	Verdict   Verdict        `json:"verdict"`
+	Time      time.Time      `json:"time"`
+	Key       string         `json:"key_fingerprint"` // that signed it; empty without a signature
+	Stamp     endpoint.Stamp `json:"time_stamp,omitzero"`
+	Recorded  any            `json:"recorded,omitempty"` // a bool, where a log was looked at
+	Holds     bool           `json:"holds"`
+	What      string         `json:"what"` // what does not hold
+}
+
+// CheckStatement checks a statement, with the signature and the time stamp beside it, and that the log in a folder records it,
+// if one is named. roots gives what the time stamp must lead to.
+func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.CertPool, error)) (s StatementCheck, err error) {
+	body, err := userfile.Read(file)
+	if err != nil {
+		return s, userfile.Wrong("--check: %w", err)
+	}
+	var r struct { // not the posts, of which there may be many
+		Format  string
+		Verdict Verdict
+		Time    time.Time
+	}
+	if err := json.Unmarshal(body, &r); err != nil || r.Format != StatementFormat {
+		return s, userfile.Wrong("--check: %s is not a statement of the format %s", file, StatementFormat)
+	}
+	s = StatementCheck{Statement: file, SHA256: state.SHA256(body), Verdict: r.Verdict, Time: r.Time, Holds: true}
+	doubt := func(wrong bool, format string, args ...any) {
+		if wrong && s.Holds { // the first doubt is the one to look into
+			s.Holds, s.What = false, fmt.Sprintf(format, args...)
+		}
+	}
+	signature, err := userfile.Read(file + manifest.SignatureSuffix)
+	if err == nil {
+		s.Key, err = policy.CheckStatement(signature, body)
+	}
+	doubt(err != nil, "its signature: %v", err)
+	// A statement need not have a time stamp.
+	if stamp, err := userfile.Read(file + StampSuffix); !errors.Is(err, fs.ErrNotExist) {
+		trusted, wrong := roots()
+		err = cmp.Or(err, wrong)
+		if err == nil {
+			s.Stamp, err = endpoint.CheckStamp(stamp, sha256.Sum256(body), trusted)
+		}
+		doubt(err != nil, "its time stamp: %v", err)
+	}
+	if log == "" {
+		return s, nil
+	}
+	found, err := auditlog.CheckFolder(ctx, log, nil)
+	if err != nil {
+		return s, err
+	}
+	recorded := slices.Contains(found.Statements, s.SHA256)
+	s.Recorded = recorded
+	doubt(!found.Log.Consistent, "the log: %s", found.What)
+	doubt(!recorded, "the log does not record it")
+	return s, nil
+}
+
+//go:embed audit.html head.txt
+var files embed.FS
+
+var (
+	auditPage = page.Parse(files, "audit.html")
+	head      = template.Must(template.New("").Funcs(template.FuncMap{
+		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
+		"line":       state.PrintableLine,
+		"counted":    page.Counted,
+		"recognised": recognised,
+	}).ParseFS(files, "head.txt"))
+)
+
+// recognised says what n of all posts that must be gone are recognised by, and whom to ask for the rest.
+func recognised(n, of int, what, ask string) string {
+	switch n {
+	case of:
+		return "Recognised: " + what + ", of all of them."
+	case 0:
+		return "Not recognised: " + what + ": " + ask
+	}
+	return fmt.Sprintf("Recognised: %s, of %d of them. For the others %s", what, n, ask)
+}
+
+// Said returns the lines of a part of head.txt: "meaning", what the verdict means; "explains", what this audit could recognise
+// with what it had, and whom to ask for what it lacked; or "facts".
+func (r Report) Said(part string) []string {
+	var b strings.Builder
+	if err := head.ExecuteTemplate(&b, part, r); err != nil {
+		return []string{err.Error()}
+	}
+	return strings.Split(strings.TrimSpace(b.String()), "\n")
+}
+
+// Facts are the head of the report, each a name and its value: who audited what, when, and on how much there is evidence.
+func (r Report) Facts() (facts [][]string) {
+	for _, line := range r.Said("facts") {
+		if fact := strings.SplitN(line, "\t", 2); len(fact) == 2 && fact[1] != "" {
+			facts = append(facts, fact)
+		}
+	}
+	return facts
+}
+
+// WritePage writes the report as a page for people: one file that opens from disk, without scripts.
+func (r Report) WritePage(w io.Writer, digest string) error {
+	return page.Write(w, auditPage, struct {
+		Report
+		Digest string // the SHA-256 of the statement, by which the log names it
+	}{r, digest})
+}

@@ -1,0 +1,423 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"rehydrate/internal/durable"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// A Damage is a file of a workspace that was changed, is missing or should not be there.
+type Damage struct {
+	Where string `json:"where"`
+	What  string `json:"what"`
+	Mend  string `json:"mend"` // what to run
+}
+
+// A VerifyReport is the result of reading every byte of a workspace.
+type VerifyReport struct {
+	Workspace string     `json:"workspace"`
+	Whole     bool       `json:"whole"`
+	Damage    []Damage   `json:"damage"`
+	Sealed    bool       `json:"sealed"` // false while a run is at work, and after one that was killed
+	SealedAt  *time.Time `json:"sealed_at"`
+	Files     int        `json:"files"` // that were read whole
+	Images    int        `json:"images"`
+	Rows      int        `json:"rows"` // of the dataset
+	Records   int64      `json:"log_records"`
+	Notes     []string   `json:"notes"`
+}
+
+// How to mend damage.
+const (
+	mendRun    = "rehydrate run RELEASE: it fetches or writes it again"
+	mendImage  = "delete the file, then rehydrate run RELEASE: it fetches the image again"
+	mendState  = "put back state.db from a backup and leave audit/ as it is, then rehydrate run RELEASE; without a backup start a new workspace, and hand audit/ to your auditor"
+	mendLog    = "put back audit/ from a backup; if there is none keep it as it is and tell your auditor: a log is not mended"
+	mendStray  = "move it out of the workspace, or delete it"
+	mendReport = "rehydrate report: it writes it again"
+)
+
+// Verify reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It writes
+// nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
+// seal it compares the files with the state and the log. The error is ErrNoWorkspace, ErrLayout, the context's or
+// one of the disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
+func Verify(ctx context.Context, dir string) (VerifyReport, error) {
+	files, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true, FilesOnly: true})
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	defer files.Close()
+	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
+		present: map[string]workspace.Found{}, asSealed: map[string]bool{},
+		// These four belong to a workspace in any state of it.
+		accounted: map[string]bool{state.StateFile: true, state.JournalFile: true, state.LockFile: true, state.LogKeyFile: true}}
+	seal, sealed, unsealed := files.ReadSeal(ctx)
+	// Tests open the workspace here, between the seal and the files.
+	if err := cmp.Or(durable.Step(ctx, "verify", state.SealFile), v.list(ctx)); err != nil {
+		return VerifyReport{}, err
+	}
+	v.seal(ctx, seal, sealed, unsealed)
+	if err := v.state(ctx, dir); err != nil {
+		return VerifyReport{}, err
+	}
+	v.strays()
+	// A writer that came or went meanwhile explains any damage: the seal is read again to know.
+	later, still, err := files.ReadSeal(ctx)
+	if ctx.Err() != nil {
+		return VerifyReport{}, ctx.Err()
+	}
+	r := v.report
+	if len(r.Damage) > 0 && (still != sealed || later.Sum != seal.Sum || (err == nil) != (unsealed == nil)) {
+		return VerifyReport{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace, workspace.ErrInUse)
+	}
+	slices.SortStableFunc(r.Damage, func(a, b Damage) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.What, b.What)) })
+	// Notes are not damage: they say what the next run mends by itself.
+	r.Whole = len(r.Damage) == 0
+	return r, nil
+}
+
+// A verification is one call of Verify. What it finds after its context has ended does not count.
+type verification struct {
+	files     *workspace.Workspace // without state.db
+	report    VerifyReport
+	present   map[string]workspace.Found // everything but folders
+	accounted map[string]bool            // files that belong there
+	asSealed  map[string]bool            // files that are as the last writer left them
+	blind     bool                       // state.db could not be read, so it is not known what belongs there
+}
+
+func (v *verification) damage(where, mend, format string, args ...any) {
+	d := Damage{Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...)), Mend: mend}
+	if !slices.Contains(v.report.Damage, d) {
+		v.report.Damage = append(v.report.Damage, d)
+	}
+}
+
+func (v *verification) note(format string, args ...any) {
+	v.report.Notes = append(v.report.Notes, state.PrintableLine(fmt.Sprintf(format, args...)))
+}
+
+// list lists the files.
+func (v *verification) list(ctx context.Context) error {
+	for f, err := range v.files.Walk(ctx, ".") {
+		if err != nil {
+			return err
+		}
+		v.present[f.Name] = f
+	}
+	_, stored := v.present[state.StateFile]
+	_, sealed := v.present[state.SealFile]
+	if !stored && !sealed {
+		return fmt.Errorf("open workspace %s: %w: it has no %s", v.files.Dir(), workspace.ErrNoWorkspace, state.StateFile)
+	}
+	return nil
+}
+
+// mendOf says how to mend a file, and whether a file of that name belongs into a workspace at all: a seal lists a stray
+// file too.
+func mendOf(name string) (mend string, belongs bool) {
+	in := func(folder string) bool { return strings.HasPrefix(name, folder+"/") }
+	switch {
+	case name == state.StateFile || name == state.JournalFile:
+		return mendState, true
+	case name == state.LogKeyFile || in(state.AuditDir) && name != state.SealFile:
+		return mendLog, true
+	case name == workspace.ReportName:
+		return mendReport, true
+	}
+	ours := []string{state.SealFile, state.LockFile, manifest.OutcomesName, manifest.TombstonesName}
+	return mendRun, slices.Contains(ours, name) || in(state.DatasetDir) || in(state.ImagesDir)
+}
+
+// seal compares every file with the digest that the last writer noted when it closed.
+func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, err error) {
+	v.accounted[state.SealFile] = true
+	switch {
+	case err != nil:
+		v.damage(state.SealFile, mendRun, "the seal is damaged: %v", err)
+		return
+	case !sealed:
+		v.note("the workspace is not sealed: a run is at work on it, the last one was killed or could not write, or somebody took the seal away; the next run continues and seals it")
+		return
+	}
+	v.report.Sealed, v.report.SealedAt = true, new(s.Time.UTC())
+	// A seal without state.db would let any state pass.
+	if !slices.ContainsFunc(s.Files, func(f workspace.File) bool { return f.Name == state.StateFile }) {
+		v.damage(state.SealFile, mendRun, "the seal does not list %s", state.StateFile)
+	}
+	for _, want := range s.Files {
+		// The record of the export accounts for dataset/: a seal lists whatever was there.
+		v.accounted[want.Name] = !strings.HasPrefix(want.Name, state.DatasetDir+"/")
+		mend, _ := mendOf(want.Name)
+		if v.compare(ctx, want, mend, "as it was sealed", false) {
+			v.asSealed[want.Name] = true
+			v.report.Files++
+		}
+	}
+	if _, left := v.present[state.JournalFile]; left {
+		v.damage(state.JournalFile, mendState, "a sealed workspace has no journal: someone put it there, and opening %s would apply it", state.StateFile)
+	}
+}
+
+// compare reports how a file differs from its record, and returns whether it may be read on. With soft set, a whole file of
+// another time is not damage.
+func (v *verification) compare(ctx context.Context, want workspace.File, mend, known string, soft bool) bool {
+	switch got, err := v.files.Stat(ctx, want.Name); {
+	case errors.Is(err, fs.ErrNotExist):
+		v.damage(want.Name, mend, "it is missing")
+	case err != nil:
+		v.damage(want.Name, mend, "it cannot be read: %v", err)
+	case got != want && soft:
+		v.note("%s is not %s; the last run ended while it wrote it", want.Name, known)
+		return true
+	case got != want:
+		v.damage(want.Name, mend, "it is not %s: %d bytes with the sha256 %s, and it had %d with %s", known, got.Size, got.SHA256, want.Size, want.SHA256)
+	default:
+		return true
+	}
+	return false
+}
+
+// state compares the records in state.db with images, dataset, outcomes and log. An error in state.db itself is
+// damage; the error is ErrLayout.
+func (v *verification) state(ctx context.Context, dir string) error {
+	ws, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true})
+	if errors.Is(err, workspace.ErrEmpty) && !v.report.Sealed && v.justBegun() {
+		v.note("nothing is stored yet: the run that made the workspace was killed at once; the next one starts over")
+		return nil
+	}
+	if errors.Is(err, workspace.ErrLayout) && (!v.report.Sealed || v.asSealed[state.StateFile]) {
+		return err // another version wrote it: only that one can check the rest
+	}
+	if err != nil {
+		v.blind = true
+		v.damage(state.StateFile, mendState, "it cannot be opened, so images and outcomes were not checked: %v", err)
+		return nil
+	}
+	defer ws.Close()
+	for _, check := range []struct {
+		find func(context.Context) ([]string, error)
+		says string
+	}{{ws.CheckState, "%s"}, {ws.ForeignSchema, "it has the %s, which rehydrate does not make"}, {v.unused, "%s"}} {
+		wrong, err := check.find(ctx)
+		for _, what := range wrong {
+			v.damage(state.StateFile, mendState, check.says, what)
+		}
+		if err != nil {
+			v.damage(state.StateFile, mendState, "%v", err)
+		}
+	}
+	for _, part := range []func(context.Context, *workspace.Workspace) error{v.records, v.dataset, v.log} {
+		if err := part(ctx, ws); err != nil {
+			v.blind = true
+			v.damage(state.StateFile, mendState, "it cannot be read: %v", err)
+		}
+	}
+	return nil
+}
+
+// unused says what lies in the free pages of state.db, and behind its end.
+func (v *verification) unused(ctx context.Context) (wrong []string, err error) {
+	f, err := v.files.OpenFile(state.StateFile)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all := io.NewSectionReader(f, 0, v.present[state.StateFile].Size)
+	err = inCopy(all, func(db *sql.DB) error {
+		_, what, err := unusedPages(ctx, db, all)
+		if what != "" {
+			wrong = []string{what}
+		}
+		return err
+	})
+	return wrong, err
+}
+
+// justBegun reports whether there is nothing but the files of a first writer that has stored nothing yet.
+func (v *verification) justBegun() bool {
+	for name := range v.present {
+		if name == state.LogKeyFile || !v.accounted[name] && !durable.IsTemp(path.Base(name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// records compares the images and outcomes.csv with the records of the entries.
+func (v *verification) records(ctx context.Context, ws *workspace.Workspace) error {
+	stones, err := state.HoldingTombstones(ctx, ws)
+	if err != nil {
+		return err
+	}
+	results := map[manifest.Key]manifest.Outcome{}
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Result != nil {
+			results[rec.Key] = rec.Result.Outcome
+		}
+		if rec.Image == nil {
+			continue
+		}
+		name := ws.ImageName(rec.Key, rec.Image.Format)
+		v.accounted[name] = true
+		v.report.Images++
+		// An erasure removes the file before the row: one that was killed between the two is not damage.
+		if _, there := v.present[name]; !there && (stones.Has(rec.ID) || rec.Post.State.Gone()) && !v.report.Sealed {
+			v.note("%s is erased, and its row is not yet: the next run or purge goes on", name)
+		} else if v.compare(ctx, workspace.File{Name: name, SHA256: rec.Image.SHA256, Size: rec.Image.Bytes}, mendImage, "the image that was stored", false) {
+			v.report.Files++
+		}
+	}
+	v.outcomes(ws, results)
+	return nil
+}
+
+// outcomes compares outcomes.csv with the results of the last run.
+func (v *verification) outcomes(ws *workspace.Workspace, want map[manifest.Key]manifest.Outcome) {
+	const name = manifest.OutcomesName
+	f, err := ws.OpenFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if len(want) > 0 { // the seal lists one that was there
+			v.note("there is no %s yet: the last run ended before it wrote it", name)
+		}
+		return
+	}
+	what, rows := "", 0
+	if err == nil {
+		defer f.Close()
+		v.accounted[name] = true
+		for r, wrong := range manifest.ReadOutcomes(f) {
+			rows, err = rows+1, cmp.Or(err, wrong)
+			if want[r.Key] != r.Outcome {
+				what = cmp.Or(what, fmt.Sprintf("%s is %s there, and the state says otherwise", r.Key.String(), r.Outcome))
+			}
+		}
+	}
+	switch {
+	case err != nil:
+		v.damage(name, mendRun, "it cannot be read: %v", err)
+		return
+	case what == "" && rows != len(want):
+		what = fmt.Sprintf("it has %d rows, and the state %d results", rows, len(want))
+	case what == "":
+		return
+	}
+	// The last writer may have left the file so, or was killed between two files: the next run writes it again.
+	if v.report.Sealed && !v.asSealed[name] {
+		v.damage(name, mendRun, "%s", what)
+		return
+	}
+	v.note("%s: %s; the last run ended before it wrote it", name, what)
+}
+
+// dataset compares the files of the last export with its note, and reads each Parquet.
+func (v *verification) dataset(ctx context.Context, ws *workspace.Workspace) error {
+	last, err := state.ReadNote[state.ExportNote](ctx, ws)
+	for _, want := range last.Files {
+		v.accounted[want.Name] = true
+		// A sealed file that is not the one on record is as the last writer left it.
+		soft := !v.report.Sealed || v.asSealed[want.Name]
+		if v.compare(ctx, want, mendRun, "the file that was exported", soft) && path.Ext(want.Name) == ".parquet" {
+			if err := v.parquet(ctx, ws, want.Name); err != nil {
+				v.damage(want.Name, mendRun, "it cannot be read as a Parquet of this program: %v", err)
+			}
+		}
+	}
+	return err
+}
+
+// parquet reads the ids of a Parquet of the dataset, and counts them.
+func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, name string) error {
+	f, err := ws.OpenFile(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	scan, err := scan.Open(f, v.present[name].Size)
+	if err != nil {
+		return err
+	}
+	if _, ok := scan.Footer("rehydrate.manifest_digest"); !ok {
+		return errors.New("its footer does not name its manifest")
+	}
+	// Reading one column checks the pages of it; the digest has judged the rest.
+	ids := scan.Named("id")
+	if ids == nil {
+		return errors.New("it has no column id")
+	}
+	for _, err := range scan.Rows(ids) {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		v.report.Rows++
+	}
+	return nil
+}
+
+func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
+	// Without a seal nothing else lists the files of the log.
+	for name := range v.present {
+		if strings.HasPrefix(name, state.AuditDir+"/") && !v.report.Sealed {
+			v.accounted[name] = true // Verify of the log reports what does not belong to it
+		}
+	}
+	l, err := ws.LogReader(ctx)
+	if err == nil {
+		v.report.Records = l.Size()
+		err = l.Verify(ctx)
+	}
+	if errors.Is(err, auditlog.ErrNoLog) {
+		v.note("there is no audit log yet")
+	} else if err != nil {
+		v.damage(state.AuditDir, mendLog, "%v", err)
+	}
+	return nil
+}
+
+// maxLock is how many bytes a lock file has at most.
+const maxLock = 32
+
+// strays reports files that should not be there.
+func (v *verification) strays() {
+	for name, f := range v.present {
+		_, belongs := mendOf(name)
+		switch {
+		case name == state.LockFile && f.Mode.IsRegular() && f.Size > maxLock:
+			v.damage(name, mendStray, "it has %d bytes, and holds the number of a process and no more", f.Size)
+		case v.accounted[name] && f.Mode.IsRegular() && belongs:
+		case !f.Mode.IsRegular():
+			v.damage(name, mendStray, "it is not a regular file (%s): nothing here makes one", f.Mode.Type())
+		case durable.IsTemp(path.Base(name)) && v.report.Sealed:
+			v.damage(name, mendStray, "an unfinished file in a sealed workspace")
+		case durable.IsTemp(path.Base(name)):
+			v.note("%s is an unfinished file: the next run takes it away", name)
+		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"): // state.db cannot account for it
+		case strings.HasPrefix(name, state.ShardsDir+"/"):
+			v.note("%s is work of shards: rehydrate run --merge takes it in, and away", name)
+		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
+			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)
+		case !v.report.Sealed && belongs:
+			v.note("%s is on no record: the next run takes it away or writes it again", name)
+		default:
+			v.damage(name, mendStray, "nothing on record accounts for it")
+		}
+	}
+}

@@ -1,0 +1,478 @@
+package audit
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/text/encoding/unicode"
+
+	"rehydrate/internal/unpack"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// Limits of what an audit reads. Anything larger is a gap, and never a PASS.
+const (
+	maxImage   = 64 << 20 // an image
+	maxHeld    = 8 << 20  // what is held in memory; anything larger is unpacked into a file without a name
+	maxMembers = 200_000  // of one archive
+	maxRatio   = 100      // what a source of more than 10 MiB may unpack to, as a multiple of its size
+	minUnpack  = 1 << 30
+	maxDepth   = 6 // containers in containers
+	maxRows    = 2_000_000
+)
+
+var errDeep = fmt.Errorf("containers in containers, more than %d deep", maxDepth)
+
+// scanAll looks at every source, and then at what was seen in all of them together.
+func (a *audit) scanAll(ctx context.Context) error {
+	a.gone.index()
+	crew := &errgroup.Group{}
+	// Decoding takes the time, so more goroutines than processors would only take memory.
+	crew.SetLimit(runtime.GOMAXPROCS(0))
+	look := func(s *source) {
+		s.file = &AuditedFile{Name: s.where, Size: s.size}
+		a.report.Scope.Files = append(a.report.Scope.Files, s.file)
+		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}}
+		// The budget is the source's, however its archives are nested.
+		w.left.Store(max(minUnpack, maxRatio*s.size))
+		open := func(w walker) { w.lost(place{src: s, path: s.where}, w.source(s)) }
+		// A large file spreads its own members over the processors: several at once would fill the memory.
+		if s.size > maxHeld {
+			open(w)
+		} else {
+			w.spawn(open)
+		}
+	}
+	var err error
+	if a.Workspace != nil {
+		err = errors.Join(a.inWorkspace(ctx, look), a.inCopies(ctx, look))
+	}
+	for _, name := range a.Files {
+		err = errors.Join(err, a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns; look(s) }))
+	}
+	if err := errors.Join(err, crew.Wait()); err != nil {
+		return cmp.Or(ctx.Err(), err)
+	}
+	return a.resolve(ctx)
+}
+
+func (w walker) source(s *source) error {
+	r, err := s.open()
+	switch {
+	case s.name != "" && errors.Is(err, fs.ErrNotExist):
+		return nil // a run that is under way has taken it away
+	case err != nil:
+		return err
+	}
+	defer r.Close()
+	all := io.NewSectionReader(r, 0, s.size)
+	sum := sha256.New()
+	// What is small is read once, and hashed and searched in memory.
+	if s.size <= maxHeld {
+		body, err := readAll(all, maxHeld)
+		if err != nil {
+			return err
+		}
+		all = section(body)
+		sum.Write(body) // without the buffer of io.Copy, which is larger than many an image
+	} else if _, err := io.Copy(sum, io.NewSectionReader(all, 0, s.size)); err != nil {
+		return err
+	}
+	s.file.SHA256 = SHA256(sum.Sum(nil))
+	kind := sniff(all)
+	if w.accountFor(s, kind, all) {
+		return nil
+	}
+	p := place{src: s, path: s.where, own: w.entryNamed(s.rel)}
+	// The name is judged beside the content: bytes that match nothing may lie under the id of an erased post.
+	w.names(p, s.rel, kind)
+	w.look(p, all)
+	return nil
+}
+
+func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
+	for f, err := range a.Workspace.Walk(ctx, ".") {
+		if err != nil {
+			return err
+		}
+		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, open: func() (*os.File, error) { return a.Workspace.OpenFile(f.Name) }}
+		s.mayName = slices.Contains([]string{manifest.OutcomesName, manifest.TombstonesName, workspace.ReportName}, f.Name) ||
+			strings.HasPrefix(f.Name, state.AuditDir+"/") || a.exported[f.Name] != ""
+		// The key is a short text of a known kind; anything longer under its name is searched like any file.
+		s.ours = s.mayName || f.Name == state.StateFile || f.Name == state.LogKeyFile && f.Size < 300
+		switch {
+		case !f.Mode.IsRegular():
+			a.gap(f.Name, "it is not a regular file (%s), so its target was not checked: take it away", f.Mode.Type())
+		case f.Name == state.JournalFile:
+			a.gap(f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
+		default:
+			look(s)
+		}
+	}
+	return nil
+}
+
+func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
+	copies, err := a.Workspace.Copies(ctx)
+	a.compareCopies(copies)
+	for _, c := range copies {
+		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
+		if _, err := os.Lstat(c.Path); err != nil || c.Format == state.ThirdParty {
+			a.outOfReach(c)
+			continue
+		}
+		missing := map[string]string{}
+		for _, f := range c.Files {
+			missing[f.Name] = f.SHA256
+		}
+		err = errors.Join(err, a.eachBelow(ctx, c.Path, func(s *source) {
+			s.recorded = missing[s.rel]
+			delete(missing, s.rel)
+			look(s)
+		}))
+		// A file that somebody moved away may be anywhere, with rows that a purge cannot reach.
+		for name := range missing {
+			a.changedCopy(filepath.ToSlash(filepath.Join(c.Path, name)), "it is no longer there")
+		}
+	}
+	return err
+}
+
+// eachBelow looks at a file, or at the files of a folder in byte order of their names. One that cannot be read is a gap.
+func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) error {
+	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil || err == nil && e.IsDir() {
+			return ctx.Err()
+		}
+		info, wrong := os.Stat(name) // through links
+		err = cmp.Or(err, wrong)
+		// A fifo or a device could hang the audit, or never end.
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("it is neither a regular file nor a link to one")
+		}
+		// The walk continues after an error: one bad link must not hide the files behind it.
+		if err != nil {
+			a.unread(filepath.ToSlash(name), err)
+			return nil
+		}
+		rel, err := filepath.Rel(root, name)
+		if rel == "." { // the file itself was named, not a folder around it
+			rel = filepath.Base(name)
+		}
+		look(&source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (*os.File, error) { return os.Open(name) }})
+		return err
+	})
+}
+
+// outOfReach notes a registered copy that cannot be looked at, until the operator says what became of it.
+func (a *audit) outOfReach(c workspace.Copy) {
+	where, what, todo := fmt.Sprintf("%s (%s)", c.Path, c.Note), "a registered copy that cannot be reached from here", ""
+	// The trouble that a purge noted of a copy closes nothing.
+	closed := c.Told != "" && !c.Open
+	if c.Format == state.ThirdParty {
+		gone := slices.DeleteFunc(slices.Clone(c.Rows), func(row string) bool {
+			e := a.postOf(row)
+			return (e == nil || !e.MustGo) && !slices.Contains(c.Owed, row)
+		})
+		what = fmt.Sprintf("%d rows were sent to a third party, out of reach of audit and purge", len(c.Rows))
+		if len(gone) > 0 {
+			what += fmt.Sprintf(", and %d of them must be gone: %s", len(gone), strings.Join(gone, ", "))
+		}
+		todo = "; have them deleted there, then say so: rehydrate export --destroyed"
+	}
+	if c.Told != "" && (closed || todo == "") { // of a third party that keeps them it says what todo does
+		what += "; what was said of it: " + c.Told
+	}
+	if closed {
+		a.note("%s: %s", where, what)
+	} else {
+		a.owed(where, what, todo)
+	}
+}
+
+// Kinds of bytes that more than one place asks for. The others are in magics alone.
+const (
+	isImage    = "an image"
+	isParquet  = "Parquet"
+	isDatabase = "SQLite"
+	zipMember  = "PK\x03\x04" // the mark of the record before a member of a zip, which has 30 bytes, a name and extra fields
+)
+
+// magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
+// are believed only of bytes that are no text, but for the last four.
+var magics = []struct{ magic, kind string }{
+	{"PAR1", isParquet}, {"PARE", isParquet}, {"SQLite format 3\x00", isDatabase}, {"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"},
+	{"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+	{"\xfd7zXZ\x00", "xz"}, {"7z\xbc\xaf\x27\x1c", "7-Zip"}, {"Rar!\x1a\x07", "RAR"}, {"\x04\x22\x4d\x18", "LZ4"},
+	{"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {"ARROW1", "Arrow"}, {"\xff\xff\xff\xff", "an Arrow stream"},
+	{"Obj\x01", "Avro"}, {"ORC", "ORC"}, {"\x89HDF\r\n\x1a\n", "HDF5"}, {"\x93NUMPY", "NumPy"}, {"PK\x07\x08", "a zip in parts"},
+	{"BM", "a BMP image"}, {"II*\x00", "a TIFF image"}, {"MM\x00*", "a TIFF image"}, {"\x00\x00\x01\x00", "an icon"},
+	{"\xff\x0a", "a JPEG XL image"}, {"\x80\x04\x95", "a Python pickle"}, {"\x80\x05\x95", "a Python pickle"},
+	{"%PDF-", "PDF"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"},
+}
+
+// sniff returns the kind of a leaf by its bytes, since anyone can choose its name; empty for texts and unknown bytes.
+func sniff(all *io.SectionReader) string {
+	// A tar shows its mark at byte 257, and all others earlier.
+	head, _ := readAll(io.NewSectionReader(all, 0, min(all.Size(), 1024)), 1024)
+	if policy.ImageFormat(head[:min(len(head), policy.SniffBytes)]) != "" {
+		return isImage
+	}
+	text := !bytes.ContainsFunc(head, noText)
+	for i, m := range magics {
+		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || i >= len(magics)-4) {
+			return m.kind
+		}
+	}
+	switch {
+	case len(head) >= 512 && bytes.HasPrefix(head[257:], []byte("ustar")):
+		return "tar"
+	case len(head) >= 12 && string(head[4:8]) == "ftyp":
+		return "a film, or an image as AVIF or HEIC"
+	}
+	return ""
+}
+
+// section makes bytes in memory a leaf.
+func section(b []byte) *io.SectionReader {
+	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
+}
+
+// lookInto is look for bytes of any kind.
+func (w walker) lookInto(p place, all *io.SectionReader) error {
+	if p.table == nil {
+		w.lookedAt.Add(1)
+	}
+	all = io.NewSectionReader(all, 0, all.Size()) // whoever read it before, it begins here
+	kind := sniff(all)
+	switch {
+	case w.depth > maxDepth+1: // the bytes of the innermost container are looked at, too
+		return errDeep
+	case kind == "":
+		return w.loose(p, all)
+	case kind == isImage:
+		return w.image(p, all)
+	case w.depth >= maxDepth:
+		return errDeep
+	}
+	w.depth++
+	switch kind {
+	case isParquet:
+		return w.parquet(p, all)
+	case isDatabase:
+		return w.database(p, all)
+	case "zip":
+		return w.zip(p, all)
+	case "tar":
+		return w.tar(p, all)
+	case "PDF":
+		// The words on its pages are numbers of signs in its fonts, and it may be encrypted, so it is a gap in any case.
+		body, err := readAll(all, 2*maxImage)
+		w.search(p, body, true, true)
+		w.carve(p, body)
+		return cmp.Or(err, errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them"))
+	}
+	w.raw(p, all)
+	switch kind {
+	case "UTF-16":
+		w.member(p.in(kind), "", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(all))
+		return nil
+	case "gzip", "bzip2", "zstd":
+		z, err := unpack.NewReader(all)
+		defer z.Close()
+		if err == nil {
+			w.member(p.in(kind), "", z)
+		}
+		return err
+	}
+	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
+	return fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind)
+}
+
+// raw searches the bytes of a container as they are: what its reader passes over is found only there.
+func (w walker) raw(p place, all *io.SectionReader) {
+	p.label = true
+	w.lost(p, w.bytes(p, all))
+}
+
+// member looks at a member of a container, and at its name; an empty one says nothing. It returns what cut it off.
+func (w walker) member(p place, name string, r io.Reader) (cut error) {
+	if name != "" {
+		p = p.in(name)
+		p.own = w.entryNamed(name)
+	}
+	all, end, cut := w.unpack(r)
+	w.lost(p, cut)
+	// What came out of a member that is cut off is looked at all the same.
+	w.spawn(func(w walker) {
+		defer end.Close()
+		if name != "" {
+			w.names(p, name, sniff(all))
+		}
+		w.look(p, all)
+	})
+	return cut
+}
+
+// A meter counts the bytes that come out of a source, and ends with the audit.
+type meter struct{ walker }
+
+func (m meter) Write(b []byte) (int, error) {
+	if m.left.Add(-int64(len(b))) < 0 {
+		return 0, fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
+	}
+	return len(b), m.ctx.Err()
+}
+
+// unpack reads all up to an error, into memory or, if it is much, into a file without a name.
+func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err error) {
+	r = io.TeeReader(r, meter{w})
+	body, err := io.ReadAll(io.LimitReader(r, maxHeld))
+	if err != nil || len(body) < maxHeld {
+		return section(body), io.NopCloser(nil), err
+	}
+	f, err := os.CreateTemp("", "rehydrate-audit-")
+	if err != nil {
+		return section(body), io.NopCloser(nil), err
+	}
+	// It may hold erased content: without a name, the disk frees it however this process ends.
+	err = os.Remove(f.Name())
+	n := int64(0)
+	if err == nil {
+		n, err = io.Copy(f, io.MultiReader(bytes.NewReader(body), r))
+	}
+	return io.NewSectionReader(f, 0, n), f, err
+}
+
+// rest looks at bytes that no part of a container accounts for, from the first that is not zero, and returns where that is.
+func (w walker) rest(p place, all *io.SectionReader, from, to int64) int64 {
+	in := bufio.NewReaderSize(io.NewSectionReader(all, from, to-from), 64<<10)
+	for ; from < to; from++ {
+		if b, err := in.ReadByte(); b != 0 || err != nil {
+			w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, to-from))
+			break
+		}
+	}
+	return from
+}
+
+// zip looks at the members that the directory of a zip names. That there is more than they and the directory is a gap.
+func (w walker) zip(p place, all *io.SectionReader) error {
+	z, err := zip.NewReader(all, all.Size())
+	if err == nil && len(z.File) > maxMembers {
+		err = fmt.Errorf("more than %d members", maxMembers)
+	}
+	if err != nil {
+		w.raw(p, all)
+		return err
+	}
+	starts := map[*zip.File]int64{}
+	for _, f := range z.File {
+		starts[f], err = f.DataOffset()
+		w.lost(p.in(f.Name), err)
+	}
+	slices.SortStableFunc(z.File, func(x, y *zip.File) int { return cmp.Compare(starts[x], starts[y]) })
+	// Names, extra fields and comments hold what anybody likes, and programs that unpack do not show them all.
+	end, size, whole := int64(0), 22+len(z.Comment), true
+	for _, f := range z.File {
+		from := starts[f]
+		record, err := readAll(io.NewSectionReader(all, end, max(0, from-end)), 1<<18)
+		w.words(p, string(record)+"\n"+f.Comment)
+		// How long the member before is may stand behind it.
+		at := bytes.LastIndex(record, []byte(zipMember))
+		whole = w.zipped(p, all, f, from) && whole && err == nil && at >= 0 && len(bytes.Trim(record[:at], "\x00")) <= 24
+		end = from + int64(f.CompressedSize64)
+		size += 46 + len(f.Name) + len(f.Extra) + len(f.Comment)
+	}
+	directory, err := readAll(io.NewSectionReader(all, end, all.Size()-end), 2*maxImage)
+	if bytes.Contains(directory, []byte("PK\x06\x06")) { // of an archive of 4 GiB
+		size += 76
+	}
+	w.words(p, z.Comment+"\n"+string(directory))
+	if whole && err == nil && len(directory)-size <= 24 {
+		return w.ctx.Err()
+	}
+	w.raw(p, all)
+	return cmp.Or(err, errors.New("there is more in it than the members that its directory names, or they are cut off: it was only searched for plain text and images"))
+}
+
+// zipped looks at a member of a zip, and reports whether its bytes are as its record says.
+func (w walker) zipped(p place, all *io.SectionReader, f *zip.File, from int64) (whole bool) {
+	in := io.NewSectionReader(all, from, int64(f.CompressedSize64))
+	switch {
+	case from <= 0 || from+in.Size() > all.Size():
+		return false
+	// Its bytes say nothing without the password, and a guess would be a PASS.
+	case f.Flags&1 != 0:
+		w.gap(p.in(f.Name).String(), "it is encrypted: unpack the archive, and name what comes out")
+		return true
+	// Of any other method the bytes themselves say how they are packed.
+	case f.Method != zip.Deflate:
+		w.member(p, f.Name, in)
+		return true
+	}
+	packed := bufio.NewReader(in)
+	cut := w.member(p, f.Name, flate.NewReader(packed))
+	_, err := packed.ReadByte()
+	return cut == nil && err == io.EOF
+}
+
+// tar looks at the members, at what their headers say, and at what lies behind the end.
+func (w walker) tar(p place, all *io.SectionReader) error {
+	z := tar.NewReader(all)
+	for range maxMembers {
+		head, err := z.Next()
+		if errors.Is(err, io.EOF) {
+			// Programs stop reading at the end marker, so content can be hidden behind it.
+			at, err := all.Seek(0, io.SeekCurrent)
+			w.rest(p, all, at, all.Size())
+			return err
+		}
+		if err := cmp.Or(err, w.ctx.Err()); err != nil {
+			return err
+		}
+		// Names of owners and PAX records can carry an id past a list of file names.
+		words := []string{head.Linkname, head.Uname, head.Gname}
+		for key, value := range head.PAXRecords {
+			if key != "path" && key != "linkpath" {
+				words = append(words, key, value)
+			}
+		}
+		w.search(p.in(head.Name), []byte(strings.Join(words, "\n")), true, true)
+		w.member(p, head.Name, z)
+		// Members are filled up with zeros to the next 512 bytes.
+		at, _ := all.Seek(0, io.SeekCurrent)
+		w.rest(p, all, at, (at+511)&^511)
+	}
+	return fmt.Errorf("more than %d members", maxMembers)
+}
+
+// readAll reads up to limit bytes of a leaf; more is an error.
+func readAll(all *io.SectionReader, limit int64) ([]byte, error) {
+	if all.Size() > limit {
+		return nil, fmt.Errorf("%d bytes, and at most %d are read", all.Size(), limit)
+	}
+	body := make([]byte, all.Size())
+	_, err := io.ReadFull(io.NewSectionReader(all, 0, all.Size()), body)
+	return body, err
+}

@@ -1,0 +1,80 @@
+// Package annotate carries an annotation round out of a workspace and back: images go out as a dataset for Argilla, answers
+// come back from there, or from tables, and become a manifest with labels. Annotators are numbers, in the order in which they
+// come. No answer of theirs goes out again, and no label that an entry has is shown to them.
+package annotate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"rehydrate/internal/draw"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/workspace"
+)
+
+// Scheme returns the labels that annotators give: those of the file, or for "" of the release itself.
+func Scheme(file string, rel *manifest.Release) (*manifest.Release, error) {
+	if file != "" {
+		scheme, err := manifest.OpenScheme(file)
+		if err != nil {
+			return nil, fmt.Errorf("--scheme: %w", err)
+		}
+		rel = scheme
+	}
+	switch {
+	case len(rel.Schema.Categories) == 0:
+		return nil, errors.New("the release has no labels to ask for: name a file of [[category]] tables with --scheme FILE")
+	case rel.Schema.Many:
+		return nil, errors.New("several rows of the release are about one image, and annotators answer for an image once: name other labels with --scheme FILE")
+	}
+	return rel, nil
+}
+
+// A Pick says which of the kept images are annotated, and in which order.
+type Pick struct {
+	Seed string
+	Only map[manifest.Key]string // keys of those that are asked for; nil for all
+}
+
+var withParquet = manifest.Options{OpenParquet: scan.OpenManifest}
+
+// NewPick reads which images are asked for: those that a table names, or for "" all.
+func NewPick(ctx context.Context, seed, table string) (p Pick, err error) {
+	p.Seed = seed
+	if table != "" {
+		p.Only, err = manifest.ReadColumn(ctx, table, "id", withParquet)
+	}
+	return p, err
+}
+
+// A Post is an image to annotate.
+type Post struct {
+	manifest.Key
+	Image workspace.Image
+}
+
+// Posts returns the kept images of a workspace in the order of the sample that the seed draws: adding images moves no others.
+func Posts(ctx context.Context, ws *workspace.Workspace, pick Pick) (posts []Post, err error) {
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return nil, err
+		}
+		_, asked := pick.Only[rec.Key]
+		kept := rec.Result != nil && rec.Result.Outcome == manifest.Kept && rec.Image != nil
+		if kept && (asked || pick.Only == nil) {
+			posts = append(posts, Post{rec.Key, *rec.Image})
+		}
+	}
+	ranks := map[manifest.PostID]draw.Rank{}
+	for _, p := range posts {
+		ranks[p.ID] = draw.RankOf(pick.Seed, p.ID)
+	}
+	slices.SortFunc(posts, func(a, b Post) int {
+		return cmp.Or(ranks[a.ID].Compare(ranks[b.ID]), cmp.Compare(a.Key.Image, b.Key.Image))
+	})
+	return posts, nil
+}

@@ -1,0 +1,346 @@
+package annotate
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rehydrate/internal/csvcell"
+	"rehydrate/internal/durable"
+	"rehydrate/internal/userfile"
+	"rehydrate/labels"
+	"rehydrate/manifest"
+	"rehydrate/study"
+)
+
+// A Merging says which answers become a manifest.
+type Merging struct {
+	Files   []string          // Argilla exports (.json) and tables, one for each annotator
+	Release *manifest.Release // whose entries were annotated
+	Scheme  *manifest.Release // whose labels were given
+	Batch   string            // the metadata or column that names batches
+	Decides int               // the annotator who decides, from 1; 0 for the last of three
+}
+
+// Merged is what came of a round. Annotators are A1, A2 and so on: those of Argilla exports in the order in which they
+// answered first, then those of tables as they were given.
+type Merged struct {
+	Asked      int              `json:"asked"`   // entries with an answer
+	Unasked    int              `json:"unasked"` // entries of the release without one
+	Annotators []Annotator      `json:"annotators"`
+	Categories []Tally          `json:"categories"`
+	Agreement  *study.Agreement `json:"agreement"` // of those who answered independently; nil where no two did
+	Open       []Open           `json:"open"`      // in the order of the release
+
+	entries []manifest.Entry // with the labels that were found
+	schema  manifest.Schema
+}
+
+// An Annotator is a number and what they did.
+type Annotator struct {
+	Name    string `json:"name"`
+	Entries int    `json:"entries"` // with an answer of theirs
+	Decided int    `json:"decided"` // answers that stand although others differed
+}
+
+// A Tally counts how the answers of a category were found.
+type Tally struct {
+	Category string `json:"category"`
+	Agreed   int    `json:"agreed"`
+	Decided  int    `json:"decided"` // by the one who decides
+	Open     int    `json:"open"`
+}
+
+// An Open question is one that still has no answer.
+type Open struct {
+	Entry    string   `json:"entry"`
+	Batch    string   `json:"batch,omitempty"`
+	Category string   `json:"category"`
+	Why      string   `json:"why"`     // differ, or too_few
+	Answers  []string `json:"answers"` // codes joined by |, by annotator; "" for none
+}
+
+// Why a question is open.
+const (
+	differ = "differ"
+	tooFew = "too_few" // answers: it takes two
+)
+
+// Merge finds the label of each question that annotators answered: where all but the one who decides agree, what they say, else what
+// that one says. The error lists the records and rows that are at fault.
+func Merge(ctx context.Context, m Merging) (*Merged, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	answers, batches, err := m.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(answers) < m.Decides {
+		return nil, fmt.Errorf("--decides A%d: there are %d annotators", m.Decides, len(answers))
+	}
+	out := &Merged{Open: []Open{}, schema: m.Scheme.Schema}
+	out.schema.Columns = m.Release.Schema.Columns
+	independent := make([]labels.Answers, len(answers))
+	for i := range answers {
+		out.Annotators = append(out.Annotators, Annotator{Name: labels.Annotator(i), Entries: len(answers[i])})
+		independent[i] = maps.Clone(answers[i])
+	}
+	for _, c := range m.Scheme.Schema.Categories {
+		out.Categories = append(out.Categories, Tally{Category: c.Name})
+	}
+	for e, err := range m.Release.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		who := who(answers, e.Key)
+		if len(who) == 0 {
+			out.Unasked++
+			continue
+		}
+		out.Asked++
+		e.Labels = make([][]int, len(out.Categories))
+		for c := range out.Categories {
+			e.Labels[c] = m.settle(out, answers, e.Key, c, batches[e.Key])
+		}
+		if judge := m.judge(who); judge >= 0 {
+			delete(independent[judge], e.Key)
+		}
+		out.entries = append(out.entries, e)
+		for _, of := range answers {
+			delete(of, e.Key)
+		}
+	}
+	if err := m.strangers(answers); err != nil {
+		return nil, err
+	}
+	if out.Asked == 0 {
+		return nil, errors.New("the files hold no answer for an entry of the release: is a column or a question called as its category?")
+	}
+	out.Agreement = m.agreement(independent, batches)
+	return out, nil
+}
+
+// check refuses what would count an answer twice, or give an entry two values under one name.
+func (m *Merging) check() error {
+	for i, file := range m.Files {
+		for _, other := range m.Files[:i] {
+			a, err := os.Stat(file)
+			b, err2 := os.Stat(other)
+			if err == nil && err2 == nil && os.SameFile(a, b) {
+				return fmt.Errorf("%s and %s are one file: an annotator answers once", other, file)
+			}
+		}
+	}
+	for _, c := range m.Release.Schema.Columns {
+		if slices.ContainsFunc(m.Scheme.Schema.Categories, func(k manifest.Category) bool { return k.Name == c.Name }) {
+			return fmt.Errorf("%s is a column of the release and a category of the scheme: give one of them another name", c.Name)
+		}
+	}
+	return nil
+}
+
+// who lists the annotators who answered for an entry.
+func who(answers []labels.Answers, key manifest.Key) (list []int) {
+	for i, of := range answers {
+		if of[key] != nil {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// judge is the one of three or more who decides where the others differ; -1 for none.
+func (m *Merging) judge(who []int) int {
+	switch {
+	case len(who) < 3:
+		return -1
+	case m.Decides > 0 && slices.Contains(who, m.Decides-1):
+		return m.Decides - 1
+	case m.Decides == 0 && len(who) == 3:
+		return who[2]
+	}
+	return -1
+}
+
+// settle returns the labels of a category, and counts how they were found; nil where the question is open.
+func (m *Merging) settle(out *Merged, answers []labels.Answers, key manifest.Key, c int, batch string) []int {
+	category, tally := m.Scheme.Schema.Categories[c], &out.Categories[c]
+	var given []int // annotators
+	sets := make([][]int, len(answers))
+	texts := make([]string, len(answers))
+	for i, of := range answers {
+		if of[key] != nil && of[key][c] != nil {
+			given = append(given, i)
+			sets[i] = plain(category, of[key][c])
+			texts[i] = strings.Join(category.Codes(sets[i]), "|")
+		}
+	}
+	judge := m.judge(given)
+	others := slices.DeleteFunc(slices.Clone(given), func(i int) bool { return i == judge })
+	same := func(i int) bool { return slices.Equal(sets[i], sets[others[0]]) }
+	switch {
+	case len(others) >= 2 && !slices.ContainsFunc(others, func(i int) bool { return !same(i) }):
+		tally.Agreed++
+		return sets[others[0]]
+	case judge >= 0:
+		tally.Decided++
+		out.Annotators[judge].Decided++
+		return sets[judge]
+	}
+	tally.Open++
+	why := differ
+	if len(given) < 2 {
+		why = tooFew
+	}
+	out.Open = append(out.Open, Open{key.String(), batch, category.Name, why, texts})
+	return nil
+}
+
+// plain puts labels into the order of the scheme. No label at all is None, where the category has it.
+func plain(c manifest.Category, given []int) []int {
+	if len(given) == 0 {
+		if none := slices.IndexFunc(c.Labels, func(l manifest.Label) bool { return l.Exclusive }); none >= 0 {
+			return []int{none}
+		}
+	}
+	return slices.Sorted(slices.Values(given))
+}
+
+// read reads all answers.
+func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[manifest.Key]string, err error) {
+	argilla := labels.NewArgilla(m.Batch, m.Scheme)
+	batches = map[manifest.Key]string{}
+	var tables []labels.Answers
+	var failed []error
+	for _, file := range m.Files {
+		if strings.ToLower(filepath.Ext(file)) == ".json" {
+			f, _, err := userfile.Open(file)
+			if err == nil {
+				err = errors.Join(argilla.Read(f, file), f.Close())
+			}
+			failed = append(failed, err)
+			continue
+		}
+		table, err := study.ReadTable(ctx, file, m.Scheme)
+		failed = append(failed, err)
+		if column, err := manifest.ReadColumn(ctx, file, m.Batch, withParquet); err == nil { // else it has no such column
+			maps.Copy(batches, column)
+		}
+		tables = append(tables, answered(table, m.Scheme.Schema))
+	}
+	maps.Copy(batches, argilla.Export().Batches)
+	return append(argilla.Export().Annotators, tables...), batches, errors.Join(failed...)
+}
+
+// answered are the entries of a table with an answer. One that was skipped has none, and neither has a row without any label, where
+// every answer would have one: a category of one label, or None.
+func answered(table labels.Answers, s manifest.Schema) labels.Answers {
+	named := slices.ContainsFunc(s.Categories, func(c manifest.Category) bool {
+		return c.Kind != manifest.Multi || slices.ContainsFunc(c.Labels, func(l manifest.Label) bool { return l.Exclusive })
+	})
+	maps.DeleteFunc(table, func(_ manifest.Key, given [][]int) bool {
+		return !slices.ContainsFunc(given, func(labels []int) bool { return len(labels) > 0 || labels != nil && !named })
+	})
+	return table
+}
+
+// strangers refuses answers for what is not an entry of the release.
+func (m *Merging) strangers(left []labels.Answers) error {
+	var problems manifest.Problems
+	for i, of := range left {
+		for _, key := range slices.SortedFunc(maps.Keys(of), func(a, b manifest.Key) int { return strings.Compare(a.String(), b.String()) }) {
+			problems.Add(manifest.Problem{Message: fmt.Sprintf("%s answered for %s, which is not an entry of the release", labels.Annotator(i), key),
+				Hint: "name the release that was exported with --release"})
+		}
+	}
+	return problems.Err()
+}
+
+// agreement compares those who answered independently; nil where no two have an entry in common.
+func (m *Merging) agreement(answers []labels.Answers, batches map[manifest.Key]string) *study.Agreement {
+	all, err := labels.Agree(m.Scheme.Schema, answers)
+	if err != nil {
+		return nil
+	}
+	return &study.Agreement{Agreement: all, Batches: labels.AgreeByBatch(m.Scheme.Schema, answers, batches)}
+}
+
+// OpenName is the file beside a manifest with the questions that are open.
+func OpenName(to string) string { return strings.TrimSuffix(to, filepath.Ext(to)) + ".open.csv" }
+
+// Write writes the manifest, or while a question is open the table of those instead, and returns its name.
+func (m *Merged) Write(ctx context.Context, to string) (string, error) {
+	open := OpenName(to)
+	if len(m.Open) > 0 {
+		return open, durable.Write(ctx, open, 0o600, m.writeOpen)
+	}
+	// What an earlier merge left there is answered. A file of somebody's own stays.
+	head, err := os.ReadFile(open)
+	if err == nil && strings.HasPrefix(string(head), openHead) {
+		err = os.Remove(open)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return to, durable.Write(ctx, to, 0o600, m.writeManifest)
+}
+
+// openHead begins the file of open questions.
+const openHead = "id,batch"
+
+// writeOpen writes a row for each entry, with what was answered to its open questions.
+func (m *Merged) writeOpen(w io.Writer) error {
+	rows := [][]string{strings.Split(openHead, ",")}
+	for _, c := range m.Categories {
+		rows[0] = append(rows[0], c.Category)
+	}
+	for _, o := range m.Open {
+		if last := rows[len(rows)-1]; last[0] != o.Entry {
+			rows = append(rows, make([]string, len(rows[0])))
+			copy(rows[len(rows)-1], []string{o.Entry, o.Batch})
+		}
+		var said []string
+		for i, codes := range o.Answers {
+			if codes != "" {
+				said = append(said, labels.Annotator(i)+": "+codes)
+			}
+		}
+		rows[len(rows)-1][slices.Index(rows[0], o.Category)] = csvcell.Cell(strings.Join(said, "; "))
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// writeManifest writes the entries as JSON Lines, in which no code of a label needs a separator.
+func (m *Merged) writeManifest(w io.Writer) error {
+	var fields []string
+	for _, f := range []struct {
+		name string
+		has  func(manifest.Entry) bool
+	}{
+		{"image", func(e manifest.Entry) bool { return e.Image > 0 }},
+		{"split", func(e manifest.Entry) bool { return e.Split != manifest.DefaultSplit }},
+		{"subreddit", func(e manifest.Entry) bool { return e.Subreddit != "" }},
+		{"sha256", func(e manifest.Entry) bool { return e.SHA256 != "" }},
+		{"sha256_stripped", func(e manifest.Entry) bool { return e.StrippedSHA256 != "" }},
+		{"sha256_pixels", func(e manifest.Entry) bool { return e.PixelsSHA256 != "" }},
+		{"phash", func(e manifest.Entry) bool { return e.PHash != "" }},
+	} {
+		if slices.ContainsFunc(m.entries, f.has) {
+			fields = append(fields, f.name)
+		}
+	}
+	out := manifest.NewWriter(w, manifest.JSONL, m.schema, "", fields...)
+	for _, e := range m.entries {
+		out.Write(e)
+	}
+	return out.Flush()
+}

@@ -1,0 +1,361 @@
+// Package publish writes what the maintainers of a release hand out: a release folder with nothing but ids, labels and what goes
+// with them, a datasheet, the agreement of annotators, and the digest of each file. The same input gives the same bytes.
+//
+//   - What is written is read back, and has to hold the entries that were given.
+//   - No file may hold words of an image that the workspace has, the name of a user, or an address of a post or image.
+//   - The folder gets its name when it is whole: after an error there is none.
+package publish
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"rehydrate/internal/durable"
+	"rehydrate/internal/userfile"
+	"rehydrate/labels"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+	"rehydrate/study"
+)
+
+// Names of files in a published folder, beside those of every release.
+const (
+	PolicyName    = "policy.toml"
+	DatasheetName = "datasheet.md"
+	AgreementName = "agreement.json"
+	SumsName      = "SHA256SUMS"
+)
+
+// Config says what is published.
+type Config struct {
+	Release    *manifest.Release
+	Tombstones []manifest.Tombstone // of the release
+	Policy     policy.Policy
+	Workspace  *workspace.Workspace       // what is known of the posts; nil for nothing
+	To         string                     // the folder to make
+	Digests    bool                       // publish the digests of the images that the workspace has or had
+	Splits     map[manifest.PostID]string // in place of the release's own; nil to keep those
+	Keep       []string                   // columns that may hold words
+	Answers    Answers                    // of the datasheet
+	Agreement  *study.Agreement
+	Key        []byte // an SSH private key that signs; nil for none
+	Tool       string // version of the program
+	Now        time.Time
+}
+
+// A Report says what was published.
+type Report struct {
+	Path        string   `json:"path"`
+	Name        string   `json:"name"`
+	Version     string   `json:"version"`
+	Digest      string   `json:"digest"` // of the release, as a grant names it
+	Entries     int      `json:"entries"`
+	Posts       int      `json:"posts"`
+	WithDigests int      `json:"with_digests"`
+	Tombstones  int      `json:"tombstones"`
+	Open        []string `json:"open"` // questions of the datasheet
+	Files       []File   `json:"files"`
+	Signed      bool     `json:"signed"`
+	Checked     int      `json:"checked"` // texts of images that the files were held against
+}
+
+// A File is one of the folder, with its SHA-256 in hex.
+type File struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// Refused is the error of Publish where a file would hold what must not be published. It does not repeat it.
+type Refused struct{ Found []string }
+
+func (r *Refused) Error() string {
+	return "nothing was published:\n  " + strings.Join(r.Found, "\n  ")
+}
+
+// publishing is a folder in the making.
+type publishing struct {
+	Config
+	Report
+	temp   string
+	facts  facts
+	change func(*manifest.Entry)
+}
+
+// Publish makes the folder. The error is *Refused where it would hold what must not be in it.
+func Publish(ctx context.Context, c Config) (Report, error) {
+	p := &publishing{Config: c, Report: Report{Path: c.To, Name: c.Release.Name, Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil}}
+	list, err := os.ReadDir(c.To)
+	if len(list) > 0 {
+		return p.Report, &userfile.Fault{Err: fmt.Errorf("--to %s: it holds %s; name a new folder", c.To, list[0].Name())}
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return p.Report, &userfile.Fault{Err: fmt.Errorf("--to: %w", err)}
+	}
+	to, err := filepath.Abs(c.To)
+	if err != nil {
+		return p.Report, err
+	}
+	parent, base := filepath.Split(to)
+	p.temp = filepath.Join(parent, durable.TempPrefix+base)
+	if err := errors.Join(os.RemoveAll(p.temp), os.Mkdir(p.temp, 0o755)); err != nil {
+		return p.Report, err
+	}
+	defer os.RemoveAll(p.temp) // after an error
+	for _, step := range []func(context.Context) error{p.annotate, p.accompany, p.check, p.seal} {
+		if err := step(ctx); err != nil {
+			return p.Report, err
+		}
+	}
+	root, err := os.OpenRoot(parent)
+	if err != nil {
+		return p.Report, err
+	}
+	defer root.Close()
+	return p.Report, durable.In(root).Rename(ctx, durable.TempPrefix+base, base)
+}
+
+// write adds a file to the folder.
+func (p *publishing) write(ctx context.Context, name string, fill func(io.Writer) error) error {
+	sum := sha256.New()
+	err := durable.Write(ctx, filepath.Join(p.temp, name), 0o644, func(w io.Writer) error { return fill(io.MultiWriter(w, sum)) })
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	p.Files = append(p.Files, File{name, hex.EncodeToString(sum.Sum(nil))})
+	return nil
+}
+
+func (p *publishing) writeBytes(ctx context.Context, name string, data []byte) error {
+	return p.write(ctx, name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// annotate writes the annotations and release.toml.
+func (p *publishing) annotate(ctx context.Context) error {
+	digests := map[manifest.Key]manifest.Entry{}
+	if p.Digests {
+		for e, err := range copies.Digested(ctx, p.Workspace) {
+			if err != nil {
+				return err
+			}
+			digests[e.Key] = e
+		}
+	}
+	p.change = func(e *manifest.Entry) {
+		if d, ok := digests[e.Key]; ok && d.SHA256 != "" {
+			e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash = d.SHA256, d.StrippedSHA256, d.PixelsSHA256, d.PHash
+		}
+		if p.Splits != nil {
+			e.Split = p.Splits[e.ID]
+		}
+	}
+	for _, name := range p.Keep {
+		if !slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) && !slices.ContainsFunc(
+			p.Release.Schema.Categories, func(c manifest.Category) bool { return c.Name == name }) {
+			return userfile.Wrong("--keep: the release has no column %q", name)
+		}
+	}
+	stones, err := p.stones(ctx)
+	if err != nil {
+		return err
+	}
+	gone, posts := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+	for _, t := range stones {
+		gone[t.ID] = true
+	}
+	counter, filled := labels.NewCounter(p.Release.Schema), map[string]bool{}
+	for e, err := range p.Release.Entries(ctx) {
+		if err != nil {
+			return userfile.Faulty(err)
+		}
+		p.change(&e)
+		if e.Split == "" {
+			return userfile.Wrong("--split: the file does not name the split of %s", e.ID)
+		}
+		counter.Add(e)
+		posts[e.ID] = true
+		if gone[e.ID] {
+			p.facts.Gone++
+		}
+		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash != "" {
+			p.WithDigests++
+		}
+		for field, has := range map[string]bool{"image": e.Image > 0, "sha256": e.SHA256 != "", "sha256_stripped": e.StrippedSHA256 != "",
+			"sha256_pixels": e.PixelsSHA256 != "", "phash": e.PHash != "", "subreddit": e.Subreddit != ""} {
+			filled[field] = filled[field] || has
+		}
+	}
+	var fields []string
+	for field, has := range filled {
+		if has {
+			fields = append(fields, field)
+		}
+	}
+	again, err := p.Release.Rewrite(fields...)
+	if err != nil {
+		return err
+	}
+	p.facts.Stats, p.facts.Columns = counter.Stats(), again.Columns()
+	p.Entries, p.Posts = p.facts.Stats.Entries, len(posts)
+	published := map[manifest.PostID]bool{} // ids of others stay in the workspace
+	for _, t := range p.Config.Tombstones {
+		published[t.ID] = true
+	}
+	stones = slices.DeleteFunc(stones, func(t manifest.Tombstone) bool { return !posts[t.ID] && !published[t.ID] })
+	p.Report.Tombstones = len(stones)
+	err = p.write(ctx, again.Manifest, func(w io.Writer) error { return again.Write(ctx, w, p.Release, p.change) })
+	if err == nil {
+		err = p.write(ctx, manifest.TombstonesName, func(w io.Writer) error { return manifest.WriteTombstones(w, stones) })
+	}
+	if err != nil {
+		return err
+	}
+	return p.writeBytes(ctx, manifest.SettingsName, again.Settings)
+}
+
+// stones are the tombstones that hold, the oldest first.
+func (p *publishing) stones(ctx context.Context) ([]manifest.Tombstone, error) {
+	stones := slices.Clone(p.Config.Tombstones)
+	if p.Workspace != nil {
+		hold, err := state.Stones(ctx, p.Workspace, p.Release, p.Config.Tombstones, p.Now)
+		if err != nil {
+			return nil, err
+		}
+		stones = nil
+		for _, t := range hold {
+			stones = append(stones, t.Tombstone)
+		}
+	}
+	slices.SortFunc(stones, func(a, b manifest.Tombstone) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
+	return stones, nil
+}
+
+// accompany writes what goes with the annotations.
+func (p *publishing) accompany(ctx context.Context) error {
+	text := policy.DefaultTOML() // what counts where the release says nothing
+	var err error
+	if p.Release.PolicyPath != "" {
+		text, err = userfile.Read(p.Release.PolicyPath)
+	}
+	if err == nil {
+		err = p.writeBytes(ctx, PolicyName, text)
+	}
+	if list := p.Release.RevocationsPath; err == nil && list != "" {
+		for _, suffix := range []string{"", manifest.SignatureSuffix} {
+			text, err := userfile.Read(list + suffix)
+			if err == nil {
+				err = p.writeBytes(ctx, manifest.RevocationsName+suffix, text)
+			}
+			if err != nil && (suffix == "" || !errors.Is(err, os.ErrNotExist)) {
+				return err
+			}
+		}
+	}
+	if a := p.Agreement; err == nil && a != nil {
+		a.Ignored = nil // names of questions, which are not the release's
+		var b []byte
+		b, err = json.MarshalIndent(a, "", "  ")
+		if err == nil {
+			err = p.writeBytes(ctx, AgreementName, append(b, '\n'))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	p.facts.publishing = p
+	sheet, open, err := p.Answers.datasheet(p.facts)
+	if err != nil {
+		return err
+	}
+	p.Open = open
+	return p.writeBytes(ctx, DatasheetName, sheet)
+}
+
+// check reads what was written: it has to be the release, and to hold nothing that must not be published.
+func (p *publishing) check(ctx context.Context) error {
+	r, err := manifest.Open(p.temp, manifest.Options{})
+	if err == nil {
+		_, err = r.Check(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("read what was written: %w", err)
+	}
+	p.Digest = r.Digest
+	if err := p.same(ctx, r); err != nil {
+		return err
+	}
+	found, err := r.Unfit(ctx, p.Keep)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		found[i] += ": take it out of release.toml, or publish it with --keep"
+	}
+	more, err := p.search(ctx)
+	if err != nil {
+		return err
+	}
+	found = append(found, more...)
+	if len(found) > 0 {
+		return &Refused{found}
+	}
+	return nil
+}
+
+// same holds the entries of what was written against those that were given.
+func (p *publishing) same(ctx context.Context, r *manifest.Release) error {
+	next, stop := iter.Pull2(r.Entries(ctx))
+	defer stop()
+	for want, err := range p.Release.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		p.change(&want)
+		e, err, ok := next()
+		e.Line = want.Line
+		if err != nil || !ok || !reflect.DeepEqual(e, want) {
+			return errors.Join(fmt.Errorf("entry %s was not written as it is: this is a mistake in rehydrate", want.Key), err)
+		}
+	}
+	if e, _, more := next(); more {
+		return fmt.Errorf("entry %s was written and not given: this is a mistake in rehydrate", e.Key)
+	}
+	return nil
+}
+
+// seal writes the digests of all files, and signs them.
+func (p *publishing) seal(ctx context.Context) error {
+	slices.SortFunc(p.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	var sums bytes.Buffer
+	for _, f := range p.Files {
+		fmt.Fprintf(&sums, "%s  %s\n", f.SHA256, f.Name)
+	}
+	err := p.writeBytes(ctx, SumsName, sums.Bytes())
+	if err != nil || p.Key == nil {
+		return err
+	}
+	signature, err := policy.Sign(p.Key, policy.ReleaseNamespace, bytes.NewReader(sums.Bytes()))
+	if err != nil {
+		return userfile.Wrong("--sign: %w", err)
+	}
+	return p.writeBytes(ctx, SumsName+manifest.SignatureSuffix, signature)
+}

@@ -1,0 +1,188 @@
+package review
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"rehydrate/internal/durable"
+	"rehydrate/manifest"
+)
+
+// What became of an image.
+const (
+	answered = "answered"
+	skipped  = "skipped"
+)
+
+// Keys of a line beside the id and the categories.
+const (
+	keyBatch  = "batch"
+	keyStatus = "status"
+	keyCare   = "care"
+)
+
+// An answer is what the annotator said of one image.
+type answer struct {
+	Key    manifest.Key
+	Batch  string
+	Status string
+	Care   bool    // somebody should look after the post, or after the annotator
+	Labels [][]int // by category; nil for none
+}
+
+// A journal is the file of one annotator's answers: lines of JSON, in the order in which they were given, which labels agreement and
+// annotate merge read as a table. It is written whole each time, so that it is one whenever the program ends.
+type journal struct {
+	path   string
+	scheme manifest.Schema
+	list   []answer
+	bytes  []byte // of the file
+}
+
+// openJournal reads what is there already.
+func openJournal(path string, scheme manifest.Schema) (*journal, error) {
+	j := &journal{path: path, scheme: scheme}
+	for _, c := range scheme.Categories {
+		if slices.Contains([]string{keyBatch, keyStatus, keyCare}, c.Name) {
+			return nil, fmt.Errorf("a category is called %s, as a column of the answers: rename it", c.Name)
+		}
+	}
+	var err error
+	j.bytes, err = os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j, nil
+	}
+	n := 0
+	for line := range bytes.Lines(j.bytes) {
+		n++
+		a, failed := j.parse(line)
+		if failed == nil && slices.ContainsFunc(j.list, func(b answer) bool { return b.Key == a.Key }) {
+			failed = fmt.Errorf("%s has an answer already", a.Key)
+		}
+		if failed != nil {
+			return nil, fmt.Errorf("read the answers in %s, line %d: %w", path, n, failed)
+		}
+		j.list = append(j.list, a)
+	}
+	return j, err
+}
+
+// parse reads a line of format.
+func (j *journal) parse(line []byte) (a answer, err error) {
+	var all map[string]json.RawMessage
+	var id string
+	err = errors.Join(json.Unmarshal(line, &all), json.Unmarshal(all["id"], &id), json.Unmarshal(all[keyStatus], &a.Status))
+	if err == nil && all[keyBatch] != nil {
+		err = json.Unmarshal(all[keyBatch], &a.Batch)
+	}
+	if err == nil && all[keyCare] != nil {
+		err = json.Unmarshal(all[keyCare], &a.Care)
+	}
+	if err != nil {
+		return a, errors.New("it is not an answer of this page")
+	}
+	a.Key, err = manifest.ParseKey(id)
+	given := map[string][]string{}
+	for _, c := range j.scheme.Categories {
+		var one string
+		var many []string
+		switch {
+		case json.Unmarshal(all[c.Name], &many) == nil && many != nil:
+			given[c.Name] = many
+		case json.Unmarshal(all[c.Name], &one) == nil && one != "":
+			given[c.Name] = []string{one}
+		}
+	}
+	if err == nil && a.Status == answered {
+		a.Labels, err = labelsOf(j.scheme, given)
+	}
+	return a, err
+}
+
+// labelsOf reads the codes that were given for each category, and refuses what the scheme does not allow.
+func labelsOf(s manifest.Schema, given map[string][]string) (all [][]int, err error) {
+	for _, c := range s.Categories {
+		labels := []int{}
+		for _, code := range given[c.Name] {
+			at := slices.IndexFunc(c.Labels, func(l manifest.Label) bool { return l.Code == code })
+			if at < 0 || slices.Contains(labels, at) {
+				return nil, fmt.Errorf("%q is not a label of category %s, or given twice", code, c.Name)
+			}
+			labels = append(labels, at)
+		}
+		exclusive := func(l manifest.Label) bool { return l.Exclusive }
+		alone := slices.ContainsFunc(labels, func(l int) bool { return c.Labels[l].Exclusive })
+		switch {
+		case c.Kind != manifest.Multi && len(labels) != 1:
+			return nil, fmt.Errorf("category %s takes one label", c.Name)
+		case len(labels) == 0 && slices.ContainsFunc(c.Labels, exclusive):
+			return nil, fmt.Errorf("category %s takes a label, None if no other applies", c.Name)
+		case alone && len(labels) > 1:
+			return nil, fmt.Errorf("a label of category %s stands alone", c.Name)
+		}
+		slices.Sort(labels)
+		all = append(all, labels)
+	}
+	return all, nil
+}
+
+// format is the line of an answer. A category without an answer is null.
+func (j *journal) format(a answer) ([]byte, error) {
+	line := map[string]any{"id": a.Key.String(), keyStatus: a.Status, keyCare: a.Care}
+	if a.Batch != "" {
+		line[keyBatch] = a.Batch
+	}
+	for i, c := range j.scheme.Categories {
+		switch {
+		case a.Labels == nil:
+			line[c.Name] = nil
+		case c.Kind == manifest.Multi:
+			line[c.Name] = append([]string{}, c.Codes(a.Labels[i])...)
+		default:
+			line[c.Name] = c.Codes(a.Labels[i])[0]
+		}
+	}
+	b, err := json.Marshal(line)
+	return append(b, '\n'), err
+}
+
+// find returns the answer for an image, nil for none.
+func (j *journal) find(key manifest.Key) *answer {
+	at := slices.IndexFunc(j.list, func(a answer) bool { return a.Key == key })
+	if at < 0 {
+		return nil
+	}
+	return &j.list[at]
+}
+
+// save replaces the answers, on the disk first.
+func (j *journal) save(ctx context.Context, list []answer) error {
+	var b bytes.Buffer
+	for _, a := range list {
+		line, err := j.format(a)
+		if err != nil {
+			return err
+		}
+		b.Write(line)
+	}
+	// Another page that is open on the same file would lose its answers.
+	there, err := os.ReadFile(j.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(there, j.bytes) {
+		return fmt.Errorf("somebody else changed %s: close this page, and open it again", j.path)
+	}
+	err = durable.Write(ctx, j.path, 0o600, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
+	if err == nil {
+		j.list, j.bytes = list, b.Bytes()
+	}
+	return err
+}

@@ -1,0 +1,44 @@
+package userfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestRead: a pipe is not waited for, a folder is not read, and a file that is too large is not taken into memory.
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	err := errors.Join(syscall.Mkfifo(at("pipe"), 0o600), os.WriteFile(at("file"), []byte("text"), 0o600),
+		os.WriteFile(at("large"), nil, 0o600), os.Truncate(at("large"), mostSmall+1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"pipe": "not a regular file", ".": "not a regular file", "none": "no such file", "large": "more than 64 MiB", "file": ""} {
+		b, err := Read(at(name))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && string(b) != "text" {
+			t.Errorf("Read(%s) = %d bytes, %v, want %q", name, len(b), err, want)
+		}
+	}
+}
+
+func TestFaulty(t *testing.T) {
+	stopped := fmt.Errorf("read: %w", context.Canceled)
+	var fault *Fault
+	if err := Faulty(stopped); err != stopped {
+		t.Errorf("what was stopped is %#v", err)
+	}
+	if err := Faulty(fs.ErrNotExist); !errors.As(err, &fault) || !errors.Is(err, fs.ErrNotExist) || fault.Flag {
+		t.Errorf("a fault of a file is %#v", err)
+	}
+	if err := Wrong("--a: %w", fs.ErrExist); !errors.As(err, &fault) || !errors.Is(err, fs.ErrExist) || !fault.Flag {
+		t.Errorf("a fault of a flag is %#v", err)
+	}
+}

@@ -1,0 +1,207 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"rehydrate/internal/page"
+	"rehydrate/labels"
+)
+
+// A Study is what a paper prints of a dataset: counts, tests and scores, without an entry among them. Parts that are nil are
+// left out.
+type Study struct {
+	Title      string
+	Tool       string // version of the program
+	Made       time.Time
+	Counts     *labels.Stats
+	Together   []string // the categories of Counts whose labels are set against one another
+	Agreement  *labels.Agreement
+	Tests      *Tests
+	Moderation *labels.ModerationTable
+	Models     []Model
+}
+
+// A Model is what the predictions of a model are worth.
+type Model struct {
+	Name   string
+	Scores labels.Scores
+}
+
+// TaskNames are the tasks that some model answers.
+func (s Study) TaskNames() (names []string) {
+	for _, m := range s.Models {
+		for _, t := range m.Scores.Tasks {
+			if !slices.Contains(names, t.Category) {
+				names = append(names, t.Category)
+			}
+		}
+	}
+	return names
+}
+
+// Decimal writes a number that may be undefined.
+func (s Study) Decimal(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *v)
+}
+
+// Shares are a category's labels as shares of the entries.
+func (s Study) Shares(c labels.CategoryStats) page.Chart {
+	bars := page.Counts{Caption: fmt.Sprintf("%s: entries with each label", c.Title), Of: "label", Series: []string{"entries"}}
+	for _, l := range c.Labels {
+		bars.Groups = append(bars.Groups, page.Group{Label: l.Code + " " + l.Name, Counts: []int{l.Count}, All: []int{s.Counts.Entries}})
+	}
+	return bars.Bars()
+}
+
+// Heatmaps show how often labels stand together.
+func (s Study) Heatmaps() (all []page.Heatmap) {
+	codes := map[string][]string{}
+	for _, c := range s.Counts.Categories {
+		for _, l := range c.Labels {
+			codes[c.Name] = append(codes[c.Name], l.Code)
+		}
+	}
+	for _, p := range s.Counts.Pairs {
+		if slices.Contains(s.Together, p.Rows) && slices.Contains(s.Together, p.Columns) {
+			all = append(all, page.Heatmap{Caption: fmt.Sprintf("%s by %s, shares of each row", p.Rows, p.Columns), Rows: codes[p.Rows],
+				Columns: codes[p.Columns], Counts: p.Counts, Shares: p.Shares()})
+		}
+	}
+	return all
+}
+
+// Calibration draws, of an ordinal task, the predictions of each true label that are too low, right and too high.
+func (s Study) Calibration(b labels.Bias) page.Chart {
+	c := page.Counts{Caption: "Predictions of each true label, summed over the files", Of: "true label", Series: []string{"too low", "right", "too high"}}
+	for _, r := range b.ByTrue {
+		c.Groups = append(c.Groups, page.Group{Label: r.Code + " " + r.Name, Counts: []int{r.Under, r.Correct, r.Over}})
+	}
+	return c.Stacked()
+}
+
+// Tests are those of features between the labels of a category.
+type Tests struct {
+	By    string
+	File  string
+	Alpha float64 // below it a corrected p counts as a difference
+	Tests []labels.GroupTest
+}
+
+// WriteStudy writes a study as a page.
+func WriteStudy(w io.Writer, s Study) error {
+	return page.Write(w, page.Parse(files, "study.html"), s)
+}
+
+// Differ are the pairs of a test that differ.
+func (t Tests) Differ(r *labels.RankResult) []labels.PairTest { return r.Differ(t.Alpha) }
+
+// Chart draws a box for each group; of a yes/no feature the share of yes with Wilson's interval.
+func (t Tests) Chart(test labels.GroupTest) page.Chart {
+	s := page.Spans{Caption: fmt.Sprintf("%s by %s: median, quartiles, and whiskers of at most 1.5 interquartile ranges; what lies beyond is not drawn", test.Feature, t.By),
+		Series: []string{test.Feature}, Table: page.Table{Head: []string{"group", "n", "missing", "Q1", "median", "Q3", "mean", "mean rank"}}}
+	if test.YesNo {
+		s.Caption, s.From, s.To = fmt.Sprintf("%s by %s: the share of yes, with Wilson's interval of 95 %%", test.Feature, t.By), 0, 1
+	}
+	for _, g := range test.Groups {
+		group := page.SpanGroup{Label: strings.TrimSpace(g.Code + " " + g.Name), Value: "no values", Spans: []*page.Span{nil}}
+		row := []string{group.Label, strconv.Itoa(g.N), strconv.Itoa(g.Missing), "", "", "", "", ""}
+		if v := g.Values; v != nil {
+			group.Value = fmt.Sprintf("median %.4g, n %d", v.Median, g.N)
+			group.Spans[0] = &page.Span{Low: v.Low, Q1: v.Q1, Middle: v.Median, Q3: v.Q3, High: v.High}
+			for i, n := range []float64{v.Q1, v.Median, v.Q3, v.Mean, v.MeanRank} {
+				row[3+i] = strconv.FormatFloat(n, 'g', 5, 64)
+			}
+			if test.YesNo {
+				yes := labels.NewRate(int(v.Mean*float64(g.N)+0.5), g.N)
+				group.Value = fmt.Sprintf("%.3f, n %d", *yes.Rate, g.N)
+				group.Spans[0] = point(yes)
+			}
+		}
+		s.Groups = append(s.Groups, group)
+		s.Table.Rows = append(s.Table.Rows, row)
+	}
+	return s.Chart()
+}
+
+// point draws a share with its interval; nil where there is nothing to count.
+func point(r labels.Rate) *page.Span {
+	if r.Rate == nil {
+		return nil
+	}
+	return &page.Span{Low: *r.Low, Q1: *r.Rate, Middle: *r.Rate, Q3: *r.Rate, High: *r.High}
+}
+
+// Rates are the two charts of a moderation table: what is flagged as self-harm, and at all.
+func (s Study) Rates() []page.Chart {
+	draw := func(caption string, of func(labels.LabelRate) labels.Rate) page.Chart {
+		c := page.Spans{Caption: caption, To: 1, Table: page.Table{Head: []string{s.Moderation.By}}}
+		for _, service := range s.Moderation.Services {
+			c.Series = append(c.Series, service.Name)
+			c.Table.Head = append(c.Table.Head, service.Name, "flagged", "n", "from", "to")
+		}
+		for i, l := range s.Moderation.Services[0].Labels {
+			group := page.SpanGroup{Label: l.Code + " " + l.Name}
+			row, values := []string{group.Label}, []string{}
+			for _, service := range s.Moderation.Services {
+				r := of(service.Labels[i])
+				group.Spans = append(group.Spans, point(r))
+				if r.Rate == nil {
+					row = append(row, "-", "0", "0", "", "")
+					continue
+				}
+				values = append(values, fmt.Sprintf("%s %.3f", service.Name, *r.Rate))
+				row = append(row, fmt.Sprintf("%.3f", *r.Rate), strconv.Itoa(r.Flagged), strconv.Itoa(r.N), fmt.Sprintf("%.3f", *r.Low), fmt.Sprintf("%.3f", *r.High))
+			}
+			group.Value = strings.Join(values, ", ")
+			c.Groups = append(c.Groups, group)
+			c.Table.Rows = append(c.Table.Rows, row)
+		}
+		return c.Chart()
+	}
+	return []page.Chart{
+		draw("Flagged as self-harm: share of the entries with an answer, with Wilson's interval of 95 %", func(l labels.LabelRate) labels.Rate { return l.SelfHarm }),
+		draw("Flagged at all", func(l labels.LabelRate) labels.Rate { return l.Overall })}
+}
+
+// Means are a chart for each service that tells severities: their means, of all and with and without a label beside.
+func (s Study) Means() (charts []page.Chart) {
+	names := map[string]string{"all": "all", "with": "with " + s.Moderation.Beside, "without": "without " + s.Moderation.Beside}
+	for _, service := range s.Moderation.Services {
+		if !slices.ContainsFunc(service.Labels, func(l labels.LabelRate) bool { return l.Severity != nil }) {
+			continue
+		}
+		c := page.Spans{Caption: "Mean severity of self-harm: " + service.Name, Table: page.Table{Head: []string{s.Moderation.By}}}
+		for _, m := range service.Labels[0].Severity {
+			c.Series = append(c.Series, names[m.Group])
+			c.Table.Head = append(c.Table.Head, names[m.Group], "n")
+		}
+		for _, l := range service.Labels {
+			group := page.SpanGroup{Label: l.Code + " " + l.Name}
+			row, values := []string{group.Label}, []string{}
+			for _, m := range l.Severity {
+				if m.Mean == nil {
+					group.Spans, row = append(group.Spans, nil), append(row, "-", "0")
+					continue
+				}
+				v := *m.Mean
+				c.To = max(c.To, v)
+				group.Spans = append(group.Spans, &page.Span{Q3: v, Middle: v, High: v}) // a bar from 0
+				values = append(values, fmt.Sprintf("%s %.2f", names[m.Group], v))
+				row = append(row, fmt.Sprintf("%.2f", v), strconv.Itoa(m.N))
+			}
+			group.Value = strings.Join(values, ", ")
+			c.Groups = append(c.Groups, group)
+			c.Table.Rows = append(c.Table.Rows, row)
+		}
+		charts = append(charts, c.Chart())
+	}
+	return charts
+}

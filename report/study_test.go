@@ -1,0 +1,81 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/labels"
+)
+
+func writeStudy(t *testing.T, s Study) string {
+	t.Helper()
+	var b strings.Builder
+	testkit.OK(t, WriteStudy(&b, s))
+	return b.String()
+}
+
+// someTests are the tests of two features, of which one has a result.
+func someTests() *Tests {
+	group := labels.Group{Code: "A", Name: "a", N: 4, Values: &labels.Summary{Mean: .25, MeanRank: 2, High: 1, Max: 1}}
+	return &Tests{By: "c", Alpha: .05, Tests: []labels.GroupTest{
+		{Feature: "<script>", YesNo: true, Groups: []labels.Group{group, {Code: "B"}}, Untested: "all values are equal"},
+		{Feature: "x", Groups: []labels.Group{group}, Result: &labels.RankResult{H: 3, Pairs: []labels.PairTest{
+			{A: "A", B: "B", Z: 2, PBonferroni: .04}, {A: "A", B: "C", PBonferroni: .5}}}}}}
+}
+
+// someStudy has every part, with text in each place that takes one.
+func someStudy(text string) Study {
+	half, eta := .5, .01
+	spread := labels.Spread{Mean: .7, SD: &half, Each: []float64{.2, 1.2}}
+	row := labels.BiasRow{Code: "A" + text, Name: "a", Over: 1, Under: 2, Correct: 3}
+	by := []labels.BiasBy{{Code: "F" + text, Name: "f", Absent: row, Present: row}}
+	rate := labels.NewRate(3, 7)
+	means := []labels.SeverityMean{{Group: "all", N: 3, Mean: &half}, {Group: "with", N: 3, Mean: &half}, {Group: "without"}}
+	tests := someTests()
+	tests.Tests[1].Result.EtaSquared = &eta
+	labelled := func(name string) labels.CategoryStats {
+		return labels.CategoryStats{Name: name, Title: "T" + text, Labels: []labels.LabelStats{{Code: "A" + text, Name: "a", Count: 7, BySplit: []int{7}}}}
+	}
+	return Study{Title: "T" + text, Tests: tests, Together: []string{"one", "two"},
+		Counts: &labels.Stats{Entries: 7, Splits: []labels.SplitSize{{Name: "train", Entries: 7}}, Categories: []labels.CategoryStats{labelled("one"), labelled("two"), labelled("three")},
+			Pairs: []labels.Pair{{Rows: "one", Columns: "two", Counts: [][]int{{7}}}, {Rows: "one", Columns: "three", Counts: [][]int{{7}}}}},
+		Agreement: &labels.Agreement{Pairs: []labels.AnnotatorPair{{A: "A", B: "B", Both: 7}}, Categories: []labels.CategoryAgreement{{Name: "one", Entries: 7,
+			Kappa: labels.Kappa{Value: &half, Strength: "moderate"}, Observed: &half, Labels: []labels.LabelAgreement{{Code: "A", Kappa: labels.Kappa{Undefined: "no variation"}}}}}},
+		Moderation: &labels.ModerationTable{By: "one", Beside: "two", Entries: 7, Services: []labels.ServiceRow{{Name: "S" + text, Unjudged: 1, Labels: []labels.LabelRate{
+			{Code: "A", Name: "a", SelfHarm: rate, Overall: rate, Severity: means}, {Code: "B", Name: "b", Severity: means}}}}},
+		Models: []Model{{"M" + text, labels.Scores{Files: []labels.FileScore{{}}, Tasks: []labels.TaskScore{{Category: "one", MacroF1: spread, WeightedF1: spread,
+			Labels: []labels.LabelScore{{Code: "A", Name: "a", F1: spread}}, Bias: &labels.Bias{ByTrue: []labels.BiasRow{row}, ByLabel: by, Right: by},
+			Errors: []labels.ErrorsBy{{Category: "two", Labels: []labels.ErrorShare{{Code: "C", Name: "c", Wrong: 1, All: 4}}}}}}}},
+			{"other", labels.Scores{Tasks: []labels.TaskScore{{Category: "two", MacroF1: labels.Spread{Mean: .25}}}}}}}
+}
+
+// TestStudyParts: each part of a study shows its numbers, and a model without a task has a dash there.
+func TestStudyParts(t *testing.T) {
+	page := writeStudy(t, someStudy(hostile))
+	for _, want := range []string{"7 entries, 7 of split train", "one by two, shares of each row", "A and B both annotated 7 entries", "moderate", "no variation",
+		"0.429", "with two 0.50", "70.00 ± 50.00", "25.00", `<td class="number">-</td>`, "too low 2, right 3, too high 1", "where that label was predicted right", "25.0 %", shown} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "one by three") || strings.Contains(page, "<script") || strings.Contains(page, "NaN") {
+		t.Errorf("a pair that was not asked for, a script or NaN is on the page")
+	}
+}
+
+// TestStudy: parts that are not there are left out, what cannot be tested says so, and names from files are escaped.
+func TestStudy(t *testing.T) {
+	if page := writeStudy(t, Study{Title: "T"}); strings.Contains(page, "<section") {
+		t.Errorf("an empty study has parts:\n%s", page)
+	}
+	page := writeStudy(t, Study{Tests: someTests()})
+	for _, want := range []string{"&lt;script&gt;", "Not tested: all values are equal", "0.250, n 4", "no values", "A and B (z &#43;2.00, p 0.04)", "1 of 2", "median 0, n 4"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "A and C (z") || strings.Contains(page, "<script") {
+		t.Errorf("a pair that does not differ, or a script, is on the page:\n%s", page)
+	}
+}

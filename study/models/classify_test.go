@@ -1,0 +1,245 @@
+package models
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/internal/testkit/modelserver"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/study/endpoint"
+)
+
+// labelled are records with labels of a category's place.
+func labelled(place int, labels ...[]int) []workspace.Record {
+	var all []workspace.Record
+	for i, l := range labels {
+		e := testRow(i)
+		e.Labels = make([][]int, 5)
+		e.Labels[place] = l
+		all = append(all, workspace.Record{Entry: e})
+	}
+	return all
+}
+
+// TestChoose: examples show every class before they repeat one, by a rank that other rows do not move.
+func TestChoose(t *testing.T) {
+	tasks := figsim(t)
+	ids := func(chosen []workspace.Record) (all []string) {
+		for _, rec := range chosen {
+			all = append(all, string(rec.ID))
+		}
+		return all
+	}
+	severity := labelled(1, []int{0}, []int{0}, []int{0}, []int{1}, []int{2}, []int{3}, []int{4}, []int{5}, []int{2}, nil, []int{})
+	chosen, missing := tasks[1].choose(severity, 6, "1")
+	classes := map[int]int{}
+	for _, rec := range chosen {
+		classes[tasks[1].ClassesOf(rec.Labels)[0]]++
+	}
+	if len(chosen) != 6 || len(classes) != 5 || missing != nil {
+		t.Errorf("examples %q with classes %v, missing %q", ids(chosen), classes, missing)
+	}
+	backwards := slices.Clone(severity)
+	slices.Reverse(backwards)
+	again, _ := tasks[1].choose(backwards, 6, "1")
+	testkit.Same(t, "in another order", ids(chosen), ids(again))
+	other, _ := tasks[1].choose(severity, 6, "2")
+	if slices.Equal(ids(chosen), ids(other)) {
+		t.Errorf("two seeds choose %q", ids(other))
+	}
+	_, missing = tasks[1].choose(severity, 2, "1")
+	if len(missing) != 3 {
+		t.Errorf("two examples lack %q, want three classes", missing)
+	}
+	few, missing := tasks[1].choose(severity[:4], 6, "1")
+	testkit.Same(t, "of four rows", "Suicide attempts/Suicide death, Suicide ideation, Suicide planning", strings.Join(missing, ", "))
+	testkit.Same(t, "of four rows", 4, len(few))
+
+	// Of several labels: a row with none is one of those that have to be there. None alone does not count as a label.
+	several, missing := tasks[0].choose(labelled(0, []int{0, 1}, []int{2}, []int{2}, []int{2}, []int{3}, nil), 3, "1")
+	testkit.Same(t, "missing", []string(nil), missing)
+	var answers []string
+	for _, rec := range several {
+		answers = append(answers, tasks[0].answer(rec))
+	}
+	slices.Sort(answers)
+	testkit.Same(t, "answers", []string{`{"figurative":["Irony/Sarcasm"]}`, `{"figurative":["Metaphor","Pun/Double meaning"]}`, `{"figurative":[]}`}, answers)
+}
+
+// TestPrepare: a JPEG goes as it is, whatever else as an upright PNG over white.
+func TestPrepare(t *testing.T) {
+	img := image.NewNRGBA(image.Rect(0, 0, 40, 20))
+	img.Set(0, 0, color.NRGBA{R: 255, A: 255})
+	var asPNG, asJPEG, asGIF bytes.Buffer
+	testkit.OK(t, png.Encode(&asPNG, img))
+	testkit.OK(t, jpeg.Encode(&asJPEG, img, nil))
+	second := image.NewPaletted(img.Rect, color.Palette{color.White, color.Black})
+	testkit.OK(t, gif.EncodeAll(&asGIF, &gif.GIF{Image: []*image.Paletted{second, second}, Delay: []int{0, 0}}))
+	exif := []byte("\xff\xe1\x00\x22Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00")
+	exif = append(binary.LittleEndian.AppendUint32(exif, 6), 0, 0, 0, 0) // turned by a quarter
+	turned := slices.Concat(asJPEG.Bytes()[:2], exif, asJPEG.Bytes()[2:])
+	for _, tt := range []struct {
+		name, format string
+		body         []byte
+		most         int
+		kind, size   string
+	}{
+		{"JPEG", "jpeg", asJPEG.Bytes(), 0, "image/jpeg", "40x20"},
+		{"JPEG that is small enough", "jpeg", asJPEG.Bytes(), 40, "image/jpeg", "40x20"},
+		{"JPEG made smaller", "jpeg", asJPEG.Bytes(), 10, "image/png", "10x5"},
+		{"JPEG on its side", "jpeg", turned, 0, "image/png", "20x40"},
+		{"PNG", "png", asPNG.Bytes(), 0, "image/png", "40x20"},
+		{"PNG made smaller", "png", asPNG.Bytes(), 1, "image/png", "1x1"},
+		{"GIF", "gif", asGIF.Bytes(), 0, "image/png", "40x20"},
+	} {
+		out, err := prepare(tt.body, tt.format, tt.most)
+		testkit.OK(t, err)
+		got, kind, err := image.Decode(bytes.NewReader(out.Data))
+		testkit.OK(t, err)
+		size := got.Bounds().Size()
+		if out.Type != tt.kind || "image/"+kind != out.Type || strings.ReplaceAll(strings.Trim(size.String(), "()"), ",", "x") != tt.size {
+			t.Errorf("%s: %s of %v", tt.name, out.Type, size)
+		}
+		if out.Type == "image/jpeg" && !bytes.Equal(out.Data, tt.body) {
+			t.Errorf("%s: it was changed", tt.name)
+		}
+	}
+	out, err := prepare(asPNG.Bytes(), "png", 0)
+	testkit.OK(t, err)
+	over, err := png.Decode(bytes.NewReader(out.Data))
+	testkit.OK(t, err)
+	if r, g, b, a := over.At(5, 5).RGBA(); r&g&b&a != 0xffff {
+		t.Errorf("a transparent pixel is %d %d %d %d, want white", r, g, b, a)
+	}
+}
+
+// TestClassification asks a server without and with examples: what is sent, what changes a question, and what is written.
+func TestClassification(t *testing.T) {
+	ctx := t.Context()
+	ws := rows(t, 24)
+	model := modelserver.New(t, "vllm")
+	var mu sync.Mutex
+	counts := map[string]int{}
+	model.Answer = func(r modelserver.Request) string {
+		mu.Lock()
+		defer mu.Unlock()
+		n := 0
+		for _, name := range []string{`"name":"severity"`, `"name":"figurative"`} {
+			if bytes.Contains(r.Body, []byte(name)) {
+				counts[name]++
+				n = counts[name]
+			}
+		}
+		switch {
+		case n == 2:
+			return "I cannot say."
+		case bytes.Contains(r.Body, []byte(`"name":"severity"`)):
+			return `{"severity":"Suicide death"}`
+		}
+		return `{"figurative":["Irony/Sarcasm","Metaphor"]}`
+	}
+	server, err := endpoint.Open(endpoint.Options{URL: model.URL})
+	testkit.OK(t, err)
+	tasks, err := Tasks(manifest.FigSIM(), []string{"figurative", "severity"}, "")
+	testkit.OK(t, err)
+	var warned []string
+	newWork := func(c Classification) (*Classification, *Work) {
+		c.Server, c.Pictures, c.Tasks, c.Split = server, &Pictures{Workspace: ws}, tasks, "test"
+		c.Chat.Model, c.Chat.Decoding.MaxTokens = "m", 128
+		c.Warn = func(text string) { warned = append(warned, text) }
+		return &c, &Work{Workspace: ws, Now: newDesk(ws).Now, Split: "test", Examples: "train", Questions: c.Questions, Concurrency: 1}
+	}
+	c, w := newWork(Classification{Runs: 1, Seed: 1})
+	done, err := w.Do(ctx)
+	testkit.OK(t, err)
+	testkit.Same(t, "asked", 24, done.Asked)
+	files := written(t, c, done)
+	lines := strings.Split(files["predictions.jsonl"], "\n")
+	testkit.Same(t, "predictions", []string{`{"id":"row00","figurative":["F1","F3"],"severity":"SS4"}`, `{"id":"row02","figurative":null,"severity":null}`,
+		`{"id":"row04","figurative":["F1","F3"],"severity":"SS4"}`}, lines[:3])
+	testkit.Same(t, "files", []string{"predictions.jsonl", "run.json"}, slices.Sorted(maps.Keys(files)))
+
+	// What decides an answer is part of its question; what does not is not.
+	for name, tt := range map[string]struct {
+		c    Classification
+		want int
+	}{
+		"the same":     {Classification{Runs: 1, Seed: 1}, 0},
+		"a second run": {Classification{Runs: 2, Seed: 1}, 24},
+		"another seed": {Classification{Runs: 1, Seed: 9}, 24},
+		"a dialect that says it otherwise": {Classification{Runs: 1, Seed: 1,
+			Chat: endpoint.Chat{Dialect: endpoint.OpenAI}}, 24},
+		"examples": {Classification{Runs: 1, Seed: 1, Shots: 6}, 24},
+	} {
+		_, w := newWork(tt.c)
+		plan, err := w.Plan(ctx)
+		testkit.Same(t, name, tt.want, plan.Requests, err)
+	}
+
+	c, _ = newWork(Classification{Runs: 1, Chat: endpoint.Chat{Omit: []string{"response_format"}}})
+	c.Tasks = slices.Clone(tasks)
+	c.Tasks[0].Prompt, c.Tasks[1].Prompt = "Give all labels.", "Give all labels."
+	questions, err := c.Questions(ctx, nil)
+	testkit.OK(t, err)
+	rec := workspace.Record{Image: &workspace.Image{SHA256: "1"}}
+	if questions[0].Digest(rec) == questions[1].Digest(rec) {
+		t.Error("two tasks with one prompt share their answers")
+	}
+
+	warned = nil
+	c, w = newWork(Classification{Runs: 2, Seed: 1, Shots: 6})
+	before := len(model.Requests())
+	done, err = w.Do(ctx)
+	testkit.OK(t, err)
+	first := string(model.Requests()[before].Body)
+	for what, want := range map[string]int{`"type":"image_url"`: 7, `"role":"user"`: 7, `"role":"assistant"`: 6, "You are annotating": 1} {
+		if got := strings.Count(first, what); got != want {
+			t.Errorf("a question with six examples has %d times %s, want %d: %.2000s", got, what, want, first)
+		}
+	}
+	files = written(t, c, done)
+	testkit.Same(t, "files", []string{"examples.jsonl", "predictions-1.jsonl", "predictions-2.jsonl", "run.json"}, slices.Sorted(maps.Keys(files)))
+	testkit.Same(t, "examples", 24, strings.Count(files["examples.jsonl"], "\n"))
+	report, err := c.Report(done, manifest.FigSIM(), Limits{PriceIn: 1e6})
+	testkit.OK(t, err)
+	if len(report.Tasks) != 4 || len(report.Scores) != 2 || report.Tasks[0].Macro == nil || report.Cost != float64(report.In) || len(report.OtherModels()) > 0 {
+		t.Errorf("report: %+v", report)
+	}
+	if strings.Contains(files["run.json"], "row0") {
+		t.Errorf("run.json names a row: %s", files["run.json"])
+	}
+	if !slices.ContainsFunc(warned, func(s string) bool { return strings.Contains(s, "near-duplicates of an example") }) {
+		t.Errorf("the rows have one text and one picture, but for a pixel: warned of %q", warned)
+	}
+}
+
+func written(t *testing.T, c *Classification, done *Done) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	report, err := c.Report(done, manifest.FigSIM(), Limits{})
+	testkit.OK(t, err)
+	ids, err := c.Write(func(name string, write func(io.Writer) error) error {
+		var b bytes.Buffer
+		err := write(&b)
+		files[name] = b.String()
+		return err
+	}, done, report)
+	testkit.OK(t, err)
+	if !slices.Contains(ids, "row00") || slices.Contains(ids, "row01") && c.Shots == 0 {
+		t.Errorf("ids %q", ids)
+	}
+	return files
+}

@@ -1,0 +1,153 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/study/endpoint"
+)
+
+func figsim(t testing.TB) []Task {
+	t.Helper()
+	tasks, err := Tasks(manifest.FigSIM(), []string{AllTasks}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tasks
+}
+
+// TestRead: what a model's words mean, and never a label that they do not say.
+func TestRead(t *testing.T) {
+	tasks := figsim(t)
+	const figurative, severity, related = 0, 1, 2
+	for _, tt := range []struct {
+		task int
+		text string
+		want string
+	}{
+		{figurative, `{"figurative": ["Metaphor", "Irony/Sarcasm"]}`, "ok 0 2"},
+		{figurative, `{"figurative": []}`, "ok"},
+		{figurative, `{"figurative": ["Irony/sarcasm","irony/SARCASM ","f3"]}`, "ok 2"}, // as Table 11 spells it, and twice
+		{figurative, `{"figurative": "Metaphor"}`, "ok 0"},
+		{figurative, `{"figurative": ["None"]}`, "ok"},
+		{figurative, `{"figurative": ["None", "Metaphor"]}`, "unknown_label"},
+		{figurative, `{"figurative": ["Hyperbole"]}`, "unknown_label"},
+		{figurative, `{"figurative": ["Metaphor", "Hyperbole"]}`, "unknown_label"},
+		{figurative, `{"figurative": [3]}`, "unknown_label"},
+		{figurative, `{"figurative": null}`, "unknown_label"},
+		{figurative, `{"figurative": {"Metaphor": true}}`, "unknown_label"},
+		{figurative, `{"Figurative": ["Metaphor"], "reason": "{]"}`, "ok 0"},
+		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "figurative": ["Metaphor"]}`, "ok 0"},
+		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "Figurative": ["Metaphor"]}`, "not_json"}, // which one it is would be chance
+		{figurative, `{"labels": ["Metaphor"]}`, "not_json"},
+		{figurative, "```json\n{\"figurative\": [\"Metaphor\"]}\n```", "ok 0"},
+		{figurative, `The meme is a metaphor: {"figurative": ["Metaphor"]}. I hope {this} helps.`, "ok 0"},
+		{figurative, `{"figurative": ["Metaphor"]`, "ok 0"}, // the stop sequence took the brace
+		{figurative, `{"figurative": ["Metaphor"`, "ok 0"},
+		{figurative, "```json\n{\"figurative\": [\"Metaphor\"]\n", "ok 0"},
+		{figurative, `{"figurative": ["Metaphor", "Ir`, "not_json"},
+		{figurative, `{"figurative": ["Metaphor",`, "not_json"},
+		{figurative, `{"figurative": [`, "not_json"},
+		{figurative, `Metaphor`, "not_json"},
+		{figurative, `I'm sorry, I can't help with that.`, "not_json"},
+		{figurative, `<think>It could be {"figurative": ["Metaphor"]}</think> {"figurative": []}`, "ok"},
+		{figurative, `<think>It could be {"figurative": ["Metaphor"]}`, "not_json"},
+		{figurative, ``, "not_json"},
+		{figurative, `{}`, "not_json"},
+		{figurative, `[{"figurative": []}]`, "ok"},
+		{severity, `{"severity": "Suicide ideation"}`, "ok 2"},
+		{severity, `{"severity": "Suicide attempts/Suicide death"}`, "ok 4"},
+		{severity, `{"severity": "suicide death"}`, "ok 4"},
+		{severity, `{"severity": "SS4"}`, "ok 4"},
+		{severity, `{"severity": "None"}`, "ok 0"},
+		{severity, `{"severity": ["Suicide planning"]}`, "ok 3"},
+		{severity, `{"severity": ["Suicide planning", "Suicide ideation"]}`, "unknown_label"},
+		{severity, `{"severity": []}`, "unknown_label"},
+		{severity, `{"severity": ""}`, "unknown_label"},
+		{severity, `{"severity": "Suicide planning or ideation"}`, "unknown_label"},
+		{related, `{"related_content": ["Harmful factors"]}`, "ok 3"},
+		{related, `{"related_content": ["Third-person description"]}`, "unknown_label"}, // it is not asked for
+	} {
+		classes, outcome, why := tasks[tt.task].Read(tt.text)
+		got := string(outcome)
+		if outcome == endpoint.OK {
+			got = strings.TrimSpace(got + " " + strings.Trim(fmt.Sprint(classes), "[]"))
+		}
+		if got != tt.want || (why == "") != (outcome == endpoint.OK) {
+			t.Errorf("Read(%s) = %s (%s), want %s", tt.text, got, why, tt.want)
+		}
+	}
+}
+
+// FuzzRead: no text makes trouble, the outcome is one of the list, and the words that are read mean what they say.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{`{"figurative": ["Metaphor"]}`, `{"severity": "None"`, "```json\n{}```", `{"severity": ["a", {"b": "}`, "<think>{", `{"severity":"\u0053S4"}`} {
+		f.Add(seed)
+	}
+	tasks := figsim(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		for i := range tasks {
+			task := &tasks[i]
+			classes, outcome, why := task.Read(text)
+			switch {
+			case !slices.Contains([]endpoint.Outcome{endpoint.OK, NotJSON, UnknownLabel}, outcome):
+				t.Fatalf("outcome %s", outcome)
+			case outcome != endpoint.OK && why == "", outcome != endpoint.OK && classes != nil:
+				t.Fatalf("%s without a reason, or with classes %v", outcome, classes)
+			case outcome == endpoint.OK && task.Kind != manifest.Multi && len(classes) != 1:
+				t.Fatalf("classes %v", classes)
+			}
+			for _, c := range classes {
+				if l := task.label(c); l < 0 || task.ClassOf(l) != c {
+					t.Fatalf("class %d has the label %d", c, l)
+				}
+			}
+		}
+	})
+}
+
+// TestTasks: every task has a prompt that names all its labels and its key, by files of a folder where there are any, and
+// answers that Read reads back.
+func TestTasks(t *testing.T) {
+	other := manifest.Schema{Categories: []manifest.Category{
+		{Name: "mood", Title: "Mood", Kind: manifest.Ordinal, Labels: []manifest.Label{{Code: "L", Name: "low & <blue>"}, {Code: "H", Name: "high"}}},
+		{Name: "topic", Title: "Topic", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "A", Name: "Apples"}, {Code: "N", Name: "None", Exclusive: true}}}}}
+	names := map[string][]string{"figsim": {"figurative", "severity", "related_content"}, "other": {"mood", "topic"}}
+	for name, schema := range map[string]manifest.Schema{"figsim": manifest.FigSIM(), "other": other} {
+		tasks, err := Tasks(schema, []string{AllTasks}, t.TempDir())
+		testkit.OK(t, err)
+		var got []string
+		for _, task := range tasks {
+			got = append(got, task.Category)
+			for _, word := range append(task.names(), `{"`+task.Category+`": `) {
+				if !strings.Contains(task.Prompt, word) {
+					t.Errorf("the prompt for %s does not hold %q:\n%s", task.Category, word, task.Prompt)
+				}
+			}
+			for i, class := range task.names() {
+				text := string(compact(map[string]string{task.Category: class}))
+				if classes, outcome, _ := task.Read(text); outcome != endpoint.OK || !slices.Equal(classes, []int{i}) {
+					t.Errorf("Read(%s) = %v, %s", text, classes, outcome)
+				}
+			}
+			if !json.Valid(task.schema()) || task.From != "built-in" {
+				t.Errorf("%s: schema %s, prompt from %s", task.Category, task.schema(), task.From)
+			}
+		}
+		testkit.Same(t, name, names[name], got)
+	}
+	tasks, err := Tasks(manifest.FigSIM(), []string{"modality"}, "")
+	if err != nil || !strings.Contains(tasks[0].Prompt, "TASK: Modality. Which part of the meme") {
+		t.Errorf("a category that is not a task: %v, %+v", err, tasks)
+	}
+	for _, names := range [][]string{{"colour"}, {"severity", "severity"}} {
+		if _, err := Tasks(manifest.FigSIM(), names, ""); err == nil {
+			t.Errorf("tasks %q were taken", names)
+		}
+	}
+}

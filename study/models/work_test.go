@@ -1,0 +1,378 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/study/endpoint"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// testRow is the entry of a post, with labels under FigSIM's schema.
+func testRow(i int) manifest.Entry {
+	split := "test"
+	if i%2 == 1 {
+		split = "train"
+	}
+	return manifest.Entry{Key: manifest.Key{ID: manifest.PostID(fmt.Sprintf("row%02d", i))}, Ordinal: i, Line: i + 2, Split: split,
+		Labels: [][]int{{i / 2 % 4}, {i / 2 % 6}, {i / 2 % 6}, {0}, {0}}}
+}
+
+// picture is a small PNG that no other number has.
+func picture(t testing.TB, n int) []byte {
+	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
+	img.Set(n%8, n/8%8, color.White)
+	var b bytes.Buffer
+	testkit.OK(t, png.Encode(&b, img))
+	return b.Bytes()
+}
+
+// rows opens a workspace with so many kept rows, half of them of the split test, the others of train, seen live at noon.
+func rows(t *testing.T, n int) *workspace.Workspace {
+	t.Helper()
+	ctx := t.Context()
+	ws, err := workspace.Open(ctx, filepath.Join(t.TempDir(), "ws"), workspace.Options{})
+	testkit.OK(t, err)
+	t.Cleanup(func() { testkit.OK(t, ws.Close()) })
+	binding := workspace.Binding{Release: "r", ReleaseDigest: "1", ManifestDigest: "1", Schema: manifest.FigSIM(), Splits: []string{"test", "train"}}
+	testkit.OK(t, ws.Load(ctx, binding, func(yield func(manifest.Entry, error) bool) {
+		for i := range n {
+			if !yield(testRow(i), nil) {
+				return
+			}
+		}
+	}, nil))
+	var results []manifest.Result
+	for i := range n {
+		k := testRow(i).Key
+		body := picture(t, i)
+		testkit.OK(t, ws.StoreImage(ctx, k, body, workspace.Image{Format: "png", Width: 8, Height: 8, OriginalSHA256: state.SHA256(body)}))
+		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: k, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(body),
+			Text: "text", Words: []workspace.Word{{Text: "text", Confidence: 90, Accepted: true}}}}))
+		results = append(results, manifest.Result{Key: k, Outcome: manifest.Kept})
+	}
+	seen(t, ws, n, noon)
+	testkit.OK(t, ws.SetResults(ctx, results))
+	return ws
+}
+
+// seen notes that the first posts are live at a time.
+func seen(t *testing.T, ws *workspace.Workspace, n int, at time.Time) {
+	t.Helper()
+	var posts []workspace.Post
+	for i := range n {
+		posts = append(posts, workspace.Post{ID: testRow(i).ID, State: manifest.StateLive, CheckedAt: at, LiveAt: at})
+	}
+	testkit.OK(t, ws.SetPosts(t.Context(), posts))
+}
+
+// A desk asks one question about each row of test, and counts.
+type desk struct {
+	Work
+	now   time.Time
+	task  string
+	reply func(n int, rec workspace.Record) (endpoint.Reply, error)
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func newDesk(ws *workspace.Workspace) *desk {
+	d := &desk{now: noon, task: "severity"}
+	d.Work = Work{Workspace: ws, Now: func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.now }, Split: "test", Concurrency: 1,
+		Questions: func(context.Context, []workspace.Record) ([]Question, error) { return []Question{d.question()}, nil }}
+	return d
+}
+
+func (d *desk) question() Question {
+	return Question{Task: d.task, Run: 1, With: []manifest.Key{testRow(1).Key},
+		Digest: func(rec workspace.Record) string { return state.SHA256([]byte(d.task + string(rec.ID))) },
+		Tokens: func(workspace.Record) (in, out int) { return 100, 10 },
+		Ask: func(_ context.Context, rec workspace.Record) (endpoint.Reply, error) {
+			d.mu.Lock()
+			n := len(d.asked)
+			d.asked = append(d.asked, string(rec.ID))
+			d.mu.Unlock()
+			if d.reply != nil {
+				return d.reply(n, rec)
+			}
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 100, Completion: 5}}, nil
+		}}
+}
+
+// does calls Do and returns the rows that were asked about.
+func (d *desk) does(t *testing.T) (*Done, string, error) {
+	t.Helper()
+	d.asked = nil
+	done, err := d.Do(t.Context())
+	return done, strings.Join(d.asked, " "), err
+}
+
+// TestDo: what is answered is stored and not asked again; what failed is, by the next call.
+func TestDo(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	var before []string
+	d.Before = func(_ context.Context, rows []string) error {
+		before = append(before, strings.Join(rows, " "))
+		return nil
+	}
+	d.reply = func(_ int, rec workspace.Record) (endpoint.Reply, error) {
+		if rec.ID == "row02" {
+			return endpoint.Reply{Outcome: endpoint.Failed, Detail: "the server answers 500"}, nil
+		}
+		return endpoint.Reply{Outcome: endpoint.Refused, Text: "no"}, nil
+	}
+	for _, want := range []string{"row00 row02 row04 row06", "row02"} {
+		done, asked, err := d.does(t)
+		testkit.Same(t, "asked", want, asked, err)
+		answers := map[string]string{}
+		for _, rec := range done.Rows {
+			a, ok := done.Answer(done.Questions[0], rec)
+			if !ok {
+				t.Errorf("%s has no answer", rec.ID)
+			}
+			answers[string(rec.ID)] = a.Outcome + a.Detail + a.Text
+		}
+		testkit.Same(t, "answers", map[string]string{"row00": "refusedno", "row02": "failedthe server answers 500", "row04": "refusedno", "row06": "refusedno"}, answers)
+	}
+	d.reply = nil
+	done, asked, err := d.does(t)
+	testkit.Same(t, "asked in the end", "row02", asked, err)
+	testkit.Same(t, "counted", [3]int{1, 3, 0}, [3]int{done.Asked, done.Known, done.Left})
+	// Each row once a call, row01 beside the first: one at first, then twice as many.
+	testkit.Same(t, "what was about to be sent", []string{"row00 row01", "row02 row04", "row06", "row02 row01", "row02 row01"}, before)
+	_, asked, err = d.does(t)
+	testkit.Same(t, "asked after all", "", asked, err)
+}
+
+// TestEnds: what ends a work early, and what is stored then.
+func TestEnds(t *testing.T) {
+	trouble := errors.New("the key is wrong")
+	stop, ws := make(chan struct{}), rows(t, 8)
+	for _, tt := range []struct {
+		name string
+		set  func(*desk)
+		want string // rows that are asked about
+		err  error  // nil for a limit
+	}{
+		{"at most two questions", func(d *desk) { d.Limits = Limits{Requests: 2} }, "row00 row02", nil},
+		{"what a third answer could cost", func(d *desk) { d.Limits = Limits{Cost: 0.000329, PriceIn: 1, PriceOut: 1} }, "row00 row02 row04", nil},
+		{"trouble of the run's own", func(d *desk) {
+			d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+				if n == 1 {
+					return endpoint.Reply{}, trouble
+				}
+				return endpoint.Reply{Outcome: endpoint.OK}, nil
+			}
+		}, "row00 row02", trouble},
+		{"a grant that runs out", func(d *desk) {
+			d.Access = func(time.Time) error {
+				if len(d.asked) == 3 {
+					return trouble
+				}
+				return nil
+			}
+		}, "row00 row02 row04", trouble},
+		{"interrupted while it waits for an answer", func(d *desk) {
+			d.Stop = stop
+			d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+				if n == 1 {
+					close(stop)
+				}
+				return endpoint.Reply{Outcome: endpoint.OK}, nil
+			}
+		}, "row00 row02", state.ErrInterrupted},
+		{"disclosure that cannot be recorded", func(d *desk) {
+			d.Before = func(context.Context, []string) error { return trouble }
+		}, "", trouble},
+	} {
+		d := newDesk(ws)
+		d.task = tt.name
+		tt.set(d)
+		done, asked, err := d.does(t)
+		if !errors.Is(err, tt.err) || err == nil && (done.Limit == "" || done.Left != 4-done.Asked) {
+			t.Errorf("%s: error %v, %+v", tt.name, err, done)
+		}
+		testkit.Same(t, tt.name, tt.want, asked)
+		answers, err := ws.Answers(t.Context(), tt.name)
+		want := len(d.asked)
+		if errors.Is(tt.err, trouble) && d.reply != nil {
+			want-- // the last one
+		}
+		testkit.Same(t, tt.name+": stored", want, len(answers), err)
+	}
+}
+
+// TestFailing: a server that is broken is not asked about every row.
+func TestFailing(t *testing.T) {
+	d := newDesk(rows(t, 32))
+	d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+		if n < 3 {
+			return endpoint.Reply{Outcome: endpoint.OK}, nil
+		}
+		return endpoint.Reply{Outcome: endpoint.Failed, Detail: "the server answers 502"}, nil
+	}
+	_, _, err := d.does(t)
+	if failing, ok := errors.AsType[*Failing](err); !ok || failing.Detail != "the server answers 502" || len(d.asked) != 3+maxFailed {
+		t.Errorf("%d questions, error %v", len(d.asked), err)
+	}
+}
+
+// TestStale: nothing is sent of a post that was seen live too long ago. Reddit is asked again first, also when rows become too old
+// while they are asked about, and what is gone by then is not sent.
+func TestStale(t *testing.T) {
+	d := newDesk(rows(t, 12))
+	refreshed := 0
+	later := func(by time.Duration) { d.mu.Lock(); d.now = d.now.Add(by); d.mu.Unlock() }
+	d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+		later(20 * time.Hour)
+		return endpoint.Reply{Outcome: endpoint.OK}, nil
+	}
+	_, _, err := d.does(t)
+	if stale, ok := errors.AsType[*Stale](err); !ok || stale.Rows != 6 || !slices.Equal(d.asked, []string{"row00", "row02", "row04"}) {
+		t.Errorf("without a way to ask Reddit: %q, error %v", d.asked, err)
+	}
+	d.Refresh = func(ctx context.Context) error {
+		refreshed++
+		seen(t, d.Workspace, 12, d.now)
+		if refreshed == 1 {
+			return d.Workspace.SetPosts(ctx, []workspace.Post{{ID: "row08", State: manifest.StateRemoved, CheckedAt: d.now, Withheld: true}})
+		}
+		return nil
+	}
+	done, asked, err := d.does(t)
+	testkit.Same(t, "asked", "row06 row10", asked, err)
+	testkit.Same(t, "refreshed, asked and known", [3]int{1, 2, 3}, [3]int{refreshed, done.Asked, done.Known})
+	plan, err := d.Plan(t.Context())
+	testkit.Same(t, "what there is to do", Estimate{Rows: 5, Known: 5}, plan, err)
+	later(49 * time.Hour)
+	d.Refresh = func(context.Context) error { refreshed++; return nil } // Reddit gives no answer
+	_, asked, err = d.does(t)
+	if _, ok := errors.AsType[*Stale](err); !ok || asked != "" || refreshed != 2 {
+		t.Errorf("Reddit gave no answer: %q, error %v, refreshed %d times", asked, err, refreshed)
+	}
+	plan, err = d.Plan(t.Context())
+	testkit.Same(t, "what there is to do", Estimate{Stale: 5}, plan, err)
+}
+
+// TestStaleInTheEnd: rows that become too old with the last answer are asked about again at Reddit before anything is written of them.
+func TestStaleInTheEnd(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+		if n == 3 {
+			d.mu.Lock()
+			d.now = d.now.Add(49 * time.Hour)
+			d.mu.Unlock()
+		}
+		return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+	}
+	_, asked, err := d.does(t)
+	if _, ok := errors.AsType[*Stale](err); !ok || asked != "row00 row02 row04 row06" {
+		t.Errorf("without a way to ask Reddit: %q, error %v", asked, err)
+	}
+	d.now, d.task = noon, "again"
+	d.Refresh = func(context.Context) error { seen(t, d.Workspace, 8, d.now); return nil }
+	done, asked, err := d.does(t)
+	testkit.Same(t, "asked", "row00 row02 row04 row06", asked, err)
+	testkit.Same(t, "rows, questions and answers", [3]int{4, 1, 4}, [3]int{len(done.Rows), len(done.Questions), len(done.answers)})
+}
+
+// TestStaleExample: an example is sent along as long as its own post was seen live in time.
+func TestStaleExample(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	d.Examples = "train"
+	seen(t, d.Workspace, 1, noon.Add(40*time.Hour))
+	for i := range 4 {
+		testkit.OK(t, d.Workspace.SetPosts(t.Context(), []workspace.Post{{ID: testRow(2 * i).ID, State: manifest.StateLive,
+			CheckedAt: noon.Add(40 * time.Hour), LiveAt: noon.Add(40 * time.Hour)}}))
+	}
+	d.now = noon.Add(47 * time.Hour)
+	d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+		d.mu.Lock()
+		d.now = d.now.Add(2 * time.Hour)
+		d.mu.Unlock()
+		return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+	}
+	_, asked, err := d.does(t)
+	if _, ok := errors.AsType[*Stale](err); !ok || asked != "row00" {
+		t.Errorf("asked %q, error %v", asked, err)
+	}
+}
+
+// TestLimitHidesNothing: what the last answers bring counts more than that no further question may be asked.
+func TestLimitHidesNothing(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	trouble := errors.New("the key is wrong")
+	d.Limits, d.Concurrency = Limits{Requests: 1}, 2
+	d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+		for !d.halted() { // the second question is refused while the first one waits
+			runtime.Gosched()
+		}
+		return endpoint.Reply{}, trouble
+	}
+	if done, _, err := d.does(t); !errors.Is(err, trouble) {
+		t.Errorf("error %v, %+v", err, done)
+	}
+}
+
+// TestDisclosesWhatIsSent: of rows that a limit keeps back, none is said to have been sent.
+func TestDisclosesWhatIsSent(t *testing.T) {
+	d := newDesk(rows(t, 16))
+	var before []string
+	d.Before = func(_ context.Context, rows []string) error { before = append(before, rows...); return nil }
+	d.Limits.Requests = 3
+	_, asked, err := d.does(t)
+	testkit.Same(t, "asked", "row00 row02 row04", asked, err)
+	testkit.Same(t, "said to be sent", []string{"row00", "row01", "row02", "row04"}, before)
+}
+
+// TestCostWithoutUsage: an answer without a count of tokens costs what it was estimated to, one that is dearer is what the next one may cost.
+func TestCostWithoutUsage(t *testing.T) {
+	for _, tt := range []struct {
+		usage endpoint.Usage
+		want  string
+	}{
+		{endpoint.Usage{}, "row00 row02"}, // 110 each
+		{endpoint.Usage{Prompt: 150}, "row00"},
+	} {
+		d := newDesk(rows(t, 8))
+		d.Limits = Limits{Cost: 0.000260, PriceIn: 1, PriceOut: 1}
+		d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: tt.usage}, nil
+		}
+		done, asked, err := d.does(t)
+		testkit.Same(t, fmt.Sprintf("asked, with usage %+v, and spent %f", tt.usage, done.Cost), tt.want, asked, err)
+	}
+}
+
+// TestLongAnswers: of an answer that is none only the beginning is kept.
+func TestLongAnswers(t *testing.T) {
+	d := newDesk(rows(t, 4))
+	long := strings.Repeat("word ", 1<<19)
+	d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+		return endpoint.Reply{Outcome: []endpoint.Outcome{endpoint.OK, NotJSON}[n], Text: long}, nil
+	}
+	done, _, err := d.does(t)
+	testkit.OK(t, err)
+	for i, want := range []int{len(long), maxText} {
+		a, _ := done.Answer(done.Questions[0], done.Rows[i])
+		testkit.Same(t, "kept of "+a.Outcome, want, len(a.Text))
+	}
+}

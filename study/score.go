@@ -1,0 +1,291 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rehydrate/internal/userfile"
+	"rehydrate/labels"
+	"rehydrate/manifest"
+)
+
+// Tasks say what is scored or weighted, where it is not what the schema says.
+type Tasks struct {
+	Names     []string // of categories; nil for the schema's tasks
+	Merge     []string // codes of one class, such as SS4+SS5
+	LeaveOut  []string
+	ErrorsBy  []string
+	By        string
+	Overrides func(flag string) bool // whether merge, leave-out, by or errors-by replaces what the schema says; nil for none
+}
+
+// of gives the tasks of a schema.
+func (f Tasks) of(schema manifest.Schema) ([]labels.Task, error) {
+	tasks := schema.Tasks()
+	if len(f.Names) > 0 {
+		known := tasks
+		tasks = nil
+		for _, name := range f.Names {
+			i := slices.IndexFunc(known, func(t manifest.Task) bool { return t.Category == name })
+			if i < 0 { // a category that is not a task of the schema can be scored too
+				known, i = append(known, manifest.Task{Category: name}), len(known)
+			}
+			if slices.ContainsFunc(tasks, func(t manifest.Task) bool { return t.Category == name }) {
+				return nil, userfile.Wrong("--task %s stands twice", name)
+			}
+			tasks = append(tasks, known[i])
+		}
+	}
+	for i := range tasks {
+		if f.Overrides == nil {
+			break
+		}
+		if f.Overrides("merge") {
+			tasks[i].Merge = nil
+		}
+		if f.Overrides("leave-out") {
+			tasks[i].LeaveOut = nil
+		}
+		if f.Overrides("by") {
+			tasks[i].By = f.By
+		}
+		if f.Overrides("errors-by") {
+			tasks[i].ErrorsBy = slices.DeleteFunc(slices.Clone(f.ErrorsBy), func(name string) bool { return name == "" })
+		}
+	}
+	if f.By != "" && !slices.ContainsFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == f.By }) {
+		return nil, userfile.Wrong("--by: the release has no category %q", f.By)
+	}
+	for _, flag := range []struct {
+		name   string
+		groups []string
+		add    func(*manifest.Task, []string)
+	}{
+		{"--merge", f.Merge, func(t *manifest.Task, codes []string) { t.Merge = append(t.Merge, codes) }},
+		{"--leave-out", f.LeaveOut, func(t *manifest.Task, codes []string) { t.LeaveOut = append(t.LeaveOut, codes...) }},
+	} {
+		for _, group := range flag.groups {
+			if group == "" {
+				continue
+			}
+			codes := strings.Split(group, "+")
+			category, err := categoryOf(schema, codes[0])
+			if err != nil {
+				return nil, err
+			}
+			i := slices.IndexFunc(tasks, func(t manifest.Task) bool { return t.Category == category })
+			if i < 0 {
+				return nil, userfile.Wrong("%s %s: category %s is not scored; add it with --task %s", flag.name, group, category, category)
+			}
+			flag.add(&tasks[i], codes)
+		}
+	}
+	var out []labels.Task
+	for _, t := range tasks {
+		task, err := labels.NewTask(schema, t)
+		if err != nil {
+			return nil, userfile.Wrong("%w", err)
+		}
+		out = append(out, task)
+	}
+	return out, nil
+}
+
+// categoryOf is the one category that has a label with the code.
+func categoryOf(schema manifest.Schema, code string) (string, error) {
+	var found, codes []string
+	for _, c := range schema.Categories {
+		for _, l := range c.Labels {
+			codes = append(codes, l.Code)
+			if l.Code == code {
+				found = append(found, c.Name)
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0: // most likely misspelt
+		fault := &userfile.Fault{Err: fmt.Errorf("no category has a label with the code %q", code), Flag: true}
+		if near := manifest.Nearest(code, codes); near != "" {
+			fault.Flag, fault.Hint = false, "did you mean "+near+"?"
+		}
+		return "", fault
+	}
+	return "", userfile.Wrong("code %q stands for labels of both %s and %s", code, found[0], found[1])
+}
+
+// A Weighting has the class weights of tasks over a split.
+type Weighting struct {
+	Split string               `json:"split"`
+	Tasks []labels.TaskWeights `json:"tasks"`
+}
+
+// Weights computes what a loss takes against rare classes.
+func Weights(ctx context.Context, path, split string, f Tasks) (out Weighting, err error) {
+	gold, err := openGold(ctx, path, split)
+	if err != nil {
+		return out, err
+	}
+	tasks, err := f.of(gold.Schema)
+	return Weighting{gold.split, labels.Weights(tasks, gold.entries)}, err
+}
+
+// Scoring says how predictions are scored.
+type Scoring struct {
+	Tasks
+	Gold, Split   string
+	Probabilities bool   // files hold probabilities, not labels
+	TuneOn        string // the split on which their thresholds are found
+}
+
+// Scores are what files of predictions are worth.
+type Scores struct {
+	Split string `json:"split"`
+	labels.Scores
+	Thresholds []Thresholds `json:"thresholds,omitempty"` // of probabilities
+}
+
+// Thresholds were found for a task on a file's own probabilities.
+type Thresholds struct {
+	File     string             `json:"file"`
+	Category string             `json:"category"`
+	Split    string             `json:"tuned_on"`
+	Labels   []labels.Threshold `json:"labels"`
+}
+
+// A Comparison sets models against each other.
+type Comparison struct {
+	Split   string       `json:"split"`
+	Entries int          `json:"entries"`
+	Models  []ModelScore `json:"models"`
+	Tasks   []string     `json:"-"`
+}
+
+// A ModelScore is what the files of one model are worth.
+type ModelScore struct {
+	Name string `json:"name"`
+	Scores
+}
+
+// A scorer scores files against the gold labels of a release.
+type scorer struct {
+	Scoring
+	gold
+	tasks  []labels.Task
+	tuneOn []manifest.Entry // of probabilities
+}
+
+func (f Scoring) scorer(ctx context.Context) (s scorer, err error) {
+	s.Scoring = f
+	s.gold, err = openGold(ctx, f.Gold, f.Split)
+	if err != nil {
+		return s, err
+	}
+	s.tasks, err = f.Tasks.of(s.Schema)
+	if err != nil || !f.Probabilities {
+		return s, err
+	}
+	if s.split == f.TuneOn || s.split == All {
+		return s, userfile.Wrong("--tune-on %s: thresholds that were tuned on what is scored make the scores too high; name another --split", f.TuneOn)
+	}
+	tune, err := openGold(ctx, f.Gold, f.TuneOn)
+	s.tuneOn = tune.entries
+	return s, err
+}
+
+// Score scores files of predictions.
+func Score(ctx context.Context, files []string, f Scoring) (Scores, error) {
+	s, err := f.scorer(ctx)
+	if err != nil {
+		return Scores{}, err
+	}
+	return s.score(ctx, files)
+}
+
+func (s scorer) score(ctx context.Context, files []string) (out Scores, err error) {
+	var predictions []labels.Predictions
+	for _, file := range files {
+		p := labels.Predictions{File: file}
+		if s.Probabilities {
+			var thresholds []Thresholds
+			p.Labels, thresholds, err = s.decide(ctx, file)
+			out.Thresholds = append(out.Thresholds, thresholds...)
+		} else {
+			p.Labels, err = ReadTable(ctx, file, s.Release)
+		}
+		if err != nil {
+			return out, err
+		}
+		predictions = append(predictions, p)
+	}
+	out.Split = s.split
+	out.Scores, err = labels.Score(s.Schema, s.tasks, s.entries, s.others, predictions)
+	if err != nil {
+		return out, userfile.Faulty(err)
+	}
+	return out, nil
+}
+
+// decide reads a file of probabilities and decides by them, with thresholds tuned on the entries of another split.
+func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thresholds, error) {
+	numbers, err := manifest.ReadNumbers(ctx, file, "", withParquet)
+	if err != nil {
+		return nil, nil, userfile.Faulty(err)
+	}
+	answers := labels.Answers{}
+	var all []Thresholds
+	for _, t := range s.tasks {
+		p, err := t.Probabilities(s.Schema, numbers)
+		if err != nil {
+			return nil, nil, userfile.Wrong("%s: %w", file, err)
+		}
+		if p == nil { // a file of other tasks
+			continue
+		}
+		var thresholds []labels.Threshold
+		if t.Kind == manifest.Multi {
+			if !slices.ContainsFunc(s.tuneOn, func(e manifest.Entry) bool { return p[e.Key] != nil }) {
+				return nil, nil, userfile.Wrong("%s has no row of split %s, on which thresholds are found: add its rows, or name another split with --tune-on", file, s.TuneOn)
+			}
+			thresholds = t.Tune(s.tuneOn, p)
+			all = append(all, Thresholds{file, t.Category, s.TuneOn, thresholds})
+		}
+		if err := t.Decide(s.Schema, p, thresholds, answers); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(answers) == 0 {
+		return nil, nil, userfile.Wrong("%s has no column of probabilities: name them after category and code, such as %s", file, s.tasks[0].Column(s.tasks[0].Classes[0].Code))
+	}
+	return answers, all, nil
+}
+
+// Compare scores models, each given as NAME=FILE,FILE.
+func Compare(ctx context.Context, models []string, f Scoring) (Comparison, error) {
+	s, err := f.scorer(ctx)
+	out := Comparison{Split: s.split, Entries: len(s.entries)}
+	if err != nil {
+		return out, err
+	}
+	for _, t := range s.tasks {
+		out.Tasks = append(out.Tasks, t.Category)
+	}
+	for _, model := range models {
+		name, files, named := strings.Cut(model, "=")
+		if !named || name == "" || files == "" {
+			return out, userfile.Wrong("--compare takes NAME=FILE or NAME=FILE,FILE, not %q", model)
+		}
+		if slices.ContainsFunc(out.Models, func(m ModelScore) bool { return m.Name == name }) {
+			return out, userfile.Wrong("--compare: %q stands twice; give all its files at once: NAME=FILE,FILE", name)
+		}
+		scores, err := s.score(ctx, strings.Split(files, ","))
+		if err != nil {
+			return out, fmt.Errorf("--compare %s: %w", name, err)
+		}
+		out.Models = append(out.Models, ModelScore{name, scores})
+	}
+	return out, nil
+}

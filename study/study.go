@@ -1,0 +1,119 @@
+// Package study computes the numbers that a paper prints of a dataset, from files. It opens a release and what lies beside it
+// (annotators' tables, predictions, numbers of features, answers of moderation services), chooses entries, columns and tasks, and
+// has package labels compute. What is wrong with a file or flag is a *userfile.Fault; results have the JSON form of docs/labels.md.
+package study
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"rehydrate/internal/userfile"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/scan"
+)
+
+var withParquet = manifest.Options{OpenParquet: scan.OpenManifest}
+
+// like returns the release that gives other files their labels and columns: the one at path, or else FigSIM's.
+func like(ctx context.Context, path string) (*manifest.Release, error) {
+	if path == "" {
+		return manifest.BuiltIn(), nil
+	}
+	r, err := manifest.Open(path, withParquet)
+	if err == nil {
+		_, err = r.Check(ctx) // all problems now, before other files are read by its schema
+	}
+	if err != nil {
+		return nil, userfile.Faulty(err)
+	}
+	return r, nil
+}
+
+// All as a split stands for all of them.
+const All = "all"
+
+// A gold is a release with the entries of a split, whose labels are taken for true.
+type gold struct {
+	*manifest.Release
+	split   string
+	entries []manifest.Entry
+	others  map[manifest.Key]bool // the entries of other splits
+}
+
+// openGold reads the entries of a split; for "" of test where there is one, else of all.
+func openGold(ctx context.Context, path, split string) (g gold, err error) {
+	g.Release, err = manifest.Open(path, withParquet)
+	if err != nil {
+		return g, userfile.Faulty(err)
+	}
+	var splits []string
+	for e, err := range g.Entries(ctx) {
+		if err != nil {
+			return g, userfile.Faulty(err)
+		}
+		g.entries = append(g.entries, e)
+		if !slices.Contains(splits, e.Split) {
+			splits = append(splits, e.Split)
+		}
+	}
+	g.split, g.others = split, make(map[manifest.Key]bool)
+	if split == "" {
+		g.split = All
+		if slices.Contains(splits, "test") {
+			g.split = "test"
+		}
+	}
+	if g.split == All {
+		return g, nil
+	}
+	if !slices.Contains(splits, g.split) {
+		return g, userfile.Wrong("--split: the release has no split %q; it has %s", g.split, strings.Join(splits, ", "))
+	}
+	g.entries = slices.DeleteFunc(g.entries, func(e manifest.Entry) bool {
+		if e.Split != g.split {
+			g.others[e.Key] = true
+		}
+		return e.Split != g.split
+	})
+	return g, nil
+}
+
+// category gives the place of a category; for "" of the first that is a scale.
+func (g gold) category(name string) (int, error) {
+	var names []string
+	for i, c := range g.Schema.Categories {
+		if c.Name == name || name == "" && c.Kind == manifest.Ordinal {
+			return i, nil
+		}
+		names = append(names, c.Name)
+	}
+	if name == "" {
+		return 0, userfile.Wrong("no category is a scale: name one of %s with --by", strings.Join(names, ", "))
+	}
+	return 0, userfile.Wrong("--by: the release has no category %q; it has %s", name, strings.Join(names, ", "))
+}
+
+// ReadTable reads the labels of an annotator's or a model's file, under the schema of a release.
+func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
+	table, err := manifest.OpenTable(file, like, withParquet)
+	if err != nil {
+		return nil, userfile.Faulty(err)
+	}
+	place := make([]int, len(table.Schema.Categories)) // of each of the file's categories in the schema
+	for i, category := range table.Schema.Categories {
+		place[i] = slices.IndexFunc(like.Schema.Categories, func(c manifest.Category) bool { return c.Name == category.Name })
+	}
+	out := make(map[manifest.Key][][]int)
+	for e, err := range table.Entries(ctx) {
+		if err != nil {
+			return nil, userfile.Faulty(err)
+		}
+		all := make([][]int, len(like.Schema.Categories)) // categories that the file lacks stay without an answer
+		for i, given := range e.Labels {
+			all[place[i]] = given
+		}
+		out[e.Key] = all
+	}
+	return out, nil
+}

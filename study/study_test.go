@@ -1,0 +1,115 @@
+package study
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/internal/userfile"
+	"rehydrate/manifest"
+)
+
+// release writes a bare annotations file with a split for each of its rows.
+func release(t *testing.T, splits ...string) string {
+	t.Helper()
+	text := "id,split,figurative,severity,related_content,modality,context\n"
+	for i, split := range splits {
+		text += "few00" + string(rune('0'+i)) + "," + split + ",F1|F3,SS6,SR3,M1,C1\n"
+	}
+	file := filepath.Join(t.TempDir(), "annotations.csv")
+	testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// TestGold: without a name the split is test where there is one, and the other entries are known as those of other splits.
+func TestGold(t *testing.T) {
+	tests := []struct {
+		splits          []string
+		of, want        string
+		entries, others int
+	}{
+		{[]string{"train", "test", "test"}, "", "test", 2, 1},
+		{[]string{"train", "other"}, "", All, 2, 0},
+		{[]string{"train", "test"}, All, All, 2, 0},
+		{[]string{"train", "test"}, "train", "train", 1, 1},
+	}
+	for _, test := range tests {
+		g, err := openGold(t.Context(), release(t, test.splits...), test.of)
+		testkit.OK(t, err)
+		if g.split != test.want || len(g.entries) != test.entries || len(g.others) != test.others {
+			t.Errorf("%q of %q: split %s with %d entries and %d others", test.of, test.splits, g.split, len(g.entries), len(g.others))
+		}
+	}
+	var fault *userfile.Fault
+	if _, err := openGold(t.Context(), release(t, "train"), "tset"); !errors.As(err, &fault) || !fault.Flag || !strings.Contains(err.Error(), `no split "tset"; it has train`) {
+		t.Errorf("a split that is not there: %v", err)
+	}
+	if _, err := openGold(t.Context(), filepath.Join(t.TempDir(), "none.csv"), ""); !errors.As(err, &fault) || fault.Flag {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestShards: the files of a dataset count only when all are there and of one export.
+func TestShards(t *testing.T) {
+	name := func(split, part, of string) string { return split + "-0000" + part + "-of-0000" + of + ".parquet" }
+	tests := []struct {
+		files []string
+		want  int
+		says  string
+	}{
+		{nil, 0, ""},
+		{[]string{"notes.txt"}, 0, ""},
+		{[]string{name("train", "0", "2"), name("train", "1", "2"), name("test", "0", "1"), "notes.txt"}, 3, ""},
+		{[]string{name("train", "0", "2")}, 0, "1 of the 2 files of split train"},
+		{[]string{name("train", "0", "1"), name("train", "1", "2")}, 0, "two exports"},
+		{[]string{name("train", "2", "2"), name("train", "0", "2")}, 0, "two exports"},
+	}
+	for _, test := range tests {
+		dir := t.TempDir()
+		for _, file := range test.files {
+			testkit.OK(t, os.MkdirAll(filepath.Join(dir, "data"), 0o700), os.WriteFile(filepath.Join(dir, "data", file), nil, 0o600))
+		}
+		shards, err := shardsOf(dir)
+		if len(shards) != test.want || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%q: %d files, %v", test.files, len(shards), err)
+		}
+	}
+}
+
+// TestTasks: flags replace what the schema says of a task, and one that does not fit is a fault.
+func TestTasks(t *testing.T) {
+	set := func(flags string) func(string) bool {
+		return func(flag string) bool { return strings.Contains(flags, flag) }
+	}
+	tests := []struct {
+		name string
+		f    Tasks
+		want string // the classes of each task; else a part of the error
+	}{
+		{"the schema's", Tasks{}, "figurative 3, severity 5, related_content 4"},
+		{"one", Tasks{Names: []string{"modality"}}, "modality 3"},
+		{"no merging", Tasks{Names: []string{"severity"}, Merge: []string{""}, Overrides: set("merge")}, "severity 6"},
+		{"another merging", Tasks{Names: []string{"severity"}, Merge: []string{"SS1+SS2+SS3"}, Overrides: set("merge")}, "severity 4"},
+		{"twice", Tasks{Names: []string{"severity", "severity"}}, "stands twice"},
+		{"an unknown code", Tasks{LeaveOut: []string{"SR55"}, Overrides: set("leave-out")}, `the code "SR55"`},
+		{"of a category that is not scored", Tasks{Names: []string{"modality"}, LeaveOut: []string{"SS1"}, Overrides: set("leave-out")}, "severity is not scored"},
+		{"by no category", Tasks{By: "weather", Overrides: set("by")}, `no category "weather"`},
+	}
+	for _, test := range tests {
+		tasks, err := test.f.of(manifest.FigSIM())
+		got := ""
+		for i, task := range tasks {
+			if i > 0 {
+				got += ", "
+			}
+			got += task.Category + " " + string(rune('0'+len(task.Classes)))
+		}
+		var fault *userfile.Fault
+		if err == nil && got != test.want || err != nil && (!errors.As(err, &fault) || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %q, %v, want %q", test.name, got, err, test.want)
+		}
+	}
+}
