@@ -62,6 +62,9 @@ func within(a, b string, edits int) bool {
 	if a == "" || b == "" || edits == 0 {
 		return max(len(a), len(b)) <= edits
 	}
+	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && within(a[2:], b[2:], edits-1) { // two bytes changed places
+		return true
+	}
 	// A byte is another one, too many or missing.
 	return within(a[1:], b[1:], edits-1) || within(a[1:], b, edits-1) || within(a, b[1:], edits-1)
 }

@@ -18,7 +18,6 @@ import (
 	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/copies"
-	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -28,11 +27,10 @@ func (c *command) annotateCommand() *cobra.Command {
 
 // roundFlags say what is annotated, and with which labels.
 type roundFlags struct {
-	release, scheme, seed, only string
+	scheme, seed, only string
 }
 
 func (f *roundFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.release, "release", "", "the `release` of the workspace")
 	f.registerScheme(cmd)
 	f.registerPick(cmd)
 }
@@ -44,15 +42,6 @@ func (f *roundFlags) registerPick(cmd *cobra.Command) {
 
 func (f *roundFlags) registerScheme(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.scheme, "scheme", "", "a `file` with the [[category]] tables of the labels to give, or figsim (default: the release's own)")
-}
-
-// inRound finds the workspace of a dataset.
-func (c *command) inRound(dataset string) error {
-	c.workspace = pictures.WorkspaceOf(dataset)
-	if c.workspace == "" {
-		return usageError("%s is not of a workspace: annotate where a run keeps the dataset in step with Reddit", dataset)
-	}
-	return nil
 }
 
 // read reads which labels are given, and to which images.
@@ -72,11 +61,11 @@ func (c *command) annotateExportCommand() *cobra.Command {
 	var round roundFlags
 	var access releaseFlags
 	var order annotate.Order
-	cmd := newCommand("annotate-export", exactArgs(1, "one DATASET: a workspace"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("annotate-export", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		tooFew := func(n int) bool { return n < 1 }
 		switch err := copies.CheckNote(order.Note); {
-		case round.release == "" || order.To == "":
-			return usageError("%s needs --release RELEASE and --to DIR", cmd.CommandPath())
+		case order.To == "":
+			return usageError("name the folder to make with --out DIR")
 		case slices.ContainsFunc(order.Batches, tooFew) || order.Overlap < 1:
 			return usageError("--batches and --overlap take numbers from 1")
 		case err != nil:
@@ -86,18 +75,15 @@ func (c *command) annotateExportCommand() *cobra.Command {
 	})
 	round.register(cmd)
 	access.register(cmd)
-	cmd.Flags().StringVar(&order.To, "to", "", "the `folder` to make")
+	registerOut(cmd, &order.To, "", "the `folder` to make")
 	cmd.Flags().StringVar(&order.Note, "note", "an annotation round", "`who` has the folder, for export --list")
 	cmd.Flags().IntSliceVar(&order.Batches, "batches", nil, "how many images each batch has: `50,50,50,900` (default: all in one)")
 	cmd.Flags().IntVar(&order.Overlap, "overlap", 2, "how many annotators answer for each image")
 	return cmd
 }
 
-func (c *command) annotateExport(ctx context.Context, dataset string, round roundFlags, access *releaseFlags, order annotate.Order) error {
-	if err := c.inRound(dataset); err != nil {
-		return err
-	}
-	config, err := c.resume(ctx, round.release, access, "")
+func (c *command) annotateExport(ctx context.Context, path string, round roundFlags, access *releaseFlags, order annotate.Order) error {
+	config, err := c.resume(ctx, path, access, "")
 	if err != nil {
 		return err
 	}
@@ -124,32 +110,37 @@ func (c *command) annotateExport(ctx context.Context, dataset string, round roun
 func (c *command) annotateMergeCommand() *cobra.Command {
 	var round roundFlags
 	var m annotate.Merging
-	var to, decides string
+	var release, out, decides string
 	cmd := newCommand("annotate-merge", takes(1, math.MaxInt, "Argilla exports (.json), or a FILE for each annotator"), func(cmd *cobra.Command, args []string) error {
-		_, err := os.Lstat(to)
+		_, err := os.Lstat(out)
 		number, isName := strings.CutPrefix(decides, "A")
 		m.Decides, _ = strconv.Atoi(number)
 		switch {
-		case round.release == "" || !strings.HasSuffix(to, ".jsonl"):
-			return usageError("%s needs --release RELEASE and --to FILE.jsonl", cmd.CommandPath())
+		case release == "":
+			return usageError("merge needs the release whose entries were annotated: --release RELEASE")
+		case !strings.HasSuffix(out, ".jsonl"):
+			return usageError("merge writes JSON Lines: --out FILE.jsonl, not %q", out)
 		case err == nil:
-			return usageError("--to %s: the file exists; name a new one", to)
+			return usageError("--out %s: the file exists; name a new one", out)
 		case decides != "" && (!isName || m.Decides < 1):
 			return usageError("--decides takes an annotator, such as A3, not %q", decides)
 		}
+		if err := areThere(args); err != nil {
+			return err
+		}
 		m.Files = args
-		return c.annotateMerge(cmd.Context(), round, m, to)
+		return c.annotateMerge(cmd.Context(), release, round, m, out)
 	})
-	cmd.Flags().StringVar(&round.release, "release", "", "the `release` whose entries were annotated")
+	cmd.Flags().StringVar(&release, "release", "", "the `release` whose entries were annotated")
 	round.registerScheme(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "the manifest to make: a new `file` that ends in .jsonl")
+	registerOut(cmd, &out, "", "the manifest to make: a new `file` that ends in .jsonl")
 	cmd.Flags().StringVar(&decides, "decides", "", "the `annotator` who decides where others differ (default: the last of three)")
 	cmd.Flags().StringVar(&m.Batch, "batch", annotate.BatchName, "the metadata or `column` that names batches")
 	return cmd
 }
 
-func (c *command) annotateMerge(ctx context.Context, round roundFlags, m annotate.Merging, to string) error {
-	opened, err := openRelease(ctx, round.release)
+func (c *command) annotateMerge(ctx context.Context, release string, round roundFlags, m annotate.Merging, out string) error {
+	opened, err := openRelease(ctx, release)
 	if err != nil {
 		return err
 	}
@@ -162,7 +153,7 @@ func (c *command) annotateMerge(ctx context.Context, round roundFlags, m annotat
 	if err != nil {
 		return asUsage(err)
 	}
-	written, err := merged.Write(ctx, to)
+	written, err := merged.Write(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -175,15 +166,12 @@ func (c *command) annotateMerge(ctx context.Context, round roundFlags, m annotat
 func (c *command) annotateReviewCommand() *cobra.Command {
 	var round roundFlags
 	page := review.Config{Now: c.now}
-	cmd := newCommand("annotate-review", exactArgs(1, "one WORKSPACE"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("annotate-review", noArgs, func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case !regexp.MustCompile(`^A[1-9][0-9]{0,3}$`).MatchString(page.Annotator):
 			return usageError("--annotator takes a number, such as A1, and no name: %q", page.Annotator)
 		case slices.ContainsFunc(page.Batches, func(n int) bool { return n < 1 }):
 			return usageError("--batches takes numbers from 1")
-		}
-		if err := c.inRound(args[0]); err != nil {
-			return err
 		}
 		return c.annotateReview(cmd.Context(), round, page)
 	})

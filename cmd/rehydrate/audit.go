@@ -33,7 +33,6 @@ import (
 type auditFlags struct {
 	releaseFlags
 	redditFlags
-	live       bool
 	offline    bool
 	since      string
 	checkpoint string
@@ -49,7 +48,7 @@ type auditFlags struct {
 
 func (c *command) auditCommand() *cobra.Command {
 	var f auditFlags
-	cmd := newCommand("audit", f.check, func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("audit", f.check, func(cmd *cobra.Command, args []string) error {
 		named := cmd.Flags().Changed("workspace")
 		switch {
 		case f.checked != "":
@@ -60,7 +59,6 @@ func (c *command) auditCommand() *cobra.Command {
 		return c.audit(cmd.Context(), args[0], args[1:], f, named)
 	})
 	flags := cmd.Flags()
-	flags.BoolVar(&f.live, "live", false, "ask Reddit about every post (the default)")
 	flags.BoolVar(&f.offline, "offline", false, "send no request: judge from the workspace, its log and the tombstones")
 	flags.StringVar(&f.since, "since", "", "prove that the log goes on from the checkpoint in this `file`, which you kept")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "write the log's checkpoint, for you to keep, to this `file`")
@@ -74,9 +72,6 @@ func (c *command) auditCommand() *cobra.Command {
 	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record of this audit in the workspace's log")
 	flags.StringVar(&f.columns.ID, "id-column", "", "the `column` of the post ids in the named files (default: id, post_id...)")
 	flags.StringVar(&f.columns.PHash, "phash-column", "", "the `column` of the perceptual hashes (default: phash)")
-	for _, column := range []string{"image-column", "sha256-column", "text-column"} {
-		flags.String(column, "", "not needed: every `column` is looked at") // scripts may still set it
-	}
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
@@ -90,8 +85,6 @@ func (f *auditFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError("--check and --log take no RELEASE")
 	case len(args) == 0 && !alone:
 		return usageError("%s takes one RELEASE, and the files to audit besides", cmd.CommandPath())
-	case f.live && f.offline:
-		return usageError("--live and --offline exclude each other")
 	case f.sign != "" && f.statement == "":
 		return usageError("--sign wants --statement FILE, which it signs")
 	case f.stamp.url != "" && f.statement == "":

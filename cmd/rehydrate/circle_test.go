@@ -64,7 +64,7 @@ func TestCircle(t *testing.T) {
 // answerInChromium answers for the first n images as A1, the same for each.
 func answerInChromium(t *testing.T, dir string, n int) {
 	chromium := browser.Start(t)
-	review := exec.CommandContext(t.Context(), "rehydrate", "annotate", "review", "kept", "--scheme", "labels.toml", "--batches", fmt.Sprint(n))
+	review := exec.CommandContext(t.Context(), "rehydrate", "annotate", "review", "-w", "kept", "--scheme", "labels.toml", "--batches", fmt.Sprint(n))
 	review.Dir = dir
 	stderr, err := review.StderrPipe()
 	check(t, err)

@@ -30,7 +30,7 @@ type classifyFlags struct {
 
 func (c *command) classifyCommand() *cobra.Command {
 	var f classifyFlags
-	cmd := newCommand("classify", exactArgs(1, "one DATASET: a workspace, or the dataset in it"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("classify", noArgs, func(cmd *cobra.Command, _ []string) error {
 		if f.showPrompt {
 			f.dryRun, f.model = true, "none"
 		}
@@ -39,7 +39,7 @@ func (c *command) classifyCommand() *cobra.Command {
 		}
 		chat := f.chat(cmd)
 		chat.Decoding.MaxTokens, chat.Decoding.Temperature, chat.Decoding.TopP = f.maxTokens, &f.temperature, &f.topP
-		return c.inModelsWorkspace(cmd.Context(), args[0], &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
+		return c.inModelsWorkspace(cmd.Context(), &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
 			return c.classify(cmd.Context(), w, b, f, chat)
 		})
 	})

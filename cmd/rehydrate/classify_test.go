@@ -105,7 +105,7 @@ func (m *modelSite) play(_ http.ResponseWriter, r modelserver.Request) bool {
 
 // classify are the arguments of a classification into a folder of the test's.
 func (m *modelSite) classify(workspace, out string, more ...string) []string {
-	return append([]string{"classify", workspace, "--endpoint", m.model.URL, "--model", "m", "--out", filepath.Join(filepath.Dir(m.workspace), out)}, more...)
+	return append([]string{"classify", "-w", workspace, "--endpoint", m.model.URL, "--model", "m", "--out", filepath.Join(filepath.Dir(m.workspace), out)}, more...)
 }
 
 // killedAt runs a classification in a process of its own, and kills it while its n-th request waits for an answer.
@@ -170,7 +170,7 @@ func TestClassify(t *testing.T) {
 		if n := strings.Count(read(t, predictions[0]), "\n"); n != tests {
 			t.Errorf("%d predictions, want %d", n, tests)
 		}
-		m.do(nil, "labels", "score", predictions[1], "--gold", m.release).want(t, exitDone,
+		m.do(nil, "labels", "score", predictions[1], "--release", m.release).want(t, exitDone,
 			fmt.Sprintf("%d entries of split test", tests), "figurative: macro F1", "severity: macro F1", "related_content: macro F1", "no answer, not scored")
 		var report models.Report
 		check(t, json.Unmarshal([]byte(read(t, filepath.Join(filepath.Dir(predictions[1]), "run.json"))), &report))

@@ -20,45 +20,97 @@ import (
 	"rehydrate/pipeline/state"
 )
 
-// clusterFlags are those of a run whose images are read elsewhere.
-type clusterFlags struct {
-	until  string
-	shards int
-	merge  bool
+func (c *command) clusterCommand() *cobra.Command {
+	return newGroup("cluster", c.clusterRunCommand(), c.clusterSplitCommand(), c.clusterWorkCommand(), c.clusterMergeCommand())
+}
+
+// engineFlags say which engine reads the shards of `cluster run`.
+type engineFlags struct {
 	engine string
 	sbatch string
 	atOnce int
 }
 
-func (f *clusterFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.until, "until", "", "stop before the reading, with `fetched`, and split it into --shards")
-	cmd.Flags().IntVar(&f.shards, "shards", 0, "how many shards the reading is split into")
-	cmd.Flags().BoolVar(&f.merge, "merge", false, "take in what the shards read, ask Reddit again and write the dataset")
-	cmd.Flags().StringVar(&f.engine, "cluster", "", "all three steps, the reading by an `engine`: slurm, or local for processes of this machine")
+func (f *engineFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.engine, "engine", "slurm", "the `engine` that reads the shards: slurm, or local for processes of this machine")
 	cmd.Flags().StringVar(&f.sbatch, "sbatch", "", "further `arguments` of sbatch, separated by spaces: --partition=cpu --time=60")
 	cmd.Flags().IntVar(&f.atOnce, "at-once", 0, "how many shards are read at one time (default: what Slurm lets; local: one for each processor)")
 }
 
-func (f *clusterFlags) check(recheck bool) error {
+func (f *engineFlags) check() error {
 	switch {
-	case f.until != "" && f.until != "fetched":
-		return usageError("--until takes fetched, not %q", f.until)
-	case f.engine != "" && f.engine != "slurm" && f.engine != "local":
-		return usageError("--cluster takes slurm and local, not %q", f.engine)
-	case f.engine != "" && (f.until != "" || f.merge), f.merge && (f.until != "" || f.shards != 0):
-		return usageError("--cluster does what --until fetched --shards N and then --merge do: give one of the three")
-	case (f.until != "" || f.engine != "") != (f.shards != 0):
-		return usageError("--shards goes with --until fetched or --cluster")
-	case f.shards < 0 || f.shards > cluster.MaxShards:
-		return usageError("--shards takes 1 to %d, not %d", cluster.MaxShards, f.shards)
+	case f.engine != "slurm" && f.engine != "local":
+		return usageError("--engine takes slurm and local, not %q", f.engine)
 	case f.sbatch != "" && f.engine != "slurm":
-		return usageError("--sbatch goes with --cluster slurm")
-	case f.atOnce < 0 || f.atOnce > 0 && f.engine == "":
-		return usageError("--at-once takes 1 or more, and goes with --cluster")
-	case recheck && (f.merge || f.shards > 0):
-		return usageError("--recheck fetches and reads nothing: leave out --until, --shards, --merge and --cluster")
+		return usageError("--sbatch goes with --engine slurm")
+	case f.atOnce < 0:
+		return usageError("--at-once takes 1 or more")
 	}
 	return nil
+}
+
+func registerShards(cmd *cobra.Command, shards *int) {
+	cmd.Flags().IntVar(shards, "shards", 0, "how many shards the reading is split into")
+}
+
+func checkShards(n int) error {
+	if n < 1 || n > cluster.MaxShards {
+		return usageError("--shards takes 1 to %d, not %d", cluster.MaxShards, n)
+	}
+	return nil
+}
+
+func (c *command) clusterRunCommand() *cobra.Command {
+	var f runFlags
+	var e engineFlags
+	cmd := c.workspaceCommand("cluster-run", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
+		if err := checkShards(f.shards); err != nil {
+			return err
+		}
+		if err := e.check(); err != nil {
+			return err
+		}
+		return c.onCluster(cmd.Context(), args[0], f, e)
+	})
+	registerShards(cmd, &f.shards)
+	e.register(cmd)
+	registerProgram(cmd, &f.program)
+	f.workers = 1 // here nothing is read
+	f.registerFetch(cmd)
+	f.releaseFlags.register(cmd)
+	f.redditFlags.register(cmd, &f.approval)
+	return cmd
+}
+
+func (c *command) clusterSplitCommand() *cobra.Command {
+	f := runFlags{ocrFlags: ocrFlags{workers: 1}}
+	cmd := c.workspaceCommand("cluster-split", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
+		if err := checkShards(f.shards); err != nil {
+			return err
+		}
+		summary, err := c.rehydrate(cmd.Context(), args[0], f, c.getenv)
+		if err != nil {
+			return err
+		}
+		return c.concludeSplit(summary, args[0], f)
+	})
+	registerShards(cmd, &f.shards)
+	f.registerFetch(cmd)
+	f.releaseFlags.register(cmd)
+	f.redditFlags.register(cmd, &f.approval)
+	return cmd
+}
+
+func (c *command) clusterMergeCommand() *cobra.Command {
+	f := runFlags{merge: true, ocrFlags: ocrFlags{workers: 1}}
+	cmd := c.workspaceCommand("cluster-merge", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
+		return c.doRun(cmd.Context(), args[0], f)
+	})
+	f.filters.register(cmd)
+	f.registerConfirm(cmd)
+	f.releaseFlags.register(cmd)
+	f.redditFlags.register(cmd, &f.approval)
+	return cmd
 }
 
 // concludeSplit says what is left to do with the shards.
@@ -75,28 +127,24 @@ func (c *command) concludeSplit(s state.Summary, release string, f runFlags) err
 }
 
 // onCluster fetches, has an engine read, and merges.
-func (c *command) onCluster(ctx context.Context, path string, f runFlags) error {
-	work, err := c.workOf(f)
+func (c *command) onCluster(ctx context.Context, path string, f runFlags, e engineFlags) error {
+	work, err := c.workOf(f, e)
 	if err != nil {
 		return err
 	}
 	if _, err := c.rehydrate(ctx, path, f, c.getenv); err != nil {
 		return err
 	}
-	if err := c.follow(ctx, work, f.clusterFlags); err != nil {
+	if err := c.follow(ctx, work, e); err != nil {
 		return err
 	}
-	f.clusterFlags = clusterFlags{merge: true}
+	f.shards, f.merge = 0, true
 	f.confirmRemovals, f.retry = false, nil // they were for what was there before the first step
-	summary, err := c.rehydrate(ctx, path, f, c.getenv)
-	if err != nil {
-		return err
-	}
-	return c.conclude(summary)
+	return c.doRun(ctx, path, f)
 }
 
 // follow has the shards of the workspace read. Nothing holds the workspace meanwhile: runs can recheck it.
-func (c *command) follow(ctx context.Context, work cluster.Command, f clusterFlags) error {
+func (c *command) follow(ctx context.Context, work cluster.Command, f engineFlags) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
 	following := cluster.Following{Workspace: work.Workspace, Attempts: 3, Log: c.log, Progress: c.observeShards}
@@ -119,8 +167,8 @@ func (c *command) follow(ctx context.Context, work cluster.Command, f clusterFla
 }
 
 // workOf is the command that reads one shard of the workspace, on a machine that can have it read.
-func (c *command) workOf(f runFlags) (cluster.Command, error) {
-	if f.engine == "slurm" {
+func (c *command) workOf(f runFlags, e engineFlags) (cluster.Command, error) {
+	if e.engine == "slurm" {
 		if _, err := exec.LookPath("sbatch"); err != nil {
 			return cluster.Command{}, fmt.Errorf("%w: run this on a login node of the cluster", err)
 		}
@@ -137,14 +185,14 @@ func (c *command) workOf(f runFlags) (cluster.Command, error) {
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}
-	return cluster.Command{Workspace: dir, Args: []string{self, "work", "--quiet", "--workspace", dir, "--ocr", program,
+	return cluster.Command{Workspace: dir, Args: []string{self, "cluster", "work", "--quiet", "--workspace", dir, "--ocr", program,
 		"--shard", cluster.IndexArg + "/" + strconv.Itoa(f.shards)}}, err
 }
 
-func (c *command) workCommand() *cobra.Command {
+func (c *command) clusterWorkCommand() *cobra.Command {
 	var f ocrFlags
 	var shard string
-	cmd := newCommand("work", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+	cmd := c.workspaceCommand("cluster-work", noArgs, func(cmd *cobra.Command, _ []string) error {
 		index, of, ok := strings.Cut(shard, "/")
 		i, err := strconv.Atoi(index)
 		n, err2 := strconv.Atoi(of)
@@ -162,6 +210,9 @@ func (c *command) workCommand() *cobra.Command {
 }
 
 func (c *command) work(ctx context.Context, f ocrFlags, shard, of int) error {
+	if err := areThere([]string{c.workspace}); err != nil {
+		return err
+	}
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
 	var config pipeline.Config

@@ -30,7 +30,7 @@ func (c *command) complete(cmd *cobra.Command) {
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		kind, _ := pflag.UnquoteUsage(f)
-		if values[f.Name] != nil && (f.Name != "split" || cmd.Flag("gold") != nil) {
+		if values[f.Name] != nil && (f.Name != "split" || cmd.HasParent() && cmd.Parent().Name() == "labels" && cmd.Flag("release") != nil) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, values[f.Name].offer)
 		} else if !slices.Contains([]string{"file", "folder", "[NAME=]FILE", "key", "path", "program", "release", "statement"}, kind) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
@@ -102,6 +102,6 @@ func (c *command) retries(cmd *cobra.Command, _ string) ([]string, error) {
 
 // goldSplits are the splits of the release with the true labels.
 func goldSplits(cmd *cobra.Command, _ string) ([]string, error) {
-	opened, err := openRelease(cmd.Context(), cmd.Flag("gold").Value.String())
+	opened, err := openRelease(cmd.Context(), cmd.Flag("release").Value.String())
 	return append(opened.summary.Splits, "all"), err
 }

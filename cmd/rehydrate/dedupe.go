@@ -25,7 +25,6 @@ func (c *command) dedupeCommand() *cobra.Command {
 		}
 		return c.dedupe(cmd.Context(), f)
 	})
-	cmd.Long += fmt.Sprintf("\n  %-4d interrupted; nothing was written", exitInterrupted)
 	flags := cmd.Flags()
 	flags.IntVar(&f.Rule.Radius, "radius", defaults.Dedupe.HashRadius, "how many of 64 `bits` may differ, 0 to 64; distances of hashes are even")
 	flags.IntVar(&f.Rule.Words, "words", defaults.Dedupe.WordDifference, "texts are near when they differ in fewer `words` than this")
@@ -35,7 +34,7 @@ func (c *command) dedupeCommand() *cobra.Command {
 	flags.StringVar(&f.Columns.Image, "image-column", "", "the `column` of a Parquet that has the pictures (default: found)")
 	flags.StringVar(&f.Columns.Text, "text-column", "", "the `column` of a Parquet that has the texts (default: ocr_text, if there is one)")
 	flags.IntVar(&f.Workers, "workers", runtime.NumCPU(), "how many pictures to hash at once")
-	flags.StringVarP(&f.Out, "out", "o", "duplicates", "the `folder` to write into")
+	registerOut(cmd, &f.Out, "duplicates", "the `folder` to write into")
 	flags.BoolVar(&f.Force, "force", false, "write over an earlier answer")
 	flags.IntVar(&f.Pictures, "pictures", 500, "how many pictures groups.html shows; 0 writes no groups.html")
 	return cmd
@@ -64,6 +63,9 @@ func checkDedupe(f neardup.Config, words bool) error {
 func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
+	if err := areThere([]string{f.Path}); err != nil {
+		return err
+	}
 	f.Progress = c.observePictures
 	search, err := neardup.Open(ctx, f)
 	if err != nil {

@@ -40,7 +40,7 @@ func (c *command) demoCommand() *cobra.Command {
 		sample  int
 		serve   bool
 	)
-	cmd := newCommand("demo", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+	cmd := c.workspaceCommand("demo", noArgs, func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("workspace") {
 			// Never the folder of a real run: what is made up must not end among what is real.
 			c.workspace = filepath.Join("rehydrate-demo", "rehydrated")

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/pipeline/diff"
 )
 
@@ -30,8 +28,8 @@ func (c *command) diff(cmd *cobra.Command, args []string) error {
 // areThere refuses names of nothing: mistakes of typing, while all other faults are the file's.
 func areThere(names []string) error {
 	for _, name := range names {
-		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			return usageError("found no file or folder %s", strconv.QuoteToGraphic(name))
+		if err := userfile.Exists(name); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ type examination struct {
 
 func (c *command) doctorCommand() *cobra.Command {
 	x := &examination{command: c}
-	cmd := newCommand("doctor", takes(0, 1, "at most one RELEASE"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("doctor", takes(0, 1, "at most one RELEASE"), func(cmd *cobra.Command, args []string) error {
 		x.release = strings.Join(args, "")
 		return x.run(cmd.Context())
 	})

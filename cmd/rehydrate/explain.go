@@ -14,7 +14,7 @@ import (
 )
 
 func (c *command) explainCommand() *cobra.Command {
-	return newCommand("explain", exactArgs(1, "one ID: that of an entry, such as 1n6oiw or 1n6oiw/1"), func(cmd *cobra.Command, args []string) error {
+	return c.workspaceCommand("explain", exactArgs(1, "one ID: that of an entry, such as 1n6oiw or 1n6oiw/1"), func(cmd *cobra.Command, args []string) error {
 		key, err := parseKey(args[0])
 		if err != nil {
 			return err

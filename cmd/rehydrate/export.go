@@ -20,18 +20,18 @@ import (
 // exportFlags are the flags of export.
 type exportFlags struct {
 	releaseFlags
-	to, note, format    string
-	digests             string
+	out, note, format   string
+	digests             bool
 	list                bool
 	returned, destroyed string
 }
 
 func (c *command) exportCommand() *cobra.Command {
 	var f exportFlags
-	cmd := newCommand("export", f.check, func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("export", f.check, func(cmd *cobra.Command, args []string) error {
 		switch {
-		case f.digests != "":
-			return c.exportDigests(cmd.Context(), args[0], f.digests)
+		case f.digests:
+			return c.exportDigests(cmd.Context(), args[0], f.out)
 		case f.list:
 			return c.listCopies(cmd.Context())
 		case f.returned != "":
@@ -42,8 +42,8 @@ func (c *command) exportCommand() *cobra.Command {
 		return c.export(cmd.Context(), args[0], f)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.to, "to", "", "the `folder` to make, which must not hold anything yet")
-	flags.StringVar(&f.digests, "digests", "", "write the annotations with the digests of the images to this new `file` (.jsonl)")
+	registerOut(cmd, &f.out, "", "the `folder` to make, which must not hold anything yet; with --digests a new file (.jsonl)")
+	flags.BoolVar(&f.digests, "digests", false, "write no copy, but the annotations with the digests of the images")
 	flags.StringVar(&f.note, "note", "", "`who` has the copy, or who says what became of it")
 	flags.StringVar(&f.format, "format", "parquet", "the `format`: "+strings.Join(copies.Formats(), ", "))
 	flags.BoolVar(&f.list, "list", false, "list the registered copies, what they owe, and which files were changed; exit status 3 while one is open")
@@ -55,21 +55,23 @@ func (c *command) exportCommand() *cobra.Command {
 
 func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	asked := 0 // one thing at a time, or it is not clear which RELEASE and --note belong to
-	for _, is := range []bool{f.to != "", f.digests != "", f.list, f.returned != "", f.destroyed != ""} {
+	for _, is := range []bool{f.out != "", f.list, f.returned != "", f.destroyed != ""} {
 		if is {
 			asked++
 		}
 	}
 	switch {
 	case asked != 1:
-		return usageError("%s takes one of --to PATH, --digests FILE, --list, --returned PATH and --destroyed PATH", cmd.CommandPath())
-	case (f.to != "" || f.digests != "") && len(args) != 1:
-		return usageError("%s --to and --digests take one RELEASE: a release folder or an annotations file", cmd.CommandPath())
-	case f.to == "" && f.digests == "" && len(args) > 0:
+		return usageError("%s takes one of --out PATH, --list, --returned PATH and --destroyed PATH", cmd.CommandPath())
+	case f.out != "" && len(args) != 1:
+		return usageError("%s --out takes one RELEASE: a release folder or an annotations file", cmd.CommandPath())
+	case f.out == "" && f.digests:
+		return usageError("--digests wants a file to write: --out FILE.jsonl")
+	case f.out == "" && len(args) > 0:
 		return usageError("--list, --returned and --destroyed take no RELEASE")
 	case !slices.Contains(copies.Formats(), f.format):
 		return usageError("--format takes %s, not %q", strings.Join(copies.Formats(), ", "), f.format)
-	case f.list, f.digests != "":
+	case f.list, f.digests:
 		return nil // they register nothing, so they need no note
 	}
 	if err := copies.CheckNote(f.note); err != nil {
@@ -89,7 +91,7 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 	}
 	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
 		report, err := copies.Export(ctx, copies.Config{Release: config.Release, Tombstones: config.Tombstones, Policy: config.Policy, Workspace: ws,
-			Now: c.now, Access: grant.access(), To: f.to, Note: f.note, Format: f.format})
+			Now: c.now, Access: grant.access(), To: f.out, Note: f.note, Format: f.format})
 		if err != nil {
 			return exportProblem(err)
 		}
@@ -115,7 +117,7 @@ func (c *command) exportDigests(ctx context.Context, path, file string) error {
 		return err
 	}
 	if _, err := os.Lstat(file); err == nil { // it could be the release's own annotations
-		return usageError("--digests %s: the file exists; name a new one", file)
+		return usageError("--out %s: the file exists; name a new one", file)
 	}
 	var entries, known int
 	_, err = reading(ctx, c, func(ws *workspace.Workspace) (any, error) {

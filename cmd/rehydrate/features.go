@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,16 +36,19 @@ type featureFlags struct {
 
 func (c *command) featuresCommand() *cobra.Command {
 	f := featureFlags{Config: features.Config{Images: policy.Default().Images, Detection: features.DefaultDetection()}}
-	cmd := newCommand("features", exactArgs(1, "one DATASET, WORKSPACE or FOLDER of pictures"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("features", takes(0, 1, "at most one FOLDER of pictures or one PARQUET file, and without one the workspace of -w"), func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
-		return c.features(cmd.Context(), args[0], f)
+		if len(args) > 0 && cmd.Flags().Changed("workspace") {
+			return usageError("%s takes a FOLDER or PARQUET, or the workspace of -w: give one of them", cmd.CommandPath())
+		}
+		return c.features(cmd.Context(), strings.Join(args, ""), f)
 	})
 	flags := cmd.Flags()
-	flags.StringVarP(&f.out, "out", "o", "features", "the `folder` to make")
+	registerOut(cmd, &f.out, "features", "the `folder` to make")
 	flags.StringVar(&f.format, "format", "csv", "csv or parquet")
-	flags.StringVar(&f.note, "note", "numbers of its pictures and texts", "`who` has the folder, for export --list, where SOURCE is of a workspace")
+	flags.StringVar(&f.note, "note", "numbers of its pictures and texts", "`who` has the folder, for export --list, where the pictures are of a workspace")
 	flags.BoolVar(&f.noFaces, "no-faces", false, "do not look for faces, which takes nearly all of the time")
 	flags.StringVar(&f.cascade, "cascade", "", "another Haar cascade: a `file` of OpenCV's (.xml)")
 	flags.Float64Var(&f.Detection.Scale, "scale-factor", f.Detection.Scale, "from one size of face to the next")
@@ -87,16 +92,32 @@ func (c *command) features(ctx context.Context, source string, f featureFlags) e
 	if err != nil {
 		return asUsage(err)
 	}
+	if source == "" {
+		return c.featuresOfWorkspace(ctx, f)
+	}
+	if err := areThere([]string{source}); err != nil {
+		return err
+	}
 	f.Paths, err = features.Sources(source)
 	if err != nil {
 		return asUsage(err)
 	}
-	f.Progress = func(done, total int) { c.observePictures(neardup.Progress{Stage: "measure", Done: done, Total: total}) }
 	if root := pictures.WorkspaceOf(f.Paths[0]); root != "" {
-		c.workspace = root
-		return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error { return c.derive(ctx, ws, f) })
+		return &problem{err: fmt.Errorf("%s is in the workspace %s", source, root), code: exitUsage,
+			hint: fmt.Sprintf("%s -w %s", thisCommand, root)}
 	}
 	return c.derive(ctx, nil, f)
+}
+
+// featuresOfWorkspace computes the numbers of a workspace's dataset into a registered copy.
+func (c *command) featuresOfWorkspace(ctx context.Context, f featureFlags) error {
+	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) (err error) {
+		f.Paths, err = features.Sources(ws.Dir())
+		if err != nil {
+			return asUsage(err)
+		}
+		return c.derive(ctx, ws, f)
+	})
 }
 
 // finishedRows is the file of rows that an interrupted command goes on from.
@@ -104,6 +125,7 @@ const finishedRows = "finished-rows.jsonl"
 
 // derive computes the numbers into the folder, which is a registered copy if the pictures are of a workspace.
 func (c *command) derive(ctx context.Context, ws *workspace.Workspace, f featureFlags) error {
+	f.Progress = func(done, total int) { c.observePictures(neardup.Progress{Stage: "measure", Done: done, Total: total}) }
 	name := dataset.NumbersName + "." + f.format
 	var table *features.Table
 	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: dataset.NumbersName, Made: c.now(), Part: finishedRows,

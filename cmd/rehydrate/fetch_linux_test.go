@@ -116,7 +116,7 @@ func TestStoredASecond(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "strace")
 	outcome(t, s.command(t.Context(), []string{"strace", "-f", "-y", "-qqq", "--seccomp-bpf", "-ttt", "-o", log, "-e", "signal=none",
 		"-e", "trace=fsync,fdatasync,renameat", "-e", "inject=fsync,fdatasync:delay_exit=5000", "--"},
-		s.args("--until", "fetched", "--shards", "1")...)).want(t, exitDone)
+		s.job("cluster split", "--shards", "1")...)).want(t, exitDone)
 
 	syncs, all := map[string][]call{}, 0 // by name below the workspace
 	var named []call

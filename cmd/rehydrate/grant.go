@@ -15,7 +15,6 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -67,7 +66,7 @@ func verdictOf(f *policy.GrantFault) grantVerdict {
 
 func (c *command) grantCheckCommand() *cobra.Command {
 	var file string
-	cmd := newCommand("grant-check", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("grant-check", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
 		return c.grantCheck(cmd.Context(), args[0], file)
 	})
 	cmd.Flags().StringVar(&file, "grant", "", grantFlagHelp)
@@ -75,9 +74,9 @@ func (c *command) grantCheckCommand() *cobra.Command {
 }
 
 func (c *command) grantCheck(ctx context.Context, path, file string) error {
-	rel, err := manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest})
+	rel, err := openManifest(path)
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	pol, err := readPolicy(rel.PolicyPath)
 	if err != nil {

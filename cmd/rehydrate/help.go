@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -13,6 +16,7 @@ import (
 
 	"rehydrate/cmd/internal/console"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
 )
 
 // helpFiles hold what help says of each command.
@@ -20,24 +24,33 @@ import (
 //go:embed help
 var helpFiles embed.FS
 
-// newCommand makes the command of help/NAME.txt, which has its usage, a line that sums it up, what it does, its exit
-// statuses and examples.
+// newCommand makes the command of help/NAME.txt, which has its usage, a line that sums it up, what it does, and at its end
+// examples.
 func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	b, err := helpFiles.ReadFile("help/" + name + ".txt")
 	if err != nil {
 		panic(err) // the name is written wrong in this program, and no command works
 	}
-	head, rest, _ := strings.Cut(string(b), "\n\n")
+	head, rest, _ := strings.Cut(strings.TrimRight(string(b), "\n"), "\n\n")
 	use, short, _ := strings.Cut(head, "\n")
-	long, rest, _ := strings.Cut(rest, "\n\nExit status: ")
-	statuses, examples, _ := strings.Cut(rest, "\n\n")
-	var codes []int
-	for field := range strings.FieldsSeq(statuses) {
-		code, _ := strconv.Atoi(field)
-		codes = append(codes, code)
+	long, examples := rest, ""
+	if end := strings.LastIndex(rest, "\n\n"); end >= 0 {
+		long, examples = rest[:end], rest[end+2:]
 	}
-	return &cobra.Command{Use: use, Short: short, Long: long + exitHelp(codes...), Example: strings.TrimRight(examples, "\n"),
-		Args: args, RunE: run}
+	return &cobra.Command{Use: use, Short: short, Long: long, Example: examples, Args: args, RunE: run}
+}
+
+// workspaceCommand makes a command that works in a workspace, which -w names.
+func (c *command) workspaceCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	cmd := newCommand(name, args, run)
+	cmd.Flags().StringVarP(&c.workspace, "workspace", "w", defaultWorkspace, "the private `folder` with the images")
+	_ = cmd.MarkFlagDirname("workspace")
+	return cmd
+}
+
+// registerOut registers -o, the file or folder that a command writes.
+func registerOut(cmd *cobra.Command, out *string, value, usage string) {
+	cmd.Flags().StringVarP(out, "out", "o", value, usage)
 }
 
 // newGroup makes a command that only holds others.
@@ -60,6 +73,17 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 	if cmd.HasParent() && len(names) > 0 {
 		otherwise = "there are " + strings.Join(names, ", ")
 	}
+	// A command below another group, by its own name: rehydrate split.
+	var elsewhere []string
+	for _, other := range commandsOf(cmd.Root()) {
+		if other.Name() == args[0] {
+			elsewhere = append(elsewhere, other.CommandPath())
+		}
+	}
+	if len(elsewhere) > 0 {
+		otherwise = "did you mean " + strings.Join(elsewhere, " or ") + "?"
+		names = nil
+	}
 	path := cmd.CommandPath()
 	return unknown(fmt.Sprintf("command %q of %s", args[0], path), otherwise, path+" ", args[0], names)
 }
@@ -76,10 +100,8 @@ func unknown(what, otherwise, before, name string, names []string) error {
 
 // flagError says for people what the flags' package says for programmers.
 func flagError(cmd *cobra.Command, err error) error {
-	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok && missing.GetSpecifiedShortnames() == "" {
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return unknown("flag: --"+missing.GetSpecifiedName(), usageHint, "--", missing.GetSpecifiedName(), names)
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return unknownFlag(cmd, missing)
 	}
 	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -93,6 +115,34 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usageError("--%s %q: %w", flag.Name, wrong.GetValue(), wrong.Unwrap())
 	}
 	return usageError("--%s takes %s, not %q", flag.Name, kind, wrong.GetValue())
+}
+
+// unknownFlag is the error of a flag that a command does not have: which commands do, or the nearest of its own.
+func unknownFlag(cmd *cobra.Command, missing *pflag.NotExistError) error {
+	name, short := missing.GetSpecifiedName(), missing.GetSpecifiedShortnames()
+	if short != "" {
+		what := fmt.Sprintf("flag: -%s", name)
+		if name == "w" {
+			return unknown(what, cmd.CommandPath()+" works in no workspace: leave -w out", "", "", nil)
+		}
+		return unknown(what, usageHint, "", "", nil)
+	}
+	var own, others []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { own = append(own, f.Name) })
+	otherwise := usageHint
+	for _, other := range commandsOf(cmd.Root()) {
+		if other.Flags().Lookup(name) != nil {
+			others = append(others, other.CommandPath())
+		}
+		if other.Name() == name && !other.HasSubCommands() {
+			otherwise = "did you mean " + other.CommandPath() + "?"
+		}
+	}
+	const most = 4 // a flag of more commands than that says nothing
+	if len(others) > 0 && len(others) <= most {
+		otherwise = fmt.Sprintf("--%s is a flag of %s", name, strings.Join(others, ", "))
+	}
+	return unknown("flag: --"+name, otherwise, "--", name, own)
 }
 
 // asksJSON reports whether --json is among arguments, other flags of which are wrong.
@@ -110,7 +160,7 @@ func asksJSON(args []string) (asked bool) {
 func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return usageError("%s takes %s; got %d arguments", cmd.CommandPath(), what, len(args))
+			return usageError("%s takes %s; got %s", cmd.CommandPath(), what, times(len(args), "argument", "arguments"))
 		}
 		return nil
 	}
@@ -118,43 +168,106 @@ func takes(least, most int, what string) cobra.PositionalArgs {
 
 func exactArgs(n int, what string) cobra.PositionalArgs { return takes(n, n, what) }
 
-func exitHelp(codes ...int) string {
-	text := "\n\nExit status:"
-	for _, m := range exitMeanings {
-		if slices.Contains(codes, m.code) {
-			text += fmt.Sprintf("\n  %-4d %s", m.code, m.meaning)
-		}
+// noArgs refuses arguments: most likely a workspace, which -w names.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
 	}
-	return text
+	err := fmt.Errorf("%s takes no argument, not %s", cmd.CommandPath(), strconv.QuoteToGraphic(args[0]))
+	if cmd.Flag("workspace") == nil {
+		return &problem{err: err, code: exitUsage, hint: usageHint}
+	}
+	return &problem{err: fmt.Errorf("%w: name a workspace with -w", err), code: exitUsage,
+		hint: fmt.Sprintf("%s -w %s", cmd.CommandPath(), args[0])}
 }
 
-func (c *command) finish(root *cobra.Command) {
+// exitStatusTopic is the page of `rehydrate help exit-status`.
+func exitStatusTopic() *cobra.Command {
+	text := "How a command ends. Most end in 0, 1 or 2; the help of a command names what else has a meaning of its own there.\n"
+	for _, m := range exitMeanings {
+		text += fmt.Sprintf("\n  %-4d %s", m.code, m.meaning)
+	}
+	return &cobra.Command{Use: "exit-status", Short: "Exit statuses of all commands", Long: text}
+}
+
+func (c *command) finish(root *cobra.Command, chapters []chapter) {
 	root.InitDefaultHelpCmd()
 	root.SetOut(c.stdout) // the completion commands take it when they are made
 	root.InitDefaultCompletionCmd()
-	root.SetHelpFunc(console.Help(c.stdout))
+	help := console.Help(c.stdout)
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd == root {
+			printRoot(c.stdout, root, chapters)
+			return
+		}
+		help(cmd, args)
+	})
 	for _, cmd := range commandsOf(root)[1:] {
-		// Cobra's own commands bring no examples and no statuses; how a shell takes its completions stands in their texts.
+		// Cobra's own commands bring no examples; how a shell takes its completions stands in their texts.
 		switch {
 		case cmd.Name() == "help":
-			cmd.Long = "Print the help of a command." + exitHelp(exitDone, exitUsage)
-			cmd.Example = "  rehydrate help run"
+			cmd.Long = "Print the help of a command, or what exit statuses mean."
+			cmd.Example = "  rehydrate help run\n  rehydrate help exit-status"
 			cmd.Args = func(_ *cobra.Command, args []string) error {
 				topic, rest, err := root.Find(args)
 				return errors.Join(err, onlyCommands(topic, rest))
 			}
 		case cmd.Name() == "completion":
-			cmd.Long = "Print what a shell completes commands, flags and values with." + exitHelp(exitDone, exitUsage)
+			cmd.Long = "Print what a shell completes commands, flags and values with."
 			cmd.Example = "  rehydrate completion bash"
 			cmd.Args, cmd.RunE = onlyCommands, root.RunE
 		case cmd.Parent().Name() == "completion":
-			cmd.Long = strings.TrimRight(cmd.Long, "\n") + exitHelp(exitDone, exitFailed, exitUsage)
+			cmd.Long = strings.TrimRight(cmd.Long, "\n")
 			cmd.Example = "  " + cmd.CommandPath()
 		}
 		c.complete(cmd)
 	}
-	_ = root.MarkPersistentFlagDirname("workspace")
 }
 
-// usageHint stands for the help of the command that was called, until it is known which.
-const usageHint = "see rehydrate --help"
+// printRoot prints the help of the program itself: all commands by chapter, on one screen.
+func printRoot(out io.Writer, root *cobra.Command, chapters []chapter) {
+	fmt.Fprintln(out, root.Long)
+	for _, ch := range chapters {
+		fmt.Fprintf(out, "\n%s\n", ch.title)
+		for _, cmd := range ch.commands {
+			fmt.Fprintf(out, "  %-11s %s\n", cmd.Name(), cmd.Short)
+		}
+	}
+	fmt.Fprintf(out, "\n%s\n", strings.TrimLeft(root.Example, " "))
+}
+
+// thisCommand stands in a hint for the command that was called, until it is known which.
+const thisCommand = "{command}"
+
+const usageHint = "see " + thisCommand + " --help"
+
+// missingHint says what to type instead of a path where there is nothing: the nearest name in its folder.
+func missingHint(path string) string {
+	dir, name := filepath.Split(filepath.Clean(path))
+	list, err := os.ReadDir(cmp.Or(dir, "."))
+	if err != nil {
+		return usageHint
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if near := manifest.Nearest(name, names); near != "" {
+		return "did you mean " + strconv.QuoteToGraphic(dir+near) + "?"
+	}
+	return usageHint
+}
+
+// mistaken says of an error about a workspace that a release was named as one.
+func (c *command) mistaken(err error) error {
+	if !errors.Is(err, workspace.ErrNoWorkspace) || !isReleaseFolder(c.workspace) {
+		return err
+	}
+	return &problem{err: fmt.Errorf("%s is a release, not a workspace", c.workspace), code: exitUsage,
+		hint: "name the folder that rehydrate run made: " + thisCommand + " -w DIR"}
+}
+
+func isReleaseFolder(path string) bool {
+	_, err := os.Stat(filepath.Join(path, manifest.SettingsName))
+	return err == nil
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,13 @@ func (c *command) initCommand() *cobra.Command {
 func (c *command) init(ctx context.Context, dir string, files, signers []string, o manifest.InitOptions) error {
 	if len(files) == 0 {
 		return usageError("init needs the annotations file: --manifest FILE")
+	}
+	for _, file := range files {
+		if !strings.ContainsAny(file, `*?[\`) { // not a pattern
+			if err := areThere([]string{file}); err != nil {
+				return err
+			}
+		}
 	}
 	pins, pol, err := readSigners(signers)
 	if err != nil {

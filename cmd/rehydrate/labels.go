@@ -14,7 +14,7 @@ import (
 
 func (c *command) labelsCommand() *cobra.Command {
 	return newGroup("labels", c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand(),
-		c.labelsGroupsCommand(), c.labelsWeightsCommand())
+		c.labelsGroupsCommand(), c.labelsWeightsCommand(), c.labelsModerationCommand())
 }
 
 const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"
@@ -24,6 +24,9 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 	var release string
 	cmd := newCommand("labels-stats", exactArgs(1, "one RELEASE or DATASET"), func(cmd *cobra.Command, args []string) error {
 		if err := t.check(c); err != nil {
+			return err
+		}
+		if err := areThere(args); err != nil {
 			return err
 		}
 		stats, schema, err := study.Stats(cmd.Context(), args[0], release)

@@ -11,6 +11,9 @@ import (
 func (c *command) labelsAgreementCommand() *cobra.Command {
 	var release, batch string
 	cmd := newCommand("labels-agreement", takes(1, math.MaxInt, "a FILE for each annotator, or one Argilla export"), func(cmd *cobra.Command, args []string) error {
+		if err := areThere(args); err != nil {
+			return err
+		}
 		agreement, err := study.Agree(cmd.Context(), args, release, batch)
 		if err != nil {
 			return err

@@ -17,11 +17,14 @@ func (c *command) labelsGroupsCommand() *cobra.Command {
 	cmd := newCommand("labels-groups", exactArgs(1, "one file of FEATURES"), func(cmd *cobra.Command, args []string) error {
 		switch err := t.check(c); {
 		case f.Gold == "":
-			return usageError("groups needs the labels: --gold RELEASE")
+			return usageError("groups needs the labels: --release RELEASE")
 		case err != nil:
 			return err
 		case !(f.Alpha > 0 && f.Alpha < 1):
 			return usageError("--alpha is a number between 0 and 1, such as 0.05")
+		}
+		if err := areThere(args); err != nil {
+			return err
 		}
 		groups, err := study.TestGroups(cmd.Context(), args[0], f)
 		if err == nil {
@@ -33,7 +36,7 @@ func (c *command) labelsGroupsCommand() *cobra.Command {
 		return t.answer(c, "labels-groups", groups)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.Gold, "gold", "", "the `release` with the labels")
+	flags.StringVar(&f.Gold, "release", "", "the `release` with the labels")
 	flags.StringVar(&f.By, "by", "", "test between the labels of this `category` (default: the first that is a scale)")
 	flags.StringVar(&f.Split, "split", study.All, "test the entries of this `split` alone")
 	flags.StringVar(&f.ID, "id", "", "the `column` with the post ids (default: one that people keep ids in)")

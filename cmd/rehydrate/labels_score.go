@@ -27,7 +27,7 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 	cmd := newCommand("labels-score", takes(0, math.MaxInt, "files of PREDICTIONS"), func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.Gold == "":
-			return usageError("score needs the true labels: --gold RELEASE")
+			return usageError("score needs the true labels: --release RELEASE")
 		case len(compare) > 0 && len(args) > 0:
 			return usageError("--compare names the files: leave %s out, or put it into --compare NAME=FILE,FILE", args[0])
 		case len(compare) > 0:
@@ -39,6 +39,9 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 		case len(args) == 0:
 			return usageError("score takes one or more files of PREDICTIONS")
 		}
+		if err := areThere(args); err != nil {
+			return err
+		}
 		scores, err := study.Score(cmd.Context(), args, f)
 		if err != nil {
 			return err
@@ -47,7 +50,7 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 	})
 	registerTasks(cmd, &f.Tasks)
 	flags := cmd.Flags()
-	flags.StringVar(&f.Gold, "gold", "", "the `release` with the true labels")
+	flags.StringVar(&f.Gold, "release", "", "the `release` with the true labels")
 	flags.StringVar(&f.Split, "split", "", "the `split` that is scored, or all (default: test where there is one, else all)")
 	flags.StringVar(&f.By, "by", "", "tell errors of ordinal tasks by the labels of this `category` too (default for FigSIM: figurative)")
 	flags.StringArrayVar(&f.ErrorsBy, "errors-by", nil, "count wrong predictions by the labels of this `category` (repeatable; \"\" for none; default for FigSIM: modality, context)")
@@ -60,7 +63,7 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 func (c *command) labelsWeightsCommand() *cobra.Command {
 	var f study.Tasks
 	var split string
-	cmd := newCommand("labels-weights", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+	cmd := newCommand("labels-weights", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		weights, err := study.Weights(cmd.Context(), args[0], split, f)
 		if err != nil {
 			return err

@@ -21,14 +21,14 @@ type splitFlags struct {
 
 func (c *command) labelsSplitCommand() *cobra.Command {
 	var f splitFlags
-	cmd := newCommand("labels-split", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+	cmd := newCommand("labels-split", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		return c.labelsSplit(cmd.Context(), args[0], f)
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.ratios, "ratios", "60:20:20", "the `ratios` of the splits")
 	flags.StringVar(&f.names, "names", "", "the `names` of the splits, separated by commas (default: train,validation,test, or train,test for two)")
 	flags.Uint64Var(&f.seed, "seed", 1, "the `number` that ties are broken by")
-	flags.StringVar(&f.out, "out", "", "write id,split to this CSV `file`")
+	registerOut(cmd, &f.out, "", "write id,split to this CSV `file`")
 	flags.BoolVar(&f.force, "force", false, "write over the file of --out")
 	return cmd
 }

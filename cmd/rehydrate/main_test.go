@@ -172,6 +172,11 @@ func (s *site) args(more ...string) []string {
 	return slices.Concat([]string{"run", s.release, "-w", s.workspace, "--approval", "TEST-1", "--ocr", s.reader}, s.reddit(), more)
 }
 
+// job are the arguments of another command that asks the emulator about the release.
+func (s *site) job(command string, more ...string) []string {
+	return slices.Concat(strings.Fields(command), []string{s.release, "-w", s.workspace, "--approval", "TEST-1"}, s.reddit(), more)
+}
+
 func (s *site) env() map[string]string {
 	return map[string]string{"REDDIT_CLIENT_ID": s.emulator.ClientID, "REDDIT_CLIENT_SECRET": s.emulator.Secret, "REDDIT_USERNAME": "test_user"}
 }
@@ -237,7 +242,7 @@ func (s *site) verify(want int) audit.VerifyReport {
 // copyTo makes a registered copy.
 func (s *site) copyTo(to string) finished {
 	s.t.Helper()
-	return s.do(s.env(), "export", s.release, "-w", s.workspace, "--to", to, "--note", "a test")
+	return s.do(s.env(), "export", s.release, "-w", s.workspace, "--out", to, "--note", "a test")
 }
 
 func (s *site) copies(want int) []state.CopyReport {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -18,9 +17,16 @@ import (
 )
 
 func (c *command) manCommand() *cobra.Command {
-	return newCommand("man", exactArgs(1, "one DIR to write to"), func(cmd *cobra.Command, args []string) error {
-		return c.man(cmd.Context(), cmd.Root(), args[0])
+	var out string
+	cmd := newCommand("man", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if out == "" {
+			return usageError("name the folder to write to with --out DIR")
+		}
+		return c.man(cmd.Context(), cmd.Root(), out)
 	})
+	registerOut(cmd, &out, "", "the `folder` to write to")
+	cmd.Hidden = true // for those who package the program
+	return cmd
 }
 
 func (c *command) man(ctx context.Context, root *cobra.Command, dir string) error {
@@ -55,17 +61,10 @@ func commandsOf(root *cobra.Command) []*cobra.Command {
 	return all
 }
 
-var exitLine = regexp.MustCompile(`(?m)^  (\d+) +(.*)$`)
-
 // manText is a command's help text as Markdown, which cobra turns into the page.
 func manText(help string) string {
-	text, status, found := strings.Cut(help, "\n\nExit status:\n")
 	// Indented lines stay as they are, and a word such as <FILE> is not taken for HTML.
-	text = strings.NewReplacer("\n  ", "\n      ", "*", `\*`, "<", `\<`).Replace(text)
-	if !found {
-		return text
-	}
-	return text + "\n\n# EXIT STATUS\n" + exitLine.ReplaceAllString(status, "\n**$1**\n: $2\n")
+	return strings.NewReplacer("\n  ", "\n      ", "*", `\*`, "<", `\<`).Replace(help)
 }
 
 // buildDate is the day of the commit that the program was built from.

@@ -17,7 +17,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/copies"
-	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/study/endpoint"
@@ -52,7 +51,7 @@ func (f *modelFlags) register(cmd *cobra.Command, out string) {
 	flags.StringVar(&f.note, "note", "", "`why` rows go to --third-party; or who has the answers, for export --list")
 	flags.StringVar(&f.release, "release", "", "the `release` of the workspace: for its prompts, and to ask Reddit again about posts that were seen live too long ago")
 	flags.StringVar(&f.split, "split", "", "ask about this `split`, or all (default: test where there is one, else all)")
-	flags.StringVarP(&f.out, "out", "o", out, "the `folder` to make")
+	registerOut(cmd, &f.out, out, "the `folder` to make")
 	flags.IntVar(&f.maxSide, "max-side", 0, "make larger pictures smaller, to so many `pixels` (default: as they are)")
 	flags.IntVar(&f.concurrency, "concurrency", 1, "how many requests at once")
 	flags.IntVar(&f.limits.Requests, "max-requests", 0, "ask at most so many `questions` now (default: all)")
@@ -139,12 +138,8 @@ func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
 	return server, nil
 }
 
-// inModelsWorkspace does the work of classify or moderate in the workspace that a path leads to. A plan only reads it.
-func (c *command) inModelsWorkspace(ctx context.Context, source string, f *modelFlags, do func(*models.Work, workspace.Binding) error) error {
-	c.workspace = pictures.WorkspaceOf(source)
-	if c.workspace == "" {
-		return usageError("%s is not in a workspace: only there it is known which posts are still live", source)
-	}
+// inModelsWorkspace does the work of classify or moderate in the workspace. A plan only reads it.
+func (c *command) inModelsWorkspace(ctx context.Context, f *modelFlags, do func(*models.Work, workspace.Binding) error) error {
 	work := &models.Work{Now: c.now, Concurrency: f.concurrency, Limits: f.limits, Stop: c.stop, Progress: c.observeModel}
 	var config pipeline.Config
 	var grant *permit
@@ -214,7 +209,7 @@ func (f *modelFlags) host() string {
 	return to.Hostname()
 }
 
-// recheck asks Reddit about all posts again, and takes out what is gone, as run --recheck does.
+// recheck asks Reddit about all posts again, and takes out what is gone, as rehydrate recheck does.
 func (c *command) recheck(ctx context.Context, ws *workspace.Workspace, config pipeline.Config, f *modelFlags) (err error) {
 	config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, config.Progress)
 	if err != nil {

@@ -19,13 +19,13 @@ type moderateFlags struct {
 
 func (c *command) moderateCommand() *cobra.Command {
 	var f moderateFlags
-	cmd := newCommand("moderate", exactArgs(1, "one DATASET: a workspace, or the dataset in it"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("moderate", noArgs, func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
 		work := &models.Moderation{Guard: f.guard, Send: f.send, Chat: f.chat(cmd)}
 		work.Chat.Decoding.Stop = nil
-		return c.inModelsWorkspace(cmd.Context(), args[0], &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
+		return c.inModelsWorkspace(cmd.Context(), &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
 			return c.moderate(cmd.Context(), w, b, f, work)
 		})
 	})

@@ -23,12 +23,12 @@ type rereadFlags struct {
 	filters filterFlag
 	dryRun  bool
 	force   bool
-	report  string
+	html    string
 }
 
 func (c *command) ocrCommand() *cobra.Command {
 	var f rereadFlags
-	cmd := newCommand("ocr", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("ocr", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		if err := c.checkRereadReport(f); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (c *command) ocrCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say how much there is to read; works while a run is going on")
 	flags.BoolVar(&f.force, "force", false, "read every image again, even if nothing changed")
-	flags.StringVar(&f.report, "report", "", "also write what changed as an HTML page to this `file`, outside the workspace")
+	flags.StringVar(&f.html, "html", "", "also write what changed as an HTML page to this `file`, outside the workspace")
 	f.ocrFlags.register(cmd)
 	f.filters.register(cmd)
 	f.releaseFlags.register(cmd)
@@ -77,8 +77,8 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 		if err := c.answer("ocr", report); err != nil {
 			return err
 		}
-		if f.report != "" {
-			if err := c.writeRereadReport(ctx, f.report, report); err != nil {
+		if f.html != "" {
+			if err := c.writeRereadReport(ctx, f.html, report); err != nil {
 				return err
 			}
 		}
@@ -92,19 +92,19 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 
 func (c *command) checkRereadReport(f rereadFlags) error {
 	// Before anything is read: hours later, a page that cannot be written would be found out too late.
-	switch info, err := os.Stat(f.report); {
-	case f.report == "":
+	switch info, err := os.Stat(f.html); {
+	case f.html == "":
 		return nil
 	case f.dryRun:
-		return usageError("--report shows what a re-reading changed, and --dry-run reads nothing: leave one of them out")
+		return usageError("--html shows what a re-reading changed, and --dry-run reads nothing: leave one of them out")
 	case err == nil && !info.Mode().IsRegular():
-		return usageError("--report %s is not a regular file: name a new file or one to overwrite", f.report)
+		return usageError("--html %s is not a regular file: name a new file or one to overwrite", f.html)
 	}
-	return c.outsideWorkspace("--report", f.report)
+	return c.outsideWorkspace("--html", f.html)
 }
 
 func (c *command) writeRereadReport(ctx context.Context, name string, r state.Reread) error {
-	err := c.outsideWorkspace("--report", name) // again: a folder can have become a link since the first check
+	err := c.outsideWorkspace("--html", name) // again: a folder can have become a link since the first check
 	if err == nil {
 		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error {
 			return report.WriteReread(w, report.RereadPage{Reread: r, Tool: version(), Made: c.now()})
@@ -112,7 +112,7 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r state.Re
 	}
 	if err != nil {
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,
-			hint: "all is read and exported; the same command with a --report that can be written writes the page"}
+			hint: "all is read and exported; the same command with a --html that can be written writes the page"}
 	}
 	fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", neardup.ShownName(name))
 	return nil

@@ -49,7 +49,8 @@ func TestPins(t *testing.T) {
 	p.signed(dropped)
 	p.purge(galleries)
 	p.machine()
-	p.study(dropped) // last, because every command moves the clock
+	p.study(dropped)
+	p.again(galleries) // last, because every command moves the clock
 
 	var leaves []string
 	for _, cmd := range allCommands() {
@@ -297,8 +298,8 @@ func (p *pins) labels(s *site) {
 	p.json(s, "labels-split", exitDone, "labels", "split", s.release)
 	p.json(s, "labels-agreement", exitDone, "labels", "agreement", file, other, "--release", s.release)
 	merged := filepath.Join(t.TempDir(), "merged.jsonl")
-	p.json(s, "annotate-merge", exitRetry, "annotate", "merge", file, other, "--release", s.release, "--to", merged)
-	p.json(s, "labels-score", exitDone, "labels", "score", other, "--gold", s.release, "--split", "all")
+	p.json(s, "annotate-merge", exitRetry, "annotate", "merge", file, other, "--release", s.release, "--out", merged)
+	p.json(s, "labels-score", exitDone, "labels", "score", other, "--release", s.release, "--split", "all")
 }
 
 // study keeps what is computed of numbers and scores.
@@ -313,26 +314,26 @@ func (p *pins) study(s *site) {
 	s.write(numbers, rows)
 	scores := filepath.Join(p.t.TempDir(), "scores.jsonl")
 	s.write(scores, answers)
-	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--gold", s.release)
-	p.json(s, "features", exitDone, "features", s.workspace, "--no-faces", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "numbers"))
+	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--release", s.release)
+	p.json(s, "features", exitDone, "features", "-w", s.workspace, "--no-faces", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "numbers"))
 	model := modelserver.New(p.t, "vllm")
 	model.Answer = func(modelserver.Request) string { return `{"severity": "Suicide ideation"}` }
-	p.json(s, "classify", exitDone, "classify", s.workspace, "--endpoint", model.URL, "--model", "m", "--split", "all", "--note", "a colleague",
+	p.json(s, "classify", exitDone, "classify", "-w", s.workspace, "--endpoint", model.URL, "--model", "m", "--split", "all", "--note", "a colleague",
 		"--price-in", "1", "--price-out", "2", "-o", filepath.Join(filepath.Dir(s.release), "answers"))
 	model = modelserver.New(p.t, "openai")
 	model.Answer = func(modelserver.Request) string { return `{"self-harm": 0.75}` }
-	p.json(s, "moderate", exitDone, "moderate", s.workspace, "--endpoint", model.URL, "--model", "m", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "scores"))
+	p.json(s, "moderate", exitDone, "moderate", "-w", s.workspace, "--endpoint", model.URL, "--model", "m", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "scores"))
 	p.json(s, "labels-weights", exitDone, "labels", "weights", s.release, "--split", "all")
 	going := s.stop
 	s.stop = make(chan struct{})
 	close(s.stop)
-	p.json(s, "annotate-review", exitDone, "annotate", "review", s.workspace, "--answers", filepath.Join(filepath.Dir(s.release), "answers"))
+	p.json(s, "annotate-review", exitDone, "annotate", "review", "-w", s.workspace, "--answers", filepath.Join(filepath.Dir(s.release), "answers"))
 	s.stop = going
 	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o", filepath.Join(p.t.TempDir(), "chosen"))
 	published := filepath.Join(p.t.TempDir(), "published")
-	p.json(s, "release-publish", exitDone, "release", "publish", s.release, "-w", s.workspace, "--digests", "--to", published)
+	p.json(s, "publish", exitDone, "publish", s.release, "-w", s.workspace, "--digests", "--out", published)
 	p.files("published", published, "datasheet.md", "release.toml")
-	p.json(s, "moderation-table", exitDone, "moderation", "table", scores, "--gold", s.release)
+	p.json(s, "labels-moderation", exitDone, "labels", "moderation", scores, "--release", s.release)
 }
 
 // copies keeps copies in every format.
@@ -341,10 +342,10 @@ func (p *pins) copies(s *site) {
 	check(p.t, os.Mkdir(folder, 0o700))
 	for _, format := range copies.Formats() {
 		to := filepath.Join(folder, format)
-		p.json(s, "export-"+format, exitDone, "export", s.release, "-w", s.workspace, "--to", to, "--format", format, "--note", "a test")
+		p.json(s, "export-"+format, exitDone, "export", s.release, "-w", s.workspace, "--out", to, "--format", format, "--note", "a test")
 		p.files("copy-"+format, to)
 	}
-	p.json(s, "annotate-export", exitDone, "annotate", "export", s.workspace, "--release", s.release, "--to", filepath.Join(folder, "argilla"), "--batches", "1,2")
+	p.json(s, "annotate-export", exitDone, "annotate", "export", s.release, "-w", s.workspace, "--out", filepath.Join(folder, "argilla"), "--batches", "1,2")
 	p.files("copy-argilla", filepath.Join(folder, "argilla"))
 	p.json(s, "export-list", exitDone, "export", "--list", "-w", s.workspace)
 	p.json(s, "dedupe-parquet", exitDone, "dedupe", filepath.Join(s.workspace, "dataset", "data", "train-00000-of-00001.parquet"), "--out", near)
@@ -360,15 +361,21 @@ func (p *pins) purge(s *site) {
 	p.files("copies-purged", filepath.Join(filepath.Dir(s.release), "copies"))
 	p.json(s, "status-purged", exitDone, "status", "-w", s.workspace)
 	p.json(s, "tombstones-show", exitDone, "tombstones", "show", "-w", s.workspace)
-	p.json(s, "tombstones-export", exitDone, "tombstones", "export", filepath.Join(filepath.Dir(s.release), "tombstones.csv"), "-w", s.workspace)
+	p.json(s, "tombstones-export", exitDone, "tombstones", "export", "--out", filepath.Join(filepath.Dir(s.release), "tombstones.csv"), "-w", s.workspace)
 	statement := filepath.Join(filepath.Dir(s.release), "lift.json")
 	s.signed(statement, policy.LiftNamespace, liftText(p.t, s.release, p.clock.Format(time.RFC3339), "gal00", "gal03"))
 	p.json(s, "tombstones-lift", exitDone, "tombstones", "lift", s.release, "--statement", statement, "-w", s.workspace)
-	p.json(s, "run-fetched", exitDone, append(s.args(), "--until", "fetched", "--shards", "1")...)
-	p.json(s, "work", exitDone, "work", "--shard", "0/1", "-w", s.workspace, "--ocr", s.reader)
-	p.json(s, "run-lifted", exitDone, append(s.args(), "--merge")...)
+	p.json(s, "cluster-split", exitDone, s.job("cluster split", "--shards", "1")...)
+	p.json(s, "cluster-work", exitDone, "cluster", "work", "--shard", "0/1", "-w", s.workspace, "--ocr", s.reader)
+	p.json(s, "cluster-merge", exitDone, s.job("cluster merge")...)
 	p.files("dataset-lifted", filepath.Join(s.workspace, "dataset"))
 	p.json(s, "audit-purged", exitDone, "audit", s.release, "--offline", "-w", s.workspace, "--no-record")
+}
+
+// again rechecks a dataset, and makes it as a cluster does.
+func (p *pins) again(s *site) {
+	p.json(s, "recheck", exitDone, s.job("recheck")...)
+	p.json(s, "cluster-run", exitDone, s.job("cluster run", "--engine", "local", "--shards", "1", "--ocr", s.reader)...)
 }
 
 // signed shows and checks a grant.

@@ -16,28 +16,26 @@ import (
 	"rehydrate/study"
 )
 
-// publishFlags are the flags of `release publish`.
+// publishFlags are the flags of publish.
 type publishFlags struct {
-	to, split, answers, sign, batch string
-	digests                         bool
-	annotators, keep                []string
+	out, split, answers, sign, batch string
+	digests                          bool
+	annotators, keep                 []string
 }
-
-func (c *command) releaseCommand() *cobra.Command { return newGroup("release", c.publishCommand()) }
 
 func (c *command) publishCommand() *cobra.Command {
 	var f publishFlags
-	cmd := newCommand("release-publish", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("publish", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		switch {
-		case f.to == "":
-			return usageError("name the folder to make with --to DIR")
+		case f.out == "":
+			return usageError("name the folder to make with --out DIR")
 		case f.batch != "" && len(f.annotators) == 0:
 			return usageError("--batch compares --annotators batch by batch: name them")
 		}
 		return c.publish(cmd.Context(), args[0], f, cmd.Flags().Changed("workspace") || f.digests)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.to, "to", "", "the `folder` to make, which must not hold anything yet")
+	registerOut(cmd, &f.out, "", "the `folder` to make, which must not hold anything yet")
 	flags.BoolVar(&f.digests, "digests", false, "publish the digests of the images that the workspace has, or had")
 	flags.StringVar(&f.split, "split", "", "the split, as a `file` of id,split that labels split wrote (default: the release's own)")
 	flags.StringSliceVar(&f.annotators, "annotators", nil, "publish how far they agree: a `file` for each annotator, or one Argilla export")
@@ -53,12 +51,12 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 	defer stop()
 	opened, err := openRelease(ctx, path)
 	if err == nil {
-		err = c.outsideWorkspace("--to", f.to)
+		err = c.outsideWorkspace("--out", f.out)
 	}
 	if err != nil {
 		return err
 	}
-	config := publish.Config{Release: opened.Release, Tombstones: opened.tombstones, To: f.to, Digests: f.digests, Keep: f.keep, Tool: version(), Now: c.now()}
+	config := publish.Config{Release: opened.Release, Tombstones: opened.tombstones, To: f.out, Digests: f.digests, Keep: f.keep, Tool: version(), Now: c.now()}
 	config.Policy, err = readPolicy(opened.PolicyPath)
 	if err == nil {
 		config.Answers, err = readAnswers(opened.Release, f.answers)
@@ -100,7 +98,7 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 	if err != nil {
 		return err
 	}
-	return c.answer("release-publish", report)
+	return c.answer("publish", report)
 }
 
 // readAnswers reads the maintainers' answers for the datasheet, if there are any.

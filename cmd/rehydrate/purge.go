@@ -27,7 +27,7 @@ type purgeFlags struct {
 
 func (c *command) purgeCommand() *cobra.Command {
 	var f purgeFlags
-	cmd := newCommand("purge", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("purge", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		return c.purge(cmd.Context(), args[0], f)
 	})
 	flags := cmd.Flags()

@@ -77,7 +77,7 @@ func TestRecheckTwiceADay(t *testing.T) {
 	}
 	check(t, os.Rename(to, to+"2"))
 	do(exitRetry, service)
-	want := []string{"-s rehydrate: exit status 3 for " + s.workspace + " office@example.org", "not there any more", "rehydrate run --recheck: exit status 3"}
+	want := []string{"-s rehydrate: exit status 3 for " + s.workspace + " office@example.org", "not there any more", "rehydrate recheck: exit status 3"}
 	for _, want := range want {
 		if got := read(t, mail); !strings.Contains(got, want) {
 			t.Errorf("the mail lacks %q:\n%s", want, got)

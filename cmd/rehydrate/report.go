@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/internal/durable"
+	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/report"
 )
@@ -24,18 +25,18 @@ type reportFlags struct {
 
 func (c *command) reportCommand() *cobra.Command {
 	var f reportFlags
-	cmd := newCommand("report", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+	cmd := c.workspaceCommand("report", noArgs, func(cmd *cobra.Command, _ []string) error {
 		return c.report(cmd.Context(), f)
 	})
-	cmd.Flags().StringVar(&f.out, "out", "", "write this `file` and not the workspace's report.html")
+	registerOut(cmd, &f.out, "", "write this `file` and not the workspace's report.html")
 	cmd.Flags().BoolVar(&f.thumbnails, "thumbnails", false, "add up to 60 small images, blurred until clicked (wants --out)")
 	cmd.Flags().BoolVar(&f.texts, "texts", false, "add the texts that OCR read (wants --out)")
-	cmd.Flags().StringVar(&f.study.release, "study", "", "write what a paper prints of this `release` instead: see the flags below (wants --out)")
-	cmd.Flags().StringSliceVar(&f.study.annotators, "annotators", nil, "with --study: a `file` for each annotator, or one Argilla export")
-	cmd.Flags().StringVar(&f.study.features, "features", "", "with --study: a `file` of numbers, as labels groups takes it")
-	cmd.Flags().StringSliceVar(&f.study.scores, "scores", nil, "with --study: `files` of moderation services, as moderation table takes them")
-	cmd.Flags().StringArrayVar(&f.study.models, "model", nil, "with --study: predictions of a model, as `NAME=FILE,FILE` (repeatable)")
-	cmd.Flags().BoolVar(&f.force, "force", false, "with --study: write over the file of --out")
+	cmd.Flags().StringVar(&f.study.release, "release", "", "write what a paper prints of this `release` instead: see the flags below (wants --out)")
+	cmd.Flags().StringSliceVar(&f.study.annotators, "annotators", nil, "with --release: a `file` for each annotator, or one Argilla export")
+	cmd.Flags().StringVar(&f.study.features, "features", "", "with --release: a `file` of numbers, as labels groups takes it")
+	cmd.Flags().StringSliceVar(&f.study.scores, "scores", nil, "with --release: `files` of moderation services, as labels moderation takes them")
+	cmd.Flags().StringArrayVar(&f.study.models, "model", nil, "with --release: predictions of a model, as `NAME=FILE,FILE` (repeatable)")
+	cmd.Flags().BoolVar(&f.force, "force", false, "with --release: write over the file of --out")
 	return cmd
 }
 
@@ -43,11 +44,11 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	of := f.study
 	switch given := of.features != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0; {
 	case of.release == "" && (given || f.force):
-		return usageError("--annotators, --features, --scores, --model and --force go with --study RELEASE")
+		return usageError("--annotators, --features, --scores, --model and --force go with --release RELEASE")
 	case of.release != "" && (f.thumbnails || f.texts):
 		return usageError("a study shows no post: leave --thumbnails and --texts out")
 	case of.release != "" && f.out == "":
-		return usageError("--study wants a file for its page: --out study.html")
+		return usageError("--release wants a file for its page: --out study.html")
 	case of.release != "":
 		return c.writeStudy(ctx, of, pageFlags{f.out, f.force})
 	}
@@ -84,7 +85,7 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	return c.answer("report", map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts})
 }
 
-// outsideWorkspace refuses a file that lies in the workspace.
+// outsideWorkspace refuses a file that lies in the workspace, or in any other.
 func (c *command) outsideWorkspace(flag, file string) error {
 	// Links are followed first, so that a link into the workspace is refused as well.
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
@@ -93,7 +94,7 @@ func (c *command) outsideWorkspace(flag, file string) error {
 	}
 	ws, err := filepath.EvalSymlinks(c.workspace)
 	if err != nil {
-		return nil // there is no workspace; opening it reports that
+		ws = c.workspace // there is none; opening it reports that
 	}
 	dir, err = filepath.Abs(dir)
 	if err == nil {
@@ -102,7 +103,7 @@ func (c *command) outsideWorkspace(flag, file string) error {
 	if err != nil {
 		return err
 	}
-	if dir == ws || strings.HasPrefix(dir, ws+string(filepath.Separator)) {
+	if dir == ws || strings.HasPrefix(dir, ws+string(filepath.Separator)) || pictures.WorkspaceOf(dir) != "" {
 		return usageError("%s %s lies in the workspace: name a file outside of it", flag, file)
 	}
 	return nil

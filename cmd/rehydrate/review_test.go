@@ -169,7 +169,7 @@ func TestReview(t *testing.T) {
 
 	// The commands read it. A purge, which no lock of the page holds up, takes the next image out of it.
 	r.do(nil, "labels", "agreement", r.answers, filepath.Join(r.release, "annotations.csv")).want(t, exitDone, "figurative")
-	r.do(nil, "annotate", "merge", r.answers, filepath.Join(r.release, "annotations.csv"), "--release", r.release, "--to",
+	r.do(nil, "annotate", "merge", r.answers, filepath.Join(r.release, "annotations.csv"), "--release", r.release, "--out",
 		filepath.Join(t.TempDir(), "m.jsonl")).want(t, exitRetry, "questions open")
 	r.do(r.env(), "purge", r.release, "-w", r.workspace, "--offline", "--id", third).want(t, exitDone)
 	if code, text, _ := r.ask("GET", "image/"+third+"/0", "", nil); code != http.StatusNotFound {

@@ -57,20 +57,21 @@ const (
 	exitInterrupted = 130
 )
 
-// exitMeanings are what help says of each status.
+// exitMeanings are what help exit-status says of each status.
 var exitMeanings = []struct {
 	code    int
 	meaning string
 }{
 	{exitDone, "done"},
-	{exitFailed, "failed"},
-	{exitUsage, "usage: a wrong flag, release or manifest; nothing was written"},
-	{exitRetry, "some entries can be retried, Reddit gave no answer, a mass removal waits for confirmation, or a copy is an open obligation"},
-	{exitFound, "the audit found erased content, or an inconsistent log"},
-	{exitDamaged, "damage was found"},
+	{exitFailed, "failed: the error says why"},
+	{exitUsage, "wrong usage: a flag, release or manifest is wrong; nothing was written"},
+	{exitRetry, "finished, and something is left to do: entries can be retried, Reddit gave no answer, a mass removal waits for " +
+		"confirmation, a copy is an open obligation, answers are missing"},
+	{exitFound, "audit found erased content, or an inconsistent log"},
+	{exitDamaged, "verify found damage"},
 	{exitInUse, "the workspace is in use by another run"},
 	{exitRejected, "credentials, approval or grant missing or rejected"},
-	{exitIncomplete, "the audit found nothing, but could not ask or read everything"},
+	{exitIncomplete, "audit found nothing, but could not ask or read everything"},
 	{exitInterrupted, "interrupted; the same command goes on from there"},
 }
 
@@ -97,6 +98,7 @@ func diagnose(err error) (code int, hint string) {
 	var noOCR *ocr.StartError
 	var grant *policy.GrantFault
 	var fault *userfile.Fault
+	var missing *userfile.Missing
 	var denied *endpoint.Denied
 	var unsupported *endpoint.Unsupported
 	switch {
@@ -105,6 +107,8 @@ func diagnose(err error) (code int, hint string) {
 			"what was stored is whole, and the same command goes on from there"
 	case errors.As(err, &p):
 		return p.code, p.hint
+	case errors.As(err, &missing):
+		return exitUsage, missingHint(missing.Path)
 	case errors.As(err, &fault) && fault.Flag:
 		return exitUsage, usageHint
 	case errors.As(err, &fault):
@@ -133,7 +137,7 @@ func diagnose(err error) (code int, hint string) {
 	case is[*endpoint.Unreachable](err), is[*models.Failing](err):
 		return exitRetry, "is the server running, and the URL its base? The same command goes on where it was"
 	case is[*models.Stale](err):
-		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE; or: rehydrate run --recheck RELEASE"
+		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE; or: rehydrate recheck RELEASE"
 	case errors.Is(err, workspace.ErrInUse):
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
 	case errors.Is(err, workspace.ErrLayout):
@@ -160,6 +164,9 @@ func is[E error](err error) bool {
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// defaultWorkspace is where a command works without -w.
+const defaultWorkspace = "rehydrated"
 
 // command is what all subcommands share: the process and the global flags.
 type command struct {
@@ -249,7 +256,7 @@ func run(ctx context.Context, p process) int {
 	// net/http writes to it what a host sends unasked, the bytes of images among it, and has no setting for that.
 	// The program itself never writes there.
 	log.SetOutput(io.Discard)
-	c := &command{process: p, scrubber: new(secret.Scrubber), bare: p.stdout}
+	c := &command{process: p, workspace: defaultWorkspace, scrubber: new(secret.Scrubber), bare: p.stdout}
 	out, errs := console.Fold(p.stdout), console.Fold(p.stderr)
 	stderr := c.scrubber.Writer(errs)
 	c.said = &answers{ScrubbingWriter: c.scrubber.Writer(out), fold: out, json: &c.json}
@@ -283,10 +290,11 @@ func run(ctx context.Context, p process) int {
 	if said {
 		return int(quiet)
 	}
+	err = c.mistaken(err)
 	code, hint := diagnose(err)
 	text := err.Error()
-	if hint == usageHint && called != nil {
-		hint = fmt.Sprintf("see %s --help", called.CommandPath())
+	if called != nil {
+		hint = strings.ReplaceAll(hint, thisCommand, called.CommandPath())
 	}
 	// What is wrong at one place of a file comes with its own hint.
 	if before, after, found := strings.Cut(text, hintLine); found && !strings.Contains(after, "\n") {
@@ -306,12 +314,32 @@ func run(ctx context.Context, p process) int {
 	return code
 }
 
+// A chapter is a group of commands in the root's help.
+type chapter struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// chapters are the commands, in the order in which the root's help lists them.
+func (c *command) chapters() []chapter {
+	return []chapter{
+		{"Start here", []*cobra.Command{c.demoCommand(), c.doctorCommand(), c.initCommand()}},
+		{"Rebuild a dataset", []*cobra.Command{c.runCommand(), c.statusCommand(), c.explainCommand(), c.reportCommand(), c.verifyCommand(),
+			c.clusterCommand()}},
+		{"Deletions and copies", []*cobra.Command{c.recheckCommand(), c.purgeCommand(), c.auditCommand(), c.exportCommand(),
+			c.tombstonesCommand()}},
+		{"Make a dataset", []*cobra.Command{c.selectCommand(), c.annotateCommand(), c.publishCommand(), c.ocrCommand(), c.grantCommand()}},
+		{"Study", []*cobra.Command{c.labelsCommand(), c.featuresCommand(), c.classifyCommand(), c.moderateCommand(), c.dedupeCommand(),
+			c.diffCommand()}},
+	}
+}
+
 func (c *command) root() *cobra.Command {
-	root := newGroup("rehydrate", c.versionCommand(), c.doctorCommand(), c.manCommand(), c.demoCommand(), c.initCommand(), c.selectCommand(), c.runCommand(), c.workCommand(),
-		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.featuresCommand(),
-		c.labelsCommand(),
-		c.moderationCommand(), c.annotateCommand(), c.classifyCommand(), c.moderateCommand(),
-		c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand(), c.releaseCommand())
+	chapters := c.chapters()
+	root := newGroup("rehydrate", c.versionCommand(), c.manCommand(), exitStatusTopic())
+	for _, ch := range chapters {
+		root.AddCommand(ch.commands...)
+	}
 	root.Version, root.SilenceErrors, root.SilenceUsage = version(), true, true
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if c.quiet && c.verbose {
@@ -325,7 +353,6 @@ func (c *command) root() *cobra.Command {
 		return nil
 	}
 	flags := root.PersistentFlags()
-	flags.StringVarP(&c.workspace, "workspace", "w", "rehydrated", "the private `folder` that the run works in")
 	flags.BoolVar(&c.json, "json", false, "print one JSON object on stdout instead of text")
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say more on stderr: retries, waits, each entry")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors: no progress, no waits")
@@ -333,7 +360,7 @@ func (c *command) root() *cobra.Command {
 		c.json = c.json || asksJSON(c.args)
 		return flagError(cmd, err)
 	})
-	c.finish(root)
+	c.finish(root, chapters)
 	return root
 }
 

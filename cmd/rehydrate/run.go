@@ -15,6 +15,7 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
@@ -23,52 +24,50 @@ import (
 	"rehydrate/policy"
 )
 
-// runFlags are the flags of `run`, and of `demo`, which runs the same job.
+// runFlags are the flags of the jobs that ask Reddit about a release and write its dataset: run, recheck, cluster and demo.
 type runFlags struct {
 	releaseFlags
 	redditFlags
 	ocrFlags
-	clusterFlags
 	filters         filterFlag
 	confirmRemovals bool
 	retry           []string
-	recheck         bool
 	dryRun          bool
-	rehearsed       *rehearsal // what demo makes of its --release; nil in run
+
+	recheck bool // ask, and take out what is gone: fetch and read nothing
+	shards  int  // split the reading into so many shards, and read nothing; 0: do not split
+	merge   bool // take in what the shards read
+
+	rehearsed *rehearsal // what demo makes of its --release; nil elsewhere
 }
+
+const aRelease = "one RELEASE: a release folder or an annotations file"
 
 func (c *command) runCommand() *cobra.Command {
 	var f runFlags
-	cmd := newCommand("run", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
-		if (f.recheck || f.merge) && len(f.retry) > 0 {
-			return usageError("--recheck and --merge ask no image host again: leave out --retry")
-		}
-		if err := f.clusterFlags.check(f.recheck); err != nil {
-			return err
-		}
-		if f.engine != "" && cmd.Flags().Changed("workers") {
-			return usageError("--workers does not go with --cluster: --at-once says how many shards are read at one time, " +
-				"and a task of Slurm has as many workers as processors (--sbatch --cpus-per-task=4)")
-		}
+	cmd := c.workspaceCommand("run", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		if f.dryRun {
 			return c.planRun(cmd.Context(), args[0], f)
 		}
-		if f.engine != "" {
-			return c.onCluster(cmd.Context(), args[0], f)
-		}
-		summary, err := c.rehydrate(cmd.Context(), args[0], f, c.getenv)
-		switch {
-		case err != nil:
-			return err
-		case f.shards > 0:
-			return c.concludeSplit(summary, args[0], f)
-		}
-		return c.conclude(summary)
+		return c.doRun(cmd.Context(), args[0], f)
 	})
 	f.register(cmd)
-	f.clusterFlags.register(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what the run would ask and how long it takes; sends no request, works while a run is going on")
-	cmd.Flags().BoolVar(&f.recheck, "recheck", false, "only ask Reddit, and take out what is gone: fetch and read nothing")
+	f.releaseFlags.register(cmd)
+	f.redditFlags.register(cmd, &f.approval)
+	return cmd
+}
+
+func (c *command) recheckCommand() *cobra.Command {
+	f := runFlags{recheck: true, ocrFlags: ocrFlags{workers: 1}}
+	cmd := c.workspaceCommand("recheck", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
+		if f.dryRun {
+			return c.planRun(cmd.Context(), args[0], f)
+		}
+		return c.doRun(cmd.Context(), args[0], f)
+	})
+	f.registerConfirm(cmd)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what the recheck would ask and how long it takes; sends no request, works while a run is going on")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
@@ -76,12 +75,30 @@ func (c *command) runCommand() *cobra.Command {
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.ocrFlags.register(cmd)
+	f.registerFetch(cmd)
+}
+
+// registerFetch registers the flags of jobs that fetch, whoever reads.
+func (f *runFlags) registerFetch(cmd *cobra.Command) {
 	f.filters.register(cmd)
-	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept the mass removal that an earlier run withheld (not what this one finds), or a manifest that drops as much")
+	f.registerConfirm(cmd)
 	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "ask image hosts again about entries that ended in this `outcome or reason`: invalid, gone, placeholder, changed, http_403... (repeatable)")
 }
 
-// rehydrate is the job that run and demo share.
+func (f *runFlags) registerConfirm(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept the mass removal that an earlier run withheld (not what this one finds), or a manifest that drops as much")
+}
+
+// doRun does the job and prints its summary.
+func (c *command) doRun(ctx context.Context, path string, f runFlags) error {
+	summary, err := c.rehydrate(ctx, path, f, c.getenv)
+	if err != nil {
+		return err
+	}
+	return c.conclude(summary)
+}
+
+// rehydrate is the job that run, recheck, cluster and demo share.
 func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv func(string) string) (summary state.Summary, err error) {
 	// Everything up to inWorkspace only checks: a fault leaves no workspace behind and sends no request.
 	config, err := c.prepare(ctx, path, &f.releaseFlags, f.filters)
@@ -114,7 +131,7 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 	config.ConfirmRemovals, config.Retry, config.Recheck, config.Access = f.confirmRemovals, f.retry, f.recheck, grant.access()
 	// Only this job makes a workspace.
 	err = c.openWorkspace(ctx, workspace.Options{Existing: f.recheck || f.merge}, grant, func(ws *workspace.Workspace) error {
-		if f.recheck && f.filters == "" {
+		if f.recheck {
 			if err := keepFilters(ctx, ws, &config); err != nil {
 				return err
 			}
@@ -225,9 +242,9 @@ type checkedRelease struct {
 func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	var c checkedRelease
 	var err error
-	c.Release, err = manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest})
+	c.Release, err = openManifest(path)
 	if err != nil {
-		return c, asUsage(err)
+		return c, err
 	}
 	// The whole manifest is read now: its errors must be known before a request or a write.
 	c.summary, err = c.Check(ctx)
@@ -241,8 +258,30 @@ func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	return c, err
 }
 
+// openManifest opens a release, and says what it is where it is none.
+func openManifest(path string) (*manifest.Release, error) {
+	if err := userfile.Exists(path); err != nil {
+		return nil, asUsage(err)
+	}
+	if pictures.WorkspaceOf(path) != "" && !isReleaseFolder(path) {
+		return nil, &problem{err: fmt.Errorf("%s is a workspace, not a release", path), code: exitUsage,
+			hint: fmt.Sprintf("name the release, and the workspace with -w: %s RELEASE -w %s", thisCommand, path)}
+	}
+	rel, err := manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest})
+	if err == nil {
+		return rel, nil
+	}
+	if b, failed := userfile.Read(path); failed == nil {
+		if _, failed := policy.ParseGrant(b, path); failed == nil {
+			return nil, &problem{err: fmt.Errorf("%s is a grant, not a release", path), code: exitUsage,
+				hint: fmt.Sprintf("%s RELEASE --grant %s", thisCommand, path)}
+		}
+	}
+	return nil, asUsage(err)
+}
+
 func readTombstones(name string) ([]manifest.Tombstone, error) {
-	f, err := os.Open(name)
+	f, _, err := userfile.Open(name)
 	if err != nil {
 		return nil, usageError("read tombstones: %w", err)
 	}

@@ -86,7 +86,7 @@ func ruleOf(p pipeline.RunPlan) []string {
 			"the run takes " + lasts(p.All) + ", and", within + ":",
 			fmt.Sprintf("make %d parts of at most %s posts each, in manifest order,", p.Parts, humanize.Comma(int64(p.Part))),
 			"every part a release with a workspace of its own, and run one after the other;",
-			"ask about the finished ones again with run --recheck in that time, which takes",
+			"ask about the finished ones again with recheck in that time, which takes",
 			lasts(p.Sweep) + " for all posts"}
 	}
 	return []string{within + ", which can be kept:", "asking about all posts takes " + lasts(p.Sweep) + "; run again at least that often"}

@@ -191,16 +191,16 @@ func (s *scale) steps() []step {
 	release, gone := s.in("release"), string(specks(1)[0].ID)
 	online := func(args ...string) []string { return append(args, s.network...) }
 	return []step{
-		{"run: ask and fetch", 1, online("run", release, "--until", "fetched", "--shards", "1")},
-		{"run: read", 0, []string{"work", "--shard", "0/1", "--workers", "2"}},
-		{"run: ask again, decide, export", 1, online("run", release, "--merge")},
+		{"run: ask and fetch", 1, online("cluster", "split", release, "--shards", "1")},
+		{"run: read", 0, []string{"cluster", "work", "--shard", "0/1", "--workers", "2"}},
+		{"run: ask again, decide, export", 1, online("cluster", "merge", release)},
 		{"run again", 1, online("run", release)},
-		{"run --recheck", 1, online("run", release, "--recheck")},
+		{"recheck", 1, online("recheck", release)},
 		{"status", 0, []string{"status"}},
 		{"report", 0, []string{"report"}},
 		{"verify", 0, []string{"verify"}},
 		{"audit --offline", 0, []string{"audit", release, "--offline"}},
-		{"export", 0, []string{"export", release, "--to", s.in("copy"), "--note", "a measurement"}},
+		{"export", 0, []string{"export", release, "--out", s.in("copy"), "--note", "a measurement"}},
 		{"diff", 0, []string{"diff", s.in("ws"), s.in("copy")}},
 		{"purge of one post", 1, online("purge", release, "--id", gone)},
 	}

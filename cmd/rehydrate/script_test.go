@@ -477,17 +477,22 @@ func (s *script) rh(ts *testscript.TestScript, args []string) {
 			line[1+i] = filepath.Join(s.work, arg)
 		}
 	}
-	if !slices.Contains(line, "-w") && !slices.Contains([]string{"labels", "dedupe", "diff"}, line[0]) {
+	called, _, err := (&command{}).root().Find(line)
+	ts.Check(err)
+	has := func(flag string) bool { return called.Flags().Lookup(flag) != nil }
+	given := func(flag string) bool { return slices.Contains(line, flag) }
+	if has("workspace") && !given("-w") {
 		line = append(line, "-w", s.workspace)
 	}
-	asks := (slices.Contains([]string{"run", "audit", "purge"}, line[0]) || slices.Contains([]string{"classify", "moderate"}, line[0]) && slices.Contains(line, "--release")) && !slices.Contains(line, "--offline") && !slices.Contains(line, "--dry-run")
+	// classify and moderate ask Reddit where they know the release.
+	asks := has("connect-to") && (!has("model") || given("--release")) && !given("--offline") && !given("--dry-run")
 	if asks {
 		line = append(line, s.reddit()...)
-		if _, err := os.Stat(s.grantPath()); err != nil && !slices.Contains(line, "--grant") && !slices.Contains(line, "--approval") {
+		if _, err := os.Stat(s.grantPath()); err != nil && !given("--grant") && !given("--approval") {
 			line = append(line, "--approval", "TEST-1")
 		}
 	}
-	if slices.Contains([]string{"run", "ocr", "demo", "work"}, line[0]) {
+	if has("ocr") && called.Name() != "version" && called.Name() != "doctor" {
 		line = append(line, "--ocr", s.reader)
 	}
 	var env map[string]string

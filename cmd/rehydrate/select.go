@@ -21,15 +21,15 @@ import (
 // selectFlags are the flags of select.
 type selectFlags struct {
 	dump.Wish
-	from, to string
-	policy   string
-	out      string
-	after    bool
+	from, until string
+	policy      string
+	out         string
+	after       bool
 }
 
 func (c *command) selectCommand() *cobra.Command {
 	var f selectFlags
-	cmd := newCommand("select", f.check, func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("select", f.check, func(cmd *cobra.Command, args []string) error {
 		if f.after {
 			return c.selectKept(cmd.Context(), f)
 		}
@@ -38,12 +38,12 @@ func (c *command) selectCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.Subreddits, "subreddit", nil, "the `name` of a subreddit; repeatable (default: all)")
 	flags.StringVar(&f.from, "from", "", "the first `month`, as in 2018-04")
-	flags.StringVar(&f.to, "to", "", "the last `month`")
+	flags.StringVar(&f.until, "until", "", "the last `month`")
 	flags.IntVar(&f.N, "n", 0, "how `many` posts to choose by chance (default: all candidates)")
 	flags.StringVar(&f.Seed, "seed", "1", "any `text`: another one chooses others")
 	flags.StringVar(&f.policy, "policy", "", "policy.toml `file` with the hosts whose images may be fetched (default: the built-in policy)")
 	flags.BoolVar(&f.after, "after", false, "choose among the posts that a workspace kept (-w), instead of those of a dump")
-	flags.StringVarP(&f.out, "out", "o", "candidates", "the `folder` to make")
+	registerOut(cmd, &f.out, "candidates", "the `folder` to make")
 	return cmd
 }
 
@@ -59,8 +59,8 @@ func (f *selectFlags) check(cmd *cobra.Command, args []string) (err error) {
 		return nil
 	}
 	switch {
-	case f.after && (len(args) > 0 || len(f.Subreddits) > 0 || f.from != "" || f.to != "" || f.policy != ""):
-		return usageError("--after takes what a workspace kept: no DUMP, --subreddit, --from, --to or --policy")
+	case f.after && (len(args) > 0 || len(f.Subreddits) > 0 || f.from != "" || f.until != "" || f.policy != ""):
+		return usageError("--after takes what a workspace kept: no DUMP, --subreddit, --from, --until or --policy")
 	case f.after && f.N == 0:
 		return usageError("--after: say how many with --n")
 	case !f.after && len(args) == 0:
@@ -68,7 +68,7 @@ func (f *selectFlags) check(cmd *cobra.Command, args []string) (err error) {
 	case f.N < 0:
 		return usageError("--n %d: give 1 or more", f.N)
 	}
-	return errors.Join(parse("from", f.from, &f.From), parse("to", f.to, &f.To))
+	return errors.Join(parse("from", f.from, &f.From), parse("until", f.until, &f.To))
 }
 
 func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags) error {

@@ -150,7 +150,7 @@ func TestSlurm(t *testing.T) {
 	// Long enough that a task can be caught at work.
 	slow := filepath.Join(t.TempDir(), "slow")
 	check(t, os.WriteFile(slow, fmt.Appendf(nil, "#!/bin/sh\nsleep 1\nexec %q \"$@\"\n", s.reader), 0o700))
-	args := append(s.args(), "--cluster", "slurm", "--shards", "4", "--ocr", slow)
+	args := s.job("cluster run", "--engine", "slurm", "--shards", "4", "--ocr", slow)
 	same := func(t *testing.T) {
 		t.Helper()
 		if !maps.Equal(whole, s.dataset()) {
@@ -241,7 +241,7 @@ func figsimOnSlurm(t *testing.T, cluster *slurm) {
 	s.do(s.env(), s.args()...).want(t, 0)
 	t.Logf("a plain run with %d workers took %.1f s", runtime.NumCPU(), time.Since(began).Seconds())
 	whole := s.dataset()
-	args := append(s.args(), "--cluster", "slurm", "--shards", "4")
+	args := s.job("cluster run", "--engine", "slurm", "--shards", "4", "--ocr", s.reader)
 	again := func() {
 		check(t, os.RemoveAll(s.workspace))
 		began = time.Now()
@@ -261,7 +261,7 @@ func figsimOnSlurm(t *testing.T, cluster *slurm) {
 	same()
 
 	again()
-	s.do(s.env(), append(s.args(), "--until", "fetched", "--shards", "4")...).want(t, 0)
+	s.do(s.env(), s.job("cluster split", "--shards", "4")...).want(t, 0)
 	fetched := s.workspace + ".fetched"
 	check(t, os.Rename(s.workspace, fetched))
 	random, _ := chance(t)

@@ -50,7 +50,7 @@ func adviceFor(n state.Count) string {
 
 func (c *command) statusCommand() *cobra.Command {
 	var exit bool
-	cmd := newCommand("status", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+	cmd := c.workspaceCommand("status", noArgs, func(cmd *cobra.Command, _ []string) error {
 		summary, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (state.Summary, error) {
 			s, err := state.Status(cmd.Context(), ws, c.now())
 			if err == nil {

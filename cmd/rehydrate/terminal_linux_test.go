@@ -59,7 +59,7 @@ func TestColumns(t *testing.T) {
 		t.Errorf("%d bars were drawn\n%q", frames, run)
 	}
 	commands := [][]string{{"status", "-w", s.workspace}, {"explain", "few001", "-w", s.workspace}, {"doctor", s.release, "-w", s.workspace},
-		{"verify", "-w", s.workspace}, {"labels", "stats", s.release}, {"run", "--recheck", "--retry", "gone", "x"}, {"run", "-w"},
+		{"verify", "-w", s.workspace}, {"labels", "stats", s.release}, {"recheck", "--retry", "gone", "x"}, {"run", "-w"},
 		{"audit", s.release, "--offline", "-w", s.workspace}, {"version"}, {"status", "-w", s.workspace + "/a/folder/that/is not/there"}}
 	for _, cmd := range allCommands() {
 		if !cmd.Hidden {

@@ -10,7 +10,6 @@ import (
 
 	"rehydrate/internal/durable"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -21,7 +20,7 @@ func (c *command) tombstonesCommand() *cobra.Command {
 }
 
 func (c *command) tombstonesShowCommand() *cobra.Command {
-	return newCommand("tombstones-show", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+	return c.workspaceCommand("tombstones-show", noArgs, func(cmd *cobra.Command, _ []string) error {
 		list, err := c.listTombstones(cmd.Context())
 		if err != nil {
 			return err
@@ -37,26 +36,29 @@ func (c *command) listTombstones(ctx context.Context) ([]state.TombstoneEntry, e
 }
 
 func (c *command) tombstonesExportCommand() *cobra.Command {
-	return newCommand("tombstones-export", exactArgs(1, "one FILE, or - for stdout"), func(cmd *cobra.Command, args []string) error {
+	var out string
+	cmd := c.workspaceCommand("tombstones-export", noArgs, func(cmd *cobra.Command, _ []string) error {
 		list, err := c.listTombstones(cmd.Context())
 		if err != nil {
 			return err
 		}
 		stones := state.Holds(list) // without those that were lifted: another workspace must not take them over
 		write := func(w io.Writer) error { return manifest.WriteTombstones(w, stones) }
-		if args[0] == "-" {
+		if out == "" {
 			return write(c.stdout)
 		}
-		if err := durable.Write(cmd.Context(), args[0], 0o600, write); err != nil {
+		if err := durable.Write(cmd.Context(), out, 0o600, write); err != nil {
 			return fmt.Errorf("write the tombstones: %w", err)
 		}
-		return c.answer("tombstones-export", map[string]any{"file": args[0], "tombstones": len(stones)})
+		return c.answer("tombstones-export", map[string]any{"file": out, "tombstones": len(stones)})
 	})
+	registerOut(cmd, &out, "", "the `file` to write (default: standard output)")
+	return cmd
 }
 
 func (c *command) tombstonesLiftCommand() *cobra.Command {
 	var statement string
-	cmd := newCommand("tombstones-lift", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("tombstones-lift", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
 		if statement == "" {
 			return usageError("name the maintainers' statement with --statement FILE")
 		}
@@ -67,9 +69,9 @@ func (c *command) tombstonesLiftCommand() *cobra.Command {
 }
 
 func (c *command) lift(ctx context.Context, path, file string) error {
-	rel, err := manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest})
+	rel, err := openManifest(path)
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	signers, err := policy.ParseSigners(rel.Signers)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 func (c *command) verifyCommand() *cobra.Command {
-	return newCommand("verify", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+	return c.workspaceCommand("verify", noArgs, func(cmd *cobra.Command, _ []string) error {
 		r, err := audit.Verify(cmd.Context(), c.workspace)
 		if errors.Is(err, workspace.ErrInUse) {
 			return &problem{err: err, code: exitInUse, hint: "verify again when that command is done"}

@@ -33,7 +33,7 @@ type versions struct {
 
 func (c *command) versionCommand() *cobra.Command {
 	var program string
-	cmd := newCommand("version", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+	cmd := newCommand("version", noArgs, func(cmd *cobra.Command, _ []string) error {
 		return c.printVersions(cmd.Context(), program)
 	})
 	registerProgram(cmd, &program)

@@ -2,12 +2,15 @@
 package userfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strconv"
 	"syscall"
 )
 
@@ -34,12 +37,47 @@ func Faulty(err error) error {
 	return &Fault{Err: err}
 }
 
-// Open opens a regular file to read; it has so many bytes. What is not a regular file is refused.
+// Missing is a file or folder that the user named, and that is not there.
+type Missing struct {
+	Path string
+	In   string // the folder from which Path is read; "" where Path is whole
+}
+
+func (m *Missing) Error() string {
+	text := "there is no file or folder " + strconv.QuoteToGraphic(m.Path)
+	if m.In != "" {
+		text += " in " + m.In
+	}
+	return text
+}
+
+func (m *Missing) Is(target error) bool { return target == fs.ErrNotExist }
+
+// Exists returns a *Missing where path names nothing, and nil where it names something, readable or not.
+func Exists(path string) error {
+	_, err := os.Stat(path)
+	return orMissing(path, err)
+}
+
+// orMissing makes an error that says that path names nothing a *Missing.
+func orMissing(path string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	m := &Missing{Path: path}
+	if !filepath.IsAbs(path) {
+		m.In, _ = os.Getwd() // without it the message is shorter
+	}
+	return m
+}
+
+// Open opens a regular file to read; it has so many bytes. What is not a regular file is refused. Where there is nothing the
+// error is a *Missing.
 func Open(path string) (f *os.File, size int64, err error) {
 	// Opening a pipe would wait for ever.
 	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, cmp.Or(orMissing(path, err), err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {

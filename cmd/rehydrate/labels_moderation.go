@@ -9,18 +9,17 @@ import (
 	"rehydrate/study"
 )
 
-func (c *command) moderationCommand() *cobra.Command {
-	return newGroup("moderation", c.moderationTableCommand())
-}
-
-func (c *command) moderationTableCommand() *cobra.Command {
+func (c *command) labelsModerationCommand() *cobra.Command {
 	f := study.Flagging{ModerationRules: study.DefaultRules()}
 	var t tableFlags
-	cmd := newCommand("moderation-table", takes(1, math.MaxInt, "one or more files of SCORES"), func(cmd *cobra.Command, args []string) error {
+	cmd := newCommand("labels-moderation", takes(1, math.MaxInt, "one or more files of SCORES"), func(cmd *cobra.Command, args []string) error {
 		switch err := t.check(c); {
 		case f.Gold == "":
-			return usageError("the table needs the labels: --gold RELEASE")
+			return usageError("moderation needs the labels: --release RELEASE")
 		case err != nil:
+			return err
+		}
+		if err := areThere(args); err != nil {
 			return err
 		}
 		table, err := study.Moderate(cmd.Context(), args, f)
@@ -30,10 +29,10 @@ func (c *command) moderationTableCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return t.answer(c, "moderation-table", table)
+		return t.answer(c, "labels-moderation", table)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.Gold, "gold", "", "the `release` with the labels")
+	flags.StringVar(&f.Gold, "release", "", "the `release` with the labels")
 	flags.StringVar(&f.By, "by", "", "count by the labels of this `category` (default: the first that is a scale)")
 	flags.StringVar(&f.Beside, "beside", "", "take means of severities with and without a label of this `category` (default for FigSIM: figurative)")
 	flags.StringVar(&f.Split, "split", study.All, "count the entries of this `split` alone")
