@@ -392,7 +392,7 @@ func (a *audit) judge(context.Context) error {
 		case a.Workspace != nil:
 			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "workspace"}, "Reddit was never asked about it")
 		default:
-			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "reddit"}, "nothing is known of it: audit --live asks, or name its workspace with -w")
+			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "reddit"}, "nothing is known of it: audit without --offline asks, or name its workspace with -w")
 		}
 	}
 	for _, k := range a.gone.all {

@@ -411,7 +411,7 @@ func (v *verification) strays() {
 			v.note("%s is an unfinished file: the next run takes it away", name)
 		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"): // state.db cannot account for it
 		case strings.HasPrefix(name, state.ShardsDir+"/"):
-			v.note("%s is work of shards: rehydrate run --merge takes it in, and away", name)
+			v.note("%s is work of shards: rehydrate cluster merge takes it in, and away", name)
 		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
 			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)
 		case !v.report.Sealed && belongs:

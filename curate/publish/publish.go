@@ -103,10 +103,10 @@ func Publish(ctx context.Context, c Config) (Report, error) {
 	p := &publishing{Config: c, Report: Report{Path: c.To, Name: c.Release.Name, Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil}}
 	list, err := os.ReadDir(c.To)
 	if len(list) > 0 {
-		return p.Report, &userfile.Fault{Err: fmt.Errorf("--to %s: it holds %s; name a new folder", c.To, list[0].Name())}
+		return p.Report, &userfile.Fault{Err: fmt.Errorf("--out %s: it holds %s; name a new folder", c.To, list[0].Name())}
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return p.Report, &userfile.Fault{Err: fmt.Errorf("--to: %w", err)}
+		return p.Report, &userfile.Fault{Err: fmt.Errorf("--out: %w", err)}
 	}
 	to, err := filepath.Abs(c.To)
 	if err != nil {

@@ -87,7 +87,7 @@ function render(state) {
     $("image").removeAttribute("src")
     $("text").textContent = ""
     const gone = state.gone ? ` ${state.gone} of the images are not in the dataset any more.` : ""
-    say(state.stale ? `${state.stale} images wait: their posts were last seen live too long ago. Run rehydrate run --recheck.`
+    say(state.stale ? `${state.stale} images wait: their posts were last seen live too long ago. Run rehydrate recheck.`
       : "All done. Thank you." + gone)
     return
   }

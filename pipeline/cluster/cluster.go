@@ -1,7 +1,7 @@
 // Package cluster spreads the reading of images over processes that share a file system, and nothing else: no network,
-// no database, no lock. `run --until fetched` splits what has to be read into shards (Split), `work` reads one (Work), and
-// `run --merge` takes in what they read (Merge). Any engine that runs one command per index serves; Slurm and plain
-// processes are at hand (Follow).
+// no database, no lock. `cluster split` splits what has to be read into shards (Split), `cluster work` reads one (Work),
+// and `cluster merge` takes in what they read (Merge). Any engine that runs one command per index serves; Slurm and
+// plain processes are at hand (Follow).
 //
 // The folder shards/ of a workspace holds
 //
@@ -182,7 +182,7 @@ func replace(ctx context.Context, ws *workspace.Workspace, name string, write fu
 }
 
 // ErrNoPlan says that a workspace has no shards.
-var ErrNoPlan = errors.New("no work was split into shards here: rehydrate run RELEASE --until fetched --shards N does that")
+var ErrNoPlan = errors.New("no work was split into shards here: rehydrate cluster split RELEASE --shards N does that")
 
 // readPlan reads the plan of a workspace, and its digest.
 func readPlan(dir fs.FS) (p Plan, digest string, err error) {

@@ -17,7 +17,7 @@ import (
 	"rehydrate/pipeline/state"
 )
 
-// A Command is `rehydrate work` but for the index of the shard.
+// A Command is `rehydrate cluster work` but for the index of the shard.
 type Command struct {
 	Workspace string   // an absolute path
 	Args      []string // the program with its arguments, among them IndexArg

@@ -18,7 +18,7 @@ import (
 	"rehydrate/pipeline/state"
 )
 
-// An Engine runs `rehydrate work` for indices of shards, each in a process of its own.
+// An Engine runs `rehydrate cluster work` for indices of shards, each in a process of its own.
 type Engine interface {
 	// Submit has shards read. It returns when they wait in a queue.
 	Submit(ctx context.Context, shards []int) error

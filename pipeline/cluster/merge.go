@@ -33,7 +33,7 @@ func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, e
 	}
 	want.Shards = plan.Shards
 	if !plan.equal(want) {
-		return engine, 0, fmt.Errorf("%w: for another release, policy or version of rehydrate (%s): split it again with --until fetched", ErrOtherPlan, plan.Tool)
+		return engine, 0, fmt.Errorf("%w: for another release, policy or version of rehydrate (%s): split it again with rehydrate cluster split", ErrOtherPlan, plan.Tool)
 	}
 	var missing []string
 	var why error // of the first
@@ -65,7 +65,7 @@ func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, e
 		missing = append(missing[:10], "...")
 		fallthrough
 	default:
-		return engine, 0, fmt.Errorf("%d of %d shards are not done: %s (%w); for each: rehydrate work --shard I/%[2]d", n, plan.Shards, strings.Join(missing, ", "), why)
+		return engine, 0, fmt.Errorf("%d of %d shards are not done: %s (%w); for each: rehydrate cluster work --shard I/%[2]d", n, plan.Shards, strings.Join(missing, ", "), why)
 	}
 }
 
