@@ -241,12 +241,14 @@ const thisCommand = "{command}"
 
 const usageHint = "see " + thisCommand + " --help"
 
+const nameWhole = "name it from that folder, or by its whole path"
+
 // missingHint says what to type instead of a path where there is nothing: the nearest name in its folder.
 func missingHint(path string) string {
 	dir, name := filepath.Split(filepath.Clean(path))
 	list, err := os.ReadDir(cmp.Or(dir, "."))
 	if err != nil {
-		return usageHint
+		return nameWhole
 	}
 	var names []string
 	for _, e := range list {
@@ -255,7 +257,7 @@ func missingHint(path string) string {
 	if near := manifest.Nearest(name, names); near != "" {
 		return "did you mean " + strconv.QuoteToGraphic(dir+near) + "?"
 	}
-	return usageHint
+	return nameWhole
 }
 
 // mistaken says of an error about a workspace that a release was named as one.
