@@ -10,6 +10,7 @@ import (
 
 	xdraw "golang.org/x/image/draw"
 
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/redditemu"
 )
 
@@ -83,9 +84,9 @@ func drawn(t testing.TB, spec redditemu.Spec) (image.Image, []string) {
 
 func itemDrawn(t testing.TB, img image.Image, words []string) Item {
 	t.Helper()
-	var read []Word
+	var read []word.Word
 	for _, w := range words {
-		read = append(read, Word{Text: w, Confidence: 95})
+		read = append(read, word.Word{Text: w, Confidence: 95})
 	}
 	it := Item{Tokens: Tokens(read)}
 	var err error

@@ -6,18 +6,14 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
-)
 
-// A Word is one word that OCR read, with its confidence, 0..100.
-type Word struct {
-	Text       string
-	Confidence float64
-}
+	"rehydrate/internal/word"
+)
 
 // Tokens returns the words of a text as the word rule compares them: words below confidence 80 dropped, the rest in NFKC
 // and case-folded, the typographic apostrophe made plain, cut into maximal runs of letters and digits. An apostrophe
 // between two of those belongs to the run ("don't"). No tokens: nil. Bytes that are not UTF-8 separate tokens.
-func Tokens(words []Word) []string {
+func Tokens(words []word.Word) []string {
 	var tokens []string
 	fold := cases.Fold()
 	for _, w := range words {

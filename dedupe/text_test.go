@@ -9,19 +9,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"rehydrate/internal/word"
 )
 
 func TestTokens(t *testing.T) {
-	sure := func(texts ...string) []Word {
-		var words []Word
+	sure := func(texts ...string) []word.Word {
+		var words []word.Word
 		for _, s := range texts {
-			words = append(words, Word{Text: s, Confidence: 95})
+			words = append(words, word.Word{Text: s, Confidence: 95})
 		}
 		return words
 	}
 	for _, test := range []struct {
 		name  string
-		words []Word
+		words []word.Word
 		want  []string
 	}{
 		{"none", nil, nil},
@@ -33,7 +35,8 @@ func TestTokens(t *testing.T) {
 		{"runs", sure("one-two", "3.50$", "a_b"), []string{"one", "two", "3", "50", "a", "b"}},
 		{"compatibility forms", sure("ﬁne", "ＷＩＤＥ", "x²"), []string{"fine", "wide", "x2"}},
 		{"composed", sure("cafe\u0301"), []string{"café"}},
-		{"confidence", []Word{{"low", 79.9}, {"bar", 80}, {"nan", math.NaN()}, {"high", 100}}, []string{"bar", "high"}},
+		{"confidence", []word.Word{{Text: "low", Confidence: 79.9}, {Text: "bar", Confidence: 80}, {Text: "nan", Confidence: math.NaN()},
+			{Text: "high", Confidence: 100}}, []string{"bar", "high"}},
 		{"bad UTF-8", sure("go\xffod"), []string{"go", "od"}},
 	} {
 		if diff := cmp.Diff(test.want, Tokens(test.words)); diff != "" {
@@ -47,7 +50,7 @@ func FuzzTokens(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		tokens := Tokens([]Word{{s, 100}})
+		tokens := Tokens([]word.Word{{Text: s, Confidence: 100}})
 		for _, token := range tokens {
 			// An apostrophe has a letter or a digit on each side.
 			for _, run := range strings.Split(token, "'") {
@@ -56,7 +59,7 @@ func FuzzTokens(f *testing.F) {
 				}
 			}
 		}
-		if got := Tokens([]Word{{s, 79}}); got != nil {
+		if got := Tokens([]word.Word{{Text: s, Confidence: 79}}); got != nil {
 			t.Errorf("Tokens of %q at confidence 79 = %q, want none", s, got)
 		}
 	})

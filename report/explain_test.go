@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -33,7 +34,7 @@ func TestExplainHides(t *testing.T) {
 	}
 	for _, tt := range tests {
 		stored := &workspace.Reading{Fingerprint: "older", Text: "ask u/somebody", Confidence: 80,
-			Words: []workspace.Word{{Text: "ask", Confidence: 80, Accepted: true}, {Text: "u/somebody", Confidence: 80, Accepted: true}}}
+			Words: []word.Word{{Text: "ask", Confidence: 80, Accepted: true}, {Text: "u/somebody", Confidence: 80, Accepted: true}}}
 		x := Explanation{rec: &workspace.Record{Entry: manifest.Entry{Key: manifest.Key{ID: "few000"}}, Post: tt.post, Reading: stored}}
 		x.tellReading(tt.judge)
 		words := []string{}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -42,7 +43,8 @@ func overlay(img image.Image, r ocr.Reading) ([]byte, error) {
 		return image.Pt(int(float64(p.X)*scale+0.5), overlayTop+int(float64(p.Y)*scale+0.5))
 	}
 	for _, w := range r.Words {
-		drawWord(canvas, face, w, image.Rectangle{Min: at(w.Box.Min), Max: at(w.Box.Max)})
+		box := w.Box()
+		drawWord(canvas, face, w, image.Rectangle{Min: at(box.Min), Max: at(box.Max)})
 	}
 	var out bytes.Buffer
 	enc := png.Encoder{CompressionLevel: png.BestSpeed} // to look at, not to keep
@@ -85,7 +87,7 @@ func newFace(size float64) (font.Face, error) {
 const labelSize = 13
 
 // drawWord draws the box of a word, and the word above it.
-func drawWord(canvas *image.RGBA, face font.Face, w ocr.Word, box image.Rectangle) {
+func drawWord(canvas *image.RGBA, face font.Face, w word.Word, box image.Rectangle) {
 	ink := image.NewUniform(inkOf(w))
 	// A frame around the box, two pixels wide: what is in the box stays to be seen.
 	outer := box.Inset(-2)
@@ -108,7 +110,7 @@ func drawWord(canvas *image.RGBA, face font.Face, w ocr.Word, box image.Rectangl
 
 // inkOf is red for a word that is not accepted; else green from a confidence of 95, orange at
 // 50, and between them in between.
-func inkOf(w ocr.Word) color.RGBA {
+func inkOf(w word.Word) color.RGBA {
 	if !w.Accepted {
 		return color.RGBA{255, 70, 70, 255}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/template"
 
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -49,7 +50,7 @@ func newHOCR(out io.Writer, engine ocr.Engine) output {
 		return part("page", struct {
 			Number int
 			Title  string
-			Lines  [][]ocr.Word
+			Lines  [][]word.Word
 		}{pages, fmt.Sprintf(`image "%s"; bbox 0 0 %d %d; ppageno %d`, name, r.width, r.height, pages-1), acceptedLines(r.Words)})
 	}
 	// Also after an interrupt, and for no page at all: the document is well formed however the run ends.
@@ -63,8 +64,8 @@ func newHOCR(out io.Writer, engine ocr.Engine) output {
 }
 
 // acceptedLines groups the accepted words by their line.
-func acceptedLines(words []ocr.Word) [][]ocr.Word {
-	var lines [][]ocr.Word
+func acceptedLines(words []word.Word) [][]word.Word {
+	var lines [][]word.Word
 	last := -1
 	for _, w := range words {
 		if !w.Accepted {
@@ -79,10 +80,10 @@ func acceptedLines(words []ocr.Word) [][]ocr.Word {
 }
 
 // bbox is the box around words.
-func bbox(words []ocr.Word) string {
+func bbox(words []word.Word) string {
 	var r image.Rectangle
 	for _, w := range words {
-		r = r.Union(w.Box)
+		r = r.Union(w.Box())
 	}
 	return fmt.Sprintf("bbox %d %d %d %d", r.Min.X, r.Min.Y, r.Max.X, r.Max.Y)
 }

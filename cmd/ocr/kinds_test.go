@@ -118,8 +118,8 @@ func TestKindsOfPictures(t *testing.T) {
 				t.Errorf("read %q, want %q", got, want)
 			}
 			for _, w := range r.Words {
-				if !w.Box.In(upright.Bounds()) {
-					t.Errorf("%q at %v, outside %v", w.Text, w.Box, upright.Bounds())
+				if !w.Box().In(upright.Bounds()) {
+					t.Errorf("%q at %v, outside %v", w.Text, w.Box(), upright.Bounds())
 				}
 			}
 		})

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/unicode/norm"
 
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
@@ -78,8 +79,8 @@ func BenchmarkMemes(b *testing.B) {
 		b.ReportMetric(took.rendering.Seconds()*1000/float64(len(memes)), "decode-cpu-ms/img")
 		b.ReportMetric(took.reading.Seconds()*1000/float64(len(memes)), "worker-cpu-ms/img")
 		b.ReportMetric(float64(took.peak)/(1<<20), "worker-MiB")
-		scoreAll(b, "50", memes, readings, func(ocr.Word) bool { return true })
-		scoreAll(b, "Acc", memes, readings, func(w ocr.Word) bool { return w.Accepted })
+		scoreAll(b, "50", memes, readings, func(word.Word) bool { return true })
+		scoreAll(b, "Acc", memes, readings, func(w word.Word) bool { return w.Accepted })
 		reportErrorRates(b, memes, readings)
 	}
 }
@@ -185,10 +186,10 @@ func BenchmarkTesseract(b *testing.B) {
 			}
 			readings[i].Text = string(text)
 			for _, w := range strings.Fields(readings[i].Text) {
-				readings[i].Words = append(readings[i].Words, ocr.Word{Text: w})
+				readings[i].Words = append(readings[i].Words, word.Word{Text: w})
 			}
 		}
-		scoreAll(b, "", memes, readings, func(ocr.Word) bool { return true })
+		scoreAll(b, "", memes, readings, func(word.Word) bool { return true })
 		reportErrorRates(b, memes, readings)
 	}
 }
@@ -247,7 +248,7 @@ func processorTime(who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func scoreAll(b *testing.B, label string, memes []meme, readings []ocr.Reading, take func(ocr.Word) bool) {
+func scoreAll(b *testing.B, label string, memes []meme, readings []ocr.Reading, take func(word.Word) bool) {
 	var said, read, hits, poor, good int
 	var macro float64
 	for i, m := range memes {

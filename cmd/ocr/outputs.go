@@ -112,8 +112,7 @@ type (
 func newJSONReading(r result) any {
 	line := jsonReading{File: r.name, Text: r.Text, Confidence: r.Confidence, Words: []jsonWord{}}
 	for _, w := range r.Words {
-		line.Words = append(line.Words, jsonWord{w.Text, w.Confidence,
-			[4]int{w.Box.Min.X, w.Box.Min.Y, w.Box.Dx(), w.Box.Dy()}, w.Line, w.Accepted})
+		line.Words = append(line.Words, jsonWord{w.Text, w.Confidence, [4]int{w.X, w.Y, w.W, w.H}, w.Line, w.Accepted})
 	}
 	return line
 }
@@ -164,12 +163,8 @@ type decision struct {
 }
 
 func decide(filter *language.Filter, r ocr.Reading) decision {
-	words := make([]language.Word, len(r.Words))
-	for i, w := range r.Words {
-		words[i] = language.Word{Text: w.Text, Confidence: w.Confidence}
-	}
 	// All words, not the accepted ones alone: rehydrate judges by them, too.
-	v := filter.Judge(words, policy.Default().Filter.EnglishThreshold)
+	v := filter.Judge(r.Words, policy.Default().Filter.EnglishThreshold)
 	d := decision{Decision: string(v.Outcome), Reason: v.Reason, Hit: v.Hit, Tokens: v.Tokens}
 	switch {
 	case v.Reason == language.ReasonNoText:
@@ -258,7 +253,7 @@ func newRow(r result) dataset.ReadingRow {
 	row.Width, row.Height = new(int32(r.width)), new(int32(r.height))
 	for _, w := range r.Words {
 		row.Words = append(row.Words, dataset.ReadingWord{Text: w.Text, Confidence: float32(w.Confidence),
-			X: int32(w.Box.Min.X), Y: int32(w.Box.Min.Y), Width: int32(w.Box.Dx()), Height: int32(w.Box.Dy()),
+			X: int32(w.X), Y: int32(w.Y), Width: int32(w.W), Height: int32(w.H),
 			Line: int32(w.Line), Accepted: w.Accepted})
 	}
 	return row

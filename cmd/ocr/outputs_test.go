@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/internal/testkit/duckdb"
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -180,7 +181,7 @@ func TestDraw(t *testing.T) {
 }
 
 // overlayOf draws a reading and decodes the picture.
-func overlayOf(t *testing.T, img image.Image, words ...ocr.Word) image.Image {
+func overlayOf(t *testing.T, img image.Image, words ...word.Word) image.Image {
 	t.Helper()
 	body, err := overlay(img, ocr.Reading{Words: words})
 	if err != nil {
@@ -199,8 +200,8 @@ func TestOverlay(t *testing.T) {
 	for i := range white.Pix {
 		white.Pix[i] = 255
 	}
-	at := func(x int, confidence float64, accepted bool) ocr.Word {
-		return ocr.Word{Text: "W", Confidence: confidence, Accepted: accepted, Box: image.Rect(x, 110, x+100, 160)}
+	at := func(x int, confidence float64, accepted bool) word.Word {
+		return word.Word{Text: "W", Confidence: confidence, Accepted: accepted, X: x, Y: 110, W: 100, H: 50}
 	}
 	img := overlayOf(t, white, at(110, 99, true), at(310, 50, true), at(510, 72.5, true), at(710, 99, false))
 	for x, want := range map[int]color.RGBA{100: {0, 230, 60, 255}, 300: {255, 165, 60, 255}, 500: {127, 197, 60, 255}, 700: {255, 70, 70, 255}} {
@@ -218,7 +219,7 @@ func TestOverlay(t *testing.T) {
 	}
 	for _, size := range []image.Point{{1, 1}, {16384, 3}, {3, 16384}, {5000, 4000}} {
 		img := image.NewNRGBA(image.Rectangle{Max: size})
-		b := overlayOf(t, img, ocr.Word{Text: "A LONG WORD", Confidence: 80, Box: img.Rect}).Bounds()
+		b := overlayOf(t, img, word.Word{Text: "A LONG WORD", Confidence: 80, W: size.X, H: size.Y}).Bounds()
 		if max(b.Dx(), b.Dy()-overlayTop) > overlayMax || b.Dx() < 1 || b.Dy() <= overlayTop {
 			t.Errorf("%v became %v", size, b)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/otiai10/gosseract/v2"
 
-	"rehydrate/pipeline/ocr"
+	"rehydrate/internal/word"
 )
 
 // handle is the engine inside gosseract's client, which makes, sets up and closes it. gosseract takes pictures as files,
@@ -25,7 +25,7 @@ func handle(client *gosseract.Client) *C.TessBaseAPI {
 const resolution = 70
 
 // readPixels reads a picture with the engine as it is set up.
-func readPixels(api *C.TessBaseAPI, g *image.Gray) ([]ocr.RawWord, error) {
+func readPixels(api *C.TessBaseAPI, g *image.Gray) ([]word.Raw, error) {
 	size := g.Rect.Size()
 	C.TessBaseAPISetImage(api, (*C.uchar)(unsafe.Pointer(&g.Pix[0])), C.int(size.X), C.int(size.Y), 1, C.int(g.Stride))
 	C.TessBaseAPISetSourceResolution(api, resolution)
@@ -38,7 +38,7 @@ func readPixels(api *C.TessBaseAPI, g *image.Gray) ([]ocr.RawWord, error) {
 	}
 	defer C.TessResultIteratorDelete(it)
 	page := C.TessResultIteratorGetPageIterator(it)
-	var words []ocr.RawWord
+	var words []word.Raw
 	block, par, line := 0, 0, 0
 	for more := C.int(1); more != 0; more = C.TessResultIteratorNext(it, C.RIL_WORD) {
 		if C.TessPageIteratorIsAtBeginningOf(page, C.RIL_BLOCK) != 0 {
@@ -56,7 +56,7 @@ func readPixels(api *C.TessBaseAPI, g *image.Gray) ([]ocr.RawWord, error) {
 		}
 		var left, top, right, bottom C.int
 		C.TessPageIteratorBoundingBox(page, C.RIL_WORD, &left, &top, &right, &bottom)
-		words = append(words, ocr.RawWord{Text: C.GoString(text), Confidence: float64(C.TessResultIteratorConfidence(it, C.RIL_WORD)),
+		words = append(words, word.Raw{Text: C.GoString(text), Confidence: float64(C.TessResultIteratorConfidence(it, C.RIL_WORD)),
 			Box: image.Rect(int(left), int(top), int(right), int(bottom)), Block: block, Par: par, Line: line})
 		C.TessDeleteText(text)
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/otiai10/gosseract/v2"
 
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -154,7 +155,7 @@ func newTesseract(dir string) (*tesseract, error) {
 func (t *tesseract) Close() error { return t.client.Close() }
 
 // recognize reads one picture.
-func (t *tesseract) recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
+func (t *tesseract) recognize(gray *image.Gray, m ocr.Mode) ([]word.Raw, error) {
 	// The others need another model.
 	if m.PSM < 3 || m.PSM > 13 || m.PSM == 12 {
 		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 and 13 are read", m.PSM)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -90,7 +91,7 @@ func TestPageSegmentationModeApplies(t *testing.T) {
 		caption{"LEFT SIDE", 30, 60, 32, color.Black}, caption{"LEFT LOWER", 30, 220, 32, color.Black},
 		caption{"RIGHT SIDE", 640, 60, 32, color.Black}, caption{"RIGHT LOWER", 640, 220, 32, color.Black}))
 	type layout struct{ blocks, lines int }
-	read := func(psm int) (layout, []ocr.RawWord) {
+	read := func(psm int) (layout, []word.Raw) {
 		words, err := r.recognize(columns, ocr.Mode{PSM: psm})
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/redditemu"
 )
@@ -60,7 +61,7 @@ func init() { // the first words of captions[firstOwn:]; the chaos tests know th
 
 var fakeEngine = ocr.Engine{Tesseract: "5.0-fake", Leptonica: "1.0-fake", Gosseract: "v0.0.0", Model: "fake", ModelSHA256: "00", Parameters: "fake"}
 
-func fakeRecognize(g *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
+func fakeRecognize(g *image.Gray, m ocr.Mode) ([]word.Raw, error) {
 	if m.PSM == 7 { // a line that the blocks of a sketch look like: only the whole picture has its shape
 		return nil, nil
 	}
@@ -69,18 +70,18 @@ func fakeRecognize(g *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
 	if n < 0 || n >= len(captions) {
 		return nil, nil
 	}
-	var words []ocr.RawWord
-	for i, word := range strings.Fields(captions[n]) {
+	var words []word.Raw
+	for i, text := range strings.Fields(captions[n]) {
 		confidence := 96.0
-		if cut, low := strings.CutSuffix(word, "?"); low {
-			word, confidence = cut, 31
+		if cut, low := strings.CutSuffix(text, "?"); low {
+			text, confidence = cut, 31
 		}
 		line, left, right := i, width/8, width/2
 		if n >= firstOwn {
 			line, left, right = i/4, width*(i%4)/4, width*(i%4+1)/4-width/32
 		}
 		top := height * (2*line + 1) / 32
-		words = append(words, ocr.RawWord{Text: word, Confidence: confidence, Line: line, Box: image.Rect(left, top, right, top+height/32)})
+		words = append(words, word.Raw{Text: text, Confidence: confidence, Line: line, Box: image.Rect(left, top, right, top+height/32)})
 	}
 	return words, nil
 }

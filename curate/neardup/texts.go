@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/userfile"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/pictures"
 )
@@ -27,7 +28,7 @@ type texts struct {
 
 // allWords are the words of a text that comes without confidences: all count.
 func allWords(text string) []string {
-	return dedupe.Tokens([]dedupe.Word{{Text: text, Confidence: 100}})
+	return dedupe.Tokens([]word.Word{{Text: text, Confidence: 100}})
 }
 
 // cleanName makes one name of ./a.jpg and a.jpg.
@@ -155,6 +156,13 @@ func (t *texts) readCSV(r io.Reader) (line int, err error) {
 	}
 }
 
+// A lineWord is what counts of a word in a line of `ocr --json`. Its other fields are not read, because other programs
+// may write other values there.
+type lineWord struct {
+	Text       string  `json:"text"`
+	Confidence float64 `json:"confidence"`
+}
+
 func (t *texts) readJSON(r io.Reader) (line int, err error) {
 	const longest = 16 << 20 // ocr writes some kilobytes for a picture
 	lines := bufio.NewScanner(r)
@@ -166,16 +174,20 @@ func (t *texts) readJSON(r io.Reader) (line int, err error) {
 		}
 		// A line of `ocr --json`, or one that has no more than file and text.
 		var l struct {
-			File  string         `json:"file"`
-			Text  *string        `json:"text"`
-			Error *string        `json:"error"` // ocr could not read the picture
-			Words *[]dedupe.Word `json:"words"`
+			File  string      `json:"file"`
+			Text  *string     `json:"text"`
+			Error *string     `json:"error"` // ocr could not read the picture
+			Words *[]lineWord `json:"words"`
 		}
 		err := json.Unmarshal(lines.Bytes(), &l)
 		switch {
 		case err != nil:
 		case l.Words != nil:
-			err = t.add(l.File, dedupe.Tokens(*l.Words))
+			words := make([]word.Word, len(*l.Words))
+			for i, w := range *l.Words {
+				words[i] = word.Word{Text: w.Text, Confidence: w.Confidence}
+			}
+			err = t.add(l.File, dedupe.Tokens(words))
 		case l.Text != nil:
 			err = t.add(l.File, allWords(*l.Text))
 		case l.Error != nil:

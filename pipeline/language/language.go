@@ -35,14 +35,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 )
-
-// A Word is one word that OCR read, with its confidence, 0..100.
-type Word struct {
-	Text       string
-	Confidence float64
-}
 
 const (
 	ReasonNoText          manifest.Reason = "no_text"            // passes: no text to judge
@@ -125,7 +120,7 @@ type Filter struct {
 
 // Judge decides on the text that the words make up, whatever their order. threshold is the share of dictionary words,
 // 0..1, from which the dictionary votes for English. It never fails; bytes that are not UTF-8 separate tokens.
-func (f *Filter) Judge(words []Word, threshold float64) Verdict {
+func (f *Filter) Judge(words []word.Word, threshold float64) Verdict {
 	v, withLetters, latin := f.measure(words)
 	// No text before any vote: what OCR reads into a pattern would be voted on as a foreign language.
 	if v.Letters < minLetters || v.Words < minWords || v.Tokens == 0 || v.Letters < wordLength*v.Words {
@@ -189,7 +184,7 @@ func (v Votes) against() manifest.Reason {
 
 // measure fills in the numbers of the verdict. withLetters counts the words that have a letter, latin those of the
 // verdict's letters that are of Latin script.
-func (f *Filter) measure(words []Word) (v Verdict, withLetters, latin int) {
+func (f *Filter) measure(words []word.Word) (v Verdict, withLetters, latin int) {
 	hits, score, foreign := 0, 0, map[string]int{}
 	for _, w := range words {
 		if !(w.Confidence >= minConfidence) { // NaN does not count as a confidence

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 )
 
@@ -24,10 +25,10 @@ func newFilter(t testing.TB) *Filter {
 }
 
 // read makes words of a text as a faultless OCR would.
-func read(text string) []Word {
-	var words []Word
+func read(text string) []word.Word {
+	var words []word.Word
 	for _, w := range strings.Fields(text) {
-		words = append(words, Word{Text: w, Confidence: 95})
+		words = append(words, word.Word{Text: w, Confidence: 95})
 	}
 	return words
 }
@@ -88,9 +89,11 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeNumbers(t *testing.T) {
 	f := newFilter(t)
-	words := []Word{
-		{"WHEN", 96}, {"you're", 60}, {"a", 99}, {"two-faced", 88}, {"brrrrt", 75}, {"él", 80}, {"QUE", 80},
-		{"dropped", 59.9}, {"dropped", math.NaN()}, {"dropped", -1},
+	words := []word.Word{
+		{Text: "WHEN", Confidence: 96}, {Text: "you're", Confidence: 60}, {Text: "a", Confidence: 99},
+		{Text: "two-faced", Confidence: 88}, {Text: "brrrrt", Confidence: 75}, {Text: "él", Confidence: 80},
+		{Text: "QUE", Confidence: 80}, {Text: "dropped", Confidence: 59.9}, {Text: "dropped", Confidence: math.NaN()},
+		{Text: "dropped", Confidence: -1},
 	}
 	want := Verdict{Letters: 28, Words: 6, Tokens: 7, Hit: 4. / 7, English: 2, Foreign: 2, Language: "es",
 		Score: 8.3125, Votes: Votes{Dictionary: VoteEnglish, Model: VoteEnglish}}
@@ -286,9 +289,9 @@ func FuzzJudge(f *testing.F) {
 	filter, err := New()
 	testkit.OK(f, err)
 	f.Fuzz(func(t *testing.T, text string, confidence, threshold float64) {
-		words := []Word{{text, confidence}}
+		words := []word.Word{{Text: text, Confidence: confidence}}
 		for _, w := range strings.Split(text, " ") {
-			words = append(words, Word{w, confidence})
+			words = append(words, word.Word{Text: w, Confidence: confidence})
 		}
 		v := filter.Judge(words, threshold)
 		if !slices.Contains([]manifest.Outcome{"", manifest.NotEnglish, manifest.Unreadable}, v.Outcome) || v.Outcome != "" && v.Reason == "" {
@@ -312,7 +315,10 @@ func ExampleFilter_Judge() {
 		fmt.Println(err)
 		return
 	}
-	words := []Word{{"QUAND", 91}, {"TU", 93}, {"OUVRES", 88}, {"LE", 95}, {"FRIGO", 90}}
+	words := []word.Word{
+		{Text: "QUAND", Confidence: 91}, {Text: "TU", Confidence: 93}, {Text: "OUVRES", Confidence: 88},
+		{Text: "LE", Confidence: 95}, {Text: "FRIGO", Confidence: 90},
+	}
 	v := f.Judge(words, .6)
 	fmt.Println(v.Outcome, v.Reason, v.Language)
 	// Output: not_english foreign_words fr

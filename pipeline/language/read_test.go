@@ -22,6 +22,7 @@ import (
 	_ "golang.org/x/image/webp"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/redditemu"
 )
@@ -32,7 +33,7 @@ type picture struct {
 	split string // "dev" or "test"
 	name  string // the caption, what a blank picture shows, or the name of a file
 	file  string // of a meme; "" of what is drawn
-	words []Word
+	words []word.Word
 }
 
 // key tells pictures apart.
@@ -127,9 +128,7 @@ func readPictures(t testing.TB, all []picture) {
 				if err != nil {
 					t.Errorf("read %q: %v", all[i].name, err)
 				}
-				for _, w := range reading.Words {
-					all[i].words = append(all[i].words, Word{Text: w.Text, Confidence: w.Confidence})
-				}
+				all[i].words = reading.Words
 			}
 		})
 	}
@@ -156,13 +155,13 @@ func parseReadings(t testing.TB, body []byte) []picture {
 	for line := range strings.Lines(string(body)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		p := picture{kind: f[0], split: f[1], name: f[2]}
-		for _, word := range f[3:] {
-			text, confidence, _ := strings.Cut(word, " ")
+		for _, one := range f[3:] {
+			text, confidence, _ := strings.Cut(one, " ")
 			c, err := strconv.ParseFloat(confidence, 64)
 			if err != nil {
 				t.Fatalf("readings.txt: %v", err)
 			}
-			p.words = append(p.words, Word{text, c})
+			p.words = append(p.words, word.Word{Text: text, Confidence: c})
 		}
 		all = append(all, p)
 	}

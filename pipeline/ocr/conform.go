@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"rehydrate/internal/word"
 )
 
 // A Check is one thing that Conform asked of a program, and what came of it.
@@ -38,8 +40,8 @@ func Conform(ctx context.Context, c Config, lines []*image.Gray) []Check {
 type conformance struct {
 	pool  *Pool
 	lines []*image.Gray
-	w     *worker     // at work
-	alone [][]RawWord // of each line, sent by itself
+	w     *worker      // at work
+	alone [][]word.Raw // of each line, sent by itself
 }
 
 func (c *conformance) run(ctx context.Context) (checks []Check) {
@@ -89,7 +91,7 @@ func (c *conformance) hello(ctx context.Context) (found string, err error) {
 }
 
 // ask sends one request and looks at the words of its answer. After an error the worker is dead.
-func (c *conformance) ask(ctx context.Context, m Mode, pictures ...*image.Gray) ([][]RawWord, error) {
+func (c *conformance) ask(ctx context.Context, m Mode, pictures ...*image.Gray) ([][]word.Raw, error) {
 	c.w.stderr.reset()
 	end := c.w.guard(ctx, c.pool.config.Timeout, c.pool.config.MemoryLimit)
 	answers, err := c.w.recognize(pictures, m)
@@ -126,7 +128,7 @@ func (c *conformance) oneLine(ctx context.Context) (string, error) {
 	return fmt.Sprintf("the first of %d is read as %q", len(c.lines), joined(c.alone[0])), nil
 }
 
-func joined(words []RawWord) string {
+func joined(words []word.Raw) string {
 	var texts []string
 	for _, w := range words {
 		texts = append(texts, w.Text)
@@ -152,7 +154,7 @@ func (c *conformance) manyLines(ctx context.Context) (string, error) {
 }
 
 // same compares words; none may be written as null or as [].
-func same(a, b []RawWord) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
+func same(a, b []word.Raw) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
 
 // pageOf lays lines below each other on white.
 func pageOf(lines []*image.Gray) *image.Gray {

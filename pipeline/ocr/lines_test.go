@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 )
 
 func whiteGray(width, height int) *image.Gray {
@@ -174,8 +175,8 @@ func TestCut(t *testing.T) {
 	}
 	half := s.gray.Rect
 	half.Min.X = half.Dx() / 2
-	words := s.place([]RawWord{{Text: "X", Box: s.gray.Rect, Block: 1}, {Text: "Y", Box: half, Block: 1}}, lines[0], 7)
-	want := []RawWord{{Text: "X", Box: image.Rect(40, 40, 121, 80), Block: 7}, {Text: "Y", Box: image.Rect(129, 40, 210, 80), Block: 7}}
+	words := s.place([]word.Raw{{Text: "X", Box: s.gray.Rect, Block: 1}, {Text: "Y", Box: half, Block: 1}}, lines[0], 7)
+	want := []word.Raw{{Text: "X", Box: image.Rect(40, 40, 121, 80), Block: 7}, {Text: "Y", Box: image.Rect(129, 40, 210, 80), Block: 7}}
 	testkit.Same(t, "words as large as the strip, and as half of it", want, words)
 }
 
@@ -190,7 +191,7 @@ func TestQueue(t *testing.T) {
 		return textLine{layer: layer, letters: make([]int, 4), box: image.Rect(0, y, 100, y+20), place: image.Rect(0, y, 100, y+20)}
 	}
 	read := func(text string, confidence float64, listed bool, y int) []candidate {
-		w := word(0, 1, text, confidence, 0, y, 100, y+20)
+		w := newWord(0, 1, text, confidence, 0, y, 100, y+20)
 		w.listed = listed
 		return []candidate{w}
 	}
@@ -247,7 +248,7 @@ func TestNewQueue(t *testing.T) {
 // What is much lower than the text of a picture is not accepted, without a sure word beside it sooner.
 func TestDropSmall(t *testing.T) {
 	at := func(text string, x, y, high int) candidate {
-		w := word(0, y, text, 99, x, y, x+50, y+high)
+		w := newWord(0, y, text, 99, x, y, x+50, y+high)
 		w.listed = true
 		return w
 	}
@@ -267,7 +268,7 @@ func TestNoise(t *testing.T) {
 		confidence float64
 		want       bool
 	}{{"eeee", 79, true}, {"eeee", 80, false}, {"WORD", 60, false}, {"WORD", 59, true}, {"HE", 79, true}, {"", 0, true}} {
-		w := word(0, 1, tt.text, tt.confidence, 0, 0, 1, 1)
+		w := newWord(0, 1, tt.text, tt.confidence, 0, 0, 1, 1)
 		w.listed = l.listed(tt.text)
 		if got := noise([]candidate{w}); got != tt.want {
 			t.Errorf("noise of %q at %v = %v, want %v", tt.text, tt.confidence, got, tt.want)
@@ -281,12 +282,12 @@ func TestNoise(t *testing.T) {
 func TestEnough(t *testing.T) {
 	words := func(listed, other int, confidence float64) (out []candidate) {
 		for range listed {
-			w := word(0, 1, "WORD", confidence, 0, 0, 1, 1)
+			w := newWord(0, 1, "WORD", confidence, 0, 0, 1, 1)
 			w.listed = true
 			out = append(out, w)
 		}
 		for range other {
-			out = append(out, word(0, 1, "XYZZY", confidence, 0, 0, 1, 1))
+			out = append(out, newWord(0, 1, "XYZZY", confidence, 0, 0, 1, 1))
 		}
 		return out
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 )
 
 // The fake worker: this test binary again, told so by fakeStart in its environment.
@@ -82,7 +83,7 @@ func fakeMain(how string) error {
 	return Serve(os.Stdin, os.Stdout, hello, fakeRecognize)
 }
 
-func fakeRecognize(g *image.Gray, _ Mode) ([]RawWord, error) {
+func fakeRecognize(g *image.Gray, _ Mode) ([]word.Raw, error) {
 	kind := (g.Rect.Dy()*fakeWidth/g.Rect.Dx() + fakeUnit/2) / fakeUnit
 	switch kind {
 	case imageCrash:
@@ -122,11 +123,11 @@ func fakeRecognize(g *image.Gray, _ Mode) ([]RawWord, error) {
 }
 
 // fakeWords lays words side by side on one line.
-func fakeWords(g *image.Gray, texts ...string) []RawWord {
-	var words []RawWord
+func fakeWords(g *image.Gray, texts ...string) []word.Raw {
+	var words []word.Raw
 	step := g.Rect.Dx() / len(texts)
 	for i, text := range texts {
-		words = append(words, RawWord{Text: text, Confidence: 95, Box: image.Rect(i*step, 0, (i+1)*step-1, g.Rect.Dy())})
+		words = append(words, word.Raw{Text: text, Confidence: 95, Box: image.Rect(i*step, 0, (i+1)*step-1, g.Rect.Dy())})
 	}
 	return words
 }

@@ -401,8 +401,8 @@ func TestReadImages(t *testing.T) {
 		t.Fatalf("Reading = %+v, %v, want words of confidence 95", r, err)
 	}
 	for _, w := range r.Words {
-		if !w.Box.In(part.Bounds()) {
-			t.Errorf("word %q at %v is outside %v", w.Text, w.Box, part.Bounds())
+		if !w.Box().In(part.Bounds()) {
+			t.Errorf("word %q at %v is outside %v", w.Text, w.Box(), part.Bounds())
 		}
 	}
 }

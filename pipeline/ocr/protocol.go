@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"rehydrate/internal/word"
 )
 
 // ProtocolVersion is the version of the messages between supervisor and worker. A worker of another version is
@@ -20,7 +22,7 @@ import (
 //
 //	1: hello, request, answer
 //	2: the request says whether to look for inverted text
-//	3: words go as RawWord
+//	3: words go as word.Raw
 //	4: a message is a line of JSON, no frame
 //	5: a request has several pictures, an answer the words of each
 //	6: a line goes as mode 13
@@ -79,15 +81,6 @@ func (e Engine) Fingerprint() string {
 	return strings.TrimSpace(oneLine(e.Name) + " " + hex.EncodeToString(sum[:]))
 }
 
-// A RawWord is one word as the engine gives it, in pixels of the picture it was asked to read. Block, Par and Line number
-// the engine's layout; two words have all three in common exactly where they stand on one line.
-type RawWord struct {
-	Text             string
-	Confidence       float64 // 0..100
-	Box              image.Rectangle
-	Block, Par, Line int
-}
-
 // A Mode is how Tesseract reads an image.
 type Mode struct {
 	PSM    int  // page segmentation mode
@@ -125,9 +118,9 @@ func (q request) wrongSize() error {
 }
 
 type answer struct {
-	ID    uint64      `json:"id"`
-	Words [][]RawWord `json:"words,omitempty"` // of each picture
-	Error string      `json:"error,omitempty"`
+	ID    uint64       `json:"id"`
+	Words [][]word.Raw `json:"words,omitempty"` // of each picture
+	Error string       `json:"error,omitempty"`
 }
 
 // readLine reads one message of at most r's size. Errors are io.EOF between messages, io.ErrUnexpectedEOF inside one,
@@ -209,7 +202,7 @@ func readHello(r *bufio.Reader) (Hello, error) {
 }
 
 // writeAnswer sends the words of each picture, or cause where it is not nil.
-func writeAnswer(w io.Writer, id uint64, sizes []image.Point, words [][]RawWord, cause error) error {
+func writeAnswer(w io.Writer, id uint64, sizes []image.Point, words [][]word.Raw, cause error) error {
 	if cause != nil {
 		return writeLine(w, answer{ID: id, Error: cause.Error()}, nil)
 	}
@@ -236,7 +229,7 @@ func (e engineError) Error() string { return string(e) }
 
 // readAnswer reads the answer to request id for pictures of the given sizes. Errors are those of readLine, an
 // engineError, and errProtocol for anything else, including words outside their picture.
-func readAnswer(r *bufio.Reader, id uint64, pictures []*image.Gray) ([][]RawWord, error) {
+func readAnswer(r *bufio.Reader, id uint64, pictures []*image.Gray) ([][]word.Raw, error) {
 	var a answer
 	if err := readLine(r, &a); err != nil {
 		return nil, err
@@ -272,7 +265,7 @@ func readAnswer(r *bufio.Reader, id uint64, pictures []*image.Gray) ([][]RawWord
 // other until in ends, which is its way to be told to stop (nil). recognize reads one picture
 // with the engine e; an error is this request's trouble, and the next may be read all the same.
 // A request that is not the protocol ends Serve with an error.
-func Serve(in io.Reader, out io.Writer, e Engine, recognize func(*image.Gray, Mode) ([]RawWord, error)) error {
+func Serve(in io.Reader, out io.Writer, e Engine, recognize func(*image.Gray, Mode) ([]word.Raw, error)) error {
 	if err := writeLine(out, Hello{Protocol: ProtocolVersion, Engine: e}, nil); err != nil {
 		return fmt.Errorf("say hello to the supervisor: %w", err)
 	}
@@ -285,7 +278,7 @@ func Serve(in io.Reader, out io.Writer, e Engine, recognize func(*image.Gray, Mo
 		if err != nil {
 			return fmt.Errorf("read a request: %w", err)
 		}
-		words := make([][]RawWord, len(pictures))
+		words := make([][]word.Raw, len(pictures))
 		for i := 0; i < len(pictures) && err == nil; i++ {
 			words[i], err = recognize(pictures[i], q.Mode)
 		}

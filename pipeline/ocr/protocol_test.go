@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 )
 
 func testGray(width, height int) *image.Gray {
@@ -80,37 +81,37 @@ func TestReadRequestErrors(t *testing.T) {
 }
 
 func TestAnswerRoundTrip(t *testing.T) {
-	in := []RawWord{
+	in := []word.Raw{
 		{Text: "DON'T", Confidence: 96.06798553466797, Box: image.Rect(1, 2, 30, 14), Block: 1, Par: 2, Line: 3},
 		{Text: "ÉTÉ", Confidence: math.NaN(), Box: image.Rect(-5, 40, 500, 90)},
 		{Text: "X", Confidence: 101, Box: image.Rect(200, 200, 201, 201), Block: -1},
 		{Text: "low", Confidence: -1, Box: image.Rect(0, 0, 100, 50)},
 	}
-	want := []RawWord{in[0], {Text: "ÉTÉ", Box: image.Rect(0, 40, 100, 50)}, {Text: "X", Confidence: 100, Block: -1},
+	want := []word.Raw{in[0], {Text: "ÉTÉ", Box: image.Rect(0, 40, 100, 50)}, {Text: "X", Confidence: 100, Block: -1},
 		{Text: "low", Box: in[3].Box}}
 	var b bytes.Buffer
-	testkit.OK(t, writeAnswer(&b, 7, []image.Point{{100, 50}, {1, 1}}, [][]RawWord{in, nil}, nil))
+	testkit.OK(t, writeAnswer(&b, 7, []image.Point{{100, 50}, {1, 1}}, [][]word.Raw{in, nil}, nil))
 	got, err := readAnswer(bufio.NewReader(&b), 7, []*image.Gray{testGray(100, 50), testGray(1, 1)})
-	testkit.Same(t, "readAnswer", [][]RawWord{want, nil}, got, err)
+	testkit.Same(t, "readAnswer", [][]word.Raw{want, nil}, got, err)
 }
 
 func TestReadAnswerErrors(t *testing.T) {
-	word := func(w string) string { return `{"id":7,"words":[[],[` + w + `]]}` }
+	answering := func(w string) string { return `{"id":7,"words":[[],[` + w + `]]}` }
 	for _, tt := range []struct {
 		line string
 		want error
 	}{
 		{`{"protocol":4}`, errProtocol}, {`words`, errProtocol}, {``, errProtocol}, {`{"id":8}`, errProtocol},
 		{`{"id":7,"words":[[]]}`, errProtocol}, {`{"id":7,"words":[[],[],[]]}`, errProtocol},
-		{word(`{"Confidence":100.5}`), errProtocol},
-		{word(`{"Confidence":-0.5}`), errProtocol},
-		{word(`{"Box":{"Max":{"X":11,"Y":1}}}`), errProtocol},
-		{word(`{"Box":{"Max":{"X":1,"Y":21}}}`), errProtocol},
-		{word(`{"Box":{"Min":{"X":-1},"Max":{"X":1,"Y":1}}}`), errProtocol},
-		{word(`{"Box":{"Min":{"Y":-1},"Max":{"X":1,"Y":1}}}`), errProtocol},
-		{word(`{"Box":{"Min":{"X":3},"Max":{"X":1,"Y":1}}}`), errProtocol},
-		{word(strings.Repeat(`{},`, maxWords) + `{}`), errProtocol},
-		{word(strings.Repeat(`{},`, maxWords-1) + `{"Box":{"Max":{"X":10,"Y":20}}}`), nil},
+		{answering(`{"Confidence":100.5}`), errProtocol},
+		{answering(`{"Confidence":-0.5}`), errProtocol},
+		{answering(`{"Box":{"Max":{"X":11,"Y":1}}}`), errProtocol},
+		{answering(`{"Box":{"Max":{"X":1,"Y":21}}}`), errProtocol},
+		{answering(`{"Box":{"Min":{"X":-1},"Max":{"X":1,"Y":1}}}`), errProtocol},
+		{answering(`{"Box":{"Min":{"Y":-1},"Max":{"X":1,"Y":1}}}`), errProtocol},
+		{answering(`{"Box":{"Min":{"X":3},"Max":{"X":1,"Y":1}}}`), errProtocol},
+		{answering(strings.Repeat(`{},`, maxWords) + `{}`), errProtocol},
+		{answering(strings.Repeat(`{},`, maxWords-1) + `{"Box":{"Max":{"X":10,"Y":20}}}`), nil},
 		{`{"id":7,"error":"no model"}`, engineError("no model")},
 	} {
 		pictures := []*image.Gray{testGray(50, 50), testGray(10, 20)}
@@ -166,8 +167,8 @@ func FuzzReadRequest(f *testing.F) {
 func FuzzReadReply(f *testing.F) {
 	size := image.Pt(10, 10)
 	var b bytes.Buffer
-	words := []RawWord{{Text: "WORD\x1b", Confidence: 90, Box: image.Rect(1, 1, 9, 9), Line: 1}}
-	testkit.OK(f, writeAnswer(&b, 1, []image.Point{size}, [][]RawWord{words}, nil))
+	words := []word.Raw{{Text: "WORD\x1b", Confidence: 90, Box: image.Rect(1, 1, 9, 9), Line: 1}}
+	testkit.OK(f, writeAnswer(&b, 1, []image.Point{size}, [][]word.Raw{words}, nil))
 	f.Add(b.Bytes())
 	f.Add([]byte("Estimating resolution as 120\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -180,7 +181,7 @@ func FuzzReadReply(f *testing.F) {
 			t.Errorf("text %q", r.Text)
 		}
 		for _, w := range r.Words {
-			if !w.Box.In(image.Rectangle{Max: size}) || !(w.Confidence >= 0 && w.Confidence <= 100) {
+			if !w.Box().In(image.Rectangle{Max: size}) || !(w.Confidence >= 0 && w.Confidence <= 100) {
 				t.Errorf("accepted %+v", w)
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"rehydrate/internal/word"
 )
 
 const (
@@ -18,15 +20,6 @@ const (
 	sameLinePct       = 45  // of the larger height: two words on one line of text
 )
 
-// A Word is one word of a Reading.
-type Word struct {
-	Text       string
-	Confidence float64         // 0..100
-	Box        image.Rectangle // in pixels of the image that was read
-	Line       int             // 0-based line of the reading order
-	Accepted   bool            // certain enough to stand in Reading.Text
-}
-
 // A Reading is what was read of one image.
 type Reading struct {
 	// Text holds the accepted words in reading order, lines separated by \n. "" where
@@ -36,12 +29,12 @@ type Reading struct {
 	Confidence float64
 	// Words are all words of all looks after their merge, in reading order: the accepted
 	// ones, and others down to a confidence of 50. Later stages choose among them.
-	Words []Word
+	Words []word.Word
 }
 
 // A candidate is a word of one look, its box in pixels of the original image.
 type candidate struct {
-	RawWord
+	word.Raw
 	look   int
 	listed bool // in the lexicon
 	agreed bool // another look read the same at the same place
@@ -49,7 +42,7 @@ type candidate struct {
 
 // collect turns the words of a look into candidates of the original's size, mended, without those that hold neither letter
 // nor digit.
-func collect(words []RawWord, look int, scaled, original image.Point, l lexicon) []candidate {
+func collect(words []word.Raw, look int, scaled, original image.Point, l lexicon) []candidate {
 	words = slices.Clone(words)
 	for i := range words {
 		words[i].Text = printable(words[i].Text)
@@ -60,7 +53,7 @@ func collect(words []RawWord, look int, scaled, original image.Point, l lexicon)
 			continue
 		}
 		w.Box = inside(rescaleBox(w.Box, scaled, original), image.Rectangle{Max: original})
-		out = append(out, candidate{RawWord: w, look: look, listed: l.listed(w.Text)})
+		out = append(out, candidate{Raw: w, look: look, listed: l.listed(w.Text)})
 	}
 	return out
 }
@@ -308,13 +301,15 @@ func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 		}
 		for _, c := range line {
 			b := sure > 1 || sure == 1 && !c.sure()
-			r.Words = append(r.Words, Word{Text: c.Text, Confidence: c.Confidence, Box: c.Box.Add(origin), Line: number, Accepted: l.accepts(c, b)})
+			box := c.Box.Add(origin)
+			r.Words = append(r.Words, word.Word{Text: c.Text, Confidence: c.Confidence, X: box.Min.X, Y: box.Min.Y,
+				W: box.Dx(), H: box.Dy(), Line: number, Accepted: l.accepts(c, b)})
 			beside = append(beside, b)
 		}
 	}
 	dropSmall(r.Words, beside)
-	r.Words = slices.DeleteFunc(r.Words, func(w Word) bool { return !w.Accepted && w.Confidence < wordFloor })
-	r.write()
+	r.Words = slices.DeleteFunc(r.Words, func(w word.Word) bool { return !w.Accepted && w.Confidence < wordFloor })
+	r.Text, r.Confidence = word.Join(r.Words)
 	return r
 }
 
@@ -325,11 +320,11 @@ const (
 )
 
 // dropSmall takes back the acceptance of words much lower than the others.
-func dropSmall(words []Word, beside []bool) {
+func dropSmall(words []word.Word, beside []bool) {
 	var heights []int // of each accepted letter
 	for _, w := range words {
 		if w.Accepted {
-			heights = append(heights, slices.Repeat([]int{w.Box.Dy()}, letters(w.Text))...)
+			heights = append(heights, slices.Repeat([]int{w.H}, letters(w.Text))...)
 		}
 	}
 	if len(heights) == 0 {
@@ -342,29 +337,6 @@ func dropSmall(words []Word, beside []bool) {
 		if !beside[i] {
 			least = smallAlonePct
 		}
-		words[i].Accepted = words[i].Accepted && 100*words[i].Box.Dy() >= least*median
-	}
-}
-
-// write makes text and confidence of the accepted words.
-func (r *Reading) write() {
-	var text strings.Builder
-	accepted, sum, lastLine := 0, 0.0, 0
-	for _, w := range r.Words {
-		if !w.Accepted {
-			continue
-		}
-		switch {
-		case accepted == 0:
-		case w.Line == lastLine:
-			text.WriteByte(' ')
-		default:
-			text.WriteByte('\n')
-		}
-		text.WriteString(w.Text)
-		accepted, sum, lastLine = accepted+1, sum+w.Confidence, w.Line
-	}
-	if accepted > 0 {
-		r.Text, r.Confidence = text.String(), sum/float64(accepted)
+		words[i].Accepted = words[i].Accepted && 100*words[i].H >= least*median
 	}
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 )
 
-func word(look, line int, text string, confidence float64, x0, y0, x1, y1 int) candidate {
-	return candidate{look: look, RawWord: RawWord{Text: text, Confidence: confidence,
+func newWord(look, line int, text string, confidence float64, x0, y0, x1, y1 int) candidate {
+	return candidate{look: look, Raw: word.Raw{Text: text, Confidence: confidence,
 		Box: image.Rect(x0, y0, x1, y1), Block: 1, Par: 1, Line: line}}
 }
 
@@ -26,15 +27,15 @@ func texts(words []candidate) string {
 }
 
 func TestCollect(t *testing.T) {
-	raw := []RawWord{
+	raw := []word.Raw{
 		{Text: "FAINT", Confidence: 0, Box: image.Rect(10, 20, 30, 40)},
 		{Text: "|_-", Confidence: 99, Box: image.Rect(10, 20, 30, 40)},
 		{Text: "\x1b[31mR\u202eE\u2003D\xff\n", Confidence: 80, Box: image.Rect(0, 0, 100, 50)},
 	}
 	got := collect(raw, 2, image.Pt(100, 50), image.Pt(250, 125), lexicon{})
 	want := []candidate{
-		{RawWord: RawWord{Text: "FAINT", Confidence: 0, Box: image.Rect(25, 50, 75, 100)}, look: 2},
-		{RawWord: RawWord{Text: "[31mRED", Confidence: 80, Box: image.Rect(0, 0, 250, 125)}, look: 2},
+		{Raw: word.Raw{Text: "FAINT", Confidence: 0, Box: image.Rect(25, 50, 75, 100)}, look: 2},
+		{Raw: word.Raw{Text: "[31mRED", Confidence: 80, Box: image.Rect(0, 0, 250, 125)}, look: 2},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(candidate{})); diff != "" {
 		t.Errorf("collect (-want +got):\n%s", diff)
@@ -48,28 +49,28 @@ func TestMerge(t *testing.T) {
 		want string // in order of line score
 	}{
 		{"the surer line wins", []candidate{
-			word(0, 1, "HELL0", 70, 0, 0, 50, 10), word(1, 1, "HELLO", 95, 1, 0, 51, 10),
+			newWord(0, 1, "HELL0", 70, 0, 0, 50, 10), newWord(1, 1, "HELLO", 95, 1, 0, 51, 10),
 		}, "HELLO"},
 		{"the longer line wins over a little more confidence", []candidate{
-			word(0, 1, "HELLO", 95, 0, 0, 50, 10),
-			word(1, 1, "HELLO", 94, 0, 0, 50, 10), word(1, 1, "THERE", 94, 60, 0, 110, 10),
+			newWord(0, 1, "HELLO", 95, 0, 0, 50, 10),
+			newWord(1, 1, "HELLO", 94, 0, 0, 50, 10), newWord(1, 1, "THERE", 94, 60, 0, 110, 10),
 		}, "HELLO THERE"},
 		{"what a line does not cover is added", []candidate{
-			word(0, 1, "TOP", 95, 0, 0, 30, 10), word(1, 1, "TOP", 90, 0, 0, 30, 10), word(1, 2, "BOTTOM", 80, 0, 90, 60, 100),
+			newWord(0, 1, "TOP", 95, 0, 0, 30, 10), newWord(1, 1, "TOP", 90, 0, 0, 30, 10), newWord(1, 2, "BOTTOM", 80, 0, 90, 60, 100),
 		}, "BOTTOM TOP"},
 		{"30 % of the smaller box is the same place", []candidate{
-			word(0, 1, "WIDEWORD", 95, 20, 0, 120, 10), word(1, 1, "AB", 90, 117, 0, 127, 10), word(1, 2, "CD", 90, 12, 0, 22, 10),
+			newWord(0, 1, "WIDEWORD", 95, 20, 0, 120, 10), newWord(1, 1, "AB", 90, 117, 0, 127, 10), newWord(1, 2, "CD", 90, 12, 0, 22, 10),
 		}, "WIDEWORD CD"},
 		{"words of one line never block each other", []candidate{
-			word(0, 1, "ONE", 90, 0, 0, 30, 10), word(0, 1, "TWO", 90, 5, 0, 35, 10),
+			newWord(0, 1, "ONE", 90, 0, 0, 30, 10), newWord(0, 1, "TWO", 90, 5, 0, 35, 10),
 		}, "ONE TWO"},
 		{"a blocked word blocks too", []candidate{
-			word(0, 1, "FIRSTWORD", 99, 0, 0, 100, 10),
-			word(1, 1, "BLOCKED", 90, 0, 0, 120, 10),
-			word(2, 1, "TAIL", 80, 105, 0, 118, 10),
+			newWord(0, 1, "FIRSTWORD", 99, 0, 0, 100, 10),
+			newWord(1, 1, "BLOCKED", 90, 0, 0, 120, 10),
+			newWord(2, 1, "TAIL", 80, 105, 0, 118, 10),
 		}, "FIRSTWORD"},
 		{"equal scores: the earlier look, then the earlier line", []candidate{
-			word(1, 1, "LATER", 90, 0, 0, 50, 10), word(0, 2, "FIRST", 90, 0, 0, 50, 10), word(0, 3, "OTHER", 90, 0, 0, 50, 10),
+			newWord(1, 1, "LATER", 90, 0, 0, 50, 10), newWord(0, 2, "FIRST", 90, 0, 0, 50, 10), newWord(0, 3, "OTHER", 90, 0, 0, 50, 10),
 		}, "FIRST"},
 		{"nothing", nil, ""},
 	} {
@@ -81,13 +82,13 @@ func TestMerge(t *testing.T) {
 
 // A word is agreed on where another look read the same at the same place.
 func TestAgreed(t *testing.T) {
-	c := word(0, 1, "HELLO", 90, 0, 0, 50, 10)
+	c := newWord(0, 1, "HELLO", 90, 0, 0, 50, 10)
 	for _, tt := range []struct {
 		other candidate
 		want  bool
 	}{
-		{word(1, 1, "\u201chello,", 30, 25, 0, 75, 10), true}, {word(1, 1, "HELLO", 30, 26, 0, 76, 10), false},
-		{word(0, 2, "HELLO", 30, 0, 0, 50, 10), false}, {word(1, 1, "HELL0", 30, 0, 0, 50, 10), false},
+		{newWord(1, 1, "\u201chello,", 30, 25, 0, 75, 10), true}, {newWord(1, 1, "HELLO", 30, 26, 0, 76, 10), false},
+		{newWord(0, 2, "HELLO", 30, 0, 0, 50, 10), false}, {newWord(1, 1, "HELL0", 30, 0, 0, 50, 10), false},
 	} {
 		if got := merge([]candidate{c, tt.other}); len(got) != 1 || got[0].agreed != tt.want {
 			t.Errorf("beside %+v: %+v, want agreed %v", tt.other, got, tt.want)
@@ -102,8 +103,8 @@ func TestMergeIsStable(t *testing.T) {
 	for i := range 40 {
 		x, y := random.IntN(200), random.IntN(100)
 		lines = append(lines, []candidate{
-			word(i%3, i, fmt.Sprintf("A%02d", i), 90, x, y, x+30, y+12),
-			word(i%3, i, fmt.Sprintf("B%02d", i), 90, x+35, y, x+65, y+12),
+			newWord(i%3, i, fmt.Sprintf("A%02d", i), 90, x, y, x+30, y+12),
+			newWord(i%3, i, fmt.Sprintf("B%02d", i), 90, x+35, y, x+65, y+12),
 		})
 	}
 	read := func() Reading {
@@ -122,20 +123,20 @@ func TestMergeIsStable(t *testing.T) {
 
 func TestReadingOrder(t *testing.T) {
 	in := []candidate{
-		word(0, 1, "BOTTOM", 90, 10, 200, 90, 220),
-		word(0, 2, "RIGHT", 80, 60, 12, 100, 34), // a little lower than its neighbour
-		word(0, 2, "LEFT", 70, 10, 10, 50, 30),
-		word(0, 3, "UNSURE", 59, 110, 10, 150, 30), // on a line, not in the text
-		word(0, 4, "NOISE", 50, 10, 100, 50, 120),  // a line of its own, not in the text
-		word(0, 5, "FAINT", 49, 60, 100, 90, 120),  // nowhere
+		newWord(0, 1, "BOTTOM", 90, 10, 200, 90, 220),
+		newWord(0, 2, "RIGHT", 80, 60, 12, 100, 34), // a little lower than its neighbour
+		newWord(0, 2, "LEFT", 70, 10, 10, 50, 30),
+		newWord(0, 3, "UNSURE", 59, 110, 10, 150, 30), // on a line, not in the text
+		newWord(0, 4, "NOISE", 50, 10, 100, 50, 120),  // a line of its own, not in the text
+		newWord(0, 5, "FAINT", 49, 60, 100, 90, 120),  // nowhere
 	}
 	got := newReading(in, image.Pt(1000, 0), lexicon{})
-	want := Reading{Text: "LEFT RIGHT\nBOTTOM", Confidence: 80, Words: []Word{
-		{"LEFT", 70, image.Rect(1010, 10, 1050, 30), 0, true},
-		{"RIGHT", 80, image.Rect(1060, 12, 1100, 34), 0, true},
-		{"UNSURE", 59, image.Rect(1110, 10, 1150, 30), 0, false},
-		{"NOISE", 50, image.Rect(1010, 100, 1050, 120), 1, false},
-		{"BOTTOM", 90, image.Rect(1010, 200, 1090, 220), 2, true},
+	want := Reading{Text: "LEFT RIGHT\nBOTTOM", Confidence: 80, Words: []word.Word{
+		{Text: "LEFT", Confidence: 70, X: 1010, Y: 10, W: 40, H: 20, Line: 0, Accepted: true},
+		{Text: "RIGHT", Confidence: 80, X: 1060, Y: 12, W: 40, H: 22, Line: 0, Accepted: true},
+		{Text: "UNSURE", Confidence: 59, X: 1110, Y: 10, W: 40, H: 20, Line: 0},
+		{Text: "NOISE", Confidence: 50, X: 1010, Y: 100, W: 40, H: 20, Line: 1},
+		{Text: "BOTTOM", Confidence: 90, X: 1010, Y: 200, W: 80, H: 20, Line: 2, Accepted: true},
 	}}
 	testkit.Same(t, "newReading", want, got)
 }
@@ -157,7 +158,7 @@ func TestColumns(t *testing.T) {
 			for x, r := range line {
 				if r != '.' && (x == 0 || line[x-1] != line[x]) {
 					wide := len(line[x:]) - len(strings.TrimLeft(line[x:], string(r)))
-					in = append(in, word(0, y, string(r), 90, 5*x, 12*y, 5*(x+wide), 12*y+10))
+					in = append(in, newWord(0, y, string(r), 90, 5*x, 12*y, 5*(x+wide), 12*y+10))
 				}
 			}
 		}
@@ -189,7 +190,7 @@ func TestLevel(t *testing.T) {
 
 func TestSureLetters(t *testing.T) {
 	for text, want := range map[string]int{"ELEVEN AREN": 10, "TWELVE-LETTER?": 12, "5G ñ": 3} {
-		if got := sureLetters([]candidate{word(0, 1, text, 60, 0, 0, 1, 1), word(0, 1, "UNSURE", 59, 0, 0, 1, 1)}); got != want {
+		if got := sureLetters([]candidate{newWord(0, 1, text, 60, 0, 0, 1, 1), newWord(0, 1, "UNSURE", 59, 0, 0, 1, 1)}); got != want {
 			t.Errorf("sureLetters(%q) = %d, want %d", text, got, want)
 		}
 	}

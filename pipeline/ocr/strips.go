@@ -3,6 +3,8 @@ package ocr
 import (
 	"cmp"
 	"image"
+
+	"rehydrate/internal/word"
 )
 
 // A strip is the picture of one line: black on white, stripHigh pixels high.
@@ -82,8 +84,8 @@ func (l *layer) copyAround(to *image.Gray, page image.Rectangle, row int, s span
 }
 
 // place moves words of a strip to where they stand in the layer, and makes them one block of that number.
-func (s strip) place(words []RawWord, line textLine, number int) []RawWord {
-	out := make([]RawWord, 0, len(words))
+func (s strip) place(words []word.Raw, line textLine, number int) []word.Raw {
+	out := make([]word.Raw, 0, len(words))
 	for i, w := range words {
 		// The engine gives some words the box of all that follow, or the height of the strip.
 		if i+1 < len(words) && words[i+1].Box.Min.X > w.Box.Min.X {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"rehydrate/internal/word"
 )
 
 // A lexicon is what is known of the language that images are read in. It mends the
@@ -53,11 +55,11 @@ func isApostrophe(r rune) bool { return strings.ContainsRune("'\u2018\u2019`", r
 
 // mend repairs the slips of the engine that can be repaired for certain: an I read as a stroke,
 // I AM read as LAM where letters touch, and words read as one.
-func (l lexicon) mend(words []RawWord) []RawWord {
+func (l lexicon) mend(words []word.Raw) []word.Raw {
 	if l.knows == nil {
 		return words
 	}
-	var out []RawWord
+	var out []word.Raw
 	for i, w := range words {
 		if w.Text == "|" && i+1 < len(words) && l.isPronoun(w, words[i+1]) {
 			w.Text = "I"
@@ -76,7 +78,7 @@ const strokeConfidence = 70 // of the word after a stroke that is an I
 
 // isPronoun reports whether a stroke stands for I: a word of the language follows it on
 // its line and is about as high. Frames and rules have no such neighbour.
-func (l lexicon) isPronoun(stroke, next RawWord) bool {
+func (l lexicon) isPronoun(stroke, next word.Raw) bool {
 	high, other := stroke.Box.Dy(), next.Box.Dy()
 	return next.Block == stroke.Block && next.Par == stroke.Par && next.Line == stroke.Line &&
 		next.Confidence >= strokeConfidence && letters(next.Text) >= 2 && l.knows(next.Text) &&
@@ -84,11 +86,11 @@ func (l lexicon) isPronoun(stroke, next RawWord) bool {
 }
 
 // apart takes a word to pieces, if it has any, its box by their lengths.
-func apart(w RawWord, pieces []string) []RawWord {
+func apart(w word.Raw, pieces []string) []word.Raw {
 	if pieces == nil {
-		return []RawWord{w}
+		return []word.Raw{w}
 	}
-	var out []RawWord
+	var out []word.Raw
 	left, done := w.Box.Min.X, 0
 	for _, p := range pieces {
 		done += len(p)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 )
 
 // A test's dictionary: the words of the list in any case, without the marks around them.
@@ -57,23 +58,23 @@ func TestSplit(t *testing.T) {
 
 func TestMend(t *testing.T) {
 	l := testLexicon("IT HAS FEEL")
-	raw := func(line int, text string, confidence float64, x0, x1, high int) RawWord {
-		return RawWord{Text: text, Confidence: confidence, Box: image.Rect(x0, 0, x1, high), Line: line}
+	raw := func(line int, text string, confidence float64, x0, x1, high int) word.Raw {
+		return word.Raw{Text: text, Confidence: confidence, Box: image.Rect(x0, 0, x1, high), Line: line}
 	}
 	for _, tt := range []struct {
 		name string
-		in   []RawWord
+		in   []word.Raw
 		want string
 	}{
-		{"a stroke before a word is I", []RawWord{raw(1, "|", 40, 0, 5, 20), raw(1, "FEEL", 90, 10, 50, 20)}, "I FEEL"},
-		{"at the end it is a stroke", []RawWord{raw(1, "FEEL", 90, 10, 50, 20), raw(1, "|", 40, 60, 65, 20)}, "FEEL |"},
-		{"on another line", []RawWord{raw(1, "|", 40, 0, 5, 20), raw(2, "FEEL", 90, 10, 50, 20)}, "| FEEL"},
-		{"before noise", []RawWord{raw(1, "|", 40, 0, 5, 20), raw(1, "xqz", 90, 10, 50, 20)}, "| xqz"},
-		{"before an unsure word", []RawWord{raw(1, "|", 40, 0, 5, 20), raw(1, "FEEL", 69, 10, 50, 20)}, "| FEEL"},
-		{"a rule, much higher than the word", []RawWord{raw(1, "|", 40, 0, 5, 60), raw(1, "FEEL", 90, 10, 50, 20)}, "| FEEL"},
-		{"I am, whose letters touch", []RawWord{raw(1, "“Lam", 80, 0, 40, 20)}, "“I am"},
-		{"on the lam", []RawWord{raw(1, "the", 80, 0, 40, 20), raw(1, "lam", 80, 50, 90, 20)}, "the lam"},
-		{"several words read as one", []RawWord{raw(1, "ITHAS", 80, 0, 100, 20)}, "IT HAS"},
+		{"a stroke before a word is I", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(1, "FEEL", 90, 10, 50, 20)}, "I FEEL"},
+		{"at the end it is a stroke", []word.Raw{raw(1, "FEEL", 90, 10, 50, 20), raw(1, "|", 40, 60, 65, 20)}, "FEEL |"},
+		{"on another line", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(2, "FEEL", 90, 10, 50, 20)}, "| FEEL"},
+		{"before noise", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(1, "xqz", 90, 10, 50, 20)}, "| xqz"},
+		{"before an unsure word", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(1, "FEEL", 69, 10, 50, 20)}, "| FEEL"},
+		{"a rule, much higher than the word", []word.Raw{raw(1, "|", 40, 0, 5, 60), raw(1, "FEEL", 90, 10, 50, 20)}, "| FEEL"},
+		{"I am, whose letters touch", []word.Raw{raw(1, "“Lam", 80, 0, 40, 20)}, "“I am"},
+		{"on the lam", []word.Raw{raw(1, "the", 80, 0, 40, 20), raw(1, "lam", 80, 50, 90, 20)}, "the lam"},
+		{"several words read as one", []word.Raw{raw(1, "ITHAS", 80, 0, 100, 20)}, "IT HAS"},
 	} {
 		var got []string
 		for _, w := range l.mend(tt.in) {
@@ -83,9 +84,9 @@ func TestMend(t *testing.T) {
 			t.Errorf("%s: mend = %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	want := []RawWord{raw(1, "IT", 80, 0, 40, 20), raw(1, "HAS", 80, 40, 100, 20)}
-	testkit.Same(t, "pieces", want, l.mend([]RawWord{raw(1, "ITHAS", 80, 0, 100, 20)}))
-	if got := (lexicon{}).mend([]RawWord{raw(1, "ITHAS", 80, 0, 100, 20)}); len(got) != 1 {
+	want := []word.Raw{raw(1, "IT", 80, 0, 40, 20), raw(1, "HAS", 80, 40, 100, 20)}
+	testkit.Same(t, "pieces", want, l.mend([]word.Raw{raw(1, "ITHAS", 80, 0, 100, 20)}))
+	if got := (lexicon{}).mend([]word.Raw{raw(1, "ITHAS", 80, 0, 100, 20)}); len(got) != 1 {
 		t.Errorf("without a dictionary mend = %v, want the words as they are", got)
 	}
 }
@@ -117,7 +118,7 @@ func TestAccepts(t *testing.T) {
 				{bar.confidence, false, true}, {bar.confidence - .1, false, false},
 				{bar.agreed, true, true}, {bar.agreed - .1, true, false},
 			} {
-				w := candidate{RawWord: RawWord{Text: tt.text, Confidence: c.confidence}, agreed: c.agreed}
+				w := candidate{Raw: word.Raw{Text: tt.text, Confidence: c.confidence}, agreed: c.agreed}
 				if got := l.accepts(w, beside); got != c.want {
 					t.Errorf("accepts(%s at %v, agreed %v, beside a sure word %v) = %v, want %v", tt.text, c.confidence, c.agreed, beside, got, c.want)
 				}
@@ -125,7 +126,7 @@ func TestAccepts(t *testing.T) {
 		}
 	}
 	for confidence, want := range map[float64]bool{60: true, 59.9: false} {
-		if got := (lexicon{}).accepts(candidate{RawWord: RawWord{Text: "WORD", Confidence: confidence}}, false); got != want {
+		if got := (lexicon{}).accepts(candidate{Raw: word.Raw{Text: "WORD", Confidence: confidence}}, false); got != want {
 			t.Errorf("without a dictionary accepts(%v) = %v, want %v", confidence, got, want)
 		}
 	}
@@ -135,7 +136,7 @@ func TestAccepts(t *testing.T) {
 func TestCompanyOfSureWords(t *testing.T) {
 	l := testLexicon("WORD NOISE")
 	listed := func(line int, text string, confidence float64, y int) candidate {
-		w := word(0, line, text, confidence, 10*len(text), y, 10*len(text)+9, y+10)
+		w := newWord(0, line, text, confidence, 10*len(text), y, 10*len(text)+9, y+10)
 		w.listed = true
 		return w
 	}

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode"
+
+	"rehydrate/internal/word"
 )
 
 const (
@@ -85,7 +87,7 @@ func (w *worker) greet(ctx context.Context, c Config) error {
 
 // recognize sends pictures and waits for the words of each. Any error leaves the worker in an
 // unknown state: call autopsy.
-func (w *worker) recognize(pictures []*image.Gray, m Mode) ([][]RawWord, error) {
+func (w *worker) recognize(pictures []*image.Gray, m Mode) ([][]word.Raw, error) {
 	w.lastID++
 	if err := writeRequest(w.in, w.lastID, m, pictures); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/state"
@@ -85,17 +86,16 @@ func (r *Reader) Read(ctx context.Context, img *workspace.Image, pic *Picture) (
 	if err != nil {
 		return out, err
 	}
-	out.Text, out.Confidence = read.Text, read.Confidence
-	out.Words = make([]workspace.Word, len(read.Words))
-	for i, w := range read.Words {
-		out.Words[i] = workspace.Word{Text: w.Text, Confidence: w.Confidence, Line: w.Line,
-			X: w.Box.Min.X, Y: w.Box.Min.Y, W: w.Box.Dx(), H: w.Box.Dy(), Accepted: w.Accepted}
+	out.Text, out.Confidence, out.Words = read.Text, read.Confidence, read.Words
+	if out.Words == nil {
+		// The database tells an image without words from one whose words are not known.
+		out.Words = []word.Word{}
 	}
 	// Before it is stored: what was read unmasked never reaches the disk.
 	if r.policy.Text.MaskNames {
 		state.MaskReading(&out)
 	}
-	if len(state.Tokens(out.Words)) == 0 {
+	if len(dedupe.Tokens(out.Words)) == 0 {
 		// Nothing to tell two images apart by but the image: dedupe wants a finer hash.
 		wide, err := dedupe.HashImage256(pic.Image)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/safely"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
@@ -382,7 +383,7 @@ func (d *Decisions) Inputs(more ...any) (string, error) {
 
 // NearItem is a record that was read as the near-duplicate rule compares it.
 func NearItem(rec workspace.Record) dedupe.Item {
-	item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat}, Tokens: Tokens(rec.Reading.Words)}
+	item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat}, Tokens: dedupe.Tokens(rec.Reading.Words)}
 	if item.Hash.Flat {
 		item.Content = rec.Image.SHA256
 	}
@@ -413,15 +414,6 @@ func same(met map[string]string, text string) string {
 	return met[text]
 }
 
-// Tokens are the words that the near-duplicate rule compares.
-func Tokens(words []workspace.Word) []string {
-	w := make([]dedupe.Word, len(words))
-	for i := range words {
-		w[i] = dedupe.Word{Text: words[i].Text, Confidence: words[i].Confidence}
-	}
-	return dedupe.Tokens(w)
-}
-
 // NearRule is the near-duplicate rule of a policy.
 func NearRule(p policy.Policy) dedupe.Rule {
 	return dedupe.Rule{Radius: p.Dedupe.HashRadius, Words: p.Dedupe.WordDifference, Guard: p.Dedupe.Guard}
@@ -429,11 +421,11 @@ func NearRule(p policy.Policy) dedupe.Rule {
 
 // InEnglish is the language filter's verdict on a record that was read.
 func InEnglish(f *language.Filter, p policy.Policy, rec workspace.Record) language.Verdict {
-	words := make([]language.Word, 0, len(rec.Reading.Words))
-	for _, w := range rec.Reading.Words {
-		if !language.IsMask(w.Text) { // a mask does not stand in the picture
-			words = append(words, language.Word{Text: w.Text, Confidence: w.Confidence})
-		}
+	// A mask is not in the image.
+	masked := func(w word.Word) bool { return language.IsMask(w.Text) }
+	words := rec.Reading.Words
+	if slices.ContainsFunc(words, masked) {
+		words = slices.DeleteFunc(slices.Clone(words), masked)
 	}
 	return f.Judge(words, p.Filter.EnglishThreshold)
 }

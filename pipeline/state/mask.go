@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -50,12 +51,12 @@ func MaskReading(r *workspace.Reading) {
 	if r.Masked == 0 {
 		return
 	}
-	r.Words = slices.DeleteFunc(r.Words, func(w workspace.Word) bool { return w.Text == "" })
-	r.Text, r.Confidence = textOf(r.Words)
+	r.Words = slices.DeleteFunc(r.Words, func(w word.Word) bool { return w.Text == "" })
+	r.Text, r.Confidence = word.Join(r.Words)
 }
 
 // maskWords masks names in words, line by line, and returns how many it found. The rest of a name becomes "".
-func maskWords(words []workspace.Word, acceptedOnly bool) int {
+func maskWords(words []word.Word, acceptedOnly bool) int {
 	var lines [][]string
 	var index [][]int
 	last := -1
@@ -76,30 +77,6 @@ func maskWords(words []workspace.Word, acceptedOnly bool) int {
 		}
 	}
 	return n
-}
-
-// textOf joins the accepted words as OCR does, and gives their mean confidence.
-func textOf(words []workspace.Word) (text string, confidence float64) {
-	var b strings.Builder
-	n, sum, line := 0, 0.0, 0
-	for _, w := range words {
-		if !w.Accepted {
-			continue
-		}
-		switch {
-		case n == 0:
-		case w.Line == line:
-			b.WriteByte(' ')
-		default:
-			b.WriteByte('\n')
-		}
-		b.WriteString(w.Text)
-		n, sum, line = n+1, sum+w.Confidence, w.Line
-	}
-	if n == 0 {
-		return "", 0
-	}
-	return b.String(), sum / float64(n)
 }
 
 // MaskText masks the names in a text whose words are not at hand.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -23,7 +24,7 @@ func TestMaskNamesInReading(t *testing.T) {
 				continue
 			}
 			bare := strings.Trim(w, "()")
-			r.Words = append(r.Words, workspace.Word{Text: bare, Confidence: 90, Line: line, Accepted: bare == w})
+			r.Words = append(r.Words, word.Word{Text: bare, Confidence: 90, Line: line, Accepted: bare == w})
 		}
 		return r
 	}

@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 )
 
@@ -253,7 +254,7 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 	for round := range 3 {
 		for _, i := range random.Perm(posts) {
 			text := strings.Repeat(canary(i, round)+" ", 1+random.IntN(1+random.IntN(300)))
-			r := Reading{Fingerprint: "f", ImageSHA256: images[i].SHA256, Text: text, Words: []Word{{Text: canary(i, round)}}}
+			r := Reading{Fingerprint: "f", ImageSHA256: images[i].SHA256, Text: text, Words: []word.Word{{Text: canary(i, round)}}}
 			testkit.OK(t, w.SetReadings(ctx, NewReading{Key: manifest.Key{ID: id(i)}, Reading: r}))
 		}
 	}

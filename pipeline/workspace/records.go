@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 )
@@ -60,14 +61,6 @@ type Trouble struct {
 	Detail  string
 }
 
-// A Word is one word that OCR saw. The box is in pixels of the image.
-type Word struct {
-	Text             string
-	Confidence       float64 // 0 to 100
-	X, Y, W, H, Line int
-	Accepted         bool // it is in Reading.Text
-}
-
 // A Reading is the result of OCR on an image.
 type Reading struct {
 	Fingerprint string   // of engine, model and parameters
@@ -75,9 +68,9 @@ type Reading struct {
 	Failed      *Trouble // why OCR failed, nil when it did not
 	Text        string
 	Confidence  float64
-	Masked      int        // names that were masked in Text and Words
-	Words       []Word     // only when asked for with Select.WithWords
-	Wide        *[4]uint64 // 256-bit hash of an image without text
+	Masked      int         // names that were masked in Text and Words
+	Words       []word.Word //  only when asked for with Select.WithWords
+	Wide        *[4]uint64  // 256-bit hash of an image without text
 }
 
 // A Record is everything known of one entry. Nil parts are not known.

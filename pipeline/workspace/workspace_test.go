@@ -22,6 +22,7 @@ import (
 
 	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 )
 
@@ -388,7 +389,7 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	img := store(t, w, manifest.Key{ID: "aa1", Image: 1}, "body")
 	post.Unseen = true
 	reading := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "ONE DOES\nNOT", Confidence: 91.25,
-		Words: []Word{{Text: "ONE", Confidence: 91.25, X: 1, Y: 2, W: 3, H: 4, Line: 5}}, Wide: &[4]uint64{1, 1 << 63, 3, ^uint64(0)},
+		Words: []word.Word{{Text: "ONE", Confidence: 91.25, X: 1, Y: 2, W: 3, H: 4, Line: 5}}, Wide: &[4]uint64{1, 1 << 63, 3, ^uint64(0)},
 		Failed: &Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout", Detail: "d"}}
 	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: manifest.Key{ID: "aa1", Image: 1}, Reading: reading}))
 	trouble := Trouble{Source: "s", Outcome: manifest.Gone, Reason: "http_404", Detail: "d"}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/word"
 )
 
 // A Dictionary sorts words into categories.
@@ -305,7 +306,7 @@ func (d *Dictionary) add(in *lines, entry string, categories []int) error {
 }
 
 func tokensOf(text string) []string {
-	return dedupe.Tokens([]dedupe.Word{{Text: text, Confidence: 100}})
+	return dedupe.Tokens([]word.Word{{Text: text, Confidence: 100}})
 }
 
 func (d *Dictionary) skip(in *lines, why string) {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/word"
 )
 
 var (
@@ -45,7 +46,7 @@ func Text(text string, dictionaries []*Dictionary, counts bool) []float64 {
 	sentences := 0
 	// Normalised first: a single sign can stand for three stops.
 	for _, part := range stops.Split(norm.NFKC.String(strings.ToValidUTF8(masks.ReplaceAllString(text, " "), " ")), -1) {
-		found := dedupe.Tokens([]dedupe.Word{{Text: part, Confidence: 100}})
+		found := dedupe.Tokens([]word.Word{{Text: part, Confidence: 100}})
 		if len(found) > 0 {
 			sentences++
 		}

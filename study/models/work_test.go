@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -65,7 +66,7 @@ func rows(t *testing.T, n int) *workspace.Workspace {
 		body := picture(t, i)
 		testkit.OK(t, ws.StoreImage(ctx, k, body, workspace.Image{Format: "png", Width: 8, Height: 8, OriginalSHA256: state.SHA256(body)}))
 		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: k, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(body),
-			Text: "text", Words: []workspace.Word{{Text: "text", Confidence: 90, Accepted: true}}}}))
+			Text: "text", Words: []word.Word{{Text: "text", Confidence: 90, Accepted: true}}}}))
 		results = append(results, manifest.Result{Key: k, Outcome: manifest.Kept})
 	}
 	seen(t, ws, n, noon)
