@@ -75,6 +75,8 @@ var inPipeline = map[string][]string{
 	"pipeline": {"auditlog", "cluster", "copies", "dataset", "language", "ocr", "reading", "reddit", "reddit/sweep", "state", "workspace"},
 	// shards are read as a run reads, and are part of a workspace
 	"pipeline/cluster": {"ocr", "reading", "state", "workspace"},
+	// the pool asks its workers what the detector of lines wants to know
+	"pipeline/ocr":     {"ocr/layout"},
 	"pipeline/reading": {"ocr", "state", "workspace"},
 	// a copy is a dataset that the workspace's log knows
 	"pipeline/copies": {"auditlog", "dataset", "state", "workspace"},

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/image/math/fixed"
 
 	"rehydrate/internal/word"
-	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/ocr/layout"
 )
 
 // An overlay's longer side: large enough for labels of small pictures to be read, small
@@ -31,7 +31,7 @@ const (
 )
 
 // overlay draws what was read over the picture, and stores the text in the PNG.
-func overlay(img image.Image, r ocr.Reading) ([]byte, error) {
+func overlay(img image.Image, r layout.Reading) ([]byte, error) {
 	canvas, scale := enlarged(img)
 	face, err := newFace(labelSize)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/ocr/layout"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
@@ -108,7 +109,7 @@ func TestNamesAreEscaped(t *testing.T) {
 }
 
 // fakeReader reads the files of list without Tesseract, two at a time.
-func fakeReader(recognize func(context.Context, image.Image) (ocr.Reading, error)) *reader {
+func fakeReader(recognize func(context.Context, image.Image) (layout.Reading, error)) *reader {
 	return &reader{recognize: recognize, policy: policy.Default(), workers: 1, memory: semaphore.NewWeighted(1 << 30)}
 }
 
@@ -130,9 +131,9 @@ func TestInOrder(t *testing.T) {
 		for i := range cap(calls) {
 			calls <- i
 		}
-		r := fakeReader(func(context.Context, image.Image) (ocr.Reading, error) {
+		r := fakeReader(func(context.Context, image.Image) (layout.Reading, error) {
 			time.Sleep(time.Duration(<-calls*7%5) * time.Second) // of the bubble's clock
-			return ocr.Reading{Text: "x"}, nil
+			return layout.Reading{Text: "x"}, nil
 		})
 		next := 0
 		for got := range r.inOrder(t.Context(), list) {
@@ -162,13 +163,13 @@ func TestInOrderInterrupted(t *testing.T) {
 		release := make(chan struct{})
 		hang := make(chan struct{}, 1)
 		hang <- struct{}{}
-		r := fakeReader(func(context.Context, image.Image) (ocr.Reading, error) {
+		r := fakeReader(func(context.Context, image.Image) (layout.Reading, error) {
 			select {
 			case <-hang:
 				<-release // a reading that does not notice
 			default:
 			}
-			return ocr.Reading{}, nil
+			return layout.Reading{}, nil
 		})
 		go func() {
 			synctest.Wait() // one hangs, and no more begin
@@ -196,7 +197,7 @@ func TestWhatEndsARun(t *testing.T) {
 		{&ocr.StartError{Err: errors.New("gone")}, false},
 		{ocr.ErrClosed, false},
 	} {
-		r := fakeReader(func(context.Context, image.Image) (ocr.Reading, error) { return ocr.Reading{}, tt.err })
+		r := fakeReader(func(context.Context, image.Image) (layout.Reading, error) { return layout.Reading{}, tt.err })
 		got := r.read(t.Context(), pictures(t, 1)[0])
 		if _, bad := errors.AsType[*badFile](got.err); bad != tt.file || !errors.Is(got.err, tt.err) {
 			t.Errorf("%v came out as %#v, want a file's trouble: %v", tt.err, got.err, tt.file)

@@ -23,6 +23,7 @@ import (
 	"rehydrate/internal/word"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/ocr/layout"
 )
 
 // A meme is one line of transcripts.jsonl.
@@ -115,13 +116,13 @@ type effort struct {
 	peak      int64         // memory of a worker, in bytes
 }
 
-func readMemes(b *testing.B, dir string, memes []meme, decisionOnly bool) ([]ocr.Reading, effort) {
+func readMemes(b *testing.B, dir string, memes []meme, decisionOnly bool) ([]layout.Reading, effort) {
 	config := benchConfig(b)
 	config.DecisionOnly = decisionOnly
 	pool := startPool(b, config)
 	r := newReader(pool, options{workers: 1}, nil)
 	start, own, children := time.Now(), processorTime(syscall.RUSAGE_SELF), processorTime(syscall.RUSAGE_CHILDREN)
-	readings := make([]ocr.Reading, len(memes))
+	readings := make([]layout.Reading, len(memes))
 	var g errgroup.Group
 	g.SetLimit(config.Workers + 1)
 	for i, m := range memes {
@@ -178,7 +179,7 @@ func BenchmarkTesseract(b *testing.B) {
 		elapsed := time.Since(start)
 		b.ReportMetric(float64(len(memes))/elapsed.Seconds(), "img/s")
 		b.ReportMetric((processorTime(syscall.RUSAGE_CHILDREN)-before).Seconds()*1000/float64(len(memes)), "worker-cpu-ms/img")
-		readings := make([]ocr.Reading, len(memes))
+		readings := make([]layout.Reading, len(memes))
 		for i := range memes {
 			text, err := os.ReadFile(filepath.Join(out, strconv.Itoa(i)+".txt"))
 			if err != nil {
@@ -248,7 +249,7 @@ func processorTime(who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func scoreAll(b *testing.B, label string, memes []meme, readings []ocr.Reading, take func(word.Word) bool) {
+func scoreAll(b *testing.B, label string, memes []meme, readings []layout.Reading, take func(word.Word) bool) {
 	var said, read, hits, poor, good int
 	var macro float64
 	for i, m := range memes {
@@ -280,7 +281,7 @@ func scoreAll(b *testing.B, label string, memes []meme, readings []ocr.Reading, 
 
 // reportErrorRates compares Reading.Text with the transcript: WER over words, CER over
 // characters without spaces.
-func reportErrorRates(b *testing.B, memes []meme, readings []ocr.Reading) {
+func reportErrorRates(b *testing.B, memes []meme, readings []layout.Reading) {
 	var words, wordEdits, chars, charEdits int
 	for i, m := range memes {
 		want, got := tokens(m.Text), tokens(readings[i].Text)

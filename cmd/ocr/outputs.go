@@ -17,6 +17,7 @@ import (
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/ocr/layout"
 	"rehydrate/policy"
 )
 
@@ -162,7 +163,7 @@ type decision struct {
 	Tokens   int             `json:"tokens"`
 }
 
-func decide(filter *language.Filter, r ocr.Reading) decision {
+func decide(filter *language.Filter, r layout.Reading) decision {
 	// All words, not the accepted ones alone: rehydrate judges by them, too.
 	v := filter.Judge(r.Words, policy.Default().Filter.EnglishThreshold)
 	d := decision{Decision: string(v.Outcome), Reason: v.Reason, Hit: v.Hit, Tokens: v.Tokens}

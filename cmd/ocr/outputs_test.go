@@ -18,7 +18,7 @@ import (
 
 	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/internal/word"
-	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/ocr/layout"
 )
 
 // An element of hOCR, as XML says it.
@@ -183,7 +183,7 @@ func TestDraw(t *testing.T) {
 // overlayOf draws a reading and decodes the picture.
 func overlayOf(t *testing.T, img image.Image, words ...word.Word) image.Image {
 	t.Helper()
-	body, err := overlay(img, ocr.Reading{Words: words})
+	body, err := overlay(img, layout.Reading{Words: words})
 	if err != nil {
 		t.Fatal(err)
 	}

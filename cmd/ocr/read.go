@@ -15,13 +15,14 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/ocr/layout"
 	"rehydrate/policy"
 )
 
 // A result is what came of one input.
 type result struct {
 	input
-	ocr.Reading
+	layout.Reading
 	width, height int    // of the upright picture, which the boxes are in
 	sha256        string // of the file
 	overlay       []byte // a PNG, where one is wanted
@@ -50,7 +51,7 @@ func unopened(err error) *badFile {
 
 // A reader reads inputs, several at a time.
 type reader struct {
-	recognize func(context.Context, image.Image) (ocr.Reading, error)
+	recognize func(context.Context, image.Image) (layout.Reading, error)
 	policy    policy.Policy
 	stdin     io.Reader
 	workers   int

@@ -15,6 +15,7 @@ import (
 
 	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/ocr/layout"
 )
 
 func TestWorkerRefusesWithoutThreadLimit(t *testing.T) {
@@ -175,9 +176,9 @@ func TestSameWordsWhateverTheWorker(t *testing.T) {
 		panelMeme(t), photoMeme(t),
 		drawMeme(t, 300, 700, image.White, caption{"MIXED Case 2020", 10, 350, 28, color.Gray{90}}),
 	}
-	read := func(c ocr.Config, order ...int) []ocr.Reading {
+	read := func(c ocr.Config, order ...int) []layout.Reading {
 		pool := startPool(t, c)
-		readings := make([]ocr.Reading, len(images))
+		readings := make([]layout.Reading, len(images))
 		var g errgroup.Group
 		g.SetLimit(c.Workers)
 		for _, i := range order {

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"rehydrate/internal/word"
+	"rehydrate/pipeline/ocr/layout"
 )
 
 // A Check is one thing that Conform asked of a program, and what came of it.
@@ -181,20 +182,20 @@ func (c *conformance) limits(ctx context.Context) (string, error) {
 		draw.Draw(g, g.Rect, image.White, image.Point{}, draw.Src)
 		return g
 	}
-	for _, size := range []image.Point{{1, 1}, {sparseLong, 1}, {1, sparseLong}, {sparseLong, sparseLong}} {
+	for _, size := range []image.Point{{1, 1}, {layout.PageSide, 1}, {1, layout.PageSide}, {layout.PageSide, layout.PageSide}} {
 		if _, err := c.ask(ctx, pageMode, blank(size.X, size.Y)); err != nil {
 			return "", fmt.Errorf("a picture of %d x %d: %w", size.X, size.Y, err)
 		}
 	}
-	most := []*image.Gray{blank(1, stripHigh)}
-	for len(most) < batchMost {
-		most = append(most, blank(maxSide, stripHigh))
+	most := []*image.Gray{blank(1, layout.StripHeight)}
+	for len(most) < layout.BatchSize {
+		most = append(most, blank(layout.StripWidth, layout.StripHeight))
 	}
 	if _, err := c.ask(ctx, lineMode, most...); err != nil {
-		return "", fmt.Errorf("%d lines, up to %d x %d: %w", len(most), maxSide, stripHigh, err)
+		return "", fmt.Errorf("%d lines, up to %d x %d: %w", len(most), layout.StripWidth, layout.StripHeight, err)
 	}
 	return fmt.Sprintf("from 1 x 1 to %d x %d, and %d lines of up to %d x %d; memory %d MiB at most",
-		sparseLong, sparseLong, len(most), maxSide, stripHigh, c.w.peak.Load()>>20), nil
+		layout.PageSide, layout.PageSide, len(most), layout.StripWidth, layout.StripHeight, c.w.peak.Load()>>20), nil
 }
 
 // end closes the worker's stdin.

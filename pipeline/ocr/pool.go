@@ -16,6 +16,7 @@ import (
 
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/ocr/layout"
 )
 
 // Defaults of Config.
@@ -168,10 +169,7 @@ const (
 // Engine names the engine of every worker of the pool, with all parameters.
 func (p *Pool) Engine() Engine {
 	e := p.engine
-	e.Parameters = strings.TrimPrefix(e.Parameters+"; "+parameters()+"; "+p.lexicon().parameters(), "; ")
-	if p.config.DecisionOnly {
-		e.Parameters += fmt.Sprintf("; enough at %d words of %d letters, %d%%, from %d", enoughWords, enoughLetters, enoughPct, enoughConfidence)
-	}
+	e.Parameters = strings.TrimPrefix(e.Parameters+"; "+p.rules().Parameters(lineMode.parameters(), pageMode.parameters()), "; ")
 	return e
 }
 
@@ -185,12 +183,12 @@ func (p *Pool) Stats() Stats {
 // Read reads one image. It blocks while all workers are busy. The error is a *Failure
 // for this image's trouble, a panic over it among them; anything else concerns the pool:
 // ctx's error, ErrClosed, a *StartError.
-func (p *Pool) Read(ctx context.Context, img image.Image) (out Reading, err error) {
+func (p *Pool) Read(ctx context.Context, img image.Image) (out layout.Reading, err error) {
 	if err := ctx.Err(); err != nil {
-		return Reading{}, err
+		return layout.Reading{}, err
 	}
 	if img.Bounds().Empty() {
-		return Reading{}, nil
+		return layout.Reading{}, nil
 	}
 	// One context for both ends, the caller's and the pool's: whoever waits below waits for it alone.
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -209,21 +207,20 @@ func (p *Pool) Read(ctx context.Context, img image.Image) (out Reading, err erro
 		})
 	}()
 	// Before a worker is taken: one image is prepared while another is being read.
-	var views planes
-	var lines *queue
+	var page *layout.Page
 	if err := p.contain(func() error {
-		views = newPlanes(img)
-		lines = newQueue(views)
+		page = layout.Find(img, p.rules())
 		return nil
 	}); err != nil {
-		return Reading{}, err
+		return layout.Reading{}, err
 	}
-	words, err := p.readWithRetry(ctx, views, lines)
+	words, err := p.readWithRetry(ctx, page)
 	if err != nil {
-		return Reading{}, err
+		return layout.Reading{}, err
 	}
+	// After the worker is free for another image.
 	err = p.contain(func() error {
-		out = newReading(words, img.Bounds().Min, p.lexicon())
+		out = words.Reading()
 		return nil
 	})
 	return out, err
@@ -242,8 +239,9 @@ func (p *Pool) contain(f func() error) error {
 	return err
 }
 
-func (p *Pool) lexicon() lexicon {
-	return lexicon{knows: p.config.Dictionary, id: p.config.DictionaryID}
+func (p *Pool) rules() layout.Rules {
+	c := p.config
+	return layout.Rules{Dictionary: c.Dictionary, DictionaryID: c.DictionaryID, DecisionOnly: c.DecisionOnly}
 }
 
 // Close kills what is being read, ends all workers and returns once none is left. Safe
@@ -274,13 +272,13 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (p *Pool) readWithRetry(ctx context.Context, views planes, lines *queue) ([]candidate, error) {
+func (p *Pool) readWithRetry(ctx context.Context, page *layout.Page) (layout.Words, error) {
 	for attempt := 1; ; attempt++ {
 		w, err := p.take(ctx)
 		if err != nil {
-			return nil, err
+			return layout.Words{}, err
 		}
-		words, err := p.readOn(ctx, w, views, lines)
+		words, err := p.readOn(ctx, w, page)
 		if err == nil {
 			p.release(w)
 			return words, nil
@@ -289,35 +287,35 @@ func (p *Pool) readWithRetry(ctx context.Context, views planes, lines *queue) ([
 		p.unborn <- struct{}{}
 		p.count(func(s *Stats) { s.Lost++ })
 		if ctx.Err() != nil {
-			return nil, ended(ctx) // killed because the caller gave up
+			return layout.Words{}, ended(ctx) // killed because the caller gave up
 		}
 		p.config.Log.Warn("lost an OCR worker", "pid", w.cmd.Process.Pid, "images", w.images, "error", err)
 		// A fresh worker may do better after all but an error of the engine, and a mistake of ours: the rest can come
 		// from what the old worker, or the machine, had been through.
 		failure, ok := errors.AsType[*Failure](err)
 		if !ok || attempt == 2 || failure.Reason == ReasonEngine || failure.Reason == ReasonInternal {
-			return nil, err
+			return layout.Words{}, err
 		}
 	}
 }
 
 // readOn reads one image on one worker. After any error the worker is dead.
-func (p *Pool) readOn(ctx context.Context, w *worker, views planes, lines *queue) ([]candidate, error) {
+func (p *Pool) readOn(ctx context.Context, w *worker, page *layout.Page) (layout.Words, error) {
 	w.stderr.reset() // what is in it by the end is about this image
 	end := w.guard(ctx, p.config.Timeout, p.config.MemoryLimit)
-	var words []candidate
+	var words layout.Words
 	err := p.contain(func() (err error) {
-		words, err = p.readLines(w, views, lines.again())
+		words, err = page.Read(w.read)
 		return err
 	})
 	w.resident() // an image can take less than watchEvery
 	if cause := end(); cause != nil {
-		return nil, cause
+		return layout.Words{}, cause
 	}
 	w.images++
 	p.count(func(s *Stats) { s.PeakRSS = max(s.PeakRSS, w.peak.Load()) })
 	if err != nil {
-		return nil, w.autopsy(err)
+		return layout.Words{}, w.autopsy(err)
 	}
 	return words, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/ocr/layout"
 )
 
 // fakePool starts a pool of fake workers and asserts at the end that none is left.
@@ -274,37 +275,6 @@ func TestLazyStartAndRecycling(t *testing.T) {
 	testkit.Same(t, "Stats", Stats{Images: 7, Started: 3, Recycled: 2}, s)
 }
 
-// TestRequests counts how often a worker is asked about an image.
-func TestRequests(t *testing.T) {
-	text := rows(4, 8, 30)
-	for name, tt := range map[string]struct {
-		decision bool
-		img      *image.Gray
-		want     uint64
-	}{
-		"whole, where no line is found":                             {false, imageFor(imageOK), 1},
-		"lines, lines again, then the whole, where they say little": {false, inked(1000, row(4, 40, 20, 8, 30, 25)...), 4},
-		"lines alone":                      {false, text, 1},
-		"the first few, where they decide": {true, rows(8, 8, 30), 1},
-		"all of them":                      {false, rows(20, 8, 14), 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pool := fakePool(t, "ok", Config{Workers: 1, Dictionary: func(string) bool { return true }, DictionaryID: "all", DecisionOnly: tt.decision})
-			_, err := pool.Read(t.Context(), tt.img)
-			testkit.OK(t, err)
-			p := pool.Engine().Parameters
-			if strings.Contains(p, "enough at 4 words") != tt.decision || !strings.Contains(p, "dictionary all") {
-				t.Errorf("parameters %q", p)
-			}
-			w := <-pool.idle
-			if w.lastID != tt.want {
-				t.Errorf("%d requests, want %d", w.lastID, tt.want)
-			}
-			pool.idle <- w
-		})
-	}
-}
-
 func TestRanOutOfMemory(t *testing.T) {
 	for text, want := range map[string]bool{"std::bad_alloc": true, "runtime: out of memory: x": true,
 		"mmap: cannot allocate memory": true, "SIGSEGV": false} {
@@ -391,7 +361,7 @@ func TestReadImages(t *testing.T) {
 	pool := fakePool(t, "ok", Config{Workers: 1})
 	for _, img := range []image.Image{image.NewGray(image.Rectangle{}), imageFor(imageNoText)} {
 		r, err := pool.Read(t.Context(), img)
-		testkit.Same(t, "what is read of nothing", Reading{}, r, err)
+		testkit.Same(t, "what is read of nothing", layout.Reading{}, r, err)
 	}
 	// Boxes are in the image's own coordinates.
 	whole := image.NewGray(image.Rect(0, 0, 3*fakeWidth, 3*fakeUnit*imageOK))
@@ -408,6 +378,12 @@ func TestReadImages(t *testing.T) {
 }
 
 func TestEngine(t *testing.T) {
+	// The constants are pinned in package layout.
+	rules := layout.Rules{Dictionary: func(string) bool { return true }, DictionaryID: "all", DecisionOnly: true}
+	decides, err := startFake(t, "ok", Config{Workers: 1, Dictionary: rules.Dictionary, DictionaryID: "all", DecisionOnly: true})
+	testkit.OK(t, err)
+	want := "fake; " + rules.Parameters("psm 13", "psm 11 invert")
+	testkit.Same(t, "Parameters", want, decides.Engine().Parameters, decides.Close())
 	e := fakePool(t, "ok", Config{Workers: 1}).Engine()
 	if e.Tesseract != "5.0-fake" || !strings.HasPrefix(e.Parameters, "fake; method ") {
 		t.Errorf("Engine = %+v", e)
@@ -425,18 +401,5 @@ func TestEngine(t *testing.T) {
 	}
 	if len(seen) != 8 {
 		t.Errorf("%d fingerprints of 8 engines", len(seen))
-	}
-	want := "method 4; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
-		"Y ramp 20-140 even 500; Y ramp 180-80 even 550; Y ramp 80-200 even 550; Y ramp 90-40 even 550; " +
-		"E ramp 250-180 even 500; E ramp 20-140 even 500; stretched from 16 below 160 but for 1/1000; " +
-		"below 24 letters evened by 25 times 4; minimum from 150; ink below 160; letters 6 1/4 wide 4 narrow 10 ink 12%; " +
-		"neighbours like 55% gap -33% 110% beside 70%; line of 4 high 3, below 10 of 8; joined -50% 200%, 70-135%; " +
-		"under -20% 100%, 80-125%, even 300 600; slants [-500 -350 -200 200 350 500] from 100, 12 in rows of 5 even 500; " +
-		"strips 36, marks 2 2 1/1 1/3 1/4, margins 20% 40% 12%, psm 13; " +
-		"at most 60, by 20 letters, 3 of a place 60% covered 50%; certain 60 of 4 letters 80%; " +
-		"done 92 listed 85% letters 3 70% 80%; noise below 80; below 12 letters of 60 Y @1000 psm 11 invert; " +
-		"merge overlap 30% length^0.3 unlisted 80%; agree overlap 50%; words from 50; columns 110% rows 200% 2; line 45%; small 55%, alone 75%"
-	if got := parameters(); got != want {
-		t.Errorf("parameters() =\n%s\nwant\n%s\n(a change here makes everyone's OCR run again)", got, want)
 	}
 }

@@ -93,6 +93,14 @@ var (
 	pageMode = Mode{PSM: 11, Invert: true}
 )
 
+// parameters describes the mode in Engine.Parameters.
+func (m Mode) parameters() string {
+	if m.Invert {
+		return fmt.Sprintf("psm %d invert", m.PSM)
+	}
+	return fmt.Sprintf("psm %d", m.PSM)
+}
+
 type request struct {
 	ID    uint64
 	Mode  Mode

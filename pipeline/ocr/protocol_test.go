@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"image"
+	"image/draw"
 	"io"
 	"math"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/internal/word"
+	"rehydrate/pipeline/ocr/layout"
 )
 
 func testGray(width, height int) *image.Gray {
@@ -36,13 +38,17 @@ func TestRequestRoundTrip(t *testing.T) {
 		t.Fatalf("read back %+v with %d pictures, %v", q, len(got), err)
 	}
 	for i, g := range pictures {
-		want := newPlanes(g).luma // at the origin, without padding
+		want := image.NewGray(image.Rectangle{Max: g.Rect.Size()}) // at the origin, without padding
+		draw.Draw(want, want.Rect, g, g.Rect.Min, draw.Src)
 		if got[i].Rect != want.Rect || !bytes.Equal(got[i].Pix, want.Pix) {
 			t.Errorf("picture %d was read back as one of %v", i, got[i].Rect)
 		}
 	}
 	largest := testGray(maxPixels/maxSide, maxSide)
 	testkit.OK(t, writeRequest(io.Discard, 1, Mode{}, []*image.Gray{largest}))
+	strips := slices.Repeat([]*image.Gray{testGray(layout.StripWidth, layout.StripHeight)}, layout.BatchSize)
+	testkit.OK(t, writeRequest(io.Discard, 1, lineMode, strips))
+	testkit.OK(t, writeRequest(io.Discard, 1, pageMode, []*image.Gray{testGray(layout.PageSide, layout.PageSide)}))
 	for name, pictures := range map[string][]*image.Gray{
 		"no picture": nil, "too many": slices.Repeat([]*image.Gray{testGray(1, 1)}, maxPictures+1),
 		"too wide": {testGray(maxSide+1, 1)}, "too high": {testGray(1, maxSide+1)},
@@ -143,6 +149,22 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestModes: a strip is read as a line, and a whole page as sparse text.
+func TestModes(t *testing.T) {
+	for whole, want := range map[bool]Mode{false: {PSM: 13}, true: {PSM: 11, Invert: true}} {
+		var sent bytes.Buffer
+		w := &worker{in: openEnded{&sent}, frames: bufio.NewReader(strings.NewReader(`{"id":1,"words":[[]]}` + "\n"))}
+		_, err := w.read([]*image.Gray{testGray(1, 1)}, whole)
+		q, _, readErr := readRequest(bufio.NewReader(&sent))
+		testkit.Same(t, "Mode", want, q.Mode, err, readErr)
+	}
+}
+
+// An openEnded is a writer that needs no Close.
+type openEnded struct{ io.Writer }
+
+func (openEnded) Close() error { return nil }
+
 // FuzzReadRequest: whatever parses as a request is sent again as the same one.
 func FuzzReadRequest(f *testing.F) {
 	var b bytes.Buffer
@@ -165,23 +187,27 @@ func FuzzReadRequest(f *testing.F) {
 
 // FuzzReadReply: whatever a worker sends either fails or gives words inside the image, whose text is safe to show.
 func FuzzReadReply(f *testing.F) {
-	size := image.Pt(10, 10)
+	// Blank, so that it is asked for as a whole, four times as large.
+	page := layout.Find(image.NewGray(image.Rect(0, 0, 10, 10)), layout.Rules{})
+	size := image.Pt(40, 40)
 	var b bytes.Buffer
 	words := []word.Raw{{Text: "WORD\x1b", Confidence: 90, Box: image.Rect(1, 1, 9, 9), Line: 1}}
 	testkit.OK(f, writeAnswer(&b, 1, []image.Point{size}, [][]word.Raw{words}, nil))
 	f.Add(b.Bytes())
 	f.Add([]byte("Estimating resolution as 120\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		words, err := readAnswer(bufio.NewReader(bytes.NewReader(in)), 1, []*image.Gray{testGray(10, 10)})
+		words, err := page.Read(func(pictures []*image.Gray, _ bool) ([][]word.Raw, error) {
+			return readAnswer(bufio.NewReader(bytes.NewReader(in)), 1, pictures)
+		})
 		if err != nil {
 			return
 		}
-		r := newReading(merge(collect(words[0], 0, size, size, lexicon{})), image.Point{}, lexicon{})
+		r := words.Reading()
 		if strings.ContainsAny(r.Text, "\x1b\r\t\u202e") {
 			t.Errorf("text %q", r.Text)
 		}
 		for _, w := range r.Words {
-			if !w.Box().In(image.Rectangle{Max: size}) || !(w.Confidence >= 0 && w.Confidence <= 100) {
+			if !w.Box().In(image.Rect(0, 0, 10, 10)) || !(w.Confidence >= 0 && w.Confidence <= 100) {
 				t.Errorf("accepted %+v", w)
 			}
 		}

@@ -95,6 +95,14 @@ func (w *worker) recognize(pictures []*image.Gray, m Mode) ([][]word.Raw, error)
 	return readAnswer(w.frames, w.lastID, pictures)
 }
 
+// read is recognize in the mode of a line, or of a whole page.
+func (w *worker) read(pictures []*image.Gray, whole bool) ([][]word.Raw, error) {
+	if whole {
+		return w.recognize(pictures, pageMode)
+	}
+	return w.recognize(pictures, lineMode)
+}
+
 // guard watches the worker while it is busy, and kills it when ctx ends, when timeout has passed, or when its
 // resident memory is over memory bytes (0 = no limit). end stops the watch and tells why it killed, nil if it did not.
 func (w *worker) guard(ctx context.Context, timeout time.Duration, memory int64) (end func() error) {

@@ -1,4 +1,4 @@
-package ocr
+package layout
 
 import (
 	"bytes"
@@ -160,7 +160,7 @@ func TestCut(t *testing.T) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	s := l.cut(lines[0])
-	if want := image.Rect(40-4, 30-9, 210+4, 80+17); s.page != want || s.gray.Rect.Dy() != stripHigh {
+	if want := image.Rect(40-4, 30-9, 210+4, 80+17); s.page != want || s.gray.Rect.Dy() != StripHeight {
 		t.Errorf("page %v, want %v; strip of %v", s.page, want, s.gray.Rect)
 	}
 	// As large as it is cut, pixel by pixel.
@@ -182,7 +182,7 @@ func TestCut(t *testing.T) {
 
 func TestQueue(t *testing.T) {
 	place := func(q *queue) (out []int) {
-		for _, t := range q.next(batchMost) {
+		for _, t := range q.next(BatchSize) {
 			out = append(out, t.layer)
 		}
 		return out

@@ -1,4 +1,4 @@
-package ocr
+package layout
 
 import (
 	"cmp"
@@ -7,14 +7,17 @@ import (
 	"rehydrate/internal/word"
 )
 
-// A strip is the picture of one line: black on white, stripHigh pixels high.
+// A strip is the picture of one line: black on white, StripHeight pixels high.
 type strip struct {
 	gray *image.Gray
 	page image.Rectangle // what it shows, in pixels of the layer
 }
 
 const (
-	stripHigh = 36 // as high as Tesseract makes every line, so it scales none, and its time goes by the columns
+	// StripHeight is the height of every strip in pixels.
+	StripHeight = 36 // as high as Tesseract makes every line, so it scales none, and its time goes by the columns
+	// StripWidth is the width of a strip at most, in pixels. A longer line is made narrower.
+	StripWidth = 4096
 
 	// Marks (dots, apostrophes, commas) are the other shapes near a line.
 	markInk                      = 2 // pixels at least
@@ -47,8 +50,8 @@ func (l *layer) cut(t textLine) strip {
 			}
 		}
 	}
-	width := max(1, (2*page.Dx()*stripHigh+page.Dy())/(2*page.Dy()))
-	return strip{resize(g, image.Pt(min(width, maxSide), stripHigh)), page}
+	width := max(1, (2*page.Dx()*StripHeight+page.Dy())/(2*page.Dy()))
+	return strip{resize(g, image.Pt(min(width, StripWidth), StripHeight)), page}
 }
 
 // addMarks adds the small shapes around a line to its members and returns the box of all.

@@ -1,4 +1,4 @@
-package ocr
+package layout
 
 import (
 	"cmp"
@@ -26,8 +26,9 @@ const lookLong = 1000
 
 const (
 	stripsMost = 60 // of a picture: noise has no end of lines
-	batchMost  = 16 // strips of a request
-	batchFew   = 4  // where only the decision counts: it may stand after the first
+	// BatchSize is how many strips a request has at most.
+	BatchSize = 16
+	batchFew  = 4 // where only the decision counts: it may stand after the first
 
 	promiseLetters = 20 // more letters make a line no more promising
 	readingsMost   = 3  // of one place
@@ -60,17 +61,17 @@ func newQueue(p planes) *queue {
 		minimum = scale(p.minimum, lookLong)
 	}
 	q := queue{original: p.luma.Rect.Size()}
-	q.look(stretched(looks[:], luma), map[string]*image.Gray{"Y": luma, "M": minimum})
+	q.search(stretched(looks[:], luma), map[string]*image.Gray{"Y": luma, "M": minimum})
 	return &q
 }
 
-// lookAgain looks for lines that only stand out from what is around them.
-func (q *queue) lookAgain() {
-	q.look(lastLooks[:], map[string]*image.Gray{"E": evened(q.layers[0].gray)})
+// searchAgain searches for lines that only stand out from what is around them.
+func (q *queue) searchAgain() {
+	q.search(lastLooks[:], map[string]*image.Gray{"E": evened(q.layers[0].gray)})
 }
 
-// look finds the lines of planes, by name, and puts them in order.
-func (q *queue) look(looks []look, planes map[string]*image.Gray) {
+// search finds the lines of planes, by name, and puts them in order.
+func (q *queue) search(looks []look, planes map[string]*image.Gray) {
 	first := len(q.layers)
 	for _, look := range looks {
 		l := newLayer(planes[look.plane], newRamp(look.black, look.white))

@@ -1,4 +1,4 @@
-package ocr
+package layout
 
 import (
 	"cmp"
@@ -285,6 +285,11 @@ func level(a, b image.Rectangle) bool {
 func compareAcross(a, b candidate) int {
 	return cmp.Or(cmp.Compare(a.Box.Min.X, b.Box.Min.X), cmp.Compare(a.Box.Min.Y, b.Box.Min.Y),
 		cmp.Compare(a.look, b.look), cmp.Compare(a.Text, b.Text))
+}
+
+// Reading puts the words in reading order and accepts those that are certain enough.
+func (w Words) Reading() Reading {
+	return newReading(w.merged, w.page.origin, w.page.rules.lexicon())
 }
 
 // newReading makes the reading of merged words; origin is the corner of the image's

@@ -1,4 +1,4 @@
-package ocr
+package layout
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 var update = flag.Bool("update", false, "draw the pictures of docs/ocr.md")
 
 // TestSteps draws the steps of a reading, up to what Tesseract gets: the planes, the shapes and lines, the strips.
-// docs/ocr.md shows them (go test ./pipeline/ocr -run '^TestSteps$' -update).
+// docs/ocr.md shows them (go test ./pipeline/ocr/layout -run '^TestSteps$' -update).
 func TestSteps(t *testing.T) {
 	drawn, err := redditemu.Draw(redditemu.Spec{Seed: 5, Style: redditemu.StyleOutline,
 		Caption: "WHEN THE CAT READS\nYOUR MAIL BEFORE YOU DO"})
@@ -37,7 +37,7 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s: %d bytes, want a small picture", name, b.Len())
 		}
 		if *update {
-			testkit.OK(t, os.WriteFile(filepath.Join("../../docs", "ocr-"+name+".png"), b.Bytes(), 0o644))
+			testkit.OK(t, os.WriteFile(filepath.Join("../../../docs", "ocr-"+name+".png"), b.Bytes(), 0o644))
 		}
 	}
 }
@@ -97,16 +97,16 @@ func drawLines(l *layer, lines []textLine) *image.Paletted {
 func drawStrips(q *queue) *image.Paletted {
 	var strips []strip
 	width, y := 0, 0
-	for _, t := range q.next(batchMost) {
+	for _, t := range q.next(BatchSize) {
 		s := q.layers[t.layer].cut(t)
 		strips = append(strips, s)
 		width = max(width, s.gray.Rect.Dx())
 	}
-	out := image.NewPaletted(image.Rect(0, 0, width, len(strips)*(stripHigh+4)), stepColors)
+	out := image.NewPaletted(image.Rect(0, 0, width, len(strips)*(StripHeight+4)), stepColors)
 	for _, s := range strips {
 		draw.Draw(out, s.gray.Rect.Add(image.Pt(0, y)), s.gray, image.Point{}, draw.Src)
-		draw.Draw(out, image.Rect(0, y+stripHigh, width, y+stripHigh+4), image.NewUniform(stepColors[1]), image.Point{}, draw.Src)
-		y += stripHigh + 4
+		draw.Draw(out, image.Rect(0, y+StripHeight, width, y+StripHeight+4), image.NewUniform(stepColors[1]), image.Point{}, draw.Src)
+		y += StripHeight + 4
 	}
 	return out
 }

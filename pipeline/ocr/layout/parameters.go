@@ -1,4 +1,4 @@
-package ocr
+package layout
 
 import (
 	"fmt"
@@ -14,8 +14,19 @@ import (
 //	4: the box of a word is that of its ink
 const methodVersion = 4
 
-// parameters describes every constant between pixels and text, for the dataset's provenance and the fingerprint.
-func parameters() string {
+// Parameters describes everything between pixels and text, for a dataset's provenance and the fingerprint of its engine:
+// the rules and all constants of this package. line and page describe how the engine reads a strip and a whole page.
+func (r Rules) Parameters(line, page string) string {
+	all := parameters(line, page) + "; " + r.lexicon().parameters()
+	if r.DecisionOnly {
+		all += fmt.Sprintf("; enough at %d words of %d letters, %d%%, from %d",
+			enoughWords, enoughLetters, enoughPct, enoughConfidence)
+	}
+	return all
+}
+
+// parameters describes the constants.
+func parameters(line, page string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "method %d; lines @%d enlarge at most %d", methodVersion, lookLong, maxEnlarge)
 	for _, l := range slices.Concat(looks[:], lastLooks[:]) {
@@ -30,13 +41,13 @@ func parameters() string {
 	fmt.Fprintf(&b, "; joined -%d%% %d%%, %d-%d%%", joinBackPct, joinGapPct, joinLowPct, joinHighPct)
 	fmt.Fprintf(&b, "; under -%d%% %d%%, %d-%d%%, even %d %d", underBackPct, underGapPct, underLowPct, underHighPct, underEven2, underEven3)
 	fmt.Fprintf(&b, "; slants %v from %d, %d in rows of %d even %d", slants, slantLeast, slantLetters, slantRow, slantEven)
-	fmt.Fprintf(&b, "; strips %d, marks %d %d 1/%d 1/%d 1/%d, margins %d%% %d%% %d%%, psm %d", stripHigh, markInk, markWide, markAsidePart,
-		markAbovePart, markBelowPart, marginAbovePct, marginBelowPct, marginAsidePct, lineMode.PSM)
+	fmt.Fprintf(&b, "; strips %d, marks %d %d 1/%d 1/%d 1/%d, margins %d%% %d%% %d%%, %s", StripHeight, markInk, markWide, markAsidePart,
+		markAbovePart, markBelowPart, marginAbovePct, marginBelowPct, marginAsidePct, line)
 	fmt.Fprintf(&b, "; at most %d, by %d letters, %d of a place %d%% covered %d%%", stripsMost, promiseLetters, readingsMost, samePlacePct, coveredPct)
 	fmt.Fprintf(&b, "; certain %d of %d letters %d%%; done %d listed %d%% letters %d %d%% %d%%", certainConfidence, certainLength, certainLettersPct, doneConfidence,
 		doneListedPct, doneLetters, doneLettersPct, wellLettersPct)
 	fmt.Fprintf(&b, "; noise below %d", noiseConfidence)
-	fmt.Fprintf(&b, "; below %d letters of %d Y @%d psm %d invert", sparseBelow, sparseConfidence, sparseLong, pageMode.PSM)
+	fmt.Fprintf(&b, "; below %d letters of %d Y @%d %s", sparseBelow, sparseConfidence, PageSide, page)
 	fmt.Fprintf(&b, "; merge overlap %d%% length^%v unlisted %d%%", mergeOverlapPct, mergeLengthPower, unlistedWeightPct)
 	fmt.Fprintf(&b, "; agree overlap %d%%; words from %d", agreeOverlapPct, wordFloor)
 	fmt.Fprintf(&b, "; columns %d%% rows %d%% %d", gutterPct, rowGapPct, columnLines)

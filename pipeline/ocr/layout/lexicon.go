@@ -1,4 +1,4 @@
-package ocr
+package layout
 
 import (
 	"crypto/sha256"
