@@ -51,6 +51,8 @@ var rules = []rule{
 		why: "a pure decision takes the time as an argument"},
 	{imports: []string{"net", "net/http", "os/exec"}, never: []string{"manifest", "policy", "dedupe", "labels", "pipeline/auditlog"},
 		why: "a pure decision asks nobody"},
+	{imports: []string{"os", "io", "bufio", "encoding/..."}, never: []string{"labels"},
+		why: "labels takes values: study opens the files and reads their formats"},
 	{use: "durable.HookKey", only: []string{}, why: "the hook before each step belongs to tests"},
 	{imports: []string{"C"}, only: []string{"cmd/ocr"},
 		why: "an auditor builds rehydrate without a C compiler"},

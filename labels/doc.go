@@ -3,7 +3,8 @@
 // takes (Weights, Task.Tune), whether two sets of labels differ (Compare), whether numbers differ between labels
 // (CompareGroups), and how often moderation services flag them (TabulateModeration).
 //
-//   - It is pure: no clock, no file, no network. The same input gives the same numbers on any machine.
+//   - It is pure: values in, tables out. It opens no file, reads no format, and asks neither clock nor network; package study
+//     reads the files. The same input gives the same numbers on any machine.
 //   - Nothing is dropped in silence: entries that are missing, unknown, without an answer or left out are counted.
 //   - What is undefined is said to be, with the reason; no result is NaN.
 //   - The ids of annotators are kept nowhere and stand in no error.

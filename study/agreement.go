@@ -76,14 +76,14 @@ func Agree(ctx context.Context, files []string, release, batch string) (out Agre
 	return out, nil
 }
 
-func readExport(file, batch string, like *manifest.Release) (out labels.Export, err error) {
+func readExport(file, batch string, like *manifest.Release) (out Export, err error) {
 	if strings.ToLower(filepath.Ext(file)) != ".json" {
 		return out, userfile.Wrong("%s alone is not an Argilla export (.json): name a table for each annotator", file)
 	}
 	f, _, err := userfile.Open(file)
 	if err == nil {
 		defer f.Close()
-		argilla := labels.NewArgilla(batch, like)
+		argilla := NewArgilla(batch, like)
 		err = argilla.Read(f, file)
 		out = argilla.Export()
 	}

@@ -100,5 +100,5 @@ func readJudgements(file string, rules labels.ModerationRules) (judged labels.Ju
 		return judged, err
 	}
 	defer f.Close()
-	return labels.ReadJudgements(f, file, rules)
+	return ReadJudgements(f, file, rules)
 }

@@ -217,7 +217,7 @@ func plain(c manifest.Category, given []int) []int {
 
 // read reads all answers.
 func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[manifest.Key]string, err error) {
-	argilla := labels.NewArgilla(m.Batch, m.Scheme)
+	argilla := study.NewArgilla(m.Batch, m.Scheme)
 	batches = map[manifest.Key]string{}
 	var tables []labels.Answers
 	var failed []error

@@ -13,6 +13,7 @@ import (
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
+	"rehydrate/study"
 	"rehydrate/study/endpoint"
 )
 
@@ -120,11 +121,11 @@ func (m *Moderation) verdict(text string) (v labels.Verdict, answered bool) {
 	if m.Guard {
 		response = compact(text)
 	}
-	v, answered, err := labels.ReadVerdict(response)
+	v, answered, err := study.ReadVerdict(response)
 	return v, answered && err == nil
 }
 
-// A score is the line of a row: what labels.ReadJudgements reads.
+// A score is the line of a row: what study.ReadJudgements reads.
 type score struct {
 	ID string `json:"id"`
 	labels.Verdict

@@ -1,4 +1,4 @@
-package labels
+package study
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/labels"
 	"rehydrate/manifest"
 )
 
@@ -17,7 +18,7 @@ const maxExport = 512 << 20
 
 // An Export is what an Argilla export holds of the categories asked for.
 type Export struct {
-	Annotators []Answers // in the order in which they appear; their ids are kept nowhere
+	Annotators []labels.Answers // in the order in which they appear; their ids are kept nowhere
 	Records    int
 	LeftOut    int                     // answers that are drafts or were discarded
 	Ignored    []string                // questions that name no category, sorted; they come from the file
@@ -226,7 +227,7 @@ func (a *Argilla) take(key manifest.Key, category int, response argillaResponse)
 		// By the order in which they appear: an id stands for a person, and none goes into the report.
 		place = len(a.out.Annotators)
 		a.users[user] = place
-		a.out.Annotators = append(a.out.Annotators, Answers{})
+		a.out.Annotators = append(a.out.Annotators, labels.Answers{})
 	}
 	of := a.out.Annotators[place]
 	if of[key] == nil {
@@ -241,7 +242,7 @@ func (a *Argilla) take(key manifest.Key, category int, response argillaResponse)
 }
 
 // answer gives the labels of a value: nil for no answer, false for what is not a label.
-func answer(value any) (labels []string, ok bool) {
+func answer(value any) (given []string, ok bool) {
 	if value == nil || value == "" {
 		return nil, true
 	}
@@ -249,11 +250,11 @@ func answer(value any) (labels []string, ok bool) {
 	if !isList {
 		list = []any{value}
 	}
-	labels = []string{} // an empty list is an answer: no label
+	given = []string{} // an empty list is an answer: no label
 	for _, item := range list {
-		labels = append(labels, strings.TrimSpace(text(item)))
+		given = append(given, strings.TrimSpace(text(item)))
 	}
-	return labels, !slices.Contains(labels, "")
+	return given, !slices.Contains(given, "")
 }
 
 // text gives the text of a string or number, "" for anything else.

@@ -1,4 +1,4 @@
-package labels
+package study
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/labels"
 	"rehydrate/manifest"
 )
 
@@ -35,10 +36,10 @@ func readArgilla(text string, most int64) (Export, error) {
 func TestReadArgilla(t *testing.T) {
 	got, err := readArgilla(export, maxExport)
 	testkit.OK(t, err)
-	labelled := func(id manifest.PostID, labels ...[]int) Answers {
-		return Answers{{ID: id}: append(labels, nil, nil, nil)}
+	labelled := func(id manifest.PostID, given ...[]int) labels.Answers {
+		return labels.Answers{{ID: id}: append(given, nil, nil, nil)}
 	}
-	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"}, Batches: map[manifest.Key]string{{ID: "abc123"}: "t3_abc123"}, Annotators: []Answers{
+	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"}, Batches: map[manifest.Key]string{{ID: "abc123"}: "t3_abc123"}, Annotators: []labels.Answers{
 		labelled("abc123", []int{0, 2}, []int{2}), labelled("abc123", []int{}, []int{3}), labelled("123456", nil, []int{1})}}
 	testkit.Same(t, "the export", want, got)
 }
@@ -107,9 +108,9 @@ func TestArgillaFiles(t *testing.T) {
 	a := NewArgilla("", manifest.BuiltIn())
 	testkit.OK(t, a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
 	testkit.OK(t, a.Read(strings.NewReader("["+record("abc1", userTwo, "SS3")+"]"), "2.json"))
-	one := Answers{{ID: "abc1"}: {nil, {1}, nil, nil, nil}}
-	two := Answers{{ID: "abc1"}: {nil, {3}, nil, nil, nil}, {ID: "abc2", Image: 3}: {nil, {2}, nil, nil, nil}}
-	testkit.Same(t, "annotators", []Answers{one, two}, a.Export().Annotators)
+	one := labels.Answers{{ID: "abc1"}: {nil, {1}, nil, nil, nil}}
+	two := labels.Answers{{ID: "abc1"}: {nil, {3}, nil, nil, nil}, {ID: "abc2", Image: 3}: {nil, {2}, nil, nil, nil}}
+	testkit.Same(t, "annotators", []labels.Answers{one, two}, a.Export().Annotators)
 	err := a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc3", userOne, "SS9")+"]"), "3.json")
 	if text := fmt.Sprint(err); !strings.Contains(text, "3.json: record 1: one user answered") || !strings.Contains(text, `record 2: "SS9" is not`) {
 		t.Errorf("two faults: %v", err)
@@ -135,8 +136,8 @@ func FuzzReadArgilla(f *testing.F) {
 				if id, err := manifest.ParsePostID(string(k.ID)); err != nil || id != k.ID || len(all) != len(release.Schema.Categories) {
 					t.Fatalf("entry %v has labels %v", k, all)
 				}
-				for c, labels := range all {
-					for _, l := range labels {
+				for c, given := range all {
+					for _, l := range given {
 						if l < 0 || l >= len(release.Schema.Categories[c].Labels) {
 							t.Fatalf("entry %v has label %d of category %d", k, l, c)
 						}
@@ -145,7 +146,7 @@ func FuzzReadArgilla(f *testing.F) {
 			}
 		}
 		if len(got.Annotators) > 1 {
-			if _, err := Agree(release.Schema, got.Annotators); err != nil && !strings.Contains(err.Error(), "in common") {
+			if _, err := labels.Agree(release.Schema, got.Annotators); err != nil && !strings.Contains(err.Error(), "in common") {
 				t.Fatal(err)
 			}
 		}

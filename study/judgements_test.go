@@ -1,0 +1,225 @@
+package study
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/labels"
+	"rehydrate/manifest"
+)
+
+var figsimRules = labels.ModerationRules{SelfHarm: []string{"self-harm", "self-harm/intent", "self-harm/instructions", "S11"}, Severity: 1, Score: 0.5}
+
+// tableTwo has FigSIM's Table 2 as printed, from None to death, and the counts that its shares come from: flags of
+// self-harm, flags, entries.
+var tableTwo = map[string]struct {
+	printed [12]string // self-harm, overall, self-harm, ...
+	counts  [6][3]int
+}{
+	"azure": {[12]string{"0.304", "0.437", "0.271", "0.372", "0.619", "0.678", "0.560", "0.660", "0.661", "0.745", "0.633", "0.767"},
+		[6][3]int{{48, 69, 158}, {51, 70, 188}, {210, 230, 339}, {89, 105, 159}, {109, 123, 165}, {19, 23, 30}}},
+	"llama": {[12]string{"0.304", "0.304", "0.312", "0.312", "0.386", "0.386", "0.509", "0.509", "0.428", "0.428", "0.333", "0.333"},
+		[6][3]int{{49, 49, 161}, {59, 59, 189}, {131, 131, 339}, {83, 83, 163}, {71, 71, 166}, {10, 10, 30}}},
+	"openai": {[12]string{"0.143", "0.180", "0.243", "0.339", "0.475", "0.501", "0.497", "0.521", "0.575", "0.653", "0.500", "0.667"},
+		[6][3]int{{23, 29, 161}, {46, 64, 189}, {161, 170, 339}, {81, 85, 163}, {96, 109, 167}, {15, 20, 30}}},
+}
+
+// rawAnswers writes answers of a service, in its own form, with as many flags of each label as counted.
+func rawAnswers(service string, entries []manifest.Entry, counts [6][3]int) string {
+	var b strings.Builder
+	var met [6]int
+	for _, e := range entries {
+		level := e.Labels[1][0]
+		c, n := counts[level], met[level]
+		met[level]++
+		selfHarm, overall, judged := n < c[0], n < c[1], n < c[2]
+		response := `{"error":{"code":"InvalidRequestBody","message":"too large"}}`
+		switch {
+		case !judged:
+		case service == "azure":
+			severity, hate := 0, 0
+			if selfHarm {
+				severity = 2 + level
+			} else if overall {
+				hate = 2
+			}
+			response = fmt.Sprintf(`{"categoriesAnalysis":[{"category":"Hate","severity":%d},{"category":"SelfHarm","severity":%d}]}`, hate, severity)
+		case service == "openai":
+			response = fmt.Sprintf(`{"id":"modr-1","results":[{"flagged":%t,"categories":{"self-harm":false,"self-harm/intent":%t,"violence":%t},
+				"category_scores":{"self-harm":0.9}}]}`, overall, selfHarm, overall)
+		case selfHarm:
+			response = `"\n\nunsafe\nS1,S11"`
+		default:
+			response = `{"choices":[{"message":{"role":"assistant","content":"safe"}}]}`
+		}
+		fmt.Fprintf(&b, "{\"id\":%q,\"response\":%s}\n", e.Key, strings.ReplaceAll(response, "\n", " "))
+	}
+	return b.String()
+}
+
+// TestTableTwo gives the shares that FigSIM's Table 2 prints, from the raw answers of three services.
+func TestTableTwo(t *testing.T) {
+	// The made-up manifest whose label counts are those of FigSIM, Table 8.
+	gold, err := openGold(t.Context(), "../manifest/testdata/annotations.csv", All)
+	testkit.OK(t, err)
+	r, entries := gold.Release, gold.entries
+	for service, want := range tableTwo {
+		file, err := ReadJudgements(strings.NewReader(rawAnswers(service, entries, want.counts)), service, figsimRules)
+		testkit.OK(t, err)
+		table, err := labels.TabulateModeration(r.Schema, "severity", "figurative", true, entries, nil, []labels.Judgements{file})
+		testkit.OK(t, err)
+		unjudged := len(entries)
+		for i, l := range table.Services[0].Labels {
+			unjudged -= l.Overall.N
+			if of := []int{161, 189, 339, 163, 167, 30}[i]; l.Entries != of {
+				t.Errorf("%s: %d entries, want %d", l.Name, l.Entries, of)
+			}
+			for block, rate := range []labels.Rate{l.SelfHarm, l.Overall} {
+				got := "none"
+				if rate.Rate != nil {
+					got = fmt.Sprintf("%.3f", *rate.Rate)
+				}
+				if got != want.printed[2*i+block] || rate.N != want.counts[i][2] || !(*rate.Low < *rate.Rate && *rate.Rate < *rate.High) {
+					t.Errorf("%s, %s: %s of %d, the paper has %s", service, l.Name, got, rate.N, want.printed[2*i+block])
+				}
+			}
+			if (service == "azure") != (len(l.Severity) == 3) {
+				t.Errorf("%s, %s: means of severities are %v", service, l.Name, l.Severity)
+			}
+			if service == "azure" && (l.Severity[0].P != nil || l.Severity[1].P == nil || l.Severity[2].P == nil) {
+				t.Errorf("%s: p of with against without: %+v", l.Name, l.Severity)
+			}
+			if service == "azure" && math.Abs(*l.Severity[0].Mean-float64(want.counts[i][0]*(2+i))/float64(want.counts[i][2])) > 1e-12 {
+				t.Errorf("%s: the mean severity is %v", l.Name, *l.Severity[0].Mean)
+			}
+		}
+		untested, err := labels.TabulateModeration(r.Schema, "severity", "figurative", false, entries, nil, []labels.Judgements{file})
+		testkit.OK(t, err)
+		if s := untested.Services[0].Labels[0].Severity; service == "azure" && s[1].P != nil {
+			t.Errorf("p was not asked for: %+v", s)
+		}
+		if table.Services[0].Unjudged != unjudged || table.Services[0].File.Missing != 0 {
+			t.Errorf("%s: %d without an answer, want %d", service, table.Services[0].Unjudged, unjudged)
+		}
+	}
+}
+
+// TestReadJudgements: what a line says in each form, as self-harm, overall and severity.
+func TestReadJudgements(t *testing.T) {
+	any := figsimRules
+	any.SelfHarm = nil
+	for line, want := range map[string]string{
+		`"flagged":true`: "- yes -",
+		`"flagged":false,"categories":{"Self Harm":true,"hate":null}`:                    "yes no -",
+		`"categories":{"violence":true,"self_harm":false}`:                               "no yes -",
+		`"categories":{"violence":false}`:                                                "- no -",
+		`"scores":{"self-harm/intent":0.5,"hate":0.1}`:                                   "yes yes -",
+		`"scores":{"self-harm":0.49,"hate":0.1}`:                                         "no no -",
+		`"scores":{"self-harm":0.9},"categories":{"self-harm":false}`:                    "no no -",
+		`"severities":{"SelfHarm":1,"Hate":0}`:                                           "yes yes 1",
+		`"severities":{"SelfHarm":0,"Hate":4}`:                                           "no yes 0",
+		`"severities":{"Hate":4},"flagged":false`:                                        "- no -",
+		`"severities":{"SelfHarm":null}`:                                                 "unjudged",
+		`"severities":{"SelfHarm":null,"Hate":4}`:                                        "- yes -",
+		`"scores":{"self-harm":null},"categories":{"hate":null},"flagged":null`:          "unjudged",
+		`"scores":{"self-harm":null,"hate":0.1}`:                                         "- no -",
+		`"severities":{"SelfHarm":null},"error":"too large"`:                             "unjudged",
+		`"response":{"results":[{"flagged":null,"category_scores":{"self-harm":null}}]}`: "unjudged",
+		`"flagged":true,"response":{"results":[{"category_scores":{"self-harm":0.2}},{"category_scores":{"self-harm":null}}]}`: "no no -",
+		`"error":"too large","flagged":true`: "unjudged",
+		`"error":"","flagged":true`:          "- yes -",
+		`"response":null`:                    "unjudged",
+		`"response":null,"flagged":true`:     "- yes -",
+		`"response":"unsafe\nS10"`:           "no yes -",
+		`"response":" unsafe \n S10, S11 "`:  "yes yes -",
+		`"response":"safe"`:                  "no no -",
+		`"response":"I cannot help"`:         "unjudged",
+		`"response":{"categoriesAnalysis":[{"category":"SelfHarm","severity":null}]}`:                                            "unjudged",
+		`"response":{"status_code":200,"body":{"results":[{"flagged":false},{"flagged":true,"categories":{"self-harm":true}}]}}`: "yes yes -",
+		`"response":{"status_code":400,"body":{"error":{"message":"x"}}}`:                                                        "unjudged",
+	} {
+		got, err := ReadJudgements(strings.NewReader(`{"id":"first","flagged":true}`+"\n\n"+`{"id":"t3_abc/2",`+line+"}"), "s.jsonl", figsimRules)
+		testkit.OK(t, err)
+		key := manifest.Key{ID: "abc", Image: 2}
+		shown := "unjudged"
+		if j, ok := got.Of[key]; ok == got.Unjudged[key] {
+			t.Errorf("%s: both judged and not: %v", line, ok)
+		} else if ok {
+			shown = fmt.Sprintf("%s %s -", answerOf(j.SelfHarm), answerOf(j.Overall))
+			if j.Severity != nil {
+				shown = fmt.Sprintf("%s %s %v", answerOf(j.SelfHarm), answerOf(j.Overall), *j.Severity)
+			}
+		}
+		if shown != want {
+			t.Errorf("%s: %s, want %s", line, shown, want)
+		}
+	}
+	got, err := ReadJudgements(strings.NewReader(`{"custom_id":"abc","response":"unsafe\nS1"}`), "s.jsonl", any)
+	testkit.OK(t, err)
+	if j := got.Of[manifest.Key{ID: "abc"}]; answerOf(j.SelfHarm) != "yes" {
+		t.Errorf("with every flag one of self-harm: %+v", j)
+	}
+}
+
+func answerOf(flag *bool) string {
+	switch {
+	case flag == nil:
+		return "-"
+	case *flag:
+		return "yes"
+	}
+	return "no"
+}
+
+func TestReadJudgementsProblems(t *testing.T) {
+	const good = `{"id":"abc","flagged":true}` + "\n"
+	for text, want := range map[string]string{
+		"":                                       "no line has an answer",
+		`{"id":"abc","error":"x"}`:               "no line has an answer",
+		good + "[1]":                             "s.jsonl:2: the line is not a JSON object",
+		good + `{"id":"abd","flagged":"secret"}`: "s.jsonl:2: the line is not a JSON object",
+		good + `{"id":"a b","flagged":true}`:     "s.jsonl:2: the id does not name a post",
+		good + `{"flagged":true}`:                "the post id is empty",
+		good + good:                              "s.jsonl:2: abc stands twice",
+		`{"id":"abc","response":{"answer":1}}`:   "s.jsonl:1: the response is not one of",
+		`{"id":"abc","response":[]}`:             "s.jsonl:1: the response is not one of",
+		`{"id":"abc","severities":{"x":1e9}}`:    "s.jsonl:1: a severity is 1e+09",
+		good + strings.Repeat(" ", maxScoreLine): "s.jsonl:2: the line is longer than 4 MiB",
+	} {
+		_, err := ReadJudgements(strings.NewReader(text), "s.jsonl", figsimRules)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%.80q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// FuzzReadJudgements: whatever is read, a table of it can be written as JSON.
+func FuzzReadJudgements(f *testing.F) {
+	f.Add(`{"id":"abc","flagged":true,"categories":{"self-harm":true},"severities":{"SelfHarm":4}}`)
+	f.Add(`{"id":"abc","response":{"results":[{"flagged":true,"categories":{"x":null}}]}}` + "\n" + `{"id":"abd","response":"unsafe\nS11"}`)
+	schema := manifest.Schema{Categories: []manifest.Category{{Name: "c", Title: "C", Kind: manifest.Single,
+		Labels: []manifest.Label{{Code: "A", Name: "a"}, {Code: "B", Name: "b"}}}}}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ReadJudgements(strings.NewReader(text), "s.jsonl", figsimRules)
+		if err != nil {
+			var problems *manifest.Problems
+			if !errors.As(err, &problems) || problems.List[0].Hint == "" {
+				t.Fatalf("%v is not a problem with a hint", err)
+			}
+			return
+		}
+		var gold []manifest.Entry
+		for key := range got.Of {
+			gold = append(gold, manifest.Entry{Key: key, Labels: [][]int{{len(key.ID) % 2}}})
+		}
+		table, err := labels.TabulateModeration(schema, "c", "c", true, gold, nil, []labels.Judgements{got})
+		testkit.OK(t, err)
+		_, err = json.Marshal(table)
+		testkit.OK(t, err)
+	})
+}
