@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // A Column passes through: its values go from the manifest into the dataset as they are. Its Name is that in the Parquet.
@@ -63,18 +64,18 @@ func (t ColumnType) read(text string) (string, bool) {
 			return strconv.FormatInt(n, 10), true
 		}
 		// Programs that know no missing integer write all of them as 4.0.
-		if v, ok := numberOf(text); ok && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		if v, ok := value.Number(text); ok && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 			return strconv.FormatInt(int64(v), 10), true
 		}
 		return "", false
 	case TypeNumber:
-		v, ok := numberOf(text)
+		v, ok := value.Number(text)
 		return strconv.FormatFloat(v, 'g', -1, 64), ok
 	case TypeBoolean:
-		yes, ok := flagText(text)
+		yes, ok := value.Flag(text)
 		return strconv.FormatBool(yes), ok
 	}
-	at, ok := readTime(text)
+	at, ok := value.Time(text)
 	return at.Format(TimeForm), ok && at.Year() >= 0 && at.Year() <= 9999
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // The places of fieldNames.
@@ -45,7 +46,7 @@ func categoryAliases(c *Category) []string { return []string{plain(c.Name), plai
 
 // plain is a column name as aliases are written: folded, with _ between the words.
 func plain(name string) string {
-	return strings.NewReplacer(" ", "_", "-", "_").Replace(fold(name))
+	return strings.NewReplacer(" ", "_", "-", "_").Replace(value.Fold(name))
 }
 
 // A matcher finds the columns of the fields and categories: those that are set, by exact name; the others by alias.
@@ -165,7 +166,7 @@ func fileRelease(path string, o Options) (*Release, error) {
 	}
 	r := newRelease(o)
 	r.ManifestPath, r.files = path, []inputFile{{path: path, format: format}}
-	r.Name = stem(path)
+	r.Name = table.Stem(path)
 	return r, nil
 }
 

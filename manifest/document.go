@@ -19,6 +19,7 @@ import (
 
 	"rehydrate/internal/jsonlist"
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // Limits of TOML and JSON files. The TOML library compares every key with all that came before: 40,000
@@ -155,8 +156,8 @@ func (t *Document) jsonTree(key string, at int, text string, depth int) any {
 // tomlKey names a key for Has and Add: the table's name (such as "images.host[1]", "" for the
 // file itself), then the key, in quotes where it needs them.
 func tomlKey(table, key string) string {
-	if !validWord(strings.ReplaceAll(key, "-", "_"), maxTOMLPath) {
-		key = tomlText(key)
+	if !value.IsWord(strings.ReplaceAll(key, "-", "_"), maxTOMLPath) {
+		key = value.TOML(key)
 	}
 	return strings.TrimPrefix(table+"."+key, ".")
 }
@@ -201,7 +202,7 @@ func (t *Document) position(offset int) (line, column int) {
 }
 
 // fit notes the unknown keys of a value, and reports whether it and all that it holds have the types of their fields.
-func (t *Document) fit(key string, of reflect.Type, value any) bool {
+func (t *Document) fit(key string, of reflect.Type, found any) bool {
 	name, isTOML := key, t.tag == "toml"
 	if isTOML {
 		name = key[strings.LastIndexByte(key, '.')+1:] // as it stands on its line
@@ -212,34 +213,34 @@ func (t *Document) fit(key string, of reflect.Type, value any) bool {
 	case kind == reflect.Interface: // anything
 	case kind == reflect.String:
 		var text string
-		text, ok = value.(string)
+		text, ok = found.(string)
 		// U+FFFD stands for what was not UTF-8: two files with other bytes would say the same.
-		ok = ok && (isTOML || validText(text, maxJSONText) && !strings.ContainsRune(text, utf8.RuneError))
+		ok = ok && (isTOML || value.IsLine(text, maxJSONText) && !strings.ContainsRune(text, utf8.RuneError))
 		want, strict, write = "a text", fmt.Sprintf("one line of plain text of 1 to %d bytes", maxJSONText), name+` = "..."`
 	case kind == reflect.Bool:
-		_, ok = value.(bool)
+		_, ok = found.(bool)
 		want, strict, write = "true or false", "true or false", name+" = true"
 	case kind == reflect.Slice:
 		var items []any
-		items, ok = value.([]any)
+		items, ok = found.([]any)
 		want, strict, write = "a list of tables", "a list, [ ... ]", name+" = [{...}, {...}]"
 		for i, item := range items {
 			fits = t.fit(fmt.Sprintf("%s[%d]", key, i), of.Elem(), item) && fits
 		}
 	case of == reflect.TypeFor[time.Time]():
-		text, _ := value.(string)
+		text, _ := found.(string)
 		var moment time.Time
 		// An earlier year is that of a clock that was not set.
 		ok = moment.UnmarshalText([]byte(text)) == nil && moment.Nanosecond() == 0 && moment.Year() >= 2000
 		strict = `a time to the second, such as "2027-12-31T23:59:59Z"`
 	case kind == reflect.Map || kind == reflect.Struct:
 		var table map[string]any
-		table, ok = value.(map[string]any)
+		table, ok = found.(map[string]any)
 		want, strict, write = "a table", "an object, { ... }", "["+key+"] on a line, and its keys below"
 		fits = t.fitTable(key, of, table)
 	default:
-		n, isWhole := value.(int64)
-		_, isFloat := value.(float64)
+		n, isWhole := found.(int64)
+		_, isFloat := found.(float64)
 		ok = isWhole && (isTOML || n >= 1) || isFloat && kind == reflect.Float64
 		want, strict, write = "a number", "a whole number of 1 or more", name+" = 1"
 	}

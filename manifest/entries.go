@@ -12,6 +12,7 @@ import (
 
 	"rehydrate/internal/keysort"
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // Entries gives the manifest's good entries in file order. It goes on after a problem, and ends with an error if it met
@@ -305,7 +306,7 @@ func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
 func cutImage(text string) (id string, n int) {
 	id, number, _ := strings.Cut(strings.TrimSpace(text), "/")
 	n, ok := imageNumber(number)
-	if !ok || n == 0 || !validWord(id, maxIDLength+len("t3_")) {
+	if !ok || n == 0 || !value.IsWord(id, maxIDLength+len("t3_")) {
 		return text, 0
 	}
 	return id, n
@@ -320,7 +321,7 @@ func ParseKey(s string) (k Key, err error) {
 
 func cellID(text string) (PostID, error) {
 	// Programs write these where a value is missing, though both could be ids.
-	if word := fold(text); word == "nan" || word == "null" {
+	if word := value.Fold(text); word == "nan" || word == "null" {
 		return notID(text, "looks like a missing value, not a post id",
 			"every entry needs the id of its post; if a post really has this id, write t3_"+word)
 	}
@@ -364,12 +365,12 @@ func (d *decoder) split(i int, cells []Cell) string {
 	if !ok {
 		return ""
 	}
-	switch known, taken := d.splits[fold(text)]; {
+	switch known, taken := d.splits[value.Fold(text)]; {
 	case taken && known == text:
 		return known
 	case text == "":
 		d.report(i, "the split is empty", "every entry needs one when there is a split column")
-	case !validWord(text, maxSplit):
+	case !value.IsWord(text, maxSplit):
 		d.report(i, fmt.Sprintf("%s cannot name a split", table.Quote(text)), splitForm)
 	case taken:
 		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", table.Quote(text), table.Quote(known)),
@@ -377,8 +378,8 @@ func (d *decoder) split(i int, cells []Cell) string {
 	case len(d.splits) == maxSplits:
 		d.report(i, fmt.Sprintf("split %s is the 65th", table.Quote(text)), "at most 64 are made; is this the split column?")
 	default:
-		d.splits[fold(text)] = strings.Clone(text)
-		return d.splits[fold(text)]
+		d.splits[value.Fold(text)] = strings.Clone(text)
+		return d.splits[value.Fold(text)]
 	}
 	return ""
 }
@@ -390,16 +391,13 @@ var hexDigits = map[int]int{fieldSHA256: 64, fieldStripped: 64, fieldPixels: 64,
 func (d *decoder) hex(field int, cells []Cell) string {
 	i := d.fields[field]
 	text, _ := d.plainText(i, cells)
-	text = foldASCII(text)
-	if text != "" && !isHex(text, hexDigits[field]) {
+	text = value.FoldASCII(text)
+	if text != "" && !value.IsHex(text, hexDigits[field]) {
 		d.report(i, fmt.Sprintf("%s is not a %s", table.Quote(text), fieldNames[field]),
 			fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", hexDigits[field]))
 	}
 	return strings.Clone(text)
 }
-
-// isHex reports whether s is n lower-case hex digits.
-func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, digitSigns+"abcdef") == "" }
 
 const plainList = "leave null, lists and objects out of it, or write null in place of the whole list"
 
@@ -512,7 +510,7 @@ func (d *decoder) oneHot(c int, cells []Cell) []int {
 		}
 		null, last = null && cells[i].Null, i
 		text, _ := d.plainText(i, cells)
-		yes, isFlag := flagText(text)
+		yes, isFlag := value.Flag(text)
 		if !isFlag {
 			d.report(i, fmt.Sprintf("%s is neither yes nor no for label %s", table.Quote(text), table.Quote(v.category.Labels[label].Code)), "write 1 or 0")
 		}
@@ -527,15 +525,4 @@ func (d *decoder) oneHot(c int, cells []Cell) []int {
 		d.report(last, p.Message, p.Hint)
 	}
 	return labels
-}
-
-func flagText(text string) (yes, ok bool) {
-	// As JSON, spreadsheets and pandas write them.
-	switch fold(text) {
-	case "1", "1.0", "true", "yes", "x":
-		return true, true
-	case "0", "0.0", "false", "no", "":
-		return false, true
-	}
-	return false, false
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // A columnGuess is a field, category or column with its column in the file and the reason. A field without a column says
@@ -224,11 +225,11 @@ func (c *surveyed) holds(field int) string {
 	if c.lists || c.odd || len(c.cells) == 0 {
 		return ""
 	}
-	fits := func(text string) bool { return isHex(foldASCII(text), hexDigits[field]) }
+	fits := func(text string) bool { return value.IsHex(value.FoldASCII(text), hexDigits[field]) }
 	why := "all values have the right digits"
 	switch field {
 	case fieldSplit:
-		fits = func(text string) bool { return validWord(text, maxSplit) }
+		fits = func(text string) bool { return value.IsWord(text, maxSplit) }
 	case fieldImage:
 		fits = func(text string) bool { _, ok := imageNumber(text); return ok }
 		why = "all values are small numbers"
@@ -371,7 +372,7 @@ func (d *guesser) guessCategories() {
 			continue
 		}
 		category.Name = d.name(c.name, "_label")
-		if !validText(category.Title, maxLabelText) {
+		if !value.IsLine(category.Title, maxLabelText) {
 			category.Title = category.Name
 		}
 		c.used = true
@@ -454,7 +455,7 @@ var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
 func slug(name string) string {
 	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "_"), "_")
-	if s == "" || isDigit(s[0]) {
+	if s == "" || value.IsDigit(s[0]) {
 		s = "c_" + s
 	}
 	return strings.TrimRight(s[:min(len(s), maxName-8)], "_") // room for a number or _label behind it

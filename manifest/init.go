@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 
 	"rehydrate/internal/durable"
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // InitOptions are what a maintainer says of the files; what is empty is guessed.
@@ -75,7 +75,7 @@ func Init(ctx context.Context, paths []string, o InitOptions) (*Draft, error) {
 			d.fields = append(d.fields, field)
 		}
 	}
-	if !validText(source.Name, maxLabelText) {
+	if !value.IsLine(source.Name, maxLabelText) {
 		source.Name = "annotations"
 	}
 	var text bytes.Buffer
@@ -128,7 +128,7 @@ func sources(paths []string, o InitOptions) (*Release, error) {
 		}
 	}
 	r.ManifestPath = r.files[0].path
-	r.Name = stem(r.ManifestPath)
+	r.Name = table.Stem(r.ManifestPath)
 	// A split counts where every file has one, and they differ.
 	alike := func(in inputFile) bool { return in.split == "" || len(r.files) == 1 }
 	if slices.ContainsFunc(r.files, alike) {
@@ -139,14 +139,9 @@ func sources(paths []string, o InitOptions) (*Release, error) {
 	return r, nil
 }
 
-func stem(path string) string {
-	name := filepath.Base(table.UnpackedName(path))
-	return strings.TrimSuffix(name, filepath.Ext(name))
-}
-
 // splitOf gives the split that a file's name says, "" for none.
 func splitOf(path string) string {
-	for _, word := range strings.FieldsFunc(fold(stem(path)), func(r rune) bool { return !validWord(string(r), 4) || r == '_' }) {
+	for _, word := range strings.FieldsFunc(value.Fold(table.Stem(path)), func(r rune) bool { return !value.IsWord(string(r), 4) || r == '_' }) {
 		if slices.Contains([]string{"train", "training", "val", "valid", "validate", "validation", "dev", "test", "testing"}, word) {
 			return word
 		}
@@ -252,14 +247,5 @@ func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
 var draftText string
 
 // draftTemplate writes release.toml for a guess, with the reason beside each setting.
-var draftTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": tomlText, "quote": table.Quote, "list": QuotedList,
+var draftTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": value.TOML, "quote": table.Quote, "list": QuotedList,
 	"has": slices.Contains[[]string]}).Parse(draftText))
-
-// tomlText writes a text as a TOML string, which is a JSON string but for one character.
-func tomlText(text any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // of a string it does not fail
-	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007F`)
-}

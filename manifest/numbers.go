@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // Numbers are the columns of numbers of a table with a row for each entry, such as features of images.
@@ -220,16 +221,16 @@ func number(c Cell) (float64, bool) {
 	if c.IsList || c.Nested || c.Fault != "" {
 		return 0, false
 	}
-	if v, ok := numberOf(strings.TrimSpace(c.Text)); ok {
+	if v, ok := value.Number(strings.TrimSpace(c.Text)); ok {
 		return v, math.Abs(v) <= maxNumber
 	}
-	switch fold(c.Text) {
+	switch value.Fold(c.Text) {
 	case "", "nan", "na", "n/a", "null", "none":
 		return math.NaN(), true
 	case "x": // a flag, and often a placeholder
 		return 0, false
 	}
-	yes, ok := flagText(c.Text)
+	yes, ok := value.Flag(c.Text)
 	if yes {
 		return 1, ok
 	}

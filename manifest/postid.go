@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 const maxIDLength = 13 // a 64-bit number in base 36
@@ -20,8 +21,8 @@ func ParsePostID(s string) (PostID, error) {
 	if text == "" {
 		return "", &Problem{Message: "the post id is empty", Hint: "every entry needs the id of its post, such as t3_abc123"}
 	}
-	id := foldASCII(text)
-	if len(id) > 3 && id[0] == 't' && isDigit(id[1]) && id[2] == '_' {
+	id := value.FoldASCII(text)
+	if len(id) > 3 && id[0] == 't' && value.IsDigit(id[1]) && id[2] == '_' {
 		if id[1] != '3' {
 			return notID(text, "is the id of "+cmp.Or(things[id[1]], "something else")+", not of a post",
 				"posts have ids that start with t3_")
@@ -52,25 +53,8 @@ func notID(text, problem, hint string) (PostID, error) {
 
 // validID reports whether id is a whole post id: ^[0-9a-z]{1,13}$.
 func validID(id string) bool {
-	return id != "" && len(id) <= maxIDLength && strings.Trim(id, digitSigns+lowerSigns) == ""
+	return id != "" && len(id) <= maxIDLength && strings.Trim(id, value.Digits+value.Lower) == ""
 }
-
-const (
-	digitSigns = "0123456789"
-	lowerSigns = "abcdefghijklmnopqrstuvwxyz"
-)
-
-func foldASCII(s string) string {
-	// Unicode folding would turn look-alikes (the Kelvin sign) into letters.
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // things are what Reddit's type prefixes tN_ stand for.
 var things = map[byte]string{'1': "a comment", '2': "an account", '4': "a message", '5': "a subreddit", '6': "an award"}
@@ -93,7 +77,7 @@ func parseAddress(text string) (PostID, error) {
 	if !ok {
 		return notID(text, "is not an address that can be read", "give the post's id or its permalink")
 	}
-	path = strings.Trim(foldASCII(path), "/")
+	path = strings.Trim(value.FoldASCII(path), "/")
 	hint := "a permalink has /comments/ and then the id"
 	switch host {
 	case "redd.it":
@@ -140,15 +124,15 @@ func splitAddress(text string) (host, path string, ok bool) {
 	if err != nil || u.User != nil || u.Port() != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", "", false
 	}
-	return foldASCII(u.Host), u.Path, true
+	return value.FoldASCII(u.Host), u.Path, true
 }
 
 // Subreddit returns the lower-case form of a subreddit's name, at most 21 letters, digits and underscores. It is empty
 // where s is not one, and for a user's profile (u_NAME).
 func Subreddit(s string) string {
-	name := foldASCII(s)
+	name := value.FoldASCII(s)
 	// The profile's name would be that of a person.
-	if !validWord(s, 21) || strings.HasPrefix(name, "u_") {
+	if !value.IsWord(s, 21) || strings.HasPrefix(name, "u_") {
 		return ""
 	}
 	return name

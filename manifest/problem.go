@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // MaxProblems is how many problems Check lists before it only counts.
@@ -39,14 +40,14 @@ type OpenParquet func(path string, want []string) (RowReader, error)
 // Nearest returns the candidate that s is most likely a misspelling of, for a hint, or "" when
 // none is near. Case does not count.
 func Nearest(s string, candidates []string) string {
-	s = fold(s)
+	s = value.Fold(s)
 	most := 2
 	if len(s) <= 3 { // any two short codes are within two edits
 		most = min(1, len(s))
 	}
 	for edits := range most + 1 {
 		for _, c := range candidates {
-			if within(s, fold(c), edits) {
+			if within(s, value.Fold(c), edits) {
 				return c
 			}
 		}
@@ -68,9 +69,6 @@ func within(a, b string, edits int) bool {
 	// A byte is another one, too many or missing.
 	return within(a[1:], b[1:], edits-1) || within(a[1:], b, edits-1) || within(a, b[1:], edits-1)
 }
-
-// fold is how names, labels and column names are compared.
-func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
 func list(names []string) string {
 	const most = 12

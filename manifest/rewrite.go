@@ -12,6 +12,7 @@ import (
 	"text/template"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // A Rewriting is a release as it is written once more: with the columns that its settings name, labels by their codes, and
@@ -29,7 +30,7 @@ type Rewriting struct {
 //go:embed rewrite.toml.tmpl
 var rewriteText string
 
-var rewriteTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": tomlText}).Parse(rewriteText))
+var rewriteTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": value.TOML}).Parse(rewriteText))
 
 // Rewrite prepares to write the release with its split and those of the other fields (see docs/formats.md) that are named.
 func (r *Release) Rewrite(fields ...string) (*Rewriting, error) {

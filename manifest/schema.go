@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 //go:embed figsim.toml
@@ -46,26 +44,13 @@ const (
 	maxDescription = 1000 // bytes of a description, as many as Argilla takes
 )
 
-// validWord reports whether s is ^[A-Za-z0-9_]{1,most}$, the grammar of split names.
-func validWord(s string, most int) bool {
-	return s != "" && len(s) <= most && strings.Trim(s, digitSigns+lowerSigns+"ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
-}
-
-// validText reports whether s can be shown on one line and stand in a label list.
-func validText(s string, most int) bool {
-	if s == "" || len(s) > most || !utf8.ValidString(s) || strings.TrimSpace(s) != s {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
-}
-
 // nameFault gives what is wrong with the name of a category or column, or "".
 func nameFault(what, name string) (message, hint string) {
 	switch {
-	case !validWord(name, maxName) || isDigit(name[0]): // what every reader of Parquet takes
+	case !value.IsWord(name, maxName) || value.IsDigit(name[0]): // what every reader of Parquet takes
 		return fmt.Sprintf("%s name %s cannot be a column", what, table.Quote(name)),
 			"use letters, digits and _, a letter first, at most 64"
-	case reserved(fold(name)):
+	case reserved(value.Fold(name)):
 		return fmt.Sprintf("%s name %q is taken by a column that every dataset has", what, name),
 			"name it otherwise, such as " + name + "_label"
 	}
@@ -82,7 +67,7 @@ func (c *Category) fault() (message, hint string) {
 	case c.Kind != Single && c.Kind != Ordinal && c.Kind != Multi:
 		return fmt.Sprintf("category %s has kind %s", c.Name, table.Quote(string(c.Kind))),
 			`kind is "single", "ordinal" or "multi"`
-	case !validText(c.Title, maxLabelText):
+	case !value.IsLine(c.Title, maxLabelText):
 		return fmt.Sprintf("category %s has a title that is not one line of text", c.Name), textForm
 	case !c.described():
 		return fmt.Sprintf("a description of category %s, or of one of its labels, is not one line of text", c.Name),
@@ -92,7 +77,7 @@ func (c *Category) fault() (message, hint string) {
 	}
 	texts := make(map[string]int)
 	for i, l := range c.Labels {
-		if !validText(l.Code, maxLabelText) || !validText(l.Name, maxLabelText) {
+		if !value.IsLine(l.Code, maxLabelText) || !value.IsLine(l.Name, maxLabelText) {
 			return fmt.Sprintf("category %s has a label (code %s) that is not one line of text", c.Name, table.Quote(l.Code)),
 				"every label needs a code; no line breaks, no spaces at the ends"
 		}
@@ -101,10 +86,10 @@ func (c *Category) fault() (message, hint string) {
 				`exclusive is for kind = "multi"`
 		}
 		for _, text := range []string{l.Code, l.Name} {
-			if other, taken := texts[fold(text)]; taken && other != i {
+			if other, taken := texts[value.Fold(text)]; taken && other != i {
 				return fmt.Sprintf("%s means two labels of category %s", table.Quote(text), c.Name), differ
 			}
-			texts[fold(text)] = i
+			texts[value.Fold(text)] = i
 		}
 	}
 	return "", ""
@@ -112,7 +97,7 @@ func (c *Category) fault() (message, hint string) {
 
 // described reports whether all descriptions can be shown on one line.
 func (c *Category) described() bool {
-	fits := func(text string) bool { return text == "" || validText(text, maxDescription) }
+	fits := func(text string) bool { return text == "" || value.IsLine(text, maxDescription) }
 	return fits(c.Description) && !slices.ContainsFunc(c.Labels, func(l Label) bool { return !fits(l.Description) })
 }
 
@@ -144,14 +129,14 @@ func newVocabulary(c *Category) vocabulary {
 }
 
 func (v vocabulary) add(text string, label int) {
-	v.index[fold(text)] = label
+	v.index[value.Fold(text)] = label
 	v.index[text] = label // folding is the costly part of reading, and seldom needed
 }
 
 func (v vocabulary) find(text string) (int, bool) {
 	i, ok := v.index[text]
 	if !ok {
-		i, ok = v.index[fold(text)]
+		i, ok = v.index[value.Fold(text)]
 	}
 	return i, ok
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // settingsFile is release.toml as it is written.
@@ -69,7 +70,7 @@ func (r *Release) checkAbout() {
 	for _, line := range []struct{ key, text string }{
 		{"name", f.Name}, {"version", f.Version}, {"homepage", f.Homepage}, {"license", f.License},
 	} {
-		if line.text != "" && !validText(line.text, 500) {
+		if line.text != "" && !value.IsLine(line.text, 500) {
 			r.toml.Add(line.key, line.key+" is not one line of text", textForm)
 		}
 	}
@@ -105,7 +106,7 @@ func (r *Release) checkFiles() {
 		if file.Path == "" {
 			r.toml.Add(at+"path", "the file has no path", `write path = "train.csv"`)
 		}
-		if file.Split != "" && !validWord(file.Split, maxSplit) {
+		if file.Split != "" && !value.IsWord(file.Split, maxSplit) {
 			r.toml.Add(at+"split", fmt.Sprintf("%s cannot name a split", table.Quote(file.Split)), splitForm)
 		}
 		if (file.Split == "") != (f.Files[0].Split == "") {
@@ -139,9 +140,9 @@ func (r *Release) checkSigners() {
 		fields := strings.Fields(signer.Key)
 		key := strings.Join(fields[:min(2, len(fields))], " ")
 		switch {
-		case !validText(signer.Name, maxLabelText):
+		case !value.IsLine(signer.Name, maxLabelText):
 			r.toml.Add(at+".name", "the signer's name is not one line of text", "say in a few words who holds the key")
-		case !validText(signer.Key, maxSignerKey) || len(fields) < 2:
+		case !value.IsLine(signer.Key, maxSignerKey) || len(fields) < 2:
 			r.toml.Add(at+".key", "the signer's key is not an OpenSSH public key",
 				`copy the line of the .pub file: key = "ssh-ed25519 AAAA... comment"`)
 		case names[signer.Name]:
@@ -171,13 +172,13 @@ func (r *Release) readSchema() {
 	}
 	var names []string
 	if given := r.toml.Has("schema"); given {
-		names = each(schema.names(), fold)
+		names = each(schema.names(), value.Fold)
 	}
 	note := func(key, name, message, hint string) {
-		if slices.Contains(names, fold(name)) {
+		if slices.Contains(names, value.Fold(name)) {
 			message, hint = fmt.Sprintf("two categories or columns are named %s", table.Quote(name)), "rename one"
 		}
-		names = append(names, fold(name))
+		names = append(names, value.Fold(name))
 		if message != "" {
 			r.toml.Add(key, message, hint)
 		}

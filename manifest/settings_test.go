@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest/value"
 )
 
 // TestStrictSettings gives the line at which each wrong release.toml is refused.
@@ -133,7 +135,7 @@ func TestSeparators(t *testing.T) {
 			t.Errorf("validSeparator(%q) = %v", text, got)
 		}
 	}
-	if validText("a\xff", 9) {
+	if value.IsLine("a\xff", 9) {
 		t.Error("a text that is not UTF-8 is valid")
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // What Init takes for labels: few different short texts.
@@ -100,29 +100,29 @@ func (c *surveyed) count(text string) {
 	head, tail, _ := strings.Cut(text, "/")
 	_, numbered := imageNumber(tail)
 	note(formGallery, numbered && validID(head))
-	digits := text != "" && strings.Trim(text, digitSigns) == ""
+	digits := text != "" && strings.Trim(text, value.Digits) == ""
 	note(formDigits, digits)
-	n, err := strconv.Atoi(text)
-	if digits && err == nil && (c.items == 1 || n == c.last+1) {
+	row, err := strconv.Atoi(text)
+	if digits && err == nil && (c.items == 1 || row == c.last+1) {
 		c.steps++
 	}
-	c.last = n
-	value, ok := numberOf(text)
-	note(formInteger, ok && value == math.Trunc(value))
+	c.last = row
+	n, ok := value.Number(text)
+	note(formInteger, ok && n == math.Trunc(n))
 	note(formNumber, ok)
-	note(formFlag, slices.Contains([]string{"true", "false"}, foldASCII(text)))
-	_, isTime := readTime(text)
+	note(formFlag, slices.Contains([]string{"true", "false"}, value.FoldASCII(text)))
+	_, isTime := value.Time(text)
 	note(formTime, isTime && !ok)
 	hex := len(text) == 64 || len(text) == 16
-	note(formSHA256, hex && isHex(foldASCII(text), 64))
-	note(formPHash, hex && isHex(foldASCII(text), 16))
+	note(formSHA256, hex && value.IsHex(value.FoldASCII(text), 64))
+	note(formPHash, hex && value.IsHex(value.FoldASCII(text), 16))
 	note(formAddress, strings.Contains(text, "://") || strings.HasPrefix(text, "/r/") || strings.Contains(text, "reddit.com/"))
 	note(formWords, strings.Count(text, " ") >= 5 || strings.ContainsAny(text, "\n"))
 }
 
 // idForm gives the post id that a text may be, and whether it can be nothing else; strong without an id is a comment.
 func idForm(text string) (id string, strong bool) {
-	text = foldASCII(strings.TrimSpace(text))
+	text = value.FoldASCII(strings.TrimSpace(text))
 	if strings.HasPrefix(text, "t1_") {
 		return "", validID(text[3:])
 	}
@@ -136,34 +136,6 @@ func idForm(text string) (id string, strong bool) {
 		return "", strings.Contains(p.Message, "of a comment")
 	}
 	return string(found), strong
-}
-
-// numberOf reads a number that has no other value than itself.
-func numberOf(text string) (float64, bool) {
-	if text == "" || !isDigit(text[0]) && strings.IndexByte("+-.", text[0]) < 0 {
-		return 0, false // NaN and Inf are words here
-	}
-	v, err := strconv.ParseFloat(text, 64)
-	return v, err == nil && !strings.ContainsAny(text, "xXpP_iI")
-}
-
-// timeForms are how times are written, in UTC where they do not say.
-var timeForms = []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateOnly}
-
-// readTime reads a time as text, or as seconds since 1970.
-func readTime(text string) (time.Time, bool) {
-	if seconds, ok := numberOf(text); ok && math.Abs(seconds) < 1<<35 {
-		return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
-	}
-	if len(text) < len(time.DateOnly) || text[4] != '-' {
-		return time.Time{}, false
-	}
-	for _, form := range timeForms {
-		if t, err := time.Parse(form, text); err == nil {
-			return t.UTC().Truncate(time.Millisecond), true
-		}
-	}
-	return time.Time{}, false
 }
 
 // all reports whether every value has the form.
@@ -237,10 +209,10 @@ func (c *surveyed) labels(sign string) []Label {
 		several = several || len(parts) > 1
 		for i, text := range parts {
 			text = strings.TrimSpace(text)
-			same := func(other string) bool { return fold(other) == fold(text) }
+			same := func(other string) bool { return value.Fold(other) == value.Fold(text) }
 			// An item of a list may hold the sign, which a cell of a text file then could not.
-			account := foldASCII(strings.TrimLeft(text, "/"))
-			if strings.HasPrefix(account, "u_") || strings.HasPrefix(account, "u/") || slices.ContainsFunc(parts[:i], same) || !validText(text, maxGuessedText) ||
+			account := value.FoldASCII(strings.TrimLeft(text, "/"))
+			if strings.HasPrefix(account, "u_") || strings.HasPrefix(account, "u/") || slices.ContainsFunc(parts[:i], same) || !value.IsLine(text, maxGuessedText) ||
 				strings.Contains(text, "://") || strings.Count(text, "(") != strings.Count(text, ")") || sign != "" && strings.Contains(text, sign) {
 				return nil
 			}
@@ -259,7 +231,7 @@ func (c *surveyed) labels(sign string) []Label {
 		return nil
 	}
 	for i, l := range labels {
-		labels[i].Exclusive = fold(l.Code) == "none" && sign != "" && !besideNone
+		labels[i].Exclusive = value.Fold(l.Code) == "none" && sign != "" && !besideNone
 	}
 	sortLabels(labels)
 	return labels
@@ -273,7 +245,7 @@ func sortLabels(labels []Label) {
 		return math.Inf(1)
 	}
 	slices.SortFunc(labels, func(a, b Label) int {
-		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(fold(a.Code), fold(b.Code)), cmp.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(value.Fold(a.Code), value.Fold(b.Code)), cmp.Compare(a.Code, b.Code))
 	})
 }
 

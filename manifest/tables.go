@@ -13,6 +13,7 @@ import (
 
 	"rehydrate/internal/csvcell"
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 const outcomesHeader = "id,image,split,outcome,reason,detail,duplicate_of"
@@ -70,12 +71,12 @@ func (r Result) fault() (cell int, message, hint string) {
 		return 0, table.Quote(string(r.ID)) + " is not a post id", lowerCaseID
 	case r.Image < 0 || r.Image > maxImage:
 		return 1, "the image is not the number of one", "images are numbered from 0"
-	case !validWord(r.Split, maxSplit):
+	case !value.IsWord(r.Split, maxSplit):
 		return 2, table.Quote(r.Split) + " cannot name a split", splitForm
 	case !slices.Contains(Outcomes(), r.Outcome):
 		names := strings.Trim(strings.ReplaceAll(fmt.Sprint(Outcomes()), " ", ", "), "[]")
 		return 3, table.Quote(string(r.Outcome)) + " is not an outcome", "the outcomes are " + names
-	case reason != "" && (!validWord(reason, maxName) || foldASCII(reason) != reason):
+	case reason != "" && (!value.IsWord(reason, maxName) || value.FoldASCII(reason) != reason):
 		return 4, table.Quote(reason) + " is not a reason", "a reason has lower-case letters, digits and _"
 	case of != (Key{}) && (!validID(string(of.ID)) || of.Image < 0 || of.Image > maxImage):
 		return 6, "duplicate_of does not name an entry", "it is an id, or id/N for an image other than the first"

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rehydrate/internal/keysort"
+	"rehydrate/manifest/value"
 )
 
 // A placedKey is an entry's key and where it stands, in 128 bits whose order is that of id, image, file and line: 13
@@ -23,7 +24,7 @@ func placeKey(k Key, file, line int) placedKey {
 	for i := range maxIDLength {
 		sign := uint64(0)
 		if i < len(k.ID) {
-			sign = 1 + uint64(strings.IndexByte(digitSigns+lowerSigns, k.ID[i]))
+			sign = 1 + uint64(strings.IndexByte(value.Digits+value.Lower, k.ID[i]))
 		}
 		if i < 10 {
 			p.Hi = p.Hi<<6 | sign
@@ -62,7 +63,7 @@ func (p placedKey) key() (id PostID, image int) {
 			sign = head >> (6 * (9 - i)) & 63
 		}
 		if sign > 0 {
-			id += PostID((digitSigns + lowerSigns)[sign-1])
+			id += PostID((value.Digits + value.Lower)[sign-1])
 		}
 	}
 	return id, int(p.Lo >> placeBits & 1023)

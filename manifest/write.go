@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // A Writer writes entries as a manifest that has nothing but what a release's columns hold: ids in lower case without
@@ -53,12 +54,12 @@ func (m *Writer) Write(e Entry) {
 		return
 	}
 	line := []byte("{")
-	put := func(key string, value any) {
+	put := func(key string, of any) {
 		// Strings, numbers and lists of strings: marshalling them cannot fail.
 		if len(line) > 1 {
 			line = append(line, ',')
 		}
-		line = append(append(append(line, tomlText(key)...), ':'), tomlText(value)...)
+		line = append(append(append(line, value.TOML(key)...), ':'), value.TOML(of)...)
 	}
 	fields := func(digests bool) {
 		for _, field := range m.fields {

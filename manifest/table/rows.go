@@ -67,7 +67,7 @@ var formats = map[string]Format{".csv": CSV, ".tsv": TSV, ".tab": TSV, ".jsonl":
 
 // FormatOf tells a file's format by its extension, before that of a packed file.
 func FormatOf(path string) (Format, *Problem) {
-	ext := strings.ToLower(filepath.Ext(UnpackedName(path)))
+	ext := strings.ToLower(filepath.Ext(unpackedName(path)))
 	if format, known := formats[ext]; known {
 		return format, nil
 	}
@@ -81,12 +81,18 @@ func FormatOf(path string) (Format, *Problem) {
 	return "", &Problem{File: path, Message: fmt.Sprintf("the name does not tell the format (%s)", Quote(ext)), Hint: hint}
 }
 
-// UnpackedName is the name of a packed file without .gz, .zst or .bz2.
-func UnpackedName(path string) string {
+// unpackedName is the name of a packed file without .gz, .zst or .bz2.
+func unpackedName(path string) string {
 	if ext := filepath.Ext(path); slices.Contains([]string{".gz", ".zst", ".bz2"}, strings.ToLower(ext)) {
 		return strings.TrimSuffix(path, ext)
 	}
 	return path
+}
+
+// Stem is the name of a file without its folder, and without its ending and that of its packing.
+func Stem(path string) string {
+	name := filepath.Base(unpackedName(path))
+	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
 // parquetRows numbers the rows of a Parquet file.

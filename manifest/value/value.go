@@ -1,0 +1,105 @@
+// Package value reads the text of a cell, a name or a setting as what it can be: a number, a time, a yes or no, digits of a
+// digest, a word, a line. Whoever reads a table, and whoever guesses what its columns mean, reads them alike.
+//
+// All functions are pure, take any text, and are linear in it.
+package value
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Signs of ids and names.
+const (
+	Digits = "0123456789"
+	Lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// Fold is how names, labels and column names are compared: in lower case, without spaces at the ends.
+func Fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+
+// FoldASCII returns s with the letters A to Z in lower case, and every other character as it is.
+func FoldASCII(s string) string {
+	// Unicode folding would turn look-alikes (the Kelvin sign) into letters.
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// IsDigit reports whether c is an ASCII digit.
+func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// IsDigits reports whether s is one ASCII digit or more, and nothing else.
+func IsDigits(s string) bool { return s != "" && strings.Trim(s, Digits) == "" }
+
+// IsHex reports whether s is n lower-case hex digits.
+func IsHex(s string, n int) bool { return len(s) == n && strings.Trim(s, Digits+"abcdef") == "" }
+
+// IsWord reports whether s is ^[A-Za-z0-9_]{1,most}$, the grammar of split names.
+func IsWord(s string, most int) bool {
+	return s != "" && len(s) <= most && strings.Trim(s, Digits+Lower+upper+"_") == ""
+}
+
+// IsLine reports whether s is one line of text, of 1 to most bytes, that can be shown and can be in a list of labels: it has
+// printable characters only, and no space at its ends.
+func IsLine(s string, most int) bool {
+	if s == "" || len(s) > most || !utf8.ValidString(s) || strings.TrimSpace(s) != s {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// Number reads a number in decimal digits, with or without an exponent. NaN, Inf and hexadecimal numbers are none.
+func Number(text string) (float64, bool) {
+	if text == "" || !IsDigit(text[0]) && strings.IndexByte("+-.", text[0]) < 0 {
+		return 0, false // NaN and Inf are words here
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && !strings.ContainsAny(text, "xXpP_iI")
+}
+
+// Time reads a time as text, or as seconds since 1970, in UTC and to the millisecond.
+func Time(text string) (time.Time, bool) {
+	if seconds, ok := Number(text); ok && math.Abs(seconds) < 1<<35 {
+		return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
+	}
+	if len(text) < len(time.DateOnly) || text[4] != '-' {
+		return time.Time{}, false
+	}
+	// In UTC where they do not say.
+	for _, form := range [...]string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateOnly} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t.UTC().Truncate(time.Millisecond), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Flag reads a yes or no as JSON, spreadsheets and pandas write one; an empty text is a no. ok is false for any other text.
+func Flag(text string) (yes, ok bool) {
+	switch Fold(text) {
+	case "1", "1.0", "true", "yes", "x":
+		return true, true
+	case "0", "0.0", "false", "no", "":
+		return false, true
+	}
+	return false, false
+}
+
+// TOML writes a text, number, flag or list of texts as a value of TOML on one line, which is one of JSON as well.
+func TOML(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)                                                                   // of such a value it does not fail
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007F`) // the one character that TOML wants escaped, and JSON does not
+}
