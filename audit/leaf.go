@@ -169,14 +169,14 @@ func (t *table) column(name string) *column {
 		if len(t.order) == maxColumns {
 			return t.order[maxColumns-1]
 		}
-		last := strings.ToLower(strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "[]"))
-		last = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(last, " ", "_"), "-", "_"), "ids", "id")
+		last := manifest.FoldColumn(strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "[]"))
+		last = strings.ReplaceAll(last, "ids", "id")
 		says := t.src.columns
 		asked := func(want string) bool {
 			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
 		}
 		c = &column{name: name, asked: asked(says.ID), phash: asked(says.PHash) || last == "phash"}
-		c.ids = c.asked || says.ID == "" && slices.Contains(usualIDs, last)
+		c.ids = c.asked || says.ID == "" && namesIDs(last)
 		t.columns[name], t.order = c, append(t.order, c)
 	}
 	return c

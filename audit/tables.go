@@ -39,8 +39,11 @@ type ScanColumns struct {
 	ID, PHash string
 }
 
-// usualIDs are names of columns of post ids, as Reddit and programs that read it call them.
-var usualIDs = []string{"id", "post_id", "postid", "reddit_id", "submission_id", "fullname", "permalink", "full_link", "link_id", "post", "t3"}
+// namesIDs reports whether a column's name, as manifest.FoldColumn writes it, says that the column holds post ids.
+func namesIDs(name string) bool {
+	// A url is most often that of an image: a column of addresses of posts shows by its values.
+	return slices.Contains(manifest.IDColumns(manifest.NameOfID, manifest.NameWithID, manifest.NameInDumps), name)
+}
 
 // put hands a value of a table to the matcher: a text, bytes or a number. Others say nothing.
 func (w walker) put(t *table, c *column, row int64, value any) {
@@ -327,7 +330,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	t := newTable(p)
 	t.typed = false
 	var columns []*column
-	named := func(v string) bool { return slices.Contains(usualIDs, strings.ToLower(strings.TrimSpace(v))) }
+	named := func(v string) bool { return namesIDs(manifest.FoldColumn(v)) }
 	known := func(v string) bool { key, _ := manifest.ParseKey(strings.TrimSpace(v)); return w.posts[key.ID] != nil }
 	for record, err := in.Read(); !errors.Is(err, io.EOF); record, err = in.Read() {
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
 )
 
 // Pages that rows were erased from and that SQLite took back into use leave their numbers in its list of free pages: that
@@ -100,5 +101,25 @@ func TestDeepJSON(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 10<<20 {
 		t.Errorf("20,000 levels took %d bytes", n)
+	}
+}
+
+// A column is one of ids by the names that package manifest lists, however they are spelled; an address can be of anything.
+func TestIDColumns(t *testing.T) {
+	byName := func(name string) bool { return newTable(place{src: &source{where: "f"}, path: "f"}).column(name).ids }
+	for _, kind := range []manifest.NameKind{manifest.NameOfID, manifest.NameWithID, manifest.NameInDumps} {
+		for _, name := range manifest.IDColumns(kind) {
+			spaced := strings.ToUpper(strings.ReplaceAll(name, "_", " "))
+			for _, spelled := range []string{name, spaced, " " + strings.ReplaceAll(name, "_", "-"), "data." + name, name + "[]", strings.ReplaceAll(name, "id", "ids")} {
+				testkit.Same(t, spelled, true, byName(spelled))
+			}
+		}
+	}
+	for _, name := range append(manifest.IDColumns(manifest.NameOfAddress), "author", "idle", "") {
+		testkit.Same(t, name, false, byName(name))
+	}
+	// Those that the audit knew before it took the list.
+	for _, name := range []string{"id", "post_id", "postid", "reddit_id", "submission_id", "fullname", "permalink", "full_link", "link_id", "post", "t3"} {
+		testkit.Same(t, name, true, byName(name))
 	}
 }

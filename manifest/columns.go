@@ -7,19 +7,6 @@ import (
 	"strings"
 
 	"rehydrate/manifest/table"
-	"rehydrate/manifest/value"
-)
-
-// The places of fieldNames.
-const (
-	fieldID = iota
-	fieldSplit
-	fieldImage
-	fieldSHA256
-	fieldStripped
-	fieldPixels
-	fieldPHash
-	fieldSubreddit
 )
 
 func (r *Release) used() []string {
@@ -28,26 +15,7 @@ func (r *Release) used() []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
-// aliases gives the names under which people keep a field, the likeliest first. They are compared as plain does.
-func aliases(field int) []string {
-	return [...][]string{
-		fieldID:        {"id", "post_id", "postid", "submission_id", "submissionid", "image_id", "reddit_id", "redditid", "link_id", "fullname", "permalink", "post_url", "url", "link"},
-		fieldSplit:     {"split", "set", "subset", "partition"},
-		fieldImage:     {"image", "image_index", "image_number", "gallery_index"},
-		fieldSHA256:    {"sha256", "image_sha256"},
-		fieldStripped:  {"sha256_stripped"},
-		fieldPixels:    {"sha256_pixels"},
-		fieldPHash:     {"phash", "image_phash", "perceptual_hash"},
-		fieldSubreddit: {"subreddit", "subreddit_name"},
-	}[field]
-}
-
-func categoryAliases(c *Category) []string { return []string{plain(c.Name), plain(c.Title)} }
-
-// plain is a column name as aliases are written: folded, with _ between the words.
-func plain(name string) string {
-	return strings.NewReplacer(" ", "_", "-", "_").Replace(value.Fold(name))
-}
+func categoryAliases(c *Category) []string { return []string{FoldColumn(c.Name), FoldColumn(c.Title)} }
 
 // A matcher finds the columns of the fields and categories: those that are set, by exact name; the others by alias.
 type matcher struct {
@@ -63,8 +31,8 @@ func (r *Release) match(header []string) error {
 	for name := range r.named {
 		m.taken[name] = true
 	}
-	for field, key := range fieldNames[:fieldSubreddit] {
-		r.columns[key] = m.find(key, aliases(field))
+	for field, key := range fieldNames[:FieldSubreddit] {
+		r.columns[key] = m.find(key, Field(field).Names())
 	}
 	// After two candidates, or a name that the file lacks, this would only repeat it.
 	if r.columns["id"] == "" && len(m.problems) == 0 {
@@ -83,7 +51,7 @@ func (r *Release) match(header []string) error {
 		}
 	}
 	for _, c := range r.Schema.Columns {
-		r.columns[c.Name] = m.find(c.Name, []string{plain(c.Name)})
+		r.columns[c.Name] = m.find(c.Name, []string{FoldColumn(c.Name)})
 		if r.columns[c.Name] == "" {
 			m.missing("no column was found for "+c.Name, c.Name)
 		}
@@ -92,7 +60,7 @@ func (r *Release) match(header []string) error {
 		m.missing("no column of labels was found", "")
 	}
 	// Last, because a release may have made the subreddit a label.
-	r.columns["subreddit"] = m.find("subreddit", aliases(fieldSubreddit))
+	r.columns["subreddit"] = m.find("subreddit", FieldSubreddit.Names())
 	// The problems of release.toml come first.
 	var all Problems
 	if r.toml != nil {
@@ -114,7 +82,7 @@ func (m *matcher) find(key string, aliases []string) string {
 	for _, alias := range aliases {
 		var found []string
 		for _, column := range m.header {
-			if plain(column) == alias && !m.taken[column] {
+			if FoldColumn(column) == alias && !m.taken[column] {
 				found = append(found, column)
 			}
 		}
@@ -187,7 +155,7 @@ func (r *Release) CategoryOf(name string) int {
 		return i
 	}
 	return slices.IndexFunc(r.Schema.Categories, func(c Category) bool {
-		return slices.Contains(categoryAliases(&c), plain(name))
+		return slices.Contains(categoryAliases(&c), FoldColumn(name))
 	})
 }
 

@@ -226,11 +226,11 @@ func (d *decoder) entry(cells []Cell) Entry {
 	if numbered {
 		e.Image = number
 	}
-	if i := d.fields[fieldSplit]; i >= 0 {
+	if i := d.fields[FieldSplit]; i >= 0 {
 		e.Split = d.split(i, cells)
 	}
-	e.SHA256, e.StrippedSHA256 = d.hex(fieldSHA256, cells), d.hex(fieldStripped, cells)
-	e.PixelsSHA256, e.PHash = d.hex(fieldPixels, cells), d.hex(fieldPHash, cells)
+	e.SHA256, e.StrippedSHA256 = d.hex(FieldSHA256, cells), d.hex(FieldStripped, cells)
+	e.PixelsSHA256, e.PHash = d.hex(FieldPixels, cells), d.hex(FieldPHash, cells)
 	e.Subreddit = d.subreddit(cells)
 	for c := range d.categories {
 		if d.categories[c].oneHot != nil {
@@ -274,7 +274,7 @@ func (d *decoder) plainText(i int, cells []Cell) (text string, ok bool) {
 }
 
 func (d *decoder) id(cells []Cell) PostID {
-	i := d.fields[fieldID]
+	i := d.fields[FieldID]
 	text, ok := d.plainText(i, cells)
 	if !ok {
 		return ""
@@ -293,7 +293,7 @@ func (d *decoder) id(cells []Cell) PostID {
 
 // cutNumber takes the number off an id of the form ID/N, where such ids are read.
 func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
-	i := d.fields[fieldID]
+	i := d.fields[FieldID]
 	id, n := cutImage(cells[i].Text)
 	if !d.numbered || n == 0 {
 		return 0, false
@@ -331,13 +331,13 @@ func cellID(text string) (PostID, error) {
 // subreddit reads where the post stands: the subreddit column, else the permalink that the id came in.
 func (d *decoder) subreddit(cells []Cell) string {
 	// It only helps to say why a post is absent, so a cell without one is not reported.
-	if i := d.fields[fieldSubreddit]; i >= 0 && cells[i].Fault == "" {
+	if i := d.fields[FieldSubreddit]; i >= 0 && cells[i].Fault == "" {
 		text := strings.Trim(strings.TrimSpace(cells[i].Text), "/")
 		if name := Subreddit(strings.TrimPrefix(text, "r/")); name != "" {
 			return strings.Clone(name)
 		}
 	}
-	address := strings.TrimSpace(cells[d.fields[fieldID]].Text)
+	address := strings.TrimSpace(cells[d.fields[FieldID]].Text)
 	if !strings.ContainsRune(address, '/') {
 		return ""
 	}
@@ -350,7 +350,7 @@ func (d *decoder) subreddit(cells []Cell) string {
 }
 
 func (d *decoder) image(cells []Cell) int {
-	i := d.fields[fieldImage]
+	i := d.fields[FieldImage]
 	text, _ := d.plainText(i, cells)
 	n, isNumber := imageNumber(text)
 	if text != "" && !isNumber {
@@ -384,17 +384,14 @@ func (d *decoder) split(i int, cells []Cell) string {
 	return ""
 }
 
-// hexDigits are how many a field's digests have.
-var hexDigits = map[int]int{fieldSHA256: 64, fieldStripped: 64, fieldPixels: 64, fieldPHash: 16}
-
 // hex reads a digest; an empty cell is none.
-func (d *decoder) hex(field int, cells []Cell) string {
+func (d *decoder) hex(field Field, cells []Cell) string {
 	i := d.fields[field]
 	text, _ := d.plainText(i, cells)
 	text = value.FoldASCII(text)
-	if text != "" && !value.IsHex(text, hexDigits[field]) {
+	if text != "" && !value.IsHex(text, field.Digits()) {
 		d.report(i, fmt.Sprintf("%s is not a %s", table.Quote(text), fieldNames[field]),
-			fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", hexDigits[field]))
+			fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", field.Digits()))
 	}
 	return strings.Clone(text)
 }

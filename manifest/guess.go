@@ -34,9 +34,6 @@ type guesser struct {
 	names     map[string]bool
 }
 
-// idNames are the names under which people keep post ids, the likeliest first.
-var idNames = aliases(fieldID)
-
 // commentMarks are columns that have a value where a row is about a comment: what it stands under.
 const commentMarks = "linked_submission_id parent_id comment_id parent_comment_id link_id"
 
@@ -56,11 +53,11 @@ func (d *guesser) guess(file string) error {
 	if err := d.guessComments(); err != nil {
 		return err
 	}
-	for field := fieldSplit; field < fieldSubreddit; field++ {
+	for field := FieldSplit; field < FieldSubreddit; field++ {
 		d.guessField(field, isDataset)
 	}
 	for _, c := range d.columns {
-		if isDataset && !c.used && reserved(plain(c.name)) {
+		if isDataset && !c.used && Reserved(FoldColumn(c.name)) {
 			c.used = true
 			d.leave(c, "a run makes it")
 		}
@@ -133,10 +130,11 @@ func (d *guesser) guessID() (message, hint string) {
 		return "", ""
 	}
 	var sure, likely, numbers []int
-	for _, name := range append(slices.Clone(idNames), "") { // the last are columns with another name
+	names := FieldID.Names()
+	for _, name := range append(names, "") { // the last are columns with another name
 		for i, c := range d.columns {
 			switch mostly := 2*(c.forms[formID]+c.forms[formGallery]) > c.items; {
-			case c.lists || c.odd || plain(c.name) != name && (name != "" || slices.Contains(idNames, plain(c.name))):
+			case c.lists || c.odd || FoldColumn(c.name) != name && (name != "" || slices.Contains(names, FoldColumn(c.name))):
 			case 2*c.forms[formComment] > c.items:
 				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment], c.items))
 			case !mostly || name == "" && c.forms[formPost] != c.items:
@@ -221,23 +219,23 @@ func (d *guesser) guessComments() error {
 }
 
 // holds says why the column's values can be the field's, "" if they cannot.
-func (c *surveyed) holds(field int) string {
+func (c *surveyed) holds(field Field) string {
 	if c.lists || c.odd || len(c.cells) == 0 {
 		return ""
 	}
-	fits := func(text string) bool { return value.IsHex(value.FoldASCII(text), hexDigits[field]) }
+	fits := func(text string) bool { return value.IsHex(value.FoldASCII(text), field.Digits()) }
 	why := "all values have the right digits"
 	switch field {
-	case fieldSplit:
+	case FieldSplit:
 		fits = func(text string) bool { return value.IsWord(text, maxSplit) }
-	case fieldImage:
+	case FieldImage:
 		fits = func(text string) bool { _, ok := imageNumber(text); return ok }
 		why = "all values are small numbers"
 	}
 	if slices.ContainsFunc(c.cells, func(cell []string) bool { return !fits(cell[0]) }) {
 		return ""
 	}
-	if field != fieldSplit {
+	if field != FieldSplit {
 		return why
 	}
 	splits := labelCodes(c.labels(""))
@@ -249,19 +247,19 @@ func (c *surveyed) holds(field int) string {
 }
 
 // guessField takes the column with the likeliest name, if it has the usual values; of digests the one with their form.
-func (d *guesser) guessField(field int, isDataset bool) {
-	names := aliases(field)
+func (d *guesser) guessField(field Field, isDataset bool) {
+	names := field.Names()
 	if isDataset { // a dataset has the digest of the file as it is stored
 		switch field {
-		case fieldSHA256:
+		case FieldSHA256:
 			return
-		case fieldStripped:
+		case FieldStripped:
 			names = []string{"sha256"}
 		}
 	}
 	for _, alias := range names {
 		for _, c := range d.columns {
-			if plain(c.name) != alias || c.used {
+			if FoldColumn(c.name) != alias || c.used {
 				continue
 			}
 			why := c.holds(field)
@@ -271,16 +269,16 @@ func (d *guesser) guessField(field int, isDataset bool) {
 			}
 			c.used = true
 			d.take(columnGuess{Name: fieldNames[field], Column: c.name, Why: "by its name; " + why})
-			if field == fieldImage && !c.seen["0"] && !c.empty {
+			if field == FieldImage && !c.seen["0"] && !c.empty {
 				d.warnings = append(d.warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", table.Quote(c.name)))
 			}
 			return
 		}
 	}
-	form := map[int]int{fieldSHA256: formSHA256, fieldPHash: formPHash}[field]
+	form := map[Field]int{FieldSHA256: formSHA256, FieldPHash: formPHash}[field]
 	var found []*surveyed
 	for _, c := range d.columns {
-		if form != 0 && !c.used && !c.lists && c.all(form) && !slices.Contains(fieldNames[:], plain(c.name)) {
+		if form != 0 && !c.used && !c.lists && c.all(form) && !slices.Contains(fieldNames[:], FoldColumn(c.name)) {
 			found = append(found, c)
 		}
 	}
@@ -302,7 +300,7 @@ func (d *guesser) guessFigSIM() bool {
 	r := BuiltIn()
 	var found []*surveyed
 	for i, c := range r.Schema.Categories {
-		at := slices.IndexFunc(d.columns, func(s *surveyed) bool { return !s.used && slices.Contains(categoryAliases(&c), plain(s.name)) })
+		at := slices.IndexFunc(d.columns, func(s *surveyed) bool { return !s.used && slices.Contains(categoryAliases(&c), FoldColumn(s.name)) })
 		if at < 0 || d.columns[at].odd || len(d.columns[at].cells) > maxDifferent {
 			return false
 		}
@@ -383,7 +381,7 @@ func (d *guesser) guessCategories() {
 // guessSubreddit takes the column of that name before it could become labels, which a purge does not rewrite.
 func (d *guesser) guessSubreddit() {
 	for _, c := range d.columns {
-		if !c.used && !c.lists && slices.Contains(aliases(fieldSubreddit), plain(c.name)) && c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {
+		if !c.used && !c.lists && slices.Contains(FieldSubreddit.Names(), FoldColumn(c.name)) && c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {
 			c.used = true
 			d.take(columnGuess{Name: "subreddit", Column: c.name, Why: "by its name"})
 		}
@@ -417,7 +415,7 @@ func (d *guesser) guessColumns() {
 // name makes a name that no other column of the dataset has.
 func (d *guesser) name(column, suffix string) string {
 	word := slug(column)
-	if reserved(word) {
+	if Reserved(word) {
 		word += suffix
 	}
 	name := word

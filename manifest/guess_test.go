@@ -40,6 +40,24 @@ func TestInitAsks(t *testing.T) {
 	}
 }
 
+// TestInitIDs: init takes a column for the ids by each of the names of a release's ids, although one value is not an id.
+func TestInitIDs(t *testing.T) {
+	for _, name := range FieldID.Names() {
+		d, err := Init(t.Context(), []string{file(t, "a.csv", "x,"+name+"\n1,abc\n9,abd\n4,a-e\n")}, InitOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if want := fmt.Sprintf(`id is column "%s": 2 of 3 values are post ids`, name); d.Notes[0] != want {
+			t.Errorf("%s: %s, want %s", name, d.Notes[0], want)
+		}
+	}
+	for _, name := range IDColumns(NameInDumps) {
+		_, err := initFiles(t, InitOptions{}, file(t, "a.csv", "x,"+name+"\n1,abc\n9,abd\n4,a-e\n"))
+		wantPlaces(t, name, err, "a.csv:1:0 no column looks like post ids")
+	}
+}
+
 // TestInitTakes holds what init takes a column for, and the words that say so.
 func TestInitTakes(t *testing.T) {
 	hash, hash2 := strings.Repeat("0a", 32), strings.Repeat("0b", 32)

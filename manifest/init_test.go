@@ -215,9 +215,9 @@ func TestInitFields(t *testing.T) {
 			continue
 		}
 		var got []string
-		for field, key := range fieldNames[:fieldSubreddit] {
+		for field, key := range fieldNames[:FieldSubreddit] {
 			column := d.source.columns[key]
-			if field == fieldImage && len(d.Warnings) > 0 {
+			if Field(field) == FieldImage && len(d.Warnings) > 0 {
 				column += "!"
 			}
 			if column != "" {

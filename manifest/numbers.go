@@ -98,7 +98,7 @@ func openKeyed(path, id string, o Options) (*keyedRows, error) {
 	m := matcher{Release: r, header: header, taken: make(map[string]bool)}
 	switch {
 	case id == "":
-		id = m.find("id", aliases(fieldID))
+		id = m.find("id", FieldID.Names())
 		if id == "" && len(m.problems) == 0 {
 			m.missing("no column of post ids was found", "id")
 		}
@@ -151,8 +151,8 @@ func (k *keyedRows) each(ctx context.Context, visit func(Key, []Cell) bool) erro
 
 // key reads the key of a row; what is wrong with it is reported.
 func (k *keyedRows) key(cells []Cell, seen seen) (key Key, ok bool) {
-	k.fields[fieldID] = slices.Index(k.rows.Columns(), k.id)
-	if k.fields[fieldID] < 0 {
+	k.fields[FieldID] = slices.Index(k.rows.Columns(), k.id)
+	if k.fields[FieldID] < 0 {
 		k.report(-1, "the line has no key "+table.Quote(k.id), "every line needs the id of its post")
 		return key, false
 	}
@@ -161,7 +161,7 @@ func (k *keyedRows) key(cells []Cell, seen seen) (key Key, ok bool) {
 	key.Image, _ = k.cutNumber(cells)
 	key.ID = k.decoder.id(cells)
 	if first, twice := seen.add(key, line); twice {
-		k.report(k.fields[fieldID], fmt.Sprintf("%s is already on line %d", key, first),
+		k.report(k.fields[FieldID], fmt.Sprintf("%s is already on line %d", key, first),
 			"keep one row for each image; image N of a gallery is named ID/N")
 	}
 	return key, k.problems.Count() == found
@@ -185,8 +185,8 @@ type numberCells struct {
 func (n *numberReader) column() numberCells {
 	name := n.rows.Columns()[len(n.columns)]
 	c := numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)), skip: name == "" || name == n.id}
-	for field := fieldSplit; field < len(fieldNames); field++ {
-		c.skip = c.skip || slices.Contains(aliases(field), plain(name))
+	for _, field := range Fields()[FieldSplit:] {
+		c.skip = c.skip || slices.Contains(field.Names(), FoldColumn(name))
 	}
 	return c
 }

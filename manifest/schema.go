@@ -21,16 +21,6 @@ func FigSIM() (s Schema) {
 	return s
 }
 
-// The keys of [columns] that are not categories, in the order of messages.
-var fieldNames = [...]string{"id", "split", "image", "sha256", "sha256_stripped", "sha256_pixels", "phash", "subreddit"}
-
-// reserved reports whether a category may not have the name: it is another column of
-// the Parquet, or another key where category names stand in release.toml.
-func reserved(name string) bool {
-	return slices.Contains([]string{"id", "split", "image", "sha256", "sha256_stripped", "sha256_pixels", "phash",
-		"ocr_text", "ocr_confidence", "width", "height", "filter", "separator"}, name)
-}
-
 func (s Schema) index(name string) int {
 	return slices.IndexFunc(s.Categories, func(c Category) bool { return c.Name == name })
 }
@@ -50,7 +40,7 @@ func nameFault(what, name string) (message, hint string) {
 	case !value.IsWord(name, maxName) || value.IsDigit(name[0]): // what every reader of Parquet takes
 		return fmt.Sprintf("%s name %s cannot be a column", what, table.Quote(name)),
 			"use letters, digits and _, a letter first, at most 64"
-	case reserved(value.Fold(name)):
+	case Reserved(value.Fold(name)):
 		return fmt.Sprintf("%s name %q is taken by a column that every dataset has", what, name),
 			"name it otherwise, such as " + name + "_label"
 	}

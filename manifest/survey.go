@@ -156,7 +156,7 @@ func (r *Release) survey(ctx context.Context) (columns []*surveyed, differ map[[
 	for ctx.Err() == nil {
 		cells, err := in.Next()
 		for _, name := range in.Columns()[len(columns):] { // a record of JSON may have further keys
-			if slices.Contains(idNames, plain(name)) {
+			if slices.Contains(FieldID.Names(), FoldColumn(name)) {
 				ids = append(ids, len(columns))
 			}
 			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool)})
@@ -255,7 +255,7 @@ func (c *surveyed) usable() bool {
 }
 
 // namedAs reports whether the name is one of these, or ends in _ and one of them; a plural counts as its singular.
-func (c *surveyed) namedAs(words string) bool { return namedAs(plain(c.name), words) }
+func (c *surveyed) namedAs(words string) bool { return namedAs(FoldColumn(c.name), words) }
 
 func namedAs(name, words string) bool {
 	last := name[strings.LastIndexByte(name, '_')+1:]
@@ -265,7 +265,7 @@ func namedAs(name, words string) bool {
 
 func (c *surveyed) personal() bool {
 	// What is about people does not belong in a release. Names are all that a program can go by.
-	name := plain(c.name)
+	name := FoldColumn(c.name)
 	const people = "author user email redditor poster annotator rater worker coder labeler labeller participant respondent phone uid ip"
 	owner := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "id"), "name"), "_")
 	return strings.HasPrefix(name, "author_") || !c.all(formPost) && (namedAs(name, people) || namedAs(owner, people) ||

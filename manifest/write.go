@@ -68,7 +68,7 @@ func (m *Writer) Write(e Entry) {
 				if !digests {
 					put(field, e.Image)
 				}
-			case text != "" && digests == (hexDigits[slices.Index(fieldNames[:], field)] > 0):
+			case text != "" && digests == (Field(slices.Index(fieldNames[:], field)).Digits() > 0):
 				put(field, text)
 			}
 		}

@@ -54,7 +54,8 @@ func (a *Argilla) Export() Export {
 }
 
 // Read reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a field
-// called id, post_id, submission_id or reddit_id, else the record's own id. Suggestions are a model's and are not read.
+// with one of the names of manifest.NameOfID, else the record's own id: a permalink or another id in a record can be that of
+// another post. Suggestions are a model's and are not read.
 // Errors are *manifest.Problems that name each record, and never hold the id of a user.
 func (a *Argilla) Read(in io.Reader, file string) error {
 	a.file, a.records, a.answers, a.problems = file, 0, 0, manifest.Problems{}
@@ -188,8 +189,14 @@ func (a *Argilla) record(r argillaRecord) error {
 func (a *Argilla) key(r argillaRecord) (manifest.Key, error) {
 	var texts []string
 	for _, within := range [...]map[string]any{r.Metadata, r.Fields} {
-		for _, name := range [...]string{"id", "post_id", "submission_id", "reddit_id"} {
+		// In the order of the names; of keys that are one name, as they are sorted, with the name itself first.
+		for _, name := range manifest.IDColumns(manifest.NameOfID) {
 			texts = append(texts, text(within[name]))
+			for _, key := range slices.Sorted(maps.Keys(within)) {
+				if key != name && manifest.FoldColumn(key) == name {
+					texts = append(texts, text(within[key]))
+				}
+			}
 		}
 	}
 	for _, t := range append(texts, text(r.ID)) {

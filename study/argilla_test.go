@@ -100,6 +100,28 @@ func TestReadArgillaProblems(t *testing.T) {
 	}
 }
 
+// TestArgillaIDs: a record's id is in the metadata or field that has a name of a post's id and of nothing else, however it is
+// spelled, and else the record's own.
+func TestArgillaIDs(t *testing.T) {
+	idOf := func(within, name string) string {
+		out, err := readArgilla(`[{"id": "own", "`+within+`": {"`+name+`": "abc1"}, "responses": {"severity": [{"value": "SS1", "user_id": 1}]}}]`, maxExport)
+		testkit.OK(t, err)
+		for key := range out.Annotators[0] {
+			return key.String()
+		}
+		return ""
+	}
+	for _, within := range []string{"metadata", "fields"} {
+		for _, name := range manifest.IDColumns(manifest.NameOfID) {
+			testkit.Same(t, name, "abc1", idOf(within, name))
+			testkit.Same(t, name, "abc1", idOf(within, strings.ToUpper(strings.ReplaceAll(name, "_", "-"))))
+		}
+		for _, name := range manifest.IDColumns(manifest.NameWithID, manifest.NameOfAddress, manifest.NameInDumps) {
+			testkit.Same(t, name, "own", idOf(within, name))
+		}
+	}
+}
+
 // TestArgillaFiles: a user of two exports is one annotator, who may answer for a post in one of them, and each record's fault is told.
 func TestArgillaFiles(t *testing.T) {
 	record := func(id, user, value string) string {
