@@ -51,7 +51,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 	d := newDecoder(r, rows.Columns())
 	var problems Problems
 	d.report = func(cell int, message, hint string) {
-		file, line, column := rows.place(cell)
+		file, line, column := rows.Place(cell)
 		problems.Add(Problem{File: file, Line: line, Column: column, Message: message, Hint: hint})
 	}
 	without := slices.Index(rows.columns, r.onlyWithout) // -1 for none: no column is without a name
@@ -82,7 +82,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		if split := rows.file().split; split != "" {
 			e.Split = split
 		}
-		_, e.Line, _ = rows.place(-1)
+		_, e.Line, _ = rows.Place(-1)
 		good := problems.Count() == found
 		if good && !slices.Contains(counted.Splits, e.Split) {
 			counted.Splits = append(counted.Splits, e.Split)
@@ -110,7 +110,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 }
 
 // finish adds what only a whole reading shows, and gives the error of all problems.
-func (r *Release) finish(counted *Summary, rows *manifestRows, keys *keysort.Sorter, problems Problems) error {
+func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, problems Problems) error {
 	var last placedKey
 	err := keys.Each(func(key keysort.Key) {
 		switch k := (placedKey{key}); {

@@ -40,7 +40,7 @@ type Draft struct {
 
 	source *Release // the files as they were guessed to be
 	format Format   // of the annotations in the release folder
-	fields []string // of fieldNames, those that they have beside the id
+	fields []Field  // those that they have beside the id
 }
 
 // Init guesses the columns and labels of annotations from all their rows. The files of a folder and those that match a
@@ -69,9 +69,9 @@ func Init(ctx context.Context, paths []string, o InitOptions) (*Draft, error) {
 	if err := source.adopt(g); err != nil {
 		return nil, err
 	}
-	for _, field := range fieldNames[1:] {
-		if source.columns[field] != "" && !g.names[field] || field == "split" && source.files[0].split != "" ||
-			field == "image" && g.column(g.columnOf("id")).forms[formGallery] > 0 {
+	for _, field := range Fields()[FieldSplit:] {
+		if source.columns[field.String()] != "" && !g.names[field.String()] || field == FieldSplit && source.files[0].split != "" ||
+			field == FieldImage && g.column(g.columnOf("id")).forms[formGallery] > 0 {
 			d.fields = append(d.fields, field)
 		}
 	}
@@ -80,7 +80,7 @@ func Init(ctx context.Context, paths []string, o InitOptions) (*Draft, error) {
 	}
 	var text bytes.Buffer
 	err = draftTemplate.Execute(&text, map[string]any{"Name": source.Name, "Files": each(source.files, func(in inputFile) string { return filepath.Base(in.path) }),
-		"Rows": rows, "Manifest": d.manifest(), "Many": o.Many, "Fields": append([]string{"id"}, d.fields...), "Guesses": g.guesses, "IsFigSIM": g.isFigSIM,
+		"Rows": rows, "Manifest": d.manifest(), "Many": o.Many, "Fields": append([]string{"id"}, each(d.fields, Field.String)...), "Guesses": g.guesses, "IsFigSIM": g.isFigSIM,
 		"LeftOut": g.leftOut, "Warnings": d.Warnings, "Signers": o.Signers, "Separator": d.source.Schema.separator()})
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
 	s := d.source.Schema
 	out := NewWriter(w, d.format, s, d.source.Schema.separator(), d.fields...)
-	d.Example = [][]string{slices.Concat(out.fields, s.names(), each(s.Columns, func(c Column) string { return c.Name }))}
+	d.Example = [][]string{slices.Concat(each(out.fields, Field.String), s.names(), each(s.Columns, func(c Column) string { return c.Name }))}
 	for e, err := range d.source.Entries(ctx) {
 		if err != nil {
 			return err
@@ -231,7 +231,7 @@ func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
 		if len(d.Example) > 10 {
 			continue
 		}
-		row := each(out.fields, e.field)
+		row := each(out.fields, func(f Field) string { return f.Of(e) })
 		for i, c := range s.Categories {
 			row = append(row, strings.Join(c.Codes(e.Labels[i]), separators[0]))
 		}

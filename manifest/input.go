@@ -173,16 +173,16 @@ func (t *fileReader) sum() (string, error) {
 	return hex.EncodeToString(t.hash.Sum(nil)), err
 }
 
-// manifestRows are the rows of the files of a manifest, one file after the other.
-type manifestRows struct {
-	*Release
-	want  []string // as openRows has it
-	next  int      // the file after the present one
-	count int      // rows that were met, also those that are wrong
+// Rows are the rows of the files of a manifest, one file after the other. It belongs to one reading, and is closed after it.
+type Rows struct {
+	release *Release
+	want    []string // as openRows has it
+	next    int      // the file after the present one
+	count   int      // rows that were met, also those that are wrong
 
-	table.Source // of the present file
-	closer       io.Closer
-	text         *fileReader // nil for Parquet
+	source table.Source // of the present file
+	closer io.Closer
+	text   *fileReader // nil for Parquet
 
 	columns []string
 	index   map[string]int
@@ -191,16 +191,19 @@ type manifestRows struct {
 	cells   []Cell
 }
 
+// Rows opens the manifest's rows with all columns that its files have, as they name them.
+func (r *Release) Rows() (*Rows, error) { return r.openRows(nil) }
+
 // openRows opens the manifest's rows. want are the columns to give; nil are all, as they are met.
-func (r *Release) openRows(want []string) (*manifestRows, error) {
-	m := &manifestRows{Release: r, want: want, index: make(map[string]int)}
+func (r *Release) openRows(want []string) (*Rows, error) {
+	m := &Rows{release: r, want: want, index: make(map[string]int)}
 	for _, name := range want {
 		m.column(name)
 	}
 	return m, m.advance()
 }
 
-func (m *manifestRows) column(name string) int {
+func (m *Rows) column(name string) int {
 	m.index[name] = len(m.columns)
 	m.columns = append(m.columns, name)
 	m.met = append(m.met, false)
@@ -208,16 +211,16 @@ func (m *manifestRows) column(name string) int {
 	return len(m.columns) - 1
 }
 
-// Columns gives the columns of the files so far.
-func (m *manifestRows) Columns() []string { return m.columns }
+// Columns gives the columns of the files so far, in the order in which they were met; a record of JSON can add some.
+func (m *Rows) Columns() []string { return m.columns }
 
 // file is the one that the last row stood in.
-func (m *manifestRows) file() inputFile { return m.files[m.next-1] }
+func (m *Rows) file() inputFile { return m.release.files[m.next-1] }
 
 // advance goes to the next file. Its errors are *Problems or those of the disk.
-func (m *manifestRows) advance() error {
+func (m *Rows) advance() error {
 	m.Close()
-	in := m.files[m.next]
+	in := m.release.files[m.next]
 	m.next++
 	m.from, m.text, m.closer = nil, nil, nil
 	err := m.openFile(in)
@@ -232,18 +235,18 @@ func (m *manifestRows) advance() error {
 	return fmt.Errorf("open manifest: %w", err)
 }
 
-func (m *manifestRows) openFile(in inputFile) (err error) {
+func (m *Rows) openFile(in inputFile) (err error) {
 	if in.format == Parquet {
-		if m.options.OpenParquet == nil {
+		if m.release.options.OpenParquet == nil {
 			return &Problem{File: in.path, Line: 1, Message: "Parquet manifests cannot be read here", Hint: "save the manifest as CSV"}
 		}
-		p, err := m.options.OpenParquet(in.path, m.want)
+		p, err := m.release.options.OpenParquet(in.path, m.want)
 		if err == nil {
-			m.Source, m.closer = table.NewParquet(p), p
+			m.source, m.closer = table.NewParquet(p), p
 		}
 		return err
 	}
-	f, err := m.open(in)
+	f, err := m.release.open(in)
 	if err != nil {
 		return err
 	}
@@ -255,20 +258,20 @@ func (m *manifestRows) openFile(in inputFile) (err error) {
 	m.closer = m.text
 	switch in.format {
 	case CSV:
-		m.Source, err = table.NewCSV(m.text, in.path, ',')
+		m.source, err = table.NewCSV(m.text, in.path, ',')
 	case TSV:
-		m.Source, err = table.NewCSV(m.text, in.path, '\t')
+		m.source, err = table.NewCSV(m.text, in.path, '\t')
 	case JSON:
-		m.Source, err = table.NewJSON(m.text, in.path, m.want, m.records)
+		m.source, err = table.NewJSON(m.text, in.path, m.want, m.release.records)
 	default:
-		m.Source = table.NewJSONL(m.text, in.path, m.want)
+		m.source = table.NewJSONL(m.text, in.path, m.want)
 	}
 	return err
 }
 
 // join gives the columns that the file has a place among all.
-func (m *manifestRows) join() {
-	for _, name := range m.Source.Columns()[len(m.from):] {
+func (m *Rows) join() {
+	for _, name := range m.source.Columns()[len(m.from):] {
 		i, known := m.index[name]
 		if !known && m.want == nil {
 			i, known = m.column(name), true
@@ -282,7 +285,7 @@ func (m *manifestRows) join() {
 
 // lacks finds a column that is wanted and that the file does not have. Keys of JSON need not be in the first record:
 // they are looked for to the end.
-func (m *manifestRows) lacks(in inputFile) error {
+func (m *Rows) lacks(in inputFile) error {
 	if in.format == JSON || in.format == JSONL {
 		return nil
 	}
@@ -300,14 +303,16 @@ func (m *manifestRows) lacks(in inputFile) error {
 	return nil
 }
 
-// Next gives the cells of the next row; a column that the row's file lacks is Null.
-func (m *manifestRows) Next() ([]Cell, error) {
-	cells, err := m.Source.Next()
+// Next gives the cells of the next row, in the order of Columns, which are valid until the following call; a column that the
+// row's file lacks is Null. At the end of the last file the error is io.EOF. After a *Problem, which is about one row, the next
+// row can be read; another error ends the reading, such as that a file was changed since the release was opened.
+func (m *Rows) Next() ([]Cell, error) {
+	cells, err := m.source.Next()
 	for err == io.EOF {
 		if err := m.finish(); err != nil {
 			return nil, err
 		}
-		if m.next == len(m.files) {
+		if m.next == len(m.release.files) {
 			return nil, io.EOF
 		}
 		if err := m.advance(); err != nil {
@@ -317,7 +322,7 @@ func (m *manifestRows) Next() ([]Cell, error) {
 		for i := range m.cells {
 			m.cells[i].Null = true
 		}
-		cells, err = m.Source.Next()
+		cells, err = m.source.Next()
 	}
 	if err != nil {
 		return nil, err
@@ -335,13 +340,13 @@ func (m *manifestRows) Next() ([]Cell, error) {
 }
 
 // finish notes the digest of the file that was read.
-func (m *manifestRows) finish() error {
+func (m *Rows) finish() error {
 	in := m.file()
 	sum, err := "", error(nil)
 	if m.text != nil {
 		sum, err = m.text.sum()
 	} else {
-		sum, err = m.sum(in)
+		sum, err = m.release.sum(in)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", in.path, err)
@@ -352,17 +357,17 @@ func (m *manifestRows) finish() error {
 	return nil
 }
 
-// at gives the place of cell i of the last row; of the row itself for -1.
-func (m *manifestRows) place(i int) (file string, line, column int) {
+// Place gives the file, line and column of cell i of the last row; of the row itself for -1. See Problem.
+func (m *Rows) Place(i int) (file string, line, column int) {
 	if i >= 0 {
 		i = slices.Index(m.from, i)
 	}
-	line, column = m.Source.At(i)
+	line, column = m.source.At(i)
 	return m.file().path, line, column
 }
 
 // Close closes the file that is open.
-func (m *manifestRows) Close() error {
+func (m *Rows) Close() error {
 	if m.closer == nil {
 		return nil
 	}

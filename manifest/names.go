@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"rehydrate/manifest/value"
@@ -46,6 +47,27 @@ func (f Field) Digits() int {
 		return 16
 	}
 	return 0
+}
+
+// Of gives what an entry says of the field, as a manifest has it; "" for nothing.
+func (f Field) Of(e Entry) string {
+	switch f {
+	case FieldID:
+		return string(e.ID)
+	case FieldSplit:
+		return e.Split
+	case FieldImage:
+		return strconv.Itoa(e.Image)
+	case FieldSHA256:
+		return e.SHA256
+	case FieldStripped:
+		return e.StrippedSHA256
+	case FieldPixels:
+		return e.PixelsSHA256
+	case FieldPHash:
+		return e.PHash
+	}
+	return e.Subreddit
 }
 
 // Names gives the names under which people keep the field in their files, the likeliest first, as FoldColumn writes them.

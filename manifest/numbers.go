@@ -80,7 +80,7 @@ func ReadColumn(ctx context.Context, path, column string, o Options) (map[Key]st
 // keyedRows are the rows of any table with a column of ids.
 type keyedRows struct {
 	decoder  // of ids
-	rows     *manifestRows
+	rows     *Rows
 	id       string // the column of ids
 	problems Problems
 }
@@ -114,7 +114,7 @@ func openKeyed(path, id string, o Options) (*keyedRows, error) {
 	}
 	k := &keyedRows{decoder: decoder{Release: r}, rows: rows, id: id}
 	k.report = func(cell int, message, hint string) {
-		_, line, column := rows.place(cell)
+		_, line, column := rows.Place(cell)
 		k.problems.Add(Problem{File: path, Line: line, Column: column, Message: message, Hint: hint})
 	}
 	return k, nil
@@ -156,7 +156,7 @@ func (k *keyedRows) key(cells []Cell, seen seen) (key Key, ok bool) {
 		k.report(-1, "the line has no key "+table.Quote(k.id), "every line needs the id of its post")
 		return key, false
 	}
-	_, line, _ := k.rows.place(-1)
+	_, line, _ := k.rows.Place(-1)
 	found := k.problems.Count()
 	key.Image, _ = k.cutNumber(cells)
 	key.ID = k.decoder.id(cells)
@@ -195,7 +195,7 @@ func (n *numberReader) row(key Key, cells []Cell) bool {
 	for len(n.columns) < len(cells) { // keys of JSON lines become columns as they are met
 		n.columns = append(n.columns, n.column())
 	}
-	_, line, _ := n.rows.place(-1)
+	_, line, _ := n.rows.Place(-1)
 	n.out.Keys = append(n.out.Keys, key)
 	for i := range n.columns {
 		c := &n.columns[i]

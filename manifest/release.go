@@ -289,7 +289,7 @@ func (r *Release) readHeader(toml []byte) ([]string, error) {
 	}
 	defer rows.Close()
 	if !r.hasKeys() {
-		return rows.Source.Columns(), nil
+		return rows.source.Columns(), nil
 	}
 	// What is wrong with these lines is for the check to say, unless no key is found.
 	var problems Problems

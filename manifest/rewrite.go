@@ -24,7 +24,7 @@ type Rewriting struct {
 	schema    Schema
 	format    Format
 	separator string
-	fields    []string
+	fields    []Field
 }
 
 //go:embed rewrite.toml.tmpl
@@ -32,15 +32,15 @@ var rewriteText string
 
 var rewriteTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": value.TOML}).Parse(rewriteText))
 
-// Rewrite prepares to write the release with its split and those of the other fields (see docs/formats.md) that are named.
-func (r *Release) Rewrite(fields ...string) (*Rewriting, error) {
-	w := &Rewriting{schema: r.Schema, format: JSONL, fields: []string{"split"}}
+// Rewrite prepares to write the release with its id and split, and those of the other fields that are named.
+func (r *Release) Rewrite(fields ...Field) (*Rewriting, error) {
+	w := &Rewriting{schema: r.Schema, format: JSONL, fields: []Field{FieldSplit}}
 	isList := func(c Column) bool { return c.List }
 	// A cell of CSV is not told from an empty list, and a value of a list may hold any sign.
 	if format := r.files[0].format; (format == CSV || format == TSV) && len(r.oneHot) == 0 && !slices.ContainsFunc(r.Schema.Columns, isList) {
 		w.format = CSV
 	}
-	for _, field := range fieldNames[2:] {
+	for _, field := range Fields()[FieldImage:] {
 		if slices.Contains(fields, field) {
 			w.fields = append(w.fields, field)
 		}
@@ -62,7 +62,7 @@ func (r *Release) Rewrite(fields ...string) (*Rewriting, error) {
 
 // Columns are those of the annotations, in their order.
 func (w *Rewriting) Columns() []string {
-	return slices.Concat([]string{"id"}, w.fields, w.schema.names(), each(w.schema.Columns, func(c Column) string { return c.Name }))
+	return slices.Concat([]string{"id"}, each(w.fields, Field.String), w.schema.names(), each(w.schema.Columns, func(c Column) string { return c.Name }))
 }
 
 // Write writes annotations. change, if not nil, is made to each entry first.

@@ -146,7 +146,7 @@ func (c *surveyed) rowNumbers() bool { return c.filled > 2 && c.steps == c.items
 
 // survey reads all rows of the files. The columns' agreement is whether two name another post in any row.
 func (r *Release) survey(ctx context.Context) (columns []*surveyed, differ map[[2]int]bool, rows int, err error) {
-	in, err := r.openRows(nil)
+	in, err := r.Rows()
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -175,7 +175,7 @@ func (r *Release) survey(ctx context.Context) (columns []*surveyed, differ map[[
 			before := columns[i].filled
 			columns[i].add(cell)
 			if columns[i].filled > before && len(columns[i].first) < 3 {
-				file, line, column := in.place(i)
+				file, line, column := in.Place(i)
 				columns[i].first = append(columns[i].first, Problem{File: file, Line: line, Column: column})
 			}
 		}

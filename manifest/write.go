@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"rehydrate/manifest/table"
@@ -19,31 +18,31 @@ import (
 // t3_, labels by their codes, digests in lower case.
 type Writer struct {
 	schema Schema
-	fields []string // of fieldNames, those that are written
-	sign   string   // between the labels of a cell
+	fields []Field // those that are written
+	sign   string  // between the labels of a cell
 	table  *csv.Writer
 	lines  *bufio.Writer
 	err    error // a line that no reader would take
 }
 
-// NewWriter starts a manifest in CSV, or else in JSON Lines, with the fields that are named beside the id. The separator
+// NewWriter starts a manifest in CSV, or else in JSON Lines, with the id and these other fields. The separator
 // parts the labels of a cell of CSV.
-func NewWriter(w io.Writer, f Format, s Schema, separator string, fields ...string) *Writer {
-	m := &Writer{schema: s, sign: separator, fields: append([]string{"id"}, fields...)}
+func NewWriter(w io.Writer, f Format, s Schema, separator string, fields ...Field) *Writer {
+	m := &Writer{schema: s, sign: separator, fields: append([]Field{FieldID}, fields...)}
 	if f != CSV {
 		m.lines = bufio.NewWriter(w)
 		return m
 	}
 	m.table = csv.NewWriter(w)
 	columns := each(s.Columns, func(c Column) string { return c.Name })
-	_ = m.table.Write(slices.Concat(m.fields, s.names(), columns)) // a failed write is remembered until the end
+	_ = m.table.Write(slices.Concat(each(m.fields, Field.String), s.names(), columns)) // a failed write is remembered until the end
 	return m
 }
 
 // Write adds an entry.
 func (m *Writer) Write(e Entry) {
 	if m.table != nil {
-		row := each(m.fields, e.field)
+		row := each(m.fields, func(f Field) string { return f.Of(e) })
 		for i, c := range m.schema.Categories {
 			row = append(row, strings.Join(c.Codes(e.Labels[i]), m.sign))
 		}
@@ -63,13 +62,13 @@ func (m *Writer) Write(e Entry) {
 	}
 	fields := func(digests bool) {
 		for _, field := range m.fields {
-			switch text := e.field(field); {
-			case field == "image":
+			switch text := field.Of(e); {
+			case field == FieldImage:
 				if !digests {
-					put(field, e.Image)
+					put(field.String(), e.Image)
 				}
-			case text != "" && digests == (Field(slices.Index(fieldNames[:], field)).Digits() > 0):
-				put(field, text)
+			case text != "" && digests == (field.Digits() > 0):
+				put(field.String(), text)
 			}
 		}
 	}
@@ -101,27 +100,6 @@ func (m *Writer) Flush() error {
 		return m.table.Error()
 	}
 	return cmp.Or(m.err, m.lines.Flush())
-}
-
-// field gives a field as text.
-func (e Entry) field(name string) string {
-	switch name {
-	case "id":
-		return string(e.ID)
-	case "split":
-		return e.Split
-	case "image":
-		return strconv.Itoa(e.Image)
-	case "sha256":
-		return e.SHA256
-	case "sha256_stripped":
-		return e.StrippedSHA256
-	case "sha256_pixels":
-		return e.PixelsSHA256
-	case "phash":
-		return e.PHash
-	}
-	return e.Subreddit
 }
 
 // Codes gives the codes of labels.

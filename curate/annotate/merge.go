@@ -321,21 +321,12 @@ func (m *Merged) writeOpen(w io.Writer) error {
 
 // writeManifest writes the entries as JSON Lines, in which no code of a label needs a separator.
 func (m *Merged) writeManifest(w io.Writer) error {
-	var fields []string
-	for _, f := range []struct {
-		name string
-		has  func(manifest.Entry) bool
-	}{
-		{"image", func(e manifest.Entry) bool { return e.Image > 0 }},
-		{"split", func(e manifest.Entry) bool { return e.Split != manifest.DefaultSplit }},
-		{"subreddit", func(e manifest.Entry) bool { return e.Subreddit != "" }},
-		{"sha256", func(e manifest.Entry) bool { return e.SHA256 != "" }},
-		{"sha256_stripped", func(e manifest.Entry) bool { return e.StrippedSHA256 != "" }},
-		{"sha256_pixels", func(e manifest.Entry) bool { return e.PixelsSHA256 != "" }},
-		{"phash", func(e manifest.Entry) bool { return e.PHash != "" }},
-	} {
-		if slices.ContainsFunc(m.entries, f.has) {
-			fields = append(fields, f.name)
+	var fields []manifest.Field
+	for _, field := range []manifest.Field{manifest.FieldImage, manifest.FieldSplit, manifest.FieldSubreddit,
+		manifest.FieldSHA256, manifest.FieldStripped, manifest.FieldPixels, manifest.FieldPHash} {
+		usual := field.Of(manifest.Entry{Split: manifest.DefaultSplit})
+		if slices.ContainsFunc(m.entries, func(e manifest.Entry) bool { return field.Of(e) != usual }) {
+			fields = append(fields, field)
 		}
 	}
 	out := manifest.NewWriter(w, manifest.JSONL, m.schema, "", fields...)

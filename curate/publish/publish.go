@@ -182,7 +182,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 	for _, t := range stones {
 		gone[t.ID] = true
 	}
-	counter, filled := labels.NewCounter(p.Release.Schema), map[string]bool{}
+	counter, filled := labels.NewCounter(p.Release.Schema), map[manifest.Field]bool{}
 	for e, err := range p.Release.Entries(ctx) {
 		if err != nil {
 			return userfile.Faulty(err)
@@ -199,12 +199,11 @@ func (p *publishing) annotate(ctx context.Context) error {
 		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash != "" {
 			p.WithDigests++
 		}
-		for field, has := range map[string]bool{"image": e.Image > 0, "sha256": e.SHA256 != "", "sha256_stripped": e.StrippedSHA256 != "",
-			"sha256_pixels": e.PixelsSHA256 != "", "phash": e.PHash != "", "subreddit": e.Subreddit != ""} {
-			filled[field] = filled[field] || has
+		for _, field := range manifest.Fields() {
+			filled[field] = filled[field] || field.Of(e) != field.Of(manifest.Entry{})
 		}
 	}
-	var fields []string
+	var fields []manifest.Field
 	for field, has := range filled {
 		if has {
 			fields = append(fields, field)

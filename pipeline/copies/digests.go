@@ -20,7 +20,8 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	if b.ReleaseDigest != rel.Digest || b.ManifestDigest != rel.ManifestDigest {
 		return 0, 0, &NotExportable{[]string{otherVersion}} // its labels may be numbered otherwise
 	}
-	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema.Joined(), "", "image", "split", "sha256", "sha256_stripped", "sha256_pixels", "phash")
+	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema.Joined(), "", manifest.FieldImage, manifest.FieldSplit,
+		manifest.FieldSHA256, manifest.FieldStripped, manifest.FieldPixels, manifest.FieldPHash)
 	for e, err := range Digested(ctx, ws) {
 		if err != nil {
 			return 0, 0, err
