@@ -91,7 +91,7 @@ func (c *Column) fault() (message, hint string) {
 		}
 	}
 	return fmt.Sprintf("column %s has type %s", c.Name, table.Quote(string(c.Type))),
-		"type is one of " + list(each(ColumnTypes(), func(t ColumnType) string { return string(t) }))
+		"type is one of " + List(each(ColumnTypes(), func(t ColumnType) string { return string(t) }))
 }
 
 // values reads the cell of a column.

@@ -119,7 +119,7 @@ func (m *matcher) missing(message, key string) {
 	case m.isTable && len(m.Schema.Categories) == 0:
 		hint = "name the column of post ids id"
 	case m.isTable:
-		hint = "name the columns id and " + list(m.Schema.names())
+		hint = "name the columns id and " + List(m.Schema.names())
 	case m.toml != nil:
 		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)
 	}

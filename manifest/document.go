@@ -295,7 +295,7 @@ func keyHint(key string, keys []string) string {
 	if near := Nearest(key, keys); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "the keys here are " + list(keys)
+	return "the keys here are " + List(keys)
 }
 
 var listPlace = regexp.MustCompile(`\[\d+\]`)

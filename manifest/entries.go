@@ -170,7 +170,6 @@ func (r *Release) again(first, again placedKey, what, hint string) Problem {
 
 const (
 	maxImage  = 999 // far above Reddit's 20 images a gallery
-	maxSplit  = 32  // bytes of a split name
 	maxSplits = 64
 )
 
@@ -284,7 +283,7 @@ func (d *decoder) id(cells []Cell) PostID {
 			"a spreadsheet or another program took ids for numbers and damaged them: take the original file, or import the column as text")
 		return ""
 	}
-	id, err := cellID(text)
+	id, err := ParseCellID(text)
 	if p, isProblem := err.(*Problem); isProblem {
 		d.report(i, p.Message, p.Hint)
 	}
@@ -305,7 +304,7 @@ func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
 // cutImage takes the number of an image off ID/N. Of every other text, such as a permalink, it is 0.
 func cutImage(text string) (id string, n int) {
 	id, number, _ := strings.Cut(strings.TrimSpace(text), "/")
-	n, ok := imageNumber(number)
+	n, ok := ParseImage(number)
 	if !ok || n == 0 || !value.IsWord(id, maxIDLength+len("t3_")) {
 		return text, 0
 	}
@@ -319,8 +318,10 @@ func ParseKey(s string) (k Key, err error) {
 	return k, err
 }
 
-func cellID(text string) (PostID, error) {
-	// Programs write these where a value is missing, though both could be ids.
+// ParseCellID reads the post id in a cell of a table, as ParsePostID does, but for nan and null: programs write these where a
+// value is missing.
+func ParseCellID(text string) (PostID, error) {
+	// Both could be ids.
 	if word := value.Fold(text); word == "nan" || word == "null" {
 		return notID(text, "looks like a missing value, not a post id",
 			"every entry needs the id of its post; if a post really has this id, write t3_"+word)
@@ -352,7 +353,7 @@ func (d *decoder) subreddit(cells []Cell) string {
 func (d *decoder) image(cells []Cell) int {
 	i := d.fields[FieldImage]
 	text, _ := d.plainText(i, cells)
-	n, isNumber := imageNumber(text)
+	n, isNumber := ParseImage(text)
 	if text != "" && !isNumber {
 		d.report(i, fmt.Sprintf("%s is not the number of an image", table.Quote(text)), "it is the image's place in the post's "+
 			`gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
@@ -370,7 +371,7 @@ func (d *decoder) split(i int, cells []Cell) string {
 		return known
 	case text == "":
 		d.report(i, "the split is empty", "every entry needs one when there is a split column")
-	case !value.IsWord(text, maxSplit):
+	case !value.IsWord(text, MaxSplit):
 		d.report(i, fmt.Sprintf("%s cannot name a split", table.Quote(text)), splitForm)
 	case taken:
 		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", table.Quote(text), table.Quote(known)),
@@ -452,8 +453,13 @@ func (v vocabulary) read(texts []string) ([]int, *Problem) {
 	return labels, nil
 }
 
-// separators are the signs that part labels in people's files, the usual one first.
-var separators = [...]string{"|", ";", ","}
+// Separators are the signs that part labels in people's files, the usual one first.
+func Separators() []string { return []string{"|", ";", ","} }
+
+// SplitLabels parts the text of a cell into the labels of a category that it names: one where the whole text is a label.
+func (r *Release) SplitLabels(category int, text, separator string) []string {
+	return split(text, separator, r.vocabularies[category])
+}
 
 func split(text, separator string, v vocabulary) []string {
 	text = strings.TrimSpace(text)
@@ -465,8 +471,9 @@ func split(text, separator string, v vocabulary) []string {
 		return []string{text}
 	}
 	if separator == "" { // without release.toml a cell has the separator that it holds
-		i := slices.IndexFunc(separators[:], func(sign string) bool { return strings.Contains(text, sign) })
-		separator = separators[max(i, 0)]
+		signs := Separators()
+		i := slices.IndexFunc(signs, func(sign string) bool { return strings.Contains(text, sign) })
+		separator = signs[max(i, 0)]
 	}
 	parts := strings.Split(text, separator)
 	strange := func(part string) bool { _, ok := v.find(part); return !ok }

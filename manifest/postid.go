@@ -51,6 +51,9 @@ func notID(text, problem, hint string) (PostID, error) {
 	return "", &Problem{Message: table.Quote(text) + " " + problem, Hint: hint}
 }
 
+// Valid reports whether the id is one as ParsePostID makes it.
+func (id PostID) Valid() bool { return validID(string(id)) }
+
 // validID reports whether id is a whole post id: ^[0-9a-z]{1,13}$.
 func validID(id string) bool {
 	return id != "" && len(id) <= maxIDLength && strings.Trim(id, value.Digits+value.Lower) == ""

@@ -70,7 +70,8 @@ func within(a, b string, edits int) bool {
 	return within(a[1:], b[1:], edits-1) || within(a[1:], b, edits-1) || within(a, b[1:], edits-1)
 }
 
-func list(names []string) string {
+// List names some things for a line of a message, and counts those beyond a dozen.
+func List(names []string) string {
 	const most = 12
 	if len(names) <= most {
 		return strings.Join(names, ", ")
@@ -79,7 +80,7 @@ func list(names []string) string {
 }
 
 // QuotedList lists names that somebody chose, for a line of a message.
-func QuotedList(names []string) string { return list(each(names, table.Quote)) }
+func QuotedList(names []string) string { return List(each(names, table.Quote)) }
 
 func each[T any](values []T, text func(T) string) []string {
 	texts := make([]string, len(values))

@@ -57,7 +57,7 @@ type Release struct {
 	separator    string              // "": each cell has its own, one of separators
 	isTable      bool                // of OpenTable: any categories will do
 	numbered     bool                // ids may be ID/N
-	onlyWithout  string              // of Init: a column that has a value in rows that are left out
+	onlyWithout  string              // of a Source: a column that has a value in rows that are left out
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
 	named        map[string]string   // column -> the key of release.toml that names it
@@ -118,7 +118,7 @@ func OpenScheme(path string) (*Release, error) {
 		return nil, err
 	}
 	r := newRelease(Options{})
-	r.separator = separators[0]
+	r.separator = Separators()[0]
 	r.toml, err = DecodeTOML(path, b, &r.file)
 	if err != nil {
 		return nil, err

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"fmt"
 	"io"
 	"reflect"
 	"slices"
 	"strings"
 	"text/template"
 
-	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
 )
 
@@ -45,7 +43,7 @@ func (r *Release) Rewrite(fields ...Field) (*Rewriting, error) {
 			w.fields = append(w.fields, field)
 		}
 	}
-	w.Manifest, w.separator = "annotations."+string(w.format), r.Schema.separator()
+	w.Manifest, w.separator = "annotations."+string(w.format), r.Schema.Separator()
 	own := r.Schema.Categories
 	if len(own) > 0 && reflect.DeepEqual(own, FigSIM().Categories) {
 		own = nil
@@ -80,8 +78,8 @@ func (w *Rewriting) Write(ctx context.Context, to io.Writer, r *Release, change 
 	return out.Flush()
 }
 
-// separator is the first usual one that no label holds.
-func (s Schema) separator() string {
+// Separator is the first usual sign between labels that no label holds.
+func (s Schema) Separator() string {
 	holds := func(sign string) bool {
 		return slices.ContainsFunc(s.Categories, func(c Category) bool {
 			return slices.ContainsFunc(c.Labels, func(l Label) bool { return strings.Contains(l.Code, sign) })
@@ -93,23 +91,4 @@ func (s Schema) separator() string {
 		}
 	}
 	return "|||"
-}
-
-// Unfit lists the categories and columns that hold words, addresses or people by what Init goes by, but for those that are
-// named, each with the reason. Of a column that passes through, one value is enough. It wants the release of a Rewriting,
-// whose files call them by their names.
-func (r *Release) Unfit(ctx context.Context, keep []string) ([]string, error) {
-	columns, _, _, err := r.survey(ctx)
-	var unfit []string
-	for _, c := range columns {
-		passed := slices.ContainsFunc(r.Schema.Columns, func(p Column) bool { return p.Name == c.name })
-		switch {
-		case slices.Contains(keep, c.name) || !passed && r.Schema.index(c.name) < 0:
-		case c.personal():
-			unfit = append(unfit, fmt.Sprintf("column %s is about people", table.Quote(c.name)))
-		case passed && (c.words() || c.forms[formWords]+c.forms[formAddress] > 0): // a category has the words of its labels
-			unfit = append(unfit, fmt.Sprintf("column %s holds what people wrote, or addresses", table.Quote(c.name)))
-		}
-	}
-	return unfit, err
 }

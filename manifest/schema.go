@@ -28,16 +28,18 @@ func (s Schema) index(name string) int {
 // What two messages say.
 const differ = "codes, names and spellings are compared without regard to case and must differ"
 
+// Limits of names and texts of a release.
 const (
-	maxName        = 64   // bytes of a category's name
-	maxLabelText   = 200  // bytes of a code or label name
+	MaxName        = 64   // bytes of a category's name
+	MaxSplit       = 32   // bytes of a split name
+	MaxLabelText   = 200  // bytes of a code or label name
 	maxDescription = 1000 // bytes of a description, as many as Argilla takes
 )
 
 // nameFault gives what is wrong with the name of a category or column, or "".
 func nameFault(what, name string) (message, hint string) {
 	switch {
-	case !value.IsWord(name, maxName) || value.IsDigit(name[0]): // what every reader of Parquet takes
+	case !value.IsWord(name, MaxName) || value.IsDigit(name[0]): // what every reader of Parquet takes
 		return fmt.Sprintf("%s name %s cannot be a column", what, table.Quote(name)),
 			"use letters, digits and _, a letter first, at most 64"
 	case Reserved(value.Fold(name)):
@@ -57,7 +59,7 @@ func (c *Category) fault() (message, hint string) {
 	case c.Kind != Single && c.Kind != Ordinal && c.Kind != Multi:
 		return fmt.Sprintf("category %s has kind %s", c.Name, table.Quote(string(c.Kind))),
 			`kind is "single", "ordinal" or "multi"`
-	case !value.IsLine(c.Title, maxLabelText):
+	case !value.IsLine(c.Title, MaxLabelText):
 		return fmt.Sprintf("category %s has a title that is not one line of text", c.Name), textForm
 	case !c.described():
 		return fmt.Sprintf("a description of category %s, or of one of its labels, is not one line of text", c.Name),
@@ -67,7 +69,7 @@ func (c *Category) fault() (message, hint string) {
 	}
 	texts := make(map[string]int)
 	for i, l := range c.Labels {
-		if !value.IsLine(l.Code, maxLabelText) || !value.IsLine(l.Name, maxLabelText) {
+		if !value.IsLine(l.Code, MaxLabelText) || !value.IsLine(l.Name, MaxLabelText) {
 			return fmt.Sprintf("category %s has a label (code %s) that is not one line of text", c.Name, table.Quote(l.Code)),
 				"every label needs a code; no line breaks, no spaces at the ends"
 		}
@@ -143,9 +145,9 @@ func (v vocabulary) unknown(text string) (message, hint string) {
 	codes := labelCodes(v.category.Labels)
 	names := each(v.category.Labels, func(l Label) string { return l.Name })
 	if near := Nearest(text, slices.Concat(codes, names)); near != "" {
-		return message, fmt.Sprintf("did you mean %s? the labels are %s", table.Quote(near), list(codes))
+		return message, fmt.Sprintf("did you mean %s? the labels are %s", table.Quote(near), List(codes))
 	}
-	return message, "the labels are " + list(codes) + "; other spellings are mapped under [labels." + v.category.Name +
+	return message, "the labels are " + List(codes) + "; other spellings are mapped under [labels." + v.category.Name +
 		"] in release.toml, and rehydrate init makes a release of other labels"
 }
 

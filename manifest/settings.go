@@ -44,9 +44,16 @@ type manifestFile struct {
 	Split string `toml:"split"`
 }
 
+// CheckSettings reports what is wrong with a release.toml as far as that shows without the files that it names. The error is
+// *Problems.
+func CheckSettings(text []byte, o Options) error {
+	_, err := parseSettings(text, SettingsName, o)
+	return err
+}
+
 func parseSettings(b []byte, file string, o Options) (*Release, error) {
 	r := newRelease(o)
-	r.separator = separators[0]
+	r.separator = Separators()[0]
 	var err error
 	r.toml, err = DecodeTOML(file, b, &r.file)
 	if err != nil {
@@ -106,7 +113,7 @@ func (r *Release) checkFiles() {
 		if file.Path == "" {
 			r.toml.Add(at+"path", "the file has no path", `write path = "train.csv"`)
 		}
-		if file.Split != "" && !value.IsWord(file.Split, maxSplit) {
+		if file.Split != "" && !value.IsWord(file.Split, MaxSplit) {
 			r.toml.Add(at+"split", fmt.Sprintf("%s cannot name a split", table.Quote(file.Split)), splitForm)
 		}
 		if (file.Split == "") != (f.Files[0].Split == "") {
@@ -140,7 +147,7 @@ func (r *Release) checkSigners() {
 		fields := strings.Fields(signer.Key)
 		key := strings.Join(fields[:min(2, len(fields))], " ")
 		switch {
-		case !value.IsLine(signer.Name, maxLabelText):
+		case !value.IsLine(signer.Name, MaxLabelText):
 			r.toml.Add(at+".name", "the signer's name is not one line of text", "say in a few words who holds the key")
 		case !value.IsLine(signer.Key, maxSignerKey) || len(fields) < 2:
 			r.toml.Add(at+".key", "the signer's key is not an OpenSSH public key",

@@ -108,13 +108,13 @@ func TestSchemaLimits(t *testing.T) {
 		most int
 		want string
 	}{
-		"name":       {strings.Replace(head, "name = \"a\"", "name = \"%s\"", 1) + "labels = [{code = \"A\"}]\n", maxName, "4:1 category name"},
-		"title":      {head + "title = \"%s\"\nlabels = [{code = \"A\"}]\n", maxLabelText, "4:1 category a has a title"},
-		"code":       {head + "labels = [{code = \"%s\"}]\n", maxLabelText, "4:1 category a has a label"},
-		"label name": {head + "labels = [{code = \"A\", name = \"%s\"}]\n", maxLabelText, "4:1 category a has a label"},
+		"name":       {strings.Replace(head, "name = \"a\"", "name = \"%s\"", 1) + "labels = [{code = \"A\"}]\n", MaxName, "4:1 category name"},
+		"title":      {head + "title = \"%s\"\nlabels = [{code = \"A\"}]\n", MaxLabelText, "4:1 category a has a title"},
+		"code":       {head + "labels = [{code = \"%s\"}]\n", MaxLabelText, "4:1 category a has a label"},
+		"label name": {head + "labels = [{code = \"A\", name = \"%s\"}]\n", MaxLabelText, "4:1 category a has a label"},
 		"key":        {figsimTOML + "[[signer]]\nname = \"S\"\nkey = \"k %s\"\n", maxSignerKey - 2, "6:1 the signer's key"},
-		"single":     {strings.Replace(head, "multi", "single", 1) + "labels = [{code = \"A|%s\"}]\n", maxLabelText - 2, "4:1 category a has a label"},
-		"one-hot":    {head + "labels = [{code = \"A|%s\", name = \"n\"}]\n[columns.a]\nn = \"x\"\n", maxLabelText - 2, "4:1 category a has a label"},
+		"single":     {strings.Replace(head, "multi", "single", 1) + "labels = [{code = \"A|%s\"}]\n", MaxLabelText - 2, "4:1 category a has a label"},
+		"one-hot":    {head + "labels = [{code = \"A|%s\", name = \"n\"}]\n[columns.a]\nn = \"x\"\n", MaxLabelText - 2, "4:1 category a has a label"},
 		"about":      {figsimTOML + "version = \"%s\"\n", 500, "4:1 version"},
 	} {
 		read := func(n int) error {

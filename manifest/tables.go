@@ -71,12 +71,12 @@ func (r Result) fault() (cell int, message, hint string) {
 		return 0, table.Quote(string(r.ID)) + " is not a post id", lowerCaseID
 	case r.Image < 0 || r.Image > maxImage:
 		return 1, "the image is not the number of one", "images are numbered from 0"
-	case !value.IsWord(r.Split, maxSplit):
+	case !value.IsWord(r.Split, MaxSplit):
 		return 2, table.Quote(r.Split) + " cannot name a split", splitForm
 	case !slices.Contains(Outcomes(), r.Outcome):
 		names := strings.Trim(strings.ReplaceAll(fmt.Sprint(Outcomes()), " ", ", "), "[]")
 		return 3, table.Quote(string(r.Outcome)) + " is not an outcome", "the outcomes are " + names
-	case reason != "" && (!value.IsWord(reason, maxName) || value.FoldASCII(reason) != reason):
+	case reason != "" && (!value.IsWord(reason, MaxName) || value.FoldASCII(reason) != reason):
 		return 4, table.Quote(reason) + " is not a reason", "a reason has lower-case letters, digits and _"
 	case of != (Key{}) && (!validID(string(of.ID)) || of.Image < 0 || of.Image > maxImage):
 		return 6, "duplicate_of does not name an entry", "it is an id, or id/N for an image other than the first"
@@ -98,13 +98,13 @@ func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 		result := Result{Split: cells[2], Outcome: Outcome(cells[3]), Reason: Reason(cells[4]), Detail: cells[5]}
 		result.ID = PostID(cells[0])
 		var isNumber bool
-		result.Image, isNumber = imageNumber(cells[1])
+		result.Image, isNumber = ParseImage(cells[1])
 		if !isNumber {
 			result.Image = -1 // which is at fault
 		}
 		id, number, several := strings.Cut(cells[6], "/")
 		result.DuplicateOf.ID = PostID(id)
-		result.DuplicateOf.Image, _ = imageNumber(number)
+		result.DuplicateOf.Image, _ = ParseImage(number)
 		if several && result.DuplicateOf.Image == 0 {
 			result.DuplicateOf.Image = -1
 		}
@@ -112,8 +112,8 @@ func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 	})
 }
 
-// imageNumber reads a number as strconv.Itoa writes it; what is not one is 0.
-func imageNumber(s string) (int, bool) {
+// ParseImage reads the number of an image, from 0, as strconv.Itoa writes it; what is not one is 0 and false.
+func ParseImage(s string) (int, bool) {
 	if s == "" { // of most, and the error that says so takes time
 		return 0, false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
+	"rehydrate/manifest/guess"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/policy"
 )
@@ -18,7 +19,7 @@ func (c *command) initCommand() *cobra.Command {
 	var (
 		files   []string
 		signers []string
-		o       manifest.InitOptions
+		o       guess.Options
 	)
 	cmd := newCommand("init", exactArgs(1, "one DIR to make"), func(cmd *cobra.Command, args []string) error {
 		return c.init(cmd.Context(), args[0], files, signers, o)
@@ -33,7 +34,7 @@ func (c *command) initCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *command) init(ctx context.Context, dir string, files, signers []string, o manifest.InitOptions) error {
+func (c *command) init(ctx context.Context, dir string, files, signers []string, o guess.Options) error {
 	if len(files) == 0 {
 		return usageError("init needs the annotations file: --manifest FILE")
 	}
@@ -49,7 +50,7 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 		return err
 	}
 	o.Signers, o.OpenParquet = pins, scan.OpenManifest
-	draft, err := manifest.Init(ctx, files, o)
+	draft, err := guess.Files(ctx, files, o)
 	if err != nil {
 		return asUsage(err)
 	}

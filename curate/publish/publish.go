@@ -28,6 +28,7 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/manifest/guess"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -302,7 +303,7 @@ func (p *publishing) check(ctx context.Context) error {
 	if err := p.same(ctx, r); err != nil {
 		return err
 	}
-	found, err := r.Unfit(ctx, p.Keep)
+	found, err := guess.Unfit(ctx, r, p.Keep)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package manifest
+package guess
 
 import (
 	"cmp"
@@ -10,11 +10,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"rehydrate/manifest"
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
 )
 
-// What Init takes for labels: few different short texts.
+// What is taken for labels: few different short texts.
 const (
 	maxGuessedLabels = 50
 	maxGuessedText   = 64   // bytes
@@ -30,8 +31,8 @@ type surveyed struct {
 	odd    bool       // some are objects, lists in lists, or values that cannot be used
 	cells  [][]string // the different ones, as far as they are kept; what is not a list has one text
 	seen   map[string]bool
-	first  []Problem // the places of the first cells with a value, to point at
-	used   bool      // as a field, category or column
+	first  []manifest.Problem // the places of the first cells with a value, to point at
+	used   bool               // as a field, category or column
 
 	items int        // values, with those of lists
 	forms [forms]int // how many of them have a form
@@ -58,7 +59,7 @@ const (
 	forms
 )
 
-func (c *surveyed) add(cell Cell) {
+func (c *surveyed) add(cell manifest.Cell) {
 	c.id = ""
 	parts := cell.List
 	if !cell.IsList {
@@ -78,7 +79,10 @@ func (c *surveyed) add(cell Cell) {
 		}
 		if len(c.cells) <= maxDifferent && !c.seen[text] {
 			// A cell that is kept should not keep its row. A long one cannot be a label, wherever it is cut.
-			kept := each(parts[:min(len(parts), maxGuessedLabels+1)], func(s string) string { return strings.Clone(s[:min(len(s), 4096)]) })
+			var kept []string
+			for _, part := range parts[:min(len(parts), maxGuessedLabels+1)] {
+				kept = append(kept, strings.Clone(part[:min(len(part), 4096)]))
+			}
 			c.seen[strings.Clone(text[:min(len(text), 4096)])] = true
 			c.cells = append(c.cells, kept)
 		}
@@ -98,9 +102,9 @@ func (c *surveyed) count(text string) {
 	note(formPost, id != "" && strong)
 	note(formComment, id == "" && strong)
 	head, tail, _ := strings.Cut(text, "/")
-	_, numbered := imageNumber(tail)
-	note(formGallery, numbered && validID(head))
-	digits := text != "" && strings.Trim(text, value.Digits) == ""
+	_, numbered := manifest.ParseImage(tail)
+	note(formGallery, numbered && manifest.PostID(head).Valid())
+	digits := value.IsDigits(text)
 	note(formDigits, digits)
 	row, err := strconv.Atoi(text)
 	if digits && err == nil && (c.items == 1 || row == c.last+1) {
@@ -124,14 +128,14 @@ func (c *surveyed) count(text string) {
 func idForm(text string) (id string, strong bool) {
 	text = value.FoldASCII(strings.TrimSpace(text))
 	if strings.HasPrefix(text, "t1_") {
-		return "", validID(text[3:])
+		return "", manifest.PostID(text[3:]).Valid()
 	}
 	strong = strings.HasPrefix(text, "t3_") || strings.Contains(text, "/comments/") || strings.Contains(text, "redd.it/") ||
 		strings.Contains(text, "/gallery/")
-	if !strong && !validID(text) {
+	if !strong && !manifest.PostID(text).Valid() {
 		return "", false
 	}
-	found, err := cellID(text)
+	found, err := manifest.ParseCellID(text)
 	if p, ok := table.AsProblem(err); ok {
 		return "", strings.Contains(p.Message, "of a comment")
 	}
@@ -144,19 +148,14 @@ func (c *surveyed) all(form int) bool { return c.items > 0 && c.forms[form] == c
 // rowNumbers reports whether the values count the rows: 0, 1, 2 or from another number on.
 func (c *surveyed) rowNumbers() bool { return c.filled > 2 && c.steps == c.items && !c.lists }
 
-// survey reads all rows of the files. The columns' agreement is whether two name another post in any row.
-func (r *Release) survey(ctx context.Context) (columns []*surveyed, differ map[[2]int]bool, rows int, err error) {
-	in, err := r.Rows()
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	defer in.Close()
+// survey reads all rows. differ has the pairs of columns of ids that name different posts in some row.
+func survey(ctx context.Context, in *manifest.Rows) (columns []*surveyed, differ map[[2]int]bool, rows int, err error) {
 	differ = make(map[[2]int]bool)
 	var ids []int // columns that may hold ids
 	for ctx.Err() == nil {
 		cells, err := in.Next()
 		for _, name := range in.Columns()[len(columns):] { // a record of JSON may have further keys
-			if slices.Contains(FieldID.Names(), FoldColumn(name)) {
+			if slices.Contains(manifest.FieldID.Names(), manifest.FoldColumn(name)) {
 				ids = append(ids, len(columns))
 			}
 			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool)})
@@ -176,7 +175,7 @@ func (r *Release) survey(ctx context.Context) (columns []*surveyed, differ map[[
 			columns[i].add(cell)
 			if columns[i].filled > before && len(columns[i].first) < 3 {
 				file, line, column := in.Place(i)
-				columns[i].first = append(columns[i].first, Problem{File: file, Line: line, Column: column})
+				columns[i].first = append(columns[i].first, manifest.Problem{File: file, Line: line, Column: column})
 			}
 		}
 		for n, i := range ids {
@@ -192,11 +191,11 @@ func (r *Release) survey(ctx context.Context) (columns []*surveyed, differ map[[
 
 // labels gives the different labels of a column whose cells are parted at the sign, "" for cells that
 // are one label each; nil if they cannot be labels.
-func (c *surveyed) labels(sign string) []Label {
+func (c *surveyed) labels(sign string) []manifest.Label {
 	if c.odd || sign == "" && c.lists || len(c.cells) > maxDifferent {
 		return nil
 	}
-	var labels []Label
+	var labels []manifest.Label
 	several, besideNone, phrases := c.lists, false, false
 	for _, parts := range c.cells {
 		if !c.lists && sign != "" {
@@ -218,8 +217,8 @@ func (c *surveyed) labels(sign string) []Label {
 			}
 			phrases = phrases || strings.Contains(text, " ")
 			besideNone = besideNone || same("none") && len(parts) > 1
-			if !slices.ContainsFunc(labels, func(l Label) bool { return same(l.Code) }) {
-				labels = append(labels, Label{Code: text, Name: text})
+			if !slices.ContainsFunc(labels, func(l manifest.Label) bool { return same(l.Code) }) {
+				labels = append(labels, manifest.Label{Code: text, Name: text})
 			}
 		}
 		if len(labels) > maxGuessedLabels {
@@ -237,25 +236,25 @@ func (c *surveyed) labels(sign string) []Label {
 	return labels
 }
 
-func sortLabels(labels []Label) {
-	number := func(l Label) float64 {
+func sortLabels(labels []manifest.Label) {
+	number := func(l manifest.Label) float64 {
 		if n, err := strconv.ParseFloat(l.Code, 64); err == nil {
 			return n
 		}
 		return math.Inf(1)
 	}
-	slices.SortFunc(labels, func(a, b Label) int {
+	slices.SortFunc(labels, func(a, b manifest.Label) int {
 		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(value.Fold(a.Code), value.Fold(b.Code)), cmp.Compare(a.Code, b.Code))
 	})
 }
 
 // usable reports whether the column's name can be written into release.toml.
 func (c *surveyed) usable() bool {
-	return c.name != "" && len(c.name) <= maxLabelText && utf8.ValidString(c.name)
+	return c.name != "" && len(c.name) <= manifest.MaxLabelText && utf8.ValidString(c.name)
 }
 
 // namedAs reports whether the name is one of these, or ends in _ and one of them; a plural counts as its singular.
-func (c *surveyed) namedAs(words string) bool { return namedAs(FoldColumn(c.name), words) }
+func (c *surveyed) namedAs(words string) bool { return namedAs(manifest.FoldColumn(c.name), words) }
 
 func namedAs(name, words string) bool {
 	last := name[strings.LastIndexByte(name, '_')+1:]
@@ -265,7 +264,7 @@ func namedAs(name, words string) bool {
 
 func (c *surveyed) personal() bool {
 	// What is about people does not belong in a release. Names are all that a program can go by.
-	name := FoldColumn(c.name)
+	name := manifest.FoldColumn(c.name)
 	const people = "author user email redditor poster annotator rater worker coder labeler labeller participant respondent phone uid ip"
 	owner := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "id"), "name"), "_")
 	return strings.HasPrefix(name, "author_") || !c.all(formPost) && (namedAs(name, people) || namedAs(owner, people) ||
@@ -285,16 +284,16 @@ func (c *surveyed) counted() bool {
 }
 
 // kind is the type that all values have, TypeText where they have no other.
-func (c *surveyed) kind() ColumnType {
+func (c *surveyed) kind() manifest.ColumnType {
 	switch isTime := c.all(formTime); {
 	case isTime, c.all(formNumber) && c.namedAs("utc timestamp created date"):
-		return TypeTimestamp
+		return manifest.TypeTimestamp
 	case c.all(formInteger):
-		return TypeInteger
+		return manifest.TypeInteger
 	case c.all(formNumber):
-		return TypeNumber
+		return manifest.TypeNumber
 	case c.all(formFlag):
-		return TypeBoolean
+		return manifest.TypeBoolean
 	}
-	return TypeText
+	return manifest.TypeText
 }

@@ -1,4 +1,4 @@
-package manifest
+package guess
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rehydrate/manifest"
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
 )
@@ -15,13 +16,13 @@ import (
 // why the column of the usual name is not the field's.
 type columnGuess struct {
 	Name, Column, Why string
-	Category          *Category // nil for a field and a column
-	Passed            *Column   // nil for a field and a category
+	Category          *manifest.Category // nil for a field and a column
+	Passed            *manifest.Column   // nil for a field and a category
 }
 
 // A guesser decides what the columns of a survey mean.
 type guesser struct {
-	InitOptions
+	Options
 	columns   []*surveyed
 	differ    map[[2]int]bool // columns of ids that name another post in some row
 	guesses   []columnGuess
@@ -40,11 +41,15 @@ const commentMarks = "linked_submission_id parent_id comment_id parent_comment_i
 // guess fails only when there is nothing to build a release on, or when a person has to decide.
 func (d *guesser) guess(file string) error {
 	refuse := func(message, hint string) error {
-		message += "; the columns are " + QuotedList(each(d.columns, func(c *surveyed) string { return c.name }))
-		return table.One(&Problem{File: file, Line: 1, Message: message, Hint: hint})
+		var names []string
+		for _, c := range d.columns {
+			names = append(names, c.name)
+		}
+		message += "; the columns are " + manifest.QuotedList(names)
+		return table.One(&manifest.Problem{File: file, Line: 1, Message: message, Hint: hint})
 	}
 	if len(d.columns) == 0 {
-		return table.One(&Problem{File: file, Line: 1, Message: "no record holds a JSON object with keys", Hint: table.WholeObject})
+		return table.One(&manifest.Problem{File: file, Line: 1, Message: "no record holds a JSON object with keys", Hint: table.WholeObject})
 	}
 	isDataset := d.column("ocr_text") != nil && d.column("ocr_confidence") != nil
 	if message, hint := d.guessID(); message != "" {
@@ -53,11 +58,11 @@ func (d *guesser) guess(file string) error {
 	if err := d.guessComments(); err != nil {
 		return err
 	}
-	for field := FieldSplit; field < FieldSubreddit; field++ {
+	for field := manifest.FieldSplit; field < manifest.FieldSubreddit; field++ {
 		d.guessField(field, isDataset)
 	}
 	for _, c := range d.columns {
-		if isDataset && !c.used && Reserved(FoldColumn(c.name)) {
+		if isDataset && !c.used && manifest.Reserved(manifest.FoldColumn(c.name)) {
 			c.used = true
 			d.leave(c, "a run makes it")
 		}
@@ -130,11 +135,11 @@ func (d *guesser) guessID() (message, hint string) {
 		return "", ""
 	}
 	var sure, likely, numbers []int
-	names := FieldID.Names()
+	names := manifest.FieldID.Names()
 	for _, name := range append(names, "") { // the last are columns with another name
 		for i, c := range d.columns {
 			switch mostly := 2*(c.forms[formID]+c.forms[formGallery]) > c.items; {
-			case c.lists || c.odd || FoldColumn(c.name) != name && (name != "" || slices.Contains(names, FoldColumn(c.name))):
+			case c.lists || c.odd || manifest.FoldColumn(c.name) != name && (name != "" || slices.Contains(names, manifest.FoldColumn(c.name))):
 			case 2*c.forms[formComment] > c.items:
 				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment], c.items))
 			case !mostly || name == "" && c.forms[formPost] != c.items:
@@ -205,7 +210,7 @@ func (d *guesser) guessComments() error {
 			d.leave(c, fmt.Sprintf("it says what a comment stands under: --posts-only leaves out the %d rows in which it has a value", c.filled))
 			return nil
 		}
-		problems := new(Problems)
+		problems := new(manifest.Problems)
 		for _, p := range c.first {
 			p.Message = fmt.Sprintf("column %s has a value here, so this row is about a comment, and its %s is not that of a post",
 				table.Quote(c.name), table.Quote(id.name))
@@ -219,97 +224,106 @@ func (d *guesser) guessComments() error {
 }
 
 // holds says why the column's values can be the field's, "" if they cannot.
-func (c *surveyed) holds(field Field) string {
+func (c *surveyed) holds(field manifest.Field) string {
 	if c.lists || c.odd || len(c.cells) == 0 {
 		return ""
 	}
 	fits := func(text string) bool { return value.IsHex(value.FoldASCII(text), field.Digits()) }
 	why := "all values have the right digits"
 	switch field {
-	case FieldSplit:
-		fits = func(text string) bool { return value.IsWord(text, maxSplit) }
-	case FieldImage:
-		fits = func(text string) bool { _, ok := imageNumber(text); return ok }
+	case manifest.FieldSplit:
+		fits = func(text string) bool { return value.IsWord(text, manifest.MaxSplit) }
+	case manifest.FieldImage:
+		fits = func(text string) bool { _, ok := manifest.ParseImage(text); return ok }
 		why = "all values are small numbers"
 	}
 	if slices.ContainsFunc(c.cells, func(cell []string) bool { return !fits(cell[0]) }) {
 		return ""
 	}
-	if field != FieldSplit {
+	if field != manifest.FieldSplit {
 		return why
 	}
-	splits := labelCodes(c.labels(""))
+	var splits []string
+	for _, label := range c.labels("") {
+		splits = append(splits, label.Code)
+	}
 	// Splits that differ in case only are one label: the check would refuse them.
 	if !c.empty && len(splits) == len(c.cells) {
-		return "the splits are " + list(splits)
+		return "the splits are " + manifest.List(splits)
 	}
 	return ""
 }
 
 // guessField takes the column with the likeliest name, if it has the usual values; of digests the one with their form.
-func (d *guesser) guessField(field Field, isDataset bool) {
+func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 	names := field.Names()
 	if isDataset { // a dataset has the digest of the file as it is stored
 		switch field {
-		case FieldSHA256:
+		case manifest.FieldSHA256:
 			return
-		case FieldStripped:
+		case manifest.FieldStripped:
 			names = []string{"sha256"}
 		}
 	}
 	for _, alias := range names {
 		for _, c := range d.columns {
-			if FoldColumn(c.name) != alias || c.used {
+			if manifest.FoldColumn(c.name) != alias || c.used {
 				continue
 			}
 			why := c.holds(field)
 			if why == "" {
-				d.take(columnGuess{Name: fieldNames[field], Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
+				d.take(columnGuess{Name: field.String(), Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
 				return
 			}
 			c.used = true
-			d.take(columnGuess{Name: fieldNames[field], Column: c.name, Why: "by its name; " + why})
-			if field == FieldImage && !c.seen["0"] && !c.empty {
+			d.take(columnGuess{Name: field.String(), Column: c.name, Why: "by its name; " + why})
+			if field == manifest.FieldImage && !c.seen["0"] && !c.empty {
 				d.warnings = append(d.warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", table.Quote(c.name)))
 			}
 			return
 		}
 	}
-	form := map[Field]int{FieldSHA256: formSHA256, FieldPHash: formPHash}[field]
+	form := map[manifest.Field]int{manifest.FieldSHA256: formSHA256, manifest.FieldPHash: formPHash}[field]
+	var fields []string
+	for _, other := range manifest.Fields() {
+		fields = append(fields, other.String())
+	}
 	var found []*surveyed
 	for _, c := range d.columns {
-		if form != 0 && !c.used && !c.lists && c.all(form) && !slices.Contains(fieldNames[:], FoldColumn(c.name)) {
+		if form != 0 && !c.used && !c.lists && c.all(form) && !slices.Contains(fields, manifest.FoldColumn(c.name)) {
 			found = append(found, c)
 		}
 	}
 	switch {
 	case len(found) == 1:
 		found[0].used = true
-		d.take(columnGuess{Name: fieldNames[field], Column: found[0].name, Why: "by its form; all values have the right digits"})
+		d.take(columnGuess{Name: field.String(), Column: found[0].name, Why: "by its form; all values have the right digits"})
 		d.warnings = append(d.warnings, fmt.Sprintf("column %s was taken for %s of the image's file by its form alone: where it is another digest, all images would be outcome changed",
-			table.Quote(found[0].name), fieldNames[field]))
+			table.Quote(found[0].name), field.String()))
 	case len(found) > 1:
 		for _, c := range found {
-			d.leave(c, "several columns look like "+fieldNames[field]+": name one so")
+			d.leave(c, "several columns look like "+field.String()+": name one so")
 		}
 	}
 }
 
 // guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and their cells are its labels.
 func (d *guesser) guessFigSIM() bool {
-	r := BuiltIn()
+	r := manifest.BuiltIn()
 	var found []*surveyed
-	for i, c := range r.Schema.Categories {
-		at := slices.IndexFunc(d.columns, func(s *surveyed) bool { return !s.used && slices.Contains(categoryAliases(&c), FoldColumn(s.name)) })
+	for i := range r.Schema.Categories {
+		at := slices.IndexFunc(d.columns, func(s *surveyed) bool {
+			return !s.used && r.CategoryOf(s.name) == i
+		})
 		if at < 0 || d.columns[at].odd || len(d.columns[at].cells) > maxDifferent {
 			return false
 		}
 		for _, cell := range d.columns[at].cells {
 			parts := cell
 			if !d.columns[at].lists {
-				parts = split(cell[0], d.separator, r.vocabularies[i])
+				parts = r.SplitLabels(i, cell[0], d.separator)
 			}
-			if _, p := r.vocabularies[i].read(parts); p != nil {
+			if _, p := r.Labels(i, parts); p != nil {
 				return false
 			}
 		}
@@ -339,7 +353,7 @@ func (d *guesser) free(c *surveyed) bool {
 // guessSeparator takes the sign under which most columns hold several labels a cell.
 func (d *guesser) guessSeparator() {
 	most := -1
-	for _, sign := range separators {
+	for _, sign := range manifest.Separators() {
 		n := 0
 		for _, c := range d.columns {
 			if d.free(c) && !c.lists && c.labels(sign) != nil {
@@ -357,20 +371,20 @@ func (d *guesser) guessCategories() {
 		if !d.free(c) {
 			continue
 		}
-		category := &Category{Title: strings.TrimSpace(c.name), Kind: Multi, Labels: c.labels(d.separator)}
+		category := &manifest.Category{Title: strings.TrimSpace(c.name), Kind: manifest.Multi, Labels: c.labels(d.separator)}
 		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels), d.separator)
 		if c.lists {
 			why = fmt.Sprintf("lists of %d different labels", len(category.Labels))
 		}
 		if category.Labels == nil || d.Many {
-			category.Kind, category.Labels = Single, c.labels("")
+			category.Kind, category.Labels = manifest.Single, c.labels("")
 			why = fmt.Sprintf("%d different values in %d cells", len(category.Labels), c.filled)
 		}
 		if category.Labels == nil || d.Many && c.empty {
 			continue
 		}
 		category.Name = d.name(c.name, "_label")
-		if !value.IsLine(category.Title, maxLabelText) {
+		if !value.IsLine(category.Title, manifest.MaxLabelText) {
 			category.Title = category.Name
 		}
 		c.used = true
@@ -381,7 +395,7 @@ func (d *guesser) guessCategories() {
 // guessSubreddit takes the column of that name before it could become labels, which a purge does not rewrite.
 func (d *guesser) guessSubreddit() {
 	for _, c := range d.columns {
-		if !c.used && !c.lists && slices.Contains(FieldSubreddit.Names(), FoldColumn(c.name)) && c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {
+		if !c.used && !c.lists && slices.Contains(manifest.FieldSubreddit.Names(), manifest.FoldColumn(c.name)) && c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {
 			c.used = true
 			d.take(columnGuess{Name: "subreddit", Column: c.name, Why: "by its name"})
 		}
@@ -393,11 +407,11 @@ func (d *guesser) guessColumns() {
 	for _, c := range d.columns {
 		named := slices.Contains(d.Keep, c.name)
 		kind := c.kind()
-		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.personal() || c.words() || c.rowNumbers() || kind == TypeText) {
+		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.personal() || c.words() || c.rowNumbers() || kind == manifest.TypeText) {
 			continue
 		}
 		c.used = true
-		p := &Column{Name: d.name(c.name, "_given"), Type: kind, List: c.lists}
+		p := &manifest.Column{Name: d.name(c.name, "_given"), Type: kind, List: c.lists}
 		why := fmt.Sprintf("%d of %d cells have a value", c.filled, c.filled)
 		if c.empty {
 			why = fmt.Sprintf("%d cells have a value, others are empty", c.filled)
@@ -415,7 +429,7 @@ func (d *guesser) guessColumns() {
 // name makes a name that no other column of the dataset has.
 func (d *guesser) name(column, suffix string) string {
 	word := slug(column)
-	if Reserved(word) {
+	if manifest.Reserved(word) {
 		word += suffix
 	}
 	name := word
@@ -456,5 +470,5 @@ func slug(name string) string {
 	if s == "" || value.IsDigit(s[0]) {
 		s = "c_" + s
 	}
-	return strings.TrimRight(s[:min(len(s), maxName-8)], "_") // room for a number or _label behind it
+	return strings.TrimRight(s[:min(len(s), manifest.MaxName-8)], "_") // room for a number or _label behind it
 }

@@ -1,4 +1,4 @@
-package manifest
+package guess
 
 import (
 	"fmt"
@@ -8,27 +8,29 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
 )
 
 // TestInitAsks holds what init does not guess: it says why, and which flag decides.
 func TestInitAsks(t *testing.T) {
 	for _, test := range []struct {
 		name, in string
-		o        InitOptions
+		o        Options
 		want     []string
 	}{
-		{"t1", "id,mood\nt1_abc,sad\nt1_abd,glad\n", InitOptions{}, []string{"a.csv:1:0 no column looks like post ids"}},
-		{"permalinks of comments", "permalink,mood\n/r/x/comments/abc/t/def/,sad\n/r/x/comments/abd/t/deg,glad\n", InitOptions{}, []string{"a.csv:1:0 no column looks like post ids"}},
-		{"one comment", "id,mood\nabc,sad\nt1_abd,glad\nabe,sad\n", InitOptions{}, []string{`a.csv:3:1 "t1_abd" is the id of a comment`}},
-		{"rows about comments", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\ndef02,abc,sad\n", InitOptions{}, []string{
+		{"t1", "id,mood\nt1_abc,sad\nt1_abd,glad\n", Options{}, []string{"a.csv:1:0 no column looks like post ids"}},
+		{"permalinks of comments", "permalink,mood\n/r/x/comments/abc/t/def/,sad\n/r/x/comments/abd/t/deg,glad\n", Options{}, []string{"a.csv:1:0 no column looks like post ids"}},
+		{"one comment", "id,mood\nabc,sad\nt1_abd,glad\nabe,sad\n", Options{}, []string{`a.csv:3:1 "t1_abd" is the id of a comment`}},
+		{"rows about comments", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\ndef02,abc,sad\n", Options{}, []string{
 			`a.csv:3:7 column "linked_submission_id" has a value here, so this row is about a comment`, "a.csv:4:7 column"}},
-		{"digits", "post_id,mood\n1234,sad\n9876,glad\n4567,sad\n", InitOptions{}, []string{`a.csv:1:0 column "post_id" holds nothing but digits`}},
-		{"row numbers", "id,mood\n1,sad\n2,glad\n3,sad\n", InitOptions{}, []string{"a.csv:1:0 no column looks like post ids"}},
-		{"two columns", "id,post_id,mood\nabc,abd,sad\nabe,abf,glad\n", InitOptions{}, []string{`a.csv:1:0 columns "id" and "post_id" could both be post ids`}},
-		{"two sure columns", "id,post_id\nt3_abc,t3_abd\n", InitOptions{}, []string{`a.csv:1:0 columns "id" and "post_id" name different posts`}},
-		{"another name", "x\nabc\n", InitOptions{ID: "y"}, []string{`a.csv:1:0 --id names column "y"`}},
-		{"nothing to keep", "id\nabc\n", InitOptions{Keep: []string{"y"}}, []string{`a.csv:1:0 --keep names column "y"`}},
-		{"many rows", "id,mood\nabc,sad\nabc,glad\n", InitOptions{}, []string{"a.csv:3:0 post abc, image 0, is already on line 2"}},
+		{"digits", "post_id,mood\n1234,sad\n9876,glad\n4567,sad\n", Options{}, []string{`a.csv:1:0 column "post_id" holds nothing but digits`}},
+		{"row numbers", "id,mood\n1,sad\n2,glad\n3,sad\n", Options{}, []string{"a.csv:1:0 no column looks like post ids"}},
+		{"two columns", "id,post_id,mood\nabc,abd,sad\nabe,abf,glad\n", Options{}, []string{`a.csv:1:0 columns "id" and "post_id" could both be post ids`}},
+		{"two sure columns", "id,post_id\nt3_abc,t3_abd\n", Options{}, []string{`a.csv:1:0 columns "id" and "post_id" name different posts`}},
+		{"another name", "x\nabc\n", Options{ID: "y"}, []string{`a.csv:1:0 --id names column "y"`}},
+		{"nothing to keep", "id\nabc\n", Options{Keep: []string{"y"}}, []string{`a.csv:1:0 --keep names column "y"`}},
+		{"many rows", "id,mood\nabc,sad\nabc,glad\n", Options{}, []string{"a.csv:3:0 post abc, image 0, is already on line 2"}},
 	} {
 		_, err := initFiles(t, test.o, file(t, "a.csv", test.in))
 		wantPlaces(t, test.name, err, test.want...)
@@ -42,8 +44,8 @@ func TestInitAsks(t *testing.T) {
 
 // TestInitIDs: init takes a column for the ids by each of the names of a release's ids, although one value is not an id.
 func TestInitIDs(t *testing.T) {
-	for _, name := range FieldID.Names() {
-		d, err := Init(t.Context(), []string{file(t, "a.csv", "x,"+name+"\n1,abc\n9,abd\n4,a-e\n")}, InitOptions{})
+	for _, name := range manifest.FieldID.Names() {
+		d, err := Files(t.Context(), []string{file(t, "a.csv", "x,"+name+"\n1,abc\n9,abd\n4,a-e\n")}, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -52,8 +54,8 @@ func TestInitIDs(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, d.Notes[0], want)
 		}
 	}
-	for _, name := range IDColumns(NameInDumps) {
-		_, err := initFiles(t, InitOptions{}, file(t, "a.csv", "x,"+name+"\n1,abc\n9,abd\n4,a-e\n"))
+	for _, name := range manifest.IDColumns(manifest.NameInDumps) {
+		_, err := initFiles(t, Options{}, file(t, "a.csv", "x,"+name+"\n1,abc\n9,abd\n4,a-e\n"))
 		wantPlaces(t, name, err, "a.csv:1:0 no column looks like post ids")
 	}
 }
@@ -63,35 +65,35 @@ func TestInitTakes(t *testing.T) {
 	hash, hash2 := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 	for _, test := range []struct {
 		name, in string
-		o        InitOptions
+		o        Options
 		want     string   // the header and first row of the example
 		notes    []string // among the guesses and warnings
 	}{
-		{"Dreaddit", "post_id,text,id,label,confidence\n8abcd1,I said it. Twice.,33000,1,0.8\n8abcd2,Not again!,33001,0,1\n8abcd3,Well,33002,1,0.6\n8abcd4,I,33003,0,1\n", InitOptions{},
+		{"Dreaddit", "post_id,text,id,label,confidence\n8abcd1,I said it. Twice.,33000,1,0.8\n8abcd2,Not again!,33001,0,1\n8abcd3,Well,33002,1,0.6\n8abcd4,I,33003,0,1\n", Options{},
 			"id,label,confidence 8abcd1,1,0.8", []string{`not used: "id": it numbers the rows (33000, 33001 and on), so it is not the id of a post`}},
-		{"letters beat digits", "id,post_id,x\n17,abc,a\n99,abd,b\n4,abe,a\n", InitOptions{}, "id,x abc,a", []string{`not used: "id": it holds nothing but digits`}},
-		{"comments beside posts", "text,id,link_id,parent_id\nx,def1,t3_abc,t1_def0\ny,def2,t3_abd,t1_def1\n", InitOptions{},
+		{"letters beat digits", "id,post_id,x\n17,abc,a\n99,abd,b\n4,abe,a\n", Options{}, "id,x abc,a", []string{`not used: "id": it holds nothing but digits`}},
+		{"comments beside posts", "text,id,link_id,parent_id\nx,def1,t3_abc,t1_def0\ny,def2,t3_abd,t1_def1\n", Options{},
 			"id abc", []string{`"parent_id": 2 of 2 values are ids of comments`, `"id": its ids are not those of the posts`, "no column looks like labels"}},
-		{"posts alone", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\nabd,,glad\n", InitOptions{PostsOnly: true},
+		{"posts alone", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\nabd,,glad\n", Options{PostsOnly: true},
 			"id,mood abc,sad", []string{"--posts-only leaves out the 1 rows"}},
-		{"two names for one", "image_id,permalink,mood\nabc,/r/x/comments/abc/t/,sad\nabd,/r/x/comments/abd/t/,glad\n", InitOptions{}, "id,mood abc,sad", []string{`not used: "permalink": it holds what people wrote, or addresses`}},
-		{"digests by their form", "id,hash,look\nabc," + hash + ",0123456789abcdef\nabd," + hash2 + ",1123456789abcdef\n", InitOptions{},
+		{"two names for one", "image_id,permalink,mood\nabc,/r/x/comments/abc/t/,sad\nabd,/r/x/comments/abd/t/,glad\n", Options{}, "id,mood abc,sad", []string{`not used: "permalink": it holds what people wrote, or addresses`}},
+		{"digests by their form", "id,hash,look\nabc," + hash + ",0123456789abcdef\nabd," + hash2 + ",1123456789abcdef\n", Options{},
 			"id,sha256,phash abc," + hash + ",0123456789abcdef", []string{`sha256 is column "hash": by its form`, "would be outcome changed"}},
-		{"two digests", "id,a,b\nabc," + hash + "," + hash2 + "\n", InitOptions{}, "id abc", []string{`not used: "a": several columns look like sha256`}},
-		{"scores and times", "id,score,created_utc,hasImage,ratio\nabc,7,1567435668.0,True,0.5\nabd,7,1567435669.0,False,\n", InitOptions{},
+		{"two digests", "id,a,b\nabc," + hash + "," + hash2 + "\n", Options{}, "id abc", []string{`not used: "a": several columns look like sha256`}},
+		{"scores and times", "id,score,created_utc,hasImage,ratio\nabc,7,1567435668.0,True,0.5\nabd,7,1567435669.0,False,\n", Options{},
 			"id,score,created_utc,hasimage,ratio abc,7,2019-09-02T14:47:48Z,true,0.5", []string{"column score (integer)", "column created_utc (timestamp)", "column hasimage (boolean)"}},
-		{"words", "id,clean_title,image_url,author,mood\nabc,a title,https://i.redd.it/a.jpg,ann,sad\nabd,b,https://i.redd.it/b.jpg,bob,glad\n", InitOptions{Keep: []string{"clean_title"}},
+		{"words", "id,clean_title,image_url,author,mood\nabc,a title,https://i.redd.it/a.jpg,ann,sad\nabd,b,https://i.redd.it/b.jpg,bob,glad\n", Options{Keep: []string{"clean_title"}},
 			"id,mood,clean_title abc,sad,a title", []string{`column "clean_title" holds what people wrote`, `not used: "image_url"`, `not used: "author": it is about people`}},
-		{"named", "id,post,mood\n1,abc,sad\n2,abd,glad\n3,abe,glad\n", InitOptions{ID: "post"}, "id,mood abc,sad", []string{"--id names it"}},
-		{"people", "id,redditor,annotator,ip,name,phone,uid,worker_id,mood\nabc,user0,Ann,::1,Ann,12,7,w1,sad\nabd,user0,Ann,::1,Ann,12,7,w1,glad\n", InitOptions{},
+		{"named", "id,post,mood\n1,abc,sad\n2,abd,glad\n3,abe,glad\n", Options{ID: "post"}, "id,mood abc,sad", []string{"--id names it"}},
+		{"people", "id,redditor,annotator,ip,name,phone,uid,worker_id,mood\nabc,user0,Ann,::1,Ann,12,7,w1,sad\nabd,user0,Ann,::1,Ann,12,7,w1,glad\n", Options{},
 			"id,mood abc,sad", []string{`column "redditor" may hold`, `column "annotator" may hold`, `column "ip" may hold`, `column "name" may hold`,
 				`column "phone" may hold`, `column "uid" may hold`, `column "worker_id" may hold`}},
-		{"a sentence", "id,content,mood\nabc,I am sad,sad\nabd,so am I,glad\nabe,why,glad\n", InitOptions{}, "id,mood abc,sad", []string{`not used: "content": it holds no short labels`}},
-		{"sentences in more than a tenth", remarks(3), InitOptions{}, "id,mood a0,sad", []string{`not used: "remark": it holds what people wrote`}},
-		{"sentences in a tenth", remarks(2), InitOptions{}, "id,mood,remark a0,sad,a b c d e f", nil},
-		{"months and subreddits", "id,month,subreddit,by\nabc,2021-03,u_ann,u_ann\nabd,2021-03,memes,u/bob\n", InitOptions{},
+		{"a sentence", "id,content,mood\nabc,I am sad,sad\nabd,so am I,glad\nabe,why,glad\n", Options{}, "id,mood abc,sad", []string{`not used: "content": it holds no short labels`}},
+		{"sentences in more than a tenth", remarks(3), Options{}, "id,mood a0,sad", []string{`not used: "remark": it holds what people wrote`}},
+		{"sentences in a tenth", remarks(2), Options{}, "id,mood,remark a0,sad,a b c d e f", nil},
+		{"months and subreddits", "id,month,subreddit,by\nabc,2021-03,u_ann,u_ann\nabd,2021-03,memes,u/bob\n", Options{},
 			"id,subreddit abc,", []string{`subreddit is column "subreddit": by its name`, `not used: "month"`, `not used: "by"`}},
-		{"many", "id,sentence,mood\nabc,17,sad\nabc,5,glad\nabd,9,sad\n", InitOptions{Many: true}, "id,mood,sentence abc,sad,17", nil},
+		{"many", "id,sentence,mood\nabc,17,sad\nabc,5,glad\nabd,9,sad\n", Options{Many: true}, "id,mood,sentence abc,sad,17", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, err := initFiles(t, test.o, file(t, "a.csv", test.in))
@@ -107,7 +109,7 @@ func TestInitTakes(t *testing.T) {
 					t.Errorf("it does not say %q:\n%s", note, said)
 				}
 			}
-			written(t, d, Options{})
+			written(t, d, manifest.Options{})
 		})
 	}
 }
@@ -128,11 +130,11 @@ func remarks(sentences int) string {
 // TestInitDataset makes a release of a dataset: its ids and labels, and of its digests that of the stored file.
 func TestInitDataset(t *testing.T) {
 	sum := strings.Repeat("0c", 32)
-	number := func(s string) Cell { return Cell{Text: s, Float: true} }
+	number := func(s string) manifest.Cell { return manifest.Cell{Text: s, Float: true} }
 	o := parquet("id,ocr_text,ocr_confidence,width,height,sha256,phash,mood,caption", nil,
-		[]Cell{text("abc"), text("read words"), number("90.5"), text("10"), text("20"), text(sum), text("00ff00ff00ff00ff"), text("sad"), text("a")},
-		[]Cell{text("abc/1"), text(""), number("0"), text("10"), text("20"), text(strings.Repeat("0d", 32)), text("00ff00ff00ff00fe"), text("glad"), text("b")})
-	d, err := initFiles(t, InitOptions{Options: o}, file(t, "train-00000-of-00001.parquet", "any"))
+		[]manifest.Cell{text("abc"), text("read words"), number("90.5"), text("10"), text("20"), text(sum), text("00ff00ff00ff00ff"), text("sad"), text("a")},
+		[]manifest.Cell{text("abc/1"), text(""), number("0"), text("10"), text("20"), text(strings.Repeat("0d", 32)), text("00ff00ff00ff00fe"), text("glad"), text("b")})
+	d, err := initFiles(t, Options{Options: o}, file(t, "train-00000-of-00001.parquet", "any"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +148,7 @@ func TestInitDataset(t *testing.T) {
 // TestInitFiles makes one manifest of several files, whose names say the splits.
 func TestInitFiles(t *testing.T) {
 	dir := folder(t, map[string]string{"multimodal_train.tsv": "id\tmood\nabc\tsad\n", "validate.csv": "mood,id\nglad,abd\n", "README.md": "x", "test.json": `[{"id": "abe", "mood": "sad"}]`})
-	d, err := initFiles(t, InitOptions{}, dir)
+	d, err := initFiles(t, Options{}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,19 +156,19 @@ func TestInitFiles(t *testing.T) {
 	if diff := cmp.Diff(want, d.Example); diff != "" {
 		t.Errorf("the rows (-want +got):\n%s", diff)
 	}
-	r := written(t, d, Options{})
-	if b, err := os.ReadFile(filepath.Join(r.Dir, SettingsName)); err != nil || !strings.Contains(string(b), `"multimodal_train.tsv", "test.json", "validate.csv"`) {
+	r := written(t, d, manifest.Options{})
+	if b, err := os.ReadFile(filepath.Join(r.Dir, manifest.SettingsName)); err != nil || !strings.Contains(string(b), `"multimodal_train.tsv", "test.json", "validate.csv"`) {
 		t.Errorf("release.toml does not name the files: %v\n%s", err, b)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "more_test.csv"), []byte("id,mood\nabc,sad\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err = initFiles(t, InitOptions{}, filepath.Join(dir, "*t*.?sv"), filepath.Join(dir, "test.json"))
+	_, err = initFiles(t, Options{}, filepath.Join(dir, "*t*.?sv"), filepath.Join(dir, "test.json"))
 	wantPlaces(t, "two files with one id", err, `multimodal_train.tsv:2:0 post abc, image 0, is already in "more_test.csv", line 2`)
-	if _, err := initFiles(t, InitOptions{}, filepath.Join(dir, "none*")); !os.IsNotExist(err) && !strings.Contains(err.Error(), "no such file") {
+	if _, err := initFiles(t, Options{}, filepath.Join(dir, "none*")); !os.IsNotExist(err) && !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a pattern without files: %v", err)
 	}
-	if _, err := initFiles(t, InitOptions{}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no files of annotations") {
+	if _, err := initFiles(t, Options{}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no files of annotations") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }

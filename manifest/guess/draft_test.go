@@ -1,4 +1,4 @@
-package manifest
+package guess
 
 import (
 	"fmt"
@@ -9,18 +9,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
 )
 
 // initText makes a draft of text, as a file of that name.
 func initText(t testing.TB, name, text string) (*Draft, error) {
 	t.Helper()
-	return initFiles(t, InitOptions{}, file(t, name, text))
+	return initFiles(t, Options{}, file(t, name, text))
 }
 
 // initFiles makes a draft of the files and writes its annotations nowhere, so that the problems of rows show as well.
-func initFiles(t testing.TB, o InitOptions, paths ...string) (*Draft, error) {
+func initFiles(t testing.TB, o Options, paths ...string) (*Draft, error) {
 	t.Helper()
-	d, err := Init(t.Context(), paths, o)
+	d, err := Files(t.Context(), paths, o)
 	if err != nil {
 		return nil, err
 	}
@@ -28,35 +30,37 @@ func initFiles(t testing.TB, o InitOptions, paths ...string) (*Draft, error) {
 }
 
 // written writes the draft, and opens and checks what it wrote.
-func written(t testing.TB, d *Draft, o Options) *Release {
+func written(t testing.TB, d *Draft, o manifest.Options) *manifest.Release {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "new", "release")
-	paths, err := d.Write(t.Context(), dir, map[string][]byte{TombstonesName: []byte("id,state,time\n")})
+	paths, err := d.Write(t.Context(), dir, map[string][]byte{manifest.TombstonesName: []byte("id,state,time\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(dir, o)
+	r, err := manifest.Open(dir, o)
 	if err != nil {
-		t.Fatalf("what Init wrote cannot be opened: %v\n%s", err, d.Settings)
+		t.Fatalf("what was written cannot be opened: %v\n%s", err, d.Settings)
 	}
-	want := []string{r.ManifestPath, r.TombstonesPath, filepath.Join(dir, SettingsName)}
+	want := []string{r.ManifestPath, r.TombstonesPath, filepath.Join(dir, manifest.SettingsName)}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
 	if _, err := r.Check(t.Context()); err != nil {
-		t.Fatalf("what Init wrote is not accepted: %v\n%s", err, d.Settings)
+		t.Fatalf("what was written is not accepted: %v\n%s", err, d.Settings)
 	}
 	return r
 }
 
 // shown gives the categories of a draft or release: name, kind and codes, with ! behind an exclusive one.
-func shown(s Schema) (all []string) {
+func shown(s manifest.Schema) (all []string) {
 	for _, c := range s.Categories {
-		codes := labelCodes(c.Labels)
-		for i, l := range c.Labels {
+		var codes []string
+		for _, l := range c.Labels {
+			code := l.Code
 			if l.Exclusive {
-				codes[i] += "!"
+				code += "!"
 			}
+			codes = append(codes, code)
 		}
 		all = append(all, c.Name+" "+string(c.Kind)+" "+strings.Join(codes, ","))
 	}
@@ -64,20 +68,20 @@ func shown(s Schema) (all []string) {
 }
 
 func TestInitFindsFigSIM(t *testing.T) {
-	d, err := initFiles(t, InitOptions{}, "testdata/annotations.csv")
+	d, err := initFiles(t, Options{}, annotations)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := written(t, d, Options{})
+	r := written(t, d, manifest.Options{})
 	got, err := entries(t, r, nil)
-	bare, failed := Open("testdata/annotations.csv", Options{})
+	bare, failed := manifest.Open(annotations, manifest.Options{})
 	want, failed := entries(t, bare, failed)
 	if diff := cmp.Diff(want, got); err != nil || failed != nil || diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest || len(d.Notes) != 7 ||
 		!strings.Contains(string(d.Settings), "\nseverity = \"severity\"\n") {
 		t.Errorf("%v, %v, schema %s, notes %q, entries (-bare +init):\n%s", err, failed, r.Schema.Name, d.Notes, diff)
 	}
 	s, err := r.Check(t.Context())
-	if diff := cmp.Diff(Summary{1049, 1049, []string{"train", "validation", "test"}}, s); err != nil || diff != "" {
+	if diff := cmp.Diff(manifest.Summary{Entries: 1049, Posts: 1049, Splits: []string{"train", "validation", "test"}}, s); err != nil || diff != "" {
 		t.Errorf("%v, summary (-want +got):\n%s", err, diff)
 	}
 }
@@ -95,7 +99,7 @@ func TestInitGuesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := written(t, d, Options{})
+	r := written(t, d, manifest.Options{})
 	want := []string{"mood single 10,happy,Sad", "c_2nd_mood single 2,3,4,5,6,7,8,9,10,11", "tags multi cat,dog,None!"}
 	if diff := cmp.Diff(want, shown(r.Schema)); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
@@ -143,15 +147,15 @@ func TestInitWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := written(t, d, Options{})
+		r := written(t, d, manifest.Options{})
 		b, err := os.ReadFile(r.ManifestPath)
 		if err != nil || string(b) != test.want {
 			t.Errorf("%s was written as %q, %v, want %q", test.name, b, err, test.want)
 		}
 	}
-	o := parquet("post_id,tags,author", nil, []Cell{text("abc"), items("x", "y"), text("a")}, []Cell{text("abd"), items("y"), text("a")},
-		[]Cell{text("abe"), {Null: true}, text("b")})
-	d, err := initFiles(t, InitOptions{Options: o}, file(t, "a.parquet", "any bytes"))
+	o := parquet("post_id,tags,author", nil, []manifest.Cell{text("abc"), items("x", "y"), text("a")}, []manifest.Cell{text("abd"), items("y"), text("a")},
+		[]manifest.Cell{text("abe"), {Null: true}, text("b")})
+	d, err := initFiles(t, Options{Options: o}, file(t, "a.parquet", "any bytes"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,34 +168,6 @@ func TestInitWrites(t *testing.T) {
 	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); err != nil || diff != "" || !strings.Contains(strings.Join(d.Warnings, ""), "was left out") ||
 		!strings.Contains(strings.Join(d.Notes, ""), "lists of 2 different labels") {
 		t.Errorf("%v, warnings %q, labels (-want +got):\n%s", err, d.Warnings, diff)
-	}
-}
-
-// TestWriterLines holds that a line of the manifest stays one that the reader takes.
-func TestWriterLines(t *testing.T) {
-	s := Schema{Columns: []Column{{Name: "caption", Type: TypeText}}}
-	for n, fits := range map[int]bool{30000: true, 70000: false} {
-		var b strings.Builder
-		w := NewWriter(&b, JSONL, s, "|")
-		w.Write(Entry{Key: Key{ID: "abc"}, Values: [][]string{{strings.Repeat("<", n)}}})
-		if err := w.Flush(); (err == nil) != fits || fits && b.Len() > n+50 {
-			t.Errorf("%d signs: %d bytes, %v", n, b.Len(), err)
-		}
-	}
-}
-
-// TestListGaps keeps the place of an empty part of a list, and refuses a NUL, which stands for no value.
-func TestListGaps(t *testing.T) {
-	d := &decoder{Release: &Release{Schema: Schema{Columns: []Column{{Name: "n", Type: TypeInteger, List: true}}}}, passed: []int{0}}
-	d.separator = "|"
-	if diff := cmp.Diff([]string{"1", NoValue, "3"}, d.values(0, []Cell{text("1||3")})); diff != "" {
-		t.Errorf("values (-want +got):\n%s", diff)
-	}
-	d.Schema.Columns[0].Type = TypeText
-	said := ""
-	d.report = func(_ int, what, _ string) { said = what }
-	if got := d.values(0, []Cell{text("a|\x00")}); got != nil || !strings.Contains(said, "NUL") {
-		t.Errorf("a NUL is taken as %q, and told as %q", got, said)
 	}
 }
 
@@ -215,9 +191,10 @@ func TestInitFields(t *testing.T) {
 			continue
 		}
 		var got []string
-		for field, key := range fieldNames[:FieldSubreddit] {
-			column := d.source.columns[key]
-			if Field(field) == FieldImage && len(d.Warnings) > 0 {
+		for _, field := range manifest.Fields()[:manifest.FieldSubreddit] {
+			key := field.String()
+			column := d.meaning.Columns[key]
+			if field == manifest.FieldImage && len(d.Warnings) > 0 {
 				column += "!"
 			}
 			if column != "" {
@@ -244,7 +221,7 @@ func TestInitCategories(t *testing.T) {
 		}
 		return "id,x\n" + b.String()
 	}
-	long := strings.Repeat("x", maxLabelText)
+	long := strings.Repeat("x", manifest.MaxLabelText)
 	for in, want := range map[string]string{ // separator, then the categories without the codes of x
 		"id,title,author,tags\nabc,a|b,c|d,x;y\nabd,a|b,c|d,x\n":  "; tags multi x,y",
 		"id,tags\nabc,none;x\nabd,none\n":                         "; tags multi none,x",
@@ -289,9 +266,9 @@ func TestInitCategories(t *testing.T) {
 			t.Errorf("%q: %v", in, err)
 			continue
 		}
-		got := d.source.separator + " " + strings.Join(shown(d.source.Schema), " ")
+		got := d.meaning.Separator + " " + strings.Join(shown(d.meaning.Schema), " ")
 		if i := strings.Index(got, "x0,"); i >= 0 {
-			got = got[:i] + fmt.Sprint(len(d.source.Schema.Categories[0].Labels))
+			got = got[:i] + fmt.Sprint(len(d.meaning.Schema.Categories[0].Labels))
 		}
 		if got != want {
 			t.Errorf("%.100q: %s, want %s", in, got, want)
@@ -338,15 +315,15 @@ func TestDraftWriteFails(t *testing.T) {
 // TestInitSigners holds that a draft with signers is one that Open reads.
 func TestInitSigners(t *testing.T) {
 	path := file(t, "a.csv", figsimHeader+testRow)
-	want := []Signer{{`A "quoted" Office`, "ssh-ed25519 AAAAfirst"}, {"Second Office", "ssh-ed25519 AAAAsecond"}}
-	if _, err := initFiles(t, InitOptions{Signers: append(want, want[0])}, path); err == nil || !strings.Contains(err.Error(), "two signers") {
+	want := []manifest.Signer{{Name: `A "quoted" Office`, Key: "ssh-ed25519 AAAAfirst"}, {Name: "Second Office", Key: "ssh-ed25519 AAAAsecond"}}
+	if _, err := initFiles(t, Options{Signers: append(want, want[0])}, path); err == nil || !strings.Contains(err.Error(), "two signers") {
 		t.Errorf("a signer twice: %v", err)
 	}
-	d, err := initFiles(t, InitOptions{Signers: want}, path)
+	d, err := initFiles(t, Options{Signers: want}, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, written(t, d, Options{}).Signers); diff != "" {
+	if diff := cmp.Diff(want, written(t, d, manifest.Options{}).Signers); diff != "" {
 		t.Errorf("the signers differ (-want +got):\n%s", diff)
 	}
 }
@@ -369,6 +346,6 @@ func FuzzInit(f *testing.F) {
 			places(t, err)
 			return
 		}
-		written(t, d, Options{})
+		written(t, d, manifest.Options{})
 	})
 }

@@ -1,0 +1,255 @@
+package guess
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"rehydrate/internal/durable"
+	"rehydrate/manifest"
+	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
+)
+
+// Options are what a maintainer says of the files; what is empty is guessed.
+type Options struct {
+	manifest.Options
+	Signers   []manifest.Signer
+	ID        string   // the column of post ids
+	Records   string   // the path of keys to the records in JSON
+	Keep      []string // columns to pass through although they hold words, addresses or people
+	PostsOnly bool     // leave out the rows about comments
+	Many      bool     // several rows are about one image
+}
+
+// A Draft is a release that was made of annotations, before it is written.
+type Draft struct {
+	Settings []byte     // release.toml
+	Notes    []string   // what was guessed and why, one line each
+	Warnings []string   // what to look at before publishing
+	Example  [][]string // after Write: a header and the first ten rows, for a person to judge
+
+	meaning manifest.Meaning  // as it was guessed
+	source  *manifest.Release // the files as they are read by it
+	format  manifest.Format   // of the annotations in the release folder
+	fields  []manifest.Field  // those that they have beside the id
+}
+
+// Files guesses the columns and labels of annotations from all their rows. A path is a file, a folder or a pattern; all files
+// that they mean count as one manifest. When there is nothing to build on, or a person has to decide, the error is
+// *manifest.Problems.
+func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
+	var files []manifest.SourceFile
+	for _, path := range paths {
+		found, err := manifest.FindSources(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	nameSplits(files)
+	source, err := manifest.OpenSource(files, o.Records, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	in, err := source.Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	g := &guesser{Options: o, names: make(map[string]bool)}
+	var rows int
+	g.columns, g.differ, rows, err = survey(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.guess(files[0].Path); err != nil {
+		return nil, err
+	}
+	d := &Draft{meaning: g.meaning(table.Stem(files[0].Path)), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings}
+	d.source = source.Release(d.meaning)
+	if format := files[0].Format; format == manifest.CSV || format == manifest.TSV {
+		d.format = manifest.CSV
+	}
+	for _, field := range manifest.Fields()[manifest.FieldSplit:] {
+		name := field.String()
+		if d.meaning.Columns[name] != "" && !g.names[name] || field == manifest.FieldSplit && files[0].Split != "" ||
+			field == manifest.FieldImage && g.column(g.columnOf("id")).forms[formGallery] > 0 {
+			d.fields = append(d.fields, field)
+		}
+	}
+	if err := d.write(g, files, rows); err != nil {
+		return nil, err
+	}
+	// It is read as Open will read it.
+	if err := manifest.CheckSettings(d.Settings, o.Options); err != nil {
+		return nil, fmt.Errorf("the release.toml that was guessed cannot be read: %w", err)
+	}
+	return d, nil
+}
+
+// write writes release.toml.
+func (d *Draft) write(g *guesser, files []manifest.SourceFile, rows int) error {
+	name := d.meaning.Schema.Name
+	if !value.IsLine(name, manifest.MaxLabelText) {
+		name = "annotations"
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(file.Path))
+	}
+	var text bytes.Buffer
+	err := draftTemplate.Execute(&text, map[string]any{"Name": name, "Files": names, "Rows": rows, "Manifest": d.manifest(), "Many": g.Many,
+		"Fields": d.written(), "Guesses": g.guesses, "IsFigSIM": g.isFigSIM, "LeftOut": g.leftOut, "Warnings": d.Warnings,
+		"Signers": g.Signers, "Separator": d.meaning.Schema.Separator()})
+	d.Settings = text.Bytes()
+	return err
+}
+
+// manifest is the name of the annotations.
+func (d *Draft) manifest() string { return "annotations." + string(d.format) }
+
+// written lists the fields that the annotations have.
+func (d *Draft) written() []string {
+	names := []string{manifest.FieldID.String()}
+	for _, field := range d.fields {
+		names = append(names, field.String())
+	}
+	return names
+}
+
+// nameSplits sets the split of each file that its name says, where every one of several files has one.
+func nameSplits(files []manifest.SourceFile) {
+	for i := range files {
+		files[i].Split = splitOf(files[i].Path)
+	}
+	if len(files) > 1 && !slices.ContainsFunc(files, func(f manifest.SourceFile) bool { return f.Split == "" }) {
+		return
+	}
+	for i := range files {
+		files[i].Split = ""
+	}
+}
+
+// splitOf gives the split that a file's name says, "" for none.
+func splitOf(path string) string {
+	separates := func(r rune) bool { return !value.IsWord(string(r), 4) || r == '_' }
+	for _, word := range strings.FieldsFunc(value.Fold(table.Stem(path)), separates) {
+		if slices.Contains([]string{"train", "training", "val", "valid", "validate", "validation", "dev", "test", "testing"}, word) {
+			return word
+		}
+	}
+	return ""
+}
+
+// meaning gives the guesses as the columns and labels of a release of that name.
+func (d *guesser) meaning(name string) manifest.Meaning {
+	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string), Separator: d.separator}
+	if d.comments != nil {
+		m.Without = d.comments.name
+	}
+	for _, guess := range d.guesses {
+		m.Columns[guess.Name] = guess.Column
+		switch {
+		case guess.Category != nil:
+			m.Schema.Categories = append(m.Schema.Categories, *guess.Category)
+		case guess.Passed != nil:
+			m.Schema.Columns = append(m.Schema.Columns, *guess.Passed)
+		}
+	}
+	return m
+}
+
+// Write makes the release folder dir, with the annotations and the extra files (name -> bytes: policy.toml,
+// tombstones.csv). It returns the paths, and refuses a dir that exists and is not empty. Rows that are wrong come as
+// *Problems. After an error nothing that it wrote is left.
+func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) (paths []string, err error) {
+	files, err := os.ReadDir(dir)
+	if len(files) > 0 {
+		return nil, fmt.Errorf("write release: %w", &manifest.Problem{File: dir, Message: "the folder exists and is not empty", Hint: "choose a new folder, or empty this one first"})
+	}
+	made := errors.Is(err, fs.ErrNotExist) // then it goes again after an error
+	if err := durable.MkdirAll(ctx, dir, 0o755); err != nil {
+		return nil, fmt.Errorf("write release: %w", err)
+	}
+	texts := map[string][]byte{manifest.SettingsName: d.Settings}
+	maps.Copy(texts, extra)
+	// release.toml is written last, so that a folder that has one is whole.
+	for _, name := range slices.Concat([]string{d.manifest()}, slices.Sorted(maps.Keys(extra)), []string{manifest.SettingsName}) {
+		path := filepath.Join(dir, name)
+		err := durable.Write(ctx, path, 0o644, func(w io.Writer) error {
+			if name == d.manifest() {
+				return d.copyManifest(ctx, w)
+			}
+			_, err := w.Write(texts[name])
+			return err
+		})
+		if err != nil {
+			for _, path := range paths {
+				os.Remove(path)
+			}
+			if made {
+				os.Remove(dir)
+			}
+			if problems := (*manifest.Problems)(nil); errors.As(err, &problems) {
+				return nil, problems
+			}
+			return nil, fmt.Errorf("write release: %w", err)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// copyManifest writes the entries of the source as the release's manifest.
+func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
+	s := d.meaning.Schema
+	out := manifest.NewWriter(w, d.format, s, s.Separator(), d.fields...)
+	header := d.written()
+	for _, c := range s.Categories {
+		header = append(header, c.Name)
+	}
+	for _, c := range s.Columns {
+		header = append(header, c.Name)
+	}
+	d.Example = [][]string{header}
+	between := manifest.Separators()[0]
+	for e, err := range d.source.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		out.Write(e)
+		if len(d.Example) > 10 {
+			continue
+		}
+		row := []string{manifest.FieldID.Of(e)}
+		for _, field := range d.fields {
+			row = append(row, field.Of(e))
+		}
+		for i, c := range s.Categories {
+			row = append(row, strings.Join(c.Codes(e.Labels[i]), between))
+		}
+		for _, values := range e.Values {
+			row = append(row, strings.Join(values, between))
+		}
+		d.Example = append(d.Example, row)
+	}
+	return out.Flush()
+}
+
+//go:embed release.toml.tmpl
+var draftText string
+
+// draftTemplate writes release.toml for a guess, with the reason beside each setting.
+var draftTemplate = template.Must(template.New(manifest.SettingsName).Funcs(template.FuncMap{"text": value.TOML, "quote": table.Quote, "list": manifest.QuotedList,
+	"has": slices.Contains[[]string]}).Parse(draftText))

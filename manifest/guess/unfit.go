@@ -1,0 +1,35 @@
+package guess
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"rehydrate/manifest"
+	"rehydrate/manifest/table"
+)
+
+// Unfit lists the categories and columns of a release that hold words, addresses or people by what Files goes by, other than
+// those to keep, each with the reason. Of a column that passes through, one value is enough. The release is one that a
+// manifest.Rewriting wrote, whose files call categories and columns by their names.
+func Unfit(ctx context.Context, r *manifest.Release, keep []string) ([]string, error) {
+	in, err := r.Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	columns, _, _, err := survey(ctx, in)
+	var unfit []string
+	for _, c := range columns {
+		passed := slices.ContainsFunc(r.Schema.Columns, func(p manifest.Column) bool { return p.Name == c.name })
+		isCategory := slices.ContainsFunc(r.Schema.Categories, func(of manifest.Category) bool { return of.Name == c.name })
+		switch {
+		case slices.Contains(keep, c.name) || !passed && !isCategory:
+		case c.personal():
+			unfit = append(unfit, fmt.Sprintf("column %s is about people", table.Quote(c.name)))
+		case passed && (c.words() || c.forms[formWords]+c.forms[formAddress] > 0): // a category has the words of its labels
+			unfit = append(unfit, fmt.Sprintf("column %s holds what people wrote, or addresses", table.Quote(c.name)))
+		}
+	}
+	return unfit, err
+}

@@ -1,0 +1,99 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"rehydrate/manifest/table"
+)
+
+// A SourceFile is a file of annotations that belongs to no release yet.
+type SourceFile struct {
+	Path   string
+	Format Format
+	Split  string // of all its rows; "" where a column says it, or nothing does
+}
+
+// FindSources gives the files that a path means: the file of that name, those in the folder of that name whose endings say a
+// format, or those that match it as a pattern, in the order of their names. There is one at least. An error about the ending
+// of a file is *Problems.
+func FindSources(path string) ([]SourceFile, error) {
+	names, err := []string{path}, error(nil)
+	if info, failed := os.Stat(path); failed == nil && info.IsDir() {
+		names, err = expand(os.DirFS(path), ".")
+		names = each(names, func(name string) string { return filepath.Join(path, name) })
+	} else if failed != nil {
+		names, _ = filepath.Glob(path)
+		if len(names) == 0 {
+			err = failed
+		}
+	}
+	if err == nil && len(names) == 0 {
+		err = errors.New("the folder has no files of annotations (.csv, .tsv, .jsonl, .json, .parquet)")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	var files []SourceFile
+	for _, name := range names {
+		format, p := table.FormatOf(name)
+		if p != nil {
+			return nil, table.One(p)
+		}
+		files = append(files, SourceFile{Path: name, Format: format})
+	}
+	return files, nil
+}
+
+// A Source is files of annotations that are one manifest and belong to no release yet. It holds no file open and no row in
+// memory. Every reading of it notices a file that was changed since OpenSource.
+type Source struct{ files *Release }
+
+// OpenSource digests one file or more. records is the path of keys to the records in JSON, "" to look for it.
+func OpenSource(files []SourceFile, records string, o Options) (*Source, error) {
+	r := newRelease(o)
+	r.records = records
+	for _, file := range files {
+		if len(r.files) == maxFiles {
+			return nil, table.One(&Problem{File: file.Path, Line: 1, Message: fmt.Sprintf("these are more than %d files", maxFiles), Hint: "put several into one"})
+		}
+		r.files = append(r.files, inputFile{path: file.Path, format: file.Format, split: file.Split})
+	}
+	r.ManifestPath = r.files[0].path
+	return &Source{r}, r.digest()
+}
+
+// Rows opens the rows of the files with all their columns, as the files name them.
+func (s *Source) Rows() (*Rows, error) { return s.files.Rows() }
+
+// A Meaning is what release.toml says of a manifest's columns.
+type Meaning struct {
+	Schema    Schema
+	Columns   map[string]string // a field, category or column of Schema -> the file's column; what is missing has none
+	Separator string            // between the labels of a cell
+	Without   string            // a row with a value in this column is left out; "" for none
+}
+
+// Release gives the files as a release whose columns mean that. An id may be ID/N.
+func (s *Source) Release(m Meaning) *Release {
+	r := newRelease(s.files.options)
+	r.Name, r.ManifestPath, r.ManifestDigest = m.Schema.Name, s.files.ManifestPath, s.files.ManifestDigest
+	r.records, r.separator, r.numbered, r.onlyWithout = s.files.records, m.Separator, true, m.Without
+	for _, field := range fieldNames {
+		r.columns[field] = ""
+	}
+	for key, column := range m.Columns {
+		r.columns[key], r.named[column] = column, key
+	}
+	r.files = slices.Clone(s.files.files)
+	for i := range r.files {
+		if r.columns[FieldSplit.String()] != "" { // which says more than the name of a file
+			r.files[i].split = ""
+		}
+	}
+	r.setSchema(m.Schema)
+	return r
+}

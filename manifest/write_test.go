@@ -1,0 +1,36 @@
+package manifest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestWriterLines holds that a line of the manifest stays one that the reader takes.
+func TestWriterLines(t *testing.T) {
+	s := Schema{Columns: []Column{{Name: "caption", Type: TypeText}}}
+	for n, fits := range map[int]bool{30000: true, 70000: false} {
+		var b strings.Builder
+		w := NewWriter(&b, JSONL, s, "|")
+		w.Write(Entry{Key: Key{ID: "abc"}, Values: [][]string{{strings.Repeat("<", n)}}})
+		if err := w.Flush(); (err == nil) != fits || fits && b.Len() > n+50 {
+			t.Errorf("%d signs: %d bytes, %v", n, b.Len(), err)
+		}
+	}
+}
+
+// TestListGaps keeps the place of an empty part of a list, and refuses a NUL, which stands for no value.
+func TestListGaps(t *testing.T) {
+	d := &decoder{Release: &Release{Schema: Schema{Columns: []Column{{Name: "n", Type: TypeInteger, List: true}}}}, passed: []int{0}}
+	d.separator = "|"
+	if diff := cmp.Diff([]string{"1", NoValue, "3"}, d.values(0, []Cell{text("1||3")})); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	d.Schema.Columns[0].Type = TypeText
+	said := ""
+	d.report = func(_ int, what, _ string) { said = what }
+	if got := d.values(0, []Cell{text("a|\x00")}); got != nil || !strings.Contains(said, "NUL") {
+		t.Errorf("a NUL is taken as %q, and told as %q", got, said)
+	}
+}
