@@ -8,6 +8,7 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/study/argilla"
 )
 
 // An Agreement is how far annotators agree.
@@ -76,16 +77,16 @@ func Agree(ctx context.Context, files []string, release, batch string) (out Agre
 	return out, nil
 }
 
-func readExport(file, batch string, like *manifest.Release) (out Export, err error) {
+func readExport(file, batch string, like *manifest.Release) (out argilla.Export, err error) {
 	if strings.ToLower(filepath.Ext(file)) != ".json" {
 		return out, userfile.Wrong("%s alone is not an Argilla export (.json): name a table for each annotator", file)
 	}
 	f, _, err := userfile.Open(file)
 	if err == nil {
 		defer f.Close()
-		argilla := NewArgilla(batch, like)
-		err = argilla.Read(f, file)
-		out = argilla.Export()
+		reader := argilla.New(batch, like)
+		err = reader.Read(f, file)
+		out = reader.Export()
 	}
 	if err != nil {
 		return out, userfile.Faulty(err)

@@ -19,6 +19,7 @@ import (
 	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/study"
+	"rehydrate/study/argilla"
 )
 
 // A Merging says which answers become a manifest.
@@ -217,7 +218,7 @@ func plain(c manifest.Category, given []int) []int {
 
 // read reads all answers.
 func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[manifest.Key]string, err error) {
-	argilla := study.NewArgilla(m.Batch, m.Scheme)
+	answers := argilla.New(m.Batch, m.Scheme)
 	batches = map[manifest.Key]string{}
 	var tables []labels.Answers
 	var failed []error
@@ -225,7 +226,7 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 		if strings.ToLower(filepath.Ext(file)) == ".json" {
 			f, _, err := userfile.Open(file)
 			if err == nil {
-				err = errors.Join(argilla.Read(f, file), f.Close())
+				err = errors.Join(answers.Read(f, file), f.Close())
 			}
 			failed = append(failed, err)
 			continue
@@ -237,8 +238,8 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 		}
 		tables = append(tables, answered(table, m.Scheme.Schema))
 	}
-	maps.Copy(batches, argilla.Export().Batches)
-	return append(argilla.Export().Annotators, tables...), batches, errors.Join(failed...)
+	maps.Copy(batches, answers.Export().Batches)
+	return append(answers.Export().Annotators, tables...), batches, errors.Join(failed...)
 }
 
 // answered are the entries of a table with an answer. One that was skipped has none, and neither has a row without any label, where

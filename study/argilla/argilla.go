@@ -1,4 +1,5 @@
-package study
+// Package argilla reads the answers of annotators out of the exports of Argilla, and keeps no id of a user.
+package argilla
 
 import (
 	"encoding/json"
@@ -25,8 +26,8 @@ type Export struct {
 	Batches    map[manifest.Key]string // of the records that have the metadata asked for
 }
 
-// An Argilla reads the exports of annotation datasets of Argilla, a file after the other: a user of one is the same in all.
-type Argilla struct {
+// A Reader reads the exports of annotation datasets of Argilla, a file after the other: a user of one is the same in all.
+type Reader struct {
 	batch   string
 	release *manifest.Release
 	most    int64          // bytes of a file
@@ -42,13 +43,13 @@ type Argilla struct {
 	problems manifest.Problems
 }
 
-// NewArgilla returns a reader that has read nothing. batch names the metadata that tells a record's batch, "" for none.
-func NewArgilla(batch string, release *manifest.Release) *Argilla {
-	return &Argilla{batch: batch, release: release, most: maxExport, users: make(map[string]int), ignored: make(map[string]struct{})}
+// New returns a reader that has read nothing. batch names the metadata that tells a record's batch, "" for none.
+func New(batch string, release *manifest.Release) *Reader {
+	return &Reader{batch: batch, release: release, most: maxExport, users: make(map[string]int), ignored: make(map[string]struct{})}
 }
 
 // Export returns what was read.
-func (a *Argilla) Export() Export {
+func (a *Reader) Export() Export {
 	a.out.Ignored = slices.Sorted(maps.Keys(a.ignored))
 	return a.out
 }
@@ -57,7 +58,7 @@ func (a *Argilla) Export() Export {
 // with one of the names of manifest.NameOfID, else the record's own id: a permalink or another id in a record can be that of
 // another post. Suggestions are a model's and are not read.
 // Errors are *manifest.Problems that name each record, and never hold the id of a user.
-func (a *Argilla) Read(in io.Reader, file string) error {
+func (a *Reader) Read(in io.Reader, file string) error {
 	a.file, a.records, a.answers, a.problems = file, 0, 0, manifest.Problems{}
 	a.seen = make(map[manifest.Key]bool)
 	limited := &io.LimitedReader{R: in, N: a.most}
@@ -87,7 +88,7 @@ type argillaResponse struct {
 	Value  any    `json:"value"`
 }
 
-func (a *Argilla) read(d *json.Decoder) error {
+func (a *Reader) read(d *json.Decoder) error {
 	if first, err := d.Token(); err != nil || first != json.Delim('[') {
 		return a.fail("the file is not an Argilla export: it does not hold a list of records", exportAgain)
 	}
@@ -122,20 +123,20 @@ func (a *Argilla) read(d *json.Decoder) error {
 type badRecord struct{ manifest.Problem }
 
 // fail is the end of the file, with the problems that were met before.
-func (a *Argilla) fail(message, hint string) error {
+func (a *Reader) fail(message, hint string) error {
 	a.problems.Add(manifest.Problem{File: a.file, Message: message, Hint: hint})
 	return a.problems.Err()
 }
 
 // bad is a problem of the record being read.
-func (a *Argilla) bad(message, hint string) error {
+func (a *Reader) bad(message, hint string) error {
 	return &badRecord{manifest.Problem{File: a.file, Message: fmt.Sprintf("record %d: %s", a.records, message), Hint: hint}}
 }
 
 const exportAgain = "export with dataset.records.to_json(PATH)"
 
 // broken describes an error of the decoder.
-func (a *Argilla) broken(err error) error {
+func (a *Reader) broken(err error) error {
 	var unfit *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
 	// None repeats the decoder's own words: they can hold the text in which the fault was found.
@@ -150,7 +151,7 @@ func (a *Argilla) broken(err error) error {
 	return fmt.Errorf("read %s: %w", a.file, err)
 }
 
-func (a *Argilla) record(r argillaRecord) error {
+func (a *Reader) record(r argillaRecord) error {
 	var key manifest.Key
 	for _, question := range slices.Sorted(maps.Keys(r.Responses)) {
 		category := a.release.CategoryOf(question)
@@ -186,7 +187,7 @@ func (a *Argilla) record(r argillaRecord) error {
 }
 
 // key finds the post's id, or ID/N of an image of a gallery, and refuses a second record of it.
-func (a *Argilla) key(r argillaRecord) (manifest.Key, error) {
+func (a *Reader) key(r argillaRecord) (manifest.Key, error) {
 	var texts []string
 	for _, within := range [...]map[string]any{r.Metadata, r.Fields} {
 		// In the order of the names; of keys that are one name, as they are sorted, with the name itself first.
@@ -214,7 +215,7 @@ func (a *Argilla) key(r argillaRecord) (manifest.Key, error) {
 }
 
 // take adds a response to what its user said of the entry.
-func (a *Argilla) take(key manifest.Key, category int, response argillaResponse) error {
+func (a *Reader) take(key manifest.Key, category int, response argillaResponse) error {
 	c := a.release.Schema.Categories[category]
 	given, ok := answer(response.Value)
 	if !ok {

@@ -1,4 +1,4 @@
-package study
+package argilla
 
 import (
 	"errors"
@@ -26,15 +26,15 @@ const export = `[{"id": "5d1f0c2e-8a55-4f3c-9f3e-2f60b2a3c111", "fields": {"imag
  {"id": "abc125", "responses": {"severity": [{"value": null, "user_id": "` + userTwo + `"}, {"value": "SS1", "user_id": "` + userTwo + `", "status": "draft"}]}},
  {"id": "x", "fields": {"id": 123456}, "metadata": null, "responses": {"severity": [{"value": "SS1", "user_id": 7}, {"value": "", "user_id": 8}]}}]`
 
-func readArgilla(text string, most int64) (Export, error) {
-	a := NewArgilla("post_id", manifest.BuiltIn())
+func readExport(text string, most int64) (Export, error) {
+	a := New("post_id", manifest.BuiltIn())
 	a.most = most
 	err := a.Read(strings.NewReader(text), "e.json")
 	return a.Export(), err
 }
 
 func TestReadArgilla(t *testing.T) {
-	got, err := readArgilla(export, maxExport)
+	got, err := readExport(export, maxExport)
 	testkit.OK(t, err)
 	labelled := func(id manifest.PostID, given ...[]int) labels.Answers {
 		return labels.Answers{{ID: id}: append(given, nil, nil, nil)}
@@ -80,7 +80,7 @@ func TestReadArgillaProblems(t *testing.T) {
 		`[{"id": "abc123", "responses": {"severity": "SS1"}}]`:                                             "record 1: it does not have the form",
 		`[{"id": "abc123", "responses": [{"user_id": 1, "values": {}}]}]`:                                  "record 1: it does not have the form",
 	} {
-		_, err := readArgilla(text, maxExport)
+		_, err := readExport(text, maxExport)
 		var problems *manifest.Problems
 		if !errors.As(err, &problems) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n = %v, want %q", text, err, want)
@@ -90,11 +90,11 @@ func TestReadArgillaProblems(t *testing.T) {
 		}
 	}
 	// Beyond the limit it is too large wherever it was cut.
-	if _, err := readArgilla("[{}"+strings.Repeat(" ", 1<<20), 1<<20); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+	if _, err := readExport("[{}"+strings.Repeat(" ", 1<<20), 1<<20); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
 		t.Errorf("cut at 1 MiB: %v", err)
 	}
 	for _, most := range []int64{1, 100, 900} {
-		if _, err := readArgilla(export, most); err == nil || !strings.Contains(err.Error(), "larger than") {
+		if _, err := readExport(export, most); err == nil || !strings.Contains(err.Error(), "larger than") {
 			t.Errorf("cut at %d bytes: %v", most, err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestReadArgillaProblems(t *testing.T) {
 // spelled, and else the record's own.
 func TestArgillaIDs(t *testing.T) {
 	idOf := func(within, name string) string {
-		out, err := readArgilla(`[{"id": "own", "`+within+`": {"`+name+`": "abc1"}, "responses": {"severity": [{"value": "SS1", "user_id": 1}]}}]`, maxExport)
+		out, err := readExport(`[{"id": "own", "`+within+`": {"`+name+`": "abc1"}, "responses": {"severity": [{"value": "SS1", "user_id": 1}]}}]`, maxExport)
 		testkit.OK(t, err)
 		for key := range out.Annotators[0] {
 			return key.String()
@@ -127,7 +127,7 @@ func TestArgillaFiles(t *testing.T) {
 	record := func(id, user, value string) string {
 		return `{"id": "` + id + `", "responses": {"severity": [{"value": "` + value + `", "user_id": "` + user + `"}]}}`
 	}
-	a := NewArgilla("", manifest.BuiltIn())
+	a := New("", manifest.BuiltIn())
 	testkit.OK(t, a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
 	testkit.OK(t, a.Read(strings.NewReader("["+record("abc1", userTwo, "SS3")+"]"), "2.json"))
 	one := labels.Answers{{ID: "abc1"}: {nil, {1}, nil, nil, nil}}
@@ -145,7 +145,7 @@ func FuzzReadArgilla(f *testing.F) {
 	f.Add(`[{"id": "abc123", "responses": {"severity": [{"value": 1e400, "user_id": {}}]}}]`)
 	release := manifest.BuiltIn()
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := readArgilla(text, maxExport)
+		got, err := readExport(text, maxExport)
 		if err != nil {
 			var problems *manifest.Problems
 			if !errors.As(err, &problems) || len(problems.List) == 0 || problems.List[0].Hint == "" {
