@@ -1,6 +1,6 @@
-// Package word has the words that OCR reads, the same type from the engine's answer to the database, the language filter
-// and the near-duplicate rule. It promises that the JSON of both types stays as it is: a Raw goes over the pipe between
-// supervisor and worker, and a Word is stored in a workspace.
+// Package word has the words that OCR reads: one type for the reading, the database, the language filter and the
+// near-duplicate rule, and another for the engine's answer. It promises that the JSON of both stays as it is: a Word is
+// stored in a workspace, and a Raw is sent over the pipe between worker and supervisor.
 package word
 
 import (
@@ -47,9 +47,9 @@ func Join(words []Word) (text string, confidence float64) {
 	return b.String(), sum / float64(accepted)
 }
 
-// A Raw is one word as an engine gives it. It is not a Word: its box is in pixels of the picture that the engine was
-// asked about, which may be a strip of one line, and Block, Par and Line number the engine's own layout of that picture.
-// Two words have all three in common exactly if they are on one line.
+// A Raw is one word as an engine gives it. It is not a Word: its box is in pixels of the picture that the engine got,
+// which may be a strip of one line, and Block, Par and Line number the engine's own layout of that picture. Two words
+// have all three in common exactly if they are on one line.
 type Raw struct {
 	Text             string
 	Confidence       float64 // 0 to 100

@@ -182,7 +182,8 @@ func (c *conformance) limits(ctx context.Context) (string, error) {
 		draw.Draw(g, g.Rect, image.White, image.Point{}, draw.Src)
 		return g
 	}
-	for _, size := range []image.Point{{1, 1}, {layout.PageSide, 1}, {1, layout.PageSide}, {layout.PageSide, layout.PageSide}} {
+	const side = layout.PageSide
+	for _, size := range []image.Point{{1, 1}, {side, 1}, {1, side}, {side, side}} {
 		if _, err := c.ask(ctx, pageMode, blank(size.X, size.Y)); err != nil {
 			return "", fmt.Errorf("a picture of %d x %d: %w", size.X, size.Y, err)
 		}

@@ -2,8 +2,8 @@
 // nor survived, but a process can be killed.
 //
 // It has the protocol between supervisor and worker, the supervisor (Pool), and the check that a program is a worker
-// (Conform). Package layout decides what a worker is asked about an image, and makes the reading of its answers. The call
-// into Tesseract is in cmd/ocr, the only cgo program, whose main loop is Serve.
+// (Conform). Package layout decides what a worker is asked about an image, and makes the reading of its answers. The
+// call into Tesseract is in cmd/ocr, the only cgo program, whose main loop is Serve.
 //
 // # Promises
 //

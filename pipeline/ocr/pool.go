@@ -169,7 +169,8 @@ const (
 // Engine names the engine of every worker of the pool, with all parameters.
 func (p *Pool) Engine() Engine {
 	e := p.engine
-	e.Parameters = strings.TrimPrefix(e.Parameters+"; "+p.rules().Parameters(lineMode.parameters(), pageMode.parameters()), "; ")
+	reading := p.rules().Parameters(lineMode.parameters(), pageMode.parameters())
+	e.Parameters = strings.TrimPrefix(e.Parameters+"; "+reading, "; ")
 	return e
 }
 

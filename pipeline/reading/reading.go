@@ -1,9 +1,9 @@
 // Package reading reads the text of one stored image. The engine and the shards of a cluster share it, so that equal
 // images have equal readings wherever they are read.
 //
-// It promises that all images which are decoded or read at one time take no more memory than the largest that the policy
-// allows, that names are masked before a reading is returned if the policy says so, and that trouble of the OCR engine
-// with an image is in the reading and not an error.
+// It promises that all images which are decoded or read at one time take no more memory than the largest image that the
+// policy allows, that names are masked before a reading is returned if the policy says so, and that trouble of the OCR
+// engine with an image is in the reading and not an error.
 package reading
 
 import (

@@ -26,5 +26,5 @@
 // # Limitations
 //
 // Lines are searched at slopes up to about one in two; steeper text is left to the engine's reading of the whole page.
-// Answers are taken as they are: the caller checks that boxes are inside their picture and confidences between 0 and 100.
+// Answers are taken as they are: the caller checks that boxes are inside their picture and confidences from 0 to 100.
 package layout

@@ -38,7 +38,7 @@ const (
 	lowLetters  = 8
 )
 
-// findLines lists the lines of a layer that are even enough, and the words of up to three letters beside or below them.
+// findLines lists the lines of a layer that are even enough, and the words of up to three letters next to them.
 func (l *layer) findLines(number, even int) []textLine {
 	var lines []textLine
 	var short [][]int
@@ -68,7 +68,8 @@ func (l *layer) letters() []int {
 	var out []int
 	for i, s := range l.shapes {
 		w, h := s.box.Dx(), s.box.Dy()
-		if h >= letterLow && letterHighPart*h <= height && w <= letterWide*h && h <= letterNarrow*w && 100*s.ink >= letterInkPct*w*h {
+		fits := h >= letterLow && letterHighPart*h <= height && w <= letterWide*h && h <= letterNarrow*w
+		if fits && 100*s.ink >= letterInkPct*w*h {
 			out = append(out, i)
 		}
 	}
@@ -77,7 +78,9 @@ func (l *layer) letters() []int {
 
 // across sorts shapes from left to right.
 func (l *layer) across(shapes []int) []int {
-	slices.SortFunc(shapes, func(a, b int) int { return cmp.Or(cmp.Compare(l.box(a).Min.X, l.box(b).Min.X), cmp.Compare(a, b)) })
+	slices.SortFunc(shapes, func(a, b int) int {
+		return cmp.Or(cmp.Compare(l.box(a).Min.X, l.box(b).Min.X), cmp.Compare(a, b))
+	})
 	return shapes
 }
 
@@ -167,7 +170,8 @@ const (
 // extends reports whether two lines, or a line and a short group, are parts of one.
 func (t textLine) extends(other textLine) bool {
 	gap := max(t.box.Min.X-other.box.Max.X, other.box.Min.X-t.box.Max.X)
-	return inRow(t.box, other.box) && within(gap, -joinBackPct, joinGapPct, other.high) && within(t.high, joinLowPct, joinHighPct, other.high)
+	return inRow(t.box, other.box) && within(gap, -joinBackPct, joinGapPct, other.high) &&
+		within(t.high, joinLowPct, joinHighPct, other.high)
 }
 
 // joinLines joins the parts of lines.
@@ -190,7 +194,7 @@ func (l *layer) joined(t textLine, letters []int) textLine {
 	return l.newLine(t.layer, l.across(slices.Concat(t.letters, letters)))
 }
 
-// A short group (ME, OH) straight above or below a line. Next to nothing of what stands by itself is text.
+// A short group (ME, OH) straight above or below a line. A short group away from all lines is hardly ever text.
 const (
 	underLowPct, underHighPct = 80, 125 // the height of its letters, in parts of the line's
 	underBackPct, underGapPct = 20, 100 // how far from the line
@@ -201,11 +205,12 @@ const (
 func (t textLine) under(other textLine) bool {
 	gap := max(t.box.Min.Y-other.box.Max.Y, other.box.Min.Y-t.box.Max.Y)
 	across := min(t.box.Max.X, other.box.Max.X) - max(t.box.Min.X, other.box.Min.X)
-	return within(gap, -underBackPct, underGapPct, other.high) && within(t.high, underLowPct, underHighPct, other.high) && 2*across >= t.box.Dx()
+	return within(gap, -underBackPct, underGapPct, other.high) &&
+		within(t.high, underLowPct, underHighPct, other.high) && 2*across >= t.box.Dx()
 }
 
-// addShort joins groups of up to three letters to the lines that they stand beside, and makes lines of those of two and
-// three that stand above or below one.
+// addShort joins groups of up to three letters to lines that they extend, and makes lines of those of two and three
+// letters that are straight above or below a line.
 func (l *layer) addShort(lines []textLine, groups [][]int) []textLine {
 	long := len(lines)
 	if long == 0 {

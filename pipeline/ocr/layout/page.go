@@ -6,8 +6,8 @@ import (
 	"rehydrate/internal/word"
 )
 
-// Rules say how a page is read, in addition to the constants of this package. The zero value reads the whole text without
-// a dictionary.
+// Rules say how a page is read, in addition to the constants of this package. The zero value reads the whole text
+// without a dictionary.
 type Rules struct {
 	// Dictionary reports whether a word that was read, with its punctuation, is a word of the language. It may be called
 	// from many goroutines. Without one, words are accepted by their confidence alone, which is much worse.
@@ -53,8 +53,8 @@ const (
 	PageSide = 1000
 )
 
-// Read reads the page line by line, and calls recognize as often as it takes. The first error of recognize ends it, and is
-// returned as it is; the page can be read again.
+// Read reads the page line by line, and calls recognize as often as it takes. The first error of recognize ends it, and
+// is returned as it is; the page can be read again.
 func (p *Page) Read(recognize Recognize) (Words, error) {
 	r := &reader{page: p, queue: p.queue.again(), recognize: recognize}
 	merged, err := r.read()

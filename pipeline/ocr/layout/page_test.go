@@ -16,7 +16,8 @@ func fakeWords(g *image.Gray) []word.Raw {
 	texts := []string{"KIND", "36", "INTERNATIONAL", "PROBLEMS"}
 	step := g.Rect.Dx() / len(texts)
 	for i, text := range texts {
-		words = append(words, word.Raw{Text: text, Confidence: 95, Box: image.Rect(i*step, 0, (i+1)*step-1, g.Rect.Dy())})
+		box := image.Rect(i*step, 0, (i+1)*step-1, g.Rect.Dy())
+		words = append(words, word.Raw{Text: text, Confidence: 95, Box: box})
 	}
 	return words
 }
@@ -30,14 +31,15 @@ func TestRequests(t *testing.T) {
 		engine   func(*image.Gray) []word.Raw
 		want     string // l is a request of lines, p one of the whole page
 	}{
-		"the page, if no line is found":                         {false, image.NewGray(image.Rect(0, 0, 550, 200)), fakeWords, "p"},
-		"lines, lines again, then the page, if they say little": {false, inked(1000, row(4, 40, 20, 8, 30, 25)...), nothing, "lllp"},
-		"lines alone":                   {false, rows(4, 8, 30), fakeWords, "l"},
-		"the first few, if they decide": {true, rows(8, 8, 30), fakeWords, "l"},
-		"all of them":                   {false, rows(20, 8, 14), fakeWords, "ll"},
+		"the page, if no line is found":     {false, image.NewGray(image.Rect(0, 0, 550, 200)), fakeWords, "p"},
+		"lines, lines again, then the page": {false, inked(1000, row(4, 40, 20, 8, 30, 25)...), nothing, "lllp"},
+		"lines alone":                       {false, rows(4, 8, 30), fakeWords, "l"},
+		"the first few, if they decide":     {true, rows(8, 8, 30), fakeWords, "l"},
+		"all of them":                       {false, rows(20, 8, 14), fakeWords, "ll"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page := Find(tt.img, Rules{Dictionary: func(string) bool { return true }, DictionaryID: "all", DecisionOnly: tt.decision})
+			all := func(string) bool { return true }
+			page := Find(tt.img, Rules{Dictionary: all, DictionaryID: "all", DecisionOnly: tt.decision})
 			for range 2 { // a page is not changed by reading it
 				asked := ""
 				_, err := page.Read(func(pictures []*image.Gray, whole bool) ([][]word.Raw, error) {

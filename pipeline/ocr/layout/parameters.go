@@ -14,7 +14,7 @@ import (
 //	4: the box of a word is that of its ink
 const methodVersion = 4
 
-// Parameters describes everything between pixels and text, for a dataset's provenance and the fingerprint of its engine:
+// Parameters describes everything between pixels and text, for a dataset's provenance and the fingerprint of an engine:
 // the rules and all constants of this package. line and page describe how the engine reads a strip and a whole page.
 func (r Rules) Parameters(line, page string) string {
 	all := parameters(line, page) + "; " + r.lexicon().parameters()
@@ -35,16 +35,22 @@ func parameters(line, page string) string {
 	fmt.Fprintf(&b, "; stretched from %d below %d but for 1/%d", stretchFrom, stretchBelow, stretchPart)
 	fmt.Fprintf(&b, "; below %d letters evened by %d times %d", againBelow, evenReach, evenGain)
 	fmt.Fprintf(&b, "; minimum from %d; ink below %d", minFrom, inkBelow)
-	fmt.Fprintf(&b, "; letters %d 1/%d wide %d narrow %d ink %d%%", letterLow, letterHighPart, letterWide, letterNarrow, letterInkPct)
+	fmt.Fprintf(&b, "; letters %d 1/%d wide %d narrow %d ink %d%%",
+		letterLow, letterHighPart, letterWide, letterNarrow, letterInkPct)
 	fmt.Fprintf(&b, "; neighbours like %d%% gap -%d%% %d%% beside %d%%", likePct, gapBackPct, gapPct, besidePct)
 	fmt.Fprintf(&b, "; line of %d high %d, below %d of %d", lineLetters, lineHigh, lowLine, lowLetters)
 	fmt.Fprintf(&b, "; joined -%d%% %d%%, %d-%d%%", joinBackPct, joinGapPct, joinLowPct, joinHighPct)
-	fmt.Fprintf(&b, "; under -%d%% %d%%, %d-%d%%, even %d %d", underBackPct, underGapPct, underLowPct, underHighPct, underEven2, underEven3)
-	fmt.Fprintf(&b, "; slants %v from %d, %d in rows of %d even %d", slants, slantLeast, slantLetters, slantRow, slantEven)
-	fmt.Fprintf(&b, "; strips %d, marks %d %d 1/%d 1/%d 1/%d, margins %d%% %d%% %d%%, %s", StripHeight, markInk, markWide, markAsidePart,
-		markAbovePart, markBelowPart, marginAbovePct, marginBelowPct, marginAsidePct, line)
-	fmt.Fprintf(&b, "; at most %d, by %d letters, %d of a place %d%% covered %d%%", stripsMost, promiseLetters, readingsMost, samePlacePct, coveredPct)
-	fmt.Fprintf(&b, "; certain %d of %d letters %d%%; done %d listed %d%% letters %d %d%% %d%%", certainConfidence, certainLength, certainLettersPct, doneConfidence,
+	fmt.Fprintf(&b, "; under -%d%% %d%%, %d-%d%%, even %d %d",
+		underBackPct, underGapPct, underLowPct, underHighPct, underEven2, underEven3)
+	fmt.Fprintf(&b, "; slants %v from %d, %d in rows of %d even %d",
+		slants, slantLeast, slantLetters, slantRow, slantEven)
+	fmt.Fprintf(&b, "; strips %d, marks %d %d 1/%d 1/%d 1/%d, margins %d%% %d%% %d%%, %s",
+		StripHeight, markInk, markWide, markAsidePart, markAbovePart, markBelowPart,
+		marginAbovePct, marginBelowPct, marginAsidePct, line)
+	fmt.Fprintf(&b, "; at most %d, by %d letters, %d of a place %d%% covered %d%%",
+		stripsMost, promiseLetters, readingsMost, samePlacePct, coveredPct)
+	fmt.Fprintf(&b, "; certain %d of %d letters %d%%; done %d listed %d%% letters %d %d%% %d%%",
+		certainConfidence, certainLength, certainLettersPct, doneConfidence,
 		doneListedPct, doneLetters, doneLettersPct, wellLettersPct)
 	fmt.Fprintf(&b, "; noise below %d", noiseConfidence)
 	fmt.Fprintf(&b, "; below %d letters of %d Y @%d %s", sparseBelow, sparseConfidence, PageSide, page)

@@ -18,10 +18,10 @@ type look struct {
 var looks = [...]look{{"Y", 250, 180, 500}, {"M", 250, 180, 500}, {"Y", 20, 140, 500},
 	{"Y", 180, 80, 550}, {"Y", 80, 200, 550}, {"Y", 90, 40, 550}}
 
-// The looks where those found next to nothing: at what is brighter, and darker, than what is around it.
+// The looks if the first ones found next to nothing: for text brighter, and darker, than its surroundings.
 var lastLooks = [...]look{{"E", 250, 180, 500}, {"E", 20, 140, 500}}
 
-// Lines are looked for in a picture whose longer side has so many pixels.
+// Lines are searched in a picture whose longer side has so many pixels.
 const lookLong = 1000
 
 const (
@@ -53,7 +53,7 @@ type place struct {
 	readings int // what it counts for
 }
 
-// newQueue looks for the lines of an image.
+// newQueue searches the lines of an image.
 func newQueue(p planes) *queue {
 	luma := scale(p.luma, lookLong)
 	minimum := luma

@@ -40,8 +40,8 @@ type candidate struct {
 	agreed bool // another look read the same at the same place
 }
 
-// collect turns the words of a look into candidates of the original's size, mended, without those that hold neither letter
-// nor digit.
+// collect turns the words of a look into candidates of the original's size, and mends them. It drops those without any
+// letter or digit.
 func collect(words []word.Raw, look int, scaled, original image.Point, l lexicon) []candidate {
 	words = slices.Clone(words)
 	for i := range words {
@@ -121,7 +121,8 @@ func merge(candidates []candidate) []candidate {
 	for _, l := range linesByScore(candidates) {
 		before := len(taken)
 		for _, w := range l.words {
-			if !slices.ContainsFunc(taken[:before], func(t candidate) bool { return samePlace(w.Box, t.Box, mergeOverlapPct) }) {
+			covers := func(t candidate) bool { return samePlace(w.Box, t.Box, mergeOverlapPct) }
+			if !slices.ContainsFunc(taken[:before], covers) {
 				kept = append(kept, w)
 			}
 			taken = append(taken, w)
@@ -204,11 +205,11 @@ func order(words []candidate) [][]candidate {
 	return lines
 }
 
-// Columns stand beside each other with nothing between them.
+// Columns are next to each other with nothing between them.
 const (
 	gutterPct   = 110 // of the median height of their words: the space between two at least
 	rowGapPct   = 200 // of the height of a word: the space between two rows of one column at most
-	columnLines = 2   // of each beside the other at least
+	columnLines = 2   // of each at the height of the other at least
 )
 
 // near reports whether two rows can belong to one text: panels below each other are read one by one.
@@ -236,7 +237,7 @@ func divide(words []candidate) (left, right []candidate) {
 	return nil, nil
 }
 
-// beside reports whether enough rows of a column stand beside the other.
+// beside reports whether enough rows of a column are at the height of the other.
 func beside(column, other []candidate) bool {
 	top, bottom := other[0].Box.Min.Y, other[0].Box.Max.Y
 	for _, w := range other {
@@ -321,7 +322,7 @@ func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 // What is much lower than the text of a picture is mostly a watermark, or noise.
 const (
 	smallPct      = 55 // of the median height of what is accepted
-	smallAlonePct = 75 // without a sure word beside it
+	smallAlonePct = 75 // without a sure word on its line
 )
 
 // dropSmall takes back the acceptance of words much lower than the others.

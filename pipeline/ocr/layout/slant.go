@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Text on signs and banners is slanted. Where letters outside of lines stand in slanted rows, the plane is turned and lines
-// are looked for again.
+// Text on signs and banners is slanted. If letters outside of lines are in slanted rows, the plane is turned and lines
+// are searched again.
 const (
 	slantLeast   = 100 // thousandths of its length that a row rises or falls; less is level enough
 	slantRow     = 5   // letters of a row at least
@@ -17,7 +17,7 @@ const (
 // slants are the slopes that are tried, in thousandths: a row between two of them is even enough in one.
 var slants = [...]int{-500, -350, -200, 200, 350, 500}
 
-// slant returns the slope, in thousandths, of the rows in which letters stand that are in no line, 0 where there is none.
+// slant returns the slope, in thousandths, of the rows that letters outside of lines make, and 0 if there are none.
 func (l *layer) slant() int {
 	var free []int
 	for _, n := range l.letters() {

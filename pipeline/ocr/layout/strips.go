@@ -38,7 +38,8 @@ func (l *layer) cut(t textLine) strip {
 	}
 	box := l.addMarks(t, member)
 	aside := max(1, marginAsidePct*t.high/100)
-	page := image.Rect(box.Min.X-aside, box.Min.Y-(marginAbovePct*t.high/100+1), box.Max.X+aside, box.Max.Y+marginBelowPct*t.high/100+1)
+	page := image.Rect(box.Min.X-aside, box.Min.Y-(marginAbovePct*t.high/100+1),
+		box.Max.X+aside, box.Max.Y+marginBelowPct*t.high/100+1)
 	g := image.NewGray(image.Rectangle{Max: page.Size()})
 	for i := range g.Pix {
 		g.Pix[i] = 255
@@ -57,8 +58,8 @@ func (l *layer) cut(t textLine) strip {
 // addMarks adds the small shapes around a line to its members and returns the box of all.
 func (l *layer) addMarks(t textLine, member map[int32]bool) image.Rectangle {
 	box := t.box
-	near := image.Rect(box.Min.X-t.high/markAsidePart, box.Min.Y-t.high/markAbovePart, box.Max.X+t.high/markAsidePart, box.Max.Y+t.high/markBelowPart).
-		Intersect(l.gray.Rect)
+	near := image.Rect(box.Min.X-t.high/markAsidePart, box.Min.Y-t.high/markAbovePart,
+		box.Max.X+t.high/markAsidePart, box.Max.Y+t.high/markBelowPart).Intersect(l.gray.Rect)
 	for y := near.Min.Y; y < near.Max.Y; y++ {
 		for _, s := range l.spans[l.rows[y]:l.rows[y+1]] {
 			if int(s.left) >= near.Max.X || int(s.right) <= near.Min.X || member[s.shape] {
@@ -86,7 +87,7 @@ func (l *layer) copyAround(to *image.Gray, page image.Rectangle, row int, s span
 	}
 }
 
-// place moves words of a strip to where they stand in the layer, and makes them one block of that number.
+// place moves words of a strip to their place in the image's layer, and makes them one block of that number.
 func (s strip) place(words []word.Raw, line textLine, number int) []word.Raw {
 	out := make([]word.Raw, 0, len(words))
 	for i, w := range words {
