@@ -85,11 +85,12 @@ func (t Task) codes(schema manifest.Schema) [][]string {
 	return codes
 }
 
-// Probabilities gives the probabilities of a task's classes, nil where a table has no column of the task. A class of several labels
+// Probabilities gives the probabilities of a task's classes, nil where a table has no column of the task. Each of numbers has a
+// value for each key. A class of several labels
 // has a column of its own (severity.SS4+SS5), or the sum of its labels' where one of them must be right, else the largest.
-func (t Task) Probabilities(schema manifest.Schema, numbers manifest.Numbers) (Probabilities, error) {
-	values := make(map[string][]float64, len(numbers.Columns))
-	for _, c := range numbers.Columns {
+func (t Task) Probabilities(schema manifest.Schema, keys []manifest.Key, numbers []Feature) (Probabilities, error) {
+	values := make(map[string][]float64, len(numbers))
+	for _, c := range numbers {
 		values[c.Name] = c.Values
 	}
 	columns := make([][][]float64, len(t.Classes)) // those to put together
@@ -114,7 +115,7 @@ func (t Task) Probabilities(schema manifest.Schema, numbers manifest.Numbers) (P
 		return nil, fmt.Errorf("it lacks the columns of numbers %s", strings.Join(missing, ", "))
 	}
 	p := Probabilities{}
-	for row, key := range numbers.Keys {
+	for row, key := range keys {
 		of := make([]float64, len(columns))
 		for class, parts := range columns {
 			for _, part := range parts {

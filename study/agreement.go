@@ -61,7 +61,7 @@ func Agree(ctx context.Context, files []string, release, batch string) (out Agre
 		if batch == "" {
 			break
 		}
-		batches, err = manifest.ReadColumn(ctx, files[0], batch, withParquet)
+		batches, err = ReadColumn(ctx, files[0], batch, withParquet)
 		if err != nil {
 			return out, userfile.Faulty(err)
 		}

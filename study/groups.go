@@ -21,14 +21,14 @@ type Grouping struct {
 
 // Groups are tests of whether numbers differ between labels.
 type Groups struct {
-	By      string                 `json:"by"`
-	Split   string                 `json:"split"`
-	Entries int                    `json:"entries"` // of the split
-	File    labels.FileScore       `json:"file"`
-	Without int                    `json:"without_label"` // entries of the file that have no answer for the category
-	Alpha   float64                `json:"alpha"`
-	LeftOut []manifest.OtherColumn `json:"left_out,omitempty"`
-	Tests   []labels.GroupTest     `json:"tests"`
+	By      string             `json:"by"`
+	Split   string             `json:"split"`
+	Entries int                `json:"entries"` // of the split
+	File    labels.FileScore   `json:"file"`
+	Without int                `json:"without_label"` // entries of the file that have no answer for the category
+	Alpha   float64            `json:"alpha"`
+	LeftOut []OtherColumn      `json:"left_out,omitempty"`
+	Tests   []labels.GroupTest `json:"tests"`
 }
 
 // TestGroups tests the numbers of a file.
@@ -41,7 +41,7 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 	if err != nil {
 		return out, err
 	}
-	numbers, err := manifest.ReadNumbers(ctx, file, f.ID, withParquet)
+	numbers, err := ReadNumbers(ctx, file, f.ID, withParquet)
 	if err != nil {
 		return out, userfile.Faulty(err)
 	}
@@ -81,18 +81,18 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 }
 
 // choose gives the columns that are tested.
-func (f Grouping) choose(numbers manifest.Numbers) ([]manifest.NumberColumn, error) {
+func (f Grouping) choose(numbers Numbers) ([]labels.Feature, error) {
 	if f.Features == nil {
 		return numbers.Columns, nil
 	}
-	var chosen []manifest.NumberColumn
+	var chosen []labels.Feature
 	for _, name := range f.Features {
 		for _, other := range numbers.Others {
 			if other.Name == name {
 				return nil, userfile.Wrong("--feature %s: the column does not hold numbers: %s", name, OtherText(other))
 			}
 		}
-		i := slices.IndexFunc(numbers.Columns, func(c manifest.NumberColumn) bool { return c.Name == name })
+		i := slices.IndexFunc(numbers.Columns, func(c labels.Feature) bool { return c.Name == name })
 		if i < 0 {
 			return nil, userfile.Wrong("--feature %s: the file has no such column of numbers", name)
 		}
@@ -102,7 +102,7 @@ func (f Grouping) choose(numbers manifest.Numbers) ([]manifest.NumberColumn, err
 }
 
 // OtherText says what is in a column that does not hold numbers.
-func OtherText(c manifest.OtherColumn) string {
+func OtherText(c OtherColumn) string {
 	if c.Line == 0 {
 		return "it has no value at all"
 	}

@@ -231,14 +231,14 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 
 // decide reads a file of probabilities and decides by them, with thresholds tuned on the entries of another split.
 func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thresholds, error) {
-	numbers, err := manifest.ReadNumbers(ctx, file, "", withParquet)
+	numbers, err := ReadNumbers(ctx, file, "", withParquet)
 	if err != nil {
 		return nil, nil, userfile.Faulty(err)
 	}
 	answers := labels.Answers{}
 	var all []Thresholds
 	for _, t := range s.tasks {
-		p, err := t.Probabilities(s.Schema, numbers)
+		p, err := t.Probabilities(s.Schema, numbers.Keys, numbers.Columns)
 		if err != nil {
 			return nil, nil, userfile.Wrong("%s: %w", file, err)
 		}

@@ -118,7 +118,7 @@ func readAnswers(rel *manifest.Release, name string) (publish.Answers, error) {
 }
 
 func readSplit(ctx context.Context, name string) (map[manifest.PostID]string, error) {
-	of, err := manifest.ReadColumn(ctx, name, "split", manifest.Options{})
+	of, err := study.ReadColumn(ctx, name, "split", manifest.Options{})
 	splits := make(map[manifest.PostID]string, len(of))
 	for key, split := range of {
 		if other, has := splits[key.ID]; has && other != split {

@@ -14,6 +14,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/study"
 )
 
 // Scheme returns the labels that annotators give: those of the file, or for "" of the release itself.
@@ -46,7 +47,7 @@ var withParquet = manifest.Options{OpenParquet: scan.OpenManifest}
 func NewPick(ctx context.Context, seed, table string) (p Pick, err error) {
 	p.Seed = seed
 	if table != "" {
-		p.Only, err = manifest.ReadColumn(ctx, table, "id", withParquet)
+		p.Only, err = study.ReadColumn(ctx, table, "id", withParquet)
 	}
 	return p, err
 }

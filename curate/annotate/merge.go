@@ -233,7 +233,7 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 		}
 		table, err := study.ReadTable(ctx, file, m.Scheme)
 		failed = append(failed, err)
-		if column, err := manifest.ReadColumn(ctx, file, m.Batch, withParquet); err == nil { // else it has no such column
+		if column, err := study.ReadColumn(ctx, file, m.Batch, withParquet); err == nil { // else it has no such column
 			maps.Copy(batches, column)
 		}
 		tables = append(tables, answered(table, m.Scheme.Schema))

@@ -1,4 +1,4 @@
-package manifest
+package study
 
 import (
 	"errors"
@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"rehydrate/manifest"
+	"rehydrate/manifest/table/tabletest"
 )
 
 // numbersText shows columns of numbers in a line, a missing one as -.
@@ -49,9 +52,9 @@ func TestReadNumbers(t *testing.T) {
 		{"keyless.jsonl", "", `{"id":"abc","a":1}` + "\n" + `{"a":2}`, "keyless.jsonl:2:0 the post id is empty"},
 		{"two.csv", "", "id,post_id,ID,a\nabc,abc,abc,1\n", "two.csv:1:0 columns \"id\" and \"ID\" could both be id"},
 	} {
-		got, err := ReadNumbers(t.Context(), file(t, c.name, c.text), c.id, Options{})
+		got, err := ReadNumbers(t.Context(), tabletest.File(t, c.name, c.text), c.id, manifest.Options{})
 		if strings.HasPrefix(c.want, c.name) {
-			wantPlaces(t, c.text, err, c.want)
+			tabletest.WantPlaces(t, c.text, err, c.want)
 		} else if err != nil || numbersText(got) != c.want {
 			t.Errorf("%s: %v\n got %s\nwant %s", c.name, err, numbersText(got), c.want)
 		}
@@ -60,8 +63,8 @@ func TestReadNumbers(t *testing.T) {
 
 // TestReadNumbersNaN: what Python's json.dumps writes is not JSON, and the hint says what is.
 func TestReadNumbersNaN(t *testing.T) {
-	_, err := ReadNumbers(t.Context(), file(t, "nan.jsonl", `{"id":"abc","a":NaN}`), "", Options{})
-	var problems *Problems
+	_, err := ReadNumbers(t.Context(), tabletest.File(t, "nan.jsonl", `{"id":"abc","a":NaN}`), "", manifest.Options{})
+	var problems *manifest.Problems
 	if !errors.As(err, &problems) || problems.List[0].Hint != "JSON has no NaN and no Infinity: write null" {
 		t.Errorf("%v has another hint", err)
 	}
@@ -73,17 +76,17 @@ func TestReadNumbersRows(t *testing.T) {
 		t.Skip("reads two million rows")
 	}
 	text := []byte("id,a\n")
-	for i := range maxRows + 1 {
-		if i == maxRows {
-			got, err := ReadNumbers(t.Context(), file(t, "most.csv", string(text)), "", Options{})
-			if err != nil || len(got.Keys) != maxRows {
-				t.Errorf("%d rows, want %d: %v", len(got.Keys), maxRows, err)
+	for i := range manifest.MaxRows + 1 {
+		if i == manifest.MaxRows {
+			got, err := ReadNumbers(t.Context(), tabletest.File(t, "most.csv", string(text)), "", manifest.Options{})
+			if err != nil || len(got.Keys) != manifest.MaxRows {
+				t.Errorf("%d rows, want %d: %v", len(got.Keys), manifest.MaxRows, err)
 			}
 		}
 		text = fmt.Appendf(text, "%s,1\n", strconv.FormatInt(int64(i)+36*36*36, 36))
 	}
-	_, err := ReadNumbers(t.Context(), file(t, "more.csv", string(text)), "", Options{})
-	wantPlaces(t, string(text), err, "more.csv:1:0 the table has more than 1,000,000 rows")
+	_, err := ReadNumbers(t.Context(), tabletest.File(t, "more.csv", string(text)), "", manifest.Options{})
+	tabletest.WantPlaces(t, string(text), err, "more.csv:1:0 the table has more than 1,000,000 rows")
 }
 
 // FuzzReadNumbers: a column has a number, finite or missing, for each key, and a file is wrong in words.
@@ -94,9 +97,9 @@ func FuzzReadNumbers(f *testing.F) {
 		if name != "f.csv" && name != "f.jsonl" {
 			return
 		}
-		got, err := ReadNumbers(t.Context(), file(t, name, text), "", Options{})
+		got, err := ReadNumbers(t.Context(), tabletest.File(t, name, text), "", manifest.Options{})
 		if err != nil {
-			places(t, err)
+			tabletest.Places(t, err)
 			return
 		}
 		for _, c := range got.Columns {

@@ -1,0 +1,162 @@
+package study
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"rehydrate/labels"
+	"rehydrate/manifest"
+	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
+)
+
+// Numbers are the columns of numbers of a table with a row for each entry, such as features of images.
+type Numbers struct {
+	Keys    []manifest.Key
+	Columns []labels.Feature // in the order of the file, with a value for each key, NaN where there is none; true and yes are 1
+	Others  []OtherColumn    // the columns that hold something else
+}
+
+// An OtherColumn is one that does not hold numbers, and the line that first shows it. It has no value: a cell can be
+// somebody's name or words.
+type OtherColumn struct {
+	Name string `json:"name"`
+	Line int    `json:"line"` // 0 for a column without any value
+}
+
+const (
+	maxNumbers = 50_000_000 // 400 MB
+	maxNumber  = 1e300      // sums and differences of such numbers are finite
+)
+
+// ReadNumbers reads a CSV, TSV, JSONL or Parquet file that anybody may have written. Ids stand in the column id, or
+// for "" in one that people keep ids in, and may be ID/N. A column counts where all its values are numbers or missing
+// (empty, null, NaN, NA, n/a, None); those of a release's splits, digests and subreddits do not. The error is *Problems.
+func ReadNumbers(ctx context.Context, path, id string, o manifest.Options) (Numbers, error) {
+	rows, err := manifest.OpenKeyed(path, id, o)
+	if err != nil {
+		return Numbers{}, err
+	}
+	defer rows.Close()
+	n := numberReader{path: path, rows: rows}
+	if err := rows.Each(ctx, n.row); err != nil {
+		return Numbers{}, err
+	}
+	return n.end()
+}
+
+// ReadColumn reads one column of such a file as text, the empty cells left out.
+func ReadColumn(ctx context.Context, path, column string, o manifest.Options) (map[manifest.Key]string, error) {
+	rows, err := manifest.OpenKeyed(path, "", o)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := make(map[manifest.Key]string)
+	met := false
+	err = rows.Each(ctx, func(key manifest.Key, cells []manifest.Cell) bool {
+		place := slices.Index(rows.Columns(), column)
+		met = met || place >= 0
+		if place >= 0 && strings.TrimSpace(cells[place].Text) != "" {
+			out[key] = strings.Clone(strings.TrimSpace(cells[place].Text))
+		}
+		return true
+	})
+	if err == nil && !met {
+		err = table.One(&manifest.Problem{File: path, Line: 1, Message: "it lacks the column " + table.Quote(column), Hint: "its columns are " + manifest.QuotedList(rows.Columns())})
+	}
+	return out, err
+}
+
+// A numberReader turns rows into columns of numbers.
+type numberReader struct {
+	path    string
+	rows    *manifest.Keyed
+	columns []numberCells // by column of the file
+	out     Numbers
+}
+
+type numberCells struct {
+	values []float64
+	known  bool         // whether one is not missing
+	skip   bool         // it is not a feature, whatever it holds
+	other  *OtherColumn // nil while all are numbers or missing
+}
+
+// column makes the next column of the file, with nothing in the rows that were read.
+func (n *numberReader) column() numberCells {
+	name := n.rows.Columns()[len(n.columns)]
+	c := numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)), skip: name == "" || name == n.rows.ID()}
+	for _, field := range manifest.Fields()[manifest.FieldSplit:] {
+		c.skip = c.skip || slices.Contains(field.Names(), manifest.FoldColumn(name))
+	}
+	return c
+}
+
+func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
+	for len(n.columns) < len(cells) { // keys of JSON lines become columns as they are met
+		n.columns = append(n.columns, n.column())
+	}
+	line := n.rows.Line()
+	n.out.Keys = append(n.out.Keys, key)
+	for i := range n.columns {
+		c := &n.columns[i]
+		if c.skip || c.other != nil {
+			continue
+		}
+		v, ok := number(cells[i])
+		if !ok {
+			c.other, c.values = &OtherColumn{Name: n.rows.Columns()[i], Line: line}, nil
+			continue
+		}
+		c.known = c.known || !math.IsNaN(v)
+		c.values = append(c.values, v)
+	}
+	return len(n.out.Keys)*len(n.columns) < maxNumbers
+}
+
+// number reads a cell, false for what is neither a number nor missing.
+func number(c manifest.Cell) (float64, bool) {
+	if c.Null {
+		return math.NaN(), true
+	}
+	if c.IsList || c.Nested || c.Fault != "" {
+		return 0, false
+	}
+	if v, ok := value.Number(strings.TrimSpace(c.Text)); ok {
+		return v, math.Abs(v) <= maxNumber
+	}
+	switch value.Fold(c.Text) {
+	case "", "nan", "na", "n/a", "null", "none":
+		return math.NaN(), true
+	case "x": // a flag, and often a placeholder
+		return 0, false
+	}
+	yes, ok := value.Flag(c.Text)
+	if yes {
+		return 1, ok
+	}
+	return 0, ok
+}
+
+func (n *numberReader) end() (Numbers, error) {
+	for i, c := range n.columns {
+		name := n.rows.Columns()[i]
+		switch {
+		case c.skip:
+		case c.other != nil:
+			n.out.Others = append(n.out.Others, *c.other)
+		case !c.known:
+			n.out.Others = append(n.out.Others, OtherColumn{Name: name})
+		default:
+			n.out.Columns = append(n.out.Columns, labels.Feature{Name: name, Values: c.values})
+		}
+	}
+	if len(n.out.Columns) == 0 {
+		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: 1, Message: "no column of numbers was found; the columns are " + manifest.QuotedList(n.rows.Columns()),
+			Hint: "each line is an entry: its id, and a number in each further column"})
+	}
+	return n.out, nil
+}
