@@ -19,8 +19,8 @@ import (
 	"rehydrate/pipeline/copies"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
-	"golang.org/x/tools/txtar"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"

@@ -1,7 +1,7 @@
 // Mutants changes one thing at a time in a package and sees whether its tests notice: what they hold, where
 // coverage says only what they run.
 //
-//	go run ./scripts/mutants [-n 150] [-seed 1] [-j 2] [-short=false] PACKAGE...
+//	go -C tools build -o ../bin/ ./mutants && bin/mutants [-n 150] [-seed 1] [-j 2] [-short=false] PACKAGE...
 //
 // It draws n mutants that the tests execute, compiles each by way of an overlay, so that no file of the tree
 // changes, and runs the tests. A mutant is killed when they fail, or take more than five times as long as before
