@@ -48,9 +48,20 @@ func TestBar(t *testing.T) {
 			t.Fatal("a buffer was taken for a terminal")
 		}
 		c.screen, c.width = &out, func() int { return width }
+		// The bar draws by itself every second, with c.mu held: so does the test look at it, and change the screen.
+		drawn := func() string {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return out.String()
+		}
+		resize := func(columns int) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			width = columns
+		}
 		shows := func(want string) {
 			t.Helper()
-			frames := strings.Split(out.String(), "\r\x1b[J")
+			frames := strings.Split(drawn(), "\r\x1b[J")
 			if diff := cmp.Diff(want, frames[len(frames)-1]); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -66,16 +77,16 @@ func TestBar(t *testing.T) {
 		shows("reading   3% |█" + strings.Repeat(" ", 33) + "| (1/30) 0:07 so far, 3:23 left\r")
 		c.Wait("for a: it asks for it", 90*time.Second)
 		c.Wait("for b: not as long", 9*time.Second)
-		width = 60
+		resize(60)
 		after(30 * time.Second)
 		shows("reading   3% |" + strings.Repeat(" ", 13) + "| (1/30) 0:37 so far, 17:53 left\x1b[K\nwaiting 1:00 for a: it asks for it\r\x1b[A")
-		width = 30
+		resize(30)
 		after(30 * time.Second)
 		shows("reading   3% || (1/30) 1:07 s\x1b[K\nwaiting 0:30 for a: it asks f\r\x1b[A")
-		width = 80
+		resize(80)
 		fmt.Fprintln(c, "a log line")
-		if !strings.Contains(out.String(), "\r\x1b[Ja log line\n\r\x1b[Jreading") {
-			t.Errorf("the log line is not between two bars: %q", out.String())
+		if got := drawn(); !strings.Contains(got, "\r\x1b[Ja log line\n\r\x1b[Jreading") {
+			t.Errorf("the log line is not between two bars: %q", got)
 		}
 		after(time.Hour)
 		c.Show(Progress{Words: "writing", Done: 30, Total: 30})
