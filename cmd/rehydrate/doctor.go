@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -223,11 +222,11 @@ func (c *command) freeSpace() (free int64, dir string, err error) {
 		}
 		dir = filepath.Dir(dir)
 	}
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
+	free, err = freeBytes(dir)
+	if err != nil {
 		return 0, dir, fmt.Errorf("ask how much room there is in %s: %w", dir, err)
 	}
-	return int64(s.Bavail) * int64(s.Bsize), dir, nil
+	return free, dir, nil
 }
 
 // born is before every release of the program: a clock that says less is wrong.

@@ -25,8 +25,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // TempPrefix begins the name of an unfinished file, unless Options.Temp names it. After a kill it may be removed.
@@ -278,7 +277,7 @@ func (d *Folder) Remove(ctx context.Context, names ...string) error {
 		err := take(ctx, "unlink", name, func() error { return d.root.Remove(name) })
 		if err == nil {
 			dirs[path.Dir(name)] = true
-		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return err
 		}
 	}
@@ -313,7 +312,7 @@ func (d *Folder) Sync(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		if err := errors.Join(syncFolder(f), f.Close()); err != nil {
 			return fmt.Errorf("sync folder %s: %w", dir, err)
 		}
 		return nil
@@ -345,7 +344,7 @@ func take(ctx context.Context, step, name string, do func() error) error {
 
 // hint says what to do about a full disk.
 func hint(err error) error {
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	if isFull(err) {
 		return fmt.Errorf("%w: free some space and run again, nothing was lost", err)
 	}
 	return err

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"rehydrate/internal/scratch"
 )
 
 // A Key has 128 bits, whose order is that of the number, and a note that comes with it.
@@ -41,11 +43,10 @@ func (s *Sorter) Add(k Key) error {
 
 func (s *Sorter) spill() (err error) {
 	if s.disk == nil {
-		s.disk, err = os.CreateTemp("", "rehydrate-ids-")
+		s.disk, err = scratch.File("rehydrate-ids-")
 		if err != nil {
 			return err
 		}
-		os.Remove(s.disk.Name())
 	}
 	slices.SortFunc(s.keys, Key.Compare)
 	out := bufio.NewWriter(s.disk)

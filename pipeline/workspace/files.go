@@ -14,8 +14,7 @@ import (
 	"os"
 	"path"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"rehydrate/internal/durable"
 )
@@ -152,7 +151,7 @@ func (w *Workspace) Files(ctx context.Context, under string) ([]string, error) {
 // state.db drops SQLite's locks of this process on it: open that one only while no other call is under way.
 func (w *Workspace) OpenFile(name string) (*os.File, error) {
 	// Without O_NONBLOCK a fifo of that name would hang the program.
-	f, err := w.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/sqlitefile"
 )
 
 // Layout numbers the layout of state.db. There is one: a workspace of another one is refused.
@@ -215,8 +216,7 @@ func (w *Workspace) readJournal() ([]byte, error) {
 
 // connect opens the database in dir, which is that of the workspace or of a copy.
 func (w *Workspace) connect(dir string, params url.Values) error {
-	name := url.URL{Scheme: "file", Path: filepath.Join(dir, stateName), RawQuery: params.Encode()}
-	connector, err := sqlite.NewConnector(name.String())
+	connector, err := sqlite.NewConnector(sqlitefile.Address(filepath.Join(dir, stateName), params))
 	if err != nil {
 		return fmt.Errorf("open %s: %w", stateName, err)
 	}

@@ -1,7 +1,8 @@
 // Package workspace owns the private folder that a run works in: its lock, its state database, the images and every
 // other file in it. Nothing else in the program touches that folder. It makes these promises:
 //
-//   - One writer at a time: Open takes a kernel lock (flock), which is gone the moment its holder is.
+//   - One writer at a time: Open takes a kernel lock (flock), which is gone the moment its holder is. Windows has no such
+//     lock and no mode 0700: there a workspace opens for reading only.
 //   - A final name means a whole file (see package durable), and the row of a file is written only after that. A file
 //     leaves in the mirror order. The next Sweep repairs a workspace after a kill at any point.
 //   - Erased content is gone from the bytes of state.db too when the workspace is closed, or after a kill opened again.
@@ -25,8 +26,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"rehydrate/internal/durable"
 	"rehydrate/pipeline/auditlog"
@@ -113,6 +112,11 @@ func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 }
 
 func (w *Workspace) open(ctx context.Context, o Options) error {
+	if !o.ReadOnly {
+		if err := writable(); err != nil {
+			return err
+		}
+	}
 	mustExist := o.Existing || o.ReadOnly
 	if _, err := os.Lstat(w.dir); errors.Is(err, fs.ErrNotExist) && !mustExist {
 		if err := durable.MkdirAll(ctx, w.dir, dirMode); err != nil {
@@ -208,12 +212,12 @@ func (w *Workspace) takeLock() error {
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	for tries := 0; errors.Is(err, unix.EWOULDBLOCK) && tries < 20; tries++ {
+	err = lockForOne(f)
+	for tries := 0; errors.Is(err, errLocked) && tries < 20; tries++ {
 		time.Sleep(5 * time.Millisecond) // it may only be a Holder that looks
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = lockForOne(f)
 	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, errLocked) {
 		defer f.Close()
 		return fmt.Errorf("%w by %s; wait for it, or name another folder", ErrInUse, holder(f))
 	}
@@ -247,8 +251,8 @@ func (w *Workspace) Holder() (string, error) {
 		return "", fmt.Errorf("lock: %w", err)
 	}
 	defer f.Close() // and with it the lock
-	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err = lockForMany(f)
+	if errors.Is(err, errLocked) {
 		return holder(f), nil
 	}
 	return "", err
@@ -286,7 +290,7 @@ func (w *Workspace) Close() error {
 	// The lock goes last: its next holder must find the database closed. Closing the file is not enough to release
 	// it: a child that was just forked has it open too, until it execs.
 	if w.lock != nil {
-		errs = append(errs, unix.Flock(int(w.lock.Fd()), unix.LOCK_UN), w.lock.Close())
+		errs = append(errs, unlock(w.lock), w.lock.Close())
 	}
 	w.finish, w.db, w.root, w.lock = nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {
