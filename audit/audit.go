@@ -1,5 +1,5 @@
-// Package audit looks for what must be gone, in a workspace, its registered copies and whatever files an
-// auditor names (Audit), and checks that every file of a workspace is whole (Verify). It never writes.
+// Package audit looks for deleted posts in a workspace, its registered copies and any files that an auditor names. It
+// never writes.
 package audit
 
 import (

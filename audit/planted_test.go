@@ -28,6 +28,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
+	"rehydrate/audit/verify"
 	"rehydrate/dedupe"
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
@@ -676,7 +677,7 @@ func TestWritesNothing(t *testing.T) {
 	if r := w.audit(t, w.ws); r.Verdict != Incomplete {
 		t.Errorf("%s: %+v", r.Verdict, r.Findings)
 	}
-	if r, err := Verify(t.Context(), w.ws); err != nil || r.Whole {
+	if r, err := verify.Workspace(t.Context(), w.ws); err != nil || r.Whole {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if after := list(); after != before {

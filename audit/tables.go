@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"database/sql"
 	"encoding/binary"
 	"encoding/csv"
@@ -12,14 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver of databases that are looked at
-
+	"rehydrate/internal/sqlitefile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
@@ -158,32 +154,11 @@ func listName(name string) string {
 	return strings.NewReplacer(".list.element", "[]", ".list.item", "[]", ".bag.array_element", "[]", ".array", "[]").Replace(name)
 }
 
-// inCopy opens a private copy of a SQLite file: SQLite opens files, not bytes, and would write beside the one it finds.
-func inCopy(all *io.SectionReader, use func(*sql.DB) error) error {
-	copied, err := os.CreateTemp("", "rehydrate-audit-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(copied.Name())
-	_, err = io.Copy(copied, io.NewSectionReader(all, 0, all.Size()))
-	at := url.URL{Scheme: "file", Path: copied.Name(), RawQuery: url.Values{"mode": {"ro"}, "immutable": {"1"},
-		"_pragma": {"trusted_schema(OFF)", "query_only(ON)", "temp_store(MEMORY)", "cell_size_check(ON)"}}.Encode()}
-	db, wrong := sql.Open("sqlite", at.String())
-	if err := errors.Join(err, copied.Close(), wrong); err != nil {
-		return err
-	}
-	defer db.Close()
-	// One connection, so that the pragmas of its address hold for every query.
-	db.SetMaxOpenConns(1)
-	// It may hold erased content: once it is open, it needs no name, and the disk frees it however this process ends.
-	return cmp.Or(errors.Join(db.Ping(), os.Remove(copied.Name())), use(db))
-}
-
 // database looks at every table of a SQLite file, and at its free pages and tail.
 func (w walker) database(p place, all *io.SectionReader) error {
 	ours, own := false, p.src.name == state.StateFile && p.part == ""
-	err := inCopy(all, func(db *sql.DB) error {
-		unused, what, err := unusedPages(w.ctx, db, all)
+	err := sqlitefile.Copy(all, func(db *sql.DB) error {
+		unused, what, err := sqlitefile.Unused(w.ctx, db, all)
 		w.residue(p.in("free pages"), unused)
 		if what != "" && own {
 			w.finding(FoundCopy, "", p.String(), "%s", what)
@@ -233,41 +208,6 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, lists bool) erro
 	}
 	w.finish(t)
 	return errors.Join(err, rows.Err())
-}
-
-// unusedPages returns what lies in the pages that no table uses and behind the last one, and says how much of it is not zero.
-func unusedPages(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused []byte, what string, err error) {
-	var size, pages int64
-	if err := db.QueryRowContext(ctx, "SELECT page_size, page_count FROM pragma_page_size, pragma_page_count").Scan(&size, &pages); err != nil {
-		return nil, "", err
-	}
-	rows, err := db.QueryContext(ctx, "SELECT data FROM sqlite_dbpage WHERE pgno NOT IN (SELECT pageno FROM dbstat)")
-	if err != nil {
-		return nil, "", err
-	}
-	defer rows.Close()
-	for rows.Next() && len(unused) < maxHeld {
-		var page []byte
-		err = errors.Join(err, rows.Scan(&page))
-		// The list of free pages, and what SQLite leaves behind its end, are numbers of pages.
-		for at := 0; at+4 <= len(page); at += 4 {
-			if int64(binary.BigEndian.Uint32(page[at:])) <= pages {
-				clear(page[at : at+4])
-			}
-		}
-		if len(bytes.Trim(page, "\x00")) > 0 {
-			unused = append(unused, page...)
-		}
-	}
-	tail := all.Size() - pages*size
-	behind, wrong := readAll(io.NewSectionReader(all, pages*size, max(0, min(tail, maxHeld))), maxHeld)
-	if len(unused)+len(behind) > 0 {
-		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last", len(unused)/int(size), tail)
-	}
-	if len(unused) >= maxHeld || tail > maxHeld {
-		wrong = errors.Join(wrong, fmt.Errorf("more than %d bytes lie in its free pages or behind its last: VACUUM a copy, for the others were not looked at", maxHeld))
-	}
-	return append(unused, behind...), what, errors.Join(err, wrong, rows.Err())
 }
 
 // loose looks at bytes that are no container: tables of text, texts, and anything else.

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/encoding/unicode"
 
+	"rehydrate/internal/scratch"
 	"rehydrate/internal/unpack"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
@@ -351,16 +352,11 @@ func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err e
 	if err != nil || len(body) < maxHeld {
 		return section(body), io.NopCloser(nil), err
 	}
-	f, err := os.CreateTemp("", "rehydrate-audit-")
+	f, err := scratch.File("rehydrate-audit-") // it may hold erased content
 	if err != nil {
 		return section(body), io.NopCloser(nil), err
 	}
-	// It may hold erased content: without a name, the disk frees it however this process ends.
-	err = os.Remove(f.Name())
-	n := int64(0)
-	if err == nil {
-		n, err = io.Copy(f, io.MultiReader(bytes.NewReader(body), r))
-	}
+	n, err := io.Copy(f, io.MultiReader(bytes.NewReader(body), r))
 	return io.NewSectionReader(f, 0, n), f, err
 }
 

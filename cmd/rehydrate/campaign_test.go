@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rehydrate/audit"
+	"rehydrate/audit/verify"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
@@ -438,7 +438,7 @@ func TestBitFlips(t *testing.T) {
 		b[at/8] ^= 1 << (at % 8)
 		s.write(filepath.Join(s.workspace, name), string(b))
 		r := s.verify(exitDamaged)
-		if !slices.ContainsFunc(r.Damage, func(d audit.Damage) bool { return d.Where == name && d.Mend != "" }) {
+		if !slices.ContainsFunc(r.Damage, func(d verify.Damage) bool { return d.Where == name && d.Mend != "" }) {
 			t.Errorf("bit %d of %s: verify names %+v", at, name, r.Damage)
 		}
 		s.write(filepath.Join(s.workspace, name), files[name])

@@ -22,7 +22,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"rehydrate/audit"
+	"rehydrate/audit/verify"
 	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
@@ -51,7 +51,7 @@ var buildOCR = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	program := filepath.Join(filepath.Dir(fake), "real", "ocr")
-	build := exec.Command("go", "build", "-o", program, "rehydrate/cmd/ocr")
+	build := exec.Command("go", "build", "-o", program, "../ocr")
 	build.Dir = sourceDir
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build cmd/ocr (scripts/setup installs what it needs): %w\n%s", err, out)
@@ -234,9 +234,9 @@ func (s *site) run(want int, more ...string) state.Summary {
 	return printed[state.Summary](s, want, s.args(more...)...)
 }
 
-func (s *site) verify(want int) audit.VerifyReport {
+func (s *site) verify(want int) verify.Report {
 	s.t.Helper()
-	return printed[audit.VerifyReport](s, want, "verify", "-w", s.workspace)
+	return printed[verify.Report](s, want, "verify", "-w", s.workspace)
 }
 
 // copyTo makes a registered copy.

@@ -5,13 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/audit"
+	"rehydrate/audit/verify"
 	"rehydrate/pipeline/workspace"
 )
 
 func (c *command) verifyCommand() *cobra.Command {
 	return c.workspaceCommand("verify", noArgs, func(cmd *cobra.Command, _ []string) error {
-		r, err := audit.Verify(cmd.Context(), c.workspace)
+		r, err := verify.Workspace(cmd.Context(), c.workspace)
 		if errors.Is(err, workspace.ErrInUse) {
 			return &problem{err: err, code: exitInUse, hint: "verify again when that command is done"}
 		}

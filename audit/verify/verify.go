@@ -1,4 +1,5 @@
-package audit
+// Package verify checks that every file of a workspace is whole. It never writes, and takes no lock.
+package verify
 
 import (
 	"cmp"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/sqlitefile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset/scan"
@@ -28,8 +30,8 @@ type Damage struct {
 	Mend  string `json:"mend"` // what to run
 }
 
-// A VerifyReport is the result of reading every byte of a workspace.
-type VerifyReport struct {
+// A Report is the result of reading every byte of a workspace.
+type Report struct {
 	Workspace string     `json:"workspace"`
 	Whole     bool       `json:"whole"`
 	Damage    []Damage   `json:"damage"`
@@ -52,38 +54,38 @@ const (
 	mendReport = "rehydrate report: it writes it again"
 )
 
-// Verify reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It writes
+// Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It writes
 // nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
 // seal it compares the files with the state and the log. The error is ErrNoWorkspace, ErrLayout, the context's or
 // one of the disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
-func Verify(ctx context.Context, dir string) (VerifyReport, error) {
+func Workspace(ctx context.Context, dir string) (Report, error) {
 	files, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true, FilesOnly: true})
 	if err != nil {
-		return VerifyReport{}, err
+		return Report{}, err
 	}
 	defer files.Close()
-	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
+	v := &verification{files: files, report: Report{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
 		present: map[string]workspace.Found{}, asSealed: map[string]bool{},
 		// These four belong to a workspace in any state of it.
 		accounted: map[string]bool{state.StateFile: true, state.JournalFile: true, state.LockFile: true, state.LogKeyFile: true}}
 	seal, sealed, unsealed := files.ReadSeal(ctx)
 	// Tests open the workspace here, between the seal and the files.
 	if err := cmp.Or(durable.Step(ctx, "verify", state.SealFile), v.list(ctx)); err != nil {
-		return VerifyReport{}, err
+		return Report{}, err
 	}
 	v.seal(ctx, seal, sealed, unsealed)
 	if err := v.state(ctx, dir); err != nil {
-		return VerifyReport{}, err
+		return Report{}, err
 	}
 	v.strays()
 	// A writer that came or went meanwhile explains any damage: the seal is read again to know.
 	later, still, err := files.ReadSeal(ctx)
 	if ctx.Err() != nil {
-		return VerifyReport{}, ctx.Err()
+		return Report{}, ctx.Err()
 	}
 	r := v.report
 	if len(r.Damage) > 0 && (still != sealed || later.Sum != seal.Sum || (err == nil) != (unsealed == nil)) {
-		return VerifyReport{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace, workspace.ErrInUse)
+		return Report{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace, workspace.ErrInUse)
 	}
 	slices.SortStableFunc(r.Damage, func(a, b Damage) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.What, b.What)) })
 	// Notes are not damage: they say what the next run mends by itself.
@@ -91,10 +93,10 @@ func Verify(ctx context.Context, dir string) (VerifyReport, error) {
 	return r, nil
 }
 
-// A verification is one call of Verify. What it finds after its context has ended does not count.
+// A verification is one call of Workspace. What it finds after its context has ended does not count.
 type verification struct {
 	files     *workspace.Workspace // without state.db
-	report    VerifyReport
+	report    Report
 	present   map[string]workspace.Found // everything but folders
 	accounted map[string]bool            // files that belong there
 	asSealed  map[string]bool            // files that are as the last writer left them
@@ -239,8 +241,8 @@ func (v *verification) unused(ctx context.Context) (wrong []string, err error) {
 	}
 	defer f.Close()
 	all := io.NewSectionReader(f, 0, v.present[state.StateFile].Size)
-	err = inCopy(all, func(db *sql.DB) error {
-		_, what, err := unusedPages(ctx, db, all)
+	err = sqlitefile.Copy(all, func(db *sql.DB) error {
+		_, what, err := sqlitefile.Unused(ctx, db, all)
 		if what != "" {
 			wrong = []string{what}
 		}
