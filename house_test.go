@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/modfile"
 )
 
 // A rule forbids an import, or a use, outside the packages that own it.
@@ -106,7 +108,7 @@ var apart = []struct{ from, never, why string }{
 // package. It also holds that an if statement opens with a declaration or with nothing, so that what it changes
 // stands on a line of its own.
 func TestHouse(t *testing.T) {
-	met := map[string]bool{}
+	met, module := map[string]bool{}, modulePath(t)
 	sources(t, func(name, text string) {
 		folder, isTest := filepath.ToSlash(filepath.Dir(name)), strings.HasSuffix(name, "_test.go")
 		if folder == "." {
@@ -124,7 +126,9 @@ func TestHouse(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !isTest {
-				checkArrow(t, folder, filepath.ToSlash(name), path)
+				if own, ok := strings.CutPrefix(path, module+"/"); ok {
+					checkArrow(t, folder, filepath.ToSlash(name), own)
+				}
 			}
 			for _, r := range rules {
 				if (!isTest || r.tests) && r.forbids(folder) && matches(r.imports, path) {
@@ -170,13 +174,19 @@ func TestHouse(t *testing.T) {
 var forTests = []string{"internal/testkit", "internal/testkit/browser", "internal/testkit/duckdb", "internal/testkit/measure",
 	"internal/testkit/modelserver", "manifest/table/tabletest", "pipeline/redditemu/hostile"}
 
-// checkArrow holds the arrows of floors, inPipeline and forTests.
-func checkArrow(t *testing.T, folder, file, path string) {
+// modulePath returns the path of the module, which go.mod alone says.
+func modulePath(t *testing.T) string {
 	t.Helper()
-	own, ok := strings.CutPrefix(path, "rehydrate/")
-	if !ok {
-		return
+	b, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
 	}
+	return modfile.ModulePath(b)
+}
+
+// checkArrow holds the arrows of floors, inPipeline and forTests: file, in folder, imports own, another folder.
+func checkArrow(t *testing.T, folder, file, own string) {
+	t.Helper()
 	if slices.Contains(forTests, own) && !slices.Contains(forTests, folder) {
 		t.Errorf("%s imports %s, which is for tests alone", file, own)
 	}
@@ -218,7 +228,7 @@ func TestApart(t *testing.T) {
 		if _, err := os.Stat(r.never); err != nil {
 			t.Errorf("the rules name %s, which does not exist: take it out of this test or put it back", r.never)
 		}
-		if slices.Contains(strings.Fields(string(out)), "rehydrate/"+r.never) {
+		if slices.Contains(strings.Fields(string(out)), modulePath(t)+"/"+r.never) {
 			t.Errorf("%s reaches %s: %s", r.from, r.never, r.why)
 		}
 	}

@@ -108,7 +108,7 @@ func (p picture) draw(seed int) (image.Image, error) {
 func readPictures(t testing.TB, all []picture) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "ocr")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "rehydrate/cmd/ocr").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/ocr").CombinedOutput(); err != nil {
 		t.Fatalf("go build rehydrate/cmd/ocr: %v\n%s", err, out)
 	}
 	pool, err := ocr.Start(t.Context(), ocr.Config{Command: []string{program, "worker"}, Workers: 2, Timeout: 5 * time.Minute,
