@@ -1,0 +1,80 @@
+package verify_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"rehydrate/audit/verify"
+	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/workspace"
+)
+
+// made returns a workspace that was opened and closed once, and so is sealed.
+func made(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "workspace")
+	ws, err := workspace.Open(t.Context(), dir, workspace.Options{})
+	testkit.OK(t, err)
+	testkit.OK(t, ws.Close())
+	return dir
+}
+
+// TestWorkspace damages a sealed workspace in one file after another.
+func TestWorkspace(t *testing.T) {
+	for name, test := range map[string]struct {
+		harm  func(dir string) error
+		where string // the file that is named, "" for none
+	}{
+		"nothing":         {func(string) error { return nil }, ""},
+		"a bit":           {func(dir string) error { return flip(filepath.Join(dir, "state.db"), 4000) }, "state.db"},
+		"the seal":        {func(dir string) error { return flip(filepath.Join(dir, "audit/seal.json"), 0) }, "audit/seal.json"},
+		"a missing file":  {func(dir string) error { return os.Remove(filepath.Join(dir, "state.db")) }, "state.db"},
+		"a stray file":    {func(dir string) error { return write(dir, "images/zz.txt", "stray") }, "images/zz.txt"},
+		"a journal":       {func(dir string) error { return write(dir, "state.db-journal", "x") }, "state.db-journal"},
+		"a stuffed lock":  {func(dir string) error { return write(dir, "lock", "1 and what somebody hid in it, behind it") }, "lock"},
+		"another's file":  {func(dir string) error { return write(dir, "notes.md", "x") }, "notes.md"},
+		"a symbolic link": {func(dir string) error { return os.Symlink("state.db", filepath.Join(dir, "link")) }, "link"},
+	} {
+		dir := made(t)
+		testkit.OK(t, test.harm(dir))
+		r, err := verify.Workspace(t.Context(), dir)
+		testkit.OK(t, err)
+		named := map[string]bool{}
+		for _, d := range r.Damage {
+			named[d.Where] = true
+			if d.What == "" || d.Mend == "" {
+				t.Errorf("%s: %+v says too little", name, d)
+			}
+		}
+		if r.Whole != (test.where == "") || test.where != "" && !named[test.where] {
+			t.Errorf("%s: whole %t, damage %+v, want it in %q", name, r.Whole, r.Damage, test.where)
+		}
+	}
+}
+
+// TestNoWorkspace names a folder that is none, and one that is missing.
+func TestNoWorkspace(t *testing.T) {
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "missing")} {
+		if _, err := verify.Workspace(t.Context(), dir); !errors.Is(err, workspace.ErrNoWorkspace) {
+			t.Errorf("%s: %v, want ErrNoWorkspace", dir, err)
+		}
+	}
+}
+
+// flip turns the lowest bit of one byte of a file.
+func flip(name string, at int) error {
+	b, err := os.ReadFile(name)
+	if err == nil {
+		b[at] ^= 1
+		err = os.WriteFile(name, b, 0o600)
+	}
+	return err
+}
+
+// write writes a file below dir, and the folder that it lies in.
+func write(dir, name, text string) error {
+	path := filepath.Join(dir, name)
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+}
