@@ -85,12 +85,14 @@ var inPipeline = map[string][]string{
 	"pipeline/reading": {"ocr", "state", "workspace"},
 	// a copy is a dataset that the workspace's log knows
 	"pipeline/copies": {"auditlog", "dataset", "state", "workspace"},
-	"pipeline/state":  {"auditlog", "dataset", "language", "reddit", "workspace"},
+	// a run's counts are part of its notes
+	"pipeline/state": {"auditlog", "dataset", "language", "reddit/calls", "workspace"},
 	// the log lies in the workspace's database
 	"pipeline/workspace":         {"auditlog"},
 	"pipeline/dataset":           {"dataset/scan"},
 	"pipeline/dataset/pictures":  {"dataset/scan"},
 	"pipeline/diff":              {"dataset/scan", "state"},
+	"pipeline/reddit":            {"reddit/calls"},
 	"pipeline/reddit/sweep":      {"reddit"},
 	"pipeline/language/data":     {"language"},
 	"pipeline/redditemu/hostile": {"redditemu"},
@@ -102,6 +104,10 @@ var apart = []struct{ from, never, why string }{
 	{"cmd/ocr", "pipeline/reddit", "the worker runs where there is no network"},
 	{"manifest", "manifest/guess", "a release says what its columns mean: nothing in it is guessed"},
 	{"manifest/value", "manifest", "readers of values lie below those who read and those who guess"},
+	{"pipeline/state", "pipeline/reddit", "what a workspace means is read from the disk; the counts of requests lie in reddit/calls"},
+	{"pipeline/copies", "pipeline/reddit", "a copy is made and purged from what the workspace has"},
+	{"pipeline/diff", "pipeline/reddit", "two datasets are compared without asking anybody"},
+	{"report", "pipeline/reddit", "a page is made of what a run has stored"},
 }
 
 // TestHouse holds the layout of docs/design.md: who may import whom, and which part of the world is touched by which

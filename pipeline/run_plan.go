@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A RunPlan is what a run would ask and take at most, by the manifest, the policy's rates and what is stored.
@@ -19,7 +19,7 @@ type RunPlan struct {
 	Stored  int `json:"stored"`  // images that are here
 	Settled int `json:"settled"` // entries of which no image is fetched: gone, or final by an earlier run
 	Images  int `json:"images"`  // to fetch, if every other post is live
-	// Requests to Reddit, of up to reddit.MaxAsk posts each: to resolve, and in the last look.
+	// Requests to Reddit, of up to policy.MaxAsk posts each: to resolve, and in the last look.
 	Resolve int `json:"resolve"`
 	Last    int `json:"last"`
 	// Sweep is how long asking about every post takes, Look the last look, Fetch the images if all are at the policy's
@@ -98,7 +98,7 @@ func PlanRun(ctx context.Context, c Config) (RunPlan, error) {
 // time fills in what follows from the policy's rates.
 func (p *RunPlan) time(c Config) {
 	ask := func(posts int) (requests int, d time.Duration) {
-		requests = (posts + reddit.MaxAsk - 1) / reddit.MaxAsk
+		requests = (posts + policy.MaxAsk - 1) / policy.MaxAsk
 		return requests, span(float64(requests) * 60 / c.Policy.Reddit.RequestsPerMinute)
 	}
 	p.Resolve, p.Sweep = ask(p.Posts)

@@ -67,6 +67,9 @@ type Reddit struct {
 	Readmit           ReadmitMode   // which removed posts may come back
 }
 
+// MaxAsk is the most posts that one request to Reddit can ask about: Reddit answers a longer list with an empty one.
+const MaxAsk = 100
+
 // Images holds the rules for image hosts and image files.
 type Images struct {
 	Hosts        []Host            `toml:"host"`

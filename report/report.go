@@ -19,8 +19,8 @@ import (
 	"rehydrate/internal/page"
 	"rehydrate/labels"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
+	"rehydrate/policy"
 )
 
 //go:embed report.html reread.html study.html
@@ -394,7 +394,7 @@ func bars[K cmp.Ordered](caption, of, series, label string, counts map[K]int) pa
 }
 
 // PostsARequest is how many posts one request to Reddit asks about.
-func (d data) PostsARequest() int { return reddit.MaxAsk }
+func (d data) PostsARequest() int { return policy.MaxAsk }
 
 var reportPage = page.Parse(files, "report.html")
 

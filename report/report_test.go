@@ -21,7 +21,7 @@ import (
 	"rehydrate/internal/testkit/browser"
 	"rehydrate/labels"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/reddit/calls"
 	"rehydrate/pipeline/state"
 )
 
@@ -77,7 +77,7 @@ func dataWith(t *testing.T, text string) data {
 		Formats: []format{{text, 25, 1 << 20}}, Sides: [6]int{0, 1, 2, 3, 4, 15}, Tenths: [10]int{9: 20, 4: 3}, Textless: 2,
 		GroupSizes: map[int]int{2: 3, 5: 1}, GroupClasses: map[string]int{text: 4},
 		Straddling: []group{{Kept: text, Others: []string{text, "o2"}, Splits: []string{text, "test"}}},
-		LastRun:    state.LastRun{At: now, Elapsed: time.Minute, Calls: reddit.Calls{Info: 8, Waited: 1234 * time.Millisecond, Retries: 7}},
+		LastRun:    state.LastRun{At: now, Elapsed: time.Minute, Calls: calls.Counts{Info: 8, Waited: 1234 * time.Millisecond, Retries: 7}},
 		Reread:     state.LastReread{At: now, Read: 11, Changed: 12, Gained: 13, Lost: 14, Outcomes: 15},
 	}
 	d.Thumbnails = func(yield func(page.Thumbnail) bool) { yield(thumb) }

@@ -22,7 +22,7 @@ const (
 	maxInfoBody = 8 << 20
 )
 
-// Ask asks Reddit what became of up to MaxAsk posts, in one request. It waits as long as the rate limits want, and
+// Ask asks Reddit what became of up to policy.MaxAsk posts, in one request. It waits as long as the rate limits want, and
 // tries again after passing trouble.
 //
 // An *Unanswered means no verdict for any of the ids, and the run can go on. Every other error stops the run: *Denied,
@@ -39,8 +39,8 @@ func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error)
 			asked, names = append(asked, id), append(names, id.Fullname())
 		}
 	}
-	if len(asked) == 0 || len(asked) > MaxAsk {
-		return Answer{}, fmt.Errorf("ask: %d ids; one request asks 1 to %d", len(asked), MaxAsk)
+	if len(asked) == 0 || len(asked) > policy.MaxAsk {
+		return Answer{}, fmt.Errorf("ask: %d ids; one request asks 1 to %d", len(asked), policy.MaxAsk)
 	}
 	var children []json.RawMessage
 	// The commas stand as they are: Reddit's own clients send them so.

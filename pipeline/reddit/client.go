@@ -19,6 +19,7 @@ import (
 	"rehydrate/internal/polite"
 	"rehydrate/internal/secret"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit/calls"
 	"rehydrate/policy"
 )
 
@@ -27,9 +28,6 @@ const (
 	apiHost   = "oauth.reddit.com" // the only one that the bearer token goes to
 	tokenHost = "www.reddit.com"   // the only one that the client secret goes to
 )
-
-// MaxAsk is the most ids that one Ask can ask: Reddit answers a longer list with an empty one.
-const MaxAsk = 100
 
 // ReasonEmptyListing is the reason of the *Unanswered of an Ask whose answer was whole and held no post at all: every
 // post is absent, or Reddit is not answering. Asking again beside a post known to be live decides.
@@ -78,32 +76,17 @@ type Client struct {
 	token     tokenCache
 }
 
-// Calls counts the requests of a Client that were sent, unanswered ones and repetitions included.
-type Calls struct {
-	Info     int `json:"info"`      // of /api/info: one for up to MaxAsk posts
-	About    int `json:"about"`     // of /r/NAME/about
-	Token    int `json:"token"`     // of the token endpoint
-	Images   int `json:"images"`    // of image hosts, each redirect one more
-	ImageAPI int `json:"image_api"` // of an image host's API
-	Retries  int `json:"retries"`
-	// Waited is the time in which some host was waited for. Waits side by side count once, so that no run waits longer
-	// than it takes.
-	Waited time.Duration `json:"waited"`
-	// WaitedFor is what the longest of all waits were for, by host and reason: "i.redd.it: it is in trouble".
-	WaitedFor string `json:"waited_for"`
-}
-
 // Calls returns the counts as they stand. It may be called at any time.
-func (c *Client) Calls() Calls {
+func (c *Client) Calls() calls.Counts {
 	c.pace.mu.Lock()
 	defer c.pace.mu.Unlock()
-	calls, longest := c.pace.calls, time.Duration(0)
+	counts, longest := c.pace.calls, time.Duration(0)
 	for w, d := range c.pace.by {
 		if d > longest {
-			calls.WaitedFor, longest = w.Host+": "+w.Reason, d
+			counts.WaitedFor, longest = w.Host+": "+w.Reason, d
 		}
 	}
-	return calls
+	return counts
 }
 
 // New makes a client, and no request. A missing approval or credential, one that cannot be right, and a policy so slow

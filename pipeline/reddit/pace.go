@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"rehydrate/pipeline/reddit/calls"
 	"rehydrate/policy"
 )
 
@@ -39,7 +40,7 @@ type pacer struct {
 	lanes  map[string]*lane
 
 	mu    sync.Mutex
-	calls Calls
+	calls calls.Counts
 	waits int                    // that are going on
 	since time.Time              // there is one
 	by    map[Wait]time.Duration // the sums of waits, each without its For

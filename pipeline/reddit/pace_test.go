@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/pipeline/reddit/calls"
 	"rehydrate/policy"
 )
 
@@ -517,7 +518,7 @@ func TestCalls(t *testing.T) {
 			return reply(200, body)
 		}}
 		c := s.client(t, testOptions())
-		if got := c.Calls(); got != (Calls{}) {
+		if got := c.Calls(); got != (calls.Counts{}) {
 			t.Errorf("at first: %+v", got)
 		}
 		mustAsk(t, c)
@@ -526,7 +527,7 @@ func TestCalls(t *testing.T) {
 		}
 		download(t, c, "https://i.redd.it/moved.png", "")
 		download(t, c, "https://elsewhere.example/a.png", "refused/host_not_allowed")
-		want := Calls{Info: 2, About: 1, Token: 1, Images: 2, Retries: 1, Waited: 10500 * time.Millisecond,
+		want := calls.Counts{Info: 2, About: 1, Token: 1, Images: 2, Retries: 1, Waited: 10500 * time.Millisecond,
 			WaitedFor: "oauth.reddit.com: it asked to be left alone"}
 		got := c.Calls()
 		got.Waited = got.Waited.Round(time.Millisecond) // the pace of the tests

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/reddit/calls"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -64,7 +64,7 @@ type LastRun struct {
 	Elapsed    time.Duration `json:"elapsed_ns"`
 	Unverified int           `json:"unverified"`
 	Looks      Looks         `json:"looks"`
-	Calls      reddit.Calls  `json:"calls"`
+	Calls      calls.Counts  `json:"calls"`
 }
 
 // A LastReread has the counts of the last re-reading that ended.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/reddit/calls"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -41,7 +41,7 @@ type Summary struct {
 	GuardSpares      int                      `json:"guard_spares,omitempty"` // duplicates that the policy's dedupe.guard would keep
 	Recheck          bool                     `json:"recheck,omitempty"`      // the run fetched and read nothing
 	Looks            *Looks                   `json:"looks,omitempty"`        // how often this run asked about posts
-	Calls            *reddit.Calls            `json:"calls,omitempty"`        // all the requests that it sent
+	Calls            *calls.Counts            `json:"calls,omitempty"`        // all the requests that it sent
 }
 
 // Masked counts the names, addresses and numbers that were masked in the text of stored images.
@@ -50,7 +50,7 @@ type Masked struct {
 	Images int `json:"images"` // those with any
 }
 
-// Looks counts the questions about up to reddit.MaxAsk posts each, repetitions of a failed
+// Looks counts the questions about up to policy.MaxAsk posts each, repetitions of a failed
 // request left out.
 type Looks struct {
 	Resolve int `json:"resolve"` // to resolve every post, second looks included

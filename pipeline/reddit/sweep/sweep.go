@@ -28,7 +28,7 @@ var ErrStopped = errors.New("stopped before every post was asked about")
 // ahead is how many requests' answers wait for HandOn, while the images of earlier ones are still being fetched.
 const ahead = 16
 
-// An Asker asks about up to reddit.MaxAsk posts. *reddit.Client is one.
+// An Asker asks about up to policy.MaxAsk posts. *reddit.Client is one.
 type Asker interface {
 	Ask(context.Context, []manifest.PostID) (reddit.Answer, error)
 }
@@ -105,13 +105,13 @@ func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *round[P]) error {
 	// A full request has no room for the witness. That is well: an answer to so many posts is seldom empty, and if it
 	// is, they are asked about once more below.
-	batch := make([]P, 0, reddit.MaxAsk)
+	batch := make([]P, 0, policy.MaxAsk)
 	for p, err := range posts {
 		if err != nil {
 			return err
 		}
 		batch = append(batch, p)
-		if len(batch) < reddit.MaxAsk {
+		if len(batch) < policy.MaxAsk {
 			continue
 		}
 		if err := s.ask(ctx, r, batch, false); err != nil {
@@ -148,7 +148,7 @@ func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *rou
 
 // askBeside asks about posts with room for the witness in every request.
 func (s *Sweep[P]) askBeside(ctx context.Context, r *round[P], posts []P, second bool) error {
-	for batch := range slices.Chunk(posts, reddit.MaxAsk-1) {
+	for batch := range slices.Chunk(posts, policy.MaxAsk-1) {
 		if err := s.ask(ctx, r, batch, second); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (s *Sweep[P]) ask(ctx context.Context, r *round[P], batch []P, second bool)
 	for _, p := range batch {
 		ids = append(ids, s.ID(p))
 	}
-	beside := s.witness != "" && len(ids) < reddit.MaxAsk
+	beside := s.witness != "" && len(ids) < policy.MaxAsk
 	if beside {
 		ids = append(ids, s.witness) // its own answer is not used again
 	}

@@ -143,7 +143,7 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 
 // TestRun: what is asked, when, and what the caller hears of it.
 func TestRun(t *testing.T) {
-	full := numbered(reddit.MaxAsk, "el")
+	full := numbered(policy.MaxAsk, "el")
 	for _, tt := range []struct {
 		name     string
 		posts    []string
@@ -233,7 +233,7 @@ func TestPauseWhileHandingOn(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			return nil
 		}
-		all := append(numbered(4*reddit.MaxAsk-1, "l"), "1000a", "1001l")
+		all := append(numbered(4*policy.MaxAsk-1, "l"), "1000a", "1001l")
 		if err := s.Run(t.Context(), posts(all...)); err != nil {
 			t.Fatal(err)
 		}
@@ -257,12 +257,12 @@ func TestErrors(t *testing.T) {
 		asked int
 	}{
 		{"of the client", []string{"1f"}, nil, 1},
-		{"of a full request", append(numbered(reddit.MaxAsk, "f"), "1000l"), nil, 1},
+		{"of a full request", append(numbered(policy.MaxAsk, "f"), "1000l"), nil, 1},
 		{"of the second asking", []string{"1l", "2af"}, nil, 2},
-		{"of asking beside the witness", append(numbered(reddit.MaxAsk, "ef"), "1000l"), nil, 3},
+		{"of asking beside the witness", append(numbered(policy.MaxAsk, "ef"), "1000l"), nil, 3},
 		{"of the posts", []string{"1l", "broken"}, nil, 0},
 		{"of Record", []string{"1l"}, func(s *Sweep[id]) { s.Record = failing }, 1},
-		{"of HandOn", append(numbered(60*reddit.MaxAsk, "l"), "1000l"), func(s *Sweep[id]) {
+		{"of HandOn", append(numbered(60*policy.MaxAsk, "l"), "1000l"), func(s *Sweep[id]) {
 			s.HandOn = func(ctx context.Context, _ []Heard[id]) error {
 				time.Sleep(time.Second)
 				return errFatal
@@ -293,7 +293,7 @@ func TestStop(t *testing.T) {
 		on    int // posts handed on
 	}{
 		{"before the first request", 0, []string{"1l"}, 0, 0},
-		{"between two requests", 1500 * time.Millisecond, numbered(4*reddit.MaxAsk, "l"), 2, 2 * reddit.MaxAsk},
+		{"between two requests", 1500 * time.Millisecond, numbered(4*policy.MaxAsk, "l"), 2, 2 * policy.MaxAsk},
 		{"in the pause", 10 * time.Second, []string{"1l", "2a"}, 1, 1},
 		{"never", time.Hour, []string{"1l", "2a"}, 2, 2},
 	} {
@@ -319,7 +319,7 @@ func TestStop(t *testing.T) {
 
 // TestContext: its end ends a pause and a wait for HandOn.
 func TestContext(t *testing.T) {
-	for name, all := range map[string][]string{"in the pause": {"1l", "2a"}, "behind HandOn": numbered(30*reddit.MaxAsk, "l")} {
+	for name, all := range map[string][]string{"in the pause": {"1l", "2a"}, "behind HandOn": numbered(30*policy.MaxAsk, "l")} {
 		bubble(t, name, func(t *testing.T) {
 			s, _ := newSweep(&heardLog{})
 			s.HandOn = func(ctx context.Context, _ []Heard[id]) error {
