@@ -23,7 +23,6 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/policy"
-	"rehydrate/study/endpoint"
 )
 
 // StampSuffix is the end of the name of a statement's time stamp, as authorities name their answers.
@@ -59,15 +58,15 @@ func writeUpTo[T any](out *bufio.Writer, frame, indent string, list []T) (rest s
 
 // A StatementCheck says what holds of a statement that was handed on.
 type StatementCheck struct {
-	Statement string         `json:"statement"`
-	SHA256    string         `json:"sha256"`
-	Verdict   Verdict        `json:"verdict"`
-	Time      time.Time      `json:"time"`
-	Key       string         `json:"key_fingerprint"` // that signed it; empty without a signature
-	Stamp     endpoint.Stamp `json:"time_stamp,omitzero"`
-	Recorded  any            `json:"recorded,omitempty"` // a bool, where a log was looked at
-	Holds     bool           `json:"holds"`
-	What      string         `json:"what"` // what does not hold
+	Statement string    `json:"statement"`
+	SHA256    string    `json:"sha256"`
+	Verdict   Verdict   `json:"verdict"`
+	Time      time.Time `json:"time"`
+	Key       string    `json:"key_fingerprint"` // that signed it; empty without a signature
+	Stamp     Stamp     `json:"time_stamp,omitzero"`
+	Recorded  any       `json:"recorded,omitempty"` // a bool, where a log was looked at
+	Holds     bool      `json:"holds"`
+	What      string    `json:"what"` // what does not hold
 }
 
 // CheckStatement checks a statement, with the signature and the time stamp beside it, and that the log in a folder records it,
@@ -101,7 +100,7 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 		trusted, wrong := roots()
 		err = cmp.Or(err, wrong)
 		if err == nil {
-			s.Stamp, err = endpoint.CheckStamp(stamp, sha256.Sum256(body), trusted)
+			s.Stamp, err = CheckStamp(stamp, sha256.Sum256(body), trusted)
 		}
 		doubt(err != nil, "its time stamp: %v", err)
 	}

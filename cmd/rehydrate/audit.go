@@ -26,7 +26,6 @@ import (
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
-	"rehydrate/study/endpoint"
 )
 
 // auditFlags are the flags of audit.
@@ -291,7 +290,7 @@ func (c *command) stamp(ctx context.Context, statement string, digest [sha256.Si
 	if err != nil {
 		return err
 	}
-	answer, stamp, err := endpoint.RequestStamp(ctx, f.url, digest, roots)
+	answer, stamp, err := audit.RequestStamp(ctx, f.url, digest, roots)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,3 @@
-// Package polite says by which way a host is reached: directly, through a proxy, or at another address that the operator
-// names.
 package polite
 
 import (

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"rehydrate/internal/polite"
 )
 
 // A said is what a server says of an error.
@@ -86,7 +89,7 @@ func (s said) refuses(sent []string) string {
 
 // answered says what an answer means.
 func (s *Server) answered(response *http.Response, sent []string, read func([]byte) Reply) (Reply, error) {
-	body, err := peek(response)
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -126,9 +129,9 @@ func (s *Server) answered(response *http.Response, sent []string, read func([]by
 		if name := e.refuses(sent); name != "" {
 			return Reply{}, &Unsupported{name, s.o.Scrubber.Printable(e.message)}
 		}
-	case repeatable(status) && pause > maxPause:
+	case s.http.Repeatable(status) && pause > polite.MaxWait:
 		return Reply{}, s.unreachable(fmt.Sprintf("asks to wait %v, more than the %v that a run waits; nothing is lost: run the same command again then",
-			pause.Round(time.Second), maxPause), nil)
+			pause.Round(time.Second), polite.MaxWait), nil)
 	}
 	return unusable(Failed)
 }

@@ -1,6 +1,9 @@
+// Package endpoint is the client of a server of models that a user names by URL, behind an OpenAI-compatible API. It
+// follows no redirect, and reads a bounded answer.
 package endpoint
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -16,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
 	"golang.org/x/time/rate"
 
 	"rehydrate/internal/polite"
@@ -104,8 +106,7 @@ func (e *Unreachable) Unwrap() error { return e.err }
 type Server struct {
 	o    Options
 	base *url.URL
-	x    *exchange
-	http *retryablehttp.Client
+	http *polite.Client
 }
 
 // Open makes a client. It asks nothing.
@@ -121,11 +122,15 @@ func Open(o Options) (*Server, error) {
 	o.Log, o.Scrubber = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Scrubber, new(secret.Scrubber))
 	o.Scrubber.Learn(o.Key.Reveal(), o.Proxy.Password())
 	s := &Server{o: o, base: base}
-	s.x = &exchange{next: s.transport(), timeout: cmp.Or(o.Timeout, 5*time.Minute), most: maxAnswer, onWait: o.OnWait}
-	if o.PerMinute > 0 {
-		s.x.limiter = rate.NewLimiter(rate.Limit(o.PerMinute/60), 1)
+	gate := &polite.Gate{Pace: "no more requests a minute are wanted"}
+	if o.OnWait != nil {
+		gate.Waits = &polite.Waits{Tell: func(w polite.Wait) { o.OnWait(w.For, w.Reason) }}
 	}
-	s.http = s.x.client()
+	if o.PerMinute > 0 {
+		gate.Limiter = rate.NewLimiter(rate.Limit(o.PerMinute/60), 1)
+	}
+	s.http = &polite.Client{Transport: s.transport(), Timeout: cmp.Or(o.Timeout, 5*time.Minute), MaxAnswer: maxAnswer, Gate: gate,
+		Asked: reset, Hopeless: func(body []byte) bool { return readSaid(body).isQuota() }, Permanent: []error{ErrNotLocal, errClear}}
 	return s, nil
 }
 
@@ -176,7 +181,7 @@ func (s *Server) guard(*polite.ConnectTo) func(network, address string, c syscal
 
 // ask sends a request until an answer is worth having, and reads it.
 func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]byte) Reply) (Reply, error) {
-	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, s.base.String()+path, body)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base.String()+path, bytes.NewReader(body))
 	if err != nil {
 		return Reply{}, err
 	}
@@ -186,7 +191,7 @@ func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]
 		request.Header.Set("Authorization", "Bearer "+s.o.Key.Reveal())
 	}
 	begin := time.Now()
-	response, err := s.http.Do(request)
+	response, err := s.http.Do(request, checkOf(ctx))
 	var reply Reply
 	if err != nil {
 		reply, err = s.unanswered(ctx, err)
@@ -203,22 +208,20 @@ func (s *Server) unreachable(detail string, err error) error {
 
 // unanswered says what it means that no answer came.
 func (s *Server) unanswered(ctx context.Context, err error) (Reply, error) {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // without the method and the URL
-	}
-	if kept, ok := errors.AsType[*notSent](err); ok {
-		return Reply{}, kept.error
+	err = polite.Bare(err)
+	if kept, ok := errors.AsType[*polite.NotSent](err); ok {
+		return Reply{}, kept.Err
 	}
 	detail := s.o.Scrubber.Printable(err.Error())
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case ctx.Err() != nil:
 		return Reply{}, ctx.Err()
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, polite.ErrTooLong):
 		return Reply{Outcome: TooLarge, Detail: fmt.Sprintf("%s: %d bytes", detail, maxAnswer)}, nil
 	case errors.Is(err, ErrNotLocal):
 		return Reply{}, fmt.Errorf("%s: %w", s.base.Host, ErrNotLocal)
-	case isDial(err), untrusted, errors.Is(err, errClear):
+	case polite.IsDial(err), untrusted, errors.Is(err, errClear):
 		return Reply{}, s.unreachable("cannot be asked: "+detail, err)
 	}
 	return Reply{Outcome: Failed, Detail: detail}, nil

@@ -1,6 +1,4 @@
-// Package endpoint is the client of services that a user names by URL: models behind an OpenAI-compatible API, and
-// time-stamping authorities (RFC 3161). It follows no redirect, and reads a bounded answer.
-package endpoint
+package audit
 
 import (
 	"bytes"
@@ -12,13 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net/http"
 	"time"
 
 	"github.com/digitorus/pkcs7"
 	"github.com/digitorus/timestamp"
-	"github.com/hashicorp/go-retryablehttp"
 
+	"rehydrate/internal/polite"
 	"rehydrate/internal/safely"
 )
 
@@ -55,20 +52,10 @@ func askStamp(ctx context.Context, url string, digest [sha256.Size]byte) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	client := (&exchange{next: http.DefaultTransport, timeout: time.Minute, most: maxStamp}).client()
-	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, url, query)
-	if err != nil {
-		return nil, err
+	answer, err := polite.Post(ctx, url, "application/timestamp-query", query, maxStamp)
+	if refused, ok := errors.AsType[polite.Status](err); ok {
+		return nil, fmt.Errorf("the authority %w", refused)
 	}
-	request.Header.Set("Content-Type", "application/timestamp-query")
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the authority answers %s", response.Status)
-	}
-	answer, err := peek(response)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package endpoint
+package audit
 
 import (
 	"bytes"
@@ -29,7 +29,8 @@ type authority struct {
 	answer func(w http.ResponseWriter, r *http.Request, query []byte)
 }
 
-const config = `
+// opensslConfig has the extensions of each kind of certificate.
+const opensslConfig = `
 [req]
 distinguished_name = name
 [name]
@@ -47,14 +48,14 @@ signer_digest = sha256
 ess_cert_id_alg = sha256
 `
 
-// newAuthority starts an authority whose certificate has the extensions of the section usage of config.
+// newAuthority starts an authority whose certificate has the extensions of the section usage of opensslConfig.
 func newAuthority(t *testing.T, usage string) *authority {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Fatal("openssl is missing: scripts/setup installs it")
 	}
 	a := &authority{dir: t.TempDir()}
-	a.write(t, "config", []byte(config))
+	a.write(t, "config", []byte(opensslConfig))
 	a.write(t, "serial", []byte("01"))
 	a.openssl(t, "req -x509 -newkey rsa:2048 -nodes -keyout root.key -out root.pem -days 9 -subj /CN=Root -config config -extensions root")
 	a.openssl(t, "req -new -newkey rsa:2048 -nodes -keyout tsa.key -out tsa.csr -subj /CN=Stamps -config config")
