@@ -32,7 +32,7 @@ var rules = []rule{
 		why: "a C call can be neither cancelled nor survived: Tesseract lives in worker processes alone"},
 	{imports: []string{"net/http"}, only: []string{"internal/polite", "pipeline/reddit", "study/endpoint", "curate/review", "pipeline/redditemu", "pipeline/redditemu/hostile"},
 		why: "a request to a server goes through internal/polite, which paces it and follows no redirect; review and redditemu serve this machine alone"},
-	{imports: []string{"github.com/hashicorp/go-retryablehttp"}, only: []string{"internal/polite", "pipeline/reddit"},
+	{imports: []string{"github.com/hashicorp/go-retryablehttp"}, only: []string{"internal/polite"},
 		why: "what is asked again, and after how long, is decided in one place"},
 	{imports: []string{"github.com/digitorus/..."}, only: []string{"audit"},
 		why: "a time stamp is asked for and checked in one place, where the library's panics are caught"},

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rehydrate/internal/polite"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/reddit"
@@ -180,7 +181,7 @@ type Config struct {
 	Since   []byte // an earlier checkpoint; nil for none
 	Now     func() time.Time
 	Log     *slog.Logger
-	OnWait  func(reddit.Wait)
+	OnWait  func(polite.Wait)
 }
 
 // Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging: the context's,

@@ -3,8 +3,8 @@ package pipeline
 import (
 	"sync"
 
+	"rehydrate/internal/polite"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/reddit"
 )
 
 // A Progress counts what a run has done. It is safe for concurrent use.
@@ -26,14 +26,14 @@ type Snapshot struct {
 	Read    int    // images read in this run
 	Gone    int    // entries whose post or image is not to be had
 	Failed  int    // entries to try again
-	Wait    *reddit.Wait
+	Wait    *polite.Wait
 }
 
 // NewProgress returns a Progress that calls observe, one call at a time, on every change.
 func NewProgress(observe func(Snapshot)) *Progress { return &Progress{observe: observe} }
 
 // OnWait announces a wait; give it to reddit.Options.OnWait.
-func (p *Progress) OnWait(w reddit.Wait) { p.change(func(s *Snapshot) { s.Wait = &w }) }
+func (p *Progress) OnWait(w polite.Wait) { p.change(func(s *Snapshot) { s.Wait = &w }) }
 
 func (p *Progress) change(f func(*Snapshot)) {
 	p.mu.Lock()

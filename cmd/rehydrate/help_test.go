@@ -12,8 +12,8 @@ import (
 
 	"rehydrate/cmd/internal/console"
 	"rehydrate/curate/neardup"
+	"rehydrate/internal/polite"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/reddit"
 )
 
 // TestHelpIsWhole: every command's help says what it does and shows an example of itself, on lines of a usual terminal.
@@ -87,7 +87,7 @@ func TestObserve(t *testing.T) {
 		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 1})
 		now = now.Add(time.Minute)
 		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5, Failed: 2})
-		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5, Wait: &reddit.Wait{For: 3 * time.Second, Host: "i.redd.it", Reason: "it is in trouble"}})
+		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5, Wait: &polite.Wait{For: 3 * time.Second, Host: "i.redd.it", Reason: "it is in trouble"}})
 		c.observe(pipeline.Snapshot{Stage: "ask", Total: 10, Posts: 8})
 		now = now.Add(time.Minute)
 		c.observe(pipeline.Snapshot{Stage: "ask", Total: 10, Posts: 8, Asked: 4})

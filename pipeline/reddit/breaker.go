@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"rehydrate/internal/polite"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 	// plainFailure is what a failed call weighs, and imageFailure what one weighs that can be the trouble of one image.
 	plainFailure, imageFailure = 2, 1
 	// restFor is how long a host is left alone then. It is longer than Reddit's window.
-	restFor = maxWait
+	restFor = polite.MaxWait
 )
 
 // What to do about a host that fails.
@@ -33,8 +35,9 @@ func (k *call) conclude(err error) error {
 	defer l.mu.Unlock()
 	forImage, again := k.validate == nil, repeatable(k.got.status, k.got.header)
 	switch {
-	case err == nil && !again && !useless(k.refused) && !(forImage && turnedAway(l.host, k.got)):
-		l.failures, l.shut = 0, nil
+	case err == nil && !again && !useless(k.refused) && !(forImage && turnedAway(l.Host, k.got)):
+		l.failures = 0
+		l.Open()
 		return nil
 	case err != nil && permanent(err) && (forImage || !is[*Unanswered](err)):
 		return nil // it would be the same however long one waits
@@ -65,13 +68,13 @@ func (k *call) conclude(err error) error {
 	}
 	switch rows := l.failures / plainFailure; {
 	case rows >= maxFailures:
-		l.shut = &Unreachable{l.host, reason, fmt.Sprintf("failed %d times in a row, the last time with %s; %s",
+		shut := &Unreachable{l.Host, reason, fmt.Sprintf("failed %d times in a row, the last time with %s; %s",
 			maxFailures, withDetail(reason, said), hint)}
-		l.pauseUntil(time.Now().Add(restFor), paused)
-		return l.shut
+		l.Shut(time.Now().Add(restFor), paused, shut)
+		return shut
 	case rows > 1, rows == 1 && paused == waitRateLimit:
 		// One failure passes by itself most often, but for a rate limit, which only a pause ends.
-		l.pauseUntil(time.Now().Add(min(k.c.o.retryWait<<(2*rows), maxWait)), paused)
+		l.Pause(time.Now().Add(min(k.c.o.retryWait<<(2*rows), polite.MaxWait)), paused)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rehydrate/internal/polite"
 	"rehydrate/manifest"
 )
 
@@ -31,7 +32,7 @@ func TestUnreachable(t *testing.T) {
 		{"no network", answer{err: errors.New("no route to host")}, "connection", waitNetwork, "see that the network"},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
-			var w []Wait
+			var w []polite.Wait
 			well := false
 			s := api(func(int, *http.Request) answer {
 				if well {
@@ -118,7 +119,7 @@ func TestUselessAnswers(t *testing.T) {
 		{"moved", reply(302, "", "Location", "https://www.reddit.com/"), "http_302", 1, "start again later"},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
-			var w []Wait
+			var w []polite.Wait
 			s := api(func(int, *http.Request) answer { return tt.answer })
 			o := paceOptions(60e6, &w)
 			o.retryWait = 10 * time.Second // so that every wait is told

@@ -2,7 +2,6 @@ package reddit
 
 import (
 	"cmp"
-	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -13,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/hashicorp/go-retryablehttp"
 
 	"rehydrate/internal/polite"
 	"rehydrate/internal/secret"
@@ -52,16 +49,9 @@ type Options struct {
 	Version       string             // of the tool, for the User-Agent; "" = dev
 	Log           *slog.Logger       // nil = discard
 	Scrubber      *secret.Scrubber   // learns the credentials, and each token that the client gets; nil = none
-	OnWait        func(Wait)         // called before every wait over 2 s, from any goroutine; may be nil
+	OnWait        func(polite.Wait)  // called before every wait over 2 s, from any goroutine; may be nil
 
 	retryWait time.Duration // the longest pause before a first retry; 0 = 1 s, tests have their own
-}
-
-// A Wait is a pause that the client is about to make.
-type Wait struct {
-	Host   string
-	Reason string // for people: "its rate limit is used up"
-	For    time.Duration
 }
 
 // A Client asks Reddit and its image hosts. Make one with New. It is safe for concurrent use.
@@ -70,21 +60,21 @@ type Client struct {
 	userAgent string
 	jitter    func() float64 // in [0, 1)
 	pace      *pacer
-	api       *retryablehttp.Client
-	images    *retryablehttp.Client
+	api       http.RoundTripper // what carries one attempt to Reddit's API
+	images    http.RoundTripper // and to image hosts
 	imgur     imgurAPI
 	token     tokenCache
 }
 
 // Calls returns the counts as they stand. It may be called at any time.
 func (c *Client) Calls() calls.Counts {
+	total, longest := c.pace.waits.Sum()
 	c.pace.mu.Lock()
 	defer c.pace.mu.Unlock()
-	counts, longest := c.pace.calls, time.Duration(0)
-	for w, d := range c.pace.by {
-		if d > longest {
-			counts.WaitedFor, longest = w.Host+": "+w.Reason, d
-		}
+	counts := c.pace.calls
+	counts.Waited = total
+	if longest.For > 0 {
+		counts.WaitedFor = longest.Host + ": " + longest.Reason
 	}
 	return counts
 }
@@ -117,7 +107,8 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	c := &Client{o: o, pace: newPacer(o.Policy, o.OnWait), jitter: rand.Float64}
 	// The form that Reddit's API rules require; by the account's name Reddit can reach whoever runs this.
 	c.userAgent = fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, cmp.Or(o.Version, "dev"), o.Username)
-	c.api, c.images, c.imgur.http = c.stack(api, c.toReddit), c.stack(images, nil), c.stack(api, c.toImgur)
+	c.api, c.images = identified{c, api, c.toReddit}, identified{c, images, nil}
+	c.imgur.transport = identified{c, api, c.toImgur}
 	return c, nil
 }
 
@@ -209,13 +200,3 @@ type Unreachable struct {
 
 // Error says which host failed, how, and what to do.
 func (e *Unreachable) Error() string { return e.Host + " " + e.Detail }
-
-// wait sleeps for d or until ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

@@ -1,5 +1,5 @@
-// Package reddit is the only network client of rehydrate. It asks Reddit's API what became of posts (Client.Ask) and
-// what their subreddits are (Client.About), and downloads images from the policy's hosts (Client.Download).
+// Package reddit is the network client for Reddit and image hosts. It asks Reddit's API what became of posts (Client.Ask)
+// and what their subreddits are (Client.About), and downloads images from the policy's hosts (Client.Download).
 //
 // # What it promises
 //
@@ -31,8 +31,8 @@
 // # How a request travels
 //
 //	Ask, About, Download   classify the last answer
-//	go-retryablehttp       again after 429, 5xx, useless answers and broken connections, with jitter
-//	paced                  waits for its turn, once for each attempt, and counts it
+//	polite.Retry           again after 429, 5xx, useless answers and broken connections, with jitter; no redirect
+//	call                   waits at its host's polite.Gate, once for each attempt, counts it, and reads the answer
 //	identified             User-Agent; bearer, Basic or imgur's credentials for their one host
 //	guarded                attempt deadline, least progress
 //	unrepeated             no repetition by net/http itself

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/internal/polite"
 	"rehydrate/manifest"
 	"rehydrate/policy"
 )
@@ -40,7 +41,7 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 		return d, err
 	}
 	c.o.Log.Debug("text or nothing in place of an image, asking once more", "host", at.Host, "reason", f.Reason)
-	if err := c.pace.sleep(ctx, Wait{at.Host, waitServer, 2 * c.o.retryWait}); err != nil {
+	if err := c.pace.waits.Sleep(ctx, polite.Wait{Host: at.Host, Reason: waitServer, For: 2 * c.o.retryWait}); err != nil {
 		return Download{}, err
 	}
 	return c.fetchImage(ctx, at)
@@ -222,7 +223,7 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 	case ok && ofAPI:
 		return failed("rate_limited", "imgur's API allows no further request for longer than a run waits")
 	case ok:
-		return failed(reasonTooLong, "the host asks for a pause of more than "+maxWait.String())
+		return failed(reasonTooLong, "the host asks for a pause of more than "+polite.MaxWait.String())
 	}
 	f := failed(trouble(err))
 	switch {

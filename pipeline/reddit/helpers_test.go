@@ -2,6 +2,7 @@ package reddit
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -105,6 +106,11 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{StatusCode: a.status, Header: h, Body: io.NopCloser(strings.NewReader(a.body)),
 		ContentLength: int64(len(a.body)), Request: r}, nil
+}
+
+// wait sleeps for d or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	return new(polite.Waits).Sleep(ctx, polite.Wait{For: d})
 }
 
 // times returns when host was asked, in seconds from start.
@@ -303,7 +309,6 @@ func newTestClient(t *testing.T, o Options) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.api.HTTPClient.CloseIdleConnections)
 	return c
 }
 

@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
+	"rehydrate/internal/polite"
 	"rehydrate/manifest"
 	"rehydrate/policy"
 )
@@ -102,12 +101,12 @@ func imgurCandidate(path string, p policy.Policy) Candidate {
 
 // imgurAPI is what a client knows of imgur's API. Only who holds the API's one place may use it.
 type imgurAPI struct {
-	http     *retryablehttp.Client
-	accepted bool        // the client id is: a 200 has come
-	rejected bool        // the client id is; nothing is asked any more
-	page     imgurPage   // that was asked about last, with image 0
-	files    []imgurFile // of that page
-	at       time.Time
+	transport http.RoundTripper
+	accepted  bool        // the client id is: a 200 has come
+	rejected  bool        // the client id is; nothing is asked any more
+	page      imgurPage   // that was asked about last, with image 0
+	files     []imgurFile // of that page
+	at        time.Time
 }
 
 // An imgurFile is what the API says of an image.
@@ -126,7 +125,7 @@ func imgurPause(resp *http.Response, now time.Time) time.Time {
 	app, ofApp := headerNumber(h, "X-Ratelimit-Clientremaining")
 	user, ofUser := headerNumber(h, "X-Ratelimit-Userremaining")
 	reset, err := strconv.ParseInt(strings.TrimSpace(h.Get("X-Ratelimit-Userreset")), 10, 64)
-	_, named := retryAfter(h, now)
+	_, named := polite.RetryAfter(h, now)
 	switch {
 	case ofApp && app == 0, ofUser && user == 0 && err != nil:
 		return now.Add(imgurRest)
@@ -210,7 +209,7 @@ func (c *Client) askImgur(ctx context.Context, image bool, id string) ([]imgurFi
 	if image {
 		url = "https://" + imgurAPIHost + "/3/image/" + id
 	}
-	e, err := c.get(ctx, c.imgur.http, url, "application/json", maxImgurBody, nil)
+	e, err := c.get(ctx, c.imgur.transport, url, "application/json", maxImgurBody, nil)
 	if err != nil {
 		return nil, c.fetchFault(ctx, imgurAPIHost, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rehydrate/internal/polite"
 	"rehydrate/internal/secret"
 	"rehydrate/policy"
 )
@@ -328,8 +329,8 @@ func TestImgurCredits(t *testing.T) {
 				a.header.Set("X-RateLimit-UserReset", fmt.Sprint(start.Add(tt.reset).Unix()))
 			}
 			o := imgurOptions()
-			var waits []Wait
-			o.OnWait = func(w Wait) { waits = append(waits, w) }
+			var waits []polite.Wait
+			o.OnWait = func(w polite.Wait) { waits = append(waits, w) }
 			s := imgurScript(t, map[string]answer{"/3/image/abcdefg": a, "/3/image/hijklmn": a})
 			c := s.client(t, o)
 			download(t, c, "https://imgur.com/abcdefg", "")
@@ -340,7 +341,7 @@ func TestImgurCredits(t *testing.T) {
 			}
 			download(t, c, "https://imgur.com/hijklmn", "")
 			s.askedAt(t, imgurAPIHost, start, 0, tt.want.Seconds())
-			if long := tt.want > quietWait; long != (len(waits) == 1) || long && (waits[0].Host != imgurAPIHost || waits[0].Reason != waitRateLimit) {
+			if long := tt.want > 2*time.Second; long != (len(waits) == 1) || long && (waits[0].Host != imgurAPIHost || waits[0].Reason != waitRateLimit) {
 				t.Errorf("%s: waits %v", tt.name, waits)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/polite"
 	"rehydrate/pipeline/reddit/calls"
 	"rehydrate/policy"
 )
@@ -57,7 +58,7 @@ func TestBudget(t *testing.T) {
 		{"float string", budget{}, rates("23", "977.0", "599"), 800 * time.Millisecond, budget{23, 977, now.Add(600 * time.Second)}},
 		{"nothing left, at the window's end", budget{}, rates("1000", "0.0", "0"), time.Second, budget{1000, 0, now.Add(time.Second)}},
 		{"a fraction left is nothing", budget{}, rates("1000", "0.9", "7"), 8 * time.Second, budget{1000, 0, now.Add(8 * time.Second)}},
-		{"huge reset is bounded", budget{}, rates("1000", "0", "86400"), maxWait, budget{1000, 0, now.Add(24*time.Hour + time.Second)}},
+		{"huge reset is bounded", budget{}, rates("1000", "0", "86400"), polite.MaxWait, budget{1000, 0, now.Add(24*time.Hour + time.Second)}},
 		{"never seen", budget{}, http.Header{}, 0, budget{}},
 		{"missing is counted", known, http.Header{}, 0, budget{991, 1, known.resetAt}},
 		{"counted to the end", budget{999, 1, known.resetAt}, http.Header{}, 40 * time.Second, budget{1000, 0, known.resetAt}},
@@ -65,7 +66,7 @@ func TestBudget(t *testing.T) {
 		{"counted at the reset", budget{590, 10, now}, http.Header{}, 0, budget{1, 599, now.Add(600 * time.Second)}},
 		{"counted beyond several", budget{9000, 1000, now.Add(-1300 * time.Second)}, http.Header{}, 0, budget{1, 9999, now.Add(500 * time.Second)}},
 		{"a window of one", budget{1, 0, now.Add(-time.Second)}, http.Header{}, 599 * time.Second, budget{1, 0, now.Add(599 * time.Second)}},
-		{"beyond all days", budget{}, rates("1000", "0", "4000000000"), maxWait, budget{1000, 0, now.Add(1_000_001 * time.Second)}},
+		{"beyond all days", budget{}, rates("1000", "0", "4000000000"), polite.MaxWait, budget{1000, 0, now.Add(1_000_001 * time.Second)}},
 		{"one missing", known, http.Header{"X-Ratelimit-Used": {"1"}}, 0, budget{991, 1, known.resetAt}},
 		{"no numbers", known, rates("NaN", "x", ""), 0, budget{991, 1, known.resetAt}},
 		{"out of range", known, rates("1", "1e300", "Inf"), 0, budget{991, 1, known.resetAt}},
@@ -80,11 +81,11 @@ func TestBudget(t *testing.T) {
 }
 
 // paceOptions adds what OnWait is told to w. Requests to the API go out one at a time.
-func paceOptions(perMinute float64, w *[]Wait) Options {
+func paceOptions(perMinute float64, w *[]polite.Wait) Options {
 	o := testOptions()
 	o.Policy.Reddit.RequestsPerMinute = perMinute
 	o.retryWait = time.Second
-	o.OnWait = func(x Wait) { *w = append(*w, x) }
+	o.OnWait = func(x polite.Wait) { *w = append(*w, x) }
 	return o
 }
 
@@ -98,7 +99,7 @@ func TestBurst(t *testing.T) {
 		bubble(t, fmt.Sprint(tt.perMinute), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			s := api(func(int, *http.Request) answer { return reply(200, listing("a1")) })
-			c := s.client(t, paceOptions(tt.perMinute, new([]Wait)))
+			c := s.client(t, paceOptions(tt.perMinute, new([]polite.Wait)))
 			start := time.Now()
 			for i := range 4 * int(tt.perMinute+1) {
 				if i == 3*int(tt.perMinute+1) { // a rest, then a burst again
@@ -139,7 +140,7 @@ func TestBurst(t *testing.T) {
 
 func TestRateHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w []Wait
+		var w []polite.Wait
 		headers := [][]string{{"23", "977.0", "599"}, {"1000", "0.0", "0"}, {"1000", "0.0", "300"}, {"1", "999.0", "599"}, {"1", "999", "599"}}
 		s := api(func(n int, _ *http.Request) answer {
 			h := headers[n]
@@ -151,7 +152,7 @@ func TestRateHeaders(t *testing.T) {
 			mustAsk(t, c)
 		}
 		s.askedAt(t, apiHost, start, 0, 0.8, 1.8, 302.8, 302.8)
-		if diff := cmp.Diff([]Wait{{apiHost, waitRateLimit, 301 * time.Second}}, w); diff != "" {
+		if diff := cmp.Diff([]polite.Wait{{Host: apiHost, Reason: waitRateLimit, For: 301 * time.Second}}, w); diff != "" {
 			t.Errorf("OnWait (-want +got):\n%s", diff)
 		}
 	})
@@ -181,7 +182,7 @@ func TestTooManyRequests(t *testing.T) {
 		{"just bearable", reply(429, "", "Retry-After", "900"), 900.5, waitRetryAfter},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
-			var w []Wait
+			var w []polite.Wait
 			s := api(func(n int, _ *http.Request) answer {
 				if n == 0 {
 					return tt.first
@@ -355,7 +356,7 @@ func TestNeverTooFast(t *testing.T) {
 				}
 				return a
 			}
-			var w []Wait
+			var w []polite.Wait
 			c := s.client(t, paceOptions(perMinute, &w))
 			c.jitter = rng.Float64
 			start := time.Now()
@@ -388,7 +389,7 @@ func TestNeverTooFast(t *testing.T) {
 // TestUnansweredCounts: a request that got no answer is counted against Reddit's window.
 func TestUnansweredCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w []Wait
+		var w []polite.Wait
 		s := api(func(n int, _ *http.Request) answer {
 			if n == 1 || n == 2 {
 				return answer{err: errors.New("connection reset by peer")}
@@ -406,26 +407,6 @@ func TestUnansweredCounts(t *testing.T) {
 	})
 }
 
-// TestRecent: the guard alone, as what the limiter lets through comes in bursts. A request counts from when
-// its answer came.
-func TestRecent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for perMinute, want := range map[float64]time.Duration{1.9: time.Minute, 1: time.Minute, 0.1: 10 * time.Minute} {
-			r := newRecent(perMinute)
-			first, _ := r.take(time.Now())
-			time.Sleep(5 * time.Second) // until its answer comes
-			first()
-			if answered, d := r.take(time.Now()); answered != nil || d != want {
-				t.Errorf("%g a minute: the second waits %v, want %v from the first's answer", perMinute, d, want)
-			}
-			time.Sleep(want)
-			if answered, d := r.take(time.Now()); answered == nil {
-				t.Errorf("%g a minute: then it has to wait %v", perMinute, d)
-			}
-		}
-	})
-}
-
 // TestRetriesEnd: a call whose pauses add up is given up, and the pause that was asked for is
 // still made before the next one.
 func TestRetriesEnd(t *testing.T) {
@@ -440,7 +421,7 @@ func TestRetriesEnd(t *testing.T) {
 				}
 				return reply(200, listing("a1"))
 			})
-			c := s.client(t, paceOptions(60e6, new([]Wait)))
+			c := s.client(t, paceOptions(60e6, new([]polite.Wait)))
 			start := time.Now()
 			_, err := c.Ask(t.Context(), ids("a1"))
 			if d := time.Since(start); noAnswer(err) != "http_429" || d > maxTrying {

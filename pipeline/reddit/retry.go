@@ -10,23 +10,21 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
-	"github.com/hashicorp/go-retryablehttp"
 
+	"rehydrate/internal/polite"
 	"rehydrate/manifest"
 )
 
 const (
 	retries    = 3                // after the first attempt
 	maxBackoff = 30 * time.Second // between two attempts, when no Retry-After asks for more
-	maxTrying  = 20 * time.Minute // from the end of a call's first attempt to the start of its last: maxWait and some
+	maxTrying  = 20 * time.Minute // from the end of a call's first attempt to the start of its last: polite.MaxWait and some
 	maxScrap   = 4 << 10          // of the body of an answer that is not a 200
 	maxHops    = 3                // redirects that an image is followed through
 )
@@ -45,10 +43,11 @@ func useless(err error) bool {
 	return ok && none.Reason != ReasonEmptyListing
 }
 
-// A call is one request with its repetitions. It belongs to one goroutine.
+// A call is one request with its repetitions. It belongs to one goroutine, and makes each attempt as a RoundTripper.
 type call struct {
 	c        *Client
 	lane     *lane
+	next     http.RoundTripper // the layers below
 	maxBody  int64
 	validate func(exchange) error // nil for images, where any answer says something of the image
 	before   int                  // failures of the host when the call began
@@ -56,43 +55,24 @@ type call struct {
 	attempt  int                  // that is being made, from 1
 	got      exchange
 	refused  error // what validate said of got
-}
 
-// callKey finds the call of a request in its context, which is all that the library's hooks share.
-type callKey struct{}
-
-func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
-
-// stack builds the layers above a transport for the requests of one kind.
-func (c *Client) stack(next http.RoundTripper, authorize func(*http.Request) error) *retryablehttp.Client {
-	return &retryablehttp.Client{ // without a logger: it would print URLs
-		HTTPClient: &http.Client{
-			Transport: paced{c.pace, identified{c, next, authorize}},
-			// Redirects are never followed here: Download checks each one.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		RetryMax: retries,
-		CheckRetry: func(ctx context.Context, resp *http.Response, err error) (bool, error) {
-			return callOf(ctx).again(ctx, resp, err)
-		},
-		// The wait is made before: Backoff does not learn whose request it is when no answer came.
-		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
+	// Of the repetition that again wants:
+	wait   polite.Wait
+	why    manifest.Reason
+	paused time.Duration // the rest of the host's pause
 }
 
 // get asks for a URL through one of the stacks until an answer is worth having or the attempts, or the time for them,
 // are used up. Any status is a result, if use, which may be nil, accepts it. The error is use's, that of the last
 // attempt, an *Unreachable, or the context's.
 func (c *Client) get(
-	ctx context.Context, hc *retryablehttp.Client, link, accept string, maxBody int64, use func(exchange) error,
+	ctx context.Context, next http.RoundTripper, link, accept string, maxBody int64, use func(exchange) error,
 ) (exchange, error) {
-	method, form := http.MethodGet, any(nil)
+	method, form := http.MethodGet, io.Reader(nil)
 	if link == tokenURL {
-		method, form = http.MethodPost, []byte("grant_type=client_credentials")
+		method, form = http.MethodPost, strings.NewReader("grant_type=client_credentials")
 	}
-	k := &call{c: c, maxBody: maxBody, validate: use, attempt: 1}
-	req, err := retryablehttp.NewRequestWithContext(context.WithValue(ctx, callKey{}, k), method, link, form)
+	req, err := http.NewRequestWithContext(ctx, method, link, form)
 	if err != nil {
 		return exchange{}, err
 	}
@@ -103,18 +83,16 @@ func (c *Client) get(
 	if form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	k.lane = c.pace.lanes[req.URL.Hostname()]
+	k := &call{c: c, lane: c.pace.lanes[req.URL.Hostname()], next: next, maxBody: maxBody, validate: use, attempt: 1}
 	k.lane.mu.Lock()
 	k.before = k.lane.failures
 	k.lane.mu.Unlock()
 	begin := time.Now()
-	_, err = hc.Do(req) // again has read and closed the body of every answer
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // without the method and the URL, which net/http puts on every one
-	}
+	_, err = polite.Retry{Attempt: k, Most: retries, Again: k.again, Wait: k.backoff, Waits: &c.pace.waits}.Do(req)
+	err = polite.Bare(err)
 	if c.o.Log.Enabled(ctx, slog.LevelDebug) { // printable takes as long as the rest of a small request
 		// Without the path, which names an image or an album.
-		c.o.Log.Debug("asked", "host", k.lane.host, "status", k.got.status, "bytes", len(k.got.body),
+		c.o.Log.Debug("asked", "host", k.lane.Host, "status", k.got.status, "bytes", len(k.got.body),
 			"took", time.Since(begin).Round(time.Millisecond), "error", c.printable(fmt.Sprint(err)))
 	}
 	if ctx.Err() != nil {
@@ -129,25 +107,58 @@ func (c *Client) get(
 	return k.got, k.refused
 }
 
+// RoundTrip makes one attempt: it waits for its turn, sends the request, counts it, and reads the answer.
+func (k *call) RoundTrip(req *http.Request) (*http.Response, error) {
+	answered, err := k.lane.Pass(req.Context())
+	if long, ok := errors.AsType[*polite.TooLong](err); ok {
+		return nil, tooLong(k.lane.Host, long.For)
+	}
+	if err != nil {
+		return nil, err
+	}
+	resp, err := k.next.RoundTrip(req)
+	answered()
+	if errors.Is(err, errForbidden) || errors.Is(err, errNoToken) {
+		return nil, err // it was never sent
+	}
+	k.c.pace.count(k.lane, req.URL.Path, k.attempt)
+	k.lane.heed(resp)
+	if err != nil {
+		if strings.Contains(err.Error(), "server response headers exceeded") {
+			// net/http has no error value for it; a test fails when its text changes.
+			err = tooLarge("headers_too_large", "header of the answer", maxHeaderBytes)
+		}
+		return nil, err
+	}
+	err = k.read(resp)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = http.NoBody
+	return resp, nil
+}
+
 // read takes in an answer and judges it. Its error makes the attempt a failed one.
 func (k *call) read(resp *http.Response) error {
 	defer resp.Body.Close()
 	e := exchange{status: resp.StatusCode, header: resp.Header}
-	ok, most := e.status == http.StatusOK, k.maxBody
+	ok := e.status == http.StatusOK
 	if !ok {
-		most = maxScrap
-	} else if resp.ContentLength > most {
-		return tooLarge("too_large", "body", most) // before a byte of it is waited for
+		// The status says it all; a broken body must not hide it.
+		e.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxScrap))
+	} else {
+		if resp.ContentLength > k.maxBody {
+			return tooLarge("too_large", "body", k.maxBody) // before a byte of it is waited for
+		}
+		body, err := polite.ReadBody(resp.Body, k.maxBody)
+		if errors.Is(err, polite.ErrTooLong) {
+			return tooLarge("too_large", "body", k.maxBody)
+		}
+		if err != nil {
+			return fmt.Errorf("read the body: %w", err)
+		}
+		e.body = body
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
-	switch {
-	case !ok: // the status says it all; a broken body must not hide it
-	case int64(len(body)) > most:
-		return tooLarge("too_large", "body", most)
-	case err != nil:
-		return fmt.Errorf("read the body: %w", err)
-	}
-	e.body = body[:min(int64(len(body)), most)]
 	if k.validate != nil {
 		k.refused = k.validate(e)
 	}
@@ -158,15 +169,8 @@ func (k *call) read(resp *http.Response) error {
 	return nil
 }
 
-// again decides whether an attempt is repeated, and waits for the time to do so.
-func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	if err == nil {
-		// The library closes the body of an answer that it repeats, so each is read here.
-		err = k.read(resp)
-	} else if strings.Contains(err.Error(), "server response headers exceeded") {
-		// net/http has no error value for it; a test fails when its text changes.
-		err = tooLarge("headers_too_large", "header of the answer", maxHeaderBytes)
-	}
+// again decides whether an attempt is repeated, and after which wait.
+func (k *call) again(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	now := time.Now()
 	if k.start.IsZero() {
 		k.start = now
@@ -178,16 +182,15 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 		return false, err
 	}
 	// Each pause is a random part of its longest, so that clients that failed together do not come back together.
-	w := Wait{k.lane.host, waitServer, k.jittered(min(k.c.o.retryWait<<(k.attempt-1), maxBackoff))}
-	var why manifest.Reason
+	w := polite.Wait{Host: k.lane.Host, Reason: waitServer, For: k.jittered(min(k.c.o.retryWait<<(k.attempt-1), maxBackoff))}
 	if err != nil {
-		why, _ = trouble(err)
+		k.why, _ = trouble(err)
 		if !is[*Unanswered](err) {
 			w.Reason = waitNetwork
 		}
 	} else {
-		why = status("http_", k.got.status)
-		asked, named := retryAfter(k.got.header, now)
+		k.why = status("http_", k.got.status)
+		asked, named := polite.RetryAfter(k.got.header, now)
 		switch {
 		case named: // and a little more, so that not all clients come back at once
 			w.Reason, w.For = waitRetryAfter, max(w.For, asked+k.jittered(min(asked/10, time.Second)))
@@ -195,29 +198,27 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 			w.Reason, w.For = waitRateLimit, max(w.For, k.c.o.retryWait)
 		}
 		if w.Reason != waitServer {
-			k.lane.mu.Lock()
 			// All of the host's requests sit it out, also after the last attempt.
-			k.lane.pauseUntil(now.Add(w.For), w.Reason)
-			k.lane.mu.Unlock()
+			k.lane.Pause(now.Add(w.For), w.Reason)
 		}
-		if asked > maxWait {
-			return false, tooLong(k.lane.host, asked)
+		if asked > polite.MaxWait {
+			return false, tooLong(k.lane.Host, asked)
 		}
 	}
-	paused, _, _ := k.lane.look(now)
-	wait := max(w.For, paused)
+	k.wait = w
+	k.paused, _, _ = k.lane.Paused(now)
 	// One more attempt could keep an image for over a minute. An answer of the API speaks of many posts.
 	slow := k.validate == nil && (errors.Is(err, errDeadline) || k.attempt > 1 && timedOut(err))
-	if k.attempt > retries || slow || now.Add(wait).Sub(k.start) > maxTrying {
-		return false, err
-	}
+	late := now.Add(max(w.For, k.paused)).Sub(k.start) > maxTrying
+	return !slow && !late, err
+}
+
+// backoff is the wait that again decided on, before the next attempt.
+func (k *call) backoff(int, *http.Response) polite.Wait {
 	k.attempt++
-	k.c.o.Log.Debug("trying again", "host", w.Host, "why", why, "wait", wait.Round(time.Millisecond),
-		"attempt", k.attempt, "of", retries+1)
-	if err := k.c.pace.sleep(ctx, w); err != nil {
-		return false, err
-	}
-	return true, nil
+	k.c.o.Log.Debug("trying again", "host", k.lane.Host, "why", k.why,
+		"wait", max(k.wait.For, k.paused).Round(time.Millisecond), "attempt", k.attempt, "of", retries+1)
+	return k.wait
 }
 
 // jittered is a random time from 0 to most.
@@ -227,34 +228,10 @@ func (k *call) jittered(most time.Duration) time.Duration {
 
 // repeatable reports whether an answer says "again later".
 func repeatable(status int, h http.Header) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	case http.StatusForbidden, http.StatusRequestURITooLong:
-		return h.Get("Retry-After") != "" // both seen as rate limits, with this header only
-	default:
-		return status >= 500 && status != http.StatusNotImplemented
+	if h.Get("Retry-After") != "" { // both seen as rate limits, with this header only
+		return polite.Repeatable(status, http.StatusForbidden, http.StatusRequestURITooLong)
 	}
-}
-
-// retryAfter reads a Retry-After in either of its forms: seconds, or a date.
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	v := strings.TrimSpace(h.Get("Retry-After"))
-	const ceiling = 365 * 24 * 3600 // what is longer is as good as this, and cannot overflow
-	if n, err := strconv.ParseFloat(v, 64); err == nil {
-		if !(n >= 0) {
-			return 0, false
-		}
-		return seconds(min(n, ceiling)), true
-	}
-	t, err := http.ParseTime(v)
-	if err != nil {
-		return 0, false
-	}
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date // by the host's own clock: this machine's may be wrong
-	}
-	return max(t.Sub(now), 0), true
+	return polite.Repeatable(status)
 }
 
 // tooLarge is the error of a part of an answer that would be as long again.
@@ -264,11 +241,10 @@ func tooLarge(reason manifest.Reason, part string, most int64) error {
 
 // permanent reports whether an error would be the same again.
 func permanent(err error) bool {
-	switch reason, _ := trouble(err); reason {
-	case "too_large", "headers_too_large", "tls", notPublic:
-		return true
+	if none, ok := errors.AsType[*Unanswered](err); ok {
+		return none.Reason == "too_large" || none.Reason == "headers_too_large"
 	}
-	return is[*Unreachable](err) || errors.Is(err, errForbidden) || errors.Is(err, errNoToken)
+	return is[*Unreachable](err) || isGuard(err) || polite.Permanent(err, errForbidden, errNoToken)
 }
 
 const notPublic manifest.Reason = "address_not_allowed"

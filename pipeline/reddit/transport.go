@@ -161,14 +161,7 @@ func (t identified) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	resp, err := t.next.RoundTrip(req)
-	if err == nil {
-		// net/http reads a Location even of what it does not follow, and fails on a bad one as if no answer had come.
-		if _, bad := u.Parse(resp.Header.Get("Location")); bad != nil {
-			resp.Header.Del("Location")
-		}
-	}
-	return resp, err
+	return t.next.RoundTrip(req)
 }
 
 // toReddit puts on each request to Reddit's API the credentials of its one host.

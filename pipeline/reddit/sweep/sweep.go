@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"rehydrate/internal/polite"
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
@@ -52,7 +53,7 @@ type Sweep[P any] struct {
 	Pause  time.Duration   // between the two absences
 	Stop   <-chan struct{} // closed, it ends a Run after the request being made; may be nil
 	Log    *slog.Logger
-	OnWait func(reddit.Wait) // called before a pause of more than 2 s
+	OnWait func(polite.Wait) // called before a pause of more than 2 s
 
 	// Record takes in one answer. It may change the posts, and sets Again.
 	Record func(context.Context, []Heard[P]) error
@@ -134,7 +135,7 @@ func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *rou
 	// HandOn works on during the pause: images are being fetched.
 	pause := s.Pause - time.Since(r.since)
 	if pause > 2*time.Second {
-		s.OnWait(reddit.Wait{Host: "oauth.reddit.com", Reason: "second look at absent posts", For: pause})
+		s.OnWait(polite.Wait{Host: "oauth.reddit.com", Reason: "second look at absent posts", For: pause})
 	}
 	select {
 	case <-time.After(pause):

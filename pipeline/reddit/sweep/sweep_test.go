@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/polite"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/policy"
@@ -79,7 +80,7 @@ type heardLog struct {
 func newSweep(log *heardLog) (*Sweep[id], *fakeReddit) {
 	f := &fakeReddit{times: map[id]int{}, start: time.Now()}
 	return &Sweep[id]{
-		Reddit: f, Pause: pause, Log: slog.New(slog.DiscardHandler), OnWait: func(reddit.Wait) {},
+		Reddit: f, Pause: pause, Log: slog.New(slog.DiscardHandler), OnWait: func(polite.Wait) {},
 		ID: func(p id) id { return p },
 		Record: func(_ context.Context, heard []Heard[id]) error {
 			time.Sleep(log.takes)
@@ -228,7 +229,7 @@ func TestPauseWhileHandingOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f := newSweep(&heardLog{takes: time.Second})
 		var waits []time.Duration
-		s.OnWait = func(w reddit.Wait) { waits = append(waits, w.For) }
+		s.OnWait = func(w polite.Wait) { waits = append(waits, w.For) }
 		s.HandOn = func(context.Context, []Heard[id]) error {
 			time.Sleep(10 * time.Second)
 			return nil
