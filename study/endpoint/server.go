@@ -179,6 +179,19 @@ func (s *Server) guard(*polite.ConnectTo) func(network, address string, c syscal
 	}
 }
 
+type checkKey struct{}
+
+// WithCheck has check called before each attempt, when its turn has come. Its error keeps the request back, and is the
+// question's.
+func WithCheck(ctx context.Context, check func() error) context.Context {
+	return context.WithValue(ctx, checkKey{}, check)
+}
+
+func checkOf(ctx context.Context) func() error {
+	check, _ := ctx.Value(checkKey{}).(func() error)
+	return check
+}
+
 // ask sends a request until an answer is worth having, and reads it.
 func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]byte) Reply) (Reply, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base.String()+path, bytes.NewReader(body))

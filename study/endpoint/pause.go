@@ -1,25 +1,11 @@
 package endpoint
 
 import (
-	"context"
 	"net/http"
 	"time"
 
 	"rehydrate/internal/polite"
 )
-
-type checkKey struct{}
-
-// WithCheck has check called before each attempt, when its turn has come. Its error keeps the request back, and is the
-// question's.
-func WithCheck(ctx context.Context, check func() error) context.Context {
-	return context.WithValue(ctx, checkKey{}, check)
-}
-
-func checkOf(ctx context.Context) func() error {
-	check, _ := ctx.Value(checkKey{}).(func() error)
-	return check
-}
 
 // reset reads how long a server asks to be left alone: retry-after-ms, Retry-After, or the headers of OpenAI's rate
 // limits, as "6m0s".
