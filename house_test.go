@@ -111,6 +111,7 @@ var apart = []struct{ from, never, why string }{
 	{"pipeline/state", "pipeline/reddit", "what a workspace means is read from the disk; the counts of requests lie in reddit/calls"},
 	{"pipeline/copies", "pipeline/reddit", "a copy is made and purged from what the workspace has"},
 	{"pipeline/diff", "pipeline/reddit", "two datasets are compared without asking anybody"},
+	{"audit", "study/endpoint", "an audit asks no model; what it shares with that client is in internal/polite"},
 	{"report", "pipeline/reddit", "a page is made of what a run has stored"},
 }
 

@@ -31,7 +31,7 @@ type Client struct {
 	Gate      *Gate         // lets each attempt out
 	// Asked reads how long the server asks to be left alone; nil is RetryAfter.
 	Asked func(h http.Header, now time.Time) (d time.Duration, named bool)
-	// Hopeless reports whether the body of an answer that says "again later" speaks of trouble that does not pass; nil for none.
+	// Hopeless reports whether the body of an answer that says "again later" names trouble that does not pass; it may be nil.
 	Hopeless func(body []byte) bool
 	// Permanent are errors of Transport that would be the same again.
 	Permanent []error

@@ -73,8 +73,8 @@ type Retry struct {
 	// Attempt makes one attempt: it waits for the turn, sends, and reads the whole answer.
 	Attempt http.RoundTripper
 	Most    int // repetitions, after the first attempt
-	// Again decides after each attempt whether it is repeated. It gets the answer, or a Bare error. Its own error ends the
-	// request, in place of that of the attempt.
+	// Again decides after each attempt whether it is repeated. It gets the answer, or a Bare error. An error that it
+	// returns with false takes the place of that of the attempt.
 	Again func(ctx context.Context, answer *http.Response, err error) (bool, error)
 	// Wait is the pause before repetition n, from 1, that Again wants; answer is nil when none came.
 	Wait  func(n int, answer *http.Response) Wait

@@ -209,8 +209,10 @@ func (k *call) again(ctx context.Context, _ *http.Response, err error) (bool, er
 	k.paused, _, _ = k.lane.Paused(now)
 	// One more attempt could keep an image for over a minute. An answer of the API speaks of many posts.
 	slow := k.validate == nil && (errors.Is(err, errDeadline) || k.attempt > 1 && timedOut(err))
-	late := now.Add(max(w.For, k.paused)).Sub(k.start) > maxTrying
-	return !slow && !late, err
+	if slow || now.Add(max(w.For, k.paused)).Sub(k.start) > maxTrying {
+		return false, err
+	}
+	return true, nil
 }
 
 // backoff is the wait that again decided on, before the next attempt.
