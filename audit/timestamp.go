@@ -28,9 +28,11 @@ type Stamp struct {
 	Authority string    `json:"authority"` // the subject of its certificate
 }
 
-// RequestStamp asks the time-stamping authority at url for a stamp of document. The answer is a TimeStampResp in DER
-// (RFC 3161, section 2.4.2), as `openssl ts -verify -in` reads it, that CheckStamp has accepted.
-func RequestStamp(ctx context.Context, url string, digest [sha256.Size]byte, roots *x509.CertPool) ([]byte, Stamp, error) {
+// RequestStamp asks the time-stamping authority at url for a stamp of the document with a SHA-256 digest. The answer is a
+// TimeStampResp in DER (RFC 3161, section 2.4.2), as `openssl ts -verify -in` reads it, that CheckStamp has accepted.
+func RequestStamp(
+	ctx context.Context, url string, digest [sha256.Size]byte, roots *x509.CertPool,
+) ([]byte, Stamp, error) {
 	var stamp Stamp
 	answer, err := askStamp(ctx, url, digest)
 	if err == nil {
@@ -48,7 +50,8 @@ func askStamp(ctx context.Context, url string, digest [sha256.Size]byte) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	query, err := (&timestamp.Request{HashAlgorithm: crypto.SHA256, HashedMessage: digest[:], Certificates: true, Nonce: nonce}).Marshal()
+	query, err := (&timestamp.Request{HashAlgorithm: crypto.SHA256, HashedMessage: digest[:],
+		Certificates: true, Nonce: nonce}).Marshal()
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +73,9 @@ func askStamp(ctx context.Context, url string, digest [sha256.Size]byte) ([]byte
 	return answer, nil
 }
 
-// CheckStamp reads an answer that RequestStamp returned. It fails unless the stamp is one of document, the signature holds, and the signer's
-// certificate leads to one of roots and was valid for time-stamping at the time that the stamp names.
+// CheckStamp reads an answer that RequestStamp returned. It fails unless the stamp is that of a document with the
+// digest, the signature is good, and the signer's certificate leads to one of roots and was valid for time-stamping at
+// the time that the stamp names.
 func CheckStamp(answer []byte, digest [sha256.Size]byte, roots *x509.CertPool) (Stamp, error) {
 	if roots == nil {
 		return Stamp{}, errors.New("check a time stamp: no root certificates")

@@ -31,7 +31,8 @@ type Client struct {
 	Gate      *Gate         // lets each attempt out
 	// Asked reads how long the server asks to be left alone; nil is RetryAfter.
 	Asked func(h http.Header, now time.Time) (d time.Duration, named bool)
-	// Hopeless reports whether the body of an answer that says "again later" names trouble that does not pass; it may be nil.
+	// Hopeless reports whether the body of an answer that says "again later" names trouble that does not pass. It may
+	// be nil.
 	Hopeless func(body []byte) bool
 	// Permanent are errors of Transport that would be the same again.
 	Permanent []error
@@ -131,7 +132,8 @@ func (c *Client) again(ctx context.Context, response *http.Response, err error) 
 
 // permanent reports whether an error would be the same again. A second attempt at a slow answer would take as long.
 func (c *Client) permanent(err error) bool {
-	return Permanent(err, c.Permanent...) || errors.Is(err, errSlow) || is[*NotSent](err) || is[tls.RecordHeaderError](err)
+	return Permanent(err, c.Permanent...) || errors.Is(err, errSlow) ||
+		is[*NotSent](err) || is[tls.RecordHeaderError](err)
 }
 
 // backoff is the pause before a repetition. A random part of it keeps requests that failed together apart.

@@ -10,6 +10,6 @@
 //   - No redirect is followed, so that no host but the one that was named learns anything.
 //   - The answer is bounded in length, and its reading by the caller's deadline.
 //
-// What a server's answer means is decided by its clients: pipeline/reddit for Reddit and image hosts, study/endpoint for
-// servers of models. Client is the whole for a server that a user names by URL, and Post asks it one question.
+// What a server's answer means is decided by its clients: pipeline/reddit for Reddit and image hosts, study/endpoint
+// for servers of models. Client joins these parts for a server that a user names by URL; Post asks it one question.
 package polite

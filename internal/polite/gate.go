@@ -118,7 +118,8 @@ type Window struct {
 
 // NewWindow allows a whole number of requests in any minute; below one a minute, one in so long.
 func NewWindow(perMinute float64) *Window {
-	return &Window{most: max(int(perMinute), 1), length: max(time.Minute, time.Duration(math.Round(60/perMinute*float64(time.Second))))}
+	one := time.Duration(math.Round(60 / perMinute * float64(time.Second)))
+	return &Window{most: max(int(perMinute), 1), length: max(time.Minute, one)}
 }
 
 // take lets a request go out now, or says how long to wait. The request counts from when answered is called.

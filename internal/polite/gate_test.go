@@ -31,12 +31,13 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// TestGate: requests keep the pace and sit out a pause, which others neither shorten nor slip past with a place that they
-// had before it; a shut gate fails them until the pause is over.
+// TestGate: requests keep the pace and sit out a pause, which others neither shorten nor slip past with a place that
+// they had before it; a shut gate fails them until the pause is over.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Wait
-		g := &Gate{Host: "h", Limiter: rate.NewLimiter(1, 1), Pace: "no faster", Waits: &Waits{Tell: func(w Wait) { told = append(told, w) }}}
+		g := &Gate{Host: "h", Limiter: rate.NewLimiter(1, 1), Pace: "no faster",
+			Waits: &Waits{Tell: func(w Wait) { told = append(told, w) }}}
 		start := time.Now()
 		passed := func(want time.Duration) {
 			t.Helper()

@@ -18,8 +18,8 @@ import (
 // ErrTooLong is the error of an answer that is longer than its reader allows.
 var ErrTooLong = errors.New("the answer is longer than what is read of one")
 
-// Repeatable reports whether a status says "again later": 408, 425, 429, every 5xx but 501, and those in also, which one
-// server means so and another does not.
+// Repeatable reports whether a status says "again later": 408, 425, 429, every 5xx but 501, and those in also, which
+// one server means so and another does not.
 func Repeatable(status int, also ...int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -28,14 +28,14 @@ func Repeatable(status int, also ...int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || slices.Contains(also, status)
 }
 
-// Permanent reports whether an error would be the same again: that of a certificate which is not trusted, ErrTooLong, or
-// one of those in also.
+// Permanent reports whether an error would be the same again: that of a certificate which is not trusted, ErrTooLong,
+// or one of those in also.
 func Permanent(err error, also ...error) bool {
 	if slices.ContainsFunc(also, func(e error) bool { return errors.Is(err, e) }) {
 		return true
 	}
-	return errors.Is(err, ErrTooLong) || is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
-		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
+	return errors.Is(err, ErrTooLong) || is[*tls.CertificateVerificationError](err) ||
+		is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
 }
 
 // is reports whether an error wraps one of type E.
@@ -118,8 +118,8 @@ func (r Retry) Do(request *http.Request) (*http.Response, error) {
 	return client.Do(req)
 }
 
-// whole makes net/http hand on every answer: it reads a Location even of what it does not follow, and fails on a bad one as
-// if no answer had come.
+// whole makes net/http hand on every answer: it reads a Location even of what it does not follow, and fails on a bad
+// one as if no answer had come.
 type whole struct{ next http.RoundTripper }
 
 func (t whole) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -18,8 +18,8 @@ import (
 )
 
 func TestRepeatable(t *testing.T) {
-	for status, want := range map[int]bool{200: false, 302: false, 403: false, 404: false, 408: true, 409: false, 414: false,
-		425: true, 429: true, 500: true, 501: false, 502: true, 503: true, 504: true, 529: true} {
+	for status, want := range map[int]bool{200: false, 302: false, 403: false, 404: false, 408: true, 409: false,
+		414: false, 425: true, 429: true, 500: true, 501: false, 502: true, 503: true, 504: true, 529: true} {
 		if got := Repeatable(status); got != want {
 			t.Errorf("Repeatable(%d) = %v, want %v", status, got, want)
 		}
@@ -55,7 +55,7 @@ func TestPermanent(t *testing.T) {
 }
 
 func TestReadBody(t *testing.T) {
-	for body, want := range map[string]error{"": nil, "123": nil, "1234": ErrTooLong, strings.Repeat("1", 99): ErrTooLong} {
+	for body, want := range map[string]error{"": nil, "123": nil, "1234": ErrTooLong, "123456789": ErrTooLong} {
 		got, err := ReadBody(strings.NewReader(body), 3)
 		if err != want || err == nil && string(got) != body || err != nil && got != nil {
 			t.Errorf("ReadBody(%q) = %q, %v; want %v", body, got, err, want)
@@ -87,7 +87,8 @@ func (p *played) RoundTrip(r *http.Request) (*http.Response, error) {
 	if status == 0 {
 		return nil, errBroken
 	}
-	return &http.Response{StatusCode: status, Header: http.Header{"Location": {p.location}}, Body: http.NoBody, Request: r}, nil
+	h := http.Header{"Location": {p.location}}
+	return &http.Response{StatusCode: status, Header: h, Body: http.NoBody, Request: r}, nil
 }
 
 // retry repeats broken attempts and 503, three times at most, and waits 3, 6 and 9 s.
@@ -120,13 +121,15 @@ func TestRetry(t *testing.T) {
 				var told []Wait
 				waits := &Waits{Tell: func(w Wait) { told = append(told, w) }}
 				p := &played{statuses: tt.statuses}
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://h/", strings.NewReader("form"))
+				form := strings.NewReader("form")
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://h/", form)
 				if err != nil {
 					t.Fatal(err)
 				}
 				start := time.Now()
 				answer, err := retry(p, waits).Do(request)
-				if tt.err != errors.Is(err, errBroken) || err == nil && answer.StatusCode != tt.statuses[len(tt.statuses)-1] {
+				last := tt.statuses[len(tt.statuses)-1]
+				if tt.err != errors.Is(err, errBroken) || err == nil && answer.StatusCode != last {
 					t.Errorf("Do = %v, %v", answer, err)
 				}
 				var at []int
@@ -160,8 +163,9 @@ func TestRetryEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = retry(&played{statuses: []int{503, 200}}, waits).Do(request)
-		if total, _ := waits.Sum(); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second || total != time.Second {
-			t.Errorf("Do = %v after %v, %v of it waits", err, time.Since(start), total)
+		total, _ := waits.Sum()
+		if d := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || d != time.Second || total != d {
+			t.Errorf("Do = %v after %v, %v of it waits", err, d, total)
 		}
 	})
 }

@@ -22,8 +22,8 @@ const (
 	maxInfoBody = 8 << 20
 )
 
-// Ask asks Reddit what became of up to policy.MaxAsk posts, in one request. It waits as long as the rate limits want, and
-// tries again after passing trouble.
+// Ask asks Reddit what became of up to policy.MaxAsk posts, in one request. It waits as long as the rate limits want,
+// and tries again after passing trouble.
 //
 // An *Unanswered means no verdict for any of the ids, and the run can go on. Every other error stops the run: *Denied,
 // *Unreachable, the context's, a wrong setting, and ids that the caller should not have asked, which cost no request.

@@ -1,5 +1,6 @@
-// Package reddit is the network client for Reddit and image hosts. It asks Reddit's API what became of posts (Client.Ask)
-// and what their subreddits are (Client.About), and downloads images from the policy's hosts (Client.Download).
+// Package reddit is the network client for Reddit and image hosts. It asks Reddit's API what became of posts
+// (Client.Ask) and what their subreddits are (Client.About), and downloads images from the policy's hosts
+// (Client.Download).
 //
 // # What it promises
 //

@@ -41,7 +41,8 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 		return d, err
 	}
 	c.o.Log.Debug("text or nothing in place of an image, asking once more", "host", at.Host, "reason", f.Reason)
-	if err := c.pace.waits.Sleep(ctx, polite.Wait{Host: at.Host, Reason: waitServer, For: 2 * c.o.retryWait}); err != nil {
+	w := polite.Wait{Host: at.Host, Reason: waitServer, For: 2 * c.o.retryWait}
+	if err := c.pace.waits.Sleep(ctx, w); err != nil {
 		return Download{}, err
 	}
 	return c.fetchImage(ctx, at)

@@ -24,9 +24,10 @@ import (
 const (
 	retries    = 3                // after the first attempt
 	maxBackoff = 30 * time.Second // between two attempts, when no Retry-After asks for more
-	maxTrying  = 20 * time.Minute // from the end of a call's first attempt to the start of its last: polite.MaxWait and some
-	maxScrap   = 4 << 10          // of the body of an answer that is not a 200
-	maxHops    = 3                // redirects that an image is followed through
+	// maxTrying is from the end of a call's first attempt to the start of its last: polite.MaxWait and some.
+	maxTrying = 20 * time.Minute
+	maxScrap  = 4 << 10 // of the body of an answer that is not a 200
+	maxHops   = 3       // redirects that an image is followed through
 )
 
 // An exchange is the last answer to a request, read and closed.
@@ -182,7 +183,8 @@ func (k *call) again(ctx context.Context, _ *http.Response, err error) (bool, er
 		return false, err
 	}
 	// Each pause is a random part of its longest, so that clients that failed together do not come back together.
-	w := polite.Wait{Host: k.lane.Host, Reason: waitServer, For: k.jittered(min(k.c.o.retryWait<<(k.attempt-1), maxBackoff))}
+	w := polite.Wait{Host: k.lane.Host, Reason: waitServer}
+	w.For = k.jittered(min(k.c.o.retryWait<<(k.attempt-1), maxBackoff))
 	if err != nil {
 		k.why, _ = trouble(err)
 		if !is[*Unanswered](err) {

@@ -129,8 +129,9 @@ func Open(o Options) (*Server, error) {
 	if o.PerMinute > 0 {
 		gate.Limiter = rate.NewLimiter(rate.Limit(o.PerMinute/60), 1)
 	}
-	s.http = &polite.Client{Transport: s.transport(), Timeout: cmp.Or(o.Timeout, 5*time.Minute), MaxAnswer: maxAnswer, Gate: gate,
-		Asked: reset, Hopeless: func(body []byte) bool { return readSaid(body).isQuota() }, Permanent: []error{ErrNotLocal, errClear}}
+	s.http = &polite.Client{Transport: s.transport(), Timeout: cmp.Or(o.Timeout, 5*time.Minute), MaxAnswer: maxAnswer,
+		Gate: gate, Asked: reset, Permanent: []error{ErrNotLocal, errClear},
+		Hopeless: func(body []byte) bool { return readSaid(body).isQuota() }}
 	return s, nil
 }
 
