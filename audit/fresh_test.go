@@ -177,7 +177,7 @@ type freshCase struct {
 
 func freshCases(t testing.TB, w *world) []freshCase {
 	j, p, live := w.images[goneJPEG], w.images[gonePNG], w.images[live1]
-	pic, row, img, pg := picture(1), "row 1bodut", "image 1bodut", "image 1bf0nv"
+	pic, row, img, pg := drawn(1), "row 1bodut", "image 1bodut", "image 1bf0nv"
 	half := warp(48, 40, func(x, y int) color.Color { return pic.At(2*x, 2*y) })
 	sum := sha256.Sum256(j)
 	link, id := "https://redd.it/1bodut", []byte("t3_1bodut")
@@ -188,7 +188,7 @@ func freshCases(t testing.TB, w *world) []freshCase {
 	testkit.OK(t, q.Close(), tiff.Encode(&tif, pic, &tiff.Options{Compression: tiff.Deflate, Predictor: true}), bmp.Encode(&bm, pic))
 	testkit.OK(t, json.NewEncoder(&nb).Encode(map[string]any{"cells": []any{map[string]any{"outputs": []any{map[string]any{"data": map[string]any{"image/jpeg": strings.SplitAfter(mime+"\n", "\n")}}}}}}))
 	collage := warp(192, 80, func(x, y int) color.Color {
-		return map[bool]*image.RGBA{true: pic, false: picture(9)}[x < 96].At(x%96, y)
+		return map[bool]*image.RGBA{true: pic, false: drawn(9)}[x < 96].At(x%96, y)
 	})
 	ghost := image.NewNRGBA(pic.Bounds())
 	for i := range pic.Pix {
@@ -284,12 +284,12 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		add("an image, "+name, "i.jpg", img, encodeJPEG(i, 45))
 		add("a PNG, "+name, "i.png", img, encodePNG(i))
 	}
-	for name, b := range map[string][]byte{"GIF": framesOf(pic), "a later frame": framesOf(picture(9), pic), "a later frame of a GIF that loops": framesOf(picture(9), picture(8), half), "behind an image": append(bytes.Clone(live), j...), "behind a PNG": append(pngChunk("tEXt", []byte("a\x00b")), p...), "a thumbnail in Exif": withSegment(live, 0xe1, "Exif\x00\x00II*\x00"+string(encodeJPEG(half, 60))), "a comment": withSegment(live, 0xfe, mime),
+	for name, b := range map[string][]byte{"GIF": framesOf(pic), "a later frame": framesOf(drawn(9), pic), "a later frame of a GIF that loops": framesOf(drawn(9), drawn(8), half), "behind an image": append(bytes.Clone(live), j...), "behind a PNG": append(pngChunk("tEXt", []byte("a\x00b")), p...), "a thumbnail in Exif": withSegment(live, 0xe1, "Exif\x00\x00II*\x00"+string(encodeJPEG(half, 60))), "a comment": withSegment(live, 0xfe, mime),
 		"a profile": withSegment(live, 0xe2, "ICC_PROFILE\x00\x01\x01"+string(j)), "XMP": withSegment(live, 0xe1, "http://ns.adobe.com/xap/1.0/\x00<xmpGImg:image>"+strings.ReplaceAll(mime, "\n", "&#xA;")+"</xmpGImg:image>"), "a chunk": pngChunk("prVt", j), "zTXt": pngChunk("zTXt", append([]byte("c\x00\x00"), deflated([]byte(mime))...)), "iCCP": pngChunk("iCCP", append([]byte("c\x00\x00"), deflated(j)...)), "raw profile": pngChunk("tEXt", []byte("Raw profile type APP1\x00\nexif\n 99\n"+wrapped(hex.EncodeToString(j), 72))),
 		"an icon": append([]byte("\x00\x00\x01\x00\x01\x00\x60\x50\x00\x00\x01\x00\x20\x00\xff\xff\x00\x00\x16\x00\x00\x00"), encodePNG(pic)...), "an SVG": []byte(`<svg><image href="data:image/jpeg;base64,` + b64(j) + `"/></svg>`), "an SVGZ": gzipOf([]byte(`<svg><image href='data:image/jpeg;base64,` + b64(j) + `'/></svg>`)), "a sound with a cover": append([]byte("ID3\x03\x00\x00\x00\x00\x20\x00APIC\x00\x00\x20\x00\x00\x00\x00image/jpeg\x00\x03\x00"), j...)} {
 		add("an image: "+name, "i.dat", map[bool]string{true: pg, false: img}[name == "behind a PNG"], b)
 	}
-	for name, b := range map[string][]byte{"COM": withSegment(live, 0xfe, link), "XMP": withSegment(live, 0xe1, "http://ns.adobe.com/xap/1.0/\x00<dc:source>"+link+"</dc:source>"), "tEXt": pngChunk("tEXt", []byte("Source\x00"+link)), "zTXt": pngChunk("zTXt", append([]byte("c\x00\x00"), deflated([]byte(link))...)), "iTXt": pngChunk("iTXt", append([]byte("c\x00\x01\x00\x00\x00"), deflated([]byte(link))...)), "a GIF": patched(framesOf(picture(3)), "\x21\xf9\x04", 0, "\x21\xfe\x16"+link+"\x00"), "trailing": append(bytes.Clone(live), link...)} {
+	for name, b := range map[string][]byte{"COM": withSegment(live, 0xfe, link), "XMP": withSegment(live, 0xe1, "http://ns.adobe.com/xap/1.0/\x00<dc:source>"+link+"</dc:source>"), "tEXt": pngChunk("tEXt", []byte("Source\x00"+link)), "zTXt": pngChunk("zTXt", append([]byte("c\x00\x00"), deflated([]byte(link))...)), "iTXt": pngChunk("iTXt", append([]byte("c\x00\x01\x00\x00\x00"), deflated([]byte(link))...)), "a GIF": patched(framesOf(drawn(3)), "\x21\xf9\x04", 0, "\x21\xfe\x16"+link+"\x00"), "trailing": append(bytes.Clone(live), link...)} {
 		add("an id in an image: "+name, "i.dat", row, b)
 	}
 
@@ -368,7 +368,7 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		{"base64 of gzip in JSON", "b.json", img, []byte(`{"z":"` + b64(gzipOf(j)) + `"}`)},
 		{"a mail with a zip", "m.mbox", img, []byte("From a\nContent-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + wrapped(b64(zipOf("x", j)), 76) + "\n\n--b--\n")},
 		{"a digest as a name", "cache/" + hex.EncodeToString(sum[:]), "any 1bodut", []byte("nothing here\n")}, {"a digest of 32 bytes", "a.parquet", "some", parquetOf(blobRow{1, sum[:]})},
-		{"a small frame of a GIF", "i.gif", img, framesOf(half)}, {"a small frame over another", "i.gif", img, framesOf(picture(9), half)}, {"a TIFF", "i.tif", "some", tif.Bytes()}, {"a BMP", "i.bmp", "some", bm.Bytes()},
+		{"a small frame of a GIF", "i.gif", img, framesOf(half)}, {"a small frame over another", "i.gif", img, framesOf(drawn(9), half)}, {"a TIFF", "i.tif", "some", tif.Bytes()}, {"a BMP", "i.bmp", "some", bm.Bytes()},
 		{"a cut JPEG", "i.jpg", "some", j[:len(j)*2/3]}, {"a cut PNG", "i.png", "some", p[:len(p)*2/3]}, {"a JPEG without its start", "i.bin", "some", j[2:]},
 		{"a PNG with a wrong sum", "i.png", "some", patched(p, "IDAT", 4, "\x78\x9c"+string(p[bytes.Index(p, []byte("IDAT"))+6:][:20])+"\xff")},
 		{"a WebP", "i.webp", "some", append([]byte("RIFF\x80\x00\x00\x00WEBPVP8 \x74\x00\x00\x00"), j[:116]...)}, {"an image in a thin frame", "i.png", "some", encodePNG(warp(100, 84, func(x, y int) color.Color { return pic.At(x-2, y-2) }))},

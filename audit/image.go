@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/picture"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
@@ -58,7 +58,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	defer w.saw(s)
 	inner := w
 	inner.depth++ // segments can hold whole archives, so they count as a container
-	stripped, malformed := workspace.Split(body, policy.ImageFormat(body), func(name string, b []byte) {
+	stripped, malformed := picture.Split(body, picture.Format(body), func(name string, b []byte) {
 		if len(bytes.Trim(b, "\x00 ")) > 0 {
 			part := p.in(name)
 			part.label = len(b) < prefixLen // too short for a text, as the header of every JFIF is
@@ -100,7 +100,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 	parts := [][]byte{body}
 	var screen *image.NRGBA // of a GIF of several pictures
 	if info.Format == "gif" {
-		if pictures := workspace.GIFPictures(body); len(pictures) > 2 {
+		if pictures := picture.GIFPictures(body); len(pictures) > 2 {
 			parts, screen = pictures, image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
 		}
 	}
@@ -110,7 +110,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 	}
 	frame := s
 	for n, part := range parts {
-		img, err := policy.DecodeImage(part)
+		img, err := picture.Decode(part)
 		if err != nil {
 			if screen == nil {
 				s.fault = err.Error()
@@ -139,7 +139,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 		}
 		// Equal pixels look equal: the digest decides where looks are not known, or close.
 		if near, _ := nearest(w.gone.looks[true], frame.hashes); near != nil || w.gone.pixels {
-			frame.digests = append(frame.digests, parseDigest(policy.PixelDigest(policy.Upright(img, body))))
+			frame.digests = append(frame.digests, parseDigest(picture.PixelDigest(picture.Upright(img, body))))
 		}
 	}
 	if bytes.Contains(body[:min(len(body), 256)], []byte("acTL")) {

@@ -20,9 +20,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"rehydrate/internal/picture"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 const (
@@ -387,7 +386,7 @@ func (w walker) carve(p place, block []byte) {
 				w.inflated(p, found[2:])
 			default:
 				// Strip ends where the image does, so what follows in the block does not count.
-				stripped, err := workspace.Strip(found, policy.ImageFormat(found))
+				stripped, err := picture.Strip(found, picture.Format(found))
 				s := &sighting{place: p.in("image in it"), digests: []digest{{}, digestOf(stripped)}}
 				// It is one if it can be decoded.
 				if err == nil && w.looks(s, stripped) == nil && s.fault == "" {

@@ -30,6 +30,7 @@ import (
 
 	"rehydrate/audit/verify"
 	"rehydrate/dedupe"
+	"rehydrate/internal/picture"
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
@@ -56,8 +57,8 @@ type world struct {
 	images          map[string][]byte // as their hosts sent them
 }
 
-// picture draws an image that has a hash of its own.
-func picture(seed uint32) *image.RGBA {
+// drawn makes an image that has a hash of its own.
+func drawn(seed uint32) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, 96, 80))
 	cells := [48]uint8{}
 	for i := range cells {
@@ -91,8 +92,8 @@ func newWorld(t *testing.T, fresh, published bool) *world {
 	t.Helper()
 	dir, ctx := t.TempDir(), t.Context()
 	w := &world{dir: dir, ws: filepath.Join(dir, "ws"), copied: filepath.Join(dir, "copy"), images: map[string][]byte{
-		goneJPEG: withSegment(encodeJPEG(picture(1), 85), 0xe1, "Exif\x00\x00 taken with a phone"), gonePNG: encodePNG(picture(2)),
-		live1: encodeJPEG(picture(3), 85), live2: encodePNG(picture(4))}}
+		goneJPEG: withSegment(encodeJPEG(drawn(1), 85), 0xe1, "Exif\x00\x00 taken with a phone"), gonePNG: encodePNG(drawn(2)),
+		live1: encodeJPEG(drawn(3), 85), live2: encodePNG(drawn(4))}}
 	rows := []string{"id,split,figurative,severity,related_content,modality,context,sha256,sha256_stripped,sha256_pixels,phash"}
 	for _, id := range []string{goneJPEG, gonePNG, goneDigits, goneUnseen, live1, live2} {
 		row := id + ",train,F1,SS6,SR3,M1,C1,,,,"
@@ -141,8 +142,8 @@ func (w *world) store(t *testing.T, ws *workspace.Workspace, id manifest.PostID)
 	body, ctx := w.images[string(id)], t.Context()
 	d, h, err := identify(body)
 	testkit.OK(t, err)
-	format := policy.ImageFormat(body)
-	stripped, err := workspace.Strip(body, format)
+	format := picture.Format(body)
+	stripped, err := picture.Strip(body, format)
 	testkit.OK(t, err)
 	key := manifest.Key{ID: id}
 	testkit.OK(t, ws.StoreImage(ctx, key, stripped, workspace.Image{Source: state.SHA256([]byte(id)), OriginalSHA256: d.File, OriginalBytes: int64(len(body)), PixelsSHA256: d.Pixels,
@@ -223,7 +224,7 @@ func deflated(body []byte) []byte {
 }
 
 func pngChunk(kind string, data []byte) []byte {
-	b := encodePNG(picture(3))
+	b := encodePNG(drawn(3))
 	chunk := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), kind...)
 	return bytes.Join([][]byte{b[:33], chunk, data, {0, 0, 0, 0}, b[33:]}, nil)
 }
@@ -333,8 +334,8 @@ var wraps = []struct {
 		return parquetOf(textRow{1, strings.ToUpper(hex.EncodeToString(b))})
 	}},
 	{"in bytes of no kind", func(_ testing.TB, b []byte) []byte { return append([]byte("\x00\x01\x02junk\x03"), b...) }},
-	{"behind another image", func(_ testing.TB, b []byte) []byte { return append(encodeJPEG(picture(3), 85), b...) }},
-	{"in a segment of another image", func(_ testing.TB, b []byte) []byte { return withSegment(encodeJPEG(picture(3), 85), 0xe2, string(b)) }},
+	{"behind another image", func(_ testing.TB, b []byte) []byte { return append(encodeJPEG(drawn(3), 85), b...) }},
+	{"in a segment of another image", func(_ testing.TB, b []byte) []byte { return withSegment(encodeJPEG(drawn(3), 85), 0xe2, string(b)) }},
 	{"in a chunk of another image", func(_ testing.TB, b []byte) []byte { return pngChunk("eXIf", b) }},
 	{"in a packed chunk of another image", func(_ testing.TB, b []byte) []byte {
 		return pngChunk("zTXt", append([]byte("k\x00\x00"), deflated([]byte(b64(b)))...))
@@ -358,7 +359,7 @@ var holders = []struct {
 	{"in the free pages of a database", func(t testing.TB, s string) []byte {
 		return sqliteOf(t, "CREATE TABLE x (y); PRAGMA secure_delete=OFF; CREATE TABLE z (y); INSERT INTO z VALUES (?); DROP TABLE z", s)
 	}},
-	{"in a comment of an image", func(_ testing.TB, s string) []byte { return withSegment(encodeJPEG(picture(3), 85), 0xfe, s) }},
+	{"in a comment of an image", func(_ testing.TB, s string) []byte { return withSegment(encodeJPEG(drawn(3), 85), 0xfe, s) }},
 	{"in a zip's comment", func(_ testing.TB, s string) []byte {
 		b := zipOf("x", []byte("hi"))
 		b[len(b)-2] = byte(len(s))
@@ -384,9 +385,9 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 		add(purged, "the image as it was sent, "+wrap.name, "f", FoundImage, goneJPEG, func(t testing.TB, w *world) []byte { return wrap.wrap(t, w.images[goneJPEG]) })
 		add(purged, "another picture's bytes, "+wrap.name, "f", FoundImage, gonePNG, func(t testing.TB, w *world) []byte { return wrap.wrap(t, w.images[gonePNG]) })
 	}
-	gone := func(w *world) image.Image { img, _ := policy.DecodeImage(w.images[goneJPEG]); return img }
+	gone := func(w *world) image.Image { img, _ := picture.Decode(w.images[goneJPEG]); return img }
 	for name, change := range map[string]func(w *world) []byte{
-		"without its EXIF":        func(w *world) []byte { b, _ := workspace.Strip(w.images[goneJPEG], "jpeg"); return b },
+		"without its EXIF":        func(w *world) []byte { b, _ := picture.Strip(w.images[goneJPEG], "jpeg"); return b },
 		"with a comment":          func(w *world) []byte { return withSegment(w.images[goneJPEG], 0xfe, "hello") },
 		"with a byte behind it":   func(w *world) []byte { return append(bytes.Clone(w.images[goneJPEG]), 'x') },
 		"with 4 KB behind it":     func(w *world) []byte { return append(bytes.Clone(w.images[goneJPEG]), make([]byte, 4096)...) },
@@ -399,7 +400,7 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 		"mirrored": func(img image.Image) []byte {
 			return encodeJPEG(warp(96, 80, func(x, y int) color.Color { return img.At(95-x, y) }), 80)
 		},
-		"in a GIF's frame": func(img image.Image) []byte { return framesOf(picture(3), img) },
+		"in a GIF's frame": func(img image.Image) []byte { return framesOf(drawn(3), img) },
 	} {
 		for _, in := range []*world{published, fresh} {
 			add(in, "the image "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return change(gone(w)) })
@@ -497,7 +498,7 @@ func TestBounds(t *testing.T) {
 func TestClean(t *testing.T) {
 	purged, published := newWorld(t, false, false), newWorld(t, false, true)
 	stored := func(id string) []byte {
-		b, _ := workspace.Strip(purged.images[id], policy.ImageFormat(purged.images[id]))
+		b, _ := picture.Strip(purged.images[id], picture.Format(purged.images[id]))
 		return b
 	}
 	many := func(format string, n int) string {
@@ -515,7 +516,7 @@ func TestClean(t *testing.T) {
 		ID    string `parquet:"id"`
 		Count int64  `parquet:"count"`
 	}
-	picture3 := picture(3)
+	picture3 := drawn(3)
 	thumb := encodeJPEG(warp(72, 60, func(x, y int) color.Color { return picture3.At(x*4/3, y*4/3) }), 80)
 	const textGap, imageGap, foreignGap, binaryGap = "texts of unknown origin", "images of unknown origin", "ids of another release", "only searched for plain text"
 	for _, c := range []struct {
@@ -530,12 +531,12 @@ func TestClean(t *testing.T) {
 		{name: "a live post's image in a Parquet", body: parquetOf(blobRow{1, stored(live1)}), gap: "no column holds post ids"},
 		{name: "a live post's image with a comment", body: withSegment(purged.images[live1], 0xfe, "hello")},
 		{name: "a live post's image with the header of JFIF", body: withSegment(purged.images[live1], 0xe0, "JFIF\x00\x01\x01\x01\x00\x48\x00\x48\x00\x00")},
-		{name: "a live post's image as PNG", body: encodePNG(func() image.Image { i, _ := policy.DecodeImage(purged.images[live1]); return i }())},
+		{name: "a live post's image as PNG", body: encodePNG(func() image.Image { i, _ := picture.Decode(purged.images[live1]); return i }())},
 		{name: "a live post's image, a little smaller", body: thumb},
 		{name: "a live post's image in HTML", body: []byte(`<p>hi</p><img alt="1live1" src="data:image/jpeg;base64,` + b64(thumb) + `">`)},
 		{name: "a live post's image in a database", body: sqliteOf(t, "CREATE TABLE x (id, y); INSERT INTO x VALUES ('1live1', ?)", stored(live1))},
-		{name: "an image of nobody", body: encodePNG(picture(9)), gap: imageGap},
-		{name: "an image of nobody, every hash published but one", body: encodePNG(picture(9)), gap: imageGap, in: published},
+		{name: "an image of nobody", body: encodePNG(drawn(9)), gap: imageGap},
+		{name: "an image of nobody, every hash published but one", body: encodePNG(drawn(9)), gap: imageGap, in: published},
 		{name: "an image that cannot be decoded", body: purged.images[live1][:900], gap: "looks could not be compared"},
 		{name: "a row of a live post", body: []byte("id,label\n" + live1 + ",F1\n")},
 		{name: "a row of a live post in a Parquet", body: parquetOf(other{live1, 136748})},
@@ -616,7 +617,7 @@ func TestGapsOfAFolder(t *testing.T) {
 	for n, want := range map[int]int{3: 3, 4: 1, 12: 1} {
 		dir := t.TempDir()
 		for i := range n {
-			testkit.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.png", i)), encodePNG(picture(uint32(50+i))), 0o600))
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.png", i)), encodePNG(drawn(uint32(50+i))), 0o600))
 		}
 		var gaps []Finding
 		for _, g := range w.audit(t, w.ws, dir).Gaps {
@@ -688,9 +689,9 @@ func TestWritesNothing(t *testing.T) {
 // FuzzLook has any bytes end in a report, whatever they claim to be.
 func FuzzLook(f *testing.F) {
 	for _, wrap := range wraps {
-		f.Add(wrap.wrap(f, encodePNG(picture(2))))
+		f.Add(wrap.wrap(f, encodePNG(drawn(2))))
 	}
-	f.Add(framesOf(picture(1), picture(2)))
+	f.Add(framesOf(drawn(1), drawn(2)))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := newAudit(Config{Policy: policy.Default()})
 		a.post(goneUnseen).Standing = &Standing{MustGo: true}
@@ -705,14 +706,14 @@ func FuzzLook(f *testing.F) {
 
 // identify makes the digests of an image as docs/formats.md defines them, and its hash, by another way than the walker's.
 func identify(body []byte) (d workspace.Digests, h dedupe.Hash, err error) {
-	stripped, err := workspace.Strip(body, policy.ImageFormat(body))
+	stripped, err := picture.Strip(body, picture.Format(body))
 	if err != nil {
 		return d, h, err
 	}
-	img, err := policy.DecodeImage(body)
+	img, err := picture.Decode(body)
 	if err != nil {
 		return d, h, err
 	}
 	h, err = dedupe.HashImage(img)
-	return workspace.Digests{File: state.SHA256(body), Stripped: state.SHA256(stripped), Pixels: policy.PixelDigest(policy.Upright(img, body))}, h, err
+	return workspace.Digests{File: state.SHA256(body), Stripped: state.SHA256(stripped), Pixels: picture.PixelDigest(picture.Upright(img, body))}, h, err
 }

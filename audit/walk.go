@@ -23,12 +23,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/encoding/unicode"
 
+	"rehydrate/internal/picture"
 	"rehydrate/internal/scratch"
 	"rehydrate/internal/unpack"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // Limits of what an audit reads. Anything larger is a gap, and never a PASS.
@@ -236,7 +236,7 @@ var magics = []struct{ magic, kind string }{
 func sniff(all *io.SectionReader) string {
 	// A tar shows its mark at byte 257, and all others earlier.
 	head, _ := readAll(io.NewSectionReader(all, 0, min(all.Size(), 1024)), 1024)
-	if policy.ImageFormat(head[:min(len(head), policy.SniffBytes)]) != "" {
+	if picture.Format(head[:min(len(head), picture.SniffBytes)]) != "" {
 		return isImage
 	}
 	text := !bytes.ContainsFunc(head, noText)

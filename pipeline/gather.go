@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"rehydrate/internal/picture"
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reading"
@@ -267,7 +268,7 @@ func (g *gatherer) again(t workspace.Trouble) bool {
 // whatever was there before. A *policy.Fault says why it is not good.
 func (g *gatherer) stillGood(ctx context.Context, rec workspace.Record) error {
 	img := *rec.Image
-	header := policy.ImageInfo{Format: img.Format, Width: img.Width, Height: img.Height}
+	header := picture.Info{Format: img.Format, Width: img.Width, Height: img.Height}
 	if f := cmp.Or(g.compare(rec.Entry, img), g.taken.refuses(g.Policy, rec.ID, img),
 		g.Policy.PlaceholderOf(img.OriginalSHA256, "", header, img.OriginalBytes)); f != nil {
 		return f

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/picture"
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reading"
@@ -71,7 +72,7 @@ func (g *gatherer) fetchAgain(ctx context.Context, j fetchJob, first [sha256.Siz
 
 // admit checks a downloaded image, stores it and sends it to the readers. A *policy.Fault says why it is not stored.
 func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
-	body, err := workspace.Strip(d.Body, d.Info.Format)
+	body, err := picture.Strip(d.Body, d.Info.Format)
 	if err != nil {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_container", Detail: err.Error()}
 	}
@@ -91,7 +92,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	if err != nil {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
 	}
-	img.PHash, img.Flat, img.HashKind, img.PixelsSHA256 = hash.Bits, hash.Flat, dedupe.HashKind(), policy.PixelDigest(pic.Upright)
+	img.PHash, img.Flat, img.HashKind, img.PixelsSHA256 = hash.Bits, hash.Flat, dedupe.HashKind(), picture.PixelDigest(pic.Upright)
 	img.SHA256 = img.OriginalSHA256
 	if !bytes.Equal(body, d.Body) {
 		img.SHA256 = state.SHA256(body)
@@ -214,13 +215,13 @@ func (g *gatherer) newReading(rec workspace.Record, read workspace.Reading) work
 }
 
 // load reads a stored image from its file. A *policy.Fault says why it may not be used.
-func (g *gatherer) load(ctx context.Context, rec workspace.Record) ([]byte, policy.ImageInfo, error) {
+func (g *gatherer) load(ctx context.Context, rec workspace.Record) ([]byte, picture.Info, error) {
 	body, err := g.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 	if _, damaged := errors.AsType[*workspace.Damaged](err); damaged {
 		err = damagedFile()
 	}
 	if err != nil {
-		return nil, policy.ImageInfo{}, err
+		return nil, picture.Info{}, err
 	}
 	info, fault := g.Policy.InspectImage(body)
 	if fault != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unicode"
 
+	"rehydrate/internal/picture"
 	"rehydrate/manifest"
 )
 
@@ -60,7 +61,7 @@ func (p Policy) mayBePlaceholder(length int) bool {
 
 // PlaceholderOf returns the fault of the known placeholder that has one of the marks, or nil. The hashes are lower-case
 // hex, "" when not known; info is what the header says.
-func (p Policy) PlaceholderOf(sha256, md5 string, info ImageInfo, length int64) *Fault {
+func (p Policy) PlaceholderOf(sha256, md5 string, info picture.Info, length int64) *Fault {
 	return p.knownPlaceholder(func(k Placeholder) bool {
 		return k.SHA256 != "" && k.SHA256 == sha256 || k.MD5 != "" && k.MD5 == md5 ||
 			int64(k.Bytes) == length && k.Format == info.Format && k.Width == info.Width && k.Height == info.Height
@@ -109,8 +110,7 @@ func (c checker) checkPlaceholders(list []Placeholder) {
 		want("sha256", k.SHA256 == "" || digestForm.MatchString(k.SHA256), k.SHA256, "64 lower-case hex digits")
 		want("md5", k.MD5 == "" || md5Form.MatchString(k.MD5), k.MD5, "32 lower-case hex digits")
 		if figures {
-			_, known := codecs[k.Format]
-			want("format", known, k.Format, "jpeg, png, gif or webp"+together)
+			want("format", picture.Decodes(k.Format), k.Format, "jpeg, png, gif or webp"+together)
 			want("width", k.Width > 0, k.Width, "more than 0"+together)
 			want("height", k.Height > 0, k.Height, "more than 0"+together)
 			want("bytes", k.Bytes > 0, k.Bytes, "more than 0"+together)

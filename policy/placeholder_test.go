@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/picture"
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 )
@@ -19,10 +20,10 @@ func TestBuiltInPlaceholders(t *testing.T) {
 	p, found := Default(), map[string]bool{}
 	for _, k := range builtIn() {
 		found[k.Name] = true
-		if f := p.PlaceholderOf(k.SHA256, "", ImageInfo{}, -1); k.SHA256 != "" && (f == nil || f.Detail != k.Meaning) {
+		if f := p.PlaceholderOf(k.SHA256, "", picture.Info{}, -1); k.SHA256 != "" && (f == nil || f.Detail != k.Meaning) {
 			t.Errorf("%s by its hash: %v", k.Name, f)
 		}
-		if f := p.PlaceholderOf("", "", ImageInfo{k.Format, k.Width, k.Height, 0}, int64(k.Bytes)); k.Format != "" && (f == nil || f.Detail != k.Meaning) {
+		if f := p.PlaceholderOf("", "", picture.Info{Format: k.Format, Width: k.Width, Height: k.Height}, int64(k.Bytes)); k.Format != "" && (f == nil || f.Detail != k.Meaning) {
 			t.Errorf("%s by its figures: %v", k.Name, f)
 		}
 		if !p.mayBePlaceholder(k.Bytes) || k.SHA256+k.MD5 != "" && k.Bytes == 0 {
@@ -43,7 +44,7 @@ func TestBuiltInPlaceholders(t *testing.T) {
 // TestPlaceholderByBody holds the marks of a body, with entries of the policy's own: the
 // recorded pictures themselves cannot be shipped.
 func TestPlaceholderByBody(t *testing.T) {
-	body := encode(t, "png", drawn(21, 13))
+	body := encodePNG(t, drawn(21, 13))
 	long, short := sha256.Sum256(body), md5.Sum(body)
 	marks := map[string]string{
 		"sha256": "sha256 = '" + hex.EncodeToString(long[:]) + "'",
@@ -56,7 +57,7 @@ func TestPlaceholderByBody(t *testing.T) {
 		if _, f := p.InspectImage(body); f == nil || *f != (Fault{manifest.Failed, "region_block", "nothing here"}) {
 			t.Errorf("by its %s: %v", mark, f)
 		}
-		if _, f := p.InspectImage(encode(t, "png", drawn(21, 12))); f != nil {
+		if _, f := p.InspectImage(encodePNG(t, drawn(21, 12))); f != nil {
 			t.Errorf("another picture, by the %s: %v", mark, f)
 		}
 	}
@@ -69,21 +70,21 @@ func TestPlaceholderByBody(t *testing.T) {
 func TestPlaceholderOf(t *testing.T) {
 	p := Default()
 	p.Images.Placeholders = []Placeholder{{Name: "own", Meaning: "m", SHA256: "abc", Outcome: manifest.Failed}, {Name: "none", Meaning: "m", MD5: "def"}}
-	grey := ImageInfo{Format: "png", Width: 130, Height: 60}
+	grey := picture.Info{Format: "png", Width: 130, Height: 60}
 	for _, test := range []struct {
 		sha256 string
-		info   ImageInfo
+		info   picture.Info
 		length int64
 		want   manifest.Reason
 	}{
 		{"f00", grey, 1048, "known_placeholder"},
 		{"f00", grey, 1049, ""},
-		{"f00", ImageInfo{Format: "gif", Width: 130, Height: 60}, 1048, ""},
-		{"f00", ImageInfo{Format: "png", Width: 131, Height: 60}, 1048, ""},
-		{"f00", ImageInfo{Format: "png", Width: 130, Height: 61}, 1048, ""},
-		{"abc", ImageInfo{Format: "jpeg", Width: 5, Height: 5}, 5, "region_block"},
-		{"def", ImageInfo{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
-		{"", ImageInfo{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
+		{"f00", picture.Info{Format: "gif", Width: 130, Height: 60}, 1048, ""},
+		{"f00", picture.Info{Format: "png", Width: 131, Height: 60}, 1048, ""},
+		{"f00", picture.Info{Format: "png", Width: 130, Height: 61}, 1048, ""},
+		{"abc", picture.Info{Format: "jpeg", Width: 5, Height: 5}, 5, "region_block"},
+		{"def", picture.Info{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
+		{"", picture.Info{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
 	} {
 		if f := p.PlaceholderOf(test.sha256, "", test.info, test.length); (f == nil) != (test.want == "") || f != nil && f.Reason != test.want {
 			t.Errorf("%+v is %v, want %q", test, f, test.want)

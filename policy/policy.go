@@ -4,13 +4,6 @@
 //
 // Everything here is a function of its arguments: the same input gives the same answer, on every machine, at any time.
 // Nothing is stored or logged, and all of it is safe for concurrent use.
-//
-// # Limitations
-//
-// InspectImage reads headers only; a body that passes can still fail in DecodeImage. DecodeImage recovers from a panic
-// of a decoder, but cannot stop one that is slow: the caps on bytes, pixels and JPEG scans bound the work, they do not
-// time it. The estimate of decoded bytes leaves out the Huffman tables of a lossless WebP, which are small in honest
-// files and can be made to take some 180 MB.
 package policy
 
 import (

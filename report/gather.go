@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"rehydrate/internal/page"
+	"rehydrate/internal/picture"
 	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // Options say what a report shows, and as of when.
@@ -253,7 +253,7 @@ func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, n i
 		if err != nil {
 			return nil, err
 		}
-		img, err := policy.DecodeImage(body)
+		img, err := picture.Decode(body)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/term"
 
-	"rehydrate/policy"
+	"rehydrate/internal/picture"
 )
 
 // stdinName stands for the image on stdin, on the command line and in the output.
@@ -107,12 +107,12 @@ func formatOf(path string) (string, error) {
 	}
 	defer file.Close()
 	// No more than that: a folder can hold a film of a terabyte.
-	head := make([]byte, policy.SniffBytes)
+	head := make([]byte, picture.SniffBytes)
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return "", err
 	}
-	return policy.ImageFormat(head[:n]), nil
+	return picture.Format(head[:n]), nil
 }
 
 // realPath is path with all links followed.

@@ -14,7 +14,7 @@ import (
 	xdraw "golang.org/x/image/draw"
 	"golang.org/x/image/math/f64"
 
-	"rehydrate/policy"
+	"rehydrate/internal/picture"
 )
 
 // sideways stores a picture as a camera does that was held upright: turned to the left,
@@ -104,11 +104,11 @@ func TestKindsOfPictures(t *testing.T) {
 	pool := startPool(t, benchConfig(t))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			img, err := policy.DecodeImage(tt.body)
+			img, err := picture.Decode(tt.body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			upright := policy.Upright(img, tt.body)
+			upright := picture.Upright(img, tt.body)
 			r, err := pool.Read(t.Context(), upright)
 			if err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"rehydrate/internal/picture"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/ocr/layout"
@@ -148,11 +149,11 @@ func (r *reader) fill(ctx context.Context, out *result) error {
 		return err
 	}
 	defer r.memory.Release(weight)
-	img, err := policy.DecodeImage(body)
+	img, err := picture.Decode(body)
 	if err != nil {
 		return &badFile{"undecodable", err}
 	}
-	img = policy.Upright(img, body)
+	img = picture.Upright(img, body)
 	sum := sha256.Sum256(body)
 	out.sha256, out.width, out.height = hex.EncodeToString(sum[:]), img.Bounds().Dx(), img.Bounds().Dy()
 	out.Reading, err = r.recognize(ctx, img)

@@ -89,7 +89,7 @@ type Event struct {
 	Image    int       `json:"image,omitempty"`           // which image of the post
 	SHA256   string    `json:"sha256,omitempty"`          // 64 hex digits
 	Original string    `json:"sha256_original,omitempty"` // of an image as it was downloaded, 64 hex digits
-	Pixels   string    `json:"sha256_pixels,omitempty"`   // policy.PixelDigest of it
+	Pixels   string    `json:"sha256_pixels,omitempty"`   // picture.PixelDigest of it
 	Path     string    `json:"path,omitempty"`            // sha256 hex of a path, never the path
 	Note     string    `json:"note,omitempty"`            // of the operator: who has the copy
 	Format   string    `json:"format,omitempty"`          // a lower_case_word

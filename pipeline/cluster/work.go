@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/picture"
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
@@ -197,7 +198,7 @@ func (w *worker) read(ctx context.Context, item Item) (*Result, error) {
 	}
 	r := &Result{ID: item.ID, Image: item.Image, Stored: item.Stored}
 	body, err := w.file(item)
-	var info policy.ImageInfo
+	var info picture.Info
 	if err == nil {
 		var fault *policy.Fault
 		info, fault = w.plan.Policy.InspectImage(body)

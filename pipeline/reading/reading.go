@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/picture"
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
@@ -49,18 +50,18 @@ type Picture struct {
 }
 
 // Decode decodes an image in memory that it waits for. A *policy.Fault says that it does not decode.
-func (r *Reader) Decode(ctx context.Context, info policy.ImageInfo, body []byte) (*Picture, error) {
+func (r *Reader) Decode(ctx context.Context, info picture.Info, body []byte) (*Picture, error) {
 	// Images that are decoded or read at one time take no more than the largest that the policy allows.
 	if err := r.memory.Acquire(ctx, info.DecodedBytes); err != nil {
 		return nil, err
 	}
 	free := sync.OnceFunc(func() { r.memory.Release(info.DecodedBytes) })
-	img, err := policy.DecodeImage(body)
+	img, err := picture.Decode(body)
 	if err != nil {
 		free()
 		return nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
 	}
-	return &Picture{img, policy.Upright(img, body), free}, nil
+	return &Picture{img, picture.Upright(img, body), free}, nil
 }
 
 // Current reports whether a stored image's hash and reading were made by the present code and engine.

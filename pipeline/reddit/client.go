@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/picture"
 	"rehydrate/internal/polite"
 	"rehydrate/internal/secret"
 	"rehydrate/manifest"
@@ -187,7 +188,7 @@ type Candidate struct {
 // A Download is the body of an image that has passed policy.InspectImage.
 type Download struct {
 	Body []byte
-	Info policy.ImageInfo
+	Info picture.Info
 }
 
 // Unreachable is the error of an Ask of a host that failed too often in a row, or that asks for a longer pause than a

@@ -331,7 +331,7 @@ func (w *Workspace) EndReread(ctx context.Context) error {
 type Digests struct {
 	File     string // SHA-256 of the file
 	Stripped string // SHA-256 of what Strip leaves of it
-	Pixels   string // policy.PixelDigest of the upright picture
+	Pixels   string // picture.PixelDigest of the upright picture
 }
 
 // An ErasedImage is what the workspace still knows of an image that Erase removed.

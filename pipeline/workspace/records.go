@@ -44,7 +44,7 @@ type Image struct {
 	OriginalSHA256 string // sha256 hex of the bytes as downloaded
 	OriginalBytes  int64  // their length
 	SHA256         string // sha256 hex of the stored bytes, which Strip made
-	PixelsSHA256   string // policy.PixelDigest
+	PixelsSHA256   string // picture.PixelDigest
 	Format         string // jpeg, png, gif or webp
 	Width, Height  int    // pixels
 	Bytes          int64  // length of the stored file

@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/picture"
 	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/redditemu"
-	"rehydrate/policy"
 )
 
 // TestOpenCV compares with OpenCV 4.5.1, an npm package of WebAssembly: grey and HSV are equal on every pixel, and each face
@@ -133,7 +133,7 @@ func drawn(t *testing.T) (list []*image.RGBA) {
 			if err != nil {
 				continue // a folder
 			}
-			if img, err := policy.DecodeImage(body); err == nil {
+			if img, err := picture.Decode(body); err == nil {
 				list = append(list, dedupe.OverWhite(img))
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"rehydrate/internal/picture"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/policy"
@@ -217,7 +218,7 @@ func (w *computing) row(ctx context.Context, s *pictures.Source, text string, bo
 	if fault == nil {
 		fault = s.Decode(ctx, body, func(img image.Image) error {
 			var grey *image.Gray
-			numbers, grey = Picture(policy.Upright(img, body))
+			numbers, grey = Picture(picture.Upright(img, body))
 			if w.Cascade != nil {
 				faces := len(w.Cascade.Faces(ctx, grey, w.Detection))
 				numbers = append(numbers, float64(faces), float64(min(faces, 1)))

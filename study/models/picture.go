@@ -11,8 +11,8 @@ import (
 	"golang.org/x/image/draw"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/picture"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 	"rehydrate/study/endpoint"
 )
 
@@ -50,11 +50,11 @@ func (p *Pictures) Read(ctx context.Context, rec workspace.Record) (endpoint.Ima
 }
 
 func prepare(body []byte, format string, most int) (endpoint.Image, error) {
-	img, err := policy.DecodeImage(body)
+	img, err := picture.Decode(body)
 	if err != nil {
 		return endpoint.Image{}, err
 	}
-	upright := policy.Upright(img, body)
+	upright := picture.Upright(img, body)
 	size := upright.Bounds().Size()
 	longer := max(size.X, size.Y)
 	if format == "jpeg" && upright == img && (most == 0 || longer <= most) {

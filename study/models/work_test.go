@@ -36,8 +36,8 @@ func testRow(i int) manifest.Entry {
 		Labels: [][]int{{i / 2 % 4}, {i / 2 % 6}, {i / 2 % 6}, {0}, {0}}}
 }
 
-// picture is a small PNG that no other number has.
-func picture(t testing.TB, n int) []byte {
+// pngOf is a small PNG that no other number has.
+func pngOf(t testing.TB, n int) []byte {
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
 	img.Set(n%8, n/8%8, color.White)
 	var b bytes.Buffer
@@ -63,7 +63,7 @@ func rows(t *testing.T, n int) *workspace.Workspace {
 	var results []manifest.Result
 	for i := range n {
 		k := testRow(i).Key
-		body := picture(t, i)
+		body := pngOf(t, i)
 		testkit.OK(t, ws.StoreImage(ctx, k, body, workspace.Image{Format: "png", Width: 8, Height: 8, OriginalSHA256: state.SHA256(body)}))
 		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: k, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(body),
 			Text: "text", Words: []word.Word{{Text: "text", Confidence: 90, Accepted: true}}}}))

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"rehydrate/internal/picture"
 	"rehydrate/internal/safely"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
@@ -101,7 +102,7 @@ func (s *Source) Decode(ctx context.Context, body []byte, use func(image.Image) 
 		return nil // the caller sees that ctx is done
 	}
 	defer s.memory.Release(weight)
-	img, err := policy.DecodeImage(body)
+	img, err := picture.Decode(body)
 	if err == nil {
 		err = use(img)
 	}
@@ -137,7 +138,7 @@ func (s *Source) openFolder(ctx context.Context, path, except string) error {
 				return fs.SkipDir
 			}
 		case d.Type().IsRegular() && (slices.Contains(imageNames, strings.ToLower(filepath.Ext(name))) ||
-			policy.ImageFormat(readHead(pathOf(name))) != ""):
+			picture.Format(readHead(pathOf(name))) != ""):
 			names = append(names, name)
 		default:
 			s.Skipped++
@@ -167,7 +168,7 @@ func readHead(path string) []byte {
 		return nil
 	}
 	defer f.Close()
-	head, _ := io.ReadAll(io.LimitReader(f, policy.SniffBytes))
+	head, _ := io.ReadAll(io.LimitReader(f, picture.SniffBytes))
 	return head
 }
 

@@ -5,7 +5,7 @@ import (
 	"image/color"
 	"image/draw"
 
-	"rehydrate/policy"
+	"rehydrate/internal/picture"
 )
 
 // minFrom is the luma from which the minimum plane holds min(R,G,B); below it luma stands in.
@@ -23,7 +23,7 @@ func newPlanes(img image.Image) planes {
 	bounds := img.Bounds()
 	size := image.Rect(0, 0, bounds.Dx(), bounds.Dy())
 	switch src := img.(type) {
-	case *policy.Turned:
+	case *picture.Turned:
 		p := newPlanes(src.Image)
 		return planes{luma: src.Plane(p.luma), minimum: src.Plane(p.minimum)}
 	case *image.YCbCr:

@@ -1,4 +1,4 @@
-package policy
+package picture
 
 import (
 	"bytes"
@@ -11,15 +11,14 @@ import (
 // Upright returns img, decoded from body, as its EXIF orientation says it is to be seen: turned and mirrored, with its
 // corner at the origin. Go's decoders leave that to the caller. Without a valid orientation it is img itself.
 func Upright(img image.Image, body []byte) image.Image {
-	const app1, startOfScan = 0xE1, 0xDA
 	if sniff(body) != "jpeg" {
 		return img // the orientation of a PNG or WebP is not honoured by browsers either
 	}
 	for marker, content := range jpegSegments(body) {
-		if marker == startOfScan { // EXIF stands before the scan
+		if marker == mSOS { // EXIF stands before the scan
 			break
 		}
-		if o := Orientation(content); marker == app1 && o > 1 {
+		if o := orientation(content); marker == mAPP1 && o > 1 {
 			return &Turned{Image: img, orientation: o}
 		}
 	}
@@ -75,9 +74,9 @@ func unturn(orientation, x, y, w, h int) image.Point {
 	return image.Pt(x, y)
 }
 
-// Orientation returns how a picture is to be turned, 1 to 8, as the content of a JPEG's APP1 segment says in the
+// orientation returns how a picture is to be turned, 1 to 8, as the content of a JPEG's APP1 segment says in the
 // first directory of its EXIF; 0 when it does not say so. See EXIF 2.32, 4.6.4, tag 0x0112.
-func Orientation(segment []byte) int {
+func orientation(segment []byte) int {
 	tiff, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00"))
 	if !ok || len(tiff) < 8 {
 		return 0

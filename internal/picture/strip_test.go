@@ -1,11 +1,10 @@
-package workspace
+package picture
 
 import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"image"
 	"image/color"
 	"image/draw"
@@ -16,7 +15,6 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
-	"rehydrate/policy"
 )
 
 const canary = "CANARY 52.5200N 13.4050E"
@@ -79,11 +77,7 @@ func exif(order binary.AppendByteOrder, orientation uint16) string {
 	return string(order.AppendUint32(b, 0)) + canary
 }
 
-func chunk(kind, data string) string {
-	b := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
-	b = append(append(b, kind...), data...)
-	return string(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:])))
-}
+func pngChunk(kind, data string) string { return string(chunk([]byte(kind + data))) }
 
 func riff(kind, data string) string {
 	return kind + string(binary.LittleEndian.AppendUint32(nil, uint32(len(data)))) + data + strings.Repeat("\x00", len(data)%2)
@@ -101,11 +95,11 @@ func plant(name string, b []byte) []byte {
 		cut := strings.Index(s, "\xFF\xDA")
 		return []byte(s[:2] + extra + s[2:cut] + segment(0xFE, canary) + "stray" + canary + s[cut:] + "PK\x03\x04" + canary)
 	case "png":
-		extra := chunk("tEXt", "Author\x00"+canary) + chunk("zTXt", "A\x00\x00"+canary) + chunk("iTXt", "A\x00\x00\x00\x00\x00"+canary) +
-			chunk("eXIf", exif(binary.BigEndian, 1)) + chunk("tIME", canary[:7]) + chunk("iCCP", "p\x00\x00"+canary) + chunk("sPLT", canary) +
-			chunk("prVt", canary) + chunk("gAMA", canary) + chunk("gAMA", "\x00\x00\xb1\x8f")
+		extra := pngChunk("tEXt", "Author\x00"+canary) + pngChunk("zTXt", "A\x00\x00"+canary) + pngChunk("iTXt", "A\x00\x00\x00\x00\x00"+canary) +
+			pngChunk("eXIf", exif(binary.BigEndian, 1)) + pngChunk("tIME", canary[:7]) + pngChunk("iCCP", "p\x00\x00"+canary) + pngChunk("sPLT", canary) +
+			pngChunk("prVt", canary) + pngChunk("gAMA", canary) + pngChunk("gAMA", "\x00\x00\xb1\x8f")
 		cut := strings.Index(s, "IDAT") - 4
-		return []byte(s[:33] + extra + s[33:cut] + s[cut:len(s)-12] + chunk("tEXt", canary) + chunk("IDAT", canary) + s[len(s)-12:] + canary)
+		return []byte(s[:33] + extra + s[33:cut] + s[cut:len(s)-12] + pngChunk("tEXt", canary) + pngChunk("IDAT", canary) + s[len(s)-12:] + canary)
 	case "gif":
 		block := string(rune(len(canary))) + canary + "\x00"
 		extra := "\x21\xFE" + block + "\x21\xFF\x0bXMP DataXMP" + block + "\x21\xFF\x0bNETSCAPE2.0\x03\x01\x03\x00" + block +
@@ -129,7 +123,7 @@ func plant(name string, b []byte) []byte {
 // pixels decodes a file and lists everything that it shows.
 func pixels(format string, b []byte) (string, error) {
 	if format != "gif" {
-		m, err := policy.DecodeImage(b)
+		m, err := Decode(b)
 		return fmt.Sprintf("%T %v", m, m), err
 	}
 	g, err := gif.DecodeAll(bytes.NewReader(b))
@@ -253,9 +247,9 @@ func TestStripRefusesMalformed(t *testing.T) {
 	}
 	for _, tt := range []struct{ format, body string }{
 		{"tiff", "II*\x00"}, {"jpeg", ""}, {"jpeg", "\xFF\xD8\xFF\xD9"}, {"jpeg", "\xFF\xD8\xFF\xDA\x00\x01"}, {"jpeg", "\xFF\xD8\xFF\x02\x00\x02\xFF\xD9"},
-		{"png", pngSignature + chunk("IHDR", "x")}, {"png", pngSignature + chunk("IDAT", "")}, {"png", pngSignature + "\xff\xff\xff\xffIHDR\x00\x00\x00\x00"},
-		{"png", pngSignature + chunk("IHDR", strings.Repeat("x", 13)) + chunk("CgBI", "abcd")},
-		{"png", pngSignature + chunk("IHDR", strings.Repeat("x", 13)) + chunk("IEND", "")},
+		{"png", MagicPNG + pngChunk("IHDR", "x")}, {"png", MagicPNG + pngChunk("IDAT", "")}, {"png", MagicPNG + "\xff\xff\xff\xffIHDR\x00\x00\x00\x00"},
+		{"png", MagicPNG + pngChunk("IHDR", strings.Repeat("x", 13)) + pngChunk("CgBI", "abcd")},
+		{"png", MagicPNG + pngChunk("IHDR", strings.Repeat("x", 13)) + pngChunk("IEND", "")},
 		{"gif", "GIF89a" + strings.Repeat("\x00", 7) + ";"}, {"gif", "GIF89a" + strings.Repeat("\x00", 7) + "\x00\x00"},
 		{"webp", "RIFF\x00\x00\x00\x00WEBP"}, {"webp", "RIFF\xff\xff\xff\xffWEBP" + riff("ANMF", strings.Repeat("\x00", 16)+riff("VP8L", "x"))}, {"webp", "RIFF\xff\xff\xff\xffWEBPVP8 \xff\xff\xff\xff"}, {"webp", "RIFF\x0c\x00\x00\x00WEBPEXIF\x00\x00\x00\x00"},
 	} {
@@ -281,7 +275,7 @@ func FuzzStrip(f *testing.F) {
 		}
 		// Large images only take time.
 		for _, b := range [][]byte{b, clean} {
-			if info, fault := policy.Default().InspectImage(b); fault != nil || info.Format != format || info.Width*info.Height > 1<<14 {
+			if info, fault := Inspect(b, usual); fault != nil || info.Format != format || info.Width*info.Height > 1<<14 {
 				return
 			}
 		}

@@ -1,4 +1,4 @@
-package policy
+package picture
 
 import (
 	"crypto/sha256"
@@ -75,7 +75,7 @@ func TestPixelDigestOfFiles(t *testing.T) {
 	}
 	digest := func(body []byte) string {
 		t.Helper()
-		decoded, err := DecodeImage(body)
+		decoded, err := Decode(body)
 		testkit.OK(t, err)
 		return PixelDigest(Upright(decoded, body))
 	}

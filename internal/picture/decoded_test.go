@@ -1,4 +1,4 @@
-package policy
+package picture
 
 import (
 	"bytes"
@@ -104,7 +104,6 @@ func drawnPNG(w, h, depth, colour int, interlaced, transparent bool) []byte {
 // below that, and where it is far above, images are refused without need.
 func TestDecodedBytes(t *testing.T) {
 	const w, h = 1003, 700
-	p := Default()
 	var part bytes.Buffer
 	err := gif.EncodeAll(&part, &gif.GIF{Image: []*image.Paletted{image.NewPaletted(image.Rect(0, 0, w-1, h), color.Palette{color.Black, color.White})},
 		Delay: []int{1}, Config: image.Config{Width: w, Height: h}})
@@ -140,15 +139,15 @@ func TestDecodedBytes(t *testing.T) {
 		{"gif, part of the canvas", part.Bytes(), 1.5},
 		{"webp", []byte(webp1x1), 100},
 	} {
-		info, f := p.InspectImage(tt.body)
+		info, f := Inspect(tt.body, usual)
 		if f != nil {
-			t.Errorf("%s: InspectImage: %v", tt.name, f)
+			t.Errorf("%s: Inspect: %v", tt.name, f)
 			continue
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := DecodeImage(tt.body); err != nil {
-			t.Errorf("%s: DecodeImage: %v", tt.name, err)
+		if _, err := Decode(tt.body); err != nil {
+			t.Errorf("%s: Decode: %v", tt.name, err)
 		}
 		runtime.ReadMemStats(&after)
 		const buffers = 100 << 10 // of the readers, for any size
@@ -236,11 +235,11 @@ func TestDecodedJPEG(t *testing.T) {
 	}
 }
 
-// TestSmallPolicy: with a tiny max_pixels the rounding to blocks refuses nothing.
-func TestSmallPolicy(t *testing.T) {
-	p := Default()
-	p.Images.MaxPixels = 1
-	if info, f := p.InspectImage(drawnJPEG(true, 1, 1, "", 0x22, 0x11, 0x11)); f != nil {
-		t.Errorf("InspectImage of one pixel = %+v, %v", info, f)
+// TestSmallLimits: with a tiny MaxPixels the rounding to blocks refuses nothing.
+func TestSmallLimits(t *testing.T) {
+	tiny := usual
+	tiny.MaxPixels = 1
+	if info, f := Inspect(drawnJPEG(true, 1, 1, "", 0x22, 0x11, 0x11), tiny); f != nil {
+		t.Errorf("Inspect of one pixel = %+v, %v", info, f)
 	}
 }

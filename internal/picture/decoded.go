@@ -1,19 +1,15 @@
-package policy
+package picture
 
-import (
-	"bytes"
-	"encoding/binary"
-	"iter"
-)
+import "bytes"
 
-// MaxDecodedBytes returns the bound on ImageInfo.DecodedBytes: four bytes for every pixel that is allowed, which is
-// what most pictures of the largest size need, and at least 1 MiB.
-func (i Images) MaxDecodedBytes() int64 {
+// MaxDecodedBytes returns the bound on Info.DecodedBytes: four bytes for every pixel that is allowed, which is what
+// most pictures of the largest size need, and at least 1 MiB.
+func (l Limits) MaxDecodedBytes() int64 {
 	// Below that the rounding up to whole blocks, not the picture, would be judged.
-	return max(4*i.MaxPixels, 1<<20)
+	return max(4*l.MaxPixels, 1<<20)
 }
 
-// decodedBytes estimates, from the header alone, the bytes that DecodeImage allocates for an image of w by h pixels,
+// decodedBytes estimates, from the header alone, the bytes that Decode allocates for an image of w by h pixels,
 // working memory included. What the header leaves open is taken at its worst. The figures are those of the decoders of
 // Go 1.26 and x/image 0.47.
 func decodedBytes(format string, body []byte, w, h int64) int64 {
@@ -60,52 +56,17 @@ func decodedJPEG(body []byte, w, h int64) int64 {
 // mayBeRGB reports whether a JPEG of three components can hold RGB instead of YCbCr: its components are called R, G and
 // B, or an Adobe segment says so.
 func mayBeRGB(frame, body []byte) bool {
-	const app14, transformAt = 0xEE, 11
+	const transformAt = 11
 	if frame[6] == 'R' && frame[9] == 'G' && frame[12] == 'B' {
 		return true
 	}
 	for marker, content := range jpegSegments(body) { // of the whole file: it may come last
-		if marker == app14 && len(content) > transformAt && content[transformAt] == 0 &&
+		if marker == mAPP14 && len(content) > transformAt && content[transformAt] == 0 &&
 			bytes.HasPrefix(content, []byte("Adobe")) {
 			return true
 		}
 	}
 	return false
-}
-
-// jpegFrame returns the content of the frame header, as the decoder will find it, and whether the file is progressive;
-// nil when there is none.
-func jpegFrame(b []byte) (frame []byte, progressive bool) {
-	for marker, content := range jpegSegments(b) {
-		if marker >= 0xC0 && marker <= 0xC2 {
-			return content, marker == 0xC2 // the decoder takes one frame header only
-		}
-	}
-	return nil, false
-}
-
-// jpegSegments yields the content of each segment of a JPEG with its marker, as decoders find them.
-func jpegSegments(b []byte) iter.Seq2[byte, []byte] {
-	return func(yield func(byte, []byte) bool) {
-		for i := 2; i+1 < len(b); {
-			marker := b[i+1]
-			switch {
-			case b[i] != 0xFF, marker == 0xFF: // stray bytes; fill bytes
-				i++
-				continue
-			case marker == 0, marker >= 0xD0 && marker <= 0xD7: // no segment
-				i += 2
-				continue
-			case i+4 > len(b):
-				return
-			}
-			from, to := i+4, i+2+int(binary.BigEndian.Uint16(b[i+2:]))
-			if to < from || to > len(b) || !yield(marker, b[from:to]) {
-				return
-			}
-			i = to
-		}
-	}
 }
 
 // perPixelPNG reads the depth, the colour type and the interlacing from the header, if it is the first chunk.

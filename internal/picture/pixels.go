@@ -1,4 +1,4 @@
-package policy
+package picture
 
 import (
 	"crypto/sha256"

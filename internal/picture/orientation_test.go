@@ -1,4 +1,4 @@
-package policy
+package picture
 
 import (
 	"encoding/binary"
@@ -6,11 +6,11 @@ import (
 )
 
 func TestOrientation(t *testing.T) {
-	segment := func(order binary.AppendByteOrder, orientation uint16) []byte {
+	segment := func(order binary.AppendByteOrder, to uint16) []byte {
 		exif := []byte("Exif\x00\x00" + map[bool]string{true: "MM", false: "II"}[order.String() == "BigEndian"])
 		exif = order.AppendUint32(order.AppendUint16(exif, 42), 8)
 		exif = order.AppendUint16(exif, 2)
-		for _, tag := range [][2]uint16{{0x0100, 640}, {0x0112, orientation}} {
+		for _, tag := range [][2]uint16{{0x0100, 640}, {0x0112, to}} {
 			exif = order.AppendUint16(order.AppendUint16(exif, tag[0]), 3)
 			exif = order.AppendUint32(exif, 1)
 			exif = order.AppendUint16(order.AppendUint16(exif, tag[1]), 0)
@@ -23,21 +23,21 @@ func TestOrientation(t *testing.T) {
 			if o == 9 { // not valid
 				want = 0
 			}
-			if got := Orientation(segment(order, o)); got != want {
-				t.Errorf("Orientation(%d, %v) = %d, want %d", o, order, got, want)
+			if got := orientation(segment(order, o)); got != want {
+				t.Errorf("orientation(%d, %v) = %d, want %d", o, order, got, want)
 			}
 		}
 	}
 	whole := segment(binary.LittleEndian, 6)
 	for n := range len(whole) { // cut short anywhere: no panic, and no orientation before the tag is whole
-		if got := Orientation(whole[:n]); got != 0 {
+		if got := orientation(whole[:n]); got != 0 {
 			t.Errorf("Orientation of the first %d bytes = %d, want 0", n, got)
 		}
 	}
 	for at, b := range map[int]byte{0: 'e', 6: 'M', 8: 43, 13: 0xff, 30: 4, 32: 2} { // not EXIF, mixed order, another magic, type or count
 		broken := segment(binary.LittleEndian, 6)
 		broken[at] = b
-		if got := Orientation(broken); got != 0 {
+		if got := orientation(broken); got != 0 {
 			t.Errorf("Orientation with byte %d changed = %d, want 0", at, got)
 		}
 	}

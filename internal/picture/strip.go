@@ -1,4 +1,4 @@
-package workspace
+package picture
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
-
-	"rehydrate/policy"
 )
 
 // Strip returns a copy of an image file (jpeg, png, gif or webp that is not animated) without anything that is not
@@ -37,15 +35,6 @@ func Split(body []byte, format string, left func(name string, part []byte)) ([]b
 const behind = "bytes behind the image"
 
 var errCutShort = errors.New("it ends too early")
-
-// Markers of JPEG (ITU-T T.81, table B.1).
-const (
-	mSOF0, mDHT, mJPG, mDAC = 0xC0, 0xC4, 0xC8, 0xCC
-	mRST0, mRST7            = 0xD0, 0xD7
-	mSOI, mEOI, mSOS, mDRI  = 0xD8, 0xD9, 0xDA, 0xDD
-	mAPP0, mAPP1, mAPP14    = 0xE0, 0xE1, 0xEE
-	mAPP15, mCOM            = 0xEF, 0xFE
-)
 
 func splitJPEG(b []byte, left func(string, []byte)) ([]byte, error) {
 	if len(b) < 2 || b[0] != 0xFF || b[1] != mSOI {
@@ -93,7 +82,7 @@ func splitJPEG(b []byte, left func(string, []byte)) ([]byte, error) {
 				out = appendSegment(out, mAPP0, "JFXX\x00")
 			}
 		case marker == mAPP1 && !oriented:
-			if o := policy.Orientation(data); o > 1 {
+			if o := orientation(data); o > 1 {
 				out, oriented = appendSegment(out, mAPP1, exifOrientation+string([]byte{byte(o), 0, 0, 0, 0, 0, 0})), true
 			}
 		case marker == mAPP14:
@@ -116,28 +105,6 @@ func splitJPEG(b []byte, left func(string, []byte)) ([]byte, error) {
 	}
 }
 
-// jpegMarker finds the next marker at or after b[i] and the place after it, -1 when there is
-// none. Stray bytes before it are passed over, as decoders do.
-func jpegMarker(b []byte, i int) (marker byte, next int) {
-	for ; i+1 < len(b); i++ {
-		if b[i] == 0xFF && b[i+1] != 0xFF && b[i+1] != 0 {
-			return b[i+1], i + 2
-		}
-	}
-	return 0, -1
-}
-
-// scanEnd returns where the entropy-coded data that starts at b[i] ends: before the first
-// marker that is not a restart marker.
-func scanEnd(b []byte, i int) int {
-	for ; i+1 < len(b); i++ {
-		if b[i] == 0xFF && b[i+1] != 0 && (b[i+1] < mRST0 || b[i+1] > mRST7) {
-			return i
-		}
-	}
-	return len(b)
-}
-
 const (
 	jfif = "JFIF\x00"
 	// exifOrientation begins an EXIF block that holds the orientation, which follows, and nothing else.
@@ -149,20 +116,18 @@ func appendSegment(out []byte, marker byte, data string) []byte {
 	return append(out, data...)
 }
 
-const pngSignature = "\x89PNG\r\n\x1a\n"
-
 // keptPNG has the chunks that are kept, each with the greatest length it can have when well formed: a longer one is
 // dropped. Where it may stand is left to the decoder.
 var keptPNG = map[string]int64{"IHDR": 13, "PLTE": 1 << 31, "IDAT": 1 << 31, "IEND": 0, "tRNS": 256, "cHRM": 32, "fcTL": 26,
 	"pHYs": 9, "acTL": 8, "bKGD": 6, "gAMA": 4, "sBIT": 4, "cICP": 4, "sRGB": 1, "fdAT": 1 << 30}
 
 func splitPNG(b []byte, left func(string, []byte)) ([]byte, error) {
-	if !bytes.HasPrefix(b, []byte(pngSignature)) {
+	if !bytes.HasPrefix(b, []byte(MagicPNG)) {
 		return nil, errors.New("it does not start as one")
 	}
-	out := append(make([]byte, 0, len(b)), pngSignature...)
+	out := append(make([]byte, 0, len(b)), MagicPNG...)
 	last, pixels := "", false
-	for i := len(pngSignature); ; {
+	for i := len(MagicPNG); ; {
 		if len(b)-i < 12 {
 			return nil, errCutShort
 		}
@@ -204,7 +169,7 @@ const (
 )
 
 func splitGIF(b []byte, left func(string, []byte)) ([]byte, error) {
-	if len(b) < 13 || string(b[:6]) != "GIF87a" && string(b[:6]) != "GIF89a" {
+	if len(b) < 13 || string(b[:6]) != MagicGIF+"7a" && string(b[:6]) != MagicGIF+"9a" {
 		return nil, errors.New("it does not start as one")
 	}
 	i := 13 + colourTable(b[10])
@@ -328,7 +293,7 @@ func subBlocks(b []byte, i int) (int, error) {
 }
 
 func splitWebP(b []byte, left func(string, []byte)) ([]byte, error) {
-	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WEBP" {
+	if len(b) < 12 || string(b[:4]) != MagicRIFF || string(b[8:12]) != "WEBP" {
 		return nil, errors.New("it does not start as one")
 	}
 	out := append(make([]byte, 0, len(b)), b[:12]...)
