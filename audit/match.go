@@ -366,7 +366,8 @@ func unpackText(run []byte) []byte {
 func (w walker) carve(p place, block []byte) {
 	w.depth++
 	// The image formats that a run stores: only they can be images of erased posts as they were published.
-	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF", "\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda", zipMember} {
+	for _, magic := range []string{picture.MagicJPEG, picture.MagicPNG, picture.MagicGIF, picture.MagicRIFF,
+		"\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda", zipMember} {
 		found := block
 		for n := 0; ; n++ {
 			at := bytes.Index(found, []byte(magic))

@@ -227,8 +227,8 @@ var magics = []struct{ magic, kind string }{
 	{"\xfd7zXZ\x00", "xz"}, {"7z\xbc\xaf\x27\x1c", "7-Zip"}, {"Rar!\x1a\x07", "RAR"}, {"\x04\x22\x4d\x18", "LZ4"},
 	{"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {"ARROW1", "Arrow"}, {"\xff\xff\xff\xff", "an Arrow stream"},
 	{"Obj\x01", "Avro"}, {"ORC", "ORC"}, {"\x89HDF\r\n\x1a\n", "HDF5"}, {"\x93NUMPY", "NumPy"}, {"PK\x07\x08", "a zip in parts"},
-	{"BM", "a BMP image"}, {"II*\x00", "a TIFF image"}, {"MM\x00*", "a TIFF image"}, {"\x00\x00\x01\x00", "an icon"},
-	{"\xff\x0a", "a JPEG XL image"}, {"\x80\x04\x95", "a Python pickle"}, {"\x80\x05\x95", "a Python pickle"},
+	{picture.MagicBMP, "a BMP image"}, {picture.MagicTIFF, "a TIFF image"}, {picture.MagicTIFFBE, "a TIFF image"},
+	{picture.MagicICO, "an icon"}, {picture.MagicJXL, "a JPEG XL image"}, {"\x80\x04\x95", "a Python pickle"}, {"\x80\x05\x95", "a Python pickle"},
 	{"%PDF-", "PDF"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"},
 }
 

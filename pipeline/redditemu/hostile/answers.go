@@ -151,7 +151,7 @@ func RedirectHops(n int) FaultKind {
 			hop, _ = strconv.Atoi(digits)
 		}
 		if hop == n {
-			return picture(r)
+			return servePicture(r)
 		}
 		return redditemu.RedirectReply(at + strconv.Itoa(hop+1))
 	}}
@@ -196,10 +196,10 @@ func withStatus(code int) FaultKind {
 // OnPicture makes a kind that changes an answer change that of a picture, where the emulator
 // has nothing of its own to send.
 func OnPicture(k FaultKind) FaultKind {
-	return FaultKind{name: k.name, change: k.change, make: func(s *Server, r *http.Request) *reply { return picture(r) }}
+	return FaultKind{name: k.name, change: k.change, make: func(s *Server, r *http.Request) *reply { return servePicture(r) }}
 }
 
-// picture serves a picture that follows from the host's name and the file's.
-func picture(r *http.Request) *reply {
+// servePicture serves a picture that follows from the host's name and the file's.
+func servePicture(r *http.Request) *reply {
 	return redditemu.NewReply(http.StatusOK, "image/jpeg", pictureJPEG(redditemu.Hash64(redditemu.HostOf(r), path.Base(r.URL.Path))))
 }

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"slices"
 
+	"rehydrate/internal/picture"
 	"rehydrate/pipeline/redditemu"
 )
 
@@ -83,7 +84,7 @@ func flatPNG(w, h int64, depth, colour, interlace byte) []byte {
 func pngOf(w, h uint32, depth, colour, interlace byte, pixels []byte) []byte {
 	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
 	head = append(head, depth, colour, 0, 0, interlace)
-	return slices.Concat([]byte("\x89PNG\r\n\x1a\n"), redditemu.PNGChunk("IHDR", head), redditemu.PNGChunk("IDAT", pixels), redditemu.PNGChunk("IEND", nil))
+	return slices.Concat([]byte(picture.MagicPNG), redditemu.PNGChunk("IHDR", head), redditemu.PNGChunk("IDAT", pixels), redditemu.PNGChunk("IEND", nil))
 }
 
 // paddedPNG writes a picture with a compressed text chunk that makes it exactly size bytes

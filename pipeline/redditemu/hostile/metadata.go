@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/image/webp"
 
+	"rehydrate/internal/picture"
 	"rehydrate/pipeline/redditemu"
 )
 
@@ -28,16 +29,16 @@ var (
 )
 
 // Plant puts metadata of all kinds that its format has into a picture. What is not one gives nil.
-func Plant(picture []byte) []byte {
-	switch {
-	case bytes.HasPrefix(picture, []byte("\xff\xd8")):
-		return plantJPEG(picture)
-	case bytes.HasPrefix(picture, []byte("\x89PNG")):
-		return plantPNG(picture)
-	case bytes.HasPrefix(picture, []byte("GIF8")):
-		return plantGIF(picture)
+func Plant(file []byte) []byte {
+	switch picture.Format(file) {
+	case "jpeg":
+		return plantJPEG(file)
+	case "png":
+		return plantPNG(file)
+	case "gif":
+		return plantGIF(file)
 	}
-	return plantWebP(picture)
+	return plantWebP(file)
 }
 
 // plantJPEG puts EXIF (with artist and a place), XMP, an ICC profile, IPTC and a
