@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/draw"
 	"math/bits"
 	"runtime"
 
 	"github.com/corona10/goimagehash"
 	"github.com/corona10/goimagehash/etcs"
 	"github.com/corona10/goimagehash/transforms"
+
+	"rehydrate/internal/picture"
 )
 
 // A Hash is the 64-bit perceptual hash of a picture. Bit 63 is the first coefficient.
@@ -43,8 +44,9 @@ func HashImage(img image.Image) (Hash, error) {
 	if img == nil || img.Bounds().Empty() {
 		return Hash{}, errNoPixels
 	}
-	// A picture of the library's working size is taken as it is.
-	h, err := goimagehash.PerceptionHash(shrink(img, img.Bounds()))
+	// A picture of the library's working size is taken as it is. Shrinking it first takes less time than the resampling of
+	// the library, and gives the same hash to within two bits.
+	h, err := goimagehash.PerceptionHash(picture.Shrink(img, img.Bounds()))
 	if err != nil {
 		return Hash{}, fmt.Errorf("hash image: %w", err)
 	}
@@ -62,23 +64,14 @@ func HashImage256(img image.Image) (Hash256, error) {
 	if img == nil || img.Bounds().Empty() {
 		return Hash256{}, errNoPixels
 	}
-	// Width and height must stay equal: the library mixes them up when flattening.
-	h, err := goimagehash.ExtPerceptionHash(OverWhite(img), 16, 16)
+	// Width and height must stay equal: the library mixes them up when flattening. It reads transparent pixels as black,
+	// ignores the origin of an image that has its working size already, and takes another path for YCbCr, which moves a
+	// bit now and then.
+	h, err := goimagehash.ExtPerceptionHash(picture.OverWhite(img), 16, 16)
 	if err != nil {
 		return Hash256{}, fmt.Errorf("hash image: %w", err)
 	}
 	return Hash256(h.GetHash()), nil
-}
-
-// OverWhite returns the picture as opaque RGBA with its origin at (0, 0).
-func OverWhite(img image.Image) *image.RGBA {
-	// goimagehash reads transparent pixels as black, ignores the origin of an image that has its working size already,
-	// and takes another path for YCbCr, which moves a bit now and then.
-	b := img.Bounds()
-	dst := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
-	draw.Draw(dst, dst.Rect, image.White, image.Point{}, draw.Src)
-	draw.Draw(dst, dst.Rect, img, b.Min, draw.Over)
-	return dst
 }
 
 // HashKind names what makes the hashes, for fingerprints: stored hashes of another kind
@@ -97,8 +90,8 @@ func HashTurned(img image.Image) (turned [8]Hash, err error) {
 	if photo, ok := img.(*image.YCbCr); ok {
 		img = &image.Gray{Pix: photo.Y, Stride: photo.YStride, Rect: photo.Rect}
 	}
-	grey := make([]float64, cells*cells)
-	transforms.Rgb2GrayFast(shrink(img, img.Bounds()), &grey)
+	grey := make([]float64, picture.Cells*picture.Cells)
+	transforms.Rgb2GrayFast(picture.Shrink(img, img.Bounds()), &grey)
 	transforms.DCT2DFast64(&grey)
 	for way := range turned {
 		var waves [64]float64

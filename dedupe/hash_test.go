@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"rehydrate/internal/picture"
 )
 
 // photo draws something with enough structure to hash: overlapping waves and discs,
@@ -124,7 +124,7 @@ func TestHashImageBesideLibrary(t *testing.T) {
 	for _, size := range []image.Point{{100, 80}, {130, 128}, {110, 190}, {200, 150}} {
 		for seed := range 250 {
 			img := photo(seed, size.X, size.Y)
-			apart[bits.OnesCount64(raw(t, OverWhite(img))^mustHash(t, img).Bits)]++
+			apart[bits.OnesCount64(raw(t, picture.OverWhite(img))^mustHash(t, img).Bits)]++
 		}
 	}
 	if apart[0]+apart[1]+apart[2] != 1000 || apart[0] < 900 {
@@ -160,7 +160,7 @@ func FuzzHashImage(f *testing.F) {
 // TestHashTurned gives, from one transform, what the library gives for the picture turned and mirrored pixel by pixel.
 func TestHashTurned(t *testing.T) {
 	for seed := range 200 {
-		img := OverWhite(photo(seed, 64, 64))
+		img := picture.OverWhite(photo(seed, 64, 64))
 		ways, err := HashTurned(img)
 		if err != nil {
 			t.Fatal(err)
@@ -199,54 +199,5 @@ func TestHashTurned(t *testing.T) {
 	}
 	if _, err := HashTurned(image.NewRGBA(image.Rectangle{})); err == nil || !strings.Contains(HashKind(), "phash64") {
 		t.Errorf("no pixels: %v; kind %q", err, HashKind())
-	}
-}
-
-// TestHashJPEG gives a JPEG the hash of its pixels as image/draw makes them, however its colours are sampled.
-func TestHashJPEG(t *testing.T) {
-	for ratio := image.YCbCrSubsampleRatio444; ratio <= image.YCbCrSubsampleRatio410; ratio++ {
-		for _, size := range []image.Point{{1, 1}, {7, 90}, {99, 67}, {640, 480}} {
-			img := image.NewYCbCr(image.Rectangle{Max: size}, ratio)
-			for i, plane := range [][]byte{img.Y, img.Cb, img.Cr} {
-				for j := range plane {
-					plane[j] = uint8(j * (j + 7*i) / 91) // every colour, and those that RGB does not have
-				}
-			}
-			if diff := cmp.Diff(shrink(OverWhite(img), img.Rect), shrink(img, img.Rect)); diff != "" {
-				t.Errorf("%v, %v:\n%s", ratio, size, diff)
-			}
-		}
-	}
-	// One sum does not hold so much white.
-	for _, size := range []image.Point{{64*maxWhole + 640, 1}, {64 * 80, 64 * 120}} {
-		if got := shrink(image.White, image.Rectangle{Max: size}).RGBAAt(5, 5); got != (color.RGBA{255, 255, 255, 255}) {
-			t.Errorf("a white picture of %v: %v", size, got)
-		}
-	}
-}
-
-// TestShrink gives each cell the mean of its pixels, counted in parts one by one.
-func TestShrink(t *testing.T) {
-	for _, size := range []image.Point{{1, 1}, {3, 64}, {63, 65}, {130, 127}, {200, 320}, {70, 9000}} {
-		img := image.NewRGBA(image.Rectangle{Max: size})
-		for i := range img.Pix {
-			img.Pix[i] = uint8(i*i/7) | uint8(i/img.Stride*cells/size.Y) // some cells are white
-			if i%4 == 3 {
-				img.Pix[i] = 255
-			}
-		}
-		got := shrink(img, img.Rect)
-		for i := range got.Pix {
-			x, y, channel, sum := i/4%cells, i/4/cells, i%4, 0
-			for v := y * size.Y; v < (y+1)*size.Y; v += cells - v%cells {
-				for u := x * size.X; u < (x+1)*size.X; u += cells - u%cells {
-					parts := min(cells-u%cells, (x+1)*size.X-u) * min(cells-v%cells, (y+1)*size.Y-v)
-					sum += parts * int(img.Pix[img.PixOffset(u/cells, v/cells)+channel])
-				}
-			}
-			if want := (sum + size.X*size.Y/2) / (size.X * size.Y); int(got.Pix[i]) != want {
-				t.Fatalf("%v: cell %d, %d, colour %d is %d, want %d", size, x, y, channel, got.Pix[i], want)
-			}
-		}
 	}
 }

@@ -23,16 +23,16 @@ func PixelDigest(img image.Image) string {
 	opaque, ok := img.(interface{ Opaque() bool })
 	whole := ok && opaque.Opaque()
 	photo, _ := img.(*image.YCbCr)
-	var clamped *[3][1024]uint32 // nil but for most JPEGs
+	var colours *Colours // nil but for most JPEGs
 	if photo != nil && photo.SubsampleRatio == image.YCbCrSubsampleRatio420 && (b.Dx()|b.Min.X)&1 == 0 {
-		clamped = clampedColours()
+		colours = NewColours()
 	}
 	for y := b.Min.Y; y < b.Max.Y; y += stripe {
 		height := min(stripe, b.Max.Y-y)
 		switch {
-		case clamped != nil:
+		case colours != nil:
 			for i := range height {
-				convert(pixels.Pix[i*pixels.Stride:], photo, y+i, clamped)
+				convert(pixels.Pix[i*pixels.Stride:], photo, y+i, colours)
 			}
 		case whole:
 			// Without transparency the premultiplied colours that draw makes, quickly, are the colours.
@@ -45,31 +45,16 @@ func PixelDigest(img image.Image) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// clampedColours holds, for red, green and blue of -256 to 767, an opaque pixel with the nearest that a byte can hold.
-func clampedColours() *[3][1024]uint32 {
-	var c [3][1024]uint32
-	for i := range c {
-		for v := range c[i] {
-			c[i][v] = uint32(min(max(v-256, 0), 255))<<(8*i) | 255<<24
-		}
-	}
-	return &c
-}
-
-// convert makes the pixels of a row of a JPEG of which two beside each other have one colour. It gives what draw.Draw gives,
-// in less time.
-func convert(pix []byte, img *image.YCbCr, y int, clamped *[3][1024]uint32) {
+// convert makes the pixels of a row of a JPEG of which two neighbours have one colour. It gives what draw.Draw gives, in
+// less time.
+func convert(pix []byte, img *image.YCbCr, y int, colours *Colours) {
 	at, width := img.COffset(img.Rect.Min.X, y), img.Rect.Dx()
 	luma, cbs, crs := img.Y[img.YOffset(img.Rect.Min.X, y):][:width], img.Cb[at:], img.Cr[at:]
 	for len(luma) >= 2 && len(pix) >= 8 && len(cbs) > 0 && len(crs) > 0 { // the compiler checks no bounds below
-		cb, cr := int32(cbs[0])-128, int32(crs[0])-128
-		// The factors of color.YCbCrToRGB, and 256 more, so that none is negative.
-		red, green, blue := 256<<16+91881*cr, 256<<16-22554*cb-46802*cr, 256<<16+116130*cb
-		pixel := func(luma byte) uint64 {
-			grey := int32(luma) * 0x10101
-			return uint64(clamped[0][uint32(grey+red)>>16&1023] | clamped[1][uint32(grey+green)>>16&1023] | clamped[2][uint32(grey+blue)>>16&1023])
-		}
-		binary.LittleEndian.PutUint64(pix, pixel(luma[0])|pixel(luma[1])<<32)
+		red, green, blue := tint(cbs[0], crs[0])
+		pix[0], pix[1], pix[2] = colours.with(luma[0], red), colours.with(luma[0], green), colours.with(luma[0], blue)
+		pix[4], pix[5], pix[6] = colours.with(luma[1], red), colours.with(luma[1], green), colours.with(luma[1], blue)
+		pix[3], pix[7] = 255, 255
 		luma, pix, cbs, crs = luma[2:], pix[8:], cbs[1:], crs[1:]
 	}
 }

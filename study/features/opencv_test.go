@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"rehydrate/dedupe"
 	"rehydrate/internal/picture"
 	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/redditemu"
@@ -134,7 +133,7 @@ func drawn(t *testing.T) (list []*image.RGBA) {
 				continue // a folder
 			}
 			if img, err := picture.Decode(body); err == nil {
-				list = append(list, dedupe.OverWhite(img))
+				list = append(list, picture.OverWhite(img))
 			}
 		}
 	}
@@ -148,7 +147,7 @@ func drawn(t *testing.T) (list []*image.RGBA) {
 	}
 	list = append(list, noise)
 	for seed := range 4 {
-		list = append(list, dedupe.OverWhite(redditemu.Photo(uint64(seed), 300+37*seed, 280+11*seed)))
+		list = append(list, picture.OverWhite(redditemu.Photo(uint64(seed), 300+37*seed, 280+11*seed)))
 	}
 	for i := range 6 {
 		list = append(list, face(random, 180+30*i, 200+25*i))

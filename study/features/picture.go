@@ -11,7 +11,7 @@ import (
 	"math"
 	"math/bits"
 
-	"rehydrate/dedupe"
+	"rehydrate/internal/picture"
 )
 
 // PictureColumns names the numbers of Picture, in its order:
@@ -31,7 +31,7 @@ func PictureColumns() []string {
 
 // Picture returns the numbers of a picture's pixels, over white, and its grey plane, from which Faces counts.
 func Picture(img image.Image) ([]float64, *image.Gray) {
-	rgb := dedupe.OverWhite(img)
+	rgb := picture.OverWhite(img)
 	grey := image.NewGray(rgb.Rect)
 	var greys, squares, values, saturations uint64
 	var hues [180]uint64    // pixels by H

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/image/draw"
 
-	"rehydrate/dedupe"
 	"rehydrate/internal/picture"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/study/endpoint"
@@ -60,7 +59,7 @@ func prepare(body []byte, format string, most int) (endpoint.Image, error) {
 	if format == "jpeg" && upright == img && (most == 0 || longer <= most) {
 		return endpoint.Image{Type: "image/jpeg", Data: body}, nil
 	}
-	white := dedupe.OverWhite(upright)
+	white := picture.OverWhite(upright)
 	if most > 0 && longer > most {
 		small := image.NewRGBA(image.Rect(0, 0, max(size.X*most/longer, 1), max(size.Y*most/longer, 1)))
 		draw.CatmullRom.Scale(small, small.Rect, white, white.Rect, draw.Src, nil)

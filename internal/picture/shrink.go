@@ -1,4 +1,4 @@
-package dedupe
+package picture
 
 import (
 	"image"
@@ -6,18 +6,27 @@ import (
 	"slices"
 )
 
-// cells is how many pixels high and wide the picture is that the perceptual hash begins with.
-const cells = 64
+// Cells is how many pixels high and wide the pictures are that Shrink returns.
+const Cells = 64
 
-// shrink returns the picture over white at 64 by 64 pixels, each the mean of what lies in its cell, pixels that lie in
-// two cells in proportion. b is img's bounds and is not empty.
-func shrink(img image.Image, b image.Rectangle) *image.RGBA {
-	// This takes less time than the resampling of goimagehash, and gives the same hash to within two bits.
+// OverWhite returns the picture as opaque RGBA with its origin at (0, 0).
+func OverWhite(img image.Image) *image.RGBA {
+	b := img.Bounds()
+	dst := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
+	draw.Draw(dst, dst.Rect, image.White, image.Point{}, draw.Src)
+	draw.Draw(dst, dst.Rect, img, b.Min, draw.Over)
+	return dst
+}
+
+// Shrink returns the picture over white at Cells by Cells pixels, each the mean of what lies in its cell, pixels that lie
+// in two cells in proportion. b is img's bounds and is not empty. Perceptual hashes begin with it, so that no bit of it
+// may change. It needs 32 bytes of memory for each pixel of the width.
+func Shrink(img image.Image, b image.Rectangle) *image.RGBA {
 	s := shrinker{width: b.Dx(), height: b.Dy(), pixels: make([]uint64, b.Dx())}
 	if photo, ok := img.(*image.YCbCr); ok && b.Min.X == 0 {
-		clamped := clamps()
+		colours := NewColours()
 		for y := range b.Dy() {
-			s.convert(photo, b.Min.Y+y, clamped)
+			s.convert(photo, b.Min.Y+y, colours)
 			s.add(y)
 		}
 		return s.means()
@@ -72,21 +81,12 @@ type shrinker struct {
 	width, height int
 	pixels        []uint64          // packed sums of rows that were not added to the cells yet
 	rows          int               // how many
-	row           [cells * 3]uint64 // of them together, by cell: channel times parts
-	sums          [cells * cells * 3]uint64
-}
-
-// clamps holds, for a colour of -256 to 767, the nearest that a byte can hold.
-func clamps() *[1024]uint8 {
-	var c [1024]uint8
-	for i := range c {
-		c[i] = uint8(min(max(i-256, 0), 255))
-	}
-	return &c
+	row           [Cells * 3]uint64 // of them together, by cell: channel times parts
+	sums          [Cells * Cells * 3]uint64
 }
 
 // convert adds a row of a JPEG to pixels. It gives what draw.Draw gives, in half of the time.
-func (s *shrinker) convert(img *image.YCbCr, y int, clamped *[1024]uint8) {
+func (s *shrinker) convert(img *image.YCbCr, y int, colours *Colours) {
 	shift := 0 // so many pixels beside each other have one colour: 1, 2 or 4
 	switch img.SubsampleRatio {
 	case image.YCbCrSubsampleRatio420, image.YCbCrSubsampleRatio422:
@@ -99,12 +99,9 @@ func (s *shrinker) convert(img *image.YCbCr, y int, clamped *[1024]uint8) {
 	var red, green, blue int32
 	for x, luma := range img.Y[img.YOffset(0, y):][:len(s.pixels)] {
 		if c := x >> shift; x&(1<<shift-1) == 0 {
-			cb, cr := int32(cbs[c])-128, int32(crs[c])-128
-			// The factors of color.YCbCrToRGB, and 256 more, so that none is negative.
-			red, green, blue = 256<<16+91881*cr, 256<<16-22554*cb-46802*cr, 256<<16+116130*cb
+			red, green, blue = tint(cbs[c], crs[c])
 		}
-		grey := int32(luma) * 0x10101
-		s.pixels[x] += packed(clamped[uint32(grey+red)>>16&1023], clamped[uint32(grey+green)>>16&1023], clamped[uint32(grey+blue)>>16&1023])
+		s.pixels[x] += packed(colours.with(luma, red), colours.with(luma, green), colours.with(luma, blue))
 	}
 }
 
@@ -112,10 +109,10 @@ func (s *shrinker) convert(img *image.YCbCr, y int, clamped *[1024]uint8) {
 func (s *shrinker) add(y int) {
 	s.rows++
 	// Rows that lie in one cell whole are added up first, for that takes less time than the cells do.
-	if s.rows < maxRows && y*cells/s.height == ((y+2)*cells-1)/s.height {
+	if s.rows < maxRows && y*Cells/s.height == ((y+2)*Cells-1)/s.height {
 		return
 	}
-	for c := range cells {
+	for c := range Cells {
 		left, right := c*s.width, (c+1)*s.width
 		var red, green, blue uint64
 		take := func(sum uint64, parts int) {
@@ -124,10 +121,10 @@ func (s *shrinker) add(y int) {
 			green += uint64(parts) * (sum >> lane & one)
 			blue += uint64(parts) * (sum >> (2 * lane))
 		}
-		first, last := left/cells, (right-1)/cells
-		take(s.pixels[first], min(right, (first+1)*cells)-left)
+		first, last := left/Cells, (right-1)/Cells
+		take(s.pixels[first], min(right, (first+1)*Cells)-left)
 		if last > first {
-			take(s.pixels[last], right-last*cells)
+			take(s.pixels[last], right-last*Cells)
 		}
 		// Most pixels lie in one cell whole: multiplying their sum takes half the time of multiplying each.
 		for whole := range slices.Chunk(s.pixels[min(first+1, last):last], maxWhole/maxRows) {
@@ -135,14 +132,14 @@ func (s *shrinker) add(y int) {
 			for _, p := range whole {
 				sum += p
 			}
-			take(sum, cells)
+			take(sum, Cells)
 		}
 		s.row[3*c], s.row[3*c+1], s.row[3*c+2] = red, green, blue
 	}
-	top, bottom := y*cells, (y+1)*cells
+	top, bottom := y*Cells, (y+1)*Cells
 	for c := top / s.height; c*s.height < bottom; c++ {
 		parts := uint64(min(bottom, (c+1)*s.height) - max(top, c*s.height))
-		into := s.sums[c*cells*3 : (c+1)*cells*3]
+		into := s.sums[c*Cells*3 : (c+1)*Cells*3]
 		for i, v := range s.row {
 			into[i] += parts * v
 		}
@@ -153,9 +150,9 @@ func (s *shrinker) add(y int) {
 
 // means returns the picture of the cells, to the nearest 8-bit values.
 func (s *shrinker) means() *image.RGBA {
-	dst := image.NewRGBA(image.Rect(0, 0, cells, cells))
+	dst := image.NewRGBA(image.Rect(0, 0, Cells, Cells))
 	area := uint64(s.width) * uint64(s.height)
-	for c := range cells * cells {
+	for c := range Cells * Cells {
 		for channel := range 3 {
 			dst.Pix[4*c+channel] = uint8((s.sums[3*c+channel] + area/2) / area)
 		}
