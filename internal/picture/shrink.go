@@ -22,20 +22,18 @@ func OverWhite(img image.Image) *image.RGBA {
 // in two cells in proportion. b is img's bounds and is not empty. Perceptual hashes begin with it, so that no bit of it
 // may change. It needs 32 bytes of memory for each pixel of the width.
 func Shrink(img image.Image, b image.Rectangle) *image.RGBA {
+	if grey, ok := img.(*image.Gray); ok {
+		small := image.NewGray(image.Rect(0, 0, Cells, Cells))
+		areaMeans(small, grey)
+		dst := image.NewRGBA(small.Rect)
+		draw.Draw(dst, dst.Rect, small, image.Point{}, draw.Src)
+		return dst
+	}
 	s := shrinker{width: b.Dx(), height: b.Dy(), pixels: make([]uint64, b.Dx())}
 	if photo, ok := img.(*image.YCbCr); ok && b.Min.X == 0 {
 		colours := NewColours()
 		for y := range b.Dy() {
 			s.convert(photo, b.Min.Y+y, colours)
-			s.add(y)
-		}
-		return s.means()
-	}
-	if grey, ok := img.(*image.Gray); ok && b.Min.X == 0 {
-		for y := range b.Dy() {
-			for x, v := range grey.Pix[grey.PixOffset(0, b.Min.Y+y):][:b.Dx()] {
-				s.pixels[x] += packed(v, v, v)
-			}
 			s.add(y)
 		}
 		return s.means()

@@ -68,3 +68,19 @@ func TestShrink(t *testing.T) {
 		}
 	}
 }
+
+// TestShrinkGrey gives a grey picture the cells that its colours have, wherever its corner is.
+func TestShrinkGrey(t *testing.T) {
+	for _, size := range []image.Point{{1, 1}, {3, 64}, {64, 3}, {65, 63}, {130, 127}, {640, 481}} {
+		grey := image.NewGray(image.Rectangle{Max: size})
+		for i := range grey.Pix {
+			grey.Pix[i] = uint8(i * i / 7)
+		}
+		part := grey.SubImage(image.Rect(size.X/3, size.Y/4, size.X, size.Y)).(*image.Gray)
+		for _, img := range []*image.Gray{grey, part} {
+			if diff := cmp.Diff(Shrink(OverWhite(img), OverWhite(img).Rect), Shrink(img, img.Rect)); diff != "" {
+				t.Errorf("%v:\n%s", img.Rect, diff)
+			}
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"image"
 	"math"
 	"slices"
+
+	"rehydrate/internal/picture"
 )
 
 // A Detection says how Faces searches. The setting decides what is found: name it beside every number.
@@ -162,7 +164,8 @@ func rectSum[T int32 | uint32](sums []T, c [4]int32) T {
 // into 32 bits, and differences of sums that wrap around are right all the same.
 func (s *scaled) integrate(grey *image.Gray, width, height int) {
 	s.small = grow(s.small, width*height)
-	shrink(s.small, grey, width, height)
+	small := &image.Gray{Pix: s.small, Stride: width, Rect: image.Rect(0, 0, width, height)}
+	picture.Interpolate(small, grey, taps(grey.Rect.Dx(), width), taps(grey.Rect.Dy(), height))
 	stride := width + 1
 	s.sums, s.squares = grow(s.sums, stride*(height+1)), grow(s.squares, stride*(height+1))
 	clear(s.sums[:stride])
@@ -189,53 +192,23 @@ func grow[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// A tap takes a pixel and the next one, the weight of the next in 1/256.
-type tap struct {
-	at, next int
-	weight   uint32
-}
-
 // taps are OpenCV's INTER_LINEAR_EXACT: centres of pixels half a pixel from their edges, the edge repeated outwards.
-func taps(from, to int) []tap {
-	list := make([]tap, to)
+func taps(from, to int) []picture.Tap {
+	list := make([]picture.Tap, to)
 	scale := float64(from) / float64(to)
 	for i := range list {
 		v := float64(scale*(float64(i)+0.5)) - 0.5
 		at := int(math.Floor(v))
 		switch {
 		case at < 0:
-			list[i] = tap{}
+			list[i] = picture.Tap{}
 		case at >= from-1:
-			list[i] = tap{at: from - 1, next: from - 1}
+			list[i] = picture.Tap{At: from - 1, Next: from - 1}
 		default:
-			list[i] = tap{at: at, next: at + 1, weight: uint32(round((v - float64(at)) * 256))}
+			list[i] = picture.Tap{At: at, Next: at + 1, Weight: uint32(round((v - float64(at)) * 256))}
 		}
 	}
 	return list
-}
-
-// shrink scales the plane into small, bilinearly.
-func shrink(small []uint8, grey *image.Gray, width, height int) {
-	across, down := taps(grey.Rect.Dx(), width), taps(grey.Rect.Dy(), height)
-	rows := [2][]uint32{make([]uint32, width), make([]uint32, width)}
-	have := [2]int{-1, -1} // which row of the plane each holds
-	row := func(y int) []uint32 {
-		out := rows[y%2]
-		if have[y%2] != y {
-			have[y%2] = y
-			line := grey.Pix[y*grey.Stride:]
-			for x, t := range across {
-				out[x] = uint32(line[t.at])*(256-t.weight) + uint32(line[t.next])*t.weight
-			}
-		}
-		return out
-	}
-	for y, t := range down {
-		a, b := row(t.at), row(t.next)
-		for x := range width {
-			small[y*width+x] = uint8((a[x]*(256-t.weight) + b[x]*t.weight + 1<<15) >> 16)
-		}
-	}
 }
 
 // group joins windows that overlap, as OpenCV's groupRectangles with eps 0.2, and keeps groups of more than so many.
