@@ -17,7 +17,7 @@ func Format(head []byte) string {
 // Decodes reports whether Decode reads files of a format: jpeg, png, gif and webp.
 func Decodes(format string) bool { return codecs[format].decode != nil }
 
-// First bytes of image formats, for those who look for images inside other bytes. Those of a GIF go on with 7a or 9a.
+// First bytes of image formats, for those who look for images inside other bytes. 7a or 9a follows those of a GIF.
 // A WebP is a RIFF file, as other files are, with WEBP at byte 8.
 const (
 	MagicJPEG   = "\xFF\xD8\xFF"

@@ -89,7 +89,8 @@ func Inspect(body []byte, l Limits) (Info, *Fault) {
 	}
 	needed := decodedBytes(format, body, int64(info.Width), int64(info.Height))
 	if limit := l.MaxDecodedBytes(); needed > limit {
-		return info, &Fault{"too_many_bytes_decoded", fmt.Sprintf("%s, %s: needs about %d bytes decoded", format, size, needed),
+		return info, &Fault{"too_many_bytes_decoded",
+			fmt.Sprintf("%s, %s: needs about %d bytes decoded", format, size, needed),
 			fmt.Sprintf("%d (4 for each of max_pixels)", limit)}
 	}
 	info.DecodedBytes = needed

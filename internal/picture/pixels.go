@@ -45,8 +45,8 @@ func PixelDigest(img image.Image) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// convert makes the pixels of a row of a JPEG of which two neighbours have one colour. It gives what draw.Draw gives, in
-// less time.
+// convert makes the pixels of a row of a JPEG of which two neighbours have one colour. It gives what draw.Draw gives,
+// in less time.
 func convert(pix []byte, img *image.YCbCr, y int, colours *Colours) {
 	at, width := img.COffset(img.Rect.Min.X, y), img.Rect.Dx()
 	luma, cbs, crs := img.Y[img.YOffset(img.Rect.Min.X, y):][:width], img.Cb[at:], img.Cr[at:]

@@ -3,8 +3,8 @@ package picture
 import "image"
 
 // Resize returns a grey picture, whose origin is (0, 0), at that size: down by the mean over the exact area that each
-// pixel covers, up by linear interpolation between the centres of pixels. Integer arithmetic throughout: the same pixels
-// on every machine. A picture that has the size already is returned as it is.
+// pixel covers, up by linear interpolation between the centres of pixels. Integer arithmetic throughout: the same
+// pixels on every machine. A picture that has the size already is returned as it is.
 func Resize(src *image.Gray, size image.Point) *image.Gray {
 	if src.Rect.Size() == size {
 		return src
@@ -19,8 +19,8 @@ func Resize(src *image.Gray, size image.Point) *image.Gray {
 }
 
 // areaMeans averages over the exact area that each pixel covers. Shrink does so for pictures of three colours, which it
-// adds up in one number: whole rows first, since the weight of a row would overflow it. For one colour, weighing the rows
-// takes less time.
+// adds up in one number: whole rows first, since the weight of a row would overflow it. For one colour, weighing the
+// rows takes less time.
 func areaMeans(dst, src *image.Gray) {
 	// In units of 1/w of a source column every output column covers width units, so all weights are whole.
 	width, height := src.Rect.Dx(), src.Rect.Dy()

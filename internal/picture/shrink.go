@@ -18,9 +18,9 @@ func OverWhite(img image.Image) *image.RGBA {
 	return dst
 }
 
-// Shrink returns the picture over white at Cells by Cells pixels, each the mean of what lies in its cell, pixels that lie
-// in two cells in proportion. b is img's bounds and is not empty. Perceptual hashes begin with it, so that no bit of it
-// may change. It needs 32 bytes of memory for each pixel of the width.
+// Shrink returns the picture over white at Cells by Cells pixels, each the mean of what lies in its cell, pixels that
+// lie in two cells in proportion. b is img's bounds and is not empty. Perceptual hashes begin with it, so that no bit
+// of it may change. It needs 32 bytes of memory for each pixel of the width.
 func Shrink(img image.Image, b image.Rectangle) *image.RGBA {
 	if grey, ok := img.(*image.Gray); ok {
 		small := image.NewGray(image.Rect(0, 0, Cells, Cells))
@@ -62,7 +62,8 @@ func Shrink(img image.Image, b image.Rectangle) *image.RGBA {
 	return s.means()
 }
 
-// lane is how many bits of a number a colour takes, so that one addition adds red, green and blue of up to maxWhole pixels.
+// lane is how many bits of a number a colour takes, so that one addition adds red, green and blue of up to maxWhole
+// pixels.
 const (
 	lane     = 21
 	maxWhole = 1 << lane / 256

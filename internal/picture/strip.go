@@ -17,10 +17,11 @@ func Strip(body []byte, format string) ([]byte, error) {
 	return Split(body, format, func(string, []byte) {})
 }
 
-// Split is Strip, and calls left with every part that is not kept as it is: a segment, a chunk, a comment, and what follows
-// the end of the image. Of a malformed file it calls left with the parts before the fault.
+// Split is Strip, and calls left with every part that is not kept as it is: a segment, a chunk, a comment, and what
+// follows the end of the image. Of a malformed file it calls left with the parts before the fault.
 func Split(body []byte, format string, left func(name string, part []byte)) ([]byte, error) {
-	split := map[string]func([]byte, func(string, []byte)) ([]byte, error){"jpeg": splitJPEG, "png": splitPNG, "gif": splitGIF, "webp": splitWebP}[format]
+	split := map[string]func([]byte, func(string, []byte)) ([]byte, error){
+		"jpeg": splitJPEG, "png": splitPNG, "gif": splitGIF, "webp": splitWebP}[format]
 	if split == nil {
 		return nil, fmt.Errorf("strip metadata: format %q is not jpeg, png, gif or webp", format)
 	}
@@ -118,8 +119,8 @@ func appendSegment(out []byte, marker byte, data string) []byte {
 
 // keptPNG has the chunks that are kept, each with the greatest length it can have when well formed: a longer one is
 // dropped. Where it may stand is left to the decoder.
-var keptPNG = map[string]int64{"IHDR": 13, "PLTE": 1 << 31, "IDAT": 1 << 31, "IEND": 0, "tRNS": 256, "cHRM": 32, "fcTL": 26,
-	"pHYs": 9, "acTL": 8, "bKGD": 6, "gAMA": 4, "sBIT": 4, "cICP": 4, "sRGB": 1, "fdAT": 1 << 30}
+var keptPNG = map[string]int64{"IHDR": 13, "PLTE": 1 << 31, "IDAT": 1 << 31, "IEND": 0, "tRNS": 256,
+	"cHRM": 32, "fcTL": 26, "pHYs": 9, "acTL": 8, "bKGD": 6, "gAMA": 4, "sBIT": 4, "cICP": 4, "sRGB": 1, "fdAT": 1 << 30}
 
 func splitPNG(b []byte, left func(string, []byte)) ([]byte, error) {
 	if !bytes.HasPrefix(b, []byte(MagicPNG)) {
@@ -216,8 +217,8 @@ func splitGIF(b []byte, left func(string, []byte)) ([]byte, error) {
 	}
 }
 
-// GIFPictures returns each picture of a GIF twice as a GIF of its own: on the screen, which it may cover a part of, and by
-// itself. It ends where the GIF is damaged.
+// GIFPictures returns each picture of a GIF twice as a GIF of its own: on the screen, which it may cover a part of, and
+// by itself. It ends where the GIF is damaged.
 func GIFPictures(b []byte) (pictures [][]byte) {
 	if len(b) < 13 {
 		return nil
@@ -318,7 +319,7 @@ func splitWebP(b []byte, left func(string, []byte)) ([]byte, error) {
 		case "ALPH", "VP8 ", "VP8L":
 		default:
 			left("chunk "+kind, data)
-			continue // also the frames of an animation, which the policy refuses
+			continue // also the frames of an animation, which Inspect refuses
 		}
 		out = append(out, kind...)
 		out = binary.LittleEndian.AppendUint32(out, uint32(len(data)))

@@ -45,7 +45,7 @@ func (w *Workspace) ImageName(k manifest.Key, format string) string {
 }
 
 // StoreImage stores the image of an entry in place of any older one, drops its trouble and its reading, and marks the
-// post as not seen since (Post.Unseen). Body is stored as it is: call Strip first. It sets Bytes and SHA256 of img.
+// post as not seen since (Post.Unseen). Body is stored as it is: call picture.Strip first. It sets Bytes and SHA256 of img.
 // Called from several goroutines, it stores images of several posts at once, and their rows share transactions.
 func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte, img Image) (err error) {
 	defer wrap(&err, "store image of %s", k)
@@ -330,7 +330,7 @@ func (w *Workspace) EndReread(ctx context.Context) error {
 // form. Each is 64 hex digits; docs/formats.md defines them to the byte.
 type Digests struct {
 	File     string // SHA-256 of the file
-	Stripped string // SHA-256 of what Strip leaves of it
+	Stripped string // SHA-256 of what picture.Strip leaves of it
 	Pixels   string // picture.PixelDigest of the upright picture
 }
 

@@ -43,7 +43,7 @@ type Image struct {
 	Limits         string // the caller's name for the limits it was held against
 	OriginalSHA256 string // sha256 hex of the bytes as downloaded
 	OriginalBytes  int64  // their length
-	SHA256         string // sha256 hex of the stored bytes, which Strip made
+	SHA256         string // sha256 hex of the stored bytes, which picture.Strip made
 	PixelsSHA256   string // picture.PixelDigest
 	Format         string // jpeg, png, gif or webp
 	Width, Height  int    // pixels
