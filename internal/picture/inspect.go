@@ -37,14 +37,6 @@ type Fault struct {
 	Allowed string // for people: what the limit that is broken allows; "" where none is
 }
 
-// Error returns what was found, and what is allowed instead.
-func (f *Fault) Error() string {
-	if f.Allowed == "" {
-		return f.Detail
-	}
-	return f.Detail + ", allowed: " + f.Allowed
-}
-
 // maxScans bounds the scans of a JPEG. Progressive files have about 10; libjpeg-turbo's fuzzer stops at 500.
 const maxScans = 100
 
