@@ -2,7 +2,6 @@ package layout
 
 import (
 	"image"
-	"image/color"
 	"image/draw"
 
 	"rehydrate/internal/picture"
@@ -43,6 +42,7 @@ func newPlanes(img image.Image) planes {
 func (p planes) fromYCbCr(src *image.YCbCr) {
 	bounds := src.Rect
 	width := bounds.Dx()
+	colours := picture.NewColours()
 	for y := range bounds.Dy() {
 		start := src.YOffset(bounds.Min.X, bounds.Min.Y+y)
 		luma := src.Y[start : start+width]
@@ -53,7 +53,7 @@ func (p planes) fromYCbCr(src *image.YCbCr) {
 			// no colour conversion.
 			if v >= minFrom {
 				c := src.COffset(bounds.Min.X+x, bounds.Min.Y+y)
-				r, g, b := color.YCbCrToRGB(v, src.Cb[c], src.Cr[c])
+				r, g, b := colours.RGB(v, src.Cb[c], src.Cr[c])
 				v = min(r, g, b)
 			}
 			minimum[x] = v
@@ -102,92 +102,9 @@ func scaledSize(width, height, long int) (int, int) {
 	return side(width), side(height)
 }
 
-// scale resizes a plane so that its longer side is long pixels (see scaledSize).
+// scale resizes a plane so that its longer side is long pixels (see scaledSize, and picture.Resize).
 func scale(src *image.Gray, long int) *image.Gray {
-	return resize(src, image.Pt(scaledSize(src.Rect.Dx(), src.Rect.Dy(), long)))
-}
-
-// resize resizes a picture: down by area average, up by linear interpolation. Integer arithmetic throughout: the same
-// pixels on every machine. What has the size already is returned as it is.
-func resize(src *image.Gray, size image.Point) *image.Gray {
-	if src.Rect.Size() == size {
-		return src
-	}
-	dst := image.NewGray(image.Rectangle{Max: size})
-	if size.X <= src.Rect.Dx() && size.Y <= src.Rect.Dy() {
-		shrink(dst, src)
-	} else {
-		enlarge(dst, src)
-	}
-	return dst
-}
-
-// shrink averages over the exact area each pixel covers.
-func shrink(dst, src *image.Gray) {
-	// In units of 1/w of a source column every output column covers width units, so all weights are whole.
-	width, height := src.Rect.Dx(), src.Rect.Dy()
-	w, h := dst.Rect.Dx(), dst.Rect.Dy()
-	area := uint64(width) * uint64(height)
-	columns := make([]uint32, width) // at most 255 * height: fits up to 16 million rows
-	for y := range h {
-		clear(columns)
-		for top, end := y*height, (y+1)*height; top < end; {
-			row := top / h
-			next := min((row+1)*h, end)
-			weight := uint32(next - top)
-			for x, v := range src.Pix[row*src.Stride : row*src.Stride+width] {
-				columns[x] += weight * uint32(v)
-			}
-			top = next
-		}
-		out := dst.Pix[y*dst.Stride : y*dst.Stride+w]
-		column, left := 0, 0 // left: where this output column starts, in units
-		for x := range out {
-			var sum uint64
-			for end := (x + 1) * width; left < end; {
-				next := min((column+1)*w, end)
-				sum += uint64(next-left) * uint64(columns[column])
-				left = next
-				if left == (column+1)*w {
-					column++
-				}
-			}
-			out[x] = uint8((sum + area/2) / area)
-		}
-	}
-}
-
-// enlarge interpolates between the centres of source pixels, with weights in parts of 256.
-func enlarge(dst, src *image.Gray) {
-	w, h := dst.Rect.Dx(), dst.Rect.Dy()
-	columns := make([]sample, w)
-	for x := range columns {
-		columns[x] = sampleAt(x, w, src.Rect.Dx())
-	}
-	between := make([]uint32, src.Rect.Dx()) // a row between two of the source, in parts of 256
-	for y := range h {
-		row := sampleAt(y, h, src.Rect.Dy())
-		upper, lower := src.Pix[row.low*src.Stride:], src.Pix[row.high*src.Stride:]
-		for x := range between {
-			between[x] = uint32(upper[x])*(256-row.part) + uint32(lower[x])*row.part
-		}
-		out := dst.Pix[y*dst.Stride : y*dst.Stride+w]
-		for x, c := range columns {
-			out[x] = uint8((between[c.low]*(256-c.part) + between[c.high]*c.part + 1<<15) >> 16)
-		}
-	}
-}
-
-// A sample is a place between two source pixels, part of 256 of the way to the higher one.
-type sample struct {
-	low, high int
-	part      uint32
-}
-
-func sampleAt(i, target, source int) sample {
-	at := max(0, (2*i+1)*source-target) // in units of 1/(2*target), from the first centre
-	low := min(at/(2*target), source-1)
-	return sample{low: low, high: min(low+1, source-1), part: uint32((256*(at%(2*target)) + target) / (2 * target))}
+	return picture.Resize(src, image.Pt(scaledSize(src.Rect.Dx(), src.Rect.Dy(), long)))
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"image"
 
+	"rehydrate/internal/picture"
 	"rehydrate/internal/word"
 )
 
@@ -52,7 +53,7 @@ func (l *layer) cut(t textLine) strip {
 		}
 	}
 	width := max(1, (2*page.Dx()*StripHeight+page.Dy())/(2*page.Dy()))
-	return strip{resize(g, image.Pt(min(width, StripWidth), StripHeight)), page}
+	return strip{picture.Resize(g, image.Pt(min(width, StripWidth), StripHeight)), page}
 }
 
 // addMarks adds the small shapes around a line to its members and returns the box of all.
