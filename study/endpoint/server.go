@@ -104,9 +104,10 @@ func (e *Unreachable) Unwrap() error { return e.err }
 
 // A Server is the client of one server. It is safe for concurrent use.
 type Server struct {
-	o    Options
-	base *url.URL
-	http *polite.Client
+	o     Options
+	base  *url.URL
+	http  *polite.Client
+	check func() error // of Checked; nil for none
 }
 
 // Open makes a client. It asks nothing.
@@ -180,17 +181,12 @@ func (s *Server) guard(*polite.ConnectTo) func(network, address string, c syscal
 	}
 }
 
-type checkKey struct{}
-
-// WithCheck has check called before each attempt, when its turn has come. Its error keeps the request back, and is the
-// question's.
-func WithCheck(ctx context.Context, check func() error) context.Context {
-	return context.WithValue(ctx, checkKey{}, check)
-}
-
-func checkOf(ctx context.Context) func() error {
-	check, _ := ctx.Value(checkKey{}).(func() error)
-	return check
+// Checked returns the same server for requests that have check called before each attempt, when its turn has come. An error
+// of check keeps the request back, and is the question's.
+func (s *Server) Checked(check func() error) *Server {
+	checked := *s
+	checked.check = check
+	return &checked
 }
 
 // ask sends a request until an answer is worth having, and reads it.
@@ -205,7 +201,7 @@ func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]
 		request.Header.Set("Authorization", "Bearer "+s.o.Key.Reveal())
 	}
 	begin := time.Now()
-	response, err := s.http.Do(request, checkOf(ctx))
+	response, err := s.http.Do(request, s.check)
 	var reply Reply
 	if err != nil {
 		reply, err = s.unanswered(ctx, err)

@@ -392,13 +392,13 @@ func TestCheck(t *testing.T) {
 	inMemory(t, func(t *testing.T, server *modelserver.Server, s *endpoint.Server) {
 		server.Play = modelserver.Error(429, "", "", "Retry-After", "600")
 		late, end := errors.New("too late"), time.Now().Add(15*time.Minute)
-		ctx := endpoint.WithCheck(t.Context(), func() error {
+		checked := s.Checked(func() error {
 			if time.Now().After(end) {
 				return late
 			}
 			return nil
 		})
-		if r, err := s.Chat(ctx, hello); !errors.Is(err, late) || len(server.Requests()) != 2 {
+		if r, err := checked.Chat(t.Context(), hello); !errors.Is(err, late) || len(server.Requests()) != 2 {
 			t.Errorf("%+v, %v after %d requests", r, err, len(server.Requests()))
 		}
 	})

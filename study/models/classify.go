@@ -103,7 +103,9 @@ func (c *Classification) newPart(ctx context.Context, t *Task, run int, rows []w
 		tokens += c.Pictures.tokens(*rec.Image) + len(t.answer(rec))/4
 	}
 	p.Question = Question{Task: t.Category, Run: run + 1, Digest: p.digestOf, With: with,
-		Ask: func(ctx context.Context, rec workspace.Record) (endpoint.Reply, error) { return c.ask(ctx, p, rec) },
+		Ask: func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error) {
+			return c.ask(ctx, p, rec, check)
+		},
 		Tokens: func(rec workspace.Record) (in, out int) {
 			return tokens + c.Pictures.tokens(*rec.Image), c.Chat.Decoding.MaxTokens
 		}}
@@ -140,7 +142,7 @@ func (p *part) digestOf(rec workspace.Record) string {
 }
 
 // ask asks for the labels of one picture.
-func (c *Classification) ask(ctx context.Context, p *part, rec workspace.Record) (endpoint.Reply, error) {
+func (c *Classification) ask(ctx context.Context, p *part, rec workspace.Record, check func() error) (endpoint.Reply, error) {
 	picture, err := c.Pictures.Read(ctx, rec)
 	if err != nil {
 		return endpoint.Reply{}, err
@@ -148,7 +150,7 @@ func (c *Classification) ask(ctx context.Context, p *part, rec workspace.Record)
 	chat := p.chat
 	chat.Messages = slices.Clone(chat.Messages)
 	chat.Messages[len(chat.Messages)-1].Image = &picture
-	reply, err := c.Server.Chat(ctx, chat)
+	reply, err := c.Server.Checked(check).Chat(ctx, chat)
 	if err == nil && reply.Outcome == endpoint.OK {
 		_, reply.Outcome, reply.Detail = p.task.Read(reply.Text)
 	}

@@ -90,7 +90,7 @@ func (m *Moderation) tokens(rec workspace.Record) (in, out int) {
 }
 
 // ask asks about one row.
-func (m *Moderation) ask(ctx context.Context, rec workspace.Record) (reply endpoint.Reply, err error) {
+func (m *Moderation) ask(ctx context.Context, rec workspace.Record, check func() error) (reply endpoint.Reply, err error) {
 	var picture *endpoint.Image
 	if m.sends(SendImage) {
 		read, err := m.Pictures.Read(ctx, rec)
@@ -99,14 +99,15 @@ func (m *Moderation) ask(ctx context.Context, rec workspace.Record) (reply endpo
 		}
 		picture = &read
 	}
+	server := m.Server.Checked(check)
 	if !m.Guard {
-		reply, err = m.Server.Moderate(ctx, endpoint.Moderation{Model: m.Chat.Model, Text: m.text(rec), Image: picture})
+		reply, err = server.Moderate(ctx, endpoint.Moderation{Model: m.Chat.Model, Text: m.text(rec), Image: picture})
 		reply.Text = string(reply.Raw)
 		return reply, err
 	}
 	chat := m.Chat
 	chat.Messages = []endpoint.Message{{Role: "user", Text: m.text(rec), Image: picture}}
-	reply, err = m.Server.Chat(ctx, chat)
+	reply, err = server.Chat(ctx, chat)
 	if err == nil && reply.Outcome == endpoint.OK {
 		if _, answered := m.verdict(reply.Text); !answered {
 			reply.Outcome, reply.Detail = UnknownLabel, "the answer is neither safe nor unsafe"

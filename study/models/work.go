@@ -36,8 +36,9 @@ type Question struct {
 	// Digest is the sha256, in hex, of all that decides the answer about a row: what is sent, and Run. "" leaves a row out.
 	Digest func(workspace.Record) string
 	With   []manifest.Key // rows that are sent along, as examples
-	// Ask sends the question. The trouble of one row is the outcome of its reply; an error ends the work.
-	Ask func(context.Context, workspace.Record) (endpoint.Reply, error)
+	// Ask sends the question, if check lets it when its turn has come (endpoint.Server.Checked). The trouble of one row is the
+	// outcome of its reply; an error ends the work.
+	Ask func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error)
 	// Tokens estimates how many the question has, and at most the answer; nil for neither.
 	Tokens func(workspace.Record) (in, out int)
 }
@@ -415,8 +416,7 @@ func (w *Work) mayBeSent(a asking) error {
 // ask asks one question and stores the answer.
 func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
-	ctx = endpoint.WithCheck(ctx, func() error { return w.mayBeSent(a) })
-	reply, err := a.Ask(ctx, a.rec)
+	reply, err := a.Ask(ctx, a.rec, func() error { return w.mayBeSent(a) })
 	if err != nil {
 		return reply, fmt.Errorf("ask about %s: %w", a.rec.Key, err)
 	}

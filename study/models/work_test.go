@@ -106,7 +106,7 @@ func (d *desk) question() Question {
 	return Question{Task: d.task, Run: 1, With: []manifest.Key{testRow(1).Key},
 		Digest: func(rec workspace.Record) string { return state.SHA256([]byte(d.task + string(rec.ID))) },
 		Tokens: func(workspace.Record) (in, out int) { return 100, 10 },
-		Ask: func(_ context.Context, rec workspace.Record) (endpoint.Reply, error) {
+		Ask: func(_ context.Context, rec workspace.Record, _ func() error) (endpoint.Reply, error) {
 			d.mu.Lock()
 			n := len(d.asked)
 			d.asked = append(d.asked, string(rec.ID))
