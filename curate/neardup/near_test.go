@@ -551,7 +551,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a column of a folder", func(c *Config) { c.Columns.Image = "image" }, "only a Parquet file has columns"},
 		{"no such column", func(c *Config) { c.Path, c.Columns.Image = table, "picture" }, `no column "picture"`},
 		{"a guard without text", func(c *Config) { c.Rule.Guard = true }, "there are none"},
-		{"no texts", func(c *Config) { c.Texts = in("none.csv") }, "no such file"},
+		{"no texts", func(c *Config) { c.Texts = in("none.csv") }, "there is no file or folder"},
 		{"texts of a pipe", func(c *Config) { c.Texts = pipe }, "not a regular file"},
 		{"no column file", func(c *Config) { c.Texts = in("bad.csv") }, "bad.csv:1: "},
 		{"a file twice", func(c *Config) { c.Texts = in("twice.csv") }, "twice.csv:3: "},
