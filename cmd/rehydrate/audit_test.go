@@ -406,7 +406,7 @@ var violations = []planted{
 	{"the id in another column", audit.FoundRow, wasRemoved, "two.parquet > row 0", hand("two.parquet", table(twoIDs{staysLive, wasRemoved}))},
 	{"the id beside a row number", audit.FoundRow, wasRemoved, "n.parquet > row 1", hand("n.parquet", table(numbered{0, staysLive}, numbered{1, wasRemoved}))},
 	{"a digest in the row of a live post", audit.FoundImage, wasRemoved, "digests.parquet > row 0", func(p *audited) []string {
-		return hand("digests.parquet", table(withDigest{staysLive, p.was[wasRemoved].Image.SHA256}), "--sha256-column", "digest")(p)
+		return hand("digests.parquet", table(withDigest{staysLive, p.was[wasRemoved].Image.SHA256}))(p)
 	}},
 	{"outcomes.csv says kept", audit.FoundRow, wasRemoved, "outcomes.csv", edited("outcomes.csv", func(s string) string {
 		return regexp.MustCompile(`(?m)^`+wasRemoved+`,.*$`).ReplaceAllString(s, wasRemoved+",0,train,kept,,,")
@@ -469,7 +469,7 @@ var since = []planted{
 	{"absent twice, the text", audit.FoundText, nowAbsent, "state.db", query()},
 	{"quarantined since", audit.FoundRow, nowQuarantined, shard(nowQuarantined) + " > row", query()},
 	{"a text in the row of a live post", audit.FoundText, nowRemoved, "texts.parquet > row 0", func(p *audited) []string {
-		return hand("texts.parquet", table(withText{staysLive, strings.ToUpper(p.was[nowRemoved].Reading.Text)}), "--text-column", "words")(p)
+		return hand("texts.parquet", table(withText{staysLive, strings.ToUpper(p.was[nowRemoved].Reading.Text)}))(p)
 	}},
 	{"a text in JSON, its lines short", audit.FoundText, nowRemoved, "note.json", hand("note.json", words(nowRemoved, func(s string) string {
 		b, _ := json.Marshal(map[string]string{"words": strings.ReplaceAll(s, " ", "\n")})
@@ -526,7 +526,7 @@ var beside = []planted{
 			return hand("a.parquet", table(withImage{wasRemoved, img(staysLive)(p)}))(p)
 		})},
 	{"a live post has the very text", "", "", "live.txt", both(hand("live.txt", words(staysLive, strings.Clone)), func(p *audited) []string {
-		return hand("a.parquet", table(withText{wasRemoved, p.was[staysLive].Reading.Text}), "--text-column", "words")(p)
+		return hand("a.parquet", table(withText{wasRemoved, p.was[staysLive].Reading.Text}))(p)
 	})},
 }
 

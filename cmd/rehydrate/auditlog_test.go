@@ -153,7 +153,7 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 	if asked := s.imageRequests(); len(asked) > 0 {
 		t.Errorf("image hosts were asked: %+v", asked)
 	}
-	s.do(nil, "audit", s.release, "--offline", filepath.Join(t.TempDir(), "nosuch")).want(t, exitUsage, "found no file or folder")
+	s.do(nil, "audit", s.release, "--offline", filepath.Join(t.TempDir(), "nosuch")).want(t, exitUsage, "there is no file or folder")
 	s.do(nil, "audit", s.release, file).want(t, exitRejected)
 }
 

@@ -117,7 +117,7 @@ type canaryCase struct {
 
 // canaryCases has every command, and for those that ask somebody every trouble.
 var canaryCases = []canaryCase{
-	{"", "no command", "", nil, exitDone, "Usage:"},
+	{"", "no command", "", nil, exitDone, "Rebuild a dataset"},
 	{"", "a secret for a command", "SECRET", nil, exitUsage, "unknown command"},
 	{"", "a secret for a flag", "--SECRET", nil, exitUsage, "unknown flag"},
 	{"help", "a secret for a topic", "SECRET", nil, exitUsage, "unknown command"},
