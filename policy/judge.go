@@ -11,7 +11,7 @@ import (
 // Facts are what a well-formed answer of Reddit says of one post: the fields that a verdict needs and no others.
 // Author, title and selftext are not facts; only whether they carry one of Reddit's markers is.
 type Facts struct {
-	RemovedBy        string // removed_by_category, "" when null or absent
+	RemovedBy        string // removed_by_category as it came, "" when null or absent
 	RemovalReason    string // removal_reason, "" when null
 	ModRemoved       bool   // banned_by or removed_by set, as a moderator sees it
 	AuthorDeleted    bool   // author is "[deleted]"
@@ -53,27 +53,36 @@ const OtherReason = "other_"
 var takedowns = []string{"anti_evil_ops", "community_ops", "content_takedown", "copyright_takedown",
 	"trademark_takedown", "legal_operations"}
 
+// RemovalCategory returns a removed_by_category, or "" for one that says nothing: a blank one, and the word null in any case,
+// which is what becomes of null where something on the way writes it as text.
+func RemovalCategory(s string) string {
+	if blank := strings.TrimSpace(s); blank == "" || strings.EqualFold(blank, "null") {
+		return ""
+	}
+	return s
+}
+
 // Judge is the decision table: it says what state a post is in. The first case that fits decides. A post is live with a
 // reason where something is worth knowing. Judge never answers unavailable or unknown: those say that there was no
 // answer. Each case names where the meaning of its mark was published or recorded.
 func Judge(f Facts) Verdict {
-	notIndexable := f.RobotIndexable != nil && !*f.RobotIndexable
+	category, notIndexable := RemovalCategory(f.RemovedBy), f.RobotIndexable != nil && !*f.RobotIndexable
 	// The order is a decision: every case that says removed or deleted stands before the first one that does not, so
 	// that a mark of removal wins over every sign of life; a takedown by Reddit before the author's own deletion, and a
 	// category before the marks that posts had before there were categories.
 	switch {
-	case slices.Contains(takedowns, f.RemovedBy):
-		return Verdict{manifest.StateRemoved, manifest.Reason(f.RemovedBy)}
+	case slices.Contains(takedowns, category):
+		return Verdict{manifest.StateRemoved, manifest.Reason(category)}
 	case f.RemovalReason == "legal": // reddit-archive 2017
 		return Verdict{manifest.StateRemoved, "legal"}
-	case f.RemovedBy == "deleted", f.RemovedBy == "author": // Reddit Devvit docs; reveddit utils.tsx
+	case category == "deleted", category == "author": // Reddit Devvit docs; reveddit utils.tsx
 		return Verdict{manifest.StateDeleted, "author"}
-	case f.RemovedBy == "reddit": // reveddit utils.tsx; PRAW cassettes, t3_1kh35wk
+	case category == "reddit": // reveddit utils.tsx; PRAW cassettes, t3_1kh35wk
 		return Verdict{manifest.StateRemoved, "spam_filter"}
-	case f.RemovedBy == "moderator", f.RemovedBy == "automod_filtered": // Reddit Devvit docs; PRAW cassettes, t3_ehagna
-		return Verdict{manifest.StateRemoved, manifest.Reason(f.RemovedBy)}
-	case f.RemovedBy != "": // arctic_shift: the values have grown over the years
-		return Verdict{manifest.StateRemoved, OtherReason + sanitize(f.RemovedBy)}
+	case category == "moderator", category == "automod_filtered": // Reddit Devvit docs; PRAW cassettes, t3_ehagna
+		return Verdict{manifest.StateRemoved, manifest.Reason(category)}
+	case category != "": // arctic_shift: the values have grown over the years
+		return Verdict{manifest.StateRemoved, OtherReason + sanitize(category)}
 	case f.ModRemoved: // PRAW cassettes, t3_4o0j4p (banned_by true), t3_462bww (a name)
 		return Verdict{manifest.StateRemoved, "moderator"}
 	case f.AuthorDeleted && (f.SelftextDeleted || f.TitleDeleted || notIndexable): // PRAW t3_ah3gqo; gallery-dl 3386

@@ -62,6 +62,8 @@ func TestVerdicts(t *testing.T) {
 			{"the case of a category counts", Facts{RemovedBy: "Moderator"}, "other_moderator"},
 			{"legal as a category is in third-party code only", Facts{RemovedBy: "legal"}, "other_legal"},
 			{"a new category before the markers", Facts{RemovedBy: "brand_new", AuthorDeleted: true, SelftextDeleted: true}, "other_brand_new"},
+			{"a category that only begins like null", Facts{RemovedBy: "nullified", HasMedia: true}, "other_nullified"},
+			{"the word null beside banned_by", Facts{RemovedBy: "null", ModRemoved: true}, "moderator"},
 			{"banned_by is true", Facts{ModRemoved: true}, "moderator"},                                    // PRAW t3_4o0j4p
 			{"banned_by is true, account gone", Facts{ModRemoved: true, AuthorDeleted: true}, "moderator"}, // PRAW t3_2u37co
 			{"banned_by before the deletion markers", Facts{ModRemoved: true, AuthorDeleted: true, SelftextDeleted: true}, "moderator"},
@@ -71,6 +73,7 @@ func TestVerdicts(t *testing.T) {
 			{"text post deleted in the oldest form", Facts{AuthorDeleted: true, SelftextDeleted: true}, "author"},                                    // PRAW t3_5dec48
 			{"deleted in the later form: title, no URL", Facts{AuthorDeleted: true, TitleDeleted: true}, "author"},
 			{"no author, not indexable", Facts{AuthorDeleted: true, RobotIndexable: &no, HasMedia: true}, "author"}, // PRAW t3_ah3gqo, without its text
+			{"the word null for a category hides no mark", Facts{RemovedBy: "null", AuthorDeleted: true, TitleDeleted: true}, "author"},
 			{"deletion before removal markers", Facts{AuthorDeleted: true, SelftextRemoved: true, RobotIndexable: &no}, "author"},
 			{"deletion before quarantine", Facts{AuthorDeleted: true, SelftextDeleted: true, Quarantine: true}, "author"},
 		}},
@@ -96,6 +99,9 @@ func TestVerdicts(t *testing.T) {
 			{"live, before is_robot_indexable", Facts{HasMedia: true}, ""},                                                // PRAW t3_1756x8
 			{"an author wrote [deleted]", Facts{SelftextDeleted: true, TitleDeleted: true, HasMedia: true}, ""},           // deduced from reddit-archive: the author goes with a deletion
 			{"another removal_reason", Facts{RemovalReason: "other", HasMedia: true}, ""},                                 // reddit-archive: null or legal
+			{"the word null for a category", Facts{RemovedBy: "null", RobotIndexable: &yes, HasMedia: true}, ""},          // null, in quotes on its way
+			{"null in another spelling", Facts{RemovedBy: " NULL\n", HasMedia: true}, ""},
+			{"a blank category", Facts{RemovedBy: " \t", HasMedia: true}, ""},
 		}},
 	} {
 		for _, tt := range group.cases {
@@ -111,7 +117,7 @@ func TestVerdicts(t *testing.T) {
 func everyFacts(do func(Facts)) {
 	yes, no := true, false
 	categories := []string{"", "deleted", "author", "reddit", "moderator", "automod_filtered", "anti_evil_ops", "community_ops",
-		"content_takedown", "copyright_takedown", "trademark_takedown", "legal_operations", "legal", "?"}
+		"content_takedown", "copyright_takedown", "trademark_takedown", "legal_operations", "legal", "?", "Null", " "}
 	for bits := range 1 << 9 {
 		bit := func(n int) bool { return bits>>n&1 == 1 }
 		for _, by := range categories {
@@ -133,7 +139,7 @@ func TestJudgeRemovalWins(t *testing.T) {
 		t.Fatalf("Facts has %d fields, everyFacts enumerates %d", got, want)
 	}
 	everyFacts(func(f Facts) {
-		marked := f.RemovedBy != "" || f.RemovalReason == "legal" || f.ModRemoved || f.SelftextRemoved || f.TitleRemoved ||
+		marked := RemovalCategory(f.RemovedBy) != "" || f.RemovalReason == "legal" || f.ModRemoved || f.SelftextRemoved || f.TitleRemoved ||
 			f.AuthorDeleted && (f.SelftextDeleted || f.TitleDeleted || f.RobotIndexable != nil && !*f.RobotIndexable)
 		v := Judge(f)
 		switch v.State {
