@@ -22,7 +22,7 @@ func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error
 	}
 	var kind manifest.Reason
 	err := c.askAPI(ctx, "https://"+apiHost+"/r/"+name+"/about?raw_json=1", func(e exchange) (err error) {
-		kind, err = c.readAbout(e, name)
+		kind, err = readAbout(e, name)
 		return err
 	})
 	if none, ok := errors.AsType[*Unanswered](err); ok {
@@ -44,7 +44,7 @@ var communities = map[string]manifest.Reason{
 
 // readAbout reads an answer of /r/NAME/about other than a 401. Its error is an *Unanswered, or the *Denied of a 403
 // that is about the client and not about the subreddit.
-func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
+func readAbout(e exchange, name string) (manifest.Reason, error) {
 	var answer struct {
 		Kind string
 		Data struct {
@@ -56,7 +56,7 @@ func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 		Message any
 		Error   any
 	}
-	none := c.unmarshal(e, &answer, "not_a_subreddit")
+	none := unmarshal(e, &answer, "not_a_subreddit")
 	if e.status == http.StatusOK {
 		switch {
 		case none != nil:
@@ -77,18 +77,18 @@ func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 	switch {
 	case repeatable(e.status, e.header), !forbidden && (e.status != http.StatusNotFound || none != nil):
 	case none != nil:
-		return policy.CommunityUnknown, c.blocked(e)
+		return policy.CommunityUnknown, blocked(e)
 	case answer.Reason != "":
 		return communities[answer.Reason], nil // unknown for a reason that is not known here
 	case forbidden:
-		if denied := c.blocked(e); denied.Reason != "forbidden" {
+		if denied := blocked(e); denied.Reason != "forbidden" {
 			return policy.CommunityUnknown, denied
 		}
 		return policy.CommunityUnknown, nil // of this subreddit, and without a reason
 	case answer.Message == "Not Found", answer.Error == float64(http.StatusNotFound):
 		return policy.CommunityMissing, nil
 	}
-	return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
+	return policy.CommunityUnknown, &Unanswered{status("http_", e.status), ""}
 }
 
 // leadsToSearch reports whether a redirect is the one that Reddit sends for a name that it does not know.

@@ -158,13 +158,10 @@ func FuzzAnswers(f *testing.F) {
 		}
 	}
 	c := (&script{}).client(f, imgurOptions())
+	denials := append(slices.Clone(oauthErrors), "bad_credentials", "blocked", "forbidden", "oauth_error", "insufficient_scope")
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		e := exchange{status: status, header: http.Header{}, body: body}
-		unprintable := func(r rune) bool { return r < ' ' || r > '~' }
-		if said := c.said(e); len(said) > 163 || strings.ContainsFunc(said, unprintable) || strings.Contains(strings.ToLower(said), "client-id") {
-			t.Errorf("said = %q", said)
-		}
-		children, err := c.readListing(e)
+		children, err := readListing(e)
 		a, odd := Answer{}, err
 		if err == nil {
 			a, odd = readChildren(children, ids("a1", "b2"), c.o.Policy)
@@ -179,7 +176,7 @@ func FuzzAnswers(f *testing.F) {
 				}
 			}
 		}
-		kind, err := c.readAbout(e, "memes")
+		kind, err := readAbout(e, "memes")
 		known := slices.Contains([]int{200, 403, 404}, status) || redirects[status]
 		if err != nil && (kind != "" || !is[*Unanswered](err) && !is[*Denied](err)) || is[*Denied](err) && status != 403 ||
 			kind != "" && !known {
@@ -194,7 +191,7 @@ func FuzzAnswers(f *testing.F) {
 			if status != 200 || !tokenForm.MatchString(value) || len(value) > maxToken || life <= 0 || life > maxTokenLife {
 				t.Errorf("token of %d bytes for %v with status %d", len(value), life, status)
 			}
-		case value != "", noAnswer(err) == "" && !ok, ok && !wordForm.MatchString(string(denied.Reason)):
+		case value != "", noAnswer(err) == "" && !ok, ok && !slices.Contains(denials, string(denied.Reason)):
 			t.Errorf("readToken = %v with a token of %d bytes", err, len(value))
 		}
 		for _, accepted := range []bool{false, true} {

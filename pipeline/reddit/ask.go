@@ -2,7 +2,6 @@ package reddit
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +45,7 @@ func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error)
 	// The commas stand as they are: Reddit's own clients send them so.
 	url := infoURL + "?id=" + strings.Join(names, ",") + "&raw_json=1"
 	err := c.askAPI(ctx, url, func(e exchange) (err error) {
-		children, err = c.readListing(e)
+		children, err = readListing(e)
 		return err
 	})
 	if err != nil {
@@ -92,12 +91,12 @@ func (c *Client) askAPI(ctx context.Context, url string, use func(exchange) erro
 }
 
 // readListing reads an answer of /api/info other than a 401. Its error is an *Unanswered, or the *Denied of a 403.
-func (c *Client) readListing(e exchange) ([]json.RawMessage, error) {
+func readListing(e exchange) ([]json.RawMessage, error) {
 	switch {
 	case e.status == http.StatusForbidden && !repeatable(e.status, e.header):
-		return nil, c.blocked(e)
+		return nil, blocked(e)
 	case e.status != http.StatusOK:
-		return nil, &Unanswered{status("http_", e.status), c.said(e)}
+		return nil, &Unanswered{status("http_", e.status), ""}
 	}
 	var envelope struct {
 		Kind string
@@ -106,7 +105,7 @@ func (c *Client) readListing(e exchange) ([]json.RawMessage, error) {
 			Dist     float64 // how many there are
 		}
 	}
-	if none := c.unmarshal(e, &envelope, "not_a_listing"); none != nil {
+	if none := unmarshal(e, &envelope, "not_a_listing"); none != nil {
 		return nil, none
 	}
 	if envelope.Kind != "Listing" || envelope.Data.Children == nil {
@@ -128,9 +127,9 @@ func looksLikeHTML(e exchange) bool {
 }
 
 // unmarshal is json.Unmarshal of an answer. What is JSON of another shape has the reason given.
-func (c *Client) unmarshal(e exchange, v any, otherwise manifest.Reason) *Unanswered {
+func unmarshal(e exchange, v any, otherwise manifest.Reason) *Unanswered {
 	if looksLikeHTML(e) {
-		return &Unanswered{"html", "a page in place of JSON: " + cmp.Or(c.said(e), "without a title")}
+		return &Unanswered{"html", "a page in place of JSON"}
 	}
 	err := json.Unmarshal(e.body, v)
 	var syntax *json.SyntaxError
@@ -142,7 +141,7 @@ func (c *Client) unmarshal(e exchange, v any, otherwise manifest.Reason) *Unansw
 	case errors.Is(err, io.ErrUnexpectedEOF), syntax.Offset >= int64(len(e.body)):
 		return &Unanswered{"truncated_json", fmt.Sprintf("the answer breaks off after %d bytes", len(e.body))}
 	}
-	return &Unanswered{"bad_json", fmt.Sprintf("at byte %d: %v", syntax.Offset, syntax)}
+	return &Unanswered{"bad_json", fmt.Sprintf("the answer is not JSON at byte %d", syntax.Offset)}
 }
 
 // readChildren sorts the things of a listing. Only ids that were asked count. A second thing of the same id is ignored

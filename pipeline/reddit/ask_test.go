@@ -109,11 +109,11 @@ func TestDenied(t *testing.T) {
 		want   manifest.Reason
 		says   string
 	}{
-		{"blocked", reply(403, "<html><title>Blocked</title><p>whoa\x1b[31m there \u202e</p>"), "blocked", "blocked: Blocked;"},
+		{"blocked", reply(403, "<html><title>Blocked</title><p>whoa\x1b[31m there \u202e</p>"), "blocked", "blocked: it answered with status 403;"},
 		{"blocked by network security", reply(403, "<!doctype html>You've been blocked by network security."), "blocked", "this client or network"},
 		{"administrative rules", reply(403, "<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>"), "blocked", "this client or network"},
 		{"scope", reply(403, `{"message":"Forbidden"}`, "WWW-Authenticate", `Bearer realm="reddit", error="insufficient_scope"`), "insufficient_scope", "scope read"},
-		{"private", reply(403, `{"reason":"private","message":"Forbidden","error":403}`), "forbidden", "Forbidden, 403, private;"},
+		{"private", reply(403, `{"reason":"private","message":"Forbidden","error":403}`), "forbidden", "forbidden: it answered with status 403;"},
 		{"401 for ever", reply(401, strings.Repeat("<html>x", 5000)), "unauthorized", "just given out"},
 	} {
 		s := api(func(int, *http.Request) answer { return tt.answer })

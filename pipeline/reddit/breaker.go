@@ -57,9 +57,6 @@ func (k *call) conclude(err error) error {
 	case again:
 		hint, paused = limitHint, waitRateLimit
 	}
-	if err == nil {
-		said = k.c.said(k.got)
-	}
 	l.failures += plainFailure
 	if forImage && paused == waitServer {
 		// A 5xx, or a 403 that does not say why, can be the trouble of the one image that was asked for. So it takes

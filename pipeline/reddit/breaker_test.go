@@ -25,9 +25,9 @@ func TestUnreachable(t *testing.T) {
 		wait   string // the reason of the pauses
 		says   string
 	}{
-		{"429", reply(429, `{"message": "Too Many Requests", "error": 429}`), "http_429", waitRateLimit, "http_429: Too Many Requests, 429; the host limits"},
+		{"429", reply(429, `{"message": "Too Many Requests", "error": 429}`), "http_429", waitRateLimit, "http_429; the host limits"},
 		{"403 as a rate limit", reply(403, "<html>", "Retry-After", "0"), "http_403", waitRateLimit, "start again in an hour"},
-		{"5xx", reply(503, "<title>Ow!</title>"), "http_503", waitServer, "http_503: Ow!; the host has trouble of its own"},
+		{"5xx", reply(503, "<title>Ow!</title>"), "http_503", waitServer, "http_503; the host has trouble of its own"},
 		{"408", reply(408, ""), "http_408", waitServer, "trouble of its own"},
 		{"no network", answer{err: errors.New("no route to host")}, "connection", waitNetwork, "see that the network"},
 	} {
@@ -98,7 +98,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 // TestUselessAnswers: what is whole HTTP and no answer of Reddit's API is asked for again a few
-// times, then gives no verdict, and when it goes on stops the run with what Reddit said.
+// times, then gives no verdict, and when it goes on stops the run with what was wrong.
 func TestUselessAnswers(t *testing.T) {
 	whole := listing("a1")
 	for _, tt := range []struct {
@@ -108,13 +108,13 @@ func TestUselessAnswers(t *testing.T) {
 		asked  int // requests of each call
 		says   string
 	}{
-		{"html", reply(200, "<html><title>Our CDN was unable to reach our servers</title>"), "html", 4, "a page in place of JSON: Our CDN was unable to reach our servers"},
+		{"html", reply(200, "<html><title>Our CDN was unable to reach our servers</title>"), "html", 4, "a page in place of JSON;"},
 		{"truncated", reply(200, whole[:len(whole)-9]), "truncated_json", 4, "breaks off"},
 		{"no JSON", reply(200, "ok"), "bad_json", 4, "at byte"},
-		{"deeper than anything", reply(200, `{"kind":"Listing","data":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}`), "bad_json", 4, "exceeded max depth"},
+		{"deeper than anything", reply(200, `{"kind":"Listing","data":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}`), "bad_json", 4, "not JSON at byte"},
 		{"not a listing", reply(200, `{"message":"hello"}`), "not_a_listing", 4, "not a listing"},
 		{"too large", reply(200, strings.Repeat(" ", maxInfoBody+1)), "too_large", 1, "longer than"},
-		{"not found", reply(404, `{"message":"Not Found"}`), "http_404", 1, "Not Found"},
+		{"not found", reply(404, `{"message":"Not Found"}`), "http_404", 1, "http_404;"},
 		{"451", reply(451, ""), "http_451", 1, "start again later"},
 		{"moved", reply(302, "", "Location", "https://www.reddit.com/"), "http_302", 1, "start again later"},
 	} {

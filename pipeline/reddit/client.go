@@ -127,7 +127,7 @@ func (e *Unanswered) Error() string {
 // Denied is the error of an Ask that more of the same requests cannot mend, as of a blocked client. It stops the run.
 type Denied struct {
 	Reason manifest.Reason // bad_credentials, blocked, insufficient_scope, unauthorized, ...
-	Detail string          // what Reddit said, short and printable
+	Detail string          // what was wrong: of fixed texts, but for a status
 	Hint   string          // what to do
 }
 
@@ -196,7 +196,7 @@ type Download struct {
 type Unreachable struct {
 	Host   string
 	Reason manifest.Reason // of the last failure (http_429, html, timeout, dns, ...), or retry_after_too_long
-	Detail string          // what the host did or said, and what to do; printable
+	Detail string          // what the host did, and what to do
 }
 
 // Error says which host failed, how, and what to do.

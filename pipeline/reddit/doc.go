@@ -18,7 +18,9 @@
 //     which stops the run, and Download the fault failed/host_unreachable.
 //   - The bearer token goes to oauth.reddit.com and nowhere else; client id and secret to the token endpoint and
 //     nowhere else; imgur's client id to api.imgur.com, which without one is not asked. None of them, nor the
-//     operator's user name, reaches an error or a log, even where an answer echoes it.
+//     operator's user name, reaches an error or a log.
+//   - Of an answer that is not used the status is told, and the reason that this package gives it. Its text is told
+//     nowhere: it can echo the request or name a person.
 //   - Only https on port 443 of an allowed host is asked, redirects included, and only public addresses are dialled,
 //     whatever a name resolves to at that moment. An address that ConnectTo names is the one exception. Redirects of
 //     the API are not followed, and cookies are forgotten.

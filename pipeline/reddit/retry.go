@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -91,11 +90,7 @@ func (c *Client) get(
 	begin := time.Now()
 	_, err = polite.Retry{Attempt: k, Most: retries, Again: k.again, Wait: k.backoff, Waits: &c.pace.waits}.Do(req)
 	err = polite.Bare(err)
-	if c.o.Log.Enabled(ctx, slog.LevelDebug) { // printable takes as long as the rest of a small request
-		// Without the path, which names an image or an album.
-		c.o.Log.Debug("asked", "host", k.lane.Host, "status", k.got.status, "bytes", len(k.got.body),
-			"took", time.Since(begin).Round(time.Millisecond), "error", c.printable(fmt.Sprint(err)))
-	}
+	k.log(time.Since(begin), err)
 	if ctx.Err() != nil {
 		return exchange{}, ctx.Err() // before conclude: whoever stops a run says nothing of the host
 	}
@@ -106,6 +101,17 @@ func (c *Client) get(
 		return exchange{}, err
 	}
 	return k.got, k.refused
+}
+
+// log notes how a call ended: without the path, which names an image or an album, and without the words of an error,
+// which can repeat an answer.
+func (k *call) log(took time.Duration, err error) {
+	args := []any{"host", k.lane.Host, "status", k.got.status, "bytes", len(k.got.body), "took", took.Round(time.Millisecond)}
+	if err != nil {
+		reason, detail := trouble(err)
+		args = append(args, "reason", reason, "detail", detail)
+	}
+	k.c.o.Log.Debug("asked", args...)
 }
 
 // RoundTrip makes one attempt: it waits for its turn, sends the request, counts it, and reads the answer.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,10 +24,13 @@ const (
 	maxTokenLife = 30 * 24 * time.Hour // Reddit says 1 h or 24 h; this only keeps sums in range
 )
 
-var (
-	tokenForm = regexp.MustCompile(`^[!-~]+$`)            // fit to stand in a header
-	wordForm  = regexp.MustCompile(`^[a-z][a-z_]{1,39}$`) // what of Reddit's words can be a reason
-)
+var tokenForm = regexp.MustCompile(`^[!-~]+$`) // fit to stand in a header
+
+// oauthErrors are the codes of RFC 6749, 5.2 and 4.1.2.1, and those that Reddit adds to them. Another word of an answer
+// is not shown.
+var oauthErrors = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client",
+	"unsupported_grant_type", "invalid_scope", "access_denied", "unsupported_response_type", "server_error",
+	"temporarily_unavailable"}
 
 // A tokenCache holds the bearer token, in memory only. Only who holds the API's one place may use it.
 type tokenCache struct {
@@ -52,12 +56,12 @@ func (t *tokenCache) keep(token secret.Secret, life time.Duration) {
 func (c *Client) readToken(e exchange) error {
 	switch {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusBadRequest:
-		return &Denied{"bad_credentials", c.said(e),
+		return &Denied{"bad_credentials", answered(e),
 			"check REDDIT_CLIENT_ID and REDDIT_CLIENT_SECRET against the app's page at Reddit"}
 	case e.status == http.StatusForbidden && e.header.Get("Retry-After") == "":
-		return c.blocked(e)
+		return blocked(e)
 	case e.status != http.StatusOK:
-		return &Unanswered{status("token_http_", e.status), c.said(e)}
+		return &Unanswered{status("token_http_", e.status), ""}
 	}
 	var answer struct {
 		AccessToken string      `json:"access_token"`
@@ -78,11 +82,10 @@ func (c *Client) readToken(e exchange) error {
 		return &Unanswered{"token_malformed", "the token endpoint sent no JSON object"}
 	case answer.Error != nil: // OAuth errors come with status 200
 		code, _ := answer.Error.(string)
-		reason := manifest.Reason(c.printable(code))
-		if !wordForm.MatchString(string(reason)) {
-			reason = "oauth_error"
+		if !slices.Contains(oauthErrors, code) {
+			code = "oauth_error"
 		}
-		return &Denied{reason, c.said(e),
+		return &Denied{manifest.Reason(code), "the token endpoint gives an error in place of a token",
 			"the app must be of type script or web app, and be the one that Reddit approved"}
 	case len(token) > maxToken, !tokenForm.MatchString(token),
 		!strings.EqualFold(answer.TokenType, "bearer"), !(expires >= 1):
@@ -95,15 +98,15 @@ func (c *Client) readToken(e exchange) error {
 }
 
 // blocked is the error of a 403 that no retry mends.
-func (c *Client) blocked(e exchange) *Denied {
+func blocked(e exchange) *Denied {
 	if strings.Contains(e.header.Get("WWW-Authenticate"), "insufficient_scope") {
-		return &Denied{"insufficient_scope", c.said(e), "the app may not read posts; ask Reddit for the scope read"}
+		return &Denied{"insufficient_scope", answered(e), "the app may not read posts; ask Reddit for the scope read"}
 	}
 	if looksLikeHTML(e) || speaksOfBlock(e.body) {
-		return &Denied{"blocked", c.said(e), "Reddit blocks this client or network; " +
+		return &Denied{"blocked", answered(e), "Reddit blocks this client or network; " +
 			"check REDDIT_USERNAME and the app's approval, and do not try to get around it"}
 	}
-	return &Denied{"forbidden", c.said(e), "check that the app's approval covers this use"}
+	return &Denied{"forbidden", answered(e), "check that the app's approval covers this use"}
 }
 
 // unanswered makes an Unanswered of an error without an answer, but of those that stop the run.
@@ -126,6 +129,12 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 		return &Unreachable{tokenHost, reason, "could not be asked: " + detail + "; " + networkHint}
 	}
 	return &Unanswered{reason, detail}
+}
+
+// answered is all that is told of an answer that is not used: its text can repeat the request, name a person, or say
+// anything else.
+func answered(e exchange) string {
+	return fmt.Sprintf("it answered with status %d", e.status)
 }
 
 func status(prefix string, code int) manifest.Reason {
