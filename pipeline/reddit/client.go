@@ -185,10 +185,16 @@ type Candidate struct {
 	Fault *policy.Fault // nil when URL is set
 }
 
-// A Download is the body of an image that has passed policy.InspectImage.
+// A Download is the body of an image that has passed policy.InspectImage, and where it came from.
 type Download struct {
 	Body []byte
 	Info picture.Info
+	// Host is the image host that the image was to come from, as the policy names it: for a page of imgur that of the
+	// file. It is also set beside a fault, but for one that was found before any image host was chosen.
+	Host string
+	// Redirected says that Host sent the request on, be it to another URL of its own: a picture that came this way can
+	// be a stand-in. It is also set beside a fault.
+	Redirected bool
 }
 
 // Unreachable is the error of an Ask of a host that failed too often in a row, or that asks for a longer pause than a

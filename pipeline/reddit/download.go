@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/internal/picture"
 	"rehydrate/internal/polite"
 	"rehydrate/manifest"
 	"rehydrate/policy"
@@ -37,6 +38,7 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 		return Download{}, f
 	}
 	d, err := c.fetchImage(ctx, at)
+	d.Host = at.Host
 	if !errors.As(err, &f) || !NoImage(f.Reason) {
 		return d, err
 	}
@@ -45,7 +47,9 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 	if err := c.pace.waits.Sleep(ctx, w); err != nil {
 		return Download{}, err
 	}
-	return c.fetchImage(ctx, at)
+	d, err = c.fetchImage(ctx, at)
+	d.Host = at.Host
+	return d, err
 }
 
 // NoImage reports whether a fault is text or nothing in place of an image, which a host in trouble sends, too.
@@ -56,28 +60,31 @@ func NoImage(r manifest.Reason) bool {
 var redirects = map[int]bool{301: true, 302: true, 303: true, 307: true, 308: true}
 
 // fetchImage asks for a URL and follows where it leads. Its error is a *policy.Fault or the context's.
-func (c *Client) fetchImage(ctx context.Context, at *url.URL) (Download, error) {
+func (c *Client) fetchImage(ctx context.Context, at *url.URL) (d Download, err error) {
 	f := c.o.Policy.FinalURLPlaceholder(at)
 	for hops := 0; f == nil; hops++ {
+		d.Redirected = hops > 0
 		if hops > maxHops {
-			return Download{}, failed("too_many_redirects", fmt.Sprintf("more than %d", maxHops))
+			return d, failed("too_many_redirects", fmt.Sprintf("more than %d", maxHops))
 		}
 		leave, err := c.pace.enter(ctx, at.Host)
 		if err != nil {
-			return Download{}, err
+			return d, err
 		}
 		// Naming image types would make i.redd.it answer with WebP, and text/html with a page.
 		e, err := c.get(ctx, c.images, at.String(), "*/*", c.o.Policy.Images.MaxBytes, nil)
 		leave()
 		if err != nil {
-			return Download{}, c.fetchFault(ctx, at.Host, err)
+			return d, c.fetchFault(ctx, at.Host, err)
 		}
 		if !redirects[e.status] {
-			return c.receive(at.Host, e)
+			d.Body, d.Info, err = c.receive(at.Host, e)
+			return d, err
 		}
+		d.Redirected = true
 		at, f = c.follow(at, e.header)
 	}
-	return Download{}, f
+	return d, f
 }
 
 // notAllowed is the fault of a host that the policy does not name.
@@ -136,25 +143,25 @@ func isImagePage(u *url.URL) bool {
 	return host == tokenHost && u.Path == "/media" || imgurSites[host] && !imageExtension.MatchString(u.Path)
 }
 
-// receive judges the last answer of an image host.
-func (c *Client) receive(host string, e exchange) (Download, error) {
+// receive judges the last answer of an image host. It returns the body that Download gives out.
+func (c *Client) receive(host string, e exchange) ([]byte, picture.Info, error) {
+	var none picture.Info
 	if e.status != http.StatusOK {
-		return Download{}, statusFault(host, e)
+		return nil, none, statusFault(host, e)
 	}
 	if enc := e.header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return Download{}, failed("content_encoding", "the host packed the body, unasked")
+		return nil, none, failed("content_encoding", "the host packed the body, unasked")
 	}
 	info, f := c.o.Policy.InspectImage(e.body)
 	switch {
 	case f == nil:
-		return Download{Body: e.body, Info: info}, nil
+		return e.body, info, nil
 	case f.Reason == "not_an_image_json" && speaksOf(e.body, "over capacity"):
-		return Download{}, overCapacity()
+		return nil, none, overCapacity()
+	case NoImage(f.Reason):
+		return e.body, none, f
 	}
-	if NoImage(f.Reason) {
-		return Download{Body: e.body}, f
-	}
-	return Download{}, f
+	return nil, none, f
 }
 
 // failed is the fault of an image that may be tried again.

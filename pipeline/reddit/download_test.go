@@ -136,6 +136,45 @@ func TestDownload(t *testing.T) {
 	}
 }
 
+// TestRedirected: a download says whether it was sent on, and of which host it was asked.
+func TestRedirected(t *testing.T) {
+	body := string(pngBytes(t))
+	to := func(where string) answer { return reply(302, "", "Location", where) }
+	images := map[string]answer{
+		"/good.png": reply(200, body), "/moved.png": to("/good.png"), "/over.png": to("https://i.redd.it/good.png"),
+		"/404.png": reply(404, ""), "/moved404.png": to("/404.png"), "/removed1.png": to("https://i.imgur.com/removed.png"),
+		"/login.png": to("https://www.reddit.com/login"), "/loop.png": to("/loop.png"), "/html.png": reply(200, "<html>"),
+		"/media.png": to("https://www.reddit.com/media?url=x"), "/nowhere.png": to(""), "/movedhtml.png": to("/html.png"),
+		"/3/image/abcdefg": reply(200, `{"data":{"link":"https://i.imgur.com/moved.png"},"success":true,"status":200}`),
+	}
+	s := &script{play: func(_ int, r *http.Request) answer { return images[r.URL.Path] }}
+	c := s.client(t, imgurOptions())
+	for link, want := range map[string]struct {
+		fault, host string
+		redirected  bool
+	}{
+		"https://i.redd.it/good.png":       {"", "i.redd.it", false},
+		"https://i.redd.it/moved.png":      {"", "i.redd.it", true},
+		"https://i.imgur.com/over.png":     {"", "i.imgur.com", true},
+		"https://imgur.com/abcdefg":        {"", "i.imgur.com", true},
+		"https://i.redd.it/404.png":        {"gone/http_404", "i.redd.it", false},
+		"https://i.redd.it/moved404.png":   {"gone/http_404", "i.redd.it", true},
+		"https://i.imgur.com/removed1.png": {"placeholder/known_placeholder", "i.imgur.com", true},
+		"https://i.imgur.com/removed.png":  {"placeholder/known_placeholder", "i.imgur.com", false},
+		"https://i.redd.it/login.png":      {"refused/redirect_host_not_allowed", "i.redd.it", true},
+		"https://i.redd.it/media.png":      {"failed/redirect_to_page", "i.redd.it", true},
+		"https://i.redd.it/nowhere.png":    {"failed/bad_redirect", "i.redd.it", true},
+		"https://i.redd.it/loop.png":       {"failed/too_many_redirects", "i.redd.it", true},
+		"https://i.redd.it/html.png":       {"invalid/not_an_image_html", "i.redd.it", false},
+		"https://i.redd.it/movedhtml.png":  {"invalid/not_an_image_html", "i.redd.it", true},
+		"https://example.com/a.png":        {"refused/host_not_allowed", "", false},
+	} {
+		if d := download(t, c, link, want.fault); d.Host != want.host || d.Redirected != want.redirected {
+			t.Errorf("%s: of %q, redirected is %v; want %+v", link, d.Host, d.Redirected, want)
+		}
+	}
+}
+
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
