@@ -2,11 +2,8 @@ package reddit
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,46 +166,6 @@ func TestTokenHostUnreachable(t *testing.T) {
 		var shut *Unreachable
 		if !errors.As(err, &shut) || shut.Host != tokenHost || len(s.seen) != maxFailures*(retries+1) {
 			t.Errorf("Ask = %v after %d requests", err, len(s.seen))
-		}
-	})
-}
-
-// TestImageHostUnreachable: the images of a host that only fails become host_unreachable
-// without a request; other hosts go on, and so does the host after a rest.
-func TestImageHostUnreachable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		body := string(pngBytes(t))
-		well := false
-		s := &script{play: func(_ int, r *http.Request) answer {
-			if well || r.URL.Hostname() != "i.redd.it" {
-				return reply(200, body)
-			}
-			return reply(429, "")
-		}}
-		c := s.client(t, testOptions())
-		start := time.Now()
-		var wg sync.WaitGroup
-		var refused atomic.Int64
-		for i := range 200 {
-			wg.Go(func() {
-				_, err := c.Download(t.Context(), Candidate{URL: fmt.Sprintf("https://i.redd.it/%d.png", i)})
-				if strings.Contains(fmt.Sprint(err), "host_unreachable") {
-					refused.Add(1)
-				}
-			})
-			wg.Go(func() { download(t, c, fmt.Sprintf("https://i.imgur.com/%d.png", i), "") })
-		}
-		wg.Wait()
-		// Four calls are open at once, and each round of them counts as one failure.
-		asked, n := len(s.times("i.redd.it", start)), refused.Load()
-		if asked < maxFailures*(retries+1) || asked > maxFailures*4*(retries+1) || n < 200-maxFailures*4 {
-			t.Errorf("i.redd.it was asked %d times, and %d images are refused", asked, n)
-		}
-		time.Sleep(restFor)
-		well = true
-		download(t, c, "https://i.redd.it/200.png", "")
-		if got := len(s.times("i.redd.it", start)); got != asked+1 {
-			t.Errorf("%d requests after the rest, want one", got-asked)
 		}
 	})
 }

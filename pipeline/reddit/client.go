@@ -202,6 +202,7 @@ type Download struct {
 type Unreachable struct {
 	Host   string
 	Reason manifest.Reason // of the last failure (http_429, html, timeout, dns, ...), or retry_after_too_long
+	Until  time.Time       // before which it is not worth asking again; zero when that is not known
 	Detail string          // what the host did, and what to do
 }
 

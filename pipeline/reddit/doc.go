@@ -8,14 +8,16 @@
 //     Unanswered: no verdict on any post, and CommunityUnknown of a subreddit.
 //   - Every attempt is paced, retries and token requests included: the policy's rate, Reddit's rate-limit headers,
 //     and any Retry-After. In no stretch of a minute do more requests reach Reddit than the policy allows a minute,
-//     and in none of Reddit's windows more than its headers grant, but for one every 15 minutes where they name a
-//     reset further away. No wait is silent, and none is longer than 15 minutes: what asks for more ends the request.
+//     and in none of Reddit's windows more than its headers grant. No wait is silent, and none is longer than 15
+//     minutes: what asks for more ends the request, and an *Unreachable says when it is worth asking again.
 //   - What may pass is tried again: a rate limit, 5xx, a broken connection, and of the API also HTML and half a JSON
 //     document with status 200. That is at most three times a call, within 20 minutes, after random pauses that grow;
 //     an image that hangs or trickles is given up after about a minute. Each is a debug line, and Calls counts them.
-//   - A host that fails is asked less and less often, and for a quarter of an hour not at all after five calls in a
-//     row that failed (ten where each may be the trouble of one image). Then Ask and About return an *Unreachable,
-//     which stops the run, and Download the fault failed/host_unreachable.
+//   - A host that fails is asked less and less often. After five calls of Reddit in a row that failed, Ask and About
+//     return an *Unreachable, which stops the run, and for a quarter of an hour nothing is asked.
+//   - An image host that fails for ten minutes without giving one image is given up (GivenUp): each further image of it
+//     gets the fault failed/host_given_up at once, while other hosts go on. It is asked again in the next run, and in
+//     this one when the time has passed that it names, or else an hour after a rate limit, 15 minutes after the rest.
 //   - The bearer token goes to oauth.reddit.com and nowhere else; client id and secret to the token endpoint and
 //     nowhere else; imgur's client id to api.imgur.com, which without one is not asked. None of them, nor the
 //     operator's user name, reaches an error or a log.

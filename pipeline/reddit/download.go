@@ -62,8 +62,10 @@ var redirects = map[int]bool{301: true, 302: true, 303: true, 307: true, 308: tr
 // fetchImage asks for a URL and follows where it leads. Its error is a *policy.Fault or the context's.
 func (c *Client) fetchImage(ctx context.Context, at *url.URL) (d Download, err error) {
 	f := c.o.Policy.FinalURLPlaceholder(at)
+	var lanes []*lane // of the hosts that were asked
 	for hops := 0; f == nil; hops++ {
 		d.Redirected = hops > 0
+		lanes = append(lanes, c.pace.lanes[at.Host])
 		if hops > maxHops {
 			return d, failed("too_many_redirects", fmt.Sprintf("more than %d", maxHops))
 		}
@@ -79,6 +81,11 @@ func (c *Client) fetchImage(ctx context.Context, at *url.URL) (d Download, err e
 		}
 		if !redirects[e.status] {
 			d.Body, d.Info, err = c.receive(at.Host, e)
+			for _, l := range lanes {
+				if err == nil {
+					l.gave()
+				}
+			}
 			return d, err
 		}
 		d.Redirected = true
@@ -227,7 +234,7 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 	ofAPI := host == imgurAPIHost
 	switch shut, ok := errors.AsType[*Unreachable](err); {
 	case ok && shut.Reason != reasonTooLong:
-		return failed("host_unreachable", "the host failed several times in a row and is left alone for a while")
+		return failed(ReasonGivenUp, "the host failed for ten minutes without giving one image, and is left alone now")
 	case ok && ofAPI:
 		return failed("rate_limited", "imgur's API allows no further request for longer than a run waits")
 	case ok:

@@ -294,7 +294,7 @@ func TestFaultDetails(t *testing.T) {
 }
 
 // TestForbidden: a 403 says that an image is gone in the words of the store behind i.redd.it
-// alone. A row of others closes the host, as a row of 5xx does, and so does imgur's API that is over capacity.
+// alone. A host that sends only others is given up, as it is for 5xx, and so is imgur's API that is over capacity.
 func TestForbidden(t *testing.T) {
 	const (
 		album    = "https://imgur.com/a/AlbumID#0"
@@ -323,16 +323,20 @@ func TestForbidden(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{play: func(int, *http.Request) answer { return reply(403, tt.body) }}
-			c := s.client(t, imgurOptions())
-			for i := range 3 * maxFailures {
-				want, asked := tt.want, i+1 // none is repeated within a call
-				if tt.closes && i >= 2*maxFailures-1 {
-					want, asked = "failed/host_unreachable", 2*maxFailures
+			c := s.client(t, hostOptions())
+			asked := 0
+			for asked < 30 && c.GivenUp() == nil { // none is repeated within a call
+				_, err := c.Download(t.Context(), Candidate{URL: tt.url})
+				asked++
+				if c.GivenUp() == nil && !strings.HasPrefix(fmt.Sprint(err), tt.want) {
+					t.Errorf("%s: Download = %v, want %s", tt.body, err, tt.want)
 				}
-				download(t, c, tt.url, want)
-				if len(s.seen) != asked {
-					t.Errorf("%s: %d requests after %d calls", tt.body, len(s.seen), i+1)
-				}
+			}
+			if tt.closes {
+				download(t, c, tt.url, "failed/host_given_up")
+			}
+			if len(s.seen) != asked || tt.closes == (asked == 30) {
+				t.Errorf("%s: %d requests, want %d", tt.body, len(s.seen), asked)
 			}
 		})
 	}

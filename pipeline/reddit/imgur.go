@@ -214,6 +214,9 @@ func (c *Client) askImgur(ctx context.Context, image bool, id string) ([]imgurFi
 		return nil, c.fetchFault(ctx, imgurAPIHost, err)
 	}
 	files, f := readImgur(image, e, c.imgur.accepted)
+	if f == nil || f.Outcome == manifest.Gone {
+		c.pace.lanes[imgurAPIHost].gave()
+	}
 	if f != nil {
 		c.imgur.rejected = f.Reason == imgurRejected().Reason
 		return nil, f

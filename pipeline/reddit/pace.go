@@ -50,6 +50,7 @@ type lane struct {
 	mu sync.Mutex
 	// What follows needs mu.
 	failures int // calls in a row that failed, by their weights
+	outage       // of an image host
 	// learn takes in an answer, nil where none came, and returns when the next request may go out. It may be nil.
 	learn func(*http.Response, time.Time) time.Time
 }
@@ -113,8 +114,14 @@ func (p *pacer) enter(ctx context.Context, host string) (leave func(), err error
 const reasonTooLong = "retry_after_too_long"
 
 func tooLong(host string, d time.Duration) *Unreachable {
-	return &Unreachable{host, reasonTooLong, fmt.Sprintf("asks to wait %v, more than the %v that a run waits; "+
-		"nothing is lost: run the same command again when the wait is over", d.Round(time.Second), polite.MaxWait)}
+	until := time.Now().Add(d)
+	return &Unreachable{host, reasonTooLong, until, fmt.Sprintf("asks to wait %v, more than the %v that a run waits; "+
+		"nothing is lost: run the same command again after %s", d.Round(time.Second), polite.MaxWait, at(until))}
+}
+
+// at is a time for people, never too early.
+func at(t time.Time) string {
+	return t.UTC().Add(time.Minute - 1).Truncate(time.Minute).Format("2006-01-02 15:04 UTC")
 }
 
 // heed takes in what an answer, or none, says of the next request.
@@ -160,8 +167,7 @@ func (b *budget) observe(resp *http.Response, now time.Time) time.Time {
 	if b.remaining <= 0 {
 		pause = b.resetAt.Sub(now)
 	}
-	// A reset far away may be a mistake of the host: one request in 15 minutes finds out.
-	return now.Add(min(pause, polite.MaxWait))
+	return now.Add(pause) // however far away: more than polite.MaxWait ends the asking
 }
 
 // spacing spreads what remains of a window over the rest of it, reset seconds.

@@ -58,7 +58,7 @@ func TestBudget(t *testing.T) {
 		{"float string", budget{}, rates("23", "977.0", "599"), 800 * time.Millisecond, budget{23, 977, now.Add(600 * time.Second)}},
 		{"nothing left, at the window's end", budget{}, rates("1000", "0.0", "0"), time.Second, budget{1000, 0, now.Add(time.Second)}},
 		{"a fraction left is nothing", budget{}, rates("1000", "0.9", "7"), 8 * time.Second, budget{1000, 0, now.Add(8 * time.Second)}},
-		{"huge reset is bounded", budget{}, rates("1000", "0", "86400"), polite.MaxWait, budget{1000, 0, now.Add(24*time.Hour + time.Second)}},
+		{"huge reset", budget{}, rates("1000", "0", "86400"), 24*time.Hour + time.Second, budget{1000, 0, now.Add(24*time.Hour + time.Second)}},
 		{"never seen", budget{}, http.Header{}, 0, budget{}},
 		{"missing is counted", known, http.Header{}, 0, budget{991, 1, known.resetAt}},
 		{"counted to the end", budget{999, 1, known.resetAt}, http.Header{}, 40 * time.Second, budget{1000, 0, known.resetAt}},
@@ -66,7 +66,7 @@ func TestBudget(t *testing.T) {
 		{"counted at the reset", budget{590, 10, now}, http.Header{}, 0, budget{1, 599, now.Add(600 * time.Second)}},
 		{"counted beyond several", budget{9000, 1000, now.Add(-1300 * time.Second)}, http.Header{}, 0, budget{1, 9999, now.Add(500 * time.Second)}},
 		{"a window of one", budget{1, 0, now.Add(-time.Second)}, http.Header{}, 599 * time.Second, budget{1, 0, now.Add(599 * time.Second)}},
-		{"beyond all days", budget{}, rates("1000", "0", "4000000000"), polite.MaxWait, budget{1000, 0, now.Add(1_000_001 * time.Second)}},
+		{"beyond all days", budget{}, rates("1000", "0", "4000000000"), 1_000_001 * time.Second, budget{1000, 0, now.Add(1_000_001 * time.Second)}},
 		{"one missing", known, http.Header{"X-Ratelimit-Used": {"1"}}, 0, budget{991, 1, known.resetAt}},
 		{"no numbers", known, rates("NaN", "x", ""), 0, budget{991, 1, known.resetAt}},
 		{"out of range", known, rates("1", "1e300", "Inf"), 0, budget{991, 1, known.resetAt}},
@@ -177,7 +177,7 @@ func TestTooManyRequests(t *testing.T) {
 		{"403 with retry-after", reply(403, "<html>", "Retry-After", "9"), 9.45, waitRetryAfter},
 		{"414 with retry-after 0", reply(414, "", "Retry-After", "0"), 0.5, ""},
 		{"503 with retry-after", reply(503, "", "Retry-After", "60"), 60.5, waitRetryAfter},
-		{"empty with a huge reset", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "86400"), 900, waitRateLimit},
+		{"empty with a reset that is just bearable", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "899"), 900, waitRateLimit},
 		{"500", reply(500, ""), 0.5, ""},
 		{"just bearable", reply(429, "", "Retry-After", "900"), 900.5, waitRetryAfter},
 	} {
@@ -204,22 +204,45 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
-func TestRetryAfterTooLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := api(func(int, *http.Request) answer { return reply(429, "", "Retry-After", "999999999999") })
-		c := s.client(t, testOptions())
-		start := time.Now()
-		for range 2 { // the second Ask must not even ask
-			_, err := c.Ask(t.Context(), ids("a1"))
-			var long *Unreachable
-			if !errors.As(err, &long) || long.Host != apiHost || !strings.Contains(err.Error(), "asks to wait 8760h") {
-				t.Fatalf("Ask = %v, want Unreachable and for how long", err)
+// TestTooLong: a pause that is longer than a run waits ends the asking at once, however Reddit asks for it, and says
+// when the next run is worth it. What was answered before it counts.
+func TestTooLong(t *testing.T) {
+	used := []string{"X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "999999"}
+	for name, tt := range map[string]struct {
+		answer   answer
+		answered int
+		wait     time.Duration
+		says     string
+	}{
+		"Retry-After":          {reply(429, "", "Retry-After", "999999999999"), 0, 365 * 24 * time.Hour, "asks to wait 8760h0m"},
+		"100000 s":             {reply(503, "", "Retry-After", "100000"), 0, 100000 * time.Second, "again after 2000-01-02 03:47 UTC"},
+		"nothing left":         {reply(200, listing("a1"), used...), 1, 1000000 * time.Second, "asks to wait 277h46m40s"},
+		"nothing left, by 429": {reply(429, "", used...), 0, 1000000 * time.Second, "again after 2000-01-12 13:47 UTC"},
+		"nothing left, by 503": {reply(503, "", used...), 0, 1000000 * time.Second, "again after 2000-01-12 13:47 UTC"},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := api(func(int, *http.Request) answer { return tt.answer })
+			c := s.client(t, testOptions())
+			start := time.Now()
+			for i := range 3 { // the next Ask must not even ask
+				_, err := c.Ask(t.Context(), ids("a1"))
+				if i < tt.answered {
+					if err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				var long *Unreachable
+				if !errors.As(err, &long) || long.Host != apiHost || long.Reason != reasonTooLong ||
+					long.Until.Sub(start.Add(tt.wait)).Abs() > time.Second || !strings.Contains(err.Error(), tt.says) {
+					t.Fatalf("Ask %d = %#v, want Unreachable until %v that says %q", i, err, start.Add(tt.wait), tt.says)
+				}
 			}
-		}
-		if got := s.times(apiHost, start); len(got) != 1 || time.Since(start) > time.Millisecond {
-			t.Errorf("asked at %v and waited %v; want one request and no wait", got, time.Since(start))
-		}
-	})
+			if got := s.times(apiHost, start); len(got) != 1 || time.Since(start) > time.Millisecond {
+				t.Errorf("asked at %v and waited %v; want one request and no wait", got, time.Since(start))
+			}
+		})
+	}
 }
 
 // TestPauseIsShared: while one request sits out a rate limit, no other goes to that host,

@@ -53,6 +53,7 @@ type call struct {
 	before   int                  // failures of the host when the call began
 	start    time.Time            // when the first attempt ended
 	attempt  int                  // that is being made, from 1
+	sent     time.Time            // when it was made
 	got      exchange
 	refused  error // what validate said of got
 
@@ -84,6 +85,8 @@ func (c *Client) get(
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	k := &call{c: c, lane: c.pace.lanes[req.URL.Hostname()], next: next, maxBody: maxBody, validate: use, attempt: 1}
+	k.lane.begin()
+	defer k.lane.end()
 	k.lane.mu.Lock()
 	k.before = k.lane.failures
 	k.lane.mu.Unlock()
@@ -118,11 +121,12 @@ func (k *call) log(took time.Duration, err error) {
 func (k *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	answered, err := k.lane.Pass(req.Context())
 	if long, ok := errors.AsType[*polite.TooLong](err); ok {
-		return nil, tooLong(k.lane.Host, long.For)
+		return nil, k.tooLong(long.For)
 	}
 	if err != nil {
 		return nil, err
 	}
+	k.sent = time.Now()
 	resp, err := k.next.RoundTrip(req)
 	answered()
 	if errors.Is(err, errForbidden) || errors.Is(err, errNoToken) {
@@ -182,9 +186,18 @@ func (k *call) again(ctx context.Context, _ *http.Response, err error) (bool, er
 	if k.start.IsZero() {
 		k.start = now
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return false, ctx.Err()
+	}
+	var asked time.Duration // to be left alone
+	named := false
+	if err == nil && repeatable(k.got.status, k.got.header) {
+		asked, named = polite.RetryAfter(k.got.header, now)
+	}
+	if gone := k.weigh(err, asked); gone != nil {
+		return false, gone
+	}
+	switch {
 	case err != nil && permanent(err), err == nil && !repeatable(k.got.status, k.got.header):
 		return false, err
 	}
@@ -198,7 +211,6 @@ func (k *call) again(ctx context.Context, _ *http.Response, err error) (bool, er
 		}
 	} else {
 		k.why = status("http_", k.got.status)
-		asked, named := polite.RetryAfter(k.got.header, now)
 		switch {
 		case named: // and a little more, so that not all clients come back at once
 			w.Reason, w.For = waitRetryAfter, max(w.For, asked+k.jittered(min(asked/10, time.Second)))
@@ -209,12 +221,15 @@ func (k *call) again(ctx context.Context, _ *http.Response, err error) (bool, er
 			// All of the host's requests sit it out, also after the last attempt.
 			k.lane.Pause(now.Add(w.For), w.Reason)
 		}
-		if asked > polite.MaxWait {
-			return false, tooLong(k.lane.Host, asked)
-		}
 	}
 	k.wait = w
 	k.paused, _, _ = k.lane.Paused(now)
+	switch {
+	case asked > polite.MaxWait:
+		return false, k.tooLong(asked)
+	case !k.forImage() && k.paused > polite.MaxWait+time.Second: // by its rate-limit headers; a second is the jitter's
+		return false, k.tooLong(k.paused)
+	}
 	// One more attempt could keep an image for over a minute. An answer of the API speaks of many posts.
 	slow := k.validate == nil && (errors.Is(err, errDeadline) || k.attempt > 1 && timedOut(err))
 	if slow || now.Add(max(w.For, k.paused)).Sub(k.start) > maxTrying {

@@ -126,7 +126,7 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 		return err
 	case reason == "dns" && c.token.value.Empty():
 		// Nothing has been answered yet, and this is the machine's own trouble: a run would write an empty dataset.
-		return &Unreachable{tokenHost, reason, "could not be asked: " + detail + "; " + networkHint}
+		return &Unreachable{tokenHost, reason, time.Time{}, "could not be asked: " + detail + "; " + networkHint}
 	}
 	return &Unanswered{reason, detail}
 }
