@@ -32,6 +32,8 @@
 //     ends early is an error. Each has a reason of its own.
 //   - User names, titles and permalinks do not leave the package, and no Fault, error or log line holds the URL of an
 //     image. The detail of a Fault is of fixed texts: no address, port or time, which would make two runs differ.
+//   - A proxy that makes no connection is named as the proxy. Its address, without the password, is in errors, in logs
+//     and in GivenUp; what it would answer again, as a 407, is not asked for again.
 //
 // # How a request travels
 //

@@ -244,6 +244,11 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 	switch {
 	case f.Reason == "too_large" && !ofAPI: // an answer of the API says nothing of the image
 		f.Outcome = manifest.Invalid
+	case f.Reason == reasonProxy: // without its address, see trouble
+		f.Detail = "the proxy that HTTPS_PROXY names made no connection to the host"
+		if p, ok := errors.AsType[*polite.ProxyError](err); ok && p.Status != 0 {
+			f.Detail = fmt.Sprintf("the proxy that HTTPS_PROXY names answered with status %d", p.Status)
+		}
 	case f.Reason == notPublic:
 		f.Outcome = manifest.Refused
 	}

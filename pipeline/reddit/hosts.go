@@ -20,13 +20,14 @@ const (
 // ReasonGivenUp is the reason of the Fault of an image whose host is given up.
 const ReasonGivenUp manifest.Reason = "host_given_up"
 
-// A HostTrouble says that an image host was given up: for ten minutes it was asked, and gave no image.
+// A HostTrouble says that an image host was given up: for ten minutes it was asked, and gave no image; or it asks for a
+// longer pause than a run makes; or the proxy does not lead to it.
 type HostTrouble struct {
 	Host   string
 	Since  time.Time       // the first request that failed after the last image
 	Until  time.Time       // when it is worth asking again: by the host's own word, if it had one
 	Reason manifest.Reason // of the last failure: http_503, timeout, proxy, retry_after_too_long, ...
-	Detail string          // more of it, or ""; of fixed texts
+	Detail string          // more of it, or "": of fixed texts, but for the address of a proxy
 }
 
 // GivenUp returns the image hosts that are given up, by their names. A host that gives an image later, when Until has
@@ -109,6 +110,13 @@ func (k *call) weigh(err error, pause time.Duration) error {
 	l, now := k.lane, time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if is[*polite.ProxyError](err) && permanent(err) { // it does not lead to this host, and will not
+		if l.givenUp == nil || !now.Before(l.givenUp.Until) { // else it is what the first one found
+			reason, detail, rest, paused := k.failure(err)
+			l.giveUp(reason, detail, rest, paused, err)
+		}
+		return nil
+	}
 	trouble := k.inTrouble(err)
 	if trouble && l.since.IsZero() {
 		l.since, l.idle, l.asked, l.failed = k.sent, 0, 0, 0
@@ -131,35 +139,33 @@ func (k *call) weigh(err error, pause time.Duration) error {
 	if pause > 0 {
 		rest, paused = pause, waitRetryAfter
 	}
+	shut := &Unreachable{l.Host, ReasonGivenUp, now.Add(rest), "gave no image in ten minutes"}
 	if pause > polite.MaxWait {
-		reason, detail = reasonTooLong, ""
+		reason, detail, shut = reasonTooLong, "", tooLong(l.Host, rest)
 	}
-	return l.giveUp(reason, detail, rest, paused)
+	l.giveUp(reason, detail, rest, paused, shut)
+	return shut
 }
 
-// giveUp needs mu.
-func (l *lane) giveUp(reason manifest.Reason, detail string, rest time.Duration, paused string) *Unreachable {
+// giveUp has each request fail with shut until the rest is over. It needs mu.
+func (l *lane) giveUp(reason manifest.Reason, detail string, rest time.Duration, paused string, shut error) {
 	now := time.Now()
 	l.givenUp = &HostTrouble{l.Host, l.since, now.Add(rest), reason, detail}
 	if l.since.IsZero() {
 		l.givenUp.Since = now
 	}
-	shut := &Unreachable{l.Host, ReasonGivenUp, now.Add(rest), "gave no image in ten minutes"}
-	if reason == reasonTooLong {
-		shut = tooLong(l.Host, rest)
-	}
 	l.Shut(now.Add(rest), paused, shut)
-	return shut
 }
 
 // tooLong is the error of a pause that is longer than a run waits.
 func (k *call) tooLong(d time.Duration) error {
-	if !k.forImage() {
-		return tooLong(k.lane.Host, d)
+	shut := tooLong(k.lane.Host, d)
+	if k.forImage() {
+		k.lane.mu.Lock()
+		defer k.lane.mu.Unlock()
+		k.lane.giveUp(reasonTooLong, "", d, waitRateLimit, shut)
 	}
-	k.lane.mu.Lock()
-	defer k.lane.mu.Unlock()
-	return k.lane.giveUp(reasonTooLong, "", d, waitRateLimit)
+	return shut
 }
 
 // failure says how an attempt failed: why, for how long its host is left alone when it is given up, and the reason of

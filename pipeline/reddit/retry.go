@@ -269,18 +269,27 @@ func permanent(err error) bool {
 	if none, ok := errors.AsType[*Unanswered](err); ok {
 		return none.Reason == "too_large" || none.Reason == "headers_too_large"
 	}
+	if p, ok := errors.AsType[*polite.ProxyError](err); ok {
+		return p.Refuses()
+	}
 	return is[*Unreachable](err) || isGuard(err) || polite.Permanent(err, errForbidden, errNoToken)
 }
 
-const notPublic manifest.Reason = "address_not_allowed"
+const (
+	notPublic   manifest.Reason = "address_not_allowed"
+	reasonProxy manifest.Reason = "proxy"
+)
 
 var isGuard = isAny(ssrf.ErrProhibitedIP, ssrf.ErrProhibitedPort, ssrf.ErrProhibitedNetwork)
 
-// trouble names why no answer came, in one of a few fixed texts: nothing of it may differ from run to run or from
-// machine to machine, or come from the answer.
+// trouble names why no answer came, in one of a few fixed texts: nothing of it comes from the answer, or differs from run
+// to run or from machine to machine, but for the address of the proxy with reasonProxy.
 func trouble(err error) (manifest.Reason, string) {
 	if none, ok := errors.AsType[*Unanswered](err); ok {
 		return none.Reason, none.Detail
+	}
+	if p, ok := errors.AsType[*polite.ProxyError](err); ok {
+		return reasonProxy, p.Error()
 	}
 	for _, t := range troubles {
 		if t.is(err) {
@@ -306,7 +315,7 @@ var troubles = []struct {
 	{is[*tls.CertificateVerificationError], "tls", "the certificate is not valid"},
 	{is[*net.DNSError], "dns", "the host's name could not be resolved"},
 	{timedOut, "timeout", "no answer in time"},
-	{isAny(syscall.ECONNREFUSED), "connection", "the connection was refused"},
+	{isAny(syscall.ECONNREFUSED), "connection", "the host refused the connection"},
 	{isAny(syscall.ECONNRESET, syscall.EPIPE, io.EOF), "connection", "the connection was closed early"},
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/polite"
 	"rehydrate/internal/secret"
 	"rehydrate/manifest"
 )
@@ -117,18 +118,34 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 		return ctx.Err()
 	case errors.Is(err, errNoToken):
 		return &Unanswered{"token_expired", "the token ran out during the waits for a turn"}
-	case reason == "tls":
-		return fmt.Errorf("ask reddit: %s; if a mirror or an emulator is meant, name its certificate with --cacert", detail)
-	case reason == notPublic:
-		return fmt.Errorf("ask reddit: its name leads to an address that is not public: %w; "+
-			"name an address that is meant with --connect-to", err)
-	case is[*Denied](err), permanent(err):
+	case is[*Denied](err), is[*Unreachable](err):
 		return err
-	case reason == "dns" && c.token.value.Empty():
-		// Nothing has been answered yet, and this is the machine's own trouble: a run would write an empty dataset.
-		return &Unreachable{tokenHost, reason, time.Time{}, "could not be asked: " + detail + "; " + networkHint}
 	}
-	return &Unanswered{reason, detail}
+	hint := ""
+	refused := is[*polite.ProxyError](err) && permanent(err)
+	// Before Reddit has answered anything, these are the machine's own trouble: a run would write an empty dataset.
+	first := c.token.value.Empty()
+	switch {
+	case reason == "tls": // as of a portal that wants a login, or a mirror
+		hint = "see that nothing stands between this machine and Reddit, or name a mirror's certificate with --cacert"
+	case reason == notPublic:
+		hint = "name an address that is meant with --connect-to"
+	case refused:
+		hint = "correct HTTPS_PROXY, which names the proxy and may hold a user name and password, or unset it"
+	case reason == reasonProxy && first:
+		hint = "see that the proxy runs and that HTTPS_PROXY names it, or unset it"
+	case reason == "dns" && first:
+		hint = networkHint
+	case permanent(err) && !is[*Unanswered](err):
+		return err
+	default:
+		return &Unanswered{reason, detail}
+	}
+	host := apiHost
+	if first {
+		host = tokenHost
+	}
+	return &Unreachable{host, reason, time.Time{}, "could not be asked: " + detail + "; " + hint}
 }
 
 // answered is all that is told of an answer that is not used: its text can repeat the request, name a person, or say

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -45,8 +44,6 @@ func newTransports(o Options) (api, images http.RoundTripper) {
 	d := &polite.Dialer{Rules: o.ConnectTo, Proxy: o.Proxy, Guard: guard, Timeout: connectTimeout}
 	// With a dialer of its own it speaks HTTP/1.1 only: HTTP/2 would give a header without end several errors.
 	t := &http.Transport{
-		Proxy:                  func(r *http.Request) (*url.URL, error) { return d.Via(r.URL) },
-		DialContext:            d.Dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:    tlsTimeout,
 		ResponseHeaderTimeout:  headerTimeout,
@@ -56,12 +53,15 @@ func newTransports(o Options) (api, images http.RoundTripper) {
 	}
 	stored := t.Clone()
 	stored.DisableCompression = true // a small body cannot unfold into a large one
-	return guarded{unrepeated{t}}, guarded{unrepeated{stored}}
+	return guarded{unrepeated{t, d.RoundTripper(t)}}, guarded{unrepeated{stored, d.RoundTripper(stored)}}
 }
 
 // unrepeated sends a request once, because Reddit and imgur count requests. net/http by itself sends it again when a connection that it kept is found cut, on
 // one kept connection after the other, at once and uncounted.
-type unrepeated struct{ *http.Transport }
+type unrepeated struct {
+	*http.Transport
+	next http.RoundTripper // of which it is the lowest part
+}
 
 func (t unrepeated) RoundTrip(req *http.Request) (*http.Response, error) {
 	// net/http repeats no POST of which something was sent, and of the rest only a request whose body it can get again, so
@@ -70,7 +70,7 @@ func (t unrepeated) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.WithContext(req.Context()) // a copy
 		req.Body, req.GetBody, req.TransferEncoding = io.NopCloser(strings.NewReader("")), nil, []string{"identity"}
 	}
-	resp, err := t.Transport.RoundTrip(req)
+	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		t.CloseIdleConnections() // likely cut as well: the repetition gets a new one
 	}
@@ -105,7 +105,8 @@ func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // ended is why the guard has ended an attempt, or err.
 func ended(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errDeadline) || errors.Is(cause, errStalled) {
+	cause := context.Cause(ctx)
+	if (errors.Is(cause, errDeadline) || errors.Is(cause, errStalled)) && !is[*polite.ProxyError](err) {
 		return cause
 	}
 	return err
