@@ -89,7 +89,8 @@ func (l *lane) gave() {
 	l.Open()
 }
 
-// inTrouble reports whether the last attempt, or its error, speaks of trouble of the host and not of what was asked for.
+// inTrouble reports whether the last attempt, or its error, speaks of trouble of the host, and not of what was asked
+// for.
 func (k *call) inTrouble(err error) bool {
 	if err != nil {
 		// What is permanent would be the same however long one waits.

@@ -109,7 +109,8 @@ func (c *Client) get(
 // log notes how a call ended: without the path, which names an image or an album, and without the words of an error,
 // which can repeat an answer.
 func (k *call) log(took time.Duration, err error) {
-	args := []any{"host", k.lane.Host, "status", k.got.status, "bytes", len(k.got.body), "took", took.Round(time.Millisecond)}
+	args := []any{"host", k.lane.Host, "status", k.got.status, "bytes", len(k.got.body),
+		"took", took.Round(time.Millisecond)}
 	if err != nil {
 		reason, detail := trouble(err)
 		args = append(args, "reason", reason, "detail", detail)
@@ -282,8 +283,8 @@ const (
 
 var isGuard = isAny(ssrf.ErrProhibitedIP, ssrf.ErrProhibitedPort, ssrf.ErrProhibitedNetwork)
 
-// trouble names why no answer came, in one of a few fixed texts: nothing of it comes from the answer, or differs from run
-// to run or from machine to machine, but for the address of the proxy with reasonProxy.
+// trouble names why no answer came, in one of a few fixed texts: nothing of it comes from the answer, or differs from
+// run to run or from machine to machine, but for the address of the proxy with reasonProxy.
 func trouble(err error) (manifest.Reason, string) {
 	if none, ok := errors.AsType[*Unanswered](err); ok {
 		return none.Reason, none.Detail
