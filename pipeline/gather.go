@@ -40,6 +40,7 @@ type fetchJob struct {
 	candidate reddit.Candidate
 	source    string
 	before    manifest.Reason // why the same download failed in an earlier run, if it did
+	stored    bool            // the entry has an image, which stays unless another one is to take its place
 }
 
 // A readJob is one image to read. Its picture is there when its fetcher decoded it and there was room to keep it.
@@ -60,8 +61,9 @@ type gatherer struct {
 	waiting   *semaphore.Weighted // bytes, of decoded images that wait for a reader
 	limits    string              // what decides, besides the URL, how a download ends
 	taken     taken               // pictures that were taken down
-	strays    strays
-	keepTexts bool // keep the text of each reading that is replaced: see ReadAgain
+	known     hosts               // what the hosts sent
+	others    others              // images that may take the place of stored ones
+	keepTexts bool                // keep the text of each reading that is replaced: see ReadAgain
 }
 
 func (r *run) newGatherer(keepTexts bool) *gatherer {
@@ -75,7 +77,7 @@ func (r *run) newGatherer(keepTexts bool) *gatherer {
 	}
 	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
 		reader: reading.New(r.OCR, r.Policy), waiting: semaphore.NewWeighted(im.MaxDecodedBytes() / 2), limits: limits, keepTexts: keepTexts,
-		storing: semaphore.NewWeighted(storingBytes), strays: strays{byHost: map[string]*hostStrays{}}}
+		storing: semaphore.NewWeighted(storingBytes), known: hosts{byHost: map[string]*host{}}}
 }
 
 // gather runs resolve, fetch and ocr side by side.
@@ -90,6 +92,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 		return err
 	}
 	g := r.newGatherer(keepTexts)
+	defer g.others.discard(context.WithoutCancel(ctx))
 	g.taken, err = r.findTaken(ctx)
 	if err != nil {
 		return err
@@ -131,7 +134,10 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 	if r.stopping() {
 		return state.ErrInterrupted
 	}
-	return g.settleStrays(ctx)
+	if err := g.settleHosts(ctx); err != nil {
+		return err
+	}
+	return g.settleOthers(ctx)
 }
 
 // startReaders starts one reader for each OCR worker, none where shards read.
@@ -203,51 +209,65 @@ func (g *gatherer) handOn(ctx context.Context, heard []sweep.Heard[asked]) error
 	return nil
 }
 
-// assign decides what one entry of a live post still needs: a download, a reading or nothing.
+// assign decides what one entry of a live post still needs: a download, a reading or nothing. An image that is stored
+// stays, whatever is odd about the answer.
 func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit.Post) error {
 	c := post.Image(rec.Key.Image)
-	if c.Fault != nil {
-		if rec.Image != nil && g.onlyUnclear(c.Fault) {
-			return g.keep(ctx, rec, "") // the image is here; only its place is unclear now
+	if c.Fault == nil && g.fetch[c.Host] == nil {
+		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
+	}
+	if f := c.Fault; f != nil {
+		switch {
+		case rec.Image == nil:
+			return g.failed(ctx, rec.Key, "", f)
+		case slices.Contains(policy.ImageRemovals(), f.Reason):
+			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason}) // the resolver deals with it
+			return nil
 		}
-		return g.failed(ctx, rec.Key, "", c.Fault)
+		return g.keep(ctx, rec, "", f)
 	}
 	source, attempt := state.SHA256([]byte(c.URL)), g.attempt(rec.Entry, c)
 	// The place is that of the stored image: the host is not asked again on every run.
 	if rec.Image != nil && rec.Image.Source == source {
-		g.strays.gave(c, false)
-		return g.keep(ctx, rec, attempt)
+		g.known.stored(c)
+		return g.keep(ctx, rec, attempt, nil)
 	}
 	// A final answer stays final while nothing that led to it has changed.
 	if t := rec.Trouble; t != nil && t.Source == g.taken.source(g.Policy, rec.ID, attempt, t.Reason) && !g.again(*t) {
+		if rec.Image != nil {
+			return g.keep(ctx, rec, attempt, &policy.Fault{Outcome: t.Outcome, Reason: t.Reason, Detail: t.Detail})
+		}
 		g.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
 		return nil
 	}
-	jobs, ok := g.fetch[c.Host]
-	if !ok {
-		return g.failed(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"})
-	}
-	j := fetchJob{entry: rec.Entry, candidate: c, source: source}
+	j := fetchJob{entry: rec.Entry, candidate: c, source: source, stored: rec.Image != nil}
 	if t := rec.Trouble; t != nil && t.Source == attempt && t.Outcome == manifest.Failed {
 		j.before = t.Reason
 	}
-	return send(ctx, g.run, jobs, j)
+	if j.stored { // read beside the download, which may come to nothing
+		if err := g.keep(ctx, rec, "", nil); err != nil {
+			return err
+		}
+	}
+	return send(ctx, g.run, g.fetch[c.Host], j)
 }
 
-// onlyUnclear reports whether a candidate's fault says nothing of an image that is stored.
-func (g *gatherer) onlyUnclear(f *policy.Fault) bool {
-	// It may pass, or there is no client id for imgur's API while the policy still allows imgur.
-	_, imgur := g.Policy.Host("i.imgur.com")
-	return f.Outcome.Retryable() || f.Reason == reddit.ReasonImgurPage && imgur
-}
-
-// keep reads the stored image of a record, if need be, or drops it if it is no longer good.
-func (g *gatherer) keep(ctx context.Context, rec workspace.Record, attempt string) error {
+// keep reads the stored image of a record, if need be, and notes what is odd about the answer to it, nil for nothing. Where
+// release or policy no longer take the image, it is no row; where it may not be here, it goes.
+func (g *gatherer) keep(ctx context.Context, rec workspace.Record, attempt string, odd *policy.Fault) error {
 	err := g.stillGood(ctx, rec)
 	if fault, ok := errors.AsType[*policy.Fault](err); ok {
-		return g.failed(ctx, rec.Key, g.taken.source(g.Policy, rec.ID, attempt, fault.Reason), fault)
+		source := g.taken.source(g.Policy, rec.ID, attempt, fault.Reason)
+		g.settled(rec.Key, manifest.Result{Outcome: fault.Outcome, Reason: fault.Reason})
+		if fault.Reason == policy.SameAsRemoved || fault.Reason == state.ReasonDamaged {
+			return g.dropImage(ctx, rec.Key, source, fault, fault.Reason == policy.SameAsRemoved)
+		}
+		return g.beside(ctx, rec, workspace.Out, source, fault)
 	}
 	if err != nil {
+		return err
+	}
+	if err := g.beside(ctx, rec, workspace.Odd, attempt, odd); err != nil {
 		return err
 	}
 	return g.readIfStale(ctx, rec)
@@ -294,14 +314,44 @@ func (g *gatherer) readIfStale(ctx context.Context, rec workspace.Record) error 
 	return send(ctx, g.run, g.read, readJob{Record: rec})
 }
 
-// setTrouble records why an entry has no image.
-func (r *run) setTrouble(ctx context.Context, k manifest.Key, source string, f *policy.Fault) error {
-	return r.Workspace.SetTrouble(ctx, k, workspace.Trouble{Source: source, Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail})
+// trouble is a fault as the workspace keeps it.
+func trouble(source string, f *policy.Fault) workspace.Trouble {
+	return workspace.Trouble{Source: source, Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}
+}
+
+// beside notes what is the matter with the image that an entry has, or with the last answer to it; nothing for a nil f.
+func (r *run) beside(ctx context.Context, rec workspace.Record, what workspace.Beside, source string, f *policy.Fault) error {
+	if f == nil {
+		if rec.Trouble == nil {
+			return nil
+		}
+		return r.Workspace.ClearTrouble(ctx, rec.Key)
+	}
+	t := trouble(source, f)
+	t.Beside = what
+	if rec.Trouble != nil && *rec.Trouble == t {
+		return nil
+	}
+	return r.Workspace.SetTrouble(ctx, rec.Key, t)
+}
+
+// dropImage removes a stored image, and says why.
+func (r *run) dropImage(ctx context.Context, k manifest.Key, source string, f *policy.Fault, removed bool) error {
+	return r.Workspace.DropImage(ctx, k, trouble(source, f), removed)
+}
+
+// noImage notes that a download brought no image. One that is stored stays.
+func (r *run) noImage(ctx context.Context, j fetchJob, source string, f *policy.Fault) error {
+	t := trouble(source, f)
+	if j.stored {
+		t.Beside = workspace.Odd
+	}
+	return r.Workspace.SetTrouble(ctx, j.entry.Key, t)
 }
 
 // failed settles an entry that has no image.
 func (g *gatherer) failed(ctx context.Context, k manifest.Key, source string, f *policy.Fault) error {
-	if err := g.setTrouble(ctx, k, source, f); err != nil {
+	if err := g.Workspace.SetTrouble(ctx, k, trouble(source, f)); err != nil {
 		return err
 	}
 	g.settled(k, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
@@ -316,5 +366,5 @@ func (g *gatherer) settled(k manifest.Key, res manifest.Result) {
 
 // damagedFile is the trouble of an entry whose stored image is not what it was.
 func damagedFile() *policy.Fault {
-	return &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_file", Detail: "fetched again by the next run"}
+	return &policy.Fault{Outcome: manifest.Failed, Reason: state.ReasonDamaged, Detail: "fetched again by the next run"}
 }

@@ -25,10 +25,11 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 	if g.access() != nil {
 		return nil // publish says so, when the sweep is done
 	}
+	g.known.asks(j)
 	// The client checks length, magic bytes, header and placeholders before it returns a body.
 	d, err := g.Reddit.Download(ctx, j.candidate)
 	if err == nil {
-		g.strays.gave(j.candidate, true)
+		g.known.sent(j, state.SHA256(d.Body))
 		err = g.admit(ctx, j, d)
 	}
 	if undecodable(err) {
@@ -37,10 +38,12 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 		err = g.fetchAgain(ctx, j, first, err)
 	}
 	if f, ok := errors.AsType[*policy.Fault](err); ok {
-		if reddit.NoImage(f.Reason) {
-			f = g.strays.add(stray{j, g.attempt(j.entry, j.candidate), *f, state.SHA256(d.Body)})
+		source := g.taken.source(g.Policy, j.entry.ID, g.attempt(j.entry, j.candidate), f.Reason)
+		f = g.known.answered(answer{j, source, *f, state.SHA256(d.Body)})
+		if !j.stored {
+			g.settled(j.entry.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
 		}
-		return g.failed(ctx, j.entry.Key, g.taken.source(g.Policy, j.entry.ID, g.attempt(j.entry, j.candidate), f.Reason), f)
+		return g.noImage(ctx, j, source, f)
 	}
 	if err != nil {
 		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
@@ -82,7 +85,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		return fault
 	}
 	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
-		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body))}
+		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)), Redirected: d.Redirected}
 	pic, err := g.reader.Decode(ctx, info, body)
 	if err != nil {
 		return err
@@ -103,6 +106,9 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	}
 	if f := g.taken.refuses(g.Policy, j.entry.ID, img); f != nil {
 		return f
+	}
+	if j.stored {
+		return g.others.stage(ctx, g.Workspace, j, body, img)
 	}
 	job := readJob{Record: workspace.Record{Entry: j.entry, Image: &img}}
 	// A picture that waits has memory of its own: readers wait for the memory of those that are decoded, and this waits
@@ -172,7 +178,11 @@ func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 			pic, err = g.reader.Decode(ctx, info, body)
 		}
 		if fault, ok := errors.AsType[*policy.Fault](err); ok {
-			return g.failed(ctx, rec.Key, "", fault)
+			g.settled(rec.Key, manifest.Result{Outcome: fault.Outcome, Reason: fault.Reason})
+			if fault.Reason == state.ReasonDamaged {
+				return g.dropImage(ctx, rec.Key, "", fault, false)
+			}
+			return g.beside(ctx, rec, workspace.Out, "", fault)
 		}
 		if err != nil {
 			return err

@@ -9,9 +9,13 @@
 //   - Every entry of the manifest ends in exactly one outcome. An error of Run is the run's own trouble.
 //   - A run that is killed anywhere is continued by the next one. Equal answers give equal bytes of Parquet and
 //     outcomes.csv, whatever the number of workers, the order of answers or of interruptions.
-//   - A post found removed leaves the dataset, loses its image, text and hashes, and is not fetched again. When more
-//     vanish in one sweep than the policy's share, they are withheld, and nothing is erased until the operator confirms.
-//   - No row is exported whose post was last seen live longer ago than the policy allows, or before its image was fetched.
+//   - A post found removed leaves the dataset, loses its image, text and hashes, and is not fetched again; so does an image
+//     that its author took out of a gallery, or whose crosspost lost its parent. When more vanish in one sweep than the
+//     policy's share, they are withheld, and nothing is erased until the operator confirms.
+//   - Nothing else that Reddit or an image host answers costs a stored image or its row.
+//   - Run, merge and re-reading let rows into the dataset. Every job takes out what must go, when it ends, however it ends
+//     (takeout.go). A stored result is kept exactly if the row is in the dataset.
+//   - No row comes in whose post was last seen live longer ago than the policy allows, or before its image was fetched.
 //
 // Resolve, fetch and ocr overlap, joined by bounded channels. Language, dedupe and export follow; they are pure functions
 // of what is stored (state.Decide), and hold the hashes, words and results of all entries in memory. A job that only asks
@@ -52,7 +56,7 @@ type Config struct {
 	Tombstones []manifest.Tombstone
 	Policy     policy.Policy
 	Workspace  *workspace.Workspace // locked by this process
-	Reddit     *reddit.Client
+	Reddit     *reddit.Client       // nil for a recheck or a purge that asks nobody
 	OCR        *ocr.Pool
 	Workers    int // how many images OCR reads at once
 	Language   *language.Filter
@@ -66,9 +70,10 @@ type Config struct {
 	Entry func(manifest.Entry) (manifest.Entry, bool)
 	// Access tells whether images may be fetched and rows exported at a time. With an error a run only finishes its
 	// sweep, so that what is gone goes, and returns the error. nil where no grant is needed.
+	// A recheck and a purge need none: they bring nothing in.
 	Access  func(now time.Time) error
 	Retry   []string // final outcomes and reasons to be tried again; one that no entry has is *UnknownRetry
-	Recheck bool     // only ask, take out what is gone and write the dataset again; needs no OCR
+	Recheck bool     // only ask, and take out what is gone; needs no OCR
 	// Shards leaves the reading to other processes: with more than 0, the run fetches, takes out what is gone and splits what is
 	// to be read. Merge takes in what they read, asks again and exports. Neither needs OCR.
 	Shards   int
@@ -83,30 +88,22 @@ const (
 	lastAct = 3 * time.Second // then it deals with posts that it found gone
 )
 
-// A mode says which rows a job may export.
-type mode int
-
-const (
-	exporting   mode = iota // Run and ReadAgain: every row that may be in the dataset is
-	purging                 // Purge: no row comes in but a successor of one that went
-	withdrawing             // the end of a run that failed: rows leave the dataset, none comes in
-)
-
 // A run is what the stages of one job share.
 type run struct {
 	Config
-	mode   mode
-	stones state.Holding      // tombstones that hold, the release's among them; the resolver alone changes them
-	made   dataset.Provenance // the OCR engine, tool and Go version that made, or will make, the dataset
-	had    *inventory         // what the dataset had when a purge or a recheck began, nil in any other mode
-	same   []manifest.Key     // entries whose image this job dropped: the same picture was taken down elsewhere
-	draft  *state.Draft       // of the outcomes, where it was made while Reddit was asked
-	copies []state.CopyReport // registered copies after this job took rows out of them
-	out    state.Summary      // what the export says: Files, Unchanged, GuardSpares and Looks
+	stones  state.Holding       // tombstones that hold, the release's among them; the resolver alone changes them
+	made    dataset.Provenance  // the OCR engine, tool and Go version that will make the dataset
+	dropped []manifest.Key      // entries whose image this job removed: the same picture was taken down elsewhere
+	draft   *state.Draft        // of the outcomes, where it was made while Reddit was asked
+	copies  []state.CopyReport  // registered copies after this job took rows out of them
+	hosts   []state.HostTrouble // image hosts that sent nothing
+	wrote   bool                // the dataset has exactly what was decided
+	cleared bool                // what must go has gone from dataset, shards and copies
+	out     state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, Before and Stay
 }
 
-func newRun(c Config, m mode) *run {
-	r := &run{Config: c, mode: m, copies: []state.CopyReport{}}
+func newRun(c Config) *run {
+	r := &run{Config: c, copies: []state.CopyReport{}}
 	if c.OCR != nil {
 		r.made = engineProvenance(c.OCR.Engine(), c.Policy, c.Version)
 	}
@@ -116,7 +113,10 @@ func newRun(c Config, m mode) *run {
 // Run does the whole job and returns the summary of what became of every entry. The errors are state.ErrInterrupted,
 // ctx's error, *reddit.Denied and those of the workspace, which is whole after each: the next Run goes on from there.
 func Run(ctx context.Context, c Config) (state.Summary, error) {
-	r := newRun(c, exporting)
+	r := newRun(c)
+	if c.Recheck {
+		r.Access = nil // the duty to delete outlives the permission to hold
+	}
 	if err := r.access(); err != nil {
 		return state.Summary{}, err
 	}
@@ -126,76 +126,60 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	}
 	began := c.Now()
 	var shards int
-	var err error
-	switch {
-	case c.Merge:
+	if c.Merge {
+		var err error
 		shards, err = r.checkShards()
-	case c.Recheck || c.Shards > 0:
-		err = r.inherit(ctx)
+		if err != nil {
+			return state.Summary{}, err
+		}
 	}
-	if err != nil {
-		return state.Summary{}, err
-	}
-	if err := r.open(ctx, r.event(auditlog.Started, "")); err != nil {
+	if err := r.open(ctx, !c.Recheck, r.event(auditlog.Started, "")); err != nil {
 		return state.Summary{}, err
 	}
 	s := newResolver(r)
-	err = r.inGrace(ctx, func(ctx context.Context) (err error) {
+	err := r.inGrace(ctx, func(ctx context.Context) error {
 		switch {
-		case c.Merge:
-			err = r.takeIn(ctx, shards)
-			if err == nil {
-				err = r.ask(ctx, s, false)
-			}
 		case c.Recheck:
-			err = r.ask(ctx, s, false)
-		default:
-			err = r.gather(ctx, s)
-		}
-		if err == nil && c.Shards > 0 {
+			return r.ask(ctx, s)
+		case c.Shards > 0:
 			return r.split(ctx, s)
+		case c.Merge:
+			return r.merge(ctx, s, shards)
 		}
-		if err == nil {
-			err = r.publish(ctx, s)
-		}
-		if err != nil {
+		if err := r.gather(ctx, s); err != nil {
 			return err
 		}
-		// The dataset before the copies: an export that begins now must not bring back what a copy has lost.
-		err = r.purgeCopies(ctx)
-		if err == nil && c.Merge { // killed before this, the same command takes the shards in once more
-			err = cluster.Clear(ctx, c.Workspace)
-		}
-		return err
+		return r.publish(ctx, s)
 	})
 	sum, err := r.end(ctx, began, err)
 	if err != nil {
 		return state.Summary{}, err
 	}
-	calls := c.Reddit.Calls()
 	sum.Copies, sum.Recheck, sum.GuardSpares, sum.Looks = r.copies, c.Recheck, r.out.GuardSpares, r.out.Looks
-	sum.Calls, sum.Unverified = &calls, len(s.unanswered)
-	return sum, state.WriteNote(ctx, c.Workspace, state.LastRun{At: c.Now().UTC().Truncate(time.Second), Elapsed: sum.Elapsed,
-		Unverified: sum.Unverified, Looks: *sum.Looks, Calls: calls})
+	sum.Unverified, sum.Hosts = len(s.unanswered), r.hosts
+	last := state.LastRun{At: c.Now().UTC().Truncate(time.Second), Elapsed: sum.Elapsed, Unverified: sum.Unverified}
+	if sum.Looks != nil {
+		last.Looks = *sum.Looks
+	}
+	if c.Reddit != nil {
+		last.Calls = c.Reddit.Calls()
+		sum.Calls = &last.Calls
+	}
+	return sum, state.WriteNote(ctx, c.Workspace, last)
 }
 
-// open binds the workspace to the release and mends what a killed run left behind. Then the log hears what started.
-func (r *run) open(ctx context.Context, started auditlog.Event) error {
-	rel := r.Release
-	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
-		Schema: rel.Schema.Joined(), Splits: r.Manifest.Splits}
-	// Before the load: a manifest that drops a post takes away what says that copies owe its rows.
-	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
-		return err
+// open mends what a killed run left behind. A job that lets rows in binds the workspace to the release before; the others
+// leave a changed manifest to the next run. Then the log hears what started.
+func (r *run) open(ctx context.Context, load bool, started auditlog.Event) error {
+	bind := r.isBound
+	if load {
+		bind = r.load
 	}
-	if err := r.Workspace.Load(ctx, b, safely.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
-		return fmt.Errorf("load the manifest into the workspace: %w", err)
-	}
-	if err := state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy}); err != nil {
+	if err := bind(ctx); err != nil {
 		return err
 	}
 	// Tombstones before anything is mended: Sweep erases by them.
-	stones, err := state.OtherTombstones(ctx, r.Workspace, rel, r.Tombstones, r.Now())
+	stones, err := state.OtherTombstones(ctx, r.Workspace, r.Release, r.Tombstones, r.Now())
 	if err != nil {
 		return err
 	}
@@ -212,8 +196,41 @@ func (r *run) open(ctx context.Context, started auditlog.Event) error {
 		return fmt.Errorf("clean up after an earlier run: %w", err)
 	}
 	r.Log.Debug("workspace swept", "swept", swept)
-	r.Progress.begin(r.Manifest.Entries)
+	entries, _, err := r.Workspace.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	r.Progress.begin(entries)
 	return r.Workspace.Note(ctx, started)
+}
+
+// load binds the workspace to the release and its policy.
+func (r *run) load(ctx context.Context) error {
+	rel := r.Release
+	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
+		Schema: rel.Schema.Joined(), Splits: r.Manifest.Splits}
+	// Before the load: a manifest that drops a post takes away what says that copies owe its rows.
+	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
+		return err
+	}
+	if err := r.Workspace.Load(ctx, b, safely.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
+		return fmt.Errorf("load the manifest into the workspace: %w", err)
+	}
+	return state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy})
+}
+
+// isBound refuses a workspace that belongs to another release, or to none.
+func (r *run) isBound(ctx context.Context) error {
+	b, bound, err := r.Workspace.Binding(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !bound:
+		return fmt.Errorf("%w: no run has loaded a release into it", workspace.ErrNoWorkspace)
+	case b.Release != r.releaseName():
+		return &workspace.OtherRelease{Have: b.Release, Want: r.releaseName()}
+	}
+	return nil
 }
 
 // entries yields those of the manifest, in a rehearsal as they are to be.
@@ -266,10 +283,11 @@ func (r *run) inGrace(ctx context.Context, job func(context.Context) error) erro
 
 // end ends a run with its error, and sums it up.
 func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summary, error) {
-	// Rows of posts that are known to be gone leave the dataset now, not at the end of some later run. No row comes in:
-	// its post has had no last look, and the grant may have expired.
-	if err != nil && ctx.Err() == nil {
-		err = errors.Join(err, r.withdraw(ctx))
+	if ctx.Err() == nil {
+		err = errors.Join(err, r.takeOut(ctx))
+	}
+	if err == nil && r.Merge { // killed before this, the same command takes the shards in once more
+		err = cluster.Clear(ctx, r.Workspace)
 	}
 	verdict := "done"
 	switch {
@@ -286,6 +304,7 @@ func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summar
 	// From the state and not from what this run counted: a summary says the same as the command status.
 	sum, err := state.Status(ctx, r.Workspace, r.Now())
 	sum.Elapsed, sum.Files, sum.Unchanged = r.Now().Sub(began), r.out.Files, r.out.Unchanged
+	sum.Before, sum.Stay = r.out.Before, r.out.Stay
 	return sum, err
 }
 
@@ -294,37 +313,6 @@ func (r *run) lastAct(ctx context.Context) (context.Context, context.CancelFunc)
 		return context.WithTimeout(ctx, lastAct)
 	}
 	return ctx, func() {}
-}
-
-// withdraw takes rows out of the dataset and the copies whose posts are gone.
-func (r *run) withdraw(ctx context.Context) error {
-	ctx, cancel := r.lastAct(ctx) // what this can't finish the next run does
-	defer cancel()
-	err := r.withdrawGone(ctx)
-	if err == nil {
-		err = r.purgeCopies(ctx)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		r.Log.Warn("no time to write dataset and copies without the posts that are gone: the next run does")
-		return nil
-	}
-	return err
-}
-
-func (r *run) withdrawGone(ctx context.Context) error {
-	r.mode = withdrawing
-	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}
-	out := []manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return err
-		}
-		// One row of a post that is gone is enough: the rewrite takes out all of them.
-		if rec.Result != nil && rec.Result.Outcome == manifest.Kept && slices.Contains(out, j.Outcome(rec).Outcome) {
-			return r.write(ctx)
-		}
-	}
-	return nil
 }
 
 // releaseName is the release's name as it stands in everything that is written.

@@ -4,18 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/copies"
-	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -32,7 +26,7 @@ type PurgeReport struct {
 	Asked  bool             `json:"asked"`  // Reddit was asked about every post
 	Erased []state.GonePost `json:"erased"` // posts that had an image or a text in the workspace
 	Rows   []string         `json:"rows"`   // ids of rows that left the dataset, for whatever reason
-	// Successors are duplicates that took the place of a row that went.
+	// Successors are duplicates that can take the place of a row that went.
 	Successors []Successor `json:"successors"`
 	// Same are entries that left the workspace because they show the same picture as one that was taken down.
 	Same   []string           `json:"same_as_removed"`
@@ -43,13 +37,11 @@ type PurgeReport struct {
 	Summary state.Summary     `json:"summary"`
 }
 
-// A Successor is the entry that a group of near-duplicates keeps now.
+// A Successor is the first of the near-duplicates of a row that went: the next run decides which of them takes its place,
+// and fetches its image from its own URL where that is not stored.
 type Successor struct {
 	Gone string `json:"gone"` // the entry that was kept
 	ID   string `json:"id"`
-	// Stored says that it is in the dataset already; else the next run decides on it, and fetches its
-	// image from its own URL where that is not stored.
-	Stored bool `json:"in_dataset"`
 }
 
 // A FileChange is a file that was rewritten. New is empty if it was removed.
@@ -60,21 +52,21 @@ type FileChange struct {
 }
 
 // Purge removes what must go, wherever the workspace has it: image, text, hashes, report, the rows in its dataset and in
-// the registered copies that it can reach. No row comes into the dataset but, if Config.Access allows it, a duplicate in
-// the place of one that went. It needs no OCR pool and, if q.Offline, no Reddit client. The next Purge completes one that
-// was killed. The errors are those of Run; after one, what was known to be gone by then is purged all the same.
+// the registered copies that it can reach. No row comes in. It needs neither a grant nor an OCR pool, and no Reddit client if
+// it asks nobody. The next Purge completes one that was killed. The errors are those of Run; after one, what was known to be
+// gone by then is purged all the same.
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
-	r := newRun(c, purging)
+	q.Offline = q.Offline || c.Reddit == nil
+	r := newRun(c)
+	r.Access = nil
 	out := PurgeReport{Asked: !q.Offline, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},
 		Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
-	before, err := takeStock(ctx, c.Workspace)
+	// Before it is opened, which erases what an earlier job left.
+	before, err := takeStock(ctx, r)
 	if err != nil {
 		return out, err
 	}
-	if err := r.inherit(ctx); err != nil {
-		return out, err
-	}
-	if err := r.open(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
+	if err := r.open(ctx, false, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
 		return out, err
 	}
 	// What somebody asked for and what has a tombstone goes first, whatever Reddit says or fails to say. A post
@@ -93,20 +85,25 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	// Then what Reddit says is gone. Refused or interrupted in the middle, what is known by then still leaves
 	// the dataset and the copies.
 	s := newResolver(r)
-	failed := r.inGrace(ctx, func(ctx context.Context) error { return r.ask(ctx, s, q.Offline) })
+	failed := r.inGrace(ctx, func(ctx context.Context) error {
+		if q.Offline {
+			return r.settleKnown(ctx, s)
+		}
+		return r.ask(ctx, s)
+	})
 	if ctx.Err() != nil {
 		return out, errors.Join(failed, ctx.Err())
 	}
 	ctx, cancel := r.lastAct(ctx)
 	defer cancel()
-	if err := r.clear(ctx, before, &out); err != nil {
+	if err := r.finishPurge(ctx, before, &out); err != nil {
 		if r.stopping() && errors.Is(err, context.DeadlineExceeded) {
 			err = state.ErrInterrupted
 		}
 		return out, errors.Join(failed, err)
 	}
 	out.Summary, err = state.Status(ctx, c.Workspace, c.Now())
-	out.Summary.Unverified = len(s.unanswered)
+	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
 	return out, errors.Join(failed, err)
 }
 
@@ -120,25 +117,25 @@ func (q PurgeRequest) tombstones(now time.Time) []workspace.Tombstone {
 	return stones
 }
 
-// ask asks Reddit about every post and settles what is gone, offline only what the operator confirms.
-func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
-	if !offline {
-		r.Progress.asking(r.Manifest.Posts)
-		group, running := errgroup.WithContext(ctx)
-		safely.Go(group, func() error {
-			err := s.resolve(running, s.everyPost(running), nil)
-			if err == nil && r.stopping() {
-				err = state.ErrInterrupted
-			}
-			return err
-		})
-		// No image is read from here on, and asking leaves time: after the last answer only what answers change is to be read.
-		safely.Go(group, func() (err error) {
-			r.draft, err = state.DraftAll(running, r.Workspace, r.Language, r.Policy)
-			return err
-		})
-		return group.Wait()
+// ask asks Reddit about every post and settles what is gone. Without a client it asks nobody.
+func (r *run) ask(ctx context.Context, s *resolver) error {
+	if r.Reddit == nil {
+		return r.settleKnown(ctx, s)
 	}
+	_, posts, err := r.Workspace.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	r.Progress.asking(posts)
+	err = s.resolve(ctx, s.everyPost(ctx), nil)
+	if err == nil && r.stopping() {
+		err = state.ErrInterrupted
+	}
+	return err
+}
+
+// settleKnown settles what the operator confirms, and asks nobody.
+func (r *run) settleKnown(ctx context.Context, s *resolver) error {
 	// Half a sweep of an earlier run can't tell a mass removal from a few.
 	if !r.ConfirmRemovals {
 		return nil
@@ -151,26 +148,22 @@ func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
 	return s.settle(ctx)
 }
 
-// clear does what is left when it is known which posts are gone.
-func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
-	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
-	if err != nil {
-		return err
-	}
+// finishPurge does what is left when it is known what is gone.
+func (r *run) finishPurge(ctx context.Context, before stock, out *PurgeReport) error {
 	// The report can show any image and text, so it goes whole. The next report is made without them.
 	if err := r.Workspace.RemoveFile(ctx, workspace.ReportName); err != nil {
 		return err
 	}
-	// The dataset before the copies: an export that begins now must not bring back what a copy has lost.
-	if err := r.rewriteDataset(ctx); err != nil {
-		return err
-	}
-	if err := r.purgeCopies(ctx); err != nil {
+	if err := r.clear(ctx); err != nil {
 		return err
 	}
 	out.Copies = r.copies
-	for _, k := range r.same {
+	for _, k := range r.dropped {
 		out.Same = append(out.Same, k.String())
+	}
+	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
+	if err != nil {
+		return err
 	}
 	// The report is made from what is there now, read back, not from what was meant to happen.
 	if err := r.tellPurge(ctx, before, gone, out); err != nil {
@@ -179,94 +172,41 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 	return r.notePurge(ctx, *out)
 }
 
-// purgeCopies takes the rows that must go out of every registered copy that it can reach.
-func (r *run) purgeCopies(ctx context.Context) error {
-	r.Progress.stage("copies")
-	if err := r.dropFromShards(ctx); err != nil {
-		return err
-	}
-	// Most workspaces have no copy, and need not be scanned for what must go.
-	if list, err := r.Workspace.Copies(ctx); err != nil || len(list) == 0 {
-		return err
-	}
-	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
-	if err == nil {
-		err = r.withSame(ctx, gone)
-	}
-	if err != nil {
-		return err
-	}
-	r.copies, err = copies.Purge(ctx, r.Workspace, gone)
-	return err
-}
-
 // A stock is what a workspace has before a purge.
 type stock struct {
 	content map[manifest.PostID]bool        // posts with an image or a text
+	entries map[manifest.Key]bool           // entries with one
 	groups  map[manifest.Key][]manifest.Key // duplicates by the entry that was kept for them
+	files   []workspace.File                // of the dataset
+	rows    map[string]bool                 // of those
 }
 
-func takeStock(ctx context.Context, ws *workspace.Workspace) (stock, error) {
-	s := stock{content: map[manifest.PostID]bool{}, groups: map[manifest.Key][]manifest.Key{}}
-	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+func takeStock(ctx context.Context, r *run) (stock, error) {
+	s := stock{content: map[manifest.PostID]bool{}, entries: map[manifest.Key]bool{},
+		groups: map[manifest.Key][]manifest.Key{}, rows: map[string]bool{}}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return s, err
 		}
 		if rec.Image != nil || rec.Reading != nil {
-			s.content[rec.ID] = true
+			s.content[rec.ID], s.entries[rec.Key] = true, true
 		}
 		if rec.Result != nil && rec.Result.DuplicateOf.ID != "" {
 			of := rec.Result.DuplicateOf
 			s.groups[of] = append(s.groups[of], rec.Key)
 		}
 	}
-	return s, nil
-}
-
-// An inventory is what the dataset has: its files, the ids of their rows, and what made them.
-type inventory struct {
-	files []workspace.File
-	rows  map[string]bool
-	made  dataset.Provenance
-}
-
-// inherit notes what the dataset has, for a job that reads no image: who read those that are there stays true.
-func (r *run) inherit(ctx context.Context) (err error) {
-	r.had, err = r.takeInventory(ctx)
-	if err == nil {
-		r.made = r.had.made
-	}
-	return err
-}
-
-// takeInventory reads what the dataset has.
-func (r *run) takeInventory(ctx context.Context) (*inventory, error) {
-	files, err := state.Shards(ctx, r.Workspace)
+	var err error
+	s.files, err = state.Shards(ctx, r.Workspace)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	had := &inventory{files: files, rows: map[string]bool{}}
-	// Rows that a killed purge was about to write count: a part of the files may be missing.
-	unfinished, err := state.ReadNote[state.PurgingNote](ctx, r.Workspace)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range unfinished {
-		had.rows[id] = true
-	}
-	rows := had.rows
-	if r.mode != purging { // which rows there are does not matter to a recheck
-		rows = nil
-	}
-	for _, f := range had.files {
-		made, err := state.ReadRows(ctx, r.Workspace, f.Name, rows)
-		if err != nil { // it has no rows: the next run brings back those that may stay
-			r.Log.Warn("a file of the dataset can't be read and is rewritten", "file", f.Name, "error", err)
-			continue
+	for _, f := range s.files {
+		if _, err := state.ReadRows(ctx, r.Workspace, f.Name, s.rows); err != nil {
+			r.Log.Warn("a file of the dataset can't be read", "file", f.Name, "error", err)
 		}
-		had.made = made
 	}
-	return had, ctx.Err()
+	return s, ctx.Err()
 }
 
 // eraseTombstoned erases what there is of posts that have a tombstone. It returns the posts of the request that the
@@ -308,19 +248,6 @@ func (r *run) eraseTombstoned(ctx context.Context, q PurgeRequest, before stock)
 	return append([]manifest.PostID{}, slices.Sorted(maps.Keys(unknown))...), nil
 }
 
-// rewriteDataset decides again what is kept of the live posts and writes outcomes and dataset, if there are any.
-func (r *run) rewriteDataset(ctx context.Context) error {
-	_, err := r.Workspace.Stat(ctx, manifest.OutcomesName)
-	// Somebody may have deleted the outcomes, and left the dataset.
-	if errors.Is(err, fs.ErrNotExist) && len(r.had.files)+len(r.had.rows) == 0 {
-		return nil
-	}
-	if err := r.write(ctx); err != nil {
-		return err
-	}
-	return state.ClearNote[state.PurgingNote](ctx, r.Workspace)
-}
-
 // tellPurge compares what there was with what there is.
 func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, out *PurgeReport) error {
 	files, err := state.Shards(ctx, r.Workspace)
@@ -333,7 +260,7 @@ func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, o
 			return fmt.Errorf("read %s back: %w", f.Name, err)
 		}
 	}
-	out.Files = changes(r.had.files, files)
+	out.Files = changes(before.files, files)
 	if err := r.noRowOf(ctx, gone); err != nil {
 		return err
 	}
@@ -342,17 +269,17 @@ func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, o
 			return err
 		}
 		id, name := rec.ID, rec.Key.String()
-		post, isGone := gone[id]
+		post, isGone := gone.Of(name)
 		if isGone && (rec.Image != nil || rec.Reading != nil) {
 			return fmt.Errorf("content of %s is still there after it was erased: run purge again, and verify", id)
 		}
-		if isGone && before.content[id] {
+		if isGone && before.entries[rec.Key] && before.content[id] {
 			out.Erased = append(out.Erased, post)
 			before.content[id] = false // once a post, which can have many images
 		}
-		if r.had.rows[name] && !present[name] {
+		if before.rows[name] && !present[name] {
 			out.Rows = append(out.Rows, name)
-			out.Successors = append(out.Successors, r.successors(before.groups[rec.Key], gone, name, present)...)
+			out.Successors = append(out.Successors, successor(before.groups[rec.Key], gone, name)...)
 		}
 	}
 	return nil
@@ -376,17 +303,11 @@ func (r *run) noRowOf(ctx context.Context, gone state.GoneSet) error {
 	return nil
 }
 
-// successors names the member of the group of an entry that went which has its place now, or else the first live one.
-func (r *run) successors(group []manifest.Key, gone state.GoneSet, name string, present map[string]bool) []Successor {
-	// One that was in the dataset before, marked by a filter, did not take the place of one that went.
+// successor names the first member of the group of an entry that went which can take its place.
+func successor(group []manifest.Key, gone state.GoneSet, name string) []Successor {
 	for _, k := range group {
-		if now := k.String(); present[now] && !r.had.rows[now] {
-			return []Successor{{Gone: name, ID: now, Stored: true}}
-		}
-	}
-	for _, k := range group {
-		if !gone.Has(k.ID) && !slices.Contains(r.same, k) {
-			return []Successor{{Gone: name, ID: k.String(), Stored: present[k.String()]}}
+		if !gone.HasRow(k.String()) {
+			return []Successor{{Gone: name, ID: k.String()}}
 		}
 	}
 	return nil

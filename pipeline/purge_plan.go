@@ -34,12 +34,12 @@ type PlannedPost struct {
 func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
 	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Same: []string{}, Copies: []state.CopyReport{},
 		Unknown: append([]manifest.PostID{}, q.IDs...)}
-	r := newRun(c, purging)
+	r := newRun(c)
 	gone, err := r.wouldGo(ctx, q)
 	if err != nil {
 		return plan, err
 	}
-	had, err := r.takeInventory(ctx)
+	had, err := takeStock(ctx, r)
 	if err != nil {
 		return plan, err
 	}
@@ -52,7 +52,8 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		if err != nil {
 			return plan, err
 		}
-		name, goes := rec.Key.String(), gone.Has(rec.ID)
+		name := rec.Key.String()
+		why, goes := gone.Of(name)
 		known[rec.ID] = true
 		if rec.Post.Withheld && !goes {
 			withheld[rec.ID] = true
@@ -71,7 +72,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		if !have {
 			at = len(plan.Posts)
 			planned[rec.ID] = at
-			plan.Posts = append(plan.Posts, PlannedPost{GonePost: gone[rec.ID]})
+			plan.Posts = append(plan.Posts, PlannedPost{GonePost: why})
 		}
 		plan.Posts[at].Images++
 		if rec.Reading != nil && rec.Reading.Text != "" {
@@ -81,8 +82,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	plan.Withheld = len(withheld)
 	plan.Unknown = slices.DeleteFunc(plan.Unknown, func(id manifest.PostID) bool { return known[id] })
 	for _, name := range plan.Same { // the copies lose these rows, too
-		id := dataset.PostOf(name)
-		gone[id] = state.GonePost{ID: id, State: manifest.StateRemoved, Reason: policy.SameAsRemoved}
+		gone.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved, Reason: policy.SameAsRemoved}
 	}
 	list, err := state.OwingCopies(ctx, c.Workspace, gone)
 	for _, reported := range list {
@@ -98,7 +98,7 @@ func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error
 	var err error
 	r.stones, err = state.Stones(ctx, r.Workspace, r.Release, r.Tombstones, r.Now())
 	if err != nil {
-		return nil, err
+		return state.GoneSet{}, err
 	}
 	for _, t := range q.tombstones(r.Now()) {
 		r.stones[t.ID] = t
@@ -108,6 +108,7 @@ func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error
 		return gone, err
 	}
 	confirmed, err := state.GonePosts(ctx, r.Workspace, true)
-	maps.Copy(gone, confirmed)
+	maps.Copy(gone.Posts, confirmed.Posts)
+	maps.Copy(gone.Entries, confirmed.Entries)
 	return gone, err
 }

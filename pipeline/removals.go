@@ -1,13 +1,17 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/reddit/sweep"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -96,7 +100,70 @@ func (r *run) holdTombstones(ctx context.Context) error {
 	return r.Workspace.SetReadmitted(ctx, false, again...)
 }
 
-// settle erases the posts that were live and are gone, or leaves them withheld when they are too many.
+// findWaiting finds the images whose removal from a live post waits for a confirmation.
+func (s *resolver) findWaiting(ctx context.Context) error {
+	for rec, err := range s.Workspace.Records(ctx, workspace.Select{Bare: true, Troubles: policy.ImageRemovals()}) {
+		if err != nil {
+			return err
+		}
+		if rec.Trouble.Beside == workspace.Waiting {
+			s.images[rec.Key], s.held[rec.Key] = *rec.Trouble, true
+		}
+	}
+	return nil
+}
+
+// recordImages notes which stored images of live posts were removed: out of a gallery by its author, or with the post that
+// a crosspost shows. Like posts, they wait until it is known how many there are.
+func (s *resolver) recordImages(ctx context.Context, heard []sweep.Heard[asked]) error {
+	found := map[manifest.PostID]reddit.Post{}
+	var ids []manifest.PostID // of posts that an image was removed from, now or earlier
+	for _, h := range heard {
+		if h.Found == nil || h.Verdict.State != manifest.StateLive {
+			continue
+		}
+		removed := slices.ContainsFunc(h.Found.Images, func(c reddit.Candidate) bool { return removal(c.Fault) })
+		for k := range s.images {
+			removed = removed || k.ID == h.Post.ID
+		}
+		if removed {
+			ids, found[h.Post.ID] = append(ids, h.Post.ID), *h.Found
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	for rec, err := range s.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: ids}) {
+		if err != nil {
+			return err
+		}
+		_, waits := s.images[rec.Key]
+		f := found[rec.ID].Image(rec.Key.Image).Fault
+		there := rec.Image != nil || rec.Result != nil && rec.Result.Outcome == manifest.Kept
+		switch {
+		case removal(f) && there && !waits:
+			t := trouble("", f)
+			t.Beside, t.At = workspace.Waiting, s.Now().UTC().Truncate(time.Second)
+			s.images[rec.Key] = t
+			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
+		case !removal(f) && waits: // it is back
+			delete(s.images, rec.Key)
+			err = s.Workspace.ClearTrouble(ctx, rec.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removal reports whether a fault says that an image was removed from its post.
+func removal(f *policy.Fault) bool {
+	return f != nil && slices.Contains(policy.ImageRemovals(), f.Reason)
+}
+
+// settle erases the posts that were live and are gone, and the images that left live posts; when they are too many, it
+// leaves them withheld.
 func (s *resolver) settle(ctx context.Context) error {
 	var confirmed, fresh []workspace.Post
 	for _, id := range slices.Sorted(maps.Keys(s.waiting)) {
@@ -109,21 +176,34 @@ func (s *resolver) settle(ctx context.Context) error {
 			fresh = append(fresh, p)
 		}
 	}
+	var images, freshImages []manifest.Key
+	for _, k := range slices.SortedFunc(maps.Keys(s.images), func(a, b manifest.Key) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Image, b.Image))
+	}) {
+		switch _, gone := s.waiting[k.ID]; {
+		case gone: // with its post, or not
+		case s.ConfirmRemovals && s.held[k]:
+			images = append(images, k)
+		default:
+			freshImages = append(freshImages, k)
+		}
+	}
 	going, note := slices.Concat(confirmed, fresh), state.MassRemovalNote(0)
-	// Many posts gone at once look like an outage; a single one never does. What this run erased before counts.
+	// Many gone at once look like an outage; a single one never does. What this run erased before counts.
 	limit := max(1, s.Policy.Reddit.MassRemovalShare*float64(s.live))
-	if n := len(fresh); n > 0 && float64(n+s.erased) > limit {
+	if n := len(fresh) + len(freshImages); n > 0 && float64(n+s.erased) > limit {
 		s.Log.Warn("mass removal withheld", "gone", n, "were_live", s.live)
 		going, note = confirmed, state.MassRemovalNote(n)
 	} else {
 		s.erased += n
+		images = append(images, freshImages...)
 	}
 	// The log first: what it says is in the state or will be, and an auditor finds no erasure without its
 	// cause.
 	if err := s.notePosts(ctx, auditlog.Confirmed, confirmed); err != nil {
 		return err
 	}
-	if err := s.noteMassRemoval(ctx, note, fresh); err != nil {
+	if err := s.noteMassRemoval(ctx, note, slices.Concat(fresh, s.postsOf(freshImages))); err != nil {
 		return err
 	}
 	// Then the tombstone: a run killed from here on erases the rest when it opens the workspace again.
@@ -143,7 +223,21 @@ func (s *resolver) settle(ctx context.Context) error {
 		delete(s.waiting, p.ID)
 		s.liveNow--
 	}
+	for _, k := range images {
+		if err := s.Workspace.DropImage(ctx, k, s.images[k], true); err != nil {
+			return err
+		}
+		delete(s.images, k)
+	}
 	return nil
+}
+
+// postsOf are the posts of images, as the log has them.
+func (s *resolver) postsOf(images []manifest.Key) (posts []workspace.Post) {
+	for _, k := range images {
+		posts = append(posts, workspace.Post{ID: k.ID, Reason: s.images[k].Reason})
+	}
+	return posts
 }
 
 // noteMassRemoval stores the note where it changes, and records in the log which posts are withheld.

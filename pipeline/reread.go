@@ -17,12 +17,12 @@ import (
 // of them, then decides and exports as Run does, without asking Reddit. Until EndReread of the workspace the old texts
 // and outcomes stay beside the new ones: a call that is killed is continued by the next one, whose report covers both.
 func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
-	r := newRun(c, exporting)
+	r := newRun(c)
 	if err := r.access(); err != nil {
 		return state.Reread{}, err
 	}
 	began := c.Now()
-	if err := r.open(ctx, r.event(auditlog.Started, "")); err != nil {
+	if err := r.open(ctx, true, r.event(auditlog.Started, "")); err != nil {
 		return state.Reread{}, err
 	}
 	// From here on replaced texts are kept beside the new ones, also by a Run that goes on after a kill.
@@ -62,10 +62,8 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 	began, read := r.Now(), 0
 	g := r.newGatherer(true)
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: began}
-	group, running := errgroup.WithContext(ctx)
-	safely.Go(group, func() error {
-		defer close(g.read)
-		for rec, err := range r.Workspace.Records(running, workspace.Select{WithEarlier: true}) {
+	err := g.readEach(ctx, func(ctx context.Context, send func(workspace.Record) error) error {
+		for rec, err := range r.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {
 			if err != nil {
 				return err
 			}
@@ -74,14 +72,13 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 				continue
 			}
 			read++
-			if err := send(running, r, g.read, readJob{Record: rec}); err != nil {
+			if err := send(rec); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	g.startReaders(running, group)
-	if err := group.Wait(); err != nil {
+	if err != nil {
 		return err
 	}
 	if r.stopping() {
@@ -92,6 +89,18 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 		return state.WriteNote(ctx, r.Workspace, state.OCRRate(float64(read)/took))
 	}
 	return nil
+}
+
+// readEach reads the images of the records that find sends.
+func (g *gatherer) readEach(ctx context.Context, find func(ctx context.Context, send func(workspace.Record) error) error) error {
+	g.read = make(chan readJob, queueLength)
+	group, running := errgroup.WithContext(ctx)
+	safely.Go(group, func() error {
+		defer close(g.read)
+		return find(running, func(rec workspace.Record) error { return send(running, g.run, g.read, readJob{Record: rec}) })
+	})
+	g.startReaders(running, group)
+	return group.Wait()
 }
 
 // due reports whether an entry's image has to be read: it is there, its post is, and its reading
@@ -107,10 +116,10 @@ func (r *run) readable(rec workspace.Record) bool {
 
 // A Workload says how much work a re-reading would be.
 type Workload struct {
-	Images int     `json:"images"`   // of live posts that are stored
-	Read   int     `json:"to_read"`  // images that it would read
-	Rate   float64 `json:"rate"`     // images a second of the last re-reading, 0 when not known
-	Left   int     `json:"left_out"` // rows that it would leave out: their posts were last seen live too long ago
+	Images int     `json:"images"`  // of live posts that are stored
+	Read   int     `json:"to_read"` // images that it would read
+	Rate   float64 `json:"rate"`    // images a second of the last re-reading, 0 when not known
+	Stale  int     `json:"stale"`   // rows whose posts were last seen live too long ago: they stay, and are not handed out
 	// Estimate is how long the reading would take at that rate, 0 when not known.
 	Estimate time.Duration `json:"estimate_ns"`
 }
@@ -119,7 +128,7 @@ type Workload struct {
 // locked.
 func PlanReread(ctx context.Context, c Config, all bool) (Workload, error) {
 	var out Workload
-	r := newRun(c, exporting)
+	r := newRun(c)
 	var err error
 	r.stones, err = state.Stones(ctx, c.Workspace, c.Release, c.Tombstones, c.Now())
 	if err != nil {
@@ -138,7 +147,7 @@ func PlanReread(ctx context.Context, c Config, all bool) (Workload, error) {
 			out.Read++
 		}
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept && c.Policy.Stale(rec.Post.LiveAt, c.Now()) {
-			out.Left++
+			out.Stale++
 		}
 	}
 	rate, err := state.ReadNote[state.OCRRate](ctx, c.Workspace)

@@ -23,7 +23,9 @@ type resolver struct {
 	liveNow    int                                // posts that are
 	withheld   map[manifest.PostID]bool           // posts that were withheld when the run began
 	waiting    map[manifest.PostID]workspace.Post // posts that are withheld now
-	erased     int                                // posts that this run erased without a confirmation
+	erased     int                                // posts and images that this run erased without a confirmation
+	images     map[manifest.Key]workspace.Trouble // images that were removed from live posts, and wait
+	held       map[manifest.Key]bool              // those that waited when the run began
 	abouts     map[string]manifest.Reason
 	unanswered map[manifest.PostID]bool // posts that Reddit gave no verdict on in this run
 	warned     map[manifest.Reason]bool // reasons of removals that are not known here
@@ -36,7 +38,7 @@ type asked struct {
 }
 
 func newResolver(r *run) *resolver {
-	s := &resolver{run: r, waiting: map[manifest.PostID]workspace.Post{}, abouts: map[string]manifest.Reason{},
+	s := &resolver{run: r, waiting: map[manifest.PostID]workspace.Post{}, images: map[manifest.Key]workspace.Trouble{}, held: map[manifest.Key]bool{}, abouts: map[string]manifest.Reason{},
 		unanswered: map[manifest.PostID]bool{}, warned: map[manifest.Reason]bool{}}
 	s.sweep = &sweep.Sweep[asked]{Reddit: r.Reddit, ID: func(p asked) manifest.PostID { return p.ID }, Pause: r.Policy.Reddit.SecondLookAfter,
 		Stop: r.Stop, Log: r.Log, OnWait: r.Progress.OnWait, Record: s.record}
@@ -63,6 +65,10 @@ func (s *resolver) resolve(ctx context.Context, posts iter.Seq2[asked, error], h
 func (s *resolver) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 	return func(yield func(asked, error) bool) {
 		s.withheld = map[manifest.PostID]bool{}
+		if err := s.findWaiting(ctx); err != nil {
+			yield(asked{}, err)
+			return
+		}
 		for p, err := range s.Workspace.Posts(ctx) {
 			if err != nil {
 				yield(asked{}, err)
@@ -142,6 +148,9 @@ func (s *resolver) record(ctx context.Context, heard []sweep.Heard[asked]) error
 		return err
 	}
 	if err := s.explainAbsence(ctx, posts); err != nil {
+		return err
+	}
+	if err := s.recordImages(ctx, heard); err != nil {
 		return err
 	}
 	for i, p := range posts {

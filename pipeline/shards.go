@@ -3,6 +3,9 @@ package pipeline
 import (
 	"context"
 
+	"golang.org/x/sync/errgroup"
+
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/state"
@@ -16,17 +19,38 @@ func (r *run) plan() cluster.Plan {
 		Tool: r.Version, Policy: r.Policy}
 }
 
-// split ends a run that leaves the reading to shards.
+// split asks and fetches, and leaves the reading to shards.
 func (r *run) split(ctx context.Context, s *resolver) error {
+	if err := r.gather(ctx, s); err != nil {
+		return err
+	}
 	r.Progress.stage("split into shards")
 	r.out.Looks = &state.Looks{Resolve: s.sweep.Asked}
-	// No row comes in before it is read and its post asked about again, but those of posts that are gone leave now.
-	if err := r.withdraw(ctx); err != nil {
+	// What is gone leaves before the shards are made: they must not have it either.
+	if err := r.takeOut(ctx); err != nil {
 		return err
 	}
 	items, err := cluster.Split(ctx, r.Workspace, r.plan(), r.stones)
 	r.Log.Debug("split into shards", "images", items, "shards", r.Shards)
 	return err
+}
+
+// merge takes in what the shards read, asks again and writes.
+func (r *run) merge(ctx context.Context, s *resolver, shards int) error {
+	if err := r.takeIn(ctx, shards); err != nil {
+		return err
+	}
+	group, running := errgroup.WithContext(ctx)
+	safely.Go(group, func() error { return r.ask(running, s) })
+	// No image is read from here on, and asking leaves time: after the last answer only what answers change is to be read.
+	safely.Go(group, func() (err error) {
+		r.draft, err = state.DraftAll(running, r.Workspace, r.Language, r.Policy)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return r.publish(ctx, s)
 }
 
 // checkShards finds what stands against a merge before anything is asked or changed.
@@ -93,17 +117,4 @@ func (g *gatherer) takeResult(ctx context.Context, result cluster.Result) ([]wor
 		return []workspace.NewReading{g.newReading(rec, result.Reading)}, nil
 	}
 	return nil, nil
-}
-
-// dropFromShards takes what must go out of what shards have to read, and of what they read.
-func (r *run) dropFromShards(ctx context.Context) error {
-	names, err := r.Workspace.Files(ctx, state.ShardsDir)
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
-	if err != nil {
-		return err
-	}
-	return cluster.Drop(ctx, r.Workspace, func(id manifest.PostID) bool { return gone.Has(id) })
 }

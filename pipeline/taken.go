@@ -98,23 +98,9 @@ func (r *run) dropTaken(ctx context.Context) error {
 		if f == nil || r.stones.Has(rec.ID) {
 			continue
 		}
-		r.same = append(r.same, rec.Key)
-		if err := r.setTrouble(ctx, rec.Key, "", f); err != nil {
+		r.dropped = append(r.dropped, rec.Key)
+		if err := r.dropImage(ctx, rec.Key, "", f, true); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// withSame adds to the posts that must be gone those that showed a picture that was taken down: their rows leave
-// the copies, too.
-func (r *run) withSame(ctx context.Context, gone state.GoneSet) error {
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Trouble: policy.SameAsRemoved}) {
-		if err != nil {
-			return err
-		}
-		if !gone.Has(rec.ID) {
-			gone[rec.ID] = state.GonePost{ID: rec.ID, State: manifest.StateRemoved, Reason: policy.SameAsRemoved}
 		}
 	}
 	return nil

@@ -113,8 +113,17 @@ func sanitize(s string) manifest.Reason {
 	return manifest.Reason(strings.ReplaceAll(strings.ToLower(s), "-", "_"))
 }
 
-// SameAsRemoved is the reason of an entry that shows the same picture as one that was taken down.
-const SameAsRemoved manifest.Reason = "same_as_removed"
+// Reasons of an entry whose image was removed although its post is live.
+const (
+	SameAsRemoved   manifest.Reason = "same_as_removed"          // it shows the same picture as one that was taken down
+	LeftGallery     manifest.Reason = "gallery_item_deleted"     // its author took the picture out of the gallery
+	CrosspostParent manifest.Reason = "crosspost_parent_removed" // the post that has it was removed or deleted
+)
+
+// ImageRemovals are the reasons of an entry whose image was removed although its post is live.
+func ImageRemovals() []manifest.Reason {
+	return []manifest.Reason{SameAsRemoved, LeftGallery, CrosspostParent}
+}
 
 // TakenDown reports whether a removal is about the picture: its author deleted it, or Reddit, the law or somebody
 // by request took it down. A removal of which the reason is not known counts.

@@ -144,7 +144,7 @@ func (c *command) concludePurge(p pipeline.PurgeReport) error {
 			return exitCode(exitRetry)
 		}
 	}
-	if p.Summary.Withheld > 0 || p.Summary.Unverified > 0 {
+	if p.Summary.Withheld > 0 || p.Summary.Unverified > 0 || len(p.Summary.Stay) > 0 {
 		return exitCode(exitRetry)
 	}
 	return nil

@@ -313,8 +313,12 @@ func (s *script) at(ts *testscript.TestScript, args []string) {
 
 var faultKinds = map[string]hostile.FaultKind{"empty": hostile.EmptyListing(), "html": hostile.HTML200(), "nothing": hostile.EmptyBody(), "blocked": hostile.BlockedHTML(),
 	"region": hostile.RegionBlock(), "full403": hostile.OverCapacity(403), "full429": hostile.OverCapacity(429), "cut": hostile.TruncatedBody(),
-	"404":  hostile.Status(404, nil, []byte("not found")),
-	"page": hostile.RedirectTo("https://www.reddit.com/media?url=https%3A%2F%2Fi.redd.it%2Fx.jpg")}
+	"404":    hostile.Status(404, nil, []byte("not found")),
+	"denied": hostile.Status(403, http.Header{"Content-Type": {"application/xml"}}, []byte("<Error><Code>AccessDenied</Code></Error>")),
+	"avif":   hostile.Status(200, http.Header{"Content-Type": {"image/avif"}}, []byte("\x00\x00\x00\x1cftypavif\x00\x00\x00\x00avifmif1miaf")),
+	"login":  hostile.RedirectTo("https://www.reddit.com/login?dest=x"),
+	"same":   hostile.Status(200, http.Header{"Content-Type": {"image/png"}}, sketch(9, 5, 0, "png").Body),
+	"page":   hostile.RedirectTo("https://www.reddit.com/media?url=https%3A%2F%2Fi.redd.it%2Fx.jpg")}
 
 // change does a command that needs no script, so that a hook can do it too.
 func (s *script) change(name string, args []string) error {
@@ -395,6 +399,11 @@ func set(p *redditemu.Post, arg string) error {
 			p.Images = append(p.Images, fewPosts(i + 1)[i].Images[0])
 		}
 		p.Images[1].Status = "failed"
+		return err
+	case "deleted": // the author takes an image out of a gallery
+		n, err := strconv.Atoi(value)
+		p.Images = slices.Clone(p.Images)
+		p.Images[n].Status = redditemu.StatusDeleted
 		return err
 	case "picture":
 		slug := p.Images[0].Slug

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
@@ -79,11 +81,23 @@ func (c *command) conclude(s state.Summary) error {
 
 func statusOf(s state.Summary) error {
 	// A recheck retries no download, so that what waits for a run is not its trouble.
-	if s.Retry > 0 && !s.Recheck || s.Withheld > 0 || s.Unverified > 0 || s.OpenCopies > 0 {
+	if s.Retry > 0 && !s.Recheck || s.Withheld > 0 || s.Unverified > 0 || s.OpenCopies > 0 ||
+		len(s.Stay)+len(s.Hosts) > 0 || state.TooMany(entries(s.Odd), rowsBefore(s)) {
 		return exitCode(exitRetry)
 	}
 	return nil
 }
+
+// entries counts those of a table.
+func entries(counts []state.Count) (n int) {
+	for _, c := range counts {
+		n += c.Entries
+	}
+	return n
+}
+
+// rowsBefore are those that the dataset had when the run began, or has.
+func rowsBefore(s state.Summary) int { return cmp.Or(s.Before, s.Outcomes[manifest.Kept]) }
 
 func size(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }
 

@@ -318,7 +318,7 @@ func allowed(ctx context.Context, ws *workspace.Workspace, j state.Judge, key ma
 		case rec.Result == nil || rec.Result.Outcome != manifest.Kept:
 			return nil, "gone", nil
 		}
-		res := j.Outcome(rec)
+		res := j.HandedOut(rec)
 		if res.Outcome == state.Candidate {
 			return &rec, "", nil
 		}

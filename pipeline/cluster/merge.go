@@ -147,9 +147,9 @@ func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 	}
 }
 
-// Drop takes posts that must go out of the lists and results of a workspace. What is damaged goes whole, and is read again;
+// Drop takes rows that must go out of the lists and results of a workspace. What is damaged goes whole, and is read again;
 // so does what a shard printed, if it names such a post.
-func Drop(ctx context.Context, ws *workspace.Workspace, gone func(manifest.PostID) bool) error {
+func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bool) error {
 	// The lists first: a shard that is being read compares them before its part becomes its results, so that either it
 	// sees the post missing, or the post stands in what is looked for next.
 	for _, prefix := range []string{"work-", partPrefix, "result-", logPrefix} {
@@ -168,7 +168,7 @@ func Drop(ctx context.Context, ws *workspace.Workspace, gone func(manifest.PostI
 	return nil
 }
 
-func drop(ctx context.Context, ws *workspace.Workspace, name string, gone func(manifest.PostID) bool) error {
+func drop(ctx context.Context, ws *workspace.Workspace, name string, gone func(row string) bool) error {
 	dir := os.DirFS(ws.Dir())
 	found, damaged := false, false
 	if strings.HasPrefix(name, logPrefix) {
@@ -204,21 +204,26 @@ func drop(ctx context.Context, ws *workspace.Workspace, name string, gone func(m
 }
 
 // names reports whether what a shard printed names a post that goes, or cannot be read.
-func names(dir fs.FS, name string, gone func(manifest.PostID) bool) bool {
+func names(dir fs.FS, name string, gone func(row string) bool) bool {
 	text, err := readSmall(dir, name)
-	words := strings.FieldsFunc(string(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	return err != nil || slices.ContainsFunc(words, func(word string) bool { return gone(manifest.PostID(word)) })
+	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	ids := strings.FieldsFunc(string(text), func(r rune) bool { return !plain(r) })
+	rows := strings.FieldsFunc(string(text), func(r rune) bool { return !plain(r) && r != '/' }) // id/n for a later image of a gallery
+	return err != nil || slices.ContainsFunc(append(ids, rows...), gone)
 }
 
 // without yields the lines of a file as they are, and nil for those of posts that go.
-func without(dir fs.FS, name string, gone func(manifest.PostID) bool) iter.Seq2[json.RawMessage, error] {
+func without(dir fs.FS, name string, gone func(row string) bool) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		for line, err := range readLines[json.RawMessage](dir, name) {
-			var post struct{ ID manifest.PostID }
-			if err == nil {
-				err = json.Unmarshal(line, &post)
+			var entry struct {
+				ID    manifest.PostID
+				Image int
 			}
-			if gone(post.ID) {
+			if err == nil {
+				err = json.Unmarshal(line, &entry)
+			}
+			if gone(manifest.Key{ID: entry.ID, Image: entry.Image}.String()) {
 				line = nil
 			}
 			if !yield(line, err) || err != nil {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -70,8 +69,8 @@ func KeepOwed(ctx context.Context, ws *workspace.Workspace, next workspace.Bindi
 	}
 	for _, c := range copies {
 		// What the last purge could not take out is owed, too.
-		rows := slices.DeleteFunc(slices.Clone(c.Rows), func(id string) bool {
-			return !gone.Has(dataset.PostOf(id)) && !slices.Contains(c.Owed, id)
+		rows := slices.DeleteFunc(slices.Clone(c.Rows), func(row string) bool {
+			return !gone.HasRow(row) && !slices.Contains(c.Owed, row)
 		})
 		if state.StateOfCopy(c) != state.CopyClosed && !slices.Equal(rows, c.Owed) {
 			c.Owed = rows

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -176,12 +177,12 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		e.copy.Rows = append(e.copy.Rows, rec.Key.String())
 		changed = changed || !present[rec.Key.String()]
 		// The row by what is known now: the last run can be older than the last answer of Reddit.
-		switch res := j.Outcome(rec); {
+		switch res := j.HandedOut(rec); {
 		case res.Outcome == state.Candidate:
+		case res.Reason == "not_rechecked", res.Reason == "absent_once":
+			why["are of posts last seen live too long ago"]++
 		case rec.Post.State.Gone() || res.Outcome == manifest.Refused || j.Tombstones.Has(rec.ID):
 			why["are of posts that are gone or withheld"]++
-		case res.Reason == "not_rechecked":
-			why["are of posts last seen live too long ago"]++
 		default:
 			why["would not be in it any more"]++
 		}
@@ -350,9 +351,9 @@ func (e *exporting) fill(ctx context.Context) error {
 	}
 	card := *e.last.Card
 	card.Format, card.Splits = dataset.Format(e.copy.Format), nil
-	// The rows come from the workspace, not from its Parquet: both are made by the same code.
+	// The rows come from the dataset's files, not from the workspace's state, which can be ahead of them.
 	for _, split := range e.bound.Splits {
-		rows, written, err := state.Rows(ctx, e.Workspace, e.Policy, split), dataset.Split{}, error(nil)
+		rows, written, err := e.rows(ctx, split), dataset.Split{}, error(nil)
 		if card.Format == dataset.Folder {
 			written, err = dataset.WriteFolder(sink, e.bound.Schema, card.Provenance, split, rows)
 		} else {
@@ -364,6 +365,22 @@ func (e *exporting) fill(ctx context.Context) error {
 		card.Splits = append(card.Splits, written)
 	}
 	return sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) })
+}
+
+// rows yields those of a split of the dataset.
+func (e *exporting) rows(ctx context.Context, split string) iter.Seq2[dataset.Row, error] {
+	return func(yield func(dataset.Row, error) bool) {
+		for _, f := range e.last.Files {
+			if !dataset.IsOf(strings.TrimPrefix(f.Name, state.DatasetDir+"/"), split) {
+				continue
+			}
+			for row, err := range state.RowsOf(ctx, e.Workspace, f.Name) {
+				if !yield(row, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
 }
 
 // copyFiles copies the dataset folder, file by file, and compares each with its digest.

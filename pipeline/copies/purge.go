@@ -93,7 +93,7 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
 		p.copy.Owed = ids // also when the next manifest no longer has the posts
 	} else {
 		p.copy.Open, p.copy.Told = false, ""
-		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, func(id string) bool { return gone.Has(dataset.PostOf(id)) })
+		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, gone.HasRow)
 		p.copy.Next, p.copy.Owed = nil, nil
 	}
 	if err := ws.SetCopy(ctx, p.copy, event); err != nil {
@@ -164,7 +164,7 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 		return nil, err
 	}
 	image := dataset.ImageID(f.Name)
-	goes := image != "" && p.gone.Has(dataset.PostOf(image)) || p.owes && f.Name == croissantName
+	goes := image != "" && p.gone.HasRow(image) || p.owes && f.Name == croissantName
 	now, err := stat(ctx, p.root, f.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && (goes || p.owes && f.Name == cardName):
@@ -199,7 +199,7 @@ func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.Fil
 		if f.Name == cardName {
 			return dataset.WriteCardWithout(w, old, p.emptied())
 		}
-		return dataset.WriteWithout(w, f.Name, old, f.Size, p.gone.Has)
+		return dataset.WriteWithout(w, f.Name, old, f.Size, p.gone.HasRow)
 	}, func(made io.ReaderAt, after workspace.File) error {
 		// It is read back before it gets the name: a copy that still shows a removed post would pass for purged.
 		if err := state.LacksRows(ctx, made, after.Size, f.Name, p.gone); err != nil || after == f {
@@ -223,7 +223,7 @@ func (p *purging) emptied() (splits []string) {
 	}
 	full := map[string]bool{}
 	for _, f := range p.copy.Files {
-		if image := dataset.ImageID(f.Name); image != "" && !p.gone.Has(dataset.PostOf(image)) {
+		if image := dataset.ImageID(f.Name); image != "" && !p.gone.HasRow(image) {
 			full[path.Dir(f.Name)] = true
 		}
 	}
@@ -245,7 +245,7 @@ func (p *purging) prove(ctx context.Context) error {
 		switch {
 		case !e.Type().IsRegular():
 			return ctx.Err()
-		case image != "" && p.gone.Has(dataset.PostOf(image)):
+		case image != "" && p.gone.HasRow(image):
 			return fmt.Errorf("%s shows a post that must go: delete it: %w", name, &state.RowThere{ID: image})
 		}
 		err = state.FileLacksRows(ctx, p.root.Open, name, p.gone)

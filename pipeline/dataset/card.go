@@ -43,7 +43,8 @@ type Split struct {
 	Bytes  int64 // of all files, the images of a folder included
 }
 
-func (s *Split) add(shard Stats) {
+// Add counts a shard in.
+func (s *Split) Add(shard Stats) {
 	s.Shards, s.Rows, s.Bytes = append(s.Shards, shard), s.Rows+shard.Rows, s.Bytes+shard.Bytes
 }
 

@@ -28,7 +28,7 @@ func WriteFolder(sink Sink, s manifest.Schema, p Provenance, split string, rows 
 	if err == nil {
 		err = sink(shardName(Folder, split, 0, 0), func(w io.Writer) error {
 			stats, err := writeTable(w, s, p, folderColumns(), (*Row).checkLabels, named)
-			out.add(stats)
+			out.Add(stats)
 			return err
 		})
 	}

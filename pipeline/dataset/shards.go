@@ -60,7 +60,7 @@ func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 			if err == nil && stats.Rows != want {
 				err = fmt.Errorf("write parquet: %d rows came, %d were planned: the stored state changed meanwhile", stats.Rows, want)
 			}
-			out.add(stats)
+			out.Add(stats)
 			return err
 		})
 		if err != nil {
@@ -82,6 +82,14 @@ func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 // which Hugging Face finds splits: data/train-00000-of-00002.parquet is shard 0 of 2.
 func FileName(split string, shard, of int) string {
 	return fmt.Sprintf("data/%s-%05d-of-%05d.parquet", split, shard, of)
+}
+
+var shardOf = regexp.MustCompile(`^data/(.+)-[0-9]{5,}-of-[0-9]{5,}\.parquet$`)
+
+// IsOf reports whether name is one that FileName gives a shard of the split.
+func IsOf(name, split string) bool {
+	m := shardOf.FindStringSubmatch(name)
+	return m != nil && m[1] == split
 }
 
 // shardName is the name of a shard of a split in a format; a folder has one file of rows for each split.

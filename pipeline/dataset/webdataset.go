@@ -54,7 +54,7 @@ func WriteWebDataset(sink Sink, s manifest.Schema, split string, rows iter.Seq2[
 		err = sink(shardName(WebDataset, split, i, 0), func(w io.Writer) error {
 			return stats.measure(w, func(w io.Writer) error { return shard(&stats, w) })
 		})
-		out.add(stats)
+		out.Add(stats)
 	}
 	if err != nil {
 		return Split{}, fmt.Errorf("write webdataset: %w", err)

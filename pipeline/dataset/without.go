@@ -52,12 +52,11 @@ func isAnswers(name string) bool {
 
 var errNoRows = errors.New("it is not a kind of file that holds rows")
 
-// WriteWithout writes the file called name, which this package made, once more without the rows of the posts that gone
-// names. Everything else is as it was, to the byte. It fails for a file of another origin.
-func WriteWithout(w io.Writer, name string, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) error {
+// WriteWithout writes the file called name, which this package made, once more without the rows that gone names. Everything else is as it was, to the byte. It fails for a file of another origin.
+func WriteWithout(w io.Writer, name string, r io.ReaderAt, size int64, gone func(row string) bool) error {
 	err := errNoRows
 	if without := removerOf(name); without != nil {
-		err = without(w, r, size, func(id string) (bool, error) { return gone(PostOf(id)), nil })
+		err = without(w, r, size, func(id string) (bool, error) { return gone(id), nil })
 	}
 	if err != nil {
 		return fmt.Errorf("rewrite %s: %w", name, err)
@@ -252,6 +251,27 @@ const maxAnswerLine = 16 << 20
 func PostOf(rowID string) manifest.PostID {
 	id, _, _ := strings.Cut(rowID, "/")
 	return manifest.PostID(id)
+}
+
+// ReadOwn yields the rows of a Parquet file that WriteParquet made, as they were written but for the codes of labels. A
+// row is only read, and not after the next one has been asked for.
+func ReadOwn(r io.ReaderAt, size int64) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		own, err := openOwn(r, size)
+		if err != nil {
+			yield(Row{}, fmt.Errorf("read the Parquet: %w", err))
+			return
+		}
+		for values, err := range own.file.Rows(own.file.Columns...) {
+			if err != nil {
+				yield(Row{}, fmt.Errorf("read the Parquet: %w", err))
+				return
+			}
+			if !yield(own.row(values), nil) {
+				return
+			}
+		}
+	}
 }
 
 // ReadProvenance reads what a Parquet file that WriteParquet made says of its origin.

@@ -24,10 +24,10 @@ import (
 func TestWriteWithout(t *testing.T) {
 	for _, flagged := range []bool{false, true} {
 		for _, gone := range [][]manifest.PostID{{}, {"id0"}, {"id7"}, {"id1", "id2", "id3", "id4", "id5", "id6"}, {"id0", "id1", "id2", "id3", "id4", "id5", "id6", "id7"}} {
-			isGone := func(id manifest.PostID) bool { return slices.Contains(gone, id) }
+			isGone := func(row string) bool { return slices.Contains(gone, PostOf(row)) }
 			rows := testRows()
 			before, _ := write(t, flagged, all(rows))
-			want, _ := write(t, flagged, all(slices.DeleteFunc(rows, func(r Row) bool { return isGone(PostOf(r.ID)) })))
+			want, _ := write(t, flagged, all(slices.DeleteFunc(rows, func(r Row) bool { return isGone(r.ID) })))
 			var got bytes.Buffer
 			if err := WriteWithout(&got, "data/train-00000-of-00001.parquet", bytes.NewReader(before), int64(len(before)), isGone); err != nil {
 				t.Fatalf("without %v: %v", gone, err)
@@ -70,7 +70,7 @@ func TestColumnsWithout(t *testing.T) {
 	}
 	before, want := written(rows), written(slices.Concat(rows[:1], rows[2:]))
 	var got bytes.Buffer
-	err := WriteWithout(&got, "data/train-00000-of-00001.parquet", bytes.NewReader(before), int64(len(before)), func(id manifest.PostID) bool { return id == "id1" })
+	err := WriteWithout(&got, "data/train-00000-of-00001.parquet", bytes.NewReader(before), int64(len(before)), func(id string) bool { return id == "id1" })
 	if err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%v, %d bytes, want %d", err, got.Len(), len(want))
 	}
@@ -113,7 +113,7 @@ func TestWriteWithoutRefuses(t *testing.T) {
 		"another's":          other.Bytes(),
 		"an image is spoilt": changed(inImage),
 	} {
-		if err := WriteWithout(new(bytes.Buffer), "x.parquet", bytes.NewReader(b), int64(len(b)), func(manifest.PostID) bool { return false }); err == nil {
+		if err := WriteWithout(new(bytes.Buffer), "x.parquet", bytes.NewReader(b), int64(len(b)), func(string) bool { return false }); err == nil {
 			t.Errorf("%s: written, want an error", name)
 		}
 	}
@@ -136,7 +136,7 @@ func writeTestRecords(sink Sink, _ manifest.Schema, _ string, rows iter.Seq2[Row
 func TestRecordsWithout(t *testing.T) {
 	without := func(text string) (string, error) {
 		var out bytes.Buffer
-		err := WriteWithout(&out, RecordsName, bytes.NewReader([]byte(text)), int64(len(text)), func(manifest.PostID) bool { return true })
+		err := WriteWithout(&out, RecordsName, bytes.NewReader([]byte(text)), int64(len(text)), func(string) bool { return true })
 		return out.String(), err
 	}
 	for _, text := range []string{"[\n\n]\n", "[\n{\"id\":\"a\"},\n{\"id\":\"b/1\"}\n]\n"} {
@@ -159,18 +159,18 @@ func TestOtherFormatsWithout(t *testing.T) {
 			return WriteFolder(sink, s, testProvenance(), split, rows)
 		}} {
 		rows := formatRows()
-		isGone := func(id manifest.PostID) bool { return id == "id2" || id == "id7" }
+		isGone := func(row string) bool { return PostOf(row) == "id2" || PostOf(row) == "id7" }
 		before, want, got := files{}, files{}, files{}
 		if _, err := write(before.sink, testSchema(), "train", all(rows)); err != nil {
 			t.Fatal(err)
 		}
-		stay := slices.DeleteFunc(rows, func(r Row) bool { return isGone(PostOf(r.ID)) })
+		stay := slices.DeleteFunc(rows, func(r Row) bool { return isGone(r.ID) })
 		if _, err := write(want.sink, testSchema(), "train", all(stay)); err != nil {
 			t.Fatal(err)
 		}
 		for name, b := range before {
 			if !Holds(name) {
-				if !isGone(PostOf(ImageID(name))) {
+				if !isGone(ImageID(name)) {
 					got[name] = b
 				}
 				continue
@@ -269,7 +269,7 @@ func TestNumbers(t *testing.T) {
 	for _, name := range []string{"features.csv", "features.parquet"} {
 		all, want := write(name, "id0", "id1", "id2/1"), write(name, "id1")
 		var got bytes.Buffer
-		err := WriteWithout(&got, name, bytes.NewReader(all), int64(len(all)), func(id manifest.PostID) bool { return id != "id1" })
+		err := WriteWithout(&got, name, bytes.NewReader(all), int64(len(all)), func(id string) bool { return id != "id1" })
 		if err != nil || !bytes.Equal(got.Bytes(), want) || !Holds(name) {
 			t.Errorf("%s without two rows: %v\n%q, want\n%q", name, err, got.Bytes(), want)
 		}
@@ -285,7 +285,7 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	torn := []byte("name,zeta\nid0,1\n")
-	if err := WriteWithout(io.Discard, "features.csv", bytes.NewReader(torn), int64(len(torn)), func(manifest.PostID) bool { return false }); err == nil {
+	if err := WriteWithout(io.Discard, "features.csv", bytes.NewReader(torn), int64(len(torn)), func(string) bool { return false }); err == nil {
 		t.Error("a table without ids is rewritten")
 	}
 }

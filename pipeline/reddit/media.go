@@ -153,19 +153,20 @@ func parentImages(data json.RawMessage, p policy.Policy) []Candidate {
 	case manifest.StateHeld:
 		return none(manifest.Refused, "crosspost_parent_held", why)
 	}
-	return none(manifest.Gone, "crosspost_parent_removed", why)
+	return none(manifest.Gone, policy.CrosspostParent, why)
 }
 
 // images lists a link's own images.
 func (t mediaFields) images(p policy.Policy) []Candidate {
 	switch {
-	case t.GalleryData != nil && len(t.GalleryData.Items) > 0:
+	case t.GalleryData != nil && slices.ContainsFunc(t.GalleryData.Items, func(i galleryItem) bool { return !i.IsDeleted }):
 		var images []Candidate
 		for _, item := range t.GalleryData.Items {
 			images = append(images, t.galleryImage(item, p))
 		}
 		return images
-	case t.IsGallery:
+	case t.IsGallery || t.GalleryData != nil && len(t.GalleryData.Items) > 0:
+		// An author deletes pictures of a gallery, and the whole of it with its post: all of them, and the post not, is odd.
 		return none(manifest.NoMedia, "gallery_missing", "the post is a gallery, and Reddit lists no items of it")
 	case t.IsVideo:
 		return none(manifest.NoMedia, "video", "")
@@ -179,7 +180,7 @@ func (t mediaFields) galleryImage(item galleryItem, p policy.Policy) Candidate {
 	m, ok := t.MediaMetadata[item.MediaID]
 	switch {
 	case item.IsDeleted:
-		return fault(manifest.Gone, "gallery_item_deleted", "")
+		return fault(manifest.Gone, policy.LeftGallery, "")
 	case !ok:
 		return fault(manifest.Gone, "gallery_item_missing", "")
 	case m.Status == "unprocessed":

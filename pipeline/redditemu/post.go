@@ -97,6 +97,9 @@ const (
 	ServeUnavailable  Serve = "unavailable"   // 503, each time
 )
 
+// StatusDeleted is the status of an item that the author took out of a gallery.
+const StatusDeleted = "deleted"
+
 // An Image is one image of a post.
 type Image struct {
 	Spec Spec   // what to draw, at the first request
@@ -110,7 +113,7 @@ type Image struct {
 	// TitleSlug makes gallery URLs of the form some-title-v0-SLUG.jpg. Only preview.redd.it
 	// answers that form; i.redd.it knows the slug alone.
 	TitleSlug bool
-	Status    string // gallery: "" = valid; failed and unprocessed items have no source
+	Status    string // gallery: "" = valid; failed, unprocessed and StatusDeleted items have no source
 	NoAPI     bool   // imgur: the API answers 404, the direct link lives
 }
 
@@ -275,7 +278,11 @@ func (p Post) content(d map[string]any) {
 		items, metadata := []any{}, map[string]any{}
 		for i := range p.Images {
 			mid := p.slug(i)
-			items = append(items, map[string]any{"media_id": mid, "id": 900000000 + i, "caption": CanarySelftext})
+			item := map[string]any{"media_id": mid, "id": 900000000 + i, "caption": CanarySelftext}
+			if p.Images[i].Status == StatusDeleted {
+				item["is_deleted"] = true
+			}
+			items = append(items, item)
 			metadata[mid] = p.galleryItem(i)
 		}
 		d["gallery_data"], d["media_metadata"] = map[string]any{"items": items}, metadata

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -105,21 +104,21 @@ func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]
 
 // Owed returns the rows of a copy that must go.
 func Owed(c workspace.Copy, gone GoneSet) []string {
-	return slices.DeleteFunc(append([]string{}, c.Rows...), func(id string) bool { return !gone.Has(dataset.PostOf(id)) })
+	return slices.DeleteFunc(append([]string{}, c.Rows...), func(row string) bool { return !gone.HasRow(row) })
 }
 
 // GoneFrom adds to the posts that are gone those that a copy still owed when they left the manifest.
 func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone GoneSet) (GoneSet, error) {
-	all := maps.Clone(gone) // each copy has its own
+	all := gone
 	for _, row := range c.Owed {
 		id := dataset.PostOf(row)
 		known, err := ws.Knows(ctx, id)
 		if err != nil {
-			return nil, err
+			return GoneSet{}, err
 		}
 		// No run asks about these any more. If a later manifest has the post again, its present state counts.
-		if !known && !gone.Has(id) {
-			all[id] = GonePost{ID: id, State: manifest.StateUnavailable}
+		if !known && !gone.HasRow(row) {
+			all = all.with(GonePost{ID: id, State: manifest.StateUnavailable})
 		}
 	}
 	return all, nil

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,14 +20,13 @@ func TestDecide(t *testing.T) {
 	stones := Holding{"gone4": {Tombstone: manifest.Tombstone{ID: "gone4", State: manifest.StateDeleted, Time: now}}}
 	words, err := language.New()
 	testkit.OK(t, err)
-	decide := func(mode policy.Mode, out ...manifest.PostID) (outcomes string, d *Decisions) {
+	decide := func(mode policy.Mode) (outcomes string, d *Decisions) {
 		p := policy.Default()
 		p.Filter.Mode = mode
-		j := Judge{Policy: p, Tombstones: stones, Now: now}
 		draft, err := DraftAll(t.Context(), ws, words, p)
 		testkit.OK(t, err)
-		d, err = j.Decide(t.Context(), ws, draft, func(rec workspace.Record) bool { return !slices.Contains(out, rec.ID) })
-		testkit.OK(t, err)
+		d, err = Judge{Policy: p, Tombstones: stones, Now: now}.Decide(t.Context(), ws, draft)
+		testkit.OK(t, err, d.Store(t.Context(), ws))
 		var all []string
 		for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
 			testkit.OK(t, err)
@@ -38,26 +36,22 @@ func TestDecide(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		mode policy.Mode
-		out  []manifest.PostID
 		want string
 	}{
-		{policy.Drop, nil, "kept, duplicate aaa1, duplicate aaa1, deleted"},
-		{policy.Flag, nil, "kept, kept aaa1, kept aaa1, deleted"},
-		{policy.Drop, []manifest.PostID{"aaa1"}, "duplicate bbb2, kept, duplicate bbb2, deleted"},
-		{policy.Flag, []manifest.PostID{"bbb2"}, "kept, pending, kept aaa1, deleted"},
-		{policy.Drop, []manifest.PostID{"aaa1", "bbb2", "ccc3"}, "pending, duplicate aaa1, duplicate aaa1, deleted"},
+		{policy.Drop, "kept, duplicate aaa1, duplicate aaa1, deleted"},
+		{policy.Flag, "kept, kept aaa1, kept aaa1, deleted"},
+		{policy.Drop, "kept, duplicate aaa1, duplicate aaa1, deleted"},
 	} {
-		if got, _ := decide(tt.mode, tt.out...); got != tt.want {
-			t.Errorf("mode %v without %v: %s, want %s", tt.mode, tt.out, got, tt.want)
+		if got, _ := decide(tt.mode); got != tt.want {
+			t.Errorf("mode %v: %s, want %s", tt.mode, got, tt.want)
 		}
 	}
-
 	// What changes after the draft was made counts, and only what differs is written.
 	p := policy.Default()
 	draft, err := DraftAll(t.Context(), ws, words, p)
 	testkit.OK(t, err, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
-	d, err := Judge{Policy: p, Tombstones: stones, Now: now}.Decide(t.Context(), ws, draft, nil)
-	testkit.OK(t, err)
+	d, err := Judge{Policy: p, Tombstones: stones, Now: now}.Decide(t.Context(), ws, draft)
+	testkit.OK(t, err, d.Store(t.Context(), ws))
 	for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
 		testkit.Same(t, "the stored result", d.Results[rec.Ordinal], *rec.Result, err)
 	}
@@ -77,7 +71,7 @@ func TestDecide(t *testing.T) {
 	if a, b, c, e := inputs(one), inputs(again), inputs(flagged), inputs(one, "more"); a != b || a == c || a == e {
 		t.Errorf("inputs %s, again %s, flagged %s, with more %s", a, b, c, e)
 	}
-	if !one.Gone.Has("gone4") || len(one.Gone) != 1 {
+	if !one.Gone.Has("gone4") || len(one.Gone.Posts) != 1 {
 		t.Errorf("gone: %v", one.Gone)
 	}
 	want := map[string]map[manifest.Outcome]int{"train": {manifest.Kept: 1, manifest.Duplicate: 1, manifest.Deleted: 1}, "test": {manifest.Duplicate: 1}}

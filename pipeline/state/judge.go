@@ -35,7 +35,6 @@ type Judge struct {
 	Policy     policy.Policy
 	Tombstones Holding
 	Now        time.Time
-	AnyAge     bool                  // rows pass whose posts were seen live too long ago
 	shared     map[manifest.Key]bool // whose image came from too many URLs: the policy takes it for a stand-in
 }
 
@@ -63,10 +62,17 @@ func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err er
 	return err
 }
 
+// SmallSide bounds the sides of a picture, in pixels, that stands in for others: no meme is as small.
+const SmallSide = 200
+
+// unproven are the entries whose image stands in for the ones that are not there. What many people posted is not that: it
+// is large, has text, and lies where they said.
 func unproven(shared []workspace.Record) map[manifest.Key]bool {
 	found := make(map[manifest.Key]bool, len(shared))
 	for _, rec := range shared {
-		found[rec.Key] = !Proven(rec.Entry, *rec.Image)
+		img := rec.Image
+		stands := max(img.Width, img.Height) < SmallSide || img.Redirected || strings.TrimSpace(rec.Reading.Text) == ""
+		found[rec.Key] = stands && !Proven(rec.Entry, *img)
 	}
 	return found
 }
@@ -96,38 +102,66 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 	case manifest.StateRemoved, manifest.StateDeleted, manifest.StateUnavailable:
 		res.Outcome, res.Reason = manifest.Outcome(p.State), p.Reason
 		if p.Withheld {
-			res.Detail = "withheld, not erased yet"
+			res.Detail = withheldDetail
 		}
 		return res
 	case manifest.StateHeld:
 		res.Outcome, res.Reason = manifest.Refused, p.Reason
 		return res
 	}
-	// From here on the post is live. A row needs an image that was read, and an answer that came after the image.
+	return j.ofLive(rec, res)
+}
+
+// ofLive is Outcome of an entry whose post is live. A row needs an image that was read, and one that comes in an answer
+// that came after the image, and not too long ago. Age takes out no row that is there.
+func (j Judge) ofLive(rec workspace.Record, res manifest.Result) manifest.Result {
+	p, t, comes := rec.Post, rec.Trouble, rec.Result == nil || rec.Result.Outcome != manifest.Kept
 	switch {
-	case !p.AbsentAt.IsZero():
+	case t != nil && (rec.Image == nil || t.Beside != workspace.Odd):
+		res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
+		if rec.Image != nil && t.Beside == workspace.Waiting {
+			res.Detail = withheldDetail
+		}
+	case comes && !p.AbsentAt.IsZero():
 		res.Outcome, res.Reason = manifest.Failed, "absent_once"
-	case rec.Image == nil && rec.Trouble != nil:
-		res.Outcome, res.Reason, res.Detail = rec.Trouble.Outcome, rec.Trouble.Reason, rec.Trouble.Detail
-	case rec.Image != nil && j.shared[rec.Key]:
-		res.Outcome, res.Reason = manifest.Placeholder, "suspected_placeholder"
-		res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", j.Policy.Images.SuspectAfter)
 	case rec.Image == nil || rec.Reading == nil:
 		res.Outcome = manifest.Pending
 	case rec.Reading.Failed != nil:
 		t := rec.Reading.Failed
 		res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
-	case p.Unseen:
+	case j.shared[rec.Key]:
+		res.Outcome, res.Reason = manifest.Placeholder, "suspected_placeholder"
+		res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", j.Policy.Images.SuspectAfter)
+	case comes && p.Unseen:
 		// Removed between the answer and the download, perhaps: the image alone proves nothing.
 		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"
 		res.Detail = "not seen live since its image was fetched"
-	case !j.AnyAge && j.Policy.Stale(p.LiveAt, j.Now):
+	case comes && j.Policy.Stale(p.LiveAt, j.Now):
 		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"
 		res.Detail = "last seen live longer ago than the policy's recheck_within"
+	case t != nil:
+		res.Outcome, res.Detail = Candidate, "the stored image stays: "+oddity(*t)
 	default:
 		res.Outcome = Candidate
 	}
 	return res
+}
+
+const withheldDetail = "withheld, not erased yet"
+
+// oddity is what Reddit or a host says of an image that is stored.
+func oddity(t workspace.Trouble) string {
+	what := "the last answer was " + string(t.Outcome)
+	if t.Reason != "" {
+		what += ", " + string(t.Reason)
+	}
+	return what
+}
+
+// HandedOut is Outcome of a row that is to leave the workspace now: one whose post was not seen live lately may not.
+func (j Judge) HandedOut(rec workspace.Record) manifest.Result {
+	rec.Result = nil // as if it were to come in
+	return j.Outcome(rec)
 }
 
 // Proven reports whether a digest of the manifest says that an image is the one that was labelled.
@@ -144,7 +178,7 @@ func (j Judge) Known(rec workspace.Record) manifest.Result {
 		return res
 	}
 	// What needs the other entries is as the last Decide left it.
-	decided := []manifest.Outcome{manifest.Kept, manifest.Duplicate, manifest.NotEnglish, manifest.Unreadable}
+	decided := []manifest.Outcome{manifest.Kept, manifest.Duplicate, manifest.NotEnglish, manifest.Unreadable, manifest.Pending}
 	if rec.Result != nil && slices.Contains(decided, rec.Result.Outcome) {
 		return *rec.Result
 	}
@@ -155,16 +189,21 @@ func (j Judge) Known(rec workspace.Record) manifest.Result {
 // Decisions are the outcomes of all entries, with what the dataset of the kept ones is made of.
 type Decisions struct {
 	Results []manifest.Result // in manifest order
-	Gone    GoneSet           // posts that are gone, also withheld ones, or have a tombstone
+	Gone    GoneSet           // what is gone, also what is withheld, or has a tombstone
 	Spared  int               // duplicates that the policy's dedupe.guard would keep
+	Before  int               // rows that the dataset has, by the stored results
+	Leave   []Count           // of those, what no removal takes out and no other row replaces
 	rows    []rowFacts        // by place in Results
+	same    bool              // they are the stored ones
 }
 
 // rowFacts are of an entry that could be a row of the dataset.
 type rowFacts struct {
-	candidate, admitted bool
-	digest              [sha256.Size]byte // of all that the row is made of
-	bytes               int64             // that it takes in a shard
+	candidate bool
+	there     bool              // it is a row, by its stored result
+	odd       string            // Result.Detail of a row with trouble that is none
+	digest    [sha256.Size]byte // of all that the row is made of
+	bytes     int64             // that it takes in a shard
 }
 
 // A Draft is what can be decided before it is known which posts are live: what was read, and what the language filter says
@@ -218,26 +257,24 @@ type nearItems struct {
 	at    []int
 }
 
-func (n *nearItems) add(item dedupe.Item, at int) {
-	n.items, n.at = append(n.items, item), append(n.at, at)
-}
-
-// Decide gives every entry its outcome and stores them all. It uses up the draft, which has all readings of the workspace.
-// admit, where it is not nil, says which rows may be in the dataset: one that may not is pending instead of kept, and no
-// other row gives way to it.
-func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft, admit func(workspace.Record) bool) (*Decisions, error) {
+// Decide gives every entry its outcome. It uses up the draft, which has all readings of the workspace.
+func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft) (*Decisions, error) {
 	if draft.most >= j.Policy.Images.SuspectAfter { // else SQLite would sort all digests in vain, in 100 bytes of each
 		if err := j.findShared(ctx, ws); err != nil {
 			return nil, err
 		}
 	}
-	d := &Decisions{Gone: GoneSet{}, Results: draft.results, rows: draft.rows}
-	// The list of those that are compared grows in the place of the list of all, which is as long or longer.
-	near, last := nearItems{draft.near[:0], make([]int, 0, len(draft.near))}, nearItems{}
-	for id, t := range j.Tombstones {
-		d.Gone[id] = GonePost{id, t.State, t.Reason}
+	d := &Decisions{Results: draft.results, rows: draft.rows}
+	var err error
+	d.Gone, err = GonePosts(ctx, ws, true)
+	if err != nil {
+		return nil, err
 	}
-	// The rule keeps the first of a group: what may not stay comes last.
+	for id, t := range j.Tombstones {
+		d.Gone.Posts[id] = GonePost{id, t.State, t.Reason}
+	}
+	// The list of those that are compared grows in the place of the list of all, which is as long or longer.
+	near := nearItems{draft.near[:0], make([]int, 0, len(draft.near))}
 	n, seed := 0, maphash.MakeSeed()
 	var stored, decided uint64 // sums of all results
 	sum := func(all uint64, res manifest.Result) uint64 { return 31*all + maphash.Comparable(seed, res) }
@@ -245,13 +282,11 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft
 		if err != nil {
 			return nil, err
 		}
-		if rec.Post.State.Gone() {
-			d.Gone[rec.ID] = GonePost{rec.ID, rec.Post.State, rec.Post.Reason}
-		}
+		was, row, res := &d.Results[n], &d.rows[n], j.Outcome(rec)
 		if rec.Result != nil { // without one it is another sum, because now there will be one
 			stored = sum(stored, *rec.Result)
+			row.there = rec.Result.Outcome == manifest.Kept
 		}
-		was, row, res := &d.Results[n], &d.rows[n], j.Outcome(rec)
 		switch {
 		case res.Outcome != Candidate:
 			res.Split = was.Split // which is in memory once
@@ -259,16 +294,13 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft
 		case was.Outcome == "":
 			return nil, fmt.Errorf("decide about %s: its text was stored after the others had been read", rec.Key)
 		default:
-			row.candidate, row.admitted = true, admit == nil || admit(rec)
-			if was.Outcome == manifest.Kept && row.admitted {
-				near.add(draft.near[n], n)
-			} else if was.Outcome == manifest.Kept {
-				last.add(draft.near[n], n)
+			row.candidate, row.odd = true, res.Detail
+			if was.Outcome == manifest.Kept {
+				near.items, near.at = append(near.items, draft.near[n]), append(near.at, n)
 			}
 		}
 		n++
 	}
-	near.items, near.at = append(near.items, last.items...), append(near.at, last.at...)
 	if err := d.markNear(ctx, near, NearRule(j.Policy)); err != nil {
 		return nil, fmt.Errorf("find near-duplicates: %w", err)
 	}
@@ -281,20 +313,56 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft
 		if j.Policy.Filter.Mode == policy.Flag && res.Outcome != manifest.Kept {
 			res.Outcome, res.Reason = manifest.Kept, manifest.Reason(res.Outcome)
 		}
-		if res.Outcome == manifest.Kept && !row.admitted {
-			*res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Pending}
+		if res.Outcome == manifest.Kept && row.odd != "" {
+			res.Detail = strings.TrimPrefix(res.Detail+"; "+row.odd, "; ")
 		}
 	}
 	for _, res := range d.Results {
 		decided = sum(decided, res)
 	}
-	if decided == stored { // most often, and writing them costs as much as a request
-		return d, nil
+	d.same = decided == stored
+	d.countLeaving()
+	return d, nil
+}
+
+// countLeaving counts the rows that are there and are to leave for anything but a removal.
+func (d *Decisions) countLeaving() {
+	kept := map[manifest.Key]bool{} // by the stored results
+	for n, row := range d.rows {
+		if row.there {
+			kept[d.Results[n].Key] = true
+		}
+	}
+	d.Before = len(kept)
+	counts := counting{}
+	for n, row := range d.rows {
+		res := d.Results[n]
+		replaced := res.Outcome == manifest.Duplicate && !kept[res.DuplicateOf]
+		if row.there && res.Outcome != manifest.Kept && !removes(res) && !replaced {
+			counts.add(res)
+		}
+	}
+	d.Leave = counts.list()
+}
+
+// removes reports whether an outcome is one for which an image that was stored goes.
+func removes(res manifest.Result) bool {
+	return slices.Contains([]manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}, res.Outcome) ||
+		slices.Contains(policy.ImageRemovals(), res.Reason) || res.Reason == ReasonDamaged
+}
+
+// ReasonDamaged is the reason of an entry whose stored image turned out not to be the one on record.
+const ReasonDamaged manifest.Reason = "damaged_file"
+
+// Store stores the outcomes. From then on they say which rows the dataset is to have.
+func (d *Decisions) Store(ctx context.Context, ws *workspace.Workspace) error {
+	if d.same { // most often, and writing them costs as much as a request
+		return nil
 	}
 	if err := ws.SetResults(ctx, d.Results); err != nil {
-		return nil, fmt.Errorf("store the outcomes: %w", err)
+		return fmt.Errorf("store the outcomes: %w", err)
 	}
-	return d, nil
+	return nil
 }
 
 // markNear applies the near-duplicate rule to the candidates.
@@ -329,9 +397,11 @@ func (r *rowFacts) read(rec workspace.Record, p policy.Policy) error {
 }
 
 // All yields the results in manifest order.
-func (d *Decisions) All() iter.Seq2[manifest.Result, error] {
+func (d *Decisions) All() iter.Seq2[manifest.Result, error] { return withoutError(d.Results) }
+
+func withoutError(results []manifest.Result) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
-		for _, res := range d.Results {
+		for _, res := range results {
 			if !yield(res, nil) {
 				return
 			}
@@ -351,9 +421,11 @@ func (d *Decisions) RowBytes(split string) iter.Seq[int64] {
 }
 
 // Counts are the entries of each split by outcome.
-func (d *Decisions) Counts() map[string]map[manifest.Outcome]int {
+func (d *Decisions) Counts() map[string]map[manifest.Outcome]int { return countOutcomes(d.Results) }
+
+func countOutcomes(results []manifest.Result) map[string]map[manifest.Outcome]int {
 	counts := map[string]map[manifest.Outcome]int{}
-	for _, res := range d.Results {
+	for _, res := range results {
 		if counts[res.Split] == nil {
 			counts[res.Split] = map[manifest.Outcome]int{}
 		}

@@ -17,6 +17,7 @@ func TestOutcome(t *testing.T) {
 	fresh, old := now.Add(-time.Hour), now.Add(-49*time.Hour)
 	image, reading := &workspace.Image{SHA256: "00"}, &workspace.Reading{ImageSHA256: "00"}
 	key := manifest.Key{ID: "abc123"}
+	row := &manifest.Result{Key: key, Outcome: manifest.Kept}
 	type result struct {
 		Outcome manifest.Outcome
 		Reason  manifest.Reason
@@ -54,6 +55,16 @@ func TestOutcome(t *testing.T) {
 		{"live, whole", workspace.Record{Post: live, Image: image, Reading: reading}, nil, result{Candidate, ""}},
 		{"live, absent from the last answer", workspace.Record{Post: absent, Image: image, Reading: reading}, nil, result{manifest.Failed, "absent_once"}},
 		{"live, but asked too long ago", workspace.Record{Post: stale, Image: image, Reading: reading}, nil, result{manifest.Failed, "not_rechecked"}},
+		{"a row, asked too long ago", workspace.Record{Post: stale, Image: image, Reading: reading, Result: row}, nil, result{Candidate, ""}},
+		{"a row, absent from the last answer", workspace.Record{Post: absent, Image: image, Reading: reading, Result: row}, nil, result{Candidate, ""}},
+		{"a row with an odd answer", workspace.Record{Post: live, Image: image, Reading: reading, Result: row,
+			Trouble: &workspace.Trouble{Outcome: manifest.NoMedia, Reason: "no_url", Beside: workspace.Odd}}, nil, result{Candidate, ""}},
+		{"an image with an odd answer", workspace.Record{Post: live, Image: image, Reading: reading,
+			Trouble: &workspace.Trouble{Outcome: manifest.Gone, Reason: "http_404", Beside: workspace.Odd}}, nil, result{Candidate, ""}},
+		{"a row that the policy refuses now", workspace.Record{Post: live, Image: image, Reading: reading, Result: row,
+			Trouble: &workspace.Trouble{Outcome: manifest.Invalid, Reason: "too_large", Beside: workspace.Out}}, nil, result{manifest.Invalid, "too_large"}},
+		{"a picture that left its gallery", workspace.Record{Post: live, Image: image, Reading: reading, Result: row,
+			Trouble: &workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery, Beside: workspace.Waiting}}, nil, result{manifest.Gone, policy.LeftGallery}},
 		{"live, same bytes as many others", workspace.Record{Post: live, Image: &workspace.Image{OriginalSHA256: "shared"}, Reading: reading}, nil,
 			result{manifest.Placeholder, "suspected_placeholder"}},
 		{"live, same bytes as many others, which the manifest names", workspace.Record{Post: live, Image: &workspace.Image{OriginalSHA256: "shared"},

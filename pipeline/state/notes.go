@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"rehydrate/pipeline/dataset"
@@ -47,13 +48,20 @@ func ClearNote[T note](ctx context.Context, ws *workspace.Workspace) error {
 // An ExportNote says what the last export wrote: the digest of all that went in, the files, and what copies need for
 // their cards.
 type ExportNote struct {
-	Inputs string           `json:"inputs"`
+	Inputs string           `json:"inputs"` // "" after rows were taken out: the next run writes it again
 	Files  []workspace.File `json:"files"`
 	Card   *dataset.Card    `json:"card,omitempty"` // nil: an earlier version wrote it
+	// Next are the digests, by name, of files that are to take the place of others: after a kill either is the right one.
+	Next map[string]string `json:"next,omitempty"`
 }
 
-// A PurgingNote has the rows that the dataset had when a purge began to rewrite it, until it is done.
-type PurgingNote []string
+// Wrote reports whether f is a file that the last export wrote, or what a removal made of it.
+func (n ExportNote) Wrote(f workspace.File) bool {
+	return slices.Contains(n.Files, f) || n.Next[f.Name] == f.SHA256 && f.SHA256 != ""
+}
+
+// A HostsNote has the image hosts that were in trouble, by name, with the time since when.
+type HostsNote map[string]time.Time
 
 // A MassRemovalNote counts the posts of a mass removal that waits for confirmation.
 type MassRemovalNote int
@@ -90,7 +98,7 @@ type LiftedNote []TombstoneEntry
 type RevocationsNote int64
 
 func (ExportNote) key() string      { return "export" }
-func (PurgingNote) key() string     { return "purging" }
+func (HostsNote) key() string       { return "hosts_in_trouble" }
 func (MassRemovalNote) key() string { return "mass_removal" }
 func (LastRun) key() string         { return "last_run" }
 func (LastReread) key() string      { return "last_reread" }

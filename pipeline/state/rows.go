@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -22,32 +23,70 @@ type GonePost struct {
 	Reason manifest.Reason    `json:"reason"`
 }
 
-// A GoneSet has the posts whose rows may not be anywhere.
-type GoneSet map[manifest.PostID]GonePost
+// A GoneSet says which rows may not be anywhere: those of posts that are gone, and those of entries whose image was
+// removed although the post is live. The zero value has none.
+type GoneSet struct {
+	Posts   map[manifest.PostID]GonePost
+	Entries map[string]GonePost // by row
+}
 
-// Has reports whether the post must be gone.
-func (g GoneSet) Has(id manifest.PostID) bool { _, ok := g[id]; return ok }
+// Has reports whether all rows of the post must be gone.
+func (g GoneSet) Has(id manifest.PostID) bool { _, ok := g.Posts[id]; return ok }
 
-// GonePosts returns the posts of the manifest that are gone, also those whose removal waits for confirmation if withheld.
+// HasRow reports whether the row must be gone.
+func (g GoneSet) HasRow(row string) bool { _, ok := g.Of(row); return ok }
+
+// Of returns why a row must be gone.
+func (g GoneSet) Of(row string) (GonePost, bool) {
+	if p, ok := g.Posts[dataset.PostOf(row)]; ok {
+		return p, true
+	}
+	p, ok := g.Entries[row]
+	return p, ok
+}
+
+// Empty reports whether no row must be gone.
+func (g GoneSet) Empty() bool { return len(g.Posts)+len(g.Entries) == 0 }
+
+// with is g and a post more, which g shares with nobody.
+func (g GoneSet) with(p GonePost) GoneSet {
+	g.Posts = maps.Clone(g.Posts)
+	if g.Posts == nil {
+		g.Posts = map[manifest.PostID]GonePost{}
+	}
+	g.Posts[p.ID] = p
+	return g
+}
+
+// GonePosts returns what is gone of the manifest, also what waits for a confirmation if withheld.
 func GonePosts(ctx context.Context, ws *workspace.Workspace, withheld bool) (GoneSet, error) {
-	gone := GoneSet{}
+	gone := GoneSet{map[manifest.PostID]GonePost{}, map[string]GonePost{}}
 	for p, err := range ws.PostsNotLive(ctx) {
 		if err != nil {
-			return nil, err
+			return gone, err
 		}
 		if p.State.Gone() && (withheld || !p.Withheld) {
-			gone[p.ID] = GonePost{p.ID, p.State, p.Reason}
+			gone.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
+		}
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, Troubles: policy.ImageRemovals()}) {
+		if err != nil {
+			return gone, err
+		}
+		if rec.Trouble.Beside == "" || withheld && rec.Trouble.Beside == workspace.Waiting {
+			gone.Entries[rec.Key.String()] = GonePost{rec.ID, manifest.StateRemoved, rec.Trouble.Reason}
 		}
 	}
 	return gone, nil
 }
 
-// MustGo returns the posts that have a tombstone that holds, in the manifest or not, and those that are gone without one.
+// MustGo returns what is gone and does not wait for a confirmation, and every post that has a tombstone that holds, in
+// the manifest or not.
 func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
 	gone, err := GonePosts(ctx, ws, false) // a withheld post may come back
 	for id, stone := range stones {
 		if err == nil && !gone.Has(id) {
-			gone[id] = GonePost{id, stone.State, stone.Reason}
+			gone.Posts[id] = GonePost{id, stone.State, stone.Reason}
 		}
 	}
 	return gone, err
@@ -67,7 +106,7 @@ func LacksRows(ctx context.Context, f io.ReaderAt, size int64, name string, gone
 		if err != nil {
 			return err
 		}
-		if gone.Has(dataset.PostOf(id)) {
+		if gone.HasRow(id) {
 			return &RowThere{id}
 		}
 	}
@@ -136,6 +175,31 @@ func ReadRows(ctx context.Context, ws *workspace.Workspace, name string, present
 	}
 	return made, err
 }
+
+// RowsOf yields the rows of a Parquet file of the dataset.
+func RowsOf(ctx context.Context, ws *workspace.Workspace, name string) iter.Seq2[dataset.Row, error] {
+	return func(yield func(dataset.Row, error) bool) {
+		err := withFile(ws.OpenFile, name, func(f *os.File, size int64) error {
+			for row, err := range dataset.ReadOwn(f, size) {
+				if err == nil {
+					err = ctx.Err()
+				}
+				if err != nil {
+					return err
+				}
+				if !yield(row, nil) {
+					return errEnough
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(dataset.Row{}, fmt.Errorf("read %s: %w", name, err))
+		}
+	}
+}
+
+var errEnough = errors.New("no more rows are wanted")
 
 // Rows yields the kept rows of one split in manifest order, as every format of the dataset has them.
 func Rows(ctx context.Context, ws *workspace.Workspace, p policy.Policy, split string) iter.Seq2[dataset.Row, error] {

@@ -21,9 +21,13 @@ type Summary struct {
 	Posts            int                      `json:"posts"`             // different ones; a gallery has several entries
 	Outcomes         map[manifest.Outcome]int `json:"outcomes"`
 	Reasons          []Count                  `json:"reasons"`
-	Flagged          int                      `json:"flagged"`  // kept rows that the filters marked (flag mode)
-	Retry            int                      `json:"retry"`    // entries that another run can still change
-	Withheld         int                      `json:"withheld"` // posts that are gone and not erased yet
+	Flagged          int                      `json:"flagged"`                 // kept rows that the filters marked (flag mode)
+	Retry            int                      `json:"retry"`                   // entries that another run can still change
+	Withheld         int                      `json:"withheld"`                // posts, and images of live posts, that are gone and not erased yet
+	Odd              []Count                  `json:"odd,omitempty"`           // kept rows by what Reddit or a host says of their image now, which stays
+	Before           int                      `json:"rows_before,omitempty"`   // of the dataset, when the run began
+	Stay             []Count                  `json:"not_taken_out,omitempty"` // rows that stay because too many would leave for anything but a removal
+	Hosts            []HostTrouble            `json:"hosts_in_trouble,omitempty"`
 	Masked           Masked                   `json:"masked"`
 	MassRemoval      bool                     `json:"mass_removal"`       // the withheld posts are more than the policy lets go at once
 	WithheldSince    *time.Time               `json:"withheld_since"`     // when the first of them was found gone
@@ -57,11 +61,37 @@ type Looks struct {
 	Last    int `json:"last"`    // the last look before the export
 }
 
+// A HostTrouble is an image host that sent no images in this run.
+type HostTrouble struct {
+	Host  string    `json:"host"`
+	Posts int       `json:"posts"` // whose images it did not send
+	Next  time.Time `json:"next"`  // when asking again can be worth it
+}
+
 // A Count says how many entries have an outcome for a reason.
 type Count struct {
 	Outcome manifest.Outcome `json:"outcome"`
 	Reason  manifest.Reason  `json:"reason"`
 	Entries int              `json:"entries"`
+}
+
+// counting counts entries by outcome and reason.
+type counting map[Count]int
+
+func (c counting) add(res manifest.Result) { c[Count{Outcome: res.Outcome, Reason: res.Reason}]++ }
+
+// list has the outcomes in the order of every table, and the reasons of each by their number.
+func (c counting) list() (list []Count) {
+	for count, n := range c {
+		count.Entries = n
+		list = append(list, count)
+	}
+	order := manifest.Outcomes() // not that of the map
+	slices.SortFunc(list, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome)),
+			cmp.Compare(b.Entries, a.Entries), cmp.Compare(a.Reason, b.Reason))
+	})
+	return list
 }
 
 // Status counts the entries of a workspace by outcome and reason. It reads only.
@@ -83,7 +113,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	for k := range j.shared {
 		apart = append(apart, k.ID)
 	}
-	counts := map[Count]int{}
+	counts, odd := counting{}, counting{}
 	withheld := map[manifest.PostID]bool{}
 	for rec, err := range ws.Alike(ctx, apart) {
 		if err != nil {
@@ -93,6 +123,9 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		s.Entries += rec.Entries
 		s.Outcomes[res.Outcome] += rec.Entries
 		counts[Count{Outcome: res.Outcome, Reason: res.Reason}] += rec.Entries
+		if t := rec.Trouble; t != nil && res.Outcome == manifest.Kept { // beside its image
+			odd[Count{Outcome: t.Outcome, Reason: t.Reason}] += rec.Entries
+		}
 		if res.Outcome.Retryable() {
 			s.Retry += rec.Entries
 		}
@@ -102,7 +135,10 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		}
 		if rec.Post.Withheld && !withheld[rec.ID] { // a gallery has several entries of one post
 			withheld[rec.ID] = true
-			s.withhold(rec.Post)
+			s.withhold(rec.Post.GoneAt)
+		}
+		if t := rec.Trouble; t != nil && rec.Image != nil && t.Beside == workspace.Waiting && !rec.Post.Withheld {
+			s.withhold(t.At)
 		}
 		if res.Outcome == manifest.Kept { // only rows that are handed out can be too old
 			if res.Flagged() {
@@ -132,24 +168,16 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	if err != nil {
 		return Summary{}, err
 	}
-	for c, n := range counts {
-		c.Entries = n
-		s.Reasons = append(s.Reasons, c)
-	}
-	order := manifest.Outcomes() // the order of every table, not that of the map
-	slices.SortFunc(s.Reasons, func(a, b Count) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome)),
-			cmp.Compare(b.Entries, a.Entries), cmp.Compare(a.Reason, b.Reason))
-	})
+	s.Reasons, s.Odd = counts.list(), odd.list()
 	return s, nil
 }
 
-func (s *Summary) withhold(p workspace.Post) {
+func (s *Summary) withhold(gone time.Time) {
 	s.Withheld++
 	// The clock runs while a mass removal waits for its confirmation: the oldest one counts.
-	if p.GoneAt.IsZero() || s.WithheldSince != nil && !p.GoneAt.Before(*s.WithheldSince) {
+	if gone.IsZero() || s.WithheldSince != nil && !gone.Before(*s.WithheldSince) {
 		return
 	}
-	since, by := p.GoneAt, p.GoneAt.Add(policy.DeleteWithin)
+	since, by := gone, gone.Add(policy.DeleteWithin)
 	s.WithheldSince, s.SettleBy = &since, &by
 }

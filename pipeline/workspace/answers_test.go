@@ -49,7 +49,7 @@ func TestAnswers(t *testing.T) {
 	is("after the same image", 0, 1, 2, 3, 4)
 	testkit.OK(t, w.Erase(ctx, keys[1].ID))
 	is("after an erase", 0, 2, 3, 4)
-	testkit.OK(t, w.SetTrouble(ctx, keys[2], Trouble{Outcome: manifest.Gone}))
+	testkit.OK(t, w.DropImage(ctx, keys[2], Trouble{Outcome: manifest.Gone}, false))
 	is("after a trouble", 0, 3, 4)
 	store(t, w, keys[3], "another body")
 	is("after another image", 0, 4)

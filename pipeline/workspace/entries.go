@@ -188,6 +188,8 @@ func (w *Workspace) dropLeft(t *tx) (names []string) {
 	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result"} {
 		t.exec("DELETE FROM " + table + " WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
 	}
+	t.exec(`DELETE FROM erased_image WHERE id NOT IN (SELECT id FROM tombstone)
+		AND (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)`)
 	t.exec("DELETE FROM entry WHERE ordinal < 0")
 	t.exec("DELETE FROM post WHERE id NOT IN (SELECT id FROM entry)")
 	return names

@@ -46,7 +46,8 @@ func (w *Workspace) ImageName(k manifest.Key, format string) string {
 
 // StoreImage stores the image of an entry in place of any older one, drops its trouble and its reading, and marks the
 // post as not seen since (Post.Unseen). Body is stored as it is: call picture.Strip first. It sets Bytes and SHA256 of img.
-// Called from several goroutines, it stores images of several posts at once, and their rows share transactions.
+// Killed anywhere, the entry has the older image or the new one, whole, once Sweep has looked. Called from several
+// goroutines, it stores images of several posts at once, and their rows share transactions.
 func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte, img Image) (err error) {
 	defer wrap(&err, "store image of %s", k)
 	name := w.ImageName(k, img.Format)
@@ -59,13 +60,28 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 	post := w.post(k.ID)
 	post.Lock()
 	defer post.Unlock()
-	if err := w.dropOverwritten(ctx, k, name); err != nil {
+	older, err := w.older(ctx, k, name)
+	if err != nil {
 		return err
 	}
 	// The file first, with its content and its name on the disk: a row is only ever of a file that is there. These two
 	// syncs are the image's own, and those of other images pass at the same time. To sync the whole file system for all of
 	// them would wait for whatever else is being written there. (Replace would keep its digest for the seal, which has none.)
-	f, err := WriteFile(ctx, w.files, name, "", func(f io.Writer) error { _, err := f.Write(body); return err }, nil)
+	f, err := WriteFile(ctx, w.files, name, "", func(f io.Writer) error { _, err := f.Write(body); return err },
+		func(_ io.ReaderAt, f File) error {
+			img.SHA256, img.Bytes = f.SHA256, f.Size
+			if !older {
+				return nil
+			}
+			// What comes is on record before it takes the name of another image: Sweep finds either file to be the right one.
+			return w.change(ctx, "note the row to come", func(t *tx) {
+				t.exec("UPDATE image SET next = ? WHERE id = ? AND image = ?", jsonColumn{&img}, k.ID, k.Image)
+			})
+		})
+	if err != nil && older {
+		w.unfinished.Store(true) // the older one is there, or the new one, and Sweep can tell
+		return err
+	}
 	if err != nil {
 		return errors.Join(err, w.unlink(ctx, name)) // it may have its name, and only the folder was not synced
 	}
@@ -75,22 +91,12 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 	var replaced string // the format of the older image
 	if err := w.change(ctx, "write the row", func(t *tx) {
 		t.get("SELECT format FROM image WHERE id = ? AND image = ?", []any{k.ID, k.Image}, &replaced)
-		t.exec("UPDATE post SET unseen = 1 WHERE id = ?", k.ID)
-		t.dropRows(k)
-		t.exec("DELETE FROM erased_image WHERE id = ? AND image = ?", k.ID, k.Image)
-		// A text of another image cannot be compared with the new one's.
-		t.exec("DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256)
-		// It may describe the other image.
-		if t.exec("DELETE FROM answer WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256) > 0 {
-			t.markErased()
-		}
-		t.exec(`INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind,
-			original_bytes, limits, pixels_sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			k.ID, k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
-			int64(img.PHash), img.Flat, img.HashKind, img.OriginalBytes, img.Limits, img.PixelsSHA256)
-		w.record(t, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image, SHA256: img.SHA256,
-			Original: img.OriginalSHA256, Pixels: img.PixelsSHA256})
+		w.putImage(t, k, img)
 	}); err != nil {
+		if older {
+			w.unfinished.Store(true)
+			return err
+		}
 		return errors.Join(err, w.unlink(ctx, name))
 	}
 	if old := w.ImageName(k, replaced); old != "" && old != name {
@@ -99,24 +105,77 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 	return nil
 }
 
+// putImage writes the row of an image, in place of an older one and of what is known of that.
+func (w *Workspace) putImage(t *tx, k manifest.Key, img Image) {
+	t.exec("UPDATE post SET unseen = 1 WHERE id = ?", k.ID)
+	t.dropRows(k)
+	t.exec("DELETE FROM erased_image WHERE id = ? AND image = ?", k.ID, k.Image)
+	// A text of another image cannot be compared with the new one's.
+	t.exec("DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256)
+	// It may describe the other image.
+	if t.exec("DELETE FROM answer WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256) > 0 {
+		t.markErased()
+	}
+	t.exec(`INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind,
+		original_bytes, limits, pixels_sha256, redirected) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		k.ID, k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
+		int64(img.PHash), img.Flat, img.HashKind, img.OriginalBytes, img.Limits, img.PixelsSHA256, img.Redirected)
+	w.record(t, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image, SHA256: img.SHA256,
+		Original: img.OriginalSHA256, Pixels: img.PixelsSHA256})
+}
+
 // post returns what keeps other changes of a post's images out. Two posts may share one.
 func (w *Workspace) post(id manifest.PostID) *sync.Mutex {
 	return &w.posts[crc32.ChecksumIEEE([]byte(id))%uint32(len(w.posts))]
 }
 
-// dropOverwritten drops the row of a file that will be overwritten: a kill between the two must not leave a row that
-// describes other bytes.
-func (w *Workspace) dropOverwritten(ctx context.Context, k manifest.Key, name string) error {
+// older reports whether a file of this name is on record as the entry's image.
+func (w *Workspace) older(ctx context.Context, k manifest.Key, name string) (bool, error) {
 	// Most images are new. A question to state.db would wait for the commit that is under way.
 	if _, err := w.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	old, err := w.imageFile(ctx, k)
-	if err != nil || old != name {
-		return err
-	}
-	return w.change(ctx, "drop the old row", func(t *tx) { t.dropRows(k) })
+	return old == name, err
 }
+
+// A Staged image lies beside the one that is stored of its entry. A Sweep takes it away.
+type Staged struct {
+	manifest.Key
+	Image
+	w    *Workspace
+	name string
+}
+
+// Stage keeps a downloaded image beside the one that is stored of its entry, until Store or Discard.
+func (w *Workspace) Stage(ctx context.Context, k manifest.Key, body []byte, img Image) (s *Staged, err error) {
+	defer wrap(&err, "keep another image of %s", k)
+	name := w.ImageName(k, img.Format)
+	if name == "" {
+		return nil, fmt.Errorf("id %q with format %q cannot be stored", string(k.ID), img.Format)
+	}
+	if err := w.writable(ctx); err != nil {
+		return nil, err
+	}
+	img.SHA256, img.Bytes = hexDigest(body), int64(len(body))
+	s = &Staged{k, img, w, path.Join(path.Dir(name), durable.TempPrefix+"next-"+path.Base(name))}
+	return s, errors.Join(w.files.MkdirAll(ctx, path.Dir(name), dirMode), w.root.WriteFile(s.name, body, fileMode))
+}
+
+// Store makes it the entry's image, as StoreImage does.
+func (s *Staged) Store(ctx context.Context) error {
+	body, err := s.w.readSmall(s.name, s.Bytes)
+	if err == nil && hexDigest(body) != s.SHA256 {
+		err = errors.New("it is not what was written")
+	}
+	if err != nil {
+		return fmt.Errorf("read another image of %s back: %w", s.Key, err)
+	}
+	return errors.Join(s.w.StoreImage(ctx, s.Key, body, s.Image), s.Discard(ctx))
+}
+
+// Discard forgets it.
+func (s *Staged) Discard(ctx context.Context) error { return s.w.unlink(ctx, s.name) }
 
 // A storedImage is a row of image, as far as its file goes.
 type storedImage struct {
@@ -176,9 +235,27 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 	return body, nil
 }
 
-// SetTrouble notes why an entry has no image, and drops an older image of it.
-func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) (err error) {
-	defer wrap(&err, "store trouble of %s", k)
+// SetTrouble notes why an entry has no image, or what is the matter with the one that it has, which stays.
+func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) error {
+	return w.change(context.WithoutCancel(ctx), "store trouble of "+k.String(), func(t *tx) { t.putTrouble(k, trouble) })
+}
+
+// ClearTrouble takes back what SetTrouble noted of an entry.
+func (w *Workspace) ClearTrouble(ctx context.Context, k manifest.Key) error {
+	return w.change(ctx, "clear the trouble of "+k.String(), func(t *tx) {
+		t.exec("DELETE FROM trouble WHERE id = ? AND image = ?", k.ID, k.Image)
+	})
+}
+
+func (t *tx) putTrouble(k manifest.Key, trouble Trouble) {
+	t.exec("INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		k.ID, k.Image, trouble.Source, trouble.Outcome, trouble.Reason, trouble.Detail, trouble.Beside, seconds(trouble.At))
+}
+
+// DropImage removes the image of an entry with all that was made of it, and notes why. Of one that was removed it keeps
+// the digests, and has the log say so.
+func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, removed bool) (err error) {
+	defer wrap(&err, "drop the image of %s", k)
 	post := w.post(k.ID)
 	post.Lock()
 	defer post.Unlock()
@@ -188,21 +265,32 @@ func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trou
 	}
 	// The file goes before its row: a kill between the two leaves a row without a file, which Sweep drops.
 	if old != "" {
-		if err := w.unlink(ctx, old); err != nil {
+		if err := w.unlink(ctx, old, ReportName); err != nil {
 			return err
 		}
 	}
+	why.Beside = ""
 	return w.change(context.WithoutCancel(ctx), "write the row", func(t *tx) {
+		if removed {
+			t.keepDigests("id = ? AND image = ?", k.ID, k.Image)
+		}
 		t.dropRows(k)
 		for _, table := range []string{"earlier_reading", "answer"} {
 			t.exec("DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
 		}
-		if old != "" {
-			t.markErased()
+		if old != "" && removed {
+			w.record(t, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
+				Verdict: string(auditlog.Word(why.Reason))})
 		}
-		t.exec("INSERT INTO trouble (id, image, source, outcome, reason, detail) VALUES (?, ?, ?, ?, ?, ?)",
-			k.ID, k.Image, trouble.Source, trouble.Outcome, trouble.Reason, trouble.Detail)
+		t.markErased()
+		t.putTrouble(k, why)
 	})
+}
+
+// keepDigests notes the digests of images whose rows are about to go. They give no content away, and with them an audit
+// recognises an image wherever it turns up.
+func (t *tx) keepDigests(which string, args ...any) {
+	t.exec("INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image WHERE "+which, args...)
 }
 
 // A NewReading is what OCR read in the entry's image. Old, a text of the reading that it replaces, is kept until EndReread
@@ -276,9 +364,7 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 		return err
 	}
 	return w.change(context.WithoutCancel(ctx), "delete the rows", func(t *tx) {
-		// The digests give no content away, and with them an audit recognises the image wherever it turns up.
-		t.exec(`INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image
-			WHERE id = ? AND id IN (SELECT id FROM tombstone)`, id)
+		t.keepDigests("id = ?", id)
 		for _, table := range []string{"reading", "earlier_reading", "answer", "image", "trouble"} {
 			t.exec("DELETE FROM "+table+" WHERE id = ?", id)
 		}
@@ -340,7 +426,7 @@ type ErasedImage struct {
 	Digests
 }
 
-// ErasedImages returns the digests of the erased images of posts that have a tombstone, by id and image.
+// ErasedImages returns the digests of images that were stored and went with their post, or out of it, by id and image.
 func (w *Workspace) ErasedImages(ctx context.Context) (all []ErasedImage, err error) {
 	defer wrap(&err, "read the digests of erased images")
 	return list(ctx, w.db, func(e *ErasedImage) []any {
@@ -354,6 +440,7 @@ type Swept struct {
 	Orphans   int // image files without a row, unlinked
 	Lost      int // image rows without their file, or with one of another length, dropped
 	Erased    int // posts that must not stay and still had content: their Erase was finished
+	Replaced  int // images that were being replaced by others: the row is of the file that is there
 }
 
 // Sweep repairs what a killed run left; call it at the start of a run. It checks names and lengths, not content.
@@ -376,11 +463,44 @@ func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
 		}
 		s.Erased++
 	}
+	if err := w.sweepReplaced(ctx, &s); err != nil {
+		return s, err
+	}
 	if err := w.sweepFiles(ctx, &s); err != nil {
 		return s, err
 	}
 	w.unfinished.Store(false) // files and rows agree: the workspace may be sealed
 	return s, nil
+}
+
+// sweepReplaced finishes each StoreImage that was killed between a file and its row.
+func (w *Workspace) sweepReplaced(ctx context.Context, s *Swept) error {
+	type replaced struct {
+		manifest.Key
+		next Image
+	}
+	all, err := list(ctx, w.db, func(r *replaced) []any { return []any{&r.ID, &r.Key.Image, jsonColumn{&r.next}} },
+		"SELECT id, image, next FROM image WHERE next IS NOT NULL")
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		_, err := w.ReadImage(ctx, r.Key, r.next)
+		damaged, isOld := errors.AsType[*Damaged](err)
+		if err != nil && !isOld {
+			return err
+		}
+		if err := w.change(ctx, "finish the row of "+r.Key.String(), func(t *tx) {
+			if damaged == nil {
+				w.putImage(t, r.Key, r.next)
+			}
+			t.exec("UPDATE image SET next = NULL WHERE id = ? AND image = ?", r.ID, r.Key.Image)
+		}); err != nil {
+			return err
+		}
+		s.Replaced++
+	}
+	return nil
 }
 
 // sweepFiles removes unfinished files, and compares the image files with their rows.

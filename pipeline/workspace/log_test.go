@@ -237,7 +237,7 @@ func TestGoneAt(t *testing.T) {
 	w := loaded(t, numbered(2)...)
 	image := func() { store(t, w, key("a000"), "body") }
 	damaged := func() {
-		testkit.OK(t, w.SetTrouble(ctx, key("a000"), Trouble{Outcome: manifest.Invalid, Reason: "damaged"}))
+		testkit.OK(t, w.DropImage(ctx, key("a000"), Trouble{Outcome: manifest.Invalid, Reason: "damaged"}, false))
 	}
 	erased := func() { testkit.OK(t, w.Erase(ctx, "a000")) }
 	for _, tt := range []struct {
@@ -452,7 +452,7 @@ func TestCheckState(t *testing.T) {
 	w := loaded(t, numbered(300)...)
 	found, err := w.CheckState(t.Context())
 	testkit.Same(t, "a whole database", []string(nil), found, err)
-	_, err = w.db.Exec("PRAGMA foreign_keys = OFF; INSERT INTO trouble VALUES ('none', 0, '', 'gone', '', '')")
+	_, err = w.db.Exec("PRAGMA foreign_keys = OFF; INSERT INTO trouble VALUES ('none', 0, '', 'gone', '', '', '', 0)")
 	testkit.OK(t, err)
 	found, err = w.CheckState(t.Context())
 	testkit.Same(t, "a row without its entry", []string{"row 1 of trouble has no entry"}, found, err)

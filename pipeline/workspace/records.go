@@ -51,15 +51,28 @@ type Image struct {
 	PHash          uint64
 	Flat           bool
 	HashKind       string // fingerprint of what made PHash
+	Redirected     bool   // the host led somewhere else for it
 }
 
-// A Trouble says why an entry has no image, or why its OCR failed.
+// A Trouble says why an entry has no image, what is the matter with the one that it has, or why its OCR failed.
 type Trouble struct {
 	Source  string // as Image.Source; empty when there was no URL
 	Outcome manifest.Outcome
 	Reason  manifest.Reason
 	Detail  string
+	Beside  Beside    `json:",omitzero"` // empty where there is no image
+	At      time.Time `json:",omitzero"` // when a removal was found that is withheld
 }
+
+// A Beside says what trouble means for an image that is stored.
+type Beside string
+
+// What trouble means for an image that is stored.
+const (
+	Odd     Beside = "odd"      // image and row stay: what Reddit or a host says now is no reason to lose them
+	Out     Beside = "out"      // the image stays, and is no row: a policy or the manifest refuses it now
+	Waiting Beside = "withheld" // the image goes when its removal is confirmed: until then it is no row
+)
 
 // A Reading is the result of OCR on an image.
 type Reading struct {
@@ -92,14 +105,14 @@ type Select struct {
 	IDs         []manifest.PostID // only entries of these posts; nil for all
 	Split       string            // only entries of this split; empty for all
 	Digests     []string          // only entries whose image has one of these, of whatever kind; nil for all
-	Trouble     manifest.Reason   // only entries that have no image for this reason; empty for all
+	Troubles    []manifest.Reason // only entries with trouble for one of these reasons; nil for all
 }
 
 const recordsSQL = `
 SELECT e.ordinal, e.id, e.image, e.line, e.split, CASE WHEN NOT ?1 THEN e.labels END, e.sha256, e.phash, e.subreddit, e.sha256_stripped, e.sha256_pixels,
   ` + postNames + `,
-  i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits, i.pixels_sha256,
-  t.source, t.outcome, t.reason, t.detail,
+  i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits, i.pixels_sha256, i.redirected,
+  t.source, t.outcome, t.reason, t.detail, t.beside, t.at,
   r.fingerprint, r.image_sha256, r.failed, CASE WHEN NOT ?1 THEN r.text END, r.confidence, CASE WHEN ?2 THEN r.words END, CASE WHEN NOT ?1 THEN r.wide END, r.masked,
   o.outcome, o.reason, o.detail, o.duplicate_id, o.duplicate_image,
   q.text, s.outcome, s.reason
@@ -132,8 +145,8 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 		d := jsonColumn{o.Digests}
 		narrow("(i.original_sha256 IN "+list+" OR i.sha256 IN "+list+" OR i.pixels_sha256 IN "+list+")", d, d, d)
 	}
-	if o.Trouble != "" {
-		narrow("t.reason = ?", o.Trouble)
+	if o.Troubles != nil {
+		narrow("t.reason IN "+list, jsonColumn{o.Troubles})
 	}
 	return pages(ctx, w, "read entries", query, args, scanRecord)
 }
@@ -144,7 +157,7 @@ type Alike struct {
 	Entries int // how many they are
 }
 
-// Alike yields all entries, those that are alike as one; an entry of the posts apart or of a withheld post is alone. It
+// Alike yields all entries, those that are alike as one; an entry of the posts apart, and one that is withheld, is alone. It
 // takes an eighth of the time of Records.
 func (w *Workspace) Alike(ctx context.Context, apart []manifest.PostID) iter.Seq2[Alike, error] {
 	// Some at a time: a run that is at work waits for the end of each query before it can commit.
@@ -168,10 +181,10 @@ func (w *Workspace) Alike(ctx context.Context, apart []manifest.PostID) iter.Seq
 }
 
 const alikeSQL = `
-SELECT count(*), CASE WHEN p.withheld OR e.id IN (SELECT value FROM json_each(?1)) THEN e.id END,
-  CASE WHEN p.withheld OR e.id IN (SELECT value FROM json_each(?1)) THEN e.image END,
+SELECT count(*), CASE WHEN p.withheld OR t.beside = 'withheld' OR e.id IN (SELECT value FROM json_each(?1)) THEN e.id END,
+  CASE WHEN p.withheld OR t.beside = 'withheld' OR e.id IN (SELECT value FROM json_each(?1)) THEN e.image END,
   p.state, p.reason, p.live_at, p.absent_at, p.withheld, p.unseen, p.gone_at,
-  i.id IS NOT NULL, t.outcome, t.reason, r.id IS NOT NULL, r.failed, r.masked, o.outcome, o.reason
+  i.id IS NOT NULL, t.outcome, t.reason, t.beside, t.at, r.id IS NOT NULL, r.failed, r.masked, o.outcome, o.reason
 FROM entry e
 LEFT JOIN post p ON p.id = e.id
 LEFT JOIN image i ON i.id = e.id AND i.image = e.image
@@ -179,7 +192,7 @@ LEFT JOIN trouble t ON t.id = e.id AND t.image = e.image
 LEFT JOIN reading r ON r.id = e.id AND r.image = e.image
 LEFT JOIN result o ON o.id = e.id AND o.image = e.image
 WHERE e.ordinal >= ?2 AND e.ordinal < ?3
-GROUP BY 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18`
+GROUP BY 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20`
 
 // scanAlike reads a row of alikeSQL.
 func scanAlike(rows *sql.Rows) (a Alike, err error) {
@@ -192,7 +205,7 @@ func scanAlike(rows *sql.Rows) (a Alike, err error) {
 	p := &a.Post
 	err = rows.Scan(&a.Entries, null(&a.ID), null(&a.Key.Image),
 		null(&p.State), null(&p.Reason), timestamp{&p.LiveAt}, timestamp{&p.AbsentAt}, null(&p.Withheld), null(&p.Unseen), timestamp{&p.GoneAt},
-		&stored, null(&trouble.Outcome), null(&trouble.Reason), &read, jsonColumn{&reading.Failed}, null(&reading.Masked),
+		&stored, null(&trouble.Outcome), null(&trouble.Reason), null(&trouble.Beside), timestamp{&trouble.At}, &read, jsonColumn{&reading.Failed}, null(&reading.Masked),
 		null(&result.Outcome), null(&result.Reason))
 	p.ID = a.ID
 	a.fill(&Image{}, &trouble, &reading, &result)
@@ -362,23 +375,28 @@ func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...m
 	if !readmitted {
 		event.Verdict = auditlog.Revoked
 	}
-	return w.changeTombstones(ctx, "readmit posts", event, "UPDATE tombstone SET readmitted = ?2 WHERE id = ?1 AND readmitted <> ?2", ids, readmitted)
+	return w.changeTombstones(ctx, "readmit posts", event,
+		[]string{"UPDATE tombstone SET readmitted = ?2 WHERE id = ?1 AND readmitted <> ?2"}, ids, readmitted)
 }
 
 // LiftTombstones removes the tombstones of posts that a signed statement names; digest is its sha256, in hex.
 func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...manifest.PostID) error {
 	return w.changeTombstones(ctx, "lift tombstones", auditlog.Event{Kind: auditlog.Lifted, SHA256: digest},
-		"DELETE FROM tombstone WHERE id = ?1", ids)
+		[]string{"DELETE FROM tombstone WHERE id = ?1", "DELETE FROM erased_image WHERE id = ?1"}, ids)
 }
 
-// changeTombstones runs a statement for each post, and records in the log the posts that it changed.
-func (w *Workspace) changeTombstones(ctx context.Context, what string, event auditlog.Event, statement string,
+// changeTombstones runs statements for each post, and records in the log the posts that the first one changed.
+func (w *Workspace) changeTombstones(ctx context.Context, what string, event auditlog.Event, statements []string,
 	ids []manifest.PostID, args ...any) error {
 	return w.change(ctx, what, func(t *tx) {
 		var posts []auditlog.Post
 		for _, id := range ids { // one without a tombstone is left alone
-			if t.exec(statement, append([]any{id}, args...)...) > 0 {
-				posts = append(posts, auditlog.Post{ID: id})
+			if t.exec(statements[0], append([]any{id}, args...)...) == 0 {
+				continue
+			}
+			posts = append(posts, auditlog.Post{ID: id})
+			for _, more := range statements[1:] {
+				t.exec(more, id)
 			}
 		}
 		w.recordPosts(t, event, posts)
@@ -386,7 +404,8 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 }
 
 // SharedImages returns the entries whose image came, byte for byte, from at least that many different URLs of live posts,
-// with the digests of manifest and image alone: such an image may be a host's picture for "not here".
+// with the digests of the manifest, the image and whether text was read in it: such an image may be a host's picture for
+// "not here".
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record, err error) {
 	defer wrap(&err, "read shared images")
 	// Few are left to be joined and told apart. SQLite sorts the others in memory: half as much, if it is a part of each digest,
@@ -401,10 +420,14 @@ func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record
 		return nil, err
 	}
 	return list(ctx, w.db, func(r *Record) []any {
-		r.Image = &Image{}
-		return []any{&r.ID, &r.Key.Image, &r.SHA256, &r.StrippedSHA256, &r.PixelsSHA256, &r.Image.OriginalSHA256, &r.Image.SHA256, &r.Image.PixelsSHA256}
-	}, `SELECT e.id, e.image, e.sha256, e.sha256_stripped, e.sha256_pixels, i.original_sha256, i.sha256, i.pixels_sha256
-		FROM image i JOIN entry e USING (id, image) WHERE i.original_sha256 IN (SELECT value FROM json_each(?))`, jsonColumn{digests})
+		r.Image, r.Reading = &Image{}, &Reading{}
+		i := r.Image
+		return []any{&r.ID, &r.Key.Image, &r.SHA256, &r.StrippedSHA256, &r.PixelsSHA256, &i.OriginalSHA256, &i.SHA256,
+			&i.PixelsSHA256, &i.Width, &i.Height, &i.Redirected, null(&r.Reading.Text)}
+	}, `SELECT e.id, e.image, e.sha256, e.sha256_stripped, e.sha256_pixels, i.original_sha256, i.sha256, i.pixels_sha256,
+		i.width, i.height, i.redirected, r.text
+		FROM image i JOIN entry e USING (id, image) LEFT JOIN reading r USING (id, image)
+		WHERE i.original_sha256 IN (SELECT value FROM json_each(?))`, jsonColumn{digests})
 }
 
 func seconds(t time.Time) int64 {
@@ -485,8 +508,9 @@ func scanRecord(rows *sql.Rows, ordinal *int) (Record, error) {
 	targets = append(targets, r.Post.targets()...)
 	targets = append(targets, null(&img.Source), null(&img.OriginalSHA256), null(&img.SHA256), null(&img.Format),
 		null(&img.Width), null(&img.Height), null(&img.Bytes), null(&phash), null(&img.Flat), null(&img.HashKind),
-		null(&img.OriginalBytes), null(&img.Limits), null(&img.PixelsSHA256),
-		null(&trouble.Source), null(&trouble.Outcome), null(&trouble.Reason), null(&trouble.Detail),
+		null(&img.OriginalBytes), null(&img.Limits), null(&img.PixelsSHA256), null(&img.Redirected),
+		null(&trouble.Source), null(&trouble.Outcome), null(&trouble.Reason), null(&trouble.Detail), null(&trouble.Beside),
+		timestamp{&trouble.At},
 		null(&reading.Fingerprint), null(&reading.ImageSHA256), jsonColumn{&reading.Failed}, null(&reading.Text),
 		null(&reading.Confidence), jsonColumn{&reading.Words}, null(&wide), null(&reading.Masked),
 		null(&result.Outcome), null(&result.Reason), null(&result.Detail), null(&result.DuplicateOf.ID),

@@ -24,7 +24,7 @@ func TestAlike(t *testing.T) {
 		posts = append(posts, Post{ID: k.ID, State: manifest.StateLive, CheckedAt: hour(1), LiveAt: hour(int64(1 + i/3)), AbsentAt: hour(2), Unseen: true})
 		results = append(results, manifest.Result{Key: k, Outcome: manifest.Kept, Reason: "no_text", Detail: k.String()})
 	}
-	testkit.OK(t, w.SetTrouble(ctx, key("a002"), Trouble{Outcome: manifest.Gone, Reason: "http_404", Detail: "a sentence"}),
+	testkit.OK(t, w.DropImage(ctx, key("a002"), Trouble{Outcome: manifest.Gone, Reason: "http_404", Detail: "a sentence"}, false),
 		w.SetPosts(ctx, append(posts, Post{ID: "a002", State: manifest.StateLive, Reason: "r", LiveAt: hour(3)},
 			Post{ID: "a003", State: manifest.StateRemoved, Reason: "moderator", Withheld: true, CheckedAt: hour(4)})),
 		w.SetResults(ctx, results))

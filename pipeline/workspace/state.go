@@ -21,7 +21,7 @@ import (
 )
 
 // Layout numbers the layout of state.db. There is one: a workspace of another one is refused.
-const Layout = 5
+const Layout = 6
 
 // applicationID marks state.db in SQLite's own header ("rhyd"): another program may have a database of that name.
 const applicationID = 0x72687964
@@ -36,8 +36,9 @@ const (
 )
 
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
-// the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. The earlier_ tables have what a
-// re-reading compares with, and are empty while none is under way.
+// the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. image.next is the row that takes the
+// place of another one, while its file does. The earlier_ tables have what a re-reading compares with, and are empty
+// while none is under way.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entry (
@@ -51,17 +52,17 @@ CREATE TABLE post (
 CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL,
   reason TEXT NOT NULL DEFAULT '', readmitted INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE erased_image (
-  id TEXT NOT NULL REFERENCES tombstone (id) ON DELETE CASCADE, image INTEGER NOT NULL,
+  id TEXT NOT NULL, image INTEGER NOT NULL,
   original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL, pixels_sha256 TEXT NOT NULL, PRIMARY KEY (id, image));
 CREATE TABLE image (
   id TEXT NOT NULL, image INTEGER NOT NULL, source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
   format TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,
   phash INTEGER NOT NULL, flat INTEGER NOT NULL, hash_kind TEXT NOT NULL,
-  original_bytes INTEGER NOT NULL, limits TEXT NOT NULL, pixels_sha256 TEXT NOT NULL,
+  original_bytes INTEGER NOT NULL, limits TEXT NOT NULL, pixels_sha256 TEXT NOT NULL, redirected INTEGER NOT NULL, next TEXT,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 CREATE TABLE trouble (
   id TEXT NOT NULL, image INTEGER NOT NULL, source TEXT NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL,
-  detail TEXT NOT NULL, PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
+  detail TEXT NOT NULL, beside TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 CREATE TABLE reading (
   id TEXT NOT NULL, image INTEGER NOT NULL, fingerprint TEXT NOT NULL, image_sha256 TEXT NOT NULL,
   failed TEXT, text TEXT NOT NULL, confidence REAL NOT NULL, words TEXT, wide TEXT, masked INTEGER NOT NULL DEFAULT 0,

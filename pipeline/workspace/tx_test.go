@@ -223,7 +223,7 @@ func TestOnePost(t *testing.T) {
 	for range 2 {
 		testkit.OK(t, storing(ctx, w, 1)[0]())
 	}
-	testkit.OK(t, w.SetTrouble(ctx, key("a000"), Trouble{Outcome: manifest.Gone}), w.Erase(ctx, "a000"))
+	testkit.OK(t, w.DropImage(ctx, key("a000"), Trouble{Outcome: manifest.Gone}, false), w.Erase(ctx, "a000"))
 	testkit.Same(t, "", true, steps > 15 && w.post("a000").TryLock())
 }
 

@@ -237,7 +237,7 @@ func (w *Work) plan(ctx context.Context) (*plan, error) {
 		if !asked && !example || rec.Result == nil || rec.Result.Outcome != manifest.Kept {
 			continue
 		}
-		switch now := judge.Outcome(rec); {
+		switch now := judge.HandedOut(rec); {
 		case now.Outcome == state.Candidate:
 		case now.Reason == "not_rechecked":
 			p.stale++

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"iter"
 	"path"
 	"runtime"
 	"slices"
@@ -70,49 +70,16 @@ func (r *run) write(ctx context.Context) error {
 // decide gives every entry its outcome.
 func (r *run) decide(ctx context.Context) (*state.Decisions, error) {
 	r.Progress.stage("dedupe")
-	var err error
-	// A purge that goes on after a kill knows by its note which rows the dataset had, although files may be missing.
-	if r.mode == purging {
-		err = state.WriteNote(ctx, r.Workspace, state.PurgingNote(slices.Sorted(maps.Keys(r.had.rows))))
-	} else {
-		err = state.ClearNote[state.PurgingNote](ctx, r.Workspace)
-	}
-	if err != nil {
-		return nil, err
-	}
-	// An offline purge must not drop the rows of a whole dataset because they are old: a row that stays
-	// where it is harms no more than before, and nothing is handed out without a fresh answer.
-	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now(), AnyAge: r.mode == purging}
 	draft := r.draft
 	r.draft = nil // Decide uses it up
 	if draft == nil {
+		var err error
 		draft, err = state.DraftAll(ctx, r.Workspace, r.Language, r.Policy)
 		if err != nil {
 			return nil, err
 		}
 	}
-	return j.Decide(ctx, r.Workspace, draft, r.admits)
-}
-
-// admits says, by the mode, whether a row that is kept by all that is known may be in the dataset.
-func (r *run) admits(rec workspace.Record) bool {
-	last := rec.Result
-	switch r.mode {
-	case withdrawing:
-		return last != nil && last.Outcome == manifest.Kept
-	case purging:
-		if rec.Post.Unseen || last == nil {
-			return false
-		}
-		if r.had.rows[rec.Key.String()] {
-			return true
-		}
-		// It takes the place of a duplicate that went, if it could be exported now. Already kept: an earlier
-		// purge or run chose it and was killed before it wrote.
-		return (last.Outcome == manifest.Duplicate || last.Outcome == manifest.Kept) &&
-			r.access() == nil && !r.Policy.Stale(rec.Post.LiveAt, r.Now())
-	}
-	return true
+	return state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}.Decide(ctx, r.Workspace, draft)
 }
 
 // dropDamaged reads every stored image and forgets those that are not what they were.
@@ -127,7 +94,7 @@ func (r *run) dropDamaged(ctx context.Context) error {
 		_, err := r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 		if damaged, ok := errors.AsType[*workspace.Damaged](err); ok {
 			r.Log.Warn("a stored image is damaged and left out", "file", damaged.Name, "what", damaged.What)
-			err = r.setTrouble(ctx, rec.Key, "", damagedFile())
+			err = r.dropImage(ctx, rec.Key, "", damagedFile(), false)
 		}
 		if err != nil {
 			return err
@@ -137,34 +104,39 @@ func (r *run) dropDamaged(ctx context.Context) error {
 }
 
 // export writes outcomes.csv and, when anything in it changed, the dataset. Killed after any step, no row of a removed
-// post is where it was not, none is there twice, and the next run or purge goes on.
+// post is where it was not, none is there twice, and the next job goes on. When so many rows would leave for anything but a
+// removal that something else must be wrong, it writes nothing.
 func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	r.Progress.stage("export")
-	// outcomes.csv and tombstones.csv first. Killed after them, they say of some rows that these are gone or
-	// kept while the dataset is still the old one: too little trust, never too much.
-	if _, err := r.Workspace.Replace(ctx, manifest.OutcomesName, func(w io.Writer) error {
-		return manifest.WriteOutcomes(w, d.All())
-	}, nil); err != nil {
-		return fmt.Errorf("write the outcomes: %w", err)
-	}
-	if err := state.WriteTombstones(ctx, r.Workspace); err != nil {
-		return err
-	}
-	if r.had != nil && len(r.had.files)+len(r.had.rows) == 0 {
-		return nil // no dataset, and no killed purge was writing one: only what reads images makes a dataset
-	}
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {
 		return err
 	}
+	last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
+	if err != nil {
+		return err
+	}
 	card := r.card(b, d)
+	r.out.Before = d.Before
+	if r.asksFirst(d, last, card) {
+		r.out.Stay = d.Leave
+		return nil
+	}
+	// The outcomes first, then the files. Killed in between, they say of some rows that these are gone or kept while the
+	// dataset is still the old one, and the end of the next job makes them agree.
+	if err := d.Store(ctx, r.Workspace); err != nil {
+		return err
+	}
+	if err := r.writeOutcomes(ctx, d.All()); err != nil {
+		return err
+	}
 	rel := r.Release
 	inputs, err := d.Inputs(b, card.Provenance, rel.Date, rel.Homepage, rel.License, rel.Citation)
 	if err != nil {
 		return err
 	}
-	if files, ok := r.sameExport(ctx, inputs); ok {
-		r.out.Files, r.out.Unchanged, r.out.GuardSpares = files, true, d.Spared
+	if r.sameExport(ctx, last, inputs) {
+		r.out.Files, r.out.Unchanged, r.out.GuardSpares, r.wrote = last.Files, true, d.Spared, true
 		return nil
 	}
 	plans := map[string][]int{}
@@ -202,11 +174,7 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 		}
 		card.Splits = append(card.Splits, written)
 	}
-	// The card and Croissant name the digests of the shards, so they come behind them.
-	if err := sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) }); err != nil {
-		return err
-	}
-	if err := sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) }); err != nil {
+	if err := writeCard(sink, card); err != nil {
 		return err
 	}
 	// The log, then the note. Killed before the log the files are on no record, and verify and audit say so until
@@ -214,24 +182,51 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	if err := r.noteExport(ctx, files, card); err != nil {
 		return err
 	}
-	r.out.Files, r.out.GuardSpares = files, d.Spared
+	r.out.Files, r.out.GuardSpares, r.wrote = files, d.Spared, true
 	return state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files, Card: &card})
 }
 
-// sameExport returns the files of the last export if they were made of the same inputs and
-// stand where they were written.
-func (r *run) sameExport(ctx context.Context, inputs string) ([]workspace.File, bool) {
-	last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
-	if err != nil || last.Inputs != inputs || last.Card == nil {
-		return nil, false
+// asksFirst reports whether so many rows would leave for anything but a removal, although nothing that makes the dataset
+// changed, that they only leave when the operator confirms it.
+func (r *run) asksFirst(d *state.Decisions, last state.ExportNote, card dataset.Card) bool {
+	leave := 0
+	for _, c := range d.Leave {
+		leave += c.Entries
+	}
+	same := last.Card != nil && last.Card.Provenance == card.Provenance && last.Card.Flagged == card.Flagged
+	return same && !r.ConfirmRemovals && state.TooMany(leave, d.Before)
+}
+
+// writeOutcomes writes outcomes.csv and tombstones.csv.
+func (r *run) writeOutcomes(ctx context.Context, results iter.Seq2[manifest.Result, error]) error {
+	if _, err := r.Workspace.Replace(ctx, manifest.OutcomesName, func(w io.Writer) error {
+		return manifest.WriteOutcomes(w, results)
+	}, nil); err != nil {
+		return fmt.Errorf("write the outcomes: %w", err)
+	}
+	return state.WriteTombstones(ctx, r.Workspace)
+}
+
+// writeCard writes the card and Croissant. They name the digests of the shards, so they come behind them.
+func writeCard(sink dataset.Sink, card dataset.Card) error {
+	if err := sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) }); err != nil {
+		return err
+	}
+	return sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) })
+}
+
+// sameExport reports whether the files of the last export were made of the same inputs and stand where they were written.
+func (r *run) sameExport(ctx context.Context, last state.ExportNote, inputs string) bool {
+	if last.Inputs != inputs || last.Card == nil {
+		return false
 	}
 	// Equal inputs are not enough: somebody may have changed or deleted a file.
 	for _, f := range last.Files {
 		if now, err := r.Workspace.Stat(ctx, f.Name); err != nil || now != f {
-			return nil, false
+			return false
 		}
 	}
-	return last.Files, true
+	return true
 }
 
 // removeOthers removes the Parquet files of an older dataset that are not part of this one.

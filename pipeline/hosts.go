@@ -1,0 +1,281 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// A host in trouble sends a page, a login, a refusal or one picture for all in place of every image, and no entry may be
+// lost for that. So what a host answers is not final until it has sent an image: of its own in this run, or of a post that
+// is live and whose image is stored (the witness). A host that was asked for the images of askedEnough posts and sent none
+// is in trouble, and so it stays, however few are asked later, until it sends one or troubleLasts has passed.
+
+const (
+	askedEnough  = 8 // posts
+	troubleLasts = 24 * time.Hour
+)
+
+// reasonNoImages is the reason of entries whose host sends no images to anybody.
+const reasonNoImages manifest.Reason = "host_sends_no_images"
+
+// An answer is what a host sent in place of an image.
+type answer struct {
+	job    fetchJob
+	source string // of its trouble
+	fault  policy.Fault
+	body   string // digest of what came, where that can be what a host in trouble sends
+}
+
+// hosts are the image hosts of one run.
+type hosts struct {
+	mu     sync.Mutex
+	byHost map[string]*host
+}
+
+// A host is what one image host sent in this run.
+type host struct {
+	witness       reddit.Candidate         // of a live post whose image is stored, from this host, perhaps in this run
+	since         time.Time                // when it got into trouble in an earlier run
+	asked         map[manifest.PostID]bool // up to askedEnough
+	first         string                   // digest of the first image that it sent
+	firstFor      map[manifest.PostID]bool // posts that it sent that one for, up to two
+	several       bool                     // it sent another image, too
+	open, settled []answer                 // since it last sent an image, and before
+}
+
+// sound reports whether the host sent images: not one for everybody.
+func (h *host) sound() bool {
+	return h.several || h.first != "" && (len(h.firstFor) < 2 || len(h.asked) < askedEnough)
+}
+
+// oneForAll is the digest of the only image that a host sent, for several posts.
+func (h *host) oneForAll() string {
+	if h.several || len(h.firstFor) < 2 {
+		return ""
+	}
+	return h.first
+}
+
+// on changes what is known of a host.
+func (s *hosts) on(name string, change func(*host)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byHost[name] == nil {
+		s.byHost[name] = &host{asked: map[manifest.PostID]bool{}, firstFor: map[manifest.PostID]bool{}}
+	}
+	change(s.byHost[name])
+}
+
+// stored notes an image that is stored and lies where it lay.
+func (s *hosts) stored(c reddit.Candidate) { s.on(c.Host, func(h *host) { h.witness = c }) }
+
+// asks notes that a host is asked for an image.
+func (s *hosts) asks(j fetchJob) {
+	s.on(j.candidate.Host, func(h *host) {
+		if len(h.asked) < askedEnough {
+			h.asked[j.entry.ID] = true
+		}
+	})
+}
+
+// sent notes that a host sent an image.
+func (s *hosts) sent(j fetchJob, digest string) {
+	s.on(j.candidate.Host, func(h *host) {
+		if h.first == "" {
+			h.first = digest
+		}
+		if digest != h.first {
+			h.several = true
+		} else if len(h.firstFor) < 2 {
+			h.firstFor[j.entry.ID] = true
+		}
+		h.witness, h.open, h.settled = j.candidate, nil, append(h.settled, h.open...)
+	})
+}
+
+// answered notes an answer without an image, and returns the fault that it is for now.
+func (s *hosts) answered(a answer) *policy.Fault {
+	now := a.fault
+	s.on(a.job.candidate.Host, func(h *host) {
+		final := !now.Outcome.Retryable()
+		if h.sound() && !reddit.NoImage(now.Reason) {
+			return // it is about this image
+		}
+		h.open = append(h.open, a)
+		if final {
+			now = policy.Fault{Outcome: manifest.Failed, Reason: now.Reason, Detail: now.Detail}
+		}
+	})
+	return &now
+}
+
+// settleHosts makes the answers final that are about an image, and not trouble of its host.
+func (g *gatherer) settleHosts(ctx context.Context) error {
+	noted, err := state.ReadNote[state.HostsNote](ctx, g.Workspace)
+	if err != nil {
+		return err
+	}
+	trouble := maps.Clone(noted)
+	if trouble == nil {
+		trouble = state.HostsNote{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.known.byHost)) {
+		h := g.known.byHost[name]
+		h.since = noted[name]
+		sick, err := g.isInTrouble(ctx, h)
+		if err != nil {
+			return err
+		}
+		now := g.Now().UTC().Truncate(time.Second)
+		switch {
+		case sick && h.since.IsZero():
+			trouble[name] = now
+		case sick && now.Sub(h.since) >= troubleLasts:
+			delete(trouble, name) // it does not pass: what is final by itself becomes final
+			sick = false
+			h.settled, h.open = append(h.settled, h.open...), nil
+		case !sick && h.sound():
+			delete(trouble, name)
+		}
+		if sick {
+			err = g.blameHost(ctx, name, h, trouble[name])
+		} else {
+			err = g.settleAnswers(ctx, h)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	g.tellGivenUp()
+	if maps.EqualFunc(trouble, noted, time.Time.Equal) {
+		return nil
+	}
+	return state.WriteNote(ctx, g.Workspace, trouble)
+}
+
+// tellGivenUp adds the hosts that the client left alone after a while: when they say, or that while later, it asks again.
+func (g *gatherer) tellGivenUp() {
+	for _, up := range g.Reddit.GivenUp() {
+		posts := 0
+		if h := g.known.byHost[up.Host]; h != nil {
+			failed := map[manifest.PostID]bool{}
+			for _, a := range slices.Concat(h.settled, h.open) {
+				failed[a.job.entry.ID] = true
+			}
+			posts = len(failed)
+		}
+		at := slices.IndexFunc(g.hosts, func(t state.HostTrouble) bool { return t.Host == up.Host })
+		if at < 0 {
+			g.hosts = append(g.hosts, state.HostTrouble{Host: up.Host, Posts: posts, Next: up.Until})
+		} else {
+			g.hosts[at].Next = up.Until
+		}
+	}
+}
+
+// isInTrouble reports whether a host that should have sent images sent none, and sends none for its witness.
+func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
+	if h.sound() && len(h.open) == 0 {
+		return false, nil
+	}
+	suspect := !h.sound() && (len(h.asked) >= askedEnough || len(h.asked) > 0 && !h.since.IsZero())
+	text := slices.ContainsFunc(h.open, func(a answer) bool { return reddit.NoImage(a.fault.Reason) })
+	if h.witness.URL == "" || !suspect && !text || g.access() != nil {
+		return suspect, nil
+	}
+	// One image more, whose post is live, says whether the host works. Nothing but an image does.
+	d, err := g.Reddit.Download(ctx, h.witness)
+	if err != nil {
+		if _, ok := errors.AsType[*policy.Fault](err); !ok {
+			return false, err
+		}
+		return suspect, nil
+	}
+	if one := h.oneForAll(); one != "" && state.SHA256(d.Body) == one {
+		return suspect, nil
+	}
+	h.several = true // so it is sound
+	h.open, h.settled = nil, append(h.settled, h.open...)
+	return false, nil
+}
+
+// blameHost has the entries of a host in trouble wait for it.
+func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since time.Time) error {
+	posts := map[manifest.PostID]bool{}
+	for _, a := range slices.Concat(h.settled, h.open) {
+		posts[a.job.entry.ID] = true
+		detail := fmt.Sprintf("%s sent no image to anybody; here it answered %s", name, a.fault.Reason)
+		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages, Detail: detail}
+		if err := g.noImage(ctx, a.job, a.source, f); err != nil {
+			return err
+		}
+	}
+	if one := h.oneForAll(); one != "" {
+		if err := g.dropOneForAll(ctx, name, one, posts); err != nil {
+			return err
+		}
+	}
+	g.hosts = append(g.hosts, state.HostTrouble{Host: name, Posts: len(posts), Next: since.Add(troubleLasts)})
+	g.Log.Warn("an image host sent no image to anybody: its entries are asked for again", "host", name, "posts", len(posts))
+	return nil
+}
+
+// dropOneForAll forgets the picture that a host sends in place of all, where it came in place of none that was stored.
+func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts map[manifest.PostID]bool) error {
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Digests: []string{digest}}) {
+		if err != nil {
+			return err
+		}
+		if was := rec.Result; was != nil && (was.Outcome == manifest.Kept || was.Outcome == manifest.Duplicate) {
+			continue // of an earlier run, which took it for an image
+		}
+		posts[rec.ID] = true
+		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages, Detail: name + " sent the same picture to everybody"}
+		if err := g.dropImage(ctx, rec.Key, "", f, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleAnswers makes the answers of a host final that came before one of its images. Where images.suspect_after URLs have
+// the same text in place of an image, it has to come in two runs.
+func (g *gatherer) settleAnswers(ctx context.Context, h *host) error {
+	urls := map[string]map[string]bool{} // by body
+	for _, a := range slices.Concat(h.settled, h.open) {
+		if urls[a.body] == nil {
+			urls[a.body] = map[string]bool{}
+		}
+		urls[a.body][a.job.source] = true
+	}
+	final := h.settled
+	for _, a := range h.open { // a host in trouble sends text, and what else it answers is about the image
+		if !reddit.NoImage(a.fault.Reason) {
+			final = append(final, a)
+		}
+	}
+	for _, a := range final {
+		if a.fault.Outcome.Retryable() {
+			continue // as it is stored
+		}
+		if n := g.Policy.Images.SuspectAfter; n > 0 && reddit.NoImage(a.fault.Reason) && len(urls[a.body]) >= n &&
+			a.job.before != a.fault.Reason {
+			continue
+		}
+		if err := g.noImage(ctx, a.job, a.source, &a.fault); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package pipeline
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// Where Reddit names another place for an image that is stored, what lies there is kept beside the stored one until the
+// fetching ends. It takes the place of that only if its host was in no trouble, no other entry has the same bytes, and it
+// is not as small as what stands in for missing pictures, nor somewhere else than Reddit said.
+
+// others are images that may take the place of stored ones.
+type others struct {
+	mu  sync.Mutex
+	all []other
+}
+
+type other struct {
+	*workspace.Staged
+	job fetchJob
+}
+
+// stage keeps an image beside the one that is stored.
+func (o *others) stage(ctx context.Context, ws *workspace.Workspace, j fetchJob, body []byte, img workspace.Image) error {
+	s, err := ws.Stage(ctx, j.entry.Key, body, img)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all = append(o.all, other{s, j})
+	return nil
+}
+
+// discard forgets all of them. What it cannot remove the next Sweep does.
+func (o *others) discard(ctx context.Context) {
+	for _, s := range o.all {
+		s.Discard(ctx)
+	}
+	o.all = nil
+}
+
+// settleOthers decides which of them take the place of the stored ones, and reads those.
+func (g *gatherer) settleOthers(ctx context.Context) error {
+	same := map[string]int{}
+	for _, o := range g.others.all {
+		same[o.OriginalSHA256]++
+	}
+	var read []manifest.PostID
+	// In an order that no worker decides.
+	slices.SortFunc(g.others.all, func(a, b other) int { return a.job.entry.Ordinal - b.job.entry.Ordinal })
+	for _, o := range g.others.all {
+		f, err := g.refuses(ctx, o, same[o.OriginalSHA256])
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			if err := g.noImage(ctx, o.job, g.attempt(o.job.entry, o.job.candidate), f); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := o.Store(ctx); err != nil {
+			return err
+		}
+		g.Progress.fetched()
+		read = append(read, o.ID)
+	}
+	g.others.discard(ctx)
+	return g.readMore(ctx, read)
+}
+
+// refuses says why an image, which came for so many entries in this run, does not take the place of the stored one; nil if
+// it does.
+func (g *gatherer) refuses(ctx context.Context, o other, times int) (*policy.Fault, error) {
+	if !g.known.byHost[o.job.candidate.Host].sound() {
+		return &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
+			Detail: o.job.candidate.Host + " sent the same picture to everybody"}, nil
+	}
+	shared, err := g.isShared(ctx, o)
+	why := ""
+	switch {
+	case err != nil:
+		return nil, err
+	case shared || times > 1:
+		why = "other entries have the same one"
+	case o.Redirected || max(o.Width, o.Height) < state.SmallSide:
+		why = "it may be a picture for what is missing"
+	default:
+		return nil, nil
+	}
+	return &policy.Fault{Outcome: manifest.Changed, Reason: "another_image", Detail: "Reddit names another image now: " + why}, nil
+}
+
+// isShared reports whether another entry has the image already.
+func (g *gatherer) isShared(ctx context.Context, o other) (bool, error) {
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, Digests: []string{o.OriginalSHA256}}) {
+		if err != nil || rec.Key != o.Key {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// readMore reads the images of posts that were stored when the others had been read.
+func (g *gatherer) readMore(ctx context.Context, ids []manifest.PostID) error {
+	if len(ids) == 0 || g.OCR == nil { // or shards read them
+		return nil
+	}
+	return g.readEach(ctx, func(ctx context.Context, send func(workspace.Record) error) error {
+		for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: ids}) {
+			if err != nil {
+				return err
+			}
+			if rec.Image == nil || g.reader.Current(*rec.Image, rec.Reading) {
+				continue
+			}
+			if err := send(rec); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

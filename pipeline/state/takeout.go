@@ -1,0 +1,111 @@
+package state
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+)
+
+// mostLeave is the share of the rows that are there above which a job asks before they leave for anything but a removal.
+const mostLeave = 0.1
+
+// TooMany reports whether n rows are so many of all that something else is the matter with them: an engine, a host or a
+// policy. One row never is.
+func TooMany(n, rows int) bool { return float64(n) > max(1, mostLeave*float64(rows)) }
+
+// A TakenOut says what becomes of all entries when rows only leave the dataset.
+type TakenOut struct {
+	Results []manifest.Result // in manifest order
+	Leave   map[string]bool   // rows that must not be in the dataset any more
+	Stay    []Count           // rows that stay because too many would leave for anything but a removal
+	changed bool
+}
+
+// Reasons of a pending entry that the next run decides on.
+const (
+	ReasonSuccessor  manifest.Reason = "successor"   // the entry that it was a duplicate of left the dataset
+	ReasonNotWritten manifest.Reason = "not_written" // it was to be a row, and the dataset was not written
+)
+
+// TakeOut decides which rows leave a dataset that has these, and lets none in. Afterwards a stored result is kept exactly
+// if the row is in the dataset. Neither age nor an odd answer takes a row out; all says that no number of them is too many.
+func (j Judge) TakeOut(ctx context.Context, ws *workspace.Workspace, rows map[string]bool, all bool) (*TakenOut, error) {
+	out := &TakenOut{Leave: map[string]bool{}}
+	var stored []*manifest.Result
+	var others []int // rows that would leave for anything but a removal, by place in Results
+	left := map[manifest.Key]bool{}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
+		if err != nil {
+			return nil, err
+		}
+		was, there := rec.Result, rows[rec.Key.String()]
+		kept := manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Kept}
+		if was != nil && was.Outcome == manifest.Kept {
+			kept = *was
+		}
+		if there {
+			rec.Result = &kept
+		}
+		now := j.Outcome(rec)
+		// Nothing settles these but a run.
+		open := slices.Contains([]manifest.Outcome{Candidate, manifest.Pending, manifest.Failed}, now.Outcome) && !removes(now)
+		switch {
+		case there && open:
+			now = kept
+		case there && removes(now):
+			left[rec.Key] = true
+		case there:
+			others = append(others, len(out.Results))
+		case open && was == nil:
+			now = j.Known(rec)
+		case open && was.Outcome == manifest.Kept:
+			now = manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending, Reason: ReasonNotWritten}
+		case open:
+			now = *was
+		}
+		out.Results, stored = append(out.Results, now), append(stored, was)
+	}
+	counts := counting{}
+	for _, n := range others {
+		res := &out.Results[n]
+		if all || !TooMany(len(others), len(rows)) {
+			left[res.Key] = true
+			continue
+		}
+		counts.add(*res)
+		*res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Kept}
+		if was := stored[n]; was != nil && was.Outcome == manifest.Kept {
+			*res = *was
+		}
+	}
+	out.Stay = counts.list()
+	for n := range out.Results {
+		res := &out.Results[n]
+		// Near is not transitive: who takes the place of one that left, the next run decides among all.
+		if res.Outcome == manifest.Duplicate && left[res.DuplicateOf] {
+			*res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Pending, Reason: ReasonSuccessor}
+		}
+		out.changed = out.changed || stored[n] == nil || *stored[n] != *res
+	}
+	for k := range left {
+		out.Leave[k.String()] = true
+	}
+	return out, nil
+}
+
+// Store stores the outcomes.
+func (t *TakenOut) Store(ctx context.Context, ws *workspace.Workspace) error {
+	if !t.changed {
+		return nil
+	}
+	return ws.SetResults(ctx, t.Results)
+}
+
+// All yields the results in manifest order.
+func (t *TakenOut) All() iter.Seq2[manifest.Result, error] { return withoutError(t.Results) }
+
+// Counts are the entries of each split by outcome.
+func (t *TakenOut) Counts() map[string]map[manifest.Outcome]int { return countOutcomes(t.Results) }
