@@ -214,7 +214,7 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		"t3&#95;1bodut", "t3&#x5f;1bodut", "comments&#47;1bodut", "comments&sol;1bodut&sol;", `\u00743_1bodut`, `t3\x5f1bodut`, `\/comments\/1bodut\/`, "t3\\_1bodut", "t3_\u200b1bodut", "\uff54\uff13\uff3f\uff11\uff42\uff4f\uff44\uff55\uff54", "reddit://comments/1bodut", "the post 1bodut is funny", "[1bodut]", "img_1bodut_small.png", "t3\u20111bodut t3-1bodut", "see comments/\n1bodut/"} {
 		text(fmt.Sprintf("spelling %d: %q", i, s), "s.txt", row, "look at "+s+" once\n")
 	}
-	for i, s := range []string{"id\n136748\n", "id;n\n136748;1\n", "n\tpost_id\n1\t136748\n", "\ufeffid,n\n136748,1\n", "\"id\",\"n\"\n\"136748\",\"1\"\n", "submission_id|n\n136748|1\n", "id\n136748.0\n", "id,n\n'136748,2\n", "ID\r\n 136748 \r\n", "n,link_id\n1,t3_136748\n", "a\nredd.it/136748\n", "sep=;\nid;n\n136748;1\n", "# made by a tool\nid,n\n136748,1\n", "| id | n |\n|---|---|\n| 136748 | 1 |\n", "- id: 136748\n  n: 1\n", "1live1\n1live2\n136748\n"} {
+	for i, s := range []string{"id\n136748\n", "id;n\n136748;1\n", "n\tpost_id\n1\t136748\n", "\ufeffid,n\n136748,1\n", "\ufeff\"id\",\"n\"\n\"136748\",\"1\"\n", "\"id\",\"n\"\n\"136748\",\"1\"\n", "submission_id|n\n136748|1\n", "id\n136748.0\n", "id,n\n'136748,2\n", "ID\r\n 136748 \r\n", "n,link_id\n1,t3_136748\n", "a\nredd.it/136748\n", "sep=;\nid;n\n136748;1\n", "# made by a tool\nid,n\n136748,1\n", "| id | n |\n|---|---|\n| 136748 | 1 |\n", "- id: 136748\n  n: 1\n", "1live1\n1live2\n136748\n"} {
 		text(fmt.Sprintf("digits %d: %q", i, s), "d.csv", "row 136748", s)
 	}
 	for i, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
@@ -313,7 +313,7 @@ func freshCases(t testing.TB, w *world) []freshCase {
 	for i, s := range []string{"Post ID,n\n136748,1\n", "reddit id,n\n136748,1\n", "post-id,n\n136748,1\n", "name,n\nt3_136748,1\n", "My posts\n\nid,n\n136748,1\n", "caf\xe9,id\n1,136748\n", "id,n\n136748;1live1,2\n", "id,n\n\"['136748']\",2\n", "n,file_name\n1,136748.jpg\n", "images/136748.jpg\n", "?id=136748&x=1\n"} {
 		text(fmt.Sprintf("more digits %d: %q", i, s), "d.tsv", "row 136748", s)
 	}
-	for i, s := range []string{`[{"id": "136748", "x": NaN}]`, `window.data = {"id":"136748"};`, "\ufeff{\"id\":\"136748\"}", `{"id":"136748"}{"id":"1live1"}`, `{"raw":"{\"id\":\"136748\"}"}`, `{"id":["136748"]}`, `{'id': '136748'}`, "{\"n\":1}\n{broken\n{\"id\":\"136748\"}\n", `{"file_name":"136748.jpg"}`, "[post]\nid = \"136748\"\n", "<post><id>136748</id></post>", `<post id="136748"/>`, `{"id":"136748","x":1,}`, "// a comment\n{\"id\":\"136748\"}"} {
+	for i, s := range []string{`[{"id": "136748", "x": NaN}]`, `window.data = {"id":"136748"};`, "\ufeff{\"id\":\"136748\"}", "\ufeff{\"id\":\"\\u003136748\"}", `{"id":"136748"}{"id":"1live1"}`, `{"raw":"{\"id\":\"136748\"}"}`, `{"id":["136748"]}`, `{'id': '136748'}`, "{\"n\":1}\n{broken\n{\"id\":\"136748\"}\n", `{"file_name":"136748.jpg"}`, "[post]\nid = \"136748\"\n", "<post><id>136748</id></post>", `<post id="136748"/>`, `{"id":"136748","x":1,}`, "// a comment\n{\"id\":\"136748\"}"} {
 		text(fmt.Sprintf("digits under a key %d: %q", i, s), "k.json", "row 136748", s)
 	}
 	cases = append(cases, []freshCase{

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"rehydrate/internal/sqlitefile"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
@@ -226,7 +227,7 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		return w.bytes(p, all)
 	}
 	w.depth++
-	start, again := bytes.TrimSpace(head), io.NewSectionReader(all, 0, all.Size())
+	start, again := bytes.TrimSpace(userfile.Unmarked(head)), userfile.Text(io.NewSectionReader(all, 0, all.Size()))
 	if int64(len(head)) < all.Size() {
 		head = head[:bytes.LastIndexByte(head, '\n')+1] // whole lines
 	}
@@ -234,7 +235,7 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	// Of a list only texts and images can be wrong, which are found in its bytes.
 	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth && w.json(p, again) == nil:
 		p.label = true // it was looked at, but what a program writes as a list of lines is whole only in the file
-	case !p.lists() && p.table == nil && w.csv(p, io.NewSectionReader(all, 0, all.Size()), separator(head)) == nil:
+	case !p.lists() && p.table == nil && w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), separator(head)) == nil:
 		return nil
 	}
 	return w.bytes(p, all)
@@ -281,7 +282,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 		if late || columns == nil && !slices.ContainsFunc(record, known) {
 			columns = nil
 			for _, name := range record {
-				columns = append(columns, t.column(strings.TrimSpace(strings.TrimPrefix(name, "\xef\xbb\xbf"))))
+				columns = append(columns, t.column(strings.TrimSpace(name)))
 			}
 			w.words(p.in("names of columns"), strings.Join(record, "\n"))
 			continue

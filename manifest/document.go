@@ -18,6 +18,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"rehydrate/internal/jsonlist"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
 )
@@ -44,12 +45,12 @@ type Document struct {
 }
 
 func newDocument(file string, data []byte, tag string, most int) (*Document, error) {
-	t := &Document{file: file, data: data, tag: tag, places: make(map[string]int)}
+	t := &Document{file: file, data: userfile.Unmarked(data), tag: tag, places: make(map[string]int)}
 	if len(data) > most {
 		return nil, t.refuse(1, 0, fmt.Sprintf("the file is larger than %d KiB", most>>10), "is it the right file?")
 	}
-	if message, hint := table.ByteOrderMark(data); message != "" {
-		return nil, t.refuse(1, 1, message, hint)
+	if table.IsUTF16(data) {
+		return nil, t.refuse(1, 1, table.UTF16, table.SaveAsUTF8)
 	}
 	return t, nil
 }
@@ -68,6 +69,7 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 	}
 	// The keys are counted first: the library takes minutes for some files of this size.
 	w := tomlWalker{Document: t, lists: make(map[string]int)}
+	data = t.data
 	w.parser.Reset(data)
 	w.walk()
 	if w.beyond {
@@ -102,6 +104,7 @@ func DecodeJSON(file string, data []byte, v any) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	data = t.data
 	// All of it is checked before any of it is read, so what follows meets valid JSON only.
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {

@@ -81,7 +81,8 @@ func TestDecodeTOMLRefuses(t *testing.T) {
 		"[words]\n" + strings.Repeat("k", maxTOMLPath-len("words.")+1) + " = ''": "a.toml:2:1: the file has too many keys",
 		"x = [1,\n":                        "a.toml:1:8: not valid TOML: array is incomplete",
 		"x = \"\xff\"":                     "a.toml:1:6: not valid TOML: ",
-		"\xef\xbb\xbftitle = 'a'":          "a.toml:1:1: the file starts with a byte order mark",
+		"\xff\xfet\x00":                    "a.toml:1:1: the file is in UTF-16",
+		"\ufefftitle = 1":                  "a.toml:1:1: title is not a text",
 		strings.Repeat("#\n", maxTOML/2+1): "a.toml:1: the file is larger than 512 KiB",
 	} {
 		var v tomlDocument
@@ -224,7 +225,8 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		{"]\n}\n", "]\n}\n{}", "8:1: not valid JSON"},
 		{sampleJSON, "", "1:1: not valid JSON"},
 		{sampleJSON, " []", "1:1: not a JSON object"},
-		{sampleJSON, "\ufeff{}", "the file starts with a byte order mark"},
+		{sampleJSON, "\ufeff{}", "s.json:1: v is missing"},
+		{sampleJSON, "\xfe\xff\x00{", "s.json:1:1: the file is in UTF-16"},
 		{sampleJSON, strings.Repeat(" ", maxJSON+1), "the file is larger than 64 KiB"},
 		{`"v": 1`, `"v": 1, "x": ` + strings.Repeat("[", 9e3) + strings.Repeat("]", 9e3), `2:11: unknown key "x"`},
 		{sampleJSON, strings.Repeat("[", 3e4) + strings.Repeat("]", 3e4), "exceeded max depth"},

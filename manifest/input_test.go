@@ -122,7 +122,7 @@ func TestHostileInputs(t *testing.T) {
 		{`manifest = "a.json"`, map[string]string{"a.json": ""}, []string{"a.json:1:1 the file is empty"}},
 		{`manifest = "a.json"`, map[string]string{"a.json": `{"info": 1}`}, []string{"a.json:1:12 no key of the object holds a list"}},
 		{`manifest = "a.json"`, map[string]string{"a.json": `"x"`}, []string{"a.json:1:1 no list of records stands here"}},
-		{`manifest = "a.json"`, map[string]string{"a.json": "\ufeff[]"}, []string{"a.json:1:1 the file starts with a byte order mark"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": "\ufeff[5]"}, []string{"a.json:1:0 the list holds something that is not a record"}},
 		{"records = \"x\"\nmanifest = \"a.json\"", map[string]string{"a.json": `{"info": []}`}, []string{`a.json:1:13 the file has no key "x"`}},
 		{`manifest = "a.json"`, map[string]string{"a.json": `[{"id": "abc", "mood": "sad"} {"id": "abd"}]`}, []string{"a.json:1:31 the file is not valid JSON: ']' is missing"}},
 		{`manifest = "a.json"`, map[string]string{"a.json": "[{\"id\": \"abc\", \"mood\": \"sad\"}, 5,\n{\"id\": \"abd\", \"mood\": nil}]"}, []string{"a.json:1:0 the list holds something that is not a record", "a.json:2:24 the record is not valid JSON"}},
@@ -269,4 +269,29 @@ func FuzzInputs(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestByteOrderMark: a release whose files all begin with a byte order mark is the one without them.
+func TestByteOrderMark(t *testing.T) {
+	for name, text := range map[string]string{
+		"a.csv": "id,mood\nabc,sad\n", "b.csv": "\"id\";\"mood\"\nabc;sad\n", "a.tsv": "id\tmood\nabc\tsad\n", "a.jsonl": `{"id": "abc", "mood": "sad"}`,
+		"a.json": `[{"id": "abc", "mood": "sad"}]`, "b.json": "{\"id\": \"abc\", \"mood\": \"sad\"}\n{\"id\": \"abd\", \"mood\": \"sad\"}\n",
+		"c.json": `{"rows": [{"id": "abc", "mood": "sad"}]}`, "a.csv.gz": gz(t, "\ufeffid,mood\nabc,sad\n"), "a.csv.zst": zst(t, "\ufeffid,mood\nabc,sad\n"),
+	} {
+		if name != "a.csv.gz" && name != "a.csv.zst" {
+			text = "\ufeff" + text
+		}
+		got, err := listed(t, "\ufeffmanifest = \""+name+"\"\n"+moods, map[string]string{name: text})
+		if err != nil || len(got) == 0 || got[0] != "abc train [0]" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	stones, err := ReadTombstones(strings.NewReader("\ufeffid,state,time\nabc,removed,2025-12-31T23:59:59Z\n"))
+	if err != nil || len(stones) != 1 {
+		t.Errorf("tombstones %v, %v", stones, err)
+	}
+	scheme, err := OpenScheme(file(t, "scheme.toml", "\ufeff[[category]]\nname = \"mood\"\nkind = \"single\"\nlabels = [{code = \"sad\"}]\n"))
+	if err != nil || len(scheme.Schema.Categories) != 1 {
+		t.Errorf("a scheme: %v", err)
+	}
 }

@@ -26,7 +26,9 @@ func TestStrictSettings(t *testing.T) {
 		want []string // after release.toml:
 	}{
 		{"", []string{"1:0 the release has no name", "1:0 the release does not name a manifest"}},
-		{"\xef\xbb\xbf" + figsimTOML, []string{"1:1 the file starts with a byte order mark"}},
+		{"\ufeff" + figsimTOML + "\nlicence = \"x\"\n", []string{`5:1 unknown key "licence"`}},
+		{"\ufeff \n" + figsimTOML + "x = [1,\n", []string{"5:8 not valid TOML"}},
+		{"\xff\xfen\x00", []string{"1:1 the file is in UTF-16"}},
 		{figsimTOML + "x = [1,\n", []string{"4:8 not valid TOML"}},
 		{figsimTOML + "\nlicence = \"x\"\n", []string{`5:1 unknown key "licence"`}},
 		{figsimTOML + "\nLicense.a = \"x\"\n", []string{`5:1 unknown key "License"`}},

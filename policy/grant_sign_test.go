@@ -242,3 +242,16 @@ func FuzzReadSignature(f *testing.F) {
 		}
 	})
 }
+
+// TestReadSignerMark: an editor's byte order mark is no part of a key.
+func TestReadSignerMark(t *testing.T) {
+	line := publicLine(testKey(t, "b"))
+	want, err := ReadSigner([]byte(line), "office.pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadSigner([]byte("\ufeff"+line+"\r\n"), "office.pub")
+	if err != nil || got != want {
+		t.Errorf("with a byte order mark: %+v, %v, want %+v", got, err, want)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 )
 
@@ -44,6 +45,7 @@ func ParseSigners(pins []manifest.Signer) ([]Signer, error) {
 
 // ReadSigner reads an OpenSSH public key file. Its comment, or else its name, names the signer.
 func ReadSigner(b []byte, file string) (manifest.Signer, error) {
+	b = userfile.Unmarked(b)
 	fields := strings.Fields(string(b))
 	// The errors do not repeat the file's content: it could be a private key.
 	if bytes.Contains(b, []byte("PRIVATE KEY")) {

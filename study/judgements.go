@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
 )
@@ -39,7 +40,7 @@ const (
 // answer of OpenAI's moderations, Azure AI Content Safety or Llama Guard under response. The error is *manifest.Problems.
 func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (labels.Judgements, error) {
 	out := labels.Judgements{File: file, Of: map[manifest.Key]labels.Judgement{}, Unjudged: map[manifest.Key]bool{}}
-	lines := bufio.NewScanner(in)
+	lines := bufio.NewScanner(userfile.Text(in))
 	lines.Buffer(nil, maxScoreLine)
 	n := 0
 	fail := func(message, hint string) error {

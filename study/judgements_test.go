@@ -143,7 +143,7 @@ func TestReadJudgements(t *testing.T) {
 		`"response":{"status_code":200,"body":{"results":[{"flagged":false},{"flagged":true,"categories":{"self-harm":true}}]}}`: "yes yes -",
 		`"response":{"status_code":400,"body":{"error":{"message":"x"}}}`:                                                        "unjudged",
 	} {
-		got, err := ReadJudgements(strings.NewReader(`{"id":"first","flagged":true}`+"\n\n"+`{"id":"t3_abc/2",`+line+"}"), "s.jsonl", figsimRules)
+		got, err := ReadJudgements(strings.NewReader("\ufeff"+`{"id":"first","flagged":true}`+"\n\n"+`{"id":"t3_abc/2",`+line+"}"), "s.jsonl", figsimRules)
 		testkit.OK(t, err)
 		key := manifest.Key{ID: "abc", Image: 2}
 		shown := "unjudged"

@@ -115,7 +115,7 @@ func readRoots(flag, file string) (*x509.CertPool, error) {
 		return nil, usageError("%s: %w", flag, err)
 	}
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) { // with an empty pool every connection would fail, and say less
+	if !roots.AppendCertsFromPEM(userfile.Unmarked(pem)) { // with an empty pool every connection would fail, and say less
 		return nil, usageError("%s: %s holds no PEM certificate", flag, file)
 	}
 	return roots, nil

@@ -20,6 +20,7 @@ import (
 
 	"rehydrate/internal/draw"
 	"rehydrate/internal/unpack"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 )
 
@@ -108,6 +109,7 @@ func (c *Chooser) Read(r io.Reader) error {
 	}
 	defer packed.Close()
 	in := bufio.NewReaderSize(packed, 1<<20)
+	userfile.SkipMark(in)
 	var long []byte
 	for n := 1; ; n++ {
 		line, tooLong, end := readLine(in, &long)

@@ -100,6 +100,8 @@ func TestReadFaults(t *testing.T) {
 		"cut off":            {packed[:len(packed)-9], "after line 0", 0, 0},
 		"a spoilt beginning": {append([]byte("\x28\xb5\x2f\xfd"), "nonsense"...), "the packed file cannot be read", 0, 0},
 		"comments":           {[]byte(line("aaaa") + line("dddd", `"link_id":"t3_aaaa"`)), "line 2: it has comments", 1, 0},
+		"byte order mark":    {[]byte("\ufeff" + line("aaaa")), "", 1, 0},
+		"one that is packed": {pack(t, "\ufeff"+line("aaaa")), "", 1, 0},
 		"a line of 16 MiB":   {[]byte(long + line("aaaa")), "", 1, 1},
 	} {
 		c := New(wish(0))

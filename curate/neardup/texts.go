@@ -104,17 +104,13 @@ func readTexts(path string) (*texts, error) {
 func parseTexts(r io.Reader, path string) (*texts, error) {
 	t := &texts{tokens: map[string][]string{}, used: map[string]bool{}}
 	in := bufio.NewReader(r)
+	userfile.SkipMark(in)
 	head, err := in.Peek(1024)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("read the texts: %s: %w", path, err)
 	}
-	// A byte order mark stands first in files of some spreadsheet programs.
-	text, marked := bytes.CutPrefix(head, []byte("\xef\xbb\xbf"))
-	if marked {
-		_, _ = in.Discard(3) // they were peeked at
-	}
 	read := t.readCSV
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
 		read = t.readJSON
 	}
 	if line, err := read(in); err != nil { // the line is the error's

@@ -51,9 +51,6 @@ const maxNesting = 1000 // brackets inside each other, around and in a record
 // never nil.
 func New(in *bufio.Reader, path []string, maxRecord int) (*List, error) {
 	l := &List{in: in, most: maxRecord, path: path, line: 1, col: 1}
-	if mark, _ := in.Peek(3); bytes.HasPrefix(mark, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(mark, []byte("\xff\xfe")) || bytes.HasPrefix(mark, []byte("\xfe\xff")) {
-		return l, l.here("the file starts with a byte order mark", `save it as "UTF-8" without BOM`)
-	}
 	for _, key := range l.path {
 		if err := l.enter(key); err != nil {
 			return l, err

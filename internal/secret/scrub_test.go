@@ -149,7 +149,7 @@ func TestScrubberLetsPass(t *testing.T) {
 // holds it and whether or not the rest of the environment is good.
 func TestScrubberLearnsEnv(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(canarySecret+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("\ufeff"+canarySecret+"\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, env := range []map[string]string{

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"rehydrate/internal/userfile"
 )
 
 // A Secret is a string that is never printed: fmt and slog show it as [redacted], encoding/json as nothing.
@@ -83,5 +85,5 @@ func readPrivate(path string) (string, error) {
 	if err != nil || len(b) > most {
 		return "", fmt.Errorf("it cannot be read, or is longer than %d bytes; is it the right file?", most)
 	}
-	return strings.TrimSpace(string(b)), nil
+	return strings.TrimSpace(string(userfile.Unmarked(b))), nil
 }

@@ -1,4 +1,5 @@
-// Package userfile opens files named by the user, and marks errors about those files and about flags as a *Fault.
+// Package userfile opens files named by the user, passes over byte order marks, and marks errors about those files and about
+// flags as a *Fault.
 package userfile
 
 import (

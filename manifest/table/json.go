@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"rehydrate/internal/jsonlist"
+	"rehydrate/internal/userfile"
 )
 
 // jsonRows gives the records of JSON as rows. Its columns are the keys that are wanted, or all as they are met.
@@ -40,7 +41,11 @@ func NewJSONL(r io.Reader, file string, want []string) *jsonRows {
 // single list of records. A file that has an object a line is read as JSONL.
 func NewJSON(r io.Reader, file string, want []string, path string) (*jsonRows, error) {
 	in := bufio.NewReaderSize(r, MaxLine)
+	userfile.SkipMark(in)
 	start, _ := in.Peek(MaxLine)
+	if IsUTF16(start) {
+		return nil, &Problem{File: file, Line: 1, Column: 1, Message: UTF16, Hint: SaveAsUTF8}
+	}
 	line, rest, _ := bytes.Cut(start, []byte("\n"))
 	if path == "" && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) && len(bytes.TrimSpace(rest)) > 0 && json.Valid(line) {
 		return NewJSONL(in, file, want), nil

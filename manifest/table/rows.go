@@ -1,5 +1,6 @@
 // Package table reads the files in which people keep rows: CSV, TSV, JSON Lines and JSON. It gives each row's cells as
 // text, and says exactly where a file is wrong. A bad row costs no other, and none is held that is longer than MaxLine.
+// A byte order mark at the beginning of a file is skipped.
 package table
 
 import (
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"rehydrate/internal/userfile"
 )
 
 // A RowReader gives the rows of a table, one after the other.
@@ -74,7 +77,7 @@ func FormatOf(path string) (Format, *Problem) {
 	hint := "name it .csv, .tsv, .jsonl, .json or .parquet, or set format in release.toml"
 	switch ext {
 	case ".xls", ".xlsx", ".ods":
-		hint = "save the sheet as CSV (UTF-8 without BOM), with the id column as text"
+		hint = "save the sheet as CSV (UTF-8), with the id column as text"
 	case ".zip", ".tar", ".tgz", ".xz":
 		hint = "unpack it; .gz, .zst and .bz2 are read as they are"
 	}
@@ -130,7 +133,9 @@ type lineReader struct {
 }
 
 func newLineReader(r io.Reader, file string) *lineReader {
-	return &lineReader{in: bufio.NewReaderSize(r, MaxLine+2), file: file} // 2: CR LF
+	l := &lineReader{in: bufio.NewReaderSize(r, MaxLine+2), file: file} // 2: CR LF
+	userfile.SkipMark(l.in)
+	return l
 }
 
 // next gives the next line; it is valid until the call after. The error is io.EOF at
@@ -181,10 +186,8 @@ func (l *lineReader) problem(column int, message, hint string) *Problem {
 
 // fault finds bytes that no text file of ours has.
 func (l *lineReader) fault(text []byte) *Problem {
-	if l.line == 1 {
-		if message, hint := ByteOrderMark(text); message != "" {
-			return l.problem(1, message, hint)
-		}
+	if l.line == 1 && IsUTF16(text) {
+		return l.problem(1, UTF16, SaveAsUTF8)
 	}
 	if i := bytes.IndexByte(text, 0); i >= 0 {
 		return l.problem(i+1, "the line has a NUL byte",
@@ -201,14 +204,15 @@ func (l *lineReader) fault(text []byte) *Problem {
 		"save the file with the encoding UTF-8; it seems to have another, such as Windows-1252")
 }
 
-// ByteOrderMark words the problem of a text that starts with one, "" for none.
-func ByteOrderMark(text []byte) (message, hint string) {
-	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} { // of UTF-8, and of UTF-16 in either order
-		if bytes.HasPrefix(text, []byte(mark)) {
-			return "the file starts with a byte order mark", `save it as "UTF-8" without BOM; Excel's "CSV UTF-8" adds one`
-		}
-	}
-	return "", ""
+// The problem of a text that IsUTF16 finds.
+const (
+	UTF16      = "the file is in UTF-16"
+	SaveAsUTF8 = `save it as UTF-8: in Excel "CSV UTF-8", not "Unicode Text"`
+)
+
+// IsUTF16 reports whether a file begins as those in UTF-16 do: with a byte order mark, in either order.
+func IsUTF16(start []byte) bool {
+	return bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff"))
 }
 
 // CSVRows reads CSV and TSV, strictly. The library parses; CSVRows is the io.Reader that it

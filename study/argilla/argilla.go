@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
 )
@@ -61,7 +62,7 @@ func (a *Reader) Export() Export {
 func (a *Reader) Read(in io.Reader, file string) error {
 	a.file, a.records, a.answers, a.problems = file, 0, 0, manifest.Problems{}
 	a.seen = make(map[manifest.Key]bool)
-	limited := &io.LimitedReader{R: in, N: a.most}
+	limited := &io.LimitedReader{R: userfile.Text(in), N: a.most}
 	err := a.read(json.NewDecoder(limited))
 	a.out.Records += a.records
 	switch {

@@ -128,7 +128,7 @@ func TestArgillaFiles(t *testing.T) {
 		return `{"id": "` + id + `", "responses": {"severity": [{"value": "` + value + `", "user_id": "` + user + `"}]}}`
 	}
 	a := New("", manifest.BuiltIn())
-	testkit.OK(t, a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
+	testkit.OK(t, a.Read(strings.NewReader("\ufeff["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
 	testkit.OK(t, a.Read(strings.NewReader("["+record("abc1", userTwo, "SS3")+"]"), "2.json"))
 	one := labels.Answers{{ID: "abc1"}: {nil, {1}, nil, nil, nil}}
 	two := labels.Answers{{ID: "abc1"}: {nil, {3}, nil, nil, nil}, {ID: "abc2", Image: 3}: {nil, {2}, nil, nil, nil}}

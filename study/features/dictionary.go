@@ -2,7 +2,6 @@ package features
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/userfile"
 	"rehydrate/internal/word"
 )
 
@@ -58,7 +58,7 @@ const (
 func ReadDictionary(r io.Reader, name string) (*Dictionary, error) {
 	d := &Dictionary{exact: map[string][]int{}, begins: map[string][]int{}}
 	digest := sha256.New()
-	in := &lines{scan: bufio.NewScanner(io.TeeReader(r, digest))}
+	in := &lines{scan: bufio.NewScanner(userfile.Text(io.TeeReader(r, digest)))}
 	in.scan.Buffer(nil, maxDictionaryLine)
 	err := d.read(in, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 	if errors.Is(in.scan.Err(), bufio.ErrTooLong) {
@@ -375,9 +375,6 @@ func (l *lines) next() (string, bool) {
 	}
 	l.n++
 	b := l.scan.Bytes()
-	if l.n == 1 {
-		b = bytes.TrimPrefix(b, []byte("\ufeff"))
-	}
 	if !utf8.Valid(b) {
 		// Every byte is a character there: it cannot fail.
 		b, _ = charmap.Windows1252.NewDecoder().Bytes(b)

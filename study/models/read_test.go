@@ -3,6 +3,8 @@ package models
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -150,4 +152,13 @@ func TestTasks(t *testing.T) {
 			t.Errorf("tasks %q were taken", names)
 		}
 	}
+}
+
+// TestReadPrompt: an editor's byte order mark is not sent to a model.
+func TestReadPrompt(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "severity.txt")
+	testkit.OK(t, os.WriteFile(name, []byte("\ufeffHow severe?\n"), 0o600))
+	got, err := readPrompt(name)
+	testkit.OK(t, err)
+	testkit.Same(t, "the prompt", "How severe?\n", got)
 }

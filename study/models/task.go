@@ -14,6 +14,7 @@ import (
 	"text/template"
 	"unicode/utf8"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
 )
@@ -136,6 +137,7 @@ func readPrompt(name string) (string, error) {
 		return "", fmt.Errorf("%s is not a file of at most %d bytes", name, maxPrompt)
 	}
 	text, err := os.ReadFile(name)
+	text = userfile.Unmarked(text)
 	if err == nil && (!utf8.Valid(text) || strings.TrimSpace(string(text)) == "") {
 		err = fmt.Errorf("%s does not hold text in UTF-8", name)
 	}
