@@ -12,6 +12,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/manifest/guess"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/language"
 	"rehydrate/policy"
 )
 
@@ -49,7 +50,11 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	if err != nil {
 		return err
 	}
-	o.Signers, o.OpenParquet = pins, scan.OpenManifest
+	english, err := language.New()
+	if err != nil {
+		return err
+	}
+	o.Signers, o.OpenParquet, o.Known = pins, scan.OpenManifest, english.Knows
 	draft, err := guess.Files(ctx, files, o)
 	if err != nil {
 		return asUsage(err)

@@ -30,6 +30,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/manifest/guess"
 	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -303,7 +304,11 @@ func (p *publishing) check(ctx context.Context) error {
 	if err := p.same(ctx, r); err != nil {
 		return err
 	}
-	found, err := guess.Unfit(ctx, r, p.Keep)
+	english, err := language.New()
+	if err != nil {
+		return err
+	}
+	found, err := guess.Unfit(ctx, r, p.Keep, english.Knows)
 	if err != nil {
 		return err
 	}

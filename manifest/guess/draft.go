@@ -30,6 +30,9 @@ type Options struct {
 	Keep      []string // columns to pass through although they hold words, addresses or people
 	PostsOnly bool     // leave out the rows about comments
 	Many      bool     // several rows are about one image
+	// Known reports whether a word is in the dictionary: what is in none can be a name. With nil no column is taken for one of
+	// names by its values.
+	Known func(word string) bool
 }
 
 // A Draft is a release that was made of annotations, before it is written.

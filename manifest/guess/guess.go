@@ -243,10 +243,7 @@ func (c *surveyed) holds(field manifest.Field) string {
 	if field != manifest.FieldSplit {
 		return why
 	}
-	var splits []string
-	for _, label := range c.labels("") {
-		splits = append(splits, label.Code)
-	}
+	splits := codes(c.labels(""))
 	// Splits that differ in case only are one label: the check would refuse them.
 	if !c.empty && len(splits) == len(c.cells) {
 		return "the splits are " + manifest.List(splits)
@@ -340,7 +337,7 @@ func (d *guesser) guessFigSIM() bool {
 
 // free reports whether a column can be a category.
 func (d *guesser) free(c *surveyed) bool {
-	if !c.usable() || c.used || c.personal() || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
+	if !c.usable() || c.used || c.private() != "" || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
 		return false
 	}
 	if c.namedAs("month date") && !c.all(formNumber) {
@@ -383,6 +380,10 @@ func (d *guesser) guessCategories() {
 		if category.Labels == nil || d.Many && c.empty {
 			continue
 		}
+		c.accounts = !c.all(formPost) && lookLikeAccounts(codes(category.Labels), d.Known)
+		if c.accounts {
+			continue
+		}
 		category.Name = d.name(c.name, "_label")
 		if !value.IsLine(category.Title, manifest.MaxLabelText) {
 			category.Title = category.Name
@@ -390,6 +391,13 @@ func (d *guesser) guessCategories() {
 		c.used = true
 		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
 	}
+}
+
+func codes(labels []manifest.Label) (codes []string) {
+	for _, l := range labels {
+		codes = append(codes, l.Code)
+	}
+	return codes
 }
 
 // guessSubreddit takes the column of that name before it could become labels, which a purge does not rewrite.
@@ -407,7 +415,7 @@ func (d *guesser) guessColumns() {
 	for _, c := range d.columns {
 		named := slices.Contains(d.Keep, c.name)
 		kind := c.kind()
-		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.personal() || c.words() || c.rowNumbers() || kind == manifest.TypeText) {
+		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.private() != "" || c.words() || c.rowNumbers() || kind == manifest.TypeText) {
 			continue
 		}
 		c.used = true
@@ -418,7 +426,7 @@ func (d *guesser) guessColumns() {
 		}
 		if named {
 			why = "--keep names it"
-			if c.words() || c.personal() {
+			if c.words() || c.private() != "" || lookLikeAccounts(c.values(), d.Known) {
 				d.warnings = append(d.warnings, fmt.Sprintf("column %s holds what people wrote or who they are: it is published with the release, because --keep names it", table.Quote(c.name)))
 			}
 		}
@@ -448,9 +456,12 @@ func (d *guesser) leaveOut() {
 		switch {
 		case c.filled == 0:
 			d.leave(c, "all its cells are empty")
-		case c.personal():
-			d.leave(c, "it is about people")
+		case c.private() != "":
+			d.leave(c, c.private())
 			d.warnings = append(d.warnings, fmt.Sprintf("column %s may hold personal data: it was left out of the release's annotations", table.Quote(c.name)))
+		case c.accounts:
+			d.leave(c, "its values look like names of accounts; --keep "+strconv.Quote(c.name)+" publishes them")
+			d.warnings = append(d.warnings, fmt.Sprintf("column %s may hold names of accounts: it was left out of the release's annotations", table.Quote(c.name)))
 		case c.words():
 			d.leave(c, "it holds what people wrote, or addresses; --keep "+strconv.Quote(c.name)+" publishes it")
 		case c.rowNumbers():

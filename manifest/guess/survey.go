@@ -34,6 +34,8 @@ type surveyed struct {
 	first  []manifest.Problem // the places of the first cells with a value, to point at
 	used   bool               // as a field, category or column
 
+	accounts bool // the values would do as labels, but look like names of accounts
+
 	items int        // values, with those of lists
 	forms [forms]int // how many of them have a form
 	last  int        // the last value, where it was a row number so far
@@ -248,6 +250,9 @@ func sortLabels(labels []manifest.Label) {
 	})
 }
 
+// values gives the different values that are kept.
+func (c *surveyed) values() []string { return slices.Concat(c.cells...) }
+
 // usable reports whether the column's name can be written into release.toml.
 func (c *surveyed) usable() bool {
 	return c.name != "" && len(c.name) <= manifest.MaxLabelText && utf8.ValidString(c.name)
@@ -260,15 +265,6 @@ func namedAs(name, words string) bool {
 	last := name[strings.LastIndexByte(name, '_')+1:]
 	all := strings.Fields(words)
 	return slices.Contains(all, name) || slices.Contains(all, last) || slices.Contains(all, strings.TrimSuffix(last, "s"))
-}
-
-func (c *surveyed) personal() bool {
-	// What is about people does not belong in a release. Names are all that a program can go by.
-	name := manifest.FoldColumn(c.name)
-	const people = "author user email redditor poster annotator rater worker coder labeler labeller participant respondent phone uid ip"
-	owner := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "id"), "name"), "_")
-	return strings.HasPrefix(name, "author_") || !c.all(formPost) && (namedAs(name, people) || namedAs(owner, people) ||
-		slices.Contains(strings.Fields("name full_name first_name last_name real_name nickname phone_number ip_address"), name))
 }
 
 // words reports whether the column holds what people wrote, or addresses that say it: those have a post's title, and an

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"rehydrate/manifest"
 	"rehydrate/manifest/table"
@@ -11,8 +12,8 @@ import (
 
 // Unfit lists the categories and columns of a release that hold words, addresses or people by what Files goes by, other than
 // those to keep, each with the reason. Of a column that passes through, one value is enough. The release is one that a
-// manifest.Rewriting wrote, whose files call categories and columns by their names.
-func Unfit(ctx context.Context, r *manifest.Release, keep []string) ([]string, error) {
+// manifest.Rewriting wrote, whose files call categories and columns by their names. known is that of Options.
+func Unfit(ctx context.Context, r *manifest.Release, keep []string, known func(word string) bool) ([]string, error) {
 	in, err := r.Rows()
 	if err != nil {
 		return nil, err
@@ -25,8 +26,10 @@ func Unfit(ctx context.Context, r *manifest.Release, keep []string) ([]string, e
 		isCategory := slices.ContainsFunc(r.Schema.Categories, func(of manifest.Category) bool { return of.Name == c.name })
 		switch {
 		case slices.Contains(keep, c.name) || !passed && !isCategory:
-		case c.personal():
-			unfit = append(unfit, fmt.Sprintf("column %s is about people", table.Quote(c.name)))
+		case c.private() != "":
+			unfit = append(unfit, fmt.Sprintf("column %s %s", table.Quote(c.name), strings.TrimPrefix(c.private(), "it ")))
+		case lookLikeAccounts(c.values(), known):
+			unfit = append(unfit, fmt.Sprintf("the values of column %s look like names of accounts", table.Quote(c.name)))
 		case passed && (c.words() || c.forms[formWords]+c.forms[formAddress] > 0): // a category has the words of its labels
 			unfit = append(unfit, fmt.Sprintf("column %s holds what people wrote, or addresses", table.Quote(c.name)))
 		}

@@ -1,0 +1,137 @@
+package guess
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"rehydrate/manifest"
+)
+
+// english is a dictionary for tests.
+func english(word string) bool {
+	return slices.Contains(strings.Fields(`anger ask auto bullying class covid dank figurative hate hateful image irony joy label language memes metaphor
+		moderator mods negative neutral non none not offensive positive related sadness sarcasm speech thing topic very watchful way women`), word)
+}
+
+// TestColumnsOfPeople: which columns are left out by their names. The values are words that would do as labels.
+func TestColumnsOfPeople(t *testing.T) {
+	column := func(name string, values ...string) *surveyed {
+		c := &surveyed{name: name}
+		for _, v := range values {
+			c.items++
+			c.filled++
+			c.cells = append(c.cells, []string{v})
+			if strings.Trim(v, "0123456789.") == "" {
+				c.forms[formNumber]++
+			}
+		}
+		return c
+	}
+	for _, name := range strings.Fields(`author user op submitter account handle nick created_by posted_by approved_by banned_by removed_by mod moderator owner
+		uploader screen_name commenter op_name deleted_by reported_by mentions posted-by PostedBy postedBy POSTED_BY postedby createdby OPName opName op-id
+		user_name userName UserID userid username reddit_user_name redditUsername users user_karma user.type author_flair authorFlair author_fullname authors
+		post_author parent_author_id authorname annotator annotator_1 annotator1 Annotator-2 annotators annotator_id label_annotator_2 reviewer reviewer_2
+		reviewers reviewerName moderators modname mod_id approved_mod uploader_url owner_id channel_owner twitter_handle twitter_screen_name screenName
+		screenname nickname nickName accountName account_id removed_by_name posted_by_link submitted_by by by_user submitter_name commentor rater rater_1
+		labeller worker_id workerid participant_id respondent redditor poster poster_id email phone uid ip ip_address name full_name first_name
+		display_name login annotated_by reviewed_by labelled_by rated_by approvedBy`) {
+		if c := column(name, "alice", "bob"); c.private() == "" {
+			t.Errorf("%s is not about people", name)
+		}
+	}
+	for _, name := range strings.Fields("previous_visits ban_note mod_note mod_notes mod_note_label mod_reason_by mod_reports user_reports can_mod_post") {
+		if c := column(name, "x"); c.private() != "it tells of the account that collected the posts" {
+			t.Errorf("%s: %q", name, c.private())
+		}
+	}
+	for _, name := range strings.Fields(`label labels class category gold_label figurative figurative_language severity related_content modality context model
+		model_name movement standby stand_by sort_by mode moderate moderation moderation_status moderator_action mood modifier module option opinion operation
+		op_ed open opposed topic top stop account_type accountability accounting owner_type ownership handled handling nickel authority authoritarian
+		authorship authorized annotation annotation_type review review_type reviewed reviewer1_label annotator_agreement 2_way_label c_2_way_label hobby
+		baby nearby lobby removed_by_category removed_by_filter post_hint post_type subreddit_type link_flair_text platform source sentiment emotion stance
+		target target_group hate offensive sarcasm humor irony toxicity usage useful used use_case is_spam quality political_party poster_type language lang
+		country team_name char_name event_name dataset_name topic_name label_name split_name file_name domain_type image_type template meme_type
+		ip_right flag email_type phone_type coder_type work workers_rights rate rating ratings rated participation response respond byline bypass by_product
+		identity grid hybrid void paid valid aid covid mentions_suicide suicide_mention self_mention mentioned`) {
+		if c := column(name, "alice", "bob"); c.private() != "" {
+			t.Errorf("%s: %s", name, c.private())
+		}
+	}
+	for _, c := range []struct {
+		column *surveyed
+		want   bool
+	}{
+		{column("num_annotators", "2", "3"), false}, {column("mentions", "2", "3"), false}, {column("user_count", "2"), false}, {column("is_mod", "0", "1"), false},
+		{column("is_mod", "True", "False"), false}, {column("throwaway_account", "yes", "no"), false}, {column("owner", "2", "3"), true},
+		{column("annotator", "0", "1"), true}, {column("author_premium", "true"), true}, {column("uid", "7"), true},
+		{column("saved", "false"), true}, {column("saved", "12", "7"), false}, {column("likes", "true", "false"), true}, {column("likes", "1204"), false},
+		{column("hidden", "meaning", "none"), false}, {column("domain", "i.redd.it", "self.somebody"), true}, {column("domain", "i.redd.it", "imgur.com"), false},
+	} {
+		if got := c.column.private() != ""; got != c.want {
+			t.Errorf("%s with %v: private %v, want %v", c.column.name, c.column.cells, got, c.want)
+		}
+	}
+}
+
+// TestLooksLikeAccounts: which labels look like names of accounts.
+func TestLooksLikeAccounts(t *testing.T) {
+	for _, labels := range []string{
+		"jkim545 cyXie Lil_SpazJoekp Watchful1 Jupin210 DankMemesMods", "kn0thing spez", "Watchful1 jkim545 bboe DankMemesMods", "AutoModerator Watchful1",
+		"@joekp @cy_xie", "xX_jo3kp_Xx cyXie", "jkim545", "Jupin-210 cyXie",
+	} {
+		if !lookLikeAccounts(strings.Fields(labels), english) {
+			t.Errorf("%s do not look like accounts", labels)
+		}
+	}
+	for _, labels := range []string{
+		"Metaphor Irony None", "SS1 SS2 SS4", "F1 F2 F3", "figurative_language irony", "c_2_way_label c_3_way_label", "HateSpeech OffensiveLanguage Neither",
+		"hateful non-hateful notHateful", "very_negative negative neutral positive very_positive", "en de fr pt-BR en-US zh-Hans", "NSFW SFW", "LGBTQ POC women",
+		"class1 class2 class3", "topic_17 topic_4", "covid19 negative none", "traurig froh angst", "0 1 2", "2_way 3_way", "gpt-4 llama-2-7b mistral-7b claude-3", "image text",
+		"gpt-3.5 gpt-4.1 o1-mini", "Q1 Q2 Q3", "2019-Q1 2020-Q2", "IC3 OTH SR1", "A+ A B-", "AskReddit memes me_irl", "jpg png gif mp4", "i.redd.it v.redd.it", "eebbqej ed5f85d edvnz26 ee1kqa8 edqywzt ed00q6i",
+		"lvl1 lvl2 lvl3", "USA GBR DEU", "yes no", "n/a bboe", "Antisemitism Islamophobia Ableism", "B2B B2C", "neg_emo pos_emo", "",
+	} {
+		if lookLikeAccounts(strings.Fields(labels), english) {
+			t.Errorf("%s look like accounts", labels)
+		}
+	}
+	if lookLikeAccounts([]string{"jkim545"}, nil) {
+		t.Error("without a dictionary there are accounts")
+	}
+}
+
+// TestInitLeavesNamesOut: no name of a person is in what init writes, nor among what it says.
+func TestInitLeavesNamesOut(t *testing.T) {
+	names := []string{"jkim545", "cyXie", "Lil_SpazJoekp", "bboe"}
+	var b strings.Builder
+	b.WriteString("id,approved_by,mystery,mood,saved,kept\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "1a%02d,%s,%s,%s,False,%s\n", i, names[i%4], names[(i+1)%4], []string{"sad", "glad"}[i%2], names[i%3])
+	}
+	d, err := initFiles(t, Options{Known: english, Keep: []string{"kept"}}, file(t, "a.csv", b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(d.Example[0], ","), "id,mood,kept"; got != want {
+		t.Errorf("the columns are %s, want %s", got, want)
+	}
+	said := string(d.Settings) + strings.Join(slices.Concat(d.Notes, d.Warnings), "\n")
+	for _, name := range names {
+		if strings.Contains(said, name) {
+			t.Errorf("release.toml or a note names %s", name)
+		}
+	}
+	for _, want := range []string{
+		`not used: "mystery": its values look like names of accounts; --keep "mystery" publishes them`,
+		`column "mystery" may hold names of accounts: it was left out`,
+		`column "approved_by" may hold personal data: it was left out`,
+		`not used: "saved": it tells of the account that collected the posts`,
+		`column "kept" holds what people wrote or who they are: it is published with the release, because --keep names it`,
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	written(t, d, manifest.Options{})
+}
