@@ -10,7 +10,7 @@ import (
 )
 
 func (r *Release) used() []string {
-	names := slices.Concat([]string{r.onlyWithout}, slices.Collect(maps.Values(r.columns)), slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
+	names := slices.Concat(r.without.Columns, slices.Collect(maps.Values(r.columns)), slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
 	slices.Sort(names) // so that problems stand in the same order each time
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }

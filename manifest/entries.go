@@ -54,7 +54,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		file, line, column := rows.Place(cell)
 		problems.Add(Problem{File: file, Line: line, Column: column, Message: message, Hint: hint})
 	}
-	without := slices.Index(rows.columns, r.onlyWithout) // -1 for none: no column is without a name
+	without := r.newSkip(rows)
 	keys := new(keysort.Sorter)
 	defer keys.Close()
 	for {
@@ -74,7 +74,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		if err != nil {
 			return counted, fmt.Errorf("read %s: %w", rows.file().path, err)
 		}
-		if without >= 0 && !cells[without].Null && strings.TrimSpace(cells[without].Text) != "" {
+		if without != nil && without(cells) {
 			continue
 		}
 		found := problems.Count()
@@ -107,6 +107,20 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		}
 	}
 	return counted, r.finish(&counted, rows, keys, problems)
+}
+
+// newSkip gives what decides of a row whether it is left out, nil where none is.
+func (r *Release) newSkip(rows *Rows) func(cells []Cell) bool {
+	if r.without.Is == nil {
+		return nil
+	}
+	texts := make([]string, len(r.without.Columns))
+	return func(cells []Cell) bool {
+		for i, name := range r.without.Columns {
+			texts[i] = cells[rows.index[name]].Plain() // all that are used have a place
+		}
+		return r.without.Is(texts)
+	}
 }
 
 // finish adds what only a whole reading shows, and gives the error of all problems.
@@ -286,6 +300,10 @@ func (d *decoder) id(cells []Cell) PostID {
 	id, err := ParseCellID(text)
 	if p, isProblem := err.(*Problem); isProblem {
 		d.report(i, p.Message, p.Hint)
+	} else if !d.isTable && id.TooNew(d.options.Today) { // a table of ours or anybody's is held against a release
+		d.report(i, table.Quote(text)+" is not the id of a post: none has so high an id yet, and comments do",
+			"name the column with the ids of the posts, such as link_id; where this is a new post's, set the date of this machine")
+		return ""
 	}
 	return PostID(strings.Clone(string(id))) // an id that is kept should not keep its row
 }

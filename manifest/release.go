@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"rehydrate/manifest/table"
 )
@@ -57,7 +58,7 @@ type Release struct {
 	separator    string              // "": each cell has its own, one of separators
 	isTable      bool                // of OpenTable: any categories will do
 	numbered     bool                // ids may be ID/N
-	onlyWithout  string              // of a Source: a column that has a value in rows that are left out
+	without      Without             // of a Source: which rows are left out
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
 	named        map[string]string   // column -> the key of release.toml that names it
@@ -79,6 +80,8 @@ type Options struct {
 	OpenParquet OpenParquet // nil: Parquet manifests are refused
 	// MayBeEmpty lets OpenTable open a file without rows, such as a split that kept none.
 	MayBeEmpty bool
+	// Today is the day by which PostID.TooNew tells ids of comments from those of posts; zero where it is not known.
+	Today time.Time
 }
 
 // Open opens a release folder (or its release.toml), or a bare annotations file with

@@ -74,14 +74,20 @@ type Meaning struct {
 	Schema    Schema
 	Columns   map[string]string // a field, category or column of Schema -> the file's column; what is missing has none
 	Separator string            // between the labels of a cell
-	Without   string            // a row with a value in this column is left out; "" for none
+	Without   Without           // the rows that are left out
+}
+
+// A Without says which rows of a source are left out: those of which Is is true, given the texts of Columns, "" for no value.
+type Without struct {
+	Columns []string
+	Is      func(texts []string) bool
 }
 
 // Release gives the files as a release whose columns mean that. An id may be ID/N.
 func (s *Source) Release(m Meaning) *Release {
 	r := newRelease(s.files.options)
 	r.Name, r.ManifestPath, r.ManifestDigest = m.Schema.Name, s.files.ManifestPath, s.files.ManifestDigest
-	r.records, r.separator, r.numbered, r.onlyWithout = s.files.records, m.Separator, true, m.Without
+	r.records, r.separator, r.numbered, r.without = s.files.records, m.Separator, true, m.Without
 	for _, field := range fieldNames {
 		r.columns[field] = ""
 	}

@@ -54,7 +54,7 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	if err != nil {
 		return err
 	}
-	o.Signers, o.OpenParquet, o.Known = pins, scan.OpenManifest, english.Knows
+	o.Signers, o.OpenParquet, o.Known, o.Today = pins, scan.OpenManifest, english.Knows, c.now()
 	draft, err := guess.Files(ctx, files, o)
 	if err != nil {
 		return asUsage(err)

@@ -72,11 +72,14 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	defer in.Close()
 	g := &guesser{Options: o, names: make(map[string]bool)}
 	var rows int
-	g.columns, g.differ, rows, err = survey(ctx, in)
+	g.columns, g.differ, rows, err = survey(ctx, in, o.Today)
 	if err != nil {
 		return nil, err
 	}
 	if err := g.guess(files[0].Path); err != nil {
+		return nil, err
+	}
+	if err := g.refuseComments(ctx, source); err != nil {
 		return nil, err
 	}
 	d := &Draft{meaning: g.meaning(table.Stem(files[0].Path)), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings}
@@ -158,8 +161,8 @@ func splitOf(path string) string {
 // meaning gives the guesses as the columns and labels of a release of that name.
 func (d *guesser) meaning(name string) manifest.Meaning {
 	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string), Separator: d.separator}
-	if d.comments != nil {
-		m.Without = d.comments.name
+	if d.PostsOnly {
+		m.Without = d.marks.without(d.columnOf("id"), d.Today)
 	}
 	for _, guess := range d.guesses {
 		m.Columns[guess.Name] = guess.Column

@@ -1,6 +1,7 @@
 package guess
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -31,12 +32,11 @@ type guesser struct {
 	leftOut   []string // columns that are not in the release, each with the reason
 	notes     []string
 	warnings  []string
-	comments  *surveyed // filled where a row is about a comment
+	marks     commentMarks
 	names     map[string]bool
-}
 
-// commentMarks are columns that have a value where a row is about a comment: what it stands under.
-const commentMarks = "linked_submission_id parent_id comment_id parent_comment_id link_id"
+	commentIDs *surveyed // the first column of ids that are those of comments
+}
 
 // guess fails only when there is nothing to build a release on, or when a person has to decide.
 func (d *guesser) guess(file string) error {
@@ -52,12 +52,14 @@ func (d *guesser) guess(file string) error {
 		return table.One(&manifest.Problem{File: file, Line: 1, Message: "no record holds a JSON object with keys", Hint: table.WholeObject})
 	}
 	isDataset := d.column("ocr_text") != nil && d.column("ocr_confidence") != nil
-	if message, hint := d.guessID(); message != "" {
+	message, hint := d.guessID()
+	if message != "" && d.commentIDs != nil {
+		return d.commentIDs.areComments()
+	}
+	if message != "" {
 		return refuse(message, hint)
 	}
-	if err := d.guessComments(); err != nil {
-		return err
-	}
+	d.guessMarks()
 	for field := manifest.FieldSplit; field < manifest.FieldSubreddit; field++ {
 		d.guessField(field, isDataset)
 	}
@@ -140,8 +142,9 @@ func (d *guesser) guessID() (message, hint string) {
 		for i, c := range d.columns {
 			switch mostly := 2*(c.forms[formID]+c.forms[formGallery]) > c.items; {
 			case c.lists || c.odd || manifest.FoldColumn(c.name) != name && (name != "" || slices.Contains(names, manifest.FoldColumn(c.name))):
-			case 2*c.forms[formComment] > c.items:
-				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment], c.items))
+			case 2*c.forms[formComment] > c.items, name != "" && 2*(c.forms[formComment]+c.forms[formTooNew]) > c.items:
+				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment]+c.forms[formTooNew], c.items))
+				d.commentIDs = cmp.Or(d.commentIDs, c)
 			case !mostly || name == "" && c.forms[formPost] != c.items:
 			case c.rowNumbers():
 				d.leave(c, fmt.Sprintf("it numbers the rows (%s, %s and on), so it is not the id of a post", c.cells[0][0], c.cells[1][0]))
@@ -177,7 +180,7 @@ func (d *guesser) guessID() (message, hint string) {
 			if len(sure) > 0 && i < best { // the plain id rather than the address that holds it
 				best = i
 			}
-		case len(sure) == 0 && !d.columns[i].namedAs(commentMarks):
+		case len(sure) == 0 && !d.columns[i].namedAs(markNames):
 			return fmt.Sprintf("columns %s and %s could both be post ids", table.Quote(d.columns[best].name), table.Quote(d.columns[i].name)), choose
 		default:
 			d.leave(d.columns[i], "its ids are not those of the posts, which "+table.Quote(d.columns[best].name)+" has; perhaps they are of comments")
@@ -193,34 +196,6 @@ func (d *guesser) differs(i, j int) bool { return d.differ[[2]int{min(i, j), max
 func (d *guesser) takeID(c *surveyed, why string) {
 	c.used = true
 	d.take(columnGuess{Name: "id", Column: c.name, Why: why})
-}
-
-// guessComments looks for rows about comments under ids that could be either.
-func (d *guesser) guessComments() error {
-	id := d.column(d.columnOf("id"))
-	if id.all(formPost) { // which cannot be the ids of comments
-		return nil
-	}
-	for _, c := range d.columns {
-		if c == id || !c.namedAs(commentMarks) || c.forms[formID]+c.forms[formComment] == 0 {
-			continue
-		}
-		if d.PostsOnly {
-			d.comments = c
-			d.leave(c, fmt.Sprintf("it says what a comment stands under: --posts-only leaves out the %d rows in which it has a value", c.filled))
-			return nil
-		}
-		problems := new(manifest.Problems)
-		for _, p := range c.first {
-			p.Message = fmt.Sprintf("column %s has a value here, so this row is about a comment, and its %s is not that of a post",
-				table.Quote(c.name), table.Quote(id.name))
-			p.Hint = "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"
-			problems.Add(p)
-		}
-		problems.More = c.filled - len(c.first)
-		return problems
-	}
-	return nil
 }
 
 // holds says why the column's values can be the field's, "" if they cannot.

@@ -19,11 +19,20 @@ func TestInitAsks(t *testing.T) {
 		o        Options
 		want     []string
 	}{
-		{"t1", "id,mood\nt1_abc,sad\nt1_abd,glad\n", Options{}, []string{"a.csv:1:0 no column looks like post ids"}},
-		{"permalinks of comments", "permalink,mood\n/r/x/comments/abc/t/def/,sad\n/r/x/comments/abd/t/deg,glad\n", Options{}, []string{"a.csv:1:0 no column looks like post ids"}},
+		{"t1", "id,mood\nt1_abc,sad\nt1_abd,glad\n", Options{}, []string{`a.csv:2:1 column "id" has ids of comments, not of posts, here and in 2 of 2 rows`}},
+		{"permalinks of comments", "permalink,mood\n/r/x/comments/abc/t/def/,sad\n/r/x/comments/abd/t/deg,glad\n", Options{}, []string{`a.csv:2:1 column "permalink" has ids of comments`}},
 		{"one comment", "id,mood\nabc,sad\nt1_abd,glad\nabe,sad\n", Options{}, []string{`a.csv:3:1 "t1_abd" is the id of a comment`}},
 		{"rows about comments", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\ndef02,abc,sad\n", Options{}, []string{
-			`a.csv:3:7 column "linked_submission_id" has a value here, so this row is about a comment`, "a.csv:4:7 column"}},
+			`a.csv:3:7 column "linked_submission_id" says that this row is about a comment, so its "id" is not that of a post`, "a.csv:4:7 column"}},
+		{"ids above those of posts", "id,mood\neebbqej,sad\neebbqek,glad\n", Options{}, []string{`a.csv:2:1 column "id" has ids of comments, not of posts, here and in 2 of 2 rows`}},
+		{"one id above", "id,mood\n1sk9mhg,sad\neebbqek,glad\n1sk9mhh,sad\n", Options{}, []string{`a.csv:3:1 "eebbqek" is not the id of a post`}},
+		{"named ids above", "x,mood\neebbqej,sad\n", Options{ID: "x"}, []string{`a.csv:2:1 "eebbqej" is not the id of a post`}},
+		{"an export of comments", "id,type,permalink,mood\nabc1,comment,/r/x/comments/zzz/t/abc1/,sad\nabc2,comment,/r/x/comments/zzy/t/abc2/,glad\n", Options{}, []string{
+			`a.csv:2:6 column "type" says that this row is about a comment, so its "id" is not that of a post`, "a.csv:3:6 column"}},
+		{"addresses of comments beside ids", "id,permalink,mood\nabc1,/r/x/comments/zzz/t/abc1/,sad\nabc,/r/x/comments/abc/t/,glad\n", Options{}, []string{`a.csv:2:6 column "permalink" says`}},
+		{"t1 as a kind", "id,kind,mood\nabc,t3,sad\nabd,t1,glad\n", Options{}, []string{`a.csv:3:5 column "kind" says`}},
+		{"is_submission", "id,is_submission,mood\nabc,True,sad\nabd,False,glad\n", Options{}, []string{`a.csv:3:5 column "is_submission" says`}},
+		{"fullnames of comments", "id,fullname,mood\nabc,t3_abc,sad\nabd,t1_abd,glad\n", Options{ID: "id"}, []string{`a.csv:3:5 column "fullname" says`}},
 		{"digits", "post_id,mood\n1234,sad\n9876,glad\n4567,sad\n", Options{}, []string{`a.csv:1:0 column "post_id" holds nothing but digits`}},
 		{"row numbers", "id,mood\n1,sad\n2,glad\n3,sad\n", Options{}, []string{"a.csv:1:0 no column looks like post ids"}},
 		{"two columns", "id,post_id,mood\nabc,abd,sad\nabe,abf,glad\n", Options{}, []string{`a.csv:1:0 columns "id" and "post_id" could both be post ids`}},
@@ -75,7 +84,16 @@ func TestInitTakes(t *testing.T) {
 		{"comments beside posts", "text,id,link_id,parent_id\nx,def1,t3_abc,t1_def0\ny,def2,t3_abd,t1_def1\n", Options{},
 			"id abc", []string{`"parent_id": 2 of 2 values are ids of comments`, `"id": its ids are not those of the posts`, "no column looks like labels"}},
 		{"posts alone", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\nabd,,glad\n", Options{PostsOnly: true},
-			"id,mood abc,sad", []string{"--posts-only leaves out the 1 rows"}},
+			"id,mood abc,sad", []string{"--posts-only leaves out the rows about comments: 1 of 3"}},
+		{"posts alone, by all that says so", "id,type,permalink,mood\n1sk9mhg,post,/r/x/comments/1sk9mhg/t/,sad\nabc1,comment,/r/x/comments/zzz/t/abc1/,glad\neebbqej,post,,glad\nt1_abe,,,glad\n" +
+			"abf,post,/r/x/comments/zzz/t/abg/,glad\n", Options{PostsOnly: true, ID: "id"}, "id,mood 1sk9mhg,sad", []string{"--posts-only leaves out the rows about comments: 4 of 5", `not used: "type": it says whether a row is about a post or a comment`}},
+		{"posts of comments", "post_id,kind,permalink,mood\nabc,comment,/r/x/comments/abc/t/def/,sad\nabd,comment,/r/x/comments/abd/t/deg/,glad\n", Options{},
+			"id,mood abc,sad", []string{`not used: "kind": it says whether`}},
+		{"a kind of posts", "id,post_type,mood\nabc,image,sad\nabd,gallery,glad\n", Options{}, "id,post_type,mood abc,image,sad", nil},
+		{"all posts", "id,type,mood\nabc,post,sad\nabd,post,glad\n", Options{}, "id,mood abc,sad", []string{`not used: "type": it says whether`}},
+		{"a type that is a label", "id,type,mood\nabc,comment,sad\nabd,rant,glad\n", Options{}, "id,type,mood abc,comment,sad", nil},
+		{"links to comments", "id,url,mood\nabc,/r/x/comments/zzz/t/abd/,sad\nabe,/r/x/comments/zzz/t/abf/,glad\n", Options{}, "id,mood abc,sad", nil},
+		{"long words", "id,tone\nabc,positive\nabd,negative\n", Options{}, "id,tone abc,positive", nil},
 		{"two names for one", "image_id,permalink,mood\nabc,/r/x/comments/abc/t/,sad\nabd,/r/x/comments/abd/t/,glad\n", Options{}, "id,mood abc,sad", []string{`not used: "permalink": it holds what people wrote, or addresses`}},
 		{"digests by their form", "id,hash,look\nabc," + hash + ",0123456789abcdef\nabd," + hash2 + ",1123456789abcdef\n", Options{},
 			"id,sha256,phash abc," + hash + ",0123456789abcdef", []string{`sha256 is column "hash": by its form`, "would be outcome changed"}},

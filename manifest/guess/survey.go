@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"rehydrate/manifest"
@@ -34,6 +35,7 @@ type surveyed struct {
 	first  []manifest.Problem // the places of the first cells with a value, to point at
 	used   bool               // as a field, category or column
 
+	today    time.Time
 	accounts bool // the values would do as labels, but look like names of accounts
 
 	items int        // values, with those of lists
@@ -49,6 +51,7 @@ const (
 	formPost           // an id with t3_ or a permalink: nothing else looks like it
 	formGallery        // ID/N
 	formComment        // t1_ or the permalink of a comment
+	formTooNew         // what would be a post id, were it not too high for one by today
 	formDigits
 	formInteger
 	formNumber
@@ -99,7 +102,12 @@ func (c *surveyed) count(text string) {
 		}
 	}
 	id, strong := idForm(text)
+	tooNew := id != "" && manifest.PostID(id).TooNew(c.today)
+	if tooNew {
+		id, strong = "", false
+	}
 	c.id = id
+	note(formTooNew, tooNew)
 	note(formID, id != "")
 	note(formPost, id != "" && strong)
 	note(formComment, id == "" && strong)
@@ -151,7 +159,7 @@ func (c *surveyed) all(form int) bool { return c.items > 0 && c.forms[form] == c
 func (c *surveyed) rowNumbers() bool { return c.filled > 2 && c.steps == c.items && !c.lists }
 
 // survey reads all rows. differ has the pairs of columns of ids that name different posts in some row.
-func survey(ctx context.Context, in *manifest.Rows) (columns []*surveyed, differ map[[2]int]bool, rows int, err error) {
+func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []*surveyed, differ map[[2]int]bool, rows int, err error) {
 	differ = make(map[[2]int]bool)
 	var ids []int // columns that may hold ids
 	for ctx.Err() == nil {
@@ -160,7 +168,7 @@ func survey(ctx context.Context, in *manifest.Rows) (columns []*surveyed, differ
 			if slices.Contains(manifest.FieldID.Names(), manifest.FoldColumn(name)) {
 				ids = append(ids, len(columns))
 			}
-			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool)})
+			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool), today: today})
 		}
 		if err == io.EOF {
 			return columns, differ, rows, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/manifest/table"
@@ -19,7 +20,7 @@ func Unfit(ctx context.Context, r *manifest.Release, keep []string, known func(w
 		return nil, err
 	}
 	defer in.Close()
-	columns, _, _, err := survey(ctx, in)
+	columns, _, _, err := survey(ctx, in, time.Time{}) // ids do not matter here
 	var unfit []string
 	for _, c := range columns {
 		passed := slices.ContainsFunc(r.Schema.Columns, func(p manifest.Column) bool { return p.Name == c.name })

@@ -45,6 +45,17 @@ type Cell struct {
 	Absent bool // Null because the record of JSON does not have the key
 }
 
+// Plain gives the text of a cell without spaces around it, "" for what is missing, nested or a list of several.
+func (c Cell) Plain() string {
+	switch {
+	case c.Null, c.Nested, c.Fault != "", c.IsList && len(c.List) != 1:
+		return ""
+	case c.IsList:
+		return strings.TrimSpace(c.List[0])
+	}
+	return strings.TrimSpace(c.Text)
+}
+
 // A Source is a RowReader that knows where its cells stand.
 type Source interface {
 	Columns() []string
