@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestTooNew: ids of comments from 2008 on are above those of posts, whatever the day.
+// TestTooNew: ids of comments from 2007 on are above those of posts, whatever the day.
 func TestTooNew(t *testing.T) {
 	day := func(year int) time.Time { return time.Date(year, time.November, 24, 0, 0, 0, 0, time.UTC) }
 	for _, c := range []struct {
@@ -17,7 +17,7 @@ func TestTooNew(t *testing.T) {
 		{"5734", time.Time{}, false}, {"zzzzzz", time.Time{}, false}, {"1tp51gf", time.Time{}, false}, {"bzzzzzz", time.Time{}, false}, {"c000000", time.Time{}, true},
 		{"eebbqej", time.Time{}, true}, {"1y2p0ij32e8e7", time.Time{}, true}, {"zzzzzzzzzzzzz", time.Time{}, true},
 		{"1tp51gf", day(2026), false}, {"2r82c1s", day(2026), false}, {"3zzzzzz", day(2026), true}, {"eebbqej", day(2026), true},
-		{"3zzzzzz", day(2030), false}, {"eebbqej", day(2036), true}, {"c0299an", day(2043), true}, // a comment of 2008
+		{"3zzzzzz", day(2030), false}, {"eebbqej", day(2036), true}, {"c0299an", day(2043), true}, // a comment of 2007
 		{"1tp51gf", day(1970), false}, {"9zzzzzz", day(1970), false}, {"eebbqej", day(1970), true}, // a wrong clock
 		{"zzzzzzzzzzzzz", day(9999), true},
 	} {

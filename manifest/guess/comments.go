@@ -145,8 +145,9 @@ var commentAddress = regexp.MustCompile(`(?:^|/)comments/([0-9a-z]+)/[^/]*/[0-9a
 
 // refuseComments reads the rows again where some may be about comments, and says which are. Of --posts-only, it counts them.
 func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) error {
-	id := d.columnOf("id")
-	if len(d.marks) == 0 && (!d.PostsOnly || d.column(id).all(formID)) {
+	name := d.columnOf("id")
+	id := d.column(name)
+	if len(d.marks) == 0 && id.forms[formComment]+id.forms[formTooNew] == 0 {
 		return nil
 	}
 	in, err := source.Rows()
@@ -154,7 +155,7 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 		return err
 	}
 	defer in.Close()
-	without, problems, rows, left := d.marks.without(id, d.Today), new(manifest.Problems), 0, 0
+	without, problems, rows, left := d.marks.without(name, d.Today), new(manifest.Problems), 0, 0
 	texts := make([]string, len(without.Columns))
 	for ctx.Err() == nil {
 		cells, err := in.Next()
@@ -168,42 +169,43 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 			return err
 		}
 		rows++
-		places := make([]int, len(texts))
-		for i, name := range without.Columns {
-			places[i] = slices.Index(in.Columns(), name)
+		for i, column := range without.Columns {
 			texts[i] = ""
-			if places[i] >= 0 {
-				texts[i] = cells[places[i]].Plain()
+			if at := slices.Index(in.Columns(), column); at >= 0 {
+				texts[i] = cells[at].Plain()
 			}
 		}
 		if !without.Is(texts) {
 			continue
 		}
 		left++
-		if post, _ := idForm(texts[0]); post != "" && !manifest.PostID(post).TooNew(d.Today) && !d.PostsOnly { // others the draft refuses by their ids
-			at := d.marks.first(post, texts[1:])
-			p := manifest.Problem{Message: fmt.Sprintf("column %s says that this row is about a comment, so its %s is not that of a post",
-				table.Quote(d.marks[at].column), table.Quote(id)),
-				Hint: "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"}
-			p.File, p.Line, p.Column = in.Place(places[at+1])
-			problems.Add(p)
-		}
-	}
-	if d.PostsOnly {
-		d.notes = append(d.notes, fmt.Sprintf("--posts-only leaves out the rows about comments: %d of %d", left, rows))
+		column, message := d.marks.reason(texts)
+		p := manifest.Problem{Message: message, Hint: "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"}
+		p.File, p.Line, p.Column = in.Place(slices.Index(in.Columns(), without.Columns[column]))
+		problems.Add(p)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if d.PostsOnly {
+		d.notes = append(d.notes, fmt.Sprintf("--posts-only leaves out the rows about comments: %d of %d", left, rows))
+		return nil
+	}
 	return problems.Err()
 }
 
-// first is the place of the first mark that says by itself that a row is about a comment.
-func (m commentMarks) first(id string, texts []string) int {
-	return max(0, slices.IndexFunc(m, func(of mark) bool {
-		i := slices.Index(m, of)
-		return commentMarks{of}.ofComment(id, texts[i:i+1])
-	}))
+// reason says why a row is about a comment, and which of its texts, the id first, says so.
+func (m commentMarks) reason(texts []string) (text int, message string) {
+	id, _ := idForm(texts[0])
+	for i, of := range m {
+		if (commentMarks{of}).ofComment(id, texts[i+1:]) {
+			return i + 1, fmt.Sprintf("column %s says that this row is about a comment, so its id is not that of a post", table.Quote(of.column))
+		}
+	}
+	if id == "" {
+		return 0, table.Quote(texts[0]) + " is the id of a comment, not of a post"
+	}
+	return 0, table.Quote(texts[0]) + " is not the id of a post: none has so high an id yet, and comments do"
 }
 
 // areComments is the error of a file whose ids are those of comments.

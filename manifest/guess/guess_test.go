@@ -23,12 +23,12 @@ func TestInitAsks(t *testing.T) {
 		{"permalinks of comments", "permalink,mood\n/r/x/comments/abc/t/def/,sad\n/r/x/comments/abd/t/deg,glad\n", Options{}, []string{`a.csv:2:1 column "permalink" has ids of comments`}},
 		{"one comment", "id,mood\nabc,sad\nt1_abd,glad\nabe,sad\n", Options{}, []string{`a.csv:3:1 "t1_abd" is the id of a comment`}},
 		{"rows about comments", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\ndef02,abc,sad\n", Options{}, []string{
-			`a.csv:3:7 column "linked_submission_id" says that this row is about a comment, so its "id" is not that of a post`, "a.csv:4:7 column"}},
+			`a.csv:3:7 column "linked_submission_id" says that this row is about a comment, so its id is not that of a post`, "a.csv:4:7 column"}},
 		{"ids above those of posts", "id,mood\neebbqej,sad\neebbqek,glad\n", Options{}, []string{`a.csv:2:1 column "id" has ids of comments, not of posts, here and in 2 of 2 rows`}},
 		{"one id above", "id,mood\n1sk9mhg,sad\neebbqek,glad\n1sk9mhh,sad\n", Options{}, []string{`a.csv:3:1 "eebbqek" is not the id of a post`}},
 		{"named ids above", "x,mood\neebbqej,sad\n", Options{ID: "x"}, []string{`a.csv:2:1 "eebbqej" is not the id of a post`}},
 		{"an export of comments", "id,type,permalink,mood\nabc1,comment,/r/x/comments/zzz/t/abc1/,sad\nabc2,comment,/r/x/comments/zzy/t/abc2/,glad\n", Options{}, []string{
-			`a.csv:2:6 column "type" says that this row is about a comment, so its "id" is not that of a post`, "a.csv:3:6 column"}},
+			`a.csv:2:6 column "type" says that this row is about a comment, so its id is not that of a post`, "a.csv:3:6 column"}},
 		{"addresses of comments beside ids", "id,permalink,mood\nabc1,/r/x/comments/zzz/t/abc1/,sad\nabc,/r/x/comments/abc/t/,glad\n", Options{}, []string{`a.csv:2:6 column "permalink" says`}},
 		{"t1 as a kind", "id,kind,mood\nabc,t3,sad\nabd,t1,glad\n", Options{}, []string{`a.csv:3:5 column "kind" says`}},
 		{"is_submission", "id,is_submission,mood\nabc,True,sad\nabd,False,glad\n", Options{}, []string{`a.csv:3:5 column "is_submission" says`}},
