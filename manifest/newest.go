@@ -7,7 +7,8 @@ import (
 )
 
 // Reddit numbers posts with one counter, written in base 36, and comments with another that is far ahead: comments have had
-// seven characters from c on since 2007 (t1_c0299an under t3_5yba3, 2007-10-15). So an id that no post can have yet is a comment's.
+// seven characters from c on since 2007 (t1_c0299an under t3_5yba3, 2007-10-15). So an id that no post can have yet is a
+// comment's.
 //
 // Posts on record: 2018-03-14 84anfy, 2019-12-29 ehalr1, 2021-11-23 qzzsf5, 2026-04-13 1sklidt, 2026-05-27 1tp51gf, which is
 // 3,972,527,007. The counter grew by 1.4 million a day from 2021 to 2026, and by 1.6 million in the last weeks. The bound

@@ -180,7 +180,8 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 		}
 		left++
 		column, message := d.marks.reason(texts)
-		p := manifest.Problem{Message: message, Hint: "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"}
+		p := manifest.Problem{Message: message,
+			Hint: "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"}
 		p.File, p.Line, p.Column = in.Place(slices.Index(in.Columns(), without.Columns[column]))
 		problems.Add(p)
 	}
@@ -199,7 +200,8 @@ func (m commentMarks) reason(texts []string) (text int, message string) {
 	id, _ := idForm(texts[0])
 	for i, of := range m {
 		if (commentMarks{of}).ofComment(id, texts[i+1:]) {
-			return i + 1, fmt.Sprintf("column %s says that this row is about a comment, so its id is not that of a post", table.Quote(of.column))
+			return i + 1, fmt.Sprintf("column %s says that this row is about a comment, so its id is not that of a post",
+				table.Quote(of.column))
 		}
 	}
 	if id == "" {
@@ -212,8 +214,10 @@ func (m commentMarks) reason(texts []string) (text int, message string) {
 func (c *surveyed) areComments() error {
 	n, problems := c.forms[formComment]+c.forms[formTooNew], new(manifest.Problems)
 	p := c.first[0]
-	p.Message = fmt.Sprintf("column %s has ids of comments, not of posts, here and in %d of %d rows", table.Quote(c.name), n, c.filled)
-	p.Hint = "a release is made of posts: name the column with the ids of the posts that the comments stand under, rehydrate init --id COLUMN"
+	p.Message = fmt.Sprintf("column %s has ids of comments, not of posts, here and in %d of %d rows",
+		table.Quote(c.name), n, c.filled)
+	p.Hint = "a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
+		"rehydrate init --id COLUMN"
 	problems.Add(p)
 	return problems
 }

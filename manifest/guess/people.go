@@ -127,7 +127,8 @@ func singular(word string) string {
 // counts reports whether a column holds numbers of people and not who they are: num_annotators, mentions.
 func (c *surveyed) counts(words []string) bool {
 	counting := func(word string) bool { return slices.Contains([]string{"n", "num", "number", "count", "total"}, word) }
-	return c.all(formNumber) && (counting(words[0]) || counting(singular(words[len(words)-1])) || words[0] == "mentions" || asks(words))
+	return c.all(formNumber) && (counting(words[0]) || counting(singular(words[len(words)-1])) ||
+		words[0] == "mentions" || asks(words))
 }
 
 // asks reports whether the words of a name ask for yes or no: is_mod, has_owner.
@@ -146,9 +147,11 @@ func (c *surveyed) decides() bool {
 
 // What Reddit's API says of a post to the account that asks, and what only a moderator of the subreddit is told.
 var (
-	ofCollector = set("ban_note can_gild can_mod_post mod_note mod_notes mod_reports num_reports previous_visits report_reasons user_reports")
+	ofCollector = set(`ban_note can_gild can_mod_post mod_note mod_notes mod_reports num_reports previous_visits report_reasons
+		user_reports`)
 	// ofVisitor are yes or no in the API; elsewhere their names can be those of labels and counts.
 	ofVisitor = set("clicked hidden likes saved visited")
+	yesOrNo   = set("true false 0 1 -1 0.0 1.0 -1.0")
 )
 
 // ofCollector reports whether the column tells of the account that collected the posts.
@@ -158,7 +161,7 @@ func (c *surveyed) ofCollector(words []string) bool {
 		return true
 	}
 	return ofVisitor[name] && len(c.cells) > 0 && !slices.ContainsFunc(c.cells, func(cell []string) bool {
-		return len(cell) != 1 || !slices.Contains([]string{"true", "false", "0", "1", "-1", "0.0", "1.0", "-1.0"}, value.FoldASCII(cell[0]))
+		return len(cell) != 1 || !yesOrNo[value.FoldASCII(cell[0])]
 	})
 }
 
