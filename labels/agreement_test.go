@@ -78,7 +78,7 @@ func TestAgreeMulti(t *testing.T) {
 		Labels: []manifest.Label{{Code: "0"}, {Code: "1"}, {Code: "2"}, {Code: "N", Exclusive: true}}}}}
 	a := annotator([][]int{{1, 2}}, [][]int{{0, 1}})
 	b := annotator([][]int{{0, 1, 2}}, [][]int{{0}})
-	got, err := Agree(schema, []Answers{a, b})
+	got, err := Agree(schema, []Answers{a, b}, Comparing{})
 	testkit.OK(t, err)
 	c := got.Categories[0]
 	if c.Jaccard == nil || !near(*c.Jaccard, (2./3+1./2)/2) || c.Observed != nil || c.Entries != 2 {
@@ -97,7 +97,7 @@ func TestAgreeMulti(t *testing.T) {
 	// None and no label are the same; a label that nobody gives has no kappa and is not in the mean.
 	a = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{}}, [][]int{nil}, nil, [][]int{{0}}, [][]int{{0}})
 	b = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{3}}, [][]int{{0}}, [][]int{{0}}, nil, [][]int{nil})
-	got, err = Agree(schema, []Answers{a, b})
+	got, err = Agree(schema, []Answers{a, b}, Comparing{})
 	testkit.OK(t, err)
 	c = got.Categories[0]
 	if !near(*c.Jaccard, 1) || c.Entries != 3 || c.Unanswered != 2 || c.Labels[1].Kappa.Undefined != "no variation" || !near(*c.Kappa.Value, 1) {
@@ -117,30 +117,34 @@ func TestAgreeThree(t *testing.T) {
 		}
 		return annotator(rows...)
 	}
-	got, err := Agree(schema, []Answers{calls("0011-0"), calls("00101"), calls("0101"), calls("-"), calls("      1")})
+	got, err := Agree(schema, []Answers{calls("0011-0"), calls("00101"), calls("0101"), calls("-"), calls("      1")}, Comparing{})
 	testkit.OK(t, err)
-	// AB: 3 of 4, expected 1/2, so 1/2. AC: 2 of 4 and 1/2, so 0. BC: 1 of 4, expected 1/2, so -1/2.
+	// A1 and A2: 3 of 4, expected 1/2, so 1/2. A1 and A3: 2 of 4 and 1/2, so 0. A2 and A3: 1 of 4, expected 1/2, so -1/2.
 	observed := (3. + 2 + 1) / 12
 	value := 0.
-	want := Agreement{Annotators: []string{"A1", "A2", "A3", "A4", "A5"},
+	// Of three answers to each of 4 entries one is apart in three entries; of the 12 answers 7 are 0 and 5 are 1.
+	wantAlpha := 1 - 11.*3/(7*5)
+	want := Agreement{Annotators: []string{"A1", "A2", "A3", "A4", "A5"}, Deciders: []string{}, Entries: 5,
 		Pairs: []AnnotatorPair{{"A1", "A2", 5, 1, 0}, {"A1", "A3", 4, 2, 0}, {"A2", "A3", 4, 1, 0}, {"A1", "A4", 1, 5, 0}, {"A2", "A4", 1, 4, 0}, {"A3", "A4", 1, 3, 0}},
-		Categories: []CategoryAgreement{{Name: "c", Title: "C", Kind: manifest.Single, Entries: 12, Unanswered: 4,
-			Kappa: Kappa{Value: &value, Strength: "slight"}, Observed: &observed}}}
+		Categories: []CategoryAgreement{{Name: "c", Title: "C", Kind: manifest.Single, Entries: 12, Unanswered: 4, Units: 4,
+			Alpha: Alpha{Value: &wantAlpha, Distance: "nominal", Interval: got.Categories[0].Alpha.Interval},
+			Kappa: Kappa{Value: &value, Strength: "slight"}, Observed: &observed}},
+		Bootstrap: &Bootstrap{2000, 0, .95}}
 	if diff := cmp.Diff(want, got, cmp.Comparer(near)); diff != "" {
 		t.Errorf("agreement (-want +got)\n%s", diff)
 	}
-	got, err = Agree(schema, []Answers{calls("001"), calls("000")})
+	got, err = Agree(schema, []Answers{calls("001"), calls("000")}, Comparing{})
 	if err != nil || !near(*got.Categories[0].Observed, 2./3) {
 		t.Errorf("two of three answers are equal: %+v, error %v", got.Categories, err)
 	}
-	got, err = Agree(schema, []Answers{calls("0-"), calls("-0")})
+	got, err = Agree(schema, []Answers{calls("0-"), calls("-0")}, Comparing{})
 	if err != nil || got.Categories[0].Observed != nil || got.Categories[0].Kappa.Undefined != "no entries" {
 		t.Errorf("no common answer: %+v, error %v", got.Categories, err)
 	}
-	if _, err := Agree(schema, []Answers{calls("0"), calls(" 0")}); err == nil {
+	if _, err := Agree(schema, []Answers{calls("0"), calls(" 0")}, Comparing{}); err == nil {
 		t.Error("two annotators without a common entry were compared")
 	}
-	if _, err := Agree(schema, []Answers{calls("0")}); err == nil {
+	if _, err := Agree(schema, []Answers{calls("0")}, Comparing{}); err == nil {
 		t.Error("one annotator was compared")
 	}
 }
@@ -153,10 +157,10 @@ func TestAgreeOrder(t *testing.T) {
 		all := []int{0, 1, 2, 3, 4, 5, 6}
 		one, other = append(one, [][]int{all[:1+i%7]}), append(other, [][]int{all[i%5:]})
 	}
-	first, err := Agree(schema, []Answers{annotator(one...), annotator(other...)})
+	first, err := Agree(schema, []Answers{annotator(one...), annotator(other...)}, Comparing{})
 	testkit.OK(t, err)
 	for range 20 {
-		if again, err := Agree(schema, []Answers{annotator(one...), annotator(other...)}); err != nil || !cmp.Equal(first, again) {
+		if again, err := Agree(schema, []Answers{annotator(one...), annotator(other...)}, Comparing{}); err != nil || !cmp.Equal(first, again) {
 			t.Fatalf("error %v; again (-first +again)\n%s", err, cmp.Diff(first, again))
 		}
 	}

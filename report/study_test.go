@@ -40,8 +40,10 @@ func someStudy(text string) Study {
 	return Study{Title: "T" + text, Tests: tests, Together: []string{"one", "two"},
 		Counts: &labels.Stats{Entries: 7, Splits: []labels.SplitSize{{Name: "train", Entries: 7}}, Categories: []labels.CategoryStats{labelled("one"), labelled("two"), labelled("three")},
 			Pairs: []labels.Pair{{Rows: "one", Columns: "two", Counts: [][]int{{7}}}, {Rows: "one", Columns: "three", Counts: [][]int{{7}}}}},
-		Agreement: &labels.Agreement{Pairs: []labels.AnnotatorPair{{A: "A", B: "B", Both: 7}}, Categories: []labels.CategoryAgreement{{Name: "one", Entries: 7,
-			Kappa: labels.Kappa{Value: &half, Strength: "moderate"}, Observed: &half, Labels: []labels.LabelAgreement{{Code: "A", Kappa: labels.Kappa{Undefined: "no variation"}}}}}},
+		Agreement: &labels.Agreement{Annotators: []string{"A", "B", "C"}, Deciders: []string{"D"}, Pairs: []labels.AnnotatorPair{{A: "A", B: "B", Both: 7}},
+			Bootstrap: &labels.Bootstrap{Resamples: 2000, Seed: 6}, Categories: []labels.CategoryAgreement{{Name: "one", Entries: 7, Units: 7,
+				Alpha: labels.Alpha{Value: new(.31), Distance: "MASI", Interval: &labels.Interval{Low: -.001, High: .62}},
+				Kappa: labels.Kappa{Value: &half, Strength: "moderate"}, Observed: &half, Labels: []labels.LabelAgreement{{Code: "A", Kappa: labels.Kappa{Undefined: "no variation"}}}}}},
 		Moderation: &labels.ModerationTable{By: "one", Beside: "two", Entries: 7, Services: []labels.ServiceRow{{Name: "S" + text, Unjudged: 1, Labels: []labels.LabelRate{
 			{Code: "A", Name: "a", SelfHarm: rate, Overall: rate, Severity: means}, {Code: "B", Name: "b", Severity: means}}}}},
 		Models: []Model{{"M" + text, labels.Scores{Files: []labels.FileScore{{}}, Tasks: []labels.TaskScore{{Category: "one", MacroF1: spread, WeightedF1: spread,
@@ -53,7 +55,7 @@ func someStudy(text string) Study {
 // TestStudyParts: each part of a study shows its numbers, and a model without a task has a dash there.
 func TestStudyParts(t *testing.T) {
 	page := writeStudy(t, someStudy(hostile))
-	for _, want := range []string{"7 entries, 7 of split train", "one by two, shares of each row", "A and B both annotated 7 entries", "moderate", "no variation",
+	for _, want := range []string{"7 entries, 7 of split train", "one by two, shares of each row", "A and B both annotated 7 entries", "moderate", "no variation", `<td class="number">0.31</td><td class="number">0.00 to 0.62</td><td>MASI</td>`, "D decided", "means over the pairs", "2000 resamples of the entries, seed 6",
 		"0.429", "with two 0.50", "70.00 ± 50.00", "25.00", `<td class="number">-</td>`, "too low 2, right 3, too high 1", "where that label was predicted right", "25.0 %", shown} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

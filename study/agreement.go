@@ -2,7 +2,9 @@ package study
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"rehydrate/internal/userfile"
@@ -22,6 +24,20 @@ type Agreement struct {
 	Batches []labels.BatchAgreement `json:"batches,omitempty"`
 }
 
+// Distances say by which distance the alpha of each category was computed.
+func (a Agreement) Distances() (all []string) {
+	of := map[string][]string{}
+	for _, c := range a.Categories {
+		if c.Entries > 0 {
+			of[c.Alpha.Distance] = append(of[c.Alpha.Distance], c.Name)
+		}
+	}
+	for _, distance := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, distance+" for "+strings.Join(of[distance], ", "))
+	}
+	return all
+}
+
 // Uncompared names the categories without an entry that both annotated.
 func (a Agreement) Uncompared() []string {
 	var names []string
@@ -33,10 +49,25 @@ func (a Agreement) Uncompared() []string {
 	return names
 }
 
-// Agree compares annotators, who have a file each, or one Argilla export. batch, if not "", is the column of the first file, or
-// the metadata of the export, that names batches.
-func Agree(ctx context.Context, files []string, release, batch string) (out Agreement, err error) {
-	like, err := like(ctx, release)
+// Annotations say whose answers are compared.
+type Annotations struct {
+	Files   []string // one for each annotator, or one Argilla export
+	Release string   // whose labels they have; "" for FigSIM's
+	Batch   string   // the column of the first file, or the metadata of the export, that names batches; "" for none
+	Decides string   // the annotator who decided where others differed, such as A3, whose answers are left out; "" for nobody
+	Seed    uint64   // of the resamples that intervals are made of
+}
+
+// Agree compares annotators.
+func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
+	how, files, batch := labels.Comparing{Seed: a.Seed}, a.Files, a.Batch
+	if a.Decides != "" {
+		how.Decider, err = labels.ParseDecider(a.Decides)
+		if err != nil {
+			return out, userfile.Wrong("--decides: %w", err)
+		}
+	}
+	like, err := like(ctx, a.Release)
 	if err != nil {
 		return out, err
 	}
@@ -69,11 +100,11 @@ func Agree(ctx context.Context, files []string, release, batch string) (out Agre
 	if batch != "" && len(batches) == 0 {
 		return out, userfile.Wrong("--batch %s: no entry of %s has a value there", batch, files[0])
 	}
-	out.Agreement, err = labels.Agree(like.Schema, annotators)
+	out.Agreement, err = labels.Agree(like.Schema, annotators, how)
 	if err != nil {
 		return out, userfile.Faulty(err)
 	}
-	out.Batches = labels.AgreeByBatch(like.Schema, annotators, batches)
+	out.Batches = labels.AgreeByBatch(like.Schema, annotators, batches, how)
 	return out, nil
 }
 

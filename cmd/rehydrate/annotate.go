@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"rehydrate/curate/annotate"
 	"rehydrate/curate/review"
 	"rehydrate/internal/durable"
+	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/workspace"
@@ -113,8 +113,11 @@ func (c *command) annotateMergeCommand() *cobra.Command {
 	var release, out, decides string
 	cmd := newCommand("annotate-merge", takes(1, math.MaxInt, "Argilla exports (.json), or a FILE for each annotator"), func(cmd *cobra.Command, args []string) error {
 		_, err := os.Lstat(out)
-		number, isName := strings.CutPrefix(decides, "A")
-		m.Decides, _ = strconv.Atoi(number)
+		var unknown error
+		m.Decides = labels.LastOfThree
+		if decides != "" {
+			m.Decides, unknown = labels.ParseDecider(decides)
+		}
 		switch {
 		case release == "":
 			return usageError("merge needs the release whose entries were annotated: --release RELEASE")
@@ -122,8 +125,8 @@ func (c *command) annotateMergeCommand() *cobra.Command {
 			return usageError("merge writes JSON Lines: --out FILE.jsonl, not %q", out)
 		case err == nil:
 			return usageError("--out %s: the file exists; name a new one", out)
-		case decides != "" && (!isName || m.Decides < 1):
-			return usageError("--decides takes an annotator, such as A3, not %q", decides)
+		case unknown != nil:
+			return usageError("--decides: %w", unknown)
 		}
 		if err := areThere(args); err != nil {
 			return err
@@ -134,7 +137,7 @@ func (c *command) annotateMergeCommand() *cobra.Command {
 	cmd.Flags().StringVar(&release, "release", "", "the `release` whose entries were annotated")
 	round.registerScheme(cmd)
 	registerOut(cmd, &out, "", "the manifest to make: a new `file` that ends in .jsonl")
-	cmd.Flags().StringVar(&decides, "decides", "", "the `annotator` who decides where others differ (default: the last of three)")
+	cmd.Flags().StringVar(&decides, "decides", "", "the `annotator` who decides where others differ, or none (default: the last of three)")
 	cmd.Flags().StringVar(&m.Batch, "batch", annotate.BatchName, "the metadata or `column` that names batches")
 	return cmd
 }

@@ -8,19 +8,27 @@ import (
 	"rehydrate/study"
 )
 
+const (
+	decidesHelp = "leave out the `annotator` who only decided where others differed, such as A3 (default: compare all)"
+	usualSeed   = 1 // of intervals
+)
+
 func (c *command) labelsAgreementCommand() *cobra.Command {
-	var release, batch string
+	var of study.Annotations
 	cmd := newCommand("labels-agreement", takes(1, math.MaxInt, "a FILE for each annotator, or one Argilla export"), func(cmd *cobra.Command, args []string) error {
 		if err := areThere(args); err != nil {
 			return err
 		}
-		agreement, err := study.Agree(cmd.Context(), args, release, batch)
+		of.Files = args
+		agreement, err := study.Agree(cmd.Context(), of)
 		if err != nil {
 			return err
 		}
 		return c.answer("labels-agreement", agreement)
 	})
-	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
-	cmd.Flags().StringVar(&batch, "batch", "", "compare batch by batch too: the `column` of the first file, or metadata of an Argilla export, that names them")
+	cmd.Flags().StringVar(&of.Release, "release", "", labelReleaseHelp)
+	cmd.Flags().StringVar(&of.Batch, "batch", "", "compare batch by batch too: the `column` of the first file, or metadata of an Argilla export, that names them")
+	cmd.Flags().StringVar(&of.Decides, "decides", "", decidesHelp)
+	cmd.Flags().Uint64Var(&of.Seed, "seed", usualSeed, "the `number` that the resamples of the intervals are drawn by")
 	return cmd
 }

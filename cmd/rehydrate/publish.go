@@ -18,9 +18,9 @@ import (
 
 // publishFlags are the flags of publish.
 type publishFlags struct {
-	out, split, answers, sign, batch string
-	digests                          bool
-	annotators, keep                 []string
+	out, split, answers, sign, batch, decides string
+	digests                                   bool
+	annotators, keep                          []string
 }
 
 func (c *command) publishCommand() *cobra.Command {
@@ -31,6 +31,8 @@ func (c *command) publishCommand() *cobra.Command {
 			return usageError("name the folder to make with --out DIR")
 		case f.batch != "" && len(f.annotators) == 0:
 			return usageError("--batch compares --annotators batch by batch: name them")
+		case f.decides != "" && len(f.annotators) == 0:
+			return usageError("--decides leaves out one of --annotators: name them")
 		}
 		return c.publish(cmd.Context(), args[0], f, cmd.Flags().Changed("workspace") || f.digests)
 	})
@@ -40,6 +42,7 @@ func (c *command) publishCommand() *cobra.Command {
 	flags.StringVar(&f.split, "split", "", "the split, as a `file` of id,split that labels split wrote (default: the release's own)")
 	flags.StringSliceVar(&f.annotators, "annotators", nil, "publish how far they agree: a `file` for each annotator, or one Argilla export")
 	flags.StringVar(&f.batch, "batch", "", "with --annotators: the `column` or metadata that names batches")
+	flags.StringVar(&f.decides, "decides", "", "with --annotators: "+decidesHelp)
 	flags.StringVar(&f.answers, "datasheet", "", "a `file` with answers for the datasheet (default: datasheet.toml of the release folder)")
 	flags.StringArrayVar(&f.keep, "keep", nil, "publish this `column`, although it holds words, addresses or people (repeatable)")
 	flags.StringVar(&f.sign, "sign", "", "sign SHA256SUMS with this SSH private `key`")
@@ -71,7 +74,7 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 		return asUsage(err)
 	}
 	if len(f.annotators) > 0 {
-		agreement, err := study.Agree(ctx, f.annotators, path, f.batch)
+		agreement, err := study.Agree(ctx, study.Annotations{Files: f.annotators, Release: path, Batch: f.batch, Decides: f.decides, Seed: usualSeed})
 		if err != nil {
 			return err
 		}

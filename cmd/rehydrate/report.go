@@ -33,6 +33,7 @@ func (c *command) reportCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.texts, "texts", false, "add the texts that OCR read (wants --out)")
 	cmd.Flags().StringVar(&f.study.release, "release", "", "write what a paper prints of this `release` instead: see the flags below (wants --out)")
 	cmd.Flags().StringSliceVar(&f.study.annotators, "annotators", nil, "with --release: a `file` for each annotator, or one Argilla export")
+	cmd.Flags().StringVar(&f.study.decides, "decides", "", "with --annotators: "+decidesHelp)
 	cmd.Flags().StringVar(&f.study.features, "features", "", "with --release: a `file` of numbers, as labels groups takes it")
 	cmd.Flags().StringSliceVar(&f.study.scores, "scores", nil, "with --release: `files` of moderation services, as labels moderation takes them")
 	cmd.Flags().StringArrayVar(&f.study.models, "model", nil, "with --release: predictions of a model, as `NAME=FILE,FILE` (repeatable)")

@@ -11,7 +11,7 @@ import (
 type studyFlags struct {
 	release                    string
 	annotators, scores, models []string
-	features                   string
+	features, decides          string
 }
 
 // writeStudy writes one page with all that the files give of the release's labels, tests, moderation and scores.
@@ -28,7 +28,7 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 		page.Together = append(page.Together, t.Category)
 	}
 	if len(f.annotators) > 0 {
-		agreement, err := study.Agree(ctx, f.annotators, f.release, "")
+		agreement, err := study.Agree(ctx, study.Annotations{Files: f.annotators, Release: f.release, Decides: f.decides, Seed: usualSeed})
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ type Merging struct {
 	Release *manifest.Release // whose entries were annotated
 	Scheme  *manifest.Release // whose labels were given
 	Batch   string            // the metadata or column that names batches
-	Decides int               // the annotator who decides, from 1; 0 for the last of three
+	Decides labels.Decider    // who decides where others differ
 }
 
 // Merged is what came of a round. Annotators are A1, A2 and so on: those of Argilla exports in the order in which they
@@ -38,7 +38,8 @@ type Merged struct {
 	Unasked    int              `json:"unasked"` // entries of the release without one
 	Annotators []Annotator      `json:"annotators"`
 	Categories []Tally          `json:"categories"`
-	Agreement  *study.Agreement `json:"agreement"` // of those who answered independently; nil where no two did
+	Agreement  *study.Agreement `json:"agreement"` // of those who do not decide; nil where there is none
+	Without    string           `json:"no_agreement,omitempty"` // why
 	Open       []Open           `json:"open"`      // in the order of the release
 
 	entries []manifest.Entry // with the labels that were found
@@ -85,15 +86,15 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(answers) < m.Decides {
-		return nil, fmt.Errorf("--decides A%d: there are %d annotators", m.Decides, len(answers))
+	if len(answers) < int(m.Decides) {
+		return nil, fmt.Errorf("--decides %s: there are %d annotators", labels.Annotator(int(m.Decides)-1), len(answers))
 	}
 	out := &Merged{Open: []Open{}, schema: m.Scheme.Schema}
 	out.schema.Columns = m.Release.Schema.Columns
-	independent := make([]labels.Answers, len(answers))
+	given := make([]labels.Answers, len(answers)) // of which nothing is taken out
 	for i := range answers {
 		out.Annotators = append(out.Annotators, Annotator{Name: labels.Annotator(i), Entries: len(answers[i])})
-		independent[i] = maps.Clone(answers[i])
+		given[i] = maps.Clone(answers[i])
 	}
 	for _, c := range m.Scheme.Schema.Categories {
 		out.Categories = append(out.Categories, Tally{Category: c.Name})
@@ -112,9 +113,6 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 		for c := range out.Categories {
 			e.Labels[c] = m.settle(out, answers, e.Key, c, batches[e.Key])
 		}
-		if judge := m.judge(who); judge >= 0 {
-			delete(independent[judge], e.Key)
-		}
 		out.entries = append(out.entries, e)
 		for _, of := range answers {
 			delete(of, e.Key)
@@ -126,7 +124,10 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 	if out.Asked == 0 {
 		return nil, errors.New("the files hold no answer for an entry of the release: is a column or a question called as its category?")
 	}
-	out.Agreement = m.agreement(independent, batches)
+	out.Agreement, err = m.agreement(given, batches)
+	if err != nil {
+		out.Without = err.Error()
+	}
 	return out, nil
 }
 
@@ -159,19 +160,6 @@ func who(answers []labels.Answers, key manifest.Key) (list []int) {
 	return list
 }
 
-// judge is the one of three or more who decides where the others differ; -1 for none.
-func (m *Merging) judge(who []int) int {
-	switch {
-	case len(who) < 3:
-		return -1
-	case m.Decides > 0 && slices.Contains(who, m.Decides-1):
-		return m.Decides - 1
-	case m.Decides == 0 && len(who) == 3:
-		return who[2]
-	}
-	return -1
-}
-
 // settle returns the labels of a category, and counts how they were found; nil where the question is open.
 func (m *Merging) settle(out *Merged, answers []labels.Answers, key manifest.Key, c int, batch string) []int {
 	category, tally := m.Scheme.Schema.Categories[c], &out.Categories[c]
@@ -185,7 +173,7 @@ func (m *Merging) settle(out *Merged, answers []labels.Answers, key manifest.Key
 			texts[i] = strings.Join(category.Codes(sets[i]), "|")
 		}
 	}
-	judge := m.judge(given)
+	judge := m.Decides.Of(given)
 	others := slices.DeleteFunc(slices.Clone(given), func(i int) bool { return i == judge })
 	same := func(i int) bool { return slices.Equal(sets[i], sets[others[0]]) }
 	switch {
@@ -266,13 +254,17 @@ func (m *Merging) strangers(left []labels.Answers) error {
 	return problems.Err()
 }
 
-// agreement compares those who answered independently; nil where no two have an entry in common.
-func (m *Merging) agreement(answers []labels.Answers, batches map[manifest.Key]string) *study.Agreement {
-	all, err := labels.Agree(m.Scheme.Schema, answers)
+// seed is that of the intervals.
+const seed = 1
+
+// agreement compares those who do not decide. The error says why nobody can be compared.
+func (m *Merging) agreement(answers []labels.Answers, batches map[manifest.Key]string) (*study.Agreement, error) {
+	how := labels.Comparing{Decider: m.Decides, Seed: seed}
+	all, err := labels.Agree(m.Scheme.Schema, answers, how)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return &study.Agreement{Agreement: all, Batches: labels.AgreeByBatch(m.Scheme.Schema, answers, batches)}
+	return &study.Agreement{Agreement: all, Batches: labels.AgreeByBatch(m.Scheme.Schema, answers, batches, how)}, nil
 }
 
 // OpenName is the file beside a manifest with the questions that are open.
