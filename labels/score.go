@@ -86,6 +86,27 @@ func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 	return out, nil
 }
 
+// Spellings are the codes and names of the classes that are made of several labels. Each means the first of these labels, which
+// counts as the class.
+func (t Task) Spellings() (all []manifest.Spelling) {
+	for label, class := range t.classOf {
+		if class < 0 || slices.Index(t.classOf, class) != label || !t.merged(label) {
+			continue
+		}
+		for _, text := range []string{t.Classes[class].Code, t.Classes[class].Name} {
+			all = append(all, manifest.Spelling{Text: text, Category: t.place, Label: label})
+		}
+	}
+	return all
+}
+
+// merged reports whether a label counts as one class with another.
+func (t Task) merged(label int) bool {
+	class := t.classOf[label]
+	first := slices.Index(t.classOf, class)
+	return class >= 0 && slices.Contains(t.classOf[first+1:], class)
+}
+
 // ClassOf gives the class that a label counts as, by its place in the category, -1 for one that is left out.
 func (t Task) ClassOf(label int) int { return t.classOf[label] }
 
@@ -242,7 +263,7 @@ func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others m
 		out.Files = append(out.Files, MatchIDs(f.File, gold, others, f.Labels))
 	}
 	for _, t := range tasks {
-		if ts, answered := t.score(schema, gold, files); answered {
+		if ts, answered := t.score(schema, tasks, gold, files); answered {
 			out.Tasks = append(out.Tasks, ts)
 		}
 	}
@@ -333,7 +354,7 @@ func (x tallied) averages() (macro, weighted float64) {
 	return macro / float64(len(x.by)), weighted / float64(max(1, support))
 }
 
-func (t Task) score(schema manifest.Schema, gold []manifest.Entry, files []Predictions) (TaskScore, bool) {
+func (t Task) score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, files []Predictions) (TaskScore, bool) {
 	ts := TaskScore{Category: t.Category}
 	var tallies []tallied
 	var macro, weighted []float64
@@ -361,7 +382,7 @@ func (t Task) score(schema manifest.Schema, gold []manifest.Entry, files []Predi
 			spread(f1), spread(over), spread(under)})
 	}
 	if t.Kind == manifest.Ordinal {
-		ts.Bias = t.bias(schema, gold, files)
+		ts.Bias = t.bias(schema, tasks, gold, files)
 	}
 	for _, by := range t.errorsBy {
 		ts.Errors = append(ts.Errors, t.errors(schema.Categories[by], by, gold, files))
@@ -393,8 +414,8 @@ func (t Task) errors(category manifest.Category, by int, gold []manifest.Entry, 
 	return out
 }
 
-// bias counts, over all files, on which side of the gold label predictions fall.
-func (t Task) bias(schema manifest.Schema, gold []manifest.Entry, files []Predictions) *Bias {
+// bias counts, over all files, on which side of the gold label predictions fall. tasks are all that are scored.
+func (t Task) bias(schema manifest.Schema, tasks []Task, gold []manifest.Entry, files []Predictions) *Bias {
 	b := &Bias{}
 	for _, c := range t.Classes {
 		b.ByTrue = append(b.ByTrue, BiasRow{Code: c.Code, Name: c.Name})
@@ -430,6 +451,15 @@ func (t Task) bias(schema manifest.Schema, gold []manifest.Entry, files []Predic
 				if other != nil && slices.Contains(other, place) == has {
 					right[at].side(has).count(given[0], predicted[0])
 				}
+			}
+		}
+	}
+	// A prediction of a class does not say which of its labels is meant, so that none of them was predicted right.
+	if other := slices.IndexFunc(tasks, func(t Task) bool { return t.place == by }); other >= 0 && b.Right != nil {
+		b.Right = nil
+		for at, place := range places {
+			if !tasks[other].merged(place) {
+				b.Right = append(b.Right, right[at])
 			}
 		}
 	}

@@ -210,3 +210,30 @@ func TestIDs(t *testing.T) {
 		}
 	}
 }
+
+// TestClasses: the code and the name of a merged class mean its first label; of another label there is nothing to say. Where the
+// other category of a bias merges labels, no prediction says which of those was meant.
+func TestClasses(t *testing.T) {
+	task, err := NewTask(manifest.FigSIM(), manifest.Task{Category: "severity", Merge: [][]string{{"SS4", "SS5"}}})
+	testkit.OK(t, err)
+	testkit.Same(t, "severity", []manifest.Spelling{{Text: "SS4+SS5", Category: 1, Label: 4},
+		{Text: "Suicide attempts/Suicide death", Category: 1, Label: 4}}, task.Spellings())
+
+	figurative := manifest.Task{Category: "figurative", Merge: [][]string{{"F1", "F2"}}}
+	severity := manifest.Task{Category: "severity", By: "figurative"}
+	entry := manifest.Entry{Key: manifest.Key{ID: "abc"}, Labels: [][]int{{1}, {2}, nil, nil, nil}}
+	var tasks []Task
+	for _, m := range []manifest.Task{figurative, severity} {
+		task, err := NewTask(manifest.FigSIM(), m)
+		testkit.OK(t, err)
+		tasks = append(tasks, task)
+	}
+	files := []Predictions{{File: "f", Labels: Answers{entry.Key: {{0}, {1}, nil, nil, nil}}}}
+	scores, err := Score(manifest.FigSIM(), tasks, []manifest.Entry{entry}, nil, files)
+	testkit.OK(t, err)
+	testkit.Same(t, "F1 of the class", 1.0, scores.Task("figurative").Labels[0].F1.Mean)
+	right := scores.Task("severity").Bias.Right
+	if len(right) != 1 || right[0].Code != "F3" || right[0].Absent.Under != 1 {
+		t.Errorf("predicted right: %+v", right)
+	}
+}

@@ -165,6 +165,28 @@ func (r *Release) Labels(category int, texts []string) ([]int, *Problem) {
 	return r.vocabularies[category].read(texts)
 }
 
+// A Spelling is a text that means a label of a category, both by their places.
+type Spelling struct {
+	Text            string
+	Category, Label int
+}
+
+// Spelling returns a release by which other files are read that may say more than the labels of r, such as the name of two that
+// count as one. A text that means a label already goes on to mean it.
+func (r *Release) Spelling(more []Spelling) *Release {
+	out := *r
+	out.vocabularies = slices.Clone(r.vocabularies)
+	for i, v := range out.vocabularies {
+		out.vocabularies[i].index = maps.Clone(v.index)
+	}
+	for _, s := range more {
+		if v := out.vocabularies[s.Category]; !v.knows(s.Text) {
+			v.add(s.Text, s.Label)
+		}
+	}
+	return &out
+}
+
 // OpenTable opens another file of labels than a manifest, such as an annotator's or a model's, with columns, spellings
 // and separator as like has them, or else the names that Open knows. An id may be ID/N, the name of image N of a
 // gallery. The result has one split and those categories that the file has columns for. The error is *Problems.

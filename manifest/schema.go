@@ -133,6 +133,11 @@ func (v vocabulary) find(text string) (int, bool) {
 	return i, ok
 }
 
+func (v vocabulary) knows(text string) bool {
+	_, ok := v.find(text)
+	return ok
+}
+
 func labelCodes(labels []Label) []string { return each(labels, func(l Label) string { return l.Code }) }
 
 func (s Schema) names() []string {

@@ -175,7 +175,8 @@ type scorer struct {
 	Scoring
 	gold
 	tasks  []labels.Task
-	tuneOn []manifest.Entry // of probabilities
+	read   *manifest.Release // by which predictions are read: they may name the classes of the tasks
+	tuneOn []manifest.Entry  // of probabilities
 }
 
 func (f Scoring) scorer(ctx context.Context) (s scorer, err error) {
@@ -185,6 +186,11 @@ func (f Scoring) scorer(ctx context.Context) (s scorer, err error) {
 		return s, err
 	}
 	s.tasks, err = f.Tasks.of(s.Schema)
+	var classes []manifest.Spelling
+	for _, t := range s.tasks {
+		classes = append(classes, t.Spellings()...)
+	}
+	s.read = s.Spelling(classes)
 	if err != nil || !f.Probabilities {
 		return s, err
 	}
@@ -214,7 +220,7 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 			p.Labels, thresholds, err = s.decide(ctx, file)
 			out.Thresholds = append(out.Thresholds, thresholds...)
 		} else {
-			p.Labels, err = ReadTable(ctx, file, s.Release)
+			p.Labels, err = ReadTable(ctx, file, s.read)
 		}
 		if err != nil {
 			return out, err

@@ -113,3 +113,28 @@ func TestTasks(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnClass: predictions may name a class that a task makes of several labels, by code or name, or one of those labels.
+func TestOwnClass(t *testing.T) {
+	dir := t.TempDir()
+	gold, predicted := filepath.Join(dir, "gold.csv"), filepath.Join(dir, "predicted.csv")
+	testkit.OK(t, os.WriteFile(gold, []byte("id,severity,figurative,related_content,modality,context\naaaa1,SS4,F1,SR1,M1,C1\naaaa2,SS5,F1,SR1,M1,C1\n"+
+		"aaaa3,SS4,F1,SR1,M1,C1\naaaa4,SS5,F1,SR1,M1,C1\naaaa5,SS1,F1,SR1,M1,C1\n"), 0o600),
+		os.WriteFile(predicted, []byte("id,severity\naaaa1,SS4+SS5\naaaa2,Suicide attempts/Suicide death\naaaa3,suicide ATTEMPTS/suicide death\naaaa4,SS4\naaaa5,Wish to be dead\n"), 0o600))
+	scores, err := Score(t.Context(), []string{predicted}, Scoring{Gold: gold})
+	testkit.OK(t, err)
+	for _, l := range scores.Task("severity").Labels {
+		if want := map[string]float64{"SS4+SS5": 1, "SS1": 1}[l.Code]; l.F1.Mean != want {
+			t.Errorf("%s: F1 %v, want %v", l.Code, l.F1.Mean, want)
+		}
+	}
+	// A class of another merging is none.
+	unmerged := Scoring{Gold: gold, Tasks: Tasks{Merge: []string{""}, Overrides: func(flag string) bool { return flag == "merge" }}}
+	if _, err := Score(t.Context(), []string{predicted}, unmerged); err == nil || !strings.Contains(err.Error(), `predicted.csv:2:7: "SS4+SS5" is not a label`) {
+		t.Errorf("without the merging: %v", err)
+	}
+	other := Scoring{Gold: gold, Tasks: Tasks{Merge: []string{"SS3+SS4+SS5"}, Overrides: unmerged.Overrides}}
+	if _, err := Score(t.Context(), []string{predicted}, other); err == nil || !strings.Contains(err.Error(), `is not a label`) {
+		t.Errorf("with another merging: %v", err)
+	}
+}
