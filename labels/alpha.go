@@ -1,7 +1,6 @@
 package labels
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -113,7 +112,7 @@ func (s *scale) add(values []int) {
 	slices.Sort(values)
 	var name []byte
 	for _, v := range values {
-		name = binary.AppendUvarint(name, uint64(v))
+		name = appendNumber(name, v)
 	}
 	at, met := s.known[string(name)]
 	if !met {

@@ -15,6 +15,7 @@ import (
 type Feature struct {
 	Name   string
 	Values []float64
+	YesNo  bool // 1 is yes and 0 no; a number that happens to be 0 or 1 everywhere is not yes or no
 }
 
 // A GroupTest says whether a feature differs between groups of entries. Its JSON form is stable (docs/labels.md).
@@ -22,7 +23,7 @@ type GroupTest struct {
 	Feature string `json:"feature"`
 	// Label is the code of a label of a multi-label category: the groups are then the entries with and without it.
 	Label   string  `json:"label,omitempty"`
-	YesNo   bool    `json:"yes_no"` // every value is 0 or 1
+	YesNo   bool    `json:"yes_no"` // as the feature was declared
 	N       int     `json:"n"`
 	Missing int     `json:"missing"` // entries of a group that lack the feature
 	Groups  []Group `json:"groups"`  // in the order of the schema
@@ -94,7 +95,7 @@ func CompareGroups(schema manifest.Schema, category string, entries []manifest.E
 		}
 		for _, by := range groupings(schema.Categories[place]) {
 			t := testRanks(f.Values, by.groups, func(i int) int { return by.of(entries[i].Labels[place]) })
-			t.Feature, t.Label = f.Name, by.label
+			t.Feature, t.Label, t.YesNo = f.Name, by.label, f.YesNo
 			out = append(out, t)
 		}
 	}
@@ -160,7 +161,6 @@ func testRanks(values []float64, groups []Group, group func(i int) int) GroupTes
 	}
 	t.N = len(all)
 	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.value, b.value) })
-	t.YesNo = t.N > 0 && !slices.ContainsFunc(all, func(r ranked) bool { return r.value != 0 && r.value != 1 })
 	means, ties := midRanks(all, len(groups))
 	t.summarize(all, means)
 	filled := 0

@@ -187,8 +187,12 @@ func TestSummaryOfGroups(t *testing.T) {
 	if got := rankTest(t, [][]float64{{1}, {2}}); got.Result.EtaSquared != nil || !got.Groups[0].Few {
 		t.Errorf("a value each: %+v", got)
 	}
-	if got := rankTest(t, [][]float64{{0, 1}, {1}}); !got.YesNo {
-		t.Error("0 and 1 are not yes or no")
+	// A count that is 0 or 1 in this sample is a count all the same.
+	for _, yesNo := range []bool{false, true} {
+		tests, err := CompareGroups(oneCategory(manifest.Single, "A B"), "c", golden([]int{0}, []int{1}), []Feature{{"f", []float64{0, 1}, yesNo}})
+		if err != nil || tests[0].YesNo != yesNo {
+			t.Errorf("declared %t: %+v, %v", yesNo, tests, err)
+		}
 	}
 }
 
@@ -196,7 +200,7 @@ func TestSummaryOfGroups(t *testing.T) {
 func TestGroupsOfMulti(t *testing.T) {
 	schema := oneCategory(manifest.Multi, "A B NONE")
 	entries := golden([]int{0}, []int{0, 1}, []int{2}, []int{1}, nil)
-	tests, err := CompareGroups(schema, "c", entries, []Feature{{"f", []float64{1, 2, 3, 4, 5}}})
+	tests, err := CompareGroups(schema, "c", entries, []Feature{{Name: "f", Values: []float64{1, 2, 3, 4, 5}}})
 	testkit.OK(t, err)
 	var got []string
 	for _, x := range tests {
@@ -207,7 +211,7 @@ func TestGroupsOfMulti(t *testing.T) {
 	if _, err := CompareGroups(schema, "d", entries, nil); err == nil {
 		t.Error("a category that is not there was taken")
 	}
-	if _, err := CompareGroups(schema, "c", entries, []Feature{{"f", nil}}); err == nil {
+	if _, err := CompareGroups(schema, "c", entries, []Feature{{Name: "f"}}); err == nil {
 		t.Error("a feature without values was taken")
 	}
 	of := []GroupTest{{Result: &RankResult{P: .04}}, {}, {Result: &RankResult{P: .01}}, {Result: &RankResult{P: .03}}, {Result: &RankResult{P: .9}}}

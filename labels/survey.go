@@ -2,7 +2,6 @@ package labels
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -124,7 +123,7 @@ func newSurvey(annotators []Answers, without []int) (s survey) {
 		name = name[:0]
 		for _, i := range by[key] {
 			row = append(row, given{i, annotators[i][key]})
-			name = appendAnswers(binary.AppendUvarint(name, uint64(i)), annotators[i][key])
+			name = appendAnswers(appendNumber(name, i), annotators[i][key])
 		}
 		r, met := known[string(name)]
 		if !met {
@@ -140,19 +139,19 @@ func newSurvey(annotators []Answers, without []int) (s survey) {
 
 // appendAnswers writes answers so that different ones are different bytes.
 func appendAnswers(b []byte, answers [][]int) []byte {
-	b = binary.AppendUvarint(b, uint64(len(answers)))
 	for _, labels := range answers {
 		if labels == nil {
-			b = binary.AppendUvarint(b, 0)
-			continue
+			b = append(b, '-')
 		}
-		b = binary.AppendUvarint(b, uint64(len(labels))+1)
 		for _, l := range labels {
-			b = binary.AppendUvarint(b, uint64(l))
+			b = appendNumber(b, l)
 		}
+		b = append(b, ';')
 	}
 	return b
 }
+
+func appendNumber(b []byte, n int) []byte { return append(strconv.AppendInt(b, int64(n), 10), ' ') }
 
 // A pair is two annotators and the rows for which both answered.
 type pair struct {

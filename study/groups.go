@@ -2,12 +2,20 @@ package study
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/study/features"
 )
 
 // Grouping says what numbers are tested between which labels.
@@ -16,6 +24,7 @@ type Grouping struct {
 	By          string   // a category; empty for the first that is a scale
 	ID          string   // the column of post ids; empty where it is to be found
 	Features    []string // columns; nil for all that hold numbers
+	YesNo       []string // columns whose 1 and 0 mean yes and no, beside those that the file declares
 	Alpha       float64  // pairs whose corrected p is below are marked
 }
 
@@ -45,6 +54,9 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 	if err != nil {
 		return out, userfile.Faulty(err)
 	}
+	if err := f.declare(file, numbers); err != nil {
+		return out, err
+	}
 	columns, err := f.choose(numbers)
 	if err != nil {
 		return out, err
@@ -55,9 +67,9 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 	}
 	out = Groups{By: gold.Schema.Categories[by].Name, Split: gold.split, Entries: len(gold.entries), Alpha: f.Alpha,
 		File: labels.MatchIDs(file, gold.entries, gold.others, rows), LeftOut: numbers.Others}
-	features := make([]labels.Feature, len(columns))
+	tested := make([]labels.Feature, len(columns))
 	for i, column := range columns {
-		features[i].Name = column.Name
+		tested[i].Name, tested[i].YesNo = column.Name, column.YesNo
 	}
 	var entries []manifest.Entry
 	for _, e := range gold.entries {
@@ -70,14 +82,77 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 			out.Without++
 		}
 		for i, column := range columns {
-			features[i].Values = append(features[i].Values, column.Values[row])
+			tested[i].Values = append(tested[i].Values, column.Values[row])
 		}
 	}
 	if len(entries) == 0 {
 		return out, userfile.Wrong("no row of %s is about an entry of split %s", file, gold.split)
 	}
-	out.Tests, err = labels.CompareGroups(gold.Schema, out.By, entries, features)
+	out.Tests, err = labels.CompareGroups(gold.Schema, out.By, entries, tested)
 	return out, err
+}
+
+// declare says of the columns whether they mean yes or no. What was declared counts, and never what the values happen to be: the
+// kinds of the JSON file beside the table, which the command features writes, then the words in which values are written, and
+// before all the columns named.
+func (f Grouping) declare(file string, numbers Numbers) error {
+	kinds, from, err := readKinds(file)
+	if err != nil {
+		return userfile.Faulty(err)
+	}
+	for _, name := range f.YesNo {
+		if !slices.ContainsFunc(numbers.Columns, func(c labels.Feature) bool { return c.Name == name }) {
+			return userfile.Wrong("--yes-no %s: the file has no such column of numbers", name)
+		}
+	}
+	for i := range numbers.Columns {
+		column := &numbers.Columns[i]
+		kind, declared := kinds[column.Name]
+		by := from + " says that it is"
+		if declared {
+			column.YesNo = kind == features.YesNo
+		}
+		if slices.Contains(f.YesNo, column.Name) {
+			column.YesNo, by = true, "--yes-no says that it is"
+		}
+		other := slices.IndexFunc(column.Values, func(v float64) bool { return v != 0 && v != 1 && !math.IsNaN(v) })
+		if column.YesNo && other >= 0 {
+			return userfile.Wrong("%s: column %s holds %g for %s, and %s yes or no", file, column.Name, column.Values[other], numbers.Keys[other], by)
+		}
+	}
+	return nil
+}
+
+// readKinds reads the kinds of columns from the JSON file beside a table, and returns its name. A file that declares none, as that
+// of another program, says nothing.
+func readKinds(file string) (map[string]features.Kind, string, error) {
+	name := strings.TrimSuffix(file, filepath.Ext(file)) + ".json"
+	if name == file {
+		return nil, "", nil
+	}
+	body, err := userfile.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	var about struct {
+		Kinds map[string]features.Kind `json:"kinds"`
+	}
+	switch err := json.Unmarshal(body, &about); {
+	case err == nil:
+	case filepath.Base(name) == dataset.NumbersName+".json":
+		return nil, "", fmt.Errorf("%s, which says what the columns are, cannot be read: write the features again, or take it away", name)
+	default:
+		return nil, "", nil
+	}
+	for column, kind := range about.Kinds {
+		if !slices.Contains([]features.Kind{features.Number, features.Count, features.YesNo}, kind) {
+			return nil, "", fmt.Errorf("%s: column %q is of kind %q: it has to be number, count or yes_no", name, column, kind)
+		}
+	}
+	return about.Kinds, name, nil
 }
 
 // choose gives the columns that are tested.

@@ -15,7 +15,7 @@ import (
 // Numbers are the columns of numbers of a table with a row for each entry, such as features of images.
 type Numbers struct {
 	Keys    []manifest.Key
-	Columns []labels.Feature // in the order of the file, with a value for each key, NaN where there is none; true and yes are 1
+	Columns []labels.Feature // in the order of the file, with a value for each key, NaN where there is none; true and yes are 1, and what says only such words is yes or no
 	Others  []OtherColumn    // the columns that hold something else
 }
 
@@ -82,6 +82,7 @@ type numberCells struct {
 	values []float64
 	known  bool         // whether one is not missing
 	skip   bool         // it is not a feature, whatever it holds
+	digits bool         // whether one was written as a number
 	other  *OtherColumn // nil while all are numbers or missing
 }
 
@@ -106,39 +107,40 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 		if c.skip || c.other != nil {
 			continue
 		}
-		v, ok := number(cells[i])
+		v, word, ok := number(cells[i])
 		if !ok {
 			c.other, c.values = &OtherColumn{Name: n.rows.Columns()[i], Line: line}, nil
 			continue
 		}
 		c.known = c.known || !math.IsNaN(v)
+		c.digits = c.digits || !math.IsNaN(v) && !word
 		c.values = append(c.values, v)
 	}
 	return len(n.out.Keys)*len(n.columns) < maxNumbers
 }
 
-// number reads a cell, false for what is neither a number nor missing.
-func number(c manifest.Cell) (float64, bool) {
+// number reads a cell, false for what is neither a number nor missing. word is true for a word that means yes or no.
+func number(c manifest.Cell) (v float64, word, ok bool) {
 	if c.Null {
-		return math.NaN(), true
+		return math.NaN(), false, true
 	}
 	if c.IsList || c.Nested || c.Fault != "" {
-		return 0, false
+		return 0, false, false
 	}
 	if v, ok := value.Number(strings.TrimSpace(c.Text)); ok {
-		return v, math.Abs(v) <= maxNumber
+		return v, false, math.Abs(v) <= maxNumber
 	}
 	switch value.Fold(c.Text) {
 	case "", "nan", "na", "n/a", "null", "none":
-		return math.NaN(), true
+		return math.NaN(), false, true
 	case "x": // a flag, and often a placeholder
-		return 0, false
+		return 0, false, false
 	}
 	yes, ok := value.Flag(c.Text)
 	if yes {
-		return 1, ok
+		return 1, true, ok
 	}
-	return 0, ok
+	return 0, true, ok
 }
 
 func (n *numberReader) end() (Numbers, error) {
@@ -151,7 +153,7 @@ func (n *numberReader) end() (Numbers, error) {
 		case !c.known:
 			n.out.Others = append(n.out.Others, OtherColumn{Name: name})
 		default:
-			n.out.Columns = append(n.out.Columns, labels.Feature{Name: name, Values: c.values})
+			n.out.Columns = append(n.out.Columns, labels.Feature{Name: name, Values: c.values, YesNo: !c.digits})
 		}
 	}
 	if len(n.out.Columns) == 0 {

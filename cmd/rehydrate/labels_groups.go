@@ -41,6 +41,7 @@ func (c *command) labelsGroupsCommand() *cobra.Command {
 	flags.StringVar(&f.Split, "split", study.All, "test the entries of this `split` alone")
 	flags.StringVar(&f.ID, "id", "", "the `column` with the post ids (default: one that people keep ids in)")
 	flags.StringArrayVar(&f.Features, "feature", nil, "test this `column` (repeatable; default: all columns of numbers)")
+	flags.StringArrayVar(&f.YesNo, "yes-no", nil, "1 and 0 of this `column` mean yes and no (repeatable; default: what features.json declares, and true, yes, false, no)")
 	flags.Float64Var(&f.Alpha, "alpha", 0.05, "mark pairs whose corrected p is below this `number`")
 	t.register(cmd, "feature,label,group,other,measure,value")
 	t.page.register(cmd)

@@ -40,6 +40,7 @@ type Config struct {
 // A Table has the numbers, in the order of the sources.
 type Table struct {
 	Columns  []string                `json:"columns"`
+	Kinds    map[string]Kind         `json:"kinds"` // of each column
 	Rows     []Row                   `json:"-"`
 	Pictures int                     `json:"pictures"`
 	Faults   map[manifest.Reason]int `json:"unreadable"`   // pictures without numbers, by why
@@ -47,6 +48,36 @@ type Table struct {
 	Known    int                     `json:"resumed"`      // rows that an interrupted computation had
 	How      []string                `json:"how"`          // what decides the numbers, for people
 	Texts    bool                    `json:"texts"`        // the sources have texts
+}
+
+// A Kind says what the numbers of a column are, whatever they happen to be in one table.
+type Kind string
+
+// The kinds.
+const (
+	Number Kind = "number"
+	Count  Kind = "count"
+	YesNo  Kind = "yes_no" // 1 or 0
+)
+
+// kinds declares the columns.
+func (c *Config) kinds(columns []string) map[string]Kind {
+	known := map[string]Kind{"faces": Count, "face_haar": YesNo, "words": Count, "sentences": Count}
+	kinds := make(map[string]Kind, len(columns))
+	for _, name := range columns {
+		kinds[name] = Number
+		if kind, ok := known[name]; ok {
+			kinds[name] = kind
+		}
+	}
+	for _, d := range c.Dictionaries {
+		for _, category := range d.Categories {
+			if c.Counts {
+				kinds[d.Name+"."+category] = Count
+			}
+		}
+	}
+	return kinds
 }
 
 // A Row has the numbers of one picture and its text, NaN for none.
@@ -124,6 +155,7 @@ func Compute(ctx context.Context, c Config, part string) (*Table, error) {
 	if t.Texts {
 		t.Columns = append(t.Columns, TextColumns(c.Dictionaries)...)
 	}
+	t.Kinds = c.kinds(t.Columns)
 	kept, err := openKept(part, t)
 	if err != nil {
 		return nil, err
