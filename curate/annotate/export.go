@@ -2,12 +2,15 @@ package annotate
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -37,6 +40,7 @@ type Sent struct {
 	state.CopyReport
 	Batches   []int    `json:"batches"`
 	Questions []string `json:"questions"`
+	Dataset   string   `json:"dataset"`  // its name in Argilla
 	Left      int      `json:"left_out"` // images that are in no batch
 }
 
@@ -73,6 +77,11 @@ func Export(ctx context.Context, o Order) (Sent, error) {
 	for _, q := range settings.Questions {
 		sent.Questions = append(sent.Questions, q.Name)
 	}
+	folder, err := filepath.Abs(o.To)
+	if err != nil {
+		return sent, err
+	}
+	sent.Dataset = datasetName(o.Release.Name, filepath.Base(folder))
 	o.Format = Format
 	o.Fill = func(ctx context.Context, sink dataset.Sink) (rows []string, err error) {
 		for _, p := range posts[:total] {
@@ -80,7 +89,7 @@ func Export(ctx context.Context, o Order) (Sent, error) {
 		}
 		return rows, errors.Join(
 			sink(".argilla/settings.json", writeJSON(settings)),
-			sink(".argilla/dataset.json", writeJSON(map[string]any{"name": datasetName(o.Release.Name), "status": "draft"})),
+			sink(".argilla/dataset.json", writeJSON(map[string]any{"name": sent.Dataset, "status": "draft"})),
 			sink(dataset.RecordsName, func(w io.Writer) error {
 				return dataset.WriteRecords(w, records(ctx, o.Workspace, posts, sent.Batches))
 			}))
@@ -93,10 +102,24 @@ func writeJSON(v any) func(io.Writer) error {
 	return func(w io.Writer) error { return json.NewEncoder(w).Encode(v) }
 }
 
-// datasetName keeps of a name what Argilla takes for that of a dataset.
-func datasetName(release string) string {
-	name := regexp.MustCompile(`[^A-Za-z0-9-]+`).ReplaceAllString(release, "-")
-	return "annotate-" + strings.Trim(name, "-")
+// datasetName is the name of the dataset in Argilla, of the release and the folder: Argilla loads a folder whose name it has already
+// into the dataset of that name, with the settings of that one, so that each round needs its own.
+func datasetName(release, folder string) string {
+	name := plainName(folder)
+	if name != folder { // others may be as plain
+		sum := sha256.Sum256([]byte(folder))
+		name += "-" + hex.EncodeToString(sum[:3])
+	}
+	return "annotate-" + strings.Trim(plainName(release)+"-"+strings.Trim(name, "-"), "-")
+}
+
+// mostName bounds what of a name is taken; Argilla takes 200 characters.
+const mostName = 60
+
+// plainName keeps of a name what Argilla takes for that of a dataset.
+func plainName(name string) string {
+	kept := strings.Trim(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(name, "-"), "-")
+	return kept[:min(len(kept), mostName)]
 }
 
 func records(ctx context.Context, ws *workspace.Workspace, posts []Post, batches []int) iter.Seq2[dataset.Record, error] {

@@ -38,9 +38,9 @@ type Merged struct {
 	Unasked    int              `json:"unasked"` // entries of the release without one
 	Annotators []Annotator      `json:"annotators"`
 	Categories []Tally          `json:"categories"`
-	Agreement  *study.Agreement `json:"agreement"` // of those who do not decide; nil where there is none
+	Agreement  *study.Agreement `json:"agreement"`              // of those who do not decide; nil where there is none
 	Without    string           `json:"no_agreement,omitempty"` // why
-	Open       []Open           `json:"open"`      // in the order of the release
+	Open       []Open           `json:"open"`                   // in the order of the release
 
 	entries []manifest.Entry // with the labels that were found
 	schema  manifest.Schema

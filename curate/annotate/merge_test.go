@@ -1,0 +1,208 @@
+package annotate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/labels"
+	"rehydrate/manifest"
+)
+
+const moods = `[[category]]
+name = "mood"
+kind = "ordinal"
+labels = [{code = "L", name = "Low"}, {code = "H", name = "High"}]
+[[category]]
+name = "tags"
+kind = "multi"
+labels = [{code = "X", name = "Ex"}, {code = "Y", name = "Why"}, {code = "N", name = "None", exclusive = true}]
+`
+
+// A round is a folder with a release of the entries aaaa to eeee, and the answers of annotators.
+type round struct {
+	t   *testing.T
+	dir string
+	Merging
+}
+
+func newRound(t *testing.T, answers ...string) *round {
+	t.Helper()
+	r := &round{t: t, dir: t.TempDir()}
+	r.write("release.toml", "name = \"Set\"\nmanifest = \"ids.csv\"\n")
+	r.write("ids.csv", "id\naaaa\nbbbb\ncccc\ndddd\neeee\n")
+	r.write("moods.toml", moods)
+	var err error
+	r.Release, err = manifest.Open(r.dir, manifest.Options{})
+	testkit.OK(t, err)
+	r.Scheme, err = Scheme(filepath.Join(r.dir, "moods.toml"), r.Release)
+	testkit.OK(t, err)
+	r.Batch, r.Decides = BatchName, labels.LastOfThree
+	for i, text := range answers {
+		r.Files = append(r.Files, r.write(labels.Annotator(i)+".jsonl", text))
+	}
+	return r
+}
+
+func (r *round) write(name, text string) string {
+	path := filepath.Join(r.dir, name)
+	testkit.OK(r.t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// said is a line of an annotator's file: - for skipped, else the mood and the tags.
+func said(id, mood string, tags ...string) string {
+	if mood == "-" {
+		return `{"id":"` + id + `","mood":null,"tags":null,"status":"skipped"}` + "\n"
+	}
+	return `{"id":"` + id + `","mood":"` + mood + `","tags":["` + strings.Join(tags, `","`) + `"],"status":"answered"}` + "\n"
+}
+
+// TestMergeRules: what stands of the answers to one entry, who decided it, and what is open.
+func TestMergeRules(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		decides labels.Decider
+		answers []string // of one entry, by annotator
+		mood    string   // agreed, decided, open
+		tags    string
+		stands  string // the line of the manifest
+		decided string // who, for each question
+	}{
+		{"two alike, in any order of labels", labels.LastOfThree, []string{said("aaaa", "L", "X", "Y"), said("aaaa", "L", "Y", "X")}, "agreed", "agreed",
+			`{"id":"aaaa","mood":"L","tags":["X","Y"]}`, ""},
+		{"two that differ", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "H", "N")}, "open: differ L H", "open: differ X N", "", ""},
+		{"one alone", labels.LastOfThree, []string{said("aaaa", "L", "X")}, "open: too_few L", "open: too_few X", "", ""},
+		{"one skipped", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "-")}, "open: too_few L ", "open: too_few X ", "", ""},
+		{"one skipped, a third agrees", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "-"), said("aaaa", "L", "X")}, "agreed", "agreed",
+			`{"id":"aaaa","mood":"L","tags":["X"]}`, ""},
+		{"one skipped, a third differs", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "-"), said("aaaa", "H", "X")},
+			"open: differ L  H", "agreed", "", ""},
+		{"the last of three decides", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "H", "X"), said("aaaa", "H", "Y")}, "decided", "agreed",
+			`{"id":"aaaa","mood":"H","tags":["X"]}`, "A3"},
+		{"with an answer of nobody else's", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "H", "N"), said("aaaa", "H", "Y")}, "decided", "decided",
+			`{"id":"aaaa","mood":"H","tags":["Y"]}`, "A3 A3"},
+		{"who was named decides", 1, []string{said("aaaa", "L", "X"), said("aaaa", "H", "X"), said("aaaa", "H", "Y")}, "agreed", "decided",
+			`{"id":"aaaa","mood":"H","tags":["X"]}`, "A1"},
+		{"nobody decides", labels.Nobody, []string{said("aaaa", "L", "X"), said("aaaa", "H", "X"), said("aaaa", "H", "X")}, "open: differ L H H", "agreed", "", ""},
+		{"nobody decides of four by default", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "L", "X"), said("aaaa", "L", "X"), said("aaaa", "H", "X")},
+			"open: differ L L L H", "agreed", "", ""},
+	} {
+		r := newRound(t, c.answers...)
+		r.Decides = c.decides
+		m, err := Merge(t.Context(), r.Merging)
+		testkit.OK(t, err)
+		found := map[string]string{}
+		for _, tally := range m.Categories {
+			for what, n := range map[string]int{"agreed": tally.Agreed, "decided": tally.Decided} {
+				if n == 1 {
+					found[tally.Category] = what
+				}
+			}
+		}
+		for _, o := range m.Open {
+			found[o.Category] = "open: " + o.Why + " " + strings.Join(o.Answers, " ")
+		}
+		var decided []string
+		for _, a := range m.Annotators {
+			for range a.Decided {
+				decided = append(decided, a.Name)
+			}
+		}
+		name, err := m.Write(t.Context(), filepath.Join(r.dir, "merged.jsonl"))
+		testkit.OK(t, err)
+		body, err := os.ReadFile(name)
+		testkit.OK(t, err)
+		stands := strings.TrimSpace(string(body))
+		if strings.HasSuffix(name, ".open.csv") {
+			stands = ""
+		}
+		want := []string{c.mood, c.tags, c.stands, c.decided}
+		if diff := cmp.Diff(want, []string{found["mood"], found["tags"], stands, strings.Join(decided, " ")}); diff != "" || m.Asked != 1 || m.Unasked != 4 {
+			t.Errorf("%s: %d asked, %d not (-want +got)\n%s", c.name, m.Asked, m.Unasked, diff)
+		}
+	}
+}
+
+// TestMergeAgreement: the one who decides is left out of the agreement altogether, also where one of the others skipped the entry.
+func TestMergeAgreement(t *testing.T) {
+	r := newRound(t,
+		said("aaaa", "L", "X")+said("bbbb", "H", "X")+said("cccc", "-")+said("dddd", "L", "X"),
+		said("aaaa", "L", "X")+said("bbbb", "L", "X")+said("cccc", "H", "X")+said("dddd", "L", "X"),
+		said("bbbb", "H", "X")+said("cccc", "H", "X"))
+	m, err := Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	a := m.Agreement
+	testkit.Same(t, "who decides", []string{"A3"}, a.Deciders)
+	testkit.Same(t, "pairs", []labels.AnnotatorPair{{A: "A1", B: "A2", Both: 3, OnlyB: 1}}, a.Pairs)
+	testkit.Same(t, "observed", 2./3, *a.Categories[0].Observed)
+	testkit.Same(t, "the bootstrap", &labels.Bootstrap{Resamples: 2000, Seed: 1, Level: .95}, a.Bootstrap)
+
+	r.Decides = labels.Nobody
+	m, err = Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	if a := m.Agreement; len(a.Deciders) != 0 || len(a.Pairs) != 3 {
+		t.Errorf("nobody decides: %v left out, %d pairs", a.Deciders, len(a.Pairs))
+	}
+	r = newRound(t, said("aaaa", "L", "X"))
+	m, err = Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	testkit.Same(t, "why there is none", "agreement takes two annotators, and there is 1", m.Without)
+}
+
+// TestMergeOpen: the open questions are a table, an entry a line, which goes when they are answered. A file of somebody's own stays.
+func TestMergeOpen(t *testing.T) {
+	r := newRound(t, said("aaaa", "L", "X")+said("bbbb", "L", "X"), said("aaaa", "H", "N")+said("bbbb", "L", "Y"))
+	to := filepath.Join(r.dir, "merged.jsonl")
+	write := func() string {
+		m, err := Merge(t.Context(), r.Merging)
+		testkit.OK(t, err)
+		name, err := m.Write(t.Context(), to)
+		testkit.OK(t, err)
+		return filepath.Base(name)
+	}
+	testkit.Same(t, "what is written", "merged.open.csv", write())
+	open, err := os.ReadFile(OpenName(to))
+	testkit.OK(t, err)
+	testkit.Same(t, "the open questions", "id,batch,mood,tags\naaaa,,A1: L; A2: H,A1: X; A2: N\nbbbb,,,A1: X; A2: Y\n", string(open))
+	if _, err := os.Stat(to); err == nil {
+		t.Error("a manifest with open questions")
+	}
+	r.Files = append(r.Files, r.write("A3.jsonl", said("aaaa", "L", "X")+said("bbbb", "L", "X")))
+	testkit.Same(t, "what is written", "merged.jsonl", write())
+	if _, err := os.Stat(OpenName(to)); err == nil {
+		t.Error("the open questions stay, although they are answered")
+	}
+	r.write("merged.open.csv", "my notes\n")
+	testkit.OK(t, os.Remove(to))
+	write()
+	if notes, err := os.ReadFile(OpenName(to)); string(notes) != "my notes\n" {
+		t.Errorf("somebody's own file is %q, %v", notes, err)
+	}
+}
+
+// TestMergeRefuses: each fault is an error that names the annotator or record, and nothing comes of the merge.
+func TestMergeRefuses(t *testing.T) {
+	for want, change := range map[string]func(*round){
+		"A2 answered for zzzz, which is not an entry":     func(r *round) { r.Files = append(r.Files, r.write("b.jsonl", said("zzzz", "L", "X"))) },
+		"are one file: an annotator answers once":         func(r *round) { r.Files = append(r.Files, r.Files[0]) },
+		"--decides A2: there are 1 annotators":            func(r *round) { r.Decides = 2 },
+		`"sad" is not a label of category mood`:           func(r *round) { r.Files = []string{r.write("b.jsonl", said("aaaa", "sad", "X"))} },
+		"stands beside another":                           func(r *round) { r.Files = []string{r.write("b.jsonl", said("aaaa", "L", "X", "N"))} },
+		"the files hold no answer for an entry":           func(r *round) { r.Files = []string{r.write("b.jsonl", said("aaaa", "-"))} },
+		"mood is a column of the release and a category":  func(r *round) { r.Release.Schema.Columns = []manifest.Column{{Name: "mood"}} },
+		"record 1: one user answered for category mood t": func(r *round) { r.Files = []string{r.write("b.json", twice)} },
+	} {
+		r := newRound(t, said("aaaa", "L", "X"))
+		change(r)
+		if _, err := Merge(t.Context(), r.Merging); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+const twice = `[{"id":"aaaa","responses":{"mood":[{"value":"L","user_id":"u"},{"value":"H","user_id":"u"}]}}]`
