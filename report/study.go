@@ -24,6 +24,7 @@ type Study struct {
 	Tests      *Tests
 	Moderation *labels.ModerationTable
 	Models     []Model
+	Notes      []string // parts that were asked for and are left out, and why
 }
 
 // A Model is what the predictions of a model are worth.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 	"rehydrate/manifest/table/tabletest"
 )
@@ -59,6 +60,20 @@ func TestReadNumbers(t *testing.T) {
 			t.Errorf("%s: %v\n got %s\nwant %s", c.name, err, numbersText(got), c.want)
 		}
 	}
+}
+
+// TestYesNo: a column is yes or no where it is written in such words, and not where its numbers are 0 and 1.
+func TestYesNo(t *testing.T) {
+	text := "id,words,digits,both,mixed,spaced\nabc,true,1,yes,yes,No\nabd,no,0,1,,\nabe,,1,no,2, yes \n"
+	got, err := ReadNumbers(t.Context(), tabletest.File(t, "f.csv", text), "", manifest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := map[string]bool{}
+	for _, c := range got.Columns {
+		is[c.Name] = c.YesNo
+	}
+	testkit.Same(t, "yes or no", map[string]bool{"words": true, "digits": false, "both": false, "mixed": false, "spaced": true}, is)
 }
 
 // TestReadNumbersNaN: what Python's json.dumps writes is not JSON, and the hint says what is.

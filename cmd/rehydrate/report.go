@@ -35,6 +35,7 @@ func (c *command) reportCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&f.study.annotators, "annotators", nil, "with --release: a `file` for each annotator, or one Argilla export")
 	cmd.Flags().StringVar(&f.study.decides, "decides", "", "with --annotators: "+decidesHelp)
 	cmd.Flags().StringVar(&f.study.features, "features", "", "with --release: a `file` of numbers, as labels groups takes it")
+	cmd.Flags().StringVar(&f.study.by, "by", "", "with --release: test --features and count --scores by this `category` (default: the first that is a scale)")
 	cmd.Flags().StringSliceVar(&f.study.scores, "scores", nil, "with --release: `files` of moderation services, as labels moderation takes them")
 	cmd.Flags().StringArrayVar(&f.study.models, "model", nil, "with --release: predictions of a model, as `NAME=FILE,FILE` (repeatable)")
 	cmd.Flags().BoolVar(&f.force, "force", false, "with --release: write over the file of --out")
@@ -43,9 +44,9 @@ func (c *command) reportCommand() *cobra.Command {
 
 func (c *command) report(ctx context.Context, f reportFlags) error {
 	of := f.study
-	switch given := of.features != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0; {
+	switch given := of.features+of.by+of.decides != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0; {
 	case of.release == "" && (given || f.force):
-		return usageError("--annotators, --features, --scores, --model and --force go with --release RELEASE")
+		return usageError("--annotators, --decides, --features, --by, --scores, --model and --force go with --release RELEASE")
 	case of.release != "" && (f.thumbnails || f.texts):
 		return usageError("a study shows no post: leave --thumbnails and --texts out")
 	case of.release != "" && f.out == "":

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"slices"
 
+	"rehydrate/manifest"
 	"rehydrate/report"
 	"rehydrate/study"
 )
@@ -11,7 +13,7 @@ import (
 type studyFlags struct {
 	release                    string
 	annotators, scores, models []string
-	features, decides          string
+	features, decides, by      string
 }
 
 // writeStudy writes one page with all that the files give of the release's labels, tests, moderation and scores.
@@ -34,15 +36,16 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 		}
 		page.Agreement = &agreement.Agreement
 	}
+	page.Notes = f.leaveOut(schema)
 	if f.features != "" {
-		groups, err := study.TestGroups(ctx, f.features, study.Grouping{Gold: f.release, Split: study.All, Alpha: 0.05})
+		groups, err := study.TestGroups(ctx, f.features, study.Grouping{Gold: f.release, By: f.by, Split: study.All, Alpha: 0.05})
 		if err != nil {
 			return err
 		}
 		page.Tests = testsOf(groups)
 	}
 	if len(f.scores) > 0 {
-		table, err := study.Moderate(ctx, f.scores, study.Flagging{Gold: f.release, Split: study.All, ModerationRules: study.DefaultRules()})
+		table, err := study.Moderate(ctx, f.scores, study.Flagging{Gold: f.release, By: f.by, Split: study.All, ModerationRules: study.DefaultRules()})
 		if err != nil {
 			return err
 		}
@@ -60,5 +63,22 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 	if err := out.write(ctx, c, page); err != nil {
 		return err
 	}
-	return c.answer("report", map[string]any{"report": out.file, "thumbnails": false, "texts": false})
+	return c.answer("report", map[string]any{"report": out.file, "thumbnails": false, "texts": false, "notes": page.Notes})
+}
+
+// leaveOut takes away what is tested or counted by a category, where none was named and none is a scale, and says so: which one is
+// the user's choice.
+func (f *studyFlags) leaveOut(schema manifest.Schema) (notes []string) {
+	if f.by != "" || slices.ContainsFunc(schema.Categories, func(c manifest.Category) bool { return c.Kind == manifest.Ordinal }) {
+		return nil
+	}
+	const why = " is left out: no category is a scale; name one with --by, such as --by "
+	if f.features != "" {
+		notes = append(notes, "--features"+why+schema.Categories[0].Name)
+	}
+	if len(f.scores) > 0 {
+		notes = append(notes, "--scores"+why+schema.Categories[0].Name)
+	}
+	f.features, f.scores = "", nil
+	return notes
 }

@@ -383,3 +383,19 @@ func TestResume(t *testing.T) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
+
+// TestKinds: what a column is stands beside the table, and does not hang on its values.
+func TestKinds(t *testing.T) {
+	columns := append(PictureColumns(), "faces", "face_haar")
+	dictionaries := []*Dictionary{{Name: "mini", Categories: []string{"death"}}}
+	columns = append(columns, TextColumns(dictionaries)...)
+	for counts, share := range map[bool]Kind{true: Count, false: Number} {
+		want := map[string]Kind{"brightness": Number, "contrast": Number, "value": Number, "saturation": Number, "hue": Number, "hue_circular": Number,
+			"hue_spread": Number, "faces": Count, "face_haar": YesNo, "words": Count, "sentences": Count, "wps": Number, "sixltr": share,
+			"dic": share, "mini.death": share}
+		c := Config{Dictionaries: dictionaries, Counts: counts}
+		if diff := cmp.Diff(want, c.kinds(columns)); diff != "" {
+			t.Errorf("counts %t (-want +got)\n%s", counts, diff)
+		}
+	}
+}

@@ -63,18 +63,19 @@ const (
 // kinds declares the columns.
 func (c *Config) kinds(columns []string) map[string]Kind {
 	known := map[string]Kind{"faces": Count, "face_haar": YesNo, "words": Count, "sentences": Count}
+	if c.Counts { // in place of percent
+		known["sixltr"], known["dic"] = Count, Count
+		for _, d := range c.Dictionaries {
+			for _, category := range d.Categories {
+				known[d.Name+"."+category] = Count
+			}
+		}
+	}
 	kinds := make(map[string]Kind, len(columns))
 	for _, name := range columns {
 		kinds[name] = Number
 		if kind, ok := known[name]; ok {
 			kinds[name] = kind
-		}
-	}
-	for _, d := range c.Dictionaries {
-		for _, category := range d.Categories {
-			if c.Counts {
-				kinds[d.Name+"."+category] = Count
-			}
 		}
 	}
 	return kinds
