@@ -19,6 +19,12 @@ func TestJournalRefuses(t *testing.T) {
 		`{"id":"abc","status":"answered"}` + "\n":         "line 1: category figurative takes a label",
 		`{"id":"a b","status":"skipped"}` + "\n":          `line 1: "a b" is not a post id`,
 		`{"id":"abc","status":"skipped","care":1}` + "\n": "line 1: it is not an answer",
+		answerOf(`["F1","F1"]`, `"SS2"`):                  `line 1: "F1" is not a label of category figurative, or given twice`,
+		answerOf(`["F1","F9"]`, `"SS2"`):                  `line 1: "F9" is not a label of category figurative`,
+		answerOf(`["F1","F4"]`, `"SS2"`):                  "line 1: a label of category figurative stands alone",
+		answerOf(`[]`, `"SS2"`):                           "line 1: category figurative takes a label, None if no other applies",
+		answerOf(`["F1"]`, `["SS2","SS3"]`):               "line 1: category severity takes one label",
+		answerOf(`["F1"]`, `null`):                        "line 1: category severity takes one label",
 	} {
 		name := filepath.Join(t.TempDir(), "A1.jsonl")
 		testkit.OK(t, os.WriteFile(name, []byte(text), 0o600))
@@ -29,6 +35,43 @@ func TestJournalRefuses(t *testing.T) {
 	taken := manifest.Schema{Categories: []manifest.Category{{Name: "care"}}}
 	if _, err := openJournal(filepath.Join(t.TempDir(), "A1.jsonl"), taken); err == nil {
 		t.Error("a category called care")
+	}
+}
+
+// answerOf is a line of FigSIM's labels.
+func answerOf(figurative, severity string) string {
+	return `{"id":"abc","status":"answered","figurative":` + figurative + `,"severity":` + severity +
+		`,"related_content":["SR1","SR4"],"modality":"M1","context":"C1"}` + "\n"
+}
+
+// TestJournalReads: answers that are gone on with are those that were given, all labels of each category among them, and they are
+// written again as they were.
+func TestJournalReads(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "A1.jsonl")
+	text := answerOf(`["F3","F1"]`, `"SS2"`) + `{"batch":"2","care":true,"id":"abd/2","status":"skipped"}` + "\n" +
+		strings.Replace(answerOf(`["F4"]`, `["SS6"]`), "abc", "abe", 1)
+	testkit.OK(t, os.WriteFile(name, []byte(text), 0o600))
+	j, err := openJournal(name, manifest.FigSIM())
+	testkit.OK(t, err)
+	want := []answer{
+		{Key: manifest.Key{ID: "abc"}, Status: answered, Labels: [][]int{{0, 2}, {2}, {0, 3}, {0}, {0}}},
+		{Key: manifest.Key{ID: "abd", Image: 2}, Batch: "2", Status: skipped, Care: true},
+		{Key: manifest.Key{ID: "abe"}, Status: answered, Labels: [][]int{{3}, {0}, {0, 3}, {0}, {0}}},
+	}
+	testkit.Same(t, "answers", want, j.list)
+	testkit.Same(t, "one of them", &want[1], j.find(want[1].Key))
+	testkit.OK(t, j.save(t.Context(), j.list))
+	again, err := openJournal(name, manifest.FigSIM())
+	testkit.OK(t, err)
+	testkit.Same(t, "answers that were written again", want, again.list)
+	body, err := os.ReadFile(name)
+	testkit.OK(t, err)
+	testkit.Same(t, "the first line", `{"care":false,"context":"C1","figurative":["F1","F3"],"id":"abc","modality":"M1","related_content":["SR1","SR4"],`+
+		`"severity":"SS2","status":"answered"}`, strings.SplitN(string(body), "\n", 2)[0])
+	// Somebody else wrote meanwhile: nothing of theirs is lost.
+	testkit.OK(t, os.WriteFile(name, append(body, '\n'), 0o600))
+	if err := again.save(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "somebody else changed") {
+		t.Errorf("written over what somebody else wrote: %v", err)
 	}
 }
 
