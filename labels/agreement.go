@@ -42,12 +42,23 @@ type BatchAgreement struct {
 	Agreement *Agreement `json:"agreement"`
 }
 
-// AgreeByBatch compares annotators batch by batch, in the order of the batches' numbers or names. Who decides is left out, if
-// only in one batch.
-func AgreeByBatch(schema manifest.Schema, annotators []Answers, batches map[manifest.Key]string, how Comparing) (all []BatchAgreement) {
+// mostBatches bounds how many are told apart. More are no batches, but ids or times.
+const mostBatches = 1000
+
+// AgreeByBatch compares annotators batch by batch, in the order of the batches' numbers or names. Who decides over all
+// is left out of each. It fails where there are more batches than anybody makes.
+func AgreeByBatch(schema manifest.Schema, annotators []Answers, batches map[manifest.Key]string,
+	how Comparing) (all []BatchAgreement, err error) {
 	deciders, err := how.Decider.among(annotators)
 	if err != nil {
-		return nil // Agree tells it
+		return nil, err
+	}
+	names := slices.Sorted(maps.Values(batches))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // 9 before 10
+	names = slices.Compact(names)
+	if len(names) > mostBatches {
+		return nil, fmt.Errorf("agreement by batch: there are %d batches, and %d are the most: is it another column that names them?",
+			len(names), mostBatches)
 	}
 	byBatch := map[string]map[int]Answers{}
 	for i, of := range annotators {
@@ -65,9 +76,7 @@ func AgreeByBatch(schema manifest.Schema, annotators []Answers, batches map[mani
 			byBatch[batch][i][key] = answers
 		}
 	}
-	names := slices.Sorted(maps.Values(batches))
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // 9 before 10
-	for _, name := range slices.Compact(names) {
+	for _, name := range names {
 		out := BatchAgreement{Batch: name}
 		part := make([]Answers, len(annotators))
 		for i, of := range byBatch[name] {
@@ -78,7 +87,7 @@ func AgreeByBatch(schema manifest.Schema, annotators []Answers, batches map[mani
 		}
 		all = append(all, out)
 	}
-	return all
+	return all, nil
 }
 
 // An AnnotatorPair is two annotators and what they have in common.
@@ -90,8 +99,8 @@ type AnnotatorPair struct {
 	OnlyB int    `json:"only_b"`
 }
 
-// CategoryAgreement is the agreement in one category. Over more than two annotators Kappa, Observed and Jaccard are the mean over
-// the pairs for which they are defined; a pair weighs as much as the entries that both answered.
+// CategoryAgreement is the agreement in one category. Over more than two annotators Kappa, Observed and Jaccard are the
+// mean over the pairs for which they are defined; a pair weighs as much as the entries that both answered.
 type CategoryAgreement struct {
 	Name  string                `json:"name"`
 	Title string                `json:"title"`
@@ -269,11 +278,13 @@ func compare(schema manifest.Schema, annotators []Answers, deciders []int) (out 
 	pairs := out.survey.pairs()
 	for _, p := range pairs {
 		both := p.both(out.survey)
-		out.Pairs = append(out.Pairs, AnnotatorPair{Annotator(p.a), Annotator(p.b), both, len(annotators[p.a]) - both, len(annotators[p.b]) - both})
+		out.Pairs = append(out.Pairs, AnnotatorPair{Annotator(p.a), Annotator(p.b), both,
+			len(annotators[p.a]) - both, len(annotators[p.b]) - both})
 	}
 	switch {
 	case len(pairs) == 0 && len(deciders) > 0:
-		return out, fmt.Errorf("agreement: no two annotators have an entry in common, once %s, who decides, is left out", strings.Join(out.Deciders, ", "))
+		return out, fmt.Errorf("agreement: no two annotators have an entry in common, once %s, who decides, is left out",
+			strings.Join(out.Deciders, ", "))
 	case len(pairs) == 0:
 		return out, fmt.Errorf("agreement: no two annotators have an entry in common")
 	}
@@ -313,18 +324,26 @@ func (out *comparison) agreeOn(to *CategoryAgreement, category manifest.Category
 		to.Jaccard, to.Kappa = alike.value(), out.agreeOnLabels(to, category, c, kappas)
 	}
 	if len(pairs) == 1 {
-		out.track(&to.Kappa.Interval, len(out.survey.rows)*len(last.cells), func(counts []int) *float64 { return last.mean(category, counts).Value })
-		at := 0
-		for l, label := range category.Labels {
-			if category.Kind == manifest.Multi && !label.Exclusive {
-				out.track(&to.Labels[at].Kappa.Interval, 0, func(counts []int) *float64 { return last.kappa(l, counts).Value })
-				at++
-			}
-		}
+		out.trackKappas(to, category, last)
 	}
 }
 
-// agreeOnLabels gives the agreement on each label but None, which says again what the others say, and returns the mean of the kappas.
+// trackKappas has the intervals of the kappas of two annotators made.
+func (out *comparison) trackKappas(to *CategoryAgreement, category manifest.Category, of calls) {
+	mean := func(counts []int) *float64 { return of.mean(category, counts).Value }
+	out.track(&to.Kappa.Interval, len(out.survey.rows)*len(of.cells), mean)
+	at := 0
+	for l, label := range category.Labels {
+		if category.Kind != manifest.Multi || label.Exclusive {
+			continue
+		}
+		out.track(&to.Labels[at].Kappa.Interval, 0, func(counts []int) *float64 { return of.kappa(l, counts).Value })
+		at++
+	}
+}
+
+// agreeOnLabels gives the agreement on each label but None, which says again what the others say, and returns the mean
+// of the kappas.
 func (out *comparison) agreeOnLabels(to *CategoryAgreement, category manifest.Category, c int, kappas []mean) Kappa {
 	var all mean
 	to.Labels = make([]LabelAgreement, 0, len(category.Labels))

@@ -7,8 +7,9 @@ import (
 	"rehydrate/manifest"
 )
 
-// An Alpha is Krippendorff's alpha (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability), or why it is undefined.
-// It takes any number of annotators, who need not have answered for the same entries. No words are defined for it.
+// An Alpha is Krippendorff's alpha (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability), or why it is
+// undefined. It takes any number of annotators, who need not have answered for the same entries. No words are defined
+// for it.
 type Alpha struct {
 	Value     *float64  `json:"value"`               // nil when it is undefined
 	Undefined string    `json:"undefined,omitempty"` // "no entries", "no variation", "too many different answers"
@@ -30,7 +31,8 @@ const (
 	mostResampled = 1_000
 )
 
-// A distance tells how far two values are apart, given how often each value was answered. It is 0 for a value and itself.
+// A distance tells how far two values are apart, given how often each value was answered. It is 0 for a value and
+// itself.
 type distance func(answered []float64) func(a, b int) float64
 
 func nominal([]float64) func(a, b int) float64 {
@@ -69,8 +71,8 @@ func masi(sets []set) distance {
 	}
 }
 
-// masiOf is 1 less the Jaccard similarity of two sets times what of one is in the other: 1 for equal sets, 2/3 where one
-// contains the other, 1/3 where each has something of its own. Two empty sets are equal.
+// masiOf is 1 less the Jaccard similarity of two sets times what of one is in the other: 1 for equal sets, 2/3 where
+// one contains the other, 1/3 where each has something of its own. Two empty sets are equal.
 func masiOf(a, b set) float64 {
 	shared := 0
 	for i := range a {

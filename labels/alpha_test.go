@@ -13,8 +13,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// columns makes annotators of a category that takes one label: a string for each, with a digit (the place of a label) or - (no
-// answer) for each entry.
+// columns makes annotators of a category that takes one label: a string for each, with a digit (the place of a label)
+// or - (no answer) for each entry.
 func columns(answers ...string) (all []Answers) {
 	for _, text := range answers {
 		of := Answers{}
@@ -28,7 +28,8 @@ func columns(answers ...string) (all []Answers) {
 	return all
 }
 
-// krippendorff2011 is the example of Computing Krippendorff's Alpha-Reliability, section D: values 1 to 5 of four observers.
+// krippendorff2011 is the example of Computing Krippendorff's Alpha-Reliability, section D: values 1 to 5 of four
+// observers.
 var krippendorff2011 = []string{"123321412---", "1233224125-3", "-3332342251-", "12332441251-"}
 
 // coders are those of the example in the documentation of the Python package krippendorff.
@@ -111,8 +112,8 @@ func TestMASI(t *testing.T) {
 	}
 }
 
-// TestAlphaOfSets: by hand. Five entries of two annotators: {0} twice, None twice, once {0} beside {0, 1}. Of the answers five are
-// {0}, four None, one {0, 1}.
+// TestAlphaOfSets: by hand. Five entries of two annotators: {0} twice, None twice, once {0} beside {0, 1}. Of the
+// answers five are {0}, four None, one {0, 1}.
 func TestAlphaOfSets(t *testing.T) {
 	schema := manifest.Schema{Categories: []manifest.Category{{Name: "c", Kind: manifest.Multi,
 		Labels: []manifest.Label{{Code: "0"}, {Code: "1"}, {Code: "N", Exclusive: true}}}}}
@@ -133,8 +134,8 @@ func TestAlphaOfSets(t *testing.T) {
 	}
 }
 
-// TestUnequal: a third annotator with three entries does not move what two say of 1,049. When each pair weighed the same, kappa
-// went from .60 to .72.
+// TestUnequal: a third annotator with three entries does not move what two say of 1,049. When each pair weighed the
+// same, kappa went from .60 to .72.
 func TestUnequal(t *testing.T) {
 	one, other := make([]byte, 1049), make([]byte, 1049)
 	for i := range one {
@@ -222,14 +223,26 @@ func TestBatchDecider(t *testing.T) {
 	for key := range all[0] {
 		batches[key] = map[bool]string{true: "2", false: "1"}[key.ID == "0003"]
 	}
-	got := AgreeByBatch(oneCategory(manifest.Single, "0 1"), all, batches, Comparing{Decider: LastOfThree})
+	got, err := AgreeByBatch(oneCategory(manifest.Single, "0 1"), all, batches, Comparing{Decider: LastOfThree})
+	testkit.OK(t, err)
 	if len(got) != 2 || got[0].Agreement == nil || got[0].Agreement.Entries != 3 || got[0].Agreement.Bootstrap != nil || got[1].Agreement != nil {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestIntervals: of 1,000 entries of which 800 are called alike, both labels as often, kappa is .6, and its standard error
-// 2 sqrt(.8 * .2 / 1000). A seed gives one interval, another seed another.
+// TestBatches: what has another value for nearly every entry names no batches.
+func TestBatches(t *testing.T) {
+	batches := map[manifest.Key]string{}
+	for i := range mostBatches + 1 {
+		batches[manifest.Key{ID: manifest.PostID(fmt.Sprint(i))}] = fmt.Sprint(i)
+	}
+	if _, err := AgreeByBatch(oneCategory(manifest.Single, "0 1"), columns("01", "01"), batches, Comparing{}); err == nil || !strings.Contains(err.Error(), "1001 batches") {
+		t.Errorf("1001 batches: %v", err)
+	}
+}
+
+// TestIntervals: of 1,000 entries of which 800 are called alike, both labels as often, kappa is .6, and its standard
+// error 2 sqrt(.8 * .2 / 1000). A seed gives one interval, another seed another.
 func TestIntervals(t *testing.T) {
 	one, other := strings.Repeat("0101010101", 100), strings.Repeat("1001010101", 100)
 	agree := func(seed uint64) Agreement {

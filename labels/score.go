@@ -86,8 +86,8 @@ func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 	return out, nil
 }
 
-// Spellings are the codes and names of the classes that are made of several labels. Each means the first of these labels, which
-// counts as the class.
+// Spellings are the codes and names of the classes that are made of several labels. Each means the first of these
+// labels, which counts as the class.
 func (t Task) Spellings() (all []manifest.Spelling) {
 	for label, class := range t.classOf {
 		if class < 0 || slices.Index(t.classOf, class) != label || !t.merged(label) {

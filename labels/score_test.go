@@ -211,8 +211,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestClasses: the code and the name of a merged class mean its first label; of another label there is nothing to say. Where the
-// other category of a bias merges labels, no prediction says which of those was meant.
+// TestClasses: the code and the name of a merged class mean its first label; of another label there is nothing to say.
+// Where the other category of a bias merges labels, no prediction says which of those was meant.
 func TestClasses(t *testing.T) {
 	task, err := NewTask(manifest.FigSIM(), manifest.Task{Category: "severity", Merge: [][]string{{"SS4", "SS5"}}})
 	testkit.OK(t, err)

@@ -49,9 +49,9 @@ func (d Decider) Of(answered []int) int {
 	return -1
 }
 
-// among lists the annotators who decide and do nothing else: who was named, or the last of three, who come last of every three that
-// answered and are never one of four. Where some come last for one entry and not for another, as in a pool of annotators, nobody
-// is left out.
+// among lists the annotators who decide and do nothing else: who was named, or the last of three, who come last of
+// every three that answered and are never one of four. Where some come last for one entry and not for another, as in a
+// pool of annotators, nobody is left out.
 func (d Decider) among(annotators []Answers) (deciders []int, err error) {
 	switch {
 	case int(d) > len(annotators):
@@ -90,7 +90,8 @@ func answeredBy(annotators []Answers) map[manifest.Key][]int {
 	return by
 }
 
-// A survey has the answers to entries that two annotators or more answered for; entries with the same answers are one row.
+// A survey has the answers to entries that two annotators or more answered for; entries with the same answers are one
+// row.
 type survey struct {
 	rows   [][]given // in the order of the ids of the first entry with these answers
 	counts []int     // how many entries have them
@@ -191,7 +192,8 @@ func (p pair) both(s survey) (n int) {
 	return n
 }
 
-// A Bootstrap says how intervals were made: entries are drawn anew, as many as there are, and the numbers computed of those.
+// A Bootstrap says how intervals were made: entries are drawn anew, as many as there are, and the numbers computed of
+// those.
 type Bootstrap struct {
 	Resamples int     `json:"resamples"`
 	Seed      uint64  `json:"seed"`
@@ -201,7 +203,8 @@ type Bootstrap struct {
 const (
 	resamples = 2000
 	level     = .95
-	// mostUndefined bounds the part of the resamples in which a number is undefined. What is left of more would be a selection.
+	// mostUndefined bounds the part of the resamples in which a number is undefined. What is left of more would be a
+	// selection.
 	mostUndefined = .05
 )
 
@@ -220,10 +223,12 @@ func (i *Interval) String() string {
 	return digits(&i.Low) + " to " + digits(&i.High)
 }
 
-// A statistic is a number of entries, of which counts says how many have each row of a survey; nil where it is undefined.
+// A statistic is a number of entries, of which counts says how many have each row of a survey; nil where it is
+// undefined.
 type statistic func(counts []int) *float64
 
-// bootstrap gives the interval of each statistic, nil where it is undefined for too many of the resamples. One seed gives one result.
+// bootstrap gives the interval of each statistic, nil where it is undefined for too many of the resamples. One seed
+// gives one result.
 func (s survey) bootstrap(seed uint64, statistics []statistic) []*Interval {
 	random := rand.NewPCG(seed, 0x7265687964726174)
 	values := make([][]float64, len(statistics))

@@ -171,8 +171,8 @@ type Spelling struct {
 	Category, Label int
 }
 
-// Spelling returns a release by which other files are read that may say more than the labels of r, such as the name of two that
-// count as one. A text that means a label already goes on to mean it.
+// Spelling returns a release by which other files are read that may say more than the labels of r, such as the name of
+// two that count as one. A text that means a label already goes on to mean it.
 func (r *Release) Spelling(more []Spelling) *Release {
 	out := *r
 	out.vocabularies = slices.Clone(r.vocabularies)

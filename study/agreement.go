@@ -104,7 +104,10 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 	if err != nil {
 		return out, userfile.Faulty(err)
 	}
-	out.Batches = labels.AgreeByBatch(like.Schema, annotators, batches, how)
+	out.Batches, err = labels.AgreeByBatch(like.Schema, annotators, batches, how)
+	if err != nil {
+		return out, userfile.Wrong("--batch %s: %w", batch, err)
+	}
 	return out, nil
 }
 

@@ -92,9 +92,9 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 	return out, err
 }
 
-// declare says of the columns whether they mean yes or no. What was declared counts, and never what the values happen to be: the
-// kinds of the JSON file beside the table, which the command features writes, then the words in which values are written, and
-// before all the columns named.
+// declare says of the columns whether they mean yes or no. What was declared counts, and never what the values happen
+// to be: the kinds of the JSON file beside the table, which the command features writes, then the words in which values
+// are written, and before all the columns named.
 func (f Grouping) declare(file string, numbers Numbers) error {
 	kinds, from, err := readKinds(file)
 	if err != nil {
@@ -117,14 +117,15 @@ func (f Grouping) declare(file string, numbers Numbers) error {
 		}
 		other := slices.IndexFunc(column.Values, func(v float64) bool { return v != 0 && v != 1 && !math.IsNaN(v) })
 		if column.YesNo && other >= 0 {
-			return userfile.Wrong("%s: column %s holds %g for %s, and %s yes or no", file, column.Name, column.Values[other], numbers.Keys[other], by)
+			return userfile.Wrong("%s: column %s holds %g for %s, and %s yes or no", file, column.Name,
+				column.Values[other], numbers.Keys[other], by)
 		}
 	}
 	return nil
 }
 
-// readKinds reads the kinds of columns from the JSON file beside a table, and returns its name. A file that declares none, as that
-// of another program, says nothing.
+// readKinds reads the kinds of columns from the JSON file beside a table, and returns its name. A file that declares
+// none, as that of another program, says nothing.
 func readKinds(file string) (map[string]features.Kind, string, error) {
 	name := strings.TrimSuffix(file, filepath.Ext(file)) + ".json"
 	if name == file {
@@ -143,7 +144,8 @@ func readKinds(file string) (map[string]features.Kind, string, error) {
 	switch err := json.Unmarshal(body, &about); {
 	case err == nil:
 	case filepath.Base(name) == dataset.NumbersName+".json":
-		return nil, "", fmt.Errorf("%s, which says what the columns are, cannot be read: write the features again, or take it away", name)
+		return nil, "", fmt.Errorf("%s, which says what the columns are, cannot be read: write the features again, or take it away",
+			name)
 	default:
 		return nil, "", nil
 	}

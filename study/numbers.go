@@ -14,9 +14,11 @@ import (
 
 // Numbers are the columns of numbers of a table with a row for each entry, such as features of images.
 type Numbers struct {
-	Keys    []manifest.Key
-	Columns []labels.Feature // in the order of the file, with a value for each key, NaN where there is none; true and yes are 1, and what says only such words is yes or no
-	Others  []OtherColumn    // the columns that hold something else
+	Keys []manifest.Key
+	// Columns are in the order of the file, with a value for each key, NaN where there is none. true and yes are 1; a column
+	// of such words alone is yes or no.
+	Columns []labels.Feature
+	Others  []OtherColumn // the columns that hold something else
 }
 
 // An OtherColumn is one that does not hold numbers, and the line that first shows it. It has no value: a cell can be

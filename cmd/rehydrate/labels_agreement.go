@@ -27,7 +27,8 @@ func (c *command) labelsAgreementCommand() *cobra.Command {
 		return c.answer("labels-agreement", agreement)
 	})
 	cmd.Flags().StringVar(&of.Release, "release", "", labelReleaseHelp)
-	cmd.Flags().StringVar(&of.Batch, "batch", "", "compare batch by batch too: the `column` of the first file, or metadata of an Argilla export, that names them")
+	cmd.Flags().StringVar(&of.Batch, "batch", "",
+		"compare batch by batch too: the `column` of the first file, or metadata of an Argilla export, that names them")
 	cmd.Flags().StringVar(&of.Decides, "decides", "", decidesHelp)
 	cmd.Flags().Uint64Var(&of.Seed, "seed", usualSeed, "the `number` that the resamples of the intervals are drawn by")
 	return cmd

@@ -74,7 +74,8 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 		return asUsage(err)
 	}
 	if len(f.annotators) > 0 {
-		agreement, err := study.Agree(ctx, study.Annotations{Files: f.annotators, Release: path, Batch: f.batch, Decides: f.decides, Seed: usualSeed})
+		agreement, err := study.Agree(ctx, study.Annotations{Files: f.annotators, Release: path, Batch: f.batch,
+			Decides: f.decides, Seed: usualSeed})
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,8 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 		page.Together = append(page.Together, t.Category)
 	}
 	if len(f.annotators) > 0 {
-		agreement, err := study.Agree(ctx, study.Annotations{Files: f.annotators, Release: f.release, Decides: f.decides, Seed: usualSeed})
+		agreement, err := study.Agree(ctx, study.Annotations{Files: f.annotators, Release: f.release, Decides: f.decides,
+			Seed: usualSeed})
 		if err != nil {
 			return err
 		}
@@ -45,7 +46,8 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 		page.Tests = testsOf(groups)
 	}
 	if len(f.scores) > 0 {
-		table, err := study.Moderate(ctx, f.scores, study.Flagging{Gold: f.release, By: f.by, Split: study.All, ModerationRules: study.DefaultRules()})
+		table, err := study.Moderate(ctx, f.scores, study.Flagging{Gold: f.release, By: f.by, Split: study.All,
+			ModerationRules: study.DefaultRules()})
 		if err != nil {
 			return err
 		}
@@ -66,10 +68,11 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 	return c.answer("report", map[string]any{"report": out.file, "thumbnails": false, "texts": false, "notes": page.Notes})
 }
 
-// leaveOut takes away what is tested or counted by a category, where none was named and none is a scale, and says so: which one is
-// the user's choice.
+// leaveOut takes away what is tested or counted by a category, where none was named and none is a scale, and says so:
+// which one is the user's choice.
 func (f *studyFlags) leaveOut(schema manifest.Schema) (notes []string) {
-	if f.by != "" || slices.ContainsFunc(schema.Categories, func(c manifest.Category) bool { return c.Kind == manifest.Ordinal }) {
+	isScale := func(c manifest.Category) bool { return c.Kind == manifest.Ordinal }
+	if f.by != "" || slices.ContainsFunc(schema.Categories, isScale) {
 		return nil
 	}
 	const why = " is left out: no category is a scale; name one with --by, such as --by "

@@ -102,8 +102,8 @@ func writeJSON(v any) func(io.Writer) error {
 	return func(w io.Writer) error { return json.NewEncoder(w).Encode(v) }
 }
 
-// datasetName is the name of the dataset in Argilla, of the release and the folder: Argilla loads a folder whose name it has already
-// into the dataset of that name, with the settings of that one, so that each round needs its own.
+// datasetName is the name of the dataset in Argilla, of the release and the folder: Argilla loads a folder whose name
+// it has already into the dataset of that name, with the settings of that one, so that each round needs its own.
 func datasetName(release, folder string) string {
 	name := plainName(folder)
 	if name != folder { // others may be as plain

@@ -39,7 +39,7 @@ type Merged struct {
 	Annotators []Annotator      `json:"annotators"`
 	Categories []Tally          `json:"categories"`
 	Agreement  *study.Agreement `json:"agreement"`              // of those who do not decide; nil where there is none
-	Without    string           `json:"no_agreement,omitempty"` // why
+	Without    string           `json:"no_agreement,omitempty"` // why, or why there is none by batch
 	Open       []Open           `json:"open"`                   // in the order of the release
 
 	entries []manifest.Entry // with the labels that were found
@@ -264,7 +264,8 @@ func (m *Merging) agreement(answers []labels.Answers, batches map[manifest.Key]s
 	if err != nil {
 		return nil, err
 	}
-	return &study.Agreement{Agreement: all, Batches: labels.AgreeByBatch(m.Scheme.Schema, answers, batches, how)}, nil
+	by, err := labels.AgreeByBatch(m.Scheme.Schema, answers, batches, how)
+	return &study.Agreement{Agreement: all, Batches: by}, err
 }
 
 // OpenName is the file beside a manifest with the questions that are open.

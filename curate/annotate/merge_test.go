@@ -128,7 +128,8 @@ func TestMergeRules(t *testing.T) {
 	}
 }
 
-// TestMergeAgreement: the one who decides is left out of the agreement altogether, also where one of the others skipped the entry.
+// TestMergeAgreement: the one who decides is left out of the agreement altogether, also where one of the others skipped
+// the entry.
 func TestMergeAgreement(t *testing.T) {
 	r := newRound(t,
 		said("aaaa", "L", "X")+said("bbbb", "H", "X")+said("cccc", "-")+said("dddd", "L", "X"),
@@ -154,7 +155,8 @@ func TestMergeAgreement(t *testing.T) {
 	testkit.Same(t, "why there is none", "agreement takes two annotators, and there is 1", m.Without)
 }
 
-// TestMergeOpen: the open questions are a table, an entry a line, which goes when they are answered. A file of somebody's own stays.
+// TestMergeOpen: the open questions are a table, an entry a line, which goes when they are answered. A file of
+// somebody's own stays.
 func TestMergeOpen(t *testing.T) {
 	r := newRound(t, said("aaaa", "L", "X")+said("bbbb", "L", "X"), said("aaaa", "H", "N")+said("bbbb", "L", "Y"))
 	to := filepath.Join(r.dir, "merged.jsonl")

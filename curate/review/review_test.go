@@ -44,8 +44,8 @@ func answerOf(figurative, severity string) string {
 		`,"related_content":["SR1","SR4"],"modality":"M1","context":"C1"}` + "\n"
 }
 
-// TestJournalReads: answers that are gone on with are those that were given, all labels of each category among them, and they are
-// written again as they were.
+// TestJournalReads: answers that are gone on with are those that were given, all labels of each category among them,
+// and they are written again as they were.
 func TestJournalReads(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "A1.jsonl")
 	text := answerOf(`["F3","F1"]`, `"SS2"`) + `{"batch":"2","care":true,"id":"abd/2","status":"skipped"}` + "\n" +
