@@ -3,6 +3,7 @@ package labels
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -322,5 +323,65 @@ func TestAgreeTime(t *testing.T) {
 	}
 	if _, err := Agree(schema, make([]Answers, mostAnnotators+1), Comparing{}); err == nil || !strings.Contains(err.Error(), "500 are the most") {
 		t.Errorf("too many annotators: %v", err)
+	}
+}
+
+// FuzzAgree: whatever annotators answer, each number is defined or has a reason, none is above 1, and alpha does not hang on the order of the annotators.
+func FuzzAgree(f *testing.F) {
+	f.Add([]byte{1, 0, 1, 2, 3, 4, 5, 6, 7, 255, 128, 9, 9, 9})
+	f.Add([]byte{0, 0, 0, 0, 0})
+	f.Add([]byte{4, 200, 201, 15, 77, 3, 77, 3, 77, 3})
+	schema := manifest.Schema{Categories: []manifest.Category{
+		{Name: "single", Kind: manifest.Single, Labels: make([]manifest.Label, 3)},
+		{Name: "ordinal", Kind: manifest.Ordinal, Labels: make([]manifest.Label, 4)},
+		{Name: "multi", Kind: manifest.Multi, Labels: []manifest.Label{{}, {}, {Exclusive: true}}}}}
+	sets := [][]int{nil, {}, {0}, {1}, {0, 1}, {2}}
+	f.Fuzz(func(t *testing.T, answers []byte) {
+		if len(answers) == 0 || len(answers) > 60 {
+			return
+		}
+		all := make([]Answers, 2+answers[0]%4)
+		for i, b := range answers[1:] {
+			of := &all[i%len(all)]
+			if *of == nil {
+				*of = Answers{}
+			}
+			if b == 255 {
+				continue
+			}
+			said := [][]int{{int(b) % 3}, nil, sets[b%6]}
+			if b < 200 {
+				said[1] = []int{int(b) / 3 % 4}
+			}
+			(*of)[manifest.Key{ID: manifest.PostID(fmt.Sprint(i / len(all)))}] = said
+		}
+		got, err := compare(schema, all, nil)
+		slices.Reverse(all)
+		again, errAgain := compare(schema, all, nil)
+		if (err == nil) != (errAgain == nil) {
+			t.Fatalf("%v, the other way round %v", err, errAgain)
+		}
+		for i, c := range got.Categories {
+			checkNumber(t, c.Alpha.Value, c.Alpha.Undefined)
+			checkNumber(t, c.Kappa.Value, c.Kappa.Undefined)
+			other := again.Categories[i].Alpha
+			if c.Alpha.Undefined != other.Undefined || c.Alpha.Value != nil && math.Abs(*c.Alpha.Value-*other.Value) > 1e-9 {
+				t.Errorf("alpha %+v, the other way round %+v", c.Alpha, other)
+			}
+			for _, l := range c.Labels {
+				checkNumber(t, l.Alpha.Value, l.Alpha.Undefined)
+				checkNumber(t, l.Kappa.Value, l.Kappa.Undefined)
+			}
+		}
+	})
+}
+
+func checkNumber(t *testing.T, value *float64, undefined string) {
+	t.Helper()
+	switch {
+	case (value == nil) != (undefined != ""):
+		t.Errorf("the number is %v, undefined %q", value, undefined)
+	case value != nil && !(*value <= 1+1e-9):
+		t.Errorf("the number is %v", *value)
 	}
 }

@@ -167,10 +167,5 @@ func FuzzReadArgilla(f *testing.F) {
 				}
 			}
 		}
-		if len(got.Annotators) > 1 {
-			if _, err := labels.Agree(release.Schema, got.Annotators, labels.Comparing{}); err != nil && !strings.Contains(err.Error(), "in common") && !strings.Contains(err.Error(), "the most that are compared") {
-				t.Fatal(err)
-			}
-		}
 	})
 }
