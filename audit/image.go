@@ -39,7 +39,7 @@ type sighting struct {
 
 // image looks at an image: its digests, its looks, and the bytes in it and behind it that are not pixels.
 func (w walker) image(p place, all *io.SectionReader) error {
-	body, err := readAll(all, maxImage)
+	body, err := readAll(all, p.atOnce(maxImage))
 	if err != nil {
 		return err
 	}

@@ -206,10 +206,10 @@ const mayBeIDs = "words or numbers are also ids of posts that must be gone: look
 func (a *audit) saw(s *sighting) { add(a, &a.sightings, s) }
 
 // sawHash is saw for a perceptual hash in a table, unless it is that of an image that may stay: there are as many as rows.
-func (a *audit) sawHash(p place, hash uint64) {
+func (w walker) sawHash(p place, hash uint64) {
 	compare := func(l clue[uint64], h uint64) int { return cmp.Compare(l.is, h) }
-	if _, stays := slices.BinarySearchFunc(a.gone.looks[false], hash, compare); !stays {
-		a.saw(&sighting{place: p, what: "its phash", hashes: []uint64{hash}})
+	if _, stays := slices.BinarySearchFunc(w.gone.looks[false], hash, compare); !stays {
+		w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{hash}})
 	}
 }
 

@@ -90,7 +90,8 @@ type walker struct {
 	*audit
 	ctx   context.Context
 	crew  *errgroup.Group // nil for a walker that is at work in it
-	left  *atomic.Int64   // how many bytes the source may still unpack to
+	left  *atomic.Int64   // what is left of the budget of the source
+	found *atomic.Bool    // the source has a finding
 	depth int
 }
 
@@ -189,12 +190,12 @@ func (t *table) at(row int64, c *column) place {
 }
 
 // saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery.
-func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) {
+func (c *column) saw(w walker, row int64, text string, number bool) (isID bool) {
 	key, err := manifest.Key{}, strconv.ErrSyntax
 	if len(text) <= 40 || strings.ContainsRune(text, '/') { // of any other text the error would take time
 		key, err = manifest.ParseKey(text)
 	}
-	switch e := a.posts[key.ID]; {
+	switch e := w.posts[key.ID]; {
 	case err != nil:
 		if c.unread == 0 {
 			c.first = row
@@ -202,6 +203,7 @@ func (c *column) saw(a *audit, row int64, text string, number bool) (isID bool) 
 		c.unread++
 	case e == nil:
 		c.foreign++
+	case w.charge(hitCost) != nil: // who reads the table ends it
 	default:
 		h := hit{row: row, post: e, image: int32(key.Image), text: !number}
 		h.clear = telling(key.ID) && !number || len(text) > len(h.entry())

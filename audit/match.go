@@ -56,7 +56,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		if last {
 			open = 0
 		}
-		if open > 2*maxImage {
+		if int64(open) > p.atOnce(2*maxImage) {
 			return fmt.Errorf("encoded bytes of more than %d characters", open)
 		}
 		// Blocks overlap, so that what lies across two of them is seen whole once.

@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"cmp"
-	"database/sql"
 	"encoding/binary"
 	"encoding/csv"
 	"encoding/hex"
@@ -23,11 +22,10 @@ import (
 )
 
 const (
-	maxColumns  = 10_000          // that are told apart; JSON whose keys are values has more
-	maxLevels   = 200             // of a JSON, each of which has its path in memory
-	oneColumn   = '\x1f'          // the separator of a table of one column: no text has it
-	ourDatabase = 0x72687964      // the application id of state.db
-	schemaTable = "sqlite_schema" // the table of a database that names the others
+	maxColumns  = 10_000     // that are told apart; JSON whose keys are values has more
+	maxLevels   = 200        // of a JSON, each of which has its path in memory
+	oneColumn   = '\x1f'     // the separator of a table of one column: no text has it
+	ourDatabase = 0x72687964 // the application id of state.db
 )
 
 // ScanColumns names the columns of a table that another program wrote. An empty name means this tool's own name
@@ -54,7 +52,7 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 		if w.posts[manifest.PostID(id)] == nil {
 			id = strconv.FormatInt(v, 10)
 		}
-		c.saw(w.audit, row, id, true)
+		c.saw(w, row, id, true)
 		if c.phash && !t.lists {
 			w.sawHash(p, uint64(v))
 		}
@@ -66,7 +64,7 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 		content = v
 	}
 	n := len(content)
-	if n == 0 || n <= 256 && c.saw(w.audit, row, strings.TrimSuffix(string(content), ".0"), false) { // in CSV, those numbers are texts
+	if n == 0 || n <= 256 && c.saw(w, row, strings.TrimSuffix(string(content), ".0"), false) { // in CSV, those numbers are texts
 		return
 	}
 	if w.digestCell(p, content) {
@@ -130,7 +128,15 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 				break
 			}
 			for _, v := range values {
-				w.put(t, c, row, scan.Data(v))
+				data := scan.Data(v)
+				err = cmp.Or(err, w.charge(costOf(data)))
+				if err == nil {
+					w.put(t, c, row, data)
+				}
+			}
+			if err != nil {
+				w.lost(p, err)
+				break
 			}
 			row++
 		}
@@ -145,7 +151,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 			w.look(p.in("key "+kv.Key), section([]byte(kv.Value)))
 		}
 	}
-	footer, err := readAll(io.NewSectionReader(all, file.FooterAt.From, file.FooterAt.To-file.FooterAt.From), 2*maxImage)
+	footer, err := readAll(io.NewSectionReader(all, file.FooterAt.From, file.FooterAt.To-file.FooterAt.From), p.atOnce(2*maxImage))
 	w.residue(p, footer)
 	return err
 }
@@ -158,23 +164,20 @@ func listName(name string) string {
 // database looks at every table of a SQLite file, and at its free pages and tail.
 func (w walker) database(p place, all *io.SectionReader) error {
 	ours, own := false, p.src.name == state.StateFile && p.part == ""
-	err := sqlitefile.Copy(all, func(db *sql.DB) error {
-		unused, what, err := sqlitefile.Unused(w.ctx, db, all)
+	err := sqlitefile.Read(w.ctx, all, func(db *sqlitefile.Database) error {
+		unused, what, err := db.Unused(w.ctx)
 		w.residue(p.in("free pages"), unused)
 		if what != "" && own {
 			w.finding(FoundCopy, "", p.String(), "%s", what)
 		}
-		id, list := int64(0), []byte{}
-		var tables []string
-		// A virtual table keeps its rows in others.
-		wrong := db.QueryRowContext(w.ctx, "SELECT application_id, (SELECT json_group_array(name) FROM sqlite_schema WHERE type = 'table' AND rootpage > 0) "+
-			"FROM pragma_application_id").Scan(&id, &list)
-		err, ours = errors.Join(err, cmp.Or(wrong, json.Unmarshal(list, &tables))), id == ourDatabase
-		for _, name := range append(tables, schemaTable) {
+		id, wrong := db.ApplicationID(w.ctx)
+		tables, unlisted := db.Tables(w.ctx)
+		err, ours = errors.Join(err, wrong, unlisted), id == ourDatabase
+		for _, t := range append(tables, sqlitefile.SchemaTable) {
 			// What state.db has in its own tables, checkState judges by the records, which have no answers of models.
 			// A state database of any workspace names erased posts in its tombstones by right.
-			lists := ours && slices.Contains(naming, name) || own && name != "answer" && !slices.Contains(w.foreign, "table "+name)
-			err = errors.Join(err, w.databaseTable(p, db, name, lists))
+			lists := ours && slices.Contains(naming, t.Name) || own && t.Name != "answer" && !slices.Contains(w.foreign, "table "+t.Name)
+			err = errors.Join(err, w.databaseTable(p, db, t, lists))
 		}
 		return err
 	})
@@ -188,27 +191,41 @@ func (w walker) database(p place, all *io.SectionReader) error {
 // naming are the tables of a state database that may name posts that are gone; image and reading hold their content.
 var naming = []string{"meta", "entry", "post", "tombstone", "erased_image", "trouble", "result", "result_next", "earlier_result", "log_queue", "copy"}
 
-func (w walker) databaseTable(p place, db *sql.DB, name string, lists bool) error {
-	rows, err := db.QueryContext(w.ctx, `SELECT * FROM "`+strings.ReplaceAll(name, `"`, `""`)+`"`)
-	if err != nil {
-		return err
+func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.Table, lists bool) error {
+	t := newTable(p.in("table " + from.Name))
+	t.label, t.lists = from.Name == sqlitefile.SchemaTable.Name, lists
+	defer w.finish(t)
+	if len(from.Computed) > 0 {
+		w.gap(t.String(), "columns that SQLite would compute were not looked at: %s", strings.Join(from.Computed, ", "))
 	}
-	defer rows.Close()
-	names, err := rows.Columns()
-	t := newTable(p.in("table " + name))
-	t.label, t.lists = name == schemaTable, lists
-	values, into := make([]any, len(names)), make([]any, len(names))
-	for i := range values {
-		into[i] = &values[i]
-	}
-	for ; err == nil && rows.Next(); t.rows++ {
-		err = rows.Scan(into...)
-		for i, v := range values {
-			w.put(t, t.column(names[i]), t.rows, v)
+	for values, err := range db.Rows(w.ctx, from) {
+		if err == nil {
+			err = cmp.Or(w.charge(rowCost), w.ctx.Err())
 		}
+		for i := 0; i < len(values) && err == nil; i++ {
+			// A long default of a column that was added later stands once in the file, and in every row.
+			err = w.charge(costOf(values[i]))
+			if err == nil {
+				w.put(t, t.column(from.Columns[i]), t.rows, values[i])
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("table %s: %w", from.Name, err)
+		}
+		t.rows++
 	}
-	w.finish(t)
-	return errors.Join(err, rows.Err())
+	return nil
+}
+
+// costOf returns what a value of a table is charged with.
+func costOf(value any) int64 {
+	switch v := value.(type) {
+	case string:
+		return valueCost + int64(len(v))
+	case []byte:
+		return valueCost + int64(len(v))
+	}
+	return valueCost
 }
 
 // loose looks at bytes that are no container: tables of text, texts, and anything else.
@@ -266,7 +283,9 @@ func separator(head []byte) rune {
 
 // csv looks at a table of text. A first line of known ids is a row, else it has the names of the columns.
 func (w walker) csv(p place, r io.Reader, comma rune) error {
-	in := csv.NewReader(r)
+	pieces := &piecemeal{Reader: r, most: p.atOnce(maxImage)}
+	pieces.renew()
+	in := csv.NewReader(pieces)
 	in.Comma, in.LazyQuotes, in.TrimLeadingSpace, in.FieldsPerRecord, in.ReuseRecord = comma, true, comma == oneColumn, -1, true
 	t := newTable(p)
 	t.typed = false
@@ -274,9 +293,10 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	named := func(v string) bool { return namesIDs(manifest.FoldColumn(v)) }
 	known := func(v string) bool { key, _ := manifest.ParseKey(strings.TrimSpace(v)); return w.posts[key.ID] != nil }
 	for record, err := in.Read(); !errors.Is(err, io.EOF); record, err = in.Read() {
-		if err := cmp.Or(err, w.ctx.Err()); err != nil {
+		if err := cmp.Or(err, w.spent(), w.ctx.Err()); err != nil {
 			return err
 		}
+		pieces.renew()
 		// Titles may stand before the names of the columns, and lists of ids often have none.
 		late := t.rows < 10 && slices.ContainsFunc(record, named) && !slices.ContainsFunc(columns, func(c *column) bool { return c.ids })
 		if late || columns == nil && !slices.ContainsFunc(record, known) {
@@ -301,7 +321,8 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 
 // json looks at JSON and JSON Lines: each path of keys is a column, each value or element of the outermost list a row.
 func (w walker) json(p place, r io.Reader) (err error) {
-	d := json.NewDecoder(r)
+	pieces := &piecemeal{Reader: r, most: p.atOnce(maxImage)}
+	d := &jsonPieces{json.NewDecoder(pieces), pieces}
 	// A float64 would round large numbers, and ids in base 36 are large.
 	d.UseNumber()
 	t := newTable(p)
@@ -316,10 +337,21 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	return nil
 }
 
+// jsonPieces reads JSON whose tokens are each no longer than a piece.
+type jsonPieces struct {
+	*json.Decoder
+	pieces *piecemeal
+}
+
+func (d *jsonPieces) Token() (json.Token, error) {
+	d.pieces.renew()
+	return d.Decoder.Token()
+}
+
 // value looks at the next value of a JSON and all in it. Unless it is listed in another, each of its elements is a row.
-func (w walker) value(t *table, d *json.Decoder, path string, level int, listed bool) error {
+func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bool) error {
 	token, err := d.Token()
-	err = cmp.Or(err, w.ctx.Err())
+	err = cmp.Or(err, w.spent(), w.ctx.Err())
 	switch v := token.(type) {
 	case string:
 		w.put(t, t.column(path), t.rows, v)
@@ -337,7 +369,7 @@ func (w walker) value(t *table, d *json.Decoder, path string, level int, listed 
 				token, err = d.Token()
 				key, _ := token.(string)
 				w.put(t, t.column(path+"{}"), t.rows, key)
-				inner = strings.TrimPrefix(path+"."+key, ".")
+				inner = strings.TrimPrefix(path+"."+key[:min(len(key), maxKey)], ".")
 			} else if n > 0 && !listed {
 				t.rows++
 			}

@@ -26,6 +26,7 @@ import (
 	"rehydrate/internal/picture"
 	"rehydrate/internal/scratch"
 	"rehydrate/internal/unpack"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -36,9 +37,7 @@ const (
 	maxImage   = 64 << 20 // an image
 	maxHeld    = 8 << 20  // what is held in memory; anything larger is unpacked into a file without a name
 	maxMembers = 200_000  // of one archive
-	maxRatio   = 100      // what a source of more than 10 MiB may unpack to, as a multiple of its size
-	minUnpack  = 1 << 30
-	maxDepth   = 6 // containers in containers
+	maxDepth   = 6        // containers in containers
 	maxRows    = 2_000_000
 )
 
@@ -53,9 +52,8 @@ func (a *audit) scanAll(ctx context.Context) error {
 	look := func(s *source) {
 		s.file = &AuditedFile{Name: s.where, Size: s.size}
 		a.report.Scope.Files = append(a.report.Scope.Files, s.file)
-		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}}
-		// The budget is the source's, however its archives are nested.
-		w.left.Store(max(minUnpack, maxRatio*s.size))
+		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}, found: &atomic.Bool{}}
+		w.left.Store(budgetOf(s.size, len(a.report.Scope.Files)))
 		open := func(w walker) { w.lost(place{src: s, path: s.where}, w.source(s)) }
 		// A large file spreads its own members over the processors: several at once would fill the memory.
 		if s.size > maxHeld {
@@ -165,8 +163,10 @@ func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) 
 		if ctx.Err() != nil || err == nil && e.IsDir() {
 			return ctx.Err()
 		}
-		info, wrong := os.Stat(name) // through links
-		err = cmp.Or(err, wrong)
+		var info fs.FileInfo
+		if err == nil {
+			info, err = os.Stat(name) // through links
+		}
 		// A fifo or a device could hang the audit, or never end.
 		if err == nil && !info.Mode().IsRegular() {
 			err = errors.New("it is neither a regular file nor a link to one")
@@ -180,7 +180,10 @@ func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) 
 		if rel == "." { // the file itself was named, not a folder around it
 			rel = filepath.Base(name)
 		}
-		look(&source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (*os.File, error) { return os.Open(name) }})
+		look(&source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (*os.File, error) {
+			f, _, err := userfile.Open(name) // it may have become a fifo
+			return f, err
+		}})
 		return err
 	})
 }
@@ -288,7 +291,7 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return w.tar(p, all)
 	case "PDF":
 		// The words on its pages are numbers of signs in its fonts, and it may be encrypted, so it is a gap in any case.
-		body, err := readAll(all, 2*maxImage)
+		body, err := readAll(all, p.atOnce(2*maxImage))
 		w.search(p, body, true, true)
 		w.carve(p, body)
 		return cmp.Or(err, errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them"))
@@ -335,16 +338,6 @@ func (w walker) member(p place, name string, r io.Reader) (cut error) {
 	return cut
 }
 
-// A meter counts the bytes that come out of a source, and ends with the audit.
-type meter struct{ walker }
-
-func (m meter) Write(b []byte) (int, error) {
-	if m.left.Add(-int64(len(b))) < 0 {
-		return 0, fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
-	}
-	return len(b), m.ctx.Err()
-}
-
 // unpack reads all up to an error, into memory or, if it is much, into a file without a name.
 func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err error) {
 	r = io.TeeReader(r, meter{w})
@@ -352,7 +345,7 @@ func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err e
 	if err != nil || len(body) < maxHeld {
 		return section(body), io.NopCloser(nil), err
 	}
-	f, err := scratch.File("rehydrate-audit-") // it may hold erased content
+	f, err := scratch.File() // it may hold erased content
 	if err != nil {
 		return section(body), io.NopCloser(nil), err
 	}
@@ -400,7 +393,7 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 		end = from + int64(f.CompressedSize64)
 		size += 46 + len(f.Name) + len(f.Extra) + len(f.Comment)
 	}
-	directory, err := readAll(io.NewSectionReader(all, end, all.Size()-end), 2*maxImage)
+	directory, err := readAll(io.NewSectionReader(all, end, all.Size()-end), p.atOnce(2*maxImage))
 	if bytes.Contains(directory, []byte("PK\x06\x06")) { // of an archive of 4 GiB
 		size += 76
 	}

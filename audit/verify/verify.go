@@ -4,7 +4,6 @@ package verify
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -241,8 +240,8 @@ func (v *verification) unused(ctx context.Context) (wrong []string, err error) {
 	}
 	defer f.Close()
 	all := io.NewSectionReader(f, 0, v.present[state.StateFile].Size)
-	err = sqlitefile.Copy(all, func(db *sql.DB) error {
-		_, what, err := sqlitefile.Unused(ctx, db, all)
+	err = sqlitefile.Read(ctx, all, func(db *sqlitefile.Database) error {
+		_, what, err := db.Unused(ctx)
 		if what != "" {
 			wrong = []string{what}
 		}

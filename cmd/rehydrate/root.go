@@ -18,6 +18,7 @@ import (
 
 	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/safely"
+	"rehydrate/internal/scratch"
 	"rehydrate/internal/secret"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
@@ -256,6 +257,9 @@ func run(ctx context.Context, p process) int {
 	// net/http writes to it what a host sends unasked, the bytes of images among it, and has no setting for that.
 	// The program itself never writes there.
 	log.SetOutput(io.Discard)
+	// What a killed command left may be private, and may be all there is of an erased post. That it cannot be removed is no
+	// reason to refuse this command.
+	_ = scratch.Sweep()
 	c := &command{process: p, workspace: defaultWorkspace, scrubber: new(secret.Scrubber), bare: p.stdout}
 	out, errs := console.Fold(p.stdout), console.Fold(p.stderr)
 	stderr := c.scrubber.Writer(errs)

@@ -43,7 +43,7 @@ func (s *Sorter) Add(k Key) error {
 
 func (s *Sorter) spill() (err error) {
 	if s.disk == nil {
-		s.disk, err = scratch.File("rehydrate-ids-")
+		s.disk, err = scratch.File()
 		if err != nil {
 			return err
 		}

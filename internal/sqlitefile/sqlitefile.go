@@ -1,27 +1,35 @@
-// Package sqlitefile reads SQLite databases that anybody may have written, down to the pages that no table uses.
+// Package sqlitefile reads SQLite databases that anybody may have written, down to the pages that no table uses. It
+// evaluates nothing that a file defines: no view, trigger, computed column or virtual table.
 package sqlitefile
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"iter"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
-	_ "modernc.org/sqlite" // the driver
-
-	"rehydrate/internal/scratch"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+	"modernc.org/sqlite/vfs"
 )
 
-// MaxUnused is the number of bytes of unused pages, and behind the last page, that Unused returns at most of each.
-const MaxUnused = 8 << 20
+const (
+	// MaxUnused is the number of bytes of unused pages, and behind the last page, that Unused returns at most of each.
+	MaxUnused = 8 << 20
+	// MaxValue is the length of the longest value that is read.
+	MaxValue = 64 << 20
+	// minValue is what a value may have in any file: what SQLite itself makes of a small one is longer than the file.
+	minValue = 1 << 20
+)
 
 // Address returns the name by which the driver opens a database file, with parameters of SQLite.
 func Address(path string, params url.Values) string {
@@ -33,46 +41,156 @@ func Address(path string, params url.Values) string {
 	return at.String()
 }
 
-// Copy opens a private copy of a database file for reading, which use may do until it returns: SQLite opens files, not
-// bytes, and would write next to the one that it finds.
-func Copy(all *io.SectionReader, use func(*sql.DB) error) error {
-	copied, err := os.CreateTemp("", "rehydrate-audit-")
+// A Database is a database that is open for reading. It is for one goroutine.
+type Database struct {
+	conn  *sql.Conn
+	trees *trees
+}
+
+// A Table is a table that keeps rows of its own.
+type Table struct {
+	Name     string
+	Columns  []string // those that are stored
+	Computed []string // the others: SQLite would compute them from what is stored, at any cost
+	root     int64
+}
+
+// SchemaTable is the table that names all others.
+var SchemaTable = Table{Name: "sqlite_schema", Columns: []string{"type", "name", "tbl_name", "rootpage", "sql"}, root: 1}
+
+// Read opens a database for reading, which use may do until it returns. Nothing of it is copied to disk, and nothing is
+// written beside it. What a file claims is checked before SQLite believes it: an error of the tree that lists the
+// tables ends the reading, one of another tree is that of its table.
+func Read(ctx context.Context, all *io.SectionReader, use func(*Database) error) error {
+	d := &Database{trees: newTrees(all)}
+	if d.trees != nil { // else SQLite says what is wrong with the header
+		if err := d.trees.walk(1); err != nil {
+			return err
+		}
+	}
+	name, files, err := vfs.New(onlyFile{all})
 	if err != nil {
 		return err
 	}
-	defer os.Remove(copied.Name())
-	_, err = io.Copy(copied, io.NewSectionReader(all, 0, all.Size()))
-	at := Address(copied.Name(), url.Values{"mode": {"ro"}, "immutable": {"1"},
-		"_pragma": {"trusted_schema(OFF)", "query_only(ON)", "temp_store(MEMORY)", "cell_size_check(ON)"}})
-	db, wrong := sql.Open("sqlite", at)
-	if err := errors.Join(err, copied.Close(), wrong); err != nil {
+	// A file that is still in use, as it may be after an interrupt, stays registered, which costs a few bytes.
+	defer files.Close()
+	db, err := sql.Open("sqlite", "file:database?"+url.Values{"vfs": {name}, "mode": {"ro"}, "immutable": {"1"},
+		"_pragma": {"trusted_schema(OFF)", "query_only(ON)", "temp_store(MEMORY)", "cell_size_check(ON)"}}.Encode())
+	if err != nil {
 		return err
 	}
 	defer db.Close()
-	// One connection, so that the pragmas of its address hold for every query.
-	db.SetMaxOpenConns(1)
-	// It may hold erased content: once it is open, it needs no name, and the disk frees it however this process ends.
-	return cmp.Or(errors.Join(db.Ping(), scratch.Unname(copied.Name())), use(db))
+	// One connection, so that its limits hold for every query.
+	d.conn, err = db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.conn.Close()
+	// A value that is stored is no longer than the file.
+	_, err = sqlite.Limit(d.conn, sqlite3.SQLITE_LIMIT_LENGTH, int(min(MaxValue, max(minValue, all.Size()))))
+	if err != nil {
+		return err
+	}
+	return use(d)
+}
+
+// ApplicationID returns the number by which a program marks its databases.
+func (d *Database) ApplicationID(ctx context.Context) (id int64, err error) {
+	err = d.conn.QueryRowContext(ctx, "SELECT application_id FROM pragma_application_id").Scan(&id)
+	return id, err
+}
+
+// Tables returns the tables, without SchemaTable. A virtual table keeps its rows in others.
+func (d *Database) Tables(ctx context.Context) ([]Table, error) {
+	// SQLite writes CREATE TABLE in this form. Anything else in its place could be a virtual table, which runs code.
+	rows, err := d.conn.QueryContext(ctx, `SELECT m.name, m.rootpage, x.name, x.hidden FROM sqlite_schema AS m, pragma_table_xinfo(m.name) AS x
+		WHERE m.type = 'table' AND m.rootpage > 0 AND substr(m.sql, 1, 13) = 'CREATE TABLE '`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var tables []Table
+	for rows.Next() {
+		var name, column string
+		var root, hidden int64
+		if err := rows.Scan(&name, &root, &column, &hidden); err != nil {
+			return tables, err
+		}
+		if n := len(tables); n == 0 || tables[n-1].Name != name {
+			tables = append(tables, Table{Name: name, root: root})
+		}
+		t := &tables[len(tables)-1]
+		const virtual = 2 // of 3, a stored one, the values are in the rows
+		if hidden == virtual {
+			t.Computed = append(t.Computed, column)
+		} else {
+			t.Columns = append(t.Columns, column)
+		}
+	}
+	return tables, rows.Err()
+}
+
+// Rows yields the stored values of a table, in the order of its Columns, which are the caller's until the next row:
+// int64, float64, string, []byte, time.Time or nil. An error comes last.
+func (d *Database) Rows(ctx context.Context, t Table) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		if err := d.trees.of(t.root); err != nil {
+			yield(nil, err)
+			return
+		}
+		// An index could lack rows, and be computed from expressions.
+		rows, err := d.conn.QueryContext(ctx, "SELECT "+quoted(t.Columns...)+" FROM "+quoted(t.Name)+" NOT INDEXED")
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer rows.Close()
+		values, into := make([]any, len(t.Columns)), make([]any, len(t.Columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		for err == nil && rows.Next() {
+			err = rows.Scan(into...)
+			if err == nil && !yield(values, nil) {
+				return
+			}
+		}
+		if err := errors.Join(err, rows.Err()); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// quoted lists names as SQL has them.
+func quoted(names ...string) string {
+	var list []string
+	for _, name := range names {
+		list = append(list, `"`+strings.ReplaceAll(name, `"`, `""`)+`"`)
+	}
+	return strings.Join(list, ", ")
 }
 
 // Unused returns the bytes in the pages that no table uses and behind the last page, at most MaxUnused of each, and a
 // sentence about them, "" if all are zero. More bytes are an error.
-func Unused(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused []byte, what string, err error) {
-	var size, pages int64
-	if err := db.QueryRowContext(ctx, "SELECT page_size, page_count FROM pragma_page_size, pragma_page_count").Scan(&size, &pages); err != nil {
+func (d *Database) Unused(ctx context.Context) (unused []byte, what string, err error) {
+	if d.trees == nil {
+		return nil, "", errNoHeader
+	}
+	if err := d.walkAll(ctx); err != nil {
 		return nil, "", err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT data FROM sqlite_dbpage WHERE pgno NOT IN (SELECT pageno FROM dbstat)")
-	if err != nil {
-		return nil, "", err
-	}
-	defer rows.Close()
-	for rows.Next() && len(unused) < MaxUnused {
-		var page []byte
-		err = errors.Join(err, rows.Scan(&page))
+	t := d.trees
+	page := make([]byte, t.size)
+	for n := int64(1); n <= t.pages && len(unused) < MaxUnused; n++ {
+		if n < int64(len(t.seen)) && t.seen[n] {
+			continue
+		}
+		if err := errors.Join(t.read(n, page), ctx.Err()); err != nil {
+			return unused, what, err
+		}
 		// The list of free pages, and what SQLite leaves behind its end, are numbers of pages.
 		for at := 0; at+4 <= len(page); at += 4 {
-			if int64(binary.BigEndian.Uint32(page[at:])) <= pages {
+			if int64(binary.BigEndian.Uint32(page[at:])) <= t.pages {
 				clear(page[at : at+4])
 			}
 		}
@@ -80,14 +198,56 @@ func Unused(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused []by
 			unused = append(unused, page...)
 		}
 	}
-	tail := all.Size() - pages*size
+	tail := t.all.Size() - t.pages*t.size
 	behind := make([]byte, max(0, min(tail, MaxUnused)))
-	_, wrong := io.ReadFull(io.NewSectionReader(all, pages*size, int64(len(behind))), behind)
+	_, err = io.ReadFull(io.NewSectionReader(t.all, t.pages*t.size, int64(len(behind))), behind)
 	if len(unused)+len(behind) > 0 {
-		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last", len(unused)/int(size), tail)
+		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last",
+			len(unused)/int(t.size), tail)
 	}
 	if len(unused) >= MaxUnused || tail > MaxUnused {
-		wrong = errors.Join(wrong, fmt.Errorf("more than %d bytes lie in its free pages or behind its last: VACUUM a copy, for the others were not looked at", MaxUnused))
+		err = errors.Join(err, fmt.Errorf("more than %d bytes lie in its free pages or behind its last: "+
+			"VACUUM a copy, for the others were not looked at", MaxUnused))
 	}
-	return append(unused, behind...), what, errors.Join(err, wrong, rows.Err())
+	return append(unused, behind...), what, err
 }
+
+// walkAll goes over every tree, so that the pages of all are known.
+func (d *Database) walkAll(ctx context.Context) error {
+	rows, err := d.conn.QueryContext(ctx, "SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var root int64
+		if err := rows.Scan(&root); err != nil {
+			return err
+		}
+		if err := d.trees.of(root); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// onlyFile is a file system that has one file, whatever it is asked for but for a journal.
+type onlyFile struct{ all *io.SectionReader }
+
+func (f onlyFile) Open(name string) (fs.File, error) {
+	if name != "database" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return openFile{io.NewSectionReader(f.all, 0, f.all.Size())}, nil
+}
+
+// An openFile is a file with what it says of itself.
+type openFile struct{ *io.SectionReader }
+
+func (f openFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f openFile) Close() error               { return nil }
+func (f openFile) Name() string               { return "database" }
+func (f openFile) Mode() fs.FileMode          { return 0o400 }
+func (f openFile) ModTime() time.Time         { return time.Time{} }
+func (f openFile) IsDir() bool                { return false }
+func (f openFile) Sys() any                   { return nil }

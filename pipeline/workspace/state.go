@@ -17,6 +17,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/scratch"
 	"rehydrate/internal/sqlitefile"
 )
 
@@ -155,20 +156,21 @@ func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 
 // openCopy opens a private copy of state.db, in which SQLite rolls back the journal.
 func (w *Workspace) openCopy(ctx context.Context, params url.Values) (fresh bool, err error) {
-	dir, err := os.MkdirTemp("", "rehydrate-")
+	folder, err := scratch.NewFolder()
 	if err != nil {
 		return false, err
 	}
-	// The open copy has no name from here on: it holds erased content, and the disk frees it however this process ends.
-	defer os.RemoveAll(dir)
+	// The copy may hold erased content. Once it is open it needs no name, and before that a later process removes it if this
+	// one is killed.
+	defer folder.Remove()
 	if w.db != nil {
 		w.db.Close()
 	}
-	if err := w.copyState(ctx, dir); err != nil {
+	if err := w.copyState(ctx, folder.Path); err != nil {
 		return false, err
 	}
 	params.Set("mode", "rw")
-	if err := w.connect(dir, params); err != nil {
+	if err := w.connect(folder.Path, params); err != nil {
 		return false, err
 	}
 	return w.recognizeState(ctx)
