@@ -14,12 +14,14 @@ const (
 	manyFiles = 1 << 30   // of many sources each has its share of this,
 	leastMany = 4 << 20   // and no less than this
 
-	rowCost     = 32  // bytes: a row, whatever it holds
-	valueCost   = 8   // a value, beside its bytes
-	hitCost     = 256 // an id of a known post
-	noticeCost  = 512 // a finding, or an image or digest that is kept until all sources were looked at
-	leastInOnce = 16 << 20
-	maxKey      = 256 // bytes of a key of JSON in the name of a column
+	rowCost      = 32      // bytes: a row, whatever it holds
+	valueCost    = 8       // a value, beside its bytes
+	computedCost = 4 << 10 // a row of columns that SQLite computes
+	hitCost      = 256     // an id of a known post
+	noticeCost   = 512     // a finding, or an image or digest that is kept until all sources were looked at
+
+	leastAtOnce = 16 << 20 // bytes of a source, however small, that may be in memory at a time
+	maxKey      = 256      // bytes of a key of JSON in the name of a column
 )
 
 var (
@@ -75,7 +77,7 @@ func (w walker) saw(s *sighting) {
 
 // atOnce is how many bytes of a source, of up to most, are held in memory at a time: what a small file unpacks to is
 // small, or not worth having.
-func (p place) atOnce(most int64) int64 { return min(most, max(leastInOnce, p.src.size)) }
+func (p place) atOnce(most int64) int64 { return min(most, max(leastAtOnce, p.src.size)) }
 
 // A piecemeal reader gives no more bytes than are left until its user, who has read a piece of them, renews it: a reader
 // of a format holds a whole value in memory.

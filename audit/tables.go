@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -195,24 +196,37 @@ func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.
 	t := newTable(p.in("table " + from.Name))
 	t.label, t.lists = from.Name == sqlitefile.SchemaTable.Name, lists
 	defer w.finish(t)
-	if len(from.Computed) > 0 {
-		w.gap(t.String(), "columns that SQLite would compute were not looked at: %s", strings.Join(from.Computed, ", "))
+	err := w.databaseRows(t, from.Columns, db.Rows(w.ctx, from), rowCost)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", from.Name, err)
 	}
-	for values, err := range db.Rows(w.ctx, from) {
+	if len(from.Computed) > 0 {
+		if err := w.databaseRows(t, from.Computed, db.RowsComputed(w.ctx, from), computedCost); err != nil && w.ctx.Err() == nil {
+			w.gap(t.String(), "columns that SQLite computes could not be read (%s): %v", strings.Join(from.Computed, ", "), err)
+		}
+	}
+	return nil
+}
+
+// databaseRows looks at some columns of all rows, each of which costs so much beside its values.
+func (w walker) databaseRows(t *table, columns []string, rows iter.Seq2[[]any, error], cost int64) error {
+	row := int64(0)
+	for values, err := range rows {
 		if err == nil {
-			err = cmp.Or(w.charge(rowCost), w.ctx.Err())
+			err = cmp.Or(w.charge(cost), w.ctx.Err())
 		}
 		for i := 0; i < len(values) && err == nil; i++ {
 			// A long default of a column that was added later stands once in the file, and in every row.
 			err = w.charge(costOf(values[i]))
 			if err == nil {
-				w.put(t, t.column(from.Columns[i]), t.rows, values[i])
+				w.put(t, t.column(columns[i]), row, values[i])
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("table %s: %w", from.Name, err)
+			return err
 		}
-		t.rows++
+		row++
+		t.rows = max(t.rows, row)
 	}
 	return nil
 }
@@ -341,6 +355,11 @@ func (w walker) json(p place, r io.Reader) (err error) {
 type jsonPieces struct {
 	*json.Decoder
 	pieces *piecemeal
+}
+
+func (d *jsonPieces) More() bool {
+	d.pieces.renew()
+	return d.Decoder.More()
 }
 
 func (d *jsonPieces) Token() (json.Token, error) {

@@ -1,5 +1,5 @@
 // Package sqlitefile reads SQLite databases that anybody may have written, down to the pages that no table uses. It
-// evaluates nothing that a file defines: no view, trigger, computed column or virtual table.
+// evaluates no view, trigger or virtual table of a file, and computed columns within narrow bounds.
 package sqlitefile
 
 import (
@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -29,6 +30,9 @@ const (
 	MaxValue = 64 << 20
 	// minValue is what a value may have in any file: what SQLite itself makes of a small one is longer than the file.
 	minValue = 1 << 20
+	// What computing may take: bytes of a value, and steps of a row, so that a row takes a millisecond or two.
+	maxComputed = 4 << 10
+	maxSteps    = 1000
 )
 
 // Address returns the name by which the driver opens a database file, with parameters of SQLite.
@@ -51,8 +55,9 @@ type Database struct {
 type Table struct {
 	Name     string
 	Columns  []string // those that are stored
-	Computed []string // the others: SQLite would compute them from what is stored, at any cost
+	Computed []string // the others: SQLite computes them from what is stored
 	root     int64
+	sql      string // that makes it
 }
 
 // SchemaTable is the table that names all others.
@@ -103,7 +108,7 @@ func (d *Database) ApplicationID(ctx context.Context) (id int64, err error) {
 // Tables returns the tables, without SchemaTable. A virtual table keeps its rows in others.
 func (d *Database) Tables(ctx context.Context) ([]Table, error) {
 	// SQLite writes CREATE TABLE in this form. Anything else in its place could be a virtual table, which runs code.
-	rows, err := d.conn.QueryContext(ctx, `SELECT m.name, m.rootpage, x.name, x.hidden FROM sqlite_schema AS m, pragma_table_xinfo(m.name) AS x
+	rows, err := d.conn.QueryContext(ctx, `SELECT m.name, m.rootpage, m.sql, x.name, x.hidden FROM sqlite_schema AS m, pragma_table_xinfo(m.name) AS x
 		WHERE m.type = 'table' AND m.rootpage > 0 AND substr(m.sql, 1, 13) = 'CREATE TABLE '`)
 	if err != nil {
 		return nil, err
@@ -111,13 +116,13 @@ func (d *Database) Tables(ctx context.Context) ([]Table, error) {
 	defer rows.Close()
 	var tables []Table
 	for rows.Next() {
-		var name, column string
+		var name, text, column string
 		var root, hidden int64
-		if err := rows.Scan(&name, &root, &column, &hidden); err != nil {
+		if err := rows.Scan(&name, &root, &text, &column, &hidden); err != nil {
 			return tables, err
 		}
 		if n := len(tables); n == 0 || tables[n-1].Name != name {
-			tables = append(tables, Table{Name: name, root: root})
+			tables = append(tables, Table{Name: name, root: root, sql: text})
 		}
 		t := &tables[len(tables)-1]
 		const virtual = 2 // of 3, a stored one, the values are in the rows
@@ -133,19 +138,68 @@ func (d *Database) Tables(ctx context.Context) ([]Table, error) {
 // Rows yields the stored values of a table, in the order of its Columns, which are the caller's until the next row:
 // int64, float64, string, []byte, time.Time or nil. An error comes last.
 func (d *Database) Rows(ctx context.Context, t Table) iter.Seq2[[]any, error] {
+	return d.rows(ctx, t, t.Columns)
+}
+
+// slow are the words of functions that take longer than their arguments are long.
+var slow = []string{"like", "glob", "match", "regexp", "replace", "instr", "trim"}
+
+// RowsComputed is Rows for the Computed columns of a table, whose rows come in the same order. What takes too much is an error.
+func (d *Database) RowsComputed(ctx context.Context, t Table) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		if err := t.cheap(); err != nil {
+			yield(nil, err)
+			return
+		}
+		limits := map[int]int{sqlite3.SQLITE_LIMIT_LENGTH: maxComputed, sqlite3.SQLITE_LIMIT_VDBE_OP: maxSteps}
+		for id, value := range limits {
+			was, err := sqlite.Limit(d.conn, id, value)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			defer sqlite.Limit(d.conn, id, was)
+		}
+		d.rows(ctx, t, t.Computed)(yield)
+	}
+}
+
+// cheap says what could make the computed columns take any time; nil for nothing.
+func (t Table) cheap() error {
+	text := strings.ToLower(t.sql)
+	for _, word := range slow {
+		if strings.Contains(text, word) {
+			return fmt.Errorf("what computes it may use the function %s, which can take any time", word)
+		}
+	}
+	// Each mention of such a column is computed anew, so a chain of them doubles at every step.
+	between := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	mentions := map[string]int{}
+	for word := range strings.FieldsFuncSeq(text, between) {
+		mentions[word]++
+	}
+	for _, name := range t.Computed {
+		if len(t.Computed) > 1 && mentions[strings.ToLower(name)] != 1 {
+			return errors.New("columns that are computed may be computed from each other")
+		}
+	}
+	return nil
+}
+
+func (d *Database) rows(ctx context.Context, t Table, columns []string) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		if err := d.trees.of(t.root); err != nil {
 			yield(nil, err)
 			return
 		}
 		// An index could lack rows, and be computed from expressions.
-		rows, err := d.conn.QueryContext(ctx, "SELECT "+quoted(t.Columns...)+" FROM "+quoted(t.Name)+" NOT INDEXED")
+		rows, err := d.conn.QueryContext(ctx, "SELECT "+quoted(columns...)+" FROM "+quoted(t.Name)+" NOT INDEXED")
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer rows.Close()
-		values, into := make([]any, len(t.Columns)), make([]any, len(t.Columns))
+		values, into := make([]any, len(columns)), make([]any, len(columns))
 		for i := range values {
 			into[i] = &values[i]
 		}

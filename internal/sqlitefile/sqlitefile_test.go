@@ -144,6 +144,40 @@ func TestReadLies(t *testing.T) {
 	}
 }
 
+// TestRowsComputed computes what is cheap, and refuses the rest.
+func TestRowsComputed(t *testing.T) {
+	for _, tt := range []struct{ columns, want, wrong string }{
+		{"y AS ('t3_' || x)", "[t3_7]", ""},
+		{"y AS (x + 1), z AS (hex(x)) STORED, zz AS (json_extract('[5]', '$[0]'))", "[8 5]", ""},
+		{"y AS (zeroblob(900000000))", "", "too big"},
+		{"y AS (hex(zeroblob(4000)))", "", "too big"},
+		{"y AS (printf('%900000000d', x))", "", "too big"},
+		{"y AS (replace(x, 'a', 'b'))", "", "the function replace"},
+		{"y AS (x GLOB '*a*a*a*b')", "", "the function glob"},
+		{"y AS (x || x), z AS (y || y)", "", "from each other"},
+	} {
+		b := made(t, "CREATE TABLE t (x, "+tt.columns+")", "INSERT INTO t(x) VALUES (7)")
+		got := ""
+		err := Read(t.Context(), section(b), func(db *Database) error {
+			tables, err := db.Tables(t.Context())
+			testkit.OK(t, err)
+			for values, err := range db.RowsComputed(t.Context(), tables[0]) {
+				if err != nil {
+					return err
+				}
+				got += fmt.Sprint(values)
+			}
+			for values, err := range db.Rows(t.Context(), SchemaTable) { // the limits are as before
+				testkit.Same(t, "columns of the schema", 5, len(values), err)
+			}
+			return nil
+		})
+		if got != tt.want || (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
+			t.Errorf("%s: %s, %v", tt.columns, got, err)
+		}
+	}
+}
+
 // TestLimit refuses a value that is longer than its file, whatever computes it.
 func TestLimit(t *testing.T) {
 	err := Read(t.Context(), section(made(t, "CREATE TABLE t (x)")), func(db *Database) error {
@@ -229,6 +263,11 @@ func FuzzRead(f *testing.F) {
 						if text, ok := v.([]byte); ok {
 							held += len(text)
 						}
+					}
+				}
+				for _, err := range db.RowsComputed(t.Context(), table) {
+					if err != nil || len(table.Computed) == 0 {
+						break
 					}
 				}
 			}
