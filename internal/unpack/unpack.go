@@ -26,7 +26,7 @@ const (
 
 // A Reader gives the bytes that were packed.
 type Reader struct {
-	packed counter
+	packed *counter
 	out    io.Reader
 	read   int64 // of out
 	plain  bool
@@ -49,37 +49,30 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// usualWindow is the window of zstd --long, the largest that its program takes unasked.
+const usualWindow = 128 << 20
+
 // NewReader tells by the first bytes how a file is packed.
-func NewReader(r io.Reader) (*Reader, error) {
-	// 128 MiB is the window of zstd --long, the largest that its program takes unasked.
-	return newReader(r, zstd.WithDecoderMaxWindow(128<<20))
-}
+func NewReader(r io.Reader) (*Reader, error) { return newReader(r, usualWindow) }
 
 // NewWideReader is NewReader for files that were packed with zstd --long=31, as dumps of Reddit are. A window of 2 GiB takes
-// 4.2 GiB of memory.
-func NewWideReader(r io.Reader) (*Reader, error) {
-	// With the default, low memory, the decoder moves the whole window for every megabyte: minutes in place of seconds.
-	return newReader(r, zstd.WithDecoderMaxWindow(1<<31), zstd.WithDecoderLowmem(false))
-}
+// 4.2 GiB of memory, but that of a small file takes no more than the file can become.
+func NewWideReader(r io.Reader) (*Reader, error) { return newReader(r, widestWindow) }
 
-func newReader(r io.Reader, options ...zstd.DOption) (*Reader, error) {
-	u := &Reader{packed: counter{in: r}, close: func() {}}
+func newReader(r io.Reader, window uint64) (*Reader, error) {
+	u := &Reader{packed: &counter{in: r}, close: func() {}}
 	size := 64 << 10
 	if held, ok := r.(*bytes.Reader); ok { // as the pages of a Parquet are, of which there are many
 		size = min(size, held.Len())
 	}
-	in := bufio.NewReaderSize(&u.packed, size)
+	in := bufio.NewReaderSize(u.packed, size)
 	magic, _ := in.Peek(4) // a shorter file is not packed
 	var err error
 	switch {
 	case strings.HasPrefix(string(magic), "\x1f\x8b"):
 		u.out, err = gzip.NewReader(in)
-	case string(magic) == "\x28\xb5\x2f\xfd":
-		var z *zstd.Decoder
-		z, err = zstd.NewReader(in, append(options, zstd.WithDecoderConcurrency(1))...)
-		if err == nil {
-			u.out, u.close = z, z.Close
-		}
+	case string(magic) == magicZstd:
+		err = u.unzstd(in, window)
 	case strings.HasPrefix(string(magic), "BZh"):
 		u.out = bzip2.NewReader(in)
 	default:
@@ -90,6 +83,35 @@ func newReader(r io.Reader, options ...zstd.DOption) (*Reader, error) {
 	}
 	return u, u.wrong(err)
 }
+
+func (u *Reader) unzstd(in io.Reader, window uint64) error {
+	options := []zstd.DOption{zstd.WithDecoderConcurrency(1)}
+	if window > usualWindow {
+		// The decoder takes the memory of a window before it sees content, so it is held to what a small file can become.
+		small, err := io.ReadAll(io.LimitReader(in, wideFrom))
+		if err != nil {
+			return err
+		}
+		if len(small) < wideFrom {
+			most := uint64(mostOf(int64(len(small)))) + maxBlock
+			narrow(small, most)
+			window = 2 * most // windows are powers of two
+		}
+		// What it becomes is compared with what was taken of it so far.
+		u.packed = &counter{in: io.MultiReader(bytes.NewReader(small), in)}
+		in = bufio.NewReaderSize(u.packed, 64<<10)
+		// With the default, low memory, the decoder moves the whole window for every megabyte: minutes in place of seconds.
+		options = append(options, zstd.WithDecoderLowmem(false))
+	}
+	z, err := zstd.NewReader(in, append(options, zstd.WithDecoderMaxWindow(window))...)
+	if err == nil {
+		u.out, u.close = z, z.Close
+	}
+	return err
+}
+
+// mostOf returns how large a packed file of n bytes may become.
+func mostOf(n int64) int64 { return max(freeBytes, maxExpansion*n) }
 
 func (u *Reader) wrong(err error) error {
 	if err == nil || err == io.EOF || u.plain || u.packed.err != nil {
@@ -102,7 +124,7 @@ func (u *Reader) wrong(err error) error {
 func (u *Reader) Read(b []byte) (int, error) {
 	n, err := u.out.Read(b)
 	u.read += int64(n)
-	if !u.plain && u.read > freeBytes && u.read > maxExpansion*u.packed.n {
+	if !u.plain && u.read > mostOf(u.packed.n) {
 		return 0, &Error{fmt.Sprintf("the packed file becomes more than %d times as large", maxExpansion)}
 	}
 	return n, u.wrong(err)

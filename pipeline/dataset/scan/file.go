@@ -37,7 +37,7 @@ type File struct {
 // Open opens a Parquet file of size bytes. The error says why it cannot be read.
 func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer recovered(&err)()
-	g := &guard{r: r, size: size, most: mostOfPictures}
+	g := &guard{r: r, size: size, most: mostOfFile(size)}
 	// Before the library sees the file: it believes what a footer claims.
 	footer, err := g.footer()
 	if err != nil {

@@ -31,7 +31,12 @@ const (
 const (
 	mostOfTable    = 32 << 20
 	mostOfPictures = 256 << 20
+	// Pictures shrink little: a small file that claims such pages wants memory, and has no pictures.
+	mostRatio = 16
 )
+
+// mostOfFile is what a page of a file of so many bytes may take.
+func mostOfFile(size int64) int64 { return min(mostOfPictures, max(mostOfTable, mostRatio*size)) }
 
 // A guard checks every count that a Parquet file claims against what the file holds.
 type guard struct {
@@ -69,7 +74,8 @@ func (g *guard) footer() (at Span, err error) {
 	footer, err := g.read(at.From, n)
 	if err == nil {
 		// The library makes room for every list as long as the footer says it is, before it reads one.
-		_, err = object(footer, maxFooterStructs)
+		// The objects of a footer have 6 bytes and more, and take hundreds each in memory.
+		_, err = object(footer, min(maxFooterStructs, 1024+int(n/4)))
 	}
 	if err != nil {
 		err = fmt.Errorf("footer: %w", err)
