@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // What one source may cost, however its containers are nested: everything that comes out of it, and what is noted of it,
@@ -22,6 +24,10 @@ const (
 
 	leastAtOnce = 16 << 20 // bytes of a source, however small, that may be in memory at a time
 	maxKey      = 256      // bytes of a key of JSON in the name of a column
+
+	leastWindow = 8 << 20 // bytes of a window of zstd that cost something:
+	maxWindow   = 128 << 20
+	windowShare = 32 // a byte for so many, as clearing them is that much faster than searching them
 )
 
 var (
@@ -45,6 +51,17 @@ func (w walker) charge(n int64) error {
 
 // spent reports whether nothing is left of the budget of the source.
 func (w walker) spent() error { return w.charge(0) }
+
+// chargeWindow charges for the memory that a frame of zstd has cleared before it gives a byte: thousands of empty ones may
+// lie in a small archive.
+func (w walker) chargeWindow(all *io.SectionReader) error {
+	head, err := readAll(io.NewSectionReader(all, 0, min(all.Size(), zstd.HeaderMaxSize)), zstd.HeaderMaxSize)
+	var h zstd.Header
+	if err != nil || h.Decode(head) != nil || h.WindowSize < leastWindow {
+		return nil // whoever reads it finds the fault
+	}
+	return w.charge(int64(min(h.WindowSize, maxWindow)) / windowShare)
+}
 
 // A meter charges the bytes that come out of a source, and ends with the audit.
 type meter struct{ walker }

@@ -403,10 +403,11 @@ func (w walker) carve(p place, block []byte) {
 func (w walker) inflated(p place, packed []byte) {
 	out, end, err := w.unpack(flate.NewReader(bytes.NewReader(packed)))
 	defer end.Close()
-	switch {
-	case w.left.Load() < 0:
+	spent := errors.Is(err, errSpent)
+	if spent {
 		w.lost(p, err)
-	case out.Size() >= 16 && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)):
+	}
+	if out.Size() >= 16 && (err == nil || spent || errors.Is(err, io.ErrUnexpectedEOF)) {
 		w.look(p.in("packed bytes"), out)
 	}
 }

@@ -302,6 +302,10 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		w.member(p.in(kind), "", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(all))
 		return nil
 	case "gzip", "bzip2", "zstd":
+		err := w.chargeWindow(all)
+		if err != nil {
+			return err
+		}
 		z, err := unpack.NewReader(all)
 		defer z.Close()
 		if err == nil {

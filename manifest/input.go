@@ -13,8 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"rehydrate/internal/unpack"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest/table"
 )
 
@@ -45,7 +47,7 @@ func openInside(dir, name string) (*os.File, error) {
 	if !info.Mode().IsRegular() { // opening a pipe would wait forever
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
 	}
-	return root.Open(name)
+	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become one
 }
 
 func (r *Release) open(in inputFile) (f *os.File, err error) {
@@ -56,7 +58,7 @@ func (r *Release) open(in inputFile) (f *os.File, err error) {
 	} else if !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: %w", in.path, errNotRegular)
 	} else {
-		f, err = os.Open(in.path)
+		f, _, err = userfile.Open(in.path) // it may have become a pipe
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open manifest: %w", err)

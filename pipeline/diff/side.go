@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 )
@@ -146,7 +147,7 @@ func (c *comparison) readOutcomes(ctx context.Context, i int) error {
 	if s.outcomes == "" {
 		return nil
 	}
-	f, err := os.Open(s.outcomes)
+	f, _, err := userfile.Open(s.outcomes)
 	if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
