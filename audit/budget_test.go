@@ -97,6 +97,9 @@ func windows(t *testing.T, n int) []byte {
 
 // TestBombs reads bombs behind so many other files that each has the least budget: a gap names each of them.
 func TestBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
 	w, dir := newWorld(t, false, false), t.TempDir()
 	for i := range manyFiles / leastMany {
 		testkit.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.txt", i)), nil, 0o600))
