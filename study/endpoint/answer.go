@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"rehydrate/internal/polite"
@@ -62,10 +61,11 @@ func (s said) isPolicy() bool {
 	return s.is("content_filter", "content_policy_violation", "moderation_blocked", "invalid_prompt", "data_inspection_failed")
 }
 
-// tooLong is what vLLM says of it; the last two of prompts with pictures.
-var tooLong = regexp.MustCompile(`maximum context length|longer than the maximum model length|too long to fit into the model`)
+// tooLong is what vLLM says of it, the second and third of prompts with pictures; then what Ollama and others say.
+var tooLong = regexp.MustCompile(`(?i)maximum context length|longer than the maximum model length|too long to fit into the model|` +
+	`exceeds? (?:the |\w+'s )?(?:available |maximum |model's )*context (?:length|size|window)|prompt is too long`)
 
-// isContext: a request that is longer than the model reads. vLLM has no name for it.
+// isContext: a request that is longer than the model reads. vLLM and Ollama have no name for it.
 func (s said) isContext() bool {
 	return s.is("context_length_exceeded", "exceed_context_size_error") || tooLong.MatchString(s.message)
 }
@@ -88,11 +88,12 @@ func (s said) refuses(sent []string) string {
 }
 
 // answered says what an answer means.
-func (s *Server) answered(response *http.Response, sent []string, read func([]byte) Reply) (Reply, error) {
+func (s *Server) answered(response *http.Response, sent []string, read func(map[string]any) Reply) (Reply, error) {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return Reply{}, err
 	}
+	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")) // some gateways begin with a byte order mark
 	// A server can repeat the key in what it says.
 	body = []byte(s.o.Scrubber.Scrub(string(body)))
 	e := readSaid(body)
@@ -102,7 +103,7 @@ func (s *Server) answered(response *http.Response, sent []string, read func([]by
 	}
 	says = s.o.Scrubber.Printable(says)
 	unusable := func(o Outcome) (Reply, error) {
-		return Reply{Outcome: o, Detail: "the server " + says, Raw: s.raw(body)}, nil
+		return Reply{Outcome: o, Detail: "the server " + says, Raw: s.raw(body), Page: isPage(response.Header, body)}, nil
 	}
 	pause, _ := reset(response.Header, time.Now())
 	switch {
@@ -114,7 +115,7 @@ func (s *Server) answered(response *http.Response, sent []string, read func([]by
 		if to != nil {
 			host = to.Host
 		}
-		return Reply{}, s.unreachable("sends requests on to another address, which they do not follow: "+s.o.Scrubber.Printable(host), nil)
+		return Reply{}, s.unreachable("sends requests on to another address, which they do not follow: "+s.o.Scrubber.Printable(host), true, nil)
 	case status == http.StatusRequestEntityTooLarge, e.isContext():
 		return unusable(TooLarge)
 	case e.isPolicy():
@@ -124,60 +125,14 @@ func (s *Server) answered(response *http.Response, sent []string, read func([]by
 	case status == http.StatusPaymentRequired, e.isQuota():
 		return Reply{}, &Denied{s.base.Host + " " + says, "the account has nothing left to spend; what was answered is kept, and the same command goes on"}
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return Reply{}, s.unreachable(says+": is the model there, and does the base end as the server's documentation says, mostly in /v1?", nil)
+		return Reply{}, s.unreachable(says+": is the model there, and does the base end as the server's documentation says, mostly in /v1?", true, nil)
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		if name := e.refuses(sent); name != "" {
 			return Reply{}, &Unsupported{name, s.o.Scrubber.Printable(e.message)}
 		}
 	case s.http.Repeatable(status) && pause > polite.MaxWait:
 		return Reply{}, s.unreachable(fmt.Sprintf("asks to wait %v, more than the %v that a run waits; nothing is lost: run the same command again then",
-			pause.Round(time.Second), polite.MaxWait), nil)
+			pause.Round(time.Second), polite.MaxWait), false, nil)
 	}
 	return unusable(Failed)
-}
-
-// read reads an answer that says it is a good one.
-func (s *Server) read(header http.Header, body []byte, read func([]byte) Reply) Reply {
-	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
-		return Reply{Outcome: Failed, Detail: "the server streams its answer, which was not asked for"}
-	}
-	r := read(body)
-	if e := readSaid(body); r.Outcome == Failed && e.message != "" {
-		r.Detail = e.message // some gateways report errors with status 200
-	}
-	var more struct {
-		Model any
-		Usage map[string]any
-	}
-	_ = json.Unmarshal(body, &more) // without them the answer is as good
-	model, _ := more.Model.(string)
-	// Once more: in JSON the key can be spelled in ways that its body did not show.
-	r.Text, model = s.o.Scrubber.Scrub(r.Text), s.o.Scrubber.Scrub(model)
-	r.Detail, r.Model, r.Raw = s.o.Scrubber.Printable(r.Detail), model, s.raw(body)
-	r.Usage = Usage{count(more.Usage["prompt_tokens"]), count(more.Usage["completion_tokens"])}
-	return r
-}
-
-// raw is a body that is JSON, without secrets.
-func (s *Server) raw(body []byte) json.RawMessage {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber() // as it was sent
-	var v any
-	if !json.Valid(body) || d.Decode(&v) != nil {
-		return nil
-	}
-	// Written once more: an escape such as \u0061 hides the key in the body, but not from who reads the JSON.
-	again, err := encode(v)
-	if err != nil {
-		return nil
-	}
-	return json.RawMessage(s.o.Scrubber.Scrub(string(again)))
-}
-
-// count is a number of tokens that a server names. One that cannot be is none, so that sums stay sound.
-func count(v any) int {
-	if n, ok := v.(float64); ok && n >= 0 && n <= 1e9 {
-		return int(n)
-	}
-	return 0
 }

@@ -33,6 +33,7 @@ type Reply struct {
 	Raw     json.RawMessage // the whole answer, without secrets; nil where it was not JSON
 	Model   string          // that the server says has answered
 	Usage   Usage
+	Page    bool // the answer is a web page, so that something else than a server of models may have sent it
 }
 
 // Usage is what a server counted of a request.
@@ -194,42 +195,6 @@ func (s *Server) Chat(ctx context.Context, c Chat) (Reply, error) {
 	return s.ask(ctx, "/chat/completions", body, readChat)
 }
 
-type chatAnswer struct {
-	Choices []struct {
-		Finish  string `json:"finish_reason"`
-		Message struct {
-			Content string `json:"content"`
-			Refusal string `json:"refusal"`
-		} `json:"message"`
-	} `json:"choices"`
-}
-
-// readChat reads the answer to a Chat without trusting it.
-func readChat(body []byte) Reply {
-	var a chatAnswer
-	err := json.Unmarshal(body, &a)
-	switch {
-	case err != nil:
-		return Reply{Outcome: Failed, Detail: "the answer is not that of a chat"}
-	case len(a.Choices) == 0:
-		return Reply{Outcome: Failed, Detail: "the answer holds no choice"}
-	}
-	r, choice := Reply{Text: a.Choices[0].Message.Content}, a.Choices[0]
-	switch {
-	case choice.Message.Refusal != "":
-		r.Outcome, r.Detail = Refused, choice.Message.Refusal
-	case strings.HasPrefix(choice.Finish, "content_filter"):
-		r.Outcome, r.Detail = Refused, "finish_reason "+choice.Finish
-	case choice.Finish == "length":
-		r.Outcome, r.Detail = Truncated, "the answer has as many tokens as were allowed"
-	case strings.TrimSpace(r.Text) == "":
-		r.Outcome, r.Detail = Empty, "finish_reason "+choice.Finish
-	default:
-		r.Outcome = OK
-	}
-	return r
-}
-
 // A Moderation asks a moderation model about a text, a picture, or both.
 type Moderation struct {
 	Model string
@@ -260,20 +225,6 @@ func (s *Server) Moderate(ctx context.Context, m Moderation) (Reply, error) {
 		return Reply{}, err
 	}
 	return s.ask(ctx, "/moderations", body, readModeration)
-}
-
-func readModeration(body []byte) Reply {
-	var a struct {
-		Results []struct {
-			Flagged    *bool           `json:"flagged"`
-			Categories map[string]bool `json:"categories"`
-		} `json:"results"`
-	}
-	err := json.Unmarshal(body, &a)
-	if err != nil || len(a.Results) != 1 || a.Results[0].Flagged == nil {
-		return Reply{Outcome: Failed, Detail: "the answer is not that of a moderation"}
-	}
-	return Reply{Outcome: OK}
 }
 
 // sent are the parameters that body holds, for the advice on a parameter that a server refuses.

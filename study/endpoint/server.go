@@ -93,6 +93,7 @@ func (e *Unsupported) Hint() string {
 type Unreachable struct {
 	Host   string
 	Detail string // what the server did or said, and what to do; printable
+	Nobody bool   // no such server is there: it is not running, or the URL is not its base
 	err    error
 }
 
@@ -190,7 +191,7 @@ func (s *Server) Checked(check func() error) *Server {
 }
 
 // ask sends a request until an answer is worth having, and reads it.
-func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]byte) Reply) (Reply, error) {
+func (s *Server) ask(ctx context.Context, path string, body []byte, read func(map[string]any) Reply) (Reply, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base.String()+path, bytes.NewReader(body))
 	if err != nil {
 		return Reply{}, err
@@ -212,8 +213,8 @@ func (s *Server) ask(ctx context.Context, path string, body []byte, read func([]
 	return reply, err
 }
 
-func (s *Server) unreachable(detail string, err error) error {
-	return &Unreachable{s.base.Host, detail, err}
+func (s *Server) unreachable(detail string, nobody bool, err error) error {
+	return &Unreachable{s.base.Host, detail, nobody, err}
 }
 
 // unanswered says what it means that no answer came.
@@ -232,7 +233,7 @@ func (s *Server) unanswered(ctx context.Context, err error) (Reply, error) {
 	case errors.Is(err, ErrNotLocal):
 		return Reply{}, fmt.Errorf("%s: %w", s.base.Host, ErrNotLocal)
 	case polite.IsDial(err), untrusted, errors.Is(err, errClear):
-		return Reply{}, s.unreachable("cannot be asked: "+detail, err)
+		return Reply{}, s.unreachable("cannot be asked: "+detail, polite.IsDial(err) && !errors.Is(err, errClear), err)
 	}
 	return Reply{Outcome: Failed, Detail: detail}, nil
 }

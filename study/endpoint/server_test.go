@@ -227,6 +227,7 @@ func misbehaviours() []misbehaviour {
 		{"model that is not a text", status(200, `{"model":7,"usage":[],"choices":[{"finish_reason":"stop","message":{"content":"{}"}}]}`), ok, "{}", 1, atOnce},
 		{"a stream", modelserver.Stream, failed, "streams its answer", 1, atOnce},
 		{"no choice", status(200, `{"choices":[]}`), failed, "no choice", 1, atOnce},
+		{"bad gzip", status(200, "not packed", "Content-Encoding", "gzip"), failed, "gzip", 6, [2]time.Duration{15 * seconds, 31 * seconds}},
 		{"an error as 200", status(200, `{"error":{"message":"upstream is down","code":502}}`), failed, "upstream is down", 1, atOnce},
 		{"not JSON", status(200, `<html>hello`), failed, "not that of a chat", 1, atOnce},
 		{"cut JSON", status(200, `{"choices":[{"message":`), failed, "not that of a chat", 1, atOnce},

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 
 // What an answer with text can turn out to be, beside the outcomes of package endpoint.
 const (
-	NotJSON      endpoint.Outcome = "not_json"      // without the object that was asked for
+	NotJSON      endpoint.Outcome = "not_json"      // without the object that was asked for, or with several that differ
 	UnknownLabel endpoint.Outcome = "unknown_label" // names something that is not a label of the task, or more labels than one
 )
 
@@ -23,28 +22,47 @@ func Outcomes() []endpoint.Outcome {
 }
 
 // Read finds the classes of a model's answer, as places in t.Classes. They mean something for endpoint.OK alone; any other
-// outcome comes with a reason for people. No label is guessed: what cannot be read as the object that the prompt asks for is no
-// answer.
+// outcome comes with a reason for people. No label is guessed: an answer that cannot be read in exactly one way is none.
+// Thoughts before the answer end at t.ThinkEnd and at the marks of known models.
 func (t *Task) Read(text string) (classes []int, outcome endpoint.Outcome, why string) {
-	value, why := t.value(text)
+	text, why = spoken(text, t.ThinkEnd)
 	if why != "" {
 		return nil, NotJSON, why
 	}
-	var several []json.RawMessage
-	if err := json.Unmarshal(value, &several); err != nil || several == nil {
-		several = []json.RawMessage{value} // one label without brackets
+	values, why := valuesOf(text, t.Category)
+	if why != "" {
+		return nil, NotJSON, why
+	}
+	for i, value := range values {
+		found, result, reason := t.classes(value)
+		switch {
+		case result != endpoint.OK && len(values) == 1:
+			return nil, result, reason
+		case result != endpoint.OK, i > 0 && !slices.Equal(found, classes):
+			return nil, NotJSON, fmt.Sprintf("it has %d JSON objects with the key %q, and they do not say the same", len(values), t.Category)
+		}
+		classes = found
+	}
+	return classes, endpoint.OK, ""
+}
+
+// classes reads the value of the task's key: one label, or a list of labels. The classes are sorted.
+func (t *Task) classes(value any) (classes []int, outcome endpoint.Outcome, why string) {
+	several, ok := value.([]any)
+	if !ok {
+		several = []any{value} // one label without brackets
 	}
 	words := t.words()
 	classes, none := []int{}, false
 	for _, v := range several {
-		var name *string
-		if json.Unmarshal(v, &name) != nil || name == nil {
-			return nil, UnknownLabel, fmt.Sprintf("%.40s is not a label", v)
+		name, ok := v.(string)
+		if !ok {
+			return nil, UnknownLabel, fmt.Sprintf("a label of %s is a text", t.Category)
 		}
-		class, known := words[strings.ToLower(strings.TrimSpace(*name))]
+		class, known := words[strings.ToLower(strings.TrimSpace(name))]
 		switch {
 		case !known:
-			return nil, UnknownLabel, fmt.Sprintf("%.80q is not a label of %s", *name, t.Category)
+			return nil, UnknownLabel, fmt.Sprintf("%.80q is not a label of %s", name, t.Category)
 		case class < 0:
 			none = true
 		case !slices.Contains(classes, class):
@@ -57,71 +75,6 @@ func (t *Task) Read(text string) (classes []int, outcome endpoint.Outcome, why s
 	case t.Kind != manifest.Multi && len(classes) != 1:
 		return nil, UnknownLabel, fmt.Sprintf("%d labels, where one is asked for", len(classes))
 	}
+	slices.Sort(classes)
 	return classes, endpoint.OK, ""
-}
-
-// value finds what the first object of a text has under the task's name.
-func (t *Task) value(text string) (value json.RawMessage, why string) {
-	// What a model thinks before it answers is not the answer.
-	if _, after, thought := strings.Cut(text, "</think>"); thought {
-		text = after
-	} else if strings.Contains(text, "<think>") {
-		return nil, "it ends while the model still thinks"
-	}
-	_, text, found := strings.Cut(text, "{")
-	if !found {
-		return nil, "it holds no JSON object"
-	}
-	text = "{" + text
-	whole, ok := object(text)
-	// A stop sequence is not part of the answer: } as one takes the brace away. A list that only begins says nothing yet.
-	open := strings.TrimSpace(text)
-	for _, end := range []string{"}", "]}"} {
-		if !ok && !strings.HasSuffix(open, "[") && json.Valid([]byte(open+end)) {
-			whole, ok = open+end, true
-		}
-	}
-	var fields map[string]json.RawMessage
-	if !ok || json.Unmarshal([]byte(whole), &fields) != nil {
-		return nil, "its JSON object cannot be read"
-	}
-	spelled := 0
-	for key, v := range fields {
-		if strings.EqualFold(key, t.Category) {
-			value = v
-			spelled++
-		}
-	}
-	if v, exact := fields[t.Category]; exact { // also where another spelling stands beside it
-		value, spelled = v, 1
-	}
-	switch spelled {
-	case 0:
-		return nil, fmt.Sprintf("its JSON object has no key %q", t.Category)
-	case 1:
-		return value, ""
-	}
-	return nil, fmt.Sprintf("its JSON object has several keys that spell %q", t.Category)
-}
-
-// object cuts the object that a text begins with off the text.
-func object(text string) (string, bool) {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		}
-		if depth == 0 {
-			return text[:i+1], true
-		}
-	}
-	return "", false
 }

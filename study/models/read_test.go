@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/manifest"
 	"rehydrate/study/endpoint"
 )
@@ -44,14 +46,16 @@ func TestRead(t *testing.T) {
 		{figurative, `{"figurative": null}`, "unknown_label"},
 		{figurative, `{"figurative": {"Metaphor": true}}`, "unknown_label"},
 		{figurative, `{"Figurative": ["Metaphor"], "reason": "{]"}`, "ok 0"},
-		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "figurative": ["Metaphor"]}`, "ok 0"},
+		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "figurative": ["Metaphor"]}`, "not_json"},
 		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "Figurative": ["Metaphor"]}`, "not_json"}, // which one it is would be chance
 		{figurative, `{"labels": ["Metaphor"]}`, "not_json"},
 		{figurative, "```json\n{\"figurative\": [\"Metaphor\"]}\n```", "ok 0"},
 		{figurative, `The meme is a metaphor: {"figurative": ["Metaphor"]}. I hope {this} helps.`, "ok 0"},
-		{figurative, `{"figurative": ["Metaphor"]`, "ok 0"}, // the stop sequence took the brace
-		{figurative, `{"figurative": ["Metaphor"`, "ok 0"},
+		{figurative, `{"figurative": ["Metaphor"]`, "ok 0"},    // the stop sequence took the brace
+		{figurative, `{"figurative": ["Metaphor"`, "not_json"}, // of which there may be more
 		{figurative, "```json\n{\"figurative\": [\"Metaphor\"]\n", "ok 0"},
+		{figurative, `{"figurative": ["Metaphor", "Irony/Sarcasm"]} {"figurative": ["F3", "F1"]}`, "ok 0 2"}, // the same set
+		{figurative, `{"figurative": ["Metaphor", "Irony/Sarcasm"]} {"figurative": ["F3"]}`, "not_json"},
 		{figurative, `{"figurative": ["Metaphor", "Ir`, "not_json"},
 		{figurative, `{"figurative": ["Metaphor",`, "not_json"},
 		{figurative, `{"figurative": [`, "not_json"},
@@ -86,11 +90,22 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzRead: no text makes trouble, the outcome is one of the list, and the words that are read mean what they say.
+// FuzzRead: no text makes trouble, and the outcome is one of the list. An answer that is read says the same with its thoughts
+// and its fence around it, and no second answer beside it, cut or whole, goes unseen.
 func FuzzRead(f *testing.F) {
-	for _, seed := range []string{`{"figurative": ["Metaphor"]}`, `{"severity": "None"`, "```json\n{}```", `{"severity": ["a", {"b": "}`, "<think>{", `{"severity":"\u0053S4"}`} {
-		f.Add(seed)
+	for _, b := range slicesOf(readable(), unreadable()) {
+		w := httptest.NewRecorder()
+		if strings.HasPrefix(b.name, "1 GB") || !b.play(w, modelserver.Request{}) {
+			continue
+		}
+		var body struct {
+			Choices []struct{ Message struct{ Content any } }
+		}
+		if json.Unmarshal(w.Body.Bytes(), &body) == nil && len(body.Choices) > 0 {
+			f.Add(fmt.Sprint(body.Choices[0].Message.Content))
+		}
 	}
+	f.Add(`{"figurative": ["Metaphor"]}`)
 	tasks := figsim(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		for i := range tasks {
@@ -99,14 +114,30 @@ func FuzzRead(f *testing.F) {
 			switch {
 			case !slices.Contains([]endpoint.Outcome{endpoint.OK, NotJSON, UnknownLabel}, outcome):
 				t.Fatalf("outcome %s", outcome)
-			case outcome != endpoint.OK && why == "", outcome != endpoint.OK && classes != nil:
-				t.Fatalf("%s without a reason, or with classes %v", outcome, classes)
-			case outcome == endpoint.OK && task.Kind != manifest.Multi && len(classes) != 1:
+			case (outcome != endpoint.OK) == (why == ""), outcome != endpoint.OK && classes != nil:
+				t.Fatalf("%s with the reason %q and classes %v", outcome, why, classes)
+			case outcome != endpoint.OK:
+				continue
+			case task.Kind != manifest.Multi && len(classes) != 1:
 				t.Fatalf("classes %v", classes)
 			}
 			for _, c := range classes {
 				if l := task.label(c); l < 0 || task.ClassOf(l) != c {
 					t.Fatalf("class %d has the label %d", c, l)
+				}
+			}
+			other := 0
+			if slices.Equal(classes, []int{0}) {
+				other = 1
+			}
+			second := fmt.Sprintf(`{%q:%q}`, task.Category, task.Classes[other].Name)
+			again, outcome, _ := task.Read("<think>" + second + "</think>" + text)
+			if outcome != endpoint.OK || !slices.Equal(again, classes) {
+				t.Fatalf("after a thought: %v, %s, want %v", again, outcome, classes)
+			}
+			for _, beside := range []string{second + text, second[:len(second)-1] + "," + text, "<think>" + text} {
+				if got, outcome, _ := task.Read(beside); outcome == endpoint.OK && !slices.Equal(got, classes) {
+					t.Fatalf("Read(%q) = %v, and %q alone is %v", beside, got, text, classes)
 				}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,9 @@ const maxPrompt = 64 << 10
 type Task struct {
 	labels.Task
 	Prompt string
-	From   string // where the prompt is from: "built-in", or the file
+	From   string // where the prompt is from: "built-in", "paper", or the file
+	// ThinkEnd is the mark after which a model answers, and without which it still thinks; "" for none but the known ones.
+	ThinkEnd string `json:"-"`
 
 	category manifest.Category
 }
@@ -153,17 +156,26 @@ func (t *Task) names() (names []string) {
 }
 
 // words are what each class is called by: its own name and code, and those of its labels. A class of no label, which an
-// exclusive label of several names, is -1.
+// exclusive label of several names, is -1. What two classes are called by is no word.
 func (t *Task) words() map[string]int {
-	words := map[string]int{}
+	words, both := map[string]int{}, map[string]bool{}
+	called := func(class int, names ...string) {
+		for _, name := range names {
+			name = strings.ToLower(name)
+			of, known := words[name]
+			both[name] = both[name] || known && of != class
+			words[name] = class
+		}
+	}
 	for i, l := range t.category.Labels {
 		if c := t.ClassOf(i); c >= 0 || l.Exclusive {
-			words[strings.ToLower(l.Name)], words[strings.ToLower(l.Code)] = c, c
+			called(c, l.Name, l.Code)
 		}
 	}
 	for i, c := range t.Classes {
-		words[strings.ToLower(c.Name)], words[strings.ToLower(c.Code)] = i, i
+		called(i, c.Name, c.Code)
 	}
+	maps.DeleteFunc(words, func(name string, _ int) bool { return both[name] })
 	return words
 }
 

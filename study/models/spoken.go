@@ -1,0 +1,137 @@
+package models
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"rehydrate/internal/strictjson"
+)
+
+// The marks by which known models set their thoughts apart: tags (Qwen, DeepSeek, GLM and others), Magistral's, Kimi's, and the
+// channels of harmony (gpt-oss), where all but the channel "final" is thought.
+const thoughtTags = `(?:[a-z]+:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)`
+
+var (
+	thoughtEnds = regexp.MustCompile(`(?i)</` + thoughtTags + `>|\[/think\]|◁/think▷|` +
+		`<\|channel\|>\s*final\s*(?:<\|constrain\|>[^<]*)?<\|message\|>`)
+	thoughtBegins = regexp.MustCompile(`(?i)<` + thoughtTags + `>|\[think\]|◁think▷|<\|channel\|>`)
+)
+
+// spoken is what a model says after its thoughts, which end at the last mark of an end: end, where it is not "", or a known
+// one. An answer that ends within a thought has nothing that counts; why says so.
+func spoken(text, end string) (rest, why string) {
+	const thinking = "it ends while the model still thinks"
+	if end != "" {
+		at := strings.LastIndex(text, end)
+		if at < 0 {
+			return "", thinking + fmt.Sprintf(": it has no %.40q", end)
+		}
+		text = text[at+len(end):]
+	}
+	if ends := thoughtEnds.FindAllStringIndex(text, -1); len(ends) > 0 {
+		text = text[ends[len(ends)-1][1]:]
+	}
+	if thoughtBegins.MatchString(text) {
+		return "", thinking
+	}
+	return text, ""
+}
+
+// maxBraces is how many braces that begin no JSON object a text may have: what follows each is looked at.
+const maxBraces = 100
+
+// valuesOf finds what the JSON objects of a text have under a key, in whichever case and at any depth. Braces that begin no object
+// are prose, unless they give the key a value. An object that the text ends in may lack its last brace, which a stop
+// sequence takes away; nothing else is put in. why says why the text cannot be read in one way; without it there is a value.
+func valuesOf(text, key string) (values []any, why string) {
+	prose, objects := 0, 0
+	named := regexp.MustCompile(`(?i)` + regexp.QuoteMeta(key) + `\W*[:=]`)
+	for {
+		begin := strings.IndexByte(text, '{')
+		if begin < 0 {
+			break
+		}
+		text = text[begin:]
+		object, length, cut := objectAt(text)
+		switch {
+		case cut:
+			return nil, "its JSON object is cut"
+		case object == nil:
+			inside, _, _ := strings.Cut(text, "}")
+			prose++
+			if prose > maxBraces || named.MatchString(inside) {
+				return nil, "its JSON object cannot be read"
+			}
+			text = text[1:]
+			continue
+		}
+		read, err := strictjson.Decode(object)
+		if err != nil {
+			return nil, "its JSON object cannot be read: " + err.Error()
+		}
+		values, why = under(read, key, values)
+		if why != "" {
+			return nil, why
+		}
+		objects++
+		text = text[length:]
+	}
+	switch {
+	case len(values) > 0:
+		return values, ""
+	case objects > 0:
+		return nil, fmt.Sprintf("its JSON object has no key %q", key)
+	}
+	return nil, "it holds no JSON object"
+}
+
+// objectAt reads the JSON object that a text begins with, nil where none begins there, and how long it is. cut reports that one
+// begins, and that more than its last brace is missing.
+func objectAt(text string) (object json.RawMessage, length int, cut bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	err := d.Decode(&object)
+	switch {
+	case err == nil:
+		return object, int(d.InputOffset()), false
+	case !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, 0, false
+	}
+	object = json.RawMessage(strings.TrimSpace(text) + "}")
+	if !json.Valid(object) {
+		return nil, 0, true
+	}
+	return object, len(text), false
+}
+
+// under adds what a JSON value, and all that it holds, has under a key.
+func under(value any, key string, found []any) (_ []any, why string) {
+	switch v := value.(type) {
+	case []any:
+		for _, of := range v {
+			found, why = under(of, key, found)
+			if why != "" {
+				return nil, why
+			}
+		}
+	case map[string]any:
+		spelled := 0
+		for name, of := range v {
+			if strings.EqualFold(name, key) {
+				found = append(found, of)
+				spelled++
+			}
+			found, why = under(of, key, found)
+			if why != "" {
+				return nil, why
+			}
+		}
+		if spelled > 1 {
+			return nil, fmt.Sprintf("its JSON object has several keys that spell %q", key)
+		}
+	}
+	return found, ""
+}
