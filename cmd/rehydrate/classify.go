@@ -26,6 +26,8 @@ type classifyFlags struct {
 	temperature float64
 	topP        float64
 	showPrompt  bool
+	thinkEnd    string
+	stop        []string
 }
 
 func (c *command) classifyCommand() *cobra.Command {
@@ -38,7 +40,7 @@ func (c *command) classifyCommand() *cobra.Command {
 			return err
 		}
 		chat := f.chat(cmd)
-		chat.Decoding.MaxTokens, chat.Decoding.Temperature, chat.Decoding.TopP = f.maxTokens, &f.temperature, &f.topP
+		chat.Decoding = endpoint.Decoding{MaxTokens: f.maxTokens, Temperature: &f.temperature, TopP: &f.topP, Stop: f.stop}
 		return c.inModelsWorkspace(cmd.Context(), &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
 			return c.classify(cmd.Context(), w, b, f, chat)
 		})
@@ -49,9 +51,11 @@ func (c *command) classifyCommand() *cobra.Command {
 	flags.IntVar(&f.shots, "shots", 0, "show so many `examples` of the split train before the question; FigSIM's paper: 0 and 6")
 	flags.Int64Var(&f.seed, "seed", 1, "chooses the examples, and is sent; a further run has the next `number`")
 	flags.IntVar(&f.runs, "runs", 1, "ask every question so many `times`")
-	flags.StringVar(&f.prompts, "prompts", "", "a `folder` of prompts TASK.txt (default: the release's, else built-in ones)")
+	flags.StringVar(&f.prompts, "prompts", "", "a `folder` of prompts TASK.txt, or paper: the one that FigSIM's paper prints (default: the release's, else built-in ones)")
 	flags.BoolVar(&f.showPrompt, "show-prompt", false, "only print the prompts")
 	flags.IntVar(&f.maxTokens, "max-tokens", 128, "an answer has at most so many `tokens`, thoughts included where a model thinks")
+	flags.StringVar(&f.thinkEnd, "think-end", "", "the `mark` that ends the thoughts of a model, beside the known ones such as </think>")
+	flags.StringArrayVar(&f.stop, "stop", nil, "have the server cut an answer at this `text`; FigSIM's paper: } (repeatable)")
 	flags.Float64Var(&f.temperature, "temperature", 0, "of the sampling")
 	flags.Float64Var(&f.topP, "top-p", 1, "of the sampling")
 	return cmd
@@ -65,6 +69,10 @@ func (f *classifyFlags) check() error {
 		return usageError("--runs %d: give 1 to 100", f.runs)
 	case f.maxTokens < 1:
 		return usageError("--max-tokens %d: give 1 or more", f.maxTokens)
+	case len(f.stop) > 0 && f.thinkEnd != "":
+		return usageError("--stop would cut the thoughts that --think-end leaves out: give one of them")
+	case slices.Contains(f.stop, "") || len(f.stop) > 4:
+		return usageError("--stop takes at most four texts that are not empty")
 	case !(f.temperature >= 0 && f.temperature <= 2) || !(f.topP > 0 && f.topP <= 1):
 		return usageError("--temperature takes 0 to 2, --top-p more than 0 up to 1")
 	}
@@ -83,6 +91,9 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 		return c.answer("prompts", map[string]any{"prompts": tasks})
 	case f.shots > 0 && (w.Split == "" || w.Split == trainSplit || !slices.Contains(b.Splits, trainSplit)):
 		return usageError("--shots takes its examples from the split %s, which must be there and must not be asked about: name another --split", trainSplit)
+	}
+	for i := range tasks {
+		tasks[i].ThinkEnd = f.thinkEnd
 	}
 	work := &models.Classification{Tasks: tasks, Chat: chat, Shots: f.shots, Seed: f.seed, Runs: f.runs, Split: w.Split,
 		Pictures: &models.Pictures{Workspace: w.Workspace, MaxSide: f.maxSide}, Warn: c.warnOnce()}

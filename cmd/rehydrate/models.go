@@ -95,11 +95,11 @@ func (f *modelFlags) check() error {
 	return copies.CheckNote(f.note)
 }
 
-// chat is what every chat request has: the model and the decoding of FigSIM's Table 10.
+// chat is what every chat request has: the model, and the decoding of FigSIM's Table 10 but for its stop sequence.
 func (f *modelFlags) chat(cmd *cobra.Command) endpoint.Chat {
 	dialect := endpoint.Dialect(f.server)
 	chat := endpoint.Chat{Model: f.model, Dialect: dialect, Omit: dialect.Omits(),
-		Decoding: endpoint.Decoding{Temperature: new(0.0), TopP: new(1.0), MaxTokens: 128, Stop: []string{"}"}}}
+		Decoding: endpoint.Decoding{Temperature: new(0.0), TopP: new(1.0), MaxTokens: 128}}
 	// What a flag asks for is sent, whatever other servers of the dialect refuse.
 	chat.Omit = slices.DeleteFunc(chat.Omit, func(name string) bool { return cmd.Flags().Changed(strings.ReplaceAll(name, "_", "-")) })
 	if cmd.Flags().Changed("omit") {

@@ -24,7 +24,6 @@ func (c *command) moderateCommand() *cobra.Command {
 			return err
 		}
 		work := &models.Moderation{Guard: f.guard, Send: f.send, Chat: f.chat(cmd)}
-		work.Chat.Decoding.Stop = nil
 		return c.inModelsWorkspace(cmd.Context(), &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
 			return c.moderate(cmd.Context(), w, b, f, work)
 		})

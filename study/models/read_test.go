@@ -13,6 +13,7 @@ import (
 	"rehydrate/internal/testkit"
 	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/study/endpoint"
 )
 
@@ -192,4 +193,28 @@ func TestReadPrompt(t *testing.T) {
 	got, err := readPrompt(name)
 	testkit.OK(t, err)
 	testkit.Same(t, "the prompt", "How severe?\n", got)
+// TestPaperPrompt: the paper's one prompt is for the task that it asks for, word for word, and the others have their own.
+func TestPaperPrompt(t *testing.T) {
+	tasks, err := Tasks(manifest.FigSIM(), []string{AllTasks}, PaperPrompts)
+	testkit.OK(t, err)
+	var from []string
+	for _, task := range tasks {
+		from = append(from, task.From)
+	}
+	testkit.Same(t, "prompts", []string{"paper", "built-in", "built-in"}, from)
+	// The digest is that of the table's lines, as they stand in the paper.
+	testkit.Same(t, "sha256", "ef972fcda39ad87f9ce7e5bd61e24ba31a75dc330f2181145239dc83339085ab", state.SHA256([]byte(tasks[0].Prompt)))
+	for _, label := range paperLabels {
+		classes, outcome, why := tasks[0].Read(`{"figurative": ["` + label + `"]}`)
+		if outcome != endpoint.OK || len(classes) != 1 || !strings.Contains(tasks[0].Prompt, "\n- "+label+"\n") {
+			t.Errorf("%s: %v, %s %s", label, classes, outcome, why)
+		}
+	}
+	if _, err := Tasks(manifest.FigSIM(), []string{"severity"}, PaperPrompts); err == nil {
+		t.Error("severity has a prompt of the paper")
+	}
+	other := manifest.Schema{Categories: []manifest.Category{{Name: "figurative", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "A", Name: "Allegory"}}}}}
+	if _, err := Tasks(other, []string{AllTasks}, PaperPrompts); err == nil {
+		t.Error("a task of other labels has the prompt of the paper")
+	}
 }

@@ -25,6 +25,16 @@ import (
 //go:embed prompt.tmpl
 var promptForm string
 
+// paperPrompt is Table 11, the one prompt that the paper prints, word for word: "FigSIM: A Dataset for Fine-grained Suicide
+// Severity and Figurative Language in Suicide Memes" by Liuliu Chen, Elise R. Carrotte, Brian E. Chapman, Jo Robinson and
+// Mike Conway (Findings of ACL 2026, arXiv:2606.02523), CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/).
+//
+//go:embed paper.txt
+var paperPrompt string
+
+// paperLabels are the labels that it allows.
+var paperLabels = []string{"Metaphor", "Pun/Double meaning", "Irony/sarcasm"}
+
 // maxPrompt bounds a prompt, in bytes.
 const maxPrompt = 64 << 10
 
@@ -42,8 +52,12 @@ type Task struct {
 // AllTasks is what Tasks takes for every task of a schema.
 const AllTasks = "all"
 
+// PaperPrompts is what Tasks takes for the prompt of FigSIM's paper, in place of a folder.
+const PaperPrompts = "paper"
+
 // Tasks finds the tasks of a schema by name: its own ones with AllTasks, or any category. A prompt is the file NAME.txt of
-// the folder, where there is one ("" for none), else the built-in one.
+// the folder, where there is one ("" for none), else the built-in one. With PaperPrompts one of the tasks must be the one
+// whose prompt the paper prints; the others have the built-in ones.
 func Tasks(schema manifest.Schema, names []string, folder string) ([]Task, error) {
 	known := schema.Tasks()
 	if slices.Contains(names, AllTasks) {
@@ -73,12 +87,20 @@ func Tasks(schema manifest.Schema, names []string, folder string) ([]Task, error
 		}
 		tasks = append(tasks, t)
 	}
+	if folder == PaperPrompts && !slices.ContainsFunc(tasks, func(t Task) bool { return t.From == PaperPrompts }) {
+		return nil, fmt.Errorf("the paper prints one prompt alone, for a task figurative with the labels %s: ask for that task, or leave the prompts out",
+			strings.Join(paperLabels, ", "))
+	}
 	return tasks, nil
 }
 
 // findPrompt reads the prompt of the folder, or writes one.
 func (t *Task) findPrompt(folder string) error {
-	if folder != "" {
+	switch {
+	case folder == PaperPrompts && t.isPapers():
+		t.From, t.Prompt = PaperPrompts, paperPrompt
+		return nil
+	case folder != "" && folder != PaperPrompts:
 		t.From = filepath.Join(folder, t.Category+".txt")
 		text, err := readPrompt(t.From)
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -104,6 +126,12 @@ func (t *Task) findPrompt(folder string) error {
 	}
 	t.From, t.Prompt = "built-in", b.String()
 	return err
+}
+
+// isPapers reports whether the paper's prompt asks for the task.
+func (t *Task) isPapers() bool {
+	same := func(a, b string) bool { return strings.EqualFold(a, b) }
+	return t.Category == "figurative" && t.Kind == manifest.Multi && slices.EqualFunc(t.names(), paperLabels, same)
 }
 
 // definition says when a class is to be given; of several labels in one class, each with its name.
