@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"rehydrate/internal/userfile"
@@ -24,11 +26,14 @@ type scoreLine struct {
 }
 
 // ReadVerdict reads what OpenAI's moderations, Azure AI Content Safety or Llama Guard answer, the last as a JSON string, and
-// reports whether there is an answer in it.
+// reports whether there is an answer in it. The error of an answer that says two things, or what cannot be, says why.
 func ReadVerdict(response json.RawMessage) (v labels.Verdict, answered bool, err error) {
 	l := scoreLine{Response: response}
 	answered, err = l.unwrap()
-	return l.Verdict, answered, err
+	if err == nil && answered {
+		err = sound(l.Verdict)
+	}
+	return l.Verdict, answered && err == nil, err
 }
 
 const (
@@ -68,6 +73,9 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 			return out, fail(fmt.Sprintf("%s stands twice", key), "keep one line for each entry")
 		}
 		answered, err := l.unwrap()
+		if len(l.Response) > 0 && sound(l.Verdict) != nil {
+			answered = false // a person's own line may mean something by it
+		}
 		for _, v := range l.Severities { // a mean of wild numbers is not one
 			if err == nil && (*v < 0 || *v > maxSeverity) {
 				err = fmt.Errorf("a severity is %v, and not from 0 to %d", *v, maxSeverity)
@@ -96,6 +104,21 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 
 const scoreForm = `write one object a line: {"id": "abc123", "flagged": true, "categories": {"self-harm": true}, "severities": {"SelfHarm": 4}}, ` +
 	`or the service's own answer: {"id": "abc123", "response": ...}`
+
+// sound returns why a verdict cannot be one, or nil: it is not flagged, and a category of it is, or a score is no share.
+func sound(v labels.Verdict) error {
+	for _, name := range slices.Sorted(maps.Keys(v.Categories)) {
+		if yes := v.Categories[name]; yes != nil && *yes && v.Flagged != nil && !*v.Flagged {
+			return fmt.Errorf("it is not flagged, and its category %.40q is", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Scores)) {
+		if score := v.Scores[name]; score != nil && !(*score >= 0 && *score <= 1) {
+			return fmt.Errorf("the score of %.40q is %v, and not from 0 to 1", name, *score)
+		}
+	}
+	return nil
+}
 
 // A rawAnswer is what the services answer: OpenAI's moderations, Azure AI Content Safety, a chat with Llama Guard, and the
 // envelope of a batch.
@@ -189,19 +212,26 @@ func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
 	return false, errNoService
 }
 
-// guard reads what Llama Guard writes: safe, or unsafe and a line of codes. Anything else is not an answer.
+// guardCode is the form of the codes of Llama Guard's categories.
+var guardCode = regexp.MustCompile(`^[A-Z][A-Z0-9]{0,7}$`)
+
+// guard reads what Llama Guard writes: safe alone, or unsafe and one line of codes. Anything else is not an answer.
 func (l *scoreLine) guard(text string) bool {
 	verdict, codes, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	flagged := strings.TrimSpace(verdict) == "unsafe"
-	if !flagged && strings.TrimSpace(verdict) != "safe" {
+	yes, categories := true, map[string]*bool{"S11": new(bool)}
+	switch {
+	case !flagged && (strings.TrimSpace(verdict) != "safe" || codes != ""):
 		return false
-	}
-	yes := true
-	l.Flagged, l.Categories = &flagged, map[string]*bool{"S11": new(bool)}
-	for code := range strings.SplitSeq(codes, ",") {
-		if flagged {
-			l.Categories[strings.TrimSpace(code)] = &yes
+	case flagged:
+		for code := range strings.SplitSeq(codes, ",") {
+			code = strings.TrimSpace(code)
+			if !guardCode.MatchString(code) {
+				return false
+			}
+			categories[code] = &yes
 		}
 	}
+	l.Flagged, l.Categories = &flagged, categories
 	return true
 }
