@@ -91,7 +91,7 @@ func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags)
 		if err := c.readDump(ctx, chooser, path); err != nil {
 			c.console.Done()
 			err = fmt.Errorf("read the dump %s: %w", path, err)
-			if errors.Is(err, dump.ErrComments) {
+			if errors.Is(err, dump.ErrComments) || errors.Is(err, dump.ErrNoDump) {
 				return asUsage(err)
 			}
 			return err

@@ -100,9 +100,21 @@ func New(w Wish) *Chooser {
 // fold makes one name of SuicideMeme, suicidememe and r/suicidememe.
 func fold(subreddit string) string { return strings.TrimPrefix(strings.ToLower(subreddit), "r/") }
 
+// ErrNoDump says that a file has no line that could be one of a dump.
+var ErrNoDump = errors.New("it is not a dump of submissions: no line of it is a JSON object")
+
 // Read takes all lines of a dump, plain or packed. Damaged lines are counted. The error says that the dump itself ends too
-// early, or is damaged, and after which line; what came before it has been taken.
+// early, or is damaged, and after which line; what came before it has been taken. A file without a line of JSON is ErrNoDump.
 func (c *Chooser) Read(r io.Reader) error {
+	lines, damaged := c.Funnel.Lines, c.Funnel.Damaged
+	err := c.readLines(r)
+	if err == nil && c.Funnel.Lines-lines == c.Funnel.Damaged-damaged {
+		return ErrNoDump
+	}
+	return err
+}
+
+func (c *Chooser) readLines(r io.Reader) error {
 	packed, err := unpack.NewWideReader(r)
 	if err != nil {
 		return err
@@ -113,6 +125,9 @@ func (c *Chooser) Read(r io.Reader) error {
 	var long []byte
 	for n := 1; ; n++ {
 		line, tooLong, end := readLine(in, &long)
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) // a byte order mark
+		}
 		if len(bytes.TrimSpace(line)) > 0 || tooLong {
 			whole := false
 			if !tooLong {
@@ -173,8 +188,10 @@ type submission struct {
 	Video      bool            `json:"is_video"`
 	Gallery    bool            `json:"is_gallery"`
 	Link       string          `json:"link_id"` // of a comment
-	Category   string          `json:"removed_by_category"`
-	By         string          `json:"removed_by"`
+	Category   any             `json:"removed_by_category"`
+	By         any             `json:"removed_by"`
+	BannedBy   any             `json:"banned_by"` // these two in dumps of before 2019
+	Reason     any             `json:"removal_reason"`
 	Meta       struct {
 		Deleted bool   `json:"was_deleted_later"`
 		Removal string `json:"removal_type"`
@@ -186,6 +203,10 @@ var ErrComments = errors.New("it has comments (RC_...): give a dump of submissio
 
 // take counts a line in the first filter that it does not pass, or as a candidate. It reports false for a damaged line.
 func (c *Chooser) take(line []byte) (whole bool, err error) {
+	line = bytes.TrimSpace(line)
+	if line[0] != '{' || line[len(line)-1] != '}' {
+		return false, nil
+	}
 	// Most lines of a dump are of other subreddits. Decoding them would take ten times as long as this look.
 	if len(c.folded) > 0 && !c.mentions(line) {
 		c.Funnel.Other++
@@ -255,7 +276,12 @@ func (s *submission) removed() bool {
 	mark := func(text string) bool {
 		return text == "[deleted]" || text == "[removed]" || text == "[deleted by user]"
 	}
-	return s.Category != "" || s.By != "" || s.Meta.Deleted || s.Meta.Removal != "" || mark(s.Author) || mark(s.Title) || mark(s.Text)
+	for _, by := range []any{s.Category, s.By, s.BannedBy, s.Reason} {
+		if by != nil && by != "" && by != false {
+			return true
+		}
+	}
+	return s.Meta.Deleted || s.Meta.Removal != "" || mark(s.Author) || mark(s.Title) || mark(s.Text)
 }
 
 // fetchable reports whether a link leads to a gallery of Reddit's, or to a host whose images may be fetched.
