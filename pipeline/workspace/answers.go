@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"rehydrate/manifest"
@@ -22,20 +23,52 @@ type Answer struct {
 	At          time.Time
 }
 
-// SetAnswer stores an answer, in place of an older one to the same question. It fails with ErrNoImage unless a.ImageSHA256
-// names the image that is stored.
-func (w *Workspace) SetAnswer(ctx context.Context, a Answer) (err error) {
-	defer wrap(&err, "store the answer for %s", a.Key)
-	ctx = context.WithoutCancel(ctx) // it may have been paid for
-	return w.change(ctx, "write the row", func(t *tx) {
-		stored := t.exec(`
+// metaSpent is the key of meta of what models have cost: JSON, a Spending by model. It names no post, and stays when all are erased.
+const metaSpent = "spent"
+
+// A Spending is what the answers of one model have cost.
+type Spending struct {
+	Requests int     `json:"requests"`
+	In       int     `json:"in"` // tokens
+	Out      int     `json:"out"`
+	Cost     float64 `json:"cost"` // at the prices that were given when it was asked
+}
+
+// Add adds what other answers have cost.
+func (s *Spending) Add(o Spending) {
+	s.Requests, s.In, s.Out, s.Cost = s.Requests+o.Requests, s.In+o.In, s.Out+o.Out, s.Cost+o.Cost
+}
+
+// SetAnswers stores answers, each in place of an older one to the same question, and adds what they cost to what was spent on
+// a model. An answer is left out unless its ImageSHA256 names the image that is stored: what came late of an erased post
+// does not come back. All is stored or nothing.
+func (w *Workspace) SetAnswers(ctx context.Context, answers []Answer, model string, cost Spending) (err error) {
+	defer wrap(&err, "store answers")
+	ctx = context.WithoutCancel(ctx) // they may have been paid for
+	return w.change(ctx, "write the rows", func(t *tx) {
+		for _, a := range answers {
+			t.exec(`
 			INSERT OR REPLACE INTO answer (id, image, asked, image_sha256, task, run, outcome, text, detail, model, tokens_in, tokens_out, at)
 			SELECT id, image, ?, sha256, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
-			a.Asked, a.Task, a.Run, a.Outcome, a.Text, a.Detail, a.Model, a.In, a.Out, seconds(a.At), a.ID, a.Image, a.ImageSHA256)
-		if stored == 0 {
-			t.fail(ErrNoImage)
+				a.Asked, a.Task, a.Run, a.Outcome, a.Text, a.Detail, a.Model, a.In, a.Out, seconds(a.At), a.ID, a.Image, a.ImageSHA256)
 		}
+		spent, text := map[string]Spending{}, ""
+		t.get("SELECT value FROM meta WHERE key = ?", []any{metaSpent}, &text)
+		if text != "" {
+			t.fail(json.Unmarshal([]byte(text), &spent))
+		}
+		sum := spent[model]
+		sum.Add(cost)
+		spent[model] = sum
+		body, err := json.Marshal(spent)
+		t.fail(err)
+		t.setMeta(metaSpent, string(body))
 	})
+}
+
+// Spent returns what the answers of each model have cost so far, by all commands.
+func (w *Workspace) Spent(ctx context.Context) (map[string]Spending, error) {
+	return readNote[map[string]Spending](ctx, w.db, metaSpent)
 }
 
 // Answers returns the stored answers for a task, by entry.

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -25,9 +24,16 @@ func TestAnswers(t *testing.T) {
 	}
 	for i := range 5 {
 		images[i] = store(t, w, keys[i], "body of "+keys[i].String())
-		testkit.OK(t, w.SetAnswer(ctx, answer(i, "an older answer")))
-		testkit.OK(t, w.SetAnswer(ctx, answer(i, "the secret answer")))
 	}
+	all := func(text string) (all []Answer) {
+		for i := range 5 {
+			all = append(all, answer(i, text))
+		}
+		return all
+	}
+	cost := Spending{Requests: 5, In: 3500, Out: 60, Cost: 0.5}
+	testkit.OK(t, w.SetAnswers(ctx, all("an older answer"), "m", cost))
+	testkit.OK(t, w.SetAnswers(ctx, all("the secret answer"), "m", cost))
 	is := func(step string, want ...int) {
 		t.Helper()
 		var all []Answer
@@ -42,13 +48,16 @@ func TestAnswers(t *testing.T) {
 	testkit.Same(t, "of another task", []Answer(nil), other, err)
 	old := answer(0, "of an older image")
 	old.ImageSHA256 = images[1].SHA256
-	if err := w.SetAnswer(ctx, old); !errors.Is(err, ErrNoImage) {
-		t.Errorf("an answer about another image: %v, want ErrNoImage", err)
-	}
+	missing := answer(0, "of no entry")
+	missing.ID = "zzzzz"
+	testkit.OK(t, w.SetAnswers(ctx, []Answer{old, missing}, "n", Spending{Requests: 2}))
+	is("after answers about other images", 0, 1, 2, 3, 4)
 	testkit.OK(t, w.StoreImage(ctx, keys[0], []byte("body of "+keys[0].String()), images[0]))
 	is("after the same image", 0, 1, 2, 3, 4)
 	testkit.OK(t, w.Erase(ctx, keys[1].ID))
 	is("after an erase", 0, 2, 3, 4)
+	testkit.OK(t, w.SetAnswers(ctx, []Answer{answer(1, "a late answer")}, "n", Spending{Requests: 1}))
+	is("after a late answer", 0, 2, 3, 4)
 	testkit.OK(t, w.DropImage(ctx, keys[2], Trouble{Outcome: manifest.Gone}, false))
 	is("after a trouble", 0, 3, 4)
 	store(t, w, keys[3], "another body")
@@ -64,7 +73,12 @@ func TestAnswers(t *testing.T) {
 	is("after a sweep", 0)
 	testkit.OK(t, w.Load(ctx, binding("2"), seq(numbered(5)[1:], nil), nil))
 	is("after the entry left")
+	spent, err := w.Spent(ctx)
+	testkit.Same(t, "spent in all", map[string]Spending{"m": {10, 7000, 120, 1}, "n": {Requests: 3}}, spent, err)
 	testkit.OK(t, w.Close())
+	if contains(t, filepath.Join(w.Dir(), stateName), "a late answer") {
+		t.Error("state.db holds an answer that came late")
+	}
 	if contains(t, filepath.Join(w.Dir(), stateName), "the secret answer") {
 		t.Error("state.db still holds an answer")
 	}

@@ -67,11 +67,11 @@ func TestBehaviours(t *testing.T) {
 		testkit.OK(t, err)
 		task := tasks[0]
 		task.ThinkEnd = b.thinkEnd
-		c := &Classification{Server: server, Pictures: &Pictures{Workspace: ws}, Tasks: []Task{task}, Split: "test", Runs: 1,
+		c := &Classification{Server: server, Pictures: &Pictures{Store: ws.store()}, Tasks: []Task{task}, Split: "test", Runs: 1,
 			Seed: int64(i), Warn: func(string) {}, Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM,
 				Decoding: endpoint.Decoding{MaxTokens: 128, Temperature: new(0.0)}}}
-		w := &Work{Workspace: ws, Now: newDesk(ws).Now, Split: "test", Questions: c.Questions, Concurrency: 1}
-		done, err := w.Do(t.Context())
+		w := &Work{Store: ws.store(), Model: "m", Now: newDesk(ws).Now, Split: "test", Questions: c.Questions, Concurrency: 1}
+		done, err := w.Do(t.Context(), nil)
 		if err != nil {
 			reasons++
 			if got := kindOf(err); got != b.want || err.Error() == "" {

@@ -42,13 +42,13 @@ type part struct {
 }
 
 // Questions makes a question for each task and run, as Work.Questions wants it.
-func (c *Classification) Questions(ctx context.Context, examples []workspace.Record) ([]Question, error) {
+func (c *Classification) Questions(ctx context.Context, ws *workspace.Workspace, examples []workspace.Record) ([]Question, error) {
 	c.parts = nil
 	var questions []Question
 	var used []workspace.Record
 	for run := range c.Runs {
 		for i := range c.Tasks {
-			p, err := c.newPart(ctx, &c.Tasks[i], run, examples)
+			p, err := c.newPart(ctx, ws, &c.Tasks[i], run, examples)
 			if err != nil {
 				return nil, err
 			}
@@ -58,11 +58,11 @@ func (c *Classification) Questions(ctx context.Context, examples []workspace.Rec
 	if len(used) == 0 {
 		return questions, nil
 	}
-	judge, err := state.StoredJudge(ctx, c.Pictures.Workspace, time.Time{}) // for its policy
+	judge, err := state.StoredJudge(ctx, ws, time.Time{}) // for its policy
 	if err != nil {
 		return nil, err
 	}
-	near, err := nearOf(ctx, c.Pictures.Workspace, judge.Policy, c.Split, used)
+	near, err := nearOf(ctx, ws, judge.Policy, c.Split, used)
 	if len(near) > 0 {
 		c.Warn(fmt.Sprintf("%d rows are near-duplicates of an example, and their answers may be copied from it: %s",
 			len(near), strings.Join(near[:min(len(near), 5)], ", ")))
@@ -70,7 +70,7 @@ func (c *Classification) Questions(ctx context.Context, examples []workspace.Rec
 	return questions, err
 }
 
-func (c *Classification) newPart(ctx context.Context, t *Task, run int, rows []workspace.Record) (*part, error) {
+func (c *Classification) newPart(ctx context.Context, ws *workspace.Workspace, t *Task, run int, rows []workspace.Record) (*part, error) {
 	seed := c.Seed + int64(run)
 	p := &part{task: t, chat: c.Chat}
 	p.chat.Decoding.Seed, p.chat.Schema = &seed, &endpoint.Schema{Name: t.Category, JSON: t.schema()}
@@ -86,7 +86,7 @@ func (c *Classification) newPart(ctx context.Context, t *Task, run int, rows []w
 	}
 	pictures := []endpoint.Image{}
 	for _, rec := range p.examples {
-		picture, err := c.Pictures.Read(ctx, rec)
+		picture, err := c.Pictures.readFrom(ctx, ws, rec)
 		if err != nil {
 			return nil, err
 		}
@@ -105,6 +105,10 @@ func (c *Classification) newPart(ctx context.Context, t *Task, run int, rows []w
 	p.Question = Question{Task: t.Category, Run: run + 1, Digest: p.digestOf, With: with,
 		Ask: func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error) {
 			return c.ask(ctx, p, rec, check)
+		},
+		Read: func(text string) (endpoint.Outcome, string) {
+			_, outcome, detail := t.Read(text)
+			return outcome, detail
 		},
 		Tokens: func(rec workspace.Record) (in, out int) {
 			return tokens + c.Pictures.tokens(*rec.Image), c.Chat.Decoding.MaxTokens
@@ -141,7 +145,7 @@ func (p *part) digestOf(rec workspace.Record) string {
 	return state.SHA256([]byte(p.digest + "\n" + rec.Image.SHA256))
 }
 
-// ask asks for the labels of one picture.
+// ask asks for the labels of one picture. Its text is read by Question.Read.
 func (c *Classification) ask(ctx context.Context, p *part, rec workspace.Record, check func() error) (endpoint.Reply, error) {
 	picture, err := c.Pictures.Read(ctx, rec)
 	if err != nil {
@@ -150,11 +154,7 @@ func (c *Classification) ask(ctx context.Context, p *part, rec workspace.Record,
 	chat := p.chat
 	chat.Messages = slices.Clone(chat.Messages)
 	chat.Messages[len(chat.Messages)-1].Image = &picture
-	reply, err := c.Server.Checked(check).Chat(ctx, chat)
-	if err == nil && reply.Outcome == endpoint.OK {
-		_, reply.Outcome, reply.Detail = p.task.Read(reply.Text)
-	}
-	return reply, err
+	return c.Server.Checked(check).Chat(ctx, chat)
 }
 
 // schema is the JSON Schema of an answer.

@@ -157,13 +157,13 @@ func TestClassification(t *testing.T) {
 	testkit.OK(t, err)
 	var warned []string
 	newWork := func(c Classification) (*Classification, *Work) {
-		c.Server, c.Pictures, c.Tasks, c.Split = server, &Pictures{Workspace: ws}, tasks, "test"
+		c.Server, c.Pictures, c.Tasks, c.Split = server, &Pictures{Store: ws.store()}, tasks, "test"
 		c.Chat.Model, c.Chat.Decoding.MaxTokens = "m", 128
 		c.Warn = func(text string) { warned = append(warned, text) }
-		return &c, &Work{Workspace: ws, Now: newDesk(ws).Now, Split: "test", Examples: "train", Questions: c.Questions, Concurrency: 1}
+		return &c, &Work{Store: ws.store(), Model: "m", Now: newDesk(ws).Now, Split: "test", Examples: "train", Questions: c.Questions, Concurrency: 1}
 	}
 	c, w := newWork(Classification{Runs: 1, Seed: 1})
-	done, err := w.Do(ctx)
+	done, err := w.Do(ctx, nil)
 	testkit.OK(t, err)
 	testkit.Same(t, "asked", 24, done.Asked)
 	files := written(t, c, done)
@@ -192,8 +192,8 @@ func TestClassification(t *testing.T) {
 	c, _ = newWork(Classification{Runs: 1, Chat: endpoint.Chat{Omit: []string{"response_format"}}})
 	c.Tasks = slices.Clone(tasks)
 	c.Tasks[0].Prompt, c.Tasks[1].Prompt = "Give all labels.", "Give all labels."
-	questions, err := c.Questions(ctx, nil)
-	testkit.OK(t, err)
+	var questions []Question
+	ws.in(t, func(open *workspace.Workspace) (err error) { questions, err = c.Questions(ctx, open, nil); return err })
 	rec := workspace.Record{Image: &workspace.Image{SHA256: "1"}}
 	if questions[0].Digest(rec) == questions[1].Digest(rec) {
 		t.Error("two tasks with one prompt share their answers")
@@ -202,7 +202,7 @@ func TestClassification(t *testing.T) {
 	warned = nil
 	c, w = newWork(Classification{Runs: 2, Seed: 1, Shots: 6})
 	before := len(model.Requests())
-	done, err = w.Do(ctx)
+	done, err = w.Do(ctx, nil)
 	testkit.OK(t, err)
 	first := string(model.Requests()[before].Body)
 	for what, want := range map[string]int{`"type":"image_url"`: 7, `"role":"user"`: 7, `"role":"assistant"`: 6, "You are annotating": 1} {

@@ -37,8 +37,8 @@ const SendImage, SendText = "image", "text"
 func (m *Moderation) sends(what string) bool { return slices.Contains(m.Send, what) }
 
 // Questions makes the one question, as Work.Questions wants it.
-func (m *Moderation) Questions(ctx context.Context, _ []workspace.Record) ([]Question, error) {
-	judge, err := state.StoredJudge(ctx, m.Pictures.Workspace, time.Time{}) // for its policy
+func (m *Moderation) Questions(ctx context.Context, ws *workspace.Workspace, _ []workspace.Record) ([]Question, error) {
+	judge, err := state.StoredJudge(ctx, ws, time.Time{}) // for its policy
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (m *Moderation) Questions(ctx context.Context, _ []workspace.Record) ([]Que
 		return nil, err
 	}
 	m.policy, m.digest = judge.Policy, state.SHA256(fmt.Appendf(nil, "%t %s\n%s", m.sends(SendImage), m.Pictures.How(), body))
-	m.question = Question{Task: "moderation/scores", Run: 1, Digest: m.digestOf, Ask: m.ask, Tokens: m.tokens}
+	m.question = Question{Task: "moderation/scores", Run: 1, Digest: m.digestOf, Ask: m.ask, Read: m.read, Tokens: m.tokens}
 	if m.Guard { // no category has a slash in its name
 		m.question.Task = "moderation/chat"
 	}
@@ -107,23 +107,36 @@ func (m *Moderation) ask(ctx context.Context, rec workspace.Record, check func()
 	}
 	chat := m.Chat
 	chat.Messages = []endpoint.Message{{Role: "user", Text: m.text(rec), Image: picture}}
-	reply, err = server.Chat(ctx, chat)
-	if err == nil && reply.Outcome == endpoint.OK {
-		if _, answered := m.verdict(reply.Text); !answered {
-			reply.Outcome, reply.Detail = UnknownLabel, "the answer is neither safe nor unsafe"
-		}
-	}
-	return reply, err
+	return server.Chat(ctx, chat)
 }
 
-// verdict reads a stored answer, and reports whether it is one.
-func (m *Moderation) verdict(text string) (v labels.Verdict, answered bool) {
+// read finds what an answer comes to: one that cannot be a verdict is none.
+func (m *Moderation) read(text string) (outcome endpoint.Outcome, detail string) {
+	_, problem := m.verdict(text)
+	if problem != "" {
+		return UnknownLabel, problem
+	}
+	return endpoint.OK, ""
+}
+
+// verdict reads an answer, and says why it is none.
+func (m *Moderation) verdict(text string) (v labels.Verdict, problem string) {
 	response := json.RawMessage(text)
 	if m.Guard {
+		text, problem = spoken(text, "")
 		response = compact(text)
 	}
 	v, answered, err := study.ReadVerdict(response)
-	return v, answered && err == nil
+	switch {
+	case problem != "":
+	case err != nil:
+		problem = "the answer has no meaning: " + err.Error()
+	case !answered && m.Guard:
+		problem = "the answer is neither safe alone nor unsafe with codes"
+	case !answered:
+		problem = "the answer has no verdict"
+	}
+	return v, problem
 }
 
 // A score is the line of a row: what study.ReadJudgements reads.
@@ -136,17 +149,11 @@ type score struct {
 func (m *Moderation) score(done *Done, rec workspace.Record) score {
 	line := score{ID: rec.Key.String()}
 	a, ok := done.Answer(m.question, rec)
-	v, answered := labels.Verdict{}, false
-	if ok && a.Outcome == string(endpoint.OK) {
-		v, answered = m.verdict(a.Text)
-	}
 	switch {
-	case answered:
-		line.Verdict = v
-	case ok && a.Outcome != string(endpoint.OK):
-		line.Error = endpoint.Outcome(a.Outcome)
+	case ok && a.Outcome == string(endpoint.OK):
+		line.Verdict, _ = m.verdict(a.Text) // Question.Read found it good
 	case ok:
-		line.Error = endpoint.Failed
+		line.Error = endpoint.Outcome(a.Outcome)
 	default:
 		line.Error = NotAsked
 	}

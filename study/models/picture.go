@@ -18,8 +18,8 @@ import (
 // Pictures reads the pictures of rows as they are sent: a JPEG that stands upright as it is stored, everything else as PNG,
 // the first frame, upright and over white. It is safe for concurrent use.
 type Pictures struct {
-	Workspace *workspace.Workspace
-	MaxSide   int // pixels; a larger picture is made smaller; 0 for none
+	Store   Store
+	MaxSide int // pixels; a larger picture is made smaller; 0 for none
 
 	decoding sync.Mutex // one picture at a time: a large one takes 200 MB
 }
@@ -33,9 +33,18 @@ func (p *Pictures) How() string {
 	return how
 }
 
-// Read reads the picture of a row.
-func (p *Pictures) Read(ctx context.Context, rec workspace.Record) (endpoint.Image, error) {
-	body, err := p.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
+// Read reads the picture of a row. The error of one that is not there is *workspace.Damaged.
+func (p *Pictures) Read(ctx context.Context, rec workspace.Record) (picture endpoint.Image, err error) {
+	err = p.Store.Read(ctx, func(ws *workspace.Workspace) (err error) {
+		picture, err = p.readFrom(ctx, ws, rec)
+		return err
+	})
+	return picture, err
+}
+
+// readFrom is Read in an open workspace.
+func (p *Pictures) readFrom(ctx context.Context, ws *workspace.Workspace, rec workspace.Record) (endpoint.Image, error) {
+	body, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
 	if err != nil {
 		return endpoint.Image{}, err
 	}

@@ -3,9 +3,9 @@ package models
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -193,6 +193,8 @@ func TestReadPrompt(t *testing.T) {
 	got, err := readPrompt(name)
 	testkit.OK(t, err)
 	testkit.Same(t, "the prompt", "How severe?\n", got)
+}
+
 // TestPaperPrompt: the paper's one prompt is for the task that it asks for, word for word, and the others have their own.
 func TestPaperPrompt(t *testing.T) {
 	tasks, err := Tasks(manifest.FigSIM(), []string{AllTasks}, PaperPrompts)

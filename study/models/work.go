@@ -5,10 +5,11 @@
 // What it promises:
 //
 //   - Only a row is sent that is kept, and whose post was seen live within the policy's recheck_within: Reddit is asked
-//     again before the first request, and between two requests when the work takes longer.
-//   - An answer is stored before it counts. A question that was answered is not asked again, by whichever command; one
-//     that failed is, by the next.
-//   - Answers go with their post, and with their image.
+//     again before the first request, and between two requests when the work takes longer. Each attempt looks again.
+//   - The workspace is locked for moments alone, so that other commands work beside it: answers gather in memory, and are
+//     stored when they are a hundred, or after a minute.
+//   - A question with a stored answer is not asked again, by whichever command; one that failed is, by the next.
+//   - Answers go with their post, and with their image. One that comes after they went is not stored.
 package models
 
 import (
@@ -39,26 +40,34 @@ type Question struct {
 	// Ask sends the question, if check lets it when its turn has come (endpoint.Server.Checked). The trouble of one row is the
 	// outcome of its reply; an error ends the work.
 	Ask func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error)
+	// Read finds what an answer with text comes to, and why it is not OK. It reads stored answers again, so that all are read by
+	// one rule. nil takes them as they are.
+	Read func(text string) (outcome endpoint.Outcome, detail string)
 	// Tokens estimates how many the question has, and at most the answer; nil for neither.
 	Tokens func(workspace.Record) (in, out int)
 }
 
 // A Work is the asking of questions about the kept rows of a workspace.
 type Work struct {
-	Workspace *workspace.Workspace // locked by this process, but for Plan
-	Now       func() time.Time
-	Split     string // of the rows that are asked about; "" for all
-	Examples  string // of the rows that Questions gets; "" for none
-	// Questions makes the questions, given the rows of the split Examples that may be sent. It is called again when Reddit
-	// was asked again: rows may have gone.
-	Questions func(ctx context.Context, examples []workspace.Record) ([]Question, error)
-	// Refresh asks Reddit about the posts again. nil makes rows that were seen live too long ago an error, *Stale.
-	Refresh func(context.Context) error
+	Store Store
+	Model string // that is asked, by which the workspace sums up what was spent
+	Now   func() time.Time
+	Split string // of the rows that are asked about; "" for all
+	// Examples is the split of the rows that Questions gets; "" for none.
+	Examples string
+	// Begin is called before anything else, with the workspace open for writing; may be nil.
+	Begin func(context.Context, *workspace.Workspace) error
+	// Questions makes the questions, given the rows of the split Examples that may be sent. It is called again when rows may
+	// have gone.
+	Questions func(ctx context.Context, ws *workspace.Workspace, examples []workspace.Record) ([]Question, error)
+	// Refresh asks Reddit about the posts again, with the workspace open for writing. nil makes rows that were seen live too long
+	// ago an error, *Stale.
+	Refresh func(context.Context, *workspace.Workspace) error
 	// Rules changes what the last run judged by into what holds now; nil changes nothing.
-	Rules  func(context.Context, *state.Judge) error
+	Rules  func(context.Context, *workspace.Workspace, *state.Judge) error
 	Access func(now time.Time) error // says whether rows may be used at a time; nil if no grant is needed
-	// Before is called before rows are sent, with their ids; may be nil.
-	Before      func(ctx context.Context, rows []string) error
+	// Before is called before rows are sent, with their ids and the workspace open for writing; may be nil.
+	Before      func(ctx context.Context, ws *workspace.Workspace, rows []string) error
 	Concurrency int // requests at once, at least 1
 	Limits      Limits
 	Stop        <-chan struct{} // closed, it makes Do wait for what was asked, and return state.ErrInterrupted
@@ -66,19 +75,27 @@ type Work struct {
 
 	told  map[string]bool // rows for which Before was called, by this call of Do
 	ahead int             // for how many questions it is called at once
+	full  chan struct{}   // has a value when enough answers wait to be stored
 
 	mu       sync.Mutex // guards what follows
 	halt     error      // why no further question is asked
 	progress Progress
-	reserved float64 // the cost at most of what is being asked
-	dearest  float64 // what one question has cost at most
-	failed   int     // questions in a row without an answer
+	reserved float64            // the cost at most of what is being asked
+	dearest  float64            // what one question has cost at most
+	failed   int                // questions in a row without an answer
+	held     []workspace.Answer // not stored yet
+	bytes    int                // of their text
+	unstored workspace.Spending // of those that are held
+	spent    float64            // as the workspace has it, on all models
+
+	storing sync.Mutex // one goroutine stores at a time
 }
 
 // Limits end a work early. 0 is without limit. Prices are of a million tokens.
 type Limits struct {
-	Requests          int
-	Cost              float64
+	Requests          int     // of this call of Do
+	Cost              float64 // of this call of Do
+	Total             float64 // of all that the workspace knows of
 	PriceIn, PriceOut float64
 }
 
@@ -121,7 +138,10 @@ func (e *Stale) Error() string {
 }
 
 // Failing is the error of an endpoint that gives no usable answer to one question after the other.
-type Failing struct{ Detail string }
+type Failing struct {
+	Detail string
+	Page   bool // the last answer was a web page
+}
 
 func (e *Failing) Error() string {
 	return fmt.Sprintf("the endpoint gave no usable answer to %d questions in a row; the last: %s", maxFailed, e.Detail)
@@ -135,63 +155,102 @@ const (
 )
 
 var (
-	errStale = errors.New("rows have become too old to be sent")
+	errStale = errors.New("rows have become too old to be sent, or were changed") // the plan does not hold
+	errGone  = errors.New("the row is gone")
 	errLimit = errors.New("a limit is reached")
 )
 
-// Do asks all questions that have no answer yet. It returns what is known in the end also when a limit ended it.
-// The errors are state.ErrInterrupted, *Stale, *Failing, and those of Questions, Refresh, Access, Ask and the workspace.
-func (w *Work) Do(ctx context.Context) (*Done, error) {
+// Do asks all questions that have no answer yet. When nothing is left to ask, or a limit ended it, it calls conclude with what
+// is known then and the workspace open for writing; nil is allowed. What was answered is stored when it returns.
+// The errors are state.ErrInterrupted, *Stale, *Failing, workspace.ErrInUse, and those of Questions, Refresh, Access, Ask,
+// conclude and the workspace.
+func (w *Work) Do(ctx context.Context, conclude func(context.Context, *workspace.Workspace, *Done) error) (*Done, error) {
 	w.halt, w.progress, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0
 	w.reserved, w.dearest = 0, 0
-	w.told, w.ahead = map[string]bool{}, 1
-	refreshed, known, began := false, -1, w.Now()
-	for {
-		p, err := w.plan(ctx)
-		if err != nil {
+	w.told, w.ahead, w.full = map[string]bool{}, 1, make(chan struct{}, 1)
+	if w.Begin != nil {
+		if err := w.write(ctx, w.Begin); err != nil {
 			return nil, err
 		}
-		if p.stale > 0 {
-			if w.Refresh == nil || refreshed {
-				return nil, &Stale{p.stale}
-			}
-			if err := w.Refresh(ctx); err != nil {
-				return nil, fmt.Errorf("ask Reddit again before rows are sent: %w", err)
-			}
-			refreshed = true
-			continue
+	}
+	known, began := -1, w.Now()
+	for {
+		p, err := w.fresh(ctx)
+		if err != nil {
+			return nil, err
 		}
 		if known < 0 {
 			known = p.Known
 		}
 		w.progress.Total = w.progress.Asked + len(p.todo)
-		w.pass(ctx, p.todo, began)
-		refreshed = false
-		switch err := w.halt; {
+		err = w.pass(ctx, p.todo, began)
+		switch {
 		case errors.Is(err, errStale):
 			w.halt = nil
 			continue
 		case err != nil && !errors.Is(err, errLimit):
 			return nil, err
 		}
-		limit := ""
-		if w.halt != nil {
-			limit = w.limit()
+		done, err := w.conclude(ctx, known, conclude)
+		if !errors.Is(err, errStale) { // else, with the last answers, nothing is known of what is gone by now
+			return done, err
 		}
-		p, err = w.plan(ctx)
+		w.halt = nil
+	}
+}
+
+// fresh is the plan of rows that may be sent. Reddit is asked once where some may not.
+func (w *Work) fresh(ctx context.Context) (*plan, error) {
+	for refreshed := false; ; refreshed = true {
+		var p *plan
+		err := w.Store.Read(ctx, func(ws *workspace.Workspace) (err error) {
+			p, err = w.plan(ctx, ws)
+			return err
+		})
 		switch {
 		case err != nil:
 			return nil, err
-		case p.stale > 0: // with the last answers: nothing is known of what is gone by now
-			w.halt = nil
-			continue
+		case p.stale == 0:
+			return p, nil
+		case w.Refresh == nil || refreshed:
+			return nil, &Stale{p.stale}
 		}
-		p.Asked, p.Known, p.Cost, p.Limit = w.progress.Asked, known, w.progress.Cost, limit
-		if limit != "" {
-			p.Left = w.progress.Total - w.progress.Asked
+		if err := w.write(ctx, w.Refresh); err != nil {
+			return nil, fmt.Errorf("ask Reddit again before rows are sent: %w", err)
 		}
-		return &p.Done, nil
 	}
+}
+
+// conclude plans once more under the lock, so that no row goes between the plan and what is made of it. It fails with errStale
+// where rows have become too old.
+func (w *Work) conclude(ctx context.Context, known int, conclude func(context.Context, *workspace.Workspace, *Done) error) (*Done, error) {
+	limit := ""
+	if w.halt != nil {
+		limit = w.limit()
+	}
+	var done *Done
+	err := w.write(ctx, func(ctx context.Context, ws *workspace.Workspace) error {
+		p, err := w.plan(ctx, ws)
+		switch {
+		case err != nil:
+			return err
+		case p.stale > 0:
+			return errStale
+		}
+		done = &p.Done
+		done.Asked, done.Known, done.Cost, done.Limit = w.progress.Asked, known, w.progress.Cost, limit
+		if limit != "" {
+			done.Left = w.progress.Total - w.progress.Asked
+		}
+		if conclude == nil {
+			return nil
+		}
+		return conclude(ctx, ws, done)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done, nil
 }
 
 // limit says which limit was reached.
@@ -199,110 +258,31 @@ func (w *Work) limit() string {
 	if w.Limits.Requests > 0 && w.progress.Asked >= w.Limits.Requests {
 		return fmt.Sprintf("%d requests are made", w.Limits.Requests)
 	}
+	if w.Limits.Total > 0 && (w.Limits.Cost == 0 || w.Limits.Total-w.spent < w.Limits.Cost-w.progress.Cost) {
+		return fmt.Sprintf("%.4f is spent by all commands, and the next answer could go beyond %.4f", w.spent, w.Limits.Total)
+	}
 	return fmt.Sprintf("%.4f is spent, and the next answer could go beyond %.4f", w.progress.Cost, w.Limits.Cost)
 }
 
-// A plan is what there is to do.
-type plan struct {
-	Done
-	todo  []asking
-	stale int // rows that may not be sent because they were last seen live too long ago
-}
-
-// An asking is a question about one row.
-type asking struct {
-	Question
-	rec    workspace.Record
-	digest string
-	fresh  time.Time // until then the row, and what is sent along, may be sent
-}
-
-// plan reads which rows may be sent, and which answers are there.
-func (w *Work) plan(ctx context.Context) (*plan, error) {
-	judge, err := state.StoredJudge(ctx, w.Workspace, w.Now())
-	if err == nil && w.Rules != nil {
-		err = w.Rules(ctx, &judge)
-	}
-	if err != nil {
-		return nil, err
-	}
-	p := &plan{Done: Done{answers: map[string]workspace.Answer{}}}
-	var examples []workspace.Record
-	live := map[manifest.Key]time.Time{} // of examples
-	for rec, err := range w.Workspace.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return nil, err
-		}
-		asked, example := w.Split == "" || rec.Split == w.Split, w.Examples != "" && rec.Split == w.Examples
-		if !asked && !example || rec.Result == nil || rec.Result.Outcome != manifest.Kept {
-			continue
-		}
-		switch now := judge.HandedOut(rec); {
-		case now.Outcome == state.Candidate:
-		case now.Reason == "not_rechecked":
-			p.stale++
-			continue
-		default: // gone since the last run
-			continue
-		}
-		if asked {
-			p.Rows = append(p.Rows, rec)
-		}
-		if example {
-			examples, live[rec.Key] = append(examples, rec), rec.Post.LiveAt
-		}
-	}
-	if p.stale > 0 { // the rows will be others
-		return p, nil
-	}
-	p.Questions, err = w.Questions(ctx, examples)
-	if err != nil {
-		return nil, err
-	}
-	read := map[string]bool{}
-	for _, q := range p.Questions {
-		if !read[q.Task] {
-			all, err := w.Workspace.Answers(ctx, q.Task)
-			if err != nil {
-				return nil, err
-			}
-			for _, a := range all {
-				p.answers[a.Asked] = a
-			}
-			read[q.Task] = true
-		}
-		for _, rec := range p.Rows {
-			digest := q.Digest(rec)
-			if digest == "" {
-				continue
-			}
-			if a, ok := p.answers[digest]; ok && a.Outcome != string(endpoint.Failed) {
-				p.Known++
-				continue
-			}
-			oldest := rec.Post.LiveAt
-			for _, key := range q.With {
-				if at, ok := live[key]; ok && at.Before(oldest) {
-					oldest = at
-				}
-			}
-			p.todo = append(p.todo, asking{q, rec, digest, oldest.Add(judge.Policy.Reddit.RecheckWithin)})
-		}
-	}
-	return p, nil
-}
-
-// pass asks questions until all are asked or something halts it, and waits for the answers.
-func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) {
-	ctx, cancel := context.WithCancel(ctx)
+// pass asks questions until all are asked or something halts it, waits for the answers, and stores them. It returns what halted it.
+func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) error {
+	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case <-ctx.Done():
+		case <-asking.Done():
 		case <-w.Stop:
 			time.AfterFunc(grace, cancel)
 		}
 	}()
+	stored := w.keepStoring(asking)
+	w.askAll(asking, todo, began)
+	cancel()
+	<-stored
+	return w.storeRest(ctx)
+}
+
+func (w *Work) askAll(ctx context.Context, todo []asking, began time.Time) {
 	// One row's failure must not cancel the others, whose answers may be paid for.
 	var group errgroup.Group
 	group.SetLimit(max(w.Concurrency, 1))
@@ -314,10 +294,12 @@ func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) {
 		if w.halted() {
 			break
 		}
-		if err := w.before(ctx, sent[min(i, len(sent)):]); err != nil {
-			w.mu.Lock()
-			w.halt = err
-			w.mu.Unlock()
+		err := w.room(ctx)
+		if err == nil {
+			err = w.before(ctx, sent[min(i, len(sent)):])
+		}
+		if err != nil {
+			w.stop(err)
 			break
 		}
 		group.Go(func() error { // waits until there is room
@@ -327,11 +309,20 @@ func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) {
 			}
 			var reply endpoint.Reply
 			err := safely.Do(func() (err error) { reply, err = w.ask(ctx, a); return err })
-			w.end(reply, cost, began, err)
+			w.end(a, reply, cost, began, err)
 			return nil
 		})
 	}
 	_ = group.Wait() // what went wrong stands in w.halt
+}
+
+// stop halts the work, unless something has halted it.
+func (w *Work) stop(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.halt == nil {
+		w.halt = err
+	}
 }
 
 // before calls Before for the rows of the first question and of some that follow it.
@@ -346,7 +337,7 @@ func (w *Work) before(ctx context.Context, todo []asking) error {
 	for _, row := range rows {
 		w.told[row] = true
 	}
-	return w.Before(ctx, rows)
+	return w.write(ctx, func(ctx context.Context, ws *workspace.Workspace) error { return w.Before(ctx, ws, rows) })
 }
 
 // untold are the rows that questions send and that Before was not called for.
@@ -388,10 +379,9 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 	case ctx.Err() != nil:
 		w.halt = ctx.Err()
 	case w.Limits.Requests > 0 && w.progress.Asked >= w.Limits.Requests,
-		w.Limits.Cost > 0 && w.progress.Cost+w.reserved+cost > w.Limits.Cost:
+		w.Limits.Cost > 0 && w.progress.Cost+w.reserved+cost > w.Limits.Cost,
+		w.Limits.Total > 0 && w.spent+w.unstored.Cost+w.reserved+cost > w.Limits.Total:
 		w.halt = errLimit
-	default:
-		w.halt = w.mayBeSent(a)
 	}
 	if w.halt != nil {
 		return 0, false
@@ -401,40 +391,39 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 	return cost, true
 }
 
-// mayBeSent returns why a question may not be sent at this moment, or nil.
-func (w *Work) mayBeSent(a asking) error {
-	now := w.Now()
-	switch {
-	case now.After(a.fresh):
-		return errStale
-	case w.Access != nil:
-		return w.Access(now)
-	}
-	return nil
-}
-
-// ask asks one question and stores the answer.
+// ask asks one question.
 func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
-	reply, err := a.Ask(ctx, a.rec, func() error { return w.mayBeSent(a) })
+	reply, err := a.Ask(ctx, a.rec, func() error { return w.mayBeSent(ctx, a) })
+	if _, missing := errors.AsType[*workspace.Damaged](err); missing {
+		// The image's post may have been erased meanwhile.
+		if gone := w.mayBeSent(ctx, a); gone != nil {
+			err = gone
+		}
+	}
 	if err != nil {
 		return reply, fmt.Errorf("ask about %s: %w", a.rec.Key, err)
 	}
-	if reply.Outcome != endpoint.OK { // of which nothing is read again
+	if reply.Outcome == endpoint.OK && a.Read != nil {
+		reply.Outcome, reply.Detail = a.Read(reply.Text)
+	}
+	if reply.Outcome != endpoint.OK {
 		reply.Text = strings.ToValidUTF8(reply.Text[:min(len(reply.Text), maxText)], "")
 	}
-	return reply, w.Workspace.SetAnswer(ctx, workspace.Answer{Key: a.rec.Key, Asked: a.digest, ImageSHA256: a.rec.Image.SHA256, Task: a.Task,
-		Run: a.Run, Outcome: string(reply.Outcome), Text: reply.Text, Detail: reply.Detail, Model: reply.Model,
-		In: reply.Usage.Prompt, Out: reply.Usage.Completion, At: w.Now()})
+	return reply, nil
 }
 
-// end counts an answer.
-func (w *Work) end(reply endpoint.Reply, reserved float64, began time.Time, err error) {
+// end counts an answer, and holds it until it is stored.
+func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reserved -= reserved
 	if err != nil {
 		w.progress.Asked--
+		if errors.Is(err, errGone) {
+			w.progress.Total--
+			return
+		}
 		interrupted := errors.Is(w.halt, state.ErrInterrupted) && (errors.Is(err, context.Canceled) || errors.Is(err, errStale))
 		if w.halt == nil || errors.Is(w.halt, errLimit) || errors.Is(w.halt, errStale) || errors.Is(w.halt, state.ErrInterrupted) && !interrupted {
 			w.halt = err
@@ -449,43 +438,16 @@ func (w *Work) end(reply endpoint.Reply, reserved float64, began time.Time, err 
 		cost = reserved // the server does not say
 	}
 	p.Cost, w.dearest = p.Cost+cost, max(w.dearest, cost)
+	w.hold(a, reply, cost)
 	p.Elapsed = w.Now().Sub(began)
 	w.failed++
 	if reply.Outcome != endpoint.Failed {
 		w.failed = 0
 	}
 	if w.failed >= maxFailed && w.halt == nil {
-		w.halt = &Failing{reply.Detail}
+		w.halt = &Failing{reply.Detail, reply.Page}
 	}
 	if w.Progress != nil {
 		w.Progress(*p)
 	}
-}
-
-// An Estimate says what a Work would ask. Tokens and cost are estimates: the answers as long as they may be.
-type Estimate struct {
-	Rows     int     `json:"rows"`
-	Stale    int     `json:"to_recheck"` // rows about whose posts Reddit has to be asked first; nothing else is known then
-	Known    int     `json:"answered"`
-	Requests int     `json:"requests"`
-	In       int     `json:"tokens_in"`
-	Out      int     `json:"tokens_out"`
-	Cost     float64 `json:"cost,omitempty"`
-}
-
-// Plan says what Do would ask. It only reads.
-func (w *Work) Plan(ctx context.Context) (e Estimate, err error) {
-	p, err := w.plan(ctx)
-	if err != nil {
-		return e, err
-	}
-	e.Rows, e.Stale, e.Known, e.Requests = len(p.Rows), p.stale, p.Known, len(p.todo)
-	for _, a := range p.todo {
-		if a.Tokens != nil {
-			in, out := a.Tokens(a.rec)
-			e.In, e.Out = e.In+in, e.Out+out
-		}
-	}
-	e.Cost = w.Limits.cost(e.In, e.Out)
-	return e, nil
 }
