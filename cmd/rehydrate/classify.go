@@ -96,7 +96,7 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 		tasks[i].ThinkEnd = f.thinkEnd
 	}
 	work := &models.Classification{Tasks: tasks, Chat: chat, Shots: f.shots, Seed: f.seed, Runs: f.runs, Split: w.Split,
-		Pictures: &models.Pictures{Workspace: w.Workspace, MaxSide: f.maxSide}, Warn: c.warnOnce()}
+		Pictures: &models.Pictures{Store: w.Store, MaxSide: f.maxSide}, Warn: c.warnOnce()}
 	w.Questions = work.Questions
 	if f.shots > 0 {
 		w.Examples = trainSplit

@@ -55,9 +55,10 @@ func (f *modelFlags) register(cmd *cobra.Command, out string) {
 	flags.IntVar(&f.maxSide, "max-side", 0, "make larger pictures smaller, to so many `pixels` (default: as they are)")
 	flags.IntVar(&f.concurrency, "concurrency", 1, "how many requests at once")
 	flags.IntVar(&f.limits.Requests, "max-requests", 0, "ask at most so many `questions` now (default: all)")
-	flags.Float64Var(&f.limits.Cost, "max-cost", 0, "ask only as long as this `amount` is not spent (default: without limit)")
-	flags.Float64Var(&f.limits.PriceIn, "price-in", 0, "what a million tokens sent cost, for --max-cost and --dry-run")
-	flags.Float64Var(&f.limits.PriceOut, "price-out", 0, "what a million tokens answered cost")
+	flags.Float64Var(&f.limits.Cost, "max-cost", 0, "stop before this command spends more than this `amount` (default: no limit)")
+	flags.Float64Var(&f.limits.Total, "max-cost-total", 0, "stop before all commands in the workspace together spend more than this `amount`")
+	flags.Float64Var(&f.limits.PriceIn, "price-in", 0, "the `price` of a million tokens sent, for --max-cost, --max-cost-total and --dry-run")
+	flags.Float64Var(&f.limits.PriceOut, "price-out", 0, "the `price` of a million tokens answered")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be asked, and what it costs by estimate; sends nothing")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
@@ -76,10 +77,11 @@ func (f *modelFlags) check() error {
 		return usageError("--concurrency %d: give 1 to 64", f.concurrency)
 	case f.maxSide < 0 || !(f.perMinute >= 0) || f.limits.Requests < 0 || f.timeout <= 0:
 		return usageError("--max-side, --requests-per-minute, --max-requests and --timeout take positive numbers")
-	case !(min(f.limits.Cost, f.limits.PriceIn, f.limits.PriceOut) >= 0 && max(f.limits.Cost, f.limits.PriceIn, f.limits.PriceOut) <= 1e12):
-		return usageError("--max-cost, --price-in and --price-out take positive numbers up to a million million")
-	case f.limits.Cost > 0 && f.limits.PriceIn+f.limits.PriceOut == 0:
-		return usageError("--max-cost needs --price-in and --price-out, for a million tokens")
+	case !(min(f.limits.Cost, f.limits.Total, f.limits.PriceIn, f.limits.PriceOut) >= 0 &&
+		max(f.limits.Cost, f.limits.Total, f.limits.PriceIn, f.limits.PriceOut) <= 1e12):
+		return usageError("--max-cost, --max-cost-total, --price-in and --price-out take positive numbers up to a million million")
+	case f.limits.Cost+f.limits.Total > 0 && f.limits.PriceIn+f.limits.PriceOut == 0:
+		return usageError("--max-cost and --max-cost-total need --price-in and --price-out, for a million tokens")
 	case f.thirdParty != "" && f.release == "":
 		return usageError("--third-party needs --release: its policy and the grant say whether rows may be used")
 	case f.thirdParty != "":
@@ -138,53 +140,80 @@ func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
 	return server, nil
 }
 
-// inModelsWorkspace does the work of classify or moderate in the workspace. A plan only reads it.
+// inModelsWorkspace does the work of classify or moderate on the workspace, which it opens for moments alone. A plan only
+// reads it.
 func (c *command) inModelsWorkspace(ctx context.Context, f *modelFlags, do func(*models.Work, workspace.Binding) error) error {
-	work := &models.Work{Now: c.now, Concurrency: f.concurrency, Limits: f.limits, Stop: c.stop, Progress: c.observeModel}
-	var config pipeline.Config
-	var grant *permit
+	work := &models.Work{Store: c.modelStore(), Model: f.model, Now: c.now, Concurrency: f.concurrency, Limits: f.limits, Stop: c.stop,
+		Progress: c.observeModel}
 	if f.release != "" {
-		var err error
-		config, err = c.resume(ctx, f.release, &f.releaseFlags, "")
-		if err == nil {
-			grant, err = c.useGrant(ctx, config, &f.releaseFlags)
-		}
-		if err != nil {
+		if err := c.underRelease(ctx, f, work); err != nil {
 			return err
 		}
-		f.releaseDir = config.Release.Dir
-		if f.thirdParty != "" && grant != nil {
-			c.log.Warn("a grant's purpose may not cover a third party: read it before you send posts (rehydrate grant show)")
-		}
-		work.Access, config.Access = grant.access(), grant.access()
-		work.Rules = func(ctx context.Context, j *state.Judge) (err error) { // of the release, which may be newer than the last run
-			j.Policy = config.Policy
-			j.Tombstones, err = state.Stones(ctx, work.Workspace, config.Release, config.Tombstones, j.Now)
-			return err
-		}
-		work.Refresh = func(ctx context.Context) error { return c.recheck(ctx, work.Workspace, config, f) }
 	}
-	begin := func(ws *workspace.Workspace) error {
-		b, _, err := ws.Binding(ctx)
-		if err != nil {
-			return err
-		}
-		work.Workspace = ws
-		work.Split, err = f.splitOf(b)
-		if err != nil {
-			return err
-		}
-		if f.thirdParty != "" {
-			to := copies.Disclosure{Name: f.thirdParty, Note: f.note, Host: f.host()}
-			work.Before = func(ctx context.Context, rows []string) error { return copies.Disclose(ctx, ws, to, rows, c.now()) }
-		}
-		return do(work, b)
-	}
-	if f.dryRun {
-		_, err := reading(ctx, c, func(ws *workspace.Workspace) (any, error) { return nil, begin(ws) })
+	var b workspace.Binding
+	err := work.Store.Read(ctx, func(ws *workspace.Workspace) (err error) {
+		b, _, err = ws.Binding(ctx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return c.inWorkspace(ctx, grant, begin)
+	work.Split, err = f.splitOf(b)
+	if err != nil {
+		return err
+	}
+	if f.thirdParty != "" {
+		to := copies.Disclosure{Name: f.thirdParty, Note: f.note, Host: f.host()}
+		work.Before = func(ctx context.Context, ws *workspace.Workspace, rows []string) error {
+			return copies.Disclose(ctx, ws, to, rows, c.now())
+		}
+	}
+	return do(work, b)
+}
+
+// modelStore opens the command's workspace.
+func (c *command) modelStore() models.Store {
+	return models.Store{
+		Read: func(ctx context.Context, do func(*workspace.Workspace) error) error {
+			_, err := reading(ctx, c, func(ws *workspace.Workspace) (any, error) { return nil, do(ws) })
+			return err
+		},
+		// Without the grant: what was answered is stored also when it has ended meanwhile.
+		Write: func(ctx context.Context, do func(*workspace.Workspace) error) error {
+			return c.inWorkspace(ctx, nil, do)
+		},
+		Busy: func(err error) {
+			c.log.Warn("what is to be stored waits for another command: " + err.Error())
+		},
+	}
+}
+
+// underRelease has the work keep to the release: to its policy, its tombstones and its grant.
+func (c *command) underRelease(ctx context.Context, f *modelFlags, work *models.Work) error {
+	config, err := c.resume(ctx, f.release, &f.releaseFlags, "")
+	if err != nil {
+		return err
+	}
+	grant, err := c.useGrant(ctx, config, &f.releaseFlags)
+	if err != nil {
+		return err
+	}
+	f.releaseDir = config.Release.Dir
+	if f.thirdParty != "" && grant != nil {
+		c.log.Warn("a grant's purpose may not cover a third party: read it before you send posts (rehydrate grant show)")
+	}
+	work.Access, config.Access = grant.access(), grant.access()
+	if grant != nil {
+		// The serial of the grant's list is stored before any work: a crash then still refuses an older list.
+		work.Begin = func(ctx context.Context, ws *workspace.Workspace) error { return grant.remember(ctx, ws, c.now()) }
+	}
+	work.Rules = func(ctx context.Context, ws *workspace.Workspace, j *state.Judge) (err error) { // which may be newer than the last run
+		j.Policy = config.Policy
+		j.Tombstones, err = state.Stones(ctx, ws, config.Release, config.Tombstones, j.Now)
+		return err
+	}
+	work.Refresh = func(ctx context.Context, ws *workspace.Workspace) error { return c.recheck(ctx, ws, config, f) }
+	return nil
 }
 
 // splitOf is the split that is asked about, "" for all.
@@ -240,7 +269,10 @@ func (c *command) askModel(ctx context.Context, w *models.Work, b workspace.Bind
 		}
 		return c.answer("model-plan", plan)
 	}
-	_, err := copies.Destination(ctx, w.Workspace, f.out)
+	err := w.Store.Read(ctx, func(ws *workspace.Workspace) error {
+		_, err := copies.Destination(ctx, ws, f.out)
+		return err
+	})
 	if err != nil {
 		return exportProblem(err)
 	}
@@ -248,28 +280,27 @@ func (c *command) askModel(ctx context.Context, w *models.Work, b workspace.Bind
 	if err != nil {
 		return err
 	}
-	done, err := w.Do(ctx)
+	var report models.Report
+	done, err := w.Do(ctx, func(ctx context.Context, ws *workspace.Workspace, done *models.Done) (err error) {
+		report, err = job.Report(done, b.Schema, f.limits)
+		report.Tool, report.Release, report.Digest, report.Host = version(), b.Release, b.ReleaseDigest, state.SHA256([]byte(f.host()))
+		if err != nil || done.Limit != "" {
+			return err // half a file would pass for a whole one
+		}
+		return c.writeAnswers(ctx, ws, f, func(sink models.Sink) ([]string, error) { return job.Write(sink, done, report) })
+	})
 	c.console.Done()
 	if err != nil {
 		return err
 	}
-	return c.concludeModel(ctx, w.Workspace, b, f, name, job, done)
+	return c.sayAnswers(f, name, report, done)
 }
 
-// concludeModel writes and prints what is known in the end.
-func (c *command) concludeModel(ctx context.Context, ws *workspace.Workspace, b workspace.Binding, f *modelFlags, name string, job modelJob, done *models.Done) error {
-	report, err := job.Report(done, b.Schema, f.limits)
-	if err != nil {
-		return err
-	}
-	report.Tool, report.Release, report.Digest, report.Host = version(), b.Release, b.ReleaseDigest, state.SHA256([]byte(f.host()))
+// sayAnswers prints what is known in the end.
+func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, done *models.Done) error {
 	out := f.out
 	if done.Limit != "" {
-		out = "" // half a file would pass for a whole one
-	} else if err := c.writeAnswers(ctx, ws, f, func(sink models.Sink) ([]string, error) {
-		return job.Write(sink, done, report)
-	}); err != nil {
-		return err
+		out = ""
 	}
 	failed := 0
 	for _, t := range report.Tasks {
@@ -282,10 +313,11 @@ func (c *command) concludeModel(ctx context.Context, ws *workspace.Workspace, b 
 		Left   int     `json:"not_asked"`
 		Limit  string  `json:"limit,omitempty"`
 		Spent  float64 `json:"spent"`
+		Total  float64 `json:"spent_by_all"`
 		Failed int     `json:"failed"`
 		Folder string  `json:"folder,omitempty"`
 		To     string  `json:"third_party,omitempty"`
-	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Cost, failed, out, f.thirdParty}, failed == 0 && done.Limit == "", exitRetry)
+	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Cost, done.Total, failed, out, f.thirdParty}, failed == 0 && done.Limit == "", exitRetry)
 }
 
 // observeModel shows how far the asking is.

@@ -54,7 +54,7 @@ func (f *moderateFlags) check() error {
 }
 
 func (c *command) moderate(ctx context.Context, w *models.Work, b workspace.Binding, f moderateFlags, work *models.Moderation) error {
-	work.Pictures, work.Split = &models.Pictures{Workspace: w.Workspace, MaxSide: f.maxSide}, w.Split
+	work.Pictures, work.Split = &models.Pictures{Store: w.Store, MaxSide: f.maxSide}, w.Split
 	w.Questions = work.Questions
 	return c.askModel(ctx, w, b, &f.modelFlags, "moderate", work, &work.Server)
 }

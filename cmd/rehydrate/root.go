@@ -102,6 +102,8 @@ func diagnose(err error) (code int, hint string) {
 	var missing *userfile.Missing
 	var denied *endpoint.Denied
 	var unsupported *endpoint.Unsupported
+	var nobody *endpoint.Unreachable
+	var failing *models.Failing
 	switch {
 	case is[*safely.Panic](err): // first: an error joined to a panic must not hide it
 		return exitFailed, "this is a mistake in rehydrate: please report it, with the command and what it prints with -v; " +
@@ -135,8 +137,10 @@ func diagnose(err error) (code int, hint string) {
 		return exitRejected, denied.Hint
 	case errors.As(err, &unsupported):
 		return exitUsage, unsupported.Hint()
-	case is[*endpoint.Unreachable](err), is[*models.Failing](err):
-		return exitRetry, "is the server running, and the URL its base? The same command goes on where it was"
+	case errors.As(err, &nobody):
+		return exitRetry, serverHint(nobody.Nobody)
+	case errors.As(err, &failing):
+		return exitRetry, serverHint(failing.Page)
 	case is[*models.Stale](err):
 		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE; or: rehydrate recheck RELEASE"
 	case errors.Is(err, workspace.ErrInUse):
@@ -154,6 +158,15 @@ func diagnose(err error) (code int, hint string) {
 	default:
 		return exitFailed, ""
 	}
+}
+
+// serverHint is what to try when a server of models gave no answer; elsewhere says that another URL could mend it.
+func serverHint(elsewhere bool) string {
+	const again = "the same command continues where it was"
+	if elsewhere {
+		return "is the server running, and --endpoint its base, mostly with /v1? Then " + again
+	}
+	return again
 }
 
 func is[E error](err error) bool {

@@ -35,8 +35,15 @@ const (
 // write does something in the workspace as soon as no other command writes there.
 func (w *Work) write(ctx context.Context, do func(context.Context, *workspace.Workspace) error) error {
 	return w.whenFree(ctx, patience, w.Stop, func() error {
-		return w.Store.Write(ctx, func(ws *workspace.Workspace) error { return do(ctx, ws) })
+		return w.tryWrite(ctx, func(ws *workspace.Workspace) error { return do(ctx, ws) })
 	})
+}
+
+// tryWrite is Store.Write for one goroutine at a time: a second one would find the workspace in use by this very process.
+func (w *Work) tryWrite(ctx context.Context, do func(*workspace.Workspace) error) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	return w.Store.Write(ctx, do)
 }
 
 // whenFree tries again while the workspace is in use, until a time has passed, stop is closed or ctx ends.
@@ -100,6 +107,12 @@ func (w *Work) keepStoring(ctx context.Context) (done <-chan struct{}) {
 				w.stop(err)
 			}
 			busy = inUse
+			if inUse {
+				select {
+				case <-ctx.Done():
+				case <-time.After(tryAgain):
+				}
+			}
 		}
 	}()
 	return ended
@@ -107,17 +120,15 @@ func (w *Work) keepStoring(ctx context.Context) (done <-chan struct{}) {
 
 // store stores the answers that are held, as soon as no other command writes in the workspace, as whenFree waits for it.
 func (w *Work) store(ctx context.Context, most time.Duration, stop <-chan struct{}) error {
-	w.storing.Lock()
-	defer w.storing.Unlock()
-	w.mu.Lock()
-	none := len(w.held) == 0
-	w.mu.Unlock()
-	if none {
-		return nil
-	}
 	paid := context.WithoutCancel(ctx) // an interrupt keeps no answer from the disk that may have been paid for
 	return w.whenFree(ctx, most, stop, func() error {
-		return w.Store.Write(paid, func(ws *workspace.Workspace) error { return w.storeIn(paid, ws) })
+		w.mu.Lock()
+		none := len(w.held) == 0
+		w.mu.Unlock()
+		if none {
+			return nil
+		}
+		return w.tryWrite(paid, func(ws *workspace.Workspace) error { return w.storeIn(paid, ws) })
 	})
 }
 
@@ -126,6 +137,9 @@ func (w *Work) storeIn(ctx context.Context, ws *workspace.Workspace) error {
 	w.mu.Lock()
 	answers, cost := slices.Clone(w.held), w.unstored
 	w.mu.Unlock()
+	if len(answers) == 0 { // another goroutine has stored them
+		return nil
+	}
 	err := ws.SetAnswers(ctx, answers, w.Model, cost)
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ type Work struct {
 	unstored workspace.Spending // of those that are held
 	spent    float64            // as the workspace has it, on all models
 
-	storing sync.Mutex // one goroutine stores at a time
+	writing sync.Mutex // of Store.Write
 }
 
 // Limits end a work early. 0 is without limit. Prices are of a million tokens.
@@ -121,6 +121,7 @@ type Done struct {
 	Left      int                // that were not asked, for the reason Limit
 	Limit     string
 	Cost      float64 // of those asked now
+	Total     float64 // of all that the workspace knows of
 	answers   map[string]workspace.Answer
 }
 
@@ -239,6 +240,7 @@ func (w *Work) conclude(ctx context.Context, known int, conclude func(context.Co
 		}
 		done = &p.Done
 		done.Asked, done.Known, done.Cost, done.Limit = w.progress.Asked, known, w.progress.Cost, limit
+		done.Total = w.spent
 		if limit != "" {
 			done.Left = w.progress.Total - w.progress.Asked
 		}

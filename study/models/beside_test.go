@@ -1,0 +1,345 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/internal/testkit/modelserver"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/study/endpoint"
+)
+
+// purge erases posts, as the command does.
+func (p place) purge(t testing.TB, ids ...manifest.PostID) {
+	p.in(t, func(ws *workspace.Workspace) (err error) {
+		for _, id := range ids {
+			err = errors.Join(err, ws.Erase(context.Background(), id))
+		}
+		return err
+	})
+}
+
+// job is a classification of severity, or a moderation, by a server of the test's.
+func (p place) job(t testing.TB, kind string, play modelserver.Play) (*Work, *modelserver.Server) {
+	t.Helper()
+	model := modelserver.New(t, map[bool]string{true: "openai", false: "vllm"}[kind == "scores"])
+	model.Play = play
+	server, err := endpoint.Open(endpoint.Options{URL: model.URL})
+	testkit.OK(t, err)
+	w := &Work{Store: p.store(), Model: "m", Now: func() time.Time { return noon }, Split: "test", Concurrency: 1}
+	pictures := &Pictures{Store: p.store()}
+	if kind == "classify" {
+		tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
+		testkit.OK(t, err)
+		model.Answer = func(modelserver.Request) string { return right }
+		c := &Classification{Server: server, Pictures: pictures, Tasks: tasks, Split: "test", Runs: 1, Warn: func(string) {},
+			Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM, Decoding: endpoint.Decoding{MaxTokens: 128}}}
+		w.Questions = c.Questions
+		return w, model
+	}
+	model.Answer = func(modelserver.Request) string { return `{"self-harm":0.1}` }
+	m := &Moderation{Server: server, Pictures: pictures, Guard: kind == "guard", Send: []string{SendImage, SendText}, Split: "test",
+		Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM, Decoding: endpoint.Decoding{MaxTokens: 128}}}
+	if m.Guard {
+		model.Answer = func(modelserver.Request) string { return "safe" }
+	}
+	w.Questions = m.Questions
+	return w, model
+}
+
+// TestCheckedBeforeEachAttempt: a picture whose post was purged, became too old, got another picture, or whose grant ended while
+// a server wanted a pause is not sent again.
+func TestCheckedBeforeEachAttempt(t *testing.T) {
+	ended := errors.New("the grant has ended")
+	for _, kind := range []string{"classify", "scores", "guard"} {
+		for event, want := range map[string]error{"purged": nil, "too old": &Stale{1}, "another picture": nil, "grant": ended} {
+			t.Run(kind+" "+event, func(t *testing.T) {
+				t.Parallel()
+				at := rows(t, 2) // one of the split test
+				var mu sync.Mutex
+				now, access := noon, error(nil)
+				play := modelserver.First(1, func(w http.ResponseWriter, r modelserver.Request) bool {
+					mu.Lock()
+					defer mu.Unlock()
+					switch event {
+					case "purged":
+						at.purge(t, "row00")
+					case "too old":
+						now = noon.Add(49 * time.Hour)
+					case "another picture":
+						at.in(t, func(ws *workspace.Workspace) error {
+							body := pngOf(t, 50)
+							return ws.StoreImage(context.Background(), testRow(0).Key, body,
+								workspace.Image{Format: "png", Width: 8, Height: 8, OriginalSHA256: state.SHA256(body)})
+						})
+					case "grant":
+						access = ended
+					}
+					return modelserver.Error(503, "loading", "")(w, r)
+				})
+				work, model := at.job(t, kind, play)
+				work.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+				work.Access = func(time.Time) error { mu.Lock(); defer mu.Unlock(); return access }
+				_, err := work.Do(t.Context(), nil)
+				if stale, ok := errors.AsType[*Stale](err); !errors.Is(err, want) && !(ok && event == "too old" && stale.Rows == 1) {
+					t.Errorf("error %v, want %v", err, want)
+				}
+				if n := len(model.Requests()); n != 1 {
+					t.Errorf("it was sent %d times, want once", n)
+				}
+			})
+		}
+	}
+}
+
+// TestPurgeBeside: a purge works while a slow server is waited for. What it erased is not sent, and no late answer brings a word of
+// it back; what was spent on it stays counted.
+func TestPurgeBeside(t *testing.T) {
+	at := rows(t, 8)
+	const secret = "what the meme of the erased post says"
+	work, model := at.job(t, "classify", modelserver.First(1, func(w http.ResponseWriter, r modelserver.Request) bool {
+		at.purge(t, "row00", "row04")
+		return modelserver.Says(`{"severity":"None","why":"`+secret+`"}`, "stop")(w, r)
+	}))
+	var got []string
+	_, err := work.Do(t.Context(), func(_ context.Context, _ *workspace.Workspace, done *Done) error {
+		for _, rec := range done.Rows {
+			a, _ := done.Answer(done.Questions[0], rec)
+			got = append(got, string(rec.ID)+" "+a.Outcome)
+		}
+		return nil
+	})
+	testkit.OK(t, err)
+	testkit.Same(t, "answers in the end", []string{"row02 ok", "row06 ok"}, got)
+	testkit.Same(t, "requests", 3, len(model.Requests()))
+	var stored []string
+	for _, a := range at.answers(t, "severity") {
+		stored = append(stored, string(a.ID))
+	}
+	testkit.Same(t, "stored", []string{"row02", "row06"}, stored)
+	body, err := os.ReadFile(filepath.Join(string(at), "state.db"))
+	if err != nil || strings.Contains(string(body), secret) {
+		t.Errorf("state.db holds what was said of an erased post (%v)", err)
+	}
+	at.in(t, func(ws *workspace.Workspace) error {
+		spent, err := ws.Spent(t.Context())
+		testkit.Same(t, "requests that count", 3, spent["m"].Requests)
+		return err
+	})
+}
+
+// TestTwoBeside: two works ask on one workspace at the same time, about the same and other questions.
+func TestTwoBeside(t *testing.T) {
+	at := rows(t, 16)
+	var group sync.WaitGroup
+	for _, kind := range []string{"classify", "guard", "classify"} {
+		group.Go(func() {
+			work, _ := at.job(t, kind, nil)
+			work.Concurrency = 2
+			done, err := work.Do(t.Context(), nil)
+			if err != nil || len(done.answers) != 8 {
+				t.Errorf("%s: %+v, %v", kind, done, err)
+			}
+		})
+	}
+	group.Wait()
+	testkit.Same(t, "answers stored", 8, len(at.answers(t, "severity")))
+	testkit.Same(t, "answers stored", 8, len(at.answers(t, "moderation/chat")))
+}
+
+// TestInUse: while another command writes, questions are asked, and what was answered is stored when it is done.
+func TestInUse(t *testing.T) {
+	at := rows(t, 8)
+	d := newDesk(at)
+	other, err := workspace.Open(t.Context(), string(at), workspace.Options{Existing: true})
+	testkit.OK(t, err)
+	told := 0
+	d.Store.Busy = func(err error) {
+		told++
+		testkit.Same(t, "asked while it is in use", "row00 row02 row04 row06", strings.Join(d.asked, " "))
+		testkit.OK(t, other.Close())
+	}
+	_, _, err = d.does(t)
+	testkit.OK(t, err)
+	testkit.Same(t, "told", 1, told)
+	testkit.Same(t, "stored", 4, len(at.answers(t, "severity")))
+}
+
+// TestPatience: a workspace that stays in use is not waited for without end: by an interrupted work half a minute, by
+// others half a day, and the error says how many answers are lost.
+func TestPatience(t *testing.T) {
+	at := rows(t, 4)
+	for _, stopped := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(at)
+			d.Store.Write = func(context.Context, func(*workspace.Workspace) error) error { return workspace.ErrInUse }
+			stop := make(chan struct{})
+			d.Stop = stop
+			if stopped {
+				time.AfterFunc(time.Hour, func() { close(stop) })
+			}
+			began := time.Now()
+			_, _, err := d.does(t)
+			want := patience
+			if stopped {
+				want = time.Hour + grace
+			}
+			if took := time.Since(began); took < want || took > want+2*tryAgain {
+				t.Errorf("it took %v, want %v", took, want)
+			}
+			if !errors.Is(err, workspace.ErrInUse) || errors.Is(err, state.ErrInterrupted) != stopped || !strings.Contains(err.Error(), "2 answers could not be stored") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// TestStoredAsTheyCome: answers are stored by a hundred, or after a minute, and in between the workspace is free.
+func TestStoredAsTheyCome(t *testing.T) {
+	at := rows(t, 4)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(at)
+		slow := d.question()
+		stored := []int{}
+		d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+			stored = append(stored, len(at.answers(t, "severity")))
+			time.Sleep(31 * time.Second)
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+		}
+		d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) (all []Question, err error) {
+			for run := range 3 {
+				q := slow
+				q.Run = run
+				q.Digest = func(rec workspace.Record) string { return state.SHA256(fmt.Appendf(nil, "%d %s", run, rec.ID)) }
+				all = append(all, q)
+			}
+			return all, nil
+		}
+		_, _, err := d.does(t)
+		testkit.Same(t, "stored before each question", []int{0, 0, 1, 1, 3, 3}, stored, err)
+	})
+	d := newDesk(at)
+	d.task = "many"
+	writes := 0
+	write := d.Store.Write
+	d.Store.Write = func(ctx context.Context, do func(*workspace.Workspace) error) error { writes++; return write(ctx, do) }
+	one := d.question()
+	d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) (all []Question, err error) {
+		for run := range 105 {
+			q := one
+			q.Digest = func(rec workspace.Record) string { return state.SHA256(fmt.Appendf(nil, "%d %s", run, rec.ID)) }
+			all = append(all, q)
+		}
+		return all, nil
+	}
+	_, _, err := d.does(t)
+	testkit.OK(t, err)
+	testkit.Same(t, "stored", 210, len(at.answers(t, "many")))
+	if writes < 3 || writes > 4 { // two hundreds, the rest, and what is concluded
+		t.Errorf("the workspace was written %d times for 210 answers", writes)
+	}
+}
+
+// TestRoom: where nothing can be stored, no more than a thousand answers are held.
+func TestRoom(t *testing.T) {
+	at := rows(t, 4)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(at)
+		d.Store.Read = inMemory(t, at)
+		d.Store.Write = func(context.Context, func(*workspace.Workspace) error) error { return workspace.ErrInUse }
+		one := d.question()
+		d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) (all []Question, err error) {
+			for run := range 600 {
+				q := one
+				q.Digest = func(rec workspace.Record) string { return state.SHA256(fmt.Appendf(nil, "%d %s", run, rec.ID)) }
+				all = append(all, q)
+			}
+			return all, nil
+		}
+		_, _, err := d.does(t)
+		if !errors.Is(err, workspace.ErrInUse) || len(d.asked) < holdMost || len(d.asked) > holdMost+1 {
+			t.Errorf("%d questions were asked, error %v", len(d.asked), err)
+		}
+	})
+}
+
+// inMemory opens the workspace once for many reads.
+func inMemory(t *testing.T, at place) func(context.Context, func(*workspace.Workspace) error) error {
+	t.Helper()
+	ws, err := workspace.Open(t.Context(), string(at), workspace.Options{ReadOnly: true})
+	testkit.OK(t, err)
+	t.Cleanup(func() { testkit.OK(t, ws.Close()) })
+	return func(_ context.Context, do func(*workspace.Workspace) error) error { return do(ws) }
+}
+
+// TestTotal: what earlier commands have spent on any model counts, also on posts that were erased since.
+func TestTotal(t *testing.T) {
+	at := rows(t, 8)
+	do := func(model, task string, l Limits) (*Done, string) {
+		d := newDesk(at)
+		d.Model, d.task, d.Limits = model, task, l
+		done, asked, err := d.does(t)
+		testkit.OK(t, err)
+		return done, asked
+	}
+	prices := Limits{PriceIn: 1, PriceOut: 1} // an answer costs 105, and 110 at most
+	done, _ := do("m", "one", prices)
+	testkit.Same(t, "spent", "0.000420", fmt.Sprintf("%.6f", done.Total))
+	at.purge(t, "row06")
+	limited := prices
+	limited.Total = 0.000640
+	done, asked := do("n", "two", limited)
+	testkit.Same(t, "asked", "row00 row02", asked)
+	testkit.Same(t, "the limit", "0.0006 is spent by all commands, and the next answer could go beyond 0.0006", done.Limit)
+	testkit.Same(t, "left", 1, done.Left)
+	// The dearer price of now counts for the model that is asked.
+	dearer := Limits{PriceIn: 10, PriceOut: 10, Total: 0.005}
+	done, asked = do("m", "three", dearer)
+	testkit.Same(t, "asked", "", asked)
+	testkit.Same(t, "spent", "0.004410", fmt.Sprintf("%.6f", done.Total))
+}
+
+// TestReadAgain: a stored answer is read by the present rules, and one of which only the beginning was kept is not.
+func TestReadAgain(t *testing.T) {
+	at := rows(t, 4)
+	reads := "old"
+	do := func() map[string]string {
+		d := newDesk(at)
+		d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+			return endpoint.Reply{Outcome: endpoint.OK, Text: []string{"short", strings.Repeat("long ", maxText)}[n]}, nil
+		}
+		d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
+			q := d.question()
+			q.Read = func(string) (endpoint.Outcome, string) {
+				if reads == "old" {
+					return NotJSON, "old"
+				}
+				return endpoint.OK, ""
+			}
+			return []Question{q}, nil
+		}
+		done, _, err := d.does(t)
+		testkit.OK(t, err)
+		got := map[string]string{}
+		for _, rec := range done.Rows {
+			a, _ := done.Answer(done.Questions[0], rec)
+			got[string(rec.ID)] = a.Outcome + a.Detail
+		}
+		return got
+	}
+	testkit.Same(t, "first", map[string]string{"row00": "not_jsonold", "row02": "not_jsonold"}, do())
+	reads = "new"
+	testkit.Same(t, "then", map[string]string{"row00": "ok", "row02": "not_jsonold"}, do())
+}
