@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/textproto"
 	"net/url"
 	"slices"
 	"time"
@@ -28,15 +29,19 @@ func Repeatable(status int, also ...int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || slices.Contains(also, status)
 }
 
-// Permanent reports whether an error would be the same again: that of a certificate which is not trusted, ErrTooLong,
-// or one of those in also.
+// Permanent reports whether an error would be the same again: that of a certificate which is not trusted, IsBadHeader,
+// ErrTooLong, or one of those in also.
 func Permanent(err error, also ...error) bool {
 	if slices.ContainsFunc(also, func(e error) bool { return errors.Is(err, e) }) {
 		return true
 	}
-	return errors.Is(err, ErrTooLong) || is[*tls.CertificateVerificationError](err) ||
+	return errors.Is(err, ErrTooLong) || IsBadHeader(err) || is[*tls.CertificateVerificationError](err) ||
 		is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
 }
+
+// IsBadHeader reports whether an error says that the header of an answer breaks the protocol, such as a Location with a control
+// character in it.
+func IsBadHeader(err error) bool { return is[textproto.ProtocolError](err) }
 
 // is reports whether an error wraps one of type E.
 func is[E error](err error) bool {

@@ -232,6 +232,8 @@ func (s *Server) unanswered(ctx context.Context, err error) (Reply, error) {
 		return Reply{Outcome: TooLarge, Detail: fmt.Sprintf("%s: %d bytes", detail, maxAnswer)}, nil
 	case errors.Is(err, ErrNotLocal):
 		return Reply{}, fmt.Errorf("%s: %w", s.base.Host, ErrNotLocal)
+	case polite.IsBadHeader(err): // that of a redirect, perhaps, whose Location holds what none may
+		return Reply{}, s.unreachable("answers with a header that is not one of HTTP", true, err)
 	case polite.IsDial(err), untrusted, errors.Is(err, errClear):
 		return Reply{}, s.unreachable("cannot be asked: "+detail, polite.IsDial(err) && !errors.Is(err, errClear), err)
 	}

@@ -1,6 +1,7 @@
 package endpoint_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -435,5 +437,37 @@ func TestOwnName(t *testing.T) {
 	_, err := open(t, endpoint.Options{URL: server.URL}).Chat(t.Context(), full(t, endpoint.OpenAI))
 	if unsupported, ok := errors.AsType[*endpoint.Unsupported](err); !ok || unsupported.Parameter != "max_tokens" || unsupported.Hint() != "leave it out: --omit max_tokens" {
 		t.Error(err)
+	}
+}
+
+// TestRedirectsAreRefused: a redirect ends the run at once, whatever its Location holds.
+func TestRedirectsAreRefused(t *testing.T) {
+	for _, location := range []string{"https://elsewhere.example/", "/v1/other", "", "::::", "http://a b/", "http://x/\x01", "http://x/\x7f\x80", "%zz", strings.Repeat("x", 9000)} {
+		inMemory(t, func(t *testing.T, _ *modelserver.Server, s *endpoint.Server) {
+			dials := 0
+			s.Dial(func(context.Context, string, string) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				dials++
+				go func() {
+					defer theirs.Close()
+					r, err := http.ReadRequest(bufio.NewReader(theirs))
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, r.Body)
+					_, _ = io.WriteString(theirs, "HTTP/1.1 302 Found\r\nLocation: "+location+"\r\nContent-Length: 0\r\n\r\n")
+				}()
+				return ours, nil
+			})
+			began := time.Now()
+			_, err := s.Chat(t.Context(), hello)
+			var unreachable *endpoint.Unreachable
+			if !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "sends requests on") && !strings.Contains(err.Error(), "a header that is not one of HTTP") || !unreachable.Nobody || dials != 1 || time.Since(began) != 0 {
+				t.Errorf("%q: %v after %v and %d connections", location, err, time.Since(began), dials)
+			}
+			if strings.ContainsFunc(fmt.Sprint(err), func(r rune) bool { return r < ' ' || r > '~' }) {
+				t.Errorf("%q: the error is %q", location, err)
+			}
+		})
 	}
 }
