@@ -17,6 +17,9 @@ import (
 	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/study/endpoint"
 	"rehydrate/study/models"
 )
 
@@ -108,15 +111,16 @@ func (m *modelSite) classify(workspace, out string, more ...string) []string {
 	return append([]string{"classify", "-w", workspace, "--endpoint", m.model.URL, "--model", "m", "--out", filepath.Join(filepath.Dir(m.workspace), out)}, more...)
 }
 
-// killedAt runs a classification in a process of its own, and kills it while its n-th request waits for an answer.
-func (m *modelSite) killedAt(t *testing.T, n int, args []string) {
+// endedAt runs a classification in a process of its own, and sends it a signal while its n-th request waits for an answer.
+func (m *modelSite) endedAt(t *testing.T, signal os.Signal, n int, args []string) {
 	t.Helper()
 	cmd := m.command(t.Context(), nil, args...)
 	m.mu.Lock()
-	m.left, m.kill = n, func() { _ = cmd.Process.Kill() }
+	m.left, m.kill = n, func() { _ = cmd.Process.Signal(signal) }
 	m.mu.Unlock()
-	if out, err := cmd.CombinedOutput(); !isKilled(err) {
-		t.Fatalf("the process was not killed at request %d: %v\n%s", n, err, out)
+	out, err := cmd.CombinedOutput()
+	if signal == os.Kill && !isKilled(err) || signal != os.Kill && cmd.ProcessState.ExitCode() != exitInterrupted {
+		t.Fatalf("the process did not end at request %d: %v\n%s", n, err, out)
 	}
 	if _, err := os.Stat(args[len(args)-1]); err == nil {
 		t.Fatalf("%s is there, although the process was killed", args[len(args)-1])
@@ -128,9 +132,9 @@ func isKilled(err error) bool {
 	return ok && !status.Exited()
 }
 
-// TestClassify asks about FigSIM's test memes, three tasks, without and with examples, and is killed three times: the predictions are
-// those of asking once without trouble, no question is sent again that was answered, and labels score reads them. The sample has
-// every 40th of the entries.
+// TestClassify asks about FigSIM's test memes, three tasks, without and with examples, and is interrupted twice and killed once: the
+// predictions are those of asking once without trouble, and labels score reads them. After an interrupt no question is sent
+// again that was answered; a kill costs what came in the last minute. The sample has every 40th of the entries.
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -147,8 +151,10 @@ func TestClassify(t *testing.T) {
 		m.do(nil, m.classify(once, "once"+shots, "--shots", shots, "--concurrency", "4")...).want(t, exitDone)
 		clear(m.bodies)
 		args := m.classify(broken, "broken"+shots, "--shots", shots)
-		for range 3 {
-			m.killedAt(t, 2+random.IntN(tests*3/4), args)
+		m.endedAt(t, os.Kill, 2+random.IntN(tests*3/4), args)
+		clear(m.bodies)
+		for range 2 {
+			m.endedAt(t, os.Interrupt, 2+random.IntN(tests*3/4), args)
 		}
 		m.do(nil, args...).want(t, exitDone, fmt.Sprintf("%d rows of split test, %s examples each", tests, shots), "answered before", "macro F1")
 		if len(m.bodies) != 3*tests {
@@ -176,6 +182,75 @@ func TestClassify(t *testing.T) {
 		check(t, json.Unmarshal([]byte(read(t, filepath.Join(filepath.Dir(predictions[1]), "run.json"))), &report))
 		if report.Rows != tests || len(report.Tasks) != 3 || report.Tasks[0].Models["m"] != tests || report.In == 0 {
 			t.Errorf("run.json: %+v", report)
+		}
+	}
+}
+
+// TestClassifyBeside: while a classification waits for a slow server, a purge, a run and a second classification work on the
+// workspace. What the purge took out is neither sent nor written, and no late answer about it is stored.
+func TestClassifyBeside(t *testing.T) {
+	t.Parallel()
+	long(t)
+	m := newModelSite(t, 40)
+	var tests []string
+	for _, r := range m.outcomes() {
+		if r.Split == "test" {
+			tests = append(tests, string(r.ID))
+		}
+	}
+	if len(tests) < 3 {
+		t.Fatalf("%d rows of the split test", len(tests))
+	}
+	const said = "what the model says of a post that goes"
+	first, later := tests[0], tests[2]
+	m.model.Play = func(w http.ResponseWriter, r modelserver.Request) bool {
+		if r.N == 0 {
+			m.do(nil, "purge", m.release, "-w", m.workspace, "--offline", "--id", first, "--id", later).want(t, exitDone)
+			m.run(exitDone, "--filters", "flag")
+			m.do(nil, append(m.classify(m.workspace, "other", "--task", "severity"), "--model", "n")...).want(t, exitDone)
+			return modelserver.Says(`{"severity":"None","reason":"`+said+`"}`, "stop")(w, r)
+		}
+		return false
+	}
+	m.do(nil, m.classify(m.workspace, "answers", "--task", "severity")...).want(t, exitDone, fmt.Sprintf("%d rows of split test", len(tests)-2))
+	for _, name := range []string{"answers", "other"} {
+		lines := read(t, filepath.Join(filepath.Dir(m.workspace), name, "predictions.jsonl"))
+		if strings.Count(lines, "\n") != len(tests)-2 || strings.Contains(lines, first) || strings.Contains(lines, later) {
+			t.Errorf("%s has %s, without %s and %s", name, lines, first, later)
+		}
+	}
+	if n := len(m.model.Requests()); n != 1+2*(len(tests)-2) {
+		t.Errorf("%d requests about %d rows, of which two go", n, len(tests))
+	}
+	if strings.Contains(read(t, filepath.Join(m.workspace, "state.db")), said) {
+		t.Error("state.db holds what was said of a purged post")
+	}
+	m.do(nil, "verify", "-w", m.workspace).want(t, exitDone)
+	m.do(nil, "audit", m.release, "-w", m.workspace, "--offline").want(t, exitDone)
+}
+
+// TestServerHints: the URL is asked about only where another one could mend it.
+func TestServerHints(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		code int
+		url  bool
+	}{
+		{&endpoint.Unreachable{Detail: "cannot be asked: connection refused", Nobody: true}, exitRetry, true},
+		{&endpoint.Unreachable{Detail: "asks to wait 2h0m0s"}, exitRetry, false},
+		{&models.Failing{Detail: "the answer is not that of a chat", Page: true}, exitRetry, true},
+		{&models.Failing{Detail: "the server streams its answer"}, exitRetry, false},
+		{&models.Failing{Detail: "cannot identify image file"}, exitRetry, false},
+		{&endpoint.Denied{Detail: "401", Hint: "is the key right?"}, exitRejected, false},
+		{&endpoint.Unsupported{Parameter: "seed"}, exitUsage, false},
+		{endpoint.ErrNotLocal, exitUsage, false},
+		{&models.Stale{Rows: 1}, exitRetry, false},
+		{fmt.Errorf("%w; 3 answers could not be stored: %w", state.ErrInterrupted, workspace.ErrInUse), exitInterrupted, false},
+		{fmt.Errorf("3 answers could not be stored: %w", workspace.ErrInUse), exitInUse, false},
+	} {
+		code, hint := diagnose(fmt.Errorf("ask about few: %w", tt.err))
+		if code != tt.code || strings.Contains(hint, "server running") != tt.url {
+			t.Errorf("%v: status %d, hint %q", tt.err, code, hint)
 		}
 	}
 }

@@ -74,12 +74,19 @@ func (w *Work) hold(a asking, reply endpoint.Reply, cost float64) {
 		In: reply.Usage.Prompt, Out: reply.Usage.Completion, At: w.Now()})
 	w.unstored.Add(workspace.Spending{Requests: 1, In: reply.Usage.Prompt, Out: reply.Usage.Completion, Cost: cost})
 	w.bytes += len(reply.Text)
-	if len(w.held) >= storeMany || w.bytes >= storeBytes {
+	if len(w.held) >= storeMany || w.bytes >= storeBytes { // as enough says
 		select {
 		case w.full <- struct{}{}:
 		default: // it has been said
 		}
 	}
+}
+
+// enough reports whether so much is held that it is to be stored now.
+func (w *Work) enough() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.held) >= storeMany || w.bytes >= storeBytes
 }
 
 // keepStoring stores answers as they gather, until ctx ends; then it closes done. Answers that cannot be stored because
@@ -96,6 +103,9 @@ func (w *Work) keepStoring(ctx context.Context) (done <-chan struct{}) {
 			case <-ctx.Done():
 				return
 			case <-w.full:
+				if !w.enough() { // they were stored meanwhile
+					continue
+				}
 			case <-minute.C:
 			}
 			err := w.store(ctx, 0, nil)
