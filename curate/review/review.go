@@ -270,7 +270,7 @@ func (s *Server) status(ctx context.Context) (*status, error) {
 			switch {
 			case err != nil:
 				return err
-			case why == "not_rechecked":
+			case why == "not_rechecked", why == "absent_once":
 				now.Stale++
 			case why != "":
 				now.Gone++

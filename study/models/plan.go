@@ -64,9 +64,9 @@ func (w *Work) rows(ctx context.Context, ws *workspace.Workspace, p *plan, judge
 		if !asked && !example || rec.Result == nil || rec.Result.Outcome != manifest.Kept {
 			continue
 		}
-		switch now := judge.Outcome(rec); {
+		switch now := judge.HandedOut(rec); {
 		case now.Outcome == state.Candidate:
-		case now.Reason == "not_rechecked":
+		case now.Reason == "not_rechecked", now.Reason == "absent_once":
 			p.stale++
 			continue
 		default: // gone since the last run
@@ -180,10 +180,10 @@ func still(judge state.Judge, planned, now workspace.Record) error {
 	if now.Image.SHA256 != planned.Image.SHA256 {
 		return errStale
 	}
-	switch result := judge.Outcome(now); {
+	switch result := judge.HandedOut(now); {
 	case result.Outcome == state.Candidate:
 		return nil
-	case result.Reason == "not_rechecked":
+	case result.Reason == "not_rechecked", result.Reason == "absent_once":
 		return errStale
 	}
 	return errGone
