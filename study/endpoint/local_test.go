@@ -182,6 +182,7 @@ func TestKey(t *testing.T) {
 		"file":     {map[string]string{"ENDPOINT_API_KEY_FILE": file}, "", canary},
 		"both":     {map[string]string{"ENDPOINT_API_KEY": canary, "ENDPOINT_API_KEY_FILE": file}, "unset one", ""},
 		"no file":  {map[string]string{"ENDPOINT_API_KEY_FILE": file + canary}, "ENDPOINT_API_KEY_FILE names", ""},
+		"a space":  {map[string]string{"ENDPOINT_API_KEY": canary + " x"}, "is not a key", ""},
 		"no key":   {map[string]string{"ENDPOINT_API_KEY": canary + "\r\nX: y"}, "is not a key", ""},
 	} {
 		key, err := endpoint.KeyFromEnv(func(name string) string { return tt.env[name] })

@@ -471,3 +471,74 @@ func TestRedirectsAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestPictureIsSent: a picture stands in its turn, after the text of that turn.
+func TestPictureIsSent(t *testing.T) {
+	image := &endpoint.Image{Type: "image/png", Data: []byte("picture")}
+	const url = `{"type":"image_url","image_url":{"url":"data:image/png;base64,cGljdHVyZQ=="}}`
+	body, err := endpoint.Chat{Model: "m", Messages: []endpoint.Message{{Role: "user", Text: "what", Image: image}, {Role: "assistant", Text: "this"},
+		{Role: "user", Image: image}}}.Body()
+	want := `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"what"},` + url +
+		`]},{"role":"assistant","content":"this"},{"role":"user","content":[` + url + `]}]}`
+	if err != nil || string(body) != want {
+		t.Errorf("%s, %v, want %s", body, err, want)
+	}
+	for want, m := range map[string]endpoint.Moderation{
+		`"words"`:       {Text: "words"},
+		`[` + url + `]`: {Image: image},
+		`[{"type":"text","text":"words"},` + url + `]`: {Text: "words", Image: image},
+	} {
+		body, err := m.Body()
+		if want := `{"model":"","input":` + want + `}`; err != nil || string(body) != want {
+			t.Errorf("%s, %v, want %s", body, err, want)
+		}
+	}
+}
+
+// TestPage: a web page in place of an answer is told from other trouble, whatever its status, as the URL may be wrong.
+func TestPage(t *testing.T) {
+	for _, tt := range []struct {
+		status     int
+		kind, body string
+		want       bool
+	}{
+		{200, "application/json", " <!doctype html>", true},
+		{200, "text/html; charset=utf-8", "hello", true},
+		{200, "application/json", `{"choices":[]}`, false},
+		{400, "text/html", "no", true},
+		{400, "application/json", `{"error":"<b>no"}`, false},
+	} {
+		server := modelserver.New(t, "vllm")
+		server.Play = modelserver.Status(tt.status, tt.body, "Content-Type", tt.kind)
+		r, err := open(t, endpoint.Options{URL: server.URL}).Chat(t.Context(), hello)
+		if err != nil || r.Outcome != failed || r.Page != tt.want {
+			t.Errorf("%d %s %s: %+v, %v", tt.status, tt.kind, tt.body, r, err)
+		}
+	}
+}
+
+// TestModerationAnswers: what is not the one verdict of a moderation is no answer.
+func TestModerationAnswers(t *testing.T) {
+	for body, want := range map[string]endpoint.Outcome{
+		`{"results":[{"flagged":false}]}`:                                   ok,
+		`{"results":[{"flagged":true,"categories":{"a":true,"b":null}}]}`:   ok,
+		`{"results":[{"flagged":false},{"flagged":true}]}`:                  failed,
+		`{"results":[{"flagged":null}]}`:                                    failed,
+		`{"results":[{"flagged":"no"}]}`:                                    failed,
+		`{"results":[{"flagged":false,"categories":{"a":"yes"}}]}`:          failed,
+		`{"results":[{"flagged":false,"categories":["a"]}]}`:                failed,
+		`{"results":[{"flagged":false,"flagged":true}]}`:                    failed,
+		`{"results":[{"flagged":false,"categories":{"a":true,"a":false}}]}`: failed,
+		`{"results":[{"flagged":false,"category_scores":{"a":NaN}}]}`:       failed,
+		`{"error":{"message":"down"},"results":[{"flagged":false}]}`:        failed,
+		`{"results":[]}`:  failed,
+		`{"results":[7]}`: failed,
+	} {
+		server := modelserver.New(t, "openai")
+		server.Play = modelserver.Status(200, body)
+		r, err := open(t, endpoint.Options{URL: server.URL}).Moderate(t.Context(), endpoint.Moderation{Model: "m", Text: "words"})
+		if err != nil || r.Outcome != want {
+			t.Errorf("%s: %+v, %v, want %s", body, r, err, want)
+		}
+	}
+}
