@@ -105,7 +105,8 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 const scoreForm = `write one object a line: {"id": "abc123", "flagged": true, "categories": {"self-harm": true}, "severities": {"SelfHarm": 4}}, ` +
 	`or the service's own answer: {"id": "abc123", "response": ...}`
 
-// sound returns why a verdict cannot be one, or nil: it is not flagged, and a category of it is, or a score is no share.
+// sound returns why a verdict cannot be one, or nil: it is not flagged, and a category of it is, or a score is no
+// share.
 func sound(v labels.Verdict) error {
 	for _, name := range slices.Sorted(maps.Keys(v.Categories)) {
 		if yes := v.Categories[name]; yes != nil && *yes && v.Flagged != nil && !*v.Flagged {

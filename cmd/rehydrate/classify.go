@@ -51,11 +51,14 @@ func (c *command) classifyCommand() *cobra.Command {
 	flags.IntVar(&f.shots, "shots", 0, "show so many `examples` of the split train before the question; FigSIM's paper: 0 and 6")
 	flags.Int64Var(&f.seed, "seed", 1, "chooses the examples, and is sent; a further run has the next `number`")
 	flags.IntVar(&f.runs, "runs", 1, "ask every question so many `times`")
-	flags.StringVar(&f.prompts, "prompts", "", "a `folder` of prompts TASK.txt, or paper: the one that FigSIM's paper prints (default: the release's, else built-in ones)")
+	flags.StringVar(&f.prompts, "prompts", "",
+		"a `folder` of prompts TASK.txt, or paper: the one that FigSIM's paper prints (default: the release's, else built-in ones)")
 	flags.BoolVar(&f.showPrompt, "show-prompt", false, "only print the prompts")
 	flags.IntVar(&f.maxTokens, "max-tokens", 128, "an answer has at most so many `tokens`, thoughts included where a model thinks")
-	flags.StringVar(&f.thinkEnd, "think-end", "", "the `mark` that ends the thoughts of a model, beside the known ones such as </think>")
-	flags.StringArrayVar(&f.stop, "stop", nil, "have the server cut an answer at this `text`; FigSIM's paper: } (repeatable)")
+	flags.StringVar(&f.thinkEnd, "think-end", "",
+		"the `mark` that ends the thoughts of a model, beside the known ones such as </think>")
+	flags.StringArrayVar(&f.stop, "stop", nil,
+		"have the server cut an answer at this `text`; FigSIM's paper: } (repeatable)")
 	flags.Float64Var(&f.temperature, "temperature", 0, "of the sampling")
 	flags.Float64Var(&f.topP, "top-p", 1, "of the sampling")
 	return cmd

@@ -111,7 +111,8 @@ func (m *modelSite) classify(workspace, out string, more ...string) []string {
 	return append([]string{"classify", "-w", workspace, "--endpoint", m.model.URL, "--model", "m", "--out", filepath.Join(filepath.Dir(m.workspace), out)}, more...)
 }
 
-// endedAt runs a classification in a process of its own, and sends it a signal while its n-th request waits for an answer.
+// endedAt runs a classification in a process of its own, and sends it a signal while its n-th request waits for an
+// answer.
 func (m *modelSite) endedAt(t *testing.T, signal os.Signal, n int, args []string) {
 	t.Helper()
 	cmd := m.command(t.Context(), nil, args...)
@@ -132,9 +133,10 @@ func isKilled(err error) bool {
 	return ok && !status.Exited()
 }
 
-// TestClassify asks about FigSIM's test memes, three tasks, without and with examples, and is interrupted twice and killed once: the
-// predictions are those of asking once without trouble, and labels score reads them. After an interrupt no question is sent
-// again that was answered; a kill costs what came in the last minute. The sample has every 40th of the entries.
+// TestClassify asks about FigSIM's test memes, three tasks, without and with examples, and is interrupted twice and
+// killed once: the predictions are those of asking once without trouble, and labels score reads them. After an
+// interrupt no question is sent again that was answered; a kill costs what came in the last minute. The sample has
+// every 40th of the entries.
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -186,8 +188,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestClassifyBeside: while a classification waits for a slow server, a purge, a run and a second classification work on the
-// workspace. What the purge took out is neither sent nor written, and no late answer about it is stored.
+// TestClassifyBeside: while a classification waits for a slow server, a purge, a run and a second classification work
+// on the workspace. What the purge took out is neither sent nor written, and no late answer about it is stored.
 func TestClassifyBeside(t *testing.T) {
 	t.Parallel()
 	long(t)

@@ -55,9 +55,12 @@ func (f *modelFlags) register(cmd *cobra.Command, out string) {
 	flags.IntVar(&f.maxSide, "max-side", 0, "make larger pictures smaller, to so many `pixels` (default: as they are)")
 	flags.IntVar(&f.concurrency, "concurrency", 1, "how many requests at once")
 	flags.IntVar(&f.limits.Requests, "max-requests", 0, "ask at most so many `questions` now (default: all)")
-	flags.Float64Var(&f.limits.Cost, "max-cost", 0, "stop before this command spends more than this `amount` (default: no limit)")
-	flags.Float64Var(&f.limits.Total, "max-cost-total", 0, "stop before all commands in the workspace together spend more than this `amount`")
-	flags.Float64Var(&f.limits.PriceIn, "price-in", 0, "the `price` of a million tokens sent, for --max-cost, --max-cost-total and --dry-run")
+	flags.Float64Var(&f.limits.Cost, "max-cost", 0,
+		"stop before this command spends more than this `amount` (default: no limit)")
+	flags.Float64Var(&f.limits.Total, "max-cost-total", 0,
+		"stop before all commands in the workspace together spend more than this `amount`")
+	flags.Float64Var(&f.limits.PriceIn, "price-in", 0,
+		"the `price` of a million tokens sent, for --max-cost, --max-cost-total and --dry-run")
 	flags.Float64Var(&f.limits.PriceOut, "price-out", 0, "the `price` of a million tokens answered")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be asked, and what it costs by estimate; sends nothing")
 	f.releaseFlags.register(cmd)
@@ -140,11 +143,11 @@ func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
 	return server, nil
 }
 
-// inModelsWorkspace does the work of classify or moderate on the workspace, which it opens for moments alone. A plan only
-// reads it.
+// inModelsWorkspace does the work of classify or moderate on the workspace, which it opens for moments alone. A plan
+// only reads it.
 func (c *command) inModelsWorkspace(ctx context.Context, f *modelFlags, do func(*models.Work, workspace.Binding) error) error {
-	work := &models.Work{Store: c.modelStore(), Model: f.model, Now: c.now, Concurrency: f.concurrency, Limits: f.limits, Stop: c.stop,
-		Progress: c.observeModel}
+	work := &models.Work{Store: c.modelStore(), Model: f.model, Now: c.now, Concurrency: f.concurrency, Limits: f.limits,
+		Stop: c.stop, Progress: c.observeModel}
 	if f.release != "" {
 		if err := c.underRelease(ctx, f, work); err != nil {
 			return err
@@ -207,7 +210,8 @@ func (c *command) underRelease(ctx context.Context, f *modelFlags, work *models.
 		// The serial of the grant's list is stored before any work: a crash then still refuses an older list.
 		work.Begin = func(ctx context.Context, ws *workspace.Workspace) error { return grant.remember(ctx, ws, c.now()) }
 	}
-	work.Rules = func(ctx context.Context, ws *workspace.Workspace, j *state.Judge) (err error) { // which may be newer than the last run
+	// The release may be newer than the last run.
+	work.Rules = func(ctx context.Context, ws *workspace.Workspace, j *state.Judge) (err error) {
 		j.Policy = config.Policy
 		j.Tombstones, err = state.Stones(ctx, ws, config.Release, config.Tombstones, j.Now)
 		return err
@@ -283,7 +287,8 @@ func (c *command) askModel(ctx context.Context, w *models.Work, b workspace.Bind
 	var report models.Report
 	done, err := w.Do(ctx, func(ctx context.Context, ws *workspace.Workspace, done *models.Done) (err error) {
 		report, err = job.Report(done, b.Schema, f.limits)
-		report.Tool, report.Release, report.Digest, report.Host = version(), b.Release, b.ReleaseDigest, state.SHA256([]byte(f.host()))
+		report.Tool, report.Release, report.Digest = version(), b.Release, b.ReleaseDigest
+		report.Host = state.SHA256([]byte(f.host()))
 		if err != nil || done.Limit != "" {
 			return err // half a file would pass for a whole one
 		}
@@ -317,7 +322,8 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 		Failed int     `json:"failed"`
 		Folder string  `json:"folder,omitempty"`
 		To     string  `json:"third_party,omitempty"`
-	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Cost, done.Total, failed, out, f.thirdParty}, failed == 0 && done.Limit == "", exitRetry)
+	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Cost, done.Total, failed, out, f.thirdParty},
+		failed == 0 && done.Limit == "", exitRetry)
 }
 
 // observeModel shows how far the asking is.

@@ -103,8 +103,9 @@ func fold(subreddit string) string { return strings.TrimPrefix(strings.ToLower(s
 // ErrNoDump says that a file has no line that could be one of a dump.
 var ErrNoDump = errors.New("it is not a dump of submissions: no line of it is a JSON object")
 
-// Read takes all lines of a dump, plain or packed. Damaged lines are counted. The error says that the dump itself ends too
-// early, or is damaged, and after which line; what came before it has been taken. A file without a line of JSON is ErrNoDump.
+// Read takes all lines of a dump, plain or packed. Damaged lines are counted. The error says that the dump itself
+// ends too early, or is damaged, and after which line; what came before it has been taken. A file without a line of
+// JSON is ErrNoDump.
 func (c *Chooser) Read(r io.Reader) error {
 	lines, damaged := c.Funnel.Lines, c.Funnel.Damaged
 	err := c.readLines(r)

@@ -39,8 +39,8 @@ func Permanent(err error, also ...error) bool {
 		is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
 }
 
-// IsBadHeader reports whether an error says that the header of an answer breaks the protocol, such as a Location with a control
-// character in it.
+// IsBadHeader reports whether an error says that the header of an answer breaks the protocol, such as a Location with
+// a control character in it.
 func IsBadHeader(err error) bool { return is[textproto.ProtocolError](err) }
 
 // is reports whether an error wraps one of type E.

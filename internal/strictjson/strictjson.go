@@ -18,8 +18,8 @@ func (e *Twice) Error() string { return fmt.Sprintf("the key %.80q stands twice 
 // errNotJSON is the error of a text that is not one JSON value. It shows nothing of the text.
 var errNotJSON = errors.New("it is not JSON")
 
-// Decode reads one JSON value as encoding/json does, with a json.Number for each number. Its error is a *Twice, or says that the
-// text is not JSON.
+// Decode reads one JSON value as encoding/json does, with a json.Number for each number. Its error is a *Twice, or
+// says that the text is not JSON.
 func Decode(text []byte) (any, error) {
 	if !json.Valid(text) { // it also bounds the depth
 		return nil, errNotJSON

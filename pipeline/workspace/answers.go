@@ -23,7 +23,8 @@ type Answer struct {
 	At          time.Time
 }
 
-// metaSpent is the key of meta of what models have cost: JSON, a Spending by model. It names no post, and stays when all are erased.
+// metaSpent is the key of meta of what models have cost: JSON, a Spending by model. It names no post, and stays when
+// all are erased.
 const metaSpent = "spent"
 
 // A Spending is what the answers of one model have cost.
@@ -39,9 +40,9 @@ func (s *Spending) Add(o Spending) {
 	s.Requests, s.In, s.Out, s.Cost = s.Requests+o.Requests, s.In+o.In, s.Out+o.Out, s.Cost+o.Cost
 }
 
-// SetAnswers stores answers, each in place of an older one to the same question, and adds what they cost to what was spent on
-// a model. An answer is left out unless its ImageSHA256 names the image that is stored: what came late of an erased post
-// does not come back. All is stored or nothing.
+// SetAnswers stores answers, each in place of an older one to the same question, and adds what they cost to what was
+// spent on a model. An answer is left out unless its ImageSHA256 names the image that is stored: what came late of an
+// erased post does not come back. All is stored or nothing.
 func (w *Workspace) SetAnswers(ctx context.Context, answers []Answer, model string, cost Spending) (err error) {
 	defer wrap(&err, "store answers")
 	ctx = context.WithoutCancel(ctx) // they may have been paid for

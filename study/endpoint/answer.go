@@ -62,7 +62,8 @@ func (s said) isPolicy() bool {
 }
 
 // tooLong is what vLLM says of it, the second and third of prompts with pictures; then what Ollama and others say.
-var tooLong = regexp.MustCompile(`(?i)maximum context length|longer than the maximum model length|too long to fit into the model|` +
+var tooLong = regexp.MustCompile(`(?i)maximum context length|longer than the maximum model length|` +
+	`too long to fit into the model|` +
 	`exceeds? (?:the |\w+'s )?(?:available |maximum |model's )*context (?:length|size|window)|prompt is too long`)
 
 // isContext: a request that is longer than the model reads. vLLM and Ollama have no name for it.
@@ -115,7 +116,8 @@ func (s *Server) answered(response *http.Response, sent []string, read func(map[
 		if to != nil {
 			host = to.Host
 		}
-		return Reply{}, s.unreachable("sends requests on to another address, which they do not follow: "+s.o.Scrubber.Printable(host), true, nil)
+		return Reply{}, s.unreachable("sends requests on to another address, which they do not follow: "+
+			s.o.Scrubber.Printable(host), true, nil)
 	case status == http.StatusRequestEntityTooLarge, e.isContext():
 		return unusable(TooLarge)
 	case e.isPolicy():
@@ -125,7 +127,8 @@ func (s *Server) answered(response *http.Response, sent []string, read func(map[
 	case status == http.StatusPaymentRequired, e.isQuota():
 		return Reply{}, &Denied{s.base.Host + " " + says, "the account has nothing left to spend; what was answered is kept, and the same command goes on"}
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return Reply{}, s.unreachable(says+": is the model there, and does the base end as the server's documentation says, mostly in /v1?", true, nil)
+		return Reply{}, s.unreachable(says+": is the model there, and does the base end as the server's documentation says, "+
+			"mostly in /v1?", true, nil)
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		if name := e.refuses(sent); name != "" {
 			return Reply{}, &Unsupported{name, s.o.Scrubber.Printable(e.message)}

@@ -18,8 +18,8 @@ import (
 // The right answer in the tests below, and the one that must never be a prediction. Right is of the class SS4.
 const right, wrong = `{"severity":"Suicide death"}`, `{"severity":"Suicide ideation"}`
 
-// A behaviour is how a server answers a question about severity, and what comes of it: the prediction SS4, or the outcome of an
-// answer that is none, or for what ends the command the status of its end.
+// A behaviour is how a server answers a question about severity, and what comes of it: the prediction SS4, or the
+// outcome of an answer that is none, or for what ends the command the status of its end.
 type behaviour struct {
 	name     string
 	play     modelserver.Play
@@ -52,8 +52,8 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// TestBehaviours: however a server answers, no label is a prediction but the one that the model gives. Each of the others has
-// an outcome or ends the command, with a reason.
+// TestBehaviours: however a server answers, no label is a prediction but the one that the model gives. Each of the
+// others has an outcome or ends the command, with a reason.
 func TestBehaviours(t *testing.T) {
 	tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
 	testkit.OK(t, err)

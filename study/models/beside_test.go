@@ -59,8 +59,8 @@ func (p place) job(t testing.TB, kind string, play modelserver.Play) (*Work, *mo
 	return w, model
 }
 
-// TestCheckedBeforeEachAttempt: a picture whose post was purged, became too old, got another picture, or whose grant ended while
-// a server wanted a pause is not sent again.
+// TestCheckedBeforeEachAttempt: a picture whose post was purged, became too old, got another picture, or whose grant
+// ended while a server wanted a pause is not sent again.
 func TestCheckedBeforeEachAttempt(t *testing.T) {
 	ended := errors.New("the grant has ended")
 	for _, kind := range []string{"classify", "scores", "guard"} {
@@ -104,8 +104,8 @@ func TestCheckedBeforeEachAttempt(t *testing.T) {
 	}
 }
 
-// TestPurgeBeside: a purge works while a slow server is waited for. What it erased is not sent, and no late answer brings a word of
-// it back; what was spent on it stays counted.
+// TestPurgeBeside: a purge works while a slow server is waited for. What it erased is not sent, and no late answer
+// brings a word of it back; what was spent on it stays counted.
 func TestPurgeBeside(t *testing.T) {
 	at := rows(t, 8)
 	const secret = "what the meme of the erased post says"

@@ -42,7 +42,9 @@ type part struct {
 }
 
 // Questions makes a question for each task and run, as Work.Questions wants it.
-func (c *Classification) Questions(ctx context.Context, ws *workspace.Workspace, examples []workspace.Record) ([]Question, error) {
+func (c *Classification) Questions(
+	ctx context.Context, ws *workspace.Workspace, examples []workspace.Record,
+) ([]Question, error) {
 	c.parts = nil
 	var questions []Question
 	var used []workspace.Record
@@ -70,7 +72,9 @@ func (c *Classification) Questions(ctx context.Context, ws *workspace.Workspace,
 	return questions, err
 }
 
-func (c *Classification) newPart(ctx context.Context, ws *workspace.Workspace, t *Task, run int, rows []workspace.Record) (*part, error) {
+func (c *Classification) newPart(
+	ctx context.Context, ws *workspace.Workspace, t *Task, run int, rows []workspace.Record,
+) (*part, error) {
 	seed := c.Seed + int64(run)
 	p := &part{task: t, chat: c.Chat}
 	p.chat.Decoding.Seed, p.chat.Schema = &seed, &endpoint.Schema{Name: t.Category, JSON: t.schema()}

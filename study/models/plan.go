@@ -55,7 +55,9 @@ func (w *Work) plan(ctx context.Context, ws *workspace.Workspace) (*plan, error)
 }
 
 // rows finds the rows that are asked about, and returns those that can be examples.
-func (w *Work) rows(ctx context.Context, ws *workspace.Workspace, p *plan, judge state.Judge) (examples []workspace.Record, err error) {
+func (w *Work) rows(
+	ctx context.Context, ws *workspace.Workspace, p *plan, judge state.Judge,
+) (examples []workspace.Record, err error) {
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return nil, err
@@ -129,8 +131,8 @@ func (p *plan) ask(q Question, examples []workspace.Record, judge *state.Judge) 
 	}
 }
 
-// mayBeSent returns why a question may not be sent at this moment, or nil. It looks into the workspace: the row may have
-// been erased, replaced or become too old since the plan, by whichever command.
+// mayBeSent returns why a question may not be sent at this moment, or nil. It looks into the workspace: the row may
+// have been erased, replaced or become too old since the plan, by whichever command.
 func (w *Work) mayBeSent(ctx context.Context, a asking) error {
 	now := w.Now()
 	if w.Access != nil {

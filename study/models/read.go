@@ -21,9 +21,9 @@ func Outcomes() []endpoint.Outcome {
 		endpoint.Failed}
 }
 
-// Read finds the classes of a model's answer, as places in t.Classes. They mean something for endpoint.OK alone; any other
-// outcome comes with a reason for people. No label is guessed: an answer that cannot be read in exactly one way is none.
-// Thoughts before the answer end at t.ThinkEnd and at the marks of known models.
+// Read finds the classes of a model's answer, as places in t.Classes. They mean something for endpoint.OK alone; any
+// other outcome comes with a reason for people. No label is guessed: an answer that cannot be read in exactly one way
+// is none. Thoughts before the answer end at t.ThinkEnd and at the marks of known models.
 func (t *Task) Read(text string) (classes []int, outcome endpoint.Outcome, why string) {
 	text, why = spoken(text, t.ThinkEnd)
 	if why != "" {
@@ -39,7 +39,8 @@ func (t *Task) Read(text string) (classes []int, outcome endpoint.Outcome, why s
 		case result != endpoint.OK && len(values) == 1:
 			return nil, result, reason
 		case result != endpoint.OK, i > 0 && !slices.Equal(found, classes):
-			return nil, NotJSON, fmt.Sprintf("it has %d JSON objects with the key %q, and they do not say the same", len(values), t.Category)
+			return nil, NotJSON, fmt.Sprintf("it has %d JSON objects with the key %q, and they do not say the same",
+				len(values), t.Category)
 		}
 		classes = found
 	}

@@ -91,8 +91,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzRead: no text makes trouble, and the outcome is one of the list. An answer that is read says the same with its thoughts
-// and its fence around it, and no second answer beside it, cut or whole, goes unseen.
+// FuzzRead: no text makes trouble, and the outcome is one of the list. An answer that is read says the same with its
+// thoughts and its fence around it, and no second answer beside it, cut or whole, goes unseen.
 func FuzzRead(f *testing.F) {
 	for _, b := range slicesOf(readable(), unreadable()) {
 		w := httptest.NewRecorder()

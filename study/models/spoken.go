@@ -11,8 +11,8 @@ import (
 	"rehydrate/internal/strictjson"
 )
 
-// The marks by which known models set their thoughts apart: tags (Qwen, DeepSeek, GLM and others), Magistral's, Kimi's, and the
-// channels of harmony (gpt-oss), where all but the channel "final" is thought.
+// The marks by which known models set their thoughts apart: tags (Qwen, DeepSeek, GLM and others), Magistral's,
+// Kimi's, and the channels of harmony (gpt-oss), where all but the channel "final" is thought.
 const thoughtTags = `(?:[a-z]+:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)`
 
 var (
@@ -21,8 +21,8 @@ var (
 	thoughtBegins = regexp.MustCompile(`(?i)<` + thoughtTags + `>|\[think\]|◁think▷|<\|channel\|>`)
 )
 
-// spoken is what a model says after its thoughts, which end at the last mark of an end: end, where it is not "", or a known
-// one. An answer that ends within a thought has nothing that counts; why says so.
+// spoken is what a model says after its thoughts, which end at the last mark of an end: end, where it is not "", or a
+// known one. An answer that ends within a thought has nothing that counts; why says so.
 func spoken(text, end string) (rest, why string) {
 	const thinking = "it ends while the model still thinks"
 	if end != "" {
@@ -44,9 +44,10 @@ func spoken(text, end string) (rest, why string) {
 // maxBraces is how many braces that begin no JSON object a text may have: what follows each is looked at.
 const maxBraces = 100
 
-// valuesOf finds what the JSON objects of a text have under a key, in whichever case and at any depth. Braces that begin no object
-// are prose, unless they give the key a value. An object that the text ends in may lack its last brace, which a stop
-// sequence takes away; nothing else is put in. why says why the text cannot be read in one way; without it there is a value.
+// valuesOf finds what the JSON objects of a text have under a key, in whichever case and at any depth. Braces that
+// begin no object are prose, unless they give the key a value. An object that the text ends in may lack its last
+// brace, which a stop sequence takes away; nothing else is put in. why says why the text cannot be read in one way;
+// without it there is a value.
 func valuesOf(text, key string) (values []any, why string) {
 	prose, objects := 0, 0
 	named := regexp.MustCompile(`(?i)` + regexp.QuoteMeta(key) + `\W*[:=]`)
@@ -89,8 +90,8 @@ func valuesOf(text, key string) (values []any, why string) {
 	return nil, "it holds no JSON object"
 }
 
-// objectAt reads the JSON object that a text begins with, nil where none begins there, and how long it is. cut reports that one
-// begins, and that more than its last brace is missing.
+// objectAt reads the JSON object that a text begins with, nil where none begins there, and how long it is. cut
+// reports that one begins, and that more than its last brace is missing.
 func objectAt(text string) (object json.RawMessage, length int, cut bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	err := d.Decode(&object)

@@ -39,7 +39,8 @@ func (w *Work) write(ctx context.Context, do func(context.Context, *workspace.Wo
 	})
 }
 
-// tryWrite is Store.Write for one goroutine at a time: a second one would find the workspace in use by this very process.
+// tryWrite is Store.Write for one goroutine at a time: a second one would find the workspace in use by this very
+// process.
 func (w *Work) tryWrite(ctx context.Context, do func(*workspace.Workspace) error) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -128,7 +129,8 @@ func (w *Work) keepStoring(ctx context.Context) (done <-chan struct{}) {
 	return ended
 }
 
-// store stores the answers that are held, as soon as no other command writes in the workspace, as whenFree waits for it.
+// store stores the answers that are held, as soon as no other command writes in the workspace, as whenFree waits for
+// it.
 func (w *Work) store(ctx context.Context, most time.Duration, stop <-chan struct{}) error {
 	paid := context.WithoutCancel(ctx) // an interrupt keeps no answer from the disk that may have been paid for
 	return w.whenFree(ctx, most, stop, func() error {
@@ -175,8 +177,8 @@ func (w *Work) room(ctx context.Context) error {
 	return w.store(ctx, patience, w.Stop)
 }
 
-// storeRest stores what is held when the asking has ended, and returns what halted it. An interrupted work waits for the
-// lock a little while, any other as long as it has patience.
+// storeRest stores what is held when the asking has ended, and returns what halted it. An interrupted work waits for
+// the lock a little while, any other as long as it has patience.
 func (w *Work) storeRest(ctx context.Context) error {
 	err := w.store(ctx, patience, w.Stop)
 	if errors.Is(err, state.ErrInterrupted) {
@@ -195,8 +197,8 @@ func (w *Work) storeRest(ctx context.Context) error {
 	return err
 }
 
-// readSpent reads what was spent on all models. What was asked of w.Model counts at the present prices where they make it
-// dearer.
+// readSpent reads what was spent on all models. What was asked of w.Model counts at the present prices where they
+// make it dearer.
 func (w *Work) readSpent(ctx context.Context, ws *workspace.Workspace) error {
 	all, err := ws.Spent(ctx)
 	total := 0.0

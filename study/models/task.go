@@ -25,9 +25,10 @@ import (
 //go:embed prompt.tmpl
 var promptForm string
 
-// paperPrompt is Table 11, the one prompt that the paper prints, word for word: "FigSIM: A Dataset for Fine-grained Suicide
-// Severity and Figurative Language in Suicide Memes" by Liuliu Chen, Elise R. Carrotte, Brian E. Chapman, Jo Robinson and
-// Mike Conway (Findings of ACL 2026, arXiv:2606.02523), CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/).
+// paperPrompt is Table 11, the one prompt that the paper prints, word for word: "FigSIM: A Dataset for Fine-grained
+// Suicide Severity and Figurative Language in Suicide Memes" by Liuliu Chen, Elise R. Carrotte, Brian E. Chapman, Jo
+// Robinson and Mike Conway (Findings of ACL 2026, arXiv:2606.02523), CC BY 4.0
+// (https://creativecommons.org/licenses/by/4.0/).
 //
 //go:embed paper.txt
 var paperPrompt string
@@ -43,7 +44,8 @@ type Task struct {
 	labels.Task
 	Prompt string
 	From   string // where the prompt is from: "built-in", "paper", or the file
-	// ThinkEnd is the mark after which a model answers, and without which it still thinks; "" for none but the known ones.
+	// ThinkEnd is the mark after which a model answers, and without which it still thinks; "" for none but the known
+	// ones.
 	ThinkEnd string `json:"-"`
 
 	category manifest.Category
@@ -55,9 +57,9 @@ const AllTasks = "all"
 // PaperPrompts is what Tasks takes for the prompt of FigSIM's paper, in place of a folder.
 const PaperPrompts = "paper"
 
-// Tasks finds the tasks of a schema by name: its own ones with AllTasks, or any category. A prompt is the file NAME.txt of
-// the folder, where there is one ("" for none), else the built-in one. With PaperPrompts one of the tasks must be the one
-// whose prompt the paper prints; the others have the built-in ones.
+// Tasks finds the tasks of a schema by name: its own ones with AllTasks, or any category. A prompt is the file
+// NAME.txt of the folder, where there is one ("" for none), else the built-in one. With PaperPrompts one of the tasks
+// must be the one whose prompt the paper prints; the others have the built-in ones.
 func Tasks(schema manifest.Schema, names []string, folder string) ([]Task, error) {
 	known := schema.Tasks()
 	if slices.Contains(names, AllTasks) {
@@ -88,8 +90,8 @@ func Tasks(schema manifest.Schema, names []string, folder string) ([]Task, error
 		tasks = append(tasks, t)
 	}
 	if folder == PaperPrompts && !slices.ContainsFunc(tasks, func(t Task) bool { return t.From == PaperPrompts }) {
-		return nil, fmt.Errorf("the paper prints one prompt alone, for a task figurative with the labels %s: ask for that task, or leave the prompts out",
-			strings.Join(paperLabels, ", "))
+		return nil, fmt.Errorf("the paper prints one prompt alone, for a task figurative with the labels %s: "+
+			"ask for that task, or leave the prompts out", strings.Join(paperLabels, ", "))
 	}
 	return tasks, nil
 }

@@ -40,8 +40,8 @@ type Question struct {
 	// Ask sends the question, if check lets it when its turn has come (endpoint.Server.Checked). The trouble of one row is the
 	// outcome of its reply; an error ends the work.
 	Ask func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error)
-	// Read finds what an answer with text comes to, and why it is not OK. It reads stored answers again, so that all are read by
-	// one rule. nil takes them as they are.
+	// Read finds what an answer with text comes to, and why it is not OK. It reads stored answers again, so that all
+	// are read by one rule. nil takes them as they are.
 	Read func(text string) (outcome endpoint.Outcome, detail string)
 	// Tokens estimates how many the question has, and at most the answer; nil for neither.
 	Tokens func(workspace.Record) (in, out int)
@@ -57,11 +57,11 @@ type Work struct {
 	Examples string
 	// Begin is called before anything else, with the workspace open for writing; may be nil.
 	Begin func(context.Context, *workspace.Workspace) error
-	// Questions makes the questions, given the rows of the split Examples that may be sent. It is called again when rows may
-	// have gone.
+	// Questions makes the questions, given the rows of the split Examples that may be sent. It is called again when
+	// rows may have gone.
 	Questions func(ctx context.Context, ws *workspace.Workspace, examples []workspace.Record) ([]Question, error)
-	// Refresh asks Reddit about the posts again, with the workspace open for writing. nil makes rows that were seen live too long
-	// ago an error, *Stale.
+	// Refresh asks Reddit about the posts again, with the workspace open for writing. nil makes rows that were seen
+	// live too long ago an error, *Stale.
 	Refresh func(context.Context, *workspace.Workspace) error
 	// Rules changes what the last run judged by into what holds now; nil changes nothing.
 	Rules  func(context.Context, *workspace.Workspace, *state.Judge) error
@@ -161,11 +161,14 @@ var (
 	errLimit = errors.New("a limit is reached")
 )
 
-// Do asks all questions that have no answer yet. When nothing is left to ask, or a limit ended it, it calls conclude with what
-// is known then and the workspace open for writing; nil is allowed. What was answered is stored when it returns.
-// The errors are state.ErrInterrupted, *Stale, *Failing, workspace.ErrInUse, and those of Questions, Refresh, Access, Ask,
-// conclude and the workspace.
-func (w *Work) Do(ctx context.Context, conclude func(context.Context, *workspace.Workspace, *Done) error) (*Done, error) {
+// A Conclusion makes something of what is known in the end, while the workspace is open for writing.
+type Conclusion func(context.Context, *workspace.Workspace, *Done) error
+
+// Do asks all questions that have no answer yet. When nothing is left to ask, or a limit ended it, it calls conclude
+// with what is known then and the workspace open for writing; nil is allowed. What was answered is stored when it
+// returns. The errors are state.ErrInterrupted, *Stale, *Failing, workspace.ErrInUse, and those of Questions,
+// Refresh, Access, Ask, conclude and the workspace.
+func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 	w.halt, w.progress, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0
 	w.reserved, w.dearest = 0, 0
 	w.told, w.ahead, w.full = map[string]bool{}, 1, make(chan struct{}, 1)
@@ -222,9 +225,9 @@ func (w *Work) fresh(ctx context.Context) (*plan, error) {
 	}
 }
 
-// conclude plans once more under the lock, so that no row goes between the plan and what is made of it. It fails with errStale
-// where rows have become too old.
-func (w *Work) conclude(ctx context.Context, known int, conclude func(context.Context, *workspace.Workspace, *Done) error) (*Done, error) {
+// conclude plans once more under the lock, so that no row goes between the plan and what is made of it. It fails with
+// errStale where rows have become too old.
+func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*Done, error) {
 	limit := ""
 	if w.halt != nil {
 		limit = w.limit()
@@ -266,7 +269,8 @@ func (w *Work) limit() string {
 	return fmt.Sprintf("%.4f is spent, and the next answer could go beyond %.4f", w.progress.Cost, w.Limits.Cost)
 }
 
-// pass asks questions until all are asked or something halts it, waits for the answers, and stores them. It returns what halted it.
+// pass asks questions until all are asked or something halts it, waits for the answers, and stores them. It returns
+// what halted it.
 func (w *Work) pass(ctx context.Context, todo []asking, began time.Time) error {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()

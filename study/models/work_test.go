@@ -78,7 +78,8 @@ func (p place) answers(t testing.TB, task string) (all []workspace.Answer) {
 	return all
 }
 
-// rows makes a workspace with so many kept rows, half of them of the split test, the others of train, seen live at noon.
+// rows makes a workspace with so many kept rows, half of them of the split test, the others of train, seen live at
+// noon.
 func rows(t *testing.T, n int) place {
 	t.Helper()
 	ctx := t.Context()
