@@ -121,14 +121,17 @@ func (g Grant) Current(now time.Time) *GrantFault {
 	switch {
 	case now.Before(begin.Add(-clockSkew)):
 		return refuse("not_yet_valid", "wait until then, and "+checkClock, "the grant is not valid before %s", stamp(begin))
-	case now.After(g.Expires.Add(clockSkew)):
+	case Ended(g.Expires, now):
 		return refuse("expired", askAgain, "the grant expired on %s", stamp(g.Expires))
-	case now.After(g.Approval.Expires.Add(clockSkew)):
+	case Ended(g.Approval.Expires, now):
 		return refuse("approval_expired", "renew the approval with Reddit, then "+askAgain,
 			"the platform's approval that the grant names expired on %s", stamp(g.Approval.Expires))
 	}
 	return nil
 }
+
+// Ended reports whether what held until a time has ended; the zero time never comes. A clock may be wrong by five minutes.
+func Ended(until, now time.Time) bool { return !until.IsZero() && now.After(until.Add(clockSkew)) }
 
 // judge returns why the list cannot be relied on, nil when it can. A nil list does not exist.
 func (r *Revocations) judge(release string, seenSerial int64, now time.Time) *GrantFault {

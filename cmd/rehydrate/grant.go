@@ -100,6 +100,7 @@ type permit struct {
 	name    string              // the id of the grant, or its file
 	grant   *policy.SignedGrant // nil where there is none that can be trusted
 	fault   *policy.GrantFault  // why not
+	genuine *policy.Grant       // what a pinned signer signed, whatever the list of revocations looks like; nil for none
 	release policy.GrantedRelease
 	seen    int64 // the highest serial of a revocation list seen before, 0 for none
 }
@@ -117,7 +118,7 @@ func (p *permit) allows(now time.Time) error {
 	switch f := p.judge(now); {
 	case f == nil:
 		return nil // not f, which would be an error that holds nil
-	case f.Reason == "no_grant":
+	case p.name == "":
 		return f
 	default:
 		return fmt.Errorf("the grant %s is rejected (%s): %w", p.name, f.Reason, f)
@@ -154,7 +155,8 @@ func (c *command) useGrant(ctx context.Context, config pipeline.Config, f *relea
 }
 
 // findGrant reads the grant that file names, or else the release folder's. Without either the permit is nil, unless one is
-// required. Errors are about files that cannot be read; a grant that does not count is a fault of the permit.
+// required. Errors are about files that cannot be read, and the permit has what could be read by then; a grant that does not
+// count is a fault of the permit.
 func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required bool, file string) (*permit, error) {
 	p := &permit{name: file, release: policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}}
 	if file == "" && rel.Dir != "" {
@@ -164,6 +166,10 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 		}
 	}
 	switch {
+	case p.name == "" && required && len(rel.Signers) == 0:
+		p.fault = &policy.GrantFault{Reason: "no_signer", Detail: "this release names no signer, so no grant can be valid yet",
+			Hint: "its maintainers add a [[signer]] to release.toml, and then sign a grant for you: ask them"}
+		return p, nil
 	case p.name == "" && required:
 		p.fault = &policy.GrantFault{Reason: "no_grant",
 			Detail: fmt.Sprintf("no grant was given for the release %q with the digest %s", rel.Name, rel.Digest),
@@ -175,17 +181,20 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 	}
 	signers, err := policy.ParseSigners(rel.Signers)
 	if err != nil {
-		return nil, usageError("%s: %w", filepath.Join(rel.Dir, manifest.SettingsName), err)
+		return p, usageError("%s: %w", filepath.Join(rel.Dir, manifest.SettingsName), err)
 	}
 	grant, err := readSigned(p.name)
 	if err != nil {
-		return nil, usageError("read the grant: %w", err)
+		return p, usageError("read the grant: %w", err)
+	}
+	if alone, fault := policy.OpenGrant(*grant, nil, signers); fault == nil {
+		p.genuine = &alone.Grant
 	}
 	var revocations *policy.SignedFile
 	if rel.RevocationsPath != "" {
 		revocations, err = readSigned(rel.RevocationsPath)
 		if err != nil {
-			return nil, usageError("read the release's revocation list: %w", err)
+			return p, usageError("read the release's revocation list: %w", err)
 		}
 	}
 	p.grant, p.fault = policy.OpenGrant(*grant, revocations, signers)
@@ -218,8 +227,8 @@ func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time
 	if p == nil {
 		return nil
 	}
-	b, bound, err := ws.Binding(ctx)
-	if err != nil || bound && b.Release != p.release.Name {
+	ours, err := belongs(ctx, ws, p.release.Name)
+	if err != nil || !ours {
 		return err // the run refuses the workspace of another release
 	}
 	// The serial is read again under the lock: another run may have seen a newer list meanwhile.
@@ -234,4 +243,10 @@ func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time
 		return state.WriteNote(ctx, ws, state.RevocationsNote(r.Serial))
 	}
 	return nil
+}
+
+// belongs reports whether a workspace is the release's, or nobody's yet.
+func belongs(ctx context.Context, ws *workspace.Workspace, release string) (bool, error) {
+	b, bound, err := ws.Binding(ctx)
+	return err == nil && (!bound || b.Release == release), err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"regexp"
 	"strconv"
@@ -72,7 +71,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if err != nil {
 		return err
 	}
-	config, err := c.resume(ctx, path, &f.releaseFlags, "")
+	config, err := c.forRemovals(ctx, path, &f.releaseFlags)
 	if err != nil {
 		return err
 	}
@@ -87,36 +86,20 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if f.dryRun {
 		return c.planPurge(ctx, config, request)
 	}
-	if !f.rehearsal {
-		// A purge does not need a grant: a fault only keeps new rows out of the dataset.
-		grant, err := c.findGrant(ctx, config.Release, config.Policy.Access.GrantRequired, f.grant)
-		if err != nil {
-			return err
-		}
-		config.Access = grant.access()
-		if grant != nil && grant.grant != nil {
-			f.approval = cmp.Or(f.approval, grant.grant.Approval.Reference)
-		}
+	leave, err := c.leaveFor(ctx, &config, &f.releaseFlags, &f.redditFlags, f.offline)
+	if err != nil {
+		return err
 	}
-	if !f.offline {
-		// Real Reddit's answers say nothing about made-up posts, and would erase them all.
-		if f.rehearsal && len(f.connectTo) == 0 {
-			return usageError("the posts of this workspace are made up, and Reddit does not know them: purge with --offline, or name the emulator with --connect-to")
-		}
-		config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, config.Progress)
-		if err != nil {
-			return err
-		}
-	}
-	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
-		config.Workspace = ws
-		report, err := pipeline.Purge(ctx, config, request)
-		c.console.Done()
-		if err != nil {
-			return err
-		}
-		return c.concludePurge(report)
+	request.Offline = config.Reddit == nil
+	var report pipeline.PurgeReport
+	held, err := leave.do(ctx, c, &config, func(*workspace.Workspace) (err error) {
+		report, err = pipeline.Purge(ctx, config, request)
+		return err
 	})
+	if err == nil {
+		err = c.concludePurge(report, held)
+	}
+	return leave.end(err)
 }
 
 func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipeline.PurgeRequest) error {
@@ -130,11 +113,12 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 	return c.answer("purge-plan", plan)
 }
 
-func (c *command) concludePurge(p pipeline.PurgeReport) error {
+func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages) error {
 	answer := struct {
 		pipeline.PurgeReport
-		Cache string `json:"cache,omitempty"` // of Hugging Face datasets, which can hold copies of the images
-	}{p, c.datasetsCache()}
+		Cache string      `json:"cache,omitempty"` // of Hugging Face datasets, which can hold copies of the images
+		Held  *heldImages `json:"held_without_a_grant,omitempty"`
+	}{p, c.datasetsCache(), h}
 	if err := c.answer("purge", answer); err != nil {
 		return err
 	}

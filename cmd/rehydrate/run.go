@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,21 +57,6 @@ func (c *command) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *command) recheckCommand() *cobra.Command {
-	f := runFlags{recheck: true, ocrFlags: ocrFlags{workers: 1}}
-	cmd := c.workspaceCommand("recheck", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
-		if f.dryRun {
-			return c.planRun(cmd.Context(), args[0], f)
-		}
-		return c.doRun(cmd.Context(), args[0], f)
-	})
-	f.registerConfirm(cmd)
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what the recheck would ask and how long it takes; sends no request, works while a run is going on")
-	f.releaseFlags.register(cmd)
-	f.redditFlags.register(cmd, &f.approval)
-	return cmd
-}
-
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.ocrFlags.register(cmd)
 	f.registerFetch(cmd)
@@ -98,7 +82,7 @@ func (c *command) doRun(ctx context.Context, path string, f runFlags) error {
 	return c.conclude(summary)
 }
 
-// rehydrate is the job that run, recheck, cluster and demo share.
+// rehydrate is the job that run, cluster and demo share.
 func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv func(string) string) (summary state.Summary, err error) {
 	// Everything up to inWorkspace only checks: a fault leaves no workspace behind and sends no request.
 	config, err := c.prepare(ctx, path, &f.releaseFlags, f.filters)
@@ -119,7 +103,7 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 	if err != nil {
 		return summary, err
 	}
-	if !f.recheck && !f.merge && f.shards == 0 {
+	if !f.merge && f.shards == 0 {
 		if err := c.startOCR(ctx, f.ocrFlags, &config); err != nil {
 			return summary, err
 		}
@@ -128,13 +112,11 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 		defer config.OCR.Close()
 	}
 	config.Shards, config.Merge = f.shards, f.merge
-	config.ConfirmRemovals, config.Retry, config.Recheck, config.Access = f.confirmRemovals, f.retry, f.recheck, grant.access()
+	config.ConfirmRemovals, config.Retry, config.Access = f.confirmRemovals, f.retry, grant.access()
 	// Only this job makes a workspace.
-	err = c.openWorkspace(ctx, workspace.Options{Existing: f.recheck || f.merge}, grant, func(ws *workspace.Workspace) error {
-		if f.recheck {
-			if err := keepFilters(ctx, ws, &config); err != nil {
-				return err
-			}
+	err = c.openWorkspace(ctx, workspace.Options{Existing: f.merge}, grant, func(ws *workspace.Workspace) error {
+		if err := keepApproval(ctx, ws, config, &f.releaseFlags, grant); err != nil {
+			return err
 		}
 		config.Workspace = ws
 		if err := c.warnOfTime(ctx, config); err != nil {
@@ -147,20 +129,32 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 	return summary, err
 }
 
-// keepFilters has a recheck write the dataset as the last run was told to make it.
-func keepFilters(ctx context.Context, ws *workspace.Workspace, config *pipeline.Config) error {
-	last, err := state.ReadNote[state.PolicyNote](ctx, ws)
-	config.Policy.Filter.Mode = cmp.Or(last.Filter.Mode, config.Policy.Filter.Mode)
-	return err
+// keepApproval keeps the approval by which a run asks Reddit, for removals in a time when there is no other.
+func keepApproval(ctx context.Context, ws *workspace.Workspace, config pipeline.Config, f *releaseFlags, grant *permit) error {
+	ours, err := belongs(ctx, ws, config.Release.Name)
+	if err != nil || !ours || config.Rehearsal { // the run refuses the workspace of another release
+		return err
+	}
+	kept := state.ApprovalNote{Reference: f.approval}
+	if grant != nil {
+		kept.Ends = grant.grant.Approval.Expires
+	}
+	return state.WriteNote(ctx, ws, kept)
 }
 
 // prepare reads what a job on a release begins with: the release, whole, and the policy with the flags on top.
 func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
-	config := pipeline.Config{Version: version(), Now: c.now, Stop: c.stop, Log: c.log, Rehearsal: f.rehearsal, Progress: pipeline.NewProgress(c.observe)}
 	opened, err := openRelease(ctx, path)
 	if err != nil {
-		return config, err
+		return pipeline.Config{}, err
 	}
+	return c.configure(opened, f, filters)
+}
+
+// configure is prepare for a release that is open.
+func (c *command) configure(opened checkedRelease, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
+	config := pipeline.Config{Version: version(), Now: c.now, Stop: c.stop, Log: c.log, Rehearsal: f.rehearsal, Progress: pipeline.NewProgress(c.observe)}
+	var err error
 	config.Release, config.Manifest, config.Tombstones = opened.Release, opened.summary, opened.tombstones
 	config.Policy, err = f.readPolicy(opened.Release)
 	if err == nil {
@@ -251,11 +245,14 @@ func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	if err != nil {
 		return c, asUsage(err)
 	}
-	if c.TombstonesPath == "" {
-		return c, nil
+	return c, c.readTombstones()
+}
+
+func (c *checkedRelease) readTombstones() (err error) {
+	if c.TombstonesPath != "" {
+		c.tombstones, err = readTombstones(c.TombstonesPath)
 	}
-	c.tombstones, err = readTombstones(c.TombstonesPath)
-	return c, err
+	return err
 }
 
 // openManifest opens a release, and says what it is where it is none.

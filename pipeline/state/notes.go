@@ -91,6 +91,12 @@ type OCRRate float64
 // A PolicyNote is the policy of the last run.
 type PolicyNote struct{ policy.Policy }
 
+// An ApprovalNote is the approval by which the last run asked Reddit. A removal may go by it when there is no other.
+type ApprovalNote struct {
+	Reference string    `json:"reference"`
+	Ends      time.Time `json:"ends,omitzero"` // zero where it is not known: --approval does not say
+}
+
 // A LiftedNote has the tombstones that were lifted, in the order of the lifting.
 type LiftedNote []TombstoneEntry
 
@@ -104,6 +110,7 @@ func (LastRun) key() string         { return "last_run" }
 func (LastReread) key() string      { return "last_reread" }
 func (OCRRate) key() string         { return "ocr_rate" }
 func (PolicyNote) key() string      { return "policy" }
+func (ApprovalNote) key() string    { return "approval" }
 func (LiftedNote) key() string      { return "lifted" }
 func (RevocationsNote) key() string { return "revocations_serial" }
 
