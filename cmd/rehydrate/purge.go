@@ -97,7 +97,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		return err
 	})
 	if err == nil {
-		err = c.concludePurge(report, held)
+		err = c.concludePurge(report, held, f.offline)
 	}
 	return leave.end(err)
 }
@@ -113,12 +113,14 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 	return c.answer("purge-plan", plan)
 }
 
-func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages) error {
+func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline bool) error {
 	answer := struct {
 		pipeline.PurgeReport
 		Cache string      `json:"cache,omitempty"` // of Hugging Face datasets, which can hold copies of the images
 		Held  *heldImages `json:"held_without_a_grant,omitempty"`
-	}{p, c.datasetsCache(), h}
+		// Offline: nobody was asked, as the user wished.
+		Offline bool `json:"-"`
+	}{p, c.datasetsCache(), h, offline}
 	if err := c.answer("purge", answer); err != nil {
 		return err
 	}

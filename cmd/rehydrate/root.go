@@ -366,7 +366,7 @@ func (c *command) root() *cobra.Command {
 		if c.verbose {
 			level = slog.LevelDebug
 		}
-		c.log = slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: level}))
+		c.log = slog.New(newWarnings(c.console, level))
 		return nil
 	}
 	flags := root.PersistentFlags()
