@@ -84,8 +84,31 @@ type Options struct {
 	Today time.Time
 }
 
+// InFolder is the error of Open for a file that lies in a release folder: by itself it would be read without what release.toml
+// says of it, and pass by the release's policy.
+type InFolder struct{ File, Dir string }
+
+func (e *InFolder) Error() string {
+	return fmt.Sprintf("%s lies in the release folder %s: name the folder", e.File, e.Dir)
+}
+
+// alone refuses a file of a release folder, whether it is named there or by a link.
+func alone(path string) error {
+	at := []string{path}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		at = append(at, real)
+	}
+	for _, name := range at {
+		dir := filepath.Dir(name)
+		if _, err := os.Stat(filepath.Join(dir, SettingsName)); err == nil {
+			return &InFolder{File: path, Dir: dir}
+		}
+	}
+	return nil
+}
+
 // Open opens a release folder (or its release.toml), or a bare annotations file with
-// FigSIM's codes. It reads the settings, the digests and the manifest's header, not the
+// FigSIM's codes, which is refused with *InFolder where a release.toml lies beside it. It reads the settings, the digests and the manifest's header, not the
 // rows: Check does. What is wrong with the files comes as *Problems.
 func Open(path string, o Options) (*Release, error) {
 	info, err := os.Stat(path)
@@ -97,6 +120,9 @@ func Open(path string, o Options) (*Release, error) {
 	}
 	if filepath.Base(path) == SettingsName {
 		return openFolder(filepath.Dir(path), o)
+	}
+	if err := alone(path); err != nil {
+		return nil, err
 	}
 	r, err := fileRelease(path, o)
 	if err != nil {

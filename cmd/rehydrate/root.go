@@ -11,6 +11,7 @@ import (
 	"log"
 	"log/slog"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,6 +101,7 @@ func diagnose(err error) (code int, hint string) {
 	var grant *policy.GrantFault
 	var fault *userfile.Fault
 	var missing *userfile.Missing
+	var inside *manifest.InFolder
 	var denied *endpoint.Denied
 	var unsupported *endpoint.Unsupported
 	var nobody *endpoint.Unreachable
@@ -112,6 +114,8 @@ func diagnose(err error) (code int, hint string) {
 		return p.code, p.hint
 	case errors.As(err, &missing):
 		return exitUsage, missingHint(missing.Path)
+	case errors.As(err, &inside):
+		return exitUsage, "name the folder instead of the file: " + strconv.QuoteToGraphic(inside.Dir)
 	case errors.As(err, &fault) && fault.Flag:
 		return exitUsage, usageHint
 	case errors.As(err, &fault):

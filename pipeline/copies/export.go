@@ -355,9 +355,9 @@ func (e *exporting) fill(ctx context.Context) error {
 	for _, split := range e.bound.Splits {
 		rows, written, err := e.rows(ctx, split), dataset.Split{}, error(nil)
 		if card.Format == dataset.Folder {
-			written, err = dataset.WriteFolder(sink, e.bound.Schema, card.Provenance, split, rows)
+			written, err = dataset.WriteFolder(sink, e.bound.Schema, card.Provenance, card.Flagged, split, rows)
 		} else {
-			written, err = dataset.WriteWebDataset(sink, e.bound.Schema, split, rows)
+			written, err = dataset.WriteWebDataset(sink, e.bound.Schema, card.Flagged, split, rows)
 		}
 		if err != nil {
 			return err

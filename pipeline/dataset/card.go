@@ -120,6 +120,9 @@ func withDefaults(c Card) card {
 	filled.Terms = cmp.Or(c.Terms, "The licence of the release covers its annotations, not the images: those belong to the people who posted them. "+
 		"This copy is for the holder of the approval it was made under. Do not pass it on, do not try to find out who posted an image, "+
 		"check it again for removed posts, and delete what has been removed.")
+	if c.Provenance.ofBareFile() {
+		filled.Terms += " It was rebuilt from a bare annotations file: no release's policy applies to it, and no grant was asked for."
+	}
 	return filled
 }
 
@@ -171,14 +174,18 @@ func (c card) Features() object { return features(c.Schema, c.BaseColumns()) }
 // BaseColumns are the columns of every dataset.
 func (c card) BaseColumns() []string {
 	if c.Format == Folder {
-		return folderColumns()
+		return folderColumns(c.Flagged)
 	}
-	return baseColumns(c.Flagged || c.Format == WebDataset)
+	return baseColumns(c.Flagged)
 }
 
 // Facts say how the dataset was made.
 func (c card) Facts() []pair {
-	return slices.DeleteFunc(c.Provenance.pairs(), func(p pair) bool { return *p.Value == "" })
+	facts := c.Provenance.pairs()
+	if c.Provenance.ofBareFile() {
+		facts = append(facts, pair{"release_policy", "Policy of the release", new(noPolicy)})
+	}
+	return slices.DeleteFunc(facts, func(p pair) bool { return *p.Value == "" })
 }
 
 // Rows is how many rows the dataset has.

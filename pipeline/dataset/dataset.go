@@ -110,17 +110,26 @@ func (s *Stats) measure(w io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
+// ofBareFile reports whether the dataset was made from an annotations file alone: the digest of a release is of its release.toml
+// and then the manifest's digest (manifest.Release.Digest), and there was no release.toml.
+func (p Provenance) ofBareFile() bool {
+	alone := sha256.Sum256([]byte(p.ManifestDigest))
+	return p.ManifestDigest != "" && p.ReleaseDigest == hex.EncodeToString(alone[:])
+}
+
+// noPolicy is what a dataset made from a bare file says of its release's policy.
+const noPolicy = "none: it was rebuilt from a bare annotations file"
+
 // folderColumns are those of a metadata.parquet: its images are files, which fileName names as ImageFolder wants it.
-func folderColumns() []string {
-	columns := baseColumns(true)
+func folderColumns(flagged bool) []string {
+	columns := baseColumns(flagged)
 	columns[1] = fileName
 	return columns
 }
 
 const fileName = "file_name"
 
-// baseColumns are the columns before the labels. In Parquet files filter is there in flag mode only, in other formats
-// always, so that all copies of a dataset have the same columns.
+// baseColumns are the columns before the labels, the same in every format: filter is there in flag mode only.
 func baseColumns(flagged bool) []string {
 	columns := []string{"id", "image", "ocr_text", "ocr_confidence", "width", "height", "sha256", "phash"}
 	if flagged {

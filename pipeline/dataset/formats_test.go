@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
@@ -125,7 +126,7 @@ func formatRows() []Row {
 func TestWebDataset(t *testing.T) {
 	rows := formatRows()
 	out := files{}
-	stats, err := WriteWebDataset(out.sink, testSchema(), "train", all(rows))
+	stats, err := WriteWebDataset(out.sink, testSchema(), true, "train", all(rows))
 	data := out["train-000000.tar"]
 	if err != nil || stats.Rows != 8 || stats.Bytes != int64(len(data)) || len(out) != 1 || stats.Shards[0].SHA256 != fmt.Sprintf("%x", sha256.Sum256(data)) {
 		t.Fatalf("stats %+v, %d files, %d bytes, error %v", stats, len(out), len(data), err)
@@ -165,7 +166,7 @@ func TestWebDatasetShards(t *testing.T) {
 		names, sizes = append(names, name), append(sizes, n.n)
 		return err
 	}
-	stats, err := WriteWebDataset(sink, testSchema(), "train", rows)
+	stats, err := WriteWebDataset(sink, testSchema(), true, "train", rows)
 	if err != nil || !slices.Equal(names, []string{"train-000000.tar", "train-000001.tar"}) || stats.Rows != 9 {
 		t.Fatalf("files %v, stats %+v, error %v", names, stats, err)
 	}
@@ -173,7 +174,7 @@ func TestWebDatasetShards(t *testing.T) {
 		t.Errorf("sizes %v, stats %+v", sizes, stats)
 	}
 	out := files{}
-	if _, err := WriteWebDataset(out.sink, testSchema(), "test", all(nil)); err != nil || len(out["test-000000.tar"]) != tarEnd {
+	if _, err := WriteWebDataset(out.sink, testSchema(), true, "test", all(nil)); err != nil || len(out["test-000000.tar"]) != tarEnd {
 		t.Errorf("no rows: %d files, %d bytes, error %v", len(out), len(out["test-000000.tar"]), err)
 	}
 }
@@ -183,7 +184,7 @@ func TestWebDatasetShards(t *testing.T) {
 // features that the card declares (else those five have to have every type), a key is dropped.
 func TestWebDatasetLoads(t *testing.T) {
 	out := files{}
-	split, err := WriteWebDataset(out.sink, testSchema(), "train", all(formatRows()))
+	split, err := WriteWebDataset(out.sink, testSchema(), false, "train", all(formatRows()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,7 @@ print(json.dumps(list(examples.values())))`)
 func TestFolder(t *testing.T) {
 	rows := formatRows()
 	out := files{}
-	split, err := WriteFolder(out.sink, testSchema(), testProvenance(), "train", all(rows))
+	split, err := WriteFolder(out.sink, testSchema(), testProvenance(), true, "train", all(rows))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +250,7 @@ func TestFolder(t *testing.T) {
 	if split.Rows != 8 || split.Bytes != total || len(out) != 9 {
 		t.Errorf("%+v; %d files of %d bytes", split, len(out), total)
 	}
-	if _, err := WriteFolder(out.sink, testSchema(), testProvenance(), "test", all(rows[2:3])); err != nil {
+	if _, err := WriteFolder(out.sink, testSchema(), testProvenance(), true, "test", all(rows[2:3])); err != nil {
 		t.Fatal(err)
 	}
 	footers := map[string]string{}
@@ -292,11 +293,11 @@ func TestFolder(t *testing.T) {
 func TestFormatsRefuse(t *testing.T) {
 	writers := map[string]func(Sink, string, Row) error{
 		"webdataset": func(s Sink, split string, r Row) error {
-			_, err := WriteWebDataset(s, testSchema(), split, all([]Row{r}))
+			_, err := WriteWebDataset(s, testSchema(), true, split, all([]Row{r}))
 			return err
 		},
 		"folder": func(s Sink, split string, r Row) error {
-			_, err := WriteFolder(s, testSchema(), testProvenance(), split, all([]Row{r}))
+			_, err := WriteFolder(s, testSchema(), testProvenance(), true, split, all([]Row{r}))
 			return err
 		},
 	}
@@ -377,5 +378,78 @@ func TestCardYAML(t *testing.T) {
 	c.Format = Folder
 	if err := WriteCroissant(io.Discard, c); err == nil {
 		t.Error("croissant.json of an image folder was written: it would describe files that are not there")
+	}
+}
+
+// TestFormatsHaveTheColumnsOfTheDataset: a copy in another format has the columns of the Parquet, filter in flag mode only, and
+// the file of a folder is recognised as ours in either.
+func TestFormatsHaveTheColumnsOfTheDataset(t *testing.T) {
+	columnsOf := func(b []byte) (names []string) {
+		own, err := openOwn(bytes.NewReader(b), int64(len(b)))
+		testkit.OK(t, err)
+		for _, column := range own.file.Schema().Fields() {
+			if name := column.Name(); name != "image" && name != fileName {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	for _, flagged := range []bool{false, true} {
+		var table bytes.Buffer
+		_, err := WriteParquet(&table, testSchema(), testProvenance(), flagged, all(testRows()))
+		testkit.OK(t, err)
+		want := columnsOf(table.Bytes())
+		if slices.Contains(want, "filter") != flagged {
+			t.Fatalf("flagged %v: the Parquet has the columns %q", flagged, want)
+		}
+		out := files{}
+		_, err = WriteFolder(out.sink, testSchema(), testProvenance(), flagged, "train", all(formatRows()))
+		testkit.OK(t, err)
+		testkit.Same(t, "the columns of a folder", want, columnsOf(out["train/metadata.parquet"]))
+		_, err = WriteWebDataset(out.sink, testSchema(), flagged, "train", all(formatRows()))
+		testkit.OK(t, err)
+		_, members := tarOf(t, out["train-000000.tar"])
+		var row map[string]any
+		testkit.OK(t, json.Unmarshal(members["id3.json"], &row))
+		slices.Sort(want)
+		testkit.Same(t, "the columns of a WebDataset", want, slices.Sorted(maps.Keys(row)))
+		card := testCard()
+		for _, card.Format = range []Format{Parquet, WebDataset, Folder} {
+			card.Flagged = flagged
+			if got := strings.Contains(render(t, WriteCard, card), "| `filter` |"); got != flagged {
+				t.Errorf("flagged %v: the card of a %s has the column filter: %v", flagged, card.Format, got)
+			}
+		}
+	}
+}
+
+// TestBareFile: a dataset that was made from an annotations file alone says that no release's policy applies to it, in the
+// footer, in the card and in croissant.json, and a copy that lost rows still says it.
+func TestBareFile(t *testing.T) {
+	for _, bare := range []bool{false, true} {
+		card := testCard()
+		if bare {
+			sum := sha256.Sum256([]byte(card.Provenance.ManifestDigest)) // what manifest.Open gives a bare file
+			card.Provenance.ReleaseDigest = fmt.Sprintf("%x", sum)
+		}
+		var table, less bytes.Buffer
+		_, err := WriteParquet(&table, testSchema(), card.Provenance, false, all(testRows()))
+		testkit.OK(t, err)
+		testkit.OK(t, WriteWithout(&less, "train.parquet", bytes.NewReader(table.Bytes()), int64(table.Len()),
+			func(id manifest.PostID) bool { return id == "id3" }))
+		for what, b := range map[string][]byte{"whole": table.Bytes(), "without a row": less.Bytes()} {
+			f, err := scan.Open(bytes.NewReader(b), int64(len(b)))
+			testkit.OK(t, err)
+			if got, _ := f.Footer("rehydrate.release_policy"); (got == noPolicy) != bare {
+				t.Errorf("bare %v, %s: the footer says %q of the release's policy", bare, what, got)
+			}
+		}
+		const says = "no release's policy applies to it, and no grant was asked for"
+		if got := strings.Contains(render(t, WriteCard, card), says); got != bare {
+			t.Errorf("bare %v: the card says so: %v", bare, got)
+		}
+		if got := strings.Contains(render(t, WriteCroissant, card), says); got != bare {
+			t.Errorf("bare %v: croissant.json says so: %v", bare, got)
+		}
 	}
 }

@@ -129,6 +129,9 @@ func writerOptions(s manifest.Schema, p Provenance, base []string) ([]parquet.Wr
 	for _, kv := range p.pairs() {
 		options = append(options, parquet.KeyValueMetadata("rehydrate."+kv.Key, *kv.Value))
 	}
+	if p.ofBareFile() {
+		options = append(options, parquet.KeyValueMetadata("rehydrate.release_policy", noPolicy))
+	}
 	return options, nil
 }
 

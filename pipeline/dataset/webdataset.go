@@ -13,13 +13,13 @@ import (
 
 // WriteWebDataset writes the rows of a split as WebDataset shards, SPLIT-000000.tar and on, of at most ShardBytes but
 // for a single row that is larger. Each row is two members: KEY.jpg, the image as stored, and KEY.json with the other
-// columns, filter among them, labels by name (null: none given). KEY is the id, with - for its /. It returns what a card
+// columns, filter with flagged alone, labels by name (null: none given). KEY is the id, with - for its /. It returns what a card
 // says of them.
 //
 // The image is called jpg whatever its type: Hugging Face datasets refuses a split whose first examples differ in their
 // endings, and leaves out later images with another one. Readers find the type in the image itself.
-func WriteWebDataset(sink Sink, s manifest.Schema, split string, rows iter.Seq2[Row, error]) (Split, error) {
-	next, stop := iter.Pull2(tarRows(s, rows))
+func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, rows iter.Seq2[Row, error]) (Split, error) {
+	next, stop := iter.Pull2(tarRows(s, flagged, rows))
 	defer stop()
 	out, err := Split{Name: split}, checkSplit(split)
 	if err != nil {
@@ -69,7 +69,7 @@ type tarRow struct {
 	meta []byte // its JSON
 }
 
-func tarRows(s manifest.Schema, rows iter.Seq2[Row, error]) iter.Seq2[tarRow, error] {
+func tarRows(s manifest.Schema, flagged bool, rows iter.Seq2[Row, error]) iter.Seq2[tarRow, error] {
 	return func(yield func(tarRow, error) bool) {
 		n := 0
 		for row, err := range rows {
@@ -81,7 +81,7 @@ func tarRows(s manifest.Schema, rows iter.Seq2[Row, error]) iter.Seq2[tarRow, er
 			n++
 			t.key, _, err = row.files(s)
 			if err == nil {
-				t.meta, err = metadataJSON(s, &row)
+				t.meta, err = metadataJSON(s, flagged, &row)
 			}
 			if err != nil {
 				err = fmt.Errorf("row %d (%q): %w", n, row.ID, err)
@@ -113,7 +113,7 @@ func addMember(tw *tar.Writer, name string, body []byte) error {
 }
 
 // metadataJSON is a row without its image: the columns of the Parquet in their order, labels by name.
-func metadataJSON(s manifest.Schema, r *Row) ([]byte, error) {
+func metadataJSON(s manifest.Schema, flagged bool, r *Row) ([]byte, error) {
 	orNull := func(text string) any {
 		if text == "" {
 			return nil
@@ -121,8 +121,10 @@ func metadataJSON(s manifest.Schema, r *Row) ([]byte, error) {
 		return text
 	}
 	o := object{{"id", r.ID}, {"ocr_text", r.Text}, {"ocr_confidence", float32(r.Confidence)}, {"width", r.Width}, {"height", r.Height},
-		{"sha256", r.SHA256}, {"phash", orNull(r.PHash)},
-		{"filter", orNull(r.Filter)}}
+		{"sha256", r.SHA256}, {"phash", orNull(r.PHash)}}
+	if flagged {
+		o = append(o, member{"filter", orNull(r.Filter)})
+	}
 	for i, c := range s.Categories {
 		var label any // null: none given
 		names := []string{}

@@ -329,7 +329,7 @@ func (o *own) readFeatures(features map[string]scan.Feature) error {
 	_, flagged := features["filter"]
 	o.base = baseColumns(flagged)
 	if _, ok := features[fileName]; ok {
-		o.base = folderColumns()
+		o.base = folderColumns(flagged)
 	}
 	base := len(o.base)
 	if len(columns) < base {

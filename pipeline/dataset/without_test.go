@@ -155,8 +155,12 @@ func TestRecordsWithout(t *testing.T) {
 // written without it, and the ids that are left are those of the rows that stay.
 func TestOtherFormatsWithout(t *testing.T) {
 	for format, write := range map[string]func(Sink, manifest.Schema, string, iter.Seq2[Row, error]) (Split, error){
-		"webdataset": WriteWebDataset, "argilla": writeTestRecords, "folder": func(sink Sink, s manifest.Schema, split string, rows iter.Seq2[Row, error]) (Split, error) {
-			return WriteFolder(sink, s, testProvenance(), split, rows)
+		"argilla": writeTestRecords,
+		"webdataset": func(sink Sink, s manifest.Schema, split string, rows iter.Seq2[Row, error]) (Split, error) {
+			return WriteWebDataset(sink, s, true, split, rows)
+		},
+		"folder": func(sink Sink, s manifest.Schema, split string, rows iter.Seq2[Row, error]) (Split, error) {
+			return WriteFolder(sink, s, testProvenance(), true, split, rows)
 		}} {
 		rows := formatRows()
 		isGone := func(row string) bool { return PostOf(row) == "id2" || PostOf(row) == "id7" }
