@@ -139,6 +139,9 @@ func endedOn(whose, reference string, at time.Time) string {
 func (d *duty) do(ctx context.Context, c *command, config *pipeline.Config, job func(*workspace.Workspace) error) (*heldImages, error) {
 	var h *heldImages
 	err := c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
+		if err := refuseEnded(ctx, ws); err != nil {
+			return err
+		}
 		if err := d.permit.remember(ctx, ws, c.now()); err != nil && !is[*policy.GrantFault](err) {
 			return err
 		}

@@ -19,6 +19,7 @@ type purgeFlags struct {
 	offline         bool
 	confirmRemovals bool
 	dryRun          bool
+	all             bool
 	ids             []string
 	reason          string
 	tombstones      []string
@@ -26,7 +27,10 @@ type purgeFlags struct {
 
 func (c *command) purgeCommand() *cobra.Command {
 	var f purgeFlags
-	cmd := c.workspaceCommand("purge", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("purge", f.checkArgs, func(cmd *cobra.Command, args []string) error {
+		if f.all {
+			return c.purgeAll(cmd.Context(), args, f)
+		}
 		return c.purge(cmd.Context(), args[0], f)
 	})
 	flags := cmd.Flags()
@@ -35,7 +39,9 @@ func (c *command) purgeCommand() *cobra.Command {
 	flags.StringSliceVar(&f.ids, "id", nil, "purge this `post` whatever Reddit says of it, for good (repeatable)")
 	flags.StringVar(&f.reason, "reason", string(state.ReasonTakedown), "why the posts of --id go, as one lower-case `word`")
 	flags.StringArrayVar(&f.tombstones, "tombstones", nil, "take over the tombstones in this `file`, a tombstones.csv that was kept elsewhere (repeatable)")
-	flags.BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept the mass removal that an earlier run or purge withheld (not what this one finds)")
+	flags.BoolVar(&f.all, "all", false, "end the workspace: remove all images, texts, the dataset and its copies; needs --confirm-removals")
+	flags.BoolVar(&f.confirmRemovals, "confirm-removals", false,
+		"accept the mass removal that an earlier run or purge withheld (not what this one finds), or --all")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd

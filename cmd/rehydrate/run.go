@@ -118,6 +118,9 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 		if err := keepApproval(ctx, ws, config, &f.releaseFlags, grant); err != nil {
 			return err
 		}
+		if err := beginAnew(ctx, ws, config); err != nil {
+			return err
+		}
 		config.Workspace = ws
 		if err := c.warnOfTime(ctx, config); err != nil {
 			return err
@@ -140,6 +143,15 @@ func keepApproval(ctx context.Context, ws *workspace.Workspace, config pipeline.
 		kept.Ends = grant.grant.Approval.Expires
 	}
 	return state.WriteNote(ctx, ws, kept)
+}
+
+// beginAnew has a run on a workspace that was ended make it one that holds something again. The tombstones hold.
+func beginAnew(ctx context.Context, ws *workspace.Workspace, config pipeline.Config) error {
+	ours, err := belongs(ctx, ws, config.Release.Name)
+	if err != nil || !ours {
+		return err
+	}
+	return state.ClearNote[state.EndedNote](ctx, ws)
 }
 
 // prepare reads what a job on a release begins with: the release, whole, and the policy with the flags on top.

@@ -53,23 +53,38 @@ func adviceFor(n state.Count) string {
 func (c *command) statusCommand() *cobra.Command {
 	var exit bool
 	cmd := c.workspaceCommand("status", noArgs, func(cmd *cobra.Command, _ []string) error {
-		summary, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (state.Summary, error) {
-			s, err := state.Status(cmd.Context(), ws, c.now())
+		s, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (s statusReport, err error) {
+			s.Summary, err = state.Status(cmd.Context(), ws, c.now())
 			if err == nil {
 				s.Running, err = ws.Holder()
+			}
+			if err == nil {
+				s.Ended, err = readEnded(cmd.Context(), ws)
 			}
 			return s, err
 		})
 		if err != nil {
 			return err
 		}
-		if err := c.answer("summary", summary); err != nil || !exit {
+		if err := c.answer("status", s); err != nil || !exit {
 			return err
 		}
-		return statusOf(summary)
+		if s.Ended != nil { // nothing is to be retried in it
+			s.Retry = 0
+			if s.Ended.Unfinished {
+				return exitCode(exitRetry)
+			}
+		}
+		return statusOf(s.Summary)
 	})
 	cmd.Flags().BoolVar(&exit, "exit-code", false, "exit with the status that a run would end in: 3 where something is left to do")
 	return cmd
+}
+
+// A statusReport is what status prints.
+type statusReport struct {
+	state.Summary
+	Ended *endedReport `json:"ended,omitempty"`
 }
 
 func (c *command) conclude(s state.Summary) error {

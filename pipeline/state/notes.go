@@ -97,6 +97,12 @@ type ApprovalNote struct {
 	Ends      time.Time `json:"ends,omitzero"` // zero where it is not known: --approval does not say
 }
 
+// An EndedNote says that the workspace was ended (pipeline.End), until a run begins anew.
+type EndedNote struct {
+	At         time.Time `json:"at"`
+	Unfinished bool      `json:"unfinished,omitempty"` // it was killed
+}
+
 // A LiftedNote has the tombstones that were lifted, in the order of the lifting.
 type LiftedNote []TombstoneEntry
 
@@ -111,6 +117,7 @@ func (LastReread) key() string      { return "last_reread" }
 func (OCRRate) key() string         { return "ocr_rate" }
 func (PolicyNote) key() string      { return "policy" }
 func (ApprovalNote) key() string    { return "approval" }
+func (EndedNote) key() string       { return "ended" }
 func (LiftedNote) key() string      { return "lifted" }
 func (RevocationsNote) key() string { return "revocations_serial" }
 

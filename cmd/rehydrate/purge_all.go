@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// checkArgs holds the arguments of a purge against its flags. --all needs no RELEASE: a workspace can be ended when the release
+// is at hand no more.
+func (f *purgeFlags) checkArgs(cmd *cobra.Command, args []string) error {
+	switch {
+	case !f.all:
+		return exactArgs(1, aRelease)(cmd, args)
+	case len(f.ids) > 0, len(f.tombstones) > 0, cmd.Flags().Changed("reason"):
+		return usageError("--all ends the workspace: leave out --id, --reason and --tombstones")
+	}
+	return takes(0, 1, "no RELEASE, or one, with --all")(cmd, args)
+}
+
+// purgeAll ends the workspace, or says what would go.
+func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) error {
+	ctx, stop := c.untilStopped(ctx) // what is left when it is stopped goes the next time
+	defer stop()
+	if len(args) > 0 { // a release that is named must be the workspace's
+		rel, err := openManifest(args[0])
+		if err == nil {
+			_, err = c.isRehearsal(ctx, rel)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.dryRun || !f.confirmRemovals {
+		plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.Ending, error) { return pipeline.PlanEnd(ctx, ws) })
+		if err != nil {
+			return err
+		}
+		if f.dryRun {
+			return c.answer("purge-all-plan", plan)
+		}
+		return &problem{code: exitUsage, err: fmt.Errorf("--all would end the workspace %s: %s, %s, %s and %s would go", c.workspace,
+			times(plan.Images, "image", "images"), times(plan.Texts, "text", "texts"), times(len(plan.Files), "file", "files"),
+			times(openedCopies(plan.Copies), "registered copy", "registered copies")),
+			hint: "if that is meant, run again with --all --confirm-removals; nothing was changed"}
+	}
+	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
+		ending, err := pipeline.End(ctx, ws, c.now())
+		if ctx.Err() != nil {
+			return state.ErrInterrupted
+		}
+		if err != nil {
+			return err
+		}
+		done := len(ending.Rows) == 0 && !slices.ContainsFunc(ending.Copies, isOpen)
+		return c.answerHolds("purge-all", struct {
+			pipeline.Ending
+			Cache string `json:"cache,omitempty"`
+		}{ending, c.datasetsCache()}, done, exitRetry)
+	})
+}
+
+func isOpen(c state.CopyReport) bool { return c.State == state.CopyOpen }
+
+// openedCopies counts the copies that are not closed.
+func openedCopies(list []state.CopyReport) (n int) {
+	for _, c := range list {
+		if c.State != state.CopyClosed {
+			n++
+		}
+	}
+	return n
+}
+
+// An endedReport says in a summary that the workspace was ended.
+type endedReport struct {
+	At         time.Time `json:"at"`
+	Unfinished bool      `json:"unfinished,omitempty"`
+}
+
+// readEnded returns nil for a workspace that was not ended.
+func readEnded(ctx context.Context, ws *workspace.Workspace) (*endedReport, error) {
+	note, err := state.ReadNote[state.EndedNote](ctx, ws)
+	if err != nil || note.At.IsZero() {
+		return nil, err
+	}
+	return &endedReport{note.At, note.Unfinished}, nil
+}
+
+// refuseEnded refuses to take anything out of a workspace that was ended: copies that could not be reached owe all their rows,
+// which only --all takes out.
+func refuseEnded(ctx context.Context, ws *workspace.Workspace) error {
+	ended, err := readEnded(ctx, ws)
+	if err != nil || ended == nil {
+		return err
+	}
+	return &problem{err: fmt.Errorf("the workspace was ended on %s, and holds nothing", ended.At.Format(time.DateOnly)), code: exitUsage,
+		hint: "rehydrate purge --all --confirm-removals goes on where a copy was out of reach; rehydrate run RELEASE begins anew"}
+}

@@ -1,0 +1,101 @@
+package copies
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"rehydrate/internal/durable"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// End takes all rows out of every registered copy that can be reached, deletes what is left of it, and closes its record. The
+// others are open obligations. Killed anywhere, the next End completes it.
+func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.CopyReport, error) {
+	list, err := ws.Copies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := state.GoneSet{}
+	for _, c := range list {
+		for _, row := range c.Rows {
+			id := dataset.PostOf(row)
+			all[id] = state.GonePost{ID: id}
+		}
+	}
+	// As a purge of every post, with all that it looks at: files that somebody changed or added are not ours to delete.
+	purged, err := Purge(ctx, ws, all)
+	if err != nil {
+		return nil, err
+	}
+	list, err = ws.Copies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reports := []state.CopyReport{}
+	for _, c := range list {
+		if state.StateOfCopy(c) == state.CopyGood {
+			c, err = closeEmptied(ctx, ws, c, now)
+		}
+		if err == nil && state.StateOfCopy(c) == state.CopyClosed && len(c.Next) > 0 {
+			err = deleteEmptied(ctx, ws, c)
+		}
+		if err != nil {
+			return nil, err
+		}
+		report := state.NewCopyReport(c)
+		report.Owed = append(report.Owed, c.Owed...)
+		for _, p := range purged { // an unfinished copy that was closed long ago, and cannot be deleted now
+			if p.Path == c.Path && p.State == state.CopyOpen {
+				report = p
+			}
+		}
+		reports = append(reports, report)
+	}
+	return reports, nil
+}
+
+// closeEmptied closes the record of a copy without rows. The record keeps which files are to be deleted.
+func closeEmptied(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, now time.Time) (workspace.Copy, error) {
+	c.Next = map[string]string{}
+	for _, f := range c.Files {
+		c.Next[f.Name] = f.SHA256
+	}
+	c.Files, c.Rows, c.Owed = nil, nil, nil
+	c.Told = "deleted " + now.UTC().Format(time.DateOnly) + ", when the workspace was ended"
+	return c, ws.SetCopy(ctx, c, purged(c, "told"))
+}
+
+// deleteEmptied deletes the files that are left of a copy whose rows are gone, and its folder if nothing else lies in it.
+func deleteEmptied(ctx context.Context, ws *workspace.Workspace, c workspace.Copy) error {
+	root, err := openCopy(c)
+	if err != nil { // it went away meanwhile, and had no row any more
+		return nil
+	}
+	defer root.Close()
+	folders := map[string]bool{}
+	for name, digest := range c.Next {
+		now, err := stat(ctx, root, name)
+		if err != nil || now.SHA256 != digest { // gone, or somebody's by now
+			continue
+		}
+		if err := durable.In(root).Remove(ctx, name); err != nil {
+			return err
+		}
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			folders[dir] = true
+		}
+	}
+	// The deepest first. A folder that holds something else stays.
+	for _, dir := range slices.SortedFunc(maps.Keys(folders), func(a, b string) int { return len(b) - len(a) }) {
+		_ = root.Remove(dir)
+	}
+	_ = os.Remove(c.Path)
+	c.Next = nil
+	return ws.SetCopy(ctx, c)
+}

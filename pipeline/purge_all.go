@@ -1,0 +1,184 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/cluster"
+	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// An Ending is what the end of a workspace takes away, or took. Its lists are in order of the names.
+type Ending struct {
+	Release string             `json:"release"`
+	Images  int                `json:"images"`
+	Texts   int                `json:"texts"`
+	Files   []string           `json:"files"`  // of the dataset and beside it
+	Copies  []state.CopyReport `json:"copies"` // all that are registered
+	// Strays are files in the workspace that no run wrote. They stay.
+	Strays []string `json:"strays"`
+	// Rows are those of the strays that hold rows of the dataset: somebody has to look after them.
+	Rows []string `json:"strays_with_rows"`
+}
+
+// PlanEnd says what End would take away. It only reads.
+func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
+	e := Ending{Files: []string{}, Strays: []string{}, Rows: []string{}}
+	b, bound, err := ws.Binding(ctx)
+	if err == nil && !bound {
+		err = workspace.ErrNoWorkspace
+	}
+	if err != nil {
+		return e, err
+	}
+	e.Release = b.Release
+	for rec, err := range ws.Alike(ctx, nil) {
+		if err != nil {
+			return e, err
+		}
+		if rec.Image != nil {
+			e.Images += rec.Entries
+		}
+		if rec.Reading != nil {
+			e.Texts += rec.Entries
+		}
+	}
+	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {
+		names, err := ws.Files(ctx, folder)
+		if err != nil {
+			return e, err
+		}
+		e.Files = append(e.Files, names...)
+	}
+	for _, name := range []string{manifest.OutcomesName, workspace.ReportName} {
+		if f, err := ws.OpenFile(name); err == nil {
+			f.Close()
+			e.Files = append(e.Files, name)
+		}
+	}
+	slices.Sort(e.Files)
+	e.Copies, err = state.ListCopies(ctx, ws)
+	return e, err
+}
+
+// End takes away all that a workspace holds: images, texts, dataset, report, shards, and the registered copies that it can
+// reach. Tombstones, the log and the register of copies stay, so that what was removed stays removed when a run begins anew.
+// It asks nobody. Killed anywhere, the next End completes it.
+func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, error) {
+	e, err := PlanEnd(ctx, ws)
+	if err != nil {
+		return e, err
+	}
+	// First of all, so that nobody takes what a killed End has left for a dataset.
+	at := now.UTC().Truncate(time.Second)
+	if err := state.WriteNote(ctx, ws, state.EndedNote{At: at, Unfinished: true}); err != nil {
+		return e, err
+	}
+	if err := ws.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
+		return e, err
+	}
+	// The dataset before its rows in the state: killed in between, the state still says that the files were there.
+	if err := endDataset(ctx, ws); err != nil {
+		return e, err
+	}
+	if err := ws.Clear(ctx); err != nil {
+		return e, err
+	}
+	e.Copies, err = copies.End(ctx, ws, now)
+	if err != nil {
+		return e, err
+	}
+	if err := state.WriteTombstones(ctx, ws); err != nil {
+		return e, err
+	}
+	if _, err := ws.Sweep(ctx); err != nil { // unfinished files, and whatever a run left that was killed
+		return e, err
+	}
+	if err := e.findStrays(ctx, ws); err != nil {
+		return e, err
+	}
+	if err := ws.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Ended}); err != nil {
+		return e, err
+	}
+	return e, state.WriteNote(ctx, ws, state.EndedNote{At: at})
+}
+
+// endDataset removes the dataset and what was made of it, and records which files went.
+func endDataset(ctx context.Context, ws *workspace.Workspace) error {
+	last, err := state.ReadNote[state.ExportNote](ctx, ws)
+	if err != nil {
+		return err
+	}
+	if err := cluster.Clear(ctx, ws); err != nil {
+		return err
+	}
+	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {
+		if err := ws.RemoveAll(ctx, folder); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{workspace.ReportName, manifest.OutcomesName} {
+		if err := ws.RemoveFile(ctx, name); err != nil {
+			return err
+		}
+	}
+	var events []auditlog.Event
+	for files := range slices.Chunk(last.Files, auditlog.MaxFiles) {
+		e := auditlog.Event{Kind: auditlog.Purge}
+		for _, f := range files {
+			e.Old = append(e.Old, auditlog.File{Name: f.Name, SHA256: f.SHA256})
+			e.Files = append(e.Files, auditlog.File{Name: f.Name})
+		}
+		events = append(events, e)
+	}
+	if err := ws.Note(ctx, events...); err != nil {
+		return err
+	}
+	// The notes last: killed before, the next End records the files once more.
+	for _, forget := range []func(context.Context, *workspace.Workspace) error{
+		state.ClearNote[state.ExportNote], state.ClearNote[state.PurgingNote], state.ClearNote[state.MassRemovalNote],
+	} {
+		if err := forget(ctx, ws); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findStrays lists what is left in the workspace and belongs to nobody here.
+func (e *Ending) findStrays(ctx context.Context, ws *workspace.Workspace) error {
+	posts := state.GoneSet{}
+	for f, err := range ws.Walk(ctx, ".") {
+		if err != nil {
+			return err
+		}
+		stays := []string{state.StateFile, state.JournalFile, state.LockFile, state.LogKeyFile, manifest.TombstonesName}
+		if slices.Contains(stays, f.Name) || strings.HasPrefix(f.Name, state.AuditDir+"/") {
+			continue
+		}
+		e.Strays = append(e.Strays, f.Name)
+		if !f.Mode.IsRegular() || !dataset.Holds(f.Name) {
+			continue
+		}
+		if len(posts) == 0 {
+			for p, err := range ws.Posts(ctx) {
+				if err != nil {
+					return err
+				}
+				posts[p.ID] = state.GonePost{ID: p.ID}
+			}
+		}
+		if err := state.FileLacksRows(ctx, ws.OpenFile, f.Name, posts); err != nil {
+			e.Rows = append(e.Rows, fmt.Sprintf("%s: %v", f.Name, err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package workspace
+
+import (
+	"context"
+	"slices"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+)
+
+// Clear takes the content of all posts out of the workspace: images, readings, answers of models, outcomes, and what Reddit
+// said of where a post was made. Entries, states of posts, tombstones, copies on record and the log stay. Killed anywhere, the
+// next Clear completes it.
+func (w *Workspace) Clear(ctx context.Context) (err error) {
+	defer wrap(&err, "clear the workspace")
+	// The files go first, as those of one post do: a row without its file is found and dropped, a file without a row is a stray.
+	if err := w.RemoveAll(ctx, imagesName); err != nil {
+		return err
+	}
+	return w.change(ctx, "delete the rows of all content", func(t *tx) {
+		t.exec(`INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image
+			WHERE id IN (SELECT id FROM tombstone)`)
+		t.fail(w.recordContent(t))
+		for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result"} {
+			t.exec("DELETE FROM " + table)
+		}
+		t.exec("UPDATE post SET subreddit = '', gone_at = 0, withheld = 0, unseen = 0")
+		t.exec("DELETE FROM meta WHERE key = ?", metaReread)
+		t.markErased()
+	})
+}
+
+// recordContent records the posts with an image or a text as erased.
+func (w *Workspace) recordContent(t *tx) error {
+	if t.err != nil {
+		return t.err
+	}
+	ids, err := texts(t.ctx, t, "SELECT id FROM image UNION SELECT id FROM reading ORDER BY id")
+	var posts []auditlog.Post
+	for _, id := range ids {
+		posts = append(posts, auditlog.Post{ID: manifest.PostID(id)})
+	}
+	w.recordPosts(t, auditlog.Event{Kind: auditlog.Erased, Verdict: "ended"}, posts)
+	return err
+}
+
+// RemoveAll unlinks everything in a folder of the workspace, whoever put it there, and the folder. One that does not exist is
+// not an error.
+func (w *Workspace) RemoveAll(ctx context.Context, folder string) (err error) {
+	defer wrap(&err, "remove %s", folder)
+	if err := w.writable(ctx); err != nil {
+		return err
+	}
+	var names []string
+	for f, err := range w.Walk(ctx, folder) {
+		if err != nil {
+			return err
+		}
+		names = append(names, f.Name)
+		w.digests.Delete(f.Name) // the seal must not list it
+	}
+	for some := range slices.Chunk(names, 1000) { // each folder is synced once for so many
+		if err := w.unlink(ctx, some...); err != nil {
+			return err
+		}
+	}
+	// The folders that are left are empty; no content depends on whether they are.
+	return w.root.RemoveAll(folder)
+}
