@@ -85,11 +85,13 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	if err := ws.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
 		return e, err
 	}
-	// The dataset before its rows in the state: killed in between, the state still says that the files were there.
-	if err := endDataset(ctx, ws); err != nil {
+	if err := forgetDataset(ctx, ws); err != nil {
 		return e, err
 	}
 	if err := ws.Clear(ctx); err != nil {
+		return e, err
+	}
+	if err := removeDataset(ctx, ws); err != nil {
 		return e, err
 	}
 	e.Copies, err = copies.End(ctx, ws, now)
@@ -111,24 +113,11 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	return e, state.WriteNote(ctx, ws, state.EndedNote{At: at})
 }
 
-// endDataset removes the dataset and what was made of it, and records which files went.
-func endDataset(ctx context.Context, ws *workspace.Workspace) error {
+// forgetDataset records that the files of the dataset go, and forgets them: a file on record that is not there would be damage.
+func forgetDataset(ctx context.Context, ws *workspace.Workspace) error {
 	last, err := state.ReadNote[state.ExportNote](ctx, ws)
 	if err != nil {
 		return err
-	}
-	if err := cluster.Clear(ctx, ws); err != nil {
-		return err
-	}
-	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {
-		if err := ws.RemoveAll(ctx, folder); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{workspace.ReportName, manifest.OutcomesName} {
-		if err := ws.RemoveFile(ctx, name); err != nil {
-			return err
-		}
 	}
 	var events []auditlog.Event
 	for files := range slices.Chunk(last.Files, auditlog.MaxFiles) {
@@ -142,11 +131,28 @@ func endDataset(ctx context.Context, ws *workspace.Workspace) error {
 	if err := ws.Note(ctx, events...); err != nil {
 		return err
 	}
-	// The notes last: killed before, the next End records the files once more.
 	for _, forget := range []func(context.Context, *workspace.Workspace) error{
 		state.ClearNote[state.ExportNote], state.ClearNote[state.PurgingNote], state.ClearNote[state.MassRemovalNote],
 	} {
 		if err := forget(ctx, ws); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeDataset removes the dataset, what was made of it, and what was to be read for it, whoever put it there.
+func removeDataset(ctx context.Context, ws *workspace.Workspace) error {
+	if err := cluster.Clear(ctx, ws); err != nil { // in its order: no shard is begun, and none finished
+		return err
+	}
+	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {
+		if err := ws.RemoveAll(ctx, folder); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{workspace.ReportName, manifest.OutcomesName} {
+		if err := ws.RemoveFile(ctx, name); err != nil {
 			return err
 		}
 	}

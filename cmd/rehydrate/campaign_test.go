@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -329,6 +330,53 @@ func (c *chaosSite) between(t *testing.T, before map[string]string, export bool)
 		if slices.Contains(known, id) {
 			t.Errorf("export handed out %s (exit %d)", id, f.code)
 		}
+	}
+}
+
+// TestEndKilled kills purge --all before the steps that change the disk. No state in between is damaged, and the same command
+// completes each: nothing that was held is left, and what was removed stays removed.
+func TestEndKilled(t *testing.T) {
+	long(t)
+	t.Parallel()
+	c := newChaosSite(t)
+	c.do(nil, "report", "-w", c.workspace).want(t, exitDone)
+	check(t, os.Mkdir(c.copied(), 0o700))
+	for _, format := range []string{"parquet", "folder"} {
+		c.do(nil, "export", c.release, "-w", c.workspace, "--out", filepath.Join(c.copied(), format), "--note", "a test", "--format", format).
+			want(t, exitDone)
+	}
+	stones := c.do(nil, "tombstones", "export", "-w", c.workspace).stdout
+	args := []string{"purge", "--all", "--confirm-removals", "-w", c.workspace}
+	c.killed(t, often(1, 5), func() { c.do(nil, args...).want(t, exitDone) }, func(int, string) {
+		c.unsettled(t)
+		c.do(nil, args...).want(t, exitDone, "ended: ")
+		for _, dir := range []string{c.workspace, c.copied()} {
+			for name, b := range everyFile(t, dir) {
+				if bytes.Contains(b, []byte(purgedWord)) || filepath.Ext(name) == ".parquet" || filepath.Ext(name) == ".jpg" {
+					t.Errorf("%s is left in %s", name, dir)
+				}
+			}
+		}
+		for _, copied := range c.copies(exitDone) {
+			if copied.State != state.CopyClosed {
+				t.Errorf("the copy: %+v", copied)
+			}
+		}
+		if left := tree(t, c.copied()); len(left) > 0 {
+			t.Errorf("%d files are left of the copies", len(left))
+		}
+		c.do(nil, "status", "-w", c.workspace, "--exit-code").want(t, exitDone, "This workspace was ended on ")
+		if r := c.verify(exitDone); !r.Whole || !r.Sealed || len(r.Notes) != 0 {
+			t.Errorf("verify: %+v", r)
+		}
+		c.do(nil, "audit", c.release, "-w", c.workspace, "--offline", "--no-record").want(t, exitDone)
+		if got := c.do(nil, "tombstones", "export", "-w", c.workspace).stdout; got != stones || !strings.Contains(got, "deleted") {
+			t.Errorf("the tombstones are\n%s, and were\n%s", got, stones)
+		}
+	})
+	c.finish(t)
+	if made := c.made(); !cmp.Equal(onlyParquet(c.want), onlyParquet(made)) {
+		t.Error("the dataset of a run after the end is another one")
 	}
 }
 

@@ -13,11 +13,8 @@ import (
 // next Clear completes it.
 func (w *Workspace) Clear(ctx context.Context) (err error) {
 	defer wrap(&err, "clear the workspace")
-	// The files go first, as those of one post do: a row without its file is found and dropped, a file without a row is a stray.
-	if err := w.RemoveAll(ctx, imagesName); err != nil {
-		return err
-	}
-	return w.change(ctx, "delete the rows of all content", func(t *tx) {
+	// The rows first: a row without its file would be damage. A file without a row is a stray, which the next Clear or Sweep unlinks.
+	if err := w.change(ctx, "delete the rows of all content", func(t *tx) {
 		t.exec(`INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image
 			WHERE id IN (SELECT id FROM tombstone)`)
 		t.fail(w.recordContent(t))
@@ -27,7 +24,10 @@ func (w *Workspace) Clear(ctx context.Context) (err error) {
 		t.exec("UPDATE post SET subreddit = '', gone_at = 0, withheld = 0, unseen = 0")
 		t.exec("DELETE FROM meta WHERE key = ?", metaReread)
 		t.markErased()
-	})
+	}); err != nil {
+		return err
+	}
+	return w.RemoveAll(ctx, imagesName)
 }
 
 // recordContent records the posts with an image or a text as erased.
