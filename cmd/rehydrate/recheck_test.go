@@ -67,6 +67,22 @@ func TestRecheckTwiceADay(t *testing.T) {
 	}
 
 	settings("office@example.org")
+	// A file that others can read gives the secret away, and one that they can write is run.
+	conf := filepath.Join(home, ".config/rehydrate/recheck.conf")
+	s.emulator.ForgetRequests()
+	for _, mode := range []os.FileMode{0o640, 0o620, 0o604, 0o602} {
+		check(t, os.Chmod(conf, mode))
+		if out := do(exitUsage, service); !strings.Contains(out, conf+" can be read or written by others") || !strings.Contains(out, "chmod 600") {
+			t.Errorf("settings of mode %v: printed %q", mode, out)
+		}
+	}
+	check(t, os.Chmod(conf, 0o600))
+	if out := do(exitUsage, service+".nowhere"); !strings.Contains(out, "nowhere") {
+		t.Errorf("settings that are not there: printed %q", out)
+	}
+	if asked := s.emulator.Requests(); len(asked) > 0 {
+		t.Errorf("%d requests by settings that others could have", len(asked))
+	}
 	s.becomes(redditemu.Deleted, posts[0])
 	out := do(exitDone, service)
 	if _, err := os.Lstat(mail); out != "" || err == nil {
