@@ -132,7 +132,7 @@ func forgetDataset(ctx context.Context, ws *workspace.Workspace) error {
 		return err
 	}
 	for _, forget := range []func(context.Context, *workspace.Workspace) error{
-		state.ClearNote[state.ExportNote], state.ClearNote[state.PurgingNote], state.ClearNote[state.MassRemovalNote],
+		state.ClearNote[state.ExportNote], state.ClearNote[state.MassRemovalNote],
 	} {
 		if err := forget(ctx, ws); err != nil {
 			return err
@@ -161,7 +161,7 @@ func removeDataset(ctx context.Context, ws *workspace.Workspace) error {
 
 // findStrays lists what is left in the workspace and belongs to nobody here.
 func (e *Ending) findStrays(ctx context.Context, ws *workspace.Workspace) error {
-	posts := state.GoneSet{}
+	posts := state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
 	for f, err := range ws.Walk(ctx, ".") {
 		if err != nil {
 			return err
@@ -174,12 +174,12 @@ func (e *Ending) findStrays(ctx context.Context, ws *workspace.Workspace) error 
 		if !f.Mode.IsRegular() || !dataset.Holds(f.Name) {
 			continue
 		}
-		if len(posts) == 0 {
+		if posts.Empty() {
 			for p, err := range ws.Posts(ctx) {
 				if err != nil {
 					return err
 				}
-				posts[p.ID] = state.GonePost{ID: p.ID}
+				posts.Posts[p.ID] = state.GonePost{ID: p.ID}
 			}
 		}
 		if err := state.FileLacksRows(ctx, ws.OpenFile, f.Name, posts); err != nil {

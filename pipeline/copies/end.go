@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rehydrate/internal/durable"
+	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -21,11 +22,11 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 	if err != nil {
 		return nil, err
 	}
-	all := state.GoneSet{}
+	all := state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
 	for _, c := range list {
 		for _, row := range c.Rows {
 			id := dataset.PostOf(row)
-			all[id] = state.GonePost{ID: id}
+			all.Posts[id] = state.GonePost{ID: id}
 		}
 	}
 	// As a purge of every post, with all that it looks at: files that somebody changed or added are not ours to delete.

@@ -436,7 +436,7 @@ func TestBareFile(t *testing.T) {
 		_, err := WriteParquet(&table, testSchema(), card.Provenance, false, all(testRows()))
 		testkit.OK(t, err)
 		testkit.OK(t, WriteWithout(&less, "train.parquet", bytes.NewReader(table.Bytes()), int64(table.Len()),
-			func(id manifest.PostID) bool { return id == "id3" }))
+			func(row string) bool { return row == "id3" }))
 		for what, b := range map[string][]byte{"whole": table.Bytes(), "without a row": less.Bytes()} {
 			f, err := scan.Open(bytes.NewReader(b), int64(len(b)))
 			testkit.OK(t, err)

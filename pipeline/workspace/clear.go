@@ -15,8 +15,7 @@ func (w *Workspace) Clear(ctx context.Context) (err error) {
 	defer wrap(&err, "clear the workspace")
 	// The rows first: a row without its file would be damage. A file without a row is a stray, which the next Clear or Sweep unlinks.
 	if err := w.change(ctx, "delete the rows of all content", func(t *tx) {
-		t.exec(`INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image
-			WHERE id IN (SELECT id FROM tombstone)`)
+		t.keepDigests("id IN (SELECT id FROM tombstone) OR id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))")
 		t.fail(w.recordContent(t))
 		for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result"} {
 			t.exec("DELETE FROM " + table)
