@@ -295,3 +295,20 @@ func TestStatement(t *testing.T) {
 		}
 	}
 }
+
+// TestEnded: what has no end never ends, and a clock may be wrong by five minutes.
+func TestEnded(t *testing.T) {
+	for _, c := range []struct {
+		until, now time.Time
+		want       bool
+	}{
+		{time.Time{}, testNow, false},
+		{testNow, testNow, false},
+		{testNow, testNow.Add(5 * time.Minute), false},
+		{testNow, testNow.Add(5*time.Minute + time.Second), true},
+	} {
+		if got := Ended(c.until, c.now); got != c.want {
+			t.Errorf("Ended(%v, %v) = %v, want %v", c.until, c.now, got, c.want)
+		}
+	}
+}
