@@ -69,9 +69,9 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 	return e, err
 }
 
-// End takes away all that a workspace holds: images, texts, dataset, report, shards, and the registered copies that it can
-// reach. Tombstones, the log and the register of copies stay, so that what was removed stays removed when a run begins anew.
-// It asks nobody. Killed anywhere, the next End completes it.
+// End takes away all that a workspace holds: images, texts, dataset, report, shards, and the registered copies that it
+// can reach. Tombstones, the log and the register of copies stay, so that what was removed stays removed when a run
+// begins anew. It asks nobody. Killed anywhere, the next End completes it.
 func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, error) {
 	e, err := PlanEnd(ctx, ws)
 	if err != nil {
@@ -113,7 +113,8 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	return e, state.WriteNote(ctx, ws, state.EndedNote{At: at})
 }
 
-// forgetDataset records that the files of the dataset go, and forgets them: a file on record that is not there would be damage.
+// forgetDataset records that the files of the dataset go, and forgets them: a file on record that is not there would be
+// damage.
 func forgetDataset(ctx context.Context, ws *workspace.Workspace) error {
 	last, err := state.ReadNote[state.ExportNote](ctx, ws)
 	if err != nil {

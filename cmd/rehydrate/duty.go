@@ -16,8 +16,9 @@ import (
 	"rehydrate/policy"
 )
 
-// The duty to delete outlives the permission to hold: recheck and purge go on without a grant. They bring nothing in, and ask
-// Reddit by whatever approval is still in force. Without one they remove what is known, and say that Reddit was not asked.
+// The duty to delete outlives the permission to hold: recheck and purge go on without a grant. They bring nothing in,
+// and ask Reddit by whatever approval is still in force. Without one they remove what is known, and say that Reddit was
+// not asked.
 
 // A duty is by what leave recheck or purge works.
 type duty struct {
@@ -26,8 +27,8 @@ type duty struct {
 	unasked  error   // why Reddit cannot be asked; nil where it can
 }
 
-// forRemovals is resume for a job that only takes out what is gone. It reads no row of the manifest: a fault there must not
-// keep a removal waiting.
+// forRemovals is resume for a job that only takes out what is gone. It reads no row of the manifest: a fault there must
+// not keep a removal waiting.
 func (c *command) forRemovals(ctx context.Context, path string, f *releaseFlags) (pipeline.Config, error) {
 	var opened checkedRelease
 	var err error
@@ -48,7 +49,9 @@ func (c *command) forRemovals(ctx context.Context, path string, f *releaseFlags)
 }
 
 // leaveFor finds the leave by which a job takes out what is gone, and makes the client where Reddit can be asked.
-func (c *command) leaveFor(ctx context.Context, config *pipeline.Config, f *releaseFlags, r *redditFlags, offline bool) (*duty, error) {
+func (c *command) leaveFor(
+	ctx context.Context, config *pipeline.Config, f *releaseFlags, r *redditFlags, offline bool,
+) (*duty, error) {
 	d := &duty{}
 	if !f.rehearsal { // made-up posts need no permission
 		d.required = config.Policy.Access.GrantRequired
@@ -92,9 +95,11 @@ func (c *command) leaveFor(ctx context.Context, config *pipeline.Config, f *rele
 	return d, err
 }
 
-// approvalFor returns the approval by which Reddit is asked: of a genuine grant, even one that has ended, else of --approval,
-// else of the last run. One that has ended counts as none. Without any it says why there is none.
-func (c *command) approvalFor(ctx context.Context, d *duty, f *releaseFlags) (approval string, none []string, err error) {
+// approvalFor returns the approval by which Reddit is asked: of a genuine grant, even one that has ended, else of
+// --approval, else of the last run. One that has ended counts as none. Without any it says why there is none.
+func (c *command) approvalFor(
+	ctx context.Context, d *duty, f *releaseFlags,
+) (approval string, none []string, err error) {
 	now, given := c.now(), strings.TrimSpace(f.approval)
 	if d.permit != nil && d.permit.genuine != nil {
 		named := d.permit.genuine.Approval
@@ -136,7 +141,9 @@ func endedOn(whose, reference string, at time.Time) string {
 }
 
 // do does a job in the workspace, with the counts that its progress is measured by.
-func (d *duty) do(ctx context.Context, c *command, config *pipeline.Config, job func(*workspace.Workspace) error) (*heldImages, error) {
+func (d *duty) do(
+	ctx context.Context, c *command, config *pipeline.Config, job func(*workspace.Workspace) error,
+) (*heldImages, error) {
 	var h *heldImages
 	err := c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		if err := refuseEnded(ctx, ws); err != nil {

@@ -13,8 +13,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// checkArgs holds the arguments of a purge against its flags. --all needs no RELEASE: a workspace can be ended when the release
-// is at hand no more.
+// checkArgs holds the arguments of a purge against its flags. --all needs no RELEASE: a workspace can be ended when the
+// release is at hand no more.
 func (f *purgeFlags) checkArgs(cmd *cobra.Command, args []string) error {
 	switch {
 	case !f.all:
@@ -39,15 +39,18 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 		}
 	}
 	if f.dryRun || !f.confirmRemovals {
-		plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.Ending, error) { return pipeline.PlanEnd(ctx, ws) })
+		plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.Ending, error) {
+			return pipeline.PlanEnd(ctx, ws)
+		})
 		if err != nil {
 			return err
 		}
 		if f.dryRun {
 			return c.answer("purge-all-plan", plan)
 		}
-		return &problem{code: exitUsage, err: fmt.Errorf("--all would end the workspace %s: %s, %s, %s and %s would go", c.workspace,
-			times(plan.Images, "image", "images"), times(plan.Texts, "text", "texts"), times(len(plan.Files), "file", "files"),
+		return &problem{code: exitUsage, err: fmt.Errorf("--all would end the workspace %s: %s, %s, %s and %s would go",
+			c.workspace, times(plan.Images, "image", "images"), times(plan.Texts, "text", "texts"),
+			times(len(plan.Files), "file", "files"),
 			times(openedCopies(plan.Copies), "registered copy", "registered copies")),
 			hint: "if that is meant, run again with --all --confirm-removals; nothing was changed"}
 	}
@@ -94,13 +97,15 @@ func readEnded(ctx context.Context, ws *workspace.Workspace) (*endedReport, erro
 	return &endedReport{note.At, note.Unfinished}, nil
 }
 
-// refuseEnded refuses to take anything out of a workspace that was ended: copies that could not be reached owe all their rows,
-// which only --all takes out.
+// refuseEnded refuses to take anything out of a workspace that was ended: copies that could not be reached owe all
+// their rows, which only --all takes out.
 func refuseEnded(ctx context.Context, ws *workspace.Workspace) error {
 	ended, err := readEnded(ctx, ws)
 	if err != nil || ended == nil {
 		return err
 	}
-	return &problem{err: fmt.Errorf("the workspace was ended on %s, and holds nothing", ended.At.Format(time.DateOnly)), code: exitUsage,
-		hint: "rehydrate purge --all --confirm-removals goes on where a copy was out of reach; rehydrate run RELEASE begins anew"}
+	return &problem{code: exitUsage,
+		err: fmt.Errorf("the workspace was ended on %s, and holds nothing", ended.At.Format(time.DateOnly)),
+		hint: "rehydrate purge --all --confirm-removals goes on where a copy was out of reach; " +
+			"rehydrate run RELEASE begins anew"}
 }

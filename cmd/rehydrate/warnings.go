@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// warnings prints log records for people: a warning is a sentence, as an error is. What -v adds stays as slog writes it.
+// warnings prints log records for people: a warning is a sentence, as an error is. What -v adds stays as slog writes
+// it.
 type warnings struct {
 	slog.Handler
 	out   io.Writer
@@ -47,9 +48,10 @@ func (w *warnings) WithGroup(name string) slog.Handler {
 
 // sentences are for warnings whose message needs its values inside; {KEY} stands for the value of an attribute.
 var sentences = map[string]string{
-	"reddit gives a reason for a removal that is not known here; it counts as a removal": "post {id} was removed for a reason " +
-		"this version does not know ({reason}); treated as removed",
-	"mass removal withheld":                  "{gone} of {were_live} live posts are gone at once: they are withheld, and nothing of them is erased",
+	"reddit gives a reason for a removal that is not known here; it counts as a removal": "post {id} was removed " +
+		"for a reason this version does not know ({reason}); treated as removed",
+	"mass removal withheld": "{gone} of {were_live} live posts are gone at once: they are withheld, " +
+		"and nothing of them is erased",
 	"no verdict":                             "Reddit gave no usable answer about {posts} posts ({reason}): {detail}",
 	"a stored image is damaged and left out": "the stored image {file} is damaged and left out: {what}",
 	"lost an OCR worker":                     "an OCR worker was lost after {images} images: {error}",

@@ -17,7 +17,8 @@ func TestWarnings(t *testing.T) {
 		want string
 	}{
 		{func(l *slog.Logger) {
-			l.Warn("reddit gives a reason for a removal that is not known here; it counts as a removal", "id", "180t6q", "reason", "other_something_new")
+			l.Warn("reddit gives a reason for a removal that is not known here; it counts as a removal",
+				"id", "180t6q", "reason", "other_something_new")
 		}, "post 180t6q was removed for a reason this version does not know (other_something_new); treated as removed"},
 		{func(l *slog.Logger) { l.Warn("mass removal withheld", "gone", 31, "were_live", 90) },
 			"31 of 90 live posts are gone at once: they are withheld, and nothing of them is erased"},
@@ -38,7 +39,9 @@ func TestWarnings(t *testing.T) {
 
 // TestDetails: what -v adds stays for machines to read, and without -v it is not printed.
 func TestDetails(t *testing.T) {
-	for level, want := range map[slog.Level]string{slog.LevelDebug: "level=DEBUG msg=asked posts=3\n", slog.LevelWarn: ""} {
+	for level, want := range map[slog.Level]string{
+		slog.LevelDebug: "level=DEBUG msg=asked posts=3\n", slog.LevelWarn: "",
+	} {
 		var out bytes.Buffer
 		slog.New(newWarnings(&out, level)).Debug("asked", "posts", 3)
 		if got := out.String(); !strings.HasSuffix(got, want) || want == "" && got != "" {

@@ -15,8 +15,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// End takes all rows out of every registered copy that can be reached, deletes what is left of it, and closes its record. The
-// others are open obligations. Killed anywhere, the next End completes it.
+// End takes all rows out of every registered copy that can be reached, deletes what is left of it, and closes its
+// record. The others are open obligations. Killed anywhere, the next End completes it.
 func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.CopyReport, error) {
 	list, err := ws.Copies(ctx)
 	if err != nil {
@@ -62,7 +62,9 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 }
 
 // closeEmptied closes the record of a copy without rows. The record keeps which files are to be deleted.
-func closeEmptied(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, now time.Time) (workspace.Copy, error) {
+func closeEmptied(
+	ctx context.Context, ws *workspace.Workspace, c workspace.Copy, now time.Time,
+) (workspace.Copy, error) {
 	c.Next = map[string]string{}
 	for _, f := range c.Files {
 		c.Next[f.Name] = f.SHA256
@@ -72,7 +74,8 @@ func closeEmptied(ctx context.Context, ws *workspace.Workspace, c workspace.Copy
 	return c, ws.SetCopy(ctx, c, purged(c, "told"))
 }
 
-// deleteEmptied deletes the files that are left of a copy whose rows are gone, and its folder if nothing else lies in it.
+// deleteEmptied deletes the files that are left of a copy whose rows are gone, and its folder if nothing else lies in
+// it.
 func deleteEmptied(ctx context.Context, ws *workspace.Workspace, c workspace.Copy) error {
 	root, err := openCopy(c)
 	if err != nil { // it went away meanwhile, and had no row any more

@@ -8,16 +8,20 @@ import (
 	"rehydrate/pipeline/auditlog"
 )
 
-// Clear takes the content of all posts out of the workspace: images, readings, answers of models, outcomes, and what Reddit
-// said of where a post was made. Entries, states of posts, tombstones, copies on record and the log stay. Killed anywhere, the
-// next Clear completes it.
+// Clear takes the content of all posts out of the workspace: images, readings, answers of models, outcomes, and what
+// Reddit said of where a post was made. Entries, states of posts, tombstones, copies on record and the log stay. Killed
+// anywhere, the next Clear completes it.
 func (w *Workspace) Clear(ctx context.Context) (err error) {
 	defer wrap(&err, "clear the workspace")
-	// The rows first: a row without its file would be damage. A file without a row is a stray, which the next Clear or Sweep unlinks.
+	// The rows first: a row without its file would be damage. A file without a row is a stray, which the next Clear or
+	// Sweep unlinks.
 	if err := w.change(ctx, "delete the rows of all content", func(t *tx) {
-		t.keepDigests("id IN (SELECT id FROM tombstone) OR id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))")
+		t.keepDigests(`id IN (SELECT id FROM tombstone)
+			OR id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))`)
 		t.fail(w.recordContent(t))
-		for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result"} {
+		for _, table := range []string{
+			"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result",
+		} {
 			t.exec("DELETE FROM " + table)
 		}
 		t.exec("UPDATE post SET subreddit = '', gone_at = 0, withheld = 0, unseen = 0")
@@ -43,8 +47,8 @@ func (w *Workspace) recordContent(t *tx) error {
 	return err
 }
 
-// RemoveAll unlinks everything in a folder of the workspace, whoever put it there, and the folder. One that does not exist is
-// not an error.
+// RemoveAll unlinks everything in a folder of the workspace, whoever put it there, and the folder. One that does not
+// exist is not an error.
 func (w *Workspace) RemoveAll(ctx context.Context, folder string) (err error) {
 	defer wrap(&err, "remove %s", folder)
 	if err := w.writable(ctx); err != nil {

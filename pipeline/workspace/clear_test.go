@@ -11,28 +11,32 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestClear: no content is left, in files or in the bytes of state.db, whoever put it there; what says which posts must not come
-// back is. A link is unlinked, and what it leads to is not.
+// TestClear: no content is left, in files or in the bytes of state.db, whoever put it there; what says which posts must
+// not come back is. A link is unlinked, and what it leads to is not.
 func TestClear(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(3)...)
 	img := store(t, w, key("a000"), "body of a000")
 	store(t, w, key("a001"), "body of a001")
 	const secret = "a text that was read and must go"
-	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: key("a000"), Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: secret}}),
+	read := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: secret}
+	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: key("a000"), Reading: read}),
 		w.SetAnswer(ctx, Answer{Key: key("a000"), Asked: "q", ImageSHA256: img.SHA256, Text: secret, At: time.Unix(1, 0)}),
 		w.DropImage(ctx, key("a002"), Trouble{Outcome: manifest.Gone}, false),
-		w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive, Subreddit: secret}, {ID: "a001", State: manifest.StateRemoved, Withheld: true}}),
+		w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive, Subreddit: secret},
+			{ID: "a001", State: manifest.StateRemoved, Withheld: true}}),
 		w.AddTombstones(ctx, []Tombstone{stone("a001", manifest.StateRemoved, "", 1)}),
 		w.SetResults(ctx, []manifest.Result{{Key: key("a000"), Outcome: manifest.Kept, Detail: secret}}),
 		w.SetCopy(ctx, Copy{Path: "/copy", Rows: []string{"a000"}}))
 	outside := filepath.Join(t.TempDir(), "outside")
-	testkit.OK(t, os.WriteFile(outside, []byte("mine"), 0o600), os.Symlink(outside, filepath.Join(w.Dir(), "images", "link")),
-		os.MkdirAll(filepath.Join(w.Dir(), "images", "zz"), 0o700), os.WriteFile(filepath.Join(w.Dir(), "images", "zz", "stray"), nil, 0o600))
+	images := filepath.Join(w.Dir(), "images")
+	testkit.OK(t, os.WriteFile(outside, []byte("mine"), 0o600), os.Symlink(outside, filepath.Join(images, "link")),
+		os.MkdirAll(filepath.Join(images, "zz"), 0o700), os.WriteFile(filepath.Join(images, "zz", "stray"), nil, 0o600))
 
 	testkit.OK(t, w.Clear(ctx), w.Clear(ctx)) // once more: nothing is lost
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
-		if r.Image != nil || r.Reading != nil || r.Trouble != nil || r.Result != nil || r.Post.Withheld || r.Post.Subreddit != "" {
+		p := r.Post
+		if r.Image != nil || r.Reading != nil || r.Trouble != nil || r.Result != nil || p.Withheld || p.Subreddit != "" {
 			t.Errorf("after Clear there is %+v", r)
 		}
 	}
