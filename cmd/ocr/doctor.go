@@ -24,8 +24,8 @@ import (
 
 const doctorHelp = `Say whether this machine can read images, and what is missing: Tesseract, Leptonica, the
 English model with its digest, how the workers are kept from fighting over the processors
-(OMP_THREAD_LIMIT), the dictionary; and draw a caption and read it back. --json prints one
-object.
+(OMP_THREAD_LIMIT), the dictionary; draw a caption and read it back; and have a worker try to
+reach files, the network and other processes of this machine. --json prints one object.
 
 Where the libraries themselves are missing, ocr cannot start at all: the dynamic linker
 says so ("error while loading shared libraries"). scripts/setup installs them.
@@ -120,7 +120,12 @@ func examine(ctx context.Context, o options, env []string, stderr io.Writer) (fi
 		return findings // without them there is no engine to ask
 	}
 	o.workers, o.timeout = 1, 30*time.Second
-	pool, err := newPool(ctx, o, words, stderr)
+	c, err := o.ownConfig(words, stderr)
+	if err != nil {
+		add("worker", "", err, "")
+		return findings
+	}
+	pool, err := ocr.Start(ctx, c)
 	if err != nil {
 		hint := ""
 		if start, ok := errors.AsType[*ocr.StartError](err); ok {
@@ -136,6 +141,8 @@ func examine(ctx context.Context, o options, env []string, stderr io.Writer) (fi
 	add("threads", "workers run with OMP_THREAD_LIMIT=1, set before they start", nil, "")
 	found, err := selfTest(ctx, pool)
 	add("self-test", found, err, "the engine is there and does not read: compare its version and the model's digest with docs/ocr.md")
+	found, err = sandbox(ctx, c)
+	add("sandbox", found, err, "the worker reads and its confinement cannot be tried: report this, with what ocr doctor printed")
 	return findings
 }
 

@@ -30,13 +30,16 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case "worker":
+		case "worker", "sandbox", "became":
 			main()
 		case "program": // program ARG...
 			os.Args = append(os.Args[:1], os.Args[2:]...)
 			main()
 		case "try-everything":
 			tryEverything(os.Args[2], os.Args[3], os.Args[4])
+			os.Exit(0)
+		case "call-everything":
+			callEverything()
 			os.Exit(0)
 		case "stray-output":
 			strayOutput()

@@ -185,7 +185,8 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "worker processes at most")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one image")
 	root.PersistentFlags().StringVar(&o.tessdataDir, "tessdata-dir", "", "`folder` of eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
-	root.AddCommand(doctorCommand(&o, env, stdout, stderr), conformCommand(&o, stdout, stderr), workerCommand(env, stdin, stdout))
+	root.AddCommand(doctorCommand(&o, env, stdout, stderr), conformCommand(&o, stdout, stderr),
+		workerCommand(env, stdin, stdout), sandboxCommand(env, stdout), becameCommand(stdout))
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }
@@ -238,14 +239,23 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // newPool starts workers of this very program, with the dictionary of words.
 func newPool(ctx context.Context, o options, words *language.Filter, stderr io.Writer) (*ocr.Pool, error) {
+	c, err := o.ownConfig(words, stderr)
+	if err != nil {
+		return nil, err
+	}
+	return ocr.Start(ctx, c)
+}
+
+// ownConfig has workers of this very program read.
+func (o options) ownConfig(words *language.Filter, stderr io.Writer) (ocr.Config, error) {
 	if o.self == "" {
 		var err error
 		o.self, err = os.Executable()
 		if err != nil {
-			return nil, fmt.Errorf("find this program, to start its workers: %w", err)
+			return ocr.Config{}, fmt.Errorf("find this program, to start its workers: %w", err)
 		}
 	}
-	return ocr.Start(ctx, o.config(o.self, words, stderr))
+	return o.config(o.self, words, stderr), nil
 }
 
 // config has workers of a program read with the dictionary of words.

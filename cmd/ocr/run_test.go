@@ -147,6 +147,9 @@ func TestDoctor(t *testing.T) {
 		t.Fatalf("ocr doctor = %+v, want status 0", r)
 	}
 	e := startPool(t, benchConfig(t)).Engine()
+	if listedCalls && !strings.Contains(r.Stdout, "seccomp: a worker tried 25 ways") {
+		t.Errorf("ocr doctor does not say what a worker tried:\n%s", r.Stdout)
+	}
 	for _, want := range []string{e.Tesseract, e.Leptonica, e.ModelSHA256, "eng.traineddata", "OMP_THREAD_LIMIT=1", "read back", "gosseract v"} {
 		if !strings.Contains(r.Stdout, want) {
 			t.Errorf("ocr doctor does not say %q:\n%s", want, r.Stdout)

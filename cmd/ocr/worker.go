@@ -43,21 +43,31 @@ func serve(env []string, stdin io.Reader, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	dir, err := tessdataDir(env)
-	if err != nil {
-		return err
-	}
-	// One client alone: gosseract's Init moves the process's stderr about.
-	r, err := newTesseract(dir)
+	r, _, err := startEngine(env)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	// The model is loaded: from here on only pipes are used.
-	if err := confine(dir); err != nil {
-		return err
-	}
 	return ocr.Serve(stdin, frames, r.engine, r.recognize)
+}
+
+// startEngine loads the model, then confines this process. The caller closes the engine.
+func startEngine(env []string) (*tesseract, confinement, error) {
+	dir, err := tessdataDir(env)
+	if err != nil {
+		return nil, confinement{}, err
+	}
+	// One client alone: gosseract's Init moves the process's stderr about.
+	r, err := newTesseract(dir)
+	if err != nil {
+		return nil, confinement{}, err
+	}
+	// The model is loaded: from here on only pipes are used.
+	did, err := confine(dir)
+	if err != nil {
+		return nil, did, errors.Join(err, r.Close())
+	}
+	return r, did, nil
 }
 
 // reserveStdout moves the process's stdout away and lets file descriptor 1 mean stderr. Any other writer is returned as

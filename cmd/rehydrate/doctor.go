@@ -59,7 +59,7 @@ func (x *examination) run(ctx context.Context) error {
 		name string
 		look func(context.Context) (string, error)
 	}{
-		{"program", x.self}, {"ocr", x.reader}, {"sandbox", x.sandbox}, {"credentials", x.credentials}, {"imgur", x.imgur},
+		{"program", x.self}, {"ocr", x.reader}, {"credentials", x.credentials}, {"imgur", x.imgur},
 		{"proxy", x.proxy}, {"disk", x.disk}, {"cache", x.cache}, {"clock", x.clock}, {"workspace", x.space}, {"release", x.releaseFiles}, {"policy", x.releasePolicy},
 	} {
 		found, err := check.look(ctx)
@@ -130,14 +130,6 @@ func (x *examination) reader(ctx context.Context) (string, error) {
 		x.parts = append(x.parts, f)
 	}
 	return program, nil
-}
-
-// sandbox reports whether the kernel can confine the workers.
-func (x *examination) sandbox(context.Context) (string, error) {
-	if abi := landlockABI(); abi > 0 {
-		return fmt.Sprintf("landlock, version %d: OCR workers reach no file and no network", abi), nil
-	}
-	return "this kernel has no landlock: OCR workers run without it, and are still given pixels alone", nil
 }
 
 // credentials reports whether each one is there, never its value.

@@ -74,8 +74,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// environment is the worker's whole environment.
-func (c Config) environment() []string {
+// Environment is the worker's whole environment.
+func (c Config) Environment() []string {
 	var env []string
 	// Not that of this process, which has credentials in it.
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TESSDATA_PREFIX"} {
@@ -367,7 +367,7 @@ func (p *Pool) spawn(ctx context.Context) (w *worker, err error) {
 	started := make(chan struct{})
 	p.starts <- func() {
 		defer close(started)
-		w, err = startProcess(p.config.Command, p.config.environment())
+		w, err = startProcess(p.config.Command, p.config.Environment())
 	}
 	<-started
 	if err != nil {
