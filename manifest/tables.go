@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"time"
 
 	"rehydrate/internal/csvcell"
@@ -22,7 +23,7 @@ const maxDetail = 2000 // characters of a detail; people read it, and a line has
 
 // WriteOutcomes writes outcomes.csv, one record per result, in the order given. It stops at the first error of
 // results, and refuses a result that no reader would take. A cell that a spreadsheet would run as a formula gets a '
-// in front; a detail loses NUL, CR and broken UTF-8, and is cut at 2000 characters.
+// in front; a detail loses broken UTF-8 and characters that a terminal acts on, and is cut at 2000 characters.
 func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(strings.Split(outcomesHeader, ",")) // a failed write is remembered until the end
@@ -56,8 +57,12 @@ func (k Key) String() string {
 }
 
 func cleanDetail(s string) string {
-	// A CSV reader takes CR LF for LF.
-	s = strings.NewReplacer("\x00", "", "\r", "").Replace(strings.ToValidUTF8(s, "\uFFFD"))
+	s = strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.Is(unicode.C, r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 	return fmt.Sprintf("%.*s", maxDetail, s)
 }
 

@@ -64,6 +64,7 @@ second",
 	for in, want := range map[string]string{
 		strings.Repeat("x", maxDetail): strings.Repeat("x", maxDetail), strings.Repeat("x", maxDetail+1): strings.Repeat("x", maxDetail),
 		strings.Repeat("é", maxDetail+1): strings.Repeat("é", maxDetail), "a\x00\xff\r\nb\r": "a\uFFFD\nb",
+		"\x1b]0;x\a\u009b2J\u202eq\tr": "]0;x2Jq\tr",
 	} {
 		if got := cleanDetail(in); got != want {
 			t.Errorf("cleanDetail(%.20q) = %d bytes %.20q, want %d", in, len(got), got, len(want))

@@ -15,7 +15,6 @@ import (
 	"text/template"
 	"time"
 
-	"rehydrate/curate/neardup"
 	"rehydrate/internal/csvcell"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
@@ -88,7 +87,7 @@ func (c *command) render(w io.Writer, name string, v any) error {
 		"ocrWords":  bracketed,
 		"per1000":   func(n, of int) string { return fmt.Sprintf("%.1f", 1000*float64(n)/float64(max(of, 1))) },
 		"percents":  func(share float64) float64 { return 100 * share },
-		"printable": neardup.ShownName,
+		"printable": csvcell.Shown,
 		"quote":     strconv.QuoteToGraphic,
 		"rate":      rate,
 		"quiet":     func() bool { return c.quiet },
@@ -115,8 +114,8 @@ func record(cells ...any) string {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
 		switch v := cell.(type) {
-		case string: // it can come from a file: a spreadsheet must not read it as a formula
-			row[i] = csvcell.Cell(v)
+		case string: // it can come from a file: neither a spreadsheet nor a terminal must act on it
+			row[i] = csvcell.Name(v)
 		case float64:
 			row[i] = strconv.FormatFloat(v, 'g', -1, 64)
 		case *float64:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/curate/neardup"
+	"rehydrate/internal/csvcell"
 	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
@@ -114,7 +114,7 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r state.Re
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,
 			hint: "all is read and exported; the same command with a --html that can be written writes the page"}
 	}
-	fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", neardup.ShownName(name))
+	fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", csvcell.Shown(name))
 	return nil
 }
 

@@ -574,32 +574,6 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestShownNames: what is printed of a name holds nothing that a terminal or a spreadsheet acts on, and
-// no two names come out the same.
-func TestShownNames(t *testing.T) {
-	for name, want := range map[string]string{
-		"a b/ü.jpg": "a b/ü.jpg", "=1+1.jpg": "'=1+1.jpg", "'=1.jpg": "''=1.jpg", "-x": "'-x", "'x": "'x",
-		"\x1b[31m.jpg": `"\x1b[31m.jpg"`, "\tx": `"\tx"`, "a\nb": `"a\nb"`, "a\xffb": `"a\xffb"`, "a\u202eb": `"a\u202eb"`, `"a"`: `"\"a\""`, "": "",
-	} {
-		if got := cell(name); got != want {
-			t.Errorf("cell(%q) = %s, want %s", name, got, want)
-		}
-	}
-}
-
-func FuzzShownNames(f *testing.F) {
-	f.Add("'=a", "=a")
-	f.Add("\x1b", `"\x1b"`)
-	f.Fuzz(func(t *testing.T, a, b string) {
-		if (cell(a) == cell(b)) != (a == b) {
-			t.Errorf("cell(%q) = %s, cell(%q) = %s", a, cell(a), b, cell(b))
-		}
-		if s := cell(a); s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			t.Errorf("cell(%q) = %q", a, s)
-		}
-	})
-}
-
 func FuzzTexts(f *testing.F) {
 	f.Add([]byte("file,text\na.jpg,x\n"))
 	f.Add([]byte(`{"file":"a","text":"b"}`))

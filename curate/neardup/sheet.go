@@ -8,6 +8,7 @@ import (
 	"image"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/csvcell"
 	"rehydrate/internal/page"
 	"rehydrate/pipeline/dataset/pictures"
 )
@@ -44,7 +45,7 @@ type shownPicture struct {
 
 // drawSheet reads the pictures again that the contact sheet shows, and makes them small.
 func (s *Search) drawSheet(ctx context.Context, sum Summary) (contactSheet, error) {
-	sheet := contactSheet{Summary: sum, Source: ShownName(s.Path), Grouped: sum.Groups + sum.Duplicates}
+	sheet := contactSheet{Summary: sum, Source: csvcell.Shown(s.Path), Grouped: sum.Groups + sum.Duplicates}
 	for i, group := range s.groups {
 		room := s.Pictures - sheet.Shown
 		if room < 2 { // a group shows the kept picture and another one
@@ -52,7 +53,7 @@ func (s *Search) drawSheet(ctx context.Context, sum Summary) (contactSheet, erro
 		}
 		show := shownGroup{Number: i + 1}
 		for _, one := range group[:min(len(group), room, mostOfGroup)] {
-			one.shown = &shownPicture{Name: ShownName(one.name), Near: nearness(one.found)}
+			one.shown = &shownPicture{Name: csvcell.Shown(one.name), Near: nearness(one.found)}
 			show.Pictures = append(show.Pictures, one.shown)
 		}
 		show.More = len(group) - len(show.Pictures)

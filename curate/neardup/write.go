@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"rehydrate/internal/csvcell"
 	"rehydrate/internal/durable"
@@ -97,10 +95,10 @@ func (s *Search) groupRecords() [][]string {
 	records := [][]string{{"group", "file", "kept", "duplicate_of", "hash_distance", "word_distance", "class", "phash"}}
 	for i, group := range s.groups {
 		for _, one := range group {
-			record := []string{strconv.Itoa(i + 1), cell(one.name), "true", "", "", "", "",
+			record := []string{strconv.Itoa(i + 1), csvcell.Name(one.name), "true", "", "", "", "",
 				fmt.Sprintf("%016x", one.item.Hash.Bits)}
 			if d := one.found; one.of != nil {
-				record[2], record[3], record[4], record[6] = "false", cell(one.of.name), strconv.Itoa(d.HashDistance), d.Class
+				record[2], record[3], record[4], record[6] = "false", csvcell.Name(one.of.name), strconv.Itoa(d.HashDistance), d.Class
 				if !s.Rule.ImageOnly {
 					record[5] = strconv.Itoa(d.WordDistance)
 				}
@@ -116,25 +114,11 @@ func (s *Search) unreadableRecords() [][]string {
 	records := [][]string{{"file", "reason", "detail"}}
 	for _, one := range s.all {
 		if one.fault != nil {
-			records = append(records, []string{cell(one.name), string(one.fault.Reason), cell(one.fault.Detail)})
+			records = append(records, []string{csvcell.Name(one.name), string(one.fault.Reason), csvcell.Name(one.fault.Detail)})
 		}
 	}
 	return records
 }
-
-// ShownName makes a file's name fit for a table, a page and a terminal: as it is when all of it can be printed,
-// else in quotes with escapes, as Go writes it.
-func ShownName(name string) string {
-	// A name that begins with a quote is written so too, so that no two names come out the same.
-	odd := func(r rune) bool { return r == utf8.RuneError || !strconv.IsGraphic(r) }
-	if strings.HasPrefix(name, `"`) || strings.ContainsFunc(name, odd) {
-		return strconv.QuoteToGraphic(name)
-	}
-	return name
-}
-
-// cell is a name as a cell of a table.
-func cell(name string) string { return csvcell.Cell(ShownName(name)) }
 
 // vacant refuses a folder in which an answer cannot be written, or, without force, one that has an answer.
 func vacant(dir string, force bool) error {

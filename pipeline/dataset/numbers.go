@@ -59,7 +59,7 @@ func writeNumbersCSV(w io.Writer, columns []string, rows iter.Seq2[string, []flo
 	out := csv.NewWriter(w)
 	err := out.Write(slices.Concat([]string{"id"}, columns))
 	for id, numbers := range rows {
-		cells := []string{csvcell.Cell(id)} // a stranger named the file, perhaps for a spreadsheet
+		cells := []string{csvcell.Name(id)} // a stranger named the file, perhaps for a spreadsheet or a terminal
 		for _, v := range numbers {
 			cell := ""
 			if !math.IsNaN(v) {
