@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 )
 
 func (c *command) clusterCommand() *cobra.Command {
@@ -104,13 +106,35 @@ func (c *command) clusterSplitCommand() *cobra.Command {
 func (c *command) clusterMergeCommand() *cobra.Command {
 	f := runFlags{merge: true, ocrFlags: ocrFlags{workers: 1}}
 	cmd := c.workspaceCommand("cluster-merge", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
-		return c.doRun(cmd.Context(), args[0], f)
+		err := c.doRun(cmd.Context(), args[0], f)
+		if errors.Is(err, cluster.ErrNoPlan) {
+			return c.concludeMerged(cmd.Context(), args[0], err)
+		}
+		return err
 	})
 	f.filters.register(cmd)
 	f.registerConfirm(cmd)
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
+}
+
+// concludeMerged is the end of a merge that found no shards: none is an error only where there was nothing to merge before.
+func (c *command) concludeMerged(ctx context.Context, path string, none error) error {
+	rel, err := openRelease(ctx, path)
+	if err != nil {
+		return err
+	}
+	merged, err := reading(ctx, c, func(ws *workspace.Workspace) (bool, error) {
+		return cluster.Merged(ctx, ws, rel.Digest, rel.ManifestDigest)
+	})
+	if err != nil || !merged {
+		return cmp.Or(err, none)
+	}
+	return c.answer("merged", struct {
+		Release string `json:"release"`
+		Merged  int    `json:"merged"` // shards
+	}{rel.Name, 0})
 }
 
 // concludeSplit says what is left to do with the shards.

@@ -126,9 +126,12 @@ func Split(ctx context.Context, ws *workspace.Workspace, p Plan, stones state.Ho
 		return 0, fmt.Errorf("%d shards: from 1 to %d are possible", p.Shards, MaxShards)
 	}
 	if old, _, err := readPlan(os.DirFS(ws.Dir())); err != nil || !old.equal(p) {
-		if err := Clear(ctx, ws); err != nil {
+		if err := clear(ctx, ws); err != nil {
 			return 0, err
 		}
+	}
+	if err := state.ClearNote[state.MergedNote](ctx, ws); err != nil {
+		return 0, err
 	}
 	err = withLists(ctx, ws, make([]*json.Encoder, p.Shards), 0, func(lists []*json.Encoder) error {
 		items, err = split(ctx, ws, lists, stones)

@@ -139,7 +139,7 @@ func (s *Slurm) Submit(ctx context.Context, shards []int) error {
 		// Not the environment of the caller, which holds credentials.
 		"--export=PATH,HOME,LANG,TESSDATA_PREFIX",
 		"--output=" + strings.ReplaceAll(filepath.Join(s.Workspace, state.ShardsDir), "%", "%%") + "/" + logPrefix + "%5a.txt"}, s.Sbatch...)
-	cmd := exec.CommandContext(ctx, "sbatch", append(args, "--job-name="+s.name())...)
+	cmd := slurmCommand(ctx, "sbatch", append(args, "--job-name="+s.name())...)
 	cmd.Stdin = strings.NewReader(s.script())
 	_, err := output(cmd)
 	return err
@@ -162,7 +162,7 @@ func (s *Slurm) script() string {
 
 // Running asks squeue for the tasks of all jobs of this command.
 func (s *Slurm) Running(ctx context.Context) (all []int, why string, err error) {
-	out, err := output(exec.CommandContext(ctx, "squeue", user(), "--name="+s.name(), "--noheader", "--array", "--format=%K %T %r"))
+	out, err := output(slurmCommand(ctx, "squeue", user(), "--name="+s.name(), "--noheader", "--array", "--format=%K %T %r"))
 	if err != nil {
 		return nil, "", err
 	}
@@ -196,8 +196,28 @@ func isHeld(reason string) bool { return strings.Contains(strings.ToLower(reason
 
 // Cancel cancels all jobs of this command.
 func (s *Slurm) Cancel(ctx context.Context) error {
-	_, err := output(exec.CommandContext(ctx, "scancel", user(), "--name="+s.name()))
+	_, err := output(slurmCommand(ctx, "scancel", user(), "--name="+s.name()))
 	return err
+}
+
+// slurmCommand is a program of Slurm with what it needs of the environment of this process, which holds credentials for
+// Reddit and for model servers: where things are, the user's language, the settings of Slurm's own programs, and what an
+// array takes along (--export).
+func slurmCommand(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = []string{} // nil would be all of it
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		known := slices.Contains([]string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
+			"KRB5CCNAME", "TESSDATA_PREFIX"}, name)
+		settings := slices.ContainsFunc([]string{"SLURM_", "SBATCH_", "SQUEUE_", "SCANCEL_"}, func(p string) bool {
+			return strings.HasPrefix(name, p)
+		})
+		if known || settings {
+			cmd.Env = append(cmd.Env, pair)
+		}
+	}
+	return cmd
 }
 
 func user() string { return "--user=" + strconv.Itoa(os.Getuid()) }

@@ -256,8 +256,40 @@ func dropResults(ctx context.Context, ws *workspace.Workspace, dir fs.FS, name s
 	return replace(ctx, ws, sidecar, func(w io.Writer) error { return json.NewEncoder(w).Encode(side) })
 }
 
-// Clear removes the plan, the lists and the results.
+// Merged reports whether a merge has nothing left to do: the shards of the release were taken in, none were split since, and
+// every image of a live post was read.
+func Merged(ctx context.Context, ws *workspace.Workspace, release, annotations string) (bool, error) {
+	note, err := state.ReadNote[state.MergedNote](ctx, ws)
+	if err != nil || note != (state.MergedNote{Release: release, Manifest: annotations}) {
+		return false, err
+	}
+	if _, _, err := readPlan(os.DirFS(ws.Dir())); !errors.Is(err, ErrNoPlan) {
+		return false, err
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return false, err
+		}
+		unread := rec.Image != nil && (rec.Reading == nil || rec.Reading.ImageSHA256 != rec.Image.SHA256)
+		if unread && rec.Post.State == manifest.StateLive {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Clear ends a merge: it removes the plan, the lists and the results, and Merged holds from then on.
 func Clear(ctx context.Context, ws *workspace.Workspace) error {
+	if p, _, err := readPlan(os.DirFS(ws.Dir())); err == nil {
+		if err := state.WriteNote(ctx, ws, state.MergedNote{Release: p.Release, Manifest: p.Manifest}); err != nil {
+			return err
+		}
+	}
+	return clear(ctx, ws)
+}
+
+// clear removes the plan, the lists and the results.
+func clear(ctx context.Context, ws *workspace.Workspace) error {
 	names, err := ws.Files(ctx, state.ShardsDir)
 	if err != nil {
 		return err

@@ -109,8 +109,16 @@ type LiftedNote []TombstoneEntry
 // A RevocationsNote is the highest serial of a revocation list that a run has seen.
 type RevocationsNote int64
 
+// A MergedNote says of which release the last shards were taken in, by the digests of its settings and its annotations.
+type MergedNote struct {
+	Release  string `json:"release"`
+	Manifest string `json:"manifest"`
+}
+
 func (ExportNote) key() string      { return "export" }
 func (HostsNote) key() string       { return "hosts_in_trouble" }
+func (MergedNote) key() string      { return "merged" }
+func (PurgingNote) key() string     { return "purging" }
 func (MassRemovalNote) key() string { return "mass_removal" }
 func (LastRun) key() string         { return "last_run" }
 func (LastReread) key() string      { return "last_reread" }
