@@ -24,6 +24,7 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
@@ -147,6 +148,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitRetry, serverHint(failing.Page)
 	case is[*models.Stale](err):
 		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE; or: rehydrate recheck RELEASE"
+	case errors.Is(err, copies.ErrBusy):
+		return exitInUse, "wait for the other command, or name another folder"
 	case errors.Is(err, workspace.ErrInUse):
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
 	case errors.Is(err, workspace.ErrLayout):

@@ -105,9 +105,8 @@ func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace
 	if c.Format == state.ThirdParty {
 		return false, nil
 	}
-	// A finished copy has no temporary folder. While one exists, whatever is at the final path is not ours.
 	temp := unfinishedPath(c.Path)
-	_, err := os.Lstat(temp)
+	u, err := openUnfinished(temp)
 	switch {
 	case isMissing(err) && len(c.Files) > 0:
 		return false, nil
@@ -115,26 +114,37 @@ func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace
 		if _, err := os.Stat(filepath.Dir(c.Path)); err != nil {
 			return false, fmt.Errorf("cannot check for the files of a killed export: %w", err)
 		}
+	case errors.Is(err, ErrBusy) && len(c.Files) > 0:
+		return false, nil // of another workspace, which has its own record
+	case errors.Is(err, errNoFolder):
+		if len(c.Files) > 0 {
+			return false, nil // no export made that
+		}
+		err = os.Remove(temp)
+		if err != nil {
+			return false, err
+		}
 	case err != nil:
 		return false, err
-	}
-	// The record loses its files first: after a kill here it still says that the copy is unfinished.
-	if len(c.Files) > 0 {
-		c.Files, c.Open, c.Told = nil, false, ""
-		if err := ws.SetCopy(ctx, *c); err != nil {
+	default:
+		defer u.Close()
+		ours, err := u.holds(ctx, c.Files)
+		if err != nil || !ours {
+			return false, err
+		}
+		// The record loses its files first: after a kill here it still says that the copy is unfinished.
+		if len(c.Files) > 0 {
+			c.Files, c.Open, c.Told = nil, false, ""
+			if err := ws.SetCopy(ctx, *c); err != nil {
+				return false, err
+			}
+		}
+		if err := os.RemoveAll(temp); err != nil {
 			return false, err
 		}
 	}
-	if err := os.RemoveAll(temp); err != nil {
-		return false, err
-	}
 	c.Told = neverFinished
 	return true, ws.SetCopy(ctx, *c, purged(*c, "unfinished"))
-}
-
-// unfinishedPath returns the path of a copy before it has its name.
-func unfinishedPath(name string) string {
-	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".rehydrate-unfinished")
 }
 
 // isMissing reports whether an error means that the file, or a folder above it, does not exist.

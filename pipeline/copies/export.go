@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"maps"
 	"os"
@@ -102,16 +101,7 @@ func Destination(ctx context.Context, ws *workspace.Workspace, to string) (strin
 	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("%w: there is no folder %s to make it in", ErrForeign, filepath.Dir(to))
 	}
-	list, err := os.ReadDir(to)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return to, nil
-	case err != nil:
-		return "", fmt.Errorf("%w: %w", ErrForeign, err)
-	case len(list) > 0:
-		return "", fmt.Errorf("%w: %s holds %s", ErrForeign, to, list[0].Name())
-	}
-	return to, nil
+	return to, vacant(to)
 }
 
 // checkRegister refuses the path of another copy, and one in the workspace or around it.
@@ -216,22 +206,18 @@ type exporting struct {
 	copy   workspace.Copy
 	temp   string
 	folder *durable.Folder // temp
+
+	claimed *unfinished // temp
 }
 
 // make makes the copy. A purge relies on the order: it finds each copy that anyone could have.
 func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
-	// On record without files: killed from here on, it is an unfinished copy, which the next export or purge
-	// removes.
-	if err := e.register(ctx); err != nil {
+	err := e.begin(ctx, "")
+	if err != nil {
 		return state.CopyReport{}, err
 	}
-	if err := durable.Step(ctx, "export begin", e.temp); err != nil {
-		return state.CopyReport{}, err
-	}
-	if err := errors.Join(os.RemoveAll(e.temp), os.Mkdir(e.temp, 0o700)); err != nil {
-		return state.CopyReport{}, err
-	}
-	if err := e.inFolder(e.fill)(ctx); err != nil {
+	defer e.claimed.Close()
+	if err := e.fill(ctx); err != nil {
 		return state.CopyReport{}, errors.Join(err, os.RemoveAll(e.temp))
 	}
 	return e.publish(ctx)
@@ -255,42 +241,44 @@ func Derive(ctx context.Context, ws *workspace.Workspace, d Derived) error {
 	}
 	e := &exporting{Config: Config{Workspace: ws}, temp: unfinishedPath(to),
 		copy: workspace.Copy{Path: to, Note: d.Note, Format: d.Format, Made: d.Made.UTC().Truncate(time.Second)}}
-	// On record first, as in make: what is half computed has rows, too.
-	if err := errors.Join(e.register(ctx), os.MkdirAll(e.temp, 0o700)); err != nil {
+	if err := e.begin(ctx, d.Part); err != nil {
 		return err
 	}
-	left, err := os.ReadDir(e.temp)
-	for _, f := range left { // of an export that was killed, perhaps: no record would know of it
-		if f.Name() != d.Part {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(e.temp, f.Name())))
-		}
-	}
-	if err != nil {
+	defer e.claimed.Close()
+	e.copy.Rows, err = d.Fill(ctx, e.temp, func(name string, write func(io.Writer) error) error {
+		_, err := e.file(ctx, name, write)
 		return err
-	}
-	err = e.inFolder(func(ctx context.Context) error {
-		e.copy.Rows, err = d.Fill(ctx, e.temp, func(name string, write func(io.Writer) error) error {
-			_, err := e.file(ctx, name, write)
-			return err
-		})
-		return err
-	})(ctx)
+	})
 	if err == nil {
 		_, err = e.publish(ctx)
 	}
 	return err
 }
 
-// inFolder returns what calls do while the temporary folder is open.
-func (e *exporting) inFolder(do func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		root, err := os.OpenRoot(e.temp)
-		if err != nil {
-			return err
-		}
-		e.folder = durable.In(root)
-		return errors.Join(do(ctx), root.Close())
+// begin takes the temporary folder, which no other process then has, and puts the copy on record. Of what a killed export left
+// in the folder, the file keep stays.
+func (e *exporting) begin(ctx context.Context, keep string) (err error) {
+	e.claimed, err = claim(e.temp)
+	if err != nil {
+		return err
 	}
+	// Another process may have finished a copy there meanwhile.
+	err = vacant(e.copy.Path)
+	if err == nil {
+		// On record without files: killed from here on, it is an unfinished copy, which the next export or purge removes.
+		err = e.register(ctx)
+	}
+	if err == nil {
+		err = durable.Step(ctx, "export begin", e.temp)
+	}
+	if err == nil {
+		err = e.claimed.clear(keep) // no record would know of it
+	}
+	e.folder = durable.In(e.claimed.root)
+	if err != nil {
+		return errors.Join(err, e.claimed.Close())
+	}
+	return nil
 }
 
 // register puts the copy on record, if it is of a workspace.
@@ -312,6 +300,7 @@ func (e *exporting) publish(ctx context.Context) (state.CopyReport, error) {
 		err = e.rename(ctx)
 	}
 	if err != nil && e.Workspace != nil {
+		e.claimed.Close()
 		_, undone := removeUnfinished(ctx, e.Workspace, &e.copy)
 		err = errors.Join(err, undone)
 	}
@@ -331,6 +320,10 @@ func (e *exporting) rename(ctx context.Context) error {
 		return err
 	}
 	defer parent.Close()
+	// An open folder gets no other name on Windows. The lock stays.
+	if err := e.claimed.root.Close(); err != nil {
+		return err
+	}
 	// It replaces an empty folder, and fails on one with files.
 	if err := durable.In(parent).Rename(ctx, filepath.Base(e.temp), filepath.Base(e.copy.Path)); err != nil {
 		return fmt.Errorf("give the copy its name: %w", err)

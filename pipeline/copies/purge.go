@@ -51,10 +51,7 @@ func removeLater(c workspace.Copy) error {
 	if c.Told != neverFinished {
 		return nil
 	}
-	if err := os.RemoveAll(unfinishedPath(c.Path)); !isMissing(err) {
-		return err
-	}
-	return nil
+	return discard(unfinishedPath(c.Path))
 }
 
 func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
@@ -190,7 +187,7 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 
 // rewrite replaces a file by one without the rows.
 func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.File, error) {
-	old, err := p.root.Open(f.Name)
+	old, err := openRegular(p.root, f.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -235,6 +232,8 @@ func (p *purging) emptied() (splits []string) {
 	return splits
 }
 
+func (p *purging) open(name string) (*os.File, error) { return openRegular(p.root, name) }
+
 // prove reads every file in the copy's folder, also files that are not part of the copy.
 func (p *purging) prove(ctx context.Context) error {
 	return fs.WalkDir(p.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
@@ -248,7 +247,7 @@ func (p *purging) prove(ctx context.Context) error {
 		case image != "" && p.gone.HasRow(image):
 			return fmt.Errorf("%s shows a post that must go: delete it: %w", name, &state.RowThere{ID: image})
 		}
-		err = state.FileLacksRows(ctx, p.root.Open, name, p.gone)
+		err = state.FileLacksRows(ctx, p.open, name, p.gone)
 		switch {
 		case err == nil:
 			return ctx.Err()

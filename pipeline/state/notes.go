@@ -118,7 +118,6 @@ type MergedNote struct {
 func (ExportNote) key() string      { return "export" }
 func (HostsNote) key() string       { return "hosts_in_trouble" }
 func (MergedNote) key() string      { return "merged" }
-func (PurgingNote) key() string     { return "purging" }
 func (MassRemovalNote) key() string { return "mass_removal" }
 func (LastRun) key() string         { return "last_run" }
 func (LastReread) key() string      { return "last_reread" }

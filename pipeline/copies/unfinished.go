@@ -1,0 +1,177 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"rehydrate/pipeline/workspace"
+)
+
+// ErrBusy means that another process is making a copy at the same path.
+var ErrBusy = errors.New("another process is making a copy there")
+
+// An unfinished is the folder of a copy that has no name yet. One process at a time has it.
+type unfinished struct {
+	root *os.Root
+	lock *os.File // nil where the system has no such locks
+}
+
+// claim makes the folder, or takes over one that a killed export left; the caller closes it. What lies there and is no folder,
+// such as a link, is removed and not followed. The error is ErrBusy where another process has the folder.
+func claim(temp string) (*unfinished, error) {
+	// Each round but the last meets what another process has just made, renamed or removed.
+	for range 3 {
+		if err := os.Mkdir(temp, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		u, err := openUnfinished(temp)
+		switch {
+		case isMissing(err):
+			continue
+		case errors.Is(err, errNoFolder):
+			if err := os.Remove(temp); err != nil && !isMissing(err) {
+				return nil, err
+			}
+			continue
+		case err != nil:
+			return nil, err
+		}
+		// One that others may write to is not ours, or was not: it fails for one of another user.
+		if err := u.root.Chmod(".", 0o700); err != nil {
+			return nil, errors.Join(err, u.Close())
+		}
+		return u, nil
+	}
+	return nil, fmt.Errorf("%w: %s", ErrBusy, temp)
+}
+
+// errNoFolder is the trouble with a link, a pipe or a file in the place of the folder.
+var errNoFolder = errors.New("it is not a folder")
+
+// openUnfinished takes the folder that is there.
+func openUnfinished(temp string) (*unfinished, error) {
+	info, err := os.Lstat(temp)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s: %w", temp, errNoFolder)
+	}
+	root, err := os.OpenRoot(temp)
+	if err != nil {
+		return nil, err
+	}
+	u := &unfinished{root: root}
+	u.lock, err = lockFolder(root)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %s", err, temp), u.Close())
+	}
+	// While it was waited for, the folder may have got its name, or a link may have taken its place.
+	now, err := os.Lstat(temp)
+	var have fs.FileInfo
+	if err == nil {
+		have, err = root.Stat(".")
+	}
+	if err == nil && !os.SameFile(now, have) {
+		err = fmt.Errorf("%w: %s", ErrBusy, temp)
+	}
+	if err != nil {
+		return nil, errors.Join(err, u.Close())
+	}
+	return u, nil
+}
+
+// clear removes what the folder holds, but for the regular file keep.
+func (u *unfinished) clear(keep string) error {
+	list, err := fs.ReadDir(u.root.FS(), ".")
+	for _, f := range list {
+		if f.Name() != keep || !f.Type().IsRegular() {
+			err = errors.Join(err, u.root.RemoveAll(f.Name()))
+		}
+	}
+	return err
+}
+
+// holds reports whether the folder has the files of a copy. A copy that is on record with files has them all before it gets
+// its name; a folder that lacks one is of another export to the same path.
+func (u *unfinished) holds(ctx context.Context, files []workspace.File) (bool, error) {
+	for _, f := range files {
+		now, err := stat(ctx, u.root, f.Name)
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if err != nil || now != f {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// isUnfinished reports whether a copy never got its name.
+func isUnfinished(ctx context.Context, c workspace.Copy) bool {
+	temp := unfinishedPath(c.Path)
+	// Without the lock: who only looks is in nobody's way.
+	if info, err := os.Lstat(temp); err != nil || !info.IsDir() {
+		return false
+	}
+	root, err := os.OpenRoot(temp)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	ours, err := (&unfinished{root: root}).holds(ctx, c.Files)
+	return err == nil && ours
+}
+
+// Close gives the folder up, and leaves what it holds.
+func (u *unfinished) Close() error {
+	err := u.root.Close()
+	if u.lock != nil {
+		err = errors.Join(err, u.lock.Close())
+	}
+	return err
+}
+
+// discard removes the folder of an unfinished copy, unless another process is at work in it: ErrBusy.
+func discard(temp string) error {
+	u, err := openUnfinished(temp)
+	switch {
+	case isMissing(err):
+		return nil
+	case errors.Is(err, errNoFolder):
+		return os.Remove(temp)
+	case err != nil:
+		return err
+	}
+	return errors.Join(os.RemoveAll(temp), u.Close())
+}
+
+// vacant refuses a path at which something is, but for an empty folder.
+func vacant(to string) error {
+	info, err := os.Lstat(to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrForeign, err)
+	case !info.IsDir():
+		return fmt.Errorf("%w: %s is not a folder", ErrForeign, to)
+	}
+	list, err := os.ReadDir(to)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrForeign, err)
+	case len(list) > 0:
+		return fmt.Errorf("%w: %s holds %s", ErrForeign, to, list[0].Name())
+	}
+	return nil
+}
+
+// unfinishedPath returns the path of a copy before it has its name.
+func unfinishedPath(name string) string {
+	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".rehydrate-unfinished")
+}
