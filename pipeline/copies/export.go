@@ -262,22 +262,27 @@ func (e *exporting) begin(ctx context.Context, keep string) (err error) {
 	if err != nil {
 		return err
 	}
+	begun := false
+	defer func() {
+		if !begun {
+			err = errors.Join(err, e.claimed.Close())
+		}
+	}()
 	// Another process may have finished a copy there meanwhile.
-	err = vacant(e.copy.Path)
-	if err == nil {
-		// On record without files: killed from here on, it is an unfinished copy, which the next export or purge removes.
-		err = e.register(ctx)
+	if err := vacant(e.copy.Path); err != nil {
+		return err
 	}
-	if err == nil {
-		err = durable.Step(ctx, "export begin", e.temp)
+	// On record without files: killed from here on, it is an unfinished copy, which the next export or purge removes.
+	if err := e.register(ctx); err != nil {
+		return err
 	}
-	if err == nil {
-		err = e.claimed.clear(keep) // no record would know of it
+	if err := durable.Step(ctx, "export begin", e.temp); err != nil {
+		return err
 	}
-	e.folder = durable.In(e.claimed.root)
-	if err != nil {
-		return errors.Join(err, e.claimed.Close())
+	if err := e.claimed.clear(keep); err != nil { // no record would know of it
+		return err
 	}
+	e.folder, begun = durable.In(e.claimed.root), true
 	return nil
 }
 

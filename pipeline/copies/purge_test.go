@@ -1,0 +1,363 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestPurge: a row leaves every file of a copy, whatever its format; the others stay, and so does what is beside them.
+func TestPurge(t *testing.T) {
+	for _, format := range Formats() {
+		s := newSite(t)
+		s.copy("x", format)
+		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "x", "notes.txt"), []byte("ours"), 0o600))
+		r := s.purge("x", s.gone("few001"))
+		testkit.Same(t, format+" after the purge of one", ids[1:], s.holds("x"))
+		testkit.Same(t, format+" purged", []string{"few001"}, r.Purged)
+		testkit.Same(t, format+" owed", []string{}, r.Owed)
+		testkit.Same(t, format+" state", state.CopyGood, r.State)
+		record := s.record("x")
+		testkit.Same(t, "rows on record", []string{"few002", "few003"}, record.Rows)
+		if record.Next != nil || record.Owed != nil || record.Open {
+			t.Errorf("%s: the record keeps what is done: %+v", format, record)
+		}
+		if got := s.list("x"); got.State != state.CopyGood {
+			t.Errorf("%s is listed as %+v", format, got)
+		}
+		card, err := os.ReadFile(filepath.Join(s.dir, "x", cardName))
+		if err != nil || !strings.Contains(string(card), "Set") {
+			t.Errorf("%s: a copy without its card: %v", format, err)
+		}
+		if _, err := os.Stat(filepath.Join(s.dir, "x", croissantName)); err == nil {
+			t.Errorf("%s: digests of files that are no more stay", format)
+		}
+		notes, err := os.ReadFile(filepath.Join(s.dir, "x", "notes.txt"))
+		testkit.Same(t, "a file of its owner", "ours", string(notes), err)
+		log := s.events(auditlog.CopyPurged)
+		testkit.Same(t, "the log", []auditlog.Post{{ID: "few001"}}, log[0].Posts)
+		testkit.Same(t, "the log's verdict", "", log[0].Verdict)
+		testkit.Same(t, "files in the log", logFiles(record.Files), log[0].Files)
+
+		// A purge of the same finds nothing to do, and one of all leaves no row.
+		again := s.purge("x", s.gone("few001"))
+		testkit.Same(t, format+" purged again", []string{}, again.Purged)
+		testkit.Same(t, format+" events", 1, len(s.events(auditlog.CopyPurged)))
+		testkit.Same(t, format+" record", record, s.record("x"))
+		last := s.purge("x", s.gone(ids...))
+		testkit.Same(t, format+" purged at last", []string{"few002", "few003"}, last.Purged)
+		testkit.Same(t, format+" at last", []manifest.PostID(nil), s.holds("x"))
+	}
+}
+
+// TestTrouble: what the purge does not know it neither rewrites nor removes. The copy is an open obligation until the owner has
+// put it in order.
+func TestTrouble(t *testing.T) {
+	const shard = "data/train-00000-of-00001.parquet"
+	theirs := t.TempDir()
+	for _, tt := range []struct {
+		name, want string
+		do         func(s *site, at func(string) string) error
+		mend       func(s *site, at func(string) string) error
+	}{
+		{"a file was changed", shard + ": somebody changed it",
+			func(_ *site, at func(string) string) error { return os.WriteFile(at(shard), []byte("theirs"), 0o600) }, nil},
+		{"a file that holds no row was changed", "README.md: somebody changed it",
+			func(_ *site, at func(string) string) error {
+				return os.WriteFile(at("README.md"), []byte("theirs"), 0o600)
+			}, nil},
+		{"a file is missing", shard + ": it is not there any more", func(_ *site, at func(string) string) error { return os.Rename(at(shard), at("../kept")) },
+			func(_ *site, at func(string) string) error { return os.Rename(at("../kept"), at(shard)) }},
+		{"a link to a file", shard + ": " + shard + " is not a regular file", func(_ *site, at func(string) string) error {
+			return errors.Join(os.Rename(at(shard), filepath.Join(theirs, "shard")), os.Symlink(filepath.Join(theirs, "shard"), at(shard)))
+		}, func(_ *site, at func(string) string) error {
+			return errors.Join(os.Remove(at(shard)), os.Rename(filepath.Join(theirs, "shard"), at(shard)))
+		}},
+		{"a pipe", "is not a regular file", func(_ *site, at func(string) string) error {
+			return errors.Join(os.Rename(at(shard), at("../kept")), syscall.Mkfifo(at(shard), 0o600))
+		}, func(_ *site, at func(string) string) error { return os.Rename(at("../kept"), at(shard)) }},
+		{"a link to a folder", "data", func(_ *site, at func(string) string) error {
+			return errors.Join(os.Rename(at("data"), filepath.Join(theirs, "data")), os.Symlink(filepath.Join(theirs, "data"), at("data")))
+		}, func(_ *site, at func(string) string) error {
+			return errors.Join(os.Remove(at("data")), os.Rename(filepath.Join(theirs, "data"), at("data")))
+		}},
+		{"the folder was moved", "it is not there any more", func(_ *site, at func(string) string) error { return os.Rename(at(""), at("../away")) },
+			func(_ *site, at func(string) string) error { return os.Rename(at("../away"), at("")) }},
+		{"its parent was moved", "it is not there any more", func(s *site, _ func(string) string) error { return os.Rename(s.dir, s.dir+"-away") },
+			func(s *site, _ func(string) string) error { return os.Rename(s.dir+"-away", s.dir) }},
+		{"a file in its place", "something else lies in its place", func(_ *site, at func(string) string) error {
+			return errors.Join(os.Rename(at(""), at("../away")), os.WriteFile(at("../x"), nil, 0o600))
+		}, func(_ *site, at func(string) string) error {
+			return errors.Join(os.Remove(at("../x")), os.Rename(at("../away"), at("")))
+		}},
+		{"a link in its place", "something else lies in its place", func(_ *site, at func(string) string) error {
+			return errors.Join(os.Rename(at(""), at("../away")), os.Symlink("away", at("../x")))
+		}, func(_ *site, at func(string) string) error {
+			return errors.Join(os.Remove(at("../x")), os.Rename(at("../away"), at("")))
+		}},
+		{"a second file with the row", "data/mine.parquet, which is not part of the copy: the row of few001 is still in it; check it, and delete it",
+			func(s *site, at func(string) string) error {
+				body, err := os.ReadFile(at(shard))
+				return errors.Join(err, os.WriteFile(at("data/mine.parquet"), body, 0o600))
+			}, func(_ *site, at func(string) string) error { return os.Remove(at("data/mine.parquet")) }},
+		{"an image of the post", "few001.png shows a post that must go: delete it", func(_ *site, at func(string) string) error { return os.WriteFile(at("few001.png"), nil, 0o600) },
+			func(_ *site, at func(string) string) error { return os.Remove(at("few001.png")) }},
+		{"a file that nobody can read", "data/mine.parquet", func(_ *site, at func(string) string) error {
+			return os.WriteFile(at("data/mine.parquet"), []byte("PAR1"), 0o600)
+		},
+			func(_ *site, at func(string) string) error { return os.Remove(at("data/mine.parquet")) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t)
+			s.copy("x", "parquet")
+			at := func(name string) string { return filepath.Join(s.dir, "x", name) }
+			testkit.OK(t, tt.do(s, at))
+			gone := s.gone("few001")
+			r := s.purge("x", gone)
+			if r.State != state.CopyOpen || !strings.Contains(r.Told, tt.want) || !slices.Equal(r.Owed, []string{"few001"}) || len(r.Purged) > 0 {
+				t.Errorf("the purge reports %+v, want %q", r, tt.want)
+			}
+			record := s.record("x")
+			if !record.Open || !slices.Equal(record.Owed, []string{"few001"}) || !slices.Contains(record.Rows, "few001") {
+				t.Errorf("on record is %+v", record)
+			}
+			log := s.events(auditlog.CopyPurged)
+			if len(log) != 1 || log[0].Verdict != "open" {
+				t.Errorf("the log has %+v", log)
+			}
+			if got := s.list("x"); got.State != state.CopyOpen || got.Told == "" {
+				t.Errorf("it is listed as %+v", got)
+			}
+			if tt.mend == nil {
+				file, _, _ := strings.Cut(tt.want, ":")
+				after, err := os.ReadFile(at(file))
+				testkit.Same(t, "the changed file", "theirs", string(after), err)
+				return
+			}
+			testkit.OK(t, tt.mend(s, at))
+			r = s.purge("x", gone)
+			if r.State != state.CopyGood || !slices.Equal(r.Purged, []string{"few001"}) {
+				// The shards that could be read were purged the first time.
+				t.Errorf("mended, the purge reports %+v", r)
+			}
+			testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
+			if got := s.list("x"); got.State != state.CopyGood {
+				t.Errorf("mended, it is listed as %+v", got)
+			}
+		})
+	}
+}
+
+// TestOthersFiles: what a link in a copy leads to is neither read nor removed, though it has the name of an image that must go.
+func TestOthersFiles(t *testing.T) {
+	s := newSite(t)
+	r := s.copy("x", "folder")
+	at := slices.IndexFunc(r.Files, func(f workspace.File) bool { return strings.Contains(f.Name, "few001") })
+	image, theirs := filepath.Join(s.dir, "x", r.Files[at].Name), filepath.Join(t.TempDir(), "few001.png")
+	testkit.OK(t, os.Rename(image, theirs), os.Symlink(theirs, image))
+	if r := s.purge("x", s.gone("few001")); r.State != state.CopyOpen || !strings.Contains(r.Told, "is not a regular file") {
+		t.Errorf("the purge reports %+v", r)
+	}
+	if _, err := os.Stat(theirs); err != nil {
+		t.Error(err)
+	}
+	// Put back, it goes.
+	testkit.OK(t, os.Remove(image), os.Rename(theirs, image))
+	testkit.Same(t, "put back", state.CopyGood, s.purge("x", s.gone("few001")).State)
+	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
+}
+
+// TestPutBack: a copy that owes nothing is read all the same: what a purge took out and somebody put back is found.
+func TestPutBack(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	shard := filepath.Join(s.dir, "x", "data/train-00000-of-00001.parquet")
+	body, err := os.ReadFile(shard)
+	testkit.OK(t, err)
+	gone := s.gone("few001")
+	s.purge("x", gone)
+	testkit.OK(t, os.WriteFile(shard, body, 0o600))
+	if r := s.purge("x", gone); r.State != state.CopyOpen || !strings.Contains(r.Told, "somebody changed it") || !strings.Contains(r.Told, "the row of few001") {
+		t.Errorf("a row that was put back: %+v", r)
+	}
+}
+
+// TestPurgeKilled: killed before any step, a purge is finished by the next one, which takes nothing for a file that was changed;
+// posts that are gone by then go too.
+func TestPurgeKilled(t *testing.T) {
+	for _, format := range Formats() {
+		for n := 1; ; n++ {
+			s := newSite(t)
+			s.copy("x", format)
+			gone := s.gone("few001")
+			if !s.killed(n, func(ctx context.Context) error { _, err := Purge(ctx, s.ws, gone); return err }) {
+				if n < 5 {
+					t.Errorf("a purge of %d steps", n)
+				}
+				break
+			}
+			if got := s.list("x"); got.State == state.CopyClosed {
+				t.Errorf("killed at step %d: %+v", n, got)
+			}
+			r := s.purge("x", s.gone("few001", "few002"))
+			if r.State != state.CopyGood || r.Told != "" {
+				t.Errorf("%s, killed at step %d: %+v", format, n, r)
+			}
+			testkit.Same(t, "rows that stay", ids[2:], s.holds("x"))
+			testkit.Same(t, "rows on record", []string{"few003"}, s.record("x").Rows)
+			testkit.Same(t, "listed", state.CopyGood, s.list("x").State)
+			left, err := filepath.Glob(filepath.Join(s.dir, "x", "*", ".tmp-*"))
+			testkit.Same(t, "temporary files", 0, len(left), err)
+		}
+	}
+}
+
+// TestTwoPurges: of two workspaces with the same copy on record, the second finds that it was changed, and says so.
+func TestTwoPurges(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	second := newSite(t)
+	second.dir = s.dir
+	testkit.OK(t, second.ws.SetCopy(t.Context(), s.record("x")))
+	testkit.Same(t, "the first", state.CopyGood, s.purge("x", s.gone("few001")).State)
+	if r := second.purge("x", second.gone("few001")); r.State != state.CopyOpen || !strings.Contains(r.Told, "changed it") {
+		t.Errorf("the second reports %+v", r)
+	}
+	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
+}
+
+// TestNested: a copy inside another one is purged, and the outer one after it.
+func TestNested(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	c := s.config("x/y", "parquet")
+	_, err := Export(t.Context(), c)
+	testkit.OK(t, err)
+	reports, err := Purge(t.Context(), s.ws, s.gone("few001"))
+	testkit.OK(t, err)
+	var paths []string
+	for _, r := range reports {
+		paths = append(paths, r.Path)
+		testkit.Same(t, r.Path, state.CopyGood, r.State)
+	}
+	testkit.Same(t, "the order of reports", []string{filepath.Join(s.dir, "x"), c.To}, paths)
+	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
+}
+
+// TestClose: the operator's word ends an obligation, of a copy that is not there.
+func TestClose(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	path := filepath.Join(s.dir, "x")
+	if err := Close(t.Context(), s.ws, filepath.Join(s.dir, "y"), "returned", "n", now); !errors.Is(err, ErrNoCopy) {
+		t.Errorf("a copy that is not on record: %v", err)
+	}
+	if err := Close(t.Context(), s.ws, path, "destroyed", "n", now); !errors.Is(err, ErrCopyThere) {
+		t.Errorf("a copy that is there: %v", err)
+	}
+	testkit.OK(t, os.RemoveAll(path))
+	s.purge("x", s.gone("few001"))
+	for range 2 { // the second time it is closed already
+		testkit.OK(t, Close(t.Context(), s.ws, path, "destroyed", "shredded", now))
+	}
+	want := workspace.Copy{Path: path, Note: "the lab", Format: "parquet", Made: now, Told: "destroyed 2026-01-10: shredded"}
+	testkit.Same(t, "the record", want, s.record("x"))
+	log := s.events(auditlog.CopyPurged)
+	testkit.Same(t, "the log", []string{"open", "told"}, []string{log[0].Verdict, log[len(log)-1].Verdict})
+	testkit.Same(t, "events", 2, len(log))
+	reports, err := Purge(t.Context(), s.ws, s.gone("few002"))
+	testkit.Same(t, "reports on what is closed", 0, len(reports), err)
+	testkit.Same(t, "listed", state.CopyClosed, s.list("x").State)
+}
+
+// TestDisclose: rows that were sent to somebody are an obligation that no purge can meet, until the operator says otherwise.
+func TestDisclose(t *testing.T) {
+	s := newSite(t)
+	d := Disclosure{Name: "a model", Note: "to classify", Host: "api.example.org"}
+	testkit.OK(t, Disclose(t.Context(), s.ws, d, []string{"few002", "few001/1", "few001"}, now), Disclose(t.Context(), s.ws, d, []string{"few002", "few003"}, now))
+	report := func() state.CopyReport { return find(t, must(List(t.Context(), s.ws)), state.ThirdPartyPath(d.Name)) }
+	if r := report(); r.Rows != 4 || r.State != state.CopyOpen || r.Note != d.Note || !strings.Contains(r.Told, "no purge reaches it") {
+		t.Errorf("it is listed as %+v", r)
+	}
+	reports, err := Purge(t.Context(), s.ws, s.gone("few001"))
+	testkit.OK(t, err)
+	if r := reports[0]; r.State != state.CopyOpen || !slices.Equal(r.Owed, []string{"few001", "few001/1"}) {
+		t.Errorf("a purge reports %+v", r)
+	}
+	log := s.events(auditlog.Disclosed)
+	testkit.Same(t, "the log", []auditlog.Post{{ID: "few002"}, {ID: "few001"}}, log[0].Posts)
+	testkit.Same(t, "the host", state.SHA256([]byte(d.Host)), log[0].SHA256)
+	testkit.OK(t, Close(t.Context(), s.ws, state.ThirdPartyPath(d.Name), "destroyed", "they said so", now))
+	testkit.Same(t, "closed", state.CopyClosed, report().State)
+	// A later disclosure is another one: what was said of the first is not said of it.
+	testkit.OK(t, Disclose(t.Context(), s.ws, d, []string{"few003"}, now))
+	if r := report(); r.State != state.CopyOpen || r.Rows != 1 {
+		t.Errorf("disclosed again it is listed as %+v", r)
+	}
+	for _, bad := range []Disclosure{{Name: "", Note: "n"}, {Name: "a/b", Note: "n"}, {Name: `a\b`, Note: "n"}, {Name: strings.Repeat("x", 61), Note: "n"},
+		{Name: "a\x1b", Note: "n"}, {Name: "a", Note: ""}, {Name: "a", Note: "two\nlines"}, {Name: "a", Note: strings.Repeat("x", 201)}, {Name: "a", Note: "\xff"}} {
+		if Disclose(t.Context(), s.ws, bad, nil, now) == nil {
+			t.Errorf("%+v was taken", bad)
+		}
+	}
+	testkit.OK(t, Disclosure{Name: strings.Repeat("x", 60), Note: strings.Repeat("x", 200)}.Check())
+}
+
+// TestKeepOwed: what a copy owes it owes still when the next manifest has not got the post.
+func TestKeepOwed(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	s.gone("few001")
+	have, _, err := s.ws.Binding(t.Context())
+	testkit.OK(t, err, KeepOwed(t.Context(), s.ws, have))
+	testkit.Same(t, "owed under the same manifest", []string(nil), s.record("x").Owed)
+	next := have
+	next.ReleaseDigest, next.ManifestDigest = "r", "m"
+	testkit.OK(t, KeepOwed(t.Context(), s.ws, next))
+	testkit.Same(t, "owed", []string{"few001"}, s.record("x").Owed)
+	entries := func(yield func(manifest.Entry, error) bool) {
+		for i, id := range ids[1:] {
+			if !yield(manifest.Entry{Key: manifest.Key{ID: id}, Ordinal: i, Line: i + 2, Split: "train", Labels: make([][]int, 1)}, nil) {
+				return
+			}
+		}
+	}
+	testkit.OK(t, s.ws.Load(t.Context(), next, entries, nil))
+	r := s.purge("x", state.GoneSet{})
+	testkit.Same(t, "taken out", ids[1:], s.holds("x"))
+	if r.State != state.CopyGood || s.record("x").Owed != nil {
+		t.Errorf("the purge reports %+v", r)
+	}
+}
+
+// TestUnfinishedElsewhere: an unfinished copy on a disk that is not mounted is not forgotten.
+func TestUnfinishedElsewhere(t *testing.T) {
+	s := newSite(t)
+	disk := filepath.Join(s.dir, "disk")
+	testkit.OK(t, os.Mkdir(disk, 0o700), s.ws.SetCopy(t.Context(), workspace.Copy{Path: filepath.Join(disk, "x"), Note: "n", Format: "parquet", Made: now, Rows: []string{"few001"}}))
+	left := unfinishedPath(filepath.Join(disk, "x"))
+	testkit.OK(t, os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, "few001.png"), nil, 0o600), os.Rename(disk, disk+"-away"))
+	if r := s.purge("disk/x", s.gone("few001")); r.State != state.CopyOpen || !slices.Equal(r.Owed, []string{"few001"}) || !strings.Contains(r.Told, "killed export") {
+		t.Errorf("the purge reports %+v", r)
+	}
+	testkit.OK(t, Close(t.Context(), s.ws, filepath.Join(disk, "x"), "returned", "n", now), os.Rename(disk+"-away", disk))
+	c := s.record("disk/x")
+	c.Told = neverFinished
+	testkit.OK(t, s.ws.SetCopy(t.Context(), c))
+	_, err := Purge(t.Context(), s.ws, nil)
+	testkit.OK(t, err)
+	if _, err := os.Stat(left); err == nil {
+		t.Error("it stays when the disk is there again")
+	}
+}
