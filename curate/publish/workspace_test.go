@@ -1,0 +1,123 @@
+package publish
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"rehydrate/internal/durable"
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// known is a workspace that has the image of the post abc1 and the words in it, under a release of two posts.
+func known(t *testing.T, r *manifest.Release, text string) *workspace.Workspace {
+	t.Helper()
+	now := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
+	ws, err := workspace.Open(t.Context(), filepath.Join(t.TempDir(), "ws"), workspace.Options{})
+	testkit.OK(t, err)
+	t.Cleanup(func() { ws.Close() })
+	testkit.OK(t, ws.Load(t.Context(), workspace.Binding{Release: r.Name, ReleaseDigest: r.Digest, ManifestDigest: r.ManifestDigest, Schema: r.Schema,
+		Splits: []string{"train"}}, r.Entries(t.Context()), nil))
+	key, body := manifest.Key{ID: "abc1"}, []byte("an image")
+	digest := func(of string) string { return state.SHA256([]byte(of)) }
+	img := workspace.Image{SHA256: digest(string(body)), OriginalSHA256: digest("original"), PixelsSHA256: digest("pixels"), Format: "png", Width: 9, Height: 9,
+		Bytes: int64(len(body)), PHash: 0xabc}
+	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: "abc1", State: manifest.StateLive, CheckedAt: now, LiveAt: now}}),
+		ws.StoreImage(t.Context(), key, body, img),
+		ws.SetReadings(t.Context(), workspace.NewReading{Key: key, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: text}}))
+	return ws
+}
+
+var two = map[string]string{"release.toml": bare, "a.csv": "id,tone\nabc1,a\nabc2,b\n"}
+
+// TestDigestsOfImages: digests are published where they are asked for, of the images that are known, and counted.
+func TestDigestsOfImages(t *testing.T) {
+	for asked, want := range map[bool]int{true: 1, false: 0} {
+		made, report, err := published(t, two, func(c *Config) { c.Workspace, c.Digests = known(t, c.Release, ""), asked })
+		testkit.Same(t, "entries with digests", want, report.WithDigests, err)
+		for _, digest := range []string{state.SHA256([]byte("original")), state.SHA256([]byte("pixels")), state.SHA256([]byte("an image")), "0000000000000abc"} {
+			if strings.Contains(made["annotations.csv"], digest) != asked {
+				t.Errorf("asked for digests: %t; annotations:\n%s", asked, made["annotations.csv"])
+			}
+		}
+	}
+}
+
+// TestGoneCounted: the datasheet says how many entries are of posts that are gone.
+func TestGoneCounted(t *testing.T) {
+	made, _, err := published(t, two, func(c *Config) {
+		c.Tombstones = []manifest.Tombstone{{ID: "abc2", State: manifest.StateRemoved}, {ID: "zzz9", State: manifest.StateRemoved}}
+	})
+	testkit.OK(t, err)
+	if s := made[DatasheetName]; !strings.Contains(s, "1 entries are of posts that are known to be gone") {
+		t.Errorf("the datasheet:\n%s", s)
+	}
+}
+
+// TestWordsOfImages: words that stand in an image are refused, and where they cannot be looked for nothing is published.
+func TestWordsOfImages(t *testing.T) {
+	const said = "they made the whole office laugh"
+	files := map[string]string{"release.toml": bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n", "a.csv": "id,tone,note\nabc1,a," + said + "\n"}
+	for text, want := range map[string]string{"THEY MADE THE WHOLE OFFICE laugh!": "annotations.csv: 5 words in a row that stand in an image", "another caption of a meme": ""} {
+		_, report, err := published(t, files, func(c *Config) { c.Workspace, c.Keep = known(t, c.Release, text), []string{"note"} })
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+		if err == nil && report.Checked != 1 {
+			t.Errorf("%d texts were compared", report.Checked)
+		}
+	}
+	dir := t.TempDir()
+	for name, text := range two {
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	r, err := manifest.Open(dir, manifest.Options{})
+	testkit.OK(t, err)
+	c := Config{Release: r, Policy: policy.Default(), Workspace: known(t, r, said), To: filepath.Join(t.TempDir(), "out")}
+	closed := false
+	ctx := context.WithValue(t.Context(), durable.HookKey{}, func(_, name string) error {
+		if strings.Contains(name, DatasheetName) && !closed { // the last file before the search
+			closed = true
+			return c.Workspace.Close()
+		}
+		return nil
+	})
+	if _, err := Publish(ctx, c); err == nil || !closed {
+		t.Errorf("the words could not be looked for (%t), and the release was published", closed)
+	}
+	if _, err := os.Stat(c.To); err == nil {
+		t.Error("there is a folder")
+	}
+}
+
+// TestSigned: a key signs the digests of all files, and without one there is no signature.
+func TestSigned(t *testing.T) {
+	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), "")
+	testkit.OK(t, err)
+	const name = SumsName + manifest.SignatureSuffix
+	made, report, err := published(t, two, func(c *Config) { c.Key = pem.EncodeToMemory(block) })
+	testkit.OK(t, err)
+	want, err := policy.Sign(pem.EncodeToMemory(block), policy.ReleaseNamespace, strings.NewReader(made[SumsName]))
+	testkit.Same(t, "the signature", string(want), made[name], err)
+	if !report.Signed || !strings.HasPrefix(made[name], "-----BEGIN SSH SIGNATURE-----") {
+		t.Errorf("signed: %t, %s", report.Signed, made[name])
+	}
+	made, report, err = published(t, two, nil)
+	if _, is := made[name]; is || report.Signed || err != nil {
+		t.Errorf("without a key: signed %t, %v", report.Signed, err)
+	}
+	if _, _, err := published(t, two, func(c *Config) { c.Key = []byte("no key") }); err == nil || !strings.Contains(err.Error(), "--sign") {
+		t.Errorf("a key that is none: %v", err)
+	}
+}
