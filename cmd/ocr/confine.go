@@ -39,8 +39,9 @@ func confine(tessdata string) (did confinement, err error) {
 	if err := landlock.V11.BestEffort().Restrict(landlock.RODirs(tessdata)); err != nil {
 		return did, fmt.Errorf("confine the worker to %s: %w", tessdata, err)
 	}
-	if did.Landlock, err = llsyscall.LandlockGetABIVersion(); err != nil {
-		did.Landlock = 0
+	abi, err := llsyscall.LandlockGetABIVersion()
+	if err == nil {
+		did.Landlock = abi
 	}
 	did.Seccomp, err = allowCalls()
 	if err != nil {

@@ -88,7 +88,8 @@ func sandbox(ctx context.Context, c ocr.Config) (string, error) {
 	if unread := json.Unmarshal([]byte(said), &t); err != nil || unread != nil {
 		return "", fmt.Errorf("have a worker try its confinement: %w: %.200s", cmp.Or(err, unread), bytes.TrimSpace(errs.Bytes()))
 	}
-	if t.Tried++; strings.Contains(rest, becameAnother) {
+	t.Tried++
+	if strings.Contains(rest, becameAnother) {
 		t.Done = append(t.Done, "start a program")
 	}
 	return t.String(), nil

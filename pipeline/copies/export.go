@@ -111,7 +111,8 @@ func checkRegister(ctx context.Context, ws *workspace.Workspace, to string) erro
 		return err
 	}
 	for _, c := range copies {
-		if s := state.StateOfCopy(c); c.Path == to && s != state.CopyClosed && s != state.CopyUnfinished {
+		s := state.StateOfCopy(c)
+		if c.Path == to && s != state.CopyClosed && s != state.CopyUnfinished && !isUnfinished(ctx, c) {
 			return fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)",
 				ErrForeign, to)
 		}

@@ -238,6 +238,9 @@ func TestOthersUnfinished(t *testing.T) {
 // it, and another export takes its place.
 func TestExportKilled(t *testing.T) {
 	for n := 1; ; n++ {
+		if testing.Short() && n%4 != 0 && n < 36 {
+			continue
+		}
 		s := newSite(t)
 		if !s.killed(n, func(ctx context.Context) error { _, err := Export(ctx, s.config("x", "folder")); return err }) {
 			if n < 10 {
@@ -289,8 +292,7 @@ func (s *site) killed(n int, do func(context.Context) error) (killed bool) {
 	})
 	defer func() {
 		if k, is := recover().(kill); is {
-			killed = true
-			s.Log(k)
+			killed = k.before != ""
 		}
 	}()
 	testkit.OK(s, do(ctx))

@@ -198,6 +198,9 @@ func TestPutBack(t *testing.T) {
 func TestPurgeKilled(t *testing.T) {
 	for _, format := range Formats() {
 		for n := 1; ; n++ {
+			if testing.Short() && n%3 != 0 && n < 12 {
+				continue
+			}
 			s := newSite(t)
 			s.copy("x", format)
 			gone := s.gone("few001")
