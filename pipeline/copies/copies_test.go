@@ -135,9 +135,9 @@ func (s *site) copy(name, format string) state.CopyReport {
 // gone has posts removed, as Reddit says.
 func (s *site) gone(posts ...manifest.PostID) state.GoneSet {
 	s.Helper()
-	set := state.GoneSet{}
+	set := state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
 	for _, id := range posts {
-		set[id] = state.GonePost{ID: id, State: manifest.StateRemoved}
+		set.Posts[id] = state.GonePost{ID: id, State: manifest.StateRemoved}
 		testkit.OK(s, s.ws.SetPosts(s.Context(), []workspace.Post{{ID: id, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
 	}
 	return set

@@ -21,7 +21,7 @@ func TestClear(t *testing.T) {
 	const secret = "a text that was read and must go"
 	read := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: secret}
 	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: key("a000"), Reading: read}),
-		w.SetAnswer(ctx, Answer{Key: key("a000"), Asked: "q", ImageSHA256: img.SHA256, Text: secret, At: time.Unix(1, 0)}),
+		w.SetAnswers(ctx, []Answer{{Key: key("a000"), Asked: "q", ImageSHA256: img.SHA256, Text: secret, At: time.Unix(1, 0)}}, "m", Spending{}),
 		w.DropImage(ctx, key("a002"), Trouble{Outcome: manifest.Gone}, false),
 		w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive, Subreddit: secret},
 			{ID: "a001", State: manifest.StateRemoved, Withheld: true}}),
