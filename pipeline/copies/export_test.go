@@ -203,7 +203,7 @@ func TestTwoExports(t *testing.T) {
 	}
 	// A workspace that has an unfinished copy on record there must wait as well.
 	testkit.OK(t, other.ws.SetCopy(t.Context(), workspace.Copy{Path: c.To, Format: "parquet", Made: now}))
-	if r := other.purge("x", nil); r.State != state.CopyOpen || !strings.Contains(r.Told, ErrBusy.Error()) {
+	if r := other.purge("x", state.GoneSet{}); r.State != state.CopyOpen || !strings.Contains(r.Told, ErrBusy.Error()) {
 		t.Errorf("a purge beside it: %+v", r)
 	}
 	close(others)
@@ -376,7 +376,7 @@ func TestDerive(t *testing.T) {
 	if err := Derive(t.Context(), s.ws, d); !errors.Is(err, interrupted) {
 		t.Fatal(err)
 	}
-	s.purge("again", nil)
+	s.purge("again", state.GoneSet{})
 	if _, err := os.Stat(unfinishedPath(d.To)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a part stays: %v", err)
 	}
