@@ -322,7 +322,7 @@ func TestExportFails(t *testing.T) {
 		if r.State != state.CopyUnfinished && r.State != state.CopyClosed {
 			t.Errorf("%s: %+v", step, r)
 		}
-		_, err := Purge(t.Context(), s.ws, nil)
+		_, err := Purge(t.Context(), s.ws, state.GoneSet{})
 		testkit.Same(t, step, state.CopyClosed, s.list("x").State, err)
 		s.copy("x", "parquet")
 	}
