@@ -211,6 +211,7 @@ type audit struct {
 	images    int                           // that the workspace keeps
 	rows      int
 	gone      goneContent
+	removed   map[string]*evidence      // on entries whose image was removed from a post that is live, by row
 	copies    map[string]auditlog.Event // by the digest of their path: those that no record closed
 	foreign   []string                  // what state.db has that this program does not make
 	sealed    bool                      // no run is at work on the workspace, and the last one ended well
@@ -227,7 +228,7 @@ func newAudit(c Config) *audit {
 	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
 		noted: map[manifest.PostID]time.Time{}, standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
-		gone: goneContent{lines: map[string][]clue[string]{}}}
+		removed: map[string]*evidence{}, gone: goneContent{lines: map[string][]clue[string]{}}}
 }
 
 // readRelease takes the posts and the tombstones of the release, with the digests that it may have of their images.

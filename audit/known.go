@@ -232,8 +232,16 @@ func (a *audit) postOf(entry string) *evidence { return a.posts[dataset.PostOf(e
 // claimed returns the first of the entries whose post must be gone; if gone is false, the first of the release that may stay.
 func (a *audit) claimed(entries []string, gone bool) *known {
 	for _, entry := range entries {
-		if e := a.postOf(entry); e != nil && e.MustGo == gone && (gone || e.entry) {
-			return a.known(e.ID, entry)
+		e := a.postOf(entry)
+		if e == nil {
+			continue
+		}
+		must, k := e.MustGo, a.known(e.ID, entry)
+		if lost := a.removed[entry]; lost != nil && !must {
+			must, k.evidence = true, lost
+		}
+		if must == gone && (gone || e.entry) {
+			return k
 		}
 	}
 	return nil

@@ -226,6 +226,14 @@ func (c *column) holdsIDs() bool {
 	return most && len(posts) == 3
 }
 
+// evidenceOn is that on the entry that a row names, or on its post.
+func (a *audit) evidenceOn(h hit) *evidence {
+	if e := a.removed[h.entry()]; e != nil && !h.post.MustGo {
+		return e
+	}
+	return h.post
+}
+
 // finish judges the rows by the ids in them, and keeps which row names which entry.
 func (w walker) finish(t *table) {
 	named := false
@@ -234,7 +242,7 @@ func (w walker) finish(t *table) {
 		named = named || ids
 		// A value of a column that holds no ids may be a word that looks like one.
 		for _, h := range c.hits {
-			p, e, kind, what := t.at(h.row, c), h.post, FoundRow, ""
+			p, e, kind, what := t.at(h.row, c), w.evidenceOn(h), FoundRow, ""
 			switch {
 			case p.lists():
 			case !ids && !h.clear:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,6 +83,18 @@ func (a *audit) weigh(e *evidence, was past) {
 	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"
 	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.report.Time))
 	e.Standing = shared(a.standings, s)
+}
+
+// withoutImage is the evidence on an entry of a post that is live and lost the image of the entry.
+func (e *evidence) withoutImage(why manifest.Reason) *evidence {
+	one, s := *e, Standing{}
+	if e.Standing != nil {
+		s = *e.Standing
+	}
+	s.MustGo, s.Stale, s.Because = true, false, "workspace"
+	s.why = "its image was removed from the post, " + string(why)
+	one.Standing = &s
+	return &one
 }
 
 // moment returns a time as the report has it; nil for none.
@@ -365,6 +378,9 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
 			a.rows++
 		}
+		if t := rec.Trouble; t != nil && t.Beside == "" && slices.Contains(policy.ImageRemovals(), t.Reason) {
+			a.removed[rec.Key.String()] = a.post(rec.ID).withoutImage(t.Reason)
+		}
 		if rec.Image == nil && rec.Reading == nil && !rec.Earlier.Read {
 			continue
 		}
@@ -387,7 +403,11 @@ func (a *audit) readRecords(ctx context.Context) error {
 	// A purge keeps what recognises an image and leads to no content.
 	erased, err := ws.ErasedImages(ctx)
 	for _, e := range erased {
-		a.gone.mark(a.known(e.ID, e.Key.String()), parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
+		k := a.known(e.ID, e.Key.String())
+		if e := a.removed[k.name]; e != nil && !k.MustGo {
+			k.evidence = e
+		}
+		a.gone.mark(k, parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
 	}
 	last, wrong := state.ReadNote[state.ExportNote](ctx, ws)
 	if wrong != nil {

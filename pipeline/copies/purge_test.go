@@ -358,7 +358,7 @@ func TestUnfinishedElsewhere(t *testing.T) {
 	c := s.record("disk/x")
 	c.Told = neverFinished
 	testkit.OK(t, s.ws.SetCopy(t.Context(), c))
-	_, err := Purge(t.Context(), s.ws, nil)
+	_, err := Purge(t.Context(), s.ws, state.GoneSet{})
 	testkit.OK(t, err)
 	if _, err := os.Stat(left); err == nil {
 		t.Error("it stays when the disk is there again")
