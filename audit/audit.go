@@ -397,6 +397,7 @@ func (a *audit) judge(context.Context) error {
 			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "reddit"}, "nothing is known of it: audit without --offline asks, or name its workspace with -w")
 		}
 	}
+	r.Known.MustGo += len(a.removed)
 	for _, k := range a.gone.all {
 		if k.format != "" && k.MustGo && !k.waits {
 			a.finding(FoundImage, k.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", k.why)
@@ -431,7 +432,7 @@ func (a *audit) conclude() Report {
 	}
 	switch f := a.Access; {
 	case f == nil || a.images+a.rows == 0:
-	case f.Reason == "no_grant": // an auditor need not hold the holder's grant, which may be good
+	case f.Reason == "no_grant", f.Reason == "no_signer": // an auditor need not hold the holder's grant, which may be good
 		a.gap("grant", "the policy wants a grant, and %d images and %d rows are kept: name the holder's grant with --grant", a.images, a.rows)
 	default:
 		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.images, a.rows, f.Reason, f.Detail)

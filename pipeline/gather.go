@@ -224,6 +224,10 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason}) // the resolver deals with it
 			return nil
 		}
+		if f.Outcome == manifest.Refused && rec.Image.Limits != g.limits { // the policy that it was stored under named the host
+			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
+			return g.beside(ctx, rec, workspace.Out, "", f)
+		}
 		return g.keep(ctx, rec, "", f)
 	}
 	source, attempt := state.SHA256([]byte(c.URL)), g.attempt(rec.Entry, c)

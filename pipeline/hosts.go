@@ -45,7 +45,7 @@ type hosts struct {
 
 // A host is what one image host sent in this run.
 type host struct {
-	witness       reddit.Candidate         // of a live post whose image is stored, from this host, perhaps in this run
+	witnesses     []reddit.Candidate       // of live posts whose images are stored, from this host, perhaps in this run
 	since         time.Time                // when it got into trouble in an earlier run
 	asked         map[manifest.PostID]bool // up to askedEnough
 	first         string                   // digest of the first image that it sent
@@ -78,7 +78,14 @@ func (s *hosts) on(name string, change func(*host)) {
 }
 
 // stored notes an image that is stored and lies where it lay.
-func (s *hosts) stored(c reddit.Candidate) { s.on(c.Host, func(h *host) { h.witness = c }) }
+func (s *hosts) stored(c reddit.Candidate) { s.on(c.Host, func(h *host) { h.testifies(c) }) }
+
+// testifies adds a witness. The last few are enough: one of them can have trouble of its own.
+func (h *host) testifies(c reddit.Candidate) {
+	const enough = 3
+	h.witnesses = append(h.witnesses, c)
+	h.witnesses = h.witnesses[max(0, len(h.witnesses)-enough):]
+}
 
 // asks notes that a host is asked for an image.
 func (s *hosts) asks(j fetchJob) {
@@ -100,7 +107,8 @@ func (s *hosts) sent(j fetchJob, digest string) {
 		} else if len(h.firstFor) < 2 {
 			h.firstFor[j.entry.ID] = true
 		}
-		h.witness, h.open, h.settled = j.candidate, nil, append(h.settled, h.open...)
+		h.testifies(j.candidate)
+		h.open, h.settled = nil, append(h.settled, h.open...)
 	})
 }
 
@@ -191,23 +199,26 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 	}
 	suspect := !h.sound() && (len(h.asked) >= askedEnough || len(h.asked) > 0 && !h.since.IsZero())
 	text := slices.ContainsFunc(h.open, func(a answer) bool { return reddit.NoImage(a.fault.Reason) })
-	if h.witness.URL == "" || !suspect && !text || g.access() != nil {
+	if !suspect && !text || g.access() != nil {
 		return suspect, nil
 	}
 	// One image more, whose post is live, says whether the host works. Nothing but an image does.
-	d, err := g.Reddit.Download(ctx, h.witness)
-	if err != nil {
-		if _, ok := errors.AsType[*policy.Fault](err); !ok {
+	for _, c := range slices.Backward(h.witnesses) {
+		d, err := g.Reddit.Download(ctx, c)
+		if _, ok := errors.AsType[*policy.Fault](err); ok {
+			continue
+		}
+		if err != nil {
 			return false, err
 		}
-		return suspect, nil
+		if one := h.oneForAll(); one != "" && state.SHA256(d.Body) == one {
+			continue
+		}
+		h.several = true // so it is sound
+		h.open, h.settled = nil, append(h.settled, h.open...)
+		return false, nil
 	}
-	if one := h.oneForAll(); one != "" && state.SHA256(d.Body) == one {
-		return suspect, nil
-	}
-	h.several = true // so it is sound
-	h.open, h.settled = nil, append(h.settled, h.open...)
-	return false, nil
+	return suspect, nil
 }
 
 // blameHost has the entries of a host in trouble wait for it.

@@ -421,7 +421,7 @@ var violations = []planted{
 		return []string{"--since", p.kept}
 	}},
 	{"what describes an image, in state.db", audit.FoundImage, wasRemoved, "state.db", query("INSERT INTO image SELECT '" + wasRemoved + "', 0, source, original_sha256, " +
-		"sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits, pixels_sha256 FROM image" + thatLive)},
+		"sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits, pixels_sha256, redirected, next FROM image" + thatLive)},
 	{"a dropped tombstone", audit.FoundTombstone, wasRemoved, "state.db", query("DELETE FROM tombstone WHERE id = '" + wasRemoved + "'")},
 	{"a suspended tombstone", audit.FoundTombstone, wasDeleted, "state.db", query("UPDATE tombstone SET readmitted = 1 WHERE id = '" + wasDeleted + "'")},
 	{"a post made live by hand", audit.FoundLog, wasAbsent, "state.db",

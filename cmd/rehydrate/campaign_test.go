@@ -79,14 +79,14 @@ func chaosPosts() []redditemu.Post {
 		posts = append(posts, redditemu.Post{Images: one(firstOwn+i, 0)})
 	}
 	posts = append(posts,
-		redditemu.Post{Images: one(firstOwn+1, 4)}, // again chaos01
+		redditemu.Post{Images: one(firstOwn+1, 4)}, // again 1haos01
 		redditemu.Post{Kind: redditemu.KindGallery, Images: append(one(firstOwn+7, 0), one(firstOwn+8, 0)...)},
 		redditemu.Post{Images: one(german, 0)},
 		redditemu.Post{Images: one(firstOwn+10, 0)},
 		redditemu.Post{Condition: redditemu.Removed},
 		redditemu.Post{Condition: redditemu.Deleted})
 	for i := range posts {
-		posts[i].ID = manifest.PostID(fmt.Sprintf("chaos%02d", i))
+		posts[i].ID = manifest.PostID(fmt.Sprintf("1haos%02d", i))
 	}
 	return posts
 }
@@ -94,7 +94,7 @@ func chaosPosts() []redditemu.Post {
 // purgedIDs are the posts that the campaign removes: the kept one of two near-duplicates, and one that is nobody's
 // duplicate. purgedWord is of the text of the second.
 const (
-	purgedIDs  = "chaos01,chaos03"
+	purgedIDs  = "1haos01,1haos03"
 	purgedWord = "CONSTELLATION"
 )
 

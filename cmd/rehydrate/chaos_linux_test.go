@@ -246,7 +246,7 @@ func TestReadOnly(t *testing.T) {
 	for _, args := range [][]string{c.runArgs(), c.purgeArgs(), {"report", "-w", c.workspace}} {
 		in(c.workspace, args...).want(t, exitFailed, c.workspace, "read-only file system")
 	}
-	for _, args := range [][]string{{"status"}, {"verify"}, {"explain", "chaos00"}, {"audit", c.release, "--offline"}} {
+	for _, args := range [][]string{{"status"}, {"verify"}, {"explain", "1haos00"}, {"audit", c.release, "--offline"}} {
 		f := in(c.workspace, append(args, "-w", c.workspace)...)
 		f.want(t, exitDone)
 		if args[0] == "audit" && (!strings.HasPrefix(f.stdout, "PASS") || !strings.Contains(f.stderr, "not recorded in the log: ")) {

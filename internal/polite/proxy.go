@@ -81,7 +81,7 @@ func (e *ProxyError) Error() string {
 		does = "refused the connection"
 	case is[*net.DNSError](e.Err):
 		does = "has a name that could not be resolved"
-	case Permanent(e.Err):
+	case Permanent(e.Err) && !IsBadHeader(e.Err):
 		does = "has a certificate that is not trusted"
 	case ok && timeout.Timeout(), errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
 		does = "did not answer in time"
