@@ -87,12 +87,12 @@ var floors = [][]string{
 // made of. What is not a key imports none of them.
 var inPipeline = map[string][]string{
 	// the engine: every phase of a job, in order
-	"pipeline": {"auditlog", "cluster", "copies", "dataset", "language", "ocr", "reading", "reddit", "reddit/sweep", "state", "workspace"},
+	"pipeline": {"auditlog", "cluster", "copies", "dataset", "language", "ocr", "reading", "reddit", "reddit/calls", "reddit/sweep", "state", "workspace"},
 	// shards are read as a run reads, and are part of a workspace
 	"pipeline/cluster": {"ocr", "reading", "state", "workspace"},
 	// the pool asks its workers what the detector of lines wants to know
 	"pipeline/ocr":     {"ocr/layout"},
-	"pipeline/reading": {"ocr", "state", "workspace"},
+	"pipeline/reading": {"ocr", "ocr/layout", "state", "workspace"},
 	// a copy is a dataset that the workspace's log knows
 	"pipeline/copies": {"auditlog", "dataset", "state", "workspace"},
 	// a run's counts are part of its notes

@@ -40,8 +40,10 @@ import (
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
-	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/reddit/calls"
+	"rehydrate/pipeline/reddit/sweep"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -56,8 +58,8 @@ type Config struct {
 	Tombstones []manifest.Tombstone
 	Policy     policy.Policy
 	Workspace  *workspace.Workspace // locked by this process
-	Reddit     *reddit.Client       // nil for a recheck or a purge that asks nobody
-	OCR        *ocr.Pool
+	Reddit     Reddit               // nil for a recheck or a purge that asks nobody
+	OCR        reading.Engine
 	Workers    int // how many images OCR reads at once
 	Language   *language.Filter
 	Version    string // of the tool, for the provenance of the dataset
@@ -81,6 +83,15 @@ type Config struct {
 	Stop     <-chan struct{} // closed, it makes the run finish what is in flight and return state.ErrInterrupted
 	Progress *Progress
 	Log      *slog.Logger
+}
+
+// A Reddit is what a job asks Reddit and its image hosts by. *reddit.Client is one; a nil one of these is not nil here.
+type Reddit interface {
+	sweep.Asker
+	About(ctx context.Context, subreddit string) (manifest.Reason, error)
+	Download(context.Context, reddit.Candidate) (reddit.Download, error)
+	GivenUp() []reddit.HostTrouble
+	Calls() calls.Counts
 }
 
 const (

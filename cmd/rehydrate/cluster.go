@@ -18,6 +18,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/cluster"
+	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -240,10 +241,11 @@ func (c *command) work(ctx context.Context, f ocrFlags, shard, of int) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
 	var config pipeline.Config
+	var pool *ocr.Pool
 	var err error
 	config.Language, err = dictionary()
 	if err == nil {
-		err = c.startOCR(ctx, f, &config)
+		pool, err = c.startOCR(ctx, f, &config)
 	}
 	if err != nil && ctx.Err() != nil {
 		return state.ErrInterrupted
@@ -251,9 +253,9 @@ func (c *command) work(ctx context.Context, f ocrFlags, shard, of int) error {
 	if err != nil {
 		return err
 	}
-	defer config.OCR.Close()
+	defer pool.Close()
 	done, err := cluster.Work(ctx, cluster.Job{Workspace: c.workspace, Shard: shard, Shards: of, Tool: version(),
-		OCR: config.OCR, Workers: f.workers, Progress: func(done, items int) { c.observeShards(done, items, "") }})
+		OCR: pool, Workers: f.workers, Progress: func(done, items int) { c.observeShards(done, items, "") }})
 	c.console.Done()
 	if ctx.Err() != nil {
 		return state.ErrInterrupted

@@ -59,10 +59,11 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 			return err
 		}
 	}
-	if err := c.startOCR(ctx, f.ocrFlags, &config); err != nil {
+	pool, err := c.startOCR(ctx, f.ocrFlags, &config)
+	if err != nil {
 		return err
 	}
-	defer config.OCR.Close()
+	defer pool.Close()
 	if f.dryRun {
 		return c.planReread(ctx, config, f.force)
 	}

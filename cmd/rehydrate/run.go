@@ -104,12 +104,11 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 		return summary, err
 	}
 	if !f.merge && f.shards == 0 {
-		if err := c.startOCR(ctx, f.ocrFlags, &config); err != nil {
+		pool, err := c.startOCR(ctx, f.ocrFlags, &config)
+		if err != nil {
 			return summary, err
 		}
-	}
-	if config.OCR != nil {
-		defer config.OCR.Close()
+		defer pool.Close()
 	}
 	config.Shards, config.Merge = f.shards, f.merge
 	config.ConfirmRemovals, config.Retry, config.Access = f.confirmRemovals, f.retry, grant.access()
@@ -320,17 +319,21 @@ func readPolicy(path string) (policy.Policy, error) {
 	return pol, nil
 }
 
-// startOCR finds the ocr program and starts its workers.
-func (c *command) startOCR(ctx context.Context, f ocrFlags, config *pipeline.Config) error {
+// startOCR finds the ocr program and starts its workers. The caller closes the pool.
+func (c *command) startOCR(ctx context.Context, f ocrFlags, config *pipeline.Config) (*ocr.Pool, error) {
 	program, err := c.findOCR(f.program)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config.Workers = f.workers
 	// The dictionary decides which uncertain words are accepted, and its digest tells readings apart.
-	config.OCR, err = ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers, TessdataDir: c.getenv("TESSDATA_PREFIX"),
+	pool, err := ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers, TessdataDir: c.getenv("TESSDATA_PREFIX"),
 		Dictionary: config.Language.Knows, DictionaryID: language.DictionaryDigest, Log: c.log})
-	return err
+	if err != nil {
+		return nil, err
+	}
+	config.OCR = pool
+	return pool, nil
 }
 
 func (c *command) findOCR(named string) (string, error) {

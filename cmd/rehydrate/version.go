@@ -68,9 +68,10 @@ func (c *command) engine(ctx context.Context, program string) (ocr.Engine, error
 		return ocr.Engine{}, err
 	}
 	config := pipeline.Config{Language: words}
-	if err := c.startOCR(ctx, ocrFlags{program: program, workers: 1}, &config); err != nil {
+	pool, err := c.startOCR(ctx, ocrFlags{program: program, workers: 1}, &config)
+	if err != nil {
 		return ocr.Engine{}, err
 	}
-	defer config.OCR.Close()
-	return config.OCR.Engine(), nil
+	defer pool.Close()
+	return pool.Engine(), nil
 }

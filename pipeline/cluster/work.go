@@ -19,7 +19,6 @@ import (
 	"rehydrate/internal/picture"
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -31,7 +30,7 @@ type Job struct {
 	Workspace     string // its folder
 	Shard, Shards int    // from 0; the number of all stands in the plan too, and must be the same
 	Tool          string // version of rehydrate
-	OCR           *ocr.Pool
+	OCR           reading.Engine
 	Workers       int                   // how many images are read at once
 	Progress      func(done, items int) // on every item; one call at a time
 }

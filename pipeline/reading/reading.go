@@ -20,25 +20,33 @@ import (
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/ocr/layout"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
+// An Engine reads the text of pictures. *ocr.Pool is one.
+type Engine interface {
+	Engine() ocr.Engine
+	// Read fails with an *ocr.Failure where the picture is the trouble.
+	Read(context.Context, image.Image) (layout.Reading, error)
+}
+
 // A Reader decodes images and reads them. It may be used by several goroutines.
 type Reader struct {
 	// Fingerprint is of a reading that Read makes, empty without an engine.
 	Fingerprint string
-	pool        *ocr.Pool
+	engine      Engine
 	policy      policy.Policy
 	memory      *semaphore.Weighted // bytes, of images that are being decoded and read
 }
 
-// New returns a Reader by a policy. Without a pool it only decodes.
-func New(pool *ocr.Pool, p policy.Policy) *Reader {
-	r := &Reader{pool: pool, policy: p, memory: semaphore.NewWeighted(p.Images.MaxDecodedBytes())}
-	if pool != nil {
-		r.Fingerprint = state.ReadingFingerprint(pool.Engine().Fingerprint(), p)
+// New returns a Reader by a policy. With a nil engine it only decodes.
+func New(engine Engine, p policy.Policy) *Reader {
+	r := &Reader{engine: engine, policy: p, memory: semaphore.NewWeighted(p.Images.MaxDecodedBytes())}
+	if engine != nil {
+		r.Fingerprint = state.ReadingFingerprint(engine.Engine().Fingerprint(), p)
 	}
 	return r
 }
@@ -82,7 +90,7 @@ func (r *Reader) Read(ctx context.Context, img *workspace.Image, pic *Picture) (
 		}
 		img.PHash, img.Flat, img.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
 	}
-	read, err := r.pool.Read(ctx, pic.Upright)
+	read, err := r.engine.Read(ctx, pic.Upright)
 	if failure, ok := errors.AsType[*ocr.Failure](err); ok {
 		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: failure.Reason, Detail: failure.Detail}
 		return out, nil
