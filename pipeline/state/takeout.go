@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 
 	"rehydrate/manifest"
@@ -36,12 +37,13 @@ func (j Judge) TakeOut(ctx context.Context, ws *workspace.Workspace, rows map[st
 	out := &TakenOut{Leave: map[string]bool{}}
 	var stored []*manifest.Result
 	var others []int // rows that would leave for anything but a removal, by place in Results
-	left := map[manifest.Key]bool{}
+	left, dropped := map[manifest.Key]bool{}, maps.Clone(rows)
 	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return nil, err
 		}
 		was, there := rec.Result, rows[rec.Key.String()]
+		delete(dropped, rec.Key.String())
 		kept := manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Kept}
 		if was != nil && was.Outcome == manifest.Kept {
 			kept = *was
@@ -90,6 +92,7 @@ func (j Judge) TakeOut(ctx context.Context, ws *workspace.Workspace, rows map[st
 		}
 		out.changed = out.changed || stored[n] == nil || *stored[n] != *res
 	}
+	maps.Copy(out.Leave, dropped) // the manifest has them no more
 	for k := range left {
 		out.Leave[k.String()] = true
 	}

@@ -1,0 +1,228 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// A seen is what a workspace has, as it lies on the disk.
+type seen struct {
+	rows     map[string]dataset.Row // of the dataset's files
+	records  map[string]workspace.Record
+	outcomes map[string]manifest.Result // of outcomes.csv, nil where there is none
+	images   map[string]bool            // names of files
+	copied   map[string]bool            // rows of the files of copies
+	listed   map[string]bool            // and rows that are registered
+	files    map[string]string          // digests of the dataset's files
+	must     state.GoneSet
+	answers  map[string]bool // rows with an answer of a model
+}
+
+// look reads all of it.
+func (w *world) look() (s seen) {
+	w.Helper()
+	s = seen{map[string]dataset.Row{}, map[string]workspace.Record{}, nil, map[string]bool{}, map[string]bool{}, map[string]bool{},
+		map[string]string{}, state.GoneSet{}, map[string]bool{}}
+	if _, err := os.Stat(filepath.Join(w.dir, "ws", state.StateFile)); errors.Is(err, fs.ErrNotExist) {
+		return s
+	}
+	w.read(func(ctx context.Context, ws *workspace.Workspace) {
+		shards, err := state.Shards(ctx, ws)
+		testkit.OK(w, err)
+		for _, f := range shards {
+			for row, err := range state.RowsOf(ctx, ws, f.Name) {
+				testkit.OK(w, err)
+				if _, twice := s.rows[row.ID]; twice {
+					w.Errorf("the row of %s is in the dataset twice", row.ID)
+				}
+				s.rows[row.ID] = row
+			}
+		}
+		names, err := ws.Files(ctx, state.DatasetDir)
+		testkit.OK(w, err)
+		for _, name := range names {
+			f, err := ws.Stat(ctx, name)
+			testkit.OK(w, err)
+			s.files[name] = f.SHA256
+		}
+		for rec, err := range ws.Records(ctx, workspace.Select{}) {
+			testkit.OK(w, err)
+			s.records[rec.Key.String()] = rec
+		}
+		names, err = ws.Files(ctx, state.ImagesDir)
+		testkit.OK(w, err)
+		for _, name := range names {
+			s.images[name] = true
+		}
+		s.outcomes = w.outcomes(ws)
+		stones, err := state.HoldingTombstones(ctx, ws)
+		testkit.OK(w, err)
+		s.must, err = state.MustGo(ctx, ws, stones)
+		testkit.OK(w, err)
+		all, err := ws.Answers(ctx, "test")
+		testkit.OK(w, err)
+		for _, a := range all {
+			s.answers[a.Key.String()] = true
+		}
+		w.lookAtCopies(ctx, ws, &s)
+	})
+	return s
+}
+
+func (w *world) outcomes(ws *workspace.Workspace) map[string]manifest.Result {
+	w.Helper()
+	f, err := ws.OpenFile(manifest.OutcomesName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	testkit.OK(w, err)
+	defer f.Close()
+	all := map[string]manifest.Result{}
+	for res, err := range manifest.ReadOutcomes(f) {
+		testkit.OK(w, err)
+		all[res.Key.String()] = res
+	}
+	return all
+}
+
+func (w *world) lookAtCopies(ctx context.Context, ws *workspace.Workspace, s *seen) {
+	w.Helper()
+	list, err := ws.Copies(ctx)
+	testkit.OK(w, err)
+	for _, c := range list {
+		for _, row := range c.Rows {
+			s.listed[row] = true
+		}
+		for _, f := range c.Files {
+			if !dataset.Holds(f.Name) {
+				continue
+			}
+			body, err := os.ReadFile(filepath.Join(c.Path, f.Name))
+			testkit.OK(w, err)
+			for id, err := range dataset.RowIDs(ctx, f.Name, bytes.NewReader(body), int64(len(body))) {
+				testkit.OK(w, err)
+				s.copied[id] = true
+			}
+		}
+	}
+}
+
+// kept are the rows whose stored result is kept.
+func (s seen) kept() map[string]bool {
+	kept := map[string]bool{}
+	for name, rec := range s.records {
+		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
+			kept[name] = true
+		}
+	}
+	return kept
+}
+
+// outcome is the stored one of a row, as "gone/http_404".
+func (s seen) outcome(row string) string {
+	rec, ok := s.records[row]
+	if !ok || rec.Result == nil {
+		return ""
+	}
+	return string(rec.Result.Outcome) + "/" + string(rec.Result.Reason)
+}
+
+// imageOf reports whether an entry has an image, on record and on the disk.
+func (s seen) imageOf(row string) bool {
+	id, i := splitRow(row)
+	name := state.ImagesDir + "/" + id[:min(2, len(id))] + "/" + id
+	if i > 0 {
+		name += "-" + strconv.Itoa(i)
+	}
+	return s.records[row].Image != nil && s.images[name+".png"]
+}
+
+// checkSound holds the workspace to the invariant: a stored result is kept exactly if the row is in the dataset, outcomes.csv
+// and the copies agree, and nothing of what must be gone is anywhere. It returns what there is.
+func (w *world) checkSound() seen {
+	w.Helper()
+	s := w.look()
+	trouble := func(format string, args ...any) {
+		w.Helper()
+		w.Errorf("after %s:\n"+format, append([]any{strings.Join(w.done, "; ")}, args...)...)
+	}
+	if a, b := namesOf(s.kept()), namesOf(s.rows); a != b {
+		trouble("the stored results keep %q, the dataset has %q", a, b)
+	}
+	if a, b := namesOf(s.copied), namesOf(s.listed); a != b {
+		trouble("the copies have %q, and %q is registered", a, b)
+	}
+	for name, rec := range s.records {
+		if s.outcomes != nil && rec.Result != nil && s.outcomes[name] != *rec.Result {
+			trouble("outcomes.csv says of %s %+v, and the workspace %+v", name, s.outcomes[name], *rec.Result)
+		}
+		if _, goes := s.must.Of(name); goes && (rec.Image != nil || rec.Reading != nil || s.answers[name]) {
+			trouble("something of %s is stored, and must be gone", name)
+		}
+		if (rec.Image != nil) != s.imageOf(name) {
+			trouble("an image of %s is on record: %v, and on the disk: %v", name, rec.Image != nil, !(rec.Image != nil))
+		}
+	}
+	if stored := len(slices.DeleteFunc(slices.Collect(maps.Values(s.records)), func(r workspace.Record) bool { return r.Image == nil })); stored != len(s.images) {
+		trouble("%d images are on record, and on the disk are %v", stored, namesOf(s.images))
+	}
+	for _, set := range []struct {
+		what string
+		rows []string
+	}{{"the dataset", strings.Fields(namesOf(s.rows))}, {"a copy", strings.Fields(namesOf(s.copied))}} {
+		for _, row := range set.rows {
+			if s.must.HasRow(row) {
+				trouble("%s has the row of %s, which must be gone", set.what, row)
+			}
+		}
+	}
+	return s
+}
+
+// checkSameBytes asserts that rows which are in both are the same.
+func (w *world) checkSameBytes(before, after seen) {
+	w.Helper()
+	for id, row := range after.rows {
+		if was, ok := before.rows[id]; ok && !reflect.DeepEqual(was, row) {
+			w.Errorf("after %s:\nthe row of %s was %+v\nand is %+v", strings.Join(w.done, "; "), id, was, row)
+		}
+	}
+}
+
+// checkNowhere asserts that no file of the workspace or of a copy has any of these texts.
+func (w *world) checkNowhere(texts ...string) {
+	w.Helper()
+	for _, folder := range []string{"ws", "copies"} {
+		err := filepath.WalkDir(filepath.Join(w.dir, folder), func(name string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil || d.IsDir() {
+				return err
+			}
+			body, err := os.ReadFile(name)
+			for _, text := range texts {
+				if bytes.Contains(body, []byte(text)) {
+					w.Errorf("after %s:\n%s has %q", strings.Join(w.done, "; "), name, text)
+				}
+			}
+			return err
+		})
+		testkit.OK(w, err)
+	}
+}
