@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"time"
+	"unicode"
 
 	"rehydrate/internal/csvcell"
 	"rehydrate/manifest/table"

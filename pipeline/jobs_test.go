@@ -240,3 +240,20 @@ func TestReadAhead(t *testing.T) {
 		t.Errorf("text %q", text)
 	}
 }
+
+// TestNothingLeft: what was read off the image of a post that is removed is nowhere afterwards, by whatever job.
+func TestNothingLeft(t *testing.T) {
+	for _, job := range []string{"run", "recheck", "purge", "split", "run blocked=1; recheck"} {
+		t.Run(job, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, numbered(6)...).do("run; copy c").ok()
+			text := w.checkSound().rows["p01"].Text
+			if len(text) < 5 {
+				t.Fatalf("the text of p01 is %q", text)
+			}
+			w.do("post deleted p01; " + job)
+			w.checkSound()
+			w.checkNowhere(text)
+		})
+	}
+}

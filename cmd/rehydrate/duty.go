@@ -81,14 +81,14 @@ func (c *command) leaveFor(
 	}
 	if approval == "" {
 		d.unasked = &problem{code: exitRejected,
-			err: fmt.Errorf("Reddit was not asked, for no approval is in force: %s", strings.Join(none, "; ")),
+			err: fmt.Errorf("no request went to Reddit: no approval is in force: %s", strings.Join(none, "; ")),
 			hint: "what was known to be deleted is removed; for the rest name an approval that is in force: " +
 				thisCommand + " RELEASE --approval REF"}
 		return d, nil
 	}
 	config.Reddit, err = r.client(c, approval, config.Policy, c.getenv, config.Progress)
 	if p, ok := errors.AsType[*problem](err); ok && p.code == exitRejected { // credentials are missing
-		d.unasked = &problem{err: fmt.Errorf("Reddit was not asked: %w", p.err), code: p.code,
+		d.unasked = &problem{err: fmt.Errorf("no request went to Reddit: %w", p.err), code: p.code,
 			hint: "what was known to be deleted is removed; for the rest " + p.hint}
 		config.Reddit, err = nil, nil
 	}
