@@ -291,7 +291,7 @@ func (a *audit) replay(e auditlog.Event) {
 				was.stone, was.lifted = nil, true
 			}
 		case auditlog.Fetch:
-			a.gone.mark(a.known(p.ID, string(p.ID)), parseDigest(e.SHA256), parseDigest(e.Original), parseDigest(e.Pixels))
+			a.gone.mark(a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String()), parseDigest(e.SHA256), parseDigest(e.Original), parseDigest(e.Pixels))
 		}
 		if was != a.past[p.ID] {
 			a.past[p.ID] = was

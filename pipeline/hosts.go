@@ -265,6 +265,9 @@ func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts
 func (g *gatherer) settleAnswers(ctx context.Context, h *host) error {
 	urls := map[string]map[string]bool{} // by body
 	for _, a := range slices.Concat(h.settled, h.open) {
+		if !reddit.NoImage(a.fault.Reason) {
+			continue
+		}
 		if urls[a.body] == nil {
 			urls[a.body] = map[string]bool{}
 		}
