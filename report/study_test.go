@@ -55,7 +55,7 @@ func someStudy(text string) Study {
 // TestStudyParts: each part of a study shows its numbers, and a model without a task has a dash there.
 func TestStudyParts(t *testing.T) {
 	page := writeStudy(t, someStudy(hostile))
-	for _, want := range []string{"7 entries, 7 of split train", "one by two, shares of each row", "A and B both annotated 7 entries", "moderate", "no variation", `<td class="number">0.31</td><td class="number">0.00 to 0.62</td><td>MASI</td>`, "D decided", "means over the pairs", "2000 resamples of the entries, seed 6",
+	for _, want := range []string{"7 entries, 7 of split train", "one by two, shares of each row", "A and B both annotated 7 entries", "moderate", "no variation", `<td class="number">0.31<br>0.00 to 0.62</td><td>MASI</td>`, "D decided", "means over the pairs", "2000 resamples of the entries, seed 6",
 		"0.429", "with two 0.50", "70.00 ± 50.00", "25.00", `<td class="number">-</td>`, "too low 2, right 3, too high 1", "where that label was predicted right", "25.0 %", shown} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
