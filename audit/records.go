@@ -378,7 +378,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
 			a.rows++
 		}
-		if t := rec.Trouble; t != nil && t.Beside == "" && slices.Contains(policy.ImageRemovals(), t.Reason) {
+		if t := rec.Trouble; t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason) {
 			a.removed[rec.Key.String()] = a.post(rec.ID).withoutImage(t.Reason)
 		}
 		if rec.Image == nil && rec.Reading == nil && !rec.Earlier.Read {

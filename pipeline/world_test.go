@@ -50,6 +50,7 @@ type world struct {
 	reddit   *fakeReddit
 	ocr      *fakeOCR
 	hook     func(step, name string) error // before each step that changes the disk
+	struck   atomic.Bool                   // the last disturbance took place
 	stop     chan struct{}                 // of the job that is being done
 	done     []string                      // all steps so far
 	summary  state.Summary                 // of the last job
@@ -131,8 +132,8 @@ func (w *world) publish(ids ...manifest.PostID) {
 //	copy NAME            an export
 //
 // and the jobs: run, recheck, purge, reread, split, work, merge; with the words confirm, offline, all, id=ID, denied (there is
-// no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from that on) and die=N
-// (the process is gone at the step N that changes the disk).
+// no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from that on), die=N
+// (the process is gone at the step N that changes the disk) and fault=N (that step alone fails).
 func (w *world) do(steps string) *world {
 	w.Helper()
 	for _, step := range strings.FieldsFunc(steps, func(r rune) bool { return r == ';' || r == '\n' }) {
@@ -283,7 +284,7 @@ func (w *world) job(name string, words []string) (err error) {
 		if reason, ok := strings.CutPrefix(word, "retry="); ok {
 			c.Retry = append(c.Retry, reason)
 		}
-		if what, text, ok := strings.Cut(word, "="); ok && slices.Contains([]string{"stop", "blocked", "die"}, what) {
+		if what, text, ok := strings.Cut(word, "="); ok && slices.Contains([]string{"stop", "blocked", "die", "fault"}, what) {
 			n, err := strconv.ParseInt(text, 10, 64)
 			testkit.OK(w, err)
 			w.disturb(what, n)
@@ -333,12 +334,16 @@ func (w *world) job(name string, words []string) (err error) {
 	})
 }
 
-// errDead is the error of each step on the disk of a process that is gone.
-var errDead = errors.New("killed")
+// errDead is the error of each step on the disk of a process that is gone, errFault of one that fails.
+var (
+	errDead  = errors.New("killed")
+	errFault = errors.New("no space left")
+)
 
 // disturb disturbs the job that begins.
 func (w *world) disturb(how string, n int64) {
 	var count atomic.Int64
+	w.struck.Store(false)
 	stop := sync.OnceFunc(func() { close(w.stop) })
 	switch how {
 	case "stop":
@@ -358,7 +363,16 @@ func (w *world) disturb(how string, n int64) {
 	case "die":
 		w.hook = func(string, string) error {
 			if count.Add(1) >= n {
+				w.struck.Store(true)
 				return errDead
+			}
+			return nil
+		}
+	case "fault":
+		w.hook = func(string, string) error {
+			if count.Add(1) == n {
+				w.struck.Store(true)
+				return errFault
 			}
 			return nil
 		}

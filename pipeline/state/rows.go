@@ -73,7 +73,7 @@ func GonePosts(ctx context.Context, ws *workspace.Workspace, withheld bool) (Gon
 		if err != nil {
 			return gone, err
 		}
-		if rec.Trouble.Beside == "" || withheld && rec.Trouble.Beside == workspace.Waiting {
+		if rec.Trouble.Removed() || withheld && rec.Trouble.Beside == workspace.Waiting {
 			gone.Entries[rec.Key.String()] = GonePost{rec.ID, manifest.StateRemoved, rec.Trouble.Reason}
 		}
 	}

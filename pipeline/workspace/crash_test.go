@@ -54,7 +54,7 @@ func life(ctx context.Context, w *Workspace) error {
 		func() error { return w.EndReread(ctx) },
 		func() error {
 			return together(w, store("a000", []byte("another body in the same place")),
-				func() error { return w.DropImage(ctx, key("a001"), Trouble{Outcome: manifest.Gone}, false) })
+				func() error { return w.DropImage(ctx, key("a001"), Trouble{Outcome: manifest.Gone}, true) })
 		},
 		func() error { return w.SetPosts(ctx, []Post{{ID: "a002", State: manifest.StateRemoved}}) },
 		func() error { return w.Erase(ctx, "a002") },
@@ -90,6 +90,9 @@ func checkSound(t *testing.T, w *Workspace, swept bool) {
 	t.Helper()
 	var want []string
 	for _, r := range collect(t, w.Records(t.Context(), Select{})) {
+		if swept && r.Trouble != nil && r.Trouble.Beside == Going {
+			t.Errorf("the image of %s is still to go", r.ID)
+		}
 		if r.Image == nil {
 			continue
 		}

@@ -263,7 +263,14 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 	if err != nil {
 		return err
 	}
-	// The file goes before its row: a kill between the two leaves a row without a file, which Sweep drops.
+	// That it goes is on record first. The file goes before its row: a kill between the two leaves a row without a file, of
+	// which nobody would know that its image was removed, and that copies and shards owe the row.
+	if old != "" && removed {
+		why.Beside = Going
+		if err := w.SetTrouble(ctx, k, why); err != nil {
+			return err
+		}
+	}
 	if old != "" {
 		if err := w.unlink(ctx, old, ReportName); err != nil {
 			return err
@@ -439,7 +446,7 @@ type Swept struct {
 	Temporary int // unfinished files unlinked
 	Orphans   int // image files without a row, unlinked
 	Lost      int // image rows without their file, or with one of another length, dropped
-	Erased    int // posts that must not stay and still had content: their Erase was finished
+	Erased    int // posts that must not stay and still had content, and images that were being dropped: that was finished
 	Replaced  int // images that were being replaced by others: the row is of the file that is there
 }
 
@@ -463,6 +470,9 @@ func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
 		}
 		s.Erased++
 	}
+	if err := w.sweepGoing(ctx, &s); err != nil {
+		return s, err
+	}
 	if err := w.sweepReplaced(ctx, &s); err != nil {
 		return s, err
 	}
@@ -471,6 +481,27 @@ func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
 	}
 	w.unfinished.Store(false) // files and rows agree: the workspace may be sealed
 	return s, nil
+}
+
+// sweepGoing finishes each DropImage of a removed image that was killed.
+func (w *Workspace) sweepGoing(ctx context.Context, s *Swept) error {
+	type going struct {
+		manifest.Key
+		why Trouble
+	}
+	all, err := list(ctx, w.db, func(g *going) []any {
+		return []any{&g.ID, &g.Image, &g.why.Source, &g.why.Outcome, &g.why.Reason, &g.why.Detail, timestamp{&g.why.At}}
+	}, "SELECT id, image, source, outcome, reason, detail, at FROM trouble WHERE beside = ? ORDER BY id, image", Going)
+	if err != nil {
+		return err
+	}
+	for _, g := range all {
+		if err := w.DropImage(ctx, g.Key, g.why, true); err != nil {
+			return err
+		}
+		s.Erased++
+	}
+	return nil
 }
 
 // sweepReplaced finishes each StoreImage that was killed between a file and its row.

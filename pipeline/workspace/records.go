@@ -64,6 +64,9 @@ type Trouble struct {
 	At      time.Time `json:",omitzero"` // when a removal was found that is withheld
 }
 
+// Removed reports whether an image that trouble is about is no longer to be anywhere, if the trouble is a removal.
+func (t Trouble) Removed() bool { return t.Beside == "" || t.Beside == Going }
+
 // A Beside says what trouble means for an image that is stored.
 type Beside string
 
@@ -72,6 +75,7 @@ const (
 	Odd     Beside = "odd"      // image and row stay: what Reddit or a host says now is no reason to lose them
 	Out     Beside = "out"      // the image stays, and is no row: a policy or the manifest refuses it now
 	Waiting Beside = "withheld" // the image goes when its removal is confirmed: until then it is no row
+	Going   Beside = "going"    // the image was removed, and DropImage is not done with it
 )
 
 // A Reading is the result of OCR on an image.

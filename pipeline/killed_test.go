@@ -1,0 +1,63 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"rehydrate/internal/testkit"
+)
+
+// TestKilledAtEveryStep ends each job at each step that changes the disk: once because the process is gone from there on, once
+// because that step alone fails, as on a disk that is full for a moment. The same command then gives what an undisturbed one
+// gives, to the byte, and nothing of what was removed is anywhere. Without REHYDRATE_TEST=full it takes some of the steps.
+func TestKilledAtEveryStep(t *testing.T) {
+	stride := 29
+	if os.Getenv("REHYDRATE_TEST") == "full" {
+		stride = 1
+	}
+	for i, c := range []struct{ mode, job string }{
+		{"drop", "run"}, {"drop", "recheck"}, {"drop", "purge"}, {"drop", "purge offline id=p01"}, {"flag", "purge offline id=p01"},
+		{"drop", "reread"}, {"drop", "split"}, {"drop", "split; work; merge"},
+	} {
+		for _, how := range []string{"die", "fault"} {
+			t.Run(c.mode+" "+c.job+" "+how, func(t *testing.T) {
+				t.Parallel()
+				undisturbed := newChanged(t, c.mode).do(c.job).ok()
+				want, last := undisturbed.checkSound(), 0
+				for n := 1 + 5*i%stride; ; n += stride {
+					w := newChanged(t, c.mode)
+					text := w.look().rows["p01"].Text
+					w.do(fmt.Sprintf("%s %s=%d", c.job, how, n))
+					reached := w.struck.Load()
+					if how == "die" && reached && !errors.Is(w.err, errDead) {
+						t.Errorf("killed at step %d, the job ended with %v", n, w.err)
+					}
+					w.do(c.job).ok()
+					got := w.checkSound()
+					testkit.Same(t, fmt.Sprintf("files after a disturbance at step %d", n), want.files, got.files)
+					testkit.Same(t, "outcomes", want.outcomes, got.outcomes)
+					testkit.Same(t, "rows of copies", want.copied, got.copied)
+					if !want.imageOf("p01") {
+						w.checkNowhere(text)
+					}
+					if t.Failed() || !reached {
+						break
+					}
+					last = n
+				}
+				if last < 40 {
+					t.Errorf("the job took %d steps", last)
+				}
+			})
+		}
+	}
+}
+
+// newChanged is a world with a dataset, a copy of it and something to do for every phase of a job.
+func newChanged(t testing.TB, mode string) *world {
+	w := newWorld(t, append(numbered(4), "g*2")...)
+	w.do("policy " + mode + "; serve 1 p03; run; copy c; post moderator p01; image left g/1; move 40 p02; engine B").ok()
+	return w
+}
