@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestOddAnswers: whatever Reddit or a host answers in place of an image that is stored, and that is no removal, costs nothing:
+// neither the image nor its reading, the reading of an earlier engine, what a model was paid to say of it, nor the row.
+func TestOddAnswers(t *testing.T) {
+	odd := map[string]string{} // steps by name
+	for word := range oddities {
+		if !isRemoval(word) {
+			odd["image "+word] = "image " + word + " p01 g/1"
+		}
+	}
+	for word := range answers {
+		odd["another place, "+word] = "move " + word + " p01 g/1"
+		odd["a host that answers "+word] = "host " + word + " i.redd.it; move 40 p01; move 41 g/1"
+	}
+	odd["small"] = "move small:40 p01; move small:40 g/1"
+	odd["redirected"] = "move redirected:40 p01 g/1"
+	odd["what another shows"] = "move 3 p01 g/1"
+	odd["one picture for everybody"] = "host 60000 i.redd.it; move 40 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11 p12 p13 g g/1 g/2"
+	odd["unclear"] = "post unclear p01 g"
+	var together []string // an odd answer about each post
+	for i, word := range slices.Sorted(maps.Keys(oddities)) {
+		if !isRemoval(word) {
+			together = append(together, fmt.Sprintf("image %s p%02d", word, i))
+		}
+	}
+	type oddity struct{ steps, job string }
+	cases := map[string]oddity{}
+	for name, steps := range odd {
+		cases[name] = oddity{steps, "run"}
+	}
+	for _, job := range []string{"run", "recheck", "purge", "split", "split; work; merge", "run retry=gone retry=no_media"} {
+		cases["all of Reddit's together, "+job] = oddity{strings.Join(together, "; "), job}
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newOdd(t)
+			before := w.everything()
+			if has := slices.Concat(slices.Collect(maps.Values(before.content))...); len(has) != 4*17 || slices.Contains(has, "") {
+				t.Fatalf("the workspace has %q", before.content)
+			}
+			w.do(c.steps + "; " + c.job + "; " + c.job).ok()
+			after := w.everything()
+			testkit.Same(t, "rows", before.rows, after.rows)
+			testkit.Same(t, "images, texts and answers", before.content, after.content)
+			s := w.checkSound()
+			for row := range before.content {
+				if s.outcome(row) != "kept/" {
+					t.Errorf("%s is %s", row, s.outcome(row))
+				}
+			}
+		})
+	}
+}
+
+// newOdd is a world with everything that can be lost: readings of two engines, since a re-reading was killed, and answers.
+func newOdd(t testing.TB) *world {
+	t.Helper()
+	w := newWorld(t, append(numbered(14), "g*3")...).do("run; engine B").ok()
+	w.hook = func(step, name string) error {
+		if strings.Contains(name, manifest.OutcomesName) {
+			return errDead
+		}
+		return nil
+	}
+	w.do("reread all")
+	w.hook = nil
+	if !errors.Is(w.err, errDead) {
+		t.Fatalf("the re-reading was not killed: %v", w.err)
+	}
+	w.err = nil
+	return w.do("answers")
+}
+
+// all is what an odd answer must not cost.
+type all struct {
+	rows    string
+	content map[string][]string // by row: digest of the image, text of the reading, the earlier text, the model's answer
+}
+
+func (w *world) everything() (out all) {
+	w.Helper()
+	out = all{namesOf(w.look().rows), map[string][]string{}}
+	w.read(func(ctx context.Context, ws *workspace.Workspace) {
+		answers, err := ws.Answers(ctx, "test")
+		testkit.OK(w, err)
+		said := map[manifest.Key]string{}
+		for _, a := range answers {
+			said[a.Key] = a.Text
+		}
+		for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
+			testkit.OK(w, err)
+			if rec.Image != nil && rec.Reading != nil {
+				out.content[rec.Key.String()] = []string{rec.Image.SHA256, rec.Reading.Text, rec.Earlier.Text, said[rec.Key]}
+			}
+		}
+	})
+	return out
+}
