@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+)
+
+// TestRemovals: what is removed goes with every job that asks, is withheld where it is many posts at once, and comes back only
+// where the policy says so or Reddit lists an image again.
+func TestRemovals(t *testing.T) {
+	const most = "post deleted p00 p02; post moderator p01 p03 p04 p05 p06; image left g/1; image parent p07"
+	for _, c := range []struct {
+		name, steps string // JOB in them is each job
+		without     string // rows that are not there afterwards
+		kept        string // and images that are there of these
+	}{
+		{"one post", "post deleted p03; JOB", "p03", ""},
+		{"a picture out of a gallery", "image left g/1; JOB", "g/1", ""},
+		{"the parent of a crosspost", "image parent p03; JOB", "p03", ""},
+		{"a tenth", "post deleted p03; image left g/1; JOB", "p03 g/1", ""},
+		{"more is withheld", "post deleted p03 p04; image left g/1; JOB", "p03 p04 g/1", "p03 p04 g/1"},
+		{"most, withheld", most + "; JOB", "p00 p01 p02 p03 p04 p05 p06 p07 g/1", "p00 p01 p02 p03 p04 p05 p06 p07 g/1"},
+		{"withheld for two jobs", most + "; JOB; JOB", "p00 p01 p02 p03 p04 p05 p06 p07 g/1", "p00 p01 p02 p03 p04 p05 p06 p07 g/1"},
+		{"confirmed", most + "; JOB; JOB confirm", "p00 p01 p02 p03 p04 p05 p06 p07 g/1", ""},
+		{"a confirmation is of what was withheld before", "post deleted p03; JOB confirm", "p03", ""},
+		{"back before it is confirmed", most + "; JOB; post live p00 p01 p02 p03 p04 p05 p06; image ok g/1; image ok p07; JOB; run", "", ""},
+		{"one of them stays gone", "post deleted p03 p04 p05; JOB; post live p04 p05; JOB; run", "p03", ""},
+		{"deleted, and live again", "post deleted p03; JOB; post live p03; run", "p03", ""},
+		{"a moderator's, and live again", "post moderator p03; JOB; post live p03; run", "p03", ""},
+		{"a moderator's, readmitted by the policy", "policy readmit; post moderator p03; JOB; post live p03; run", "", ""},
+		{"a copyright's is never readmitted", "policy readmit; post copyright p03; JOB; post live p03; run", "p03", ""},
+		{"in the gallery again", "image left g/1; JOB; image ok g/1; run", "", ""},
+		{"the parent is live again", "image parent p03; JOB; image ok p03; run", "", ""},
+		{"the same picture under another id", "post copyright p01; JOB", "p01 p18", ""},
+		{"the same picture as one that its author deleted", "post deleted p01; JOB", "p01 p18", ""},
+		{"the same picture as one that a moderator removed from its place", "post moderator p01; JOB", "p01", ""},
+		{"a tombstone of the release", "stones removed p03; JOB", "p03", ""},
+	} {
+		for _, job := range []string{"run", "recheck", "purge", "split"} {
+			t.Run(c.name+", "+job, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, append(numbered(19), "g*2")...).do("policy flag; serve 1 p18; run; copy c").ok() // p18 shows what p01 shows
+				w.do(strings.ReplaceAll(c.steps, "JOB", job)).ok()
+				s := w.checkSound()
+				var rows, images []string
+				for _, row := range append(numbered(19), "g", "g/1") {
+					if _, there := s.rows[row]; there {
+						continue
+					}
+					rows = append(rows, row)
+					if s.imageOf(row) {
+						images = append(images, row)
+					}
+				}
+				testkit.Same(t, "rows that are not there", c.without, strings.Join(rows, " "))
+				testkit.Same(t, "images of these", c.kept, strings.Join(images, " "))
+			})
+		}
+	}
+}
