@@ -46,7 +46,7 @@ type hosts struct {
 // A host is what one image host sent in this run.
 type host struct {
 	witnesses     []reddit.Candidate       // of live posts whose images are stored, from this host, perhaps in this run
-	since         time.Time                // when it got into trouble in an earlier run
+	was           state.SickHost           // its trouble in an earlier run
 	asked         map[manifest.PostID]bool // up to askedEnough
 	first         string                   // digest of the first image that it sent
 	firstFor      map[manifest.PostID]bool // posts that it sent that one for, up to two
@@ -56,12 +56,12 @@ type host struct {
 
 // sound reports whether the host sent images: not one for everybody.
 func (h *host) sound() bool {
-	return h.several || h.first != "" && (len(h.firstFor) < 2 || len(h.asked) < askedEnough)
+	return h.several || h.first != "" && h.first != h.was.Picture && (len(h.firstFor) < 2 || len(h.asked) < askedEnough)
 }
 
-// oneForAll is the digest of the only image that a host sent, for several posts.
+// oneForAll is the digest of the only image that a host sent, for several posts or, as in an earlier run, for everybody.
 func (h *host) oneForAll() string {
-	if h.several || len(h.firstFor) < 2 {
+	if h.several || len(h.firstFor) < 2 && h.first != h.was.Picture {
 		return ""
 	}
 	return h.first
@@ -107,7 +107,9 @@ func (s *hosts) sent(j fetchJob, digest string) {
 		} else if len(h.firstFor) < 2 {
 			h.firstFor[j.entry.ID] = true
 		}
-		h.testifies(j.candidate)
+		if digest != h.first || len(h.firstFor) < 2 { // what it sends to everybody must not crowd out the stored ones
+			h.testifies(j.candidate)
+		}
 		h.open, h.settled = nil, append(h.settled, h.open...)
 	})
 }
@@ -140,16 +142,16 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.known.byHost)) {
 		h := g.known.byHost[name]
-		h.since = noted[name]
+		h.was = noted[name]
 		sick, err := g.isInTrouble(ctx, h)
 		if err != nil {
 			return err
 		}
 		now := g.Now().UTC().Truncate(time.Second)
 		switch {
-		case sick && h.since.IsZero():
-			trouble[name] = now
-		case sick && now.Sub(h.since) >= troubleLasts:
+		case sick && h.was.Since.IsZero():
+			trouble[name] = state.SickHost{Since: now, Picture: h.oneForAll()}
+		case sick && now.Sub(h.was.Since) >= troubleLasts:
 			delete(trouble, name) // it does not pass: what is final by itself becomes final
 			sick = false
 			h.settled, h.open = append(h.settled, h.open...), nil
@@ -157,7 +159,7 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 			delete(trouble, name)
 		}
 		if sick {
-			err = g.blameHost(ctx, name, h, trouble[name])
+			err = g.blameHost(ctx, name, h, trouble[name].Since)
 		} else {
 			err = g.settleAnswers(ctx, h)
 		}
@@ -166,7 +168,7 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 		}
 	}
 	g.tellGivenUp()
-	if maps.EqualFunc(trouble, noted, time.Time.Equal) {
+	if maps.Equal(trouble, noted) {
 		return nil
 	}
 	return state.WriteNote(ctx, g.Workspace, trouble)
@@ -197,7 +199,7 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 	if h.sound() && len(h.open) == 0 {
 		return false, nil
 	}
-	suspect := !h.sound() && (len(h.asked) >= askedEnough || len(h.asked) > 0 && !h.since.IsZero())
+	suspect := !h.sound() && (len(h.asked) >= askedEnough || len(h.asked) > 0 && !h.was.Since.IsZero())
 	text := slices.ContainsFunc(h.open, func(a answer) bool { return reddit.NoImage(a.fault.Reason) })
 	if !suspect && !text || g.access() != nil {
 		return suspect, nil

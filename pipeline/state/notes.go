@@ -60,8 +60,14 @@ func (n ExportNote) Wrote(f workspace.File) bool {
 	return slices.Contains(n.Files, f) || n.Next[f.Name] == f.SHA256 && f.SHA256 != ""
 }
 
-// A HostsNote has the image hosts that were in trouble, by name, with the time since when.
-type HostsNote map[string]time.Time
+// A HostsNote has the image hosts that were in trouble, by name.
+type HostsNote map[string]SickHost
+
+// A SickHost is an image host that sent no images.
+type SickHost struct {
+	Since   time.Time `json:"since"`
+	Picture string    `json:"picture,omitempty"` // SHA-256 of the one that it sent to everybody
+}
 
 // A MassRemovalNote counts the posts of a mass removal that waits for confirmation.
 type MassRemovalNote int
@@ -116,7 +122,7 @@ type MergedNote struct {
 }
 
 func (ExportNote) key() string      { return "export" }
-func (HostsNote) key() string       { return "hosts_in_trouble" }
+func (HostsNote) key() string       { return "sick_hosts" }
 func (MergedNote) key() string      { return "merged" }
 func (MassRemovalNote) key() string { return "mass_removal" }
 func (LastRun) key() string         { return "last_run" }

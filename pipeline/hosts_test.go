@@ -1,0 +1,84 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+)
+
+// TestHosts: what a host in trouble answers is final for nobody, until it sends an image or a day has passed.
+func TestHosts(t *testing.T) {
+	const waits = "failed/host_sends_no_images"
+	all := strings.Join(numbered(12), " ")
+	for _, c := range []struct {
+		name, steps string // SICK in them is each answer of a host in trouble
+		kept        string // rows of the dataset
+		p11         string // how that one ends
+		trouble     string // hosts of the last lines
+	}{
+		{"from the start", "host SICK i.redd.it; run", "", waits, "i.redd.it"},
+		{"healed", "host SICK i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
+		{"still sick, and few are asked", "host SICK i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09; run confirm; run confirm", "", waits, "i.redd.it"},
+		{"still sick after a day", "host SICK i.redd.it; run; clock 25h; run", "", "MANY", ""},
+		{"healed for one after a day", "host SICK i.redd.it; run; clock 25h; host ok i.redd.it; serve SICK p11; run", strings.TrimSuffix(all, " p11"), "ONE", ""},
+		{"of seven it is about the images", "manifest 7; serve SICK p06 p05 p04 p03 p02 p01 p00; run; manifest 12; serve SICK p11; run", "p07 p08 p09 p10", "MANY", ""},
+		{"a witness says that it works", "manifest 3; run; manifest 12; serve SICK p03 p04 p05 p06 p07 p08 p09 p10 p11; run", "p00 p01 p02", "MANY", ""},
+		{"a witness says that it does not", "manifest 3; run; manifest 12; host SICK i.redd.it; run", "p00 p01 p02", waits, "i.redd.it"},
+		{"stored images stay", "run; host SICK i.redd.it; move 40 " + all + "; run; run", all, "kept/", "i.redd.it"},
+		{"in the middle of a run", "serve SICK p11; run", strings.TrimSuffix(all, " p11"), "ONE", ""},
+	} {
+		for sick, final := range map[string]struct{ one, many string }{ // how one entry ends by itself, and one of many with the same answer
+			"404":   {"gone/http_404", "gone/http_404"},
+			"403":   {"gone/http_403", "gone/http_403"},
+			"login": {"refused/redirect_host_not_allowed", "refused/redirect_host_not_allowed"},
+			"avif":  {"invalid/not_an_image_avif", "invalid/not_an_image_avif"},
+			"html":  {"invalid/not_an_image_html", "failed/not_an_image_html"}, // a text must come in two runs
+			"503":   {"failed/http_503", "failed/http_503"},
+		} {
+			t.Run(c.name+", "+sick, func(t *testing.T) {
+				t.Parallel()
+				p11 := strings.NewReplacer("ONE", final.one, "MANY", final.many).Replace(c.p11)
+				checkHosts(t, strings.ReplaceAll(c.steps, "SICK", sick), c.kept, p11, c.trouble)
+			})
+		}
+	}
+}
+
+// TestOneForAll: a picture that a host sends to everybody is nobody's image. Many posts with the same picture are reposts only
+// where the host sends others, too.
+func TestOneForAll(t *testing.T) {
+	const waits = "failed/host_sends_no_images"
+	all := strings.Join(numbered(12), " ")
+	for _, c := range []struct{ name, steps, kept, p11, trouble string }{
+		{"from the start", "host 60000 i.redd.it; run", "", waits, "i.redd.it"},
+		{"healed", "host 60000 i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
+		{"and few are asked", "host 60000 i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09; run confirm; run confirm", "", waits, "i.redd.it"},
+		{"and one is asked", "host 60000 i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10; run confirm; run confirm", "", waits, "i.redd.it"},
+		{"after a day it is a repost", "host 60000 i.redd.it; run; clock 25h; run", "p00", "duplicate/flat", ""},
+		{"of seven it is a repost", "manifest 7; host 60000 i.redd.it; run; host ok i.redd.it; manifest 12; run", "p00 p07 p08 p09 p10 p11", "kept/", ""},
+		{"a witness says that it works", "manifest 3; run; manifest 12; serve 60000 p03 p04 p05 p06 p07 p08 p09 p10 p11; run", "p00 p01 p02 p03", "duplicate/flat", ""},
+		{"a witness says that it does not", "manifest 3; run; manifest 12; host 60000 i.redd.it; run", "p00 p01 p02", waits, "i.redd.it"},
+		{"stored images stay", "run; host 60000 i.redd.it; move 40 " + all + "; run; run", all, "kept/", "i.redd.it"},
+		{"in the middle of a run", "serve 60000 p10 p11; run", strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			checkHosts(t, c.steps, c.kept, c.p11, c.trouble)
+		})
+	}
+}
+
+// checkHosts does steps in a world of twelve posts, and asserts which rows there are, how p11 ends, and which hosts are blamed.
+func checkHosts(t *testing.T, steps, kept, p11, trouble string) {
+	t.Helper()
+	w := newWorld(t, numbered(12)...).do("policy drop; " + steps).ok()
+	s := w.checkSound()
+	var hosts []string
+	for _, h := range w.summary.Hosts {
+		hosts = append(hosts, h.Host)
+	}
+	testkit.Same(t, "rows", kept, namesOf(s.rows))
+	testkit.Same(t, "p11", p11, s.outcome("p11"))
+	testkit.Same(t, "hosts in trouble", trouble, strings.Join(hosts, " "))
+}
