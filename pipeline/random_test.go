@@ -71,7 +71,7 @@ func (h *history) live(jobs int) {
 func (h *history) anyChange() string {
 	row := pick(h, h.rows...)
 	id, _, _ := strings.Cut(row, "/")
-	switch h.rng.IntN(13) {
+	switch h.rng.IntN(14) {
 	case 0, 1, 2:
 		return "post " + pick(h, "live", "deleted", "moderator", "copyright", "absent", "quarantined", "unclear") + " " + id
 	case 3:
@@ -90,6 +90,8 @@ func (h *history) anyChange() string {
 		return "clock " + pick(h, "1h", "25h", "72h")
 	case 11:
 		return pick(h, "engine B", "engine C", "fail 3", "policy readmit", "policy flag", "policy drop", "manifest 9", "manifest 10")
+	case 12:
+		return "answers"
 	default:
 		return fmt.Sprintf("copy c%d", len(h.done))
 	}
@@ -134,7 +136,7 @@ func (h *history) step(steps string) {
 			h.note(words)
 			continue
 		}
-		if h.dead && words[0] == "copy" {
+		if h.dead && (words[0] == "copy" || words[0] == "answers") {
 			continue // of what a job left that was killed
 		}
 		h.err = nil
@@ -212,6 +214,9 @@ func (h *history) check(step string, before seen) {
 	}
 	for row := range before.records {
 		rec, stays := after.records[row]
+		if stays && before.answers[row] && !after.answers[row] && rec.Image != nil && rec.Image.SHA256 == before.records[row].Image.SHA256 {
+			h.Errorf("after %s:\n%s lost what a model said of the image that it still has", strings.Join(h.done, "; "), row)
+		}
 		if !stays || !before.imageOf(row) || rec.Image != nil || wasDead {
 			continue
 		}

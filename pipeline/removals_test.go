@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/state"
 )
 
 // TestRemovals: what is removed goes with every job that asks, is withheld where it is many posts at once, and comes back only
@@ -58,5 +60,26 @@ func TestRemovals(t *testing.T) {
 				testkit.Same(t, "images of these", c.kept, strings.Join(images, " "))
 			})
 		}
+	}
+}
+
+// TestHeldAfterRemoval: an image was removed and its row could not be taken out. That its post and many others are quarantined
+// afterwards, which the guard holds back, is no reason to keep the row.
+func TestHeldAfterRemoval(t *testing.T) {
+	for _, job := range []string{"run", "recheck", "purge", "split"} {
+		w := newWorld(t, append(numbered(9), "g*3")...).do("run; image parent p01; image left g/1").ok()
+		w.hook = func(_, name string) error {
+			if strings.HasPrefix(name, state.DatasetDir) {
+				return errFault
+			}
+			return nil
+		}
+		w.do("recheck confirm; recheck confirm")
+		w.hook = nil
+		if _, there := w.look().rows["p01"]; !errors.Is(w.err, errFault) || !there {
+			t.Fatalf("the row was taken out: %v, %v", !there, w.err)
+		}
+		w.do("post quarantined p01 p02 p03 p04; " + job)
+		testkit.Same(t, "rows after "+job, "g g/2 p00 p02 p03 p04 p05 p06 p07 p08", namesOf(w.checkSound().rows))
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -115,13 +116,17 @@ func (m *modelSite) classify(workspace, out string, more ...string) []string {
 // answer.
 func (m *modelSite) endedAt(t *testing.T, signal os.Signal, n int, args []string) {
 	t.Helper()
+	var out bytes.Buffer
 	cmd := m.command(t.Context(), nil, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
 	m.mu.Lock()
+	err := cmd.Start()
 	m.left, m.kill = n, func() { _ = cmd.Process.Signal(signal) }
 	m.mu.Unlock()
-	out, err := cmd.CombinedOutput()
+	check(t, err)
+	err = cmd.Wait()
 	if signal == os.Kill && !isKilled(err) || signal != os.Kill && cmd.ProcessState.ExitCode() != exitInterrupted {
-		t.Fatalf("the process did not end at request %d: %v\n%s", n, err, out)
+		t.Fatalf("the process did not end at request %d: %v\n%s", n, err, &out)
 	}
 	if _, err := os.Stat(args[len(args)-1]); err == nil {
 		t.Fatalf("%s is there, although the process was killed", args[len(args)-1])

@@ -20,6 +20,7 @@ import (
 
 	"rehydrate/internal/polite"
 	"rehydrate/internal/secret"
+	"rehydrate/internal/testkit/measure"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/redditemu"
@@ -141,6 +142,9 @@ func setTrap(t *testing.T) *trap {
 func TestHostileCorpus(t *testing.T) {
 	t.Parallel() // most of its time is that of hosts that send nothing
 	long(t)
+	if measure.Raced {
+		t.Skip("it bounds the memory and the time of whole processes")
+	}
 	h := newHostileSite(t)
 	apiDone := h.lookAtHostileAPI(t)
 	began := time.Now()

@@ -92,6 +92,9 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		return res
 	}
 	p := rec.Post
+	if t := rec.Trouble; t != nil && !p.State.Gone() && t.Beside != workspace.Odd && slices.Contains(policy.ImageRemovals(), t.Reason) {
+		return ofTrouble(rec, res) // also of a post that is held now, or not asked about: its image is not to come back
+	}
 	switch p.State {
 	case "":
 		res.Outcome = manifest.Pending
@@ -118,10 +121,7 @@ func (j Judge) ofLive(rec workspace.Record, res manifest.Result) manifest.Result
 	p, t, comes := rec.Post, rec.Trouble, rec.Result == nil || rec.Result.Outcome != manifest.Kept
 	switch {
 	case t != nil && (rec.Image == nil || t.Beside != workspace.Odd):
-		res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
-		if rec.Image != nil && t.Beside == workspace.Waiting {
-			res.Detail = withheldDetail
-		}
+		return ofTrouble(rec, res)
 	case comes && !p.AbsentAt.IsZero():
 		res.Outcome, res.Reason = manifest.Failed, "absent_once"
 	case rec.Image == nil || rec.Reading == nil:
@@ -143,6 +143,16 @@ func (j Judge) ofLive(rec workspace.Record, res manifest.Result) manifest.Result
 		res.Outcome, res.Detail = Candidate, "the stored image stays: "+oddity(*t)
 	default:
 		res.Outcome = Candidate
+	}
+	return res
+}
+
+// ofTrouble is the outcome of an entry that has no image, or one that is no row, for its trouble.
+func ofTrouble(rec workspace.Record, res manifest.Result) manifest.Result {
+	t := rec.Trouble
+	res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
+	if rec.Image != nil && t.Beside == workspace.Waiting {
+		res.Detail = withheldDetail
 	}
 	return res
 }
