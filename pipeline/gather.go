@@ -216,6 +216,12 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 	if c.Fault == nil && g.fetch[c.Host] == nil {
 		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
 	}
+	// What was removed stays away, as posts do, until somebody asks for it by name.
+	if t := rec.Trouble; t != nil && rec.Image == nil && t.Reason != policy.SameAsRemoved &&
+		slices.Contains(policy.ImageRemovals(), t.Reason) && !slices.Contains(g.Retry, string(t.Reason)) {
+		g.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
+		return nil
+	}
 	if f := c.Fault; f != nil {
 		switch {
 		case rec.Image == nil:

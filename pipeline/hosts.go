@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"rehydrate/internal/picture"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
@@ -16,10 +17,11 @@ import (
 	"rehydrate/policy"
 )
 
-// A host in trouble sends a page, a login, a refusal or one picture for all in place of every image, and no entry may be
-// lost for that. So what a host answers is not final until it has sent an image: of its own in this run, or of a post that
-// is live and whose image is stored (the witness). A host that was asked for the images of askedEnough posts and sent none
-// is in trouble, and so it stays, however few are asked later, until it sends one or troubleLasts has passed.
+// A host in trouble sends a page, a login, a refusal, files that are cut or one picture for all in place of every image, and no
+// entry may be lost for that. So what a host answers is not final until it has sent an image: of its own in this run, or of a
+// post that is live and whose image is stored (a witness). A host that sent none is in trouble when a witness gets none either
+// or, without one, when it was asked for the images of askedEnough posts. So it stays, however few are asked later, until it
+// sends an image or troubleLasts has passed.
 
 const (
 	askedEnough  = 8 // posts
@@ -46,9 +48,10 @@ type hosts struct {
 // A host is what one image host sent in this run.
 type host struct {
 	witnesses     []reddit.Candidate       // of live posts whose images are stored, from this host, perhaps in this run
+	earlier       bool                     // one of them was stored by an earlier run
 	was           state.SickHost           // its trouble in an earlier run
 	asked         map[manifest.PostID]bool // up to askedEnough
-	first         string                   // digest of the first image that it sent
+	first         string                   // digest of the pixels of the first image that it sent
 	firstFor      map[manifest.PostID]bool // posts that it sent that one for, up to two
 	several       bool                     // it sent another image, too
 	open, settled []answer                 // since it last sent an image, and before
@@ -56,7 +59,12 @@ type host struct {
 
 // sound reports whether the host sent images: not one for everybody.
 func (h *host) sound() bool {
-	return h.several || h.first != "" && h.first != h.was.Picture && (len(h.firstFor) < 2 || len(h.asked) < askedEnough)
+	return h.several || h.first != "" && h.first != h.was.Picture && (len(h.firstFor) < 2 || !h.askedEnough())
+}
+
+// askedEnough reports whether it can be told of a host that it sends no images.
+func (h *host) askedEnough() bool {
+	return len(h.asked) >= askedEnough || len(h.asked) > 0 && h.earlier
 }
 
 // oneForAll is the digest of the only image that a host sent, for several posts or, as in an earlier run, for everybody.
@@ -78,7 +86,12 @@ func (s *hosts) on(name string, change func(*host)) {
 }
 
 // stored notes an image that is stored and lies where it lay.
-func (s *hosts) stored(c reddit.Candidate) { s.on(c.Host, func(h *host) { h.testifies(c) }) }
+func (s *hosts) stored(c reddit.Candidate) {
+	s.on(c.Host, func(h *host) {
+		h.earlier = true
+		h.testifies(c)
+	})
+}
 
 // testifies adds a witness. The last few are enough: one of them can have trouble of its own.
 func (h *host) testifies(c reddit.Candidate) {
@@ -199,21 +212,21 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 	if h.sound() && len(h.open) == 0 {
 		return false, nil
 	}
-	suspect := !h.sound() && (len(h.asked) >= askedEnough || len(h.asked) > 0 && !h.was.Since.IsZero())
+	suspect := !h.sound() && (h.askedEnough() || len(h.asked) > 0 && !h.was.Since.IsZero())
 	text := slices.ContainsFunc(h.open, func(a answer) bool { return reddit.NoImage(a.fault.Reason) })
 	if !suspect && !text || g.access() != nil {
 		return suspect, nil
 	}
 	// One image more, whose post is live, says whether the host works. Nothing but an image does.
 	for _, c := range slices.Backward(h.witnesses) {
-		d, err := g.Reddit.Download(ctx, c)
+		digest, err := g.look(ctx, c)
 		if _, ok := errors.AsType[*policy.Fault](err); ok {
 			continue
 		}
 		if err != nil {
 			return false, err
 		}
-		if one := h.oneForAll(); one != "" && state.SHA256(d.Body) == one {
+		if one := h.oneForAll(); one != "" && digest == one {
 			continue
 		}
 		h.several = true // so it is sound
@@ -221,6 +234,20 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 		return false, nil
 	}
 	return suspect, nil
+}
+
+// look downloads an image, and returns the digest of its pixels.
+func (g *gatherer) look(ctx context.Context, c reddit.Candidate) (digest string, err error) {
+	d, err := g.Reddit.Download(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	_, _, pic, err := g.examine(ctx, d)
+	if err != nil {
+		return "", err
+	}
+	defer pic.Free()
+	return picture.PixelDigest(pic.Upright), nil
 }
 
 // blameHost has the entries of a host in trouble wait for it.

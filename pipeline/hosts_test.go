@@ -26,6 +26,8 @@ func TestHosts(t *testing.T) {
 		{"a witness says that it works", "manifest 3; run; manifest 12; serve SICK p03 p04 p05 p06 p07 p08 p09 p10 p11; run", "p00 p01 p02", "MANY", ""},
 		{"a witness says that it does not", "manifest 3; run; manifest 12; host SICK i.redd.it; run", "p00 p01 p02", waits, "i.redd.it"},
 		{"stored images stay", "run; host SICK i.redd.it; move 40 " + all + "; run; run", all, "kept/", "i.redd.it"},
+		{"few beside a witness that works", "manifest 10; run; manifest 12; serve SICK p10 p11; run", strings.TrimSuffix(all, " p10 p11"), "ONE", ""},
+		{"few beside a witness that does not", "manifest 10; run; manifest 12; host SICK i.redd.it; run", strings.TrimSuffix(all, " p10 p11"), waits, "i.redd.it"},
 		{"in the middle of a run", "serve SICK p11; run", strings.TrimSuffix(all, " p11"), "ONE", ""},
 	} {
 		for sick, final := range map[string]struct{ one, many string }{ // how one entry ends by itself, and one of many with the same answer
@@ -35,6 +37,8 @@ func TestHosts(t *testing.T) {
 			"avif":  {"invalid/not_an_image_avif", "invalid/not_an_image_avif"},
 			"html":  {"invalid/not_an_image_html", "failed/not_an_image_html"}, // a text must come in two runs
 			"503":   {"failed/http_503", "failed/http_503"},
+			// Each file lacks its end.
+			"short:60000": {"invalid/bad_container", "invalid/bad_container"},
 		} {
 			t.Run(c.name+", "+sick, func(t *testing.T) {
 				t.Parallel()
@@ -51,21 +55,25 @@ func TestOneForAll(t *testing.T) {
 	const waits = "failed/host_sends_no_images"
 	all := strings.Join(numbered(12), " ")
 	for _, c := range []struct{ name, steps, kept, p11, trouble string }{
-		{"from the start", "host 60000 i.redd.it; run", "", waits, "i.redd.it"},
-		{"healed", "host 60000 i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
-		{"and few are asked", "host 60000 i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09; run confirm; run confirm", "", waits, "i.redd.it"},
-		{"and one is asked", "host 60000 i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10; run confirm; run confirm", "", waits, "i.redd.it"},
-		{"after a day it is a repost", "host 60000 i.redd.it; run; clock 25h; run", "p00", "duplicate/flat", ""},
-		{"of seven it is a repost", "manifest 7; host 60000 i.redd.it; run; host ok i.redd.it; manifest 12; run", "p00 p07 p08 p09 p10 p11", "kept/", ""},
-		{"a witness says that it works", "manifest 3; run; manifest 12; serve 60000 p03 p04 p05 p06 p07 p08 p09 p10 p11; run", "p00 p01 p02 p03", "duplicate/flat", ""},
-		{"a witness says that it does not", "manifest 3; run; manifest 12; host 60000 i.redd.it; run", "p00 p01 p02", waits, "i.redd.it"},
-		{"stored images stay", "run; host 60000 i.redd.it; move 40 " + all + "; run; run", all, "kept/", "i.redd.it"},
-		{"in the middle of a run", "serve 60000 p10 p11; run", strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
+		{"from the start", "host ALL i.redd.it; run", "", waits, "i.redd.it"},
+		{"healed", "host ALL i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
+		{"and few are asked", "host ALL i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09; run confirm; run confirm", "", waits, "i.redd.it"},
+		{"and one is asked", "host ALL i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10; run confirm; run confirm", "", waits, "i.redd.it"},
+		{"after a day it is a repost", "host ALL i.redd.it; run; clock 25h; run", "p00", "duplicate/flat", ""},
+		{"of seven it is a repost", "manifest 7; host ALL i.redd.it; run; host ok i.redd.it; manifest 12; run", "p00 p07 p08 p09 p10 p11", "kept/", ""},
+		{"a witness says that it works", "manifest 3; run; manifest 12; serve ALL p03 p04 p05 p06 p07 p08 p09 p10 p11; run", "p00 p01 p02 p03", "duplicate/flat", ""},
+		{"a witness says that it does not", "manifest 3; run; manifest 12; host ALL i.redd.it; run", "p00 p01 p02", waits, "i.redd.it"},
+		{"stored images stay", "run; host ALL i.redd.it; move 40 " + all + "; run; run", all, "kept/", "i.redd.it"},
+		{"few beside a witness that works", "manifest 10; run; manifest 12; serve ALL p10 p11; run", strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
+		{"few beside a witness that does not", "manifest 10; run; manifest 12; host ALL i.redd.it; run", strings.TrimSuffix(all, " p10 p11"), waits, "i.redd.it"},
+		{"in the middle of a run", "serve ALL p10 p11; run", strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			checkHosts(t, c.steps, c.kept, c.p11, c.trouble)
-		})
+		for _, picture := range []string{"60000", "own:60000"} {
+			t.Run(c.name+", "+picture, func(t *testing.T) {
+				t.Parallel()
+				checkHosts(t, strings.ReplaceAll(c.steps, "ALL", picture), c.kept, c.p11, c.trouble)
+			})
+		}
 	}
 }
 

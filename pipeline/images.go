@@ -29,7 +29,6 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 	// The client checks length, magic bytes, header and placeholders before it returns a body.
 	d, err := g.Reddit.Download(ctx, j.candidate)
 	if err == nil {
-		g.known.sent(j, state.SHA256(d.Body))
 		err = g.admit(ctx, j, d)
 	}
 	if undecodable(err) {
@@ -73,29 +72,37 @@ func (g *gatherer) fetchAgain(ctx context.Context, j fetchJob, first [sha256.Siz
 	return err
 }
 
-// admit checks a downloaded image, stores it and sends it to the readers. A *policy.Fault says why it is not stored.
-func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
+// examine strips and decodes what a host sent. A *policy.Fault says why it is no image that can be stored.
+func (g *gatherer) examine(ctx context.Context, d reddit.Download) ([]byte, picture.Info, *reading.Picture, error) {
 	body, err := picture.Strip(d.Body, d.Info.Format)
 	if err != nil {
-		return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_container", Detail: err.Error()}
+		return nil, picture.Info{}, nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_container", Detail: err.Error()}
 	}
 	// What is stored is inspected, not only what was sent: stripping could have uncovered something else.
 	info, fault := g.Policy.InspectImage(body)
 	if fault != nil {
-		return fault
+		return nil, info, nil, fault
 	}
-	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
-		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)), Redirected: d.Redirected}
 	pic, err := g.reader.Decode(ctx, info, body)
+	return body, info, pic, err
+}
+
+// admit checks a downloaded image, stores it and sends it to the readers. A *policy.Fault says why it is not stored.
+func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
+	body, info, pic, err := g.examine(ctx, d)
 	if err != nil {
 		return err
 	}
 	defer pic.Free()
+	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
+		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)), Redirected: d.Redirected,
+		PixelsSHA256: picture.PixelDigest(pic.Upright)}
+	g.known.sent(j, img.PixelsSHA256) // a whole image: half of one is what a host in trouble sends
 	hash, err := dedupe.HashImage(pic.Image)
 	if err != nil {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
 	}
-	img.PHash, img.Flat, img.HashKind, img.PixelsSHA256 = hash.Bits, hash.Flat, dedupe.HashKind(), picture.PixelDigest(pic.Upright)
+	img.PHash, img.Flat, img.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
 	img.SHA256 = img.OriginalSHA256
 	if !bytes.Equal(body, d.Body) {
 		img.SHA256 = state.SHA256(body)

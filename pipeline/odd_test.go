@@ -11,6 +11,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -30,6 +31,9 @@ func TestOddAnswers(t *testing.T) {
 	odd["small"] = "move small:40 p01; move small:40 g/1"
 	odd["redirected"] = "move redirected:40 p01 g/1"
 	odd["what another shows"] = "move 3 p01 g/1"
+	odd["another picture"] = "move 40 p01; move 41 g/1"
+	odd["another picture of everybody"] = "move 40 p00; move 41 p01; move 42 p02; move 43 p03; move 44 p04; move 45 g; move 46 g/1; move 47 g/2"
+	odd["a cut one"] = "move short:40 p01 g/1"
 	odd["one picture for everybody"] = "host 60000 i.redd.it; move 40 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11 p12 p13 g g/1 g/2"
 	odd["unclear"] = "post unclear p01 g"
 	var together []string // an odd answer about each post
@@ -111,4 +115,23 @@ func (w *world) everything() (out all) {
 		}
 	})
 	return out
+}
+
+// TestAnotherPlace: of a stored image that lies in another place now, the place is noted where it is the same file; another file
+// is odd, and asked for once.
+func TestAnotherPlace(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("run; move 1 p01; move 41 p02; run").ok()
+	testkit.Same(t, "images fetched", 2, len(w.reddit.fetched))
+	testkit.Same(t, "odd answers", []state.Count{{Outcome: manifest.Changed, Reason: "another_image", Entries: 1}}, w.summary.Odd)
+	w.do("run").ok()
+	testkit.Same(t, "images fetched by the next run", 0, len(w.reddit.fetched))
+	testkit.Same(t, "rows", "p00 p01 p02 p03", namesOf(w.checkSound().rows))
+}
+
+// TestDownWithAnother: that Reddit names for a post a picture which was taken down elsewhere costs the stored one nothing.
+func TestDownWithAnother(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("run; post copyright p01; run; move 1 p02; run; run").ok()
+	s := w.checkSound()
+	testkit.Same(t, "rows", "p00 p02 p03", namesOf(s.rows))
+	testkit.Same(t, "p02", "kept/", s.outcome("p02"))
 }

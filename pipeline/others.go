@@ -12,8 +12,10 @@ import (
 )
 
 // Where Reddit names another place for an image that is stored, what lies there is kept beside the stored one until the
-// fetching ends. It takes the place of that only if its host was in no trouble, no other entry has the same bytes, and it
-// is not as small as what stands in for missing pictures, nor somewhere else than Reddit said.
+// fetching ends. The stored one stays: it is the one that was labelled, or was fetched nearer to that time. Another one takes
+// its place only where release or policy do not take the stored one, its host was in no trouble, no other entry has the same
+// bytes, and it is not as small as what stands in for missing pictures, nor somewhere else than Reddit said. Where it is the
+// same file, only the place is noted.
 
 // others are images that may take the place of stored ones.
 type others struct {
@@ -50,13 +52,13 @@ func (o *others) discard(ctx context.Context) {
 func (g *gatherer) settleOthers(ctx context.Context) error {
 	same := map[string]int{}
 	for _, o := range g.others.all {
-		same[o.OriginalSHA256]++
+		same[o.PixelsSHA256]++
 	}
 	var read []manifest.PostID
 	// In an order that no worker decides.
 	slices.SortFunc(g.others.all, func(a, b other) int { return a.job.entry.Ordinal - b.job.entry.Ordinal })
 	for _, o := range g.others.all {
-		f, err := g.refuses(ctx, o, same[o.OriginalSHA256])
+		f, err := g.refuses(ctx, o, same[o.PixelsSHA256])
 		if err != nil {
 			return err
 		}
@@ -81,13 +83,21 @@ func (g *gatherer) settleOthers(ctx context.Context) error {
 func (g *gatherer) refuses(ctx context.Context, o other, times int) (*policy.Fault, error) {
 	if !g.known.byHost[o.job.candidate.Host].sound() {
 		return &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
-			Detail: o.job.candidate.Host + " sent the same picture to everybody"}, nil
+			Detail: o.job.candidate.Host + " sent no image to anybody"}, nil
+	}
+	stored, err := g.stored(ctx, o.Key)
+	if err != nil {
+		return nil, err
 	}
 	shared, err := g.isShared(ctx, o)
 	why := ""
-	switch {
+	switch img, t := stored.Image, stored.Trouble; {
 	case err != nil:
 		return nil, err
+	case img != nil && img.OriginalSHA256 == o.OriginalSHA256:
+		return nil, nil
+	case img != nil && (t == nil || t.Beside != workspace.Out):
+		why = "the stored one stays"
 	case shared || times > 1:
 		why = "other entries have the same one"
 	case o.Redirected || max(o.Width, o.Height) < state.SmallSide:
@@ -98,9 +108,19 @@ func (g *gatherer) refuses(ctx context.Context, o other, times int) (*policy.Fau
 	return &policy.Fault{Outcome: manifest.Changed, Reason: "another_image", Detail: "Reddit names another image now: " + why}, nil
 }
 
+// stored is what is stored of an entry.
+func (g *gatherer) stored(ctx context.Context, k manifest.Key) (workspace.Record, error) {
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: []manifest.PostID{k.ID}}) {
+		if err != nil || rec.Key == k {
+			return rec, err
+		}
+	}
+	return workspace.Record{}, nil
+}
+
 // isShared reports whether another entry has the image already.
 func (g *gatherer) isShared(ctx context.Context, o other) (bool, error) {
-	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, Digests: []string{o.OriginalSHA256}}) {
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, Digests: []string{o.PixelsSHA256}}) {
 		if err != nil || rec.Key != o.Key {
 			return err == nil, err
 		}

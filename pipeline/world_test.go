@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/png"
@@ -120,7 +122,7 @@ func (w *world) publish(ids ...manifest.PostID) {
 //
 //	post WORD ID...      Reddit says of the posts: live, deleted, moderator, copyright, absent, quarantined, unclear
 //	image WORD ROW...    and of images of live posts: a key of oddities or ok
-//	serve WHAT ROW...    the host sends there: a picture's number, small:N, redirected:N, or a key of answers
+//	serve WHAT ROW...    the host sends there: a picture as drawn takes it, or a key of answers
 //	move WHAT ROW...     Reddit names another place, where the host sends that
 //	host WHAT NAME       a host sends that for whatever is asked; "ok" ends it
 //	clock DURATION       time passes
@@ -558,6 +560,9 @@ func (f *fakeReddit) Download(ctx context.Context, c reddit.Candidate) (reddit.D
 		d.Body = []byte(a.body)
 	} else {
 		d.Body, d.Redirected = drawn(what), strings.HasPrefix(what, "redirected:")
+		if strings.HasPrefix(what, "own:") {
+			d.Body = withComment(d.Body, c.URL)
+		}
 	}
 	info, fault := policy.Default().InspectImage(d.Body)
 	d.Info = info
@@ -576,7 +581,7 @@ func (f *fakeReddit) GivenUp() []reddit.HostTrouble { return nil }
 // Calls counts nothing.
 func (f *fakeReddit) Calls() calls.Counts { return calls.Counts{} }
 
-// drawn is a flat picture, "3" or "small:3": its colour is its number, which the fake engine reads. None is near another.
+// drawn is a flat picture, "3", "small:3", "redirected:3", "own:3" (each with a comment of its own) or "short:3" (cut at its end): its colour is its number, which the fake engine reads. None is near another.
 func drawn(what string) []byte {
 	kind, text, ok := strings.Cut(what, ":")
 	if !ok {
@@ -593,7 +598,21 @@ func drawn(what string) []byte {
 	img := image.NewPaletted(image.Rect(0, 0, 1, height), color.Palette{color.NRGBA{uint8(n), uint8(n >> 8), 7, 255}})
 	var b bytes.Buffer
 	_ = png.Encode(&b, img) // a bytes.Buffer takes everything
+	if kind == "short" {
+		return b.Bytes()[:b.Len()-2]
+	}
 	return b.Bytes()
+}
+
+// withComment is a PNG with a comment of its own in front of its end.
+func withComment(body []byte, text string) []byte {
+	const end = 12 // bytes of the last chunk
+	chunk := append([]byte("tEXtComment\x00"), text...)
+	out := slices.Clone(body[:len(body)-end])
+	out = binary.BigEndian.AppendUint32(out, uint32(len(chunk)-4))
+	out = append(out, chunk...)
+	out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(chunk))
+	return append(out, body[len(body)-end:]...)
 }
 
 // A fakeOCR reads the number of a picture from its colour.

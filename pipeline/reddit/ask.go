@@ -198,8 +198,8 @@ func identify(raw json.RawMessage) (id manifest.PostID, data json.RawMessage, ok
 	if json.Unmarshal(raw, &thing) != nil || json.Unmarshal(thing.Data, &names) != nil {
 		return "", nil, false
 	}
-	if thing.Kind != "t3" {
-		return "", nil, thing.Kind != ""
+	if thing.Kind != "t3" { // what is named as a post is one, whatever else is said of it
+		return "", nil, thing.Kind != "" && names.Name != "" && !strings.HasPrefix(names.Name, "t3_")
 	}
 	id, err := manifest.ParsePostID(names.ID)
 	if err != nil || names.Name != "" && names.Name != id.Fullname() {
