@@ -350,13 +350,31 @@ func (r *run) dropImage(ctx context.Context, k manifest.Key, source string, f *p
 	return r.Workspace.DropImage(ctx, k, trouble(source, f), removed)
 }
 
-// noImage notes that a download brought no image. One that is stored stays.
+// noImage notes that a download brought no image. One that is stored stays, and is no row where it was none before.
 func (r *run) noImage(ctx context.Context, j fetchJob, source string, f *policy.Fault) error {
 	t := trouble(source, f)
 	if j.stored {
+		rec, err := r.stored(ctx, j.entry.Key)
+		if err != nil {
+			return err
+		}
 		t.Beside = workspace.Odd
+		if is := rec.Trouble; is != nil && is.Beside == workspace.Out {
+			t = *is
+			t.Source = source
+		}
 	}
 	return r.Workspace.SetTrouble(ctx, j.entry.Key, t)
+}
+
+// stored is what is stored of an entry.
+func (r *run) stored(ctx context.Context, k manifest.Key) (workspace.Record, error) {
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: []manifest.PostID{k.ID}}) {
+		if err != nil || rec.Key == k {
+			return rec, err
+		}
+	}
+	return workspace.Record{}, nil
 }
 
 // failed settles an entry that has no image.

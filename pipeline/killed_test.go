@@ -58,6 +58,6 @@ func TestKilledAtEveryStep(t *testing.T) {
 // newChanged is a world with a dataset, a copy of it and something to do for every phase of a job.
 func newChanged(t testing.TB, mode string) *world {
 	w := newWorld(t, append(numbered(4), "g*2")...)
-	w.do("policy " + mode + "; serve 1 p03; run; copy c; post moderator p01; image left g/1; move 40 p02; engine B").ok()
+	w.do("policy " + mode + "; serve 1 p03; run; copy c; post moderator p01; image left g/1; names 40 p02; move 40 p02; engine B").ok()
 	return w
 }

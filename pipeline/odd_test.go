@@ -135,3 +135,25 @@ func TestDownWithAnother(t *testing.T) {
 	testkit.Same(t, "rows", "p00 p02 p03", namesOf(s.rows))
 	testkit.Same(t, "p02", "kept/", s.outcome("p02"))
 }
+
+// TestLabelled: where the release says which picture was labelled, and it is not the stored one, that is no row, and the right one
+// takes its place when Reddit names it.
+func TestLabelled(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("run; answers; names 40 p02; run").ok()
+	s := w.checkSound()
+	testkit.Same(t, "an image of p02", true, s.imageOf("p02"))
+	testkit.Same(t, "p02", "changed/sha256", s.outcome("p02"))
+	before := s.records["p02"].Image.SHA256
+	w.do("move 41 p02; run").ok()
+	s = w.checkSound()
+	testkit.Same(t, "p02, with a third picture", "changed/sha256", s.outcome("p02"))
+	testkit.Same(t, "its image", before, s.records["p02"].Image.SHA256)
+	w.do("move 40 p02; run").ok()
+	s = w.checkSound()
+	testkit.Same(t, "p02, with the right picture", "kept/", s.outcome("p02"))
+	testkit.Same(t, "its image", state.SHA256(drawn("40")), s.records["p02"].Image.SHA256)
+	testkit.Same(t, "an answer about the other one", false, s.answers["p02"])
+	if text := s.rows["p02"].Text; !strings.Contains(text, unique("A", 40)) {
+		t.Errorf("text %q", text)
+	}
+}

@@ -108,16 +108,6 @@ func (g *gatherer) refuses(ctx context.Context, o other, times int) (*policy.Fau
 	return &policy.Fault{Outcome: manifest.Changed, Reason: "another_image", Detail: "Reddit names another image now: " + why}, nil
 }
 
-// stored is what is stored of an entry.
-func (g *gatherer) stored(ctx context.Context, k manifest.Key) (workspace.Record, error) {
-	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: []manifest.PostID{k.ID}}) {
-		if err != nil || rec.Key == k {
-			return rec, err
-		}
-	}
-	return workspace.Record{}, nil
-}
-
 // isShared reports whether another entry has the image already.
 func (g *gatherer) isShared(ctx context.Context, o other) (bool, error) {
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, Digests: []string{o.PixelsSHA256}}) {

@@ -47,6 +47,7 @@ type world struct {
 	release  *manifest.Release
 	manifest manifest.Summary
 	stones   []manifest.Tombstone // that the release publishes
+	named    map[string]string    // digests that it names of rows
 	policy   policy.Policy
 	now      time.Time
 	reddit   *fakeReddit
@@ -66,7 +67,7 @@ type world struct {
 func newWorld(t testing.TB, posts ...string) *world {
 	w := &world{TB: t, dir: t.TempDir(), policy: policy.Default(), now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC),
 		reddit: &fakeReddit{posts: map[manifest.PostID]*fakePost{}, sends: map[string]string{}, hosts: map[string]string{}},
-		ocr:    &fakeOCR{name: "A", fails: map[int]bool{}}}
+		ocr:    &fakeOCR{name: "A", fails: map[int]bool{}}, named: map[string]string{}}
 	w.policy.Reddit.SecondLookAfter = 0
 	n := 0
 	for _, p := range posts {
@@ -100,14 +101,14 @@ func (w *world) publish(ids ...manifest.PostID) {
 	dir := filepath.Join(w.dir, "release")
 	testkit.OK(w, os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "release.toml"),
 		[]byte("name = \"Test\"\nmanifest = \"annotations.csv\"\nschema = \"figsim\"\n"), 0o600))
-	rows := "id,image,split,figurative,severity,related_content,modality,context\n"
+	rows := "id,image,split,figurative,severity,related_content,modality,context,sha256\n"
 	for _, id := range ids {
 		for i := range w.reddit.posts[id].images {
 			split := "train"
 			if len(rows)%2 == 0 {
 				split = "test"
 			}
-			rows += fmt.Sprintf("%s,%d,%s,F1,SS6,SR3,M1,C1\n", id, i, split)
+			rows += fmt.Sprintf("%s,%d,%s,F1,SS6,SR3,M1,C1,%s\n", id, i, split, w.named[manifest.Key{ID: id, Image: i}.String()])
 		}
 	}
 	testkit.OK(w, os.WriteFile(filepath.Join(dir, "annotations.csv"), []byte(rows), 0o600))
@@ -129,6 +130,7 @@ func (w *world) publish(ids ...manifest.PostID) {
 //	engine NAME          another engine reads
 //	fail N...            it fails at the pictures
 //	stones WORD ID...    the release publishes tombstones
+//	names WHAT ROW...    the release names the digest of that picture
 //	manifest N           the release has the first N posts, and no others
 //	policy WORD          readmit, flag, drop
 //	copy NAME            an export
@@ -203,6 +205,11 @@ func (w *world) change(words []string) bool {
 		for _, id := range words[2:] {
 			w.stones = append(w.stones, manifest.Tombstone{ID: manifest.PostID(id), State: manifest.PostState(what), Time: w.now})
 		}
+	case "names":
+		for _, row := range words[2:] {
+			w.named[row] = state.SHA256(drawn(what))
+		}
+		w.publish(w.reddit.order...)
 	case "manifest":
 		n, err := strconv.Atoi(what)
 		testkit.OK(w, err)

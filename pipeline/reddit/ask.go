@@ -199,7 +199,8 @@ func identify(raw json.RawMessage) (id manifest.PostID, data json.RawMessage, ok
 		return "", nil, false
 	}
 	if thing.Kind != "t3" { // what is named as a post is one, whatever else is said of it
-		return "", nil, thing.Kind != "" && names.Name != "" && !strings.HasPrefix(names.Name, "t3_")
+		other := slices.Contains([]string{"t1", "t2", "t4", "t5", "t6", "more"}, thing.Kind)
+		return "", nil, other && !strings.HasPrefix(names.Name, "t3_")
 	}
 	id, err := manifest.ParsePostID(names.ID)
 	if err != nil || names.Name != "" && names.Name != id.Fullname() {

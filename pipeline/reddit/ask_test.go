@@ -151,6 +151,8 @@ func TestOddThings(t *testing.T) {
 		{"two names", "a1", "missing_beside_malformed", []string{strings.Replace(thing("b2", ""), "t3_b2", "t3_c3", 1)}},
 		{"null", "a1", "missing_beside_malformed", []string{"null"}},
 		{"comment with the id", "a1", "", []string{`{"kind":"t1","data":{"id":"b2"}}`}},
+		{"post called a comment", "a1", "missing_beside_malformed", []string{strings.Replace(thing("b2", ""), `"t3"`, `"t1"`, 1)}},
+		{"post of another kind", "a1", "missing_beside_malformed", []string{strings.Replace(thing("b2", ""), `"t3"`, `"T3"`, 1)}},
 		{"malformed media only", "a1 b2", "", []string{thing("b2", `"gallery_data":7`)}},
 	} {
 		s := api(func(int, *http.Request) answer { return reply(200, listingOf(append(tt.more, thing("a1", ""))...)) })
