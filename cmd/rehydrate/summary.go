@@ -38,6 +38,8 @@ func adviceFor(n state.Count) string {
 		return "in the dataset, marked in the filter column"
 	case n.Reason == "suspected_placeholder":
 		return "look at one: if it is not a stand-in, raise images.suspect_after in the policy"
+	case n.Reason == policy.LeftGallery, n.Reason == policy.CrosspostParent:
+		return "nothing: it was removed, and stays out"
 	case n.Reason == policy.SameAsRemoved:
 		return "a picture that was taken down elsewhere: a maintainer can allow it (images.allow_same_as_removed)"
 	case n.Reason == "not_rechecked":
