@@ -239,7 +239,11 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 	source, attempt := state.SHA256([]byte(c.URL)), g.attempt(rec.Entry, c)
 	// The place is that of the stored image: the host is not asked again on every run.
 	if rec.Image != nil && rec.Image.Source == source {
-		g.known.stored(c)
+		if judged(rec) {
+			g.known.stored(c)
+		} else {
+			g.known.left(rec.ID, c, rec.Image.PixelsSHA256)
+		}
 		return g.keep(ctx, rec, attempt, nil)
 	}
 	// A final answer stays final while nothing that led to it has changed.
@@ -260,6 +264,11 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 		}
 	}
 	return send(ctx, g.run, g.fetch[c.Host], j)
+}
+
+// judged reports whether a run that stored an image, or one after it, came to its end.
+func judged(rec workspace.Record) bool {
+	return rec.Result != nil && rec.Result.Outcome != manifest.Pending && rec.Result.Outcome != manifest.Failed
 }
 
 // keep reads the stored image of a record, if need be, and notes what is odd about the answer to it, nil for nothing. Where

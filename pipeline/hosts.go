@@ -55,6 +55,13 @@ type host struct {
 	firstFor      map[manifest.PostID]bool // posts that it sent that one for, up to two
 	several       bool                     // it sent another image, too
 	open, settled []answer                 // since it last sent an image, and before
+	left          map[string]*leftImage    // that it sent in a run which was killed, by the digest of their pixels
+}
+
+// A leftImage is a picture that is stored by a run which did not come to judge its host.
+type leftImage struct {
+	reddit.Candidate
+	posts []manifest.PostID // that it is stored for, up to askedEnough
 }
 
 // sound reports whether the host sent images: not one for everybody.
@@ -98,6 +105,21 @@ func (h *host) testifies(c reddit.Candidate) {
 	const enough = 3
 	h.witnesses = append(h.witnesses, c)
 	h.witnesses = h.witnesses[max(0, len(h.witnesses)-enough):]
+}
+
+// left notes an image that is stored by a run which did not come to judge its host.
+func (s *hosts) left(id manifest.PostID, c reddit.Candidate, digest string) {
+	s.on(c.Host, func(h *host) {
+		if h.left == nil {
+			h.left = map[string]*leftImage{}
+		}
+		if h.left[digest] == nil {
+			h.left[digest] = &leftImage{Candidate: c}
+		}
+		if l := h.left[digest]; len(l.posts) < askedEnough && !slices.Contains(l.posts, id) {
+			l.posts = append(l.posts, id)
+		}
+	})
 }
 
 // asks notes that a host is asked for an image.
@@ -156,6 +178,9 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(g.known.byHost)) {
 		h := g.known.byHost[name]
 		h.was = noted[name]
+		if err := g.judgeLeft(ctx, name, h); err != nil {
+			return err
+		}
 		sick, err := g.isInTrouble(ctx, h)
 		if err != nil {
 			return err
@@ -185,6 +210,40 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 		return nil
 	}
 	return state.WriteNote(ctx, g.Workspace, trouble)
+}
+
+// judgeLeft asks once more for a picture that a host sent for several posts in a run which was killed. When another one comes
+// now, it was in place of all of them.
+func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
+	if g.access() != nil {
+		return nil
+	}
+	for _, digest := range slices.Sorted(maps.Keys(h.left)) {
+		l := h.left[digest]
+		if len(l.posts) == 1 {
+			g.known.stored(l.Candidate)
+			continue
+		}
+		now, err := g.look(ctx, l.Candidate)
+		_, none := errors.AsType[*policy.Fault](err)
+		switch {
+		case none:
+			continue
+		case err != nil:
+			return err
+		case now != digest:
+			if err := g.dropOneForAll(ctx, name, digest, map[manifest.PostID]bool{}); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, id := range l.posts {
+			j := fetchJob{entry: manifest.Entry{Key: manifest.Key{ID: id}}, candidate: l.Candidate}
+			g.known.asks(j)
+			g.known.sent(j, digest)
+		}
+	}
+	return nil
 }
 
 // tellGivenUp adds the hosts that the client left alone after a while: when they say, or that while later, it asks again.

@@ -28,6 +28,7 @@ func TestHosts(t *testing.T) {
 		{"stored images stay", "run; host SICK i.redd.it; move 40 " + all + "; run; run", all, "kept/", "i.redd.it"},
 		{"few beside a witness that works", "manifest 10; run; manifest 12; serve SICK p10 p11; run", strings.TrimSuffix(all, " p10 p11"), "ONE", ""},
 		{"few beside a witness that does not", "manifest 10; run; manifest 12; host SICK i.redd.it; run", strings.TrimSuffix(all, " p10 p11"), waits, "i.redd.it"},
+		{"sick since a run was killed", "run die=150; host SICK i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
 		{"in the middle of a run", "serve SICK p11; run", strings.TrimSuffix(all, " p11"), "ONE", ""},
 	} {
 		for sick, final := range map[string]struct{ one, many string }{ // how one entry ends by itself, and one of many with the same answer
@@ -59,6 +60,10 @@ func TestOneForAll(t *testing.T) {
 		{"healed", "host ALL i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
 		{"and few are asked", "host ALL i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09; run confirm; run confirm", "", waits, "i.redd.it"},
 		{"and one is asked", "host ALL i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10; run confirm; run confirm", "", waits, "i.redd.it"},
+		{"killed, and still so", "host ALL i.redd.it; run die=120; run", "", waits, "i.redd.it"},
+		{"killed, and healed", "host ALL i.redd.it; run die=120; host ok i.redd.it; run; run", all, "kept/", ""},
+		{"killed, and the same was for two", "serve ALL p10 p11; run die=150; run", strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
+		{"stopped, and healed", "host ALL i.redd.it; run stop=9; host ok i.redd.it; run; run", all, "kept/", ""},
 		{"after a day it is a repost", "host ALL i.redd.it; run; clock 25h; run", "p00", "duplicate/flat", ""},
 		{"of seven it is a repost", "manifest 7; host ALL i.redd.it; run; host ok i.redd.it; manifest 12; run", "p00 p07 p08 p09 p10 p11", "kept/", ""},
 		{"a witness says that it works", "manifest 3; run; manifest 12; serve ALL p03 p04 p05 p06 p07 p08 p09 p10 p11; run", "p00 p01 p02 p03", "duplicate/flat", ""},
@@ -80,7 +85,17 @@ func TestOneForAll(t *testing.T) {
 // checkHosts does steps in a world of twelve posts, and asserts which rows there are, how p11 ends, and which hosts are blamed.
 func checkHosts(t *testing.T, steps, kept, p11, trouble string) {
 	t.Helper()
-	w := newWorld(t, numbered(12)...).do("policy drop; " + steps).ok()
+	w := newWorld(t, numbered(12)...)
+	for step := range strings.SplitSeq("policy drop; "+steps, ";") {
+		if w.err = nil; strings.Contains(step, "die=") || strings.Contains(step, "stop=") {
+			w.do(step)
+			if w.err == nil {
+				t.Fatalf("%s came to its end", step)
+			}
+			continue
+		}
+		w.do(step).ok()
+	}
 	s := w.checkSound()
 	var hosts []string
 	for _, h := range w.summary.Hosts {
