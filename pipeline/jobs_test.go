@@ -192,6 +192,7 @@ func TestGuard(t *testing.T) {
 			s := w.checkSound()
 			testkit.Same(t, "rows", "p00 p01 p02 p03 p05 p06 p07 p08 p09", namesOf(s.rows))
 			testkit.Same(t, "outcome", "kept/", s.outcome("p01"))
+			testkit.Same(t, "rows that stay, by the status", []state.Count{{Outcome: manifest.Refused, Reason: "quarantine", Entries: 3}}, s.status.Stay)
 			w.do(job + " confirm").ok()
 			s = w.checkSound()
 			testkit.Same(t, "rows when it is confirmed", "p00 p05 p06 p07 p08 p09", namesOf(s.rows))

@@ -31,13 +31,14 @@ type seen struct {
 	files    map[string]string          // digests of the dataset's files
 	must     state.GoneSet
 	answers  map[string]bool // rows with an answer of a model
+	status   state.Summary
 }
 
 // look reads all of it.
 func (w *world) look() (s seen) {
 	w.Helper()
 	s = seen{map[string]dataset.Row{}, map[string]workspace.Record{}, nil, map[string]bool{}, map[string]bool{}, map[string]bool{},
-		map[string]string{}, state.GoneSet{}, map[string]bool{}}
+		map[string]string{}, state.GoneSet{}, map[string]bool{}, state.Summary{}}
 	if _, err := os.Stat(filepath.Join(w.dir, "ws", state.StateFile)); errors.Is(err, fs.ErrNotExist) {
 		return s
 	}
@@ -79,6 +80,8 @@ func (w *world) look() (s seen) {
 		for _, a := range all {
 			s.answers[a.Key.String()] = true
 		}
+		s.status, err = state.Status(ctx, ws, w.now)
+		testkit.OK(w, err)
 		w.lookAtCopies(ctx, ws, &s)
 	})
 	return s
@@ -163,6 +166,9 @@ func (w *world) checkSound() seen {
 	}
 	if a, b := namesOf(s.kept()), namesOf(s.rows); a != b {
 		trouble("the stored results keep %q, the dataset has %q", a, b)
+	}
+	if n := s.status.Outcomes[manifest.Kept]; n != len(s.rows) {
+		trouble("the status has %d entries in the dataset, which has %d rows", n, len(s.rows))
 	}
 	if a, b := namesOf(s.copied), namesOf(s.listed); a != b {
 		trouble("the copies have %q, and %q is registered", a, b)

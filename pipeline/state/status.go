@@ -113,13 +113,21 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	for k := range j.shared {
 		apart = append(apart, k.ID)
 	}
-	counts, odd := counting{}, counting{}
+	counts, odd, stay := counting{}, counting{}, counting{}
 	withheld := map[manifest.PostID]bool{}
 	for rec, err := range ws.Alike(ctx, apart) {
 		if err != nil {
 			return Summary{}, err
 		}
 		res := j.Known(rec.Record)
+		if was := rec.Result; was != nil && was.Outcome == manifest.Kept && res.Outcome != manifest.Kept && !removes(res) {
+			if res.Outcome.Retryable() {
+				s.Retry += rec.Entries
+			} else {
+				stay[Count{Outcome: res.Outcome, Reason: res.Reason}] += rec.Entries
+			}
+			res = *was // its row is in the dataset
+		}
 		s.Entries += rec.Entries
 		s.Outcomes[res.Outcome] += rec.Entries
 		counts[Count{Outcome: res.Outcome, Reason: res.Reason}] += rec.Entries
@@ -168,7 +176,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	if err != nil {
 		return Summary{}, err
 	}
-	s.Reasons, s.Odd = counts.list(), odd.list()
+	s.Reasons, s.Odd, s.Stay = counts.list(), odd.list(), stay.list()
 	return s, nil
 }
 
