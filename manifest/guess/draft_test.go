@@ -229,7 +229,7 @@ func TestInitCategories(t *testing.T) {
 		"id,set,tags\nabc,s,x;y\nabd,s,x;x\n":                     "| tags single x;x,x;y",
 		"id,tags,more\nabc,x;y,\"1,2\"\nabd,x,\"1,3\"\nabe,x,1\n": "; tags multi x,y more single 1,1,2,1,3",
 		"id,tags,more,most\nabc,x;y,\"1,2\",\"a,b\"\n":            ", tags single x;y more multi 1,2 most multi a,b",
-		"id,mood!,mood?,Mood,?\nab1,a,b,c,d\n":                    "| mood single a mood_2 single b mood_3 single c c single d",
+		"id,mood!,mood?,Mood,?\nab1,a,b,c,d\n":                    "| mood single a mood_2 single b mood_3 single c",
 		"id,," + long + "y,user,x\nab1,a,b,c,d\n":                 "| x single d",
 		"id," + long + "\nab1,a\n":                                "| " + long[:56] + " single a",
 		"id,width,x\nab1,https://x,a\n":                           "| x single a",

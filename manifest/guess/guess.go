@@ -125,6 +125,12 @@ func (d *guesser) leave(c *surveyed, why string) {
 	d.notes = append(d.notes, "not used: "+table.Quote(c.name)+": "+why)
 }
 
+// leaveLookAt leaves a column out that somebody has to look at: also who asked for quiet.
+func (d *guesser) leaveLookAt(c *surveyed, why, what string) {
+	d.leave(c, why)
+	d.warnings = append(d.warnings, fmt.Sprintf("column %s %s: it was left out of the release's annotations", table.Quote(c.name), what))
+}
+
 // guessID takes the column of post ids. Where a person has to decide, it says what about.
 func (d *guesser) guessID() (message, hint string) {
 	const choose = "say which it is: rehydrate init --id COLUMN"
@@ -262,7 +268,7 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 	}
 	var found []*surveyed
 	for _, c := range d.columns {
-		if form != 0 && !c.used && !c.lists && c.all(form) && !slices.Contains(fields, manifest.FoldColumn(c.name)) {
+		if form != 0 && !c.used && !c.lists && c.all(form) && c.private() == "" && !slices.Contains(fields, manifest.FoldColumn(c.name)) {
 			found = append(found, c)
 		}
 	}
@@ -312,7 +318,7 @@ func (d *guesser) guessFigSIM() bool {
 
 // free reports whether a column can be a category.
 func (d *guesser) free(c *surveyed) bool {
-	if !c.usable() || c.used || c.private() != "" || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
+	if !c.usable() || c.used || c.unfit() || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
 		return false
 	}
 	if c.namedAs("month date") && !c.all(formNumber) {
@@ -355,8 +361,10 @@ func (d *guesser) guessCategories() {
 		if category.Labels == nil || d.Many && c.empty {
 			continue
 		}
-		c.accounts = !c.all(formPost) && lookLikeAccounts(codes(category.Labels), d.Known)
-		if c.accounts {
+		if !c.all(formPost) {
+			c.names = lookLikeNames(codes(category.Labels), d.Known)
+		}
+		if c.names != "" {
 			continue
 		}
 		category.Name = d.name(c.name, "_label")
@@ -390,7 +398,7 @@ func (d *guesser) guessColumns() {
 	for _, c := range d.columns {
 		named := slices.Contains(d.Keep, c.name)
 		kind := c.kind()
-		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.private() != "" || c.words() || c.rowNumbers() || kind == manifest.TypeText) {
+		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.unfit() || c.words() || c.rowNumbers() || kind == manifest.TypeText) {
 			continue
 		}
 		c.used = true
@@ -401,7 +409,7 @@ func (d *guesser) guessColumns() {
 		}
 		if named {
 			why = "--keep names it"
-			if c.words() || c.private() != "" || lookLikeAccounts(c.values(), d.Known) {
+			if c.words() || c.private() != "" || lookLikeNames(c.values(), d.Known) != "" {
 				d.warnings = append(d.warnings, fmt.Sprintf("column %s holds what people wrote or who they are: it is published with the release, because --keep names it", table.Quote(c.name)))
 			}
 		}
@@ -428,23 +436,29 @@ func (d *guesser) leaveOut() {
 		if c.used || c.name == "" {
 			continue
 		}
+		keep := "--keep " + strconv.Quote(c.name)
 		switch {
 		case c.filled == 0:
 			d.leave(c, "all its cells are empty")
-		case c.private() != "":
-			d.leave(c, c.private())
-			d.warnings = append(d.warnings, fmt.Sprintf("column %s may hold personal data: it was left out of the release's annotations", table.Quote(c.name)))
-		case c.accounts:
-			d.leave(c, "its values look like names of accounts; --keep "+strconv.Quote(c.name)+" publishes them")
-			d.warnings = append(d.warnings, fmt.Sprintf("column %s may hold names of accounts: it was left out of the release's annotations", table.Quote(c.name)))
+		case c.privateName() != "":
+			d.leaveLookAt(c, c.privateName(), "may hold personal data")
+		case c.wordsByName():
+			d.leave(c, "it holds what people wrote, or addresses; "+keep+" publishes it")
+		case c.privateValue() != "":
+			d.leaveLookAt(c, c.privateValue()+"; "+keep+" publishes it", "may hold personal data ("+c.personal+")")
+		case c.names != "":
+			d.leaveLookAt(c, "its values look like "+c.names+"; "+keep+" publishes them", "may hold "+c.names)
 		case c.words():
-			d.leave(c, "it holds what people wrote, or addresses; --keep "+strconv.Quote(c.name)+" publishes it")
+			d.leave(c, "it holds what people wrote, or addresses; "+keep+" publishes it")
+		case !readable(c.name):
+			d.leaveLookAt(c, "its name has no Latin letters, so that nobody can read in the release what it holds; rename it, or "+keep+" publishes it",
+				"has a name that nobody can read in the release, which takes Latin letters alone; rename it, or "+keep+" publishes it")
 		case c.rowNumbers():
 			d.leave(c, "it numbers the rows")
 		case c.odd:
 			d.leave(c, "it holds objects, or values that cannot be used")
 		default:
-			d.leave(c, "it holds no short labels that repeat; --keep "+strconv.Quote(c.name)+" passes it through")
+			d.leave(c, "it holds no short labels that repeat; "+keep+" passes it through")
 		}
 	}
 }

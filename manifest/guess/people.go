@@ -1,37 +1,54 @@
 package guess
 
 import (
+	"cmp"
+	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"rehydrate/manifest/value"
 )
 
 // private says why a column does not belong in a release, as a sentence that begins with "it"; "" where it may be there. It is
-// about people by its name, or tells of the account that collected the posts. Its values have a say only where they cannot be
-// names.
-func (c *surveyed) private() string {
+// about people by its name or by a value, or tells of the account that collected the posts.
+func (c *surveyed) private() string { return cmp.Or(c.privateName(), c.privateValue()) }
+
+// privateName says so by the column's name. Its values have a say only where they cannot be names.
+func (c *surveyed) privateName() string {
 	words := wordsOf(c.name)
 	switch {
-	case c.all(formPost), len(words) == 0: // Reddit calls the id of a post its name
+	case c.all(formPost): // Reddit calls the id of a post its name
 		return ""
 	case c.ofCollector(words):
 		return "it tells of the account that collected the posts"
 	case slices.ContainsFunc(c.values(), func(text string) bool { return strings.HasPrefix(text, "self.") }):
 		// Reddit's domain of a text post. Of one on a profile it has the name of the profile's owner.
 		return "it can name the person on whose profile a post stands (self.NAME)"
-	case words[0] == "author", !c.counts(words) && !c.decides() && namesPeople(words):
+	case len(words) == 0:
+		return ""
+	case words[0] == "author", !c.counts(words) && !c.decides() && (namesPeople(words) || hasPart(c.name)):
 		return "it is about people"
 	}
 	return ""
 }
 
-// wordsOf gives the words of a column's name in lower case: author_id, Author ID, author-id and authorID have the same ones.
+// privateValue says so by one value, whatever the column is called.
+func (c *surveyed) privateValue() string {
+	if c.personal == "" {
+		return ""
+	}
+	return "it holds " + c.personal + ", by which a person can be found"
+}
+
+// wordsOf gives the words of a column's name in lower case: author_id, Author ID, author-id and authorID have the same ones, and
+// so have Prénom and prenom.
 func wordsOf(name string) []string {
 	var words []string
-	letters := []rune(name)
+	letters := []rune(withoutMarks(name))
 	is := func(i int, kind func(rune) bool) bool { return i >= 0 && i < len(letters) && kind(letters[i]) }
 	from := 0
 	for i := range len(letters) + 1 {
@@ -52,6 +69,37 @@ func wordsOf(name string) []string {
 	return words
 }
 
+// lettersWithMarks are letters that Unicode does not take apart into one of a to z and a mark.
+var lettersWithMarks = strings.NewReplacer("ß", "ss", "ø", "o", "Ø", "O", "ł", "l", "Ł", "L", "ı", "i", "đ", "d", "Đ", "D", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE")
+
+// withoutMarks takes the marks off letters (é is e) and makes plain letters of wide ones.
+func withoutMarks(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
+		return text
+	}
+	text = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(text))
+	return lettersWithMarks.Replace(norm.NFC.String(text))
+}
+
+// readable reports whether a column's name says what it is in Latin letters: the names of a release's columns have no others.
+func readable(name string) bool {
+	latin, others := 0, 0
+	for _, r := range name {
+		switch {
+		case unicode.Is(unicode.Latin, r):
+			latin++
+		case unicode.IsLetter(r):
+			others++
+		}
+	}
+	return latin > 0 && latin >= others
+}
+
 // set makes a set of words.
 func set(words string) map[string]bool {
 	all := make(map[string]bool)
@@ -61,20 +109,32 @@ func set(words string) map[string]bool {
 	return all
 }
 
-// The words by which a column is known to be about people.
+//go:embed people.txt
+var peopleText string
+
+// peopleWords are the words of people.txt by their kinds: person, about, weak, identifies, trait, whole, foreign, by, part.
+var peopleWords = func() map[string]map[string]bool {
+	kinds := make(map[string]map[string]bool)
+	for line := range strings.Lines(peopleText) {
+		kind, words, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if kind == "" || kind == "#" {
+			continue
+		}
+		if kinds[kind] == nil {
+			kinds[kind] = make(map[string]bool)
+		}
+		for word := range strings.FieldsSeq(words) {
+			kinds[kind][strings.ToLower(withoutMarks(word))] = true
+		}
+	}
+	return kinds
+}()
+
 var (
-	people = set(`account annotator author coder commenter commentor email handle ip labeler labeller mod moderator nick op owner
-		participant phone poster rater redditor respondent reviewer submitter uid uploader user worker`)
-	// about are people of whom every column counts, whatever it says of them: user_karma, annotator_1.
-	about = set("annotator author reviewer user")
-	// identifies are words behind a person or "by", which then are still meant: owner_id, op_full_name, posted_by_link.
-	identifies = set("address display flair full hash id key link list name number profile url uuid")
-	// whole are names of columns that are about people although each of their words is about anything.
-	whole = set("by display_name first_name full_name last_name login mention mentions name nickname real_name screen_name")
 	// judged are words behind a person who gave labels, which then are meant: reviewer1_label, annotator_agreement.
 	judged = set("agreement category class confidence label score")
 	// arranged are words before "by" that have no person behind it.
-	arranged = set("group grouped order ordered sort sorted split stand")
+	arranged = set("group grouped on order ordered sort sorted split stand sub")
 )
 
 // doneBy finds postedby, which has no sign between its words.
@@ -84,30 +144,55 @@ var doneBy = regexp.MustCompile(`(ed|given|made|taken|written)by$`)
 func namesPeople(words []string) bool {
 	first, last := person(words[0]), singular(words[len(words)-1])
 	isAuthor := func(word string) bool { return person(word) == "author" }
-	if about[first] && (first == "user" || !judged[last]) || slices.ContainsFunc(words, isAuthor) {
+	if peopleWords["about"][first] && (first == "user" || !judged[last]) || slices.ContainsFunc(words, isAuthor) ||
+		slices.ContainsFunc(words, isForeign) {
 		return true
 	}
-	for {
-		if name := strings.Join(words, "_"); whole[name] || strings.HasSuffix(name, "_screen_name") {
+	for front := words; ; front = front[:len(front)-1] { // without what identifies
+		if name := strings.Join(front, ""); peopleWords["whole"][name] || strings.HasSuffix(name, "screenname") {
 			return true
 		}
-		last = words[len(words)-1]
-		if len(words) == 1 || !identifies[singular(last)] && !value.IsDigits(last) {
+		if endsInPerson(front, len(front) < len(words)) {
+			return true
+		}
+		if len(front) == 1 || !identifies(front[len(front)-1]) {
 			break
 		}
+	}
+	// Of a person a trait is told as well, but not of "mentions" or "by".
+	for len(words) > 1 && (identifies(words[len(words)-1]) || peopleWords["trait"][singular(words[len(words)-1])]) {
 		words = words[:len(words)-1]
 	}
-	if last == "by" {
-		return len(words) > 1 && !arranged[words[len(words)-2]]
+	return peopleWords["person"][person(words[len(words)-1])]
+}
+
+// identifies reports whether the word stands behind a person who is meant all the same: owner_id, annotator_2, coder_A.
+func identifies(word string) bool {
+	return peopleWords["identifies"][singular(word)] || value.IsDigits(word) || len(word) == 1
+}
+
+// endsInPerson reports whether the last of the words is a person, or says who did something. identified says that something
+// stood behind it that identifies.
+func endsInPerson(words []string, identified bool) bool {
+	n := len(words)
+	last := words[n-1]
+	if peopleWords["by"][last] {
+		return n > 1 && !arranged[words[n-2]]
 	}
-	return people[person(last)] || doneBy.MatchString(last)
+	if n > 1 { // e-mail, m turk
+		if joined := person(words[n-2] + last); peopleWords["person"][joined] {
+			return true
+		}
+	}
+	found := person(last)
+	return peopleWords["person"][found] || identified && peopleWords["weak"][found] || doneBy.MatchString(last)
 }
 
 // person takes what identifies a person off a word such as userid, opname or owners.
 func person(word string) string {
 	word = singular(word)
-	for _, end := range []string{"", "name", "id"} {
-		if found := singular(strings.TrimSuffix(word, end)); people[found] {
+	for _, end := range []string{"", "name", "id", "pid"} {
+		if found := singular(strings.TrimSuffix(word, end)); peopleWords["person"][found] {
 			return found
 		}
 	}
@@ -115,6 +200,48 @@ func person(word string) string {
 		return "user"
 	}
 	return word
+}
+
+// Endings of words in other languages, and what stands behind a person without a sign between: Benutzername, autorenkennung.
+var (
+	foreignTails = []string{"", "name", "namen", "namn", "navn", "naam", "nev", "adi", "id", "kennung", "kuerzel", "kurzel", "konto", "nr",
+		"nummer", "mail", "code"}
+	foreignEnds = []string{"", "s", "e", "n", "en", "es", "a", "as", "os", "i", "in", "innen", "ow", "owie", "y", "u", "lar", "ler"}
+)
+
+// isForeign reports whether a word says in another language than English that somebody is meant, alone, with an ending, or as the
+// end of a longer word: autor, autoren, Benutzername, Kommentarautor.
+func isForeign(word string) bool {
+	const shortest = 5 // of a word that others can end in
+	for _, tail := range foreignTails {
+		for _, end := range foreignEnds {
+			stem, found := strings.CutSuffix(word, tail)
+			stem, ends := strings.CutSuffix(stem, end)
+			if !found || !ends {
+				continue
+			}
+			if peopleWords["foreign"][stem] {
+				return true
+			}
+			for i := 1; i+shortest <= len(stem); i++ {
+				if peopleWords["foreign"][stem[i:]] {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// hasPart reports whether a name in another script has a word for people in it: 用户名, имя_пользователя.
+func hasPart(name string) bool {
+	name = strings.ToLower(withoutMarks(name))
+	for part := range peopleWords["part"] {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
 }
 
 func singular(word string) string {
@@ -167,6 +294,47 @@ func (c *surveyed) ofCollector(words []string) bool {
 
 // accountForm is what Reddit and many others take for the name of an account.
 var accountForm = regexp.MustCompile(`^@?[A-Za-z0-9_-]{3,20}$`)
+
+// lookLikeNames says what labels look like that may name people: "names of accounts", or pairs of a person and a label;
+// "" for labels. known is that of Options.
+func lookLikeNames(labels []string, known func(word string) bool) string {
+	switch {
+	case lookLikeAccounts(labels, known):
+		return "names of accounts"
+	case arePairs(labels):
+		return "pairs of a person and a label"
+	}
+	return ""
+}
+
+// arePairs reports whether labels are pairs in which each of several first parts stands before the same second parts: clara:pos,
+// clara:neg, bert:pos. So are votes written down. A topic:subtopic is none: its second parts are its own.
+func arePairs(labels []string) bool {
+	seconds := make(map[string]map[string]bool) // by first part
+	for _, label := range labels {
+		first, second, ok := strings.Cut(label, ":")
+		if !ok {
+			first, second, ok = strings.Cut(label, "=")
+		}
+		first, second = value.Fold(first), value.Fold(second)
+		if !ok || second == "" || strings.IndexFunc(first, unicode.IsLetter) < 0 { // 16:9, 12:30
+			return false
+		}
+		if seconds[second] == nil {
+			seconds[second] = make(map[string]bool)
+		}
+		seconds[second][first] = true
+	}
+	for _, firsts := range seconds {
+		if len(firsts) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// unfit reports whether the column may be about people, or nobody can tell by its name.
+func (c *surveyed) unfit() bool { return c.private() != "" || !readable(c.name) }
 
 // lookLikeAccounts reports whether labels look like names of accounts: most are no words, and one at least mixes cases or
 // digits into a part that is no word, as few labels do. known reports whether a word is in the dictionary. Where it is nil

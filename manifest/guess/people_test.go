@@ -36,7 +36,17 @@ func TestColumnsOfPeople(t *testing.T) {
 		reviewers reviewerName moderators modname mod_id approved_mod uploader_url owner_id channel_owner twitter_handle twitter_screen_name screenName
 		screenname nickname nickName accountName account_id removed_by_name posted_by_link submitted_by by by_user submitter_name commentor rater rater_1
 		labeller worker_id workerid participant_id respondent redditor poster poster_id email phone uid ip ip_address name full_name first_name
-		display_name login annotated_by reviewed_by labelled_by rated_by approvedBy`) {
+		display_name login annotated_by reviewed_by labelled_by rated_by approvedBy
+		judge judge_id creator creator_id contributor editor curator evaluator evaluator_id expert_id expert_name assessor adjudicator grader assignee
+		assigned_to turker mturk_id M-Turk-ID crowdworker student_name surname lastname firstname family_name given_name givenName e-mail E-Mail e_mail mail
+		gmail github twitter orcid sender profile_name coder_A coder_b ann_id annot1 rater_gender rater_age session_id Prolific_PID PROLIFIC_PID
+		judge_first_name workerCountry subject_id full_name_2 cc speaker voter dob ＵＳＥＲ
+		Bearbeiter bearbeiterin Benutzername benutzer_id Nutzerkennung Nachname Vorname Autoren Kommentarautor annotiert_von geprüft_von Prüfer Teilnehmer
+		auteur auteurs nom_auteur utilisateur nom_d_utilisateur prénom évaluateur courriel annoté_par autor autores usuario nombre_usuario apellido apellidos
+		etiquetador anotado_por correo_electronico usuário avaliador sobrenome utente nome_utente cognome annotatore valutatori gebruiker gebruikersnaam
+		beoordelaar achternaam beoordeeld_door użytkownik nazwisko imię oceniający kullanıcı KULLANICI_ADI soyadı yazar användare brugernavn
+		автор имя имя_пользователя Фамилия разметчик_1 الكاتب المستخدم اسم_المستخدم 用户名 作者 姓名 标注员 標註者1 ユーザー名 評価者 投稿者ID 사용자 작성자
+		이름 उपयोगकर्ता लेखक नाम συγγραφέας משתמש ผู้ใช้`) {
 		if c := column(name, "alice", "bob"); c.private() == "" {
 			t.Errorf("%s is not about people", name)
 		}
@@ -54,7 +64,13 @@ func TestColumnsOfPeople(t *testing.T) {
 		target target_group hate offensive sarcasm humor irony toxicity usage useful used use_case is_spam quality political_party poster_type language lang
 		country team_name char_name event_name dataset_name topic_name label_name split_name file_name domain_type image_type template meme_type
 		ip_right flag email_type phone_type coder_type work workers_rights rate rating ratings rated participation response respond byline bypass by_product
-		identity grid hybrid void paid valid aid covid mentions_suicide suicide_mention self_mention mentioned`) {
+		identity grid hybrid void paid valid aid covid mentions_suicide suicide_mention self_mention mentioned
+		expert_label judge_label judgement judgment judged creative creation evaluation assessment assessed grade graded contribution editorial edited
+		session device subject student person persona character profile target_gender gender age education country_name mentions_religion mentions_country
+		e_label on_par donor factor actor_type agreement consensus vote votes tagged tag tags turkish expertise maker_faire mode modo
+		Stimmung Gefühl Thema Sprache Kategorie Autobahn émotion étiquette humeur langue sujet thème sentiment catégorie emoción etiqueta sentimiento tono
+		idioma autorizado autoestima categoria humor ironia ódio tema emozione lingua gevoel onderwerp taal emocja temat język kategoria duygu konu dil
+		настроение тема время источник язык категория 情感 标签 主题 类别 感情 カテゴリ 감정 주제 المشاعر الموضوع भावना विषय`) {
 		if c := column(name, "alice", "bob"); c.private() != "" {
 			t.Errorf("%s: %s", name, c.private())
 		}

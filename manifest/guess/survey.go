@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +37,8 @@ type surveyed struct {
 	used   bool               // as a field, category or column
 
 	today    time.Time
-	accounts bool // the values would do as labels, but look like names of accounts
+	names    string // what the values look like, which would do as labels: "names of accounts"; "" for labels
+	personal string // what a value that tells who somebody is looks like, "" for none
 
 	items int        // values, with those of lists
 	forms [forms]int // how many of them have a form
@@ -101,6 +103,7 @@ func (c *surveyed) count(text string) {
 			c.forms[form]++
 		}
 	}
+	c.personal = cmp.Or(c.personal, personalValue(text))
 	id, strong := idForm(text)
 	tooNew := id != "" && manifest.PostID(id).TooNew(c.today)
 	if tooNew {
@@ -130,8 +133,16 @@ func (c *surveyed) count(text string) {
 	hex := len(text) == 64 || len(text) == 16
 	note(formSHA256, hex && value.IsHex(value.FoldASCII(text), 64))
 	note(formPHash, hex && value.IsHex(value.FoldASCII(text), 16))
-	note(formAddress, strings.Contains(text, "://") || strings.HasPrefix(text, "/r/") || strings.Contains(text, "reddit.com/"))
+	note(formAddress, isAddress(text))
 	note(formWords, strings.Count(text, " ") >= 5 || strings.ContainsAny(text, "\n"))
+}
+
+// hostAndPath is an address without its scheme: example.org/page.
+var hostAndPath = regexp.MustCompile(`^[\pL\d-]+(\.[\pL\d-]+)*\.[A-Za-z]{2,}(:\d+)?/\S`)
+
+func isAddress(text string) bool {
+	return strings.Contains(text, "://") || strings.HasPrefix(text, "/r/") || strings.Contains(text, "reddit.com/") ||
+		strings.Contains(text, "/") && hostAndPath.MatchString(text)
 }
 
 // idForm gives the post id that a text may be, and whether it can be nothing else; strong without an id is a comment.
@@ -222,7 +233,7 @@ func (c *surveyed) labels(sign string) []manifest.Label {
 			// An item of a list may hold the sign, which a cell of a text file then could not.
 			account := value.FoldASCII(strings.TrimLeft(text, "/"))
 			if strings.HasPrefix(account, "u_") || strings.HasPrefix(account, "u/") || slices.ContainsFunc(parts[:i], same) || !value.IsLine(text, maxGuessedText) ||
-				strings.Contains(text, "://") || strings.Count(text, "(") != strings.Count(text, ")") || sign != "" && strings.Contains(text, sign) {
+				isAddress(text) || strings.Count(text, "(") != strings.Count(text, ")") || sign != "" && strings.Contains(text, sign) {
 				return nil
 			}
 			phrases = phrases || strings.Contains(text, " ")
@@ -278,8 +289,11 @@ func namedAs(name, words string) bool {
 // words reports whether the column holds what people wrote, or addresses that say it: those have a post's title, and an
 // image's leads to the image without asking whether its post is still there.
 func (c *surveyed) words() bool {
-	return c.namedAs("title text selftext body caption comment sentence description permalink url link href") && !c.all(formNumber) ||
-		2*c.forms[formAddress] > c.items || 10*c.forms[formWords] > c.items
+	return c.wordsByName() || 2*c.forms[formAddress] > c.items || 10*c.forms[formWords] > c.items
+}
+
+func (c *surveyed) wordsByName() bool {
+	return c.namedAs("title text selftext body caption comment sentence description permalink url link href") && !c.all(formNumber)
 }
 
 // counted reports whether the numbers are of the post or its image, and so not labels.

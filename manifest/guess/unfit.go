@@ -22,15 +22,17 @@ func Unfit(ctx context.Context, r *manifest.Release, keep []string, known func(w
 	defer in.Close()
 	columns, _, _, err := survey(ctx, in, time.Time{}) // ids do not matter here
 	var unfit []string
+	sign := r.Schema.Separator()
 	for _, c := range columns {
 		passed := slices.ContainsFunc(r.Schema.Columns, func(p manifest.Column) bool { return p.Name == c.name })
 		isCategory := slices.ContainsFunc(r.Schema.Categories, func(of manifest.Category) bool { return of.Name == c.name })
+		names := lookLikeNames(strings.FieldsFunc(strings.Join(c.values(), sign), func(r rune) bool { return strings.ContainsRune(sign, r) }), known)
 		switch {
 		case slices.Contains(keep, c.name) || !passed && !isCategory:
 		case c.private() != "":
 			unfit = append(unfit, fmt.Sprintf("column %s %s", table.Quote(c.name), strings.TrimPrefix(c.private(), "it ")))
-		case lookLikeAccounts(c.values(), known):
-			unfit = append(unfit, fmt.Sprintf("the values of column %s look like names of accounts", table.Quote(c.name)))
+		case names != "":
+			unfit = append(unfit, fmt.Sprintf("the values of column %s look like %s", table.Quote(c.name), names))
 		case passed && (c.words() || c.forms[formWords]+c.forms[formAddress] > 0): // a category has the words of its labels
 			unfit = append(unfit, fmt.Sprintf("column %s holds what people wrote, or addresses", table.Quote(c.name)))
 		}

@@ -1,0 +1,92 @@
+package guess
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"rehydrate/manifest"
+)
+
+// TestPersonalValues: what in a value tells who somebody is, and what only looks alike.
+func TestPersonalValues(t *testing.T) {
+	for text, want := range map[string]string{
+		"a.meier@uni-x.de": "a mail address", "Anna <anna@x.org>": "a mail address", "x@müller.de": "a mail address", "anna [at] x.org": "a mail address",
+		"+49 151 2345678": "a telephone number", "tel:+1 (555) 010-9999": "a telephone number", "+4915123456789": "a telephone number",
+		"0000-0002-1825-0097": "an ORCID", "https://orcid.org/0000-0002-1825-009X": "the page of an account",
+		"5f2b9c1e8d3a4b0012ab34cd": "an id as Prolific gives participants", "5F2B9C1E8D3A4B0012AB34CD": "an id as Prolific gives participants",
+		"A1B2C3D4E5F6G7": "an id as Mechanical Turk gives workers", "pos|A3UFAKEWORKER": "an id as Mechanical Turk gives workers",
+		"123e4567-e89b-12d3-a456-426614174000": "a UUID",
+		"twitter.com/annasmith":                "the page of an account", "https://www.instagram.com/anna": "the page of an account", "github.com/anna/x": "the page of an account",
+		"https://mastodon.social/@anna": "the page of an account", "example.org/users/anna": "the page of an account", "/user/anna": "the page of an account",
+		"https://uni-x.de/~meier": "the page of an account", "u/anna": "the page of an account",
+
+		"": "", "positive": "", "@": "", "a @ b": "", "C++": "", "+1": "", "-10000000": "", "10000000000": "", "+3.5": "", "twitter.com": "", "netflix.com/watch": "",
+		"i.redd.it": "", "knowyourmeme.com/memes/pepe": "", "ADVERTISEMENT": "", "AUTHORITARIAN": "", "ANTISEMITISM": "", "2020-01-01T10:00:00Z": "",
+		"0001-0002-0003": "", "0123456789abcdef": "", strings.Repeat("0a", 32): "", "deadbeef": "", "and/or": "", "1/2": "", "n/a": "", "x.y": "", "A": "",
+		"gpt-4o-mini-2024-07-18": "", "and/user": "", "male/female": "",
+	} {
+		if got := personalValue(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestInitLeavesPersonalValuesOut: one value is enough, in a list as well, whatever the column is called and however few or many
+// values are there; a person is told, and the value itself stands nowhere.
+func TestInitLeavesPersonalValuesOut(t *testing.T) {
+	for _, value := range []string{"anna.meier@x.org", "+49 151 2345678", "0000-0002-1825-0097", "5f2b9c1e8d3a4b0012ab34cd", "A1B2C3D4E5F6G7",
+		"123e4567-e89b-12d3-a456-426614174000", "twitter.com/annasmith"} {
+		for form, in := range map[string]string{"csv": "id,mood,source\n", "json": ""} {
+			for i := range 30 {
+				mood, source := []string{"sad", "glad"}[i%2], []string{"web", "film"}[i%2]
+				if i == 17 {
+					source = value
+				}
+				if form == "csv" {
+					in += fmt.Sprintf("a%d,%s,%s\n", i, mood, source)
+				} else {
+					in += fmt.Sprintf(`{"id":"a%d","mood":%q,"source":["print",%q]}`+"\n", i, mood, source)
+				}
+			}
+			name := map[string]string{"csv": "a.csv", "json": "a.jsonl"}[form]
+			d, err := initText(t, name, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(d.Example[0], ","); got != "id,mood" {
+				t.Errorf("%s, %s: the columns are %s", form, value, got)
+			}
+			said := strings.Join(d.Warnings, "\n")
+			if !strings.Contains(said, `column "source" may hold personal data (`) || strings.Contains(said+string(d.Settings), value) {
+				t.Errorf("%s, %s: it says\n%s", form, value, said)
+			}
+			written(t, d, manifest.Options{})
+		}
+	}
+}
+
+// TestInitLeavesOut holds which columns are left out, beside those of TestColumnsOfPeople, and the line that says so.
+func TestInitLeavesOut(t *testing.T) {
+	sum, other := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
+	for _, test := range []struct{ name, in, columns, look string }{
+		{"a name in other letters", "id,情感,mood\nabc,x,sad\nabd,y,glad\n", "id,mood", `column "情感" has a name that nobody can read`},
+		{"a name without letters", "id,0,mood\nabc,x,sad\nabd,y,glad\n", "id,mood", `column "0" has a name that nobody can read`},
+		{"a number under a name in other letters", "id,得分,mood\nabc,1.5,sad\nabd,2.5,glad\n", "id,mood", `column "得分" has a name that nobody can read`},
+		{"people in other letters", "id,作者,mood\nabc,x,sad\nabd,y,glad\n", "id,mood", `column "作者" may hold personal data`},
+		{"votes with names", "id,votes,mood\nabc,clara:pos,sad\nabd,clara:neg,glad\nabe,bert:pos,sad\n", "id,mood", `column "votes" may hold pairs of a person and a label`},
+		{"topics and subtopics", "id,topic,mood\nabc,sport:golf,sad\nabd,sport:chess,glad\nabe,art:film,sad\n", "id,topic,mood", ""},
+		{"ratios", "id,ratio,mood\nabc,1:1,sad\nabd,2:1,glad\n", "id,ratio,mood", ""},
+		{"hashes of names", "id,worker_hash,mood\nabc," + sum + ",sad\nabd," + other + ",glad\n", "id,mood", `column "worker_hash" may hold personal data`},
+		{"addresses without a scheme", "id,site,mood\nabc,example.org/a,sad\nabd,example.org/a,glad\nabe,other,glad\nabf,other,sad\nabg,other,sad\n", "id,mood", ""},
+	} {
+		d, err := initFiles(t, Options{Known: english}, file(t, "a.csv", test.in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(d.Warnings, "\n")
+		if got := strings.Join(d.Example[0], ","); got != test.columns || !strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
+			t.Errorf("%s: columns %s, want %s; it says %q", test.name, got, test.columns, said)
+		}
+	}
+}
