@@ -20,8 +20,8 @@ type markKind int
 const (
 	byValue   markKind = iota // it has a value: what the comment stands under
 	byKind                    // the value is a comment's kind: comment, t1
-	byTrue                    // is_comment
-	byFalse                   // is_submission
+	byYes                     // is_comment
+	byNo                      // is_submission
 	byAddress                 // the row's own address, or fullname, is a comment's
 )
 
@@ -39,6 +39,24 @@ const markNames = "linked_submission_id parent_id comment_id parent_comment_id l
 // ownAddresses are columns of the row's own address or fullname. url and link are not among them: a post can lead to a comment.
 var ownAddresses = set("comment_permalink full_link fullname name permalink post_permalink post_url")
 
+// Columns that say yes or no: of a comment, and of a post.
+var (
+	yesOfComments = set("is_comment is_reply")
+	yesOfPosts    = set("is_post is_submission is_thread")
+)
+
+// readFlag reads a yes or no as anybody writes one in a cell.
+func readFlag(text string) (yes, ok bool) {
+	switch value.Fold(text) {
+	case "true", "t", "yes", "y":
+		return true, true
+	case "false", "f", "no", "n":
+		return false, true
+	}
+	n, ok := value.Number(strings.TrimSpace(text))
+	return n == 1, ok && (n == 0 || n == 1)
+}
+
 // The kinds of rows, as dumps and exports name them.
 var (
 	kindsOfComments = set("comment comments reply t1")
@@ -50,16 +68,24 @@ var (
 // saysKind reports whether the column says of each row whether it is about a post or a comment, and whether it is of a comment
 // anywhere.
 func (c *surveyed) saysKind() (says, comments bool) {
-	if c.lists || c.odd || len(c.cells) == 0 || len(c.cells) > 20 || !namedAs(strings.Join(wordsOf(c.name), "_"), "kind type") {
+	if c.lists || c.odd || len(c.cells) == 0 || len(c.cells) > 20 {
 		return false, false
 	}
 	has := func(kinds map[string]bool) func([]string) bool {
 		return func(cell []string) bool { return kinds[value.Fold(cell[0])] }
 	}
 	comments = slices.ContainsFunc(c.cells, has(kindsOfComments))
-	return !slices.ContainsFunc(c.cells, func(cell []string) bool {
-		return !has(kindsOfComments)(cell) && !has(kindsOfPosts)(cell) && !(comments && has(typesOfPosts)(cell))
-	}), comments
+	only := func(kinds ...map[string]bool) bool {
+		return !slices.ContainsFunc(c.cells, func(cell []string) bool {
+			return !slices.ContainsFunc(kinds, func(kind map[string]bool) bool { return has(kind)(cell) })
+		})
+	}
+	switch name := strings.Join(wordsOf(c.name), "_"); {
+	case namedAs(name, "kind type"):
+		return only(kindsOfComments, kindsOfPosts) || comments && only(kindsOfComments, kindsOfPosts, typesOfPosts), comments
+	default: // reply and thread are labels in other datasets
+		return only(set("comment comments t1"), kindsOfPosts) && comments && slices.ContainsFunc(c.cells, has(kindsOfPosts)), comments
+	}
 }
 
 // guessMarks finds the columns by which rows about comments are known, and keeps those that say only that from being labels.
@@ -68,17 +94,16 @@ func (d *guesser) guessMarks() {
 	for _, c := range d.columns {
 		name := strings.Join(wordsOf(c.name), "_")
 		says, comments := c.saysKind()
-		decides := c.all(formFlag)
 		found, kind := true, byValue
 		switch {
 		case c == id:
 			continue
 		case says:
 			found, kind = comments, byKind
-		case decides && name == "is_comment":
-			kind = byTrue
-		case decides && (name == "is_submission" || name == "is_post"):
-			kind = byFalse
+		case yesOfComments[name]:
+			kind = byYes
+		case yesOfPosts[name]:
+			kind = byNo
 		case ownAddresses[name] && c.forms[formComment] > 0:
 			kind = byAddress
 		default:
@@ -88,9 +113,13 @@ func (d *guesser) guessMarks() {
 		if found {
 			d.marks = append(d.marks, mark{c.name, kind})
 		}
+		unread := func(cell []string) bool { _, ok := readFlag(cell[0]); return !ok }
+		if (kind == byYes || kind == byNo) && (c.odd || c.lists || slices.ContainsFunc(c.cells, unread)) {
+			d.warnings = append(d.warnings, fmt.Sprintf("column %s says of some rows neither yes nor no: they are taken for posts", table.Quote(c.name)))
+		}
 		switch isKept := c.used || slices.Contains(d.Keep, c.name); {
 		case isKept:
-		case says, found && (kind == byTrue || kind == byFalse):
+		case says, kind == byYes, kind == byNo:
 			d.leave(c, "it says whether a row is about a post or a comment")
 		case found && kind == byValue && d.PostsOnly:
 			d.leave(c, "it says what a comment stands under")
@@ -121,8 +150,9 @@ func (m commentMarks) ofComment(id string, texts []string) (comment bool) {
 		switch of.kind {
 		case byKind:
 			comment = comment || kindsOfComments[value.Fold(text)]
-		case byTrue, byFalse:
-			comment = comment || value.FoldASCII(text) == map[markKind]string{byTrue: "true", byFalse: "false"}[of.kind]
+		case byYes, byNo:
+			yes, ok := readFlag(text)
+			comment = comment || ok && yes == (of.kind == byYes)
 		case byValue:
 			if post, _ := idForm(text); post == id {
 				return false
