@@ -184,7 +184,7 @@ func (r *Release) again(first, again placedKey, what, hint string) Problem {
 
 const (
 	maxImage  = 999 // far above Reddit's 20 images a gallery
-	maxSplits = 64
+	MaxSplits = 64  // different splits of a manifest
 )
 
 // DefaultSplit is the split of every entry of a manifest without a split column.
@@ -384,17 +384,20 @@ func (d *decoder) split(i int, cells []Cell) string {
 	if !ok {
 		return ""
 	}
+	if name, spelled := d.Release.splits[text]; spelled {
+		text = name
+	}
 	switch known, taken := d.splits[value.Fold(text)]; {
 	case taken && known == text:
 		return known
 	case text == "":
-		d.report(i, "the split is empty", "every entry needs one when there is a split column")
+		d.report(i, "the split is empty", "every entry needs one when there is a split column; where this column is something else, rename it")
 	case !value.IsWord(text, MaxSplit):
 		d.report(i, fmt.Sprintf("%s cannot name a split", table.Quote(text)), splitForm)
 	case taken:
 		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", table.Quote(text), table.Quote(known)),
 			"spell it one way: each split becomes a file")
-	case len(d.splits) == maxSplits:
+	case len(d.splits) == MaxSplits:
 		d.report(i, fmt.Sprintf("split %s is the 65th", table.Quote(text)), "at most 64 are made; is this the split column?")
 	default:
 		d.splits[value.Fold(text)] = strings.Clone(text)

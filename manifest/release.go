@@ -59,6 +59,7 @@ type Release struct {
 	isTable      bool                // of OpenTable: any categories will do
 	numbered     bool                // ids may be ID/N
 	without      Without             // of a Source: which rows are left out
+	splits       map[string]string   // of a Source: spelling -> split
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
 	named        map[string]string   // column -> the key of release.toml that names it

@@ -71,7 +71,7 @@ func TestHostileManifests(t *testing.T) {
 // manySplits are 64 rows of further splits.
 func manySplits() string {
 	var b strings.Builder
-	for i := range maxSplits {
+	for i := range MaxSplits {
 		fmt.Fprintf(&b, "a%d,s%d,F1,SS1,SR1,M1,C1\n", i, i+1)
 	}
 	return b.String()

@@ -74,6 +74,7 @@ type Meaning struct {
 	Schema    Schema
 	Columns   map[string]string // a field, category or column of Schema -> the file's column; what is missing has none
 	Separator string            // between the labels of a cell
+	Splits    map[string]string // a split as it is spelled in the files -> its name; what is missing is spelled as it is named
 	Without   Without           // the rows that are left out
 }
 
@@ -87,7 +88,7 @@ type Without struct {
 func (s *Source) Release(m Meaning) *Release {
 	r := newRelease(s.files.options)
 	r.Name, r.ManifestPath, r.ManifestDigest = m.Schema.Name, s.files.ManifestPath, s.files.ManifestDigest
-	r.records, r.separator, r.numbered, r.without = s.files.records, m.Separator, true, m.Without
+	r.records, r.separator, r.numbered, r.without, r.splits = s.files.records, m.Separator, true, m.Without, m.Splits
 	for _, field := range fieldNames {
 		r.columns[field] = ""
 	}

@@ -243,7 +243,7 @@ func (m commentMarks) reason(texts []string) (text int, message string) {
 // areComments is the error of a file whose ids are those of comments.
 func (c *surveyed) areComments() error {
 	n, problems := c.forms[formComment]+c.forms[formTooNew], new(manifest.Problems)
-	p := c.first[0]
+	p := manifest.Problem{File: c.places[0].file, Line: c.places[0].line, Column: c.places[0].column}
 	p.Message = fmt.Sprintf("column %s has ids of comments, not of posts, here and in %d of %d rows",
 		table.Quote(c.name), n, c.filled)
 	p.Hint = "a release is made of posts: name the column with the ids of the posts that the comments stand under, " +

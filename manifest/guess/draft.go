@@ -147,11 +147,13 @@ func nameSplits(files []manifest.SourceFile) {
 	}
 }
 
+var usualSplits = []string{"train", "training", "val", "valid", "validate", "validation", "dev", "test", "testing"}
+
 // splitOf gives the split that a file's name says, "" for none.
 func splitOf(path string) string {
 	separates := func(r rune) bool { return !value.IsWord(string(r), 4) || r == '_' }
 	for _, word := range strings.FieldsFunc(value.Fold(table.Stem(path)), separates) {
-		if slices.Contains([]string{"train", "training", "val", "valid", "validate", "validation", "dev", "test", "testing"}, word) {
+		if slices.Contains(usualSplits, word) {
 			return word
 		}
 	}
@@ -160,7 +162,7 @@ func splitOf(path string) string {
 
 // meaning gives the guesses as the columns and labels of a release of that name.
 func (d *guesser) meaning(name string) manifest.Meaning {
-	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string), Separator: d.separator}
+	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string), Separator: d.separator, Splits: d.splits}
 	if d.PostsOnly {
 		m.Without = d.marks.without(d.columnOf("id"), d.Today)
 	}

@@ -180,7 +180,7 @@ func TestInitFields(t *testing.T) {
 			"id id, split set, image image, sha256 sha256, sha256_stripped sha256_stripped, sha256_pixels sha256_pixels, phash phash"},
 		"none":        {"a b,a1,a,x,1,1,x,1,1\na c,a2,,2,2,2,y,2,2\n", "id post_id"},
 		"half":        {"abc,1a,a,,,,x,,\na b,2,b,,,,y,,\n", "id post_id, split set"},
-		"split case":  {"abc,1,a,,,,x,,\nabd,2,A,,,,y,,\n", "id id"},
+		"split case":  {"abc,1,A,,,,x,,\nabd,2,a,,,,y,,\n", "id id, split set"},
 		"images of 1": {"abc,1,a,1,,,x,,\nabd,2,a,2,,,y,,\n", "id id, split set, image image!"},
 		"some splits": {"abc,1,a,,,,x,,\nabd,2,,,,,y,,\n", "id id"},
 		"some images": {"abc,1,a,1,,,x,,\nabd,2,a,,,,y,,\n", "id id, split set, image image"},
@@ -194,7 +194,7 @@ func TestInitFields(t *testing.T) {
 		for _, field := range manifest.Fields()[:manifest.FieldSubreddit] {
 			key := field.String()
 			column := d.meaning.Columns[key]
-			if field == manifest.FieldImage && len(d.Warnings) > 0 {
+			if field == manifest.FieldImage && strings.Contains(strings.Join(d.Warnings, ""), "image column") {
 				column += "!"
 			}
 			if column != "" {
@@ -207,6 +207,48 @@ func TestInitFields(t *testing.T) {
 		notes := strings.Join(d.Notes, "")
 		if name == "all" && (!strings.Contains(notes, "are small numbers") || strings.Count(notes, "have the right digits") != 4) {
 			t.Errorf("reasons: %s", notes)
+		}
+	}
+}
+
+// TestInitSplits: no split of the files is lost without a word.
+func TestInitSplits(t *testing.T) {
+	for _, test := range []struct {
+		name, in string
+		want     []string // the splits of the rows, or places of problems
+		look     string
+	}{
+		{"two spellings", "id,split,x\nabc,Test,a\nabd,test,a\nabe,TRAIN,a\n", []string{"test", "test", "TRAIN"}, `splits "Test" and "test" of column "split" differ in case alone and count as one, "test"`},
+		{"an empty cell", "id,split,x\nabc,train,a\nabd,,a\n", []string{"a.csv:3:5 the split is empty"}, ""},
+		{"a hyphen", "id,Split,x\nabc,train,a\nabd,dev-test,a\n", []string{`a.csv:3:5 "dev-test" cannot name a split`}, ""},
+		{"a space", "id,split,x\nabc,fold 1,a\nabd,fold 2,a\n", []string{`a.csv:2:5 "fold 1" cannot name a split`, `a.csv:3:5 "fold 2" cannot name a split`}, ""},
+		{"no cell is filled", "id,split,x\nabc,,a\nabd,,a\n", []string{"train", "train"}, ""},
+		{"an empty cell under another name", "id,set,x\nabc,train,a\nabd,,a\n", []string{"train", "train"}, `column "set" was not taken for the split, because the value at a.csv:3:5 is empty`},
+		{"a hyphen under another name", "id,subset,x\nabc,dev-test,a\nabd,train,a\n", []string{"train", "train"}, `column "subset" was not taken for the split, because the value at a.csv:2:5 cannot`},
+		{"a name of one's own", "id,data_split,x\nabc,train,a\nabd,Dev,a\n", []string{"train", "Dev"}, ""},
+		{"a list", `{"id":"abc","split":["a","b"]}` + "\n", []string{"a.csv:1:21 a single value is wanted"}, ""},
+	} {
+		name := "a.csv"
+		if strings.HasPrefix(test.in, "{") {
+			name = "a.jsonl"
+		}
+		path := file(t, name, test.in)
+		d, err := initFiles(t, Options{}, path)
+		if strings.Contains(test.want[0], ":") {
+			wantPlaces(t, test.name, err, strings.Split(strings.ReplaceAll(strings.Join(test.want, "\n"), "a.csv", name), "\n")...)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		list, err := entries(t, written(t, d, manifest.Options{}), nil)
+		for _, e := range list {
+			got = append(got, e.Split)
+		}
+		said := strings.ReplaceAll(strings.Join(d.Warnings, "\n"), path, name)
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" || !strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
+			t.Errorf("%s: %v; it says %q; splits (-want +got):\n%s", test.name, err, said, diff)
 		}
 	}
 }
@@ -239,7 +281,7 @@ func TestInitCategories(t *testing.T) {
 		`{"id":"abc","tag":["x|y","z"],"hue":["red","blue"]}` + "\n" + `{"id":"abd","hue":[],"late":"yes","odd":{}}`: "| hue multi blue,red late single yes",
 		`{"id":"abc","image":0,"tag":["a","b"]}` + "\n" + `{"id":"abd","image":{},"tag":"a"}`:                        "| tag multi a,b",
 		"{}":                               "a.jsonl:1:0 no record holds a JSON object",
-		`{"id":"abc","split":[],"x":"a"}`:  "| x single a",
+		`{"id":"abc","split":[],"x":"a"}`:  "a.jsonl:1:21 the split is empty",
 		figsimHeader + "abc,s,x,y,z,v,w\n": "| figurative single x severity single y related_content single z modality single v context single w",
 		rows(19, 19):                       "| x single 19",
 		rows(20, 10):                       "| x single 10",

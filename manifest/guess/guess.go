@@ -33,6 +33,7 @@ type guesser struct {
 	notes     []string
 	warnings  []string
 	marks     commentMarks
+	splits    map[string]string // a split as it is spelled in the file -> its name
 	names     map[string]bool
 
 	commentIDs *surveyed // the first column of ids that are those of comments
@@ -60,7 +61,8 @@ func (d *guesser) guess(file string) error {
 		return refuse(message, hint)
 	}
 	d.guessMarks()
-	for field := manifest.FieldSplit; field < manifest.FieldSubreddit; field++ {
+	d.guessSplit()
+	for field := manifest.FieldImage; field < manifest.FieldSubreddit; field++ {
 		d.guessField(field, isDataset)
 	}
 	for _, c := range d.columns {
@@ -211,25 +213,98 @@ func (c *surveyed) holds(field manifest.Field) string {
 	}
 	fits := func(text string) bool { return value.IsHex(value.FoldASCII(text), field.Digits()) }
 	why := "all values have the right digits"
-	switch field {
-	case manifest.FieldSplit:
-		fits = func(text string) bool { return value.IsWord(text, manifest.MaxSplit) }
-	case manifest.FieldImage:
+	if field == manifest.FieldImage {
 		fits = func(text string) bool { _, ok := manifest.ParseImage(text); return ok }
 		why = "all values are small numbers"
 	}
 	if slices.ContainsFunc(c.cells, func(cell []string) bool { return !fits(cell[0]) }) {
 		return ""
 	}
-	if field != manifest.FieldSplit {
-		return why
+	return why
+}
+
+// guessSplit takes the column of that name whatever it holds, so that the reading says which rows have no split; one of another
+// usual name where all its values can be splits, and says where one cannot; and one of any name where all are usual splits.
+func (d *guesser) guessSplit() {
+	for _, alias := range manifest.FieldSplit.Names() {
+		for _, c := range d.columns {
+			if manifest.FoldColumn(c.name) != alias || c.used || c.filled == 0 {
+				continue
+			}
+			at, fault := c.noSplit()
+			if fault == "" || alias == manifest.FieldSplit.String() {
+				d.takeSplit(c, "by its name")
+				return
+			}
+			d.take(columnGuess{Name: manifest.FieldSplit.String(), Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
+			d.warnings = append(d.warnings, fmt.Sprintf("column %s was not taken for the split, because the value at %s %s: every entry is in split %s",
+				table.Quote(c.name), at, fault, manifest.DefaultSplit))
+			return
+		}
 	}
-	splits := codes(c.labels(""))
-	// Splits that differ in case only are one label: the check would refuse them.
-	if !c.empty && len(splits) == len(c.cells) {
-		return "the splits are " + manifest.List(splits)
+	usual := func(cell []string) bool { return slices.Contains(usualSplits, value.Fold(cell[0])) }
+	for _, c := range d.columns {
+		_, fault := c.noSplit()
+		if !c.used && fault == "" && len(c.cells) > 1 && !slices.ContainsFunc(c.cells, func(cell []string) bool { return !usual(cell) }) {
+			d.takeSplit(c, "by its values")
+			return
+		}
 	}
-	return ""
+}
+
+// noSplit gives the first place where the column cannot be the split, and why; "" if it can.
+func (c *surveyed) noSplit() (at place, fault string) {
+	switch {
+	case c.odd:
+		return c.oddAt, c.whyOdd
+	case len(c.cells) > manifest.MaxSplits:
+		return c.places[manifest.MaxSplits], fmt.Sprintf("is one more than %d different ones", manifest.MaxSplits)
+	}
+	for i, cell := range c.cells {
+		switch {
+		case len(cell) != 1 || c.lists:
+			return c.places[i], "is a list"
+		case !value.IsWord(cell[0], manifest.MaxSplit):
+			return c.places[i], "cannot name a split, which has letters, digits and _"
+		}
+	}
+	switch n := len(c.cells); {
+	case c.empty:
+		return c.emptyAt, "is empty"
+	case c.filled >= 20 && 2*n > c.filled:
+		return c.places[n-1], "is one of too many different ones"
+	}
+	return place{}, ""
+}
+
+// takeSplit takes the column of splits, of which those that differ in case alone are one.
+func (d *guesser) takeSplit(c *surveyed, why string) {
+	d.splits = make(map[string]string)
+	var names []string
+	for _, cell := range c.cells {
+		if len(cell) != 1 || c.lists {
+			continue
+		}
+		same := func(name string) bool { return value.Fold(name) == value.Fold(cell[0]) }
+		switch i := slices.IndexFunc(names, same); {
+		case i < 0:
+			names = append(names, cell[0])
+		case value.Fold(cell[0]) == cell[0]: // rather train than Train
+			names[i] = cell[0]
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(value.Fold(a), value.Fold(b)) })
+	for _, cell := range c.cells {
+		for _, name := range names {
+			if len(cell) == 1 && value.Fold(name) == value.Fold(cell[0]) && name != cell[0] {
+				d.splits[cell[0]] = name
+				d.warnings = append(d.warnings, fmt.Sprintf("splits %s and %s of column %s differ in case alone and count as one, %s",
+					table.Quote(cell[0]), table.Quote(name), table.Quote(c.name), table.Quote(name)))
+			}
+		}
+	}
+	c.used = true
+	d.take(columnGuess{Name: manifest.FieldSplit.String(), Column: c.name, Why: why + "; the splits are " + manifest.List(names[:min(len(names), 10)])})
 }
 
 // guessField takes the column with the likeliest name, if it has the usual values; of digests the one with their form.
@@ -350,12 +425,14 @@ func (d *guesser) guessCategories() {
 			continue
 		}
 		category := &manifest.Category{Title: strings.TrimSpace(c.name), Kind: manifest.Multi, Labels: c.labels(d.separator)}
+		read := c.readLabels(d.separator)
 		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels), d.separator)
 		if c.lists {
 			why = fmt.Sprintf("lists of %d different labels", len(category.Labels))
 		}
 		if category.Labels == nil || d.Many {
 			category.Kind, category.Labels = manifest.Single, c.labels("")
+			read = c.readLabels("")
 			why = fmt.Sprintf("%d different values in %d cells", len(category.Labels), c.filled)
 		}
 		if category.Labels == nil || d.Many && c.empty {
@@ -372,6 +449,13 @@ func (d *guesser) guessCategories() {
 			category.Title = category.Name
 		}
 		c.used = true
+		if at, why := c.nearlyLabels(manifest.Separators()...); category.Kind == manifest.Single && why != "" {
+			d.warnings = append(d.warnings, fmt.Sprintf("cells of column %s seem to hold several labels, but the value at %s %s: each cell was taken for one label",
+				table.Quote(c.name), at, why))
+		}
+		if len(read.merged) > 0 {
+			d.warnings = append(d.warnings, fmt.Sprintf("labels of column %s that differ in case alone count as one: %s", table.Quote(c.name), manifest.List(read.merged)))
+		}
 		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
 	}
 }
@@ -437,6 +521,7 @@ func (d *guesser) leaveOut() {
 			continue
 		}
 		keep := "--keep " + strconv.Quote(c.name)
+		at, fault := c.nearlyLabels(d.separator, "")
 		switch {
 		case c.filled == 0:
 			d.leave(c, "all its cells are empty")
@@ -455,8 +540,13 @@ func (d *guesser) leaveOut() {
 				"has a name that nobody can read in the release, which takes Latin letters alone; rename it, or "+keep+" publishes it")
 		case c.rowNumbers():
 			d.leave(c, "it numbers the rows")
+		case fault != "":
+			d.leaveLookAt(c, fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault), fmt.Sprintf("would hold labels, but the value at %s %s", at, fault))
 		case c.odd:
 			d.leave(c, "it holds objects, or values that cannot be used")
+		case c.tooManyLabels():
+			d.leaveLookAt(c, fmt.Sprintf("it has %d different values that repeat, and init takes at most %d for labels; %s passes it through", len(c.cells), maxGuessedLabels, keep),
+				fmt.Sprintf("has %d different values that repeat, and at most %d are taken for labels", len(c.cells), maxGuessedLabels))
 		default:
 			d.leave(c, "it holds no short labels that repeat; "+keep+" passes it through")
 		}

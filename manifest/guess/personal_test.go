@@ -68,6 +68,11 @@ func TestInitLeavesPersonalValuesOut(t *testing.T) {
 
 // TestInitLeavesOut holds which columns are left out, beside those of TestColumnsOfPeople, and the line that says so.
 func TestInitLeavesOut(t *testing.T) {
+	var sixty strings.Builder
+	sixty.WriteString("id,tag,mood\n")
+	for i := range 300 {
+		fmt.Fprintf(&sixty, "a%d,tag%d,sad\n", i, i%60)
+	}
 	sum, other := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 	for _, test := range []struct{ name, in, columns, look string }{
 		{"a name in other letters", "id,情感,mood\nabc,x,sad\nabd,y,glad\n", "id,mood", `column "情感" has a name that nobody can read`},
@@ -79,12 +84,25 @@ func TestInitLeavesOut(t *testing.T) {
 		{"ratios", "id,ratio,mood\nabc,1:1,sad\nabd,2:1,glad\n", "id,ratio,mood", ""},
 		{"hashes of names", "id,worker_hash,mood\nabc," + sum + ",sad\nabd," + other + ",glad\n", "id,mood", `column "worker_hash" may hold personal data`},
 		{"addresses without a scheme", "id,site,mood\nabc,example.org/a,sad\nabd,example.org/a,glad\nabe,other,glad\nabf,other,sad\nabg,other,sad\n", "id,mood", ""},
+		{"a label twice", "id,tags,mood\nabc,x|y,sad\nabd,x,glad\nabe,y|y,glad\n", "id,tags,mood", `cells of column "tags" seem to hold several labels, but the value at a.csv:4:5 has one label twice`},
+		{"a label twice in a list", `{"id":"abc","tags":["x","y"],"mood":"sad"}` + "\n" + `{"id":"abd","tags":["x","x"],"mood":"sad"}` + "\n" + `{"id":"abe","tags":["y"],"mood":"sad"}` + "\n", "id,mood",
+			`column "tags" would hold labels, but the value at a.jsonl:2:20 has one label twice`},
+		{"an object among labels", `{"id":"abc","tag":"x","mood":"sad"}` + "\n" + `{"id":"abd","tag":"y","mood":"sad"}` + "\n" + `{"id":"abe","tag":{},"mood":"sad"}` + "\n", "id,mood",
+			`column "tag" would hold labels, but the value at a.jsonl:3:19 is an object`},
+		{"a long value among labels", "id,tag,mood\nabc,x,sad\nabd,y,glad\nabe," + strings.Repeat("z", 65) + ",glad\n", "id,mood", `column "tag" would hold labels, but the value at a.csv:4:5 is not one line of at most 64 bytes`},
+		{"labels in two cases", "id,tag,mood\nabc,C,sad\nabd,c,glad\nabe,P,glad\nabf,p,sad\n", "id,tag,mood", `labels of column "tag" that differ in case alone count as one: "C" and "c", "P" and "p"`},
+		{"60 labels", sixty.String(), "id,mood", `column "tag" has 60 different values that repeat, and at most 50 are taken for labels`},
 	} {
-		d, err := initFiles(t, Options{Known: english}, file(t, "a.csv", test.in))
+		name := "a.csv"
+		if strings.HasPrefix(test.in, "{") {
+			name = "a.jsonl"
+		}
+		path := file(t, name, test.in)
+		d, err := initFiles(t, Options{Known: english}, path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := strings.Join(d.Warnings, "\n")
+		said := strings.ReplaceAll(strings.Join(d.Warnings, "\n"), path, name)
 		if got := strings.Join(d.Example[0], ","); got != test.columns || !strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
 			t.Errorf("%s: columns %s, want %s; it says %q", test.name, got, test.columns, said)
 		}

@@ -3,6 +3,7 @@ package guess
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"regexp"
@@ -33,8 +34,13 @@ type surveyed struct {
 	odd    bool       // some are objects, lists in lists, or values that cannot be used
 	cells  [][]string // the different ones, as far as they are kept; what is not a list has one text
 	seen   map[string]bool
-	first  []manifest.Problem // the places of the first cells with a value, to point at
-	used   bool               // as a field, category or column
+	used   bool // as a field, category or column
+
+	// Places to point at: of each of cells where it stands first, and of the first cell that is empty, and that is odd.
+	places         []place
+	emptyAt, oddAt place
+	whyOdd         string       // to go on from "the value"
+	here           func() place // of the present cell
 
 	today    time.Time
 	names    string // what the values look like, which would do as labels: "names of accounts"; "" for labels
@@ -46,6 +52,15 @@ type surveyed struct {
 	steps int        // values that are the one before and 1
 	id    string     // of the present row, "" for none
 }
+
+// A place is that of a cell.
+type place struct {
+	file         string
+	line, column int
+}
+
+// String gives a place as messages do.
+func (p place) String() string { return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.column) }
 
 // The forms of a value. One can have several.
 const (
@@ -75,9 +90,14 @@ func (c *surveyed) add(cell manifest.Cell) {
 	text := strings.Join(parts, "\x00")
 	switch {
 	case cell.Nested, cell.Fault != "":
-		c.odd = true
+		if !c.odd {
+			c.odd, c.oddAt = true, c.here()
+			c.whyOdd = cmp.Or(cell.Fault, "is an object, or a list with more than plain values")
+		}
 	case cell.Null, text == "" && !cell.IsList:
-		c.empty = true
+		if !c.empty {
+			c.empty, c.emptyAt = true, c.here()
+		}
 	default:
 		c.filled++
 		c.lists = c.lists || cell.IsList
@@ -92,6 +112,7 @@ func (c *surveyed) add(cell manifest.Cell) {
 			}
 			c.seen[strings.Clone(text[:min(len(text), 4096)])] = true
 			c.cells = append(c.cells, kept)
+			c.places = append(c.places, c.here())
 		}
 	}
 }
@@ -179,7 +200,11 @@ func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []
 			if slices.Contains(manifest.FieldID.Names(), manifest.FoldColumn(name)) {
 				ids = append(ids, len(columns))
 			}
-			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool), today: today})
+			at := len(columns)
+			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool), today: today, here: func() (p place) {
+				p.file, p.line, p.column = in.Place(at)
+				return p
+			}})
 		}
 		if err == io.EOF {
 			return columns, differ, rows, nil
@@ -192,12 +217,7 @@ func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []
 		}
 		rows++
 		for i, cell := range cells {
-			before := columns[i].filled
 			columns[i].add(cell)
-			if columns[i].filled > before && len(columns[i].first) < 3 {
-				file, line, column := in.Place(i)
-				columns[i].first = append(columns[i].first, manifest.Problem{File: file, Line: line, Column: column})
-			}
 		}
 		for n, i := range ids {
 			for _, j := range ids[:n] {
@@ -210,51 +230,134 @@ func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []
 	return nil, nil, 0, ctx.Err()
 }
 
-// labels gives the different labels of a column whose cells are parted at the sign, "" for cells that
-// are one label each; nil if they cannot be labels.
+// labels gives the different labels of a column whose cells are parted at the sign, "" for cells that are
+// one label each; nil if they cannot be labels.
 func (c *surveyed) labels(sign string) []manifest.Label {
-	if c.odd || sign == "" && c.lists || len(c.cells) > maxDifferent {
+	read := c.readLabels(sign)
+	if c.odd || len(read.faults) > 0 {
 		return nil
 	}
-	var labels []manifest.Label
-	several, besideNone, phrases := c.lists, false, false
-	for _, parts := range c.cells {
+	return read.labels
+}
+
+// A labelReading is what the cells of a column say where they are taken for labels.
+type labelReading struct {
+	labels   []manifest.Label // of the cells without fault; nil where these cannot be labels
+	merged   []string         // pairs of spellings that differ in case alone, as messages have them
+	faults   []int            // the cells that cannot be labels, by their places in cells
+	firstWhy string           // of the first one, to go on from "the value"
+
+	several, besideNone, phrases bool
+}
+
+func (c *surveyed) readLabels(sign string) (r labelReading) {
+	if sign == "" && c.lists || len(c.cells) > maxDifferent {
+		return r
+	}
+	r.several = c.lists
+	for i, parts := range c.cells {
 		if !c.lists && sign != "" {
 			parts = strings.Split(parts[0], sign)
 		}
-		// Before the search for repeats, which takes the square of them.
-		if len(parts) > maxGuessedLabels {
-			return nil
+		if why := r.addCell(parts, sign); why != "" {
+			r.faults = append(r.faults, i)
+			r.firstWhy = cmp.Or(r.firstWhy, why)
 		}
-		several = several || len(parts) > 1
-		for i, text := range parts {
-			text = strings.TrimSpace(text)
-			same := func(other string) bool { return value.Fold(other) == value.Fold(text) }
-			// An item of a list may hold the sign, which a cell of a text file then could not.
-			account := value.FoldASCII(strings.TrimLeft(text, "/"))
-			if strings.HasPrefix(account, "u_") || strings.HasPrefix(account, "u/") || slices.ContainsFunc(parts[:i], same) || !value.IsLine(text, maxGuessedText) ||
-				isAddress(text) || strings.Count(text, "(") != strings.Count(text, ")") || sign != "" && strings.Contains(text, sign) {
-				return nil
-			}
-			phrases = phrases || strings.Contains(text, " ")
-			besideNone = besideNone || same("none") && len(parts) > 1
-			if !slices.ContainsFunc(labels, func(l manifest.Label) bool { return same(l.Code) }) {
-				labels = append(labels, manifest.Label{Code: text, Name: text})
-			}
-		}
-		if len(labels) > maxGuessedLabels {
-			return nil
+		if len(r.labels) > maxGuessedLabels {
+			r.labels = nil
+			return r
 		}
 	}
 	// Single words in a file of less than 20 rows need not repeat; several words may be a sentence or a person's name.
-	if sign != "" && !several || (c.filled >= 20 || phrases) && 2*len(labels) > c.filled {
-		return nil
+	if sign != "" && !r.several || (c.filled >= 20 || r.phrases) && 2*len(r.labels) > c.filled {
+		r.labels = nil
 	}
-	for i, l := range labels {
-		labels[i].Exclusive = value.Fold(l.Code) == "none" && sign != "" && !besideNone
+	for i, l := range r.labels {
+		r.labels[i].Exclusive = value.Fold(l.Code) == "none" && sign != "" && !r.besideNone
 	}
-	sortLabels(labels)
-	return labels
+	sortLabels(r.labels)
+	return r
+}
+
+// addCell adds the labels of a cell. It says why they cannot be labels, to go on from "the value", or "".
+func (r *labelReading) addCell(parts []string, sign string) string {
+	// Before the search for repeats, which takes the square of them.
+	if len(parts) > maxGuessedLabels {
+		return fmt.Sprintf("has more than %d parts", maxGuessedLabels)
+	}
+	var found []string
+	for _, text := range parts {
+		text = strings.TrimSpace(text)
+		if why := notLabel(text, sign); why != "" {
+			return why
+		}
+		if slices.ContainsFunc(found, func(other string) bool { return value.Fold(other) == value.Fold(text) }) {
+			return "has one label twice"
+		}
+		found = append(found, text)
+	}
+	r.several = r.several || len(found) > 1
+	for _, text := range found {
+		r.phrases = r.phrases || strings.Contains(text, " ")
+		r.besideNone = r.besideNone || value.Fold(text) == "none" && len(found) > 1
+		i := slices.IndexFunc(r.labels, func(l manifest.Label) bool { return value.Fold(l.Code) == value.Fold(text) })
+		if i < 0 {
+			r.labels = append(r.labels, manifest.Label{Code: text, Name: text})
+		} else if code := r.labels[i].Code; code != text {
+			pair := table.Quote(code) + " and " + table.Quote(text)
+			if !slices.Contains(r.merged, pair) {
+				r.merged = append(r.merged, pair)
+			}
+		}
+	}
+	return ""
+}
+
+// notLabel says why a text cannot be a label, to go on from "the value", or "".
+func notLabel(text, sign string) string {
+	account := value.FoldASCII(strings.TrimLeft(text, "/"))
+	switch {
+	case text == "":
+		return "has an empty label"
+	case strings.HasPrefix(account, "u_"), strings.HasPrefix(account, "u/"):
+		return "is the name of an account"
+	case !value.IsLine(text, maxGuessedText):
+		return fmt.Sprintf("is not one line of at most %d bytes", maxGuessedText)
+	case isAddress(text):
+		return "is an address"
+	case sign != "" && strings.Contains(text, sign): // of a list, which a cell of a text file could not have
+		return fmt.Sprintf("has a label with %q in it", sign)
+	}
+	for _, pair := range []string{"()", "[]", "{}"} { // a sign between them parts no labels
+		if strings.Count(text, pair[:1]) != strings.Count(text, pair[1:]) {
+			return "has brackets that do not match"
+		}
+	}
+	return ""
+}
+
+// nearlyLabels says where the column, which is not labels, has a value that alone keeps it from being some, and why; "" where it is
+// of another kind.
+func (c *surveyed) nearlyLabels(signs ...string) (at place, why string) {
+	for _, sign := range signs {
+		read := c.readLabels(sign)
+		good := len(c.cells) - len(read.faults)
+		few := len(read.faults) <= max(1, len(c.cells)/10)
+		switch {
+		case len(read.labels) < 2 || good < 2 || !few:
+		case len(read.faults) > 0:
+			return c.places[read.faults[0]], read.firstWhy
+		case c.odd:
+			return c.oddAt, c.whyOdd
+		}
+	}
+	return place{}, ""
+}
+
+// tooManyLabels reports whether the column has short values that repeat as labels do, but more than are taken for labels.
+func (c *surveyed) tooManyLabels() bool {
+	return len(c.cells) > maxGuessedLabels && len(c.cells) <= maxDifferent && 4*len(c.cells) <= c.filled && !c.odd &&
+		!slices.ContainsFunc(c.cells, func(cell []string) bool { return len(cell) != 1 || notLabel(cell[0], "") != "" })
 }
 
 func sortLabels(labels []manifest.Label) {
