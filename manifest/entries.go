@@ -77,6 +77,11 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		if without != nil && without(cells) {
 			continue
 		}
+		for _, name := range r.lists {
+			if i, is := rows.index[name]; is { // which those that are left out are not
+				cells[i] = cells[i].ReadList()
+			}
+		}
 		found := problems.Count()
 		e := d.entry(cells)
 		if split := rows.file().split; split != "" {

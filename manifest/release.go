@@ -60,6 +60,7 @@ type Release struct {
 	numbered     bool                // ids may be ID/N
 	without      Without             // of a Source: which rows are left out
 	splits       map[string]string   // of a Source: spelling -> split
+	lists        []string            // of a Source: columns whose texts stand for lists
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
 	named        map[string]string   // column -> the key of release.toml that names it

@@ -75,6 +75,7 @@ type Meaning struct {
 	Columns   map[string]string // a field, category or column of Schema -> the file's column; what is missing has none
 	Separator string            // between the labels of a cell
 	Splits    map[string]string // a split as it is spelled in the files -> its name; what is missing is spelled as it is named
+	Lists     []string          // columns of the files whose texts are read as the lists that they stand for
 	Without   Without           // the rows that are left out
 }
 
@@ -88,7 +89,7 @@ type Without struct {
 func (s *Source) Release(m Meaning) *Release {
 	r := newRelease(s.files.options)
 	r.Name, r.ManifestPath, r.ManifestDigest = m.Schema.Name, s.files.ManifestPath, s.files.ManifestDigest
-	r.records, r.separator, r.numbered, r.without, r.splits = s.files.records, m.Separator, true, m.Without, m.Splits
+	r.records, r.separator, r.numbered, r.without, r.splits, r.lists = s.files.records, m.Separator, true, m.Without, m.Splits, m.Lists
 	for _, field := range fieldNames {
 		r.columns[field] = ""
 	}

@@ -84,7 +84,8 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	}
 	d := &Draft{meaning: g.meaning(table.Stem(files[0].Path)), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings}
 	d.source = source.Release(d.meaning)
-	if format := files[0].Format; format == manifest.CSV || format == manifest.TSV {
+	// In CSV a list without items is no list, and an item can hold the separator.
+	if format := files[0].Format; (format == manifest.CSV || format == manifest.TSV) && len(d.meaning.Lists) == 0 {
 		d.format = manifest.CSV
 	}
 	for _, field := range manifest.Fields()[manifest.FieldSplit:] {
@@ -168,6 +169,9 @@ func (d *guesser) meaning(name string) manifest.Meaning {
 	}
 	for _, guess := range d.guesses {
 		m.Columns[guess.Name] = guess.Column
+		if c := d.column(guess.Column); c != nil && c.written {
+			m.Lists = append(m.Lists, c.name)
+		}
 		switch {
 		case guess.Category != nil:
 			m.Schema.Categories = append(m.Schema.Categories, *guess.Category)

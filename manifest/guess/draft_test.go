@@ -211,6 +211,62 @@ func TestInitFields(t *testing.T) {
 	}
 }
 
+// TestInitLists: a list that a program wrote into a cell is that list, in the labels and in what passes through.
+func TestInitLists(t *testing.T) {
+	for _, test := range []struct {
+		name, in string
+		keep     []string
+		want     string // what is written
+		look     string
+	}{
+		{"Python", "id,topics\nabc,\"['a', 'b']\"\nabd,['a']\nabe,[]\nabf,\nabg,\"['b,c']\"\n", nil, `{"id":"abc","topics":["a","b"]}
+{"id":"abd","topics":["a"]}
+{"id":"abe","topics":[]}
+{"id":"abf","topics":null}
+{"id":"abg","topics":["b,c"]}
+`, ""},
+		{"JSON", "id\ttopics\nabc\t\"[\"\"a\"\",\"\"b\"\"]\"\nabd\t\"[\"\"b\"\"]\"\n", nil, `{"id":"abc","topics":["a","b"]}
+{"id":"abd","topics":["b"]}
+`, ""},
+		{"NumPy", "id,topics\nabc,['a' 'b']\nabd,\"array(['b'], dtype=object)\"\n", nil, `{"id":"abc","topics":["a","b"]}
+{"id":"abd","topics":["b"]}
+`, ""},
+		{"words in brackets", "id,topics\nabc,\"[a, b]\"\nabd,[b]\n", nil, `{"id":"abc","topics":["a","b"]}
+{"id":"abd","topics":["b"]}
+`, ""},
+		{"numbers", "id,topics\nabc,\"[1, 2]\"\nabd,[2]\n", nil, `{"id":"abc","topics":["1","2"]}
+{"id":"abd","topics":["2"]}
+`, ""},
+		{"in JSON", `{"id":"abc","topics":"['a', 'b']"}` + "\n" + `{"id":"abd","topics":["b"]}`, nil, `{"id":"abc","topics":["a","b"]}
+{"id":"abd","topics":["b"]}
+`, ""},
+		{"kept", "id,mood,captions\nabc,sad,\"['a | b', 'it\\'s']\"\nabd,sad,[]\n", []string{"captions"}, `{"id":"abc","mood":"sad","captions":["a | b","it's"]}
+{"id":"abd","mood":"sad","captions":[]}
+`, `column "captions" holds what people wrote`},
+		{"mixed", "id,mood,topics\nabc,sad,['a']\nabd,sad,b\nabe,sad,['c']\nabf,sad,d\n", nil, "id,mood\nabc,sad\nabd,sad\nabe,sad\nabf,sad\n",
+			`column "topics" has lists in some cells and single values in others, such as at a.csv:3:9`},
+		{"mixed and kept", "id,mood,topics\nabc,sad,['a']\nabd,sad,b\n", []string{"topics"}, "id,mood,topics\nabc,sad,['a']\nabd,sad,b\n", ""},
+		{"single words in brackets", "id,mood\nabc,[deleted]\nabd,[removed]\n", nil, "id,mood\nabc,[deleted]\nabd,[removed]\n", ""},
+		{"objects", "id,mood,votes\nabc,sad,{'clara': 'x'}\nabd,sad,{'clara': 'x'}\n", nil, "id,mood\nabc,sad\nabd,sad\n", ""},
+		{"addresses of mails", "id,mood,cced\nabc,sad,['clara@x.org']\nabd,sad,['clara@x.org']\n", nil, "id,mood\nabc,sad\nabd,sad\n", `column "cced" may hold personal data (a mail address)`},
+	} {
+		name := map[bool]string{true: "a.csv", false: "a.jsonl"}[test.in[0] == 'i']
+		if strings.HasPrefix(test.in, "id\t") {
+			name = "a.tsv"
+		}
+		path := file(t, name, test.in)
+		d, err := initFiles(t, Options{Keep: test.keep}, path)
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		b, err := os.ReadFile(written(t, d, manifest.Options{}).ManifestPath)
+		said := strings.ReplaceAll(strings.Join(d.Warnings, "\n"), path, name)
+		if diff := cmp.Diff(test.want, string(b)); err != nil || diff != "" || !strings.HasPrefix(said, test.look) {
+			t.Errorf("%s: %v; it says %q; written (-want +got):\n%s", test.name, err, said, diff)
+		}
+	}
+}
+
 // TestInitSplits: no split of the files is lost without a word.
 func TestInitSplits(t *testing.T) {
 	for _, test := range []struct {

@@ -544,6 +544,12 @@ func (d *guesser) leaveOut() {
 			d.leaveLookAt(c, fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault), fmt.Sprintf("would hold labels, but the value at %s %s", at, fault))
 		case c.odd:
 			d.leave(c, "it holds objects, or values that cannot be used")
+		case d.Many && c.lists:
+			d.leaveLookAt(c, "it holds lists, which the rows about one image cannot have", "holds lists, which several rows about one image cannot have")
+		case c.mixed():
+			at := c.firstOther()
+			d.leaveLookAt(c, fmt.Sprintf("some cells are lists, and others, such as that at %s, are not; %s passes it through as it stands", at, keep),
+				fmt.Sprintf("has lists in some cells and single values in others, such as at %s", at))
 		case c.tooManyLabels():
 			d.leaveLookAt(c, fmt.Sprintf("it has %d different values that repeat, and init takes at most %d for labels; %s passes it through", len(c.cells), maxGuessedLabels, keep),
 				fmt.Sprintf("has %d different values that repeat, and at most %d are taken for labels", len(c.cells), maxGuessedLabels))

@@ -27,14 +27,19 @@ const (
 
 // A surveyed column is what all rows say of a column, before anything is guessed.
 type surveyed struct {
-	name   string
-	filled int
-	empty  bool       // some are
-	lists  bool       // some cells are lists
-	odd    bool       // some are objects, lists in lists, or values that cannot be used
-	cells  [][]string // the different ones, as far as they are kept; what is not a list has one text
-	seen   map[string]bool
-	used   bool // as a field, category or column
+	name    string
+	filled  int
+	empty   bool       // some are
+	lists   bool       // some cells are lists
+	texts   int        // cells that are texts
+	listed  int        // texts that stand for lists, as pandas writes them
+	bare    int        // texts that are words in brackets: lists where all texts are
+	written bool       // the lists stand in texts
+	several bool       // some of these have several items
+	odd     bool       // some are objects, lists in lists, or values that cannot be used
+	cells   [][]string // the different ones, as far as they are kept; what is not a list has one text
+	seen    map[string]bool
+	used    bool // as a field, category or column
 
 	// Places to point at: of each of cells where it stands first, and of the first cell that is empty, and that is odd.
 	places         []place
@@ -87,7 +92,7 @@ func (c *surveyed) add(cell manifest.Cell) {
 	if !cell.IsList {
 		parts = []string{strings.TrimSpace(cell.Text)}
 	}
-	text := strings.Join(parts, "\x00")
+	text, counted := strings.Join(parts, "\x00"), parts
 	switch {
 	case cell.Nested, cell.Fault != "":
 		if !c.odd {
@@ -101,7 +106,10 @@ func (c *surveyed) add(cell manifest.Cell) {
 	default:
 		c.filled++
 		c.lists = c.lists || cell.IsList
-		for _, part := range parts {
+		if !cell.IsList {
+			counted = c.addText(parts[0])
+		}
+		for _, part := range counted {
 			c.count(part)
 		}
 		if len(c.cells) <= maxDifferent && !c.seen[text] {
@@ -116,6 +124,55 @@ func (c *surveyed) add(cell manifest.Cell) {
 		}
 	}
 }
+
+// addText notes what a text stands for, and gives the values in it.
+func (c *surveyed) addText(text string) []string {
+	c.texts++
+	items, kind := table.ParseLiteral(text)
+	switch kind {
+	case table.ListLiteral:
+		c.listed++
+	case table.BareList:
+		c.bare++
+		c.several = c.several || len(items) > 1
+	default:
+		return []string{text}
+	}
+	if kind == table.BareList {
+		return []string{text}
+	}
+	c.several = true
+	return items
+}
+
+// readLists makes lists of the cells that stand for some, where all do.
+func (c *surveyed) readLists() {
+	if c.texts == 0 || c.listed+c.bare < c.texts || !c.several {
+		return
+	}
+	c.lists, c.written = true, true
+	for i, cell := range c.cells {
+		if len(cell) == 1 {
+			list := manifest.Cell{Text: cell[0]}.ReadList()
+			if list.IsList {
+				c.cells[i] = list.List[:min(len(list.List), maxGuessedLabels+1)]
+			}
+		}
+	}
+}
+
+// firstOther gives the place of the first text that stands for no list.
+func (c *surveyed) firstOther() place {
+	for i, cell := range c.cells {
+		if len(cell) == 1 && !(manifest.Cell{Text: cell[0]}).ReadList().IsList {
+			return c.places[i]
+		}
+	}
+	return place{}
+}
+
+// mixed reports whether texts that stand for lists are among others that do not.
+func (c *surveyed) mixed() bool { return c.listed > 0 && !c.written }
 
 func (c *surveyed) count(text string) {
 	c.items++
@@ -207,6 +264,9 @@ func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []
 			}})
 		}
 		if err == io.EOF {
+			for _, c := range columns {
+				c.readLists()
+			}
 			return columns, differ, rows, nil
 		}
 		if _, isProblem := table.AsProblem(err); isProblem {
@@ -325,6 +385,8 @@ func notLabel(text, sign string) string {
 		return fmt.Sprintf("is not one line of at most %d bytes", maxGuessedText)
 	case isAddress(text):
 		return "is an address"
+	case isLiteral(text):
+		return "is a list or an object, written as text"
 	case sign != "" && strings.Contains(text, sign): // of a list, which a cell of a text file could not have
 		return fmt.Sprintf("has a label with %q in it", sign)
 	}
@@ -334,6 +396,11 @@ func notLabel(text, sign string) string {
 		}
 	}
 	return ""
+}
+
+func isLiteral(text string) bool {
+	_, kind := table.ParseLiteral(text)
+	return kind == table.ListLiteral || kind == table.ObjectLiteral
 }
 
 // nearlyLabels says where the column, which is not labels, has a value that alone keeps it from being some, and why; "" where it is
@@ -407,6 +474,8 @@ func (c *surveyed) counted() bool {
 // kind is the type that all values have, TypeText where they have no other.
 func (c *surveyed) kind() manifest.ColumnType {
 	switch isTime := c.all(formTime); {
+	case c.mixed():
+		return manifest.TypeText
 	case isTime, c.all(formNumber) && c.namedAs("utc timestamp created date"):
 		return manifest.TypeTimestamp
 	case c.all(formInteger):
