@@ -222,7 +222,7 @@ func TestInitLists(t *testing.T) {
 		{"Python", "id,topics\nabc,\"['a', 'b']\"\nabd,['a']\nabe,[]\nabf,\nabg,\"['b,c']\"\n", nil, `{"id":"abc","topics":["a","b"]}
 {"id":"abd","topics":["a"]}
 {"id":"abe","topics":[]}
-{"id":"abf","topics":null}
+{"id":"abf","topics":[]}
 {"id":"abg","topics":["b,c"]}
 `, ""},
 		{"JSON", "id\ttopics\nabc\t\"[\"\"a\"\",\"\"b\"\"]\"\nabd\t\"[\"\"b\"\"]\"\n", nil, `{"id":"abc","topics":["a","b"]}

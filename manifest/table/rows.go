@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"rehydrate/internal/userfile"
+	"rehydrate/manifest/value"
 )
 
 // A RowReader gives the rows of a table, one after the other.
@@ -234,6 +235,7 @@ type CSVRows struct {
 	parser  *csv.Reader
 	columns []string
 	cells   []Cell
+	comma   string
 
 	start  int    // line on which the record starts
 	size   int    // bytes of the record that the parser has
@@ -251,7 +253,7 @@ func NewCSV(r io.Reader, file string, comma byte) (*CSVRows, error) {
 		comma = ';'
 	}
 	c.parser = csv.NewReader(c)
-	c.parser.Comma = rune(comma)
+	c.parser.Comma, c.comma = rune(comma), string(comma)
 	c.parser.FieldsPerRecord = -1 // counted by Next, which can name the header
 	c.parser.ReuseRecord = true   // cells are valid until the next row anyway
 	names, err := c.fields()
@@ -347,9 +349,49 @@ func (c *CSVRows) Next() ([]Cell, error) {
 		return nil, c.in.problem(len(c.line), message, hint) // where the row ends
 	}
 	for i, field := range fields {
+		if strings.IndexByte(field, '\n') >= 0 && c.swallowed(fields, i) {
+			return nil, c.Problem(i, fmt.Sprintf("a quoted field that starts here holds whole rows, up to line %d", c.in.line),
+				`where its quote (") is a part of the text, put the field in quotes and double it: """Hello"; where it opens a field, close it`)
+		}
 		c.cells[i].Text = field
 	}
 	return c.cells, nil
+}
+
+// swallowed reports whether the lines of a quoted field are rows, which a quote that nobody closed runs over: cut where the field
+// begins and ends, they have as many fields as the header. Several tabs seldom stand in a text, so one such line inside is enough.
+// Commas do, and one tab: there the lines also have to have a key in the same column.
+func (c *CSVRows) swallowed(fields []string, i int) bool {
+	lines := strings.Split(fields[i], "\n")
+	last := len(lines) - 1
+	lines[0] = strings.Join(append(slices.Clone(fields[:i]), lines[0]), c.comma)
+	lines[last] = strings.Join(append([]string{lines[last]}, fields[i+1:]...), c.comma)
+	rows, inside := 0, false
+	keys := make([]int, len(c.columns)) // in how many rows each column has one
+	for n, line := range lines {
+		row := strings.Split(line, c.comma)
+		if len(row) != len(c.columns) || len(row) == 1 {
+			if strings.TrimSpace(line) == "" {
+				last--
+			}
+			continue
+		}
+		rows++
+		inside = inside || n > 0 && n < len(lines)-1
+		for k, text := range row {
+			if isKey(text) {
+				keys[k]++
+			}
+		}
+	}
+	isRow := rows == last+1 || inside && c.comma == "\t"
+	return isRow && (c.comma == "\t" && len(c.columns) > 2 || rows > 1 && slices.Contains(keys, rows))
+}
+
+// isKey reports whether a text looks like the id of a post: letters and a digit, in one short word or behind t3_.
+func isKey(text string) bool {
+	text = strings.TrimPrefix(text, "t3_")
+	return len(text) > 4 && len(text) < 14 && strings.Trim(text, value.Digits+value.Lower) == "" && strings.ContainsAny(text, value.Digits)
 }
 
 func (c *CSVRows) fields() ([]string, error) {

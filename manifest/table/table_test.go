@@ -123,6 +123,16 @@ func TestRows(t *testing.T) {
 		{"a.csv", "id,n\nabc\nabd,1,2\nabe,3\n", []string{"id|n", "2:4 the row has 1 fields, the header has 2", "3:7 the row has 3 fields, the header has 2", "4|abe|3"}},
 		{"a.csv", "id,n\na\"b,1\n\"abd\"x,2\nabe,3\n", []string{"id|n", `2:2 a quote (") stands inside a field`, `3:5 a quoted field does not end where`, "4|abe|3"}},
 		{"a.csv", "id,n\nabc,1\n\"abd,2\n", []string{"id|n", "2|abc|1", "3:0 a quoted field that starts on this line is not closed by the end of the file"}},
+		{"a.tsv", "id\tn\tt\nabc\t1\t\"x\nabd\t2\ty\nabe\t3\tz\"\nabf\t4\tw\n", []string{"id|n|t", "2:7 a quoted field that starts here holds whole rows, up to line 4", "5|abf|4|w"}},
+		{"a.tsv", "id\tt\tn\nabc\t\"x\t1\nabd\ty\"\t2\n", []string{"id|t|n", "2:5 a quoted field that starts here holds whole rows, up to line 3"}},
+		{"a.tsv", "t\tid\n\"x\tabc\ny\"\tabd\n", []string{"t|id", "2:1 a quoted field that starts here holds whole rows, up to line 3"}},
+		{"a.tsv", "id\tn\tt\nabc\t1\t\"b\no\tb\"\n\"a\nb\"\t1\t2\n", []string{"id|n|t", "2|abc|1|b\no\tb", "4|a\nb|1|2"}}, // tabs and lines in quotes
+		{"a.csv", "id,n,t\n1j8nbp,1,\"x\n1mnkg0,2,y\n153bf7,3,z\"\n1ch3i7,4,w\n", []string{"id|n|t", "2:10 a quoted field that starts here holds whole rows, up to line 4", "5|1ch3i7|4|w"}},
+		{"a.tsv", "id\tt\nabc12\t\"so\na\tb\nc\td\"\n", []string{"id|t", "2|abc12|so\na\tb\nc\td"}},
+		{"a.tsv", "id\tt\nabc12\t\"so\nabc13\tb\"\n", []string{"id|t", "2:7 a quoted field that starts here holds whole rows, up to line 3"}},
+		{"a.tsv", "id\tn\tt\nabc\t1\t\"x\n\nabd\t2\ty\no\tz\"\n", []string{"id|n|t", "2:7 a quoted field that starts here holds whole rows, up to line 5"}},
+		{"a.csv", "id,t,n\n1j8nbp,\"x,1\n1mnkg0,y\",2\n", []string{"id|t|n", "2:8 a quoted field that starts here holds whole rows, up to line 3"}},
+		{"a.csv", "id,n,t\n1j8nbp,1,\"so\nwell, you, know\"\n", []string{"id|n|t", "2|1j8nbp|1|so\nwell, you, know"}}, // commas are signs of texts
 		{"a.csv", "id,n\n" + long + "\nabc,1\n", []string{"id|n", "2:0 the line is longer than 64 KiB", "3|abc|1"}},
 		{"a.csv", "id,n\nab\x00c,1\nab\xe9,2\nabe,\uFFFD\n", []string{"id|n", "2:3 the line has a NUL byte", "3:3 byte 0xe9 is not UTF-8", "4|abe|\uFFFD"}},
 		{"a.csv", "\xff\xfei\x00d\x00", []string{"1:1 the file is in UTF-16"}},
