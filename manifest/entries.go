@@ -310,6 +310,10 @@ func (d *decoder) id(cells []Cell) PostID {
 			"name the column with the ids of the posts, such as link_id; where this is a new post's, set the date of this machine")
 		return ""
 	}
+	if !d.isTable && len(id) > 1 && id[0] == '0' { // which would be another post than the same without it
+		d.report(i, table.Quote(text)+" begins with 0, as no post's id does", "take the zeros off: "+strings.TrimLeft(string(id), "0"))
+		return ""
+	}
 	return PostID(strings.Clone(string(id))) // an id that is kept should not keep its row
 }
 

@@ -523,7 +523,7 @@ func (d *guesser) leaveOut() {
 		keep := "--keep " + strconv.Quote(c.name)
 		at, fault := c.nearlyLabels(d.separator, "")
 		switch {
-		case c.filled == 0:
+		case c.filled == 0 && !c.odd:
 			d.leave(c, "all its cells are empty")
 		case c.privateName() != "":
 			d.leaveLookAt(c, c.privateName(), "may hold personal data")
@@ -535,6 +535,8 @@ func (d *guesser) leaveOut() {
 			d.leaveLookAt(c, "its values look like "+c.names+"; "+keep+" publishes them", "may hold "+c.names)
 		case c.words():
 			d.leave(c, "it holds what people wrote, or addresses; "+keep+" publishes it")
+		case c.faulty && fault == "":
+			d.leaveLookAt(c, "it has a value that cannot be used", fmt.Sprintf("has a value that cannot be used, at %s: it %s", c.oddAt, c.whyOdd))
 		case !readable(c.name):
 			d.leaveLookAt(c, "its name has no Latin letters, so that nobody can read in the release what it holds; rename it, or "+keep+" publishes it",
 				"has a name that nobody can read in the release, which takes Latin letters alone; rename it, or "+keep+" publishes it")
@@ -544,6 +546,10 @@ func (d *guesser) leaveOut() {
 			d.leaveLookAt(c, fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault), fmt.Sprintf("would hold labels, but the value at %s %s", at, fault))
 		case c.odd:
 			d.leave(c, "it holds objects, or values that cannot be used")
+		case c.all(formNumber) && !c.lists:
+			at := c.firstLossy()
+			d.leaveLookAt(c, fmt.Sprintf("its numbers, such as that at %s, would not stay as they are; %s passes them through as text", at, keep),
+				fmt.Sprintf("has numbers that would not stay as they are, such as at %s; %s passes them through as text", at, keep))
 		case d.Many && c.lists:
 			d.leaveLookAt(c, "it holds lists, which the rows about one image cannot have", "holds lists, which several rows about one image cannot have")
 		case c.mixed():

@@ -40,6 +40,7 @@ func TestInitAsks(t *testing.T) {
 		{"is_post in numbers", "id,is_post,mood\nabc,1,sad\nabd,0,glad\nabe,,glad\n", Options{}, []string{`a.csv:3:5 column "is_post" says`}},
 		{"is_comment with odd values", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\nabe,?,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says`}},
 		{"kinds under another name", "id,what,mood\nabc,post,sad\nabd,comment,glad\n", Options{}, []string{`a.csv:3:5 column "what" says`}},
+		{"a zero before an id", "id,mood\n1j8nbp,sad\n01j8nbp,glad\n", Options{}, []string{`a.csv:3:1 "01j8nbp" begins with 0, as no post's id does`}},
 		{"fullnames of comments", "id,fullname,mood\nabc,t3_abc,sad\nabd,t1_abd,glad\n", Options{ID: "id"}, []string{`a.csv:3:5 column "fullname" says`}},
 		{"digits", "post_id,mood\n1234,sad\n9876,glad\n4567,sad\n", Options{}, []string{`a.csv:1:0 column "post_id" holds nothing but digits`}},
 		{"row numbers", "id,mood\n1,sad\n2,glad\n3,sad\n", Options{}, []string{"a.csv:1:0 no column looks like post ids"}},
@@ -79,6 +80,11 @@ func TestInitIDs(t *testing.T) {
 
 // TestInitTakes holds what init takes a column for, and the words that say so.
 func TestInitTakes(t *testing.T) {
+	var padded strings.Builder
+	padded.WriteString("id,code,mood\n")
+	for i := range 60 {
+		fmt.Fprintf(&padded, "a%d,%04d,sad\n", i, 7*i)
+	}
 	hash, hash2 := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 	for _, test := range []struct {
 		name, in string
@@ -113,6 +119,11 @@ func TestInitTakes(t *testing.T) {
 		{"two digests", "id,a,b\nabc," + hash + "," + hash2 + "\n", Options{}, "id abc", []string{`not used: "a": several columns look like sha256`}},
 		{"scores and times", "id,score,created_utc,hasImage,ratio\nabc,7,1567435668.0,True,0.5\nabd,7,1567435669.0,False,\n", Options{},
 			"id,score,created_utc,hasimage,ratio abc,7,2019-09-02T14:47:48Z,true,0.5", []string{"column score (integer)", "column created_utc (timestamp)", "column hasimage (boolean)"}},
+		{"numbers that begin with zeros", "id,code,mood\nabc,00211,sad\nabd,00310,glad\nabe,12345,sad\nabf,00212,sad\n", Options{Keep: []string{"code"}}, "id,mood,code abc,sad,00211", []string{"column code (text)"}},
+		{"numbers that begin with zeros, which nobody kept", padded.String(), Options{}, "id,mood a0,sad", []string{`column "code" has numbers that would not stay as they are, such as at `}},
+		{"numbers with too many digits", "id,number,mood\nabc,12345678901234567890,sad\nabd,12345678901234567891,glad\n", Options{Keep: []string{"number"}},
+			"id,mood,number abc,sad,12345678901234567890", []string{"column number (text)"}},
+		{"large numbers", "id,number,mood\nabc,1234567890123456789,sad\nabd,0.30000000000000004,glad\n", Options{Keep: []string{"number"}}, "id,mood,number abc,sad,1234567890123456789", []string{"column number (text)"}},
 		{"words", "id,clean_title,image_url,author,mood\nabc,a title,https://i.redd.it/a.jpg,ann,sad\nabd,b,https://i.redd.it/b.jpg,bob,glad\n", Options{Keep: []string{"clean_title"}},
 			"id,mood,clean_title abc,sad,a title", []string{`column "clean_title" holds what people wrote`, `not used: "image_url"`, `not used: "author": it is about people`}},
 		{"named", "id,post,mood\n1,abc,sad\n2,abd,glad\n3,abe,glad\n", Options{ID: "post"}, "id,mood abc,sad", []string{"--id names it"}},

@@ -91,6 +91,7 @@ func TestInitLeavesOut(t *testing.T) {
 			`column "tag" would hold labels, but the value at a.jsonl:3:19 is an object`},
 		{"a long value among labels", "id,tag,mood\nabc,x,sad\nabd,y,glad\nabe," + strings.Repeat("z", 65) + ",glad\n", "id,mood", `column "tag" would hold labels, but the value at a.csv:4:5 is not one line of at most 64 bytes`},
 		{"labels in two cases", "id,tag,mood\nabc,C,sad\nabd,c,glad\nabe,P,glad\nabf,p,sad\n", "id,tag,mood", `labels of column "tag" that differ in case alone count as one: "C" and "c", "P" and "p"`},
+		{"half characters", `{"id":"abc","tag":"\ud83d","mood":"sad"}` + "\n" + `{"id":"abd","tag":"\ud83e","mood":"sad"}` + "\n", "id,mood", `column "tag" has a value that cannot be used, at a.jsonl:1:19: it has half of a character`},
 		{"60 labels", sixty.String(), "id,mood", `column "tag" has 60 different values that repeat, and at most 50 are taken for labels`},
 	} {
 		name := "a.csv"

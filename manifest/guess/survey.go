@@ -45,6 +45,7 @@ type surveyed struct {
 	places         []place
 	emptyAt, oddAt place
 	whyOdd         string       // to go on from "the value"
+	faulty         bool         // the first odd one cannot be used, or has lost a part of itself
 	here           func() place // of the present cell
 
 	today    time.Time
@@ -77,7 +78,9 @@ const (
 	formDigits
 	formInteger
 	formNumber
-	formFlag // true or false in a word
+	formFlag         // true or false in a word
+	formLossyInteger // a number that a column of integers would not keep as it is
+	formLossyNumber  // and one of numbers
 	formTime
 	formSHA256
 	formPHash
@@ -96,7 +99,7 @@ func (c *surveyed) add(cell manifest.Cell) {
 	switch {
 	case cell.Nested, cell.Fault != "":
 		if !c.odd {
-			c.odd, c.oddAt = true, c.here()
+			c.odd, c.oddAt, c.faulty = true, c.here(), cell.Fault != ""
 			c.whyOdd = cmp.Or(cell.Fault, "is an object, or a list with more than plain values")
 		}
 	case cell.Null, text == "" && !cell.IsList:
@@ -205,6 +208,8 @@ func (c *surveyed) count(text string) {
 	n, ok := value.Number(text)
 	note(formInteger, ok && n == math.Trunc(n))
 	note(formNumber, ok)
+	note(formLossyInteger, ok && !keepsInteger(text))
+	note(formLossyNumber, ok && !keepsNumber(text))
 	note(formFlag, slices.Contains([]string{"true", "false"}, value.FoldASCII(text)))
 	_, isTime := value.Time(text)
 	note(formTime, isTime && !ok)
@@ -221,6 +226,41 @@ var hostAndPath = regexp.MustCompile(`^[\pL\d-]+(\.[\pL\d-]+)*\.[A-Za-z]{2,}(:\d
 func isAddress(text string) bool {
 	return strings.Contains(text, "://") || strings.HasPrefix(text, "/r/") || strings.Contains(text, "reddit.com/") ||
 		strings.Contains(text, "/") && hostAndPath.MatchString(text)
+}
+
+// significant gives the digits of a number in decimals that carry its value.
+func significant(text string) string {
+	mantissa, _, _ := strings.Cut(value.FoldASCII(text), "e")
+	return strings.Trim(strings.NewReplacer(".", "", "-", "").Replace(mantissa), "0")
+}
+
+// beginsOddly reports whether a number begins as one that was a text or code: with a sign or a zero that says nothing.
+func beginsOddly(text string) bool {
+	text = strings.TrimPrefix(text, "-")
+	return len(text) > 1 && (text[0] == '+' || text[0] == '0' && value.IsDigit(text[1]))
+}
+
+// keepsInteger reports whether a column of integers keeps the number. 4.0 is 4 there.
+func keepsInteger(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return !beginsOddly(text) && (err == nil || len(significant(text)) <= 15)
+}
+
+// keepsNumber reports whether a column of numbers keeps the digits of the number.
+func keepsNumber(text string) bool {
+	digits := significant(text)
+	v, _ := value.Number(text)
+	return !beginsOddly(text) && (len(digits) <= 15 || significant(strconv.FormatFloat(v, 'e', -1, 64)) == digits)
+}
+
+// firstLossy gives the place of the first number that would not stay as it is.
+func (c *surveyed) firstLossy() place {
+	for i, cell := range c.cells {
+		if !keepsInteger(cell[0]) || !keepsNumber(cell[0]) {
+			return c.places[i]
+		}
+	}
+	return place{}
 }
 
 // idForm gives the post id that a text may be, and whether it can be nothing else; strong without an id is a comment.
@@ -478,9 +518,9 @@ func (c *surveyed) kind() manifest.ColumnType {
 		return manifest.TypeText
 	case isTime, c.all(formNumber) && c.namedAs("utc timestamp created date"):
 		return manifest.TypeTimestamp
-	case c.all(formInteger):
+	case c.all(formInteger) && c.forms[formLossyInteger] == 0:
 		return manifest.TypeInteger
-	case c.all(formNumber):
+	case c.all(formNumber) && c.forms[formLossyNumber] == 0:
 		return manifest.TypeNumber
 	case c.all(formFlag):
 		return manifest.TypeBoolean

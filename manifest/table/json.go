@@ -3,10 +3,12 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"rehydrate/internal/jsonlist"
@@ -184,6 +186,9 @@ func jsonCell(value string) Cell {
 	// Objects, and lists of more than plain values, are marked only: they matter where the column is used.
 	switch value[0] {
 	case '"':
+		if hasHalf(value) {
+			return Cell{Fault: `has half of a character (\ud800 to \udfff alone)`}
+		}
 		return Cell{Text: jsonlist.String(value)}
 	case 'n':
 		return Cell{Null: true}
@@ -199,10 +204,31 @@ func jsonCell(value string) Cell {
 				continue
 			}
 			item := jsonCell(text)
+			cell.Fault = cmp.Or(cell.Fault, item.Fault)
 			cell.Float = item.Float // an id is the only item
 			cell.List = append(cell.List, item.Text)
 		}
 		return cell
 	}
 	return Cell{Text: value, Float: strings.ContainsAny(value, ".eE")}
+}
+
+// hasHalf reports whether a JSON string has an escape that is one half of a character, which would be read as any other half.
+func hasHalf(quoted string) bool {
+	for i := strings.Index(quoted, `\u`); i >= 0 && i+6 <= len(quoted); {
+		if escaped := quoted[:i]; (len(escaped)-len(strings.TrimRight(escaped, `\`)))%2 == 0 {
+			code, err := strconv.ParseUint(quoted[i+2:i+6], 16, 32)
+			if pair := i+12 <= len(quoted) && surrogates(quoted[i+2:i+6], quoted[i+8:i+12]) != "" && quoted[i+6:i+8] == `\u`; pair {
+				i += 6
+			} else if err == nil && code >= 0xd800 && code <= 0xdfff {
+				return true
+			}
+		}
+		next := strings.Index(quoted[i+2:], `\u`)
+		if next < 0 {
+			return false
+		}
+		i += 2 + next
+	}
+	return false
 }

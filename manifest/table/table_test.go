@@ -77,10 +77,12 @@ func lines(t *testing.T, in table.Source, err error) (all []string) {
 	return nil
 }
 
-// shown gives a cell as text: ~ for one that is absent, null, {} for what is nested, [] around a list, a trailing f for a
+// shown gives a cell as text: ~ for one that is absent, null, ! for what cannot be used, {} for what is nested, [] around a list, a trailing f for a
 // floating-point number.
 func shown(c table.Cell) string {
 	switch {
+	case c.Fault != "":
+		return "!"
 	case c.Absent:
 		return "~"
 	case c.Null:
@@ -125,7 +127,7 @@ func TestRows(t *testing.T) {
 		{"a.csv", "id,n\nabc,1\n\"abd,2\n", []string{"id|n", "2|abc|1", "3:0 a quoted field that starts on this line is not closed by the end of the file"}},
 		{"a.tsv", "id\tn\tt\nabc\t1\t\"x\nabd\t2\ty\nabe\t3\tz\"\nabf\t4\tw\n", []string{"id|n|t", "2:7 a quoted field that starts here holds whole rows, up to line 4", "5|abf|4|w"}},
 		{"a.tsv", "id\tt\tn\nabc\t\"x\t1\nabd\ty\"\t2\n", []string{"id|t|n", "2:5 a quoted field that starts here holds whole rows, up to line 3"}},
-		{"a.tsv", "t\tid\n\"x\tabc\ny\"\tabd\n", []string{"t|id", "2:1 a quoted field that starts here holds whole rows, up to line 3"}},
+		{"a.tsv", "t\tid\n\"x\tabc12\ny\"\tabd12\n", []string{"t|id", "2:1 a quoted field that starts here holds whole rows, up to line 3"}},
 		{"a.tsv", "id\tn\tt\nabc\t1\t\"b\no\tb\"\n\"a\nb\"\t1\t2\n", []string{"id|n|t", "2|abc|1|b\no\tb", "4|a\nb|1|2"}}, // tabs and lines in quotes
 		{"a.csv", "id,n,t\n1j8nbp,1,\"x\n1mnkg0,2,y\n153bf7,3,z\"\n1ch3i7,4,w\n", []string{"id|n|t", "2:10 a quoted field that starts here holds whole rows, up to line 4", "5|1ch3i7|4|w"}},
 		{"a.tsv", "id\tt\nabc12\t\"so\na\tb\nc\td\"\n", []string{"id|t", "2|abc12|so\na\tb\nc\td"}},
@@ -139,6 +141,7 @@ func TestRows(t *testing.T) {
 
 		{"a.jsonl", `{"id":"abc","n":1}` + "\n\n" + ` {"n":2.0,"id":"abd","x":null} `, []string{"id|n|x", "1|abc|1", "3|abd|2.0f|null"}},
 		{"a.jsonl", "\ufeff" + `{"a":[1,"b",true],"b":[[1]],"c":{"d":1},"e":"\u00e9","f":1e5,"g":[null],"h":false}`, []string{"a|b|c|e|f|g|h", "1|[1,b,true]|[{}]|{}|é|1e5f|[{}]|false"}},
+		{"a.jsonl", `{"a":"\ud83d","b":["x","\ud83e"],"c":"\ud83d\ude00","d":"\\ud83d","e":"\ufffd"}`, []string{"a|b|c|d|e", `1|!|!|😀|\ud83d|` + "\ufffd"}},
 		{"a.jsonl", `{"id":"abc"}` + "\n" + `{"n":1}`, []string{"id|n", "1|abc", "2|~|1"}},
 		{"a.jsonl", "[1]\n" + `{"id":"a","id":"b"}` + "\n" + `{"id":NaN}` + "\n" + `{"id":"abc"`, []string{"id", "1:1 the line is not a JSON object", `2:11 the key "id" stands twice`,
 			"3:7 the record is not valid JSON", "4:11 the record is not valid JSON"}},
