@@ -30,6 +30,12 @@ func (c *surveyed) privateName() string {
 		return "it can name the person on whose profile a post stands (self.NAME)"
 	case len(words) == 0:
 		return ""
+	case len(words) == 1 && peopleWords["alone"][singular(words[0])]:
+		if !c.flags() {
+			return "it is about people"
+		}
+	case words[0] == "who":
+		return "it is about people"
 	case words[0] == "author", !c.counts(words) && !c.decides() && (namesPeople(words) || hasPart(c.name)):
 		return "it is about people"
 	}
@@ -86,16 +92,25 @@ func withoutMarks(text string) string {
 	return lettersWithMarks.Replace(norm.NFC.String(text))
 }
 
-// readable reports whether a column's name says what it is in Latin letters: the names of a release's columns have no others.
+// readable reports whether a column's name says what it is in Latin letters, as the names of a release's columns do. One with a
+// letter that only looks Latin is not what it seems.
 func readable(name string) bool {
 	latin, others := 0, 0
-	for _, r := range name {
-		switch {
-		case unicode.Is(unicode.Latin, r):
-			latin++
-		case unicode.IsLetter(r):
-			others++
+	for _, word := range wordsOf(name) {
+		inWord, alike := 0, false
+		for _, r := range word {
+			switch {
+			case unicode.Is(unicode.Latin, r):
+				inWord++
+			case unicode.IsLetter(r):
+				others++
+				alike = alike || unicode.In(r, unicode.Cyrillic, unicode.Greek)
+			}
 		}
+		if inWord > 0 && alike {
+			return false
+		}
+		latin += inWord
 	}
 	return latin > 0 && latin >= others
 }
@@ -112,7 +127,7 @@ func set(words string) map[string]bool {
 //go:embed people.txt
 var peopleText string
 
-// peopleWords are the words of people.txt by their kinds: person, about, weak, identifies, trait, whole, foreign, by, part.
+// peopleWords are the words of people.txt by their kinds.
 var peopleWords = func() map[string]map[string]bool {
 	kinds := make(map[string]map[string]bool)
 	for line := range strings.Lines(peopleText) {
@@ -269,6 +284,13 @@ func (c *surveyed) decides() bool {
 		return slices.ContainsFunc(cell, func(text string) bool {
 			return !slices.Contains([]string{"true", "false", "yes", "no"}, value.FoldASCII(strings.TrimSpace(text)))
 		})
+	})
+}
+
+// flags reports whether all values are yes or no, also in numbers.
+func (c *surveyed) flags() bool {
+	return len(c.cells) > 0 && !slices.ContainsFunc(c.cells, func(cell []string) bool {
+		return slices.ContainsFunc(cell, func(text string) bool { _, ok := readFlag(text); return !ok })
 	})
 }
 

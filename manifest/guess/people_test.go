@@ -41,6 +41,7 @@ func TestColumnsOfPeople(t *testing.T) {
 		assigned_to turker mturk_id M-Turk-ID crowdworker student_name surname lastname firstname family_name given_name givenName e-mail E-Mail e_mail mail
 		gmail github twitter orcid sender profile_name coder_A coder_b ann_id annot1 rater_gender rater_age session_id Prolific_PID PROLIFIC_PID
 		judge_first_name workerCountry subject_id full_name_2 cc speaker voter dob ＵＳＥＲ
+		person people patients who who_labeled acct kontakt E-Mail-Adresse RA1 AssignmentId alias moderador correcteur responsable
 		Bearbeiter bearbeiterin Benutzername benutzer_id Nutzerkennung Nachname Vorname Autoren Kommentarautor annotiert_von geprüft_von Prüfer Teilnehmer
 		auteur auteurs nom_auteur utilisateur nom_d_utilisateur prénom évaluateur courriel annoté_par autor autores usuario nombre_usuario apellido apellidos
 		etiquetador anotado_por correo_electronico usuário avaliador sobrenome utente nome_utente cognome annotatore valutatori gebruiker gebruikersnaam
@@ -66,7 +67,7 @@ func TestColumnsOfPeople(t *testing.T) {
 		ip_right flag email_type phone_type coder_type work workers_rights rate rating ratings rated participation response respond byline bypass by_product
 		identity grid hybrid void paid valid aid covid mentions_suicide suicide_mention self_mention mentioned
 		expert_label judge_label judgement judgment judged creative creation evaluation assessment assessed grade graded contribution editorial edited
-		session device subject student person persona character profile target_gender gender age education country_name mentions_religion mentions_country
+		session device subject persona character profile target_gender gender age education country_name mentions_religion mentions_country
 		e_label on_par donor factor actor_type agreement consensus vote votes tagged tag tags turkish expertise maker_faire mode modo
 		Stimmung Gefühl Thema Sprache Kategorie Autobahn émotion étiquette humeur langue sujet thème sentiment catégorie emoción etiqueta sentimiento tono
 		idioma autorizado autoestima categoria humor ironia ódio tema emozione lingua gevoel onderwerp taal emocja temat język kategoria duygu konu dil
@@ -79,7 +80,7 @@ func TestColumnsOfPeople(t *testing.T) {
 		column *surveyed
 		want   bool
 	}{
-		{column("num_annotators", "2", "3"), false}, {column("mentions", "2", "3"), false}, {column("user_count", "2"), false}, {column("is_mod", "0", "1"), false},
+		{column("num_annotators", "2", "3"), false}, {column("mentions", "2", "3"), false}, {column("user_count", "2"), false}, {column("is_mod", "0", "1"), false}, {column("person", "0", "1"), false}, {column("person", "Ann", "Bob"), true},
 		{column("is_mod", "True", "False"), false}, {column("throwaway_account", "yes", "no"), false}, {column("owner", "2", "3"), true},
 		{column("annotator", "0", "1"), true}, {column("author_premium", "true"), true}, {column("uid", "7"), true},
 		{column("saved", "false"), true}, {column("saved", "12", "7"), false}, {column("likes", "true", "false"), true}, {column("likes", "1204"), false},

@@ -78,6 +78,7 @@ func TestInitLeavesOut(t *testing.T) {
 		{"a name in other letters", "id,情感,mood\nabc,x,sad\nabd,y,glad\n", "id,mood", `column "情感" has a name that nobody can read`},
 		{"a name without letters", "id,0,mood\nabc,x,sad\nabd,y,glad\n", "id,mood", `column "0" has a name that nobody can read`},
 		{"a number under a name in other letters", "id,得分,mood\nabc,1.5,sad\nabd,2.5,glad\n", "id,mood", `column "得分" has a name that nobody can read`},
+		{"a letter that looks Latin", "id,\u0430uthor,mood\nabc,x,sad\nabd,y,glad\n", "id,mood", "column \"\u0430uthor\" has a name that nobody can read"},
 		{"people in other letters", "id,作者,mood\nabc,x,sad\nabd,y,glad\n", "id,mood", `column "作者" may hold personal data`},
 		{"votes with names", "id,votes,mood\nabc,clara:pos,sad\nabd,clara:neg,glad\nabe,bert:pos,sad\n", "id,mood", `column "votes" may hold pairs of a person and a label`},
 		{"topics and subtopics", "id,topic,mood\nabc,sport:golf,sad\nabd,sport:chess,glad\nabe,art:film,sad\n", "id,topic,mood", ""},

@@ -65,8 +65,13 @@ type place struct {
 	line, column int
 }
 
-// String gives a place as messages do.
-func (p place) String() string { return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.column) }
+// String gives a place as messages do. It is not known where only the first values of a column are kept.
+func (p place) String() string {
+	if p.line == 0 {
+		return "a later row"
+	}
+	return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.column)
+}
 
 // The forms of a value. One can have several.
 const (
