@@ -16,6 +16,8 @@ type Stats struct {
 	Categories []CategoryStats `json:"categories"` // in the order of the schema
 	// Pairs holds every two categories of the schema, the earlier one as rows: (0,1), (0,2), ...
 	Pairs []Pair `json:"pairs"`
+	// Annotations counts the rows of a release that has several an image; 0 for another.
+	Annotations int `json:"annotations,omitempty"`
 }
 
 // A SplitSize is a split and how many entries it has.
@@ -29,8 +31,9 @@ type CategoryStats struct {
 	Name       string                `json:"name"`
 	Title      string                `json:"title"`
 	Kind       manifest.CategoryKind `json:"kind"`
-	Labels     []LabelStats          `json:"labels"`     // in the order of the schema
-	Unlabelled int                   `json:"unlabelled"` // entries without a label of the category, even None
+	Labels     []LabelStats          `json:"labels"`                // in the order of the schema
+	Unlabelled int                   `json:"unlabelled"`            // entries without a label of the category, even None, but for Differ
+	Differ     int                   `json:"rows_differ,omitempty"` // entries whose rows give different labels: they count for none
 	// Cardinality is the mean number of labels an entry, without exclusive ones (None); 0 where there is no entry.
 	Cardinality float64 `json:"cardinality"`
 }
@@ -42,6 +45,8 @@ type LabelStats struct {
 	Exclusive bool   `json:"exclusive,omitempty"`
 	Count     int    `json:"count"`    // over all splits
 	BySplit   []int  `json:"by_split"` // in the order of Stats.Splits
+	// Annotations counts the rows that give the label, where an image has several; 0 elsewhere.
+	Annotations int `json:"annotations,omitempty"`
 }
 
 // A Pair counts the entries that have a label of one category beside a label of another.
@@ -67,10 +72,20 @@ func (p Pair) Shares() [][]float64 {
 	return shares
 }
 
-// Count counts the labels of entries. It stops at their first error and returns it.
+// Differing lists the categories in which the rows of some images differ.
+func (s Stats) Differing() (all []Differing) {
+	for _, c := range s.Categories {
+		if c.Differ > 0 {
+			all = append(all, Differing{c.Name, c.Differ})
+		}
+	}
+	return all
+}
+
+// Count counts the labels of entries, the rows of a release or its images. It stops at their first error and returns it.
 func Count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (Stats, error) {
 	c := NewCounter(schema)
-	for e, err := range entries {
+	for e, err := range Images(schema, entries) {
 		if err != nil {
 			return Stats{}, err
 		}
@@ -79,16 +94,20 @@ func Count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (St
 	return c.Stats(), nil
 }
 
-// A Counter counts the labels of entries while they go by. Memory does not grow with them.
-type Counter struct{ stats Stats }
+// A Counter counts the labels of images while they go by. Memory does not grow with them.
+type Counter struct {
+	schema manifest.Schema
+	stats  Stats
+}
 
 // NewCounter makes a Counter of entries of a schema.
 func NewCounter(schema manifest.Schema) *Counter {
-	c := &Counter{Stats{Schema: schema.Name, Splits: []SplitSize{}}}
+	schema = OfImages(schema)
+	c := &Counter{schema, Stats{Schema: schema.Name, Splits: []SplitSize{}}}
 	for i, rows := range schema.Categories {
 		counted := CategoryStats{Name: rows.Name, Title: rows.Title, Kind: rows.Kind}
 		for _, l := range rows.Labels {
-			counted.Labels = append(counted.Labels, LabelStats{l.Code, l.Name, l.Exclusive, 0, []int{}})
+			counted.Labels = append(counted.Labels, LabelStats{Code: l.Code, Name: l.Name, Exclusive: l.Exclusive, BySplit: []int{}})
 		}
 		c.stats.Categories = append(c.stats.Categories, counted)
 		for _, columns := range schema.Categories[i+1:] {
@@ -119,15 +138,22 @@ func (c *Counter) split(name string) int {
 	return at
 }
 
-// Add counts an entry.
+// Add counts an entry: an image, with what all of its rows say (Images, or a row of a dataset).
 func (c *Counter) Add(e manifest.Entry) {
 	at := c.split(e.Split)
+	given := e.Labels
+	settled, differ := Settle(c.schema, given)
+	c.annotate(given)
+	e.Labels = settled
 	c.stats.Entries++
 	c.stats.Splits[at].Entries++
 	pair := 0
 	for i, labels := range e.Labels {
 		category := &c.stats.Categories[i]
-		if len(labels) == 0 {
+		switch {
+		case differ != nil && differ[i]:
+			category.Differ++
+		case len(labels) == 0:
 			category.Unlabelled++
 		}
 		for _, l := range labels {
@@ -143,6 +169,21 @@ func (c *Counter) Add(e manifest.Entry) {
 			pair++
 		}
 	}
+}
+
+// annotate counts what the rows of an image say, where it may have several.
+func (c *Counter) annotate(image [][]int) {
+	if !c.schema.Many {
+		return
+	}
+	rows := 0
+	for i, given := range image {
+		rows = max(rows, len(given)) // each row has one label of each category
+		for _, l := range given {
+			c.stats.Categories[i].Labels[l].Annotations++
+		}
+	}
+	c.stats.Annotations += rows
 }
 
 // Stats gives what was counted. It ends the counting: an entry that is added later would change it.

@@ -187,6 +187,19 @@ func (r *Release) Spelling(more []Spelling) *Release {
 	return &out
 }
 
+// Joined gives the release by whose labels its dataset is read, which has a row for each image (Schema.Joined).
+func (r *Release) Joined() *Release {
+	if !r.Schema.Many {
+		return r
+	}
+	out := *r
+	out.Schema, out.vocabularies = r.Schema.Joined(), slices.Clone(r.vocabularies)
+	for i := range out.vocabularies {
+		out.vocabularies[i].category, out.vocabularies[i].joined = &out.Schema.Categories[i], true
+	}
+	return &out
+}
+
 // OpenTable opens another file of labels than a manifest, such as an annotator's or a model's, with columns, spellings
 // and separator as like has them, or else the names that Open knows. An id may be ID/N, the name of image N of a
 // gallery. The result has one split and those categories that the file has columns for. The error is *Problems.

@@ -256,7 +256,7 @@ func (d *decoder) entry(cells []Cell) Entry {
 		} else {
 			e.Labels[c] = d.labels(c, cells)
 		}
-		if d.Schema.Many && len(e.Labels[c]) == 0 {
+		if d.Schema.Many && !d.isTable && len(e.Labels[c]) == 0 { // in another table it is no answer
 			d.report(d.categories[c].column, "the row has no label of category "+d.Schema.Categories[c].Name,
 				`where rows = "many" every row needs one; a column that may be empty is a [[column]]`)
 		}
@@ -515,6 +515,9 @@ func split(text, separator string, v vocabulary) []string {
 
 func (v vocabulary) clash(labels []int) *Problem {
 	c := v.category
+	if v.joined {
+		return nil
+	}
 	if c.Kind != Multi && len(labels) > 1 {
 		return &Problem{Message: fmt.Sprintf("category %s has %d labels, and takes one", c.Name, len(labels)),
 			Hint: fmt.Sprintf(`keep one; if several are right, the category's kind is "multi", not %q`, c.Kind)}

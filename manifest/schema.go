@@ -109,6 +109,7 @@ func (s Schema) bare() (all []Category) {
 type vocabulary struct {
 	category *Category
 	index    map[string]int // text, folded and as it is spelled -> place in category.Labels
+	joined   bool           // a list is what the rows of an image say, which may be anything (Release.Joined)
 }
 
 func newVocabulary(c *Category) vocabulary {

@@ -35,6 +35,7 @@ type Groups struct {
 	Entries int                `json:"entries"` // of the split
 	File    labels.FileScore   `json:"file"`
 	Without int                `json:"without_label"` // entries of the file that have no answer for the category
+	Differ  []labels.Differing `json:"rows_differ,omitempty"`
 	Alpha   float64            `json:"alpha"`
 	LeftOut []OtherColumn      `json:"left_out,omitempty"`
 	Tests   []labels.GroupTest `json:"tests"`
@@ -67,6 +68,7 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 	}
 	out = Groups{By: gold.Schema.Categories[by].Name, Split: gold.split, Entries: len(gold.entries), Alpha: f.Alpha,
 		File: labels.MatchIDs(file, gold.entries, gold.others, rows), LeftOut: numbers.Others}
+	out.Differ = gold.differing(out.By)
 	tested := make([]labels.Feature, len(columns))
 	for i, column := range columns {
 		tested[i].Name, tested[i].YesNo = column.Name, column.YesNo
@@ -78,7 +80,7 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 			continue
 		}
 		entries = append(entries, e)
-		if e.Labels[by] == nil {
+		if e.Labels[by] == nil && !gold.Schema.Many { // else its rows differ: each of them has an answer
 			out.Without++
 		}
 		for i, column := range columns {

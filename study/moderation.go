@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,8 @@ func DefaultRules() labels.ModerationRules {
 
 // A Moderation is how often services flag entries, by label.
 type Moderation struct {
-	Split string `json:"split"`
+	Split  string             `json:"split"`
+	Differ []labels.Differing `json:"rows_differ,omitempty"`
 	labels.ModerationTable
 }
 
@@ -70,7 +72,7 @@ func Moderate(ctx context.Context, files []string, f Flagging) (out Moderation, 
 		}
 		all = append(all, judged)
 	}
-	out.Split = gold.split
+	out.Split, out.Differ = gold.split, gold.differing(category, cmp.Or(f.Beside, category))
 	out.ModerationTable, err = labels.TabulateModeration(gold.Schema, category, f.Beside, f.Test, gold.entries, gold.others, all)
 	if err != nil {
 		return out, userfile.Faulty(err)

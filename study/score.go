@@ -93,6 +93,14 @@ func (f Tasks) of(schema manifest.Schema) ([]labels.Task, error) {
 	return out, nil
 }
 
+// named are the categories of tasks.
+func named(tasks []labels.Task) (categories []string) {
+	for _, t := range tasks {
+		categories = append(categories, t.Category)
+	}
+	return categories
+}
+
 // categoryOf is the one category that has a label with the code.
 func categoryOf(schema manifest.Schema, code string) (string, error) {
 	var found, codes []string
@@ -119,8 +127,9 @@ func categoryOf(schema manifest.Schema, code string) (string, error) {
 
 // A Weighting has the class weights of tasks over a split.
 type Weighting struct {
-	Split string               `json:"split"`
-	Tasks []labels.TaskWeights `json:"tasks"`
+	Split  string               `json:"split"`
+	Differ []labels.Differing   `json:"rows_differ,omitempty"`
+	Tasks  []labels.TaskWeights `json:"tasks"`
 }
 
 // Weights computes what a loss takes against rare classes.
@@ -130,7 +139,7 @@ func Weights(ctx context.Context, path, split string, f Tasks) (out Weighting, e
 		return out, err
 	}
 	tasks, err := f.of(gold.Schema)
-	return Weighting{gold.split, labels.Weights(tasks, gold.entries)}, err
+	return Weighting{gold.split, gold.differing(named(tasks)...), labels.Weights(tasks, gold.entries)}, err
 }
 
 // Scoring says how predictions are scored.
@@ -143,7 +152,8 @@ type Scoring struct {
 
 // Scores are what files of predictions are worth.
 type Scores struct {
-	Split string `json:"split"`
+	Split  string             `json:"split"`
+	Differ []labels.Differing `json:"rows_differ,omitempty"`
 	labels.Scores
 	Thresholds []Thresholds `json:"thresholds,omitempty"` // of probabilities
 }
@@ -158,10 +168,11 @@ type Thresholds struct {
 
 // A Comparison sets models against each other.
 type Comparison struct {
-	Split   string       `json:"split"`
-	Entries int          `json:"entries"`
-	Models  []ModelScore `json:"models"`
-	Tasks   []string     `json:"-"`
+	Split   string             `json:"split"`
+	Entries int                `json:"entries"`
+	Differ  []labels.Differing `json:"rows_differ,omitempty"`
+	Models  []ModelScore       `json:"models"`
+	Tasks   []string           `json:"-"`
 }
 
 // A ModelScore is what the files of one model are worth.
@@ -227,7 +238,7 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 		}
 		predictions = append(predictions, p)
 	}
-	out.Split = s.split
+	out.Split, out.Differ = s.split, s.differing(named(s.tasks)...)
 	out.Scores, err = labels.Score(s.Schema, s.tasks, s.entries, s.others, predictions)
 	if err != nil {
 		return out, userfile.Faulty(err)
@@ -276,9 +287,8 @@ func Compare(ctx context.Context, models []string, f Scoring) (Comparison, error
 	if err != nil {
 		return out, err
 	}
-	for _, t := range s.tasks {
-		out.Tasks = append(out.Tasks, t.Category)
-	}
+	out.Tasks = named(s.tasks)
+	out.Differ = s.differing(out.Tasks...)
 	for _, model := range models {
 		name, files, named := strings.Cut(model, "=")
 		if !named || name == "" || files == "" {

@@ -15,11 +15,12 @@ import (
 
 // A Split is a new split of a release, and how far it and the release's own are from the exact shares.
 type Split struct {
-	Seed       uint64            `json:"seed"`
-	Split      labels.Deviation  `json:"split"`
-	Own        *labels.Deviation `json:"own"` // of the release's own split; null when it has other splits
-	Out        string            `json:"out,omitempty"`
-	Assignment labels.Assignment `json:"-"`
+	Seed       uint64             `json:"seed"`
+	Split      labels.Deviation   `json:"split"`
+	Own        *labels.Deviation  `json:"own"` // of the release's own split; null when it has other splits
+	Out        string             `json:"out,omitempty"`
+	Differ     []labels.Differing `json:"rows_differ,omitempty"`
+	Assignment labels.Assignment  `json:"-"`
 }
 
 // Shares reads ratios such as 60:20:20 and the names of their splits, separated by commas; "" names two or three as usual.
@@ -65,7 +66,7 @@ func Divide(ctx context.Context, path string, shares []labels.Share, seed uint64
 	if err != nil {
 		return out, err
 	}
-	out.Seed = seed
+	out.Seed, out.Differ = seed, gold.differing()
 	out.Assignment, err = labels.Split(ctx, gold.Schema, gold.entries, shares, seed)
 	if err != nil {
 		return out, err

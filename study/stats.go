@@ -116,7 +116,7 @@ func ofFiles(ctx context.Context, release string, files []string) (none labels.S
 		if m := shardName.FindStringSubmatch(filepath.Base(file)); m != nil {
 			split, options.MayBeEmpty = m[1], true
 		}
-		table, err := manifest.OpenTable(file, like, options)
+		table, err := manifest.OpenTable(file, like.Joined(), options)
 		if err != nil {
 			return none, manifest.Schema{}, userfile.Faulty(explain(err))
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"rehydrate/internal/userfile"
+	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 )
@@ -33,12 +34,25 @@ func like(ctx context.Context, path string) (*manifest.Release, error) {
 // All as a split stands for all of them.
 const All = "all"
 
-// A gold is a release with the entries of a split, whose labels are taken for true.
+// A gold is a release with the entries of a split, one for each image (labels.Images), whose labels are taken for true.
 type gold struct {
 	*manifest.Release
 	split   string
 	entries []manifest.Entry
 	others  map[manifest.Key]bool // the entries of other splits
+	differ  []int                 // by category, entries whose rows differ: they have no label of it
+}
+
+// differing lists those of the categories that some entries have no label of, because their rows differ; of all of them
+// for no category.
+func (g gold) differing(categories ...string) (all []labels.Differing) {
+	for i, n := range g.differ {
+		name := g.Schema.Categories[i].Name
+		if n > 0 && (len(categories) == 0 || slices.Contains(categories, name)) {
+			all = append(all, labels.Differing{Category: name, Entries: n})
+		}
+	}
+	return all
 }
 
 // openGold reads the entries of a split; for "" of test where there is one, else of all.
@@ -48,7 +62,7 @@ func openGold(ctx context.Context, path, split string) (g gold, err error) {
 		return g, userfile.Faulty(err)
 	}
 	var splits []string
-	for e, err := range g.Entries(ctx) {
+	for e, err := range labels.Images(g.Schema, g.Entries(ctx)) {
 		if err != nil {
 			return g, userfile.Faulty(err)
 		}
@@ -65,6 +79,7 @@ func openGold(ctx context.Context, path, split string) (g gold, err error) {
 		}
 	}
 	if g.split == All {
+		g.settle()
 		return g, nil
 	}
 	if !slices.Contains(splits, g.split) {
@@ -76,7 +91,22 @@ func openGold(ctx context.Context, path, split string) (g gold, err error) {
 		}
 		return e.Split != g.split
 	})
+	g.settle()
 	return g, nil
+}
+
+// settle gives each entry the labels in which its rows agree, and counts where they do not.
+func (g *gold) settle() {
+	g.differ = make([]int, len(g.Schema.Categories))
+	for i := range g.entries {
+		var differ []bool
+		g.entries[i].Labels, differ = labels.Settle(g.Schema, g.entries[i].Labels)
+		for c, differs := range differ {
+			if differs {
+				g.differ[c]++
+			}
+		}
+	}
 }
 
 // category gives the place of a category; for "" of the first that is a scale.
@@ -94,7 +124,8 @@ func (g gold) category(name string) (int, error) {
 	return 0, userfile.Wrong("--by: the release has no category %q; it has %s", name, strings.Join(names, ", "))
 }
 
-// ReadTable reads the labels of an annotator's or a model's file, under the schema of a release.
+// ReadTable reads the labels of an annotator's or a model's file, under the schema of a release. An image whose rows differ
+// has no answer there.
 func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
 	table, err := manifest.OpenTable(file, like, withParquet)
 	if err != nil {
@@ -105,10 +136,11 @@ func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[ma
 		place[i] = slices.IndexFunc(like.Schema.Categories, func(c manifest.Category) bool { return c.Name == category.Name })
 	}
 	out := make(map[manifest.Key][][]int)
-	for e, err := range table.Entries(ctx) {
+	for e, err := range labels.Images(table.Schema, table.Entries(ctx)) {
 		if err != nil {
 			return nil, userfile.Faulty(err)
 		}
+		e.Labels, _ = labels.Settle(table.Schema, e.Labels)
 		all := make([][]int, len(like.Schema.Categories)) // categories that the file lacks stay without an answer
 		for i, given := range e.Labels {
 			all[place[i]] = given

@@ -185,7 +185,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 		gone[t.ID] = true
 	}
 	counter, filled := labels.NewCounter(p.Release.Schema), map[manifest.Field]bool{}
-	for e, err := range p.Release.Entries(ctx) {
+	for e, err := range labels.Images(p.Release.Schema, p.Release.Entries(ctx)) {
 		if err != nil {
 			return userfile.Faulty(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -58,6 +59,10 @@ func (w *Work) plan(ctx context.Context, ws *workspace.Workspace) (*plan, error)
 func (w *Work) rows(
 	ctx context.Context, ws *workspace.Workspace, p *plan, judge state.Judge,
 ) (examples []workspace.Record, err error) {
+	b, _, err := ws.Binding(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return nil, err
@@ -74,6 +79,7 @@ func (w *Work) rows(
 		default: // gone since the last run
 			continue
 		}
+		rec.Labels, _ = labels.Settle(b.Schema, rec.Labels)
 		if asked {
 			p.Rows = append(p.Rows, rec)
 		}

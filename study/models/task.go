@@ -61,6 +61,7 @@ const PaperPrompts = "paper"
 // NAME.txt of the folder, where there is one ("" for none), else the built-in one. With PaperPrompts one of the tasks
 // must be the one whose prompt the paper prints; the others have the built-in ones.
 func Tasks(schema manifest.Schema, names []string, folder string) ([]Task, error) {
+	schema = labels.OfImages(schema)
 	known := schema.Tasks()
 	if slices.Contains(names, AllTasks) {
 		names = nil
