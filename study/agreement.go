@@ -67,6 +67,9 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 			return out, userfile.Wrong("--decides: %w", err)
 		}
 	}
+	if err := distinct(files); err != nil {
+		return out, err
+	}
 	like, err := like(ctx, a.Release)
 	if err != nil {
 		return out, err
@@ -83,7 +86,7 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		out.Records, out.LeftOut, out.Ignored = &export.Records, export.LeftOut, export.Ignored
 	default:
 		for _, file := range files {
-			all, err := ReadTable(ctx, file, like)
+			all, err := ReadAnswers(ctx, file, like)
 			if err != nil {
 				return out, err
 			}

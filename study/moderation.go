@@ -47,6 +47,9 @@ func (m Moderation) WithSeverity() []labels.ServiceRow {
 
 // Moderate counts the answers in files, one for each service.
 func Moderate(ctx context.Context, files []string, f Flagging) (out Moderation, err error) {
+	if err := distinct(files); err != nil {
+		return out, err
+	}
 	gold, err := openGold(ctx, f.Gold, f.Split)
 	if err != nil {
 		return out, err

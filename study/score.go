@@ -223,6 +223,9 @@ func Score(ctx context.Context, files []string, f Scoring) (Scores, error) {
 }
 
 func (s scorer) score(ctx context.Context, files []string) (out Scores, err error) {
+	if err := distinct(files); err != nil {
+		return out, err
+	}
 	var predictions []labels.Predictions
 	for _, file := range files {
 		p := labels.Predictions{File: file}

@@ -5,12 +5,15 @@ package study
 
 import (
 	"context"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/manifest/table"
 	"rehydrate/pipeline/dataset/scan"
 )
 
@@ -124,12 +127,50 @@ func (g gold) category(name string) (int, error) {
 	return 0, userfile.Wrong("--by: the release has no category %q; it has %s", name, strings.Join(names, ", "))
 }
 
+// distinct refuses a file that is named twice: it would count as two annotators, runs or services that agree.
+func distinct(files []string) error {
+	for i, file := range files {
+		for _, other := range files[:i] {
+			a, err := os.Stat(file)
+			b, err2 := os.Stat(other)
+			if err == nil && err2 == nil && os.SameFile(a, b) {
+				return userfile.Wrong("%s and %s are one file, which would count twice: name it once", other, file)
+			}
+		}
+	}
+	return nil
+}
+
 // ReadTable reads the labels of an annotator's or a model's file, under the schema of a release. An image whose rows differ
 // has no answer there.
 func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
+	out, _, err := readTable(ctx, file, like)
+	return out, err
+}
+
+// ReadAnswers reads an annotator's file as ReadTable does, without the entries that were skipped: those without any answer. An
+// empty list is the answer "no label". Cells cannot say so: where every answer would have a label, as with None or a
+// category of one, a line of empty cells is one that was skipped.
+func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (labels.Answers, error) {
+	answers, has, err := readTable(ctx, file, like)
+	if err != nil {
+		return nil, err
+	}
+	format, _ := table.FormatOf(file)
+	named := (format == table.CSV || format == table.TSV) && slices.ContainsFunc(has, func(c manifest.Category) bool {
+		return c.Kind != manifest.Multi || slices.ContainsFunc(c.Labels, func(l manifest.Label) bool { return l.Exclusive })
+	})
+	maps.DeleteFunc(answers, func(_ manifest.Key, given [][]int) bool {
+		return !slices.ContainsFunc(given, func(labels []int) bool { return len(labels) > 0 || labels != nil && !named })
+	})
+	return answers, nil
+}
+
+// readTable also gives the categories that the file has.
+func readTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, []manifest.Category, error) {
 	table, err := manifest.OpenTable(file, like, withParquet)
 	if err != nil {
-		return nil, userfile.Faulty(err)
+		return nil, nil, userfile.Faulty(err)
 	}
 	place := make([]int, len(table.Schema.Categories)) // of each of the file's categories in the schema
 	for i, category := range table.Schema.Categories {
@@ -138,7 +179,7 @@ func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[ma
 	out := make(map[manifest.Key][][]int)
 	for e, err := range labels.Images(table.Schema, table.Entries(ctx)) {
 		if err != nil {
-			return nil, userfile.Faulty(err)
+			return nil, nil, userfile.Faulty(err)
 		}
 		e.Labels, _ = labels.Settle(table.Schema, e.Labels)
 		all := make([][]int, len(like.Schema.Categories)) // categories that the file lacks stay without an answer
@@ -147,5 +188,5 @@ func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[ma
 		}
 		out[e.Key] = all
 	}
-	return out, nil
+	return out, table.Schema.Categories, nil
 }

@@ -1,6 +1,7 @@
 package annotate
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -67,8 +68,11 @@ type Open struct {
 	Batch    string   `json:"batch,omitempty"`
 	Category string   `json:"category"`
 	Why      string   `json:"why"`     // differ, or too_few
-	Answers  []string `json:"answers"` // codes joined by |, by annotator; "" for none
+	Answers  []string `json:"answers"` // codes joined by |, by annotator; "no label", or "" for no answer
 }
+
+// noLabel is what an open question has for the answer that no label applies, where no label of the category says so.
+const noLabel = "no label"
 
 // Why a question is open.
 const (
@@ -170,7 +174,7 @@ func (m *Merging) settle(out *Merged, answers []labels.Answers, key manifest.Key
 		if of[key] != nil && of[key][c] != nil {
 			given = append(given, i)
 			sets[i] = plain(category, of[key][c])
-			texts[i] = strings.Join(category.Codes(sets[i]), "|")
+			texts[i] = cmp.Or(strings.Join(category.Codes(sets[i]), "|"), noLabel)
 		}
 	}
 	judge := m.Decides.Of(given)
@@ -219,27 +223,15 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 			failed = append(failed, err)
 			continue
 		}
-		table, err := study.ReadTable(ctx, file, m.Scheme)
+		table, err := study.ReadAnswers(ctx, file, m.Scheme)
 		failed = append(failed, err)
 		if column, err := study.ReadColumn(ctx, file, m.Batch, withParquet); err == nil { // else it has no such column
 			maps.Copy(batches, column)
 		}
-		tables = append(tables, answered(table, m.Scheme.Schema))
+		tables = append(tables, table)
 	}
 	maps.Copy(batches, answers.Export().Batches)
 	return append(answers.Export().Annotators, tables...), batches, errors.Join(failed...)
-}
-
-// answered are the entries of a table with an answer. One that was skipped has none, and neither has a row without any label, where
-// every answer would have one: a category of one label, or None.
-func answered(table labels.Answers, s manifest.Schema) labels.Answers {
-	named := slices.ContainsFunc(s.Categories, func(c manifest.Category) bool {
-		return c.Kind != manifest.Multi || slices.ContainsFunc(c.Labels, func(l manifest.Label) bool { return l.Exclusive })
-	})
-	maps.DeleteFunc(table, func(_ manifest.Key, given [][]int) bool {
-		return !slices.ContainsFunc(given, func(labels []int) bool { return len(labels) > 0 || labels != nil && !named })
-	})
-	return table
 }
 
 // strangers refuses answers for what is not an entry of the release.

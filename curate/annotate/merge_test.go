@@ -128,6 +128,49 @@ func TestMergeRules(t *testing.T) {
 	}
 }
 
+// TestMergeNoLabel: an empty list is an answer, null is none, in the merge as in the agreement. Of cells a line without any
+// answer was skipped.
+func TestMergeNoLabel(t *testing.T) {
+	const both = `{"id":"bbbb","mood":"L","tags":["X"]}` + "\n" + `{"id":"cccc","mood":"H","tags":["Y"]}` + "\n"
+	r := newRound(t, `{"id":"aaaa","mood":"L","tags":["X"]}`+"\n"+both, `{"id":"aaaa","mood":null,"tags":[]}`+"\n"+both,
+		`{"id":"aaaa","mood":"L","tags":["X"]}`+"\n"+both)
+	r.Decides = labels.Nobody
+	m, err := Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	if len(m.Open) != 1 || m.Annotators[1].Entries != 3 || strings.Join(m.Open[0].Answers, " ") != "X N X" {
+		t.Errorf("open %+v, annotators %+v", m.Open, m.Annotators)
+	}
+	if m.Agreement.Categories[1].Alpha.Value == nil || *m.Agreement.Categories[1].Alpha.Value == 1 {
+		t.Errorf("the answers of tags differ, and alpha is %+v", m.Agreement.Categories[1].Alpha)
+	}
+
+	csv := newRound(t)
+	csv.Decides = labels.Nobody
+	for i, line := range []string{"aaaa,L,X", "aaaa,,", "aaaa,L,X"} {
+		csv.Files = append(csv.Files, csv.write(labels.Annotator(i)+".csv", "id,mood,tags\n"+line+"\nbbbb,L,X\n"))
+	}
+	m, err = Merge(t.Context(), csv.Merging)
+	testkit.OK(t, err)
+	if len(m.Open) != 0 || m.Annotators[1].Entries != 1 {
+		t.Errorf("a line of empty cells: open %+v, annotators %+v", m.Open, m.Annotators)
+	}
+
+	// Without None, who said that no label applies is told as well.
+	r = newRound(t, `{"id":"aaaa","mood":"L","tags":[]}`, `{"id":"aaaa","mood":"L","tags":["X"]}`)
+	r.write("moods.toml", strings.Replace(moods, `, {code = "N", name = "None", exclusive = true}`, "", 1))
+	r.Scheme, err = Scheme(filepath.Join(r.dir, "moods.toml"), r.Release)
+	testkit.OK(t, err)
+	m, err = Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	name, err := m.Write(t.Context(), filepath.Join(r.dir, "merged.jsonl"))
+	testkit.OK(t, err)
+	body, err := os.ReadFile(name)
+	testkit.OK(t, err)
+	if !strings.Contains(string(body), "A1: no label; A2: X") {
+		t.Errorf("open questions: %s", body)
+	}
+}
+
 // TestMergeAgreement: the one who decides is left out of the agreement altogether, also where one of the others skipped
 // the entry.
 func TestMergeAgreement(t *testing.T) {
