@@ -27,6 +27,7 @@ type classifyFlags struct {
 	topP        float64
 	showPrompt  bool
 	thinkEnd    string
+	prose       bool
 	stop        []string
 }
 
@@ -57,6 +58,7 @@ func (c *command) classifyCommand() *cobra.Command {
 	flags.IntVar(&f.maxTokens, "max-tokens", 128, "an answer has at most so many `tokens`, thoughts included where a model thinks")
 	flags.StringVar(&f.thinkEnd, "think-end", "",
 		"the `mark` that ends the thoughts of a model, beside the known ones such as </think>")
+	flags.BoolVar(&f.prose, "prose", false, "read the object also where words stand around it, whatever they say")
 	flags.StringArrayVar(&f.stop, "stop", nil,
 		"have the server cut an answer at this `text`; FigSIM's paper: } (repeatable)")
 	flags.Float64Var(&f.temperature, "temperature", 0, "of the sampling")
@@ -96,7 +98,7 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 		return usageError("--shots takes its examples from the split %s, which must be there and must not be asked about: name another --split", trainSplit)
 	}
 	for i := range tasks {
-		tasks[i].ThinkEnd = f.thinkEnd
+		tasks[i].ThinkEnd, tasks[i].Prose = f.thinkEnd, f.prose
 	}
 	work := &models.Classification{Tasks: tasks, Chat: chat, Shots: f.shots, Seed: f.seed, Runs: f.runs, Split: w.Split,
 		Pictures: &models.Pictures{Store: w.Store, MaxSide: f.maxSide}, Warn: c.warnOnce()}

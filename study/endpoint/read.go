@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"rehydrate/internal/strictjson"
@@ -56,7 +57,6 @@ func readChat(fields map[string]any) Reply {
 		return failed("%s", why)
 	}
 	message, _ := choice["message"].(map[string]any)
-	finish, _ := choice["finish_reason"].(string)
 	refusal, _ := message["refusal"].(string)
 	text, refused, why := contentOf(message["content"])
 	if message == nil {
@@ -64,12 +64,13 @@ func readChat(fields map[string]any) Reply {
 	}
 	r := Reply{Text: text}
 	refusal += refused
+	ended, finish := endOf(choice["finish_reason"])
 	switch {
 	case refusal != "":
 		r.Outcome, r.Detail = Refused, refusal
-	case strings.HasPrefix(finish, "content_filter"):
+	case ended == Refused:
 		r.Outcome, r.Detail = Refused, "finish_reason "+finish
-	case finish == "length":
+	case ended == Truncated:
 		r.Outcome, r.Detail = Truncated, "the answer has as many tokens as were allowed"
 	case finish == "error", choice["error"] != nil:
 		r = failed("the server reports an error in its answer")
@@ -77,10 +78,54 @@ func readChat(fields map[string]any) Reply {
 		r = failed("%s", why)
 	case strings.TrimSpace(text) == "":
 		r.Outcome, r.Detail = Empty, "finish_reason "+finish
+	case ended != OK:
+		r = failed("the answer ends for the reason %.40q, which does not say that it is whole", finish)
+	case !isAssistant(message["role"]):
+		r = failed("the answer is not the model's: its role is %.40q", fmt.Sprint(message["role"]))
+	case calls(message["tool_calls"]) || calls(message["function_call"]):
+		r = failed("the answer calls a tool, and none was offered")
 	default:
 		r.Outcome = OK
 	}
 	return r
+}
+
+// The reasons for which answers end, in lower case, by what they mean: those of OpenAI's API and of servers that pass on their
+// own (vLLM, TGI, Anthropic, Gemini, Cohere, Mistral, Together). An answer that ends for another may not be whole.
+var (
+	whole   = []string{"", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed"}
+	cut     = []string{"length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length", "model_context_window_exceeded"}
+	refuses = []string{"content_filter", "content_filtered", "safety", "image_safety", "refusal", "recitation", "blocklist", "prohibited_content",
+		"spii", "sensitive", "error_toxic", "guardrail_intervened"}
+)
+
+// endOf tells what a finish_reason says of an answer: OK where it is whole, Truncated, Refused, or Failed for anything else.
+func endOf(reason any) (Outcome, string) {
+	text, ok := reason.(string)
+	text = strings.ToLower(strings.TrimSpace(text))
+	switch {
+	case reason != nil && !ok:
+		return Failed, fmt.Sprint(reason)
+	case slices.Contains(whole, text):
+		return OK, text
+	case slices.Contains(cut, text):
+		return Truncated, text
+	case slices.Contains(refuses, text) || strings.HasPrefix(text, "content_filter"):
+		return Refused, text
+	}
+	return Failed, text
+}
+
+// isAssistant reports whether a message is the model's. Some servers leave the role out.
+func isAssistant(role any) bool {
+	text, ok := role.(string)
+	return role == nil || ok && slices.Contains([]string{"", "assistant", "model"}, strings.ToLower(text))
+}
+
+// calls reports whether a message calls tools.
+func calls(v any) bool {
+	list, isList := v.([]any)
+	return v != nil && (!isList || len(list) > 0)
 }
 
 // firstChoice is the choice with the index 0: servers give several in any order. One alone need not have an index.

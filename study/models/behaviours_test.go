@@ -25,6 +25,13 @@ type behaviour struct {
 	play     modelserver.Play
 	want     string
 	thinkEnd string
+	prose    bool
+}
+
+// withProse says that words around the object are expected.
+func withProse(b behaviour) behaviour {
+	b.prose = true
+	return b
 }
 
 // saying answers with these words, and then stops.
@@ -66,7 +73,7 @@ func TestBehaviours(t *testing.T) {
 		server, err := endpoint.Open(endpoint.Options{URL: model.URL})
 		testkit.OK(t, err)
 		task := tasks[0]
-		task.ThinkEnd = b.thinkEnd
+		task.ThinkEnd, task.Prose = b.thinkEnd, b.prose
 		c := &Classification{Server: server, Pictures: &Pictures{Store: ws.store()}, Tasks: []Task{task}, Split: "test", Runs: 1,
 			Seed: int64(i), Warn: func(string) {}, Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM,
 				Decoding: endpoint.Decoding{MaxTokens: 128, Temperature: new(0.0)}}}
@@ -149,19 +156,26 @@ func readable() []behaviour {
 		saying("a list of one twice", ok, `{"severity":["Suicide death","SS5"]}`),
 		saying("escapes", ok, `{"sever\u0069ty":"Suicide\u0020death"}`),
 		saying("a fence", ok, "```json\n"+right+"\n```"),
-		saying("a fence without a language", ok, "```\n"+right+"\n```\nThat is all."),
-		saying("prose before and after", ok, "Here it is: "+right+" I hope it helps."),
-		saying("prose with braces before", ok, "The set {a, b} of {severity} labels: "+right),
-		saying("prose with braces after", ok, right+" I hope {this} helps."),
+		saying("a fence without a language", ok, "```\n"+right+"\n```\n"),
+		withProse(saying("words around a fence", ok, "Here it is:\n```\n"+right+"\n```\nThat is all.")),
+		saying("a fence without line ends", ok, "```json "+right+"```"),
+		saying("marks of a format", ok, "<|begin_of_box|>"+right+"<|end_of_box|></s>"),
+		saying("tags of an answer", ok, "<think>x</think>\n<answer>\n"+right+"\n</answer>"),
+		sending("a role", ok, `{"choices":[{"finish_reason":"STOP","message":{"role":"Assistant","tool_calls":[],"content":`+quoted(right)+`}}]}`),
+		{name: "end_turn", want: ok, play: modelserver.Says(right, "end_turn")},
+		{name: "eos", want: ok, play: modelserver.Says(right, "eos")},
+		{name: "COMPLETE", want: ok, play: modelserver.Says(right, "COMPLETE")},
+		withProse(saying("prose before and after", ok, "Here it is: "+right+" I hope it helps.")),
+		withProse(saying("prose with braces before", ok, "The set {a, b} of {severity} labels: "+right)),
+		withProse(saying("prose with braces after", ok, right+" I hope {this} helps.")),
 		saying("a byte order mark", ok, "\ufeff"+right),
 		saying("without its last brace", ok, `{"severity":"Suicide death"`),
 		saying("without its last brace, and a line end", ok, "```json\n{\"severity\": \"Suicide death\"\n"),
-		saying("in a list", ok, "["+right+"]"),
-		saying("in another object", ok, `{"answer":`+right+`}`),
-		saying("with other keys", ok, `{"reason":"a noose {]","severity":"Suicide death","confidence":0.9}`),
-		saying("the same twice", ok, right+" As I said: "+right),
-		saying("the same in two spellings", ok, right+` {"Severity":["ss5"]}`),
-		saying("after another object", ok, `{"picture":"a rope"} `+right),
+		withProse(saying("in a list", ok, "["+right+"]")),
+		withProse(saying("in another object", ok, `{"answer":`+right+`}`)),
+		withProse(saying("the same twice", ok, right+" As I said: "+right)),
+		withProse(saying("the same in two spellings", ok, right+` {"Severity":["ss5"]}`)),
+		withProse(saying("after another object", ok, `{"picture":"a rope"} `+right)),
 		saying("<think>", ok, think("<think>", "</think>")),
 		saying("</think> alone", ok, think("", "</think>")),
 		saying("</think> twice", ok, think("<think>", "</think>")+"</think>"+right),
@@ -210,6 +224,18 @@ func unreadable() []behaviour {
 		sending("bad UTF-8 in the label", unknown, chat(`"content":"{\"severity\":\"Suicide death`+"\xff"+`\"}"`)),
 		saying("NaN", notJSON, `{"severity":NaN}`),
 		saying("NaN beside it", notJSON, `{"severity":"Suicide ideation","score":NaN}`),
+		saying("prose around the object", notJSON, "Here it is: "+wrong+" I hope it helps."),
+		saying("a refusal before the object", notJSON, "I am sorry, I cannot help with that. "+wrong),
+		saying("a refusal after the object", notJSON, wrong+"\nI cannot view images."),
+		saying("a refusal before a fence", notJSON, "I cannot do it.\n```json\n"+wrong+"\n```"),
+		saying("the form in a refusal", notJSON, "I cannot do it. The format would be "+wrong),
+		saying("a denial", notJSON, "I would NOT say "+wrong+". The right answer is None."),
+		saying("a refusal as another key", notJSON, `{"severity":"Suicide ideation","note":"I cannot view images"}`),
+		withProse(saying("a refusal as another key, with words around it", notJSON, `So: {"severity":"Suicide ideation","note":"I cannot view images"}`)),
+		saying("with other keys", notJSON, `{"reason":"a noose {]","severity":"Suicide ideation","confidence":0.9}`),
+		saying("the same twice, and no words", notJSON, wrong+wrong),
+		saying("an object in a list", notJSON, "["+wrong+"]"),
+		saying("an object in another", notJSON, `{"answer":`+wrong+`}`),
 		saying("prose", notJSON, "The severity is Suicide death."),
 		saying("a refusal in words", notJSON, "I'm sorry, but I can't help with that."),
 		saying("another key", notJSON, `{"label":"Suicide death"}`),
@@ -245,6 +271,13 @@ func unreadable() []behaviour {
 		saying("many beginnings", notJSON, strings.Repeat(`{"a":`, 1<<14)+wrong),
 		sending("a list of parts that ends early", notJSON, chat(`"content":[{"type":"text","text":"{\"severity\":[\"Suicide ideation\""}]`)),
 		{name: "as many tokens as were allowed", want: string(endpoint.Truncated), play: modelserver.Says(wrong, "length")},
+		{name: "LENGTH", want: string(endpoint.Truncated), play: modelserver.Says(wrong, "LENGTH")},
+		{name: "max_tokens", want: string(endpoint.Truncated), play: modelserver.Says(wrong, "max_tokens")},
+		{name: "MAX_TOKENS", want: string(endpoint.Truncated), play: modelserver.Says(wrong, "MAX_TOKENS")},
+		{name: "model_length", want: string(endpoint.Truncated), play: modelserver.Says(wrong, "model_length")},
+		{name: "SAFETY", want: string(endpoint.Refused), play: modelserver.Says(wrong, "SAFETY")},
+		{name: "refusal", want: string(endpoint.Refused), play: modelserver.Says(wrong, "refusal")},
+		{name: "Content_Filter", want: string(endpoint.Refused), play: modelserver.Says(wrong, "Content_Filter")},
 		{name: "cut at 128 tokens", want: string(endpoint.Truncated), play: modelserver.Says(`{"severity":"Suicide d`, "length")},
 		{name: "a refusal", want: string(endpoint.Refused), play: modelserver.Refusal},
 		sending("a refusal beside an answer", string(endpoint.Refused), chat(`"refusal":"no","content":`+quoted(wrong))),
@@ -285,6 +318,14 @@ func unusable() []behaviour {
 		sending("keys in upper case", failed, `{"Choices":[{"Message":{"Content":`+quoted(wrong)+`}}]}`),
 		sending("an error as 200", failed, `{"error":{"message":"upstream is down","code":502}}`),
 		sending("an error beside an answer", failed, `{"error":{"message":"upstream is down"},"choices":[{"message":{`+content+`}}]}`),
+		{name: "abort", want: failed, play: modelserver.Says(wrong, "abort")},
+		{name: "a reason that nobody knows", want: failed, play: modelserver.Says(wrong, "insufficient_system_resource")},
+		sending("a reason that is no text", failed, `{"choices":[{"finish_reason":7,"message":{`+content+`}}]}`),
+		sending("the role of a tool", failed, `{"choices":[{"message":{"role":"tool",`+content+`}}]}`),
+		sending("the role of the user", failed, `{"choices":[{"message":{"role":"user",`+content+`}}]}`),
+		sending("a role that is no text", failed, `{"choices":[{"message":{"role":7,`+content+`}}]}`),
+		sending("a tool call beside an answer", failed, chat(content+`,"tool_calls":[{"function":{"name":"label","arguments":"{}"}}]`)),
+		sending("a function call beside an answer", failed, chat(content+`,"function_call":{"name":"label","arguments":"{}"}`)),
 		sending("an answer that ends with an error", failed, `{"choices":[{"finish_reason":"error","message":{`+content+`}}]}`),
 		sending("a web page", failed, "<html>hello"),
 		sending("nothing at all", failed, ""),

@@ -23,13 +23,20 @@ func Outcomes() []endpoint.Outcome {
 
 // Read finds the classes of a model's answer, as places in t.Classes. They mean something for endpoint.OK alone; any
 // other outcome comes with a reason for people. No label is guessed: an answer that cannot be read in exactly one way
-// is none. Thoughts before the answer end at t.ThinkEnd and at the marks of known models.
+// is none. Thoughts before the answer end at t.ThinkEnd and at the marks of known models; after them it is the object that
+// was asked for and nothing else, or with t.Prose all objects say the same.
 func (t *Task) Read(text string) (classes []int, outcome endpoint.Outcome, why string) {
 	text, why = spoken(text, t.ThinkEnd)
 	if why != "" {
 		return nil, NotJSON, why
 	}
-	values, why := valuesOf(text, t.Category)
+	var values []any
+	if t.Prose {
+		values, why = valuesOf(text, t.Category)
+	} else {
+		values = make([]any, 1)
+		values[0], why = valueOf(text, t.Category)
+	}
 	if why != "" {
 		return nil, NotJSON, why
 	}

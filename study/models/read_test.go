@@ -46,16 +46,17 @@ func TestRead(t *testing.T) {
 		{figurative, `{"figurative": [3]}`, "unknown_label"},
 		{figurative, `{"figurative": null}`, "unknown_label"},
 		{figurative, `{"figurative": {"Metaphor": true}}`, "unknown_label"},
-		{figurative, `{"Figurative": ["Metaphor"], "reason": "{]"}`, "ok 0"},
+		{figurative, `{"Figurative": ["Metaphor"], "reason": "{]"}`, "not_json"},
+		{figurative, `{"Figurative": ["Metaphor"]}`, "ok 0"},
 		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "figurative": ["Metaphor"]}`, "not_json"},
 		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "Figurative": ["Metaphor"]}`, "not_json"}, // which one it is would be chance
 		{figurative, `{"labels": ["Metaphor"]}`, "not_json"},
 		{figurative, "```json\n{\"figurative\": [\"Metaphor\"]}\n```", "ok 0"},
-		{figurative, `The meme is a metaphor: {"figurative": ["Metaphor"]}. I hope {this} helps.`, "ok 0"},
+		{figurative, `The meme is a metaphor: {"figurative": ["Metaphor"]}. I hope {this} helps.`, "not_json, with prose ok 0"},
 		{figurative, `{"figurative": ["Metaphor"]`, "ok 0"},    // the stop sequence took the brace
 		{figurative, `{"figurative": ["Metaphor"`, "not_json"}, // of which there may be more
 		{figurative, "```json\n{\"figurative\": [\"Metaphor\"]\n", "ok 0"},
-		{figurative, `{"figurative": ["Metaphor", "Irony/Sarcasm"]} {"figurative": ["F3", "F1"]}`, "ok 0 2"}, // the same set
+		{figurative, `{"figurative": ["Metaphor", "Irony/Sarcasm"]} {"figurative": ["F3", "F1"]}`, "not_json, with prose ok 0 2"}, // the same set
 		{figurative, `{"figurative": ["Metaphor", "Irony/Sarcasm"]} {"figurative": ["F3"]}`, "not_json"},
 		{figurative, `{"figurative": ["Metaphor", "Ir`, "not_json"},
 		{figurative, `{"figurative": ["Metaphor",`, "not_json"},
@@ -66,7 +67,10 @@ func TestRead(t *testing.T) {
 		{figurative, `<think>It could be {"figurative": ["Metaphor"]}`, "not_json"},
 		{figurative, ``, "not_json"},
 		{figurative, `{}`, "not_json"},
-		{figurative, `[{"figurative": []}]`, "ok"},
+		{figurative, `[{"figurative": []}]`, "not_json, with prose ok"},
+		{figurative, `I am sorry, I cannot help with that. {"figurative": []}`, "not_json, with prose ok"}, // which is why it has to be asked for
+		{figurative, `{"figurative":[],"note":"I cannot view images"}`, "not_json"},
+		{figurative, `The picture: {"figurative":[],"note":"I cannot view images"}`, "not_json"},
 		{severity, `{"severity": "Suicide ideation"}`, "ok 2"},
 		{severity, `{"severity": "Suicide attempts/Suicide death"}`, "ok 4"},
 		{severity, `{"severity": "suicide death"}`, "ok 4"},
@@ -80,13 +84,21 @@ func TestRead(t *testing.T) {
 		{related, `{"related_content": ["Harmful factors"]}`, "ok 3"},
 		{related, `{"related_content": ["Third-person description"]}`, "unknown_label"}, // it is not asked for
 	} {
-		classes, outcome, why := tasks[tt.task].Read(tt.text)
-		got := string(outcome)
-		if outcome == endpoint.OK {
-			got = strings.TrimSpace(got + " " + strings.Trim(fmt.Sprint(classes), "[]"))
+		want, withProse, differs := strings.Cut(tt.want, ", with prose ")
+		if !differs {
+			withProse = want
 		}
-		if got != tt.want || (why == "") != (outcome == endpoint.OK) {
-			t.Errorf("Read(%s) = %s (%s), want %s", tt.text, got, why, tt.want)
+		for prose, want := range map[bool]string{false: want, true: withProse} {
+			task := tasks[tt.task]
+			task.Prose = prose
+			classes, outcome, why := task.Read(tt.text)
+			got := string(outcome)
+			if outcome == endpoint.OK {
+				got = strings.TrimSpace(got + " " + strings.Trim(fmt.Sprint(classes), "[]"))
+			}
+			if got != want || (why == "") != (outcome == endpoint.OK) {
+				t.Errorf("Read(%s), prose %t = %s (%s), want %s", tt.text, prose, got, why, want)
+			}
 		}
 	}
 }
@@ -109,8 +121,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"figurative": ["Metaphor"]}`)
 	tasks := figsim(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		for i := range tasks {
-			task := &tasks[i]
+		for i := range 2 * len(tasks) {
+			task := &tasks[i/2]
+			task.Prose = i%2 == 1
 			classes, outcome, why := task.Read(text)
 			switch {
 			case !slices.Contains([]endpoint.Outcome{endpoint.OK, NotJSON, UnknownLabel}, outcome):

@@ -41,10 +41,57 @@ func spoken(text, end string) (rest, why string) {
 	return text, ""
 }
 
+// What may stand before and after an answer that is the object alone: white space, a code fence, the marks of a model's
+// format (<|end|>, GLM's <|begin_of_box|>, </s>), and tags of an answer.
+var (
+	lead = regexp.MustCompile("^(?:[\\s\ufeff]|<\\|[A-Za-z_]+\\|>|<answer>)*(?:```[A-Za-z]*)?\\s*")
+	tail = regexp.MustCompile("^\\s*(?:```)?(?:\\s|<\\|[A-Za-z_]+\\|>|</answer>|</s>|<eos>|<end_of_turn>)*$")
+)
+
+// valueOf finds the value of a key, in whichever case, in a text that is a JSON object with this key alone. The object may
+// lack its last brace, which a stop sequence takes away; nothing else is put in. why says why the text is something else.
+//
+// Words beside the object are not looked through for what they mean: "I cannot help with that. {}" and "The answer is not {}"
+// look as "Here it is: {}" does, and a lost answer costs less than a wrong label. For the same reason no other key may stand
+// in the object, where a model can say that it did not see the picture.
+func valueOf(text, key string) (value any, why string) {
+	text = text[len(lead.FindString(text)):]
+	object, length, cut := objectAt(text)
+	switch {
+	case cut:
+		return nil, "its JSON object is cut"
+	case object == nil && strings.HasPrefix(text, "{"):
+		return nil, "its JSON object cannot be read"
+	case object == nil && !strings.Contains(text, "{"):
+		return nil, "it holds no JSON object"
+	case object == nil, !tail.MatchString(text[length:]):
+		return nil, "it is not the JSON object alone"
+	}
+	read, err := strictjson.Decode(object)
+	if err != nil {
+		return nil, "its JSON object cannot be read: " + err.Error()
+	}
+	values, why := under(read, key, nil)
+	fields, _ := read.(map[string]any)
+	switch {
+	case why != "":
+		return nil, why
+	case len(fields) != 1 || len(values) != 1: // it has others, or the key stands deeper
+		return nil, fmt.Sprintf("its JSON object does not have the key %q alone", key)
+	}
+	for name, of := range fields {
+		if !strings.EqualFold(name, key) {
+			return nil, fmt.Sprintf("its JSON object has no key %q", key)
+		}
+		value = of
+	}
+	return value, ""
+}
+
 // maxBraces is how many braces that begin no JSON object a text may have: what follows each is looked at.
 const maxBraces = 100
 
-// valuesOf finds what the JSON objects of a text have under a key, in whichever case and at any depth. Braces that
+// valuesOf finds what the JSON objects of a text with words around them have under a key, in whichever case and at any depth. Braces that
 // begin no object are prose, unless they give the key a value. An object that the text ends in may lack its last
 // brace, which a stop sequence takes away; nothing else is put in. why says why the text cannot be read in one way;
 // without it there is a value.
@@ -130,8 +177,11 @@ func under(value any, key string, found []any) (_ []any, why string) {
 				return nil, why
 			}
 		}
-		if spelled > 1 {
+		switch {
+		case spelled > 1:
 			return nil, fmt.Sprintf("its JSON object has several keys that spell %q", key)
+		case spelled == 1 && len(v) > 1:
+			return nil, fmt.Sprintf("its JSON object does not have the key %q alone", key)
 		}
 	}
 	return found, ""
