@@ -1,7 +1,9 @@
 package labels
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -39,6 +41,46 @@ type Verdict struct {
 	Categories map[string]*bool    `json:"categories,omitempty"` // null is what a table's missing value is written as
 	Scores     map[string]*float64 `json:"scores,omitempty"`
 	Severities map[string]*float64 `json:"severities,omitempty"`
+}
+
+// maxSeverity bounds severities: Azure's go to 7, and a mean of wild numbers is not one.
+const maxSeverity = 100
+
+// Sound returns why a verdict cannot be one, or nil: it is not flagged, and a category of it is; a score or a severity is
+// outside its scale; or two spellings of one category, which Judge takes for one, say different things.
+func (v Verdict) Sound() error {
+	if err := errors.Join(alike(v.Categories), alike(v.Scores), alike(v.Severities)); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Categories)) {
+		if yes := v.Categories[name]; yes != nil && *yes && v.Flagged != nil && !*v.Flagged {
+			return fmt.Errorf("it is not flagged, and its category %.40q is", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Scores)) {
+		if score := v.Scores[name]; score != nil && !(*score >= 0 && *score <= 1) {
+			return fmt.Errorf("the score of %.40q is %v, and not from 0 to 1", name, *score)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Severities)) {
+		if severity := v.Severities[name]; severity != nil && !(*severity >= 0 && *severity <= maxSeverity) {
+			return fmt.Errorf("a severity is %v, and not from 0 to %d", *severity, maxSeverity)
+		}
+	}
+	return nil
+}
+
+// alike refuses names that differ in case and signs alone, and in what they say.
+func alike[V bool | float64](of map[string]*V) error {
+	first := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		other, met := first[bareName(name)]
+		if met && of[name] != nil && of[other] != nil && *of[name] != *of[other] {
+			return fmt.Errorf("the categories %.40q and %.40q are one, and do not say the same", other, name)
+		}
+		first[bareName(name)] = name
+	}
+	return nil
 }
 
 // bareName is a category's name without case and signs.

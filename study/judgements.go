@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/internal/strictjson"
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/study/endpoint"
 )
 
 // A scoreLine is a line of a file: the answer in this form, or as the service gave it, under response.
@@ -26,20 +28,54 @@ type scoreLine struct {
 }
 
 // ReadVerdict reads what OpenAI's moderations, Azure AI Content Safety or Llama Guard answer, the last as a JSON string, and
-// reports whether there is an answer in it. The error of an answer that says two things, or what cannot be, says why.
+// reports whether there is an answer in it. The error of an answer that says two things, or what cannot be, says why. It
+// judges the answers that are asked for and those that stand in files alike.
 func ReadVerdict(response json.RawMessage) (v labels.Verdict, answered bool, err error) {
+	if err := once(response); err != nil {
+		return v, false, err
+	}
 	l := scoreLine{Response: response}
 	answered, err = l.unwrap()
-	if err == nil && answered {
-		err = sound(l.Verdict)
-	}
 	return l.Verdict, answered && err == nil, err
 }
 
-const (
-	maxScoreLine = 4 << 20 // bytes; an answer has some 2,000
-	maxSeverity  = 100     // Azure's go to 7
-)
+// once refuses JSON in which an object has a key twice, in whichever case: which of the two counts would be chance.
+func once(text []byte) error {
+	v, err := strictjson.Decode(text)
+	if err != nil {
+		return err
+	}
+	return onceIn(v)
+}
+
+func onceIn(value any) error {
+	switch v := value.(type) {
+	case []any:
+		for _, of := range v {
+			if err := onceIn(of); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		met := map[string]bool{}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			folded := strings.ToLower(name)
+			if met[folded] {
+				return &strictjson.Twice{Key: name}
+			}
+			met[folded] = true
+			if err := onceIn(v[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const maxScoreLine = 4 << 20 // bytes; an answer has some 2,000
+
+// An unsound answer of a service is none: it says two things, or what cannot be.
+type unsound struct{ error }
 
 // ReadJudgements reads JSON Lines: a line an entry, with id and flagged, categories, scores or severities, or the raw
 // answer of OpenAI's moderations, Azure AI Content Safety or Llama Guard under response. The error is *manifest.Problems.
@@ -56,36 +92,16 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		var l scoreLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			// Not the decoder's words, which can hold the text in which the fault was found.
-			return out, fail("the line is not a JSON object of the form that is read here", scoreForm)
-		}
-		if l.ID == "" {
-			l.ID = l.CustomID
-		}
-		key, err := manifest.ParseKey(l.ID)
+		key, verdict, answered, err := readLine(lines.Bytes())
 		if err != nil {
-			return out, fail("the id does not name a post: "+err.Error(), scoreForm)
+			return out, fail(err.Error(), scoreForm)
 		}
 		_, judged := out.Of[key]
-		if judged || out.Unjudged[key] {
-			return out, fail(fmt.Sprintf("%s stands twice", key), "keep one line for each entry")
-		}
-		answered, err := l.unwrap()
-		if len(l.Response) > 0 && sound(l.Verdict) != nil {
-			answered = false // a person's own line may mean something by it
-		}
-		for _, v := range l.Severities { // a mean of wild numbers is not one
-			if err == nil && (*v < 0 || *v > maxSeverity) {
-				err = fmt.Errorf("a severity is %v, and not from 0 to %d", *v, maxSeverity)
-			}
-		}
 		switch {
-		case err != nil:
-			return out, fail(err.Error(), scoreForm)
+		case judged || out.Unjudged[key]:
+			return out, fail(fmt.Sprintf("%s stands twice", key), "keep one line for each entry")
 		case answered:
-			out.Of[key] = rules.Judge(l.Verdict)
+			out.Of[key] = rules.Judge(verdict)
 		default:
 			out.Unjudged[key] = true
 		}
@@ -105,20 +121,41 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 const scoreForm = `write one object a line: {"id": "abc123", "flagged": true, "categories": {"self-harm": true}, "severities": {"SelfHarm": 4}}, ` +
 	`or the service's own answer: {"id": "abc123", "response": ...}`
 
-// sound returns why a verdict cannot be one, or nil: it is not flagged, and a category of it is, or a score is no
-// share.
-func sound(v labels.Verdict) error {
-	for _, name := range slices.Sorted(maps.Keys(v.Categories)) {
-		if yes := v.Categories[name]; yes != nil && *yes && v.Flagged != nil && !*v.Flagged {
-			return fmt.Errorf("it is not flagged, and its category %.40q is", name)
+// readLine reads a line. What is wrong with a person's own line is an error; an answer of a service that cannot be
+// one is none.
+func readLine(line []byte) (key manifest.Key, v labels.Verdict, answered bool, err error) {
+	var l scoreLine
+	if err := json.Unmarshal(line, &l); err != nil {
+		// Not the decoder's words, which can hold the text in which the fault was found.
+		return key, v, false, errors.New("the line is not a JSON object of the form that is read here")
+	}
+	if l.ID == "" {
+		l.ID = l.CustomID
+	}
+	key, err = manifest.ParseKey(l.ID)
+	if err != nil {
+		return key, v, false, fmt.Errorf("the id does not name a post: %w", err)
+	}
+	response := len(l.Response) > 0 && string(l.Response) != "null"
+	own := l.hasAnswer()
+	answered, err = l.unwrap()
+	if twice := once(line); err == nil && twice != nil {
+		answered, err = false, unsound{twice}
+		if !response {
+			err = twice
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(v.Scores)) {
-		if score := v.Scores[name]; score != nil && !(*score >= 0 && *score <= 1) {
-			return fmt.Errorf("the score of %.40q is %v, and not from 0 to 1", name, *score)
-		}
+	switch {
+	case errors.As(err, new(unsound)):
+		return key, v, false, nil
+	case err != nil:
+		return key, v, false, err
+	case response && own:
+		return key, v, false, errors.New("the line has an answer of its own beside the response")
+	case !response && answered:
+		err = l.Verdict.Sound()
 	}
-	return nil
+	return key, l.Verdict, answered, err
 }
 
 // A rawAnswer is what the services answer: OpenAI's moderations, Azure AI Content Safety, a chat with Llama Guard, and the
@@ -133,13 +170,9 @@ type rawAnswer struct {
 		Category string   `json:"category"`
 		Severity *float64 `json:"severity"`
 	} `json:"categoriesAnalysis"`
-	Choices []struct {
-		Message struct {
-			Content string `json:"content"`
-		} `json:"message"`
-	} `json:"choices"`
-	Body  json.RawMessage `json:"body"`
-	Error any             `json:"error"`
+	Choices json.RawMessage `json:"choices"`
+	Body    json.RawMessage `json:"body"`
+	Error   any             `json:"error"`
 }
 
 // unwrap brings a raw answer into the form of the line, and reports whether there is an answer.
@@ -158,13 +191,24 @@ func (l *scoreLine) unwrap() (answered bool, err error) {
 		return l.guard(text), nil
 	}
 	var raw, body rawAnswer
-	err = json.Unmarshal(l.Response, &raw)
+	whole := l.Response
+	err = json.Unmarshal(whole, &raw)
 	if err == nil && len(raw.Body) > 0 { // the envelope of a batch
-		err = json.Unmarshal(raw.Body, &body)
+		whole = raw.Body
+		err = json.Unmarshal(whole, &body)
 		raw = body
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, errNoService
+	case raw.Error != nil:
+		return false, nil
+	case len(raw.Choices) > 0:
+		reply := endpoint.ReadChat(whole)
+		if reply.Outcome != endpoint.OK {
+			return false, unsound{errors.New(reply.Detail)}
+		}
+		return l.guard(reply.Text), nil
 	}
 	return l.fromRaw(raw)
 }
@@ -179,11 +223,12 @@ var errNoService = errors.New("the response is not one of OpenAI, Azure or Llama
 
 func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
 	switch {
-	case raw.Error != nil:
-		return false, nil
 	case len(raw.Results) > 0: // one for each input; an entry is flagged where any of its inputs is
 		l.Flagged, l.Categories, l.Scores = nil, map[string]*bool{}, map[string]*float64{}
 		for _, r := range raw.Results {
+			if err := (labels.Verdict{Flagged: r.Flagged, Categories: r.Categories, Scores: r.Scores}).Sound(); err != nil {
+				return false, unsound{err}
+			}
 			if r.Flagged != nil && (l.Flagged == nil || *r.Flagged) {
 				l.Flagged = r.Flagged
 			}
@@ -202,22 +247,31 @@ func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
 	case len(raw.Analysis) > 0:
 		l.Severities = map[string]*float64{}
 		for _, a := range raw.Analysis {
+			if old := l.Severities[a.Category]; old != nil && a.Severity != nil && *old != *a.Severity {
+				return false, unsound{fmt.Errorf("the category %.40q has two severities", a.Category)}
+			}
 			if a.Severity != nil {
 				l.Severities[a.Category] = a.Severity
 			}
 		}
+		if err := (labels.Verdict{Severities: l.Severities}).Sound(); err != nil {
+			return false, unsound{err}
+		}
 		return len(l.Severities) > 0, nil
-	case len(raw.Choices) > 0:
-		return l.guard(raw.Choices[0].Message.Content), nil
 	}
 	return false, errNoService
 }
 
-// guardCode is the form of the codes of Llama Guard's categories.
-var guardCode = regexp.MustCompile(`^[A-Z][A-Z0-9]{0,7}$`)
+// guardCode is a code that Llama Guard has: its versions 3 and 4 have S1 to S14, of which S11 is self-harm.
+var guardCode = regexp.MustCompile(`^S(?:[1-9]|1[0-4])$`)
 
-// guard reads what Llama Guard writes: safe alone, or unsafe and one line of codes. Anything else is not an answer.
+// guard reads what Llama Guard writes, after thoughts: safe alone, or unsafe and one line of codes. Anything else is not an
+// answer.
 func (l *scoreLine) guard(text string) bool {
+	text, why := endpoint.Spoken(text, "")
+	if why != "" {
+		return false
+	}
 	verdict, codes, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	flagged := strings.TrimSpace(verdict) == "unsafe"
 	yes, categories := true, map[string]*bool{"S11": new(bool)}

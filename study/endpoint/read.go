@@ -46,6 +46,16 @@ func failed(format string, args ...any) Reply {
 	return Reply{Outcome: Failed, Detail: fmt.Sprintf(format, args...)}
 }
 
+// ReadChat reads the body of an answer to a Chat that somebody kept, by the rules of Server.Chat.
+func ReadChat(body []byte) Reply {
+	v, err := strictjson.Decode(body)
+	if err != nil {
+		return failed("the answer cannot be read: %s", err)
+	}
+	fields, _ := v.(map[string]any)
+	return readChat(fields)
+}
+
 // readChat reads the answer to a Chat.
 func readChat(fields map[string]any) Reply {
 	choices, ok := fields["choices"].([]any)

@@ -123,12 +123,10 @@ func (m *Moderation) read(text string) (outcome endpoint.Outcome, detail string)
 func (m *Moderation) verdict(text string) (v labels.Verdict, problem string) {
 	response := json.RawMessage(text)
 	if m.Guard {
-		text, problem = spoken(text, "")
 		response = compact(text)
 	}
 	v, answered, err := study.ReadVerdict(response)
 	switch {
-	case problem != "":
 	case err != nil:
 		problem = "the answer has no meaning: " + err.Error()
 	case !answered && m.Guard:

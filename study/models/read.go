@@ -26,7 +26,7 @@ func Outcomes() []endpoint.Outcome {
 // is none. Thoughts before the answer end at t.ThinkEnd and at the marks of known models; after them it is the object that
 // was asked for and nothing else, or with t.Prose all objects say the same.
 func (t *Task) Read(text string) (classes []int, outcome endpoint.Outcome, why string) {
-	text, why = spoken(text, t.ThinkEnd)
+	text, why = endpoint.Spoken(text, t.ThinkEnd)
 	if why != "" {
 		return nil, NotJSON, why
 	}
