@@ -34,6 +34,8 @@ func (s *Server) read(header http.Header, body []byte, read func(map[string]any)
 	r.Text, model = s.o.Scrubber.Scrub(r.Text), s.o.Scrubber.Scrub(model)
 	r.Detail, r.Model, r.Raw = s.o.Scrubber.Printable(r.Detail), model, s.raw(body)
 	r.Usage = Usage{count(usage["prompt_tokens"]), count(usage["completion_tokens"])}
+	// Some servers count thoughts in the sum alone: what is in no part was answered, and has the answer's price.
+	r.Usage.Completion = max(r.Usage.Completion, count(usage["total_tokens"])-r.Usage.Prompt)
 	return r
 }
 

@@ -542,3 +542,27 @@ func TestModerationAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestUsage: what is in the sum of the tokens and in no part was answered; what cannot be is not counted.
+func TestUsage(t *testing.T) {
+	for usage, want := range map[string]endpoint.Usage{
+		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`:      {10, 5},
+		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":1000000}`: {10, 999990},
+		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":3}`:       {10, 5},
+		`{"prompt_tokens":10,"completion_tokens":5}`:                        {10, 5},
+		`{"total_tokens":40}`:                     {0, 40},
+		`{"prompt_tokens":-1,"total_tokens":"x"}`: {},
+		`null`: {},
+	} {
+		model := modelserver.New(t, "vllm")
+		model.Play = modelserver.Status(http.StatusOK, `{"usage":`+usage+`,"choices":[{"message":{"content":"x"}}]}`)
+		server, err := endpoint.Open(endpoint.Options{URL: model.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := server.Chat(t.Context(), endpoint.Chat{Model: "m", Messages: []endpoint.Message{{Role: "user", Text: "x"}}})
+		if err != nil || reply.Usage != want {
+			t.Errorf("%s: %+v, %v, want %+v", usage, reply.Usage, err, want)
+		}
+	}
+}

@@ -167,7 +167,8 @@ func (m *Moderation) Report(done *Done, _ manifest.Schema, prices Limits) (Repor
 	}
 	t := TaskReport{Task: m.question.Task, Run: 1, Asked: m.digest}
 	t.count(done, m.question)
-	r.Tasks, r.In, r.Out, r.Cost, r.Flagged = []TaskReport{t}, t.In, t.Out, prices.cost(t.In, t.Out), new(0)
+	r.Tasks, r.In, r.Out, r.Estimated = []TaskReport{t}, t.In, t.Out, t.Estimated
+	r.Cost, r.Flagged = prices.cost(t.In, t.Out), new(0)
 	for _, rec := range done.Rows {
 		if flagged := m.score(done, rec).Flagged; flagged != nil && *flagged {
 			*r.Flagged++

@@ -69,11 +69,11 @@ func (w *Work) whenFree(ctx context.Context, most time.Duration, stop <-chan str
 }
 
 // hold keeps an answer until it is stored. The caller has w.mu.
-func (w *Work) hold(a asking, reply endpoint.Reply, cost float64) {
+func (w *Work) hold(a asking, reply endpoint.Reply, spent workspace.Spending) {
 	w.held = append(w.held, workspace.Answer{Key: a.rec.Key, Asked: a.digest, ImageSHA256: a.rec.Image.SHA256, Task: a.Task,
 		Run: a.Run, Outcome: string(reply.Outcome), Text: reply.Text, Detail: reply.Detail, Model: reply.Model,
 		In: reply.Usage.Prompt, Out: reply.Usage.Completion, At: w.Now()})
-	w.unstored.Add(workspace.Spending{Requests: 1, In: reply.Usage.Prompt, Out: reply.Usage.Completion, Cost: cost})
+	w.unstored.Add(spent)
 	w.bytes += len(reply.Text)
 	if len(w.held) >= storeMany || w.bytes >= storeBytes { // as enough says
 		select {

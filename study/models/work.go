@@ -47,6 +47,23 @@ type Question struct {
 	Tokens func(workspace.Record) (in, out int)
 }
 
+// counted is how many tokens an answer about a row has cost. What the server did not count is as much as Tokens says, here,
+// in sums and in limits alike, and estimated says so. Of a question that failed only what was counted has cost anything.
+func (q Question) counted(rec workspace.Record, o endpoint.Outcome, text string, u endpoint.Usage) (in, out int, estimated bool) {
+	in, out = u.Prompt, u.Completion
+	if q.Tokens == nil || o == endpoint.Failed {
+		return in, out, false
+	}
+	most, answer := q.Tokens(rec)
+	if in == 0 && most > 0 {
+		in, estimated = most, true
+	}
+	if out == 0 && answer > 0 && (text != "" || estimated) { // an answer without text can have none
+		out, estimated = answer, true
+	}
+	return in, out, estimated
+}
+
 // A Work is the asking of questions about the kept rows of a workspace.
 type Work struct {
 	Store Store
@@ -107,7 +124,7 @@ func (l Limits) cost(in, out int) float64 {
 type Progress struct {
 	Asked, Total int
 	Outcomes     map[endpoint.Outcome]int
-	In, Out      int // tokens
+	In, Out      int // tokens, by estimate where the server does not count them
 	Cost         float64
 	Elapsed      time.Duration
 }
@@ -438,13 +455,11 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 	}
 	p := &w.progress
 	p.Outcomes[reply.Outcome]++
-	p.In, p.Out = p.In+reply.Usage.Prompt, p.Out+reply.Usage.Completion
-	cost := w.Limits.cost(reply.Usage.Prompt, reply.Usage.Completion)
-	if reply.Usage == (endpoint.Usage{}) && reply.Outcome != endpoint.Failed {
-		cost = reserved // the server does not say
-	}
-	p.Cost, w.dearest = p.Cost+cost, max(w.dearest, cost)
-	w.hold(a, reply, cost)
+	in, out, _ := a.counted(a.rec, reply.Outcome, reply.Text, reply.Usage)
+	spent := workspace.Spending{Requests: 1, In: in, Out: out, Cost: w.Limits.cost(in, out)}
+	p.In, p.Out = p.In+in, p.Out+out
+	p.Cost, w.dearest = p.Cost+spent.Cost, max(w.dearest, spent.Cost)
+	w.hold(a, reply, spent)
 	p.Elapsed = w.Now().Sub(began)
 	w.failed++
 	if reply.Outcome != endpoint.Failed {

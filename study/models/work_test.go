@@ -411,6 +411,34 @@ func TestCostWithoutUsage(t *testing.T) {
 	}
 }
 
+// TestOneCost: where the server counts the tokens of some answers alone, the sum of the command, of run.json and of the
+// workspace are one number, and it is told how many answers are estimates.
+func TestOneCost(t *testing.T) {
+	for name, usage := range map[string]func(n int) endpoint.Usage{
+		"half":          func(n int) endpoint.Usage { return endpoint.Usage{Prompt: 1000 * (n % 2), Completion: 7 * (n % 2)} },
+		"none":          func(int) endpoint.Usage { return endpoint.Usage{} },
+		"the sent ones": func(int) endpoint.Usage { return endpoint.Usage{Prompt: 900} },
+		"the answered":  func(int) endpoint.Usage { return endpoint.Usage{Completion: 9} },
+		"all":           func(int) endpoint.Usage { return endpoint.Usage{Prompt: 900, Completion: 9} },
+	} {
+		d := newDesk(rows(t, 8))
+		d.Limits = Limits{PriceIn: 100, PriceOut: 1000}
+		d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: usage(n)}, nil
+		}
+		done, _, err := d.does(t)
+		testkit.OK(t, err)
+		var report TaskReport
+		report.count(done, done.Questions[0])
+		costs := fmt.Sprintf("%.6f %.6f %.6f", done.Cost, done.Total, d.Limits.cost(report.In, report.Out))
+		if costs != strings.Join(slices.Repeat([]string{fmt.Sprintf("%.6f", done.Cost)}, 3), " ") || done.Cost == 0 {
+			t.Errorf("%s counted: the costs are %s", name, costs)
+		}
+		want := map[string]int{"half": 2, "none": 4, "the sent ones": 4, "the answered": 4}[name]
+		testkit.Same(t, name+" counted: estimated", want, report.Estimated)
+	}
+}
+
 // TestLongAnswers: of an answer that is none only the beginning is kept.
 func TestLongAnswers(t *testing.T) {
 	d := newDesk(rows(t, 4))

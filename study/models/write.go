@@ -37,25 +37,27 @@ type Report struct {
 	Scores     []MeanScore     `json:"scores,omitempty"` // over the runs, of tasks that rows have labels for
 	In         int             `json:"tokens_in"`
 	Out        int             `json:"tokens_out"`
+	Estimated  int             `json:"estimated"`      // answers whose tokens the server did not count, so that an estimate is in the sums
 	Cost       float64         `json:"cost,omitempty"` // at the prices given
 }
 
 // A TaskReport is of one task in one run.
 type TaskReport struct {
-	Task     string                   `json:"task"`
-	Run      int                      `json:"run"`
-	Prompt   string                   `json:"prompt,omitempty"` // built-in, or the name of its file
-	PromptID string                   `json:"prompt_sha256,omitempty"`
-	Examples string                   `json:"examples_sha256,omitempty"` // of their ids, images and answers
-	Asked    string                   `json:"asked_sha256"`              // of all that decides an answer but the picture
-	Models   map[string]int           `json:"models"`                    // answers by the model that the server says has answered
-	Outcomes map[endpoint.Outcome]int `json:"outcomes"`                  // not_asked beside those of an answer
-	In       int                      `json:"tokens_in"`
-	Out      int                      `json:"tokens_out"`
-	First    time.Time                `json:"first"` // answer
-	Last     time.Time                `json:"last"`
-	Macro    *float64                 `json:"macro_f1"` // parts of 1, as labels score; nil where no row has a label or an answer
-	Weighted *float64                 `json:"weighted_f1"`
+	Task      string                   `json:"task"`
+	Run       int                      `json:"run"`
+	Prompt    string                   `json:"prompt,omitempty"` // built-in, or the name of its file
+	PromptID  string                   `json:"prompt_sha256,omitempty"`
+	Examples  string                   `json:"examples_sha256,omitempty"` // of their ids, images and answers
+	Asked     string                   `json:"asked_sha256"`              // of all that decides an answer but the picture
+	Models    map[string]int           `json:"models"`                    // answers by the model that the server says has answered
+	Outcomes  map[endpoint.Outcome]int `json:"outcomes"`                  // not_asked beside those of an answer
+	In        int                      `json:"tokens_in"`
+	Out       int                      `json:"tokens_out"`
+	Estimated int                      `json:"estimated"`
+	First     time.Time                `json:"first"` // answer
+	Last      time.Time                `json:"last"`
+	Macro     *float64                 `json:"macro_f1"` // parts of 1, as labels score; nil where no row has a label or an answer
+	Weighted  *float64                 `json:"weighted_f1"`
 }
 
 // A MeanScore is what the answers of a task are worth, as labels score computes it.
@@ -119,7 +121,7 @@ func (c *Classification) Report(done *Done, schema manifest.Schema, prices Limit
 				t.Macro, t.Weighted = &score.MacroF1.Each[at], &score.WeightedF1.Each[at]
 			}
 		}
-		r.In, r.Out = r.In+t.In, r.Out+t.Out
+		r.In, r.Out, r.Estimated = r.In+t.In, r.Out+t.Out, r.Estimated+t.Estimated
 		r.Tasks = append(r.Tasks, t)
 	}
 	r.Cost = prices.cost(r.In, r.Out)
@@ -161,7 +163,11 @@ func (t *TaskReport) count(done *Done, q Question) {
 			continue
 		}
 		t.Outcomes[endpoint.Outcome(a.Outcome)]++
-		t.In, t.Out = t.In+a.In, t.Out+a.Out
+		in, out, estimated := q.counted(rec, endpoint.Outcome(a.Outcome), a.Text, endpoint.Usage{Prompt: a.In, Completion: a.Out})
+		t.In, t.Out = t.In+in, t.Out+out
+		if estimated {
+			t.Estimated++
+		}
 		if a.Model != "" {
 			t.Models[a.Model]++
 		}
