@@ -3,6 +3,7 @@ package labels
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -213,12 +214,24 @@ type ErrorShare struct {
 
 // A LabelScore is the F1 of a label: 0 where it is neither given nor predicted anywhere.
 type LabelScore struct {
-	Code    string `json:"code"`
-	Name    string `json:"name"`
-	Support int    `json:"support"` // gold entries with the label, among those scored of the first file
-	F1      Spread `json:"f1"`
-	Over    Spread `json:"over"`  // predicted and not given
-	Under   Spread `json:"under"` // given and not predicted
+	Code     string `json:"code"`
+	Name     string `json:"name"`
+	Support  int    `json:"support"`  // gold entries with the label, among those that every file scored
+	Supports []int  `json:"supports"` // gold entries with the label that each file scored
+	F1       Spread `json:"f1"`
+	Over     Spread `json:"over"`  // predicted and not given
+	Under    Spread `json:"under"` // given and not predicted
+}
+
+// True writes how many entries have the label, by file where they scored others.
+func (l LabelScore) True() string {
+	if len(l.Supports) == 0 {
+		return strconv.Itoa(l.Support)
+	}
+	if slices.Min(l.Supports) == slices.Max(l.Supports) {
+		return strconv.Itoa(l.Supports[0])
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(l.Supports), "[]"), " ", ", ")
 }
 
 // A Bias counts the entries of an ordinal task whose prediction is higher or lower on the scale
@@ -306,6 +319,7 @@ func MatchIDs[V any](file string, gold []manifest.Entry, others map[manifest.Key
 type tallied struct {
 	scored, noAnswer int
 	by               []hits // by class
+	entries          []bool // which of gold were scored
 }
 
 type hits struct{ hit, over, under int }
@@ -316,8 +330,8 @@ func (h hits) support() int { return h.hit + h.under }
 func (h hits) f1() float64 { return float64(2*h.hit) / float64(max(1, 2*h.hit+h.over+h.under)) }
 
 func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
-	out := tallied{by: make([]hits, len(t.Classes))}
-	for _, e := range gold {
+	out := tallied{by: make([]hits, len(t.Classes)), entries: make([]bool, len(gold))}
+	for i, e := range gold {
 		given := t.ClassesOf(e.Labels)
 		labels, ok := f.Labels[e.Key]
 		if !ok || given == nil || t.Kind != manifest.Multi && len(given) == 0 {
@@ -329,6 +343,7 @@ func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
 			continue
 		}
 		out.scored++
+		out.entries[i] = true
 		for c := range out.by {
 			switch g, p := slices.Contains(given, c), slices.Contains(predicted, c); {
 			case g && p:
@@ -372,14 +387,17 @@ func (t Task) score(schema manifest.Schema, tasks []Task, gold []manifest.Entry,
 		return ts, false
 	}
 	ts.MacroF1, ts.WeightedF1 = spread(macro), spread(weighted)
+	common := t.common(gold, tallies)
 	for c, class := range t.Classes {
 		var f1, over, under []float64
+		label := LabelScore{Code: class.Code, Name: class.Name, Support: common[c]}
 		for _, x := range tallies {
 			h := x.by[c]
 			f1, over, under = append(f1, h.f1()), append(over, float64(h.over)), append(under, float64(h.under))
+			label.Supports = append(label.Supports, h.support())
 		}
-		ts.Labels = append(ts.Labels, LabelScore{class.Code, class.Name, tallies[0].by[c].support(),
-			spread(f1), spread(over), spread(under)})
+		label.F1, label.Over, label.Under = spread(f1), spread(over), spread(under)
+		ts.Labels = append(ts.Labels, label)
 	}
 	if t.Kind == manifest.Ordinal {
 		ts.Bias = t.bias(schema, tasks, gold, files)
@@ -388,6 +406,20 @@ func (t Task) score(schema manifest.Schema, tasks []Task, gold []manifest.Entry,
 		ts.Errors = append(ts.Errors, t.errors(schema.Categories[by], by, gold, files))
 	}
 	return ts, true
+}
+
+// common counts by class the gold entries that all have scored.
+func (t Task) common(gold []manifest.Entry, tallies []tallied) []int {
+	counts := make([]int, len(t.Classes))
+	for i, e := range gold {
+		if slices.ContainsFunc(tallies, func(x tallied) bool { return !x.entries[i] }) {
+			continue
+		}
+		for _, c := range t.ClassesOf(e.Labels) {
+			counts[c]++
+		}
+	}
+	return counts
 }
 
 // errors counts wrong predictions by the labels of the category at place by.

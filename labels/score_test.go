@@ -237,3 +237,32 @@ func TestClasses(t *testing.T) {
 		t.Errorf("predicted right: %+v", right)
 	}
 }
+
+// TestSupport: how many entries have a label does not depend on which file is named first.
+func TestSupport(t *testing.T) {
+	r, entries := figsim(t)
+	task, err := NewTask(r.Schema, manifest.Task{Category: "severity"})
+	testkit.OK(t, err)
+	gold := entries[:40]
+	all, some := Predictions{File: "all", Labels: Answers{}}, Predictions{File: "some", Labels: Answers{}}
+	for i, e := range gold {
+		all.Labels[e.Key] = e.Labels
+		if i%3 == 0 {
+			some.Labels[e.Key] = e.Labels
+		}
+	}
+	score := func(files ...Predictions) []LabelScore {
+		s, err := Score(r.Schema, []Task{task}, gold, nil, files)
+		testkit.OK(t, err)
+		return s.Tasks[0].Labels
+	}
+	forth, back, alone := score(all, some), score(some, all), score(some)
+	for i, l := range forth {
+		if l.Support != back[i].Support || l.Support != alone[i].Support || l.Supports[0] != back[i].Supports[1] || l.Supports[1] != l.Support {
+			t.Errorf("%s: %+v, in the other order %+v", l.Code, l, back[i])
+		}
+		if want := fmt.Sprintf("%d, %d", l.Supports[0], l.Supports[1]); l.Supports[0] != l.Supports[1] && l.True() != want {
+			t.Errorf("%s: %s, want %s", l.Code, l.True(), want)
+		}
+	}
+}

@@ -85,8 +85,22 @@ func (t Task) codes(schema manifest.Schema) [][]string {
 	return codes
 }
 
+// An Improbable is the error of a number that is no probability.
+type Improbable struct {
+	Column string
+	Row    int // place among the keys
+	Value  float64
+}
+
+func (e *Improbable) Error() string {
+	return fmt.Sprintf("%s is %g, and a probability is from 0 to 1", e.Column, e.Value)
+}
+
+// rounding is how far beyond 0 and 1 the numbers of a float32 may be.
+const rounding = 1e-6
+
 // Probabilities gives the probabilities of a task's classes, nil where a table has no column of the task. Each of numbers has a
-// value for each key. A class of several labels
+// value for each key; one that cannot be a probability is *Improbable. A class of several labels
 // has a column of its own (severity.SS4+SS5), or the sum of its labels' where one of them must be right, else the largest.
 func (t Task) Probabilities(schema manifest.Schema, keys []manifest.Key, numbers []Feature) (Probabilities, error) {
 	values := make(map[string][]float64, len(numbers))
@@ -104,6 +118,10 @@ func (t Task) Probabilities(schema manifest.Schema, keys []manifest.Key, numbers
 			part := values[t.Column(code)]
 			if part == nil {
 				missing = append(missing, t.Column(code))
+			}
+			odd := slices.IndexFunc(part, func(p float64) bool { return p < -rounding || p > 1+rounding })
+			if odd >= 0 {
+				return nil, &Improbable{t.Column(code), odd, part[odd]}
 			}
 			columns[i], met = append(columns[i], part), met || part != nil
 		}

@@ -14,7 +14,8 @@ import (
 
 // Numbers are the columns of numbers of a table with a row for each entry, such as features of images.
 type Numbers struct {
-	Keys []manifest.Key
+	Keys  []manifest.Key
+	Lines []int // of the file, by Keys
 	// Columns are in the order of the file, with a value for each key, NaN where there is none. true and yes are 1; a column
 	// of such words alone is yes or no.
 	Columns []labels.Feature
@@ -103,7 +104,7 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 		n.columns = append(n.columns, n.column())
 	}
 	line := n.rows.Line()
-	n.out.Keys = append(n.out.Keys, key)
+	n.out.Keys, n.out.Lines = append(n.out.Keys, key), append(n.out.Lines, line)
 	for i := range n.columns {
 		c := &n.columns[i]
 		if c.skip || c.other != nil {

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -259,6 +260,10 @@ func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thre
 	var all []Thresholds
 	for _, t := range s.tasks {
 		p, err := t.Probabilities(s.Schema, numbers.Keys, numbers.Columns)
+		if odd, ok := errors.AsType[*labels.Improbable](err); ok {
+			return nil, nil, userfile.Faulty(&manifest.Problems{List: []manifest.Problem{{File: file, Line: numbers.Lines[odd.Row],
+				Message: odd.Error(), Hint: "logits have to go through softmax (one label) or sigmoid (several), log-probabilities through exp"}}})
+		}
 		if err != nil {
 			return nil, nil, userfile.Wrong("%s: %w", file, err)
 		}
