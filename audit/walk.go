@@ -133,28 +133,57 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 
 func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 	copies, err := a.Workspace.Copies(ctx)
+	if err != nil {
+		return err
+	}
 	a.compareCopies(copies)
-	for _, c := range copies {
+	owing, err := state.ListCopies(ctx, a.Workspace)
+	if err != nil {
+		return err
+	}
+	for i, c := range copies {
 		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
 		if _, err := os.Lstat(c.Path); err != nil || c.Format == state.ThirdParty {
-			a.outOfReach(c)
+			a.outOfReach(c, owing[i].Owed)
 			continue
+		}
+		if owing[i].State == state.CopyOpen {
+			a.stillOpen(owing[i])
 		}
 		missing := map[string]string{}
 		for _, f := range c.Files {
 			missing[f.Name] = f.SHA256
 		}
-		err = errors.Join(err, a.eachBelow(ctx, c.Path, func(s *source) {
+		err := a.eachBelow(ctx, c.Path, func(s *source) {
 			s.recorded = missing[s.rel]
 			delete(missing, s.rel)
 			look(s)
-		}))
+		})
 		// A file that somebody moved away may be anywhere, with rows that a purge cannot reach.
 		for name := range missing {
 			a.changedCopy(filepath.ToSlash(filepath.Join(c.Path, name)), "it is no longer there")
 		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
+}
+
+// stillOpen notes a registered copy that is there and owes a removal: a purge has not got to it, or could not do it.
+func (a *audit) stillOpen(c state.CopyReport) {
+	what := "a registered copy that is an open obligation"
+	if n := len(c.Owed); n > 0 {
+		const most = 5
+		what += fmt.Sprintf(": %d of its rows must go: %s", n, strings.Join(c.Owed[:min(n, most)], ", "))
+		if n > most {
+			what += ", ..."
+		}
+	}
+	if c.Told != "" {
+		what += "; what the last purge said of it: " + c.Told
+	}
+	a.owed(fmt.Sprintf("%s (%s)", c.Path, c.Note), what, "; put it in order and purge, or say what became of it: rehydrate export --destroyed")
 }
 
 // eachBelow looks at a file, or at the files of a folder in byte order of their names. One that cannot be read is a gap.
@@ -189,14 +218,14 @@ func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) 
 }
 
 // outOfReach notes a registered copy that cannot be looked at, until the operator says what became of it.
-func (a *audit) outOfReach(c workspace.Copy) {
+func (a *audit) outOfReach(c workspace.Copy, owed []string) {
 	where, what, todo := fmt.Sprintf("%s (%s)", c.Path, c.Note), "a registered copy that cannot be reached from here", ""
 	// The trouble that a purge noted of a copy closes nothing.
 	closed := c.Told != "" && !c.Open
 	if c.Format == state.ThirdParty {
 		gone := slices.DeleteFunc(slices.Clone(c.Rows), func(row string) bool {
 			e := a.postOf(row)
-			return (e == nil || !e.MustGo) && !slices.Contains(c.Owed, row)
+			return (e == nil || !e.MustGo) && !slices.Contains(owed, row)
 		})
 		what = fmt.Sprintf("%d rows were sent to a third party, out of reach of audit and purge", len(c.Rows))
 		if len(gone) > 0 {

@@ -37,7 +37,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/cluster"
-	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/reading"
@@ -220,10 +219,6 @@ func (r *run) load(ctx context.Context) error {
 	rel := r.Release
 	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		Schema: rel.Schema.Joined(), Splits: r.Manifest.Splits}
-	// Before the load: a manifest that drops a post takes away what says that copies owe its rows.
-	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
-		return err
-	}
 	if err := r.Workspace.Load(ctx, b, safely.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}

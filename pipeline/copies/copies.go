@@ -48,38 +48,9 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	if _, err := os.Lstat(name); !isMissing(err) && c.Format != state.ThirdParty {
 		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	}
-	c.Files, c.Open, c.Rows, c.Next, c.Owed = nil, false, nil, nil, nil
+	c.Files, c.Open, c.Rows, c.Next = nil, false, nil, nil
 	c.Told = how + " " + now.UTC().Format(time.DateOnly) + ": " + note
 	return ws.SetCopy(ctx, c, purged(c, "told"))
-}
-
-// KeepOwed records what each copy owes, before a manifest is loaded that may drop posts.
-func KeepOwed(ctx context.Context, ws *workspace.Workspace, next workspace.Binding) error {
-	have, bound, err := ws.Binding(ctx)
-	if err != nil || !bound || have.ReleaseDigest == next.ReleaseDigest && have.ManifestDigest == next.ManifestDigest {
-		return err
-	}
-	copies, err := ws.Copies(ctx)
-	if err != nil || len(copies) == 0 {
-		return err
-	}
-	gone, err := state.GonePosts(ctx, ws, true)
-	if err != nil {
-		return err
-	}
-	for _, c := range copies {
-		// What the last purge could not take out is owed, too.
-		rows := slices.DeleteFunc(slices.Clone(c.Rows), func(row string) bool {
-			return !gone.HasRow(row) && !slices.Contains(c.Owed, row)
-		})
-		if state.StateOfCopy(c) != state.CopyClosed && !slices.Equal(rows, c.Owed) {
-			c.Owed = rows
-			if err := ws.SetCopy(ctx, c); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // purged returns the log's record of a copy that lost rows, or that is gone.

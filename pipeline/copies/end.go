@@ -50,7 +50,7 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 			return nil, err
 		}
 		report := state.NewCopyReport(c)
-		report.Owed = append(report.Owed, c.Owed...)
+		report.Owed = append(report.Owed, c.Rows...)
 		for _, p := range purged { // an unfinished copy that was closed long ago, and cannot be deleted now
 			if p.Path == c.Path && p.State == state.CopyOpen {
 				report = p
@@ -69,7 +69,7 @@ func closeEmptied(
 	for _, f := range c.Files {
 		c.Next[f.Name] = f.SHA256
 	}
-	c.Files, c.Rows, c.Owed = nil, nil, nil
+	c.Files, c.Rows = nil, nil
 	c.Told = "deleted " + now.UTC().Format(time.DateOnly) + ", when the workspace was ended"
 	return c, ws.SetCopy(ctx, c, purged(c, "told"))
 }

@@ -87,11 +87,10 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
 	}
 	if trouble != nil {
 		p.copy.Open, p.copy.Told, event.Verdict = true, state.PrintableLine(trouble.Error()), "open"
-		p.copy.Owed = ids // also when the next manifest no longer has the posts
 	} else {
 		p.copy.Open, p.copy.Told = false, ""
 		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, gone.HasRow)
-		p.copy.Next, p.copy.Owed = nil, nil
+		p.copy.Next = nil
 	}
 	if err := ws.SetCopy(ctx, p.copy, event); err != nil {
 		return state.CopyReport{}, err

@@ -30,7 +30,7 @@ func TestPurge(t *testing.T) {
 		testkit.Same(t, format+" state", state.CopyGood, r.State)
 		record := s.record("x")
 		testkit.Same(t, "rows on record", []string{"few002", "few003"}, record.Rows)
-		if record.Next != nil || record.Owed != nil || record.Open {
+		if record.Next != nil || record.Open {
 			t.Errorf("%s: the record keeps what is done: %+v", format, record)
 		}
 		if got := s.list("x"); got.State != state.CopyGood {
@@ -129,7 +129,7 @@ func TestTrouble(t *testing.T) {
 				t.Errorf("the purge reports %+v, want %q", r, tt.want)
 			}
 			record := s.record("x")
-			if !record.Open || !slices.Equal(record.Owed, []string{"few001"}) || !slices.Contains(record.Rows, "few001") {
+			if !record.Open || !slices.Contains(record.Rows, "few001") {
 				t.Errorf("on record is %+v", record)
 			}
 			log := s.events(auditlog.CopyPurged)
@@ -317,30 +317,43 @@ func TestDisclose(t *testing.T) {
 	testkit.OK(t, Disclosure{Name: strings.Repeat("x", 60), Note: strings.Repeat("x", 200)}.Check())
 }
 
-// TestKeepOwed: what a copy owes it owes still when the next manifest has not got the post.
-func TestKeepOwed(t *testing.T) {
-	s := newSite(t)
-	s.copy("x", "parquet")
-	s.gone("few001")
-	have, _, err := s.ws.Binding(t.Context())
-	testkit.OK(t, err, KeepOwed(t.Context(), s.ws, have))
-	testkit.Same(t, "owed under the same manifest", []string(nil), s.record("x").Owed)
-	next := have
-	next.ReleaseDigest, next.ManifestDigest = "r", "m"
-	testkit.OK(t, KeepOwed(t.Context(), s.ws, next))
-	testkit.Same(t, "owed", []string{"few001"}, s.record("x").Owed)
-	entries := func(yield func(manifest.Entry, error) bool) {
-		for i, id := range ids[1:] {
-			if !yield(manifest.Entry{Key: manifest.Key{ID: id}, Ordinal: i, Line: i + 2, Split: "train", Labels: make([][]int, 1)}, nil) {
-				return
+// TestLeftManifest: nobody asks any more about a post that the manifest dropped, so its row leaves the copies, gone or live. What
+// cannot be reached owes it, and what a third party has.
+func TestLeftManifest(t *testing.T) {
+	for _, isGone := range []bool{true, false} {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		s.copy("away", "parquet")
+		away := filepath.Join(s.dir, "away")
+		testkit.OK(t, os.Rename(away, away+"-"), Disclose(t.Context(), s.ws, Disclosure{Name: "a model", Note: "to classify"}, []string{"few001", "few002"}, now))
+		if isGone {
+			s.gone("few001")
+		}
+		next, _, err := s.ws.Binding(t.Context())
+		testkit.OK(t, err)
+		next.ReleaseDigest, next.ManifestDigest = "r", "m"
+		entries := func(yield func(manifest.Entry, error) bool) {
+			for i, id := range ids[1:] {
+				if !yield(manifest.Entry{Key: manifest.Key{ID: id}, Ordinal: i, Line: i + 2, Split: "train", Labels: make([][]int, 1)}, nil) {
+					return
+				}
 			}
 		}
-	}
-	testkit.OK(t, s.ws.Load(t.Context(), next, entries, nil))
-	r := s.purge("x", state.GoneSet{})
-	testkit.Same(t, "taken out", ids[1:], s.holds("x"))
-	if r.State != state.CopyGood || s.record("x").Owed != nil {
-		t.Errorf("the purge reports %+v", r)
+		testkit.OK(t, s.ws.Load(t.Context(), next, entries, nil))
+		owed := []string{"few001"}
+		for _, path := range []string{filepath.Join(s.dir, "x"), away, state.ThirdPartyPath("a model")} {
+			if got := find(t, must(List(t.Context(), s.ws)), path); got.State != state.CopyOpen || !slices.Equal(got.Owed, owed) {
+				t.Errorf("%s is listed as %+v", path, got)
+			}
+		}
+		r := s.purge("x", state.GoneSet{})
+		testkit.Same(t, "taken out", ids[1:], s.holds("x"))
+		if r.State != state.CopyGood || !slices.Equal(r.Purged, owed) {
+			t.Errorf("the purge reports %+v", r)
+		}
+		testkit.OK(t, os.Rename(away+"-", away))
+		testkit.Same(t, "in reach again", state.CopyGood, s.purge("away", state.GoneSet{}).State)
+		testkit.Same(t, "taken out of it", ids[1:], s.holds("away"))
 	}
 }
 

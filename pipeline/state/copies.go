@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -107,19 +108,29 @@ func Owed(c workspace.Copy, gone GoneSet) []string {
 	return slices.DeleteFunc(append([]string{}, c.Rows...), func(row string) bool { return !gone.HasRow(row) })
 }
 
-// GoneFrom adds to the posts that are gone those that a copy still owed when they left the manifest.
+// LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
+const LeftManifest manifest.Reason = "left_manifest"
+
+// GoneFrom adds to what is gone the rows of a copy that nobody looks after: those whose entries the manifest has no more,
+// and after the end of a workspace all of them.
 func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone GoneSet) (GoneSet, error) {
-	all := gone
-	for _, row := range c.Owed {
-		id := dataset.PostOf(row)
-		known, err := ws.Knows(ctx, id)
-		if err != nil {
-			return GoneSet{}, err
-		}
-		// No run asks about these any more. If a later manifest has the post again, its present state counts.
-		if !known && !gone.HasRow(row) {
-			all = all.with(GonePost{ID: id, State: manifest.StateUnavailable})
-		}
+	ended, err := ReadNote[EndedNote](ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	left := c.Rows
+	if ended.At.IsZero() {
+		left, err = ws.Left(ctx, c.Rows)
+	}
+	if err != nil || len(left) == 0 {
+		return gone, err
+	}
+	all := GoneSet{Posts: gone.Posts, Entries: maps.Clone(gone.Entries)}
+	if all.Entries == nil {
+		all.Entries = map[string]GonePost{}
+	}
+	for _, row := range left {
+		all.Entries[row] = GonePost{ID: dataset.PostOf(row), State: manifest.StateUnavailable, Reason: LeftManifest}
 	}
 	return all, nil
 }

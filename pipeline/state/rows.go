@@ -48,16 +48,6 @@ func (g GoneSet) Of(row string) (GonePost, bool) {
 // Empty reports whether no row must be gone.
 func (g GoneSet) Empty() bool { return len(g.Posts)+len(g.Entries) == 0 }
 
-// with is g and a post more, which g shares with nobody.
-func (g GoneSet) with(p GonePost) GoneSet {
-	g.Posts = maps.Clone(g.Posts)
-	if g.Posts == nil {
-		g.Posts = map[manifest.PostID]GonePost{}
-	}
-	g.Posts[p.ID] = p
-	return g
-}
-
 // GonePosts returns what is gone of the manifest, also what waits for a confirmation if withheld.
 func GonePosts(ctx context.Context, ws *workspace.Workspace, withheld bool) (GoneSet, error) {
 	gone := GoneSet{map[manifest.PostID]GonePost{}, map[string]GonePost{}}

@@ -195,10 +195,24 @@ func (w *Workspace) dropLeft(t *tx) (names []string) {
 	return names
 }
 
-// Knows reports whether the manifest has the post.
-func (w *Workspace) Knows(ctx context.Context, id manifest.PostID) (bool, error) {
-	ids, err := texts(ctx, w.db, "SELECT id FROM entry WHERE id = ? LIMIT 1", id)
-	return len(ids) > 0, err
+// Left returns those of the rows, named as manifest.Key is, whose entries the manifest does not have.
+func (w *Workspace) Left(ctx context.Context, rows []string) (left []string, err error) {
+	defer wrap(&err, "compare rows with the manifest")
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	type row struct {
+		Name  string          `json:"name"`
+		ID    manifest.PostID `json:"id"`
+		Image int             `json:"image"`
+	}
+	all := make([]row, len(rows))
+	for i, name := range rows {
+		key, _ := manifest.ParseKey(name) // what is no key is no entry's
+		all[i] = row{name, key.ID, key.Image}
+	}
+	return texts(ctx, w.db, `SELECT value ->> 'name' FROM json_each(?) WHERE NOT EXISTS (
+		SELECT 1 FROM entry e WHERE e.id = value ->> 'id' AND e.image = value ->> 'image')`, jsonColumn{all})
 }
 
 // Counts returns how many entries the manifest has, and of how many different posts.

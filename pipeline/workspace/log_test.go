@@ -279,7 +279,7 @@ func TestCopies(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	c := Copy{Path: "/copy", Note: "the lab", Format: "folder", Made: hour(1), Files: []File{{Name: "x", SHA256: "d", Size: 3}},
-		Rows: []string{"a"}, Next: map[string]string{"x": "e"}, Owed: []string{"b"}}
+		Rows: []string{"a"}, Next: map[string]string{"x": "e"}}
 	event := auditlog.Event{Kind: auditlog.Copy, Path: digestOf([]byte(c.Path)), Note: c.Note}
 	testkit.OK(t, w.SetCopy(ctx, c, event))
 	c.Open, c.Told = true, "asked the lab"

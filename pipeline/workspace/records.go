@@ -561,7 +561,6 @@ type Copy struct {
 	// What follows is stored together, as JSON.
 	Rows []string          `json:"rows"`           // ids of its rows
 	Next map[string]string `json:"next,omitempty"` // digests by name of files to be replaced: a killed purge finds either
-	Owed []string          `json:"owed,omitempty"` // rows of posts that were gone when a new manifest dropped them
 }
 
 // SetCopy registers a copy, or replaces its record, and stores events in the same transaction.
