@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -495,6 +496,12 @@ var opaque = []planted{
 	{"an open obligation that is out of reach", "", "", "gone-away", doing(func(p *audited) {
 		p.open(func(ws *workspace.Workspace) error {
 			return ws.SetCopy(p.t.Context(), workspace.Copy{Path: "/nonexistent/gone-away", Note: "a colleague", Format: "parquet", Made: time.Now(), Open: true, Told: "1 row must go"})
+		})
+	})},
+	{"an open obligation in reach", "", "", "in-reach (a colleague)", doing(func(p *audited) {
+		path := filepath.Join(p.t.TempDir(), "in-reach")
+		p.open(func(ws *workspace.Workspace) error {
+			return errors.Join(os.Mkdir(path, 0o700), ws.SetCopy(p.t.Context(), workspace.Copy{Path: path, Note: "a colleague", Format: "parquet", Made: time.Now(), Open: true, Told: "mine.bin may hold a row that went"}))
 		})
 	})},
 	{"content without a grant", "", "", "grant", doing(func(p *audited) {

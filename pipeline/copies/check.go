@@ -14,8 +14,8 @@ import (
 )
 
 // check holds the files of a registered copy, which is not closed, against their recorded digests. It reads them
-// whole and writes nothing. Its error describes the differences; files that somebody added are none.
-func check(ctx context.Context, c workspace.Copy) error {
+// whole and writes nothing. Its error describes the differences. Files that somebody added are one where a row went, or has to.
+func check(ctx context.Context, c workspace.Copy, owes bool, others []string) error {
 	root, err := openCopy(c)
 	if err != nil {
 		return err
@@ -32,11 +32,16 @@ func check(ctx context.Context, c workspace.Copy) error {
 			list = append(list, fmt.Errorf("%s: %w", f.Name, err))
 		}
 	}
+	if owes || c.Taken > 0 {
+		if err := noForeign(ctx, root, c, others); err != nil {
+			list = append(list, err)
+		}
+	}
 	return describe(list)
 }
 
-// List returns all registered copies, by path, closed ones too. One whose files differ from their recorded digests, or
-// that has rows that must go, is an open obligation.
+// List returns all registered copies, by path, closed ones too. One whose files differ from their recorded digests, that
+// has rows that must go, or that lost rows and holds files of somebody else, is an open obligation.
 func List(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, error) {
 	list, err := state.ListCopies(ctx, ws)
 	if err != nil {
@@ -57,7 +62,7 @@ func List(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, err
 		if report.State == state.CopyClosed || report.State == state.CopyUnfinished {
 			continue
 		}
-		if err := check(ctx, c); err != nil {
+		if err := check(ctx, c, len(report.Owed) > 0, others(copies, c)); err != nil {
 			report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
 		}
 	}

@@ -36,7 +36,7 @@ func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]
 			}
 			continue
 		}
-		report, err := purgeCopy(ctx, ws, c, gone)
+		report, err := purgeCopy(ctx, ws, c, others(copies, c), gone)
 		if err != nil {
 			return nil, fmt.Errorf("purge the copy %s: %w", c.Path, err)
 		}
@@ -54,7 +54,8 @@ func removeLater(c workspace.Copy) error {
 	return discard(unfinishedPath(c.Path))
 }
 
-func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
+// purgeCopy purges a copy that is not closed. The others are in its folder by right.
+func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, others []string,
 	gone state.GoneSet) (state.CopyReport, error) {
 	gone, err := state.GoneFrom(ctx, ws, c, gone)
 	if err != nil {
@@ -70,7 +71,7 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
 	}
 	// A copy that owes nothing is compared and read all the same: somebody may have put back what a purge took out.
 	ids := state.Owed(c, gone)
-	p := &purging{copy: c, ws: ws, gone: gone, owes: len(ids) > 0}
+	p := &purging{copy: c, ws: ws, gone: gone, owes: len(ids) > 0, others: others}
 	trouble := p.takeOut(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -90,7 +91,7 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
 	} else {
 		p.copy.Open, p.copy.Told = false, ""
 		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, gone.HasRow)
-		p.copy.Next = nil
+		p.copy.Next, p.copy.Taken = nil, p.copy.Taken+len(ids)
 	}
 	if err := ws.SetCopy(ctx, p.copy, event); err != nil {
 		return state.CopyReport{}, err
@@ -106,11 +107,12 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
 
 // A purging takes rows out of one copy.
 type purging struct {
-	copy workspace.Copy
-	root *os.Root
-	ws   *workspace.Workspace
-	gone state.GoneSet
-	owes bool // one of its rows must go
+	copy   workspace.Copy
+	root   *os.Root
+	ws     *workspace.Workspace
+	gone   state.GoneSet
+	owes   bool     // one of its rows must go
+	others []string // paths of other copies
 }
 
 // The files of a dataset folder that describe it name the digests of the others, which are wrong once a row is gone.
@@ -139,11 +141,14 @@ func (p *purging) takeOut(ctx context.Context) (err error) {
 	// The digests of the files that were rewritten count even when another file made trouble.
 	p.copy.Files = files
 	err = p.prove(ctx)
-	if len(trouble) == 0 {
-		return err
-	}
 	// What a changed file has is the holder's to say, but a row in it that must go is named.
-	if errors.As(err, new(*state.RowThere)) {
+	if len(trouble) > 0 && !errors.As(err, new(*state.RowThere)) {
+		err = nil
+	}
+	if err == nil && (p.owes || p.copy.Taken > 0) {
+		err = noForeign(ctx, p.root, p.copy, p.others)
+	}
+	if err != nil {
 		trouble = append(trouble, err)
 	}
 	return describe(trouble)

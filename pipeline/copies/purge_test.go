@@ -17,12 +17,11 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestPurge: a row leaves every file of a copy, whatever its format; the others stay, and so does what is beside them.
+// TestPurge: a row leaves every file of a copy, whatever its format; the others stay.
 func TestPurge(t *testing.T) {
 	for _, format := range Formats() {
 		s := newSite(t)
 		s.copy("x", format)
-		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "x", "notes.txt"), []byte("ours"), 0o600))
 		r := s.purge("x", s.gone("few001"))
 		testkit.Same(t, format+" after the purge of one", ids[1:], s.holds("x"))
 		testkit.Same(t, format+" purged", []string{"few001"}, r.Purged)
@@ -43,8 +42,6 @@ func TestPurge(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(s.dir, "x", croissantName)); err == nil {
 			t.Errorf("%s: digests of files that are no more stay", format)
 		}
-		notes, err := os.ReadFile(filepath.Join(s.dir, "x", "notes.txt"))
-		testkit.Same(t, "a file of its owner", "ours", string(notes), err)
 		log := s.events(auditlog.CopyPurged)
 		testkit.Same(t, "the log", []auditlog.Post{{ID: "few001"}}, log[0].Posts)
 		testkit.Same(t, "the log's verdict", "", log[0].Verdict)
@@ -157,6 +154,64 @@ func TestTrouble(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForeignFiles: what no export wrote can hold a row under any name and in any form, so a copy with such a file owes what went
+// until the file is moved away. Nothing is done to the file.
+func TestForeignFiles(t *testing.T) {
+	const shard = "data/train-00000-of-00001.parquet"
+	for _, name := range []string{"data/mine.bin", "x.parquet.bak", "data/.hidden", "copy of few001.png", "deep/er/notes"} {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		at := func(name string) string { return filepath.Join(s.dir, "x", name) }
+		body, err := os.ReadFile(at(shard))
+		testkit.OK(t, err, os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), body, 0o600))
+		testkit.Same(t, name+" before anything went", state.CopyGood, s.purge("x", state.GoneSet{}).State)
+		gone := s.gone("few001")
+		owes := func(what string, r state.CopyReport) {
+			t.Helper()
+			if r.State != state.CopyOpen || !strings.Contains(r.Told, name+", which no export wrote, may hold") {
+				t.Errorf("%s, %s: %+v", name, what, r)
+			}
+		}
+		for _, when := range []string{"purged", "purged again"} {
+			owes(when, s.purge("x", gone))
+			owes("listed", s.list("x"))
+		}
+		after, err := os.ReadFile(at(name))
+		testkit.Same(t, "the file", string(body), string(after), err)
+		testkit.OK(t, os.Remove(at(name)))
+		testkit.Same(t, "rows in its own files", ids[1:], s.holds("x"))
+		if r := s.purge("x", gone); r.State != state.CopyGood || !slices.Equal(r.Purged, []string{"few001"}) {
+			t.Errorf("%s was moved away: %+v", name, r)
+		}
+		testkit.OK(t, os.WriteFile(at(name), nil, 0o600))
+		testkit.Same(t, "an empty file", state.CopyGood, s.purge("x", gone).State)
+		testkit.OK(t, os.WriteFile(at(name), body, 0o600))
+		owes("listed, put back", s.list("x"))
+		owes("purged, put back", s.purge("x", gone))
+		testkit.OK(t, os.Remove(at(name)), os.Symlink(shard, at(name)))
+		owes("a link", s.purge("x", gone))
+		testkit.OK(t, os.Remove(at(name)))
+		testkit.Same(t, "without it", state.CopyGood, s.purge("x", gone).State)
+	}
+}
+
+// TestEndForeign: the end of a workspace closes no copy in which a file lies that no export wrote.
+func TestEndForeign(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "folder")
+	theirs := filepath.Join(s.dir, "x", "keep", "t.parquet.old")
+	testkit.OK(t, os.Mkdir(filepath.Dir(theirs), 0o700), os.WriteFile(theirs, []byte("rows"), 0o600))
+	report := find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x"))
+	if report.State != state.CopyOpen || !strings.Contains(report.Told, "keep/t.parquet.old, which no export wrote") || len(report.Owed) != len(ids) {
+		t.Errorf("the end reports %+v", report)
+	}
+	testkit.Same(t, "rows in its own files", []manifest.PostID(nil), s.holds("x"))
+	body, err := os.ReadFile(theirs)
+	testkit.Same(t, "the file", "rows", string(body), err)
+	testkit.OK(t, os.Remove(theirs))
+	testkit.Same(t, "without it", state.CopyClosed, find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x")).State)
 }
 
 // TestOthersFiles: what a link in a copy leads to is neither read nor removed, though it has the name of an image that must go.

@@ -561,6 +561,8 @@ type Copy struct {
 	// What follows is stored together, as JSON.
 	Rows []string          `json:"rows"`           // ids of its rows
 	Next map[string]string `json:"next,omitempty"` // digests by name of files to be replaced: a killed purge finds either
+	// Taken is how many rows were taken out of it: somebody can put them back.
+	Taken int `json:"taken,omitempty"`
 }
 
 // SetCopy registers a copy, or replaces its record, and stores events in the same transaction.
