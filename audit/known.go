@@ -55,6 +55,8 @@ type goneContent struct {
 	pixels bool                      // digests of pixels are known of an image whose hash is not
 	shared int                       // texts that a post that may stay has as well
 
+	longest int // lines of a text of a post that may stay
+
 	read []clue[string] // texts that were read off images, until they are in marks and lines
 }
 
@@ -123,6 +125,42 @@ func foldedText(text string) (parts []string) {
 	return parts
 }
 
+// Before a folded text these mark the first line of one, and a whole one. No folded text has them.
+const markStart, markWhole = "\x01", "\x02"
+
+// foldedLines returns the folded lines of a text that have a letter or a digit.
+func foldedLines(text []byte) (lines []string) {
+	for line := range bytes.Lines(text) {
+		if folded := fold(unescaped(line)); len(folded) > 0 {
+			lines = append(lines, string(folded))
+		}
+	}
+	return lines
+}
+
+// wholeIn reports of each of the folded lines whether it is of a whole text of a post that may stay.
+func (g *goneContent) wholeIn(lines []string) []bool {
+	const longest = 16 << 10 // bytes
+	whole := make([]bool, len(lines))
+	for i, line := range lines {
+		whole[i] = whole[i] || g.stays(digestOf([]byte(markWhole+line)))
+		if !g.stays(digestOf([]byte(markStart + line))) {
+			continue
+		}
+		joined := markWhole
+		for j := i; j < min(i+g.longest, len(lines)) && len(joined) < longest; j++ {
+			if j > i {
+				joined += " "
+			}
+			joined += lines[j]
+			for k := i; k <= j && g.stays(digestOf([]byte(joined))); k++ {
+				whole[k] = true
+			}
+		}
+	}
+	return whole
+}
+
 // distinctive reports whether a folded text is too long for two posts to share it by chance.
 func distinctive(s string) bool { return len(s) >= prefixLen && strings.Count(s, " ") >= 2 }
 
@@ -147,6 +185,11 @@ func (g *goneContent) index() {
 			} else {
 				g.marks = append(g.marks, clue[digest]{digestOf([]byte(text)), read.of})
 			}
+		}
+		if lines := foldedLines([]byte(read.is)); len(lines) > 0 && !read.of.MustGo {
+			g.marks = append(g.marks, clue[digest]{digestOf([]byte(markStart + lines[0])), read.of},
+				clue[digest]{digestOf([]byte(markWhole + strings.Join(lines, " "))), read.of})
+			g.longest = max(g.longest, len(lines))
 		}
 	}
 	// Many write one sentence: what a post that may stay has as well identifies nothing.
@@ -215,15 +258,12 @@ func (w walker) sawHash(p place, hash uint64) {
 
 // sawText keeps a text that is of an entry, or, where that is nil, may be of a post that must be gone.
 func (a *audit) sawText(p place, of *known, folded string) {
-	d := digestOf([]byte(folded))
-	switch {
-	case of == nil && a.gone.stays(d):
 	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.
-	case of == nil && p.src.lines.Add(1) > maxTexts:
+	if of == nil && p.src.lines.Add(1) > maxTexts {
 		a.gap(p.String(), unknownTexts)
-	default:
-		add(a, &a.texts, textSeen{p, clue[digest]{d, of}})
+		return
 	}
+	add(a, &a.texts, textSeen{p, clue[digest]{digestOf([]byte(folded)), of}})
 }
 
 // postOf returns the evidence on the post of an entry, or nil.

@@ -34,6 +34,7 @@ const (
 	maxTexts      = 300_000  // of a source that are kept for comparison
 	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
 	encodedPart   = " > encoded bytes"
+	softHyphen    = '\u00ad'
 
 	betweenNumbers = " ,:;\t\r\n[]"
 	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers // what occurs in bytes that are written as numbers
@@ -41,7 +42,7 @@ const (
 
 // bytes searches bytes of any kind for all that a text may hold, and for images where they are no text, which is a gap.
 func (w walker) bytes(p place, all *io.SectionReader) error {
-	binary, held := false, []byte(nil)
+	binary, held, foreign := false, []byte(nil), int64(0)
 	for at := int64(0); at < all.Size(); at += searchBlock {
 		block, err := readAll(io.NewSectionReader(all, at, min(searchBlock, all.Size()-at)), searchBlock)
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
@@ -49,6 +50,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		}
 		held = append(held, block...)
 		binary = binary || bytes.ContainsFunc(block, noText)
+		foreign += noUTF8(block)
 		// Encoded bytes, or numbers, that may go on in the next block wait for their end.
 		letters := bytes.TrimRightFunc(held, func(r rune) bool { return isPacked(r) || r == '\n' || r == '\r' })
 		open := len(held) - min(len(letters), len(bytes.TrimRight(held, numerals)))
@@ -66,10 +68,28 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		}
 		held = bytes.Clone(held[len(held)-min(len(held), max(searchOverlap, open)):])
 	}
+	if !binary && foreign > all.Size()/3 && !p.label {
+		return errEncoding
+	}
 	if !binary || p.label || strings.Contains(p.src.name, "/.tmp-") || strings.HasSuffix(p.part, encodedPart) && all.Size() < minGap {
 		return nil
 	}
 	return errors.New("unknown binary format: only searched for plain text and images")
+}
+
+// errEncoding is the trouble with a text whose letters may be any, as in EBCDIC.
+var errEncoding = errors.New("text in an unknown encoding: only searched for plain text")
+
+// noUTF8 counts the bytes that are no UTF-8. Of a text in Latin-1 they are few.
+func noUTF8(block []byte) (n int64) {
+	for len(block) > 0 {
+		r, size := utf8.DecodeRune(block)
+		if r == utf8.RuneError && size == 1 {
+			n++
+		}
+		block = block[size:]
+	}
+	return n
 }
 
 // noText reports whether a character does not occur in text: compressed and other binary files have them.
@@ -118,7 +138,9 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	if bytes.IndexByte(plain, '<') >= 0 {
 		w.ids(p, tag.ReplaceAll(plain, nil), first, last)
 	}
-	w.lines(p, rest)
+	// What was resolved or taken out moves what stands near the ends: then no line there is left to the next block.
+	moved := len(rest) != len(text)
+	w.lines(p, rest, first || moved, last || moved)
 	w.spelled(p, text)
 }
 
@@ -147,8 +169,13 @@ func unescaped(text []byte) []byte {
 			text = e.find.ReplaceAllFunc(text, letters)
 		}
 	}
-	if bytes.ContainsFunc(text, func(r rune) bool { return r >= 0x2000 && r != utf8.RuneError }) {
-		return norm.NFKC.Bytes(text)
+	if bytes.ContainsFunc(text, func(r rune) bool { return (r >= 0x2000 || r == softHyphen) && r != utf8.RuneError }) {
+		return bytes.Map(func(r rune) rune {
+			if unicode.Is(unicode.Cf, r) { // it is not seen, and stands within words
+				return -1
+			}
+			return r
+		}, norm.NFKC.Bytes(text))
 	}
 	return text
 }
@@ -232,7 +259,7 @@ func (w walker) sawDigest(p place, d digest) {
 }
 
 // lines searches for texts that must be gone, and keeps what else could be one.
-func (w walker) lines(p place, text []byte) {
+func (w walker) lines(p place, text []byte, first, last bool) {
 	if len(text) < prefixLen || w.report.Known.MustGo == 0 {
 		return
 	}
@@ -254,20 +281,51 @@ func (w walker) lines(p place, text []byte) {
 		w.keep(p, words)
 		return
 	}
-	for line := range bytes.Lines(words) {
-		w.keep(p, line)
+	tags := len(variants) > 1
+	w.keepLines(p, words, first || tags, last || tags)
+}
+
+// keepLines keeps the lines of a text but for those of known origin: those of a whole text of a post that may stay. A line
+// that is only a part of one may be shared with a post that must be gone, whose other lines stand beside it.
+func (w walker) keepLines(p place, text []byte, first, last bool) {
+	const edge = 8 << 10 // where two blocks overlap, the other one has what is cut off here
+	var lines []string
+	var raw [][]byte
+	var cut []bool
+	for at, line := 0, []byte(nil); at < len(text); at += len(line) {
+		end := bytes.IndexByte(text[at:], '\n') + 1
+		if end == 0 {
+			end = len(text) - at
+		}
+		line = text[at : at+end]
+		if folded := fold(line); len(folded) > 0 {
+			lines, raw = append(lines, string(folded)), append(raw, line)
+			cut = append(cut, len(line) < edge && (!first && at < edge || !last && at+end > len(text)-edge))
+		}
+	}
+	whole := w.gone.wholeIn(lines)
+	for i, line := range lines {
+		if !whole[i] && !cut[i] && wordsOf(raw[i], line) {
+			w.sawText(p, nil, line)
+		}
 	}
 }
 
 // keep keeps a text for the comparison with texts that are learnt later, or are not known at all.
 func (w walker) keep(p place, text []byte) {
-	if len(text) < 15 || bytes.ContainsFunc(text, noText) {
+	if len(text) < prefixLen { // most cells
 		return
 	}
-	// Digests and numbers are not words that somebody wrote on a picture.
-	if folded := string(fold(text)); distinctive(folded) && strings.Trim(folded, "0123456789abcdef ") != "" {
+	if folded := string(fold(text)); wordsOf(text, folded) && !w.gone.stays(digestOf([]byte(folded))) {
 		w.sawText(p, nil, folded)
 	}
+}
+
+// wordsOf reports whether a text, which folded is of, can be words that somebody wrote on a picture, and is not too short to
+// tell a post. Digests and numbers are no words.
+func wordsOf(text []byte, folded string) bool {
+	return len(text) >= prefixLen && !bytes.ContainsFunc(text, noText) && distinctive(folded) &&
+		strings.Trim(folded, "0123456789abcdef ") != ""
 }
 
 // encoded looks at bytes that stand in a text as base64, in one line or many, or as hex, and returns the rest of it.

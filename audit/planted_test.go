@@ -410,6 +410,8 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 		return func(testing.TB, *world) []byte { return []byte(s) }
 	}
 	add(purged, "an id with a second image", "f", FoundRow, goneUnseen+"/1", text("id,n\n"+goneUnseen+"/1,2\n"))
+	add(purged, "an id with a zero-width space in it", "f", FoundRow, goneUnseen, text("see 1no\u200bsee there\n"))
+	add(purged, "an id with a soft hyphen in it, in CSV", "f", FoundRow, goneUnseen, text("id,n\n1no\u00adsee,2\n"))
 	base36, _ := strconv.ParseInt(goneUnseen, 36, 64)
 	add(purged, "an id as a number in base 36", "f", FoundRow, goneUnseen, func(testing.TB, *world) []byte {
 		return parquetOf(struct {
@@ -569,6 +571,8 @@ func TestClean(t *testing.T) {
 		{name: "a PDF", body: pdfOf("", []byte("BT (hi) Tj ET")), gap: "it is a PDF"},
 		{name: "an xz", body: []byte("\xfd7zXZ\x00\x00\x04rest"), gap: "it is xz"},
 		{name: "an Arrow file", body: []byte("ARROW1\x00\x00rest"), gap: "it is Arrow"},
+		{name: "a text in EBCDIC", body: []byte("\xa3\x88\x85@\xf1\x95\x96\xa2\x85\x85@\xa2\x81\x89\x84"), gap: "unknown encoding"},
+		{name: "a text in Latin-1", body: []byte("caf\xe9 ol\xe9")},
 		{name: "bytes of no kind", body: noise, gap: binaryGap},
 		{name: "long base64 of nothing that is known", body: []byte("sig: " + b64(noise)), gap: binaryGap},
 		{name: "a short key in base64", body: []byte("key: " + b64(noise[:300]))},
@@ -659,6 +663,47 @@ func TestShared(t *testing.T) {
 	g.index()
 	if found := g.linesIn([]byte("a caption that many write")); g.shared != 1 || len(found) != 0 {
 		t.Errorf("%d shared, %v is searched for", g.shared, found)
+	}
+}
+
+// TestUnknownText: a text is of known origin only if posts that may stay have it whole. The lines of one that nobody knows may each
+// be a line of theirs.
+func TestUnknownText(t *testing.T) {
+	const ours, other = "your best friend\nloses the keys again today\n", "our new neighbour\nLOL\npaints the kitchen yellow\n"
+	const single, theirs = "the small green dog never answers\n", "your best friend\npaints the kitchen yellow\n"
+	var long strings.Builder
+	for long.Len() < 3*searchBlock {
+		long.WriteString(ours + "\n" + other + "--\n" + single)
+	}
+	for _, c := range []struct {
+		name, text string
+		known      bool
+	}{
+		{"a whole text", ours, true},
+		{"whole texts behind one another", ours + other + single + other, true},
+		{"a whole text in one line", strings.ReplaceAll(other, "\n", " "), true},
+		{"whole texts with heads and blank lines", "1: \n\n" + ours + "\n\n2:\n" + single, true},
+		{"a list in YAML", "lines:\n- your best friend\n- loses the keys again today\n", true},
+		{"megabytes of whole texts", long.String(), true},
+		{"lines of two texts", theirs, false},
+		{"lines of two texts among whole ones", ours + theirs + single, false},
+		{"lines of two texts, blank lines between", strings.ReplaceAll(theirs, "\n", "\n\n"), false},
+		{"lines of two texts as a list in YAML", "- your best friend\n- paints the kitchen yellow\n", false},
+		{"lines of two texts in megabytes of whole ones", long.String() + theirs + long.String(), false},
+		{"a text without a line between", strings.ReplaceAll(other, "LOL\n", ""), false},
+	} {
+		a := newAudit(Config{})
+		a.gone.read = []clue[string]{{ours, a.known(live1, live1)}, {other, a.known(live2, live2)}, {single, a.known("1live3", "1live3")}}
+		a.post(goneUnseen).Standing = &Standing{MustGo: true}
+		a.report.Known.MustGo = 1
+		a.gone.index()
+		w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}}
+		w.left.Store(64 << 20)
+		w.look(place{src: &source{where: "f", rel: "f", file: &AuditedFile{}}, path: "f"}, section([]byte(c.text)))
+		testkit.OK(t, a.resolve(t.Context()))
+		if got := len(a.gaps) == 0; got != c.known {
+			t.Errorf("%s: known %v: %d gaps, texts %+v", c.name, got, len(a.gaps), len(a.texts))
+		}
 	}
 }
 

@@ -267,6 +267,9 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth && w.json(p, again) == nil:
 		p.label = true // it was looked at, but what a program writes as a list of lines is whole only in the file
 	case !p.lists() && p.table == nil && w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), separator(head)) == nil:
+		if noUTF8(head) > int64(len(head)/3) {
+			return errEncoding
+		}
 		return nil
 	}
 	return w.bytes(p, all)
