@@ -150,6 +150,12 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		if owing[i].State == state.CopyOpen {
 			a.stillOpen(owing[i])
 		}
+		if c.Was != nil && slices.ContainsFunc(c.Was.Files, func(f workspace.File) bool {
+			info, err := os.Stat(filepath.Join(c.Path, f.Name))
+			return err == nil && info.Size() == f.Size && state.HasRows(f.Name)
+		}) {
+			a.owed(fmt.Sprintf("%s (%s)", c.Path, c.Note), "a registered copy that stands there again; what was said of it: "+c.Told, "; delete it, or purge takes it up again")
+		}
 		missing := map[string]string{}
 		for _, f := range c.Files {
 			missing[f.Name] = f.SHA256

@@ -43,6 +43,10 @@ func check(ctx context.Context, c workspace.Copy, owes bool, others []string) er
 // List returns all registered copies, by path, closed ones too. One whose files differ from their recorded digests, that
 // has rows that must go, or that lost rows and holds files of somebody else, is an open obligation.
 func List(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, error) {
+	gone, err := state.GoneNow(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
 	list, err := state.ListCopies(ctx, ws)
 	if err != nil {
 		return nil, err
@@ -56,10 +60,20 @@ func List(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, err
 		if c.Format == state.ThirdParty {
 			continue
 		}
-		if report.State != state.CopyClosed && isUnfinished(ctx, c) {
+		switch {
+		case report.State != state.CopyClosed && isUnfinished(ctx, c):
 			report.State = state.CopyUnfinished
+		case report.State == state.CopyClosed && standsAgain(ctx, c):
+			report.State, report.Files, report.Rows = state.CopyOpen, c.Was.Files, len(c.Was.Rows)
+			report.Told = state.PrintableLine(c.Told + "; it stands there again: delete it, or rehydrate purge takes it up again")
+			continue
+		case report.State == state.CopyClosed:
+			if err := lacksGone(ctx, c, gone); err != nil {
+				report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
+			}
+			continue
 		}
-		if report.State == state.CopyClosed || report.State == state.CopyUnfinished {
+		if report.State == state.CopyUnfinished {
 			continue
 		}
 		if err := check(ctx, c, len(report.Owed) > 0, others(copies, c)); err != nil {

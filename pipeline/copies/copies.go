@@ -41,6 +41,8 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	switch {
 	case at < 0:
 		return fmt.Errorf("%w %s", ErrNoCopy, name)
+	case state.StateOfCopy(copies[at]) == state.CopyClosed && standsAgain(ctx, copies[at]):
+		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	case state.StateOfCopy(copies[at]) == state.CopyClosed:
 		return nil
 	}
@@ -48,8 +50,7 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	if _, err := os.Lstat(name); !isMissing(err) && c.Format != state.ThirdParty {
 		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	}
-	c.Files, c.Open, c.Rows, c.Next = nil, false, nil, nil
-	c.Told = how + " " + now.UTC().Format(time.DateOnly) + ": " + note
+	c.Close(how + " " + now.UTC().Format(time.DateOnly) + ": " + note)
 	return ws.SetCopy(ctx, c, purged(c, "told"))
 }
 

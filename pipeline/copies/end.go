@@ -22,8 +22,10 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 	if err != nil {
 		return nil, err
 	}
+	had := map[string]*workspace.ClosedCopy{}
 	all := state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
 	for _, c := range list {
+		had[c.Path] = &workspace.ClosedCopy{Files: c.Files, Rows: c.Rows}
 		for _, row := range c.Rows {
 			id := dataset.PostOf(row)
 			all.Posts[id] = state.GonePost{ID: id}
@@ -41,7 +43,7 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 	reports := []state.CopyReport{}
 	for _, c := range list {
 		if state.StateOfCopy(c) == state.CopyGood {
-			c, err = closeEmptied(ctx, ws, c, now)
+			c, err = closeEmptied(ctx, ws, c, had[c.Path], now)
 		}
 		if err == nil && state.StateOfCopy(c) == state.CopyClosed && len(c.Next) > 0 {
 			err = deleteEmptied(ctx, ws, c)
@@ -61,16 +63,19 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 	return reports, nil
 }
 
-// closeEmptied closes the record of a copy without rows. The record keeps which files are to be deleted.
+// closeEmptied closes the record of a copy without rows, which had some. The record keeps which files are to be deleted.
 func closeEmptied(
-	ctx context.Context, ws *workspace.Workspace, c workspace.Copy, now time.Time,
+	ctx context.Context, ws *workspace.Workspace, c workspace.Copy, had *workspace.ClosedCopy, now time.Time,
 ) (workspace.Copy, error) {
-	c.Next = map[string]string{}
+	left := map[string]string{}
 	for _, f := range c.Files {
-		c.Next[f.Name] = f.SHA256
+		left[f.Name] = f.SHA256
 	}
-	c.Files, c.Rows = nil, nil
-	c.Told = "deleted " + now.UTC().Format(time.DateOnly) + ", when the workspace was ended"
+	c.Close("deleted " + now.UTC().Format(time.DateOnly) + ", when the workspace was ended")
+	c.Next = left
+	if len(had.Files) > 0 { // else it was reopened
+		c.Was = had
+	}
 	return c, ws.SetCopy(ctx, c, purged(c, "told"))
 }
 

@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +29,13 @@ func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]
 	reports := []state.CopyReport{}
 	// The last path first: a copy inside another one is purged before the outer one is read.
 	for _, c := range slices.Backward(copies) {
+		if state.StateOfCopy(c) == state.CopyClosed && standsAgain(ctx, c) {
+			if err := reopen(ctx, ws, &c); err != nil {
+				return nil, err
+			}
+		}
 		if state.StateOfCopy(c) == state.CopyClosed {
-			if err := removeLater(c); err != nil {
+			if err := cmp.Or(removeLater(c), lacksGone(ctx, c, gone)); err != nil {
 				report := state.NewCopyReport(c)
 				report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
 				reports = append(reports, report)

@@ -326,10 +326,12 @@ func TestClose(t *testing.T) {
 	}
 	testkit.OK(t, os.RemoveAll(path))
 	s.purge("x", s.gone("few001"))
+	before := s.record("x")
 	for range 2 { // the second time it is closed already
 		testkit.OK(t, Close(t.Context(), s.ws, path, "destroyed", "shredded", now))
 	}
-	want := workspace.Copy{Path: path, Note: "the lab", Format: "parquet", Made: now, Told: "destroyed 2026-01-10: shredded"}
+	want := workspace.Copy{Path: path, Note: "the lab", Format: "parquet", Made: now, Told: "destroyed 2026-01-10: shredded",
+		Was: &workspace.ClosedCopy{Files: before.Files, Rows: before.Rows}}
 	testkit.Same(t, "the record", want, s.record("x"))
 	log := s.events(auditlog.CopyPurged)
 	testkit.Same(t, "the log", []string{"open", "told"}, []string{log[0].Verdict, log[len(log)-1].Verdict})
@@ -337,6 +339,52 @@ func TestClose(t *testing.T) {
 	reports, err := Purge(t.Context(), s.ws, s.gone("few002"))
 	testkit.Same(t, "reports on what is closed", 0, len(reports), err)
 	testkit.Same(t, "listed", state.CopyClosed, s.list("x").State)
+}
+
+// TestStandsAgain: a copy that was closed and put back is a copy again. An earlier state of it is not taken for it, but a row that
+// must go is found there; what somebody else puts there is not looked at further.
+func TestStandsAgain(t *testing.T) {
+	for _, how := range []string{"destroyed", "ended"} {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		path, kept := filepath.Join(s.dir, "x"), filepath.Join(t.TempDir(), "kept")
+		testkit.OK(t, os.CopyFS(kept, os.DirFS(path)))
+		if how == "ended" {
+			testkit.Same(t, "ended", state.CopyClosed, find(t, must(End(t.Context(), s.ws, now)), path).State)
+		} else {
+			testkit.OK(t, os.RemoveAll(path), Close(t.Context(), s.ws, path, how, "shredded", now))
+		}
+		testkit.Same(t, "listed", state.CopyClosed, s.list("x").State)
+		testkit.OK(t, os.CopyFS(path, os.DirFS(kept)))
+		if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, "it stands there again") || r.Rows != len(ids) {
+			t.Errorf("%s, it is listed as %+v", how, r)
+		}
+		if err := Close(t.Context(), s.ws, path, "destroyed", "n", now); !errors.Is(err, ErrCopyThere) {
+			t.Errorf("%s, said again: %v", how, err)
+		}
+		if r := s.purge("x", s.gone("few001")); r.State != state.CopyGood || !slices.Equal(r.Purged, []string{"few001"}) {
+			t.Errorf("%s, the purge reports %+v", how, r)
+		}
+		testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
+		testkit.Same(t, "listed as a copy again", state.CopyGood, s.list("x").State)
+	}
+	s := newSite(t)
+	s.copy("x", "parquet")
+	path, kept := filepath.Join(s.dir, "x"), filepath.Join(t.TempDir(), "kept")
+	testkit.OK(t, os.CopyFS(kept, os.DirFS(path)))
+	gone := s.gone("few001")
+	s.purge("x", gone)
+	testkit.OK(t, os.RemoveAll(path), Close(t.Context(), s.ws, path, "destroyed", "shredded", now))
+	testkit.OK(t, os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "notes.txt"), []byte("theirs"), 0o600))
+	reports, err := Purge(t.Context(), s.ws, gone)
+	testkit.Same(t, "somebody else's folder", 0, len(reports), err)
+	testkit.Same(t, "somebody else's folder is listed as", state.CopyClosed, s.list("x").State)
+	testkit.OK(t, os.RemoveAll(path), os.CopyFS(path, os.DirFS(kept)), os.Remove(filepath.Join(path, "data/test-00000-of-00001.parquet")))
+	for what, r := range map[string]state.CopyReport{"the purge": s.purge("x", gone), "the list": s.list("x")} {
+		if r.State != state.CopyOpen || !strings.Contains(r.Told, "something stands there again") || !strings.Contains(r.Told, "the row of few001") {
+			t.Errorf("%s of an earlier state: %+v", what, r)
+		}
+	}
 }
 
 // TestDisclose: rows that were sent to somebody are an obligation that no purge can meet, until the operator says otherwise.

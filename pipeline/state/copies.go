@@ -58,6 +58,9 @@ func StateOfCopy(c workspace.Copy) CopyState {
 	return CopyUnfinished
 }
 
+// HasRows reports whether a file of a copy has rows, or is the image of one. The others describe the copy.
+func HasRows(name string) bool { return dataset.Holds(name) || dataset.ImageID(name) != "" }
+
 // NewCopyReport is the report on a copy by its record alone.
 func NewCopyReport(c workspace.Copy) CopyReport {
 	return CopyReport{Path: c.Path, Note: c.Note, Format: c.Format, Made: c.Made, Files: append([]workspace.File{}, c.Files...),
@@ -66,11 +69,7 @@ func NewCopyReport(c workspace.Copy) CopyReport {
 
 // ListCopies returns all registered copies, by path, closed ones too. It reads the workspace alone and no copy.
 func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, error) {
-	stones, err := HoldingTombstones(ctx, ws)
-	if err != nil {
-		return nil, err
-	}
-	gone, err := MustGo(ctx, ws, stones)
+	gone, err := GoneNow(ctx, ws)
 	if err != nil {
 		return nil, err
 	}

@@ -82,6 +82,15 @@ func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneS
 	return gone, err
 }
 
+// GoneNow is MustGo by the workspace's own tombstones.
+func GoneNow(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	stones, err := HoldingTombstones(ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	return MustGo(ctx, ws, stones)
+}
+
 // A RowThere says that a file has a row that must go.
 type RowThere struct{ ID string }
 

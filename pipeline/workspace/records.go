@@ -563,6 +563,22 @@ type Copy struct {
 	Next map[string]string `json:"next,omitempty"` // digests by name of files to be replaced: a killed purge finds either
 	// Taken is how many rows were taken out of it: somebody can put them back.
 	Taken int `json:"taken,omitempty"`
+	// Was is what a closed copy had: somebody can put it back.
+	Was *ClosedCopy `json:"was,omitempty"`
+}
+
+// A ClosedCopy is what a copy had when it was closed.
+type ClosedCopy struct {
+	Files []File   `json:"files"`
+	Rows  []string `json:"rows"`
+}
+
+// Close forgets what the copy has, but for Was. told says why.
+func (c *Copy) Close(told string) {
+	if len(c.Files) > 0 {
+		c.Was = &ClosedCopy{c.Files, c.Rows}
+	}
+	c.Files, c.Open, c.Rows, c.Next, c.Told = nil, false, nil, nil, told
 }
 
 // SetCopy registers a copy, or replaces its record, and stores events in the same transaction.
