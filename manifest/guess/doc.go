@@ -4,6 +4,7 @@
 //   - Each guess is told, with its reason, in the draft and in the release.toml that it writes.
 //   - Where a wrong guess would be dangerous, such as between two columns of ids, a person decides: the error names the flag.
 //   - A column with words, addresses or people is left out unless it is named. Unfit holds a release against the same rules.
+//   - A column that could have been labels or the split and is not, and a value that is not as it was, is a warning.
 //   - What Draft.Write writes, manifest.Open and Check accept. After an error nothing of it is left.
 //   - Memory does not grow with the rows: of a column, at most some 2,000 different values are kept.
 //

@@ -40,6 +40,7 @@ func TestInitAsks(t *testing.T) {
 		{"is_post in numbers", "id,is_post,mood\nabc,1,sad\nabd,0,glad\nabe,,glad\n", Options{}, []string{`a.csv:3:5 column "is_post" says`}},
 		{"is_comment with odd values", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\nabe,?,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says`}},
 		{"kinds under another name", "id,what,mood\nabc,post,sad\nabd,comment,glad\n", Options{}, []string{`a.csv:3:5 column "what" says`}},
+		{"rows that are all wrong", "id,mood\nabc\nabd\n", Options{}, []string{"a.csv:2:4 the row has 1 fields", "a.csv:3:4 the row has 1 fields"}},
 		{"a zero before an id", "id,mood\n1j8nbp,sad\n01j8nbp,glad\n", Options{}, []string{`a.csv:3:1 "01j8nbp" begins with 0, as no post's id does`}},
 		{"fullnames of comments", "id,fullname,mood\nabc,t3_abc,sad\nabd,t1_abd,glad\n", Options{ID: "id"}, []string{`a.csv:3:5 column "fullname" says`}},
 		{"digits", "post_id,mood\n1234,sad\n9876,glad\n4567,sad\n", Options{}, []string{`a.csv:1:0 column "post_id" holds nothing but digits`}},

@@ -292,10 +292,12 @@ func (c *surveyed) all(form int) bool { return c.items > 0 && c.forms[form] == c
 // rowNumbers reports whether the values count the rows: 0, 1, 2 or from another number on.
 func (c *surveyed) rowNumbers() bool { return c.filled > 2 && c.steps == c.items && !c.lists }
 
-// survey reads all rows. differ has the pairs of columns of ids that name different posts in some row.
+// survey reads all rows. differ has the pairs of columns of ids that name different posts in some row. What is wrong with a row is
+// for the reading of the draft to say, but for a file that has no other rows.
 func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []*surveyed, differ map[[2]int]bool, rows int, err error) {
 	differ = make(map[[2]int]bool)
 	var ids []int // columns that may hold ids
+	problems := new(table.Problems)
 	for ctx.Err() == nil {
 		cells, err := in.Next()
 		for _, name := range in.Columns()[len(columns):] { // a record of JSON may have further keys
@@ -312,10 +314,14 @@ func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []
 			for _, c := range columns {
 				c.readLists()
 			}
+			if rows == 0 {
+				return columns, differ, rows, problems.Err()
+			}
 			return columns, differ, rows, nil
 		}
-		if _, isProblem := table.AsProblem(err); isProblem {
-			continue // what is wrong with a row is for the reading of the draft to say
+		if p, isProblem := table.AsProblem(err); isProblem {
+			problems.Add(*p)
+			continue
 		}
 		if err != nil {
 			return nil, nil, 0, err
