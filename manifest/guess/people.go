@@ -3,6 +3,7 @@ package guess
 import (
 	"cmp"
 	_ "embed"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -317,7 +318,7 @@ func (c *surveyed) ofCollector(words []string) bool {
 // accountForm is what Reddit and many others take for the name of an account.
 var accountForm = regexp.MustCompile(`^@?[A-Za-z0-9_-]{3,20}$`)
 
-// lookLikeNames says what labels look like that may name people: "names of accounts", or pairs of a person and a label;
+// lookLikeNames says what labels look like that may name people: names of accounts or people, or pairs of a person and a label;
 // "" for labels. known is that of Options.
 func lookLikeNames(labels []string, known func(word string) bool) string {
 	switch {
@@ -325,8 +326,36 @@ func lookLikeNames(labels []string, known func(word string) bool) string {
 		return "names of accounts"
 	case arePairs(labels):
 		return "pairs of a person and a label"
+	case arePeople(labels):
+		return "names of people"
 	}
 	return ""
+}
+
+//go:embed givennames.txt
+var givenNamesText string
+
+var givenNames = func() map[string]bool {
+	names := make(map[string]bool)
+	for line := range strings.Lines(givenNamesText) {
+		if !strings.HasPrefix(line, "#") {
+			maps.Copy(names, set(line))
+		}
+	}
+	return names
+}()
+
+// arePeople reports whether labels are names of people: two at least, and more than half, have a given name in at most three words.
+func arePeople(labels []string) bool {
+	people := 0
+	for _, label := range labels {
+		words := strings.FieldsFunc(label, func(r rune) bool { return !unicode.IsLetter(r) })
+		isName := func(word string) bool { return givenNames[strings.ToLower(withoutMarks(word))] }
+		if len(words) <= 3 && slices.ContainsFunc(words, isName) {
+			people++
+		}
+	}
+	return people > 1 && 2*people > len(labels)
 }
 
 // arePairs reports whether labels are pairs in which each of several first parts stands before the same second parts: clara:pos,

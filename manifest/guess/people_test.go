@@ -102,15 +102,22 @@ func TestLooksLikeAccounts(t *testing.T) {
 			t.Errorf("%s do not look like accounts", labels)
 		}
 	}
+	for _, labels := range []string{"anna,bert", "Hans Meier,Anna Schmidt,Leo Huber", "Meier; Clara,Élif,José", "anna_1,bob_2", "alice:pos,bob:neg"} {
+		if got := lookLikeNames(strings.Split(labels, ","), english); got != "names of people" {
+			t.Errorf("%s look like %q", labels, got)
+		}
+	}
 	for _, labels := range []string{
+		"joy hope none", "mark_spam keep", "bert roberta gpt-2", "gpt claude gemini bert", "julia ruby ada python", "Paris Jordan Georgia", "metaphor bob none", "anna",
+		"Donald_Trump Brexit Covid",
 		"Metaphor Irony None", "SS1 SS2 SS4", "F1 F2 F3", "figurative_language irony", "c_2_way_label c_3_way_label", "HateSpeech OffensiveLanguage Neither",
 		"hateful non-hateful notHateful", "very_negative negative neutral positive very_positive", "en de fr pt-BR en-US zh-Hans", "NSFW SFW", "LGBTQ POC women",
 		"class1 class2 class3", "topic_17 topic_4", "covid19 negative none", "traurig froh angst", "0 1 2", "2_way 3_way", "gpt-4 llama-2-7b mistral-7b claude-3", "image text",
 		"gpt-3.5 gpt-4.1 o1-mini", "Q1 Q2 Q3", "2019-Q1 2020-Q2", "IC3 OTH SR1", "A+ A B-", "AskReddit memes me_irl", "jpg png gif mp4", "i.redd.it v.redd.it", "eebbqej ed5f85d edvnz26 ee1kqa8 edqywzt ed00q6i",
 		"lvl1 lvl2 lvl3", "USA GBR DEU", "yes no", "n/a bboe", "Antisemitism Islamophobia Ableism", "B2B B2C", "neg_emo pos_emo", "",
 	} {
-		if lookLikeAccounts(strings.Fields(labels), english) {
-			t.Errorf("%s look like accounts", labels)
+		if got := lookLikeNames(strings.Fields(labels), english); got != "" {
+			t.Errorf("%s look like %s", labels, got)
 		}
 	}
 	if lookLikeAccounts([]string{"jkim545"}, nil) {
