@@ -35,7 +35,7 @@ func (c *surveyed) privateName() string {
 		if !c.flags() {
 			return "it is about people"
 		}
-	case words[0] == "who":
+	case words[0] == "who", slices.ContainsFunc(words, isGivenName): // anna, label_anna: a column for each annotator
 		return "it is about people"
 	case words[0] == "author", !c.counts(words) && !c.decides() && (namesPeople(words) || hasPart(c.name)):
 		return "it is about people"
@@ -345,13 +345,14 @@ var givenNames = func() map[string]bool {
 	return names
 }()
 
+func isGivenName(word string) bool { return givenNames[strings.ToLower(withoutMarks(word))] }
+
 // arePeople reports whether labels are names of people: two at least, and more than half, have a given name in at most three words.
 func arePeople(labels []string) bool {
 	people := 0
 	for _, label := range labels {
 		words := strings.FieldsFunc(label, func(r rune) bool { return !unicode.IsLetter(r) })
-		isName := func(word string) bool { return givenNames[strings.ToLower(withoutMarks(word))] }
-		if len(words) <= 3 && slices.ContainsFunc(words, isName) {
+		if len(words) <= 3 && slices.ContainsFunc(words, isGivenName) {
 			people++
 		}
 	}

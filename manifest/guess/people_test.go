@@ -41,7 +41,7 @@ func TestColumnsOfPeople(t *testing.T) {
 		assigned_to turker mturk_id M-Turk-ID crowdworker student_name surname lastname firstname family_name given_name givenName e-mail E-Mail e_mail mail
 		gmail github twitter orcid sender profile_name coder_A coder_b ann_id annot1 rater_gender rater_age session_id Prolific_PID PROLIFIC_PID
 		judge_first_name workerCountry subject_id full_name_2 cc speaker voter dob ＵＳＥＲ
-		person people patients who who_labeled acct kontakt E-Mail-Adresse RA1 AssignmentId alias moderador correcteur responsable
+		anna Bert label_anna clara_label person people patients who who_labeled acct kontakt E-Mail-Adresse RA1 AssignmentId alias moderador correcteur responsable
 		Bearbeiter bearbeiterin Benutzername benutzer_id Nutzerkennung Nachname Vorname Autoren Kommentarautor annotiert_von geprüft_von Prüfer Teilnehmer
 		auteur auteurs nom_auteur utilisateur nom_d_utilisateur prénom évaluateur courriel annoté_par autor autores usuario nombre_usuario apellido apellidos
 		etiquetador anotado_por correo_electronico usuário avaliador sobrenome utente nome_utente cognome annotatore valutatori gebruiker gebruikersnaam
