@@ -48,9 +48,10 @@ type surveyed struct {
 	faulty         bool         // the first odd one cannot be used, or has lost a part of itself
 	here           func() place // of the present cell
 
-	today    time.Time
-	names    string // what the values look like, which would do as labels: "names of accounts"; "" for labels
-	personal string // what a value that tells who somebody is looks like, "" for none
+	today      time.Time
+	namedWords bool   // the name is one of columns of words
+	names      string // what the values look like, which would do as labels: "names of accounts"; "" for labels
+	personal   string // what a value that tells who somebody is looks like, "" for none
 
 	items int        // values, with those of lists
 	forms [forms]int // how many of them have a form
@@ -189,7 +190,10 @@ func (c *surveyed) count(text string) {
 			c.forms[form]++
 		}
 	}
-	c.personal = cmp.Or(c.personal, personalValue(text))
+	// A column of words is left out as such, and long to search; only a category can have such a name, and few values.
+	if c.personal == "" && (!c.namedWords || len(c.cells) <= maxGuessedLabels) {
+		c.personal = personalValue(text)
+	}
 	id, strong := idForm(text)
 	tooNew := id != "" && manifest.PostID(id).TooNew(c.today)
 	if tooNew {
@@ -247,12 +251,18 @@ func beginsOddly(text string) bool {
 
 // keepsInteger reports whether a column of integers keeps the number. 4.0 is 4 there.
 func keepsInteger(text string) bool {
+	if len(text) <= 15 {
+		return !beginsOddly(text)
+	}
 	_, err := strconv.ParseInt(text, 10, 64)
 	return !beginsOddly(text) && (err == nil || len(significant(text)) <= 15)
 }
 
 // keepsNumber reports whether a column of numbers keeps the digits of the number.
 func keepsNumber(text string) bool {
+	if len(text) <= 15 {
+		return !beginsOddly(text)
+	}
 	digits := significant(text)
 	v, _ := value.Number(text)
 	return !beginsOddly(text) && (len(digits) <= 15 || significant(strconv.FormatFloat(v, 'e', -1, 64)) == digits)
@@ -305,10 +315,12 @@ func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []
 				ids = append(ids, len(columns))
 			}
 			at := len(columns)
-			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool), today: today, here: func() (p place) {
+			c := &surveyed{name: name, seen: make(map[string]bool), today: today, here: func() (p place) {
 				p.file, p.line, p.column = in.Place(at)
 				return p
-			}})
+			}}
+			c.namedWords = c.namedAs("title text selftext body caption comment sentence description permalink url link href")
+			columns = append(columns, c)
 		}
 		if err == io.EOF {
 			for _, c := range columns {
@@ -514,7 +526,7 @@ func (c *surveyed) words() bool {
 }
 
 func (c *surveyed) wordsByName() bool {
-	return c.namedAs("title text selftext body caption comment sentence description permalink url link href") && !c.all(formNumber)
+	return c.namedWords && !c.all(formNumber)
 }
 
 // counted reports whether the numbers are of the post or its image, and so not labels.
