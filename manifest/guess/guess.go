@@ -521,48 +521,67 @@ func (d *guesser) leaveOut() {
 			continue
 		}
 		keep := "--keep " + strconv.Quote(c.name)
-		at, fault := c.nearlyLabels(d.separator, "")
-		switch {
-		case c.filled == 0 && !c.odd:
-			d.leave(c, "all its cells are empty")
-		case c.privateName() != "":
-			d.leaveLookAt(c, c.privateName(), "may hold personal data")
-		case c.wordsByName():
-			d.leave(c, "it holds what people wrote, or addresses; "+keep+" publishes it")
-		case c.privateValue() != "":
-			d.leaveLookAt(c, c.privateValue()+"; "+keep+" publishes it", "may hold personal data ("+c.personal+")")
-		case c.names != "":
-			d.leaveLookAt(c, "its values look like "+c.names+"; "+keep+" publishes them", "may hold "+c.names)
-		case c.words():
-			d.leave(c, "it holds what people wrote, or addresses; "+keep+" publishes it")
-		case c.faulty && fault == "":
-			d.leaveLookAt(c, "it has a value that cannot be used", fmt.Sprintf("has a value that cannot be used, at %s: it %s", c.oddAt, c.whyOdd))
-		case !readable(c.name):
-			d.leaveLookAt(c, "its name has no Latin letters, so that nobody can read in the release what it holds; rename it, or "+keep+" publishes it",
-				"has a name that nobody can read in the release, which takes Latin letters alone; rename it, or "+keep+" publishes it")
-		case c.rowNumbers():
-			d.leave(c, "it numbers the rows")
-		case fault != "":
-			d.leaveLookAt(c, fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault), fmt.Sprintf("would hold labels, but the value at %s %s", at, fault))
-		case c.odd:
-			d.leave(c, "it holds objects, or values that cannot be used")
-		case c.all(formNumber) && !c.lists:
-			at := c.firstLossy()
-			d.leaveLookAt(c, fmt.Sprintf("its numbers, such as that at %s, would not stay as they are; %s passes them through as text", at, keep),
-				fmt.Sprintf("has numbers that would not stay as they are, such as at %s; %s passes them through as text", at, keep))
-		case d.Many && c.lists:
-			d.leaveLookAt(c, "it holds lists, which the rows about one image cannot have", "holds lists, which several rows about one image cannot have")
-		case c.mixed():
-			at := c.firstOther()
-			d.leaveLookAt(c, fmt.Sprintf("some cells are lists, and others, such as that at %s, are not; %s passes it through as it stands", at, keep),
-				fmt.Sprintf("has lists in some cells and single values in others, such as at %s", at))
-		case c.tooManyLabels():
-			d.leaveLookAt(c, fmt.Sprintf("it has %d different values that repeat, and init takes at most %d for labels; %s passes it through", len(c.cells), maxGuessedLabels, keep),
-				fmt.Sprintf("has %d different values that repeat, and at most %d are taken for labels", len(c.cells), maxGuessedLabels))
-		default:
-			d.leave(c, "it holds no short labels that repeat; "+keep+" passes it through")
+		why, look := c.unfitFor(keep)
+		if why == "" {
+			why, look = d.misshapen(c, keep)
+		}
+		if look == "" {
+			d.leave(c, why)
+		} else {
+			d.leaveLookAt(c, why, look)
 		}
 	}
+}
+
+// unfitFor says why a column does not belong in a release, and what somebody has to look at there; "" for nothing. keep is the flag
+// that publishes it all the same.
+func (c *surveyed) unfitFor(keep string) (why, look string) {
+	words := "it holds what people wrote, or addresses; " + keep + " publishes it"
+	switch {
+	case c.filled == 0 && !c.odd:
+		return "all its cells are empty", ""
+	case c.privateName() != "":
+		return c.privateName(), "may hold personal data"
+	case c.wordsByName():
+		return words, ""
+	case c.privateValue() != "":
+		return c.privateValue() + "; " + keep + " publishes it", "may hold personal data (" + c.personal + ")"
+	case c.names != "":
+		return "its values look like " + c.names + "; " + keep + " publishes them", "may hold " + c.names
+	case c.words():
+		return words, ""
+	case !c.faulty && !readable(c.name):
+		return "its name has no Latin letters, so that nobody can read in the release what it holds; rename it, or " + keep + " publishes it",
+			"has a name that nobody can read in the release, which takes Latin letters alone; rename it, or " + keep + " publishes it"
+	}
+	return "", ""
+}
+
+// misshapen says why a column is none of labels, and does not pass through, and what somebody has to look at there.
+func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
+	at, fault := c.nearlyLabels(d.separator, "")
+	switch {
+	case c.rowNumbers():
+		return "it numbers the rows", ""
+	case fault != "":
+		return fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault), fmt.Sprintf("would hold labels, but the value at %s %s", at, fault)
+	case c.faulty:
+		return "it has a value that cannot be used", fmt.Sprintf("has a value that cannot be used, at %s: it %s", c.oddAt, c.whyOdd)
+	case c.odd:
+		return "it holds objects, or values that cannot be used", ""
+	case c.all(formNumber) && !c.lists:
+		lossy := fmt.Sprintf("numbers that would not stay as they are, such as at %s; %s passes them through as text", c.firstLossy(), keep)
+		return "it has " + lossy, "has " + lossy
+	case d.Many && c.lists:
+		return "it holds lists, which the rows about one image cannot have", "holds lists, which several rows about one image cannot have"
+	case c.mixed():
+		mixed := fmt.Sprintf("lists in some cells and single values in others, such as at %s; %s passes them through as they stand", c.firstOther(), keep)
+		return "it has " + mixed, "has " + mixed
+	case c.tooManyLabels():
+		many := fmt.Sprintf("%d different values that repeat, and at most %d are taken for labels; %s passes them through", len(c.cells), maxGuessedLabels, keep)
+		return "it has " + many, "has " + many
+	}
+	return "it holds no short labels that repeat; " + keep + " passes it through", ""
 }
 
 var notInSlug = regexp.MustCompile("[^a-z0-9]+")
