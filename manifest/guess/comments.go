@@ -36,7 +36,8 @@ type commentMarks []mark
 // markNames are columns that have a value where a row is about a comment: what it stands under.
 const markNames = "linked_submission_id parent_id comment_id parent_comment_id link_id"
 
-// ownAddresses are columns of the row's own address or fullname. url and link are not among them: a post can lead to a comment.
+// ownAddresses are columns of the row's own address or fullname. url and link are not among them: a post can lead to a
+// comment.
 var ownAddresses = set("comment_permalink full_link fullname name permalink post_permalink post_url")
 
 // Columns that say yes or no: of a comment, and of a post.
@@ -65,8 +66,8 @@ var (
 	typesOfPosts = set("gallery image link poll self text video")
 )
 
-// saysKind reports whether the column says of each row whether it is about a post or a comment, and whether it is of a comment
-// anywhere.
+// saysKind reports whether the column says of each row whether it is about a post or a comment, and whether it is of a
+// comment anywhere.
 func (c *surveyed) saysKind() (says, comments bool) {
 	if c.lists || c.odd || len(c.cells) == 0 || len(c.cells) > 20 {
 		return false, false
@@ -88,7 +89,8 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	}
 }
 
-// guessMarks finds the columns by which rows about comments are known, and keeps those that say only that from being labels.
+// guessMarks finds the columns by which rows about comments are known, and keeps those that say only that from being
+// labels.
 func (d *guesser) guessMarks() {
 	id := d.column(d.columnOf("id"))
 	for _, c := range d.columns {
@@ -115,7 +117,7 @@ func (d *guesser) guessMarks() {
 		}
 		unread := func(cell []string) bool { _, ok := readFlag(cell[0]); return !ok }
 		if (kind == byYes || kind == byNo) && (c.odd || c.lists || slices.ContainsFunc(c.cells, unread)) {
-			d.warnings = append(d.warnings, fmt.Sprintf("column %s says of some rows neither yes nor no: they are taken for posts", table.Quote(c.name)))
+			d.lookAt("column %s says of some rows neither yes nor no: they are taken for posts", table.Quote(c.name))
 		}
 		switch isKept := c.used || slices.Contains(d.Keep, c.name); {
 		case isKept:
@@ -142,8 +144,8 @@ func (m commentMarks) without(id string, today time.Time) manifest.Without {
 	}}
 }
 
-// ofComment reports whether marks say that a row with an id is about a comment. Where one says that the id is that of the post
-// which the comment stands under, the row counts as one about that post.
+// ofComment reports whether marks say that a row with an id is about a comment. Where one says that the id is that of
+// the post which the comment stands under, the row counts as one about that post.
 func (m commentMarks) ofComment(id string, texts []string) (comment bool) {
 	for i, of := range m {
 		text := texts[i]
@@ -173,7 +175,8 @@ func (m commentMarks) ofComment(id string, texts []string) (comment bool) {
 // commentAddress has the ids of the post in a comment's address.
 var commentAddress = regexp.MustCompile(`(?:^|/)comments/([0-9a-z]+)/[^/]*/[0-9a-z]+`)
 
-// refuseComments reads the rows again where some may be about comments, and says which are. Of --posts-only, it counts them.
+// refuseComments reads the rows again where some may be about comments, and says which are. Of --posts-only, it counts
+// them.
 func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) error {
 	name := d.columnOf("id")
 	id := d.column(name)

@@ -13,8 +13,8 @@ import (
 	"rehydrate/manifest/value"
 )
 
-// A columnGuess is a field, category or column with its column in the file and the reason. A field without a column says
-// why the column of the usual name is not the field's.
+// A columnGuess is a field, category or column with its column in the file and the reason. A field without a column
+// says why the column of the usual name is not the field's.
 type columnGuess struct {
 	Name, Column, Why string
 	Category          *manifest.Category // nil for a field and a column
@@ -127,10 +127,15 @@ func (d *guesser) leave(c *surveyed, why string) {
 	d.notes = append(d.notes, "not used: "+table.Quote(c.name)+": "+why)
 }
 
+// lookAt adds a line on what somebody has to look at before publishing.
+func (d *guesser) lookAt(format string, args ...any) {
+	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
+}
+
 // leaveLookAt leaves a column out that somebody has to look at: also who asked for quiet.
 func (d *guesser) leaveLookAt(c *surveyed, why, what string) {
 	d.leave(c, why)
-	d.warnings = append(d.warnings, fmt.Sprintf("column %s %s: it was left out of the release's annotations", table.Quote(c.name), what))
+	d.lookAt("column %s %s: it was left out of the release's annotations", table.Quote(c.name), what)
 }
 
 // guessID takes the column of post ids. Where a person has to decide, it says what about.
@@ -223,8 +228,9 @@ func (c *surveyed) holds(field manifest.Field) string {
 	return why
 }
 
-// guessSplit takes the column of that name whatever it holds, so that the reading says which rows have no split; one of another
-// usual name where all its values can be splits, and says where one cannot; and one of any name where all are usual splits.
+// guessSplit takes the column of that name whatever it holds, so that the reading says which rows have no split; one of
+// another usual name where all its values can be splits, and says where one cannot; and one of any name where all are
+// usual splits.
 func (d *guesser) guessSplit() {
 	for _, alias := range manifest.FieldSplit.Names() {
 		for _, c := range d.columns {
@@ -237,8 +243,8 @@ func (d *guesser) guessSplit() {
 				return
 			}
 			d.take(columnGuess{Name: manifest.FieldSplit.String(), Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
-			d.warnings = append(d.warnings, fmt.Sprintf("column %s was not taken for the split, because the value at %s %s: every entry is in split %s",
-				table.Quote(c.name), at, fault, manifest.DefaultSplit))
+			d.lookAt("column %s was not taken for the split, because the value at %s %s: every entry is in split %s",
+				table.Quote(c.name), at, fault, manifest.DefaultSplit)
 			return
 		}
 	}
@@ -298,8 +304,8 @@ func (d *guesser) takeSplit(c *surveyed, why string) {
 		for _, name := range names {
 			if len(cell) == 1 && value.Fold(name) == value.Fold(cell[0]) && name != cell[0] {
 				d.splits[cell[0]] = name
-				d.warnings = append(d.warnings, fmt.Sprintf("splits %s and %s of column %s differ in case alone and count as one, %s",
-					table.Quote(cell[0]), table.Quote(name), table.Quote(c.name), table.Quote(name)))
+				d.lookAt("splits %s and %s of column %s differ in case alone and count as one, %s",
+					table.Quote(cell[0]), table.Quote(name), table.Quote(c.name), table.Quote(name))
 			}
 		}
 	}
@@ -331,7 +337,7 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 			c.used = true
 			d.take(columnGuess{Name: field.String(), Column: c.name, Why: "by its name; " + why})
 			if field == manifest.FieldImage && !c.seen["0"] && !c.empty {
-				d.warnings = append(d.warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", table.Quote(c.name)))
+				d.lookAt("the image column %s never is 0: images are counted from 0 here", table.Quote(c.name))
 			}
 			return
 		}
@@ -351,8 +357,8 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 	case len(found) == 1:
 		found[0].used = true
 		d.take(columnGuess{Name: field.String(), Column: found[0].name, Why: "by its form; all values have the right digits"})
-		d.warnings = append(d.warnings, fmt.Sprintf("column %s was taken for %s of the image's file by its form alone: where it is another digest, all images would be outcome changed",
-			table.Quote(found[0].name), field.String()))
+		d.lookAt("column %s was taken for %s of the image's file by its form alone: where it is another digest, all images would be outcome changed",
+			table.Quote(found[0].name), field.String())
 	case len(found) > 1:
 		for _, c := range found {
 			d.leave(c, "several columns look like "+field.String()+": name one so")
@@ -360,7 +366,8 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 	}
 }
 
-// guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and their cells are its labels.
+// guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and their cells are its
+// labels.
 func (d *guesser) guessFigSIM() bool {
 	r := manifest.BuiltIn()
 	var found []*surveyed
@@ -450,11 +457,11 @@ func (d *guesser) guessCategories() {
 		}
 		c.used = true
 		if at, why := c.nearlyLabels(manifest.Separators()...); category.Kind == manifest.Single && why != "" {
-			d.warnings = append(d.warnings, fmt.Sprintf("cells of column %s seem to hold several labels, but the value at %s %s: each cell was taken for one label",
-				table.Quote(c.name), at, why))
+			d.lookAt("cells of column %s seem to hold several labels, but the value at %s %s: each cell was taken for one label",
+				table.Quote(c.name), at, why)
 		}
 		if len(read.merged) > 0 {
-			d.warnings = append(d.warnings, fmt.Sprintf("labels of column %s that differ in case alone count as one: %s", table.Quote(c.name), manifest.List(read.merged)))
+			d.lookAt("labels of column %s that differ in case alone count as one: %s", table.Quote(c.name), manifest.List(read.merged))
 		}
 		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
 	}
@@ -477,7 +484,8 @@ func (d *guesser) guessSubreddit() {
 	}
 }
 
-// guessColumns takes what is not a label and holds no words: numbers, times, flags, and lists of them; and what --keep names.
+// guessColumns takes what is not a label and holds no words: numbers, times, flags, and lists of them; and what --keep
+// names.
 func (d *guesser) guessColumns() {
 	for _, c := range d.columns {
 		named := slices.Contains(d.Keep, c.name)
@@ -494,7 +502,7 @@ func (d *guesser) guessColumns() {
 		if named {
 			why = "--keep names it"
 			if c.words() || c.private() != "" || lookLikeNames(c.values(), d.Known) != "" {
-				d.warnings = append(d.warnings, fmt.Sprintf("column %s holds what people wrote or who they are: it is published with the release, because --keep names it", table.Quote(c.name)))
+				d.lookAt("column %s holds what people wrote or who they are: it is published with the release, because --keep names it", table.Quote(c.name))
 			}
 		}
 		d.take(columnGuess{Name: p.Name, Column: c.name, Why: why, Passed: p})
@@ -533,8 +541,8 @@ func (d *guesser) leaveOut() {
 	}
 }
 
-// unfitFor says why a column does not belong in a release, and what somebody has to look at there; "" for nothing. keep is the flag
-// that publishes it all the same.
+// unfitFor says why a column does not belong in a release, and what somebody has to look at there; "" for nothing. keep
+// is the flag that publishes it all the same.
 func (c *surveyed) unfitFor(keep string) (why, look string) {
 	words := "it holds what people wrote, or addresses; " + keep + " publishes it"
 	switch {

@@ -14,8 +14,8 @@ import (
 	"rehydrate/manifest/value"
 )
 
-// private says why a column does not belong in a release, as a sentence that begins with "it"; "" where it may be there. It is
-// about people by its name or by a value, or tells of the account that collected the posts.
+// private says why a column does not belong in a release, as a sentence that begins with "it"; "" where it may be
+// there. It is about people by its name or by a value, or tells of the account that collected the posts.
 func (c *surveyed) private() string { return cmp.Or(c.privateName(), c.privateValue()) }
 
 // privateName says so by the column's name. Its values have a say only where they cannot be names.
@@ -51,8 +51,8 @@ func (c *surveyed) privateValue() string {
 	return "it holds " + c.personal + ", by which a person can be found"
 }
 
-// wordsOf gives the words of a column's name in lower case: author_id, Author ID, author-id and authorID have the same ones, and
-// so have Prénom and prenom.
+// wordsOf gives the words of a column's name in lower case: author_id, Author ID, author-id and authorID have the same
+// ones, and so have Prénom and prenom.
 func wordsOf(name string) []string {
 	var words []string
 	letters := []rune(withoutMarks(name))
@@ -93,8 +93,8 @@ func withoutMarks(text string) string {
 	return lettersWithMarks.Replace(norm.NFC.String(text))
 }
 
-// readable reports whether a column's name says what it is in Latin letters, as the names of a release's columns do. One with a
-// letter that only looks Latin is not what it seems.
+// readable reports whether a column's name says what it is in Latin letters, as the names of a release's columns do.
+// One with a letter that only looks Latin is not what it seems.
 func readable(name string) bool {
 	latin, others := 0, 0
 	for _, word := range wordsOf(name) {
@@ -187,8 +187,8 @@ func identifies(word string) bool {
 	return peopleWords["identifies"][singular(word)] || value.IsDigits(word) || len(word) == 1
 }
 
-// endsInPerson reports whether the last of the words is a person, or says who did something. identified says that something
-// stood behind it that identifies.
+// endsInPerson reports whether the last of the words is a person, or says who did something. identified says that
+// something stood behind it that identifies.
 func endsInPerson(words []string, identified bool) bool {
 	n := len(words)
 	last := words[n-1]
@@ -218,15 +218,16 @@ func person(word string) string {
 	return word
 }
 
-// Endings of words in other languages, and what stands behind a person without a sign between: Benutzername, autorenkennung.
+// Endings of words in other languages, and what stands behind a person without a sign between: Benutzername,
+// autorenkennung.
 var (
 	foreignTails = []string{"", "name", "namen", "namn", "navn", "naam", "nev", "adi", "id", "kennung", "kuerzel", "kurzel", "konto", "nr",
 		"nummer", "mail", "code"}
 	foreignEnds = []string{"", "s", "e", "n", "en", "es", "a", "as", "os", "i", "in", "innen", "ow", "owie", "y", "u", "lar", "ler"}
 )
 
-// isForeign reports whether a word says in another language than English that somebody is meant, alone, with an ending, or as the
-// end of a longer word: autor, autoren, Benutzername, Kommentarautor.
+// isForeign reports whether a word says in another language than English that somebody is meant, alone, with an ending,
+// or as the end of a longer word: autor, autoren, Benutzername, Kommentarautor.
 func isForeign(word string) bool {
 	const shortest = 5 // of a word that others can end in
 	for _, tail := range foreignTails {
@@ -318,8 +319,8 @@ func (c *surveyed) ofCollector(words []string) bool {
 // accountForm is what Reddit and many others take for the name of an account.
 var accountForm = regexp.MustCompile(`^@?[A-Za-z0-9_-]{3,20}$`)
 
-// lookLikeNames says what labels look like that may name people: names of accounts or people, or pairs of a person and a label;
-// "" for labels. known is that of Options.
+// lookLikeNames says what labels look like that may name people: names of accounts or people, or pairs of a person and
+// a label; "" for labels. known is that of Options.
 func lookLikeNames(labels []string, known func(word string) bool) string {
 	switch {
 	case lookLikeAccounts(labels, known):
@@ -347,7 +348,8 @@ var givenNames = func() map[string]bool {
 
 func isGivenName(word string) bool { return givenNames[strings.ToLower(withoutMarks(word))] }
 
-// arePeople reports whether labels are names of people: two at least, and more than half, have a given name in at most three words.
+// arePeople reports whether labels are names of people: two at least, and more than half, have a given name in at most
+// three words.
 func arePeople(labels []string) bool {
 	people := 0
 	for _, label := range labels {
@@ -359,8 +361,8 @@ func arePeople(labels []string) bool {
 	return people > 1 && 2*people > len(labels)
 }
 
-// arePairs reports whether labels are pairs in which each of several first parts stands before the same second parts: clara:pos,
-// clara:neg, bert:pos. So are votes written down. A topic:subtopic is none: its second parts are its own.
+// arePairs reports whether labels are pairs in which each of several first parts stands before the same second parts:
+// clara:pos, clara:neg, bert:pos. So are votes written down. A topic:subtopic is none: its second parts are its own.
 func arePairs(labels []string) bool {
 	seconds := make(map[string]map[string]bool) // by first part
 	for _, label := range labels {
@@ -388,9 +390,9 @@ func arePairs(labels []string) bool {
 // unfit reports whether the column may be about people, or nobody can tell by its name.
 func (c *surveyed) unfit() bool { return c.private() != "" || !readable(c.name) }
 
-// lookLikeAccounts reports whether labels look like names of accounts: most are no words, and one at least mixes cases or
-// digits into a part that is no word, as few labels do. known reports whether a word is in the dictionary. Where it is nil
-// nothing looks like an account.
+// lookLikeAccounts reports whether labels look like names of accounts: most are no words, and one at least mixes cases
+// or digits into a part that is no word, as few labels do. known reports whether a word is in the dictionary. Where it
+// is nil nothing looks like an account.
 func lookLikeAccounts(labels []string, known func(word string) bool) bool {
 	if known == nil || areIDs(labels) {
 		return false

@@ -7,7 +7,8 @@ import (
 	"rehydrate/manifest/value"
 )
 
-// The forms of what tells who somebody is. An account's page is one on a site of accounts, or under a path that sites give them.
+// The forms of what tells who somebody is. An account's page is one on a site of accounts, or under a path that sites
+// give them.
 var (
 	mailForm       = regexp.MustCompile(`[^\s@,;|<>()"'\[\]]+@[^\s@,;|<>()"'\[\]]+\.[\pL\d-]{2,}`)
 	hiddenMailForm = regexp.MustCompile(`[\pL\d]\s*[(\[{]at[)\]}]\s*[\pL\d]`)
@@ -21,8 +22,9 @@ var (
 	turkerForm = regexp.MustCompile(`^A[A-Z0-9]{12,13}$`)
 )
 
-// personalValue says what in a text tells who somebody is, "" for nothing: a mail address, a telephone number in international
-// form, the page of an account, or an id of the form that ORCID, Prolific or Mechanical Turk gives people.
+// personalValue says what in a text tells who somebody is, "" for nothing: a mail address, a telephone number in
+// international form, the page of an account, or an id of the form that ORCID, Prolific or Mechanical Turk gives
+// people.
 func personalValue(text string) string {
 	// The expressions are slow, and most values have none of their signs.
 	switch {

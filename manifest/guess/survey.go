@@ -302,8 +302,8 @@ func (c *surveyed) all(form int) bool { return c.items > 0 && c.forms[form] == c
 // rowNumbers reports whether the values count the rows: 0, 1, 2 or from another number on.
 func (c *surveyed) rowNumbers() bool { return c.filled > 2 && c.steps == c.items && !c.lists }
 
-// survey reads all rows. differ has the pairs of columns of ids that name different posts in some row. What is wrong with a row is
-// for the reading of the draft to say, but for a file that has no other rows.
+// survey reads all rows. differ has the pairs of columns of ids that name different posts in some row. What is wrong
+// with a row is for the reading of the draft to say, but for a file that has no other rows.
 func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []*surveyed, differ map[[2]int]bool, rows int, err error) {
 	differ = make(map[[2]int]bool)
 	var ids []int // columns that may hold ids
@@ -466,8 +466,8 @@ func isLiteral(text string) bool {
 	return kind == table.ListLiteral || kind == table.ObjectLiteral
 }
 
-// nearlyLabels says where the column, which is not labels, has a value that alone keeps it from being some, and why; "" where it is
-// of another kind.
+// nearlyLabels says where the column, which is not labels, has a value that alone keeps it from being some, and why; ""
+// where it is of another kind.
 func (c *surveyed) nearlyLabels(signs ...string) (at place, why string) {
 	for _, sign := range signs {
 		read := c.readLabels(sign)
@@ -484,7 +484,8 @@ func (c *surveyed) nearlyLabels(signs ...string) (at place, why string) {
 	return place{}, ""
 }
 
-// tooManyLabels reports whether the column has short values that repeat as labels do, but more than are taken for labels.
+// tooManyLabels reports whether the column has short values that repeat as labels do, but more than are taken for
+// labels.
 func (c *surveyed) tooManyLabels() bool {
 	return len(c.cells) > maxGuessedLabels && len(c.cells) <= maxDifferent && 4*len(c.cells) <= c.filled && !c.odd &&
 		!slices.ContainsFunc(c.cells, func(cell []string) bool { return len(cell) != 1 || notLabel(cell[0], "") != "" })

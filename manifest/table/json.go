@@ -213,7 +213,8 @@ func jsonCell(value string) Cell {
 	return Cell{Text: value, Float: strings.ContainsAny(value, ".eE")}
 }
 
-// hasHalf reports whether a JSON string has an escape that is one half of a character, which would be read as any other half.
+// hasHalf reports whether a JSON string has an escape that is one half of a character, which would be read as any other
+// half.
 func hasHalf(quoted string) bool {
 	for i := strings.Index(quoted, `\u`); i >= 0 && i+6 <= len(quoted); {
 		if escaped := quoted[:i]; (len(escaped)-len(strings.TrimRight(escaped, `\`)))%2 == 0 {

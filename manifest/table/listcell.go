@@ -9,7 +9,8 @@ import (
 	"rehydrate/manifest/value"
 )
 
-// A Literal is what a text says that a program wrote in place of a list or object, as pandas does with a list in a cell.
+// A Literal is what a text says that a program wrote in place of a list or object, as pandas does with a list in a
+// cell.
 type Literal int
 
 // The literals.
@@ -23,7 +24,8 @@ const (
 // wrapped is a list as Python writes one that is no plain list.
 var wrapped = regexp.MustCompile(`(?s)^(?:np\.|numpy\.)?(?:array|list|set|frozenset|tuple|Index)\((.*?)(?:,\s*dtype=[^)]*)?\)$`)
 
-// ParseLiteral tells what a text says in place of a list or object, in Python's or JSON's form, and gives the items of a list.
+// ParseLiteral tells what a text says in place of a list or object, in Python's or JSON's form, and gives the items of
+// a list.
 func ParseLiteral(text string) ([]string, Literal) {
 	text = strings.TrimSpace(text)
 	if len(text) > 2 && text[len(text)-1] == ')' {
@@ -53,8 +55,8 @@ func ParseLiteral(text string) ([]string, Literal) {
 	return items, BareList
 }
 
-// quotedItems reads texts in quotes and numbers, with commas or spaces between them. It is an ObjectLiteral where something else
-// that Python or JSON writes stands among them.
+// quotedItems reads texts in quotes and numbers, with commas or spaces between them. It is an ObjectLiteral where
+// something else that Python or JSON writes stands among them.
 func quotedItems(rest string) (items []string, kind Literal) {
 	kind = ListLiteral
 	for rest != "" {
@@ -129,8 +131,8 @@ func nested(text string) int {
 	return 0
 }
 
-// unquote reads the text in quotes at the beginning of another, with the escapes of Python and JSON, and gives the bytes that it
-// took there. Half of a pair of \u escapes is no text.
+// unquote reads the text in quotes at the beginning of another, with the escapes of Python and JSON, and gives the
+// bytes that it took there. Half of a pair of \u escapes is no text.
 func unquote(quoted string) (text string, size int, ok bool) {
 	var b strings.Builder
 	quote, rest := quoted[0], quoted[1:]

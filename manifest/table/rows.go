@@ -358,9 +358,9 @@ func (c *CSVRows) Next() ([]Cell, error) {
 	return c.cells, nil
 }
 
-// swallowed reports whether the lines of a quoted field are rows, which a quote that nobody closed runs over: cut where the field
-// begins and ends, they have as many fields as the header. Several tabs seldom stand in a text, so one such line inside is enough.
-// Commas do, and one tab: there the lines also have to have a key in the same column.
+// swallowed reports whether the lines of a quoted field are rows, which a quote that nobody closed runs over: cut where
+// the field begins and ends, they have as many fields as the header. Several tabs seldom stand in a text, so one such
+// line inside is enough. Commas do, and one tab: there the lines also have to have a key in the same column.
 func (c *CSVRows) swallowed(fields []string, i int) bool {
 	lines := strings.Split(fields[i], "\n")
 	last := len(lines) - 1
