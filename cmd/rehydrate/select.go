@@ -65,10 +65,15 @@ func (f *selectFlags) check(cmd *cobra.Command, args []string) (err error) {
 		return usageError("--after: say how many with --n")
 	case !f.after && len(args) == 0:
 		return usageError("%s takes one or more DUMPs, - for standard input", cmd.CommandPath())
-	case f.N < 0:
+	case f.N < 0 || f.N == 0 && cmd.Flags().Changed("n"):
 		return usageError("--n %d: give 1 or more", f.N)
 	}
-	return errors.Join(parse("from", f.from, &f.From), parse("until", f.until, &f.To))
+	err = errors.Join(parse("from", f.from, &f.From), parse("until", f.until, &f.To))
+	months := func(m dump.Month) int { return 12*m.Year + int(m.Month) }
+	if err == nil && f.from != "" && f.until != "" && months(f.From) > months(f.To) {
+		err = usageError("--from %s is after --until %s", f.from, f.until)
+	}
+	return err
 }
 
 func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags) error {
@@ -98,6 +103,10 @@ func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags)
 		}
 	}
 	c.console.Done()
+	if n := chooser.Funnel; n.Candidates == 0 {
+		return userfile.Wrong("no candidate among %d lines: %d damaged, %d of other subreddits, %d of other months, %d removed, %d without an image; "+
+			"nothing is written", n.Lines, n.Damaged, n.Other, n.Outside, n.Removed, n.NoImage)
+	}
 	rows := [][]string{{"id", "month", "subreddit"}}
 	for _, one := range chooser.Chosen() {
 		rows = append(rows, []string{string(one.ID), one.Month.String(), one.Subreddit})
@@ -148,6 +157,9 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 	if err != nil {
 		return err
 	}
+	if len(ids) == 0 {
+		return userfile.Wrong("the workspace %s kept no post to choose among", c.workspace)
+	}
 	funnel := dump.Funnel{Lines: len(ids), Candidates: len(ids)}
 	rows := [][]string{{"id"}}
 	for _, id := range dump.Sample(ids, f.N, f.Seed) {
@@ -164,7 +176,8 @@ func (c *command) writeCandidates(ctx context.Context, f selectFlags, rows [][]s
 	}
 	return c.answer("select", struct {
 		dump.Funnel
-		Out   string `json:"out"`
-		After bool   `json:"after"`
-	}{funnel, name, f.after})
+		Out    string `json:"out"`
+		After  bool   `json:"after"`
+		Wanted int    `json:"wanted,omitempty"`
+	}{funnel, name, f.after, f.N})
 }

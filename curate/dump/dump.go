@@ -103,13 +103,16 @@ func fold(subreddit string) string { return strings.TrimPrefix(strings.ToLower(s
 // ErrNoDump says that a file has no line that could be one of a dump.
 var ErrNoDump = errors.New("it is not a dump of submissions: no line of it is a JSON object")
 
+// errCut says that a plain dump ends within a line.
+var errCut = errors.New("the dump ends within this line: is the file whole?")
+
 // Read takes all lines of a dump, plain or packed. Damaged lines are counted. The error says that the dump itself
 // ends too early, or is damaged, and after which line; what came before it has been taken. A file without a line of
 // JSON is ErrNoDump.
 func (c *Chooser) Read(r io.Reader) error {
 	lines, damaged := c.Funnel.Lines, c.Funnel.Damaged
 	err := c.readLines(r)
-	if err == nil && c.Funnel.Lines-lines == c.Funnel.Damaged-damaged {
+	if (err == nil || errors.Is(err, errCut)) && c.Funnel.Lines-lines == c.Funnel.Damaged-damaged {
 		return ErrNoDump
 	}
 	return err
@@ -138,6 +141,10 @@ func (c *Chooser) readLines(r io.Reader) error {
 				}
 			}
 			c.count(n, whole)
+		}
+		// What ends a dump without the end of a line is whole, or the download of the dump was cut.
+		if errors.Is(end, io.EOF) && len(bytes.TrimSpace(line)) > 0 && (tooLong || !json.Valid(line)) {
+			return fmt.Errorf("line %d: %w", n, errCut)
 		}
 		if errors.Is(end, io.EOF) {
 			return nil
