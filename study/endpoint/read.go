@@ -90,12 +90,12 @@ func readChat(fields map[string]any) Reply {
 		r = failed("%s", why)
 	case strings.TrimSpace(text) == "":
 		r.Outcome, r.Detail = Empty, "finish_reason "+finish
-	case ended != OK:
-		r = failed("the answer ends for the reason %.40q, which does not say that it is whole", finish)
+	case ended != OK: // the text stays in this and the next ones: it may have been paid for
+		r.Outcome, r.Detail = Failed, fmt.Sprintf("the answer ends for the reason %.40q, which does not say that it is whole", finish)
 	case !isAssistant(message["role"]):
-		r = failed("the answer is not the model's: its role is %.40q", fmt.Sprint(message["role"]))
+		r.Outcome, r.Detail = Failed, fmt.Sprintf("the answer is not the model's: its role is %.40q", fmt.Sprint(message["role"]))
 	case calls(message["tool_calls"]) || calls(message["function_call"]):
-		r = failed("the answer calls a tool, and none was offered")
+		r.Outcome, r.Detail = Failed, "the answer calls a tool, and none was offered"
 	default:
 		r.Outcome = OK
 	}

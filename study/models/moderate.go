@@ -102,7 +102,9 @@ func (m *Moderation) ask(ctx context.Context, rec workspace.Record, check func()
 	server := m.Server.Checked(check)
 	if !m.Guard {
 		reply, err = server.Moderate(ctx, endpoint.Moderation{Model: m.Chat.Model, Text: m.text(rec), Image: picture})
-		reply.Text = string(reply.Raw)
+		if reply.Outcome == endpoint.OK { // of another the detail is enough
+			reply.Text = string(reply.Raw)
+		}
 		return reply, err
 	}
 	chat := m.Chat

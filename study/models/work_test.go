@@ -434,6 +434,12 @@ func TestOneCost(t *testing.T) {
 		if costs != strings.Join(slices.Repeat([]string{fmt.Sprintf("%.6f", done.Cost)}, 3), " ") || done.Cost == 0 {
 			t.Errorf("%s counted: the costs are %s", name, costs)
 		}
+		for _, text := range []string{"", "said"} { // a failure costs something where there is an answer
+			in, _, estimated := d.question().counted(done.Rows[0], endpoint.Failed, text, endpoint.Usage{})
+			if estimated != (text != "") || (in > 0) != estimated {
+				t.Errorf("a failure with the text %q: %d tokens, estimated %t", text, in, estimated)
+			}
+		}
 		want := map[string]int{"half": 2, "none": 4, "the sent ones": 4, "the answered": 4}[name]
 		testkit.Same(t, name+" counted: estimated", want, report.Estimated)
 	}
