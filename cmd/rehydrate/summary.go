@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -63,6 +65,9 @@ func (c *command) statusCommand() *cobra.Command {
 			if err == nil {
 				s.Ended, err = readEnded(cmd.Context(), ws)
 			}
+			if err == nil {
+				s.OpenCopies, err = openNow(cmd.Context(), ws, exit)
+			}
 			return s, err
 		})
 		if err != nil {
@@ -81,6 +86,21 @@ func (c *command) statusCommand() *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&exit, "exit-code", false, "exit with the status that a run would end in: 3 where something is left to do")
 	return cmd
+}
+
+// openNow counts the registered copies that are open as they lie there. It reads their files only if that is asked for.
+func openNow(ctx context.Context, ws *workspace.Workspace, read bool) (open int, err error) {
+	look := copies.Glance
+	if read {
+		look = copies.List
+	}
+	list, err := look(ctx, ws)
+	for _, c := range list {
+		if isOpen(c) {
+			open++
+		}
+	}
+	return open, err
 }
 
 // A statusReport is what status prints.
