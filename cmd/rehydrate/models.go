@@ -154,12 +154,20 @@ func (c *command) inModelsWorkspace(ctx context.Context, f *modelFlags, do func(
 		}
 	}
 	var b workspace.Binding
+	var last state.PolicyNote
 	err := work.Store.Read(ctx, func(ws *workspace.Workspace) (err error) {
 		b, _, err = ws.Binding(ctx)
+		if err == nil {
+			last, err = state.ReadNote[state.PolicyNote](ctx, ws)
+		}
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case f.release == "" && !f.dryRun && last.Access.GrantRequired && !state.IsRehearsal(b.Release):
+		return rejected(fmt.Errorf("the release of this workspace, %q, wants a grant, and no row is handed out without one", b.Release),
+			"name the release, whose policy and grant say whether rows may be used: --release RELEASE")
 	}
 	work.Split, err = f.splitOf(b)
 	if err != nil {

@@ -38,7 +38,12 @@ func IsShard(name string) bool {
 }
 
 // RehearsalOf is the name under which a workspace holds the made-up posts of a release.
-func RehearsalOf(release string) string { return "rehearsal of " + release }
+func RehearsalOf(release string) string { return rehearsalOf + release }
+
+// IsRehearsal reports whether a workspace that is bound under this name holds made-up posts.
+func IsRehearsal(bound string) bool { return strings.HasPrefix(bound, rehearsalOf) }
+
+const rehearsalOf = "rehearsal of "
 
 // SHA256 returns the digest of body in hex.
 func SHA256(body []byte) string {
