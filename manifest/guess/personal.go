@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"rehydrate/manifest"
 	"rehydrate/manifest/value"
 )
 
@@ -34,6 +35,8 @@ func personalValue(text string) string {
 		return "a telephone number"
 	case strings.Contains(text, "/") && (pageForm.MatchString(text) || pathForm.MatchString(text)):
 		return "the page of an account"
+	case strings.HasPrefix(text, "t2_") && manifest.PostID(text[len("t2_"):]).Valid():
+		return "Reddit's id of an account"
 	}
 	for from := 0; from+shortestID <= len(text); from++ {
 		size, hasDigit := 0, false

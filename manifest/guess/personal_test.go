@@ -20,6 +20,7 @@ func TestPersonalValues(t *testing.T) {
 		"twitter.com/annasmith":                "the page of an account", "https://www.instagram.com/anna": "the page of an account", "github.com/anna/x": "the page of an account",
 		"https://mastodon.social/@anna": "the page of an account", "example.org/users/anna": "the page of an account", "/user/anna": "the page of an account",
 		"https://uni-x.de/~meier": "the page of an account", "u/anna": "the page of an account",
+		"t2_abc12": "Reddit's id of an account", "t2_": "", "t2_weighted_scan": "",
 
 		"": "", "positive": "", "@": "", "a @ b": "", "C++": "", "+1": "", "-10000000": "", "10000000000": "", "+3.5": "", "twitter.com": "", "netflix.com/watch": "",
 		"i.redd.it": "", "knowyourmeme.com/memes/pepe": "", "ADVERTISEMENT": "", "AUTHORITARIAN": "", "ANTISEMITISM": "", "2020-01-01T10:00:00Z": "",
