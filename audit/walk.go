@@ -154,7 +154,8 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 			info, err := os.Stat(filepath.Join(c.Path, f.Name))
 			return err == nil && info.Size() == f.Size && state.HasRows(f.Name)
 		}) {
-			a.owed(fmt.Sprintf("%s (%s)", c.Path, c.Note), "a registered copy that stands there again; what was said of it: "+c.Told, "; delete it, or purge takes it up again")
+			what := "a registered copy that stands there again; what was said of it: " + c.Told
+			a.owed(fmt.Sprintf("%s (%s)", c.Path, c.Note), what, "; delete it, or purge takes it up again")
 		}
 		missing := map[string]string{}
 		for _, f := range c.Files {
@@ -189,7 +190,8 @@ func (a *audit) stillOpen(c state.CopyReport) {
 	if c.Told != "" {
 		what += "; what the last purge said of it: " + c.Told
 	}
-	a.owed(fmt.Sprintf("%s (%s)", c.Path, c.Note), what, "; put it in order and purge, or say what became of it: rehydrate export --destroyed")
+	const todo = "; put it in order and purge, or say what became of it: rehydrate export --destroyed"
+	a.owed(fmt.Sprintf("%s (%s)", c.Path, c.Note), what, todo)
 }
 
 // eachBelow looks at a file, or at the files of a folder in byte order of their names. One that cannot be read is a gap.
