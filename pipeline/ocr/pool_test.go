@@ -106,7 +106,11 @@ func TestReadFailures(t *testing.T) {
 		{"half a megabyte of stderr", imageNoisyStderr, "", "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			pool := fakePool(t, "ok", Config{Workers: 1, Timeout: 500 * time.Millisecond})
+			timeout := time.Minute // which a busy machine does not take
+			if tt.want == ReasonTimeout {
+				timeout = 500 * time.Millisecond
+			}
+			pool := fakePool(t, "ok", Config{Workers: 1, Timeout: timeout})
 			got, err := pool.Read(t.Context(), imageFor(tt.kind))
 			if reasonOf(err, tt.detail) != tt.want || (err == nil) != strings.HasSuffix(got.Text, " INTERNATIONAL PROBLEMS") {
 				t.Errorf("Read = %q, %v, want %q with %q", got.Text, err, tt.want, tt.detail)
