@@ -169,6 +169,21 @@ func TestMergeNoLabel(t *testing.T) {
 	if !strings.Contains(string(body), "A1: no label; A2: X") {
 		t.Errorf("open questions: %s", body)
 	}
+
+	// That no label applies is an answer in the manifest, and null would be none.
+	r = newRound(t, `{"id":"aaaa","mood":"L","tags":[]}`, `{"id":"aaaa","mood":"L","tags":[]}`)
+	r.write("moods.toml", strings.Replace(moods, `, {code = "N", name = "None", exclusive = true}`, "", 1))
+	r.Scheme, err = Scheme(filepath.Join(r.dir, "moods.toml"), r.Release)
+	testkit.OK(t, err)
+	m, err = Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	name, err = m.Write(t.Context(), filepath.Join(r.dir, "merged.jsonl"))
+	testkit.OK(t, err)
+	body, err = os.ReadFile(name)
+	testkit.OK(t, err)
+	if !strings.Contains(string(body), `"tags":[]`) {
+		t.Errorf("the manifest: %s", body)
+	}
 }
 
 // TestMergeAgreement: the one who decides is left out of the agreement altogether, also where one of the others skipped
