@@ -406,9 +406,23 @@ func (d *guesser) free(c *surveyed) bool {
 	if c.namedAs("month date") && !c.all(formNumber) {
 		return false
 	}
+	if c.decimals() {
+		return false
+	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
 	return !c.all(formNumber) || c.all(formInteger) && !c.counted() && (2*len(c.cells) <= c.filled || c.filled < 3 || c.namedAs("label class category"))
 }
+
+// decimals reports whether the values are numbers with a decimal comma, as spreadsheets write them in many languages. With one
+// digit behind it they can be codes of labels as well.
+func (c *surveyed) decimals() bool {
+	return !c.lists && slices.ContainsFunc(c.cells, hasComma) &&
+		!slices.ContainsFunc(c.cells, func(cell []string) bool { return len(cell) != 1 || !decimal.MatchString(cell[0]) })
+}
+
+var decimal = regexp.MustCompile(`^[-+]?[0-9]+(,[0-9]{2,})?$`)
+
+func hasComma(cell []string) bool { return len(cell) == 1 && strings.Contains(cell[0], ",") }
 
 // guessSeparator takes the sign under which most columns hold several labels a cell.
 func (d *guesser) guessSeparator() {
@@ -446,7 +460,7 @@ func (d *guesser) guessCategories() {
 			continue
 		}
 		if !c.all(formPost) {
-			c.names = lookLikeNames(codes(category.Labels), d.Known)
+			c.names = cmp.Or(lookLikeNames(codes(category.Labels), d.Known), lookLikeNames(c.values(), d.Known))
 		}
 		if c.names != "" {
 			continue
@@ -459,6 +473,9 @@ func (d *guesser) guessCategories() {
 		if at, why := c.nearlyLabels(manifest.Separators()...); category.Kind == manifest.Single && why != "" {
 			d.lookAt("cells of column %s seem to hold several labels, but the value at %s %s: each cell was taken for one label",
 				table.Quote(c.name), at, why)
+		}
+		if i := slices.IndexFunc(c.cells, hasComma); category.Kind == manifest.Multi && !c.lists && d.separator == "," && i >= 0 {
+			d.lookAt("cells of column %s are cut at each comma into several labels, such as %s at %s", table.Quote(c.name), table.Quote(c.cells[i][0]), c.places[i])
 		}
 		if len(read.merged) > 0 {
 			d.lookAt("labels of column %s that differ in case alone count as one: %s", table.Quote(c.name), manifest.List(read.merged))
@@ -577,6 +594,8 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		return "it has a value that cannot be used", fmt.Sprintf("has a value that cannot be used, at %s: it %s", c.oddAt, c.whyOdd)
 	case c.odd:
 		return "it holds objects, or values that cannot be used", ""
+	case c.decimals():
+		return "its numbers have a decimal comma; write them with a point, or " + keep + " passes them through as text", "has numbers with a decimal comma"
 	case c.all(formNumber) && !c.lists:
 		lossy := fmt.Sprintf("numbers that would not stay as they are, such as at %s; %s passes them through as text", c.firstLossy(), keep)
 		return "it has " + lossy, "has " + lossy

@@ -94,6 +94,9 @@ func TestInitLeavesOut(t *testing.T) {
 		{"a long value among labels", "id,tag,mood\nabc,x,sad\nabd,y,glad\nabe," + strings.Repeat("z", 65) + ",glad\n", "id,mood", `column "tag" would hold labels, but the value at a.csv:4:5 is not one line of at most 64 bytes`},
 		{"labels in two cases", "id,tag,mood\nabc,C,sad\nabd,c,glad\nabe,P,glad\nabf,p,sad\n", "id,tag,mood", `labels of column "tag" that differ in case alone count as one: "C" and "c", "P" and "p"`},
 		{"half characters", `{"id":"abc","tag":"\ud83d","mood":"sad"}` + "\n" + `{"id":"abd","tag":"\ud83e","mood":"sad"}` + "\n", "id,mood", `column "tag" has a value that cannot be used, at a.jsonl:1:19: it has half of a character`},
+		{"decimal commas", "id;confidence;mood\nabc;0,67;sad\nabd;1,00;glad\nabe;0,67;sad\n", "id,mood", `column "confidence" has numbers with a decimal comma`},
+		{"names, surname first", "id,note,mood\nabc,\"Meier, Hans\",sad\nabd,\"Schmidt, Anna\",glad\nabe,\"Garcia, Maria\",sad\n", "id,mood", `column "note" may hold names of people`},
+		{"commas in labels", "id,stage,mood\nabc,\"attempt, past\",sad\nabd,none,glad\n", "id,stage,mood", `cells of column "stage" are cut at each comma into several labels, such as "attempt, past" at a.csv:2:5`},
 		{"60 labels", sixty.String(), "id,mood", `column "tag" has 60 different values that repeat, and at most 50 are taken for labels`},
 	} {
 		name := "a.csv"
