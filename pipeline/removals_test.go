@@ -1,12 +1,17 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 )
 
 // TestRemovals: what is removed goes with every job that asks, is withheld where it is many posts at once, and comes back only
@@ -83,4 +88,17 @@ func TestHeldAfterRemoval(t *testing.T) {
 		w.do("post quarantined p01 p02 p03 p04; " + job)
 		testkit.Same(t, "rows after "+job, "g g/2 p00 p02 p03 p04 p05 p06 p07 p08", namesOf(w.checkSound().rows))
 	}
+}
+
+// TestEndKeepsTombstones: the end of a workspace loses no tombstone that only its tombstones.csv has, as where state.db was put
+// back from a backup: what begins there anew leaves the post out.
+func TestEndKeepsTombstones(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("run").ok()
+	testkit.OK(t, os.WriteFile(filepath.Join(w.dir, "ws", manifest.TombstonesName), []byte("id,state,time\np01,removed,2026-01-01T00:00:00Z\n"), 0o600))
+	testkit.OK(t, w.inWorkspace(t.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
+		_, err := End(ctx, ws, w.now)
+		return err
+	}))
+	w.do("run").ok()
+	testkit.Same(t, "rows", "p00 p02 p03", namesOf(w.checkSound().rows))
 }

@@ -166,27 +166,33 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 			put(manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, e.Reason)
 		}
 	}
-	file, err := readKept(ws, manifest.TombstonesName, math.MaxInt64)
+	own, err := KeptTombstones(ws)
 	if err != nil {
 		return nil, err
 	}
-	if file != nil {
-		own, err := manifest.ReadTombstones(bytes.NewReader(file))
-		if err != nil {
-			return nil, fmt.Errorf("%s in the workspace is damaged: %w; delete it if state.db "+
-				"did not come from a backup: then that has the same list",
-				manifest.TombstonesName, err)
-		}
-		for _, t := range own {
-			if !have.Has(t.ID) {
-				put(t, "")
-			}
+	for _, t := range own {
+		if !have.Has(t.ID) {
+			put(t, "")
 		}
 	}
 	for _, t := range published {
 		put(t, "")
 	}
 	return add, nil
+}
+
+// KeptTombstones reads tombstones.csv of the workspace, which can have more than state.db where that came from a backup.
+func KeptTombstones(ws *workspace.Workspace) ([]manifest.Tombstone, error) {
+	file, err := readKept(ws, manifest.TombstonesName, math.MaxInt64)
+	if err != nil || file == nil {
+		return nil, err
+	}
+	own, err := manifest.ReadTombstones(bytes.NewReader(file))
+	if err != nil {
+		return nil, fmt.Errorf("%s in the workspace is damaged: %w; delete it if state.db did not come from a backup: then that has the same list",
+			manifest.TombstonesName, err)
+	}
+	return own, nil
 }
 
 // readKept reads a file of the workspace, up to most bytes of it, nil where there is none.
