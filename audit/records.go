@@ -29,6 +29,7 @@ type evidence struct {
 	hashes    bool                 // likewise, a changed copy
 	texts     bool                 // likewise, a text
 	stone     *workspace.Tombstone // the workspace's
+	kept      *workspace.Tombstone // that only tombstones.csv of the workspace has
 	published *manifest.Tombstone  // the release's
 	live      *policy.Verdict      // this audit's answer, unavailable if the post was absent twice; without a state, why there is none
 	content   *known               // of its entries
@@ -74,6 +75,8 @@ func (a *audit) weigh(e *evidence, was past) {
 		s.MustGo, s.Because, gone, by = true, "release", e.published.State, "by the release's tombstone"
 	case e.stone != nil && !(e.stone.Readmitted && a.Policy.Readmits(e.stone.State, e.stone.Reason)):
 		s.MustGo, s.Because, gone, by = true, "tombstone", e.stone.State, "by the workspace's tombstone"
+	case e.kept != nil:
+		s.MustGo, s.Because, gone, by = true, "tombstone", e.kept.State, "by tombstones.csv of the workspace"
 	case was.stone != nil && e.stone == nil:
 		s.MustGo, s.Because, by = true, "log", "by the log"
 	case s.State == "":
@@ -177,6 +180,14 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	stones, err := ws.Tombstones(ctx)
 	for i, t := range stones {
 		a.post(t.ID).stone = &stones[i]
+	}
+	// One that is lost with what came from a backup still stands there.
+	kept, trouble := state.KeptTombstones(ctx, ws)
+	if trouble != nil {
+		a.gap(manifest.TombstonesName, "%v", trouble)
+	}
+	for i, t := range kept {
+		a.post(t.ID).kept = &kept[i]
 	}
 	returned, wrong := state.Returned(ctx, ws, a.Release, a.Now())
 	if err := errors.Join(err, wrong); err != nil {

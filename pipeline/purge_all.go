@@ -77,7 +77,12 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	if err != nil {
 		return e, err
 	}
-	if err := keepTombstones(ctx, ws); err != nil {
+	// state.db can be from a backup, and tombstones.csv is written again.
+	kept, err := state.KeptTombstones(ctx, ws)
+	if err == nil {
+		err = ws.AddTombstones(ctx, kept)
+	}
+	if err != nil {
 		return e, err
 	}
 	// So that nobody takes what a killed End has left for a dataset.
@@ -114,25 +119,6 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 		return e, err
 	}
 	return e, state.WriteNote(ctx, ws, state.EndedNote{At: at})
-}
-
-// keepTombstones takes over those that only tombstones.csv has, before that is written again: state.db can be from a backup.
-func keepTombstones(ctx context.Context, ws *workspace.Workspace) error {
-	own, err := state.KeptTombstones(ws)
-	if err != nil {
-		return err
-	}
-	have, err := ws.Tombstones(ctx)
-	if err != nil {
-		return err
-	}
-	var add []workspace.Tombstone
-	for _, t := range own {
-		if !slices.ContainsFunc(have, func(h workspace.Tombstone) bool { return h.ID == t.ID }) {
-			add = append(add, workspace.Tombstone{Tombstone: t})
-		}
-	}
-	return ws.AddTombstones(ctx, add)
 }
 
 // forgetDataset records that the files of the dataset go, and forgets them: a file on record that is not there would be

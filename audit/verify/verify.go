@@ -262,7 +262,7 @@ func (v *verification) justBegun() bool {
 
 // records compares the images and outcomes.csv with the records of the entries.
 func (v *verification) records(ctx context.Context, ws *workspace.Workspace) error {
-	stones, err := state.HoldingTombstones(ctx, ws)
+	stones, err := state.StoredTombstones(ctx, ws) // tombstones.csv can be what is damaged
 	if err != nil {
 		return err
 	}

@@ -51,18 +51,33 @@ type LiftNote struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// ListTombstones returns all tombstones of a workspace, oldest first, and behind them those that were lifted. Each
-// lift is checked against the release, unless that is nil.
+// ListTombstones returns all tombstones of a workspace, oldest first, behind them those that only its tombstones.csv has, and
+// those that were lifted. Each lift is checked against the release, unless that is nil.
 func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
+	list, lifted, err := storedTombstones(ctx, ws, rel, now)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := KeptTombstones(ctx, ws)
+	for _, t := range kept {
+		list = append(list, TombstoneEntry{ID: t.ID, State: t.State, Time: t.Time, Status: TombstoneHolds})
+	}
+	return append(list, lifted...), err
+}
+
+// storedTombstones lists the tombstones of state.db, and those that were lifted.
+func storedTombstones(
+	ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time,
+) (list, lifted []TombstoneEntry, err error) {
 	stones, err := ws.Tombstones(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	lifted, err := checkedLifts(ctx, ws, rel, now)
+	lifted, err = checkedLifts(ctx, ws, rel, now)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	list := []TombstoneEntry{}
+	list = []TombstoneEntry{}
 	for _, t := range stones {
 		e := TombstoneEntry{ID: t.ID, State: t.State, Time: t.Time, Reason: t.Reason, Status: TombstoneHolds}
 		if t.Readmitted {
@@ -72,13 +87,13 @@ func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.
 		// It was lifted, and came again since.
 		lifted = slices.DeleteFunc(lifted, func(e TombstoneEntry) bool { return e.ID == t.ID })
 	}
-	return append(list, lifted...), nil
+	return list, lifted, nil
 }
 
 // Returned lists, as ListTombstones does, the tombstones that do not hold.
 func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
-	list, err := ListTombstones(ctx, ws, rel, now)
-	return slices.DeleteFunc(list, func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
+	list, lifted, err := storedTombstones(ctx, ws, rel, now)
+	return slices.DeleteFunc(append(list, lifted...), func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
 }
 
 // Holds returns the tombstones of a list that hold, as tombstones.csv has them.
@@ -109,11 +124,63 @@ type Holding map[manifest.PostID]workspace.Tombstone
 // Has reports whether the post has one of the tombstones.
 func (h Holding) Has(id manifest.PostID) bool { _, ok := h[id]; return ok }
 
-// HoldingTombstones returns the tombstones of a workspace that hold: all but those of readmitted posts.
+// HoldingTombstones returns the tombstones of a workspace that hold: all but those of readmitted posts, and those that only
+// its tombstones.csv has.
 func HoldingTombstones(ctx context.Context, ws *workspace.Workspace) (Holding, error) {
+	hold, err := StoredTombstones(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := KeptTombstones(ctx, ws)
+	for _, t := range kept {
+		hold[t.ID] = t
+	}
+	return hold, err
+}
+
+// StoredTombstones is HoldingTombstones by state.db alone.
+func StoredTombstones(ctx context.Context, ws *workspace.Workspace) (Holding, error) {
 	hold, err := tombstonesByPost(ctx, ws)
 	maps.DeleteFunc(hold, func(_ manifest.PostID, t workspace.Tombstone) bool { return t.Readmitted })
 	return hold, err
+}
+
+// KeptTombstones returns those of tombstones.csv of the workspace that its state.db lacks, as where that came from a backup,
+// and that no lift on record took away. A file that cannot be read is an error that says what to do.
+func KeptTombstones(ctx context.Context, ws *workspace.Workspace) ([]workspace.Tombstone, error) {
+	have, err := tombstonesByPost(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	lifted, err := checkedLifts(ctx, ws, nil, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	until := map[manifest.PostID]time.Time{}
+	for _, e := range lifted {
+		until[e.ID] = e.Lifted.Asserted
+	}
+	return keptTombstones(ws, have, until)
+}
+
+// keptTombstones are those that have lacks, and that are younger than the lift of their post.
+func keptTombstones(ws *workspace.Workspace, have Holding, until map[manifest.PostID]time.Time) ([]workspace.Tombstone, error) {
+	file, err := readKept(ws, manifest.TombstonesName, math.MaxInt64)
+	if err != nil || file == nil {
+		return nil, err
+	}
+	own, err := manifest.ReadTombstones(bytes.NewReader(file))
+	if err != nil {
+		return nil, fmt.Errorf("%s in the workspace is damaged: %w; delete it if state.db did not come from a backup: "+
+			"then that has the same list", manifest.TombstonesName, err)
+	}
+	var kept []workspace.Tombstone
+	for _, t := range own {
+		if !have.Has(t.ID) && t.Time.After(until[t.ID]) {
+			kept = append(kept, workspace.Tombstone{Tombstone: t})
+		}
+	}
+	return kept, nil
 }
 
 // Stones returns the tombstones that hold when a release is worked on: those of the workspace, and OtherTombstones.
@@ -166,33 +233,15 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 			put(manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, e.Reason)
 		}
 	}
-	own, err := KeptTombstones(ws)
+	kept, err := keptTombstones(ws, have, until)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range own {
-		if !have.Has(t.ID) {
-			put(t, "")
-		}
-	}
+	add = append(add, kept...)
 	for _, t := range published {
 		put(t, "")
 	}
 	return add, nil
-}
-
-// KeptTombstones reads tombstones.csv of the workspace, which can have more than state.db where that came from a backup.
-func KeptTombstones(ws *workspace.Workspace) ([]manifest.Tombstone, error) {
-	file, err := readKept(ws, manifest.TombstonesName, math.MaxInt64)
-	if err != nil || file == nil {
-		return nil, err
-	}
-	own, err := manifest.ReadTombstones(bytes.NewReader(file))
-	if err != nil {
-		return nil, fmt.Errorf("%s in the workspace is damaged: %w; delete it if state.db did not come from a backup: then that has the same list",
-			manifest.TombstonesName, err)
-	}
-	return own, nil
 }
 
 // readKept reads a file of the workspace, up to most bytes of it, nil where there is none.
