@@ -217,8 +217,8 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
 	}
 	// What was removed stays away, as posts do, until somebody asks for it by name.
-	if t := rec.Trouble; t != nil && rec.Image == nil && t.Reason != policy.SameAsRemoved &&
-		slices.Contains(policy.ImageRemovals(), t.Reason) && !slices.Contains(g.Retry, string(t.Reason)) {
+	if t := rec.Trouble; t != nil && rec.Image == nil && slices.Contains(policy.ImageRemovals(), t.Reason) &&
+		t.Reason != policy.SameAsRemoved && !slices.Contains(g.Retry, string(t.Reason)) {
 		g.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
 		return nil
 	}

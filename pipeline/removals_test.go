@@ -74,14 +74,8 @@ func TestRemovals(t *testing.T) {
 func TestHeldAfterRemoval(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split"} {
 		w := newWorld(t, append(numbered(9), "g*3")...).do("run; image parent p01; image left g/1").ok()
-		w.hook = func(_, name string) error {
-			if strings.HasPrefix(name, state.DatasetDir) {
-				return errFault
-			}
-			return nil
-		}
-		w.do("recheck confirm; recheck confirm")
-		w.hook = nil
+		const unwritable = "recheck confirm unwritable=" + state.DatasetDir
+		w.do(unwritable + ";" + unwritable)
 		if _, there := w.look().rows["p01"]; !errors.Is(w.err, errFault) || !there {
 			t.Fatalf("the row was taken out: %v, %v", !there, w.err)
 		}

@@ -138,7 +138,8 @@ func (w *world) publish(ids ...manifest.PostID) {
 //
 // and the jobs: run, recheck, purge, reread, split, work, merge; with the words confirm, offline, all, id=ID, denied (there is
 // no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from that on), die=N
-// (the process is gone at the step N that changes the disk) and fault=N (that step alone fails).
+// (the process is gone at the step N that changes the disk), fault=N (that step alone fails) and unwritable=NAME (each step fails
+// that changes a file with this in its name).
 func (w *world) do(steps string) *world {
 	w.Helper()
 	for _, step := range strings.FieldsFunc(steps, func(r rune) bool { return r == ';' || r == '\n' }) {
@@ -310,6 +311,14 @@ func (w *world) job(name string, words []string) (err error) {
 		}
 		if reason, ok := strings.CutPrefix(word, "retry="); ok {
 			c.Retry = append(c.Retry, reason)
+		}
+		if name, ok := strings.CutPrefix(word, "unwritable="); ok {
+			w.hook = func(_, changed string) error {
+				if strings.Contains(changed, name) {
+					return errFault
+				}
+				return nil
+			}
 		}
 		if what, text, ok := strings.Cut(word, "="); ok && slices.Contains([]string{"stop", "blocked", "die", "fault"}, what) {
 			n, err := strconv.ParseInt(text, 10, 64)
