@@ -285,8 +285,8 @@ func (w walker) lines(p place, text []byte, first, last bool) {
 	w.keepLines(p, words, first || tags, last || tags)
 }
 
-// keepLines keeps the lines of a text but for those of known origin: those of a whole text of a post that may stay. A line
-// that is only a part of one may be shared with a post that must be gone, whose other lines stand beside it.
+// keepLines keeps the lines of a text but for those of known origin: those of a whole text of a post that may stay. A
+// line that is only a part of one may be shared with a post that must be gone, whose other lines stand beside it.
 func (w walker) keepLines(p place, text []byte, first, last bool) {
 	const edge = 8 << 10 // where two blocks overlap, the other one has what is cut off here
 	var lines []string
@@ -321,8 +321,8 @@ func (w walker) keep(p place, text []byte) {
 	}
 }
 
-// wordsOf reports whether a text, which folded is of, can be words that somebody wrote on a picture, and is not too short to
-// tell a post. Digests and numbers are no words.
+// wordsOf reports whether a text, which folded is of, can be words that somebody wrote on a picture, and is not too
+// short to tell a post. Digests and numbers are no words.
 func wordsOf(text []byte, folded string) bool {
 	return len(text) >= prefixLen && !bytes.ContainsFunc(text, noText) && distinctive(folded) &&
 		strings.Trim(folded, "0123456789abcdef ") != ""

@@ -8,8 +8,9 @@ import (
 )
 
 // The unit of every count, test, score and drift is an image, however many rows of a release are about it
-// (manifest.Schema.Many). An image has a label where all of its rows give this one. Where they differ it has no label of
-// the category: which of them is right is not for a program to say. It is then left out there, and counted as Differing.
+// (manifest.Schema.Many). An image has a label where all of its rows give this one. Where they differ it has no label
+// of the category: which of them is right is not for a program to say. It is then left out there, and counted as
+// Differing.
 
 // A Differing counts the images whose rows differ in a category.
 type Differing struct {
@@ -17,8 +18,8 @@ type Differing struct {
 	Entries  int    `json:"entries"`
 }
 
-// Images gives the entries of a release one for each image. Those of several rows hold the lists of what the rows say, in
-// their order, as a dataset does. It stops at the first error and yields it.
+// Images gives the entries of a release one for each image. Those of several rows hold the lists of what the rows say,
+// in their order, as a dataset does. It stops at the first error and yields it.
 func Images(schema manifest.Schema, rows iter.Seq2[manifest.Entry, error]) iter.Seq2[manifest.Entry, error] {
 	if !schema.Many {
 		return rows
@@ -65,8 +66,8 @@ func OfImages(s manifest.Schema) manifest.Schema {
 	return s
 }
 
-// Settle gives an image the label of each category in which all of its rows agree, nil for one in which they differ. differ
-// says which these are; it is nil where there are none. What Images gave is not changed.
+// Settle gives an image the label of each category in which all of its rows agree, nil for one in which they differ.
+// differ says which these are; it is nil where there are none. What Images gave is not changed.
 func Settle(schema manifest.Schema, image [][]int) (settled [][]int, differ []bool) {
 	if !schema.Many {
 		return image, nil

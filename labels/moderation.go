@@ -46,8 +46,8 @@ type Verdict struct {
 // maxSeverity bounds severities: Azure's go to 7, and a mean of wild numbers is not one.
 const maxSeverity = 100
 
-// Sound returns why a verdict cannot be one, or nil: it is not flagged, and a category of it is; a score or a severity is
-// outside its scale; or two spellings of one category, which Judge takes for one, say different things.
+// Sound returns why a verdict cannot be one, or nil: it is not flagged, and a category of it is; a score or a severity
+// is outside its scale; or two spellings of one category, which Judge takes for one, say different things.
 func (v Verdict) Sound() error {
 	if err := errors.Join(alike(v.Categories), alike(v.Scores), alike(v.Severities)); err != nil {
 		return err

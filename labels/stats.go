@@ -82,7 +82,8 @@ func (s Stats) Differing() (all []Differing) {
 	return all
 }
 
-// Count counts the labels of entries, the rows of a release or its images. It stops at their first error and returns it.
+// Count counts the labels of entries, the rows of a release or its images. It stops at their first error and returns
+// it.
 func Count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (Stats, error) {
 	c := NewCounter(schema)
 	for e, err := range Images(schema, entries) {

@@ -17,11 +17,11 @@ import (
 	"rehydrate/policy"
 )
 
-// A host in trouble sends a page, a login, a refusal, files that are cut or one picture for all in place of every image, and no
-// entry may be lost for that. So what a host answers is not final until it has sent an image: of its own in this run, or of a
-// post that is live and whose image is stored (a witness). A host that sent none is in trouble when a witness gets none either
-// or, without one, when it was asked for the images of askedEnough posts. So it stays, however few are asked later, until it
-// sends an image or troubleLasts has passed.
+// A host in trouble sends a page, a login, a refusal, files that are cut or one picture for all in place of every
+// image, and no entry may be lost for that. So what a host answers is not final until it has sent an image: of its own
+// in this run, or of a post that is live and whose image is stored (a witness). A host that sent none is in trouble
+// when a witness gets none either or, without one, when it was asked for the images of askedEnough posts. So it stays,
+// however few are asked later, until it sends an image or troubleLasts has passed.
 
 const (
 	askedEnough  = 8 // posts
@@ -74,7 +74,8 @@ func (h *host) askedEnough() bool {
 	return len(h.asked) >= askedEnough || len(h.asked) > 0 && h.earlier
 }
 
-// oneForAll is the digest of the only image that a host sent, for several posts or, as in an earlier run, for everybody.
+// oneForAll is the digest of the only image that a host sent, for several posts or, as in an earlier run, for
+// everybody.
 func (h *host) oneForAll() string {
 	if h.several || len(h.firstFor) < 2 && h.first != h.was.Picture {
 		return ""
@@ -212,8 +213,8 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 	return state.WriteNote(ctx, g.Workspace, trouble)
 }
 
-// judgeLeft asks once more for a picture that a host sent for several posts in a run which was killed. When another one comes
-// now, it was in place of all of them.
+// judgeLeft asks once more for a picture that a host sent for several posts in a run which was killed. When another one
+// comes now, it was in place of all of them.
 func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 	if g.access() != nil {
 		return nil

@@ -12,10 +12,10 @@ import (
 )
 
 // Where Reddit names another place for an image that is stored, what lies there is kept beside the stored one until the
-// fetching ends. The stored one stays: it is the one that was labelled, or was fetched nearer to that time. Another one takes
-// its place only where release or policy do not take the stored one, its host was in no trouble, no other entry has the same
-// bytes, and it is not as small as what stands in for missing pictures, nor somewhere else than Reddit said. Where it is the
-// same file, only the place is noted.
+// fetching ends. The stored one stays: it is the one that was labelled, or was fetched nearer to that time. Another one
+// takes its place only where release or policy do not take the stored one, its host was in no trouble, no other entry
+// has the same bytes, and it is not as small as what stands in for missing pictures, nor somewhere else than Reddit
+// said. Where it is the same file, only the place is noted.
 
 // others are images that may take the place of stored ones.
 type others struct {

@@ -27,9 +27,9 @@ type scoreLine struct {
 	Response json.RawMessage `json:"response"`
 }
 
-// ReadVerdict reads what OpenAI's moderations, Azure AI Content Safety or Llama Guard answer, the last as a JSON string, and
-// reports whether there is an answer in it. The error of an answer that says two things, or what cannot be, says why. It
-// judges the answers that are asked for and those that stand in files alike.
+// ReadVerdict reads what OpenAI's moderations, Azure AI Content Safety or Llama Guard answer, the last as a JSON
+// string, and reports whether there is an answer in it. The error of an answer that says two things, or what cannot be,
+// says why. It judges the answers that are asked for and those that stand in files alike.
 func ReadVerdict(response json.RawMessage) (v labels.Verdict, answered bool, err error) {
 	if err := once(response); err != nil {
 		return v, false, err
@@ -265,8 +265,8 @@ func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
 // guardCode is a code that Llama Guard has: its versions 3 and 4 have S1 to S14, of which S11 is self-harm.
 var guardCode = regexp.MustCompile(`^S(?:[1-9]|1[0-4])$`)
 
-// guard reads what Llama Guard writes, after thoughts: safe alone, or unsafe and one line of codes. Anything else is not an
-// answer.
+// guard reads what Llama Guard writes, after thoughts: safe alone, or unsafe and one line of codes. Anything else is
+// not an answer.
 func (l *scoreLine) guard(text string) bool {
 	text, why := endpoint.Spoken(text, "")
 	if why != "" {

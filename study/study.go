@@ -141,16 +141,16 @@ func distinct(files []string) error {
 	return nil
 }
 
-// ReadTable reads the labels of an annotator's or a model's file, under the schema of a release. An image whose rows differ
-// has no answer there.
+// ReadTable reads the labels of an annotator's or a model's file, under the schema of a release. An image whose rows
+// differ has no answer there.
 func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
 	out, _, err := readTable(ctx, file, like)
 	return out, err
 }
 
-// ReadAnswers reads an annotator's file as ReadTable does, without the entries that were skipped: those without any answer. An
-// empty list is the answer "no label". Cells cannot say so: where every answer would have a label, as with None or a
-// category of one, a line of empty cells is one that was skipped.
+// ReadAnswers reads an annotator's file as ReadTable does, without the entries that were skipped: those without any
+// answer. An empty list is the answer "no label". Cells cannot say so: where every answer would have a label, as with
+// None or a category of one, a line of empty cells is one that was skipped.
 func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (labels.Answers, error) {
 	answers, has, err := readTable(ctx, file, like)
 	if err != nil {

@@ -198,8 +198,8 @@ func (m *Merging) settle(out *Merged, answers []labels.Answers, key manifest.Key
 	return nil
 }
 
-// plain puts labels into the order of the scheme. No label at all is None, where the category has it, and else an answer without
-// labels, which is never nil: that would be no answer.
+// plain puts labels into the order of the scheme. No label at all is None, where the category has it, and else an
+// answer without labels, which is never nil: that would be no answer.
 func plain(c manifest.Category, given []int) []int {
 	if len(given) == 0 {
 		if none := slices.IndexFunc(c.Labels, func(l manifest.Label) bool { return l.Exclusive }); none >= 0 {

@@ -413,8 +413,8 @@ func (d *guesser) free(c *surveyed) bool {
 	return !c.all(formNumber) || c.all(formInteger) && !c.counted() && (2*len(c.cells) <= c.filled || c.filled < 3 || c.namedAs("label class category"))
 }
 
-// decimals reports whether the values are numbers with a decimal comma, as spreadsheets write them in many languages. With one
-// digit behind it they can be codes of labels as well.
+// decimals reports whether the values are numbers with a decimal comma, as spreadsheets write them in many languages.
+// With one digit behind it they can be codes of labels as well.
 func (c *surveyed) decimals() bool {
 	return !c.lists && slices.ContainsFunc(c.cells, hasComma) &&
 		!slices.ContainsFunc(c.cells, func(cell []string) bool { return len(cell) != 1 || !decimal.MatchString(cell[0]) })

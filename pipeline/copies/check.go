@@ -62,8 +62,8 @@ func check(ctx context.Context, c workspace.Copy, at look, owes bool, others []s
 	return describe(list)
 }
 
-// List returns all registered copies, by path, closed ones too. One whose files differ from their recorded digests, that
-// has rows that must go, or that lost rows and holds files of somebody else, is an open obligation.
+// List returns all registered copies, by path, closed ones too. One whose files differ from their recorded digests,
+// that has rows that must go, or that lost rows and holds files of somebody else, is an open obligation.
 func List(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, error) {
 	return list(ctx, ws, whole)
 }

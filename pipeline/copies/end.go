@@ -63,7 +63,8 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 	return reports, nil
 }
 
-// closeEmptied closes the record of a copy without rows, which had some. The record keeps which files are to be deleted.
+// closeEmptied closes the record of a copy without rows, which had some. The record keeps which files are to be
+// deleted.
 func closeEmptied(
 	ctx context.Context, ws *workspace.Workspace, c workspace.Copy, had *workspace.ClosedCopy, now time.Time,
 ) (workspace.Copy, error) {

@@ -23,9 +23,9 @@ func others(all []workspace.Copy, c workspace.Copy) (paths []string) {
 	return paths
 }
 
-// noForeign fails when something lies in the folder of a copy that no export wrote. No reader can say of any file what is in
-// it, so none is taken for free of the rows that went. An empty file holds nothing, and the other registered copies are looked
-// at by themselves.
+// noForeign fails when something lies in the folder of a copy that no export wrote. No reader can say of any file what
+// is in it, so none is taken for free of the rows that went. An empty file holds nothing, and the other registered
+// copies are looked at by themselves.
 func noForeign(ctx context.Context, root *os.Root, c workspace.Copy, others []string) error {
 	own := map[string]bool{}
 	for _, f := range c.Files {

@@ -110,8 +110,8 @@ func Owed(c workspace.Copy, gone GoneSet) []string {
 // LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
 const LeftManifest manifest.Reason = "left_manifest"
 
-// GoneFrom adds to what is gone the rows of a copy that nobody looks after: those whose entries the manifest has no more,
-// and after the end of a workspace all of them.
+// GoneFrom adds to what is gone the rows of a copy that nobody looks after: those whose entries the manifest has no
+// more, and after the end of a workspace all of them.
 func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone GoneSet) (GoneSet, error) {
 	ended, err := ReadNote[EndedNote](ctx, ws)
 	if err != nil {

@@ -51,8 +51,8 @@ type LiftNote struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// ListTombstones returns all tombstones of a workspace, oldest first, behind them those that only its tombstones.csv has, and
-// those that were lifted. Each lift is checked against the release, unless that is nil.
+// ListTombstones returns all tombstones of a workspace, oldest first, behind them those that only its tombstones.csv
+// has, and those that were lifted. Each lift is checked against the release, unless that is nil.
 func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
 	list, lifted, err := storedTombstones(ctx, ws, rel, now)
 	if err != nil {
@@ -124,8 +124,8 @@ type Holding map[manifest.PostID]workspace.Tombstone
 // Has reports whether the post has one of the tombstones.
 func (h Holding) Has(id manifest.PostID) bool { _, ok := h[id]; return ok }
 
-// HoldingTombstones returns the tombstones of a workspace that hold: all but those of readmitted posts, and those that only
-// its tombstones.csv has.
+// HoldingTombstones returns the tombstones of a workspace that hold: all but those of readmitted posts, and those that
+// only its tombstones.csv has.
 func HoldingTombstones(ctx context.Context, ws *workspace.Workspace) (Holding, error) {
 	hold, err := StoredTombstones(ctx, ws)
 	if err != nil {
@@ -145,8 +145,8 @@ func StoredTombstones(ctx context.Context, ws *workspace.Workspace) (Holding, er
 	return hold, err
 }
 
-// KeptTombstones returns those of tombstones.csv of the workspace that its state.db lacks, as where that came from a backup,
-// and that no lift on record took away. A file that cannot be read is an error that says what to do.
+// KeptTombstones returns those of tombstones.csv of the workspace that its state.db lacks, as where that came from a
+// backup, and that no lift on record took away. A file that cannot be read is an error that says what to do.
 func KeptTombstones(ctx context.Context, ws *workspace.Workspace) ([]workspace.Tombstone, error) {
 	have, err := tombstonesByPost(ctx, ws)
 	if err != nil {

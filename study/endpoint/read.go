@@ -102,8 +102,9 @@ func readChat(fields map[string]any) Reply {
 	return r
 }
 
-// The reasons for which answers end, in lower case, by what they mean: those of OpenAI's API and of servers that pass on their
-// own (vLLM, TGI, Anthropic, Gemini, Cohere, Mistral, Together). An answer that ends for another may not be whole.
+// The reasons for which answers end, in lower case, by what they mean: those of OpenAI's API and of servers that pass
+// on their own (vLLM, TGI, Anthropic, Gemini, Cohere, Mistral, Together). An answer that ends for another may not be
+// whole.
 var (
 	whole   = []string{"", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed"}
 	cut     = []string{"length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length", "model_context_window_exceeded"}
@@ -111,7 +112,8 @@ var (
 		"spii", "sensitive", "error_toxic", "guardrail_intervened"}
 )
 
-// endOf tells what a finish_reason says of an answer: OK where it is whole, Truncated, Refused, or Failed for anything else.
+// endOf tells what a finish_reason says of an answer: OK where it is whole, Truncated, Refused, or Failed for anything
+// else.
 func endOf(reason any) (Outcome, string) {
 	text, ok := reason.(string)
 	text = strings.ToLower(strings.TrimSpace(text))

@@ -23,8 +23,8 @@ func Outcomes() []endpoint.Outcome {
 
 // Read finds the classes of a model's answer, as places in t.Classes. They mean something for endpoint.OK alone; any
 // other outcome comes with a reason for people. No label is guessed: an answer that cannot be read in exactly one way
-// is none. Thoughts before the answer end at t.ThinkEnd and at the marks of known models; after them it is the object that
-// was asked for and nothing else, or with t.Prose all objects say the same.
+// is none. Thoughts before the answer end at t.ThinkEnd and at the marks of known models; after them it is the object
+// that was asked for and nothing else, or with t.Prose all objects say the same.
 func (t *Task) Read(text string) (classes []int, outcome endpoint.Outcome, why string) {
 	text, why = endpoint.Spoken(text, t.ThinkEnd)
 	if why != "" {

@@ -18,12 +18,13 @@ var (
 	tail = regexp.MustCompile("^\\s*(?:```)?(?:\\s|<\\|[A-Za-z_]+\\|>|</answer>|</s>|<eos>|<end_of_turn>)*$")
 )
 
-// valueOf finds the value of a key, in whichever case, in a text that is a JSON object with this key alone. The object may
-// lack its last brace, which a stop sequence takes away; nothing else is put in. why says why the text is something else.
+// valueOf finds the value of a key, in whichever case, in a text that is a JSON object with this key alone. The object
+// may lack its last brace, which a stop sequence takes away; nothing else is put in. why says why the text is something
+// else.
 //
-// Words beside the object are not looked through for what they mean: "I cannot help with that. {}" and "The answer is not {}"
-// look as "Here it is: {}" does, and a lost answer costs less than a wrong label. For the same reason no other key may stand
-// in the object, where a model can say that it did not see the picture.
+// Words beside the object are not looked through for what they mean: "I cannot help with that. {}" and "The answer is
+// not {}" look as "Here it is: {}" does, and a lost answer costs less than a wrong label. For the same reason no other
+// key may stand in the object, where a model can say that it did not see the picture.
 func valueOf(text, key string) (value any, why string) {
 	text = text[len(lead.FindString(text)):]
 	object, length, cut := objectAt(text)
@@ -61,10 +62,10 @@ func valueOf(text, key string) (value any, why string) {
 // maxBraces is how many braces that begin no JSON object a text may have: what follows each is looked at.
 const maxBraces = 100
 
-// valuesOf finds what the JSON objects of a text with words around them have under a key, in whichever case and at any depth. Braces that
-// begin no object are prose, unless they give the key a value. An object that the text ends in may lack its last
-// brace, which a stop sequence takes away; nothing else is put in. why says why the text cannot be read in one way;
-// without it there is a value.
+// valuesOf finds what the JSON objects of a text with words around them have under a key, in whichever case and at any
+// depth. Braces that begin no object are prose, unless they give the key a value. An object that the text ends in may
+// lack its last brace, which a stop sequence takes away; nothing else is put in. why says why the text cannot be read
+// in one way; without it there is a value.
 func valuesOf(text, key string) (values []any, why string) {
 	prose, objects := 0, 0
 	named := regexp.MustCompile(`(?i)` + regexp.QuoteMeta(key) + `\W*[:=]`)

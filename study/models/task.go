@@ -47,8 +47,8 @@ type Task struct {
 	// ThinkEnd is the mark after which a model answers, and without which it still thinks; "" for none but the known
 	// ones.
 	ThinkEnd string `json:"-"`
-	// Prose says that words may stand around the object in an answer. What they mean is not read: a refusal beside an object
-	// is then an answer.
+	// Prose says that words may stand around the object in an answer. What they mean is not read: a refusal beside an
+	// object is then an answer.
 	Prose bool `json:"-"`
 
 	category manifest.Category

@@ -47,8 +47,9 @@ type Question struct {
 	Tokens func(workspace.Record) (in, out int)
 }
 
-// counted is how many tokens an answer about a row has cost. What the server did not count is as much as Tokens says, here,
-// in sums and in limits alike, and estimated says so. A question that failed without an answer costs what was counted.
+// counted is how many tokens an answer about a row has cost. What the server did not count is as much as Tokens says,
+// here, in sums and in limits alike, and estimated says so. A question that failed without an answer costs what was
+// counted.
 func (q Question) counted(rec workspace.Record, o endpoint.Outcome, text string, u endpoint.Usage) (in, out int, estimated bool) {
 	in, out = u.Prompt, u.Completion
 	if q.Tokens == nil || o == endpoint.Failed && text == "" {
