@@ -2,13 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/page"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -47,6 +52,9 @@ func (c *command) tombstonesExportCommand() *cobra.Command {
 		if out == "" {
 			return write(c.stdout)
 		}
+		if err := losesNone(out, list); err != nil {
+			return err
+		}
 		if err := durable.Write(cmd.Context(), out, 0o600, write); err != nil {
 			return fmt.Errorf("write the tombstones: %w", err)
 		}
@@ -54,6 +62,30 @@ func (c *command) tombstonesExportCommand() *cobra.Command {
 	})
 	registerOut(cmd, &out, "", "the `file` to write (default: standard output)")
 	return cmd
+}
+
+// losesNone refuses to write the list over a file that has tombstones of other posts: they may be known nowhere else.
+func losesNone(out string, list []state.TombstoneEntry) error {
+	f, _, err := userfile.Open(out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return usageError("look at what lies under the name: %w", err)
+	}
+	defer f.Close()
+	have, err := manifest.ReadTombstones(f)
+	if err != nil {
+		return usageError("%s is there and is no list of tombstones (%w): name another file", out, err)
+	}
+	have = slices.DeleteFunc(have, func(t manifest.Tombstone) bool {
+		return slices.ContainsFunc(list, func(e state.TombstoneEntry) bool { return e.ID == t.ID })
+	})
+	if len(have) > 0 {
+		return usageError("%s has %s that this workspace knows nothing of (the first is %s): they would be lost; name another file, "+
+			"and keep both", out, page.Counted(len(have), "tombstone"), have[0].ID)
+	}
+	return nil
 }
 
 func (c *command) tombstonesLiftCommand() *cobra.Command {
