@@ -17,6 +17,7 @@ import (
 	"rehydrate/internal/sqlitefile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -411,8 +412,10 @@ func (v *verification) strays() {
 		case durable.IsTemp(path.Base(name)):
 			v.note("%s is an unfinished file: the next run takes it away", name)
 		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"): // state.db cannot account for it
-		case strings.HasPrefix(name, state.ShardsDir+"/"):
+		case cluster.Owns(name):
 			v.note("%s is work of shards: rehydrate cluster merge takes it in, and away", name)
+		case strings.HasPrefix(name, state.ShardsDir+"/"):
+			v.note("%s is not of a cluster: the next recheck, purge or run takes it away", name)
 		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
 			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)
 		case !v.report.Sealed && belongs:

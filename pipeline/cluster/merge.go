@@ -12,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,36 +148,79 @@ func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 	}
 }
 
-// Drop takes rows that must go out of the lists and results of a workspace. What is damaged goes whole, and is read again;
-// so does what a shard printed, if it names such a post.
+// Drop takes rows that must go out of the lists and results of a workspace, and those of images that it has no longer, as
+// of entries that left the manifest. What is damaged goes whole, and is read again; so does what a shard printed, if it
+// names a post that must go, and whatever is not of a cluster.
 func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bool) error {
+	names, err := ws.Files(ctx, state.ShardsDir)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	held, err := withImage(ctx, ws)
+	if err != nil {
+		return err
+	}
+	goes := func(row string) bool { return gone(row) || !held[row] }
 	// The lists first: a shard that is being read compares them before its part becomes its results, so that either it
 	// sees the post missing, or the post stands in what is looked for next.
-	for _, prefix := range []string{"work-", partPrefix, "result-", logPrefix} {
+	for _, prefix := range []string{"work-", partPrefix, "result-", logPrefix, ""} {
 		names, err := ws.Files(ctx, state.ShardsDir)
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
-			if base := path.Base(name); strings.HasPrefix(base, prefix) && !strings.HasSuffix(base, ".json") {
-				if err := drop(ctx, ws, base, gone); err != nil {
-					return fmt.Errorf("take posts that are gone out of the shards: %w", err)
-				}
+			switch base := path.Base(name); {
+			case !Owns(name) && prefix == "":
+				err = ws.RemoveFile(ctx, name)
+			case !Owns(name) || prefix == "" || !strings.HasPrefix(base, prefix) || strings.HasSuffix(base, ".json"):
+			case prefix == logPrefix: // any words stand in it, and only those of posts that are gone say something
+				err = dropLog(ctx, ws, name, gone)
+			default:
+				err = drop(ctx, ws, base, goes)
+			}
+			if err != nil {
+				return fmt.Errorf("take posts that are gone out of the shards: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-func drop(ctx context.Context, ws *workspace.Workspace, name string, gone func(row string) bool) error {
+// withImage returns the rows whose images the workspace has.
+func withImage(ctx context.Context, ws *workspace.Workspace) (map[string]bool, error) {
+	held := map[string]bool{}
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return nil, err
+		}
+		if rec.Image != nil {
+			held[rec.Key.String()] = true
+		}
+	}
+	return held, nil
+}
+
+// ofCluster finds the names of files that Split, Work and the engines write.
+var ofCluster = regexp.MustCompile(`^(plan\.json|work-\d{5}\.jsonl|result-\d{5}\.jsonl?|part-\d{5}-[0-9a-f]+|log-\d{5}\.txt)$`)
+
+// Owns reports whether a file of the workspace, by its name there, is one that a cluster has to read or read.
+func Owns(name string) bool {
+	return path.Dir(name) == state.ShardsDir && ofCluster.MatchString(path.Base(name))
+}
+
+// dropLog takes away what a shard printed, if it names a post that goes.
+func dropLog(ctx context.Context, ws *workspace.Workspace, name string, gone func(row string) bool) error {
+	if !names(os.DirFS(ws.Dir()), path.Base(name), gone) {
+		return nil
+	}
+	return ws.RemoveFile(ctx, name)
+}
+
+func drop(ctx context.Context, ws *workspace.Workspace, name string, goes func(row string) bool) error {
 	dir := os.DirFS(ws.Dir())
 	found, damaged := false, false
-	if strings.HasPrefix(name, logPrefix) {
-		damaged = names(dir, name, gone)
-	} else {
-		for stays, err := range without(dir, name, gone) {
-			found, damaged = found || stays == nil, damaged || err != nil
-		}
+	for stays, err := range without(dir, name, goes) {
+		found, damaged = found || stays == nil, damaged || err != nil
 	}
 	switch {
 	case !found && !damaged:
@@ -187,7 +231,7 @@ func drop(ctx context.Context, ws *workspace.Workspace, name string, gone func(r
 	}
 	stay := func(w io.Writer) error {
 		out := json.NewEncoder(w)
-		for line, err := range without(dir, name, gone) {
+		for line, err := range without(dir, name, goes) {
 			if err == nil && line != nil {
 				err = out.Encode(line)
 			}
