@@ -182,14 +182,12 @@ func (c *command) annotateReviewCommand() *cobra.Command {
 	round.registerPick(cmd)
 	cmd.Flags().StringVar(&page.Annotator, "annotator", "A1", "who answers, by `number`")
 	cmd.Flags().StringVar(&page.Answers, "answers", "answers", "the `folder` of the answers, a file for each annotator")
+	markWritten(cmd, "answers")
 	cmd.Flags().IntSliceVar(&page.Batches, "batches", nil, "how many images each batch has: `50,50,50,900` (default: no batches)")
 	return cmd
 }
 
 func (c *command) annotateReview(ctx context.Context, round roundFlags, page review.Config) error {
-	if err := c.outsideWorkspace("--answers", page.Answers); err != nil {
-		return err
-	}
 	binding, err := reading(ctx, c, func(ws *workspace.Workspace) (b workspace.Binding, err error) {
 		b, _, err = ws.Binding(ctx)
 		return b, err

@@ -71,6 +71,9 @@ func (c *command) auditCommand() *cobra.Command {
 	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record of this audit in the workspace's log")
 	flags.StringVar(&f.columns.ID, "id-column", "", "the `column` of the post ids in the named files (default: id, post_id...)")
 	flags.StringVar(&f.columns.PHash, "phash-column", "", "the `column` of the perceptual hashes (default: phash)")
+	for _, name := range []string{"checkpoint", "html", "statement"} {
+		markWritten(cmd, name)
+	}
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd

@@ -2,20 +2,25 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"rehydrate/internal/durable"
 	"rehydrate/internal/polite"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/policy"
 	"rehydrate/report"
@@ -135,7 +140,7 @@ func (f *tableFlags) check(c *command) error {
 	if f.csv && c.json {
 		return usageError("--csv and --json: choose one")
 	}
-	return f.page.check(c, "--html")
+	return f.page.check()
 }
 
 // answer prints v by the template of that name, or by that of its CSV.
@@ -148,6 +153,52 @@ func (f *tableFlags) answer(c *command, name string, v any) error {
 	return c.answer(name, v)
 }
 
+// writesOutside refuses what a command is to write into a workspace, and a file into a folder that is not there: hours
+// later it would be found out too late.
+func (c *command) writesOutside(cmd *cobra.Command) (err error) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		name := f.Value.String()
+		if _, writes := f.Annotations[writtenFlag]; !writes || name == "" {
+			return
+		}
+		err = cmp.Or(err, c.outsideWorkspace("--"+f.Name, name))
+		if kind, _ := pflag.UnquoteUsage(f); kind == "file" {
+			if _, missing := os.Stat(filepath.Dir(name)); missing != nil {
+				err = cmp.Or(err, usageError("--%s %s: %w", f.Name, name, missing))
+			}
+		}
+	})
+	return err
+}
+
+// outsideWorkspace refuses a file that lies in the workspace, or in any other.
+func (c *command) outsideWorkspace(flag, file string) error {
+	at := file
+	for _, err := os.Stat(at); err != nil && at != filepath.Dir(at); _, err = os.Stat(at) { // it may be there only later
+		at = filepath.Dir(at)
+	}
+	// Links are followed first, so that a link into the workspace is refused as well.
+	at, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		return usageError("%s %s: %w", flag, file, err)
+	}
+	ws, err := filepath.EvalSymlinks(c.workspace)
+	if err != nil {
+		ws = c.workspace // there is none; opening it reports that
+	}
+	at, err = filepath.Abs(at)
+	if err == nil {
+		ws, err = filepath.Abs(ws)
+	}
+	if err != nil {
+		return err
+	}
+	if at == ws || strings.HasPrefix(at, ws+string(filepath.Separator)) || pictures.WorkspaceOf(at) != "" {
+		return usageError("%s %s lies in a workspace, which holds what its runs write and nothing else: name another place", flag, file)
+	}
+	return nil
+}
+
 // pageFlags say where a page of numbers is written.
 type pageFlags struct {
 	file  string
@@ -156,16 +207,14 @@ type pageFlags struct {
 
 func (f *pageFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.file, "html", "", "write a page with charts to this `file` as well")
+	markWritten(cmd, "html")
 	cmd.Flags().BoolVar(&f.force, "force", false, "write over the file of --html")
 }
 
-// check refuses a file that is there, or that would lie in the workspace, before anything is computed.
-func (f pageFlags) check(c *command, flag string) error {
+// check refuses a file that is there, before anything is computed.
+func (f pageFlags) check() error {
 	if f.file == "" {
 		return nil
-	}
-	if err := c.outsideWorkspace(flag, f.file); err != nil {
-		return err
 	}
 	if _, err := os.Lstat(f.file); err == nil && !f.force {
 		return usageError("%s exists: name another file, or write over it with --force", f.file)

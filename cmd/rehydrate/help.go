@@ -51,6 +51,16 @@ func (c *command) workspaceCommand(name string, args cobra.PositionalArgs, run f
 // registerOut registers -o, the file or folder that a command writes.
 func registerOut(cmd *cobra.Command, out *string, value, usage string) {
 	cmd.Flags().StringVarP(out, "out", "o", value, usage)
+	markWritten(cmd, "out")
+}
+
+// writtenFlag marks flags that name what a command writes.
+const writtenFlag = "rehydrate_writes"
+
+// markWritten says that a flag names a file or folder that the command writes: it may not lie in a workspace, where no
+// record would account for it.
+func markWritten(cmd *cobra.Command, flag string) {
+	_ = cmd.Flags().SetAnnotation(flag, writtenFlag, nil) // it is there
 }
 
 // newGroup makes a command that only holds others.

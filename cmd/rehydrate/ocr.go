@@ -38,6 +38,7 @@ func (c *command) ocrCommand() *cobra.Command {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say how much there is to read; works while a run is going on")
 	flags.BoolVar(&f.force, "force", false, "read every image again, even if nothing changed")
 	flags.StringVar(&f.html, "html", "", "also write what changed as an HTML page to this `file`, outside the workspace")
+	markWritten(cmd, "html")
 	f.ocrFlags.register(cmd)
 	f.filters.register(cmd)
 	f.releaseFlags.register(cmd)
@@ -101,11 +102,11 @@ func (c *command) checkRereadReport(f rereadFlags) error {
 	case err == nil && !info.Mode().IsRegular():
 		return usageError("--html %s is not a regular file: name a new file or one to overwrite", f.html)
 	}
-	return c.outsideWorkspace("--html", f.html)
+	return nil
 }
 
 func (c *command) writeRereadReport(ctx context.Context, name string, r state.Reread) error {
-	err := c.outsideWorkspace("--html", name) // again: a folder can have become a link since the first check
+	err := c.outsideWorkspace("--html", name) // again: a folder can have become a link since the command began
 	if err == nil {
 		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error {
 			return report.WriteReread(w, report.RereadPage{Reread: r, Tool: version(), Made: c.now()})

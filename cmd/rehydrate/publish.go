@@ -53,9 +53,6 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 	ctx, stop := c.untilStopped(ctx)
 	defer stop()
 	opened, err := openRelease(ctx, path)
-	if err == nil {
-		err = c.outsideWorkspace("--out", f.out)
-	}
 	if err != nil {
 		return err
 	}

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/internal/durable"
-	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/report"
 )
@@ -57,11 +55,6 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	if f.out == "" && (f.thumbnails || f.texts) {
 		return usageError("--thumbnails and --texts put content of posts into the report, which no purge would find: name a file outside the workspace with --out")
 	}
-	if f.out != "" {
-		if err := c.outsideWorkspace("--out", f.out); err != nil {
-			return err
-		}
-	}
 	name := f.out
 	err := c.openWorkspace(ctx, workspace.Options{Existing: true, ReadOnly: f.out != ""}, nil, func(ws *workspace.Workspace) (err error) {
 		write := func(w io.Writer) error {
@@ -85,28 +78,4 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 		return err
 	}
 	return c.answer("report", map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts})
-}
-
-// outsideWorkspace refuses a file that lies in the workspace, or in any other.
-func (c *command) outsideWorkspace(flag, file string) error {
-	// Links are followed first, so that a link into the workspace is refused as well.
-	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
-	if err != nil {
-		return usageError("%s %s: %w", flag, file, err)
-	}
-	ws, err := filepath.EvalSymlinks(c.workspace)
-	if err != nil {
-		ws = c.workspace // there is none; opening it reports that
-	}
-	dir, err = filepath.Abs(dir)
-	if err == nil {
-		ws, err = filepath.Abs(ws)
-	}
-	if err != nil {
-		return err
-	}
-	if dir == ws || strings.HasPrefix(dir, ws+string(filepath.Separator)) || pictures.WorkspaceOf(dir) != "" {
-		return usageError("%s %s lies in the workspace: name a file outside of it", flag, file)
-	}
-	return nil
 }

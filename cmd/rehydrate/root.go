@@ -365,7 +365,7 @@ func (c *command) root() *cobra.Command {
 		root.AddCommand(ch.commands...)
 	}
 	root.Version, root.SilenceErrors, root.SilenceUsage = version(), true, true
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if c.quiet && c.verbose {
 			return usageError("--quiet and --verbose exclude each other")
 		}
@@ -374,7 +374,7 @@ func (c *command) root() *cobra.Command {
 			level = slog.LevelDebug
 		}
 		c.log = slog.New(newWarnings(c.console, level))
-		return nil
+		return c.writesOutside(cmd)
 	}
 	flags := root.PersistentFlags()
 	flags.BoolVar(&c.json, "json", false, "print one JSON object on stdout instead of text")

@@ -18,7 +18,7 @@ type studyFlags struct {
 
 // writeStudy writes one page with all that the files give of the release's labels, tests, moderation and scores.
 func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) error {
-	if err := out.check(c, "--out"); err != nil {
+	if err := out.check(); err != nil {
 		return err
 	}
 	stats, schema, err := study.Stats(ctx, f.release, "")
