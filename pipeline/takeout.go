@@ -48,6 +48,9 @@ func (r *run) clear(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := r.tellLog(ctx); err != nil {
+		return err
+	}
 	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
 	if err != nil {
 		return err
@@ -63,6 +66,22 @@ func (r *run) clear(ctx context.Context) error {
 	r.Progress.stage("copies")
 	r.copies, err = copies.Purge(ctx, r.Workspace, gone)
 	return err
+}
+
+// tellLog notes the last export again in a log that lost records: else the one before would seem to be the last.
+func (r *run) tellLog(ctx context.Context) error {
+	lost, err := r.Workspace.LogLost(ctx)
+	if err != nil || !lost {
+		return err
+	}
+	last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
+	if err == nil && last.Card != nil && !r.wrote {
+		err = r.noteExport(ctx, last.Files, *last.Card)
+	}
+	if err != nil {
+		return err
+	}
+	return r.Workspace.LogMended(ctx)
 }
 
 // clearDataset takes rows out of the dataset, and brings the outcomes in line with the rows that it has then.

@@ -332,11 +332,23 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
 		t.exec("DELETE FROM log_queue")
 		t.setMeta(metaLogHead, jsonColumn{last})
+		if r.what == auditlog.RestoredLog || r.what == auditlog.RestoredOther {
+			t.setMeta(metaLogLost, "1")
+		}
 		w.record(t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 		// A removal that only the log still has must not be undone by a backup.
 		w.addTombstones(t, r.stones)
 	})
 }
+
+// LogLost reports whether records of the log were lost since LogMended, the one of the last export perhaps among them.
+func (w *Workspace) LogLost(ctx context.Context) (bool, error) {
+	lost, err := w.Meta(ctx, metaLogLost)
+	return lost != "", err
+}
+
+// LogMended notes that the log has again what is to be known of the dataset.
+func (w *Workspace) LogMended(ctx context.Context) error { return w.SetMeta(ctx, metaLogLost, "") }
 
 // compareLog compares state.db with a log that may be older or newer.
 func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, log *auditlog.Log) (r restored, err error) {

@@ -34,6 +34,7 @@ const (
 	metaReread  = "reread"   // set while a re-reading is under way
 	metaScrub   = "scrub"    // set while state.db may hold copies of erased rows
 	metaLogHead = "log_head" // an auditlog.Checkpoint
+	metaLogLost = "log_lost" // "1" once records of the log were lost
 )
 
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
