@@ -114,7 +114,7 @@ func (c *command) clusterMergeCommand() *cobra.Command {
 		return err
 	})
 	f.filters.register(cmd)
-	f.registerConfirm(cmd)
+	f.registerConfirm(cmd, ", or a manifest that drops as much")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd

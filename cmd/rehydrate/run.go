@@ -65,12 +65,13 @@ func (f *runFlags) register(cmd *cobra.Command) {
 // registerFetch registers the flags of jobs that fetch, whoever reads.
 func (f *runFlags) registerFetch(cmd *cobra.Command) {
 	f.filters.register(cmd)
-	f.registerConfirm(cmd)
+	f.registerConfirm(cmd, ", or a manifest that drops as much")
 	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "ask image hosts again about entries that ended in this `outcome or reason`: invalid, gone, placeholder, changed, http_403... (repeatable)")
 }
 
-func (f *runFlags) registerConfirm(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept the mass removal that an earlier run withheld (not what this one finds), or a manifest that drops as much")
+func (f *runFlags) registerConfirm(cmd *cobra.Command, more string) {
+	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false,
+		"accept the mass removal that an earlier job withheld (not what this one finds)"+more)
 }
 
 // doRun does the job and prints its summary.
