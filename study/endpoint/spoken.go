@@ -6,18 +6,25 @@ import (
 	"strings"
 )
 
-// The marks by which known models set their thoughts apart: tags (Qwen, DeepSeek, GLM and others), Magistral's,
-// Kimi's, and the channels of harmony (gpt-oss), where all but the channel "final" is thought.
-const thoughtTags = `(?:[a-z]+:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)`
-
-var (
-	thoughtEnds = regexp.MustCompile(`(?i)</` + thoughtTags + `>|\[/think\]|◁/think▷|` +
-		`<\|channel\|>\s*final\s*(?:<\|constrain\|>[^<]*)?<\|message\|>`)
-	thoughtBegins = regexp.MustCompile(`(?i)<` + thoughtTags + `>|\[think\]|◁think▷|<\|channel\|>`)
+// The marks by which known models set their thoughts apart: tags (Qwen, DeepSeek, GLM and others), Magistral's, Kimi's,
+// Gemma's channel, MedGemma's, those of Command A and Apertus, and the channels of harmony (gpt-oss), where all but the
+// channel "final" is thought.
+const (
+	thoughtWords = `(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)`
+	thoughtTags  = `(?:[a-z]+:)?` + thoughtWords
+	finalMark    = `(?:<\|start\|>assistant)?<\|channel\|>\s*final\s*(?:<\|constrain\|>[^<]*)?<\|message\|>`
+	endMarks     = `</` + thoughtTags + `>|\[/think\]|◁/think▷|<channel\|>|<unused95>|` +
+		`<\|end_(?:of_)?` + thoughtWords + `\|>|<\|inner_suffix\|>`
+	beginMarks = `<` + thoughtTags + `>|\[think\]|◁think▷|<\|channel>|<unused94>|(?:<\|start\|>assistant)?<\|channel\|>|` +
+		`<\|(?:(?:start|begin)_(?:of_)?)?` + thoughtWords + `\|>|<\|inner_prefix\|>`
 )
 
-// Spoken is what a model says after its thoughts, which end at the last mark of an end: end, where it is not "", or a
-// known one. An answer that ends within a thought has nothing that counts; why says so.
+// thoughtMarks finds the next mark: of the final channel, of an end, or of a beginning.
+var thoughtMarks = regexp.MustCompile(`(?i)(` + finalMark + `)|(` + endMarks + `)|` + beginMarks)
+
+// Spoken is what a model says outside its thoughts, without the marks of known models. Where end is not "", all up to
+// the last end is thought as well. An answer that ends within a thought has nothing that counts; why says so. What
+// stands before an end that has no beginning is thought: templates of prompts give the beginning.
 func Spoken(text, end string) (rest, why string) {
 	const thinking = "it ends while the model still thinks"
 	if end != "" {
@@ -27,11 +34,18 @@ func Spoken(text, end string) (rest, why string) {
 		}
 		text = text[at+len(end):]
 	}
-	if ends := thoughtEnds.FindAllStringIndex(text, -1); len(ends) > 0 {
-		text = text[ends[len(ends)-1][1]:]
+	var said []string
+	from, thinks, ended := 0, false, false // ended: the last mark was an end
+	for _, m := range thoughtMarks.FindAllStringSubmatchIndex(text, -1) {
+		final, ends := m[2] >= 0, m[4] >= 0
+		words := text[from:m[0]]
+		if !thinks && !ends && (ended || !final) {
+			said = append(said, words)
+		}
+		from, ended, thinks = m[1], final || ends, !final && !ends
 	}
-	if thoughtBegins.MatchString(text) {
+	if thinks {
 		return "", thinking
 	}
-	return text, ""
+	return strings.Join(append(said, text[from:]), "\n"), ""
 }

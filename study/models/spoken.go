@@ -14,8 +14,9 @@ import (
 // What may stand before and after an answer that is the object alone: white space, a code fence, the marks of a model's
 // format (<|end|>, GLM's <|begin_of_box|>, </s>), and tags of an answer.
 var (
-	lead = regexp.MustCompile("^(?:[\\s\ufeff]|<\\|[A-Za-z_]+\\|>|<answer>)*(?:```[A-Za-z]*)?\\s*")
-	tail = regexp.MustCompile("^\\s*(?:```)?(?:\\s|<\\|[A-Za-z_]+\\|>|</answer>|</s>|<eos>|<end_of_turn>)*$")
+	lead = regexp.MustCompile("^(?:[\\s\ufeff]|<\\|[A-Za-z_]+\\|>|<answer>|<response>)*(?:(?:`{3,}|~{3,})[A-Za-z0-9]*)?\\s*")
+	tail = regexp.MustCompile("^\\s*(?:`{3,}|~{3,})?" +
+		"(?:\\s|<\\|[A-Za-z_]+\\|>|</answer>|</response>|</s>|<eos>|<end_of_turn>|<turn\\|>)*$")
 )
 
 // valueOf finds the value of a key, in whichever case, in a text that is a JSON object with this key alone. The object
