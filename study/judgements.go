@@ -23,9 +23,24 @@ type scoreLine struct {
 	ID       string `json:"id"`
 	CustomID string `json:"custom_id"` // as OpenAI's batches have it
 	labels.Verdict
-	Error    any             `json:"error"`
+	failure
 	Response json.RawMessage `json:"response"`
 }
+
+// A failure is how services and the lines of batches say that there is no answer.
+type failure struct {
+	Error      any `json:"error"`
+	StatusCode any `json:"status_code"` // of HTTP, a number or its text
+	CamelCode  any `json:"statusCode"`
+}
+
+// failed reports whether it says that there is none: with an error, or a status other than 200. What stands beside
+// such a status can look like an answer, and is not one to count.
+func (f failure) failed() bool {
+	return f.Error != nil && f.Error != "" && f.Error != false || isBad(f.StatusCode) || isBad(f.CamelCode)
+}
+
+func isBad(status any) bool { return status != nil && fmt.Sprint(status) != "200" }
 
 // ReadVerdict reads what OpenAI's moderations, Azure AI Content Safety or Llama Guard answer, the last as a JSON
 // string, and reports whether there is an answer in it. The error of an answer that says two things, or what cannot be,
@@ -129,14 +144,11 @@ func readLine(line []byte) (key manifest.Key, v labels.Verdict, answered bool, e
 		// Not the decoder's words, which can hold the text in which the fault was found.
 		return key, v, false, errors.New("the line is not a JSON object of the form that is read here")
 	}
-	if l.ID == "" {
-		l.ID = l.CustomID
-	}
-	key, err = manifest.ParseKey(l.ID)
+	key, err = l.key()
 	if err != nil {
-		return key, v, false, fmt.Errorf("the id does not name a post: %w", err)
+		return key, v, false, err
 	}
-	response := len(l.Response) > 0 && string(l.Response) != "null"
+	response := isThere(l.Response)
 	own := l.hasAnswer()
 	answered, err = l.unwrap()
 	if twice := once(line); err == nil && twice != nil {
@@ -158,6 +170,22 @@ func readLine(line []byte) (key manifest.Key, v labels.Verdict, answered bool, e
 	return key, l.Verdict, answered, err
 }
 
+// key is the entry that a line is about. A line of a batch also has an id of its own, which names no post.
+func (l *scoreLine) key() (manifest.Key, error) {
+	key, err := manifest.ParseKey(l.ID)
+	custom, otherErr := manifest.ParseKey(l.CustomID)
+	switch {
+	case err == nil && otherErr == nil && key != custom:
+		return key, errors.New("the line has two ids, in id and custom_id: keep the one of the post")
+	case err != nil && (otherErr == nil || l.ID == ""):
+		key, err = custom, otherErr
+	}
+	if err != nil {
+		return key, fmt.Errorf("the id does not name a post: %w", err)
+	}
+	return key, nil
+}
+
 // A rawAnswer is what the services answer: OpenAI's moderations, Azure AI Content Safety, a chat with Llama Guard, and the
 // envelope of a batch.
 type rawAnswer struct {
@@ -172,38 +200,61 @@ type rawAnswer struct {
 	} `json:"categoriesAnalysis"`
 	Choices json.RawMessage `json:"choices"`
 	Body    json.RawMessage `json:"body"`
-	Error   any             `json:"error"`
+	Status  any             `json:"status"` // of HTTP where it is a number, else a word of the service
+	failure
 }
+
+// failed reports whether the service says that there is no answer.
+func (r *rawAnswer) failed() bool {
+	status, isNumber := r.Status.(float64)
+	return r.failure.failed() || isNumber && isBad(status)
+}
+
+// answers is how many answers there are, which may differ.
+func (r *rawAnswer) answers() (n int) {
+	for _, has := range []bool{len(r.Results) > 0, len(r.Analysis) > 0, isThere(r.Choices), isThere(r.Body)} {
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+func isThere(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // unwrap brings a raw answer into the form of the line, and reports whether there is an answer.
 func (l *scoreLine) unwrap() (answered bool, err error) {
 	maps.DeleteFunc(l.Categories, isNull)
 	maps.DeleteFunc(l.Scores, isNull)
 	maps.DeleteFunc(l.Severities, isNull)
-	if l.Error != nil && l.Error != "" && l.Error != false {
+	if l.failed() {
 		return false, nil
 	}
-	if len(l.Response) == 0 || string(l.Response) == "null" {
+	if !isThere(l.Response) {
 		return l.hasAnswer(), nil
 	}
 	var text string
 	if json.Unmarshal(l.Response, &text) == nil {
 		return l.guard(text), nil
 	}
-	var raw, body rawAnswer
-	whole := l.Response
-	err = json.Unmarshal(whole, &raw)
-	if err == nil && len(raw.Body) > 0 { // the envelope of a batch
-		whole = raw.Body
-		err = json.Unmarshal(whole, &body)
-		raw = body
-	}
-	switch {
+	return l.unwrapRaw(l.Response, true)
+}
+
+// unwrapRaw reads a service's own answer. envelope says that it may stand in the body of a line of a batch.
+func (l *scoreLine) unwrapRaw(whole json.RawMessage, envelope bool) (answered bool, err error) {
+	var raw rawAnswer
+	switch err := json.Unmarshal(whole, &raw); {
 	case err != nil:
 		return false, errNoService
-	case raw.Error != nil:
+	case raw.failed():
 		return false, nil
-	case len(raw.Choices) > 0:
+	case raw.answers() > 1:
+		return false, unsound{errors.New("the response has several answers")}
+	case envelope && isThere(raw.Body):
+		return l.unwrapRaw(raw.Body, false)
+	case envelope && len(raw.Body) > 0: // null
+		return false, nil
+	case isThere(raw.Choices):
 		reply := endpoint.ReadChat(whole)
 		if reply.Outcome != endpoint.OK {
 			return false, unsound{errors.New(reply.Detail)}

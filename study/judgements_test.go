@@ -173,6 +173,25 @@ func TestReadJudgements(t *testing.T) {
 		`"response":{"categoriesAnalysis":[{"category":"SelfHarm","severity":null}]}`:                                            "unjudged",
 		`"response":{"status_code":200,"body":{"results":[{"flagged":false},{"flagged":true,"categories":{"self-harm":true}}]}}`: "yes yes -",
 		`"response":{"status_code":400,"body":{"error":{"message":"x"}}}`:                                                        "unjudged",
+		`"response":{"status_code":429,"body":{"results":[{"flagged":false}]}}`:                                                  "unjudged",
+		`"response":{"status_code":"429","body":{"results":[{"flagged":false}]}}`:                                                "unjudged",
+		`"response":{"status_code":"200","body":{"results":[{"flagged":false}]}}`:                                                "- no -",
+		`"response":{"status_code":206,"body":{"results":[{"flagged":false}]}}`:                                                  "unjudged",
+		`"response":{"status_code":0,"body":{"results":[{"flagged":false}]}}`:                                                    "unjudged",
+		`"response":{"status":503,"body":{"choices":[{"message":{"content":"safe"}}]}}`:                                          "unjudged",
+		`"response":{"statusCode":500,"results":[{"flagged":false}]}`:                                                            "unjudged",
+		`"status_code":429,"response":{"results":[{"flagged":false}]}`:                                                           "unjudged",
+		`"status_code":429,"flagged":false`:                                                                                      "unjudged",
+		`"response":{"error":{"code":"x"},"body":{"results":[{"flagged":false}]}}`:                                               "unjudged",
+		`"response":{"error":null,"body":{"error":"","results":[{"flagged":false}]}}`:                                            "- no -",
+		`"response":{"status_code":200,"body":null}`:                                                                             "unjudged",
+		`"response":{"status_code":429,"body":"Too many requests"}`:                                                              "unjudged",
+		`"response":{"body":{"results":[{"flagged":false}]},"results":[{"flagged":true}]}`:                                       "unjudged",
+		`"response":{"results":[{"flagged":false}],"choices":[{"message":{"content":"unsafe\nS11"}}]}`:                           "unjudged",
+		`"response":{"choices":[{"message":{"content":"safe"}},{"message":{"content":"unsafe\nS11"}}]}`:                          "unjudged",
+		`"response":{"choices":[{"index":0,"message":{"content":"safe"}},{"index":1,"message":{"content":"unsafe\nS11"}}]}`:      "unjudged",
+		`"response":{"choices":[{"message":{"refusal":true,"content":"safe"}}]}`:                                                 "unjudged",
+		`"response":"safe<think>x</think>unsafe\nS11"`:                                                                           "unjudged",
 	} {
 		got, err := ReadJudgements(strings.NewReader("\ufeff"+`{"id":"first","flagged":true}`+"\n\n"+`{"id":"t3_abc/2",`+line+"}"), "s.jsonl", figsimRules)
 		testkit.OK(t, err)
@@ -190,10 +209,12 @@ func TestReadJudgements(t *testing.T) {
 			t.Errorf("%s: %s, want %s", line, shown, want)
 		}
 	}
-	got, err := ReadJudgements(strings.NewReader(`{"custom_id":"abc","response":"unsafe\nS1"}`), "s.jsonl", any)
-	testkit.OK(t, err)
-	if j := got.Of[manifest.Key{ID: "abc"}]; answerOf(j.SelfHarm) != "yes" {
-		t.Errorf("with every flag one of self-harm: %+v", j)
+	for _, ids := range []string{`"custom_id":"abc"`, `"id":"batch_req_1","custom_id":"abc"`, `"id":"abc","custom_id":"t3_abc"`, `"id":"abc","custom_id":"request-1"`} {
+		got, err := ReadJudgements(strings.NewReader("{"+ids+`,"response":"unsafe\nS1"}`), "s.jsonl", any)
+		testkit.OK(t, err)
+		if j := got.Of[manifest.Key{ID: "abc"}]; answerOf(j.SelfHarm) != "yes" {
+			t.Errorf("%s, with every flag one of self-harm: %+v", ids, j)
+		}
 	}
 }
 
@@ -227,6 +248,7 @@ func TestReadJudgementsProblems(t *testing.T) {
 		good + `{"id":"abd","flagged":true,"Flagged":false}`:                            `the key "flagged" stands twice`,
 		`{"id":"abc","categories":{"self-harm":true,"self-harm":false}}`:                `the key "self-harm" stands twice`,
 		`{"id":"abc","flagged":true,"categories":{"self-harm":true,"Self_Harm":false}}`: `the categories "Self_Harm" and "self-harm" are one, and do not say the same`,
+		`{"id":"abc","custom_id":"abd","flagged":false}`:                                "s.jsonl:1: the line has two ids, in id and custom_id",
 		`{"id":"abc","flagged":false,"response":"unsafe\nS11"}`:                         "an answer of its own beside the response",
 		good + strings.Repeat(" ", maxScoreLine):                                        "s.jsonl:2: the line is longer than 4 MiB",
 	} {
