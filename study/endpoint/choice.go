@@ -76,7 +76,7 @@ func readChoice(choice map[string]any) Reply {
 		r.Outcome, r.Detail = Truncated, "the answer has as many tokens as were allowed"
 	case says(choice["truncated"]):
 		r.Outcome, r.Detail = Truncated, "the server says that the question or the answer is cut"
-	case finish == "error", choice["error"] != nil:
+	case finish == "error", says(choice["error"]):
 		r = failed("the server reports an error in its answer")
 	case why != "":
 		r = failed("%s", why)

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,8 +24,13 @@ func (s *Server) read(header http.Header, body []byte, read func(map[string]any)
 	}
 	fields, _ := v.(map[string]any) // none where the answer has another form
 	r := read(fields)
-	if e := readSaid(body); e.message != "" && (r.Outcome == Failed || fields["error"] != nil) {
-		r.Outcome, r.Detail = Failed, e.message // some gateways report errors with status 200
+	switch e, told := readSaid(body), says(fields["error"]); { // some gateways report errors with status 200
+	case told && e.isPolicy():
+		r.Outcome, r.Detail = Refused, cmp.Or(e.message, "a content policy")
+	case told:
+		r.Outcome, r.Detail = Failed, cmp.Or(e.message, "the server reports an error in its answer")
+	case e.message != "" && r.Outcome == Failed:
+		r.Detail = e.message
 	}
 	r.Page = isPage(header, body)
 	usage, _ := fields["usage"].(map[string]any)
@@ -73,6 +79,9 @@ func readModeration(fields map[string]any) Reply {
 		if _, ok := v.(bool); !ok && v != nil {
 			return failed(other)
 		}
+	}
+	if says(fields["truncated"]) {
+		return Reply{Outcome: Truncated, Detail: "the server says that the question is cut"}
 	}
 	return Reply{Outcome: OK}
 }

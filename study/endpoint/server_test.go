@@ -531,6 +531,10 @@ func TestModerationAnswers(t *testing.T) {
 		`{"results":[{"flagged":false,"categories":{"a":true,"a":false}}]}`: failed,
 		`{"results":[{"flagged":false,"category_scores":{"a":NaN}}]}`:       failed,
 		`{"error":{"message":"down"},"results":[{"flagged":false}]}`:        failed,
+		`{"error":{"code":500},"results":[{"flagged":false}]}`:              failed,
+		`{"error":"","results":[{"flagged":false}]}`:                        ok,
+		`{"error":{"code":"content_filter"},"results":[{"flagged":false}]}`: endpoint.Refused,
+		`{"truncated":true,"results":[{"flagged":false}]}`:                  endpoint.Truncated,
 		`{"results":[]}`:  failed,
 		`{"results":[7]}`: failed,
 	} {

@@ -321,6 +321,7 @@ func unreadable() []behaviour {
 			`{"jailbreak":{"filtered":true,"detected":true}}}],"choices":[{"message":{"content":`+quoted(wrong)+`}}]}`),
 		sending("a filter's list of words", string(endpoint.Refused), `{"choices":[{"content_filter_results":`+
 			`{"custom_blocklists":[{"filtered":"true","id":"x"}]},"message":{"content":`+quoted(wrong)+`}}]}`),
+		sending("a content policy as 200", string(endpoint.Refused), `{"error":{"message":"flagged","code":"content_filter"}}`),
 		sending("one of two choices refuses", string(endpoint.Refused), `{"choices":[{"index":0,"message":{"content":`+quoted(wrong)+`}},`+
 			`{"index":1,"finish_reason":"content_filter","message":{"content":""}}]}`),
 		sending("another reason that refuses", string(endpoint.Refused), `{"choices":[{"finish_reason":"stop","stop_reason":"refusal","message":{"content":`+
@@ -376,6 +377,8 @@ func unusable() []behaviour {
 		sending("keys in upper case", failed, `{"Choices":[{"Message":{"Content":`+quoted(wrong)+`}}]}`),
 		sending("an error as 200", failed, `{"error":{"message":"upstream is down","code":502}}`),
 		sending("an error beside an answer", failed, `{"error":{"message":"upstream is down"},"choices":[{"message":{`+content+`}}]}`),
+		sending("an error without a message", failed, `{"error":{"code":500},"choices":[{"message":{`+content+`}}]}`),
+		sending("an error that is a number", failed, `{"error":500,"choices":[{"message":{`+content+`}}]}`),
 		{name: "abort", want: failed, play: modelserver.Says(wrong, "abort")},
 		{name: "a reason that nobody knows", want: failed, play: modelserver.Says(wrong, "insufficient_system_resource")},
 		sending("a reason that is no text", failed, `{"choices":[{"finish_reason":7,"message":{`+content+`}}]}`),
