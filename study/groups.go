@@ -96,7 +96,8 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 
 // declare says of the columns whether they mean yes or no. What was declared counts, and never what the values happen
 // to be: the kinds of the JSON file beside the table, which the command features writes, then the words in which values
-// are written, and before all the columns named.
+// are written, and before all the columns named. A column that is tested and has numbers and words is an error where
+// nothing declares it.
 func (f Grouping) declare(file string, numbers Numbers) error {
 	kinds, from, err := readKinds(file)
 	if err != nil {
@@ -108,19 +109,28 @@ func (f Grouping) declare(file string, numbers Numbers) error {
 		}
 	}
 	for i := range numbers.Columns {
-		column := &numbers.Columns[i]
+		column, wrote := &numbers.Columns[i], numbers.Written[i]
 		kind, declared := kinds[column.Name]
 		by := from + " says that it is"
 		if declared {
 			column.YesNo = kind == features.YesNo
 		}
 		if slices.Contains(f.YesNo, column.Name) {
-			column.YesNo, by = true, "--yes-no says that it is"
+			column.YesNo, declared, by = true, true, "--yes-no says that it is"
+		}
+		if f.Features != nil && !slices.Contains(f.Features, column.Name) {
+			continue
 		}
 		other := slices.IndexFunc(column.Values, func(v float64) bool { return v != 0 && v != 1 && !math.IsNaN(v) })
-		if column.YesNo && other >= 0 {
-			return userfile.Wrong("%s: column %s holds %g for %s, and %s yes or no", file, column.Name,
+		switch {
+		case column.YesNo && other >= 0:
+			return userfile.Wrong("%s: line %d: column %s holds %g for %s, and %s yes or no", file, numbers.Lines[other], column.Name,
 				column.Values[other], numbers.Keys[other], by)
+		case declared && !column.YesNo && wrote.Word > 0:
+			return userfile.Wrong("%s: line %d: column %s holds a word for yes or no, and %s a %s", file, wrote.Word, column.Name, by, kind)
+		case !declared && wrote.Word > 0 && wrote.Number > 0:
+			return userfile.Faulty(wrote.mixed(file, column.Name, "write it in one way; --yes-no "+column.Name+
+				" says that 1 and 0 mean yes and no, --feature COLUMN tests other columns alone"))
 		}
 	}
 	return nil

@@ -1,7 +1,9 @@
 package study
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,9 +19,21 @@ type Numbers struct {
 	Keys  []manifest.Key
 	Lines []int // of the file, by Keys
 	// Columns are in the order of the file, with a value for each key, NaN where there is none. true and yes are 1; a column
-	// of such words alone is yes or no.
+	// of such words alone is yes or no. One of numbers and such words has no meaning of its own: see Written.
 	Columns []labels.Feature
+	Written []Writing     // by Columns
 	Others  []OtherColumn // the columns that hold something else
+}
+
+// A Writing is where a column is first written as a number, and where as a word that means yes or no: lines of the
+// file, 0 for nowhere.
+type Writing struct{ Number, Word int }
+
+// mixed is the error of a column that has both.
+func (w Writing) mixed(file, column, hint string) error {
+	return table.One(&manifest.Problem{File: file, Line: max(w.Number, w.Word), Hint: hint,
+		Message: fmt.Sprintf("column %s holds numbers and words for yes or no: a number on line %d, a word on line %d",
+			table.Quote(column), w.Number, w.Word)})
 }
 
 // An OtherColumn is one that does not hold numbers, and the line that first shows it. It has no value: a cell can be
@@ -83,9 +97,9 @@ type numberReader struct {
 
 type numberCells struct {
 	values []float64
-	known  bool         // whether one is not missing
-	skip   bool         // it is not a feature, whatever it holds
-	digits bool         // whether one was written as a number
+	known  bool // whether one is not missing
+	skip   bool // it is not a feature, whatever it holds
+	wrote  Writing
 	other  *OtherColumn // nil while all are numbers or missing
 }
 
@@ -116,7 +130,12 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 			continue
 		}
 		c.known = c.known || !math.IsNaN(v)
-		c.digits = c.digits || !math.IsNaN(v) && !word
+		switch {
+		case word:
+			c.wrote.Word = cmp.Or(c.wrote.Word, line)
+		case !math.IsNaN(v):
+			c.wrote.Number = cmp.Or(c.wrote.Number, line)
+		}
 		c.values = append(c.values, v)
 	}
 	return len(n.out.Keys)*len(n.columns) < maxNumbers
@@ -156,7 +175,8 @@ func (n *numberReader) end() (Numbers, error) {
 		case !c.known:
 			n.out.Others = append(n.out.Others, OtherColumn{Name: name})
 		default:
-			n.out.Columns = append(n.out.Columns, labels.Feature{Name: name, Values: c.values, YesNo: !c.digits})
+			n.out.Columns = append(n.out.Columns, labels.Feature{Name: name, Values: c.values, YesNo: c.wrote.Number == 0})
+			n.out.Written = append(n.out.Written, c.wrote)
 		}
 	}
 	if len(n.out.Columns) == 0 {

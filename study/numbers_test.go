@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,6 +75,40 @@ func TestYesNo(t *testing.T) {
 		is[c.Name] = c.YesNo
 	}
 	testkit.Same(t, "yes or no", map[string]bool{"words": true, "digits": false, "both": false, "mixed": false, "spaced": true}, is)
+	testkit.Same(t, "where numbers and words begin", []Writing{{0, 2}, {2, 0}, {3, 2}, {4, 2}, {0, 2}}, got.Written)
+}
+
+// TestMixedColumns: numbers and words for yes or no in one column have no meaning, unless one is declared that fits.
+func TestMixedColumns(t *testing.T) {
+	for _, tt := range []struct {
+		cells, kind string
+		f           Grouping
+		want        string // of the error
+	}{
+		{cells: "yes 5 7", want: "f.csv:3: column \"x\" holds numbers and words for yes or no: a number on line 3, a word on line 2"},
+		{cells: "0 59 true", want: "f.csv:4: column \"x\" holds numbers and words"},
+		{cells: "yes 1 0", want: "f.csv:3: column \"x\" holds numbers and words"},
+		{cells: "no NA 5", want: "f.csv:4: column \"x\" holds numbers and words"},
+		{cells: "yes 1 0", f: Grouping{YesNo: []string{"x"}}},
+		{cells: "yes 1 0", kind: "yes_no"},
+		{cells: "yes 5 0", kind: "yes_no", want: "line 3: column x holds 5 for 1rj7k7"},
+		{cells: "yes 5 0", kind: "count", want: "line 2: column x holds a word for yes or no, and"},
+		{cells: "yes no no", kind: "number", want: "line 2: column x holds a word for yes or no, and"},
+		{cells: "yes 5 0", f: Grouping{Features: []string{"y"}}},
+		{cells: "yes no no"},
+		{cells: "1 0 1"},
+	} {
+		cells := strings.Fields(tt.cells)
+		file := tabletest.File(t, "f.csv", fmt.Sprintf("id,x,y\n1wdfn2,%s,1\n1rj7k7,%s,2\n1fmx6e,%s,3\n", cells[0], cells[1], cells[2]))
+		if tt.kind != "" {
+			testkit.OK(t, os.WriteFile(strings.TrimSuffix(file, ".csv")+".json", []byte(`{"kinds":{"x":"`+tt.kind+`"}}`), 0o600))
+		}
+		tt.f.Gold, tt.f.Split, tt.f.By = "../manifest/testdata/annotations.csv", All, "severity"
+		_, err := TestGroups(t.Context(), file, tt.f)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s, declared %q: %v, want %q", tt.cells, tt.kind, err, tt.want)
+		}
+	}
 }
 
 // TestReadNumbersNaN: what Python's json.dumps writes is not JSON, and the hint says what is.

@@ -256,6 +256,11 @@ func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thre
 	if err != nil {
 		return nil, nil, userfile.Faulty(err)
 	}
+	for i, wrote := range numbers.Written {
+		if wrote.Word > 0 && wrote.Number > 0 {
+			return nil, nil, userfile.Faulty(wrote.mixed(file, numbers.Columns[i].Name, "a probability is a number from 0 to 1"))
+		}
+	}
 	answers := labels.Answers{}
 	var all []Thresholds
 	for _, t := range s.tasks {
