@@ -110,6 +110,16 @@ func parseAddress(text string) (PostID, error) {
 	return notID(text, "does not name a post", hint)
 }
 
+// IsComment reports whether a text is the fullname or the permalink of a comment.
+func IsComment(text string) bool {
+	text = value.FoldASCII(strings.TrimSpace(text))
+	if id, ok := strings.CutPrefix(text, "t1_"); ok {
+		return validID(id)
+	}
+	_, path, ok := splitAddress(text)
+	return ok && commentPath.MatchString(strings.Trim(path, "/"))
+}
+
 // splitAddress gives the host and path of an address with or without scheme, or of a path on Reddit.
 func splitAddress(text string) (host, path string, ok bool) {
 	first, _, _ := strings.Cut(text, "/")

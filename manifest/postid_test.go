@@ -121,3 +121,15 @@ func FuzzParsePostID(f *testing.F) {
 		}
 	})
 }
+
+// TestIsComment: fullnames and permalinks of comments, and nothing else.
+func TestIsComment(t *testing.T) {
+	for text, want := range map[string]bool{
+		"t1_abc": true, " T1_ABC ": true, "/r/x/comments/abc/title/def/": true, "https://old.reddit.com/r/x/comments/abc/_/def?context=3": true,
+		"t3_abc": false, "abc": false, "": false, "t1_": false, "/r/x/comments/abc/title/": false, "/r/x/comments/abc/": false, "::": false,
+	} {
+		if got := IsComment(text); got != want {
+			t.Errorf("IsComment(%q) = %t", text, got)
+		}
+	}
+}

@@ -82,6 +82,7 @@ func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags)
 		return err
 	}
 	f.Host = func(name string) bool { _, ok := p.Host(name); return ok }
+	f.Today = c.now()
 	if err := dump.Vacant(f.out); err != nil {
 		return asUsage(err)
 	}
@@ -105,7 +106,7 @@ func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags)
 	c.console.Done()
 	if n := chooser.Funnel; n.Candidates == 0 {
 		return userfile.Wrong("no candidate among %d lines: %d damaged, %d of other subreddits, %d of other months, %d removed, %d without an image; "+
-			"nothing is written", n.Lines, n.Damaged, n.Other, n.Outside, n.Removed, n.NoImage)
+			"nothing is written", n.Lines, n.Damaged, n.Other, n.Outside, n.Removed+n.Elsewhere, n.NoImage)
 	}
 	rows := [][]string{{"id", "month", "subreddit"}}
 	for _, one := range chooser.Chosen() {

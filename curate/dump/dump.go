@@ -7,11 +7,11 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"container/heap"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"rehydrate/internal/draw"
+	"rehydrate/internal/strictjson"
 	"rehydrate/internal/unpack"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
@@ -32,9 +33,10 @@ type Wish struct {
 	Subreddits []string // whichever case; empty for all
 	From, To   Month    // To included; the zero value bounds nothing
 	// Host reports whether images of a host may be fetched.
-	Host func(name string) bool
-	N    int    // how many to choose; 0 for all
-	Seed string // of the choice
+	Host  func(name string) bool
+	N     int       // how many to choose; 0 for all
+	Seed  string    // of the choice
+	Today time.Time // by which manifest.PostID.TooNew tells ids of comments; zero where it is not known
 }
 
 // A Month is a month of UTC, as in 2018-04.
@@ -72,8 +74,9 @@ type Funnel struct {
 	First      int `json:"first_damaged"`   // line of its file; 0 for none
 	Other      int `json:"other_subreddit"` // than those that are wanted, and all profiles
 	Outside    int `json:"other_month"`
-	Removed    int `json:"removed"`  // the dump itself says so
-	NoImage    int `json:"no_image"` // text, video, or a link elsewhere than to a gallery or a host that the policy allows
+	Removed    int `json:"removed"`           // the line says so
+	Elsewhere  int `json:"removed_elsewhere"` // another line of the post says so
+	NoImage    int `json:"no_image"`          // text, video, or a link elsewhere than to a gallery or a host that the policy allows
 	Twice      int `json:"twice"`
 	Candidates int `json:"candidates"`
 	Chosen     int `json:"chosen"`
@@ -84,13 +87,15 @@ type Chooser struct {
 	Funnel Funnel
 	wish   Wish
 	folded map[string]bool // subreddits
-	seen   map[manifest.PostID]bool
-	chosen sample
+	found  map[manifest.PostID]Candidate
+	names  map[string]string // one copy of each subreddit's name
+	gone   map[uint64]bool   // posts that a line says are removed, by the number that an id writes
 }
 
 // New returns a chooser that has seen nothing yet.
 func New(w Wish) *Chooser {
-	c := &Chooser{wish: w, folded: map[string]bool{}, seen: map[manifest.PostID]bool{}}
+	c := &Chooser{wish: w, folded: map[string]bool{}, found: map[manifest.PostID]Candidate{}, names: map[string]string{},
+		gone: map[uint64]bool{}}
 	for _, name := range w.Subreddits {
 		c.folded[fold(name)] = true
 	}
@@ -195,11 +200,18 @@ type submission struct {
 	Self       bool            `json:"is_self"`
 	Video      bool            `json:"is_video"`
 	Gallery    bool            `json:"is_gallery"`
-	Link       string          `json:"link_id"` // of a comment
+	Name       string          `json:"name"` // with t1_ that of a comment
+	Permalink  string          `json:"permalink"`
+	Link       any             `json:"link_id"` // these three only a comment has
+	Parent     any             `json:"parent_id"`
+	Body       any             `json:"body"`
 	Category   any             `json:"removed_by_category"`
 	By         any             `json:"removed_by"`
 	BannedBy   any             `json:"banned_by"` // these two in dumps of before 2019
 	Reason     any             `json:"removal_reason"`
+	Gone       any             `json:"removed"` // these three as moderators see a post
+	Spam       any             `json:"spam"`
+	Deleted    any             `json:"deleted"`
 	Meta       struct {
 		Deleted bool   `json:"was_deleted_later"`
 		Removal string `json:"removal_type"`
@@ -226,18 +238,24 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 	if _, otherType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !otherType {
 		return false, nil
 	}
-	if s.Link != "" {
+	id, problem := manifest.ParsePostID(s.ID)
+	if s.ofComment() || problem == nil && id.TooNew(c.wish.Today) {
 		return false, ErrComments
 	}
-	id, problem := manifest.ParsePostID(s.ID)
-	created, err := strconv.ParseFloat(strings.Trim(string(s.Created), `"`), 64)
-	if problem != nil || err != nil || !(created > 0 && created < 1e11) {
+	if problem != nil {
 		return false, nil
 	}
-	when := time.Unix(int64(created), 0).UTC()
-	month := Month{when.Year(), when.Month()}
+	number, _ := strconv.ParseUint(string(id), 36, 64) // an id that is too long is too new
+	if s.removed() {
+		c.withdraw(id, number)
+	}
+	month, ok := s.month()
+	if !ok {
+		return false, nil
+	}
 	f := &c.Funnel
 	subreddit := manifest.Subreddit(s.Subreddit)
+	_, twice := c.found[id]
 	switch {
 	case subreddit == "": // a profile, whose name would be that of a person
 		f.Other++
@@ -247,18 +265,71 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 		f.Outside++
 	case s.removed():
 		f.Removed++
+	case c.gone[number]:
+		f.Elsewhere++
 	case s.Self || s.Video || !s.Gallery && !c.fetchable(cmp.Or(s.Overridden, s.URL)):
 		f.NoImage++
-	case c.seen[id]:
+	case twice:
 		f.Twice++
+	case !isOnce(line):
+		return false, nil
 	default:
-		c.seen[id] = true
+		name := cmp.Or(c.names[subreddit], strings.Clone(subreddit))
+		c.names[name] = name
+		c.found[id] = Candidate{id, month, name}
 		f.Candidates++
-		c.chosen.offer(Candidate{id, month, subreddit}, c.wish.N, c.wish.Seed)
-		f.Chosen = len(c.chosen)
 	}
+	f.Chosen = c.most()
 	return true, nil
 }
+
+// withdraw notes that a post is removed, whatever other lines say of it, and takes it from the candidates.
+func (c *Chooser) withdraw(id manifest.PostID, number uint64) {
+	c.gone[number] = true
+	if _, found := c.found[id]; found {
+		delete(c.found, id)
+		c.Funnel.Candidates--
+		c.Funnel.Elsewhere++
+		c.Funnel.Chosen = c.most()
+	}
+}
+
+// most is how many of the candidates are chosen.
+func (c *Chooser) most() int {
+	if c.wish.N > 0 {
+		return min(c.wish.N, len(c.found))
+	}
+	return len(c.found)
+}
+
+// isOnce reports whether no object of a line has a key twice: a removal under the first of two would go unseen.
+func isOnce(line []byte) bool {
+	_, err := strictjson.Decode(line)
+	return err == nil
+}
+
+// ofComment reports whether a line is about a comment: by its fullname or address, or by a field that only comments have.
+func (s *submission) ofComment() bool {
+	for _, text := range []string{s.ID, s.Name, s.Permalink} {
+		if manifest.IsComment(text) {
+			return true
+		}
+	}
+	return says(s.Link) || says(s.Parent) || says(s.Body)
+}
+
+// month is when the post was made, false for a date that cannot be.
+func (s *submission) month() (m Month, ok bool) {
+	created, err := strconv.ParseFloat(strings.Trim(string(s.Created), `"`), 64)
+	if err != nil || !(created > 0 && created < 1e11) {
+		return m, false
+	}
+	when := time.Unix(int64(created), 0).UTC()
+	return Month{when.Year(), when.Month()}, true
+}
+
+// says reports whether a field says something: null, false, 0 and an empty text do not.
+func says(v any) bool { return v != nil && v != "" && v != false && v != 0.0 }
 
 // subredditKey stands before a subreddit, with any space before the colon and behind it.
 var subredditKey = []byte(`"subreddit"`)
@@ -281,16 +352,22 @@ func (c *Chooser) mentions(line []byte) bool {
 
 // removed reports whether the dump itself says that the post was taken down, by whomever.
 func (s *submission) removed() bool {
-	mark := func(text string) bool {
-		return text == "[deleted]" || text == "[removed]" || text == "[deleted by user]"
-	}
-	for _, by := range []any{s.Category, s.By, s.BannedBy, s.Reason} {
-		if by != nil && by != "" && by != false {
-			return true
-		}
-	}
-	return s.Meta.Deleted || s.Meta.Removal != "" || mark(s.Author) || mark(s.Title) || mark(s.Text)
+	return s.Meta.Deleted || s.Meta.Removal != "" || slices.ContainsFunc([]string{s.Author, s.Title, s.Text}, isMark) ||
+		slices.ContainsFunc([]any{s.Category, s.By, s.BannedBy, s.Reason, s.Gone, s.Spam, s.Deleted}, says)
 }
+
+// isMark reports whether a text is what Reddit, or a dump, puts in place of one that is gone.
+func isMark(text string) bool {
+	if len(text) > 40 { // longer than all marks
+		return false
+	}
+	text = strings.ToLower(strings.TrimSpace(strings.ReplaceAll(text, `\`, "")))
+	inside, opens := strings.CutPrefix(text, "[")
+	inside, closes := strings.CutSuffix(inside, "]")
+	return opens && closes && slices.Contains(marks, strings.TrimSpace(inside))
+}
+
+var marks = []string{"deleted", "removed", "deleted by user", "removed by reddit", "removed by moderator"}
 
 // fetchable reports whether a link leads to a gallery of Reddit's, or to a host whose images may be fetched.
 func (c *Chooser) fetchable(link string) bool {
@@ -306,40 +383,18 @@ func (c *Chooser) fetchable(link string) bool {
 // Chosen returns the candidates that were chosen, in the order of the sample: the first k of n are the sample of k.
 func (c *Chooser) Chosen() []Candidate {
 	var list []Candidate
-	for _, d := range slices.SortedFunc(slices.Values(c.chosen), func(a, b drawn) int { return a.rank.Compare(b.rank) }) {
-		list = append(list, d.Candidate)
+	for _, id := range Sample(slices.Collect(maps.Keys(c.found)), c.most(), c.wish.Seed) {
+		list = append(list, c.found[id])
 	}
 	return list
 }
 
 // Sample returns the n posts of lowest rank, lowest first.
 func Sample(ids []manifest.PostID, n int, seed string) []manifest.PostID {
-	rank := func(a, b manifest.PostID) int { return draw.RankOf(seed, a).Compare(draw.RankOf(seed, b)) }
-	return slices.SortedFunc(slices.Values(ids), rank)[:min(n, len(ids))]
-}
-
-// A sample is a heap of the posts of lowest rank, the highest of them first.
-type sample []drawn
-
-type drawn struct {
-	Candidate
-	rank draw.Rank
-}
-
-func (s sample) Len() int           { return len(s) }
-func (s sample) Less(i, j int) bool { return s[i].rank.Compare(s[j].rank) > 0 }
-func (s sample) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
-func (s *sample) Push(x any)        { *s = append(*s, x.(drawn)) }
-func (s *sample) Pop() any {
-	last := (*s)[len(*s)-1]
-	*s = (*s)[:len(*s)-1]
-	return last
-}
-
-// offer takes a candidate if it is among the n of lowest rank; 0 takes all.
-func (s *sample) offer(c Candidate, n int, seed string) {
-	heap.Push(s, drawn{c, draw.RankOf(seed, c.ID)})
-	if n > 0 && len(*s) > n {
-		heap.Pop(s)
+	ranks := make(map[manifest.PostID]draw.Rank, len(ids))
+	for _, id := range ids {
+		ranks[id] = draw.RankOf(seed, id)
 	}
+	rank := func(a, b manifest.PostID) int { return ranks[a].Compare(ranks[b]) }
+	return slices.SortedFunc(slices.Values(ids), rank)[:min(n, len(ids))]
 }

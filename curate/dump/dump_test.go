@@ -8,16 +8,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 )
 
 // wish wants the pictures of two years of r/somememes on i.redd.it.
 func wish(n int) Wish {
-	return Wish{Subreddits: []string{"r/SomeMemes"}, From: Month{2018, 4}, To: Month{2019, 12}, N: n, Seed: "1",
+	return Wish{Subreddits: []string{"r/SomeMemes"}, From: Month{2018, 4}, To: Month{2019, 12}, N: n, Seed: "1", Today: time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC),
 		Host: func(name string) bool { return name == "i.redd.it" }}
 }
 
@@ -27,6 +29,7 @@ func line(id string, changes ...string) string {
 		`"title":"CANARY"`, `"url":"https://i.redd.it/CANARY.jpg"`, `"is_self":false`}
 	for _, c := range changes {
 		key, _, _ := strings.Cut(c, ":")
+		key = strings.TrimSpace(key)
 		fields = slices.DeleteFunc(fields, func(f string) bool { return strings.HasPrefix(f, key+":") })
 		fields = append(fields, c)
 	}
@@ -38,49 +41,66 @@ func TestFilters(t *testing.T) {
 	candidate := Funnel{Candidates: 1, Chosen: 1}
 	for text, want := range map[string]Funnel{
 		line("aaaa"): candidate,
-		line("aaaa", `"subreddit" : "SOMEmemes"`):                                                          candidate,
-		line("aaaa", `"created_utc":"1528000000"`):                                                         candidate,
-		line("aaaa", `"created_utc":1528000000.0`):                                                         candidate,
-		line("aaaa", `"created_utc":1522540800`):                                                           candidate, // 2018-04-01
-		line("aaaa", `"created_utc":1577836799`):                                                           candidate, // 2019-12-31
-		line("aaaa", `"url":""`, `"is_gallery":true`):                                                      candidate,
-		line("aaaa", `"url":"https://www.reddit.com/gallery/aaaa"`):                                        candidate,
-		line("aaaa", `"url":"https://example.org/"`, `"url_overridden_by_dest":"https://i.redd.it/x.png"`): candidate,
-		line("aaaa", `"removed_by_category":null`, `"over_18":"odd"`, `"gallery_data":[]`):                 candidate,
-		line("aaaa", `"subreddit":"others"`):                                                               {Other: 1},
-		line("aaaa", `"subreddit":"others"`, `"crosspost_parent_list":[{"subreddit":"SomeMemes"}]`):        {Other: 1},
-		line("aaaa", `"subreddit_id":"somememes"`, `"subreddit":"x"`):                                      {Other: 1},
-		line("aaaa", `"created_utc":1522540799`):                                                           {Outside: 1},
-		line("aaaa", `"created_utc":1577836800`):                                                           {Outside: 1},
-		line("aaaa", `"removed_by_category":"moderator"`):                                                  {Removed: 1},
-		line("aaaa", `"author":"[deleted]"`):                                                               {Removed: 1},
-		line("aaaa", `"selftext":"[removed]"`):                                                             {Removed: 1},
-		line("aaaa", `"_meta":{"was_deleted_later":true}`):                                                 {Removed: 1},
-		line("aaaa", `"_meta":{"removal_type":"moderator"}`):                                               {Removed: 1},
-		line("aaaa", `"banned_by":"moderators"`):                                                           {Removed: 1},
-		line("aaaa", `"banned_by":true`):                                                                   {Removed: 1},
-		line("aaaa", `"removal_reason":"legal"`):                                                           {Removed: 1},
-		line("aaaa", `"banned_by":null`, `"removal_reason":""`, `"removed_by":false`):                      candidate,
-		"\xef\xbb\xbf" + line("aaaa"):                                                                      candidate,
-		" " + strings.TrimSpace(line("aaaa")) + " \r\n":                                                    candidate,
-		line("aaaa") + line("bbbb", `"subreddit":"others"`)[:60] + "\n":                                    {Lines: 1, Candidates: 1, Chosen: 1, Damaged: 1, First: 2},
-		line("aaaa") + "others," + line("bbbb", `"subreddit":"others"`):                                    {Lines: 1, Candidates: 1, Chosen: 1, Damaged: 1, First: 2},
-		line("aaaa") + "\x00\xff" + "\n":                                                                   {Lines: 1, Candidates: 1, Chosen: 1, Damaged: 1, First: 2},
-		line("aaaa", `"is_self":true`):                                                                     {NoImage: 1},
-		line("aaaa", `"removed_by":"moderator"`):                                                           {Removed: 1},
-		line("aaaa", `"title":"[deleted by user]"`):                                                        {Removed: 1},
-		line("aaaa", `"is_video":true`):                                                                    {NoImage: 1},
-		line("aaaa", `"url":"https://example.org/i.redd.it"`):                                              {NoImage: 1},
-		line("aaaa", `"url":"https://notreddit.com/gallery/aaaa"`):                                         {NoImage: 1},
-		line("aaaa", `"url":"::"`):                                                                         {NoImage: 1},
-		line("not an id"):                                                                                  {Damaged: 1, First: 1},
-		line("aaaa", `"created_utc":null`):                                                                 {Damaged: 1, First: 1},
-		line("aaaa", `"created_utc":"soon"`):                                                               {Damaged: 1, First: 1},
-		line("aaaa", `"created_utc":1e300`):                                                                {Damaged: 1, First: 1},
-		line("aaaa")[:60] + "\n":                                                                           {Damaged: 1, First: 1},
-		"\n  \n" + line("x")[:40]:                                                                          {Damaged: 1, First: 3},
-		line("aaaa") + line("aaaa"):                                                                        {Lines: 1, Candidates: 1, Chosen: 1, Twice: 1},
-		"":                                                                                                 {Lines: -1},
+		line("aaaa", `"subreddit" : "SOMEmemes"`):                                                               candidate,
+		line("aaaa", `"created_utc":"1528000000"`):                                                              candidate,
+		line("aaaa", `"created_utc":1528000000.0`):                                                              candidate,
+		line("aaaa", `"created_utc":1522540800`):                                                                candidate, // 2018-04-01
+		line("aaaa", `"created_utc":1577836799`):                                                                candidate, // 2019-12-31
+		line("aaaa", `"url":""`, `"is_gallery":true`):                                                           candidate,
+		line("aaaa", `"url":"https://www.reddit.com/gallery/aaaa"`):                                             candidate,
+		line("aaaa", `"url":"https://example.org/"`, `"url_overridden_by_dest":"https://i.redd.it/x.png"`):      candidate,
+		line("aaaa", `"removed_by_category":null`, `"over_18":"odd"`, `"gallery_data":[]`):                      candidate,
+		line("aaaa", `"subreddit":"others"`):                                                                    {Other: 1},
+		line("aaaa", `"subreddit":"others"`, `"crosspost_parent_list":[{"subreddit":"SomeMemes"}]`):             {Other: 1},
+		line("aaaa", `"subreddit_id":"somememes"`, `"subreddit":"x"`):                                           {Other: 1},
+		line("aaaa", `"created_utc":1522540799`):                                                                {Outside: 1},
+		line("aaaa", `"created_utc":1577836800`):                                                                {Outside: 1},
+		line("aaaa", `"removed_by_category":"moderator"`):                                                       {Removed: 1},
+		line("aaaa", `"author":"[deleted]"`):                                                                    {Removed: 1},
+		line("aaaa", `"selftext":"[removed]"`):                                                                  {Removed: 1},
+		line("aaaa", `"_meta":{"was_deleted_later":true}`):                                                      {Removed: 1},
+		line("aaaa", `"_meta":{"removal_type":"moderator"}`):                                                    {Removed: 1},
+		line("aaaa", `"banned_by":"moderators"`):                                                                {Removed: 1},
+		line("aaaa", `"banned_by":true`):                                                                        {Removed: 1},
+		line("aaaa", `"removal_reason":"legal"`):                                                                {Removed: 1},
+		line("aaaa", `"banned_by":null`, `"removal_reason":""`, `"removed_by":false`):                           candidate,
+		"\xef\xbb\xbf" + line("aaaa"):                                                                           candidate,
+		" " + strings.TrimSpace(line("aaaa")) + " \r\n":                                                         candidate,
+		line("aaaa") + line("bbbb", `"subreddit":"others"`)[:60] + "\n":                                         {Lines: 1, Candidates: 1, Chosen: 1, Damaged: 1, First: 2},
+		line("aaaa") + "others," + line("bbbb", `"subreddit":"others"`):                                         {Lines: 1, Candidates: 1, Chosen: 1, Damaged: 1, First: 2},
+		line("aaaa") + "\x00\xff" + "\n":                                                                        {Lines: 1, Candidates: 1, Chosen: 1, Damaged: 1, First: 2},
+		line("aaaa", `"is_self":true`):                                                                          {NoImage: 1},
+		line("aaaa", `"removed_by":"moderator"`):                                                                {Removed: 1},
+		line("aaaa", `"title":"[deleted by user]"`):                                                             {Removed: 1},
+		line("aaaa", `"is_video":true`):                                                                         {NoImage: 1},
+		line("aaaa", `"url":"https://example.org/i.redd.it"`):                                                   {NoImage: 1},
+		line("aaaa", `"url":"https://notreddit.com/gallery/aaaa"`):                                              {NoImage: 1},
+		line("aaaa", `"url":"::"`):                                                                              {NoImage: 1},
+		line("not an id"):                                                                                       {Damaged: 1, First: 1},
+		line("aaaa", `"created_utc":null`):                                                                      {Damaged: 1, First: 1},
+		line("aaaa", `"created_utc":"soon"`):                                                                    {Damaged: 1, First: 1},
+		line("aaaa", `"created_utc":1e300`):                                                                     {Damaged: 1, First: 1},
+		line("aaaa")[:60] + "\n":                                                                                {Damaged: 1, First: 1},
+		"\n  \n" + line("x")[:40]:                                                                               {Damaged: 1, First: 3},
+		line("aaaa", `"removed_by_category":"deleted"`) + line("aaaa"):                                          {Lines: 1, Removed: 1, Elsewhere: 1},
+		line("aaaa") + line("aaaa", `"removed_by_category":"deleted"`):                                          {Lines: 1, Removed: 1, Elsewhere: 1},
+		line("aaaa") + line("AAAA") + line("t3_aaaa", `"title":"[removed]"`) + line("aaaa"):                     {Lines: 3, Twice: 1, Removed: 1, Elsewhere: 2},
+		line("aaaa") + line("aaaa", `"banned_by":"x"`, `"created_utc":null`):                                    {Lines: 1, Damaged: 1, First: 2, Elsewhere: 1},
+		line("aaaa") + line("aaaa", `"banned_by":"x"`, `"created_utc":1577836800`):                              {Lines: 1, Outside: 1, Elsewhere: 1},
+		line("aaaa", `"url":"https://x.example/"`) + line("aaaa"):                                               {Lines: 1, NoImage: 1, Candidates: 1, Chosen: 1},
+		line("aaaa", `"selftext":"[ Removed by Reddit ]"`):                                                      {Removed: 1},
+		line("aaaa", `"title":" [Deleted] "`):                                                                   {Removed: 1},
+		line("aaaa", `"selftext":"\\[deleted\\]"`):                                                              {Removed: 1},
+		line("aaaa", `"removed":true`):                                                                          {Removed: 1},
+		line("aaaa", `"spam":true`):                                                                             {Removed: 1},
+		line("aaaa", `"deleted":true`):                                                                          {Removed: 1},
+		line("aaaa", `"removed":false`, `"spam":null`, `"deleted":0`):                                           candidate,
+		line("aaaa", `"title":"[removed] a mod said"`):                                                          candidate,
+		strings.Replace(line("aaaa"), "}", `,"removed_by_category":"moderator","removed_by_category":null}`, 1): {Damaged: 1, First: 1},
+		line("aaaa", `"name":"t3_aaaa"`, `"link_id":null`, `"parent_id":""`, `"body":null`):                     candidate,
+		line("aaaa", `"permalink":"/r/SomeMemes/comments/aaaa/a_title/"`):                                       candidate,
+		line("aaaa") + line("aaaa"):                                                                             {Lines: 1, Candidates: 1, Chosen: 1, Twice: 1},
+		"":                                                                                                      {Lines: -1},
 	} {
 		c := New(wish(0))
 		want.Lines++
@@ -105,17 +125,24 @@ func TestReadFaults(t *testing.T) {
 		candidates int
 		damaged    int
 	}{
-		"packed":             {packed, "", 2, 0},
-		"a window of 2 GiB":  {wide(t, packed), "", 2, 0},
-		"cut off":            {packed[:len(packed)-9], "after line 0", 0, 0},
-		"a spoilt beginning": {append([]byte("\x28\xb5\x2f\xfd"), "nonsense"...), "the packed file cannot be read", 0, 0},
-		"comments":           {[]byte(line("aaaa") + line("dddd", `"link_id":"t3_aaaa"`)), "line 2: it has comments", 1, 0},
-		"byte order mark":    {[]byte("\ufeff" + line("aaaa")), "", 1, 0},
-		"one that is packed": {pack(t, "\ufeff"+line("aaaa")), "", 1, 0},
-		"a line of 16 MiB":   {[]byte(long + line("aaaa")), "", 1, 1},
-		"a table":            {[]byte("id,subreddit\naaaa,somememes\n"), "not a dump of submissions", 0, 2},
-		"bytes":              {[]byte("\x00\x01\n\xff\n"), "not a dump of submissions", 0, 2},
-		"nothing":            {nil, "not a dump of submissions", 0, 0},
+		"packed":                 {packed, "", 2, 0},
+		"a window of 2 GiB":      {wide(t, packed), "", 2, 0},
+		"cut off":                {packed[:len(packed)-9], "after line 0", 0, 0},
+		"a spoilt beginning":     {append([]byte("\x28\xb5\x2f\xfd"), "nonsense"...), "the packed file cannot be read", 0, 0},
+		"comments":               {[]byte(line("aaaa") + line("dddd", `"link_id":"t3_aaaa"`)), "line 2: it has comments", 1, 0},
+		"an id of a comment":     {[]byte(line("aaaa") + line("eebbqej")), "line 2: it has comments", 1, 0},
+		"a fullname":             {[]byte(line("aaaa") + line("t1_dddd")), "line 2: it has comments", 1, 0},
+		"a name":                 {[]byte(line("dddd", `"name":"t1_dddd"`)), "line 1: it has comments", 0, 0},
+		"a comment's parent":     {[]byte(line("dddd", `"parent_id":"t3_aaaa"`)), "line 1: it has comments", 0, 0},
+		"a comment's text":       {[]byte(line("dddd", `"body":"CANARY"`)), "line 1: it has comments", 0, 0},
+		"a comment's address":    {[]byte(line("dddd", `"permalink":"/r/x/comments/aaaa/_/dddd/"`)), "line 1: it has comments", 0, 0},
+		"a post that is too new": {[]byte(line("zzzzzz") + line("2zzzzzz")), "line 2: it has comments", 1, 0},
+		"byte order mark":        {[]byte("\ufeff" + line("aaaa")), "", 1, 0},
+		"one that is packed":     {pack(t, "\ufeff"+line("aaaa")), "", 1, 0},
+		"a line of 16 MiB":       {[]byte(long + line("aaaa")), "", 1, 1},
+		"a table":                {[]byte("id,subreddit\naaaa,somememes\n"), "not a dump of submissions", 0, 2},
+		"bytes":                  {[]byte("\x00\x01\n\xff\n"), "not a dump of submissions", 0, 2},
+		"nothing":                {nil, "not a dump of submissions", 0, 0},
 	} {
 		c := New(wish(0))
 		err := c.Read(bytes.NewReader(tt.dump))
@@ -215,6 +242,22 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+// TestRemovedAmongMany: a post that was among the chosen, and turns out to be removed, gives its place to the next one.
+func TestRemovedAmongMany(t *testing.T) {
+	c := New(wish(2))
+	text := ""
+	for _, id := range []string{"aaaa", "bbbb", "cccc", "dddd"} {
+		text += line(id)
+	}
+	testkit.OK(t, c.Read(strings.NewReader(text)))
+	all := New(wish(0))
+	testkit.OK(t, all.Read(strings.NewReader(text)))
+	order := all.Chosen()
+	testkit.OK(t, c.Read(strings.NewReader(line(string(order[0].ID), `"author":"[deleted]"`))))
+	testkit.Same(t, "chosen", order[1:3], c.Chosen())
+	testkit.Same(t, "counts", Funnel{Lines: 5, Removed: 1, Elsewhere: 1, Candidates: 3, Chosen: 2}, c.Funnel)
+}
+
 func TestParseMonth(t *testing.T) {
 	for _, bad := range []string{"", "2018", "2018-4", "2018-13", "2018-04-01", "April 2018"} {
 		if m, err := ParseMonth(bad); err == nil {
@@ -232,7 +275,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		n := c.Funnel
-		if n.Lines != n.Damaged+n.Other+n.Outside+n.Removed+n.NoImage+n.Twice+n.Candidates {
+		if n.Lines != n.Damaged+n.Other+n.Outside+n.Removed+n.Elsewhere+n.NoImage+n.Twice+n.Candidates {
 			t.Errorf("%+v does not add up", n)
 		}
 	})
