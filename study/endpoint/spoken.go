@@ -22,7 +22,8 @@ const (
 // thoughtMarks finds the next mark: of the final channel, of an end, or of a beginning.
 var thoughtMarks = regexp.MustCompile(`(?i)(` + finalMark + `)|(` + endMarks + `)|` + beginMarks)
 
-// Spoken is what a model says outside its thoughts, without the marks of known models. Where end is not "", all up to
+// Spoken is what a model says outside its thoughts, without the marks of known models; nothing where it says nothing
+// after the last of them. Where end is not "", all up to
 // the last end is thought as well. An answer that ends within a thought has nothing that counts; why says so. What
 // stands before an end that has no beginning is thought: templates of prompts give the beginning.
 func Spoken(text, end string) (rest, why string) {
@@ -46,6 +47,9 @@ func Spoken(text, end string) (rest, why string) {
 	}
 	if thinks {
 		return "", thinking
+	}
+	if strings.TrimSpace(text[from:]) == "" { // whatever it said before it thought again
+		return "", ""
 	}
 	return strings.Join(append(said, text[from:]), "\n"), ""
 }

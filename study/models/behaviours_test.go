@@ -278,6 +278,7 @@ func unreadable() []behaviour {
 		saying("another answer between two thoughts", notJSON, "<think>a</think>"+wrong+"<think>b</think>"+right),
 		saying("another answer before a thought", notJSON, wrong+"<think>b</think>"+right),
 		withProse(saying("another answer between two thoughts, with prose", notJSON, "<think>a</think>"+wrong+"<think>b</think>"+right)),
+		saying("a second thought after an answer, and no second answer", notJSON, wrong+"<think>no, that is not it</think>\n"),
 		saying("two final channels", notJSON, "<|channel|>final<|message|>"+wrong+"<|end|><|start|>assistant<|channel|>final<|message|>"+right),
 		saying("Gemma's channel without an end", notJSON, "<|channel>thought\n"+wrong),
 		saying("MedGemma without an end", notJSON, "<unused94>thought\n"+wrong),
