@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/internal/strictjson"
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
@@ -153,7 +154,11 @@ func readKinds(file string) (map[string]features.Kind, string, error) {
 	var about struct {
 		Kinds map[string]features.Kind `json:"kinds"`
 	}
+	_, err = strictjson.Decode(body)
+	_, twice := errors.AsType[*strictjson.Twice](err)
 	switch err := json.Unmarshal(body, &about); {
+	case twice && len(about.Kinds) > 0: // which of two kinds counts would be chance
+		return nil, "", fmt.Errorf("%s, which says what the columns are, has a key twice: keep one", name)
 	case err == nil:
 	case filepath.Base(name) == dataset.NumbersName+".json":
 		return nil, "", fmt.Errorf("%s, which says what the columns are, cannot be read: write the features again, or take it away",

@@ -95,6 +95,7 @@ func TestMixedColumns(t *testing.T) {
 		{cells: "yes 5 0", kind: "count", want: "line 2: column x holds a word for yes or no, and"},
 		{cells: "yes no no", kind: "number", want: "line 2: column x holds a word for yes or no, and"},
 		{cells: "yes 5 0", f: Grouping{Features: []string{"y"}}},
+		{cells: "1 0 1", kind: `yes_no","x":"count`, want: "has a key twice: keep one"},
 		{cells: "yes no no"},
 		{cells: "1 0 1"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/strictjson"
 	"rehydrate/manifest"
 )
 
@@ -78,6 +79,9 @@ func openJournal(path string, scheme manifest.Schema) (*journal, error) {
 func (j *journal) parse(line []byte) (a answer, err error) {
 	var all map[string]json.RawMessage
 	var id string
+	if _, err := strictjson.Decode(line); err != nil { // a key that stands twice says two things
+		return a, fmt.Errorf("it is not an answer of this page: %w", err)
+	}
 	err = errors.Join(json.Unmarshal(line, &all), json.Unmarshal(all["id"], &id), json.Unmarshal(all[keyStatus], &a.Status))
 	if err == nil && all[keyBatch] != nil {
 		err = json.Unmarshal(all[keyBatch], &a.Batch)

@@ -2,6 +2,7 @@
 package argilla
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/internal/strictjson"
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
@@ -93,15 +95,14 @@ func (a *Reader) read(d *json.Decoder) error {
 	if first, err := d.Token(); err != nil || first != json.Delim('[') {
 		return a.fail("the file is not an Argilla export: it does not hold a list of records", exportAgain)
 	}
-	d.UseNumber() // ids and labels may be numbers
 	for d.More() {
 		a.records++
-		var r argillaRecord
-		err := d.Decode(&r)
+		var raw json.RawMessage
+		err := d.Decode(&raw)
 		if err != nil {
 			err = a.broken(err)
 		} else {
-			err = a.record(r)
+			err = a.readRecord(raw)
 		}
 		if one, isOne := errors.AsType[*badRecord](err); isOne {
 			a.problems.Add(one.Problem)
@@ -118,6 +119,21 @@ func (a *Reader) read(d *json.Decoder) error {
 			"give one export: two that were put into one file are two lists")
 	}
 	return a.problems.Err()
+}
+
+// readRecord reads one record. A key that stands twice in it, such as a question, could be read in two ways.
+func (a *Reader) readRecord(raw json.RawMessage) error {
+	_, err := strictjson.Decode(raw)
+	if _, twice := errors.AsType[*strictjson.Twice](err); twice {
+		return a.bad("a key stands twice in one object of it", "keep one of them, or "+exportAgain)
+	}
+	var r argillaRecord
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // ids and labels may be numbers
+	if err := d.Decode(&r); err != nil {
+		return a.broken(err)
+	}
+	return a.record(r)
 }
 
 // A badRecord is the problem of one record, behind which others can be read.
