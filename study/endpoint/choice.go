@@ -63,6 +63,12 @@ func readChoice(choice map[string]any) Reply {
 		refusal += refusalIn(of)
 		why = cmp.Or(why, spelledTwice(of))
 	}
+	delta, _ := choice["delta"].(map[string]any)
+	for _, other := range []any{choice["text"], delta["content"]} { // of other interfaces
+		if says(other) && other != text {
+			why = "the choice has two texts, and they do not say the same"
+		}
+	}
 	r := Reply{Text: text}
 	ended, finish := endOf(choice["finish_reason"])
 	switch other := otherEnd(choice); {

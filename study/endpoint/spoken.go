@@ -23,9 +23,9 @@ const (
 var thoughtMarks = regexp.MustCompile(`(?i)(` + finalMark + `)|(` + endMarks + `)|` + beginMarks)
 
 // Spoken is what a model says outside its thoughts, without the marks of known models; nothing where it says nothing
-// after the last of them. Where end is not "", all up to
-// the last end is thought as well. An answer that ends within a thought has nothing that counts; why says so. What
-// stands before an end that has no beginning is thought: templates of prompts give the beginning.
+// after the last of them. Where end is not "", all up to the last end is thought as well. An answer that ends within a
+// thought has nothing that counts; why says so. What stands before an end that has no beginning is thought: templates
+// of prompts give the beginning.
 func Spoken(text, end string) (rest, why string) {
 	const thinking = "it ends while the model still thinks"
 	if end != "" {

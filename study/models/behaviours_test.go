@@ -209,6 +209,8 @@ func readable() []behaviour {
 		saying("Apertus", ok, think("<|inner_prefix|>", "<|inner_suffix|>")),
 		saying("two thoughts", ok, "<think>"+wrong+"</think>\n<think>"+wrong+"</think>"+right),
 		saying("a thought before the first begin", ok, wrong+"</think>"+wrong+"</think>"+right),
+		sending("a text beside the message that agrees", ok, `{"choices":[{"text":`+quoted(right)+`,"delta":{"content":""},"message":{"content":`+
+			quoted(right)+`}}]}`),
 		sending("fields that say nothing", ok, `{"error":null,"status":"completed","truncated":false,"prompt_filter_results":[{"content_filter_results":`+
 			`{"hate":{"filtered":false,"severity":"safe"}}}],"choices":[{"index":0,"finish_reason":"stop","stop_reason":128009,`+
 			`"native_finish_reason":"STOP","content_filter_results":{"self_harm":{"filtered":false,"severity":"high"}},`+
@@ -363,6 +365,8 @@ func unusable() []behaviour {
 			`{"index":1,"message":{"content":`+quoted(right)+`}}]}`),
 		sending("one of two choices is cut", failed, `{"choices":[{"index":0,"message":{"content":`+quoted(wrong)+`}},`+
 			`{"index":1,"finish_reason":"length","message":{"content":`+quoted(wrong)+`}}]}`),
+		sending("a text beside the message that differs", failed, `{"choices":[{"text":`+quoted(right)+`,"message":{`+content+`}}]}`),
+		sending("a delta beside the message that differs", failed, `{"choices":[{"delta":{"content":`+quoted(right)+`},"message":{`+content+`}}]}`),
 		sending("a choice that is none", failed, `{"choices":[{"index":0,"message":{"content":`+quoted(wrong)+`}},null]}`),
 		sending("content in two spellings", failed, chat(content+`,"Content":`+quoted(right))),
 		sending("choices in two spellings", failed, `{"Choices":[],"choices":[{"message":{`+content+`}}]}`),
