@@ -200,6 +200,7 @@ type rawAnswer struct {
 	} `json:"categoriesAnalysis"`
 	Choices json.RawMessage `json:"choices"`
 	Body    json.RawMessage `json:"body"`
+	Model   any             `json:"model"`
 	Status  any             `json:"status"` // of HTTP where it is a number, else a word of the service
 	failure
 }
@@ -254,6 +255,8 @@ func (l *scoreLine) unwrapRaw(whole json.RawMessage, envelope bool) (answered bo
 		return l.unwrapRaw(raw.Body, false)
 	case envelope && len(raw.Body) > 0: // null
 		return false, nil
+	case isThere(raw.Choices) && HasOtherCodes(fmt.Sprint(raw.Model)):
+		return false, fmt.Errorf("the response is of %.60q, whose codes are not those of Llama Guard 3 and 4", raw.Model)
 	case isThere(raw.Choices):
 		reply := endpoint.ReadChat(whole)
 		if reply.Outcome != endpoint.OK {
@@ -312,6 +315,13 @@ func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
 	}
 	return false, errNoService
 }
+
+// otherGuards are models that write as Llama Guard 3 does, and whose codes mean something else: in Llama Guard 2, S10 is
+// self-harm and S11 is not; the first Llama Guard, and Aegis after it, have O1 to O13.
+var otherGuards = regexp.MustCompile(`(?i)llama-?guard-?2(?:[^0-9]|$)|llama-?guard-?7b|aegis`)
+
+// HasOtherCodes reports whether a model, by its name, is one that writes as Llama Guard 3 and 4 do and means others.
+func HasOtherCodes(model string) bool { return otherGuards.MatchString(model) }
 
 // guardCode is a code that Llama Guard has: its versions 3 and 4 have S1 to S14, of which S11 is self-harm.
 var guardCode = regexp.MustCompile(`^S(?:[1-9]|1[0-4])$`)

@@ -243,14 +243,15 @@ func TestReadJudgementsProblems(t *testing.T) {
 		`{"id":"abc","severities":{"x":1e9}}`:    "s.jsonl:1: a severity is 1e+09",
 		`{"id":"abc","scores":{"self-harm":90}}`: `s.jsonl:1: the score of "self-harm" is 90, and not from 0 to 1`,
 		`{"id":"abc","scores":{"x":-0.1}}`:       `the score of "x" is -0.1`,
-		`{"id":"abc","flagged":false,"categories":{"self-harm":true}}`:                  `it is not flagged, and its category "self-harm" is`,
-		good + `{"id":"abd","flagged":true,"flagged":false}`:                            `s.jsonl:2: the key "flagged" stands twice`,
-		good + `{"id":"abd","flagged":true,"Flagged":false}`:                            `the key "flagged" stands twice`,
-		`{"id":"abc","categories":{"self-harm":true,"self-harm":false}}`:                `the key "self-harm" stands twice`,
-		`{"id":"abc","flagged":true,"categories":{"self-harm":true,"Self_Harm":false}}`: `the categories "Self_Harm" and "self-harm" are one, and do not say the same`,
-		`{"id":"abc","custom_id":"abd","flagged":false}`:                                "s.jsonl:1: the line has two ids, in id and custom_id",
-		`{"id":"abc","flagged":false,"response":"unsafe\nS11"}`:                         "an answer of its own beside the response",
-		good + strings.Repeat(" ", maxScoreLine):                                        "s.jsonl:2: the line is longer than 4 MiB",
+		`{"id":"abc","flagged":false,"categories":{"self-harm":true}}`:                                                           `it is not flagged, and its category "self-harm" is`,
+		good + `{"id":"abd","flagged":true,"flagged":false}`:                                                                     `s.jsonl:2: the key "flagged" stands twice`,
+		good + `{"id":"abd","flagged":true,"Flagged":false}`:                                                                     `the key "flagged" stands twice`,
+		`{"id":"abc","categories":{"self-harm":true,"self-harm":false}}`:                                                         `the key "self-harm" stands twice`,
+		`{"id":"abc","flagged":true,"categories":{"self-harm":true,"Self_Harm":false}}`:                                          `the categories "Self_Harm" and "self-harm" are one, and do not say the same`,
+		`{"id":"abc","response":{"model":"meta-llama/Meta-Llama-Guard-2-8B","choices":[{"message":{"content":"unsafe\nS11"}}]}}`: `s.jsonl:1: the response is of "meta-llama/Meta-Llama-Guard-2-8B", whose codes`,
+		`{"id":"abc","custom_id":"abd","flagged":false}`:                                                                         "s.jsonl:1: the line has two ids, in id and custom_id",
+		`{"id":"abc","flagged":false,"response":"unsafe\nS11"}`:                                                                  "an answer of its own beside the response",
+		good + strings.Repeat(" ", maxScoreLine):                                                                                 "s.jsonl:2: the line is longer than 4 MiB",
 	} {
 		_, err := ReadJudgements(strings.NewReader(text), "s.jsonl", figsimRules)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
@@ -283,4 +284,18 @@ func FuzzReadJudgements(f *testing.F) {
 		_, err = json.Marshal(table)
 		testkit.OK(t, err)
 	})
+}
+
+// TestHasOtherCodes: names of guard models, and those whose codes are read.
+func TestHasOtherCodes(t *testing.T) {
+	for model, want := range map[string]bool{
+		"meta-llama/Meta-Llama-Guard-2-8B": true, "meta-llama/LlamaGuard-7b": true, "llama-guard2": true,
+		"nvidia/Aegis-AI-Content-Safety-LlamaGuard-Defensive-1.0": true,
+		"meta-llama/Llama-Guard-3-8B":                             false, "llama-guard3:8b": false, "meta-llama/Llama-Guard-4-12B": false,
+		"meta-llama/Llama-Guard-3-11B-Vision": false, "guard": false, "": false, "llama-guard-21": false,
+	} {
+		if got := HasOtherCodes(model); got != want {
+			t.Errorf("HasOtherCodes(%q) = %t", model, got)
+		}
+	}
 }

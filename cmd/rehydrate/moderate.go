@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline/workspace"
+	"rehydrate/study"
 	"rehydrate/study/models"
 )
 
@@ -43,6 +44,8 @@ func (f *moderateFlags) check() error {
 		}
 	}
 	switch {
+	case f.guard && study.HasOtherCodes(f.model):
+		return usageError("--guard reads the codes of Llama Guard 3 and 4 (S11 is self-harm), and those of %s mean others", f.model)
 	case len(f.send) > 0:
 	case f.guard:
 		f.send = []string{models.SendText}
