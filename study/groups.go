@@ -125,10 +125,11 @@ func (f Grouping) declare(file string, numbers Numbers) error {
 		other := slices.IndexFunc(column.Values, func(v float64) bool { return v != 0 && v != 1 && !math.IsNaN(v) })
 		switch {
 		case column.YesNo && other >= 0:
-			return userfile.Wrong("%s: line %d: column %s holds %g for %s, and %s yes or no", file, numbers.Lines[other], column.Name,
-				column.Values[other], numbers.Keys[other], by)
+			return userfile.Wrong("%s: line %d: column %s holds %g for %s, and %s yes or no", file,
+				numbers.Lines[other], column.Name, column.Values[other], numbers.Keys[other], by)
 		case declared && !column.YesNo && wrote.Word > 0:
-			return userfile.Wrong("%s: line %d: column %s holds a word for yes or no, and %s a %s", file, wrote.Word, column.Name, by, kind)
+			return userfile.Wrong("%s: line %d: column %s holds a word for yes or no, and %s a %s", file,
+				wrote.Word, column.Name, by, kind)
 		case !declared && wrote.Word > 0 && wrote.Number > 0:
 			return userfile.Faulty(wrote.mixed(file, column.Name, "write it in one way; --yes-no "+column.Name+
 				" says that 1 and 0 mean yes and no, --feature COLUMN tests other columns alone"))

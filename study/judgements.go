@@ -256,7 +256,8 @@ func (l *scoreLine) unwrapRaw(whole json.RawMessage, envelope bool) (answered bo
 	case envelope && len(raw.Body) > 0: // null
 		return false, nil
 	case isThere(raw.Choices) && HasOtherCodes(fmt.Sprint(raw.Model)):
-		return false, fmt.Errorf("the response is of %.60q, whose codes are not those of Llama Guard 3 and 4", raw.Model)
+		return false, fmt.Errorf("the response is of %.60q, whose codes are not those of Llama Guard 3 and 4",
+			raw.Model)
 	case isThere(raw.Choices):
 		reply := endpoint.ReadChat(whole)
 		if reply.Outcome != endpoint.OK {
@@ -316,8 +317,8 @@ func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
 	return false, errNoService
 }
 
-// otherGuards are models that write as Llama Guard 3 does, and whose codes mean something else: in Llama Guard 2, S10 is
-// self-harm and S11 is not; the first Llama Guard, and Aegis after it, have O1 to O13.
+// otherGuards are models that write as Llama Guard 3 does, and whose codes mean something else: in Llama Guard 2, S10
+// is self-harm and S11 is not; the first Llama Guard, and Aegis after it, have O1 to O13.
 var otherGuards = regexp.MustCompile(`(?i)llama-?guard-?2(?:[^0-9]|$)|llama-?guard-?7b|aegis`)
 
 // HasOtherCodes reports whether a model, by its name, is one that writes as Llama Guard 3 and 4 do and means others.

@@ -175,7 +175,8 @@ func (n *numberReader) end() (Numbers, error) {
 		case !c.known:
 			n.out.Others = append(n.out.Others, OtherColumn{Name: name})
 		default:
-			n.out.Columns = append(n.out.Columns, labels.Feature{Name: name, Values: c.values, YesNo: c.wrote.Number == 0})
+			feature := labels.Feature{Name: name, Values: c.values, YesNo: c.wrote.Number == 0}
+			n.out.Columns = append(n.out.Columns, feature)
 			n.out.Written = append(n.out.Written, c.wrote)
 		}
 	}

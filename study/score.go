@@ -258,7 +258,8 @@ func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thre
 	}
 	for i, wrote := range numbers.Written {
 		if wrote.Word > 0 && wrote.Number > 0 {
-			return nil, nil, userfile.Faulty(wrote.mixed(file, numbers.Columns[i].Name, "a probability is a number from 0 to 1"))
+			err := wrote.mixed(file, numbers.Columns[i].Name, "a probability is a number from 0 to 1")
+			return nil, nil, userfile.Faulty(err)
 		}
 	}
 	answers := labels.Answers{}

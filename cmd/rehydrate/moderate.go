@@ -45,7 +45,8 @@ func (f *moderateFlags) check() error {
 	}
 	switch {
 	case f.guard && study.HasOtherCodes(f.model):
-		return usageError("--guard reads the codes of Llama Guard 3 and 4 (S11 is self-harm), and those of %s mean others", f.model)
+		return usageError("--guard reads the codes of Llama Guard 3 and 4 (S11 is self-harm), and those of %s mean others",
+			f.model)
 	case len(f.send) > 0:
 	case f.guard:
 		f.send = []string{models.SendText}

@@ -69,14 +69,15 @@ type Candidate struct {
 
 // A Funnel counts what each filter left. Lines are all of it; each line is in exactly one of the others, in this order.
 type Funnel struct {
-	Lines      int `json:"lines"`
-	Damaged    int `json:"damaged"`         // no JSON, no id, no date, or too long
-	First      int `json:"first_damaged"`   // line of its file; 0 for none
-	Other      int `json:"other_subreddit"` // than those that are wanted, and all profiles
-	Outside    int `json:"other_month"`
-	Removed    int `json:"removed"`           // the line says so
-	Elsewhere  int `json:"removed_elsewhere"` // another line of the post says so
-	NoImage    int `json:"no_image"`          // text, video, or a link elsewhere than to a gallery or a host that the policy allows
+	Lines     int `json:"lines"`
+	Damaged   int `json:"damaged"`         // no JSON, no id, no date, or too long
+	First     int `json:"first_damaged"`   // line of its file; 0 for none
+	Other     int `json:"other_subreddit"` // than those that are wanted, and all profiles
+	Outside   int `json:"other_month"`
+	Removed   int `json:"removed"`           // the line says so
+	Elsewhere int `json:"removed_elsewhere"` // another line of the post says so
+	// NoImage are text, video, and links elsewhere than to a gallery or a host that the policy allows.
+	NoImage    int `json:"no_image"`
 	Twice      int `json:"twice"`
 	Candidates int `json:"candidates"`
 	Chosen     int `json:"chosen"`
@@ -94,8 +95,8 @@ type Chooser struct {
 
 // New returns a chooser that has seen nothing yet.
 func New(w Wish) *Chooser {
-	c := &Chooser{wish: w, folded: map[string]bool{}, found: map[manifest.PostID]Candidate{}, names: map[string]string{},
-		gone: map[uint64]bool{}}
+	c := &Chooser{wish: w, folded: map[string]bool{}, found: map[manifest.PostID]Candidate{},
+		names: map[string]string{}, gone: map[uint64]bool{}}
 	for _, name := range w.Subreddits {
 		c.folded[fold(name)] = true
 	}
@@ -308,7 +309,8 @@ func isOnce(line []byte) bool {
 	return err == nil
 }
 
-// ofComment reports whether a line is about a comment: by its fullname or address, or by a field that only comments have.
+// ofComment reports whether a line is about a comment: by its fullname or address, or by a field that only comments
+// have.
 func (s *submission) ofComment() bool {
 	for _, text := range []string{s.ID, s.Name, s.Permalink} {
 		if manifest.IsComment(text) {

@@ -19,8 +19,9 @@ import (
 
 // wish wants the pictures of two years of r/somememes on i.redd.it.
 func wish(n int) Wish {
-	return Wish{Subreddits: []string{"r/SomeMemes"}, From: Month{2018, 4}, To: Month{2019, 12}, N: n, Seed: "1", Today: time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC),
-		Host: func(name string) bool { return name == "i.redd.it" }}
+	return Wish{Subreddits: []string{"r/SomeMemes"}, From: Month{2018, 4}, To: Month{2019, 12}, N: n, Seed: "1",
+		Today: time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC),
+		Host:  func(name string) bool { return name == "i.redd.it" }}
 }
 
 // line is a submission of June 2018 with a picture, with keys replaced or added as "key: value" says.

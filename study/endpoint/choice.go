@@ -89,9 +89,11 @@ func readChoice(choice map[string]any) Reply {
 	case strings.TrimSpace(text) == "":
 		r.Outcome, r.Detail = Empty, "finish_reason "+finish
 	case ended != OK: // the text stays in this and the next ones: it may have been paid for
-		r.Outcome, r.Detail = Failed, fmt.Sprintf("the answer ends for the reason %.40q, which does not say that it is whole", finish)
+		r.Outcome = Failed
+		r.Detail = fmt.Sprintf("the answer ends for the reason %.40q, which does not say that it is whole", finish)
 	case !isAssistant(message["role"]):
-		r.Outcome, r.Detail = Failed, fmt.Sprintf("the answer is not the model's: its role is %.40q", fmt.Sprint(message["role"]))
+		r.Outcome = Failed
+		r.Detail = fmt.Sprintf("the answer is not the model's: its role is %.40q", fmt.Sprint(message["role"]))
 	case calls(message["tool_calls"]) || calls(message["function_call"]):
 		r.Outcome, r.Detail = Failed, "the answer calls a tool, and none was offered"
 	default:
@@ -166,13 +168,14 @@ func spelledTwice(object map[string]any) string {
 }
 
 // The reasons for which answers end, in lower case, by what they mean: those of OpenAI's API and of servers that pass
-// on their own (vLLM, TGI, Anthropic, Gemini, Cohere, Mistral, Together, Ollama). An answer that ends for another may not be
-// whole.
+// on their own (vLLM, TGI, Anthropic, Gemini, Cohere, Mistral, Together, Ollama). An answer that ends for another may
+// not be whole.
 var (
-	whole   = []string{"", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done"}
-	cut     = []string{"length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length", "model_context_window_exceeded"}
-	refuses = []string{"content_filter", "content_filtered", "safety", "image_safety", "refusal", "recitation", "blocklist", "prohibited_content",
-		"spii", "sensitive", "error_toxic", "guardrail_intervened"}
+	whole = []string{"", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done"}
+	cut   = []string{"length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length",
+		"model_context_window_exceeded"}
+	refuses = []string{"content_filter", "content_filtered", "safety", "image_safety", "refusal", "recitation",
+		"blocklist", "prohibited_content", "spii", "sensitive", "error_toxic", "guardrail_intervened"}
 )
 
 // unfinished are the states in which an answer is not whole.

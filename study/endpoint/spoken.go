@@ -14,9 +14,9 @@ const (
 	thoughtTags  = `(?:[a-z]+:)?` + thoughtWords
 	finalMark    = `(?:<\|start\|>assistant)?<\|channel\|>\s*final\s*(?:<\|constrain\|>[^<]*)?<\|message\|>`
 	endMarks     = `</` + thoughtTags + `>|\[/think\]|◁/think▷|<channel\|>|<unused95>|` +
-		`<\|end_(?:of_)?` + thoughtWords + `\|>|<\|inner_suffix\|>`
-	beginMarks = `<` + thoughtTags + `>|\[think\]|◁think▷|<\|channel>|<unused94>|(?:<\|start\|>assistant)?<\|channel\|>|` +
-		`<\|(?:(?:start|begin)_(?:of_)?)?` + thoughtWords + `\|>|<\|inner_prefix\|>`
+		`<\|end_(?:of_)?` + thoughtWords + `\|>|<\|` + thoughtWords + `_end\|>|<\|inner_suffix\|>`
+	beginMarks = `<` + thoughtTags + `>|\[think\]|◁think▷|<\|channel>|<unused94>|` +
+		`(?:<\|start\|>assistant)?<\|channel\|>|<\|(?:[a-z]+_)*` + thoughtWords + `(?:_[a-z]+)*\|>|<\|inner_prefix\|>`
 )
 
 // thoughtMarks finds the next mark: of the final channel, of an end, or of a beginning.

@@ -14,7 +14,8 @@ import (
 // What may stand before and after an answer that is the object alone: white space, a code fence, the marks of a model's
 // format (<|end|>, GLM's <|begin_of_box|>, </s>), and tags of an answer.
 var (
-	lead = regexp.MustCompile("^(?:[\\s\ufeff]|<\\|[A-Za-z_]+\\|>|<answer>|<response>)*(?:(?:`{3,}|~{3,})[A-Za-z0-9]*)?\\s*")
+	lead = regexp.MustCompile("^(?:[\\s\ufeff]|<\\|[A-Za-z_]+\\|>|<answer>|<response>)*" +
+		"(?:(?:`{3,}|~{3,})[A-Za-z0-9]*)?\\s*")
 	tail = regexp.MustCompile("^\\s*(?:`{3,}|~{3,})?" +
 		"(?:\\s|<\\|[A-Za-z_]+\\|>|</answer>|</response>|</s>|<eos>|<end_of_turn>|<turn\\|>)*$")
 )
