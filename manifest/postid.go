@@ -116,6 +116,9 @@ func IsComment(text string) bool {
 	if id, ok := strings.CutPrefix(text, "t1_"); ok {
 		return validID(id)
 	}
+	if !strings.Contains(text, "comments/") {
+		return false
+	}
 	_, path, ok := splitAddress(text)
 	return ok && commentPath.MatchString(strings.Trim(path, "/"))
 }

@@ -98,6 +98,7 @@ func TestFilters(t *testing.T) {
 		line("aaaa", `"removed":false`, `"spam":null`, `"deleted":0`):                                           candidate,
 		line("aaaa", `"title":"[removed] a mod said"`):                                                          candidate,
 		strings.Replace(line("aaaa"), "}", `,"removed_by_category":"moderator","removed_by_category":null}`, 1): {Damaged: 1, First: 1},
+		line("aaaa", `"crosspost_parent_list":[{"author":"a","title":"t","removed_by_category":null}]`):         candidate,
 		line("aaaa", `"name":"t3_aaaa"`, `"link_id":null`, `"parent_id":""`, `"body":null`):                     candidate,
 		line("aaaa", `"permalink":"/r/SomeMemes/comments/aaaa/a_title/"`):                                       candidate,
 		line("aaaa") + line("aaaa"):                                                                             {Lines: 1, Candidates: 1, Chosen: 1, Twice: 1},
