@@ -2,6 +2,7 @@ package guess
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -60,7 +61,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 		}
 		files = append(files, found...)
 	}
-	nameSplits(files)
+	unsaid := nameSplits(files)
 	source, err := manifest.OpenSource(files, o.Records, o.Options)
 	if err != nil {
 		return nil, err
@@ -82,8 +83,11 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if err := g.refuseComments(ctx, source); err != nil {
 		return nil, err
 	}
+	if unsaid != "" && g.columnOf(manifest.FieldSplit.String()) == "" {
+		g.lookAt("%s", unsaid)
+	}
 	d := &Draft{meaning: g.meaning(table.Stem(files[0].Path)), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings}
-	d.source = source.Release(d.meaning)
+	d.source = source.Release(d.meaning).Spelling(g.spellings)
 	// In CSV a list without items is no list, and an item can hold the separator.
 	if format := files[0].Format; (format == manifest.CSV || format == manifest.TSV) && len(d.meaning.Lists) == 0 {
 		d.format = manifest.CSV
@@ -135,30 +139,55 @@ func (d *Draft) written() []string {
 	return names
 }
 
-// nameSplits sets the split of each file that its name says, where every one of several files has one.
-func nameSplits(files []manifest.SourceFile) {
-	for i := range files {
-		files[i].Split = splitOf(files[i].Path)
+// nameSplits sets the split of each of several files that its name says, where every one's does. Otherwise all entries are in
+// one split; it returns what there is to say of that where a file's name says another, or "".
+func nameSplits(files []manifest.SourceFile) (unsaid string) {
+	var says, none string // the first file whose name says a split, and the first whose name does not
+	other := false
+	for i, file := range files {
+		name := table.Quote(filepath.Base(file.Path))
+		files[i].Split = splitOf(file.Path)
+		if files[i].Split == "" {
+			none = cmp.Or(none, name)
+			continue
+		}
+		says = cmp.Or(says, name)
+		other = other || files[i].Split != manifest.DefaultSplit
 	}
-	if len(files) > 1 && !slices.ContainsFunc(files, func(f manifest.SourceFile) bool { return f.Split == "" }) {
-		return
+	if len(files) > 1 && none == "" {
+		return ""
 	}
 	for i := range files {
 		files[i].Split = ""
 	}
+	all := fmt.Sprintf("every entry is in split %s; a split column says it otherwise", manifest.DefaultSplit)
+	switch {
+	case none != "" && says != "":
+		return fmt.Sprintf("the name of %s says a split, but that of %s says none, or several: %s, and so do names such as "+
+			"train.csv and test.csv", says, none, all)
+	case other:
+		return fmt.Sprintf("the name of %s says a split, which was not taken from one file alone: %s", says, all)
+	}
+	return ""
 }
 
 var usualSplits = []string{"train", "training", "val", "valid", "validate", "validation", "dev", "test", "testing"}
 
-// splitOf gives the split that a file's name says, "" for none.
+// splitOf gives the split that a file's name says, "" for none and for several. train1 and train2 are parts of train.
 func splitOf(path string) string {
 	separates := func(r rune) bool { return !value.IsWord(string(r), 4) || r == '_' }
+	found := ""
 	for _, word := range strings.FieldsFunc(value.Fold(table.Stem(path)), separates) {
-		if slices.Contains(usualSplits, word) {
-			return word
+		word = strings.TrimRight(word, value.Digits)
+		switch {
+		case !slices.Contains(usualSplits, word) || word == found:
+		case found != "":
+			return ""
+		default:
+			found = word
 		}
 	}
-	return ""
+	return found
 }
 
 // meaning gives the guesses as the columns and labels of a release of that name.

@@ -34,6 +34,7 @@ type guesser struct {
 	warnings  []string
 	marks     commentMarks
 	splits    map[string]string // a split as it is spelled in the file -> its name
+	spellings []manifest.Spelling
 	names     map[string]bool
 
 	commentIDs *surveyed // the first column of ids that are those of comments
@@ -477,10 +478,28 @@ func (d *guesser) guessCategories() {
 		if i := slices.IndexFunc(c.cells, hasComma); category.Kind == manifest.Multi && !c.lists && d.separator == "," && i >= 0 {
 			d.lookAt("cells of column %s are cut at each comma into several labels, such as %s at %s", table.Quote(c.name), table.Quote(c.cells[i][0]), c.places[i])
 		}
-		if len(read.merged) > 0 {
-			d.lookAt("labels of column %s that differ in case alone count as one: %s", table.Quote(c.name), manifest.List(read.merged))
-		}
+		d.lookAtMerged(c, read)
 		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
+	}
+}
+
+// lookAtMerged says which spellings of the column's labels count as one, and remembers what those of numbers mean.
+func (d *guesser) lookAtMerged(c *surveyed, read labelReading) {
+	if len(read.merged) > 0 {
+		d.lookAt("labels of column %s that differ in case alone count as one: %s", table.Quote(c.name), manifest.List(read.merged))
+	}
+	if len(read.numbers) > 0 {
+		d.lookAt("labels of column %s that are the same number count as one: %s", table.Quote(c.name), manifest.List(read.numbers))
+	}
+	category := 0 // those that were taken before
+	for _, other := range d.guesses {
+		if other.Category != nil {
+			category++
+		}
+	}
+	for _, s := range read.spelled {
+		label := slices.IndexFunc(read.labels, func(l manifest.Label) bool { return l.Code == s.code })
+		d.spellings = append(d.spellings, manifest.Spelling{Text: s.text, Category: category, Label: label})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -213,5 +214,83 @@ func TestInitFiles(t *testing.T) {
 	}
 	if _, err := initFiles(t, Options{}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no files of annotations") {
 		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// TestInitFileSplits: the names of several files say the splits, or a line says that they do not.
+func TestInitFileSplits(t *testing.T) {
+	const look = "every entry is in split train; a split column says it otherwise"
+	for _, test := range []struct {
+		files  string
+		column string // a split column
+		want   string // the splits
+		look   string
+	}{
+		{"train.csv test.csv", "", "test train", ""},
+		{"part1_train1.csv part1_train2.csv part2_test.csv", "", "test train train", ""},
+		{"dev-train.csv test.csv", "", "train train", `the name of "test.csv" says a split, but that of "dev-train.csv" says none, or several: ` + look},
+		{"data_train.csv extra.csv", "", "train train", `the name of "data_train.csv" says a split, but that of "extra.csv" says none, or several: ` + look},
+		{"data_train.csv extra.csv", ",split", "x x", ""},
+		{"latest.csv contest.csv", "", "train train", ""},
+		{"test.csv", "", "train", `the name of "test.csv" says a split, which was not taken from one file alone: ` + look},
+		{"train.csv", "", "train", ""},
+	} {
+		texts, paths := map[string]string{}, []string(nil)
+		for i, name := range strings.Fields(test.files) {
+			texts[name] = fmt.Sprintf("id,mood%s\na%d,sad%s\n", test.column, i, strings.Replace(test.column, "split", "x", 1))
+		}
+		dir := folder(t, texts)
+		for name := range texts {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+		slices.Sort(paths)
+		d, err := initFiles(t, Options{}, paths...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		list, err := entries(t, written(t, d, manifest.Options{}), nil)
+		for _, e := range list {
+			got = append(got, e.Split)
+		}
+		slices.Sort(got)
+		said := strings.Join(d.Warnings, "\n")
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); err != nil || diff != "" || !strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
+			t.Errorf("%s: %v; it says %q; splits (-want +got):\n%s", test.files, err, said, diff)
+		}
+	}
+}
+
+// TestInitNumbers: spellings of a number are one label, and a line says so; a code that begins with a zero is a text.
+func TestInitNumbers(t *testing.T) {
+	for _, test := range []struct{ values, want, look string }{
+		{"0 0.0 1 1.0", "0 0 1 1", `labels of column "label" that are the same number count as one: "0" and "0.0", "1" and "1.0"`},
+		{"0.0 1.0 0 +1", "0 1.0 0 1.0", `labels of column "label" that are the same number count as one: "0.0" and "0", "1.0" and "+1"`},
+		{"1e5 100000 1E5 2", "100000 100000 100000 2", `labels of column "label" that are the same number count as one: "1e5" and "100000", "100000" and "1E5"`},
+		{"0.0 1.0 2.0 0.0", "0.0 1.0 2.0 0.0", ""},
+		{"01 1 1.0 01", "01 1 1 01", `labels of column "label" that are the same number count as one: "1" and "1.0"`},
+		{"1|2.0 2 1.0 1", "1|2 2 1 1", `labels of column "label" that are the same number count as one: "2.0" and "2", "1" and "1.0"`},
+		{"none 0 0.0 1", "none 0 0 1", `labels of column "label" that are the same number`},
+		{"1|2 2 2|2.0 1", "1|2 2 2|2.0 1", `cells of column "label" seem to hold several labels, but the value at a.csv:4:8 has one label twice`},
+	} {
+		var b strings.Builder
+		b.WriteString("mood,id,label\n")
+		for i, value := range strings.Fields(test.values) {
+			fmt.Fprintf(&b, "sad,a%d,%s\n", i, value)
+		}
+		path := file(t, "a.csv", b.String())
+		d, err := initFiles(t, Options{}, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written(t, d, manifest.Options{})
+		var got []string
+		for _, row := range d.Example[1:] {
+			got = append(got, row[2])
+		}
+		said := strings.ReplaceAll(strings.Join(d.Warnings, "\n"), path, "a.csv")
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || !strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
+			t.Errorf("%s: it says %q; labels (-want +got):\n%s", test.values, said, diff)
+		}
 	}
 }

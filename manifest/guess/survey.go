@@ -367,11 +367,16 @@ func (c *surveyed) labels(sign string) []manifest.Label {
 type labelReading struct {
 	labels   []manifest.Label // of the cells without fault; nil where these cannot be labels
 	merged   []string         // pairs of spellings that differ in case alone, as messages have them
+	numbers  []string         // and of those that are one number
+	spelled  []spelling       // the spellings of numbers that are not their labels
 	faults   []int            // the cells that cannot be labels, by their places in cells
 	firstWhy string           // of the first one, to go on from "the value"
 
 	several, besideNone, phrases bool
 }
+
+// A spelling is a text that means a label of another text: 1.0 where the label is 1.
+type spelling struct{ text, code string }
 
 func (c *surveyed) readLabels(sign string) (r labelReading) {
 	if sign == "" && c.lists || len(c.cells) > maxDifferent {
@@ -399,8 +404,32 @@ func (c *surveyed) readLabels(sign string) (r labelReading) {
 		r.labels[i].Exclusive = value.Fold(l.Code) == "none" && sign != "" && !r.besideNone
 	}
 	sortLabels(r.labels)
+	if r.labels != nil {
+		for i, s := range r.spelled {
+			r.spelled[i].code = r.labels[r.find(s.text)].Code
+		}
+	}
 	return r
 }
+
+// find gives the place of the label that a text means, -1 for none.
+func (r *labelReading) find(text string) int {
+	return slices.IndexFunc(r.labels, func(l manifest.Label) bool { return sameLabel(l.Code, text) })
+}
+
+// sameLabel reports whether two texts mean one label: they differ in case alone, or are one number. A number that begins as a
+// code does (007) is a text.
+func sameLabel(a, b string) bool {
+	if value.Fold(a) == value.Fold(b) {
+		return true
+	}
+	n, isNumber := value.Number(a)
+	other, both := value.Number(b)
+	return isNumber && both && n == other && !isCode(a) && !isCode(b)
+}
+
+// isCode reports whether a number may be a code that would not be the same without the zeros before it.
+func isCode(number string) bool { return beginsOddly(strings.TrimPrefix(number, "+")) }
 
 // addCell adds the labels of a cell. It says why they cannot be labels, to go on from "the value", or "".
 func (r *labelReading) addCell(parts []string, sign string) string {
@@ -414,7 +443,7 @@ func (r *labelReading) addCell(parts []string, sign string) string {
 		if why := notLabel(text, sign); why != "" {
 			return why
 		}
-		if slices.ContainsFunc(found, func(other string) bool { return value.Fold(other) == value.Fold(text) }) {
+		if slices.ContainsFunc(found, func(other string) bool { return sameLabel(other, text) }) {
 			return "has one label twice"
 		}
 		found = append(found, text)
@@ -423,17 +452,36 @@ func (r *labelReading) addCell(parts []string, sign string) string {
 	for _, text := range found {
 		r.phrases = r.phrases || strings.Contains(text, " ")
 		r.besideNone = r.besideNone || value.Fold(text) == "none" && len(found) > 1
-		i := slices.IndexFunc(r.labels, func(l manifest.Label) bool { return value.Fold(l.Code) == value.Fold(text) })
-		if i < 0 {
-			r.labels = append(r.labels, manifest.Label{Code: text, Name: text})
-		} else if code := r.labels[i].Code; code != text {
-			pair := table.Quote(code) + " and " + table.Quote(text)
-			if !slices.Contains(r.merged, pair) {
-				r.merged = append(r.merged, pair)
-			}
-		}
+		r.addLabel(text)
 	}
 	return ""
+}
+
+// addLabel adds a label, or says of which one the text is another spelling. Of spellings of a number the plainest is the label.
+func (r *labelReading) addLabel(text string) {
+	i := r.find(text)
+	if i < 0 {
+		r.labels = append(r.labels, manifest.Label{Code: text, Name: text})
+		return
+	}
+	code := r.labels[i].Code
+	if code == text {
+		return
+	}
+	pair, pairs := table.Quote(code)+" and "+table.Quote(text), &r.merged
+	if value.Fold(code) != value.Fold(text) {
+		pairs = &r.numbers
+		r.spelled = append(r.spelled, spelling{text: text})
+		const signs = "eE+" // which say less plainly what the number is
+		odd, oddText := strings.ContainsAny(code, signs), strings.ContainsAny(text, signs)
+		if odd && !oddText || odd == oddText && len(text) < len(code) {
+			r.labels[i] = manifest.Label{Code: text, Name: text}
+			r.spelled[len(r.spelled)-1].text = code
+		}
+	}
+	if !slices.Contains(*pairs, pair) {
+		*pairs = append(*pairs, pair)
+	}
 }
 
 // notLabel says why a text cannot be a label, to go on from "the value", or "".
