@@ -23,6 +23,8 @@ const (
 	byYes                     // is_comment
 	byNo                      // is_submission
 	byAddress                 // the row's own address, or fullname, is a comment's
+	byOwnID                   // it is the address of a comment whose id is that of the row
+	byOther                   // it names another post than the row's id does
 )
 
 // A mark is a column by which rows about comments are known.
@@ -33,8 +35,24 @@ type mark struct {
 
 type commentMarks []mark
 
-// markNames are columns that have a value where a row is about a comment: what it stands under.
-const markNames = "linked_submission_id parent_id comment_id parent_comment_id link_id"
+// Columns that have a value where a row is about a comment: what it stands under. Other names are those of labels as well:
+// they count where a value can be nothing but the id of a post or comment.
+const (
+	markNames   = "linked_submission_id parent_id parentid parent_comment_id comment_id commentid link_id linkid thread_id threadid root_id in_reply_to_id"
+	parentNames = "parent parents thread submission root link_fullname in_reply_to replied_to reply_to op_post"
+)
+
+// beside are words in the names of columns that name another post, of which the row's post is a copy or neighbour.
+var beside = set(`copy crosspost crossposted duplicate duplicates matched near nearest neighbor neighbour next original prev previous
+	related repost reposted similar source`)
+
+// under reports whether the column's name says that it holds what a comment stands under.
+func (c *surveyed) under() bool { return c.namedAs(markNames) || c.namedAs(parentNames) }
+
+// betweenPosts reports whether the column's name says that it holds a post beside that of the row.
+func (c *surveyed) betweenPosts() bool {
+	return slices.ContainsFunc(wordsOf(c.name), func(word string) bool { return beside[word] })
+}
 
 // ownAddresses are columns of the row's own address or fullname. url and link are not among them: a post can lead to a
 // comment.
@@ -42,29 +60,44 @@ var ownAddresses = set("comment_permalink full_link fullname name permalink post
 
 // Columns that say yes or no: of a comment, and of a post.
 var (
-	yesOfComments = set("is_comment is_reply")
+	yesOfComments = set("is_comment is_reply comment kommentar commentaire comentario commento is_kommentar")
 	yesOfPosts    = set("is_post is_submission is_thread")
+)
+
+// Words for yes and no, without marks, in the languages in which spreadsheets write them.
+var (
+	yesWords = set("true t yes y ja j wahr oui vrai o si verdadero sim verdadeiro vero s sant tak prawda evet dogru da")
+	noWords  = set("false f no n nein falsch non faux falso nao nee onwaar nej falskt nie falsz hayir yanlis net")
 )
 
 // readFlag reads a yes or no as anybody writes one in a cell.
 func readFlag(text string) (yes, ok bool) {
-	switch value.Fold(text) {
-	case "true", "t", "yes", "y":
+	switch word := value.Fold(withoutMarks(text)); {
+	case yesWords[word]:
 		return true, true
-	case "false", "f", "no", "n":
+	case noWords[word]:
 		return false, true
 	}
 	n, ok := value.Number(strings.TrimSpace(text))
 	return n == 1, ok && (n == 0 || n == 1)
 }
 
-// The kinds of rows, as dumps and exports name them.
+// The kinds of rows, as dumps and exports name them, without marks on letters.
 var (
-	kindsOfComments = set("comment comments reply t1")
-	kindsOfPosts    = set("post posts submission submissions t3 thread")
+	kindsOfComments = set(`comment comments t1 kommentar kommentare commentaire commentaires comentario comentarios commento commenti
+		opmerking komentarz komentarze komentar yorum kommentti kommentarer kommentaren hozzaszolas комментарии комментарий коментар
+		σχολιο تعليق תגובה टिप्पणी コメント 评论 評論 留言 댓글`)
+	kindsOfReplies = set(`reply replies antwort antworten reponse reponses respuesta respuestas resposta respostas risposta risposte reactie
+		reacties odpowiedz odpowiedzi yanit svar vastaus ответ رد 回复 回覆 返信 답글`)
+	kindsOfPosts = set(`post posts submission submissions t3 thread threads beitrag beitrage publication publications publicacion
+		publicaciones entrada publicacao postagem pubblicazione bericht wpis gonderi inlagg indlaeg innlegg julkaisu пост публикация
+		منشور 帖子 主题 投稿 게시물`)
 	// typesOfPosts can stand beside comment, and are labels without it.
 	typesOfPosts = set("gallery image link poll self text video")
 )
+
+// kindOf folds the name of a kind.
+func kindOf(text string) string { return value.Fold(withoutMarks(text)) }
 
 // saysKind reports whether the column says of each row whether it is about a post or a comment, and whether it is of a
 // comment anywhere.
@@ -72,62 +105,72 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	if c.lists || c.odd || len(c.cells) == 0 || len(c.cells) > 20 {
 		return false, false
 	}
-	has := func(kinds map[string]bool) func([]string) bool {
-		return func(cell []string) bool { return kinds[value.Fold(cell[0])] }
+	has := func(kinds ...map[string]bool) func([]string) bool {
+		return func(cell []string) bool {
+			return slices.ContainsFunc(kinds, func(of map[string]bool) bool { return of[kindOf(cell[0])] })
+		}
 	}
-	comments = slices.ContainsFunc(c.cells, has(kindsOfComments))
 	only := func(kinds ...map[string]bool) bool {
-		return !slices.ContainsFunc(c.cells, func(cell []string) bool {
-			return !slices.ContainsFunc(kinds, func(kind map[string]bool) bool { return has(kind)(cell) })
-		})
+		is := has(kinds...)
+		return !slices.ContainsFunc(c.cells, func(cell []string) bool { return !is(cell) })
 	}
+	comments = slices.ContainsFunc(c.cells, has(kindsOfComments, kindsOfReplies))
 	switch name := strings.Join(wordsOf(c.name), "_"); {
-	case namedAs(name, "kind type"):
-		return only(kindsOfComments, kindsOfPosts) || comments && only(kindsOfComments, kindsOfPosts, typesOfPosts), comments
+	case namedAs(name, "kind type typ tipo soort rodzaj thing"):
+		return only(kindsOfComments, kindsOfReplies, kindsOfPosts) ||
+			comments && only(kindsOfComments, kindsOfReplies, kindsOfPosts, typesOfPosts), comments
 	default: // reply and thread are labels in other datasets
-		return only(set("comment comments t1"), kindsOfPosts) && comments && slices.ContainsFunc(c.cells, has(kindsOfPosts)), comments
+		return only(kindsOfComments, kindsOfPosts) && comments && slices.ContainsFunc(c.cells, has(kindsOfPosts)), comments
 	}
+}
+
+// markOf gives the way in which a column says that rows are about comments. leaves says that it says nothing else.
+func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
+	id := d.column(d.columnOf("id"))
+	name := strings.Join(wordsOf(c.name), "_")
+	ofPosts := id.all(formPost) || d.confirmed(id) // any of their rows can say what it stands under, or leads to
+	says, comments := c.saysKind()
+	switch isFlag := c.allFlags(); {
+	case c == id:
+	case says:
+		return byKind, comments, true
+	case yesOfComments[name] && (isFlag || strings.HasPrefix(name, "is_")):
+		return byYes, true, true
+	case yesOfPosts[name]:
+		return byNo, true, true
+	case ownAddresses[name] && c.forms[formComment] > 0:
+		return byAddress, true, false
+	case ofPosts || c.betweenPosts():
+	case c.namedAs(markNames) && c.forms[formID]+c.forms[formComment] > 0, c.namedAs(parentNames) && c.forms[formPost]+c.forms[formComment] > 0:
+		return byValue, true, d.PostsOnly
+	case c.forms[formComment] > 0 && !c.lists:
+		return byOwnID, true, false
+	case d.ID == "" && !c.namedWords && 2*c.forms[formPost] > c.items && d.differ.has(id, c):
+		return byOther, true, false
+	}
+	return byValue, false, false
 }
 
 // guessMarks finds the columns by which rows about comments are known, and keeps those that say only that from being
 // labels.
 func (d *guesser) guessMarks() {
-	id := d.column(d.columnOf("id"))
 	for _, c := range d.columns {
-		name := strings.Join(wordsOf(c.name), "_")
-		says, comments := c.saysKind()
-		found, kind := true, byValue
-		switch {
-		case c == id:
-			continue
-		case says:
-			found, kind = comments, byKind
-		case yesOfComments[name]:
-			kind = byYes
-		case yesOfPosts[name]:
-			kind = byNo
-		case ownAddresses[name] && c.forms[formComment] > 0:
-			kind = byAddress
-		default:
-			// Under ids that are written as those of posts alone, any row can say what it stands under.
-			found = !id.all(formPost) && c.namedAs(markNames) && c.forms[formID]+c.forms[formComment] > 0
-		}
+		kind, found, leaves := d.markOf(c)
 		if found {
 			d.marks = append(d.marks, mark{c.name, kind})
 		}
-		unread := func(cell []string) bool { _, ok := readFlag(cell[0]); return !ok }
-		if (kind == byYes || kind == byNo) && (c.odd || c.lists || slices.ContainsFunc(c.cells, unread)) {
-			d.lookAt("column %s says of some rows neither yes nor no: they are taken for posts", table.Quote(c.name))
-		}
 		switch isKept := c.used || slices.Contains(d.Keep, c.name); {
-		case isKept:
-		case says, kind == byYes, kind == byNo:
-			d.leave(c, "it says whether a row is about a post or a comment")
-		case found && kind == byValue && d.PostsOnly:
+		case isKept || !leaves:
+		case kind == byValue:
 			d.leave(c, "it says what a comment stands under")
+		default:
+			d.leave(c, "it says whether a row is about a post or a comment")
 		}
 	}
 }
+
+// allFlags reports whether all values are yes or no, also in numbers.
+func (c *surveyed) allFlags() bool { return !c.odd && !c.lists && c.flags() }
 
 // without says which rows are about comments, by the ids in a column and by the marks.
 func (m commentMarks) without(id string, today time.Time) manifest.Without {
@@ -148,32 +191,38 @@ func (m commentMarks) without(id string, today time.Time) manifest.Without {
 // the post which the comment stands under, the row counts as one about that post.
 func (m commentMarks) ofComment(id string, texts []string) (comment bool) {
 	for i, of := range m {
-		text := texts[i]
-		switch of.kind {
-		case byKind:
-			comment = comment || kindsOfComments[value.Fold(text)]
-		case byYes, byNo:
-			yes, ok := readFlag(text)
-			comment = comment || ok && yes == (of.kind == byYes)
-		case byValue:
-			if post, _ := idForm(text); post == id {
-				return false
-			}
-			comment = comment || text != ""
-		case byAddress:
-			found := commentAddress.FindStringSubmatch(value.FoldASCII(text))
-			if found != nil && found[1] == id {
-				return false
-			}
-			post, strong := idForm(text)
-			comment = comment || post == "" && strong
+		is, ofPost := of.says(id, texts[i])
+		if ofPost {
+			return false
 		}
+		comment = comment || is
 	}
 	return comment
 }
 
-// commentAddress has the ids of the post in a comment's address.
-var commentAddress = regexp.MustCompile(`(?:^|/)comments/([0-9a-z]+)/[^/]*/[0-9a-z]+`)
+// says reports whether the text of the mark's column says that the row with the id is about a comment, and whether the id is
+// that of the post which the comment stands under.
+func (of mark) says(id, text string) (comment, ofPost bool) {
+	post, strong := idForm(text)
+	address := commentAddress.FindStringSubmatch(value.FoldASCII(text))
+	switch of.kind {
+	case byKind:
+		return kindsOfComments[kindOf(text)] || kindsOfReplies[kindOf(text)], false
+	case byYes, byNo:
+		yes, ok := readFlag(text)
+		return text != "" && (!ok || yes == (of.kind == byYes)), false // what is neither yes nor no may be a comment
+	case byValue:
+		return text != "" && post != id, post == id
+	case byAddress:
+		return post == "" && strong, address != nil && address[1] == id
+	case byOwnID:
+		return address != nil && address[2] == id, false
+	}
+	return post != "" && strong && post != id, false
+}
+
+// commentAddress has the ids of the post and of the comment in a comment's address.
+var commentAddress = regexp.MustCompile(`(?:^|/)comments/([0-9a-z]+)/[^/]*/([0-9a-z]+)`)
 
 // refuseComments reads the rows again where some may be about comments, and says which are. Of --posts-only, it counts
 // them.
@@ -212,9 +261,8 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 			continue
 		}
 		left++
-		column, message := d.marks.reason(texts)
-		p := manifest.Problem{Message: message,
-			Hint: "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"}
+		column, message, hint := d.marks.reason(texts)
+		p := manifest.Problem{Message: message, Hint: hint}
 		p.File, p.Line, p.Column = in.Place(slices.Index(in.Columns(), without.Columns[column]))
 		problems.Add(p)
 	}
@@ -228,19 +276,29 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 	return problems.Err()
 }
 
-// reason says why a row is about a comment, and which of its texts, the id first, says so.
-func (m commentMarks) reason(texts []string) (text int, message string) {
+// reason says why a row is about a comment, or may be, and which of its texts, the id first, says so.
+func (m commentMarks) reason(texts []string) (text int, message, hint string) {
+	const leaves = "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"
 	id, _ := idForm(texts[0])
 	for i, of := range m {
-		if (commentMarks{of}).ofComment(id, texts[i+1:]) {
-			return i + 1, fmt.Sprintf("column %s says that this row is about a comment, so its id is not that of a post",
-				table.Quote(of.column))
+		if is, _ := of.says(id, texts[i+1]); !is {
+			continue
 		}
+		column := table.Quote(of.column)
+		_, isFlag := readFlag(texts[i+1])
+		switch {
+		case of.kind == byOther:
+			return i + 1, fmt.Sprintf("column %s names another post than the id %s, which may be that of a comment under it",
+				column, table.Quote(texts[0])), "say which column has the ids of posts: rehydrate init --id COLUMN; --posts-only leaves such rows out"
+		case (of.kind == byYes || of.kind == byNo) && !isFlag:
+			return i + 1, fmt.Sprintf("column %s says neither yes nor no, so this row may be about a comment", column), leaves
+		}
+		return i + 1, fmt.Sprintf("column %s says that this row is about a comment, so its id is not that of a post", column), leaves
 	}
 	if id == "" {
-		return 0, table.Quote(texts[0]) + " is the id of a comment, not of a post"
+		return 0, table.Quote(texts[0]) + " is the id of a comment, not of a post", leaves
 	}
-	return 0, table.Quote(texts[0]) + " is not the id of a post: none has so high an id yet, and comments do"
+	return 0, table.Quote(texts[0]) + " is not the id of a post: none has so high an id yet, and comments do", leaves
 }
 
 // areComments is the error of a file whose ids are those of comments.

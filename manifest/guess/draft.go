@@ -73,7 +73,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	defer in.Close()
 	g := &guesser{Options: o, names: make(map[string]bool)}
 	var rows int
-	g.columns, g.differ, rows, err = survey(ctx, in, o.Today)
+	g.columns, g.differ, rows, err = survey(ctx, in, o)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ type columnGuess struct {
 type guesser struct {
 	Options
 	columns   []*surveyed
-	differ    map[[2]int]bool // columns of ids that name another post in some row
+	differ    differences
 	guesses   []columnGuess
 	isFigSIM  bool
 	separator string
@@ -54,11 +54,13 @@ func (d *guesser) guess(file string) error {
 		return table.One(&manifest.Problem{File: file, Line: 1, Message: "no record holds a JSON object with keys", Hint: table.WholeObject})
 	}
 	isDataset := d.column("ocr_text") != nil && d.column("ocr_confidence") != nil
-	message, hint := d.guessID()
-	if message != "" && d.commentIDs != nil {
+	at, message, hint := d.guessID()
+	switch {
+	case at.line > 0:
+		return table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column, Message: message, Hint: hint})
+	case message != "" && d.commentIDs != nil:
 		return d.commentIDs.areComments()
-	}
-	if message != "" {
+	case message != "":
 		return refuse(message, hint)
 	}
 	d.guessMarks()
@@ -139,16 +141,15 @@ func (d *guesser) leaveLookAt(c *surveyed, why, what string) {
 	d.lookAt("column %s %s: it was left out of the release's annotations", table.Quote(c.name), what)
 }
 
-// guessID takes the column of post ids. Where a person has to decide, it says what about.
-func (d *guesser) guessID() (message, hint string) {
-	const choose = "say which it is: rehydrate init --id COLUMN"
+// guessID takes the column of post ids. Where a person has to decide, it says what about, and where if that is in one row.
+func (d *guesser) guessID() (at place, message, hint string) {
 	if d.ID != "" {
 		c := d.column(d.ID)
 		if c == nil {
-			return "--id names column " + table.Quote(d.ID) + ", which is not there", "name a column of the file"
+			return at, "--id names column " + table.Quote(d.ID) + ", which is not there", "name a column of the file"
 		}
 		d.takeID(c, "--id names it")
-		return "", ""
+		return at, "", ""
 	}
 	var sure, likely, numbers []int
 	names := manifest.FieldID.Names()
@@ -174,38 +175,73 @@ func (d *guesser) guessID() (message, hint string) {
 	switch {
 	case len(sure) == 0 && len(likely) == 0 && len(numbers) > 0:
 		c := d.columns[numbers[0]]
-		return fmt.Sprintf("column %s holds nothing but digits, which post ids seldom do", table.Quote(c.name)),
+		return at, fmt.Sprintf("column %s holds nothing but digits, which post ids seldom do", table.Quote(c.name)),
 			"if they are post ids, say so: rehydrate init --id " + c.name
 	case len(sure) == 0 && len(likely) == 0:
-		return "no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id, or name it: rehydrate init --id COLUMN"
+		return at, "no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id, or name it: rehydrate init --id COLUMN"
 	}
 	for _, i := range numbers {
 		d.leave(d.columns[i], "it holds nothing but digits, and another column has post ids")
 	}
-	best := slices.Concat(sure, likely)[0]
-	for _, i := range sure {
-		if d.differs(best, i) {
-			return fmt.Sprintf("columns %s and %s name different posts in the same row", table.Quote(d.columns[best].name), table.Quote(d.columns[i].name)), choose
+	found := d.likeliest(slices.Concat(sure, likely))
+	best := d.columns[found[0]]
+	if best.under() && d.commentIDs != nil {
+		return at, "the rows are about comments", ""
+	}
+	for _, i := range found { // the plain id rather than the address that holds it
+		if c := d.columns[i]; len(sure) > 0 && slices.Contains(likely, i) && i < best.place && !d.differ.has(best, c) {
+			best = c
 		}
 	}
-	for _, i := range likely {
-		switch {
-		case !d.differs(best, i):
-			if len(sure) > 0 && i < best { // the plain id rather than the address that holds it
-				best = i
-			}
-		case len(sure) == 0 && !d.columns[i].namedAs(markNames):
-			return fmt.Sprintf("columns %s and %s could both be post ids", table.Quote(d.columns[best].name), table.Quote(d.columns[i].name)), choose
-		default:
-			d.leave(d.columns[i], "its ids are not those of the posts, which "+table.Quote(d.columns[best].name)+" has; perhaps they are of comments")
+	for _, i := range found {
+		if at := d.differ.at(best, d.columns[i]); at.line > 0 && !d.leads(d.columns[i], best) {
+			return at, fmt.Sprintf("columns %s and %s name different posts here", table.Quote(best.name), table.Quote(d.columns[i].name)),
+				"say which has the ids of the posts: rehydrate init --id COLUMN"
 		}
 	}
-	c := d.columns[best]
-	d.takeID(c, fmt.Sprintf("%d of %d values are post ids", c.forms[formID]+c.forms[formGallery], c.items))
-	return "", ""
+	d.takeID(best, fmt.Sprintf("%d of %d values are post ids", best.forms[formID]+best.forms[formGallery], best.items))
+	return at, "", ""
 }
 
-func (d *guesser) differs(i, j int) bool { return d.differ[[2]int{min(i, j), max(i, j)}] }
+// likeliest gives those of some columns of ids that have the likeliest names: of ids, of addresses, others, and last of what a
+// comment stands under and of posts beside the row's. Columns of other addresses stand last among those of ids.
+func (d *guesser) likeliest(columns []int) []int {
+	rank := func(i int) int {
+		switch c := d.columns[i]; {
+		case c.under() || c.betweenPosts():
+			return 2
+		case !c.namedID:
+			return 1
+		}
+		return 0
+	}
+	isAddress := func(i int) int {
+		if d.columns[i].namedAddress() {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(columns, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(isAddress(a), isAddress(b)))
+	})
+	return slices.DeleteFunc(columns, func(i int) bool { return rank(i) > rank(columns[0]) })
+}
+
+func (c *surveyed) namedAddress() bool {
+	return slices.Contains(manifest.IDColumns(manifest.NameOfAddress), manifest.FoldColumn(c.name))
+}
+
+// leads reports whether a column of addresses leads from the post of another one, as links do. That one has to be confirmed.
+func (d *guesser) leads(c, id *surveyed) bool {
+	return c.namedAddress() && d.confirmed(id)
+}
+
+// confirmed reports whether another column names the same posts as ids, in a form that nothing else has.
+func (d *guesser) confirmed(id *surveyed) bool {
+	return slices.ContainsFunc(d.columns, func(c *surveyed) bool {
+		return c != id && c.all(formPost) && c.filled == id.filled && !d.differ.has(c, id)
+	})
+}
 
 func (d *guesser) takeID(c *surveyed, why string) {
 	c.used = true
@@ -404,6 +440,9 @@ func (d *guesser) free(c *surveyed) bool {
 	if !c.usable() || c.used || c.unfit() || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
 		return false
 	}
+	if c.ofPosts() {
+		return false
+	}
 	if c.namedAs("month date") && !c.all(formNumber) {
 		return false
 	}
@@ -412,6 +451,11 @@ func (d *guesser) free(c *surveyed) bool {
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
 	return !c.all(formNumber) || c.all(formInteger) && !c.counted() && (2*len(c.cells) <= c.filled || c.filled < 3 || c.namedAs("label class category"))
+}
+
+// ofPosts reports whether the column holds ids of posts or comments.
+func (c *surveyed) ofPosts() bool {
+	return 2*(c.forms[formPost]+c.forms[formComment]) > c.items || c.namedID && 2*c.forms[formID] > c.items && !c.all(formNumber)
 }
 
 // decimals reports whether the values are numbers with a decimal comma, as spreadsheets write them in many languages.
@@ -607,6 +651,8 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	switch {
 	case c.rowNumbers():
 		return "it numbers the rows", ""
+	case c.ofPosts():
+		return "it holds ids or addresses of posts or comments; " + keep + " passes it through", ""
 	case fault != "":
 		return fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault), fmt.Sprintf("would hold labels, but the value at %s %s", at, fault)
 	case c.faulty:

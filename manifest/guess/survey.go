@@ -28,6 +28,7 @@ const (
 // A surveyed column is what all rows say of a column, before anything is guessed.
 type surveyed struct {
 	name    string
+	place   int // among the columns
 	filled  int
 	empty   bool       // some are
 	lists   bool       // some cells are lists
@@ -57,7 +58,10 @@ type surveyed struct {
 	forms [forms]int // how many of them have a form
 	last  int        // the last value, where it was a row number so far
 	steps int        // values that are the one before and 1
-	id    string     // of the present row, "" for none
+	id    string     // the post that the present row names, "" for none
+
+	strong  bool // id can be nothing else
+	namedID bool // the column has a name of ids
 }
 
 // A place is that of a cell.
@@ -96,7 +100,7 @@ const (
 )
 
 func (c *surveyed) add(cell manifest.Cell) {
-	c.id = ""
+	c.id, c.strong = "", false
 	parts := cell.List
 	if !cell.IsList {
 		parts = []string{strings.TrimSpace(cell.Text)}
@@ -199,7 +203,7 @@ func (c *surveyed) count(text string) {
 	if tooNew {
 		id, strong = "", false
 	}
-	c.id = id
+	c.id, c.strong = id, strong
 	note(formTooNew, tooNew)
 	note(formID, id != "")
 	note(formPost, id != "" && strong)
@@ -302,23 +306,48 @@ func (c *surveyed) all(form int) bool { return c.items > 0 && c.forms[form] == c
 // rowNumbers reports whether the values count the rows: 0, 1, 2 or from another number on.
 func (c *surveyed) rowNumbers() bool { return c.filled > 2 && c.steps == c.items && !c.lists }
 
-// survey reads all rows. differ has the pairs of columns of ids that name different posts in some row. What is wrong
-// with a row is for the reading of the draft to say, but for a file that has no other rows.
-func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []*surveyed, differ map[[2]int]bool, rows int, err error) {
-	differ = make(map[[2]int]bool)
-	var ids []int // columns that may hold ids
+// differences are the pairs of columns that name different posts in some row, each with the place of the first in the second
+// of them. One of each pair is strong: its value can be nothing but the id of a post, or its name is one of ids.
+type differences map[[2]int]place
+
+// at gives the place of the first difference of two columns, the zero place for none.
+func (d differences) at(a, b *surveyed) place {
+	return d[[2]int{min(a.place, b.place), max(a.place, b.place)}]
+}
+
+func (d differences) has(a, b *surveyed) bool { return d.at(a, b) != place{} }
+
+// add compares the columns that name a post in the present row.
+func (d differences) add(columns []*surveyed) {
+	var named []*surveyed
+	for _, c := range columns {
+		if c.id == "" || !c.strong && !c.namedID {
+			continue
+		}
+		for _, other := range named {
+			pair := [2]int{other.place, c.place}
+			if _, known := d[pair]; !known && other.id != c.id {
+				d[pair] = c.here()
+			}
+		}
+		named = append(named, c)
+	}
+}
+
+// survey reads all rows. What is wrong with a row is for the reading of the draft to say, but for a file that has no other
+// rows.
+func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surveyed, differ differences, rows int, err error) {
+	differ = make(differences)
 	problems := new(table.Problems)
 	for ctx.Err() == nil {
 		cells, err := in.Next()
 		for _, name := range in.Columns()[len(columns):] { // a record of JSON may have further keys
-			if slices.Contains(manifest.FieldID.Names(), manifest.FoldColumn(name)) {
-				ids = append(ids, len(columns))
-			}
 			at := len(columns)
-			c := &surveyed{name: name, seen: make(map[string]bool), today: today, here: func() (p place) {
+			c := &surveyed{name: name, place: at, seen: make(map[string]bool), today: o.Today, here: func() (p place) {
 				p.file, p.line, p.column = in.Place(at)
 				return p
 			}}
+			c.namedID = name == o.ID || slices.Contains(manifest.FieldID.Names(), manifest.FoldColumn(name))
 			c.namedWords = c.namedAs("title text selftext body caption comment sentence description permalink url link href")
 			columns = append(columns, c)
 		}
@@ -342,13 +371,7 @@ func survey(ctx context.Context, in *manifest.Rows, today time.Time) (columns []
 		for i, cell := range cells {
 			columns[i].add(cell)
 		}
-		for n, i := range ids {
-			for _, j := range ids[:n] {
-				if a, b := columns[j].id, columns[i].id; a != b && a != "" && b != "" {
-					differ[[2]int{j, i}] = true
-				}
-			}
-		}
+		differ.add(columns)
 	}
 	return nil, nil, 0, ctx.Err()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/manifest/table"
@@ -20,7 +19,7 @@ func Unfit(ctx context.Context, r *manifest.Release, keep []string, known func(w
 		return nil, err
 	}
 	defer in.Close()
-	columns, _, _, err := survey(ctx, in, time.Time{}) // ids do not matter here
+	columns, _, _, err := survey(ctx, in, Options{}) // ids do not matter here
 	var unfit []string
 	sign := r.Schema.Separator()
 	for _, c := range columns {
