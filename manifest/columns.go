@@ -159,6 +159,9 @@ func (r *Release) CategoryOf(name string) int {
 	})
 }
 
+// ColumnOf gives the file's column of a category or column that passes through, "" for none and for one column a label.
+func (r *Release) ColumnOf(name string) string { return r.columns[name] }
+
 // Labels finds the labels of a category by code, name or mapped spelling, in the order given. The *Problem, which
 // has no place, is about a text that is not a label, or labels that may not stand together.
 func (r *Release) Labels(category int, texts []string) ([]int, *Problem) {

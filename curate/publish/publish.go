@@ -308,7 +308,7 @@ func (p *publishing) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := guess.Unfit(ctx, r, p.Keep, english.Knows)
+	found, err := guess.Unfit(ctx, r, p.Release.ColumnOf, p.Keep, english.Knows)
 	if err != nil {
 		return err
 	}

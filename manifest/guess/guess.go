@@ -443,7 +443,7 @@ func (d *guesser) free(c *surveyed) bool {
 	if c.ofPosts() {
 		return false
 	}
-	if c.namedAs("month date") && !c.all(formNumber) {
+	if c.dates() {
 		return false
 	}
 	if c.decimals() {
@@ -451,6 +451,13 @@ func (d *guesser) free(c *surveyed) bool {
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
 	return !c.all(formNumber) || c.all(formInteger) && !c.counted() && (2*len(c.cells) <= c.filled || c.filled < 3 || c.namedAs("label class category"))
+}
+
+// dates reports whether the column holds months or days in digits, by its name: 2021-03. Names of months are labels.
+func (c *surveyed) dates() bool {
+	return c.namedAs("month date") && !c.all(formNumber) && slices.ContainsFunc(c.values(), func(text string) bool {
+		return strings.ContainsAny(text, value.Digits)
+	})
 }
 
 // ofPosts reports whether the column holds ids of posts or comments.
@@ -522,6 +529,15 @@ func (d *guesser) guessCategories() {
 		if i := slices.IndexFunc(c.cells, hasComma); category.Kind == manifest.Multi && !c.lists && d.separator == "," && i >= 0 {
 			d.lookAt("cells of column %s are cut at each comma into several labels, such as %s at %s", table.Quote(c.name), table.Quote(c.cells[i][0]), c.places[i])
 		}
+		if i := slices.IndexFunc(c.cells, func(cell []string) bool { return slices.ContainsFunc(cell, isText) }); i >= 0 {
+			d.lookAt("column %s was taken for labels, but one of them looks like a sentence, at %s", table.Quote(c.name), c.places[i])
+		}
+		if i := slices.IndexFunc(c.cells, func(cell []string) bool { return namesOne(cell) != "" }); i >= 0 {
+			d.lookAt("column %s was taken for labels, but one of them may name a person, at %s", table.Quote(c.name), c.places[i])
+		}
+		if c.excused() {
+			d.lookAt("column %s may be about people by its name, but its values are a few ordinary words: it was taken for labels", table.Quote(c.name))
+		}
 		d.lookAtMerged(c, read)
 		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
 	}
@@ -581,7 +597,7 @@ func (d *guesser) guessColumns() {
 		}
 		if named {
 			why = "--keep names it"
-			if c.words() || c.private() != "" || lookLikeNames(c.values(), d.Known) != "" {
+			if c.words() || c.private() != "" || cmp.Or(lookLikeNames(c.values(), d.Known), namesOne(c.values())) != "" {
 				d.lookAt("column %s holds what people wrote or who they are: it is published with the release, because --keep names it", table.Quote(c.name))
 			}
 		}
@@ -636,6 +652,8 @@ func (c *surveyed) unfitFor(keep string) (why, look string) {
 		return c.privateValue() + "; " + keep + " publishes it", "may hold personal data (" + c.personal + ")"
 	case c.names != "":
 		return "its values look like " + c.names + "; " + keep + " publishes them", "may hold " + c.names
+	case c.words() && c.repeats():
+		return words, "holds sentences or addresses that repeat as labels do; " + keep + " publishes it"
 	case c.words():
 		return words, ""
 	case !c.faulty && !readable(c.name):
@@ -645,12 +663,19 @@ func (c *surveyed) unfitFor(keep string) (why, look string) {
 	return "", ""
 }
 
+// repeats reports whether there are no more values than labels would have, and each in several cells.
+func (c *surveyed) repeats() bool {
+	return len(c.cells) <= maxGuessedLabels && 4*len(c.cells) <= c.filled
+}
+
 // misshapen says why a column is none of labels, and does not pass through, and what somebody has to look at there.
 func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	at, fault := c.nearlyLabels(d.separator, "")
 	switch {
 	case c.rowNumbers():
 		return "it numbers the rows", ""
+	case c.dates() && c.kind() == manifest.TypeText:
+		return "it holds months or dates, which are no labels; " + keep + " passes it through", "holds months or dates, which are no labels"
 	case c.ofPosts():
 		return "it holds ids or addresses of posts or comments; " + keep + " passes it through", ""
 	case fault != "":

@@ -136,7 +136,7 @@ func TestInitTakes(t *testing.T) {
 		{"posts alone, by their threads", "id,link_id,mood\nabc,t3_abd,sad\nabe,,glad\n", Options{PostsOnly: true}, "id,mood abe,glad", []string{"leaves out the rows about comments: 1 of 2"}},
 		{"crossposts", "id,crosspost_parent,prev_id,duplicate_of,mood\nabc,t3_abd,t3_abe,t3_abf,sad\nabe,t3_abf,t3_abg,,glad\n", Options{}, "id,mood abc,sad", nil},
 		{"links of confirmed posts", "id,name,url,anchor,mood\nabc,t3_abc,https://redd.it/abd,t3_abd,sad\nabe,t3_abe,https://redd.it/abf,t3_abf,glad\n", Options{}, "id,mood abc,sad", nil},
-		{"parents that are labels", "id,parent,thread,comment,mood\nabc,mother,first,yes and no,sad\nabe,father,second,a,glad\n", Options{}, "id,parent,thread,mood abc,mother,first,sad", nil},
+		{"parents that are labels", "id,root,thread,comment,mood\nabc,mother,first,yes and no,sad\nabe,father,second,a,glad\n", Options{}, "id,root,thread,mood abc,mother,first,sad", nil},
 		{"posts of comments", "post_id,kind,permalink,mood\nabc,comment,/r/x/comments/abc/t/def/,sad\nabd,comment,/r/x/comments/abd/t/deg/,glad\n", Options{},
 			"id,mood abc,sad", []string{`not used: "kind": it says whether`}},
 		{"a kind of posts", "id,post_type,mood\nabc,image,sad\nabd,gallery,glad\n", Options{}, "id,post_type,mood abc,image,sad", nil},

@@ -19,8 +19,12 @@ import (
 func (c *surveyed) private() string { return cmp.Or(c.privateName(), c.privateValue()) }
 
 // privateName says so by the column's name. Its values have a say only where they cannot be names.
-func (c *surveyed) privateName() string {
-	words := wordsOf(c.name)
+func (c *surveyed) privateName() string { return c.privateAs(c.name, c.ordinary) }
+
+// privateAs says so of a column with that name. ordinary says that its values are a few words that name nobody, which lets names
+// pass that are those of labels as well: victim, author_emotion.
+func (c *surveyed) privateAs(name string, ordinary bool) string {
+	words := wordsOf(name)
 	switch {
 	case c.all(formPost): // Reddit calls the id of a post its name
 		return ""
@@ -29,18 +33,62 @@ func (c *surveyed) privateName() string {
 	case slices.ContainsFunc(c.values(), func(text string) bool { return strings.HasPrefix(text, "self.") }):
 		// Reddit's domain of a text post. Of one on a profile it has the name of the profile's owner.
 		return "it can name the person on whose profile a post stands (self.NAME)"
-	case len(words) == 0:
+	case len(words) == 0, ordinary && ofRole(words):
 		return ""
-	case len(words) == 1 && peopleWords["alone"][singular(words[0])]:
-		if !c.flags() {
-			return "it is about people"
-		}
+	case c.flags() && (len(words) == 1 && isAlone(words[0]) && !peopleWords["person"][singular(words[0])] || isPlatform(words)):
+		return ""
+	case len(words) == 1 && isAlone(words[0]), isPlatform(words):
+		return "it is about people"
 	case words[0] == "who", slices.ContainsFunc(words, isGivenName): // anna, label_anna: a column for each annotator
 		return "it is about people"
-	case words[0] == "author", !c.counts(words) && !c.decides() && (namesPeople(words) || hasPart(c.name)):
+	case words[0] == "author", !c.counts(words) && !c.decides() && (namesPeople(words) || hasPart(name)):
 		return "it is about people"
 	}
 	return ""
+}
+
+// excused reports whether the column may have labels only because its values are a few ordinary words.
+func (c *surveyed) excused() bool { return c.ordinary && c.privateAs(c.name, false) != "" }
+
+func isAlone(word string) bool {
+	return peopleWords["alone"][word] || peopleWords["alone"][singular(word)]
+}
+
+// isPlatform reports whether the words are a site where people have accounts, with or without what identifies them there.
+func isPlatform(words []string) bool {
+	for len(words) > 1 && identifies(words[len(words)-1]) {
+		words = words[:len(words)-1]
+	}
+	return peopleWords["platform"][words[len(words)-1]]
+}
+
+// ofRole reports whether words name a role that people have in what is shown or told, or say something of an author or user:
+// victim, author_emotion. A name, a number and a trait of the person are none.
+func ofRole(words []string) bool {
+	last := words[len(words)-1]
+	if len(words) == 1 {
+		return isAlone(last)
+	}
+	return (words[0] == "author" || words[0] == "user") && !identifies(last) && !peopleWords["trait"][singular(last)] &&
+		!peopleWords["person"][person(last)] && !peopleWords["by"][last]
+}
+
+// What a few ordinary words are: so many different ones at most, each in several cells.
+const maxOrdinary = 12
+
+// isOrdinary reports whether the values are a few words of the dictionary that repeat, and none of them can be somebody's name.
+// known is that of Options.
+func (c *surveyed) isOrdinary(known func(word string) bool) bool {
+	if known == nil || c.odd || len(c.cells) < 2 || len(c.cells) > maxOrdinary || 2*len(c.cells) > c.filled {
+		return false
+	}
+	return !slices.ContainsFunc(c.values(), func(text string) bool {
+		words := nameWords(text)
+		return len(words) == 0 || len(words) > 4 || len(text) > maxGuessedText || strings.ContainsAny(text, value.Digits+"@") ||
+			slices.ContainsFunc(words, func(word string) bool {
+				return !known(word) || isGivenName(word) || peopleWords["namelike"][word]
+			})
+	})
 }
 
 // privateValue says so by one value, whatever the column is called.
@@ -340,7 +388,7 @@ var givenNames = func() map[string]bool {
 	names := make(map[string]bool)
 	for line := range strings.Lines(givenNamesText) {
 		if !strings.HasPrefix(line, "#") {
-			maps.Copy(names, set(line))
+			maps.Copy(names, set(withoutMarks(line)))
 		}
 	}
 	return names
@@ -348,17 +396,68 @@ var givenNames = func() map[string]bool {
 
 func isGivenName(word string) bool { return givenNames[strings.ToLower(withoutMarks(word))] }
 
-// arePeople reports whether labels are names of people: two at least, and more than half, have a given name in at most
-// three words.
+// nameWords gives the words of a text, in small letters and without marks: HansMeier has two.
+func nameWords(text string) (words []string) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+		if strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+			words = append(words, strings.ToLower(withoutMarks(word)))
+		} else {
+			words = append(words, wordsOf(word)...)
+		}
+	}
+	return words
+}
+
+// initialForm is a name with the first letters of its given names: H. Meier.
+var initialForm = regexp.MustCompile(`^(?:\p{Lu}\.[ -]?){1,3}(?:(?:van|von|de|der|la) )*\p{Lu}[\p{Ll}'’]+(?:-\p{Lu}\p{Ll}+)?$`)
+
+// namesPerson reports whether a text of few words has a given name among them.
+func namesPerson(text string) bool {
+	words := nameWords(text)
+	return len(words) <= 4 && slices.ContainsFunc(words, isGivenName)
+}
+
+// arePeople reports whether labels are names of people: two at least, and more than half, have a given name in few words, or
+// are written as names are.
 func arePeople(labels []string) bool {
 	people := 0
 	for _, label := range labels {
-		words := strings.FieldsFunc(label, func(r rune) bool { return !unicode.IsLetter(r) })
-		if len(words) <= 3 && slices.ContainsFunc(words, isGivenName) {
+		if namesPerson(label) || initialForm.MatchString(label) || isEastAsian(label) {
 			people++
 		}
 	}
 	return people > 1 && 2*people > len(labels)
+}
+
+// Family names that few other words begin with, in Chinese, Japanese and Korean. There they stand before the given name.
+var (
+	familySign = set("王 李 张 張 刘 劉 陈 陳 杨 楊 赵 趙 吴 吳 徐 孙 孫 朱 郭 罗 羅 郑 鄭 韩 韓 冯 馮 董 萧 蕭 曹 袁 邓 鄧 沈 彭 吕 呂 卢 盧 蒋 蔣 " +
+		"蔡 贾 賈 魏 薛 潘 姜 姚 谭 譚 廖 邹 鄒 陆 陸 郝 崔 邱 顾 顧 邵 龚 龔 김 박 최 윤 황")
+	familySigns = regexp.MustCompile(`^(?:佐藤|鈴木|高橋|田中|伊藤|渡辺|山本|中村|小林|加藤|吉田|山田|佐々木|山口|松本|井上|木村|斎藤|清水|` +
+		`欧阳|歐陽|司马|司馬|诸葛|諸葛)`)
+)
+
+// isEastAsian reports whether a text is as long as a name in Chinese, Japanese or Korean, and begins with a family name.
+func isEastAsian(text string) bool {
+	signs := []rune(text)
+	if len(signs) < 2 || len(signs) > 5 || !unicode.In(signs[0], unicode.Han, unicode.Hangul) {
+		return false
+	}
+	return len(signs) <= 3 && familySign[string(signs[0])] || familySigns.MatchString(text)
+}
+
+// namesOne says what one value that may name somebody looks like, "" for none. Where there is text, one is enough.
+func namesOne(values []string) string {
+	for _, text := range values {
+		first, _, isPair := strings.Cut(strings.ReplaceAll(text, "=", ":"), ":")
+		switch {
+		case isPair && namesPerson(first):
+			return "pairs of a person and a label"
+		case namesPerson(text), initialForm.MatchString(text):
+			return "names of people"
+		}
+	}
+	return ""
 }
 
 // arePairs reports whether labels are pairs in which each of several first parts stands before the same second parts:

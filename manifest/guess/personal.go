@@ -3,6 +3,10 @@ package guess
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"rehydrate/manifest"
 	"rehydrate/manifest/value"
@@ -14,19 +18,57 @@ var (
 	mailForm       = regexp.MustCompile(`[^\s@,;|<>()"'\[\]]+@[^\s@,;|<>()"'\[\]]+\.[\pL\d-]{2,}`)
 	hiddenMailForm = regexp.MustCompile(`[\pL\d]\s*[(\[{]at[)\]}]\s*[\pL\d]`)
 	phoneForm      = regexp.MustCompile(`(?:^|[^\pL\d+])\+[1-9](?:[ ()./-]*\d){7,14}(?:[^\pL\d]|$)`)
-	pageForm       = regexp.MustCompile(`(?i)(?:^|[^\pL\d.-])(?:(?:www|m|mobile|old|new|[a-z]{2})\.)?(?:twitter\.com|x\.com|instagram\.com|facebook\.com|fb\.com|` +
-		`github\.com|gitlab\.com|linkedin\.com/(?:in|pub)|tiktok\.com|t\.me|vk\.com|weibo\.com|threads\.net|bsky\.app|tumblr\.com|` +
-		`flickr\.com|pinterest\.com|twitch\.tv|patreon\.com|medium\.com|quora\.com|orcid\.org|researchgate\.net|scholar\.google\.com|wa\.me|discord\.gg)/\S`)
-	pathForm   = regexp.MustCompile(`(?i)(?:[\pL\d-]\.[a-z]{2,}(?::\d+)?|^)/(?:[^\s?#]*/)?(?:@|~|(?:u|user|users|profile|profiles|people|author|authors|member|members|channel)/)[\pL\d]|^u/[\pL\d_-]`)
+	pageForm       = regexp.MustCompile(`(?i)(?:^|[^\pL\d.-])(?:(?:www|m|mobile|old|new|[a-z]{2})\.)?(?:twitter\.com|x\.com|instagram\.com|instagr\.am|facebook\.com|fb\.com|` +
+		`github\.com|gitlab\.com|linkedin\.com/(?:in|pub)|tiktok\.com|t\.me|vk\.com|weibo\.com|threads\.net|bsky\.app|tumblr\.com|snapchat\.com|` +
+		`flickr\.com|pinterest\.com|twitch\.tv|patreon\.com|medium\.com|quora\.com|orcid\.org|researchgate\.net|scholar\.google\.com|wa\.me|discord\.gg|` +
+		`steamcommunity\.com/(?:id|profiles)|onlyfans\.com|ko-fi\.com|soundcloud\.com|xing\.com/profile)/\S`)
+	pathForm = regexp.MustCompile(`(?i)(?:[\pL\d-]\.[a-z]{2,}(?::\d+)?|^)/(?:[^\s?#]*/)?(?:@|~|(?:u|user|users|profile|profiles|people|author|authors|member|members|channel)/)[\pL\d]|` +
+		`^(?:u|user)/[\pL\d_-]`)
 	orcidForm  = regexp.MustCompile(`^\d{4}-\d{4}-\d{4}-\d{3}[\dXx]$`)
 	uuidForm   = regexp.MustCompile(`^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$`)
 	turkerForm = regexp.MustCompile(`^A[A-Z0-9]{12,13}$`)
+
+	// Numbers as people write them down: (555) 123-4567, 0049 170 1234567, 0171 1234567, 06 12 34 56 78.
+	nationalForm = regexp.MustCompile(`^(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}$|^00[1-9]\d{0,2}[ /.-]\(?\d[\d ()/.-]{6,16}$|` +
+		`^\(?0\d{1,4}\)?[ /-]\d{5,8}$|^\(?0\d{1,4}\)? ?/? ?\d{2,4}(?: \d{2,4}){1,4}$`)
+	addressForm = regexp.MustCompile(`^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:[:/]\d{1,5})?$|` +
+		`^(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}$|^(?:[0-9a-f]{1,4}:){0,6}[0-9a-f]{0,4}::(?:[0-9a-f]{1,4}:){0,6}[0-9a-f]{0,4}$`)
+	deviceForm   = regexp.MustCompile(`^(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}$`)
+	securityForm = regexp.MustCompile(`^\d{3}-\d{2}-\d{4}$`)
+	bareORCID    = regexp.MustCompile(`^(?:0000000[1-3]\d{7}|0009000\d{8})[\dXx]$`)
+	ibanForm     = regexp.MustCompile(`^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$`)
+
+	// Names of accounts: @anna, anna@cluster, anna#1234, anna.bsky.social, insta: anna.
+	accountForms = regexp.MustCompile(`(?i)^@[\pL\d_][\pL\d_.-]{1,29}$|^[\pL\d._+-]+@[\pL\d-]+$|^[\pL\d_.][^\s@#:]{1,31}#\d{4}$|` +
+		`^@?[a-z\d][a-z\d.-]*\.bsky\.(?:social|team)$|^(?:ig|insta|instagram|tg|telegram|snap|snapchat|skype|kik|whatsapp) ?[:=] ?@?[\pL\d_.+-]{3,}$`)
+
+	// titleForm is a name behind the title that a person is called by: Herr Meier, Dr. Meier, Mrs Smith. They stand with a small
+	// letter in French or Italian as well, but seldom alone in a value.
+	titleForm = regexp.MustCompile(`(?:^|[|;,/] ?)(?:Mr|Mrs|Ms|Mx|Dr|Prof|Professor|Herr|Herrn|Frau|Fräulein|Hr|Fr|Monsieur|Madame|Mademoiselle|Mme|Mlle|` +
+		`Señor|Señora|Señorita|Sr|Sra|Srta|Senhor|Senhora|Signor|Signora|Signorina|Sig|Dott|Dott\.ssa|Dottor|Meneer|Mevrouw|Dhr|Mevr|Pani|Dipl|Mag|` +
+		`Ing|PhD|Господин|Госпожа|Доктор|Κύριος|Κυρία)\.?[ \x{a0}]+(?:\p{Lu}\.? )*\p{Lu}[\pL'’-]+(?: \p{Lu}[\pL'’.-]*){0,3}$`)
+	// In Chinese, Japanese and Korean the title stands behind.
+	titleBehind = regexp.MustCompile(`^[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]{1,5} ?(?:先生|女士|小姐|さん|様|さま|君|ちゃん|교수님|선생님|씨|님)$`)
 )
 
-// personalValue says what in a text tells who somebody is, "" for nothing: a mail address, a telephone number in
-// international form, the page of an account, or an id of the form that ORCID, Prolific or Mechanical Turk gives
-// people.
+// plainSigns makes plain signs of wide ones, and leaves out those that nobody sees.
+func plainSigns(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKC.String(text))
+}
+
+// personalValue says what in a text tells who somebody is, "" for nothing: a name behind a title, the address of a mailbox, a
+// device or the page of an account, the name of an account, a number of a telephone or of a person, or an id of the form that
+// ORCID, Prolific or Mechanical Turk gives people.
 func personalValue(text string) string {
+	text = plainSigns(text)
 	// The expressions are slow, and most values have none of their signs.
 	switch {
 	case strings.Contains(text, "@") && mailForm.MatchString(text), strings.Contains(text, "at") && hiddenMailForm.MatchString(text):
@@ -35,8 +77,11 @@ func personalValue(text string) string {
 		return "a telephone number"
 	case strings.Contains(text, "/") && (pageForm.MatchString(text) || pathForm.MatchString(text)):
 		return "the page of an account"
-	case strings.HasPrefix(text, "t2_") && manifest.PostID(text[len("t2_"):]).Valid():
+	case len(text) > 3 && value.FoldASCII(text[:3]) == "t2_" && manifest.PostID(value.FoldASCII(text[3:])).Valid():
 		return "Reddit's id of an account"
+	}
+	if kind := shortPersonal(text); kind != "" {
+		return kind
 	}
 	for from := 0; from+shortestID <= len(text); from++ {
 		size, hasDigit := 0, false
@@ -51,6 +96,51 @@ func personalValue(text string) string {
 		from += size
 	}
 	return ""
+}
+
+// shortPersonal says so of a text that is nothing else.
+func shortPersonal(text string) string {
+	const longest = 80
+	folded := value.FoldASCII(text)
+	switch {
+	case len(text) < 4 && text != "::1" || len(text) > longest || value.IsDigits(text) && len(text) < 16:
+		return ""
+	case strings.ContainsAny(text, "@#") && accountForms.MatchString(text), strings.Contains(folded, ".bsky.") && accountForms.MatchString(text),
+		strings.ContainsAny(text, ":=") && accountForms.MatchString(text):
+		return "the name of an account"
+	case strings.Contains(text, " ") && titleForm.MatchString(text), text[0] >= utf8.RuneSelf && titleBehind.MatchString(text):
+		return "the name of a person"
+	case strings.IndexByte("0123456789(", text[0]) >= 0 && nationalForm.MatchString(text):
+		return "a telephone number"
+	case strings.ContainsAny(text, ".:") && addressForm.MatchString(folded):
+		return "the address of a device"
+	case len(text) == 17 && deviceForm.MatchString(folded):
+		return "the address of a device"
+	case len(text) == 11 && securityForm.MatchString(text):
+		return "a social security number"
+	case len(text) == 16 && bareORCID.MatchString(text):
+		return "an ORCID"
+	case isIBAN(text):
+		return "the number of an account"
+	}
+	return ""
+}
+
+// isIBAN reports whether a text is the number of a bank account, with its check digits.
+func isIBAN(text string) bool {
+	text = strings.ReplaceAll(text, " ", "")
+	if len(text) < 15 || !ibanForm.MatchString(text) {
+		return false
+	}
+	rest := 0
+	for _, c := range []byte(text[4:] + text[:4]) {
+		if value.IsDigit(c) {
+			rest = (10*rest + int(c-'0')) % 97
+		} else {
+			rest = (100*rest + int(c-'A') + 10) % 97
+		}
+	}
+	return rest == 1
 }
 
 const shortestID = 13

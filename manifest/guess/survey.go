@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"rehydrate/manifest"
@@ -51,6 +52,7 @@ type surveyed struct {
 
 	today      time.Time
 	namedWords bool   // the name is one of columns of words
+	ordinary   bool   // the values are a few ordinary words that repeat
 	names      string // what the values look like, which would do as labels: "names of accounts"; "" for labels
 	personal   string // what a value that tells who somebody is looks like, "" for none
 
@@ -230,7 +232,48 @@ func (c *surveyed) count(text string) {
 	note(formSHA256, hex && value.IsHex(value.FoldASCII(text), 64))
 	note(formPHash, hex && value.IsHex(value.FoldASCII(text), 16))
 	note(formAddress, isAddress(text))
-	note(formWords, strings.Count(text, " ") >= 5 || strings.ContainsAny(text, "\n"))
+	note(formWords, isText(text))
+}
+
+// What is a sentence: so many words, or so many letters in scripts that do not part words. Labels have fewer.
+const (
+	textWords   = 6
+	textSigns   = 12 // of Chinese or Japanese
+	textLetters = 24 // of Thai, Lao, Khmer or Burmese
+)
+
+// isText reports whether somebody wrote the text: several lines, or as many words as a sentence has, also where -, _ or nothing
+// is between them.
+func isText(text string) bool {
+	if strings.ContainsAny(text, "\n") || strings.Count(text, " ") >= textWords-1 {
+		return true
+	}
+	if len(text) < textWords*3 {
+		return false
+	}
+	signs, letters := 0, 0
+	for _, r := range text {
+		switch {
+		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana):
+			signs++
+		case unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+			letters++
+		}
+	}
+	return signs >= textSigns || letters >= textLetters || signs >= textSigns/2 && strings.ContainsAny(text, "。！？，") ||
+		!strings.ContainsAny(text, " /.") && isSlug(text)
+}
+
+// isSlug reports whether a text without spaces has the words of a sentence.
+func isSlug(text string) bool {
+	words := wordsOf(text)
+	long := 0
+	for _, word := range words {
+		if utf8.RuneCountInString(word) > 2 && strings.IndexFunc(word, unicode.IsLetter) >= 0 {
+			long++
+		}
+	}
+	return len(words) >= textWords && 2*long > len(words) && long > 3
 }
 
 // hostAndPath is an address without its scheme: example.org/page.
@@ -354,6 +397,7 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 		if err == io.EOF {
 			for _, c := range columns {
 				c.readLists()
+				c.ordinary = c.isOrdinary(o.Known)
 			}
 			if rows == 0 {
 				return columns, differ, rows, problems.Err()
