@@ -87,6 +87,8 @@ func TestPublish(t *testing.T) {
 // TestUnfit: words, names and addresses are refused wherever they stand, and the error does not repeat them.
 func TestUnfit(t *testing.T) {
 	column := func(name string) string { return bare + "[[column]]\nname = \"" + name + "\"\ntype = \"text\"\n" }
+	renamed := func(from, to string) string { return column(to) + "[columns]\n" + to + " = \"" + from + "\"\n" }
+	listed := strings.Replace(column("words"), `"text"`, "\"text\"\nlist = true", 1) + "[labels]\nseparator = \"|\"\n"
 	few := ""
 	for i := range 30 {
 		few += fmt.Sprintf("abc%d,a,x\n", i)
@@ -110,6 +112,19 @@ func TestUnfit(t *testing.T) {
 		{"a telephone number", column("code"), "id,tone,code\nabc1,a,+49 151 2345678\n", nil, `column "code" holds a telephone number`},
 		{"a researcher", column("code"), "id,tone,code\nabc1,a,0000-0002-1825-0097\n", nil, `column "code" holds an ORCID`},
 		{"votes", column("code"), "id,tone,code\nabc1,a,alice:x\nabc2,a,bob:x\n", nil, `the values of column "code" look like pairs of a person and a label`},
+		{"a column that was an annotator", renamed("rater", "extra"), "id,tone,rater\nabc1,a,x\n", nil, `column "extra", which was "rater", is about people`},
+		{"a column that was a therapist, and is kept", renamed("therapist", "extra"), "id,tone,therapist\nabc1,a,x\n", []string{"extra"}, ""},
+		{"a category that was a user", bare + "[columns]\ntone = \"username\"\n", "id,username\nabc1,a\n", nil, `column "tone", which was "username", is about people`},
+		{"a column that had another name", renamed("mood", "extra"), "id,tone,mood\nabc1,a,x\n", nil, ""},
+		{"one name", column("code"), "id,tone,code\n" + few + "abd,a,Anna Schmidt\n", nil, `the values of column "code" look like names of people`},
+		{"one name with an initial", column("code"), "id,tone,code\n" + few + "abd,a,H. Meier\n", nil, `look like names of people`},
+		{"one name in a list", listed, "id,tone,words\n" + few + "abd,a,y|Anna Schmidt\n", nil, `the values of column "words" look like names of people`},
+		{"one pair in a list", listed, "id,tone,words\n" + few + "abd,a,y|anna:pos\n", nil, `the values of column "words" look like pairs of a person`},
+		{"one title", column("code"), "id,tone,code\n" + few + "abd,a,Herr Meier\n", nil, `column "code" holds the name of a person`},
+		{"a sentence in Chinese", column("code"), "id,tone,code\n" + few + "abd,a,今天我很难过我不知道该怎么办才好啊\n", nil, `column "code" holds what people wrote`},
+		{"a sentence with hyphens", column("code"), "id,tone,code\n" + few + "abd,a,my-cat-is-very-sad-today\n", nil, `column "code" holds what people wrote`},
+		{"a role with ordinary words", column("victim"), "id,tone,victim\nabc1,a,self\nabc2,a,other\nabc3,a,self\nabc4,a,other\n", nil, ""},
+		{"a role with other words", column("victim"), "id,tone,victim\nabc1,a,xyzzo\nabc2,a,other\nabc3,a,xyzzo\nabc4,a,other\n", nil, `column "victim" is about people`},
 		{"a column to keep that is not there", bare, "id,tone\nabc1,a\n", []string{"titel"}, `no column "titel"`},
 		{"a user in a column that is kept", column("title"), "id,tone,title\nabc1,a,by u/some_body\n", []string{"title"}, "annotations.csv line 2: the name of a Reddit user"},
 		{"a mail address", column("code"), "id,tone,code\nabc1,a,some.body@example.org\n", nil, `column "code" holds a mail address`},

@@ -66,7 +66,7 @@ var (
 
 // Words for yes and no, without marks, in the languages in which spreadsheets write them.
 var (
-	yesWords = set("true t yes y ja j wahr oui vrai o si verdadero sim verdadeiro vero s sant tak prawda evet dogru da")
+	yesWords = set("true t yes y ja j wahr oui vrai si verdadero sim verdadeiro vero sant tak prawda evet dogru da")
 	noWords  = set("false f no n nein falsch non faux falso nao nee onwaar nej falskt nie falsz hayir yanlis net")
 )
 

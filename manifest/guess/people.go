@@ -35,9 +35,9 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 		return "it can name the person on whose profile a post stands (self.NAME)"
 	case len(words) == 0, ordinary && ofRole(words):
 		return ""
-	case c.flags() && (len(words) == 1 && isAlone(words[0]) && !peopleWords["person"][singular(words[0])] || isPlatform(words)):
+	case c.flags() && ((isAlone(words) || isRole(words)) && !peopleWords["person"][singular(words[0])] || isPlatform(words)):
 		return ""
-	case len(words) == 1 && isAlone(words[0]), isPlatform(words):
+	case isAlone(words), isRole(words), isPlatform(words):
 		return "it is about people"
 	case words[0] == "who", slices.ContainsFunc(words, isGivenName): // anna, label_anna: a column for each annotator
 		return "it is about people"
@@ -50,9 +50,14 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 // excused reports whether the column may have labels only because its values are a few ordinary words.
 func (c *surveyed) excused() bool { return c.ordinary && c.privateAs(c.name, false) != "" }
 
-func isAlone(word string) bool {
-	return peopleWords["alone"][word] || peopleWords["alone"][singular(word)]
+// isAlone reports whether the words are one that names people alone: client, PhD.
+func isAlone(words []string) bool {
+	word := strings.Join(words, "")
+	return len(words) < 3 && (peopleWords["alone"][word] || peopleWords["alone"][singular(word)])
 }
+
+// isRole reports whether the words are one for a role that people have in what is shown or told: victim.
+func isRole(words []string) bool { return len(words) == 1 && peopleWords["role"][singular(words[0])] }
 
 // isPlatform reports whether the words are a site where people have accounts, with or without what identifies them there.
 func isPlatform(words []string) bool {
@@ -66,14 +71,14 @@ func isPlatform(words []string) bool {
 // victim, author_emotion. A name, a number and a trait of the person are none.
 func ofRole(words []string) bool {
 	last := words[len(words)-1]
-	if len(words) == 1 {
-		return isAlone(last)
+	if isRole(words) {
+		return true
 	}
-	return (words[0] == "author" || words[0] == "user") && !identifies(last) && !peopleWords["trait"][singular(last)] &&
+	return len(words) > 1 && (words[0] == "author" || words[0] == "user") && !identifies(last) && !peopleWords["trait"][singular(last)] &&
 		!peopleWords["person"][person(last)] && !peopleWords["by"][last]
 }
 
-// What a few ordinary words are: so many different ones at most, each in several cells.
+// maxOrdinary is how many different values at most are a few words.
 const maxOrdinary = 12
 
 // isOrdinary reports whether the values are a few words of the dictionary that repeat, and none of them can be somebody's name.
@@ -86,9 +91,20 @@ func (c *surveyed) isOrdinary(known func(word string) bool) bool {
 		words := nameWords(text)
 		return len(words) == 0 || len(words) > 4 || len(text) > maxGuessedText || strings.ContainsAny(text, value.Digits+"@") ||
 			slices.ContainsFunc(words, func(word string) bool {
-				return !known(word) || isGivenName(word) || peopleWords["namelike"][word]
+				return !known(word) || isGivenName(word)
 			})
-	})
+	}) && !c.mayBeNames()
+}
+
+// mayBeNames reports whether most of the values are words that are given names as well: Joy, Grace and Hope.
+func (c *surveyed) mayBeNames() bool {
+	values, names := c.values(), 0
+	for _, text := range values {
+		if slices.ContainsFunc(nameWords(text), func(word string) bool { return peopleWords["namelike"][word] }) {
+			names++
+		}
+	}
+	return 2*names > len(values)
 }
 
 // privateValue says so by one value, whatever the column is called.
@@ -371,12 +387,12 @@ var accountForm = regexp.MustCompile(`^@?[A-Za-z0-9_-]{3,20}$`)
 // a label; "" for labels. known is that of Options.
 func lookLikeNames(labels []string, known func(word string) bool) string {
 	switch {
-	case lookLikeAccounts(labels, known):
-		return "names of accounts"
 	case arePairs(labels):
 		return "pairs of a person and a label"
 	case arePeople(labels):
 		return "names of people"
+	case lookLikeAccounts(labels, known):
+		return "names of accounts"
 	}
 	return ""
 }

@@ -11,7 +11,8 @@ import (
 
 // english is a dictionary for tests.
 func english(word string) bool {
-	return slices.Contains(strings.Fields(`anger ask auto bullying class covid dank figurative hate hateful image irony joy label language memes metaphor
+	return slices.Contains(strings.Fields(`and april fear first humor inform may or other otter perpetrator second self victim
+		anger ask auto bullying class covid dank figurative hate hateful image irony joy label language memes metaphor
 		moderator mods negative neutral non none not offensive positive related sadness sarcasm speech thing topic very watchful way women`), word)
 }
 
@@ -46,6 +47,14 @@ func TestColumnsOfPeople(t *testing.T) {
 		auteur auteurs nom_auteur utilisateur nom_d_utilisateur prénom évaluateur courriel annoté_par autor autores usuario nombre_usuario apellido apellidos
 		etiquetador anotado_por correo_electronico usuário avaliador sobrenome utente nome_utente cognome annotatore valutatori gebruiker gebruikersnaam
 		beoordelaar achternaam beoordeeld_door użytkownik nazwisko imię oceniający kullanıcı KULLANICI_ADI soyadı yazar användare brugernavn
+		thread_starter threadStarter topic_starter gilder awarder lurker matrikelnummer Matrikel-Nr matrikel_id Initialen iniciales initiales VP VP_Code
+		vp_nr VPNr Probandencode arvioija luokittelija granskare checker fact-checker auditor proofreader research_assistant ResearchAssistant
+		student_assistant hiwi RA intern postdoc PhD professor prof supervisor Betreuer doktorand therapist Therapeutin terapeuta psykolog psychiatrist
+		Psychiater psychiatre counselor caregiver physician Arzt médecin patient client client_code case_id participant_code subject_code boss colleague
+		Kollege pupil Schüler élève alumno estudiante docente Lehrer teacher mother father parent wife boyfriend witness victim operator speaker
+		snapchat insta Instagram_handle bluesky bsky threema wechat qq vk youtube twitch_name reddit_user steam_id telegram_id
+		dni curp nif Steuernummer Personalausweis Geburtsdatum adresse team_member lab_member messenger
+		терапевт инициалы 治疗师 被试 臨床心理士 치료사
 		автор имя имя_пользователя Фамилия разметчик_1 الكاتب المستخدم اسم_المستخدم 用户名 作者 姓名 标注员 標註者1 ユーザー名 評価者 投稿者ID 사용자 작성자
 		이름 उपयोगकर्ता लेखक नाम συγγραφέας משתמש ผู้ใช้`) {
 		if c := column(name, "alice", "bob"); c.private() == "" {
@@ -71,6 +80,8 @@ func TestColumnsOfPeople(t *testing.T) {
 		e_label on_par donor factor actor_type agreement consensus vote votes tagged tag tags turkish expertise maker_faire mode modo
 		Stimmung Gefühl Thema Sprache Kategorie Autobahn émotion étiquette humeur langue sujet thème sentiment catégorie emoción etiqueta sentimiento tono
 		idioma autorizado autoestima categoria humor ironia ódio tema emozione lingua gevoel onderwerp taal emocja temat język kategoria duygu konu dil
+		therapy checkpoint fact_check supervision clientele professional study_case use_case parental maternal brotherhood snap_judgment steamy_score
+		youtube_score twitter_sentiment platform_type initial_label code label_code language_code marker subject_line number_of_posts Klient_Server_Anteil
 		настроение тема время источник язык категория 情感 标签 主题 类别 感情 カテゴリ 감정 주제 المشاعر الموضوع भावना विषय`) {
 		if c := column(name, "alice", "bob"); c.private() != "" {
 			t.Errorf("%s: %s", name, c.private())
@@ -82,6 +93,8 @@ func TestColumnsOfPeople(t *testing.T) {
 	}{
 		{column("num_annotators", "2", "3"), false}, {column("mentions", "2", "3"), false}, {column("user_count", "2"), false}, {column("is_mod", "0", "1"), false}, {column("person", "0", "1"), false}, {column("person", "Ann", "Bob"), true},
 		{column("is_mod", "True", "False"), false}, {column("throwaway_account", "yes", "no"), false}, {column("owner", "2", "3"), true},
+		{column("insta", "0", "1"), false}, {column("insta", "anna", "bert"), true}, {column("client", "yes", "no"), false},
+		{column("victim", "ja", "nein"), false}, {column("operator", "0", "1"), true},
 		{column("annotator", "0", "1"), true}, {column("author_premium", "true"), true}, {column("uid", "7"), true},
 		{column("saved", "false"), true}, {column("saved", "12", "7"), false}, {column("likes", "true", "false"), true}, {column("likes", "1204"), false},
 		{column("hidden", "meaning", "none"), false}, {column("domain", "i.redd.it", "self.somebody"), true}, {column("domain", "i.redd.it", "imgur.com"), false},
@@ -102,13 +115,14 @@ func TestLooksLikeAccounts(t *testing.T) {
 			t.Errorf("%s do not look like accounts", labels)
 		}
 	}
-	for _, labels := range []string{"anna,bert", "Hans Meier,Anna Schmidt,Leo Huber", "Meier; Clara,Élif,José", "anna_1,bob_2", "alice:pos,bob:neg"} {
+	for _, labels := range []string{"Анна,Борис", "محمد,فاطمة", "王伟,李娜,张敏", "太郎,花子", "田中 太郎,鈴木 一郎", "김민수,박지훈", "משה,רחל", "Γιώργος,Ελένη", "राहुल,प्रिया",
+		"สมชาย,สมหญิง", "Kwame,Ngozi,Chidi", "Nguyen,Tran,Thuy", "HansMeier,AnnaSchmidt", "A. Meier,B. Schmidt", "anna,bert", "Hans Meier,Anna Schmidt,Leo Huber", "Meier; Clara,Élif,José", "anna_1,bob_2", "alice:pos,bob:neg"} {
 		if got := lookLikeNames(strings.Split(labels, ","), english); got != "names of people" {
 			t.Errorf("%s look like %q", labels, got)
 		}
 	}
 	for _, labels := range []string{
-		"joy hope none", "mark_spam keep", "bert roberta gpt-2", "gpt claude gemini bert", "julia ruby ada python", "Paris Jordan Georgia", "metaphor bob none", "anna",
+		"радость вера надежда любовь", "积极 消极 中性", "高兴 愤怒 难过", "嬉しい 悲しい", "긍정 부정 중립", "فرح حزن", "χαρά λύπη", "खुशी दुख", "joy hope none", "mark_spam keep", "bert roberta gpt-2", "gpt claude gemini bert", "julia ruby ada python", "Paris Jordan Georgia", "metaphor bob none", "anna",
 		"Donald_Trump Brexit Covid",
 		"Metaphor Irony None", "SS1 SS2 SS4", "F1 F2 F3", "figurative_language irony", "c_2_way_label c_3_way_label", "HateSpeech OffensiveLanguage Neither",
 		"hateful non-hateful notHateful", "very_negative negative neutral positive very_positive", "en de fr pt-BR en-US zh-Hans", "NSFW SFW", "LGBTQ POC women",
@@ -122,6 +136,36 @@ func TestLooksLikeAccounts(t *testing.T) {
 	}
 	if lookLikeAccounts([]string{"jkim545"}, nil) {
 		t.Error("without a dictionary there are accounts")
+	}
+}
+
+// TestOrdinaryWords: a column whose name may be that of people has labels where its values are a few words of the dictionary that
+// repeat, and a line says so. What names people who study or are studied never is.
+func TestOrdinaryWords(t *testing.T) {
+	const taken = "may be about people by its name, but its values are a few ordinary words: it was taken for labels"
+	for _, test := range []struct {
+		name, values string
+		taken        bool
+	}{
+		{"victim", "self other none", true}, {"operator", "and or", true}, {"person", "first second", true}, {"author_emotion", "joy fear", true},
+		{"speaker", "first second", true}, {"user_intent", "inform humor", true}, {"victim", "Victim Perpetrator", true},
+		{"victim", "clara bert", false}, {"victim", "xyzzo self", false}, {"person", "april may", false}, {"person", "R1 R2", false},
+		{"annotator", "first second", false}, {"client", "self other", false}, {"user_name", "self other", false}, {"author_flair", "self other", false},
+		{"author_gender", "self other", false}, {"rater", "otter self", false}, {"operator_id", "self other", false},
+	} {
+		values := strings.Fields(test.values)
+		in := "id,mood," + test.name + "\n"
+		for i := range 12 {
+			in += fmt.Sprintf("a%d,sad,%s\n", i, values[i%len(values)])
+		}
+		d, err := initFiles(t, Options{Known: english}, file(t, "a.csv", in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(d.Warnings, "\n")
+		if took := slices.Contains(d.Example[0], test.name); took != test.taken || strings.Contains(said, taken) != test.taken || said == "" {
+			t.Errorf("%s with %s: the columns are %v; it says %q", test.name, test.values, d.Example[0], said)
+		}
 	}
 }
 

@@ -44,9 +44,9 @@ var (
 
 	// titleForm is a name behind the title that a person is called by: Herr Meier, Dr. Meier, Mrs Smith. They stand with a small
 	// letter in French or Italian as well, but seldom alone in a value.
-	titleForm = regexp.MustCompile(`(?:^|[|;,/] ?)(?:Mr|Mrs|Ms|Mx|Dr|Prof|Professor|Herr|Herrn|Frau|Fräulein|Hr|Fr|Monsieur|Madame|Mademoiselle|Mme|Mlle|` +
+	titleForm = regexp.MustCompile(`(?:^|[|;,/] ?)(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Professor|Herr|Herrn|Frau|Fräulein|Hr|Fr|Monsieur|Madame|Mademoiselle|Mme|Mlle|` +
 		`Señor|Señora|Señorita|Sr|Sra|Srta|Senhor|Senhora|Signor|Signora|Signorina|Sig|Dott|Dott\.ssa|Dottor|Meneer|Mevrouw|Dhr|Mevr|Pani|Dipl|Mag|` +
-		`Ing|PhD|Господин|Госпожа|Доктор|Κύριος|Κυρία)\.?[ \x{a0}]+(?:\p{Lu}\.? )*\p{Lu}[\pL'’-]+(?: \p{Lu}[\pL'’.-]*){0,3}$`)
+		`Ing|PhD|Господин|Госпожа|Доктор|Κύριος|Κυρία)\.?[ \x{a0}]+)+(?:\p{Lu}\.? )*\p{Lu}[\pL'’-]+(?: \p{Lu}[\pL'’.-]*){0,3}$`)
 	// In Chinese, Japanese and Korean the title stands behind.
 	titleBehind = regexp.MustCompile(`^[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]{1,5} ?(?:先生|女士|小姐|さん|様|さま|君|ちゃん|교수님|선생님|씨|님)$`)
 )
@@ -112,7 +112,7 @@ func shortPersonal(text string) string {
 		return "the name of a person"
 	case strings.IndexByte("0123456789(", text[0]) >= 0 && nationalForm.MatchString(text):
 		return "a telephone number"
-	case strings.ContainsAny(text, ".:") && addressForm.MatchString(folded):
+	case strings.ContainsAny(text, ".:") && strings.ContainsAny(text, value.Digits) && addressForm.MatchString(folded):
 		return "the address of a device"
 	case len(text) == 17 && deviceForm.MatchString(folded):
 		return "the address of a device"

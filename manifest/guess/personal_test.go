@@ -22,6 +22,21 @@ func TestPersonalValues(t *testing.T) {
 		"https://uni-x.de/~meier": "the page of an account", "u/anna": "the page of an account",
 		"t2_abc12": "Reddit's id of an account", "t2_": "", "t2_weighted_scan": "",
 
+		"T2_ABC12": "Reddit's id of an account", "user/anna": "the page of an account", "steamcommunity.com/id/anna": "the page of an account",
+		"＠anna": "the name of an account", "a.meier＠uni-x.de": "a mail address", "a@\u200bx.de": "a mail address", "anna@localhost": "the name of an account",
+		"@anna": "the name of an account", "anna.bsky.social": "the name of an account", "anna#1234": "the name of an account", "ig: anna.meier": "the name of an account",
+		"Herr Meier": "the name of a person", "Dr. Meier": "the name of a person", "Mrs Smith": "the name of a person", "Prof. Dr. Anna Meier": "the name of a person",
+		"Señora García": "the name of a person", "Mme. d'Arc": "", "Mme Dupont": "the name of a person", "pos|Frau Müller": "the name of a person",
+		"田中さん": "the name of a person", "王先生": "the name of a person", "김민수 씨": "the name of a person", "Госпожа Иванова": "the name of a person",
+		"(555) 123-4567": "a telephone number", "555-123-4567": "a telephone number", "1-555-123-4567": "a telephone number", "0049 170 1234567": "a telephone number",
+		"0171 1234567": "a telephone number", "030/1234567": "a telephone number", "06 12 34 56 78": "a telephone number", "(030) 123 456": "a telephone number",
+		"10.0.0.1": "the address of a device", "192.168.1.20:8080": "the address of a device", "2001:db8::1": "the address of a device", "::1": "the address of a device",
+		"fe80:0:0:0:1:2:3:4": "the address of a device", "00:1a:2b:3c:4d:5e": "the address of a device", "123-45-6789": "a social security number",
+		"0000000218250097": "an ORCID", "DE89370400440532013000": "the number of an account", "DE89 3704 0044 0532 0130 00": "the number of an account",
+
+		"1.2.3": "", "1.2.3.400": "", "12:30:45": "", "12:30": "", "2020-01-01": "", "2020-01-01 10:00": "", "00211": "", "0.5 0.25": "", "100 200 300": "", "1-2-3": "",
+		"0 1 2": "", "Mr": "", "Dr.": "", "mr and mrs": "", "Ms Word": "the name of a person", "Drama": "", "Fr, Sa": "", "C#": "", "#metoo": "", "topic#1": "", "ratio: 3": "",
+		"DE89370400440532013001": "", "insta": "", "instagram": "", "::": "", "a::b": "", "10:20:30": "", "9.9.2020": "", "先生": "", "悲しい": "", "0000000000000000": "",
 		"": "", "positive": "", "@": "", "a @ b": "", "C++": "", "+1": "", "-10000000": "", "10000000000": "", "+3.5": "", "twitter.com": "", "netflix.com/watch": "",
 		"i.redd.it": "", "knowyourmeme.com/memes/pepe": "", "ADVERTISEMENT": "", "AUTHORITARIAN": "", "ANTISEMITISM": "", "2020-01-01T10:00:00Z": "",
 		"0001-0002-0003": "", "0123456789abcdef": "", strings.Repeat("0a", 32): "", "deadbeef": "", "and/or": "", "1/2": "", "n/a": "", "x.y": "", "A": "",
@@ -97,6 +112,16 @@ func TestInitLeavesOut(t *testing.T) {
 		{"decimal commas", "id;confidence;mood\nabc;0,67;sad\nabd;1,00;glad\nabe;0,67;sad\n", "id,mood", `column "confidence" has numbers with a decimal comma`},
 		{"names, surname first", "id,note,mood\nabc,\"Meier, Hans\",sad\nabd,\"Schmidt, Anna\",glad\nabe,\"Garcia, Maria\",sad\n", "id,mood", `column "note" may hold names of people`},
 		{"commas in labels", "id,stage,mood\nabc,\"attempt, past\",sad\nabd,none,glad\n", "id,stage,mood", `cells of column "stage" are cut at each comma into several labels, such as "attempt, past" at a.csv:2:5`},
+		{"names of months", "id,month,mood\nabc,April,sad\nabd,May,glad\n", "id,month,mood", ""},
+		{"months in digits", "id,month,mood\nabc,2021-03,sad\nabd,2021-04,glad\n", "id,mood", `column "month" holds months or dates, which are no labels`},
+		{"one name among labels", "id,tag,mood\nabc,x,sad\nabd,y,glad\nabe,Anna,glad\nabf,z,sad\n", "id,tag,mood", `column "tag" was taken for labels, but one of them may name a person, at a.csv:4:5`},
+		{"one sentence in Chinese", "id,tag,mood\n" + manyTags("今天我很难过我不知道该怎么办才好啊"), "id,tag,mood",
+			`column "tag" was taken for labels, but one of them looks like a sentence, at a.csv:3:4`},
+		{"sentences in Chinese", "id,note,mood\nabc,今天我很难过我不知道该怎么办才好啊,sad\nabd,我真的很高兴因为明天放假了,glad\n", "id,mood", ""},
+		{"sentences in Chinese that repeat", "id,note,mood\n" + strings.ReplaceAll(manyTags("今天我很难过我不知道该怎么办才好啊"), ",x,", ",我真的很高兴因为明天放假了,"), "id,mood",
+			`column "note" holds sentences or addresses that repeat as labels do`},
+		{"sentences in Thai", "id,note,mood\nabc,วันนี้ฉันเศร้ามากไม่รู้จะทำอย่างไรดี,sad\nabd,x,glad\n", "id,mood", ""},
+		{"sentences with hyphens", "id,note,mood\nabc,my-cat-is-very-sad-today,sad\nabd,this_has_six_words_in_it,glad\n", "id,mood", ""},
 		{"60 labels", sixty.String(), "id,mood", `column "tag" has 60 different values that repeat, and at most 50 are taken for labels`},
 	} {
 		name := "a.csv"
@@ -113,4 +138,13 @@ func TestInitLeavesOut(t *testing.T) {
 			t.Errorf("%s: columns %s, want %s; it says %q", test.name, got, test.columns, said)
 		}
 	}
+}
+
+// manyTags are 20 rows, of which the second has the text in place of x.
+func manyTags(text string) string {
+	var b strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&b, "b%d,%s,sad\n", i, map[bool]string{true: text, false: "x"}[i == 1])
+	}
+	return b.String()
 }
