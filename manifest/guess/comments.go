@@ -293,7 +293,11 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 		case (of.kind == byYes || of.kind == byNo) && !isFlag:
 			return i + 1, fmt.Sprintf("column %s says neither yes nor no, so this row may be about a comment", column), leaves
 		}
-		return i + 1, fmt.Sprintf("column %s says that this row is about a comment, so its id is not that of a post", column), leaves
+		hint = leaves
+		if post, _ := idForm(texts[i+1]); of.kind == byValue && post != "" {
+			hint = fmt.Sprintf("rehydrate init --posts-only leaves such rows out; --id %s takes the posts that comments stand under", of.column)
+		}
+		return i + 1, fmt.Sprintf("column %s says that this row is about a comment, so its id is not that of a post", column), hint
 	}
 	if id == "" {
 		return 0, table.Quote(texts[0]) + " is the id of a comment, not of a post", leaves
