@@ -286,7 +286,7 @@ func person(word string) string {
 // autorenkennung.
 var (
 	foreignTails = []string{"", "name", "namen", "namn", "navn", "naam", "nev", "adi", "id", "kennung", "kuerzel", "kurzel", "konto", "nr",
-		"nummer", "mail", "code"}
+		"nummer", "mail", "code", "kode", "kod", "koodi"}
 	foreignEnds = []string{"", "s", "e", "n", "en", "es", "a", "as", "os", "i", "in", "innen", "ow", "owie", "y", "u", "lar", "ler"}
 )
 

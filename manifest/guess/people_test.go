@@ -53,6 +53,8 @@ func TestColumnsOfPeople(t *testing.T) {
 		Psychiater psychiatre counselor caregiver physician Arzt médecin patient client client_code case_id participant_code subject_code boss colleague
 		Kollege pupil Schüler élève alumno estudiante docente Lehrer teacher mother father parent wife boyfriend witness victim operator speaker
 		snapchat insta Instagram_handle bluesky bsky threema wechat qq vk youtube twitch_name reddit_user steam_id telegram_id
+		approver approver_id case_manager midwife Hausarzt enfermera infirmière panelist second_coach crossposter subj_id human_1 staff_id deltagerkode
+		Schülercode osallistujan_koodi proefpersoon Försöksperson sujeto_id numero_matricula pseudonym anon_id Namenszeichen kontonummer ipv4 user_agent
 		dni curp nif Steuernummer Personalausweis Geburtsdatum adresse team_member lab_member messenger
 		терапевт инициалы 治疗师 被试 臨床心理士 치료사
 		автор имя имя_пользователя Фамилия разметчик_1 الكاتب المستخدم اسم_المستخدم 用户名 作者 姓名 标注员 標註者1 ユーザー名 評価者 投稿者ID 사용자 작성자
@@ -81,6 +83,7 @@ func TestColumnsOfPeople(t *testing.T) {
 		Stimmung Gefühl Thema Sprache Kategorie Autobahn émotion étiquette humeur langue sujet thème sentiment catégorie emoción etiqueta sentimiento tono
 		idioma autorizado autoestima categoria humor ironia ódio tema emozione lingua gevoel onderwerp taal emocja temat język kategoria duygu konu dil
 		therapy checkpoint fact_check supervision clientele professional study_case use_case parental maternal brotherhood snap_judgment steamy_score
+		subjective human_label human human_machine street_art street_scene handling matrix channel staffing badge official office manageable
 		youtube_score twitter_sentiment platform_type initial_label code label_code language_code marker subject_line number_of_posts Klient_Server_Anteil
 		настроение тема время источник язык категория 情感 标签 主题 类别 感情 カテゴリ 감정 주제 المشاعر الموضوع भावना विषय`) {
 		if c := column(name, "alice", "bob"); c.private() != "" {
