@@ -424,8 +424,9 @@ func nameWords(text string) (words []string) {
 	return words
 }
 
-// initialForm is a name with the first letters of its given names: H. Meier.
-var initialForm = regexp.MustCompile(`^(?:\p{Lu}\.[ -]?){1,3}(?:(?:van|von|de|der|la) )*\p{Lu}[\p{Ll}'’]+(?:-\p{Lu}\p{Ll}+)?$`)
+// initialForm is a name with the first letters of its given names: H. Meier, Meier H.
+var initialForm = regexp.MustCompile(`^\p{Lu}[\p{Ll}'’-]+,? (?:\p{Lu}\.[ -]?){1,3}$|` +
+	`^(?:\p{Lu}\.[ -]?){1,3}(?:(?:van|von|de|der|la) )*\p{Lu}[\p{Ll}'’]+(?:-\p{Lu}\p{Ll}+)?$`)
 
 // namesPerson reports whether a text of few words has a given name among them.
 func namesPerson(text string) bool {

@@ -119,7 +119,7 @@ func TestLooksLikeAccounts(t *testing.T) {
 		}
 	}
 	for _, labels := range []string{"Анна,Борис", "محمد,فاطمة", "王伟,李娜,张敏", "太郎,花子", "田中 太郎,鈴木 一郎", "김민수,박지훈", "משה,רחל", "Γιώργος,Ελένη", "राहुल,प्रिया",
-		"สมชาย,สมหญิง", "Kwame,Ngozi,Chidi", "Nguyen,Tran,Thuy", "HansMeier,AnnaSchmidt", "A. Meier,B. Schmidt", "anna,bert", "Hans Meier,Anna Schmidt,Leo Huber", "Meier; Clara,Élif,José", "anna_1,bob_2", "alice:pos,bob:neg"} {
+		"สมชาย,สมหญิง", "Kwame,Ngozi,Chidi", "Nguyen,Tran,Thuy", "HansMeier,AnnaSchmidt", "A. Meier,B. Schmidt", "Иванов И. И.,Петров П.", "anna,bert", "Hans Meier,Anna Schmidt,Leo Huber", "Meier; Clara,Élif,José", "anna_1,bob_2", "alice:pos,bob:neg"} {
 		if got := lookLikeNames(strings.Split(labels, ","), english); got != "names of people" {
 			t.Errorf("%s look like %q", labels, got)
 		}

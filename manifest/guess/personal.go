@@ -42,11 +42,12 @@ var (
 	accountForms = regexp.MustCompile(`(?i)^@[\pL\d_][\pL\d_.-]{1,29}$|^[\pL\d._+-]+@[\pL\d-]+$|^[\pL\d_.][^\s@#:]{1,31}#\d{4}$|` +
 		`^@?[a-z\d][a-z\d.-]*\.bsky\.(?:social|team)$|^(?:ig|insta|instagram|tg|telegram|snap|snapchat|skype|kik|whatsapp) ?[:=] ?@?[\pL\d_.+-]{3,}$`)
 
-	// titleForm is a name behind the title that a person is called by: Herr Meier, Dr. Meier, Mrs Smith. They stand with a small
-	// letter in French or Italian as well, but seldom alone in a value.
-	titleForm = regexp.MustCompile(`(?:^|[|;,/] ?)(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Professor|Herr|Herrn|Frau|Fräulein|Hr|Fr|Monsieur|Madame|Mademoiselle|Mme|Mlle|` +
-		`Señor|Señora|Señorita|Sr|Sra|Srta|Senhor|Senhora|Signor|Signora|Signorina|Sig|Dott|Dott\.ssa|Dottor|Meneer|Mevrouw|Dhr|Mevr|Pani|Dipl|Mag|` +
-		`Ing|PhD|Господин|Госпожа|Доктор|Κύριος|Κυρία)\.?[ \x{a0}]+)+(?:\p{Lu}\.? )*\p{Lu}[\pL'’-]+(?: \p{Lu}[\pL'’.-]*){0,3}$`)
+	// titleForm is a name behind the title that a person is called by: Herr Meier, Dr. Meier, Mrs Smith; in small letters one word
+	// behind a title that is nothing else.
+	titleForm = regexp.MustCompile(`(?:^|[|;,/] ?)(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Professor|Herr|Herrn|Frau|Fräulein|Monsieur|Madame|Mademoiselle|Mme|Mlle|` +
+		`Señor|Señora|Señorita|Sra|Srta|Senhor|Senhora|Signor|Signora|Signorina|Dott|Dott\.ssa|Dottor|Meneer|Mevrouw|Dhr|Mevr|Pani|` +
+		`Господин|Госпожа|Доктор|Κύριος|Κυρία)\.?[ \x{a0}]+|(?:Hr|Fr|Sr|Sig|Mag|Ing|Dipl)\. ?)+(?:\p{Lu}\.? )*\p{Lu}[\pL'’-]+(?: \p{Lu}[\pL'’.-]*){0,3}$|` +
+		`^(?:mr|mrs|ms|dr|prof|herr|frau|monsieur|madame|mme|señor|señora|signor|signora|mevrouw|meneer)\.? [\pL'’-]{3,}$`)
 	// In Chinese, Japanese and Korean the title stands behind.
 	titleBehind = regexp.MustCompile(`^[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]{1,5} ?(?:先生|女士|小姐|さん|様|さま|君|ちゃん|교수님|선생님|씨|님)$`)
 )
@@ -101,18 +102,18 @@ func personalValue(text string) string {
 // shortPersonal says so of a text that is nothing else.
 func shortPersonal(text string) string {
 	const longest = 80
-	folded := value.FoldASCII(text)
+	folded, points := value.FoldASCII(text), strings.Count(text, ".")
 	switch {
 	case len(text) < 4 && text != "::1" || len(text) > longest || value.IsDigits(text) && len(text) < 16:
 		return ""
 	case strings.ContainsAny(text, "@#") && accountForms.MatchString(text), strings.Contains(folded, ".bsky.") && accountForms.MatchString(text),
-		strings.ContainsAny(text, ":=") && accountForms.MatchString(text):
+		strings.ContainsAny(text, ":=") && !strings.Contains(text, "//") && accountForms.MatchString(text):
 		return "the name of an account"
-	case strings.Contains(text, " ") && titleForm.MatchString(text), text[0] >= utf8.RuneSelf && titleBehind.MatchString(text):
+	case mayHaveTitle(text) && titleForm.MatchString(text), text[0] >= utf8.RuneSelf && titleBehind.MatchString(text):
 		return "the name of a person"
-	case strings.IndexByte("0123456789(", text[0]) >= 0 && nationalForm.MatchString(text):
+	case strings.IndexByte("0123456789(", text[0]) >= 0 && (strings.ContainsAny(text, " -/)") || points > 1) && nationalForm.MatchString(text):
 		return "a telephone number"
-	case strings.ContainsAny(text, ".:") && strings.ContainsAny(text, value.Digits) && addressForm.MatchString(folded):
+	case (points == 3 || strings.Count(text, ":") > 1) && strings.ContainsAny(text, value.Digits) && addressForm.MatchString(folded):
 		return "the address of a device"
 	case len(text) == 17 && deviceForm.MatchString(folded):
 		return "the address of a device"
@@ -125,6 +126,17 @@ func shortPersonal(text string) string {
 	}
 	return ""
 }
+
+// mayHaveTitle tells texts that titleForm need not look at: most.
+func mayHaveTitle(text string) bool {
+	const longest = 12 // of the titles, in bytes
+	end := strings.IndexAny(text, ". \u00a0|;,/")
+	return end > 1 && (end <= longest || text[0] >= utf8.RuneSelf) && (text[end] != ' ' || titleStarts[value.FoldASCII(text[:2])] || text[0] >= utf8.RuneSelf ||
+		strings.ContainsAny(text, "|;,/"))
+}
+
+// titleStarts are the first letters of the titles in plain letters.
+var titleStarts = set("mr ms mx dr pr he fr mo ma mm ml se sr si do me dh pa hr in di")
 
 // isIBAN reports whether a text is the number of a bank account, with its check digits.
 func isIBAN(text string) bool {

@@ -26,6 +26,7 @@ func TestPersonalValues(t *testing.T) {
 		"＠anna": "the name of an account", "a.meier＠uni-x.de": "a mail address", "a@\u200bx.de": "a mail address", "anna@localhost": "the name of an account",
 		"@anna": "the name of an account", "anna.bsky.social": "the name of an account", "anna#1234": "the name of an account", "ig: anna.meier": "the name of an account",
 		"Herr Meier": "the name of a person", "Dr. Meier": "the name of a person", "Mrs Smith": "the name of a person", "Prof. Dr. Anna Meier": "the name of a person",
+		"herr meier": "the name of a person", "dr. meier": "the name of a person", "Fr. Meier": "the name of a person", "Fr Rep": "", "PhD Student": "",
 		"Señora García": "the name of a person", "Mme. d'Arc": "", "Mme Dupont": "the name of a person", "pos|Frau Müller": "the name of a person",
 		"田中さん": "the name of a person", "王先生": "the name of a person", "김민수 씨": "the name of a person", "Госпожа Иванова": "the name of a person",
 		"(555) 123-4567": "a telephone number", "555-123-4567": "a telephone number", "1-555-123-4567": "a telephone number", "0049 170 1234567": "a telephone number",
@@ -35,7 +36,7 @@ func TestPersonalValues(t *testing.T) {
 		"0000000218250097": "an ORCID", "DE89370400440532013000": "the number of an account", "DE89 3704 0044 0532 0130 00": "the number of an account",
 
 		"1.2.3": "", "1.2.3.400": "", "12:30:45": "", "12:30": "", "2020-01-01": "", "2020-01-01 10:00": "", "00211": "", "0.5 0.25": "", "100 200 300": "", "1-2-3": "",
-		"0 1 2": "", "Mr": "", "Dr.": "", "mr and mrs": "", "Ms Word": "the name of a person", "Drama": "", "Fr, Sa": "", "C#": "", "#metoo": "", "topic#1": "", "ratio: 3": "",
+		"0 1 2": "", "Mr": "", "Dr.": "", "mr and mrs": "", "dr": "", "ms a": "", "Ms Word": "the name of a person", "Drama": "", "Fr, Sa": "", "C#": "", "#metoo": "", "topic#1": "", "ratio: 3": "",
 		"DE89370400440532013001": "", "insta": "", "instagram": "", "::": "", "a::b": "", "10:20:30": "", "9.9.2020": "", "先生": "", "悲しい": "", "0000000000000000": "",
 		"": "", "positive": "", "@": "", "a @ b": "", "C++": "", "+1": "", "-10000000": "", "10000000000": "", "+3.5": "", "twitter.com": "", "netflix.com/watch": "",
 		"i.redd.it": "", "knowyourmeme.com/memes/pepe": "", "ADVERTISEMENT": "", "AUTHORITARIAN": "", "ANTISEMITISM": "", "2020-01-01T10:00:00Z": "",

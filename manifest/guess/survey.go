@@ -197,7 +197,7 @@ func (c *surveyed) count(text string) {
 		}
 	}
 	// A column of words is left out as such, and long to search; only a category can have such a name, and few values.
-	if c.personal == "" && (!c.namedWords || len(c.cells) <= maxGuessedLabels) {
+	if c.personal == "" && !c.seen[text] && (!c.namedWords || len(c.cells) <= maxGuessedLabels) {
 		c.personal = personalValue(text)
 	}
 	id, strong := idForm(text)
@@ -254,6 +254,7 @@ func isText(text string) bool {
 	signs, letters := 0, 0
 	for _, r := range text {
 		switch {
+		case r < '\u0e00': // below all of them
 		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana):
 			signs++
 		case unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
