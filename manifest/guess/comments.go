@@ -118,7 +118,7 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	switch name := strings.Join(wordsOf(c.name), "_"); {
 	case namedAs(name, "kind type typ tipo soort rodzaj thing"):
 		return only(kindsOfComments, kindsOfReplies, kindsOfPosts) ||
-			comments && only(kindsOfComments, kindsOfReplies, kindsOfPosts, typesOfPosts), comments
+			comments && (only(kindsOfComments, kindsOfReplies, kindsOfPosts, typesOfPosts) || slices.ContainsFunc(c.cells, has(kindsOfPosts))), comments
 	default: // reply and thread are labels in other datasets
 		return only(kindsOfComments, kindsOfPosts) && comments && slices.ContainsFunc(c.cells, has(kindsOfPosts)), comments
 	}

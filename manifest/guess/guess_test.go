@@ -67,6 +67,7 @@ func TestInitAsks(t *testing.T) {
 		{"the address of the row's comment", "id,url,mood\nabe,https://www.reddit.com/r/x/comments/abd/t/abe/?context=3,sad\n", Options{}, []string{
 			`a.csv:2:5 column "url" says that this row is about a comment`}},
 		{"kinds in German", "id,type,mood\nabc,Beitrag,sad\nabd,Kommentar,glad\n", Options{}, []string{`a.csv:3:5 column "type" says`}},
+		{"kinds beside others", "id,type,mood\nabc,Post,sad\nabd,Kommentar,glad\nabe,Umfrage,sad\n", Options{}, []string{`a.csv:3:5 column "type" says`}},
 		{"kinds in French", "id,type,mood\nabc,publication,sad\nabd,réponse,glad\n", Options{}, []string{`a.csv:3:5 column "type" says`}},
 		{"kinds in Chinese", "id,what,mood\nabc,帖子,sad\nabd,评论,glad\n", Options{}, []string{`a.csv:3:5 column "what" says`}},
 		{"is_comment in German", "id,is_comment,mood\nabc,FALSCH,sad\nabd,WAHR,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says that`}},

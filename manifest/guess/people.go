@@ -460,6 +460,9 @@ func isEastAsian(text string) bool {
 	if len(signs) < 2 || len(signs) > 5 || !unicode.In(signs[0], unicode.Han, unicode.Hangul) {
 		return false
 	}
+	if unicode.Is(unicode.Hangul, signs[0]) && len(signs) != 3 { // of which two are words
+		return false
+	}
 	return len(signs) <= 3 && familySign[string(signs[0])] || familySigns.MatchString(text)
 }
 
