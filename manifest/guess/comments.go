@@ -35,16 +35,17 @@ type mark struct {
 
 type commentMarks []mark
 
-// Columns that have a value where a row is about a comment: what it stands under. Other names are those of labels as well:
-// they count where a value can be nothing but the id of a post or comment.
+// Columns that have a value where a row is about a comment: what it stands under. Other names are those of labels as
+// well: they count where a value can be nothing but the id of a post or comment.
 const (
-	markNames   = "linked_submission_id parent_id parentid parent_comment_id comment_id commentid link_id linkid thread_id threadid root_id in_reply_to_id"
+	markNames = "linked_submission_id parent_id parentid parent_comment_id comment_id commentid link_id linkid thread_id " +
+		"threadid root_id in_reply_to_id"
 	parentNames = "parent parents thread submission root link_fullname in_reply_to replied_to reply_to op_post"
 )
 
 // beside are words in the names of columns that name another post, of which the row's post is a copy or neighbour.
-var beside = set(`copy crosspost crossposted duplicate duplicates matched near nearest neighbor neighbour next original prev previous
-	related repost reposted similar source`)
+var beside = set(`copy crosspost crossposted duplicate duplicates matched near nearest neighbor neighbour next original
+	prev previous related repost reposted similar source`)
 
 // under reports whether the column's name says that it holds what a comment stands under.
 func (c *surveyed) under() bool { return c.namedAs(markNames) || c.namedAs(parentNames) }
@@ -85,12 +86,14 @@ func readFlag(text string) (yes, ok bool) {
 // The kinds of rows, as dumps and exports name them, without marks on letters.
 var (
 	kindsOfComments = set(`comment comments t1 kommentar kommentare commentaire commentaires comentario comentarios commento commenti
-		opmerking komentarz komentarze komentar yorum kommentti kommentarer kommentaren hozzaszolas комментарии комментарий коментар
+		opmerking komentarz komentarze komentar yorum kommentti kommentarer kommentaren hozzaszolas
+		комментарии комментарий коментар
 		σχολιο تعليق תגובה टिप्पणी コメント 评论 評論 留言 댓글`)
-	kindsOfReplies = set(`reply replies antwort antworten reponse reponses respuesta respuestas resposta respostas risposta risposte reactie
-		reacties odpowiedz odpowiedzi yanit svar vastaus ответ رد 回复 回覆 返信 답글`)
-	kindsOfPosts = set(`post posts submission submissions t3 thread threads beitrag beitrage publication publications publicacion
-		publicaciones entrada publicacao postagem pubblicazione bericht wpis gonderi inlagg indlaeg innlegg julkaisu пост публикация
+	kindsOfReplies = set(`reply replies antwort antworten reponse reponses respuesta respuestas resposta respostas risposta risposte
+		reactie reacties odpowiedz odpowiedzi yanit svar vastaus ответ رد 回复 回覆 返信 답글`)
+	kindsOfPosts = set(`post posts submission submissions t3 thread threads beitrag beitrage publication publications
+		publicacion publicaciones entrada publicacao postagem pubblicazione bericht wpis gonderi inlagg indlaeg innlegg julkaisu
+		пост публикация
 		منشور 帖子 主题 投稿 게시물`)
 	// typesOfPosts can stand beside comment, and are labels without it.
 	typesOfPosts = set("gallery image link poll self text video")
@@ -115,12 +118,13 @@ func (c *surveyed) saysKind() (says, comments bool) {
 		return !slices.ContainsFunc(c.cells, func(cell []string) bool { return !is(cell) })
 	}
 	comments = slices.ContainsFunc(c.cells, has(kindsOfComments, kindsOfReplies))
+	posts := slices.ContainsFunc(c.cells, has(kindsOfPosts))
 	switch name := strings.Join(wordsOf(c.name), "_"); {
 	case namedAs(name, "kind type typ tipo soort rodzaj thing"):
 		return only(kindsOfComments, kindsOfReplies, kindsOfPosts) ||
-			comments && (only(kindsOfComments, kindsOfReplies, kindsOfPosts, typesOfPosts) || slices.ContainsFunc(c.cells, has(kindsOfPosts))), comments
+			comments && (posts || only(kindsOfComments, kindsOfReplies, typesOfPosts)), comments
 	default: // reply and thread are labels in other datasets
-		return only(kindsOfComments, kindsOfPosts) && comments && slices.ContainsFunc(c.cells, has(kindsOfPosts)), comments
+		return only(kindsOfComments, kindsOfPosts) && comments && posts, comments
 	}
 }
 
@@ -141,7 +145,8 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 	case ownAddresses[name] && c.forms[formComment] > 0:
 		return byAddress, true, false
 	case ofPosts || c.betweenPosts():
-	case c.namedAs(markNames) && c.forms[formID]+c.forms[formComment] > 0, c.namedAs(parentNames) && c.forms[formPost]+c.forms[formComment] > 0:
+	case c.namedAs(markNames) && c.forms[formID]+c.forms[formComment] > 0,
+		c.namedAs(parentNames) && c.forms[formPost]+c.forms[formComment] > 0:
 		return byValue, true, d.PostsOnly
 	case c.forms[formComment] > 0 && !c.lists:
 		return byOwnID, true, false
@@ -200,8 +205,8 @@ func (m commentMarks) ofComment(id string, texts []string) (comment bool) {
 	return comment
 }
 
-// says reports whether the text of the mark's column says that the row with the id is about a comment, and whether the id is
-// that of the post which the comment stands under.
+// says reports whether the text of the mark's column says that the row with the id is about a comment, and whether the
+// id is that of the post which the comment stands under.
 func (of mark) says(id, text string) (comment, ofPost bool) {
 	post, strong := idForm(text)
 	address := commentAddress.FindStringSubmatch(value.FoldASCII(text))
@@ -279,6 +284,7 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 // reason says why a row is about a comment, or may be, and which of its texts, the id first, says so.
 func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 	const leaves = "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"
+	const choose = "say which column has the ids of posts: rehydrate init --id COLUMN; --posts-only leaves such rows out"
 	id, _ := idForm(texts[0])
 	for i, of := range m {
 		if is, _ := of.says(id, texts[i+1]); !is {
@@ -289,15 +295,16 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 		switch {
 		case of.kind == byOther:
 			return i + 1, fmt.Sprintf("column %s names another post than the id %s, which may be that of a comment under it",
-				column, table.Quote(texts[0])), "say which column has the ids of posts: rehydrate init --id COLUMN; --posts-only leaves such rows out"
+				column, table.Quote(texts[0])), choose
 		case (of.kind == byYes || of.kind == byNo) && !isFlag:
-			return i + 1, fmt.Sprintf("column %s says neither yes nor no, so this row may be about a comment", column), leaves
+			return i + 1, "column " + column + " says neither yes nor no, so this row may be about a comment", leaves
 		}
 		hint = leaves
 		if post, _ := idForm(texts[i+1]); of.kind == byValue && post != "" {
-			hint = fmt.Sprintf("rehydrate init --posts-only leaves such rows out; --id %s takes the posts that comments stand under", of.column)
+			hint = "rehydrate init --posts-only leaves such rows out; --id " + of.column +
+				" takes the posts that comments stand under"
 		}
-		return i + 1, fmt.Sprintf("column %s says that this row is about a comment, so its id is not that of a post", column), hint
+		return i + 1, "column " + column + " says that this row is about a comment, so its id is not that of a post", hint
 	}
 	if id == "" {
 		return 0, table.Quote(texts[0]) + " is the id of a comment, not of a post", leaves

@@ -139,8 +139,8 @@ func (d *Draft) written() []string {
 	return names
 }
 
-// nameSplits sets the split of each of several files that its name says, where every one's does. Otherwise all entries are in
-// one split; it returns what there is to say of that where a file's name says another, or "".
+// nameSplits sets the split of each of several files that its name says, where every one's does. Otherwise all entries
+// are in one split; it returns what there is to say of that where a file's name says another, or "".
 func nameSplits(files []manifest.SourceFile) (unsaid string) {
 	var says, none string // the first file whose name says a split, and the first whose name does not
 	other := false
@@ -163,8 +163,8 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 	all := fmt.Sprintf("every entry is in split %s; a split column says it otherwise", manifest.DefaultSplit)
 	switch {
 	case none != "" && says != "":
-		return fmt.Sprintf("the name of %s says a split, but that of %s says none, or several: %s, and so do names such as "+
-			"train.csv and test.csv", says, none, all)
+		return fmt.Sprintf("the name of %s says a split, but that of %s says none, or several: %s, "+
+			"and so do names such as train.csv and test.csv", says, none, all)
 	case other:
 		return fmt.Sprintf("the name of %s says a split, which was not taken from one file alone: %s", says, all)
 	}

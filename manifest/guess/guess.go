@@ -141,7 +141,8 @@ func (d *guesser) leaveLookAt(c *surveyed, why, what string) {
 	d.lookAt("column %s %s: it was left out of the release's annotations", table.Quote(c.name), what)
 }
 
-// guessID takes the column of post ids. Where a person has to decide, it says what about, and where if that is in one row.
+// guessID takes the column of post ids. Where a person has to decide, it says what about, and where if that is in one
+// row.
 func (d *guesser) guessID() (at place, message, hint string) {
 	if d.ID != "" {
 		c := d.column(d.ID)
@@ -195,7 +196,8 @@ func (d *guesser) guessID() (at place, message, hint string) {
 	}
 	for _, i := range found {
 		if at := d.differ.at(best, d.columns[i]); at.line > 0 && !d.leads(d.columns[i], best) {
-			return at, fmt.Sprintf("columns %s and %s name different posts here", table.Quote(best.name), table.Quote(d.columns[i].name)),
+			names := table.Quote(best.name) + " and " + table.Quote(d.columns[i].name)
+			return at, "columns " + names + " name different posts here",
 				"say which has the ids of the posts: rehydrate init --id COLUMN"
 		}
 	}
@@ -203,8 +205,8 @@ func (d *guesser) guessID() (at place, message, hint string) {
 	return at, "", ""
 }
 
-// likeliest gives those of some columns of ids that have the likeliest names: of ids, of addresses, others, and last of what a
-// comment stands under and of posts beside the row's. Columns of other addresses stand last among those of ids.
+// likeliest gives those of some columns of ids that have the likeliest names: of ids, of addresses, others, and last of
+// what a comment stands under and of posts beside the row's. Columns of other addresses stand last among those of ids.
 func (d *guesser) likeliest(columns []int) []int {
 	rank := func(i int) int {
 		switch c := d.columns[i]; {
@@ -231,7 +233,8 @@ func (c *surveyed) namedAddress() bool {
 	return slices.Contains(manifest.IDColumns(manifest.NameOfAddress), manifest.FoldColumn(c.name))
 }
 
-// leads reports whether a column of addresses leads from the post of another one, as links do. That one has to be confirmed.
+// leads reports whether a column of addresses leads from the post of another one, as links do. That one has to be
+// confirmed.
 func (d *guesser) leads(c, id *surveyed) bool {
 	return c.namedAddress() && d.confirmed(id)
 }
@@ -462,7 +465,8 @@ func (c *surveyed) dates() bool {
 
 // ofPosts reports whether the column holds ids of posts or comments.
 func (c *surveyed) ofPosts() bool {
-	return 2*(c.forms[formPost]+c.forms[formComment]) > c.items || c.namedID && 2*c.forms[formID] > c.items && !c.all(formNumber)
+	return 2*(c.forms[formPost]+c.forms[formComment]) > c.items ||
+		c.namedID && 2*c.forms[formID] > c.items && !c.all(formNumber)
 }
 
 // decimals reports whether the values are numbers with a decimal comma, as spreadsheets write them in many languages.
@@ -529,28 +533,37 @@ func (d *guesser) guessCategories() {
 		if i := slices.IndexFunc(c.cells, hasComma); category.Kind == manifest.Multi && !c.lists && d.separator == "," && i >= 0 {
 			d.lookAt("cells of column %s are cut at each comma into several labels, such as %s at %s", table.Quote(c.name), table.Quote(c.cells[i][0]), c.places[i])
 		}
-		if i := slices.IndexFunc(c.cells, func(cell []string) bool { return slices.ContainsFunc(cell, isText) }); i >= 0 {
-			d.lookAt("column %s was taken for labels, but one of them looks like a sentence, at %s", table.Quote(c.name), c.places[i])
-		}
-		if i := slices.IndexFunc(c.cells, func(cell []string) bool { return namesOne(cell) != "" }); i >= 0 {
-			d.lookAt("column %s was taken for labels, but one of them may name a person, at %s", table.Quote(c.name), c.places[i])
-		}
-		if c.excused() {
-			d.lookAt("column %s may be about people by its name, but its values are a few ordinary words: it was taken for labels", table.Quote(c.name))
-		}
+		d.lookAtValues(c)
 		d.lookAtMerged(c, read)
 		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
 	}
 }
 
+// lookAtValues says what somebody has to look at in a column that was taken for labels.
+func (d *guesser) lookAtValues(c *surveyed) {
+	name := table.Quote(c.name)
+	isSentence := func(cell []string) bool { return slices.ContainsFunc(cell, isText) }
+	if i := slices.IndexFunc(c.cells, isSentence); i >= 0 {
+		d.lookAt("column %s was taken for labels, but one of them looks like a sentence, at %s", name, c.places[i])
+	}
+	if i := slices.IndexFunc(c.cells, func(cell []string) bool { return namesOne(cell) != "" }); i >= 0 {
+		d.lookAt("column %s was taken for labels, but one of them may name a person, at %s", name, c.places[i])
+	}
+	if c.excused() {
+		d.lookAt("column %s may be about people by its name, but its values are a few ordinary words: "+
+			"it was taken for labels", name)
+	}
+}
+
 // lookAtMerged says which spellings of the column's labels count as one, and remembers what those of numbers mean.
 func (d *guesser) lookAtMerged(c *surveyed, read labelReading) {
-	if len(read.merged) > 0 {
-		d.lookAt("labels of column %s that differ in case alone count as one: %s", table.Quote(c.name), manifest.List(read.merged))
+	say := func(what string, pairs []string) {
+		if len(pairs) > 0 {
+			d.lookAt("labels of column %s that %s count as one: %s", table.Quote(c.name), what, manifest.List(pairs))
+		}
 	}
-	if len(read.numbers) > 0 {
-		d.lookAt("labels of column %s that are the same number count as one: %s", table.Quote(c.name), manifest.List(read.numbers))
-	}
+	say("differ in case alone", read.merged)
+	say("are the same number", read.numbers)
 	category := 0 // those that were taken before
 	for _, other := range d.guesses {
 		if other.Category != nil {
@@ -675,7 +688,8 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	case c.rowNumbers():
 		return "it numbers the rows", ""
 	case c.dates() && c.kind() == manifest.TypeText:
-		return "it holds months or dates, which are no labels; " + keep + " passes it through", "holds months or dates, which are no labels"
+		look = "holds months or dates, which are no labels"
+		return "it " + look + "; " + keep + " passes it through", look
 	case c.ofPosts():
 		return "it holds ids or addresses of posts or comments; " + keep + " passes it through", ""
 	case fault != "":

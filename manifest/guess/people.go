@@ -21,8 +21,8 @@ func (c *surveyed) private() string { return cmp.Or(c.privateName(), c.privateVa
 // privateName says so by the column's name. Its values have a say only where they cannot be names.
 func (c *surveyed) privateName() string { return c.privateAs(c.name, c.ordinary) }
 
-// privateAs says so of a column with that name. ordinary says that its values are a few words that name nobody, which lets names
-// pass that are those of labels as well: victim, author_emotion.
+// privateAs says so of a column with that name. ordinary says that its values are a few words that name nobody, which
+// lets names pass that are those of labels as well: victim, author_emotion.
 func (c *surveyed) privateAs(name string, ordinary bool) string {
 	words := wordsOf(name)
 	switch {
@@ -35,7 +35,7 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 		return "it can name the person on whose profile a post stands (self.NAME)"
 	case len(words) == 0, ordinary && ofRole(words):
 		return ""
-	case c.flags() && ((isAlone(words) || isRole(words)) && !peopleWords["person"][singular(words[0])] || isPlatform(words)):
+	case c.flags() && !peopleWords["person"][singular(words[0])] && (isAlone(words) || isRole(words) || isPlatform(words)):
 		return ""
 	case isAlone(words), isRole(words), isPlatform(words):
 		return "it is about people"
@@ -59,7 +59,8 @@ func isAlone(words []string) bool {
 // isRole reports whether the words are one for a role that people have in what is shown or told: victim.
 func isRole(words []string) bool { return len(words) == 1 && peopleWords["role"][singular(words[0])] }
 
-// isPlatform reports whether the words are a site where people have accounts, with or without what identifies them there.
+// isPlatform reports whether the words are a site where people have accounts, with or without what identifies them
+// there.
 func isPlatform(words []string) bool {
 	for len(words) > 1 && identifies(words[len(words)-1]) {
 		words = words[:len(words)-1]
@@ -67,32 +68,32 @@ func isPlatform(words []string) bool {
 	return peopleWords["platform"][words[len(words)-1]]
 }
 
-// ofRole reports whether words name a role that people have in what is shown or told, or say something of an author or user:
-// victim, author_emotion. A name, a number and a trait of the person are none.
+// ofRole reports whether words name a role that people have in what is shown or told, or say something of an author or
+// user: victim, author_emotion. A name, a number and a trait of the person are none.
 func ofRole(words []string) bool {
 	last := words[len(words)-1]
 	if isRole(words) {
 		return true
 	}
-	return len(words) > 1 && (words[0] == "author" || words[0] == "user") && !identifies(last) && !peopleWords["trait"][singular(last)] &&
-		!peopleWords["person"][person(last)] && !peopleWords["by"][last]
+	return len(words) > 1 && (words[0] == "author" || words[0] == "user") && !identifies(last) &&
+		!peopleWords["trait"][singular(last)] && !peopleWords["person"][person(last)] && !peopleWords["by"][last]
 }
 
 // maxOrdinary is how many different values at most are a few words.
 const maxOrdinary = 12
 
-// isOrdinary reports whether the values are a few words of the dictionary that repeat, and none of them can be somebody's name.
-// known is that of Options.
+// isOrdinary reports whether the values are a few words of the dictionary that repeat, and none of them can be
+// somebody's name. known is that of Options.
 func (c *surveyed) isOrdinary(known func(word string) bool) bool {
 	if known == nil || c.odd || len(c.cells) < 2 || len(c.cells) > maxOrdinary || 2*len(c.cells) > c.filled {
 		return false
 	}
 	return !slices.ContainsFunc(c.values(), func(text string) bool {
 		words := nameWords(text)
-		return len(words) == 0 || len(words) > 4 || len(text) > maxGuessedText || strings.ContainsAny(text, value.Digits+"@") ||
-			slices.ContainsFunc(words, func(word string) bool {
-				return !known(word) || isGivenName(word)
-			})
+		return len(words) == 0 || len(words) > 4 || len(text) > maxGuessedText ||
+			strings.ContainsAny(text, value.Digits+"@") || slices.ContainsFunc(words, func(word string) bool {
+			return !known(word) || isGivenName(word)
+		})
 	}) && !c.mayBeNames()
 }
 
@@ -414,7 +415,8 @@ func isGivenName(word string) bool { return givenNames[strings.ToLower(withoutMa
 
 // nameWords gives the words of a text, in small letters and without marks: HansMeier has two.
 func nameWords(text string) (words []string) {
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }
+	for _, word := range strings.FieldsFunc(text, between) {
 		if strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
 			words = append(words, strings.ToLower(withoutMarks(word)))
 		} else {
@@ -434,8 +436,8 @@ func namesPerson(text string) bool {
 	return len(words) <= 4 && slices.ContainsFunc(words, isGivenName)
 }
 
-// arePeople reports whether labels are names of people: two at least, and more than half, have a given name in few words, or
-// are written as names are.
+// arePeople reports whether labels are names of people: two at least, and more than half, have a given name in few
+// words, or are written as names are.
 func arePeople(labels []string) bool {
 	people := 0
 	for _, label := range labels {
@@ -446,7 +448,8 @@ func arePeople(labels []string) bool {
 	return people > 1 && 2*people > len(labels)
 }
 
-// Family names that few other words begin with, in Chinese, Japanese and Korean. There they stand before the given name.
+// Family names that few other words begin with, in Chinese, Japanese and Korean. There they stand before the given
+// name.
 var (
 	familySign = set("王 李 张 張 刘 劉 陈 陳 杨 楊 赵 趙 吴 吳 徐 孙 孫 朱 郭 罗 羅 郑 鄭 韩 韓 冯 馮 董 萧 蕭 曹 袁 邓 鄧 沈 彭 吕 呂 卢 盧 蒋 蔣 " +
 		"蔡 贾 賈 魏 薛 潘 姜 姚 谭 譚 廖 邹 鄒 陆 陸 郝 崔 邱 顾 顧 邵 龚 龔 김 박 최 윤 황")
@@ -454,7 +457,8 @@ var (
 		`欧阳|歐陽|司马|司馬|诸葛|諸葛)`)
 )
 
-// isEastAsian reports whether a text is as long as a name in Chinese, Japanese or Korean, and begins with a family name.
+// isEastAsian reports whether a text is as long as a name in Chinese, Japanese or Korean, and begins with a family
+// name.
 func isEastAsian(text string) bool {
 	signs := []rune(text)
 	if len(signs) < 2 || len(signs) > 5 || !unicode.In(signs[0], unicode.Han, unicode.Hangul) {

@@ -42,8 +42,8 @@ var (
 	accountForms = regexp.MustCompile(`(?i)^@[\pL\d_][\pL\d_.-]{1,29}$|^[\pL\d._+-]+@[\pL\d-]+$|^[\pL\d_.][^\s@#:]{1,31}#\d{4}$|` +
 		`^@?[a-z\d][a-z\d.-]*\.bsky\.(?:social|team)$|^(?:ig|insta|instagram|tg|telegram|snap|snapchat|skype|kik|whatsapp) ?[:=] ?@?[\pL\d_.+-]{3,}$`)
 
-	// titleForm is a name behind the title that a person is called by: Herr Meier, Dr. Meier, Mrs Smith; in small letters one word
-	// behind a title that is nothing else.
+	// titleForm is a name behind the title that a person is called by: Herr Meier, Dr. Meier, Mrs Smith; in small
+	// letters one word behind a title that is nothing else.
 	titleForm = regexp.MustCompile(`(?:^|[|;,/] ?)(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Professor|Herr|Herrn|Frau|Fräulein|Monsieur|Madame|Mademoiselle|Mme|Mlle|` +
 		`Señor|Señora|Señorita|Sra|Srta|Senhor|Senhora|Signor|Signora|Signorina|Dott|Dott\.ssa|Dottor|Meneer|Mevrouw|Dhr|Mevr|Pani|` +
 		`Господин|Госпожа|Доктор|Κύριος|Κυρία)\.?[ \x{a0}]+|(?:Hr|Fr|Sr|Sig|Mag|Ing|Dipl)\. ?)+(?:\p{Lu}\.? )*\p{Lu}[\pL'’-]+(?: \p{Lu}[\pL'’.-]*){0,3}$|` +
@@ -65,9 +65,9 @@ func plainSigns(text string) string {
 	}, norm.NFKC.String(text))
 }
 
-// personalValue says what in a text tells who somebody is, "" for nothing: a name behind a title, the address of a mailbox, a
-// device or the page of an account, the name of an account, a number of a telephone or of a person, or an id of the form that
-// ORCID, Prolific or Mechanical Turk gives people.
+// personalValue says what in a text tells who somebody is, "" for nothing: a name behind a title, the address of a
+// mailbox, a device or the page of an account, the name of an account, a number of a telephone or of a person, or an id
+// of the form that ORCID, Prolific or Mechanical Turk gives people.
 func personalValue(text string) string {
 	text = plainSigns(text)
 	// The expressions are slow, and most values have none of their signs.
@@ -106,14 +106,16 @@ func shortPersonal(text string) string {
 	switch {
 	case len(text) < 4 && text != "::1" || len(text) > longest || value.IsDigits(text) && len(text) < 16:
 		return ""
-	case strings.ContainsAny(text, "@#") && accountForms.MatchString(text), strings.Contains(folded, ".bsky.") && accountForms.MatchString(text),
-		strings.ContainsAny(text, ":=") && !strings.Contains(text, "//") && accountForms.MatchString(text):
+	case (strings.ContainsAny(text, "@#") || strings.Contains(folded, ".bsky.") ||
+		strings.ContainsAny(text, ":=") && !strings.Contains(text, "//")) && accountForms.MatchString(text):
 		return "the name of an account"
 	case mayHaveTitle(text) && titleForm.MatchString(text), text[0] >= utf8.RuneSelf && titleBehind.MatchString(text):
 		return "the name of a person"
-	case strings.IndexByte("0123456789(", text[0]) >= 0 && (strings.ContainsAny(text, " -/)") || points > 1) && nationalForm.MatchString(text):
+	case strings.IndexByte("0123456789(", text[0]) >= 0 && (strings.ContainsAny(text, " -/)") || points > 1) &&
+		nationalForm.MatchString(text):
 		return "a telephone number"
-	case (points == 3 || strings.Count(text, ":") > 1) && strings.ContainsAny(text, value.Digits) && addressForm.MatchString(folded):
+	case (points == 3 || strings.Count(text, ":") > 1) && strings.ContainsAny(text, value.Digits) &&
+		addressForm.MatchString(folded):
 		return "the address of a device"
 	case len(text) == 17 && deviceForm.MatchString(folded):
 		return "the address of a device"
@@ -131,8 +133,9 @@ func shortPersonal(text string) string {
 func mayHaveTitle(text string) bool {
 	const longest = 12 // of the titles, in bytes
 	end := strings.IndexAny(text, ". \u00a0|;,/")
-	return end > 1 && (end <= longest || text[0] >= utf8.RuneSelf) && (text[end] != ' ' || titleStarts[value.FoldASCII(text[:2])] || text[0] >= utf8.RuneSelf ||
-		strings.ContainsAny(text, "|;,/"))
+	isASCII := text[0] < utf8.RuneSelf
+	return end > 1 && (!isASCII || end <= longest &&
+		(text[end] != ' ' || titleStarts[value.FoldASCII(text[:2])] || strings.ContainsAny(text, "|;,/")))
 }
 
 // titleStarts are the first letters of the titles in plain letters.

@@ -242,8 +242,8 @@ const (
 	textLetters = 24 // of Thai, Lao, Khmer or Burmese
 )
 
-// isText reports whether somebody wrote the text: several lines, or as many words as a sentence has, also where -, _ or nothing
-// is between them.
+// isText reports whether somebody wrote the text: several lines, or as many words as a sentence has, also where -, _ or
+// nothing is between them.
 func isText(text string) bool {
 	if strings.ContainsAny(text, "\n") || strings.Count(text, " ") >= textWords-1 {
 		return true
@@ -350,8 +350,8 @@ func (c *surveyed) all(form int) bool { return c.items > 0 && c.forms[form] == c
 // rowNumbers reports whether the values count the rows: 0, 1, 2 or from another number on.
 func (c *surveyed) rowNumbers() bool { return c.filled > 2 && c.steps == c.items && !c.lists }
 
-// differences are the pairs of columns that name different posts in some row, each with the place of the first in the second
-// of them. One of each pair is strong: its value can be nothing but the id of a post, or its name is one of ids.
+// differences are the pairs of columns that name different posts in some row, each with the place of the first in the
+// second of them. One of each pair is strong: its value can be nothing but the id of a post, or its name is one of ids.
 type differences map[[2]int]place
 
 // at gives the place of the first difference of two columns, the zero place for none.
@@ -378,8 +378,8 @@ func (d differences) add(columns []*surveyed) {
 	}
 }
 
-// survey reads all rows. What is wrong with a row is for the reading of the draft to say, but for a file that has no other
-// rows.
+// survey reads all rows. What is wrong with a row is for the reading of the draft to say, but for a file that has no
+// other rows.
 func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surveyed, differ differences, rows int, err error) {
 	differ = make(differences)
 	problems := new(table.Problems)
@@ -485,8 +485,8 @@ func (r *labelReading) find(text string) int {
 	return slices.IndexFunc(r.labels, func(l manifest.Label) bool { return sameLabel(l.Code, text) })
 }
 
-// sameLabel reports whether two texts mean one label: they differ in case alone, or are one number. A number that begins as a
-// code does (007) is a text.
+// sameLabel reports whether two texts mean one label: they differ in case alone, or are one number. A number that
+// begins as a code does (007) is a text.
 func sameLabel(a, b string) bool {
 	if value.Fold(a) == value.Fold(b) {
 		return true
@@ -525,7 +525,8 @@ func (r *labelReading) addCell(parts []string, sign string) string {
 	return ""
 }
 
-// addLabel adds a label, or says of which one the text is another spelling. Of spellings of a number the plainest is the label.
+// addLabel adds a label, or says of which one the text is another spelling. Of spellings of a number the plainest is
+// the label.
 func (r *labelReading) addLabel(text string) {
 	i := r.find(text)
 	if i < 0 {

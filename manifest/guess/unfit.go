@@ -11,11 +11,12 @@ import (
 	"rehydrate/manifest/table"
 )
 
-// Unfit lists the categories and columns of a release that hold words, addresses or people by what Files goes by, other than
-// those to keep, each with the reason. Of a column that passes through, one value is enough. The release is one that a
-// manifest.Rewriting wrote, whose files call categories and columns by their names; former gives the column that one had before,
-// whose name counts as well. known is that of Options.
-func Unfit(ctx context.Context, r *manifest.Release, former func(name string) string, keep []string, known func(word string) bool) ([]string, error) {
+// Unfit lists the categories and columns of a release that hold words, addresses or people by what Files goes by, other
+// than those to keep, each with the reason. Of a column that passes through, one value is enough. The release is one
+// that a manifest.Rewriting wrote, whose files call categories and columns by their names; former gives the column that
+// one had before, whose name counts as well. known is that of Options.
+func Unfit(ctx context.Context, r *manifest.Release, former func(name string) string, keep []string,
+	known func(word string) bool) ([]string, error) {
 	in, err := r.Rows()
 	if err != nil {
 		return nil, err
