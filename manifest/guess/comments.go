@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -301,7 +302,7 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 		}
 		hint = leaves
 		if post, _ := idForm(texts[i+1]); of.kind == byValue && post != "" {
-			hint = "rehydrate init --posts-only leaves such rows out; --id " + of.column +
+			hint = "rehydrate init --posts-only leaves such rows out; --id " + strconv.Quote(of.column) +
 				" takes the posts that comments stand under"
 		}
 		return i + 1, "column " + column + " says that this row is about a comment, so its id is not that of a post", hint
