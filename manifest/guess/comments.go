@@ -37,7 +37,7 @@ type mark struct {
 type commentMarks []mark
 
 // Columns that have a value where a row is about a comment: what it stands under. Other names are those of labels as
-// well: they count where a value can be nothing but the id of a post or comment.
+// well: they count where a value can be nothing but the id of a post or comment, or all can be one and few are words.
 const (
 	markNames = "linked_submission_id parent_id parentid parent_comment_id comment_id commentid link_id linkid thread_id " +
 		"threadid root_id in_reply_to_id"
@@ -147,7 +147,7 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 		return byAddress, true, false
 	case ofPosts || c.betweenPosts():
 	case c.namedAs(markNames) && c.forms[formID]+c.forms[formComment] > 0,
-		c.namedAs(parentNames) && c.forms[formPost]+c.forms[formComment] > 0:
+		c.namedAs(parentNames) && (c.forms[formPost]+c.forms[formComment] > 0 || c.plainIDs()):
 		return byValue, true, d.PostsOnly
 	case c.forms[formComment] > 0 && !c.lists:
 		return byOwnID, true, false
@@ -173,6 +173,17 @@ func (d *guesser) guessMarks() {
 			d.leave(c, "it says whether a row is about a post or a comment")
 		}
 	}
+}
+
+// plainIDs reports whether all values can be ids of posts and most are no words: 1abcde.
+func (c *surveyed) plainIDs() bool {
+	ids := 0
+	for _, text := range c.values() {
+		if len(text) > 4 && strings.ContainsAny(text, value.Digits) && !value.IsDigits(text) {
+			ids++
+		}
+	}
+	return c.all(formID) && 2*ids > len(c.values())
 }
 
 // allFlags reports whether all values are yes or no, also in numbers.

@@ -63,6 +63,7 @@ func TestInitAsks(t *testing.T) {
 		{"parents", "id,parent,mood\nabc,,sad\nabe,t3_abd,glad\n", Options{}, []string{`a.csv:3:5 column "parent" says that this row is about a comment`}},
 		{"threads", "id,thread_id,mood\nabe,t3_abd,glad\n", Options{ID: "id"}, []string{`a.csv:2:5 column "thread_id" says`}},
 		{"submissions", "id,submission,mood\nabe,t3_abd,glad\n", Options{}, []string{`a.csv:2:5 column "submission" says`}},
+		{"plain ids of threads", "id,thread,mood\n1sk9mhg,1sk9mhf,sad\n", Options{}, []string{`a.csv:2:9 column "thread" says`}},
 		{"linkid", "id,linkid,mood\nabe,abd,glad\n", Options{}, []string{`a.csv:2:5 column "linkid" says`}},
 		{"the address of the row's comment", "id,url,mood\nabe,https://www.reddit.com/r/x/comments/abd/t/abe/?context=3,sad\n", Options{}, []string{
 			`a.csv:2:5 column "url" says that this row is about a comment`}},
