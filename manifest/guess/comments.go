@@ -139,7 +139,7 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 	case c == id:
 	case says:
 		return byKind, comments, true
-	case yesOfComments[name] && (isFlag || strings.HasPrefix(name, "is_")):
+	case yesOfComments[name] && (isFlag && !slices.Contains(d.Keep, c.name) || strings.HasPrefix(name, "is_")):
 		return byYes, true, true
 	case yesOfPosts[name]:
 		return byNo, true, true

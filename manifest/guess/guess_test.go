@@ -136,6 +136,7 @@ func TestInitTakes(t *testing.T) {
 		{"another post as the row's, by --id", "id,permalink,mood\nabc,/r/x/comments/abd/t/,sad\nabe,/r/x/comments/abf/t/,glad\n", Options{ID: "permalink"}, "id,mood abd,sad", nil},
 		{"posts alone, by another post", "id,anchor,mood\nabc,t3_abd,sad\nabe,,glad\n", Options{PostsOnly: true}, "id,mood abe,glad", []string{"leaves out the rows about comments: 1 of 2"}},
 		{"posts alone, by their threads", "id,link_id,mood\nabc,t3_abd,sad\nabe,,glad\n", Options{PostsOnly: true}, "id,mood abe,glad", []string{"leaves out the rows about comments: 1 of 2"}},
+		{"a flag that is kept", "id,comment,mood\nabc,true,sad\nabe,false,glad\n", Options{Keep: []string{"comment"}}, "id,mood,comment abc,sad,true", nil},
 		{"crossposts", "id,crosspost_parent,prev_id,duplicate_of,mood\nabc,t3_abd,t3_abe,t3_abf,sad\nabe,t3_abf,t3_abg,,glad\n", Options{}, "id,mood abc,sad", nil},
 		{"links of confirmed posts", "id,name,url,anchor,mood\nabc,t3_abc,https://redd.it/abd,t3_abd,sad\nabe,t3_abe,https://redd.it/abf,t3_abf,glad\n", Options{}, "id,mood abc,sad", nil},
 		{"parents that are labels", "id,root,thread,comment,mood\nabc,mother,first,yes and no,sad\nabe,father,second,a,glad\n", Options{}, "id,root,thread,mood abc,mother,first,sad", nil},
