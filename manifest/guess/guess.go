@@ -443,7 +443,7 @@ func (d *guesser) free(c *surveyed) bool {
 	if !c.usable() || c.used || c.unfit() || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
 		return false
 	}
-	if c.ofPosts() {
+	if c.ofPosts() || c.digests() {
 		return false
 	}
 	if c.dates() {
@@ -460,6 +460,14 @@ func (d *guesser) free(c *surveyed) bool {
 func (c *surveyed) dates() bool {
 	return c.namedAs("month date") && !c.all(formNumber) && slices.ContainsFunc(c.values(), func(text string) bool {
 		return strings.ContainsAny(text, value.Digits)
+	})
+}
+
+// digests reports whether all values are digests in hex, which are no labels: where they repeat, they can stand for people.
+func (c *surveyed) digests() bool {
+	const shortest = 32 // of MD5
+	return len(c.cells) > 0 && !slices.ContainsFunc(c.values(), func(text string) bool {
+		return len(text) < shortest || !value.IsHex(value.FoldASCII(text), len(text))
 	})
 }
 
@@ -689,6 +697,9 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		return "it numbers the rows", ""
 	case c.dates() && c.kind() == manifest.TypeText:
 		look = "holds months or dates, which are no labels"
+		return "it " + look + "; " + keep + " passes it through", look
+	case c.digests():
+		look = "holds digests, which can stand for people where they repeat"
 		return "it " + look + "; " + keep + " passes it through", look
 	case c.ofPosts():
 		return "it holds ids or addresses of posts or comments; " + keep + " passes it through", ""

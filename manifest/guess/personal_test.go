@@ -123,6 +123,8 @@ func TestInitLeavesOut(t *testing.T) {
 			`column "note" holds sentences or addresses that repeat as labels do`},
 		{"sentences in Thai", "id,note,mood\nabc,วันนี้ฉันเศร้ามากไม่รู้จะทำอย่างไรดี,sad\nabd,x,glad\n", "id,mood", ""},
 		{"sentences with hyphens", "id,note,mood\nabc,my-cat-is-very-sad-today,sad\nabd,this_has_six_words_in_it,glad\n", "id,mood", ""},
+		{"digests that repeat", "id,key,mood\nabc,5f4dcc3b5aa765d61d8327deb882cf99,sad\nabd,5f4dcc3b5aa765d61d8327deb882cf99,glad\nabe,6f4dcc3b5aa765d61d8327deb882cf99,glad\n",
+			"id,mood", `column "key" holds digests, which can stand for people where they repeat`},
 		{"60 labels", sixty.String(), "id,mood", `column "tag" has 60 different values that repeat, and at most 50 are taken for labels`},
 	} {
 		name := "a.csv"
