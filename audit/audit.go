@@ -3,18 +3,13 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"path"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,59 +27,89 @@ import (
 // A Verdict is what an audit comes to.
 type Verdict string
 
-// The verdicts. One finding makes it FAIL, whatever else could not be read.
+// The verdicts. Each outweighs those behind it: what was found is there, whatever else could not be read.
 const (
-	Pass       Verdict = "PASS"
-	Fail       Verdict = "FAIL"       // erased content was found, or the audit log is inconsistent
-	Incomplete Verdict = "INCOMPLETE" // nothing was found, and something could not be asked or read
+	Fail      Verdict = "FAIL"        // a removed post is there, or the record was changed
+	Undecided Verdict = "NOT DECIDED" // nothing was found for certain, and something that can be looked at is open
+	Overdue   Verdict = "OVERDUE"     // nothing was found, nothing is open, and a duty of this workspace is late
+	Pass      Verdict = "PASS"
 )
 
 // A FindingKind says what was found.
 type FindingKind string
 
-// The kinds of findings. The list is closed.
+// The kinds of findings, the gravest first. The list is closed.
 const (
-	FoundRow       FindingKind = "row"       // a row or a line that names a post that must be gone
-	FoundImage     FindingKind = "image"     // an image of such a post, or one that no record accounts for
-	FoundText      FindingKind = "text"      // text that OCR read off an image of such a post
-	FoundCopy      FindingKind = "copy"      // a Parquet or a database in the workspace that no record accounts for
-	FoundStale     FindingKind = "stale"     // an exported row whose post was last seen live too long ago
-	FoundWithheld  FindingKind = "withheld"  // an exported row whose post is withheld
-	FoundTombstone FindingKind = "tombstone" // a tombstone of the log or the release that the workspace lacks
-	FoundLog       FindingKind = "log"       // the log contradicts itself, the workspace or an earlier checkpoint
-	FoundExport    FindingKind = "export"    // a file of the dataset that is not the one on record
-	FoundGrant     FindingKind = "grant"     // content is kept without a grant that is good
-	FoundOverdue   FindingKind = "overdue"   // a removal that waits for a confirmation for more than 48 hours
+	FoundImage  FindingKind = "image"  // an image of a removed post, or a digest or hash of one
+	FoundText   FindingKind = "text"   // its caption
+	FoundRow    FindingKind = "row"    // a row or a line that names it
+	FoundRecord FindingKind = "record" // no post: log, dataset or workspace are not as they are on record
 )
 
-// A Finding is one violation. What could not be asked or read, and a duty that is still open, have no kind.
+var findingKinds = []FindingKind{FoundImage, FoundText, FoundRow, FoundRecord}
+
+// A Finding is a removed post, or a change of the record, at one place.
 type Finding struct {
-	ID    string      `json:"id"` // of the entry; empty when it concerns no single one
-	Kind  FindingKind `json:"kind,omitempty"`
-	Where string      `json:"where"`
-	What  string      `json:"what"`
-	Due   *time.Time  `json:"due,omitempty"` // of a duty
+	ID    string        `json:"id"`    // of the entry; empty for a change of the record that concerns no single one
+	Kinds []FindingKind `json:"kinds"` // the gravest first
+	Where string        `json:"where"`
+	What  []string      `json:"what"` // how each of them is known
+	Do    string        `json:"do"`
+}
+
+// An Open thing could not be asked, read or told, and somebody can do something about it.
+type Open struct {
+	ID    string `json:"id,omitempty"` // of the entry that it may be of
+	Where string `json:"where"`
+	What  string `json:"what"`
+	Do    string `json:"do"`
+}
+
+// A DutyKind says what is to be done.
+type DutyKind string
+
+// The kinds of duties. The list is closed.
+const (
+	DutyRecheck  DutyKind = "recheck"  // to ask Reddit about every post of a row, in the time that the policy gives
+	DutyHeld     DutyKind = "held"     // to take out rows of posts that the policy does not allow, or that are withheld
+	DutyConfirm  DutyKind = "confirm"  // to confirm a mass removal, and erase what waits for it
+	DutyCopy     DutyKind = "copy"     // to look after a registered copy, or a third party, that owes a removal
+	DutyTakeOver DutyKind = "takeover" // to take over a tombstone that the release publishes
+	DutyGrant    DutyKind = "grant"    // to hold images by a grant that is good
+)
+
+// A Duty is what has to be done with what this workspace or a registered copy of it holds. Of files that somebody else
+// has there are none.
+type Duty struct {
+	Kind  DutyKind   `json:"kind"`
+	Where string     `json:"where"`
+	What  string     `json:"what"`
+	Do    string     `json:"do"`
+	Posts []string   `json:"posts,omitempty"` // that it is about
+	Due   *time.Time `json:"due,omitempty"`
+	Late  bool       `json:"late"`
 }
 
 // StatementFormat names the format of a report as JSON, which is the statement that can be signed and handed on.
-const StatementFormat = "rehydrate-audit/1"
+const StatementFormat = "rehydrate-audit/2"
 
 // A Report says what an audit read and found. The same inputs give the same report but for Time.
 type Report struct {
-	Format      string          `json:"format"` // StatementFormat
-	Verdict     Verdict         `json:"verdict"`
-	Findings    []Finding       `json:"findings"`
-	Gaps        []Finding       `json:"not_judged"`
-	Time        time.Time       `json:"time"`
-	Who         Auditor         `json:"who"`
-	Scope       Scope           `json:"scope"`
-	Totals      map[string]int  `json:"totals"` // posts by state; a post without one counts as never_asked
-	Coverage    Coverage        `json:"coverage"`
-	Known       Known           `json:"known"`
-	Log         auditlog.Report `json:"log"`
-	Obligations []Finding       `json:"open_obligations"`
-	Notes       []string        `json:"notes"`
-	Posts       []*AuditedPost  `json:"posts"`
+	Format   string          `json:"format"` // StatementFormat
+	Verdict  Verdict         `json:"verdict"`
+	Findings []Finding       `json:"findings"`
+	Open     []Open          `json:"open"`
+	Duties   []Duty          `json:"duties"`
+	Limits   []string        `json:"limits"` // what nobody can find with what is held
+	Time     time.Time       `json:"time"`
+	Who      Auditor         `json:"who"`
+	Scope    Scope           `json:"scope"`
+	Totals   map[string]int  `json:"totals"` // posts by state; a post without one counts as never_asked
+	Coverage Coverage        `json:"coverage"`
+	Known    Known           `json:"known"`
+	Log      auditlog.Report `json:"log"`
+	Notes    []string        `json:"notes"`
+	Posts    []*AuditedPost  `json:"posts"`
 }
 
 // An Auditor says who audited, and by what leave.
@@ -109,6 +134,8 @@ type Scope struct {
 	Workspace      string         `json:"workspace"` // empty for none
 	Files          []*AuditedFile `json:"files"`     // in the order in which they were looked at
 	LookedAt       int            `json:"looked_at"` // how many files and members of archives were read
+	Copies         int            `json:"copies"`    // registered, that are there
+	Named          int            `json:"named"`     // files and folders that the auditor named
 }
 
 // An AuditedFile is a file that was looked at.
@@ -141,6 +168,8 @@ type Coverage struct {
 	Judged   int        `json:"judged"`   // posts with evidence of any kind
 	Oldest   *time.Time `json:"oldest_check"`
 	OldestID string     `json:"oldest_check_id"`
+	// Published is the time of the last tombstone that the release publishes.
+	Published *time.Time `json:"tombstones_until,omitempty"`
 }
 
 // An AuditedPost is one post with the evidence on it.
@@ -163,6 +192,7 @@ type Standing struct {
 	Withheld   bool            `json:"withheld,omitempty"`
 	Stale      bool            `json:"stale"`
 	why        string          // the state and its source, in words
+	goneAs     manifest.PostState
 }
 
 // A Config is what an audit works with.
@@ -219,24 +249,28 @@ type audit struct {
 
 	mu        sync.Mutex // guards the rest
 	report    Report
-	gaps      map[Finding]*tally // by folder, and what is to be said
+	found     []sight
 	sightings []*sighting
-	texts     []textSeen
+	opens     map[Open]*tally
+	rowsHeld  rowsHeld
+	waiting   map[time.Time][]string // posts that are withheld, by when they were found gone
+	elsewhere []string               // what third parties have, and need not delete yet
 }
 
 func newAudit(c Config) *audit {
-	return &audit{Config: c, gaps: map[Finding]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
+	return &audit{Config: c, opens: map[Open]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
 		noted: map[manifest.PostID]time.Time{}, standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
-		removed: map[string]*evidence{}, gone: goneContent{lines: map[string][]clue[string]{}}}
+		removed: map[string]*evidence{}, rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{}, held: map[manifest.PostID]bool{}},
+		gone: goneContent{lines: map[string][]clue[string]{}}}
 }
 
 // readRelease takes the posts and the tombstones of the release, with the digests that it may have of their images.
 func (a *audit) readRelease(ctx context.Context) error {
 	r := &a.report
 	// A list that stays empty is [] in the statement, not null.
-	*r = Report{Format: StatementFormat, Time: a.Now().UTC().Truncate(time.Second), Who: a.Who, Findings: []Finding{}, Gaps: []Finding{}, Obligations: []Finding{},
-		Totals: map[string]int{}, Notes: []string{}, Posts: []*AuditedPost{}}
+	*r = Report{Format: StatementFormat, Time: a.Now().UTC().Truncate(time.Second), Who: a.Who, Findings: []Finding{}, Open: []Open{},
+		Duties: []Duty{}, Limits: []string{}, Totals: map[string]int{}, Notes: []string{}, Posts: []*AuditedPost{}, Known: Known{States: map[string]int{}}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
 		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []*AuditedFile{}}
 	for e, err := range a.Release.Entries(ctx) {
@@ -259,6 +293,9 @@ func (a *audit) readRelease(ctx context.Context) error {
 	// A tombstone counts even where the release no longer has the entry: copies may.
 	for i, t := range a.Tombstones {
 		a.post(t.ID).published = &a.Tombstones[i]
+		if r.Coverage.Published == nil || t.Time.After(*r.Coverage.Published) {
+			r.Coverage.Published = a.moment(t.Time)
+		}
 	}
 	return nil
 }
@@ -281,71 +318,6 @@ func shared[T comparable](all map[T]*T, value T) *T {
 	return all[value]
 }
 
-func (a *audit) finding(kind FindingKind, id, where, format string, args ...any) {
-	a.say(&a.report.Findings, Finding{ID: id, Kind: kind, Where: where}, format, args...)
-}
-
-// gap notes something that could not be asked or read.
-func (a *audit) gap(where, format string, args ...any) {
-	file, _, _ := strings.Cut(where, " > ")
-	alike := Finding{Where: path.Dir(file), What: fmt.Sprintf(format, args...)}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	t := cmp.Or(a.gaps[alike], &tally{file: file})
-	a.gaps[alike] = t
-	t.n++
-	if t.file != file {
-		t.file = ""
-	}
-	// By name, for files are looked at in any order.
-	t.first = append(t.first, where)
-	slices.Sort(t.first)
-	t.first = slices.Compact(t.first)
-	t.first = t.first[:min(len(t.first), maxNamed+1)]
-}
-
-// A tally counts the places in a folder of which the same is to be said.
-type tally struct {
-	n     int
-	file  string   // that all of them lie in; empty for several
-	first []string // of them by name, up to one more than are named
-}
-
-// maxNamed is how many places of one folder a gap is said of one by one.
-const maxNamed = 3
-
-// tellGaps says of a folder full of files, or a file full of rows, once what could not be asked or read.
-func (a *audit) tellGaps() {
-	for alike, t := range a.gaps {
-		if len(t.first) > maxNamed {
-			alike.What += fmt.Sprintf(": %d times, first in %s", t.n, strings.Join(t.first[:maxNamed], ", "))
-			t.first = []string{cmp.Or(t.file, alike.Where)}
-		}
-		for _, where := range t.first {
-			a.say(&a.report.Gaps, Finding{Where: where}, "%s", alike.What)
-		}
-	}
-}
-
-func (a *audit) unread(where string, err error) {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err // the path stands before it
-	}
-	a.gap(where, "it could not be read: %v", err)
-}
-
-// owed notes a registered copy, or a file of one, that somebody has to look after.
-func (a *audit) owed(where, what, todo string) {
-	a.say(&a.report.Obligations, Finding{Where: where}, "%s%s", what, todo)
-	a.gap(where, "%s", what)
-}
-
-func (a *audit) say(list *[]Finding, f Finding, format string, args ...any) {
-	// Names of files are anyone's words.
-	f.Where, f.What = state.PrintableLine(f.Where), state.PrintableLine(fmt.Sprintf(format, args...))
-	add(a, list, f)
-}
-
 // add appends to a list of an audit that several goroutines append to.
 func add[T any](a *audit, list *[]T, value T) {
 	a.mu.Lock()
@@ -356,117 +328,6 @@ func add[T any](a *audit, list *[]T, value T) {
 // note notes what a reader of the report should know.
 func (a *audit) note(format string, args ...any) {
 	a.report.Notes = append(a.report.Notes, state.PrintableLine(fmt.Sprintf(format, args...)))
-}
-
-// judge decides about each post from all evidence on it: a removal reported by any source counts.
-func (a *audit) judge(context.Context) error {
-	r := &a.report
-	// The order of the release, so that two reports can be compared line by line.
-	r.Posts = slices.Grow(r.Posts, len(a.order))
-	for _, e := range a.order {
-		was := a.past[e.ID]
-		a.compare(e, was)
-		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
-		if e.waits {
-			a.noteWithheld(e, was)
-		}
-		a.weigh(e, was)
-		r.Posts = append(r.Posts, &e.AuditedPost)
-		r.Totals[cmp.Or(string(e.State), "never_asked")]++
-		if e.MustGo {
-			r.Known.MustGo++
-		}
-		if e.live != nil {
-			r.Coverage.Asked++
-			r.Coverage.Answered++
-		}
-		if e.State != "" || e.MustGo {
-			r.Coverage.Judged++
-		}
-		if e.Checked != nil && (r.Coverage.Oldest == nil || e.Checked.Before(*r.Coverage.Oldest)) {
-			r.Coverage.Oldest, r.Coverage.OldestID = e.Checked, string(e.ID)
-		}
-		switch {
-		case e.Unanswered != "":
-			r.Coverage.Answered--
-			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "reddit"}, "no verdict: %s", e.Unanswered)
-		case e.State != "" || e.MustGo:
-		case a.Workspace != nil:
-			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "workspace"}, "Reddit was never asked about it")
-		default:
-			a.say(&r.Gaps, Finding{ID: string(e.ID), Where: "reddit"}, "nothing is known of it: audit without --offline asks, or name its workspace with -w")
-		}
-	}
-	r.Known.MustGo += len(a.removed)
-	for _, k := range a.gone.all {
-		if k.format != "" && k.MustGo && !k.waits {
-			a.finding(FoundImage, k.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", k.why)
-		}
-		if k.read && k.MustGo && !k.waits {
-			a.finding(FoundText, k.name, "state.db", "text read off an image of a post that must be gone: %s", k.why)
-		}
-	}
-	return nil
-}
-
-// noteWithheld notes content that waits for a confirmation: a duty, and a finding once its time is over.
-func (a *audit) noteWithheld(e *evidence, was past) {
-	// The clock of the state is the operator's, so an earlier time in the log counts.
-	since := was.since
-	if !was.goneAt.IsZero() && was.goneAt.Before(since) {
-		since = was.goneAt
-	}
-	due := since.Add(policy.DeleteWithin).UTC()
-	a.say(&a.report.Obligations, Finding{ID: string(e.ID), Where: string(e.ID), Due: &due},
-		"gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`")
-	if a.report.Time.After(due) {
-		a.finding(FoundOverdue, string(e.ID), "state.db", "gone since %s, and its content was to be erased within 48 hours", since.UTC().Format(time.RFC3339))
-	}
-}
-
-// conclude sorts the report and gives the verdict.
-func (a *audit) conclude() Report {
-	r := &a.report
-	if a.Missing != "" {
-		a.gap("workspace", "%s", a.Missing)
-	}
-	switch f := a.Access; {
-	case f == nil || a.images+a.rows == 0:
-	case f.Reason == "no_grant", f.Reason == "no_signer": // an auditor need not hold the holder's grant, which may be good
-		a.gap("grant", "the policy wants a grant, and %d images and %d rows are kept: name the holder's grant with --grant", a.images, a.rows)
-	default:
-		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.images, a.rows, f.Reason, f.Detail)
-	}
-	a.tellGaps()
-	if n := a.gone.shared; n > 0 {
-		a.note("%d texts of posts that must be gone are also those of posts that may stay: they are no findings", n)
-	}
-	// Several readings of one place note the same: it is said once.
-	for _, list := range []*[]Finding{&r.Findings, &r.Gaps, &r.Obligations} {
-		slices.SortStableFunc(*list, func(x, y Finding) int {
-			return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What))
-		})
-		*list = slices.Compact(*list)
-	}
-	r.Obligations = slices.CompactFunc(r.Obligations, func(x, y Finding) bool { return x.Where == y.Where })
-	// What is said of a row need not be said of its file again.
-	closer := map[Finding]bool{}
-	for _, f := range r.Findings {
-		for at := strings.LastIndex(f.Where, " > "); at > 0; at = strings.LastIndex(f.Where[:at], " > ") {
-			closer[Finding{ID: f.ID, Where: f.Where[:at]}] = true
-		}
-	}
-	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return closer[Finding{ID: f.ID, Where: f.Where}] })
-	r.Scope.Files = slices.DeleteFunc(r.Scope.Files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
-	r.Scope.LookedAt = int(a.lookedAt.Load())
-	// One finding outweighs every gap: what was found is there, whatever else could not be read.
-	r.Verdict = Pass
-	if len(r.Findings) > 0 {
-		r.Verdict = Fail
-	} else if len(r.Gaps)+len(r.Obligations) > 0 {
-		r.Verdict = Incomplete
-	}
-	return *r
 }
 
 func (a *audit) askLive(ctx context.Context) error {

@@ -74,12 +74,19 @@ func (m meter) Write(b []byte) (int, error) {
 }
 
 // finding is a finding that is charged to the source. One is kept of each source in any case, so the verdict stands.
-func (w walker) finding(kind FindingKind, id, where, format string, args ...any) {
+func (w walker) finding(kind FindingKind, id string, p place, format string, args ...any) {
 	switch spent := w.spent(); {
 	case w.charge(noticeCost) == nil, !w.found.Swap(true):
-		w.audit.finding(kind, id, where, format, args...)
+		w.audit.finding(kind, id, p.spot(), format, args...)
 	default:
-		w.gap(where, "%v: not all of its findings are listed", spent)
+		w.audit.open(p.src.where, "look through it by hand", "%v: not all of its findings are listed", spent)
+	}
+}
+
+// open is open for a part of a source, charged to it. One thing is kept of each source in any case.
+func (w walker) open(where, do, format string, args ...any) {
+	if w.charge(noticeCost) == nil || !w.opened.Swap(true) {
+		w.audit.open(where, do, format, args...)
 	}
 }
 

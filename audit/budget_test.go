@@ -115,7 +115,7 @@ func TestBombs(t *testing.T) {
 	r := w.audit(t, w.ws, dir)
 	runtime.ReadMemStats(&after)
 	for name := range all {
-		if !slices.ContainsFunc(r.Gaps, func(g Finding) bool { return strings.Contains(g.Where, "x"+name) }) {
+		if !slices.ContainsFunc(r.Open, func(g Open) bool { return strings.Contains(g.Where, "x"+name) }) {
 			t.Errorf("%s: no gap names it", name)
 		}
 	}
@@ -130,17 +130,18 @@ func TestBombs(t *testing.T) {
 // TestSpent notes findings up to the budget, one of a source in any case, and says that there are more.
 func TestSpent(t *testing.T) {
 	a := newAudit(Config{})
-	w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}, found: &atomic.Bool{}}
+	w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}, found: &atomic.Bool{}, opened: &atomic.Bool{}}
+	p := place{src: &source{where: "a.csv"}, path: "a.csv"}
 	for range 10 {
-		w.finding(FoundRow, "few003", "a.csv", "a row")
+		w.finding(FoundRow, "few003", p, "a row")
 	}
-	testkit.Same(t, "findings of a source without a budget", 1, len(a.report.Findings))
-	testkit.Same(t, "gaps", 1, len(a.gaps))
+	testkit.Same(t, "findings of a source without a budget", 1, len(a.found))
+	testkit.Same(t, "gaps", 1, len(a.opens))
 	w.left.Store(3 * noticeCost)
 	for range 10 {
-		w.finding(FoundRow, "few003", "a.csv", "a row")
+		w.finding(FoundRow, "few003", p, "a row")
 	}
-	testkit.Same(t, "findings in all", 4, len(a.report.Findings))
+	testkit.Same(t, "findings in all", 4, len(a.found))
 }
 
 func TestPiecemeal(t *testing.T) {
@@ -172,7 +173,7 @@ func TestIDsWithoutEnd(t *testing.T) {
 	if n := len(r.Findings); n == 0 || n > minUnpack/noticeCost {
 		t.Errorf("%d findings", n)
 	}
-	if !slices.ContainsFunc(r.Gaps, func(g Finding) bool { return strings.Contains(g.Where, "ids.zip") }) {
-		t.Errorf("no gap says that there are more: %+v", r.Gaps)
+	if !slices.ContainsFunc(r.Open, func(g Open) bool { return strings.Contains(g.Where, "ids.zip") }) {
+		t.Errorf("no gap says that there are more: %+v", r.Open)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/dedupe"
 	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
@@ -49,13 +50,12 @@ type known struct {
 type goneContent struct {
 	all []*known
 
-	marks  []clue[digest]            // of images and of folded texts
+	marks  []clue[digest]            // of images
 	looks  map[bool][]clue[uint64]   // of those that must be gone (true), and of the others
 	lines  map[string][]clue[string] // of those that must be gone, by their first bytes
+	wide   []clue[dedupe.Hash256]    // of those that must be gone
 	pixels bool                      // digests of pixels are known of an image whose hash is not
 	shared int                       // texts that a post that may stay has as well
-
-	longest int // lines of a text of a post that may stay
 
 	read []clue[string] // texts that were read off images, until they are in marks and lines
 }
@@ -125,42 +125,6 @@ func foldedText(text string) (parts []string) {
 	return parts
 }
 
-// Before a folded text these mark the first line of one, and a whole one. No folded text has them.
-const markStart, markWhole = "\x01", "\x02"
-
-// foldedLines returns the folded lines of a text that have a letter or a digit.
-func foldedLines(text []byte) (lines []string) {
-	for line := range bytes.Lines(text) {
-		if folded := fold(unescaped(line)); len(folded) > 0 {
-			lines = append(lines, string(folded))
-		}
-	}
-	return lines
-}
-
-// wholeIn reports of each of the folded lines whether it is of a whole text of a post that may stay.
-func (g *goneContent) wholeIn(lines []string) []bool {
-	const longest = 16 << 10 // bytes
-	whole := make([]bool, len(lines))
-	for i, line := range lines {
-		whole[i] = whole[i] || g.stays(digestOf([]byte(markWhole+line)))
-		if !g.stays(digestOf([]byte(markStart + line))) {
-			continue
-		}
-		joined := markWhole
-		for j := i; j < min(i+g.longest, len(lines)) && len(joined) < longest; j++ {
-			if j > i {
-				joined += " "
-			}
-			joined += lines[j]
-			for k := i; k <= j && g.stays(digestOf([]byte(joined))); k++ {
-				whole[k] = true
-			}
-		}
-	}
-	return whole
-}
-
 // distinctive reports whether a folded text is too long for two posts to share it by chance.
 func distinctive(s string) bool { return len(s) >= prefixLen && strings.Count(s, " ") >= 2 }
 
@@ -182,14 +146,7 @@ func (g *goneContent) index() {
 			if read.of.MustGo {
 				read.of.texts = true
 				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], clue[string]{text, read.of})
-			} else {
-				g.marks = append(g.marks, clue[digest]{digestOf([]byte(text)), read.of})
 			}
-		}
-		if lines := foldedLines([]byte(read.is)); len(lines) > 0 && !read.of.MustGo {
-			g.marks = append(g.marks, clue[digest]{digestOf([]byte(markStart + lines[0])), read.of},
-				clue[digest]{digestOf([]byte(markWhole + strings.Join(lines, " "))), read.of})
-			g.longest = max(g.longest, len(lines))
 		}
 	}
 	// Many write one sentence: what a post that may stay has as well identifies nothing.
@@ -228,22 +185,17 @@ func (g *goneContent) linesIn(folded []byte) (found []clue[string]) {
 
 // Known says of how many of the posts that must be gone something is known that recognises their content.
 type Known struct {
-	MustGo  int `json:"must_go"`
-	Digests int `json:"digests"` // an exact copy of the image is recognised
-	Hashes  int `json:"hashes"`  // a changed copy is recognised
-	Texts   int `json:"texts"`
+	MustGo  int            `json:"must_go"`
+	States  map[string]int `json:"states"`  // of these: removed, deleted, unavailable or another
+	Digests int            `json:"digests"` // an exact copy of the image is recognised
+	Hashes  int            `json:"hashes"`  // a changed copy is recognised
+	Texts   int            `json:"texts"`
 }
 
-// A textSeen is a text that must be gone, or one of unknown origin that may be learnt to be so.
-type textSeen struct {
-	place
-	clue[digest] // of the post that it was read off, if that is known
-}
-
-const unknownTexts = "texts of unknown origin could be those of posts that must be gone, whose text is not known: " +
-	"read them, or name a workspace from before the purge"
-
-const mayBeIDs = "words or numbers are also ids of posts that must be gone: look whether they name them"
+const (
+	mayBeIDs  = "words or numbers are also ids of removed posts"
+	lookAtIDs = "look whether they name them"
+)
 
 // saw keeps what was seen of an image until all sources were looked at.
 func (a *audit) saw(s *sighting) { add(a, &a.sightings, s) }
@@ -254,16 +206,6 @@ func (w walker) sawHash(p place, hash uint64) {
 	if _, stays := slices.BinarySearchFunc(w.gone.looks[false], hash, compare); !stays {
 		w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{hash}})
 	}
-}
-
-// sawText keeps a text that is of an entry, or, where that is nil, may be of a post that must be gone.
-func (a *audit) sawText(p place, of *known, folded string) {
-	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.
-	if of == nil && p.src.lines.Add(1) > maxTexts {
-		a.gap(p.String(), unknownTexts)
-		return
-	}
-	add(a, &a.texts, textSeen{p, clue[digest]{digestOf([]byte(folded)), of}})
 }
 
 // postOf returns the evidence on the post of an entry, or nil.
@@ -298,14 +240,11 @@ func (a *audit) resolve(ctx context.Context) error {
 				k.hash(s.hashes[0])
 			}
 		}
-		return k != nil && a.storedAs(s.place) == nil
-	})
-	a.texts = slices.DeleteFunc(a.texts, func(t textSeen) bool {
-		k := a.claimed(t.claims(), true)
-		if k != nil && t.of == nil {
-			a.gone.marks = append(a.gone.marks, clue[digest]{t.is, k})
+		rec := a.storedAs(s.place)
+		if owner := cmp.Or(k, rec); s.wide != nil && owner != nil && owner.MustGo {
+			a.gone.wide = append(a.gone.wide, clue[dedupe.Hash256]{*s.wide, owner})
 		}
-		return k != nil
+		return k != nil && rec == nil
 	})
 	a.gone.index()
 	counts := []*int{&a.report.Known.Digests, &a.report.Known.Hashes, &a.report.Known.Texts}
@@ -321,13 +260,6 @@ func (a *audit) resolve(ctx context.Context) error {
 			a.judgeImage(s)
 		}
 	}
-	for _, t := range a.texts {
-		if k := cmp.Or(t.of, a.gone.owner(t.is, true)); k != nil {
-			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why)
-		} else if a.report.Known.Texts < a.report.Known.MustGo {
-			a.gap(t.String(), unknownTexts)
-		}
-	}
 	return ctx.Err()
 }
 
@@ -338,70 +270,88 @@ func (a *audit) judgeImage(s *sighting) {
 		claims = []string{rec.name}
 	}
 	mine := a.claimed(claims, false)
-	unseen := len(claims) > 0 && (mine == nil || len(mine.looks) == 0) // the image of its post is not known
-	k, how, looks := a.imageKnown(s, mine)
+	k, how := a.imageKnown(s, mine)
+	like, apart := a.looksLike(s, mine)
 	switch {
 	case rec != nil && rec.MustGo && !rec.waits:
-		a.finding(FoundImage, rec.name, where, "an image of a post that must be gone: %s", rec.why)
-	case k != nil && looks && unseen && s.what != "": // a template is shared by many
-	case k != nil && looks && unseen:
-		a.say(&a.report.Gaps, Finding{ID: claims[0], Where: where}, "the image looks like that of %s, which must be gone, and is said to be of %s, "+
-			"whose image is not known: compare them", k.name, claims[0])
+		a.finding(FoundImage, rec.name, s.spot(), "its image: %s", rec.why)
 	case k != nil:
 		if len(claims) > 0 {
 			how += ", said to be of " + claims[0]
 		}
-		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", cmp.Or(s.what, "the image"), k.name, how, k.why)
+		a.finding(FoundImage, k.name, s.spot(), "%s (%s): %s", cmp.Or(s.what, "its image"), how, k.why)
 	// A file of the workspace has a record, or is a stray: its origin is never merely unknown.
 	case s.stored && (a.gone.stays(s.digests[0]) || durable.IsTemp(path.Base(s.src.name))):
 	case s.stored && rec == nil:
-		a.stray(FoundImage, "", where, "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
-	case s.stored && s.digests[0] != rec.image:
-		a.stray(FoundImage, rec.name, where, "it is not the image that was stored there: cannot tell which post it belongs to")
-	case s.stored:
-	case s.what != "" || a.report.Known.MustGo == 0 || slices.ContainsFunc(s.digests, a.gone.stays):
-	case s.fault != "":
-		a.gap(where, "an image's looks could not be compared: %s", s.fault)
-	case a.report.Known.Hashes < a.report.Known.MustGo:
-		// A thumbnail of an image that may stay is of known origin.
-		if _, apart := nearest(a.gone.looks[false], s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
-			a.gap(where, "images of unknown origin could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+
-				"look at them, or name a release with phash, or a workspace from before the purge")
+		what, id := "an image in the workspace that no record accounts for", ""
+		if like != nil {
+			what, id = what+fmt.Sprintf(", and it looks like that of %s, which was removed", like.name), like.name
 		}
+		a.stray(id, where, "move it out of the workspace, or delete it", what)
+	case s.stored && s.digests[0] != rec.image:
+		a.stray(rec.name, where, doRun, "it is not the image that was stored there: cannot tell which post it belongs to")
+	case s.stored:
+	case like != nil:
+		a.openOf(like.name, where, "compare them: it can be another caption on the same picture",
+			"%s like the image of %s, which was removed (%d of 64 bits apart)", cmp.Or(s.what, "it looks"), like.name, apart)
+	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
+	case s.fault != "" && a.report.Known.Digests+a.report.Known.Hashes > 0:
+		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
+	case a.Workspace == nil && a.report.Known.Digests == 0 && s.side > iconSide && a.report.Known.MustGo > 0:
+		a.open(where, "ask the maintainers to publish digests (rehydrate export --digests)", "a picture, and not one digest of a removed post is published")
 	}
 }
 
-// imageKnown returns the erased entry that an image belongs to, or nil; how it is known, and whether only by its looks.
-// mine is what is known of the entry that claims the image.
-func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, looks bool) {
-	// An image that its own entry has on record is that entry's, whatever it looks like.
-	if mine != nil && slices.ContainsFunc(s.digests, func(d digest) bool {
-		_, own := slices.BinarySearchFunc(a.gone.marks, clue[digest]{d, mine}, compareMarks)
-		return own
-	}) {
-		return nil, "", false
+// imageKnown returns the removed entry that an image belongs to, or nil, and how it is known. mine is what is known of the
+// entry that claims the image.
+func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string) {
+	if a.ownImage(s, mine) {
+		return nil, ""
 	}
 	// The digests stand in the order file, stripped, pixels: the first that matches says the most.
 	for i, d := range s.digests {
 		if k := a.gone.owner(d, true); k != nil {
-			return k, []string{"byte for byte", "but for metadata", "the same pixels"}[min(i, 2)], false
+			return k, []string{"byte for byte", "but for metadata", "the same pixels"}[min(i, 2)]
 		}
 	}
-	// Looks decide only where no digest does: they are shared by templates.
-	k, apart := nearest(a.gone.looks[true], s.hashes)
-	if k == nil || slices.ContainsFunc(s.digests, a.gone.stays) {
-		return nil, "", false
+	if s.wide == nil || slices.ContainsFunc(s.digests, a.gone.stays) {
+		return nil, ""
 	}
-	// Memes on one template are close to each other. An image with no claimed entry may match any post that
-	// stays; one with a claimed entry is that entry's if it is closer to it.
+	var best *known
+	least := sureBits + 1
+	for _, w := range a.gone.wide {
+		if d := w.is.Distance(*s.wide); d < least {
+			best, least = w.of, d
+		}
+	}
+	return best, fmt.Sprintf("saved again, %d of 256 bits apart", least)
+}
+
+// ownImage reports whether an image is one that its own entry has on record: it is that entry's, whatever it looks like.
+func (a *audit) ownImage(s *sighting, mine *known) bool {
+	return mine != nil && slices.ContainsFunc(s.digests, func(d digest) bool {
+		_, own := slices.BinarySearchFunc(a.gone.marks, clue[digest]{d, mine}, compareMarks)
+		return own
+	})
+}
+
+// looksLike returns the removed entry whose image an image looks like, or nil. Templates are shared by many posts, so it
+// need not be that image.
+func (a *audit) looksLike(s *sighting, mine *known) (of *known, apart int) {
+	k, apart := nearest(a.gone.looks[true], s.hashes)
+	if k == nil || a.ownImage(s, mine) || slices.ContainsFunc(s.digests, a.gone.stays) {
+		return nil, 0
+	}
+	// An image with no claimed entry may be of any post that stays; one with a claimed entry is that entry's if it is
+	// closer to it.
 	rivals, hashes := a.gone.looks[false], s.hashes
 	if mine != nil {
 		rivals, hashes = mine.looks, s.hashes[:1]
 	}
 	if _, closer := nearest(rivals, hashes); closer <= apart {
-		return nil, "", false
+		return nil, 0
 	}
-	return k, fmt.Sprintf("%d of 64 bits apart", apart), true
+	return k, apart
 }
 
 // entryNamed returns the entry of a known post that a file is named after, as 1n6oiw.jpg and 1n6oiw-1.jpg are; or "".

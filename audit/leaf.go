@@ -25,7 +25,9 @@ type source struct {
 	open  func() (*os.File, error)
 
 	columns  ScanColumns // what the auditor says of its columns
-	recorded string      // the digest that a registered copy has of it; empty for none
+	known    bool        // it is a file of the workspace of which a purge takes rows and images out
+	copied   bool        // it lies in a registered copy
+	recorded string      // the digest that this has of it; empty for none
 	mayName  bool        // it may name posts that are gone, as lists of outcomes do
 	ours     bool        // a record accounts for its words: none of them is of unknown origin
 
@@ -33,7 +35,10 @@ type source struct {
 	lines atomic.Int64 // how many texts of it are kept for comparison
 }
 
-// A place says where a leaf lies: file > member > row 17 > column a.b[] > part. Rows count from 0.
+// rowMark stands before the number of a row.
+const rowMark = " > row "
+
+// A place says where a leaf lies: file > member > row 17 > column a.b[] > part. Rows count from 1 for people.
 type place struct {
 	src   *source
 	path  string // file > member
@@ -49,8 +54,8 @@ type place struct {
 func (p place) String() string {
 	s := p.path
 	if p.table != nil {
-		s += " > row " + strconv.FormatInt(p.row, 10)
-		if p.col.name != "" {
+		s += rowMark + strconv.FormatInt(p.row+1, 10)
+		if p.col != nil && p.col.name != "" {
 			s += " > column " + p.col.name
 		}
 	}
@@ -88,11 +93,12 @@ func (p place) claims() (entries []string) {
 // A walker turns a source into leaves and hands each to the matcher. A leaf that is looked at on another core gets its own.
 type walker struct {
 	*audit
-	ctx   context.Context
-	crew  *errgroup.Group // nil for a walker that is at work in it
-	left  *atomic.Int64   // what is left of the budget of the source
-	found *atomic.Bool    // the source has a finding
-	depth int
+	ctx    context.Context
+	crew   *errgroup.Group // nil for a walker that is at work in it
+	left   *atomic.Int64   // what is left of the budget of the source
+	found  *atomic.Bool    // the source has a finding
+	opened *atomic.Bool    // something of it is open
+	depth  int
 }
 
 // spawn looks at a leaf on a free core; within a leaf, at once. A leaf that waits must own its bytes.
@@ -117,7 +123,7 @@ func (w walker) look(p place, all *io.SectionReader) {
 // lost notes what could not be read of a leaf.
 func (w walker) lost(p place, err error) {
 	if err != nil && w.ctx.Err() == nil {
-		w.unread(p.String(), err)
+		w.open(unreadable(p.String(), err))
 	}
 }
 
@@ -236,44 +242,36 @@ func (a *audit) evidenceOn(h hit) *evidence {
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
 func (w walker) finish(t *table) {
-	named := false
 	for _, c := range t.order {
 		ids := c.holdsIDs()
-		named = named || ids
 		// A value of a column that holds no ids may be a word that looks like one.
 		for _, h := range c.hits {
-			p, e, kind, what := t.at(h.row, c), w.evidenceOn(h), FoundRow, ""
+			p, e := t.at(h.row, c), w.evidenceOn(h)
 			switch {
 			case p.lists():
 			case !ids && !h.clear:
 				// In CSV all numbers are texts, so only its ids under a name of ids count.
 				if h.text && e.MustGo && t.typed {
-					w.gap(p.String(), mayBeIDs)
+					w.open(p.String(), lookAtIDs, mayBeIDs)
 				}
-			case t.parquet:
-				kind, what = e.exported(w.report.Time)
 			case e.MustGo:
-				what = "a row that names a post that must be gone: " + e.why
-			}
-			if what != "" {
-				w.finding(kind, h.entry(), p.String(), "%s", what)
+				w.finding(FoundRow, h.entry(), p, "a row of a removed post: %s", e.why)
+			case t.parquet && (t.src.name != "" || t.src.recorded != ""):
+				w.holdsRow(e, p.String())
 			}
 		}
 		if c.ids && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.rows > 0 || c.asked) {
-			w.gap(t.String(), "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
+			w.open(t.String(), "audit it with that release", "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
 		}
 		if ids && t.parquet && c.unread > 0 {
-			w.gap(t.String(), "%d rows have no post id that can be read, the first is row %d", c.unread, c.first)
+			w.open(t.String(), "look at these rows", "%d rows have no post id that can be read, the first is row %d", c.unread, c.first+1)
 		}
 		// A column that only happens to name a post does not say whose image the row has.
 		if !ids {
 			c.hits = nil
 		}
 	}
-	if t.parquet && !named {
-		w.gap(t.String(), "no column holds post ids by its name or its values: name it with --id-column")
-	}
 	if t.src.columns.ID != "" && t.parquet && !slices.ContainsFunc(t.order, func(c *column) bool { return c.asked }) {
-		w.gap(t.String(), "it has no column %s", t.src.columns.ID)
+		w.open(t.String(), "name another with --id-column", "it has no column %s", t.src.columns.ID)
 	}
 }

@@ -31,7 +31,6 @@ const (
 	minLine       = 40       // of a line of them that goes on in the next one: words are shorter
 	maxCarved     = 1000     // places of one kind in a block
 	prefixLen     = 15       // bytes of a text that find it in the index: no text that is searched for is shorter
-	maxTexts      = 300_000  // of a source that are kept for comparison
 	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
 	encodedPart   = " > encoded bytes"
 	softHyphen    = '\u00ad'
@@ -74,11 +73,11 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 	if !binary || p.label || strings.Contains(p.src.name, "/.tmp-") || strings.HasSuffix(p.part, encodedPart) && all.Size() < minGap {
 		return nil
 	}
-	return errors.New("unknown binary format: only searched for plain text and images")
+	return &unreadFormat{"unknown binary format: only searched for plain text and images", "open it with its own program, or delete it"}
 }
 
 // errEncoding is the trouble with a text whose letters may be any, as in EBCDIC.
-var errEncoding = errors.New("text in an unknown encoding: only searched for plain text")
+var errEncoding = &unreadFormat{"text in an unknown encoding: only searched for plain text", "save it as UTF-8"}
 
 // noUTF8 counts the bytes that are no UTF-8. Of a text in Latin-1 they are few.
 func noUTF8(block []byte) (n int64) {
@@ -119,7 +118,7 @@ func (w walker) names(p place, name, kind string) {
 	}
 	p.kin = map[bool]FindingKind{true: FoundImage, false: FoundRow}[kind == isImage]
 	if e := w.postOf(p.own); e != nil && e.MustGo && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))) {
-		w.finding(p.kin, p.own, p.String(), "it is named after a post that must be gone: %s", e.why)
+		w.finding(p.kin, p.own, p, "it is named after a removed post: %s", e.why)
 		return
 	}
 	w.words(p, name)
@@ -138,9 +137,7 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	if bytes.IndexByte(plain, '<') >= 0 {
 		w.ids(p, tag.ReplaceAll(plain, nil), first, last)
 	}
-	// What was resolved or taken out moves what stands near the ends: then no line there is left to the next block.
-	moved := len(rest) != len(text)
-	w.lines(p, rest, first || moved, last || moved)
+	w.lines(p, rest)
 	w.spelled(p, text)
 }
 
@@ -222,9 +219,9 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			switch {
 			case e == nil || !e.MustGo:
 			case telling(e.ID) || p.col != nil && p.col.ids || isLink.Match(text[max(0, at-30):at]) || isImageName.Match(text[end:]):
-				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p.String(), "it names a post that must be gone: %s", e.why)
+				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p, "it names a removed post: %s", e.why)
 			case p.table == nil && !p.label: // a column says what its numbers are
-				w.gap(p.String(), mayBeIDs)
+				w.open(p.String(), lookAtIDs, mayBeIDs)
 			}
 		}
 	}
@@ -258,8 +255,8 @@ func (w walker) sawDigest(p place, d digest) {
 	}
 }
 
-// lines searches for texts that must be gone, and keeps what else could be one.
-func (w walker) lines(p place, text []byte, first, last bool) {
+// lines searches for captions of removed posts.
+func (w walker) lines(p place, text []byte) {
 	if len(text) < prefixLen || w.report.Known.MustGo == 0 {
 		return
 	}
@@ -270,62 +267,9 @@ func (w walker) lines(p place, text []byte, first, last bool) {
 	}
 	for _, v := range variants {
 		for _, l := range w.gone.linesIn(fold(v)) {
-			w.sawText(p, l.of, l.is)
+			w.finding(FoundText, l.of.name, p, "its caption: %s", l.of.why)
 		}
 	}
-	if p.src.ours || p.label || p.table != nil && p.table.lists {
-		return
-	}
-	words := variants[len(variants)-1]
-	if p.table != nil && len(words) < searchOverlap { // what a row holds is one text
-		w.keep(p, words)
-		return
-	}
-	tags := len(variants) > 1
-	w.keepLines(p, words, first || tags, last || tags)
-}
-
-// keepLines keeps the lines of a text but for those of known origin: those of a whole text of a post that may stay. A
-// line that is only a part of one may be shared with a post that must be gone, whose other lines stand beside it.
-func (w walker) keepLines(p place, text []byte, first, last bool) {
-	const edge = 8 << 10 // where two blocks overlap, the other one has what is cut off here
-	var lines []string
-	var raw [][]byte
-	var cut []bool
-	for at, line := 0, []byte(nil); at < len(text); at += len(line) {
-		end := bytes.IndexByte(text[at:], '\n') + 1
-		if end == 0 {
-			end = len(text) - at
-		}
-		line = text[at : at+end]
-		if folded := fold(line); len(folded) > 0 {
-			lines, raw = append(lines, string(folded)), append(raw, line)
-			cut = append(cut, len(line) < edge && (!first && at < edge || !last && at+end > len(text)-edge))
-		}
-	}
-	whole := w.gone.wholeIn(lines)
-	for i, line := range lines {
-		if !whole[i] && !cut[i] && wordsOf(raw[i], line) {
-			w.sawText(p, nil, line)
-		}
-	}
-}
-
-// keep keeps a text for the comparison with texts that are learnt later, or are not known at all.
-func (w walker) keep(p place, text []byte) {
-	if len(text) < prefixLen { // most cells
-		return
-	}
-	if folded := string(fold(text)); wordsOf(text, folded) && !w.gone.stays(digestOf([]byte(folded))) {
-		w.sawText(p, nil, folded)
-	}
-}
-
-// wordsOf reports whether a text, which folded is of, can be words that somebody wrote on a picture, and is not too
-// short to tell a post. Digests and numbers are no words.
-func wordsOf(text []byte, folded string) bool {
-	return len(text) >= prefixLen && !bytes.ContainsFunc(text, noText) && distinctive(folded) &&
-		strings.Trim(folded, "0123456789abcdef ") != ""
 }
 
 // encoded looks at bytes that stand in a text as base64, in one line or many, or as hex, and returns the rest of it.
@@ -478,7 +422,7 @@ func (w walker) residue(p place, free []byte) {
 	lower := bytes.ToLower(free)
 	for _, e := range w.order {
 		if e.MustGo && len(e.ID) >= 5 && telling(e.ID) && bytes.Contains(lower, []byte(e.ID)) {
-			w.finding(FoundRow, string(e.ID), p.String(), "it names a post that must be gone: %s", e.why)
+			w.finding(FoundRow, string(e.ID), p, "it names a removed post: %s", e.why)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (a *audit) weigh(e *evidence, was past) {
 	s, by := *e.Standing, "as Reddit said last"
 	if was.State != "" && was.State != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
 		if e.entry && was.State.Gone() && !s.State.Gone() {
-			a.finding(FoundLog, string(e.ID), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
+			a.changed(string(e.ID), state.StateFile, doRun, "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
 				*e.Record, withReason(was.State, was.Reason))
 		}
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.State, was.Reason, "log", was.withheld, a.moment(was.at)
@@ -68,21 +68,24 @@ func (a *audit) weigh(e *evidence, was past) {
 	}
 	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
 	s.MustGo = s.State.Gone() && !s.Withheld
-	gone := s.State
+	gone, reason := s.State, s.Reason
 	switch {
 	// The workspace's note of a lift alone is the operator's word, so the log has to record it too.
 	case e.published != nil && !(was.lifted && !e.published.Time.After(a.noted[e.ID])):
-		s.MustGo, s.Because, gone, by = true, "release", e.published.State, "by the release's tombstone"
+		s.MustGo, s.Because, gone, reason, by = true, "release", e.published.State, "", "by the release's tombstone of "+dayOf(e.published.Time)
 	case e.stone != nil && !(e.stone.Readmitted && a.Policy.Readmits(e.stone.State, e.stone.Reason)):
-		s.MustGo, s.Because, gone, by = true, "tombstone", e.stone.State, "by the workspace's tombstone"
+		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.stone.State, e.stone.Reason, "by the workspace's tombstone of "+dayOf(e.stone.Time)
 	case e.kept != nil:
-		s.MustGo, s.Because, gone, by = true, "tombstone", e.kept.State, "by tombstones.csv of the workspace"
+		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.kept.State, "", "by tombstones.csv of the workspace"
 	case was.stone != nil && e.stone == nil:
-		s.MustGo, s.Because, by = true, "log", "by the log"
+		s.MustGo, s.Because, gone, reason, by = true, "log", "", "", "there is a tombstone of it in the log"
 	case s.State == "":
 		s.Because = ""
 	}
-	s.why = withReason(gone, s.Reason) + ", " + by
+	s.why = strings.TrimPrefix(withReason(gone, reason)+", "+by, ", ")
+	if s.MustGo {
+		s.goneAs = gone
+	}
 	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"
 	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.report.Time))
 	e.Standing = shared(a.standings, s)
@@ -108,28 +111,8 @@ func (a *audit) moment(t time.Time) *time.Time {
 	return shared(a.moments, t.UTC())
 }
 
-// exported returns the violation of a row of the post in a dataset; empty strings for none.
-func (e *evidence) exported(now time.Time) (FindingKind, string) {
-	switch {
-	// The gravest reason is named, for one row is one finding.
-	case e.MustGo:
-		return FoundRow, "a row of a post that must be gone: " + e.why
-	case e.Withheld:
-		return FoundWithheld, "a row of a post that is withheld: " + e.why
-	case e.State == manifest.StateHeld:
-		return FoundRow, "a row of a post that the policy does not allow: " + e.why
-	case e.State == "" || !e.Stale:
-		return "", ""
-	case e.LastLive == nil:
-		return FoundStale, "a row of a post that was never seen live"
-	case e.LastLive.After(now):
-		return FoundStale, "a row of a post last seen live in the future: a clock was wrong, or state.db was changed"
-	}
-	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", too long ago"
-}
-
 func withReason(what manifest.PostState, reason manifest.Reason) string {
-	return strings.TrimSuffix(string(what)+" ("+string(reason)+")", " ()")
+	return strings.TrimSuffix(string(what)+", "+string(reason), ", ")
 }
 
 // readWorkspace reads what the state knows of posts, images and texts.
@@ -141,14 +124,14 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	a.report.Scope.Workspace = ws.Dir()
 	a.foreign, err = ws.ForeignSchema(ctx)
 	for _, what := range a.foreign {
-		a.finding(FoundCopy, "", state.StateFile, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
+		a.changed("", state.StateFile, doExplain, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
 	}
 	b, bound, wrong := ws.Binding(ctx)
 	switch err := cmp.Or(err, wrong); {
 	case err != nil:
 		return err
 	case !bound:
-		a.gap("workspace", "it holds no release yet")
+		a.open("workspace", doRun, "it holds no release yet")
 		return nil
 	case b.Release == state.RehearsalOf(a.Release.Name):
 		a.note("the workspace is a rehearsal: its posts are made up")
@@ -160,7 +143,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	if err != nil {
 		a.unread(state.SealFile, err)
 	} else if !a.sealed {
-		a.gap(state.SealFile, "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away; run, then audit again")
+		a.open(state.SealFile, "rehydrate run or recheck, then audit again", "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away")
 	}
 	if b.ReleaseDigest != a.Release.Digest {
 		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
@@ -184,7 +167,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	// One that is lost with what came from a backup still stands there.
 	kept, trouble := state.KeptTombstones(ctx, ws)
 	if trouble != nil {
-		a.gap(manifest.TombstonesName, "%v", trouble)
+		a.open(manifest.TombstonesName, "mend it, and audit again", "%v", trouble)
 	}
 	for i, t := range kept {
 		a.post(t.ID).kept = &kept[i]
@@ -210,14 +193,14 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 func (a *audit) readLog(ctx context.Context) error {
 	if a.Workspace == nil {
 		if a.Since != nil {
-			a.gap("--since", "there is no workspace, and so no log to compare the checkpoint with")
+			a.open("--since", "name the workspace with -w", "there is no workspace, and so no log to compare the checkpoint with")
 		}
 		return nil
 	}
 	l, err := a.Workspace.LogReader(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) {
 		if a.Since != nil {
-			a.finding(FoundLog, "", "audit", "the log is gone: a checkpoint of it was kept, and there is none here")
+			a.changed("", state.AuditDir, doExplain, "the log is gone: a checkpoint of it was kept, and there is none here")
 		} else if a.images > 0 {
 			a.note("there is no audit log: its first run was killed")
 		}
@@ -227,16 +210,16 @@ func (a *audit) readLog(ctx context.Context) error {
 	a.report.Log, err = auditlog.NewReport(ctx, l, err, a.Since)
 	r := a.report.Log
 	if s := r.Since; s != nil && !s.Holds {
-		a.finding(FoundLog, "", "--since", "the log does not go on from the checkpoint that was kept: %s", s.What)
+		a.changed("", "--since", doExplain, "the log does not go on from the checkpoint that was kept: %s", s.What)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case r.Broken != nil:
-		a.finding(FoundLog, "", "audit", "%v", err)
+		a.changed("", state.AuditDir, doExplain, "%v", err)
 		return nil
 	case err != nil:
-		a.gap("audit", "the log could not be read: %v", err)
+		a.open(state.AuditDir, "make it readable, and audit again", "the log could not be read: %v", err)
 		return nil
 	}
 	for e, err := range l.Records(ctx, 0) {
@@ -253,11 +236,11 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 	pending, err := a.Workspace.Unpublished(ctx)
 	next, wrong := a.Workspace.LogNext(ctx)
 	if err := errors.Join(err, wrong); err != nil {
-		a.gap("state.db", "the records that wait for the log could not be read: %v", err)
+		a.open(state.StateFile, "rehydrate verify", "the records that wait for the log could not be read: %v", err)
 		return ctx.Err()
 	}
 	if next < size {
-		a.finding(FoundLog, "", "state.db", "the log has %d records, and state.db knows of %d: it came from a backup, or was put back", size, next)
+		a.changed("", state.StateFile, doExplain, "the log has %d records, and state.db knows of %d: it came from a backup, or was put back", size, next)
 	}
 	// A record is stored with what it records, and published later: a killed run leaves some.
 	for _, e := range pending {
@@ -337,7 +320,7 @@ func (a *audit) restored(e auditlog.Event) {
 		a.note("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict)
 		return
 	}
-	a.gap("audit", "record %d, of %s: %s; find out why, keep a checkpoint (--checkpoint), and name it from then on (--since)", e.Seq, e.Time.Format(time.RFC3339), missing)
+	a.open(state.AuditDir, "find out why; keep a checkpoint (--checkpoint), and name it from then on (--since)", "record %d, of %s: %s", e.Seq, e.Time.Format(time.RFC3339), missing)
 }
 
 // compareCopies compares the registered copies of the state with those of the log.
@@ -358,7 +341,7 @@ func (a *audit) compareCopies(have []workspace.Copy) {
 		if e.Kind == auditlog.Disclosed {
 			was, todo = "posts were sent to a third party on %s (record %d of the log; the sha256 is that of third-party:NAME), and %s", "have them deleted there"
 		}
-		a.owed("the copy "+path, fmt.Sprintf(was, e.Time.Format(time.RFC3339), e.Seq, what), ": put back a newer state.db, or "+todo)
+		a.open("the copy "+path, "put back a newer state.db, or "+todo, was, e.Time.Format(time.RFC3339), e.Seq, what)
 	}
 }
 
@@ -368,14 +351,15 @@ func (a *audit) compare(e *evidence, was past) {
 	// The log is signed and the state is not, so the log is believed.
 	switch stone := was.stone; {
 	case stone != nil && e.stone == nil:
-		a.finding(FoundTombstone, id, "state.db", "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
+		a.changed(id, state.StateFile, doRun, "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
 			"state.db is older than the log, or was changed", *stone)
 	case stone != nil && e.stone.Readmitted:
-		a.finding(FoundTombstone, id, "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
+		a.changed(id, state.StateFile, doExplain, "the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
 	}
 	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
 	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && e.published.Time.After(a.noted[e.ID]) {
-		a.finding(FoundTombstone, id, "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
+		a.duty(Duty{Kind: DutyTakeOver, Where: state.StateFile, Posts: []string{id}, Late: true, Do: doRun,
+			What: "the release has a tombstone of " + id + ", and the workspace holds it to be live"})
 	}
 }
 
@@ -422,7 +406,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 	}
 	last, wrong := state.ReadNote[state.ExportNote](ctx, ws)
 	if wrong != nil {
-		a.gap("state.db", "the note of the last export cannot be read: %v", wrong)
+		a.open(state.StateFile, "rehydrate verify", "the note of the last export cannot be read: %v", wrong)
 	}
 	for _, f := range last.Files {
 		a.exported[f.Name] = f.SHA256
@@ -450,7 +434,7 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 			return
 		}
 		if e := a.posts[res.ID]; e != nil && e.MustGo && (res.Outcome == manifest.Kept || res.Outcome == manifest.Duplicate) {
-			a.finding(FoundRow, res.Key.String(), s.where, "it says %s of a post that must be gone: %s", res.Outcome, e.why)
+			a.finding(FoundRow, res.Key.String(), spot{s.where, doPurge}, "it says %s of a removed post: %s", res.Outcome, e.why)
 		}
 	}
 }
@@ -468,14 +452,14 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 		w.checkOutcomes(s, io.NewSectionReader(all, 0, s.size))
 	case s.name == "" || s.name == state.StateFile || durable.IsTemp(path.Base(s.name)):
 	case kind == isDatabase:
-		w.finding(FoundCopy, "", s.where, "a database in the workspace that no record accounts for: move it away, or out of backups that the posts of today have outlived")
+		w.changed("", s.where, "move it out of the workspace, or delete it", "a database in the workspace that no record accounts for")
 	case kind != isParquet && noted == "":
 	case noted == "" && logged == "":
-		w.stray(FoundCopy, "", s.name, "a Parquet in the workspace that no record accounts for")
+		w.stray("", s.name, "move it out of the workspace, or delete it", "a Parquet in the workspace that no record accounts for")
 	case cmp.Or(noted, sum) != sum || cmp.Or(logged, sum) != sum:
-		w.stray(FoundExport, "", s.name, "it is not the file that was exported last under this name, as state.db and the log have it: restore it with `rehydrate run`")
+		w.stray("", s.name, doRun, "it is not the file that was exported last under this name, as state.db and the log have it")
 	case logged == "" && w.report.Log.Present && w.report.Log.Consistent:
-		w.stray(FoundExport, "", s.name, "no record of the log names its export")
+		w.stray("", s.name, doRun, "no record of the log names its export")
 	}
 	// A copy that is as it was made holds only texts that this workspace knows.
 	s.ours = s.ours || s.recorded != "" && s.recorded == sum
@@ -484,15 +468,15 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 
 // changedCopy notes a file of a registered copy that is not as its record has it.
 func (a *audit) changedCopy(where, what string) {
-	a.owed(where, "a file of a registered copy: "+what, "; `rehydrate purge` says what to do")
+	a.open(where, "ask its holder, or make a new copy with rehydrate export", "a file of a registered copy: %s", what)
 }
 
 // stray notes a file of the workspace that is not the one on record, or has no record.
-func (a *audit) stray(kind FindingKind, id, where, what string) {
+func (a *audit) stray(id, where, do, what string) {
 	if a.sealed {
-		a.finding(kind, id, where, "%s", what)
+		a.changed(id, where, do, "%s", what)
 		return
 	}
 	// The records may be older than the file.
-	a.gap(where, "%s; or a run is writing it, or was killed: run, then audit again", what)
+	a.open(where, "rehydrate run or recheck, then audit again", "%s; or a run is writing it, or was killed", what)
 }

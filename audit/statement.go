@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"text/template"
 	"time"
 
 	"rehydrate/internal/page"
@@ -118,54 +117,16 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 	return s, nil
 }
 
-//go:embed audit.html head.txt
+//go:embed audit.html
 var files embed.FS
 
-var (
-	auditPage = page.Parse(files, "audit.html")
-	head      = template.Must(template.New("").Funcs(template.FuncMap{
-		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
-		"line":       state.PrintableLine,
-		"counted":    page.Counted,
-		"recognised": recognised,
-	}).ParseFS(files, "head.txt"))
-)
-
-// recognised says what n of all posts that must be gone are recognised by, and whom to ask for the rest.
-func recognised(n, of int, what, ask string) string {
-	switch n {
-	case of:
-		return "Recognised: " + what + ", of all of them."
-	case 0:
-		return "Not recognised: " + what + ": " + ask
-	}
-	return fmt.Sprintf("Recognised: %s, of %d of them. For the others %s", what, n, ask)
-}
-
-// Said returns the lines of a part of head.txt: "meaning", what the verdict means; "explains", what this audit could recognise
-// with what it had, and whom to ask for what it lacked; or "facts".
-func (r Report) Said(part string) []string {
-	var b strings.Builder
-	if err := head.ExecuteTemplate(&b, part, r); err != nil {
-		return []string{err.Error()}
-	}
-	return strings.Split(strings.TrimSpace(b.String()), "\n")
-}
-
-// Facts are the head of the report, each a name and its value: who audited what, when, and on how much there is evidence.
-func (r Report) Facts() (facts [][]string) {
-	for _, line := range r.Said("facts") {
-		if fact := strings.SplitN(line, "\t", 2); len(fact) == 2 && fact[1] != "" {
-			facts = append(facts, fact)
-		}
-	}
-	return facts
-}
+var auditPage = page.Parse(files, "audit.html")
 
 // WritePage writes the report as a page for people: one file that opens from disk, without scripts.
-func (r Report) WritePage(w io.Writer, digest string) error {
+func (r Report) WritePage(w io.Writer, digest, proof string) error {
 	return page.Write(w, auditPage, struct {
 		Report
 		Digest string // the SHA-256 of the statement, by which the log names it
-	}{r, digest})
+		Proof  string // what vouches for the report
+	}{r, digest, proof})
 }

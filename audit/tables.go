@@ -109,7 +109,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	for _, s := range file.Unclaimed() {
 		// They are searched, but a compressed page would not show its rows.
 		if from := w.rest(p, all, s.From, s.To); from < s.To {
-			w.gap(p.String(), "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
+			w.open(p.String(), "have it written again", "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
 		}
 	}
 	t := newTable(p)
@@ -169,7 +169,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 		unused, what, err := db.Unused(w.ctx)
 		w.residue(p.in("free pages"), unused)
 		if what != "" && own {
-			w.finding(FoundCopy, "", p.String(), "%s", what)
+			w.changed("", p.String(), doExplain, "%s", what)
 		}
 		id, wrong := db.ApplicationID(w.ctx)
 		tables, unlisted := db.Tables(w.ctx)
@@ -202,7 +202,7 @@ func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.
 	}
 	if len(from.Computed) > 0 {
 		if err := w.databaseRows(t, from.Computed, db.RowsComputed(w.ctx, from), computedCost); err != nil && w.ctx.Err() == nil {
-			w.gap(t.String(), "columns that SQLite computes could not be read (%s): %v", strings.Join(from.Computed, ", "), err)
+			w.open(t.String(), "look at them by hand", "columns that SQLite computes could not be read (%s): %v", strings.Join(from.Computed, ", "), err)
 		}
 	}
 	return nil

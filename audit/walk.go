@@ -52,7 +52,7 @@ func (a *audit) scanAll(ctx context.Context) error {
 	look := func(s *source) {
 		s.file = &AuditedFile{Name: s.where, Size: s.size}
 		a.report.Scope.Files = append(a.report.Scope.Files, s.file)
-		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}, found: &atomic.Bool{}}
+		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}, found: &atomic.Bool{}, opened: &atomic.Bool{}}
 		w.left.Store(budgetOf(s.size, len(a.report.Scope.Files)))
 		open := func(w walker) { w.lost(place{src: s, path: s.where}, w.source(s)) }
 		// A large file spreads its own members over the processors: several at once would fill the memory.
@@ -119,11 +119,12 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 			strings.HasPrefix(f.Name, state.AuditDir+"/") || a.exported[f.Name] != ""
 		// The key is a short text of a known kind; anything longer under its name is searched like any file.
 		s.ours = s.mayName || f.Name == state.StateFile || f.Name == state.LogKeyFile && f.Size < 300
+		s.known = s.ours || strings.HasPrefix(f.Name, state.ImagesDir+"/")
 		switch {
 		case !f.Mode.IsRegular():
-			a.gap(f.Name, "it is not a regular file (%s), so its target was not checked: take it away", f.Mode.Type())
+			a.open(f.Name, "take it away", "it is not a regular file (%s), so its target was not checked", f.Mode.Type())
 		case f.Name == state.JournalFile:
-			a.gap(f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
+			a.open(f.Name, "audit again, after a run if need be", "a writer is at work, or was killed: the content of its journal was not checked")
 		default:
 			look(s)
 		}
@@ -137,6 +138,7 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		return err
 	}
 	a.compareCopies(copies)
+	a.report.Scope.Copies = len(copies)
 	owing, err := state.ListCopies(ctx, a.Workspace)
 	if err != nil {
 		return err
@@ -154,15 +156,15 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 			info, err := os.Stat(filepath.Join(c.Path, f.Name))
 			return err == nil && info.Size() == f.Size && state.HasRows(f.Name)
 		}) {
-			what := "a registered copy that stands there again; what was said of it: " + c.Told
-			a.owed(fmt.Sprintf("%s (%s)", c.Path, c.Note), what, "; delete it, or purge takes it up again")
+			a.duty(Duty{Kind: DutyCopy, Where: c.Path, Late: true, Do: "delete it, or purge takes it up again",
+				What: fmt.Sprintf("the copy %s (%s) stands there again; what was said of it: %s", c.Path, c.Note, c.Told)})
 		}
 		missing := map[string]string{}
 		for _, f := range c.Files {
 			missing[f.Name] = f.SHA256
 		}
 		err := a.eachBelow(ctx, c.Path, func(s *source) {
-			s.recorded = missing[s.rel]
+			s.copied, s.recorded = true, missing[s.rel]
 			delete(missing, s.rel)
 			look(s)
 		})
@@ -179,19 +181,15 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 
 // stillOpen notes a registered copy that is there and owes a removal: a purge has not got to it, or could not do it.
 func (a *audit) stillOpen(c state.CopyReport) {
-	what := "a registered copy that is an open obligation"
+	what := fmt.Sprintf("the copy %s (%s) is an open obligation", c.Path, c.Note)
 	if n := len(c.Owed); n > 0 {
-		const most = 5
-		what += fmt.Sprintf(": %d of its rows must go: %s", n, strings.Join(c.Owed[:min(n, most)], ", "))
-		if n > most {
-			what += ", ..."
-		}
+		what += fmt.Sprintf(": %d of its rows must go: %s", n, some(c.Owed))
 	}
 	if c.Told != "" {
 		what += "; what the last purge said of it: " + c.Told
 	}
-	const todo = "; put it in order and purge, or say what became of it: rehydrate export --destroyed"
-	a.owed(fmt.Sprintf("%s (%s)", c.Path, c.Note), what, todo)
+	a.duty(Duty{Kind: DutyCopy, Where: c.Path, What: what, Posts: c.Owed, Late: true,
+		Do: "put it in order and purge, or say what became of it: rehydrate export --destroyed"})
 }
 
 // eachBelow looks at a file, or at the files of a folder in byte order of their names. One that cannot be read is a gap.
@@ -227,27 +225,38 @@ func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) 
 
 // outOfReach notes a registered copy that cannot be looked at, until the operator says what became of it.
 func (a *audit) outOfReach(c workspace.Copy, owed []string) {
-	where, what, todo := fmt.Sprintf("%s (%s)", c.Path, c.Note), "a registered copy that cannot be reached from here", ""
-	// The trouble that a purge noted of a copy closes nothing.
-	closed := c.Told != "" && !c.Open
-	if c.Format == state.ThirdParty {
-		gone := slices.DeleteFunc(slices.Clone(c.Rows), func(row string) bool {
-			e := a.postOf(row)
-			return (e == nil || !e.MustGo) && !slices.Contains(owed, row)
-		})
-		what = fmt.Sprintf("%d rows were sent to a third party, out of reach of audit and purge", len(c.Rows))
-		if len(gone) > 0 {
-			what += fmt.Sprintf(", and %d of them must be gone: %s", len(gone), strings.Join(gone, ", "))
+	third := c.Format == state.ThirdParty
+	if third {
+		for _, row := range c.Rows {
+			if e := a.postOf(row); e != nil && e.MustGo && !slices.Contains(owed, row) {
+				owed = append(owed, row)
+			}
 		}
-		todo = "; have them deleted there, then say so: rehydrate export --destroyed"
+		slices.Sort(owed)
 	}
-	if c.Told != "" && (closed || todo == "") { // of a third party that keeps them it says what todo does
+	what := fmt.Sprintf("the copy %s (%s) is not there", c.Path, c.Note)
+	if third {
+		what = fmt.Sprintf("%d rows were sent to a third party, out of reach of audit and purge: %s (%s)", len(c.Rows), c.Path, c.Note)
+	}
+	if len(owed) > 0 {
+		what += fmt.Sprintf(", and %d of its rows must be gone: %s", len(owed), some(owed))
+	}
+	if c.Told != "" {
 		what += "; what was said of it: " + c.Told
 	}
-	if closed {
-		a.note("%s: %s", where, what)
-	} else {
-		a.owed(where, what, todo)
+	do := "say what became of it: rehydrate export --destroyed"
+	if third {
+		do = "have them deleted there, then say so: rehydrate export --destroyed"
+	}
+	switch {
+	case c.Told != "" && !c.Open: // the trouble that a purge noted of a copy closes nothing
+		a.note("%s", what)
+	case len(owed) > 0:
+		a.duty(Duty{Kind: DutyCopy, Where: c.Path, What: what, Do: do, Posts: owed, Late: true})
+	case third:
+		a.elsewhere = append(a.elsewhere, what)
+	default:
+		a.open(c.Path, do, "%s", what)
 	}
 }
 
@@ -331,7 +340,7 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		body, err := readAll(all, p.atOnce(2*maxImage))
 		w.search(p, body, true, true)
 		w.carve(p, body)
-		return cmp.Or(err, errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them"))
+		return cmp.Or(err, error(&unreadFormat{"it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read", "look at its pages"}))
 	}
 	w.raw(p, all)
 	switch kind {
@@ -351,7 +360,7 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return err
 	}
 	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
-	return fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind)
+	return &unreadFormat{fmt.Sprintf("it is %s, which is not read here", kind), "unpack or convert it, and name what comes out; or delete it"}
 }
 
 // raw searches the bytes of a container as they are: what its reader passes over is found only there.
@@ -443,7 +452,8 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 		return w.ctx.Err()
 	}
 	w.raw(p, all)
-	return cmp.Or(err, errors.New("there is more in it than the members that its directory names, or they are cut off: it was only searched for plain text and images"))
+	return cmp.Or(err, error(&unreadFormat{"there is more in it than the members that its directory names, or they are cut off: it was only searched for plain text and images",
+		"have it packed again"}))
 }
 
 // zipped looks at a member of a zip, and reports whether its bytes are as its record says.
@@ -454,7 +464,7 @@ func (w walker) zipped(p place, all *io.SectionReader, f *zip.File, from int64) 
 		return false
 	// Its bytes say nothing without the password, and a guess would be a PASS.
 	case f.Flags&1 != 0:
-		w.gap(p.in(f.Name).String(), "it is encrypted: unpack the archive, and name what comes out")
+		w.open(p.in(f.Name).String(), "unpack the archive, and name what comes out", "it is encrypted")
 		return true
 	// Of any other method the bytes themselves say how they are packed.
 	case f.Method != zip.Deflate:

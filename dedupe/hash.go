@@ -26,8 +26,8 @@ type Hash struct {
 // screenshots apart. Bit 63 of word 0 is the first coefficient.
 type Hash256 [4]uint64
 
-// distance returns the number of differing bits, 0..256.
-func (h Hash256) distance(o Hash256) int {
+// Distance returns the number of differing bits, 0..256.
+func (h Hash256) Distance(o Hash256) int {
 	d := 0
 	for i := range h {
 		d += bits.OnesCount64(h[i] ^ o[i])

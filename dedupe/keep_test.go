@@ -48,7 +48,7 @@ func near(a, b Item, rule Rule) string {
 	case flat:
 		return ClassFlat
 	case len(a.Tokens) == 0 && len(b.Tokens) == 0:
-		if a.Wide == nil || b.Wide == nil || distance > 4 || a.Wide.distance(*b.Wide) > 16 {
+		if a.Wide == nil || b.Wide == nil || distance > 4 || a.Wide.Distance(*b.Wide) > 16 {
 			return ""
 		}
 		return ClassNoText

@@ -66,6 +66,7 @@ func (c *command) render(w io.Writer, name string, v any) error {
 		"at":        func(t time.Time) string { return t.Format(time.RFC3339) },
 		"because":   withReason,
 		"byCode":    byCode,
+		"broken":    broken,
 		"cell":      func(text string) string { return fmt.Sprintf("%.20s", oneTerminalLine(text)) },
 		"counts":    countsOf,
 		"day":       func(t time.Time) string { return t.Format(time.DateOnly) },
@@ -140,6 +141,25 @@ func (c *command) answerHolds(name string, v any, holds bool, otherwise exitCode
 		return otherwise
 	}
 	return err
+}
+
+// broken breaks the second cells of rows, so that they fit into a terminal of 80 columns beside the first.
+func broken(rows [][2]string) (lines [][2]string) {
+	width := 0
+	for _, row := range rows {
+		width = max(width, len(row[0]))
+	}
+	for _, row := range rows {
+		name, line := row[0], ""
+		for word := range strings.FieldsSeq(oneTerminalLine(row[1])) {
+			if line != "" && len(line)+1+len(word) > 76-width {
+				lines, name, line = append(lines, [2]string{name, line}), "", ""
+			}
+			line = strings.TrimPrefix(line+" "+word, " ")
+		}
+		lines = append(lines, [2]string{name, line})
+	}
+	return lines
 }
 
 func hundredfold(share *float64) *float64 {

@@ -37,6 +37,7 @@ type auditFlags struct {
 	checkpoint string
 	html       string
 	noRecord   bool
+	details    bool
 	statement  string
 	sign       string
 	checked    string // a statement
@@ -68,6 +69,7 @@ func (c *command) auditCommand() *cobra.Command {
 	flags.StringVar(&f.stamp.ca, "timestamp-ca", "", "trust time stamps of the authorities in this PEM `file` instead of the system's")
 	flags.StringVar(&f.checked, "check", "", "check a `statement` and its signature")
 	flags.StringVar(&f.log, "log", "", "check the log in this `folder`, a copy of audit/, by itself")
+	flags.BoolVar(&f.details, "details", false, "print digests, keys and every file that was looked at as well")
 	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record of this audit in the workspace's log")
 	flags.StringVar(&f.columns.ID, "id-column", "", "the `column` of the post ids in the named files (default: id, post_id...)")
 	flags.StringVar(&f.columns.PHash, "phash-column", "", "the `column` of the perceptual hashes (default: phash)")
@@ -221,8 +223,9 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 		unstamped = c.stamp(ctx, f.statement, digest, f.stamp)
 	}
 	recorded := c.recordAudit(ctx, r, sum, f.noRecord)
+	proof := proofOf(r, sum, recorded)
 	if f.html != "" {
-		err := writeOwn(ctx, "page", f.html, func(w io.Writer) error { return r.WritePage(w, sum) })
+		err := writeOwn(ctx, "page", f.html, func(w io.Writer) error { return r.WritePage(w, sum, proof) })
 		if err != nil {
 			return err
 		}
@@ -231,8 +234,9 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 	if !c.json {
 		err := c.answer("audit", struct {
 			audit.Report
-			Digest string
-		}{r, sum})
+			Digest, Proof string
+			Details       bool
+		}{r, sum, proof, f.details})
 		if err != nil {
 			return err
 		}
@@ -244,12 +248,26 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 	switch {
 	case r.Verdict == audit.Fail:
 		return exitCode(exitFound)
-	case r.Verdict == audit.Incomplete:
-		return exitCode(exitIncomplete)
+	case r.Verdict == audit.Undecided:
+		return exitCode(exitUndecided)
+	case r.Verdict == audit.Overdue:
+		return exitCode(exitOverdue)
 	case unstamped != nil: // last: what was found matters more
 		return exitCode(exitFailed)
 	}
 	return nil
+}
+
+// proofOf says in a line what vouches for a report.
+func proofOf(r audit.Report, digest, recorded string) string {
+	log := "there is no log"
+	switch l := r.Log; {
+	case l.Broken != nil:
+		log = fmt.Sprintf("the log breaks at record %d", *l.Broken)
+	case l.Present && l.Consistent:
+		log = fmt.Sprintf("the log of %s is intact", times(int(l.Records), "record", "records"))
+	}
+	return fmt.Sprintf("statement %s is %s; %s. rehydrate audit --check verifies a statement", digest[:8], recorded, log)
 }
 
 // writeStatement writes the report as a statement, and signs it.
@@ -337,7 +355,7 @@ func (c *command) checkLog(ctx context.Context, f auditFlags) error {
 func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string, no bool) string {
 	switch {
 	case r.Scope.Workspace == "":
-		return "there is no workspace to record it in"
+		return "not recorded: there is no workspace"
 	case no:
 		return "not recorded, as was asked"
 	case r.Log.Present && !r.Log.Consistent:
@@ -346,7 +364,7 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true})
 	if err == nil {
-		record := auditlog.Event{Kind: auditlog.Audit, Verdict: strings.ToLower(string(r.Verdict)), SHA256: digest}
+		record := auditlog.Event{Kind: auditlog.Audit, Verdict: strings.ReplaceAll(strings.ToLower(string(r.Verdict)), " ", "_"), SHA256: digest}
 		err = errors.Join(ws.Note(ctx, record), ws.Close())
 	}
 	if err != nil {

@@ -380,8 +380,8 @@ var violations = []planted{
 	{"an image of a post that Reddit no longer knows", audit.FoundImage, wasAbsent, "keep/", in("keep/x.jpg", img(wasAbsent))},
 	{"an image as a second one of a live post", audit.FoundImage, wasRemoved, live + "-1.jpg", in(live+"-1.jpg", img(wasRemoved))},
 	{"an image in place of a live post's", audit.FoundImage, wasRemoved, live + ".jpg", in(live+".jpg", img(wasRemoved))},
-	{"a recompressed image in place of a live post's", audit.FoundImage, staysLive, live + ".jpg", in(live+".jpg", again(wasRemoved))},
-	{"a recompressed image, its hash long gone", audit.FoundImage, "", "small.jpg", in("small.jpg", again(wasRemoved))},
+	{"a recompressed image in place of a live post's", audit.FoundRecord, staysLive, live + ".jpg", in(live+".jpg", again(wasRemoved))},
+	{"a recompressed image, its hash long gone", audit.FoundRecord, "", "small.jpg", in("small.jpg", again(wasRemoved))},
 	{"an image in an unfinished file", audit.FoundImage, wasRemoved, ".tmp-", in("images/fe/.tmp-AAAA", img(wasRemoved))},
 	{"an image beside the log", audit.FoundImage, wasRemoved, "audit/", in("audit/x.jsonl", img(wasRemoved))},
 	{"an image in the lock", audit.FoundImage, wasRemoved, "lock", in("lock", img(wasRemoved))},
@@ -398,16 +398,16 @@ var violations = []planted{
 	}},
 
 	{"last week's Parquet under its name", audit.FoundRow, wasRemoved, shard(wasRemoved) + " > row", restored(shard(wasRemoved))},
-	{"last week's Parquet is not the exported one", audit.FoundExport, "", shard(wasRemoved), restored(shard(wasRemoved))},
-	{"last week's Parquet under another name", audit.FoundCopy, "", "dataset/data/more.parquet", in("dataset/data/more.parquet", old(shard(wasDeleted)))},
+	{"last week's Parquet is not the exported one", audit.FoundRecord, "", shard(wasRemoved), restored(shard(wasRemoved))},
+	{"last week's Parquet under another name", audit.FoundRecord, "", "dataset/data/more.parquet", in("dataset/data/more.parquet", old(shard(wasDeleted)))},
 	{"a row in a Parquet that was handed over", audit.FoundRow, wasAbsent, "handed.parquet > row", hand("handed.parquet", old(shard(wasAbsent)))},
-	{"a row in somebody's Parquet of ids", audit.FoundRow, wasRemoved, "ids.parquet > row 1",
+	{"a row in somebody's Parquet of ids", audit.FoundRow, wasRemoved, "ids.parquet > row 2",
 		hand("ids.parquet", table(onlyID{"t3_" + staysLive}, onlyID{"T3_" + strings.ToUpper(wasRemoved)}), "--id-column", "post")},
-	{"the id early in a list", audit.FoundRow, wasRemoved, "list.parquet > row 0",
+	{"the id early in a list", audit.FoundRow, wasRemoved, "list.parquet > row 1",
 		hand("list.parquet", table(listed{[]string{wasRemoved, staysLive}}), "--id-column", "posts.list.element")},
-	{"the id in another column", audit.FoundRow, wasRemoved, "two.parquet > row 0", hand("two.parquet", table(twoIDs{staysLive, wasRemoved}))},
-	{"the id beside a row number", audit.FoundRow, wasRemoved, "n.parquet > row 1", hand("n.parquet", table(numbered{0, staysLive}, numbered{1, wasRemoved}))},
-	{"a digest in the row of a live post", audit.FoundImage, wasRemoved, "digests.parquet > row 0", func(p *audited) []string {
+	{"the id in another column", audit.FoundRow, wasRemoved, "two.parquet > row 1", hand("two.parquet", table(twoIDs{staysLive, wasRemoved}))},
+	{"the id beside a row number", audit.FoundRow, wasRemoved, "n.parquet > row 2", hand("n.parquet", table(numbered{0, staysLive}, numbered{1, wasRemoved}))},
+	{"a digest in the row of a live post", audit.FoundImage, wasRemoved, "digests.parquet > row 1", func(p *audited) []string {
 		return hand("digests.parquet", table(withDigest{staysLive, p.was[wasRemoved].Image.SHA256}))(p)
 	}},
 	{"outcomes.csv says kept", audit.FoundRow, wasRemoved, "outcomes.csv", edited("outcomes.csv", func(s string) string {
@@ -415,28 +415,28 @@ var violations = []planted{
 	})},
 
 	{"a backup of the database", audit.FoundRow, wasRemoved, "state.bak > table reading > row", in("state.bak", old("state.db"))},
-	{"last week's state.db", audit.FoundTombstone, wasRemoved, "state.db", restored("state.db")},
-	{"last week's state.db knows fewer records", audit.FoundLog, "", "state.db", restored("state.db")},
+	{"last week's state.db", audit.FoundRecord, wasRemoved, "state.db", restored("state.db")},
+	{"last week's state.db knows fewer records", audit.FoundRecord, "", "state.db", restored("state.db")},
 	{"last week's state.db and images", audit.FoundImage, wasRemoved, "images/fe/" + wasRemoved, restored("state.db", "images")},
-	{"last week's workspace, against a checkpoint", audit.FoundLog, "", "--since", func(p *audited) []string {
+	{"last week's workspace, against a checkpoint", audit.FoundRecord, "", "--since", func(p *audited) []string {
 		p.workspace = copyTree(p.t, p.backup)
 		return []string{"--since", p.kept}
 	}},
 	{"what describes an image, in state.db", audit.FoundImage, wasRemoved, "state.db", query("INSERT INTO image SELECT '" + wasRemoved + "', 0, source, original_sha256, " +
 		"sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits, pixels_sha256, redirected, next FROM image" + thatLive)},
-	{"a dropped tombstone", audit.FoundTombstone, wasRemoved, "state.db", query("DELETE FROM tombstone WHERE id = '" + wasRemoved + "'")},
-	{"a suspended tombstone", audit.FoundTombstone, wasDeleted, "state.db", query("UPDATE tombstone SET readmitted = 1 WHERE id = '" + wasDeleted + "'")},
-	{"a post made live by hand", audit.FoundLog, wasAbsent, "state.db",
+	{"a dropped tombstone", audit.FoundRecord, wasRemoved, "state.db", query("DELETE FROM tombstone WHERE id = '" + wasRemoved + "'")},
+	{"a suspended tombstone", audit.FoundRecord, wasDeleted, "state.db", query("UPDATE tombstone SET readmitted = 1 WHERE id = '" + wasDeleted + "'")},
+	{"a post made live by hand", audit.FoundRecord, wasAbsent, "state.db",
 		query("UPDATE post SET state = 'live', checked_at = checked_at - 9, live_at = checked_at - 9 WHERE id = '" + wasAbsent + "'")},
-	{"an edited record", audit.FoundLog, "", "audit", edited("audit/records.jsonl", func(s string) string { return strings.Replace(s, `"removed"`, `"held"`, 1) })},
-	{"a log cut short", audit.FoundLog, "", "audit", edited("audit/records.jsonl", func(s string) string { return s[:strings.LastIndexByte(s[:len(s)-1], '\n')+1] })},
-	{"records in another order", audit.FoundLog, "", "audit", edited("audit/records.jsonl", func(s string) string {
+	{"an edited record", audit.FoundRecord, "", "audit", edited("audit/records.jsonl", func(s string) string { return strings.Replace(s, `"removed"`, `"held"`, 1) })},
+	{"a log cut short", audit.FoundRecord, "", "audit", edited("audit/records.jsonl", func(s string) string { return s[:strings.LastIndexByte(s[:len(s)-1], '\n')+1] })},
+	{"records in another order", audit.FoundRecord, "", "audit", edited("audit/records.jsonl", func(s string) string {
 		lines := strings.SplitAfter(s, "\n")
 		lines[3], lines[4] = lines[4], lines[3]
 		return strings.Join(lines, "")
 	})},
-	{"a log that is gone", audit.FoundLog, "", "audit", doing(func(p *audited) { p.remove("audit") })},
-	{"last week's log", audit.FoundLog, "", "audit", restored("audit")},
+	{"a log that is gone", audit.FoundRecord, "", "audit", doing(func(p *audited) { p.remove("audit") })},
+	{"last week's log", audit.FoundRecord, "", "audit", restored("audit")},
 
 	{"a registered copy has the row", audit.FoundRow, wasRemoved, "given/p.parquet > row", registered("parquet", "p.parquet", old(shard(wasRemoved)))},
 	{"a registered copy of webdataset has the image", audit.FoundImage, wasRemoved, "given/train.tar > " + wasRemoved,
@@ -446,45 +446,58 @@ var violations = []planted{
 	{"a tombstone that no statement lifted", audit.FoundRow, staysLive, shard(staysLive) + " > row",
 		buried(staysLive, `INSERT INTO meta (key, value) VALUES ('lifted', '[{"id":"`+staysLive+`","state":"removed","time":"2026-01-01T00:00:00Z",`+
 			`"lifted":{"asserted":"2030-01-01T00:00:00Z"}}]')`)},
-	{"rows that nobody looked after for 49 hours", audit.FoundStale, staysLive, shard(staysLive) + " > row",
-		doing(func(p *audited) { p.now = func() time.Time { return time.Now().Add(49 * time.Hour) } })},
-	{"last seen live in a year that is yet to come", audit.FoundStale, staysLive, shard(staysLive) + " > row", query("UPDATE post SET live_at = 2650000000" + thatLive)},
-	{"a row of a post that is withheld", audit.FoundWithheld, staysLive, shard(staysLive) + " > row", query(withheld + "gone_at = checked_at" + thatLive)},
-	{"a removal that waited for 49 hours", audit.FoundOverdue, staysLive, "state.db", query(withheld + "gone_at = checked_at - 49*3600" + thatLive)},
-	{"withheld by hand, without a clock", audit.FoundOverdue, staysLive, "state.db", query("UPDATE post SET state = 'removed', withheld = 1, gone_at = 0, checked_at = checked_at - 49*3600" + thatLive)},
-	{"a table of somebody's in state.db", audit.FoundRow, wasRemoved, "state.db > table stash > row 0",
+	{"a table of somebody's in state.db", audit.FoundRow, wasRemoved, "state.db > table stash > row 1",
 		query("CREATE TABLE stash (x)", "INSERT INTO stash VALUES ('t3_"+wasRemoved+"')")},
-	{"a table in state.db is not ours", audit.FoundCopy, "", "state.db", query("CREATE TABLE stash (x)")},
+	{"a table in state.db is not ours", audit.FoundRecord, "", "state.db", query("CREATE TABLE stash (x)")},
 	{"an image in state.db, as base64 in a note of ours", audit.FoundImage, wasRemoved, "state.db > table meta", doing(func(p *audited) {
 		p.sql("INSERT INTO meta (key, value) VALUES ('x', '" + base64.StdEncoding.EncodeToString(img(wasRemoved)(p)) + "')")
 	})},
-	{"a text in the free pages of state.db", audit.FoundCopy, "", "state.db", query("PRAGMA secure_delete=OFF", "CREATE TABLE z (x)",
+	{"a text in the free pages of state.db", audit.FoundRecord, "", "state.db", query("PRAGMA secure_delete=OFF", "CREATE TABLE z (x)",
 		"INSERT INTO z VALUES ('"+strings.Repeat("words that were erased ", 900)+"')", "DROP TABLE z")},
-	{"something behind the end of state.db", audit.FoundCopy, "", "state.db", edited("state.db", func(s string) string { return s + "t3_" + wasRemoved })},
+	{"something behind the end of state.db", audit.FoundRecord, "", "state.db", edited("state.db", func(s string) string { return s + "t3_" + wasRemoved })},
 	{"what lies behind the end of state.db", audit.FoundRow, wasRemoved, "state.db > free pages", edited("state.db", func(s string) string { return s + "t3_" + wasRemoved })},
 }
+
+// looks is the kind of what only looks like an image that was removed.
+const looks audit.FindingKind = "looks"
 
 // since are found by asking Reddit.
 var since = []planted{
 	{"removed since", audit.FoundRow, nowRemoved, shard(nowRemoved) + " > row", query()},
 	{"deleted since, the image", audit.FoundImage, nowDeleted, "images/fe/" + nowDeleted, query()},
+	{"quarantined since", "", nowQuarantined, "held", query()},
 	{"absent twice, the text", audit.FoundText, nowAbsent, "state.db", query()},
-	{"quarantined since", audit.FoundRow, nowQuarantined, shard(nowQuarantined) + " > row", query()},
-	{"a text in the row of a live post", audit.FoundText, nowRemoved, "texts.parquet > row 0", func(p *audited) []string {
+	{"a text in the row of a live post", audit.FoundText, nowRemoved, "texts.parquet > row 1", func(p *audited) []string {
 		return hand("texts.parquet", table(withText{staysLive, strings.ToUpper(p.was[nowRemoved].Reading.Text)}))(p)
 	}},
 	{"a text in JSON, its lines short", audit.FoundText, nowRemoved, "note.json", hand("note.json", words(nowRemoved, func(s string) string {
 		b, _ := json.Marshal(map[string]string{"words": strings.ReplaceAll(s, " ", "\n")})
 		return string(b)
 	}))},
-	{"a perceptual hash under a made-up id", audit.FoundImage, nowRemoved, "hashes.parquet > row 0", func(p *audited) []string {
+	{"a perceptual hash under a made-up id", looks, nowRemoved, "hashes.parquet > row 1", func(p *audited) []string {
 		return hand("hashes.parquet", table(withHash{"not an id", int64(p.was[nowRemoved].Image.PHash ^ 5)}), "--phash-column", "h")(p)
 	}},
-	{"a recompressed image in a row of another post", audit.FoundImage, nowRemoved, "re.parquet > row 0",
+	{"a recompressed image in a row of another post", looks, nowRemoved, "re.parquet > row 1",
 		func(p *audited) []string {
 			return hand("re.parquet", table(withImage{staysLive, again(nowRemoved)(p)}))(p)
 		}},
 	{"a consistent backup of last week", audit.FoundRow, wasRemoved, shard(wasRemoved) + " > row", doing(func(p *audited) { p.workspace = copyTree(p.t, p.backup) })},
+}
+
+// late are duties that are overdue, where nothing is found.
+var late = []planted{
+	{"rows that nobody looked after for 49 hours", "", staysLive, "recheck",
+		doing(func(p *audited) { p.now = func() time.Time { return time.Now().Add(49 * time.Hour) } })},
+	{"last seen live in a year that is yet to come", "", staysLive, "recheck", query("UPDATE post SET live_at = 2650000000" + thatLive)},
+	{"a row of a post that is withheld", "", staysLive, "held", query(withheld + "gone_at = checked_at" + thatLive)},
+	{"a removal that waited for 49 hours", "", staysLive, "confirm", query(withheld + "gone_at = checked_at - 49*3600" + thatLive)},
+	{"withheld by hand, without a clock", "", staysLive, "confirm", query("UPDATE post SET state = 'removed', withheld = 1, gone_at = 0, checked_at = checked_at - 49*3600" + thatLive)},
+	{"an open obligation in reach", "", "", "copy", doing(func(p *audited) {
+		path := filepath.Join(p.t.TempDir(), "in-reach")
+		p.open(func(ws *workspace.Workspace) error {
+			return errors.Join(os.Mkdir(path, 0o700), ws.SetCopy(p.t.Context(), workspace.Copy{Path: path, Note: "a colleague", Format: "parquet", Made: time.Now(), Open: true, Told: "mine.bin may hold a row that went"}))
+		})
+	})},
 }
 
 // opaque are what an audit cannot look into: it says so, and there is no PASS.
@@ -496,12 +509,6 @@ var opaque = []planted{
 	{"an open obligation that is out of reach", "", "", "gone-away", doing(func(p *audited) {
 		p.open(func(ws *workspace.Workspace) error {
 			return ws.SetCopy(p.t.Context(), workspace.Copy{Path: "/nonexistent/gone-away", Note: "a colleague", Format: "parquet", Made: time.Now(), Open: true, Told: "1 row must go"})
-		})
-	})},
-	{"an open obligation in reach", "", "", "in-reach (a colleague)", doing(func(p *audited) {
-		path := filepath.Join(p.t.TempDir(), "in-reach")
-		p.open(func(ws *workspace.Workspace) error {
-			return errors.Join(os.Mkdir(path, 0o700), ws.SetCopy(p.t.Context(), workspace.Copy{Path: path, Note: "a colleague", Format: "parquet", Made: time.Now(), Open: true, Told: "mine.bin may hold a row that went"}))
 		})
 	})},
 	{"content without a grant", "", "", "grant", doing(func(p *audited) {
@@ -544,9 +551,20 @@ func TestAuditFindsPlanted(t *testing.T) {
 	long(t)
 	t.Parallel()
 	a := newAudited(t)
+	overdue := func(r audit.Report, v planted) bool {
+		return slices.ContainsFunc(r.Duties, func(d audit.Duty) bool {
+			return d.Late && string(d.Kind) == v.where && (v.id == "" || slices.Contains(d.Posts, v.id))
+		})
+	}
 	found := func(r audit.Report, v planted) bool {
+		switch v.kind {
+		case "":
+			return overdue(r, v)
+		case looks:
+			return slices.ContainsFunc(r.Open, func(o audit.Open) bool { return o.ID == v.id && strings.Contains(o.Where, v.where) })
+		}
 		return slices.ContainsFunc(r.Findings, func(f audit.Finding) bool {
-			return f.Kind == v.kind && f.ID == v.id && strings.Contains(f.Where, v.where)
+			return slices.Contains(f.Kinds, v.kind) && f.ID == v.id && strings.Contains(f.Where, v.where)
 		})
 	}
 	for _, group := range []struct {
@@ -558,9 +576,10 @@ func TestAuditFindsPlanted(t *testing.T) {
 	}{
 		{"found", violations, []string{"--offline"}, exitFound, found},
 		{"found live", since, nil, exitFound, found},
-		{"opaque", opaque, []string{"--offline"}, exitIncomplete, func(r audit.Report, v planted) bool {
-			return slices.ContainsFunc(r.Gaps, func(g audit.Finding) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
+		{"opaque", opaque, []string{"--offline"}, exitUndecided, func(r audit.Report, v planted) bool {
+			return slices.ContainsFunc(r.Open, func(g audit.Open) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
 		}},
+		{"late", late, []string{"--offline"}, exitOverdue, overdue},
 		{"harmless", harmless, []string{"--offline"}, exitDone, func(r audit.Report, _ planted) bool { return r.Verdict == audit.Pass }},
 		{"beside", beside, []string{"--offline"}, exitFound, func(r audit.Report, v planted) bool {
 			return !slices.ContainsFunc(r.Findings, func(f audit.Finding) bool { return strings.Contains(f.Where, v.where) })
@@ -572,7 +591,7 @@ func TestAuditFindsPlanted(t *testing.T) {
 				p := a.plot(t)
 				more := v.do(p)
 				if r := p.audit(group.want, append(more, group.args...)...); !group.good(r, v) {
-					t.Errorf("%s of %q at %q: %s\n%+v\n%+v", v.kind, v.id, v.where, r.Verdict, r.Findings, r.Gaps)
+					t.Errorf("%s of %q at %q: %s\n%+v\n%+v", v.kind, v.id, v.where, r.Verdict, r.Findings, r.Open)
 				}
 			})
 		}

@@ -56,7 +56,8 @@ const (
 	exitDamaged     = 5
 	exitInUse       = 6
 	exitRejected    = 7
-	exitIncomplete  = 8
+	exitUndecided   = 8
+	exitOverdue     = 9
 	exitInterrupted = 130
 )
 
@@ -70,11 +71,12 @@ var exitMeanings = []struct {
 	{exitUsage, "wrong usage: a flag, release or manifest is wrong; nothing was written"},
 	{exitRetry, "finished, and something is left to do: entries can be retried, Reddit gave no answer, a mass removal waits for " +
 		"confirmation, a copy is an open obligation, answers are missing"},
-	{exitFound, "audit found erased content, or an inconsistent log"},
+	{exitFound, "audit found a removed post, or a changed record"},
 	{exitDamaged, "verify found damage"},
 	{exitInUse, "the workspace is in use by another run"},
 	{exitRejected, "credentials, approval or grant missing or rejected"},
-	{exitIncomplete, "audit found nothing, but could not ask or read everything"},
+	{exitUndecided, "audit found nothing for certain, and something is open"},
+	{exitOverdue, "audit found nothing, and a duty is late"},
 	{exitInterrupted, "interrupted; the same command goes on from there"},
 }
 

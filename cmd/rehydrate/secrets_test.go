@@ -210,7 +210,7 @@ var canaryCases = []canaryCase{
 	{"audit", "none", "ASKS -w WS", nil, exitDone, "PASS"},
 	{"audit", "none, offline, with a page", "RELEASE -w WS --offline --html DIR/a.html --checkpoint DIR/c", nil, exitDone, "PASS"},
 	{"audit", "401 of the API", "ASKS -w WS", echo(infoEndpoint, 401, echoReason), exitRejected, "unauthorized"},
-	{"audit", "an answer cut short", "ASKS -w WS", spoil(infoEndpoint, hostile.TruncatedJSON()), exitIncomplete, "truncated_json"},
+	{"audit", "an answer cut short", "ASKS -w WS", spoil(infoEndpoint, hostile.TruncatedJSON()), exitUndecided, "truncated_json"},
 	{"audit", "a secret for a file", "RELEASE -w WS --offline SECRET", nil, exitUsage, "[redacted]"},
 	{"audit", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
 	{"audit", "panic", "RELEASE -w WS --offline", panicAt(1), exitFailed, "internal error"},

@@ -534,7 +534,7 @@ func TestFindSheetLimit(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := writeFolder(t, map[string][]byte{"a.jpg": asJPEG(t, redditemu.Photo(1, 64, 64), 90), "bad.csv": []byte("name,text\nx,y\n"), "twice.csv": []byte("file,text\na.jpg,x\n./a.jpg,y\n"),
 		"cut.csv": []byte("file,text\n\"a.jpg,x\n"), "bad.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":\"x\"}\n{\"file\":\"b.jpg\"}\n"), "none.jsonl": []byte("{\"text\":\"x\"}\n"),
-		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "full/groups.csv/x": nil, "file": []byte("x")})
+		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "ws/lock": nil, "full/groups.csv/x": nil, "file": []byte("x")})
 	pipe := filepath.Join(dir, "pipe")
 	testkit.OK(t, syscall.Mkfifo(pipe, 0o600))
 	in := func(name string) string { return filepath.Join(dir, name) }

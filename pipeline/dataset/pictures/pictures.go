@@ -212,8 +212,10 @@ func InWorkspace(path string) bool { return WorkspaceOf(path) != "" }
 // WorkspaceOf returns the workspace that a path is, or lies in; "" for none.
 func WorkspaceOf(path string) string {
 	path, err := filepath.Abs(path)
+	is := func(name string) bool { _, err := os.Stat(filepath.Join(path, name)); return err == nil }
 	for err == nil {
-		if _, err := os.Stat(filepath.Join(path, "state.db")); err == nil {
+		// A state.db alone is somebody's backup.
+		if is("state.db") && (is("lock") || is("audit") || is("images")) {
 			return path
 		}
 		if path == filepath.Dir(path) {

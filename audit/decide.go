@@ -1,0 +1,405 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/policy"
+)
+
+// A sight is one thing of a removed post that was seen, or one change of the record. Those of one post at one place make
+// a finding.
+type sight struct {
+	spot
+	id, what string
+	kind     FindingKind
+}
+
+// A spot is a place as people find it again, and what to do about what was found there.
+type spot struct{ where, do string }
+
+const (
+	doPurge   = "rehydrate purge RELEASE"
+	doRun     = "rehydrate run RELEASE"
+	doExplain = "have the maintainers explain it"
+)
+
+// spot names the row of a table, or the part of a file, in which a place lies.
+func (p place) spot() spot {
+	table, where := p.table, p.path+p.part
+	if table != nil {
+		where = table.at(p.row, nil).String()
+	}
+	switch {
+	case p.src.known || p.src.recorded != "":
+		return spot{where, doPurge}
+	case p.src.name != "":
+		return spot{where, "move it out of the workspace, or delete it"}
+	case p.src.copied:
+		return spot{where, "delete it: no purge takes it out of a file that no export wrote"}
+	case table != nil && strings.HasSuffix(p.src.where, ".ipynb"):
+		return spot{where, "delete the cell's output"}
+	case table != nil:
+		return spot{where, "delete the row"}
+	case where != p.src.where && isImageName.MatchString(path.Ext(where)):
+		return spot{where, "delete the picture in it"}
+	case where != p.src.where:
+		return spot{where, "take it out of the file"}
+	case isImageName.MatchString(path.Ext(where)):
+		return spot{where, "delete the file"}
+	}
+	return spot{where, "remove it there"}
+}
+
+// finding notes a thing of a removed post.
+func (a *audit) finding(kind FindingKind, id string, at spot, format string, args ...any) {
+	// Names of files are anyone's words.
+	at.where = state.PrintableLine(at.where)
+	add(a, &a.found, sight{at, id, state.PrintableLine(fmt.Sprintf(format, args...)), kind})
+}
+
+// changed notes a change of the record.
+func (a *audit) changed(id, where, do, format string, args ...any) {
+	a.finding(FoundRecord, id, spot{where, do}, format, args...)
+}
+
+// open notes something that could not be asked, read or told.
+func (a *audit) open(where, do, format string, args ...any) {
+	a.openOf("", where, do, format, args...)
+}
+
+// openOf is open for a thing that may be of an entry. The rows of one table of which the same is to be said count as one.
+func (a *audit) openOf(id, where, do, format string, args ...any) {
+	table, _, _ := strings.Cut(where, rowMark)
+	alike := Open{id, state.PrintableLine(table), state.PrintableLine(fmt.Sprintf(format, args...)), do}
+	where = state.PrintableLine(where)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.opens[alike]
+	if t == nil {
+		t = &tally{first: where}
+		a.opens[alike] = t
+	}
+	t.n++
+	if len(where) < len(t.first) || len(where) == len(t.first) && where < t.first { // rows are looked at in any order
+		t.first = where
+	}
+}
+
+// A tally counts the rows of a table of which the same is to be said.
+type tally struct {
+	n     int
+	first string
+}
+
+// tellOpen lists what is open.
+func (a *audit) tellOpen() {
+	r := &a.report
+	for o, t := range a.opens {
+		o.Where = t.first
+		if t.n > 1 && strings.Contains(t.first, rowMark) {
+			o.What += fmt.Sprintf(" (in %d places)", t.n)
+		}
+		r.Open = append(r.Open, o)
+	}
+	slices.SortFunc(r.Open, func(x, y Open) int {
+		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.What, y.What))
+	})
+}
+
+func (a *audit) unread(where string, err error) { a.open(unreadable(where, err)) }
+
+// unreadable says of what could not be read why, and what to do.
+func unreadable(where string, err error) (at, do, format string, why error) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // the path stands before it
+	}
+	if unlike, ok := errors.AsType[*unreadFormat](err); ok {
+		return where, unlike.do, "%v", err
+	}
+	return where, "make it readable, or look at it by hand", "it could not be read: %v", err
+}
+
+// An unreadFormat is bytes of a kind that is not read here, or not as a whole.
+type unreadFormat struct{ what, do string }
+
+func (e *unreadFormat) Error() string { return e.what }
+
+func (a *audit) duty(d Duty) {
+	d.Where, d.What = state.PrintableLine(d.Where), state.PrintableLine(d.What)
+	add(a, &a.report.Duties, d)
+}
+
+// rowsHeld counts the rows of posts that may stay, in the dataset and the registered copies.
+type rowsHeld struct {
+	oldest time.Time // when the post was seen live that was not for the longest time
+	never  bool      // one never was, or in the future
+	stale  map[manifest.PostID]bool
+	held   map[manifest.PostID]bool
+}
+
+// holdsRow notes a row of a post in the dataset or a registered copy.
+func (a *audit) holdsRow(e *evidence, where string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := &a.rowsHeld
+	switch {
+	case e.MustGo:
+	case e.Withheld || e.State == manifest.StateHeld:
+		r.held[e.ID] = true
+	case e.State == "": // one of another release, or of which nothing is known
+	case e.LastLive == nil:
+		r.never, r.stale[e.ID] = true, true
+	case e.Stale && e.LastLive.After(a.report.Time):
+		r.never, r.stale[e.ID] = true, true
+	default:
+		if r.oldest.IsZero() || e.LastLive.Before(r.oldest) {
+			r.oldest = *e.LastLive
+		}
+		if e.Stale {
+			r.stale[e.ID] = true
+		}
+	}
+}
+
+// idsOf returns posts in the order of their ids.
+func idsOf(posts map[manifest.PostID]bool) (ids []string) {
+	for id := range posts {
+		ids = append(ids, string(id))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// some names the first of many.
+func some(ids []string) string {
+	const most = 3
+	if len(ids) > most {
+		return strings.Join(ids[:most], ", ") + ", ..."
+	}
+	return strings.Join(ids, ", ")
+}
+
+// tellRows says what is due of the rows that are held.
+func (a *audit) tellRows() {
+	r := &a.rowsHeld
+	if ids := idsOf(r.held); len(ids) > 0 {
+		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: doPurge, Posts: ids, Late: true,
+			What: fmt.Sprintf("rows of %s that the policy does not allow, or that wait for a confirmation, are in the dataset or a copy: %s",
+				counted(len(ids), "post"), some(ids))})
+	}
+	due := r.oldest.Add(a.Policy.Reddit.RecheckWithin).UTC()
+	d := Duty{Kind: DutyRecheck, Where: "reddit", Do: "rehydrate recheck RELEASE", Posts: idsOf(r.stale), Late: len(r.stale) > 0}
+	if !r.oldest.IsZero() {
+		d.Due = &due
+	}
+	switch {
+	case d.Late && r.never:
+		d.What = fmt.Sprintf("%s in the dataset or a copy were never seen live, or in the future: a clock was wrong, or state.db was changed: %s",
+			counted(len(d.Posts), "post"), some(d.Posts))
+	case d.Late:
+		d.What = fmt.Sprintf("Reddit was last asked about %s in the dataset or a copy on %s: %s too late",
+			counted(len(d.Posts), "post"), dayOf(r.oldest), lasts(a.report.Time.Sub(due)))
+	case d.Due != nil:
+		d.What = "the next check with Reddit"
+	default:
+		return
+	}
+	a.duty(d)
+}
+
+// judge decides about each post from all evidence on it: a removal reported by any source counts.
+func (a *audit) judge(context.Context) error {
+	r := &a.report
+	// The order of the release, so that two reports can be compared line by line.
+	r.Posts = slices.Grow(r.Posts, len(a.order))
+	unanswered, unasked := map[manifest.Reason][]string{}, []string{}
+	for _, e := range a.order {
+		was := a.past[e.ID]
+		a.compare(e, was)
+		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
+		if e.waits {
+			a.noteWithheld(e, was)
+		}
+		a.weigh(e, was)
+		r.Posts = append(r.Posts, &e.AuditedPost)
+		r.Totals[cmp.Or(string(e.State), "never_asked")]++
+		if e.MustGo {
+			r.Known.MustGo++
+			r.Known.States[cmp.Or(string(e.goneAs), "removed")]++
+		}
+		if e.live != nil {
+			r.Coverage.Asked++
+			r.Coverage.Answered++
+		}
+		if e.State != "" || e.MustGo {
+			r.Coverage.Judged++
+		}
+		// Of a removed post nobody asks again.
+		if !e.MustGo && e.Checked != nil && (r.Coverage.Oldest == nil || e.Checked.Before(*r.Coverage.Oldest)) {
+			r.Coverage.Oldest, r.Coverage.OldestID = e.Checked, string(e.ID)
+		}
+		switch {
+		case e.Unanswered != "":
+			r.Coverage.Answered--
+			unanswered[e.Unanswered] = append(unanswered[e.Unanswered], string(e.ID))
+		case e.State == "" && !e.MustGo && e.entry:
+			unasked = append(unasked, string(e.ID))
+		}
+	}
+	a.tellUnasked(unanswered, unasked)
+	if n := len(a.removed); n > 0 {
+		r.Known.MustGo += n
+		r.Known.States["with an image taken out"] += n
+	}
+	for _, k := range a.gone.all {
+		if k.format != "" && k.MustGo && !k.waits {
+			a.finding(FoundImage, k.name, spot{state.StateFile, doPurge}, "the description of its image, with its hashes: %s", k.why)
+		}
+		if k.read && k.MustGo && !k.waits {
+			a.finding(FoundText, k.name, spot{state.StateFile, doPurge}, "text read off its image: %s", k.why)
+		}
+	}
+	return nil
+}
+
+// tellUnasked says of the posts about which nothing is known: what is one fact of the release is said once.
+func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []string) {
+	for reason, ids := range unanswered {
+		a.open("reddit", "audit again", "no answer about %s (%s): %s", counted(len(ids), "post"), reason, some(ids))
+	}
+	switch n := len(unasked); {
+	case a.report.Coverage.Judged == 0 && len(unanswered) == 0:
+		a.open("reddit", "audit without --offline, or name the workspace with -w", "nothing is known of any post: nobody asked Reddit, and no tombstone is published")
+	case n > 0 && a.Workspace != nil:
+		a.open("workspace", doRun, "Reddit was never asked about %s: %s", counted(n, "post"), some(unasked))
+	}
+}
+
+// noteWithheld notes content that waits for a confirmation.
+func (a *audit) noteWithheld(e *evidence, was past) {
+	// The clock of the state is the operator's, so an earlier time in the log counts.
+	since := was.since
+	if !was.goneAt.IsZero() && was.goneAt.Before(since) {
+		since = was.goneAt
+	}
+	if a.waiting == nil {
+		a.waiting = map[time.Time][]string{}
+	}
+	a.waiting[since.UTC()] = append(a.waiting[since.UTC()], string(e.ID))
+}
+
+// tellWithheld says of posts that wait for a confirmation: a duty, and a late one once its time is over.
+func (a *audit) tellWithheld() {
+	for since, ids := range a.waiting {
+		due := since.Add(policy.DeleteWithin)
+		slices.Sort(ids)
+		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: ids, Due: &due, Late: a.report.Time.After(due),
+			Do:   "rehydrate run RELEASE --confirm-removals",
+			What: fmt.Sprintf("%s not removed yet, gone since %s and withheld because there were so many: %s", are(len(ids), "post"), at(since), some(ids))})
+	}
+}
+
+// tellGrant says of images that are held without a grant.
+func (a *audit) tellGrant() {
+	switch f := a.Access; {
+	case f == nil || a.images+a.rows == 0:
+	case f.Reason == "no_grant", f.Reason == "no_signer": // an auditor need not hold the holder's grant, which may be good
+		a.open("grant", "name the holder's grant with --grant", "the policy wants a grant, and %d images and %d rows are kept", a.images, a.rows)
+	default:
+		a.duty(Duty{Kind: DutyGrant, Where: "grant", Late: true, Do: "renew it with the maintainers, or end it: rehydrate purge --all",
+			What: fmt.Sprintf("the grant is not good (%s), and %d images and %d rows are still here: %s", f.Reason, a.images, a.rows, f.Detail)})
+	}
+}
+
+// conclude sorts the report and gives the verdict.
+func (a *audit) conclude() Report {
+	r := &a.report
+	if a.Missing != "" {
+		a.open("workspace", "make it readable, and audit again", "%s", a.Missing)
+	}
+	a.tellGrant()
+	a.tellWithheld()
+	a.tellRows()
+	if n := a.gone.shared; n > 0 {
+		a.note("%d captions of removed posts are also those of posts that may stay: they are not looked for", n)
+	}
+	r.Findings = findingsOf(a.found)
+	r.Limits = append(r.limits(), a.elsewhere...)
+	a.tellOpen()
+	slices.SortFunc(r.Duties, func(x, y Duty) int {
+		return cmp.Or(-cmp.Compare(number(x.Late), number(y.Late)), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Where, y.Where), cmp.Compare(x.What, y.What))
+	})
+	r.Scope.Files = slices.DeleteFunc(r.Scope.Files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
+	r.Scope.LookedAt, r.Scope.Named = int(a.lookedAt.Load()), len(a.Files)
+	switch {
+	case len(r.Findings) > 0:
+		r.Verdict = Fail
+	case len(r.Open) > 0:
+		r.Verdict = Undecided
+	case slices.ContainsFunc(r.Duties, func(d Duty) bool { return d.Late }):
+		r.Verdict = Overdue
+	default:
+		r.Verdict = Pass
+	}
+	return *r
+}
+
+// findingsOf makes one finding of all that was seen of a post at a place.
+func findingsOf(seen []sight) []Finding {
+	type key struct{ id, where string }
+	byPlace := map[key]*Finding{}
+	slices.SortFunc(seen, func(x, y sight) int {
+		return cmp.Or(cmp.Compare(x.where, y.where), cmp.Compare(x.id, y.id), cmp.Compare(slices.Index(findingKinds, x.kind), slices.Index(findingKinds, y.kind)),
+			cmp.Compare(x.what, y.what))
+	})
+	// What is said of a row need not be said of its file again.
+	closer := map[key]bool{}
+	for _, s := range seen {
+		for at := strings.LastIndex(s.where, " > "); at > 0 && s.kind != FoundRecord; at = strings.LastIndex(s.where[:at], " > ") {
+			closer[key{s.id, s.where[:at]}] = true
+		}
+	}
+	findings := []Finding{}
+	for _, s := range seen {
+		k := key{s.id, s.where}
+		if closer[k] && s.kind != FoundRecord {
+			continue
+		}
+		f := byPlace[k]
+		if f == nil {
+			f = &Finding{ID: s.id, Where: s.where, Do: s.do}
+			byPlace[k] = f
+		}
+		if !slices.Contains(f.Kinds, s.kind) {
+			f.Kinds = append(f.Kinds, s.kind)
+		}
+		if !slices.Contains(f.What, s.what) {
+			f.What = append(f.What, s.what)
+		}
+	}
+	for _, f := range byPlace {
+		findings = append(findings, *f)
+	}
+	slices.SortFunc(findings, func(x, y Finding) int {
+		grave := func(f Finding) int { return slices.Index(findingKinds, f.Kinds[0]) }
+		return cmp.Or(cmp.Compare(grave(x), grave(y)), cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID))
+	})
+	return findings
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

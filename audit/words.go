@@ -1,0 +1,344 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
+)
+
+// What an audit comes to, in words for people. A fact is a name and what is to be said of it.
+
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// are is counted with its verb.
+func are(n int, one string) string {
+	if n == 1 {
+		return "1 " + one + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, one)
+}
+
+func at(t time.Time) string    { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+func dayOf(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// lasts says roughly how long something lasts.
+func lasts(d time.Duration) string {
+	switch {
+	case d < time.Hour:
+		return counted(max(1, int(d.Minutes())), "minute")
+	case d <= 48*time.Hour:
+		return counted(int(d.Hours()), "hour")
+	}
+	return counted(int(d.Hours()/24), "day")
+}
+
+// Headline says what the verdict means, and what it rests on.
+func (r Report) Headline() []string {
+	switch r.Verdict {
+	case Fail:
+		return r.failed()
+	case Undecided:
+		return []string{r.undecided()}
+	case Overdue:
+		late := slices.DeleteFunc(slices.Clone(r.Duties), func(d Duty) bool { return !d.Late })
+		if len(late) == 1 {
+			return []string{"No removed post was found, but a duty is late.", r.rests()}
+		}
+		return []string{fmt.Sprintf("No removed post was found, but %d duties are late.", len(late)), r.rests()}
+	}
+	if r.Known.MustGo == 0 {
+		return []string{fmt.Sprintf("No post of this dataset is known to be removed; %s looked at.", were(r.Scope.LookedAt, "file")), r.rests()}
+	}
+	return []string{fmt.Sprintf("No removed post was found: none of %s, in %s.", r.removed(), counted(r.Scope.LookedAt, "file")), r.rests()}
+}
+
+func were(n int, one string) string {
+	if n == 1 {
+		return "1 " + one + " was"
+	}
+	return fmt.Sprintf("%d %ss were", n, one)
+}
+
+func (r Report) failed() (lines []string) {
+	posts, places, changes := map[manifest.PostID]bool{}, 0, 0
+	for _, f := range r.Findings {
+		if f.Kinds[0] == FoundRecord {
+			changes++
+			continue
+		}
+		places++
+		posts[dataset.PostOf(f.ID)] = true
+	}
+	if places > 0 {
+		lines = append(lines, fmt.Sprintf("%s still here, in %s.", are(len(posts), "removed post"), counted(places, "place")))
+	}
+	if changes > 0 {
+		lines = append(lines, fmt.Sprintf("The record was changed: %s not as log and workspace have it.", are(changes, "thing")))
+	}
+	return append(lines, "Do what the last column says, then run rehydrate audit again.")
+}
+
+func (r Report) undecided() string {
+	looked, open, others := map[string]bool{}, map[string]bool{}, false
+	for _, f := range r.Scope.Files {
+		looked[f.Name] = true
+	}
+	for _, o := range r.Open {
+		file, _, _ := strings.Cut(o.Where, " > ")
+		open[file] = true
+		others = others || !looked[file]
+	}
+	if others {
+		return fmt.Sprintf("Nothing was found for certain, but %s open.", are(len(r.Open), "thing"))
+	}
+	verb := "are"
+	if len(open) == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("Nothing was found for certain, but %d of %s %s open.", len(open), counted(len(looked), "file"), verb)
+}
+
+// removed counts the posts that must be gone, and says how they went where not all were removed.
+func (r Report) removed() string {
+	if len(r.Known.States) < 2 {
+		return fmt.Sprint(r.Known.MustGo)
+	}
+	var parts []string
+	for _, how := range slices.Sorted(maps.Keys(r.Known.States)) {
+		parts = append(parts, fmt.Sprintf("%d %s", r.Known.States[how], how))
+	}
+	return fmt.Sprintf("%d (%s)", r.Known.MustGo, strings.Join(parts, ", "))
+}
+
+// rests says whose word the verdict rests on, and of when.
+func (r Report) rests() string {
+	switch c := r.Coverage; {
+	case c.Answered > 0:
+		return "By Reddit's answers in this audit."
+	case c.Oldest != nil:
+		return fmt.Sprintf("By Reddit's answers of %s (%s ago); what was deleted later is not known here.", at(*c.Oldest), lasts(r.Time.Sub(*c.Oldest)))
+	case c.Published != nil:
+		return fmt.Sprintf("By the release's tombstones alone, the last of which is of %s.", dayOf(*c.Published))
+	}
+	return "No source says of any post that it was removed."
+}
+
+// Facts are the head of the report: what was asked, looked at and left, for somebody who knows nothing of the program.
+func (r Report) Facts(proof string) (facts [][2]string) {
+	say := func(name string, texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				facts = append(facts, [2]string{name, text})
+				name = ""
+			}
+		}
+	}
+	if r.Verdict != Pass && r.Known.MustGo > 0 {
+		say("Removed posts", r.removed()+" of the "+counted(r.Scope.Posts, "post")+" of "+r.Scope.Release)
+	}
+	if r.Verdict == Fail || r.Verdict == Undecided {
+		say("Reddit asked", r.asked())
+	}
+	say("Looked at", r.lookedAt())
+	if k := r.Known; k.MustGo > 0 {
+		say("Could be found", fmt.Sprintf("by id %d of %d, by the same bytes %d, as a changed image %d, by caption %d", k.MustGo, k.MustGo, k.Digests, k.Hashes, k.Texts))
+	}
+	say("Cannot find", r.Limits...)
+	if r.Verdict != Undecided {
+		for _, o := range r.OpenByFolder() {
+			say("Not checked", o.Where+": "+o.What+": "+o.Do)
+		}
+	}
+	if r.Verdict != Overdue || len(r.Duties) == 0 {
+		say("Duties", r.duties()...)
+	}
+	say("Proof", proof)
+	for _, n := range r.Notes {
+		say("Note", n)
+	}
+	return facts
+}
+
+func (r Report) asked() string {
+	switch c := r.Coverage; {
+	case c.Asked > 0:
+		return fmt.Sprintf("now, about %s; %s", counted(c.Asked, "post"), counted(c.Answered, "answer"))
+	case c.Oldest != nil:
+		return at(*c.Oldest) + ", not in this audit: later deletions are not known here"
+	}
+	return "never, as far as is known here"
+}
+
+func (r Report) lookedAt() string {
+	var parts []string
+	if r.Scope.Workspace != "" {
+		parts = append(parts, "the workspace")
+	}
+	if n := r.Scope.Copies; n > 0 {
+		parts = append(parts, map[bool]string{true: "1 copy", false: fmt.Sprintf("%d copies", n)}[n == 1])
+	}
+	if n := r.Scope.Named; n > 0 {
+		parts = append(parts, counted(n, "path")+" that you named")
+	}
+	text := counted(r.Scope.LookedAt, "file")
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text + " (--details lists them)"
+}
+
+// duties says of each duty what is to be done, and by when.
+func (r Report) duties() (lines []string) {
+	for _, d := range r.Duties {
+		text := d.What
+		if d.Due != nil && d.Late {
+			text += ", late since " + at(*d.Due)
+		} else if d.Due != nil {
+			text += ": by " + at(*d.Due)
+		}
+		lines = append(lines, text+": "+d.Do)
+	}
+	if !slices.ContainsFunc(r.Duties, func(d Duty) bool { return d.Late }) {
+		lines = slices.Insert(lines, 0, "nothing is overdue")
+	}
+	return lines
+}
+
+// LateDuties are the duties that are late, each with what is to be done behind it.
+func (r Report) LateDuties() (lines [][2]string) {
+	for _, d := range r.Duties {
+		if d.Late {
+			lines = append(lines, [2]string{"", d.What + "."}, [2]string{"  ", d.Do})
+		}
+	}
+	return lines
+}
+
+// limits says what nobody can find with what is held.
+func (r Report) limits() []string {
+	limits := []string{}
+	if k := r.Known; k.MustGo > 0 {
+		of := func(n int) string {
+			if n == k.MustGo {
+				return "the removed posts"
+			}
+			return fmt.Sprintf("%d of the %d removed posts", n, k.MustGo)
+		}
+		here := r.Scope.Workspace != ""
+		if n := k.MustGo - k.Digests; n > 0 && here {
+			limits = append(limits, "images of "+of(n)+": they were gone before their images were here, and are known by id alone")
+		} else if n > 0 {
+			limits = append(limits, "images of "+of(n)+": no digest of them is published; the maintainers can (rehydrate export --digests)")
+		}
+		if n := k.Digests - k.Hashes; n > 0 {
+			limits = append(limits, "changed images of "+of(n)+": what recognises them is erased with a post")
+		}
+		if n := k.MustGo - k.Texts; n > 0 {
+			limits = append(limits, "captions of "+of(n)+": they are erased with a post, or too short or too common to tell one")
+		}
+		limits = append(limits, "cropped images, and images inside other images")
+	}
+	return limits
+}
+
+// Thing says what was found.
+func (f Finding) Thing() string {
+	if f.Kinds[0] == FoundRecord {
+		return strings.Join(f.What, "; ")
+	}
+	names := map[FindingKind]string{FoundImage: "its image", FoundText: "its caption", FoundRow: "its id"}
+	if strings.Contains(f.Where, rowMark) {
+		names[FoundRow] = "its row"
+	}
+	var things []string
+	for _, kind := range f.Kinds {
+		things = append(things, names[kind])
+	}
+	return strings.Join(things, ", ")
+}
+
+// Place is where it was found, as people write it.
+func (f Finding) Place() string { return strings.ReplaceAll(f.Where, rowMark, ", row ") }
+
+// OpenByFolder returns what is open, things of one folder of which the same is to be said together.
+func (r Report) OpenByFolder() (groups []Open) {
+	const most = 3 // of one folder that are said one by one
+	alike := map[Open][]Open{}
+	for _, o := range r.Open {
+		file, _, _ := strings.Cut(o.Where, " > ")
+		k := Open{Where: path.Dir(file), What: o.What, Do: o.Do, ID: o.ID}
+		alike[k] = append(alike[k], o)
+	}
+	for k, of := range alike {
+		if len(of) <= most {
+			groups = append(groups, of...)
+			continue
+		}
+		var names []string
+		for _, o := range of[:most] {
+			names = append(names, o.Where)
+		}
+		k.Where = fmt.Sprintf("%d in %s: %s, ...", len(of), k.Where, strings.Join(names, ", "))
+		groups = append(groups, k)
+	}
+	slices.SortFunc(groups, func(x, y Open) int { return strings.Compare(x.Where+"\x00"+x.What, y.Where+"\x00"+y.What) })
+	return groups
+}
+
+// Details are who audited what, and the digests by which somebody else finds the same.
+func (r Report) Details(digest string) (facts [][2]string) {
+	say := func(name, text string) {
+		if text != "" {
+			facts = append(facts, [2]string{name, state.PrintableLine(text)})
+		}
+	}
+	say("statement", "sha256 "+digest)
+	say("time", r.Time.Format(time.RFC3339))
+	say("mode", r.Who.Mode)
+	say("tool", "rehydrate "+r.Who.Tool)
+	say("approval", r.Who.Approval)
+	say("grant", r.Who.Grant)
+	say("holder", r.Who.Holder)
+	say("signer's key", r.Who.Fingerprint)
+	say("release", strings.TrimSpace(r.Scope.Release+" "+r.Scope.ReleaseVersion))
+	say("release digest", r.Scope.ReleaseDigest)
+	say("manifest digest", r.Scope.ManifestDigest)
+	say("policy digest", r.Scope.PolicyDigest)
+	say("scope", fmt.Sprintf("%d entries of %d posts, %d files", r.Scope.Entries, r.Scope.Posts, r.Scope.LookedAt))
+	say("workspace", r.Scope.Workspace)
+	say("asked", fmt.Sprintf("%d posts, %d answers", r.Coverage.Asked, r.Coverage.Answered))
+	say("evidence", fmt.Sprintf("on %d of %d posts", r.Coverage.Judged, len(r.Posts)))
+	if t := r.Coverage.Oldest; t != nil {
+		say("oldest check", t.Format(time.RFC3339)+", of "+r.Coverage.OldestID)
+	}
+	say("log", r.logged())
+	if s := r.Log.Since; s != nil && s.Holds {
+		say("since", fmt.Sprintf("the log goes on from the %d records that were kept", s.Records))
+	} else if s != nil {
+		say("since", "the log does not go on from the checkpoint that was kept: "+s.What)
+	}
+	return facts
+}
+
+func (r Report) logged() string {
+	switch l := r.Log; {
+	case !l.Present:
+		return "none"
+	case l.Broken != nil:
+		return fmt.Sprintf("breaks at record %d", *l.Broken)
+	default:
+		return fmt.Sprintf("%d records, %d more to be published, root %s", l.Records, l.Pending, l.Root)
+	}
+}
