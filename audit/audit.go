@@ -215,13 +215,15 @@ type Config struct {
 }
 
 // Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging: the context's,
-// *reddit.Denied, an unreadable release. A file that is only partly readable is a gap in the report.
+// *reddit.Denied, an unreadable release. A file that is only partly readable is open in the report. With an error of the
+// context comes what was found up to then, without a verdict.
 func Audit(ctx context.Context, c Config) (Report, error) {
 	a := newAudit(c)
 	// Content is searched for once all verdicts are known: a removal that one source reports must count in every file.
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.judge, a.scanAll} {
 		if err := step(ctx); err != nil {
-			return Report{}, err
+			a.report.Findings, a.report.Scope.LookedAt = findingsOf(a.found), int(a.lookedAt.Load())
+			return a.report, err
 		}
 	}
 	return a.conclude(), nil

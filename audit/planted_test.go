@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"database/sql"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -671,6 +673,31 @@ func TestShared(t *testing.T) {
 	g.index()
 	if found := g.linesIn([]byte("a caption that many write")); g.shared != 1 || len(found) != 0 {
 		t.Errorf("%d shared, %v is searched for", g.shared, found)
+	}
+}
+
+// TestInterrupted: an audit that is stopped says what it found up to then, and gives no verdict.
+func TestInterrupted(t *testing.T) {
+	w := newWorld(t, true, false)
+	ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{ReadOnly: true})
+	testkit.OK(t, err)
+	defer ws.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	c, asked := w.config, 0
+	c.Workspace = ws
+	c.Reddit, c.Files = nil, nil
+	c.Tombstones = []manifest.Tombstone{{ID: live1, State: manifest.StateRemoved, Time: c.Now()}}
+	clock := c.Now
+	c.Now = func() time.Time {
+		asked++
+		if asked == 2 { // while the workspace is read
+			stop()
+		}
+		return clock()
+	}
+	r, err := Audit(ctx, c)
+	if !errors.Is(err, context.Canceled) || r.Verdict != "" || r.Scope.Release != "Demo" {
+		t.Errorf("%v, %s of %q", err, r.Verdict, r.Scope.Release)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http"
 	"time"
 
 	"github.com/digitorus/pkcs7"
@@ -109,8 +110,15 @@ func CheckStamp(answer []byte, digest [sha256.Size]byte, roots *x509.CertPool) (
 	return Stamp{Time: stamped.Time.UTC(), Authority: signer.Subject.String()}, nil
 }
 
+// derSequence is the first byte of every TimeStampResp in DER.
+const derSequence = 0x30
+
 // parseStamp reads a TimeStampResp without trusting it.
 func parseStamp(answer []byte) (stamped *timestamp.Timestamp, err error) {
+	if len(answer) == 0 || answer[0] != derSequence {
+		kind := http.DetectContentType(answer)
+		return nil, fmt.Errorf("the answer is no time stamp, but %s: is it the address of an authority's RFC 3161 service?", kind)
+	}
 	// The library's reader of BER is not made for hostile bytes.
 	if err := safely.Do(func() (err error) {
 		stamped, err = timestamp.ParseResponse(answer)

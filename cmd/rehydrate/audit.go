@@ -104,6 +104,9 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	ctx, stop := c.untilStopped(ctx)
 	defer stop()
 	job, err := c.prepare(ctx, path, &f.releaseFlags, "")
+	if ctx.Err() != nil {
+		return state.ErrInterrupted
+	}
 	if err != nil {
 		return err
 	}
@@ -148,6 +151,10 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	}
 	report, err := c.auditWorkspace(ctx, config, f)
 	if ctx.Err() != nil {
+		c.console.Done()
+		if !c.json { // what reads that would take it for a report
+			_ = c.answer("audit-interrupted", report) // the stream remembers its error
+		}
 		return state.ErrInterrupted
 	}
 	if err != nil {

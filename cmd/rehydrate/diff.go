@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,9 @@ func (c *command) diff(cmd *cobra.Command, args []string) error {
 // areThere refuses names of nothing: mistakes of typing, while all other faults are the file's.
 func areThere(names []string) error {
 	for _, name := range names {
+		if to, err := os.Readlink(name); err == nil && userfile.Exists(name) != nil {
+			return usageError("%s is a link to %s, where nothing is: mend the link, or leave it out", name, to)
+		}
 		if err := userfile.Exists(name); err != nil {
 			return err
 		}
