@@ -1,0 +1,351 @@
+package caption
+
+import (
+	"math"
+	"slices"
+	"unicode/utf8"
+)
+
+// A Hit is a caption of a removed post in a text.
+type Hit[K any] struct {
+	Owner K
+	Words int   // of the caption that the text has, in order
+	Of    int   // words that the caption has
+	At    int64 // where the first of them begins: the byte that was written, or what Cell was given
+	Word  int64 // which word of the text that is, from 0
+}
+
+// A Text is a text that is searched, in pieces. It is for one goroutine, and of a size that does not depend on the text.
+type Text[K any] struct {
+	x       *Index[K]
+	scan    scanner
+	count   int64 // words so far
+	last    []seen
+	states  []state  // by caption, from the first anchor on
+	waiting []uint32 // captions that are looked for when more words are known
+	next    int64    // when the first of them is
+	found   []find[K]
+	matches []match
+	best    []aligned
+}
+
+// A seen is a word of the text.
+type seen struct {
+	letters [maxLetters]byte
+	n       int32
+	id      uint32
+	at      int64
+}
+
+// A state is what is known of a caption while its text goes on. Numbers of words count from 1.
+type state struct {
+	anchor int64 // the last one
+	due    int64 // with which word of the text it is looked for; 0 for not at all
+	again  int64 // an anchor since then that begins another search
+	found  bool
+}
+
+type find[K any] struct {
+	of      *caption[K]
+	hit     Hit[K]
+	carries int32 // thousandths of nats
+}
+
+// NewText returns a Text that captions are looked for in.
+func (x *Index[K]) NewText() *Text[K] {
+	t := &Text[K]{x: x, next: math.MaxInt64}
+	t.scan = scanner{folds: x.folds, emit: t.word}
+	return t
+}
+
+// Write reads the next piece of the text. A word may go on from one piece to the next. It never fails.
+func (t *Text[K]) Write(p []byte) (int, error) {
+	t.scan.write(p)
+	return len(p), nil
+}
+
+// Cell reads a piece of the text that is whole, such as a cell of a column or an element of a list: no word goes on in the
+// next piece. A hit whose first word is in it is at.
+func (t *Text[K]) Cell(at int64, p []byte) {
+	t.scan.flush()
+	before := t.scan.at
+	t.scan.at, t.scan.fixed = at, true
+	t.scan.write(p)
+	t.scan.flush()
+	t.scan.at, t.scan.fixed = before, false
+}
+
+// End ends the text, and returns the captions that are in it, each owner's caption once, where it is recognised first. The
+// Text can then be used for another one.
+func (t *Text[K]) End() (hits []Hit[K]) {
+	for _, f := range t.end() {
+		hits = append(hits, f.hit)
+	}
+	return hits
+}
+
+// Find returns the captions in a text.
+func (x *Index[K]) Find(text []byte) []Hit[K] {
+	t := x.NewText()
+	t.scan.write(text)
+	return t.End()
+}
+
+func (t *Text[K]) end() []find[K] {
+	t.scan.flush()
+	t.scan.at = 0
+	t.search(true)
+	found := t.found
+	clear(t.states)
+	t.count, t.waiting, t.next, t.found = 0, t.waiting[:0], math.MaxInt64, nil
+	return found
+}
+
+// fill reads a word that is folded.
+func (t *Text[K]) fill(letters string) {
+	t.scan.begin()
+	t.scan.ascii(nil)
+	for _, b := range []byte(letters) {
+		t.scan.word.add(b)
+	}
+	t.scan.end()
+}
+
+// word takes the next word of the text.
+func (t *Text[K]) word(w *word) {
+	if t.x.longest == 0 {
+		return
+	}
+	id := t.x.lookUp(w)
+	s := t.slot()
+	s.id, s.at, s.n = id, w.at, w.n
+	s.letters = w.letters
+	t.count++
+	if id != 0 {
+		for _, c := range t.x.vocab[id].anchors {
+			t.anchored(c)
+		}
+	}
+	if t.count >= t.next {
+		t.search(false)
+	}
+}
+
+// slot returns where the next word is kept: as many are as the longest caption is looked for in.
+func (t *Text[K]) slot() *seen {
+	most := 2 * t.x.longest
+	if len(t.last) < most && t.count == int64(len(t.last)) {
+		grown := make([]seen, min(max(64, 2*len(t.last)), most))
+		copy(grown, t.last)
+		t.last = grown
+	}
+	return &t.last[t.count%int64(len(t.last))]
+}
+
+// anchored takes note that the last word is an anchor of a caption.
+func (t *Text[K]) anchored(number uint32) {
+	if t.states == nil {
+		t.states = make([]state, len(t.x.captions))
+	}
+	s, window := &t.states[number], int64(t.x.captions[number].window)
+	near := s.anchor > 0 && t.count-s.anchor < window
+	s.anchor = t.count
+	switch {
+	case s.found || !near:
+	case s.due == 0:
+		s.due = t.count + window
+		t.waiting, t.next = append(t.waiting, number), min(t.next, s.due)
+	default:
+		s.again = t.count
+	}
+}
+
+// search looks for the captions that are due, or for all that wait.
+func (t *Text[K]) search(all bool) {
+	waiting := t.waiting
+	t.waiting, t.next = t.waiting[:0], math.MaxInt64
+	for _, number := range waiting {
+		s, c := &t.states[number], t.x.captions[number]
+		if all || s.due <= t.count {
+			t.look(s, c)
+		}
+		if s.due > 0 {
+			t.waiting, t.next = append(t.waiting, number), min(t.next, s.due)
+		}
+	}
+}
+
+// look looks for a caption among the last words.
+func (t *Text[K]) look(s *state, c *caption[K]) {
+	from := max(0, s.due-2*int64(c.window))
+	a := t.align(c, from, c.need, c.enough)
+	if a.words() > 0 && !t.isRivals(c, from, a.words()) {
+		s.found = true
+		first := &t.last[(from+int64(a.first))%int64(len(t.last))]
+		t.found = append(t.found, find[K]{c, Hit[K]{c.owner, a.words(), len(c.words), first.at, from + int64(a.first)}, int32(a.score)})
+	}
+	again := s.again
+	s.due, s.again = 0, 0
+	if again > 0 && !s.found {
+		s.due = again + int64(c.window)
+	}
+}
+
+// isRivals reports whether the words from one on are as close to the caption of a post that stays, or closer.
+func (t *Text[K]) isRivals(c *caption[K], from int64, words int) bool {
+	return slices.ContainsFunc(c.rivals, func(r *caption[K]) bool {
+		return t.align(r, from, 1, 0).words()*len(c.words) >= words*len(r.words)
+	})
+}
+
+// A match is a word of the text that equals a part of a caption.
+type match struct {
+	at    int // from the first word that is looked at
+	part  int
+	exact bool
+}
+
+// An aligned says how much of a caption some words of the text have in order: thousandths of nats below, words above.
+type aligned struct {
+	score int64
+	first int // word of them, from the first that is looked at
+}
+
+func (a aligned) words() int { return int(a.score >> 32) }
+
+// align returns how a caption aligns best with words of the text, from one on, that are within the caption's window; or
+// nothing where they are fewer than need, or carry less than enough.
+func (t *Text[K]) align(c *caption[K], from int64, need int, enough int32) (best aligned) {
+	t.matches = t.matches[:0]
+	exact := 0
+	for i := from; i < t.count; i++ {
+		s := &t.last[i%int64(len(t.last))]
+		at, found := 0, false
+		if s.id != 0 {
+			at, found = partOf(c.parts, s.id)
+		}
+		if found {
+			exact++
+		} else {
+			at = -1
+		}
+		t.matches = append(t.matches, match{int(i - from), at, found})
+	}
+	if exact < 2 || exact < need/2 {
+		return best
+	}
+	t.nearly(c, from)
+	m, need64 := t.matches, int64(need)
+	for i, to := 0, 0; i < len(m); {
+		for to < len(m) && m[to].at < m[i].at+c.window {
+			to++
+		}
+		a := aligned{}
+		if int64(to-i) >= max(need64, best.score>>32) {
+			a = t.longest(c, m[i:to])
+		}
+		if a.score > best.score && a.words() >= need && int32(a.score) >= enough {
+			best = a
+		}
+		// A window that begins one word later has at most one word more of the caption.
+		step := 1
+		if lacks := int(max(need64, best.score>>32+1)) - a.words(); lacks > 1 && a.words() > 0 {
+			step = t.later(m, i, to, lacks, c.window)
+		}
+		i += step
+	}
+	return best
+}
+
+// later returns how many matches later a window must begin to have so many that the one from i to to has not.
+func (t *Text[K]) later(m []match, i, to, lacks, window int) int {
+	if to+lacks > len(m) {
+		return len(m) - i // there are not so many
+	}
+	step := 1
+	for i+step < len(m) && m[i+step].at+window <= m[to+lacks-1].at {
+		step++
+	}
+	return step
+}
+
+// nearly leaves the matches, and adds those that a misread letter hides.
+func (t *Text[K]) nearly(c *caption[K], from int64) {
+	kept := t.matches[:0]
+	for _, m := range t.matches {
+		if m.part < 0 {
+			s := &t.last[(from+int64(m.at))%int64(len(t.last))]
+			if s.n >= fuzzyFrom && s.n <= maxLetters {
+				m.part = t.x.near(c, s.letters[:s.n])
+			}
+		}
+		if m.part >= 0 {
+			kept = append(kept, m)
+		}
+	}
+	t.matches = kept
+}
+
+// near returns the part of a caption that is a word but for one letter, or -1.
+func (x *Index[K]) near(c *caption[K], letters []byte) int {
+	for i, p := range c.parts {
+		v := &x.vocab[p.id]
+		if v.runes >= fuzzyFrom && oneApart(letters, v.letters) {
+			return i
+		}
+	}
+	return -1
+}
+
+// oneApart reports whether two words are equal but for one letter that one of them has more, or that differs.
+func oneApart(a []byte, b string) bool {
+	if d := len(a) - len(b); d > utf8.UTFMax || d < -utf8.UTFMax {
+		return false
+	}
+	n := min(len(a), len(b))
+	front := 0
+	for front < n && a[front] == b[front] {
+		front++
+	}
+	back := 0
+	for back < n-front && a[len(a)-1-back] == b[len(b)-1-back] {
+		back++
+	}
+	restA, restB := a[front:len(a)-back], b[front:len(b)-back]
+	return utf8.RuneCount(restA) <= 1 && utf8.RuneCountInString(restB) <= 1
+}
+
+func partOf(parts []part, id uint32) (int, bool) {
+	low, high := 0, len(parts)
+	for low < high {
+		mid := int(uint(low+high) >> 1)
+		if parts[mid].id < id {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low, low < len(parts) && parts[low].id == id
+}
+
+// longest returns the longest common subsequence of a caption and matches, of those the one that carries the most.
+func (t *Text[K]) longest(c *caption[K], matches []match) aligned {
+	n := len(c.words)
+	t.best = slices.Grow(t.best[:0], n+1)[:n+1] // best[i] is that of the first i words of the caption
+	clear(t.best)
+	best := t.best
+	for _, m := range matches {
+		p := &c.parts[m.part]
+		for _, at := range slices.Backward(p.at) {
+			a := best[at]
+			if a.score == 0 {
+				a.first = m.at
+			}
+			a.score += 1<<32 + int64(p.weight)
+			for i := int(at) + 1; i <= n && best[i].score < a.score; i++ {
+				best[i] = a
+			}
+		}
+	}
+	return best[n]
+}
