@@ -131,6 +131,7 @@ type word struct {
 	n       int32 // bytes of it; more than letters holds for a word that is too long
 	hash    uint32
 	at      int64 // where it begins
+	number  bool  // it has digits alone
 }
 
 func (w *word) text() []byte { return w.letters[:min(int(w.n), maxLetters)] }
@@ -143,6 +144,7 @@ func (w *word) add(letter byte) {
 	}
 	w.n = min(w.n+1, maxLetters+1)
 	w.hash = (w.hash ^ uint32(letter)) * hashPrime
+	w.number = w.number && letter <= '9'
 }
 
 // A scanner finds the words of a text that comes in pieces.
@@ -248,7 +250,7 @@ func (s *scanner) plain(p []byte, tags bool) (n int) {
 // ascii reads the letters that p begins with, and returns how many.
 func (s *scanner) ascii(p []byte) (n int) {
 	s.begin()
-	hash, length := s.word.hash, s.word.n
+	hash, length, letters := s.word.hash, s.word.n, byte(0)
 	for _, b := range p {
 		k := classes[b]
 		if k < '0' {
@@ -261,8 +263,10 @@ func (s *scanner) ascii(p []byte) (n int) {
 			length = maxLetters + 1
 		}
 		hash = (hash ^ uint32(k)) * hashPrime
+		letters |= k // 0x40 is in letters alone
 		n++
 	}
+	s.word.number = s.word.number && letters&0x40 == 0
 	s.word.hash, s.word.n = hash, length
 	s.skip(n)
 	return n
@@ -303,14 +307,16 @@ func (s *scanner) skip(n int) {
 
 func (s *scanner) begin() {
 	if !s.open {
-		s.open, s.word.n, s.word.hash, s.word.at = true, 0, hashStart, s.at
+		s.open, s.word.n, s.word.hash, s.word.at, s.word.number = true, 0, hashStart, s.at, true
 	}
 }
 
 func (s *scanner) end() {
 	if s.open {
 		s.open = false
-		s.emit(&s.word)
+		if !s.word.number {
+			s.emit(&s.word)
+		}
 	}
 }
 

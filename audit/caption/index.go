@@ -53,13 +53,20 @@ type caption[K any] struct {
 	need   int      // words of it that a text must have
 	enough int32    // rarity that they must carry
 	window int      // words of a text that they must be within
+	long   []long   // parts that are known with one letter changed
 	rivals []*caption[K]
+}
+
+// A long is a part of fuzzyFrom letters or more.
+type long struct {
+	letters string
+	part    int
 }
 
 // A part is one of the different words of a caption, with the places where the caption has it.
 type part struct {
 	id     uint32
-	weight int32 // its rarity, in thousandths of a nat
+	weight int32 // its rarity in thousandths of a nat, in equal parts for each place
 	at     []int16
 }
 
@@ -117,7 +124,14 @@ func (b *Builder[K]) weigh(c *caption[K]) {
 			c.parts = slices.Insert(c.parts, i, part{id: id, weight: weight})
 		}
 		c.parts[i].at = append(c.parts[i].at, int16(at))
-		total += c.parts[i].weight
+	}
+	for i := range c.parts {
+		p := &c.parts[i]
+		total += p.weight
+		if v := &b.x.vocab[p.id]; v.runes >= fuzzyFrom {
+			c.long = append(c.long, long{v.letters, i})
+		}
+		p.weight /= int32(len(p.at)) // a word that is said three times is not three times as rare
 	}
 	c.need, c.window, c.enough = max(minWords, int(math.Ceil(.6*float64(n)))), 2*n, int32(b.words.enough*milli)
 	switch {

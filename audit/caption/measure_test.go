@@ -59,6 +59,16 @@ func TestMeasure(t *testing.T) {
 	}
 	measureRead(t, words, texts)
 	measureFiles(t, x)
+	// Lines by themselves are shorter than captions, and more often a stock phrase.
+	b = New[string](words)
+	for _, m := range texts {
+		for line := range strings.Lines(m.Text) {
+			b.Add(strings.TrimSpace(line), line, true)
+		}
+	}
+	x = b.Build()
+	t.Logf("%d lines: %d recognisable, %d too short, %d too common", len(x.captions), x.Count(Recognisable), x.Count(TooShort), x.Count(TooCommon))
+	measureFiles(t, x)
 }
 
 var changes = []struct {

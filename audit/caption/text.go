@@ -27,6 +27,7 @@ type Text[K any] struct {
 	found   []find[K]
 	matches []match
 	best    []aligned
+	counts  []int16
 }
 
 // A seen is a word of the text.
@@ -200,9 +201,8 @@ func (t *Text[K]) isRivals(c *caption[K], from int64, words int) bool {
 
 // A match is a word of the text that equals a part of a caption.
 type match struct {
-	at    int // from the first word that is looked at
-	part  int
-	exact bool
+	at   int // from the first word that is looked at
+	part int // or -1 for none
 }
 
 // An aligned says how much of a caption some words of the text have in order: thousandths of nats below, words above.
@@ -217,21 +217,14 @@ func (a aligned) words() int { return int(a.score >> 32) }
 // nothing where they are fewer than need, or carry less than enough.
 func (t *Text[K]) align(c *caption[K], from int64, need int, enough int32) (best aligned) {
 	t.matches = t.matches[:0]
-	exact := 0
 	for i := from; i < t.count; i++ {
-		s := &t.last[i%int64(len(t.last))]
-		at, found := 0, false
-		if s.id != 0 {
-			at, found = partOf(c.parts, s.id)
+		if id := t.last[i%int64(len(t.last))].id; id != 0 {
+			if at, found := partOf(c.parts, id); found {
+				t.matches = append(t.matches, match{int(i - from), at})
+			}
 		}
-		if found {
-			exact++
-		} else {
-			at = -1
-		}
-		t.matches = append(t.matches, match{int(i - from), at, found})
 	}
-	if exact < 2 || exact < need/2 {
+	if !t.mayHold(c, (need+1)/2, enough/2) {
 		return best
 	}
 	t.nearly(c, from)
@@ -269,37 +262,61 @@ func (t *Text[K]) later(m []match, i, to, lacks, window int) int {
 	return step
 }
 
-// nearly leaves the matches, and adds those that a misread letter hides.
-func (t *Text[K]) nearly(c *caption[K], from int64) {
-	kept := t.matches[:0]
+// mayHold reports whether there is a window in which the matches, in any order, are as many as need, and carry enough.
+func (t *Text[K]) mayHold(c *caption[K], need int, enough int32) bool {
+	if len(t.matches) < need {
+		return false
+	}
+	t.counts = slices.Grow(t.counts[:0], len(c.parts))[:len(c.parts)]
+	clear(t.counts)
+	words, carry, first := 0, int32(0), 0
 	for _, m := range t.matches {
-		if m.part < 0 {
-			s := &t.last[(from+int64(m.at))%int64(len(t.last))]
-			if s.n >= fuzzyFrom && s.n <= maxLetters {
-				m.part = t.x.near(c, s.letters[:s.n])
+		for ; m.at-t.matches[first].at >= c.window; first++ {
+			part := t.matches[first].part
+			t.counts[part]--
+			if int(t.counts[part]) < len(c.parts[part].at) {
+				words, carry = words-1, carry-c.parts[part].weight
 			}
 		}
-		if m.part >= 0 {
-			kept = append(kept, m)
+		if int(t.counts[m.part]) < len(c.parts[m.part].at) {
+			words, carry = words+1, carry+c.parts[m.part].weight
+		}
+		t.counts[m.part]++
+		if words >= need && carry >= enough {
+			return true
 		}
 	}
-	t.matches = kept
+	return false
 }
 
-// near returns the part of a caption that is a word but for one letter, or -1.
-func (x *Index[K]) near(c *caption[K], letters []byte) int {
-	for i, p := range c.parts {
-		v := &x.vocab[p.id]
-		if v.runes >= fuzzyFrom && oneApart(letters, v.letters) {
-			return i
+// nearly adds the words to the matches that equal a part of the caption but for one letter.
+func (t *Text[K]) nearly(c *caption[K], from int64) {
+	exact := len(t.matches)
+	next := 0
+	for i := range int(t.count - from) {
+		if next < exact && t.matches[next].at == i {
+			next++
+			continue
+		}
+		s := &t.last[(from+int64(i))%int64(len(t.last))]
+		if s.n < fuzzyFrom || s.n > maxLetters {
+			continue
+		}
+		for _, l := range c.long {
+			if oneApart(s.letters[:s.n], l.letters) {
+				t.matches = append(t.matches, match{i, l.part})
+				break
+			}
 		}
 	}
-	return -1
+	if len(t.matches) > exact {
+		slices.SortFunc(t.matches, func(m, n match) int { return m.at - n.at })
+	}
 }
 
 // oneApart reports whether two words are equal but for one letter that one of them has more, or that differs.
 func oneApart(a []byte, b string) bool {
-	if d := len(a) - len(b); d > utf8.UTFMax || d < -utf8.UTFMax {
+	if d := len(a) - len(b); d >= utf8.UTFMax || d <= -utf8.UTFMax || a[0] != b[0] && a[len(a)-1] != b[len(b)-1] {
 		return false
 	}
 	n := min(len(a), len(b))

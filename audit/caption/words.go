@@ -70,8 +70,6 @@ func (w *Words) of(letters string) float64 {
 		rarity = w.rarest
 	}
 	switch {
-	case strings.Trim(letters, "0123456789") == "": // numbers follow each other in lists and tables
-		return w.rarest * []float64{0, 0, .2, .5, .5, 1}[min(len(letters), 5)]
 	case size < len(letters):
 		return rarity
 	case isAlone(first): // half a word, on average
