@@ -12,6 +12,7 @@ const (
 	maxWords  = 256 // of a caption that are looked for: the first ones
 	fuzzyFrom = 5   // letters of a word that may differ in one
 	milli     = 1000
+	passage   = 12 // words of a caption in order that are enough, however long it is
 )
 
 // A Kind says whether a caption can be recognised in texts.
@@ -133,7 +134,8 @@ func (b *Builder[K]) weigh(c *caption[K]) {
 		}
 		p.weight /= int32(len(p.at)) // a word that is said three times is not three times as rare
 	}
-	c.need, c.window, c.enough = max(minWords, int(math.Ceil(.6*float64(n)))), 2*n, int32(b.words.enough*milli)
+	c.need = min(max(minWords, int(math.Ceil(.6*float64(n)))), passage)
+	c.window, c.enough = min(2*n, passage*20/6), int32(b.words.enough*milli)
 	switch {
 	case n < minWords:
 		c.kind = TooShort

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ func TestMeasure(t *testing.T) {
 	memes := os.Getenv("REHYDRATE_MEMES")
 	if memes == "" {
 		t.Skip("needs memes: set REHYDRATE_MEMES to a folder with transcripts.jsonl")
+	}
+	if name := os.Getenv("REHYDRATE_DUMP"); name != "" {
+		dump, _ = os.Create(name)
 	}
 	words := tableOf(t, os.Getenv("REHYDRATE_WORDS"))
 	texts := transcripts(t, filepath.Join(memes, "transcripts.jsonl"))
@@ -39,7 +43,13 @@ func TestMeasure(t *testing.T) {
 				continue
 			}
 			found := 0
-			for _, h := range x.Find([]byte(change.of(m.Text))) {
+			tt := x.NewText()
+			tt.Write([]byte(change.of(m.Text)))
+			for _, f := range tt.end() {
+				h := f.hit
+				if dump != nil {
+					fmt.Fprintf(dump, "%s\t%v\t%d\t%d\t%d\t%d\t%s\t%s\n", change.name, h.Owner == m.File, h.Words, h.Of, f.span, f.carries, h.Owner, m.File)
+				}
 				if h.Owner == m.File {
 					found = 1
 				} else {
@@ -59,11 +69,19 @@ func TestMeasure(t *testing.T) {
 	}
 	measureRead(t, words, texts)
 	measureFiles(t, x)
-	// Lines by themselves are shorter than captions, and more often a stock phrase.
+	// Parts of captions are shorter than captions, and more often a stock phrase.
 	b = New[string](words)
 	for _, m := range texts {
 		for line := range strings.Lines(m.Text) {
 			b.Add(strings.TrimSpace(line), line, true)
+		}
+		words := strings.Fields(m.Text)
+		for n := range strings.FieldsSeq(os.Getenv("REHYDRATE_PARTS")) {
+			n, _ := strconv.Atoi(n)
+			for i := 0; i+n <= len(words); i++ {
+				part := strings.Join(words[i:i+n], " ")
+				b.Add(part, part, true)
+			}
 		}
 	}
 	x = b.Build()
@@ -100,6 +118,8 @@ var changes = []struct {
 		return b.String()
 	}},
 }
+
+var dump *os.File
 
 func seeded(s string) *rand.Rand { return rand.New(rand.NewPCG(uint64(len(s)), 7)) }
 
@@ -139,7 +159,7 @@ func lengthClass(n int) int {
 
 type transcript struct{ File, Text string }
 
-func transcripts(t *testing.T, name string) (all []transcript) {
+func transcripts(t testing.TB, name string) (all []transcript) {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {
@@ -257,6 +277,9 @@ func measureFiles(t *testing.T, x *Index[string]) {
 		text.scan.write(content)
 		for _, f := range text.end() {
 			all = append(all, accused{lines.Text(), f})
+			if dump != nil {
+				fmt.Fprintf(dump, "file\tfalse\t%d\t%d\t%d\t%d\t%s\t%s\n", f.hit.Words, f.hit.Of, f.span, f.carries, f.hit.Owner, lines.Text())
+			}
 		}
 		took += time.Since(start)
 	}

@@ -50,6 +50,7 @@ type find[K any] struct {
 	of      *caption[K]
 	hit     Hit[K]
 	carries int32 // thousandths of nats
+	span    int
 }
 
 // NewText returns a Text that captions are looked for in.
@@ -183,7 +184,7 @@ func (t *Text[K]) look(s *state, c *caption[K]) {
 	if a.words() > 0 && !t.isRivals(c, from, a.words()) {
 		s.found = true
 		first := &t.last[(from+int64(a.first))%int64(len(t.last))]
-		t.found = append(t.found, find[K]{c, Hit[K]{c.owner, a.words(), len(c.words), first.at, from + int64(a.first)}, int32(a.score)})
+		t.found = append(t.found, find[K]{c, Hit[K]{c.owner, a.words(), len(c.words), first.at, from + int64(a.first)}, int32(a.score), a.last - a.first + 1})
 	}
 	again := s.again
 	s.due, s.again = 0, 0
@@ -192,10 +193,12 @@ func (t *Text[K]) look(s *state, c *caption[K]) {
 	}
 }
 
-// isRivals reports whether the words from one on are as close to the caption of a post that stays, or closer.
+// isRivals reports whether the words from one on are as close to the caption of a post that stays, or closer: they have
+// more words of that, or a larger part of it.
 func (t *Text[K]) isRivals(c *caption[K], from int64, words int) bool {
 	return slices.ContainsFunc(c.rivals, func(r *caption[K]) bool {
-		return t.align(r, from, 1, 0).words()*len(c.words) >= words*len(r.words)
+		theirs := t.align(r, from, 1, 0).words()
+		return theirs > words || theirs*len(c.words) >= words*len(r.words)
 	})
 }
 
@@ -209,6 +212,7 @@ type match struct {
 type aligned struct {
 	score int64
 	first int // word of them, from the first that is looked at
+	last  int
 }
 
 func (a aligned) words() int { return int(a.score >> 32) }
@@ -359,6 +363,7 @@ func (t *Text[K]) longest(c *caption[K], matches []match) aligned {
 				a.first = m.at
 			}
 			a.score += 1<<32 + int64(p.weight)
+			a.last = m.at
 			for i := int(at) + 1; i <= n && best[i].score < a.score; i++ {
 				best[i] = a
 			}
