@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"iter"
 	"math"
+	"math/bits"
 	"slices"
 )
 
 const (
-	minWords  = 5   // of a caption that can be recognised
-	maxWords  = 256 // of a caption that are looked for: the first ones
-	fuzzyFrom = 5   // letters of a word that may differ in one
-	milli     = 1000
-	passage   = 12 // words of a caption in order that are enough, however long it is
+	minWords     = 5   // of a caption that can be recognised
+	maxWords     = 256 // of a caption that are looked for: the first ones
+	fuzzyFrom    = 5   // letters of a word that may differ in one
+	milli        = 1000
+	triggerShare = .75 // of what is enough, that anchors carry
+	passage      = 12 // words of a caption in order that are enough, however long it is
 )
 
 // A Kind says whether a caption can be recognised in texts.
@@ -42,20 +44,22 @@ type Index[K any] struct {
 	slots    []uint32      // ids by hash, with open addressing
 	shift    uint          // of a hash, to a slot
 	folds    *folds
-	longest  int // window
+	kept     int // words of a text that are kept: a power of two
 }
 
 // A caption is what one is recognised by.
 type caption[K any] struct {
-	owner  K
-	kind   Kind
-	words  []uint32 // in order
-	parts  []part   // its different words, by id
-	need   int      // words of it that a text must have
-	enough int32    // rarity that they must carry
-	window int      // words of a text that they must be within
-	long   []long   // parts that are known with one letter changed
-	rivals []*caption[K]
+	owner   K
+	kind    Kind
+	words   []uint32 // in order
+	parts   []part   // its different words, by id
+	need    int      // words of it that a text must have
+	trigger int32    // rarity of anchors near each other with which it is looked for
+	bits    uint64   // of its words
+	enough  int32    // rarity that they must carry
+	window  int      // words of a text that they must be within
+	long    []long   // parts that are known with one letter changed
+	rivals  []*caption[K]
 }
 
 // A long is a part of fuzzyFrom letters or more.
@@ -76,7 +80,13 @@ type vocable struct {
 	letters string
 	hash    uint32
 	runes   int
-	anchors []uint32 // captions of which it is an anchor
+	anchors []anchor // captions of which it is an anchor
+}
+
+// An anchor is a word that a caption may be found by.
+type anchor struct {
+	caption uint32
+	weight  int32
 }
 
 // New returns a Builder of an Index that weighs words by a table.
@@ -123,6 +133,7 @@ func (b *Builder[K]) weigh(c *caption[K]) {
 		if !found {
 			weight := int32(b.words.of(b.x.vocab[id].letters) * milli)
 			c.parts = slices.Insert(c.parts, i, part{id: id, weight: weight})
+			c.bits |= 1 << (id % 64)
 		}
 		c.parts[i].at = append(c.parts[i].at, int16(at))
 	}
@@ -152,43 +163,44 @@ func (b *Builder[K]) Build() *Index[K] {
 	for i, c := range x.captions {
 		if c.kind == Recognisable {
 			x.anchor(c, uint32(i))
-			x.longest = max(x.longest, c.window)
+			x.kept = max(x.kept, 2*c.window)
 		}
+	}
+	if x.kept > 0 {
+		x.kept = 1 << bits.Len(uint(x.kept-1))
 	}
 	x.hash()
 	b.findRivals()
 	return x
 }
 
-// anchor chooses the rarest words of a caption, so many that no text can have what is needed of the caption with fewer than
-// two of them: only where two are near each other is the rest of the caption looked for.
+// anchor chooses the rarest words of a caption as its anchors, so many that a text which has what is needed of the caption
+// has anchors that carry the caption's trigger. Only where it has them is the rest of the caption looked for.
 func (x *Index[K]) anchor(c *caption[K], number uint32) {
 	byRarity := slices.Clone(c.parts)
 	slices.SortStableFunc(byRarity, func(p, q part) int { return -cmp.Compare(p.weight, q.weight) })
-	words, carried := len(c.words), int32(0) // of what is not an anchor yet
+	rest := int32(0) // what the words carry that are no anchors
 	for _, p := range c.parts {
-		carried += p.weight * int32(len(p.at))
+		rest += p.weight * int32(len(p.at))
 	}
-	rarest := byRarity[0].weight
+	c.trigger = int32(triggerShare * float64(c.enough))
 	for _, p := range byRarity {
-		if 1+words < c.need || rarest+carried < c.enough {
+		if rest+c.trigger <= c.enough {
 			break
 		}
-		words, carried = words-len(p.at), carried-p.weight*int32(len(p.at))
-		x.vocab[p.id].anchors = append(x.vocab[p.id].anchors, number)
+		rest -= p.weight * int32(len(p.at))
+		v := &x.vocab[p.id]
+		v.anchors = append(v.anchors, anchor{number, p.weight})
 	}
 }
 
 // hash makes the tables that find a word of a text. Those that begin no match need not be told apart by them, but are, since
 // the rest of a match is made of them.
 func (x *Index[K]) hash() {
-	bits := 6
-	for 1<<bits < 2*len(x.vocab) {
-		bits++
-	}
-	x.shift = uint(32 - bits)
-	x.slots = make([]uint32, 1<<bits)
-	x.filter = make([]uint64, 1<<max(0, bits-3)) // eight bits a slot
+	size := max(6, bits.Len(uint(2*len(x.vocab)-1)))
+	x.shift = uint(32 - size)
+	x.slots = make([]uint32, 1<<size)
+	x.filter = make([]uint64, 1<<(size-3)) // eight bits a slot
 	for id := 1; id < len(x.vocab); id++ {
 		h := x.vocab[id].hash * spread
 		x.filter[h>>(x.shift-3)>>6] |= 1 << (h >> (x.shift - 3) & 63)

@@ -19,8 +19,9 @@ type Hit[K any] struct {
 type Text[K any] struct {
 	x       *Index[K]
 	scan    scanner
-	count   int64 // words so far
-	last    []seen
+	count   int64    // words so far
+	last    []seen   // the last words, by their number but for its upper bits
+	ids     []uint32 // of those
 	states  []state  // by caption, from the first anchor on
 	waiting []uint32 // captions that are looked for when more words are known
 	next    int64    // when the first of them is
@@ -34,16 +35,16 @@ type Text[K any] struct {
 type seen struct {
 	letters [maxLetters]byte
 	n       int32
-	id      uint32
 	at      int64
 }
 
 // A state is what is known of a caption while its text goes on. Numbers of words count from 1.
 type state struct {
-	anchor int64 // the last one
-	due    int64 // with which word of the text it is looked for; 0 for not at all
-	again  int64 // an anchor since then that begins another search
-	found  bool
+	block int64    // of as many words as the caption's window, where the last anchor was
+	carry [2]int32 // of the anchors there, and in the block before
+	due   int64    // with which word of the text it is looked for; 0 for not at all
+	again int64    // an anchor since then that begins another search
+	found bool
 }
 
 type find[K any] struct {
@@ -115,48 +116,58 @@ func (t *Text[K]) fill(letters string) {
 
 // word takes the next word of the text.
 func (t *Text[K]) word(w *word) {
-	if t.x.longest == 0 {
+	if t.x.kept == 0 {
 		return
 	}
 	id := t.x.lookUp(w)
-	s := t.slot()
-	s.id, s.at, s.n = id, w.at, w.n
-	s.letters = w.letters
-	t.count++
-	if id != 0 {
-		for _, c := range t.x.vocab[id].anchors {
-			t.anchored(c)
-		}
+	t.keep(w, id)
+	for _, a := range t.x.vocab[id].anchors { // 0 has none
+		t.anchored(a)
 	}
 	if t.count >= t.next {
 		t.search(false)
 	}
 }
 
-// slot returns where the next word is kept: as many are as the longest caption is looked for in.
-func (t *Text[K]) slot() *seen {
-	most := 2 * t.x.longest
-	if len(t.last) < most && t.count == int64(len(t.last)) {
-		grown := make([]seen, min(max(64, 2*len(t.last)), most))
-		copy(grown, t.last)
-		t.last = grown
+// keep keeps a word as long as a caption may be looked for in it.
+func (t *Text[K]) keep(w *word, id uint32) {
+	if len(t.last) < t.x.kept && t.count == int64(len(t.last)) {
+		size := min(max(32, 2*len(t.last)), t.x.kept)
+		t.last = append(make([]seen, 0, size), t.last...)[:size]
+		t.ids = append(make([]uint32, 0, size), t.ids...)[:size]
 	}
-	return &t.last[t.count%int64(len(t.last))]
+	at := t.count & int64(len(t.last)-1)
+	t.ids[at] = id
+	s := &t.last[at]
+	s.letters, s.n, s.at = w.letters, w.n, w.at
+	t.count++
 }
 
+// nth returns a word that is kept, by its number from 0.
+func (t *Text[K]) nth(n int64) *seen { return &t.last[n&int64(len(t.last)-1)] }
+
 // anchored takes note that the last word is an anchor of a caption.
-func (t *Text[K]) anchored(number uint32) {
+func (t *Text[K]) anchored(a anchor) {
 	if t.states == nil {
 		t.states = make([]state, len(t.x.captions))
 	}
-	s, window := &t.states[number], int64(t.x.captions[number].window)
-	near := s.anchor > 0 && t.count-s.anchor < window
-	s.anchor = t.count
+	s, c := &t.states[a.caption], t.x.captions[a.caption]
+	if s.found {
+		return
+	}
+	// All words that are within a window are in two blocks that follow each other.
+	if block := t.count / int64(c.window); block != s.block {
+		if block != s.block+1 {
+			s.carry[0] = 0
+		}
+		s.block, s.carry = block, [2]int32{0, s.carry[0]}
+	}
+	s.carry[0] += a.weight
 	switch {
-	case s.found || !near:
+	case s.carry[0]+s.carry[1] < c.trigger:
 	case s.due == 0:
-		s.due = t.count + window
-		t.waiting, t.next = append(t.waiting, number), min(t.next, s.due)
+		s.due = t.count + int64(c.window)
+		t.waiting, t.next = append(t.waiting, a.caption), min(t.next, s.due)
 	default:
 		s.again = t.count
 	}
@@ -183,7 +194,7 @@ func (t *Text[K]) look(s *state, c *caption[K]) {
 	a := t.align(c, from, c.need, c.enough)
 	if a.words() > 0 && !t.isRivals(c, from, a.words()) {
 		s.found = true
-		first := &t.last[(from+int64(a.first))%int64(len(t.last))]
+		first := t.nth(from + int64(a.first))
 		t.found = append(t.found, find[K]{c, Hit[K]{c.owner, a.words(), len(c.words), first.at, from + int64(a.first)}, int32(a.score), a.last - a.first + 1})
 	}
 	again := s.again
@@ -222,10 +233,12 @@ func (a aligned) words() int { return int(a.score >> 32) }
 func (t *Text[K]) align(c *caption[K], from int64, need int, enough int32) (best aligned) {
 	t.matches = t.matches[:0]
 	for i := from; i < t.count; i++ {
-		if id := t.last[i%int64(len(t.last))].id; id != 0 {
-			if at, found := partOf(c.parts, id); found {
-				t.matches = append(t.matches, match{int(i - from), at})
-			}
+		id := t.ids[i&int64(len(t.ids)-1)]
+		if id == 0 || c.bits&(1<<(id%64)) == 0 {
+			continue
+		}
+		if at, found := partOf(c.parts, id); found {
+			t.matches = append(t.matches, match{int(i - from), at})
 		}
 	}
 	if !t.mayHold(c, (need+1)/2, enough/2) {
@@ -302,7 +315,7 @@ func (t *Text[K]) nearly(c *caption[K], from int64) {
 			next++
 			continue
 		}
-		s := &t.last[(from+int64(i))%int64(len(t.last))]
+		s := t.nth(from + int64(i))
 		if s.n < fuzzyFrom || s.n > maxLetters {
 			continue
 		}
