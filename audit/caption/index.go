@@ -13,7 +13,7 @@ const (
 	maxWords     = 256 // of a caption that are looked for: the first ones
 	fuzzyFrom    = 5   // letters of a word that may differ in one
 	milli        = 1000
-	triggerShare = .75 // of what is enough, that anchors carry
+	triggerShare = .5 // of what is enough, that anchors carry
 	passage      = 12 // words of a caption in order that are enough, however long it is
 )
 
@@ -51,14 +51,14 @@ type Index[K any] struct {
 type caption[K any] struct {
 	owner   K
 	kind    Kind
-	words   []uint32 // in order
-	parts   []part   // its different words, by id
-	need    int      // words of it that a text must have
-	trigger int32    // rarity of anchors near each other with which it is looked for
-	bits    uint64   // of its words
-	enough  int32    // rarity that they must carry
-	window  int      // words of a text that they must be within
-	long    []long   // parts that are known with one letter changed
+	words   []uint32  // in order
+	parts   []part    // its different words, by id
+	need    int       // words of it that a text must have
+	trigger int32     // rarity of anchors near each other with which it is looked for
+	ids     [4]uint64 // of its words, by what is left over 256
+	enough  int32     // rarity that they must carry
+	window  int       // words of a text that they must be within
+	long    []long    // parts that are known with one letter changed
 	rivals  []*caption[K]
 }
 
@@ -87,6 +87,7 @@ type vocable struct {
 type anchor struct {
 	caption uint32
 	weight  int32
+	bit     uint64 // that tells it from the others of the caption, but for those of very long ones
 }
 
 // New returns a Builder of an Index that weighs words by a table.
@@ -133,7 +134,7 @@ func (b *Builder[K]) weigh(c *caption[K]) {
 		if !found {
 			weight := int32(b.words.of(b.x.vocab[id].letters) * milli)
 			c.parts = slices.Insert(c.parts, i, part{id: id, weight: weight})
-			c.bits |= 1 << (id % 64)
+			c.ids[id/64%4] |= 1 << (id % 64)
 		}
 		c.parts[i].at = append(c.parts[i].at, int16(at))
 	}
@@ -184,13 +185,14 @@ func (x *Index[K]) anchor(c *caption[K], number uint32) {
 		rest += p.weight * int32(len(p.at))
 	}
 	c.trigger = int32(triggerShare * float64(c.enough))
-	for _, p := range byRarity {
+	for i, p := range byRarity {
 		if rest+c.trigger <= c.enough {
 			break
 		}
-		rest -= p.weight * int32(len(p.at))
+		weight := p.weight * int32(len(p.at))
+		rest -= weight
 		v := &x.vocab[p.id]
-		v.anchors = append(v.anchors, anchor{number, p.weight})
+		v.anchors = append(v.anchors, anchor{number, weight, 1 << (i % 64)})
 	}
 }
 

@@ -40,10 +40,11 @@ type seen struct {
 
 // A state is what is known of a caption while its text goes on. Numbers of words count from 1.
 type state struct {
-	block int64    // of as many words as the caption's window, where the last anchor was
-	carry [2]int32 // of the anchors there, and in the block before
-	due   int64    // with which word of the text it is looked for; 0 for not at all
-	again int64    // an anchor since then that begins another search
+	block int64     // of as many words as the caption's window, where the last anchor was
+	seen  [2]uint64 // anchors there, and others in the block before
+	carry [2]int32  // what they carry
+	due   int64     // with which word of the text it is looked for; 0 for not at all
+	again int64     // an anchor since then that begins another search
 	found bool
 }
 
@@ -157,12 +158,19 @@ func (t *Text[K]) anchored(a anchor) {
 	}
 	// All words that are within a window are in two blocks that follow each other.
 	if block := t.count / int64(c.window); block != s.block {
-		if block != s.block+1 {
-			s.carry[0] = 0
+		if block == s.block+1 {
+			s.carry[1], s.seen[1] = s.carry[0], s.seen[0]
+		} else {
+			s.carry[1], s.seen[1] = 0, 0
 		}
-		s.block, s.carry = block, [2]int32{0, s.carry[0]}
+		s.block, s.carry[0], s.seen[0] = block, 0, 0
 	}
-	s.carry[0] += a.weight
+	if s.seen[0]&a.bit == 0 {
+		s.seen[0], s.carry[0] = s.seen[0]|a.bit, s.carry[0]+a.weight
+		if s.seen[1]&a.bit != 0 {
+			s.seen[1], s.carry[1] = s.seen[1]&^a.bit, s.carry[1]-a.weight
+		}
+	}
 	switch {
 	case s.carry[0]+s.carry[1] < c.trigger:
 	case s.due == 0:
@@ -234,7 +242,7 @@ func (t *Text[K]) align(c *caption[K], from int64, need int, enough int32) (best
 	t.matches = t.matches[:0]
 	for i := from; i < t.count; i++ {
 		id := t.ids[i&int64(len(t.ids)-1)]
-		if id == 0 || c.bits&(1<<(id%64)) == 0 {
+		if id == 0 || c.ids[id/64%4]&(1<<(id%64)) == 0 {
 			continue
 		}
 		if at, found := partOf(c.parts, id); found {
