@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-//go:embed common.txt
+//go:embed data/common.txt
 var common string
 
 // Words says how rare words are, in nats: the logarithm of how many texts there are for each one that has the word.
@@ -21,7 +21,7 @@ type Words struct {
 	enough float64 // what the words of a caption that is found must carry together
 }
 
-// Common returns the table that comes with the package, of English words. Its source is named in NOTICE.
+// Common returns the table that comes with the package, of English words. data/NOTICE names its sources.
 func Common() (*Words, error) { return ParseWords(strings.NewReader(common)) }
 
 // ParseWords reads a table: a line a word, with the share of texts that have it, a space between them, from the commonest

