@@ -20,6 +20,7 @@ const (
 	between byte = iota
 	joins        // an apostrophe
 	opens        // <, which may open a tag
+	slash        // \, before a letter that may stand for a line break
 	wide         // a byte of a rune beyond ASCII
 )
 
@@ -35,7 +36,7 @@ var classes = func() (c [256]byte) {
 			c[b] = wide
 		}
 	}
-	c['\''], c['<'] = joins, opens
+	c['\''], c['<'], c['\\'] = joins, opens, slash
 	return c
 }()
 
@@ -152,14 +153,15 @@ type scanner struct {
 	folds *folds
 	emit  func(*word)
 
-	word  word
-	open  bool  // word has letters
-	at    int64 // of the next byte
-	fixed bool  // all words stand at at
-	cut   [utf8.UTFMax]byte
-	nCut  int // bytes of a rune that the last piece cut off
-	inTag bool
-	tag   []byte // what was read since its <
+	word    word
+	open    bool  // word has letters
+	slashed bool  // the last byte was a backslash
+	at      int64 // of the next byte
+	fixed   bool  // all words stand at at
+	cut     [utf8.UTFMax]byte
+	nCut    int // bytes of a rune that the last piece cut off
+	inTag   bool
+	tag     []byte // what was read since its <
 }
 
 // write reads a piece of the text.
@@ -218,8 +220,18 @@ func (s *scanner) raw(p []byte) {
 func (s *scanner) plain(p []byte, tags bool) (n int) {
 	for n < len(p) {
 		switch k := classes[p[n]]; {
+		case k >= '0' && s.slashed && (k == 'n' || k == 'r' || k == 't'): // as programs write white space
+			s.slashed = false
+			n++
+			s.skip(1)
 		case k >= '0':
+			s.slashed = false
 			n += s.ascii(p[n:])
+		case k == slash:
+			s.end()
+			s.slashed = true
+			n++
+			s.skip(1)
 		case k == wide:
 			r, size := utf8.DecodeRune(p[n:])
 			if r == utf8.RuneError && !utf8.FullRune(p[n:]) {
@@ -312,6 +324,7 @@ func (s *scanner) begin() {
 }
 
 func (s *scanner) end() {
+	s.slashed = false
 	if s.open {
 		s.open = false
 		if !s.word.number {
@@ -410,8 +423,7 @@ func (s *scanner) flush() {
 	if s.inTag {
 		s.noTag()
 	}
-	if s.nCut > 0 {
-		s.nCut = 0
-	}
 	s.end()
+	s.skip(s.nCut) // bytes that are no rune
+	s.nCut = 0
 }
