@@ -142,7 +142,7 @@ func TestKinds(t *testing.T) {
 			got[owner] = kind
 		}
 	}
-	want := map[string]Kind{"short": TooShort, "stock": TooCommon, "same": Shared}
+	want := map[string]Kind{"short": TooShort, "stock": TooCommon, "same": Shared, "year": TooCommon}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -3,6 +3,7 @@ package caption
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -161,6 +162,13 @@ func (b *Builder[K]) weigh(c *caption[K]) {
 // Build returns an Index of what was added. The Builder is of no use after that.
 func (b *Builder[K]) Build() *Index[K] {
 	x := b.x
+	for _, letters := range slices.Sorted(maps.Keys(b.words.rarity)) {
+		w := word{hash: hashStart}
+		for _, letter := range []byte(letters) {
+			w.add(letter)
+		}
+		b.id(&w)
+	}
 	for i, c := range x.captions {
 		if c.kind == Recognisable {
 			x.anchor(c, uint32(i))

@@ -324,7 +324,8 @@ func (t *Text[K]) nearly(c *caption[K], from int64) {
 			continue
 		}
 		s := t.nth(from + int64(i))
-		if s.n < fuzzyFrom || s.n > maxLetters {
+		// A word that is known is another word, and not a misread one.
+		if s.n < fuzzyFrom || s.n > maxLetters || t.ids[(from+int64(i))&int64(len(t.ids)-1)] != 0 {
 			continue
 		}
 		for _, l := range c.long {
