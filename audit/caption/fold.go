@@ -129,10 +129,10 @@ func isAlone(r rune) bool {
 // A word is a folded word of a text.
 type word struct {
 	letters [maxLetters]byte
-	n       int32 // bytes of it; more than letters holds for a word that is too long
-	hash    uint32
-	at      int64 // where it begins
-	number  bool  // it has digits alone
+	n       int32  // bytes of it; more than letters holds for a word that is too long
+	hash    uint32 // of the letters
+	at      int64  // where it begins
+	number  bool   // it has digits alone
 }
 
 func (w *word) text() []byte { return w.letters[:min(int(w.n), maxLetters)] }
@@ -140,12 +140,19 @@ func (w *word) text() []byte { return w.letters[:min(int(w.n), maxLetters)] }
 const hashStart, hashPrime = 2166136261, 16777619 // FNV-1a
 
 func (w *word) add(letter byte) {
-	if w.n < maxLetters {
-		w.letters[w.n] = letter
-	}
-	w.n = min(w.n+1, maxLetters+1)
+	w.letters[w.n%maxLetters] = letter
 	w.hash = (w.hash ^ uint32(letter)) * hashPrime
+	w.n = min(w.n+1, maxLetters+1)
 	w.number = w.number && letter <= '9'
+}
+
+// newWord returns a word of letters that are folded.
+func newWord(letters string) (w word) {
+	w.hash = hashStart
+	for _, letter := range []byte(letters) {
+		w.add(letter)
+	}
+	return w
 }
 
 // A scanner finds the words of a text that comes in pieces.
@@ -223,68 +230,59 @@ func (s *scanner) plain(p []byte, tags bool) (n int) {
 		case k >= '0' && s.slashed && (k == 'n' || k == 'r' || k == 't'): // as programs write white space
 			s.slashed = false
 			n++
-			s.skip(1)
 		case k >= '0':
 			s.slashed = false
+			s.begin(n)
 			n += s.ascii(p[n:])
-		case k == slash:
+		case k == between:
 			s.end()
-			s.slashed = true
-			n++
-			s.skip(1)
+			for n++; n < len(p) && classes[p[n]] == between; n++ {
+			}
 		case k == wide:
 			r, size := utf8.DecodeRune(p[n:])
 			if r == utf8.RuneError && !utf8.FullRune(p[n:]) {
+				s.skip(n)
 				return n
 			}
-			s.rune(r)
+			s.rune(r, n)
 			n += size
-			s.skip(size)
-		case k == joins:
-			n++
-			s.skip(1)
 		case k == opens && tags:
 			s.end()
 			s.inTag, s.tag = true, append(s.tag[:0], '<')
-			s.skip(1)
+			s.skip(n + 1)
 			return n + 1
+		case k == joins:
+			n++
 		default:
 			s.end()
-			from := n
-			for n++; n < len(p) && classes[p[n]] == between; n++ {
-			}
-			s.skip(n - from)
+			s.slashed = k == slash
+			n++
 		}
 	}
+	s.skip(n)
 	return n
 }
 
 // ascii reads the letters that p begins with, and returns how many.
 func (s *scanner) ascii(p []byte) (n int) {
-	s.begin()
-	hash, length, letters := s.word.hash, s.word.n, byte(0)
-	for _, b := range p {
-		k := classes[b]
+	w, length, hash, all := &s.word, int(s.word.n), s.word.hash, byte(0)
+	for n < len(p) {
+		k := classes[p[n]]
 		if k < '0' {
 			break
 		}
-		if length < maxLetters {
-			s.word.letters[length] = k
-			length++
-		} else {
-			length = maxLetters + 1
-		}
+		w.letters[(length+n)%maxLetters] = k
 		hash = (hash ^ uint32(k)) * hashPrime
-		letters |= k // 0x40 is in letters alone
+		all |= k // 0x40 is in letters alone
 		n++
 	}
-	s.word.number = s.word.number && letters&0x40 == 0
-	s.word.hash, s.word.n = hash, length
-	s.skip(n)
+	w.n, w.hash = int32(min(length+n, maxLetters+1)), hash
+	w.number = w.number && all&0x40 == 0
 	return n
 }
 
-func (s *scanner) rune(r rune) {
+// rune reads a rune beyond ASCII that begins behind bytes behind at.
+func (s *scanner) rune(r rune, behind int) {
 	var f folded
 	switch {
 	case r == utf8.RuneError:
@@ -303,7 +301,7 @@ func (s *scanner) rune(r rune) {
 			s.end()
 			continue
 		}
-		s.begin()
+		s.begin(behind)
 		s.word.add(b)
 	}
 	if f.alone {
@@ -317,19 +315,26 @@ func (s *scanner) skip(n int) {
 	}
 }
 
-func (s *scanner) begin() {
-	if !s.open {
-		s.open, s.word.n, s.word.hash, s.word.at, s.word.number = true, 0, hashStart, s.at, true
+// begin begins a word, if none is open, that begins behind bytes behind at.
+func (s *scanner) begin(behind int) {
+	if s.open {
+		return
+	}
+	s.open = true
+	s.word.n, s.word.hash, s.word.number, s.word.at = 0, hashStart, true, s.at
+	if !s.fixed {
+		s.word.at += int64(behind)
 	}
 }
 
 func (s *scanner) end() {
 	s.slashed = false
-	if s.open {
-		s.open = false
-		if !s.word.number {
-			s.emit(&s.word)
-		}
+	if !s.open {
+		return
+	}
+	s.open = false
+	if !s.word.number {
+		s.emit(&s.word)
 	}
 }
 

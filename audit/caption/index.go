@@ -163,10 +163,7 @@ func (b *Builder[K]) weigh(c *caption[K]) {
 func (b *Builder[K]) Build() *Index[K] {
 	x := b.x
 	for _, letters := range slices.Sorted(maps.Keys(b.words.rarity)) {
-		w := word{hash: hashStart}
-		for _, letter := range []byte(letters) {
-			w.add(letter)
-		}
+		w := newWord(letters)
 		b.id(&w)
 	}
 	for i, c := range x.captions {

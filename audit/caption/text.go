@@ -107,12 +107,8 @@ func (t *Text[K]) end() []find[K] {
 
 // fill reads a word that is folded.
 func (t *Text[K]) fill(letters string) {
-	t.scan.begin()
-	t.scan.ascii(nil)
-	for _, b := range []byte(letters) {
-		t.scan.word.add(b)
-	}
-	t.scan.end()
+	w := newWord(letters)
+	t.word(&w)
 }
 
 // word takes the next word of the text.
