@@ -225,13 +225,13 @@ func (s *scanner) raw(p []byte) {
 
 // plain reads text up to a tag, if tags may be in it, or up to a rune that p cuts off, and returns how much it read.
 func (s *scanner) plain(p []byte, tags bool) (n int) {
+	if s.slashed && len(p) > 0 {
+		n = escape(p)
+	}
+	s.slashed = false
 	for n < len(p) {
 		switch k := classes[p[n]]; {
-		case k >= '0' && s.slashed && (k == 'n' || k == 'r' || k == 't'): // as programs write white space
-			s.slashed = false
-			n++
 		case k >= '0':
-			s.slashed = false
 			s.begin(n)
 			n += s.ascii(p[n:])
 		case k == between:
@@ -253,14 +253,26 @@ func (s *scanner) plain(p []byte, tags bool) (n int) {
 			return n + 1
 		case k == joins:
 			n++
-		default:
+		case k == slash:
 			s.end()
-			s.slashed = k == slash
+			n++
+			s.slashed = n == len(p)
+			n += escape(p[n:])
+		default: // a < in a tag that is none
+			s.end()
 			n++
 		}
 	}
 	s.skip(n)
 	return n
+}
+
+// escape returns how many letters there are of what programs write for white space, behind its backslash.
+func escape(p []byte) int {
+	if len(p) > 0 && (p[0] == 'n' || p[0] == 'r' || p[0] == 't') {
+		return 1
+	}
+	return 0
 }
 
 // ascii reads the letters that p begins with, and returns how many.
@@ -328,7 +340,6 @@ func (s *scanner) begin(behind int) {
 }
 
 func (s *scanner) end() {
-	s.slashed = false
 	if !s.open {
 		return
 	}
@@ -429,6 +440,7 @@ func (s *scanner) flush() {
 		s.noTag()
 	}
 	s.end()
+	s.slashed = false
 	s.skip(s.nCut) // bytes that are no rune
 	s.nCut = 0
 }
