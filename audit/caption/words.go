@@ -62,19 +62,22 @@ func ParseWords(r io.Reader) (*Words, error) {
 	return w, nil
 }
 
+const latin = 0x24f // the last letter of the Latin alphabets
+
 // of returns how rare a folded word is.
 func (w *Words) of(letters string) float64 {
-	first, size := utf8.DecodeRuneInString(letters)
+	first, _ := utf8.DecodeRuneInString(letters)
 	rarity, listed := w.rarity[letters]
 	if !listed {
 		rarity = w.rarest
 	}
 	switch {
-	case size < len(letters):
-		return rarity
-	case isAlone(first): // half a word, on average
-		return rarity / 2
-	default: // one letter numbers things
+	case len(letters) == 1: // one letter numbers things
 		return min(rarity, 1)
+	case first > latin && utf8.RuneCountInString(letters) <= 3:
+		// The table has no words of other alphabets, of which short ones are common, too. In scripts without spaces a
+		// letter is about half a word.
+		return rarity / 2
 	}
+	return rarity
 }

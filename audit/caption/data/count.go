@@ -33,6 +33,7 @@ const (
 	listed = 1000
 	spoken = 100 // words of a text of subtitles: about as many as are said in a scene
 	paged  = 650 // words of a page of the Factbook: as many as one of the books has on average
+	small  = .4  // share of texts that have a small word of their language, as English ones have
 	enough = 8.6 // nats, by measurement (TestMeasure): with 8.5 some idioms would be found in others' texts
 )
 
@@ -80,9 +81,26 @@ func main() {
 	for _, word := range words[:listed] {
 		fmt.Fprintf(&out, "%s %.3g\n", word, min(shares[word], .999))
 	}
+	for _, word := range foreign(words) {
+		fmt.Fprintf(&out, "%s %v\n", word, small)
+	}
 	if err := os.WriteFile("data/common.txt", out.Bytes(), 0o644); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// foreign returns the small words of other languages that no English text counted here has.
+func foreign(english []string) []string {
+	var words []string
+	for line := range strings.Lines(string(must(os.ReadFile("../../pipeline/language/data/function-words.txt")))) {
+		if _, list, found := strings.Cut(strings.TrimSpace(line), ": "); found && !strings.HasPrefix(line, "#") {
+			words = append(words, strings.Fields(strings.ToLower(list))...)
+		}
+	}
+	slices.Sort(words)
+	return slices.DeleteFunc(slices.Compact(words), func(word string) bool {
+		return len(word) == 1 || slices.Contains(english[:3*listed], word)
+	})
 }
 
 // subtitles returns the share of texts of as many words as spoken that have a word, were words drawn by their counts.
