@@ -266,7 +266,7 @@ func TestBounded(t *testing.T) {
 		if allocs := testing.AllocsPerRun(4, write); allocs > 4 {
 			t.Errorf("%s: %v allocations for 64 KiB", name, allocs)
 		}
-		if n := len(text.last) + len(text.waiting) + cap(text.matches); n > 4*x.kept+len(x.captions) {
+		if n := len(text.recent) + len(text.waiting) + cap(text.matches); n > 4*x.kept+len(x.captions) {
 			t.Errorf("%s: %d words are kept", name, n)
 		}
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 // A Builder collects captions for an Index. It is for one goroutine.
-type Builder[K any] struct {
+type Builder[K comparable] struct {
 	words *Words
 	x     *Index[K]
 	live  []*caption[K]
@@ -38,7 +38,7 @@ type Builder[K any] struct {
 }
 
 // An Index recognises captions. Any number of goroutines may use one.
-type Index[K any] struct {
+type Index[K comparable] struct {
 	captions []*caption[K] // of removed posts
 	vocab    []vocable     // what ids of words stand for; 0 for no word
 	filter   []uint64      // bits of hashes of words that are in slots
@@ -49,7 +49,7 @@ type Index[K any] struct {
 }
 
 // A caption is what one is recognised by.
-type caption[K any] struct {
+type caption[K comparable] struct {
 	owner   K
 	kind    Kind
 	words   []uint32  // in order
@@ -92,7 +92,7 @@ type anchor struct {
 }
 
 // New returns a Builder of an Index that weighs words by a table.
-func New[K any](words *Words) *Builder[K] {
+func New[K comparable](words *Words) *Builder[K] {
 	return &Builder[K]{words: words, x: &Index[K]{vocab: make([]vocable, 1), folds: newFolds()}, ids: map[string]uint32{}}
 }
 
@@ -240,7 +240,7 @@ func (b *Builder[K]) findRivals() {
 	t := b.x.NewText()
 	for _, c := range b.live {
 		for _, id := range c.words {
-			t.fill(b.x.vocab[id].letters)
+			t.folded(b.x.vocab[id].letters)
 		}
 		for _, f := range t.end() {
 			if slices.Equal(f.of.words, c.words) {

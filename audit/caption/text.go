@@ -1,26 +1,28 @@
 package caption
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"unicode/utf8"
 )
 
 // A Hit is a caption of a removed post in a text.
-type Hit[K any] struct {
+type Hit[K comparable] struct {
 	Owner K
 	Words int   // of the caption that the text has, in order
 	Of    int   // words that the caption has
 	At    int64 // where the first of them begins: the byte that was written, or what Cell was given
-	Word  int64 // which word of the text that is, from 0
+	Word  int64 // which word of the text that is, from 0; numbers do not count
 }
 
-// A Text is a text that is searched, in pieces. It is for one goroutine, and of a size that does not depend on the text.
-type Text[K any] struct {
+// A Text is a text that is searched, in pieces. One goroutine at a time may use it. It takes up to 20 kB, and 72 bytes for
+// each caption once a word of any caption occurs, whatever the text is.
+type Text[K comparable] struct {
 	x       *Index[K]
 	scan    scanner
 	count   int64    // words so far
-	last    []seen   // the last words, by their number but for its upper bits
+	recent  []seen   // the last words, by their number but for its upper bits
 	ids     []uint32 // of those
 	states  []state  // by caption, from the first anchor on
 	waiting []uint32 // captions that are looked for when more words are known
@@ -48,11 +50,10 @@ type state struct {
 	found bool
 }
 
-type find[K any] struct {
+type find[K comparable] struct {
 	of      *caption[K]
 	hit     Hit[K]
 	carries int32 // thousandths of nats
-	span    int
 }
 
 // NewText returns a Text that captions are looked for in.
@@ -68,8 +69,8 @@ func (t *Text[K]) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Cell reads a piece of the text that is whole, such as a cell of a column or an element of a list: no word goes on in the
-// next piece. A hit whose first word is in it is at.
+// Cell reads a piece of the text that ends its last word, such as a cell of a column or an element of a list. At says where it
+// is, a row for example: a hit that begins in the cell has this number, in place of a byte.
 func (t *Text[K]) Cell(at int64, p []byte) {
 	t.scan.flush()
 	before := t.scan.at
@@ -79,11 +80,17 @@ func (t *Text[K]) Cell(at int64, p []byte) {
 	t.scan.at, t.scan.fixed = before, false
 }
 
-// End ends the text, and returns the captions that are in it, each owner's caption once, where it is recognised first. The
-// Text can then be used for another one.
+// End ends the text, and returns a hit for each owner of a caption in it, in the order of the text: the first place where
+// the caption is recognised. The Text can then be used for another one.
 func (t *Text[K]) End() (hits []Hit[K]) {
-	for _, f := range t.end() {
-		hits = append(hits, f.hit)
+	found := t.end()
+	slices.SortStableFunc(found, func(f, g find[K]) int { return cmp.Compare(f.hit.Word, g.hit.Word) })
+	owners := map[K]bool{}
+	for _, f := range found {
+		if !owners[f.hit.Owner] {
+			owners[f.hit.Owner] = true
+			hits = append(hits, f.hit)
+		}
 	}
 	return hits
 }
@@ -105,8 +112,8 @@ func (t *Text[K]) end() []find[K] {
 	return found
 }
 
-// fill reads a word that is folded.
-func (t *Text[K]) fill(letters string) {
+// folded reads a word that is folded.
+func (t *Text[K]) folded(letters string) {
 	w := newWord(letters)
 	t.word(&w)
 }
@@ -117,7 +124,7 @@ func (t *Text[K]) word(w *word) {
 		return
 	}
 	id := t.x.lookUp(w)
-	t.keep(w, id)
+	t.remember(w, id)
 	for _, a := range t.x.vocab[id].anchors { // 0 has none
 		t.anchored(a)
 	}
@@ -126,22 +133,22 @@ func (t *Text[K]) word(w *word) {
 	}
 }
 
-// keep keeps a word as long as a caption may be looked for in it.
-func (t *Text[K]) keep(w *word, id uint32) {
-	if len(t.last) < t.x.kept && t.count == int64(len(t.last)) {
-		size := min(max(32, 2*len(t.last)), t.x.kept)
-		t.last = append(make([]seen, 0, size), t.last...)[:size]
+// remember keeps a word as long as a caption may be looked for in it.
+func (t *Text[K]) remember(w *word, id uint32) {
+	if len(t.recent) < t.x.kept && t.count == int64(len(t.recent)) {
+		size := min(max(32, 2*len(t.recent)), t.x.kept)
+		t.recent = append(make([]seen, 0, size), t.recent...)[:size]
 		t.ids = append(make([]uint32, 0, size), t.ids...)[:size]
 	}
-	at := t.count & int64(len(t.last)-1)
+	at := t.count & int64(len(t.recent)-1)
 	t.ids[at] = id
-	s := &t.last[at]
+	s := &t.recent[at]
 	s.letters, s.n, s.at = w.letters, w.n, w.at
 	t.count++
 }
 
 // nth returns a word that is kept, by its number from 0.
-func (t *Text[K]) nth(n int64) *seen { return &t.last[n&int64(len(t.last)-1)] }
+func (t *Text[K]) nth(n int64) *seen { return &t.recent[n&int64(len(t.recent)-1)] }
 
 // anchored takes note that the last word is an anchor of a caption.
 func (t *Text[K]) anchored(a anchor) {
@@ -184,7 +191,7 @@ func (t *Text[K]) search(all bool) {
 	for _, number := range waiting {
 		s, c := &t.states[number], t.x.captions[number]
 		if all || s.due <= t.count {
-			t.look(s, c)
+			t.searchFor(s, c)
 		}
 		if s.due > 0 {
 			t.waiting, t.next = append(t.waiting, number), min(t.next, s.due)
@@ -192,14 +199,15 @@ func (t *Text[K]) search(all bool) {
 	}
 }
 
-// look looks for a caption among the last words.
-func (t *Text[K]) look(s *state, c *caption[K]) {
+// searchFor looks for a caption among the last words.
+func (t *Text[K]) searchFor(s *state, c *caption[K]) {
 	from := max(0, s.due-2*int64(c.window))
 	a := t.align(c, from, c.need, c.enough)
-	if a.words() > 0 && !t.isRivals(c, from, a.words()) {
+	if a.words() > 0 && !t.closerToRival(c, from, a.words()) {
 		s.found = true
 		first := t.nth(from + int64(a.first))
-		t.found = append(t.found, find[K]{c, Hit[K]{c.owner, a.words(), len(c.words), first.at, from + int64(a.first)}, int32(a.score), a.last - a.first + 1})
+		hit := Hit[K]{Owner: c.owner, Words: a.words(), Of: len(c.words), At: first.at, Word: from + int64(a.first)}
+		t.found = append(t.found, find[K]{c, hit, int32(a.score)})
 	}
 	again := s.again
 	s.due, s.again = 0, 0
@@ -208,9 +216,9 @@ func (t *Text[K]) look(s *state, c *caption[K]) {
 	}
 }
 
-// isRivals reports whether the words from one on are as close to the caption of a post that stays, or closer: they have
+// closerToRival reports whether the words from one on are as close to the caption of a post that stays, or closer: they have
 // more words of that, or a larger part of it.
-func (t *Text[K]) isRivals(c *caption[K], from int64, words int) bool {
+func (t *Text[K]) closerToRival(c *caption[K], from int64, words int) bool {
 	return slices.ContainsFunc(c.rivals, func(r *caption[K]) bool {
 		theirs := t.align(r, from, 1, 0).words()
 		return theirs > words || theirs*len(c.words) >= words*len(r.words)
@@ -227,7 +235,6 @@ type match struct {
 type aligned struct {
 	score int64
 	first int // word of them, from the first that is looked at
-	last  int
 }
 
 func (a aligned) words() int { return int(a.score >> 32) }
@@ -248,7 +255,7 @@ func (t *Text[K]) align(c *caption[K], from int64, need int, enough int32) (best
 	if !t.mayHold(c, (need+1)/2, enough/2) {
 		return best
 	}
-	t.nearly(c, from)
+	t.addMisread(c, from)
 	m, need64 := t.matches, int64(need)
 	for i, to := 0, 0; i < len(m); {
 		for to < len(m) && m[to].at < m[i].at+c.window {
@@ -310,8 +317,8 @@ func (t *Text[K]) mayHold(c *caption[K], need int, enough int32) bool {
 	return false
 }
 
-// nearly adds the words to the matches that equal a part of the caption but for one letter.
-func (t *Text[K]) nearly(c *caption[K], from int64) {
+// addMisread adds the words to the matches that equal a part of the caption but for one letter.
+func (t *Text[K]) addMisread(c *caption[K], from int64) {
 	exact := len(t.matches)
 	next := 0
 	for i := range int(t.count - from) {
@@ -381,7 +388,6 @@ func (t *Text[K]) longest(c *caption[K], matches []match) aligned {
 				a.first = m.at
 			}
 			a.score += 1<<32 + int64(p.weight)
-			a.last = m.at
 			for i := int(at) + 1; i <= n && best[i].score < a.score; i++ {
 				best[i] = a
 			}
