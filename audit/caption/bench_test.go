@@ -95,3 +95,42 @@ func BenchmarkFind(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkHostile searches texts that were made to take long: of words of many captions, in no order.
+func BenchmarkHostile(b *testing.B) {
+	words, err := Common()
+	if err != nil {
+		b.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	rare := func() string { return fmt.Sprintf("rareword%c%c ", 'a'+rune(rnd.IntN(5)), 'a'+rune(rnd.IntN(5))) }
+	build := New[int](words)
+	for i := range 1000 { // of 25 words
+		var text strings.Builder
+		for range 20 {
+			text.WriteString(rare())
+		}
+		build.Add(i, text.String(), true)
+	}
+	x := build.Build()
+	var anchors strings.Builder
+	for anchors.Len() < 100_000 {
+		anchors.WriteString(rare())
+	}
+	for name, text := range map[string]string{
+		"anchors": anchors.String(),
+		"word":    strings.Repeat("a", 1<<20),
+		"tags":    strings.Repeat("<a", 1<<19),
+		"marks":   strings.Repeat("e\u0301", 1<<18),
+		"arabic":  strings.Repeat("\ufdfa", 1<<18),
+	} {
+		b.Run(name, func(b *testing.B) {
+			t := x.NewText()
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				t.scan.write([]byte(text))
+				t.End()
+			}
+		})
+	}
+}
