@@ -101,7 +101,8 @@ func TestBlocks(t *testing.T) {
 func TestCells(t *testing.T) {
 	x := captions(t)
 	column := x.NewText()
-	rows := append([]string{"text", "", "42"}, strings.Fields("WHEN YOU FINALLY find your|keys after tearing the whole apartment apart and they were in the fridge")...)
+	const caption = "WHEN YOU FINALLY find your|keys after tearing the whole apartment apart and they were in the fridge"
+	rows := append([]string{"text", "", "42"}, strings.Fields(caption)...)
 	for row, cell := range rows {
 		column.Cell(int64(row), []byte(strings.ReplaceAll(cell, "|", " ")))
 	}
@@ -131,6 +132,38 @@ func TestOnce(t *testing.T) {
 	got := captions(t).Find([]byte(text))
 	if len(got) != 1 || got[0].At != 0 || got[0].Words != 9 {
 		t.Errorf("found %+v", got)
+	}
+}
+
+// TestRivals: a text is that of the post that stays if it has more of that one's caption, as of one that goes on.
+func TestRivals(t *testing.T) {
+	const short = "the goose testified for both sides of the lawsuit"
+	const long = short + " while the salmon took notes and my lawn mower wept quietly behind the buffet"
+	b := New[int](tableOf(t, ""))
+	b.Add(1, short, true)
+	b.Add(2, long, false)
+	x := b.Build()
+	if hits := x.Find([]byte(long)); len(hits) > 0 {
+		t.Errorf("in the caption of the post that stays: %+v", hits)
+	}
+	if hits := x.Find([]byte(short + ". Another text.")); len(hits) != 1 || hits[0].Owner != 1 {
+		t.Errorf("in its own text: %+v", hits)
+	}
+}
+
+// TestOwners: an owner with two captions in a text has one hit, and hits are in the order of the text.
+func TestOwners(t *testing.T) {
+	const first, second = "my lawn mower wept quietly behind the buffet", "the goose testified for both sides of the lawsuit"
+	b := New[string](tableOf(t, ""))
+	b.Add("gallery", second, true)
+	b.Add("gallery", first, true)
+	b.Add("other", second, true)
+	var got []string
+	for _, h := range b.Build().Find([]byte(first + "\n" + second)) {
+		got = append(got, fmt.Sprint(h.Owner, " ", h.Word))
+	}
+	if diff := cmp.Diff([]string{"gallery 0", "other 8"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -199,7 +232,10 @@ func TestFold(t *testing.T) {
 }
 
 func TestOneApart(t *testing.T) {
-	for _, pair := range []string{"fridge fridqe", "fridge frdge", "fridge fridgee", "fridge tridge", "fridge ridge", "fridge friidge", "ветеринар ветерипар"} {
+	for _, pair := range []string{
+		"fridge fridqe", "fridge frdge", "fridge fridgee", "fridge tridge", "fridge ridge", "fridge friidge",
+		"ветеринар ветерипар",
+	} {
 		a, b, _ := strings.Cut(pair, " ")
 		if !oneApart([]byte(a), b) || !oneApart([]byte(b), a) {
 			t.Errorf("%s are not one apart", pair)

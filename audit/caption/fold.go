@@ -401,7 +401,9 @@ func (s *scanner) inside(piece []byte, back int) {
 }
 
 // shown are the attributes whose values are words that a reader sees, or that an OCR program read.
-var shown = []string{"content", "alt", "title", "text", "value", "label", "aria-label", "caption", "placeholder", "summary"}
+var shown = []string{
+	"content", "alt", "title", "text", "value", "label", "aria-label", "caption", "placeholder", "summary",
+}
 
 // attributes reads the values of a tag's attributes that are words. hOCR has coordinates in title.
 func (s *scanner) attributes(tag []byte) {

@@ -93,11 +93,12 @@ type anchor struct {
 
 // New returns a Builder of an Index that weighs words by a table.
 func New[K comparable](words *Words) *Builder[K] {
-	return &Builder[K]{words: words, x: &Index[K]{vocab: make([]vocable, 1), folds: newFolds()}, ids: map[string]uint32{}}
+	x := &Index[K]{vocab: make([]vocable, 1), folds: newFolds()}
+	return &Builder[K]{words: words, x: x, ids: map[string]uint32{}}
 }
 
-// Add adds the caption of a post, and whether the post was removed. Only those are looked for. The others say which texts
-// are theirs: one that is closer to the caption of a post that stays is not taken for that of a removed one.
+// Add adds the caption of a post, and whether the post was removed. Only those are looked for. The others say which
+// texts are theirs: one that is closer to the caption of a post that stays is not taken for that of a removed one.
 func (b *Builder[K]) Add(owner K, text string, removed bool) {
 	c := &caption[K]{owner: owner}
 	read := scanner{folds: b.x.folds, emit: func(w *word) {
@@ -180,8 +181,8 @@ func (b *Builder[K]) Build() *Index[K] {
 	return x
 }
 
-// anchor chooses the rarest words of a caption as its anchors, so many that a text which has what is needed of the caption
-// has anchors that carry the caption's trigger. Only where it has them is the rest of the caption looked for.
+// anchor chooses the rarest words of a caption as its anchors, so many that a text which has what is needed of the
+// caption has anchors that carry the caption's trigger. Only where it has them is the rest of the caption looked for.
 func (x *Index[K]) anchor(c *caption[K], number uint32) {
 	byRarity := slices.Clone(c.parts)
 	slices.SortStableFunc(byRarity, func(p, q part) int { return -cmp.Compare(p.weight, q.weight) })
@@ -201,8 +202,8 @@ func (x *Index[K]) anchor(c *caption[K], number uint32) {
 	}
 }
 
-// hash makes the tables that find a word of a text. Those that begin no match need not be told apart by them, but are, since
-// the rest of a match is made of them.
+// hash makes the tables that find a word of a text. Those that begin no match need not be told apart by them, but
+// are, since the rest of a match is made of them.
 func (x *Index[K]) hash() {
 	size := max(6, bits.Len(uint(2*len(x.vocab)-1)))
 	x.shift = uint(32 - size)
@@ -251,7 +252,8 @@ func (b *Builder[K]) findRivals() {
 	}
 }
 
-// All yields the owner of each caption of a removed post, and whether the caption can be recognised, as they were added.
+// All yields the owner of each caption of a removed post, and whether the caption can be recognised, as they were
+// added.
 func (x *Index[K]) All() iter.Seq2[K, Kind] {
 	return func(yield func(K, Kind) bool) {
 		for _, c := range x.captions {

@@ -13,12 +13,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 )
 
-// TestMeasure counts how many captions of real memes are recognised, by length and by change, and how many ordinary files
-// are accused. REHYDRATE_MEMES is a folder with transcripts.jsonl. These may be left out: REHYDRATE_FILES is a file with the
-// names of ordinary files, REHYDRATE_PARTS lengths of parts of the captions that are captions as well ("6 8"),
-// REHYDRATE_READ what `ocr --json` read off the memes, and REHYDRATE_WORDS another table of common words.
+// TestMeasure counts how many captions of real memes are recognised, by length and by change, and how many ordinary
+// files are accused. REHYDRATE_MEMES is a folder with transcripts.jsonl. These may be left out: REHYDRATE_FILES is a
+// file with the names of ordinary files, REHYDRATE_PARTS lengths of parts of the captions that are captions as well
+// ("6 8"), REHYDRATE_READ what `ocr --json` read off the memes, and REHYDRATE_WORDS another table of common words.
 func TestMeasure(t *testing.T) {
 	memes := os.Getenv("REHYDRATE_MEMES")
 	if memes == "" {
@@ -31,7 +32,7 @@ func TestMeasure(t *testing.T) {
 		b.Add(m.File, m.Text, true)
 	}
 	x := b.Build()
-	t.Logf("%d captions: %d recognisable, %d too short, %d too common", len(x.captions), x.Count(Recognisable), x.Count(TooShort), x.Count(TooCommon))
+	t.Log("captions: ", kindsOf(x))
 	for _, change := range changes {
 		var rows [5]struct{ all, found, others int }
 		for i, m := range texts {
@@ -54,7 +55,8 @@ func TestMeasure(t *testing.T) {
 		}
 		line := fmt.Sprintf("%-24s", change.name)
 		for i, class := range []string{"5-7", "8-12", "13-20", ">20", "all"} {
-			line += fmt.Sprintf("  %s: %3d of %3d %.3f", class, rows[i].found, rows[i].all, float64(rows[i].found)/float64(max(1, rows[i].all)))
+			found, all := rows[i].found, rows[i].all
+			line += fmt.Sprintf("  %s: %3d of %3d %.3f", class, found, all, float64(found)/float64(max(1, all)))
 		}
 		t.Log(line)
 		if all := rows[4]; float64(all.found) < change.least*float64(all.all) {
@@ -81,7 +83,7 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	x = b.Build()
-	t.Logf("%d lines: %d recognisable, %d too short, %d too common", len(x.captions), x.Count(Recognisable), x.Count(TooShort), x.Count(TooCommon))
+	t.Log("their lines and parts: ", kindsOf(x))
 	measureFiles(t, x)
 }
 
@@ -94,7 +96,7 @@ var changes = []struct {
 	{"last word changed", .88, func(s string) string {
 		w := strings.Fields(s)
 		for i := len(w) - 1; i >= 0; i-- {
-			if strings.ContainsFunc(w[i], func(r rune) bool { return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }) {
+			if strings.ContainsFunc(w[i], unicode.IsLetter) {
 				w[i] = "xylophones"
 				break
 			}
@@ -114,6 +116,11 @@ var changes = []struct {
 		}
 		return b.String()
 	}},
+}
+
+func kindsOf(x *Index[string]) string {
+	return fmt.Sprintf("%d recognisable, %d too short, %d too common",
+		x.Count(Recognisable), x.Count(TooShort), x.Count(TooCommon))
 }
 
 func seeded(s string) *rand.Rand { return rand.New(rand.NewPCG(uint64(len(s)), 7)) }
@@ -234,7 +241,8 @@ func measureRead(t *testing.T, words *Words, texts []transcript) {
 				rows[class].found += found
 			}
 		}
-		t.Logf("OCR's reading is the caption, the transcript the text (%v: the other way round): by length %v; other captions found: %d", turned, rows, others)
+		t.Logf("OCR's reading is the caption, the transcript the text (the other way round: %v): all and found by length "+
+			"%v, other captions %d", turned, rows, others)
 	}
 }
 
@@ -258,7 +266,9 @@ func measureFiles(t *testing.T, x *Index[string]) (accused int) {
 		found := text.end()
 		took += time.Since(start)
 		for _, f := range found {
-			t.Logf("%.1f nats, %d of %d words of %q at byte %d of %s", float64(f.carries)/milli, f.hit.Words, f.hit.Of, f.hit.Owner, f.hit.At, name)
+			h := f.hit
+			t.Logf("%.1f nats, %d of %d words of %q at byte %d of %s",
+				float64(f.carries)/milli, h.Words, h.Of, h.Owner, h.At, name)
 		}
 		accused += min(1, len(found))
 	}

@@ -16,8 +16,8 @@ type Hit[K comparable] struct {
 	Word  int64 // which word of the text that is, from 0; numbers do not count
 }
 
-// A Text is a text that is searched, in pieces. One goroutine at a time may use it. It takes up to 20 kB, and 72 bytes for
-// each caption once a word of any caption occurs, whatever the text is.
+// A Text is a text that is searched, in pieces. One goroutine at a time may use it. It takes up to 20 kB, and 72
+// bytes for each caption once a word of any caption occurs, whatever the text is.
 type Text[K comparable] struct {
 	x       *Index[K]
 	scan    scanner
@@ -69,8 +69,8 @@ func (t *Text[K]) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Cell reads a piece of the text that ends its last word, such as a cell of a column or an element of a list. At says where it
-// is, a row for example: a hit that begins in the cell has this number, in place of a byte.
+// Cell reads a piece of the text that ends its last word, such as a cell of a column or an element of a list. At says
+// where it is, a row for example: a hit that begins in the cell has this number, in place of a byte.
 func (t *Text[K]) Cell(at int64, p []byte) {
 	t.scan.flush()
 	before := t.scan.at
@@ -80,8 +80,8 @@ func (t *Text[K]) Cell(at int64, p []byte) {
 	t.scan.at, t.scan.fixed = before, false
 }
 
-// End ends the text, and returns a hit for each owner of a caption in it, in the order of the text: the first place where
-// the caption is recognised. The Text can then be used for another one.
+// End ends the text, and returns a hit for each owner of a caption in it, in the order of the text: the first place
+// where the caption is recognised. The Text can then be used for another one.
 func (t *Text[K]) End() (hits []Hit[K]) {
 	found := t.end()
 	slices.SortStableFunc(found, func(f, g find[K]) int { return cmp.Compare(f.hit.Word, g.hit.Word) })
@@ -216,8 +216,8 @@ func (t *Text[K]) searchFor(s *state, c *caption[K]) {
 	}
 }
 
-// closerToRival reports whether the words from one on are as close to the caption of a post that stays, or closer: they have
-// more words of that, or a larger part of it.
+// closerToRival reports whether the words from one on are as close to the caption of a post that stays, or closer:
+// they have more words of that, or a larger part of it.
 func (t *Text[K]) closerToRival(c *caption[K], from int64, words int) bool {
 	return slices.ContainsFunc(c.rivals, func(r *caption[K]) bool {
 		theirs := t.align(r, from, 1, 0).words()
@@ -239,8 +239,8 @@ type aligned struct {
 
 func (a aligned) words() int { return int(a.score >> 32) }
 
-// align returns how a caption aligns best with words of the text, from one on, that are within the caption's window; or
-// nothing where they are fewer than need, or carry less than enough.
+// align returns how a caption aligns best with words of the text, from one on, that are within the caption's window;
+// or nothing where they are fewer than need, or carry less than enough.
 func (t *Text[K]) align(c *caption[K], from int64, need int, enough int32) (best aligned) {
 	t.matches = t.matches[:0]
 	for i := from; i < t.count; i++ {
@@ -290,7 +290,8 @@ func (t *Text[K]) later(m []match, i, to, lacks, window int) int {
 	return step
 }
 
-// mayHold reports whether there is a window in which the matches, in any order, are as many as need, and carry enough.
+// mayHold reports whether there is a window in which the matches, in any order, are as many as need, and carry
+// enough.
 func (t *Text[K]) mayHold(c *caption[K], need int, enough int32) bool {
 	if len(t.matches) < need {
 		return false

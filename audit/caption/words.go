@@ -24,9 +24,9 @@ type Words struct {
 // Common returns the table that comes with the package, of English words. data/NOTICE names its sources.
 func Common() (*Words, error) { return ParseWords(strings.NewReader(common)) }
 
-// ParseWords reads a table: a line a word, with the share of texts that have it, a space between them, from the commonest
-// to the rarest. A word that is not listed counts as rare as the last one that is. The line "ENOUGH nats" says what the
-// words of a caption that is found must carry together. # begins a comment.
+// ParseWords reads a table: a line a word, with the share of texts that have it, a space between them, from the
+// commonest to the rarest. A word that is not listed counts as rare as the last one that is. The line "ENOUGH nats"
+// says what the words of a caption that is found must carry together. # begins a comment.
 func ParseWords(r io.Reader) (*Words, error) {
 	w := &Words{rarity: map[string]float64{}}
 	lines := bufio.NewScanner(r)
@@ -45,7 +45,8 @@ func ParseWords(r io.Reader) (*Words, error) {
 			continue
 		}
 		if !(value > 0 && value <= 1) {
-			return nil, fmt.Errorf("line %d of a table of common words: the share of %q is %v, not above 0 and at most 1", n, name, value)
+			return nil, fmt.Errorf("line %d of a table of common words: the share of %q is %v, want more than 0 and at most 1",
+				n, name, value)
 		}
 		if _, twice := w.rarity[name]; twice {
 			return nil, fmt.Errorf("line %d of a table of common words: %q is there twice", n, name)

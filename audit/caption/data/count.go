@@ -44,12 +44,12 @@ var packages = map[string]string{
 }
 
 // books are the folders of Rust's documentation that are prose.
-var books = []string{"book", "cargo", "reference", "rustc", "nomicon", "rust-by-example", "embedded-book", "rustdoc", "edition-guide",
-	"clippy", "error_codes", "unstable-book", "style-guide"}
+var books = []string{"book", "cargo", "reference", "rustc", "nomicon", "rust-by-example", "embedded-book", "rustdoc",
+	"edition-guide", "clippy", "error_codes", "unstable-book", "style-guide"}
 
 // dates are names that number things.
-const dates = "january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept " +
-	"oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun"
+const dates = "january february march april may june july august september october november december " +
+	"jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun"
 
 func main() {
 	log.SetFlags(0)
@@ -122,8 +122,8 @@ func subtitles(dir string) map[string]float64 {
 	return counts
 }
 
-// contract puts together what the list takes apart at the apostrophe: "didn" and "t", "you" and "re". An end is shared
-// among the words that it may stand behind, by their counts.
+// contract puts together what the list takes apart at the apostrophe: "didn" and "t", "you" and "re". An end is
+// shared among the words that it may stand behind, by their counts.
 func contract(counts map[string]float64) {
 	counts["cant"] = counts["t"]
 	for not := range strings.FieldsSeq("don didn doesn isn wasn couldn wouldn shouldn haven hasn hadn aren weren ain won") {
@@ -131,8 +131,8 @@ func contract(counts map[string]float64) {
 		counts["cant"] -= counts[not]
 		delete(counts, not)
 	}
-	ends := map[string]string{"m": "i", "re": "you we they", "ll": "i you he she it we they", "ve": "i you we they", "d": "i you he she we they",
-		"s": "it that what he she there here who where let how"}
+	ends := map[string]string{"m": "i", "re": "you we they", "ll": "i you he she it we they", "ve": "i you we they",
+		"d": "i you he she we they", "s": "it that what he she there here who where let how"}
 	for end, hosts := range ends {
 		sum := 0.
 		for host := range strings.FieldsSeq(hosts) {
