@@ -239,6 +239,9 @@ type aligned struct {
 
 func (a aligned) words() int { return int(a.score >> 32) }
 
+// worse reports whether b has more, or the same within fewer words.
+func (a aligned) worse(b aligned) bool { return a.score < b.score || a.score == b.score && a.first < b.first }
+
 // align returns how a caption aligns best with words of the text, from one on, that are within the caption's window;
 // or nothing where they are fewer than need, or carry less than enough.
 func (t *Text[K]) align(c *caption[K], from int64, need int, enough int32) (best aligned) {
@@ -376,7 +379,7 @@ func partOf(parts []part, id uint32) (int, bool) {
 }
 
 // longest returns the longest common subsequence of a caption and matches, of those the one that carries the most.
-func (t *Text[K]) longest(c *caption[K], matches []match) aligned {
+func (t *Text[K]) longest(c *caption[K], matches []match) (all aligned) {
 	n := len(c.words)
 	t.best = slices.Grow(t.best[:0], n+1)[:n+1] // best[i] is that of the first i words of the caption
 	clear(t.best)
@@ -389,10 +392,13 @@ func (t *Text[K]) longest(c *caption[K], matches []match) aligned {
 				a.first = m.at
 			}
 			a.score += 1<<32 + int64(p.weight)
-			for i := int(at) + 1; i <= n && best[i].score < a.score; i++ {
+			for i := int(at) + 1; i <= n && best[i].worse(a); i++ {
 				best[i] = a
 			}
 		}
+		if best[n].score > all.score { // as soon as it ends: what follows may repeat it
+			all = best[n]
+		}
 	}
-	return best[n]
+	return all
 }
