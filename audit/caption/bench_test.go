@@ -3,10 +3,10 @@ package caption
 import (
 	"crypto/sha256"
 	"fmt"
+	"go/build"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -15,7 +15,7 @@ import (
 func ordinary(b *testing.B) (all []byte) {
 	b.Helper()
 	for _, pattern := range []string{"net/http/*.go", "compress/testdata/*.txt", "text/template/*.go", "time/*.go"} {
-		names, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", pattern))
+		names, err := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", pattern))
 		if err != nil {
 			b.Fatal(err)
 		}
