@@ -240,7 +240,9 @@ type aligned struct {
 func (a aligned) words() int { return int(a.score >> 32) }
 
 // worse reports whether b has more, or the same within fewer words.
-func (a aligned) worse(b aligned) bool { return a.score < b.score || a.score == b.score && a.first < b.first }
+func (a aligned) worse(b aligned) bool {
+	return a.score < b.score || a.score == b.score && a.first < b.first
+}
 
 // align returns how a caption aligns best with words of the text, from one on, that are within the caption's window;
 // or nothing where they are fewer than need, or carry less than enough.
