@@ -134,8 +134,9 @@ type Scope struct {
 	Workspace      string         `json:"workspace"` // empty for none
 	Files          []*AuditedFile `json:"files"`     // in the order in which they were looked at
 	LookedAt       int            `json:"looked_at"` // how many files and members of archives were read
-	Copies         int            `json:"copies"`    // registered, that are there
-	Named          int            `json:"named"`     // files and folders that the auditor named
+	Rehearsal      bool           `json:"rehearsal,omitempty"`
+	Copies         int            `json:"copies"` // registered, that are there
+	Named          int            `json:"named"`  // files and folders that the auditor named
 }
 
 // An AuditedFile is a file that was looked at.
@@ -254,17 +255,20 @@ type audit struct {
 	found     []sight
 	sightings []*sighting
 	opens     map[Open]*tally
+	texts     sync.Pool // of *caption.Text
 	rowsHeld  rowsHeld
 	waiting   map[time.Time][]string // posts that are withheld, by when they were found gone
 	elsewhere []string               // what third parties have, and need not delete yet
 }
 
 func newAudit(c Config) *audit {
-	return &audit{Config: c, opens: map[Open]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
+	a := &audit{Config: c, opens: map[Open]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
 		noted: map[manifest.PostID]time.Time{}, standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
 		removed: map[string]*evidence{}, rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{}, held: map[manifest.PostID]bool{}},
-		gone: goneContent{lines: map[string][]clue[string]{}}}
+		gone: goneContent{}}
+	a.texts.New = func() any { return a.gone.captions.NewText() }
+	return a
 }
 
 // readRelease takes the posts and the tombstones of the release, with the digests that it may have of their images.

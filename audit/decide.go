@@ -207,8 +207,8 @@ func (a *audit) tellRows() {
 		d.What = fmt.Sprintf("%s in the dataset or a copy were never seen live, or in the future: a clock was wrong, or state.db was changed: %s",
 			counted(len(d.Posts), "post"), some(d.Posts))
 	case d.Late:
-		d.What = fmt.Sprintf("Reddit was last asked about %s in the dataset or a copy on %s: %s too late",
-			counted(len(d.Posts), "post"), dayOf(r.oldest), lasts(a.report.Time.Sub(due)))
+		d.What = fmt.Sprintf("Reddit was last asked about %s in the dataset or a copy on %s, and is to be asked every %s: %s too late",
+			counted(len(d.Posts), "post"), at(r.oldest), lasts(a.Policy.Reddit.RecheckWithin), lasts(a.report.Time.Sub(due)))
 	case d.Due != nil:
 		d.What = "the next check with Reddit"
 	default:
@@ -330,9 +330,6 @@ func (a *audit) conclude() Report {
 	a.tellGrant()
 	a.tellWithheld()
 	a.tellRows()
-	if n := a.gone.shared; n > 0 {
-		a.note("%d captions of removed posts are also those of posts that may stay: they are not looked for", n)
-	}
 	r.Findings = findingsOf(a.found)
 	r.Limits = append(r.limits(), a.elsewhere...)
 	a.tellOpen()

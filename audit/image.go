@@ -64,7 +64,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	stripped, malformed := picture.Split(body, picture.Format(body), func(name string, b []byte) {
 		if len(bytes.Trim(b, "\x00 ")) > 0 {
 			part := p.in(name)
-			part.label = len(b) < prefixLen // too short for a text, as the header of every JFIF is
+			part.label = len(b) < minEncoded // too short for a text, as the header of every JFIF is
 			inner.look(part, section(b))
 		}
 	})

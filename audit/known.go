@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/audit/caption"
 	"rehydrate/dedupe"
 	"rehydrate/internal/durable"
 	"rehydrate/manifest"
@@ -50,14 +51,13 @@ type known struct {
 type goneContent struct {
 	all []*known
 
-	marks  []clue[digest]            // of images
-	looks  map[bool][]clue[uint64]   // of those that must be gone (true), and of the others
-	lines  map[string][]clue[string] // of those that must be gone, by their first bytes
-	wide   []clue[dedupe.Hash256]    // of those that must be gone
-	pixels bool                      // digests of pixels are known of an image whose hash is not
-	shared int                       // texts that a post that may stay has as well
+	marks  []clue[digest]          // of images
+	looks  map[bool][]clue[uint64] // of those that must be gone (true), and of the others
+	wide   []clue[dedupe.Hash256]  // of those that must be gone
+	pixels bool                    // digests of pixels are known of an image whose hash is not
 
-	read []clue[string] // texts that were read off images, until they are in marks and lines
+	read     []clue[string] // texts that were read off images, until they are in captions
+	captions *caption.Index[*known]
 }
 
 // A clue recognises the content of an entry: a digest, a perceptual hash or a text.
@@ -113,21 +113,6 @@ func (k *known) hash(h uint64) {
 	}
 }
 
-// foldedText returns a text and the lines of it, but for those that are too short to identify a post.
-func foldedText(text string) (parts []string) {
-	// Copies often keep a single line of a meme, so each line counts by itself.
-	for _, part := range append([]string{text}, strings.Split(text, "\n")...) {
-		folded := string(fold(unescaped([]byte(part))))
-		if distinctive(folded) && !slices.Contains(parts, folded) {
-			parts = append(parts, folded)
-		}
-	}
-	return parts
-}
-
-// distinctive reports whether a folded text is too long for two posts to share it by chance.
-func distinctive(s string) bool { return len(s) >= prefixLen && strings.Count(s, " ") >= 2 }
-
 // owner returns the first entry by name that a digest is of, if it must be gone, or may stay; or nil. What one may keep stays.
 func (g *goneContent) owner(d digest, mustGo bool) *known {
 	at, found := slices.BinarySearchFunc(g.marks, d, func(m clue[digest], d digest) int { return bytes.Compare(m.is[:], d[:]) })
@@ -141,23 +126,6 @@ func (g *goneContent) stays(d digest) bool { return g.owner(d, false) != nil }
 
 // index sorts what is known, once it is known which posts must be gone, and again when more is known.
 func (g *goneContent) index() {
-	for _, read := range g.read {
-		for _, text := range foldedText(read.is) {
-			if read.of.MustGo {
-				read.of.texts = true
-				g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], clue[string]{text, read.of})
-			}
-		}
-	}
-	// Many write one sentence: what a post that may stay has as well identifies nothing.
-	for _, read := range slices.DeleteFunc(g.read, func(read clue[string]) bool { return read.of.MustGo }) {
-		for _, l := range g.linesIn(fold(unescaped([]byte(read.is)))) {
-			at := l.is[:prefixLen]
-			g.lines[at] = slices.DeleteFunc(g.lines[at], func(other clue[string]) bool { return other == l })
-			g.shared++
-		}
-	}
-	g.read = nil
 	slices.SortFunc(g.marks, compareMarks)
 	g.marks = slices.Clone(slices.Compact(g.marks)) // one in two is there twice
 	g.looks = map[bool][]clue[uint64]{}
@@ -168,19 +136,22 @@ func (g *goneContent) index() {
 	slices.SortFunc(g.looks[false], func(x, y clue[uint64]) int { return cmp.Compare(x.is, y.is) })
 }
 
-// linesIn returns the texts that must be gone in a folded text.
-func (g *goneContent) linesIn(folded []byte) (found []clue[string]) {
-	for at := 0; at+prefixLen <= len(folded); at++ {
-		if at > 0 && folded[at-1] != ' ' { // lines begin with a word
-			continue
-		}
-		for _, l := range g.lines[string(folded[at:at+prefixLen])] {
-			if bytes.HasPrefix(folded[at:], []byte(l.is)) {
-				found = append(found, l)
-			}
-		}
+// indexCaptions makes what was read off images searchable. Many write one sentence: what a post that may stay has as well
+// identifies nothing.
+func (g *goneContent) indexCaptions() error {
+	words, err := caption.Common()
+	if err != nil {
+		return err
 	}
-	return found
+	b := caption.New[*known](words)
+	for _, read := range g.read {
+		b.Add(read.of, read.is, read.of.MustGo)
+	}
+	g.read, g.captions = nil, b.Build()
+	for k, kind := range g.captions.All() {
+		k.texts = k.texts || kind == caption.Recognisable
+	}
+	return nil
 }
 
 // Known says of how many of the posts that must be gone something is known that recognises their content.
@@ -189,7 +160,9 @@ type Known struct {
 	States  map[string]int `json:"states"`  // of these: removed, deleted, unavailable or another
 	Digests int            `json:"digests"` // an exact copy of the image is recognised
 	Hashes  int            `json:"hashes"`  // a changed copy is recognised
-	Texts   int            `json:"texts"`
+	Texts   int            `json:"texts"`   // its caption is
+	// Weak are captions that are too short or too common to tell a post, or that a post that may stay has as well.
+	Weak int `json:"weak_texts"`
 }
 
 const (

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"rehydrate/audit/caption"
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 )
@@ -130,14 +131,15 @@ func (w walker) lost(p place, err error) {
 // A column is a column of a table: of a Parquet, a CSV, a database, or a key of JSON.
 type column struct {
 	name    string
-	ids     bool  // its name says that it holds post ids
-	asked   bool  // the auditor says so
-	phash   bool  // its name says that it holds perceptual hashes
-	numbers bool  // it has whole numbers
-	foreign int   // values that are ids of posts of which nothing is known
-	unread  int   // values that are no ids
-	first   int64 // the first row of those
-	hits    []hit // the other values, by row; once the table is read, those that name its rows
+	ids     bool                  // its name says that it holds post ids
+	asked   bool                  // the auditor says so
+	phash   bool                  // its name says that it holds perceptual hashes
+	numbers bool                  // it has whole numbers
+	foreign int                   // values that are ids of posts of which nothing is known
+	unread  int                   // values that are no ids
+	first   int64                 // the first row of those
+	hits    []hit                 // the other values, by row; once the table is read, those that name its rows
+	text    *caption.Text[*known] // of all values, in which captions are searched for; nil for none
 }
 
 // A hit is a value of a column that is the id of a known post.
@@ -153,14 +155,15 @@ func (h hit) entry() string { return manifest.Key{ID: h.post.ID, Image: int(h.im
 
 // A table collects what its columns say about posts, and decides at its end which of them hold ids.
 type table struct {
-	place   // of the table itself
-	outer   place
-	parquet bool // its rows are judged as those of a dataset
-	lists   bool // it may name posts that are gone
-	typed   bool // its numbers are not texts
-	columns map[string]*column
-	order   []*column
-	rows    int64 // where there are some, an id that is not known is one of another release
+	place    // of the table itself
+	outer    place
+	parquet  bool // its rows are judged as those of a dataset
+	lists    bool // it may name posts that are gone
+	typed    bool // its numbers are not texts
+	columns  map[string]*column
+	order    []*column
+	searched int   // columns that are searched for captions
+	rows     int64 // where there are some, an id that is not known is one of another release
 }
 
 func newTable(p place) *table {
@@ -243,6 +246,9 @@ func (a *audit) evidenceOn(h hit) *evidence {
 // finish judges the rows by the ids in them, and keeps which row names which entry.
 func (w walker) finish(t *table) {
 	for _, c := range t.order {
+		if c.text != nil {
+			w.sawCaptions(t.at(0, c), c.text)
+		}
 		ids := c.holdsIDs()
 		// A value of a column that holds no ids may be a word that looks like one.
 		for _, h := range c.hits {

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"rehydrate/audit/caption"
 	"rehydrate/internal/picture"
 	"rehydrate/manifest"
 )
@@ -30,7 +31,8 @@ const (
 	minEncoded    = 86       // characters: 64 bytes in base64
 	minLine       = 40       // of a line of them that goes on in the next one: words are shorter
 	maxCarved     = 1000     // places of one kind in a block
-	prefixLen     = 15       // bytes of a text that find it in the index: no text that is searched for is shorter
+	maxCell       = 64 << 10 // bytes of a cell that is searched for captions with the others of its column
+	maxSearched   = 256      // columns of a table that are, each of which takes memory
 	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
 	encodedPart   = " > encoded bytes"
 	softHyphen    = '\u00ad'
@@ -255,20 +257,27 @@ func (w walker) sawDigest(p place, d digest) {
 	}
 }
 
-// lines searches for captions of removed posts.
+// lines searches for captions of removed posts. Those in cells of a table are searched for by column.
 func (w walker) lines(p place, text []byte) {
-	if len(text) < prefixLen || w.report.Known.MustGo == 0 {
+	if !w.captions() || p.table != nil && len(text) <= maxCell {
 		return
 	}
-	// What a reader sees of HTML is the text without its tags, each of which may stand in a word or between two.
-	variants := [][]byte{text}
-	if bytes.IndexByte(text, '<') >= 0 {
-		variants = append(variants, tag.ReplaceAll(text, nil), tag.ReplaceAll(text, []byte(" ")))
-	}
-	for _, v := range variants {
-		for _, l := range w.gone.linesIn(fold(v)) {
-			w.finding(FoundText, l.of.name, p, "its caption: %s", l.of.why)
+	t := w.texts.Get().(*caption.Text[*known])
+	defer w.texts.Put(t)
+	t.Write(text)
+	w.sawCaptions(p, t)
+}
+
+// captions reports whether there are any that can be recognised.
+func (a *audit) captions() bool { return a.gone.captions != nil && a.gone.captions.Count(caption.Recognisable) > 0 }
+
+// sawCaptions notes the captions in a text.
+func (w walker) sawCaptions(p place, t *caption.Text[*known]) {
+	for _, hit := range t.End() {
+		if p.table != nil {
+			p = p.table.at(hit.At, p.col)
 		}
+		w.finding(FoundText, hit.Owner.name, p, "%d of the %d words of its caption: %s", hit.Words, hit.Of, hit.Owner.why)
 	}
 }
 
@@ -425,17 +434,4 @@ func (w walker) residue(p place, free []byte) {
 			w.finding(FoundRow, string(e.ID), p, "it names a removed post: %s", e.why)
 		}
 	}
-}
-
-// fold makes texts comparable: it keeps letters and digits, in lower case, and puts one space for everything between them.
-func fold(text []byte) []byte {
-	folded, word := make([]byte, 0, len(text)), false
-	for _, r := range string(text) {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			folded, word = utf8.AppendRune(folded, unicode.ToLower(r)), true
-		} else if word {
-			folded, word = append(folded, ' '), false
-		}
-	}
-	return bytes.TrimSuffix(folded, []byte(" "))
 }

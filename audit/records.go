@@ -134,7 +134,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		a.open("workspace", doRun, "it holds no release yet")
 		return nil
 	case b.Release == state.RehearsalOf(a.Release.Name):
-		a.note("the workspace is a rehearsal: its posts are made up")
+		a.report.Scope.Rehearsal = true
 		a.Access = nil
 	case b.Release != a.Release.Name:
 		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}

@@ -64,6 +64,7 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 	case []byte:
 		content = v
 	}
+	w.gather(t, c, row, content)
 	n := len(content)
 	if n == 0 || n <= 256 && c.saw(w, row, strings.TrimSuffix(string(content), ".0"), false) { // in CSV, those numbers are texts
 		return
@@ -81,6 +82,21 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 	default:
 		w.spawn(func(w walker) { w.look(p, section(content)) })
 	}
+}
+
+// gather adds a value to the text of its column: a program that reads pictures writes a word into each row.
+func (w walker) gather(t *table, c *column, row int64, content []byte) {
+	if len(content) == 0 || len(content) > maxCell || !w.captions() || bytes.ContainsFunc(content, noText) {
+		return
+	}
+	if c.text == nil {
+		if t.searched == maxSearched {
+			return
+		}
+		t.searched++
+		c.text = w.gone.captions.NewText()
+	}
+	c.text.Cell(row, unescaped(content))
 }
 
 // digestCell compares a value that is a digest or a perceptual hash, in hex or as bytes. It reports whether it can be nothing else.

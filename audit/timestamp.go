@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net/http"
 	"time"
 
 	"github.com/digitorus/pkcs7"
@@ -116,7 +115,10 @@ const derSequence = 0x30
 // parseStamp reads a TimeStampResp without trusting it.
 func parseStamp(answer []byte) (stamped *timestamp.Timestamp, err error) {
 	if len(answer) == 0 || answer[0] != derSequence {
-		kind := http.DetectContentType(answer)
+		kind := "something else"
+		if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("<")) {
+			kind = "a web page"
+		}
 		return nil, fmt.Errorf("the answer is no time stamp, but %s: is it the address of an authority's RFC 3161 service?", kind)
 	}
 	// The library's reader of BER is not made for hostile bytes.

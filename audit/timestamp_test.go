@@ -160,7 +160,7 @@ func TestRequestStamp(t *testing.T) {
 		{"roots of others", answer, document, x509.NewCertPool(), "unknown authority"},
 		{"no roots", answer, document, nil, "no root certificates"},
 		{"cut", answer[:len(answer)-1], document, a.roots, "read the time stamp"},
-		{"no stamp", []byte("<html>"), document, a.roots, "is no time stamp, but text/html"},
+		{"no stamp", []byte("<html>"), document, a.roots, "is no time stamp, but a web page"},
 	} {
 		if _, err := CheckStamp(tt.answer, sha256.Sum256(tt.document), tt.roots); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)

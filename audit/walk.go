@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/encoding/unicode"
 
+	"rehydrate/audit/caption"
 	"rehydrate/internal/picture"
 	"rehydrate/internal/scratch"
 	"rehydrate/internal/unpack"
@@ -45,6 +46,10 @@ var errDeep = fmt.Errorf("containers in containers, more than %d deep", maxDepth
 
 // scanAll looks at every source, and then at what was seen in all of them together.
 func (a *audit) scanAll(ctx context.Context) error {
+	if err := a.gone.indexCaptions(); err != nil {
+		return err
+	}
+	a.report.Known.Weak = a.gone.captions.Count(caption.TooShort) + a.gone.captions.Count(caption.TooCommon) + a.gone.captions.Count(caption.Shared)
 	a.gone.index()
 	crew := &errgroup.Group{}
 	// Decoding takes the time, so more goroutines than processors would only take memory.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -44,13 +45,22 @@ func lasts(d time.Duration) string {
 	return counted(int(d.Hours()/24), "day")
 }
 
+// Title says what was audited, and when.
+func (r Report) Title() string {
+	name := strings.TrimSpace(r.Scope.Release + " " + r.Scope.ReleaseVersion)
+	if r.Scope.Rehearsal {
+		name += ", a rehearsal with made-up posts"
+	}
+	return fmt.Sprintf("Audit of %s, %s", name, at(r.Time))
+}
+
 // Headline says what the verdict means, and what it rests on.
 func (r Report) Headline() []string {
 	switch r.Verdict {
 	case Fail:
 		return r.failed()
 	case Undecided:
-		return []string{r.undecided()}
+		return []string{r.undecided(), r.rests()}
 	case Overdue:
 		late := slices.DeleteFunc(slices.Clone(r.Duties), func(d Duty) bool { return !d.Late })
 		if len(late) == 1 {
@@ -59,9 +69,15 @@ func (r Report) Headline() []string {
 		return []string{fmt.Sprintf("No removed post was found, but %d duties are late.", len(late)), r.rests()}
 	}
 	if r.Known.MustGo == 0 {
-		return []string{fmt.Sprintf("No post of this dataset is known to be removed; %s looked at.", were(r.Scope.LookedAt, "file")), r.rests()}
+		return []string{fmt.Sprintf("No post of this dataset is known to be removed; %s looked at.", were(len(r.Scope.Files), "file")), r.rests()}
 	}
-	return []string{fmt.Sprintf("No removed post was found: none of %s, in %s.", r.removed(), counted(r.Scope.LookedAt, "file")), r.rests()}
+	lines := []string{fmt.Sprintf("No removed post was found: none of %d, in %s.", r.Known.MustGo, counted(len(r.Scope.Files), "file"))}
+	if r.Known.Digests == 0 {
+		lines = append(lines, "They were looked for by id alone: nothing is held that tells their images.")
+	} else if r.Known.Digests < r.Known.MustGo {
+		lines = append(lines, fmt.Sprintf("All were looked for by id, and %d of them by image.", r.Known.Digests))
+	}
+	return append(lines, r.rests())
 }
 
 func were(n int, one string) string {
@@ -87,7 +103,11 @@ func (r Report) failed() (lines []string) {
 	if changes > 0 {
 		lines = append(lines, fmt.Sprintf("The record was changed: %s not as log and workspace have it.", are(changes, "thing")))
 	}
-	return append(lines, "Do what the last column says, then run rehydrate audit again.")
+	if n := len(r.Open); n > 0 {
+		lines = append(lines, fmt.Sprintf("%s could not be checked besides.", counted(n, "thing")))
+	}
+	return append(lines, r.rests(), "Do what the last column says, then run rehydrate audit again: Reddit requires that",
+		"deleted posts are gone within 48 hours.")
 }
 
 func (r Report) undecided() string {
@@ -101,36 +121,36 @@ func (r Report) undecided() string {
 		others = others || !looked[file]
 	}
 	if others {
-		return fmt.Sprintf("Nothing was found for certain, but %s open.", are(len(r.Open), "thing"))
+		return fmt.Sprintf("Nothing was found for certain, but %s could not be checked.", counted(len(r.Open), "thing"))
 	}
-	verb := "are"
-	if len(open) == 1 {
-		verb = "is"
-	}
-	return fmt.Sprintf("Nothing was found for certain, but %d of %s %s open.", len(open), counted(len(looked), "file"), verb)
+	return fmt.Sprintf("Nothing was found for certain, but %d of %s could not be checked.", len(open), counted(len(looked), "file"))
 }
 
-// removed counts the posts that must be gone, and says how they went where not all were removed.
+// waysOut are the states of removed posts, as people say how they went.
+var waysOut = map[string]string{
+	string(manifest.StateDeleted):     "by their authors",
+	string(manifest.StateRemoved):     "by moderators or on request",
+	string(manifest.StateUnavailable): "no longer in Reddit's answers",
+}
+
+// removed counts the posts that must be gone, and says how they went.
 func (r Report) removed() string {
-	if len(r.Known.States) < 2 {
-		return fmt.Sprint(r.Known.MustGo)
-	}
 	var parts []string
 	for _, how := range slices.Sorted(maps.Keys(r.Known.States)) {
-		parts = append(parts, fmt.Sprintf("%d %s", r.Known.States[how], how))
+		parts = append(parts, fmt.Sprintf("%d %s", r.Known.States[how], cmp.Or(waysOut[how], how)))
 	}
-	return fmt.Sprintf("%d (%s)", r.Known.MustGo, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d of %d: %s", r.Known.MustGo, r.Scope.Posts, strings.Join(parts, ", "))
 }
 
 // rests says whose word the verdict rests on, and of when.
 func (r Report) rests() string {
 	switch c := r.Coverage; {
 	case c.Answered > 0:
-		return "By Reddit's answers in this audit."
+		return "According to Reddit's answers in this audit."
 	case c.Oldest != nil:
-		return fmt.Sprintf("By Reddit's answers of %s (%s ago); what was deleted later is not known here.", at(*c.Oldest), lasts(r.Time.Sub(*c.Oldest)))
+		return fmt.Sprintf("According to Reddit's answers of %s (%s ago); later deletions are not known.", at(*c.Oldest), lasts(r.Time.Sub(*c.Oldest)))
 	case c.Published != nil:
-		return fmt.Sprintf("By the release's tombstones alone, the last of which is of %s.", dayOf(*c.Published))
+		return fmt.Sprintf("According to the release's tombstones alone, the last of which is of %s.", dayOf(*c.Published))
 	}
 	return "No source says of any post that it was removed."
 }
@@ -145,54 +165,41 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 			}
 		}
 	}
-	if r.Verdict != Pass && r.Known.MustGo > 0 {
-		say("Removed posts", r.removed()+" of the "+counted(r.Scope.Posts, "post")+" of "+r.Scope.Release)
-	}
-	if r.Verdict == Fail || r.Verdict == Undecided {
-		say("Reddit asked", r.asked())
+	k := r.Known
+	if k.MustGo > 0 {
+		say("Removed posts", r.removed())
+		say("Looked for", fmt.Sprintf("all %d by id; %d also by the bytes of their images, %d by changed images, %d by caption", k.MustGo, k.Digests, k.Hashes, k.Texts))
 	}
 	say("Looked at", r.lookedAt())
-	if k := r.Known; k.MustGo > 0 {
-		say("Could be found", fmt.Sprintf("by id %d of %d, by the same bytes %d, as a changed image %d, by caption %d", k.MustGo, k.MustGo, k.Digests, k.Hashes, k.Texts))
+	if c := r.Coverage; c.Asked > 0 {
+		say("Reddit", fmt.Sprintf("asked now about %s; %s", counted(c.Asked, "post"), counted(c.Answered, "answer")))
 	}
-	say("Cannot find", r.Limits...)
+	say("Can't be told", r.Limits...)
 	if r.Verdict != Undecided {
 		for _, o := range r.OpenByFolder() {
 			say("Not checked", o.Where+": "+o.What+": "+o.Do)
 		}
 	}
-	if r.Verdict != Overdue || len(r.Duties) == 0 {
-		say("Duties", r.duties()...)
-	}
-	say("Proof", proof)
+	say(map[bool]string{true: "Other duties", false: "Duties"}[r.Verdict == Fail], r.duties()...)
+	say("On record", proof)
 	for _, n := range r.Notes {
 		say("Note", n)
 	}
 	return facts
 }
 
-func (r Report) asked() string {
-	switch c := r.Coverage; {
-	case c.Asked > 0:
-		return fmt.Sprintf("now, about %s; %s", counted(c.Asked, "post"), counted(c.Answered, "answer"))
-	case c.Oldest != nil:
-		return at(*c.Oldest) + ", not in this audit: later deletions are not known here"
-	}
-	return "never, as far as is known here"
-}
-
 func (r Report) lookedAt() string {
 	var parts []string
 	if r.Scope.Workspace != "" {
-		parts = append(parts, "the workspace")
+		parts = append(parts, "the workspace "+r.Scope.Workspace)
 	}
 	if n := r.Scope.Copies; n > 0 {
 		parts = append(parts, map[bool]string{true: "1 copy", false: fmt.Sprintf("%d copies", n)}[n == 1])
 	}
 	if n := r.Scope.Named; n > 0 {
-		parts = append(parts, counted(n, "path")+" that you named")
+		parts = append(parts, counted(n, "file or folder")+" named besides")
 	}
-	text := counted(r.Scope.LookedAt, "file")
+	text := counted(len(r.Scope.Files), "file")
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -210,8 +217,14 @@ func (r Report) duties() (lines []string) {
 		}
 		lines = append(lines, text+": "+d.Do)
 	}
-	if !slices.ContainsFunc(r.Duties, func(d Duty) bool { return d.Late }) {
-		lines = slices.Insert(lines, 0, "nothing is overdue")
+	switch {
+	case r.Scope.Workspace == "":
+		return []string{"none: nothing is held here"}
+	case !slices.ContainsFunc(r.Duties, func(d Duty) bool { return d.Late }):
+		lines = slices.Insert(lines, 0, "nothing else is overdue")
+		if r.Verdict != Fail {
+			lines[0] = "nothing is overdue"
+		}
 	}
 	return lines
 }
@@ -238,19 +251,38 @@ func (r Report) limits() []string {
 		}
 		here := r.Scope.Workspace != ""
 		if n := k.MustGo - k.Digests; n > 0 && here {
-			limits = append(limits, "images of "+of(n)+": they were gone before their images were here, and are known by id alone")
+			limits = append(limits, "the images of "+of(n)+": their posts were gone before this workspace had them, so there is nothing to compare with")
 		} else if n > 0 {
-			limits = append(limits, "images of "+of(n)+": no digest of them is published; the maintainers can (rehydrate export --digests)")
+			limits = append(limits, "the images of "+of(n)+": no digest of them is published; the maintainers can publish them (rehydrate export --digests)")
 		}
 		if n := k.Digests - k.Hashes; n > 0 {
-			limits = append(limits, "changed images of "+of(n)+": what recognises them is erased with a post")
+			limits = append(limits, "changed images of "+of(n)+": what recognises them was erased with the post")
 		}
-		if n := k.MustGo - k.Texts; n > 0 {
-			limits = append(limits, "captions of "+of(n)+": they are erased with a post, or too short or too common to tell one")
+		if n := k.MustGo - k.Texts - k.Weak; n > 0 {
+			limits = append(limits, "the captions of "+of(n)+": they were never here, or were erased with the post")
+		}
+		if k.Weak > 0 {
+			limits = append(limits, "the captions of "+of(k.Weak)+": they are too short or too common, or a post that stays has them too")
 		}
 		limits = append(limits, "cropped images, and images inside other images")
 	}
 	return limits
+}
+
+// For returns the report with the release in its advice as the reader calls it.
+func (r Report) For(release string) Report {
+	r.Findings, r.Open, r.Duties = slices.Clone(r.Findings), slices.Clone(r.Open), slices.Clone(r.Duties)
+	named := func(do string) string { return strings.ReplaceAll(do, "RELEASE", release) }
+	for i := range r.Findings {
+		r.Findings[i].Do = named(r.Findings[i].Do)
+	}
+	for i := range r.Open {
+		r.Open[i].Do = named(r.Open[i].Do)
+	}
+	for i := range r.Duties {
+		r.Duties[i].Do = named(r.Duties[i].Do)
+	}
+	return r
 }
 
 // Thing says what was found.
@@ -269,8 +301,21 @@ func (f Finding) Thing() string {
 	return strings.Join(things, ", ")
 }
 
-// Place is where it was found, as people write it.
-func (f Finding) Place() string { return strings.ReplaceAll(f.Where, rowMark, ", row ") }
+// Place is where it was found, as people say it: "row 3 of train.csv in data.zip".
+func (f Finding) Place() string {
+	file, rest, ok := strings.Cut(f.Where, " > ")
+	said := file
+	for ok {
+		var part string
+		part, rest, ok = strings.Cut(rest, " > ")
+		if strings.HasPrefix(part, "row ") {
+			said = part + " of " + said
+		} else {
+			said = part + " in " + said
+		}
+	}
+	return said
+}
 
 // OpenByFolder returns what is open, things of one folder of which the same is to be said together.
 func (r Report) OpenByFolder() (groups []Open) {

@@ -160,7 +160,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if err != nil {
 		return err
 	}
-	return c.concludeAudit(ctx, report, f)
+	return c.concludeAudit(ctx, report, path, f)
 }
 
 // readCheckpoint reads a checkpoint that an auditor kept.
@@ -212,7 +212,7 @@ func writeOwn(ctx context.Context, what, name string, write func(io.Writer) erro
 }
 
 // concludeAudit prints the report, records it and returns the status of its verdict.
-func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlags) error {
+func (c *command) concludeAudit(ctx context.Context, r audit.Report, release string, f auditFlags) error {
 	c.console.Done()
 	// The digest is of the exact bytes that --json prints, so an auditor can compare a kept report with the log.
 	hash := sha256.New()
@@ -243,7 +243,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 			audit.Report
 			Digest, Proof string
 			Details       bool
-		}{r, sum, proof, f.details})
+		}{r.For(release), sum, proof, f.details})
 		if err != nil {
 			return err
 		}
@@ -267,14 +267,14 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 
 // proofOf says in a line what vouches for a report.
 func proofOf(r audit.Report, digest, recorded string) string {
-	log := "there is no log"
+	text := fmt.Sprintf("report %s is %s", digest[:8], recorded)
 	switch l := r.Log; {
 	case l.Broken != nil:
-		log = fmt.Sprintf("the log breaks at record %d", *l.Broken)
+		text += fmt.Sprintf("; the log breaks at record %d", *l.Broken)
 	case l.Present && l.Consistent:
-		log = fmt.Sprintf("the log of %s is intact", times(int(l.Records), "record", "records"))
+		text += fmt.Sprintf("; the log of %s is intact", times(int(l.Records), "record", "records"))
 	}
-	return fmt.Sprintf("statement %s is %s; %s. rehydrate audit --check verifies a statement", digest[:8], recorded, log)
+	return text
 }
 
 // writeStatement writes the report as a statement, and signs it.
