@@ -51,6 +51,7 @@ type known struct {
 type goneContent struct {
 	all []*known
 
+	ids    *[idSums]bool           // by their sum, of those that must be gone: most words are none of them
 	marks  []clue[digest]          // of images
 	looks  map[bool][]clue[uint64] // of those that must be gone (true), and of the others
 	wide   []clue[dedupe.Hash256]  // of those that must be gone
@@ -123,6 +124,23 @@ func (g *goneContent) owner(d digest, mustGo bool) *known {
 }
 
 func (g *goneContent) stays(d digest) bool { return g.owner(d, false) != nil }
+
+// idSums is how many sums of ids are told apart.
+const idSums = 1 << 18
+
+// indexIDs makes the ids of posts that must be gone fast to look for.
+func (a *audit) indexIDs() {
+	a.gone.ids = new([idSums]bool)
+	for _, e := range a.order {
+		if e.MustGo {
+			sum := uint32(0)
+			for _, b := range []byte(e.ID) {
+				sum = sum*31 + uint32(b|' ')
+			}
+			a.gone.ids[sum%idSums] = true
+		}
+	}
+}
 
 // index sorts what is known, once it is known which posts must be gone, and again when more is known.
 func (g *goneContent) index() {

@@ -50,11 +50,14 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 			return err
 		}
 		held = append(held, block...)
-		binary = binary || bytes.ContainsFunc(block, noText)
+		binary = binary || hasNoText(block)
 		foreign += noUTF8(block)
 		// Encoded bytes, or numbers, that may go on in the next block wait for their end.
-		letters := bytes.TrimRightFunc(held, func(r rune) bool { return isPacked(r) || r == '\n' || r == '\r' })
-		open := len(held) - min(len(letters), len(bytes.TrimRight(held, numerals)))
+		letters := len(held)
+		for letters > 0 && (isPacked[held[letters-1]] || held[letters-1] == '\n' || held[letters-1] == '\r') {
+			letters--
+		}
+		open := len(held) - min(letters, len(bytes.TrimRight(held, numerals)))
 		last := at+searchBlock >= all.Size()
 		if last {
 			open = 0
@@ -66,6 +69,9 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		w.search(p, held[:len(held)-open], at == 0, last)
 		if binary {
 			w.carve(p, held)
+		}
+		if last {
+			break
 		}
 		held = bytes.Clone(held[len(held)-min(len(held), max(searchOverlap, open)):])
 	}
@@ -83,6 +89,9 @@ var errEncoding = &unreadFormat{"text in an unknown encoding: only searched for 
 
 // noUTF8 counts the bytes that are no UTF-8. Of a text in Latin-1 they are few.
 func noUTF8(block []byte) (n int64) {
+	if utf8.Valid(block) {
+		return 0
+	}
 	for len(block) > 0 {
 		r, size := utf8.DecodeRune(block)
 		if r == utf8.RuneError && size == 1 {
@@ -93,15 +102,40 @@ func noUTF8(block []byte) (n int64) {
 	return n
 }
 
-// noText reports whether a character does not occur in text: compressed and other binary files have them.
-func noText(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\v\f\r\b\x1b", r) }
+// A byteSet has the bytes of a kind: tables are several times as fast as functions, and all text goes through them.
+type byteSet [256]bool
 
-// isPacked reports whether a character occurs in base64 of either alphabet, and so in hex.
-func isPacked(r rune) bool { return isIDByte(r) || r == '+' || r == '/' || r == '-' || r == '_' }
+func setOf(bytes string) (s byteSet) {
+	for _, b := range []byte(bytes) {
+		s[b] = true
+	}
+	return s
+}
+
+const idBytes = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+var (
+	isID      = setOf(idBytes)
+	isPacked  = setOf(idBytes + "+/-_") // in base64 of either alphabet, and so in hex
+	isHex     = setOf("0123456789abcdefABCDEF")
+	isOctal   = setOf("01234567")
+	isNumeral = setOf(numerals)
+	isNoText  = setOf("\x00\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1c\x1d\x1e\x1f")
+)
+
+// hasNoText reports whether bytes do not occur in text: compressed and other binary files have them.
+func hasNoText(text []byte) bool {
+	for _, b := range text {
+		if isNoText[b] {
+			return true
+		}
+	}
+	return false
+}
 
 // endOf returns where characters of a kind end that begin at a place.
-func endOf(text []byte, at int, is func(rune) bool) int {
-	for at < len(text) && is(rune(text[at])) {
+func endOf(text []byte, at int, is *byteSet) int {
+	for at < len(text) && is[text[at]] {
 		at++
 	}
 	return at
@@ -137,38 +171,102 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	}
 	// A tag may stand within an address.
 	if bytes.IndexByte(plain, '<') >= 0 {
-		w.ids(p, tag.ReplaceAll(plain, nil), first, last)
+		w.ids(p, withoutTags(plain), first, last)
 	}
 	w.lines(p, rest)
 	w.spelled(p, text)
 }
 
-// escapes are how programs write what a text may not have: in addresses, C and JSON, HTML, and mail with its soft breaks.
-// Programs write any bytes in the first two ways.
-var escapes = []struct {
-	mark string
-	find *regexp.Regexp
-}{
-	{"%", regexp.MustCompile(`%[0-9A-Fa-f]{2}`)},
-	{`\`, regexp.MustCompile(`\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3}|.)`)},
-	{"&", regexp.MustCompile(`&#?[0-9A-Za-z]{1,8};`)},
-	{"=", regexp.MustCompile(`=[0-9A-F]{2}|=\r?\n`)},
+// An escape is a way in which programs write what a text may not have.
+type escape struct {
+	mark byte
+	size func(text []byte) int // of the escape that a text begins with, behind its mark; 0 for none
+}
+
+// escapes are those in addresses, C and JSON, HTML, and mail with its soft breaks. Programs write any bytes in the first
+// two ways.
+var escapes = []escape{{'%', percentSize}, {'\\', backslashSize}, {'&', entitySize}, {'=', quotedSize}}
+
+func percentSize(b []byte) int {
+	if len(b) >= 3 && isHex[b[1]] && isHex[b[2]] {
+		return 3
+	}
+	return 0
+}
+
+func backslashSize(b []byte) int {
+	digits := func(n int, is *byteSet) bool { return len(b) >= n && endOf(b[:n], 2, is) == n }
+	switch {
+	case len(b) < 2 || b[1] == '\n':
+		return 0
+	case b[1] == 'u' && digits(6, &isHex):
+		return 6
+	case b[1] == 'x' && digits(4, &isHex):
+		return 4
+	case isOctal[b[1]] && digits(4, &isOctal):
+		return 4
+	}
+	_, size := utf8.DecodeRune(b[1:])
+	return 1 + size
+}
+
+func entitySize(b []byte) int {
+	at := 1
+	if len(b) > 1 && b[1] == '#' {
+		at++
+	}
+	end := endOf(b[:min(len(b), at+9)], at, &isID)
+	if end == at || end > at+8 || end == len(b) || b[end] != ';' {
+		return 0
+	}
+	return end + 1
+}
+
+func quotedSize(b []byte) int {
+	switch {
+	case len(b) >= 3 && isHex[b[1]] && isHex[b[2]] && b[1] < 'a' && b[2] < 'a':
+		return 3
+	case len(b) >= 2 && b[1] == '\n':
+		return 2
+	case len(b) >= 3 && b[1] == '\r' && b[2] == '\n':
+		return 3
+	}
+	return 0
+}
+
+// replace puts something in place of each escape of a text.
+func (e escape) replace(text []byte, with func(escape []byte) []byte) []byte {
+	var out []byte
+	done := 0
+	for at := bytes.IndexByte(text, e.mark); at >= 0 && at < len(text); {
+		next := at + 1
+		if n := e.size(text[at:]); n > 0 {
+			out = append(append(out, text[done:at]...), with(text[at:at+n])...)
+			done, next = at+n, at+n
+		}
+		at = bytes.IndexByte(text[next:], e.mark)
+		if at >= 0 {
+			at += next
+		}
+	}
+	if done == 0 {
+		return text
+	}
+	return append(out, text[done:]...)
 }
 
 // unescaped resolves escapes, and letters in other forms.
 func unescaped(text []byte) []byte {
 	letters := func(escape []byte) []byte {
-		if b := resolve(escape); !bytes.ContainsFunc(b, noText) {
+		if b := resolve(escape); !hasNoText(b) {
 			return b
 		}
 		return []byte(" ")
 	}
 	for _, e := range escapes {
-		if bytes.Contains(text, []byte(e.mark)) {
-			text = e.find.ReplaceAllFunc(text, letters)
-		}
+		text = e.replace(text, letters)
 	}
-	if bytes.ContainsFunc(text, func(r rune) bool { return (r >= 0x2000 || r == softHyphen) && r != utf8.RuneError }) {
+	if bytes.ContainsFunc(text[firstWide(text):], func(r rune) bool { return (r >= 0x2000 || r == softHyphen) && r != utf8.RuneError }) {
 		return bytes.Map(func(r rune) rune {
 			if unicode.Is(unicode.Cf, r) { // it is not seen, and stands within words
 				return -1
@@ -177,6 +275,35 @@ func unescaped(text []byte) []byte {
 		}, norm.NFKC.Bytes(text))
 	}
 	return text
+}
+
+// firstWide returns where the first character stands that is not ASCII, or the end.
+func firstWide(text []byte) int {
+	for i, b := range text {
+		if b >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// withoutTags returns a text without what stands in angle brackets, up to so much as programs write there.
+func withoutTags(text []byte) []byte {
+	const longest = 1000
+	out := make([]byte, 0, len(text))
+	for {
+		open := bytes.IndexByte(text, '<')
+		if open < 0 {
+			return append(out, text...)
+		}
+		out, text = append(out, text[:open]...), text[open:]
+		end := bytes.IndexAny(text[1:min(len(text), longest+2)], "<>")
+		if end < 0 || text[1+end] == '<' {
+			out, text = append(out, '<'), text[1:]
+			continue
+		}
+		text = text[2+end:]
+	}
 }
 
 // resolve returns what an escape stands for.
@@ -210,13 +337,16 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 		text = packed.ReplaceAll(bytes.Join(imageTag.FindAll(text, -1), []byte(" ")), []byte(" "))
 	}
 	for at, end := 0, 0; at < len(text); at = end + 1 {
-		end = endOf(text, at, isIDByte)
+		sum := uint32(0)
+		for end = at; end < len(text) && isID[text[end]]; end++ {
+			sum = sum*31 + uint32(text[end]|' ') // in lower case; the set has nothing else that would change
+		}
 		n := end - at
 		switch {
 		case at == 0 && !first || end == len(text) && !last:
 		case n == 64: // a SHA-256 in hex, alone among other characters
 			w.sawDigest(p, parseDigest(string(text[at:end])))
-		case n >= 4 && n <= 13: // as ids have; a word that is longer only contains one
+		case n >= 4 && n <= 13 && w.gone.ids[sum%idSums]: // as ids have; a word that is longer only contains one
 			e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]
 			switch {
 			case e == nil || !e.MustGo:
@@ -227,10 +357,6 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			}
 		}
 	}
-}
-
-func isIDByte(r rune) bool {
-	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
 // telling reports whether an id has digits and letters beyond hex, as no number and no word has: it does not stand somewhere by chance.
@@ -246,7 +372,6 @@ var (
 	// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
 	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
 	packed    = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
-	tag       = regexp.MustCompile(`<[^<>]{0,1000}>`) // no program writes longer ones
 	imageTag  = regexp.MustCompile(`<img [^>]*>`)
 )
 
@@ -269,7 +394,9 @@ func (w walker) lines(p place, text []byte) {
 }
 
 // captions reports whether there are any that can be recognised.
-func (a *audit) captions() bool { return a.gone.captions != nil && a.gone.captions.Count(caption.Recognisable) > 0 }
+func (a *audit) captions() bool {
+	return a.gone.captions != nil && a.gone.captions.Count(caption.Recognisable) > 0
+}
 
 // sawCaptions notes the captions in a text.
 func (w walker) sawCaptions(p place, t *caption.Text[*known]) {
@@ -285,7 +412,7 @@ func (w walker) sawCaptions(p place, t *caption.Text[*known]) {
 func (w walker) encoded(p place, text []byte) (rest []byte) {
 	done := 0
 	for at, end := 0, 0; at < len(text); at = end + 1 {
-		end = endOf(text, at, isPacked)
+		end = endOf(text, at, &isPacked)
 		if end-at < minLine {
 			continue
 		}
@@ -318,12 +445,13 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 func (w walker) spelled(p place, text []byte) {
 	p = p.in("spelled bytes")
 	for _, e := range escapes[:2] {
-		if bytes.Count(text, []byte(e.mark)) >= 16 && !bytes.ContainsFunc(text, noText) {
-			w.carve(p, e.find.ReplaceAllFunc(text, resolve))
+		if bytes.Count(text, []byte{e.mark}) >= 16 && !hasNoText(text) {
+			w.carve(p, e.replace(text, resolve))
 		}
 	}
-	for run := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r >= 0x80 || strings.IndexByte(numerals, byte(r)) < 0 }) {
-		if len(run) >= 128 { // no image is shorter, and 10 20 30 may be hex
+	for at, end := 0, 0; at < len(text); at = end + 1 {
+		end = endOf(text, at, &isNumeral)
+		if run := text[at:end]; len(run) >= 128 { // no image is shorter, and 10 20 30 may be hex
 			w.carve(p, numbers(run, 10, betweenNumbers))
 			w.carve(p, numbers(run, 16, betweenNumbers+"-"))
 		}
@@ -349,10 +477,10 @@ func numbers(text []byte, base int, between string) (out []byte) {
 func packedRun(text []byte, at int) (run []byte, end int) {
 	for end = at; ; {
 		from := end
-		end = endOf(text, from, isPacked)
+		end = endOf(text, from, &isPacked)
 		run = append(run, text[from:end]...)
 		next := end + len(lineBreak.Find(text[end:min(len(text), end+100)]))
-		if end-from < minLine || next == end || next == len(text) || !isPacked(rune(text[next])) {
+		if end-from < minLine || next == end || next == len(text) || !isPacked[text[next]] {
 			return run, end
 		}
 		end = next

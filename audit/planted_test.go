@@ -742,6 +742,7 @@ func FuzzLook(f *testing.F) {
 		a.post(goneUnseen).Standing = &Standing{MustGo: true}
 		a.report.Known.MustGo = 1
 		a.gone.index()
+		a.indexIDs()
 		w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}, found: &atomic.Bool{}, opened: &atomic.Bool{}}
 		w.left.Store(64 << 20)
 		w.look(place{src: &source{where: "f", rel: "f", file: &AuditedFile{}}, path: "f"}, section(body))

@@ -86,7 +86,7 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 
 // gather adds a value to the text of its column: a program that reads pictures writes a word into each row.
 func (w walker) gather(t *table, c *column, row int64, content []byte) {
-	if len(content) == 0 || len(content) > maxCell || !w.captions() || bytes.ContainsFunc(content, noText) {
+	if len(content) == 0 || len(content) > maxCell || !w.captions() || hasNoText(content) {
 		return
 	}
 	if c.text == nil {
@@ -265,12 +265,12 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		return err
 	}
 	// A list of tombstones is published so that others can take out what it names.
-	if p.part == "" && p.table == nil && p.src.name == "" && all.Size() <= maxImage {
+	if p.part == "" && p.table == nil && p.src.name == "" && all.Size() <= maxImage && manifest.BeginsTombstones(head) {
 		if _, err := manifest.ReadTombstones(io.NewSectionReader(all, 0, all.Size())); err == nil {
 			return nil
 		}
 	}
-	if bytes.ContainsFunc(head, noText) {
+	if hasNoText(head) {
 		return w.bytes(p, all)
 	}
 	w.depth++

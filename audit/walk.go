@@ -51,6 +51,7 @@ func (a *audit) scanAll(ctx context.Context) error {
 	}
 	a.report.Known.Weak = a.gone.captions.Count(caption.TooShort) + a.gone.captions.Count(caption.TooCommon) + a.gone.captions.Count(caption.Shared)
 	a.gone.index()
+	a.indexIDs()
 	crew := &errgroup.Group{}
 	// Decoding takes the time, so more goroutines than processors would only take memory.
 	crew.SetLimit(runtime.GOMAXPROCS(0))
@@ -293,7 +294,7 @@ func sniff(all *io.SectionReader) string {
 	if picture.Format(head[:min(len(head), picture.SniffBytes)]) != "" {
 		return isImage
 	}
-	text := !bytes.ContainsFunc(head, noText)
+	text := !hasNoText(head)
 	for i, m := range magics {
 		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || i >= len(magics)-4) {
 			return m.kind

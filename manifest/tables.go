@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"unicode"
 
 	"rehydrate/internal/csvcell"
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
 )
@@ -178,6 +180,11 @@ func records[T row](r io.Reader, header string, read func(cells []string) T) ite
 const TombstonesName = "tombstones.csv"
 
 const tombstonesHeader = "id,state,time"
+
+// BeginsTombstones reports whether a file can be one of tombstones, by its first bytes.
+func BeginsTombstones(head []byte) bool {
+	return bytes.HasPrefix(userfile.Unmarked(head), []byte(tombstonesHeader))
+}
 
 // ReadTombstones reads a tombstones file strictly. A file with the header alone is an empty list. The error is *Problems,
 // which do not name the file, or the reader's own.
