@@ -40,8 +40,10 @@ func (p place) spot() spot {
 		where = table.at(p.row, nil).String()
 	}
 	switch {
-	case p.src.known || p.src.recorded != "":
+	case p.src.known, p.src.again, p.src.recorded != "" && p.src.recorded == p.src.file.SHA256.String():
 		return spot{where, doPurge}
+	case p.src.recorded != "":
+		return spot{where, "delete the copy, and make a new one: no purge changes a file that somebody changed"}
 	case p.src.name != "":
 		return spot{where, "move it out of the workspace, or delete it"}
 	case p.src.copied:
@@ -147,13 +149,14 @@ type rowsHeld struct {
 	held   map[manifest.PostID]bool
 }
 
-// holdsRow notes a row of a post in the dataset or a registered copy.
-func (a *audit) holdsRow(e *evidence, where string) {
+// holdsRow notes a row of a post in the dataset or a registered copy. A copy may have that of a post that is withheld until
+// this is confirmed, the dataset not.
+func (a *audit) holdsRow(e *evidence, copied bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := &a.rowsHeld
 	switch {
-	case e.MustGo:
+	case e.MustGo, e.Withheld && copied:
 	case e.Withheld || e.State == manifest.StateHeld:
 		r.held[e.ID] = true
 	case e.State == "": // one of another release, or of which nothing is known
@@ -259,7 +262,7 @@ func (a *audit) judge(context.Context) error {
 	a.tellUnasked(unanswered, unasked)
 	if n := len(a.removed); n > 0 {
 		r.Known.MustGo += n
-		r.Known.States["with an image taken out"] += n
+		r.Known.States["whose image alone was removed"] += n
 	}
 	for _, k := range a.gone.all {
 		if k.format != "" && k.MustGo && !k.waits {

@@ -28,6 +28,7 @@ type source struct {
 	columns  ScanColumns // what the auditor says of its columns
 	known    bool        // it is a file of the workspace of which a purge takes rows and images out
 	copied   bool        // it lies in a registered copy
+	again    bool        // this was closed, and stands there again
 	recorded string      // the digest that this has of it; empty for none
 	mayName  bool        // it may name posts that are gone, as lists of outcomes do
 	ours     bool        // a record accounts for its words: none of them is of unknown origin
@@ -263,7 +264,7 @@ func (w walker) finish(t *table) {
 			case e.MustGo:
 				w.finding(FoundRow, h.entry(), p, "a row of a removed post: %s", e.why)
 			case t.parquet && (t.src.name != "" || t.src.recorded != ""):
-				w.holdsRow(e, p.String())
+				w.holdsRow(e, t.src.copied)
 			}
 		}
 		if c.ids && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.rows > 0 || c.asked) {

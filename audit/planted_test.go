@@ -133,7 +133,9 @@ func newWorld(t *testing.T, fresh, published bool) *world {
 			testkit.OK(t, ws.Erase(ctx, id))
 		}
 	}
-	testkit.OK(t, ws.SetCopy(ctx, workspace.Copy{Path: w.copied, Note: "a colleague", Format: "parquet", Made: now}))
+	testkit.OK(t, os.WriteFile(filepath.Join(w.copied, "README.md"), []byte("hi"), 0o600))
+	testkit.OK(t, ws.SetCopy(ctx, workspace.Copy{Path: w.copied, Note: "a colleague", Format: "parquet", Made: now,
+		Files: []workspace.File{{Name: "README.md", Size: 2, SHA256: state.SHA256([]byte("hi"))}}}))
 	testkit.OK(t, ws.Close())
 	w.config = Config{Release: r, Policy: policy.Default(), Now: clock}
 	return w
@@ -601,7 +603,7 @@ func TestClean(t *testing.T) {
 			testkit.OK(t, os.WriteFile(filepath.Join(dir, "f"), c.body, 0o600))
 			r := c.in.audit(t, c.in.ws, dir)
 			if len(r.Findings) > 0 || (c.gap == "") != (r.Verdict == Pass) || c.gap != "" && (len(r.Open) != 1 || !strings.Contains(r.Open[0].What, c.gap)) {
-				t.Errorf("%s: %+v %+v, want %q", r.Verdict, r.Findings, r.Open, c.gap)
+				t.Errorf("%s: %+v %+v %+v, want %q", r.Verdict, r.Findings, r.Open, r.Duties, c.gap)
 			}
 		})
 	}
@@ -653,7 +655,7 @@ func TestHead(t *testing.T) {
 		says string
 	}{
 		"purged":    {newWorld(t, false, false), Known{MustGo: 4, Digests: 2}, "changed images of 2 of the 4 removed posts"},
-		"published": {newWorld(t, false, true), Known{MustGo: 4, Digests: 2, Hashes: 2}, "the images of 2 of the 4 removed posts: their posts were gone before"},
+		"published": {newWorld(t, false, true), Known{MustGo: 4, Digests: 2, Hashes: 2}, "the images of 2 of the 4 removed posts: nothing is held that tells them"},
 		"fresh":     {newWorld(t, true, false), Known{MustGo: 4, Digests: 2, Hashes: 2, Texts: 2}, "the captions of 2 of the 4 removed posts"},
 	} {
 		r := c.in.audit(t, c.in.ws)

@@ -29,6 +29,7 @@ import (
 	"rehydrate/internal/unpack"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -139,31 +140,24 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 }
 
 func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
-	copies, err := a.Workspace.Copies(ctx)
+	list, err := a.Workspace.Copies(ctx)
 	if err != nil {
 		return err
 	}
-	a.compareCopies(copies)
-	a.report.Scope.Copies = len(copies)
-	owing, err := state.ListCopies(ctx, a.Workspace)
+	a.compareCopies(list)
+	owing, err := copies.Glance(ctx, a.Workspace)
 	if err != nil {
 		return err
 	}
-	for i, c := range copies {
+	for i, c := range list {
 		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
 		if _, err := os.Lstat(c.Path); err != nil || c.Format == state.ThirdParty {
 			a.outOfReach(c, owing[i].Owed)
 			continue
 		}
-		if owing[i].State == state.CopyOpen {
+		a.report.Scope.Copies++
+		if owing[i].State != state.CopyGood && owing[i].State != state.CopyClosed {
 			a.stillOpen(owing[i])
-		}
-		if c.Was != nil && slices.ContainsFunc(c.Was.Files, func(f workspace.File) bool {
-			info, err := os.Stat(filepath.Join(c.Path, f.Name))
-			return err == nil && info.Size() == f.Size && state.HasRows(f.Name)
-		}) {
-			a.duty(Duty{Kind: DutyCopy, Where: c.Path, Late: true, Do: "delete it, or purge takes it up again",
-				What: fmt.Sprintf("the copy %s (%s) stands there again; what was said of it: %s", c.Path, c.Note, c.Told)})
 		}
 		missing := map[string]string{}
 		for _, f := range c.Files {
@@ -171,6 +165,7 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		}
 		err := a.eachBelow(ctx, c.Path, func(s *source) {
 			s.copied, s.recorded = true, missing[s.rel]
+			s.again = c.Was != nil
 			delete(missing, s.rel)
 			look(s)
 		})
@@ -192,7 +187,7 @@ func (a *audit) stillOpen(c state.CopyReport) {
 		what += fmt.Sprintf(": %d of its rows must go: %s", n, some(c.Owed))
 	}
 	if c.Told != "" {
-		what += "; what the last purge said of it: " + c.Told
+		what += "; " + c.Told
 	}
 	a.duty(Duty{Kind: DutyCopy, Where: c.Path, What: what, Posts: c.Owed, Late: true,
 		Do: "put it in order and purge, or say what became of it: rehydrate export --destroyed"})

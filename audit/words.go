@@ -251,7 +251,7 @@ func (r Report) limits() []string {
 		}
 		here := r.Scope.Workspace != ""
 		if n := k.MustGo - k.Digests; n > 0 && here {
-			limits = append(limits, "the images of "+of(n)+": their posts were gone before this workspace had them, so there is nothing to compare with")
+			limits = append(limits, "the images of "+of(n)+": nothing is held that tells them, as of posts that were gone before their images were here")
 		} else if n > 0 {
 			limits = append(limits, "the images of "+of(n)+": no digest of them is published; the maintainers can publish them (rehydrate export --digests)")
 		}

@@ -70,10 +70,22 @@ func GonePosts(ctx context.Context, ws *workspace.Workspace, withheld bool) (Gon
 	return gone, nil
 }
 
-// MustGo returns what is gone and does not wait for a confirmation, and every post that has a tombstone that holds, in
-// the manifest or not.
+// MustGo returns what is gone and does not wait for a confirmation, what the policy does not allow, and every post that
+// has a tombstone that holds, in the manifest or not.
 func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
 	gone, err := GonePosts(ctx, ws, false) // a withheld post may come back
+	if err != nil {
+		return gone, err
+	}
+	// The dataset has no row of a post that is held, as in quarantine, so what was made of it owes the row too.
+	for p, err := range ws.PostsNotLive(ctx) {
+		if err != nil {
+			return gone, err
+		}
+		if p.State == manifest.StateHeld && !p.Withheld {
+			gone.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
+		}
+	}
 	for id, stone := range stones {
 		if err == nil && !gone.Has(id) {
 			gone.Posts[id] = GonePost{id, stone.State, stone.Reason}
