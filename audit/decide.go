@@ -196,7 +196,7 @@ func some(ids []string) string {
 func (a *audit) tellRows() {
 	r := &a.rowsHeld
 	if ids := idsOf(r.held); len(ids) > 0 {
-		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: doPurge, Posts: ids, Late: true,
+		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: "rehydrate recheck RELEASE --confirm-removals", Posts: ids, Late: true,
 			What: fmt.Sprintf("rows of %s that the policy does not allow, or that wait for a confirmation, are in the dataset or a copy: %s",
 				counted(len(ids), "post"), some(ids))})
 	}

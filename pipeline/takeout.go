@@ -222,6 +222,7 @@ func (d *written) removeOthers(ctx context.Context, r *run) (removed bool, err e
 			return removed, err
 		}
 		removed = true
+		r.out.FilesGone = append(r.out.FilesGone, name)
 	}
 	return removed, nil
 }

@@ -73,14 +73,14 @@ func (c *command) statusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if s.Ended != nil { // nothing is to be retried in it
+			s.Retry = 0
+		}
 		if err := c.answer("status", s); err != nil || !exit {
 			return err
 		}
-		if s.Ended != nil { // nothing is to be retried in it
-			s.Retry = 0
-			if s.Ended.Unfinished {
-				return exitCode(exitRetry)
-			}
+		if s.Ended != nil && s.Ended.Unfinished {
+			return exitCode(exitRetry)
 		}
 		return statusOf(s.Summary)
 	})
@@ -119,7 +119,7 @@ func (c *command) conclude(s state.Summary) error {
 func statusOf(s state.Summary) error {
 	// A recheck retries no download, so that what waits for a run is not its trouble.
 	if s.Retry > 0 && !s.Recheck || s.Withheld > 0 || s.Unverified > 0 || s.OpenCopies > 0 ||
-		len(s.Stay)+len(s.Hosts) > 0 || state.TooMany(entries(s.Odd), rowsBefore(s)) {
+		len(s.Stay)+len(s.Hosts)+len(s.FilesGone) > 0 || state.TooMany(entries(s.Odd), rowsBefore(s)) {
 		return exitCode(exitRetry)
 	}
 	return nil

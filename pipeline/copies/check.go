@@ -75,6 +75,9 @@ func Glance(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, e
 
 func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyReport, error) {
 	gone, err := state.GoneNow(ctx, ws)
+	if err == nil {
+		gone, err = state.OwedByCopies(ctx, ws, gone)
+	}
 	if err != nil {
 		return nil, err
 	}

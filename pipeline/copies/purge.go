@@ -23,6 +23,9 @@ import (
 // one copy is in that copy's report.
 func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]state.CopyReport, error) {
 	copies, err := ws.Copies(ctx)
+	if err == nil && len(copies) > 0 {
+		gone, err = state.OwedByCopies(ctx, ws, gone)
+	}
 	if err != nil {
 		return nil, err
 	}

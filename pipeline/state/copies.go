@@ -86,6 +86,10 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 // OwingCopies returns all registered copies with the rows that they owe when these posts are gone.
 func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]CopyReport, error) {
 	copies, err := ws.Copies(ctx)
+	if err != nil || len(copies) == 0 {
+		return []CopyReport{}, err
+	}
+	gone, err = OwedByCopies(ctx, ws, gone)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"slices"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
@@ -70,28 +71,46 @@ func GonePosts(ctx context.Context, ws *workspace.Workspace, withheld bool) (Gon
 	return gone, nil
 }
 
-// MustGo returns what is gone and does not wait for a confirmation, what the policy does not allow, and every post that
-// has a tombstone that holds, in the manifest or not.
+// MustGo returns what is gone and does not wait for a confirmation, and every post that has a tombstone that holds, in
+// the manifest or not.
 func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
 	gone, err := GonePosts(ctx, ws, false) // a withheld post may come back
-	if err != nil {
-		return gone, err
-	}
-	// The dataset has no row of a post that is held, as in quarantine, so what was made of it owes the row too.
-	for p, err := range ws.PostsNotLive(ctx) {
-		if err != nil {
-			return gone, err
-		}
-		if p.State == manifest.StateHeld && !p.Withheld {
-			gone.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
-		}
-	}
 	for id, stone := range stones {
 		if err == nil && !gone.Has(id) {
 			gone.Posts[id] = GonePost{id, stone.State, stone.Reason}
 		}
 	}
 	return gone, err
+}
+
+// OwedByCopies adds to what is gone the rows of posts that the policy does not allow, as in quarantine, once they have left
+// the dataset: what was made of it owes them too.
+func OwedByCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) (GoneSet, error) {
+	held := map[manifest.PostID]GonePost{}
+	for p, err := range ws.PostsNotLive(ctx) {
+		if err != nil {
+			return gone, err
+		}
+		if p.State == manifest.StateHeld && !p.Withheld {
+			held[p.ID] = GonePost{p.ID, p.State, p.Reason}
+		}
+	}
+	if len(held) == 0 {
+		return gone, nil
+	}
+	all := GoneSet{Posts: gone.Posts, Entries: maps.Clone(gone.Entries)}
+	if all.Entries == nil {
+		all.Entries = map[string]GonePost{}
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, IDs: slices.Collect(maps.Keys(held))}) {
+		if err != nil {
+			return gone, err
+		}
+		if rec.Result != nil && rec.Result.Outcome == manifest.Refused {
+			all.Entries[rec.Key.String()] = held[rec.ID]
+		}
+	}
+	return all, nil
 }
 
 // GoneNow is MustGo by the workspace's own tombstones.

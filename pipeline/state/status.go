@@ -15,37 +15,40 @@ import (
 
 // A Summary is what became of the entries of a release.
 type Summary struct {
-	Release          string                   `json:"release"`
-	Entries          int                      `json:"entries"`
-	Running          string                   `json:"running,omitempty"` // the process that works in the workspace; of status alone
-	Posts            int                      `json:"posts"`             // different ones; a gallery has several entries
-	Outcomes         map[manifest.Outcome]int `json:"outcomes"`
-	Reasons          []Count                  `json:"reasons"`
-	Flagged          int                      `json:"flagged"`                 // kept rows that the filters marked (flag mode)
-	Retry            int                      `json:"retry"`                   // entries that another run can still change
-	Withheld         int                      `json:"withheld"`                // posts, and images of live posts, that are gone and not erased yet
-	Odd              []Count                  `json:"odd,omitempty"`           // kept rows by what Reddit or a host says of their image now, which stays
-	Before           int                      `json:"rows_before,omitempty"`   // of the dataset, when the run began
-	Stay             []Count                  `json:"not_taken_out,omitempty"` // rows that stay because too many would leave for anything but a removal
-	Hosts            []HostTrouble            `json:"hosts_in_trouble,omitempty"`
-	Masked           Masked                   `json:"masked"`
-	MassRemoval      bool                     `json:"mass_removal"`       // the withheld posts are more than the policy lets go at once
-	WithheldSince    *time.Time               `json:"withheld_since"`     // when the first of them was found gone
-	SettleBy         *time.Time               `json:"settle_by"`          // when its content has to be erased at the latest
-	OpenCopies       int                      `json:"open_copies"`        // that may hold rows that must go
-	Copies           []CopyReport             `json:"copies,omitempty"`   // all that are not closed, after a run took rows out of them
-	Returned         []TombstoneEntry         `json:"returned"`           // tombstones that do not hold: lifted, or suspended by readmit
-	Unverified       int                      `json:"unverified"`         // posts that Reddit gave no verdict on in this run
-	OldestAsk        *time.Time               `json:"oldest_ask"`         // when the kept post asked about longest ago was last seen live
-	Stale            bool                     `json:"stale"`              // a kept post was last seen live longer ago than the policy allows
-	MassRemovalShare float64                  `json:"mass_removal_share"` // the policy's bound above which removals are withheld
-	Elapsed          time.Duration            `json:"elapsed_ns,omitempty"`
-	Files            []workspace.File         `json:"files,omitempty"`
-	Unchanged        bool                     `json:"unchanged,omitempty"`    // the dataset was already what it had to be
-	GuardSpares      int                      `json:"guard_spares,omitempty"` // duplicates that the policy's dedupe.guard would keep
-	Recheck          bool                     `json:"recheck,omitempty"`      // the run fetched and read nothing
-	Looks            *Looks                   `json:"looks,omitempty"`        // how often this run asked about posts
-	Calls            *calls.Counts            `json:"calls,omitempty"`        // all the requests that it sent
+	Release  string                   `json:"release"`
+	Entries  int                      `json:"entries"`
+	Running  string                   `json:"running,omitempty"` // the process that works in the workspace; of status alone
+	Posts    int                      `json:"posts"`             // different ones; a gallery has several entries
+	Outcomes map[manifest.Outcome]int `json:"outcomes"`
+	Reasons  []Count                  `json:"reasons"`
+	Flagged  int                      `json:"flagged"`               // kept rows that the filters marked (flag mode)
+	Retry    int                      `json:"retry"`                 // entries that another run can still change
+	Withheld int                      `json:"withheld"`              // posts, and images of live posts, that are gone and not erased yet
+	Odd      []Count                  `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
+	Before   int                      `json:"rows_before,omitempty"` // of the dataset, when the run began
+	// FilesGone are files of the dataset that were not the recorded ones, had rows that must go, and were removed whole: the
+	// next run writes them again.
+	FilesGone        []string         `json:"files_removed,omitempty"`
+	Stay             []Count          `json:"not_taken_out,omitempty"` // rows that stay because too many would leave for anything but a removal
+	Hosts            []HostTrouble    `json:"hosts_in_trouble,omitempty"`
+	Masked           Masked           `json:"masked"`
+	MassRemoval      bool             `json:"mass_removal"`       // the withheld posts are more than the policy lets go at once
+	WithheldSince    *time.Time       `json:"withheld_since"`     // when the first of them was found gone
+	SettleBy         *time.Time       `json:"settle_by"`          // when its content has to be erased at the latest
+	OpenCopies       int              `json:"open_copies"`        // that may hold rows that must go
+	Copies           []CopyReport     `json:"copies,omitempty"`   // all that are not closed, after a run took rows out of them
+	Returned         []TombstoneEntry `json:"returned"`           // tombstones that do not hold: lifted, or suspended by readmit
+	Unverified       int              `json:"unverified"`         // posts that Reddit gave no verdict on in this run
+	OldestAsk        *time.Time       `json:"oldest_ask"`         // when the kept post asked about longest ago was last seen live
+	Stale            bool             `json:"stale"`              // a kept post was last seen live longer ago than the policy allows
+	MassRemovalShare float64          `json:"mass_removal_share"` // the policy's bound above which removals are withheld
+	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
+	Files            []workspace.File `json:"files,omitempty"`
+	Unchanged        bool             `json:"unchanged,omitempty"`    // the dataset was already what it had to be
+	GuardSpares      int              `json:"guard_spares,omitempty"` // duplicates that the policy's dedupe.guard would keep
+	Recheck          bool             `json:"recheck,omitempty"`      // the run fetched and read nothing
+	Looks            *Looks           `json:"looks,omitempty"`        // how often this run asked about posts
+	Calls            *calls.Counts    `json:"calls,omitempty"`        // all the requests that it sent
 }
 
 // Masked counts the names, addresses and numbers that were masked in the text of stored images.
