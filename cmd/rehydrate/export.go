@@ -24,6 +24,7 @@ type exportFlags struct {
 	digests             bool
 	list                bool
 	returned, destroyed string
+	moved               string
 }
 
 func (c *command) exportCommand() *cobra.Command {
@@ -38,6 +39,8 @@ func (c *command) exportCommand() *cobra.Command {
 			return c.closeCopy(cmd.Context(), f.returned, "returned", f.note)
 		case f.destroyed != "":
 			return c.closeCopy(cmd.Context(), f.destroyed, "destroyed", f.note)
+		case f.moved != "":
+			return c.moveCopy(cmd.Context(), f.moved, args[0])
 		}
 		return c.export(cmd.Context(), args[0], f)
 	})
@@ -49,24 +52,29 @@ func (c *command) exportCommand() *cobra.Command {
 	flags.BoolVar(&f.list, "list", false, "list the registered copies, what they owe, and which files were changed; exit status 3 while one is open")
 	flags.StringVar(&f.returned, "returned", "", "note that the copy at `path` was given back and is no longer there")
 	flags.StringVar(&f.destroyed, "destroyed", "", "note that the copy at `path` was destroyed by whoever had it")
+	flags.StringVar(&f.moved, "moved", "", "note that the copy at `path` lies at the path named behind it now: its digests are compared")
 	f.releaseFlags.register(cmd)
 	return cmd
 }
 
 func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	asked := 0 // one thing at a time, or it is not clear which RELEASE and --note belong to
-	for _, is := range []bool{f.out != "", f.list, f.returned != "", f.destroyed != ""} {
+	for _, is := range []bool{f.out != "", f.list, f.returned != "", f.destroyed != "", f.moved != ""} {
 		if is {
 			asked++
 		}
 	}
 	switch {
 	case asked != 1:
-		return usageError("%s takes one of --out PATH, --list, --returned PATH and --destroyed PATH", cmd.CommandPath())
+		return usageError("%s takes one of --out PATH, --list, --moved OLD NEW, --returned PATH and --destroyed PATH", cmd.CommandPath())
 	case f.out != "" && len(args) != 1:
 		return usageError("%s --out takes one RELEASE: a release folder or an annotations file", cmd.CommandPath())
 	case f.out == "" && f.digests:
 		return usageError("--digests wants a file to write: --out FILE.jsonl")
+	case f.moved != "" && len(args) != 1:
+		return usageError("--moved takes two paths: rehydrate export --moved OLD NEW")
+	case f.moved != "":
+		return nil
 	case f.out == "" && len(args) > 0:
 		return usageError("--list, --returned and --destroyed take no RELEASE")
 	case !slices.Contains(copies.Formats(), f.format):
@@ -140,6 +148,24 @@ func (c *command) listCopies(ctx context.Context) error {
 	// A script can poll --list: status 3 means that a copy still owes a removal.
 	owes := slices.ContainsFunc(list, func(r state.CopyReport) bool { return r.State == state.CopyOpen })
 	return c.answerHolds("export-list", map[string]any{"copies": list}, !owes, exitRetry)
+}
+
+// moveCopy notes that a copy lies elsewhere now.
+func (c *command) moveCopy(ctx context.Context, from, to string) error {
+	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
+		err := copies.Move(ctx, ws, from, to, c.now())
+		switch {
+		case errors.Is(err, copies.ErrNoCopy):
+			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows those that are"}
+		case errors.Is(err, copies.ErrCopyThere):
+			return &problem{err: err, code: exitUsage, hint: "a copy of a copy is a new one: delete one of the two, or make it with rehydrate export"}
+		case errors.Is(err, copies.ErrNotCopy):
+			return &problem{err: err, code: exitUsage, hint: "name the folder that has the files as they were handed out"}
+		case err != nil:
+			return err
+		}
+		return c.answer("export-moved", map[string]any{"from": from, "to": to})
+	})
 }
 
 func (c *command) closeCopy(ctx context.Context, path, how, note string) error {

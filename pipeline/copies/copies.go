@@ -3,6 +3,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,11 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Errors of Close.
+// Errors of Close and Move.
 var (
 	ErrNoCopy    = errors.New("no copy is registered at")
 	ErrCopyThere = errors.New("the copy is still there")
+	ErrNotCopy   = errors.New("it is not the copy that was registered")
 )
 
 // Close records the operator's word, note, on a copy that was returned or destroyed. One that is still there is refused.
@@ -52,6 +54,41 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	}
 	c.Close(how + " " + now.UTC().Format(time.DateOnly) + ": " + note)
 	return ws.SetCopy(ctx, c, purged(c, "told"))
+}
+
+// Move records that a registered copy lies elsewhere now: every file there has the digest that is on record. Killed in
+// between, both places are registered, and the same call goes on.
+func Move(ctx context.Context, ws *workspace.Workspace, from, to string, now time.Time) error {
+	copies, err := ws.Copies(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range []*string{&from, &to} {
+		*name, err = copyPath(*name)
+		if err != nil {
+			return err
+		}
+	}
+	at := slices.IndexFunc(copies, func(c workspace.Copy) bool { return c.Path == from })
+	if at < 0 || copies[at].Format == state.ThirdParty || state.StateOfCopy(copies[at]) == state.CopyClosed {
+		return fmt.Errorf("%w %s", ErrNoCopy, from)
+	}
+	if _, err := os.Lstat(from); !isMissing(err) {
+		return fmt.Errorf("%w: %s", ErrCopyThere, from)
+	}
+	old, moved := copies[at], copies[at]
+	moved.Path = to
+	if err := check(ctx, moved, whole, false, nil); err != nil || len(moved.Files) == 0 {
+		return fmt.Errorf("%w: %s: %w", ErrNotCopy, to, cmp.Or(err, errors.New("its export was never finished")))
+	}
+	// What the last purge said of the old place, that it is out of reach, is over.
+	moved.Open, moved.Told = false, ""
+	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(to)), Format: moved.Format, Files: logFiles(moved.Files)}
+	if err := ws.SetCopy(ctx, moved, event); err != nil {
+		return err
+	}
+	old.Close("moved " + now.UTC().Format(time.DateOnly) + " to " + to)
+	return ws.SetCopy(ctx, old, purged(old, "told"))
 }
 
 // purged returns the log's record of a copy that lost rows, or that is gone.
