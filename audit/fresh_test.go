@@ -94,20 +94,20 @@ func listedSigned(b []byte) string {
 }
 
 func repr(b []byte) string {
-	s := "b'"
+	var s strings.Builder
 	for _, c := range b {
 		switch {
 		case c == '\n':
-			s += `\n`
+			s.WriteString(`\n`)
 		case c == '\'' || c == '\\':
-			s += `\` + string(rune(c))
+			s.WriteString(`\` + string(rune(c)))
 		case c < ' ' || c > '~':
-			s += fmt.Sprintf(`\x%02x`, c)
+			fmt.Fprintf(&s, `\x%02x`, c)
 		default:
-			s += string(rune(c))
+			s.WriteByte(c)
 		}
 	}
-	return s + "'"
+	return "b'" + s.String() + "'"
 }
 
 func framesOf(images ...image.Image) []byte {

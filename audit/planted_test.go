@@ -10,6 +10,7 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -178,6 +179,27 @@ func (w *world) audit(t *testing.T, ws string, files ...string) Report {
 func withSegment(b []byte, marker byte, data string) []byte {
 	segment := append([]byte{0xff, marker, byte((len(data) + 2) >> 8), byte(len(data) + 2)}, data...)
 	return bytes.Join([][]byte{b[:2], segment, b[2:]}, nil)
+}
+
+// withSegments makes a JPEG at least so large, by segments of noise that no decoder reads.
+func withSegments(b []byte, size int) []byte {
+	noise := make([]byte, 60_000)
+	for i := range noise {
+		noise[i] = byte(i*i*7 + i>>3)
+	}
+	for len(b) < size {
+		b = withSegment(b, 0xfe, string(noise[:min(len(noise), size)]))
+	}
+	return b
+}
+
+// csvOf writes a table as pandas does: quoted where it must be.
+func csvOf(sep string, rows ...[]string) []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.Comma = rune(sep[0])
+	_ = w.WriteAll(rows)
+	return b.Bytes()
 }
 
 func tarOf(name string, body []byte) []byte { return tarWith(tar.Header{Name: name}, string(body)) }
@@ -435,6 +457,33 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 		return sqliteOf(t, "CREATE TABLE x (id TEXT, post_id REAL); INSERT INTO x VALUES (?, NULL), ('1live2', "+strconv.FormatInt(base36, 10)+")", live1)
 	})
 	add(purged, "an id as a floating-point number in JSON", "f", FoundRow, goneUnseen, text(fmt.Sprintf(`[{"id": %q, "post_id": null}, {"id": %q, "post_id": %d.0}]`, live1, live2, base36)))
+	// What df.to_csv() writes of a column of images: the bytes as Python prints them, as large as they are.
+	for _, size := range []int{3 << 10, 25 << 10, 1500 << 10} {
+		bytesOf := func(w *world) string { return repr(withSegments(w.images[goneJPEG], size)) }
+		for name, cells := range map[string]func(w *world) []string{
+			"alone":       func(w *world) []string { return []string{"0", bytesOf(w)} },
+			"in a record": func(w *world) []string { return []string{"0", "{'bytes': " + bytesOf(w) + ", 'path': None}", "x"} },
+			"twice": func(w *world) []string {
+				return []string{"0", bytesOf(w), "a note, with \"quotes\"", bytesOf(w), "0.5"}
+			},
+		} {
+			for sep, ext := range map[string]string{",": "csv", ";": "txt", "\t": "tsv"} {
+				if size > 25<<10 && sep+name != ",in a record" { // it takes seconds
+					continue
+				}
+				add(purged, fmt.Sprintf("an image of %d KiB as pandas writes it to %s, %s", size>>10, ext, name), "f."+ext, FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte {
+					row := cells(w)
+					return csvOf(sep, append([]string{""}, strings.Split("image,b,c,d", ",")[:len(row)-1]...), row, row, row)
+				})
+			}
+		}
+	}
+	// An id that is a word, beside a cell that is longer than what a first look reads.
+	for _, size := range []int{800, 80_000} {
+		add(purged, fmt.Sprintf("an id of digits beside a cell of %d bytes", size), "f.csv", FoundRow, goneDigits, func(testing.TB, *world) []byte {
+			return csvOf(",", []string{"post_id", "data"}, []string{live1, strings.Repeat("ab ", size/3)}, []string{goneDigits, "x"})
+		})
+	}
 	for _, holder := range holders {
 		add(fresh, "a text "+holder.name, "f", FoundText, goneJPEG, func(t testing.TB, _ *world) []byte { return holder.hold(t, goneText+" for "+goneJPEG[1:]) })
 	}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -275,33 +277,110 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	}
 	w.depth++
 	start, again := bytes.TrimSpace(userfile.Unmarked(head)), userfile.Text(io.NewSectionReader(all, 0, all.Size()))
-	if int64(len(head)) < all.Size() {
-		head = head[:bytes.LastIndexByte(head, '\n')+1] // whole lines
-	}
 	switch {
 	// Of a list only texts and images can be wrong, which are found in its bytes.
 	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth && w.json(p, again) == nil:
 		p.label = true // it was looked at, but what a program writes as a list of lines is whole only in the file
-	case !p.lists() && p.table == nil && w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), separator(head)) == nil:
+	case !p.lists() && p.table == nil && w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), w.separator(p, all)) == nil:
 		if noUTF8(head) > int64(len(head)/3) {
 			return errEncoding
 		}
 		return nil
 	}
+	if p.table != nil && all.Size() > searchBlock {
+		w.lost(p, w.printed(p, all))
+	}
 	return w.bytes(p, all)
 }
 
+// printed looks at images in a cell as Python prints them, b'...', where they are longer than what a search reads at a time.
+func (w walker) printed(p place, all *io.SectionReader) error {
+	text, err := readAll(all, p.atOnce(maxImage))
+	for err == nil {
+		at := printedBytes.FindIndex(text)
+		if at == nil {
+			break
+		}
+		quote, end := text[at[1]-1], at[1]
+		for end < len(text) && text[end] != quote {
+			if text[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end = min(end, len(text))
+		_, err = (meter{w}).Write(text[at[1]:end])
+		if err == nil {
+			w.carve(p.in("spelled bytes"), escapes[1].find.ReplaceAllFunc(text[at[1]:end], resolve))
+		}
+		text = text[end:]
+	}
+	return err
+}
+
+var printedBytes = regexp.MustCompile(`\bb['"]`)
+
 // separator returns what separates the columns of a text if it is a table, else 0, by which no reader of tables reads.
-func separator(head []byte) rune {
-	lines := slices.DeleteFunc(strings.Split(string(head), "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+func (w walker) separator(p place, all *io.SectionReader) rune {
+	const enough = 64 << 10
+	most := p.atOnce(maxImage)
+	in := bufio.NewReaderSize(userfile.Text(io.NewSectionReader(all, 0, min(all.Size(), most))), enough)
+	head, _ := in.Peek(enough)
+	plain := strings.Split(string(head), "\n")
+	if len(head) == enough {
+		plain = plain[:len(plain)-1] // whole lines
+	}
+	if comma := separatorOf(outlines(in, enough, all.Size() <= most)); comma != 0 {
+		return comma
+	}
+	return separatorOf(plain) // quotes mean something else in a text that is no table, and in many a table made by hand
+}
+
+// outlines returns the first records of a text, however long they are, with the first bytes of each cell and nothing of what
+// is quoted. It reads so many bytes, and more for the first records; whole says that the text ends where its reader does.
+func outlines(in io.ByteReader, enough int, whole bool) (records []string) {
+	const cellLen, first, most = 64, 5, 50
+	var line []byte
+	quoted, begins, cell := false, true, 0
+	for n := 0; len(records) < most && (n < enough || len(records) < first); n++ {
+		c, err := in.ReadByte()
+		switch {
+		case err != nil && whole && !quoted:
+			return append(records, string(line))
+		case err != nil:
+			return records
+		case c == '"' && (quoted || begins): // one that is doubled ends a part, and begins the next
+			quoted, begins = !quoted, quoted
+		case quoted:
+		case c == '\n':
+			records, line, begins, cell = append(records, string(line)), line[:0], true, 0
+		case strings.IndexByte(separators, c) >= 0:
+			line, begins, cell = append(line, c), true, 0
+		default:
+			begins = false
+			if cell++; cell <= cellLen {
+				line = append(line, c)
+			}
+		}
+	}
+	return records
+}
+
+const separators = ",\t;|"
+
+// separatorOf is separator for the records or lines at the beginning of a text.
+func separatorOf(lines []string) rune {
+	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.TrimSpace(l) == "" })
 	lines = lines[:min(len(lines), 50)]
-	for _, comma := range ",\t;|" {
-		count := func(l string) int { return strings.Count(l, string(comma)) }
-		// A few lines of title may stand before the table.
-		first := slices.IndexFunc(lines, func(l string) bool { return count(l) > 0 })
-		if first >= 0 && first <= 3 && first < len(lines)-1 &&
-			!slices.ContainsFunc(lines[first:], func(l string) bool { return count(l) < count(lines[first]) }) {
-			return comma
+	// A few lines of title may stand before the table.
+	for _, titles := range []int{0, 3} {
+		for _, comma := range separators {
+			count := func(l string) int { return strings.Count(l, string(comma)) }
+			first := slices.IndexFunc(lines, func(l string) bool { return count(l) > 0 })
+			if first >= 0 && first <= titles && first < len(lines)-1 &&
+				!slices.ContainsFunc(lines[first:], func(l string) bool { return count(l) < count(lines[first]) }) {
+				return comma
+			}
 		}
 	}
 	// Words stand beside each other, or have no digits.
