@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,11 +138,30 @@ type column struct {
 	asked   bool                  // the auditor says so
 	phash   bool                  // its name says that it holds perceptual hashes
 	numbers bool                  // it has whole numbers
-	foreign int                   // values that are ids of posts of which nothing is known
+	foreign int                   // values that can be ids of posts of which nothing is known
+	telling int                   // of these, those that are built as ids of posts are
 	unread  int                   // values that are no ids
 	first   int64                 // the first row of those
 	hits    []hit                 // the other values, by row; once the table is read, those that name its rows
 	text    *caption.Text[*known] // of all values, in which captions are searched for; nil for none
+	damaged values                // that a spreadsheet may have made of ids: 12e45 is a number to it
+	base36  values                // digits that are the id of a removed post in base 36, as databases keep ids
+}
+
+// values counts values of a column of which the same is to be said.
+type values struct {
+	n     int
+	row   int64 // the first
+	value string
+}
+
+var asNumber = regexp.MustCompile(`^[0-9](\.[0-9]+)?[eE]\+?[0-9]+$|^[0-9]+e[0-9]+$`)
+
+func (v *values) add(row int64, text string) {
+	if v.n == 0 {
+		v.row, v.value = row, strings.Clone(text)
+	}
+	v.n++
 }
 
 // A hit is a value of a column that is the id of a known post.
@@ -199,24 +220,47 @@ func (t *table) at(row int64, c *column) place {
 	return p
 }
 
-// saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery.
+// saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery, or
+// the name of an image of a post. It reports whether it was an id, of which nothing else need be said.
 func (c *column) saw(w walker, row int64, text string, number bool) (isID bool) {
 	key, err := manifest.Key{}, strconv.ErrSyntax
 	if len(text) <= 40 || strings.ContainsRune(text, '/') { // of any other text the error would take time
 		key, err = manifest.ParseKey(text)
 	}
-	switch e := w.posts[key.ID]; {
-	case err != nil:
+	named := false
+	if err != nil && isImageName.MatchString(path.Ext(text)) {
+		if name := w.entryNamed(text); name != "" {
+			key, _ = manifest.ParseKey(name)
+			named = true
+		}
+	}
+	e := w.posts[key.ID]
+	if e == nil && c.ids && !number {
+		if asNumber.MatchString(text) {
+			c.damaged.add(row, text)
+		}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			if e := w.posts[manifest.PostID(strconv.FormatInt(n, 36))]; e != nil && e.MustGo {
+				c.base36.add(row, text)
+			}
+		}
+	}
+	switch {
+	case err != nil && !named:
 		if c.unread == 0 {
 			c.first = row
 		}
 		c.unread++
 	case e == nil:
 		c.foreign++
+		id := string(key.ID)
+		if len(text) > len(id)+1 || len(id) >= 5 && len(id) <= 8 && telling(key.ID) {
+			c.telling++
+		}
 	case w.charge(hitCost) != nil: // who reads the table ends it
 	default:
 		h := hit{row: row, post: e, image: int32(key.Image), text: !number}
-		h.clear = telling(key.ID) && !number || len(text) > len(h.entry())
+		h.clear = named || telling(key.ID) && !number || len(text) > len(h.entry())
 		c.hits = append(c.hits, h)
 	}
 	return err == nil
@@ -267,8 +311,15 @@ func (w walker) finish(t *table) {
 				w.holdsRow(e, t.src.copied)
 			}
 		}
-		if c.ids && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.rows > 0 || c.asked) {
+		if c.ids && !t.src.ours && !t.lists && !c.numbers && 2*c.telling > c.foreign+c.unread && (t.rows > 0 || c.asked) {
 			w.open(t.String(), "audit it with that release", "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
+		}
+		if n := c.base36; n.n > 0 && !t.lists {
+			w.open(t.at(n.row, c).String(), lookAtIDs, mayBeIDs)
+		}
+		if d := c.damaged; d.n > 0 && !t.src.ours && !t.lists {
+			w.open(t.at(d.row, c).String(), "look the ids up where the table came from, and import them as text",
+				"%s in column %s can be ids that a spreadsheet took for numbers, the first is %s", counted(d.n, "value"), c.name, d.value)
 		}
 		if ids && t.parquet && c.unread > 0 {
 			w.open(t.String(), "look at these rows", "%d rows have no post id that can be read, the first is row %d", c.unread, c.first+1)
