@@ -8,6 +8,7 @@ import (
 	"image/draw"
 	"io"
 	"math/bits"
+	"slices"
 
 	"golang.org/x/sync/semaphore"
 
@@ -64,7 +65,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	stripped, malformed := picture.Split(body, picture.Format(body), func(name string, b []byte) {
 		if len(bytes.Trim(b, "\x00 ")) > 0 {
 			part := p.in(name)
-			part.label = len(b) < minEncoded // too short for a text, as the header of every JFIF is
+			part.label = len(b) < minEncoded || ofCameras(b) // too short for a text, as the header of every JFIF is
 			inner.look(part, section(b))
 		}
 	})
@@ -81,6 +82,13 @@ func (w walker) image(p place, all *io.SectionReader) error {
 		w.raw(p, all)
 	}
 	return nil
+}
+
+// ofCameras reports whether a segment is one that cameras and programs write into every image: bytes, and not of an unknown kind.
+func ofCameras(segment []byte) bool {
+	return slices.ContainsFunc([]string{"Exif\x00", "ICC_PROFILE\x00", "JFIF\x00", "JFXX\x00", "Adobe\x00", "Ducky\x00", "MPF\x00", "Photoshop 3.0\x00",
+		"II*\x00", "MM\x00*"}, func(mark string) bool { return bytes.HasPrefix(segment, []byte(mark)) }) ||
+		len(segment) > 40 && string(segment[36:40]) == "acsp" // a profile of colours
 }
 
 // looks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.

@@ -13,6 +13,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -352,7 +353,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			case e == nil || !e.MustGo:
 			case telling(e.ID) || p.col != nil && p.col.ids || isLink.Match(text[max(0, at-30):at]) || isImageName.Match(text[end:]):
 				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p, "it names a removed post: %s", e.why)
-			case p.table == nil && !p.label: // a column says what its numbers are
+			case p.table == nil && !p.label && !isFraction.Match(text[max(0, at-2):at]): // a column says what its numbers are
 				w.open(p.String(), lookAtIDs, mayBeIDs)
 			}
 		}
@@ -369,6 +370,8 @@ var (
 	isLink = regexp.MustCompile(`(?i)(t3_|comments\\?/|gallery\\?/|redd\.it\\?/|(^|[^a-z])((post|reddit|submission|link)[_ -]?)?ids?["'\\ ]{0,3}[:=>][>"'\\ \[({]{0,6})$`)
 	// isImageName finds that what follows an id makes it the name of an image.
 	isImageName = regexp.MustCompile(`(?i)^\.(jpe?g|png|gif|webp)\b`)
+	// isFraction finds that digits are what follows the point of a number.
+	isFraction = regexp.MustCompile(`[0-9]\.$`)
 	// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
 	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
 	packed    = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
@@ -433,12 +436,20 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 		w.lost(p, err)
 		if err == nil && raw != nil {
 			p := p
-			p.label = p.label || end-at > 64 && text[at+64] == '\n' // a list of digests looks like bytes as well
+			p.label = p.label || listsDigests(text[at:end])
 			p.part = strings.TrimSuffix(p.part, encodedPart) + encodedPart
 			inner.look(p, section(raw))
 		}
 	}
 	return append(rest, text[done:]...)
+}
+
+// listsDigests reports whether encoded bytes are digests in hex, one a line.
+func listsDigests(run []byte) bool {
+	line, _, more := bytes.Cut(run, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	_, err := hex.DecodeString(string(line))
+	return more && err == nil && slices.Contains([]int{40, 56, 64, 96, 128}, len(line))
 }
 
 // spelled looks at images whose bytes a text spells out: with escapes, or as numbers of any kind.

@@ -193,6 +193,15 @@ func withSegments(b []byte, size int) []byte {
 	return b
 }
 
+func wide32(order binary.AppendByteOrder, s string) (b []byte) {
+	for _, r := range s {
+		b = order.AppendUint32(b, uint32(r))
+	}
+	return b
+}
+
+func number36(id string) int64 { n, _ := strconv.ParseInt(id, 36, 64); return n }
+
 // csvOf writes a table as pandas does: quoted where it must be.
 func csvOf(sep string, rows ...[]string) []byte {
 	var b bytes.Buffer
@@ -484,6 +493,17 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 			return csvOf(",", []string{"post_id", "data"}, []string{live1, strings.Repeat("ab ", size/3)}, []string{goneDigits, "x"})
 		})
 	}
+	for name, texts := range map[string][]string{goneDigits: {live1, live2, "1live9", goneDigits}, goneUnseen: {"see https://redd.it/" + goneUnseen, "x"}} {
+		for descr, encode := range map[string]func(string) []byte{"<U": func(s string) []byte { return wide32(binary.LittleEndian, s) }, ">U": func(s string) []byte { return wide32(binary.BigEndian, s) }, "|S": func(s string) []byte { return []byte(s) }} {
+			width, data := len(texts[0]), []byte{}
+			for _, text := range texts {
+				data = append(data, encode(fmt.Sprintf("%-*s", width, text)[:len(text)]+strings.Repeat("\x00", width-min(width, len(text))))...)
+			}
+			body := npyOf(descr+strconv.Itoa(width), len(texts), data)
+			add(purged, "an array of numpy, "+descr+" "+name, "f.npy", FoundRow, name, func(testing.TB, *world) []byte { return body })
+			add(purged, "an archive of numpy, "+descr+" "+name, "f.npz", FoundRow, name, func(testing.TB, *world) []byte { return zipOf("ids.npy", body) })
+		}
+	}
 	for _, holder := range holders {
 		add(fresh, "a text "+holder.name, "f", FoundText, goneJPEG, func(t testing.TB, _ *world) []byte { return holder.hold(t, goneText+" for "+goneJPEG[1:]) })
 	}
@@ -606,7 +626,9 @@ func TestClean(t *testing.T) {
 		{name: "numbers that are ids, many times", body: []byte("[" + strings.TrimSuffix(strings.Repeat("136748,", 9), ",") + "]")},
 		{name: "a number in CSV", body: []byte("a,b\n1,136748\n2,136748\n3,136748\n")},
 		{name: "a number in a text", body: []byte("136748 times\n"), gap: "also ids of removed posts"},
-		{name: "ids as floating-point numbers in CSV", body: []byte("id,post_id\n" + live1 + ",\n" + live2 + ",86123456.0\n"), gap: foreignGap},
+		{name: "ids as floating-point numbers in CSV", body: []byte("id,post_id\n" + live1 + ",\n" + live2 + ",86123456.0\n")},
+		{name: "ids that a spreadsheet damaged", body: []byte("id,n\n" + live1 + ",1\n1.20E+46,2\n12e45,3\n"), gap: "2 values in column id can be ids that a spreadsheet took for numbers, the first is 1.20E+46"},
+		{name: "an id as a number in base 36, in CSV", body: []byte(fmt.Sprintf("id,n\n%s,1\n%d,2\n", live1, number36(goneUnseen))), gap: mayBeIDs},
 		{name: "sizes as floating-point numbers in CSV", body: []byte("id,size\n" + live1 + ",136748.0\n")},
 		{name: "scores beside ids", body: parquetOf(struct {
 			ID    string  `parquet:"id"`
@@ -615,9 +637,9 @@ func TestClean(t *testing.T) {
 		{name: "row numbers under the name id", body: parquetOf(struct {
 			ID int64 `parquet:"id"`
 		}{3})},
-		{name: "another dataset", body: parquetOf(other{"zzz1", 1}, other{"zzz2", 2}), gap: foreignGap},
-		{name: "another dataset in CSV", body: []byte("id,n\nzzz1,1\nzzz2,2\n"), gap: foreignGap},
-		{name: "another dataset in JSON Lines", body: []byte("{\"id\":\"zzz1\"}\n{\"id\":\"zzz2\"}\n"), gap: foreignGap},
+		{name: "another dataset", body: parquetOf(other{"1zzzz1", 1}, other{"1zzzz2", 2}), gap: foreignGap},
+		{name: "another dataset in CSV", body: []byte("id,n\n1zzzz1,1\n1zzzz2,2\n"), gap: foreignGap},
+		{name: "another dataset in JSON Lines", body: []byte("{\"id\":\"1zzzz1\"}\n{\"id\":\"1zzzz2\"}\n"), gap: foreignGap},
 		{name: "one object with an id", body: []byte(`{"id": "chart1", "width": 3}`)},
 		{name: "a word that is longer than an id", body: []byte("x1nosee 1noseex\n")},
 		{name: "an id of which nothing is known", body: []byte("t3_zzz9\n")},
@@ -628,6 +650,15 @@ func TestClean(t *testing.T) {
 		{name: "a PDF", body: pdfOf("", []byte("BT (hi) Tj ET")), gap: "it is a PDF"},
 		{name: "an xz", body: []byte("\xfd7zXZ\x00\x00\x04rest"), gap: "it is xz"},
 		{name: "an Arrow file", body: []byte("ARROW1\x00\x00rest"), gap: "it is Arrow"},
+		{name: "a pickle of protocol 2", body: []byte("\x80\x02}q\x00(X\x01\x00\x00\x00aq\x01K\x01u."), gap: "a Python pickle"},
+		{name: "a pickle of protocol 0 with bytes", body: []byte("ccopy_reg\n_reconstructor\n\x01\x02."), gap: "a Python pickle"},
+		{name: "safetensors", body: []byte("\x40\x00\x00\x00\x00\x00\x00\x00" + fmt.Sprintf("%-64s", `{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`) + "\x00\x00\x80\x3f"), gap: "safetensors"},
+		{name: "HDF5", body: []byte("\x89HDF\r\n\x1a\n\x00\x00"), gap: "HDF5"},
+		{name: "a film", body: []byte("\x1aE\xdf\xa3\x01\x00\x00\x00"), gap: "Matroska"},
+		{name: "JPEG 2000", body: []byte("\x00\x00\x00\x0cjP  \r\n\x87\n"), gap: "JPEG 2000"},
+		{name: "a PPM", body: []byte("P6\n1 1\n255\n\x00\x01\x02"), gap: "PPM"},
+		{name: "a program", body: []byte("\x7fELF\x02\x01\x01\x00"), gap: "a program"},
+		{name: "a font", body: []byte("\x00\x01\x00\x00\x00\x10\x01\x00"), gap: "a font"},
 		{name: "a text in EBCDIC", body: []byte("\xa3\x88\x85@\xf1\x95\x96\xa2\x85\x85@\xa2\x81\x89\x84"), gap: "unknown encoding"},
 		{name: "a text in Latin-1", body: []byte("caf\xe9 ol\xe9")},
 		{name: "bytes of no kind", body: noise, gap: binaryGap},

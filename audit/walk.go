@@ -9,6 +9,7 @@ import (
 	"compress/flate"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -109,7 +110,7 @@ func (w walker) source(s *source) error {
 	if w.accountFor(s, kind, all) {
 		return nil
 	}
-	p := place{src: s, path: s.where, own: w.entryNamed(s.rel)}
+	p := place{src: s, path: s.where, own: w.entryNamed(s.rel), label: gitOwn.MatchString(s.where)}
 	// The name is judged beside the content: bytes that match nothing may lie under the id of an erased post.
 	w.names(p, s.rel, kind)
 	w.look(p, all)
@@ -266,6 +267,8 @@ const (
 	isImage    = "an image"
 	isParquet  = "Parquet"
 	isDatabase = "SQLite"
+	isIcon     = "an icon"
+	isNumPy    = "NumPy"
 	zipMember  = "PK\x03\x04" // the mark of the record before a member of a zip, which has 30 bytes, a name and extra fields
 )
 
@@ -276,9 +279,17 @@ var magics = []struct{ magic, kind string }{
 	{"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
 	{"\xfd7zXZ\x00", "xz"}, {"7z\xbc\xaf\x27\x1c", "7-Zip"}, {"Rar!\x1a\x07", "RAR"}, {"\x04\x22\x4d\x18", "LZ4"},
 	{"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {"ARROW1", "Arrow"}, {"\xff\xff\xff\xff", "an Arrow stream"},
-	{"Obj\x01", "Avro"}, {"ORC", "ORC"}, {"\x89HDF\r\n\x1a\n", "HDF5"}, {"\x93NUMPY", "NumPy"}, {"PK\x07\x08", "a zip in parts"},
+	{"Obj\x01", "Avro"}, {"ORC", "ORC"}, {"\x93NUMPY", isNumPy}, {"PK\x07\x08", "a zip in parts"},
 	{picture.MagicBMP, "a BMP image"}, {picture.MagicTIFF, "a TIFF image"}, {picture.MagicTIFFBE, "a TIFF image"},
-	{picture.MagicICO, "an icon"}, {picture.MagicJXL, "a JPEG XL image"}, {"\x80\x04\x95", "a Python pickle"}, {"\x80\x05\x95", "a Python pickle"},
+	{picture.MagicICO, isIcon}, {picture.MagicJXL, "a JPEG XL image"},
+	{"PACK\x00\x00\x00", gitPack}, {"DIRC\x00\x00\x00", gitList}, {"\xfftOc\x00\x00\x00", gitList}, {"RIDX\x00\x00\x00", gitList},
+	{"MIDX\x01", gitList}, {"CGPH\x01", gitList}, {"BITM\x00\x01", gitList}, {"MTME\x00\x00\x00", gitList},
+	{"\x89HDF\r\n\x1a\n", "HDF5"}, {"\x1aE\xdf\xa3", "a Matroska or WebM film"}, {"\x00\x00\x00\x0cjP  \r\n", "a JPEG 2000 image"}, {"\xff\x4f\xff\x51", "a JPEG 2000 image"},
+	{"P5\n", "a PGM image"}, {"P6\n", "a PPM image"}, {"P6 ", "a PPM image"}, {"P5 ", "a PGM image"}, {"8BPS", "a Photoshop image"},
+	{"\x7fELF", "a program"}, {"MZ", "a program"}, {"\xcf\xfa\xed\xfe", "a program"}, {"\x00\x01\x00\x00\x00", "a font"}, {"OTTO", "a font"},
+	{"true\x00", "a font"}, {"wOFF", "a font"}, {"wOF2", "a font"}, {"ttcf", "a font"}, {"hsqs", "squashfs"}, {"bplist00", "a binary property list"},
+	{"MATLAB 5.0 MAT-file", "a MATLAB file"}, {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file"}, {"mozLz40\x00", "LZ4 of Firefox"}, {"!<arch>\n", "an ar archive"},
+	{"RIFF", "a sound or a film"}, {"ID3", "a sound"}, {"OggS", "a sound"}, {"fLaC", "a sound"}, {"MSCF", "a cabinet"}, {"xar!", "an xar archive"},
 	{"%PDF-", "PDF"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"},
 }
 
@@ -300,8 +311,25 @@ func sniff(all *io.SectionReader) string {
 		return "tar"
 	case len(head) >= 12 && string(head[4:8]) == "ftyp":
 		return "a film, or an image as AVIF or HEIC"
+	case gitLoose(head):
+		return gitObject
+	case pickled(head, all):
+		return "a Python pickle"
+	case len(head) > 10 && head[8] == '{' && head[7] == 0 && binary.LittleEndian.Uint64(head) < uint64(all.Size()):
+		return "safetensors"
 	}
 	return ""
+}
+
+// pickled reports whether bytes are a pickle of a Python object, of protocols 2 to 5 by their mark; those before are text, or look like it.
+func pickled(head []byte, all *io.SectionReader) bool {
+	end := make([]byte, 1)
+	_, _ = all.ReadAt(end, max(0, all.Size()-1))
+	if len(head) < 4 || end[0] != '.' {
+		return false
+	}
+	return head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 || slices.Contains([]string{"]q\x00", "}q\x00", "(lp0", "(dp0"}, string(head[:3])) ||
+		bytes.HasPrefix(head, []byte("ccopy_reg")) && bytes.ContainsFunc(head, noText)
 }
 
 // section makes bytes in memory a leaf.
@@ -343,8 +371,24 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		w.carve(p, body)
 		return cmp.Or(err, error(&unreadFormat{"it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read", "look at its pages"}))
 	}
+	switch kind {
+	case gitObject:
+		return w.gitObject(p, all)
+	case gitPack:
+		return w.gitPack(p, all)
+	case gitList:
+		body, err := readAll(all, p.atOnce(2*maxImage))
+		w.words(p, string(body))
+		return err
+	}
 	w.raw(p, all)
 	switch kind {
+	case isNumPy:
+		return w.numpy(p, all)
+	case isIcon:
+		if smallIcon(all) {
+			return nil
+		}
 	case "UTF-16":
 		w.member(p.in(kind), "", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(all))
 		return nil
@@ -361,7 +405,45 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return err
 	}
 	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
-	return &unreadFormat{fmt.Sprintf("it is %s, which is not read here", kind), "unpack or convert it, and name what comes out; or delete it"}
+	return &unreadFormat{fmt.Sprintf("it is %s, which is not read here", kind), cmp.Or(todo[kind], "unpack or convert it, and name what comes out; or delete it")}
+}
+
+// todo says what to do with a format, where that is more than to unpack it.
+var todo = map[string]string{
+	"a Python pickle":         "save what it holds as Parquet or CSV, and name that; or delete it",
+	"safetensors":             "delete it if it was made of removed posts: it holds numbers alone",
+	"HDF5":                    "save its tables and images as Parquet or files, and name those; or delete it",
+	"a Matroska or WebM film": "look at it", "a film, or an image as AVIF or HEIC": "look at it", "a sound or a film": "look at it", "a sound": "listen to it",
+	"a program":          "see that it is one that you know",
+	"a font":             "see that it is one that you know",
+	"a MATLAB file":      "save what it holds as CSV, and name that; or delete it",
+	"an old Office file": "save it in today's format, and name that; or delete it",
+	"Avro":               "save it as Parquet, and name that; or delete it",
+	"ORC":                "save it as Parquet, and name that; or delete it",
+	isNumPy:              "save it as CSV, or its pictures as files, and name those; or delete it",
+	"a JPEG 2000 image":  "save it as PNG, and name that; or delete it",
+	"a PPM image":        "save it as PNG, and name that; or delete it",
+	"a PGM image":        "save it as PNG, and name that; or delete it",
+	"a TIFF image":       "save it as PNG, and name that; or delete it",
+	"a BMP image":        "save it as PNG, and name that; or delete it",
+	"a JPEG XL image":    "save it as PNG, and name that; or delete it",
+	"a Photoshop image":  "save it as PNG, and name that; or delete it",
+}
+
+// smallIcon reports whether no picture of an icon is larger than one that is known by nobody.
+func smallIcon(all *io.SectionReader) bool {
+	head, err := readAll(io.NewSectionReader(all, 0, min(all.Size(), 6+16*100)), 1<<12)
+	if err != nil || len(head) < 22 {
+		return false
+	}
+	n := int(binary.LittleEndian.Uint16(head[4:]))
+	for i := range n {
+		at := 6 + 16*i
+		if at+16 > len(head) || head[at] == 0 || head[at] > iconSide || head[at+1] == 0 || head[at+1] > iconSide {
+			return false
+		}
+	}
+	return n > 0
 }
 
 // raw searches the bytes of a container as they are: what its reader passes over is found only there.
