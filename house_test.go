@@ -39,6 +39,8 @@ var rules = []rule{
 		why: "a time stamp is asked for and checked in one place, where the library's panics are caught"},
 	{imports: []string{"github.com/parquet-go/parquet-go/..."}, only: []string{"pipeline/dataset", "pipeline/dataset/scan"},
 		why: "its defaults are wrong for images; the settings stand in one place, and so do the checks of files of others"},
+	{imports: []string{"github.com/apache/arrow-go/...", "github.com/google/flatbuffers/..."}, only: []string{"audit"},
+		why: "its panics on damaged files are caught, and its memory is bounded, in one place"},
 	{imports: []string{"github.com/corona10/goimagehash"}, only: []string{"dedupe"},
 		why: "its faults on transparent, empty and flat images are guarded in one place"},
 	{imports: []string{"github.com/schollz/progressbar/..."}, only: []string{"cmd/internal/console"},

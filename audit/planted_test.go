@@ -28,6 +28,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
@@ -649,7 +651,7 @@ func TestClean(t *testing.T) {
 		{name: "a gzip of a row", body: gzipOf([]byte("id\n" + live1 + "\n"))},
 		{name: "a PDF", body: pdfOf("", []byte("BT (hi) Tj ET")), gap: "it is a PDF"},
 		{name: "an xz", body: []byte("\xfd7zXZ\x00\x00\x04rest"), gap: "it is xz"},
-		{name: "an Arrow file", body: []byte("ARROW1\x00\x00rest"), gap: "it is Arrow"},
+		{name: "an Arrow file that is damaged", body: []byte("ARROW1\x00\x00rest"), gap: "it is Arrow"},
 		{name: "a pickle of protocol 2", body: []byte("\x80\x02}q\x00(X\x01\x00\x00\x00aq\x01K\x01u."), gap: "a Python pickle"},
 		{name: "a pickle of protocol 0 with bytes", body: []byte("ccopy_reg\n_reconstructor\n\x01\x02."), gap: "a Python pickle"},
 		{name: "safetensors", body: []byte("\x40\x00\x00\x00\x00\x00\x00\x00" + fmt.Sprintf("%-64s", `{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`) + "\x00\x00\x80\x3f"), gap: "safetensors"},
@@ -819,6 +821,13 @@ func FuzzLook(f *testing.F) {
 		f.Add(wrap.wrap(f, encodePNG(drawn(2))))
 	}
 	f.Add(framesOf(drawn(1), drawn(2)))
+	for _, file := range []bool{true, false} {
+		f.Add(arrowOf(f, file, nil, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, [3]string{live1, "abc", "d"}))
+		f.Add(arrowOf(f, file, []ipc.Option{ipc.WithLZ4()}, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, arrow.BinaryTypes.LargeBinary, [3]string{live1, "abc", "d"}))
+	}
+	f.Add(npyOf("<U1", 2, make([]byte, 8)))
+	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x33" + string(deflated([]byte("abc")))))
+	f.Add(deflated([]byte("blob 3\x00abc")))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := newAudit(Config{Policy: policy.Default()})
 		a.post(goneUnseen).Standing = &Standing{MustGo: true}

@@ -278,7 +278,7 @@ var magics = []struct{ magic, kind string }{
 	{"PAR1", isParquet}, {"PARE", isParquet}, {"SQLite format 3\x00", isDatabase}, {"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"},
 	{"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
 	{"\xfd7zXZ\x00", "xz"}, {"7z\xbc\xaf\x27\x1c", "7-Zip"}, {"Rar!\x1a\x07", "RAR"}, {"\x04\x22\x4d\x18", "LZ4"},
-	{"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {"ARROW1", "Arrow"}, {"\xff\xff\xff\xff", "an Arrow stream"},
+	{"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {arrowMagic, arrowFile}, {"\xff\xff\xff\xff", arrowStream},
 	{"Obj\x01", "Avro"}, {"ORC", "ORC"}, {"\x93NUMPY", isNumPy}, {"PK\x07\x08", "a zip in parts"},
 	{picture.MagicBMP, "a BMP image"}, {picture.MagicTIFF, "a TIFF image"}, {picture.MagicTIFFBE, "a TIFF image"},
 	{picture.MagicICO, isIcon}, {picture.MagicJXL, "a JPEG XL image"},
@@ -360,6 +360,8 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return w.parquet(p, all)
 	case isDatabase:
 		return w.database(p, all)
+	case arrowFile, arrowStream:
+		return w.arrow(p, kind, all)
 	case "zip":
 		return w.zip(p, all)
 	case "tar":

@@ -1,0 +1,127 @@
+package audit
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"rehydrate/internal/testkit"
+)
+
+// arrowOf writes a table of a column of ids, one of bytes of images as Hugging Face keeps them, and one of lists of texts.
+func arrowOf(t testing.TB, file bool, options []ipc.Option, id arrow.DataType, content arrow.DataType, rows ...[3]string) []byte {
+	t.Helper()
+	mem := memory.NewGoAllocator()
+	image := arrow.StructOf(arrow.Field{Name: "bytes", Type: content, Nullable: true}, arrow.Field{Name: "path", Type: arrow.BinaryTypes.String, Nullable: true})
+	schema := arrow.NewSchema([]arrow.Field{{Name: "post_id", Type: id}, {Name: "image", Type: image}, {Name: "texts", Type: arrow.ListOf(arrow.BinaryTypes.LargeString)}}, nil)
+	b := array.NewRecordBuilder(mem, schema)
+	ids, images, texts := b.Field(0), b.Field(1).(*array.StructBuilder), b.Field(2).(*array.ListBuilder)
+	var out bytes.Buffer
+	options = append(options, ipc.WithSchema(schema), ipc.WithAllocator(mem), ipc.WithDictionaryDeltas(true))
+	var w interface {
+		Write(arrow.RecordBatch) error
+		Close() error
+	} = ipc.NewWriter(&out, options...)
+	if file {
+		f, err := ipc.NewFileWriter(&out, options...)
+		testkit.OK(t, err)
+		w = f
+	}
+	for n, row := range rows { // a batch each in a stream: a file has one dictionary
+		testkit.OK(t, ids.AppendValueFromString(row[0]))
+		images.Append(true)
+		switch c := images.FieldBuilder(0).(type) {
+		case *array.BinaryBuilder:
+			c.Append([]byte(row[1]))
+		}
+		images.FieldBuilder(1).AppendNull()
+		texts.Append(true)
+		testkit.OK(t, texts.ValueBuilder().AppendValueFromString(row[2]))
+		if !file || n == len(rows)-1 {
+			testkit.OK(t, w.Write(b.NewRecordBatch()))
+		}
+	}
+	testkit.OK(t, w.Close())
+	return out.Bytes()
+}
+
+// TestArrow reads Arrow as it reads Parquet: both formats, however packed, ids, pictures and texts.
+func TestArrow(t *testing.T) {
+	w, fresh := newWorld(t, false, false), newWorld(t, true, false)
+	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	for name, options := range map[string][]ipc.Option{"plain": nil, "LZ4": {ipc.WithLZ4()}, "zstd": {ipc.WithZstd()}} {
+		for _, file := range []bool{false, true} {
+			for _, id := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, dictionary} {
+				for _, content := range []arrow.DataType{arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary} {
+					body := arrowOf(t, file, options, id, content, [3]string{live1, "", "a"}, [3]string{goneDigits, "", "b"}, [3]string{live2, string(w.images[goneJPEG]), goneText + " for odut"})
+					dir := t.TempDir()
+					testkit.OK(t, os.WriteFile(filepath.Join(dir, "f.arrow"), body, 0o600))
+					r := w.audit(t, w.ws, dir)
+					has := func(r Report, id, where string, kind FindingKind) bool {
+						return slices.ContainsFunc(r.Findings, func(f Finding) bool {
+							return f.ID == id && slices.Contains(f.Kinds, kind) && strings.HasSuffix(f.Where, where)
+						})
+					}
+					if !has(r, goneDigits, "f.arrow > row 2", FoundRow) || !has(r, goneJPEG, "f.arrow > row 3", FoundImage) || len(r.Open) > 0 {
+						t.Errorf("%s, file %v, %s, %s: %+v, open %+v", name, file, id, content, r.Findings, r.Open)
+					}
+					if r := fresh.audit(t, fresh.ws, dir); !has(r, goneJPEG, "f.arrow > row 3", FoundText) {
+						t.Errorf("%s, file %v: no text in %+v", name, file, r.Findings)
+					}
+					clean := arrowOf(t, file, options, id, content, [3]string{live1, string(w.images[live1]), "a"})
+					testkit.OK(t, os.WriteFile(filepath.Join(dir, "f.arrow"), clean, 0o600))
+					if r := w.audit(t, w.ws, dir); r.Verdict != Pass {
+						t.Errorf("%s, file %v: %s %+v", name, file, r.Verdict, r.Open)
+					}
+					testkit.OK(t, os.WriteFile(filepath.Join(dir, "f.arrow"), clean[:len(clean)*2/3], 0o600))
+					if r := w.audit(t, w.ws, dir); r.Verdict != Undecided {
+						t.Errorf("cut off, %s, file %v: %s", name, file, r.Verdict)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A field may stand in many others: a schema of a few hundred bytes names 2 to the 30th fields.
+func TestArrowSchemaBomb(t *testing.T) {
+	b := flatbuffers.NewBuilder(0)
+	var at flatbuffers.UOffsetT
+	vector := func(n int) flatbuffers.UOffsetT {
+		b.StartVector(4, n, 4)
+		for range n {
+			b.PrependUOffsetT(at)
+		}
+		return b.EndVector(n)
+	}
+	b.StartObject(7)
+	at = b.EndObject()
+	for range 30 {
+		children := vector(2)
+		b.StartObject(7)
+		b.PrependUOffsetTSlot(5, children, 0)
+		at = b.EndObject()
+	}
+	fields := vector(1)
+	b.StartObject(4)
+	b.PrependUOffsetTSlot(1, fields, 0)
+	schema := b.EndObject()
+	b.StartObject(5)
+	b.PrependUOffsetTSlot(2, schema, 0)
+	b.PrependByteSlot(1, 1, 0)
+	b.Finish(b.EndObject())
+	message := b.FinishedBytes()
+	body := append([]byte{255, 255, 255, 255, byte(len(message)), byte(len(message) >> 8), 0, 0}, message...)
+	if err := boundSchema(bytes.NewReader(body)); err == nil || !strings.Contains(err.Error(), "too many fields") {
+		t.Errorf("%d bytes: %v", len(body), err)
+	}
+}
