@@ -225,7 +225,8 @@ func boundSchema(in io.ReaderAt) error {
 			return nil
 		}
 		n, start := of.VectorLen(at), of.Vector(at)
-		if left -= n; left < 0 || level > maxLevels {
+		left -= n
+		if left < 0 || level > maxLevels {
 			return errors.New("a schema of too many fields")
 		}
 		for i := range n {

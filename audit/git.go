@@ -104,7 +104,8 @@ func (w walker) gitPack(p place, all *io.SectionReader) error {
 		}
 		if err == nil {
 			var z io.ReadCloser
-			if z, err = zlib.NewReader(in); err == nil {
+			z, err = zlib.NewReader(in)
+			if err == nil {
 				err = w.gitContent(p.in(fmt.Sprintf("object %d, a %s", i+1, kinds[kind])), kinds[kind], z)
 			}
 		}

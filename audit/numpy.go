@@ -54,16 +54,19 @@ func (w walker) numpy(p place, all *io.SectionReader) error {
 	t.typed = false
 	c := t.column("")
 	for ; ; t.rows++ {
-		if _, err = io.ReadFull(in, value); err != nil {
+		_, err = io.ReadFull(in, value)
+		if err != nil {
 			break
 		}
 		text := value
 		if array[2] == "U" {
-			if text, err = decoder.Bytes(value); err != nil {
+			text, err = decoder.Bytes(value)
+			if err != nil {
 				break
 			}
 		}
-		if err = w.charge(rowCost + int64(width)); err != nil {
+		err = w.charge(rowCost + int64(width))
+		if err != nil {
 			break
 		}
 		w.put(t, c, t.rows, strings.TrimRight(string(text), "\x00"))

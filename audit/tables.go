@@ -311,7 +311,7 @@ func (w walker) printed(p place, all *io.SectionReader) error {
 		end = min(end, len(text))
 		_, err = (meter{w}).Write(text[at[1]:end])
 		if err == nil {
-			w.carve(p.in("spelled bytes"), escapes[1].find.ReplaceAllFunc(text[at[1]:end], resolve))
+			w.carve(p.in("spelled bytes"), escapes[1].replace(text[at[1]:end], resolve))
 		}
 		text = text[end:]
 	}
@@ -358,7 +358,8 @@ func outlines(in io.ByteReader, enough int, whole bool) (records []string) {
 			line, begins, cell = append(line, c), true, 0
 		default:
 			begins = false
-			if cell++; cell <= cellLen {
+			cell++
+			if cell <= cellLen {
 				line = append(line, c)
 			}
 		}

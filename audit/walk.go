@@ -328,8 +328,9 @@ func pickled(head []byte, all *io.SectionReader) bool {
 	if len(head) < 4 || end[0] != '.' {
 		return false
 	}
-	return head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 || slices.Contains([]string{"]q\x00", "}q\x00", "(lp0", "(dp0"}, string(head[:3])) ||
-		bytes.HasPrefix(head, []byte("ccopy_reg")) && bytes.ContainsFunc(head, noText)
+	opens := func(mark string) bool { return bytes.HasPrefix(head, []byte(mark)) }
+	return head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 || slices.ContainsFunc([]string{"]q\x00", "}q\x00", "(lp0", "(dp0"}, opens) ||
+		opens("ccopy_reg") && hasNoText(head)
 }
 
 // section makes bytes in memory a leaf.
