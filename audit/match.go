@@ -373,9 +373,12 @@ var (
 	// isFraction finds that digits are what follows the point of a number.
 	isFraction = regexp.MustCompile(`[0-9]\.$`)
 	// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
-	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
-	packed    = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
-	imageTag  = regexp.MustCompile(`<img [^>]*>`)
+	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\\?\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
+	// listBreak finds what stands between two parts of an image in a list; what does not begin as an image may be anything.
+	listBreak   = regexp.MustCompile(`^["'] *, *["']`)
+	packedImage = regexp.MustCompile(`^(?:iVBOR|/9j/|R0lGOD|UklGR|(?i:89504e47|ffd8ff|47494638|52494646))`)
+	packed      = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
+	imageTag    = regexp.MustCompile(`<img [^>]*>`)
 )
 
 // sawDigest compares a digest that stands in a text.
@@ -490,7 +493,11 @@ func packedRun(text []byte, at int) (run []byte, end int) {
 		from := end
 		end = endOf(text, from, &isPacked)
 		run = append(run, text[from:end]...)
-		next := end + len(lineBreak.Find(text[end:min(len(text), end+100)]))
+		between := text[end:min(len(text), end+100)]
+		next := end + len(lineBreak.Find(between))
+		if next == end && packedImage.Match(run) {
+			next = end + len(listBreak.Find(between))
+		}
 		if end-from < minLine || next == end || next == len(text) || !isPacked[text[next]] {
 			return run, end
 		}

@@ -447,6 +447,18 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 	text := func(s string) func(testing.TB, *world) []byte {
 		return func(testing.TB, *world) []byte { return []byte(s) }
 	}
+	lines := func(w *world, before, between, after string) []byte {
+		return []byte(before + strings.ReplaceAll(wrapped(b64(w.images[goneJPEG]), 76), "\n", between) + after)
+	}
+	for name, c := range map[string][3]string{
+		"in lines behind tabs":          {"<img src=\"data:image/jpeg;base64,\n\t\t", "\n\t\t", "\">\n"},
+		"in a list in one line":         {`{"a": ["`, `", "`, `"]}`},
+		"in lines that a program joins": {"x = \"", "\\\n", "\"\n"},
+		"in strings behind tabs":        {"char *a =\n\t\"", "\"\n\t\"", "\";\n"},
+		"in arguments":                  {"x <- paste0(\"", "\",\n\"", "\")\n"},
+	} {
+		add(purged, "the image as base64 "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return lines(w, c[0], c[1], c[2]) })
+	}
 	add(purged, "an id with a second image", "f", FoundRow, goneUnseen+"/1", text("id,n\n"+goneUnseen+"/1,2\n"))
 	add(purged, "an id with a zero-width space in it", "f", FoundRow, goneUnseen, text("see 1no\u200bsee there\n"))
 	add(purged, "an id with a soft hyphen in it, in CSV", "f", FoundRow, goneUnseen, text("id,n\n1no\u00adsee,2\n"))

@@ -285,12 +285,33 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		if noUTF8(head) > int64(len(head)/3) {
 			return errEncoding
 		}
-		return nil
+		if !mayBePacked(all) {
+			return nil
+		}
+		p.label = true // what lies over lines is whole only in the file, whatever separates them
 	}
 	if p.table != nil && all.Size() > searchBlock {
 		w.lost(p, w.printed(p, all))
 	}
 	return w.bytes(p, all)
+}
+
+// mayBePacked reports whether a text has a run of letters that is as long as a line of base64: words are shorter.
+func mayBePacked(all *io.SectionReader) bool {
+	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
+	for run := 0; ; {
+		b, err := in.ReadByte()
+		switch {
+		case err != nil:
+			return false
+		case !isPacked[b]:
+			run = 0
+		case run == minLine-1:
+			return true
+		default:
+			run++
+		}
+	}
 }
 
 // printed looks at images in a cell as Python prints them, b'...', where they are longer than what a search reads at a time.
