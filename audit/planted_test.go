@@ -459,6 +459,9 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 	} {
 		add(purged, "the image as base64 "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return lines(w, c[0], c[1], c[2]) })
 	}
+	add(purged, "the image as an array of C", "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte {
+		return []byte("unsigned char a[] = {\n  " + wrapped(listed(w.images[goneJPEG], "0x%02x", ", "), 72) + "\n};\n")
+	})
 	add(purged, "an id with a second image", "f", FoundRow, goneUnseen+"/1", text("id,n\n"+goneUnseen+"/1,2\n"))
 	add(purged, "an id with a zero-width space in it", "f", FoundRow, goneUnseen, text("see 1no\u200bsee there\n"))
 	add(purged, "an id with a soft hyphen in it, in CSV", "f", FoundRow, goneUnseen, text("id,n\n1no\u00adsee,2\n"))

@@ -296,22 +296,25 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	return w.bytes(p, all)
 }
 
-// mayBePacked reports whether a text has a run of letters that is as long as a line of base64: words are shorter.
+// mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter, or
+// so many numbers behind each other as the bytes of an image are.
 func mayBePacked(all *io.SectionReader) bool {
+	const manyNumbers = 512
 	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
-	for run := 0; ; {
+	for letters, numbers := 0, 0; letters < minLine && numbers < manyNumbers; {
 		b, err := in.ReadByte()
-		switch {
-		case err != nil:
+		if err != nil {
 			return false
-		case !isPacked[b]:
-			run = 0
-		case run == minLine-1:
-			return true
-		default:
-			run++
+		}
+		letters, numbers = letters+1, numbers+1
+		if !isPacked[b] {
+			letters = 0
+		}
+		if !isNumeral[b] {
+			numbers = 0
 		}
 	}
+	return true
 }
 
 // printed looks at images in a cell as Python prints them, b'...', where they are longer than what a search reads at a time.
