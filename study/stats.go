@@ -1,13 +1,16 @@
 package study
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -38,7 +41,11 @@ func Stats(ctx context.Context, path, release string) (none labels.Stats, _ mani
 		if len(r.Schema.Categories) == 0 {
 			return none, manifest.Schema{}, userfile.Wrong("the release %s has no label category to count", path)
 		}
-		return count(r.Schema, r.Entries(ctx))
+		entries := r.Entries(ctx)
+		if isFile && r.ColumnOf(manifest.FieldSplit.String()) == "" {
+			entries = inSplit(unknown, entries)
+		}
+		return count(r.Schema, entries)
 	case isFile:
 		return ofFiles(ctx, release, []string{path})
 	}
@@ -60,6 +67,21 @@ func count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (la
 	return stats, schema, err
 }
 
+// unknown is the split of entries of a file that tells none: a file alone may be of any split.
+const unknown = ""
+
+// inSplit gives entries a split.
+func inSplit(split string, entries iter.Seq2[manifest.Entry, error]) iter.Seq2[manifest.Entry, error] {
+	return func(yield func(manifest.Entry, error) bool) {
+		for e, err := range entries {
+			e.Split = split
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
 // shardName is the name of a dataset's Parquet file; it holds the split, the number of the file
 // among those of the split, from 0, and how many they are.
 var shardName = regexp.MustCompile(`^([A-Za-z0-9_]+)-(\d{5})-of-(\d{5})\.parquet$`)
@@ -77,7 +99,12 @@ func shardsOf(dir string) (shards []string, _ error) {
 	// With files missing, or files of two exports, every count would be too low or too high.
 	for _, f := range files {
 		m := shardName.FindStringSubmatch(f.Name())
-		if m == nil {
+		switch {
+		case m != nil:
+		case strings.EqualFold(filepath.Ext(f.Name()), ".parquet"):
+			return nil, fmt.Errorf("%s: its name does not say of which split it is (SPLIT-00000-of-00001.parquet): "+
+				"name it so, or take it away", filepath.Join(dir, "data", f.Name()))
+		default:
 			continue
 		}
 		file, split, total := filepath.Join(dir, "data", f.Name()), m[1], m[3]
@@ -94,7 +121,79 @@ func shardsOf(dir string) (shards []string, _ error) {
 				strings.TrimLeft(total, "0"), split)
 		}
 	}
-	return shards, nil
+	if len(shards) == 0 {
+		return nil, nil
+	}
+	return shards, asListed(dir, shards)
+}
+
+// asListed returns an error where the files of a dataset are not those that its own Croissant file lists, or, without
+// one, not of the splits that its card names: a split without any file would not be missed otherwise.
+func asListed(dir string, shards []string) error {
+	listed, err := listing(dir)
+	if err != nil {
+		return err
+	}
+	for _, want := range listed.want {
+		if !slices.ContainsFunc(shards, func(file string) bool { return listed.key(file) == want }) {
+			return fmt.Errorf("%s lacks %s, which its %s lists: download it", filepath.Join(dir, "data"), want, listed.from)
+		}
+	}
+	for _, file := range shards {
+		if len(listed.want) > 0 && !slices.Contains(listed.want, listed.key(file)) {
+			return fmt.Errorf("%s is not one of the files that the dataset's %s lists: take it away, or is it of another export?",
+				file, listed.from)
+		}
+	}
+	return nil
+}
+
+// A listed is what a dataset says of its own files.
+type listed struct {
+	from string                   // the file that says so
+	want []string                 // names of files, or of splits
+	key  func(file string) string // what want has of a file
+}
+
+const croissantName, cardName = "croissant.json", "README.md"
+
+// cardSplit is how a dataset card names a split of its data files.
+var cardSplit = regexp.MustCompile(`(?m)^ *- split: *"?([A-Za-z0-9_]+)"? *$`)
+
+// listing reads which files a dataset has; nothing is wanted where it does not tell.
+func listing(dir string) (none listed, _ error) {
+	l := listed{from: croissantName, key: filepath.Base}
+	body, err := userfile.Read(filepath.Join(dir, l.from))
+	if err == nil {
+		var croissant struct {
+			Distribution []struct {
+				URL string `json:"contentUrl"`
+			} `json:"distribution"`
+		}
+		if err := json.Unmarshal(body, &croissant); err != nil {
+			return none, fmt.Errorf("%s, which lists the files of the dataset, is not JSON: download it again", filepath.Join(dir, l.from))
+		}
+		for _, file := range croissant.Distribution {
+			if name := path.Base(file.URL); shardName.MatchString(name) {
+				l.want = append(l.want, name)
+			}
+		}
+		return l, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return none, err
+	}
+	l.from, l.key = cardName, func(file string) string { return shardName.FindStringSubmatch(filepath.Base(file))[1] }
+	body, err = userfile.Read(filepath.Join(dir, l.from))
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	if header, _, ends := bytes.Cut(bytes.TrimPrefix(userfile.Unmarked(body), []byte("---")), []byte("\n---")); ends {
+		for _, m := range cardSplit.FindAllSubmatch(header, -1) {
+			l.want = append(l.want, string(m[1]))
+		}
+	}
+	return l, err
 }
 
 // ofFiles counts the Parquet files of a dataset as one.
@@ -112,7 +211,7 @@ func ofFiles(ctx context.Context, release string, files []string) (none labels.S
 	var tables []*manifest.Release
 	var splits []string
 	for _, file := range files {
-		split, options := manifest.DefaultSplit, withParquet
+		split, options := unknown, withParquet
 		if m := shardName.FindStringSubmatch(filepath.Base(file)); m != nil {
 			split, options.MayBeEmpty = m[1], true
 		}
@@ -127,9 +226,15 @@ func ofFiles(ctx context.Context, release string, files []string) (none labels.S
 		}
 	}
 	return count(tables[0].Schema, func(yield func(manifest.Entry, error) bool) {
+		in := map[manifest.Key]int{} // of several files
 		for i, table := range tables {
-			for e, err := range table.Entries(ctx) {
-				e.Split = splits[i]
+			for e, err := range inSplit(splits[i], table.Entries(ctx)) {
+				if other, met := in[e.Key]; err == nil && met && other != i {
+					err = userfile.Wrong("%s is in both %s and %s, and would count twice", e.Key, files[other], files[i])
+				}
+				if err == nil && len(tables) > 1 {
+					in[e.Key] = i
+				}
 				if !yield(e, explain(err)) || err != nil {
 					return
 				}

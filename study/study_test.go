@@ -55,25 +55,44 @@ func TestGold(t *testing.T) {
 // TestShards: the files of a dataset count only when all are there and of one export.
 func TestShards(t *testing.T) {
 	name := func(split, part, of string) string { return split + "-0000" + part + "-of-0000" + of + ".parquet" }
+	train, test := name("train", "0", "1"), name("test", "0", "1")
+	croissant := `{"distribution": [{"contentUrl": "data/` + train + `"}, {"contentUrl": "data/` + test +
+		`"}, {"includes": "data/*.parquet"}]}`
+	card := "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: \"train\"\n    path: \"data/train-*\"\n" +
+		"  - split: test\n---\n  - split: other\n"
 	tests := []struct {
-		files []string
-		want  int
-		says  string
+		files           []string
+		croissant, card string
+		want            int
+		says            string
 	}{
-		{nil, 0, ""},
-		{[]string{"notes.txt"}, 0, ""},
-		{[]string{name("train", "0", "2"), name("train", "1", "2"), name("test", "0", "1"), "notes.txt"}, 3, ""},
-		{[]string{name("train", "0", "2")}, 0, "1 of the 2 files of split train"},
-		{[]string{name("train", "0", "1"), name("train", "1", "2")}, 0, "two exports"},
-		{[]string{name("train", "2", "2"), name("train", "0", "2")}, 0, "two exports"},
+		{nil, "", "", 0, ""},
+		{[]string{"notes.txt"}, "", "", 0, ""},
+		{[]string{name("train", "0", "2"), name("train", "1", "2"), test, "notes.txt"}, "", "", 3, ""},
+		{[]string{name("train", "0", "2")}, "", "", 0, "1 of the 2 files of split train"},
+		{[]string{train, name("train", "1", "2")}, "", "", 0, "two exports"},
+		{[]string{name("train", "2", "2"), name("train", "0", "2")}, "", "", 0, "two exports"},
+		{[]string{train, test}, croissant, card, 2, ""},
+		{[]string{train}, croissant, card, 0, "lacks " + test + ", which its croissant.json lists"},
+		{[]string{train, test, name("extra", "0", "1")}, croissant, card, 0, "is not one of the files"},
+		{[]string{train, test}, "", card, 2, ""},
+		{[]string{train}, "", card, 0, "lacks test, which its README.md lists"},
+		{[]string{train, name("extra", "0", "1"), test}, "", card, 0, "is not one of the files"},
+		{[]string{train, test}, "{", card, 0, "is not JSON"},
+		{[]string{train, "test (1).parquet"}, "", "", 0, "does not say of which split"},
 	}
 	for _, test := range tests {
 		dir := t.TempDir()
 		for _, file := range test.files {
 			testkit.OK(t, os.MkdirAll(filepath.Join(dir, "data"), 0o700), os.WriteFile(filepath.Join(dir, "data", file), nil, 0o600))
 		}
+		for name, text := range map[string]string{"croissant.json": test.croissant, "README.md": test.card} {
+			if text != "" {
+				testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+			}
+		}
 		shards, err := shardsOf(dir)
-		if len(shards) != test.want || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+		if err == nil && len(shards) != test.want || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%q: %d files, %v", test.files, len(shards), err)
 		}
 	}
