@@ -28,15 +28,14 @@ func readChat(fields map[string]any) Reply {
 		other, _ := c.(map[string]any)
 		r = agreed(r, readChoice(other))
 	}
-	switch status, _ := fields["status"].(string); {
+	switch mark, why := marked(fields); {
 	case r.Outcome == Refused:
-	case isFiltered(fields):
-		r.Outcome, r.Detail = Refused, "the server says that a filter held back the question or the answer"
-	case r.Outcome != OK:
-	case says(fields["truncated"]) || otherEnd(fields) == Truncated:
-		r.Outcome, r.Detail = Truncated, "the server says that the question or the answer is cut"
-	case slices.Contains(unfinished, strings.ToLower(status)):
-		r.Outcome, r.Detail = Failed, fmt.Sprintf("the answer has the status %q", status)
+	case mark == Refused:
+		r.Outcome, r.Detail = Refused, why
+	case mark == Truncated && (r.Outcome == OK || r.Outcome == Empty), mark == Failed && r.Outcome == OK:
+		r.Outcome, r.Detail = mark, why
+	case r.Outcome == OK && fields["object"] == "error":
+		r.Outcome, r.Detail = Failed, "the server says that its answer is an error"
 	}
 	return r
 }
@@ -71,17 +70,17 @@ func readChoice(choice map[string]any) Reply {
 	}
 	r := Reply{Text: text}
 	ended, finish := endOf(choice["finish_reason"])
-	switch other := otherEnd(choice); {
+	switch mark, reason := marked(choice); {
 	case refusal != "":
 		r.Outcome, r.Detail = Refused, strings.TrimSpace(refusal)
 	case ended == Refused:
 		r.Outcome, r.Detail = Refused, "finish_reason "+finish
-	case other == Refused:
-		r.Outcome, r.Detail = Refused, "the answer ends for a reason that is a refusal"
-	case ended == Truncated || other == Truncated:
+	case mark == Refused:
+		r.Outcome, r.Detail = Refused, reason
+	case ended == Truncated:
 		r.Outcome, r.Detail = Truncated, "the answer has as many tokens as were allowed"
-	case says(choice["truncated"]):
-		r.Outcome, r.Detail = Truncated, "the server says that the question or the answer is cut"
+	case mark == Truncated:
+		r.Outcome, r.Detail = Truncated, reason
 	case finish == "error", says(choice["error"]):
 		r = failed("the server reports an error in its answer")
 	case why != "":
@@ -132,28 +131,6 @@ func refusalIn(object map[string]any) string {
 	return strings.TrimSpace(text)
 }
 
-// isFiltered reports whether an answer says anywhere that a filter held something back, as Azure does beside the
-// choices, in them, and by category.
-func isFiltered(value any) bool {
-	switch v := value.(type) {
-	case []any:
-		return slices.ContainsFunc(v, isFiltered)
-	case map[string]any:
-		for _, name := range []string{"filtered", "blocked"} {
-			text, _ := v[name].(string)
-			if says(v[name]) && !strings.EqualFold(strings.TrimSpace(text), "false") {
-				return true
-			}
-		}
-		for _, of := range v {
-			if isFiltered(of) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // spelledTwice says that an object has a key in two spellings: a reader that takes either case would read the other.
 func spelledTwice(object map[string]any) string {
 	names := map[string]bool{}
@@ -197,21 +174,6 @@ func endOf(reason any) (Outcome, string) {
 		return Refused, text
 	}
 	return Failed, text
-}
-
-// otherEnd tells what the reasons say that servers have beside finish_reason. They can be anything (vLLM's is the stop
-// sequence), so Truncated and Refused alone count.
-func otherEnd(object map[string]any) Outcome {
-	found := OK
-	for _, name := range []string{"native_finish_reason", "stop_reason", "done_reason"} {
-		switch ended, _ := endOf(object[name]); {
-		case ended == Refused:
-			return Refused
-		case ended == Truncated:
-			found = Truncated
-		}
-	}
-	return found
 }
 
 // isAssistant reports whether a message is the model's. Some servers leave the role out.

@@ -63,11 +63,25 @@ func ReadChat(body []byte) Reply {
 	return readChat(fields)
 }
 
-// readModeration reads the answer to a Moderation.
+// ReadModeration reads the body of an answer to a Moderation that somebody kept, by the rules of Server.Moderate.
+func ReadModeration(body []byte) Reply {
+	v, err := strictjson.Decode(body)
+	if err != nil {
+		return failed("the answer cannot be read: %s", err)
+	}
+	fields, _ := v.(map[string]any)
+	return readModeration(fields)
+}
+
+// readModeration reads the answer to a Moderation. It is OK only if it is one result, and nothing in it says that the
+// service did not judge, or not all that it was sent.
 func readModeration(fields map[string]any) Reply {
 	const other = "the answer is not that of a moderation"
 	results, _ := fields["results"].([]any)
-	if len(results) != 1 {
+	if len(results) > 1 {
+		return failed("the answer holds %d results, where one was asked for", len(results))
+	}
+	if len(results) == 0 {
 		return failed(other)
 	}
 	result, _ := results[0].(map[string]any)
@@ -80,8 +94,11 @@ func readModeration(fields map[string]any) Reply {
 			return failed(other)
 		}
 	}
-	if says(fields["truncated"]) {
-		return Reply{Outcome: Truncated, Detail: "the server says that the question is cut"}
+	switch mark, why := marked(fields); {
+	case says(result["error"]) || says(fields["error"]):
+		return failed("the server reports an error in its answer")
+	case mark != OK:
+		return Reply{Outcome: mark, Detail: why}
 	}
 	return Reply{Outcome: OK}
 }
