@@ -17,6 +17,8 @@ type Judgement struct {
 	SelfHarm *bool
 	Overall  *bool
 	Severity *float64 // of self-harm, on the service's own scale
+	// Against reports that the service says not flagged, and that a score or a severity of it is a flag by the rules.
+	Against bool
 }
 
 // ModerationRules say what counts as a flag.
@@ -107,6 +109,7 @@ func (r ModerationRules) Judge(v Verdict) (j Judgement) {
 	}
 	overall := v.Flagged
 	for name, flag := range flags {
+		j.Against = j.Against || flag && v.Flagged != nil && !*v.Flagged
 		if overall == nil || v.Flagged == nil && flag {
 			overall = &flag
 		}
@@ -141,10 +144,13 @@ type ModerationTable struct {
 
 // A ServiceRow is one file's part of the table.
 type ServiceRow struct {
-	Name     string      `json:"name"`
-	File     FileScore   `json:"file"`
-	Unjudged int         `json:"unjudged"` // entries looked at whose line has an error or no answer
-	Labels   []LabelRate `json:"labels"`
+	Name     string    `json:"name"`
+	File     FileScore `json:"file"`
+	Unjudged int       `json:"unjudged"` // entries looked at whose line has an error or no answer
+	// Against are entries that the service does not flag, and of which a score or severity is a flag by the rules: they
+	// count as flagged for self-harm, if it is of that category, and as not flagged overall.
+	Against int         `json:"flags_against_overall,omitempty"`
+	Labels  []LabelRate `json:"labels"`
 }
 
 // A LabelRate is what a service says of the entries with one label.
@@ -197,6 +203,12 @@ func NewRate(flagged, n int) Rate {
 	middle := (share + z*z/(2*all)) / (1 + z*z/all)
 	half := z / (1 + z*z/all) * math.Sqrt(share*(1-share)/all+z*z/(4*all*all))
 	low, high := max(0, middle-half), min(1, middle+half)
+	switch flagged { // exactly, where rounding falls short of it
+	case 0:
+		low = 0
+	case n:
+		high = 1
+	}
 	r.Rate, r.Low, r.High = &share, &low, &high
 	return r
 }
@@ -233,6 +245,9 @@ func TabulateModeration(schema manifest.Schema, by, beside string, test bool, go
 			row := &s.Labels[at]
 			row.Entries++
 			j := f.Of[e.Key]
+			if j.Against {
+				s.Against++
+			}
 			row.SelfHarm.count(j.SelfHarm)
 			row.Overall.count(j.Overall)
 			if j.Severity == nil {

@@ -16,4 +16,9 @@ func TestWilson(t *testing.T) {
 			t.Errorf("%d of %d: %v to %v, want %v to %v", c.flagged, c.n, *r.Low, *r.High, c.low, c.high)
 		}
 	}
+	for n := 1; n < 500; n++ {
+		if all, none := NewRate(n, n), NewRate(0, n); *all.High != 1 || *none.Low != 0 {
+			t.Errorf("of %d: all to %v, none from %v", n, *all.High, *none.Low)
+		}
+	}
 }

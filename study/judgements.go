@@ -265,6 +265,16 @@ func (l *scoreLine) unwrapRaw(whole json.RawMessage, envelope bool) (answered bo
 		}
 		return l.guard(reply.Text), nil
 	}
+	reply := endpoint.Reply{Outcome: endpoint.OK}
+	switch {
+	case len(raw.Results) > 0:
+		reply = endpoint.ReadModeration(whole)
+	case len(raw.Analysis) > 0:
+		reply.Outcome, reply.Detail = endpoint.Marked(whole)
+	}
+	if reply.Outcome != endpoint.OK {
+		return false, unsound{errors.New(reply.Detail)}
+	}
 	return l.fromRaw(raw)
 }
 
@@ -278,25 +288,13 @@ var errNoService = errors.New("the response is not one of OpenAI, Azure or Llama
 
 func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
 	switch {
-	case len(raw.Results) > 0: // one for each input; an entry is flagged where any of its inputs is
-		l.Flagged, l.Categories, l.Scores = nil, map[string]*bool{}, map[string]*float64{}
-		for _, r := range raw.Results {
-			if err := (labels.Verdict{Flagged: r.Flagged, Categories: r.Categories, Scores: r.Scores}).Sound(); err != nil {
-				return false, unsound{err}
-			}
-			if r.Flagged != nil && (l.Flagged == nil || *r.Flagged) {
-				l.Flagged = r.Flagged
-			}
-			for name, v := range r.Categories {
-				if old := l.Categories[name]; v != nil && (old == nil || *v) {
-					l.Categories[name] = v
-				}
-			}
-			for name, v := range r.Scores {
-				if old := l.Scores[name]; v != nil && (old == nil || *v > *old) {
-					l.Scores[name] = v
-				}
-			}
+	case len(raw.Results) > 0: // one, as ReadModeration found
+		r := raw.Results[0]
+		maps.DeleteFunc(r.Categories, isNull)
+		maps.DeleteFunc(r.Scores, isNull)
+		l.Flagged, l.Categories, l.Scores = r.Flagged, r.Categories, r.Scores
+		if err := (labels.Verdict{Flagged: r.Flagged, Categories: r.Categories, Scores: r.Scores}).Sound(); err != nil {
+			return false, unsound{err}
 		}
 		return l.hasAnswer(), nil
 	case len(raw.Analysis) > 0:

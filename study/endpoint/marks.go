@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"rehydrate/internal/strictjson"
 )
 
 // What servers say of an answer beside it, each under names of their own, is found by what names and values mean, not
@@ -36,6 +38,16 @@ var unsaid = []string{"", "false", "no", "none", "null", "disabled", "auto", "un
 // inside are the keys of what a model said, of what it was asked, and of numbers: none of them is about the answer.
 var inside = []string{"content", "text", "reasoning", "reasoningcontent", "reasoningdetails", "thinking", "arguments",
 	"prompt", "usage", "categories", "categoryscores", "categoryappliedinputtypes"}
+
+// Marked returns what the JSON of an answer that somebody kept says of itself: OK where it says nothing, else Refused,
+// Truncated or Failed, and why.
+func Marked(body []byte) (Outcome, string) {
+	v, err := strictjson.Decode(body)
+	if err != nil {
+		return Failed, "the answer cannot be read: " + err.Error()
+	}
+	return marked(v)
+}
 
 // marked returns what an answer, or a part of it, says of itself anywhere: Refused before Truncated before Failed, and
 // OK where it says nothing. why is for people.
