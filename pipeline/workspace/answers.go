@@ -19,7 +19,7 @@ type Answer struct {
 	Text        string // as it came
 	Detail      string // why there is none, for people
 	Model       string // as the server calls it
-	In, Out     int    // tokens
+	In, Out     int    // tokens; below 0 for as many by estimate
 	At          time.Time
 }
 

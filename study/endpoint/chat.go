@@ -33,7 +33,10 @@ type Reply struct {
 	Raw     json.RawMessage // the whole answer, without secrets; nil where it was not JSON
 	Model   string          // that the server says has answered
 	Usage   Usage
-	Page    bool // the answer is a web page, so that something else than a server of models may have sent it
+	// Sent is how many requests were sent for it that may have cost something: repetitions too, but none that was
+	// answered with 429. Beside the error of a context that ended, those that nothing came back for.
+	Sent int
+	Page bool // the answer is a web page, so that something else than a server of models may have sent it
 }
 
 // Usage is what a server counted of a request.
@@ -227,8 +230,8 @@ func (s *Server) Moderate(ctx context.Context, m Moderation) (Reply, error) {
 	return s.ask(ctx, "/moderations", body, readModeration)
 }
 
-// sent are the parameters that body holds, for the advice on a parameter that a server refuses.
-func sent(body []byte) []string {
+// parametersOf are those that body holds, for the advice on a parameter that a server refuses.
+func parametersOf(body []byte) []string {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(body, &fields) // it is our own
 	var names []string

@@ -33,15 +33,31 @@ func (s *Server) read(header http.Header, body []byte, read func(map[string]any)
 		r.Detail = e.message
 	}
 	r.Page = isPage(header, body)
-	usage, _ := fields["usage"].(map[string]any)
 	model, _ := fields["model"].(string)
 	// Once more: in JSON the key can be spelled in ways that its body did not show.
 	r.Text, model = s.o.Scrubber.Scrub(r.Text), s.o.Scrubber.Scrub(model)
 	r.Detail, r.Model, r.Raw = s.o.Scrubber.Printable(r.Detail), model, s.raw(body)
-	r.Usage = Usage{count(usage["prompt_tokens"]), count(usage["completion_tokens"])}
-	// Some servers count thoughts in the sum alone: what is in no part was answered, and has the answer's price.
-	r.Usage.Completion = max(r.Usage.Completion, count(usage["total_tokens"])-r.Usage.Prompt)
+	r.Usage = usageOf(fields)
 	return r
+}
+
+// usageOf is what an answer says that it took.
+func usageOf(fields map[string]any) Usage {
+	usage, _ := fields["usage"].(map[string]any)
+	u := Usage{count(usage["prompt_tokens"]), count(usage["completion_tokens"])}
+	// Some servers count thoughts in the sum alone: what is in no part was answered, and has the answer's price.
+	u.Completion = max(u.Completion, count(usage["total_tokens"])-u.Prompt)
+	return u
+}
+
+// usageIn is what a body says that it took, which can stand beside an error.
+func usageIn(body []byte) Usage {
+	v, err := strictjson.Decode(body)
+	fields, _ := v.(map[string]any)
+	if err != nil {
+		return Usage{}
+	}
+	return usageOf(fields)
 }
 
 // isPage reports whether an answer is a web page, as something that is no server of models sends.

@@ -13,9 +13,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -131,7 +133,7 @@ func Open(o Options) (*Server, error) {
 	if o.PerMinute > 0 {
 		gate.Limiter = rate.NewLimiter(rate.Limit(o.PerMinute/60), 1)
 	}
-	s.http = &polite.Client{Transport: s.transport(), Timeout: cmp.Or(o.Timeout, 5*time.Minute), MaxAnswer: maxAnswer,
+	s.http = &polite.Client{Transport: refused{s.transport()}, Timeout: cmp.Or(o.Timeout, 5*time.Minute), MaxAnswer: maxAnswer,
 		Gate: gate, Asked: reset, Permanent: []error{ErrNotLocal, errClear},
 		Hopeless: func(body []byte) bool { return readSaid(body).isQuota() }}
 	return s, nil
@@ -192,7 +194,8 @@ func (s *Server) Checked(check func() error) *Server {
 
 // ask sends a request until an answer is worth having, and reads it.
 func (s *Server) ask(ctx context.Context, path string, body []byte, read func(map[string]any) Reply) (Reply, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base.String()+path, bytes.NewReader(body))
+	var sent sending
+	request, err := http.NewRequestWithContext(sent.counting(ctx), http.MethodPost, s.base.String()+path, bytes.NewReader(body))
 	if err != nil {
 		return Reply{}, err
 	}
@@ -207,10 +210,41 @@ func (s *Server) ask(ctx context.Context, path string, body []byte, read func(ma
 	if err != nil {
 		reply, err = s.unanswered(ctx, err)
 	} else {
-		reply, err = s.answered(response, sent(body), read)
+		reply, err = s.answered(response, parametersOf(body), read)
 	}
+	reply.Sent = sent.sent()
 	s.o.Log.Debug("asked", "path", path, "outcome", reply.Outcome, "took", time.Since(begin).Round(time.Millisecond), "error", err)
 	return reply, err
+}
+
+// A sending counts the attempts of one question that reached the server whole, and that it may have worked for.
+type sending struct{ n atomic.Int64 }
+
+// sendingKey is the key of a context's *sending.
+type sendingKey struct{}
+
+// counting returns a context whose requests are counted.
+func (s *sending) counting(ctx context.Context) context.Context {
+	ctx = context.WithValue(ctx, sendingKey{}, s)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			s.n.Add(1)
+		}
+	}})
+}
+
+func (s *sending) sent() int { return max(0, int(s.n.Load())) }
+
+// A refused transport takes back what was counted of a request that the server did not take: 429.
+type refused struct{ http.RoundTripper }
+
+func (r refused) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.RoundTripper.RoundTrip(request)
+	if counted, ok := request.Context().Value(sendingKey{}).(*sending); ok && err == nil &&
+		response.StatusCode == http.StatusTooManyRequests {
+		counted.n.Add(-1)
+	}
+	return response, err
 }
 
 func (s *Server) unreachable(detail string, nobody bool, err error) error {

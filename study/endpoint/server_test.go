@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"rehydrate/internal/secret"
+	"rehydrate/internal/testkit"
 	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/study/endpoint"
 )
@@ -515,6 +516,36 @@ func TestPage(t *testing.T) {
 			t.Errorf("%d %s %s: %+v, %v", tt.status, tt.kind, tt.body, r, err)
 		}
 	}
+}
+
+// TestSent: every request that reached the server counts, answered or not, but those that it did not take.
+func TestSent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		play modelserver.Play
+		sent int
+	}{
+		"an answer":           {modelserver.Says("x", "stop"), 1},
+		"after a failure":     {modelserver.First(1, modelserver.Error(500, "", "")), 2},
+		"failures alone":      {modelserver.Error(500, "", ""), 6},
+		"after being refused": {modelserver.First(2, modelserver.Error(429, "", "")), 1},
+		"a policy":            {modelserver.Error(400, "", "content_filter"), 1},
+		"none in time":        {nil, 1},
+	} {
+		inMemory(t, func(t *testing.T, server *modelserver.Server, s *endpoint.Server) {
+			server.Play = tt.play
+			if tt.play == nil {
+				over := make(chan struct{})
+				defer close(over)
+				server.Play = modelserver.Hang(over)
+			}
+			r, err := s.Chat(t.Context(), full(t, endpoint.VLLM))
+			testkit.Same(t, name, tt.sent, r.Sent, err)
+		})
+	}
+	server := modelserver.New(t, "vllm")
+	server.Play = modelserver.Status(422, `{"error":{"message":"x"},"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
+	r, err := open(t, endpoint.Options{URL: server.URL}).Chat(t.Context(), full(t, endpoint.VLLM))
+	testkit.Same(t, "counted beside a failure", endpoint.Usage{Prompt: 7, Completion: 3}, r.Usage, err)
 }
 
 // TestModerationAnswers: what is not the one verdict of a moderation is no answer.

@@ -69,11 +69,10 @@ func (w *Work) whenFree(ctx context.Context, most time.Duration, stop <-chan str
 }
 
 // hold keeps an answer until it is stored. The caller has w.mu.
-func (w *Work) hold(a asking, reply endpoint.Reply, spent workspace.Spending) {
+func (w *Work) hold(a asking, reply endpoint.Reply) {
 	w.held = append(w.held, workspace.Answer{Key: a.rec.Key, Asked: a.digest, ImageSHA256: a.rec.Image.SHA256, Task: a.Task,
 		Run: a.Run, Outcome: string(reply.Outcome), Text: reply.Text, Detail: reply.Detail, Model: reply.Model,
 		In: reply.Usage.Prompt, Out: reply.Usage.Completion, At: w.Now()})
-	w.unstored.Add(spent)
 	w.bytes += len(reply.Text)
 	if len(w.held) >= storeMany || w.bytes >= storeBytes { // as enough says
 		select {
@@ -135,7 +134,7 @@ func (w *Work) store(ctx context.Context, most time.Duration, stop <-chan struct
 	paid := context.WithoutCancel(ctx) // an interrupt keeps no answer from the disk that may have been paid for
 	return w.whenFree(ctx, most, stop, func() error {
 		w.mu.Lock()
-		none := len(w.held) == 0
+		none := len(w.held) == 0 && w.unstored.Requests == 0
 		w.mu.Unlock()
 		if none {
 			return nil
@@ -149,7 +148,7 @@ func (w *Work) storeIn(ctx context.Context, ws *workspace.Workspace) error {
 	w.mu.Lock()
 	answers, cost := slices.Clone(w.held), w.unstored
 	w.mu.Unlock()
-	if len(answers) == 0 { // another goroutine has stored them
+	if len(answers) == 0 && cost.Requests == 0 { // another goroutine has stored them
 		return nil
 	}
 	err := ws.SetAnswers(ctx, answers, w.Model, cost)

@@ -47,12 +47,15 @@ type Question struct {
 	Tokens func(workspace.Record) (in, out int)
 }
 
-// counted is how many tokens an answer about a row has cost. What the server did not count is as much as Tokens says,
-// here, in sums and in limits alike, and estimated says so. A question that failed without an answer costs what was
-// counted.
-func (q Question) counted(rec workspace.Record, o endpoint.Outcome, text string, u endpoint.Usage) (in, out int, estimated bool) {
+// counted is how many tokens an answer about a row has cost, whatever came of it. What the server did not count is as
+// much as Tokens says, here, in sums, limits and files alike, and estimated says so: a request that was sent costs, also
+// one without an answer. A count below 0 is an estimate that was made when it was asked.
+func (q Question) counted(rec workspace.Record, text string, u endpoint.Usage) (in, out int, estimated bool) {
 	in, out = u.Prompt, u.Completion
-	if q.Tokens == nil || o == endpoint.Failed && text == "" {
+	if in < 0 || out < 0 {
+		return max(in, -in), max(out, -out), true
+	}
+	if q.Tokens == nil {
 		return in, out, false
 	}
 	most, answer := q.Tokens(rec)
@@ -63,6 +66,20 @@ func (q Question) counted(rec workspace.Record, o endpoint.Outcome, text string,
 		out, estimated = answer, true
 	}
 	return in, out, estimated
+}
+
+// cost is counted for a reply and for all requests that were sent for it: those that were repeated cost the estimate.
+// Usage is how it is stored.
+func (q Question) cost(rec workspace.Record, reply endpoint.Reply) (in, out int, stored endpoint.Usage) {
+	in, out, estimated := q.counted(rec, reply.Text, reply.Usage)
+	if repeated := reply.Sent - 1; repeated > 0 && q.Tokens != nil {
+		moreIn, moreOut := q.Tokens(rec)
+		in, out, estimated = in+repeated*moreIn, out+repeated*moreOut, true
+	}
+	if estimated {
+		return in, out, endpoint.Usage{Prompt: -in, Completion: -out}
+	}
+	return in, out, endpoint.Usage{Prompt: in, Completion: out}
 }
 
 // A Work is the asking of questions about the kept rows of a workspace.
@@ -426,6 +443,9 @@ func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 		}
 	}
 	if err != nil {
+		if ctx.Err() == nil { // the server did not take it, or was not asked
+			reply.Sent = 0
+		}
 		return reply, fmt.Errorf("ask about %s: %w", a.rec.Key, err)
 	}
 	if reply.Outcome == endpoint.OK && a.Read != nil {
@@ -443,6 +463,10 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 	defer w.mu.Unlock()
 	w.reserved -= reserved
 	if err != nil {
+		if reply.Sent > 0 { // the interrupt came first, and the question may be paid for all the same
+			in, out, _ := a.cost(a.rec, reply)
+			w.spend(in, out)
+		}
 		w.progress.Asked--
 		if errors.Is(err, errGone) {
 			w.progress.Total--
@@ -456,11 +480,10 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 	}
 	p := &w.progress
 	p.Outcomes[reply.Outcome]++
-	in, out, _ := a.counted(a.rec, reply.Outcome, reply.Text, reply.Usage)
-	spent := workspace.Spending{Requests: 1, In: in, Out: out, Cost: w.Limits.cost(in, out)}
-	p.In, p.Out = p.In+in, p.Out+out
-	p.Cost, w.dearest = p.Cost+spent.Cost, max(w.dearest, spent.Cost)
-	w.hold(a, reply, spent)
+	in, out, usage := a.cost(a.rec, reply)
+	reply.Usage = usage
+	w.spend(in, out)
+	w.hold(a, reply)
 	p.Elapsed = w.Now().Sub(began)
 	w.failed++
 	if reply.Outcome != endpoint.Failed {
@@ -472,4 +495,13 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 	if w.Progress != nil {
 		w.Progress(*p)
 	}
+}
+
+// spend counts what a question has cost. The caller has w.mu.
+func (w *Work) spend(in, out int) {
+	p := &w.progress
+	cost := w.Limits.cost(in, out)
+	p.In, p.Out, p.Cost = p.In+in, p.Out+out, p.Cost+cost
+	w.dearest = max(w.dearest, cost)
+	w.unstored.Add(workspace.Spending{Requests: 1, In: in, Out: out, Cost: cost})
 }

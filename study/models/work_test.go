@@ -434,15 +434,53 @@ func TestOneCost(t *testing.T) {
 		if costs != strings.Join(slices.Repeat([]string{fmt.Sprintf("%.6f", done.Cost)}, 3), " ") || done.Cost == 0 {
 			t.Errorf("%s counted: the costs are %s", name, costs)
 		}
-		for _, text := range []string{"", "said"} { // a failure costs something where there is an answer
-			in, _, estimated := d.question().counted(done.Rows[0], endpoint.Failed, text, endpoint.Usage{})
-			if estimated != (text != "") || (in > 0) != estimated {
-				t.Errorf("a failure with the text %q: %d tokens, estimated %t", text, in, estimated)
-			}
-		}
 		want := map[string]int{"half": 2, "none": 4, "the sent ones": 4, "the answered": 4}[name]
 		testkit.Same(t, name+" counted: estimated", want, report.Estimated)
 	}
+}
+
+// TestEveryRequestCosts: a question costs whatever became of it, as often as it was sent, in the sum of the command, in
+// that of the workspace and in run.json, and limits stop at it.
+func TestEveryRequestCosts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reply endpoint.Reply
+		in    int // tokens of a question
+		asked string
+	}{
+		"no answer in time":             {endpoint.Reply{Outcome: endpoint.Failed, Sent: 1}, 100, "row00 row02"},
+		"three without an answer":       {endpoint.Reply{Outcome: endpoint.Failed, Sent: 3}, 300, "row00"},
+		"a failure that was counted":    {endpoint.Reply{Outcome: endpoint.Failed, Usage: endpoint.Usage{Prompt: 120, Completion: 1}, Sent: 1}, 120, "row00 row02"},
+		"an answer after one that none": {endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 90, Completion: 5}, Sent: 2}, 190, "row00"},
+		"a refusal":                     {endpoint.Reply{Outcome: endpoint.Refused, Sent: 1}, 100, "row00 row02"},
+	} {
+		d := newDesk(rows(t, 8))
+		d.Limits = Limits{Cost: 0.000250, PriceIn: 1}
+		d.reply = func(int, workspace.Record) (endpoint.Reply, error) { return tt.reply, nil }
+		done, asked, err := d.does(t)
+		testkit.Same(t, name+": asked", tt.asked, asked, err)
+		var report TaskReport
+		report.count(done, done.Questions[0])
+		want := float64(tt.in*len(strings.Fields(tt.asked))) / 1e6
+		costs := fmt.Sprintf("%.6f %.6f %.6f", done.Cost, done.Total, d.Limits.cost(report.In, report.Out))
+		testkit.Same(t, name+": costs", fmt.Sprintf("%.6f %.6f %.6f", want, want, want), costs)
+	}
+}
+
+// TestInterruptedCosts: a question that was sent and whose answer nobody waited for costs its estimate.
+func TestInterruptedCosts(t *testing.T) {
+	d := newDesk(rows(t, 4))
+	d.Limits = Limits{PriceIn: 1}
+	ctx, cancel := context.WithCancel(t.Context())
+	d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+		cancel()
+		return endpoint.Reply{Sent: 1}, ctx.Err()
+	}
+	if _, err := d.Do(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	d.reply = nil
+	done, _, err := d.does(t)
+	testkit.Same(t, "spent by all", "0.000300", fmt.Sprintf("%.6f", done.Total), err)
 }
 
 // TestLongAnswers: of an answer that is none only the beginning is kept.

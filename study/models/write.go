@@ -163,7 +163,7 @@ func (t *TaskReport) count(done *Done, q Question) {
 			continue
 		}
 		t.Outcomes[endpoint.Outcome(a.Outcome)]++
-		in, out, estimated := q.counted(rec, endpoint.Outcome(a.Outcome), a.Text, endpoint.Usage{Prompt: a.In, Completion: a.Out})
+		in, out, estimated := q.counted(rec, a.Text, endpoint.Usage{Prompt: a.In, Completion: a.Out})
 		t.In, t.Out = t.In+in, t.Out+out
 		if estimated {
 			t.Estimated++
