@@ -70,7 +70,7 @@ type Candidate struct {
 // A Funnel counts what each filter left. Lines are all of it; each line is in exactly one of the others, in this order.
 type Funnel struct {
 	Lines     int `json:"lines"`
-	Damaged   int `json:"damaged"`         // no JSON, no id, no date, or too long
+	Damaged   int `json:"damaged"`         // no JSON, no id, no date, too long, or with the name or address of another post
 	First     int `json:"first_damaged"`   // line of its file; 0 for none
 	Other     int `json:"other_subreddit"` // than those that are wanted, and all profiles
 	Outside   int `json:"other_month"`
@@ -210,6 +210,7 @@ type submission struct {
 	By         any             `json:"removed_by"`
 	BannedBy   any             `json:"banned_by"` // these two in dumps of before 2019
 	Reason     any             `json:"removal_reason"`
+	BannedAt   any             `json:"banned_at_utc"`
 	Gone       any             `json:"removed"` // these three as moderators see a post
 	Spam       any             `json:"spam"`
 	Deleted    any             `json:"deleted"`
@@ -243,7 +244,7 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 	if s.ofComment() || problem == nil && id.TooNew(c.wish.Today) {
 		return false, ErrComments
 	}
-	if problem != nil {
+	if problem != nil || !s.isOf(id) {
 		return false, nil
 	}
 	number, _ := strconv.ParseUint(string(id), 36, 64) // an id that is too long is too new
@@ -304,7 +305,7 @@ func (c *Chooser) most() int {
 }
 
 // removals are the keys under which a dump says that a post was taken down.
-var removals = [][]byte{[]byte(`"removed_by_category"`), []byte(`"removed_by"`), []byte(`"banned_by"`),
+var removals = [][]byte{[]byte(`"removed_by_category"`), []byte(`"removed_by"`), []byte(`"banned_by"`), []byte(`"banned_at_utc"`),
 	[]byte(`"removal_reason"`), []byte(`"removed"`), []byte(`"spam"`), []byte(`"deleted"`), []byte(`"_meta"`),
 	[]byte(`"was_deleted_later"`), []byte(`"removal_type"`), []byte(`"author"`), []byte(`"title"`), []byte(`"selftext"`)}
 
@@ -328,6 +329,17 @@ func (s *submission) ofComment() bool {
 		}
 	}
 	return says(s.Link) || says(s.Parent) || says(s.Body)
+}
+
+// isOf reports whether fullname and address, where a line has them, are those of the post: a line about two posts says
+// of neither that it is there.
+func (s *submission) isOf(id manifest.PostID) bool {
+	if name := strings.TrimSpace(s.Name); name != "" && !strings.EqualFold(name, "t3_"+string(id)) {
+		return false
+	}
+	_, rest, ok := strings.Cut(s.Permalink, "/comments/")
+	other, _, _ := strings.Cut(rest, "/")
+	return !ok || strings.EqualFold(other, string(id))
 }
 
 // month is when the post was made, false for a date that cannot be.
@@ -365,7 +377,7 @@ func (c *Chooser) mentions(line []byte) bool {
 // removed reports whether the dump itself says that the post was taken down, by whomever.
 func (s *submission) removed() bool {
 	return s.Meta.Deleted || s.Meta.Removal != "" || slices.ContainsFunc([]string{s.Author, s.Title, s.Text}, isMark) ||
-		slices.ContainsFunc([]any{s.Category, s.By, s.BannedBy, s.Reason, s.Gone, s.Spam, s.Deleted}, says)
+		slices.ContainsFunc([]any{s.Category, s.By, s.BannedBy, s.BannedAt, s.Reason, s.Gone, s.Spam, s.Deleted}, says)
 }
 
 // isMark reports whether a text is what Reddit, or a dump, puts in place of one that is gone.
