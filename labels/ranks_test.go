@@ -285,3 +285,13 @@ func TestGroupsOfFigSIM(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeNumbers: whole numbers that no 64-bit number tells apart are not said to be equal.
+func TestLargeNumbers(t *testing.T) {
+	for value, says := range map[float64]string{9007199254740992: "as numbers of 64 bits", 7: "all values are equal"} {
+		got := testRanks([]float64{value, value, value}, make([]Group, 2), func(i int) int { return i % 2 })
+		if !strings.Contains(got.Untested, says) || (value == 7) != (got.Untested == says) {
+			t.Errorf("%v: %q", value, got.Untested)
+		}
+	}
+}
