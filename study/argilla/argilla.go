@@ -242,11 +242,15 @@ func (a *Reader) take(key manifest.Key, category int, response argillaResponse) 
 	if given == nil || len(given) == 0 && c.Kind != manifest.Multi {
 		return nil
 	}
+	user := text(response.User)
+	if strings.TrimSpace(user) == "" {
+		return a.bad(fmt.Sprintf("an answer for category %s has no user_id, so that nobody knows whose it is", c.Name),
+			"export the responses with their users, or take the answers without one out: they would count as those of one person")
+	}
 	found, p := a.release.Labels(category, given)
 	if p != nil {
 		return a.bad(p.Message, p.Hint)
 	}
-	user := text(response.User)
 	place, known := a.users[user]
 	if !known {
 		// By the order in which they appear: an id stands for a person, and none goes into the report.

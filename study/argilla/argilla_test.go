@@ -80,6 +80,9 @@ func TestReadArgillaProblems(t *testing.T) {
 		`[{"id": "abc123", "responses": {"severity": [{"value": "SS1", "value": "SS2"}]}}]`:                 "record 1: a key stands twice",
 		`[{"id": "abc123", "responses": "none"}]`:                                                           "record 1: it does not have the form",
 		`[{"id": "abc123", "responses": {"severity": "SS1"}}]`:                                              "record 1: it does not have the form",
+		`[{"id": "abc123", "responses": {"severity": [{"value": "SS1"}]}}]`:                                 "record 1: an answer for category severity has no user_id",
+		`[{"id": "abc123", "responses": {"severity": [{"value": "SS1", "user_id": null}]}}]`:                "has no user_id",
+		`[{"id": "abc123", "responses": {"severity": [{"value": "SS1", "user_id": " "}]}}]`:                 "has no user_id",
 		`[{"id": "abc123", "responses": [{"user_id": 1, "values": {}}]}]`:                                   "record 1: it does not have the form",
 	} {
 		_, err := readExport(text, maxExport)
