@@ -198,12 +198,14 @@ func (t Task) Tune(entries []manifest.Entry, p Probabilities) (thresholds []Thre
 }
 
 // Decide turns probabilities into predictions, in the answers' place of the task: the classes at or above their
-// thresholds, or the likeliest of a category that takes one label; of equals the first in the order of the schema. An
-// entry that lacks a probability gets no answer.
-func (t Task) Decide(schema manifest.Schema, p Probabilities, thresholds []Threshold, answers Answers) error {
+// thresholds, or the likeliest of a category that takes one label. An entry that lacks a probability gets no answer, and
+// none where several are likeliest, which ties counts.
+func (t Task) Decide(
+	schema manifest.Schema, p Probabilities, thresholds []Threshold, answers Answers,
+) (ties int, _ error) {
 	for key, of := range p {
 		if len(of) != len(t.Classes) {
-			return fmt.Errorf("%s has %d probabilities for %d classes of %s", key, len(of), len(t.Classes), t.Category)
+			return 0, fmt.Errorf("%s has %d probabilities for %d classes of %s", key, len(of), len(t.Classes), t.Category)
 		}
 		if answers[key] == nil {
 			answers[key] = make([][]int, len(schema.Categories))
@@ -212,19 +214,27 @@ func (t Task) Decide(schema manifest.Schema, p Probabilities, thresholds []Thres
 			continue
 		}
 		predicted := []int{}
-		likeliest := 0
+		likeliest, tied := 0, false
 		for c, v := range of {
-			if v > of[likeliest] {
-				likeliest = c
+			switch {
+			case v > of[likeliest]:
+				likeliest, tied = c, false
+			case c > 0 && v == of[likeliest]:
+				tied = true
 			}
 			if t.Kind == manifest.Multi && v >= thresholds[c].Value {
 				predicted = append(predicted, slices.Index(t.classOf, c))
 			}
 		}
-		if t.Kind != manifest.Multi {
+		switch {
+		case t.Kind == manifest.Multi:
+		case tied:
+			ties++
+			continue
+		default:
 			predicted = []int{slices.Index(t.classOf, likeliest)}
 		}
 		answers[key][t.place] = predicted
 	}
-	return nil
+	return ties, nil
 }

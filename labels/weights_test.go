@@ -66,16 +66,20 @@ func TestTune(t *testing.T) {
 		}
 	}
 	answers := Answers{}
-	testkit.OK(t, of.Decide(schema, Probabilities{key(0): {.7, .2}, key(1): {.1, .1}, key(2): {.9, math.NaN()}}, []Threshold{{Value: .7}, {Value: .5}}, answers))
+	_, err := of.Decide(schema, Probabilities{key(0): {.7, .2}, key(1): {.1, .1}, key(2): {.9, math.NaN()}}, []Threshold{{Value: .7}, {Value: .5}}, answers)
+	testkit.OK(t, err)
 	testkit.Same(t, "answers", Answers{key(0): {{0}}, key(1): {{}}, key(2): {nil}}, answers)
-	if of.Decide(schema, Probabilities{key(0): {1}}, nil, answers) == nil {
+	if _, err := of.Decide(schema, Probabilities{key(0): {1}}, nil, answers); err == nil {
 		t.Error("one probability for two classes was taken")
 	}
 	scale := manifest.FigSIM()
 	severity := task(t, scale, scale.Tasks()[1])
 	answers = Answers{}
-	testkit.OK(t, severity.Decide(scale, Probabilities{key(0): {.1, .2, .1, .2, .4}, key(1): {.3, .3, 0, 0, 0}}, nil, answers))
-	testkit.Same(t, "answers", Answers{key(0): {nil, {4}, nil, nil, nil}, key(1): {nil, {0}, nil, nil, nil}}, answers)
+	ties, err := severity.Decide(scale, Probabilities{key(0): {.1, .2, .1, .2, .4}, key(1): {.3, .3, 0, 0, 0}, key(2): {0, 0, 0, 0, 0},
+		key(3): {.1, .1, .8, 0, 0}}, nil, answers)
+	testkit.Same(t, "ties", 2, ties, err)
+	testkit.Same(t, "answers", Answers{key(0): {nil, {4}, nil, nil, nil}, key(1): {nil, nil, nil, nil, nil},
+		key(2): {nil, nil, nil, nil, nil}, key(3): {nil, {2}, nil, nil, nil}}, answers)
 	testkit.Same(t, "codes", [][]string{{"SS6"}, {"SS1"}, {"SS2"}, {"SS3"}, {"SS4", "SS5"}}, severity.codes(scale))
 }
 

@@ -157,6 +157,14 @@ type Scores struct {
 	Differ []labels.Differing `json:"rows_differ,omitempty"`
 	labels.Scores
 	Thresholds []Thresholds `json:"thresholds,omitempty"` // of probabilities
+	Ties       []Ties       `json:"ties,omitempty"`       // of probabilities
+}
+
+// Ties are the rows of a file in which several labels of a task are likeliest: they predict none.
+type Ties struct {
+	File     string `json:"file"`
+	Category string `json:"category"`
+	Rows     int    `json:"rows"`
 }
 
 // Thresholds were found for a task on a file's own probabilities.
@@ -231,10 +239,8 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 	for _, file := range files {
 		p := labels.Predictions{File: file}
 		if s.Probabilities {
-			var thresholds []Thresholds
-			p.Labels, thresholds, err = s.decide(ctx, file)
-			out.Thresholds = append(out.Thresholds, thresholds...)
-		} else {
+			p.Labels, err = s.decide(ctx, file, &out)
+		} else if err = unambiguous(ctx, file); err == nil {
 			p.Labels, err = ReadTable(ctx, file, s.read)
 		}
 		if err != nil {
@@ -250,28 +256,48 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 	return out, nil
 }
 
-// decide reads a file of probabilities and decides by them, with thresholds tuned on the entries of another split.
-func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thresholds, error) {
+// unambiguous refuses a file of predictions that has a column called after predictions: the columns that are called as
+// the categories may then be the true labels, which would be scored against themselves.
+func unambiguous(ctx context.Context, file string) error {
+	rows, err := manifest.OpenKeyed(file, "", withParquet)
+	if err != nil {
+		return nil // ReadTable says what is wrong
+	}
+	defer rows.Close()
+	if err := rows.Each(ctx, func(manifest.Key, []manifest.Cell) bool { return true }); err != nil {
+		return nil
+	}
+	for _, column := range rows.Columns() {
+		if strings.HasPrefix(strings.ToLower(column), "pred") {
+			return userfile.Wrong("%s has the column %q, and the column of a category is what is scored: is that the truth? "+
+				"Keep the id and the predictions, in columns called as the categories", file, column)
+		}
+	}
+	return nil
+}
+
+// decide reads a file of probabilities and decides by them, with thresholds tuned on the entries of another split. It
+// adds these, and the ties, to out.
+func (s scorer) decide(ctx context.Context, file string, out *Scores) (labels.Answers, error) {
 	numbers, err := ReadNumbers(ctx, file, "", withParquet)
 	if err != nil {
-		return nil, nil, userfile.Faulty(err)
+		return nil, userfile.Faulty(err)
 	}
 	for i, wrote := range numbers.Written {
 		if wrote.Word > 0 && wrote.Number > 0 {
 			err := wrote.mixed(file, numbers.Columns[i].Name, "a probability is a number from 0 to 1")
-			return nil, nil, userfile.Faulty(err)
+			return nil, userfile.Faulty(err)
 		}
 	}
 	answers := labels.Answers{}
-	var all []Thresholds
 	for _, t := range s.tasks {
 		p, err := t.Probabilities(s.Schema, numbers.Keys, numbers.Columns)
 		if odd, ok := errors.AsType[*labels.Improbable](err); ok {
-			return nil, nil, userfile.Faulty(&manifest.Problems{List: []manifest.Problem{{File: file, Line: numbers.Lines[odd.Row],
+			return nil, userfile.Faulty(&manifest.Problems{List: []manifest.Problem{{File: file, Line: numbers.Lines[odd.Row],
 				Message: odd.Error(), Hint: "logits have to go through softmax (one label) or sigmoid (several), log-probabilities through exp"}}})
 		}
 		if err != nil {
-			return nil, nil, userfile.Wrong("%s: %w", file, err)
+			return nil, userfile.Wrong("%s: %w", file, err)
 		}
 		if p == nil { // a file of other tasks
 			continue
@@ -279,19 +305,23 @@ func (s scorer) decide(ctx context.Context, file string) (labels.Answers, []Thre
 		var thresholds []labels.Threshold
 		if t.Kind == manifest.Multi {
 			if !slices.ContainsFunc(s.tuneOn, func(e manifest.Entry) bool { return p[e.Key] != nil }) {
-				return nil, nil, userfile.Wrong("%s has no row of split %s, on which thresholds are found: add its rows, or name another split with --tune-on", file, s.TuneOn)
+				return nil, userfile.Wrong("%s has no row of split %s, on which thresholds are found: add its rows, or name another split with --tune-on", file, s.TuneOn)
 			}
 			thresholds = t.Tune(s.tuneOn, p)
-			all = append(all, Thresholds{file, t.Category, s.TuneOn, thresholds})
+			out.Thresholds = append(out.Thresholds, Thresholds{file, t.Category, s.TuneOn, thresholds})
 		}
-		if err := t.Decide(s.Schema, p, thresholds, answers); err != nil {
-			return nil, nil, err
+		ties, err := t.Decide(s.Schema, p, thresholds, answers)
+		if err != nil {
+			return nil, err
+		}
+		if ties > 0 {
+			out.Ties = append(out.Ties, Ties{file, t.Category, ties})
 		}
 	}
 	if len(answers) == 0 {
-		return nil, nil, userfile.Wrong("%s has no column of probabilities: name them after category and code, such as %s", file, s.tasks[0].Column(s.tasks[0].Classes[0].Code))
+		return nil, userfile.Wrong("%s has no column of probabilities: name them after category and code, such as %s", file, s.tasks[0].Column(s.tasks[0].Classes[0].Code))
 	}
-	return answers, all, nil
+	return answers, nil
 }
 
 // Compare scores models, each given as NAME=FILE,FILE.

@@ -157,3 +157,18 @@ func TestOwnClass(t *testing.T) {
 		t.Errorf("with another merging: %v", err)
 	}
 }
+
+// TestAmbiguousPredictions: the column of a category may be the truth where another is called after predictions.
+func TestAmbiguousPredictions(t *testing.T) {
+	gold := release(t, "test", "test")
+	for header, says := range map[string]string{
+		"id,severity,pred": `has the column "pred"`, "id,severity,Predicted_label": `has the column "Predicted_label"`, "id,severity,note": "",
+	} {
+		file := filepath.Join(t.TempDir(), "p.csv")
+		testkit.OK(t, os.WriteFile(file, []byte(header+"\nfew000,SS6,SS1\nfew001,SS6,SS1\n"), 0o600))
+		_, err := Score(t.Context(), []string{file}, Scoring{Gold: gold})
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", header, err)
+		}
+	}
+}

@@ -12,7 +12,9 @@ func (s *Server) Dial(dial func(ctx context.Context, network, address string) (n
 }
 
 // HangUp closes the connections that are kept.
-func (s *Server) HangUp() { s.http.Transport.(refused).RoundTripper.(*http.Transport).CloseIdleConnections() }
+func (s *Server) HangUp() {
+	s.http.Transport.(refused).RoundTripper.(*http.Transport).CloseIdleConnections()
+}
 
 // Answered is the Reply to a chat, or to a moderation, that an answer gives.
 func (s *Server) Answered(response *http.Response, moderation bool) (Reply, error) {
