@@ -149,8 +149,11 @@ type ServiceRow struct {
 	Unjudged int       `json:"unjudged"` // entries looked at whose line has an error or no answer
 	// Against are entries that the service does not flag, and of which a score or severity is a flag by the rules: they
 	// count as flagged for self-harm, if it is of that category, and as not flagged overall.
-	Against int         `json:"flags_against_overall,omitempty"`
-	Labels  []LabelRate `json:"labels"`
+	Against int `json:"flags_against_overall,omitempty"`
+	// InNeither are entries with a severity and without an answer for the category of which means are told: they are in
+	// the mean of all, and neither with nor without a label of it.
+	InNeither int         `json:"in_neither_group,omitempty"`
+	Labels    []LabelRate `json:"labels"`
 }
 
 // A LabelRate is what a service says of the entries with one label.
@@ -254,6 +257,9 @@ func TabulateModeration(schema manifest.Schema, by, beside string, test bool, go
 				continue
 			}
 			severities[at][0] = append(severities[at][0], *j.Severity)
+			if groups >= 0 && e.Labels[groups] == nil {
+				s.InNeither++
+			}
 			if groups < 0 || e.Labels[groups] == nil {
 				continue
 			}

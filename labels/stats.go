@@ -33,6 +33,7 @@ type CategoryStats struct {
 	Kind       manifest.CategoryKind `json:"kind"`
 	Labels     []LabelStats          `json:"labels"`                // in the order of the schema
 	Unlabelled int                   `json:"unlabelled"`            // entries without a label of the category, even None, but for Differ
+	NoAnswer   int                   `json:"no_answer,omitempty"`   // of Unlabelled, those without an answer: null, and no empty list
 	Differ     int                   `json:"rows_differ,omitempty"` // entries whose rows give different labels: they count for none
 	// Cardinality is the mean number of labels an entry, without exclusive ones (None); 0 where there is no entry.
 	Cardinality float64 `json:"cardinality"`
@@ -156,6 +157,9 @@ func (c *Counter) Add(e manifest.Entry) {
 			category.Differ++
 		case len(labels) == 0:
 			category.Unlabelled++
+			if labels == nil {
+				category.NoAnswer++
+			}
 		}
 		for _, l := range labels {
 			category.Labels[l].Count++

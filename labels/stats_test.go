@@ -70,7 +70,7 @@ func TestCount(t *testing.T) {
 				{Code: "R", Name: "red", Count: 2, BySplit: []int{1, 1, 0}},
 				{Code: "B", Name: "blue", Count: 1, BySplit: []int{0, 1, 0}},
 				{Code: "N", Name: "None", Exclusive: true, Count: 1, BySplit: []int{0, 0, 1}}}},
-			{Name: "size", Title: "Size", Kind: manifest.Ordinal, Unlabelled: 1, Cardinality: 0.75, Labels: []LabelStats{
+			{Name: "size", Title: "Size", Kind: manifest.Ordinal, Unlabelled: 1, NoAnswer: 1, Cardinality: 0.75, Labels: []LabelStats{
 				{Code: "S", Name: "small", Count: 2, BySplit: []int{1, 1, 0}},
 				{Code: "M", Name: "middle", Count: 0, BySplit: []int{0, 0, 0}},
 				{Code: "L", Name: "large", Count: 1, BySplit: []int{0, 0, 1}}}},
@@ -158,5 +158,17 @@ func TestCompareByHand(t *testing.T) {
 	}
 	if one := Compare(set(100, 10, 100), set(0, 0, 0)); one[0].Untested != "no entries" {
 		t.Errorf("against no entries: %+v", one)
+	}
+}
+
+// TestNoAnswer: null is no answer, and an empty list is the answer "no label": both are without a label, and told apart.
+func TestNoAnswer(t *testing.T) {
+	c := NewCounter(manifest.FigSIM())
+	for _, figurative := range [][]int{nil, nil, {}, {0}} {
+		c.Add(manifest.Entry{Split: "train", Labels: [][]int{figurative, {0}, {0}, {0}, {0}}})
+	}
+	got := c.Stats().Categories[0]
+	if got.Unlabelled != 3 || got.NoAnswer != 2 {
+		t.Errorf("%d without a label, %d without an answer", got.Unlabelled, got.NoAnswer)
 	}
 }

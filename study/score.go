@@ -238,11 +238,11 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 	var predictions []labels.Predictions
 	for _, file := range files {
 		p := labels.Predictions{File: file}
+		read := s.predictions
 		if s.Probabilities {
-			p.Labels, err = s.decide(ctx, file, &out)
-		} else if err = unambiguous(ctx, file); err == nil {
-			p.Labels, err = ReadTable(ctx, file, s.read)
+			read = func(ctx context.Context, file string) (labels.Answers, error) { return s.decide(ctx, file, &out) }
 		}
+		p.Labels, err = read(ctx, file)
 		if err != nil {
 			return out, err
 		}
@@ -274,6 +274,14 @@ func unambiguous(ctx context.Context, file string) error {
 		}
 	}
 	return nil
+}
+
+// predictions reads a file of labels.
+func (s scorer) predictions(ctx context.Context, file string) (labels.Answers, error) {
+	if err := unambiguous(ctx, file); err != nil {
+		return nil, err
+	}
+	return ReadTable(ctx, file, s.read)
 }
 
 // decide reads a file of probabilities and decides by them, with thresholds tuned on the entries of another split. It
