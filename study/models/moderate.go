@@ -175,8 +175,30 @@ func (m *Moderation) Report(done *Done, _ manifest.Schema, prices Limits) (Repor
 		if flagged := m.score(done, rec).Flagged; flagged != nil && *flagged {
 			*r.Flagged++
 		}
+		if a, ok := done.Answer(m.question, rec); ok && m.sends(SendImage) && a.Outcome == string(endpoint.OK) && pictureUnused(a.Text) {
+			r.TextOnly++
+		}
 	}
 	return r, err
+}
+
+// pictureUnused reports whether an answer of a moderation says to which inputs each category applied, and names the
+// picture for none.
+func pictureUnused(answer string) bool {
+	var read struct {
+		Results []struct {
+			Types map[string][]string `json:"category_applied_input_types"`
+		} `json:"results"`
+	}
+	if json.Unmarshal([]byte(answer), &read) != nil || len(read.Results) == 0 || len(read.Results[0].Types) == 0 {
+		return false
+	}
+	for _, inputs := range read.Results[0].Types {
+		if slices.Contains(inputs, "image") {
+			return false
+		}
+	}
+	return true
 }
 
 // ScoresName is the name of the file of a moderation's scores. A purge knows it (package dataset).

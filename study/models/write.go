@@ -31,8 +31,9 @@ type Report struct {
 	Shots      int             `json:"shots"`
 	Seed       int64           `json:"seed"`
 	Runs       int             `json:"runs"`
-	Sent       []string        `json:"sent,omitempty"`    // what of a row, by a moderation: image, text
-	Flagged    *int            `json:"flagged,omitempty"` // rows, by a moderation
+	Sent       []string        `json:"sent,omitempty"`             // what of a row, by a moderation: image, text
+	Flagged    *int            `json:"flagged,omitempty"`          // rows, by a moderation
+	TextOnly   int             `json:"picture_not_used,omitempty"` // answers of a moderation that say so, though it was sent
 	Tasks      []TaskReport    `json:"tasks"`
 	Scores     []MeanScore     `json:"scores,omitempty"` // over the runs, of tasks that rows have labels for
 	In         int             `json:"tokens_in"`
