@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -98,11 +99,12 @@ type publishing struct {
 	temp   string
 	facts  facts
 	change func(*manifest.Entry)
+	splits map[string]bool // of the entries
 }
 
 // Publish makes the folder. The error is *Refused where it would hold what must not be in it.
 func Publish(ctx context.Context, c Config) (Report, error) {
-	p := &publishing{Config: c, Report: Report{Path: c.To, Name: c.Release.Name, Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil}}
+	p := &publishing{Config: c, splits: map[string]bool{}, Report: Report{Path: c.To, Name: c.Release.Name, Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil}}
 	list, err := os.ReadDir(c.To)
 	if len(list) > 0 {
 		return p.Report, &userfile.Fault{Err: fmt.Errorf("--out %s: it holds %s; name a new folder", c.To, list[0].Name())}
@@ -171,7 +173,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 		}
 	}
 	for _, name := range p.Keep {
-		if !slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) && !slices.ContainsFunc(
+		if name != manifest.FieldSplit.String() && !slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) && !slices.ContainsFunc(
 			p.Release.Schema.Categories, func(c manifest.Category) bool { return c.Name == name }) {
 			return userfile.Wrong("--keep: the release has no column %q", name)
 		}
@@ -184,6 +186,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 	for _, t := range stones {
 		gone[t.ID] = true
 	}
+	unused := maps.Clone(p.Splits)
 	counter, filled := labels.NewCounter(p.Release.Schema), map[manifest.Field]bool{}
 	for e, err := range labels.Images(p.Release.Schema, p.Release.Entries(ctx)) {
 		if err != nil {
@@ -193,6 +196,8 @@ func (p *publishing) annotate(ctx context.Context) error {
 		if e.Split == "" {
 			return userfile.Wrong("--split: the file does not name the split of %s", e.ID)
 		}
+		delete(unused, e.ID)
+		p.splits[e.Split] = true
 		counter.Add(e)
 		posts[e.ID] = true
 		if gone[e.ID] {
@@ -204,6 +209,10 @@ func (p *publishing) annotate(ctx context.Context) error {
 		for _, field := range manifest.Fields() {
 			filled[field] = filled[field] || field.Of(e) != field.Of(manifest.Entry{})
 		}
+	}
+	if len(unused) > 0 {
+		return userfile.Wrong("--split: the file names %d posts that the release does not have, such as %s; "+
+			"take the split of this release", len(unused), slices.Min(slices.Collect(maps.Keys(unused))))
 	}
 	var fields []manifest.Field
 	for field, has := range filled {
@@ -314,6 +323,11 @@ func (p *publishing) check(ctx context.Context) error {
 	}
 	for i := range found {
 		found[i] += ": take it out of release.toml, or publish it with --keep"
+	}
+	if field := manifest.FieldSplit.String(); !slices.Contains(p.Keep, field) {
+		for _, named := range guess.NamedSplits(slices.Sorted(maps.Keys(p.splits)), english.Knows) {
+			found = append(found, named+": rename the split, or publish it with --keep "+field)
+		}
 	}
 	more, err := p.search(ctx)
 	if err != nil {

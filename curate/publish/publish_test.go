@@ -250,3 +250,28 @@ func TestAccompany(t *testing.T) {
 		testkit.Same(t, name, want, made[name])
 	}
 }
+
+// TestNamesOfSplits: no name of a split may name somebody, wherever the split comes from, and each post of --split is one of
+// the release.
+func TestNamesOfSplits(t *testing.T) {
+	const rows = "id,split,tone\nabc1,train,a\nabc2,test,b\n"
+	for _, test := range []struct {
+		name, rows string
+		splits     map[manifest.PostID]string
+		keep       []string
+		want       string // a part of the error; "" for none
+	}{
+		{"usual ones", rows, nil, nil, ""},
+		{"of the release", strings.Replace(rows, "test", "Anna_Kowalski", 1), nil, nil, "the name of split 1 of 2 (13 letters) may name somebody"},
+		{"of a file", rows, map[manifest.PostID]string{"abc1": "train", "abc2": "akowalski"}, nil, "the name of split 1 of 2 (9 letters) may name somebody"},
+		{"kept", rows, map[manifest.PostID]string{"abc1": "train", "abc2": "akowalski"}, []string{"split"}, ""},
+		{"of another post", rows, map[manifest.PostID]string{"abc1": "a", "abc2": "b", "abc3": "b"}, nil, "--split: the file names 1 posts that the release does not have, such as abc3"},
+	} {
+		_, _, err := published(t, map[string]string{"release.toml": bare, "a.csv": test.rows}, func(c *Config) {
+			c.Splits, c.Keep = test.splits, test.keep
+		})
+		if said := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(said, test.want) || strings.Contains(said, "owalski") {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}

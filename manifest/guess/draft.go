@@ -140,7 +140,8 @@ func (d *Draft) written() []string {
 }
 
 // nameSplits sets the split of each of several files that its name says, where every one's does. Otherwise all entries
-// are in one split; it returns what there is to say of that where a file's name says another, or "".
+// are in one split; it returns what there is to say of that where a file's name says another, or "". What may be an older
+// copy of a file is said as well.
 func nameSplits(files []manifest.SourceFile) (unsaid string) {
 	var says, none string // the first file whose name says a split, and the first whose name does not
 	other := false
@@ -155,7 +156,7 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 		other = other || files[i].Split != manifest.DefaultSplit
 	}
 	if len(files) > 1 && none == "" {
-		return ""
+		return sameSplit(files)
 	}
 	for i := range files {
 		files[i].Split = ""
@@ -169,6 +170,28 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 		return fmt.Sprintf("the name of %s says a split, which was not taken from one file alone: %s", says, all)
 	}
 	return ""
+}
+
+// sameSplit says which two files say one split by names that differ in other words: test.csv and test_old.csv.
+func sameSplit(files []manifest.SourceFile) string {
+	first := make(map[string]manifest.SourceFile)
+	for _, file := range files {
+		other, known := first[file.Split]
+		if !known {
+			first[file.Split] = file
+		} else if !slices.Equal(otherWords(other.Path), otherWords(file.Path)) {
+			return fmt.Sprintf("the names of %s and %s both say split %s: look whether both belong in it",
+				table.Quote(filepath.Base(other.Path)), table.Quote(filepath.Base(file.Path)), file.Split)
+		}
+	}
+	return ""
+}
+
+// otherWords gives the words of a file's name that are neither its split nor the number of a part.
+func otherWords(path string) []string {
+	return slices.DeleteFunc(wordsOf(table.Stem(path)), func(word string) bool {
+		return value.IsDigits(word) || slices.Contains(usualSplits, word) || slices.Contains([]string{"of", "part", "shard"}, word)
+	})
 }
 
 var usualSplits = []string{"train", "training", "val", "valid", "validate", "validation", "dev", "test", "testing"}

@@ -270,12 +270,15 @@ func (c *surveyed) holds(field manifest.Field) string {
 
 // guessSplit takes the column of that name whatever it holds, so that the reading says which rows have no split; one of
 // another usual name where all its values can be splits, and says where one cannot; and one of any name where all are
-// usual splits.
+// usual splits. It takes none with a value that may name somebody.
 func (d *guesser) guessSplit() {
 	for _, alias := range manifest.FieldSplit.Names() {
 		for _, c := range d.columns {
 			if manifest.FoldColumn(c.name) != alias || c.used || c.filled == 0 {
 				continue
+			}
+			if d.refuseSplits(c) {
+				return
 			}
 			at, fault := c.noSplit()
 			if fault == "" || alias == manifest.FieldSplit.String() {
@@ -349,6 +352,7 @@ func (d *guesser) takeSplit(c *surveyed, why string) {
 			}
 		}
 	}
+	d.lookAtSplits(c)
 	c.used = true
 	d.take(columnGuess{Name: manifest.FieldSplit.String(), Column: c.name, Why: why + "; the splits are " + manifest.List(names[:min(len(names), 10)])})
 }

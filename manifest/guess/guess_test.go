@@ -262,14 +262,16 @@ func TestInitFileSplits(t *testing.T) {
 		{"part1_train1.csv part1_train2.csv part2_test.csv", "", "test train train", ""},
 		{"dev-train.csv test.csv", "", "train train", `the name of "test.csv" says a split, but that of "dev-train.csv" says none, or several: ` + look},
 		{"data_train.csv extra.csv", "", "train train", `the name of "data_train.csv" says a split, but that of "extra.csv" says none, or several: ` + look},
-		{"data_train.csv extra.csv", ",split", "x x", ""},
+		{"data_train.csv extra.csv", ",split", "dev dev", ""},
+		{"train.csv test.csv test_old.csv", "", "test test train", `the names of "test.csv" and "test_old.csv" both say split test: look whether both belong in it`},
+		{"a/test-0-of-2.csv a/test-1-of-2.csv train.csv", "", "test test train", ""},
 		{"latest.csv contest.csv", "", "train train", ""},
 		{"test.csv", "", "train", `the name of "test.csv" says a split, which was not taken from one file alone: ` + look},
 		{"train.csv", "", "train", ""},
 	} {
 		texts, paths := map[string]string{}, []string(nil)
 		for i, name := range strings.Fields(test.files) {
-			texts[name] = fmt.Sprintf("id,mood%s\na%d,sad%s\n", test.column, i, strings.Replace(test.column, "split", "x", 1))
+			texts[name] = fmt.Sprintf("id,mood%s\na%d,sad%s\n", test.column, i, strings.Replace(test.column, "split", "dev", 1))
 		}
 		dir := folder(t, texts)
 		for name := range texts {

@@ -1,0 +1,99 @@
+package guess
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
+)
+
+// splitWords are the words that names of splits are made of.
+var splitWords = set(`all calibration cv cross dev development eval evaluation extra final fold full gold hard heldout hidden held holdout in
+	ho id iteration k kfold labeled labelled main ood out part pilot private public round sample seen set shard silver split subset
+	test testing train training trn tst unlabeled unlabelled unseen val valid validate validation warmup of no nr`)
+
+// A splitLook says how far the name of a split looks like one.
+type splitLook int
+
+const (
+	usualSplit splitLook = iota // train, fold_3, test_unseen
+	oddSplit                    // other words of the dictionary, and single letters: news, A
+	namedSplit                  // what may name somebody: anna, J_Smith, jkim545
+)
+
+// lookOfSplit judges the name of a split. A split is known by few words, so any other that is in no dictionary may name
+// somebody. known is that of Options.
+func lookOfSplit(name string, known func(word string) bool) splitLook {
+	look, letters, others := usualSplit, 0, 0
+	for _, word := range wordsOf(name) {
+		switch {
+		case value.IsDigits(word), splitWords[word]:
+		case len([]rune(word)) == 1:
+			letters++
+			look = max(look, oddSplit)
+		case isGivenName(word), known != nil && !known(word):
+			return namedSplit
+		default:
+			others++
+			look = max(look, oddSplit)
+		}
+	}
+	if personalValue(name) != "" || letters > 0 && others > 0 { // J_Smith
+		return namedSplit
+	}
+	return look
+}
+
+// judgeSplits says which of some names of splits may name somebody, and which are none of the usual ones.
+func judgeSplits(names []string, known func(word string) bool) (named, odd []string) {
+	for _, name := range names {
+		switch lookOfSplit(name, known) {
+		case namedSplit:
+			named = append(named, name)
+		case oddSplit:
+			odd = append(odd, name)
+		}
+	}
+	return named, odd
+}
+
+// refuseSplits leaves a column of splits out if a value of it may name somebody, unless it is one to keep. It says so,
+// and does not repeat the value.
+func (d *guesser) refuseSplits(c *surveyed) bool {
+	keep := "--keep " + table.Quote(c.name) + " takes it as the split"
+	named, _ := judgeSplits(c.values(), d.Known)
+	if len(named) == 0 {
+		return false
+	}
+	at := c.places[slices.IndexFunc(c.cells, func(cell []string) bool { return slices.Contains(cell, named[0]) })]
+	if slices.Contains(d.Keep, c.name) {
+		d.lookAt("column %s was taken for the split although the value at %s may name somebody, because --keep names it",
+			table.Quote(c.name), at)
+		return false
+	}
+	d.leaveLookAt(c, "it would be the split, but a value may name somebody; "+keep,
+		fmt.Sprintf("would be the split, but the value at %s may name somebody (%s)", at, keep))
+	return true
+}
+
+// lookAtSplits says which names of splits are none of the usual ones.
+func (d *guesser) lookAtSplits(c *surveyed) {
+	if _, odd := judgeSplits(c.values(), d.Known); len(odd) > 0 {
+		d.lookAt("column %s was taken for the split, but %s is no usual name of one (train, dev, test, fold_1)",
+			table.Quote(c.name), table.Quote(odd[0]))
+	}
+}
+
+// NamedSplits says of which splits the names may name somebody, one line each, which does not repeat the name. known is
+// that of Options.
+func NamedSplits(names []string, known func(word string) bool) (found []string) {
+	for i, name := range names {
+		if lookOfSplit(name, known) == namedSplit {
+			found = append(found, fmt.Sprintf("the name of split %d of %d (%d letters) may name somebody", i+1, len(names),
+				len(strings.TrimSpace(name))))
+		}
+	}
+	return found
+}
