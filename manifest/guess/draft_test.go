@@ -122,7 +122,7 @@ func TestInitGuesses(t *testing.T) {
 		`category c_2nd_mood (single) is "2nd mood": 10 different values in 26 cells`,
 		`category tags (multi) is "tags": 3 different labels; a cell can hold several, separated by ";"`,
 		`not used: "row": it holds no short labels that repeat; --keep "row" passes it through`,
-		`not used: "image": it holds no short labels that repeat; --keep "image" passes it through`,
+		`not used: "image": it holds names of files; --keep "image" publishes it`,
 		`not used: "author": it is about people`,
 		`not used: "caption": it holds what people wrote, or addresses; --keep "caption" publishes it`,
 		`not used: "empty": all its cells are empty`,

@@ -677,6 +677,10 @@ func (c *surveyed) unfitFor(keep string) (why, look string) {
 		return c.privateValue() + "; " + keep + " publishes it", "may hold personal data (" + c.personal + ")"
 	case c.names != "":
 		return "its values look like " + c.names + "; " + keep + " publishes them", "may hold " + c.names
+	case c.files() && c.repeats():
+		return "it holds names of files; " + keep + " publishes it", "holds names of files, which can be titles or name people"
+	case c.files():
+		return "it holds names of files; " + keep + " publishes it", ""
 	case c.words() && c.repeats():
 		return words, "holds sentences or addresses that repeat as labels do; " + keep + " publishes it"
 	case c.words():

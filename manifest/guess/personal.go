@@ -66,7 +66,7 @@ func plainSigns(text string) string {
 }
 
 // personalValue says what in a text tells who somebody is, "" for nothing: a name behind a title, the address of a
-// mailbox, a device or the page of an account, the name of an account, a number of a telephone or of a person, or an id
+// mailbox, a device, the page of an account or a home folder, the name of an account, a number of a telephone or of a person, or an id
 // of the form that ORCID, Prolific or Mechanical Turk gives people.
 func personalValue(text string) string {
 	text = plainSigns(text)
@@ -78,6 +78,8 @@ func personalValue(text string) string {
 		return "a telephone number"
 	case strings.Contains(text, "/") && (pageForm.MatchString(text) || pathForm.MatchString(text)):
 		return "the page of an account"
+	case isHome(text):
+		return "a path on somebody's computer"
 	case len(text) > 3 && value.FoldASCII(text[:3]) == "t2_" && manifest.PostID(value.FoldASCII(text[3:])).Valid():
 		return "Reddit's id of an account"
 	}

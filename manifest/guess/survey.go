@@ -98,6 +98,7 @@ const (
 	formPHash
 	formAddress
 	formWords
+	formFile
 	forms
 )
 
@@ -233,6 +234,7 @@ func (c *surveyed) count(text string) {
 	note(formPHash, hex && value.IsHex(value.FoldASCII(text), 16))
 	note(formAddress, isAddress(text))
 	note(formWords, isText(text))
+	note(formFile, isFile(text))
 }
 
 // What is a sentence: so many words, or so many letters in scripts that do not part words. Labels have fewer.
@@ -242,8 +244,8 @@ const (
 	textLetters = 24 // of Thai, Lao, Khmer or Burmese
 )
 
-// isText reports whether somebody wrote the text: several lines, or as many words as a sentence has, also where -, _ or
-// nothing is between them.
+// isText reports whether somebody wrote the text: several lines, or as many words as a sentence has, also where -, _, a dot,
+// a sign of an address (%20) or nothing is between them.
 func isText(text string) bool {
 	if strings.ContainsAny(text, "\n") || strings.Count(text, " ") >= textWords-1 {
 		return true
@@ -262,8 +264,10 @@ func isText(text string) bool {
 		}
 	}
 	return signs >= textSigns || letters >= textLetters || signs >= textSigns/2 && strings.ContainsAny(text, "。！？，") ||
-		!strings.ContainsAny(text, " /.") && isSlug(text)
+		!strings.ContainsAny(text, " /") && isSlug(escapedSpace.Replace(text))
 }
+
+var escapedSpace = strings.NewReplacer("%20", " ", "%2C", " ", "%27", "'")
 
 // isSlug reports whether a text without spaces has the words of a sentence.
 func isSlug(text string) bool {
@@ -565,6 +569,8 @@ func notLabel(text, sign string) string {
 		return fmt.Sprintf("is not one line of at most %d bytes", maxGuessedText)
 	case isAddress(text):
 		return "is an address"
+	case isFile(text):
+		return "is the name of a file"
 	case isLiteral(text):
 		return "is a list or an object, written as text"
 	case sign != "" && strings.Contains(text, sign): // of a list, which a cell of a text file could not have
@@ -640,8 +646,11 @@ func namedAs(name, words string) bool {
 // words reports whether the column holds what people wrote, or addresses that say it: those have a post's title, and an
 // image's leads to the image without asking whether its post is still there.
 func (c *surveyed) words() bool {
-	return c.wordsByName() || 2*c.forms[formAddress] > c.items || 10*c.forms[formWords] > c.items
+	return c.wordsByName() || 2*c.forms[formAddress] > c.items || 10*c.forms[formWords] > c.items || c.files()
 }
+
+// files reports whether the column holds names of files, which are titles of posts or names of accounts in many tools.
+func (c *surveyed) files() bool { return 10*c.forms[formFile] > c.items }
 
 func (c *surveyed) wordsByName() bool {
 	return c.namedWords && !c.all(formNumber)
