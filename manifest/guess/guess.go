@@ -74,6 +74,7 @@ func (d *guesser) guess(file string) error {
 			d.leave(c, "a run makes it")
 		}
 	}
+	d.leaveGivers()
 	d.guessSeparator() // while all columns are free
 	// FigSIM first: its columns would also do as categories with labels of their own.
 	if !d.Many && d.guessFigSIM() {

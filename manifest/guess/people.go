@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
 )
 
@@ -54,6 +55,44 @@ func (c *surveyed) excused() bool { return c.ordinary && c.privateAs(c.name, fal
 func isAlone(words []string) bool {
 	word := strings.Join(words, "")
 	return len(words) < 3 && (peopleWords["alone"][word] || peopleWords["alone"][singular(word)])
+}
+
+// isGiver reports whether the column is about the people who were asked: workers, participants, annotators.
+func (c *surveyed) isGiver() bool {
+	return c.privateName() != "" && slices.ContainsFunc(wordsOf(c.name), func(word string) bool {
+		return peopleWords["giver"][singular(word)] || peopleWords["giver"][person(word)]
+	})
+}
+
+// ofGivers reports whether the column, beside one of the people who were asked, tells of them: age, country of birth,
+// student status. What is yes or no under the name of a trait is a label: religion 0 or 1.
+func (c *surveyed) ofGivers() bool {
+	asked, traits := false, false
+	for _, word := range wordsOf(c.name) {
+		switch single := singular(word); {
+		case peopleWords["asked"][word], peopleWords["asked"][single]:
+			asked = true
+		case peopleWords["trait"][single]:
+			traits = true
+		case !peopleWords["filler"][word] && !value.IsDigits(word):
+			return false
+		}
+	}
+	return asked || traits && !c.flags()
+}
+
+// leaveGivers leaves out what tells of the people who were asked.
+func (d *guesser) leaveGivers() {
+	at := slices.IndexFunc(d.columns, (*surveyed).isGiver)
+	if at < 0 {
+		return
+	}
+	for _, c := range d.columns {
+		if !c.used && !slices.Contains(d.Keep, c.name) && c.filled > 0 && c.privateName() == "" && c.ofGivers() {
+			d.leaveLookAt(c, "it may tell of the people in column "+table.Quote(d.columns[at].name)+"; --keep "+
+				table.Quote(c.name)+" publishes it", "may tell of the people in column "+table.Quote(d.columns[at].name))
+		}
+	}
 }
 
 // isRole reports whether the words are one for a role that people have in what is shown or told: victim.

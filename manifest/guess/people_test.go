@@ -56,6 +56,8 @@ func TestColumnsOfPeople(t *testing.T) {
 		approver approver_id case_manager midwife Hausarzt enfermera infirmière panelist second_coach crossposter subj_id human_1 staff_id deltagerkode
 		Schülercode osallistujan_koodi proefpersoon Försöksperson sujeto_id numero_matricula pseudonym anon_id Namenszeichen kontonummer ipv4 user_agent
 		dni curp nif Steuernummer Personalausweis Geburtsdatum adresse team_member lab_member messenger
+		ResponseId LocationLatitude LocationLongitude lat lon latitude GPS geo pid sid crowd resp bonus completion_code değerlendiren token
+		ExternalReference RecipientEmail consent
 		терапевт инициалы 治疗师 被试 臨床心理士 치료사
 		автор имя имя_пользователя Фамилия разметчик_1 الكاتب المستخدم اسم_المستخدم 用户名 作者 姓名 标注员 標註者1 ユーザー名 評価者 投稿者ID 사용자 작성자
 		이름 उपयोगकर्ता लेखक नाम συγγραφέας משתמש ผู้ใช้`) {
@@ -104,6 +106,37 @@ func TestColumnsOfPeople(t *testing.T) {
 	} {
 		if got := c.column.private() != ""; got != c.want {
 			t.Errorf("%s with %v: private %v, want %v", c.column.name, c.column.cells, got, c.want)
+		}
+	}
+}
+
+// TestInitLeavesGiversOut: beside a column of people who were asked, what tells of them is left out and said.
+func TestInitLeavesGiversOut(t *testing.T) {
+	for _, test := range []struct {
+		name   string // of the column beside
+		column string
+		values string
+		left   bool
+	}{
+		{"worker_id", "Age", "20 31", true}, {"Participant id", "Country of birth", "Poland Chile", true}, {"_worker_id", "_city", "Gera Bonn", true},
+		{"Participant id", "Ethnicity simplified", "White Black", true}, {"Participant id", "Student status", "Yes No", true},
+		{"Participant id", "Employment status", "Other Part-Time", true}, {"Participant id", "Nationality", "Poland Chile", true},
+		{"IPAddress", "Completion code", "C1XY1 C1XY2", true}, {"ipaddr", "seed", "12345 12388", true}, {"WorkerId", "Answer.gender", "female male", true},
+		{"WorkerId", "Sex", "Male Female", true}, {"annotator", "zip", "99817 10115", true},
+		{"worker_id", "religion", "0 1", false}, {"worker_id", "race", "yes no", false}, {"worker_id", "mood_level", "high low", false},
+		{"author", "religion", "none christian", false}, {"x", "gender", "female male", false}, {"x", "age", "20 31", false},
+	} {
+		in, values := "id,"+test.name+","+test.column+",mood\n", strings.Fields(test.values)
+		for i := range 12 {
+			in += fmt.Sprintf("1n6oi%d,%d,%s,%s\n", i, 300+i%3, values[i%2], []string{"joy", "anger"}[i/2%2])
+		}
+		d, err := initFiles(t, Options{Known: english}, file(t, "a.csv", in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := !strings.Contains(string(d.Settings), `= "`+test.column+`"`) && !strings.Contains(string(d.Settings), `title = "`+test.column)
+		if said := strings.Contains(strings.Join(d.Warnings, "\n"), `column "`+test.column+`" may`); left != test.left || said != test.left {
+			t.Errorf("%s beside %s: left out %v, %v; the columns are %v", test.column, test.name, left, d.Warnings, d.Example[0])
 		}
 	}
 }

@@ -26,6 +26,7 @@ var (
 		`^(?:u|user)/[\pL\d_-]`)
 	orcidForm  = regexp.MustCompile(`^\d{4}-\d{4}-\d{4}-\d{3}[\dXx]$`)
 	uuidForm   = regexp.MustCompile(`^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$`)
+	surveyForm = regexp.MustCompile(`^R_[A-Za-z0-9]{11,17}$`) // of Qualtrics
 	turkerForm = regexp.MustCompile(`^A[A-Z0-9]{12,13}$`)
 
 	// Numbers as people write them down: (555) 123-4567, 0049 170 1234567, 0171 1234567, 06 12 34 56 78.
@@ -67,7 +68,7 @@ func plainSigns(text string) string {
 
 // personalValue says what in a text tells who somebody is, "" for nothing: a name behind a title, the address of a
 // mailbox, a device, the page of an account or a home folder, the name of an account, a number of a telephone or of a person, or an id
-// of the form that ORCID, Prolific or Mechanical Turk gives people.
+// of the form that ORCID, Prolific, Qualtrics or Mechanical Turk gives people.
 func personalValue(text string) string {
 	text = plainSigns(text)
 	// The expressions are slow, and most values have none of their signs.
@@ -177,6 +178,8 @@ func idOfPerson(id string) string {
 		return "an ORCID"
 	case len(id) == 36 && uuidForm.MatchString(id):
 		return "a UUID"
+	case strings.HasPrefix(id, "R_") && surveyForm.MatchString(id):
+		return "an id as Qualtrics gives respondents"
 	case id[0] == 'A' && turkerForm.MatchString(id):
 		return "an id as Mechanical Turk gives workers"
 	case len(id) == 24 && value.IsHex(value.FoldASCII(id), 24):
