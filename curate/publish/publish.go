@@ -173,7 +173,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 		}
 	}
 	for _, name := range p.Keep {
-		if name != manifest.FieldSplit.String() && !slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) && !slices.ContainsFunc(
+		if name != manifest.FieldSplit.String() && name != keepBatch && !slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) && !slices.ContainsFunc(
 			p.Release.Schema.Categories, func(c manifest.Category) bool { return c.Name == name }) {
 			return userfile.Wrong("--keep: the release has no column %q", name)
 		}
@@ -324,11 +324,7 @@ func (p *publishing) check(ctx context.Context) error {
 	for i := range found {
 		found[i] += ": take it out of release.toml, or publish it with --keep"
 	}
-	if field := manifest.FieldSplit.String(); !slices.Contains(p.Keep, field) {
-		for _, named := range guess.NamedSplits(slices.Sorted(maps.Keys(p.splits)), english.Knows) {
-			found = append(found, named+": rename the split, or publish it with --keep "+field)
-		}
-	}
+	found = append(found, p.unfitNames(english.Knows)...)
 	more, err := p.search(ctx)
 	if err != nil {
 		return err
@@ -339,6 +335,33 @@ func (p *publishing) check(ctx context.Context) error {
 	}
 	return nil
 }
+
+// unfitNames says where texts of the schema, names of splits and names of batches name somebody.
+func (p *publishing) unfitNames(known func(word string) bool) (found []string) {
+	kept := func(name string) bool { return slices.Contains(p.Keep, name) }
+	for _, text := range guess.UnfitTexts(p.Release.Schema, kept) {
+		found = append(found, text+": take it out, or publish it with --keep and the category's name")
+	}
+	if field := manifest.FieldSplit.String(); !kept(field) {
+		for _, named := range guess.NamedParts("split", slices.Sorted(maps.Keys(p.splits)), known) {
+			found = append(found, named+": rename the split, or publish it with --keep "+field)
+		}
+	}
+	if p.Agreement == nil || kept(keepBatch) {
+		return found
+	}
+	var batches []string
+	for _, b := range p.Agreement.Batches {
+		batches = append(batches, b.Batch)
+	}
+	for _, named := range guess.NamedParts("batch", batches, known) {
+		found = append(found, named+": rename the batch, or publish it with --keep "+keepBatch)
+	}
+	return found
+}
+
+// keepBatch is what --keep calls the names of batches.
+const keepBatch = "batch"
 
 // same holds the entries of what was written against those that were given.
 func (p *publishing) same(ctx context.Context, r *manifest.Release) error {

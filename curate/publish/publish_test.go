@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/policy"
+	"rehydrate/study"
 )
 
 // published makes a release of files, publishes it and returns what the folder holds.
@@ -269,6 +271,35 @@ func TestNamesOfSplits(t *testing.T) {
 	} {
 		_, _, err := published(t, map[string]string{"release.toml": bare, "a.csv": test.rows}, func(c *Config) {
 			c.Splits, c.Keep = test.splits, test.keep
+		})
+		if said := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(said, test.want) || strings.Contains(said, "owalski") {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+// TestNamesInTexts: descriptions and names of batches are judged as columns are, and the error does not repeat them.
+func TestNamesInTexts(t *testing.T) {
+	const rows = "id,tone\nabc1,a\nabc2,b\n"
+	described := strings.Replace(bare, "kind =", "description = \"Ask Anna Kowalski, ak@uni.de\"\nkind =", 1)
+	batch := func(name string) *study.Agreement {
+		return &study.Agreement{Batches: []labels.BatchAgreement{{Batch: name}}}
+	}
+	for _, test := range []struct {
+		name, settings string
+		agreement      *study.Agreement
+		keep           []string
+		want           string // a part of the error; "" for none
+	}{
+		{"a description", described, nil, nil, `the description of category "tone" holds a mail address`},
+		{"a description that is kept", described, nil, []string{"tone"}, ""},
+		{"a batch", bare, batch("anna kowalski"), nil, "the name of batch 1 of 1 (13 letters) may name somebody"},
+		{"a batch of an account", bare, batch("u/jdoe"), nil, "the name of a"},
+		{"a batch that is kept", bare, batch("anna kowalski"), []string{"batch"}, ""},
+		{"usual batches", bare, batch("batch 3"), nil, ""},
+	} {
+		_, _, err := published(t, map[string]string{"release.toml": test.settings, "a.csv": rows}, func(c *Config) {
+			c.Keep, c.Agreement = test.keep, test.agreement
 		})
 		if said := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(said, test.want) || strings.Contains(said, "owalski") {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)

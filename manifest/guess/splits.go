@@ -3,16 +3,16 @@ package guess
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"unicode/utf8"
 
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
 )
 
 // splitWords are the words that names of splits are made of.
-var splitWords = set(`all calibration cv cross dev development eval evaluation extra final fold full gold hard heldout hidden held holdout in
-	ho id iteration k kfold labeled labelled main ood out part pilot private public round sample seen set shard silver split subset
-	test testing train training trn tst unlabeled unlabelled unseen val valid validate validation warmup of no nr`)
+var splitWords = set(`all batch calibration cv cross dev development eval evaluation extra final fold full gold hard heldout hidden held holdout in
+	ho id iteration k kfold labeled labelled main ood out part pass phase pilot private public round sample seen set shard silver split subset
+	test testing train training trn tst unlabeled unlabelled unseen val valid validate validation warmup wave week of no nr`)
 
 // A splitLook says how far the name of a split looks like one.
 type splitLook int
@@ -86,13 +86,13 @@ func (d *guesser) lookAtSplits(c *surveyed) {
 	}
 }
 
-// NamedSplits says of which splits the names may name somebody, one line each, which does not repeat the name. known is
-// that of Options.
-func NamedSplits(names []string, known func(word string) bool) (found []string) {
+// NamedParts says of which splits or batches (what) the names may name somebody, one line each, which does not repeat the
+// name. known is that of Options.
+func NamedParts(what string, names []string, known func(word string) bool) (found []string) {
 	for i, name := range names {
 		if lookOfSplit(name, known) == namedSplit {
-			found = append(found, fmt.Sprintf("the name of split %d of %d (%d letters) may name somebody", i+1, len(names),
-				len(strings.TrimSpace(name))))
+			found = append(found, fmt.Sprintf("the name of %s %d of %d (%d letters) may name somebody", what, i+1, len(names),
+				utf8.RuneCountInString(name)))
 		}
 	}
 	return found

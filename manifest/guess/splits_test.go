@@ -49,9 +49,9 @@ func TestSplitsNameNobody(t *testing.T) {
 	}
 }
 
-// TestNamedSplits: the line does not repeat the name.
-func TestNamedSplits(t *testing.T) {
-	got := NamedSplits([]string{"train", "Anna_Kowalski", "fold_2"}, english)
+// TestNamedParts: the line does not repeat the name.
+func TestNamedParts(t *testing.T) {
+	got := NamedParts("split", []string{"train", "Anna_Kowalski", "fold_2"}, english)
 	if want := "the name of split 2 of 3 (13 letters) may name somebody"; len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
 	}
