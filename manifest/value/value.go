@@ -67,9 +67,13 @@ func Number(text string) (float64, bool) {
 	return v, err == nil && !strings.ContainsAny(text, "xXpP_iI")
 }
 
-// Time reads a time as text, or as seconds since 1970, in UTC and to the millisecond.
+// Numbers that are taken for seconds since 1970: from 1973 to 2100. Days as spreadsheets count them (45000) and dates in
+// digits (20240101) are below.
+const firstSecond, lastSecond = 1e8, 4102444800
+
+// Time reads a time as text, or as seconds since 1970, in UTC and to the millisecond. Seconds are those of 1973 to 2100.
 func Time(text string) (time.Time, bool) {
-	if seconds, ok := Number(text); ok && math.Abs(seconds) < 1<<35 {
+	if seconds, ok := Number(text); ok && seconds >= firstSecond && seconds < lastSecond {
 		return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
 	}
 	if len(text) < len(time.DateOnly) || text[4] != '-' {
