@@ -26,6 +26,7 @@ const (
 	byAddress                 // the row's own address, or fullname, is a comment's
 	byOwnID                   // it is the address of a comment whose id is that of the row
 	byOther                   // it names another post than the row's id does
+	byDepth                   // it counts the comments above: 1 is a comment under a post
 )
 
 // A mark is a column by which rows about comments are known.
@@ -63,8 +64,11 @@ var ownAddresses = set("comment_permalink full_link fullname name permalink post
 // Columns that say yes or no: of a comment, and of a post.
 var (
 	yesOfComments = set("is_comment is_reply comment kommentar commentaire comentario commento is_kommentar")
-	yesOfPosts    = set("is_post is_submission is_thread")
+	yesOfPosts    = set("is_post is_submission is_thread is_top_level top_level is_toplevel is_root")
 )
+
+// depths are columns that say how deep a comment stands below a post.
+var depths = set("depth comment_depth reply_depth thread_depth nest_level nesting_level")
 
 // Words for yes and no, without marks, in the languages in which spreadsheets write them.
 var (
@@ -100,8 +104,17 @@ var (
 	typesOfPosts = set("gallery image link poll self text video")
 )
 
-// kindOf folds the name of a kind.
-func kindOf(text string) string { return value.Fold(withoutMarks(text)) }
+// kindOf folds the name of a kind, without the words for a part of it: "comment body" is comment.
+func kindOf(text string) string {
+	kind := value.Fold(withoutMarks(text))
+	words := strings.FieldsFunc(kind, func(r rune) bool { return r == ' ' || r == '_' || r == '-' })
+	if len(words) == 2 && partsOfKinds[words[1]] {
+		return words[0]
+	}
+	return kind
+}
+
+var partsOfKinds = set("body title text selftext content id")
 
 // saysKind reports whether the column says of each row whether it is about a post or a comment, and whether it is of a
 // comment anywhere.
@@ -143,6 +156,8 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 		return byYes, true, true
 	case yesOfPosts[name]:
 		return byNo, true, true
+	case depths[name] && c.all(formInteger) && (c.seen["0"] || c.seen["1"]):
+		return byDepth, true, true
 	case ownAddresses[name] && c.forms[formComment] > 0:
 		return byAddress, true, false
 	case ofPosts || c.betweenPosts():
@@ -228,6 +243,9 @@ func (of mark) says(id, text string) (comment, ofPost bool) {
 	case byYes, byNo:
 		yes, ok := readFlag(text)
 		return text != "" && (!ok || yes == (of.kind == byYes)), false // what is neither yes nor no may be a comment
+	case byDepth:
+		n, ok := value.Number(strings.TrimSpace(text))
+		return ok && n > 0, false
 	case byValue:
 		return text != "" && post != id, post == id
 	case byAddress:

@@ -577,6 +577,7 @@ func (d *guesser) lookAtMerged(c *surveyed, read labelReading) {
 	}
 	say("differ in case alone", read.merged)
 	say("are the same number", read.numbers)
+	say("look alike and are stored in other signs", read.stored)
 	category := 0 // those that were taken before
 	for _, other := range d.guesses {
 		if other.Category != nil {
@@ -614,6 +615,10 @@ func (d *guesser) guessColumns() {
 		kind := c.kind()
 		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.unfit() || c.words() || c.rowNumbers() || kind == manifest.TypeText) {
 			continue
+		}
+		if c.all(formNumber) && c.namedTime() && !c.all(formSeconds) {
+			d.lookAt("column %s may hold times, but its numbers are no seconds since 1970, such as %s at %s: they pass through as numbers",
+				table.Quote(c.name), table.Quote(c.cells[0][0]), c.places[0])
 		}
 		c.used = true
 		p := &manifest.Column{Name: d.name(c.name, "_given"), Type: kind, List: c.lists}
@@ -716,6 +721,9 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		return fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault), fmt.Sprintf("would hold labels, but the value at %s %s", at, fault)
 	case c.faulty:
 		return "it has a value that cannot be used", fmt.Sprintf("has a value that cannot be used, at %s: it %s", c.oddAt, c.whyOdd)
+	case c.odd && len(c.cells) > 0 && len(c.cells) <= maxGuessedLabels:
+		look = fmt.Sprintf("has labels in some cells, but the value at %s %s", c.oddAt, c.whyOdd)
+		return "it " + look, look
 	case c.odd:
 		return "it holds objects, or values that cannot be used", ""
 	case c.decimals():

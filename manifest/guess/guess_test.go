@@ -42,6 +42,9 @@ func TestInitAsks(t *testing.T) {
 		{"is_comment with odd values", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\nabe,?,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says`,
 			`a.csv:4:5 column "is_comment" says neither yes nor no, so this row may be about a comment`}},
 		{"kinds under another name", "id,what,mood\nabc,post,sad\nabd,comment,glad\n", Options{}, []string{`a.csv:3:5 column "what" says`}},
+		{"kinds with their parts", "id,unit,mood\nabc,submission title,sad\nabd,comment body,glad\n", Options{}, []string{`a.csv:3:5 column "unit" says`}},
+		{"depths", "id,depth,mood\nabc,0,sad\nabd,1,glad\nabe,2,glad\n", Options{}, []string{`a.csv:3:5 column "depth" says`, "a.csv:4:5 column"}},
+		{"is_top_level", "id,is_top_level,mood\nabc,TRUE,sad\nabd,FALSE,glad\n", Options{}, []string{`a.csv:3:5 column "is_top_level" says`}},
 		{"rows that are all wrong", "id,mood\nabc\nabd\n", Options{}, []string{"a.csv:2:4 the row has 1 fields", "a.csv:3:4 the row has 1 fields"}},
 		{"a zero before an id", "id,mood\n1j8nbp,sad\n01j8nbp,glad\n", Options{}, []string{`a.csv:3:1 "01j8nbp" begins with 0, as no post's id does`}},
 		{"fullnames of comments", "id,fullname,mood\nabc,t3_abc,sad\nabd,t1_abd,glad\n", Options{ID: "id"}, []string{`a.csv:3:5 column "fullname" says`}},
@@ -326,5 +329,54 @@ func TestInitNumbers(t *testing.T) {
 		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || !strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
 			t.Errorf("%s: it says %q; labels (-want +got):\n%s", test.values, said, diff)
 		}
+	}
+}
+
+// TestInitTimes: numbers that are no seconds since 1970 are no times, and a line says so.
+func TestInitTimes(t *testing.T) {
+	for _, test := range []struct {
+		column, values, want string
+		said                 bool
+	}{
+		{"created", "45000 45001.5", "45000", true}, {"date", "20240101 20240102", "20240101", true}, {"created_utc", "1591000000000 1591000000001", "1591000000000", true},
+		{"created_utc", "1591000000 1591000001", "2020-06-01T08:26:40Z", false}, {"created", "2024-01-01 10:00:00", "2024-01-01T10:00:00Z", false},
+	} {
+		values, in := strings.Split(test.values, " "), "id,mood,"+test.column+"\n"
+		if !test.said && strings.Contains(test.values, ":") {
+			values = []string{test.values}
+		}
+		for i := range 12 {
+			in += fmt.Sprintf("1n6oi%d,%s,%s\n", i, []string{"joy", "anger"}[i%2], values[i%len(values)])
+		}
+		d, err := initFiles(t, Options{}, file(t, "a.csv", in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		written(t, d, manifest.Options{})
+		if row := d.Example[1]; row[len(row)-1] != test.want || strings.Contains(strings.Join(d.Warnings, ""), "no seconds since 1970") != test.said {
+			t.Errorf("%s: %v; it says %q", test.values, row, d.Warnings)
+		}
+	}
+}
+
+// TestInitStoredSigns: labels that are stored in other signs are one label, and a line says so. Labels beside objects are
+// not lost unsaid.
+func TestInitStoredSigns(t *testing.T) {
+	for _, test := range []struct{ first, second, want string }{
+		{"cafe\u0301", "caf\u00e9", "caf\u00e9"}, {"caf\u00e9", "cafe\u0301", "caf\u00e9"}, {"\uff21", "A", "A"}, {"b", "\uff22", "b"},
+	} {
+		d, err := initFiles(t, Options{}, file(t, "a.csv", "id,mood\nabc,"+test.first+"\nabd,"+test.second+"\nabe,neg\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := written(t, d, manifest.Options{})
+		if got := len(r.Schema.Categories[0].Labels); got != 2 || d.Example[1][1] != test.want || d.Example[2][1] != test.want ||
+			!strings.Contains(strings.Join(d.Warnings, ""), "are stored in other signs count as one") {
+			t.Errorf("%q, %q: %d labels, %q; it says %q", test.first, test.second, got, d.Example, d.Warnings)
+		}
+	}
+	d, err := initFiles(t, Options{}, file(t, "a.jsonl", `{"id":"abc","label":"A"}`+"\n"+`{"id":"abd","label":{"choices":["A","B"]}}`+"\n"))
+	if err != nil || !strings.Contains(strings.Join(d.Warnings, ""), `column "label" has labels in some cells, but the value at`) {
+		t.Errorf("%v; it says %q", err, d.Warnings)
 	}
 }

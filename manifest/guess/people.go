@@ -528,6 +528,9 @@ func namesOne(values []string) string {
 func arePairs(labels []string) bool {
 	seconds := make(map[string]map[string]bool) // by first part
 	for _, label := range labels {
+		if _, isTime := value.Time(label); isTime {
+			return false
+		}
 		first, second, ok := strings.Cut(label, ":")
 		if !ok {
 			first, second, ok = strings.Cut(label, "=")

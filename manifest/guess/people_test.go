@@ -159,7 +159,7 @@ func TestLooksLikeAccounts(t *testing.T) {
 	}
 	for _, labels := range []string{
 		"радость вера надежда любовь", "积极 消极 中性", "高兴 愤怒 难过", "嬉しい 悲しい", "긍정 부정 중립", "김치 박물관 최고", "فرح حزن", "χαρά λύπη", "खुशी दुख", "joy hope none", "mark_spam keep", "bert roberta gpt-2", "gpt claude gemini bert", "julia ruby ada python", "Paris Jordan Georgia", "metaphor bob none", "anna",
-		"Donald_Trump Brexit Covid",
+		"Donald_Trump Brexit Covid", "2024-01-01T10:00:00Z 2024-01-02T10:00:00Z",
 		"Metaphor Irony None", "SS1 SS2 SS4", "F1 F2 F3", "figurative_language irony", "c_2_way_label c_3_way_label", "HateSpeech OffensiveLanguage Neither",
 		"hateful non-hateful notHateful", "very_negative negative neutral positive very_positive", "en de fr pt-BR en-US zh-Hans", "NSFW SFW", "LGBTQ POC women",
 		"class1 class2 class3", "topic_17 topic_4", "covid19 negative none", "traurig froh angst", "0 1 2", "2_way 3_way", "gpt-4 llama-2-7b mistral-7b claude-3", "image text",

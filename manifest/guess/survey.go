@@ -94,6 +94,7 @@ const (
 	formLossyInteger // a number that a column of integers would not keep as it is
 	formLossyNumber  // and one of numbers
 	formTime
+	formSeconds // a number that can be seconds since 1970
 	formSHA256
 	formPHash
 	formAddress
@@ -229,6 +230,7 @@ func (c *surveyed) count(text string) {
 	note(formFlag, slices.Contains([]string{"true", "false"}, value.FoldASCII(text)))
 	_, isTime := value.Time(text)
 	note(formTime, isTime && !ok)
+	note(formSeconds, isTime && ok)
 	hex := len(text) == 64 || len(text) == 16
 	note(formSHA256, hex && value.IsHex(value.FoldASCII(text), 64))
 	note(formPHash, hex && value.IsHex(value.FoldASCII(text), 16))
@@ -440,6 +442,7 @@ type labelReading struct {
 	labels   []manifest.Label // of the cells without fault; nil where these cannot be labels
 	merged   []string         // pairs of spellings that differ in case alone, as messages have them
 	numbers  []string         // and of those that are one number
+	stored   []string         // and of those that are stored in other signs
 	spelled  []spelling       // the spellings of numbers that are not their labels
 	faults   []int            // the cells that cannot be labels, by their places in cells
 	firstWhy string           // of the first one, to go on from "the value"
@@ -489,10 +492,10 @@ func (r *labelReading) find(text string) int {
 	return slices.IndexFunc(r.labels, func(l manifest.Label) bool { return sameLabel(l.Code, text) })
 }
 
-// sameLabel reports whether two texts mean one label: they differ in case alone, or are one number. A number that
-// begins as a code does (007) is a text.
+// sameLabel reports whether two texts mean one label: they differ in case or in how signs are stored alone (é as one sign
+// or two, wide letters), or are one number. A number that begins as a code does (007) is a text.
 func sameLabel(a, b string) bool {
-	if value.Fold(a) == value.Fold(b) {
+	if value.Fold(a) == value.Fold(b) || value.Fold(plainSigns(a)) == value.Fold(plainSigns(b)) {
 		return true
 	}
 	n, isNumber := value.Number(a)
@@ -544,10 +547,15 @@ func (r *labelReading) addLabel(text string) {
 	pair, pairs := table.Quote(code)+" and "+table.Quote(text), &r.merged
 	if value.Fold(code) != value.Fold(text) {
 		pairs = &r.numbers
+		isPlain := text == plainSigns(text)
+		if value.Fold(plainSigns(code)) == value.Fold(plainSigns(text)) {
+			pairs = &r.stored
+		}
 		r.spelled = append(r.spelled, spelling{text: text})
 		const signs = "eE+" // which say less plainly what the number is
 		odd, oddText := strings.ContainsAny(code, signs), strings.ContainsAny(text, signs)
-		if odd && !oddText || odd == oddText && len(text) < len(code) {
+		switch isStored := pairs == &r.stored; {
+		case isStored && isPlain && code != plainSigns(code), !isStored && (odd && !oddText || odd == oddText && len(text) < len(code)):
 			r.labels[i] = manifest.Label{Code: text, Name: text}
 			r.spelled[len(r.spelled)-1].text = code
 		}
@@ -661,12 +669,15 @@ func (c *surveyed) counted() bool {
 	return c.namedAs("score up down ratio karma width height size filesize confidence utc timestamp date time year month count comment num_comments length age")
 }
 
+// namedTime reports whether the column's name is one of times.
+func (c *surveyed) namedTime() bool { return c.namedAs("utc timestamp created date") }
+
 // kind is the type that all values have, TypeText where they have no other.
 func (c *surveyed) kind() manifest.ColumnType {
 	switch isTime := c.all(formTime); {
 	case c.mixed():
 		return manifest.TypeText
-	case isTime, c.all(formNumber) && c.namedAs("utc timestamp created date"):
+	case isTime, c.all(formSeconds) && c.namedTime():
 		return manifest.TypeTimestamp
 	case c.all(formInteger) && c.forms[formLossyInteger] == 0:
 		return manifest.TypeInteger
