@@ -98,7 +98,7 @@ func (c *Column) fault() (message, hint string) {
 func (d *decoder) values(c int, cells []Cell) []string {
 	i, column := d.passed[c], d.Schema.Columns[c]
 	cell := cells[i]
-	if !d.usable(i, cell) || cell.Null {
+	if !d.usable(i, cell) || cell.Null || column.Type != TypeText && d.blank(cell) {
 		return nil
 	}
 	if cell.Nested && cell.IsList && column.List {

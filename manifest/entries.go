@@ -267,6 +267,9 @@ func (d *decoder) entry(cells []Cell) Entry {
 	return e
 }
 
+// blank reports whether a cell holds a word for a missing value, where these count as empty.
+func (d *decoder) blank(c Cell) bool { return d.blanks && !c.IsList && value.Missing(c.Text) }
+
 func (d *decoder) usable(i int, c Cell) bool {
 	if c.Fault != "" {
 		d.report(i, "the value "+c.Fault, "correct the value, or leave the cell empty")
@@ -451,7 +454,7 @@ func (d *decoder) labels(c int, cells []Cell) []int {
 		parts = split(cell.Text, d.separator, v)
 	}
 	// An empty list of several labels is an answer: none of them.
-	if cell.Null || len(parts) == 0 && !multi {
+	if cell.Null || len(parts) == 0 && !multi || d.blank(cell) {
 		return nil
 	}
 	labels, p := v.read(parts)

@@ -61,6 +61,7 @@ type Release struct {
 	without      Without             // of a Source: which rows are left out
 	splits       map[string]string   // of a Source: spelling -> split
 	lists        []string            // of a Source: columns whose texts stand for lists
+	blanks       bool                // of a Source: words for a missing value count as empty cells, but in columns of text
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
 	named        map[string]string   // column -> the key of release.toml that names it

@@ -85,11 +85,13 @@ type Without struct {
 	Is      func(texts []string) bool
 }
 
-// Release gives the files as a release whose columns mean that. An id may be ID/N.
+// Release gives the files as a release whose columns mean that. An id may be ID/N. A word for a missing value (nan, NA)
+// is an empty cell, but in a column of text.
 func (s *Source) Release(m Meaning) *Release {
 	r := newRelease(s.files.options)
 	r.Name, r.ManifestPath, r.ManifestDigest = m.Schema.Name, s.files.ManifestPath, s.files.ManifestDigest
 	r.records, r.separator, r.numbered, r.without, r.splits, r.lists = s.files.records, m.Separator, true, m.Without, m.Splits, m.Lists
+	r.blanks = true
 	for _, field := range fieldNames {
 		r.columns[field] = ""
 	}

@@ -547,7 +547,9 @@ func (d *guesser) guessCategories() {
 			d.lookAt("cells of column %s are cut at each comma into several labels, such as %s at %s", table.Quote(c.name), table.Quote(c.cells[i][0]), c.places[i])
 		}
 		d.lookAtValues(c)
+		d.lookAtMissing(c)
 		d.lookAtMerged(c, read)
+		d.lookAtNone(c, category)
 		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
 	}
 }
@@ -565,6 +567,23 @@ func (d *guesser) lookAtValues(c *surveyed) {
 	if c.excused() {
 		d.lookAt("column %s may be about people by its name, but its values are a few ordinary words: "+
 			"it was taken for labels", name)
+	}
+}
+
+// lookAtMissing says how many cells hold a word for a missing value.
+func (d *guesser) lookAtMissing(c *surveyed) {
+	if c.missing > 0 {
+		d.lookAt("column %s: %d cells hold a word for a missing value, such as %s, and count as empty",
+			table.Quote(c.name), c.missing, table.Quote(c.missingAs))
+	}
+}
+
+// lookAtNone asks about a label that pandas writes for a missing value as well.
+func (d *guesser) lookAtNone(c *surveyed, category *manifest.Category) {
+	i := slices.IndexFunc(category.Labels, func(l manifest.Label) bool { return value.Fold(l.Code) == "none" })
+	if category.Kind == manifest.Single && i >= 0 {
+		d.lookAt("column %s: %s was taken for a label; where it stands for a missing value, leave these cells empty",
+			table.Quote(c.name), table.Quote(category.Labels[i].Code))
 	}
 }
 
@@ -619,6 +638,9 @@ func (d *guesser) guessColumns() {
 		if c.all(formNumber) && c.namedTime() && !c.all(formSeconds) {
 			d.lookAt("column %s may hold times, but its numbers are no seconds since 1970, such as %s at %s: they pass through as numbers",
 				table.Quote(c.name), table.Quote(c.cells[0][0]), c.places[0])
+		}
+		if kind != manifest.TypeText {
+			d.lookAtMissing(c)
 		}
 		c.used = true
 		p := &manifest.Column{Name: d.name(c.name, "_given"), Type: kind, List: c.lists}

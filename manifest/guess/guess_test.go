@@ -380,3 +380,36 @@ func TestInitStoredSigns(t *testing.T) {
 		t.Errorf("%v; it says %q", err, d.Warnings)
 	}
 }
+
+// TestInitMissing: a word for a missing value is an empty cell, not a label, and a line counts them. None is asked about.
+func TestInitMissing(t *testing.T) {
+	for _, word := range []string{"nan", "NA", "#N/A", "null", "NaT", "<NA>", "None"} {
+		in := "id,mood,n,at\n"
+		for i := range 12 {
+			in += fmt.Sprintf("1n6oi%d,%s,%d.5,2024-01-0%d\n", i, []string{"joy", "anger"}[i%2], i*i, 1+i%9)
+		}
+		other := word
+		if word == "None" {
+			other = ""
+		}
+		in += "1n6oix," + word + "," + other + "," + other + "\n"
+		d, err := initFiles(t, Options{}, file(t, "a.csv", in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := written(t, d, manifest.Options{})
+		list, err := entries(t, r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, labels, want := list[len(list)-1], len(r.Schema.Categories[0].Labels), 2
+		says := `column "mood": 1 cells hold a word for a missing value, such as "` + word + `", and count as empty`
+		if word == "None" {
+			want, says = 3, `column "mood": "None" was taken for a label; where it stands for a missing value, leave`
+		}
+		if got := strings.Join(d.Example[0], ","); labels != want || len(last.Labels[0]) != want-2 || got != "id,mood,n,at" ||
+			!strings.Contains(strings.Join(d.Warnings, "\n"), says) {
+			t.Errorf("%s: %s, %d labels, last row %v %v; it says %q", word, got, labels, last.Labels, last.Values, d.Warnings)
+		}
+	}
+}

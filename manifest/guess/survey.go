@@ -31,17 +31,20 @@ type surveyed struct {
 	name    string
 	place   int // among the columns
 	filled  int
-	empty   bool       // some are
-	lists   bool       // some cells are lists
-	texts   int        // cells that are texts
-	listed  int        // texts that stand for lists, as pandas writes them
-	bare    int        // texts that are words in brackets: lists where all texts are
-	written bool       // the lists stand in texts
-	several bool       // some of these have several items
-	odd     bool       // some are objects, lists in lists, or values that cannot be used
-	cells   [][]string // the different ones, as far as they are kept; what is not a list has one text
-	seen    map[string]bool
-	used    bool // as a field, category or column
+	empty   bool // some are
+	missing int  // cells with a word for a missing value, which count as empty
+
+	missingAs string     // the first such word
+	lists     bool       // some cells are lists
+	texts     int        // cells that are texts
+	listed    int        // texts that stand for lists, as pandas writes them
+	bare      int        // texts that are words in brackets: lists where all texts are
+	written   bool       // the lists stand in texts
+	several   bool       // some of these have several items
+	odd       bool       // some are objects, lists in lists, or values that cannot be used
+	cells     [][]string // the different ones, as far as they are kept; what is not a list has one text
+	seen      map[string]bool
+	used      bool // as a field, category or column
 
 	// Places to point at: of each of cells where it stands first, and of the first cell that is empty, and that is odd.
 	places         []place
@@ -116,7 +119,11 @@ func (c *surveyed) add(cell manifest.Cell) {
 			c.odd, c.oddAt, c.faulty = true, c.here(), cell.Fault != ""
 			c.whyOdd = cmp.Or(cell.Fault, "is an object, or a list with more than plain values")
 		}
-	case cell.Null, text == "" && !cell.IsList:
+	case cell.Null, text == "" && !cell.IsList, !cell.IsList && value.Missing(text):
+		if !cell.Null && text != "" {
+			c.missing++
+			c.missingAs = cmp.Or(c.missingAs, strings.Clone(text))
+		}
 		if !c.empty {
 			c.empty, c.emptyAt = true, c.here()
 		}

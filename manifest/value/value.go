@@ -88,6 +88,16 @@ func Time(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// Missing reports whether a text is what spreadsheets, R and pandas write where a value is missing: nan, NA, NaT, null, #N/A.
+// None can be a label, and is not among them.
+func Missing(text string) bool {
+	switch Fold(text) {
+	case "nan", "na", "n/a", "nat", "null", "<na>", "#n/a", "#na", "#null!", "#value!", "#ref!", "#name?", "#num!", "#div/0!":
+		return true
+	}
+	return false
+}
+
 // Flag reads a yes or no as JSON, spreadsheets and pandas write one; an empty text is a no. ok is false for any other text.
 func Flag(text string) (yes, ok bool) {
 	switch Fold(text) {

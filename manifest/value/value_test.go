@@ -60,3 +60,13 @@ func TestIsLine(t *testing.T) {
 		testkit.Same(t, text, want, IsLine(text, 4))
 	}
 }
+
+// TestMissing: None is a label, other words for a missing value are not.
+func TestMissing(t *testing.T) {
+	for _, text := range []string{"nan", "NaN", "NA", " n/a ", "#N/A", "NaT", "null", "<NA>", "#DIV/0!"} {
+		testkit.Same(t, text, true, Missing(text))
+	}
+	for _, text := range []string{"", "None", "none", "nat king", "0", "no", "-"} {
+		testkit.Same(t, text, false, Missing(text))
+	}
+}
