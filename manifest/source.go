@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"rehydrate/manifest/table"
 )
@@ -47,6 +48,31 @@ func FindSources(path string) ([]SourceFile, error) {
 	}
 	return files, nil
 }
+
+// SkippedSources gives the names of what FindSources leaves out of a folder and may be annotations: folders, and files with
+// other endings than those of a format. Documents and hidden files are not named.
+func SkippedSources(path string) (names []string) {
+	list, err := os.ReadDir(path)
+	if err != nil { // it is no folder
+		return nil
+	}
+	for _, entry := range list {
+		name := entry.Name()
+		_, p := table.FormatOf(name)
+		switch ending := strings.ToLower(filepath.Ext(name)); {
+		case strings.HasPrefix(name, "."), !entry.IsDir() && (p == nil || slices.Contains(documents, ending)):
+		case entry.IsDir():
+			names = append(names, name+"/")
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// documents are endings of files that stand beside annotations and hold none; "" is that of LICENSE.
+var documents = []string{"", ".md", ".rst", ".toml", ".yaml", ".yml", ".py", ".ipynb", ".sh", ".r", ".pdf", ".html",
+	".jpg", ".jpeg", ".png", ".gif", ".webp", ".cff", ".sig", ".log"}
 
 // A Source is files of annotations that are one manifest and belong to no release yet. It holds no file open and no row in
 // memory. Every reading of it notices a file that was changed since OpenSource.

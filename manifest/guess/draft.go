@@ -54,7 +54,9 @@ type Draft struct {
 // *manifest.Problems.
 func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	var files []manifest.SourceFile
+	var skipped []string
 	for _, path := range paths {
+		skipped = append(skipped, manifest.SkippedSources(path)...)
 		found, err := manifest.FindSources(path)
 		if err != nil {
 			return nil, err
@@ -77,11 +79,21 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a, b := splitByCase(g.columns, rows); a != nil {
+		at := b.places[0]
+		return nil, table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column,
+			Message: fmt.Sprintf("columns %s and %s are one column, spelled in two ways", table.Quote(a.name), table.Quote(b.name)),
+			Hint:    "spell its name the same way in all rows and files"})
+	}
 	if err := g.guess(files[0].Path); err != nil {
 		return nil, err
 	}
 	if err := g.refuseComments(ctx, source); err != nil {
 		return nil, err
+	}
+	if len(skipped) > 0 {
+		g.lookAt("not read, in the folder of the annotations: %s; name what belongs to them with another --manifest",
+			manifest.QuotedList(skipped[:min(len(skipped), 5)]))
 	}
 	if unsaid != "" && g.columnOf(manifest.FieldSplit.String()) == "" {
 		g.lookAt("%s", unsaid)

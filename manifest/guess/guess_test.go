@@ -413,3 +413,25 @@ func TestInitMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestInitSpelledTwice: a column that is spelled in two ways is refused, with the place where the second has a value.
+func TestInitSpelledTwice(t *testing.T) {
+	_, err := initFiles(t, Options{}, file(t, "a.jsonl", `{"id":"abc","label":"a"}`+"\n"+`{"id":"abd","Label":"b"}`+"\n"))
+	wantPlaces(t, "keys", err, `a.jsonl:2:21 columns "label" and "Label" are one column, spelled in two ways`)
+	dir := folder(t, map[string]string{"p1.csv": "id,label\nabc,a\n", "p2.csv": "id,Label\nabd,b\n"})
+	_, err = initFiles(t, Options{}, dir)
+	wantPlaces(t, "files", err, `p2.csv:2:5 columns "label" and "Label" are one column`)
+}
+
+// TestInitSkips: what a folder has beside its annotations is said where it may be some.
+func TestInitSkips(t *testing.T) {
+	dir := folder(t, map[string]string{"a.csv": "id,mood\nabc,a\nabd,b\n", "README.md": "x", "b.xlsx": "x", "a.csv.bak": "x", ".hidden": "x", "sub/test.csv": "id\n"})
+	d, err := initFiles(t, Options{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `not read, in the folder of the annotations: "a.csv.bak", "b.xlsx", "sub/"; name what`
+	if said := strings.Join(d.Warnings, "\n"); !strings.Contains(strings.ReplaceAll(said, " and ", ", "), want) {
+		t.Errorf("it says %q", said)
+	}
+}

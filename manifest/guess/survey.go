@@ -434,6 +434,19 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 	return nil, nil, 0, ctx.Err()
 }
 
+// splitByCase gives two columns that look like one whose name is spelled in two ways: where one has a value, the other has
+// none. nil for none.
+func splitByCase(columns []*surveyed, rows int) (a, b *surveyed) {
+	for i, a := range columns {
+		for _, b := range columns[i+1:] {
+			if manifest.FoldColumn(a.name) == manifest.FoldColumn(b.name) && a.filled > 0 && b.filled > 0 && a.filled+b.filled <= rows {
+				return a, b
+			}
+		}
+	}
+	return nil, nil
+}
+
 // labels gives the different labels of a column whose cells are parted at the sign, "" for cells that are
 // one label each; nil if they cannot be labels.
 func (c *surveyed) labels(sign string) []manifest.Label {
