@@ -423,6 +423,20 @@ func TestInitSpelledTwice(t *testing.T) {
 	wantPlaces(t, "files", err, `p2.csv:2:5 columns "label" and "Label" are one column`)
 }
 
+// TestInitOtherColumns: a first file without the columns of the others is named as any other is.
+func TestInitOtherColumns(t *testing.T) {
+	for _, texts := range []map[string]string{
+		{"a.csv": "x,y\n1,2\n", "b.csv": "id,mood\nabc,a\nabd,b\n"},
+		{"a.csv": "post_id,mood\nabe,a\n", "b.csv": "id,mood\nabc,a\nabd,b\n"},
+	} {
+		d, err := initFiles(t, Options{}, folder(t, texts))
+		if err == nil {
+			_, err = d.Write(t.Context(), filepath.Join(t.TempDir(), "out"), nil)
+		}
+		wantPlaces(t, "files", err, "a.csv:1:0 the file has no column")
+	}
+}
+
 // TestInitSkips: what a folder has beside its annotations is said where it may be some.
 func TestInitSkips(t *testing.T) {
 	dir := folder(t, map[string]string{"a.csv": "id,mood\nabc,a\nabd,b\n", "README.md": "x", "b.xlsx": "x", "a.csv.bak": "x", ".hidden": "x", "sub/test.csv": "id\n"})
