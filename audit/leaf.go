@@ -35,8 +35,7 @@ type source struct {
 	mayName  bool        // it may name posts that are gone, as lists of outcomes do
 	ours     bool        // a record accounts for its words: none of them is of unknown origin
 
-	file  *AuditedFile
-	lines atomic.Int64 // how many texts of it are kept for comparison
+	file *AuditedFile
 }
 
 // rowMark stands before the number of a row.
