@@ -76,7 +76,8 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		}
 		held = bytes.Clone(held[len(held)-min(len(held), max(searchOverlap, open)):])
 	}
-	if !binary && foreign > all.Size()/3 && !p.label {
+	// A rule of dashes decodes as base64, too, and what comes out is in no encoding.
+	if !binary && foreign > all.Size()/3 && !p.label && !strings.HasSuffix(p.part, encodedPart) {
 		return errEncoding
 	}
 	if !binary || p.label || strings.Contains(p.src.name, "/.tmp-") || strings.HasSuffix(p.part, encodedPart) && all.Size() < minGap {

@@ -681,6 +681,7 @@ func TestClean(t *testing.T) {
 		{name: "bytes of no kind", body: noise, gap: binaryGap},
 		{name: "long base64 of nothing that is known", body: []byte("sig: " + b64(noise)), gap: binaryGap},
 		{name: "a short key in base64", body: []byte("key: " + b64(noise[:300]))},
+		{name: "a rule of dashes", body: []byte("Title\n" + strings.Repeat("-", 300) + "\n")},
 		{name: "digests of others", body: []byte(many("%064x\n", 50))},
 		{name: "the release's manifest", body: func() []byte { b, _ := os.ReadFile(purged.config.Release.ManifestPath); return b }()},
 		{name: "a list of tombstones", body: []byte("id,state,time\n" + goneUnseen + ",removed,2026-01-01T00:00:00Z\n")},
