@@ -288,7 +288,8 @@ func (a *audit) judgeImage(s *sighting) {
 	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "" && a.report.Known.Digests+a.report.Known.Hashes > 0:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
-	case a.Workspace == nil && a.report.Known.Digests == 0 && s.side > iconSide && a.report.Known.MustGo > 0:
+	// What stands in a footer stands in a row as well, which says whose it is.
+	case mine == nil && !s.label && a.Workspace == nil && a.report.Known.Digests == 0 && s.side > iconSide && a.report.Known.MustGo > 0:
 		a.open(where, "ask the maintainers to publish digests (rehydrate export --digests)", "a picture, and not one digest of a removed post is published")
 	}
 }

@@ -782,6 +782,37 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// TestOwnDataset: a dataset whose rows are all of live posts is in order, with the workspace and with the release alone;
+// a picture that says of no post to be its, and a row of a removed one, are not.
+func TestOwnDataset(t *testing.T) {
+	w, dir := newWorld(t, false, false), t.TempDir()
+	type row struct {
+		ID    string `parquet:"id"`
+		Image []byte `parquet:"image"`
+	}
+	write := func(rows ...row) {
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, "train.parquet"), parquetOf(rows...), 0o600))
+	}
+	alone := func() Verdict {
+		c := w.config
+		c.Files = []string{dir}
+		for _, id := range []manifest.PostID{goneJPEG, gonePNG} {
+			c.Tombstones = append(c.Tombstones, manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: c.Now()})
+		}
+		r, err := Audit(t.Context(), c)
+		testkit.OK(t, err)
+		return r.Verdict
+	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte("# Demo\n\nA dataset of memes.\n"), 0o600))
+	write(row{live1, w.images[live1]}, row{live2, w.images[live2]})
+	testkit.Same(t, "with the workspace", Pass, w.audit(t, w.ws, dir).Verdict)
+	testkit.Same(t, "with the release alone", Pass, alone())
+	write(row{live1, w.images[live1]}, row{"", w.images[live2]})
+	testkit.Same(t, "a picture of nobody, with the release alone", Undecided, alone())
+	write(row{live1, w.images[live1]}, row{gonePNG, nil})
+	testkit.Same(t, "a removed post's row, with the release alone", Fail, alone())
+}
+
 // TestInterrupted: an audit that is stopped says what it found up to then, and gives no verdict.
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t, true, false)
