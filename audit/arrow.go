@@ -67,7 +67,10 @@ func (w walker) arrowRows(t *table, in *io.SectionReader) error {
 	}
 	most := t.atOnce(arrowAtOnce)
 	mem := &arrowMemory{walker: w, most: most}
-	r, err := ipc.NewReader(in, ipc.WithAllocator(mem), ipc.WithMetadataSizeLimit(arrowSchema), ipc.WithBodySizeLimit(most), ipc.WithEnsureNativeEndian(true))
+	// No message is longer than the file, whatever it says. NewReader would not hand the limits on to what reads messages.
+	options := []ipc.Option{ipc.WithAllocator(mem), ipc.WithMetadataSizeLimit(min(arrowSchema, in.Size())),
+		ipc.WithBodySizeLimit(min(most, in.Size())), ipc.WithEnsureNativeEndian(true)}
+	r, err := ipc.NewReaderFromMessageReader(ipc.NewMessageReader(in, options...), options...)
 	if err != nil {
 		return err
 	}
