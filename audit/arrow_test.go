@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -124,4 +125,23 @@ func TestArrowSchemaBomb(t *testing.T) {
 	if err := boundSchema(bytes.NewReader(body)); err == nil || !strings.Contains(err.Error(), "too many fields") {
 		t.Errorf("%d bytes: %v", len(body), err)
 	}
+}
+
+// TestArrowLongMessage: a message that says it is longer than its file takes no memory.
+func TestArrowLongMessage(t *testing.T) {
+	stream := arrowOf(t, false, nil, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, [3]string{live1, "x", "y"})
+	end := bytes.LastIndex(stream, []byte{255, 255, 255, 255, 0, 0, 0, 0}) // of the stream
+	if end < 0 {
+		t.Fatal("the stream has no end")
+	}
+	w, name := newWorld(t, false, false), filepath.Join(t.TempDir(), "a.arrow")
+	testkit.OK(t, os.WriteFile(name, append(stream[:end:end], 255, 255, 255, 255, 0, 0, 0, 16), 0o600))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := w.audit(t, w.ws, name)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 {
+		t.Errorf("%d MB were allocated", took>>20)
+	}
+	testkit.Same(t, "verdict", Undecided, r.Verdict)
 }
