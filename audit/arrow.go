@@ -27,7 +27,8 @@ const (
 
 var errArrow = &unreadFormat{"it is Arrow that could not be read to its end: the rest was only searched for plain text and images", "have it written again, or save it as Parquet"}
 
-// arrow looks at every column of a file of Arrow, of its two formats: Feather and what Hugging Face caches are among them.
+// arrow looks at every column of a file of Arrow, of its two formats: Feather and what Hugging Face caches are among
+// them.
 func (w walker) arrow(p place, kind string, all *io.SectionReader) error {
 	in := io.NewSectionReader(all, 0, all.Size())
 	if kind == arrowFile { // a stream lies in it, between a mark and an index
@@ -67,7 +68,8 @@ func (w walker) arrowRows(t *table, in *io.SectionReader) error {
 	}
 	most := t.atOnce(arrowAtOnce)
 	mem := &arrowMemory{walker: w, most: most}
-	// No message is longer than the file, whatever it says. NewReader would not hand the limits on to what reads messages.
+	// No message is longer than the file, whatever it says. NewReader would not hand the limits on to what reads
+	// messages.
 	options := []ipc.Option{ipc.WithAllocator(mem), ipc.WithMetadataSizeLimit(min(arrowSchema, in.Size())),
 		ipc.WithBodySizeLimit(min(most, in.Size())), ipc.WithEnsureNativeEndian(true)}
 	r, err := ipc.NewReaderFromMessageReader(ipc.NewMessageReader(in, options...), options...)
@@ -167,7 +169,8 @@ func (w walker) arrowValue(t *table, name string, values arrow.Array, i int) err
 	return nil
 }
 
-// An arrowMemory bounds what the library takes for a stream, by what it holds at a time and by the budget of the source.
+// An arrowMemory bounds what the library takes for a stream, by what it holds at a time and by the budget of the
+// source.
 type arrowMemory struct {
 	walker
 	most, held int64
@@ -201,8 +204,8 @@ func (m *arrowMemory) Reallocate(size int, b []byte) []byte {
 // Free counts bytes as given back. They may still be looked at.
 func (m *arrowMemory) Free(b []byte) { m.held = max(0, m.held-int64(cap(b))) }
 
-// boundSchema refuses a schema of more fields than are told apart. A field may stand in many others, so that a few hundred
-// bytes can name more of them than any memory holds.
+// boundSchema refuses a schema of more fields than are told apart. A field may stand in many others, so that a few
+// hundred bytes can name more of them than any memory holds.
 func boundSchema(in io.ReaderAt) error {
 	var head [8]byte
 	if _, err := in.ReadAt(head[:], 0); err != nil {

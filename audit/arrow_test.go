@@ -18,12 +18,16 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// arrowOf writes a table of a column of ids, one of bytes of images as Hugging Face keeps them, and one of lists of texts.
-func arrowOf(t testing.TB, file bool, options []ipc.Option, id arrow.DataType, content arrow.DataType, rows ...[3]string) []byte {
+// arrowOf writes a table of a column of ids, one of bytes of images as Hugging Face keeps them, and one of lists of
+// texts.
+func arrowOf(t testing.TB, file bool, options []ipc.Option, id arrow.DataType, content arrow.DataType,
+	rows ...[3]string) []byte {
 	t.Helper()
 	mem := memory.NewGoAllocator()
-	image := arrow.StructOf(arrow.Field{Name: "bytes", Type: content, Nullable: true}, arrow.Field{Name: "path", Type: arrow.BinaryTypes.String, Nullable: true})
-	schema := arrow.NewSchema([]arrow.Field{{Name: "post_id", Type: id}, {Name: "image", Type: image}, {Name: "texts", Type: arrow.ListOf(arrow.BinaryTypes.LargeString)}}, nil)
+	image := arrow.StructOf(arrow.Field{Name: "bytes", Type: content, Nullable: true},
+		arrow.Field{Name: "path", Type: arrow.BinaryTypes.String, Nullable: true})
+	schema := arrow.NewSchema([]arrow.Field{{Name: "post_id", Type: id}, {Name: "image", Type: image},
+		{Name: "texts", Type: arrow.ListOf(arrow.BinaryTypes.LargeString)}}, nil)
 	b := array.NewRecordBuilder(mem, schema)
 	ids, images, texts := b.Field(0), b.Field(1).(*array.StructBuilder), b.Field(2).(*array.ListBuilder)
 	var out bytes.Buffer
@@ -63,7 +67,9 @@ func TestArrow(t *testing.T) {
 		for _, file := range []bool{false, true} {
 			for _, id := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, dictionary} {
 				for _, content := range []arrow.DataType{arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary} {
-					body := arrowOf(t, file, options, id, content, [3]string{live1, "", "a"}, [3]string{goneDigits, "", "b"}, [3]string{live2, string(w.images[goneJPEG]), goneText + " for odut"})
+					body := arrowOf(t, file, options, id, content, [3]string{live1, "", "a"},
+						[3]string{goneDigits, "", "b"}, [3]string{live2, string(w.images[goneJPEG]),
+							goneText + " for odut"})
 					dir := t.TempDir()
 					testkit.OK(t, os.WriteFile(filepath.Join(dir, "f.arrow"), body, 0o600))
 					r := w.audit(t, w.ws, dir)
@@ -72,7 +78,8 @@ func TestArrow(t *testing.T) {
 							return f.ID == id && slices.Contains(f.Kinds, kind) && strings.HasSuffix(f.Where, where)
 						})
 					}
-					if !has(r, goneDigits, "f.arrow > row 2", FoundRow) || !has(r, goneJPEG, "f.arrow > row 3", FoundImage) || len(r.Open) > 0 {
+					if !has(r, goneDigits, "f.arrow > row 2", FoundRow) ||
+						!has(r, goneJPEG, "f.arrow > row 3", FoundImage) || len(r.Open) > 0 {
 						t.Errorf("%s, file %v, %s, %s: %+v, open %+v", name, file, id, content, r.Findings, r.Open)
 					}
 					if r := fresh.audit(t, fresh.ws, dir); !has(r, goneJPEG, "f.arrow > row 3", FoundText) {

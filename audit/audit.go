@@ -215,9 +215,9 @@ type Config struct {
 	OnWait  func(polite.Wait)
 }
 
-// Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging: the context's,
-// *reddit.Denied, an unreadable release. A file that is only partly readable is open in the report. With an error of the
-// context comes what was found up to then, without a verdict.
+// Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging: the
+// context's, *reddit.Denied, an unreadable release. A file that is only partly readable is open in the report. With an
+// error of the context comes what was found up to then, without a verdict.
 func Audit(ctx context.Context, c Config) (Report, error) {
 	a := newAudit(c)
 	// Content is searched for once all verdicts are known: a removal that one source reports must count in every file.
@@ -262,10 +262,12 @@ type audit struct {
 }
 
 func newAudit(c Config) *audit {
-	a := &audit{Config: c, opens: map[Open]*tally{}, posts: map[manifest.PostID]*evidence{}, past: map[manifest.PostID]past{},
+	a := &audit{Config: c, opens: map[Open]*tally{}, posts: map[manifest.PostID]*evidence{},
+		past:  map[manifest.PostID]past{},
 		noted: map[manifest.PostID]time.Time{}, standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
-		removed: map[string]*evidence{}, rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{}, held: map[manifest.PostID]bool{}},
+		removed: map[string]*evidence{}, rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
+			held: map[manifest.PostID]bool{}},
 		gone: goneContent{}}
 	a.texts.New = func() any { return a.gone.captions.NewText() }
 	return a
@@ -275,7 +277,8 @@ func newAudit(c Config) *audit {
 func (a *audit) readRelease(ctx context.Context) error {
 	r := &a.report
 	// A list that stays empty is [] in the statement, not null.
-	*r = Report{Format: StatementFormat, Time: a.Now().UTC().Truncate(time.Second), Who: a.Who, Findings: []Finding{}, Open: []Open{},
+	*r = Report{Format: StatementFormat, Time: a.Now().UTC().Truncate(time.Second), Who: a.Who, Findings: []Finding{},
+		Open:   []Open{},
 		Duties: []Duty{}, Limits: []string{}, Totals: map[string]int{}, Notes: []string{}, Posts: []*AuditedPost{}, Known: Known{States: map[string]int{}}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
 		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []*AuditedFile{}}

@@ -29,7 +29,8 @@ func checkout(t *testing.T, in map[string][]byte) map[string][]byte {
 	t.Helper()
 	dir, files := t.TempDir(), map[string][]byte{}
 	git := func(args ...string) {
-		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), "git",
+			append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -44,7 +45,8 @@ func checkout(t *testing.T, in map[string][]byte) map[string][]byte {
 		for name, body := range in {
 			testkit.OK(t, os.WriteFile(filepath.Join(dir, name), append(bytes.Clone(body), suffix...), 0o600))
 		}
-		testkit.OK(t, os.WriteFile(filepath.Join(dir, "note.txt"), lines("a line of a note, number %d"+suffix+"\n", 80), 0o600))
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, "note.txt"),
+			lines("a line of a note, number %d"+suffix+"\n", 80), 0o600))
 		git("add", ".")
 		git("commit", "-q", "-m", "the work so far")
 		if n == 0 {
@@ -64,7 +66,8 @@ func checkout(t *testing.T, in map[string][]byte) map[string][]byte {
 // icon is a favicon.ico of one picture of 32 pixels, as a bitmap without its header.
 func icon() []byte {
 	const size = 40 + 32*32*4 + 32*4
-	head := append([]byte("\x00\x00\x01\x00\x01\x00\x20\x20\x00\x00\x01\x00\x20\x00"), byte(size&0xff), byte(size>>8), 0, 0, 22, 0, 0, 0)
+	head := append([]byte("\x00\x00\x01\x00\x01\x00\x20\x20\x00\x00\x01\x00\x20\x00"), byte(size&0xff), byte(size>>8),
+		0, 0, 22, 0, 0, 0)
 	body := make([]byte, size)
 	copy(body, "\x28\x00\x00\x00\x20\x00\x00\x00\x40\x00\x00\x00\x01\x00\x20\x00")
 	for i := 40; i < size; i++ {
@@ -97,12 +100,18 @@ func cleanFiles(t *testing.T, w *world) map[string]map[string][]byte {
 		Emb      []float32 `parquet:"emb,list"`
 	}
 	return map[string]map[string][]byte{
-		"README":                one("README.md", "# Memes\n\nThe weather app promised sun, and we had none of it.\n\nRun `make`.\n"),
-		"LICENSE":               one("LICENSE", "Permission is hereby granted, free of charge, to any person obtaining a copy of this software\n"),
-		"git checkout":          checkout(t, map[string][]byte{"README.md": []byte("# A project\n"), "logo.png": small, "main.py": []byte("print('hi')\n")}),
-		"training log":          {"train.log": lines("2026-01-02 03:04:05 INFO epoch %d loss 0.136748 lr 1e-05\n", 200)},
-		"LaTeX":                 one("paper.tex", "\\section{Results}\nThe kappa is $0.71$ for 1,049 memes. \\cite{liu2019}\n\\begin{tabular}{lr}a & 1\\\\ b & 2\\end{tabular}\n"),
-		"BibTeX":                one("refs.bib", "@article{liu2019,\n  title={A Robustly Optimized Approach},\n  year={2019}, doi={10.1000/182}\n}\n"),
+		"README": one("README.md",
+			"# Memes\n\nThe weather app promised sun, and we had none of it.\n\nRun `make`.\n"),
+		"LICENSE": one("LICENSE",
+			"Permission is hereby granted, free of charge, to any person obtaining a copy of this software\n"),
+		"git checkout": checkout(t,
+			map[string][]byte{"README.md": []byte("# A project\n"), "logo.png": small,
+				"main.py": []byte("print('hi')\n")}),
+		"training log": {"train.log": lines("2026-01-02 03:04:05 INFO epoch %d loss 0.136748 lr 1e-05\n",
+			200)},
+		"LaTeX": one("paper.tex", "\\section{Results}\nThe kappa is $0.71$ for 1,049 memes. \\cite{liu2019}\n\\begin{tabular}{lr}a & 1\\\\ b & 2\\end{tabular}\n"),
+		"BibTeX": one("refs.bib",
+			"@article{liu2019,\n  title={A Robustly Optimized Approach},\n  year={2019}, doi={10.1000/182}\n}\n"),
 		"notebook":              one("a.ipynb", `{"cells":[{"cell_type":"code","execution_count":null,"id":"3f2a9c1d","metadata":{},"outputs":[],"source":["import pandas as pd\n","df = pd.read_csv('x.csv')"]}],"metadata":{"kernelspec":{"name":"python3"}},"nbformat":4,"nbformat_minor":5}`),
 		"notebook's checkpoint": one(".ipynb_checkpoints/a-checkpoint.ipynb", `{"cells":[{"cell_type":"markdown","id":"b7d41e22","metadata":{},"source":["# Notes"]}],"metadata":{},"nbformat":4,"nbformat_minor":5}`),
 		"metrics":               {"metrics.csv": append([]byte("id,score\n"), lines("%d,0.5\n", 100)...)},
@@ -113,39 +122,51 @@ func cleanFiles(t *testing.T, w *world) map[string]map[string][]byte {
 		"a column of counts":    {"counts.csv": append([]byte("bin,count\n"), lines("%d,136748\n", 50)...)},
 		"Parquet of numbers":    {"i.parquet": parquetOf(score{1, .5}, score{2, .25})},
 		"Parquet with id":       {"n.parquet": parquetOf(numbered{0, .5}, numbered{1, .5}, numbered{2, .25})},
-		"Parquet of file names": {"e.parquet": parquetOf(embedded{live1 + ".jpg", []float32{1, 2}}, embedded{live2 + ".png", []float32{3, 4}})},
-		"500 git hashes":        one("hashes.txt", hashes.String()),
-		"SHA256SUMS":            one("SHA256SUMS", sums.String()),
-		"favicon":               {"favicon.ico": icon()},
-		"a small picture":       {"badge.png": small},
-		"the release":           releaseFiles(t, w),
-		"a photograph":          {"me.jpg": withSegment(withSegment(encodeJPEG(drawn(77), 85), 0xe1, "Exif\x00\x00II*\x00\x08\x00\x00\x00\x00\x00\x00\x00 taken with a camera"), 0xe2, "ICC_PROFILE\x00\x01\x01\x00\x00\x02\x0cappl")},
-		"live text":             one("live.csv", "id,text\n"+live1+","+liveText+" of "+live1+"\n"+live2+","+liveText+" of "+live2+"\n"),
-		"live rows":             one("labels.csv", "id,label\n"+live1+",F1\n"+live2+",F2\n"),
-		"live names":            one("names.csv", "file_name,split\n"+live1+".jpg,train\n"+live2+".png,test\n"),
-		"job.sh":                one("job.sh", "#!/bin/sh\n#SBATCH --time=04:00:00\n#SBATCH --job-name=clip\nsrun python train.py --seed 42\n"),
-		"requirements":          one("requirements.txt", "numpy==1.26.4\npandas==2.2.1\ntorch==2.3.0 --hash=sha256:"+strings.Repeat("0a", 32)+"\n"),
-		"package-lock":          one("package-lock.json", `{"name":"page","lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"https://example.org/a.tgz","integrity":"sha512-`+b64(lines("%04d", 16))+`"}}}`),
-		"Go source":             one("main.go", "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(0xdeadbeef, \"id\", 1<<20) }\n"),
-		"Python source":         one("train.py", "import torch\nids = [136, 748]\nfor i, x in enumerate(ids):\n    print(i, x)\n"),
-		"wandb":                 {"wandb/run-1/files/wandb-summary.json": []byte(`{"loss":0.1,"_step":136,"_runtime":12.5,"_wandb":{"runtime":12}}`), "wandb/run-1/files/config.yaml": []byte("lr:\n  value: 1.0e-05\nseed:\n  value: 42\n"), "wandb/run-1/logs/debug.log": lines("2026-01-01 00:00:%02d,1 INFO MainThread:136 [wandb_run.py:_config_callback():1371]\n", 60)},
-		"Hugging Face config":   one("config.json", `{"architectures":["CLIPModel"],"hidden_size":768,"id2label":{"0":"F1","1":"F2"},"label2id":{"F1":0,"F2":1},"vocab_size":49408}`),
-		"vocabulary":            {"vocab.json": []byte(`{"!":0,"the</w>":1,"cat</w>":2,"1a</w>":3}`), "merges.txt": []byte("#version: 0.2\ni n\nt h\na n\n")},
-		"trainer state":         one("trainer_state.json", `{"best_metric":0.7,"epoch":3.0,"log_history":[{"epoch":1.0,"loss":0.9,"step":100},{"epoch":2.0,"loss":0.5,"step":200}]}`),
-		"predictions":           {"pred.jsonl": lines("{\"index\": %d, \"label\": \"F1\", \"p\": 0.25}\n", 40)},
-		"a model's confusions":  one("confusion.csv", ",F1,F2\nF1,30,4\nF2,5,60\n"),
-		"Makefile":              one("Makefile", "all:\n\tpython train.py\nclean:\n\trm -rf out\n"),
-		"yaml":                  one("environment.yml", "name: memes\ndependencies:\n  - python=3.11\n  - pip:\n    - datasets==2.19.0\n"),
-		"toml":                  one("pyproject.toml", "[project]\nname = \"memes\"\nversion = \"0.1.0\"\n"),
-		"web page":              one("index.html", "<!doctype html><title>Results</title><p>Our results are in the table.</p><table><tr><td>F1<td>0.61</table>\n"),
-		"style":                 one("style.css", "body { color: #1f2a44; margin: 0 auto; max-width: 60em }\n"),
-		"an SVG":                one("plot.svg", "<svg xmlns='http://www.w3.org/2000/svg'><path d='M 10 20 L 30.5 40.25 L 136 748'/></svg>\n"),
-		"subtitles":             one("talk.srt", "1\n00:00:01,000 --> 00:00:02,000\nHello and welcome to the talk\n"),
-		"an e-mail":             one("mail.eml", "From: a@example.org\nSubject: the paper\nMessage-ID: <20260102.136@example.org>\n\nSee you on Monday.\n"),
-		"npy of numbers":        {"emb.npy": npyOf("<f4", 4, make([]byte, 64))},
-		"agreement":             one("agreement.csv", "annotator,item,label\n1,1,F1\n1,2,F2\n2,1,F1\n"),
-		"timings":               {"timings.csv": append([]byte("step,ms,bytes\n"), lines("%[1]d,%[1]d.5,136748\n", 60)...)},
-		"a Slurm log":           one("slurm-136.out", "Submitted batch job 136\nslurmstepd: error: *** JOB 136 ON node07 CANCELLED AT 2026-01-01T00:00:00 ***\n"),
+		"Parquet of file names": {"e.parquet": parquetOf(embedded{live1 + ".jpg", []float32{1, 2}},
+			embedded{live2 + ".png", []float32{3, 4}})},
+		"500 git hashes":  one("hashes.txt", hashes.String()),
+		"SHA256SUMS":      one("SHA256SUMS", sums.String()),
+		"favicon":         {"favicon.ico": icon()},
+		"a small picture": {"badge.png": small},
+		"the release":     releaseFiles(t, w),
+		"a photograph":    {"me.jpg": withSegment(withSegment(encodeJPEG(drawn(77), 85), 0xe1, "Exif\x00\x00II*\x00\x08\x00\x00\x00\x00\x00\x00\x00 taken with a camera"), 0xe2, "ICC_PROFILE\x00\x01\x01\x00\x00\x02\x0cappl")},
+		"live text": one("live.csv",
+			"id,text\n"+live1+","+liveText+" of "+live1+"\n"+live2+","+liveText+" of "+live2+"\n"),
+		"live rows":  one("labels.csv", "id,label\n"+live1+",F1\n"+live2+",F2\n"),
+		"live names": one("names.csv", "file_name,split\n"+live1+".jpg,train\n"+live2+".png,test\n"),
+		"job.sh": one("job.sh",
+			"#!/bin/sh\n#SBATCH --time=04:00:00\n#SBATCH --job-name=clip\nsrun python train.py --seed 42\n"),
+		"requirements": one("requirements.txt",
+			"numpy==1.26.4\npandas==2.2.1\ntorch==2.3.0 --hash=sha256:"+strings.Repeat("0a", 32)+"\n"),
+		"package-lock": one("package-lock.json", `{"name":"page","lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"https://example.org/a.tgz","integrity":"sha512-`+b64(lines("%04d", 16))+`"}}}`),
+		"Go source": one("main.go",
+			"package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(0xdeadbeef, \"id\", 1<<20) }\n"),
+		"Python source": one("train.py",
+			"import torch\nids = [136, 748]\nfor i, x in enumerate(ids):\n    print(i, x)\n"),
+		"wandb":               {"wandb/run-1/files/wandb-summary.json": []byte(`{"loss":0.1,"_step":136,"_runtime":12.5,"_wandb":{"runtime":12}}`), "wandb/run-1/files/config.yaml": []byte("lr:\n  value: 1.0e-05\nseed:\n  value: 42\n"), "wandb/run-1/logs/debug.log": lines("2026-01-01 00:00:%02d,1 INFO MainThread:136 [wandb_run.py:_config_callback():1371]\n", 60)},
+		"Hugging Face config": one("config.json", `{"architectures":["CLIPModel"],"hidden_size":768,"id2label":{"0":"F1","1":"F2"},"label2id":{"F1":0,"F2":1},"vocab_size":49408}`),
+		"vocabulary": {"vocab.json": []byte(`{"!":0,"the</w>":1,"cat</w>":2,"1a</w>":3}`),
+			"merges.txt": []byte("#version: 0.2\ni n\nt h\na n\n")},
+		"trainer state":        one("trainer_state.json", `{"best_metric":0.7,"epoch":3.0,"log_history":[{"epoch":1.0,"loss":0.9,"step":100},{"epoch":2.0,"loss":0.5,"step":200}]}`),
+		"predictions":          {"pred.jsonl": lines("{\"index\": %d, \"label\": \"F1\", \"p\": 0.25}\n", 40)},
+		"a model's confusions": one("confusion.csv", ",F1,F2\nF1,30,4\nF2,5,60\n"),
+		"Makefile":             one("Makefile", "all:\n\tpython train.py\nclean:\n\trm -rf out\n"),
+		"yaml": one("environment.yml",
+			"name: memes\ndependencies:\n  - python=3.11\n  - pip:\n    - datasets==2.19.0\n"),
+		"toml":     one("pyproject.toml", "[project]\nname = \"memes\"\nversion = \"0.1.0\"\n"),
+		"web page": one("index.html", "<!doctype html><title>Results</title><p>Our results are in the table.</p><table><tr><td>F1<td>0.61</table>\n"),
+		"style":    one("style.css", "body { color: #1f2a44; margin: 0 auto; max-width: 60em }\n"),
+		"an SVG": one("plot.svg",
+			"<svg xmlns='http://www.w3.org/2000/svg'><path d='M 10 20 L 30.5 40.25 L 136 748'/></svg>\n"),
+		"subtitles": one("talk.srt", "1\n00:00:01,000 --> 00:00:02,000\nHello and welcome to the talk\n"),
+		"an e-mail": one("mail.eml",
+			"From: a@example.org\nSubject: the paper\nMessage-ID: <20260102.136@example.org>\n\nSee you on Monday.\n"),
+		"npy of numbers": {"emb.npy": npyOf("<f4", 4, make([]byte, 64))},
+		"agreement":      one("agreement.csv", "annotator,item,label\n1,1,F1\n1,2,F2\n2,1,F1\n"),
+		"timings": {"timings.csv": append([]byte("step,ms,bytes\n"),
+			lines("%[1]d,%[1]d.5,136748\n", 60)...)},
+		"a Slurm log": one("slurm-136.out",
+			"Submitted batch job 136\nslurmstepd: error: *** JOB 136 ON node07 CANCELLED AT 2026-01-01T00:00:00 ***\n"),
 	}
 }
 
@@ -164,10 +185,12 @@ func releaseFiles(t *testing.T, w *world) map[string][]byte {
 func npyOf(descr string, n int, data []byte) []byte {
 	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d,), }", descr, n)
 	head += strings.Repeat(" ", 63-(len(head)+10)%64) + "\n"
-	return append(append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8)), append([]byte(head), data...)...)
+	return append(append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8)),
+		append([]byte(head), data...)...)
 }
 
-// TestCleanFolders finds nothing in folders that hold nothing, and leaves nothing open there: before a purge, after it, and with the release alone.
+// TestCleanFolders finds nothing in folders that hold nothing, and leaves nothing open there: before a purge, after it,
+// and with the release alone.
 func TestCleanFolders(t *testing.T) {
 	before, after, published := newWorld(t, true, false), newWorld(t, false, false), newWorld(t, false, true)
 	folders := cleanFiles(t, after)
@@ -187,7 +210,8 @@ func TestCleanFolders(t *testing.T) {
 					files = releaseFiles(t, in)
 				}
 				for name, body := range files {
-					testkit.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), body, 0o600))
+					testkit.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700),
+						os.WriteFile(filepath.Join(dir, name), body, 0o600))
 				}
 				r := Report{}
 				if state == "alone" {
@@ -219,16 +243,19 @@ func TestCleanFolders(t *testing.T) {
 // TestGitHistory finds what a checkout no longer has in its loose objects and packs.
 func TestGitHistory(t *testing.T) {
 	w := newWorld(t, false, false)
-	for name, body := range map[string][]byte{"its image": w.images[goneJPEG], "its row": []byte("id,label\n" + goneJPEG + ",F1\n")} {
+	for name, body := range map[string][]byte{"its image": w.images[goneJPEG],
+		"its row": []byte("id,label\n" + goneJPEG + ",F1\n")} {
 		files, dir := checkout(t, map[string][]byte{"x": body}), t.TempDir()
 		for name, body := range files {
 			if strings.HasPrefix(name, ".git/") {
-				testkit.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), body, 0o600))
+				testkit.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700),
+					os.WriteFile(filepath.Join(dir, name), body, 0o600))
 			}
 		}
 		r := w.audit(t, w.ws, dir)
 		for _, at := range []string{".git/objects/pack/pack-", ".git/objects/"} {
-			if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.ID == goneJPEG && strings.Contains(f.Where, at) }) {
+			if !slices.ContainsFunc(r.Findings,
+				func(f Finding) bool { return f.ID == goneJPEG && strings.Contains(f.Where, at) }) {
 				t.Errorf("%s is not found in %s: %+v, open %+v", name, at, r.Findings, r.Open)
 			}
 		}

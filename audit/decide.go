@@ -16,8 +16,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A sight is one thing of a removed post that was seen, or one change of the record. Those of one post at one place make
-// a finding.
+// A sight is one thing of a removed post that was seen, or one change of the record. Those of one post at one place
+// make a finding.
 type sight struct {
 	spot
 	id, what string
@@ -79,7 +79,8 @@ func (a *audit) open(where, do, format string, args ...any) {
 	a.openOf("", where, do, format, args...)
 }
 
-// openOf is open for a thing that may be of an entry. The rows of one table of which the same is to be said count as one.
+// openOf is open for a thing that may be of an entry. The rows of one table of which the same is to be said count as
+// one.
 func (a *audit) openOf(id, where, do, format string, args ...any) {
 	table, _, _ := strings.Cut(where, rowMark)
 	alike := Open{id, state.PrintableLine(table), state.PrintableLine(fmt.Sprintf(format, args...)), do}
@@ -149,8 +150,8 @@ type rowsHeld struct {
 	held   map[manifest.PostID]bool
 }
 
-// holdsRow notes a row of a post in the dataset or a registered copy. A copy may have that of a post that is withheld until
-// this is confirmed, the dataset not.
+// holdsRow notes a row of a post in the dataset or a registered copy. A copy may have that of a post that is withheld
+// until this is confirmed, the dataset not.
 func (a *audit) holdsRow(e *evidence, copied bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -196,12 +197,14 @@ func some(ids []string) string {
 func (a *audit) tellRows() {
 	r := &a.rowsHeld
 	if ids := idsOf(r.held); len(ids) > 0 {
-		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: "rehydrate recheck RELEASE --confirm-removals", Posts: ids, Late: true,
+		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: "rehydrate recheck RELEASE --confirm-removals",
+			Posts: ids, Late: true,
 			What: fmt.Sprintf("rows of %s that the policy does not allow, or that wait for a confirmation, are in the dataset or a copy: %s",
 				counted(len(ids), "post"), some(ids))})
 	}
 	due := r.oldest.Add(a.Policy.Reddit.RecheckWithin).UTC()
-	d := Duty{Kind: DutyRecheck, Where: "reddit", Do: "rehydrate recheck RELEASE", Posts: idsOf(r.stale), Late: len(r.stale) > 0}
+	d := Duty{Kind: DutyRecheck, Where: "reddit", Do: "rehydrate recheck RELEASE", Posts: idsOf(r.stale),
+		Late: len(r.stale) > 0}
 	if !r.oldest.IsZero() {
 		d.Due = &due
 	}
@@ -211,7 +214,8 @@ func (a *audit) tellRows() {
 			counted(len(d.Posts), "post"), some(d.Posts))
 	case d.Late:
 		d.What = fmt.Sprintf("Reddit was last asked about %s in the dataset or a copy on %s, and is to be asked every %s: %s too late",
-			counted(len(d.Posts), "post"), at(r.oldest), lasts(a.Policy.Reddit.RecheckWithin), lasts(a.report.Time.Sub(due)))
+			counted(len(d.Posts),
+				"post"), at(r.oldest), lasts(a.Policy.Reddit.RecheckWithin), lasts(a.report.Time.Sub(due)))
 	case d.Due != nil:
 		d.What = "the next check with Reddit"
 	default:
@@ -266,7 +270,8 @@ func (a *audit) judge(context.Context) error {
 	}
 	for _, k := range a.gone.all {
 		if k.format != "" && k.MustGo && !k.waits {
-			a.finding(FoundImage, k.name, spot{state.StateFile, doPurge}, "the description of its image, with its hashes: %s", k.why)
+			a.finding(FoundImage, k.name, spot{state.StateFile, doPurge},
+				"the description of its image, with its hashes: %s", k.why)
 		}
 		if k.read && k.MustGo && !k.waits {
 			a.finding(FoundText, k.name, spot{state.StateFile, doPurge}, "text read off its image: %s", k.why)
@@ -282,7 +287,8 @@ func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []s
 	}
 	switch n := len(unasked); {
 	case a.report.Coverage.Judged == 0 && len(unanswered) == 0:
-		a.open("reddit", "audit without --offline, or name the workspace with -w", "nothing is known of any post: nobody asked Reddit, and no tombstone is published")
+		a.open("reddit", "audit without --offline, or name the workspace with -w",
+			"nothing is known of any post: nobody asked Reddit, and no tombstone is published")
 	case n > 0 && a.Workspace != nil:
 		a.open("workspace", doRun, "Reddit was never asked about %s: %s", counted(n, "post"), some(unasked))
 	}
@@ -307,8 +313,9 @@ func (a *audit) tellWithheld() {
 		due := since.Add(policy.DeleteWithin)
 		slices.Sort(ids)
 		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: ids, Due: &due, Late: a.report.Time.After(due),
-			Do:   "rehydrate run RELEASE --confirm-removals",
-			What: fmt.Sprintf("%s not removed yet, gone since %s and withheld because there were so many: %s", are(len(ids), "post"), at(since), some(ids))})
+			Do: "rehydrate run RELEASE --confirm-removals",
+			What: fmt.Sprintf("%s not removed yet, gone since %s and withheld because there were so many: %s",
+				are(len(ids), "post"), at(since), some(ids))})
 	}
 }
 
@@ -317,10 +324,13 @@ func (a *audit) tellGrant() {
 	switch f := a.Access; {
 	case f == nil || a.images+a.rows == 0:
 	case f.Reason == "no_grant", f.Reason == "no_signer": // an auditor need not hold the holder's grant, which may be good
-		a.open("grant", "name the holder's grant with --grant", "the policy wants a grant, and %d images and %d rows are kept", a.images, a.rows)
+		a.open("grant", "name the holder's grant with --grant",
+			"the policy wants a grant, and %d images and %d rows are kept", a.images, a.rows)
 	default:
-		a.duty(Duty{Kind: DutyGrant, Where: "grant", Late: true, Do: "renew it with the maintainers, or end it: rehydrate purge --all",
-			What: fmt.Sprintf("the grant is not good (%s), and %d images and %d rows are still here: %s", f.Reason, a.images, a.rows, f.Detail)})
+		a.duty(Duty{Kind: DutyGrant, Where: "grant", Late: true,
+			Do: "renew it with the maintainers, or end it: rehydrate purge --all",
+			What: fmt.Sprintf("the grant is not good (%s), and %d images and %d rows are still here: %s", f.Reason,
+				a.images, a.rows, f.Detail)})
 	}
 }
 
@@ -337,7 +347,8 @@ func (a *audit) conclude() Report {
 	r.Limits = append(r.limits(), a.elsewhere...)
 	a.tellOpen()
 	slices.SortFunc(r.Duties, func(x, y Duty) int {
-		return cmp.Or(-cmp.Compare(number(x.Late), number(y.Late)), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Where, y.Where), cmp.Compare(x.What, y.What))
+		return cmp.Or(-cmp.Compare(number(x.Late), number(y.Late)), cmp.Compare(x.Kind, y.Kind),
+			cmp.Compare(x.Where, y.Where), cmp.Compare(x.What, y.What))
 	})
 	r.Scope.Files = slices.DeleteFunc(r.Scope.Files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
 	r.Scope.LookedAt, r.Scope.Named = int(a.lookedAt.Load()), len(a.Files)
@@ -359,13 +370,15 @@ func findingsOf(seen []sight) []Finding {
 	type key struct{ id, where string }
 	byPlace := map[key]*Finding{}
 	slices.SortFunc(seen, func(x, y sight) int {
-		return cmp.Or(cmp.Compare(x.where, y.where), cmp.Compare(x.id, y.id), cmp.Compare(slices.Index(findingKinds, x.kind), slices.Index(findingKinds, y.kind)),
+		return cmp.Or(cmp.Compare(x.where, y.where), cmp.Compare(x.id, y.id),
+			cmp.Compare(slices.Index(findingKinds, x.kind), slices.Index(findingKinds, y.kind)),
 			cmp.Compare(x.what, y.what))
 	})
 	// What is said of a row need not be said of its file again.
 	closer := map[key]bool{}
 	for _, s := range seen {
-		for at := strings.LastIndex(s.where, " > "); at > 0 && s.kind != FoundRecord; at = strings.LastIndex(s.where[:at], " > ") {
+		for at := strings.LastIndex(s.where, " > "); at > 0 &&
+			s.kind != FoundRecord; at = strings.LastIndex(s.where[:at], " > ") {
 			closer[key{s.id, s.where[:at]}] = true
 		}
 	}

@@ -169,8 +169,8 @@ type namedRow struct {
 }
 
 // A freshCase is a file that holds something. It wants a finding ("row 1bodut"; "any" for each kind), a gap that names
-// a format ("gap xz"), at least a finding or a gap ("some"), or, where nothing is there or nothing can be found by what the
-// audit promises, nothing ("none").
+// a format ("gap xz"), at least a finding or a gap ("some"), or, where nothing is there or nothing can be found by what
+// the audit promises, nothing ("none").
 type freshCase struct {
 	name, file, want string
 	body             []byte
@@ -365,15 +365,19 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		{"a deleted image", "a.db", "some", sqliteOf(t, "CREATE TABLE x (y); INSERT INTO x VALUES (?); DELETE FROM x", j)}, {"a deflated cell", "a.db", "some", sqliteOf(t, "CREATE TABLE x (y); INSERT INTO x VALUES (?)", deflated(j))},
 		{"base64 in a cell", "a.db", img, sqliteOf(t, "PRAGMA page_size=512; CREATE TABLE x (y); INSERT INTO x VALUES (?)", b64(j))}, {"a journal alone", "a.db-wal", row, walOf(t, "CREATE TABLE x (y)", "INSERT INTO x VALUES ('t3_1bodut')")},
 		{"an image in a journal alone", "a.db-wal", "some", walOf(t, "CREATE TABLE x (y)", "INSERT INTO x VALUES (x'"+hex.EncodeToString(j)+"')")},
-		{"ascii85", "b.txt", "none", a85[:ascii85.Encode(a85, j)]}, {"base64 in UTF-16", "b.txt", img, wide(binary.LittleEndian, "\ufeff<img src=\"data:image/jpeg;base64,"+b64(j)+"\">")},
+		{"ascii85", "b.txt", "none", a85[:ascii85.Encode(a85, j)]}, {"base64 in UTF-16", "b.txt", img,
+			wide(binary.LittleEndian, "\ufeff<img src=\"data:image/jpeg;base64,"+b64(j)+"\">")},
 		{"base64 of gzip in JSON", "b.json", img, []byte(`{"z":"` + b64(gzipOf(j)) + `"}`)},
 		{"a mail with a zip", "m.mbox", img, []byte("From a\nContent-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + wrapped(b64(zipOf("x", j)), 76) + "\n\n--b--\n")},
 		{"a digest as a name", "cache/" + hex.EncodeToString(sum[:]), "any 1bodut", []byte("nothing here\n")}, {"a digest of 32 bytes", "a.parquet", "some", parquetOf(blobRow{1, sum[:]})},
 		{"a small frame of a GIF", "i.gif", img, framesOf(half)}, {"a small frame over another", "i.gif", img, framesOf(drawn(9), half)}, {"a TIFF", "i.tif", "some", tif.Bytes()}, {"a BMP", "i.bmp", "some", bm.Bytes()},
 		{"a cut JPEG", "i.jpg", "some", j[:len(j)*2/3]}, {"a cut PNG", "i.png", "some", p[:len(p)*2/3]}, {"a JPEG without its start", "i.bin", "some", j[2:]},
 		{"a PNG with a wrong sum", "i.png", "some", patched(p, "IDAT", 4, "\x78\x9c"+string(p[bytes.Index(p, []byte("IDAT"))+6:][:20])+"\xff")},
-		{"a WebP", "i.webp", "some", append([]byte("RIFF\x80\x00\x00\x00WEBPVP8 \x74\x00\x00\x00"), j[:116]...)}, {"an image in a thin frame", "i.png", "none", encodePNG(warp(100, 84, func(x, y int) color.Color { return pic.At(x-2, y-2) }))},
-		{"a collage", "i.png", "none", encodePNG(collage)}, {"a transparent image", "i.png", "none", encodePNG(ghost)}, {"a PPM", "i.ppm", "some", append([]byte("P6 96 80 255\n"), pic.Pix...)},
+		{"a WebP", "i.webp", "some", append([]byte("RIFF\x80\x00\x00\x00WEBPVP8 \x74\x00\x00\x00"),
+			j[:116]...)}, {"an image in a thin frame", "i.png", "none", encodePNG(warp(100, 84,
+			func(x, y int) color.Color { return pic.At(x-2, y-2) }))},
+		{"a collage", "i.png", "none", encodePNG(collage)}, {"a transparent image", "i.png", "none",
+			encodePNG(ghost)}, {"a PPM", "i.ppm", "some", append([]byte("P6 96 80 255\n"), pic.Pix...)},
 		{"pixels of numpy", "a.npy", "some", append([]byte("\x93NUMPY\x01\x00v\x00{'descr': '|u1', 'fortran_order': False, 'shape': (80, 96, 4), }\n"), pic.Pix...)},
 		{"pixels in a PDF", "a.pdf", "some", pdfOf("/Subtype /Image /Width 96 /Height 80 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Filter /FlateDecode", deflated(pic.Pix))},
 		{"a JPEG in a PDF", "a.pdf", img, pdfOf("/Subtype /Image /Filter /DCTDecode", j)}, {"a JPEG in base 85 in a PDF", "a.pdf", "some", pdfOf("/Filter [/ASCII85Decode /DCTDecode]", append(a85[:ascii85.Encode(a85, j)], "~>"...))},
@@ -406,7 +410,8 @@ func freshCases(t testing.TB, w *world) []freshCase {
 // changed are the cases in which an image was changed so much that it only looks like the one that was removed.
 func (c freshCase) changed() bool {
 	return strings.HasPrefix(c.name, "an image, ") || strings.HasPrefix(c.name, "a PNG, ") ||
-		slices.Contains([]string{"bytes spelled out: repr of a GIF", "an image: a later frame of a GIF that loops", "an image: a thumbnail in Exif", "an image: an icon",
+		slices.Contains([]string{"bytes spelled out: repr of a GIF", "an image: a later frame of a GIF that loops",
+			"an image: a thumbnail in Exif", "an image: an icon",
 			"an image: GIF", "an image: a later frame", "a small frame of a GIF", "a small frame over another", "docx with an image", "odt with a thumbnail", "an upright image by Exif"}, c.name)
 }
 
@@ -435,13 +440,15 @@ func TestFresh(t *testing.T) {
 			for _, f := range r.Findings {
 				if strings.Contains(f.Where, filepath.Base(c.file)) {
 					some, out = true, append(out, fmt.Sprintf("%s %s at %s: %s", f.Kinds, f.ID, f.Where, f.What))
-					good = good || (kind == "any" || slices.Contains(f.Kinds, FindingKind(kind)) || c.changed()) && (f.ID == what || kind == "text")
+					good = good || (kind == "any" || slices.Contains(f.Kinds, FindingKind(kind)) || c.changed()) &&
+						(f.ID == what || kind == "text")
 				}
 			}
 			for _, g := range r.Open {
 				if strings.Contains(g.Where, filepath.Base(c.file)) {
 					some, out = true, append(out, fmt.Sprintf("gap at %s: %s", g.Where, g.What))
-					good = good || kind == "gap" && strings.Contains(strings.ToLower(g.What), what) || c.changed() && g.ID == what
+					good = good || kind == "gap" && strings.Contains(strings.ToLower(g.What), what) || c.changed() &&
+						g.ID == what
 				}
 			}
 			if kind == "some" && !some || kind == "none" && some && place < 2 || kind != "some" && kind != "none" && !good {

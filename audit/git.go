@@ -11,7 +11,8 @@ import (
 	"regexp"
 )
 
-// Kinds of files of a git repository. Of its lists only names and digests can be told; loose objects and packs are searched.
+// Kinds of files of a git repository. Of its lists only names and digests can be told; loose objects and packs are
+// searched.
 const (
 	gitObject = "a git object"
 	gitPack   = "a git pack"
@@ -73,7 +74,8 @@ func (w walker) gitContent(p place, kind string, r io.Reader) error {
 	return err
 }
 
-// gitPack looks at the objects of a pack, one by one. Of one that is kept as the difference to another, what it adds is searched.
+// gitPack looks at the objects of a pack, one by one. Of one that is kept as the difference to another, what it adds is
+// searched.
 func (w walker) gitPack(p place, all *io.SectionReader) error {
 	in := bufio.NewReader(io.NewSectionReader(all, 0, all.Size()))
 	var head [12]byte

@@ -84,9 +84,11 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	return nil
 }
 
-// ofCameras reports whether a segment is one that cameras and programs write into every image: bytes, and not of an unknown kind.
+// ofCameras reports whether a segment is one that cameras and programs write into every image: bytes, and not of an
+// unknown kind.
 func ofCameras(segment []byte) bool {
-	return slices.ContainsFunc([]string{"Exif\x00", "ICC_PROFILE\x00", "JFIF\x00", "JFXX\x00", "Adobe\x00", "Ducky\x00", "MPF\x00", "Photoshop 3.0\x00",
+	return slices.ContainsFunc([]string{"Exif\x00", "ICC_PROFILE\x00", "JFIF\x00", "JFXX\x00", "Adobe\x00",
+		"Ducky\x00", "MPF\x00", "Photoshop 3.0\x00",
 		"II*\x00", "MM\x00*"}, func(mark string) bool { return bytes.HasPrefix(segment, []byte(mark)) }) ||
 		len(segment) > 40 && string(segment[36:40]) == "acsp" // a profile of colours
 }

@@ -154,8 +154,8 @@ func (g *goneContent) index() {
 	slices.SortFunc(g.looks[false], func(x, y clue[uint64]) int { return cmp.Compare(x.is, y.is) })
 }
 
-// indexCaptions makes what was read off images searchable. Many write one sentence: what a post that may stay has as well
-// identifies nothing.
+// indexCaptions makes what was read off images searchable. Many write one sentence: what a post that may stay has as
+// well identifies nothing.
 func (g *goneContent) indexCaptions() error {
 	words, err := caption.Common()
 	if err != nil {
@@ -280,22 +280,26 @@ func (a *audit) judgeImage(s *sighting) {
 		}
 		a.stray(id, where, "move it out of the workspace, or delete it", what)
 	case s.stored && s.digests[0] != rec.image:
-		a.stray(rec.name, where, doRun, "it is not the image that was stored there: cannot tell which post it belongs to")
+		a.stray(rec.name, where, doRun,
+			"it is not the image that was stored there: cannot tell which post it belongs to")
 	case s.stored:
 	case like != nil:
 		a.openOf(like.name, where, "compare them: it can be another caption on the same picture",
-			"%s like the image of %s, which was removed (%d of 64 bits apart)", cmp.Or(s.what, "it looks"), like.name, apart)
+			"%s like the image of %s, which was removed (%d of 64 bits apart)", cmp.Or(s.what,
+				"it looks"), like.name, apart)
 	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "" && a.report.Known.Digests+a.report.Known.Hashes > 0:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
 	// What stands in a footer stands in a row as well, which says whose it is.
-	case mine == nil && !s.label && a.Workspace == nil && a.report.Known.Digests == 0 && s.side > iconSide && a.report.Known.MustGo > 0:
-		a.open(where, "ask the maintainers to publish digests (rehydrate export --digests)", "a picture, and not one digest of a removed post is published")
+	case mine == nil && !s.label && a.Workspace == nil && a.report.Known.Digests == 0 && s.side > iconSide &&
+		a.report.Known.MustGo > 0:
+		a.open(where, "ask the maintainers to publish digests (rehydrate export --digests)",
+			"a picture, and not one digest of a removed post is published")
 	}
 }
 
-// imageKnown returns the removed entry that an image belongs to, or nil, and how it is known. mine is what is known of the
-// entry that claims the image.
+// imageKnown returns the removed entry that an image belongs to, or nil, and how it is known. mine is what is known of
+// the entry that claims the image.
 func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string) {
 	if a.ownImage(s, mine) {
 		return nil, ""
@@ -319,7 +323,8 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string) {
 	return best, fmt.Sprintf("saved again, %d of 256 bits apart", least)
 }
 
-// ownImage reports whether an image is one that its own entry has on record: it is that entry's, whatever it looks like.
+// ownImage reports whether an image is one that its own entry has on record: it is that entry's, whatever it looks
+// like.
 func (a *audit) ownImage(s *sighting, mine *known) bool {
 	return mine != nil && slices.ContainsFunc(s.digests, func(d digest) bool {
 		_, own := slices.BinarySearchFunc(a.gone.marks, clue[digest]{d, mine}, compareMarks)
@@ -327,8 +332,8 @@ func (a *audit) ownImage(s *sighting, mine *known) bool {
 	})
 }
 
-// looksLike returns the removed entry whose image an image looks like, or nil. Templates are shared by many posts, so it
-// need not be that image.
+// looksLike returns the removed entry whose image an image looks like, or nil. Templates are shared by many posts, so
+// it need not be that image.
 func (a *audit) looksLike(s *sighting, mine *known) (of *known, apart int) {
 	k, apart := nearest(a.gone.looks[true], s.hashes)
 	if k == nil || a.ownImage(s, mine) || slices.ContainsFunc(s.digests, a.gone.stays) {

@@ -219,8 +219,8 @@ func (t *table) at(row int64, c *column) place {
 	return p
 }
 
-// saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery, or
-// the name of an image of a post. It reports whether it was an id, of which nothing else need be said.
+// saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery,
+// or the name of an image of a post. It reports whether it was an id, of which nothing else need be said.
 func (c *column) saw(w walker, row int64, text string, number bool) (isID bool) {
 	key, err := manifest.Key{}, strconv.ErrSyntax
 	if len(text) <= 40 || strings.ContainsRune(text, '/') { // of any other text the error would take time
@@ -310,7 +310,8 @@ func (w walker) finish(t *table) {
 				w.holdsRow(e, t.src.copied)
 			}
 		}
-		if c.ids && !t.src.ours && !t.lists && !c.numbers && 2*c.telling > c.foreign+c.unread && (t.rows > 0 || c.asked) {
+		if c.ids && !t.src.ours && !t.lists && !c.numbers && 2*c.telling > c.foreign+c.unread &&
+			(t.rows > 0 || c.asked) {
 			w.open(t.String(), "audit it with that release", "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
 		}
 		if n := c.base36; n.n > 0 && !t.lists {
@@ -318,10 +319,12 @@ func (w walker) finish(t *table) {
 		}
 		if d := c.damaged; d.n > 0 && !t.src.ours && !t.lists {
 			w.open(t.at(d.row, c).String(), "look the ids up where the table came from, and import them as text",
-				"%s in column %s can be ids that a spreadsheet took for numbers, the first is %s", counted(d.n, "value"), c.name, d.value)
+				"%s in column %s can be ids that a spreadsheet took for numbers, the first is %s", counted(d.n,
+					"value"), c.name, d.value)
 		}
 		if ids && t.parquet && c.unread > 0 {
-			w.open(t.String(), "look at these rows", "%d rows have no post id that can be read, the first is row %d", c.unread, c.first+1)
+			w.open(t.String(), "look at these rows", "%d rows have no post id that can be read, the first is row %d",
+				c.unread, c.first+1)
 		}
 		// A column that only happens to name a post does not say whose image the row has.
 		if !ids {

@@ -41,8 +41,8 @@ func captioned(img image.Image, top, bottom string) image.Image {
 	return out
 }
 
-// TestLooks measures how far apart the hashes of real memes are after changes that a copy goes through, and those of one
-// picture under two captions. The figures stand in docs/recognise.md.
+// TestLooks measures how far apart the hashes of real memes are after changes that a copy goes through, and those of
+// one picture under two captions. The figures stand in docs/recognise.md.
 func TestLooks(t *testing.T) {
 	names, _ := filepath.Glob("../../shared/memes/images/*") // a bad pattern is its only error
 	if len(names) == 0 {
@@ -100,7 +100,8 @@ func TestLooks(t *testing.T) {
 	}
 	for what := range changes {
 		t.Logf("%s: %d of %d surely, %d alike", what, sure[what], all, like[what])
-		if other := what == "another caption"; other && sure[what]*50 > all || !other && (sure[what]*10 < all*9 || like[what] < all) {
+		if other := what == "another caption"; other && sure[what]*50 > all || !other &&
+			(sure[what]*10 < all*9 || like[what] < all) {
 			t.Errorf("%s: %d of %d surely, %d alike", what, sure[what], all, like[what])
 		}
 	}

@@ -83,7 +83,8 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 	if !binary || p.label || strings.Contains(p.src.name, "/.tmp-") || strings.HasSuffix(p.part, encodedPart) && all.Size() < minGap {
 		return nil
 	}
-	return &unreadFormat{"unknown binary format: only searched for plain text and images", "open it with its own program, or delete it"}
+	return &unreadFormat{"unknown binary format: only searched for plain text and images",
+		"open it with its own program, or delete it"}
 }
 
 // errEncoding is the trouble with a text whose letters may be any, as in EBCDIC.
@@ -185,8 +186,8 @@ type escape struct {
 	size func(text []byte) int // of the escape that a text begins with, behind its mark; 0 for none
 }
 
-// escapes are those in addresses, C and JSON, HTML, and mail with its soft breaks. Programs write any bytes in the first
-// two ways.
+// escapes are those in addresses, C and JSON, HTML, and mail with its soft breaks. Programs write any bytes in the
+// first two ways.
 var escapes = []escape{{'%', percentSize}, {'\\', backslashSize}, {'&', entitySize}, {'=', quotedSize}}
 
 func percentSize(b []byte) int {
@@ -268,7 +269,8 @@ func unescaped(text []byte) []byte {
 	for _, e := range escapes {
 		text = e.replace(text, letters)
 	}
-	if bytes.ContainsFunc(text[firstWide(text):], func(r rune) bool { return (r >= 0x2000 || r == softHyphen) && r != utf8.RuneError }) {
+	if bytes.ContainsFunc(text[firstWide(text):],
+		func(r rune) bool { return (r >= 0x2000 || r == softHyphen) && r != utf8.RuneError }) {
 		return bytes.Map(func(r rune) rune {
 			if unicode.Is(unicode.Cf, r) { // it is not seen, and stands within words
 				return -1
@@ -375,7 +377,8 @@ var (
 	isFraction = regexp.MustCompile(`[0-9]\.$`)
 	// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
 	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\\?\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
-	// listBreak finds what stands between two parts of an image in a list; what does not begin as an image may be anything.
+	// listBreak finds what stands between two parts of an image in a list; what does not begin as an image may be
+	// anything.
 	listBreak   = regexp.MustCompile(`^["'] *, *["']`)
 	packedImage = regexp.MustCompile(`^(?:iVBOR|/9j/|R0lGOD|UklGR|(?i:89504e47|ffd8ff|47494638|52494646))`)
 	packed      = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
@@ -411,7 +414,8 @@ func (w walker) sawCaptions(p place, t *caption.Text[*known]) {
 		if p.table != nil {
 			p = p.table.at(hit.At, p.col)
 		}
-		w.finding(FoundText, hit.Owner.name, p, "%d of the %d words of its caption: %s", hit.Words, hit.Of, hit.Owner.why)
+		w.finding(FoundText, hit.Owner.name, p, "%d of the %d words of its caption: %s", hit.Words, hit.Of,
+			hit.Owner.why)
 	}
 }
 

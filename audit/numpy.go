@@ -15,7 +15,8 @@ import (
 var numpyHeader = regexp.MustCompile(`^\{'descr': '([<>|=])([USa])(\d{1,9})', .*'shape': \(([0-9, ]*)\)`)
 var numpyNumbers = regexp.MustCompile(`^\{'descr': '[<>|=][iufb]\d{1,2}', .*'shape': \(([0-9]*,?)\)`)
 
-// numpy looks at an array of texts, each of which is a row. A list of numbers says nothing; arrays of more dimensions may be pictures.
+// numpy looks at an array of texts, each of which is a row. A list of numbers says nothing; arrays of more dimensions
+// may be pictures.
 func (w walker) numpy(p place, all *io.SectionReader) error {
 	unread := &unreadFormat{"it is NumPy of numbers or objects, which is not read here", todo[isNumPy]}
 	start, err := readAll(io.NewSectionReader(all, 0, min(all.Size(), 64<<10)), 64<<10)

@@ -28,7 +28,8 @@ func TestWriteJSON(t *testing.T) {
 	posts := []*AuditedPost{{ID: "p1", Standing: &Standing{State: "removed", Reason: `"posts": null`, MustGo: true}}, {ID: "p2", Standing: &Standing{}}}
 	for _, r := range []Report{
 		{Scope: Scope{Files: []*AuditedFile{}}, Posts: []*AuditedPost{}},
-		{Scope: Scope{Release: `"files": null`, Files: files[:1]}, Findings: []Finding{{What: []string{`"files": null, "posts": null`}}}, Posts: posts},
+		{Scope: Scope{Release: `"files": null`, Files: files[:1]},
+			Findings: []Finding{{What: []string{`"files": null, "posts": null`}}}, Posts: posts},
 		{Scope: Scope{Files: files}, Notes: []string{`"posts": null`}, Posts: posts[:1]},
 	} {
 		want, err := json.MarshalIndent(r, "", "  ")
@@ -44,14 +45,17 @@ func TestPage(t *testing.T) {
 	at, record := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), int64(7)
 	evil := `"><script>`
 	full := written(t, Report{Verdict: Fail, Scope: Scope{Release: evil, Files: []*AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: SHA256{0xab, 0xc0}}}},
-		Findings: []Finding{{Where: evil + " > row 3", Kinds: []FindingKind{FoundImage, FoundRow}, ID: "p1", What: []string{"byte for byte", "a row"}, Do: "delete it"}},
-		Open:     []Open{{Where: "w", ID: "p2", What: "no answer", Do: "ask"}},
-		Duties:   []Duty{{What: "a copy owes", Do: "purge it", Due: &at, Late: true}}, Limits: []string{"a limit"}, Notes: []string{"a note"},
+		Findings: []Finding{{Where: evil + " > row 3", Kinds: []FindingKind{FoundImage, FoundRow}, ID: "p1",
+			What: []string{"byte for byte", "a row"}, Do: "delete it"}},
+		Open: []Open{{Where: "w", ID: "p2", What: "no answer", Do: "ask"}},
+		Duties: []Duty{{What: "a copy owes", Do: "purge it", Due: &at,
+			Late: true}}, Limits: []string{"a limit"}, Notes: []string{"a note"},
 		Known: Known{MustGo: 1}, Totals: map[string]int{"live": 2, "removed": 1},
 		Posts: []*AuditedPost{{ID: "p1", Standing: &Standing{State: "removed", Reason: "moderator", Because: "reddit", MustGo: true}, LastLive: &at, Record: &record},
 			{ID: "p2", Standing: &Standing{}}}})
 	text := regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(full, " "), " ")
-	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;", "FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked besides. No source",
+	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;",
+		"FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked besides. No source",
 		"row 3 of &#34;&gt;&lt;script&gt; p1 its image, its row byte for byte; a row delete it", "w p2 no answer ask",
 		"a copy owes 2026-01-02T03:04:05Z late purge it", "Can&#39;t be told a limit", "Note a note", "On record the log", "live 2 removed 1",
 		"&#34;&gt;&lt;script&gt; 9 3 abc0000000000000000000000000000000000000000000000000000000000000", "statement sha256 d1gest", "show 2 rows",
@@ -68,7 +72,8 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page says %q twice", heading)
 		}
 	}
-	if clear := written(t, Report{Verdict: Pass}); !strings.Contains(clear, `class="good">PASS`) || strings.Contains(clear, "What was found") || strings.Contains(clear, "What is open") {
+	if clear := written(t, Report{Verdict: Pass}); !strings.Contains(clear, `class="good">PASS`) ||
+		strings.Contains(clear, "What was found") || strings.Contains(clear, "What is open") {
 		t.Errorf("the page of an audit without findings:\n%s", clear)
 	}
 }
@@ -76,12 +81,15 @@ func TestPage(t *testing.T) {
 // TestBrowser looks at pages in Chromium: the edge of a verdict has its colour, and digests and paths of any length fit.
 func TestBrowser(t *testing.T) {
 	chromium := browser.Start(t)
-	long := Finding{Where: strings.Repeat("a_long_folder/", 9) + "train-00000-of-00001.parquet", ID: "p1", Kinds: []FindingKind{FoundImage},
-		What: []string{"sha256 " + strings.Repeat("0123456789abcdef", 4)}}
+	long := Finding{Where: strings.Repeat("a_long_folder/", 9) + "train-00000-of-00001.parquet", ID: "p1",
+		Kinds: []FindingKind{FoundImage},
+		What:  []string{"sha256 " + strings.Repeat("0123456789abcdef", 4)}}
 	file := &AuditedFile{Name: long.Where, Size: 9, Rows: 3, SHA256: SHA256{1: 0xff}}
-	for verdict, edge := range map[Verdict]color.RGBA{Fail: {0xa3, 0x2a, 0x2a, 255}, Pass: {0x2b, 0x6e, 0x3f, 255}, Undecided: {0xb4, 0x55, 0x2d, 255}} {
+	for verdict, edge := range map[Verdict]color.RGBA{Fail: {0xa3, 0x2a, 0x2a, 255}, Pass: {0x2b, 0x6e, 0x3f, 255},
+		Undecided: {0xb4, 0x55, 0x2d, 255}} {
 		r := Report{Verdict: verdict, Scope: Scope{Release: "R", Files: []*AuditedFile{file}}, Posts: []*AuditedPost{{ID: "p1", Standing: &Standing{State: "removed"}}},
-			Findings: []Finding{long}, Open: []Open{{Where: long.Where, What: long.What[0]}}, Duties: []Duty{{What: long.Where}}, Totals: map[string]int{"live": 2}}
+			Findings: []Finding{long}, Open: []Open{{Where: long.Where,
+				What: long.What[0]}}, Duties: []Duty{{What: long.Where}}, Totals: map[string]int{"live": 2}}
 		name := filepath.Join(t.TempDir(), strings.ReplaceAll(string(verdict), " ", "")+".html")
 		testkit.OK(t, os.WriteFile(name, []byte(written(t, r)), 0o600))
 		img := chromium.Screenshot(t, name, browser.View{Width: 1280})

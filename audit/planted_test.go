@@ -441,7 +441,8 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 		"in a GIF's frame": func(img image.Image) []byte { return framesOf(drawn(3), img) },
 	} {
 		for _, in := range []*world{published, fresh} {
-			add(in, "the image "+name, "f", "", goneJPEG, func(_ testing.TB, w *world) []byte { return change(gone(w)) })
+			add(in, "the image "+name, "f", "", goneJPEG,
+				func(_ testing.TB, w *world) []byte { return change(gone(w)) })
 		}
 	}
 	text := func(s string) func(testing.TB, *world) []byte {
@@ -457,7 +458,8 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 		"in strings behind tabs":        {"char *a =\n\t\"", "\"\n\t\"", "\";\n"},
 		"in arguments":                  {"x <- paste0(\"", "\",\n\"", "\")\n"},
 	} {
-		add(purged, "the image as base64 "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return lines(w, c[0], c[1], c[2]) })
+		add(purged, "the image as base64 "+name, "f", FoundImage, goneJPEG,
+			func(_ testing.TB, w *world) []byte { return lines(w, c[0], c[1], c[2]) })
 	}
 	add(purged, "the image as an array of C", "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte {
 		return []byte("unsigned char a[] = {\n  " + wrapped(listed(w.images[goneJPEG], "0x%02x", ", "), 72) + "\n};\n")
@@ -487,8 +489,11 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 	for _, size := range []int{3 << 10, 25 << 10, 1500 << 10} {
 		bytesOf := func(w *world) string { return repr(withSegments(w.images[goneJPEG], size)) }
 		for name, cells := range map[string]func(w *world) []string{
-			"alone":       func(w *world) []string { return []string{"0", bytesOf(w)} },
-			"in a record": func(w *world) []string { return []string{"0", "{'bytes': " + bytesOf(w) + ", 'path': None}", "x"} },
+			"alone": func(w *world) []string { return []string{"0", bytesOf(w)} },
+			"in a record": func(w *world) []string {
+				return []string{"0",
+					"{'bytes': " + bytesOf(w) + ", 'path': None}", "x"}
+			},
 			"twice": func(w *world) []string {
 				return []string{"0", bytesOf(w), "a note, with \"quotes\"", bytesOf(w), "0.5"}
 			},
@@ -497,28 +502,36 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 				if size > 25<<10 && sep+name != ",in a record" { // it takes seconds
 					continue
 				}
-				add(purged, fmt.Sprintf("an image of %d KiB as pandas writes it to %s, %s", size>>10, ext, name), "f."+ext, FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte {
-					row := cells(w)
-					return csvOf(sep, append([]string{""}, strings.Split("image,b,c,d", ",")[:len(row)-1]...), row, row, row)
-				})
+				add(purged, fmt.Sprintf("an image of %d KiB as pandas writes it to %s, %s", size>>10, ext, name),
+					"f."+ext, FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte {
+						row := cells(w)
+						return csvOf(sep, append([]string{""}, strings.Split("image,b,c,d", ",")[:len(row)-1]...), row,
+							row, row)
+					})
 			}
 		}
 	}
 	// An id that is a word, beside a cell that is longer than what a first look reads.
 	for _, size := range []int{800, 80_000} {
-		add(purged, fmt.Sprintf("an id of digits beside a cell of %d bytes", size), "f.csv", FoundRow, goneDigits, func(testing.TB, *world) []byte {
-			return csvOf(",", []string{"post_id", "data"}, []string{live1, strings.Repeat("ab ", size/3)}, []string{goneDigits, "x"})
-		})
+		add(purged, fmt.Sprintf("an id of digits beside a cell of %d bytes", size), "f.csv", FoundRow, goneDigits,
+			func(testing.TB, *world) []byte {
+				return csvOf(",", []string{"post_id", "data"}, []string{live1, strings.Repeat("ab ", size/3)},
+					[]string{goneDigits, "x"})
+			})
 	}
-	for name, texts := range map[string][]string{goneDigits: {live1, live2, "1live9", goneDigits}, goneUnseen: {"see https://redd.it/" + goneUnseen, "x"}} {
+	for name, texts := range map[string][]string{goneDigits: {live1, live2, "1live9", goneDigits},
+		goneUnseen: {"see https://redd.it/" + goneUnseen, "x"}} {
 		for descr, encode := range map[string]func(string) []byte{"<U": func(s string) []byte { return wide32(binary.LittleEndian, s) }, ">U": func(s string) []byte { return wide32(binary.BigEndian, s) }, "|S": func(s string) []byte { return []byte(s) }} {
 			width, data := len(texts[0]), []byte{}
 			for _, text := range texts {
-				data = append(data, encode(fmt.Sprintf("%-*s", width, text)[:len(text)]+strings.Repeat("\x00", width-min(width, len(text))))...)
+				data = append(data, encode(fmt.Sprintf("%-*s", width, text)[:len(text)]+strings.Repeat("\x00",
+					width-min(width, len(text))))...)
 			}
 			body := npyOf(descr+strconv.Itoa(width), len(texts), data)
-			add(purged, "an array of numpy, "+descr+" "+name, "f.npy", FoundRow, name, func(testing.TB, *world) []byte { return body })
-			add(purged, "an archive of numpy, "+descr+" "+name, "f.npz", FoundRow, name, func(testing.TB, *world) []byte { return zipOf("ids.npy", body) })
+			add(purged, "an array of numpy, "+descr+" "+name, "f.npy", FoundRow, name,
+				func(testing.TB, *world) []byte { return body })
+			add(purged, "an archive of numpy, "+descr+" "+name, "f.npz", FoundRow, name,
+				func(testing.TB, *world) []byte { return zipOf("ids.npy", body) })
 		}
 	}
 	for _, holder := range holders {
@@ -555,8 +568,10 @@ func TestPlanted(t *testing.T) {
 					found = found || c.kind == "" && o.ID == c.id && strings.Contains(o.Where, "/"+c.file)
 				}
 				for _, f := range r.Findings {
-					found = found || c.kind == "" && place == "workspace" && f.ID == c.id && strings.Contains(f.Where, "/"+c.file)
-					found = found || slices.Contains(f.Kinds, c.kind) && f.ID == c.id && strings.Contains(f.Where, "/"+c.file)
+					found = found || c.kind == "" && place == "workspace" && f.ID == c.id &&
+						strings.Contains(f.Where, "/"+c.file)
+					found = found || slices.Contains(f.Kinds, c.kind) && f.ID == c.id &&
+						strings.Contains(f.Where, "/"+c.file)
 				}
 				if !found {
 					t.Errorf("%s: %s: %+v, open %+v", place, r.Verdict, r.Findings, r.Open)
@@ -584,7 +599,8 @@ func TestBounds(t *testing.T) {
 	} {
 		name := filepath.Join(t.TempDir(), "f")
 		testkit.OK(t, os.WriteFile(name, body, 0o600))
-		if r := w.audit(t, w.ws, name); !slices.ContainsFunc(r.Open, func(g Open) bool { return strings.Contains(g.What, what) }) {
+		if r := w.audit(t, w.ws, name); !slices.ContainsFunc(r.Open,
+			func(g Open) bool { return strings.Contains(g.What, what) }) {
 			t.Errorf("%s: %s, findings %+v, open %+v", what, r.Verdict, r.Findings, r.Open)
 		}
 	}
@@ -643,9 +659,12 @@ func TestClean(t *testing.T) {
 		{name: "numbers that are ids, many times", body: []byte("[" + strings.TrimSuffix(strings.Repeat("136748,", 9), ",") + "]")},
 		{name: "a number in CSV", body: []byte("a,b\n1,136748\n2,136748\n3,136748\n")},
 		{name: "a number in a text", body: []byte("136748 times\n"), gap: "also ids of removed posts"},
-		{name: "ids as floating-point numbers in CSV", body: []byte("id,post_id\n" + live1 + ",\n" + live2 + ",86123456.0\n")},
-		{name: "ids that a spreadsheet damaged", body: []byte("id,n\n" + live1 + ",1\n1.20E+46,2\n12e45,3\n"), gap: "2 values in column id can be ids that a spreadsheet took for numbers, the first is 1.20E+46"},
-		{name: "an id as a number in base 36, in CSV", body: []byte(fmt.Sprintf("id,n\n%s,1\n%d,2\n", live1, number36(goneUnseen))), gap: mayBeIDs},
+		{name: "ids as floating-point numbers in CSV",
+			body: []byte("id,post_id\n" + live1 + ",\n" + live2 + ",86123456.0\n")},
+		{name: "ids that a spreadsheet damaged", body: []byte("id,n\n" + live1 + ",1\n1.20E+46,2\n12e45,3\n"),
+			gap: "2 values in column id can be ids that a spreadsheet took for numbers, the first is 1.20E+46"},
+		{name: "an id as a number in base 36, in CSV",
+			body: []byte(fmt.Sprintf("id,n\n%s,1\n%d,2\n", live1, number36(goneUnseen))), gap: mayBeIDs},
 		{name: "sizes as floating-point numbers in CSV", body: []byte("id,size\n" + live1 + ",136748.0\n")},
 		{name: "scores beside ids", body: parquetOf(struct {
 			ID    string  `parquet:"id"`
@@ -656,7 +675,8 @@ func TestClean(t *testing.T) {
 		}{3})},
 		{name: "another dataset", body: parquetOf(other{"1zzzz1", 1}, other{"1zzzz2", 2}), gap: foreignGap},
 		{name: "another dataset in CSV", body: []byte("id,n\n1zzzz1,1\n1zzzz2,2\n"), gap: foreignGap},
-		{name: "another dataset in JSON Lines", body: []byte("{\"id\":\"1zzzz1\"}\n{\"id\":\"1zzzz2\"}\n"), gap: foreignGap},
+		{name: "another dataset in JSON Lines", body: []byte("{\"id\":\"1zzzz1\"}\n{\"id\":\"1zzzz2\"}\n"),
+			gap: foreignGap},
 		{name: "one object with an id", body: []byte(`{"id": "chart1", "width": 3}`)},
 		{name: "a word that is longer than an id", body: []byte("x1nosee 1noseex\n")},
 		{name: "an id of which nothing is known", body: []byte("t3_zzz9\n")},
@@ -667,9 +687,12 @@ func TestClean(t *testing.T) {
 		{name: "a PDF", body: pdfOf("", []byte("BT (hi) Tj ET")), gap: "it is a PDF"},
 		{name: "an xz", body: []byte("\xfd7zXZ\x00\x00\x04rest"), gap: "it is xz"},
 		{name: "an Arrow file that is damaged", body: []byte("ARROW1\x00\x00rest"), gap: "it is Arrow"},
-		{name: "a pickle of protocol 2", body: []byte("\x80\x02}q\x00(X\x01\x00\x00\x00aq\x01K\x01u."), gap: "a Python pickle"},
-		{name: "a pickle of protocol 0 with bytes", body: []byte("ccopy_reg\n_reconstructor\n\x01\x02."), gap: "a Python pickle"},
-		{name: "safetensors", body: []byte("\x40\x00\x00\x00\x00\x00\x00\x00" + fmt.Sprintf("%-64s", `{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`) + "\x00\x00\x80\x3f"), gap: "safetensors"},
+		{name: "a pickle of protocol 2", body: []byte("\x80\x02}q\x00(X\x01\x00\x00\x00aq\x01K\x01u."),
+			gap: "a Python pickle"},
+		{name: "a pickle of protocol 0 with bytes", body: []byte("ccopy_reg\n_reconstructor\n\x01\x02."),
+			gap: "a Python pickle"},
+		{name: "safetensors", body: []byte("\x40\x00\x00\x00\x00\x00\x00\x00" + fmt.Sprintf("%-64s",
+			`{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`) + "\x00\x00\x80\x3f"), gap: "safetensors"},
 		{name: "HDF5", body: []byte("\x89HDF\r\n\x1a\n\x00\x00"), gap: "HDF5"},
 		{name: "a film", body: []byte("\x1aE\xdf\xa3\x01\x00\x00\x00"), gap: "Matroska"},
 		{name: "JPEG 2000", body: []byte("\x00\x00\x00\x0cjP  \r\n\x87\n"), gap: "JPEG 2000"},
@@ -700,7 +723,8 @@ func TestClean(t *testing.T) {
 			dir := t.TempDir()
 			testkit.OK(t, os.WriteFile(filepath.Join(dir, "f"), c.body, 0o600))
 			r := c.in.audit(t, c.in.ws, dir)
-			if len(r.Findings) > 0 || (c.gap == "") != (r.Verdict == Pass) || c.gap != "" && (len(r.Open) != 1 || !strings.Contains(r.Open[0].What, c.gap)) {
+			if len(r.Findings) > 0 || (c.gap == "") != (r.Verdict == Pass) || c.gap != "" &&
+				(len(r.Open) != 1 || !strings.Contains(r.Open[0].What, c.gap)) {
 				t.Errorf("%s: %+v %+v %+v, want %q", r.Verdict, r.Findings, r.Open, r.Duties, c.gap)
 			}
 		})
@@ -727,13 +751,15 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
-// TestOpenByFolder says once what is to be said of many files of a folder, with how many they are and the first by name; each is listed.
+// TestOpenByFolder says once what is to be said of many files of a folder, with how many they are and the first by
+// name; each is listed.
 func TestOpenByFolder(t *testing.T) {
 	w := newWorld(t, false, false)
 	for n, want := range map[int]int{3: 3, 4: 1, 12: 1} {
 		dir := t.TempDir()
 		for i := range n {
-			testkit.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.xz", i)), []byte("\xfd7zXZ\x00\x00\x04rest"), 0o600))
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.xz", i)),
+				[]byte("\xfd7zXZ\x00\x00\x04rest"), 0o600))
 		}
 		r := w.audit(t, w.ws, dir)
 		testkit.Same(t, "open", n, len(r.Open))
@@ -752,9 +778,12 @@ func TestHead(t *testing.T) {
 		want Known
 		says string
 	}{
-		"purged":    {newWorld(t, false, false), Known{MustGo: 4, Digests: 2}, "changed images of 2 of the 4 removed posts"},
-		"published": {newWorld(t, false, true), Known{MustGo: 4, Digests: 2, Hashes: 2}, "the images of 2 of the 4 removed posts: nothing is held that tells them"},
-		"fresh":     {newWorld(t, true, false), Known{MustGo: 4, Digests: 2, Hashes: 2, Texts: 2}, "the captions of 2 of the 4 removed posts"},
+		"purged": {newWorld(t, false, false), Known{MustGo: 4, Digests: 2},
+			"changed images of 2 of the 4 removed posts"},
+		"published": {newWorld(t, false, true), Known{MustGo: 4, Digests: 2, Hashes: 2},
+			"the images of 2 of the 4 removed posts: nothing is held that tells them"},
+		"fresh": {newWorld(t, true, false), Known{MustGo: 4, Digests: 2, Hashes: 2, Texts: 2},
+			"the captions of 2 of the 4 removed posts"},
 	} {
 		r := c.in.audit(t, c.in.ws)
 		c.want.States = map[string]int{"removed": 4}
@@ -769,7 +798,8 @@ func TestHead(t *testing.T) {
 func TestShared(t *testing.T) {
 	a := newAudit(Config{})
 	const many = "my plants after a week of holidays in the kitchen window"
-	a.gone.read = []clue[string]{{many, a.known(gonePNG, gonePNG)}, {goneText, a.known(goneJPEG, goneJPEG)}, {many, a.known(live1, live1)}}
+	a.gone.read = []clue[string]{{many, a.known(gonePNG, gonePNG)}, {goneText, a.known(goneJPEG, goneJPEG)},
+		{many, a.known(live1, live1)}}
 	a.post(gonePNG).Standing = &Standing{MustGo: true}
 	a.post(goneJPEG).Standing = &Standing{MustGo: true}
 	testkit.OK(t, a.gone.indexCaptions())
@@ -782,8 +812,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestOwnDataset: a dataset whose rows are all of live posts is in order, with the workspace and with the release alone;
-// a picture that says of no post to be its, and a row of a removed one, are not.
+// TestOwnDataset: a dataset whose rows are all of live posts is in order, with the workspace and with the release
+// alone; a picture that says of no post to be its, and a row of a removed one, are not.
 func TestOwnDataset(t *testing.T) {
 	w, dir := newWorld(t, false, false), t.TempDir()
 	type row struct {
@@ -870,7 +900,9 @@ func FuzzLook(f *testing.F) {
 	f.Add(framesOf(drawn(1), drawn(2)))
 	for _, file := range []bool{true, false} {
 		f.Add(arrowOf(f, file, nil, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, [3]string{live1, "abc", "d"}))
-		f.Add(arrowOf(f, file, []ipc.Option{ipc.WithLZ4()}, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, arrow.BinaryTypes.LargeBinary, [3]string{live1, "abc", "d"}))
+		f.Add(arrowOf(f, file, []ipc.Option{ipc.WithLZ4()},
+			&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8,
+				ValueType: arrow.BinaryTypes.String}, arrow.BinaryTypes.LargeBinary, [3]string{live1, "abc", "d"}))
 	}
 	f.Add(npyOf("<U1", 2, make([]byte, 8)))
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x33" + string(deflated([]byte("abc")))))

@@ -124,7 +124,8 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	a.report.Scope.Workspace = ws.Dir()
 	a.foreign, err = ws.ForeignSchema(ctx)
 	for _, what := range a.foreign {
-		a.changed("", state.StateFile, doExplain, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
+		a.changed("", state.StateFile, doExplain,
+			"it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
 	}
 	b, bound, wrong := ws.Binding(ctx)
 	switch err := cmp.Or(err, wrong); {
@@ -193,14 +194,16 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 func (a *audit) readLog(ctx context.Context) error {
 	if a.Workspace == nil {
 		if a.Since != nil {
-			a.open("--since", "name the workspace with -w", "there is no workspace, and so no log to compare the checkpoint with")
+			a.open("--since", "name the workspace with -w",
+				"there is no workspace, and so no log to compare the checkpoint with")
 		}
 		return nil
 	}
 	l, err := a.Workspace.LogReader(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) {
 		if a.Since != nil {
-			a.changed("", state.AuditDir, doExplain, "the log is gone: a checkpoint of it was kept, and there is none here")
+			a.changed("", state.AuditDir, doExplain,
+				"the log is gone: a checkpoint of it was kept, and there is none here")
 		} else if a.images > 0 {
 			a.note("there is no audit log: its first run was killed")
 		}
@@ -240,7 +243,8 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 		return ctx.Err()
 	}
 	if next < size {
-		a.changed("", state.StateFile, doExplain, "the log has %d records, and state.db knows of %d: it came from a backup, or was put back", size, next)
+		a.changed("", state.StateFile, doExplain,
+			"the log has %d records, and state.db knows of %d: it came from a backup, or was put back", size, next)
 	}
 	// A record is stored with what it records, and published later: a killed run leaves some.
 	for _, e := range pending {
@@ -320,7 +324,8 @@ func (a *audit) restored(e auditlog.Event) {
 		a.note("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict)
 		return
 	}
-	a.open(state.AuditDir, "find out why; keep a checkpoint (--checkpoint), and name it from then on (--since)", "record %d, of %s: %s", e.Seq, e.Time.Format(time.RFC3339), missing)
+	a.open(state.AuditDir, "find out why; keep a checkpoint (--checkpoint), and name it from then on (--since)",
+		"record %d, of %s: %s", e.Seq, e.Time.Format(time.RFC3339), missing)
 }
 
 // compareCopies compares the registered copies of the state with those of the log.
@@ -354,7 +359,8 @@ func (a *audit) compare(e *evidence, was past) {
 		a.changed(id, state.StateFile, doRun, "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
 			"state.db is older than the log, or was changed", *stone)
 	case stone != nil && e.stone.Readmitted:
-		a.changed(id, state.StateFile, doExplain, "the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
+		a.changed(id, state.StateFile, doExplain,
+			"the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
 	}
 	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
 	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && e.published.Time.After(a.noted[e.ID]) {
@@ -434,7 +440,8 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 			return
 		}
 		if e := a.posts[res.ID]; e != nil && e.MustGo && (res.Outcome == manifest.Kept || res.Outcome == manifest.Duplicate) {
-			a.finding(FoundRow, res.Key.String(), spot{s.where, doPurge}, "it says %s of a removed post: %s", res.Outcome, e.why)
+			a.finding(FoundRow, res.Key.String(), spot{s.where, doPurge}, "it says %s of a removed post: %s",
+				res.Outcome, e.why)
 		}
 	}
 }
@@ -452,12 +459,15 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 		w.checkOutcomes(s, io.NewSectionReader(all, 0, s.size))
 	case s.name == "" || s.name == state.StateFile || durable.IsTemp(path.Base(s.name)):
 	case kind == isDatabase:
-		w.changed("", s.where, "move it out of the workspace, or delete it", "a database in the workspace that no record accounts for")
+		w.changed("", s.where, "move it out of the workspace, or delete it",
+			"a database in the workspace that no record accounts for")
 	case kind != isParquet && noted == "":
 	case noted == "" && logged == "":
-		w.stray("", s.name, "move it out of the workspace, or delete it", "a Parquet in the workspace that no record accounts for")
+		w.stray("", s.name, "move it out of the workspace, or delete it",
+			"a Parquet in the workspace that no record accounts for")
 	case cmp.Or(noted, sum) != sum || cmp.Or(logged, sum) != sum:
-		w.stray("", s.name, doRun, "it is not the file that was exported last under this name, as state.db and the log have it")
+		w.stray("", s.name, doRun,
+			"it is not the file that was exported last under this name, as state.db and the log have it")
 	case logged == "" && w.report.Log.Present && w.report.Log.Consistent:
 		w.stray("", s.name, doRun, "no record of the log names its export")
 	}

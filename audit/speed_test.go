@@ -54,7 +54,8 @@ func BenchmarkText(b *testing.B) {
 	b.SetBytes(size)
 	for b.Loop() {
 		for _, body := range all {
-			w := walker{audit: a, ctx: b.Context(), left: &atomic.Int64{}, found: &atomic.Bool{}, opened: &atomic.Bool{}}
+			w := walker{audit: a, ctx: b.Context(), left: &atomic.Int64{}, found: &atomic.Bool{},
+				opened: &atomic.Bool{}}
 			w.left.Store(1 << 40)
 			w.look(place{src: &source{where: "f", rel: "f", file: &AuditedFile{}}, path: "f"}, section(body))
 		}

@@ -127,7 +127,8 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	for _, s := range file.Unclaimed() {
 		// They are searched, but a compressed page would not show its rows.
 		if from := w.rest(p, all, s.From, s.To); from < s.To {
-			w.open(p.String(), "have it written again", "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
+			w.open(p.String(), "have it written again",
+				"%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
 		}
 	}
 	t := newTable(p)
@@ -220,7 +221,8 @@ func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.
 	}
 	if len(from.Computed) > 0 {
 		if err := w.databaseRows(t, from.Computed, db.RowsComputed(w.ctx, from), computedCost); err != nil && w.ctx.Err() == nil {
-			w.open(t.String(), "look at them by hand", "columns that SQLite computes could not be read (%s): %v", strings.Join(from.Computed, ", "), err)
+			w.open(t.String(), "look at them by hand", "columns that SQLite computes could not be read (%s): %v",
+				strings.Join(from.Computed, ", "), err)
 		}
 	}
 	return nil
@@ -281,7 +283,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	// Of a list only texts and images can be wrong, which are found in its bytes.
 	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth && w.json(p, again) == nil:
 		p.label = true // it was looked at, but what a program writes as a list of lines is whole only in the file
-	case !p.lists() && p.table == nil && w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), w.separator(p, all)) == nil:
+	case !p.lists() && p.table == nil &&
+		w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), w.separator(p, all)) == nil:
 		if noUTF8(head) > int64(len(head)/3) {
 			return errEncoding
 		}
@@ -296,8 +299,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	return w.bytes(p, all)
 }
 
-// mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter, or
-// so many numbers behind each other as the bytes of an image are.
+// mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter,
+// or so many numbers behind each other as the bytes of an image are.
 func mayBePacked(all *io.SectionReader) bool {
 	const manyNumbers = 512
 	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
@@ -317,7 +320,8 @@ func mayBePacked(all *io.SectionReader) bool {
 	return true
 }
 
-// printed looks at images in a cell as Python prints them, b'...', where they are longer than what a search reads at a time.
+// printed looks at images in a cell as Python prints them, b'...', where they are longer than what a search reads at a
+// time.
 func (w walker) printed(p place, all *io.SectionReader) error {
 	text, err := readAll(all, p.atOnce(maxImage))
 	for err == nil {
@@ -360,8 +364,9 @@ func (w walker) separator(p place, all *io.SectionReader) rune {
 	return separatorOf(plain) // quotes mean something else in a text that is no table, and in many a table made by hand
 }
 
-// outlines returns the first records of a text, however long they are, with the first bytes of each cell and nothing of what
-// is quoted. It reads so many bytes, and more for the first records; whole says that the text ends where its reader does.
+// outlines returns the first records of a text, however long they are, with the first bytes of each cell and nothing of
+// what is quoted. It reads so many bytes, and more for the first records; whole says that the text ends where its
+// reader does.
 func outlines(in io.ByteReader, enough int, whole bool) (records []string) {
 	const cellLen, first, most = 64, 5, 50
 	var line []byte

@@ -51,7 +51,8 @@ func (a *audit) scanAll(ctx context.Context) error {
 	if err := a.gone.indexCaptions(); err != nil {
 		return err
 	}
-	a.report.Known.Weak = a.gone.captions.Count(caption.TooShort) + a.gone.captions.Count(caption.TooCommon) + a.gone.captions.Count(caption.Shared)
+	a.report.Known.Weak = a.gone.captions.Count(caption.TooShort) + a.gone.captions.Count(caption.TooCommon) +
+		a.gone.captions.Count(caption.Shared)
 	a.gone.index()
 	a.indexIDs()
 	crew := &errgroup.Group{}
@@ -60,7 +61,8 @@ func (a *audit) scanAll(ctx context.Context) error {
 	look := func(s *source) {
 		s.file = &AuditedFile{Name: s.where, Size: s.size}
 		a.report.Scope.Files = append(a.report.Scope.Files, s.file)
-		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}, found: &atomic.Bool{}, opened: &atomic.Bool{}}
+		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}, found: &atomic.Bool{},
+			opened: &atomic.Bool{}}
 		w.left.Store(budgetOf(s.size, len(a.report.Scope.Files)))
 		open := func(w walker) { w.lost(place{src: s, path: s.where}, w.source(s)) }
 		// A large file spreads its own members over the processors: several at once would fill the memory.
@@ -130,9 +132,11 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 		s.known = s.ours || strings.HasPrefix(f.Name, state.ImagesDir+"/")
 		switch {
 		case !f.Mode.IsRegular():
-			a.open(f.Name, "take it away", "it is not a regular file (%s), so its target was not checked", f.Mode.Type())
+			a.open(f.Name, "take it away", "it is not a regular file (%s), so its target was not checked",
+				f.Mode.Type())
 		case f.Name == state.JournalFile:
-			a.open(f.Name, "audit again, after a run if need be", "a writer is at work, or was killed: the content of its journal was not checked")
+			a.open(f.Name, "audit again, after a run if need be",
+				"a writer is at work, or was killed: the content of its journal was not checked")
 		default:
 			look(s)
 		}
@@ -238,7 +242,8 @@ func (a *audit) outOfReach(c workspace.Copy, owed []string) {
 	}
 	what := fmt.Sprintf("the copy %s (%s) is not there", c.Path, c.Note)
 	if third {
-		what = fmt.Sprintf("%d rows were sent to a third party, out of reach of audit and purge: %s (%s)", len(c.Rows), c.Path, c.Note)
+		what = fmt.Sprintf("%d rows were sent to a third party, out of reach of audit and purge: %s (%s)",
+			len(c.Rows), c.Path, c.Note)
 	}
 	if len(owed) > 0 {
 		what += fmt.Sprintf(", and %d of its rows must be gone: %s", len(owed), some(owed))
@@ -282,14 +287,21 @@ var magics = []struct{ magic, kind string }{
 	{"Obj\x01", "Avro"}, {"ORC", "ORC"}, {"\x93NUMPY", isNumPy}, {"PK\x07\x08", "a zip in parts"},
 	{picture.MagicBMP, "a BMP image"}, {picture.MagicTIFF, "a TIFF image"}, {picture.MagicTIFFBE, "a TIFF image"},
 	{picture.MagicICO, isIcon}, {picture.MagicJXL, "a JPEG XL image"},
-	{"PACK\x00\x00\x00", gitPack}, {"DIRC\x00\x00\x00", gitList}, {"\xfftOc\x00\x00\x00", gitList}, {"RIDX\x00\x00\x00", gitList},
+	{"PACK\x00\x00\x00", gitPack}, {"DIRC\x00\x00\x00", gitList}, {"\xfftOc\x00\x00\x00",
+		gitList}, {"RIDX\x00\x00\x00", gitList},
 	{"MIDX\x01", gitList}, {"CGPH\x01", gitList}, {"BITM\x00\x01", gitList}, {"MTME\x00\x00\x00", gitList},
-	{"\x89HDF\r\n\x1a\n", "HDF5"}, {"\x1aE\xdf\xa3", "a Matroska or WebM film"}, {"\x00\x00\x00\x0cjP  \r\n", "a JPEG 2000 image"}, {"\xff\x4f\xff\x51", "a JPEG 2000 image"},
-	{"P5\n", "a PGM image"}, {"P6\n", "a PPM image"}, {"P6 ", "a PPM image"}, {"P5 ", "a PGM image"}, {"8BPS", "a Photoshop image"},
-	{"\x7fELF", "a program"}, {"MZ", "a program"}, {"\xcf\xfa\xed\xfe", "a program"}, {"\x00\x01\x00\x00\x00", "a font"}, {"OTTO", "a font"},
-	{"true\x00", "a font"}, {"wOFF", "a font"}, {"wOF2", "a font"}, {"ttcf", "a font"}, {"hsqs", "squashfs"}, {"bplist00", "a binary property list"},
-	{"MATLAB 5.0 MAT-file", "a MATLAB file"}, {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file"}, {"mozLz40\x00", "LZ4 of Firefox"}, {"!<arch>\n", "an ar archive"},
-	{"RIFF", "a sound or a film"}, {"ID3", "a sound"}, {"OggS", "a sound"}, {"fLaC", "a sound"}, {"MSCF", "a cabinet"}, {"xar!", "an xar archive"},
+	{"\x89HDF\r\n\x1a\n", "HDF5"}, {"\x1aE\xdf\xa3", "a Matroska or WebM film"}, {"\x00\x00\x00\x0cjP  \r\n",
+		"a JPEG 2000 image"}, {"\xff\x4f\xff\x51", "a JPEG 2000 image"},
+	{"P5\n", "a PGM image"}, {"P6\n", "a PPM image"}, {"P6 ", "a PPM image"}, {"P5 ", "a PGM image"}, {"8BPS",
+		"a Photoshop image"},
+	{"\x7fELF", "a program"}, {"MZ", "a program"}, {"\xcf\xfa\xed\xfe", "a program"}, {"\x00\x01\x00\x00\x00",
+		"a font"}, {"OTTO", "a font"},
+	{"true\x00", "a font"}, {"wOFF", "a font"}, {"wOF2", "a font"}, {"ttcf", "a font"}, {"hsqs",
+		"squashfs"}, {"bplist00", "a binary property list"},
+	{"MATLAB 5.0 MAT-file", "a MATLAB file"}, {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+		"an old Office file"}, {"mozLz40\x00", "LZ4 of Firefox"}, {"!<arch>\n", "an ar archive"},
+	{"RIFF", "a sound or a film"}, {"ID3", "a sound"}, {"OggS", "a sound"}, {"fLaC", "a sound"}, {"MSCF",
+		"a cabinet"}, {"xar!", "an xar archive"},
 	{"%PDF-", "PDF"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"},
 }
 
@@ -321,7 +333,8 @@ func sniff(all *io.SectionReader) string {
 	return ""
 }
 
-// pickled reports whether bytes are a pickle of a Python object, of protocols 2 to 5 by their mark; those before are text, or look like it.
+// pickled reports whether bytes are a pickle of a Python object, of protocols 2 to 5 by their mark; those before are
+// text, or look like it.
 func pickled(head []byte, all *io.SectionReader) bool {
 	end := make([]byte, 1)
 	_, _ = all.ReadAt(end, max(0, all.Size()-1))
@@ -329,7 +342,8 @@ func pickled(head []byte, all *io.SectionReader) bool {
 		return false
 	}
 	opens := func(mark string) bool { return bytes.HasPrefix(head, []byte(mark)) }
-	return head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 || slices.ContainsFunc([]string{"]q\x00", "}q\x00", "(lp0", "(dp0"}, opens) ||
+	return head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 ||
+		slices.ContainsFunc([]string{"]q\x00", "}q\x00", "(lp0", "(dp0"}, opens) ||
 		opens("ccopy_reg") && hasNoText(head)
 }
 
@@ -408,7 +422,8 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return err
 	}
 	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
-	return &unreadFormat{fmt.Sprintf("it is %s, which is not read here", kind), cmp.Or(todo[kind], "unpack or convert it, and name what comes out; or delete it")}
+	return &unreadFormat{fmt.Sprintf("it is %s, which is not read here", kind),
+		cmp.Or(todo[kind], "unpack or convert it, and name what comes out; or delete it")}
 }
 
 // todo says what to do with a format, where that is more than to unpack it.

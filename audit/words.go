@@ -69,9 +69,11 @@ func (r Report) Headline() []string {
 		return []string{fmt.Sprintf("No removed post was found, but %d duties are late.", len(late)), r.rests()}
 	}
 	if r.Known.MustGo == 0 {
-		return []string{fmt.Sprintf("No post of this dataset is known to be removed; %s looked at.", were(len(r.Scope.Files), "file")), r.rests()}
+		return []string{fmt.Sprintf("No post of this dataset is known to be removed; %s looked at.",
+			were(len(r.Scope.Files), "file")), r.rests()}
 	}
-	lines := []string{fmt.Sprintf("No removed post was found: none of %d, in %s.", r.Known.MustGo, counted(len(r.Scope.Files), "file"))}
+	lines := []string{fmt.Sprintf("No removed post was found: none of %d, in %s.", r.Known.MustGo,
+		counted(len(r.Scope.Files), "file"))}
 	if r.Known.Digests == 0 {
 		lines = append(lines, "They were looked for by id alone: nothing is held that tells their images.")
 	} else if r.Known.Digests < r.Known.MustGo {
@@ -98,15 +100,18 @@ func (r Report) failed() (lines []string) {
 		posts[dataset.PostOf(f.ID)] = true
 	}
 	if places > 0 {
-		lines = append(lines, fmt.Sprintf("%s still here, in %s.", are(len(posts), "removed post"), counted(places, "place")))
+		lines = append(lines, fmt.Sprintf("%s still here, in %s.", are(len(posts), "removed post"),
+			counted(places, "place")))
 	}
 	if changes > 0 {
-		lines = append(lines, fmt.Sprintf("The record was changed: %s not as log and workspace have it.", are(changes, "thing")))
+		lines = append(lines, fmt.Sprintf("The record was changed: %s not as log and workspace have it.",
+			are(changes, "thing")))
 	}
 	if n := len(r.Open); n > 0 {
 		lines = append(lines, fmt.Sprintf("%s could not be checked besides.", counted(n, "thing")))
 	}
-	return append(lines, r.rests(), "Do what the last column says, then run rehydrate audit again: Reddit requires that",
+	return append(lines, r.rests(),
+		"Do what the last column says, then run rehydrate audit again: Reddit requires that",
 		"deleted posts are gone within 48 hours.")
 }
 
@@ -123,7 +128,8 @@ func (r Report) undecided() string {
 	if others {
 		return fmt.Sprintf("Nothing was found for certain, but %s could not be checked.", counted(len(r.Open), "thing"))
 	}
-	return fmt.Sprintf("Nothing was found for certain, but %d of %s could not be checked.", len(open), counted(len(looked), "file"))
+	return fmt.Sprintf("Nothing was found for certain, but %d of %s could not be checked.", len(open),
+		counted(len(looked), "file"))
 }
 
 // waysOut are the states of removed posts, as people say how they went.
@@ -148,9 +154,11 @@ func (r Report) rests() string {
 	case c.Answered > 0:
 		return "According to Reddit's answers in this audit."
 	case c.Oldest != nil:
-		return fmt.Sprintf("According to Reddit's answers of %s (%s ago); later deletions are not known.", at(*c.Oldest), lasts(r.Time.Sub(*c.Oldest)))
+		return fmt.Sprintf("According to Reddit's answers of %s (%s ago); later deletions are not known.",
+			at(*c.Oldest), lasts(r.Time.Sub(*c.Oldest)))
 	case c.Published != nil:
-		return fmt.Sprintf("According to the release's tombstones alone, the last of which is of %s.", dayOf(*c.Published))
+		return fmt.Sprintf("According to the release's tombstones alone, the last of which is of %s.",
+			dayOf(*c.Published))
 	}
 	return "No source says of any post that it was removed."
 }
@@ -168,7 +176,9 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 	k := r.Known
 	if k.MustGo > 0 {
 		say("Removed posts", r.removed())
-		say("Looked for", fmt.Sprintf("all %d by id; %d also by the bytes of their images, %d by changed images, %d by caption", k.MustGo, k.Digests, k.Hashes, k.Texts))
+		say("Looked for",
+			fmt.Sprintf("all %d by id; %d also by the bytes of their images, %d by changed images, %d by caption",
+				k.MustGo, k.Digests, k.Hashes, k.Texts))
 	}
 	say("Looked at", r.lookedAt())
 	if c := r.Coverage; c.Asked > 0 {
@@ -262,7 +272,8 @@ func (r Report) limits() []string {
 			limits = append(limits, "the captions of "+of(n)+": they were never here, or were erased with the post")
 		}
 		if k.Weak > 0 {
-			limits = append(limits, "the captions of "+of(k.Weak)+": they are too short or too common, or a post that stays has them too")
+			limits = append(limits,
+				"the captions of "+of(k.Weak)+": they are too short or too common, or a post that stays has them too")
 		}
 		limits = append(limits, "cropped images, and images inside other images")
 	}
@@ -338,7 +349,10 @@ func (r Report) OpenByFolder() (groups []Open) {
 		k.Where = fmt.Sprintf("%d in %s: %s, ...", len(of), k.Where, strings.Join(names, ", "))
 		groups = append(groups, k)
 	}
-	slices.SortFunc(groups, func(x, y Open) int { return strings.Compare(x.Where+"\x00"+x.What, y.Where+"\x00"+y.What) })
+	slices.SortFunc(groups, func(x, y Open) int {
+		return strings.Compare(x.Where+"\x00"+x.What,
+			y.Where+"\x00"+y.What)
+	})
 	return groups
 }
 

@@ -148,7 +148,8 @@ func (c *comparison) picturesNear(a, b uint32) bool {
 	// or fewer in 7.6 % of pairs. Recompressed and resized copies stay within 4 of 64 and 12 of 256 bits, unrelated
 	// screenshots differ in 16 of 256 or more almost always.
 	x, y := &c.items[a], &c.items[b]
-	return x.Wide != nil && y.Wide != nil && bits.OnesCount64(x.Hash.Bits^y.Hash.Bits) <= 4 && x.Wide.Distance(*y.Wide) <= 16
+	return x.Wide != nil && y.Wide != nil && bits.OnesCount64(x.Hash.Bits^y.Hash.Bits) <= 4 &&
+		x.Wide.Distance(*y.Wide) <= 16
 }
 
 // textNear reports whether two texts differ by fewer than rule.Words words, and the guard

@@ -70,10 +70,11 @@ func TestCount(t *testing.T) {
 				{Code: "R", Name: "red", Count: 2, BySplit: []int{1, 1, 0}},
 				{Code: "B", Name: "blue", Count: 1, BySplit: []int{0, 1, 0}},
 				{Code: "N", Name: "None", Exclusive: true, Count: 1, BySplit: []int{0, 0, 1}}}},
-			{Name: "size", Title: "Size", Kind: manifest.Ordinal, Unlabelled: 1, NoAnswer: 1, Cardinality: 0.75, Labels: []LabelStats{
-				{Code: "S", Name: "small", Count: 2, BySplit: []int{1, 1, 0}},
-				{Code: "M", Name: "middle", Count: 0, BySplit: []int{0, 0, 0}},
-				{Code: "L", Name: "large", Count: 1, BySplit: []int{0, 0, 1}}}},
+			{Name: "size", Title: "Size", Kind: manifest.Ordinal, Unlabelled: 1, NoAnswer: 1, Cardinality: 0.75,
+				Labels: []LabelStats{
+					{Code: "S", Name: "small", Count: 2, BySplit: []int{1, 1, 0}},
+					{Code: "M", Name: "middle", Count: 0, BySplit: []int{0, 0, 0}},
+					{Code: "L", Name: "large", Count: 1, BySplit: []int{0, 0, 1}}}},
 		},
 		Pairs: []Pair{{Rows: "colour", Columns: "size", Counts: [][]int{{2, 0, 0}, {1, 0, 0}, {0, 0, 1}}}},
 	}
@@ -161,7 +162,8 @@ func TestCompareByHand(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: null is no answer, and an empty list is the answer "no label": both are without a label, and told apart.
+// TestNoAnswer: null is no answer, and an empty list is the answer "no label": both are without a label, and told
+// apart.
 func TestNoAnswer(t *testing.T) {
 	c := NewCounter(manifest.FigSIM())
 	for _, figurative := range [][]int{nil, nil, {}, {0}} {

@@ -198,14 +198,15 @@ func (t Task) Tune(entries []manifest.Entry, p Probabilities) (thresholds []Thre
 }
 
 // Decide turns probabilities into predictions, in the answers' place of the task: the classes at or above their
-// thresholds, or the likeliest of a category that takes one label. An entry that lacks a probability gets no answer, and
-// none where several are likeliest, which ties counts.
+// thresholds, or the likeliest of a category that takes one label. An entry that lacks a probability gets no answer,
+// and none where several are likeliest, which ties counts.
 func (t Task) Decide(
 	schema manifest.Schema, p Probabilities, thresholds []Threshold, answers Answers,
 ) (ties int, _ error) {
 	for key, of := range p {
 		if len(of) != len(t.Classes) {
-			return 0, fmt.Errorf("%s has %d probabilities for %d classes of %s", key, len(of), len(t.Classes), t.Category)
+			return 0, fmt.Errorf("%s has %d probabilities for %d classes of %s", key, len(of), len(t.Classes),
+				t.Category)
 		}
 		if answers[key] == nil {
 			answers[key] = make([][]int, len(schema.Categories))

@@ -66,7 +66,8 @@ func TestTune(t *testing.T) {
 		}
 	}
 	answers := Answers{}
-	_, err := of.Decide(schema, Probabilities{key(0): {.7, .2}, key(1): {.1, .1}, key(2): {.9, math.NaN()}}, []Threshold{{Value: .7}, {Value: .5}}, answers)
+	_, err := of.Decide(schema, Probabilities{key(0): {.7, .2}, key(1): {.1, .1}, key(2): {.9, math.NaN()}},
+		[]Threshold{{Value: .7}, {Value: .5}}, answers)
 	testkit.OK(t, err)
 	testkit.Same(t, "answers", Answers{key(0): {{0}}, key(1): {{}}, key(2): {nil}}, answers)
 	if _, err := of.Decide(schema, Probabilities{key(0): {1}}, nil, answers); err == nil {
@@ -75,8 +76,9 @@ func TestTune(t *testing.T) {
 	scale := manifest.FigSIM()
 	severity := task(t, scale, scale.Tasks()[1])
 	answers = Answers{}
-	ties, err := severity.Decide(scale, Probabilities{key(0): {.1, .2, .1, .2, .4}, key(1): {.3, .3, 0, 0, 0}, key(2): {0, 0, 0, 0, 0},
-		key(3): {.1, .1, .8, 0, 0}}, nil, answers)
+	ties, err := severity.Decide(scale,
+		Probabilities{key(0): {.1, .2, .1, .2, .4}, key(1): {.3, .3, 0, 0, 0}, key(2): {0, 0, 0, 0, 0},
+			key(3): {.1, .1, .8, 0, 0}}, nil, answers)
 	testkit.Same(t, "ties", 2, ties, err)
 	testkit.Same(t, "answers", Answers{key(0): {nil, {4}, nil, nil, nil}, key(1): {nil, nil, nil, nil, nil},
 		key(2): {nil, nil, nil, nil, nil}, key(3): {nil, {2}, nil, nil, nil}}, answers)

@@ -49,8 +49,8 @@ func FindSources(path string) ([]SourceFile, error) {
 	return files, nil
 }
 
-// SkippedSources gives the names of what FindSources leaves out of a folder and may be annotations: folders, and files with
-// other endings than those of a format. Documents and hidden files are not named.
+// SkippedSources gives the names of what FindSources leaves out of a folder and may be annotations: folders, and files
+// with other endings than those of a format. Documents and hidden files are not named.
 func SkippedSources(path string) (names []string) {
 	list, err := os.ReadDir(path)
 	if err != nil { // it is no folder

@@ -84,11 +84,12 @@ func TestHeldAfterRemoval(t *testing.T) {
 	}
 }
 
-// TestEndKeepsTombstones: the end of a workspace loses no tombstone that only its tombstones.csv has, as where state.db was put
-// back from a backup: what begins there anew leaves the post out.
+// TestEndKeepsTombstones: the end of a workspace loses no tombstone that only its tombstones.csv has, as where state.db
+// was put back from a backup: what begins there anew leaves the post out.
 func TestEndKeepsTombstones(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run").ok()
-	testkit.OK(t, os.WriteFile(filepath.Join(w.dir, "ws", manifest.TombstonesName), []byte("id,state,time\np01,removed,2026-01-01T00:00:00Z\n"), 0o600))
+	testkit.OK(t, os.WriteFile(filepath.Join(w.dir, "ws", manifest.TombstonesName),
+		[]byte("id,state,time\np01,removed,2026-01-01T00:00:00Z\n"), 0o600))
 	testkit.OK(t, w.inWorkspace(t.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
 		_, err := End(ctx, ws, w.now)
 		return err

@@ -136,10 +136,10 @@ func (w *world) publish(ids ...manifest.PostID) {
 //	copy NAME            an export
 //	answers              a model answers about every stored image
 //
-// and the jobs: run, recheck, purge, reread, split, work, merge; with the words confirm, offline, all, id=ID, denied (there is
-// no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from that on), die=N
-// (the process is gone at the step N that changes the disk), fault=N (that step alone fails) and unwritable=NAME (each step fails
-// that changes a file with this in its name).
+// and the jobs: run, recheck, purge, reread, split, work, merge; with the words confirm, offline, all, id=ID, denied
+// (there is no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from that
+// on), die=N (the process is gone at the step N that changes the disk), fault=N (that step alone fails) and
+// unwritable=NAME (each step fails that changes a file with this in its name).
 func (w *world) do(steps string) *world {
 	w.Helper()
 	for _, step := range strings.FieldsFunc(steps, func(r rune) bool { return r == ';' || r == '\n' }) {

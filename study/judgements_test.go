@@ -215,7 +215,8 @@ func TestReadJudgements(t *testing.T) {
 			t.Errorf("%s: %s, want %s", line, shown, want)
 		}
 	}
-	for _, ids := range []string{`"custom_id":"abc"`, `"id":"batch_req_1","custom_id":"abc"`, `"id":"abc","custom_id":"t3_abc"`, `"id":"abc","custom_id":"request-1"`} {
+	for _, ids := range []string{`"custom_id":"abc"`, `"id":"batch_req_1","custom_id":"abc"`,
+		`"id":"abc","custom_id":"t3_abc"`, `"id":"abc","custom_id":"request-1"`} {
 		got, err := ReadJudgements(strings.NewReader("{"+ids+`,"response":"unsafe\nS1"}`), "s.jsonl", any)
 		testkit.OK(t, err)
 		if j := got.Of[manifest.Key{ID: "abc"}]; answerOf(j.SelfHarm) != "yes" {
@@ -306,7 +307,8 @@ func TestHasOtherCodes(t *testing.T) {
 	}
 }
 
-// TestAgainstOverall: what a service does not flag, and the rules do, is counted: two blocks of the table differ about it.
+// TestAgainstOverall: what a service does not flag, and the rules do, is counted: two blocks of the table differ about
+// it.
 func TestAgainstOverall(t *testing.T) {
 	for line, want := range map[string]bool{
 		`"flagged":false,"scores":{"self-harm":0.9}`:                                     true,
@@ -322,7 +324,8 @@ func TestAgainstOverall(t *testing.T) {
 		testkit.OK(t, err)
 		entries := []manifest.Entry{{Key: manifest.Key{ID: "few001"}, Labels: [][]int{{0}}}}
 		schema := manifest.Schema{Categories: manifest.FigSIM().Categories[1:2]}
-		table, err := labels.TabulateModeration(schema, "severity", "", false, entries, nil, []labels.Judgements{judged})
+		table, err := labels.TabulateModeration(schema, "severity", "", false, entries, nil,
+			[]labels.Judgements{judged})
 		testkit.OK(t, err)
 		if got := table.Services[0].Against == 1; got != want {
 			t.Errorf("%s: %t", line, got)

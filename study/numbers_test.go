@@ -85,7 +85,8 @@ func TestMixedColumns(t *testing.T) {
 		f           Grouping
 		want        string // of the error
 	}{
-		{cells: "yes 5 7", want: "f.csv:3: column \"x\" holds numbers and words for yes or no: a number on line 3, a word on line 2"},
+		{cells: "yes 5 7",
+			want: "f.csv:3: column \"x\" holds numbers and words for yes or no: a number on line 3, a word on line 2"},
 		{cells: "0 59 true", want: "f.csv:4: column \"x\" holds numbers and words"},
 		{cells: "yes 1 0", want: "f.csv:3: column \"x\" holds numbers and words"},
 		{cells: "no NA 5", want: "f.csv:4: column \"x\" holds numbers and words"},
@@ -100,9 +101,11 @@ func TestMixedColumns(t *testing.T) {
 		{cells: "1 0 1"},
 	} {
 		cells := strings.Fields(tt.cells)
-		file := tabletest.File(t, "f.csv", fmt.Sprintf("id,x,y\n1wdfn2,%s,1\n1rj7k7,%s,2\n1fmx6e,%s,3\n", cells[0], cells[1], cells[2]))
+		file := tabletest.File(t, "f.csv",
+			fmt.Sprintf("id,x,y\n1wdfn2,%s,1\n1rj7k7,%s,2\n1fmx6e,%s,3\n", cells[0], cells[1], cells[2]))
 		if tt.kind != "" {
-			testkit.OK(t, os.WriteFile(strings.TrimSuffix(file, ".csv")+".json", []byte(`{"kinds":{"x":"`+tt.kind+`"}}`), 0o600))
+			testkit.OK(t, os.WriteFile(strings.TrimSuffix(file, ".csv")+".json",
+				[]byte(`{"kinds":{"x":"`+tt.kind+`"}}`), 0o600))
 		}
 		tt.f.Gold, tt.f.Split, tt.f.By = "../manifest/testdata/annotations.csv", All, "severity"
 		_, err := TestGroups(t.Context(), file, tt.f)

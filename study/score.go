@@ -301,7 +301,8 @@ func (s scorer) decide(ctx context.Context, file string, out *Scores) (labels.An
 	for _, t := range s.tasks {
 		p, err := t.Probabilities(s.Schema, numbers.Keys, numbers.Columns)
 		if odd, ok := errors.AsType[*labels.Improbable](err); ok {
-			return nil, userfile.Faulty(&manifest.Problems{List: []manifest.Problem{{File: file, Line: numbers.Lines[odd.Row],
+			return nil, userfile.Faulty(&manifest.Problems{List: []manifest.Problem{{File: file,
+				Line:    numbers.Lines[odd.Row],
 				Message: odd.Error(), Hint: "logits have to go through softmax (one label) or sigmoid (several), log-probabilities through exp"}}})
 		}
 		if err != nil {
@@ -327,7 +328,8 @@ func (s scorer) decide(ctx context.Context, file string, out *Scores) (labels.An
 		}
 	}
 	if len(answers) == 0 {
-		return nil, userfile.Wrong("%s has no column of probabilities: name them after category and code, such as %s", file, s.tasks[0].Column(s.tasks[0].Classes[0].Code))
+		return nil, userfile.Wrong("%s has no column of probabilities: name them after category and code, such as %s",
+			file, s.tasks[0].Column(s.tasks[0].Classes[0].Code))
 	}
 	return answers, nil
 }

@@ -136,7 +136,8 @@ func asListed(dir string, shards []string) error {
 	}
 	for _, want := range listed.want {
 		if !slices.ContainsFunc(shards, func(file string) bool { return listed.key(file) == want }) {
-			return fmt.Errorf("%s lacks %s, which its %s lists: download it", filepath.Join(dir, "data"), want, listed.from)
+			return fmt.Errorf("%s lacks %s, which its %s lists: download it", filepath.Join(dir, "data"), want,
+				listed.from)
 		}
 	}
 	for _, file := range shards {
@@ -171,7 +172,8 @@ func listing(dir string) (none listed, _ error) {
 			} `json:"distribution"`
 		}
 		if err := json.Unmarshal(body, &croissant); err != nil {
-			return none, fmt.Errorf("%s, which lists the files of the dataset, is not JSON: download it again", filepath.Join(dir, l.from))
+			return none, fmt.Errorf("%s, which lists the files of the dataset, is not JSON: download it again",
+				filepath.Join(dir, l.from))
 		}
 		for _, file := range croissant.Distribution {
 			if name := path.Base(file.URL); shardName.MatchString(name) {
@@ -230,7 +232,8 @@ func ofFiles(ctx context.Context, release string, files []string) (none labels.S
 		for i, table := range tables {
 			for e, err := range inSplit(splits[i], table.Entries(ctx)) {
 				if other, met := in[e.Key]; err == nil && met && other != i {
-					err = userfile.Wrong("%s is in both %s and %s, and would count twice", e.Key, files[other], files[i])
+					err = userfile.Wrong("%s is in both %s and %s, and would count twice", e.Key, files[other],
+						files[i])
 				}
 				if err == nil && len(tables) > 1 {
 					in[e.Key] = i

@@ -92,7 +92,8 @@ func TestShards(t *testing.T) {
 			}
 		}
 		shards, err := shardsOf(dir)
-		if err == nil && len(shards) != test.want || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+		if err == nil && len(shards) != test.want || (err == nil) != (test.says == "") || err != nil &&
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("%q: %d files, %v", test.files, len(shards), err)
 		}
 	}

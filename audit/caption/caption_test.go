@@ -219,7 +219,8 @@ func TestFold(t *testing.T) {
 	} {
 		var got []string
 		var at []int64
-		s := scanner{folds: newFolds(), emit: func(w *word) { got, at = append(got, string(w.text())), append(at, w.at) }}
+		s := scanner{folds: newFolds(),
+			emit: func(w *word) { got, at = append(got, string(w.text())), append(at, w.at) }}
 		s.write([]byte(text))
 		s.flush()
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {

@@ -371,7 +371,8 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true})
 	if err == nil {
-		record := auditlog.Event{Kind: auditlog.Audit, Verdict: strings.ReplaceAll(strings.ToLower(string(r.Verdict)), " ", "_"), SHA256: digest}
+		record := auditlog.Event{Kind: auditlog.Audit,
+			Verdict: strings.ReplaceAll(strings.ToLower(string(r.Verdict)), " ", "_"), SHA256: digest}
 		err = errors.Join(ws.Note(ctx, record), ws.Close())
 	}
 	if err != nil {

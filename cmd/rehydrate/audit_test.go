@@ -380,8 +380,10 @@ var violations = []planted{
 	{"an image of a post that Reddit no longer knows", audit.FoundImage, wasAbsent, "keep/", in("keep/x.jpg", img(wasAbsent))},
 	{"an image as a second one of a live post", audit.FoundImage, wasRemoved, live + "-1.jpg", in(live+"-1.jpg", img(wasRemoved))},
 	{"an image in place of a live post's", audit.FoundImage, wasRemoved, live + ".jpg", in(live+".jpg", img(wasRemoved))},
-	{"a recompressed image in place of a live post's", audit.FoundRecord, staysLive, live + ".jpg", in(live+".jpg", again(wasRemoved))},
-	{"a recompressed image, its hash long gone", audit.FoundRecord, "", "small.jpg", in("small.jpg", again(wasRemoved))},
+	{"a recompressed image in place of a live post's", audit.FoundRecord, staysLive, live + ".jpg",
+		in(live+".jpg", again(wasRemoved))},
+	{"a recompressed image, its hash long gone", audit.FoundRecord, "", "small.jpg",
+		in("small.jpg", again(wasRemoved))},
 	{"an image in an unfinished file", audit.FoundImage, wasRemoved, ".tmp-", in("images/fe/.tmp-AAAA", img(wasRemoved))},
 	{"an image beside the log", audit.FoundImage, wasRemoved, "audit/", in("audit/x.jsonl", img(wasRemoved))},
 	{"an image in the lock", audit.FoundImage, wasRemoved, "lock", in("lock", img(wasRemoved))},
@@ -398,18 +400,23 @@ var violations = []planted{
 	}},
 
 	{"last week's Parquet under its name", audit.FoundRow, wasRemoved, shard(wasRemoved) + " > row", restored(shard(wasRemoved))},
-	{"last week's Parquet is not the exported one", audit.FoundRecord, "", shard(wasRemoved), restored(shard(wasRemoved))},
-	{"last week's Parquet under another name", audit.FoundRecord, "", "dataset/data/more.parquet", in("dataset/data/more.parquet", old(shard(wasDeleted)))},
+	{"last week's Parquet is not the exported one", audit.FoundRecord, "", shard(wasRemoved),
+		restored(shard(wasRemoved))},
+	{"last week's Parquet under another name", audit.FoundRecord, "", "dataset/data/more.parquet",
+		in("dataset/data/more.parquet", old(shard(wasDeleted)))},
 	{"a row in a Parquet that was handed over", audit.FoundRow, wasAbsent, "handed.parquet > row", hand("handed.parquet", old(shard(wasAbsent)))},
 	{"a row in somebody's Parquet of ids", audit.FoundRow, wasRemoved, "ids.parquet > row 2",
 		hand("ids.parquet", table(onlyID{"t3_" + staysLive}, onlyID{"T3_" + strings.ToUpper(wasRemoved)}), "--id-column", "post")},
 	{"the id early in a list", audit.FoundRow, wasRemoved, "list.parquet > row 1",
 		hand("list.parquet", table(listed{[]string{wasRemoved, staysLive}}), "--id-column", "posts.list.element")},
-	{"the id in another column", audit.FoundRow, wasRemoved, "two.parquet > row 1", hand("two.parquet", table(twoIDs{staysLive, wasRemoved}))},
-	{"the id beside a row number", audit.FoundRow, wasRemoved, "n.parquet > row 2", hand("n.parquet", table(numbered{0, staysLive}, numbered{1, wasRemoved}))},
-	{"a digest in the row of a live post", audit.FoundImage, wasRemoved, "digests.parquet > row 1", func(p *audited) []string {
-		return hand("digests.parquet", table(withDigest{staysLive, p.was[wasRemoved].Image.SHA256}))(p)
-	}},
+	{"the id in another column", audit.FoundRow, wasRemoved, "two.parquet > row 1",
+		hand("two.parquet", table(twoIDs{staysLive, wasRemoved}))},
+	{"the id beside a row number", audit.FoundRow, wasRemoved, "n.parquet > row 2",
+		hand("n.parquet", table(numbered{0, staysLive}, numbered{1, wasRemoved}))},
+	{"a digest in the row of a live post", audit.FoundImage, wasRemoved, "digests.parquet > row 1",
+		func(p *audited) []string {
+			return hand("digests.parquet", table(withDigest{staysLive, p.was[wasRemoved].Image.SHA256}))(p)
+		}},
 	{"outcomes.csv says kept", audit.FoundRow, wasRemoved, "outcomes.csv", edited("outcomes.csv", func(s string) string {
 		return regexp.MustCompile(`(?m)^`+wasRemoved+`,.*$`).ReplaceAllString(s, wasRemoved+",0,train,kept,,,")
 	})},
@@ -424,12 +431,19 @@ var violations = []planted{
 	}},
 	{"what describes an image, in state.db", audit.FoundImage, wasRemoved, "state.db", query("INSERT INTO image SELECT '" + wasRemoved + "', 0, source, original_sha256, " +
 		"sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits, pixels_sha256, redirected, next FROM image" + thatLive)},
-	{"a dropped tombstone", audit.FoundRecord, wasRemoved, "state.db", query("DELETE FROM tombstone WHERE id = '" + wasRemoved + "'")},
-	{"a suspended tombstone", audit.FoundRecord, wasDeleted, "state.db", query("UPDATE tombstone SET readmitted = 1 WHERE id = '" + wasDeleted + "'")},
+	{"a dropped tombstone", audit.FoundRecord, wasRemoved, "state.db",
+		query("DELETE FROM tombstone WHERE id = '" + wasRemoved + "'")},
+	{"a suspended tombstone", audit.FoundRecord, wasDeleted, "state.db",
+		query("UPDATE tombstone SET readmitted = 1 WHERE id = '" + wasDeleted + "'")},
 	{"a post made live by hand", audit.FoundRecord, wasAbsent, "state.db",
 		query("UPDATE post SET state = 'live', checked_at = checked_at - 9, live_at = checked_at - 9 WHERE id = '" + wasAbsent + "'")},
-	{"an edited record", audit.FoundRecord, "", "audit", edited("audit/records.jsonl", func(s string) string { return strings.Replace(s, `"removed"`, `"held"`, 1) })},
-	{"a log cut short", audit.FoundRecord, "", "audit", edited("audit/records.jsonl", func(s string) string { return s[:strings.LastIndexByte(s[:len(s)-1], '\n')+1] })},
+	{"an edited record", audit.FoundRecord, "", "audit",
+		edited("audit/records.jsonl", func(s string) string { return strings.Replace(s, `"removed"`, `"held"`, 1) })},
+	{"a log cut short", audit.FoundRecord, "", "audit",
+		edited("audit/records.jsonl", func(s string) string {
+			return s[:strings.LastIndexByte(s[:len(s)-1],
+				'\n')+1]
+		})},
 	{"records in another order", audit.FoundRecord, "", "audit", edited("audit/records.jsonl", func(s string) string {
 		lines := strings.SplitAfter(s, "\n")
 		lines[3], lines[4] = lines[4], lines[3]
@@ -452,9 +466,11 @@ var violations = []planted{
 	{"an image in state.db, as base64 in a note of ours", audit.FoundImage, wasRemoved, "state.db > table meta", doing(func(p *audited) {
 		p.sql("INSERT INTO meta (key, value) VALUES ('x', '" + base64.StdEncoding.EncodeToString(img(wasRemoved)(p)) + "')")
 	})},
-	{"a text in the free pages of state.db", audit.FoundRecord, "", "state.db", query("PRAGMA secure_delete=OFF", "CREATE TABLE z (x)",
-		"INSERT INTO z VALUES ('"+strings.Repeat("words that were erased ", 900)+"')", "DROP TABLE z")},
-	{"something behind the end of state.db", audit.FoundRecord, "", "state.db", edited("state.db", func(s string) string { return s + "t3_" + wasRemoved })},
+	{"a text in the free pages of state.db", audit.FoundRecord, "", "state.db",
+		query("PRAGMA secure_delete=OFF", "CREATE TABLE z (x)",
+			"INSERT INTO z VALUES ('"+strings.Repeat("words that were erased ", 900)+"')", "DROP TABLE z")},
+	{"something behind the end of state.db", audit.FoundRecord, "", "state.db",
+		edited("state.db", func(s string) string { return s + "t3_" + wasRemoved })},
 	{"what lies behind the end of state.db", audit.FoundRow, wasRemoved, "state.db > free pages", edited("state.db", func(s string) string { return s + "t3_" + wasRemoved })},
 }
 
@@ -467,9 +483,10 @@ var since = []planted{
 	{"deleted since, the image", audit.FoundImage, nowDeleted, "images/fe/" + nowDeleted, query()},
 	{"quarantined since", "", nowQuarantined, "held", query()},
 	{"absent twice, the text", audit.FoundText, nowAbsent, "state.db", query()},
-	{"a text in the row of a live post", audit.FoundText, nowRemoved, "texts.parquet > row 1", func(p *audited) []string {
-		return hand("texts.parquet", table(withText{staysLive, strings.ToUpper(p.was[nowRemoved].Reading.Text)}))(p)
-	}},
+	{"a text in the row of a live post", audit.FoundText, nowRemoved, "texts.parquet > row 1",
+		func(p *audited) []string {
+			return hand("texts.parquet", table(withText{staysLive, strings.ToUpper(p.was[nowRemoved].Reading.Text)}))(p)
+		}},
 	{"a text in JSON, its lines short", audit.FoundText, nowRemoved, "note.json", hand("note.json", words(nowRemoved, func(s string) string {
 		b, _ := json.Marshal(map[string]string{"words": strings.ReplaceAll(s, " ", "\n")})
 		return string(b)
@@ -488,14 +505,21 @@ var since = []planted{
 var late = []planted{
 	{"rows that nobody looked after for 49 hours", "", staysLive, "recheck",
 		doing(func(p *audited) { p.now = func() time.Time { return time.Now().Add(49 * time.Hour) } })},
-	{"last seen live in a year that is yet to come", "", staysLive, "recheck", query("UPDATE post SET live_at = 2650000000" + thatLive)},
+	{"last seen live in a year that is yet to come", "", staysLive, "recheck",
+		query("UPDATE post SET live_at = 2650000000" + thatLive)},
 	{"a row of a post that is withheld", "", staysLive, "held", query(withheld + "gone_at = checked_at" + thatLive)},
-	{"a removal that waited for 49 hours", "", staysLive, "confirm", query(withheld + "gone_at = checked_at - 49*3600" + thatLive)},
-	{"withheld by hand, without a clock", "", staysLive, "confirm", query("UPDATE post SET state = 'removed', withheld = 1, gone_at = 0, checked_at = checked_at - 49*3600" + thatLive)},
+	{"a removal that waited for 49 hours", "", staysLive, "confirm",
+		query(withheld + "gone_at = checked_at - 49*3600" + thatLive)},
+	{"withheld by hand, without a clock", "", staysLive, "confirm",
+		query("UPDATE post SET state = 'removed', withheld = 1, gone_at = 0, checked_at = checked_at - 49*3600" +
+			thatLive)},
 	{"an open obligation in reach", "", "", "copy", doing(func(p *audited) {
 		path := filepath.Join(p.t.TempDir(), "in-reach")
 		p.open(func(ws *workspace.Workspace) error {
-			return errors.Join(os.Mkdir(path, 0o700), ws.SetCopy(p.t.Context(), workspace.Copy{Path: path, Note: "a colleague", Format: "parquet", Made: time.Now(), Open: true, Told: "mine.bin may hold a row that went"}))
+			return errors.Join(os.Mkdir(path, 0o700),
+				ws.SetCopy(p.t.Context(),
+					workspace.Copy{Path: path, Note: "a colleague", Format: "parquet", Made: time.Now(), Open: true,
+						Told: "mine.bin may hold a row that went"}))
 		})
 	})},
 }
@@ -561,7 +585,8 @@ func TestAuditFindsPlanted(t *testing.T) {
 		case "":
 			return overdue(r, v)
 		case looks:
-			return slices.ContainsFunc(r.Open, func(o audit.Open) bool { return o.ID == v.id && strings.Contains(o.Where, v.where) })
+			return slices.ContainsFunc(r.Open,
+				func(o audit.Open) bool { return o.ID == v.id && strings.Contains(o.Where, v.where) })
 		}
 		return slices.ContainsFunc(r.Findings, func(f audit.Finding) bool {
 			return slices.Contains(f.Kinds, v.kind) && f.ID == v.id && strings.Contains(f.Where, v.where)
@@ -577,7 +602,8 @@ func TestAuditFindsPlanted(t *testing.T) {
 		{"found", violations, []string{"--offline"}, exitFound, found},
 		{"found live", since, nil, exitFound, found},
 		{"opaque", opaque, []string{"--offline"}, exitUndecided, func(r audit.Report, v planted) bool {
-			return slices.ContainsFunc(r.Open, func(g audit.Open) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
+			return slices.ContainsFunc(r.Open,
+				func(g audit.Open) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
 		}},
 		{"late", late, []string{"--offline"}, exitOverdue, overdue},
 		{"harmless", harmless, []string{"--offline"}, exitDone, func(r audit.Report, _ planted) bool { return r.Verdict == audit.Pass }},

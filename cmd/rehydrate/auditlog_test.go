@@ -51,7 +51,8 @@ func TestAuditSince(t *testing.T) {
 	t.Run("a checkpoint that was edited", func(t *testing.T) {
 		forged := filepath.Join(t.TempDir(), "forged")
 		s.write(forged, strings.Replace(read(t, kept), "\n", "\n1", 1))
-		if r := s.on(t, s.workspace).audit(exitFound, "--offline", "--since", forged); !hasFinding(r, audit.FoundRecord, "--since") {
+		if r := s.on(t, s.workspace).audit(exitFound, "--offline", "--since", forged); !hasFinding(r,
+			audit.FoundRecord, "--since") {
 			t.Errorf("%+v", r.Findings)
 		}
 	})
@@ -68,7 +69,8 @@ func TestAuditSince(t *testing.T) {
 }
 
 func hasFinding(r audit.Report, kind audit.FindingKind, where string) bool {
-	return slices.ContainsFunc(r.Findings, func(f audit.Finding) bool { return slices.Contains(f.Kinds, kind) && strings.Contains(f.Where, where) })
+	return slices.ContainsFunc(r.Findings,
+		func(f audit.Finding) bool { return slices.Contains(f.Kinds, kind) && strings.Contains(f.Where, where) })
 }
 
 // TestAuditReport holds the three forms of a report to what they promise.
@@ -130,7 +132,8 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 	verdict(exitDone, live...)
 	// Ids of another release are neither asked about nor findings.
 	s.write(file, string(parquetOf(t, onlyID{"zzz001"}, onlyID{"zzz002"})))
-	if r := verdict(exitUndecided, live...); r.Coverage.Asked != 4 || len(r.Posts) != 4 || len(r.Open) != 1 || !strings.Contains(r.Open[0].What, "2 ids of another release") {
+	if r := verdict(exitUndecided, live...); r.Coverage.Asked != 4 || len(r.Posts) != 4 || len(r.Open) != 1 ||
+		!strings.Contains(r.Open[0].What, "2 ids of another release") {
 		t.Errorf("%+v %+v", r.Coverage, r.Open)
 	}
 	s.write(file, string(parquetOf(t, onlyID{"few000"}, onlyID{"few001"})))
@@ -230,7 +233,8 @@ func TestAuditLostRecords(t *testing.T) {
 					t.Errorf("against a checkpoint from before: %+v %+v", r.Log.Since, r.Open)
 				}
 			}
-			if r := p.audit(whole, "--offline", "--since", later); len(r.Open) != 0 || !strings.Contains(strings.Join(r.Notes, "\n"), "put back from a backup") {
+			if r := p.audit(whole, "--offline", "--since", later); len(r.Open) != 0 ||
+				!strings.Contains(strings.Join(r.Notes, "\n"), "put back from a backup") {
 				t.Errorf("against a checkpoint from after it: %+v %+v", r.Open, r.Notes)
 			}
 		})
@@ -258,10 +262,12 @@ func TestAuditForgottenCopy(t *testing.T) {
 	owes := func(on *site, says string) {
 		t.Helper()
 		r := on.audit(exitUndecided, "--offline")
-		if g := r.Open; len(g) != 1 || g[0].Where != want || !strings.Contains(g[0].What, says) || !strings.Contains(g[0].What, "was registered on 20") {
+		if g := r.Open; len(g) != 1 || g[0].Where != want || !strings.Contains(g[0].What, says) ||
+			!strings.Contains(g[0].What, "was registered on 20") {
 			t.Errorf("the gaps are %+v, want one of %s saying %q", r.Open, want, says)
 		}
-		if !slices.ContainsFunc(r.Open, func(o audit.Open) bool { return o.Where == want && strings.Contains(o.What, says) }) {
+		if !slices.ContainsFunc(r.Open,
+			func(o audit.Open) bool { return o.Where == want && strings.Contains(o.What, says) }) {
 			t.Errorf("the open obligations are %+v", r.Open)
 		}
 	}

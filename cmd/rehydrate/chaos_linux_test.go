@@ -249,7 +249,8 @@ func TestReadOnly(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"verify"}, {"explain", "1haos00"}, {"audit", c.release, "--offline"}} {
 		f := in(c.workspace, append(args, "-w", c.workspace)...)
 		f.want(t, exitDone)
-		if args[0] == "audit" && (!strings.Contains(f.stdout, "\nPASS ") || !strings.Contains(f.stderr, "not recorded in the log: ")) {
+		if args[0] == "audit" && (!strings.Contains(f.stdout, "\nPASS ") ||
+			!strings.Contains(f.stderr, "not recorded in the log: ")) {
 			t.Errorf("audit says\n%s%s", f.stdout, f.stderr)
 		}
 	}

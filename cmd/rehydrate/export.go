@@ -52,7 +52,8 @@ func (c *command) exportCommand() *cobra.Command {
 	flags.BoolVar(&f.list, "list", false, "list the registered copies, what they owe, and which files were changed; exit status 3 while one is open")
 	flags.StringVar(&f.returned, "returned", "", "note that the copy at `path` was given back and is no longer there")
 	flags.StringVar(&f.destroyed, "destroyed", "", "note that the copy at `path` was destroyed by whoever had it")
-	flags.StringVar(&f.moved, "moved", "", "note that the copy at `path` lies at the path named behind it now: its digests are compared")
+	flags.StringVar(&f.moved, "moved", "",
+		"note that the copy at `path` lies at the path named behind it now: its digests are compared")
 	f.releaseFlags.register(cmd)
 	return cmd
 }
@@ -66,7 +67,8 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case asked != 1:
-		return usageError("%s takes one of --out PATH, --list, --moved OLD NEW, --returned PATH and --destroyed PATH", cmd.CommandPath())
+		return usageError("%s takes one of --out PATH, --list, --moved OLD NEW, --returned PATH and --destroyed PATH",
+			cmd.CommandPath())
 	case f.out != "" && len(args) != 1:
 		return usageError("%s --out takes one RELEASE: a release folder or an annotations file", cmd.CommandPath())
 	case f.out == "" && f.digests:
@@ -158,9 +160,11 @@ func (c *command) moveCopy(ctx context.Context, from, to string) error {
 		case errors.Is(err, copies.ErrNoCopy):
 			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows those that are"}
 		case errors.Is(err, copies.ErrCopyThere):
-			return &problem{err: err, code: exitUsage, hint: "a copy of a copy is a new one: delete one of the two, or make it with rehydrate export"}
+			return &problem{err: err, code: exitUsage,
+				hint: "a copy of a copy is a new one: delete one of the two, or make it with rehydrate export"}
 		case errors.Is(err, copies.ErrNotCopy):
-			return &problem{err: err, code: exitUsage, hint: "name the folder that has the files as they were handed out"}
+			return &problem{err: err, code: exitUsage,
+				hint: "name the folder that has the files as they were handed out"}
 		case err != nil:
 			return err
 		}

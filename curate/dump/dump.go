@@ -305,7 +305,8 @@ func (c *Chooser) most() int {
 }
 
 // removals are the keys under which a dump says that a post was taken down.
-var removals = [][]byte{[]byte(`"removed_by_category"`), []byte(`"removed_by"`), []byte(`"banned_by"`), []byte(`"banned_at_utc"`),
+var removals = [][]byte{[]byte(`"removed_by_category"`), []byte(`"removed_by"`), []byte(`"banned_by"`),
+	[]byte(`"banned_at_utc"`),
 	[]byte(`"removal_reason"`), []byte(`"removed"`), []byte(`"spam"`), []byte(`"deleted"`), []byte(`"_meta"`),
 	[]byte(`"was_deleted_later"`), []byte(`"removal_type"`), []byte(`"author"`), []byte(`"title"`), []byte(`"selftext"`)}
 

@@ -104,7 +104,9 @@ type publishing struct {
 
 // Publish makes the folder. The error is *Refused where it would hold what must not be in it.
 func Publish(ctx context.Context, c Config) (Report, error) {
-	p := &publishing{Config: c, splits: map[string]bool{}, Report: Report{Path: c.To, Name: c.Release.Name, Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil}}
+	p := &publishing{Config: c, splits: map[string]bool{},
+		Report: Report{Path: c.To, Name: c.Release.Name, Version: c.Release.Version, Open: []string{},
+			Signed: c.Key != nil}}
 	list, err := os.ReadDir(c.To)
 	if len(list) > 0 {
 		return p.Report, &userfile.Fault{Err: fmt.Errorf("--out %s: it holds %s; name a new folder", c.To, list[0].Name())}
@@ -173,8 +175,10 @@ func (p *publishing) annotate(ctx context.Context) error {
 		}
 	}
 	for _, name := range p.Keep {
-		if name != manifest.FieldSplit.String() && name != keepBatch && !slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) && !slices.ContainsFunc(
-			p.Release.Schema.Categories, func(c manifest.Category) bool { return c.Name == name }) {
+		if name != manifest.FieldSplit.String() && name != keepBatch &&
+			!slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) &&
+			!slices.ContainsFunc(
+				p.Release.Schema.Categories, func(c manifest.Category) bool { return c.Name == name }) {
 			return userfile.Wrong("--keep: the release has no column %q", name)
 		}
 	}

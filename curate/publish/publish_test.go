@@ -114,18 +114,29 @@ func TestUnfit(t *testing.T) {
 		{"a telephone number", column("code"), "id,tone,code\nabc1,a,+49 151 2345678\n", nil, `column "code" holds a telephone number`},
 		{"a researcher", column("code"), "id,tone,code\nabc1,a,0000-0002-1825-0097\n", nil, `column "code" holds an ORCID`},
 		{"votes", column("code"), "id,tone,code\nabc1,a,alice:x\nabc2,a,bob:x\n", nil, `the values of column "code" look like pairs of a person and a label`},
-		{"a column that was an annotator", renamed("rater", "extra"), "id,tone,rater\nabc1,a,x\n", nil, `column "extra", which was "rater", is about people`},
-		{"a column that was a therapist, and is kept", renamed("therapist", "extra"), "id,tone,therapist\nabc1,a,x\n", []string{"extra"}, ""},
-		{"a category that was a user", bare + "[columns]\ntone = \"username\"\n", "id,username\nabc1,a\n", nil, `column "tone", which was "username", is about people`},
+		{"a column that was an annotator", renamed("rater", "extra"), "id,tone,rater\nabc1,a,x\n", nil,
+			`column "extra", which was "rater", is about people`},
+		{"a column that was a therapist, and is kept", renamed("therapist", "extra"), "id,tone,therapist\nabc1,a,x\n",
+			[]string{"extra"}, ""},
+		{"a category that was a user", bare + "[columns]\ntone = \"username\"\n", "id,username\nabc1,a\n", nil,
+			`column "tone", which was "username", is about people`},
 		{"a column that had another name", renamed("mood", "extra"), "id,tone,mood\nabc1,a,x\n", nil, ""},
-		{"one name", column("code"), "id,tone,code\n" + few + "abd,a,Anna Schmidt\n", nil, `the values of column "code" look like names of people`},
-		{"one name with an initial", column("code"), "id,tone,code\n" + few + "abd,a,H. Meier\n", nil, `look like names of people`},
-		{"one name in a list", listed, "id,tone,words\n" + few + "abd,a,y|Anna Schmidt\n", nil, `the values of column "words" look like names of people`},
-		{"one pair in a list", listed, "id,tone,words\n" + few + "abd,a,y|anna:pos\n", nil, `the values of column "words" look like pairs of a person`},
-		{"one title", column("code"), "id,tone,code\n" + few + "abd,a,Herr Meier\n", nil, `column "code" holds the name of a person`},
-		{"a sentence in Chinese", column("code"), "id,tone,code\n" + few + "abd,a,今天我很难过我不知道该怎么办才好啊\n", nil, `column "code" holds what people wrote`},
-		{"a sentence with hyphens", column("code"), "id,tone,code\n" + few + "abd,a,my-cat-is-very-sad-today\n", nil, `column "code" holds what people wrote`},
-		{"a role with ordinary words", column("victim"), "id,tone,victim\nabc1,a,self\nabc2,a,other\nabc3,a,self\nabc4,a,other\n", nil, ""},
+		{"one name", column("code"), "id,tone,code\n" + few + "abd,a,Anna Schmidt\n", nil,
+			`the values of column "code" look like names of people`},
+		{"one name with an initial", column("code"), "id,tone,code\n" + few + "abd,a,H. Meier\n", nil,
+			`look like names of people`},
+		{"one name in a list", listed, "id,tone,words\n" + few + "abd,a,y|Anna Schmidt\n", nil,
+			`the values of column "words" look like names of people`},
+		{"one pair in a list", listed, "id,tone,words\n" + few + "abd,a,y|anna:pos\n", nil,
+			`the values of column "words" look like pairs of a person`},
+		{"one title", column("code"), "id,tone,code\n" + few + "abd,a,Herr Meier\n", nil,
+			`column "code" holds the name of a person`},
+		{"a sentence in Chinese", column("code"), "id,tone,code\n" + few + "abd,a,今天我很难过我不知道该怎么办才好啊\n", nil,
+			`column "code" holds what people wrote`},
+		{"a sentence with hyphens", column("code"), "id,tone,code\n" + few + "abd,a,my-cat-is-very-sad-today\n", nil,
+			`column "code" holds what people wrote`},
+		{"a role with ordinary words", column("victim"),
+			"id,tone,victim\nabc1,a,self\nabc2,a,other\nabc3,a,self\nabc4,a,other\n", nil, ""},
 		{"a role with other words", column("victim"), "id,tone,victim\nabc1,a,xyzzo\nabc2,a,other\nabc3,a,xyzzo\nabc4,a,other\n", nil, `column "victim" is about people`},
 		{"a column to keep that is not there", bare, "id,tone\nabc1,a\n", []string{"titel"}, `no column "titel"`},
 		{"a user in a column that is kept", column("title"), "id,tone,title\nabc1,a,by u/some_body\n", []string{"title"}, "annotations.csv line 2: the name of a Reddit user"},
@@ -253,8 +264,8 @@ func TestAccompany(t *testing.T) {
 	}
 }
 
-// TestNamesOfSplits: no name of a split may name somebody, wherever the split comes from, and each post of --split is one of
-// the release.
+// TestNamesOfSplits: no name of a split may name somebody, wherever the split comes from, and each post of --split is
+// one of the release.
 func TestNamesOfSplits(t *testing.T) {
 	const rows = "id,split,tone\nabc1,train,a\nabc2,test,b\n"
 	for _, test := range []struct {
@@ -264,15 +275,19 @@ func TestNamesOfSplits(t *testing.T) {
 		want       string // a part of the error; "" for none
 	}{
 		{"usual ones", rows, nil, nil, ""},
-		{"of the release", strings.Replace(rows, "test", "Anna_Kowalski", 1), nil, nil, "the name of split 1 of 2 (13 letters) may name somebody"},
-		{"of a file", rows, map[manifest.PostID]string{"abc1": "train", "abc2": "akowalski"}, nil, "the name of split 1 of 2 (9 letters) may name somebody"},
+		{"of the release", strings.Replace(rows, "test", "Anna_Kowalski", 1), nil, nil,
+			"the name of split 1 of 2 (13 letters) may name somebody"},
+		{"of a file", rows, map[manifest.PostID]string{"abc1": "train", "abc2": "akowalski"}, nil,
+			"the name of split 1 of 2 (9 letters) may name somebody"},
 		{"kept", rows, map[manifest.PostID]string{"abc1": "train", "abc2": "akowalski"}, []string{"split"}, ""},
-		{"of another post", rows, map[manifest.PostID]string{"abc1": "a", "abc2": "b", "abc3": "b"}, nil, "--split: the file names 1 posts that the release does not have, such as abc3"},
+		{"of another post", rows, map[manifest.PostID]string{"abc1": "a", "abc2": "b", "abc3": "b"}, nil,
+			"--split: the file names 1 posts that the release does not have, such as abc3"},
 	} {
 		_, _, err := published(t, map[string]string{"release.toml": bare, "a.csv": test.rows}, func(c *Config) {
 			c.Splits, c.Keep = test.splits, test.keep
 		})
-		if said := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(said, test.want) || strings.Contains(said, "owalski") {
+		if said := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(said, test.want) ||
+			strings.Contains(said, "owalski") {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}
@@ -301,7 +316,8 @@ func TestNamesInTexts(t *testing.T) {
 		_, _, err := published(t, map[string]string{"release.toml": test.settings, "a.csv": rows}, func(c *Config) {
 			c.Keep, c.Agreement = test.keep, test.agreement
 		})
-		if said := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(said, test.want) || strings.Contains(said, "owalski") {
+		if said := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(said, test.want) ||
+			strings.Contains(said, "owalski") {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}

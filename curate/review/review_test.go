@@ -19,13 +19,14 @@ func TestJournalRefuses(t *testing.T) {
 		`{"id":"abc","status":"answered"}` + "\n":         "line 1: category figurative takes a label",
 		`{"id":"a b","status":"skipped"}` + "\n":          `line 1: "a b" is not a post id`,
 		`{"id":"abc","status":"skipped","care":1}` + "\n": "line 1: it is not an answer",
-		answerOf(`["F1"]`, `"SS2","severity":"SS3"`):      `line 1: it is not an answer of this page: the key "severity" stands twice`,
-		answerOf(`["F1","F1"]`, `"SS2"`):                  `line 1: "F1" is not a label of category figurative, or given twice`,
-		answerOf(`["F1","F9"]`, `"SS2"`):                  `line 1: "F9" is not a label of category figurative`,
-		answerOf(`["F1","F4"]`, `"SS2"`):                  "line 1: a label of category figurative stands alone",
-		answerOf(`[]`, `"SS2"`):                           "line 1: category figurative takes a label, None if no other applies",
-		answerOf(`["F1"]`, `["SS2","SS3"]`):               "line 1: category severity takes one label",
-		answerOf(`["F1"]`, `null`):                        "line 1: category severity takes one label",
+		answerOf(`["F1"]`,
+			`"SS2","severity":"SS3"`): `line 1: it is not an answer of this page: the key "severity" stands twice`,
+		answerOf(`["F1","F1"]`, `"SS2"`):    `line 1: "F1" is not a label of category figurative, or given twice`,
+		answerOf(`["F1","F9"]`, `"SS2"`):    `line 1: "F9" is not a label of category figurative`,
+		answerOf(`["F1","F4"]`, `"SS2"`):    "line 1: a label of category figurative stands alone",
+		answerOf(`[]`, `"SS2"`):             "line 1: category figurative takes a label, None if no other applies",
+		answerOf(`["F1"]`, `["SS2","SS3"]`): "line 1: category severity takes one label",
+		answerOf(`["F1"]`, `null`):          "line 1: category severity takes one label",
 	} {
 		name := filepath.Join(t.TempDir(), "A1.jsonl")
 		testkit.OK(t, os.WriteFile(name, []byte(text), 0o600))

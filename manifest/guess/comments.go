@@ -324,8 +324,9 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 		_, isFlag := readFlag(texts[i+1])
 		switch {
 		case of.kind == byOther:
-			return i + 1, fmt.Sprintf("column %s names another post than the id %s, which may be that of a comment under it",
-				column, table.Quote(texts[0])), choose
+			return i +
+					1, fmt.Sprintf("column %s names another post than the id %s, which may be that of a comment under it",
+					column, table.Quote(texts[0])), choose
 		case (of.kind == byYes || of.kind == byNo) && !isFlag:
 			return i + 1, "column " + column + " says neither yes nor no, so this row may be about a comment", leaves
 		}
@@ -334,7 +335,8 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 			hint = "rehydrate init --posts-only leaves such rows out; --id " + strconv.Quote(of.column) +
 				" takes the posts that comments stand under"
 		}
-		return i + 1, "column " + column + " says that this row is about a comment, so its id is not that of a post", hint
+		return i + 1, "column " + column +
+			" says that this row is about a comment, so its id is not that of a post", hint
 	}
 	if id == "" {
 		return 0, table.Quote(texts[0]) + " is the id of a comment, not of a post", leaves

@@ -82,8 +82,9 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if a, b := splitByCase(g.columns, rows); a != nil {
 		at := b.places[0]
 		return nil, table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column,
-			Message: fmt.Sprintf("columns %s and %s are one column, spelled in two ways", table.Quote(a.name), table.Quote(b.name)),
-			Hint:    "spell its name the same way in all rows and files"})
+			Message: fmt.Sprintf("columns %s and %s are one column, spelled in two ways", table.Quote(a.name),
+				table.Quote(b.name)),
+			Hint: "spell its name the same way in all rows and files"})
 	}
 	if err := g.guess(files[0].Path); err != nil {
 		return nil, err
@@ -152,8 +153,8 @@ func (d *Draft) written() []string {
 }
 
 // nameSplits sets the split of each of several files that its name says, where every one's does. Otherwise all entries
-// are in one split; it returns what there is to say of that where a file's name says another, or "". What may be an older
-// copy of a file is said as well.
+// are in one split; it returns what there is to say of that where a file's name says another, or "". What may be an
+// older copy of a file is said as well.
 func nameSplits(files []manifest.SourceFile) (unsaid string) {
 	var says, none string // the first file whose name says a split, and the first whose name does not
 	other := false
@@ -202,7 +203,8 @@ func sameSplit(files []manifest.SourceFile) string {
 // otherWords gives the words of a file's name that are neither its split nor the number of a part.
 func otherWords(path string) []string {
 	return slices.DeleteFunc(wordsOf(table.Stem(path)), func(word string) bool {
-		return value.IsDigits(word) || slices.Contains(usualSplits, word) || slices.Contains([]string{"of", "part", "shard"}, word)
+		return value.IsDigits(word) || slices.Contains(usualSplits, word) ||
+			slices.Contains([]string{"of", "part", "shard"}, word)
 	})
 }
 

@@ -10,7 +10,8 @@ var fileForm = regexp.MustCompile(`(?i)[^\s./\\]\.(?:jpe?g|jfif|png|gifv?|webp|b
 	`csv|tsv|jsonl?|ndjson|xlsx?|ods|txt|md|parquet|feather|pdf|docx?|odt|pptx?|zip|gz|tar|7z|rar|html?|xml|ya?ml|pkl|npy|npz|pt|h5|` +
 	`sqlite|db|py|ipynb|bak|log)(?:[?#]\S*)?$`)
 
-// homeForm is a path that names the person whose computer or drive it is on: in a home folder, or in a drive of one's own.
+// homeForm is a path that names the person whose computer or drive it is on: in a home folder, or in a drive of one's
+// own.
 var homeForm = regexp.MustCompile(`(?i)(?:[/\\=:"]|^[a-z]:)(?:home|users|documents and settings)[/\\][^/\\]+[/\\]|` +
 	`^(?:home|users)[/\\][^/\\]+[/\\]|(?:^|[/\\=])(?:mydrive|my drive|shareddrives|onedrive|dropbox|google drive|icloud)[/\\][^/\\]|` +
 	`(?:^|[/\\=])~\pL[^/\\\s]*(?:[/\\]|$)`)

@@ -41,7 +41,8 @@ func TestInitLeavesFilesOut(t *testing.T) {
 		{[]string{"/home/anna/x0.jpg", "/home/anna/x1.jpg", "/home/ben/x2.jpg"}, "a path on somebody's computer"},
 		{[]string{`C:\Users\Anna.Schmidt\x0`, `C:\Users\Anna.Schmidt\x1`}, "a path on somebody's computer"},
 		{[]string{"~akowalski/b0.csv", "~akowalski/b1.csv"}, "a path on somebody's computer"},
-		{[]string{"drive/MyDrive/kowalski_thesis/b0", "drive/MyDrive/kowalski_thesis/b1"}, "a path on somebody's computer"},
+		{[]string{"drive/MyDrive/kowalski_thesis/b0", "drive/MyDrive/kowalski_thesis/b1"},
+			"a path on somebody's computer"},
 		{[]string{"KowalskiPL_Mood.jpg", "deadinside_Monday.jpg"}, "holds names of files"},
 		{[]string{"i-want-to-die-every-dog-0.png", "i-want-to-die-every-cat-1.png"}, "holds names of files"},
 		{[]string{"i.want.to.die.every.dog.and.you", "i.want.to.die.every.cat.and.you"}, "repeat as labels do"},
@@ -57,7 +58,8 @@ func TestInitLeavesFilesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := strings.Join(d.Warnings, "\n")
-		if slices.Contains(d.Example[0], "x") || !strings.Contains(said, `column "x"`) || !strings.Contains(said, test.says) {
+		if slices.Contains(d.Example[0], "x") || !strings.Contains(said, `column "x"`) ||
+			!strings.Contains(said, test.says) {
 			t.Errorf("%s: the columns are %v; it says %q", test.values[0], d.Example[0], said)
 		}
 	}

@@ -57,7 +57,8 @@ func (d *guesser) guess(file string) error {
 	at, message, hint := d.guessID()
 	switch {
 	case at.line > 0:
-		return table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column, Message: message, Hint: hint})
+		return table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column, Message: message,
+			Hint: hint})
 	case message != "" && d.commentIDs != nil:
 		return d.commentIDs.areComments()
 	case message != "":
@@ -468,7 +469,8 @@ func (c *surveyed) dates() bool {
 	})
 }
 
-// digests reports whether all values are digests in hex, which are no labels: where they repeat, they can stand for people.
+// digests reports whether all values are digests in hex, which are no labels: where they repeat, they can stand for
+// people.
 func (c *surveyed) digests() bool {
 	const shortest = 32 // of MD5
 	return len(c.cells) > 0 && !slices.ContainsFunc(c.values(), func(text string) bool {
@@ -486,7 +488,10 @@ func (c *surveyed) ofPosts() bool {
 // With one digit behind it they can be codes of labels as well.
 func (c *surveyed) decimals() bool {
 	return !c.lists && slices.ContainsFunc(c.cells, hasComma) &&
-		!slices.ContainsFunc(c.cells, func(cell []string) bool { return len(cell) != 1 || !decimal.MatchString(cell[0]) })
+		!slices.ContainsFunc(c.cells, func(cell []string) bool {
+			return len(cell) != 1 ||
+				!decimal.MatchString(cell[0])
+		})
 }
 
 var decimal = regexp.MustCompile(`^[-+]?[0-9]+(,[0-9]{2,})?$`)
@@ -543,8 +548,10 @@ func (d *guesser) guessCategories() {
 			d.lookAt("cells of column %s seem to hold several labels, but the value at %s %s: each cell was taken for one label",
 				table.Quote(c.name), at, why)
 		}
-		if i := slices.IndexFunc(c.cells, hasComma); category.Kind == manifest.Multi && !c.lists && d.separator == "," && i >= 0 {
-			d.lookAt("cells of column %s are cut at each comma into several labels, such as %s at %s", table.Quote(c.name), table.Quote(c.cells[i][0]), c.places[i])
+		if i := slices.IndexFunc(c.cells, hasComma); category.Kind == manifest.Multi && !c.lists &&
+			d.separator == "," && i >= 0 {
+			d.lookAt("cells of column %s are cut at each comma into several labels, such as %s at %s",
+				table.Quote(c.name), table.Quote(c.cells[i][0]), c.places[i])
 		}
 		d.lookAtValues(c)
 		d.lookAtMissing(c)
@@ -650,7 +657,8 @@ func (d *guesser) guessColumns() {
 		}
 		if named {
 			why = "--keep names it"
-			if c.words() || c.private() != "" || cmp.Or(lookLikeNames(c.values(), d.Known), namesOne(c.values())) != "" {
+			if c.words() || c.private() != "" ||
+				cmp.Or(lookLikeNames(c.values(), d.Known), namesOne(c.values())) != "" {
 				d.lookAt("column %s holds what people wrote or who they are: it is published with the release, because --keep names it", table.Quote(c.name))
 			}
 		}
@@ -706,7 +714,8 @@ func (c *surveyed) unfitFor(keep string) (why, look string) {
 	case c.names != "":
 		return "its values look like " + c.names + "; " + keep + " publishes them", "may hold " + c.names
 	case c.files() && c.repeats():
-		return "it holds names of files; " + keep + " publishes it", "holds names of files, which can be titles or name people"
+		return "it holds names of files; " + keep +
+			" publishes it", "holds names of files, which can be titles or name people"
 	case c.files():
 		return "it holds names of files; " + keep + " publishes it", ""
 	case c.words() && c.repeats():
@@ -749,7 +758,8 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	case c.odd:
 		return "it holds objects, or values that cannot be used", ""
 	case c.decimals():
-		return "its numbers have a decimal comma; write them with a point, or " + keep + " passes them through as text", "has numbers with a decimal comma"
+		return "its numbers have a decimal comma; write them with a point, or " + keep +
+			" passes them through as text", "has numbers with a decimal comma"
 	case c.all(formNumber) && !c.lists:
 		lossy := fmt.Sprintf("numbers that would not stay as they are, such as at %s; %s passes them through as text", c.firstLossy(), keep)
 		return "it has " + lossy, "has " + lossy

@@ -39,44 +39,66 @@ func TestInitAsks(t *testing.T) {
 		{"is_comment in letters", "id,isComment,mood\nabc,f,sad\nabd,t,glad\n", Options{}, []string{`a.csv:3:5 column "isComment" says`}},
 		{"is_submission in letters", "id,is_submission,mood\nabc,Y,sad\nabd,N,glad\n", Options{}, []string{`a.csv:3:5 column "is_submission" says`}},
 		{"is_post in numbers", "id,is_post,mood\nabc,1,sad\nabd,0,glad\nabe,,glad\n", Options{}, []string{`a.csv:3:5 column "is_post" says`}},
-		{"is_comment with odd values", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\nabe,?,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says`,
-			`a.csv:4:5 column "is_comment" says neither yes nor no, so this row may be about a comment`}},
+		{"is_comment with odd values", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\nabe,?,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_comment" says`,
+				`a.csv:4:5 column "is_comment" says neither yes nor no, so this row may be about a comment`}},
 		{"kinds under another name", "id,what,mood\nabc,post,sad\nabd,comment,glad\n", Options{}, []string{`a.csv:3:5 column "what" says`}},
-		{"kinds with their parts", "id,unit,mood\nabc,submission title,sad\nabd,comment body,glad\n", Options{}, []string{`a.csv:3:5 column "unit" says`}},
-		{"depths", "id,depth,mood\nabc,0,sad\nabd,1,glad\nabe,2,glad\n", Options{}, []string{`a.csv:3:5 column "depth" says`, "a.csv:4:5 column"}},
-		{"is_top_level", "id,is_top_level,mood\nabc,TRUE,sad\nabd,FALSE,glad\n", Options{}, []string{`a.csv:3:5 column "is_top_level" says`}},
+		{"kinds with their parts", "id,unit,mood\nabc,submission title,sad\nabd,comment body,glad\n", Options{},
+			[]string{`a.csv:3:5 column "unit" says`}},
+		{"depths", "id,depth,mood\nabc,0,sad\nabd,1,glad\nabe,2,glad\n", Options{},
+			[]string{`a.csv:3:5 column "depth" says`, "a.csv:4:5 column"}},
+		{"is_top_level", "id,is_top_level,mood\nabc,TRUE,sad\nabd,FALSE,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_top_level" says`}},
 		{"rows that are all wrong", "id,mood\nabc\nabd\n", Options{}, []string{"a.csv:2:4 the row has 1 fields", "a.csv:3:4 the row has 1 fields"}},
 		{"a zero before an id", "id,mood\n1j8nbp,sad\n01j8nbp,glad\n", Options{}, []string{`a.csv:3:1 "01j8nbp" begins with 0, as no post's id does`}},
 		{"fullnames of comments", "id,fullname,mood\nabc,t3_abc,sad\nabd,t1_abd,glad\n", Options{ID: "id"}, []string{`a.csv:3:5 column "fullname" says`}},
 		{"digits", "post_id,mood\n1234,sad\n9876,glad\n4567,sad\n", Options{}, []string{`a.csv:1:0 column "post_id" holds nothing but digits`}},
 		{"row numbers", "id,mood\n1,sad\n2,glad\n3,sad\n", Options{}, []string{"a.csv:1:0 no column looks like post ids"}},
-		{"two columns", "id,post_id,mood\nabc,abd,sad\nabe,abf,glad\n", Options{}, []string{`a.csv:2:5 columns "id" and "post_id" name different posts here`}},
-		{"two sure columns", "id,post_id\nt3_abc,t3_abd\n", Options{}, []string{`a.csv:2:8 columns "id" and "post_id" name different posts here`}},
+		{"two columns", "id,post_id,mood\nabc,abd,sad\nabe,abf,glad\n", Options{},
+			[]string{`a.csv:2:5 columns "id" and "post_id" name different posts here`}},
+		{"two sure columns", "id,post_id\nt3_abc,t3_abd\n", Options{},
+			[]string{`a.csv:2:8 columns "id" and "post_id" name different posts here`}},
 		{"another name", "x\nabc\n", Options{ID: "y"}, []string{`a.csv:1:0 --id names column "y"`}},
 		{"nothing to keep", "id\nabc\n", Options{Keep: []string{"y"}}, []string{`a.csv:1:0 --keep names column "y"`}},
 		{"comments beside posts", "id,link_id,mood\n1abc,t3_1abd,sad\n1abe,t3_1abf,glad\n", Options{}, []string{
 			`a.csv:2:6 column "link_id" says that this row is about a comment`, "a.csv:3:6 column"}},
-		{"fullnames of comments beside posts", "id,link_id,mood\nt1_1abc,t3_1abd,sad\n", Options{}, []string{`a.csv:2:1 column "id" has ids of comments`}},
-		{"an address of another post", "id,permalink,mood\nabc,/r/x/comments/abc/t/,sad\nabe,/r/x/comments/abf/t/,glad\n", Options{}, []string{
-			`a.csv:3:5 columns "permalink" and "id" name different posts here`}},
-		{"fullnames of other posts", "id,fullname,mood\nabc,t3_abd,sad\n", Options{}, []string{`a.csv:2:5 columns "fullname" and "id" name different posts here`}},
-		{"links to other posts", "id,link,mood\nabc,https://redd.it/abd,sad\n", Options{}, []string{`a.csv:2:5 columns "id" and "link" name different posts here`}},
+		{"fullnames of comments beside posts", "id,link_id,mood\nt1_1abc,t3_1abd,sad\n", Options{},
+			[]string{`a.csv:2:1 column "id" has ids of comments`}},
+		{"an address of another post",
+			"id,permalink,mood\nabc,/r/x/comments/abc/t/,sad\nabe,/r/x/comments/abf/t/,glad\n", Options{}, []string{
+				`a.csv:3:5 columns "permalink" and "id" name different posts here`}},
+		{"fullnames of other posts", "id,fullname,mood\nabc,t3_abd,sad\n", Options{},
+			[]string{`a.csv:2:5 columns "fullname" and "id" name different posts here`}},
+		{"links to other posts", "id,link,mood\nabc,https://redd.it/abd,sad\n", Options{},
+			[]string{`a.csv:2:5 columns "id" and "link" name different posts here`}},
 		{"another post under any name", "id,anchor,mood\nabc,t3_abc,sad\nabe,t3_abd,glad\n", Options{}, []string{
 			`a.csv:3:5 column "anchor" names another post than the id "abe", which may be that of a comment under it`}},
-		{"parents", "id,parent,mood\nabc,,sad\nabe,t3_abd,glad\n", Options{}, []string{`a.csv:3:5 column "parent" says that this row is about a comment`}},
-		{"threads", "id,thread_id,mood\nabe,t3_abd,glad\n", Options{ID: "id"}, []string{`a.csv:2:5 column "thread_id" says`}},
-		{"submissions", "id,submission,mood\nabe,t3_abd,glad\n", Options{}, []string{`a.csv:2:5 column "submission" says`}},
-		{"plain ids of threads", "id,thread,mood\n1sk9mhg,1sk9mhf,sad\n", Options{}, []string{`a.csv:2:9 column "thread" says`}},
+		{"parents", "id,parent,mood\nabc,,sad\nabe,t3_abd,glad\n", Options{},
+			[]string{`a.csv:3:5 column "parent" says that this row is about a comment`}},
+		{"threads", "id,thread_id,mood\nabe,t3_abd,glad\n", Options{ID: "id"},
+			[]string{`a.csv:2:5 column "thread_id" says`}},
+		{"submissions", "id,submission,mood\nabe,t3_abd,glad\n", Options{},
+			[]string{`a.csv:2:5 column "submission" says`}},
+		{"plain ids of threads", "id,thread,mood\n1sk9mhg,1sk9mhf,sad\n", Options{},
+			[]string{`a.csv:2:9 column "thread" says`}},
 		{"linkid", "id,linkid,mood\nabe,abd,glad\n", Options{}, []string{`a.csv:2:5 column "linkid" says`}},
-		{"the address of the row's comment", "id,url,mood\nabe,https://www.reddit.com/r/x/comments/abd/t/abe/?context=3,sad\n", Options{}, []string{
-			`a.csv:2:5 column "url" says that this row is about a comment`}},
-		{"kinds in German", "id,type,mood\nabc,Beitrag,sad\nabd,Kommentar,glad\n", Options{}, []string{`a.csv:3:5 column "type" says`}},
-		{"kinds beside others", "id,type,mood\nabc,Post,sad\nabd,Kommentar,glad\nabe,Umfrage,sad\n", Options{}, []string{`a.csv:3:5 column "type" says`}},
-		{"kinds in French", "id,type,mood\nabc,publication,sad\nabd,réponse,glad\n", Options{}, []string{`a.csv:3:5 column "type" says`}},
-		{"kinds in Chinese", "id,what,mood\nabc,帖子,sad\nabd,评论,glad\n", Options{}, []string{`a.csv:3:5 column "what" says`}},
-		{"is_comment in German", "id,is_comment,mood\nabc,FALSCH,sad\nabd,WAHR,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says that`}},
-		{"a cross for a comment", "id,is_comment,mood\nabc,,sad\nabd,x,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says neither`}},
-		{"comment as a flag", "id,Kommentar,mood\nabc,0,sad\nabd,1,glad\n", Options{}, []string{`a.csv:3:5 column "Kommentar" says`}},
+		{"the address of the row's comment",
+			"id,url,mood\nabe,https://www.reddit.com/r/x/comments/abd/t/abe/?context=3,sad\n", Options{}, []string{
+				`a.csv:2:5 column "url" says that this row is about a comment`}},
+		{"kinds in German", "id,type,mood\nabc,Beitrag,sad\nabd,Kommentar,glad\n", Options{},
+			[]string{`a.csv:3:5 column "type" says`}},
+		{"kinds beside others", "id,type,mood\nabc,Post,sad\nabd,Kommentar,glad\nabe,Umfrage,sad\n", Options{},
+			[]string{`a.csv:3:5 column "type" says`}},
+		{"kinds in French", "id,type,mood\nabc,publication,sad\nabd,réponse,glad\n", Options{},
+			[]string{`a.csv:3:5 column "type" says`}},
+		{"kinds in Chinese", "id,what,mood\nabc,帖子,sad\nabd,评论,glad\n", Options{},
+			[]string{`a.csv:3:5 column "what" says`}},
+		{"is_comment in German", "id,is_comment,mood\nabc,FALSCH,sad\nabd,WAHR,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_comment" says that`}},
+		{"a cross for a comment", "id,is_comment,mood\nabc,,sad\nabd,x,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_comment" says neither`}},
+		{"comment as a flag", "id,Kommentar,mood\nabc,0,sad\nabd,1,glad\n", Options{},
+			[]string{`a.csv:3:5 column "Kommentar" says`}},
 		{"many rows", "id,mood\nabc,sad\nabc,glad\n", Options{}, []string{"a.csv:3:0 post abc, image 0, is already on line 2"}},
 	} {
 		_, err := initFiles(t, test.o, file(t, "a.csv", test.in))
@@ -124,22 +146,28 @@ func TestInitTakes(t *testing.T) {
 		{"Dreaddit", "post_id,text,id,label,confidence\n8abcd1,I said it. Twice.,33000,1,0.8\n8abcd2,Not again!,33001,0,1\n8abcd3,Well,33002,1,0.6\n8abcd4,I,33003,0,1\n", Options{},
 			"id,label,confidence 8abcd1,1,0.8", []string{`not used: "id": it numbers the rows (33000, 33001 and on), so it is not the id of a post`}},
 		{"letters beat digits", "id,post_id,x\n17,abc,a\n99,abd,b\n4,abe,a\n", Options{}, "id,x abc,a", []string{`not used: "id": it holds nothing but digits`}},
-		{"comments beside posts", "text,id,link_id,parent_id\nx,def1,t3_abc,t1_def0\ny,def2,t3_abd,t1_def1\n", Options{ID: "link_id"},
+		{"comments beside posts", "text,id,link_id,parent_id\nx,def1,t3_abc,t1_def0\ny,def2,t3_abd,t1_def1\n",
+			Options{ID: "link_id"},
 			"id abc", []string{"id is column \"link_id\": --id names it", "no column looks like labels"}},
 		{"posts alone", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\nabd,,glad\n", Options{PostsOnly: true},
 			"id,mood abc,sad", []string{"--posts-only leaves out the rows about comments: 1 of 3"}},
 		{"posts alone, by numbers", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\nabe,0,glad\n", Options{PostsOnly: true}, "id,mood abc,sad",
 			[]string{"--posts-only leaves out the rows about comments: 1 of 3", `not used: "is_comment": it says whether`}},
-		{"a flag that says what it is not", "id,is_comment,mood\nabc,0,sad\nabd,?,glad\nabe,,glad\n", Options{PostsOnly: true}, "id,mood abc,sad",
+		{"a flag that says what it is not", "id,is_comment,mood\nabc,0,sad\nabd,?,glad\nabe,,glad\n",
+			Options{PostsOnly: true}, "id,mood abc,sad",
 			[]string{"--posts-only leaves out the rows about comments: 1 of 3"}},
 		{"kinds that are labels", "id,act,mood\nabc,reply,sad\nabd,thread,glad\nabe,reply,glad\n", Options{}, "id,act,mood abc,reply,sad", nil},
 		{"posts alone, by all that says so", "id,type,permalink,mood\n1sk9mhg,post,/r/x/comments/1sk9mhg/t/,sad\nabc1,comment,/r/x/comments/zzz/t/abc1/,glad\neebbqej,post,,glad\nt1_abe,,,glad\n" +
 			"abf,post,/r/x/comments/zzz/t/abg/,glad\n", Options{PostsOnly: true, ID: "id"}, "id,mood 1sk9mhg,sad", []string{"--posts-only leaves out the rows about comments: 4 of 5", `not used: "type": it says whether a row is about a post or a comment`}},
-		{"other posts, which --id decides", "id,anchor,mood\nabc,t3_abd,sad\nabe,t3_abf,glad\n", Options{ID: "id"}, "id,mood abc,sad", nil},
+		{"other posts, which --id decides", "id,anchor,mood\nabc,t3_abd,sad\nabe,t3_abf,glad\n", Options{ID: "id"},
+			"id,mood abc,sad", nil},
 		{"another post as the row's, by --id", "id,permalink,mood\nabc,/r/x/comments/abd/t/,sad\nabe,/r/x/comments/abf/t/,glad\n", Options{ID: "permalink"}, "id,mood abd,sad", nil},
-		{"posts alone, by another post", "id,anchor,mood\nabc,t3_abd,sad\nabe,,glad\n", Options{PostsOnly: true}, "id,mood abe,glad", []string{"leaves out the rows about comments: 1 of 2"}},
-		{"posts alone, by their threads", "id,link_id,mood\nabc,t3_abd,sad\nabe,,glad\n", Options{PostsOnly: true}, "id,mood abe,glad", []string{"leaves out the rows about comments: 1 of 2"}},
-		{"a flag that is kept", "id,comment,mood\nabc,true,sad\nabe,false,glad\n", Options{Keep: []string{"comment"}}, "id,mood,comment abc,sad,true", nil},
+		{"posts alone, by another post", "id,anchor,mood\nabc,t3_abd,sad\nabe,,glad\n", Options{PostsOnly: true},
+			"id,mood abe,glad", []string{"leaves out the rows about comments: 1 of 2"}},
+		{"posts alone, by their threads", "id,link_id,mood\nabc,t3_abd,sad\nabe,,glad\n", Options{PostsOnly: true},
+			"id,mood abe,glad", []string{"leaves out the rows about comments: 1 of 2"}},
+		{"a flag that is kept", "id,comment,mood\nabc,true,sad\nabe,false,glad\n", Options{Keep: []string{"comment"}},
+			"id,mood,comment abc,sad,true", nil},
 		{"crossposts", "id,crosspost_parent,prev_id,duplicate_of,mood\nabc,t3_abd,t3_abe,t3_abf,sad\nabe,t3_abf,t3_abg,,glad\n", Options{}, "id,mood abc,sad", nil},
 		{"links of confirmed posts", "id,name,url,anchor,mood\nabc,t3_abc,https://redd.it/abd,t3_abd,sad\nabe,t3_abe,https://redd.it/abf,t3_abf,glad\n", Options{}, "id,mood abc,sad", nil},
 		{"parents that are labels", "id,root,thread,comment,mood\nabc,mother,first,yes and no,sad\nabe,father,second,a,glad\n", Options{}, "id,root,thread,mood abc,mother,first,sad", nil},
@@ -263,18 +291,23 @@ func TestInitFileSplits(t *testing.T) {
 	}{
 		{"train.csv test.csv", "", "test train", ""},
 		{"part1_train1.csv part1_train2.csv part2_test.csv", "", "test train train", ""},
-		{"dev-train.csv test.csv", "", "train train", `the name of "test.csv" says a split, but that of "dev-train.csv" says none, or several: ` + look},
-		{"data_train.csv extra.csv", "", "train train", `the name of "data_train.csv" says a split, but that of "extra.csv" says none, or several: ` + look},
+		{"dev-train.csv test.csv", "", "train train",
+			`the name of "test.csv" says a split, but that of "dev-train.csv" says none, or several: ` + look},
+		{"data_train.csv extra.csv", "", "train train",
+			`the name of "data_train.csv" says a split, but that of "extra.csv" says none, or several: ` + look},
 		{"data_train.csv extra.csv", ",split", "dev dev", ""},
-		{"train.csv test.csv test_old.csv", "", "test test train", `the names of "test.csv" and "test_old.csv" both say split test: look whether both belong in it`},
+		{"train.csv test.csv test_old.csv", "", "test test train",
+			`the names of "test.csv" and "test_old.csv" both say split test: look whether both belong in it`},
 		{"a/test-0-of-2.csv a/test-1-of-2.csv train.csv", "", "test test train", ""},
 		{"latest.csv contest.csv", "", "train train", ""},
-		{"test.csv", "", "train", `the name of "test.csv" says a split, which was not taken from one file alone: ` + look},
+		{"test.csv", "", "train", `the name of "test.csv" says a split, which was not taken from one file alone: ` +
+			look},
 		{"train.csv", "", "train", ""},
 	} {
 		texts, paths := map[string]string{}, []string(nil)
 		for i, name := range strings.Fields(test.files) {
-			texts[name] = fmt.Sprintf("id,mood%s\na%d,sad%s\n", test.column, i, strings.Replace(test.column, "split", "dev", 1))
+			texts[name] = fmt.Sprintf("id,mood%s\na%d,sad%s\n", test.column, i,
+				strings.Replace(test.column, "split", "dev", 1))
 		}
 		dir := folder(t, texts)
 		for name := range texts {
@@ -292,7 +325,8 @@ func TestInitFileSplits(t *testing.T) {
 		}
 		slices.Sort(got)
 		said := strings.Join(d.Warnings, "\n")
-		if diff := cmp.Diff(test.want, strings.Join(got, " ")); err != nil || diff != "" || !strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); err != nil || diff != "" ||
+			!strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
 			t.Errorf("%s: %v; it says %q; splits (-want +got):\n%s", test.files, err, said, diff)
 		}
 	}
@@ -301,14 +335,19 @@ func TestInitFileSplits(t *testing.T) {
 // TestInitNumbers: spellings of a number are one label, and a line says so; a code that begins with a zero is a text.
 func TestInitNumbers(t *testing.T) {
 	for _, test := range []struct{ values, want, look string }{
-		{"0 0.0 1 1.0", "0 0 1 1", `labels of column "label" that are the same number count as one: "0" and "0.0", "1" and "1.0"`},
-		{"0.0 1.0 0 +1", "0 1.0 0 1.0", `labels of column "label" that are the same number count as one: "0.0" and "0", "1.0" and "+1"`},
-		{"1e5 100000 1E5 2", "100000 100000 100000 2", `labels of column "label" that are the same number count as one: "1e5" and "100000", "100000" and "1E5"`},
+		{"0 0.0 1 1.0", "0 0 1 1",
+			`labels of column "label" that are the same number count as one: "0" and "0.0", "1" and "1.0"`},
+		{"0.0 1.0 0 +1", "0 1.0 0 1.0",
+			`labels of column "label" that are the same number count as one: "0.0" and "0", "1.0" and "+1"`},
+		{"1e5 100000 1E5 2", "100000 100000 100000 2",
+			`labels of column "label" that are the same number count as one: "1e5" and "100000", "100000" and "1E5"`},
 		{"0.0 1.0 2.0 0.0", "0.0 1.0 2.0 0.0", ""},
 		{"01 1 1.0 01", "01 1 1 01", `labels of column "label" that are the same number count as one: "1" and "1.0"`},
-		{"1|2.0 2 1.0 1", "1|2 2 1 1", `labels of column "label" that are the same number count as one: "2.0" and "2", "1" and "1.0"`},
+		{"1|2.0 2 1.0 1", "1|2 2 1 1",
+			`labels of column "label" that are the same number count as one: "2.0" and "2", "1" and "1.0"`},
 		{"none 0 0.0 1", "none 0 0 1", `labels of column "label" that are the same number`},
-		{"1|2 2 2|2.0 1", "1|2 2 2|2.0 1", `cells of column "label" seem to hold several labels, but the value at a.csv:4:8 has one label twice`},
+		{"1|2 2 2|2.0 1", "1|2 2 2|2.0 1",
+			`cells of column "label" seem to hold several labels, but the value at a.csv:4:8 has one label twice`},
 	} {
 		var b strings.Builder
 		b.WriteString("mood,id,label\n")
@@ -326,7 +365,8 @@ func TestInitNumbers(t *testing.T) {
 			got = append(got, row[2])
 		}
 		said := strings.ReplaceAll(strings.Join(d.Warnings, "\n"), path, "a.csv")
-		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || !strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || !strings.HasPrefix(said, test.look) ||
+			(said == "") != (test.look == "") {
 			t.Errorf("%s: it says %q; labels (-want +got):\n%s", test.values, said, diff)
 		}
 	}
@@ -338,8 +378,10 @@ func TestInitTimes(t *testing.T) {
 		column, values, want string
 		said                 bool
 	}{
-		{"created", "45000 45001.5", "45000", true}, {"date", "20240101 20240102", "20240101", true}, {"created_utc", "1591000000000 1591000000001", "1591000000000", true},
-		{"created_utc", "1591000000 1591000001", "2020-06-01T08:26:40Z", false}, {"created", "2024-01-01 10:00:00", "2024-01-01T10:00:00Z", false},
+		{"created", "45000 45001.5", "45000", true}, {"date", "20240101 20240102", "20240101", true}, {"created_utc",
+			"1591000000000 1591000000001", "1591000000000", true},
+		{"created_utc", "1591000000 1591000001", "2020-06-01T08:26:40Z", false}, {"created", "2024-01-01 10:00:00",
+			"2024-01-01T10:00:00Z", false},
 	} {
 		values, in := strings.Split(test.values, " "), "id,mood,"+test.column+"\n"
 		if !test.said && strings.Contains(test.values, ":") {
@@ -353,35 +395,42 @@ func TestInitTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		written(t, d, manifest.Options{})
-		if row := d.Example[1]; row[len(row)-1] != test.want || strings.Contains(strings.Join(d.Warnings, ""), "no seconds since 1970") != test.said {
+		if row := d.Example[1]; row[len(row)-1] != test.want ||
+			strings.Contains(strings.Join(d.Warnings, ""), "no seconds since 1970") != test.said {
 			t.Errorf("%s: %v; it says %q", test.values, row, d.Warnings)
 		}
 	}
 }
 
-// TestInitStoredSigns: labels that are stored in other signs are one label, and a line says so. Labels beside objects are
-// not lost unsaid.
+// TestInitStoredSigns: labels that are stored in other signs are one label, and a line says so. Labels beside objects
+// are not lost unsaid.
 func TestInitStoredSigns(t *testing.T) {
 	for _, test := range []struct{ first, second, want string }{
-		{"cafe\u0301", "caf\u00e9", "caf\u00e9"}, {"caf\u00e9", "cafe\u0301", "caf\u00e9"}, {"\uff21", "A", "A"}, {"b", "\uff22", "b"},
+		{"cafe\u0301", "caf\u00e9", "caf\u00e9"}, {"caf\u00e9", "cafe\u0301", "caf\u00e9"}, {"\uff21", "A",
+			"A"}, {"b", "\uff22", "b"},
 	} {
-		d, err := initFiles(t, Options{}, file(t, "a.csv", "id,mood\nabc,"+test.first+"\nabd,"+test.second+"\nabe,neg\n"))
+		d, err := initFiles(t, Options{},
+			file(t, "a.csv", "id,mood\nabc,"+test.first+"\nabd,"+test.second+"\nabe,neg\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := written(t, d, manifest.Options{})
-		if got := len(r.Schema.Categories[0].Labels); got != 2 || d.Example[1][1] != test.want || d.Example[2][1] != test.want ||
+		if got := len(r.Schema.Categories[0].Labels); got != 2 || d.Example[1][1] != test.want ||
+			d.Example[2][1] != test.want ||
 			!strings.Contains(strings.Join(d.Warnings, ""), "are stored in other signs count as one") {
 			t.Errorf("%q, %q: %d labels, %q; it says %q", test.first, test.second, got, d.Example, d.Warnings)
 		}
 	}
-	d, err := initFiles(t, Options{}, file(t, "a.jsonl", `{"id":"abc","label":"A"}`+"\n"+`{"id":"abd","label":{"choices":["A","B"]}}`+"\n"))
-	if err != nil || !strings.Contains(strings.Join(d.Warnings, ""), `column "label" has labels in some cells, but the value at`) {
+	d, err := initFiles(t, Options{}, file(t, "a.jsonl",
+		`{"id":"abc","label":"A"}`+"\n"+`{"id":"abd","label":{"choices":["A","B"]}}`+"\n"))
+	if err != nil || !strings.Contains(strings.Join(d.Warnings, ""),
+		`column "label" has labels in some cells, but the value at`) {
 		t.Errorf("%v; it says %q", err, d.Warnings)
 	}
 }
 
-// TestInitMissing: a word for a missing value is an empty cell, not a label, and a line counts them. None is asked about.
+// TestInitMissing: a word for a missing value is an empty cell, not a label, and a line counts them. None is asked
+// about.
 func TestInitMissing(t *testing.T) {
 	for _, word := range []string{"nan", "NA", "#N/A", "null", "NaT", "<NA>", "None"} {
 		in := "id,mood,n,at\n"
@@ -407,16 +456,19 @@ func TestInitMissing(t *testing.T) {
 		if word == "None" {
 			want, says = 3, `column "mood": "None" was taken for a label; where it stands for a missing value, leave`
 		}
-		if got := strings.Join(d.Example[0], ","); labels != want || len(last.Labels[0]) != want-2 || got != "id,mood,n,at" ||
+		if got := strings.Join(d.Example[0], ","); labels != want || len(last.Labels[0]) != want-2 ||
+			got != "id,mood,n,at" ||
 			!strings.Contains(strings.Join(d.Warnings, "\n"), says) {
-			t.Errorf("%s: %s, %d labels, last row %v %v; it says %q", word, got, labels, last.Labels, last.Values, d.Warnings)
+			t.Errorf("%s: %s, %d labels, last row %v %v; it says %q", word, got, labels, last.Labels, last.Values,
+				d.Warnings)
 		}
 	}
 }
 
 // TestInitSpelledTwice: a column that is spelled in two ways is refused, with the place where the second has a value.
 func TestInitSpelledTwice(t *testing.T) {
-	_, err := initFiles(t, Options{}, file(t, "a.jsonl", `{"id":"abc","label":"a"}`+"\n"+`{"id":"abd","Label":"b"}`+"\n"))
+	_, err := initFiles(t, Options{}, file(t, "a.jsonl",
+		`{"id":"abc","label":"a"}`+"\n"+`{"id":"abd","Label":"b"}`+"\n"))
 	wantPlaces(t, "keys", err, `a.jsonl:2:21 columns "label" and "Label" are one column, spelled in two ways`)
 	dir := folder(t, map[string]string{"p1.csv": "id,label\nabc,a\n", "p2.csv": "id,Label\nabd,b\n"})
 	_, err = initFiles(t, Options{}, dir)
@@ -439,7 +491,8 @@ func TestInitOtherColumns(t *testing.T) {
 
 // TestInitSkips: what a folder has beside its annotations is said where it may be some.
 func TestInitSkips(t *testing.T) {
-	dir := folder(t, map[string]string{"a.csv": "id,mood\nabc,a\nabd,b\n", "README.md": "x", "b.xlsx": "x", "a.csv.bak": "x", ".hidden": "x", "sub/test.csv": "id\n"})
+	dir := folder(t, map[string]string{"a.csv": "id,mood\nabc,a\nabd,b\n", "README.md": "x", "b.xlsx": "x",
+		"a.csv.bak": "x", ".hidden": "x", "sub/test.csv": "id\n"})
 	d, err := initFiles(t, Options{}, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,8 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 		return "it can name the person on whose profile a post stands (self.NAME)"
 	case len(words) == 0, ordinary && ofRole(words):
 		return ""
-	case c.flags() && !peopleWords["person"][singular(words[0])] && (isAlone(words) || isRole(words) || isPlatform(words)):
+	case c.flags() && !peopleWords["person"][singular(words[0])] &&
+		(isAlone(words) || isRole(words) || isPlatform(words)):
 		return ""
 	case isAlone(words), isRole(words), isPlatform(words):
 		return "it is about people"

@@ -98,7 +98,8 @@ func TestColumnsOfPeople(t *testing.T) {
 	}{
 		{column("num_annotators", "2", "3"), false}, {column("mentions", "2", "3"), false}, {column("user_count", "2"), false}, {column("is_mod", "0", "1"), false}, {column("person", "0", "1"), false}, {column("person", "Ann", "Bob"), true},
 		{column("is_mod", "True", "False"), false}, {column("throwaway_account", "yes", "no"), false}, {column("owner", "2", "3"), true},
-		{column("insta", "0", "1"), false}, {column("insta", "anna", "bert"), true}, {column("client", "yes", "no"), false},
+		{column("insta", "0", "1"), false}, {column("insta", "anna", "bert"), true}, {column("client", "yes", "no"),
+			false},
 		{column("victim", "ja", "nein"), false}, {column("operator", "0", "1"), true},
 		{column("annotator", "0", "1"), true}, {column("author_premium", "true"), true}, {column("uid", "7"), true},
 		{column("saved", "false"), true}, {column("saved", "12", "7"), false}, {column("likes", "true", "false"), true}, {column("likes", "1204"), false},
@@ -118,13 +119,19 @@ func TestInitLeavesGiversOut(t *testing.T) {
 		values string
 		left   bool
 	}{
-		{"worker_id", "Age", "20 31", true}, {"Participant id", "Country of birth", "Poland Chile", true}, {"_worker_id", "_city", "Gera Bonn", true},
-		{"Participant id", "Ethnicity simplified", "White Black", true}, {"Participant id", "Student status", "Yes No", true},
-		{"Participant id", "Employment status", "Other Part-Time", true}, {"Participant id", "Nationality", "Poland Chile", true},
-		{"IPAddress", "Completion code", "C1XY1 C1XY2", true}, {"ipaddr", "seed", "12345 12388", true}, {"WorkerId", "Answer.gender", "female male", true},
+		{"worker_id", "Age", "20 31", true}, {"Participant id", "Country of birth", "Poland Chile",
+			true}, {"_worker_id", "_city", "Gera Bonn", true},
+		{"Participant id", "Ethnicity simplified", "White Black", true}, {"Participant id", "Student status",
+			"Yes No", true},
+		{"Participant id", "Employment status", "Other Part-Time", true}, {"Participant id", "Nationality",
+			"Poland Chile", true},
+		{"IPAddress", "Completion code", "C1XY1 C1XY2", true}, {"ipaddr", "seed", "12345 12388", true}, {"WorkerId",
+			"Answer.gender", "female male", true},
 		{"WorkerId", "Sex", "Male Female", true}, {"annotator", "zip", "99817 10115", true},
-		{"worker_id", "religion", "0 1", false}, {"worker_id", "race", "yes no", false}, {"worker_id", "mood_level", "high low", false},
-		{"author", "religion", "none christian", false}, {"x", "gender", "female male", false}, {"x", "age", "20 31", false},
+		{"worker_id", "religion", "0 1", false}, {"worker_id", "race", "yes no", false}, {"worker_id", "mood_level",
+			"high low", false},
+		{"author", "religion", "none christian", false}, {"x", "gender", "female male", false}, {"x", "age", "20 31",
+			false},
 	} {
 		in, values := "id,"+test.name+","+test.column+",mood\n", strings.Fields(test.values)
 		for i := range 12 {
@@ -134,9 +141,12 @@ func TestInitLeavesGiversOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		left := !strings.Contains(string(d.Settings), `= "`+test.column+`"`) && !strings.Contains(string(d.Settings), `title = "`+test.column)
-		if said := strings.Contains(strings.Join(d.Warnings, "\n"), `column "`+test.column+`" may`); left != test.left || said != test.left {
-			t.Errorf("%s beside %s: left out %v, %v; the columns are %v", test.column, test.name, left, d.Warnings, d.Example[0])
+		left := !strings.Contains(string(d.Settings), `= "`+test.column+`"`) &&
+			!strings.Contains(string(d.Settings), `title = "`+test.column)
+		if said := strings.Contains(strings.Join(d.Warnings, "\n"),
+			`column "`+test.column+`" may`); left != test.left || said != test.left {
+			t.Errorf("%s beside %s: left out %v, %v; the columns are %v", test.column, test.name, left, d.Warnings,
+				d.Example[0])
 		}
 	}
 }
@@ -151,7 +161,8 @@ func TestLooksLikeAccounts(t *testing.T) {
 			t.Errorf("%s do not look like accounts", labels)
 		}
 	}
-	for _, labels := range []string{"Анна,Борис", "محمد,فاطمة", "王伟,李娜,张敏", "太郎,花子", "田中 太郎,鈴木 一郎", "김민수,박지훈", "משה,רחל", "Γιώργος,Ελένη", "राहुल,प्रिया",
+	for _, labels := range []string{"Анна,Борис", "محمد,فاطمة", "王伟,李娜,张敏", "太郎,花子", "田中 太郎,鈴木 一郎", "김민수,박지훈",
+		"משה,רחל", "Γιώργος,Ελένη", "राहुल,प्रिया",
 		"สมชาย,สมหญิง", "Kwame,Ngozi,Chidi", "Nguyen,Tran,Thuy", "HansMeier,AnnaSchmidt", "A. Meier,B. Schmidt", "Иванов И. И.,Петров П.", "anna,bert", "Hans Meier,Anna Schmidt,Leo Huber", "Meier; Clara,Élif,José", "anna_1,bob_2", "alice:pos,bob:neg"} {
 		if got := lookLikeNames(strings.Split(labels, ","), english); got != "names of people" {
 			t.Errorf("%s look like %q", labels, got)
@@ -175,18 +186,22 @@ func TestLooksLikeAccounts(t *testing.T) {
 	}
 }
 
-// TestOrdinaryWords: a column whose name may be that of people has labels where its values are a few words of the dictionary that
-// repeat, and a line says so. What names people who study or are studied never is.
+// TestOrdinaryWords: a column whose name may be that of people has labels where its values are a few words of the
+// dictionary that repeat, and a line says so. What names people who study or are studied never is.
 func TestOrdinaryWords(t *testing.T) {
 	const taken = "may be about people by its name, but its values are a few ordinary words: it was taken for labels"
 	for _, test := range []struct {
 		name, values string
 		taken        bool
 	}{
-		{"victim", "self other none", true}, {"operator", "and or", true}, {"person", "first second", true}, {"author_emotion", "joy fear", true},
-		{"speaker", "first second", true}, {"user_intent", "inform humor", true}, {"victim", "Victim Perpetrator", true},
-		{"victim", "clara bert", false}, {"victim", "xyzzo self", false}, {"person", "april may", false}, {"person", "R1 R2", false},
-		{"annotator", "first second", false}, {"client", "self other", false}, {"user_name", "self other", false}, {"author_flair", "self other", false},
+		{"victim", "self other none", true}, {"operator", "and or", true}, {"person", "first second",
+			true}, {"author_emotion", "joy fear", true},
+		{"speaker", "first second", true}, {"user_intent", "inform humor", true}, {"victim", "Victim Perpetrator",
+			true},
+		{"victim", "clara bert", false}, {"victim", "xyzzo self", false}, {"person", "april may", false}, {"person",
+			"R1 R2", false},
+		{"annotator", "first second", false}, {"client", "self other", false}, {"user_name", "self other",
+			false}, {"author_flair", "self other", false},
 		{"author_gender", "self other", false}, {"rater", "otter self", false}, {"operator_id", "self other", false},
 	} {
 		values := strings.Fields(test.values)
@@ -199,7 +214,8 @@ func TestOrdinaryWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := strings.Join(d.Warnings, "\n")
-		if took := slices.Contains(d.Example[0], test.name); took != test.taken || strings.Contains(said, taken) != test.taken || said == "" {
+		if took := slices.Contains(d.Example[0], test.name); took != test.taken ||
+			strings.Contains(said, taken) != test.taken || said == "" {
 			t.Errorf("%s with %s: the columns are %v; it says %q", test.name, test.values, d.Example[0], said)
 		}
 	}

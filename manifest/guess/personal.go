@@ -67,8 +67,8 @@ func plainSigns(text string) string {
 }
 
 // personalValue says what in a text tells who somebody is, "" for nothing: a name behind a title, the address of a
-// mailbox, a device, the page of an account or a home folder, the name of an account, a number of a telephone or of a person, or an id
-// of the form that ORCID, Prolific, Qualtrics or Mechanical Turk gives people.
+// mailbox, a device, the page of an account or a home folder, the name of an account, a number of a telephone or of a
+// person, or an id of the form that ORCID, Prolific, Qualtrics or Mechanical Turk gives people.
 func personalValue(text string) string {
 	text = plainSigns(text)
 	// The expressions are slow, and most values have none of their signs.

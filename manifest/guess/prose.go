@@ -27,7 +27,8 @@ func personalProse(text string) string {
 	case titleInText.MatchString(plain):
 		return "the name of a person"
 	}
-	for _, word := range strings.FieldsFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+	for _, word := range strings.FieldsFunc(plain,
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
 		first, _ := utf8.DecodeRuneInString(word)
 		if !unicode.IsLower(first) && isGivenName(word) {
 			return "the name of a person"
@@ -36,8 +37,8 @@ func personalProse(text string) string {
 	return ""
 }
 
-// UnfitTexts says in which texts of a schema, its titles, names and descriptions, somebody is named, one line each, which
-// does not repeat the text. Those of categories to keep are not judged.
+// UnfitTexts says in which texts of a schema, its titles, names and descriptions, somebody is named, one line each,
+// which does not repeat the text. Those of categories to keep are not judged.
 func UnfitTexts(s manifest.Schema, keep func(category string) bool) (found []string) {
 	for _, c := range s.Categories {
 		if keep(c.Name) {

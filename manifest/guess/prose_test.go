@@ -26,9 +26,11 @@ func TestPersonalProse(t *testing.T) {
 // TestUnfitTexts: all texts of a schema are judged, but those of categories to keep. FigSIM's name nobody.
 func TestUnfitTexts(t *testing.T) {
 	s := manifest.Schema{Categories: []manifest.Category{
-		{Name: "tone", Title: "As Anna said", Description: "Ask a@b.de", Labels: []manifest.Label{{Code: "a", Name: "a", Description: "by Anna"}, {Code: "b", Name: "Anna"}}},
+		{Name: "tone", Title: "As Anna said", Description: "Ask a@b.de",
+			Labels: []manifest.Label{{Code: "a", Name: "a", Description: "by Anna"}, {Code: "b", Name: "Anna"}}},
 		{Name: "kept", Description: "Ask a@b.de"}}}
-	want := []string{`the title of category "tone" holds the name of a person`, `the description of category "tone" holds a mail address`,
+	want := []string{`the title of category "tone" holds the name of a person`,
+		`the description of category "tone" holds a mail address`,
 		`the description of label 1 of category "tone" holds the name of a person`, `the name of label 2 of category "tone" holds the name of a person`}
 	if diff := cmp.Diff(want, UnfitTexts(s, func(name string) bool { return name == "kept" })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -86,12 +86,13 @@ func (d *guesser) lookAtSplits(c *surveyed) {
 	}
 }
 
-// NamedParts says of which splits or batches (what) the names may name somebody, one line each, which does not repeat the
-// name. known is that of Options.
+// NamedParts says of which splits or batches (what) the names may name somebody, one line each, which does not repeat
+// the name. known is that of Options.
 func NamedParts(what string, names []string, known func(word string) bool) (found []string) {
 	for i, name := range names {
 		if lookOfSplit(name, known) == namedSplit {
-			found = append(found, fmt.Sprintf("the name of %s %d of %d (%d letters) may name somebody", what, i+1, len(names),
+			found = append(found, fmt.Sprintf("the name of %s %d of %d (%d letters) may name somebody", what, i+1,
+				len(names),
 				utf8.RuneCountInString(name)))
 		}
 	}

@@ -16,14 +16,17 @@ func TestSplitsNameNobody(t *testing.T) {
 		{"set", "anna ben clara", false, `column "set" would be the split, but the value at`},
 		{"subset", "Hans_Meier J_Smith Kowalski", false, `column "subset" would be the split`},
 		{"split", "cyXie jkim545 mw_1987", false, `column "split" would be the split`},
-		{"split", "Kowalski Nowak train", false, `may name somebody (--keep "split" takes it as the split): it was left out`},
+		{"split", "Kowalski Nowak train", false,
+			`may name somebody (--keep "split" takes it as the split): it was left out`},
 		{"set", "pilot_anna pilot_ben", false, `column "set" would be the split`},
 		{"split", "train_anna train_ben", false, `column "split" would be the split`},
 		{"set", "J_other test", false, `column "set" would be the split`},
 		{"set", "first second", true, `column "set" was taken for the split, but "first" is no usual name of one`},
 		{"set", "A B", true, `but "A" is no usual name of one`},
-		{"split", "train val test", true, ""}, {"split", "train_1 dev2 test-unseen", true, ""}, {"split", "Train TEST", true, ""},
-		{"set", "fold0 fold1 holdout", true, ""}, {"partition", "0 1 2", true, ""}, {"split", "validation testing heldOut", true, ""},
+		{"split", "train val test", true, ""}, {"split", "train_1 dev2 test-unseen", true, ""}, {"split",
+			"Train TEST", true, ""},
+		{"set", "fold0 fold1 holdout", true, ""}, {"partition", "0 1 2", true, ""}, {"split",
+			"validation testing heldOut", true, ""},
 	} {
 		values := strings.Fields(strings.ReplaceAll(test.values, "-", "_"))
 		in := "id,mood," + test.column + "\n"
@@ -39,12 +42,15 @@ func TestSplitsNameNobody(t *testing.T) {
 			test.says == "" && said != "" || !strings.Contains(said, test.says) {
 			t.Errorf("%s with %s: the columns are %v; it says %q", test.column, test.values, d.Example[0], said)
 		}
-		if all := string(d.Settings) + said + strings.Join(d.Notes, "\n"); !test.taken && strings.Contains(all, values[0]) {
+		if all := string(d.Settings) + said + strings.Join(d.Notes, "\n"); !test.taken &&
+			strings.Contains(all, values[0]) {
 			t.Errorf("%s with %s: a value stands in\n%s", test.column, test.values, all)
 		}
 	}
-	d, err := initFiles(t, Options{Known: english, Keep: []string{"set"}}, file(t, "a.csv", "id,mood,set\nabc,joy,anna\nabd,anger,ben\n"))
-	if err != nil || strings.Join(d.Example[0], ",") != "id,split,mood" || !strings.Contains(strings.Join(d.Warnings, "\n"), "because --keep names it") {
+	d, err := initFiles(t, Options{Known: english, Keep: []string{"set"}},
+		file(t, "a.csv", "id,mood,set\nabc,joy,anna\nabd,anger,ben\n"))
+	if err != nil || strings.Join(d.Example[0], ",") != "id,split,mood" ||
+		!strings.Contains(strings.Join(d.Warnings, "\n"), "because --keep names it") {
 		t.Errorf("%v, %v: %v", d.Example, err, d.Warnings)
 	}
 }

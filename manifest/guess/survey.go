@@ -253,8 +253,8 @@ const (
 	textLetters = 24 // of Thai, Lao, Khmer or Burmese
 )
 
-// isText reports whether somebody wrote the text: several lines, or as many words as a sentence has, also where -, _, a dot,
-// a sign of an address (%20) or nothing is between them.
+// isText reports whether somebody wrote the text: several lines, or as many words as a sentence has, also where -, _, a
+// dot, a sign of an address (%20) or nothing is between them.
 func isText(text string) bool {
 	if strings.ContainsAny(text, "\n") || strings.Count(text, " ") >= textWords-1 {
 		return true
@@ -393,7 +393,8 @@ func (d differences) add(columns []*surveyed) {
 
 // survey reads all rows. What is wrong with a row is for the reading of the draft to say, but for a file that has no
 // other rows.
-func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surveyed, differ differences, rows int, err error) {
+func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surveyed, differ differences, rows int,
+	err error) {
 	differ = make(differences)
 	problems := new(table.Problems)
 	for ctx.Err() == nil {
@@ -434,12 +435,13 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 	return nil, nil, 0, ctx.Err()
 }
 
-// splitByCase gives two columns that look like one whose name is spelled in two ways: where one has a value, the other has
-// none. nil for none.
+// splitByCase gives two columns that look like one whose name is spelled in two ways: where one has a value, the other
+// has none. nil for none.
 func splitByCase(columns []*surveyed, rows int) (a, b *surveyed) {
 	for i, a := range columns {
 		for _, b := range columns[i+1:] {
-			if manifest.FoldColumn(a.name) == manifest.FoldColumn(b.name) && a.filled > 0 && b.filled > 0 && a.filled+b.filled <= rows {
+			if manifest.FoldColumn(a.name) == manifest.FoldColumn(b.name) && a.filled > 0 && b.filled > 0 &&
+				a.filled+b.filled <= rows {
 				return a, b
 			}
 		}
@@ -512,8 +514,8 @@ func (r *labelReading) find(text string) int {
 	return slices.IndexFunc(r.labels, func(l manifest.Label) bool { return sameLabel(l.Code, text) })
 }
 
-// sameLabel reports whether two texts mean one label: they differ in case or in how signs are stored alone (é as one sign
-// or two, wide letters), or are one number. A number that begins as a code does (007) is a text.
+// sameLabel reports whether two texts mean one label: they differ in case or in how signs are stored alone (é as one
+// sign or two, wide letters), or are one number. A number that begins as a code does (007) is a text.
 func sameLabel(a, b string) bool {
 	if value.Fold(a) == value.Fold(b) || value.Fold(plainSigns(a)) == value.Fold(plainSigns(b)) {
 		return true
@@ -575,7 +577,8 @@ func (r *labelReading) addLabel(text string) {
 		const signs = "eE+" // which say less plainly what the number is
 		odd, oddText := strings.ContainsAny(code, signs), strings.ContainsAny(text, signs)
 		switch isStored := pairs == &r.stored; {
-		case isStored && isPlain && code != plainSigns(code), !isStored && (odd && !oddText || odd == oddText && len(text) < len(code)):
+		case isStored && isPlain && code != plainSigns(code), !isStored &&
+			(odd && !oddText || odd == oddText && len(text) < len(code)):
 			r.labels[i] = manifest.Label{Code: text, Name: text}
 			r.spelled[len(r.spelled)-1].text = code
 		}

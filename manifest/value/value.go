@@ -67,11 +67,12 @@ func Number(text string) (float64, bool) {
 	return v, err == nil && !strings.ContainsAny(text, "xXpP_iI")
 }
 
-// Numbers that are taken for seconds since 1970: from 1973 to 2100. Days as spreadsheets count them (45000) and dates in
-// digits (20240101) are below.
+// Numbers that are taken for seconds since 1970: from 1973 to 2100. Days as spreadsheets count them (45000) and dates
+// in digits (20240101) are below.
 const firstSecond, lastSecond = 1e8, 4102444800
 
-// Time reads a time as text, or as seconds since 1970, in UTC and to the millisecond. Seconds are those of 1973 to 2100.
+// Time reads a time as text, or as seconds since 1970, in UTC and to the millisecond. Seconds are those of 1973 to
+// 2100.
 func Time(text string) (time.Time, bool) {
 	if seconds, ok := Number(text); ok && seconds >= firstSecond && seconds < lastSecond {
 		return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
@@ -88,8 +89,8 @@ func Time(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Missing reports whether a text is what spreadsheets, R and pandas write where a value is missing: nan, NA, NaT, null, #N/A.
-// None can be a label, and is not among them.
+// Missing reports whether a text is what spreadsheets, R and pandas write where a value is missing: nan, NA, NaT, null,
+// #N/A. None can be a label, and is not among them.
 func Missing(text string) bool {
 	switch Fold(text) {
 	case "nan", "na", "n/a", "nat", "null", "<na>", "#n/a", "#na", "#null!", "#value!", "#ref!", "#name?", "#num!", "#div/0!":

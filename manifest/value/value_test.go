@@ -40,7 +40,8 @@ func TestTime(t *testing.T) {
 			t.Errorf("%q is %v, %v, want %v", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"", "2019", "yesterday", "02.09.2019", "2019-13-01", "1e11", "45000", "20240101", "-1567435668", "0"} {
+	for _, text := range []string{"", "2019", "yesterday", "02.09.2019", "2019-13-01", "1e11", "45000", "20240101",
+		"-1567435668", "0"} {
 		got, ok := Time(text)
 		if ok {
 			t.Errorf("%q is the time %v, %v", text, got, ok)

@@ -148,9 +148,9 @@ func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 	}
 }
 
-// Drop takes rows that must go out of the lists and results of a workspace, and those of images that it has no longer, as
-// of entries that left the manifest. What is damaged goes whole, and is read again; so does what a shard printed, if it
-// names a post that must go, and whatever is not of a cluster.
+// Drop takes rows that must go out of the lists and results of a workspace, and those of images that it has no longer,
+// as of entries that left the manifest. What is damaged goes whole, and is read again; so does what a shard printed, if
+// it names a post that must go, and whatever is not of a cluster.
 func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bool) error {
 	names, err := ws.Files(ctx, state.ShardsDir)
 	if err != nil || len(names) == 0 {

@@ -83,7 +83,8 @@ func Move(ctx context.Context, ws *workspace.Workspace, from, to string, now tim
 	}
 	// What the last purge said of the old place, that it is out of reach, is over.
 	moved.Open, moved.Told = false, ""
-	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(to)), Format: moved.Format, Files: logFiles(moved.Files)}
+	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(to)), Format: moved.Format,
+		Files: logFiles(moved.Files)}
 	if err := ws.SetCopy(ctx, moved, event); err != nil {
 		return err
 	}

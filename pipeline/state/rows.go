@@ -83,8 +83,8 @@ func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneS
 	return gone, err
 }
 
-// OwedByCopies adds to what is gone the rows of posts that the policy does not allow, as in quarantine, once they have left
-// the dataset: what was made of it owes them too.
+// OwedByCopies adds to what is gone the rows of posts that the policy does not allow, as in quarantine, once they have
+// left the dataset: what was made of it owes them too.
 func OwedByCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) (GoneSet, error) {
 	held := map[manifest.PostID]GonePost{}
 	for p, err := range ws.PostsNotLive(ctx) {

@@ -26,8 +26,8 @@ type Summary struct {
 	Withheld int                      `json:"withheld"`              // posts, and images of live posts, that are gone and not erased yet
 	Odd      []Count                  `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
 	Before   int                      `json:"rows_before,omitempty"` // of the dataset, when the run began
-	// FilesGone are files of the dataset that were not the recorded ones, had rows that must go, and were removed whole: the
-	// next run writes them again.
+	// FilesGone are files of the dataset that were not the recorded ones, had rows that must go, and were removed
+	// whole: the next run writes them again.
 	FilesGone        []string         `json:"files_removed,omitempty"`
 	Stay             []Count          `json:"not_taken_out,omitempty"` // rows that stay because too many would leave for anything but a removal
 	Hosts            []HostTrouble    `json:"hosts_in_trouble,omitempty"`

@@ -93,7 +93,8 @@ func storedTombstones(
 // Returned lists, as ListTombstones does, the tombstones that do not hold.
 func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
 	list, lifted, err := storedTombstones(ctx, ws, rel, now)
-	return slices.DeleteFunc(append(list, lifted...), func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
+	return slices.DeleteFunc(append(list, lifted...),
+		func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
 }
 
 // Holds returns the tombstones of a list that hold, as tombstones.csv has them.
@@ -164,7 +165,8 @@ func KeptTombstones(ctx context.Context, ws *workspace.Workspace) ([]workspace.T
 }
 
 // keptTombstones are those that have lacks, and that are younger than the lift of their post.
-func keptTombstones(ws *workspace.Workspace, have Holding, until map[manifest.PostID]time.Time) ([]workspace.Tombstone, error) {
+func keptTombstones(ws *workspace.Workspace, have Holding,
+	until map[manifest.PostID]time.Time) ([]workspace.Tombstone, error) {
 	file, err := readKept(ws, manifest.TombstonesName, math.MaxInt64)
 	if err != nil || file == nil {
 		return nil, err

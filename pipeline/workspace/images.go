@@ -263,8 +263,8 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 	if err != nil {
 		return err
 	}
-	// That it goes is on record first. The file goes before its row: a kill between the two leaves a row without a file,
-	// of which nobody would know that its image was removed, and that copies and shards owe the row.
+	// That it goes is on record first. The file goes before its row: a kill between the two leaves a row without a
+	// file, of which nobody would know that its image was removed, and that copies and shards owe the row.
 	if old != "" && removed {
 		why.Beside = Going
 		if err := w.SetTrouble(ctx, k, why); err != nil {

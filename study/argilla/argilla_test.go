@@ -72,10 +72,14 @@ func TestReadArgillaProblems(t *testing.T) {
 		"[" + severity(`[["SS1"]]`) + "]":      "record 1: an answer for category severity is neither",
 		"[" + severity(`["SS1", "SS2"]`) + "]": "category severity has 2 labels, and takes one",
 		"[" + severity(`"SS1"`, `"SS1"`) + "]": "one user answered for category severity twice",
-		"[" + severity(`"SS1"`) + "," + strings.Replace(severity(`"SS1"`), "abc123", "t3_abc123", 1) + "]":  "record 2: post abc123 has a record already",
-		"[" + strings.Replace(severity(`"SS1"`), "abc123", "9e8d-77-uuid", 1) + "]":                         "record 1: it has no post id",
-		"[" + strings.Replace(severity(`["F4", "F1"]`), "severity", "figurative", 1) + "]":                  `label "F4" (None) of category figurative stands beside another`,
-		"[" + strings.Replace(severity(`"hm"`), "severity", "comment", 1) + "]":                             "none of the 1 records has a submitted response",
+		"[" + severity(`"SS1"`) + "," + strings.Replace(severity(`"SS1"`), "abc123", "t3_abc123", 1) +
+			"]": "record 2: post abc123 has a record already",
+		"[" + strings.Replace(severity(`"SS1"`), "abc123", "9e8d-77-uuid", 1) +
+			"]": "record 1: it has no post id",
+		"[" + strings.Replace(severity(`["F4", "F1"]`), "severity", "figurative", 1) +
+			"]": `label "F4" (None) of category figurative stands beside another`,
+		"[" + strings.Replace(severity(`"hm"`), "severity", "comment", 1) +
+			"]": "none of the 1 records has a submitted response",
 		`[{"id": "abc123", "responses": {"severity": [{"value": "SS1"}], "severity": [{"value": "SS2"}]}}]`: "record 1: a key stands twice",
 		`[{"id": "abc123", "responses": {"severity": [{"value": "SS1", "value": "SS2"}]}}]`:                 "record 1: a key stands twice",
 		`[{"id": "abc123", "responses": "none"}]`:                                                           "record 1: it does not have the form",

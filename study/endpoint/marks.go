@@ -24,7 +24,8 @@ var (
 	warningKey = regexp.MustCompile(`warn`)
 	// lost finds a warning that a part of the question or the answer was not read or not sent; that of a parameter that
 	// a server does not know is none.
-	lost = regexp.MustCompile(`(?i)truncat|shorten|cut (?:off|short)|` + lossOf + `.*` + losing + `|` + losing + `.*` + lossOf)
+	lost = regexp.MustCompile(`(?i)truncat|shorten|cut (?:off|short)|` + lossOf + `.*` + losing + `|` + losing +
+		`.*` + lossOf)
 )
 
 const (

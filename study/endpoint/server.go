@@ -133,8 +133,9 @@ func Open(o Options) (*Server, error) {
 	if o.PerMinute > 0 {
 		gate.Limiter = rate.NewLimiter(rate.Limit(o.PerMinute/60), 1)
 	}
-	s.http = &polite.Client{Transport: refused{s.transport()}, Timeout: cmp.Or(o.Timeout, 5*time.Minute), MaxAnswer: maxAnswer,
-		Gate: gate, Asked: reset, Permanent: []error{ErrNotLocal, errClear},
+	s.http = &polite.Client{Transport: refused{s.transport()}, Timeout: cmp.Or(o.Timeout, 5*time.Minute),
+		MaxAnswer: maxAnswer,
+		Gate:      gate, Asked: reset, Permanent: []error{ErrNotLocal, errClear},
 		Hopeless: func(body []byte) bool { return readSaid(body).isQuota() }}
 	return s, nil
 }
@@ -195,7 +196,8 @@ func (s *Server) Checked(check func() error) *Server {
 // ask sends a request until an answer is worth having, and reads it.
 func (s *Server) ask(ctx context.Context, path string, body []byte, read func(map[string]any) Reply) (Reply, error) {
 	var sent sending
-	request, err := http.NewRequestWithContext(sent.counting(ctx), http.MethodPost, s.base.String()+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(sent.counting(ctx), http.MethodPost, s.base.String()+path,
+		bytes.NewReader(body))
 	if err != nil {
 		return Reply{}, err
 	}

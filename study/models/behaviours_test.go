@@ -196,8 +196,9 @@ func readable() []behaviour {
 		sending("parts with a thought", ok,
 			chat(`"content":[{"type":"thinking","thinking":[{"type":"text","text":`+quoted(wrong)+`}]},{"type":"text","text":`+quoted(right)+`}]`)),
 		sending("thoughts in a field of their own", ok, chat(`"reasoning_content":`+quoted(wrong)+`,"reasoning":`+quoted(wrong)+`,"content":`+quoted(right))),
-		sending("choices that agree, out of order", ok, `{"choices":[{"index":1,"message":{"content":`+quoted(right)+`}},`+
-			`{"index":0,"message":{"content":`+quoted(right)+`}}]}`),
+		sending("choices that agree, out of order", ok,
+			`{"choices":[{"index":1,"message":{"content":`+quoted(right)+`}},`+
+				`{"index":0,"message":{"content":`+quoted(right)+`}}]}`),
 		{name: "done", want: ok, play: modelserver.Says(right, "done")},
 		saying("a fence of tildes", ok, "~~~json\n"+right+"\n~~~"),
 		saying("a long fence", ok, "````json5\n"+right+"\n````"),
@@ -210,12 +211,14 @@ func readable() []behaviour {
 		saying("Apertus", ok, think("<|inner_prefix|>", "<|inner_suffix|>")),
 		saying("two thoughts", ok, "<think>"+wrong+"</think>\n<think>"+wrong+"</think>"+right),
 		saying("a thought before the first begin", ok, wrong+"</think>"+wrong+"</think>"+right),
-		sending("a text beside the message that agrees", ok, `{"choices":[{"text":`+quoted(right)+`,"delta":{"content":""},"message":{"content":`+
-			quoted(right)+`}}]}`),
-		sending("fields that say nothing", ok, `{"error":null,"status":"completed","truncated":false,"prompt_filter_results":[{"content_filter_results":`+
-			`{"hate":{"filtered":false,"severity":"safe"}}}],"choices":[{"index":0,"finish_reason":"stop","stop_reason":128009,`+
-			`"native_finish_reason":"STOP","content_filter_results":{"self_harm":{"filtered":false,"severity":"high"}},`+
-			`"message":{"refusal":false,"content":`+quoted(right)+`}}]}`),
+		sending("a text beside the message that agrees", ok,
+			`{"choices":[{"text":`+quoted(right)+`,"delta":{"content":""},"message":{"content":`+
+				quoted(right)+`}}]}`),
+		sending("fields that say nothing", ok,
+			`{"error":null,"status":"completed","truncated":false,"prompt_filter_results":[{"content_filter_results":`+
+				`{"hate":{"filtered":false,"severity":"safe"}}}],"choices":[{"index":0,"finish_reason":"stop","stop_reason":128009,`+
+				`"native_finish_reason":"STOP","content_filter_results":{"self_harm":{"filtered":false,"severity":"high"}},`+
+				`"message":{"refusal":false,"content":`+quoted(right)+`}}]}`),
 		sending("a choice without an index", ok, `{"choices":[{"message":{"content":`+quoted(right)+`}}]}`),
 		sending("another model, no usage", ok, `{"model":7,"usage":[],"error":null,"choices":[{"index":0,"finish_reason":null,"message":{"content":`+quoted(right)+`}}]}`),
 		sending("as plain text", ok, chat(`"content":`+quoted(right)), "Content-Type", "text/plain"),
@@ -280,9 +283,12 @@ func unreadable() []behaviour {
 		saying("a second thought without an end", notJSON, "<think>x</think><think>"+wrong),
 		saying("another answer between two thoughts", notJSON, "<think>a</think>"+wrong+"<think>b</think>"+right),
 		saying("another answer before a thought", notJSON, wrong+"<think>b</think>"+right),
-		withProse(saying("another answer between two thoughts, with prose", notJSON, "<think>a</think>"+wrong+"<think>b</think>"+right)),
-		saying("a second thought after an answer, and no second answer", notJSON, wrong+"<think>no, that is not it</think>\n"),
-		saying("two final channels", notJSON, "<|channel|>final<|message|>"+wrong+"<|end|><|start|>assistant<|channel|>final<|message|>"+right),
+		withProse(saying("another answer between two thoughts, with prose", notJSON,
+			"<think>a</think>"+wrong+"<think>b</think>"+right)),
+		saying("a second thought after an answer, and no second answer", notJSON,
+			wrong+"<think>no, that is not it</think>\n"),
+		saying("two final channels", notJSON,
+			"<|channel|>final<|message|>"+wrong+"<|end|><|start|>assistant<|channel|>final<|message|>"+right),
 		saying("Gemma's channel without an end", notJSON, "<|channel>thought\n"+wrong),
 		saying("MedGemma without an end", notJSON, "<unused94>thought\n"+wrong),
 		saying("Command A without an end", notJSON, "<|START_THINKING|>"+wrong),
@@ -318,27 +324,39 @@ func unreadable() []behaviour {
 		sending("a refusal beside an answer", string(endpoint.Refused), chat(`"refusal":"no","content":`+quoted(wrong))),
 		sending("a refusal as a part", string(endpoint.Refused), chat(`"content":[{"type":"refusal","refusal":"no"},{"type":"text","text":`+quoted(wrong)+`}]`)),
 		sending("a refusal that is true", string(endpoint.Refused), chat(`"refusal":true,"content":`+quoted(wrong))),
-		sending("a refusal that is an object", string(endpoint.Refused), chat(`"refusal":{"reason":"no"},"content":`+quoted(wrong))),
-		sending("a refusal of the choice", string(endpoint.Refused), `{"choices":[{"refusal":"no","message":{"content":`+quoted(wrong)+`}}]}`),
-		sending("a refusal in a part of text", string(endpoint.Refused), chat(`"content":[{"type":"text","text":`+quoted(wrong)+`,"refusal":"no"}]`)),
-		sending("a filter of the answer", string(endpoint.Refused), `{"choices":[{"finish_reason":"stop","content_filter_results":`+
-			`{"self_harm":{"filtered":true,"severity":"high"}},"message":{"content":`+quoted(wrong)+`}}]}`),
-		sending("a filter of the prompt", string(endpoint.Refused), `{"prompt_filter_results":[{"prompt_index":0,"content_filter_results":`+
-			`{"jailbreak":{"filtered":true,"detected":true}}}],"choices":[{"message":{"content":`+quoted(wrong)+`}}]}`),
+		sending("a refusal that is an object", string(endpoint.Refused),
+			chat(`"refusal":{"reason":"no"},"content":`+quoted(wrong))),
+		sending("a refusal of the choice", string(endpoint.Refused),
+			`{"choices":[{"refusal":"no","message":{"content":`+quoted(wrong)+`}}]}`),
+		sending("a refusal in a part of text", string(endpoint.Refused),
+			chat(`"content":[{"type":"text","text":`+quoted(wrong)+`,"refusal":"no"}]`)),
+		sending("a filter of the answer", string(endpoint.Refused),
+			`{"choices":[{"finish_reason":"stop","content_filter_results":`+
+				`{"self_harm":{"filtered":true,"severity":"high"}},"message":{"content":`+quoted(wrong)+`}}]}`),
+		sending("a filter of the prompt", string(endpoint.Refused),
+			`{"prompt_filter_results":[{"prompt_index":0,"content_filter_results":`+
+				`{"jailbreak":{"filtered":true,"detected":true}}}],"choices":[{"message":{"content":`+quoted(wrong)+`}}]}`),
 		sending("a filter's list of words", string(endpoint.Refused), `{"choices":[{"content_filter_results":`+
 			`{"custom_blocklists":[{"filtered":"true","id":"x"}]},"message":{"content":`+quoted(wrong)+`}}]}`),
-		sending("a content policy as 200", string(endpoint.Refused), `{"error":{"message":"flagged","code":"content_filter"}}`),
-		sending("one of two choices refuses", string(endpoint.Refused), `{"choices":[{"index":0,"message":{"content":`+quoted(wrong)+`}},`+
-			`{"index":1,"finish_reason":"content_filter","message":{"content":""}}]}`),
-		sending("another reason that refuses", string(endpoint.Refused), `{"choices":[{"finish_reason":"stop","stop_reason":"refusal","message":{"content":`+
-			quoted(wrong)+`}}]}`),
-		sending("the model's own reason that refuses", string(endpoint.Refused), `{"choices":[{"finish_reason":"stop","native_finish_reason":"SAFETY",`+
-			`"message":{"content":`+quoted(wrong)+`}}]}`),
-		sending("the model's own reason that cuts", string(endpoint.Truncated), `{"choices":[{"finish_reason":"stop","native_finish_reason":"MAX_TOKENS",`+
-			`"message":{"content":`+quoted(wrong)+`}}]}`),
-		sending("another reason that cuts", string(endpoint.Truncated), `{"done_reason":"length","choices":[{"finish_reason":"stop","message":{"content":`+
-			quoted(wrong)+`}}]}`),
-		sending("a mark that it is cut", string(endpoint.Truncated), `{"truncated":true,"choices":[{"message":{"content":`+quoted(wrong)+`}}]}`),
+		sending("a content policy as 200", string(endpoint.Refused),
+			`{"error":{"message":"flagged","code":"content_filter"}}`),
+		sending("one of two choices refuses", string(endpoint.Refused),
+			`{"choices":[{"index":0,"message":{"content":`+quoted(wrong)+`}},`+
+				`{"index":1,"finish_reason":"content_filter","message":{"content":""}}]}`),
+		sending("another reason that refuses", string(endpoint.Refused),
+			`{"choices":[{"finish_reason":"stop","stop_reason":"refusal","message":{"content":`+
+				quoted(wrong)+`}}]}`),
+		sending("the model's own reason that refuses", string(endpoint.Refused),
+			`{"choices":[{"finish_reason":"stop","native_finish_reason":"SAFETY",`+
+				`"message":{"content":`+quoted(wrong)+`}}]}`),
+		sending("the model's own reason that cuts", string(endpoint.Truncated),
+			`{"choices":[{"finish_reason":"stop","native_finish_reason":"MAX_TOKENS",`+
+				`"message":{"content":`+quoted(wrong)+`}}]}`),
+		sending("another reason that cuts", string(endpoint.Truncated),
+			`{"done_reason":"length","choices":[{"finish_reason":"stop","message":{"content":`+
+				quoted(wrong)+`}}]}`),
+		sending("a mark that it is cut", string(endpoint.Truncated),
+			`{"truncated":true,"choices":[{"message":{"content":`+quoted(wrong)+`}}]}`),
 		{name: "a content filter", want: string(endpoint.Refused), play: modelserver.Says(wrong, "content_filter")},
 		{name: "a content policy", want: string(endpoint.Refused), play: modelserver.Error(400, "flagged", "content_policy_violation")},
 		saying("nothing", string(endpoint.Empty), ""),
@@ -368,9 +386,12 @@ func unusable() []behaviour {
 			`{"index":1,"message":{"content":`+quoted(right)+`}}]}`),
 		sending("one of two choices is cut", failed, `{"choices":[{"index":0,"message":{"content":`+quoted(wrong)+`}},`+
 			`{"index":1,"finish_reason":"length","message":{"content":`+quoted(wrong)+`}}]}`),
-		sending("a text beside the message that differs", failed, `{"choices":[{"text":`+quoted(right)+`,"message":{`+content+`}}]}`),
-		sending("a delta beside the message that differs", failed, `{"choices":[{"delta":{"content":`+quoted(right)+`},"message":{`+content+`}}]}`),
-		sending("a choice that is none", failed, `{"choices":[{"index":0,"message":{"content":`+quoted(wrong)+`}},null]}`),
+		sending("a text beside the message that differs", failed,
+			`{"choices":[{"text":`+quoted(right)+`,"message":{`+content+`}}]}`),
+		sending("a delta beside the message that differs", failed,
+			`{"choices":[{"delta":{"content":`+quoted(right)+`},"message":{`+content+`}}]}`),
+		sending("a choice that is none", failed,
+			`{"choices":[{"index":0,"message":{"content":`+quoted(wrong)+`}},null]}`),
 		sending("content in two spellings", failed, chat(content+`,"Content":`+quoted(right))),
 		sending("choices in two spellings", failed, `{"Choices":[],"choices":[{"message":{`+content+`}}]}`),
 		sending("a status that is not whole", failed, `{"status":"incomplete","choices":[{"message":{`+content+`}}]}`),

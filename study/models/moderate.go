@@ -175,7 +175,8 @@ func (m *Moderation) Report(done *Done, _ manifest.Schema, prices Limits) (Repor
 		if flagged := m.score(done, rec).Flagged; flagged != nil && *flagged {
 			*r.Flagged++
 		}
-		if a, ok := done.Answer(m.question, rec); ok && m.sends(SendImage) && a.Outcome == string(endpoint.OK) && pictureUnused(a.Text) {
+		if a, ok := done.Answer(m.question, rec); ok && m.sends(SendImage) && a.Outcome == string(endpoint.OK) &&
+			pictureUnused(a.Text) {
 			r.TextOnly++
 		}
 	}

@@ -48,8 +48,8 @@ type Question struct {
 }
 
 // counted is how many tokens an answer about a row has cost, whatever came of it. What the server did not count is as
-// much as Tokens says, here, in sums, limits and files alike, and estimated says so: a request that was sent costs, also
-// one without an answer. A count below 0 is an estimate that was made when it was asked.
+// much as Tokens says, here, in sums, limits and files alike, and estimated says so: a request that was sent costs,
+// also one without an answer. A count below 0 is an estimate that was made when it was asked.
 func (q Question) counted(rec workspace.Record, text string, u endpoint.Usage) (in, out int, estimated bool) {
 	in, out = u.Prompt, u.Completion
 	if in < 0 || out < 0 {

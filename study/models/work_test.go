@@ -447,11 +447,13 @@ func TestEveryRequestCosts(t *testing.T) {
 		in    int // tokens of a question
 		asked string
 	}{
-		"no answer in time":             {endpoint.Reply{Outcome: endpoint.Failed, Sent: 1}, 100, "row00 row02"},
-		"three without an answer":       {endpoint.Reply{Outcome: endpoint.Failed, Sent: 3}, 300, "row00"},
-		"a failure that was counted":    {endpoint.Reply{Outcome: endpoint.Failed, Usage: endpoint.Usage{Prompt: 120, Completion: 1}, Sent: 1}, 120, "row00 row02"},
-		"an answer after one that none": {endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 90, Completion: 5}, Sent: 2}, 190, "row00"},
-		"a refusal":                     {endpoint.Reply{Outcome: endpoint.Refused, Sent: 1}, 100, "row00 row02"},
+		"no answer in time":       {endpoint.Reply{Outcome: endpoint.Failed, Sent: 1}, 100, "row00 row02"},
+		"three without an answer": {endpoint.Reply{Outcome: endpoint.Failed, Sent: 3}, 300, "row00"},
+		"a failure that was counted": {endpoint.Reply{Outcome: endpoint.Failed,
+			Usage: endpoint.Usage{Prompt: 120, Completion: 1}, Sent: 1}, 120, "row00 row02"},
+		"an answer after one that none": {endpoint.Reply{Outcome: endpoint.OK, Text: "said",
+			Usage: endpoint.Usage{Prompt: 90, Completion: 5}, Sent: 2}, 190, "row00"},
+		"a refusal": {endpoint.Reply{Outcome: endpoint.Refused, Sent: 1}, 100, "row00 row02"},
 	} {
 		d := newDesk(rows(t, 8))
 		d.Limits = Limits{Cost: 0.000250, PriceIn: 1}
