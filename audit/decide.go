@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/page"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/policy"
@@ -200,7 +201,7 @@ func (a *audit) tellRows() {
 		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: "rehydrate recheck RELEASE --confirm-removals",
 			Posts: ids, Late: true,
 			What: fmt.Sprintf("rows of %s that the policy does not allow, or that wait for a confirmation, are in the dataset or a copy: %s",
-				counted(len(ids), "post"), some(ids))})
+				page.Counted(len(ids), "post"), some(ids))})
 	}
 	due := r.oldest.Add(a.Policy.Reddit.RecheckWithin).UTC()
 	d := Duty{Kind: DutyRecheck, Where: "reddit", Do: "rehydrate recheck RELEASE", Posts: idsOf(r.stale),
@@ -211,10 +212,10 @@ func (a *audit) tellRows() {
 	switch {
 	case d.Late && r.never:
 		d.What = fmt.Sprintf("%s in the dataset or a copy were never seen live, or in the future: a clock was wrong, or state.db was changed: %s",
-			counted(len(d.Posts), "post"), some(d.Posts))
+			page.Counted(len(d.Posts), "post"), some(d.Posts))
 	case d.Late:
 		d.What = fmt.Sprintf("Reddit was last asked about %s in the dataset or a copy on %s, and is to be asked every %s: %s too late",
-			counted(len(d.Posts),
+			page.Counted(len(d.Posts),
 				"post"), at(r.oldest), lasts(a.Policy.Reddit.RecheckWithin), lasts(a.report.Time.Sub(due)))
 	case d.Due != nil:
 		d.What = "the next check with Reddit"
@@ -283,14 +284,14 @@ func (a *audit) judge(context.Context) error {
 // tellUnasked says of the posts about which nothing is known: what is one fact of the release is said once.
 func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []string) {
 	for reason, ids := range unanswered {
-		a.open("reddit", "audit again", "no answer about %s (%s): %s", counted(len(ids), "post"), reason, some(ids))
+		a.open("reddit", "audit again", "no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason, some(ids))
 	}
 	switch n := len(unasked); {
 	case a.report.Coverage.Judged == 0 && len(unanswered) == 0:
 		a.open("reddit", "audit without --offline, or name the workspace with -w",
 			"nothing is known of any post: nobody asked Reddit, and no tombstone is published")
 	case n > 0 && a.Workspace != nil:
-		a.open("workspace", doRun, "Reddit was never asked about %s: %s", counted(n, "post"), some(unasked))
+		a.open("workspace", doRun, "Reddit was never asked about %s: %s", page.Counted(n, "post"), some(unasked))
 	}
 }
 

@@ -59,6 +59,8 @@ type goneContent struct {
 
 	read     []clue[string] // texts that were read off images, until they are in captions
 	captions *caption.Index[*known]
+	// recognisable is how many of these can be told in a text.
+	recognisable int
 }
 
 // A clue recognises the content of an entry: a digest, a perceptual hash or a text.
@@ -167,7 +169,10 @@ func (g *goneContent) indexCaptions() error {
 	}
 	g.read, g.captions = nil, b.Build()
 	for k, kind := range g.captions.All() {
-		k.texts = k.texts || kind == caption.Recognisable
+		if kind == caption.Recognisable {
+			k.texts = true
+			g.recognisable++
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rehydrate/audit/caption"
+	"rehydrate/internal/page"
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 )
@@ -319,7 +320,7 @@ func (w walker) finish(t *table) {
 		}
 		if d := c.damaged; d.n > 0 && !t.src.ours && !t.lists {
 			w.open(t.at(d.row, c).String(), "look the ids up where the table came from, and import them as text",
-				"%s in column %s can be ids that a spreadsheet took for numbers, the first is %s", counted(d.n,
+				"%s in column %s can be ids that a spreadsheet took for numbers, the first is %s", page.Counted(d.n,
 					"value"), c.name, d.value)
 		}
 		if ids && t.parquet && c.unread > 0 {

@@ -33,7 +33,7 @@ const (
 	minLine       = 40       // of a line of them that goes on in the next one: words are shorter
 	maxCarved     = 1000     // places of one kind in a block
 	maxCell       = 64 << 10 // bytes of a cell that is searched for captions with the others of its column
-	maxSearched   = 256      // columns of a table that are, each of which takes memory
+	columnsMemory = 32 << 20 // bytes that those of a table take together; the cells of others are searched one by one
 	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
 	encodedPart   = " > encoded bytes"
 	softHyphen    = '\u00ad'
@@ -394,7 +394,7 @@ func (w walker) sawDigest(p place, d digest) {
 
 // lines searches for captions of removed posts. Those in cells of a table are searched for by column.
 func (w walker) lines(p place, text []byte) {
-	if !w.captions() || p.table != nil && len(text) <= maxCell {
+	if !w.captions() || p.table != nil && p.col != nil && p.col.text != nil && len(text) <= maxCell {
 		return
 	}
 	t := w.texts.Get().(*caption.Text[*known])
@@ -404,9 +404,7 @@ func (w walker) lines(p place, text []byte) {
 }
 
 // captions reports whether there are any that can be recognised.
-func (a *audit) captions() bool {
-	return a.gone.captions != nil && a.gone.captions.Count(caption.Recognisable) > 0
-}
+func (a *audit) captions() bool { return a.gone.recognisable > 0 }
 
 // sawCaptions notes the captions in a text.
 func (w walker) sawCaptions(p place, t *caption.Text[*known]) {

@@ -537,6 +537,14 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 	for _, holder := range holders {
 		add(fresh, "a text "+holder.name, "f", FoundText, goneJPEG, func(t testing.TB, _ *world) []byte { return holder.hold(t, goneText+" for "+goneJPEG[1:]) })
 	}
+	add(fresh, "a text in the last of very many columns", "f", FoundText, goneJPEG, func(testing.TB, *world) []byte {
+		names, row := make([]string, 2000), make([]string, 2000)
+		for i := range names {
+			names[i], row[i] = "column"+strconv.Itoa(i), "words of no post"
+		}
+		row[len(row)-1] = goneText + " for " + goneJPEG[1:]
+		return []byte(strings.Join(names, ",") + "\n" + strings.Join(row, ",") + "\n")
+	})
 	add(fresh, "a text in capitals, in a document", "f", FoundText, goneJPEG, text("<w:t>when the MEET</w:t><w:t>ING could have been an email again</w:t>"))
 	return cases
 }

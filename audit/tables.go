@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rehydrate/audit/caption"
 	"rehydrate/internal/sqlitefile"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
@@ -92,7 +93,7 @@ func (w walker) gather(t *table, c *column, row int64, content []byte) {
 		return
 	}
 	if c.text == nil {
-		if t.searched == maxSearched {
+		if t.searched*(caption.TextMemory+w.gone.captions.Len()*caption.TextMemoryEach) > columnsMemory {
 			return
 		}
 		t.searched++

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/page"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
@@ -16,19 +17,12 @@ import (
 
 // What an audit comes to, in words for people. A fact is a name and what is to be said of it.
 
-func counted(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
-
-// are is counted with its verb.
+// are is page.Counted with its verb.
 func are(n int, one string) string {
 	if n == 1 {
-		return "1 " + one + " is"
+		return page.Counted(n, one) + " is"
 	}
-	return fmt.Sprintf("%d %ss are", n, one)
+	return page.Counted(n, one) + " are"
 }
 
 func at(t time.Time) string    { return t.UTC().Format("2 January 2006, 15:04 UTC") }
@@ -38,11 +32,11 @@ func dayOf(t time.Time) string { return t.UTC().Format("2 January 2006") }
 func lasts(d time.Duration) string {
 	switch {
 	case d < time.Hour:
-		return counted(max(1, int(d.Minutes())), "minute")
+		return page.Counted(max(1, int(d.Minutes())), "minute")
 	case d <= 48*time.Hour:
-		return counted(int(d.Hours()), "hour")
+		return page.Counted(int(d.Hours()), "hour")
 	}
-	return counted(int(d.Hours()/24), "day")
+	return page.Counted(int(d.Hours()/24), "day")
 }
 
 // Title says what was audited, and when.
@@ -69,24 +63,17 @@ func (r Report) Headline() []string {
 		return []string{fmt.Sprintf("No removed post was found, but %d duties are late.", len(late)), r.rests()}
 	}
 	if r.Known.MustGo == 0 {
-		return []string{fmt.Sprintf("No post of this dataset is known to be removed; %s looked at.",
-			were(len(r.Scope.Files), "file")), r.rests()}
+		return []string{fmt.Sprintf("No post of this dataset is known to be removed; looked at %s.",
+			page.Counted(len(r.Scope.Files), "file")), r.rests()}
 	}
 	lines := []string{fmt.Sprintf("No removed post was found: none of %d, in %s.", r.Known.MustGo,
-		counted(len(r.Scope.Files), "file"))}
+		page.Counted(len(r.Scope.Files), "file"))}
 	if r.Known.Digests == 0 {
 		lines = append(lines, "They were looked for by id alone: nothing is held that tells their images.")
 	} else if r.Known.Digests < r.Known.MustGo {
 		lines = append(lines, fmt.Sprintf("All were looked for by id, and %d of them by image.", r.Known.Digests))
 	}
 	return append(lines, r.rests())
-}
-
-func were(n int, one string) string {
-	if n == 1 {
-		return "1 " + one + " was"
-	}
-	return fmt.Sprintf("%d %ss were", n, one)
 }
 
 func (r Report) failed() (lines []string) {
@@ -101,14 +88,14 @@ func (r Report) failed() (lines []string) {
 	}
 	if places > 0 {
 		lines = append(lines, fmt.Sprintf("%s still here, in %s.", are(len(posts), "removed post"),
-			counted(places, "place")))
+			page.Counted(places, "place")))
 	}
 	if changes > 0 {
 		lines = append(lines, fmt.Sprintf("The record was changed: %s not as log and workspace have it.",
 			are(changes, "thing")))
 	}
 	if n := len(r.Open); n > 0 {
-		lines = append(lines, fmt.Sprintf("%s could not be checked besides.", counted(n, "thing")))
+		lines = append(lines, fmt.Sprintf("%s could not be checked besides.", page.Counted(n, "thing")))
 	}
 	return append(lines, r.rests(),
 		"Do what the last column says, then run rehydrate audit again: Reddit requires that",
@@ -126,10 +113,10 @@ func (r Report) undecided() string {
 		others = others || !looked[file]
 	}
 	if others {
-		return fmt.Sprintf("Nothing was found for certain, but %s could not be checked.", counted(len(r.Open), "thing"))
+		return fmt.Sprintf("Nothing was found for certain, but %s could not be checked.", page.Counted(len(r.Open), "thing"))
 	}
 	return fmt.Sprintf("Nothing was found for certain, but %d of %s could not be checked.", len(open),
-		counted(len(looked), "file"))
+		page.Counted(len(looked), "file"))
 }
 
 // waysOut are the states of removed posts, as people say how they went.
@@ -182,7 +169,7 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 	}
 	say("Looked at", r.lookedAt())
 	if c := r.Coverage; c.Asked > 0 {
-		say("Reddit", fmt.Sprintf("asked now about %s; %s", counted(c.Asked, "post"), counted(c.Answered, "answer")))
+		say("Reddit", fmt.Sprintf("asked now about %s; %s", page.Counted(c.Asked, "post"), page.Counted(c.Answered, "answer")))
 	}
 	say("Can't be told", r.Limits...)
 	if r.Verdict != Undecided {
@@ -207,9 +194,9 @@ func (r Report) lookedAt() string {
 		parts = append(parts, map[bool]string{true: "1 copy", false: fmt.Sprintf("%d copies", n)}[n == 1])
 	}
 	if n := r.Scope.Named; n > 0 {
-		parts = append(parts, counted(n, "file or folder")+" named besides")
+		parts = append(parts, page.Counted(n, "file or folder")+" named besides")
 	}
-	text := counted(len(r.Scope.Files), "file")
+	text := page.Counted(len(r.Scope.Files), "file")
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}

@@ -264,6 +264,9 @@ func (x *Index[K]) All() iter.Seq2[K, Kind] {
 	}
 }
 
+// Len returns how many captions of removed posts there are.
+func (x *Index[K]) Len() int { return len(x.captions) }
+
 // Count returns how many captions of removed posts are of a kind.
 func (x *Index[K]) Count(k Kind) (n int) {
 	for _, kind := range x.All() {

@@ -16,6 +16,12 @@ type Hit[K comparable] struct {
 	Word  int64 // which word of the text that is, from 0; numbers do not count
 }
 
+// A Text takes so many bytes, and some for each caption of its Index.
+const (
+	TextMemory     = 20 << 10
+	TextMemoryEach = 72
+)
+
 // A Text is a text that is searched, in pieces. One goroutine at a time may use it. It takes up to 20 kB, and 72
 // bytes for each caption once a word of any caption occurs, whatever the text is.
 type Text[K comparable] struct {
