@@ -10,7 +10,7 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
+	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -19,7 +19,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,6 +26,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"rehydrate/internal/npmpack"
 )
 
 const (
@@ -59,7 +60,7 @@ func main() {
 	dir := must(os.MkdirTemp("", "count"))
 	defer os.RemoveAll(dir)
 	for name, digest := range packages {
-		fetch(dir, name, digest)
+		check(npmpack.Unpack(context.Background(), dir, name, digest))
 	}
 	shares := map[string]float64{}
 	for _, of := range []map[string]float64{subtitles(dir), rust(os.Args[1]), factbook(dir)} {
@@ -226,18 +227,6 @@ func wordsOf(page string) []string {
 		return r
 	}, text)
 	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-}
-
-func fetch(dir, name, digest string) {
-	file := must(exec.Command("npm", "pack", "--silent", "--pack-destination", dir, name).Output())
-	path := filepath.Join(dir, strings.TrimSpace(string(file)))
-	// Before it is unpacked: a registry can be made to give other files under a name and version.
-	if got := fmt.Sprintf("%x", sha256.Sum256(must(os.ReadFile(path)))); got != digest {
-		log.Fatalf("%s: the archive has digest %s, want %s", name, got, digest)
-	}
-	short, _, _ := strings.Cut(name, "@")
-	check(os.Mkdir(filepath.Join(dir, short), 0o700))
-	must(exec.Command("tar", "-xzf", path, "-C", filepath.Join(dir, short), "--strip-components=1").Output())
 }
 
 func must[T any](v T, err error) T {

