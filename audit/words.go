@@ -69,7 +69,7 @@ func (r Report) Headline() []string {
 	lines := []string{fmt.Sprintf("No removed post was found: none of %d, in %s.", r.Known.MustGo,
 		page.Counted(len(r.Scope.Files), "file"))}
 	if r.Known.Digests == 0 {
-		lines = append(lines, "They were looked for by id alone: nothing is held that tells their images.")
+		lines = append(lines, "They were looked for by id alone: of their images there is nothing to compare with.")
 	} else if r.Known.Digests < r.Known.MustGo {
 		lines = append(lines, fmt.Sprintf("All were looked for by id, and %d of them by image.", r.Known.Digests))
 	}
@@ -248,7 +248,7 @@ func (r Report) limits() []string {
 		}
 		here := r.Scope.Workspace != ""
 		if n := k.MustGo - k.Digests; n > 0 && here {
-			limits = append(limits, "the images of "+of(n)+": nothing is held that tells them, as of posts that were gone before their images were here")
+			limits = append(limits, "the images of "+of(n)+": there is nothing to compare with, as when a post was gone before its image was here")
 		} else if n > 0 {
 			limits = append(limits, "the images of "+of(n)+": no digest of them is published; the maintainers can publish them (rehydrate export --digests)")
 		}
