@@ -238,10 +238,10 @@ type audit struct {
 	past      map[manifest.PostID]past
 	standings map[Standing]*Standing
 	moments   map[time.Time]*time.Time
-	noted     map[manifest.PostID]time.Time // tombstones up to then were lifted, by the workspace's note
-	exported  map[string]string             // the digest on record of each file of the dataset
-	logged    map[string]string             // the digest that the log has of each
-	images    int                           // that the workspace keeps
+	lifted    map[policy.NamedTombstone]bool // by statements that the release accepts
+	exported  map[string]string              // the digest on record of each file of the dataset
+	logged    map[string]string              // the digest that the log has of each
+	images    int                            // that the workspace keeps
 	rows      int
 	gone      goneContent
 	removed   map[string]*evidence      // on entries whose image was removed from a post that is live, by row
@@ -263,8 +263,8 @@ type audit struct {
 
 func newAudit(c Config) *audit {
 	a := &audit{Config: c, opens: map[Open]*tally{}, posts: map[manifest.PostID]*evidence{},
-		past:  map[manifest.PostID]past{},
-		noted: map[manifest.PostID]time.Time{}, standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
+		past:   map[manifest.PostID]past{},
+		lifted: map[policy.NamedTombstone]bool{}, standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
 		removed: map[string]*evidence{}, rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}},

@@ -42,8 +42,8 @@ type past struct {
 	since          time.Time // the workspace found it gone then, and withholds its removal
 	goneAt         time.Time // of the first verdict that it is gone since one that it is not
 	withheld       bool
-	stone          *int64 // the record of a tombstone that holds: nothing lifted or suspended it
-	lifted         bool   // no record of a tombstone follows a maintainer's statement
+	stone          *int64    // the record of a tombstone that holds: nothing lifted or suspended it
+	buried         time.Time // that of the last tombstone on record
 }
 
 // weigh fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
@@ -70,8 +70,8 @@ func (a *audit) weigh(e *evidence, was past) {
 	s.MustGo = s.State.Gone() && !s.Withheld
 	gone, reason := s.State, s.Reason
 	switch {
-	// The workspace's note of a lift alone is the operator's word, so the log has to record it too.
-	case e.published != nil && !(was.lifted && !e.published.Time.After(a.noted[e.ID])):
+	// One that a statement of its maintainers lifted holds no more: the signature was checked against their keys.
+	case e.published != nil && !a.lifted[policy.NameTombstone(e.ID, e.published.Time)]:
 		s.MustGo, s.Because, gone, reason, by = true, "release", e.published.State, "", "by the release's tombstone of "+dayOf(e.published.Time)
 	case e.stone != nil && !(e.stone.Readmitted && a.Policy.Readmits(e.stone.State, e.stone.Reason)):
 		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.stone.State, e.stone.Reason, "by the workspace's tombstone of "+dayOf(e.stone.Time)
@@ -182,8 +182,12 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		if l := t.Lifted; l != nil && l.Refused != "" {
 			what = "was lifted by a statement that does not count, " + l.Refused
 		} else if l != nil {
-			what = fmt.Sprintf("was lifted by a statement that %s wrote on %s: %s", l.Signer, l.Asserted.Format(time.DateOnly), l.Why)
-			a.noted[t.ID] = l.Asserted
+			what = "was lifted by"
+			if !l.Held {
+				what = "of " + t.Time.Format(time.RFC3339) + " was never here, and is named in"
+			}
+			what = fmt.Sprintf("%s a statement that %s wrote on %s: %s", what, l.Signer, l.Asserted.Format(time.DateOnly), l.Why)
+			a.lifted[policy.NameTombstone(t.ID, t.Time)] = true
 		}
 		a.note("the tombstone of %s %s", t.ID, what)
 	}
@@ -277,16 +281,17 @@ func (a *audit) replay(e auditlog.Event) {
 		case auditlog.Withheld, auditlog.Confirmed:
 			was.withheld = e.Kind == auditlog.Withheld
 		case auditlog.Buried:
-			was.stone, was.withheld, was.lifted = &seq, false, false
+			was.stone, was.withheld, was.buried = &seq, false, e.Since
 		case auditlog.Readmitted:
 			was.stone = nil
 			if e.Verdict == auditlog.Revoked {
 				was.stone = &seq
 			}
 		case auditlog.Lifted:
-			// A statement that this release does not accept lifts nothing, whoever applied it.
-			if _, _, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now()); err == nil {
-				was.stone, was.lifted = nil, true
+			// A statement that this release does not accept lifts nothing, whoever applied it, nor a tombstone that it does not name.
+			l, _, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now())
+			if err == nil && slices.Contains(l.Tombstones, policy.NameTombstone(p.ID, was.buried)) {
+				was.stone = nil
 			}
 		case auditlog.Fetch:
 			a.gone.mark(a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String()), parseDigest(e.SHA256), parseDigest(e.Original), parseDigest(e.Pixels))
@@ -362,8 +367,8 @@ func (a *audit) compare(e *evidence, was past) {
 		a.changed(id, state.StateFile, doExplain,
 			"the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
 	}
-	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
-	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && e.published.Time.After(a.noted[e.ID]) {
+	// A release's tombstone that the workspace has not taken over counts, unless it was lifted.
+	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && !a.lifted[policy.NameTombstone(e.ID, e.published.Time)] {
 		a.duty(Duty{Kind: DutyTakeOver, Where: state.StateFile, Posts: []string{id}, Late: true, Do: doRun,
 			What: "the release has a tombstone of " + id + ", and the workspace holds it to be live"})
 	}

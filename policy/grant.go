@@ -171,11 +171,23 @@ func (r *Revocations) revokes(id string) *GrantFault {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// A Lift is the statement of a release's maintainers that the tombstones of certain posts no longer hold:
-// what Reddit says of those posts decides again.
+// A Lift is the statement of a release's maintainers that certain tombstones no longer hold: what Reddit says of their
+// posts decides again.
 type Lift struct {
-	Release  GrantedRelease    `json:"release"`
-	IDs      []manifest.PostID `json:"ids"`
-	Why      string            `json:"why"`
-	Asserted time.Time         `json:"asserted"` // when the maintainers wrote it
+	Release    GrantedRelease   `json:"release"`
+	Tombstones []NamedTombstone `json:"tombstones"`
+	Why        string           `json:"why"`
+	Asserted   time.Time        `json:"asserted"` // when the maintainers wrote it
+}
+
+// A NamedTombstone names one tombstone as tombstones.csv does, and no other of its post: a statement that was written
+// for one list lifts no request that somebody else got.
+type NamedTombstone struct {
+	ID   manifest.PostID `json:"id"`
+	Time time.Time       `json:"time"` // UTC, to the second
+}
+
+// NameTombstone names the tombstone of a post and a time.
+func NameTombstone(id manifest.PostID, at time.Time) NamedTombstone {
+	return NamedTombstone{ID: id, Time: at.UTC().Truncate(time.Second)}
 }

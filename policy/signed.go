@@ -188,16 +188,18 @@ func parseLift(b []byte, file string) (Lift, error) {
 	l := doc.Lift
 	l.Asserted = l.Asserted.UTC()
 	f.wantForm("release.digest", digestForm.MatchString(l.Release.Digest), digestWanted)
-	f.wantForm("ids", len(l.IDs) > 0, "a list of one text or more, [ ... ]")
-	seen := map[manifest.PostID]bool{}
-	for i, id := range l.IDs {
-		at := fmt.Sprintf("ids[%d]", i)
-		parsed, err := manifest.ParsePostID(string(id))
-		f.wantForm(at, err == nil && parsed == id, "a post id, in lower case without t3_")
-		if seen[id] {
-			f.Add(at, fmt.Sprintf("the post %s stands twice in ids", id), "keep one of them")
+	f.wantForm("tombstones", len(l.Tombstones) > 0, `a list of one or more, [{"id": ..., "time": ...}, ...]`)
+	seen := map[NamedTombstone]bool{}
+	for i, t := range l.Tombstones {
+		at := fmt.Sprintf("tombstones[%d]", i)
+		f.wantForm(at+".id", t.ID.Valid(), "a post id, in lower case without t3_")
+		name := NameTombstone(t.ID, t.Time)
+		f.wantForm(at+".time", !t.Time.IsZero() && name.Time.Equal(t.Time), "the tombstone's time, as 2025-12-31T23:59:59Z")
+		if seen[name] {
+			f.Add(at, fmt.Sprintf("the tombstone of %s stands twice", t.ID), "keep one of them")
 		}
-		seen[id] = true
+		seen[name] = true
+		l.Tombstones[i] = name
 	}
 	return l, f.Err()
 }

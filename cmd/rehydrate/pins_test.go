@@ -363,7 +363,7 @@ func (p *pins) purge(s *site) {
 	p.json(s, "tombstones-show", exitDone, "tombstones", "show", "-w", s.workspace)
 	p.json(s, "tombstones-export", exitDone, "tombstones", "export", "--out", filepath.Join(filepath.Dir(s.release), "tombstones.csv"), "-w", s.workspace)
 	statement := filepath.Join(filepath.Dir(s.release), "lift.json")
-	s.signed(statement, policy.LiftNamespace, liftText(p.t, s.release, p.clock.Format(time.RFC3339), "gal00", "gal03"))
+	s.signed(statement, policy.LiftNamespace, liftText(p.t, s.release, p.clock.Format(time.RFC3339), s.named("gal00@2033-01-01T00:00:00Z", "gal03")...))
 	p.json(s, "tombstones-lift", exitDone, "tombstones", "lift", s.release, "--statement", statement, "-w", s.workspace)
 	p.json(s, "cluster-split", exitDone, s.job("cluster split", "--shards", "1")...)
 	p.json(s, "cluster-work", exitDone, "cluster", "work", "--shard", "0/1", "-w", s.workspace, "--ocr", s.reader)

@@ -49,9 +49,9 @@ import (
 //	moderator SCORES...           the same for a moderation service: the scores by category in turn
 //	heard N                       how many requests the model got since the last `heard`
 //	figsim N                      a site of FigSIM's own release, which wants a grant
-//	sign grant FROM UNTIL | sign revocations SERIAL [GRANT...] | sign lift ASSERTED ID...
+//	sign grant FROM UNTIL | sign revocations SERIAL [GRANT...] | sign lift ASSERTED ID[@TIME]...
 //	                              write one into the release, signed by its signer; times are from the program's clock on
-//	sign forged ASSERTED ID...    a lift in the folder forged, a copy of the release that pins another key, which signs it
+//	sign forged ASSERTED ID[@TIME]...  a lift in the folder forged, a copy of the release that pins another key, which signs it
 //	policy [KEYS [MORE]]          write the release's policy again
 //	manifest FIRST END [HEAD=CELL...]  write the release's annotations: posts FIRST up to END, with more columns
 //	post ID[,ID...] KEY=VALUE...  change a member of posts or of their first image; the value is a word or JSON. Besides
@@ -259,8 +259,27 @@ func (s *script) sign(ts *testscript.TestScript, args []string) {
 			settings, _, _ := strings.Cut(read(s.t, filepath.Join(release, "release.toml")), "\n[[signer]]")
 			s.write(filepath.Join(release, "release.toml"), settings+pin(key))
 		}
-		s.signedBy(key, filepath.Join(release, "lift.json"), policy.LiftNamespace, liftText(s.t, release, when(args[1]), args[2:]...))
+		s.signedBy(key, filepath.Join(release, "lift.json"), policy.LiftNamespace, liftText(s.t, release, when(args[1]), s.named(args[2:]...)...))
 	}
+}
+
+// named names tombstones: of a post the one that the workspace lists, or, as ID@TIME, that of that time.
+func (s *site) named(posts ...string) (names []policy.NamedTombstone) {
+	stones, err := readTombstones(filepath.Join(s.workspace, manifest.TombstonesName))
+	check(s.t, err)
+	for _, post := range posts {
+		id, text, _ := strings.Cut(post, "@")
+		var at time.Time
+		if i := slices.IndexFunc(stones, func(t manifest.Tombstone) bool { return string(t.ID) == id }); i >= 0 {
+			at = stones[i].Time
+		}
+		if text != "" {
+			at, err = time.Parse(time.RFC3339, text)
+			check(s.t, err)
+		}
+		names = append(names, policy.NameTombstone(manifest.PostID(id), at))
+	}
+	return names
 }
 
 // begin puts a site where the script sees it.
@@ -675,11 +694,11 @@ func revocationsText(t testing.TB, serial int, revoked ...string) string {
 }
 
 // liftText is a statement that lifts tombstones of a release.
-func liftText(t testing.TB, release, asserted string, ids ...string) string {
+func liftText(t testing.TB, release, asserted string, names ...policy.NamedTombstone) string {
 	t.Helper()
 	rel, err := manifest.Open(release, manifest.Options{})
 	check(t, err)
-	b, err := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-lift", "ids": ids, "why": "asked for by the author", "asserted": asserted,
+	b, err := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-lift", "tombstones": names, "why": "asked for by the author", "asserted": asserted,
 		"release": map[string]any{"name": rel.Name, "digest": rel.Digest}})
 	check(t, err)
 	return string(b)

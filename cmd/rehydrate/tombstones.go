@@ -117,12 +117,18 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 	if fault != nil {
 		return fmt.Errorf("the statement %s is rejected (%s): %w", file, fault.Reason, fault)
 	}
+	var published []manifest.Tombstone
+	if rel.TombstonesPath != "" {
+		if published, err = readTombstones(rel.TombstonesPath); err != nil {
+			return err
+		}
+	}
 	// Also refuses the workspace of another release, before it is locked.
 	if _, err := c.isRehearsal(ctx, rel); err != nil {
 		return err
 	}
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
-		out, err := state.Lift(ctx, ws, l, signer, *signed)
+		out, err := state.Lift(ctx, ws, l, signer, *signed, published)
 		if err != nil {
 			return err
 		}

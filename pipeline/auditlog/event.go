@@ -86,6 +86,7 @@ type Event struct {
 	Phase    string    `json:"phase,omitempty"`
 	Verdict  string    `json:"verdict,omitempty"` // a lower_case_word
 	Posts    []Post    `json:"posts,omitempty"`
+	Since    time.Time `json:"since,omitzero"`            // of tombstones, UTC, to the second: a lift names them by it
 	Image    int       `json:"image,omitempty"`           // which image of the post
 	SHA256   string    `json:"sha256,omitempty"`          // 64 hex digits
 	Original string    `json:"sha256_original,omitempty"` // of an image as it was downloaded, 64 hex digits
@@ -139,6 +140,10 @@ func (e Event) check() error {
 		return errors.New("a number is below 0")
 	case e.Time.IsZero() || e.Time != e.Time.UTC().Truncate(time.Second):
 		return errors.New("the time is not in UTC, to the second")
+	case e.Since != e.Since.UTC().Truncate(time.Second):
+		return errors.New("since is not in UTC, to the second")
+	case e.Since.IsZero() == (e.Kind == Buried):
+		return errors.New("since is the time of tombstones, and of nothing else")
 	case e.Phase != "" && e.Phase != Started && e.Phase != Ended:
 		return fmt.Errorf("phase %q is neither started nor ended", e.Phase)
 	case len(e.Posts) > MaxPosts:

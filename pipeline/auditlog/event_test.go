@@ -22,6 +22,8 @@ func TestLines(t *testing.T) {
 	}{
 		{Event{Seq: 7, Time: someTime, Kind: Verdicts, Posts: []Post{{"abc", "live", ""}, {"abd", "removed", "moderator"}}},
 			`{"seq":7,"time":"2026-11-21T15:00:00Z","kind":"verdicts","posts":[["abc","live",""],["abd","removed","moderator"]]}`},
+		{Event{Seq: 8, Time: someTime, Kind: Buried, Posts: []Post{{"abd", "removed", "takedown"}}, Since: someTime.Add(-time.Hour)},
+			`{"seq":8,"time":"2026-11-21T15:00:00Z","kind":"tombstone","posts":[["abd","removed","takedown"]],"since":"2026-11-21T14:00:00Z"}`},
 		{Event{Time: someTime, Kind: Copy, Path: digest, Note: "the <lab> & friends", Format: "parquet", Files: []File{{Name: "data/x.parquet", SHA256: digest, Rows: 3}}},
 			`{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"copy","path":"` + digest + `","note":"the <lab> & friends","format":"parquet","files":[{"name":"data/x.parquet","sha256":"` + digest + `","rows":3}]}`},
 	} {
@@ -48,6 +50,9 @@ func TestAtTheLimits(t *testing.T) {
 func TestNoRoomForContent(t *testing.T) {
 	for name, change := range map[string]func(*Event){
 		"kind":          func(e *Event) { e.Kind = "gossip" },
+		"since":         func(e *Event) { e.Since = someTime },
+		"no since":      func(e *Event) { e.Kind = Buried },
+		"since, half":   func(e *Event) { e.Kind, e.Since = Buried, someTime.Add(time.Millisecond) },
 		"no kind":       func(e *Event) { e.Kind = "" },
 		"verdict":       func(e *Event) { e.Verdict = "by u/someone" },
 		"format":        func(e *Event) { e.Format = "/r/place" },

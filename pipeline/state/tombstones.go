@@ -32,12 +32,14 @@ const (
 // A TombstoneEntry is one tombstone of a workspace, lifted ones among them.
 type TombstoneEntry struct {
 	ID     manifest.PostID    `json:"id"`
-	State  manifest.PostState `json:"state"`
+	State  manifest.PostState `json:"state"` // empty for one that was lifted and never here
 	Time   time.Time          `json:"time"`
 	Reason manifest.Reason    `json:"reason"` // empty when the release says so
 	Status TombstoneStatus    `json:"status"`
 	Lifted *LiftNote          `json:"lifted,omitempty"`
 }
+
+func (e TombstoneEntry) name() policy.NamedTombstone { return policy.NameTombstone(e.ID, e.Time) }
 
 // A LiftNote says by what a tombstone was lifted.
 type LiftNote struct {
@@ -45,7 +47,7 @@ type LiftNote struct {
 	Statement string    `json:"statement"` // its sha256, hex; it lies in audit/lifts with its signature
 	Why       string    `json:"why"`
 	Signer    string    `json:"signer"`
-	Held      bool      `json:"held"` // false when it was written before this workspace had a tombstone of the post
+	Held      bool      `json:"held"` // false when this workspace never had that tombstone
 	// Refused is why the lift does not count for the release that it was checked against, "" when it counts or was
 	// not checked. Then the tombstone holds.
 	Refused string `json:"refused,omitempty"`
@@ -157,16 +159,16 @@ func KeptTombstones(ctx context.Context, ws *workspace.Workspace) ([]workspace.T
 	if err != nil {
 		return nil, err
 	}
-	until := map[manifest.PostID]time.Time{}
+	names := map[policy.NamedTombstone]bool{}
 	for _, e := range lifted {
-		until[e.ID] = e.Lifted.Asserted
+		names[e.name()] = true
 	}
-	return keptTombstones(ws, have, until)
+	return keptTombstones(ws, have, names)
 }
 
-// keptTombstones are those that have lacks, and that are younger than the lift of their post.
+// keptTombstones are those that have lacks, and that were not lifted.
 func keptTombstones(ws *workspace.Workspace, have Holding,
-	until map[manifest.PostID]time.Time) ([]workspace.Tombstone, error) {
+	lifted map[policy.NamedTombstone]bool) ([]workspace.Tombstone, error) {
 	file, err := readKept(ws, manifest.TombstonesName, math.MaxInt64)
 	if err != nil || file == nil {
 		return nil, err
@@ -178,7 +180,7 @@ func keptTombstones(ws *workspace.Workspace, have Holding,
 	}
 	var kept []workspace.Tombstone
 	for _, t := range own {
-		if !have.Has(t.ID) && t.Time.After(until[t.ID]) {
+		if !have.Has(t.ID) && !lifted[policy.NameTombstone(t.ID, t.Time)] {
 			kept = append(kept, workspace.Tombstone{Tombstone: t})
 		}
 	}
@@ -221,27 +223,24 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 		return nil, err
 	}
 	var add []workspace.Tombstone
-	until := map[manifest.PostID]time.Time{} // of accepted lifts
-	put := func(t manifest.Tombstone, reason manifest.Reason) {
-		if t.Time.After(until[t.ID]) { // else an accepted statement lifted it
-			add = append(add, workspace.Tombstone{Tombstone: t, Reason: reason})
-		}
-	}
+	accepted := map[policy.NamedTombstone]bool{}
 	for _, e := range lifted {
 		switch {
 		case e.Lifted.Refused == "":
-			until[e.ID] = e.Lifted.Asserted
+			accepted[e.name()] = true
 		case e.Lifted.Held && !have.Has(e.ID): // the lift is void: what it took away holds again
-			put(manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, e.Reason)
+			add = append(add, workspace.Tombstone{Tombstone: manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, Reason: e.Reason})
 		}
 	}
-	kept, err := keptTombstones(ws, have, until)
+	kept, err := keptTombstones(ws, have, accepted)
 	if err != nil {
 		return nil, err
 	}
 	add = append(add, kept...)
 	for _, t := range published {
-		put(t, "")
+		if !accepted[policy.NameTombstone(t.ID, t.Time)] {
+			add = append(add, workspace.Tombstone{Tombstone: t})
+		}
 	}
 	return add, nil
 }
@@ -308,8 +307,8 @@ func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 		case err != nil:
 			return nil, err
 		// The note is the workspace's own word: only what the statement says counts.
-		case !slices.Contains(l.IDs, e.ID) || e.Lifted.Held && e.Time.After(l.Asserted) || e.Lifted.Asserted.After(l.Asserted):
-			e.Lifted.Refused = "the statement does not name the post, or is older than the tombstone"
+		case !slices.Contains(l.Tombstones, e.name()):
+			e.Lifted.Refused = "the statement does not name this tombstone"
 		default:
 			e.Lifted.Signer = signer.Name
 		}
@@ -317,18 +316,19 @@ func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	return lifted, nil
 }
 
-// A Lifting is what became of the posts of a maintainer's statement.
+// A Lifting is what became of the tombstones that a maintainer's statement names.
 type Lifting struct {
-	Lifted []manifest.PostID `json:"lifted"`
-	// Newer have a tombstone that is younger than the statement, which says nothing of it.
-	Newer []manifest.PostID `json:"newer"`
-	None  []manifest.PostID `json:"none"` // have no tombstone here
+	Lifted []policy.NamedTombstone `json:"lifted"`
+	None   []policy.NamedTombstone `json:"none"` // never were in this workspace
+	// Stay are other tombstones of the same posts, here or in the release's list: the statement does not name them.
+	Stay []policy.NamedTombstone `json:"stay"`
 }
 
-// Lift takes away the tombstones that a maintainer's statement names and that are no younger than it, and keeps the
-// statement, which the caller has verified. What Reddit says of the posts decides again from the next run on.
-func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, signer policy.Signer, file policy.SignedFile) (Lifting, error) {
-	out := Lifting{Lifted: []manifest.PostID{}, Newer: []manifest.PostID{}, None: []manifest.PostID{}}
+// Lift takes away the tombstones that a maintainer's statement names, and keeps the statement, which the caller has
+// verified. What Reddit says of the posts decides again from the next run on. published is the release's own list.
+func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, signer policy.Signer, file policy.SignedFile,
+	published []manifest.Tombstone) (Lifting, error) {
+	out := Lifting{Lifted: []policy.NamedTombstone{}, None: []policy.NamedTombstone{}, Stay: []policy.NamedTombstone{}}
 	have, err := tombstonesByPost(ctx, ws)
 	if err != nil {
 		return out, err
@@ -338,30 +338,28 @@ func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, signer po
 		return out, err
 	}
 	digest := SHA256(file.Body)
-	for _, id := range l.IDs {
-		e, held := TombstoneEntry{ID: id, State: manifest.StateRemoved, Time: l.Asserted}, false
-		isIt := func(e TombstoneEntry) bool { return e.ID == id }
+	var posts []manifest.PostID
+	for _, name := range l.Tombstones {
+		e := TombstoneEntry{ID: name.ID, Time: name.Time}
+		isIt := func(e TombstoneEntry) bool { return e.name() == name }
 		// Lifted before: what holds again, should the statements not count, is that tombstone.
+		held := false
 		if at := slices.IndexFunc(lifted, isIt); at >= 0 {
-			e, held = lifted[at], lifted[at].Lifted.Held
+			e, held = lifted[at], lifted[at].Lifted != nil && lifted[at].Lifted.Held
 		}
-		t, ok := have[id]
-		if ok {
-			e.State, e.Time, e.Reason, held = t.State, t.Time, t.Reason, true
-		}
-		switch {
-		case e.Time.After(l.Asserted):
-			out.Newer = append(out.Newer, id)
-			continue
-		case ok:
-			out.Lifted = append(out.Lifted, id)
-		default:
-			out.None = append(out.None, id)
+		t, ok := have[name.ID]
+		if ok && policy.NameTombstone(t.ID, t.Time) == name {
+			e.State, e.Reason, held = t.State, t.Reason, true
+			posts = append(posts, name.ID)
+			out.Lifted = append(out.Lifted, name)
+		} else if !held {
+			out.None = append(out.None, name)
 		}
 		e.Status = TombstoneLifted
 		e.Lifted = &LiftNote{Asserted: l.Asserted, Statement: digest, Why: l.Why, Signer: signer.Name, Held: held}
 		lifted = append(slices.DeleteFunc(lifted, isIt), e)
 	}
+	out.Stay = othersOf(l.Tombstones, lifted, have, published)
 	// The statement before all else: a lift without one counts for no release. Then the note: killed between the
 	// two, the tombstones hold, and the same command goes on.
 	if err := ws.KeepStatement(ctx, digest, file.Body, file.Signature); err != nil {
@@ -370,8 +368,28 @@ func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, signer po
 	if err := WriteNote(ctx, ws, lifted); err != nil {
 		return out, err
 	}
-	if err := ws.LiftTombstones(ctx, digest, out.Lifted...); err != nil {
+	if err := ws.LiftTombstones(ctx, digest, posts...); err != nil {
 		return out, err
 	}
 	return out, WriteTombstones(ctx, ws)
+}
+
+// othersOf lists the tombstones of the named posts, here and in the release's list, that nothing lifted.
+func othersOf(names []policy.NamedTombstone, lifted LiftedNote, have Holding, published []manifest.Tombstone) []policy.NamedTombstone {
+	all := slices.Clone(published)
+	for _, name := range names {
+		if t, ok := have[name.ID]; ok {
+			all = append(all, t.Tombstone)
+		}
+	}
+	others := []policy.NamedTombstone{}
+	for _, t := range all {
+		other := policy.NameTombstone(t.ID, t.Time)
+		named := slices.ContainsFunc(names, func(n policy.NamedTombstone) bool { return n.ID == t.ID })
+		gone := slices.ContainsFunc(lifted, func(e TombstoneEntry) bool { return e.name() == other })
+		if named && !gone && !slices.Contains(others, other) {
+			others = append(others, other)
+		}
+	}
+	return others
 }

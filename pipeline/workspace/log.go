@@ -414,7 +414,7 @@ func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) (stones [
 		for _, p := range e.Posts {
 			// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
 			if e.Kind == auditlog.Buried && p.State.Gone() {
-				stones = append(stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Time}, Reason: p.Reason})
+				stones = append(stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Since}, Reason: p.Reason})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -350,7 +351,7 @@ func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 }
 
 func (w *Workspace) addTombstones(t *tx, ts []Tombstone) {
-	var fresh []auditlog.Post
+	fresh := map[time.Time][]auditlog.Post{}
 	for _, s := range ts {
 		if !validID(s.ID) || !s.State.Gone() {
 			t.fail(fmt.Errorf("%q with state %q is not a tombstone", string(s.ID), string(s.State)))
@@ -367,10 +368,14 @@ func (w *Workspace) addTombstones(t *tx, ts []Tombstone) {
 		younger := t.exec("UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
 			seconds(s.Time), s.ID, s.Reason)
 		if stored+changed+younger > 0 {
-			fresh = append(fresh, auditlog.Post{ID: s.ID, State: s.State, Reason: auditlog.Word(s.Reason)})
+			var since time.Time
+			t.get("SELECT time FROM tombstone WHERE id = ?", []any{s.ID}, timestamp{&since})
+			fresh[since] = append(fresh[since], auditlog.Post{ID: s.ID, State: s.State, Reason: auditlog.Word(s.Reason)})
 		}
 	}
-	w.recordPosts(t, auditlog.Event{Kind: auditlog.Buried}, fresh)
+	for _, since := range slices.SortedFunc(maps.Keys(fresh), time.Time.Compare) {
+		w.recordPosts(t, auditlog.Event{Kind: auditlog.Buried, Since: since}, fresh[since])
+	}
 }
 
 // SetReadmitted suspends the tombstones of posts that came back and that the policy allows, or ends the suspension.
