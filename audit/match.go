@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"compress/flate"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -522,12 +521,12 @@ func unpackText(run []byte) []byte {
 	return raw
 }
 
-// carve looks at images, what zlib packed, as in PDF and git, and members of zips, anywhere in bytes of an unknown kind.
+// carve looks at images and at what zlib packed, as in PDF, anywhere in bytes of an unknown kind.
 func (w walker) carve(p place, block []byte) {
 	w.depth++
 	// The image formats that a run stores: only they can be images of erased posts as they were published.
 	for _, magic := range []string{picture.MagicJPEG, picture.MagicPNG, picture.MagicGIF, picture.MagicRIFF,
-		"\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda", zipMember} {
+		"\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda"} {
 		found := block
 		for n := 0; ; n++ {
 			at := bytes.Index(found, []byte(magic))
@@ -540,9 +539,6 @@ func (w walker) carve(p place, block []byte) {
 			}
 			found = found[at:]
 			switch {
-			case magic == zipMember && len(found) >= 30:
-				names := int(binary.LittleEndian.Uint16(found[26:])) + int(binary.LittleEndian.Uint16(found[28:]))
-				w.inflated(p, found[min(len(found), 30+names):])
 			case magic[0] == '\x78':
 				w.inflated(p, found[2:])
 			default:
@@ -569,18 +565,5 @@ func (w walker) inflated(p place, packed []byte) {
 	}
 	if out.Size() >= 16 && (err == nil || spent || errors.Is(err, io.ErrUnexpectedEOF)) {
 		w.look(p.in("packed bytes"), out)
-	}
-}
-
-// residue searches what is left in the free pages of a database, where nothing separates one value from the next.
-func (w walker) residue(p place, free []byte) {
-	p.label = true
-	w.search(p, free, true, true)
-	w.carve(p, free)
-	lower := bytes.ToLower(free)
-	for _, e := range w.order {
-		if e.MustGo && len(e.ID) >= 5 && telling(e.ID) && bytes.Contains(lower, []byte(e.ID)) {
-			w.finding(FoundRow, string(e.ID), p, "it names a removed post: %s", e.why)
-		}
 	}
 }

@@ -319,22 +319,12 @@ var wraps = []struct {
 	{"in a tgz", func(_ testing.TB, b []byte) []byte { return gzipOf(tarOf("000.jpg", b)) }},
 	{"in a zip", func(_ testing.TB, b []byte) []byte { return zipOf("word/media/image1.jpeg", b) }},
 	{"in a zip in a zip", func(_ testing.TB, b []byte) []byte { return zipOf("a.zip", zipOf("x", b)) }},
-	{"in a zip that hides it", func(_ testing.TB, b []byte) []byte { return hiddenZip("x", b) }},
 	{"in a zip whose record says stored", func(_ testing.TB, b []byte) []byte { return patched(zipOf("x", b), "PK\x03\x04", 8, "\x00") }},
 	{"in a zip whose record says packed", func(_ testing.TB, b []byte) []byte { return patched(storedZip(b), "PK\x03\x04", 8, "\x08") }},
-	{"in a zip that says packed twice", func(_ testing.TB, b []byte) []byte {
-		return patched(patched(storedZip(b), "PK\x03\x04", 8, "\x08"), "PK\x01\x02", 10, "\x08")
-	}},
 	{"in a zip whose record is short", func(_ testing.TB, b []byte) []byte {
 		return patched(patched(storedZip(b), "PK\x03\x04", 6, "\x00"), "PK\x03\x04", 18, "\x20\x00\x00\x00")
 	}},
-	{"in a zip that is short twice", func(_ testing.TB, b []byte) []byte {
-		z := patched(patched(storedZip(b), "PK\x03\x04", 6, "\x00"), "PK\x03\x04", 18, "\x20\x00\x00\x00")
-		return patched(z, "PK\x01\x02", 20, "\x20\x00\x00\x00")
-	}},
 	{"before a zip", func(_ testing.TB, b []byte) []byte { return append(bytes.Clone(b), zipOf("x", []byte("hi"))...) }},
-	{"behind a zip", func(_ testing.TB, b []byte) []byte { return append(zipOf("x", []byte("hi")), b...) }},
-	{"behind a tar", func(_ testing.TB, b []byte) []byte { return append(tarOf("x", []byte("hi")), b...) }},
 	{"in zstd", func(_ testing.TB, b []byte) []byte { return zstdOf(b) }},
 	{"in a part that zstd skips", func(_ testing.TB, b []byte) []byte { return skippableZstd(b) }},
 	{"in a Parquet", func(_ testing.TB, b []byte) []byte { return parquetOf(blobRow{1, b}) }},
@@ -592,6 +582,31 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
+// TestUnclaimed says that a container has more in it than what programs show: what that is, nobody looks at.
+func TestUnclaimed(t *testing.T) {
+	w := newWorld(t, false, false)
+	b := w.images[goneJPEG]
+	twice := patched(patched(storedZip(b), "PK\x03\x04", 8, "\x08"), "PK\x01\x02", 10, "\x08")
+	short := patched(patched(storedZip(b), "PK\x03\x04", 6, "\x00"), "PK\x03\x04", 18, "\x20\x00\x00\x00")
+	table := parquetOf(textRow{1, "words"})
+	for name, body := range map[string][]byte{
+		"a zip that hides a member":     hiddenZip("x", b),
+		"a zip that says packed twice":  twice,
+		"a zip that is short twice":     patched(short, "PK\x01\x02", 20, "\x20\x00\x00\x00"),
+		"bytes behind a zip":            append(zipOf("x", []byte("hi")), b...),
+		"bytes behind a tar":            append(tarOf("x", []byte("hi")), b...),
+		"two tars in one":               append(tarOf("x", []byte("hi")), tarOf("y", b)...),
+		"bytes in front of the columns": slices.Concat(table[:4], b, table[4:]),
+	} {
+		file := filepath.Join(t.TempDir(), "f")
+		testkit.OK(t, os.WriteFile(file, body, 0o600))
+		r := w.audit(t, w.ws, file)
+		if !slices.ContainsFunc(r.Open, func(g Open) bool { return strings.Contains(g.Where, file) }) {
+			t.Errorf("%s: %s, findings %+v, open %+v", name, r.Verdict, r.Findings, r.Open)
+		}
+	}
+}
+
 // TestBounds says what lies beyond the bounds of a search: neither decoys nor a great heap before an image make a PASS.
 func TestBounds(t *testing.T) {
 	w := newWorld(t, false, false)
@@ -603,7 +618,7 @@ func TestBounds(t *testing.T) {
 	for what, body := range map[string][]byte{
 		"in a block":                  sqliteOf(t, "PRAGMA user_version = 1"+dropped, append(bytes.Repeat([]byte("\xff\xd8\xff"), 1100), w.images[goneJPEG]...)),
 		"containers in containers":    deep,
-		"bytes lie in its free pages": sqliteOf(t, fmt.Sprint("PRAGMA application_id = ", ourDatabase)+dropped, append(bytes.Repeat([]byte{7}, maxHeld), w.images[goneJPEG]...)),
+		"pages and in 0 bytes behind": sqliteOf(t, fmt.Sprint("PRAGMA application_id = ", ourDatabase)+dropped, append(bytes.Repeat([]byte{7}, maxHeld), w.images[goneJPEG]...)),
 	} {
 		name := filepath.Join(t.TempDir(), "f")
 		testkit.OK(t, os.WriteFile(name, body, 0o600))

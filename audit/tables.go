@@ -119,22 +119,23 @@ func (w walker) digestCell(p place, value []byte) bool {
 	return len(value) == 64 && len(raw) == 32
 }
 
-// parquet looks at every column of a Parquet, at what its footer says beside, and at bytes that it does not name.
+// parquet looks at every column of a Parquet and at what its footer says beside. Bytes that it does not name are a gap.
 func (w walker) parquet(p place, all *io.SectionReader) error {
 	file, err := scan.Open(all, all.Size())
 	if err != nil {
 		return errors.Join(err, w.bytes(p, all))
 	}
 	for _, s := range file.Unclaimed() {
-		// They are searched, but a compressed page would not show its rows.
-		if from := w.rest(p, all, s.From, s.To); from < s.To {
+		if n, at := unclaimed(all, s.From, s.To); n > 0 {
 			w.open(p.String(), "have it written again",
-				"%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
+				"%d bytes from offset %d are not referenced by the footer: rows can be hidden there", n, at)
 		}
 	}
 	t := newTable(p)
 	t.parquet = true
+	var names []string
 	for _, column := range file.Columns {
+		names = append(names, column.Name)
 		if !column.Valued {
 			continue
 		}
@@ -163,6 +164,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 		}
 		t.rows = max(t.rows, row)
 	}
+	w.words(p.in("names of columns"), strings.Join(names, "\n"))
 	w.finish(t)
 	if p.part == "" {
 		p.src.file.Rows = int(t.rows)
@@ -172,9 +174,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 			w.look(p.in("key "+kv.Key), section([]byte(kv.Value)))
 		}
 	}
-	footer, err := readAll(io.NewSectionReader(all, file.FooterAt.From, file.FooterAt.To-file.FooterAt.From), p.atOnce(2*maxImage))
-	w.residue(p, footer)
-	return err
+	return nil
 }
 
 // listName is the name of a column as people write it: a.b[] for the elements of a list.
@@ -182,18 +182,21 @@ func listName(name string) string {
 	return strings.NewReplacer(".list.element", "[]", ".list.item", "[]", ".bag.array_element", "[]", ".array", "[]").Replace(name)
 }
 
-// database looks at every table of a SQLite file, and at its free pages and tail.
+// database looks at every table of a SQLite file. In our own nothing may lie in the free pages or behind the end; of
+// another all bytes are searched.
 func (w walker) database(p place, all *io.SectionReader) error {
 	ours, own := false, p.src.name == state.StateFile && p.part == ""
 	err := sqlitefile.Read(w.ctx, all, func(db *sqlitefile.Database) error {
-		unused, what, err := db.Unused(w.ctx)
-		w.residue(p.in("free pages"), unused)
-		if what != "" && own {
-			w.changed("", p.String(), doExplain, "%s", what)
-		}
+		what, err := db.Unused(w.ctx)
 		id, wrong := db.ApplicationID(w.ctx)
 		tables, unlisted := db.Tables(w.ctx)
 		err, ours = errors.Join(err, wrong, unlisted), id == ourDatabase
+		switch {
+		case what != "" && own:
+			w.changed("", p.String(), doExplain, "%s", what)
+		case what != "" && ours:
+			w.open(p.String(), "delete it, or VACUUM a copy of it and name that", "%s", what)
+		}
 		for _, t := range append(tables, sqlitefile.SchemaTable) {
 			// What state.db has in its own tables, checkState judges by the records, which have no answers of models.
 			// A state database of any workspace names erased posts in its tombstones by right.

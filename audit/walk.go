@@ -504,16 +504,15 @@ func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err e
 	return io.NewSectionReader(f, 0, n), f, err
 }
 
-// rest looks at bytes that no part of a container accounts for, from the first that is not zero, and returns where that is.
-func (w walker) rest(p place, all *io.SectionReader, from, to int64) int64 {
+// unclaimed returns how many bytes of a part of a container are left from the first that is not zero, and where that is.
+func unclaimed(all *io.SectionReader, from, to int64) (n, at int64) {
 	in := bufio.NewReaderSize(io.NewSectionReader(all, from, to-from), 64<<10)
 	for ; from < to; from++ {
 		if b, err := in.ReadByte(); b != 0 || err != nil {
-			w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, to-from))
 			break
 		}
 	}
-	return from
+	return to - from, from
 }
 
 // zip looks at the members that the directory of a zip names. That there is more than they and the directory is a gap.
@@ -532,12 +531,12 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 		w.lost(p.in(f.Name), err)
 	}
 	slices.SortStableFunc(z.File, func(x, y *zip.File) int { return cmp.Compare(starts[x], starts[y]) })
-	// Names, extra fields and comments hold what anybody likes, and programs that unpack do not show them all.
 	end, size, whole := int64(0), 22+len(z.Comment), true
+	w.words(p, z.Comment)
 	for _, f := range z.File {
+		w.words(p.in(f.Name), f.Comment)
 		from := starts[f]
 		record, err := readAll(io.NewSectionReader(all, end, max(0, from-end)), 1<<18)
-		w.words(p, string(record)+"\n"+f.Comment)
 		// How long the member before is may stand behind it.
 		at := bytes.LastIndex(record, []byte(zipMember))
 		whole = w.zipped(p, all, f, from) && whole && err == nil && at >= 0 && len(bytes.Trim(record[:at], "\x00")) <= 24
@@ -548,12 +547,10 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 	if bytes.Contains(directory, []byte("PK\x06\x06")) { // of an archive of 4 GiB
 		size += 76
 	}
-	w.words(p, z.Comment+"\n"+string(directory))
 	if whole && err == nil && len(directory)-size <= 24 {
 		return w.ctx.Err()
 	}
-	w.raw(p, all)
-	return cmp.Or(err, error(&unreadFormat{"there is more in it than the members that its directory names, or they are cut off: it was only searched for plain text and images",
+	return cmp.Or(err, error(&unreadFormat{"there is more in it than the members that its directory names, or they are cut off",
 		"have it packed again"}))
 }
 
@@ -578,32 +575,23 @@ func (w walker) zipped(p place, all *io.SectionReader, f *zip.File, from int64) 
 	return cut == nil && err == io.EOF
 }
 
-// tar looks at the members, at what their headers say, and at what lies behind the end.
+// tar looks at the members. That there is something behind its end, where programs stop reading, is a gap.
 func (w walker) tar(p place, all *io.SectionReader) error {
 	z := tar.NewReader(all)
 	for range maxMembers {
 		head, err := z.Next()
 		if errors.Is(err, io.EOF) {
-			// Programs stop reading at the end marker, so content can be hidden behind it.
 			at, err := all.Seek(0, io.SeekCurrent)
-			w.rest(p, all, at, all.Size())
+			if n, at := unclaimed(all, at, all.Size()); n > 0 {
+				w.open(p.String(), "have it packed again", "%d bytes from offset %d lie behind its end", n, at)
+			}
 			return err
 		}
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
-		// Names of owners and PAX records can carry an id past a list of file names.
-		words := []string{head.Linkname, head.Uname, head.Gname}
-		for key, value := range head.PAXRecords {
-			if key != "path" && key != "linkpath" {
-				words = append(words, key, value)
-			}
-		}
-		w.search(p.in(head.Name), []byte(strings.Join(words, "\n")), true, true)
+		w.words(p.in(head.Name), head.Linkname+"\n"+head.Uname+"\n"+head.Gname) // programs that list it show them
 		w.member(p, head.Name, z)
-		// Members are filled up with zeros to the next 512 bytes.
-		at, _ := all.Seek(0, io.SeekCurrent)
-		w.rest(p, all, at, (at+511)&^511)
 	}
 	return fmt.Errorf("more than %d members", maxMembers)
 }

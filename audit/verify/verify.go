@@ -242,7 +242,7 @@ func (v *verification) unused(ctx context.Context) (wrong []string, err error) {
 	defer f.Close()
 	all := io.NewSectionReader(f, 0, v.present[state.StateFile].Size)
 	err = sqlitefile.Read(ctx, all, func(db *sqlitefile.Database) error {
-		_, what, err := db.Unused(ctx)
+		what, err := db.Unused(ctx)
 		if what != "" {
 			wrong = []string{what}
 		}

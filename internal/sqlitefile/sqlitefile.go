@@ -24,8 +24,6 @@ import (
 )
 
 const (
-	// MaxUnused is the number of bytes of unused pages, and behind the last page, that Unused returns at most of each.
-	MaxUnused = 8 << 20
 	// MaxValue is the length of the longest value that is read.
 	MaxValue = 64 << 20
 	// minValue is what a value may have in any file: what SQLite itself makes of a small one is longer than the file.
@@ -224,23 +222,24 @@ func quoted(names ...string) string {
 	return strings.Join(list, ", ")
 }
 
-// Unused returns the bytes in the pages that no table uses and behind the last page, at most MaxUnused of each, and a
-// sentence about them, "" if all are zero. More bytes are an error.
-func (d *Database) Unused(ctx context.Context) (unused []byte, what string, err error) {
+// Unused returns a sentence about what lies in the pages that no table uses and behind the last page, "" if that is
+// nothing but zeros.
+func (d *Database) Unused(ctx context.Context) (what string, err error) {
 	if d.trees == nil {
-		return nil, "", errNoHeader
+		return "", errNoHeader
 	}
 	if err := d.walkAll(ctx); err != nil {
-		return nil, "", err
+		return "", err
 	}
 	t := d.trees
+	used := 0
 	page := make([]byte, t.size)
-	for n := int64(1); n <= t.pages && len(unused) < MaxUnused; n++ {
+	for n := int64(1); n <= t.pages; n++ {
 		if n < int64(len(t.seen)) && t.seen[n] {
 			continue
 		}
 		if err := errors.Join(t.read(n, page), ctx.Err()); err != nil {
-			return unused, what, err
+			return "", err
 		}
 		// The list of free pages, and what SQLite leaves behind its end, are numbers of pages.
 		for at := 0; at+4 <= len(page); at += 4 {
@@ -249,21 +248,14 @@ func (d *Database) Unused(ctx context.Context) (unused []byte, what string, err 
 			}
 		}
 		if len(bytes.Trim(page, "\x00")) > 0 {
-			unused = append(unused, page...)
+			used++
 		}
 	}
-	tail := t.all.Size() - t.pages*t.size
-	behind := make([]byte, max(0, min(tail, MaxUnused)))
-	_, err = io.ReadFull(io.NewSectionReader(t.all, t.pages*t.size, int64(len(behind))), behind)
-	if len(unused)+len(behind) > 0 {
+	if tail := t.all.Size() - t.pages*t.size; used > 0 || tail > 0 {
 		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last",
-			len(unused)/int(t.size), tail)
+			used, tail)
 	}
-	if len(unused) >= MaxUnused || tail > MaxUnused {
-		err = errors.Join(err, fmt.Errorf("more than %d bytes lie in its free pages or behind its last: "+
-			"VACUUM a copy, for the others were not looked at", MaxUnused))
-	}
-	return append(unused, behind...), what, err
+	return what, nil
 }
 
 // walkAll goes over every tree, so that the pages of all are known.

@@ -195,17 +195,17 @@ func TestUnusedPagesOfALivelyDatabase(t *testing.T) {
 	const insert = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 300) INSERT INTO t SELECT hex(zeroblob(1500)) FROM n"
 	lively := []string{"PRAGMA secure_delete=ON", "CREATE TABLE t (a)", insert, "DELETE FROM t", strings.Replace(insert, "300", "100", 1)}
 	for _, tt := range []struct {
-		name       string
-		b          []byte
-		what, held string
+		name string
+		b    []byte
+		what string
 	}{
-		{"rows that were erased", made(t, lively...), "", ""},
-		{"rows that were deleted", made(t, append(lively, "PRAGMA secure_delete=OFF", "DELETE FROM t")...), "free pages", "0000"},
-		{"behind the end", append(made(t, "CREATE TABLE t (a)"), "erased"...), "6 bytes behind its last", "erased"},
+		{"rows that were erased", made(t, lively...), ""},
+		{"rows that were deleted", made(t, append(lively, "PRAGMA secure_delete=OFF", "DELETE FROM t")...), "in 100 of its free pages and in 0 bytes"},
+		{"behind the end", append(made(t, "CREATE TABLE t (a)"), "erased"...), "6 bytes behind its last"},
 	} {
 		testkit.OK(t, Read(t.Context(), section(tt.b), func(db *Database) error {
-			unused, what, err := db.Unused(t.Context())
-			if !strings.Contains(what, tt.what) || tt.what == "" && what != "" || !bytes.Contains(unused, []byte(tt.held)) {
+			what, err := db.Unused(t.Context())
+			if !strings.Contains(what, tt.what) || tt.what == "" && what != "" {
 				t.Errorf("%s: %q", tt.name, what)
 			}
 			return err
@@ -271,10 +271,7 @@ func FuzzRead(f *testing.F) {
 					}
 				}
 			}
-			unused, _, _ := db.Unused(t.Context())
-			if len(unused) > len(b)+1<<16 {
-				t.Errorf("%d unused bytes in a file of %d", len(unused), len(b))
-			}
+			_, _ = db.Unused(t.Context()) // of a damaged file it may say anything
 			return nil
 		})
 	})

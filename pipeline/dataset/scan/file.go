@@ -25,9 +25,9 @@ import (
 
 // A File is an open Parquet file. Any of its columns are read row by row. It is for one goroutine.
 type File struct {
-	Columns  []*Column // in the file's order
-	FooterAt Span      // where the footer lies: it names the columns, and has key-values and bounds of what the columns hold
+	Columns []*Column // in the file's order
 
+	footer  int64 // where the footer begins
 	guard   *guard
 	parquet *parquet.File
 	disk    *os.File // nil where the caller opened it
@@ -48,7 +48,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f = &File{FooterAt: footer, guard: g, parquet: file}
+	f = &File{footer: footer.From, guard: g, parquet: file}
 	for _, top := range file.Root().Columns() {
 		f.Columns = append(f.Columns, columnsOf(top)...)
 	}
@@ -152,7 +152,7 @@ type Span struct{ From, To int64 }
 // Unclaimed returns the parts of the file that belong to no column chunk, index or filter that its footer names.
 // A reader sees none of them, and rows can be hidden there. Zeros are padding.
 func (f *File) Unclaimed() (unclaimed []Span) {
-	end := f.FooterAt.From
+	end := f.footer
 	parts := []Span{{0, int64(len("PAR1"))}, {end, end}}
 	add := func(at, n int64) {
 		if at > 0 && n > 0 {
