@@ -79,15 +79,15 @@ func (w walker) arrowRows(t *table, in *io.SectionReader) error {
 	defer r.Release()
 	schema := r.Schema()
 	for i, key := range schema.Metadata().Keys() {
-		w.look(t.in("key "+key), section([]byte(schema.Metadata().Values()[i])))
+		w.scan(t.in("key "+key), section([]byte(schema.Metadata().Values()[i])))
 	}
-	for r.Next() {
+	for r.Next() && w.ctx.Err() == nil {
 		batch := r.RecordBatch()
 		for row := range int(batch.NumRows()) {
 			if t.rows == maxRows {
 				return fmt.Errorf("more than %d rows: the rest were not checked", maxRows)
 			}
-			if err := cmp.Or(w.ctx.Err(), w.charge(rowCost)); err != nil {
+			if err := w.charge(rowCost); err != nil {
 				return err
 			}
 			for i, values := range batch.Columns() {
@@ -165,7 +165,7 @@ func (w walker) arrowValue(t *table, name string, values arrow.Array, i int) err
 	if err := w.charge(costOf(value)); err != nil {
 		return err
 	}
-	w.put(t, t.column(name), t.rows, value)
+	w.scanValue(t, t.column(name), t.rows, value)
 	return nil
 }
 

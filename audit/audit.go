@@ -176,13 +176,13 @@ type Coverage struct {
 // An AuditedPost is one post with the evidence on it.
 type AuditedPost struct {
 	ID manifest.PostID `json:"id"`
-	*Standing
+	Standing
 	LastLive *time.Time `json:"last_live"`
 	Checked  *time.Time `json:"checked"`
 	Record   *int64     `json:"log_record"` // of the last verdict
 }
 
-// A Standing is what the evidence on a post comes to. Posts that stand alike share one.
+// A Standing is what the evidence on a post comes to.
 type Standing struct {
 	State   manifest.PostState `json:"state"`
 	Reason  manifest.Reason    `json:"reason"`
@@ -221,7 +221,7 @@ type Config struct {
 func Audit(ctx context.Context, c Config) (Report, error) {
 	a := newAudit(c)
 	// Content is searched for once all verdicts are known: a removal that one source reports must count in every file.
-	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.judge, a.scanAll} {
+	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.decide, a.scanAll} {
 		if err := step(ctx); err != nil {
 			a.report.Findings, a.report.Scope.LookedAt = findingsOf(a.found), int(a.lookedAt.Load())
 			return a.report, err
@@ -233,22 +233,20 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 // An audit is one call of Audit. Sources are looked at by several goroutines, which change only what mu guards.
 type audit struct {
 	Config
-	order     []*evidence // on the posts of the release, then on others that the files name
-	posts     map[manifest.PostID]*evidence
-	past      map[manifest.PostID]past
-	standings map[Standing]*Standing
-	moments   map[time.Time]*time.Time
-	lifted    map[policy.NamedTombstone]bool // by statements that the release accepts
-	exported  map[string]string              // the digest on record of each file of the dataset
-	logged    map[string]string              // the digest that the log has of each
-	images    int                            // that the workspace keeps
-	rows      int
-	gone      goneContent
-	removed   map[string]*evidence      // on entries whose image was removed from a post that is live, by row
-	copies    map[string]auditlog.Event // by the digest of their path: those that no record closed
-	foreign   []string                  // what state.db has that this program does not make
-	sealed    bool                      // no run is at work on the workspace, and the last one ended well
-	lookedAt  atomic.Int64
+	order    []*evidence // on the posts of the release, then on others that the files name
+	posts    map[manifest.PostID]*evidence
+	past     map[manifest.PostID]past
+	lifted   map[policy.NamedTombstone]bool // by statements that the release accepts
+	exported map[string]string              // the digest on record of each file of the dataset
+	logged   map[string]string              // the digest that the log has of each
+	images   int                            // that the workspace keeps
+	rows     int
+	gone     goneContent
+	removed  map[string]*evidence      // on entries whose image was removed from a post that is live, by row
+	copies   map[string]auditlog.Event // by the digest of their path: those that no record closed
+	foreign  []string                  // what state.db has that this program does not make
+	sealed   bool                      // no run is at work on the workspace, and the last one ended well
+	lookedAt atomic.Int64
 
 	mu        sync.Mutex // guards the rest
 	report    Report
@@ -264,7 +262,7 @@ type audit struct {
 func newAudit(c Config) *audit {
 	a := &audit{Config: c, opens: map[Open]*tally{}, posts: map[manifest.PostID]*evidence{},
 		past:   map[manifest.PostID]past{},
-		lifted: map[policy.NamedTombstone]bool{}, standings: map[Standing]*Standing{}, moments: map[time.Time]*time.Time{},
+		lifted: map[policy.NamedTombstone]bool{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
 		removed: map[string]*evidence{}, rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}},
@@ -292,7 +290,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 			continue
 		}
 		k := a.known(e.ID, e.Key.String())
-		a.gone.mark(k, parseDigest(e.SHA256), parseDigest(e.StrippedSHA256), parseDigest(e.PixelsSHA256))
+		a.gone.add(k, parseDigest(e.SHA256), parseDigest(e.StrippedSHA256), parseDigest(e.PixelsSHA256))
 		// A manifest is written by others: a hash of another length is of another kind.
 		if h, err := strconv.ParseUint(e.PHash, 16, 64); err == nil && len(e.PHash) == 16 {
 			k.hash(h)
@@ -303,7 +301,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 	for i, t := range a.Tombstones {
 		a.post(t.ID).published = &a.Tombstones[i]
 		if r.Coverage.Published == nil || t.Time.After(*r.Coverage.Published) {
-			r.Coverage.Published = a.moment(t.Time)
+			r.Coverage.Published = moment(t.Time)
 		}
 	}
 	return nil
@@ -313,18 +311,10 @@ func (a *audit) readRelease(ctx context.Context) error {
 func (a *audit) post(id manifest.PostID) *evidence {
 	e := a.posts[id]
 	if e == nil {
-		e = &evidence{AuditedPost: AuditedPost{ID: id, Standing: shared(a.standings, Standing{})}}
+		e = &evidence{AuditedPost: AuditedPost{ID: id}}
 		a.posts[id], a.order = e, append(a.order, e)
 	}
 	return e
-}
-
-// shared returns the one value that all share: posts are many, and stand in few ways at few times.
-func shared[T comparable](all map[T]*T, value T) *T {
-	if all[value] == nil {
-		all[value] = new(value)
-	}
-	return all[value]
 }
 
 // add appends to a list of an audit that several goroutines append to.

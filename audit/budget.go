@@ -90,13 +90,13 @@ func (w walker) open(where, do, format string, args ...any) {
 	}
 }
 
-// saw keeps what was seen of an image, and charges it to the source.
-func (w walker) saw(s *sighting) {
+// record keeps what was found of an image, and charges it to the source.
+func (w walker) record(s *sighting) {
 	if err := w.charge(noticeCost); err != nil {
 		w.lost(s.place, err)
 		return
 	}
-	w.audit.saw(s)
+	w.audit.record(s)
 }
 
 // atOnce is how many bytes of a source, of up to most, are held in memory at a time: what a small file unpacks to is

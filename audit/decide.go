@@ -225,8 +225,8 @@ func (a *audit) tellRows() {
 	a.duty(d)
 }
 
-// judge decides about each post from all evidence on it: a removal reported by any source counts.
-func (a *audit) judge(context.Context) error {
+// decide decides about each post from all evidence on it: a removal reported by any source counts.
+func (a *audit) decide(context.Context) error {
 	r := &a.report
 	// The order of the release, so that two reports can be compared line by line.
 	r.Posts = slices.Grow(r.Posts, len(a.order))
@@ -238,7 +238,7 @@ func (a *audit) judge(context.Context) error {
 		if e.waits {
 			a.noteWithheld(e, was)
 		}
-		a.weigh(e, was)
+		a.decidePost(e, was)
 		r.Posts = append(r.Posts, &e.AuditedPost)
 		r.Totals[cmp.Or(string(e.State), "never_asked")]++
 		if e.MustGo {

@@ -66,9 +66,9 @@ func (w walker) gitContent(p place, kind string, r io.Reader) error {
 			w.raw(p, all)
 		case "commit", "tag": // their numbers are times
 			p.label = true
-			w.look(p, all)
+			w.scan(p, all)
 		default:
-			w.look(p, all)
+			w.scan(p, all)
 		}
 	})
 	return err

@@ -55,18 +55,18 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	// An image of a post that may stay need not be decoded, and is a finding only where the record is of one that must go.
 	if w.gone.stays(file) {
 		if rec := w.storedAs(p); rec != nil && rec.MustGo {
-			w.saw(s)
+			w.record(s)
 		}
 		return nil
 	}
-	defer w.saw(s)
+	defer w.record(s)
 	inner := w
 	inner.depth++ // segments can hold whole archives, so they count as a container
 	stripped, malformed := picture.Split(body, picture.Format(body), func(name string, b []byte) {
 		if len(bytes.Trim(b, "\x00 ")) > 0 {
 			part := p.in(name)
 			part.label = len(b) < minEncoded || ofCameras(b) // too short for a text, as the header of every JFIF is
-			inner.look(part, section(b))
+			inner.scan(part, section(b))
 		}
 	})
 	if malformed != nil {
@@ -74,7 +74,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	} else if !bytes.Equal(stripped, body) { // files of a dataset are equal
 		s.digests[1] = digestOf(stripped)
 	}
-	if err := w.looks(s, body); err != nil {
+	if err := w.matchLooks(s, body); err != nil {
 		return err
 	}
 	if malformed != nil {
@@ -93,8 +93,8 @@ func ofCameras(segment []byte) bool {
 		len(segment) > 40 && string(segment[36:40]) == "acsp" // a profile of colours
 }
 
-// looks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.
-func (w walker) looks(s *sighting, body []byte) error {
+// matchLooks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.
+func (w walker) matchLooks(s *sighting, body []byte) error {
 	// The header is judged before anything is decoded, as an image can claim terabytes, and not by the limits of the release: they
 	// choose what is kept, and what is looked at must not depend on them.
 	info, fault := policy.Default().InspectImage(body)
@@ -138,7 +138,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 		}
 		if n > 0 {
 			frame = &sighting{place: s.in(fmt.Sprintf("picture %d", n+1))}
-			defer w.saw(frame)
+			defer w.record(frame)
 		}
 		h, err := dedupe.HashTurned(img)
 		if err != nil {

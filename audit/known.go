@@ -96,8 +96,8 @@ func (a *audit) known(id manifest.PostID, name string) *known {
 	return k
 }
 
-// mark takes digests of an image: two of files, and one of its pixels.
-func (g *goneContent) mark(k *known, digests ...digest) {
+// add takes digests of an image: two of files, and one of its pixels.
+func (g *goneContent) add(k *known, digests ...digest) {
 	k.pixels = k.pixels || len(digests) == 3 && digests[2] != digest{}
 	for i, d := range digests {
 		if d != (digest{}) && !slices.Contains(digests[:i], d) {
@@ -193,14 +193,14 @@ const (
 	lookAtIDs = "look whether they name them"
 )
 
-// saw keeps what was seen of an image until all sources were looked at.
-func (a *audit) saw(s *sighting) { add(a, &a.sightings, s) }
+// record keeps what was found of an image until all sources are scanned.
+func (a *audit) record(s *sighting) { add(a, &a.sightings, s) }
 
-// sawHash is saw for a perceptual hash in a table, unless it is that of an image that may stay: there are as many as rows.
-func (w walker) sawHash(p place, hash uint64) {
+// matchHash is record for a perceptual hash in a table, unless it is that of an image that may stay: there are as many as rows.
+func (w walker) matchHash(p place, hash uint64) {
 	compare := func(l clue[uint64], h uint64) int { return cmp.Compare(l.is, h) }
 	if _, stays := slices.BinarySearchFunc(w.gone.looks[false], hash, compare); !stays {
-		w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{hash}})
+		w.record(&sighting{place: p, what: "its phash", hashes: []uint64{hash}})
 	}
 }
 
@@ -231,7 +231,7 @@ func (a *audit) resolve(ctx context.Context) error {
 	a.sightings = slices.DeleteFunc(a.sightings, func(s *sighting) bool {
 		k := a.claimed(s.claims(), true)
 		if k != nil {
-			a.gone.mark(k, s.digests...)
+			a.gone.add(k, s.digests...)
 			if len(s.hashes) > 0 {
 				k.hash(s.hashes[0])
 			}
@@ -253,14 +253,14 @@ func (a *audit) resolve(ctx context.Context) error {
 	}
 	for _, s := range a.sightings {
 		if ctx.Err() == nil {
-			a.judgeImage(s)
+			a.decideImage(s)
 		}
 	}
 	return ctx.Err()
 }
 
-// judgeImage judges an image by its record, by its bytes and by how it looks.
-func (a *audit) judgeImage(s *sighting) {
+// decideImage judges an image by its record, by its bytes and by how it looks.
+func (a *audit) decideImage(s *sighting) {
 	claims, where, rec := s.claims(), s.String(), a.storedAs(s.place)
 	if rec != nil {
 		claims = []string{rec.name}

@@ -116,11 +116,11 @@ func (w walker) spawn(look func(walker)) {
 	}
 }
 
-// look looks at a leaf, whatever it is. What goes wrong with it is a gap. Once the audit ends, nothing is looked at.
-func (w walker) look(p place, all *io.SectionReader) {
+// scan scans a leaf, whatever it is. What goes wrong with it is a gap. Once the audit ends, nothing is looked at.
+func (w walker) scan(p place, all *io.SectionReader) {
 	if w.ctx.Err() == nil {
 		// A mistake of this program, or of a decoder, costs one leaf.
-		w.lost(p, safely.Do(func() error { return w.lookInto(p, all) }))
+		w.lost(p, safely.Do(func() error { return w.scanInto(p, all) }))
 	}
 }
 
@@ -220,9 +220,9 @@ func (t *table) at(row int64, c *column) place {
 	return p
 }
 
-// saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery,
+// matchID notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery,
 // or the name of an image of a post. It reports whether it was an id, of which nothing else need be said.
-func (c *column) saw(w walker, row int64, text string, number bool) (isID bool) {
+func (c *column) matchID(w walker, row int64, text string, number bool) (isID bool) {
 	key, err := manifest.Key{}, strconv.ErrSyntax
 	if len(text) <= 40 || strings.ContainsRune(text, '/') { // of any other text the error would take time
 		key, err = manifest.ParseKey(text)
@@ -292,7 +292,7 @@ func (a *audit) evidenceOn(h hit) *evidence {
 func (w walker) finish(t *table) {
 	for _, c := range t.order {
 		if c.text != nil {
-			w.sawCaptions(t.at(0, c), c.text)
+			w.recordCaptions(t.at(0, c), c.text)
 		}
 		ids := c.holdsIDs()
 		// A value of a column that holds no ids may be a word that looks like one.

@@ -348,7 +348,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 		switch {
 		case at == 0 && !first || end == len(text) && !last:
 		case n == 64: // a SHA-256 in hex, alone among other characters
-			w.sawDigest(p, parseDigest(string(text[at:end])))
+			w.matchDigest(p, parseDigest(string(text[at:end])))
 		case n >= 4 && n <= 13 && w.gone.ids[sum%idSums]: // as ids have; a word that is longer only contains one
 			e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]
 			switch {
@@ -384,10 +384,10 @@ var (
 	imageTag    = regexp.MustCompile(`<img [^>]*>`)
 )
 
-// sawDigest compares a digest that stands in a text.
-func (w walker) sawDigest(p place, d digest) {
+// matchDigest compares a digest that stands in a text.
+func (w walker) matchDigest(p place, d digest) {
 	if w.gone.owner(d, true) != nil && !p.lists() {
-		w.saw(&sighting{place: p, what: "its sha256", digests: []digest{d}})
+		w.record(&sighting{place: p, what: "its sha256", digests: []digest{d}})
 	}
 }
 
@@ -399,14 +399,14 @@ func (w walker) lines(p place, text []byte) {
 	t := w.texts.Get().(*caption.Text[*known])
 	defer w.texts.Put(t)
 	t.Write(text)
-	w.sawCaptions(p, t)
+	w.recordCaptions(p, t)
 }
 
 // captions reports whether there are any that can be recognised.
 func (a *audit) captions() bool { return a.gone.recognisable > 0 }
 
-// sawCaptions notes the captions in a text.
-func (w walker) sawCaptions(p place, t *caption.Text[*known]) {
+// recordCaptions notes the captions in a text.
+func (w walker) recordCaptions(p place, t *caption.Text[*known]) {
 	for _, hit := range t.End() {
 		if p.table != nil {
 			p = p.table.at(hit.At, p.col)
@@ -429,7 +429,7 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 		if n := len(run); n < minEncoded {
 			// It may be a digest, behind a name of it as in sha256-...
 			if raw := unpackText(run[max(0, n-43):]); len(raw) == 32 {
-				w.sawDigest(p, digest(raw))
+				w.matchDigest(p, digest(raw))
 			}
 			continue
 		}
@@ -443,7 +443,7 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 			p := p
 			p.label = p.label || listsDigests(text[at:end])
 			p.part = strings.TrimSuffix(p.part, encodedPart) + encodedPart
-			inner.look(p, section(raw))
+			inner.scan(p, section(raw))
 		}
 	}
 	return append(rest, text[done:]...)
@@ -546,8 +546,8 @@ func (w walker) carve(p place, block []byte) {
 				stripped, err := picture.Strip(found, picture.Format(found))
 				s := &sighting{place: p.in("image in it"), digests: []digest{{}, digestOf(stripped)}}
 				// It is one if it can be decoded.
-				if err == nil && w.looks(s, stripped) == nil && s.fault == "" {
-					w.saw(s)
+				if err == nil && w.matchLooks(s, stripped) == nil && s.fault == "" {
+					w.record(s)
 				}
 			}
 			found = found[1:]
@@ -564,6 +564,6 @@ func (w walker) inflated(p place, packed []byte) {
 		w.lost(p, err)
 	}
 	if out.Size() >= 16 && (err == nil || spent || errors.Is(err, io.ErrUnexpectedEOF)) {
-		w.look(p.in("packed bytes"), out)
+		w.scan(p.in("packed bytes"), out)
 	}
 }

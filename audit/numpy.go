@@ -70,7 +70,7 @@ func (w walker) numpy(p place, all *io.SectionReader) error {
 		if err != nil {
 			break
 		}
-		w.put(t, c, t.rows, strings.TrimRight(string(text), "\x00"))
+		w.scanValue(t, c, t.rows, strings.TrimRight(string(text), "\x00"))
 	}
 	w.finish(t)
 	if err != io.EOF {

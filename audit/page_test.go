@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"encoding/json"
 	"image/color"
 	"os"
 	"path/filepath"
@@ -22,24 +21,6 @@ func written(t *testing.T, r Report) string {
 	return b.String()
 }
 
-// TestWriteJSON: a statement is what encoding/json makes of the report, though its files and posts are written one by one.
-func TestWriteJSON(t *testing.T) {
-	files := []*AuditedFile{{Name: `"files": null`, Size: 9}, {Name: "<b>"}}
-	posts := []*AuditedPost{{ID: "p1", Standing: &Standing{State: "removed", Reason: `"posts": null`, MustGo: true}}, {ID: "p2", Standing: &Standing{}}}
-	for _, r := range []Report{
-		{Scope: Scope{Files: []*AuditedFile{}}, Posts: []*AuditedPost{}},
-		{Scope: Scope{Release: `"files": null`, Files: files[:1]},
-			Findings: []Finding{{What: []string{`"files": null, "posts": null`}}}, Posts: posts},
-		{Scope: Scope{Files: files}, Notes: []string{`"posts": null`}, Posts: posts[:1]},
-	} {
-		want, err := json.MarshalIndent(r, "", "  ")
-		testkit.OK(t, err)
-		var b bytes.Buffer
-		testkit.OK(t, r.WriteJSON(&b))
-		testkit.Same(t, "the statement", string(want)+"\n", b.String())
-	}
-}
-
 // TestPage: the page says what the report holds, and escapes it.
 func TestPage(t *testing.T) {
 	at, record := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), int64(7)
@@ -51,8 +32,8 @@ func TestPage(t *testing.T) {
 		Duties: []Duty{{What: "a copy owes", Do: "purge it", Due: &at,
 			Late: true}}, Limits: []string{"a limit"}, Notes: []string{"a note"},
 		Known: Known{MustGo: 1}, Totals: map[string]int{"live": 2, "removed": 1},
-		Posts: []*AuditedPost{{ID: "p1", Standing: &Standing{State: "removed", Reason: "moderator", Because: "reddit", MustGo: true}, LastLive: &at, Record: &record},
-			{ID: "p2", Standing: &Standing{}}}})
+		Posts: []*AuditedPost{{ID: "p1", Standing: Standing{State: "removed", Reason: "moderator", Because: "reddit", MustGo: true}, LastLive: &at, Record: &record},
+			{ID: "p2", Standing: Standing{}}}})
 	text := regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(full, " "), " ")
 	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;",
 		"FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked besides. No source",
@@ -87,7 +68,7 @@ func TestBrowser(t *testing.T) {
 	file := &AuditedFile{Name: long.Where, Size: 9, Rows: 3, SHA256: SHA256{1: 0xff}}
 	for verdict, edge := range map[Verdict]color.RGBA{Fail: {0xa3, 0x2a, 0x2a, 255}, Pass: {0x2b, 0x6e, 0x3f, 255},
 		Undecided: {0xb4, 0x55, 0x2d, 255}} {
-		r := Report{Verdict: verdict, Scope: Scope{Release: "R", Files: []*AuditedFile{file}}, Posts: []*AuditedPost{{ID: "p1", Standing: &Standing{State: "removed"}}},
+		r := Report{Verdict: verdict, Scope: Scope{Release: "R", Files: []*AuditedFile{file}}, Posts: []*AuditedPost{{ID: "p1", Standing: Standing{State: "removed"}}},
 			Findings: []Finding{long}, Open: []Open{{Where: long.Where,
 				What: long.What[0]}}, Duties: []Duty{{What: long.Where}}, Totals: map[string]int{"live": 2}}
 		name := filepath.Join(t.TempDir(), strings.ReplaceAll(string(verdict), " ", "")+".html")

@@ -823,8 +823,8 @@ func TestShared(t *testing.T) {
 	const many = "my plants after a week of holidays in the kitchen window"
 	a.gone.read = []clue[string]{{many, a.known(gonePNG, gonePNG)}, {goneText, a.known(goneJPEG, goneJPEG)},
 		{many, a.known(live1, live1)}}
-	a.post(gonePNG).Standing = &Standing{MustGo: true}
-	a.post(goneJPEG).Standing = &Standing{MustGo: true}
+	a.post(gonePNG).Standing = Standing{MustGo: true}
+	a.post(goneJPEG).Standing = Standing{MustGo: true}
 	testkit.OK(t, a.gone.indexCaptions())
 	testkit.Same(t, "shared", 1, a.gone.captions.Count(caption.Shared))
 	if hits := a.gone.captions.Find([]byte(many)); len(hits) > 0 {
@@ -932,13 +932,13 @@ func FuzzLook(f *testing.F) {
 	f.Add(deflated([]byte("blob 3\x00abc")))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := newAudit(Config{Policy: policy.Default()})
-		a.post(goneUnseen).Standing = &Standing{MustGo: true}
+		a.post(goneUnseen).Standing = Standing{MustGo: true}
 		a.report.Known.MustGo = 1
 		a.gone.index()
 		a.indexIDs()
 		w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}, found: &atomic.Bool{}, opened: &atomic.Bool{}}
 		w.left.Store(64 << 20)
-		w.look(place{src: &source{where: "f", rel: "f", file: &AuditedFile{}}, path: "f"}, section(body))
+		w.scan(place{src: &source{where: "f", rel: "f", file: &AuditedFile{}}, path: "f"}, section(body))
 		testkit.OK(t, a.resolve(t.Context()))
 	})
 }

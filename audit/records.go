@@ -46,21 +46,21 @@ type past struct {
 	buried         time.Time // that of the last tombstone on record
 }
 
-// weigh fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
-func (a *audit) weigh(e *evidence, was past) {
-	s, by := *e.Standing, "as Reddit said last"
+// decidePost fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
+func (a *audit) decidePost(e *evidence, was past) {
+	s, by := e.Standing, "as Reddit said last"
 	if was.State != "" && was.State != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
 		if e.entry && was.State.Gone() && !s.State.Gone() {
 			a.changed(string(e.ID), state.StateFile, doRun, "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
 				*e.Record, withReason(was.State, was.Reason))
 		}
-		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.State, was.Reason, "log", was.withheld, a.moment(was.at)
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.State, was.Reason, "log", was.withheld, moment(was.at)
 		by = "by the log"
 	}
 	if e.live != nil && e.live.State == "" {
 		s.Unanswered = e.live.Reason
 	} else if e.live != nil {
-		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, a.moment(a.report.Time)
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, moment(a.report.Time)
 		by = "as Reddit says now"
 		if s.State == manifest.StateLive {
 			e.LastLive = e.Checked
@@ -88,27 +88,25 @@ func (a *audit) weigh(e *evidence, was past) {
 	}
 	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"
 	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.report.Time))
-	e.Standing = shared(a.standings, s)
+	e.Standing = s
 }
 
 // withoutImage is the evidence on an entry of a post that is live and lost the image of the entry.
 func (e *evidence) withoutImage(why manifest.Reason) *evidence {
-	one, s := *e, Standing{}
-	if e.Standing != nil {
-		s = *e.Standing
-	}
+	one := *e
+	s := &one.Standing
 	s.MustGo, s.Stale, s.Because = true, false, "workspace"
 	s.why = "its image was removed from the post, " + string(why)
-	one.Standing = &s
 	return &one
 }
 
 // moment returns a time as the report has it; nil for none.
-func (a *audit) moment(t time.Time) *time.Time {
+func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	return shared(a.moments, t.UTC())
+	t = t.UTC()
+	return &t
 }
 
 func withReason(what manifest.PostState, reason manifest.Reason) string {
@@ -155,8 +153,8 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		}
 		e := a.post(p.ID)
 		withheld := p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
-		e.Standing = shared(a.standings, Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: withheld})
-		e.LastLive, e.Checked = a.moment(p.LiveAt), a.moment(p.CheckedAt)
+		e.Standing = Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: withheld}
+		e.LastLive, e.Checked = moment(p.LiveAt), moment(p.CheckedAt)
 		if p.Withheld && p.State.Gone() {
 			e.waits, a.past[p.ID] = true, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}
 		}
@@ -294,7 +292,7 @@ func (a *audit) replay(e auditlog.Event) {
 				was.stone = nil
 			}
 		case auditlog.Fetch:
-			a.gone.mark(a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String()), parseDigest(e.SHA256), parseDigest(e.Original), parseDigest(e.Pixels))
+			a.gone.add(a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String()), parseDigest(e.SHA256), parseDigest(e.Original), parseDigest(e.Pixels))
 		}
 		if was != a.past[p.ID] {
 			a.past[p.ID] = was
@@ -396,7 +394,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if img := rec.Image; img != nil {
 			a.images++
 			k.image, k.format = parseDigest(img.SHA256), img.Format
-			a.gone.mark(k, k.image, parseDigest(img.OriginalSHA256), parseDigest(img.PixelsSHA256))
+			a.gone.add(k, k.image, parseDigest(img.OriginalSHA256), parseDigest(img.PixelsSHA256))
 			if !img.Flat && img.HashKind == dedupe.HashKind() {
 				k.hash(img.PHash)
 			}
@@ -413,7 +411,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if e := a.removed[k.name]; e != nil && !k.MustGo {
 			k.evidence = e
 		}
-		a.gone.mark(k, parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
+		a.gone.add(k, parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
 	}
 	last, wrong := state.ReadNote[state.ExportNote](ctx, ws)
 	if wrong != nil {

@@ -44,7 +44,7 @@ func BenchmarkText(b *testing.B) {
 	for i := range 100 {
 		id := "1" + string(rune('a'+i%26)) + "q" + string(rune('a'+i/26)) + "zk"
 		k := a.known(a.post(manifest.PostID(id)).ID, id)
-		k.Standing = &Standing{MustGo: true}
+		k.Standing = Standing{MustGo: true}
 		a.gone.read = append(a.gone.read, clue[string]{goneText + " said number " + id, k})
 	}
 	a.report.Known.MustGo = 100
@@ -57,7 +57,7 @@ func BenchmarkText(b *testing.B) {
 			w := walker{audit: a, ctx: b.Context(), left: &atomic.Int64{}, found: &atomic.Bool{},
 				opened: &atomic.Bool{}}
 			w.left.Store(1 << 40)
-			w.look(place{src: &source{where: "f", rel: "f", file: &AuditedFile{}}, path: "f"}, section(body))
+			w.scan(place{src: &source{where: "f", rel: "f", file: &AuditedFile{}}, path: "f"}, section(body))
 		}
 	}
 }

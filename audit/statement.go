@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -13,7 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"rehydrate/internal/page"
@@ -27,32 +25,11 @@ import (
 // StampSuffix is the end of the name of a statement's time stamp, as authorities name their answers.
 const StampSuffix = ".tsr"
 
-// WriteJSON writes the statement: what encoding/json makes of the report, with an indent of two spaces and a line break at its end.
-// Files and posts are written one by one, for those of a large release fill the memory.
+// WriteJSON writes the statement: the report as JSON, with an indent of two spaces and a line break at its end.
 func (r Report) WriteJSON(w io.Writer) error {
-	files, posts := r.Scope.Files, r.Posts
-	// A null on a line of its own, which no text has, stands for all that are in a list.
-	r.Scope.Files, r.Posts = make([]*AuditedFile, min(len(files), 1)), make([]*AuditedPost, min(len(posts), 1))
-	frame, err := json.MarshalIndent(r, "", "  ")
-	out := bufio.NewWriter(w)
-	rest, wrong := writeUpTo(out, string(frame), "\n      ", files)
-	rest, late := writeUpTo(out, rest, "\n    ", posts)
-	out.WriteString(rest + "\n")
-	return cmp.Or(err, wrong, late, out.Flush())
-}
-
-// writeUpTo writes a frame up to the null that stands for a list, and the list, and returns the rest.
-func writeUpTo[T any](out *bufio.Writer, frame, indent string, list []T) (rest string, err error) {
-	for i, v := range list {
-		before := ","
-		if i == 0 {
-			before, frame, _ = strings.Cut(frame, indent+"null")
-		}
-		text, wrong := json.MarshalIndent(v, indent[1:], "  ")
-		out.WriteString(before + indent + string(text)) // it remembers the first error
-		err = cmp.Or(err, wrong)
-	}
-	return frame, err
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	return out.Encode(r)
 }
 
 // A StatementCheck says what holds of a statement that was handed on.

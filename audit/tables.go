@@ -44,8 +44,8 @@ func namesIDs(name string) bool {
 	return slices.Contains(manifest.IDColumns(manifest.NameOfID, manifest.NameWithID, manifest.NameInDumps), name)
 }
 
-// put hands a value of a table to the matcher: a text, bytes or a number. Others say nothing.
-func (w walker) put(t *table, c *column, row int64, value any) {
+// scanValue hands a value of a table to the matcher: a text, bytes or a number. Others say nothing.
+func (w walker) scanValue(t *table, c *column, row int64, value any) {
 	p := t.at(row, c)
 	var content []byte
 	switch v := value.(type) {
@@ -56,12 +56,12 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 		if w.posts[manifest.PostID(id)] == nil {
 			id = strconv.FormatInt(v, 10)
 		}
-		c.saw(w, row, id, true)
+		c.matchID(w, row, id, true)
 		if c.phash && !t.lists {
-			w.sawHash(p, uint64(v))
+			w.matchHash(p, uint64(v))
 		}
 	case float64:
-		w.put(t, c, row, int64(v)) // whole numbers of a column with gaps, as pandas has them
+		w.scanValue(t, c, row, int64(v)) // whole numbers of a column with gaps, as pandas has them
 	case string:
 		content = []byte(v)
 	case []byte:
@@ -69,7 +69,7 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 	}
 	w.gather(t, c, row, content)
 	n := len(content)
-	if n == 0 || n <= 256 && c.saw(w, row, strings.TrimSuffix(string(content), ".0"), false) { // in CSV, those numbers are texts
+	if n == 0 || n <= 256 && c.matchID(w, row, strings.TrimSuffix(string(content), ".0"), false) { // in CSV, those numbers are texts
 		return
 	}
 	if w.digestCell(p, content) {
@@ -81,9 +81,9 @@ func (w walker) put(t *table, c *column, row int64, value any) {
 		w.search(p, content, true, true)
 	// Handing a small value to another core costs more than looking at it.
 	case n < 4<<10:
-		w.look(p, section(content))
+		w.scan(p, section(content))
 	default:
-		w.spawn(func(w walker) { w.look(p, section(content)) })
+		w.spawn(func(w walker) { w.scan(p, section(content)) })
 	}
 }
 
@@ -112,9 +112,9 @@ func (w walker) digestCell(p place, value []byte) bool {
 	case p.lists():
 	// Whatever the column is called. One of an image that may stay is never a finding, and there are as many as rows.
 	case len(raw) == 32 && !w.gone.stays(digest(raw)):
-		w.saw(&sighting{place: p, what: "its sha256", digests: []digest{digest(raw)}})
+		w.record(&sighting{place: p, what: "its sha256", digests: []digest{digest(raw)}})
 	case len(raw) == 8 && p.col.phash:
-		w.sawHash(p, binary.BigEndian.Uint64(raw))
+		w.matchHash(p, binary.BigEndian.Uint64(raw))
 	}
 	return len(value) == 64 && len(raw) == 32
 }
@@ -151,10 +151,11 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 			}
 			for _, v := range values {
 				data := scan.Data(v)
-				err = cmp.Or(err, w.charge(costOf(data)))
-				if err == nil {
-					w.put(t, c, row, data)
+				err = w.charge(costOf(data))
+				if err != nil {
+					break
 				}
+				w.scanValue(t, c, row, data)
 			}
 			if err != nil {
 				w.lost(p, err)
@@ -171,7 +172,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	}
 	for _, kv := range file.KeyValues() {
 		if kv.Key != "ARROW:schema" { // names of columns as bytes
-			w.look(p.in("key "+kv.Key), section([]byte(kv.Value)))
+			w.scan(p.in("key "+kv.Key), section([]byte(kv.Value)))
 		}
 	}
 	return nil
@@ -237,13 +238,16 @@ func (w walker) databaseRows(t *table, columns []string, rows iter.Seq2[[]any, e
 	row := int64(0)
 	for values, err := range rows {
 		if err == nil {
-			err = cmp.Or(w.charge(cost), w.ctx.Err())
+			err = w.ctx.Err()
+		}
+		if err == nil {
+			err = w.charge(cost)
 		}
 		for i := 0; i < len(values) && err == nil; i++ {
 			// A long default of a column that was added later stands once in the file, and in every row.
 			err = w.charge(costOf(values[i]))
 			if err == nil {
-				w.put(t, t.column(columns[i]), row, values[i])
+				w.scanValue(t, t.column(columns[i]), row, values[i])
 			}
 		}
 		if err != nil {
@@ -457,7 +461,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 			if i == len(columns) {
 				columns = append(columns, t.column(strconv.Itoa(i+1)))
 			}
-			w.put(t, columns[i], t.rows, strings.TrimSpace(value))
+			w.scanValue(t, columns[i], t.rows, strings.TrimSpace(value))
 		}
 		t.rows++
 	}
@@ -505,10 +509,10 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 	err = cmp.Or(err, w.spent(), w.ctx.Err())
 	switch v := token.(type) {
 	case string:
-		w.put(t, t.column(path), t.rows, v)
+		w.scanValue(t, t.column(path), t.rows, v)
 	case json.Number:
 		if n, err := strconv.ParseInt(strings.TrimSuffix(string(v), ".0"), 10, 64); err == nil { // ids have no fraction
-			w.put(t, t.column(path), t.rows, n)
+			w.scanValue(t, t.column(path), t.rows, n)
 		}
 	case json.Delim:
 		if level == maxLevels {
@@ -519,12 +523,14 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 			if v == '{' {
 				token, err = d.Token()
 				key, _ := token.(string)
-				w.put(t, t.column(path+"{}"), t.rows, key)
+				w.scanValue(t, t.column(path+"{}"), t.rows, key)
 				inner = strings.TrimPrefix(path+"."+key[:min(len(key), maxKey)], ".")
 			} else if n > 0 && !listed {
 				t.rows++
 			}
-			err = cmp.Or(err, w.value(t, d, inner, level+1, listed || v == '['))
+			if err == nil {
+				err = w.value(t, d, inner, level+1, listed || v == '[')
+			}
 		}
 		_, end := d.Token()
 		return cmp.Or(err, end)

@@ -115,7 +115,7 @@ func (w walker) source(s *source) error {
 	p := place{src: s, path: s.where, own: w.entryNamed(s.rel), label: gitOwn.MatchString(s.where)}
 	// The name is judged beside the content: bytes that match nothing may lie under the id of an erased post.
 	w.names(p, s.rel, kind)
-	w.look(p, all)
+	w.scan(p, all)
 	return nil
 }
 
@@ -352,8 +352,8 @@ func section(b []byte) *io.SectionReader {
 	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
 }
 
-// lookInto is look for bytes of any kind.
-func (w walker) lookInto(p place, all *io.SectionReader) error {
+// scanInto is scan for bytes of any kind.
+func (w walker) scanInto(p place, all *io.SectionReader) error {
 	if p.table == nil {
 		w.lookedAt.Add(1)
 	}
@@ -484,7 +484,7 @@ func (w walker) member(p place, name string, r io.Reader) (cut error) {
 		if name != "" {
 			w.names(p, name, sniff(all))
 		}
-		w.look(p, all)
+		w.scan(p, all)
 	})
 	return cut
 }
