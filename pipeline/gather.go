@@ -82,11 +82,6 @@ func (r *run) newGatherer(keepTexts bool) *gatherer {
 
 // gather runs resolve, fetch and ocr side by side.
 func (r *run) gather(ctx context.Context, s *resolver) error {
-	if r.Shards > 0 {
-		r.Progress.stage("ask and fetch")
-	} else {
-		r.Progress.stage("ask, fetch and read")
-	}
 	keepTexts, err := r.Workspace.Rereading(ctx)
 	if err != nil {
 		return err

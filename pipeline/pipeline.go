@@ -36,7 +36,6 @@ import (
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/reading"
@@ -48,8 +47,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A Config is what a run works with. Tombstones, ConfirmRemovals, Rehearsal, Entry, Access, Retry, Recheck and Stop may
-// be left out.
+// A Config is what a job works with. Tombstones, ConfirmRemovals, Rehearsal, Entry, Access, Retry and Stop may be left out,
+// and OCR, Workers and Language where the job reads no image.
 type Config struct {
 	Release  *manifest.Release
 	Manifest manifest.Summary // what Release.Check returned
@@ -72,13 +71,8 @@ type Config struct {
 	// Access tells whether images may be fetched and rows exported at a time. With an error a run only finishes its
 	// sweep, so that what is gone goes, and returns the error. nil where no grant is needed.
 	// A recheck and a purge need none: they bring nothing in.
-	Access  func(now time.Time) error
-	Retry   []string // final outcomes and reasons to be tried again; one that no entry has is *UnknownRetry
-	Recheck bool     // only ask, and take out what is gone; needs no OCR
-	// Shards leaves the reading to other processes: with more than 0, the run fetches, takes out what is gone and splits what is
-	// to be read. Merge takes in what they read, asks again and exports. Neither needs OCR.
-	Shards   int
-	Merge    bool
+	Access   func(now time.Time) error
+	Retry    []string        // final outcomes and reasons to be tried again; one that no entry has is *UnknownRetry
 	Stop     <-chan struct{} // closed, it makes the run finish what is in flight and return state.ErrInterrupted
 	Progress *Progress
 	Log      *slog.Logger
@@ -120,71 +114,42 @@ func newRun(c Config) *run {
 	return r
 }
 
-// Run does the whole job and returns the summary of what became of every entry. The errors are state.ErrInterrupted,
-// ctx's error, *reddit.Denied and those of the workspace, which is whole after each: the next Run goes on from there.
-func Run(ctx context.Context, c Config) (state.Summary, error) {
-	r := newRun(c)
-	if c.Recheck {
-		r.Access = nil // the duty to delete outlives the permission to hold
-	}
-	if err := r.access(); err != nil {
+// do is the frame of a job: it opens the workspace, does the body, and takes out what is gone, however the body ended.
+// bind is load for a job that lets rows in, else isBound. A driver need not remember what stands here.
+func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (state.Summary, error) {
+	began := r.Now()
+	if err := r.open(ctx, bind, r.event(auditlog.Started, "")); err != nil {
 		return state.Summary{}, err
 	}
-	// A misspelt word is found before anything is asked or changed.
-	if err := checkRetry(ctx, c.Workspace, c.Retry); err != nil {
-		return state.Summary{}, err
+	err := r.inGrace(ctx, body)
+	if ctx.Err() == nil {
+		err = errors.Join(err, r.takeOut(ctx))
 	}
-	began := c.Now()
-	var shards int
-	if c.Merge {
-		var err error
-		shards, err = r.checkShards()
-		if err != nil {
-			return state.Summary{}, err
-		}
-	}
-	if err := r.open(ctx, !c.Recheck, r.event(auditlog.Started, "")); err != nil {
-		return state.Summary{}, err
-	}
+	return r.end(ctx, began, err)
+}
+
+// doAsking is do for a job that asks Reddit, which leaves a note of what it asked.
+func (r *run) doAsking(ctx context.Context, bind func(context.Context) error, body func(context.Context, *resolver) error) (state.Summary, error) {
 	s := newResolver(r)
-	err := r.inGrace(ctx, func(ctx context.Context) error {
-		switch {
-		case c.Recheck:
-			return r.ask(ctx, s)
-		case c.Shards > 0:
-			return r.split(ctx, s)
-		case c.Merge:
-			return r.merge(ctx, s, shards)
-		}
-		if err := r.gather(ctx, s); err != nil {
-			return err
-		}
-		return r.publish(ctx, s)
-	})
-	sum, err := r.end(ctx, began, err)
+	sum, err := r.do(ctx, bind, func(ctx context.Context) error { return body(ctx, s) })
 	if err != nil {
 		return state.Summary{}, err
 	}
-	sum.Copies, sum.Recheck, sum.GuardSpares, sum.Looks = r.copies, c.Recheck, r.out.GuardSpares, r.out.Looks
-	sum.Unverified, sum.Hosts = len(s.unanswered), r.hosts
-	last := state.LastRun{At: c.Now().UTC().Truncate(time.Second), Elapsed: sum.Elapsed, Unverified: sum.Unverified}
+	sum.Unverified = len(s.unanswered)
+	last := state.LastRun{At: r.Now().UTC().Truncate(time.Second), Elapsed: sum.Elapsed, Unverified: sum.Unverified}
 	if sum.Looks != nil {
 		last.Looks = *sum.Looks
 	}
-	if c.Reddit != nil {
-		last.Calls = c.Reddit.Calls()
+	if r.Reddit != nil {
+		last.Calls = r.Reddit.Calls()
 		sum.Calls = &last.Calls
 	}
-	return sum, state.WriteNote(ctx, c.Workspace, last)
+	return sum, state.WriteNote(ctx, r.Workspace, last)
 }
 
 // open mends what a killed run left behind. A job that lets rows in binds the workspace to the release before; the others
 // leave a changed manifest to the next run. Then the log hears what started.
-func (r *run) open(ctx context.Context, load bool, started auditlog.Event) error {
-	bind := r.isBound
-	if load {
-		bind = r.load
-	}
+func (r *run) open(ctx context.Context, bind func(context.Context) error, started auditlog.Event) error {
 	if err := bind(ctx); err != nil {
 		return err
 	}
@@ -287,14 +252,8 @@ func (r *run) inGrace(ctx context.Context, job func(context.Context) error) erro
 	return err
 }
 
-// end ends a run with its error, and sums it up.
+// end ends a job with its error, and sums it up.
 func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summary, error) {
-	if ctx.Err() == nil {
-		err = errors.Join(err, r.takeOut(ctx))
-	}
-	if err == nil && r.Merge { // killed before this, the same command takes the shards in once more
-		err = cluster.Clear(ctx, r.Workspace)
-	}
 	verdict := "done"
 	switch {
 	case errors.Is(err, state.ErrInterrupted) || errors.Is(err, context.Canceled):
@@ -310,7 +269,8 @@ func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summar
 	// From the state and not from what this run counted: a summary says the same as the command status.
 	sum, err := state.Status(ctx, r.Workspace, r.Now())
 	sum.Elapsed, sum.Files, sum.Unchanged = r.Now().Sub(began), r.out.Files, r.out.Unchanged
-	sum.Before, sum.Stay = r.out.Before, r.out.Stay
+	sum.Before, sum.Stay, sum.GuardSpares, sum.Looks = r.out.Before, r.out.Stay, r.out.GuardSpares, r.out.Looks
+	sum.Copies, sum.Hosts = r.copies, r.hosts
 	return sum, err
 }
 

@@ -58,7 +58,6 @@ type FileChange struct {
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	q.Offline = q.Offline || c.Reddit == nil
 	r := newRun(c)
-	r.Access = nil
 	out := PurgeReport{Asked: !q.Offline, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},
 		Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
 	// Before it is opened, which erases what an earlier job left.
@@ -66,7 +65,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	if err != nil {
 		return out, err
 	}
-	if err := r.open(ctx, false, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
+	if err := r.open(ctx, r.isBound, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
 		return out, err
 	}
 	// What somebody asked for and what has a tombstone goes first, whatever Reddit says or fails to say. A post

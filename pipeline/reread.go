@@ -8,7 +8,6 @@ import (
 
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -21,15 +20,11 @@ func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
 	if err := r.access(); err != nil {
 		return state.Reread{}, err
 	}
-	began := c.Now()
-	if err := r.open(ctx, true, r.event(auditlog.Started, "")); err != nil {
-		return state.Reread{}, err
-	}
-	// From here on replaced texts are kept beside the new ones, also by a Run that goes on after a kill.
-	if err := c.Workspace.BeginReread(ctx); err != nil {
-		return state.Reread{}, err
-	}
-	err := r.inGrace(ctx, func(ctx context.Context) error {
+	sum, err := r.do(ctx, r.load, func(ctx context.Context) error {
+		// From here on replaced texts are kept beside the new ones, also by a Run that goes on after a kill.
+		if err := r.Workspace.BeginReread(ctx); err != nil {
+			return err
+		}
 		if err := r.readAll(ctx, all); err != nil {
 			return err
 		}
@@ -38,7 +33,6 @@ func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
 		}
 		return r.write(ctx)
 	})
-	sum, err := r.end(ctx, began, err)
 	if err != nil {
 		return state.Reread{}, err
 	}

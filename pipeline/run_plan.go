@@ -59,6 +59,16 @@ const (
 
 // PlanRun says what Run would do. It only reads: Config.Workspace need not be locked, and is nil where there is none.
 func PlanRun(ctx context.Context, c Config) (RunPlan, error) {
+	return planAsking(ctx, c, func(p RunPlan) int { return max(p.Entries-p.Stored-p.Settled, 0) })
+}
+
+// PlanRecheck says what Recheck would do, which fetches nothing, as PlanRun does.
+func PlanRecheck(ctx context.Context, c Config) (RunPlan, error) {
+	return planAsking(ctx, c, func(RunPlan) int { return 0 })
+}
+
+// planAsking plans a job that asks about every post; images says how many it fetches of what is counted.
+func planAsking(ctx context.Context, c Config, images func(RunPlan) int) (RunPlan, error) {
 	p := RunPlan{Posts: c.Manifest.Posts, Entries: c.Manifest.Entries, Within: c.Policy.Reddit.RecheckWithin, Hosts: []HostPlan{}}
 	var bytes int64
 	if c.Workspace != nil {
@@ -80,9 +90,7 @@ func PlanRun(ctx context.Context, c Config) (RunPlan, error) {
 			}
 		}
 	}
-	if !c.Recheck {
-		p.Images = max(p.Entries-p.Stored-p.Settled, 0)
-	}
+	p.Images = images(p)
 	p.time(c)
 	mean := int64(usualImage)
 	p.Measured = p.Stored > 0

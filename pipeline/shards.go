@@ -13,51 +13,80 @@ import (
 	"rehydrate/policy"
 )
 
-// plan is what shards of this run are read by.
-func (r *run) plan() cluster.Plan {
-	return cluster.Plan{Format: cluster.Format, Shards: r.Shards, Release: r.Release.Digest, Manifest: r.Release.ManifestDigest,
+// Split asks and fetches as Run does, takes out what is gone, and splits what is to be read into shards, which other
+// processes read. It needs no OCR. The errors are those of Run.
+func Split(ctx context.Context, c Config, shards int) (state.Summary, error) {
+	r := newRun(c)
+	if err := r.access(); err != nil {
+		return state.Summary{}, err
+	}
+	if err := checkRetry(ctx, c.Workspace, c.Retry); err != nil {
+		return state.Summary{}, err
+	}
+	return r.doAsking(ctx, r.load, func(ctx context.Context, s *resolver) error {
+		r.Progress.stage("ask and fetch")
+		if err := r.gather(ctx, s); err != nil {
+			return err
+		}
+		r.Progress.stage("split into shards")
+		r.out.Looks = &state.Looks{Resolve: s.sweep.Asked}
+		// What is gone leaves before the shards are made: they must not have it either.
+		if err := r.takeOut(ctx); err != nil {
+			return err
+		}
+		items, err := cluster.Split(ctx, r.Workspace, r.plan(shards), r.stones)
+		r.Log.Debug("split into shards", "images", items, "shards", shards)
+		return err
+	})
+}
+
+// Merge takes in what the shards read, asks about every post again and writes, as Run does. It needs no OCR. The errors
+// are those of Run and of cluster.Check.
+func Merge(ctx context.Context, c Config) (state.Summary, error) {
+	r := newRun(c)
+	if err := r.access(); err != nil {
+		return state.Summary{}, err
+	}
+	// What stands against a merge is found before anything is asked or changed.
+	engine, shards, err := cluster.Check(r.Workspace, r.plan(0))
+	if err != nil {
+		return state.Summary{}, err
+	}
+	r.made = engineProvenance(engine, r.Policy, r.Version)
+	return r.doAsking(ctx, r.load, func(ctx context.Context, s *resolver) error {
+		if err := r.takeIn(ctx, shards); err != nil {
+			return err
+		}
+		if err := r.askAndDraft(ctx, s); err != nil {
+			return err
+		}
+		if err := r.publish(ctx, s); err != nil {
+			return err
+		}
+		// The shards last: killed before, the same command takes them in once more.
+		if err := r.takeOut(ctx); err != nil || !r.cleared {
+			return err
+		}
+		return cluster.Clear(ctx, r.Workspace)
+	})
+}
+
+// plan is what shards are read by.
+func (r *run) plan(shards int) cluster.Plan {
+	return cluster.Plan{Format: cluster.Format, Shards: shards, Release: r.Release.Digest, Manifest: r.Release.ManifestDigest,
 		Tool: r.Version, Policy: r.Policy}
 }
 
-// split asks and fetches, and leaves the reading to shards.
-func (r *run) split(ctx context.Context, s *resolver) error {
-	if err := r.gather(ctx, s); err != nil {
-		return err
-	}
-	r.Progress.stage("split into shards")
-	r.out.Looks = &state.Looks{Resolve: s.sweep.Asked}
-	// What is gone leaves before the shards are made: they must not have it either.
-	if err := r.takeOut(ctx); err != nil {
-		return err
-	}
-	items, err := cluster.Split(ctx, r.Workspace, r.plan(), r.stones)
-	r.Log.Debug("split into shards", "images", items, "shards", r.Shards)
-	return err
-}
-
-// merge takes in what the shards read, asks again and writes.
-func (r *run) merge(ctx context.Context, s *resolver, shards int) error {
-	if err := r.takeIn(ctx, shards); err != nil {
-		return err
-	}
+// askAndDraft asks about every post, and meanwhile drafts the outcomes: no image is read from here on, and asking leaves
+// time. After the last answer only what answers change is to be read.
+func (r *run) askAndDraft(ctx context.Context, s *resolver) error {
 	group, running := errgroup.WithContext(ctx)
 	safely.Go(group, func() error { return r.ask(running, s) })
-	// No image is read from here on, and asking leaves time: after the last answer only what answers change is to be read.
 	safely.Go(group, func() (err error) {
 		r.draft, err = state.DraftAll(running, r.Workspace, r.Language, r.Policy)
 		return err
 	})
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return r.publish(ctx, s)
-}
-
-// checkShards finds what stands against a merge before anything is asked or changed.
-func (r *run) checkShards() (shards int, err error) {
-	engine, shards, err := cluster.Check(r.Workspace, r.plan())
-	r.made = engineProvenance(engine, r.Policy, r.Version)
-	return shards, err
+	return group.Wait()
 }
 
 // batch is how many readings one transaction stores: each costs the disk a sync.

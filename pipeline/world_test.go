@@ -337,8 +337,8 @@ func (w *world) job(name string, words []string) (err error) {
 		case "run":
 			w.summary, err = Run(ctx, c)
 		case "recheck":
-			c.Recheck, c.OCR = true, nil
-			w.summary, err = Run(ctx, c)
+			c.OCR = nil
+			w.summary, err = Recheck(ctx, c)
 		case "purge":
 			if has("offline") {
 				c.Reddit = nil
@@ -352,8 +352,8 @@ func (w *world) job(name string, words []string) (err error) {
 				err = ws.EndReread(ctx)
 			}
 		case "split":
-			c.Shards, c.OCR, c.Workers = 2, nil, 0
-			w.summary, err = Run(ctx, c)
+			c.OCR, c.Workers = nil, 0
+			w.summary, err = Split(ctx, c, 2)
 		case "work":
 			for i := range 2 {
 				_, failed := cluster.Work(ctx, cluster.Job{Workspace: ws.Dir(), Shard: i, Shards: 2, Tool: "test", OCR: w.ocr, Workers: 2,
@@ -361,8 +361,8 @@ func (w *world) job(name string, words []string) (err error) {
 				err = errors.Join(err, failed)
 			}
 		case "merge":
-			c.Merge, c.OCR, c.Workers = true, nil, 0
-			w.summary, err = Run(ctx, c)
+			c.OCR, c.Workers = nil, 0
+			w.summary, err = Merge(ctx, c)
 		default:
 			w.Fatalf("%q is no step", name)
 		}

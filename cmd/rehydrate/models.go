@@ -256,11 +256,11 @@ func (c *command) recheck(ctx context.Context, ws *workspace.Workspace, config p
 	if err != nil {
 		return err
 	}
-	config.Workspace, config.Recheck = ws, true
+	config.Workspace = ws
 	if err := keepFilters(ctx, ws, &config); err != nil {
 		return err
 	}
-	_, err = pipeline.Run(ctx, config)
+	_, err = pipeline.Recheck(ctx, config)
 	c.console.Done()
 	return err
 }

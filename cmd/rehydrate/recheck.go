@@ -12,10 +12,10 @@ import (
 )
 
 func (c *command) recheckCommand() *cobra.Command {
-	f := runFlags{recheck: true, ocrFlags: ocrFlags{workers: 1}}
+	f := runFlags{ocrFlags: ocrFlags{workers: 1}}
 	cmd := c.workspaceCommand("recheck", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		if f.dryRun {
-			return c.planRun(cmd.Context(), args[0], f)
+			return c.planRun(cmd.Context(), args[0], f, pipeline.PlanRecheck)
 		}
 		return c.recheckRelease(cmd.Context(), args[0], f)
 	})
@@ -37,16 +37,16 @@ func (c *command) recheckRelease(ctx context.Context, path string, f runFlags) e
 	if err != nil {
 		return err
 	}
-	config.Recheck, config.ConfirmRemovals = true, f.confirmRemovals
+	config.ConfirmRemovals = f.confirmRemovals
 	var summary state.Summary
 	held, err := leave.do(ctx, c, &config, func(ws *workspace.Workspace) error {
 		if err := keepFilters(ctx, ws, &config); err != nil {
 			return err
 		}
-		if err := c.warnOfTime(ctx, config); err != nil {
+		if err := c.warnOfTime(ctx, config, pipeline.PlanRecheck); err != nil {
 			return err
 		}
-		summary, err = pipeline.Run(ctx, config)
+		summary, err = pipeline.Recheck(ctx, config)
 		return err
 	})
 	if err == nil {

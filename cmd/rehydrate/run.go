@@ -33,9 +33,8 @@ type runFlags struct {
 	retry           []string
 	dryRun          bool
 
-	recheck bool // ask, and take out what is gone: fetch and read nothing
-	shards  int  // split the reading into so many shards, and read nothing; 0: do not split
-	merge   bool // take in what the shards read
+	shards int  // split the reading into so many shards, and read nothing; 0: do not split
+	merge  bool // take in what the shards read
 
 	rehearsed *rehearsal // what demo makes of its --release; nil elsewhere
 }
@@ -46,7 +45,7 @@ func (c *command) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := c.workspaceCommand("run", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		if f.dryRun {
-			return c.planRun(cmd.Context(), args[0], f)
+			return c.planRun(cmd.Context(), args[0], f, pipeline.PlanRun)
 		}
 		return c.doRun(cmd.Context(), args[0], f)
 	})
@@ -72,6 +71,20 @@ func (f *runFlags) registerFetch(cmd *cobra.Command) {
 func (f *runFlags) registerConfirm(cmd *cobra.Command, more string) {
 	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false,
 		"accept the mass removal that an earlier job withheld (not what this one finds)"+more)
+}
+
+// reads reports whether the job reads images itself.
+func (f *runFlags) reads() bool { return !f.merge && f.shards == 0 }
+
+// job does the job of the command.
+func (f *runFlags) job(ctx context.Context, config pipeline.Config) (state.Summary, error) {
+	switch {
+	case f.merge:
+		return pipeline.Merge(ctx, config)
+	case f.shards > 0:
+		return pipeline.Split(ctx, config, f.shards)
+	}
+	return pipeline.Run(ctx, config)
 }
 
 // doRun does the job and prints its summary.
@@ -104,14 +117,13 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 	if err != nil {
 		return summary, err
 	}
-	if !f.merge && f.shards == 0 {
+	if f.reads() {
 		pool, err := c.startOCR(ctx, f.ocrFlags, &config)
 		if err != nil {
 			return summary, err
 		}
 		defer pool.Close()
 	}
-	config.Shards, config.Merge = f.shards, f.merge
 	config.ConfirmRemovals, config.Retry, config.Access = f.confirmRemovals, f.retry, grant.access()
 	// Only this job makes a workspace.
 	err = c.openWorkspace(ctx, workspace.Options{Existing: f.merge}, grant, func(ws *workspace.Workspace) error {
@@ -122,10 +134,10 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 			return err
 		}
 		config.Workspace = ws
-		if err := c.warnOfTime(ctx, config); err != nil {
+		if err := c.warnOfTime(ctx, config, pipeline.PlanRun); err != nil {
 			return err
 		}
-		summary, err = pipeline.Run(ctx, config)
+		summary, err = f.job(ctx, config)
 		c.console.Done()
 		return err
 	})

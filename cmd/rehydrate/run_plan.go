@@ -14,8 +14,11 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// planRun says what a run would do, without a request and without making a workspace.
-func (c *command) planRun(ctx context.Context, path string, f runFlags) error {
+// A planner says what a job would ask and take.
+type planner func(context.Context, pipeline.Config) (pipeline.RunPlan, error)
+
+// planRun says what a job would do, without a request and without making a workspace.
+func (c *command) planRun(ctx context.Context, path string, f runFlags, planned planner) error {
 	config, err := c.prepare(ctx, path, &f.releaseFlags, f.filters)
 	if err == nil {
 		err = f.ocrFlags.check()
@@ -23,7 +26,7 @@ func (c *command) planRun(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	config.Workers, config.Retry, config.Recheck = f.workers, f.retry, f.recheck
+	config.Workers, config.Retry = f.workers, f.retry
 	plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.RunPlan, error) {
 		b, bound, err := ws.Binding(ctx)
 		if err == nil && bound && b.Release != config.Release.Name {
@@ -33,10 +36,10 @@ func (c *command) planRun(ctx context.Context, path string, f runFlags) error {
 			return pipeline.RunPlan{}, err
 		}
 		config.Workspace = ws
-		return pipeline.PlanRun(ctx, config)
+		return planned(ctx, config)
 	})
 	if errors.Is(err, workspace.ErrNoWorkspace) {
-		plan, err = pipeline.PlanRun(ctx, config)
+		plan, err = planned(ctx, config)
 	}
 	if err != nil {
 		return err
@@ -56,15 +59,15 @@ func (c *command) planRun(ctx context.Context, path string, f runFlags) error {
 	}{plan, config.Release.Name, f.workers, config.Policy.Reddit.RequestsPerMinute, free, dir, ruleOf(plan)})
 }
 
-// warnOfTime says at the start of a run that it cannot honour removals in time.
-func (c *command) warnOfTime(ctx context.Context, config pipeline.Config) error {
+// warnOfTime says at the start of a job, which is planned so, that it cannot honour removals in time.
+func (c *command) warnOfTime(ctx context.Context, config pipeline.Config, planned planner) error {
 	late := func(p pipeline.RunPlan) bool { return p.Parts+p.Most > 0 }
 	ws := config.Workspace
 	config.Workspace = nil // without a look at a million entries, most runs are short enough
-	plan, err := pipeline.PlanRun(ctx, config)
+	plan, err := planned(ctx, config)
 	if err == nil && late(plan) {
 		config.Workspace = ws
-		plan, err = pipeline.PlanRun(ctx, config)
+		plan, err = planned(ctx, config)
 	}
 	if err == nil && late(plan) {
 		c.log.Warn(strings.Join(ruleOf(plan), " "))
