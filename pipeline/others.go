@@ -117,24 +117,3 @@ func (g *gatherer) isShared(ctx context.Context, o other) (bool, error) {
 	}
 	return false, nil
 }
-
-// readMore reads the images of posts that were stored when the others had been read.
-func (g *gatherer) readMore(ctx context.Context, ids []manifest.PostID) error {
-	if len(ids) == 0 || g.OCR == nil { // or shards read them
-		return nil
-	}
-	return g.readEach(ctx, func(ctx context.Context, send func(workspace.Record) error) error {
-		for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: ids}) {
-			if err != nil {
-				return err
-			}
-			if rec.Image == nil || g.reader.Current(*rec.Image, rec.Reading) {
-				continue
-			}
-			if err := send(rec); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}

@@ -16,9 +16,8 @@ import (
 
 // A PurgeRequest says what a purge is asked for beyond what Reddit and the tombstones say.
 type PurgeRequest struct {
-	Offline bool              // do not ask Reddit: what the workspace knows decides
-	IDs     []manifest.PostID // posts that must go by request, whatever Reddit says
-	Reason  manifest.Reason   // of IDs
+	IDs    []manifest.PostID // posts that must go by request, whatever Reddit says
+	Reason manifest.Reason   // of IDs
 }
 
 // A PurgeReport is what a purge did. Lists are in manifest order, or in order of the names.
@@ -56,9 +55,8 @@ type FileChange struct {
 // it asks nobody. The next Purge completes one that was killed. The errors are those of Run; after one, what was known to be
 // gone by then is purged all the same.
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
-	q.Offline = q.Offline || c.Reddit == nil
 	r := newRun(c)
-	out := PurgeReport{Asked: !q.Offline, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},
+	out := PurgeReport{Asked: c.Reddit != nil, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},
 		Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
 	// Before it is opened, which erases what an earlier job left.
 	before, err := takeStock(ctx, r)
@@ -68,28 +66,15 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	if err := r.open(ctx, r.isBound, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
 		return out, err
 	}
-	// What somebody asked for and what has a tombstone goes first, whatever Reddit says or fails to say. A post
-	// that has an older tombstone gets the time of the request, so that no statement lifts it that was written
-	// before.
-	if err := c.Workspace.AddTombstones(ctx, q.tombstones(c.Now())); err != nil {
-		return out, err
-	}
-	if err := r.holdTombstones(ctx); err != nil {
-		return out, err
-	}
-	out.Unknown, err = r.eraseTombstoned(ctx, q, before)
+	// What somebody asked for and what has a tombstone goes first, whatever Reddit says or fails to say.
+	out.Unknown, err = r.takeDown(ctx, q, before)
 	if err != nil {
 		return out, err
 	}
 	// Then what Reddit says is gone. Refused or interrupted in the middle, what is known by then still leaves
 	// the dataset and the copies.
 	s := newResolver(r)
-	failed := r.inGrace(ctx, func(ctx context.Context) error {
-		if q.Offline {
-			return r.settleKnown(ctx, s)
-		}
-		return r.ask(ctx, s)
-	})
+	failed := r.inGrace(ctx, func(ctx context.Context) error { return r.ask(ctx, s) })
 	if ctx.Err() != nil {
 		return out, errors.Join(failed, ctx.Err())
 	}
@@ -114,37 +99,6 @@ func (q PurgeRequest) tombstones(now time.Time) []workspace.Tombstone {
 			Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: now.UTC().Truncate(time.Second)}})
 	}
 	return stones
-}
-
-// ask asks Reddit about every post and settles what is gone. Without a client it asks nobody.
-func (r *run) ask(ctx context.Context, s *resolver) error {
-	if r.Reddit == nil {
-		return r.settleKnown(ctx, s)
-	}
-	_, posts, err := r.Workspace.Counts(ctx)
-	if err != nil {
-		return err
-	}
-	r.Progress.asking(posts)
-	err = s.resolve(ctx, s.everyPost(ctx), nil)
-	if err == nil && r.stopping() {
-		err = state.ErrInterrupted
-	}
-	return err
-}
-
-// settleKnown settles what the operator confirms, and asks nobody.
-func (r *run) settleKnown(ctx context.Context, s *resolver) error {
-	// Half a sweep of an earlier run can't tell a mass removal from a few.
-	if !r.ConfirmRemovals {
-		return nil
-	}
-	for _, err := range s.everyPost(ctx) { // for its counts
-		if err != nil {
-			return err
-		}
-	}
-	return s.settle(ctx)
 }
 
 // finishPurge does what is left when it is known what is gone.
@@ -208,9 +162,17 @@ func takeStock(ctx context.Context, r *run) (stock, error) {
 	return s, ctx.Err()
 }
 
-// eraseTombstoned erases what there is of posts that have a tombstone. It returns the posts of the request that the
-// release does not have.
-func (r *run) eraseTombstoned(ctx context.Context, q PurgeRequest, before stock) ([]manifest.PostID, error) {
+// takeDown gives the posts of a request their tombstones, and erases what there is of all posts that have one. It returns
+// the posts of the request that the release does not have.
+func (r *run) takeDown(ctx context.Context, q PurgeRequest, before stock) ([]manifest.PostID, error) {
+	// A post that has an older tombstone gets the time of the request: a statement that lifts the older one does not
+	// name this one.
+	if err := r.Workspace.AddTombstones(ctx, q.tombstones(r.Now())); err != nil {
+		return nil, err
+	}
+	if err := r.holdTombstones(ctx); err != nil {
+		return nil, err
+	}
 	unknown := map[manifest.PostID]bool{}
 	for _, id := range q.IDs {
 		unknown[id] = true

@@ -2,8 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
+	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 )
 
 // Run rebuilds the dataset: it asks about every post, fetches and reads side by side, asks again about what has become old
@@ -25,4 +31,41 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 		}
 		return r.publish(ctx, s)
 	})
+}
+
+// An UnknownRetry says that a word of Config.Retry is neither an outcome nor a reason with which a download ended.
+type UnknownRetry struct {
+	Word  string
+	Known []string // the reasons that entries of the workspace have now
+}
+
+func (e *UnknownRetry) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("there is nothing to retry for %q: no download has failed in this workspace", e.Word)
+	}
+	return fmt.Sprintf("there is nothing to retry for %q: no download ended so; reasons here are %s", e.Word, strings.Join(e.Known, ", "))
+}
+
+// checkRetry refuses a word of Config.Retry that would do nothing because it is misspelt.
+func checkRetry(ctx context.Context, ws *workspace.Workspace, words []string) error {
+	// Outcomes are a closed list; reasons are not, so that one counts only where some entry has it.
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(manifest.Outcomes(), manifest.Outcome(w)) })
+	if len(words) == 0 {
+		return nil
+	}
+	reasons := map[string]bool{}
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Trouble != nil && rec.Trouble.Reason != "" {
+			reasons[string(rec.Trouble.Reason)] = true
+		}
+	}
+	for _, w := range words {
+		if !reasons[w] {
+			return &UnknownRetry{Word: w, Known: slices.Sorted(maps.Keys(reasons))}
+		}
+	}
+	return nil
 }

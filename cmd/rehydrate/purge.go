@@ -51,7 +51,7 @@ func (c *command) purgeCommand() *cobra.Command {
 var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
 func (f purgeFlags) request() (pipeline.PurgeRequest, error) {
-	q := pipeline.PurgeRequest{Offline: f.offline, Reason: manifest.Reason(f.reason)}
+	q := pipeline.PurgeRequest{Reason: manifest.Reason(f.reason)}
 	if !reasonForm.MatchString(f.reason) {
 		return q, usageError("--reason takes one word of a-z, 0-9 and _, not %s", strconv.QuoteToGraphic(f.reason))
 	}
@@ -96,7 +96,6 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if err != nil {
 		return err
 	}
-	request.Offline = config.Reddit == nil
 	var report pipeline.PurgeReport
 	held, err := leave.do(ctx, c, &config, func(*workspace.Workspace) (err error) {
 		report, err = pipeline.Purge(ctx, config, request)

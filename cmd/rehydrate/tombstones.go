@@ -119,7 +119,8 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 	}
 	var published []manifest.Tombstone
 	if rel.TombstonesPath != "" {
-		if published, err = readTombstones(rel.TombstonesPath); err != nil {
+		published, err = readTombstones(rel.TombstonesPath)
+		if err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit/sweep"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -250,4 +251,35 @@ func (s *resolver) explainAbsence(ctx context.Context, posts []workspace.Post) e
 		explained = append(explained, p)
 	}
 	return s.Workspace.SetPosts(ctx, explained)
+}
+
+// ask asks Reddit about every post and settles what is gone. Without a client it asks nobody.
+func (r *run) ask(ctx context.Context, s *resolver) error {
+	if r.Reddit == nil {
+		return r.settleKnown(ctx, s)
+	}
+	_, posts, err := r.Workspace.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	r.Progress.asking(posts)
+	err = s.resolve(ctx, s.everyPost(ctx), nil)
+	if err == nil && r.stopping() {
+		err = state.ErrInterrupted
+	}
+	return err
+}
+
+// settleKnown settles what the operator confirms, and asks nobody.
+func (r *run) settleKnown(ctx context.Context, s *resolver) error {
+	// Half a sweep of an earlier run can't tell a mass removal from a few.
+	if !r.ConfirmRemovals {
+		return nil
+	}
+	for _, err := range s.everyPost(ctx) { // for its counts
+		if err != nil {
+			return err
+		}
+	}
+	return s.settle(ctx)
 }
