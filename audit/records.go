@@ -138,11 +138,17 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	case b.Release != a.Release.Name:
 		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}
 	}
-	_, a.sealed, err = ws.ReadSeal(ctx)
+	var seal workspace.Seal
+	seal, a.sealed, err = ws.ReadSeal(ctx)
 	if err != nil {
 		a.unread(state.SealFile, err)
 	} else if !a.sealed {
 		a.open(state.SealFile, "rehydrate run or recheck, then audit again", "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away")
+	} else if now, err := ws.Stat(ctx, state.StateFile); err != nil {
+		return err
+	} else if !slices.Contains(seal.Files, now) {
+		a.changed("", state.StateFile, "rehydrate verify says what to do",
+			"it is not as its last writer left it on %s: it was changed, damaged or put back from a backup", dayOf(seal.Time))
 	}
 	if b.ReleaseDigest != a.Release.Digest {
 		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
@@ -320,6 +326,7 @@ func (a *audit) restored(e auditlog.Event) {
 	missing := map[string]string{
 		auditlog.RestoredLog:   fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they recorded", e.Seq, e.Size-1),
 		auditlog.RestoredOther: fmt.Sprintf("audit/ was exchanged for that of another history: any of the %d records of the log as it was can be missing", e.Size),
+		auditlog.RestoredChanged: "state.db was not as its last writer left it, and not an older copy either: it was changed or damaged, and whatever it said then can be wrong",
 		auditlog.RestoredKey:   fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1),
 	}[e.Verdict]
 	// An operator could drop a record in this way: it is a gap until the auditor has a checkpoint from after it.

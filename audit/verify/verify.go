@@ -386,10 +386,35 @@ func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
 		v.report.Records = l.Size()
 		err = l.Verify(ctx)
 	}
+	if err == nil {
+		err = v.changedBefore(ctx, l)
+	}
 	if errors.Is(err, auditlog.ErrNoLog) {
 		v.note("there is no audit log yet")
 	} else if err != nil {
 		v.damage(state.AuditDir, mendLog, "%v", err)
+	}
+	return nil
+}
+
+// changedBefore reports that state.db was changed or damaged at a time that the log names: the seals since then are of what
+// that left. An older state.db that was put back ends it.
+func (v *verification) changedBefore(ctx context.Context, l *auditlog.Log) error {
+	var changed *auditlog.Event
+	for e, err := range l.Records(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.Kind == auditlog.Restored && e.Verdict == auditlog.RestoredChanged:
+			changed = &e
+		case e.Kind == auditlog.Restored && e.Verdict == auditlog.RestoredState:
+			changed = nil
+		}
+	}
+	if changed != nil {
+		v.damage(state.StateFile, mendState, "it was changed or damaged before %s (record %d of the log)",
+			changed.Time.Format(time.RFC3339), changed.Seq)
 	}
 	return nil
 }

@@ -1,13 +1,16 @@
 package verify_test
 
 import (
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"rehydrate/audit/verify"
 	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -77,4 +80,39 @@ func flip(name string, at int) error {
 func write(dir, name, text string) error {
 	path := filepath.Join(dir, name)
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+}
+
+// TestChangedBefore: a change of state.db between two writers stays damage, though the second one seals what it left.
+func TestChangedBefore(t *testing.T) {
+	dir := made(t)
+	reopened := func() verify.Report {
+		ws, err := workspace.Open(t.Context(), dir, workspace.Options{})
+		testkit.OK(t, err)
+		testkit.OK(t, ws.Note(t.Context(), auditlog.Event{Kind: auditlog.Run, Phase: auditlog.Started}), ws.Close())
+		r, err := verify.Workspace(t.Context(), dir)
+		testkit.OK(t, err)
+		return r
+	}
+	if r := reopened(); !r.Whole {
+		t.Fatalf("before: %+v", r.Damage)
+	}
+	older, err := os.ReadFile(filepath.Join(dir, "state.db"))
+	testkit.OK(t, err)
+	if r := reopened(); !r.Whole {
+		t.Fatalf("before: %+v", r.Damage)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, "state.db"))
+	testkit.OK(t, err)
+	_, err = db.Exec("INSERT INTO meta (key, value) VALUES ('x', 'by hand')")
+	testkit.OK(t, err, db.Close())
+	for range 2 {
+		if r := reopened(); r.Whole || !strings.Contains(r.Damage[0].What, "was changed or damaged before") {
+			t.Fatalf("changed by hand: %+v", r)
+		}
+	}
+	// An older one from a backup is no damage: the log tells its age, and what was changed is gone.
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "state.db"), older, 0o600))
+	if r := reopened(); !r.Whole {
+		t.Errorf("an older one: %+v", r.Damage)
+	}
 }

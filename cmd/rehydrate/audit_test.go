@@ -24,6 +24,7 @@ import (
 
 	"rehydrate/audit"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -136,6 +137,28 @@ func (p *audited) sql(statements ...string) {
 		_, err := db.ExecContext(p.t.Context(), s)
 		check(p.t, err)
 	}
+	check(p.t, db.Close())
+	sealAgain(p.t, p.path("."))
+}
+
+// sealAgain seals state.db as it is now, as somebody does who changes it and knows how.
+func sealAgain(t testing.TB, dir string) {
+	t.Helper()
+	name := filepath.Join(dir, "audit", "seal.json")
+	text, err := os.ReadFile(name)
+	check(t, err)
+	var seal workspace.Seal
+	check(t, json.Unmarshal(text, &seal))
+	body, err := os.ReadFile(filepath.Join(dir, "state.db"))
+	check(t, err)
+	at := slices.IndexFunc(seal.Files, func(f workspace.File) bool { return f.Name == "state.db" })
+	seal.Files[at].Size, seal.Files[at].SHA256 = int64(len(body)), state.SHA256(body)
+	seal.Sum = ""
+	text, err = json.MarshalIndent(seal, "", "  ")
+	check(t, err)
+	seal.Sum = state.SHA256(text)
+	text, err = json.MarshalIndent(seal, "", "  ")
+	check(t, errors.Join(err, os.WriteFile(name, append(text, '\n'), 0o600)))
 }
 
 // edit changes a file of the workspace.
@@ -471,7 +494,6 @@ var violations = []planted{
 			"INSERT INTO z VALUES ('"+strings.Repeat("words that were erased ", 900)+"')", "DROP TABLE z")},
 	{"something behind the end of state.db", audit.FoundRecord, "", "state.db",
 		edited("state.db", func(s string) string { return s + "t3_" + wasRemoved })},
-	{"what lies behind the end of state.db", audit.FoundRow, wasRemoved, "state.db > free pages", edited("state.db", func(s string) string { return s + "t3_" + wasRemoved })},
 }
 
 // looks is the kind of what only looks like an image that was removed.

@@ -61,6 +61,7 @@ const (
 	RestoredCheckpoint = "checkpoint" // the checkpoint was, and the records were there
 	RestoredOther      = "other_log"  // neither continues the other
 	RestoredKey        = "key"        // the key was gone, and there is a new one
+	RestoredChanged    = "changed"    // state.db is as old as the log, and not as its last writer left it
 )
 
 var kinds = []Kind{Run, Verdicts, Fetch, Withheld, Confirmed, Buried, Readmitted, Lifted, Erased, Export, Copy,

@@ -318,8 +318,15 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	if errors.As(err, new(*auditlog.Broken)) {
 		return nil // left to publish, so that removals do not wait for it
 	}
-	if err != nil || r.what == "" {
+	switch {
+	case err != nil:
 		return err
+	case r.what == "" && w.unlike:
+		r.what = auditlog.RestoredChanged
+	case r.what == "":
+		return nil
+	case w.unlike:
+		w.digests.Clear() // the seal is of another time, and describes other files
 	}
 	return w.change(ctx, "continue the audit log", func(t *tx) {
 		queue, err := readQueue(ctx, t, r.from, -1)
@@ -367,7 +374,7 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 	if err != nil {
 		return r, err
 	}
-	if root != head.Root {
+	if root != head.Root && head.Size > 0 { // a new state.db knows no log, and is older than any
 		// Another history: every tombstone of that log must hold here too.
 		r.what = auditlog.RestoredOther
 		r.stones, err = tombstonesOf(ctx, log, 0)

@@ -61,7 +61,7 @@ func (s Seal) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// unseal removes the seal before the first change, and keeps its digests in memory.
+// unseal removes the seal before the first change, and keeps its digests in memory. One that is of another state.db stays.
 func (w *Workspace) unseal(ctx context.Context) error {
 	seal, sealed, err := w.ReadSeal(ctx)
 	w.unfinished.Store(err != nil || !sealed) // the last writer was killed: Sweep comes before the next seal
@@ -73,12 +73,15 @@ func (w *Workspace) unseal(ctx context.Context) error {
 		return err
 	}
 	// The digests of files that this writer does not replace go into the next seal, so that damage in between is
-	// found. The seal of another state.db came with a backup and describes other files; a damaged one lists none.
-	if slices.Contains(seal.Files, state) {
-		for _, f := range seal.Files {
-			w.digests.Store(f.Name, f)
-		}
-		w.digests.Delete(stateName)
+	// found. A damaged seal lists none.
+	for _, f := range seal.Files {
+		w.digests.Store(f.Name, f)
+	}
+	w.digests.Delete(stateName)
+	// state.db came from a backup, or was changed: reconcile tells and notes which. The seal stays until then, for a kill.
+	w.unlike = !slices.Contains(seal.Files, state)
+	if w.unlike {
+		return nil
 	}
 	return w.unlink(ctx, sealName)
 }

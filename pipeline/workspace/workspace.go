@@ -90,6 +90,7 @@ type Workspace struct {
 	log        *auditlog.Log    // as this writer published it last; nil before
 
 	digests sync.Map // Files by name, as they were last written here or sealed
+	unlike  bool     // state.db was not as the seal has it when this writer opened it
 
 	// unfinished is set when a change of the disk failed half-way: the workspace must not be sealed before a Sweep
 	// has repaired it.
@@ -143,6 +144,12 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 	}
 	if err := w.reconcile(ctx); err != nil {
 		return fmt.Errorf("compare %s with the audit log: %w", stateName, err)
+	}
+	if w.unlike {
+		err := w.unlink(ctx, sealName)
+		if err != nil {
+			return err
+		}
 	}
 	w.finish = func() error { return w.conclude(context.WithoutCancel(ctx)) }
 	return nil
