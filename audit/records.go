@@ -324,10 +324,10 @@ func (a *audit) replay(e auditlog.Event) {
 // restored notes that a part of the workspace came from a backup.
 func (a *audit) restored(e auditlog.Event) {
 	missing := map[string]string{
-		auditlog.RestoredLog:   fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they recorded", e.Seq, e.Size-1),
-		auditlog.RestoredOther: fmt.Sprintf("audit/ was exchanged for that of another history: any of the %d records of the log as it was can be missing", e.Size),
+		auditlog.RestoredLog:     fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they recorded", e.Seq, e.Size-1),
+		auditlog.RestoredOther:   fmt.Sprintf("audit/ was exchanged for that of another history: any of the %d records of the log as it was can be missing", e.Size),
 		auditlog.RestoredChanged: "state.db was not as its last writer left it, and not an older copy either: it was changed or damaged, and whatever it said then can be wrong",
-		auditlog.RestoredKey:   fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1),
+		auditlog.RestoredKey:     fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1),
 	}[e.Verdict]
 	// An operator could drop a record in this way: it is a gap until the auditor has a checkpoint from after it.
 	if s := a.report.Log.Since; missing == "" || s != nil && s.Holds && s.Records > e.Seq {

@@ -163,7 +163,7 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 	}
 	// Content of a tombstoned post can be here when the release's list grew or a backup came
 	// back: Sweep erases it before anything else happens.
-	swept, err := r.Workspace.Sweep(ctx)
+	swept, err := r.Workspace.Sweep(ctx, r.mend)
 	if err != nil {
 		return fmt.Errorf("clean up after an earlier run: %w", err)
 	}

@@ -109,7 +109,7 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	if err := state.WriteTombstones(ctx, ws); err != nil {
 		return e, err
 	}
-	if _, err := ws.Sweep(ctx); err != nil { // unfinished files, and whatever a run left that was killed
+	if _, err := ws.Sweep(ctx, nil); err != nil { // unfinished files, and whatever a run left that was killed
 		return e, err
 	}
 	if err := e.findStrays(ctx, ws); err != nil {

@@ -112,7 +112,7 @@ func (g *gatherer) newReading(rec workspace.Record, read workspace.Reading) work
 
 // load reads a stored image from its file. A *policy.Fault says why it may not be used.
 func (g *gatherer) load(ctx context.Context, rec workspace.Record) ([]byte, picture.Info, error) {
-	body, err := g.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
+	body, err := g.readStored(ctx, rec)
 	if _, damaged := errors.AsType[*workspace.Damaged](err); damaged {
 		err = damagedFile()
 	}

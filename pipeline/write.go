@@ -91,7 +91,7 @@ func (r *run) dropDamaged(ctx context.Context) error {
 		if rec.Image == nil {
 			continue
 		}
-		_, err := r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
+		_, err := r.readStored(ctx, rec)
 		if damaged, ok := errors.AsType[*workspace.Damaged](err); ok {
 			r.Log.Warn("a stored image is damaged and left out", "file", damaged.Name, "what", damaged.What)
 			err = r.dropImage(ctx, rec.Key, "", damagedFile(), false)

@@ -48,8 +48,9 @@ type Report struct {
 const (
 	mendRun    = "rehydrate run RELEASE: it fetches or writes it again"
 	mendImage  = "delete the file, then rehydrate run RELEASE: it fetches the image again"
-	mendState  = "put back state.db from a backup and leave audit/ as it is, then rehydrate run RELEASE; without a backup start a new workspace, and hand audit/ to your auditor"
+	mendState  = "put back state.db from a backup and leave audit/ as it is, then rehydrate run RELEASE; without a backup move state.db away: the run takes the images back and reads them again"
 	mendLog    = "put back audit/ from a backup; if there is none keep it as it is and tell your auditor: a log is not mended"
+	mendLoose  = "rehydrate run RELEASE: it takes the file back if the log says that it was fetched, and removes it if not"
 	mendStray  = "move it out of the workspace, or delete it"
 	mendReport = "rehydrate report: it writes it again"
 )
@@ -445,6 +446,8 @@ func (v *verification) strays() {
 			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)
 		case !v.report.Sealed && belongs:
 			v.note("%s is on no record: the next run takes it away or writes it again", name)
+		case strings.HasPrefix(name, state.ImagesDir+"/"):
+			v.damage(name, mendLoose, "nothing on record accounts for it")
 		default:
 			v.damage(name, mendStray, "nothing on record accounts for it")
 		}

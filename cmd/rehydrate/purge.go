@@ -41,7 +41,7 @@ func (c *command) purgeCommand() *cobra.Command {
 	flags.StringArrayVar(&f.tombstones, "tombstones", nil, "take over the tombstones in this `file`, a tombstones.csv that was kept elsewhere (repeatable)")
 	flags.BoolVar(&f.all, "all", false, "end the workspace: remove all images, texts, the dataset and its copies; needs --confirm-removals")
 	flags.BoolVar(&f.confirmRemovals, "confirm-removals", false,
-		"accept the mass removal that an earlier run or purge withheld (not what this one finds), or --all")
+		"accept the mass removal that an earlier run or purge withheld (not what this one finds), images whose files are lost, or --all")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd

@@ -160,6 +160,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitUsage, "start one with: rehydrate run RELEASE, or name it with -w"
 	case is[*pipeline.UnknownRetry](err):
 		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes, ", ") + ") and the reasons that rehydrate status shows"
+	case is[*pipeline.MissingError](err):
+		return exitFailed, "mount the disk, or put the files back; if they are lost: rehydrate run RELEASE --confirm-removals takes what it can from the dataset, and fetches the rest"
 	case is[*pipeline.LossError](err):
 		return exitUsage, "is it the right manifest? If those entries are to go, run again with --confirm-removals; nothing was changed"
 	case is[*workspace.OtherRelease](err):

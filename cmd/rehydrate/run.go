@@ -70,7 +70,7 @@ func (f *runFlags) registerFetch(cmd *cobra.Command) {
 
 func (f *runFlags) registerConfirm(cmd *cobra.Command, more string) {
 	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false,
-		"accept the mass removal that an earlier job withheld (not what this one finds)"+more)
+		"accept the mass removal that an earlier job withheld (not what this one finds), or images whose files are lost"+more)
 }
 
 // reads reports whether the job reads images itself.

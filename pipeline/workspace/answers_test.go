@@ -66,7 +66,7 @@ func TestAnswers(t *testing.T) {
 	testkit.OK(t, w.SetPosts(ctx, []Post{{ID: keys[4].ID, State: manifest.StateRemoved}}))
 	_, err = w.db.Exec("DELETE FROM image WHERE id = ?", keys[4].ID)
 	testkit.OK(t, err)
-	swept, err := w.Sweep(ctx)
+	swept, err := w.Sweep(ctx, nil)
 	if err != nil || swept.Erased != 1 {
 		t.Errorf("Sweep = %+v, %v, want one erasure finished", swept, err)
 	}

@@ -39,7 +39,7 @@ func life(ctx context.Context, w *Workspace) error {
 		return func() error { _, err := w.Replace(ctx, "dataset/x", text(s), nil); return err }
 	}
 	for _, do := range []func() error{
-		func() error { _, err := w.Sweep(ctx); return err },
+		func() error { _, err := w.Sweep(ctx, nil); return err },
 		func() error { return w.Load(ctx, binding("1"), seq(numbered(4), nil), nil) },
 		store("a000", body("a000")), read("a000"),
 		func() error {
@@ -254,7 +254,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		testkit.OK(t, r.Close())
 		testkit.Same(t, fmt.Sprintf("step %d: the folder after reading", n), before, snapshot(t, dir))
 		w := open(t, dir)
-		_, sweepErr := w.Sweep(t.Context())
+		_, sweepErr := w.Sweep(t.Context(), nil)
 		testkit.OK(t, sweepErr)
 		checkSound(t, w, true)
 		testkit.OK(t, noSync(w), life(t.Context(), w))
@@ -302,7 +302,7 @@ func TestFailedAtEveryStep(t *testing.T) {
 		}
 		testkit.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 		checkSound(t, w, false)
-		swept, err := w.Sweep(t.Context())
+		swept, err := w.Sweep(t.Context(), nil)
 		testkit.Same(t, "files without a row", 0, swept.Orphans, err)
 		testkit.OK(t, life(t.Context(), w))
 		checkEnd(t, w)

@@ -81,7 +81,7 @@ func TestReadmitted(t *testing.T) {
 		testkit.Same(t, step.name, []Tombstone{step.want}, got, err)
 		store(t, w, key("a000"), "content")
 		testkit.OK(t, w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive}}))
-		swept, err := w.Sweep(ctx)
+		swept, err := w.Sweep(ctx, nil)
 		testkit.Same(t, step.name+": Sweep", Swept{Erased: step.erased}, swept, err)
 	}
 	older := stone("b", manifest.StateUnavailable, "", 1)

@@ -7,7 +7,9 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -450,8 +452,24 @@ type Swept struct {
 	Replaced  int // images that were being replaced by others: the row is of the file that is there
 }
 
-// Sweep repairs what a killed run left; call it at the start of a run. It checks names and lengths, not content.
-func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
+// Astray is what does not fit between the rows of images and their files.
+type Astray struct {
+	Images  int            // rows
+	Missing []manifest.Key // rows whose file is not there, or has another length
+	Loose   []LooseImage   // files that are named as images of entries and have no row
+}
+
+// A LooseImage is a file without a row.
+type LooseImage struct {
+	manifest.Key
+	Name, Format string
+	Bytes        int64
+}
+
+// Sweep repairs what a killed run left; call it at the start of a run. It checks names and lengths, not content. Files
+// and rows of images that do not fit together go, but for those that mend, which may be nil, makes fit before: PutBack
+// and StoreImage do. An error of mend ends it.
+func (w *Workspace) Sweep(ctx context.Context, mend func(context.Context, Astray) error) (s Swept, err error) {
 	defer wrap(&err, "sweep the workspace")
 	// Erase comes before the images are compared, so that a row without a file is not taken for a lost image. It is
 	// unfinished where a post must not stay and still has content.
@@ -476,7 +494,14 @@ func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
 	if err := w.sweepReplaced(ctx, &s); err != nil {
 		return s, err
 	}
-	if err := w.sweepFiles(ctx, &s); err != nil {
+	a, _, err := w.compareFiles(ctx, &s)
+	if err == nil && mend != nil && len(a.Missing)+len(a.Loose) > 0 {
+		err = mend(ctx, a)
+	}
+	if err == nil {
+		err = w.sweepFiles(ctx, &s)
+	}
+	if err != nil {
 		return s, err
 	}
 	w.unfinished.Store(false) // files and rows agree: the workspace may be sealed
@@ -534,24 +559,45 @@ func (w *Workspace) sweepReplaced(ctx context.Context, s *Swept) error {
 	return nil
 }
 
-// sweepFiles removes unfinished files, and compares the image files with their rows.
+// sweepFiles removes unfinished files, image files without their rows, and rows without their files.
 func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
+	a, left, err := w.compareFiles(ctx, s)
+	if err != nil {
+		return err
+	}
+	// A file whose length is not its row's goes as well, and its row below: the next run fetches it again.
+	if err := w.unlink(ctx, left...); err != nil {
+		return err
+	}
+	s.Lost = len(a.Missing)
+	if s.Lost == 0 {
+		return nil
+	}
+	return w.change(ctx, "drop rows without their file", func(t *tx) {
+		for _, k := range a.Missing {
+			t.dropRows(k)
+		}
+	})
+}
+
+// compareFiles compares the image files with their rows, and lists the files that a sweep removes.
+func (w *Workspace) compareFiles(ctx context.Context, s *Swept) (a Astray, left []string, err error) {
 	// A link in the place of the folder would make all images look lost.
 	if info, err := w.root.Lstat(imagesName); err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is not a folder: move it away", imagesName)
+		return a, nil, fmt.Errorf("%s is not a folder: move it away", imagesName)
 	}
 	rows, err := storedImages(ctx, w.db, "")
 	if err != nil {
-		return err
+		return a, nil, err
 	}
 	missing := map[string]storedImage{} // the rows by file name, less those whose file was found
 	for _, r := range rows {
 		missing[w.ImageName(r.Key, r.format)] = r
 	}
-	var left []string
+	a.Images, s.Temporary, s.Orphans = len(rows), 0, 0
 	for f, err := range w.Walk(ctx, ".") {
 		if err != nil {
-			return err
+			return a, nil, err
 		}
 		row, hasRow := missing[f.Name]
 		switch {
@@ -561,23 +607,48 @@ func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
 			continue
 		case !hasRow:
 			s.Orphans++
+			if loose, ok := w.looseImage(f); ok {
+				a.Loose = append(a.Loose, loose)
+			}
 		case f.Mode.IsRegular() && f.Size == row.bytes:
 			delete(missing, f.Name)
 			continue
 		}
 		left = append(left, f.Name)
 	}
-	// A file whose length is not its row's goes as well, and its row below: the next run fetches it again.
-	if err := w.unlink(ctx, left...); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		a.Missing = append(a.Missing, missing[name].Key)
+	}
+	return a, left, nil
+}
+
+// looseImage is the entry whose image a file would be by its name.
+func (w *Workspace) looseImage(f Found) (LooseImage, bool) {
+	ext := strings.TrimPrefix(path.Ext(f.Name), ".")
+	base := strings.TrimSuffix(path.Base(f.Name), path.Ext(f.Name))
+	k, err := manifest.ParseKey(strings.Replace(base, "-", "/", 1))
+	for format, its := range extensions {
+		if err == nil && its == ext && f.Mode.IsRegular() && w.ImageName(k, format) == f.Name {
+			return LooseImage{Key: k, Name: f.Name, Format: format, Bytes: f.Size}, true
+		}
+	}
+	return LooseImage{}, false
+}
+
+// PutBack writes the file of a stored image again, and keeps all that is known of it. It fails with ErrNoImage where no row
+// names these bytes.
+func (w *Workspace) PutBack(ctx context.Context, k manifest.Key, body []byte) (err error) {
+	defer wrap(&err, "put back the image of %s", k)
+	post := w.post(k.ID)
+	post.Lock()
+	defer post.Unlock()
+	formats, err := texts(ctx, w.db, "SELECT format FROM image WHERE id = ? AND image = ? AND sha256 = ?", k.ID, k.Image, hexDigest(body))
+	if err == nil && len(formats) == 0 {
+		err = ErrNoImage
+	}
+	if err != nil {
 		return err
 	}
-	s.Lost = len(missing)
-	if s.Lost == 0 {
-		return nil
-	}
-	return w.change(ctx, "drop rows without their file", func(t *tx) {
-		for _, r := range missing {
-			t.dropRows(r.Key)
-		}
-	})
+	_, err = WriteFile(ctx, w.files, w.ImageName(k, formats[0]), "", func(f io.Writer) error { _, err := f.Write(body); return err }, nil)
+	return err
 }

@@ -93,7 +93,7 @@ func TestNoSymlinkLeadsOut(t *testing.T) {
 	outside := t.TempDir()
 	testkit.OK(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")), os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
 	_, write := w.Replace(ctx, "dataset/x", text(""), nil)
-	_, sweep := w.Sweep(ctx)
+	_, sweep := w.Sweep(ctx, nil)
 	for i, err := range []error{w.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")), write, sweep} {
 		if err == nil {
 			t.Errorf("change %d went through a symbolic link", i)
@@ -183,7 +183,7 @@ func TestSweep(t *testing.T) {
 		testkit.OK(t, os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), []byte(body), 0o600))
 	}
 	testkit.OK(t, os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z")))
-	got, err := w.Sweep(ctx)
+	got, err := w.Sweep(ctx, nil)
 	testkit.Same(t, "Sweep", Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}, got, err)
 	testkit.Same(t, "files", []string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock", "state.db"}, files(t, w, "."))
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
@@ -191,7 +191,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s has an image row: %v", r.ID, has)
 		}
 	}
-	got, err = w.Sweep(ctx)
+	got, err = w.Sweep(ctx, nil)
 	testkit.Same(t, "a second Sweep", Swept{}, got, err)
 }
 

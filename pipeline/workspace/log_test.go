@@ -649,7 +649,7 @@ func TestSealAfterKill(t *testing.T) {
 	for _, sweep := range []bool{false, true, false} {
 		w := open(t, dir)
 		if sweep {
-			_, err := w.Sweep(t.Context())
+			_, err := w.Sweep(t.Context(), nil)
 			testkit.OK(t, err)
 		}
 		testkit.OK(t, w.Close())

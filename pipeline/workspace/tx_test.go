@@ -203,7 +203,7 @@ func TestDiskFailsInSharedCommit(t *testing.T) {
 			}
 		}
 		stored(t, w, strings.Join(want, " "))
-		swept, err := w.Sweep(ctx)
+		swept, err := w.Sweep(ctx, nil)
 		testkit.Same(t, "left to sweep", Swept{}, swept, err)
 		testkit.OK(t, together(w, storing(ctx, w, 3)...))
 		stored(t, w, "a000 a001 a002")

@@ -470,7 +470,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	testkit.Same(t, "records", "a000 a001 a002", keys(t, r))
 	body, err := r.ReadImage(ctx, key("a001"), img)
 	testkit.Same(t, "the image", "body", string(body), err)
-	_, sweep := r.Sweep(ctx)
+	_, sweep := r.Sweep(ctx, nil)
 	_, replace := r.Replace(ctx, "x", text(""), nil)
 	for i, err := range []error{
 		r.SetMeta(ctx, "k", "v"), r.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")),
