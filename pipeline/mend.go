@@ -21,6 +21,9 @@ import (
 // where the log says that they were fetched, and files that are lost are put back from the dataset, which has their bytes.
 // Where more is missing than a few, nothing is done until somebody says that it is lost.
 
+// fewMissing is how many files may be missing of however few: somebody deleted them because they were damaged.
+const fewMissing = 3
+
 // A MissingError says that more than a tenth of the stored images are not there.
 type MissingError struct {
 	Missing, Of int
@@ -40,7 +43,7 @@ func (r *run) mend(ctx context.Context, a workspace.Astray) error {
 	if len(a.Missing) == 0 {
 		return nil
 	}
-	if n := len(a.Missing); !r.ConfirmRemovals && float64(n) > max(1, float64(a.Images)/10) {
+	if n := len(a.Missing); !r.ConfirmRemovals && n > max(fewMissing, a.Images/10) {
 		return &MissingError{Missing: n, Of: a.Images, First: a.Missing[0].String()}
 	}
 	back, err := r.putBack(ctx, a.Missing...)
