@@ -11,7 +11,6 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/picture"
-	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/reddit"
@@ -124,31 +123,16 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		job.picture = &reading.Picture{Image: pic.Image, Upright: pic.Upright, Free: func() { g.waiting.Release(info.DecodedBytes) }}
 	}
 	pic.Free()
-	return g.store(ctx, job, body)
-}
-
-// store stores an image and sends it to the readers, while its fetcher goes on.
-func (g *gatherer) store(ctx context.Context, job readJob, body []byte) error {
-	size := min(max(int64(len(body)), storingBytes/storing), storingBytes)
-	if err := g.storing.Acquire(ctx, size); err != nil {
+	// Stored before it is read: a run that is killed in between reads it from its file.
+	if err := g.Workspace.StoreImage(ctx, job.Key, body, img); err != nil {
 		return err
 	}
-	g.senders.Add(1) // beside its fetcher, which is one
-	safely.Go(g.group, func() error {
-		defer g.senders.Done()
-		defer g.storing.Release(size)
-		// Stored before it is read: a run that is killed in between reads it from its file.
-		if err := g.Workspace.StoreImage(ctx, job.Key, body, *job.Image); err != nil {
-			return err
-		}
-		g.Progress.fetched()
-		if g.OCR == nil { // shards read it
-			g.settled(job.Key, manifest.Result{})
-			return nil
-		}
-		return send(ctx, g.run, g.read, job)
-	})
-	return nil
+	g.Progress.fetched()
+	if g.OCR == nil { // shards read it
+		g.settled(job.Key, manifest.Result{})
+		return nil
+	}
+	return send(ctx, g.run, g.read, job)
 }
 
 // compare holds an image against the digests that the manifest names; one that matches is enough.

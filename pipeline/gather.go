@@ -22,10 +22,6 @@ const (
 	// hostQueue is how many downloads wait for one host. Posts are handed on in one line, so that a host which is asked
 	// slowly holds up the others once its queue is full; and a post is fetched so much later than it was seen live.
 	hostQueue = 1024
-	// storing is how many images are stored at a time, and storingBytes what they take at most, but for a larger one.
-	// Each waits for the disk several times, and they wait together.
-	storing      = 16
-	storingBytes = 64 << 20
 )
 
 // A fetchJob is one image to download.
@@ -47,9 +43,7 @@ type readJob struct {
 type gatherer struct {
 	*run
 	fetch     map[string]chan fetchJob // by host name of the policy
-	group     *errgroup.Group
-	senders   sync.WaitGroup      // to read
-	storing   *semaphore.Weighted // bytes, see storingBytes
+	senders   sync.WaitGroup           // to read
 	read      chan readJob
 	reader    *reading.Reader
 	waiting   *semaphore.Weighted // bytes, of decoded images that wait for a reader
@@ -70,8 +64,8 @@ func (r *run) newGatherer(keepTexts bool) *gatherer {
 		limits += fmt.Sprintf(" %+v", p)
 	}
 	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
-		reader: reading.New(r.OCR, r.Policy), waiting: semaphore.NewWeighted(im.MaxDecodedBytes() / 2), limits: limits, keepTexts: keepTexts,
-		storing: semaphore.NewWeighted(storingBytes), known: hosts{byHost: map[string]*host{}}}
+		reader: reading.New(r.OCR, r.Policy), waiting: semaphore.NewWeighted(im.MaxDecodedBytes() / 2), limits: limits,
+		keepTexts: keepTexts, known: hosts{byHost: map[string]*host{}}}
 }
 
 // gather runs resolve, fetch and ocr side by side.
@@ -87,7 +81,6 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 		return err
 	}
 	group, running := errgroup.WithContext(ctx) // running ends with the group
-	g.group = group
 	for _, host := range r.Policy.Images.Hosts {
 		jobs := make(chan fetchJob, hostQueue)
 		g.fetch[host.Name] = jobs

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ func life(ctx context.Context, w *Workspace) error {
 		func() error { return w.Load(ctx, binding("1"), seq(numbered(4), nil), nil) },
 		store("a000", body("a000")), read("a000"),
 		func() error {
-			return together(w, store("a001", body("a001")), store("a002", body("a002")), read("a000"))
+			return together(store("a001", body("a001")), store("a002", body("a002")), read("a000"))
 		},
 		read("a001"), store("a001", body("a001")), read("a001"), read("a002"),
 		func() error { return w.BeginReread(ctx) },
@@ -53,7 +52,7 @@ func life(ctx context.Context, w *Workspace) error {
 		},
 		func() error { return w.EndReread(ctx) },
 		func() error {
-			return together(w, store("a000", []byte("another body in the same place")),
+			return together(store("a000", []byte("another body in the same place")),
 				func() error { return w.DropImage(ctx, key("a001"), Trouble{Outcome: manifest.Gone}, true) })
 		},
 		func() error { return w.SetPosts(ctx, []Post{{ID: "a002", State: manifest.StateRemoved}}) },
@@ -67,18 +66,13 @@ func life(ctx context.Context, w *Workspace) error {
 	return nil
 }
 
-// together runs changes of several goroutines whose first parts share one commit.
-func together(w *Workspace, all ...func() error) error {
-	errs, ended := make([]error, len(all)), atomic.Int64{}
-	w.turn.Lock()
+// together runs changes of several goroutines.
+func together(all ...func() error) error {
+	errs := make([]error, len(all))
 	var group sync.WaitGroup
 	for i, do := range all {
-		group.Go(func() { errs[i] = do(); ended.Add(1) })
+		group.Go(func() { errs[i] = do() })
 	}
-	for w.inLine.Load()+ended.Load() < int64(len(all)) {
-		runtime.Gosched()
-	}
-	w.turn.Unlock()
 	group.Wait()
 	return errors.Join(errs...)
 }

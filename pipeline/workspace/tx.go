@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -20,36 +19,22 @@ import (
 
 // A tx is one change of state.db. Its first error sticks: nothing more is run, and nothing of it is committed.
 type tx struct {
-	*commit
-	ctx      context.Context // of its statements: it does not end, because SQLite would roll back all that is in the commit
-	caller   context.Context // of the one call of change; its end stops the change before the next statement
-	recorded int             // records that were stored
+	*sql.Tx
+	ctx      context.Context      // of the one call of change
+	prepared map[string]*sql.Stmt // by their text
+	recorded int                  // records that were stored
 	err      error
 }
 
-// A commit is a transaction of state.db with the changes of one goroutine or of several.
-type commit struct {
-	*sql.Tx
-	prepared map[string]*sql.Stmt // by their text
-	shared   bool                 // a change is in it
-	done     chan struct{}        // closed at its end
-	failed   error                // why it ended with nothing stored; read it when it is done
-}
-
-// change runs do in a durable transaction, which it may share with changes of other goroutines: each is stored whole or
-// not at all, and none fails by an error of another one's do. what names the work in the error.
+// change runs do in a durable transaction, which is stored whole or not at all. what names the work in the error.
 func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) (err error) {
 	defer wrap(&err, "%s", what)
 	if w.lock == nil {
 		return ErrReadOnly
 	}
-	t, err := w.join(ctx, what, do)
+	recorded, err := w.transact(ctx, what, do)
 	if err == nil {
-		<-t.done
-		err = t.failed
-	}
-	if err == nil {
-		w.publishMany(ctx, t.recorded)
+		w.publishMany(ctx, recorded)
 	}
 	// Files may have changed without their rows.
 	if err != nil && (ctx.Err() != nil || errors.As(err, new(*sqlite.Error))) {
@@ -58,69 +43,31 @@ func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) (err 
 	return w.explain(ctx, err)
 }
 
-// join runs do as a part of the commit that is being filled. The last in line ends it.
-func (w *Workspace) join(ctx context.Context, what string, do func(*tx)) (t *tx, err error) {
-	// A commit costs four syncs, whatever is in it. Changes that come meanwhile stand in line and share the next one. A
-	// change that comes alone waits for no other. The line ends, because whoever was in it waits for the commit.
-	w.inLine.Add(1)
+// transact runs do in a transaction. Changes of several goroutines follow each other.
+func (w *Workspace) transact(ctx context.Context, what string, do func(*tx)) (recorded int, err error) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
-	defer func() {
-		if w.inLine.Add(-1) == 0 && w.filling != nil {
-			w.endCommit(w.filling.Commit())
-		}
-	}()
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return 0, err
 	}
-	if w.filling == nil {
-		begun, err := w.db.BeginTx(context.WithoutCancel(ctx), nil) // it is not ctx's alone
-		if err != nil {
-			return nil, err
-		}
-		w.filling = &commit{Tx: begun, prepared: map[string]*sql.Stmt{}, done: make(chan struct{})}
+	// The end of ctx stops the change before its next statement, and none in the middle: once all are done it is stored.
+	begun, err := w.db.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return 0, err
 	}
-	c := w.filling
-	t = &tx{commit: c, ctx: context.WithoutCancel(ctx), caller: ctx}
-	// The first needs no savepoint, for which SQLite would copy every page that a large change touches into memory.
-	undo := &tx{commit: c, ctx: t.ctx, caller: t.ctx} // the end of ctx does not keep it from the savepoint
-	if c.shared {
-		undo.exec("SAVEPOINT one")
-		t.fail(undo.err)
-	}
-	err = safely.Do(func() error { // a panic must not leave the others waiting
+	t := &tx{Tx: begun, ctx: ctx, prepared: map[string]*sql.Stmt{}}
+	err = safely.Do(func() error { // a panic must not leave the transaction open
 		do(t)
 		if t.err == nil {
 			t.err = durable.Step(ctx, "commit", what)
 		}
 		return t.err
 	})
-	switch {
-	case err != nil && !c.shared:
-		w.endCommit(err)
-	case err != nil:
-		undo.exec("ROLLBACK TO one")
-		undo.exec("RELEASE one")
-	case c.shared:
-		undo.exec("RELEASE one")
+	if err != nil {
+		_ = begun.Rollback() // what failed says more
+		return 0, err
 	}
-	c.shared = true
-	// SQLite has given up the whole transaction, as it does on a full disk: no part of it is stored.
-	if undo.err != nil {
-		err = cmp.Or(err, undo.err)
-		w.endCommit(err)
-	}
-	return t, err
-}
-
-// endCommit lets those go on whose changes are in the commit that was filled.
-func (w *Workspace) endCommit(failed error) {
-	c := w.filling
-	c.failed, w.filling = failed, nil
-	if failed != nil {
-		_ = c.Rollback() // what failed says more
-	}
-	close(c.done)
+	return t.recorded, begun.Commit()
 }
 
 // writable returns the reason why nothing may be changed now.
@@ -140,7 +87,7 @@ func (t *tx) fail(err error) {
 
 // exec runs a statement and returns how many rows it changed.
 func (t *tx) exec(statement string, args ...any) (rows int64) {
-	t.fail(t.caller.Err())
+	t.fail(t.ctx.Err())
 	if t.err != nil {
 		return 0
 	}
@@ -149,7 +96,7 @@ func (t *tx) exec(statement string, args ...any) (rows int64) {
 		return 0
 	}
 	var done sql.Result
-	done, t.err = s.ExecContext(t.ctx, args...)
+	done, t.err = s.ExecContext(context.WithoutCancel(t.ctx), args...)
 	if t.err == nil {
 		rows, t.err = done.RowsAffected()
 	}
@@ -160,7 +107,7 @@ func (t *tx) exec(statement string, args ...any) (rows int64) {
 func (t *tx) prepare(statement string) *sql.Stmt {
 	s := t.prepared[statement]
 	if s == nil {
-		s, t.err = t.PrepareContext(t.ctx, statement)
+		s, t.err = t.PrepareContext(context.WithoutCancel(t.ctx), statement)
 		t.prepared[statement] = s
 	}
 	return s
@@ -168,7 +115,7 @@ func (t *tx) prepare(statement string) *sql.Stmt {
 
 // get reads the first row of a query; without one it leaves the targets alone.
 func (t *tx) get(query string, args []any, targets ...any) {
-	t.fail(t.caller.Err())
+	t.fail(t.ctx.Err())
 	if t.err != nil {
 		return
 	}
@@ -176,7 +123,7 @@ func (t *tx) get(query string, args []any, targets ...any) {
 	if t.err != nil {
 		return
 	}
-	err := s.QueryRowContext(t.ctx, args...).Scan(targets...)
+	err := s.QueryRowContext(context.WithoutCancel(t.ctx), args...).Scan(targets...)
 	if !errors.Is(err, sql.ErrNoRows) {
 		t.err = err
 	}

@@ -3,10 +3,8 @@ package workspace
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -29,14 +27,6 @@ func storing(ctx context.Context, w *Workspace, n int) (all []func() error) {
 		})
 	}
 	return all
-}
-
-// commits is how often state.db was changed: SQLite counts it in the header ("The Database File Format", 1.3.9).
-func commits(t *testing.T, w *Workspace) uint32 {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(w.Dir(), stateName))
-	testkit.OK(t, err)
-	return binary.BigEndian.Uint32(b[24:])
 }
 
 // stored asserts that w has images of these entries, each with its file, and no other file.
@@ -80,33 +70,15 @@ func TestOrder(t *testing.T) {
 			"syncdir images/a0", "commit write the row"}, steps[made:])
 	}
 	steps = nil
-	testkit.OK(t, together(w, storing(ctx, w, 5)[2:]...))
-	first := at(0, "commit write the row")
-	for i := 2; i < 5; i++ {
+	testkit.OK(t, together(storing(ctx, w, 5)[2:]...))
+	for i := 2; i < 5; i++ { // a row each, of which any may be that of this file
 		name := fmt.Sprintf("images/a0/a00%d.png", i)
-		if at(at(0, "rename "+name), "syncdir "+path.Dir(name)) > first {
-			t.Errorf("a row was committed before the name of %s was on the disk: %q", name, steps)
-		}
+		at(at(at(0, "rename "+name), "syncdir "+path.Dir(name)), "commit write the row")
 	}
 }
 
-// A lateEnd ends after it was asked once.
-type lateEnd struct {
-	context.Context
-	asked bool
-}
-
-func (c *lateEnd) Err() error {
-	if c.asked {
-		return context.Canceled
-	}
-	c.asked = true
-	return nil
-}
-
-// TestSharedCommit: changes that come while another is being committed share the next transaction; each fails by its own
-// trouble only.
-func TestSharedCommit(t *testing.T) {
+// TestOneFails: of changes that are made at the same time each fails by its own trouble only, and leaves nothing.
+func TestOneFails(t *testing.T) {
 	ctx := t.Context()
 	for name, bad := range map[string]func(w *Workspace) error{
 		"image of no entry": func(w *Workspace) error {
@@ -123,33 +95,44 @@ func TestSharedCommit(t *testing.T) {
 			cancel()
 			return w.change(over, "try", func(t *tx) { t.dropRows(key("a000")) })
 		},
-		"over before its savepoint": func(w *Workspace) error {
-			return w.change(&lateEnd{Context: ctx}, "try", func(t *tx) { t.dropRows(key("a000")) })
-		},
 		"over in the middle": func(w *Workspace) error {
 			over, cancel := context.WithCancel(ctx)
 			return w.change(over, "try", func(t *tx) { t.dropRows(key("a000")); cancel(); t.dropRows(key("a001")) })
 		},
+		"the disk": func(w *Workspace) error {
+			return w.change(ctx, "try", func(t *tx) {
+				t.exec("ROLLBACK") // what SQLite does by itself when it cannot read or write
+				t.fail(errBoom)
+			})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for at := range 3 { // the first in line has no savepoint
-				w := loaded(t, numbered(4)...)
-				testkit.OK(t, noSync(w))
-				before := commits(t, w)
-				var got error
-				try := func() error { got = bad(w); return nil }
-				testkit.OK(t, together(w, slices.Insert(storing(ctx, w, 4), at*2, try)...))
-				if got == nil || name == "panic" && !errors.As(got, new(*safely.Panic)) {
-					t.Errorf("it ended with %v", got)
-				}
-				stored(t, w, "a000 a001 a002 a003")
-				if n := commits(t, w) - before; n < 1 || n > 2 { // where the first one fails, the rest begins again
-					t.Errorf("%d commits of 4 images", n)
-				}
-				testkit.Same(t, "records of the log", 4, len(waiting(t, w)))
+			w := loaded(t, numbered(4)...)
+			testkit.OK(t, noSync(w))
+			var got error
+			try := func() error { got = bad(w); return nil }
+			testkit.OK(t, together(append(storing(ctx, w, 4), try)...))
+			if got == nil || name == "panic" && !errors.As(got, new(*safely.Panic)) {
+				t.Errorf("it ended with %v", got)
 			}
+			stored(t, w, "a000 a001 a002 a003")
+			testkit.Same(t, "records of the log", 4, len(waiting(t, w)))
 		})
 	}
+}
+
+// TestFullDisk: what does not fit is not stored, and the next change is.
+func TestFullDisk(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(3)...)
+	_, err := w.db.Exec("PRAGMA max_page_count = 40")
+	testkit.OK(t, err, noSync(w))
+	err = w.change(ctx, "try", func(t *tx) { t.setMeta("large", strings.Repeat("x", 1<<20)) })
+	if err == nil || !strings.Contains(err.Error(), "free some space") {
+		t.Errorf("it ended with %v", err)
+	}
+	testkit.OK(t, together(storing(ctx, w, 3)...))
+	stored(t, w, "a000 a001 a002")
 }
 
 // TestReadByAnother: a commit that waits too long for another program to end its reading is not stored; the next one is.
@@ -170,46 +153,6 @@ func TestReadByAnother(t *testing.T) {
 	stored(t, w, "a001")
 }
 
-// TestDiskFailsInSharedCommit: where the disk is full or broken in the middle of a shared transaction, who is told so has
-// left nothing, and who is not has all.
-func TestDiskFailsInSharedCommit(t *testing.T) {
-	ctx := t.Context()
-	for i := range 8 {
-		w := loaded(t, numbered(3)...)
-		_, err := w.db.Exec("PRAGMA max_page_count = 40")
-		testkit.OK(t, err, noSync(w))
-		full, at := i%2 == 0, i/2
-		errs := make([]error, 4)
-		all := slices.Insert(storing(ctx, w, 3), at, func() error {
-			return w.change(ctx, "try", func(t *tx) {
-				if full {
-					t.setMeta("large", strings.Repeat("x", 1<<20))
-				}
-				t.exec("ROLLBACK") // what SQLite does by itself when it cannot read or write
-				t.fail(errBoom)
-			})
-		})
-		for i, f := range all {
-			all[i] = func() error { errs[i] = f(); return nil }
-		}
-		testkit.OK(t, together(w, all...))
-		if err := errs[at]; err == nil || full && !strings.Contains(err.Error(), "free some space") {
-			t.Errorf("where the disk fails: %v", err)
-		}
-		var want []string
-		for i, err := range slices.Delete(errs, at, at+1) {
-			if err == nil {
-				want = append(want, numbered(3)[i].Key.String())
-			}
-		}
-		stored(t, w, strings.Join(want, " "))
-		swept, err := w.Sweep(ctx, nil)
-		testkit.Same(t, "left to sweep", Swept{}, swept, err)
-		testkit.OK(t, together(w, storing(ctx, w, 3)...))
-		stored(t, w, "a000 a001 a002")
-	}
-}
-
 // TestOnePost: while an image of a post is changed, no other change of its images begins.
 func TestOnePost(t *testing.T) {
 	w := loaded(t, numbered(1)...)
@@ -227,27 +170,11 @@ func TestOnePost(t *testing.T) {
 	testkit.Same(t, "", true, steps > 15 && w.post("a000").TryLock())
 }
 
-// TestContextOfAnother: a change that is done outlives its context, also before it is committed, and so do those beside it.
-func TestContextOfAnother(t *testing.T) {
+// TestEndedBeforeItsCommit: a change whose statements are done is stored, though its context ends before the commit.
+func TestEndedBeforeItsCommit(t *testing.T) {
 	w := loaded(t)
-	var cancels []func()
-	change := func(name string) func() error {
-		return func() error {
-			ctx, cancel := context.WithCancel(t.Context())
-			return w.change(ctx, "try", func(t *tx) {
-				for _, cancel := range cancels { // of those that had their turn
-					cancel()
-				}
-				cancels = append(cancels, cancel)
-				for i := range 200 {
-					t.setMeta(fmt.Sprint(name, i), "there")
-				}
-			})
-		}
-	}
-	testkit.OK(t, together(w, change("a"), change("b"), change("c")))
-	for _, name := range []string{"a0", "b199", "c199"} {
-		value, err := w.Meta(t.Context(), name)
-		testkit.Same(t, name, "there", value, err)
-	}
+	ctx, cancel := context.WithCancel(t.Context())
+	testkit.OK(t, w.change(ctx, "try", func(t *tx) { t.setMeta("a", "there"); cancel() }))
+	value, err := w.Meta(t.Context(), "a")
+	testkit.Same(t, "a", "there", value, err)
 }

@@ -80,9 +80,7 @@ type Workspace struct {
 
 	posts [1024]sync.Mutex // guard the image files of posts and their rows: the two change one after the other; see post
 
-	turn    sync.Mutex   // of a change to join a commit
-	inLine  atomic.Int64 // changes that wait for their turn, or have it
-	filling *commit      // that the next change joins; needs turn
+	turn sync.Mutex // of a change
 
 	now        func() time.Time // dates the records of the log
 	waiting    atomic.Int64     // records that were stored since records were published
