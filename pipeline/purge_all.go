@@ -40,15 +40,15 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 		return e, err
 	}
 	e.Release = b.Release
-	for rec, err := range ws.Alike(ctx, nil) {
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return e, err
 		}
 		if rec.Image != nil {
-			e.Images += rec.Entries
+			e.Images++
 		}
 		if rec.Reading != nil {
-			e.Texts += rec.Entries
+			e.Texts++
 		}
 	}
 	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {

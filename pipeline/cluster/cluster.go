@@ -21,7 +21,6 @@ package cluster
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -34,6 +33,9 @@ import (
 	"os"
 	"path"
 
+	"golang.org/x/sync/errgroup"
+
+	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/state"
@@ -133,10 +135,7 @@ func Split(ctx context.Context, ws *workspace.Workspace, p Plan, stones state.Ho
 	if err := state.ClearNote[state.MergedNote](ctx, ws); err != nil {
 		return 0, err
 	}
-	err = withLists(ctx, ws, make([]*json.Encoder, p.Shards), 0, func(lists []*json.Encoder) error {
-		items, err = split(ctx, ws, lists, stones)
-		return err
-	})
+	items, err = writeLists(ctx, ws, p.Shards, stones)
 	if err != nil {
 		return 0, err
 	}
@@ -144,39 +143,74 @@ func Split(ctx context.Context, ws *workspace.Workspace, p Plan, stones state.Ho
 	return items, replace(ctx, ws, planName, func(w io.Writer) error { return json.NewEncoder(w).Encode(p) })
 }
 
-// withLists opens the lists from i on and has them written, all at once: those of a million posts have no place in memory.
-func withLists(ctx context.Context, ws *workspace.Workspace, lists []*json.Encoder, i int, write func([]*json.Encoder) error) error {
-	if i == len(lists) {
-		return write(lists)
+// writeLists writes each image into the list of its shard, all lists at once: those of many posts have no place in memory.
+func writeLists(ctx context.Context, ws *workspace.Workspace, shards int, stones state.Holding) (items int, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	lists := make([]chan Item, shards)
+	for i := range lists {
+		lists[i] = make(chan Item)
+		safely.Go(group, func() error {
+			return replace(ctx, ws, workName(i), func(w io.Writer) error { return encodeAll(ctx, w, lists[i]) })
+		})
 	}
-	var inner error
-	err := replace(ctx, ws, workName(i), func(w io.Writer) error {
-		lists[i] = json.NewEncoder(w)
-		inner = withLists(ctx, ws, lists, i+1, write)
-		return inner
+	safely.Go(group, func() error {
+		for item, err := range itemsOf(ctx, ws, stones) {
+			if err != nil {
+				return err
+			}
+			select {
+			case lists[ShardOf(item.ID, shards)] <- item:
+				items++
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		for _, list := range lists { // not after an error: half a list must not get its name
+			close(list)
+		}
+		return nil
 	})
-	return cmp.Or(inner, err) // which names one list, not all that were open
+	err = group.Wait()
+	return items, err
 }
 
-// split writes each image into the list of its shard.
-func split(ctx context.Context, ws *workspace.Workspace, lists []*json.Encoder, stones state.Holding) (items int, err error) {
-	for rec, err := range ws.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return 0, err
+// encodeAll writes items as lines of JSON, until there are no more.
+func encodeAll(ctx context.Context, w io.Writer, list <-chan Item) error {
+	out := json.NewEncoder(w)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case item, more := <-list:
+			if !more {
+				return nil
+			}
+			if err := out.Encode(item); err != nil {
+				return err
+			}
 		}
-		if rec.Image == nil || rec.Post.State != manifest.StateLive || stones.Has(rec.ID) {
-			continue
-		}
-		item := Item{ID: rec.ID, Image: rec.Key.Image, File: ws.ImageName(rec.Key, rec.Image.Format), Stored: *rec.Image}
-		if rec.Reading != nil { // its text has no place in a list
-			item.Last = &workspace.Reading{Fingerprint: rec.Reading.Fingerprint, ImageSHA256: rec.Reading.ImageSHA256, Failed: rec.Reading.Failed}
-		}
-		if err := lists[ShardOf(rec.ID, len(lists))].Encode(item); err != nil {
-			return 0, err
-		}
-		items++
 	}
-	return items, nil
+}
+
+// itemsOf yields what there is to read of a workspace.
+func itemsOf(ctx context.Context, ws *workspace.Workspace, stones state.Holding) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for rec, err := range ws.Records(ctx, workspace.Select{}) {
+			if err == nil && (rec.Image == nil || rec.Post.State != manifest.StateLive || stones.Has(rec.ID)) {
+				continue
+			}
+			var item Item
+			if err == nil {
+				item = Item{ID: rec.ID, Image: rec.Key.Image, File: ws.ImageName(rec.Key, rec.Image.Format), Stored: *rec.Image}
+			}
+			if r := rec.Reading; err == nil && r != nil { // its text has no place in a list
+				item.Last = &workspace.Reading{Fingerprint: r.Fingerprint, ImageSHA256: r.ImageSHA256, Failed: r.Failed}
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
 }
 
 func replace(ctx context.Context, ws *workspace.Workspace, name string, write func(io.Writer) error) error {

@@ -8,12 +8,12 @@ import (
 
 // Held returns how many images the workspace holds, whatever became of their entries.
 func Held(ctx context.Context, ws *workspace.Workspace) (images int, err error) {
-	for rec, err := range ws.Alike(ctx, nil) {
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return 0, err
 		}
 		if rec.Image != nil {
-			images += rec.Entries
+			images++
 		}
 	}
 	return images, nil

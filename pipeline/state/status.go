@@ -3,7 +3,6 @@ package state
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -112,37 +111,33 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	}
 	p := j.Policy
 	s := Summary{Release: b.Release, Outcomes: map[manifest.Outcome]int{}, MassRemovalShare: p.Reddit.MassRemovalShare}
-	apart := slices.Collect(maps.Keys(j.Tombstones))
-	for k := range j.shared {
-		apart = append(apart, k.ID)
-	}
 	counts, odd, stay := counting{}, counting{}, counting{}
 	withheld := map[manifest.PostID]bool{}
-	for rec, err := range ws.Alike(ctx, apart) {
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return Summary{}, err
 		}
-		res := j.Known(rec.Record)
+		res := j.Known(rec)
 		if was := rec.Result; was != nil && was.Outcome == manifest.Kept && res.Outcome != manifest.Kept && !removes(res) {
 			if res.Outcome.Retryable() {
-				s.Retry += rec.Entries
+				s.Retry++
 			} else {
-				stay[Count{Outcome: res.Outcome, Reason: res.Reason}] += rec.Entries
+				stay[Count{Outcome: res.Outcome, Reason: res.Reason}]++
 			}
 			res = *was // its row is in the dataset
 		}
-		s.Entries += rec.Entries
-		s.Outcomes[res.Outcome] += rec.Entries
-		counts[Count{Outcome: res.Outcome, Reason: res.Reason}] += rec.Entries
+		s.Entries++
+		s.Outcomes[res.Outcome]++
+		counts[Count{Outcome: res.Outcome, Reason: res.Reason}]++
 		if t := rec.Trouble; t != nil && res.Outcome == manifest.Kept { // beside its image
-			odd[Count{Outcome: t.Outcome, Reason: t.Reason}] += rec.Entries
+			odd[Count{Outcome: t.Outcome, Reason: t.Reason}]++
 		}
 		if res.Outcome.Retryable() {
-			s.Retry += rec.Entries
+			s.Retry++
 		}
 		if rec.Reading != nil && rec.Reading.Masked > 0 {
-			s.Masked.Names += rec.Entries * rec.Reading.Masked
-			s.Masked.Images += rec.Entries
+			s.Masked.Names += rec.Reading.Masked
+			s.Masked.Images++
 		}
 		if rec.Post.Withheld && !withheld[rec.ID] { // a gallery has several entries of one post
 			withheld[rec.ID] = true
@@ -153,7 +148,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		}
 		if res.Outcome == manifest.Kept { // only rows that are handed out can be too old
 			if res.Flagged() {
-				s.Flagged += rec.Entries
+				s.Flagged++
 			}
 			s.Stale = s.Stale || p.Stale(rec.Post.LiveAt, now)
 			if s.OldestAsk == nil || rec.Post.LiveAt.Before(*s.OldestAsk) {
