@@ -20,7 +20,7 @@ import (
 // that a sentence may go.
 var leastCalls = map[string]int{
 	"CONTRIBUTING.md": 0,
-	"README.md":       13,
+	"README.md":       6,
 
 	"docs/annotate.md":   12,
 	"docs/dedupe.md":     2,
