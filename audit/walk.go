@@ -131,6 +131,9 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 		s.ours = s.mayName || f.Name == state.StateFile || f.Name == state.LogKeyFile && f.Size < 300
 		s.known = s.ours || strings.HasPrefix(f.Name, state.ImagesDir+"/")
 		switch {
+		case f.Link != "":
+			a.open(f.Name, "move what it points to into its place, and audit again",
+				"it is a symbolic link to %s: what that has was not checked, and no removal reaches it", f.Link)
 		case !f.Mode.IsRegular():
 			a.open(f.Name, "take it away", "it is not a regular file (%s), so its target was not checked",
 				f.Mode.Type())

@@ -147,6 +147,9 @@ func (r *run) doAsking(ctx context.Context, bind func(context.Context) error, bo
 // open mends what a killed run left behind. A job that lets rows in binds the workspace to the release before; the others
 // leave a changed manifest to the next run. Then the log hears what started.
 func (r *run) open(ctx context.Context, bind func(context.Context) error, started auditlog.Event) error {
+	if err := r.Workspace.CheckImages(ctx); err != nil { // the other folders were looked through when it was opened
+		return err
+	}
 	if err := bind(ctx); err != nil {
 		return err
 	}

@@ -73,6 +73,9 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 // can reach. Tombstones, the log and the register of copies stay, so that what was removed stays removed when a run
 // begins anew. It asks nobody. Killed anywhere, the next End completes it.
 func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, error) {
+	if err := ws.CheckImages(ctx); err != nil {
+		return Ending{}, err
+	}
 	e, err := PlanEnd(ctx, ws)
 	if err != nil {
 		return e, err

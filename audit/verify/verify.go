@@ -52,6 +52,7 @@ const (
 	mendLog    = "put back audit/ from a backup; if there is none keep it as it is and tell your auditor: a log is not mended"
 	mendLoose  = "rehydrate run RELEASE: it takes the file back if the log says that it was fetched, and removes it if not"
 	mendStray  = "move it out of the workspace, or delete it"
+	mendLink   = "move what it points to into its place, or delete the link if that is not of this workspace"
 	mendReport = "rehydrate report: it writes it again"
 )
 
@@ -181,6 +182,7 @@ func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, 
 // another time is not damage.
 func (v *verification) compare(ctx context.Context, want workspace.File, mend, known string, soft bool) bool {
 	switch got, err := v.files.Stat(ctx, want.Name); {
+	case errors.As(err, new(*workspace.Linked)): // strays says it of every link
 	case errors.Is(err, fs.ErrNotExist):
 		v.damage(want.Name, mend, "it is missing")
 	case err != nil:
@@ -431,6 +433,8 @@ func (v *verification) strays() {
 		case name == state.LockFile && f.Mode.IsRegular() && f.Size > maxLock:
 			v.damage(name, mendStray, "it has %d bytes, and holds the number of a process and no more", f.Size)
 		case v.accounted[name] && f.Mode.IsRegular() && belongs:
+		case f.Link != "":
+			v.damage(name, mendLink, "it is a symbolic link to %s, which no removal reaches", f.Link)
 		case !f.Mode.IsRegular():
 			v.damage(name, mendStray, "it is not a regular file (%s): nothing here makes one", f.Mode.Type())
 		case durable.IsTemp(path.Base(name)) && v.report.Sealed:

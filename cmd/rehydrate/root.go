@@ -154,6 +154,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitInUse, "wait for the other command, or name another folder"
 	case errors.Is(err, workspace.ErrInUse):
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
+	case is[*workspace.Linked](err):
+		return exitFailed, "move what it points to into its place; to keep it on another disk, move the whole workspace there, and name it with -w"
 	case errors.Is(err, workspace.ErrLayout):
 		return exitFailed, "go on with the rehydrate that made it, or start another workspace with -w"
 	case errors.Is(err, workspace.ErrNoWorkspace):

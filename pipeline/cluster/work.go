@@ -45,6 +45,9 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 		return Sidecar{}, err
 	}
 	defer root.Close()
+	if err := workspace.CheckFolders(ctx, root); err != nil {
+		return Sidecar{}, err
+	}
 	dir := root.FS()
 	plan, digest, err := readPlan(dir)
 	switch {

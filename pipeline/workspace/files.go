@@ -98,7 +98,8 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (err error) {
 type Found struct {
 	Name string // slash-separated, relative to the workspace
 	Mode fs.FileMode
-	Size int64 // bytes
+	Size int64  // bytes
+	Link string // where a symbolic link points to
 }
 
 // Walk yields everything in the folder under ("." for all) and its subfolders but folders: unfinished files, links and
@@ -121,10 +122,18 @@ func (w *Workspace) Walk(ctx context.Context, under string) iter.Seq2[Found, err
 				return nil // a run that is under way has taken it away
 			case err != nil:
 				return err
-			case !yield(Found{Name: name, Mode: info.Mode(), Size: info.Size()}, nil):
+			}
+			found := Found{Name: name, Mode: info.Mode(), Size: info.Size()}
+			if info.Mode()&fs.ModeSymlink != 0 {
+				found.Link, err = w.root.Readlink(name)
+			}
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err == nil && !yield(found, nil):
 				return fs.SkipAll
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			yield(Found{}, fmt.Errorf("look through the workspace: %w", err))
@@ -150,6 +159,9 @@ func (w *Workspace) Files(ctx context.Context, under string) ([]string, error) {
 // OpenFile opens a regular file of the workspace for reading. The error is fs.ErrNotExist when there is none. Closing
 // state.db drops SQLite's locks of this process on it: open that one only while no other call is under way.
 func (w *Workspace) OpenFile(name string) (*os.File, error) {
+	if err := noLink(w.root, name); err != nil {
+		return nil, err
+	}
 	// Without O_NONBLOCK a fifo of that name would hang the program.
 	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -207,6 +219,11 @@ func (w *Workspace) unlink(ctx context.Context, names ...string) error {
 	// Only this is asked for: a context that ends stops no removal that has begun.
 	if w.lock == nil {
 		return ErrReadOnly
+	}
+	for _, name := range names {
+		if err := noLink(w.root, name); err != nil { // what it points to would stay, and nothing would know of it
+			return err
+		}
 	}
 	err := w.files.Remove(ctx, names...)
 	if err != nil {

@@ -9,7 +9,9 @@
 //   - No image keeps metadata if it went through Strip, and no URL is stored, only its digest.
 //   - Answers, downloads, tombstones and erasures are recorded for the audit log in the same transaction, and published
 //     into audit/ in batches and when the workspace is closed, which then is sealed: audit/seal.json has the digests of all but images.
-//   - All file work goes through one os.Root: no symbolic link leads out. Files are 0600, folders 0700.
+//   - All file work goes through one os.Root: no symbolic link leads out. A workspace with one in it is opened for reading
+//     only, for a removal would take away the link alone; CheckImages looks among the image files too, before a job that
+//     lists them. Files are 0600, folders 0700.
 //
 // A read-only workspace takes no lock and writes nothing. It may be read while a run works. A Workspace is safe for use
 // by several goroutines. Unlinked blocks are not overwritten on the medium: put the folder on an encrypted volume.
@@ -132,6 +134,9 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 		return w.openStateReadOnly(ctx)
 	}
 	if err := w.takeLock(); err != nil {
+		return err
+	}
+	if err := CheckFolders(ctx, w.root); err != nil {
 		return err
 	}
 	if err := w.root.Chmod(".", dirMode); err != nil {
