@@ -175,12 +175,24 @@ func TestOddThings(t *testing.T) {
 func TestFactsOfModeratorFields(t *testing.T) {
 	for more, want := range map[string]bool{
 		`"banned_by":null`: false, `"banned_by":false`: false, `"banned_by":""`: false, `"removed":false,"spam":false`: false,
-		`"banned_by":true`: true, `"banned_by":"somebody"`: true, `"banned_by":{}`: true, `"removed_by":"somebody"`: true, `"removed_by":null`: false,
+		`"banned_by":true`: true, `"banned_by":"somebody"`: true, `"removed_by":"somebody"`: true, `"removed_by":null`: false,
 		`"removed":true`: true, `"spam":true`: true,
 	} {
 		f, _, err := readFacts(json.RawMessage(`{"author":"x",` + more + `}`))
 		if err != nil || f.ModRemoved != want {
 			t.Errorf("%s: ModRemoved = %v, %v; want %v", more, f.ModRemoved, err, want)
+		}
+	}
+	// Whatever else it is, an answer of a type that Reddit never sends erases nothing.
+	for _, wrong := range []string{
+		`"removed":"false"`, `"removed":"true"`, `"removed":0`, `"removed":1`, `"removed":{}`, `"spam":"false"`, `"spam":[]`,
+		`"banned_by":{}`, `"banned_by":1`, `"banned_by":[]`, `"removed_by":0`, `"removed_by":{"name":"x"}`,
+		`"removed_by_category":false`, `"removed_by_category":["moderator"]`, `"removal_reason":true`, `"title":1`, `"selftext":{}`,
+		`"is_robot_indexable":"false"`, `"quarantine":"true"`, `"subreddit":1`,
+	} {
+		f, _, err := readFacts(json.RawMessage(`{"author":"x",` + wrong + `}`))
+		if err == nil {
+			t.Errorf("%s is read as %+v, want an error", wrong, f)
 		}
 	}
 }

@@ -26,11 +26,33 @@ type factFields struct {
 	RemovalReason     string  `json:"removal_reason"`
 	RobotIndexable    *bool   `json:"is_robot_indexable"`
 	Quarantine        bool    `json:"quarantine"`
-	// For moderators only: null, a name, or true.
-	BannedBy  any `json:"banned_by"`
-	RemovedBy any `json:"removed_by"`
-	Removed   any `json:"removed"`
-	Spam      any `json:"spam"`
+	// For moderators only.
+	BannedBy  byWhom `json:"banned_by"`
+	RemovedBy byWhom `json:"removed_by"`
+	Removed   bool   `json:"removed"`
+	Spam      bool   `json:"spam"`
+}
+
+// byWhom reports whether a field that says who did something is filled in: with a name, or true. Empty are null, false and "".
+type byWhom bool
+
+// UnmarshalJSON fails for a value of any other type.
+func (b *byWhom) UnmarshalJSON(text []byte) error {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return err
+	}
+	switch value := value.(type) {
+	case nil:
+		*b = false
+	case bool:
+		*b = byWhom(value)
+	case string:
+		*b = value != ""
+	default:
+		return errors.New("it is neither a name nor true or false")
+	}
+	return nil
 }
 
 // readThing reads a link. A field that a verdict rests on of a type that it never had, and a missing author, are errors:
@@ -54,13 +76,11 @@ func readFacts(data json.RawMessage) (policy.Facts, string, error) {
 	if t.Author == nil {
 		return policy.Facts{}, "", errors.New("read a thing: it has no author field")
 	}
-	// Whatever else such a field holds, somebody has filled it in.
-	isSet := func(v any) bool { return v != nil && v != false && v != "" }
 	subreddit := manifest.Subreddit(t.Subreddit)
 	return policy.Facts{
 		RemovedBy:        t.RemovedByCategory,
 		RemovalReason:    t.RemovalReason,
-		ModRemoved:       isSet(t.BannedBy) || isSet(t.RemovedBy) || isSet(t.Removed) || isSet(t.Spam),
+		ModRemoved:       bool(t.BannedBy || t.RemovedBy) || t.Removed || t.Spam,
 		AuthorDeleted:    *t.Author == "[deleted]",
 		SelftextDeleted:  t.Selftext == "[deleted]",
 		SelftextRemoved:  t.Selftext == "[removed]",
