@@ -52,6 +52,7 @@ const (
 	mendLog    = "put back audit/ from a backup; if there is none keep it as it is and tell your auditor: a log is not mended"
 	mendLoose  = "rehydrate run RELEASE: it takes the file back if the log says that it was fetched, and removes it if not"
 	mendStray  = "move it out of the workspace, or delete it"
+	mendShard  = "rehydrate recheck RELEASE: it takes it away"
 	mendLink   = "move what it points to into its place, or delete the link if that is not of this workspace"
 	mendReport = "rehydrate report: it writes it again"
 )
@@ -427,6 +428,7 @@ const maxLock = 32
 
 // strays reports files that should not be there.
 func (v *verification) strays() {
+	_, planned := v.present[cluster.PlanFile]
 	for name, f := range v.present {
 		_, belongs := mendOf(name)
 		switch {
@@ -442,7 +444,9 @@ func (v *verification) strays() {
 		case durable.IsTemp(path.Base(name)):
 			v.note("%s is an unfinished file: the next run takes it away", name)
 		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"): // state.db cannot account for it
-		case cluster.Owns(name):
+		case strings.HasPrefix(name, state.ShardsDir+"/") && !planned && v.report.Sealed:
+			v.damage(name, mendShard, "there is no plan.json beside it: no cluster has to read it, and none read it")
+		case cluster.Owns(name) && planned:
 			v.note("%s is work of shards: rehydrate cluster merge takes it in, and away", name)
 		case strings.HasPrefix(name, state.ShardsDir+"/"):
 			v.note("%s is not of a cluster: the next recheck, purge or run takes it away", name)

@@ -209,9 +209,10 @@ func TestDropLog(t *testing.T) {
 	testkit.OK(t, os.Mkdir(filepath.Join(ws.Dir(), state.ShardsDir), 0o700))
 	put(t, ws.Dir(), logName(0), "rehydrate: read shard 0 of 3: few003: read images/fe/few003.jpg: input/output error\n")
 	put(t, ws.Dir(), logName(1), "rehydrate: few0031 is another post\n")
+	put(t, ws.Dir(), planName, "{}")
 	testkit.OK(t, Drop(t.Context(), ws, func(row string) bool { return row == "few003" }))
 	left, err := ws.Files(t.Context(), state.ShardsDir)
-	testkit.Same(t, "what is left", []string{"shards/" + logName(1)}, left, err)
+	testkit.Same(t, "what is left", []string{"shards/" + logName(1), PlanFile}, left, err)
 }
 
 // FuzzFolder: whatever stands in the files of the folder, what reads them ends, and yields no image twice or unasked.

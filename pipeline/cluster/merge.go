@@ -150,7 +150,7 @@ func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 
 // Drop takes rows that must go out of the lists and results of a workspace, and those of images that it has no longer,
 // as of entries that left the manifest. What is damaged goes whole, and is read again; so does what a shard printed, if
-// it names a post that must go, and whatever is not of a cluster.
+// it names a post that must go, and whatever is not of a cluster: without a plan, everything.
 func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bool) error {
 	names, err := ws.Files(ctx, state.ShardsDir)
 	if err != nil || len(names) == 0 {
@@ -161,6 +161,7 @@ func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bo
 		return err
 	}
 	goes := func(row string) bool { return gone(row) || !held[row] }
+	planned := slices.Contains(names, PlanFile) // without a plan nothing here is of a cluster
 	// The lists first: a shard that is being read compares them before its part becomes its results, so that either it
 	// sees the post missing, or the post stands in what is looked for next.
 	for _, prefix := range []string{"work-", partPrefix, "result-", logPrefix, ""} {
@@ -170,9 +171,9 @@ func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bo
 		}
 		for _, name := range names {
 			switch base := path.Base(name); {
-			case !Owns(name) && prefix == "":
+			case !(planned && Owns(name)) && prefix == "":
 				err = ws.RemoveFile(ctx, name)
-			case !Owns(name) || prefix == "" || !strings.HasPrefix(base, prefix) || strings.HasSuffix(base, ".json"):
+			case !planned || !Owns(name) || prefix == "" || !strings.HasPrefix(base, prefix) || strings.HasSuffix(base, ".json"):
 			case prefix == logPrefix: // any words stand in it, and only those of posts that are gone say something
 				err = dropLog(ctx, ws, name, gone)
 			default:
@@ -203,7 +204,11 @@ func withImage(ctx context.Context, ws *workspace.Workspace) (map[string]bool, e
 // ofCluster finds the names of files that Split, Work and the engines write.
 var ofCluster = regexp.MustCompile(`^(plan\.json|work-\d{5}\.jsonl|result-\d{5}\.jsonl?|part-\d{5}-[0-9a-f]+|log-\d{5}\.txt)$`)
 
-// Owns reports whether a file of the workspace, by its name there, is one that a cluster has to read or read.
+// PlanFile is the plan of a workspace, by its name there. Without it there is no cluster.
+const PlanFile = state.ShardsDir + "/" + planName
+
+// Owns reports whether a file of the workspace, by its name there, is one that a cluster has to read or read, if there is a
+// plan.
 func Owns(name string) bool {
 	return path.Dir(name) == state.ShardsDir && ofCluster.MatchString(path.Base(name))
 }
