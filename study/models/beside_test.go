@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -138,6 +139,60 @@ func TestPurgeBeside(t *testing.T) {
 		testkit.Same(t, "requests that count", 3, spent["m"].Requests)
 		return err
 	})
+}
+
+// TestExamplePurged: where an example is purged while the last questions are answered, all are asked again with another one.
+func TestExamplePurged(t *testing.T) {
+	at := rows(t, 24)
+	var work *Work
+	var shown []manifest.PostID
+	asked := 0
+	work, model := at.job(t, "classify", func(w http.ResponseWriter, r modelserver.Request) bool {
+		asked++
+		if asked == 12 {
+			at.purge(t, shown[0])
+		}
+		return false
+	})
+	c := &Classification{Shots: 1, Seed: 1, Runs: 1, Split: "test", Warn: func(string) {}, Pictures: &Pictures{Store: at.store()},
+		Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM, Decoding: endpoint.Decoding{MaxTokens: 128}}}
+	server, err := endpoint.Open(endpoint.Options{URL: model.URL})
+	testkit.OK(t, err)
+	c.Server = server
+	c.Tasks, err = Tasks(manifest.FigSIM(), []string{"severity"}, "")
+	testkit.OK(t, err)
+	work.Examples = "train"
+	work.Questions = func(ctx context.Context, ws *workspace.Workspace, examples []workspace.Record) ([]Question, error) {
+		all, err := c.Questions(ctx, ws, examples)
+		for _, q := range all {
+			shown = append(shown, q.With[0].ID)
+		}
+		return all, err
+	}
+	outcomes := map[string]int{}
+	done, err := work.Do(t.Context(), func(_ context.Context, _ *workspace.Workspace, done *Done) error {
+		for _, rec := range done.Rows {
+			a, _ := done.Answer(done.Questions[0], rec)
+			outcomes[a.Outcome]++
+		}
+		return nil
+	})
+	testkit.OK(t, err)
+	testkit.Same(t, "answers in the end", map[string]int{"ok": 12}, outcomes)
+	testkit.Same(t, "questions asked", 24, done.Asked)
+	if last := shown[len(shown)-1]; last == shown[0] {
+		t.Errorf("%s is still an example", last)
+	}
+}
+
+// TestNoAnswerNoTime: what has no answer has no time of the first one.
+func TestNoAnswerNoTime(t *testing.T) {
+	var r TaskReport
+	r.count(&Done{}, Question{})
+	body, err := json.Marshal(r)
+	if err != nil || strings.Contains(string(body), "0001-") {
+		t.Errorf("%s (%v)", body, err)
+	}
 }
 
 // TestTwoBeside: two works ask on one workspace at the same time, about the same and other questions.

@@ -16,6 +16,7 @@ import (
 type plan struct {
 	Done
 	todo  []asking
+	open  int // of todo, those without any answer, not even a failure
 	stale int // rows that may not be sent because they were last seen live too long ago
 }
 
@@ -129,7 +130,10 @@ func (p *plan) ask(q Question, examples []workspace.Record, judge *state.Judge) 
 		if digest == "" {
 			continue
 		}
-		if a, ok := p.answers[digest]; ok && a.Outcome != string(endpoint.Failed) {
+		switch a, ok := p.answers[digest]; {
+		case !ok:
+			p.open++
+		case a.Outcome != string(endpoint.Failed):
 			p.Known++
 			continue
 		}

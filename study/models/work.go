@@ -261,7 +261,7 @@ func (w *Work) fresh(ctx context.Context) (*plan, error) {
 }
 
 // conclude plans once more under the lock, so that no row goes between the plan and what is made of it. It fails with
-// errStale where rows have become too old.
+// errStale where rows have become too old, or there are questions that were not asked.
 func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*Done, error) {
 	limit := ""
 	if w.halt != nil {
@@ -273,7 +273,8 @@ func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*D
 		switch {
 		case err != nil:
 			return err
-		case p.stale > 0:
+		// An example that went while the last answers came makes other questions of all.
+		case p.stale > 0, p.open > 0 && limit == "":
 			return errStale
 		}
 		done = &p.Done

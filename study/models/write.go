@@ -55,8 +55,8 @@ type TaskReport struct {
 	In        int                      `json:"tokens_in"`
 	Out       int                      `json:"tokens_out"`
 	Estimated int                      `json:"estimated"`
-	First     time.Time                `json:"first"` // answer
-	Last      time.Time                `json:"last"`
+	First     time.Time                `json:"first,omitzero"` // answer
+	Last      time.Time                `json:"last,omitzero"`
 	Macro     *float64                 `json:"macro_f1"` // parts of 1, as labels score; nil where no row has a label or an answer
 	Weighted  *float64                 `json:"weighted_f1"`
 }
