@@ -150,6 +150,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitRetry, serverHint(failing.Page)
 	case is[*models.Stale](err):
 		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE; or: rehydrate recheck RELEASE"
+	case is[*state.Unwritten](err):
+		return exitRetry, "rehydrate run RELEASE writes them again; then the same command"
 	case errors.Is(err, copies.ErrBusy):
 		return exitInUse, "wait for the other command, or name another folder"
 	case errors.Is(err, workspace.ErrInUse):

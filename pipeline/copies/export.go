@@ -157,10 +157,13 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 			changed = changed || err != nil
 		}
 	}
-	why := map[string]int{}
+	why, missing := map[string]int{}, 0
 	for rec, err := range e.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err
+		}
+		if state.IsUnwritten(rec) {
+			missing++
 		}
 		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
 			continue
@@ -189,6 +192,9 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		all = append(all, "an earlier version of rehydrate wrote it")
 	case changed:
 		all = append(all, "its files are not those that a finished run or purge wrote")
+	}
+	if missing > 0 {
+		all = append(all, fmt.Sprintf("%d of its rows are missing: %s", missing, state.WhyUnwritten))
 	}
 	for _, what := range slices.Sorted(maps.Keys(why)) {
 		all = append(all, fmt.Sprintf("%d of its rows %s", why[what], what))

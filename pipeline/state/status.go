@@ -20,11 +20,13 @@ type Summary struct {
 	Posts    int                      `json:"posts"`             // different ones; a gallery has several entries
 	Outcomes map[manifest.Outcome]int `json:"outcomes"`
 	Reasons  []Count                  `json:"reasons"`
-	Flagged  int                      `json:"flagged"`               // kept rows that the filters marked (flag mode)
-	Retry    int                      `json:"retry"`                 // entries that another run can still change
-	Withheld int                      `json:"withheld"`              // posts, and images of live posts, that are gone and not erased yet
-	Odd      []Count                  `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
-	Before   int                      `json:"rows_before,omitempty"` // of the dataset, when the run began
+	Flagged  int                      `json:"flagged"` // kept rows that the filters marked (flag mode)
+	Retry    int                      `json:"retry"`   // entries that another run can still change
+	// Unwritten are rows that are missing in the dataset, see ReasonNotWritten.
+	Unwritten int     `json:"not_written,omitempty"`
+	Withheld  int     `json:"withheld"`              // posts, and images of live posts, that are gone and not erased yet
+	Odd       []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
+	Before    int     `json:"rows_before,omitempty"` // of the dataset, when the run began
 	// FilesGone are files of the dataset that were not the recorded ones, had rows that must go, and were removed
 	// whole: the next run writes them again.
 	FilesGone        []string         `json:"files_removed,omitempty"`
@@ -127,6 +129,9 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			res = *was // its row is in the dataset
 		}
 		s.Entries++
+		if IsUnwritten(rec) {
+			s.Unwritten++
+		}
 		s.Outcomes[res.Outcome]++
 		counts[Count{Outcome: res.Outcome, Reason: res.Reason}]++
 		if t := rec.Trouble; t != nil && res.Outcome == manifest.Kept { // beside its image

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -30,6 +31,42 @@ const (
 	ReasonSuccessor  manifest.Reason = "successor"   // the entry that it was a duplicate of left the dataset
 	ReasonNotWritten manifest.Reason = "not_written" // it was to be a row, and the dataset was not written
 )
+
+// An Unwritten says that rows are missing in the dataset, which is therefore not handed out: a run writes them again.
+type Unwritten struct{ Rows int }
+
+// WhyUnwritten says how rows come to be missing.
+const WhyUnwritten = "a file of it was damaged or lost, or a run was cut off while it wrote"
+
+func (e *Unwritten) Error() string {
+	verb := "rows of the dataset are"
+	if e.Rows == 1 {
+		verb = "row of the dataset is"
+	}
+	return fmt.Sprintf("%d %s missing: %s", e.Rows, verb, WhyUnwritten)
+}
+
+// IsUnwritten reports whether the row of a record is missing in the dataset.
+func IsUnwritten(rec workspace.Record) bool {
+	return rec.Result != nil && rec.Result.Outcome == manifest.Pending && rec.Result.Reason == ReasonNotWritten
+}
+
+// CheckWritten fails with *Unwritten where rows are missing in the dataset.
+func CheckWritten(ctx context.Context, ws *workspace.Workspace) error {
+	missing := 0
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
+		if err != nil {
+			return err
+		}
+		if IsUnwritten(rec) {
+			missing++
+		}
+	}
+	if missing > 0 {
+		return &Unwritten{missing}
+	}
+	return nil
+}
 
 // TakeOut decides which rows leave a dataset that has these, and lets none in. Afterwards a stored result is kept exactly
 // if the row is in the dataset. Neither age nor an odd answer takes a row out; all says that no number of them is too many.

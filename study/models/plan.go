@@ -64,11 +64,15 @@ func (w *Work) rows(
 	if err != nil {
 		return nil, err
 	}
+	missing := 0
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return nil, err
 		}
 		asked, example := w.Split == "" || rec.Split == w.Split, w.Examples != "" && rec.Split == w.Examples
+		if (asked || example) && state.IsUnwritten(rec) {
+			missing++
+		}
 		if !asked && !example || rec.Result == nil || rec.Result.Outcome != manifest.Kept {
 			continue
 		}
@@ -87,6 +91,9 @@ func (w *Work) rows(
 		if example {
 			examples = append(examples, rec)
 		}
+	}
+	if missing > 0 { // the rest would pass for all
+		return nil, &state.Unwritten{Rows: missing}
 	}
 	return examples, nil
 }
