@@ -51,6 +51,7 @@ const (
 	mendState  = "put back state.db from a backup and leave audit/ as it is, then rehydrate run RELEASE; without a backup move state.db away: the run takes the images back and reads them again"
 	mendLog    = "put back audit/ from a backup; if there is none keep it as it is and tell your auditor: a log is not mended"
 	mendLoose  = "rehydrate run RELEASE: it takes the file back if the log says that it was fetched, and removes it if not"
+	mendKey    = "put back log.key from a backup; without one delete it: the next command that writes makes another key, and the log records it"
 	mendStray  = "move it out of the workspace, or delete it"
 	mendShard  = "rehydrate recheck RELEASE: it takes it away"
 	mendLink   = "move what it points to into its place, or delete the link if that is not of this workspace"
@@ -77,6 +78,7 @@ func Workspace(ctx context.Context, dir string) (Report, error) {
 		return Report{}, err
 	}
 	v.seal(ctx, seal, sealed, unsealed)
+	v.key()
 	if err := v.state(ctx, dir); err != nil {
 		return Report{}, err
 	}
@@ -140,7 +142,9 @@ func mendOf(name string) (mend string, belongs bool) {
 	switch {
 	case name == state.StateFile || name == state.JournalFile:
 		return mendState, true
-	case name == state.LogKeyFile || in(state.AuditDir) && name != state.SealFile:
+	case name == state.LogKeyFile:
+		return mendKey, true
+	case in(state.AuditDir) && name != state.SealFile:
 		return mendLog, true
 	case name == workspace.ReportName:
 		return mendReport, true
@@ -176,6 +180,20 @@ func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, 
 	}
 	if _, left := v.present[state.JournalFile]; left {
 		v.damage(state.JournalFile, mendState, "a sealed workspace has no journal: someone put it there, and opening %s would apply it", state.StateFile)
+	}
+}
+
+// key reads the key of the log, where no seal has said that it is another one: without it, whatever writes fails.
+func (v *verification) key() {
+	if _, there := v.present[state.LogKeyFile]; !there || v.report.Sealed && !v.asSealed[state.LogKeyFile] {
+		return
+	}
+	text, err := v.files.LogKey()
+	if err == nil {
+		_, err = auditlog.ParseKey(text)
+	}
+	if err != nil && !errors.As(err, new(*workspace.Linked)) { // strays says it of every link
+		v.damage(state.LogKeyFile, mendKey, "%v", err)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestLinksDuringAJob(t *testing.T) {
 	at := filepath.Join(w.Dir(), "images/a0/a000.jpg")
 	testkit.OK(t, os.Rename(at, filepath.Join(w.Dir(), "images/inside")), os.Symlink("../inside", at))
 	_, read := w.ReadImage(ctx, key("a000"), img)
-	_, sweep := w.Sweep(ctx)
+	_, sweep := w.Sweep(ctx, nil)
 	for i, err := range []error{read, sweep, w.Erase(ctx, "a000"), w.RemoveFile(ctx, "images/a0/a000.jpg"), w.RemoveAll(ctx, "images")} {
 		if linked, ok := errors.AsType[*Linked](err); !ok || linked.Name != "images/a0/a000.jpg" || linked.Target != "../inside" {
 			t.Errorf("call %d: %v, want *Linked", i, err)

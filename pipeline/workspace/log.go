@@ -164,9 +164,12 @@ func (w *Workspace) publishAll(ctx context.Context) (err error) {
 	return err
 }
 
+// LogKey returns the text of the key, which may be damaged.
+func (w *Workspace) LogKey() ([]byte, error) { return w.readSmall(logKeyName, maxLogKey) }
+
 // logKey returns the workspace's key, which it makes when there is none.
 func (w *Workspace) logKey(ctx context.Context) (*auditlog.Key, error) {
-	text, err := w.readSmall(logKeyName, maxLogKey)
+	text, err := w.LogKey()
 	if err == nil {
 		return auditlog.ParseKey(text)
 	}
@@ -191,7 +194,7 @@ func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
 	if head.Key != "" {
 		known.Keys = []string{head.Key}
 		// A lost key was replaced, and what it signed was not noted yet.
-		if text, err := w.readSmall(logKeyName, maxLogKey); err == nil {
+		if text, err := w.LogKey(); err == nil {
 			if key, err := auditlog.ParseKey(text); err == nil && key.Public() != head.Key {
 				known.Keys = append(known.Keys, key.Public())
 			}
@@ -401,7 +404,7 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 		}
 		r.from++
 	}
-	if _, err := w.readSmall(logKeyName, maxLogKey); have == 0 || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := w.LogKey(); have == 0 || !errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
 	// The key is gone, and publish will make a new one. An earlier writer may have noted it before it was killed.

@@ -62,8 +62,8 @@ var (
 type Options struct {
 	Existing bool // never make one
 	ReadOnly bool // an existing one, without lock and without writing anything: on a read-only mount too, and beside a run
-	// FilesOnly, beside ReadOnly, leaves state.db closed, which may be damaged. Only Dir, Walk, OpenFile, Stat, ReadSeal
-	// and Close may be called.
+	// FilesOnly, beside ReadOnly, leaves state.db closed, which may be damaged. Only Dir, Walk, OpenFile, Stat, ReadSeal,
+	// LogKey and Close may be called.
 	FilesOnly bool
 }
 
