@@ -23,7 +23,7 @@ func others(all []workspace.Copy, c workspace.Copy) (paths []string) {
 	return paths
 }
 
-// noForeign fails when something lies in the folder of a copy that no export wrote. No reader can say of any file what
+// noForeign fails when something lies in the folder of a copy that is not part of it. No reader can say of any file what
 // is in it, so none is taken for free of the rows that went. An empty file holds nothing, and the other registered
 // copies are looked at by themselves.
 func noForeign(ctx context.Context, root *os.Root, c workspace.Copy, others []string) error {
@@ -60,10 +60,10 @@ func noForeign(ctx context.Context, root *os.Root, c workspace.Copy, others []st
 	case err != nil || n == 0:
 		return err
 	case n == 1:
-		return fmt.Errorf("%s, which no export wrote, may hold a row that went: move it out of the copy, or delete it", found[0])
+		return fmt.Errorf("%s, which is not part of the copy (any more), may hold a row that went: move it out of the copy, or delete it", found[0])
 	case n > most:
 		found = append(found[:most:most], fmt.Sprintf("%d more", n-most))
 	}
-	return fmt.Errorf("%s, which no export wrote, may hold rows that went: move them out of the copy, or delete them",
+	return fmt.Errorf("%s, which is not part of the copy (any more), may hold rows that went: move them out of the copy, or delete them",
 		strings.Join(found[:len(found)-1], ", ")+" and "+found[len(found)-1])
 }

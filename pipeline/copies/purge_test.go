@@ -170,7 +170,7 @@ func TestForeignFiles(t *testing.T) {
 		gone := s.gone("few001")
 		owes := func(what string, r state.CopyReport) {
 			t.Helper()
-			if r.State != state.CopyOpen || !strings.Contains(r.Told, name+", which no export wrote, may hold") {
+			if r.State != state.CopyOpen || !strings.Contains(r.Told, name+", which is not part of the copy (any more), may hold") {
 				t.Errorf("%s, %s: %+v", name, what, r)
 			}
 		}
@@ -197,6 +197,21 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
+// TestFilePutBack: a file that an export wrote and a purge took out is not called somebody else's when it is put back.
+func TestFilePutBack(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	at := filepath.Join(s.dir, "x", croissantName)
+	body, err := os.ReadFile(at)
+	testkit.OK(t, err)
+	gone := s.gone("few001")
+	testkit.Same(t, "purged", state.CopyGood, s.purge("x", gone).State)
+	testkit.OK(t, os.WriteFile(at, body, 0o600))
+	if r := s.purge("x", gone); r.State != state.CopyOpen || !strings.HasPrefix(r.Told, croissantName+", which is not part of the copy (any more), may hold a row") {
+		t.Errorf("put back: %+v", r)
+	}
+}
+
 // TestEndForeign: the end of a workspace closes no copy in which a file lies that no export wrote.
 func TestEndForeign(t *testing.T) {
 	s := newSite(t)
@@ -204,7 +219,7 @@ func TestEndForeign(t *testing.T) {
 	theirs := filepath.Join(s.dir, "x", "keep", "t.parquet.old")
 	testkit.OK(t, os.Mkdir(filepath.Dir(theirs), 0o700), os.WriteFile(theirs, []byte("rows"), 0o600))
 	report := find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x"))
-	if report.State != state.CopyOpen || !strings.Contains(report.Told, "keep/t.parquet.old, which no export wrote") || len(report.Owed) != len(ids) {
+	if report.State != state.CopyOpen || !strings.Contains(report.Told, "keep/t.parquet.old, which is not part of the copy (any more)") || len(report.Owed) != len(ids) {
 		t.Errorf("the end reports %+v", report)
 	}
 	testkit.Same(t, "rows in its own files", []manifest.PostID(nil), s.holds("x"))
