@@ -60,10 +60,12 @@ func (r *run) clear(ctx context.Context) error {
 	}
 	// The dataset before the copies: an export that begins now must not bring back what a copy has lost.
 	list, err := r.Workspace.Copies(ctx)
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return err
 	}
-	r.Progress.stage("copies")
+	if len(list) > 0 {
+		r.Progress.stage("copies")
+	}
 	r.copies, err = copies.Purge(ctx, r.Workspace, gone)
 	return err
 }

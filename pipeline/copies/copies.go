@@ -40,6 +40,11 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 		}
 	}
 	at := slices.IndexFunc(copies, func(c workspace.Copy) bool { return c.Path == name })
+	if at < 0 || state.StateOfCopy(copies[at]) == state.CopyClosed {
+		if lost, err := closeLost(ctx, ws, name); lost || err != nil {
+			return err
+		}
+	}
 	switch {
 	case at < 0:
 		return fmt.Errorf("%w %s", ErrNoCopy, name)
@@ -54,6 +59,22 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	}
 	c.Close(how + " " + now.UTC().Format(time.DateOnly) + ": " + note)
 	return ws.SetCopy(ctx, c, purged(c, "told"))
+}
+
+// closeLost is Close for a copy of which only the log knows, and reports whether name is one.
+func closeLost(ctx context.Context, ws *workspace.Workspace, name string) (bool, error) {
+	all, err := ws.LostCopies(ctx)
+	if err != nil {
+		return false, err
+	}
+	at := slices.IndexFunc(all, func(l workspace.LostCopy) bool { return l.Path == state.SHA256([]byte(name)) })
+	if at < 0 {
+		return false, nil
+	}
+	if _, err := os.Lstat(name); !isMissing(err) && all[at].Format != state.ThirdParty {
+		return true, fmt.Errorf("%w: %s", ErrCopyThere, name)
+	}
+	return true, ws.CloseLostCopy(ctx, all[at], purged(workspace.Copy{Path: name, Format: all[at].Format}, "told"))
 }
 
 // Move records that a registered copy lies elsewhere now: every file there has the digest that is on record. Killed in

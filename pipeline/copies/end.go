@@ -60,7 +60,8 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 		}
 		reports = append(reports, report)
 	}
-	return reports, nil
+	lost, err := state.LostCopies(ctx, ws)
+	return append(reports, lost...), err
 }
 
 // closeEmptied closes the record of a copy without rows, which had some. The record keeps which files are to be

@@ -20,7 +20,7 @@ import (
 
 // Purge takes rows that must go out of every registered copy that can be reached, holds the files of each against
 // their recorded digests, and opens an obligation for every copy that is not in order or out of reach. An error with
-// one copy is in that copy's report.
+// one copy is in that copy's report. Copies of which only the log knows are reported behind the others.
 func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]state.CopyReport, error) {
 	copies, err := ws.Copies(ctx)
 	if err == nil && len(copies) > 0 {
@@ -52,7 +52,8 @@ func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]
 		reports = append(reports, report)
 	}
 	slices.Reverse(reports)
-	return reports, nil
+	lost, err := state.LostCopies(ctx, ws)
+	return append(reports, lost...), err
 }
 
 // removeLater removes an unfinished copy on a disk that was not mounted when the copy was closed.

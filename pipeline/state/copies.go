@@ -2,6 +2,8 @@ package state
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -32,7 +34,7 @@ func ThirdPartyPath(name string) string {
 
 // A CopyReport is a registered copy, and what became of it.
 type CopyReport struct {
-	Path   string           `json:"path"` // or ThirdPartyPath
+	Path   string           `json:"path"` // or ThirdPartyPath; of LostCopies sha256: and the first digits of its digest
 	Note   string           `json:"note"` // who has it, in the operator's words
 	Format string           `json:"format"`
 	Made   time.Time        `json:"made"`
@@ -83,11 +85,15 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 	return list, err
 }
 
-// OwingCopies returns all registered copies with the rows that they owe when these posts are gone.
+// OwingCopies returns all registered copies, and behind them the LostCopies, with the rows that they owe when these posts are gone.
 func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]CopyReport, error) {
+	lost, err := LostCopies(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
 	copies, err := ws.Copies(ctx)
 	if err != nil || len(copies) == 0 {
-		return []CopyReport{}, err
+		return lost, err
 	}
 	gone, err = OwedByCopies(ctx, ws, gone)
 	if err != nil {
@@ -103,7 +109,21 @@ func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]
 		report.Owed = Owed(c, all)
 		list = append(list, report)
 	}
-	return list, nil
+	return append(list, lost...), nil
+}
+
+// LostCopies reports the copies that the log registers, and a state.db from a backup does not: open obligations, for no purge
+// finds them.
+func LostCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, error) {
+	lost, err := ws.LostCopies(ctx)
+	list := []CopyReport{}
+	for _, l := range lost {
+		list = append(list, CopyReport{Path: "sha256:" + l.Path[:min(16, len(l.Path))], Note: "unknown", Format: l.Format, Made: l.Made,
+			Files: []workspace.File{}, State: CopyOpen, Owed: []string{}, Purged: []string{},
+			Told: fmt.Sprintf("the log has it (record %d, of %s), and state.db, which was put back from a backup, lacks it: "+
+				"put back a newer state.db, or delete the copy and say so with --destroyed", l.Record, l.Made.Format(time.RFC3339))})
+	}
+	return list, err
 }
 
 // Owed returns the rows of a copy that must go.
@@ -141,8 +161,9 @@ func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, go
 // openCopies counts the registered copies that owe a removal.
 func openCopies(ctx context.Context, ws *workspace.Workspace) (int, error) {
 	copies, err := ws.Copies(ctx)
+	lost, wrong := ws.LostCopies(ctx)
 	// Most workspaces have none, and need not be scanned for what must go.
-	if err != nil || len(copies) == 0 {
+	if err := errors.Join(err, wrong); err != nil || len(copies)+len(lost) == 0 {
 		return 0, err
 	}
 	list, err := ListCopies(ctx, ws)

@@ -294,6 +294,40 @@ type restored struct {
 	lost   []auditlog.Event // records that the checkpoint does not cover any more
 	from   int64            // the queue follows from this record on
 	stones []Tombstone      // come back into state.db
+	copies []LostCopy       // that the log registers, nil for not known
+}
+
+// A LostCopy is a copy that the log registers, and a state.db that was put back from a backup does not.
+type LostCopy struct {
+	Path   string    `json:"path"` // its sha256 hex: the log has no more of it
+	Format string    `json:"format"`
+	Made   time.Time `json:"made"`
+	Record int64     `json:"record"` // of the log
+}
+
+// LostCopies returns the copies that were lost with a state.db, but for those that are registered again.
+func (w *Workspace) LostCopies(ctx context.Context) ([]LostCopy, error) {
+	lost, err := readNote[[]LostCopy](ctx, w.db, metaNoCopy)
+	if err != nil || len(lost) == 0 {
+		return nil, err
+	}
+	have, err := w.Copies(ctx)
+	return slices.DeleteFunc(lost, func(l LostCopy) bool {
+		// A record that is older, and closed, is of an earlier copy at this path.
+		return slices.ContainsFunc(have, func(c Copy) bool {
+			return hexDigest([]byte(c.Path)) == l.Path && (c.Open || len(c.Files) > 0 || !c.Made.Before(l.Made))
+		})
+	}), err
+}
+
+// CloseLostCopy records the holder's word on a copy that was lost with a state.db.
+func (w *Workspace) CloseLostCopy(ctx context.Context, closed LostCopy, event auditlog.Event) error {
+	return w.change(ctx, "close the record of a copy", func(t *tx) {
+		lost, err := readNote[[]LostCopy](ctx, t, metaNoCopy)
+		t.fail(err)
+		t.setMeta(metaNoCopy, jsonColumn{slices.DeleteFunc(lost, func(l LostCopy) bool { return l == closed })})
+		w.record(t, event)
+	})
 }
 
 // reconcile compares state.db with the log. One of them may have come from a backup: then a record says so, and nothing
@@ -348,6 +382,9 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		w.record(t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 		// A removal that only the log still has must not be undone by a backup.
 		w.addTombstones(t, r.stones)
+		if r.copies != nil {
+			t.setMeta(metaNoCopy, jsonColumn{r.copies})
+		}
 	})
 }
 
@@ -380,8 +417,7 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 	if root != head.Root && head.Size > 0 { // a new state.db knows no log, and is older than any
 		// Another history: every tombstone of that log must hold here too.
 		r.what = auditlog.RestoredOther
-		r.stones, err = tombstonesOf(ctx, log, 0)
-		return r, err
+		return r, w.takeOver(ctx, log, 0, &r)
 	}
 	// A publish that was killed published records without noting it: then the log continues with the queue, and
 	// the next publish skips them. Anything else means that state.db is older.
@@ -399,8 +435,7 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 		}
 		if i := e.Seq - head.Size; i >= int64(len(queue)) || !bytes.Equal(line, queue[i]) {
 			r.what = auditlog.RestoredState
-			r.stones, err = tombstonesOf(ctx, log, r.from)
-			return r, err
+			return r, w.takeOver(ctx, log, r.from, &r)
 		}
 		r.from++
 	}
@@ -415,18 +450,30 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 	return r, err
 }
 
-// tombstonesOf returns the tombstones that the log has from a record on.
-func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) (stones []Tombstone, err error) {
+// takeOver finds the tombstones and the copies that the log has from a record on.
+func (w *Workspace) takeOver(ctx context.Context, log *auditlog.Log, first int64, r *restored) (err error) {
+	r.copies, err = readNote[[]LostCopy](ctx, w.db, metaNoCopy) // that were lost before
+	if err != nil {
+		return err
+	}
 	for e, err := range log.Records(ctx, first) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, p := range e.Posts {
 			// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
 			if e.Kind == auditlog.Buried && p.State.Gone() {
-				stones = append(stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Since}, Reason: p.Reason})
+				r.stones = append(r.stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Since}, Reason: p.Reason})
 			}
 		}
+		// The last word on a copy counts.
+		opened := e.Kind == auditlog.Copy || e.Kind == auditlog.Disclosed
+		if opened || e.Kind == auditlog.CopyPurged && (e.Verdict == "told" || e.Verdict == "unfinished") {
+			r.copies = slices.DeleteFunc(r.copies, func(l LostCopy) bool { return l.Path == e.Path })
+		}
+		if opened {
+			r.copies = append(r.copies, LostCopy{Path: e.Path, Format: e.Format, Made: e.Time, Record: e.Seq})
+		}
 	}
-	return stones, nil
+	return nil
 }

@@ -34,6 +34,7 @@ const (
 	metaReread  = "reread"   // set while a re-reading is under way
 	metaScrub   = "scrub"    // set while state.db may hold copies of erased rows
 	metaLogHead = "log_head" // an auditlog.Checkpoint
+	metaNoCopy  = "no_copy"  // the LostCopies
 	metaLogLost = "log_lost" // "1" once records of the log were lost
 )
 
