@@ -15,6 +15,7 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -277,8 +278,9 @@ func TestAuditForgottenCopy(t *testing.T) {
 
 	p.restore("state.db")
 	p.reopened()
-	if list := s.copies(exitDone); len(list) != 0 {
-		t.Fatalf("the state.db that was put back knows of %+v", list)
+	digest := strings.TrimPrefix(want, "the copy ")
+	if list := s.copies(exitRetry); len(list) != 1 || list[0].Path != "sha256:"+digest[:16] || list[0].State != state.CopyOpen {
+		t.Fatalf("the state.db that was put back knows of %+v, want the one that the log has open", list)
 	}
 	owes(s, "state.db no longer knows where it is")
 }
