@@ -84,8 +84,17 @@ func (a *audit) open(where, do, format string, args ...any) {
 // one.
 func (a *audit) openOf(id, where, do, format string, args ...any) {
 	table, _, _ := strings.Cut(where, rowMark)
-	alike := Open{id, state.PrintableLine(table), state.PrintableLine(fmt.Sprintf(format, args...)), do}
-	where = state.PrintableLine(where)
+	a.tallyOpen(Open{id, table, fmt.Sprintf(format, args...), do}, where, 1)
+}
+
+// openOnce is open for what is said once of a file, with the first place in it.
+func (a *audit) openOnce(file, where, do, what string) {
+	a.tallyOpen(Open{"", file, what, do}, where, 0)
+}
+
+// tallyOpen notes a place of those of which the same is open, and adds to how many they are.
+func (a *audit) tallyOpen(alike Open, where string, n int) {
+	alike.Where, alike.What, where = state.PrintableLine(alike.Where), state.PrintableLine(alike.What), state.PrintableLine(where)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.opens[alike]
@@ -93,7 +102,7 @@ func (a *audit) openOf(id, where, do, format string, args ...any) {
 		t = &tally{first: where}
 		a.opens[alike] = t
 	}
-	t.n++
+	t.n += n
 	if len(where) < len(t.first) || len(where) == len(t.first) && where < t.first { // rows are looked at in any order
 		t.first = where
 	}

@@ -370,3 +370,13 @@ func (a *audit) entryNamed(name string) string {
 	}
 	return key.String()
 }
+
+// claimedBy is entryNamed, but of a name that may be any number or word, outside of the workspace and its copies, it
+// returns "": the file then counts as one of no post.
+func (a *audit) claimedBy(s *source, name string) string {
+	entry := a.entryNamed(name)
+	if e := a.evidenceOn(entry); e != nil && e.MustGo && !telling(e.ID) && !s.ofRelease() {
+		return ""
+	}
+	return entry
+}

@@ -39,6 +39,9 @@ type source struct {
 	file *AuditedFile
 }
 
+// ofRelease reports whether the file lies where files of the release do: in the workspace or a registered copy.
+func (s *source) ofRelease() bool { return s.name != "" || s.copied }
+
 // rowMark stands before the number of a row.
 const rowMark = " > row "
 
@@ -51,7 +54,7 @@ type place struct {
 	col   *column
 	part  string
 	label bool   // it names things, and counts not as a text of unknown origin
-	own   string // the entry that the name of a file or member claims
+	own   string // the entry that the name of a file or member claims; empty where the name may be any number or word
 	kin   FindingKind
 }
 
@@ -144,6 +147,8 @@ type column struct {
 	first   int64                 // the first row of those
 	hits    []hit                 // the other values, by row; once the table is read, those that name its rows
 	text    *caption.Text[*known] // of all values, in which captions are searched for; nil for none
+	reddit  bool                  // its name says that its ids are Reddit's
+	whole   int                   // values that are whole numbers
 	damaged values                // that a spreadsheet may have made of ids: 12e45 is a number to it
 	base36  values                // digits that are the id of a removed post in base 36, as databases keep ids
 }
@@ -164,6 +169,12 @@ func (v *values) add(row int64, text string) {
 	v.n++
 }
 
+var (
+	asWhole = regexp.MustCompile(`^[0-9]+$`)
+	// isAnyPath finds a path that is Reddit's, and that other sites have as well.
+	isAnyPath = regexp.MustCompile(`(?i)^\s*/?(comments|gallery)/`)
+)
+
 // A hit is a value of a column that is the id of a known post.
 type hit struct {
 	row   int64
@@ -171,6 +182,7 @@ type hit struct {
 	image int32
 	text  bool // not a number
 	clear bool // it is an id wherever it stands: a link, t3_, or letters and digits as no word has them
+	shape bool // it is the name of an image, or a path as Reddit has them
 }
 
 func (h hit) entry() string { return manifest.Key{ID: h.post.ID, Image: int(h.image)}.String() }
@@ -208,7 +220,7 @@ func (t *table) column(name string) *column {
 			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
 		}
 		c = &column{name: name, asked: asked(says.ID), phash: asked(says.PHash) || last == "phash"}
-		c.ids = c.asked || says.ID == "" && namesIDs(last)
+		c.ids, c.reddit = c.asked || says.ID == "" && namesIDs(last), strings.Contains(last, "reddit")
 		t.columns[name], t.order = c, append(t.order, c)
 	}
 	return c
@@ -233,6 +245,9 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 			key, _ = manifest.ParseKey(name)
 			named = true
 		}
+	}
+	if number || asWhole.MatchString(text) {
+		c.whole++
 	}
 	e := w.posts[key.ID]
 	if e == nil && c.ids && !number {
@@ -260,7 +275,9 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 	case w.charge(hitCost) != nil: // who reads the table ends it
 	default:
 		h := hit{row: row, post: e, image: int32(key.Image), text: !number}
-		h.clear = named || telling(key.ID) && !number || len(text) > len(h.entry())
+		longer := !named && len(strings.TrimSpace(text)) > len(h.entry())
+		h.shape = named || longer
+		h.clear = telling(key.ID) && !number || longer && !isAnyPath.MatchString(text)
 		c.hits = append(c.hits, h)
 	}
 	return err == nil
@@ -280,12 +297,36 @@ func (c *column) holdsIDs() bool {
 	return most && len(posts) == 3
 }
 
-// evidenceOn is that on the entry that a row names, or on its post.
-func (a *audit) evidenceOn(h hit) *evidence {
-	if e := a.removed[h.entry()]; e != nil && !h.post.MustGo {
-		return e
+// sure reports whether a value of the column is the id of its post, and not a word or a number that is one by chance: of
+// one that tells nothing by itself, most other values of the column must be ids of the release. same is how many values
+// the post has.
+func (c *column) sure(t *table, h hit, ids bool, same int) bool {
+	switch {
+	case h.clear, h.shape && t.src.ofRelease():
+		return true
+	case !ids:
+		return false
+	// A number in base 36 is one of very many.
+	case telling(h.post.ID), c.asked, c.reddit, t.src.ofRelease():
+		return true
 	}
-	return h.post
+	return len(c.hits)-same > c.foreign+c.unread
+}
+
+// counts reports whether the column holds whole numbers, most of which are no ids of the release: nothing is said of
+// those that are.
+func (c *column) counts() bool {
+	others := c.foreign + c.unread
+	return others > 1 && len(c.hits) <= others && 10*c.whole >= 9*(len(c.hits)+others)
+}
+
+// evidenceOn is that on an entry, or on its post; nil for none.
+func (a *audit) evidenceOn(entry string) *evidence {
+	e := a.postOf(entry)
+	if lost := a.removed[entry]; lost != nil && !e.MustGo {
+		return lost
+	}
+	return e
 }
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
@@ -295,19 +336,26 @@ func (w walker) finish(t *table) {
 			w.recordCaptions(t.at(0, c), c.text)
 		}
 		ids := c.holdsIDs()
-		// A value of a column that holds no ids may be a word that looks like one.
+		values, rows := map[*evidence]int{}, c.hits[:0:0]
 		for _, h := range c.hits {
-			p, e := t.at(h.row, c), w.evidenceOn(h)
+			if h.post.MustGo {
+				values[h.post]++
+			}
+		}
+		for _, h := range c.hits {
+			p, e := t.at(h.row, c), w.evidenceOn(h.entry())
+			sure := !e.MustGo || c.sure(t, h, ids, values[h.post])
+			if sure && ids {
+				rows = append(rows, h)
+			}
 			switch {
 			case p.lists():
-			case !ids && !h.clear:
-				// In CSV all numbers are texts, so only its ids under a name of ids count.
-				if h.text && e.MustGo && t.typed {
-					w.open(p.String(), lookAtIDs, mayBeIDs)
-				}
-			case e.MustGo:
+			case e.MustGo && sure:
 				w.finding(FoundRow, h.entry(), p, "a row of a removed post: %s", e.why)
-			case t.parquet && (t.src.name != "" || t.src.recorded != ""):
+			// In CSV all numbers are texts, so only those under a name of ids may be some.
+			case e.MustGo && !c.counts() && (ids || h.shape || h.text && (c.ids || t.typed)):
+				w.openIDs(p)
+			case !e.MustGo && (ids || h.clear || h.shape) && t.parquet && (t.src.name != "" || t.src.recorded != ""):
 				w.holdsRow(e, t.src.copied)
 			}
 		}
@@ -316,7 +364,7 @@ func (w walker) finish(t *table) {
 			w.open(t.String(), "audit it with that release", "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
 		}
 		if n := c.base36; n.n > 0 && !t.lists {
-			w.open(t.at(n.row, c).String(), lookAtIDs, mayBeIDs)
+			w.openIDs(t.at(n.row, c))
 		}
 		if d := c.damaged; d.n > 0 && !t.src.ours && !t.lists {
 			w.open(t.at(d.row, c).String(), "look the ids up where the table came from, and import them as text",
@@ -327,10 +375,8 @@ func (w walker) finish(t *table) {
 			w.open(t.String(), "look at these rows", "%d rows have no post id that can be read, the first is row %d",
 				c.unread, c.first+1)
 		}
-		// A column that only happens to name a post does not say whose image the row has.
-		if !ids {
-			c.hits = nil
-		}
+		// What only happens to name a post does not say whose image the row has.
+		c.hits = rows
 	}
 	if t.src.columns.ID != "" && t.parquet && !slices.ContainsFunc(t.order, func(c *column) bool { return c.asked }) {
 		w.open(t.String(), "name another with --id-column", "it has no column %s", t.src.columns.ID)

@@ -155,9 +155,15 @@ func (w walker) names(p place, name, kind string) {
 		return
 	}
 	p.kin = map[bool]FindingKind{true: FoundImage, false: FoundRow}[kind == isImage]
-	if e := w.postOf(p.own); e != nil && e.MustGo && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))) {
-		w.finding(p.kin, p.own, p, "it is named after a removed post: %s", e.why)
-		return
+	entry := w.entryNamed(name)
+	if e := w.evidenceOn(entry); e != nil && e.MustGo {
+		switch {
+		case p.own != "" && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))):
+			w.finding(p.kin, entry, p, "it is named after a removed post: %s", e.why)
+			return
+		case p.own == "" && isImageName.MatchString(path.Ext(name)):
+			w.openIDs(p)
+		}
 	}
 	w.words(p, name)
 }
@@ -351,25 +357,50 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			w.matchDigest(p, parseDigest(string(text[at:end])))
 		case n >= 4 && n <= 13 && w.gone.ids[sum%idSums]: // as ids have; a word that is longer only contains one
 			e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]
-			switch {
-			case e == nil || !e.MustGo:
-			case telling(e.ID) || p.col != nil && p.col.ids || isLink.Match(text[max(0, at-30):at]) || isImageName.Match(text[end:]):
-				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p, "it names a removed post: %s", e.why)
-			case p.table == nil && !p.label && !isFraction.Match(text[max(0, at-2):at]): // a column says what its numbers are
-				w.open(p.String(), lookAtIDs, mayBeIDs)
+			if e != nil && e.MustGo {
+				w.matchWord(p, e, text[max(0, at-beforeID):at], text[end:])
 			}
 		}
 	}
 }
 
-// telling reports whether an id has digits and letters beyond hex, as no number and no word has: it does not stand somewhere by chance.
+// matchWord judges the id of a removed post in a text, by what stands before and behind it.
+func (w walker) matchWord(p place, e *evidence, before, behind []byte) {
+	named := isKey.Match(before) || isImageName.Match(behind) || p.col != nil && p.col.ids
+	switch {
+	case telling(e.ID) || isReddit.Match(before) || named && p.src.ofRelease():
+		w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p, "it names a removed post: %s", e.why)
+	// A column says what its numbers are, and so does the name of a file.
+	case !p.label && (named || p.table == nil && !isFraction.Match(before)):
+		w.openIDs(p)
+	}
+}
+
+// openIDs notes that words or numbers of a file are also ids of removed posts: once, wherever in the file they are.
+func (w walker) openIDs(p place) {
+	w.openOnce(p.src.where, p.String(), lookAtIDs, mayBeIDs)
+}
+
+// telling reports whether an id has digits and letters beyond hex, as no number and no word has: it does not stand
+// somewhere by chance. Any other needs something of Reddit's, or other ids, beside it.
 func telling(id manifest.PostID) bool {
 	return strings.ContainsAny(string(id), "0123456789") && strings.ContainsAny(string(id), "ghijklmnopqrstuvwxyz")
 }
 
+// beforeID is how much is read of what stands before an id.
+const beforeID = 100
+
 var (
-	// isLink finds that what stands before an id makes it one: an address, or a key.
-	isLink = regexp.MustCompile(`(?i)(t3_|comments\\?/|gallery\\?/|redd\.it\\?/|(^|[^a-z])((post|reddit|submission|link)[_ -]?)?ids?["'\\ ]{0,3}[:=>][>"'\\ \[({]{0,6})$`)
+	// isReddit finds that what stands before an id is Reddit's: t3_, one of its addresses, or a key that names it. An
+	// address may be a path alone; the host before it, if there is one, must be Reddit's or a mirror's of its paths.
+	isReddit = regexp.MustCompile(`(?i)((^|[^a-z0-9])t3_` +
+		`|(^|[^a-z0-9.-])(www\.)?redd\.it\\?/` +
+		`|(^|[^a-z0-9-])reddit\.com\\?/([a-z0-9_-]+\\?/){0,2}(comments|gallery|tb)\\?/` +
+		`|(^|[^a-z0-9./\\-])\\?/?(r|u|user)\\?/[a-z0-9_-]{1,21}\\?/comments\\?/` +
+		`|reddit[_ -]?(post[_ -]?)?ids?` + keyEnd + `)$`)
+	// isKey finds that what stands before an id is a key of ids.
+	isKey = regexp.MustCompile(`(?i)(comments\\?/|gallery\\?/` +
+		`|(^|[^a-z])((post|submission|link)[_ -]?)?ids?` + keyEnd + `)$`)
 	// isImageName finds that what follows an id makes it the name of an image.
 	isImageName = regexp.MustCompile(`(?i)^\.(jpe?g|png|gif|webp)\b`)
 	// isFraction finds that digits are what follows the point of a number.
@@ -383,6 +414,9 @@ var (
 	packed      = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
 	imageTag    = regexp.MustCompile(`<img [^>]*>`)
 )
+
+// keyEnd is what stands between a key and its value.
+const keyEnd = `["'\\ ]{0,3}[:=>][>"'\\ \[({]{0,6}`
 
 // matchDigest compares a digest that stands in a text.
 func (w walker) matchDigest(p place, d digest) {

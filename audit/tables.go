@@ -466,6 +466,9 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 		t.rows++
 	}
 	w.finish(t)
+	if t.rows == 0 {
+		return errors.New("it has no rows, and so may be any text")
+	}
 	return nil
 }
 

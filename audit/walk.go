@@ -112,7 +112,7 @@ func (w walker) source(s *source) error {
 	if w.accountFor(s, kind, all) {
 		return nil
 	}
-	p := place{src: s, path: s.where, own: w.entryNamed(s.rel), label: gitOwn.MatchString(s.where)}
+	p := place{src: s, path: s.where, own: w.claimedBy(s, s.rel), label: gitOwn.MatchString(s.where)}
 	// The name is judged beside the content: bytes that match nothing may lie under the id of an erased post.
 	w.names(p, s.rel, kind)
 	w.scan(p, all)
@@ -477,7 +477,7 @@ func (w walker) raw(p place, all *io.SectionReader) {
 func (w walker) member(p place, name string, r io.Reader) (cut error) {
 	if name != "" {
 		p = p.in(name)
-		p.own = w.entryNamed(name)
+		p.own = w.claimedBy(p.src, name)
 	}
 	all, end, cut := w.unpack(r)
 	w.lost(p, cut)
