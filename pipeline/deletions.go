@@ -188,12 +188,12 @@ func (s *resolver) settle(ctx context.Context) error {
 			freshImages = append(freshImages, k)
 		}
 	}
-	going, note := slices.Concat(confirmed, fresh), state.MassRemovalNote(0)
+	going, note := slices.Concat(confirmed, fresh), state.MassRemovalNote{}
 	// Many gone at once look like an outage; a single one never does. What this run erased before counts.
 	limit := max(1, s.Policy.Reddit.MassRemovalShare*float64(s.live))
 	if n := len(fresh) + len(freshImages); n > 0 && float64(n+s.erased) > limit {
 		s.Log.Warn("mass removal withheld", "gone", n, "were_live", s.live)
-		going, note = confirmed, state.MassRemovalNote(n)
+		going, note = confirmed, state.MassRemovalNote{Posts: n, Share: s.Policy.Reddit.MassRemovalShare}
 	} else {
 		s.erased += n
 		images = append(images, freshImages...)
@@ -246,7 +246,7 @@ func (s *resolver) noteMassRemoval(ctx context.Context, note state.MassRemovalNo
 	if err != nil || last == note {
 		return err
 	}
-	if note == 0 {
+	if note.Posts == 0 {
 		return state.ClearNote[state.MassRemovalNote](ctx, s.Workspace)
 	}
 	if err := s.notePosts(ctx, auditlog.Withheld, withheld); err != nil {

@@ -318,8 +318,11 @@ func isRedditPage(host string) bool {
 	return host == "reddit.com" || strings.HasSuffix(host, ".reddit.com") || host == "redd.it"
 }
 
-// domain shortens a host to its last two labels: what stands before can be a user's name.
+// domain shortens a host to its last two labels: what stands before can be a user's name, but not in a host that is known.
 func domain(host string) string {
+	if imageHosts[host] || imgurSites[host] || videoHosts[host] {
+		return host
+	}
 	labels := strings.Split(host, ".")
 	short := strings.Join(labels[max(len(labels)-2, 0):], ".")
 	// Nothing of an address, nor what only looks like a name.

@@ -12,6 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 	"rehydrate/policy"
 )
@@ -235,5 +236,15 @@ func TestRecordedThings(t *testing.T) {
 	}
 	if diff := gocmp.Diff(want, got); diff != "" || len(got) != 291 {
 		t.Errorf("%d states (-want +got):\n%s", len(got), diff)
+	}
+}
+
+// TestDomain: a fault names a host that is known in full, and of any other what cannot be the name of a user.
+func TestDomain(t *testing.T) {
+	for host, want := range map[string]string{
+		"i.redd.it": "i.redd.it", "i.imgur.com": "i.imgur.com", "v.redd.it": "v.redd.it",
+		"some-name.example.com": "example.com", "127.0.0.1": "the host", "xn--a_b.com": "the host",
+	} {
+		testkit.Same(t, host, want, domain(host))
 	}
 }

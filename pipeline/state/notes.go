@@ -69,8 +69,21 @@ type SickHost struct {
 	Picture string    `json:"picture,omitempty"` // SHA-256 of the one that it sent to everybody
 }
 
-// A MassRemovalNote counts the posts of a mass removal that waits for confirmation.
-type MassRemovalNote int
+// A MassRemovalNote says of a mass removal that waits for confirmation how many posts it is of, and the policy's share of
+// the live posts above which they were withheld.
+type MassRemovalNote struct {
+	Posts int     `json:"posts"`
+	Share float64 `json:"share"`
+}
+
+// UnmarshalJSON reads a note, or the number alone that older workspaces have.
+func (n *MassRemovalNote) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &n.Posts) == nil {
+		return nil
+	}
+	type note MassRemovalNote
+	return json.Unmarshal(text, (*note)(n))
+}
 
 // A LastRun has the counters of the last run that ended. It holds no names and no addresses.
 type LastRun struct {

@@ -42,7 +42,7 @@ type Summary struct {
 	Unverified       int              `json:"unverified"`         // posts that Reddit gave no verdict on in this run
 	OldestAsk        *time.Time       `json:"oldest_ask"`         // when the kept post asked about longest ago was last seen live
 	Stale            bool             `json:"stale"`              // a kept post was last seen live longer ago than the policy allows
-	MassRemovalShare float64          `json:"mass_removal_share"` // the policy's bound above which removals are withheld
+	MassRemovalShare float64          `json:"mass_removal_share"` // of the live posts: above it removals are withheld, or those that wait were
 	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
 	Files            []workspace.File `json:"files,omitempty"`
 	Unchanged        bool             `json:"unchanged,omitempty"`    // the dataset was already what it had to be
@@ -170,7 +170,8 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	if err != nil {
 		return Summary{}, err
 	}
-	s.MassRemoval = mass > 0 && s.Withheld > 0 // the note stays when all of them are live again
+	s.MassRemoval = mass.Posts > 0 && s.Withheld > 0 // the note stays when all of them are live again
+	s.MassRemovalShare = cmp.Or(mass.Share, s.MassRemovalShare)
 	s.OpenCopies, err = openCopies(ctx, ws)
 	if err != nil {
 		return Summary{}, err
