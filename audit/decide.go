@@ -362,17 +362,21 @@ func (a *audit) conclude() Report {
 	})
 	r.Scope.Files = slices.DeleteFunc(r.Scope.Files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
 	r.Scope.LookedAt, r.Scope.Named = int(a.lookedAt.Load()), len(a.Files)
-	switch {
-	case len(r.Findings) > 0:
-		r.Verdict = Fail
-	case len(r.Open) > 0:
-		r.Verdict = Undecided
-	case slices.ContainsFunc(r.Duties, func(d Duty) bool { return d.Late }):
-		r.Verdict = Overdue
-	default:
-		r.Verdict = Pass
-	}
+	r.Verdict = verdictOf(r.Findings, r.Open, r.Duties)
 	return *r
+}
+
+// verdictOf says what the lists of a report come to.
+func verdictOf(findings []Finding, open []Open, duties []Duty) Verdict {
+	switch {
+	case len(findings) > 0:
+		return Fail
+	case len(open) > 0:
+		return Undecided
+	case slices.ContainsFunc(duties, func(d Duty) bool { return d.Late }):
+		return Overdue
+	}
+	return Pass
 }
 
 // findingsOf makes one finding of all that was seen of a post at a place.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"rehydrate/internal/page"
@@ -45,18 +46,54 @@ type StatementCheck struct {
 	What      string    `json:"what"` // what does not hold
 }
 
-// CheckStatement checks a statement, with the signature and the time stamp beside it, and that the log in a folder records it,
-// if one is named. roots gives what the time stamp must lead to.
+// A statement is what a check reads of one: the posts, of which there may be many, only for whether they are there.
+type statement struct {
+	Format   string
+	Verdict  Verdict
+	Time     time.Time
+	Findings []Finding
+	Open     []Open
+	Duties   []Duty
+	Who      Auditor
+	Scope    struct {
+		Release        string
+		ReleaseDigest  string          `json:"release_digest"`
+		ManifestDigest string          `json:"manifest_digest"`
+		Files          json.RawMessage // a list
+	}
+	Limits, Notes, Totals, Coverage, Known, Log, Posts json.RawMessage
+}
+
+// lacks names the parts that every report has, and this one has not.
+func (s statement) lacks() (parts []string) {
+	for _, part := range []struct {
+		name  string
+		lacks bool
+	}{
+		{"time", s.Time.IsZero()}, {"findings", s.Findings == nil}, {"open", s.Open == nil},
+		{"duties", s.Duties == nil}, {"limits", isNull(s.Limits)}, {"notes", isNull(s.Notes)},
+		{"tool_version", s.Who.Tool == ""}, {"mode", s.Who.Mode == ""}, {"release", s.Scope.Release == ""},
+		{"release_digest", s.Scope.ReleaseDigest == ""}, {"manifest_digest", s.Scope.ManifestDigest == ""},
+		{"files", isNull(s.Scope.Files)}, {"totals", isNull(s.Totals)}, {"coverage", isNull(s.Coverage)},
+		{"known", isNull(s.Known)}, {"log", isNull(s.Log)}, {"posts", isNull(s.Posts)},
+	} {
+		if part.lacks {
+			parts = append(parts, part.name)
+		}
+	}
+	return parts
+}
+
+func isNull(part json.RawMessage) bool { return len(part) == 0 || string(part) == "null" }
+
+// CheckStatement checks a statement: that it has all parts and its verdict follows from them, the signature and the time
+// stamp beside it, and that the log in a folder records it, if one is named. roots gives what the time stamp must lead to.
 func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.CertPool, error)) (s StatementCheck, err error) {
 	body, err := userfile.Read(file)
 	if err != nil {
 		return s, userfile.Wrong("--check: %w", err)
 	}
-	var r struct { // not the posts, of which there may be many
-		Format  string
-		Verdict Verdict
-		Time    time.Time
-	}
+	r := statement{}
 	if err := json.Unmarshal(body, &r); err != nil || r.Format != StatementFormat {
 		return s, userfile.Wrong("--check: %s is not a statement of the format %s", file, StatementFormat)
 	}
@@ -80,6 +117,10 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 		}
 		doubt(err != nil, "its time stamp: %v", err)
 	}
+	lacks := r.lacks()
+	doubt(len(lacks) > 0, "it has no %s", strings.Join(lacks, ", "))
+	follows := verdictOf(r.Findings, r.Open, r.Duties)
+	doubt(r.Verdict != follows, "it says %s, and its findings, open and duties come to %s", r.Verdict, follows)
 	if log == "" {
 		return s, nil
 	}
