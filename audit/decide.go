@@ -239,10 +239,13 @@ func (a *audit) decide(context.Context) error {
 	r := &a.report
 	// The order of the release, so that two reports can be compared line by line.
 	r.Posts = slices.Grow(r.Posts, len(a.order))
-	unanswered, unasked := map[manifest.Reason][]string{}, []string{}
+	unanswered, unasked, later := map[manifest.Reason][]string{}, []string{}, []string{}
 	for _, e := range a.order {
 		was := a.past[e.ID]
 		a.compare(e, was)
+		if a.checkedLater(e) {
+			later = append(later, string(e.ID))
+		}
 		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
 		if e.waits {
 			a.noteWithheld(e, was)
@@ -274,6 +277,7 @@ func (a *audit) decide(context.Context) error {
 		}
 	}
 	a.tellUnasked(unanswered, unasked)
+	a.tellLater(later)
 	if n := len(a.removed); n > 0 {
 		r.Known.MustGo += n
 		r.Known.States["whose image alone was removed"] += n

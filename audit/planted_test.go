@@ -121,7 +121,7 @@ func newWorld(t *testing.T, fresh, published bool) *world {
 	testkit.OK(t, err)
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	clock := func() time.Time { return now }
-	ws, err := workspace.Open(ctx, w.ws, workspace.Options{})
+	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: clock})
 	testkit.OK(t, err)
 	testkit.OK(t, ws.Load(ctx, workspace.Binding{Release: r.Name, ReleaseDigest: r.Digest, ManifestDigest: r.ManifestDigest, Schema: r.Schema, Splits: []string{"train"}}, r.Entries(ctx), nil))
 	for _, id := range []manifest.PostID{goneJPEG, gonePNG, live1, live2} {
@@ -757,21 +757,66 @@ func TestClean(t *testing.T) {
 // TestWithheld: what waits for a confirmation is a duty, and after two days a late one.
 func TestWithheld(t *testing.T) {
 	w := newWorld(t, false, false)
-	ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{})
-	testkit.OK(t, err)
 	now := w.config.Now()
+	ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{Now: w.config.Now})
+	testkit.OK(t, err)
 	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: live1, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now, LiveAt: now, Withheld: true}}))
 	testkit.OK(t, ws.Close())
-	w.config.Now = time.Now // the workspace dates what it notes itself
 	r := w.audit(t, w.ws)
 	waits := slices.IndexFunc(r.Duties, func(d Duty) bool { return d.Kind == DutyConfirm })
 	if r.Verdict != Pass || waits < 0 || r.Duties[waits].Late || !slices.Equal(r.Duties[waits].Posts, []string{live1}) {
 		t.Errorf("%s: %+v %+v", r.Verdict, r.Findings, r.Duties)
 	}
-	w.config.Now = func() time.Time { return time.Now().Add(49 * time.Hour) }
+	w.config.Now = func() time.Time { return now.Add(49 * time.Hour) }
 	if r := w.audit(t, w.ws); r.Verdict != Overdue || len(r.Findings) > 0 {
 		t.Errorf("two days later %s: %+v %+v", r.Verdict, r.Findings, r.Duties)
 	}
+}
+
+// TestCheckedLater: times of checks that no answer in the log bears are a change of the record, whoever sealed state.db.
+func TestCheckedLater(t *testing.T) {
+	w := newWorld(t, false, false)
+	late := w.config.Now().Add(72 * time.Hour)
+	w.config.Now = func() time.Time { return late }
+	testkit.Same(t, "three days later", Pass, w.audit(t, w.ws).Verdict)
+	for column, other := range map[string]string{"checked_at": "live_at", "live_at": "checked_at"} {
+		change := fmt.Sprintf("UPDATE post SET %s = %d WHERE state = 'live'", column, late.Unix())
+		testkit.OK(t, resealed(t, w, change))
+		r := w.audit(t, w.ws)
+		if r.Verdict != Fail || len(r.Findings) != 1 || !slices.Contains(r.Findings[0].Kinds, FoundRecord) ||
+			!strings.Contains(r.Findings[0].What[0], "2 posts") || !strings.Contains(r.Findings[0].What[0], live1) {
+			t.Errorf("%s: %s: %+v, open %+v", column, r.Verdict, r.Findings, r.Open)
+		}
+		testkit.OK(t, resealed(t, w, fmt.Sprintf("UPDATE post SET %s = %s", column, other)))
+	}
+}
+
+// resealed changes state.db, and seals the workspace as if nothing had been changed.
+func resealed(t *testing.T, w *world, change string) error {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(w.ws, state.StateFile))
+	testkit.OK(t, err)
+	_, err = db.ExecContext(t.Context(), change)
+	testkit.OK(t, err, db.Close())
+	body, err := os.ReadFile(filepath.Join(w.ws, state.StateFile))
+	testkit.OK(t, err)
+	name := filepath.Join(w.ws, state.SealFile)
+	seal, err := os.ReadFile(name)
+	testkit.OK(t, err)
+	var s workspace.Seal
+	testkit.OK(t, json.Unmarshal(seal, &s))
+	for i, f := range s.Files {
+		if f.Name == state.StateFile {
+			s.Files[i].Size, s.Files[i].SHA256 = int64(len(body)), state.SHA256(body)
+		}
+	}
+	s.Sum = ""
+	seal, err = json.MarshalIndent(s, "", "  ")
+	testkit.OK(t, err)
+	s.Sum = state.SHA256(seal)
+	seal, err = json.MarshalIndent(s, "", "  ")
+	testkit.OK(t, err)
+	return os.WriteFile(name, append(seal, '\n'), 0o600)
 }
 
 // TestOpenByFolder says once what is to be said of many files of a folder, with how many they are and the first by

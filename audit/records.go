@@ -13,6 +13,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/durable"
+	"rehydrate/internal/page"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
@@ -31,6 +32,8 @@ type evidence struct {
 	stone     *workspace.Tombstone // the workspace's
 	kept      *workspace.Tombstone // that only tombstones.csv of the workspace has
 	published *manifest.Tombstone  // the release's
+	asked     int64                // when the log has Reddit's last answer about it, in Unix seconds; 0 for never
+	askedLive int64                // likewise, the last one that it is live
 	live      *policy.Verdict      // this audit's answer, unavailable if the post was absent twice; without a state, why there is none
 	content   *known               // of its entries
 }
@@ -271,7 +274,10 @@ func (a *audit) replay(e auditlog.Event) {
 		post, was := a.post(p.ID), a.past[p.ID]
 		switch e.Kind {
 		case auditlog.Verdicts:
-			post.Record = &seq
+			post.Record, post.asked = &seq, e.Time.Unix()
+			if p.State == manifest.StateLive {
+				post.askedLive = post.asked
+			}
 			if !p.State.Gone() {
 				was.goneAt, was.withheld = time.Time{}, false
 			} else if was.goneAt.IsZero() {
@@ -321,6 +327,25 @@ func (a *audit) replay(e auditlog.Event) {
 	}
 }
 
+// checkedLater reports whether the workspace has an answer of Reddit about a post that is younger than any that the log
+// can bear: an answer and its record are stored together.
+func (a *audit) checkedLater(e *evidence) bool {
+	const apart = time.Minute // of a clock that was put back in between
+	after := func(t *time.Time, asked int64) bool {
+		return t != nil && t.After(time.Unix(max(asked, a.lost), 0).Add(apart))
+	}
+	return after(e.Checked, e.asked) || after(e.LastLive, e.askedLive)
+}
+
+// tellLater notes the posts of which this is so.
+func (a *audit) tellLater(later []string) {
+	if len(later) > 0 && a.report.Log.Present && a.report.Log.Consistent {
+		a.changed("", state.StateFile, "rehydrate recheck RELEASE: it asks Reddit again, and records the answers",
+			"it says of %s that Reddit was asked later than the log has any answer about them: %s",
+			page.Counted(len(later), "post"), some(later))
+	}
+}
+
 // restored notes that a part of the workspace came from a backup.
 func (a *audit) restored(e auditlog.Event) {
 	missing := map[string]string{
@@ -329,6 +354,9 @@ func (a *audit) restored(e auditlog.Event) {
 		auditlog.RestoredChanged: "state.db was not as its last writer left it, and not an older copy either: it was changed or damaged, and whatever it said then can be wrong",
 		auditlog.RestoredKey:     fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1),
 	}[e.Verdict]
+	if missing != "" { // answers among them
+		a.lost = e.Time.Unix()
+	}
 	// An operator could drop a record in this way: it is a gap until the auditor has a checkpoint from after it.
 	if s := a.report.Log.Since; missing == "" || s != nil && s.Holds && s.Records > e.Seq {
 		a.note("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict)

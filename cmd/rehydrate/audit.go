@@ -369,7 +369,7 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 		return "not recorded: nothing is added to an inconsistent log"
 	}
 	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
-	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true})
+	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true, Now: c.now})
 	if err == nil {
 		record := auditlog.Event{Kind: auditlog.Audit,
 			Verdict: strings.ReplaceAll(strings.ToLower(string(r.Verdict)), " ", "_"), SHA256: digest}

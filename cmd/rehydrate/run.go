@@ -217,6 +217,7 @@ func (c *command) inWorkspace(ctx context.Context, grant *permit, do func(*works
 func (c *command) openWorkspace(
 	ctx context.Context, o workspace.Options, grant *permit, do func(*workspace.Workspace) error,
 ) (err error) {
+	o.Now = c.now
 	ws, err := workspace.Open(ctx, c.workspace, o)
 	if err != nil {
 		return err

@@ -65,6 +65,8 @@ type Options struct {
 	// FilesOnly, beside ReadOnly, leaves state.db closed, which may be damaged. Only Dir, Walk, OpenFile, Stat, ReadSeal,
 	// LogKey and Close may be called.
 	FilesOnly bool
+	// Now dates records of the log and the seal; nil for the clock of the machine.
+	Now func() time.Time
 }
 
 // A Workspace is an open workspace folder. Close it.
@@ -104,7 +106,10 @@ func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	w := &Workspace{dir: dir, limit: 256, batch: 5000, now: time.Now}
+	w := &Workspace{dir: dir, limit: 256, batch: 5000, now: o.Now}
+	if w.now == nil {
+		w.now = time.Now
+	}
 	if err := w.open(ctx, o); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
