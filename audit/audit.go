@@ -245,6 +245,7 @@ type audit struct {
 	removed  map[string]*evidence      // on entries whose image was removed from a post that is live, by row
 	copies   map[string]auditlog.Event // by the digest of their path: those that no record closed
 	foreign  []string                  // what state.db has that this program does not make
+	audited  auditlog.Event            // the last audit on record; none if a run or a purge was since
 	lost     int64                     // until when answers may be missing from the log, in Unix seconds
 	sealed   bool                      // no run is at work on the workspace, and the last one ended well
 	lookedAt atomic.Int64

@@ -367,6 +367,7 @@ func (a *audit) conclude() Report {
 	r.Scope.Files = slices.DeleteFunc(r.Scope.Files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
 	r.Scope.LookedAt, r.Scope.Named = int(a.lookedAt.Load()), len(a.Files)
 	r.Verdict = verdictOf(r.Findings, r.Open, r.Duties)
+	a.tellAudited()
 	return *r
 }
 
@@ -383,9 +384,12 @@ func verdictOf(findings []Finding, open []Open, duties []Duty) Verdict {
 	return Pass
 }
 
-// findingsOf makes one finding of all that was seen of a post at a place.
+// findingsOf makes one finding of all that was seen of a post at a place, and one of how its record was changed there.
 func findingsOf(seen []sight) []Finding {
-	type key struct{ id, where string }
+	type key struct {
+		id, where string
+		record    bool
+	}
 	byPlace := map[key]*Finding{}
 	slices.SortFunc(seen, func(x, y sight) int {
 		return cmp.Or(cmp.Compare(x.where, y.where), cmp.Compare(x.id, y.id),
@@ -397,13 +401,13 @@ func findingsOf(seen []sight) []Finding {
 	for _, s := range seen {
 		for at := strings.LastIndex(s.where, " > "); at > 0 &&
 			s.kind != FoundRecord; at = strings.LastIndex(s.where[:at], " > ") {
-			closer[key{s.id, s.where[:at]}] = true
+			closer[key{id: s.id, where: s.where[:at]}] = true
 		}
 	}
 	findings := []Finding{}
 	for _, s := range seen {
-		k := key{s.id, s.where}
-		if closer[k] && s.kind != FoundRecord {
+		k := key{s.id, s.where, s.kind == FoundRecord}
+		if closer[k] {
 			continue
 		}
 		f := byPlace[k]

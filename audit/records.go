@@ -45,6 +45,8 @@ type past struct {
 	since          time.Time // the workspace found it gone then, and withholds its removal
 	goneAt         time.Time // of the first verdict that it is gone since one that it is not
 	withheld       bool
+	heard          policy.Verdict // that it is gone, of an audit since the last of the log
+	heardAt        time.Time
 	stone          *int64    // the record of a tombstone that holds: nothing lifted or suspended it
 	buried         time.Time // that of the last tombstone on record
 }
@@ -59,6 +61,10 @@ func (a *audit) decidePost(e *evidence, was past) {
 		}
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.State, was.Reason, "log", was.withheld, moment(was.at)
 		by = "by the log"
+	}
+	if was.heard.State.Gone() {
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.heard.State, was.heard.Reason, "log", false, moment(was.heardAt)
+		by = "as an audit of " + dayOf(was.heardAt) + " heard"
 	}
 	if e.live != nil && e.live.State == "" {
 		s.Unanswered = e.live.Reason
@@ -273,7 +279,12 @@ func (a *audit) replay(e auditlog.Event) {
 	for _, p := range e.Posts {
 		post, was := a.post(p.ID), a.past[p.ID]
 		switch e.Kind {
+		case auditlog.Audit:
+			was.heard, was.heardAt = policy.Verdict{State: p.State, Reason: p.Reason}, e.Time
 		case auditlog.Verdicts:
+			if p.State != manifest.StateUnknown {
+				was.heard, was.heardAt = policy.Verdict{}, time.Time{}
+			}
 			post.Record, post.asked = &seq, e.Time.Unix()
 			if p.State == manifest.StateLive {
 				post.askedLive = post.asked
@@ -311,6 +322,10 @@ func (a *audit) replay(e auditlog.Event) {
 		}
 	}
 	switch e.Kind {
+	case auditlog.Audit:
+		a.audited = e
+	case auditlog.Run, auditlog.Purge:
+		a.audited = auditlog.Event{} // what it found may be gone
 	case auditlog.Restored:
 		a.restored(e)
 	case auditlog.Copy, auditlog.Disclosed:
@@ -319,7 +334,8 @@ func (a *audit) replay(e auditlog.Event) {
 		if e.Verdict == "told" || e.Verdict == "unfinished" {
 			delete(a.copies, e.Path)
 		}
-	case auditlog.Export, auditlog.Purge:
+	}
+	if e.Kind == auditlog.Export || e.Kind == auditlog.Purge {
 		// The last export of a file counts: records come in their order.
 		for _, f := range e.Files {
 			a.logged[f.Name] = f.SHA256
@@ -344,6 +360,36 @@ func (a *audit) tellLater(later []string) {
 			"it says of %s that Reddit was asked later than the log has any answer about them: %s",
 			page.Counted(len(later), "post"), some(later))
 	}
+}
+
+// tellAudited notes that the last audit on record was a FAIL, which this one is not: of what it found, the log has only
+// the posts that Reddit said were gone.
+func (a *audit) tellAudited() {
+	if last := a.audited; last.Verdict == auditVerdict(Fail) && a.report.Verdict != Fail {
+		a.note("the last audit on record, of %s, was a FAIL, and no run, recheck or purge has been since (record %d of the log)",
+			at(last.Time), last.Seq)
+	}
+}
+
+// auditVerdict is a verdict as the log has it.
+func auditVerdict(v Verdict) string { return strings.ReplaceAll(strings.ToLower(string(v)), " ", "_") }
+
+// Records are those of an audit for the log: its verdict, the digest of its statement, and the posts of which Reddit's
+// answers in it alone say that they are gone, so that the next audit knows them without asking.
+func (r Report) Records(digest string) (events []auditlog.Event) {
+	var heard []auditlog.Post
+	for _, p := range r.Posts {
+		if p.MustGo && p.Because == "live" {
+			heard = append(heard, auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(p.Reason)})
+		}
+	}
+	for first := true; first || len(heard) > 0; first = false {
+		n := min(len(heard), auditlog.MaxPosts)
+		events = append(events, auditlog.Event{Kind: auditlog.Audit, Verdict: auditVerdict(r.Verdict), SHA256: digest,
+			Posts: heard[:n:n]})
+		heard = heard[n:]
+	}
+	return events
 }
 
 // restored notes that a part of the workspace came from a backup.

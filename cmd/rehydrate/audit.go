@@ -12,7 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -371,9 +370,7 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true, Now: c.now})
 	if err == nil {
-		record := auditlog.Event{Kind: auditlog.Audit,
-			Verdict: strings.ReplaceAll(strings.ToLower(string(r.Verdict)), " ", "_"), SHA256: digest}
-		err = errors.Join(ws.Note(ctx, record), ws.Close())
+		err = errors.Join(ws.Note(ctx, r.Records(digest)...), ws.Close())
 	}
 	if err != nil {
 		return "not recorded in the log: " + err.Error()
