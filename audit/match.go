@@ -182,6 +182,7 @@ func (w walker) search(p place, text []byte, first, last bool) {
 		w.ids(p, withoutTags(plain), first, last)
 	}
 	w.lines(p, rest)
+	w.parted(p, text, plain)
 	w.spelled(p, text)
 }
 
@@ -430,6 +431,43 @@ func (w walker) lines(p place, text []byte) {
 	if !w.captions() || p.table != nil && p.col != nil && p.col.text != nil && len(text) <= maxCell {
 		return
 	}
+	w.running(p, text)
+}
+
+// parted searches for captions where characters without width part words, and not only letters of one, and where the
+// runs of a document do not part them.
+func (w walker) parted(p place, text, plain []byte) {
+	if !w.captions() {
+		return
+	}
+	if spaced := withSpaces(text); spaced != nil {
+		w.running(p, spaced)
+	}
+	if bytes.Contains(plain, []byte(":t>")) || bytes.Contains(plain, []byte("</t></r>")) {
+		w.running(p, withoutTags([]byte(ends.Replace(string(plain)))))
+	}
+}
+
+// ends are the tags of Office documents at which words end.
+var ends = strings.NewReplacer("</w:p>", " ", "</a:p>", " ", "</si>", " ", "<w:br/>", " ", "<a:br/>", " ", "<w:tab/>", " ")
+
+// withSpaces returns a text with a space for each character without width, but for soft hyphens; nil if it has none.
+func withSpaces(text []byte) []byte {
+	parts := func(r rune) bool { return r != softHyphen && unicode.Is(unicode.Cf, r) }
+	at := firstWide(text)
+	if !bytes.ContainsFunc(text[at:], parts) {
+		return nil
+	}
+	return bytes.Map(func(r rune) rune {
+		if parts(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// running searches a text for captions, wherever it stands.
+func (w walker) running(p place, text []byte) {
 	t := w.texts.Get().(*caption.Text[*known])
 	defer w.texts.Put(t)
 	t.Write(text)
@@ -460,6 +498,9 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 		}
 		var run []byte
 		run, end = packedRun(text, at)
+		if isWords(text[at:end]) {
+			continue
+		}
 		if n := len(run); n < minEncoded {
 			// It may be a digest, behind a name of it as in sha256-...
 			if raw := unpackText(run[max(0, n-43):]); len(raw) == 32 {
@@ -482,6 +523,26 @@ func (w walker) encoded(p place, text []byte) (rest []byte) {
 	}
 	return append(rest, text[done:]...)
 }
+
+// isWords reports whether characters that may be encoded bytes are words with signs between them, as in addresses and
+// names of files: encoded bytes have capitals and digits anywhere.
+func isWords(run []byte) bool {
+	const most, few = 32, 5
+	pieces, letters := 0, 0
+	for piece := range bytes.FieldsFuncSeq(run, func(r rune) bool { return strings.ContainsRune("+/-_\r\n", r) }) {
+		pieces++
+		rest := bytes.TrimLeft(piece[1:], lowerLetters)
+		if len(piece) <= most && (len(rest) == 0 || len(bytes.Trim(piece, upperLetters)) == 0) {
+			letters += len(piece)
+		}
+	}
+	return pieces >= few && letters*5 >= len(run)*3
+}
+
+const (
+	lowerLetters = "abcdefghijklmnopqrstuvwxyz"
+	upperLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
 
 // listsDigests reports whether encoded bytes are digests in hex, one a line.
 func listsDigests(run []byte) bool {

@@ -582,6 +582,65 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
+// TestCaptionForms finds a caption in the forms in which programs keep one: with other signs between its words, in names,
+// a word in each column, in runs of a document that break words, with characters of no width, and cut by soft breaks.
+func TestCaptionForms(t *testing.T) {
+	w := newWorld(t, true, false)
+	ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{Now: w.config.Now})
+	testkit.OK(t, err)
+	const long = "borrowed chocolate rivers whisper about purple elephants beneath the crooked staircase while " +
+		"grandmother painted enormous sunflowers yesterday"
+	stored, err := picture.Strip(w.images[goneJPEG], "jpeg")
+	testkit.OK(t, err)
+	read := workspace.Reading{Fingerprint: "g", ImageSHA256: state.SHA256(stored), Text: long}
+	testkit.OK(t, ws.SetReadings(t.Context(), workspace.NewReading{Key: manifest.Key{ID: goneJPEG}, Reading: read}), ws.Close())
+	words := strings.Fields(long)
+	runs := ""
+	for _, word := range words {
+		runs += "<w:r><w:t>" + word[:3] + "</w:t></w:r><w:r><w:rPr/><w:t xml:space=\"preserve\">" + word[3:] + " </w:t></w:r>"
+	}
+	columns := make([]string, len(words))
+	for i := range columns {
+		columns[i] = "w" + strconv.Itoa(i)
+	}
+	for name, file := range map[string]struct {
+		name string
+		body []byte
+	}{
+		"form-encoded":          {"a.txt", []byte("q=" + strings.Join(words, "+") + "&x=1")},
+		"form-encoded in CSV":   {"a.csv", []byte("n,url\n1,https://example.org/s?q=" + strings.Join(words, "+") + "\n")},
+		"hyphens":               {"a.txt", []byte(strings.Join(words, "-"))},
+		"underscores":           {"a.txt", []byte("see " + strings.Join(words, "_") + " there")},
+		"a name":                {strings.Join(words, "-") + ".txt", []byte("hello")},
+		"a name in a zip":       {"a.zip", zipOf(strings.Join(words, "_")+".txt", []byte("hello"))},
+		"capitals":              {"a.txt", []byte(strings.ToUpper(strings.Join(words, "-")))},
+		"zero-width spaces":     {"a.txt", []byte(strings.Join(words, "\u200b"))},
+		"zero-width, in CSV":    {"a.csv", []byte("n,t\n1," + strings.Join(words, "\u200b") + "\n")},
+		"runs of a document":    {"a.docx", zipOf("word/document.xml", []byte("<w:p>"+runs+"</w:p>"))},
+		"a word a column":       {"a.csv", []byte("n," + strings.Join(columns, ",") + "\n7," + strings.Join(words, ",") + "\n")},
+		"a word a column, tabs": {"a.tsv", []byte(strings.Join(columns, "\t") + "\n" + strings.Join(words, "\t") + "\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, file.name), file.body, 0o600))
+			r := w.audit(t, w.ws, dir)
+			if !slices.ContainsFunc(r.Findings, func(f Finding) bool {
+				return f.ID == goneJPEG && slices.Contains(f.Kinds, FoundText) && strings.Contains(f.Where, dir)
+			}) {
+				t.Errorf("%s: %+v", r.Verdict, r.Open)
+			}
+		})
+	}
+	body := "https://www.reddit.com/r/memes/comme=\nnts/1no=\nsee/t/\nhttps://example.org/b2\n"
+	dir := t.TempDir()
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "a.eml"), []byte(body), 0o600))
+	if r := w.audit(t, w.ws, dir); !slices.ContainsFunc(r.Findings, func(f Finding) bool {
+		return f.ID == goneUnseen && strings.Contains(f.Where, dir)
+	}) {
+		t.Errorf("an id with a soft break: %+v, open %+v", r.Findings, r.Open)
+	}
+}
+
 // TestUnclaimed says that a container has more in it than what programs show: what that is, nobody looks at.
 func TestUnclaimed(t *testing.T) {
 	w := newWorld(t, false, false)

@@ -29,6 +29,7 @@ const (
 	maxColumns  = 10_000     // that are told apart; JSON whose keys are values has more
 	maxLevels   = 200        // of a JSON, each of which has its path in memory
 	oneColumn   = '\x1f'     // the separator of a table of one column: no text has it
+	maxWord     = 32         // bytes of a cell that may be one word of a text
 	ourDatabase = 0x72687964 // the application id of state.db
 )
 
@@ -308,15 +309,20 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 }
 
 // mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter,
-// or so many numbers behind each other as the bytes of an image are.
+// so many numbers behind each other as the bytes of an image are, or a soft break, at which its lines do not end.
 func mayBePacked(all *io.SectionReader) bool {
 	const manyNumbers = 512
 	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
+	last := byte(0)
 	for letters, numbers := 0, 0; letters < minLine && numbers < manyNumbers; {
 		b, err := in.ReadByte()
 		if err != nil {
 			return false
 		}
+		if last == '=' && (b == '\n' || b == '\r') {
+			return true
+		}
+		last = b
 		letters, numbers = letters+1, numbers+1
 		if !isPacked[b] {
 			letters = 0
@@ -440,6 +446,10 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	t := newTable(p)
 	t.typed = false
 	var columns []*column
+	var across *caption.Text[*known] // of the short cells, row by row: a table can have a word of a text in each column
+	if w.captions() {
+		across = w.gone.captions.NewText()
+	}
 	named := func(v string) bool { return namesIDs(manifest.FoldColumn(v)) }
 	known := func(v string) bool { key, _ := manifest.ParseKey(strings.TrimSpace(v)); return w.posts[key.ID] != nil }
 	for record, err := in.Read(); !errors.Is(err, io.EOF); record, err = in.Read() {
@@ -462,8 +472,14 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 				columns = append(columns, t.column(strconv.Itoa(i+1)))
 			}
 			w.scanValue(t, columns[i], t.rows, strings.TrimSpace(value))
+			if across != nil && len(value) <= maxWord {
+				across.Cell(t.rows, unescaped([]byte(value)))
+			}
 		}
 		t.rows++
+	}
+	if across != nil {
+		w.recordCaptions(t.at(0, nil), across)
 	}
 	w.finish(t)
 	if t.rows == 0 {
