@@ -278,7 +278,12 @@ func (a *audit) decide(context.Context) error {
 	}
 	a.tellUnasked(unanswered, unasked)
 	a.tellLater(later)
-	if n := len(a.removed); n > 0 {
+	for entry, lost := range a.removed {
+		if e := a.postOf(entry); !e.MustGo {
+			a.known(e.ID, entry).evidence = lost
+		}
+	}
+	if n := len(a.lostImages()); n > 0 {
 		r.Known.MustGo += n
 		r.Known.States["whose image alone was removed"] += n
 	}

@@ -91,6 +91,9 @@ func (a *audit) known(id manifest.PostID, name string) *known {
 	}
 	if k == nil {
 		k = &known{evidence: e, next: e.content, name: name}
+		if lost := a.removed[name]; lost != nil && !e.MustGo {
+			k.evidence = lost
+		}
 		e.content, a.gone.all = k, append(a.gone.all, k)
 	}
 	return k
@@ -101,7 +104,6 @@ func (g *goneContent) add(k *known, digests ...digest) {
 	k.pixels = k.pixels || len(digests) == 3 && digests[2] != digest{}
 	for i, d := range digests {
 		if d != (digest{}) && !slices.Contains(digests[:i], d) {
-			k.digests = true
 			g.marks = append(g.marks, clue[digest]{d, k})
 		}
 	}
@@ -111,7 +113,6 @@ func (g *goneContent) add(k *known, digests ...digest) {
 func (k *known) hash(h uint64) {
 	// The hash of a picture of one colour does not have half of its bits set.
 	if bits.OnesCount64(h) == 32 {
-		k.hashes = true
 		k.looks = append(k.looks, clue[uint64]{h, k})
 	}
 }
@@ -149,7 +150,11 @@ func (g *goneContent) index() {
 	slices.SortFunc(g.marks, compareMarks)
 	g.marks = slices.Clone(slices.Compact(g.marks)) // one in two is there twice
 	g.looks = map[bool][]clue[uint64]{}
+	for _, m := range g.marks {
+		m.of.digests = true
+	}
 	for _, k := range g.all {
+		k.hashes = k.hashes || len(k.looks) > 0
 		g.pixels = g.pixels || k.pixels && len(k.looks) == 0
 		g.looks[k.MustGo] = append(g.looks[k.MustGo], k.looks...)
 	}
@@ -204,6 +209,16 @@ func (w walker) matchHash(p place, hash uint64) {
 	}
 }
 
+// lostImages is the evidence on the images that were removed from posts that stay.
+func (a *audit) lostImages() (lost []*evidence) {
+	for entry, e := range a.removed {
+		if !a.postOf(entry).MustGo {
+			lost = append(lost, e)
+		}
+	}
+	return lost
+}
+
 // postOf returns the evidence on the post of an entry, or nil.
 func (a *audit) postOf(entry string) *evidence { return a.posts[dataset.PostOf(entry)] }
 
@@ -214,11 +229,7 @@ func (a *audit) claimed(entries []string, gone bool) *known {
 		if e == nil {
 			continue
 		}
-		must, k := e.MustGo, a.known(e.ID, entry)
-		if lost := a.removed[entry]; lost != nil && !must {
-			must, k.evidence = true, lost
-		}
-		if must == gone && (gone || e.entry) {
+		if k := a.known(e.ID, entry); k.MustGo == gone && (gone || e.entry) {
 			return k
 		}
 	}
@@ -244,7 +255,7 @@ func (a *audit) resolve(ctx context.Context) error {
 	})
 	a.gone.index()
 	counts := []*int{&a.report.Known.Digests, &a.report.Known.Hashes, &a.report.Known.Texts}
-	for _, e := range a.order {
+	for _, e := range slices.Concat(a.order, a.lostImages()) {
 		for i, some := range []bool{e.digests, e.hashes, e.texts} {
 			if some && e.MustGo {
 				*counts[i]++

@@ -148,6 +148,8 @@ type column struct {
 	hits    []hit                 // the other values, by row; once the table is read, those that name its rows
 	text    *caption.Text[*known] // of all values, in which captions are searched for; nil for none
 	reddit  bool                  // its name says that its ids are Reddit's
+	place   bool                  // its name says that it has the places of images in their galleries
+	places  []imageAt             // those above 0
 	whole   int                   // values that are whole numbers
 	damaged values                // that a spreadsheet may have made of ids: 12e45 is a number to it
 	base36  values                // digits that are the id of a removed post in base 36, as databases keep ids
@@ -174,6 +176,12 @@ var (
 	// isAnyPath finds a path that is Reddit's, and that other sites have as well.
 	isAnyPath = regexp.MustCompile(`(?i)^\s*/?(comments|gallery)/`)
 )
+
+// An imageAt is the place of a row's image in its gallery.
+type imageAt struct {
+	row   int64
+	image int32
+}
 
 // A hit is a value of a column that is the id of a known post.
 type hit struct {
@@ -220,6 +228,7 @@ func (t *table) column(name string) *column {
 			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
 		}
 		c = &column{name: name, asked: asked(says.ID), phash: asked(says.PHash) || last == "phash"}
+		c.place = slices.Contains(manifest.FieldImage.Names(), last)
 		c.ids, c.reddit = c.asked || says.ID == "" && namesIDs(last), strings.Contains(last, "reddit")
 		t.columns[name], t.order = c, append(t.order, c)
 	}
@@ -248,6 +257,9 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 	}
 	if number || asWhole.MatchString(text) {
 		c.whole++
+	}
+	if n, ok := manifest.ParseImage(text); ok && n > 0 && c.place {
+		c.places = append(c.places, imageAt{row, int32(n)})
 	}
 	e := w.posts[key.ID]
 	if e == nil && c.ids && !number {
@@ -329,8 +341,28 @@ func (a *audit) evidenceOn(entry string) *evidence {
 	return e
 }
 
+// placeImages gives the ids of a table the places of images that its rows have, as a manifest has them.
+func (t *table) placeImages() {
+	at := slices.IndexFunc(t.order, func(c *column) bool { return len(c.places) > 0 })
+	if at < 0 {
+		return
+	}
+	images := map[int64]int32{}
+	for _, p := range t.order[at].places {
+		images[p.row] = p.image
+	}
+	for _, c := range t.order {
+		for i, h := range c.hits {
+			if h.image == 0 && c.ids {
+				c.hits[i].image = images[h.row]
+			}
+		}
+	}
+}
+
 // finish judges the rows by the ids in them, and keeps which row names which entry.
 func (w walker) finish(t *table) {
+	t.placeImages()
 	for _, c := range t.order {
 		if c.text != nil {
 			w.recordCaptions(t.at(0, c), c.text)

@@ -103,6 +103,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 // withoutImage is the evidence on an entry of a post that is live and lost the image of the entry.
 func (e *evidence) withoutImage(why manifest.Reason) *evidence {
 	one := *e
+	one.digests, one.hashes, one.texts = false, false, false
 	s := &one.Standing
 	s.MustGo, s.Stale, s.Because = true, false, "workspace"
 	s.why = "its image was removed from the post, " + string(why)
@@ -489,9 +490,6 @@ func (a *audit) readRecords(ctx context.Context) error {
 	erased, err := ws.ErasedImages(ctx)
 	for _, e := range erased {
 		k := a.known(e.ID, e.Key.String())
-		if e := a.removed[k.name]; e != nil && !k.MustGo {
-			k.evidence = e
-		}
 		a.gone.add(k, parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
 	}
 	last, wrong := state.ReadNote[state.ExportNote](ctx, ws)
