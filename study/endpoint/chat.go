@@ -195,7 +195,8 @@ func (s *Server) Chat(ctx context.Context, c Chat) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return s.ask(ctx, "/chat/completions", body, readChat)
+	pictures := slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Image != nil })
+	return s.ask(ctx, "/chat/completions", body, func(fields map[string]any) Reply { return readChat(fields, pictures) })
 }
 
 // A Moderation asks a moderation model about a text, a picture, or both.
@@ -227,7 +228,7 @@ func (s *Server) Moderate(ctx context.Context, m Moderation) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return s.ask(ctx, "/moderations", body, readModeration)
+	return s.ask(ctx, "/moderations", body, func(fields map[string]any) Reply { return readModeration(fields, m.Image != nil) })
 }
 
 // parametersOf are those that body holds, for the advice on a parameter that a server refuses.

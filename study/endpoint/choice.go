@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// readChat reads the answer to a Chat. It is OK only if it can be read in one way: all its choices say the same, and
-// nothing in it says that it was refused, filtered or cut.
-func readChat(fields map[string]any) Reply {
+// readChat reads the answer to a Chat. It is OK only if it can be read in one way: all its choices say the same, no
+// other answer stands beside them, and nothing in it says that it was refused, filtered or cut, or that a picture that
+// was sent was not seen.
+func readChat(fields map[string]any, pictures bool) Reply {
 	choices, ok := fields["choices"].([]any)
 	if !ok {
 		return failed("the answer is not that of a chat")
@@ -23,12 +24,13 @@ func readChat(fields map[string]any) Reply {
 	if why != "" {
 		return failed("%s", why)
 	}
-	r := readChoice(first)
+	l := look{pictures: pictures}
+	r := l.choice(first)
 	for _, c := range choices {
 		other, _ := c.(map[string]any)
-		r = agreed(r, readChoice(other))
+		r = agreed(r, l.choice(other))
 	}
-	switch mark, why := marked(fields); {
+	switch mark, why := l.marked(fields); {
 	case r.Outcome == Refused:
 	case mark == Refused:
 		r.Outcome, r.Detail = Refused, why
@@ -36,6 +38,10 @@ func readChat(fields map[string]any) Reply {
 		r.Outcome, r.Detail = mark, why
 	case r.Outcome == OK && fields["object"] == "error":
 		r.Outcome, r.Detail = Failed, "the server says that its answer is an error"
+	case r.Outcome == OK:
+		if name := otherAnswer(fields, r.Text); name != "" {
+			r.Outcome, r.Detail = Failed, otherwise(name)
+		}
 	}
 	return r
 }
@@ -51,8 +57,8 @@ func agreed(a, b Reply) Reply {
 	return failed("the answer holds several choices, and they do not say the same")
 }
 
-// readChoice reads one choice of an answer.
-func readChoice(choice map[string]any) Reply {
+// choice reads one choice of an answer.
+func (l look) choice(choice map[string]any) Reply {
 	message, _ := choice["message"].(map[string]any)
 	text, refusal, why := contentOf(message["content"])
 	if message == nil {
@@ -70,7 +76,7 @@ func readChoice(choice map[string]any) Reply {
 	}
 	r := Reply{Text: text}
 	ended, finish := endOf(choice["finish_reason"])
-	switch mark, reason := marked(choice); {
+	switch mark, reason := l.marked(choice); {
 	case refusal != "":
 		r.Outcome, r.Detail = Refused, strings.TrimSpace(refusal)
 	case ended == Refused:
@@ -97,6 +103,9 @@ func readChoice(choice map[string]any) Reply {
 		r.Outcome, r.Detail = Failed, "the answer calls a tool, and none was offered"
 	default:
 		r.Outcome = OK
+		if name := otherAnswer(message, text); name != "" {
+			r.Outcome, r.Detail = Failed, otherwise(name)
+		}
 	}
 	return r
 }
@@ -149,14 +158,12 @@ func spelledTwice(object map[string]any) string {
 // not be whole.
 var (
 	whole = []string{"", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done"}
-	cut   = []string{"length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length",
-		"model_context_window_exceeded"}
+	cut   = []string{"length", "limit", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens",
+		"max_length", "token_limit", "context_length", "model_length", "model_context_window_exceeded", "truncated"}
 	refuses = []string{"content_filter", "content_filtered", "safety", "image_safety", "refusal", "recitation",
-		"blocklist", "prohibited_content", "spii", "sensitive", "error_toxic", "guardrail_intervened"}
+		"blocklist", "prohibited_content", "spii", "sensitive", "error_toxic", "guardrail_intervened", "blocked", "refused",
+		"rejected", "denied", "censored", "policy_violation", "content_policy_violation"}
 )
-
-// unfinished are the states in which an answer is not whole.
-var unfinished = []string{"incomplete", "failed", "cancelled", "canceled", "in_progress", "queued"}
 
 // endOf tells what a finish_reason says of an answer: OK where it is whole, Truncated, Refused, or Failed for anything
 // else.

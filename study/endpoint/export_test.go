@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"net/http"
+
+	"rehydrate/internal/strictjson"
 )
 
 // Dial replaces the lowest layer of a Server.
@@ -18,11 +20,22 @@ func (s *Server) HangUp() {
 
 // Answered is the Reply to a chat, or to a moderation, that an answer gives.
 func (s *Server) Answered(response *http.Response, moderation bool) (Reply, error) {
-	read := readChat
-	if moderation {
-		read = readModeration
-	}
-	return s.answered(response, []string{"stop", "temperature"}, read)
+	return s.answered(response, []string{"stop", "temperature"}, func(fields map[string]any) Reply {
+		if moderation {
+			return readModeration(fields, true)
+		}
+		return readChat(fields, true)
+	})
 }
 
 const MaxAnswer = maxAnswer
+
+// ReadAnswer is the outcome of the answer to a chat, with or without a picture in it.
+func ReadAnswer(body string, picture bool) Outcome {
+	v, err := strictjson.Decode([]byte(body))
+	if err != nil {
+		return Failed
+	}
+	fields, _ := v.(map[string]any)
+	return readChat(fields, picture).Outcome
+}

@@ -1,6 +1,7 @@
 package endpoint_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,9 +36,58 @@ func TestMarks(t *testing.T) {
 		{`"warning":"prompt truncated"`, ``, ``, truncated},
 		{`"warnings":["image dropped: model has no vision"]`, ``, ``, truncated},
 		{`"warnings":[{"message":"the input image is ignored"}]`, ``, ``, truncated},
+		{`"amazon-bedrock-guardrailAction":"INTERVENED"`, ``, ``, refused},
+		{`"moderation":{"flagged":true,"action":"blocked"}`, ``, ``, refused},
+		{``, `"safety":{"category":"self_harm","action":"BLOCK"}`, ``, refused},
+		{`"verdict":"denied"`, ``, ``, refused},
+		{`"censored":true`, ``, ``, refused},
+		{`"policy_violation":true`, ``, ``, refused},
+		{`"violations":["self-harm"]`, ``, ``, refused},
+		{`"input_sensitive":false,"output_sensitive":true,"base_resp":{"status_code":1027}`, ``, ``, refused},
+		{`"status":"blocked"`, ``, ``, refused},
+		{`"stop_type":"limit"`, ``, ``, truncated},
+		{`"__verbose":{"stop_type":"limit","truncated":false}`, ``, ``, truncated},
+		{`"stopped_limit":true`, ``, ``, truncated},
+		{``, `"limit_reached":true`, ``, truncated},
+		{``, `"eos_reached":false`, ``, truncated},
+		{`"context_shift":true`, ``, ``, truncated},
+		{`"tokens_truncated":12`, ``, ``, truncated},
+		{`"dropped_messages":1`, ``, ``, truncated},
+		{`"usage":{"prompt_tokens":10,"truncated_tokens":400}`, ``, ``, truncated},
+		{`"images_dropped":1`, ``, ``, truncated},
+		{`"ignored_images":["image-1"]`, ``, ``, truncated},
+		{`"dropped_params":["messages.0.content.image_url"]`, ``, ``, truncated},
+		{`"warnings":["image could not be decoded"]`, ``, ``, truncated},
+		{`"warnings":[{"detail":"failed to fetch the picture"}]`, ``, ``, truncated},
+		{`"message":"images are not supported by this model and were stripped from the prompt"`, ``, ``, truncated},
+		{``, ``, `"notes":["this model has no vision; the image was removed"]`, truncated},
+		{`"cancelled":true`, ``, ``, failed},
+		{``, `"interrupted":true`, ``, failed},
+		{`"timed_out":"true"`, ``, ``, failed},
+		{`"success":false,"message":"internal error"`, ``, ``, failed},
+		{`"ok":false`, ``, ``, failed},
+		{`"code":500,"message":"internal error"`, ``, ``, failed},
+		{`"code":"1305"`, ``, ``, failed},
+		{`"base_resp":{"status_code":1000,"status_msg":"unknown error"}`, ``, ``, failed},
+		{``, ``, `"error":{"message":"upstream"}`, failed},
+		{`"state":"aborted"`, ``, ``, failed},
 		{`"status":"in_progress"`, ``, ``, failed},
 		{`"object":"error","code":500`, ``, ``, failed},
 
+		{`"amazon-bedrock-guardrailAction":"NONE","moderation":{"flagged":false,"action":"allow"}`, ``, ``, ok},
+		{`"input_sensitive":false,"output_sensitive":false,"input_sensitive_type":0,"base_resp":{"status_code":0,"status_msg":""}`, ``, ``, ok},
+		{`"success":true,"ok":true,"code":200,"message":"success","status":"success"`, ``, ``, ok},
+		{`"code":20000,"message":"Ok","status":true`, ``, ``, ok},
+		{`"code":0,"msg":"ok","errors":[],"error_code":0,"error_message":""`, ``, ``, ok},
+		{`"images_dropped":0,"num_images_processed":1,"tokens_truncated":0,"context_shift":false,"cancelled":false,"cancelled_at":null`, ``, ``, ok},
+		{`"dropped_params":["seed","top_p"],"warnings":["the image was resized to 1024 x 768"],"knowledge_cutoff":"2025-06"`, ``, ``, ok},
+		{`"__verbose":{"index":0,"stop":true,"truncated":false,"stop_type":"eos","stopping_word":"","has_new_line":true,"generation_settings":` +
+			`{"n_discard":0,"ignore_eos":false,"context_shift":true,"timeout":300},"timings":{"prompt_n":1,"cache_n":0}}`, ``, ``, ok},
+		{`"stopped_eos":false,"stopped_word":true,"stopped_limit":false`, ``, ``, ok},
+		{`"usage":{"prompt_tokens":7,"truncated_tokens":0,"prompt_tokens_details":{"image_tokens":0,"cached_tokens":0}},"service_tier":"default"`,
+			`"stop_reason":null,"token_ids":null,"matched_stop":151645,"native_finish_reason":"STOP"`,
+			`"annotations":[],"audio":null,"function_call":null,"tool_calls":[]`, ok},
+		{`"stats":{"stop_reason":"eosFound"},"x_groq":{"id":"req_1"},"provider":"x","is_byok":false,"timeout":300`, ``, ``, ok},
 		{`"truncation":"disabled","incomplete_details":null,"done":true,"warnings":[]`, ``, ``, ok},
 		{`"warnings":["the parameter seed is ignored","max_tokens is deprecated"]`, ``, ``, ok},
 		{`"promptFeedback":{"blockReason":"BLOCK_REASON_UNSPECIFIED"},"is_refusal":"false"`, ``, ``, ok},
@@ -55,6 +105,72 @@ func TestMarks(t *testing.T) {
 			body = strings.ReplaceAll(body, ",,", ",")
 			if r := endpoint.ReadChat([]byte(body)); r.Outcome != test.want || test.want != ok && r.Detail == "" {
 				t.Errorf("%s: %s %q, want %s", body, r.Outcome, r.Detail, test.want)
+			}
+		}
+	}
+}
+
+// TestOtherAnswers: an answer that stands in another place of the same body, and says something else, makes it one that
+// cannot be read in one way.
+func TestOtherAnswers(t *testing.T) {
+	const said, other = `{"severity": "Suicide ideation"}`, `{"severity": []}`
+	quoted := func(text string) string { return strconv.Quote(text) }
+	for _, test := range []struct {
+		content, outer, message string
+		want                    endpoint.Outcome
+	}{
+		{said, ``, `"parsed":` + other, failed},
+		{said, `"response":` + quoted(other), ``, failed},
+		{said, `"message":{"role":"assistant","content":` + quoted(other) + `}`, ``, failed},
+		{said, `"output":[{"type":"message","content":[{"type":"output_text","text":` + quoted(other) + `}]}]`, ``, failed},
+		{said, `"output_text":` + quoted("```json\n"+other+"\n```"), ``, failed},
+		{"safe", `"response":"unsafe\nS11"`, ``, failed},
+
+		{said, ``, `"parsed":{"severity":"Suicide ideation"}`, ok},
+		{"<think>it may be " + other + "</think>" + said, ``, `"parsed":{"severity":"Suicide ideation"}`, ok},
+		{said, `"response":` + quoted(" "+said+"\n") + `,"output_text":` + quoted("```json\n"+said+"\n```"), ``, ok},
+		{said, `"message":{"role":"assistant","content":` + quoted(said) + `}`, `"parsed":null`, ok},
+		{said, `"message":"ok","output":null,"response":"","result":"success"`, ``, ok},
+		{"safe", `"message":"done","response":"safe"`, ``, ok},
+	} {
+		fields := strings.Trim(test.outer+`,"choices":[{"message":{`+strings.Trim(test.message+`,"content":`+quoted(test.content), ",")+`}}]`, ",")
+		if r := endpoint.ReadChat([]byte("{" + fields + "}")); r.Outcome != test.want || test.want != ok && r.Detail == "" {
+			t.Errorf("{%s}: %s %q, want %s", fields, r.Outcome, r.Detail, test.want)
+		}
+	}
+}
+
+// TestPictureCounts: that no picture was read says something only where one was sent.
+func TestPictureCounts(t *testing.T) {
+	for fields, want := range map[string]endpoint.Outcome{
+		`"num_images_processed":0`: truncated, `"image_used":false`: truncated, `"supports_vision":false`: truncated,
+		`"num_images_processed":1`: ok, `"image_used":true`: ok,
+	} {
+		for _, picture := range []bool{true, false} {
+			body := `{` + fields + `,"choices":[{"message":{"content":"said"}}]}`
+			if !picture {
+				want = ok
+			}
+			if got := endpoint.ReadAnswer(body, picture); got != want {
+				t.Errorf("%s, with a picture %t: %s, want %s", body, picture, got, want)
+			}
+		}
+	}
+}
+
+// TestModerationMarks: a moderation's verdict is no mark, and what says that it was not made is.
+func TestModerationMarks(t *testing.T) {
+	for fields, want := range map[string]endpoint.Outcome{
+		`"success":false`: failed, `"timed_out":true`: failed, `"code":500`: failed, `"cancelled":true`: failed,
+		`"warnings":["image could not be fetched"]`: truncated, `"tokens_truncated":9`: truncated, `"images_dropped":2`: truncated,
+		`"policy_violation":true,"action":"block","decision":"reject"`: ok, `"flagged":true,"sensitive":true,"code":0`: ok,
+	} {
+		for _, body := range []string{
+			`{` + fields + `,"results":[{"flagged":true,"categories":{"self-harm":true}}]}`,
+			`{"results":[{` + strings.Replace(fields, `"flagged":true,`, ``, 1) + `,"flagged":true}]}`,
+		} {
+			if got := endpoint.ReadModeration([]byte(body)).Outcome; got != want {
+				t.Errorf("%s: %s, want %s", body, got, want)
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func ReadChat(body []byte) Reply {
 		return failed("the answer cannot be read: %s", err)
 	}
 	fields, _ := v.(map[string]any)
-	return readChat(fields)
+	return readChat(fields, false) // whether a picture was sent is not known
 }
 
 // ReadModeration reads the body of an answer to a Moderation that somebody kept, by the rules of Server.Moderate.
@@ -86,12 +86,12 @@ func ReadModeration(body []byte) Reply {
 		return failed("the answer cannot be read: %s", err)
 	}
 	fields, _ := v.(map[string]any)
-	return readModeration(fields)
+	return readModeration(fields, false)
 }
 
 // readModeration reads the answer to a Moderation. It is OK only if it is one result, and nothing in it says that the
-// service did not judge, or not all that it was sent.
-func readModeration(fields map[string]any) Reply {
+// service did not judge, or not all that it was sent, such as a picture.
+func readModeration(fields map[string]any, pictures bool) Reply {
 	const other = "the answer is not that of a moderation"
 	results, _ := fields["results"].([]any)
 	if len(results) > 1 {
@@ -110,7 +110,7 @@ func readModeration(fields map[string]any) Reply {
 			return failed(other)
 		}
 	}
-	switch mark, why := marked(fields); {
+	switch mark, why := (look{judges: true, pictures: pictures}).marked(fields); {
 	case says(result["error"]) || says(fields["error"]):
 		return failed("the server reports an error in its answer")
 	case mark != OK:
