@@ -233,3 +233,40 @@ func TestPaperPrompt(t *testing.T) {
 		t.Error("a task of other labels has the prompt of the paper")
 	}
 }
+
+// TestWordsBeside: a word beside the object is one in a fence or in a mark, too, unless it is a language or begins or
+// ends a turn of the model's.
+func TestWordsBeside(t *testing.T) {
+	tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
+	testkit.OK(t, err)
+	read := func(want endpoint.Outcome, text string) {
+		t.Helper()
+		if _, got, why := tasks[0].Read(text); got != want {
+			t.Errorf("%q: %s (%s), want %s", text, got, why, want)
+		}
+	}
+	for want, words := range map[endpoint.Outcome][]string{
+		endpoint.OK: {"", "json", "JSON", "jsonc", "json5", "text", "none"},
+		NotJSON:     {"incorrect", "wrong", "refused", "example", "no", "not", "python", "diff", "json not"},
+	} {
+		for _, word := range words {
+			for _, form := range []string{"```%s %s```", "```%s\n%s\n```", "~~~%s %s~~~", "~~~%s\n%s\n~~~"} {
+				read(want, fmt.Sprintf(form, word, right))
+			}
+		}
+	}
+	for _, word := range []string{"not", "refusal", "unsafe", "content_filter", "draft", "tool_call", "python_tag", "user",
+		"system", "observation", "wrong", "truncated", "no"} {
+		read(NotJSON, "<|"+word+"|>"+right)
+		read(NotJSON, right+"<|"+word+"|>")
+	}
+	for _, text := range []string{"<|im_start|>user\n" + right + "<|im_end|>", right + "<|im_end|>\n<|im_start|>user",
+		"<|start_header_id|>user<|end_header_id|>\n\n" + right, "<response>" + right + "</answer>", "<|eot_id|>" + right} {
+		read(NotJSON, text)
+	}
+	for _, text := range []string{"<|im_start|>assistant\n" + right + "<|im_end|>", "<|assistant|>\n" + right + "<|endoftext|>",
+		"<|start_header_id|>assistant<|end_header_id|>\n\n" + right + "<|eot_id|>", "<answer>" + right + "</answer>",
+		"<|START_RESPONSE|>" + right + "<|END_RESPONSE|>", "<answer>" + right, right + "</answer>"} {
+		read(endpoint.OK, text)
+	}
+}

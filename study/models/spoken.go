@@ -11,13 +11,20 @@ import (
 	"rehydrate/internal/strictjson"
 )
 
-// What may stand before and after an answer that is the object alone: white space, a code fence, the marks of a model's
-// format (<|end|>, GLM's <|begin_of_box|>, </s>), and tags of an answer.
+// What may stand before and after an answer that is the object alone: white space, a code fence with the name of a
+// language that the object can be in, the marks by which models begin and end a turn of their own, and tags of an answer.
+// Another word in a fence or a mark is a word beside the object, such as that it is wrong, or of another role.
 var (
-	lead = regexp.MustCompile("^(?:[\\s\ufeff]|<\\|[A-Za-z_]+\\|>|<answer>|<response>)*" +
-		"(?:(?:`{3,}|~{3,})[A-Za-z0-9]*)?\\s*")
-	tail = regexp.MustCompile("^\\s*(?:`{3,}|~{3,})?" +
-		"(?:\\s|<\\|[A-Za-z_]+\\|>|</answer>|</response>|</s>|<eos>|<end_of_turn>|<turn\\|>)*$")
+	lead = regexp.MustCompile("^(?:[\\s\ufeff]|" + beginnings + "|<(answer|response)>)*" +
+		"(?i:(?:`{3,}|~{3,})(?:jsonc|json5|json|text|none)?)?\\s*")
+	tail = regexp.MustCompile("^\\s*(?:`{3,}|~{3,})?(?:\\s|" + endings + "|</(answer|response)>)*$")
+)
+
+const (
+	beginnings = `<\|im_start\|>\s*assistant\b|<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>|` +
+		`<\|start\|>assistant|<start_of_turn>model\b|<\|(?i:assistant|message|begin_of_box|begin_of_text|start_response)\|>`
+	endings = `<\|(?i:end|return|im_end|eot_id|eom_id|eot|endoftext|end_of_text|end_of_box|end_response|end_of_turn_token|` +
+		`end_of_turn|end_of_sentence|assistant_end)\|>|</s>|<eos>|<end_of_turn>|<turn\|>`
 )
 
 // valueOf finds the value of a key, in whichever case, in a text that is a JSON object with this key alone. The object
@@ -28,7 +35,8 @@ var (
 // not {}" look as "Here it is: {}" does, and a lost answer costs less than a wrong label. For the same reason no other
 // key may stand in the object, where a model can say that it did not see the picture.
 func valueOf(text, key string) (value any, why string) {
-	text = text[len(lead.FindString(text)):]
+	before := lead.FindStringSubmatch(text)
+	text = text[len(before[0]):]
 	object, length, cut := objectAt(text)
 	switch {
 	case cut:
@@ -37,7 +45,11 @@ func valueOf(text, key string) (value any, why string) {
 		return nil, "its JSON object cannot be read"
 	case object == nil && !strings.Contains(text, "{"):
 		return nil, "it holds no JSON object"
-	case object == nil, !tail.MatchString(text[length:]):
+	case object == nil:
+		return nil, "it is not the JSON object alone"
+	}
+	after := tail.FindStringSubmatch(text[length:])
+	if differ := after != nil && before[1] != "" && after[1] != "" && before[1] != after[1]; differ || after == nil {
 		return nil, "it is not the JSON object alone"
 	}
 	read, err := strictjson.Decode(object)
