@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"rehydrate/internal/strictjson"
@@ -41,12 +42,43 @@ func (s *Server) read(header http.Header, body []byte, read func(map[string]any)
 	return r
 }
 
-// usageOf is what an answer says that it took.
-func usageOf(fields map[string]any) Usage {
-	usage, _ := fields["usage"].(map[string]any)
-	u := Usage{count(usage["prompt_tokens"]), count(usage["completion_tokens"])}
-	// Some servers count thoughts in the sum alone: what is in no part was answered, and has the answer's price.
-	u.Completion = max(u.Completion, count(usage["total_tokens"])-u.Prompt)
+// The names of counts of tokens, in the folded form: OpenAI's, Anthropic's and those of OpenAI's Responses, Ollama's,
+// Gemini's and llama.cpp's. Anthropic counts what it read from a cache, or wrote to it, beside the rest of the prompt.
+var (
+	promptCounts     = []string{"prompttokens", "inputtokens", "promptevalcount", "prompttokencount", "promptn"}
+	cacheCounts      = []string{"cachecreationinputtokens", "cachereadinputtokens"}
+	completionCounts = []string{"completiontokens", "outputtokens", "evalcount", "candidatestokencount", "predictedn"}
+	totalCounts      = []string{"totaltokens", "totaltokencount"}
+)
+
+// usageOf is what an answer says that it took, in the first place where it counts something.
+func usageOf(fields map[string]any) (u Usage) {
+	groq, _ := fields["x_groq"].(map[string]any)
+	for _, place := range []any{fields["usage"], groq["usage"], fields["usageMetadata"], fields, fields["timings"]} {
+		counts, _ := place.(map[string]any)
+		cached, whole, total := 0, false, 0
+		for name, value := range counts {
+			switch key, n := folded(name), count(value); {
+			case slices.Contains(promptCounts, key):
+				u.Prompt = max(u.Prompt, n)
+				whole = whole || key == promptCounts[0]
+			case slices.Contains(completionCounts, key):
+				u.Completion = max(u.Completion, n)
+			case slices.Contains(totalCounts, key):
+				total = max(total, n)
+			case slices.Contains(cacheCounts, key):
+				cached += n
+			}
+		}
+		if !whole { // prompt_tokens has them
+			u.Prompt += cached
+		}
+		// Some servers count thoughts in the sum alone: what is in no part was answered, and has the answer's price.
+		u.Completion = max(u.Completion, total-u.Prompt)
+		if u != (Usage{}) {
+			break
+		}
+	}
 	return u
 }
 
@@ -135,10 +167,10 @@ func (s *Server) raw(body []byte) json.RawMessage {
 	return json.RawMessage(s.o.Scrubber.Scrub(string(again)))
 }
 
-// count is a number of tokens that a server names. One that cannot be is none, so that sums stay sound.
+// count is a number of tokens that a server names, as a number or its text. One that cannot be is none, so that sums stay
+// sound.
 func count(v any) int {
-	number, _ := v.(json.Number)
-	if n, err := number.Float64(); err == nil && n >= 0 && n <= 1e9 {
+	if n, ok := numeral(v); ok && n >= 0 && n <= 1e9 {
 		return int(n)
 	}
 	return 0

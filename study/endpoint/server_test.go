@@ -584,26 +584,36 @@ func TestModerationAnswers(t *testing.T) {
 	}
 }
 
-// TestUsage: what is in the sum of the tokens and in no part was answered; what cannot be is not counted.
+// TestUsage: what is in the sum of the tokens and in no part was answered; what cannot be is not counted. Servers have
+// several names and places for the counts.
 func TestUsage(t *testing.T) {
-	for usage, want := range map[string]endpoint.Usage{
-		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`:      {10, 5},
-		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":1000000}`: {10, 999990},
-		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":3}`:       {10, 5},
-		`{"prompt_tokens":10,"completion_tokens":5}`:                        {10, 5},
-		`{"total_tokens":40}`:                     {0, 40},
-		`{"prompt_tokens":-1,"total_tokens":"x"}`: {},
-		`null`: {},
+	for fields, want := range map[string]endpoint.Usage{
+		`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`:      {10, 5},
+		`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":1000000}`: {10, 999990},
+		`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":3}`:       {10, 5},
+		`"usage":{"prompt_tokens":10,"completion_tokens":5}`:                        {10, 5},
+		`"usage":{"total_tokens":40}`:                                               {0, 40},
+		`"usage":{"prompt_tokens":-1,"total_tokens":"x"}`:                           {},
+		`"usage":null`: {},
+		`"usage":{"input_tokens":10,"output_tokens":5}`:                                                                      {10, 5},
+		`"usage":{"prompt_tokens":"10","completion_tokens":"5"}`:                                                             {10, 5},
+		`"usage":{"inputTokens":10,"outputTokens":5.0}`:                                                                      {10, 5},
+		`"usage":{"input_tokens":1,"cache_creation_input_tokens":4,"cache_read_input_tokens":5,"output_tokens":5}`:           {10, 5},
+		`"usage":{"prompt_tokens":10,"input_tokens":10,"cache_read_input_tokens":5,"completion_tokens":5,"output_tokens":5}`: {10, 5},
+		`"x_groq":{"usage":{"prompt_tokens":10,"completion_tokens":5}}`:                                                      {10, 5},
+		`"prompt_eval_count":10,"eval_count":5`:                                                                              {10, 5},
+		`"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":3,"thoughtsTokenCount":2,"totalTokenCount":15}`:       {10, 5},
+		`"usage":{"prompt_tokens":0,"completion_tokens":0},"timings":{"prompt_n":10,"predicted_n":5}`:                        {10, 5},
 	} {
 		model := modelserver.New(t, "vllm")
-		model.Play = modelserver.Status(http.StatusOK, `{"usage":`+usage+`,"choices":[{"message":{"content":"x"}}]}`)
+		model.Play = modelserver.Status(http.StatusOK, `{`+fields+`,"choices":[{"message":{"content":"x"}}]}`)
 		server, err := endpoint.Open(endpoint.Options{URL: model.URL})
 		if err != nil {
 			t.Fatal(err)
 		}
 		reply, err := server.Chat(t.Context(), endpoint.Chat{Model: "m", Messages: []endpoint.Message{{Role: "user", Text: "x"}}})
 		if err != nil || reply.Usage != want {
-			t.Errorf("%s: %+v, %v, want %+v", usage, reply.Usage, err, want)
+			t.Errorf("%s: %+v, %v, want %+v", fields, reply.Usage, err, want)
 		}
 	}
 }
