@@ -155,6 +155,7 @@ type Done struct {
 	Known     int                // that had been answered before
 	Left      int                // that were not asked, for the reason Limit
 	Limit     string
+	Passed    string  // which limit was passed and by how much, "" for none: an answer can be dearer than any before it
 	Cost      float64 // of those asked now
 	Total     float64 // of all that the workspace knows of
 	answers   map[string]workspace.Answer
@@ -279,7 +280,7 @@ func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*D
 		}
 		done = &p.Done
 		done.Asked, done.Known, done.Cost, done.Limit = w.progress.Asked, known, w.progress.Cost, limit
-		done.Total = w.spent
+		done.Total, done.Passed = w.spent, w.passed()
 		if limit != "" {
 			done.Left = w.progress.Total - w.progress.Asked
 		}
@@ -303,6 +304,20 @@ func (w *Work) limit() string {
 		return fmt.Sprintf("%.4f is spent by all commands, and the next answer could go beyond %.4f", w.spent, w.Limits.Total)
 	}
 	return fmt.Sprintf("%.4f is spent, and the next answer could go beyond %.4f", w.progress.Cost, w.Limits.Cost)
+}
+
+// passed says which limit of cost was passed, and by how much; "" for none.
+func (w *Work) passed() string {
+	says := func(limit, spent float64, of string) string {
+		return fmt.Sprintf("the limit of %.4f for %s is passed: %.4f is spent, %.4f more", limit, of, spent, spent-limit)
+	}
+	switch l := w.Limits; {
+	case l.Cost > 0 && w.progress.Cost > l.Cost:
+		return says(l.Cost, w.progress.Cost, "this command")
+	case l.Total > 0 && w.progress.Cost > 0 && w.spent > l.Total:
+		return says(l.Total, w.spent, "all commands")
+	}
+	return ""
 }
 
 // pass asks questions until all are asked or something halts it, waits for the answers, and stores them. It returns
@@ -344,7 +359,7 @@ func (w *Work) askAll(ctx context.Context, todo []asking, began time.Time) {
 			w.stop(err)
 			break
 		}
-		group.Go(func() error { // waits until there is room
+		one := func() error {
 			cost, ok := w.begin(ctx, a)
 			if !ok {
 				return nil
@@ -353,9 +368,22 @@ func (w *Work) askAll(ctx context.Context, todo []asking, began time.Time) {
 			err := safely.Do(func() (err error) { reply, err = w.ask(ctx, a); return err })
 			w.end(a, reply, cost, began, err)
 			return nil
-		})
+		}
+		if w.costUnknown() {
+			_ = one() // which returns no error
+			continue
+		}
+		group.Go(one) // waits until there is room
 	}
 	_ = group.Wait() // what went wrong stands in w.halt
+}
+
+// costUnknown reports whether a limit is set on what answers cost, and none has told yet how much that is: others that
+// are sent beside the first could go far beyond it.
+func (w *Work) costUnknown() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Limits.Cost+w.Limits.Total > 0 && w.dearest == 0
 }
 
 // stop halts the work, unless something has halted it.

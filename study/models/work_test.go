@@ -411,6 +411,48 @@ func TestCostWithoutUsage(t *testing.T) {
 	}
 }
 
+// TestFirstAnswerFirst: where a limit is set on what answers cost, the first one comes before others are sent, which
+// then cost as much.
+func TestFirstAnswerFirst(t *testing.T) {
+	for name, limits := range map[string]Limits{
+		"a command's": {Cost: 0.007, PriceIn: 1, PriceOut: 1}, "all commands'": {Total: 0.007, PriceIn: 1, PriceOut: 1},
+	} {
+		d := newDesk(rows(t, 16))
+		d.Limits, d.Concurrency = limits, 8
+		d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+			time.Sleep(10 * time.Millisecond) // long enough for others to be sent
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 1000, Completion: 1000}}, nil
+		}
+		done, _, err := d.does(t)
+		testkit.OK(t, err)
+		testkit.Same(t, name+" limit: asked and left", [2]int{3, 5}, [2]int{done.Asked, done.Left})
+		testkit.Same(t, name+" limit: passed", "", done.Passed)
+	}
+}
+
+// TestLimitPassed: one answer that is dearer than all before it can go beyond a limit. The end says by how much.
+func TestLimitPassed(t *testing.T) {
+	for limits, want := range map[Limits]string{
+		{Cost: 0.1, PriceIn: 1000}: "the limit of 0.1000 for this command is passed: 1.3000 is spent, 1.2000 more",
+		{Total: 0.5, PriceIn: 1000}:             "the limit of 0.5000 for all commands is passed: 1.3000 is spent, 0.8000 more",
+		{Cost: 2, Total: 2, PriceIn: 1000}:      "",
+	} {
+		d := newDesk(rows(t, 8))
+		d.Limits = limits
+		d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: []int{100, 100, 100, 1000}[n], Completion: 1}}, nil
+		}
+		if limits.Cost == 0.1 {
+			d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+				return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 1300, Completion: 1}}, nil
+			}
+		}
+		done, _, err := d.does(t)
+		testkit.OK(t, err)
+		testkit.Same(t, "what is said", want, done.Passed)
+	}
+}
+
 // TestOneCost: where the server counts the tokens of some answers alone, the sum of the command, of run.json and of the
 // workspace are one number, and it is told how many answers are estimates.
 func TestOneCost(t *testing.T) {
