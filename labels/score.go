@@ -151,8 +151,9 @@ func (s Scores) Task(category string) *TaskScore {
 // A FileScore says how a file's ids fit the gold labels. No list is longer than maxListed.
 type FileScore struct {
 	File      string   `json:"file"`
-	Predicted int      `json:"predicted"` // entries of the file that are scored
-	Missing   int      `json:"missing"`   // gold entries that the file lacks: not scored
+	LeftOut   int      `json:"left_out,omitempty"` // rows that say that they are no answer; set by who reads the file
+	Predicted int      `json:"predicted"`          // entries of the file that are scored
+	Missing   int      `json:"missing"`            // gold entries that the file lacks: not scored
 	MissingOf []string `json:"missing_ids,omitempty"`
 	Elsewhere int      `json:"other_splits"` // ids of the release that are not in the split scored
 	Unknown   int      `json:"unknown"`      // ids that the release does not have

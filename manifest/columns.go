@@ -10,7 +10,7 @@ import (
 )
 
 func (r *Release) used() []string {
-	names := slices.Concat(r.without.Columns, slices.Collect(maps.Values(r.columns)), slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
+	names := slices.Concat(r.without.Columns, r.asides, slices.Collect(maps.Values(r.columns)), slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
 	slices.Sort(names) // so that problems stand in the same order each time
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
@@ -205,7 +205,8 @@ func (r *Release) Joined() *Release {
 
 // OpenTable opens another file of labels than a manifest, such as an annotator's or a model's, with columns, spellings
 // and separator as like has them, or else the names that Open knows. An id may be ID/N, the name of image N of a
-// gallery. The result has one split and those categories that the file has columns for. The error is *Problems.
+// gallery, and a column image beside it names it too (Images). With Options.Unanswered, rows that are no answer are left out.
+// The result has one split and those categories that the file has columns for. The error is *Problems.
 func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	r, err := fileRelease(path, o)
 	if err != nil {
@@ -240,6 +241,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	if err := r.match(header); err != nil {
 		return nil, err
 	}
+	r.findAsides(header)
 	// New slices, because like keeps its own.
 	r.Schema.Categories, r.vocabularies = nil, nil
 	for i, c := range like.Schema.Categories {
@@ -249,4 +251,20 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 		}
 	}
 	return r, nil
+}
+
+// findAsides finds the columns beside fields and categories that say something of a row. Keys of JSON need not be in the first
+// lines: those of the usual spelling are read wherever they are.
+func (r *Release) findAsides(header []string) {
+	if r.hasKeys() {
+		header = slices.Concat(header, FieldImage.Names(), stateNames, errorNames, flagNames)
+	}
+	used := r.used()
+	for _, name := range header {
+		image := ImageNamed(name) && r.columns[FieldImage.String()] == ""
+		answer := AnswerNamed(name) && r.options.Unanswered != nil
+		if (image || answer) && !slices.Contains(used, name) && !slices.Contains(r.asides, name) {
+			r.asides = append(r.asides, name)
+		}
+	}
 }

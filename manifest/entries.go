@@ -55,6 +55,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		problems.Add(Problem{File: file, Line: line, Column: column, Message: message, Hint: hint})
 	}
 	without := r.newSkip(rows)
+	d.beside.meet(rows.Columns(), func(name string) bool { return !slices.Contains(r.asides, name) })
 	keys := new(keysort.Sorter)
 	defer keys.Close()
 	for {
@@ -77,6 +78,10 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		if without != nil && without(cells) {
 			continue
 		}
+		if told := r.options.Unanswered; told != nil && d.beside.isNone(cells) {
+			told()
+			continue
+		}
 		for _, name := range r.lists {
 			if i, is := rows.index[name]; is { // which those that are left out are not
 				cells[i] = cells[i].ReadList()
@@ -84,6 +89,14 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		}
 		found := problems.Count()
 		e := d.entry(cells)
+		if r.isTable {
+			file, line, _ := rows.Place(-1)
+			var p *Problem
+			e.Key, p = d.beside.numbers.Key(e.Key, d.beside.imageFields(cells), Problem{File: file, Line: line})
+			if p != nil {
+				problems.Add(*p)
+			}
+		}
 		if split := rows.file().split; split != "" {
 			e.Split = split
 		}
@@ -111,6 +124,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 			return counted, nil
 		}
 	}
+	problems.Add(d.beside.numbers.Mixed()...)
 	return counted, r.finish(&counted, rows, keys, problems)
 }
 
@@ -169,7 +183,7 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 		ofFile("the manifest has no entries", "each line below the header is an entry: a post id and its labels")
 	}
 	for i, met := range rows.met {
-		if !met && slices.Contains(rows.met, true) {
+		if !met && slices.Contains(rows.met, true) && !slices.Contains(r.asides, rows.columns[i]) {
 			ofFile("no record has the key "+table.Quote(rows.columns[i]), "name the key as the records spell it, under [columns] of release.toml")
 		}
 	}
@@ -202,6 +216,7 @@ type decoder struct {
 	categories []categoryColumns
 	passed     []int             // by Schema.Columns
 	splits     map[string]string // folded -> as first spelled
+	beside     asides            // of OpenTable
 	report     func(cell int, message, hint string)
 }
 

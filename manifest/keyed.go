@@ -17,11 +17,13 @@ type Keyed struct {
 	ids      decoder
 	rows     *Rows
 	id       string // the column of ids
+	beside   asides
 	problems Problems
 }
 
 // OpenKeyed opens a CSV, TSV, JSON, JSONL or Parquet file. Its ids, which may be ID/N, are in the column id, or for "" in one
-// that people keep ids in. The error is *Problems.
+// that people keep ids in; which image a row is about can stand beside them (Images). With Options.Unanswered, rows that are no
+// answer are left out. The error is *Problems.
 func OpenKeyed(path, id string, o Options) (*Keyed, error) {
 	r, err := fileRelease(path, o)
 	if err != nil {
@@ -83,6 +85,7 @@ func (k *Keyed) Each(ctx context.Context, visit func(Key, []Cell) bool) error {
 		}
 		cells, err := k.rows.Next()
 		if err == io.EOF {
+			k.problems.Add(k.beside.numbers.Mixed()...)
 			return k.problems.Err()
 		}
 		if n == MaxRows {
@@ -94,6 +97,11 @@ func (k *Keyed) Each(ctx context.Context, visit func(Key, []Cell) bool) error {
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", k.ids.ManifestPath, err)
+		}
+		k.beside.meet(k.rows.Columns(), func(name string) bool { return name == k.id })
+		if told := k.ids.options.Unanswered; told != nil && k.beside.isNone(cells) {
+			told()
+			continue
 		}
 		if key, ok := k.key(cells, seen); ok && !visit(key, cells) {
 			break
@@ -114,9 +122,13 @@ func (k *Keyed) key(cells []Cell, seen seen) (key Key, ok bool) {
 	found := k.problems.Count()
 	key.Image, _ = k.ids.cutNumber(cells)
 	key.ID = k.ids.id(cells)
+	key, p := k.beside.numbers.Key(key, k.beside.imageFields(cells), Problem{File: k.ids.ManifestPath, Line: line})
+	if p != nil {
+		k.problems.Add(*p)
+	}
 	if first, twice := seen.add(key, line); twice {
 		k.ids.report(k.ids.fields[FieldID], fmt.Sprintf("%s is already on line %d", key, first),
-			"keep one row for each image; image N of a gallery is named ID/N")
+			"keep one row for each image; image N of a gallery is named ID/N, or by a column image")
 	}
 	return key, k.problems.Count() == found
 }

@@ -64,6 +64,7 @@ type Release struct {
 	blanks       bool                // of a Source: words for a missing value count as empty cells, but in columns of text
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
+	asides       []string            // of OpenTable: columns beside fields and categories that are read
 	named        map[string]string   // column -> the key of release.toml that names it
 }
 
@@ -83,6 +84,9 @@ type Options struct {
 	OpenParquet OpenParquet // nil: Parquet manifests are refused
 	// MayBeEmpty lets OpenTable open a file without rows, such as a split that kept none.
 	MayBeEmpty bool
+	// Unanswered makes OpenTable and OpenKeyed leave out the rows that say that they are no answer (NoAnswer), and is called for
+	// each of them; nil reads them all.
+	Unanswered func()
 	// Today is the day by which PostID.TooNew tells ids of comments from those of posts; zero where it is not known.
 	Today time.Time
 }

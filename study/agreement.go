@@ -16,10 +16,10 @@ import (
 // An Agreement is how far annotators agree.
 type Agreement struct {
 	labels.Agreement
+	LeftOut int `json:"left_out,omitempty"` // answers that are drafts, were discarded, or otherwise say that they are none
 	// Of an Argilla export only.
 	Records *int     `json:"records,omitempty"`
-	LeftOut int      `json:"left_out,omitempty"` // answers that are drafts or were discarded
-	Ignored []string `json:"ignored,omitempty"`  // questions that are no category
+	Ignored []string `json:"ignored,omitempty"` // questions that are no category
 	// Where batches were named.
 	Batches []labels.BatchAgreement `json:"batches,omitempty"`
 }
@@ -86,16 +86,17 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		out.Records, out.LeftOut, out.Ignored = &export.Records, export.LeftOut, export.Ignored
 	default:
 		for _, file := range files {
-			all, err := ReadAnswers(ctx, file, like)
+			all, left, err := ReadAnswers(ctx, file, like)
 			if err != nil {
 				return out, err
 			}
+			out.LeftOut += left
 			annotators = append(annotators, all)
 		}
 		if batch == "" {
 			break
 		}
-		batches, err = ReadColumn(ctx, files[0], batch, withParquet)
+		batches, err = ReadBatches(ctx, files[0], batch)
 		if err != nil {
 			return out, userfile.Faulty(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/manifest/table"
 	"rehydrate/study/endpoint"
 )
 
@@ -24,7 +25,41 @@ type scoreLine struct {
 	CustomID string `json:"custom_id"` // as OpenAI's batches have it
 	labels.Verdict
 	failure
-	Response json.RawMessage `json:"response"`
+	Response json.RawMessage          `json:"response"`
+	beside   map[string]manifest.Cell // fields that say which image it is about, or that it is no answer
+}
+
+// UnmarshalJSON reads a line, and what stands beside the answer by the rules of other tables.
+func (l *scoreLine) UnmarshalJSON(text []byte) error {
+	type plain scoreLine // without this method
+	var all map[string]json.RawMessage
+	err := errors.Join(json.Unmarshal(text, (*plain)(l)), json.Unmarshal(text, &all))
+	l.beside = map[string]manifest.Cell{}
+	for name, value := range all {
+		if manifest.ImageNamed(name) || manifest.AnswerNamed(name) {
+			l.beside[name] = table.JSONCell(string(value))
+		}
+	}
+	return err
+}
+
+// isNone reports whether the line says that it has no answer.
+func (l *scoreLine) isNone() bool {
+	for name, cell := range l.beside {
+		if manifest.AnswerNamed(name) && manifest.NoAnswer(name, cell) {
+			return true
+		}
+	}
+	return false
+}
+
+// images are the fields that name the image.
+func (l *scoreLine) images(yield func(string, manifest.Cell) bool) {
+	for _, name := range slices.Sorted(maps.Keys(l.beside)) {
+		if manifest.ImageNamed(name) && !yield(name, l.beside[name]) {
+			return
+		}
+	}
 }
 
 // A failure is how services and the lines of batches say that there is no answer.
@@ -99,6 +134,7 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 	lines := bufio.NewScanner(userfile.Text(in))
 	lines.Buffer(nil, maxScoreLine)
 	n := 0
+	var images manifest.Images
 	fail := func(message, hint string) error {
 		return &manifest.Problems{List: []manifest.Problem{{File: file, Line: n, Message: message, Hint: hint}}}
 	}
@@ -107,7 +143,7 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		key, verdict, answered, err := readLine(lines.Bytes())
+		key, verdict, answered, err := readLine(lines.Bytes(), &images, n)
 		if err != nil {
 			return out, fail(err.Error(), scoreForm)
 		}
@@ -130,6 +166,10 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 	case len(out.Of) == 0:
 		return out, fail("no line has an answer", scoreForm)
 	}
+	if mixed := images.Mixed(); len(mixed) > 0 {
+		mixed[0].File = file
+		return out, &manifest.Problems{List: mixed}
+	}
 	return out, nil
 }
 
@@ -138,7 +178,7 @@ const scoreForm = `write one object a line: {"id": "abc123", "flagged": true, "c
 
 // readLine reads a line. What is wrong with a person's own line is an error; an answer of a service that cannot be
 // one is none.
-func readLine(line []byte) (key manifest.Key, v labels.Verdict, answered bool, err error) {
+func readLine(line []byte, images *manifest.Images, n int) (key manifest.Key, v labels.Verdict, answered bool, err error) {
 	var l scoreLine
 	if err := json.Unmarshal(line, &l); err != nil {
 		// Not the decoder's words, which can hold the text in which the fault was found.
@@ -147,6 +187,10 @@ func readLine(line []byte) (key manifest.Key, v labels.Verdict, answered bool, e
 	key, err = l.key()
 	if err != nil {
 		return key, v, false, err
+	}
+	key, p := images.Key(key, l.images, manifest.Problem{Line: n})
+	if p != nil {
+		return key, v, false, errors.New(p.Message)
 	}
 	response := isThere(l.Response)
 	own := l.hasAnswer()
@@ -228,7 +272,7 @@ func (l *scoreLine) unwrap() (answered bool, err error) {
 	maps.DeleteFunc(l.Categories, isNull)
 	maps.DeleteFunc(l.Scores, isNull)
 	maps.DeleteFunc(l.Severities, isNull)
-	if l.failed() {
+	if l.failed() || l.isNone() {
 		return false, nil
 	}
 	if !isThere(l.Response) {

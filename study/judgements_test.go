@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -140,6 +141,10 @@ func TestReadJudgements(t *testing.T) {
 		`"response":{"partial":true,"categoriesAnalysis":[{"category":"SelfHarm","severity":2}]}`:     "unjudged",
 		`"error":"too large","flagged":true`:                                                          "unjudged",
 		`"error":"","flagged":true`:                                                                   "- yes -",
+		`"status":"failed","flagged":true`:                                                            "unjudged",
+		`"status":"discarded","flagged":true`:                                                         "unjudged",
+		`"status":"ok","flagged":true`:                                                                "- yes -",
+		`"was_cancelled":true,"flagged":true`:                                                         "unjudged",
 		`"response":null`:                                                                             "unjudged",
 		`"response":null,"flagged":true`:                                                              "- yes -",
 		`"response":"unsafe\nS10"`:                                                                    "no yes -",
@@ -329,6 +334,27 @@ func TestAgainstOverall(t *testing.T) {
 		testkit.OK(t, err)
 		if got := table.Services[0].Against == 1; got != want {
 			t.Errorf("%s: %t", line, got)
+		}
+	}
+}
+
+// TestImageOfLine: a line can be about another image than the first, as the row of a table.
+func TestImageOfLine(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"id":"abc123","image":1,"flagged":true}` + "\n" + `{"id":"abc123","flagged":true}`:                 "abc123 abc123/1",
+		`{"id":"abc123","image_index":"2","response":"safe"}`:                                                "abc123/2",
+		`{"id":"abc123","image":"data:image/png;base64,","response":"safe"}`:                                 "abc123",
+		`{"id":"abc123/1","image":2,"flagged":true}`:                                                         "names image 1 of post abc123",
+		`{"id":"abc123","image":1,"flagged":true}` + "\n" + `{"id":"abc124","image":"b.png","flagged":true}`: "f:2: column \"image\" holds numbers of images",
+	} {
+		judged, err := ReadJudgements(strings.NewReader(text), "f", figsimRules)
+		var keys []string
+		for key := range judged.Of {
+			keys = append(keys, key.String())
+		}
+		slices.Sort(keys)
+		if got := strings.Join(keys, " "); got != want && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
 		}
 	}
 }

@@ -236,13 +236,14 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 		return out, err
 	}
 	var predictions []labels.Predictions
-	for _, file := range files {
+	left := make([]int, len(files))
+	for i, file := range files {
 		p := labels.Predictions{File: file}
-		read := s.predictions
 		if s.Probabilities {
-			read = func(ctx context.Context, file string) (labels.Answers, error) { return s.decide(ctx, file, &out) }
+			p.Labels, err = s.decide(ctx, file, &out, &left[i])
+		} else {
+			p.Labels, err = s.predictions(ctx, file, &left[i])
 		}
-		p.Labels, err = read(ctx, file)
 		if err != nil {
 			return out, err
 		}
@@ -253,13 +254,16 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 	if err != nil {
 		return out, userfile.Faulty(err)
 	}
+	for i, n := range left {
+		out.Files[i].LeftOut = n
+	}
 	return out, nil
 }
 
 // unambiguous refuses a file of predictions that has a column called after predictions: the columns that are called as
 // the categories may then be the true labels, which would be scored against themselves.
 func unambiguous(ctx context.Context, file string) error {
-	rows, err := manifest.OpenKeyed(file, "", withParquet)
+	rows, err := manifest.OpenKeyed(file, "", ofAnswers(new(int)))
 	if err != nil {
 		return nil // ReadTable says what is wrong
 	}
@@ -276,18 +280,19 @@ func unambiguous(ctx context.Context, file string) error {
 	return nil
 }
 
-// predictions reads a file of labels.
-func (s scorer) predictions(ctx context.Context, file string) (labels.Answers, error) {
+// predictions reads a file of labels, and adds to left the rows that are no answer.
+func (s scorer) predictions(ctx context.Context, file string, left *int) (labels.Answers, error) {
 	if err := unambiguous(ctx, file); err != nil {
 		return nil, err
 	}
-	return ReadTable(ctx, file, s.read)
+	answers, _, err := readTable(ctx, file, s.read, left)
+	return answers, err
 }
 
 // decide reads a file of probabilities and decides by them, with thresholds tuned on the entries of another split. It
-// adds these, and the ties, to out.
-func (s scorer) decide(ctx context.Context, file string, out *Scores) (labels.Answers, error) {
-	numbers, err := ReadNumbers(ctx, file, "", withParquet)
+// adds these, and the ties, to out, and the rows that are no answer to left.
+func (s scorer) decide(ctx context.Context, file string, out *Scores, left *int) (labels.Answers, error) {
+	numbers, err := ReadNumbers(ctx, file, "", ofAnswers(left))
 	if err != nil {
 		return nil, userfile.Faulty(err)
 	}

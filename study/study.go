@@ -141,20 +141,14 @@ func distinct(files []string) error {
 	return nil
 }
 
-// ReadTable reads the labels of an annotator's or a model's file, under the schema of a release. An image whose rows
-// differ has no answer there.
-func ReadTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
-	out, _, err := readTable(ctx, file, like)
-	return out, err
-}
-
-// ReadAnswers reads an annotator's file as ReadTable does, without the entries that were skipped: those without any
-// answer. An empty list is the answer "no label". Cells cannot say so: where every answer would have a label, as with
-// None or a category of one, a line of empty cells is one that was skipped.
-func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (labels.Answers, error) {
-	answers, has, err := readTable(ctx, file, like)
+// ReadAnswers reads an annotator's file, under the schema of a release, without the entries that were skipped: those without
+// any answer. An empty list is the answer "no label". Cells cannot say so: where every answer would have a label, as with
+// None or a category of one, a line of empty cells is one that was skipped. left is how many rows say that they are no answer,
+// such as drafts (manifest.NoAnswer). An image whose rows differ has no answer.
+func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (answers labels.Answers, left int, err error) {
+	answers, has, err := readTable(ctx, file, like, &left)
 	if err != nil {
-		return nil, err
+		return nil, left, err
 	}
 	format, _ := table.FormatOf(file)
 	named := (format == table.CSV || format == table.TSV) && slices.ContainsFunc(has, func(c manifest.Category) bool {
@@ -163,12 +157,25 @@ func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (labe
 	maps.DeleteFunc(answers, func(_ manifest.Key, given [][]int) bool {
 		return !slices.ContainsFunc(given, func(labels []int) bool { return len(labels) > 0 || labels != nil && !named })
 	})
-	return answers, nil
+	return answers, left, nil
 }
 
-// readTable also gives the categories that the file has.
-func readTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, []manifest.Category, error) {
-	table, err := manifest.OpenTable(file, like, withParquet)
+// ReadBatches reads the column of an annotator's file that names batches, of the rows that are answers.
+func ReadBatches(ctx context.Context, file, column string) (map[manifest.Key]string, error) {
+	return ReadColumn(ctx, file, column, ofAnswers(new(int)))
+}
+
+// ofAnswers reads a table of people's or models' answers, and counts the rows that say that they are none.
+func ofAnswers(left *int) manifest.Options {
+	o := withParquet
+	o.Unanswered = func() { *left++ }
+	return o
+}
+
+// readTable reads a file of answers: the labels of each entry, and the categories that the file has. It adds to left the rows
+// that say that they are no answer.
+func readTable(ctx context.Context, file string, like *manifest.Release, left *int) (map[manifest.Key][][]int, []manifest.Category, error) {
+	table, err := manifest.OpenTable(file, like, ofAnswers(left))
 	if err != nil {
 		return nil, nil, userfile.Faulty(err)
 	}

@@ -173,3 +173,60 @@ func TestAmbiguousPredictions(t *testing.T) {
 		}
 	}
 }
+
+// files writes files into a folder, and returns their names in the order of the texts.
+func files(t *testing.T, texts ...string) (names []string) {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range texts {
+		name := filepath.Join(dir, string(rune('a'+i))+".csv")
+		if strings.HasPrefix(text, "{") {
+			name = filepath.Join(dir, string(rune('a'+i))+".jsonl")
+		}
+		testkit.OK(t, os.WriteFile(name, []byte(text), 0o600))
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestImageColumn: answers, predictions and numbers about another image of a post are not joined with those about the first.
+func TestImageColumn(t *testing.T) {
+	first := "id,image,severity\nfew000,0,SS1\nfew001,0,SS3\nfew002,0,SS3\n"
+	second := "id,image,severity\nfew000,1,SS1\nfew001,1,SS3\nfew002,0,SS3\n"
+	a, err := Agree(t.Context(), Annotations{Files: files(t, first, second)})
+	testkit.OK(t, err)
+	testkit.Same(t, "answered by both", 1, a.Pairs[0].Both)
+	gold := release(t, "test", "test", "test")
+	scores, err := Score(t.Context(), files(t, second), Scoring{Gold: gold})
+	testkit.OK(t, err)
+	testkit.Same(t, "scored, and about images that the release lacks", [2]int{1, 2}, [2]int{scores.Files[0].Predicted, scores.Files[0].Unknown})
+	groups, err := TestGroups(t.Context(), files(t, "id,image,x\nfew000,1,1\nfew001,1,2\nfew002,0,3\n")[0], Grouping{Gold: gold, Alpha: .05})
+	testkit.OK(t, err)
+	testkit.Same(t, "tested", 1, groups.File.Predicted)
+}
+
+// TestLeftOut: rows that say that they are no answer are left out and counted, by each reader of answers.
+func TestLeftOut(t *testing.T) {
+	drafts := "id,severity,status\nfew000,SS6,discarded\nfew001,SS6,draft\nfew002,SS6,submitted\nfew002,SS1,draft\n"
+	all := "id,severity\nfew000,SS6\nfew001,SS6\nfew002,SS6\n"
+	a, err := Agree(t.Context(), Annotations{Files: files(t, drafts, all), Batch: "status"})
+	testkit.OK(t, err)
+	testkit.Same(t, "answered by both, and left out", [2]int{1, 3}, [2]int{a.Pairs[0].Both, a.LeftOut})
+	gold := release(t, "test", "test", "test")
+	failures := `{"id":"few000","severity":"SS6","error":"truncated"}` + "\n" + `{"id":"few001","severity":"SS6","error":null}` + "\n"
+	scores, err := Score(t.Context(), files(t, drafts, failures), Scoring{Gold: gold})
+	testkit.OK(t, err)
+	for i, want := range [][2]int{{1, 3}, {1, 1}} {
+		f := scores.Files[i]
+		testkit.Same(t, "scored, and left out", want, [2]int{f.Predicted, f.LeftOut})
+	}
+	columns, values := "id,status", ""
+	for _, code := range []string{"SS1", "SS2", "SS3", "SS4", "SS5", "SS6"} {
+		columns, values = columns+",severity."+code, values+",0"
+	}
+	values = strings.TrimSuffix(values, "0") + "1"
+	probabilities := columns + "\nfew000,ok" + values + "\nfew001,failed" + values + "\n"
+	scores, err = Score(t.Context(), files(t, probabilities), Scoring{Gold: release(t, "test", "test", "validation"), Probabilities: true, TuneOn: "validation"})
+	testkit.OK(t, err)
+	testkit.Same(t, "scored by probabilities, and left out", [2]int{1, 1}, [2]int{scores.Files[0].Predicted, scores.Files[0].LeftOut})
+}

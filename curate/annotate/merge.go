@@ -35,8 +35,9 @@ type Merging struct {
 // Merged is what came of a round. Annotators are A1, A2 and so on: those of Argilla exports in the order in which they
 // answered first, then those of tables as they were given.
 type Merged struct {
-	Asked      int              `json:"asked"`   // entries with an answer
-	Unasked    int              `json:"unasked"` // entries of the release without one
+	Asked      int              `json:"asked"`              // entries with an answer
+	Unasked    int              `json:"unasked"`            // entries of the release without one
+	LeftOut    int              `json:"left_out,omitempty"` // answers that are drafts, were discarded, or otherwise say that they are none
 	Annotators []Annotator      `json:"annotators"`
 	Categories []Tally          `json:"categories"`
 	Agreement  *study.Agreement `json:"agreement"`              // of those who do not decide; nil where there is none
@@ -86,14 +87,14 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	answers, batches, err := m.read(ctx)
+	answers, batches, left, err := m.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(answers) < int(m.Decides) {
 		return nil, fmt.Errorf("--decides %s: there are %d annotators", labels.Annotator(int(m.Decides)-1), len(answers))
 	}
-	out := &Merged{Open: []Open{}, schema: m.Scheme.Schema}
+	out := &Merged{Open: []Open{}, LeftOut: left, schema: m.Scheme.Schema}
 	out.schema.Columns = m.Release.Schema.Columns
 	given := make([]labels.Answers, len(answers)) // of which nothing is taken out
 	for i := range answers {
@@ -209,8 +210,8 @@ func plain(c manifest.Category, given []int) []int {
 	return append([]int{}, slices.Sorted(slices.Values(given))...)
 }
 
-// read reads all answers.
-func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[manifest.Key]string, err error) {
+// read reads all answers. left counts those that say that they are none.
+func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[manifest.Key]string, left int, err error) {
 	answers := argilla.New(m.Batch, m.Scheme)
 	batches = map[manifest.Key]string{}
 	var tables []labels.Answers
@@ -224,15 +225,15 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 			failed = append(failed, err)
 			continue
 		}
-		table, err := study.ReadAnswers(ctx, file, m.Scheme)
-		failed = append(failed, err)
-		if column, err := study.ReadColumn(ctx, file, m.Batch, withParquet); err == nil { // else it has no such column
+		table, none, err := study.ReadAnswers(ctx, file, m.Scheme)
+		failed, left = append(failed, err), left+none
+		if column, err := study.ReadBatches(ctx, file, m.Batch); err == nil { // else it has no such column
 			maps.Copy(batches, column)
 		}
 		tables = append(tables, table)
 	}
 	maps.Copy(batches, answers.Export().Batches)
-	return append(answers.Export().Annotators, tables...), batches, errors.Join(failed...)
+	return append(answers.Export().Annotators, tables...), batches, left + answers.Export().LeftOut, errors.Join(failed...)
 }
 
 // strangers refuses answers for what is not an entry of the release.

@@ -266,3 +266,16 @@ func TestMergeRefuses(t *testing.T) {
 }
 
 const twice = `[{"id":"aaaa","responses":{"mood":[{"value":"L","user_id":"u"},{"value":"H","user_id":"u"}]}}]`
+
+// TestMergeBeside: an answer about another image is one about another entry, and one that says that it is none is not read.
+func TestMergeBeside(t *testing.T) {
+	r := newRound(t, `{"id":"aaaa","image":1,"mood":"L","tags":["X"]}`, said("aaaa", "L", "X"))
+	if _, err := Merge(t.Context(), r.Merging); err == nil || !strings.Contains(err.Error(), "A1 answered for aaaa/1, which is not an entry") {
+		t.Errorf("an image that the release does not have: %v", err)
+	}
+	r = newRound(t, `{"id":"aaaa","mood":"H","tags":["Y"],"status":"draft"}`+"\n"+`{"id":"aaaa","mood":"L","tags":["X"],"status":"submitted"}`,
+		`{"id":"aaaa","mood":"L","tags":["X"]}`+"\n"+`{"id":"bbbb","mood":"L","tags":["X"],"status":"discarded"}`)
+	m, err := Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	testkit.Same(t, "asked, open and left out", [3]int{1, 0, 2}, [3]int{m.Asked, len(m.Open), m.LeftOut})
+}

@@ -118,7 +118,7 @@ func (j *jsonRows) Next() ([]Cell, error) {
 			}
 			i = j.column(strings.Clone(m.Key))
 		}
-		j.cells[i], j.offsets[i] = jsonCell(m.Value), m.At+1
+		j.cells[i], j.offsets[i] = JSONCell(m.Value), m.At+1
 	}
 	return j.cells, nil
 }
@@ -182,7 +182,8 @@ func (l *jsonList) problem(offset int, message, hint string) *Problem {
 	return &Problem{File: l.file, Line: line, Column: column, Message: message, Hint: hint}
 }
 
-func jsonCell(value string) Cell {
+// JSONCell gives a JSON value, without spaces around it, as the cell of a table.
+func JSONCell(value string) Cell {
 	// Objects, and lists of more than plain values, are marked only: they matter where the column is used.
 	switch value[0] {
 	case '"':
@@ -203,7 +204,7 @@ func jsonCell(value string) Cell {
 				cell.Nested = true
 				continue
 			}
-			item := jsonCell(text)
+			item := JSONCell(text)
 			cell.Fault = cmp.Or(cell.Fault, item.Fault)
 			cell.Float = item.Float // an id is the only item
 			cell.List = append(cell.List, item.Text)

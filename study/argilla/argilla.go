@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/manifest/table"
 )
 
 // maxExport bounds an Argilla export, in bytes. The fields of a record may hold the picture itself.
@@ -43,6 +45,7 @@ type Reader struct {
 	records  int
 	answers  int
 	seen     map[manifest.Key]bool
+	images   manifest.Images
 	problems manifest.Problems
 }
 
@@ -58,11 +61,12 @@ func (a *Reader) Export() Export {
 }
 
 // Read reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a field
-// with one of the names of manifest.NameOfID, else the record's own id: a permalink or another id in a record can be that of
+// with one of the names of manifest.NameOfID, else the record's own id; metadata such as image can say which image it is
+// (manifest.Images): a permalink or another id in a record can be that of
 // another post. Suggestions are a model's and are not read.
 // Errors are *manifest.Problems that name each record, and never hold the id of a user.
 func (a *Reader) Read(in io.Reader, file string) error {
-	a.file, a.records, a.answers, a.problems = file, 0, 0, manifest.Problems{}
+	a.file, a.records, a.answers, a.problems, a.images = file, 0, 0, manifest.Problems{}, manifest.Images{}
 	a.seen = make(map[manifest.Key]bool)
 	limited := &io.LimitedReader{R: userfile.Text(in), N: a.most}
 	err := a.read(json.NewDecoder(limited))
@@ -117,6 +121,10 @@ func (a *Reader) read(d *json.Decoder) error {
 	if _, err := d.Token(); err != io.EOF {
 		return a.fail("something follows the list of records",
 			"give one export: two that were put into one file are two lists")
+	}
+	for _, mixed := range a.images.Mixed() {
+		mixed.File = a.file
+		a.problems.Add(mixed)
 	}
 	return a.problems.Err()
 }
@@ -222,6 +230,10 @@ func (a *Reader) key(r argillaRecord) (manifest.Key, error) {
 		if err != nil {
 			continue // Argilla's own ids, which are UUIDs, among them
 		}
+		key, p := a.images.Key(key, imageOf(r), manifest.Problem{})
+		if p != nil {
+			return key, a.bad(p.Message, p.Hint)
+		}
 		if a.seen[key] {
 			return key, a.bad(fmt.Sprintf("post %s has a record already", key), "export one dataset, and each post once")
 		}
@@ -229,6 +241,18 @@ func (a *Reader) key(r argillaRecord) (manifest.Key, error) {
 		return key, nil
 	}
 	return manifest.Key{}, a.bad("it has no post id", "give records the id of their post, as id or as the metadata post_id")
+}
+
+// imageOf are the metadata that can say which image of its post a record is about.
+func imageOf(r argillaRecord) iter.Seq2[string, table.Cell] {
+	return func(yield func(string, table.Cell) bool) {
+		for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
+			value := r.Metadata[name]
+			if manifest.ImageNamed(name) && !yield(name, table.Cell{Text: text(value), Null: value == nil}) {
+				return
+			}
+		}
+	}
 }
 
 // take adds a response to what its user said of the entry.

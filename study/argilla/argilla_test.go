@@ -3,6 +3,7 @@ package argilla
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,4 +178,29 @@ func FuzzReadArgilla(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestImageOfRecord: metadata that name an image of the post name the entry.
+func TestImageOfRecord(t *testing.T) {
+	record := func(id, metadata string) string {
+		return `{"id": "` + id + `", "metadata": {` + metadata + `}, "responses": {"severity": [{"value": "SS1", "user_id": 1}]}}`
+	}
+	for text, want := range map[string]string{
+		record("abc123", `"image": 1`) + "," + record("abc123", `"image": 0`):       "abc123 abc123/1",
+		record("abc123", `"image": "1.jpg"`):                                        "abc123",
+		record("abc123/2", `"image": 1`):                                            "names image 2 of post abc123",
+		record("abc123", `"image": 1`) + "," + record("abc124", `"image": "b.jpg"`): "holds numbers of images and something else",
+	} {
+		got, err := readExport("["+text+"]", maxExport)
+		var keys []string
+		if err == nil {
+			for key := range got.Annotators[0] {
+				keys = append(keys, key.String())
+			}
+		}
+		slices.Sort(keys)
+		if keys := strings.Join(keys, " "); keys != want && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %s, %v, want %s", text, keys, err, want)
+		}
+	}
 }

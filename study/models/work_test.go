@@ -433,9 +433,9 @@ func TestFirstAnswerFirst(t *testing.T) {
 // TestLimitPassed: one answer that is dearer than all before it can go beyond a limit. The end says by how much.
 func TestLimitPassed(t *testing.T) {
 	for limits, want := range map[Limits]string{
-		{Cost: 0.1, PriceIn: 1000}: "the limit of 0.1000 for this command is passed: 1.3000 is spent, 1.2000 more",
-		{Total: 0.5, PriceIn: 1000}:             "the limit of 0.5000 for all commands is passed: 1.3000 is spent, 0.8000 more",
-		{Cost: 2, Total: 2, PriceIn: 1000}:      "",
+		{Cost: 0.1, PriceIn: 1000}:         "the limit of 0.1000 for this command is passed: 1.3000 is spent, 1.2000 more",
+		{Total: 0.5, PriceIn: 1000}:        "the limit of 0.5000 for all commands is passed: 1.3000 is spent, 0.8000 more",
+		{Cost: 2, Total: 2, PriceIn: 1000}: "",
 	} {
 		d := newDesk(rows(t, 8))
 		d.Limits = limits

@@ -1,0 +1,96 @@
+package manifest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// readBoth reads a table as one of labels and as one of numbers: the keys of its rows, and how many are no answers.
+func readBoth(t *testing.T, name, text string) (keys []string, left int, problem string) {
+	t.Helper()
+	path := file(t, name, text)
+	o := Options{Unanswered: func() { left++ }}
+	r, err := OpenTable(path, BuiltIn(), o)
+	list, err := entries(t, r, err)
+	for _, e := range list {
+		keys = append(keys, e.Key.String())
+	}
+	labels, counted := left, []string(nil)
+	left = 0
+	k, opened := OpenKeyed(path, "", o)
+	if opened == nil {
+		defer k.Close()
+		opened = k.Each(context.Background(), func(key Key, _ []Cell) bool { counted = append(counted, key.String()); return true })
+	}
+	if (err == nil) != (opened == nil) || err == nil && (cmp.Diff(keys, counted) != "" || labels != left) {
+		t.Errorf("%s: as labels %v, %d left out (%v); as numbers %v, %d left out (%v)", text, keys, labels, err, counted, left, opened)
+	}
+	if err != nil {
+		problem = err.Error()
+	}
+	return keys, left, problem
+}
+
+// TestImageBeside: a column of numbers of images names the entry, as in a manifest; one of something else does not.
+func TestImageBeside(t *testing.T) {
+	for text, want := range map[string]string{
+		"id,image,severity\nabc123,0,SS1\nabc123,1,SS2\nabc124,,SS3\n":                           "abc123 abc123/1 abc124",
+		"id,Image Index,severity\nabc123,1,SS1\n":                                                "abc123/1",
+		"id,gallery_index,severity\nabc123,2.0,SS1\nabc124,nan,SS1\n":                            "abc123/2 abc124",
+		"id,image,severity\nabc123/2,2,SS1\nabc124/1,,SS1\n":                                     "abc123/2 abc124/1",
+		"id,image,image_number,severity\nabc123,1.jpg,1,SS1\nabc124,2.jpg,0,SS1\n":               "abc123/1 abc124",
+		"id,image,severity\nabc123,1.jpg,SS1\nabc124/1,2.jpg,SS1\n":                              "abc123 abc124/1",
+		"id,image,severity\nabc123,1,SS1\nabc124,2.jpg,SS1\n":                                    `:3: column "image" holds numbers of images and something else`,
+		"id,image,severity\nabc123,x,SS1\nabc124,2,SS1\n":                                        `:2: column "image" holds numbers of images and something else`,
+		"id,image,severity\nabc123/2,0,SS1\n":                                                    `:2: the id names image 2 of post abc123, and "image" image 0`,
+		"id,image,image_index,severity\nabc123,1,0,SS1\n":                                        `"image" names image 1 of post abc123, and "image_index" image 0`,
+		"id,image,severity\nabc123,1,SS1\nabc123/1,,SS1\n":                                       "is already",
+		`{"id":"abc123","severity":"SS1"}` + "\n" + `{"id":"abc123","image":1,"severity":"SS1"}`: "abc123 abc123/1",
+		`{"id":"abc123","image":{"path":"x"},"severity":"SS1"}`:                                  "abc123",
+	} {
+		name := "a.csv"
+		if strings.HasPrefix(text, "{") {
+			name = "a.jsonl"
+		}
+		keys, _, problem := readBoth(t, name, text)
+		if got := strings.Join(keys, " "); got != want && (problem == "" || !strings.Contains(problem, want)) {
+			t.Errorf("%s\n%s %s, want %s", text, got, problem, want)
+		}
+	}
+}
+
+// TestUnanswered: rows that say that they are no answer are left out and counted.
+func TestUnanswered(t *testing.T) {
+	for text, want := range map[string]int{
+		"id,severity,status\nabc123,SS1,draft\nabc123,SS2,submitted\nabc124,x,Discarded\nabc125,SS1,\n": 2,
+		"id,severity,Status\nabc123,SS2,APPROVED\nabc124,x,AWAITING REVIEW\nabc126,SS1,Timed-Out\n":     2,
+		"id,severity,response_status\nabc123,SS2,submitted\nabc124,SS1,pending\n":                       1,
+		"id,severity,was_cancelled\nabc123,SS2,false\nabc124,SS1,True\n":                                1,
+		"id,severity,error\nabc123,SS2,\nabc124,SS1,timeout\nabc125,SS1,none\nabc126,SS1,500\n":         2,
+		"id,severity,error\nabc123,SS2,0.25\nabc124,SS1,0\n":                                            0,
+		"id,severity,note\nabc123,SS2,draft\n":                                                          0,
+		`{"id":"abc123","severity":"SS1","status":"ok"}` + "\n" + `{"id":"abc124","severity":"SS1","error":{"code":5}}` + "\n" +
+			`{"id":"abc125","severity":"SS1","error":null}` + "\n" + `{"id":"abc126","severity":"SS1","status":"failed"}`: 2,
+	} {
+		name := "a.csv"
+		if strings.HasPrefix(text, "{") {
+			name = "a.jsonl"
+		}
+		if _, left, problem := readBoth(t, name, text); left != want || problem != "" {
+			t.Errorf("%s\n%d left out %s, want %d", text, left, problem, want)
+		}
+	}
+	schema := BuiltIn()
+	schema.Schema.Categories[1].Name = "status"
+	r, err := OpenTable(file(t, "b.csv", "id,status\nabc123,SS1\n"), schema, Options{Unanswered: func() { t.Error("a label is no state") }})
+	if list, err := entries(t, r, err); err != nil || len(list) != 1 {
+		t.Errorf("a category called status: %v, %v", list, err)
+	}
+	plain, err := OpenTable(file(t, "c.csv", "id,severity,status\nabc123,SS1,draft\n"), BuiltIn(), Options{})
+	if list, err := entries(t, plain, err); err != nil || len(list) != 1 {
+		t.Errorf("a table that is not one of answers: %v, %v", list, err)
+	}
+}
