@@ -191,6 +191,7 @@ type TaskScore struct {
 	Files      []string     `json:"files"`     // that have answers
 	Scored     []int        `json:"scored"`    // entries that were scored, by Files
 	NoAnswer   []int        `json:"no_answer"` // entries of the file without an answer for this task: not scored
+	Answered   [][]bool     `json:"-"`         // by Files and gold entries: which were scored
 	MacroF1    Spread       `json:"macro_f1"`
 	WeightedF1 Spread       `json:"weighted_f1"` // weighted by the number of gold labels
 	Labels     []LabelScore `json:"labels"`
@@ -211,6 +212,12 @@ type ErrorShare struct {
 	Name  string `json:"name"`
 	Wrong int    `json:"wrong"`
 	All   int    `json:"all"`
+}
+
+// SameEntries reports whether all files of both scores were scored on the same entries, without which they are not comparable.
+func (t TaskScore) SameEntries(other TaskScore) bool {
+	all := slices.Concat(t.Answered, other.Answered)
+	return !slices.ContainsFunc(all, func(of []bool) bool { return !slices.Equal(of, all[0]) })
 }
 
 // A LabelScore is the F1 of a label: 0 where it is neither given nor predicted anywhere.
@@ -383,6 +390,7 @@ func (t Task) score(schema manifest.Schema, tasks []Task, gold []manifest.Entry,
 		macro, weighted, tallies = append(macro, m), append(weighted, w), append(tallies, x)
 		ts.Files = append(ts.Files, f.File)
 		ts.Scored, ts.NoAnswer = append(ts.Scored, x.scored), append(ts.NoAnswer, x.noAnswer)
+		ts.Answered = append(ts.Answered, x.entries)
 	}
 	if len(tallies) == 0 {
 		return ts, false

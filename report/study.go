@@ -45,6 +45,72 @@ func (s Study) TaskNames() (names []string) {
 	return names
 }
 
+// A ModelRow is what a model's files are worth for a task, and what they answered: counts by file where these differ.
+type ModelRow struct {
+	Task, Model               string
+	Files                     int
+	Scored, NoAnswer, Missing string
+	Macro, Weighted           string
+	Unlike                    string // why the scores are not comparable with the others of the task; "" where they are
+}
+
+// ModelRows are the rows of all tasks and models, "-" for a model that does not answer a task.
+func (s Study) ModelRows() (rows []ModelRow) {
+	for _, task := range s.TaskNames() {
+		most := s.mostAnswers(task)
+		for _, m := range s.Models {
+			row := ModelRow{task, m.Name, len(m.Scores.Files), "-", "-", "-", "-", "-", ""}
+			t := m.Scores.Task(task)
+			if t == nil {
+				rows = append(rows, row)
+				continue
+			}
+			row.Scored, row.NoAnswer, row.Missing = counts(t.Scored), counts(t.NoAnswer), counts(missing(m.Scores, t.Files))
+			row.Macro, row.Weighted = t.MacroF1.Percent(), t.WeightedF1.Percent()
+			switch best := most.Scores.Task(task); {
+			case !t.SameEntries(*t):
+				row.Unlike = "its files answered different entries"
+			case !t.SameEntries(labels.TaskScore{Answered: best.Answered[:min(1, len(best.Answered))]}):
+				row.Unlike = "not comparable with " + most.Name + ", which answered other entries"
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// mostAnswers is the model one of whose files answers the most entries of a task.
+func (s Study) mostAnswers(task string) (most Model) {
+	best := -1
+	for _, m := range s.Models {
+		if t := m.Scores.Task(task); t != nil && slices.Max(append([]int{0}, t.Scored...)) > best {
+			most, best = m, slices.Max(append([]int{0}, t.Scored...))
+		}
+	}
+	return most
+}
+
+// missing are the entries that each of some files lacks.
+func missing(s labels.Scores, files []string) (all []int) {
+	for _, f := range s.Files {
+		if slices.Contains(files, f.File) {
+			all = append(all, f.Missing)
+		}
+	}
+	return all
+}
+
+// counts writes numbers by file, once where they are equal.
+func counts(numbers []int) string {
+	switch {
+	case len(numbers) == 0:
+		return "-"
+	case slices.Min(numbers) == slices.Max(numbers):
+		return strconv.Itoa(numbers[0])
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
+}
+
 // Decimal writes a number that may be undefined.
 func (s Study) Decimal(v *float64) string {
 	if v == nil {

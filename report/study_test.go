@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,5 +80,35 @@ func TestStudy(t *testing.T) {
 	}
 	if strings.Contains(page, "A and C (z") || strings.Contains(page, "<script") {
 		t.Errorf("a pair that does not differ, or a script, is on the page:\n%s", page)
+	}
+}
+
+// TestStudyModels: beside the scores of each model stands what it answered, and models that answered other entries are marked.
+func TestStudyModels(t *testing.T) {
+	model := func(name string, missing, none int, answered ...bool) Model {
+		return Model{name, labels.Scores{Files: []labels.FileScore{{File: name + ".csv", Predicted: 5 - missing, Missing: missing}},
+			Tasks: []labels.TaskScore{{Category: "one", Files: []string{name + ".csv"}, Scored: []int{5 - missing - none}, NoAnswer: []int{none},
+				Answered: [][]bool{answered}, MacroF1: labels.Spread{Mean: .2}, WeightedF1: labels.Spread{Mean: 1}}}}}
+	}
+	full, easy := model("full", 0, 0, true, true, true, true, true), model("easy", 3, 1, true, false, false, false, false)
+	page := writeStudy(t, Study{Models: []Model{easy, full, {Name: "none"}}})
+	const row = `<td>one</td><th scope="row">%s</th><td class="number">1</td><td class="number">%d</td><td class="number">%d</td><td class="number">%d</td>` +
+		`<td class="number">20.00</td><td class="number">100.00</td><td>%s</td>`
+	for _, want := range []string{fmt.Sprintf(row, "easy", 1, 1, 3, "not comparable with full, which answered other entries"), fmt.Sprintf(row, "full", 5, 0, 0, "")} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	page = writeStudy(t, Study{Models: []Model{full, model("same", 0, 0, true, true, true, true, true)}})
+	if strings.Contains(page, "not comparable with") {
+		t.Error("models that answered the same entries are marked")
+	}
+}
+
+// TestStudyAgreement: entries that one annotator alone answered for are counted.
+func TestStudyAgreement(t *testing.T) {
+	page := writeStudy(t, Study{Agreement: &labels.Agreement{Pairs: []labels.AnnotatorPair{{A: "A1", B: "A2", Both: 7, OnlyA: 2, OnlyB: 1}}}})
+	if !strings.Contains(page, "A1 and A2 both annotated 7 entries (2 only A1, 1 only A2)") {
+		t.Error("the page lacks who answered alone")
 	}
 }
