@@ -190,6 +190,20 @@ func (r *Release) Spelling(more []Spelling) *Release {
 	return &out
 }
 
+// Naming returns a release by which other files are read that have categories in these columns, by category.
+func (r *Release) Naming(columns map[string]string) *Release {
+	out := *r
+	out.columns, out.oneHot = maps.Clone(r.columns), maps.Clone(r.oneHot)
+	for category, column := range columns {
+		out.columns[category] = column
+		delete(out.oneHot, category)
+	}
+	return &out
+}
+
+// Uses reports whether the column of a table means an id, a label, or something else that the table is read by.
+func (r *Release) Uses(column string) bool { return slices.Contains(r.used(), column) }
+
 // Joined gives the release by whose labels its dataset is read, which has a row for each image (Schema.Joined).
 func (r *Release) Joined() *Release {
 	if !r.Schema.Many {

@@ -146,7 +146,9 @@ func Weights(ctx context.Context, path, split string, f Tasks) (out Weighting, e
 // Scoring says how predictions are scored.
 type Scoring struct {
 	Tasks
-	Gold, Split   string
+	Gold, Split string
+	// Columns name the columns that hold the predictions, as CATEGORY=COLUMN, or COLUMN where it can only be one category's.
+	Columns       []string
 	Probabilities bool   // files hold probabilities, not labels
 	TuneOn        string // the split on which their thresholds are found
 }
@@ -156,8 +158,20 @@ type Scores struct {
 	Split  string             `json:"split"`
 	Differ []labels.Differing `json:"rows_differ,omitempty"`
 	labels.Scores
+	Mapped     []Mapped     `json:"mapped,omitempty"`
 	Thresholds []Thresholds `json:"thresholds,omitempty"` // of probabilities
 	Ties       []Ties       `json:"ties,omitempty"`       // of probabilities
+}
+
+// Mapped are the predictions of a file that name a class of several labels, where these are told apart: they count as the
+// first of them.
+type Mapped struct {
+	File     string `json:"file"`
+	Category string `json:"category"`
+	Class    string `json:"class"`
+	Name     string `json:"name"` // of the class
+	Code     string `json:"code"`
+	Rows     int    `json:"rows"`
 }
 
 // Ties are the rows of a file in which several labels of a task are likeliest: they predict none.
@@ -181,7 +195,9 @@ type Comparison struct {
 	Entries int                `json:"entries"`
 	Differ  []labels.Differing `json:"rows_differ,omitempty"`
 	Models  []ModelScore       `json:"models"`
-	Tasks   []string           `json:"-"`
+	// Unlike are the tasks for which the models did not answer the same entries: their scores are not comparable.
+	Unlike []string `json:"not_comparable,omitempty"`
+	Tasks  []string `json:"-"`
 }
 
 // A ModelScore is what the files of one model are worth.
@@ -194,9 +210,11 @@ type ModelScore struct {
 type scorer struct {
 	Scoring
 	gold
-	tasks  []labels.Task
-	read   *manifest.Release // by which predictions are read: they may name the classes of the tasks
-	tuneOn []manifest.Entry  // of probabilities
+	tasks   []labels.Task
+	read    *manifest.Release   // by which predictions are read: they may name the classes of the tasks
+	columns map[string]string   // that hold the predictions of a category, where they were named
+	apart   map[string][]Mapped // by category, classes of the schema's own task whose labels are told apart
+	tuneOn  []manifest.Entry    // of probabilities
 }
 
 func (f Scoring) scorer(ctx context.Context) (s scorer, err error) {
@@ -210,7 +228,13 @@ func (f Scoring) scorer(ctx context.Context) (s scorer, err error) {
 	for _, t := range s.tasks {
 		classes = append(classes, t.Spellings()...)
 	}
-	s.read = s.Spelling(classes)
+	if err == nil {
+		s.columns, err = f.columnsOf(s.Release, s.tasks)
+	}
+	s.read, s.apart = s.Spelling(classes).Naming(s.columns), map[string][]Mapped{}
+	for _, t := range s.tasks {
+		s.apart[t.Category] = toldApart(s.Schema, t)
+	}
 	if err != nil || !f.Probabilities {
 		return s, err
 	}
@@ -242,7 +266,7 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 		if s.Probabilities {
 			p.Labels, err = s.decide(ctx, file, &out, &left[i])
 		} else {
-			p.Labels, err = s.predictions(ctx, file, &left[i])
+			p.Labels, err = s.predictions(ctx, file, &out, &left[i])
 		}
 		if err != nil {
 			return out, err
@@ -258,35 +282,6 @@ func (s scorer) score(ctx context.Context, files []string) (out Scores, err erro
 		out.Files[i].LeftOut = n
 	}
 	return out, nil
-}
-
-// unambiguous refuses a file of predictions that has a column called after predictions: the columns that are called as
-// the categories may then be the true labels, which would be scored against themselves.
-func unambiguous(ctx context.Context, file string) error {
-	rows, err := manifest.OpenKeyed(file, "", ofAnswers(new(int)))
-	if err != nil {
-		return nil // ReadTable says what is wrong
-	}
-	defer rows.Close()
-	if err := rows.Each(ctx, func(manifest.Key, []manifest.Cell) bool { return true }); err != nil {
-		return nil
-	}
-	for _, column := range rows.Columns() {
-		if strings.HasPrefix(strings.ToLower(column), "pred") {
-			return userfile.Wrong("%s has the column %q, and the column of a category is what is scored: is that the truth? "+
-				"Keep the id and the predictions, in columns called as the categories", file, column)
-		}
-	}
-	return nil
-}
-
-// predictions reads a file of labels, and adds to left the rows that are no answer.
-func (s scorer) predictions(ctx context.Context, file string, left *int) (labels.Answers, error) {
-	if err := unambiguous(ctx, file); err != nil {
-		return nil, err
-	}
-	answers, _, err := readTable(ctx, file, s.read, left)
-	return answers, err
 }
 
 // decide reads a file of probabilities and decides by them, with thresholds tuned on the entries of another split. It
@@ -362,5 +357,21 @@ func Compare(ctx context.Context, models []string, f Scoring) (Comparison, error
 		}
 		out.Models = append(out.Models, ModelScore{name, scores})
 	}
+	out.Unlike = slices.DeleteFunc(slices.Clone(out.Tasks), out.areComparable)
 	return out, nil
+}
+
+// areComparable reports whether all models that answer a task answer the same entries.
+func (c Comparison) areComparable(task string) bool {
+	var first *labels.TaskScore
+	for _, m := range c.Models {
+		of := m.Task(task)
+		if first == nil {
+			first = of
+		}
+		if of != nil && !first.SameEntries(*of) {
+			return false
+		}
+	}
+	return true
 }

@@ -172,10 +172,21 @@ func ofAnswers(left *int) manifest.Options {
 	return o
 }
 
+// classesOf are the spellings of the classes that the tasks of a schema make of several labels: models are asked for them, so
+// that files have them. Each means the first of its labels.
+func classesOf(schema manifest.Schema) (all []manifest.Spelling) {
+	for _, t := range schema.Tasks() {
+		if task, err := labels.NewTask(schema, t); err == nil { // else it has no classes
+			all = append(all, task.Spellings()...)
+		}
+	}
+	return all
+}
+
 // readTable reads a file of answers: the labels of each entry, and the categories that the file has. It adds to left the rows
 // that say that they are no answer.
 func readTable(ctx context.Context, file string, like *manifest.Release, left *int) (map[manifest.Key][][]int, []manifest.Category, error) {
-	table, err := manifest.OpenTable(file, like, ofAnswers(left))
+	table, err := manifest.OpenTable(file, like.Spelling(classesOf(like.Schema)), ofAnswers(left))
 	if err != nil {
 		return nil, nil, userfile.Faulty(err)
 	}

@@ -148,28 +148,54 @@ func TestOwnClass(t *testing.T) {
 			t.Errorf("%s: F1 %v, want %v", l.Code, l.F1.Mean, want)
 		}
 	}
-	// A class of another merging is none.
+	testkit.Same(t, "classes that are not told apart", 0, len(scores.Mapped))
+	// Where its labels are told apart, the class means the first of them, and the scores say so.
 	unmerged := Scoring{Gold: gold, Tasks: Tasks{Merge: []string{""}, Overrides: func(flag string) bool { return flag == "merge" }}}
-	if _, err := Score(t.Context(), []string{predicted}, unmerged); err == nil || !strings.Contains(err.Error(), `predicted.csv:2:7: "SS4+SS5" is not a label`) {
-		t.Errorf("without the merging: %v", err)
-	}
+	scores, err = Score(t.Context(), []string{predicted}, unmerged)
+	testkit.OK(t, err)
+	testkit.Same(t, "a class whose labels are told apart", []Mapped{{File: predicted, Category: "severity", Class: "SS4+SS5", Name: "Suicide attempts/Suicide death", Code: "SS4", Rows: 3}}, scores.Mapped)
 	other := Scoring{Gold: gold, Tasks: Tasks{Merge: []string{"SS3+SS4+SS5"}, Overrides: unmerged.Overrides}}
-	if _, err := Score(t.Context(), []string{predicted}, other); err == nil || !strings.Contains(err.Error(), `is not a label`) {
-		t.Errorf("with another merging: %v", err)
-	}
+	scores, err = Score(t.Context(), []string{predicted}, other)
+	testkit.OK(t, err)
+	testkit.Same(t, "a class within another", 0, len(scores.Mapped))
 }
 
-// TestAmbiguousPredictions: the column of a category may be the truth where another is called after predictions.
+// TestAmbiguousPredictions: where a second column holds labels of a category, or is called after predictions, the column of the
+// category may be the truth. It is chosen by name.
 func TestAmbiguousPredictions(t *testing.T) {
-	gold := release(t, "test", "test")
-	for header, says := range map[string]string{
-		"id,severity,pred": `has the column "pred"`, "id,severity,Predicted_label": `has the column "Predicted_label"`, "id,severity,note": "",
+	gold := release(t, "test", "test", "test")
+	rows := func(header, second string) string {
+		return header + "\nfew000,SS6," + second + "\nfew001,SS6," + second + "\nfew002,SS6,\n"
+	}
+	for text, says := range map[string]string{
+		"id,severity,pred\nfew000,SS6,1\n":                                  `has the column "pred"`,
+		"id,severity,Predicted_label\nfew000,SS6,1\n":                       `has the column "Predicted_label"`,
+		rows("id,severity,severity_hat", "SS1"):                             `the columns "severity" and "severity_hat" both hold labels of severity`,
+		rows("id,severity,gpt4", "wish to be dead"):                         `the columns "severity" and "gpt4" both`,
+		rows("id,severity,y_hat", "SS4+SS5"):                                `the columns "severity" and "y_hat" both`,
+		rows("id,severity,note", "SS1 or worse"):                            "",
+		rows("id,severity,modality", "M1"):                                  "",
+		rows("id,severity,note", "None"):                                    "",
+		"id,severity,note\nfew000,SS6,SS1\nfew001,SS6,x\nfew002,SS6,y\n":    "",
+		`{"id":"few000","severity":"SS6","model":{"a":1},"answer":["SS1"]}`: `the columns "severity" and "answer" both`,
+		`{"id":"few000","figurative":["F1","F3"],"truth":["F3"]}`:           `the columns "figurative" and "truth" both`,
 	} {
-		file := filepath.Join(t.TempDir(), "p.csv")
-		testkit.OK(t, os.WriteFile(file, []byte(header+"\nfew000,SS6,SS1\nfew001,SS6,SS1\n"), 0o600))
-		_, err := Score(t.Context(), []string{file}, Scoring{Gold: gold})
+		_, err := Score(t.Context(), files(t, text), Scoring{Gold: gold})
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", header, err)
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+	predicted := files(t, rows("id,severity,severity_hat", "SS1"))
+	for column, want := range map[string]float64{"severity_hat": 0, "severity": 1, "severity=severity_hat": 0, "severity=severity": 1} {
+		scores, err := Score(t.Context(), predicted, Scoring{Gold: gold, Tasks: Tasks{Names: []string{"severity"}}, Columns: []string{column}})
+		testkit.OK(t, err)
+		testkit.Same(t, "F1 of the column "+column, want, scores.Task("severity").WeightedF1.Mean)
+	}
+	for column, says := range map[string]string{
+		"severity_hat": "--column severity_hat: say of which category", "severity=nope": `has no column "nope"`,
+	} {
+		if _, err := Score(t.Context(), predicted, Scoring{Gold: gold, Columns: []string{column}}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("--column %s: %v", column, err)
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"rehydrate/study/endpoint"
 )
 
-// The right answer in the tests below, and the one that must never be a prediction. Right is of the class SS4.
+// The right answer in the tests below, and the one that must never be a prediction. Right is of the class SS4+SS5.
 const right, wrong = `{"severity":"Suicide death"}`, `{"severity":"Suicide ideation"}`
 
-// A behaviour is how a server answers a question about severity, and what comes of it: the prediction SS4, or the
+// A behaviour is how a server answers a question about severity, and what comes of it: the prediction SS4+SS5, or the
 // outcome of an answer that is none, or for what ends the command the status of its end.
 type behaviour struct {
 	name     string
@@ -135,7 +135,7 @@ func kindOf(err error) string {
 
 // readable are answers that say one thing.
 func readable() []behaviour {
-	const ok = "SS4"
+	const ok = "SS4+SS5"
 	think := func(begin, end string) string {
 		return begin + "It could be " + wrong + ", or " + wrong + "?" + end + "\n" + right
 	}

@@ -168,8 +168,8 @@ func TestClassification(t *testing.T) {
 	testkit.Same(t, "asked", 24, done.Asked)
 	files := written(t, c, done)
 	lines := strings.Split(files["predictions.jsonl"], "\n")
-	testkit.Same(t, "predictions", []string{`{"id":"row00","figurative":["F1","F3"],"severity":"SS4"}`, `{"id":"row02","figurative":null,"severity":null}`,
-		`{"id":"row04","figurative":["F1","F3"],"severity":"SS4"}`}, lines[:3])
+	testkit.Same(t, "predictions", []string{`{"id":"row00","figurative":["F1","F3"],"severity":"SS4+SS5"}`, `{"id":"row02","figurative":null,"severity":null}`,
+		`{"id":"row04","figurative":["F1","F3"],"severity":"SS4+SS5"}`}, lines[:3])
 	testkit.Same(t, "files", []string{"predictions.jsonl", "run.json"}, slices.Sorted(maps.Keys(files)))
 
 	// What decides an answer is part of its question; what does not is not.

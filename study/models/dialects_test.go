@@ -35,7 +35,7 @@ func TestDialects(t *testing.T) {
 			done, err := w.Do(t.Context(), nil)
 			testkit.OK(t, err)
 			testkit.Same(t, string(d)+": asked", 12, done.Asked)
-			if line, _, _ := strings.Cut(written(t, c, done)["predictions.jsonl"], "\n"); line != `{"id":"row00","figurative":["F3"],"severity":"SS4"}` {
+			if line, _, _ := strings.Cut(written(t, c, done)["predictions.jsonl"], "\n"); line != `{"id":"row00","figurative":["F3"],"severity":"SS4+SS5"}` {
 				t.Errorf("%s, %d examples: %s", d, shots, line)
 			}
 		}
