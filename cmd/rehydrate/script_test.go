@@ -33,6 +33,7 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -468,7 +469,10 @@ func (s *script) sql(ts *testscript.TestScript, args []string) {
 		ts.Check(rows.Scan(&text))
 		fmt.Fprintln(ts.Stdout(), text)
 	}
-	ts.Check(rows.Err())
+	ts.Check(errors.Join(rows.Err(), rows.Close(), db.Close()))
+	if _, err := os.Stat(filepath.Join(s.workspace, state.SealFile)); err == nil {
+		sealAgain(s.t, s.workspace)
+	}
 }
 
 // digest puts the digest of few000's image where a text says SHA256.
