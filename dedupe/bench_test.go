@@ -294,9 +294,9 @@ func benchImages(b *testing.B, kind string, n int) {
 	var scratch uint64
 	for b.Loop() {
 		took = least(b, 3, func() {
-			s, list := searchOf(hashes, radius, func(uint32, uint32) bool { return false })
+			k, list := keeperOf(hashes, radius, func(uint32, uint32) bool { return false })
 			scratch = allocated(func() {
-				if _, err := s.keep(b.Context(), list); err != nil {
+				if _, err := k.keep(b.Context(), list); err != nil {
 					b.Fatal(err)
 				}
 			})

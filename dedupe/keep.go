@@ -3,6 +3,7 @@ package dedupe
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"math/bits"
 	"slices"
 )
@@ -66,12 +67,13 @@ func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error)
 	if rule.Words < 0 {
 		return nil, fmt.Errorf("near-duplicates: the word difference is %d, want 0 or more", rule.Words)
 	}
-	c := newComparison(items, rule)
-	if err := c.decide(ctx); err != nil {
+	c, found := newComparison(items, rule)
+	k := &keeper{search: found, near: c.near, of: slices.Repeat([]uint32{none}, len(items))}
+	if _, err := k.keep(ctx, c.comparable()); err != nil {
 		return nil, err
 	}
 	decisions := make([]Decision, len(items))
-	for i, of := range c.of {
+	for i, of := range k.of {
 		decisions[i].Of = -1
 		if of != none {
 			decisions[i] = c.witness(i, int(of))
@@ -114,40 +116,82 @@ func (r Rule) String() string {
 
 // A comparison holds the items ready to compare.
 type comparison struct {
-	search
 	rule  Rule
 	items []Item
-	texts [][]uint32 // by item: the numbers of its tokens; none where texts do not count
+	words []uint32 // the numbers of all tokens, item by item
+	ends  []int    // by item: where its words end
 }
 
-func newComparison(items []Item, rule Rule) *comparison {
+func newComparison(items []Item, rule Rule) (*comparison, *search) {
 	rule.Words = min(rule.Words, 1<<30) // more words than an image holds, and few enough to calculate with
-	c := &comparison{rule: rule, items: items, texts: make([][]uint32, len(items))}
-	c.search = search{codes: make([]code, len(items)), radius: rule.Radius, near: c.picturesNear,
-		// Inserting or deleting a token flips one bit of a signature, replacing one at most two.
-		differ: 2 * (rule.Words - 1), of: slices.Repeat([]uint32{none}, len(items))}
+	c := &comparison{rule: rule, items: items}
+	s := &search{hashes: make([]uint64, len(items)), radius: rule.Radius, differ: rule.Radius}
+	seed := maphash.MakeSeed()
+	for i, it := range items {
+		s.hashes[i] = it.Hash.Bits
+		if it.Hash.Flat {
+			s.hashes[i] = maphash.String(seed, it.Content)
+		}
+	}
+	s.marks = s.hashes
 	if rule.ImageOnly {
-		c.differ = 0 // all signatures are 0
+		return c, s
+	}
+	tokens := 0
+	for i := range items {
+		tokens += len(items[i].Tokens)
 	}
 	words := lexicon{}
-	for i, it := range items {
-		if !rule.ImageOnly {
-			c.texts[i] = words.number(it.Tokens)
-		}
-		c.codes[i] = code{it.Hash.Bits, signature(c.texts[i])}
+	c.words, c.ends = make([]uint32, 0, tokens), make([]int, len(items))
+	s.marks, s.differ = make([]uint64, len(items)), 2*(rule.Words-1)
+	for i := range items {
+		c.words = words.number(c.words, items[i].Tokens)
+		c.ends[i] = len(c.words)
+		s.marks[i] = signature(c.text(uint32(i)))
 	}
-	return c
+	return c, s
 }
 
-// picturesNear finishes the comparison of two items that are not flat and whose codes meet.
-func (c *comparison) picturesNear(a, b uint32) bool {
-	if c.rule.ImageOnly || len(c.texts[a]) > 0 || len(c.texts[b]) > 0 {
+// text is the text of item n, empty where texts do not count.
+func (c *comparison) text(n uint32) []uint32 {
+	if c.ends == nil {
+		return nil
+	}
+	from := 0
+	if n > 0 {
+		from = c.ends[n-1]
+	}
+	return c.words[from:c.ends[n]]
+}
+
+// comparable lists the items that may be near another one, in order.
+func (c *comparison) comparable() []uint32 {
+	if c.rule.Words == 0 && !c.rule.ImageOnly {
+		return nil
+	}
+	list := make([]uint32, 0, len(c.items))
+	for i, it := range c.items {
+		if !it.Hash.Flat || it.Content != "" {
+			list = append(list, uint32(i))
+		}
+	}
+	return list
+}
+
+// near finishes the comparison of two items that meet.
+func (c *comparison) near(a, b uint32) bool {
+	x, y := &c.items[a], &c.items[b]
+	switch {
+	case x.Hash.Flat != y.Hash.Flat || x.Hash.Flat && x.Content != y.Content:
+		return false
+	case c.rule.ImageOnly:
+		return true
+	case x.Hash.Flat || len(x.Tokens) > 0 || len(y.Tokens) > 0:
 		return c.textNear(a, b)
 	}
 	// Without text there is nothing but the picture to compare, and unrelated white screenshots differ in 8 bits of 64
 	// or fewer in 7.6 % of pairs. Recompressed and resized copies stay within 4 of 64 and 12 of 256 bits, unrelated
 	// screenshots differ in 16 of 256 or more almost always.
-	x, y := &c.items[a], &c.items[b]
 	return x.Wide != nil && y.Wide != nil && bits.OnesCount64(x.Hash.Bits^y.Hash.Bits) <= 4 &&
 		x.Wide.Distance(*y.Wide) <= 16
 }
@@ -155,41 +199,15 @@ func (c *comparison) picturesNear(a, b uint32) bool {
 // textNear reports whether two texts differ by fewer than rule.Words words, and the guard
 // has nothing against it. An empty text differs from another by all of its words.
 func (c *comparison) textNear(a, b uint32) bool {
-	x, y := c.texts[a], c.texts[b]
-	return c.rule.ImageOnly || max(len(x)-len(y), len(y)-len(x)) < c.rule.Words &&
-		wordDistance(x, y) < c.rule.Words && (!c.rule.Guard || changedLessThanHalf(x, y))
-}
-
-// decide makes the keep-first pass, and leaves the kept items that the others are near in c.of.
-func (c *comparison) decide(ctx context.Context) error {
-	var pictures []uint32
-	flat := map[string][]uint32{} // those that are kept, by content
-	for i, it := range c.items {
-		n := uint32(i)
-		if !it.Hash.Flat {
-			pictures = append(pictures, n)
-			continue
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		// Equal bytes have equal hashes, so a flat picture is near no other kind.
-		same := flat[it.Content]
-		k := slices.IndexFunc(same, func(earlier uint32) bool { return c.textNear(earlier, n) })
-		if k >= 0 {
-			c.of[i] = same[k]
-		} else if it.Content != "" {
-			flat[it.Content] = append(same, n)
-		}
-	}
-	_, err := c.keep(ctx, pictures)
-	return err
+	x, y := c.text(a), c.text(b)
+	return max(len(x)-len(y), len(y)-len(x)) < c.rule.Words && wordDistance(x, y) < c.rule.Words &&
+		(!c.rule.Guard || changedLessThanHalf(x, y))
 }
 
 // witness describes how item i is near the kept item of.
 func (c *comparison) witness(i, of int) Decision {
 	x, y := &c.items[i], &c.items[of]
-	a, b := c.texts[i], c.texts[of]
+	a, b := c.text(uint32(i)), c.text(uint32(of))
 	d := Decision{
 		Of:           of,
 		HashDistance: bits.OnesCount64(x.Hash.Bits ^ y.Hash.Bits),

@@ -3,10 +3,12 @@ package dedupe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,48 +16,14 @@ import (
 	"rehydrate/internal/safely"
 )
 
-// searchOf is a search of hashes without texts, with the list of all.
-func searchOf(hashes []uint64, radius int, near func(i, j uint32) bool) (s *search, list []uint32) {
-	s = &search{radius: radius, near: near, of: slices.Repeat([]uint32{none}, len(hashes))}
-	for i, hash := range hashes {
-		s.codes, list = append(s.codes, code{hash: hash}), append(list, uint32(i))
+// keeperOf decides on hashes without texts; the list is of all.
+func keeperOf(hashes []uint64, radius int, near func(i, j uint32) bool) (k *keeper, list []uint32) {
+	k = &keeper{search: &search{hashes: hashes, marks: hashes, radius: radius, differ: radius}, near: near,
+		of: slices.Repeat([]uint32{none}, len(hashes))}
+	for i := range hashes {
+		list = append(list, uint32(i))
 	}
-	return s, list
-}
-
-// TestDrop takes both ways of looking up, with hashes of all kinds. Neither compares two texts twice.
-func TestDrop(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 8))
-	hashes := slices.Concat(codes("uniform", r, 2000, 8), codes("clustered", r, 2000, 8), codes("at the limit", r, 200, 8))
-	r.Shuffle(len(hashes), func(i, j int) { hashes[i], hashes[j] = hashes[j], hashes[i] })
-	near := func(i, j uint32) bool { return (i+j)%3 > 0 }
-	for _, half := range []int{50, 2500} { // below and above scanBelow
-		for _, radius := range []int{0, 4, 8, 16, 20} {
-			want := make([]uint32, len(hashes))
-			for j := range want {
-				want[j] = none
-				for i := 0; i < half && j >= half && want[j] == none; i++ {
-					if bits.OnesCount64(hashes[i]^hashes[j]) <= radius && near(uint32(i), uint32(j)) {
-						want[j] = uint32(i)
-					}
-				}
-			}
-			var mu sync.Mutex
-			compared := map[[2]uint32]bool{}
-			s, list := searchOf(hashes, radius, func(i, j uint32) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				if compared[[2]uint32{i, j}] {
-					t.Errorf("%d and %d are compared twice within %d bits", i, j, radius)
-				}
-				compared[[2]uint32{i, j}] = true
-				return near(i, j)
-			})
-			if err := s.drop(t.Context(), list[:half], list[half:]); err != nil || !slices.Equal(s.of, want) {
-				t.Errorf("drop by the first %d within %d bits differs from the definition (error %v):\n%s", half, radius, err, cmp.Diff(want, s.of))
-			}
-		}
-	}
+	return k, list
 }
 
 // flip returns h with n random bits flipped.
@@ -66,13 +34,17 @@ func flip(r *rand.Rand, h uint64, n int) uint64 {
 	return h
 }
 
-// codes draws n hashes of a kind: unrelated ones; groups around templates; groups whose
-// members differ in exactly the radius or one more, spread evenly over the bits so that
-// every band is at its limit; and all the same.
+// codes draws n hashes of a kind: unrelated ones; groups around templates; groups whose members differ in exactly the
+// radius or one more, spread evenly over the bits so that every band is at its limit; all the same, all 0, or one of a
+// few; a walk of one bit at a time, in which each is near the last few; and all of those in turn.
 func codes(kind string, r *rand.Rand, n, radius int) []uint64 {
 	hashes := make([]uint64, n)
-	template := r.Uint64()
+	template, few := r.Uint64(), [3]uint64{r.Uint64(), r.Uint64(), r.Uint64()}
 	for i := range hashes {
+		kind := kind
+		if kind == "mixed" {
+			kind = codeKinds[i%(len(codeKinds)-1)]
+		}
 		switch kind {
 		case "uniform":
 			hashes[i] = r.Uint64()
@@ -90,49 +62,125 @@ func codes(kind string, r *rand.Rand, n, radius int) []uint64 {
 			hashes[i] = h
 		case "equal":
 			hashes[i] = template
+		case "few":
+			hashes[i] = few[r.IntN(len(few))]
+		case "walk":
+			template = flip(r, template, 1)
+			hashes[i] = template
 		}
 	}
 	return hashes
 }
 
-func TestPlanBands(t *testing.T) {
-	for _, test := range []struct {
-		n, radius int
-		want      []int
-	}{
-		// The published plans (Norouzi, Punjani, Fleet 2014).
-		{4, 4, []int{1, 0, 0, 0}}, {4, 8, []int{2, 1, 1, 1}}, {4, 10, []int{2, 2, 2, 1}},
-		{5, 4, []int{0, 0, 0, 0, 0}}, {5, 8, []int{1, 1, 1, 1, 0}}, {5, 10, []int{2, 1, 1, 1, 1}},
-		{5, 0, []int{0, -1, -1, -1, -1}},
-	} {
-		var reach []int
-		width := 0
-		for _, b := range planBands(test.n, test.radius) {
-			if b.shift != width || b.of(5<<width) != 5 {
-				t.Errorf("planBands(%d, %d): a band starts at bit %d, want %d", test.n, test.radius, b.shift, width)
+var codeKinds = []string{"uniform", "clustered", "at the limit", "equal", "zero", "few", "walk", "mixed"}
+
+// TestKeepBrute: whatever the codes, the radius and the number of workers, keep decides as comparing each code with
+// every kept one before it does. DEDUPE_LONG=N tries as many cases N times over.
+func TestKeepBrute(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	nears := []func(i, j uint32) bool{
+		func(i, j uint32) bool { return true },
+		func(i, j uint32) bool { return (i+j)%3 > 0 },
+		func(i, j uint32) bool { return (i*7+j)%29 == 0 },
+		func(i, j uint32) bool { return j-i <= 2 }, // chains
+	}
+	radii := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 24, 31, 63, 64}
+	var seed, rounds uint64 = 1, 1
+	if _, err := fmt.Sscan(os.Getenv("DEDUPE_LONG"), &rounds); err == nil {
+		seed = rand.Uint64()
+	}
+	r, cases := rand.New(rand.NewPCG(seed, 8)), 0
+	for range rounds {
+		for _, kind := range codeKinds {
+			for _, radius := range radii {
+				for _, near := range nears {
+					n := 1 + r.IntN([]int{80, 600, 3000}[r.IntN(3)])
+					k, list := keeperOf(codes(kind, r, n, radius), radius, near)
+					if r.IntN(2) == 0 { // with texts
+						k.marks, k.differ = codes(codeKinds[r.IntN(len(codeKinds))], r, n, 4), r.IntN(10)-2
+					}
+					procs := 1 + r.IntN(4)
+					runtime.GOMAXPROCS(procs)
+					want := bruteKeep(k)
+					kept, err := k.keep(t.Context(), list)
+					if err != nil || !slices.Equal(k.of, want) {
+						t.Fatalf("seed %d: %d %s codes, radius %d, marks within %d, %d workers: error %v (-want +got):\n%s",
+							seed, n, kind, radius, k.differ, procs, err, cmp.Diff(want, k.of))
+					}
+					slices.Sort(kept)
+					for i, of := range want {
+						if _, found := slices.BinarySearch(kept, uint32(i)); found != (of == none) {
+							t.Fatalf("seed %d: %d %s codes, radius %d: %d is in the list of the kept: %v", seed, n, kind, radius, i, found)
+						}
+					}
+					cases++
+				}
 			}
-			width += b.width
-			reach = append(reach, b.reach)
 		}
-		if diff := cmp.Diff(test.want, reach); diff != "" || width != 64 {
-			t.Errorf("planBands(%d, %d) covers %d bits; reach differs (-want +got):\n%s", test.n, test.radius, width, diff)
+	}
+	t.Logf("%d cases", cases)
+}
+
+// bruteKeep is what keep leaves in of.
+func bruteKeep(k *keeper) []uint32 {
+	of := slices.Repeat([]uint32{none}, len(k.hashes))
+	for j := range of {
+		for i := 0; i < j && of[j] == none; i++ {
+			if of[i] == none && bits.OnesCount64(k.hashes[i]^k.hashes[j]) <= k.radius &&
+				bits.OnesCount64(k.marks[i]^k.marks[j]) <= k.differ && k.near(uint32(i), uint32(j)) {
+				of[j] = uint32(i)
+			}
+		}
+	}
+	return of
+}
+
+// TestPlanBands: the bands share no bit, are none too many to count by, and lose no pair within the radius.
+func TestPlanBands(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, n := range []int{1, 100, 3000, 100_000, 1 << 20, 1 << 25} {
+		for radius := range 65 {
+			bands := planBands(n, n, radius)
+			var used uint64
+			reach := 0
+			for _, b := range bands {
+				bits := b.of(^uint64(0)) << b.shift
+				if used&bits != 0 || b.reach < 0 || b.width > maxWidth {
+					t.Errorf("planBands(%d, %d): %+v", n, radius, bands)
+				}
+				used |= bits
+				reach += b.reach + 1
+			}
+			if reach <= radius {
+				t.Errorf("planBands(%d, %d) = %+v: a pair that differs in one bit more than the reach of each is lost", n, radius, bands)
+			}
+			for range 100 {
+				diff := flip(r, 0, r.IntN(radius+1))
+				if !slices.ContainsFunc(bands, func(b band) bool { return bits.OnesCount64(b.of(diff)) <= b.reach }) {
+					t.Errorf("planBands(%d, %d) = %+v loses hashes that differ in %064b", n, radius, bands, diff)
+				}
+			}
 		}
 	}
 }
 
 // TestChunksPanic: a panic in a worker does not end the program, and nothing is begun after the end of the context.
 func TestChunksPanic(t *testing.T) {
-	err := inChunks(t.Context(), 1000, func(i int) {
-		if i == 500 {
+	err := inChunks(t.Context(), 1000, func(from, to int) error {
+		if from == 512 {
 			panic("no such item")
 		}
+		return nil
 	})
 	if p, ok := errors.AsType[*safely.Panic](err); !ok || p.Value != "no such item" {
 		t.Errorf("inChunks = %v after a panic", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err = inChunks(ctx, 1000, func(i int) { t.Errorf("item %d is looked at after the end", i) })
+	err = inChunks(ctx, 1000, func(from, to int) error {
+		t.Errorf("items %d to %d are looked at after the end", from, to)
+		return nil
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("inChunks, cancelled = %v", err)
 	}

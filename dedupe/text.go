@@ -36,16 +36,15 @@ var tokenForm = regexp.MustCompile(`[\p{L}\p{Nd}]+(?:'[\p{L}\p{Nd}]+)*`)
 // A lexicon numbers tokens in order of first appearance, so that texts compare by number.
 type lexicon map[string]uint32
 
-// number returns the numbers of a text.
-func (l lexicon) number(tokens []string) []uint32 {
-	ids := make([]uint32, len(tokens))
-	for i, word := range tokens {
+// number appends the numbers of a text to ids.
+func (l lexicon) number(ids []uint32, tokens []string) []uint32 {
+	for _, word := range tokens {
 		id, met := l[word]
 		if !met {
 			id = uint32(len(l))
 			l[word] = id
 		}
-		ids[i] = id
+		ids = append(ids, id)
 	}
 	return ids
 }

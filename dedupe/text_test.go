@@ -113,8 +113,8 @@ func TestWordDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawTexts(t)
 		words := lexicon{}
-		words.number(rapid.SliceOfN(rapid.StringN(1, 3, -1), 0, 80).Draw(t, "seen before"))
-		x, y := words.number(a), words.number(b)
+		words.number(nil, rapid.SliceOfN(rapid.StringN(1, 3, -1), 0, 80).Draw(t, "seen before"))
+		x, y := words.number(nil, a), words.number(nil, b)
 		want, bag := levenshtein(a, b), bagApart(a, b)
 		if word, got := wordDistance(x, y), bagDistance(x, y); word != want || got != bag || got > want {
 			t.Errorf("%q and %q are %d words apart, as bags %d; want %d and %d", a, b, word, got, want, bag)
