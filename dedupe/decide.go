@@ -3,7 +3,7 @@ package dedupe
 import (
 	"context"
 	"errors"
-	"math"
+	"math/bits"
 	"slices"
 	"sync/atomic"
 )
@@ -21,7 +21,7 @@ const (
 
 // A keeper keeps each code that is near no kept code before it. Two codes are near when they meet and near says so.
 type keeper struct {
-	*search
+	search
 	near func(earlier, later uint32) bool // workers call it at the same time
 	of   []uint32                         // by code: the first kept one that it is near, or none
 }
@@ -32,7 +32,9 @@ func (k *keeper) keep(ctx context.Context, list []uint32) ([]uint32, error) {
 	if len(list) <= leaf {
 		return k.keepFew(list), ctx.Err()
 	}
-	err := k.pairs(ctx, list, nil, crowd*len(list), func(a, b uint32) bool { return k.drop(min(a, b), max(a, b)) })
+	var patience atomic.Int64
+	patience.Store(int64(crowd * len(list)))
+	err := k.pairs(ctx, list, nil, &listener{func(a, b uint32) bool { return k.drop(min(a, b), max(a, b)) }, &patience})
 	if err != nil && !errors.Is(err, errCrowd) {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func (k *keeper) reopen(ctx context.Context, kept, open []uint32) ([]uint32, err
 	for _, n := range open {
 		k.of[n] = none
 	}
-	if err := k.pairs(ctx, kept, open, math.MaxInt, k.drop); err != nil {
+	if err := k.pairs(ctx, kept, open, &listener{k.drop, nil}); err != nil {
 		return nil, err
 	}
 	var lost, left []uint32
@@ -88,7 +90,7 @@ func (k *keeper) reopen(ctx context.Context, kept, open []uint32) ([]uint32, err
 		return nil, err
 	}
 	// One of those may be earlier than the one that a lost code is near.
-	if err := k.pairs(ctx, more, lost, math.MaxInt, k.drop); err != nil {
+	if err := k.pairs(ctx, more, lost, &listener{k.drop, nil}); err != nil {
 		return nil, err
 	}
 	return append(kept, more...), nil
@@ -99,7 +101,7 @@ func (k *keeper) reopen(ctx context.Context, kept, open []uint32) ([]uint32, err
 func (k *keeper) keepParts(ctx context.Context, list []uint32) ([]uint32, error) {
 	kept := list[:0] // all that is kept lies at the start of list
 	for part := range slices.Chunk(list, len(list)/parts+1) {
-		if err := k.pairs(ctx, kept, part, math.MaxInt, k.drop); err != nil {
+		if err := k.pairs(ctx, kept, part, &listener{k.drop, nil}); err != nil {
 			return nil, err
 		}
 		more, err := k.keep(ctx, slices.DeleteFunc(part, func(n uint32) bool { return k.of[n] != none }))
@@ -116,7 +118,7 @@ func (k *keeper) keepFew(list []uint32) []uint32 {
 	kept := list[:0]
 	for _, n := range list {
 		for _, earlier := range kept {
-			if k.meet(earlier, n) && k.near(earlier, n) {
+			if bits.OnesCount64(k.hashes[earlier]^k.hashes[n]) <= k.radius && k.near(earlier, n) {
 				k.of[n] = earlier
 				break
 			}
@@ -131,7 +133,7 @@ func (k *keeper) keepFew(list []uint32) []uint32 {
 // drop notes that one code drops the other if they are near and nothing earlier does. It reports whether they are the
 // first that are found to be.
 func (k *keeper) drop(earlier, later uint32) bool {
-	if earlier > later {
+	if earlier >= later {
 		return false
 	}
 	best := atomic.LoadUint32(&k.of[later])

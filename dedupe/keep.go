@@ -61,46 +61,43 @@ func (d Decision) Kept() bool { return d.Of < 0 }
 // neither has tokens, hashes must be within min(4, rule.Radius) bits of 64 and 16 of 256. Where either is flat, both
 // must be, with equal contents and a token distance below rule.Words.
 func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error) {
-	if rule.Radius < 0 || rule.Radius > 64 {
-		return nil, fmt.Errorf("near-duplicates: the hash radius is %d, want 0 to 64 bits", rule.Radius)
-	}
-	if rule.Words < 0 {
-		return nil, fmt.Errorf("near-duplicates: the word difference is %d, want 0 or more", rule.Words)
-	}
-	c, found := newComparison(items, rule)
-	k := &keeper{search: found, near: c.near, of: slices.Repeat([]uint32{none}, len(items))}
-	if _, err := k.keep(ctx, c.comparable()); err != nil {
+	c, err := newComparison(items, rule)
+	if err != nil {
 		return nil, err
 	}
-	decisions := make([]Decision, len(items))
-	for i, of := range k.of {
-		decisions[i].Of = -1
-		if of != none {
-			decisions[i] = c.witness(i, int(of))
-		}
+	of, err := c.decide(ctx, rule.Guard)
+	if err != nil {
+		return nil, err
 	}
-	return decisions, nil
+	return c.decisions(of), nil
 }
 
-// Spared returns how many of the items that decisions, KeepFirst's by the rule, drop would be kept by the same rule
-// with its guard, for a user who has to choose. It costs another pass, and the error is KeepFirst's.
-func Spared(ctx context.Context, items []Item, rule Rule, decisions []Decision) (int, error) {
-	if !slices.ContainsFunc(decisions, func(d Decision) bool { return !d.Kept() }) {
-		return 0, nil
-	}
-	rule.Guard = true
-	guarded, err := KeepFirst(ctx, items, rule)
+// KeepAndSpare is KeepFirst, and also returns how many of the items that it drops would be kept by the same rule with
+// its guard, for a user who has to choose. It takes less time than KeepFirst by both rules.
+func KeepAndSpare(ctx context.Context, items []Item, rule Rule) (decisions []Decision, spared int, err error) {
+	c, err := newComparison(items, rule)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	spared := 0
-	for i, d := range decisions {
-		if !d.Kept() && guarded[i].Kept() {
-			spared++
+	of, err := c.decide(ctx, rule.Guard)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !rule.Guard && !rule.ImageOnly && slices.ContainsFunc(of, dropped) {
+		guarded, err := c.decide(ctx, true)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i := range of {
+			if dropped(of[i]) && !dropped(guarded[i]) {
+				spared++
+			}
 		}
 	}
-	return spared, nil
+	return c.decisions(of), spared, nil
 }
+
+func dropped(of uint32) bool { return of != none }
 
 // String says the rule in a few words, for provenance.
 func (r Rule) String() string {
@@ -116,66 +113,61 @@ func (r Rule) String() string {
 
 // A comparison holds the items ready to compare.
 type comparison struct {
+	search
 	rule  Rule
 	items []Item
-	words []uint32 // the numbers of all tokens, item by item
-	ends  []int    // by item: where its words end
 }
 
-func newComparison(items []Item, rule Rule) (*comparison, *search) {
-	rule.Words = min(rule.Words, 1<<30) // more words than an image holds, and few enough to calculate with
-	c := &comparison{rule: rule, items: items}
-	s := &search{hashes: make([]uint64, len(items)), radius: rule.Radius, differ: rule.Radius}
+func newComparison(items []Item, rule Rule) (*comparison, error) {
+	if rule.Radius < 0 || rule.Radius > 64 {
+		return nil, fmt.Errorf("near-duplicates: the hash radius is %d, want 0 to 64 bits", rule.Radius)
+	}
+	if rule.Words < 0 {
+		return nil, fmt.Errorf("near-duplicates: the word difference is %d, want 0 or more", rule.Words)
+	}
+	c := &comparison{search{hashes: make([]uint64, len(items)), radius: rule.Radius, fewPairs: 1 << 20}, rule, items}
 	seed := maphash.MakeSeed()
-	for i, it := range items {
-		s.hashes[i] = it.Hash.Bits
-		if it.Hash.Flat {
-			s.hashes[i] = maphash.String(seed, it.Content)
+	for i := range items {
+		c.hashes[i] = items[i].Hash.Bits
+		if items[i].Hash.Flat { // all of those hash alike, and their contents are compared
+			c.hashes[i] = maphash.String(seed, items[i].Content)
 		}
 	}
-	s.marks = s.hashes
-	if rule.ImageOnly {
-		return c, s
+	if !rule.ImageOnly {
+		// At most as many words as no image holds, and few enough to calculate with.
+		c.texts = newTexts(items, min(rule.Words, 1<<30)-1)
 	}
-	tokens := 0
-	for i := range items {
-		tokens += len(items[i].Tokens)
-	}
-	words := lexicon{}
-	c.words, c.ends = make([]uint32, 0, tokens), make([]int, len(items))
-	s.marks, s.differ = make([]uint64, len(items)), 2*(rule.Words-1)
-	for i := range items {
-		c.words = words.number(c.words, items[i].Tokens)
-		c.ends[i] = len(c.words)
-		s.marks[i] = signature(c.text(uint32(i)))
-	}
-	return c, s
+	return c, nil
 }
 
-// text is the text of item n, empty where texts do not count.
-func (c *comparison) text(n uint32) []uint32 {
-	if c.ends == nil {
-		return nil
-	}
-	from := 0
-	if n > 0 {
-		from = c.ends[n-1]
-	}
-	return c.words[from:c.ends[n]]
-}
-
-// comparable lists the items that may be near another one, in order.
-func (c *comparison) comparable() []uint32 {
-	if c.rule.Words == 0 && !c.rule.ImageOnly {
-		return nil
+// decide makes the keep-first pass. It returns, by item, the first kept one that it is near, or none.
+func (c *comparison) decide(ctx context.Context, guard bool) ([]uint32, error) {
+	k := &keeper{search: c.search, near: c.near, of: slices.Repeat([]uint32{none}, len(c.items))}
+	if guard && !c.rule.ImageOnly {
+		k.strict = true
+		k.near = func(a, b uint32) bool { return c.near(a, b) && changedLessThanHalf(c.texts.of(a), c.texts.of(b)) }
 	}
 	list := make([]uint32, 0, len(c.items))
 	for i, it := range c.items {
-		if !it.Hash.Flat || it.Content != "" {
+		// A flat picture whose content is not known is near nothing.
+		if (!it.Hash.Flat || it.Content != "") && (c.rule.ImageOnly || c.rule.Words > 0) {
 			list = append(list, uint32(i))
 		}
 	}
-	return list
+	_, err := k.keep(ctx, list)
+	return k.of, err
+}
+
+// decisions describes what decide returned.
+func (c *comparison) decisions(of []uint32) []Decision {
+	all := make([]Decision, len(of))
+	for i, first := range of {
+		all[i].Of = -1
+		if first != none {
+			all[i] = c.witness(uint32(i), first)
+		}
+	}
+	return all
 }
 
 // near finishes the comparison of two items that meet.
@@ -187,7 +179,7 @@ func (c *comparison) near(a, b uint32) bool {
 	case c.rule.ImageOnly:
 		return true
 	case x.Hash.Flat || len(x.Tokens) > 0 || len(y.Tokens) > 0:
-		return c.textNear(a, b)
+		return c.texts.within(a, b)
 	}
 	// Without text there is nothing but the picture to compare, and unrelated white screenshots differ in 8 bits of 64
 	// or fewer in 7.6 % of pairs. Recompressed and resized copies stay within 4 of 64 and 12 of 256 bits, unrelated
@@ -196,31 +188,21 @@ func (c *comparison) near(a, b uint32) bool {
 		x.Wide.Distance(*y.Wide) <= 16
 }
 
-// textNear reports whether two texts differ by fewer than rule.Words words, and the guard
-// has nothing against it. An empty text differs from another by all of its words.
-func (c *comparison) textNear(a, b uint32) bool {
-	x, y := c.text(a), c.text(b)
-	return max(len(x)-len(y), len(y)-len(x)) < c.rule.Words && wordDistance(x, y) < c.rule.Words &&
-		(!c.rule.Guard || changedLessThanHalf(x, y))
-}
-
 // witness describes how item i is near the kept item of.
-func (c *comparison) witness(i, of int) Decision {
+func (c *comparison) witness(i, of uint32) Decision {
 	x, y := &c.items[i], &c.items[of]
-	a, b := c.text(uint32(i)), c.text(uint32(of))
-	d := Decision{
-		Of:           of,
-		HashDistance: bits.OnesCount64(x.Hash.Bits ^ y.Hash.Bits),
-		WordDistance: wordDistance(a, b),
+	d := Decision{Of: int(of), HashDistance: bits.OnesCount64(x.Hash.Bits ^ y.Hash.Bits)}
+	if !c.rule.ImageOnly {
+		d.WordDistance = wordDistance(c.texts.of(i), c.texts.of(of))
 	}
 	switch {
 	case x.Hash.Flat:
 		d.Class = ClassFlat
 	case c.rule.ImageOnly:
 		d.Class = ClassImage
-	case len(a) == 0 && len(b) == 0:
+	case len(x.Tokens) == 0 && len(y.Tokens) == 0:
 		d.Class = ClassNoText
-	case len(a) == 0 || len(b) == 0:
+	case len(x.Tokens) == 0 || len(y.Tokens) == 0:
 		d.Class = ClassOneEmpty
 	case d.WordDistance == 0:
 		d.Class = ClassSameText

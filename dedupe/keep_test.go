@@ -301,8 +301,8 @@ func TestKeepFirstExpires(t *testing.T) {
 			t.Fatalf("after %d of %d looks: %d decisions, error %v", n, looks, len(got), err)
 		}
 	}
-	if _, err := Spared(ctx, items, literal, []Decision{{Of: 0}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Spared, cancelled: %v", err)
+	if _, _, err := KeepAndSpare(ctx, items, literal); !errors.Is(err, context.Canceled) {
+		t.Errorf("KeepAndSpare, cancelled: %v", err)
 	}
 }
 
@@ -411,13 +411,9 @@ func TestGuard(t *testing.T) {
 			if err != nil || d[1].Kept() == test.near {
 				t.Errorf("%q and %q with the guard: %+v, error %v, want near %v", test.a, test.b, d[1], err, test.near)
 			}
-			free, err := KeepFirst(t.Context(), items, literal)
-			if err != nil {
-				t.Fatal(err)
-			}
-			spared, err := Spared(t.Context(), items, literal, free)
+			free, spared, err := KeepAndSpare(t.Context(), items, literal)
 			if want := map[bool]int{false: 1}[test.near]; err != nil || spared != want || free[1].Kept() {
-				t.Errorf("%q and %q without the guard: %+v; Spared = %d, %v, want %d", test.a, test.b, free[1], spared, err, want)
+				t.Errorf("%q and %q without the guard: %+v; %d spared, error %v, want %d", test.a, test.b, free[1], spared, err, want)
 			}
 			slices.Reverse(items)
 		}

@@ -18,7 +18,7 @@ import (
 
 // keeperOf decides on hashes without texts; the list is of all.
 func keeperOf(hashes []uint64, radius int, near func(i, j uint32) bool) (k *keeper, list []uint32) {
-	k = &keeper{search: &search{hashes: hashes, marks: hashes, radius: radius, differ: radius}, near: near,
+	k = &keeper{search: search{hashes: hashes, radius: radius}, near: near,
 		of: slices.Repeat([]uint32{none}, len(hashes))}
 	for i := range hashes {
 		list = append(list, uint32(i))
@@ -96,16 +96,13 @@ func TestKeepBrute(t *testing.T) {
 				for _, near := range nears {
 					n := 1 + r.IntN([]int{80, 600, 3000}[r.IntN(3)])
 					k, list := keeperOf(codes(kind, r, n, radius), radius, near)
-					if r.IntN(2) == 0 { // with texts
-						k.marks, k.differ = codes(codeKinds[r.IntN(len(codeKinds))], r, n, 4), r.IntN(10)-2
-					}
 					procs := 1 + r.IntN(4)
 					runtime.GOMAXPROCS(procs)
 					want := bruteKeep(k)
 					kept, err := k.keep(t.Context(), list)
 					if err != nil || !slices.Equal(k.of, want) {
-						t.Fatalf("seed %d: %d %s codes, radius %d, marks within %d, %d workers: error %v (-want +got):\n%s",
-							seed, n, kind, radius, k.differ, procs, err, cmp.Diff(want, k.of))
+						t.Fatalf("seed %d: %d %s codes, radius %d, %d workers: error %v (-want +got):\n%s",
+							seed, n, kind, radius, procs, err, cmp.Diff(want, k.of))
 					}
 					slices.Sort(kept)
 					for i, of := range want {
@@ -127,7 +124,7 @@ func bruteKeep(k *keeper) []uint32 {
 	for j := range of {
 		for i := 0; i < j && of[j] == none; i++ {
 			if of[i] == none && bits.OnesCount64(k.hashes[i]^k.hashes[j]) <= k.radius &&
-				bits.OnesCount64(k.marks[i]^k.marks[j]) <= k.differ && k.near(uint32(i), uint32(j)) {
+				k.near(uint32(i), uint32(j)) {
 				of[j] = uint32(i)
 			}
 		}
@@ -166,7 +163,7 @@ func TestPlanBands(t *testing.T) {
 
 // TestChunksPanic: a panic in a worker does not end the program, and nothing is begun after the end of the context.
 func TestChunksPanic(t *testing.T) {
-	err := inChunks(t.Context(), 1000, func(from, to int) error {
+	err := inChunks(t.Context(), 1000, 256, func(from, to int) error {
 		if from == 512 {
 			panic("no such item")
 		}
@@ -177,7 +174,7 @@ func TestChunksPanic(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err = inChunks(ctx, 1000, func(from, to int) error {
+	err = inChunks(ctx, 1000, 256, func(from, to int) error {
 		t.Errorf("items %d to %d are looked at after the end", from, to)
 		return nil
 	})

@@ -1,6 +1,7 @@
 package dedupe
 
 import (
+	"math/bits"
 	"regexp"
 	"strings"
 
@@ -33,20 +34,121 @@ func Tokens(words []word.Word) []string {
 // tokenForm is a run of letters and digits, with the apostrophes inside it.
 var tokenForm = regexp.MustCompile(`[\p{L}\p{Nd}]+(?:'[\p{L}\p{Nd}]+)*`)
 
-// A lexicon numbers tokens in order of first appearance, so that texts compare by number.
-type lexicon map[string]uint32
+// texts are the texts of all items, with their words as numbers, so that they compare quickly.
+type texts struct {
+	words      []uint32 // of all texts, one after the other
+	ends       []int    // by item: where its words end
+	signatures []uint64 // by item
+	counts     []uint32 // by word: how many there are of it in all texts
+	limit      int      // texts are near when they differ in at most so many words
+}
 
-// number appends the numbers of a text to ids.
-func (l lexicon) number(ids []uint32, tokens []string) []uint32 {
-	for _, word := range tokens {
-		id, met := l[word]
-		if !met {
-			id = uint32(len(l))
-			l[word] = id
-		}
-		ids = append(ids, id)
+// newTexts numbers the words in order of first appearance.
+func newTexts(items []Item, limit int) *texts {
+	all := 0
+	for i := range items {
+		all += len(items[i].Tokens)
 	}
-	return ids
+	t := &texts{words: make([]uint32, 0, all), ends: make([]int, len(items)), signatures: make([]uint64, len(items)), limit: limit}
+	numbers := map[string]uint32{}
+	for i := range items {
+		for _, token := range items[i].Tokens {
+			id, met := numbers[token]
+			if !met {
+				id = uint32(len(numbers))
+				numbers[token] = id
+				t.counts = append(t.counts, 0)
+			}
+			t.counts[id]++
+			t.words = append(t.words, id)
+		}
+		t.ends[i] = len(t.words)
+		t.signatures[i] = signature(t.of(uint32(i)))
+	}
+	return t
+}
+
+// of returns the text of item n.
+func (t *texts) of(n uint32) []uint32 {
+	if n == 0 {
+		return t.words[:t.ends[0]]
+	}
+	return t.words[t.ends[n-1]:t.ends[n]]
+}
+
+// within reports whether two texts differ in at most limit words. An empty one differs from another by all of its words.
+func (t *texts) within(a, b uint32) bool {
+	// Inserting or deleting a word flips one bit of a signature, replacing one at most two.
+	if bits.OnesCount64(t.signatures[a]^t.signatures[b]) > 2*t.limit {
+		return false
+	}
+	x, y := t.of(a), t.of(b)
+	return max(len(x)-len(y), len(y)-len(x)) <= t.limit && wordDistance(x, y) <= t.limit
+}
+
+// upTo returns those of list that have at most limit words; nil of nil.
+func (t *texts) upTo(limit int, list []uint32) []uint32 {
+	var short []uint32
+	for _, n := range list {
+		if len(t.of(n)) <= limit {
+			short = append(short, n)
+		}
+	}
+	return short
+}
+
+// rarest writes the limit+1 rarest words of text n into into, and returns them; all words of a shorter text.
+func (t *texts) rarest(into []uint32, n uint32) []uint32 {
+	// Two texts that differ in at most limit words, the longer one of which has more, have all words of either in common
+	// but at most limit of them. So one of the limit+1 rarest of each is common, and the rarest common one is among these
+	// in both: fewer than limit+1 words of either are rarer, because none of those is common. (In set similarity joins
+	// this is the prefix filter.)
+	into = append(into[:0], t.of(n)...)
+	k := min(len(into), t.limit+1)
+	for i := range into[:k] {
+		if k == len(into) {
+			break
+		}
+		for j := i + 1; j < len(into); j++ {
+			if t.rarer(into[j], into[i]) {
+				into[i], into[j] = into[j], into[i]
+			}
+		}
+	}
+	return into[:k]
+}
+
+// rarer is a total order of the words.
+func (t *texts) rarer(a, b uint32) bool {
+	return t.counts[a] < t.counts[b] || t.counts[a] == t.counts[b] && a > b
+}
+
+// groups are the items that have a word among their rarest, by word: those of w are places[start[w]:start[w+1]].
+type groups struct{ places, start []uint32 }
+
+func (g *groups) of(word int) []uint32 { return g.places[g.start[word]:g.start[word+1]] }
+
+func (t *texts) newGroups(list []uint32) *groups {
+	g := &groups{start: make([]uint32, len(t.counts)+2)}
+	var words []uint32
+	for _, n := range list {
+		words = t.rarest(words, n)
+		for _, w := range words {
+			g.start[w+2]++
+		}
+	}
+	for w := range t.counts {
+		g.start[w+2] += g.start[w+1]
+	}
+	g.places = make([]uint32, g.start[len(t.counts)+1])
+	for _, n := range list {
+		words = t.rarest(words, n)
+		for _, w := range words {
+			g.places[g.start[w+1]] = n
+			g.start[w+1]++
+		}
+	}
+	return g
 }
 
 // signature returns the parity signature of a text: one bit for each residue of token

@@ -112,9 +112,8 @@ func drawTexts(t *rapid.T) (a, b []string) {
 func TestWordDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawTexts(t)
-		words := lexicon{}
-		words.number(nil, rapid.SliceOfN(rapid.StringN(1, 3, -1), 0, 80).Draw(t, "seen before"))
-		x, y := words.number(nil, a), words.number(nil, b)
+		words := newTexts([]Item{{Tokens: rapid.SliceOfN(rapid.StringN(1, 3, -1), 0, 80).Draw(t, "seen before")}, {Tokens: a}, {Tokens: b}}, 2)
+		x, y := words.of(1), words.of(2)
 		want, bag := levenshtein(a, b), bagApart(a, b)
 		if word, got := wordDistance(x, y), bagDistance(x, y); word != want || got != bag || got > want {
 			t.Errorf("%q and %q are %d words apart, as bags %d; want %d and %d", a, b, word, got, want, bag)

@@ -232,7 +232,7 @@ func (s *Search) compare(ctx context.Context) (spared int, err error) {
 			items, read = append(items, one.item), append(read, one)
 		}
 	}
-	found, err := dedupe.KeepFirst(ctx, items, s.Rule)
+	found, spared, err := dedupe.KeepAndSpare(ctx, items, s.Rule)
 	if err != nil {
 		return 0, fmt.Errorf("compare the pictures: %w", err)
 	}
@@ -246,10 +246,6 @@ func (s *Search) compare(ctx context.Context) (spared int, err error) {
 		groups[kept] = append(groups[kept], read[i])
 	}
 	s.groups = slices.DeleteFunc(groups, func(g []*scanned) bool { return len(g) < 2 })
-	spared, err = dedupe.Spared(ctx, items, s.Rule, found)
-	if err != nil {
-		return 0, fmt.Errorf("compare the pictures under the guard: %w", err)
-	}
 	return spared, nil
 }
 

@@ -377,15 +377,11 @@ func (d *Decisions) Store(ctx context.Context, ws *workspace.Workspace) error {
 
 // markNear applies the near-duplicate rule to the candidates.
 func (d *Decisions) markNear(ctx context.Context, all nearItems, rule dedupe.Rule) error {
-	found, err := dedupe.KeepFirst(ctx, all.items, rule)
+	found, spared, err := dedupe.KeepAndSpare(ctx, all.items, rule)
 	if err != nil {
 		return err
 	}
-	// For the summary, which says what the guard would change.
-	d.Spared, err = dedupe.Spared(ctx, all.items, rule, found)
-	if err != nil {
-		return err
-	}
+	d.Spared = spared // for the summary, which says what the guard would change
 	for i, near := range found {
 		if near.Of >= 0 {
 			res := &d.Results[all.at[i]]

@@ -1,0 +1,80 @@
+package dedupe
+
+import (
+	"math"
+	"math/bits"
+)
+
+// A band is a run of adjacent bits of the hash. Two hashes are compared by way of a band when they differ in at most
+// reach of its bits.
+type band struct {
+	shift, width, reach int
+}
+
+func (b band) of(h uint64) uint64 { return h >> b.shift & (1<<b.width - 1) }
+
+// metBefore reports whether one of the bands has brought together hashes that differ in the bits of diff.
+func metBefore(diff uint64, bands []band) bool {
+	for _, b := range bands {
+		if bits.OnesCount64(b.of(diff)) <= b.reach {
+			return true
+		}
+	}
+	return false
+}
+
+// planBands returns the bands by which n hashes are compared with m the soonest. Hashes that no band brings together
+// differ in reach+1 bits of each or more, and the sum of reach+1 over all bands is radius+1: none within the radius is
+// lost. One band of no bits compares each with each.
+func planBands(n, m, radius int) []band {
+	best := []band{{reach: radius}}
+	least := best[0].cost(n, m)
+	if n*m <= 1<<14 { // planning would take longer
+		return best
+	}
+	for count := 1; count <= min(8, radius+1); count++ {
+		far := radius%count + 1 // so many bands reach one bit further than the others
+		for wide := 1; wide <= min(64/far, maxWidth); wide++ {
+			var bands []band
+			cost, shift := 0.0, 0
+			for i := range count {
+				b := band{shift: shift, width: wide, reach: radius / count}
+				if i >= far {
+					b.width, b.reach = min((64-shift)/(count-i), maxWidth), radius/count-1
+				}
+				shift += b.width
+				bands = append(bands, b)
+				cost += b.cost(n, m)
+			}
+			if cost < least {
+				best, least = bands, cost
+			}
+		}
+	}
+	return best
+}
+
+// maxWidth is the largest width of a band, whose table has four bytes for each value.
+const maxWidth = 20
+
+// cost is the time that a band takes of uniform hashes, in comparisons.
+func (b band) cost(n, m int) float64 {
+	values, near, choose := math.Ldexp(1, b.width), 0.0, 1.0
+	for k := range b.reach + 1 {
+		near += choose
+		choose *= float64(b.width-k) / float64(k+1)
+	}
+	return 10*float64(n+m) + values + near*(8*min(float64(n), values)+float64(n)*float64(m)/values)
+}
+
+// flipsWithin lists the values of width bits with at most reach ones, except 0, by their highest bit.
+func flipsWithin(width, reach int) [][]uint32 {
+	flips := make([][]uint32, width)
+	for v := uint32(1); v < 1<<width; v++ {
+		if bits.OnesCount32(v) <= reach {
+			high := bits.Len32(v) - 1
+			flips[high] = append(flips[high], v)
+		}
+	}
+	return flips
+}
