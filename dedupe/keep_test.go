@@ -7,8 +7,10 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -202,6 +204,73 @@ func TestKeepFirstLarge(t *testing.T) {
 	}
 }
 
+// TestDecideBrute: KeepFirst is its definition with and without the index of words, whatever the rule and the number of
+// workers, where texts and pictures are in crowds, in chains, alone or all of that. DEDUPE_LONG=N tries N times as many.
+func TestDecideBrute(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	r, rounds := longer()
+	cases := 0
+	for range rounds {
+		for _, kind := range codeKinds {
+			for _, vocabulary := range []int{1, 3, 12, 1000} {
+				for _, rule := range []Rule{{8, 3, false, false}, {8, 3, true, false}, {3, 1, false, false}, {10, 2, true, false},
+					{64, 3, true, false}, {17, 5, false, false}, {8, math.MaxInt, true, false}, {8, 0, false, false}, {6, 3, false, true}} {
+					items := wordy(kind, vocabulary, r, 1+r.IntN(300))
+					runtime.GOMAXPROCS(1 + r.IntN(4))
+					c, err := newComparison(items, rule)
+					if err != nil {
+						t.Fatal(err)
+					}
+					c.fewPairs = r.IntN(2) * 1 << 20
+					of, err := c.decide(t.Context(), rule.Guard)
+					if diff := cmp.Diff(naive(items, rule), c.decisions(of)); diff != "" || err != nil {
+						t.Fatalf("%d items, %s hashes, texts of %d words, %+v: error %v; differs from the definition (-want +got):\n%s",
+							len(items), kind, vocabulary, rule, err, diff)
+					}
+					cases++
+				}
+			}
+		}
+	}
+	t.Logf("%d cases", cases)
+}
+
+// longer returns what draws the cases of a test, and how often it is to draw all of them: once, and the same ones, but
+// others and DEDUPE_LONG times where that is set.
+func longer() (r *rand.Rand, rounds int) {
+	rounds, err := strconv.Atoi(os.Getenv("DEDUPE_LONG"))
+	if err != nil {
+		return rand.New(rand.NewPCG(1, 8)), 1
+	}
+	return rand.New(rand.NewPCG(rand.Uint64(), 8)), rounds
+}
+
+// wordy draws items with hashes of a kind and texts of few words, some of which are changed ones of the item before.
+func wordy(kind string, vocabulary int, r *rand.Rand, n int) []Item {
+	items := make([]Item, n)
+	word := func() string { return fmt.Sprint("w", int(float64(vocabulary)*r.Float64()*r.Float64())) }
+	for i, hash := range codes(kind, r, n, 8) {
+		it := Item{Hash: Hash{Bits: hash, Flat: r.IntN(10) == 0}, Content: []string{"", "c1", "c2"}[r.IntN(3)]}
+		switch k := r.IntN(8); {
+		case k < 3 && i > 0:
+			it.Tokens = slices.Clone(items[i-1].Tokens)
+			for range r.IntN(4) {
+				at := r.IntN(len(it.Tokens) + 1)
+				it.Tokens = slices.Concat(it.Tokens[:at], []string{word()}, it.Tokens[min(len(it.Tokens), at+r.IntN(3)):])
+			}
+		case k < 7:
+			for range r.IntN(9) {
+				it.Tokens = append(it.Tokens, word())
+			}
+		}
+		if r.IntN(4) > 0 {
+			it.Wide = &Hash256{0, r.Uint64() & 0xffff, hash, 1}
+		}
+		items[i] = it
+	}
+	return items
+}
+
 func TestKeepFirst(t *testing.T) {
 	far := ^uint64(h)
 	rule := literal
@@ -283,7 +352,7 @@ func (e *expiring) Err() error {
 
 // TestKeepFirstExpires: wherever the context ends, the answer is its error and no decision.
 func TestKeepFirstExpires(t *testing.T) {
-	items := append(corpus(300), crowds(900)["short texts"]...) // the crowd has more edges than are held
+	items := append(corpus(300), crowds(900)["short texts"]...)
 	items = append(items, corpus(2100)...)
 	const many = 1 << 40
 	ctx := &expiring{Context: t.Context()}
@@ -362,7 +431,7 @@ func crowds(n int) map[string][]Item {
 }
 
 func TestKeepFirstCrowds(t *testing.T) {
-	for name, items := range crowds(900) {
+	for name, items := range crowds(1100) { // enough for the index of words
 		got, err := KeepFirst(t.Context(), items, literal)
 		if diff := cmp.Diff(naive(items, literal), got); diff != "" || err != nil {
 			t.Errorf("%s: error %v; KeepFirst differs from the definition (-want +got):\n%s", name, err, diff)

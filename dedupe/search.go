@@ -41,6 +41,12 @@ type listener struct {
 	patience *atomic.Int64
 }
 
+func newListener(met func(a, b uint32) bool, patience int) *listener {
+	l := &listener{met: met, patience: new(atomic.Int64)}
+	l.patience.Store(int64(patience))
+	return l
+}
+
 func (l *listener) crowded() bool { return l.patience != nil && l.patience.Load() < 0 }
 
 // pairs meets every pair of an item of list and one of other that may be near; with other nil, every two of list. An
@@ -100,6 +106,11 @@ func (s *search) byWord(ctx context.Context, list, other []uint32, l *listener) 
 	right := left
 	if other != nil {
 		right = s.newGroups(other)
+	}
+	for word := range s.counts {
+		if len(left.of(word)) > len(list)/4 && len(right.of(word)) > len(right.places)/12 {
+			return s.byHash(ctx, list, other, l) // the same text all over
+		}
 	}
 	large := func(word int) bool { return max(len(left.of(word)), len(right.of(word))) >= largeGroup }
 	err := inChunks(ctx, len(s.counts), 64, func(from, to int) error {
@@ -203,7 +214,7 @@ func (m *meeting) group(hashes []uint64, one, other []uint32, same bool) {
 // compare meets those of others that are within the radius of a hash.
 func (m *meeting) compare(hash uint64, place uint32, others []uint64, places []uint32) {
 	for i := within(hash, others, 0, m.radius); i < len(others); i = within(hash, others, i+1, m.radius) {
-		if metBefore(hash^others[i], m.before) || m.met(place, places[i]) {
+		if metBefore(hash^others[i], m.before) || place == places[i] || m.met(place, places[i]) {
 			continue
 		}
 		m.vain++

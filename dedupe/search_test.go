@@ -3,10 +3,8 @@ package dedupe
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -75,7 +73,7 @@ func codes(kind string, r *rand.Rand, n, radius int) []uint64 {
 var codeKinds = []string{"uniform", "clustered", "at the limit", "equal", "zero", "few", "walk", "mixed"}
 
 // TestKeepBrute: whatever the codes, the radius and the number of workers, keep decides as comparing each code with
-// every kept one before it does. DEDUPE_LONG=N tries as many cases N times over.
+// every kept one before it does.
 func TestKeepBrute(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	nears := []func(i, j uint32) bool{
@@ -85,29 +83,26 @@ func TestKeepBrute(t *testing.T) {
 		func(i, j uint32) bool { return j-i <= 2 }, // chains
 	}
 	radii := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 24, 31, 63, 64}
-	var seed, rounds uint64 = 1, 1
-	if _, err := fmt.Sscan(os.Getenv("DEDUPE_LONG"), &rounds); err == nil {
-		seed = rand.Uint64()
-	}
-	r, cases := rand.New(rand.NewPCG(seed, 8)), 0
+	r, rounds := longer()
+	cases := 0
 	for range rounds {
 		for _, kind := range codeKinds {
 			for _, radius := range radii {
 				for _, near := range nears {
-					n := 1 + r.IntN([]int{80, 600, 3000}[r.IntN(3)])
+					n := 1 + r.IntN([]int{80, 400, 1500}[r.IntN(3)])
 					k, list := keeperOf(codes(kind, r, n, radius), radius, near)
 					procs := 1 + r.IntN(4)
 					runtime.GOMAXPROCS(procs)
 					want := bruteKeep(k)
 					kept, err := k.keep(t.Context(), list)
 					if err != nil || !slices.Equal(k.of, want) {
-						t.Fatalf("seed %d: %d %s codes, radius %d, %d workers: error %v (-want +got):\n%s",
-							seed, n, kind, radius, procs, err, cmp.Diff(want, k.of))
+						t.Fatalf("%d %s codes, radius %d, %d workers: error %v (-want +got):\n%s",
+							n, kind, radius, procs, err, cmp.Diff(want, k.of))
 					}
 					slices.Sort(kept)
 					for i, of := range want {
 						if _, found := slices.BinarySearch(kept, uint32(i)); found != (of == none) {
-							t.Fatalf("seed %d: %d %s codes, radius %d: %d is in the list of the kept: %v", seed, n, kind, radius, i, found)
+							t.Fatalf("%d %s codes, radius %d: %d is in the list of the kept: %v", n, kind, radius, i, found)
 						}
 					}
 					cases++

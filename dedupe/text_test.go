@@ -2,7 +2,7 @@ package dedupe
 
 import (
 	"math"
-	"math/bits"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -107,19 +107,26 @@ func drawTexts(t *rapid.T) (a, b []string) {
 	return a, b
 }
 
-// TestWordDistance: the distances are those of the definitions, and the filter in front never rejects texts that are
-// near.
+// TestWordDistance: the distances are those of the definitions, and neither signatures nor rare words lose texts that
+// are near.
 func TestWordDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawTexts(t)
-		words := newTexts([]Item{{Tokens: rapid.SliceOfN(rapid.StringN(1, 3, -1), 0, 80).Draw(t, "seen before")}, {Tokens: a}, {Tokens: b}}, 2)
-		x, y := words.of(1), words.of(2)
+		limit := rapid.IntRange(0, 6).Draw(t, "limit")
+		seen := rapid.SliceOfN(rapid.SampledFrom(append([]string{"x"}, a...)), 0, 80).Draw(t, "seen before")
+		texts := newTexts([]Item{{Tokens: seen}, {Tokens: a}, {Tokens: b}}, limit)
+		x, y := texts.of(1), texts.of(2)
 		want, bag := levenshtein(a, b), bagApart(a, b)
 		if word, got := wordDistance(x, y), bagDistance(x, y); word != want || got != bag || got > want {
 			t.Errorf("%q and %q are %d words apart, as bags %d; want %d and %d", a, b, word, got, want, bag)
 		}
-		if differ := bits.OnesCount64(signature(x) ^ signature(y)); differ > 2*want {
-			t.Errorf("%q and %q are %d words apart, and their signatures %d bits", a, b, want, differ)
+		if got := texts.within(1, 2); got != (want <= limit) {
+			t.Errorf("%q and %q are %d words apart, within %d: %v", a, b, want, limit, got)
+		}
+		rare, other := texts.rarest(nil, 1), texts.rarest(nil, 2)
+		common := slices.ContainsFunc(rare, func(id uint32) bool { return slices.Contains(other, id) })
+		if want <= limit && max(len(a), len(b)) > limit && !common {
+			t.Errorf("%q and %q are %d words apart, within %d, and have none of their rarest words in common", a, b, want, limit)
 		}
 	})
 }
