@@ -29,7 +29,7 @@ func metBefore(diff uint64, bands []band) bool {
 func planBands(n, m, radius int) []band {
 	best := []band{{reach: radius}}
 	least := best[0].cost(n, m)
-	if n*m <= 1<<14 { // planning would take longer
+	if n*m <= 1<<18 { // planning would take longer
 		return best
 	}
 	for count := 1; count <= min(8, radius+1); count++ {

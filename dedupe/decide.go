@@ -3,7 +3,6 @@ package dedupe
 import (
 	"context"
 	"errors"
-	"math/bits"
 	"slices"
 	"sync/atomic"
 )
@@ -11,12 +10,8 @@ import (
 const (
 	// none is the answer for a code that is kept.
 	none = 1<<32 - 1
-	// leaf is the number of items that are decided one after the other.
-	leaf = 64
 	// parts is the number of parts that a crowd is decided in.
 	parts = 8
-	// probe is the number of items by which a crowd is recognized soon, most often.
-	probe = 1024
 	// crowd is the number of near pairs for each item from which the items are a crowd.
 	crowd = 16
 )
@@ -32,35 +27,29 @@ type keeper struct {
 // keep decides on the items of list, which are in order, near none that is kept before, and none in of. It returns those
 // that it keeps, and writes over list. The error is the context's.
 func (k *keeper) keep(ctx context.Context, list []uint32) ([]uint32, error) {
-	if len(list) <= leaf {
-		return k.keepFew(list), ctx.Err()
+	if len(list) <= k.few {
+		return k.keepFew(slices.Clone(list)), ctx.Err()
 	}
-	for _, some := range [][]uint32{list[:min(probe, len(list))], list} {
-		err := k.pairs(ctx, some, nil, newListener(k.drop, crowd*len(some)))
-		if errors.Is(err, errCrowd) {
-			return k.keepParts(ctx, list)
-		}
-		if err != nil {
-			return nil, err
-		}
+	// Where most of the first few are dropped, or many pairs are near, a part is decided sooner when what is kept before it
+	// has dropped most of it.
+	if len(k.keepFew(slices.Clone(list[:k.few]))) < k.few/2 {
+		return k.keepParts(ctx, list)
 	}
-	// Now of has the earliest item that each is near, whether that one is kept or not: a least number, whatever the order
-	// in which workers met the pairs. An item that is near none before it is kept, and one whose earliest is kept is
-	// dropped for it. The others are open.
-	kept, open := make([]uint32, 0, len(list)), []uint32{}
-	for _, n := range list {
-		switch of := k.of[n]; {
-		case of == none:
-			kept = append(kept, n)
-		case k.of[of] != none:
-			open = append(open, n)
-		}
+	err := k.pairs(ctx, list, nil, newListener(k.drop, crowd*len(list)))
+	if errors.Is(err, errCrowd) {
+		return k.keepParts(ctx, list)
 	}
+	if err != nil {
+		return nil, err
+	}
+	kept, open := k.split(list)
 	if len(open) == 0 {
 		return kept, ctx.Err()
 	}
-	err := k.settle(ctx, kept, open)
-	if errors.Is(err, errCrowd) {
+	if len(open) <= len(list)/2 { // else the same again
+		err = k.settle(ctx, kept, open)
+	}
+	if len(open) > len(list)/2 || errors.Is(err, errCrowd) {
 		return k.keepParts(ctx, list)
 	}
 	for _, n := range open {
@@ -69,6 +58,23 @@ func (k *keeper) keep(ctx context.Context, list []uint32) ([]uint32, error) {
 		}
 	}
 	return kept, err
+}
+
+// split returns which items of list are kept, and which are open, once drop has heard of all near pairs.
+func (k *keeper) split(list []uint32) (kept, open []uint32) {
+	// Now of has the earliest item that each is near, whether that one is kept or not: a least number, whatever the order
+	// in which workers met the pairs. An item that is near none before it is kept, and one whose earliest is kept is
+	// dropped for it. The others are open.
+	kept = make([]uint32, 0, len(list))
+	for _, n := range list {
+		switch of := k.of[n]; {
+		case of == none:
+			kept = append(kept, n)
+		case k.of[of] != none:
+			open = append(open, n)
+		}
+	}
+	return kept, open
 }
 
 // settle decides on the open items, one after the other, by the items that they are near: those of kept, and other open
@@ -113,7 +119,7 @@ func (k *keeper) keepParts(ctx context.Context, list []uint32) ([]uint32, error)
 	}
 	kept := list[:0] // all that is kept lies at the start of list
 	for part := range slices.Chunk(list, len(list)/parts+1) {
-		if err := k.pairs(ctx, kept, part, &listener{met: k.drop}); err != nil {
+		if err := k.pairs(ctx, part, kept, &listener{met: k.drop}); err != nil {
 			return nil, err
 		}
 		more, err := k.keep(ctx, slices.DeleteFunc(part, func(n uint32) bool { return k.of[n] != none }))
@@ -125,18 +131,19 @@ func (k *keeper) keepParts(ctx context.Context, list []uint32) ([]uint32, error)
 	return kept, nil
 }
 
-// keepFew is keep for a few codes.
+// keepFew is keep by comparing each item with those that are kept.
 func (k *keeper) keepFew(list []uint32) []uint32 {
-	kept := list[:0]
+	kept, hashes := list[:0], make([]uint64, 0, len(list))
 	for _, n := range list {
-		for _, earlier := range kept {
-			if bits.OnesCount64(k.hashes[earlier]^k.hashes[n]) <= k.radius && k.near(earlier, n) {
-				k.of[n] = earlier
-				break
+		k.of[n] = none
+		hash := k.hashes[n]
+		for i := within(hash, hashes, 0, k.radius); i < len(hashes) && k.of[n] == none; i = within(hash, hashes, i+1, k.radius) {
+			if k.near(kept[i], n) {
+				k.of[n] = kept[i]
 			}
 		}
 		if k.of[n] == none {
-			kept = append(kept, n)
+			kept, hashes = append(kept, n), append(hashes, hash)
 		}
 	}
 	return kept

@@ -125,7 +125,7 @@ func newComparison(items []Item, rule Rule) (*comparison, error) {
 	if rule.Words < 0 {
 		return nil, fmt.Errorf("near-duplicates: the word difference is %d, want 0 or more", rule.Words)
 	}
-	c := &comparison{search{hashes: make([]uint64, len(items)), radius: rule.Radius, fewPairs: 1 << 20}, rule, items}
+	c := &comparison{search{hashes: make([]uint64, len(items)), radius: rule.Radius, few: 1024}, rule, items}
 	seed := maphash.MakeSeed()
 	for i := range items {
 		c.hashes[i] = items[i].Hash.Bits

@@ -221,7 +221,7 @@ func TestDecideBrute(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					c.fewPairs = r.IntN(2) * 1 << 20
+					c.few = 2 + r.IntN(50)
 					of, err := c.decide(t.Context(), rule.Guard)
 					if diff := cmp.Diff(naive(items, rule), c.decisions(of)); diff != "" || err != nil {
 						t.Fatalf("%d items, %s hashes, texts of %d words, %+v: error %v; differs from the definition (-want +got):\n%s",

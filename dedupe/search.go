@@ -14,11 +14,11 @@ import (
 
 // A search finds the items whose hashes differ in at most radius bits, and whose texts leave a chance that they are near.
 type search struct {
-	hashes   []uint64 // by item
-	radius   int
-	*texts        // nil where texts do not count
-	strict   bool // texts that have no word in common are not near, unless both are empty
-	fewPairs int  // so many pairs are not worth an index of words
+	hashes []uint64 // by item
+	radius int
+	*texts      // nil where texts do not count
+	strict bool // texts that have no word in common are not near, unless both are empty
+	few    int  // so many items are compared one by one, and so many with so many without an index of words
 }
 
 const (
@@ -52,7 +52,7 @@ func (l *listener) crowded() bool { return l.patience != nil && l.patience.Load(
 // pairs meets every pair of an item of list and one of other that may be near; with other nil, every two of list. An
 // error is the context's, or errCrowd.
 func (s *search) pairs(ctx context.Context, list, other []uint32, l *listener) error {
-	if s.texts == nil || len(list)*max(len(other), len(list)) <= s.fewPairs {
+	if s.texts == nil || len(list)*max(len(other), len(list)) <= s.few*s.few {
 		return s.byHash(ctx, list, other, l)
 	}
 	// Two texts of up to limit words may have no word in common. All others that are near share a rare one: see rarest.
@@ -102,34 +102,37 @@ func (s *search) byHash(ctx context.Context, list, other []uint32, l *listener) 
 
 // byWord meets the pairs that have one of their rarest words in common.
 func (s *search) byWord(ctx context.Context, list, other []uint32, l *listener) error {
-	left := s.newGroups(list)
+	size := 1 << bits.Len(uint(min(len(s.counts), len(list)+len(other))))
+	left := s.newGroups(list, size)
 	right := left
 	if other != nil {
-		right = s.newGroups(other)
+		right = s.newGroups(other, size)
 	}
-	for word := range s.counts {
-		if len(left.of(word)) > len(list)/4 && len(right.of(word)) > len(right.places)/12 {
-			return s.byHash(ctx, list, other, l) // the same text all over
+	var large []int
+	for g := range size {
+		switch n, m := len(left.of(g)), len(right.of(g)); {
+		case n > len(list)/4 && m > max(len(list), len(other))/4:
+			return s.byHash(ctx, list, other, l) // one text all over
+		case max(n, m) >= largeGroup:
+			large = append(large, g)
 		}
 	}
-	large := func(word int) bool { return max(len(left.of(word)), len(right.of(word))) >= largeGroup }
-	err := inChunks(ctx, len(s.counts), 64, func(from, to int) error {
+	err := inChunks(ctx, size, 64, func(from, to int) error {
 		m := meeting{listener: l, radius: s.radius}
-		for word := from; word < to && !l.crowded(); word++ {
-			if !large(word) {
-				m.group(s.hashes, left.of(word), right.of(word), left == right)
+		for g := from; g < to && !l.crowded(); g++ {
+			if one, two := left.of(g), right.of(g); max(len(one), len(two)) < largeGroup {
+				m.group(s.hashes, one, two, left == right)
 			}
 		}
 		return m.end()
 	})
-	for word := 0; word < len(s.counts) && err == nil; word++ {
-		if !large(word) || len(left.of(word)) == 0 || len(right.of(word)) == 0 {
-			continue
-		}
+	for _, g := range large {
+		two := right.of(g)
 		if left == right {
-			err = s.byHash(ctx, left.of(word), nil, l)
-		} else {
-			err = s.byHash(ctx, left.of(word), right.of(word), l)
+			two = nil
+		}
+		if err == nil {
+			err = s.byHash(ctx, left.of(g), two, l)
 		}
 	}
 	return err

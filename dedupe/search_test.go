@@ -16,7 +16,7 @@ import (
 
 // keeperOf decides on hashes without texts; the list is of all.
 func keeperOf(hashes []uint64, radius int, near func(i, j uint32) bool) (k *keeper, list []uint32) {
-	k = &keeper{search: search{hashes: hashes, radius: radius}, near: near,
+	k = &keeper{search: search{hashes: hashes, radius: radius, few: 1024}, near: near,
 		of: slices.Repeat([]uint32{none}, len(hashes))}
 	for i := range hashes {
 		list = append(list, uint32(i))
@@ -91,6 +91,7 @@ func TestKeepBrute(t *testing.T) {
 				for _, near := range nears {
 					n := 1 + r.IntN([]int{80, 400, 1500}[r.IntN(3)])
 					k, list := keeperOf(codes(kind, r, n, radius), radius, near)
+					k.few = 2 + r.IntN(60)
 					procs := 1 + r.IntN(4)
 					runtime.GOMAXPROCS(procs)
 					want := bruteKeep(k)

@@ -123,29 +123,33 @@ func (t *texts) rarer(a, b uint32) bool {
 	return t.counts[a] < t.counts[b] || t.counts[a] == t.counts[b] && a > b
 }
 
-// groups are the items that have a word among their rarest, by word: those of w are places[start[w]:start[w+1]].
+// groups are the items that have a word among their rarest, by the last bits of the word: those of g are
+// places[start[g]:start[g+1]].
 type groups struct{ places, start []uint32 }
 
-func (g *groups) of(word int) []uint32 { return g.places[g.start[word]:g.start[word+1]] }
+func (g *groups) of(number int) []uint32 { return g.places[g.start[number]:g.start[number+1]] }
 
-func (t *texts) newGroups(list []uint32) *groups {
-	g := &groups{start: make([]uint32, len(t.counts)+2)}
-	var words []uint32
+// newGroups puts the items of list into size groups, a power of two.
+func (t *texts) newGroups(list []uint32, size int) *groups {
+	g := &groups{start: make([]uint32, size+2)}
+	mask, words := uint32(size-1), []uint32(nil)
+	// As in table.fill.
 	for _, n := range list {
 		words = t.rarest(words, n)
 		for _, w := range words {
-			g.start[w+2]++
+			g.start[w&mask+2]++
 		}
 	}
-	for w := range t.counts {
-		g.start[w+2] += g.start[w+1]
+	for i := range size {
+		g.start[i+2] += g.start[i+1]
 	}
-	g.places = make([]uint32, g.start[len(t.counts)+1])
+	g.places = make([]uint32, g.start[size+1])
 	for _, n := range list {
 		words = t.rarest(words, n)
 		for _, w := range words {
-			g.places[g.start[w+1]] = n
-			g.start[w+1]++
+			next := &g.start[w&mask+1]
+			g.places[*next] = n
+			*next++
 		}
 	}
 	return g
