@@ -147,10 +147,16 @@ func (c *comparison) decide(ctx context.Context, guard bool) ([]uint32, error) {
 		k.strict = true
 		k.near = func(a, b uint32) bool { return c.near(a, b) && changedLessThanHalf(c.texts.of(a), c.texts.of(b)) }
 	}
+	flat := map[string]int{} // by content
+	for i := range c.items {
+		if c.items[i].Hash.Flat {
+			flat[c.items[i].Content]++
+		}
+	}
+	flat[""] = 0
 	list := make([]uint32, 0, len(c.items))
-	for i, it := range c.items {
-		// A flat picture whose content is not known is near nothing.
-		if (!it.Hash.Flat || it.Content != "") && (c.rule.ImageOnly || c.rule.Words > 0) {
+	for i := range c.items {
+		if it := &c.items[i]; (!it.Hash.Flat || flat[it.Content] > 1) && (c.rule.ImageOnly || c.rule.Words > 0) {
 			list = append(list, uint32(i))
 		}
 	}

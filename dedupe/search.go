@@ -80,6 +80,9 @@ func (s *search) byHash(ctx context.Context, list, other []uint32, l *listener) 
 		right = newTable(len(other))
 	}
 	bands := planBands(len(list), len(right.places), s.radius)
+	if s.alike(list) {
+		bands = []band{{reach: s.radius}} // no band tells them apart
+	}
 	for k, b := range bands {
 		left.fill(s.hashes, list, b)
 		if other != nil {
@@ -87,7 +90,7 @@ func (s *search) byHash(ctx context.Context, list, other []uint32, l *listener) 
 		}
 		flips := flipsWithin(b.width, b.reach)
 		err := inChunks(ctx, len(list), 256, func(from, to int) error {
-			m := meeting{listener: l, radius: s.radius, before: bands[:k]}
+			m := meeting{search: s, listener: l, before: bands[:k]}
 			for from < to && !l.crowded() {
 				from = m.run(left, right, b, flips, from, to)
 			}
@@ -98,6 +101,18 @@ func (s *search) byHash(ctx context.Context, list, other []uint32, l *listener) 
 		}
 	}
 	return nil
+}
+
+// alike reports whether half of list are within the radius of another one, by a sample.
+func (s *search) alike(list []uint32) bool {
+	const sample = 64
+	near := 0
+	for i := range min(sample, len(list)/2) {
+		if bits.OnesCount64(s.hashes[list[i]]^s.hashes[list[len(list)-1-i]]) <= s.radius {
+			near++
+		}
+	}
+	return near > sample/2
 }
 
 // byWord meets the pairs that have one of their rarest words in common.
@@ -118,10 +133,10 @@ func (s *search) byWord(ctx context.Context, list, other []uint32, l *listener) 
 		}
 	}
 	err := inChunks(ctx, size, 64, func(from, to int) error {
-		m := meeting{listener: l, radius: s.radius}
+		m := meeting{search: s, listener: l}
 		for g := from; g < to && !l.crowded(); g++ {
 			if one, two := left.of(g), right.of(g); max(len(one), len(two)) < largeGroup {
-				m.group(s.hashes, one, two, left == right)
+				m.group(one, two, left == right)
 			}
 		}
 		return m.end()
@@ -140,14 +155,14 @@ func (s *search) byWord(ctx context.Context, list, other []uint32, l *listener) 
 
 // A meeting compares hashes for one worker.
 type meeting struct {
+	*search
 	*listener
-	radius int
 	before []band // what these bring together was met there
 	vain   int64
 
-	gathered int // hashes that are to be compared with a run
-	hashes   [batch]uint64
-	places   [batch]uint32
+	gathered    int // hashes that are to be compared with a run
+	batch       [batch]uint64
+	batchPlaces [batch]uint32
 }
 
 // run compares the hashes of left from from on that have one value of the band, and lie before to, with all of right
@@ -184,7 +199,7 @@ func (m *meeting) gather(hashes []uint64, places []uint32, t *table, value uint3
 		if m.gathered == batch {
 			m.flush(hashes, places)
 		}
-		m.hashes[m.gathered], m.places[m.gathered] = t.hashes[at], t.places[at]
+		m.batch[m.gathered], m.batchPlaces[m.gathered] = t.hashes[at], t.places[at]
 		m.gathered++
 	}
 }
@@ -192,24 +207,24 @@ func (m *meeting) gather(hashes []uint64, places []uint32, t *table, value uint3
 // flush compares the batch with hashes, and empties it.
 func (m *meeting) flush(hashes []uint64, places []uint32) {
 	for x, hash := range hashes {
-		m.compare(hash, places[x], m.hashes[:m.gathered], m.places[:m.gathered])
+		m.compare(hash, places[x], m.batch[:m.gathered], m.batchPlaces[:m.gathered])
 	}
 	m.gathered = 0
 }
 
 // group compares each item of one list with those of the other, or with those after it in the same.
-func (m *meeting) group(hashes []uint64, one, other []uint32, same bool) {
+func (m *meeting) group(one, other []uint32, same bool) {
 	for from := 0; from < len(other); from += batch {
-		n := copy(m.places[:], other[from:])
-		for i, place := range m.places[:n] {
-			m.hashes[i] = hashes[place]
+		n := copy(m.batchPlaces[:], other[from:])
+		for i, place := range m.batchPlaces[:n] {
+			m.batch[i] = m.hashes[place]
 		}
 		for x, place := range one {
 			first := 0
 			if same {
 				first = min(max(0, x+1-from), n)
 			}
-			m.compare(hashes[place], place, m.hashes[first:n], m.places[first:n])
+			m.compare(m.hashes[place], place, m.batch[first:n], m.batchPlaces[first:n])
 		}
 	}
 }
@@ -217,7 +232,7 @@ func (m *meeting) group(hashes []uint64, one, other []uint32, same bool) {
 // compare meets those of others that are within the radius of a hash.
 func (m *meeting) compare(hash uint64, place uint32, others []uint64, places []uint32) {
 	for i := within(hash, others, 0, m.radius); i < len(others); i = within(hash, others, i+1, m.radius) {
-		if metBefore(hash^others[i], m.before) || place == places[i] || m.met(place, places[i]) {
+		if m.texts != nil && m.far(place, places[i]) || metBefore(hash^others[i], m.before) || place == places[i] || m.met(place, places[i]) {
 			continue
 		}
 		m.vain++

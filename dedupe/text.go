@@ -78,12 +78,14 @@ func (t *texts) of(n uint32) []uint32 {
 
 // within reports whether two texts differ in at most limit words. An empty one differs from another by all of its words.
 func (t *texts) within(a, b uint32) bool {
-	// Inserting or deleting a word flips one bit of a signature, replacing one at most two.
-	if bits.OnesCount64(t.signatures[a]^t.signatures[b]) > 2*t.limit {
-		return false
-	}
 	x, y := t.of(a), t.of(b)
-	return max(len(x)-len(y), len(y)-len(x)) <= t.limit && wordDistance(x, y) <= t.limit
+	return !t.far(a, b) && max(len(x)-len(y), len(y)-len(x)) <= t.limit && wordDistance(x, y) <= t.limit
+}
+
+// far reports, for most texts that differ in more than limit words, and for no others, that they do.
+func (t *texts) far(a, b uint32) bool {
+	// Inserting or deleting a word flips one bit of a signature, replacing one at most two.
+	return bits.OnesCount64(t.signatures[a]^t.signatures[b]) > 2*t.limit
 }
 
 // upTo returns those of list that have at most limit words; nil of nil.
