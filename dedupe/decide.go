@@ -24,32 +24,23 @@ type keeper struct {
 	of   []uint32                         // by item: the first kept one that it is near, or none
 }
 
-// keep decides on the items of list, which are in order, near none that is kept before, and none in of. It returns those
-// that it keeps, and writes over list. The error is the context's.
+// keep decides on the items of list, which are in order, and near none that was kept before. It returns those that it
+// keeps, and writes over list. The error is the context's.
 func (k *keeper) keep(ctx context.Context, list []uint32) ([]uint32, error) {
 	if len(list) <= k.few {
 		return k.keepFew(slices.Clone(list)), ctx.Err()
 	}
-	// Where most of the first few are dropped, or many pairs are near, a part is decided sooner when what is kept before it
-	// has dropped most of it.
+	// In a crowd, what is kept of a part drops most of the next: parts are the shorter way. It shows in the first items,
+	// in the number of near pairs, or when most items hang on others that may be dropped.
 	if len(k.keepFew(slices.Clone(list[:k.few]))) < k.few/2 {
 		return k.keepParts(ctx, list)
 	}
 	err := k.pairs(ctx, list, nil, newListener(k.drop, crowd*len(list)))
-	if errors.Is(err, errCrowd) {
-		return k.keepParts(ctx, list)
-	}
-	if err != nil {
-		return nil, err
-	}
 	kept, open := k.split(list)
-	if len(open) == 0 {
-		return kept, ctx.Err()
-	}
-	if len(open) <= len(list)/2 { // else the same again
+	if err == nil && len(open) > 0 {
 		err = k.settle(ctx, kept, open)
 	}
-	if len(open) > len(list)/2 || errors.Is(err, errCrowd) {
+	if errors.Is(err, errCrowd) {
 		return k.keepParts(ctx, list)
 	}
 	for _, n := range open {
@@ -78,8 +69,11 @@ func (k *keeper) split(list []uint32) (kept, open []uint32) {
 }
 
 // settle decides on the open items, one after the other, by the items that they are near: those of kept, and other open
-// ones.
+// ones. No item that is dropped already plays a part. The error is the context's, or errCrowd.
 func (k *keeper) settle(ctx context.Context, kept, open []uint32) error {
+	if len(open) > len(kept) {
+		return errCrowd
+	}
 	// The earlier items that n is near are those of pairs[last[n]], of the pair before that, and so on until 0.
 	type pair struct{ earlier, before uint32 }
 	pairs, last := make([]pair, crowd*len(open)+1), make([]uint32, len(k.of))

@@ -12,32 +12,28 @@ import (
 	"rehydrate/internal/safely"
 )
 
-// A search finds the items whose hashes differ in at most radius bits, and whose texts leave a chance that they are near.
+// A search finds the items that may be near: their hashes differ in at most radius bits, and their texts, where those
+// count, have a rare word in common or are short.
 type search struct {
 	hashes []uint64 // by item
 	radius int
-	*texts      // nil where texts do not count
-	strict bool // texts that have no word in common are not near, unless both are empty
-	few    int  // so many items are compared one by one, and so many with so many without an index of words
+	*texts      // nil where they do not count
+	strict bool // texts without a common word are not near, unless both are empty
+	few    int  // so many items are compared with so many without an index of words
 }
 
-const (
-	// largeGroup is the number of texts with one word from which an index of their hashes is made.
-	largeGroup = 1024
-	// batch is the number of hashes that are compared with a run of others at a stretch. Buckets hold a dozen, and a
-	// loop over so few costs as much to begin and to end as to go round.
-	batch = 512
-)
+// batch is the number of hashes that are compared with a run of others at a stretch. Buckets hold a dozen, and a loop
+// over so few costs as much to begin and to end as to go round.
+const batch = 512
 
 // errCrowd says that so many pairs were met in vain that there are better ways to decide.
 var errCrowd = errors.New("the items are a crowd")
 
 // A listener hears of the pairs that a search meets.
 type listener struct {
-	// met is called for each pair that may be near, in any order, from several goroutines, and more than once for some.
-	// It reports whether the pair was of use.
+	// met is called for each pair, and for some again, from several goroutines. It reports whether the pair was of use.
 	met func(a, b uint32) bool
-	// patience, unless it is nil, counts the pairs down that were of no use. Below 0 the search ends with errCrowd.
+	// patience counts down the pairs that were of none. Below 0 the search ends with errCrowd. nil never does.
 	patience *atomic.Int64
 }
 
@@ -56,13 +52,13 @@ func (s *search) pairs(ctx context.Context, list, other []uint32, l *listener) e
 		return s.byHash(ctx, list, other, l)
 	}
 	// Two texts of up to limit words may have no word in common. All others that are near share a rare one: see rarest.
-	alone := s.limit
+	limit := s.limit
 	if s.strict {
-		alone = 0
+		limit = 0
 	}
-	few, others := s.upTo(alone, list), s.upTo(alone, other)
-	if other == nil || len(others) > 0 {
-		if err := s.byHash(ctx, few, others, l); err != nil {
+	one, two := s.upTo(limit, list), s.upTo(limit, other)
+	if other == nil || len(two) > 0 {
+		if err := s.byHash(ctx, one, two, l); err != nil {
 			return err
 		}
 	}
@@ -80,7 +76,7 @@ func (s *search) byHash(ctx context.Context, list, other []uint32, l *listener) 
 		right = newTable(len(other))
 	}
 	bands := planBands(len(list), len(right.places), s.radius)
-	if s.alike(list) {
+	if other == nil && s.alike(list, list) || s.alike(list, other) {
 		bands = []band{{reach: s.radius}} // no band tells them apart
 	}
 	for k, b := range bands {
@@ -103,12 +99,11 @@ func (s *search) byHash(ctx context.Context, list, other []uint32, l *listener) 
 	return nil
 }
 
-// alike reports whether half of list are within the radius of another one, by a sample.
-func (s *search) alike(list []uint32) bool {
-	const sample = 64
-	near := 0
-	for i := range min(sample, len(list)/2) {
-		if bits.OnesCount64(s.hashes[list[i]]^s.hashes[list[len(list)-1-i]]) <= s.radius {
+// alike reports, by a sample, whether half of the hashes of list are within the radius of one of other.
+func (s *search) alike(list, other []uint32) bool {
+	sample, near := min(64, len(list), len(other)), 0
+	for i := range sample {
+		if bits.OnesCount64(s.hashes[list[i]]^s.hashes[other[len(other)-1-i]]) <= s.radius {
 			near++
 		}
 	}
@@ -128,14 +123,14 @@ func (s *search) byWord(ctx context.Context, list, other []uint32, l *listener) 
 		switch n, m := len(left.of(g)), len(right.of(g)); {
 		case n > len(list)/4 && m > max(len(list), len(other))/4:
 			return s.byHash(ctx, list, other, l) // one text all over
-		case max(n, m) >= largeGroup:
+		case max(n, m) > batch:
 			large = append(large, g)
 		}
 	}
 	err := inChunks(ctx, size, 64, func(from, to int) error {
 		m := meeting{search: s, listener: l}
 		for g := from; g < to && !l.crowded(); g++ {
-			if one, two := left.of(g), right.of(g); max(len(one), len(two)) < largeGroup {
+			if one, two := left.of(g), right.of(g); max(len(one), len(two)) <= batch {
 				m.group(one, two, left == right)
 			}
 		}
@@ -212,27 +207,28 @@ func (m *meeting) flush(hashes []uint64, places []uint32) {
 	m.gathered = 0
 }
 
-// group compares each item of one list with those of the other, or with those after it in the same.
+// group compares each item of one list with those of the other, or with those after it in the same. The other has at
+// most batch items.
 func (m *meeting) group(one, other []uint32, same bool) {
-	for from := 0; from < len(other); from += batch {
-		n := copy(m.batchPlaces[:], other[from:])
-		for i, place := range m.batchPlaces[:n] {
-			m.batch[i] = m.hashes[place]
+	n := copy(m.batchPlaces[:], other)
+	for i, place := range other {
+		m.batch[i] = m.hashes[place]
+	}
+	for x, place := range one {
+		from := 0
+		if same {
+			from = x + 1
 		}
-		for x, place := range one {
-			first := 0
-			if same {
-				first = min(max(0, x+1-from), n)
-			}
-			m.compare(m.hashes[place], place, m.batch[first:n], m.batchPlaces[first:n])
-		}
+		m.compare(m.hashes[place], place, m.batch[from:n], m.batchPlaces[from:n])
 	}
 }
 
 // compare meets those of others that are within the radius of a hash.
 func (m *meeting) compare(hash uint64, place uint32, others []uint64, places []uint32) {
 	for i := within(hash, others, 0, m.radius); i < len(others); i = within(hash, others, i+1, m.radius) {
-		if m.texts != nil && m.far(place, places[i]) || metBefore(hash^others[i], m.before) || place == places[i] || m.met(place, places[i]) {
+		// Of memes that share a picture, 97 of 100 pairs have texts that are far.
+		if m.texts != nil && m.far(place, places[i]) || metBefore(hash^others[i], m.before) || place == places[i] ||
+			m.met(place, places[i]) {
 			continue
 		}
 		m.vain++
