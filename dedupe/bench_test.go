@@ -4,7 +4,6 @@ package dedupe
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"image"
 	"image/jpeg"
@@ -319,13 +318,29 @@ func allocated(do func()) uint64 {
 
 func benchMemes(b *testing.B, n int) {
 	items := memes(n)
-	var took cost
+	rule := Rule{Radius: 8, Words: 3}
+	var took, both cost
+	var scratch uint64
 	var decisions []Decision
 	for b.Loop() {
 		took = least(b, max(2, 500_000/n), func() {
 			var err error
-			decisions, err = KeepFirst(context.Background(), items, Rule{Radius: 8, Words: 3})
+			decisions, err = KeepFirst(b.Context(), items, rule)
 			if err != nil {
+				b.Fatal(err)
+			}
+		})
+		both = least(b, 1, func() {
+			if _, _, err := KeepAndSpare(b.Context(), items, rule); err != nil {
+				b.Fatal(err)
+			}
+		})
+		c, err := newComparison(items, rule)
+		if err != nil {
+			b.Fatal(err)
+		}
+		scratch = allocated(func() {
+			if _, err := c.decide(b.Context(), false); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -338,5 +353,58 @@ func benchMemes(b *testing.B, n int) {
 	}
 	b.ReportMetric(took.cpu.Seconds(), "cpu-s")
 	b.ReportMetric(took.wall.Seconds(), "wall-s")
+	b.ReportMetric(both.cpu.Seconds(), "both-cpu-s")
+	b.ReportMetric(float64(scratch)/float64(n), "B/code")
 	b.ReportMetric(float64(kept), "kept")
+}
+
+// BenchmarkSpeed fails when KeepFirst has lost a third of what it gains over brute force, which is measured in the same run
+// and by its hashes alone. scripts/check full runs it.
+func BenchmarkSpeed(b *testing.B) {
+	pictures := func(kind string, n int) []Item {
+		items := make([]Item, n)
+		for i, hash := range codes(kind, rand.New(rand.NewPCG(1, 2)), n, 8) {
+			items[i] = Item{Hash: Hash{Bits: hash}, Tokens: []string{"when", "you", "see", "it"}}
+		}
+		return items
+	}
+	template := pictures("equal", 20_000)
+	for i := range template {
+		template[i].Tokens = []string{"the", fmt.Sprint(i), fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)}
+	}
+	images := Rule{Radius: 8, ImageOnly: true}
+	for _, test := range []struct {
+		name  string
+		items []Item
+		rule  Rule
+		gain  float64 // times brute force, as measured
+	}{
+		{"images", pictures("uniform", 100_000), images, 60},
+		{"many images", pictures("uniform", 1_000_000), images, 180},
+		{"walk", pictures("walk", 200_000), images, 90},
+		{"walk, one text", pictures("walk", 200_000), literal, 50},
+		{"copies", pictures("equal", 200_000), literal, 220},
+		{"memes", memes(100_000), literal, 13},
+		{"one template", template, literal, 4},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			n := len(test.items)
+			var brute time.Duration
+			var took cost
+			for b.Loop() {
+				brute = bruteForceRate(b, codes("uniform", rand.New(rand.NewPCG(1, 2)), n, 8), 8, 400_000_000/n)
+				took = least(b, 5, func() {
+					if _, err := KeepFirst(b.Context(), test.items, test.rule); err != nil {
+						b.Fatal(err)
+					}
+				})
+			}
+			gain := brute.Seconds() / took.cpu.Seconds()
+			b.ReportMetric(gain, "x-brute")
+			b.ReportMetric(took.cpu.Seconds(), "cpu-s")
+			if gain < test.gain*2/3 {
+				b.Errorf("%.1f times as fast as brute force, want %.1f, or two thirds of that", gain, test.gain)
+			}
+		})
+	}
 }
