@@ -145,7 +145,7 @@ func (c *comparison) decide(ctx context.Context, guard bool) ([]uint32, error) {
 	k := &keeper{search: c.search, near: c.near, of: slices.Repeat([]uint32{none}, len(c.items))}
 	if guard && !c.rule.ImageOnly {
 		k.strict = true
-		k.near = func(a, b uint32) bool { return c.near(a, b) && changedLessThanHalf(c.texts.of(a), c.texts.of(b)) }
+		k.near = func(a, b uint32) bool { return c.near(a, b) && c.texts.changedLessThanHalf(a, b) }
 	}
 	flat := map[string]int{} // by content
 	for i := range c.items {

@@ -199,10 +199,12 @@ func wordDistance(a, b []uint32) int {
 	return row[len(b)]
 }
 
-// changedLessThanHalf reports whether fewer than half of the words of the longer text are
-// others in the shorter one, in whatever order, or both are empty.
-func changedLessThanHalf(a, b []uint32) bool {
-	return 2*bagDistance(a, b) < max(len(a), len(b), 1) // of two empty texts nothing changed
+// changedLessThanHalf reports, of two texts that differ in at most limit words, whether fewer than half of the words of
+// the longer one are others in the shorter one, in whatever order, or both are empty.
+func (t *texts) changedLessThanHalf(a, b uint32) bool {
+	x, y := t.of(a), t.of(b)
+	longer := max(len(x), len(y), 1) // of two empty texts nothing changed
+	return longer > 2*t.limit || 2*bagDistance(x, y) < longer
 }
 
 // bagDistance returns the number of words that have to be inserted, deleted or replaced when their order does not count.
