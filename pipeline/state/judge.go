@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"slices"
 	"strings"
@@ -204,7 +203,6 @@ type Decisions struct {
 	Before  int               // rows that the dataset has, by the stored results
 	Leave   []Count           // of those, what no removal takes out and no other row replaces
 	rows    []rowFacts        // by place in Results
-	same    bool              // they are the stored ones
 }
 
 // rowFacts are of an entry that could be a row of the dataset.
@@ -231,26 +229,25 @@ func DraftAll(ctx context.Context, ws *workspace.Workspace, f *language.Filter, 
 	if err != nil {
 		return nil, err
 	}
-	// Room for all at once: lists that grow are in memory twice while they are copied. And each word once.
+	// Room for all at once: lists that grow are in memory twice while they are copied.
 	d := &Draft{make([]manifest.Result, 0, entries), make([]rowFacts, 0, entries), make([]dedupe.Item, 0, entries), 0}
-	words, images, seed := map[string]string{}, map[uint64]int{}, maphash.MakeSeed()
+	images := map[string]int{} // by digest
 	for rec, err := range safely.Ahead(ctx, ws.Records(ctx, workspace.Select{WithWords: true})) {
 		if err != nil {
 			return nil, err
 		}
 		if rec.Image != nil {
-			digest := maphash.String(seed, rec.Image.OriginalSHA256)
-			images[digest]++
-			d.most = max(d.most, images[digest])
+			images[rec.Image.OriginalSHA256]++
+			d.most = max(d.most, images[rec.Image.OriginalSHA256])
 		}
-		res, row, item := manifest.Result{Key: rec.Key, Split: same(words, rec.Split)}, rowFacts{}, dedupe.Item{}
+		res, row, item := manifest.Result{Key: rec.Key, Split: rec.Split}, rowFacts{}, dedupe.Item{}
 		if rec.Image != nil && rec.Reading != nil && rec.Reading.Failed == nil {
 			if err := row.read(rec, p); err != nil {
 				return nil, err
 			}
 			v := InEnglish(f, p, rec)
 			if v.Outcome == "" {
-				item = nearItem(rec, words)
+				item = NearItem(rec)
 			} else {
 				res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
 			}
@@ -285,18 +282,13 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft
 	}
 	// The list of those that are compared grows in the place of the list of all, which is as long or longer.
 	near := nearItems{draft.near[:0], make([]int, 0, len(draft.near))}
-	n, seed := 0, maphash.MakeSeed()
-	var stored, decided uint64 // sums of all results
-	sum := func(all uint64, res manifest.Result) uint64 { return 31*all + maphash.Comparable(seed, res) }
+	n := 0
 	for rec, err := range safely.Ahead(ctx, ws.Records(ctx, workspace.Select{Bare: true})) {
 		if err != nil {
 			return nil, err
 		}
 		was, row, res := &d.Results[n], &d.rows[n], j.Outcome(rec)
-		if rec.Result != nil { // without one it is another sum, because now there will be one
-			stored = sum(stored, *rec.Result)
-			row.there = rec.Result.Outcome == manifest.Kept
-		}
+		row.there = rec.Result != nil && rec.Result.Outcome == manifest.Kept
 		switch {
 		case res.Outcome != Candidate:
 			res.Split = was.Split // which is in memory once
@@ -327,10 +319,6 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft
 			res.Detail = strings.TrimPrefix(res.Detail+"; "+row.odd, "; ")
 		}
 	}
-	for _, res := range d.Results {
-		decided = sum(decided, res)
-	}
-	d.same = decided == stored
 	d.countLeaving()
 	return d, nil
 }
@@ -366,9 +354,6 @@ const ReasonDamaged manifest.Reason = "damaged_file"
 
 // Store stores the outcomes. From then on they say which rows the dataset is to have.
 func (d *Decisions) Store(ctx context.Context, ws *workspace.Workspace) error {
-	if d.same { // most often, and writing them costs as much as a request
-		return nil
-	}
 	if err := ws.SetResults(ctx, d.Results); err != nil {
 		return fmt.Errorf("store the outcomes: %w", err)
 	}
@@ -470,26 +455,6 @@ func NearItem(rec workspace.Record) dedupe.Item {
 		item.Wide = &wide
 	}
 	return item
-}
-
-// nearItem is NearItem with words that all items share.
-func nearItem(rec workspace.Record, words map[string]string) dedupe.Item {
-	item := NearItem(rec)
-	tokens := make([]string, len(item.Tokens)) // without room for more
-	for i, token := range item.Tokens {
-		tokens[i] = same(words, token)
-	}
-	item.Tokens = tokens
-	return item
-}
-
-// same returns a text as it was met first, so that it is in memory once.
-func same(met map[string]string, text string) string {
-	if _, ok := met[text]; !ok {
-		text = strings.Clone(text)
-		met[text] = text
-	}
-	return met[text]
 }
 
 // NearRule is the near-duplicate rule of a policy.

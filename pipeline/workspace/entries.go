@@ -221,12 +221,16 @@ func (w *Workspace) Counts(ctx context.Context) (entries, posts int, err error) 
 	return entries, posts, w.explain(ctx, err)
 }
 
-// SetResults replaces the results of the last completed run. Result.Split is not stored: it is the entry's.
+// SetResults stores the results of the last completed run, one of every entry; one that is stored already costs no write.
+// Result.Split is not stored: it is the entry's.
 func (w *Workspace) SetResults(ctx context.Context, results []manifest.Result) error {
 	return w.change(ctx, "store results", func(t *tx) {
-		t.exec("DELETE FROM result") // readers see the old ones or the new ones, never a mixture
 		for _, r := range results {
-			t.exec(`INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			t.exec(`INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT (id, image) DO UPDATE SET outcome = excluded.outcome, reason = excluded.reason, detail = excluded.detail,
+				  duplicate_id = excluded.duplicate_id, duplicate_image = excluded.duplicate_image
+				WHERE (outcome, reason, detail, duplicate_id, duplicate_image) IS NOT
+				  (excluded.outcome, excluded.reason, excluded.detail, excluded.duplicate_id, excluded.duplicate_image)`,
 				r.ID, r.Image, r.Outcome, r.Reason, r.Detail, r.DuplicateOf.ID, r.DuplicateOf.Image)
 		}
 	})
