@@ -114,9 +114,9 @@ func NoAnswer(column string, cell Cell) bool {
 	case text == "": // an object, or a list of several
 		return cell.Nested || len(cell.List) > 0
 	}
-	// A number with digits after the point is how far something is off.
+	// A number with digits after the point is how far something is off, and one of errors is how many there are.
 	n, isNumber := value.Number(text)
-	return !isMissing(text) && value.Fold(text) != "false" && (!isNumber || n != 0 && n == float64(int(n)))
+	return !isMissing(text) && value.Fold(text) != "false" && (!isNumber || n != 0 && n == float64(int(n)) && name != "errors")
 }
 
 // isMissing reports whether a text stands for no value, also None, which can be a label elsewhere.

@@ -71,6 +71,7 @@ func TestUnanswered(t *testing.T) {
 		"id,severity,was_cancelled\nabc123,SS2,false\nabc124,SS1,True\n":                                1,
 		"id,severity,error\nabc123,SS2,\nabc124,SS1,timeout\nabc125,SS1,none\nabc126,SS1,500\n":         2,
 		"id,severity,error\nabc123,SS2,0.25\nabc124,SS1,0\n":                                            0,
+		"id,severity,errors\nabc123,SS2,2\nabc124,SS1,timeout\n":                                        1,
 		"id,severity,note\nabc123,SS2,draft\n":                                                          0,
 		`{"id":"abc123","severity":"SS1","status":"ok"}` + "\n" + `{"id":"abc124","severity":"SS1","error":{"code":5}}` + "\n" +
 			`{"id":"abc125","severity":"SS1","error":null}` + "\n" + `{"id":"abc126","severity":"SS1","status":"failed"}`: 2,

@@ -72,7 +72,7 @@ type failure struct {
 // failed reports whether it says that there is none: with an error, or a status other than 200. What stands beside
 // such a status can look like an answer, and is not one to count.
 func (f failure) failed() bool {
-	return f.Error != nil && f.Error != "" && f.Error != false || isBad(f.StatusCode) || isBad(f.CamelCode)
+	return f.Error != nil && f.Error != "" && f.Error != false && f.Error != 0.0 || isBad(f.StatusCode) || isBad(f.CamelCode)
 }
 
 func isBad(status any) bool { return status != nil && fmt.Sprint(status) != "200" }

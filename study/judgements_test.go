@@ -141,6 +141,7 @@ func TestReadJudgements(t *testing.T) {
 		`"response":{"partial":true,"categoriesAnalysis":[{"category":"SelfHarm","severity":2}]}`:     "unjudged",
 		`"error":"too large","flagged":true`:                                                          "unjudged",
 		`"error":"","flagged":true`:                                                                   "- yes -",
+		`"error":0,"flagged":true`:                                                                    "- yes -",
 		`"status":"failed","flagged":true`:                                                            "unjudged",
 		`"status":"discarded","flagged":true`:                                                         "unjudged",
 		`"status":"ok","flagged":true`:                                                                "- yes -",

@@ -31,7 +31,7 @@ func otherAnswer(object map[string]any, text string) string {
 		}
 		for _, other := range answersIn(object[name]) {
 			words, isText := other.(string)
-			if (sure || !isText || strings.Contains(words, "{")) && says(other) && !sameAnswer(text, other) {
+			if (sure || isText && strings.Contains(words, "{")) && says(other) && !sameAnswer(text, other, key == "parsed") {
 				return name
 			}
 		}
@@ -39,8 +39,9 @@ func otherAnswer(object map[string]any, text string) string {
 	return ""
 }
 
-// sameAnswer reports whether another answer says what a text does: in each of its objects, or where neither has one in words.
-func sameAnswer(text string, other any) bool {
+// sameAnswer reports whether another answer says what a text does: in each of its objects, or in words where neither has
+// one. An object that is no text and has no key of the text's is about something else, unless it is the parsed answer.
+func sameAnswer(text string, other any, parsed bool) bool {
 	said, _ := Spoken(text, "")
 	objects := objectsIn(said)
 	isSaid := func(object any) bool {
@@ -48,7 +49,7 @@ func sameAnswer(text string, other any) bool {
 	}
 	words, isText := other.(string)
 	if !isText {
-		return isSaid(other)
+		return isSaid(other) || !parsed && !shareKey(objects, other)
 	}
 	words, _ = Spoken(words, "")
 	found := objectsIn(words)
@@ -58,6 +59,20 @@ func sameAnswer(text string, other any) bool {
 		}
 	}
 	return len(objects)+len(found) > 0 || strings.TrimSpace(words) == strings.TrimSpace(said)
+}
+
+// shareKey reports whether an object has a key of one of the others.
+func shareKey(objects []any, other any) bool {
+	fields, _ := other.(map[string]any)
+	return slices.ContainsFunc(objects, func(of any) bool {
+		said, _ := of.(map[string]any)
+		for key := range said {
+			if _, has := fields[key]; has {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func otherwise(name string) string {
@@ -78,7 +93,7 @@ func answersIn(value any) (all []any) {
 		known := false
 		for name, of := range v {
 			switch key := folded(name); {
-			case slices.Contains([]string{"content", "text", "outputtext", "message", "parsed"}, key):
+			case slices.Contains([]string{"content", "text", "outputtext", "message", "parsed", "choices"}, key):
 				known = true
 				all = append(all, answersIn(of)...)
 			case slices.Contains([]string{"type", "role", "id"}, key):

@@ -124,6 +124,8 @@ func TestOtherAnswers(t *testing.T) {
 		{said, `"message":{"role":"assistant","content":` + quoted(other) + `}`, ``, failed},
 		{said, `"output":[{"type":"message","content":[{"type":"output_text","text":` + quoted(other) + `}]}]`, ``, failed},
 		{said, `"output_text":` + quoted("```json\n"+other+"\n```"), ``, failed},
+		{said, `"response":` + other, ``, failed},
+		{said, `"output":{"choices":[{"text":` + quoted(other) + `}]}`, ``, failed},
 		{"safe", `"response":"unsafe\nS11"`, ``, failed},
 
 		{said, ``, `"parsed":{"severity":"Suicide ideation"}`, ok},
@@ -131,6 +133,7 @@ func TestOtherAnswers(t *testing.T) {
 		{said, `"response":` + quoted(" "+said+"\n") + `,"output_text":` + quoted("```json\n"+said+"\n```"), ``, ok},
 		{said, `"message":{"role":"assistant","content":` + quoted(said) + `}`, `"parsed":null`, ok},
 		{said, `"message":"ok","output":null,"response":"","result":"success"`, ``, ok},
+		{said, `"output":{"latency":3},"result":{"rows":1},"response":{"headers":{}}`, ``, ok},
 		{"safe", `"message":"done","response":"safe"`, ``, ok},
 	} {
 		fields := strings.Trim(test.outer+`,"choices":[{"message":{`+strings.Trim(test.message+`,"content":`+quoted(test.content), ",")+`}}]`, ",")
