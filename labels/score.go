@@ -214,7 +214,8 @@ type ErrorShare struct {
 	All   int    `json:"all"`
 }
 
-// SameEntries reports whether all files of both scores were scored on the same entries, without which they are not comparable.
+// SameEntries reports whether all files of both scores were scored on the same entries, without which they are not
+// comparable.
 func (t TaskScore) SameEntries(other TaskScore) bool {
 	all := slices.Concat(t.Answered, other.Answered)
 	return !slices.ContainsFunc(all, func(of []bool) bool { return !slices.Equal(of, all[0]) })

@@ -10,8 +10,9 @@ import (
 	"rehydrate/manifest/value"
 )
 
-// A table that is no manifest says by the names of its columns alone what stands beside ids and labels: which image of a post a
-// row is about, and that a row is no answer. The rules are here, for tables, lines of JSON and exports alike.
+// A table that is no manifest says by the names of its columns alone what stands beside ids and labels: which image
+// of a post a row is about, and that a row is no answer. The rules are here, for tables, lines of JSON and exports
+// alike.
 
 // Images reads which image of its post each row of one file is about, from its columns called image, image_index,
 // image_number or gallery_index. A column without any number is about something else, such as the names of files.
@@ -38,7 +39,8 @@ func (m *Images) Key(key Key, fields iter.Seq2[string, Cell], at Problem) (Key, 
 		switch {
 		case !ok:
 		case named != "" && n != key.Image:
-			at.Message = fmt.Sprintf("%s names image %d of post %s, and %s image %d", named, key.Image, key.ID, table.Quote(name), n)
+			at.Message = fmt.Sprintf("%s names image %d of post %s, and %s image %d",
+				named, key.Image, key.ID, table.Quote(name), n)
 			at.Hint = "keep one of them, or correct it"
 			return key, &at
 		default:
@@ -80,16 +82,17 @@ func (m *Images) Mixed() (all []Problem) {
 	return all
 }
 
-// The columns by which a row says that it is no answer, as FoldColumn writes them: by a word for a state, by an error, by yes.
+// The columns by which a row says that it is no answer, as FoldColumn writes them: by a word for a state, by an
+// error, by yes.
 var (
-	stateNames = []string{"status", "state", "response_status", "answer_status", "annotation_status", "assignment_status", "record_status",
-		"review_status", "assignmentstatus"}
+	stateNames = []string{"status", "state", "response_status", "answer_status", "annotation_status", "assignment_status",
+		"record_status", "review_status", "assignmentstatus"}
 	errorNames = []string{"error", "errors", "error_message", "exception"}
 	flagNames  = []string{"was_cancelled", "cancelled", "canceled", "is_draft", "draft", "discarded", "skipped", "failed"}
 )
 
-// unanswered are states in which a row is no answer: of people's (Argilla, Label Studio, Prolific, MTurk, the page of annotate
-// review), and of requests to models. Letters alone, in lower case.
+// unanswered are states in which a row is no answer: of people's (Argilla, Label Studio, Prolific, MTurk, the page of
+// annotate review), and of requests to models. Letters alone, in lower case.
 var unanswered = []string{"draft", "discarded", "discard", "pending", "skipped", "skip", "rejected", "returned", "timedout", "timeout",
 	"awaitingreview", "inprogress", "incomplete", "unfinished", "failed", "error", "errored", "cancelled", "canceled", "aborted",
 	"expired", "refused", "truncated", "queued", "running"}
@@ -116,7 +119,8 @@ func NoAnswer(column string, cell Cell) bool {
 	}
 	// A number with digits after the point is how far something is off, and one of errors is how many there are.
 	n, isNumber := value.Number(text)
-	return !isMissing(text) && value.Fold(text) != "false" && (!isNumber || n != 0 && n == float64(int(n)) && name != "errors")
+	isCode := n != 0 && n == float64(int(n)) && name != "errors"
+	return !isMissing(text) && value.Fold(text) != "false" && (!isNumber || isCode)
 }
 
 // isMissing reports whether a text stands for no value, also None, which can be a label elsewhere.

@@ -10,7 +10,8 @@ import (
 )
 
 func (r *Release) used() []string {
-	names := slices.Concat(r.without.Columns, r.asides, slices.Collect(maps.Values(r.columns)), slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
+	names := slices.Concat(r.without.Columns, r.asides, slices.Collect(maps.Values(r.columns)),
+		slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
 	slices.Sort(names) // so that problems stand in the same order each time
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
@@ -217,10 +218,10 @@ func (r *Release) Joined() *Release {
 	return &out
 }
 
-// OpenTable opens another file of labels than a manifest, such as an annotator's or a model's, with columns, spellings
-// and separator as like has them, or else the names that Open knows. An id may be ID/N, the name of image N of a
-// gallery, and a column image beside it names it too (Images). With Options.Unanswered, rows that are no answer are left out.
-// The result has one split and those categories that the file has columns for. The error is *Problems.
+// OpenTable opens another file of labels than a manifest, such as an annotator's or a model's, with columns,
+// spellings and separator as like has them, or else the names that Open knows. An id may be ID/N, the name of image N
+// of a gallery, and a column image beside it names it too (Images). With Options.Unanswered, rows that are no answer
+// are left out. The result has one split and those categories that the file has columns for. The error is *Problems.
 func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	r, err := fileRelease(path, o)
 	if err != nil {
@@ -267,8 +268,8 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	return r, nil
 }
 
-// findAsides finds the columns beside fields and categories that say something of a row. Keys of JSON need not be in the first
-// lines: those of the usual spelling are read wherever they are.
+// findAsides finds the columns beside fields and categories that say something of a row. Keys of JSON need not be in
+// the first lines: those of the usual spelling are read wherever they are.
 func (r *Release) findAsides(header []string) {
 	if r.hasKeys() {
 		header = slices.Concat(header, FieldImage.Names(), stateNames, errorNames, flagNames)

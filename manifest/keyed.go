@@ -21,9 +21,9 @@ type Keyed struct {
 	problems Problems
 }
 
-// OpenKeyed opens a CSV, TSV, JSON, JSONL or Parquet file. Its ids, which may be ID/N, are in the column id, or for "" in one
-// that people keep ids in; which image a row is about can stand beside them (Images). With Options.Unanswered, rows that are no
-// answer are left out. The error is *Problems.
+// OpenKeyed opens a CSV, TSV, JSON, JSONL or Parquet file. Its ids, which may be ID/N, are in the column id, or for
+// "" in one that people keep ids in; which image a row is about can stand beside them (Images). With
+// Options.Unanswered, rows that are no answer are left out. The error is *Problems.
 func OpenKeyed(path, id string, o Options) (*Keyed, error) {
 	r, err := fileRelease(path, o)
 	if err != nil {

@@ -84,8 +84,8 @@ type Options struct {
 	OpenParquet OpenParquet // nil: Parquet manifests are refused
 	// MayBeEmpty lets OpenTable open a file without rows, such as a split that kept none.
 	MayBeEmpty bool
-	// Unanswered makes OpenTable and OpenKeyed leave out the rows that say that they are no answer (NoAnswer), and is called for
-	// each of them; nil reads them all.
+	// Unanswered makes OpenTable and OpenKeyed leave out the rows that say that they are no answer (NoAnswer), and is
+	// called for each of them; nil reads them all.
 	Unanswered func()
 	// Today is the day by which PostID.TooNew tells ids of comments from those of posts; zero where it is not known.
 	Today time.Time

@@ -83,7 +83,8 @@ func TestStudy(t *testing.T) {
 	}
 }
 
-// TestStudyModels: beside the scores of each model stands what it answered, and models that answered other entries are marked.
+// TestStudyModels: beside the scores of each model stands what it answered, and models that answered other entries
+// are marked.
 func TestStudyModels(t *testing.T) {
 	model := func(name string, missing, none int, answered ...bool) Model {
 		return Model{name, labels.Scores{Files: []labels.FileScore{{File: name + ".csv", Predicted: 5 - missing, Missing: missing}},

@@ -35,7 +35,8 @@ func (f Scoring) columnsOf(of *manifest.Release, tasks []labels.Task) (map[strin
 	return columns, nil
 }
 
-// predictions reads a file of labels. It adds to out the classes that are told apart, and to left the rows that are no answer.
+// predictions reads a file of labels. It adds to out the classes that are told apart, and to left the rows that are
+// no answer.
 func (s scorer) predictions(ctx context.Context, file string, out *Scores, left *int) (labels.Answers, error) {
 	answers, _, err := readTable(ctx, file, s.read, left)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s scorer) count(l *columnLook, column string, cell manifest.Cell) {
 	}
 	l.values[column]++
 	for _, t := range s.tasks {
-		category := slices.IndexFunc(s.read.Schema.Categories, func(c manifest.Category) bool { return c.Name == t.Category })
+		category := placeOf(s.read.Schema, t)
 		for _, class := range s.apart[t.Category] {
 			if l.own[t.Category] == column && slices.ContainsFunc(texts, class.isCalled) {
 				l.classes[cellsOf{column, class.Class}]++
@@ -144,7 +145,8 @@ func (s scorer) unambiguous(l columnLook) error {
 	for _, column := range l.columns {
 		if strings.HasPrefix(strings.ToLower(column), "pred") && !l.used[column] && len(s.columns) == 0 {
 			return userfile.Wrong("%s has the column %q, and the column of a category is what is scored: is that the truth? "+
-				"Keep the id and the predictions, in columns called as the categories, or name the column of the predictions with --column", l.file, column)
+				"Keep the id and the predictions, in columns called as the categories, or name the column of the predictions "+
+				"with --column", l.file, column)
 		}
 		for _, t := range s.tasks {
 			own, chosen := l.own[t.Category], s.columns[t.Category] != ""
@@ -152,20 +154,23 @@ func (s scorer) unambiguous(l columnLook) error {
 				continue
 			}
 			return userfile.Wrong("%s: the columns %q and %q both hold labels of %s, and one of them may be the truth: "+
-				"name the one of the predictions, such as --column %s=%s, or keep it alone", l.file, own, column, t.Category, t.Category, column)
+				"name the one of the predictions, such as --column %s=%s, or keep it alone",
+				l.file, own, column, t.Category, t.Category, column)
 		}
 	}
 	for category, column := range s.columns {
 		if !slices.Contains(l.columns, column) {
-			return userfile.Wrong("--column %s=%s: %s has no column %q; it has %s", category, column, l.file, column, strings.Join(l.columns, ", "))
+			return userfile.Wrong("--column %s=%s: %s has no column %q; it has %s",
+				category, column, l.file, column, strings.Join(l.columns, ", "))
 		}
 	}
 	return nil
 }
 
-// toldApart are the classes that the schema's own task makes of several labels of a category, and that a task tells apart.
+// toldApart are the classes that the schema's own task makes of several labels of a category, and that a task tells
+// apart.
 func toldApart(schema manifest.Schema, t labels.Task) (all []Mapped) {
-	category := schema.Categories[slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == t.Category })]
+	category := schema.Categories[placeOf(schema, t)]
 	for _, own := range schema.Tasks() {
 		task, err := labels.NewTask(schema, own)
 		if own.Category != t.Category || err != nil {
@@ -188,6 +193,11 @@ func toldApart(schema manifest.Schema, t labels.Task) (all []Mapped) {
 		}
 	}
 	return all
+}
+
+// placeOf is the place of a task's category in its schema.
+func placeOf(schema manifest.Schema, t labels.Task) int {
+	return slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == t.Category })
 }
 
 // isCalled reports whether a text is the code or the name of the class.

@@ -147,7 +147,8 @@ func Weights(ctx context.Context, path, split string, f Tasks) (out Weighting, e
 type Scoring struct {
 	Tasks
 	Gold, Split string
-	// Columns name the columns that hold the predictions, as CATEGORY=COLUMN, or COLUMN where it can only be one category's.
+	// Columns name the columns that hold the predictions, as CATEGORY=COLUMN, or COLUMN where it can only be one
+	// category's.
 	Columns       []string
 	Probabilities bool   // files hold probabilities, not labels
 	TuneOn        string // the split on which their thresholds are found
@@ -163,8 +164,8 @@ type Scores struct {
 	Ties       []Ties       `json:"ties,omitempty"`       // of probabilities
 }
 
-// Mapped are the predictions of a file that name a class of several labels, where these are told apart: they count as the
-// first of them.
+// Mapped are the predictions of a file that name a class of several labels, where these are told apart: they count as
+// the first of them.
 type Mapped struct {
 	File     string `json:"file"`
 	Category string `json:"category"`

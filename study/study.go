@@ -141,10 +141,10 @@ func distinct(files []string) error {
 	return nil
 }
 
-// ReadAnswers reads an annotator's file, under the schema of a release, without the entries that were skipped: those without
-// any answer. An empty list is the answer "no label". Cells cannot say so: where every answer would have a label, as with
-// None or a category of one, a line of empty cells is one that was skipped. left is how many rows say that they are no answer,
-// such as drafts (manifest.NoAnswer). An image whose rows differ has no answer.
+// ReadAnswers reads an annotator's file, under the schema of a release, without the entries that were skipped: those
+// without any answer. An empty list is the answer "no label". Cells cannot say so: where every answer would have a
+// label, as with None or a category of one, a line of empty cells is one that was skipped. left is how many rows say
+// that they are no answer, such as drafts (manifest.NoAnswer). An image whose rows differ has no answer.
 func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (answers labels.Answers, left int, err error) {
 	answers, has, err := readTable(ctx, file, like, &left)
 	if err != nil {
@@ -172,8 +172,8 @@ func ofAnswers(left *int) manifest.Options {
 	return o
 }
 
-// classesOf are the spellings of the classes that the tasks of a schema make of several labels: models are asked for them, so
-// that files have them. Each means the first of its labels.
+// classesOf are the spellings of the classes that the tasks of a schema make of several labels: models are asked for
+// them, so that files have them. Each means the first of its labels.
 func classesOf(schema manifest.Schema) (all []manifest.Spelling) {
 	for _, t := range schema.Tasks() {
 		if task, err := labels.NewTask(schema, t); err == nil { // else it has no classes
@@ -183,8 +183,8 @@ func classesOf(schema manifest.Schema) (all []manifest.Spelling) {
 	return all
 }
 
-// readTable reads a file of answers: the labels of each entry, and the categories that the file has. It adds to left the rows
-// that say that they are no answer.
+// readTable reads a file of answers: the labels of each entry, and the categories that the file has. It adds to left
+// the rows that say that they are no answer.
 func readTable(ctx context.Context, file string, like *manifest.Release, left *int) (map[manifest.Key][][]int, []manifest.Category, error) {
 	table, err := manifest.OpenTable(file, like.Spelling(classesOf(like.Schema)), ofAnswers(left))
 	if err != nil {

@@ -160,8 +160,8 @@ func TestOwnClass(t *testing.T) {
 	testkit.Same(t, "a class within another", 0, len(scores.Mapped))
 }
 
-// TestAmbiguousPredictions: where a second column holds labels of a category, or is called after predictions, the column of the
-// category may be the truth. It is chosen by name.
+// TestAmbiguousPredictions: where a second column holds labels of a category, or is called after predictions, the
+// column of the category may be the truth. It is chosen by name.
 func TestAmbiguousPredictions(t *testing.T) {
 	gold := release(t, "test", "test", "test")
 	rows := func(header, second string) string {
@@ -215,7 +215,8 @@ func files(t *testing.T, texts ...string) (names []string) {
 	return names
 }
 
-// TestImageColumn: answers, predictions and numbers about another image of a post are not joined with those about the first.
+// TestImageColumn: answers, predictions and numbers about another image of a post are not joined with those about the
+// first.
 func TestImageColumn(t *testing.T) {
 	first := "id,image,severity\nfew000,0,SS1\nfew001,0,SS3\nfew002,0,SS3\n"
 	second := "id,image,severity\nfew000,1,SS1\nfew001,1,SS3\nfew002,0,SS3\n"

@@ -267,7 +267,8 @@ func TestMergeRefuses(t *testing.T) {
 
 const twice = `[{"id":"aaaa","responses":{"mood":[{"value":"L","user_id":"u"},{"value":"H","user_id":"u"}]}}]`
 
-// TestMergeBeside: an answer about another image is one about another entry, and one that says that it is none is not read.
+// TestMergeBeside: an answer about another image is one about another entry, and one that says that it is none is not
+// read.
 func TestMergeBeside(t *testing.T) {
 	r := newRound(t, `{"id":"aaaa","image":1,"mood":"L","tags":["X"]}`, said("aaaa", "L", "X"))
 	if _, err := Merge(t.Context(), r.Merging); err == nil || !strings.Contains(err.Error(), "A1 answered for aaaa/1, which is not an entry") {

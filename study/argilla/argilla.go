@@ -61,10 +61,9 @@ func (a *Reader) Export() Export {
 }
 
 // Read reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a field
-// with one of the names of manifest.NameOfID, else the record's own id; metadata such as image can say which image it is
-// (manifest.Images): a permalink or another id in a record can be that of
-// another post. Suggestions are a model's and are not read.
-// Errors are *manifest.Problems that name each record, and never hold the id of a user.
+// with one of the names of manifest.NameOfID, else the record's own id; metadata such as image can say which image it
+// is (manifest.Images): a permalink or another id in a record can be that of another post. Suggestions are a model's
+// and are not read. Errors are *manifest.Problems that name each record, and never hold the id of a user.
 func (a *Reader) Read(in io.Reader, file string) error {
 	a.file, a.records, a.answers, a.problems, a.images = file, 0, 0, manifest.Problems{}, manifest.Images{}
 	a.seen = make(map[manifest.Key]bool)

@@ -13,9 +13,9 @@ import (
 	"rehydrate/internal/strictjson"
 )
 
-// Where servers write an answer a second time, beside the message of a choice: as JSON that they read themselves, or in
-// the form of another interface (Ollama's, OpenAI's Responses). Under the words of the second list often stands something
-// else, such as "ok".
+// Where servers write an answer a second time, beside the message of a choice: as JSON that they read themselves, or
+// in the form of another interface (Ollama's, OpenAI's Responses). Under the words of the second list often stands
+// something else, such as "ok".
 var (
 	answerKeys = []string{"parsed", "output", "outputtext", "response", "answer", "completion"}
 	maybeKeys  = []string{"message", "result", "text", "generatedtext"}
@@ -39,8 +39,9 @@ func otherAnswer(object map[string]any, text string) string {
 	return ""
 }
 
-// sameAnswer reports whether another answer says what a text does: in each of its objects, or in words where neither has
-// one. An object that is no text and has no key of the text's is about something else, unless it is the parsed answer.
+// sameAnswer reports whether another answer says what a text does: in each of its objects, or in words where neither
+// has one. An object that is no text and has no key of the text's is about something else, unless it is the parsed
+// answer.
 func sameAnswer(text string, other any, parsed bool) bool {
 	said, _ := Spoken(text, "")
 	objects := objectsIn(said)
@@ -110,8 +111,8 @@ func answersIn(value any) (all []any) {
 // maxObjects bounds how many braces of a text are tried as the beginning of an object: each reads what follows it.
 const maxObjects = 100
 
-// objectsIn are the JSON objects of a text, outermost ones alone. The last may lack its last brace, which a stop sequence
-// takes away.
+// objectsIn are the JSON objects of a text, outermost ones alone. The last may lack its last brace, which a stop
+// sequence takes away.
 func objectsIn(text string) (all []any) {
 	for range maxObjects {
 		begin := strings.IndexByte(text, '{')

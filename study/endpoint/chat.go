@@ -228,7 +228,9 @@ func (s *Server) Moderate(ctx context.Context, m Moderation) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return s.ask(ctx, "/moderations", body, func(fields map[string]any) Reply { return readModeration(fields, m.Image != nil) })
+	return s.ask(ctx, "/moderations", body, func(fields map[string]any) Reply {
+		return readModeration(fields, m.Image != nil)
+	})
 }
 
 // parametersOf are those that body holds, for the advice on a parameter that a server refuses.

@@ -97,7 +97,8 @@ var unfinished = []string{"incomplete", "failed", "cancelled", "canceled", "inpr
 // unsaid are values under which a key says nothing, in the folded form.
 var unsaid = []string{"", "false", "no", "none", "null", "disabled", "auto", "unspecified", "blockreasonunspecified", "ok", "success"}
 
-// inside are the keys of what a model said, of what it was asked and how, and of numbers: none of them is about the answer.
+// inside are the keys of what a model said, of what it was asked and how, and of numbers: none of them is about the
+// answer.
 var inside = []string{"content", "text", "reasoning", "reasoningcontent", "reasoningdetails", "thinking", "arguments",
 	"prompt", "categories", "categoryscores", "categoryappliedinputtypes", "generationsettings", "settings", "parameters", "params",
 	"options", "config", "request", "knowledgecutoff", "trainingcutoff"}
@@ -110,8 +111,8 @@ type look struct {
 	pictures bool // a picture was sent
 }
 
-// Marked returns what the JSON of a moderation's answer that somebody kept says of itself: OK where it says nothing, else
-// Refused, Truncated or Failed, and why.
+// Marked returns what the JSON of a moderation's answer that somebody kept says of itself: OK where it says nothing,
+// else Refused, Truncated or Failed, and why.
 func Marked(body []byte) (Outcome, string) {
 	v, err := strictjson.Decode(body)
 	if err != nil {
@@ -261,8 +262,8 @@ func numeral(value any) (float64, bool) {
 	return n, isText && err == nil
 }
 
-// lost finds words that say that a part of the question or the answer was not read or not sent. That of a parameter that
-// a server does not know is none.
+// lost finds words that say that a part of the question or the answer was not read or not sent. That of a parameter
+// that a server does not know is none.
 var lost = regexp.MustCompile(`(?i)truncat|shorten|cut (?:off|short)|` +
 	lossOf + `.*` + lossBy + `|` + lossBy + `.*` + lossOf + `|` + imageWord + `.*` + unread + `|` + unread + `.*` + imageWord)
 
@@ -300,7 +301,8 @@ func notesLoss(note any) bool {
 
 var ofImage = regexp.MustCompile(`(?i)` + imageWord)
 
-// namesImage reports whether a text, or one that a value holds, speaks of the image, as a list of what was dropped does.
+// namesImage reports whether a text, or one that a value holds, speaks of the image, as a list of what was dropped
+// does.
 func namesImage(value any) bool {
 	switch v := value.(type) {
 	case string:

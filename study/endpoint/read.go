@@ -167,8 +167,8 @@ func (s *Server) raw(body []byte) json.RawMessage {
 	return json.RawMessage(s.o.Scrubber.Scrub(string(again)))
 }
 
-// count is a number of tokens that a server names, as a number or its text. One that cannot be is none, so that sums stay
-// sound.
+// count is a number of tokens that a server names, as a number or its text. One that cannot be is none, so that sums
+// stay sound.
 func count(v any) int {
 	if n, ok := numeral(v); ok && n >= 0 && n <= 1e9 {
 		return int(n)

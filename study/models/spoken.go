@@ -12,8 +12,9 @@ import (
 )
 
 // What may stand before and after an answer that is the object alone: white space, a code fence with the name of a
-// language that the object can be in, the marks by which models begin and end a turn of their own, and tags of an answer.
-// Another word in a fence or a mark is a word beside the object, such as that it is wrong, or of another role.
+// language that the object can be in, the marks by which models begin and end a turn of their own, and tags of an
+// answer. Another word in a fence or a mark is a word beside the object, such as that it is wrong, or of another
+// role.
 var (
 	lead = regexp.MustCompile("^(?:[\\s\ufeff]|" + beginnings + "|<(answer|response)>)*" +
 		"(?i:(?:`{3,}|~{3,})(?:jsonc|json5|json|text|none)?)?\\s*")

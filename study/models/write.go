@@ -231,8 +231,8 @@ func writeReport(sink Sink, r Report) error {
 	})
 }
 
-// prediction is the line of a row: its id, and by task the codes of the classes that the model gave, null for no answer. A class
-// of several labels has the code of all of them: the model was not asked which.
+// prediction is the line of a row: its id, and by task the codes of the classes that the model gave, null for no
+// answer. A class of several labels has the code of all of them: the model was not asked which.
 func (c *Classification) prediction(done *Done, rec workspace.Record, run int) []byte {
 	line := append([]byte(`{"id":`), compact(rec.Key.String())...)
 	for _, p := range c.parts {
