@@ -93,6 +93,7 @@ func (c *command) render(w io.Writer, name string, v any) error {
 		"rate":      rate,
 		"quiet":     func() bool { return c.quiet },
 		"record":    record,
+		"published": publishedRows,
 		"score":     func(v *float64) string { return decimal(hundredfold(v), 2) },
 		"size":      size,
 		"some":      someOf,

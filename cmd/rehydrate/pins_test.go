@@ -331,7 +331,8 @@ func (p *pins) study(s *site) {
 	s.stop = going
 	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o", filepath.Join(p.t.TempDir(), "chosen"))
 	published := filepath.Join(p.t.TempDir(), "published")
-	p.json(s, "publish", exitDone, "publish", s.release, "-w", s.workspace, "--digests", "--out", published)
+	p.json(s, "publish-review", exitUsage, "publish", s.release, "-w", s.workspace, "--digests", "--out", published)
+	p.json(s, "publish", exitDone, "publish", s.release, "-w", s.workspace, "--digests", "--out", published, "--checked")
 	p.files("published", published, "datasheet.md", "release.toml")
 	p.json(s, "labels-moderation", exitDone, "labels", "moderation", scores, "--release", s.release)
 }

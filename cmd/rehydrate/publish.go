@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +21,7 @@ import (
 // publishFlags are the flags of publish.
 type publishFlags struct {
 	out, split, answers, sign, batch, decides string
-	digests                                   bool
+	digests, checked                          bool
 	annotators, keep                          []string
 }
 
@@ -45,6 +47,7 @@ func (c *command) publishCommand() *cobra.Command {
 	flags.StringVar(&f.decides, "decides", "", "with --annotators: "+decidesHelp)
 	flags.StringVar(&f.answers, "datasheet", "", "a `file` with answers for the datasheet (default: datasheet.toml of the release folder)")
 	flags.StringArrayVar(&f.keep, "keep", nil, "publish this `column`, although it holds words, addresses or people (repeatable)")
+	flags.BoolVar(&f.checked, "checked", false, "you have read all names and values that the command prints without this flag: publish them")
 	flags.StringVar(&f.sign, "sign", "", "sign SHA256SUMS with this SSH private `key`")
 	return cmd
 }
@@ -83,24 +86,87 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 	if rehearsal {
 		err = &workspace.OtherRelease{Have: "a rehearsal of " + opened.Name, Want: opened.Name}
 	}
-	var report publish.Report
+	hand := c.examine
+	if f.checked {
+		hand = c.handOut
+	}
 	switch {
 	case err == nil:
-		report, err = reading(ctx, c, func(ws *workspace.Workspace) (publish.Report, error) {
+		_, err = reading(ctx, c, func(ws *workspace.Workspace) (struct{}, error) {
 			config.Workspace = ws
-			return publish.Publish(ctx, config)
+			return struct{}{}, hand(ctx, config)
 		})
 	case !wantsWorkspace && (errors.Is(err, workspace.ErrNoWorkspace) || is[*workspace.OtherRelease](err)):
-		report, err = publish.Publish(ctx, config)
+		err = hand(ctx, config)
 	}
 	if is[*publish.Refused](err) {
 		return &problem{err: err, code: exitUsage, hint: "take it out of the release's files, and publish again"}
 	}
+	return err
+}
+
+// examine prints what would be published, for a person to read.
+func (c *command) examine(ctx context.Context, config publish.Config) error {
+	review, err := publish.Examine(ctx, config)
+	if err != nil {
+		return err
+	}
+	review.Next = c.again("--checked")
+	return c.answerHolds("publish-review", review, false, exitUsage)
+}
+
+// handOut makes the folder.
+func (c *command) handOut(ctx context.Context, config publish.Config) error {
+	report, err := publish.Publish(ctx, config)
 	if err != nil {
 		return err
 	}
 	return c.answer("publish", report)
 }
+
+// publishedRows are the parts of a release as a person reads them: what to look at first, and everything.
+func publishedRows(items []publish.Item) (rows struct{ First, All [][2]string }) {
+	for _, item := range items {
+		var looks []string
+		for _, look := range item.Looks {
+			looks = append(looks, strings.TrimSpace(look.Value+" "+look.Like))
+		}
+		if looks != nil {
+			rows.First = append(rows.First, [2]string{item.What, strings.Join(looks, "; ")})
+		}
+		holds := item.Holds
+		if item.Different > 1 {
+			holds += fmt.Sprintf(", %d", item.Different)
+		}
+		if len(item.Values) < item.Different {
+			holds += ", such as"
+		}
+		rows.All = append(rows.All, [2]string{item.What, holds + ": " + strings.Join(item.Values, ", ")})
+	}
+	return rows
+}
+
+// again is the command that was typed, with one more flag, as a shell takes it.
+func (c *command) again(flag string) string {
+	words, ends := []string{"rehydrate"}, false
+	for _, arg := range c.args {
+		if arg == "--" && !ends { // behind it nothing is a flag
+			words, ends = append(words, flag), true
+		}
+		if plainArg.MatchString(arg) {
+			words = append(words, arg)
+		} else {
+			words = append(words, "'"+strings.ReplaceAll(arg, "'", `'\''`)+"'")
+		}
+	}
+	if !ends {
+		words = append(words, flag)
+	}
+	return strings.Join(words, " ")
+}
+
+// plainArg is an argument in which a shell sees nothing but itself.
+var plainArg = regexp.MustCompile(`^[\pL\pN_./:=,@%+-]+$`)
 
 // readAnswers reads the maintainers' answers for the datasheet, if there are any.
 func readAnswers(rel *manifest.Release, name string) (publish.Answers, error) {

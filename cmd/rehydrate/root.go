@@ -68,7 +68,7 @@ var exitMeanings = []struct {
 }{
 	{exitDone, "done"},
 	{exitFailed, "failed: the error says why"},
-	{exitUsage, "wrong usage: a flag, release or manifest is wrong; nothing was written"},
+	{exitUsage, "wrong usage: a flag, release or manifest is wrong; or publish waits for --checked; nothing was written"},
 	{exitRetry, "finished, and something is left to do: entries can be retried, Reddit gave no answer, a mass removal waits for " +
 		"confirmation, a copy is an open obligation, answers are missing"},
 	{exitFound, "audit found a removed post, or a changed record"},

@@ -96,45 +96,62 @@ func (r *Refused) Error() string {
 type publishing struct {
 	Config
 	Report
-	temp   string
-	facts  facts
-	change func(*manifest.Entry)
-	splits map[string]bool // of the entries
+	temp    string
+	facts   facts
+	change  func(*manifest.Entry)
+	splits  map[string]bool   // of the entries
+	written *manifest.Release // what check read
+	known   func(word string) bool
 }
 
 // Publish makes the folder. The error is *Refused where it would hold what must not be in it.
 func Publish(ctx context.Context, c Config) (Report, error) {
-	p := &publishing{Config: c, splits: map[string]bool{},
-		Report: Report{Path: c.To, Name: c.Release.Name, Version: c.Release.Version, Open: []string{},
-			Signed: c.Key != nil}}
-	list, err := os.ReadDir(c.To)
+	p := newPublishing(c)
+	err := p.build(ctx, p.annotate, p.accompany, p.check, p.seal, p.name)
+	return p.Report, err
+}
+
+func newPublishing(c Config) *publishing {
+	return &publishing{Config: c, splits: map[string]bool{}, Report: Report{Path: c.To, Name: c.Release.Name,
+		Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil}}
+}
+
+// build does the steps on a folder with a temporary name beside the one to make, and removes what is left of it.
+func (p *publishing) build(ctx context.Context, steps ...func(context.Context) error) error {
+	list, err := os.ReadDir(p.To)
 	if len(list) > 0 {
-		return p.Report, &userfile.Fault{Err: fmt.Errorf("--out %s: it holds %s; name a new folder", c.To, list[0].Name())}
+		return &userfile.Fault{Err: fmt.Errorf("--out %s: it holds %s; name a new folder", p.To, list[0].Name())}
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return p.Report, &userfile.Fault{Err: fmt.Errorf("--out: %w", err)}
+		return &userfile.Fault{Err: fmt.Errorf("--out: %w", err)}
 	}
-	to, err := filepath.Abs(c.To)
+	to, err := filepath.Abs(p.To)
 	if err != nil {
-		return p.Report, err
+		return err
 	}
 	parent, base := filepath.Split(to)
 	p.temp = filepath.Join(parent, durable.TempPrefix+base)
 	if err := errors.Join(os.RemoveAll(p.temp), os.Mkdir(p.temp, 0o755)); err != nil {
-		return p.Report, err
+		return err
 	}
-	defer os.RemoveAll(p.temp) // after an error
-	for _, step := range []func(context.Context) error{p.annotate, p.accompany, p.check, p.seal} {
+	defer os.RemoveAll(p.temp)
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return p.Report, err
+			return err
 		}
 	}
+	return nil
+}
+
+// name gives the folder its name.
+func (p *publishing) name(ctx context.Context) error {
+	parent, temp := filepath.Split(p.temp)
 	root, err := os.OpenRoot(parent)
 	if err != nil {
-		return p.Report, err
+		return err
 	}
 	defer root.Close()
-	return p.Report, durable.In(root).Rename(ctx, durable.TempPrefix+base, base)
+	return durable.In(root).Rename(ctx, temp, strings.TrimPrefix(temp, durable.TempPrefix))
 }
 
 // write adds a file to the folder.
@@ -313,7 +330,7 @@ func (p *publishing) check(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read what was written: %w", err)
 	}
-	p.Digest = r.Digest
+	p.Digest, p.written = r.Digest, r
 	if err := p.same(ctx, r); err != nil {
 		return err
 	}
@@ -321,14 +338,15 @@ func (p *publishing) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := guess.Unfit(ctx, r, p.Release.ColumnOf, p.Keep, english.Knows)
+	p.known = english.Knows
+	found, err := guess.Unfit(ctx, r, p.Release.ColumnOf, p.Keep, p.known)
 	if err != nil {
 		return err
 	}
 	for i := range found {
 		found[i] += ": take it out of release.toml, or publish it with --keep"
 	}
-	found = append(found, p.unfitNames(english.Knows)...)
+	found = append(found, p.unfitNames()...)
 	more, err := p.search(ctx)
 	if err != nil {
 		return err
@@ -341,27 +359,34 @@ func (p *publishing) check(ctx context.Context) error {
 }
 
 // unfitNames says where texts of the schema, names of splits and names of batches name somebody.
-func (p *publishing) unfitNames(known func(word string) bool) (found []string) {
+func (p *publishing) unfitNames() (found []string) {
 	kept := func(name string) bool { return slices.Contains(p.Keep, name) }
 	for _, text := range guess.UnfitTexts(p.Release.Schema, kept) {
 		found = append(found, text+": take it out, or publish it with --keep and the category's name")
 	}
 	if field := manifest.FieldSplit.String(); !kept(field) {
-		for _, named := range guess.NamedParts("split", slices.Sorted(maps.Keys(p.splits)), known) {
+		for _, named := range guess.NamedParts("split", slices.Sorted(maps.Keys(p.splits)), p.known) {
 			found = append(found, named+": rename the split, or publish it with --keep "+field)
 		}
 	}
 	if p.Agreement == nil || kept(keepBatch) {
 		return found
 	}
-	var batches []string
-	for _, b := range p.Agreement.Batches {
-		batches = append(batches, b.Batch)
-	}
-	for _, named := range guess.NamedParts("batch", batches, known) {
+	for _, named := range guess.NamedParts("batch", p.batches(), p.known) {
 		found = append(found, named+": rename the batch, or publish it with --keep "+keepBatch)
 	}
 	return found
+}
+
+// batches are the names of batches that agreement.json has.
+func (p *publishing) batches() (names []string) {
+	if p.Agreement == nil {
+		return nil
+	}
+	for _, b := range p.Agreement.Batches {
+		names = append(names, b.Batch)
+	}
+	return names
 }
 
 // keepBatch is what --keep calls the names of batches.

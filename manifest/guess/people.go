@@ -510,16 +510,33 @@ func isEastAsian(text string) bool {
 	return len(signs) <= 3 && familySign[string(signs[0])] || familySigns.MatchString(text)
 }
 
-// namesOne says what one value that may name somebody looks like, "" for none. Where there is text, one is enough.
+// namesOne says what one of some values that may name somebody looks like, "" for none. Where there is text, one is
+// enough.
 func namesOne(values []string) string {
 	for _, text := range values {
-		first, _, isPair := strings.Cut(strings.ReplaceAll(text, "=", ":"), ":")
-		switch {
-		case isPair && namesPerson(first):
+		switch oneName(text) {
+		case aPair:
 			return "pairs of a person and a label"
-		case namesPerson(text), initialForm.MatchString(text):
+		case aPerson:
 			return "names of people"
 		}
+	}
+	return ""
+}
+
+const (
+	aPair   = "a pair of a person and a label"
+	aPerson = "the name of a person"
+)
+
+// oneName says what a value that may name somebody looks like, aPair or aPerson, "" for neither.
+func oneName(text string) string {
+	first, _, isPair := strings.Cut(strings.ReplaceAll(text, "=", ":"), ":")
+	switch {
+	case isPair && namesPerson(first):
+		return aPair
+	case namesPerson(text), initialForm.MatchString(text):
+		return aPerson
 	}
 	return ""
 }
@@ -563,12 +580,7 @@ func lookLikeAccounts(labels []string, known func(word string) bool) bool {
 	if known == nil || areIDs(labels) {
 		return false
 	}
-	j := accountJudge{known: known, shared: make(map[string]int)}
-	for _, label := range labels {
-		for _, word := range slices.Compact(slices.Sorted(slices.Values(wordsOf(label)))) {
-			j.shared[word]++
-		}
-	}
+	j := newAccountJudge(labels, known)
 	strange, sure := 0, 0
 	for _, label := range labels {
 		switch j.look(label) {
@@ -606,18 +618,35 @@ type accountJudge struct {
 	shared map[string]int // labels that have the word: what several have is part of a code
 }
 
+// staffForm is a name of an account as universities give them: tl772, kn1990.
+var staffForm = regexp.MustCompile(`^[a-z]{2,4}[0-9]{3,5}$`)
+
 // leet finds digits that stand for letters.
 var leet = regexp.MustCompile(`[a-z][0-9]+[a-z]`)
 
+// look judges a label by its words: sad (jkim545) looks as jkim545 does.
 func (j *accountJudge) look(label string) accountLook {
-	if !accountForm.MatchString(label) {
+	look := likeLabel
+	for _, token := range strings.FieldsFunc(label, betweenAccounts) {
+		look = max(look, j.lookOfToken(token))
+	}
+	return look
+}
+
+// betweenAccounts reports whether a sign is none of those that names of accounts have.
+func betweenAccounts(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '_' && r != '-' && r != '@'
+}
+
+func (j *accountJudge) lookOfToken(token string) accountLook {
+	if !accountForm.MatchString(token) {
 		return likeLabel
 	}
-	if label[0] == '@' {
+	if token[0] == '@' {
 		return mixedWord
 	}
 	look := likeLabel
-	for _, part := range strings.FieldsFunc(label, func(r rune) bool { return r == '_' || r == '-' }) {
+	for _, part := range strings.FieldsFunc(token, func(r rune) bool { return r == '_' || r == '-' }) {
 		words := wordsOf(part)
 		foreign := slices.ContainsFunc(words, func(word string) bool {
 			return len(word) > 2 && !value.IsDigits(word) && word != "reddit" && j.shared[word] < 2 && !j.known(word)
@@ -625,6 +654,8 @@ func (j *accountJudge) look(label string) accountLook {
 		short := slices.ContainsFunc(words, func(word string) bool { return len(word) < 3 && !value.IsDigits(word) })
 		switch isCode := strings.ToUpper(part) == part && len(words[0]) < 5; { // SS4, NSFW
 		case isCode:
+		case staffForm.MatchString(part) && j.shared[words[0]] < 2 && !j.known(words[0]):
+			return mixedWord
 		case foreign && len(words) > 1, short && leet.MatchString(part):
 			return mixedWord
 		case foreign, len(words) == 2 && len(words[0]) > 2 && value.IsDigits(words[1]) && j.shared[words[0]] < 2:

@@ -98,3 +98,12 @@ func NamedParts(what string, names []string, known func(word string) bool) (foun
 	}
 	return found
 }
+
+// LooksOfSplits says of each of the names of splits or batches what to look at, as LooksOfValues does.
+func LooksOfSplits(names []string, known func(word string) bool) []string {
+	looks := make([]string, len(names))
+	for i, name := range names {
+		looks[i] = map[splitLook]string{namedSplit: "may name somebody", oddSplit: "is no usual name of a split or batch"}[lookOfSplit(name, known)]
+	}
+	return looks
+}

@@ -1,0 +1,246 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rehydrate/manifest"
+	"rehydrate/manifest/guess"
+)
+
+// A Review is all that would be published, for a person to read: no rule can tell every name of somebody from a word.
+type Review struct {
+	Path    string `json:"path"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Entries int    `json:"entries"`
+	Posts   int    `json:"posts"`
+	Items   []Item `json:"items"` // those with Looks first
+	Next    string `json:"next"`  // the command that publishes it
+}
+
+// An Item is a part of the release: a category, a column, a text.
+type Item struct {
+	What      string   `json:"what"`      // such as "category tone"
+	Holds     string   `json:"holds"`     // such as "labels"
+	Different int      `json:"different"` // values; of more than 2,000 that number
+	Values    []string `json:"values"`    // all labels and names; of other values the first ones
+	Looks     []Look   `json:"looks"`     // what to look at first, at most 20 of a column
+}
+
+// A Look is a reason to look at a part of the release.
+type Look struct {
+	Value string `json:"value"` // "" for the whole part
+	Like  string `json:"like"`  // to go on from the value, such as "looks like the name of an account"
+}
+
+const (
+	maxDifferent = 2000 // values of a column that are told apart
+	maxShown     = 20   // values of a column, of which more are counted
+	maxLooks     = 20
+)
+
+// Examine makes no folder, and says what Publish would put there. The error is that of Publish, so that what is refused
+// is known before a person reads the rest.
+func Examine(ctx context.Context, c Config) (Review, error) {
+	p, review := newPublishing(c), Review{}
+	err := p.build(ctx, p.annotate, p.accompany, p.check, func(ctx context.Context) error {
+		items, err := p.items(ctx)
+		review = Review{Path: p.To, Name: p.Name, Version: p.Version, Entries: p.Entries, Posts: p.Posts, Items: items}
+		return err
+	})
+	return review, err
+}
+
+// items are the parts of the release, those to look at first before the others.
+func (p *publishing) items(ctx context.Context) ([]Item, error) {
+	items := p.texts()
+	for _, c := range p.written.Schema.Categories {
+		items = append(items, p.category(c))
+		if texts := p.descriptions(c); len(texts.Values) > 0 {
+			items = append(items, texts)
+		}
+	}
+	more, err := p.values(ctx)
+	items = slices.Concat(items, more)
+	if names := p.batches(); names != nil {
+		items = append(items, named("names of batches", "in agreement.json", names, guess.LooksOfSplits(names, p.known)))
+	}
+	if keys := p.answered(); len(keys) > 0 {
+		items = append(items, Item{What: "answers of the datasheet", Holds: "texts of the maintainers", Different: len(keys),
+			Values: keys, Looks: []Look{}})
+	}
+	slices.SortStableFunc(items, func(a, b Item) int { return min(len(b.Looks), 1) - min(len(a.Looks), 1) })
+	return items, err
+}
+
+// texts are what release.toml says of the whole release.
+func (p *publishing) texts() (items []Item) {
+	r := p.written
+	text := func(what, text string) {
+		if text == "" {
+			return
+		}
+		item := Item{What: what, Holds: "text", Different: 1, Values: []string{text}, Looks: []Look{}}
+		item.look(text, guess.LookOfText(text, p.known))
+		items = append(items, item)
+	}
+	text("name", r.Name)
+	text("version", r.Version)
+	text("homepage", r.Homepage)
+	text("license", r.License)
+	text("citation", r.Citation)
+	var signers []string
+	for _, s := range r.Signers {
+		signers = append(signers, s.Name)
+	}
+	if signers != nil {
+		items = append(items, named("names of signers", "text", signers, guess.LooksOfValues(signers, p.known)))
+	}
+	return items
+}
+
+// named is an item of names, each with what it looks like.
+func named(what, holds string, names, looks []string) Item {
+	item := Item{What: what, Holds: holds, Different: len(names), Values: names, Looks: []Look{}}
+	for i, look := range looks {
+		item.look(names[i], look)
+	}
+	return item
+}
+
+// category is a category with all its labels, whether an entry has them or not.
+func (p *publishing) category(c manifest.Category) Item {
+	item := Item{What: "category " + c.Name, Holds: "labels", Different: len(c.Labels), Looks: []Look{}}
+	item.look(c.Name, guess.LookOfName(c.Name, p.known))
+	if c.Title != c.Name {
+		item.Holds = fmt.Sprintf("labels of %q", c.Title)
+		item.look(c.Title, guess.LookOfText(c.Title, p.known))
+	}
+	var codes, names []string
+	for _, l := range c.Labels {
+		codes, names = append(codes, l.Code), append(names, l.Name)
+	}
+	ofCodes, ofNames := guess.LooksOfValues(codes, p.known), guess.LooksOfValues(names, p.known)
+	for i, l := range c.Labels {
+		shown := l.Code
+		if l.Name != l.Code {
+			shown = fmt.Sprintf("%s (%s)", l.Code, l.Name)
+			item.look(l.Name, ofNames[i])
+		}
+		item.Values = append(item.Values, shown)
+		item.look(l.Code, ofCodes[i])
+	}
+	return item
+}
+
+// descriptions are those of a category and of its labels.
+func (p *publishing) descriptions(c manifest.Category) Item {
+	item := Item{What: "descriptions of " + c.Name, Holds: "texts", Looks: []Look{}}
+	add := func(text string) {
+		if text != "" {
+			item.Values = append(item.Values, fmt.Sprintf("%q", text))
+			item.look(text, guess.LookOfText(text, p.known))
+		}
+	}
+	add(c.Description)
+	for _, l := range c.Labels {
+		add(l.Description)
+	}
+	item.Different = len(item.Values)
+	return item
+}
+
+// look adds a reason to look at the item, if there is one.
+func (item *Item) look(value, like string) {
+	if like != "" && len(item.Looks) < maxLooks {
+		item.Looks = append(item.Looks, Look{value, like})
+	}
+}
+
+// different are the values of a column that are told apart, in the order of the rows.
+type different struct {
+	seen   map[string]bool
+	values []string
+}
+
+func (d *different) add(text string) {
+	if text == "" || d.seen[text] || len(d.values) >= maxDifferent {
+		return
+	}
+	if d.seen == nil {
+		d.seen = make(map[string]bool)
+	}
+	d.seen[text] = true
+	d.values = append(d.values, text)
+}
+
+// values reads the entries for what fields and columns hold.
+func (p *publishing) values(ctx context.Context) (items []Item, err error) {
+	r := p.written
+	fields := map[manifest.Field]*different{manifest.FieldSplit: {}, manifest.FieldSubreddit: {}}
+	columns := make([]different, len(r.Schema.Columns))
+	for e, err := range r.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		for field, d := range fields {
+			d.add(field.Of(e))
+		}
+		for i, values := range e.Values {
+			for _, text := range values {
+				columns[i].add(text)
+			}
+		}
+	}
+	splits, subreddits := fields[manifest.FieldSplit].values, fields[manifest.FieldSubreddit].values
+	items = append(items, named("split", "names", splits, guess.LooksOfSplits(splits, p.known)))
+	if len(subreddits) > 0 {
+		items = append(items, named("subreddit", "names", subreddits, nil).short())
+	}
+	for i, c := range r.Schema.Columns {
+		items = append(items, p.column(c, columns[i]))
+	}
+	rest := Item{What: "posts and images", Holds: "ids and digests in columns", Looks: []Look{}}
+	for _, field := range manifest.Fields() {
+		if fields[field] == nil && slices.Contains(p.facts.Columns, field.String()) {
+			rest.Values = append(rest.Values, field.String())
+		}
+	}
+	rest.Different = len(rest.Values)
+	return append(items, rest), nil
+}
+
+// column is a column that passes through.
+func (p *publishing) column(c manifest.Column, d different) Item {
+	item := Item{What: "column " + c.Name, Holds: c.String(), Different: len(d.values), Values: d.values, Looks: []Look{}}
+	item.look(c.Name, guess.LookOfName(c.Name, p.known))
+	if c.Type == manifest.TypeText {
+		item.look("", "is text that passes through as somebody wrote it")
+		for i, look := range guess.LooksOfValues(d.values, p.known) {
+			item.look(d.values[i], look)
+		}
+	}
+	return item.short()
+}
+
+// short has the first values of a long list.
+func (item Item) short() Item {
+	item.Values = item.Values[:min(len(item.Values), maxShown)]
+	return item
+}
+
+// answered are the questions of the datasheet with an answer of the maintainers.
+func (p *publishing) answered() (keys []string) {
+	for section, answers := range p.Answers {
+		for name, text := range answers {
+			if strings.TrimSpace(text) != "" {
+				keys = append(keys, section+"."+name)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,108 @@
+package publish
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/labels"
+	"rehydrate/manifest"
+	"rehydrate/policy"
+	"rehydrate/study"
+)
+
+// examined is the review of a release of files, of which nothing may be left.
+func examined(t *testing.T, files map[string]string, change func(*Config)) (Review, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	r, err := manifest.Open(dir, manifest.Options{})
+	testkit.OK(t, err)
+	c := Config{Release: r, Policy: policy.Default(), To: filepath.Join(t.TempDir(), "out"), Tool: "1.2.3"}
+	if change != nil {
+		change(&c)
+	}
+	review, err := Examine(t.Context(), c)
+	left, failed := os.ReadDir(filepath.Dir(c.To))
+	testkit.OK(t, failed)
+	if len(left) > 0 {
+		t.Errorf("%s was left", left[0].Name())
+	}
+	return review, err
+}
+
+// shown gives an item as a line: what it is, its values, and what to look at.
+func shown(items []Item) (lines []string) {
+	for _, item := range items {
+		line := item.What + " | " + item.Holds + " | " + strings.Join(item.Values, ", ")
+		for _, look := range item.Looks {
+			line += " | " + strings.TrimSpace(look.Value+" "+look.Like)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// TestExamine: every name and value that would be published is shown, labels that no entry has as well, and what to look
+// at stands first.
+func TestExamine(t *testing.T) {
+	settings := strings.Replace(bare, "{code = \"b\", name = \"B side\"}", "{code = \"b\", name = \"by jkim545\"}, {code = \"c\"}", 1) +
+		"[[category]]\nname = \"mood\"\ntitle = \"The mood\"\ndescription = \"How it feels.\"\nkind = \"single\"\n" +
+		"labels = [{code = \"1\", name = \"sad\", description = \"Tears.\"}]\n" +
+		"[[column]]\nname = \"votes\"\ntype = \"integer\"\n[[column]]\nname = \"note\"\ntype = \"text\"\n"
+	review, err := examined(t, map[string]string{"release.toml": "citation = \"Ours.\"\n" + settings,
+		"a.csv": "id,image,split,tone,mood,votes,note,subreddit\nabc1,0,test,a,1,3,web,memes\nabc2,0,dev,b,,4,,\nabc2,1,dev,b,1,3,print,\n"},
+		func(c *Config) {
+			c.Agreement = &study.Agreement{Batches: []labels.BatchAgreement{{Batch: "week one"}}}
+			c.Answers = Answers{"motivation": {"purpose": "To see.", "funding": " "}}
+		})
+	testkit.OK(t, err)
+	want := []string{
+		"category tone | labels | a, b (by jkim545), c | by jkim545 looks like the name of an account",
+		"column note | text | web, print | is text that passes through as somebody wrote it",
+		"names of batches | in agreement.json | week one | week one is no usual name of a split or batch",
+		"name | text | Set", "citation | text | Ours.",
+		`category mood | labels of "The mood" | 1 (sad)`, `descriptions of mood | texts | "How it feels.", "Tears."`,
+		"split | names | test, dev", "subreddit | names | memes", "column votes | integer | 3, 4",
+		"posts and images | ids and digests in columns | id, image",
+		"answers of the datasheet | texts of the maintainers | motivation.purpose",
+	}
+	if diff := cmp.Diff(want, shown(review.Items)); diff != "" {
+		t.Errorf("the items (-want +got):\n%s", diff)
+	}
+	if review.Entries != 3 || review.Posts != 2 || review.Name != "Set" {
+		t.Errorf("%+v", review)
+	}
+}
+
+// TestExamineRefuses: what publish refuses is refused before anybody has to read the rest.
+func TestExamineRefuses(t *testing.T) {
+	files := map[string]string{"release.toml": bare + "[[column]]\nname = \"title\"\ntype = \"text\"\n",
+		"a.csv": "id,tone,title\nabc1,a,x\n"}
+	_, err := examined(t, files, nil)
+	if refused := (*Refused)(nil); !errors.As(err, &refused) {
+		t.Errorf("a column of titles: %v", err)
+	}
+}
+
+// TestExamineLong: of a long list of values the first ones and their number are shown.
+func TestExamineLong(t *testing.T) {
+	rows := "id,tone,n\n"
+	for i := range 40 {
+		rows += "abc" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ",a," + strings.Repeat("1", 1+i%30) + "\n"
+	}
+	review, err := examined(t, map[string]string{"release.toml": bare + "[[column]]\nname = \"n\"\ntype = \"number\"\n", "a.csv": rows}, nil)
+	testkit.OK(t, err)
+	for _, item := range review.Items {
+		if item.What == "column n" && (item.Different != 30 || len(item.Values) != 20) {
+			t.Errorf("%+v", item)
+		}
+	}
+}
