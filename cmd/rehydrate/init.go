@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,7 @@ func (c *command) initCommand() *cobra.Command {
 		return c.init(cmd.Context(), args[0], files, signers, o)
 	})
 	cmd.Flags().StringArrayVar(&files, "manifest", nil, "an annotations `file`, a folder of them or a pattern: CSV, TSV, JSON Lines, JSON or Parquet, also packed (repeatable)")
+	cmd.Flags().StringVar(&o.Name, "name", "", "the `name` of the release (default: that of DIR)")
 	cmd.Flags().StringVar(&o.ID, "id", "", "the `column` of post ids")
 	cmd.Flags().StringVar(&o.Records, "records", "", "the `key` of the list of records in JSON, such as annotations; a dot leads further in")
 	cmd.Flags().StringArrayVar(&o.Keep, "keep", nil, "pass this `column` through, although it holds words, addresses or people (repeatable)")
@@ -38,6 +40,13 @@ func (c *command) initCommand() *cobra.Command {
 func (c *command) init(ctx context.Context, dir string, files, signers []string, o guess.Options) error {
 	if len(files) == 0 {
 		return usageError("init needs the annotations file: --manifest FILE")
+	}
+	if o.Name == "" {
+		whole, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		o.Name = filepath.Base(whole)
 	}
 	for _, file := range files {
 		if !strings.ContainsAny(file, `*?[\`) { // not a pattern

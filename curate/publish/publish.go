@@ -192,7 +192,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 		}
 	}
 	for _, name := range p.Keep {
-		if name != manifest.FieldSplit.String() && name != keepBatch &&
+		if name != manifest.FieldSplit.String() && name != keepBatch && name != keepName &&
 			!slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) &&
 			!slices.ContainsFunc(
 				p.Release.Schema.Categories, func(c manifest.Category) bool { return c.Name == name }) {
@@ -358,9 +358,13 @@ func (p *publishing) check(ctx context.Context) error {
 	return nil
 }
 
-// unfitNames says where texts of the schema, names of splits and names of batches name somebody.
+// unfitNames says where the release's name, texts of the schema, names of splits and names of batches name somebody.
 func (p *publishing) unfitNames() (found []string) {
 	kept := func(name string) bool { return slices.Contains(p.Keep, name) }
+	if kind := guess.NamesSomebody(p.Release.Name); kind != "" && !kept(keepName) {
+		found = append(found, fmt.Sprintf("the name of the release holds %s: change it in release.toml, or publish it with --keep %s",
+			kind, keepName))
+	}
 	for _, text := range guess.UnfitTexts(p.Release.Schema, kept) {
 		found = append(found, text+": take it out, or publish it with --keep and the category's name")
 	}
@@ -389,8 +393,11 @@ func (p *publishing) batches() (names []string) {
 	return names
 }
 
-// keepBatch is what --keep calls the names of batches.
-const keepBatch = "batch"
+// What --keep calls the names of batches and the name of the release.
+const (
+	keepBatch = "batch"
+	keepName  = "name"
+)
 
 // same holds the entries of what was written against those that were given.
 func (p *publishing) same(ctx context.Context, r *manifest.Release) error {

@@ -90,6 +90,7 @@ func TestPublish(t *testing.T) {
 func TestUnfit(t *testing.T) {
 	column := func(name string) string { return bare + "[[column]]\nname = \"" + name + "\"\ntype = \"text\"\n" }
 	renamed := func(from, to string) string { return column(to) + "[columns]\n" + to + " = \"" + from + "\"\n" }
+	label := func(code string) string { return strings.Replace(bare, "[{", `[{code = "`+code+`"}, {`, 1) }
 	listed := strings.Replace(column("words"), `"text"`, "\"text\"\nlist = true", 1) + "[labels]\nseparator = \"|\"\n"
 	few := ""
 	for i := range 30 {
@@ -101,6 +102,21 @@ func TestUnfit(t *testing.T) {
 		want                 string // a part of the error; "" for none
 	}{
 		{"nothing", bare, "id,tone\nabc1,a\n", nil, ""},
+		{"a release that names somebody", strings.Replace(bare, "Set", "Labels Anna Schmidt", 1), "id,tone\nabc1,a\n", nil,
+			"the name of the release holds the name of a person: change it in release.toml, or publish it with --keep name"},
+		{"a release with a name in small letters", strings.Replace(bare, "Set", "anna", 1), "id,tone\nabc1,a\n", nil, "the name of the release"},
+		{"a release with an address", strings.Replace(bare, "Set", "labels a.b@uni.edu", 1), "id,tone\nabc1,a\n", nil, "the name of the release holds a mail address"},
+		{"a release with the id of a participant", strings.Replace(bare, "Set", "5f3c1a2b9d8e7f6a5b4c3d2e", 1), "id,tone\nabc1,a\n", nil, "the name of the release"},
+		{"a release whose name is kept", strings.Replace(bare, "Set", "anna", 1), "id,tone\nabc1,a\n", []string{"name"}, ""},
+		{"a title", strings.Replace(bare, "kind", "title = \"anna\"\nkind", 1), "id,tone\nabc1,a\n", nil, `the title of category "tone" holds the name of a person`},
+		{"a code of a person", label("Anna Schmidt"), "id,tone\nabc1,a\n", nil, `the code of label 1 of category "tone" holds the name of a person`},
+		{"in small letters", label("maria garcia lopez"), "id,tone\nabc1,a\n", nil, `the code of label 1 of`},
+		{"an initial before", label("A. Schmidt"), "id,tone\nabc1,a\n", nil, `the code of label 1 of`},
+		{"an initial behind", label("Anna S."), "id,tone\nabc1,a\n", nil, `the code of label 1 of`},
+		{"in brackets", label("3 (anna)"), "id,tone\nabc1,a\n", nil, `the code of label 1 of`},
+		{"with a sign", label("sad_anna"), "id,tone\nabc1,a\n", nil, `the code of label 1 of`},
+		{"a pair", label("anna:pos"), "id,tone\nabc1,a\n", nil, `the code of label 1 of category "tone" holds a pair of a person and a label`},
+		{"a code that is kept", label("Anna Schmidt"), "id,tone\nabc1,a\n", []string{"tone"}, ""},
 		{"a title", column("title"), "id,tone,title\nabc1,a,x\n", nil, `column "title" holds what people wrote`},
 		{"a title that is kept", column("title"), "id,tone,title\nabc1,a,x\n", []string{"title"}, ""},
 		{"sentences", column("note"), "id,tone,note\nabc1,a,this is what a person wrote there\n", nil, `column "note" holds`},

@@ -31,6 +31,7 @@ type Options struct {
 	Keep      []string // columns to pass through although they hold words, addresses or people
 	PostsOnly bool     // leave out the rows about comments
 	Many      bool     // several rows are about one image
+	Name      string   // of the release, "" for that of the first file
 	// Known reports whether a word is in the dictionary: what is in none can be a name. With nil no column is taken for one of
 	// names by its values.
 	Known func(word string) bool
@@ -73,7 +74,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 		return nil, err
 	}
 	defer in.Close()
-	g := &guesser{Options: o, names: make(map[string]bool)}
+	g := &guesser{Options: o, names: make(map[string]bool), skipped: skipped}
 	var rows int
 	g.columns, g.differ, rows, err = survey(ctx, in, o)
 	if err != nil {
@@ -99,7 +100,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if unsaid != "" && g.columnOf(manifest.FieldSplit.String()) == "" {
 		g.lookAt("%s", unsaid)
 	}
-	d := &Draft{meaning: g.meaning(table.Stem(files[0].Path)), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings}
+	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings}
 	d.source = source.Release(d.meaning).Spelling(g.spellings)
 	// In CSV a list without items is no list, and an item can hold the separator.
 	if format := files[0].Format; (format == manifest.CSV || format == manifest.TSV) && len(d.meaning.Lists) == 0 {
@@ -128,13 +129,11 @@ func (d *Draft) write(g *guesser, files []manifest.SourceFile, rows int) error {
 	if !value.IsLine(name, manifest.MaxLabelText) {
 		name = "annotations"
 	}
-	var names []string
-	for _, file := range files {
-		names = append(names, filepath.Base(file.Path))
-	}
 	var text bytes.Buffer
-	err := draftTemplate.Execute(&text, map[string]any{"Name": name, "Files": names, "Rows": rows, "Manifest": d.manifest(), "Many": g.Many,
-		"Fields": d.written(), "Guesses": g.guesses, "IsFigSIM": g.isFigSIM, "LeftOut": g.leftOut, "Warnings": d.Warnings,
+	comments := template.FuncMap{"comment": g.nameless(files).Replace}
+	err := template.Must(draftTemplate.Clone()).Funcs(comments).Execute(&text, map[string]any{"Name": name,
+		"Files": len(files), "Rows": rows, "Manifest": d.manifest(), "Many": g.Many, "Fields": d.written(),
+		"Guesses": g.guesses, "IsFigSIM": g.isFigSIM, "LeftOut": g.leftOut, "Warnings": d.Warnings,
 		"Signers": g.Signers, "Separator": d.meaning.Schema.Separator()})
 	d.Settings = text.Bytes()
 	return err
@@ -329,5 +328,6 @@ func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
 var draftText string
 
 // draftTemplate writes release.toml for a guess, with the reason beside each setting.
-var draftTemplate = template.Must(template.New(manifest.SettingsName).Funcs(template.FuncMap{"text": value.TOML, "quote": table.Quote, "list": manifest.QuotedList,
-	"has": slices.Contains[[]string]}).Parse(draftText))
+var draftTemplate = template.Must(template.New(manifest.SettingsName).Funcs(template.FuncMap{"text": value.TOML, "quote": table.Quote,
+	"comment": func(text string) string { return text }, // until the files are known
+	"has":     slices.Contains[[]string]}).Parse(draftText))

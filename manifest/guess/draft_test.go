@@ -133,6 +133,32 @@ func TestInitGuesses(t *testing.T) {
 	}
 }
 
+// TestSettingsNameNobody: release.toml repeats neither names of files nor names of columns that may be a person's.
+func TestSettingsNameNobody(t *testing.T) {
+	path := file(t, "anna_labels.csv", "id,mood,label anna.schmidt@uni.edu,tag\nabc,sad,1,a\nabd,glad,0,b\nabe,sad,0,"+
+		strings.Repeat("z", 65)+"\nabf,glad,1,c\nabg,sad,1,a\n")
+	other := file(t, "more_schmidt.csv", "id,mood,tag\nabh,sad,a\n")
+	d, err := initFiles(t, Options{Name: "memes"}, path, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := string(d.Settings)
+	for _, part := range []string{"anna", "schmidt", filepath.Dir(path), filepath.Dir(other)} {
+		if strings.Contains(settings, part) {
+			t.Errorf("release.toml holds %q:\n%s", part, settings)
+		}
+	}
+	for _, part := range []string{"init` of 2 files", "# Not used: number 3 (its name may name somebody): it is about people",
+		`column number 3 (its name may name somebody) may hold`, "at file 1:"} {
+		if !strings.Contains(settings, part) {
+			t.Errorf("release.toml does not say %q:\n%s", part, settings)
+		}
+	}
+	if said := strings.Join(d.Warnings, "\n"); !strings.Contains(said, path) || !strings.Contains(said, "schmidt") {
+		t.Errorf("the person who made it is told less: %s", said)
+	}
+}
+
 // TestInitWrites holds what the release gets of the file: its mapped columns, in one form.
 func TestInitWrites(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{

@@ -37,6 +37,7 @@ type guesser struct {
 	spellings []manifest.Spelling
 	names     map[string]bool
 
+	skipped    []string  // files of the folder that were not read
 	commentIDs *surveyed // the first column of ids that are those of comments
 }
 

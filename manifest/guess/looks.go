@@ -1,7 +1,6 @@
 package guess
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -45,7 +44,7 @@ func LookOfName(name string, known func(word string) bool) string {
 
 // says gives what a text looks like by its form, by a given name in it or by a word like the name of an account.
 func (j *accountJudge) says(text string) string {
-	kind := cmp.Or(personalProse(text), oneName(text))
+	kind := NamesSomebody(text)
 	if kind == "" && j.known != nil && j.look(text) == mixedWord {
 		kind = "the name of an account"
 	}

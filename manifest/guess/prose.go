@@ -1,6 +1,7 @@
 package guess
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -37,26 +38,30 @@ func personalProse(text string) string {
 	return ""
 }
 
-// UnfitTexts says in which texts of a schema, its titles, names and descriptions, somebody is named, one line each,
-// which does not repeat the text. Those of categories to keep are not judged.
+// NamesSomebody says what in a short text, such as a title, tells who somebody is, "" for nothing.
+func NamesSomebody(text string) string { return cmp.Or(personalProse(text), oneName(text)) }
+
+// UnfitTexts says in which texts of a schema, its titles, codes, names and descriptions, somebody is named, one line
+// each, which does not repeat the text. Those of categories to keep are not judged.
 func UnfitTexts(s manifest.Schema, keep func(category string) bool) (found []string) {
 	for _, c := range s.Categories {
 		if keep(c.Name) {
 			continue
 		}
-		note := func(of, what, text string) {
-			if kind := personalProse(text); kind != "" {
+		note := func(of, what, kind string) {
+			if kind != "" {
 				found = append(found, fmt.Sprintf("the %s of %s holds %s", what, of, kind))
 			}
 		}
 		category := fmt.Sprintf("category %q", c.Name)
-		note(category, "title", c.Title)
-		note(category, "description", c.Description)
+		note(category, "title", NamesSomebody(c.Title))
+		note(category, "description", personalProse(c.Description))
 		for i, l := range c.Labels {
 			of := fmt.Sprintf("label %d of %s", i+1, category)
-			note(of, "description", l.Description)
+			note(of, "description", personalProse(l.Description))
+			note(of, "code", NamesSomebody(l.Code))
 			if l.Name != l.Code {
-				note(of, "name", l.Name)
+				note(of, "name", NamesSomebody(l.Name))
 			}
 		}
 	}

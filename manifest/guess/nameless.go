@@ -1,0 +1,39 @@
+package guess
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"rehydrate/manifest"
+	"rehydrate/manifest/table"
+)
+
+// nameless takes out of the comments of release.toml what only the person who made it should read, for the folder may be
+// handed out as it is: the names and folders of the files, and names of columns that may be a person's.
+func (d *guesser) nameless(files []manifest.SourceFile) *strings.Replacer {
+	var pairs []string
+	say := func(name, instead string) {
+		if name != "" {
+			pairs = append(pairs, name, instead)
+		}
+	}
+	for i, file := range files {
+		say(file.Path+":", fmt.Sprintf("file %d:", i+1)) // before a line
+		say(table.Quote(filepath.Base(file.Path)), fmt.Sprintf("file %d", i+1))
+	}
+	for _, name := range d.skipped {
+		say(table.Quote(name), "a file")
+	}
+	for _, c := range d.columns {
+		if d.namesSomebody(c.name) {
+			say(table.Quote(c.name), fmt.Sprintf("number %d (its name may name somebody)", c.place+1))
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// namesSomebody reports whether the name of a column may be that of a person or account.
+func (d *guesser) namesSomebody(name string) bool {
+	return LookOfText(name, d.Known) != "" || LookOfText(strings.ReplaceAll(name, "_", " "), d.Known) != ""
+}
