@@ -37,6 +37,7 @@ type guesser struct {
 	spellings []manifest.Spelling
 	names     map[string]bool
 
+	platform   string    // whose export the file is
 	skipped    []string  // files of the folder that were not read
 	commentIDs *surveyed // the first column of ids that are those of comments
 }
@@ -77,6 +78,7 @@ func (d *guesser) guess(file string) error {
 		}
 	}
 	d.leaveGivers()
+	d.leavePlatform()
 	d.guessSeparator() // while all columns are free
 	// FigSIM first: its columns would also do as categories with labels of their own.
 	if !d.Many && d.guessFigSIM() {
@@ -641,6 +643,9 @@ func (d *guesser) guessColumns() {
 		named := slices.Contains(d.Keep, c.name)
 		kind := c.kind()
 		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.unfit() || c.words() || c.rowNumbers() || kind == manifest.TypeText) {
+			continue
+		}
+		if !named && d.leaveBeside(c, kind) {
 			continue
 		}
 		if c.all(formNumber) && c.namedTime() && !c.all(formSeconds) {

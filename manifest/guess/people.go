@@ -79,7 +79,13 @@ func (c *surveyed) ofGivers() bool {
 			return false
 		}
 	}
-	return asked || traits && !c.flags()
+	return asked || traits && !c.flagged()
+}
+
+// flagged reports whether all values are yes or no in words or numbers: f can be female.
+func (c *surveyed) flagged() bool {
+	isLetter := func(text string) bool { return len(text) == 1 && !value.IsDigits(text) }
+	return c.flags() && !slices.ContainsFunc(c.values(), isLetter)
 }
 
 // leaveGivers leaves out what tells of the people who were asked.
