@@ -41,6 +41,8 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 		return ""
 	case isAlone(words), isRole(words), isPlatform(words):
 		return "it is about people"
+	case asksWho(words):
+		return "it asks people who they are"
 	case words[0] == "who", slices.ContainsFunc(words, isGivenName): // anna, label_anna: a column for each annotator
 		return "it is about people"
 	case words[0] == "author", !c.counts(words) && !c.decides() && (namesPeople(words) || hasPart(name)):

@@ -85,7 +85,7 @@ func TestColumnsOfPeople(t *testing.T) {
 		Stimmung Gefühl Thema Sprache Kategorie Autobahn émotion étiquette humeur langue sujet thème sentiment catégorie emoción etiqueta sentimiento tono
 		idioma autorizado autoestima categoria humor ironia ódio tema emozione lingua gevoel onderwerp taal emocja temat język kategoria duygu konu dil
 		therapy checkpoint fact_check supervision clientele professional study_case use_case parental maternal brotherhood snap_judgment steamy_score
-		subjective human_label human human_machine street_art street_scene handling matrix channel staffing badge official office manageable
+		subjective human_label human human_machine street_art street_scene handling matrix channel staffing official office manageable
 		youtube_score twitter_sentiment platform_type initial_label code label_code language_code marker subject_line number_of_posts Klient_Server_Anteil
 		настроение тема время источник язык категория 情感 标签 主题 类别 感情 カテゴリ 감정 주제 المشاعر الموضوع भावना विषय`) {
 		if c := column(name, "alice", "bob"); c.private() != "" {
