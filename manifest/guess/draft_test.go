@@ -148,7 +148,7 @@ func TestSettingsNameNobody(t *testing.T) {
 			t.Errorf("release.toml holds %q:\n%s", part, settings)
 		}
 	}
-	for _, part := range []string{"init` of 2 files", "# Not used: number 3 (its name may name somebody): it is about people",
+	for _, part := range []string{"init` of 2 files", "# Not used: number 3 (its name may name somebody): its name holds a mail address",
 		`column number 3 (its name may name somebody) may hold`, "at file 1:"} {
 		if !strings.Contains(settings, part) {
 			t.Errorf("release.toml does not say %q:\n%s", part, settings)

@@ -574,6 +574,16 @@ func (d *guesser) lookAtValues(c *surveyed) {
 	if i := slices.IndexFunc(c.cells, func(cell []string) bool { return namesOne(cell) != "" }); i >= 0 {
 		d.lookAt("column %s was taken for labels, but one of them may name a person, at %s", name, c.places[i])
 	}
+	j := newAccountJudge(c.values(), d.Known)
+	isAccount := func(cell []string) bool {
+		return slices.ContainsFunc(cell, func(text string) bool { return j.look(text) == mixedWord })
+	}
+	if i := slices.IndexFunc(c.cells, isAccount); i >= 0 {
+		d.lookAt("column %s was taken for labels, but one of them may name an account, at %s", name, c.places[i])
+	}
+	if mayNameSomebody(c.name, d.Known) {
+		d.lookAt("column %s has a name that may be somebody's: it was taken for labels", name)
+	}
 	if c.excused() {
 		d.lookAt("column %s may be about people by its name, but its values are a few ordinary words: "+
 			"it was taken for labels", name)

@@ -38,6 +38,8 @@ func LookOfName(name string, known func(word string) bool) string {
 		return "may be about people"
 	case c.ofGivers():
 		return "may tell of people who were asked"
+	case mayNameSomebody(name, known):
+		return "may name somebody"
 	}
 	return LookOfText(strings.ReplaceAll(name, "_", " "), known)
 }
@@ -45,7 +47,7 @@ func LookOfName(name string, known func(word string) bool) string {
 // says gives what a text looks like by its form, by a given name in it or by a word like the name of an account.
 func (j *accountJudge) says(text string) string {
 	kind := NamesSomebody(text)
-	if kind == "" && j.known != nil && j.look(text) == mixedWord {
+	if kind == "" && j.look(text) == mixedWord {
 		kind = "the name of an account"
 	}
 	if kind == "" {
@@ -54,7 +56,7 @@ func (j *accountJudge) says(text string) string {
 	return "looks like " + kind
 }
 
-// newAccountJudge judges labels that stand together. known may be nil where look is not asked.
+// newAccountJudge judges labels that stand together. known is that of Options.
 func newAccountJudge(labels []string, known func(word string) bool) *accountJudge {
 	j := &accountJudge{known: known, shared: make(map[string]int)}
 	for _, label := range labels {

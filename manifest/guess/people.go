@@ -34,6 +34,8 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 	case slices.ContainsFunc(c.values(), func(text string) bool { return strings.HasPrefix(text, "self.") }):
 		// Reddit's domain of a text post. Of one on a profile it has the name of the profile's owner.
 		return "it can name the person on whose profile a post stands (self.NAME)"
+	case personalName(name) != "":
+		return "its name holds " + personalName(name)
 	case len(words) == 0, ordinary && ofRole(words):
 		return ""
 	case c.flags() && !peopleWords["person"][singular(words[0])] &&
@@ -62,9 +64,9 @@ func isAlone(words []string) bool {
 
 // isGiver reports whether the column is about the people who were asked: workers, participants, annotators.
 func (c *surveyed) isGiver() bool {
-	return c.privateName() != "" && slices.ContainsFunc(wordsOf(c.name), func(word string) bool {
+	return c.privateName() != "" && (asksWho(wordsOf(c.name)) || slices.ContainsFunc(wordsOf(c.name), func(word string) bool {
 		return peopleWords["giver"][singular(word)] || peopleWords["giver"][person(word)]
-	})
+	}))
 }
 
 // ofGivers reports whether the column, beside one of the people who were asked, tells of them: age, country of birth,
@@ -77,7 +79,7 @@ func (c *surveyed) ofGivers() bool {
 			asked = true
 		case peopleWords["trait"][single]:
 			traits = true
-		case !peopleWords["filler"][word] && !value.IsDigits(word):
+		case !peopleWords["filler"][word] && !peopleWords["you"][word] && !value.IsDigits(word):
 			return false
 		}
 	}
@@ -383,6 +385,9 @@ func singular(word string) string {
 
 // counts reports whether a column holds numbers of people and not who they are: num_annotators, mentions.
 func (c *surveyed) counts(words []string) bool {
+	if n := len(words); n > 1 && words[n-1] == "number" && (peopleWords["person"][words[n-2]] || peopleWords["weak"][words[n-2]]) {
+		return false // student number: that of one
+	}
 	counting := func(word string) bool { return slices.Contains([]string{"n", "num", "number", "count", "total"}, word) }
 	return c.all(formNumber) && (counting(words[0]) || counting(singular(words[len(words)-1])) ||
 		words[0] == "mentions" || asks(words))
@@ -478,11 +483,16 @@ func nameWords(text string) (words []string) {
 var initialForm = regexp.MustCompile(`^\p{Lu}[\p{Ll}'’-]+,? (?:\p{Lu}\.[ -]?){1,3}$|` +
 	`^(?:\p{Lu}\.[ -]?){1,3}(?:(?:van|von|de|der|la) )*\p{Lu}[\p{Ll}'’]+(?:-\p{Lu}\p{Ll}+)?$`)
 
-// namesPerson reports whether a text of few words has a given name among them.
+// namesPerson reports whether a text of few words has a given name among them, or two words that can be names and are
+// written as such: Mark Grace.
 func namesPerson(text string) bool {
 	words := nameWords(text)
-	return len(words) <= 4 && slices.ContainsFunc(words, isGivenName)
+	namelike := func(word string) bool { return peopleWords["namelike"][word] }
+	return len(words) <= 4 && slices.ContainsFunc(words, isGivenName) ||
+		len(words) == 2 && namelike(words[0]) && namelike(words[1]) && twoNames.MatchString(text)
 }
+
+var twoNames = regexp.MustCompile(`^\p{Lu}\p{Ll}+ \p{Lu}\p{Ll}+$`)
 
 // arePeople reports whether labels are names of people: two at least, and more than half, have a given name in few
 // words, or are written as names are.
@@ -632,9 +642,12 @@ var staffForm = regexp.MustCompile(`^[a-z]{2,4}[0-9]{3,5}$`)
 // leet finds digits that stand for letters.
 var leet = regexp.MustCompile(`[a-z][0-9]+[a-z]`)
 
-// look judges a label by its words: sad (jkim545) looks as jkim545 does.
+// look judges a label by its words: sad (jkim545) looks as jkim545 does. Without a dictionary nothing is an account.
 func (j *accountJudge) look(label string) accountLook {
 	look := likeLabel
+	if j.known == nil {
+		return look
+	}
 	for _, token := range strings.FieldsFunc(label, betweenAccounts) {
 		look = max(look, j.lookOfToken(token))
 	}

@@ -12,8 +12,8 @@ import (
 // english is a dictionary for tests.
 func english(word string) bool {
 	return slices.Contains(strings.Fields(`and april fear first humor inform may or other otter perpetrator second self victim
-		anger ask auto bullying class covid dank figurative hate hateful image irony joy label language memes metaphor
-		moderator mods negative neutral non none not offensive positive related sadness sarcasm speech thing topic very watchful way women`), word)
+		anger ask auto by bullying class done funny mark covid dank figurative hate hateful image irony joy label language memes metaphor
+		moderator mods negative neutral non none not offensive positive related sadness sarcasm speech thing topic very vote watchful way women`), word)
 }
 
 // TestColumnsOfPeople: which columns are left out by their names. The values are words that would do as labels.
@@ -96,7 +96,7 @@ func TestColumnsOfPeople(t *testing.T) {
 		column *surveyed
 		want   bool
 	}{
-		{column("num_annotators", "2", "3"), false}, {column("mentions", "2", "3"), false}, {column("user_count", "2"), false}, {column("is_mod", "0", "1"), false}, {column("person", "0", "1"), false}, {column("person", "Ann", "Bob"), true},
+		{column("num_annotators", "2", "3"), false}, {column("Matriculation number", "3021471"), true}, {column("student_number", "3021471"), true}, {column("mentions", "2", "3"), false}, {column("user_count", "2"), false}, {column("is_mod", "0", "1"), false}, {column("person", "0", "1"), false}, {column("person", "Ann", "Bob"), true},
 		{column("is_mod", "True", "False"), false}, {column("throwaway_account", "yes", "no"), false}, {column("owner", "2", "3"), true},
 		{column("insta", "0", "1"), false}, {column("insta", "anna", "bert"), true}, {column("client", "yes", "no"),
 			false},
@@ -132,7 +132,8 @@ func TestInitLeavesGiversOut(t *testing.T) {
 		{"Participant id", "First language", "French Dutch", true}, {"Participant id", "Fluent languages", "French Dutch", true},
 		{"Participant id", "Total approvals", "100 200", true}, {"Participant id", "Started at", "2024-01-01T10:00:00Z 2024-01-01T10:00:01Z", true},
 		{"WorkerId", "Answer.native_language", "French Dutch", true}, {"WorkerId", "Answer.state", "Ohio Utah", true},
-		{"AssignmentId", "Answer.gender", "f f", true}, {"WorkerId", "emotional_state", "calm tense", false},
+		{"AssignmentId", "Answer.gender", "f f", true}, {"WorkerId", "emotional_state", "calm tense", false}, {"Wie heißt du?", "Dein Alter", "20 31", true},
+		{"Your name", "Geschlecht", "m w", true},
 		{"worker_id", "religion", "0 1", false}, {"worker_id", "race", "yes no", false}, {"worker_id", "mood_level",
 			"high low", false},
 		{"author", "religion", "none christian", false}, {"x", "gender", "female male", false}, {"x", "age", "20 31",

@@ -1,6 +1,7 @@
 package guess
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode"
@@ -70,7 +71,7 @@ func plainSigns(text string) string {
 // mailbox, a device, the page of an account or a home folder, the name of an account, a number of a telephone or of a
 // person, or an id of the form that ORCID, Prolific, Qualtrics or Mechanical Turk gives people.
 func personalValue(text string) string {
-	text = plainSigns(text)
+	text = strings.ReplaceAll(plainSigns(text), "%40", "@")
 	// The expressions are slow, and most values have none of their signs.
 	switch {
 	case strings.Contains(text, "@") && mailForm.MatchString(text), strings.Contains(text, "at") && hiddenMailForm.MatchString(text):
@@ -84,7 +85,7 @@ func personalValue(text string) string {
 	case len(text) > 3 && value.FoldASCII(text[:3]) == "t2_" && manifest.PostID(value.FoldASCII(text[3:])).Valid():
 		return "Reddit's id of an account"
 	}
-	if kind := shortPersonal(text); kind != "" {
+	if kind := cmp.Or(shortPersonal(text), accountOrDevice(text)); kind != "" {
 		return kind
 	}
 	for from := 0; from+shortestID <= len(text); from++ {
@@ -93,7 +94,8 @@ func personalValue(text string) string {
 			hasDigit = hasDigit || value.IsDigit(text[from+size])
 		}
 		if hasDigit && size >= shortestID { // ADVERTISEMENT is a word
-			if kind := idOfPerson(text[from : from+size]); kind != "" {
+			id := text[from : from+size]
+			if kind := cmp.Or(idOfPerson(id), idInside(id)); kind != "" {
 				return kind
 			}
 		}
