@@ -387,8 +387,11 @@ func (d *decoder) subreddit(cells []Cell) string {
 	if !strings.ContainsRune(address, '/') {
 		return ""
 	}
-	_, path, _ := splitAddress(address)
-	parts := strings.Split(strings.Trim(path, "/"), "/")
+	_, u, ok := splitAddress(address)
+	if !ok {
+		return ""
+	}
+	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	if len(parts) < 2 || parts[0] != "r" {
 		return ""
 	}

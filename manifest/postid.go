@@ -70,17 +70,19 @@ var damaged = regexp.MustCompile(`^(\d+([.,]\d+(e[+-]*\d+)?|e[+-]+\d+)` +
 // Paths of posts, folded and without slashes at their ends.
 var (
 	postPath    = regexp.MustCompile(`^((r|u|user)/[^/]*/)?(comments|gallery)/([0-9a-z]{1,13})(/|$)`)
-	commentPath = regexp.MustCompile(`^((r|u|user)/[^/]*/)?comments/[0-9a-z]{1,13}/[^/]*/[0-9a-z]{1,13}$`)
+	commentPath = regexp.MustCompile(`^(?:(?:r|u|user)/[^/]*/)?comments/([0-9a-z]{1,13})/[^/]*/([0-9a-z]{1,13})(?:/?\.[a-z]+)?$`)
+	// commentPart is a comment behind a #: its fullname, or an id of at least six signs, which no anchor of a page is.
+	commentPart = regexp.MustCompile(`^(?:(?:thing_)?t1_([0-9a-z]{1,13})|([0-9a-z]*[0-9][0-9a-z]*))$`)
 	sharePath   = regexp.MustCompile(`^((r|u|user)/[^/]*/)?s/`)
 )
 
 // parseAddress reads the id out of a permalink, a gallery address or a short link.
 func parseAddress(text string) (PostID, error) {
-	host, path, ok := splitAddress(text)
+	host, u, ok := splitAddress(text)
 	if !ok {
 		return notID(text, "is not an address that can be read", "give the post's id or its permalink")
 	}
-	path = strings.Trim(value.FoldASCII(path), "/")
+	path := strings.Trim(value.FoldASCII(u.Path), "/")
 	hint := "a permalink has /comments/ and then the id"
 	switch host {
 	case "redd.it":
@@ -101,7 +103,7 @@ func parseAddress(text string) (PostID, error) {
 		return notID(text, "is not an address on Reddit",
 			"give the post's id, its permalink on www.reddit.com, or redd.it/ID")
 	}
-	if commentPath.MatchString(path) {
+	if _, _, is := CommentAddress(text); is {
 		return notID(text, "is the permalink of a comment, not of a post", "the part before the comment's id is that of its post: decide which is meant")
 	}
 	if found := postPath.FindStringSubmatch(path); found != nil {
@@ -116,15 +118,41 @@ func IsComment(text string) bool {
 	if id, ok := strings.CutPrefix(text, "t1_"); ok {
 		return validID(id)
 	}
-	if !strings.Contains(text, "comments/") {
-		return false
-	}
-	_, path, ok := splitAddress(text)
-	return ok && commentPath.MatchString(strings.Trim(path, "/"))
+	_, _, is := CommentAddress(text)
+	return is
 }
 
-// splitAddress gives the host and path of an address with or without scheme, or of a path on Reddit.
-func splitAddress(text string) (host, path string, ok bool) {
+// CommentAddress gives the post and the comment that the address of a comment names, in lower case: its permalink, also
+// with .json, or the address of the post with the comment behind ?comment= or #.
+func CommentAddress(text string) (post PostID, comment string, ok bool) {
+	if !strings.Contains(text, "omments") { // which most texts do not
+		return "", "", false
+	}
+	_, u, ok := splitAddress(strings.TrimSpace(text))
+	if !ok {
+		return "", "", false
+	}
+	path := strings.Trim(value.FoldASCII(u.Path), "/")
+	if found := commentPath.FindStringSubmatch(path); found != nil {
+		return PostID(found[1]), found[2], true
+	}
+	found := postPath.FindStringSubmatch(path)
+	if found == nil {
+		return "", "", false
+	}
+	comment = strings.TrimPrefix(value.FoldASCII(u.Query().Get("comment")), "t1_")
+	if part := commentPart.FindStringSubmatch(value.FoldASCII(u.Fragment)); comment == "" && part != nil &&
+		(part[1] != "" || len(part[2]) >= shortestComment) {
+		comment = part[1] + part[2]
+	}
+	return PostID(found[4]), comment, validID(comment)
+}
+
+// shortestComment is the least number of signs of a comment's id behind a #, where anchors stand as well.
+const shortestComment = 6
+
+// splitAddress gives the host and the parts of an address with or without scheme, or of a path on Reddit.
+func splitAddress(text string) (host string, u *url.URL, ok bool) {
 	first, _, _ := strings.Cut(text, "/")
 	switch {
 	case strings.Contains(text, "://"):
@@ -138,9 +166,9 @@ func splitAddress(text string) (host, path string, ok bool) {
 	u, err := url.Parse(text)
 	// A port or a user name is never part of an address of Reddit's, and can hide which site it leads to.
 	if err != nil || u.User != nil || u.Port() != "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", "", false
+		return "", nil, false
 	}
-	return value.FoldASCII(u.Host), u.Path, true
+	return value.FoldASCII(u.Host), u, true
 }
 
 // Subreddit returns the lower-case form of a subreddit's name, at most 21 letters, digits and underscores. It is empty

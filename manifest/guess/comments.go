@@ -24,7 +24,9 @@ const (
 	byYes                     // is_comment
 	byNo                      // is_submission
 	byAddress                 // the row's own address, or fullname, is a comment's
-	byOwnID                   // it is the address of a comment whose id is that of the row
+	byOwnID                   // it is the address of a comment whose id, or whose post's id, is that of the row
+	byComment                 // it is the fullname or own address of a comment
+	byCommentID               // it is that or the id of a comment, by the column's name
 	byOther                   // it names another post than the row's id does
 	byDepth                   // it counts the comments above: 1 is a comment under a post
 )
@@ -33,6 +35,8 @@ const (
 type mark struct {
 	column string
 	kind   markKind
+	ids    string // the column of ids
+	chosen bool   // --id names it, so that it has those of posts whatever the rows are about
 }
 
 type commentMarks []mark
@@ -42,12 +46,12 @@ type commentMarks []mark
 const (
 	markNames = "linked_submission_id parent_id parentid parent_comment_id comment_id commentid link_id linkid thread_id " +
 		"threadid root_id in_reply_to_id"
-	parentNames = "parent parents thread submission root link_fullname in_reply_to replied_to reply_to op_post"
+	parentNames = "parent parents thread submission root link_fullname in_reply_to replied_to reply_to op_post conversation conversation_id"
 )
 
 // beside are words in the names of columns that name another post, of which the row's post is a copy or neighbour.
-var beside = set(`copy crosspost crossposted duplicate duplicates matched near nearest neighbor neighbour next original
-	prev previous related repost reposted similar source`)
+var beside = set(`best copy crosspost crossposted duplicate duplicates matched near nearest neighbor neighbour next original
+	prev previous related repost reposted similar source top`)
 
 // under reports whether the column's name says that it holds what a comment stands under.
 func (c *surveyed) under() bool { return c.namedAs(markNames) || c.namedAs(parentNames) }
@@ -61,14 +65,17 @@ func (c *surveyed) betweenPosts() bool {
 // comment.
 var ownAddresses = set("comment_permalink full_link fullname name permalink post_permalink post_url")
 
+// ofComments are columns that name the comment which a row is about.
+var ofComments = set("comment_fullname comment_id comment_link comment_name comment_permalink comment_uri comment_url commentid")
+
 // Columns that say yes or no: of a comment, and of a post.
 var (
 	yesOfComments = set("is_comment is_reply comment kommentar commentaire comentario commento is_kommentar")
-	yesOfPosts    = set("is_post is_submission is_thread is_top_level top_level is_toplevel is_root")
+	yesOfPosts    = set("is_post is_submission is_thread is_top_level top_level is_toplevel toplevel is_root")
 )
 
 // depths are columns that say how deep a comment stands below a post.
-var depths = set("depth comment_depth reply_depth thread_depth nest_level nesting_level")
+var depths = set("depth comment_depth reply_depth thread_depth nest_level nesting nesting_depth nesting_level")
 
 // Words for yes and no, without marks, in the languages in which spreadsheets write them.
 var (
@@ -92,29 +99,43 @@ func readFlag(text string) (yes, ok bool) {
 var (
 	kindsOfComments = set(`comment comments t1 kommentar kommentare commentaire commentaires comentario comentarios commento commenti
 		opmerking komentarz komentarze komentar yorum kommentti kommentarer kommentaren hozzaszolas
-		комментарии комментарий коментар
+		комментарии комментарий коментар коммент комменты cmt cmts commenter
 		σχολιο تعليق תגובה टिप्पणी コメント 评论 評論 留言 댓글`)
 	kindsOfReplies = set(`reply replies antwort antworten reponse reponses respuesta respuestas resposta respostas risposta risposte
 		reactie reacties odpowiedz odpowiedzi yanit svar vastaus ответ رد 回复 回覆 返信 답글`)
 	kindsOfPosts = set(`post posts submission submissions t3 thread threads beitrag beitrage publication publications
 		publicacion publicaciones entrada publicacao postagem pubblicazione bericht wpis gonderi inlagg indlaeg innlegg julkaisu
-		пост публикация
+		op пост публикация
 		منشور 帖子 主题 投稿 게시물`)
+	surePosts = set("op post posts submission submissions t3")
 	// typesOfPosts can stand beside comment, and are labels without it.
 	typesOfPosts = set("gallery image link poll self text video")
 )
 
-// kindOf folds the name of a kind, without the words for a part of it: "comment body" is comment.
-func kindOf(text string) string {
+// dumpForm is the name of a file of a dump by months: of comments, or of submissions.
+var dumpForm = regexp.MustCompile(`^r([cs])_\d{4}-\d\d`)
+
+// maxKindWords is how many words the name of a kind has at most: top-level comment.
+const maxKindWords = 3
+
+// kindIs reports whether a text names one of these kinds: by a word of it, where another does not say that it is a part
+// of something, such as a title.
+func kindIs(text string, kinds map[string]bool) bool {
 	kind := value.Fold(withoutMarks(text))
-	words := strings.FieldsFunc(kind, func(r rune) bool { return r == ' ' || r == '_' || r == '-' })
-	if len(words) == 2 && partsOfKinds[words[1]] {
-		return words[0]
+	if kinds[kind] {
+		return true
 	}
-	return kind
+	if dump := dumpForm.FindStringSubmatch(kind); dump != nil {
+		return kinds[map[string]string{"c": "comment", "s": "submission"}[dump[1]]]
+	}
+	words := strings.FieldsFunc(kind, func(r rune) bool { return r == ' ' || r == '_' || r == '-' })
+	return len(words) <= maxKindWords && slices.ContainsFunc(words, func(word string) bool { return kinds[word] })
 }
 
-var partsOfKinds = set("body title text selftext content id")
+// ofComment reports whether a text says that something is a comment or a reply.
+func ofComment(text string) bool {
+	return kindIs(text, kindsOfComments) || kindIs(text, kindsOfReplies)
+}
 
 // saysKind reports whether the column says of each row whether it is about a post or a comment, and whether it is of a
 // comment anywhere.
@@ -124,7 +145,7 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	}
 	has := func(kinds ...map[string]bool) func([]string) bool {
 		return func(cell []string) bool {
-			return slices.ContainsFunc(kinds, func(of map[string]bool) bool { return of[kindOf(cell[0])] })
+			return slices.ContainsFunc(kinds, func(of map[string]bool) bool { return kindIs(cell[0], of) })
 		}
 	}
 	only := func(kinds ...map[string]bool) bool {
@@ -137,8 +158,10 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	case namedAs(name, "kind type typ tipo soort rodzaj thing"):
 		return only(kindsOfComments, kindsOfReplies, kindsOfPosts) ||
 			comments && (posts || only(kindsOfComments, kindsOfReplies, typesOfPosts)), comments
+	case only(kindsOfComments, kindsOfPosts):
+		return comments && posts, comments
 	default: // reply and thread are labels in other datasets
-		return only(kindsOfComments, kindsOfPosts) && comments && posts, comments
+		return only(kindsOfReplies, surePosts) && comments && posts, comments
 	}
 }
 
@@ -148,6 +171,7 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 	name := strings.Join(wordsOf(c.name), "_")
 	ofPosts := id.all(formPost) || d.confirmed(id) // any of their rows can say what it stands under, or leads to
 	says, comments := c.saysKind()
+	named := c.forms[formID]+c.forms[formComment]+c.forms[formTooNew] > 0 && !c.all(formDigits) // by ids
 	switch isFlag := c.allFlags(); {
 	case c == id:
 	case says:
@@ -160,12 +184,15 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 		return byDepth, true, true
 	case ownAddresses[name] && c.forms[formComment] > 0:
 		return byAddress, true, false
+	case ofComments[name] && named:
+		return byCommentID, true, d.PostsOnly
 	case ofPosts || c.betweenPosts():
-	case c.namedAs(markNames) && c.forms[formID]+c.forms[formComment] > 0,
+		return byOwnID, c.forms[formComment] > 0 && !c.lists, false
+	case c.namedAs(markNames) && named,
 		c.namedAs(parentNames) && (c.forms[formPost]+c.forms[formComment] > 0 || c.plainIDs()):
 		return byValue, true, d.PostsOnly
 	case c.forms[formComment] > 0 && !c.lists:
-		return byOwnID, true, false
+		return byComment, true, false
 	case d.ID == "" && !c.namedWords && 2*c.forms[formPost] > c.items && d.differ.has(id, c):
 		return byOther, true, false
 	}
@@ -175,10 +202,11 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 // guessMarks finds the columns by which rows about comments are known, and keeps those that say only that from being
 // labels.
 func (d *guesser) guessMarks() {
+	id := d.column(d.columnOf("id"))
 	for _, c := range d.columns {
 		kind, found, leaves := d.markOf(c)
 		if found {
-			d.marks = append(d.marks, mark{c.name, kind})
+			d.marks = append(d.marks, mark{c.name, kind, id.name, d.ID != ""})
 		}
 		switch isKept := c.used || slices.Contains(d.Keep, c.name); {
 		case isKept || !leaves:
@@ -198,7 +226,7 @@ func (c *surveyed) plainIDs() bool {
 			ids++
 		}
 	}
-	return c.all(formID) && 2*ids > len(c.values())
+	return c.forms[formID]+c.forms[formTooNew] == c.items && 2*ids > len(c.values())
 }
 
 // allFlags reports whether all values are yes or no, also in numbers.
@@ -236,10 +264,11 @@ func (m commentMarks) ofComment(id string, texts []string) (comment bool) {
 // id is that of the post which the comment stands under.
 func (of mark) says(id, text string) (comment, ofPost bool) {
 	post, strong := idForm(text)
-	address := commentAddress.FindStringSubmatch(value.FoldASCII(text))
+	under, own, isAddress := manifest.CommentAddress(value.FoldASCII(text))
+	ofPost = isAddress && string(under) == id && of.chosen
 	switch of.kind {
 	case byKind:
-		return kindsOfComments[kindOf(text)] || kindsOfReplies[kindOf(text)], false
+		return ofComment(text), false
 	case byYes, byNo:
 		yes, ok := readFlag(text)
 		return text != "" && (!ok || yes == (of.kind == byYes)), false // what is neither yes nor no may be a comment
@@ -249,15 +278,18 @@ func (of mark) says(id, text string) (comment, ofPost bool) {
 	case byValue:
 		return text != "" && post != id, post == id
 	case byAddress:
-		return post == "" && strong, address != nil && address[1] == id
+		return post == "" && strong, ofPost
 	case byOwnID:
-		return address != nil && address[2] == id, false
+		return isAddress && (own == id || string(under) == id && !of.chosen), false
+	case byComment, byCommentID: // elsewhere an address can lead to a comment
+		isName := post == "" && strong || of.kind == byCommentID && post != "" && post != id
+		if isAddress {
+			isName = string(under) == id
+		}
+		return isAddress && own == id || isName && !of.chosen, ofPost
 	}
 	return post != "" && strong && post != id, false
 }
-
-// commentAddress has the ids of the post and of the comment in a comment's address.
-var commentAddress = regexp.MustCompile(`(?:^|/)comments/([0-9a-z]+)/[^/]*/([0-9a-z]+)`)
 
 // refuseComments reads the rows again where some may be about comments, and says which are. Of --posts-only, it counts
 // them.
@@ -335,8 +367,13 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 			hint = "rehydrate init --posts-only leaves such rows out; --id " + strconv.Quote(of.column) +
 				" takes the posts that comments stand under"
 		}
-		return i + 1, "column " + column +
-			" says that this row is about a comment, so its id is not that of a post", hint
+		why := ", so its id is not that of a post"
+		under, _, isAddress := manifest.CommentAddress(value.FoldASCII(texts[i+1]))
+		if isAddress && string(under) == id || of.kind == byCommentID {
+			why, hint = " and not about its post", "rehydrate init --posts-only leaves such rows out; --id "+
+				strconv.Quote(of.ids)+" takes the posts that comments stand under"
+		}
+		return i + 1, "column " + column + " says that this row is about a comment" + why, hint
 	}
 	if id == "" {
 		return 0, table.Quote(texts[0]) + " is the id of a comment, not of a post", leaves
