@@ -19,16 +19,16 @@ import (
 type markKind int
 
 const (
-	byValue   markKind = iota // it has a value: what the comment stands under
-	byKind                    // the value is a comment's kind: comment, t1
-	byYes                     // is_comment
-	byNo                      // is_submission
-	byAddress                 // the row's own address, or fullname, is a comment's
-	byOwnID                   // it is the address of a comment whose id, or whose post's id, is that of the row
-	byComment                 // it is the fullname or own address of a comment
-	byCommentID               // it is that or the id of a comment, by the column's name
-	byOther                   // it names another post than the row's id does
-	byDepth                   // it counts the comments above: 1 is a comment under a post
+	byValue     markKind = iota // it has a value: what the comment stands under
+	byKind                      // the value is a comment's kind: comment, t1
+	byYes                       // is_comment
+	byNo                        // is_submission
+	byAddress                   // the row's own address, or fullname, is a comment's
+	byOwnID                     // it is the address of a comment whose id, or whose post's id, is that of the row
+	byComment                   // it is the fullname or own address of a comment
+	byCommentID                 // it is that or the id of a comment, by the column's name
+	byOther                     // it names another post than the row's id does
+	byDepth                     // it counts the comments above: 1 is a comment under a post
 )
 
 // A mark is a column by which rows about comments are known.

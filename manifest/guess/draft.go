@@ -93,6 +93,9 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if err := g.refuseComments(ctx, source); err != nil {
 		return nil, err
 	}
+	if err := g.refuseRows(ctx, source); err != nil {
+		return nil, err
+	}
 	if len(skipped) > 0 {
 		g.lookAt("not read, in the folder of the annotations: %s; name what belongs to them with another --manifest",
 			manifest.QuotedList(skipped[:min(len(skipped), 5)]))

@@ -103,6 +103,7 @@ const (
 	formAddress
 	formWords
 	formFile
+	formRow // the name of the column, or of a row of sums
 	forms
 )
 
@@ -244,6 +245,7 @@ func (c *surveyed) count(text string) {
 	note(formAddress, isAddress(text))
 	note(formWords, isText(text))
 	note(formFile, isFile(text))
+	note(formRow, c.namesRow(text))
 }
 
 // What is a sentence: so many words, or so many letters in scripts that do not part words. Labels have fewer.
