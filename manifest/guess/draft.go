@@ -178,6 +178,8 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 	}
 	all := fmt.Sprintf("every entry is in split %s; a split column says it otherwise", manifest.DefaultSplit)
 	switch {
+	case len(files) > 1 && says == "" && slices.ContainsFunc(files, mayBeSplit):
+		return fmt.Sprintf("the names of %s and the other files may say splits, but not usual ones: %s", none, all)
 	case none != "" && says != "":
 		return fmt.Sprintf("the name of %s says a split, but that of %s says none, or several: %s, "+
 			"and so do names such as train.csv and test.csv", says, none, all)
@@ -185,6 +187,13 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 		return fmt.Sprintf("the name of %s says a split, which was not taken from one file alone: %s", says, all)
 	}
 	return ""
+}
+
+// oddSplits are words in names of files that may say splits, and are not read.
+var oddSplits = set("cv eval evaluation fold folds gold heldout holdout kfold pilot split trn tst")
+
+func mayBeSplit(file manifest.SourceFile) bool {
+	return slices.ContainsFunc(wordsOf(table.Stem(file.Path)), func(word string) bool { return oddSplits[word] })
 }
 
 // sameSplit says which two files say one split by names that differ in other words: test.csv and test_old.csv.

@@ -533,13 +533,17 @@ func (d *guesser) guessCategories() {
 			read = c.readLabels("")
 			why = fmt.Sprintf("%d different values in %d cells", len(category.Labels), c.filled)
 		}
-		if category.Labels == nil || d.Many && c.empty {
+		if category.Labels == nil {
 			continue
 		}
 		if !c.all(formPost) {
 			c.names = cmp.Or(lookLikeNames(codes(category.Labels), d.Known), lookLikeNames(c.values(), d.Known))
 		}
-		if c.names != "" {
+		if c.names != "" || d.Many && c.empty && c.kind() != manifest.TypeText {
+			continue
+		}
+		if d.Many && c.empty {
+			d.passLabels(c)
 			continue
 		}
 		category.Name = d.name(c.name, "_label")
@@ -556,11 +560,50 @@ func (d *guesser) guessCategories() {
 			d.lookAt("cells of column %s are cut at each comma into several labels, such as %s at %s",
 				table.Quote(c.name), table.Quote(c.cells[i][0]), c.places[i])
 		}
+		d.lookAtSigns(c, category)
 		d.lookAtValues(c)
 		d.lookAtMissing(c)
 		d.lookAtMerged(c, read)
 		d.lookAtNone(c, category)
 		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
+	}
+}
+
+// passLabels passes labels through as text, because not every of several rows about one image has one.
+func (d *guesser) passLabels(c *surveyed) {
+	if c.missing > 0 { // which a column of text would have as texts
+		what := fmt.Sprintf("would hold labels, but %s stands for none in some rows, such as at %s: leave these cells empty",
+			table.Quote(c.missingAs), c.emptyAt)
+		d.leaveLookAt(c, "it "+what, what)
+		return
+	}
+	d.lookAt("column %s has no label in some rows, such as at %s, and where several rows are about one image each needs one: "+
+		"it passes through as text, null where a row says nothing", table.Quote(c.name), c.emptyAt)
+	d.lookAtValues(c)
+	c.used = true
+	p := &manifest.Column{Name: d.name(c.name, "_given"), Type: manifest.TypeText}
+	d.take(columnGuess{Name: p.Name, Column: c.name, Why: "its labels are missing in some rows", Passed: p})
+}
+
+// lookAtSigns says where a label is several others with another sign between them than the cells of the column have.
+func (d *guesser) lookAtSigns(c *surveyed, category *manifest.Category) {
+	if c.lists || category.Kind != manifest.Multi {
+		return
+	}
+	is := func(text string) bool {
+		return slices.ContainsFunc(category.Labels, func(l manifest.Label) bool { return sameLabel(l.Code, strings.TrimSpace(text)) })
+	}
+	for _, sign := range manifest.Separators() {
+		for _, l := range category.Labels {
+			parts := strings.Split(l.Code, sign)
+			if sign == d.separator || len(parts) < 2 || slices.ContainsFunc(parts, func(part string) bool { return !is(part) }) {
+				continue
+			}
+			i := slices.IndexFunc(c.cells, func(cell []string) bool { return strings.Contains(cell[0], l.Code) })
+			d.lookAt("cells of column %s are parted by %q and by other signs, such as at %s: %s was taken for one label",
+				table.Quote(c.name), d.separator, c.places[max(i, 0)], table.Quote(l.Code))
+			return
+		}
 	}
 }
 
