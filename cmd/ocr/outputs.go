@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
@@ -217,7 +218,7 @@ func newParquetOutput(ctx context.Context, path string, force bool, e ocr.Engine
 	if err != nil {
 		return output{}, err
 	}
-	rows := dataset.NewReadingsWriter(file, version(), map[string]string{
+	rows := dataset.NewReadingsWriter(file, build.Version(), map[string]string{
 		"engine": system(e), "model": e.Model + " " + e.ModelSHA256, "parameters": e.Parameters, "fingerprint": e.Fingerprint(),
 	})
 	end := func(complete bool) error {

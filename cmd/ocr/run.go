@@ -9,12 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/cmd/internal/console"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
@@ -155,7 +155,7 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 		Short:         "Read the text of images with Tesseract",
 		Long:          rootHelp,
 		Example:       "  ocr meme.jpg\n  ocr --json images/ > text.jsonl\n  ocr --draw looked-at/ --parquet text.parquet images/\n  curl ... | ocr",
-		Version:       version(),
+		Version:       build.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
@@ -266,13 +266,4 @@ func (o options) config(program string, words *language.Filter, stderr io.Writer
 		c.Log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	return c
-}
-
-// version is the tool's version as the build recorded it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "0.1.0"
-	}
-	return strings.TrimPrefix(info.Main.Version, "v")
 }

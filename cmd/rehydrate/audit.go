@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/audit"
+	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/durable"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
@@ -111,7 +112,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	}
 	config := audit.Config{Release: job.Release, Tombstones: job.Tombstones, Policy: job.Policy,
 		Files: files, Columns: f.columns, Now: c.now, Log: c.log,
-		Who: audit.Auditor{Tool: version(), Mode: "live"}}
+		Who: audit.Auditor{Tool: build.Version(), Mode: "live"}}
 	config.Since, err = readCheckpoint(f.since)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/cmd/internal/console"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
@@ -254,7 +255,7 @@ func (c *command) work(ctx context.Context, f ocrFlags, shard, of int) error {
 		return err
 	}
 	defer pool.Close()
-	done, err := cluster.Work(ctx, cluster.Job{Workspace: c.workspace, Shard: shard, Shards: of, Tool: version(),
+	done, err := cluster.Work(ctx, cluster.Job{Workspace: c.workspace, Shard: shard, Shards: of, Tool: build.Version(),
 		OCR: pool, Workers: f.workers, Progress: func(done, items int) { c.observeShards(done, items, "") }})
 	c.console.Done()
 	if ctx.Err() != nil {

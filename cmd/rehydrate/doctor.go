@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/polite"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
@@ -94,7 +95,7 @@ func missing(hint string, err error) (string, error) {
 }
 
 func (x *examination) self(context.Context) (string, error) {
-	return fmt.Sprintf("rehydrate %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), nil
+	return fmt.Sprintf("rehydrate %s, %s, %s/%s", build.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), nil
 }
 
 // ocrDoctorTime bounds `ocr doctor`, which starts a worker and reads one caption.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/durable"
 	"rehydrate/internal/polite"
 	"rehydrate/internal/userfile"
@@ -67,7 +68,7 @@ func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
 }
 
 func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
-	o := reddit.Options{Approval: approval, Policy: pol, Version: version(), Log: c.log, OnWait: progress.OnWait,
+	o := reddit.Options{Approval: approval, Policy: pol, Version: build.Version(), Log: c.log, OnWait: progress.OnWait,
 		Scrubber: c.scrubber}
 	for _, s := range f.connectTo {
 		to, err := polite.ParseConnectTo(s)
@@ -227,7 +228,7 @@ func (f pageFlags) write(ctx context.Context, c *command, s report.Study) error 
 	if f.file == "" {
 		return nil
 	}
-	s.Tool, s.Made = version(), c.now()
+	s.Tool, s.Made = build.Version(), c.now()
 	if err := durable.Write(ctx, f.file, 0o600, func(w io.Writer) error { return report.WriteStudy(w, s) }); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}

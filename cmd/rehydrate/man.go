@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/durable"
 )
 
@@ -38,7 +39,7 @@ func (c *command) man(ctx context.Context, root *cobra.Command, dir string) erro
 	var written []string
 	for _, cmd := range commandsOf(root) {
 		name := filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1")
-		header := &doc.GenManHeader{Date: &date, Source: "rehydrate " + version(), Manual: "rehydrate"}
+		header := &doc.GenManHeader{Date: &date, Source: "rehydrate " + build.Version(), Manual: "rehydrate"}
 		cmd.Long = manText(cmd.Long)
 		if err := durable.Write(ctx, name, 0o644, func(w io.Writer) error { return doc.GenMan(cmd, header, w) }); err != nil {
 			return fmt.Errorf("write a manual page: %w", err)

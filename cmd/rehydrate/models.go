@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/polite"
 	"rehydrate/manifest"
@@ -295,7 +296,7 @@ func (c *command) askModel(ctx context.Context, w *models.Work, b workspace.Bind
 	var report models.Report
 	done, err := w.Do(ctx, func(ctx context.Context, ws *workspace.Workspace, done *models.Done) (err error) {
 		report, err = job.Report(done, b.Schema, f.limits)
-		report.Tool, report.Release, report.Digest = version(), b.Release, b.ReleaseDigest
+		report.Tool, report.Release, report.Digest = build.Version(), b.Release, b.ReleaseDigest
 		report.Host = state.SHA256([]byte(f.host()))
 		if err != nil || done.Limit != "" {
 			return err // half a file would pass for a whole one

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/csvcell"
 	"rehydrate/internal/durable"
 	"rehydrate/manifest"
@@ -109,7 +110,7 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r state.Re
 	err := c.outsideWorkspace("--html", name) // again: a folder can have become a link since the command began
 	if err == nil {
 		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error {
-			return report.WriteReread(w, report.RereadPage{Reread: r, Tool: version(), Made: c.now()})
+			return report.WriteReread(w, report.RereadPage{Reread: r, Tool: build.Version(), Made: c.now()})
 		})
 	}
 	if err != nil {

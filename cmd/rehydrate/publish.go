@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/curate/publish"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
@@ -59,7 +60,7 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 	if err != nil {
 		return err
 	}
-	config := publish.Config{Release: opened.Release, Tombstones: opened.tombstones, To: f.out, Digests: f.digests, Keep: f.keep, Tool: version(), Now: c.now()}
+	config := publish.Config{Release: opened.Release, Tombstones: opened.tombstones, To: f.out, Digests: f.digests, Keep: f.keep, Tool: build.Version(), Now: c.now()}
 	config.Policy, err = readPolicy(opened.PolicyPath)
 	if err == nil {
 		config.Answers, err = readAnswers(opened.Release, f.answers)

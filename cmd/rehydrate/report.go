@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/durable"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/report"
@@ -58,7 +59,7 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	name := f.out
 	err := c.openWorkspace(ctx, workspace.Options{Existing: true, ReadOnly: f.out != ""}, nil, func(ws *workspace.Workspace) (err error) {
 		write := func(w io.Writer) error {
-			return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: version(), Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
+			return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: build.Version(), Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
 		}
 		if f.out == "" {
 			name = filepath.Join(c.workspace, workspace.ReportName)

@@ -10,13 +10,13 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/build"
 	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/safely"
 	"rehydrate/internal/scratch"
@@ -372,7 +372,7 @@ func (c *command) root() *cobra.Command {
 	for _, ch := range chapters {
 		root.AddCommand(ch.commands...)
 	}
-	root.Version, root.SilenceErrors, root.SilenceUsage = version(), true, true
+	root.Version, root.SilenceErrors, root.SilenceUsage = build.Version(), true, true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if c.quiet && c.verbose {
 			return usageError("--quiet and --verbose exclude each other")
@@ -394,13 +394,4 @@ func (c *command) root() *cobra.Command {
 	})
 	c.finish(root, chapters)
 	return root
-}
-
-// version is the tool's version as the build recorded it.
-func version() string {
-	info, ok := debug.ReadBuildInfo() // without a tag, in a folder that is not a clone, it does not know
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "0.1.0"
-	}
-	return strings.TrimPrefix(info.Main.Version, "v")
 }
