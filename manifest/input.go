@@ -23,6 +23,8 @@ import (
 // An inputFile is one file of a manifest.
 type inputFile struct {
 	path   string // to open it, and for messages
+	from   string // to open it, where path is for messages alone: that of standard input
+	bare   bool   // it has no header
 	inside string // the name below the release folder, empty outside of one
 	split  string // of all its rows, empty where a column or nothing says it
 	format Format
@@ -53,12 +55,12 @@ func openInside(dir, name string) (*os.File, error) {
 func (r *Release) open(in inputFile) (f *os.File, err error) {
 	if in.inside != "" {
 		f, err = openInside(r.Dir, in.inside)
-	} else if info, failed := os.Stat(in.path); failed != nil {
+	} else if info, failed := os.Stat(cmp.Or(in.from, in.path)); failed != nil {
 		err = failed
 	} else if !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: %w", in.path, errNotRegular)
 	} else {
-		f, _, err = userfile.Open(in.path) // it may have become a pipe
+		f, _, err = userfile.Open(cmp.Or(in.from, in.path)) // it may have become a pipe
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open manifest: %w", err)
@@ -259,10 +261,18 @@ func (m *Rows) openFile(in inputFile) (err error) {
 	}
 	m.closer = m.text
 	switch in.format {
-	case CSV:
-		m.source, err = table.NewCSV(m.text, in.path, ',')
-	case TSV:
-		m.source, err = table.NewCSV(m.text, in.path, '\t')
+	case CSV, TSV:
+		open := table.NewCSV
+		if in.bare {
+			open = table.NewBareCSV
+		}
+		m.source, err = open(m.text, in.path, commaOf(in.format))
+	case table.List:
+		isHeader := m.release.options.isListHeader
+		if in.bare {
+			isHeader = func(string) (bool, *Problem) { return false, nil }
+		}
+		m.source, err = table.NewList(m.text, in.path, FieldID.String(), isHeader)
 	case JSON:
 		m.source, err = table.NewJSON(m.text, in.path, m.want, m.release.records)
 	default:

@@ -16,11 +16,24 @@ type SourceFile struct {
 	Path   string
 	Format Format
 	Split  string // of all its rows; "" where a column says it, or nothing does
+	From   string // the file to open where Path is for messages alone; "" for Path
+	Bare   bool   // it has no header: its first line is a row
+}
+
+func (f SourceFile) input() inputFile {
+	return inputFile{path: f.Path, from: f.From, format: f.Format, split: f.Split, bare: f.Bare}
+}
+
+// Stdin gives what came on standard input, and is kept in a file, as a source of the name -. Its beginning tells whether
+// it is JSON, a table or a list.
+func Stdin(file string) (SourceFile, error) {
+	format, err := sniff("-", file, "")
+	return SourceFile{Path: "-", From: file, Format: format}, err
 }
 
 // FindSources gives the files that a path means: the file of that name, those in the folder of that name whose endings say a
-// format, or those that match it as a pattern, in the order of their names. There is one at least. An error about the ending
-// of a file is *Problems.
+// format, or those that match it as a pattern, in the order of their names. There is one at least. A text file of one column
+// is a list. An error about the ending of a file is *Problems.
 func FindSources(path string) ([]SourceFile, error) {
 	names, err := []string{path}, error(nil)
 	if info, failed := os.Stat(path); failed == nil && info.IsDir() {
@@ -40,9 +53,19 @@ func FindSources(path string) ([]SourceFile, error) {
 	}
 	var files []SourceFile
 	for _, name := range names {
-		format, p := table.FormatOf(name)
+		format, isText := textFormat(name)
+		var p *Problem
+		if isText {
+			format, err = sniff(name, name, format)
+			p, _ = table.AsProblem(err)
+		} else {
+			format, p = table.FormatOf(name)
+		}
 		if p != nil {
 			return nil, table.One(p)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
 		files = append(files, SourceFile{Path: name, Format: format})
 	}
@@ -86,7 +109,7 @@ func OpenSource(files []SourceFile, records string, o Options) (*Source, error) 
 		if len(r.files) == maxFiles {
 			return nil, table.One(&Problem{File: file.Path, Line: 1, Message: fmt.Sprintf("these are more than %d files", maxFiles), Hint: "put several into one"})
 		}
-		r.files = append(r.files, inputFile{path: file.Path, format: file.Format, split: file.Split})
+		r.files = append(r.files, file.input())
 	}
 	r.ManifestPath = r.files[0].path
 	return &Source{r}, r.digest()

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,8 +30,9 @@ func (c *command) initCommand() *cobra.Command {
 	cmd := newCommand("init", exactArgs(1, "one DIR to make"), func(cmd *cobra.Command, args []string) error {
 		return c.init(cmd.Context(), args[0], files, signers, o)
 	})
-	cmd.Flags().StringArrayVar(&files, "manifest", nil, "an annotations `file`, a folder of them or a pattern: CSV, TSV, JSON Lines, JSON or Parquet, also packed (repeatable)")
+	cmd.Flags().StringArrayVar(&files, "manifest", nil, "an annotations `file`, a folder of them or a pattern: CSV, TSV, JSON Lines, JSON, Parquet or a list of ids, also packed; - is standard input (repeatable)")
 	cmd.Flags().StringVar(&o.Name, "name", "", "the `name` of the release (default: that of DIR)")
+	cmd.Flags().BoolVar(&o.NoHeader, "no-header", false, "the first line of the file is a row: its columns are column_1 and so on")
 	cmd.Flags().StringVar(&o.ID, "id", "", "the `column` of post ids")
 	cmd.Flags().StringVar(&o.Records, "records", "", "the `key` of the list of records in JSON, such as annotations; a dot leads further in")
 	cmd.Flags().StringArrayVar(&o.Keep, "keep", nil, "pass this `column` through, although it holds words, addresses or people (repeatable)")
@@ -48,8 +53,16 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 		}
 		o.Name = filepath.Base(whole)
 	}
+	if slices.Contains(files, "-") {
+		kept, err := c.keepStdin()
+		if err != nil {
+			return err
+		}
+		defer os.Remove(kept)
+		o.Stdin = kept
+	}
 	for _, file := range files {
-		if !strings.ContainsAny(file, `*?[\`) { // not a pattern
+		if file != "-" && !strings.ContainsAny(file, `*?[\`) { // not a pattern
 			if err := areThere([]string{file}); err != nil {
 				return err
 			}
@@ -88,6 +101,21 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 		Dir      string     `json:"-"`
 		Signed   bool       `json:"-"` // whether a run needs a grant
 	}{draft.Notes, draft.Warnings, written, draft.Example, dir, len(signers) > 0})
+}
+
+// keepStdin keeps what comes on standard input in a file, for it is read several times. The caller removes the file.
+func (c *command) keepStdin() (name string, err error) {
+	f, err := os.CreateTemp("", "rehydrate-stdin-") // of mode 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(f, c.stdin)
+	err = errors.Join(err, f.Close())
+	if err != nil {
+		os.Remove(f.Name())
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	return f.Name(), nil
 }
 
 // readSigners reads the signers that release.toml is to name, and gives the policy.toml that

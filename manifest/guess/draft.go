@@ -31,10 +31,9 @@ type Options struct {
 	Keep      []string // columns to pass through although they hold words, addresses or people
 	PostsOnly bool     // leave out the rows about comments
 	Many      bool     // several rows are about one image
-	Name      string   // of the release, "" for that of the first file
-	// Known reports whether a word is in the dictionary: what is in none can be a name. With nil no column is taken for one of
-	// names by its values.
-	Known func(word string) bool
+	Name      string   // of the release, "" for that of the folder
+	NoHeader  bool     // the first line of a CSV or TSV file is a row
+	Stdin     string   // the file with what the path - stands for
 }
 
 // A Draft is a release that was made of annotations, before it is written.
@@ -57,6 +56,14 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	var files []manifest.SourceFile
 	var skipped []string
 	for _, path := range paths {
+		if path == "-" {
+			file, err := manifest.Stdin(o.Stdin)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file)
+			continue
+		}
 		skipped = append(skipped, manifest.SkippedSources(path)...)
 		found, err := manifest.FindSources(path)
 		if err != nil {
@@ -65,6 +72,10 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 		files = append(files, found...)
 	}
 	unsaid := nameSplits(files)
+	bare, err := findHeaders(ctx, files, o)
+	if err != nil {
+		return nil, err
+	}
 	source, err := manifest.OpenSource(files, o.Records, o.Options)
 	if err != nil {
 		return nil, err
@@ -74,7 +85,9 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 		return nil, err
 	}
 	defer in.Close()
-	g := &guesser{Options: o, names: make(map[string]bool), skipped: skipped}
+	g := &guesser{Options: o, names: make(map[string]bool), notes: bare, skipped: skipped}
+	isTable := files[0].Format == manifest.CSV || files[0].Format == manifest.TSV
+	g.headed, g.bare = isTable && !files[0].Bare, isTable && files[0].Bare
 	var rows int
 	g.columns, g.differ, rows, err = survey(ctx, in, o)
 	if err != nil {
@@ -106,7 +119,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings}
 	d.source = source.Release(d.meaning).Spelling(g.spellings)
 	// In CSV a list without items is no list, and an item can hold the separator.
-	if format := files[0].Format; (format == manifest.CSV || format == manifest.TSV) && len(d.meaning.Lists) == 0 {
+	if format := files[0].Format; slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List}, format) && len(d.meaning.Lists) == 0 {
 		d.format = manifest.CSV
 	}
 	for _, field := range manifest.Fields()[manifest.FieldSplit:] {

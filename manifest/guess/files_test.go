@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rehydrate/manifest"
 )
 
 // TestFilesAndHomes: which texts name a file, and which name whose it is.
@@ -53,7 +55,7 @@ func TestInitLeavesFilesOut(t *testing.T) {
 		for i := range 12 {
 			in += fmt.Sprintf("1n6oi%d\t%s\t%s\n", i, []string{"joy", "anger"}[i%2], test.values[i%len(test.values)])
 		}
-		d, err := initFiles(t, Options{Known: english}, file(t, "a.tsv", in))
+		d, err := initFiles(t, Options{Options: manifest.Options{Known: english}}, file(t, "a.tsv", in))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,6 +36,8 @@ type guesser struct {
 	splits    map[string]string // a split as it is spelled in the file -> its name
 	spellings []manifest.Spelling
 	names     map[string]bool
+	headed    bool // the first line of a file of text was taken for a header
+	bare      bool // the file has none: its columns are column_1 and so on
 
 	platform   string    // whose export the file is
 	skipped    []string  // files of the folder that were not read
@@ -63,8 +65,15 @@ func (d *guesser) guess(file string) error {
 			Hint: hint})
 	case message != "" && d.commentIDs != nil:
 		return d.commentIDs.areComments()
+	case message != "" && d.headed && d.looksLikeRow():
+		return refuse("the file seems to have no header, for its first line looks like a row", "--no-header reads it as one: "+
+			"the columns are then column_1, column_2 and so on, and --id names one of them")
 	case message != "":
 		return refuse(message, hint)
+	}
+	if id := d.column(d.columnOf("id")); d.headed && id.eaten(d.Known) {
+		return refuse("the header of the ids is an id itself, "+table.Quote(id.name), "if the file has no header, read it with --no-header "+
+			"(the columns are then column_1, column_2 and so on); else give the column another name, such as id")
 	}
 	d.guessMarks()
 	d.guessSplit()
@@ -166,7 +175,7 @@ func (d *guesser) guessID() (at place, message, hint string) {
 			case 2*c.forms[formComment] > c.items, name != "" && 2*(c.forms[formComment]+c.forms[formTooNew]) > c.items:
 				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment]+c.forms[formTooNew], c.items))
 				d.commentIDs = cmp.Or(d.commentIDs, c)
-			case !mostly || name == "" && c.forms[formPost] != c.items:
+			case !mostly || name == "" && !c.onlyIDs() && !(d.bare && c.plainIDs()):
 			case c.rowNumbers():
 				d.leave(c, fmt.Sprintf("it numbers the rows (%s, %s and on), so it is not the id of a post", c.cells[0][0], c.cells[1][0]))
 			case c.all(formDigits):
@@ -209,6 +218,9 @@ func (d *guesser) guessID() (at place, message, hint string) {
 	d.takeID(best, fmt.Sprintf("%d of %d values are post ids", best.forms[formID]+best.forms[formGallery], best.items))
 	return at, "", ""
 }
+
+// onlyIDs reports whether all values are ids of posts, and more than half in a form that nothing else has.
+func (c *surveyed) onlyIDs() bool { return c.all(formID) && 2*c.forms[formPost] > c.items }
 
 // likeliest gives those of some columns of ids that have the likeliest names: of ids, of addresses, others, and last of
 // what a comment stands under and of posts beside the row's. Columns of other addresses stand last among those of ids.

@@ -143,7 +143,7 @@ func TestInitLeavesGiversOut(t *testing.T) {
 		for i := range 12 {
 			in += fmt.Sprintf("1n6oi%d,%d,%s,%s\n", i, 300+i%3, values[i%2], []string{"joy", "anger"}[i/2%2])
 		}
-		d, err := initFiles(t, Options{Known: english}, file(t, "a.csv", in))
+		d, err := initFiles(t, Options{Options: manifest.Options{Known: english}}, file(t, "a.csv", in))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestOrdinaryWords(t *testing.T) {
 		for i := range 12 {
 			in += fmt.Sprintf("a%d,sad,%s\n", i, values[i%len(values)])
 		}
-		d, err := initFiles(t, Options{Known: english}, file(t, "a.csv", in))
+		d, err := initFiles(t, Options{Options: manifest.Options{Known: english}}, file(t, "a.csv", in))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func TestInitLeavesNamesOut(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&b, "1a%02d,%s,%s,%s,False,%s\n", i, names[i%4], names[(i+1)%4], []string{"sad", "glad"}[i%2], names[i%3])
 	}
-	d, err := initFiles(t, Options{Known: english, Keep: []string{"kept"}}, file(t, "a.csv", b.String()))
+	d, err := initFiles(t, Options{Options: manifest.Options{Known: english}, Keep: []string{"kept"}}, file(t, "a.csv", b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}

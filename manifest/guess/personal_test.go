@@ -163,7 +163,7 @@ func TestInitLeavesOut(t *testing.T) {
 			name = "a.jsonl"
 		}
 		path := file(t, name, test.in)
-		d, err := initFiles(t, Options{Known: english}, path)
+		d, err := initFiles(t, Options{Options: manifest.Options{Known: english}}, path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rehydrate/manifest"
 )
 
 // TestInitLeavesPlatformsOut: of an export of a platform where people are paid or asked, nothing is taken but ids and
@@ -51,7 +53,7 @@ func TestInitLeavesPlatformsOut(t *testing.T) {
 			}
 			rows.WriteString(strings.Join(row, ",") + "\n")
 		}
-		o := Options{Known: english}
+		o := Options{Options: manifest.Options{Known: english}}
 		if i := slices.IndexFunc(header, func(name string) bool { return strings.HasSuffix(name, "post_id") }); i >= 0 {
 			o.ID = header[i]
 		}

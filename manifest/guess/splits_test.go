@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"rehydrate/manifest"
 )
 
 // TestSplitsNameNobody: what may name somebody is no split; other words than the usual ones are taken and said.
@@ -33,7 +35,7 @@ func TestSplitsNameNobody(t *testing.T) {
 		for i := range 12 {
 			in += fmt.Sprintf("1n6oi%d,%s,%s\n", i%10+10*(i/10), []string{"joy", "anger"}[i%2], values[i%len(values)])
 		}
-		d, err := initFiles(t, Options{Known: english}, file(t, "a.csv", in))
+		d, err := initFiles(t, Options{Options: manifest.Options{Known: english}}, file(t, "a.csv", in))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +49,7 @@ func TestSplitsNameNobody(t *testing.T) {
 			t.Errorf("%s with %s: a value stands in\n%s", test.column, test.values, all)
 		}
 	}
-	d, err := initFiles(t, Options{Known: english, Keep: []string{"set"}},
+	d, err := initFiles(t, Options{Options: manifest.Options{Known: english}, Keep: []string{"set"}},
 		file(t, "a.csv", "id,mood,set\nabc,joy,anna\nabd,anger,ben\n"))
 	if err != nil || strings.Join(d.Example[0], ",") != "id,split,mood" ||
 		!strings.Contains(strings.Join(d.Warnings, "\n"), "because --keep names it") {

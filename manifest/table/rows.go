@@ -75,6 +75,8 @@ const (
 	JSONL   Format = "jsonl"
 	JSON    Format = "json" // a list of records, or an object that holds one
 	Parquet Format = "parquet"
+	// List is one value a line. No name and no release.toml says it: whoever opens the file does.
+	List Format = "list"
 )
 
 var formats = map[string]Format{".csv": CSV, ".tsv": TSV, ".tab": TSV, ".jsonl": JSONL, ".ndjson": JSONL, ".json": JSON,
@@ -82,7 +84,7 @@ var formats = map[string]Format{".csv": CSV, ".tsv": TSV, ".tab": TSV, ".jsonl":
 
 // FormatOf tells a file's format by its extension, before that of a packed file.
 func FormatOf(path string) (Format, *Problem) {
-	ext := strings.ToLower(filepath.Ext(unpackedName(path)))
+	ext := strings.ToLower(filepath.Ext(UnpackedName(path)))
 	if format, known := formats[ext]; known {
 		return format, nil
 	}
@@ -96,8 +98,8 @@ func FormatOf(path string) (Format, *Problem) {
 	return "", &Problem{File: path, Message: fmt.Sprintf("the name does not tell the format (%s)", Quote(ext)), Hint: hint}
 }
 
-// unpackedName is the name of a packed file without .gz, .zst or .bz2.
-func unpackedName(path string) string {
+// UnpackedName is the name of a packed file without .gz, .zst or .bz2.
+func UnpackedName(path string) string {
 	if ext := filepath.Ext(path); slices.Contains([]string{".gz", ".zst", ".bz2"}, strings.ToLower(ext)) {
 		return strings.TrimSuffix(path, ext)
 	}
@@ -106,7 +108,7 @@ func unpackedName(path string) string {
 
 // Stem is the name of a file without its folder, and without its ending and that of its packing.
 func Stem(path string) string {
-	name := filepath.Base(unpackedName(path))
+	name := filepath.Base(UnpackedName(path))
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
@@ -236,6 +238,7 @@ type CSVRows struct {
 	columns []string
 	cells   []Cell
 	comma   string
+	first   []string // of a file without a header: the first row, until it was given
 
 	start  int    // line on which the record starts
 	size   int    // bytes of the record that the parser has
@@ -246,6 +249,39 @@ type CSVRows struct {
 // NewCSV reads the header. Its errors are *Problem or the reader's. Where the header has semicolons and no
 // comma, they separate the fields.
 func NewCSV(r io.Reader, file string, comma byte) (*CSVRows, error) {
+	c := newCSV(r, file, comma)
+	names, err := c.fields()
+	if err == io.EOF {
+		return nil, &Problem{File: file, Line: 1, Message: emptyFile,
+			Hint: "the first line names the columns, the entries follow"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, c.setColumns(names)
+}
+
+const emptyFile = "the file is empty"
+
+// NewBareCSV reads a file without a header, whose first line is a row: the columns are column_1, column_2 and so on.
+func NewBareCSV(r io.Reader, file string, comma byte) (*CSVRows, error) {
+	c := newCSV(r, file, comma)
+	fields, err := c.fields()
+	if err == io.EOF {
+		return nil, &Problem{File: file, Line: 1, Message: emptyFile, Hint: "each line is a row"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.first = slices.Clone(fields)
+	var names []string
+	for i := range fields {
+		names = append(names, fmt.Sprintf("column_%d", i+1))
+	}
+	return c, c.setColumns(names)
+}
+
+func newCSV(r io.Reader, file string, comma byte) *CSVRows {
 	c := &CSVRows{in: newLineReader(r, file)}
 	start, _ := c.in.in.Peek(MaxLine)
 	header, _, _ := bytes.Cut(start, []byte("\n"))
@@ -256,27 +292,23 @@ func NewCSV(r io.Reader, file string, comma byte) (*CSVRows, error) {
 	c.parser.Comma, c.comma = rune(comma), string(comma)
 	c.parser.FieldsPerRecord = -1 // counted by Next, which can name the header
 	c.parser.ReuseRecord = true   // cells are valid until the next row anyway
-	names, err := c.fields()
-	if err == io.EOF {
-		return nil, &Problem{File: file, Line: 1, Message: "the file is empty",
-			Hint: "the first line names the columns, the entries follow"}
-	}
-	if err != nil {
-		return nil, err
-	}
+	return c
+}
+
+func (c *CSVRows) setColumns(names []string) error {
 	if len(names) > maxColumns {
-		return nil, c.Problem(-1, fmt.Sprintf("the header has %d columns", len(names)), "at most 1000 are read")
+		return c.Problem(-1, fmt.Sprintf("the header has %d columns", len(names)), "at most 1000 are read")
 	}
 	for i, name := range names {
 		name = strings.TrimSpace(name)
 		if name != "" && slices.Contains(c.columns, name) { // columns without a name cannot be used, so they may be several
-			return nil, c.Problem(i, fmt.Sprintf("two columns are named %s", Quote(name)),
+			return c.Problem(i, fmt.Sprintf("two columns are named %s", Quote(name)),
 				"rename one; columns are told apart by name only")
 		}
 		c.columns = append(c.columns, strings.Clone(name))
 	}
 	c.cells = make([]Cell, len(names))
-	return c, nil
+	return nil
 }
 
 func (c *CSVRows) Columns() []string { return c.columns }
@@ -336,7 +368,11 @@ func (c *CSVRows) Start() int { return c.start }
 
 // Next gives the fields of the next record.
 func (c *CSVRows) Next() ([]Cell, error) {
-	fields, err := c.fields()
+	fields, err := c.first, error(nil)
+	if c.first == nil {
+		fields, err = c.fields()
+	}
+	c.first = nil
 	if err != nil {
 		return nil, err
 	}

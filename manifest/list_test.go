@@ -1,0 +1,109 @@
+package manifest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest/table"
+)
+
+func TestIsList(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		want       table.Format
+	}{
+		{"a.txt", "1abcde\n", table.List},
+		{"a.txt", "what is this?\nand this?\n", table.List},
+		{"a.txt", "1abcde\tfunny\n", table.TSV},
+		{"a.txt", "\ufeff# two\n\n1abcde,funny\n", table.CSV},
+		{"a.txt", `{"id": "1abcde"}`, table.JSON},
+		{"a.csv", "id\n1abcde\n", table.List},
+		{"a.csv", "Links\nhttps://www.reddit.com/r/memes/s/AbCdEf\n", table.List},
+		{"a.tsv", "1abcde\n1abcdf", table.List},
+		{"a.csv", "caption\na cat, and a dog\n", table.CSV},
+		{"a.csv", "my notes\n1abcde\n", table.CSV},
+		{"a.csv", "1abcde,funny\n", table.CSV},
+		{"a.csv", "", table.CSV},
+		{"a.tsv", "id,label\n1abcde\n", table.TSV},
+	} {
+		path := file(t, test.name, test.text)
+		found, err := FindSources(path)
+		if err != nil || found[0].Format != test.want {
+			t.Errorf("%s %q is %v (%v), want %s", test.name, test.text, found, err, test.want)
+		}
+		if got := IsList(path); got != (test.want == table.List) {
+			t.Errorf("IsList(%s %q) = %v", test.name, test.text, got)
+		}
+	}
+	if IsList(file(t, "a.jsonl", "1abcde\n")) {
+		t.Error("a list of JSON Lines")
+	}
+}
+
+func TestOpenList(t *testing.T) {
+	known := func(word string) bool { return word == "memes" }
+	for _, test := range []struct {
+		name, text string
+		want       string // ids with their places, or the beginnings of problems
+	}{
+		{"a.txt", "t3_1ABCDE # first\n1abcdf/2\n\nhttps://www.reddit.com/gallery/1abcdg?utm_source=share", "1abcde/0:1 1abcdf/2:2 1abcdg/0:4"},
+		{"a.csv", "Post ID\n\"1abcde\"\n", "1abcde/0:2"},
+		{"a.csv", "memez\n1abcde\n", "memez/0:1 1abcde/0:2"},
+		{"a.csv", "t3_memes\n1abcde\n", "memes/0:1 1abcde/0:2"},
+		{"a.csv", "Memes\n1abcde\n", `a.csv:1:1 the first line, "Memes", may be a header or the id of a post`},
+		{"a.txt", "1abcde\nt1_abc\n6.60E+05\nhttps://www.reddit.com/r/a/s/Ab\n", `a.txt:2:1 "t1_abc" is the id of a comment` +
+			`|a.txt:3:1 "6.60E+05" is not a post id but a number|a.txt:4:1 "https://www.reddit.com/r/a/s/Ab" is a share link`},
+		{"a.txt", "1abcde\n1abcde\n", "a.txt:2:0 post 1abcde, image 0, is already on line 1"},
+		{"a.txt", "id\n", "a.txt:1:0 the manifest has no entries"},
+		{"a.txt", "", "a.txt:1:0 the file is empty"},
+	} {
+		r, err := OpenList(file(t, test.name, test.text), "mine", Options{Known: known})
+		list, err := entries(t, r, err)
+		if err != nil {
+			wantPlaces(t, test.text, err, strings.Split(test.want, "|")...)
+			continue
+		}
+		var got []string
+		for _, e := range list {
+			got = append(got, string(e.ID)+"/"+string(rune('0'+e.Image))+":"+string(rune('0'+e.Line)))
+		}
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || r.Name != "mine (list of ids)" || !IsListName(r.Name) || !r.IsList() {
+			t.Errorf("%q is %q (-want +got):\n%s", test.text, r.Name, diff)
+		}
+	}
+}
+
+// TestListInFolder keeps a list that lies in a release from being read past the release's policy.
+func TestListInFolder(t *testing.T) {
+	dir := folder(t, map[string]string{"ids.txt": "1abcde\n", SettingsName: "name = 'a'\nmanifest = 'ids.csv'\n", "ids.csv": "id\n1abcde\n"})
+	for _, name := range []string{"ids.txt", "ids.csv"} {
+		_, err := OpenList(filepath.Join(dir, name), "mine", Options{})
+		if _, is := err.(*InFolder); !is {
+			t.Errorf("%s in a release folder: %v", name, err)
+		}
+	}
+}
+
+func TestCopyManifest(t *testing.T) {
+	const text = "# ours\n1abcde\n"
+	path := file(t, "a.txt", text)
+	r, err := OpenList(path, "mine", Options{})
+	var copied bytes.Buffer
+	if err == nil {
+		err = r.CopyManifest(&copied)
+	}
+	if err != nil || copied.String() != text {
+		t.Errorf("copied %q: %v", copied.String(), err)
+	}
+	if err := os.WriteFile(path, []byte("1abcdf\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.CopyManifest(&copied); err == nil || !strings.Contains(err.Error(), "was changed") {
+		t.Errorf("a changed list is copied: %v", err)
+	}
+}
