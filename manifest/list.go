@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -28,9 +30,11 @@ const listSuffix = " (list of ids)"
 func IsListName(name string) bool { return strings.HasSuffix(name, listSuffix) }
 
 // OpenList opens a list of posts, one id or link a line, as a release with one split, no label and no policy. Behind its
-// name stands what it is, where that is not there. The first line may be a header with a usual name of ids. It is refused with *InFolder where a release.toml lies
-// beside it. The error is *Problems, or the file cannot be read.
-func OpenList(path, name string, o Options) (*Release, error) {
+// name stands what it is, where that is not there. The first line may be a header with a usual name of ids. Its
+// ManifestDigest is that of what WriteList writes: links, comments and blank lines do not count. It is refused with
+// *InFolder where a release.toml lies beside it. What is wrong with its lines is for Check to say. The error is *Problems,
+// or the file cannot be read.
+func OpenList(ctx context.Context, path, name string, o Options) (*Release, error) {
 	if err := alone(path); err != nil {
 		return nil, err
 	}
@@ -44,7 +48,15 @@ func OpenList(path, name string, o Options) (*Release, error) {
 		r.columns[field] = ""
 	}
 	r.columns["id"], r.numbered = FieldID.String(), true
-	_, err := r.readHeader(nil)
+	if _, err := r.readHeader(nil); err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	err := r.WriteList(ctx, sum)
+	if problems := (*Problems)(nil); errors.As(err, &problems) {
+		return r, nil // of a faulty list nothing is stored; a removal need not wait until it is correct
+	}
+	r.setDigest(nil, hex.EncodeToString(sum.Sum(nil)))
 	return r, err
 }
 
@@ -53,20 +65,16 @@ func (r *Release) IsList() bool {
 	return r.Dir == "" && len(r.files) == 1 && r.files[0].format == table.List
 }
 
-// CopyManifest writes the bytes of the manifest's first file, and refuses a file that was changed since it was opened.
-func (r *Release) CopyManifest(w io.Writer) error {
-	in := r.files[0]
-	f, err := r.open(in)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(w, sum), f); err != nil {
-		return fmt.Errorf("copy %s: %w", in.path, err)
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != in.sum {
-		return fmt.Errorf("read %s: the file was changed while it was in use; start again", in.path)
+// WriteList writes the ids of a list, one a line, as they stand in its copy in a workspace: id, or id/N for an image other
+// than the first. No link and no comment of the list is in it, which can hold titles and names.
+func (r *Release) WriteList(ctx context.Context, w io.Writer) error {
+	for e, err := range r.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(w, e.Key); err != nil {
+			return err
+		}
 	}
 	return nil
 }

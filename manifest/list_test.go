@@ -2,8 +2,10 @@ package manifest
 
 import (
 	"bytes"
-	"os"
+	"crypto/sha256"
+	"encoding/hex"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,7 +64,7 @@ func TestOpenList(t *testing.T) {
 		{"a.txt", "id\n", "a.txt:1:0 the manifest has no entries"},
 		{"a.txt", "", "a.txt:1:0 the file is empty"},
 	} {
-		r, err := OpenList(file(t, test.name, test.text), "mine", Options{Known: known})
+		r, err := OpenList(t.Context(), file(t, test.name, test.text), "mine", Options{Known: known})
 		list, err := entries(t, r, err)
 		if err != nil {
 			wantPlaces(t, test.text, err, strings.Split(test.want, "|")...)
@@ -82,28 +84,31 @@ func TestOpenList(t *testing.T) {
 func TestListInFolder(t *testing.T) {
 	dir := folder(t, map[string]string{"ids.txt": "1abcde\n", SettingsName: "name = 'a'\nmanifest = 'ids.csv'\n", "ids.csv": "id\n1abcde\n"})
 	for _, name := range []string{"ids.txt", "ids.csv"} {
-		_, err := OpenList(filepath.Join(dir, name), "mine", Options{})
+		_, err := OpenList(t.Context(), filepath.Join(dir, name), "mine", Options{})
 		if _, is := err.(*InFolder); !is {
 			t.Errorf("%s in a release folder: %v", name, err)
 		}
 	}
 }
 
-func TestCopyManifest(t *testing.T) {
-	const text = "# ours\n1abcde\n"
-	path := file(t, "a.txt", text)
-	r, err := OpenList(path, "mine", Options{})
-	var copied bytes.Buffer
-	if err == nil {
-		err = r.CopyManifest(&copied)
+// TestWriteList keeps of a list the ids alone, and its digest is that of these.
+func TestWriteList(t *testing.T) {
+	const want = "1abcde\n1abcdf/2\n"
+	var digests []string
+	for _, text := range []string{want, "# ours\nid\nt3_1ABCDE\n\n1abcdf/2", "https://www.reddit.com/user/anna/comments/1abcde/my_title/ # hers\n1abcdf/2\n"} {
+		r, err := OpenList(t.Context(), file(t, "a.txt", text), "mine", Options{})
+		var kept bytes.Buffer
+		if err == nil {
+			err = r.WriteList(t.Context(), &kept)
+		}
+		if err != nil || kept.String() != want {
+			t.Errorf("%q is kept as %q: %v", text, kept.String(), err)
+			continue
+		}
+		digests = append(digests, r.ManifestDigest+" "+r.Digest)
 	}
-	if err != nil || copied.String() != text {
-		t.Errorf("copied %q: %v", copied.String(), err)
-	}
-	if err := os.WriteFile(path, []byte("1abcdf\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.CopyManifest(&copied); err == nil || !strings.Contains(err.Error(), "was changed") {
-		t.Errorf("a changed list is copied: %v", err)
+	sum := sha256.Sum256([]byte(want))
+	if len(slices.Compact(digests)) != 1 || !strings.HasPrefix(digests[0], hex.EncodeToString(sum[:])+" ") {
+		t.Errorf("digests %q", digests)
 	}
 }

@@ -304,6 +304,12 @@ func (r *Release) findManifest() {
 	}
 }
 
+// setDigest sets the digest of the manifest, and with it that of the release.
+func (r *Release) setDigest(toml []byte, ofManifest string) {
+	whole := sha256.Sum256(append(slices.Clip(toml), ofManifest...))
+	r.ManifestDigest, r.Digest = ofManifest, hex.EncodeToString(whole[:])
+}
+
 // sampleRows is how many JSON lines tell which keys there are when release.toml does not.
 const sampleRows = 1000
 
@@ -316,8 +322,7 @@ func (r *Release) readHeader(toml []byte) ([]string, error) {
 	if err := r.digest(); err != nil {
 		return nil, err
 	}
-	whole := sha256.Sum256(append(slices.Clip(toml), r.ManifestDigest...))
-	r.Digest = hex.EncodeToString(whole[:])
+	r.setDigest(toml, r.ManifestDigest)
 	want := []string{}
 	if r.hasKeys() {
 		want = nil

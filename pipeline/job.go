@@ -26,6 +26,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"time"
@@ -186,6 +187,11 @@ func (r *run) load(ctx context.Context) error {
 		Schema: rel.Schema.Joined(), Splits: r.Manifest.Splits}
 	if err := r.Workspace.Load(ctx, b, safely.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
+	}
+	if rel.IsList() { // recheck, purge and audit find it there
+		if _, err := r.Workspace.Replace(ctx, manifest.ListName, func(w io.Writer) error { return rel.WriteList(ctx, w) }, nil); err != nil {
+			return fmt.Errorf("keep the list in the workspace: %w", err)
+		}
 	}
 	return state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy})
 }

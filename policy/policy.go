@@ -111,6 +111,28 @@ func RequiringGrant() []byte {
 	return []byte(strings.Replace(defaultTOML, `grant = "optional"`, `grant = "required"`, 1))
 }
 
+//go:embed cautious.toml
+var cautiousTOML string
+
+// CautiousTOML returns what Cautious says where it differs from Default, or where it should be said, with a comment each.
+func CautiousTOML() []byte { return []byte(cautiousTOML) }
+
+// Cautious returns the policy of a list of ids, behind which no release stands: it asks slower than Default, only
+// Reddit's own hosts for images, and leaves no image out for its language.
+func Cautious() Policy {
+	p := cautious()
+	p.Images.Hosts = slices.Clone(p.Images.Hosts) // the caller may change them
+	return p
+}
+
+var cautious = sync.OnceValue(func() Policy {
+	p, err := Parse([]byte(cautiousTOML), "cautious.toml")
+	if err != nil {
+		panic(err) // a fault of the build, which a test finds
+	}
+	return p
+})
+
 // DeleteWithin is the time in which Reddit strongly recommends to delete what was removed: "routine deletion within 48
 // hours" (Reddit Data API wiki). No live answer stays good for longer, and no obligation to erase stays open for longer.
 const DeleteWithin = 48 * time.Hour

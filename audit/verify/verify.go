@@ -149,7 +149,7 @@ func mendOf(name string) (mend string, belongs bool) {
 	case name == workspace.ReportName:
 		return mendReport, true
 	}
-	ours := []string{state.SealFile, state.LockFile, manifest.OutcomesName, manifest.TombstonesName}
+	ours := []string{state.SealFile, state.LockFile, manifest.OutcomesName, manifest.TombstonesName, manifest.ListName}
 	return mendRun, slices.Contains(ours, name) || in(state.DatasetDir) || in(state.ImagesDir)
 }
 

@@ -143,7 +143,7 @@ func (c *command) annotateMergeCommand() *cobra.Command {
 }
 
 func (c *command) annotateMerge(ctx context.Context, release string, round roundFlags, m annotate.Merging, out string) error {
-	opened, err := openRelease(ctx, release)
+	opened, err := c.openRelease(ctx, release)
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (c *command) clusterMergeCommand() *cobra.Command {
 
 // concludeMerged is the end of a merge that found no shards: none is an error only where there was nothing to merge before.
 func (c *command) concludeMerged(ctx context.Context, path string, none error) error {
-	rel, err := openRelease(ctx, path)
+	rel, err := c.openRelease(ctx, path)
 	if err != nil {
 		return err
 	}

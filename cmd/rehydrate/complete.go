@@ -24,7 +24,7 @@ func (c *command) complete(cmd *cobra.Command) {
 	}
 	values := map[string]valuesFunc{"filters": fixed("drop", "flag"), "format": fixed(copies.Formats()...),
 		"server": fixed("openai", "vllm", "ollama", "llama.cpp"),
-		"retry":  c.retries, "id": c.ids, "split": goldSplits}
+		"retry":  c.retries, "id": c.ids, "split": c.goldSplits}
 	if cmd.Name() == "features" {
 		values["format"] = fixed("csv", "parquet")
 	}
@@ -101,7 +101,7 @@ func (c *command) retries(cmd *cobra.Command, _ string) ([]string, error) {
 }
 
 // goldSplits are the splits of the release with the true labels.
-func goldSplits(cmd *cobra.Command, _ string) ([]string, error) {
-	opened, err := openRelease(cmd.Context(), cmd.Flag("release").Value.String())
+func (c *command) goldSplits(cmd *cobra.Command, _ string) ([]string, error) {
+	opened, err := c.openRelease(cmd.Context(), cmd.Flag("release").Value.String())
 	return append(opened.summary.Splits, "all"), err
 }

@@ -136,7 +136,7 @@ func (c *command) demoPosts(ctx context.Context, release string, sample int, f *
 		path, err := writeDemoRelease(filepath.Join("rehydrate-demo", "release"), annotations)
 		return posts, path, err
 	}
-	rel, err := openRelease(ctx, release)
+	rel, err := c.openRelease(ctx, release)
 	if err != nil {
 		return nil, "", err
 	}

@@ -273,7 +273,7 @@ func (x *examination) releaseFiles(ctx context.Context) (found string, err error
 	if x.release == "" {
 		return "", nil
 	}
-	x.opened, err = openRelease(ctx, x.release)
+	x.opened, err = x.openRelease(ctx, x.release)
 	if err != nil {
 		x.release = "" // it has no policy to look at
 		return "", err
@@ -285,7 +285,7 @@ func (x *examination) releasePolicy(context.Context) (string, error) {
 	if x.release == "" {
 		return "", nil
 	}
-	pol, err := readPolicy(x.opened.PolicyPath)
+	pol, err := policyOf(x.opened.Release)
 	if err != nil {
 		return "", err
 	}

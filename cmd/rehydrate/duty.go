@@ -32,7 +32,7 @@ type duty struct {
 func (c *command) forRemovals(ctx context.Context, path string, f *releaseFlags) (pipeline.Config, error) {
 	var opened checkedRelease
 	var err error
-	opened.Release, err = openManifest(path)
+	opened.Release, err = c.openManifest(ctx, path)
 	if err == nil {
 		err = opened.readTombstones()
 	}

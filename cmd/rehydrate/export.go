@@ -122,7 +122,7 @@ func exportProblem(err error) error {
 
 // exportDigests writes the annotations with digests: nothing else of an image leaves the workspace.
 func (c *command) exportDigests(ctx context.Context, path, file string) error {
-	opened, err := openRelease(ctx, path)
+	opened, err := c.openRelease(ctx, path)
 	if err != nil {
 		return err
 	}

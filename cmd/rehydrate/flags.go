@@ -46,7 +46,7 @@ func (f *releaseFlags) register(cmd *cobra.Command) {
 
 func (f *releaseFlags) readPolicy(release *manifest.Release) (policy.Policy, error) {
 	if f.policy == "" {
-		return readPolicy(release.PolicyPath)
+		return policyOf(release)
 	}
 	// A release folder's policy is the maintainers' decision: a flag cannot replace it.
 	if release.Dir != "" {

@@ -74,11 +74,11 @@ func (c *command) grantCheckCommand() *cobra.Command {
 }
 
 func (c *command) grantCheck(ctx context.Context, path, file string) error {
-	rel, err := openManifest(path)
+	rel, err := c.openManifest(ctx, path)
 	if err != nil {
 		return err
 	}
-	pol, err := readPolicy(rel.PolicyPath)
+	pol, err := policyOf(rel)
 	if err != nil {
 		return err
 	}

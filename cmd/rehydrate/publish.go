@@ -56,12 +56,12 @@ func (c *command) publishCommand() *cobra.Command {
 func (c *command) publish(ctx context.Context, path string, f publishFlags, wantsWorkspace bool) error {
 	ctx, stop := c.untilStopped(ctx)
 	defer stop()
-	opened, err := openRelease(ctx, path)
+	opened, err := c.openRelease(ctx, path)
 	if err != nil {
 		return err
 	}
 	config := publish.Config{Release: opened.Release, Tombstones: opened.tombstones, To: f.out, Digests: f.digests, Keep: f.keep, Tool: build.Version(), Now: c.now()}
-	config.Policy, err = readPolicy(opened.PolicyPath)
+	config.Policy, err = policyOf(opened.Release)
 	if err == nil {
 		config.Answers, err = readAnswers(opened.Release, f.answers)
 	}

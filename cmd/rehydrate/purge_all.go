@@ -30,7 +30,7 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 	ctx, stop := c.untilStopped(ctx) // what is left when it is stopped goes the next time
 	defer stop()
 	if len(args) > 0 { // a release that is named must be the workspace's
-		rel, err := openManifest(args[0])
+		rel, err := c.openManifest(ctx, args[0])
 		if err == nil {
 			_, err = c.isRehearsal(ctx, rel)
 		}

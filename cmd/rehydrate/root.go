@@ -201,6 +201,7 @@ const defaultWorkspace = "rehydrated"
 type command struct {
 	process
 	workspace string
+	listName  string // of --name, for a list of ids
 	json      bool
 	verbose   bool
 	quiet     bool

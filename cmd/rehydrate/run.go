@@ -16,7 +16,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/pictures"
-	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/state"
@@ -51,6 +50,7 @@ func (c *command) runCommand() *cobra.Command {
 		return c.doRun(cmd.Context(), args[0], f)
 	})
 	f.register(cmd)
+	cmd.Flags().StringVar(&c.listName, "name", "", "the `name` of the dataset of a list of ids (default: that of the workspace)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what the run would ask and how long it takes; sends no request, works while a run is going on")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
@@ -110,6 +110,7 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 	if f.rehearsed != nil {
 		f.rehearsed.change(&config)
 	}
+	c.sayList(config, &f.releaseFlags)
 	grant, err := c.useGrant(ctx, config, &f.releaseFlags)
 	if err != nil {
 		return summary, err
@@ -169,7 +170,7 @@ func beginAnew(ctx context.Context, ws *workspace.Workspace, config pipeline.Con
 
 // prepare reads what a job on a release begins with: the release, whole, and the policy with the flags on top.
 func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
-	opened, err := openRelease(ctx, path)
+	opened, err := c.openRelease(ctx, path)
 	if err != nil {
 		return pipeline.Config{}, err
 	}
@@ -259,19 +260,19 @@ type checkedRelease struct {
 }
 
 // openRelease opens a release, and reads all of it.
-func openRelease(ctx context.Context, path string) (checkedRelease, error) {
-	var c checkedRelease
+func (c *command) openRelease(ctx context.Context, path string) (checkedRelease, error) {
+	var opened checkedRelease
 	var err error
-	c.Release, err = openManifest(path)
+	opened.Release, err = c.openManifest(ctx, path)
 	if err != nil {
-		return c, err
+		return opened, err
 	}
 	// The whole manifest is read now: its errors must be known before a request or a write.
-	c.summary, err = c.Check(ctx)
+	opened.summary, err = opened.Check(ctx)
 	if err != nil {
-		return c, asUsage(err)
+		return opened, asUsage(err)
 	}
-	return c, c.readTombstones()
+	return opened, opened.readTombstones()
 }
 
 func (c *checkedRelease) readTombstones() (err error) {
@@ -282,15 +283,16 @@ func (c *checkedRelease) readTombstones() (err error) {
 }
 
 // openManifest opens a release, and says what it is where it is none.
-func openManifest(path string) (*manifest.Release, error) {
+func (c *command) openManifest(ctx context.Context, path string) (*manifest.Release, error) {
 	if err := userfile.Exists(path); err != nil {
 		return nil, asUsage(err)
 	}
-	if pictures.WorkspaceOf(path) != "" && !isReleaseFolder(path) {
+	within := pictures.WorkspaceOf(path)
+	if within != "" && !isReleaseFolder(path) && filepath.Base(path) != manifest.ListName {
 		return nil, &problem{err: fmt.Errorf("%s is a workspace, not a release", path), code: exitUsage,
 			hint: fmt.Sprintf("name the release, and the workspace with -w: %s RELEASE -w %s", thisCommand, path)}
 	}
-	rel, err := manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest})
+	rel, err := c.openEither(ctx, path)
 	if err == nil {
 		return rel, nil
 	}

@@ -26,6 +26,7 @@ func (c *command) planRun(ctx context.Context, path string, f runFlags, planned 
 	if err != nil {
 		return err
 	}
+	c.sayList(config, &f.releaseFlags)
 	config.Workers, config.Retry = f.workers, f.retry
 	plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.RunPlan, error) {
 		b, bound, err := ws.Binding(ctx)

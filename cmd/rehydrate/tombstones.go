@@ -101,7 +101,7 @@ func (c *command) tombstonesLiftCommand() *cobra.Command {
 }
 
 func (c *command) lift(ctx context.Context, path, file string) error {
-	rel, err := openManifest(path)
+	rel, err := c.openManifest(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -113,18 +113,27 @@ type card struct{ Card }
 func withDefaults(c Card) card {
 	filled := card{c}
 	filled.Format = cmp.Or(c.Format, Parquet)
-	filled.Description = cmp.Or(c.Description, fmt.Sprintf("Reddit image posts with the labels of the release %s. The release holds post ids and labels only; "+
+	if manifest.IsListName(c.Name) {
+		filled.Description = cmp.Or(c.Description, "Reddit image posts from a list of ids. It has no labels; images and OCR text were rebuilt from it.")
+		filled.Terms = cmp.Or(c.Terms, "The images belong to the people who posted them. "+passingOn)
+	}
+	filled.Description = cmp.Or(filled.Description, fmt.Sprintf("Reddit image posts with the labels of the release %s. The release holds post ids and labels only; "+
 		"images and OCR text were rebuilt from it.", filled.Title()))
 	filled.ContentWarning = cmp.Or(c.ContentWarning, "The images are what people posted on Reddit, and no one has reviewed this copy. They and their text may be "+
 		"distressing, offensive or adult, and may touch on the subjects that the labels name.")
-	filled.Terms = cmp.Or(c.Terms, "The licence of the release covers its annotations, not the images: those belong to the people who posted them. "+
-		"This copy is for the holder of the approval it was made under. Do not pass it on, do not try to find out who posted an image, "+
-		"check it again for removed posts, and delete what has been removed.")
-	if c.Provenance.ofBareFile() {
+	filled.Terms = cmp.Or(filled.Terms, "The licence of the release covers its annotations, not the images: those belong to the people who posted them. "+
+		passingOn)
+	switch c.Provenance.releasePolicy() {
+	case listPolicy:
+		filled.Terms += " It was rebuilt from a list of ids: no release and no policy of one stands behind it, and no grant was asked for."
+	case noPolicy:
 		filled.Terms += " It was rebuilt from a bare annotations file: no release's policy applies to it, and no grant was asked for."
 	}
 	return filled
 }
+
+const passingOn = "This copy is for the holder of the approval it was made under. Do not pass it on, do not try to find out who posted " +
+	"an image, check it again for removed posts, and delete what has been removed."
 
 // Title is the name of the release with its version, on one line.
 func (c card) Title() string {
@@ -182,8 +191,8 @@ func (c card) BaseColumns() []string {
 // Facts say how the dataset was made.
 func (c card) Facts() []pair {
 	facts := c.Provenance.pairs()
-	if c.Provenance.ofBareFile() {
-		facts = append(facts, pair{"release_policy", "Policy of the release", new(noPolicy)})
+	if none := c.Provenance.releasePolicy(); none != "" {
+		facts = append(facts, pair{"release_policy", "Policy of the release", &none})
 	}
 	return slices.DeleteFunc(facts, func(p pair) bool { return *p.Value == "" })
 }

@@ -117,8 +117,22 @@ func (p Provenance) ofBareFile() bool {
 	return p.ManifestDigest != "" && p.ReleaseDigest == hex.EncodeToString(alone[:])
 }
 
-// noPolicy is what a dataset made from a bare file says of its release's policy.
-const noPolicy = "none: it was rebuilt from a bare annotations file"
+// What a dataset made from a bare file says of its release's policy.
+const (
+	noPolicy   = "none: it was rebuilt from a bare annotations file"
+	listPolicy = "none: it was rebuilt from a list of ids"
+)
+
+// releasePolicy says that no policy of a release stands behind the dataset, "" where one may.
+func (p Provenance) releasePolicy() string {
+	switch {
+	case !p.ofBareFile():
+		return ""
+	case manifest.IsListName(p.Release):
+		return listPolicy
+	}
+	return noPolicy
+}
 
 // folderColumns are those of a metadata.parquet: its images are files, which fileName names as ImageFolder wants it.
 func folderColumns(flagged bool) []string {

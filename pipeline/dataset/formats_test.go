@@ -426,8 +426,13 @@ func TestFormatsHaveTheColumnsOfTheDataset(t *testing.T) {
 // TestBareFile: a dataset that was made from an annotations file alone says that no release's policy applies to it, in the
 // footer, in the card and in croissant.json, and a copy that lost rows still says it.
 func TestBareFile(t *testing.T) {
-	for _, bare := range []bool{false, true} {
-		card := testCard()
+	for _, says := range []string{"", noPolicy, listPolicy} {
+		card, bare := testCard(), says != ""
+		inCard := "no release's policy applies to it, and no grant was asked for"
+		if says == listPolicy {
+			card.Name, card.Provenance.Release = "mine (list of ids)", "mine (list of ids)"
+			inCard = "no release and no policy of one stands behind it, and no grant was asked for"
+		}
 		if bare {
 			sum := sha256.Sum256([]byte(card.Provenance.ManifestDigest)) // what manifest.Open gives a bare file
 			card.Provenance.ReleaseDigest = fmt.Sprintf("%x", sum)
@@ -440,16 +445,15 @@ func TestBareFile(t *testing.T) {
 		for what, b := range map[string][]byte{"whole": table.Bytes(), "without a row": less.Bytes()} {
 			f, err := scan.Open(bytes.NewReader(b), int64(len(b)))
 			testkit.OK(t, err)
-			if got, _ := f.Footer("rehydrate.release_policy"); (got == noPolicy) != bare {
-				t.Errorf("bare %v, %s: the footer says %q of the release's policy", bare, what, got)
+			if got, _ := f.Footer("rehydrate.release_policy"); got != says {
+				t.Errorf("%s: the footer says %q of the release's policy, want %q", what, got, says)
 			}
 		}
-		const says = "no release's policy applies to it, and no grant was asked for"
-		if got := strings.Contains(render(t, WriteCard, card), says); got != bare {
-			t.Errorf("bare %v: the card says so: %v", bare, got)
+		if got := strings.Contains(render(t, WriteCard, card), inCard); got != bare {
+			t.Errorf("%q: the card says so: %v", says, got)
 		}
-		if got := strings.Contains(render(t, WriteCroissant, card), says); got != bare {
-			t.Errorf("bare %v: croissant.json says so: %v", bare, got)
+		if got := strings.Contains(render(t, WriteCroissant, card), inCard); got != bare {
+			t.Errorf("%q: croissant.json says so: %v", says, got)
 		}
 	}
 }

@@ -129,8 +129,8 @@ func writerOptions(s manifest.Schema, p Provenance, base []string) ([]parquet.Wr
 	for _, kv := range p.pairs() {
 		options = append(options, parquet.KeyValueMetadata("rehydrate."+kv.Key, *kv.Value))
 	}
-	if p.ofBareFile() {
-		options = append(options, parquet.KeyValueMetadata("rehydrate.release_policy", noPolicy))
+	if none := p.releasePolicy(); none != "" {
+		options = append(options, parquet.KeyValueMetadata("rehydrate.release_policy", none))
 	}
 	return options, nil
 }

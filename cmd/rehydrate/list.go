@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// openEither opens a release, or a list of posts.
+func (c *command) openEither(ctx context.Context, path string) (*manifest.Release, error) {
+	o := manifest.Options{OpenParquet: scan.OpenManifest}
+	if !manifest.IsList(path) {
+		return manifest.Open(path, o)
+	}
+	english, err := dictionary()
+	if err != nil {
+		return nil, err
+	}
+	o.Known = english.Knows
+	name, err := c.nameOfList(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.OpenList(ctx, path, name, o)
+}
+
+// nameOfList is the name of a list: that of --name, that under which the workspace has it, or that of the workspace.
+func (c *command) nameOfList(ctx context.Context) (string, error) {
+	if c.listName != "" {
+		return c.listName, nil
+	}
+	bound, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) {
+		b, _, err := ws.Binding(ctx)
+		return b.Release, err
+	})
+	if err == nil && manifest.IsListName(bound) {
+		return bound, nil
+	}
+	dir, err := filepath.Abs(c.workspace)
+	return filepath.Base(dir), err
+}
+
+// policyOf is the policy of a release, or what holds where it has none.
+func policyOf(release *manifest.Release) (policy.Policy, error) {
+	if release.IsList() {
+		return policy.Cautious(), nil
+	}
+	return readPolicy(release.PolicyPath)
+}
+
+// sayList says what a run does with a list, and under which policy.
+func (c *command) sayList(config pipeline.Config, f *releaseFlags) {
+	if c.quiet || !config.Release.IsList() {
+		return
+	}
+	fmt.Fprintf(c.stderr, "rehydrate: %s is a list of ids: the dataset has images and their text, one split, and no labels\n",
+		config.Release.ManifestPath)
+	if f.policy != "" {
+		fmt.Fprintf(c.stderr, "rehydrate: no release's policy stands behind it; %s holds\n", f.policy)
+		return
+	}
+	fmt.Fprint(c.stderr, "rehydrate: no release's policy stands behind it. This one holds, unless --policy names another:\n\n")
+	for line := range strings.Lines(string(policy.CautiousTOML())) {
+		fmt.Fprint(c.stderr, strings.TrimRight("    "+line, " \n")+"\n")
+	}
+	fmt.Fprintln(c.stderr)
+}
