@@ -134,6 +134,17 @@ type Without struct {
 	Is      func(texts []string) bool
 }
 
+// Texts gives the texts of a row by which Is decides; "" for those of columns that are not among these.
+func (w Without) Texts(columns []string, cells []Cell) []string {
+	texts := make([]string, len(w.Columns))
+	for i, name := range w.Columns {
+		if at := slices.Index(columns, name); at >= 0 {
+			texts[i] = cells[at].Plain()
+		}
+	}
+	return texts
+}
+
 // Release gives the files as a release whose columns mean that. An id may be ID/N. A word for a missing value (nan, NA)
 // is an empty cell, but in a column of text.
 func (s *Source) Release(m Meaning) *Release {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/durable"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/manifest/guess"
@@ -37,6 +38,7 @@ func (c *command) initCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Records, "records", "", "the `key` of the list of records in JSON, such as annotations; a dot leads further in")
 	cmd.Flags().StringArrayVar(&o.Keep, "keep", nil, "pass this `column` through, although it holds words, addresses or people (repeatable)")
 	cmd.Flags().BoolVar(&o.PostsOnly, "posts-only", false, "leave out the rows about comments")
+	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "leave out the rows whose ids cannot be read, and list them in DIR-left-out.csv")
 	cmd.Flags().BoolVar(&o.Many, "many", false, "several rows are about one image, such as sentences or annotators")
 	cmd.Flags().StringArrayVar(&signers, "signer", nil, "require a grant, and accept those signed with the key of this OpenSSH public key `file` (.pub; repeatable)")
 	return cmd
@@ -68,6 +70,10 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 			}
 		}
 	}
+	leftOut := filepath.Clean(dir) + "-left-out.csv" // beside the release, which is published
+	if _, err := os.Lstat(leftOut); err == nil && o.SkipDamaged {
+		return usageError("%s exists, and would list the rows that are left out: move it away, or choose another DIR", leftOut)
+	}
 	pins, pol, err := readSigners(signers)
 	if err != nil {
 		return err
@@ -89,6 +95,10 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 		"policy.toml": pol, manifest.TombstonesName: tombstones.Bytes()})
 	if problems := (*manifest.Problems)(nil); errors.As(err, &problems) {
 		return asUsage(err)
+	}
+	if err == nil && len(draft.LeftOut) > 0 {
+		err = durable.Write(ctx, leftOut, 0o644, draft.WriteLeftOut)
+		written = append(written, leftOut)
 	}
 	if err != nil {
 		return err

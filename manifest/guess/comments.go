@@ -305,7 +305,6 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 	}
 	defer in.Close()
 	without, problems, rows, left := d.marks.without(name, d.Today), new(manifest.Problems), 0, 0
-	texts := make([]string, len(without.Columns))
 	for ctx.Err() == nil {
 		cells, err := in.Next()
 		if err == io.EOF {
@@ -318,12 +317,7 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 			return err
 		}
 		rows++
-		for i, column := range without.Columns {
-			texts[i] = ""
-			if at := slices.Index(in.Columns(), column); at >= 0 {
-				texts[i] = cells[at].Plain()
-			}
-		}
+		texts := without.Texts(in.Columns(), cells)
 		if !without.Is(texts) {
 			continue
 		}

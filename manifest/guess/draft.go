@@ -30,10 +30,12 @@ type Options struct {
 	Records   string   // the path of keys to the records in JSON
 	Keep      []string // columns to pass through although they hold words, addresses or people
 	PostsOnly bool     // leave out the rows about comments
-	Many      bool     // several rows are about one image
-	Name      string   // of the release, "" for that of the folder
-	NoHeader  bool     // the first line of a CSV or TSV file is a row
-	Stdin     string   // the file with what the path - stands for
+	// SkipDamaged leaves out the rows whose ids cannot be read, up to half of all.
+	SkipDamaged bool
+	Many        bool   // several rows are about one image
+	Name        string // of the release, "" for that of the folder
+	NoHeader    bool   // the first line of a CSV or TSV file is a row
+	Stdin       string // the file with what the path - stands for
 }
 
 // A Draft is a release that was made of annotations, before it is written.
@@ -41,6 +43,7 @@ type Draft struct {
 	Settings []byte     // release.toml
 	Notes    []string   // what was guessed and why, one line each
 	Warnings []string   // what to look at before publishing
+	LeftOut  []LeftOut  // the rows that SkipDamaged left out
 	Example  [][]string // after Write: a header and the first ten rows, for a person to judge
 
 	meaning manifest.Meaning  // as it was guessed
@@ -106,6 +109,9 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if err := g.refuseComments(ctx, source); err != nil {
 		return nil, err
 	}
+	if err := g.judgeIDs(ctx, source); err != nil {
+		return nil, err
+	}
 	if err := g.refuseRows(ctx, source); err != nil {
 		return nil, err
 	}
@@ -116,7 +122,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if unsaid != "" && g.columnOf(manifest.FieldSplit.String()) == "" {
 		g.lookAt("%s", unsaid)
 	}
-	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings}
+	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged}
 	d.source = source.Release(d.meaning).Spelling(g.spellings)
 	// In CSV a list without items is no list, and an item can hold the separator.
 	if format := files[0].Format; slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List}, format) && len(d.meaning.Lists) == 0 {
@@ -254,8 +260,14 @@ func splitOf(path string) string {
 // meaning gives the guesses as the columns and labels of a release of that name.
 func (d *guesser) meaning(name string) manifest.Meaning {
 	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string), Separator: d.separator, Splits: d.splits}
-	if d.PostsOnly {
-		m.Without = d.marks.without(d.columnOf("id"), d.Today)
+	switch comments := d.marks.without(d.columnOf("id"), d.Today); {
+	case len(d.damaged) > 0:
+		m.Without = manifest.Without{Columns: comments.Columns, Is: func(texts []string) bool {
+			why, _ := whyDamaged(texts[0])
+			return why != "" || d.PostsOnly && comments.Is(texts)
+		}}
+	case d.PostsOnly:
+		m.Without = comments
 	}
 	for _, guess := range d.guesses {
 		m.Columns[guess.Name] = guess.Column

@@ -41,6 +41,7 @@ type guesser struct {
 
 	platform   string    // whose export the file is
 	skipped    []string  // files of the folder that were not read
+	damaged    []LeftOut // the rows whose ids cannot be read
 	commentIDs *surveyed // the first column of ids that are those of comments
 }
 

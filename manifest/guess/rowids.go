@@ -61,7 +61,7 @@ func (d *guesser) refuseRows(ctx context.Context, source *manifest.Source) error
 		var p manifest.Problem
 		p.File, p.Line, p.Column = in.Place(at)
 		switch {
-		case !d.bare && value.FoldASCII(text) == value.FoldASCII(id.name): // a file without a header can repeat none
+		case !d.bare && !d.NoHeader && value.FoldASCII(text) == value.FoldASCII(id.name): // a file without a header can repeat none
 			p.Message, p.Hint = "the row repeats the header", "take it out of the file; several files can be named with several --manifest"
 			headers.Add(p)
 			sums.Add(p)
