@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -28,19 +30,25 @@ const (
 	TypeNumber    ColumnType = "number"
 	TypeBoolean   ColumnType = "boolean"
 	TypeTimestamp ColumnType = "timestamp"
+	// TypeJSON is any value of JSON, such as an object or a list of objects, as compact text.
+	TypeJSON ColumnType = "json"
 )
 
 // ColumnTypes lists the types in the order of messages.
 func ColumnTypes() []ColumnType {
-	return []ColumnType{TypeText, TypeInteger, TypeNumber, TypeBoolean, TypeTimestamp}
+	return []ColumnType{TypeText, TypeInteger, TypeNumber, TypeBoolean, TypeTimestamp, TypeJSON}
 }
 
 // String gives the type as people read it.
 func (c Column) String() string {
-	if c.List {
-		return "list of " + string(c.Type)
+	name := string(c.Type)
+	if c.Type == TypeJSON {
+		name = "JSON as text"
 	}
-	return string(c.Type)
+	if c.List {
+		return "list of " + name
+	}
+	return name
 }
 
 // NoValue stands in a list for a row that has none, so that the lists of an image's rows have one length.
@@ -59,6 +67,8 @@ func (t ColumnType) read(text string) (string, bool) {
 		return "", true
 	}
 	switch t {
+	case TypeJSON:
+		return compact(text)
 	case TypeInteger:
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return strconv.FormatInt(n, 10), true
@@ -79,11 +89,31 @@ func (t ColumnType) read(text string) (string, bool) {
 	return at.Format(TimeForm), ok && at.Year() >= 0 && at.Year() <= 9999
 }
 
+// compact gives a value of JSON without spaces around its parts, false for what is none.
+func compact(text string) (string, bool) {
+	var b bytes.Buffer
+	err := json.Compact(&b, []byte(text))
+	return b.String(), err == nil
+}
+
+// jsonText gives the text of a cell of JSON as compact reads it. Of a string that holds an object or a list it is these.
+func jsonText(c Cell) string {
+	text := strings.TrimSpace(c.Text)
+	holds := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
+	if c.JSON == "" || !c.Nested && !c.IsList && holds && json.Valid([]byte(text)) {
+		return text
+	}
+	return c.JSON
+}
+
 // fault gives what is wrong with a column that release.toml defines, or "".
 func (c *Column) fault() (message, hint string) {
 	message, hint = nameFault("column", c.Name)
 	if message != "" {
 		return message, hint
+	}
+	if c.Type == TypeJSON && c.List {
+		return fmt.Sprintf("column %s is a list of type json", c.Name), "leave list out: a value of JSON can be a list"
 	}
 	for _, t := range ColumnTypes() {
 		if c.Type == t {
@@ -100,6 +130,9 @@ func (d *decoder) values(c int, cells []Cell) []string {
 	cell := cells[i]
 	if !d.usable(i, cell) || cell.Null || column.Type != TypeText && d.blank(cell) {
 		return nil
+	}
+	if column.Type == TypeJSON && !column.List {
+		cell = Cell{Text: jsonText(cell)}
 	}
 	if cell.Nested && cell.IsList && column.List {
 		d.report(i, fmt.Sprintf("the list of column %s holds something other than values", column.Name), plainList)

@@ -84,6 +84,10 @@ func (m *Writer) Write(e Entry) {
 		}
 	}
 	for i, c := range m.schema.Columns {
+		if c.Type == TypeJSON && len(e.Values[i]) == 1 { // in a file of JSON it stands as it was
+			put(c.Name, json.RawMessage(e.Values[i][0]))
+			continue
+		}
 		put(c.Name, c.JSON(e.Values[i]))
 	}
 	fields(true) // the long ones last

@@ -90,7 +90,7 @@ func (p *publishing) searchFile(name string, own map[string]bool, words map[uint
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 64<<20)
 	isTable, last := strings.HasPrefix(name, "annotations."), new(window)
-	isText := func(c manifest.Column) bool { return c.Type == manifest.TypeText }
+	isText := func(c manifest.Column) bool { return c.Type == manifest.TypeText || c.Type == manifest.TypeJSON }
 	hasText := slices.ContainsFunc(p.Release.Schema.Columns, isText) // ids, labels and numbers are not words
 	for n := 1; lines.Scan(); n++ {
 		line := lines.Text()

@@ -88,7 +88,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 		return nil, err
 	}
 	defer in.Close()
-	g := &guesser{Options: o, names: make(map[string]bool), notes: bare, skipped: skipped}
+	g := &guesser{Options: o, names: make(map[string]bool), whyLeft: make(map[string]string), notes: bare, skipped: skipped}
 	isTable := files[0].Format == manifest.CSV || files[0].Format == manifest.TSV
 	g.headed, g.bare = isTable && !files[0].Bare, isTable && files[0].Bare
 	var rows int

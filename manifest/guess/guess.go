@@ -29,7 +29,8 @@ type guesser struct {
 	guesses   []columnGuess
 	isFigSIM  bool
 	separator string
-	leftOut   []string // columns that are not in the release, each with the reason
+	whyLeft   map[string]string // column -> the reason why it is not in the release
+	leftOut   []string          // columns that are not in the release, each with the reason
 	notes     []string
 	warnings  []string
 	marks     commentMarks
@@ -92,8 +93,8 @@ func (d *guesser) guess(file string) error {
 	d.guessSeparator() // while all columns are free
 	// FigSIM first: its columns would also do as categories with labels of their own.
 	if !d.Many && d.guessFigSIM() {
-		d.leaveOut()
-		return nil
+		d.guessColumns()
+		return d.conclude(refuse)
 	}
 	d.guessSubreddit()
 	d.guessCategories()
@@ -101,10 +102,13 @@ func (d *guesser) guess(file string) error {
 		d.warnings = append(d.warnings, "no column looks like labels (at most 50 different short values): the release has none")
 	}
 	d.guessColumns()
-	for _, name := range d.Keep {
-		if c := d.column(name); c == nil {
-			return refuse("--keep names column "+table.Quote(name)+", which is not there", "name a column of the file")
-		}
+	return d.conclude(refuse)
+}
+
+// conclude leaves out what was not taken, and refuses what cannot be kept.
+func (d *guesser) conclude(refuse func(message, hint string) error) error {
+	if message, hint := d.refuseKept(); message != "" {
+		return refuse(message, hint)
 	}
 	d.leaveOut()
 	return nil
@@ -141,6 +145,7 @@ func (d *guesser) take(c columnGuess) {
 
 func (d *guesser) leave(c *surveyed, why string) {
 	c.used = true
+	d.whyLeft[c.name] = why
 	d.leftOut = append(d.leftOut, table.Quote(c.name)+": "+why)
 	d.notes = append(d.notes, "not used: "+table.Quote(c.name)+": "+why)
 }
@@ -489,7 +494,7 @@ func (c *surveyed) dates() bool {
 // people.
 func (c *surveyed) digests() bool {
 	const shortest = 32 // of MD5
-	return len(c.cells) > 0 && !slices.ContainsFunc(c.values(), func(text string) bool {
+	return len(c.values()) > 0 && !slices.ContainsFunc(c.values(), func(text string) bool {
 		return len(text) < shortest || !value.IsHex(value.FoldASCII(text), len(text))
 	})
 }
@@ -707,7 +712,14 @@ func (d *guesser) guessSubreddit() {
 func (d *guesser) guessColumns() {
 	for _, c := range d.columns {
 		named := slices.Contains(d.Keep, c.name)
+		if d.isFigSIM && !named { // its release has nothing else
+			continue
+		}
 		kind := c.kind()
+		if named && c.objects() && !c.used && c.usable() {
+			d.takeObjects(c)
+			continue
+		}
 		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.unfit() || c.words() || c.rowNumbers() || kind == manifest.TypeText) {
 			continue
 		}
@@ -736,6 +748,44 @@ func (d *guesser) guessColumns() {
 		}
 		d.take(columnGuess{Name: p.Name, Column: c.name, Why: why, Passed: p})
 	}
+}
+
+// takeObjects passes a column of objects through as JSON, which --keep names.
+func (d *guesser) takeObjects(c *surveyed) {
+	c.used = true
+	look := "all that is in them is published with the release, because --keep names it"
+	if c.inside != "" {
+		look = "they may hold personal data (" + c.inside + "); " + look
+	}
+	d.lookAt("column %s holds objects: %s", table.Quote(c.name), look)
+	p := &manifest.Column{Name: d.name(c.name, "_given"), Type: manifest.TypeJSON}
+	d.take(columnGuess{Name: p.Name, Column: c.name, Passed: p,
+		Why: fmt.Sprintf("--keep names it; %d cells hold objects", c.nested)})
+}
+
+// refuseKept says which column that --keep names cannot be kept, and why; "" for none.
+func (d *guesser) refuseKept() (message, hint string) {
+	for _, name := range d.Keep {
+		c := d.column(name)
+		switch {
+		case c == nil:
+			return "--keep names column " + table.Quote(name) + ", which is not there", "name a column of the file"
+		case slices.ContainsFunc(d.guesses, func(g columnGuess) bool { return g.Column == name }):
+		case c.filled == 0 && !c.odd:
+			return "--keep names column " + table.Quote(name) + ", and all its cells are empty", "leave the flag out"
+		case c.faulty:
+			return fmt.Sprintf("--keep names column %s, which cannot be kept: the value at %s %s", table.Quote(name), c.oddAt, c.whyOdd),
+				"correct the value, or leave its cell empty"
+		case d.Many && c.lists:
+			return "--keep names column " + table.Quote(name) + ", which cannot be kept: it holds lists, and there are many rows an image",
+				"write one value a row, or leave the flag out"
+		case !c.usable():
+			return "--keep names column " + table.Quote(name) + ", whose name cannot be written into release.toml", "rename the column"
+		default:
+			return "--keep names column " + table.Quote(name) + ", which cannot be kept: " + d.whyLeft[name], "leave the flag out"
+		}
+	}
+	return "", ""
 }
 
 // name makes a name that no other column of the dataset has.
@@ -824,11 +874,11 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		return fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault), fmt.Sprintf("would hold labels, but the value at %s %s", at, fault)
 	case c.faulty:
 		return "it has a value that cannot be used", fmt.Sprintf("has a value that cannot be used, at %s: it %s", c.oddAt, c.whyOdd)
-	case c.odd && len(c.cells) > 0 && len(c.cells) <= maxGuessedLabels:
+	case c.odd && len(c.values()) > 0 && len(c.cells) <= maxGuessedLabels:
 		look = fmt.Sprintf("has labels in some cells, but the value at %s %s", c.oddAt, c.whyOdd)
 		return "it " + look, look
 	case c.odd:
-		return "it holds objects, or values that cannot be used", ""
+		return fmt.Sprintf("it holds objects, in %d cells; %s passes them through as JSON", c.nested, keep), ""
 	case c.decimals():
 		return "its numbers have a decimal comma; write them with a point, or " + keep +
 			" passes them through as text", "has numbers with a decimal comma"

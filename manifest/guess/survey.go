@@ -41,6 +41,9 @@ type surveyed struct {
 	bare      int        // texts that are words in brackets: lists where all texts are
 	written   bool       // the lists stand in texts
 	several   bool       // some of these have several items
+	nested    int        // cells that are objects, or lists of more than plain values
+	kept      bool       // --keep names it
+	inside    string     // what tells who somebody is in the objects of such a column, "" for nothing
 	odd       bool       // some are objects, lists in lists, or values that cannot be used
 	cells     [][]string // the different ones, as far as they are kept; what is not a list has one text
 	seen      map[string]bool
@@ -116,6 +119,9 @@ func (c *surveyed) add(cell manifest.Cell) {
 	text, counted := strings.Join(parts, "\x00"), parts
 	switch {
 	case cell.Nested, cell.Fault != "":
+		if cell.Fault == "" {
+			c.addObject(cell)
+		}
 		if !c.odd {
 			c.odd, c.oddAt, c.faulty = true, c.here(), cell.Fault != ""
 			c.whyOdd = cmp.Or(cell.Fault, "is an object, or a list with more than plain values")
@@ -407,6 +413,7 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 				p.file, p.line, p.column = in.Place(at)
 				return p
 			}}
+			c.kept = slices.Contains(o.Keep, name)
 			c.namedID = name == o.ID || slices.Contains(manifest.FieldID.Names(), manifest.FoldColumn(name))
 			c.namedWords = c.namedAs("title text selftext body caption comment sentence description permalink url link href")
 			columns = append(columns, c)

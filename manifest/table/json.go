@@ -119,6 +119,7 @@ func (j *jsonRows) Next() ([]Cell, error) {
 			i = j.column(strings.Clone(m.Key))
 		}
 		j.cells[i], j.offsets[i] = JSONCell(m.Value), m.At+1
+		j.cells[i].JSON = m.Value
 	}
 	return j.cells, nil
 }
@@ -187,8 +188,8 @@ func JSONCell(value string) Cell {
 	// Objects, and lists of more than plain values, are marked only: they matter where the column is used.
 	switch value[0] {
 	case '"':
-		if hasHalf(value) {
-			return Cell{Fault: `has half of a character (\ud800 to \udfff alone)`}
+		if fault := halfIn(value); fault != "" {
+			return Cell{Fault: fault}
 		}
 		return Cell{Text: jsonlist.String(value)}
 	case 'n':
@@ -196,12 +197,12 @@ func JSONCell(value string) Cell {
 	case 't', 'f': // as flagText reads them
 		return Cell{Text: value}
 	case '{':
-		return Cell{Nested: true}
+		return Cell{Nested: true, Fault: halfIn(value)}
 	case '[':
 		cell := Cell{IsList: true}
 		for _, text := range jsonlist.Items(value) {
 			if strings.IndexByte("[{n", text[0]) >= 0 {
-				cell.Nested = true
+				cell.Nested, cell.Fault = true, cmp.Or(cell.Fault, halfIn(text))
 				continue
 			}
 			item := JSONCell(text)
@@ -212,6 +213,14 @@ func JSONCell(value string) Cell {
 		return cell
 	}
 	return Cell{Text: value, Float: strings.ContainsAny(value, ".eE")}
+}
+
+// halfIn says that a value of JSON has half of a character in a string, "" if it has none.
+func halfIn(value string) string {
+	if hasHalf(value) {
+		return `has half of a character (\ud800 to \udfff alone)`
+	}
+	return ""
 }
 
 // hasHalf reports whether a JSON string has an escape that is one half of a character, which would be read as any other

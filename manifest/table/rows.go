@@ -42,8 +42,9 @@ type Cell struct {
 	// above then mean nothing. It counts only where the column is used.
 	Fault string
 
-	Nested bool // a JSON object, or a list with something other than values in it
-	Absent bool // Null because the record of JSON does not have the key
+	JSON   string // the value as a file of JSON has it, "" of other files
+	Nested bool   // a JSON object, or a list with something other than values in it
+	Absent bool   // Null because the record of JSON does not have the key
 }
 
 // Plain gives the text of a cell without spaces around it, "" for what is missing, nested or a list of several.

@@ -272,7 +272,7 @@ var contents = map[string]string{
 
 // dataTypes are Croissant's words for the types of columns that pass through.
 var dataTypes = map[manifest.ColumnType]string{manifest.TypeText: "sc:Text", manifest.TypeInteger: "sc:Integer", manifest.TypeNumber: "sc:Float",
-	manifest.TypeBoolean: "sc:Boolean", manifest.TypeTimestamp: "sc:DateTime"}
+	manifest.TypeBoolean: "sc:Boolean", manifest.TypeTimestamp: "sc:DateTime", manifest.TypeJSON: "sc:Text"}
 
 var kindWords = map[manifest.CategoryKind]string{manifest.Single: "one label", manifest.Ordinal: "one label, from lowest to highest",
 	manifest.Multi: "list of labels"}

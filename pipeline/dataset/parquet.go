@@ -122,7 +122,7 @@ func writerOptions(s manifest.Schema, p Provenance, base []string) ([]parquet.Wr
 		parquet.KeyValueMetadata("rehydrate.format", FormatVersion),
 	}
 	for _, c := range s.Columns {
-		if path := leafOf(c); c.Type == manifest.TypeText { // as long as a text that OCR read
+		if path := leafOf(c); c.Type == manifest.TypeText || c.Type == manifest.TypeJSON { // as long as a text that OCR read
 			options = append(options, parquet.SkipPageBounds(path...), parquet.SkipPageStatistics(path...))
 		}
 	}
@@ -269,7 +269,8 @@ const timestampType = "timestamp[ms, tz=UTC]"
 
 // dtypes are Hugging Face's names of the types of columns that pass through.
 var dtypes = map[manifest.ColumnType]string{manifest.TypeText: "string", manifest.TypeInteger: "int64",
-	manifest.TypeNumber: "float64", manifest.TypeBoolean: "bool", manifest.TypeTimestamp: timestampType}
+	manifest.TypeNumber: "float64", manifest.TypeBoolean: "bool", manifest.TypeTimestamp: timestampType,
+	manifest.TypeJSON: "string"}
 
 // parquetValue reads a value as manifest.Column writes it; valueText is the other way round.
 func parquetValue(t manifest.ColumnType, text string) (v parquet.Value, err error) {

@@ -19,7 +19,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/scan"
 )
 
 // testSchema has one category of each kind, with names that are awkward in JSON, YAML and SQL.
@@ -252,3 +254,28 @@ func TestRowsRefused(t *testing.T) {
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// TestColumnTypes holds that every type of a column that passes through has its name in Parquet, card and Croissant.
+func TestColumnTypes(t *testing.T) {
+	s := testSchema()
+	s.Columns = nil
+	rows := testRows()[:1]
+	rows[0].Values = nil
+	texts := map[manifest.ColumnType]string{manifest.TypeText: "a", manifest.TypeInteger: "1", manifest.TypeNumber: "1.5", manifest.TypeBoolean: "true",
+		manifest.TypeTimestamp: "2025-12-31T00:00:00Z", manifest.TypeJSON: `[{"a":"b"},null]`}
+	for _, kind := range manifest.ColumnTypes() {
+		s.Columns = append(s.Columns, manifest.Column{Name: "of_" + string(kind), Type: kind})
+		rows[0].Values = append(rows[0].Values, []string{texts[kind]})
+		if dtypes[kind] == "" || dataTypes[kind] == "" {
+			t.Errorf("type %s is %q in Parquet, %q in Croissant", kind, dtypes[kind], dataTypes[kind])
+		}
+	}
+	var b bytes.Buffer
+	_, err := WriteParquet(&b, s, testCard().Provenance, false, all(rows))
+	testkit.OK(t, err)
+	f, err := scan.Open(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	testkit.OK(t, err)
+	if got := f.Features()["of_json"]; got.DType != "string" || got.Type != "Value" {
+		t.Errorf("the feature of a column of JSON is %+v", got)
+	}
+}
