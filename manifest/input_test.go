@@ -111,8 +111,8 @@ func TestHostileInputs(t *testing.T) {
 	}{
 		{`manifest = "a.json"`, map[string]string{"a.json": strings.Repeat("[", 10_000)}, []string{"a.json:1:1002 the JSON has more than 1000 brackets"}},
 		{`manifest = "a.json"`, map[string]string{"a.json": `{"a": ` + strings.Repeat(`{"a": `, 10_000)}, []string{"a.json:1:6007 the JSON has more than 1000 brackets"}},
-		{`manifest = "a.json"`, map[string]string{"a.json": "[\n{\"id\": \"abc\", \"mood\": \"" + long + "\"},\n{\"id\": \"abd\", \"mood\": \"bad\"}]"}, []string{"a.json:2:0 the record is longer than 64 KiB", `a.json:3:23 "bad" is not a label`}},
-		{`manifest = "a.jsonl"`, map[string]string{"a.jsonl": "{\"id\": \"abc\", \"mood\": \"sad\"}\n\"" + long[:1<<20] + "\"\n"}, []string{"a.jsonl:2:0 the line is longer than 64 KiB"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": "[\n{\"id\": \"abc\", \"mood\": \"" + long + "\"},\n{\"id\": \"abd\", \"mood\": \"bad\"}]"}, []string{"a.json:2:0 the record is longer than 1024 KiB", `a.json:3:23 "bad" is not a label`}},
+		{`manifest = "a.jsonl"`, map[string]string{"a.jsonl": "{\"id\": \"abc\", \"mood\": \"sad\"}\n\"" + long[:1<<20] + "\"\n"}, []string{"a.jsonl:2:0 the line is longer than 1024 KiB"}},
 		{`manifest = "a.csv"`, map[string]string{"a.csv": zst(t, "id,mood\nabc,sad\n"+bomb)}, []string{"a.csv:3:0 the packed file becomes more than 250 times as large"}},
 		{`manifest = "a.json"`, map[string]string{"a.json": gz(t, "[\n\n{\"id\": \""+bomb)}, []string{"a.json:3:0 the packed file becomes more than 250 times as large"}},
 		{`manifest = "a.csv"`, map[string]string{"a.csv": gz(t, "id,mood\nabc,sad\n")[:30]}, []string{"a.csv:"}},

@@ -91,8 +91,8 @@ func (m *Writer) Write(e Entry) {
 		put(c.Name, c.JSON(e.Values[i]))
 	}
 	fields(true) // the long ones last
-	if len(line) >= table.MaxLine && m.err == nil {
-		m.err = fmt.Errorf("post %s: its line would have %d bytes, and the reader takes %d: leave out a column of long texts", e.ID, len(line)+1, table.MaxLine)
+	if len(line) >= table.MaxRecord && m.err == nil {
+		m.err = fmt.Errorf("post %s: its line would have %d bytes, and the reader takes %d: leave out a column of long texts", e.ID, len(line)+1, table.MaxRecord)
 	}
 	_, _ = m.lines.Write(append(line, "}\n"...))
 }

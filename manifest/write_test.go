@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest/table"
 )
 
 // TestWriterLines holds that a line of the manifest stays one that the reader takes.
 func TestWriterLines(t *testing.T) {
 	s := Schema{Columns: []Column{{Name: "caption", Type: TypeText}}}
-	for n, fits := range map[int]bool{30000: true, 70000: false} {
+	for n, fits := range map[int]bool{30000: true, table.MaxRecord: false} {
 		var b strings.Builder
 		w := NewWriter(&b, JSONL, s, "|")
 		w.Write(Entry{Key: Key{ID: "abc"}, Values: [][]string{{strings.Repeat("<", n)}}})

@@ -28,6 +28,8 @@ type List struct {
 	most int      // bytes of a record
 	path []string // the keys that lead to the list; nil to look for it
 
+	byKey bool   // the records are the values of an object
+	name  string // the key of the last record there
 	found string // the key of the list, where it was looked for
 	inner bool   // the list stands in an object
 	state int    // what next has to read
@@ -71,6 +73,45 @@ func New(in *bufio.Reader, path []string, maxRecord int) (*List, error) {
 		return l, l.search()
 	}
 	return l, l.here("no list of records stands here", "it looks like [{...}, {...}]; records = \"KEY\" names the key that it has in an object")
+}
+
+// NewMap goes to the first record of an object whose values are the records, below a path of keys.
+func NewMap(in *bufio.Reader, path []string, maxRecord int) (*List, error) {
+	l := &List{in: in, most: maxRecord, path: path, line: 1, col: 1, byKey: true}
+	for _, key := range l.path {
+		if err := l.enter(key); err != nil {
+			return l, err
+		}
+	}
+	return l, l.want('{')
+}
+
+// Key is the key of the last record of a NewMap, "" elsewhere.
+func (l *List) Key() string { return l.name }
+
+// nextByKey is Next in an object of records.
+func (l *List) nextByKey() ([]byte, error) {
+	name, more, err := l.key()
+	if err != nil || !more {
+		l.state = atEnd
+		if err == nil {
+			err = io.EOF
+		}
+		return nil, err
+	}
+	l.name = name
+	c, err := l.skipSpace()
+	l.start = [2]int{l.line, l.col}
+	switch {
+	case err != nil:
+		return nil, l.want('}')
+	case c != '{':
+		if _, err := l.value(false, 0); err != nil {
+			return nil, err
+		}
+		return nil, l.problem("the value of a key is not a record", `every key stands before an object: "abc123": {...}`)
+	}
+	return l.value(true, 0)
 }
 
 // here is a problem of what surrounds the records, after which none can be found.
@@ -217,6 +258,9 @@ func (l *List) Next() ([]byte, error) {
 	}
 	if l.state == atEnd {
 		return nil, io.EOF
+	}
+	if l.byKey {
+		return l.nextByKey()
 	}
 	c, err := l.skipSpace()
 	separated := l.state == firstRecord

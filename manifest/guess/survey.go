@@ -702,7 +702,7 @@ func (c *surveyed) counted() bool {
 }
 
 // namedTime reports whether the column's name is one of times.
-func (c *surveyed) namedTime() bool { return c.namedAs("utc timestamp created date") }
+func (c *surveyed) namedTime() bool { return c.namedAs("utc timestamp created date at on") }
 
 // kind is the type that all values have, TypeText where they have no other.
 func (c *surveyed) kind() manifest.ColumnType {

@@ -23,28 +23,31 @@ type jsonRows struct {
 	index map[string]int // key -> column
 
 	cells   []Cell
-	offsets []int // 1 + where the cells stand in the record, 0 when missing
+	offsets []int  // 1 + where the cells stand in the record, 0 when missing
+	keyed   string // the column of the records' keys, where they have some
 }
 
 // A recordReader gives the texts of records, which start with {, one after the other. After a *Problem the next can be
 // asked for. A text is valid until the call after.
 type recordReader interface {
 	next() ([]byte, error)
+	// key is the last record's key in an object of records, "" elsewhere.
+	key() string
 	// place gives line and column of a byte of the last record; for -1 the line on which it starts, and 0.
 	place(offset int) (line, column int)
 	problem(offset int, message, hint string) *Problem
 }
 
 func NewJSONL(r io.Reader, file string, want []string) *jsonRows {
-	return newRecordRows(jsonLines{newLineReader(r, file)}, want)
+	return newRecordRows(jsonLines{newLineReader(r, file, MaxRecord)}, want)
 }
 
 // NewJSON reads a list of records, at the top or under a path of keys. Without a path, an object has to hold a
 // single list of records. A file that has an object a line is read as JSONL.
 func NewJSON(r io.Reader, file string, want []string, path string) (*jsonRows, error) {
-	in := bufio.NewReaderSize(r, MaxLine)
+	in := bufio.NewReaderSize(r, MaxRecord)
 	userfile.SkipMark(in)
-	start, _ := in.Peek(MaxLine)
+	start, _ := in.Peek(MaxRecord)
 	if IsUTF16(start) {
 		return nil, &Problem{File: file, Line: 1, Column: 1, Message: UTF16, Hint: SaveAsUTF8}
 	}
@@ -52,7 +55,7 @@ func NewJSON(r io.Reader, file string, want []string, path string) (*jsonRows, e
 	if path == "" && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) && len(bytes.TrimSpace(rest)) > 0 && json.Valid(line) {
 		return NewJSONL(in, file, want), nil
 	}
-	list, err := newJSONList(in, file, path)
+	list, err := newJSONList(in, file, path, start)
 	if err != nil {
 		return nil, err
 	}
@@ -103,25 +106,70 @@ func (j *jsonRows) Next() ([]Cell, error) {
 	for i := range j.cells { // a key that the record lacks is as good as null
 		j.cells[i] = Cell{Null: true, Absent: true}
 	}
-	for m := range jsonlist.Members(string(text)) {
-		i, known := j.index[m.Key]
-		if known && j.offsets[i] > 0 {
-			return nil, j.in.problem(m.From, fmt.Sprintf("the key %s stands twice", Quote(m.Key)), "keep one of them")
+	record, kind, from := string(text), "", 0
+	if thing, is := thingIn(record); is {
+		record, kind, from = thing.data, thing.kind, thing.at
+	}
+	if kind == listing {
+		return nil, j.in.problem(0, "the record is a listing of Reddit's, which holds many posts",
+			"write the posts alone, one a line: jq -c '.data.children[].data'")
+	}
+	if err := j.addKey(record); err != nil {
+		return nil, err
+	}
+	for m := range jsonlist.Members(record) {
+		m.From, m.At = m.From+from, m.At+from
+		if err := j.add(m); err != nil {
+			return nil, err
 		}
-		if !known {
-			if !j.grow {
-				continue // a column that is not used
-			}
-			if len(j.keys) == maxColumns {
-				return nil, j.in.problem(m.At, "the records have more than 1000 different keys",
-					"keys are columns: give every record the same ones")
-			}
-			i = j.column(strings.Clone(m.Key))
-		}
-		j.cells[i], j.offsets[i] = JSONCell(m.Value), m.At+1
-		j.cells[i].JSON = m.Value
+	}
+	if i, known := j.index["kind"]; kind != "" && (!known || j.offsets[i] == 0) {
+		return j.cells, j.add(jsonlist.Member{Key: "kind", Value: strconv.Quote(kind)})
 	}
 	return j.cells, nil
+}
+
+// addKey adds the cell of the key of a record in an object of records.
+func (j *jsonRows) addKey(record string) error {
+	key := j.in.key()
+	if key == "" {
+		return nil
+	}
+	if j.keyed == "" { // by the first record, for all
+		j.keyed = "id"
+		for m := range jsonlist.Members(record) {
+			if m.Key == "id" {
+				j.keyed = "post_id"
+			}
+		}
+	}
+	return j.add(jsonlist.Member{Key: j.keyed, Value: quoteJSON(key)})
+}
+
+func quoteJSON(text string) string {
+	b, _ := json.Marshal(text) // of a text it does not fail
+	return string(b)
+}
+
+// add sets the cell of a member.
+func (j *jsonRows) add(m jsonlist.Member) error {
+	i, known := j.index[m.Key]
+	if known && j.offsets[i] > 0 {
+		return j.in.problem(m.From, fmt.Sprintf("the key %s stands twice", Quote(m.Key)), "keep one of them")
+	}
+	if !known {
+		if !j.grow {
+			return nil // a column that is not used
+		}
+		if len(j.keys) == maxColumns {
+			return j.in.problem(m.At, "the records have more than 1000 different keys",
+				"keys are columns: give every record the same ones")
+		}
+		i = j.column(strings.Clone(m.Key))
+	}
+	j.cells[i], j.offsets[i] = JSONCell(m.Value), m.At+1
+	j.cells[i].JSON = m.Value
+	return nil
 }
 
 // WholeObject is a hint.
@@ -138,6 +186,8 @@ func (l jsonLines) next() ([]byte, error) {
 	return text, err
 }
 
+func (l jsonLines) key() string { return "" }
+
 func (l jsonLines) place(offset int) (line, column int) { return max(l.line, 1), offset + 1 }
 
 func (l jsonLines) problem(offset int, message, hint string) *Problem {
@@ -150,15 +200,28 @@ type jsonList struct {
 	file string
 }
 
-func newJSONList(in *bufio.Reader, file, path string) (*jsonList, error) {
+// newJSONList goes to the first record of a file that begins with start.
+func newJSONList(in *bufio.Reader, file, path string, start []byte) (*jsonList, error) {
 	var keys []string
 	if path != "" {
 		keys = strings.Split(path, ".")
 	}
-	list, err := jsonlist.New(in, keys, MaxLine)
+	open := jsonlist.New
+	switch {
+	case pageForm.Match(start):
+		return nil, &Problem{File: file, Line: 1, Column: 1, Hint: "keep the first: jq '.[0]'",
+			Message: "the file is a page of one post of Reddit's: a listing of the post and one of its comments"}
+	case path == "" && listingForm.Match(start):
+		keys = []string{"data", "children"}
+	case isMap(start, keys):
+		open = jsonlist.NewMap
+	}
+	list, err := open(in, keys, MaxRecord)
 	l := &jsonList{list, file}
 	return l, l.problemOf(err)
 }
+
+func (l *jsonList) key() string { return l.Key() }
 
 func (l *jsonList) problemOf(err error) error {
 	if p, ok := AsProblem(err); ok && p.Line <= 1 { // of a packed file

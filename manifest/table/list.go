@@ -19,7 +19,7 @@ type ListRows struct {
 // NewList reads a list of which each line is a value of the column of that name. isHeader says whether the first line
 // names the values: it is then no row. Its *Problem, which has no place, ends the list.
 func NewList(r io.Reader, file, column string, isHeader func(first string) (bool, *Problem)) (*ListRows, error) {
-	l := &ListRows{in: newLineReader(r, file), columns: []string{column}}
+	l := &ListRows{in: newLineReader(r, file, MaxLine), columns: []string{column}}
 	first, err := l.value()
 	if err == io.EOF {
 		return nil, &Problem{File: file, Line: 1, Message: emptyFile, Hint: "each line is an id of a post, or a link to it"}

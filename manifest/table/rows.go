@@ -1,6 +1,6 @@
 // Package table reads the files in which people keep rows: CSV, TSV, JSON Lines and JSON. It gives each row's cells as
-// text, and says exactly where a file is wrong. A bad row costs no other, and none is held that is longer than MaxLine.
-// A byte order mark at the beginning of a file is skipped.
+// text, and says exactly where a file is wrong. A bad row costs no other, and none is held that is longer than MaxLine, or
+// MaxRecord in JSON. A byte order mark at the beginning of a file is skipped.
 package table
 
 import (
@@ -133,22 +133,24 @@ func (p *parquetRows) Next() ([]Cell, error) {
 
 func (p *parquetRows) At(i int) (line, column int) { return p.row, i + 1 }
 
-// Limits of the files read here. A row with digests holds about 150 bytes, so neither is near a real file.
+// Limits of the files read here. A row with digests holds about 150 bytes.
 const (
-	MaxLine    = 64 << 10 // bytes of a line, of a CSV record with line breaks in it, and of a JSON record
+	MaxLine    = 64 << 10 // bytes of a line of CSV, and of a record with line breaks in it
+	MaxRecord  = 1 << 20  // bytes of a JSON record, and of a line of JSON: a post with its text has up to half of it
 	maxColumns = 1000     // columns of a manifest
 )
 
 // A lineReader gives the lines of a text file without their ends, within the limits.
 type lineReader struct {
 	in   *bufio.Reader
+	most int // bytes of a line
 	file string
 	line int // number of the line that next gave last
 	end  bool
 }
 
-func newLineReader(r io.Reader, file string) *lineReader {
-	l := &lineReader{in: bufio.NewReaderSize(r, MaxLine+2), file: file} // 2: CR LF
+func newLineReader(r io.Reader, file string, most int) *lineReader {
+	l := &lineReader{in: bufio.NewReaderSize(r, most+2), most: most, file: file} // 2: CR LF
 	userfile.SkipMark(l.in)
 	return l
 }
@@ -176,8 +178,8 @@ func (l *lineReader) next() ([]byte, error) {
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("read line %d: %w", l.line, err)
 	}
-	if len(text) > MaxLine {
-		return nil, l.problem(0, "the line is longer than 64 KiB",
+	if len(text) > l.most {
+		return nil, l.problem(0, fmt.Sprintf("the line is longer than %d KiB", l.most>>10),
 			"take long texts out of the file; ids and labels are all it needs")
 	}
 	if p := l.fault(text); p != nil {
@@ -283,7 +285,7 @@ func NewBareCSV(r io.Reader, file string, comma byte) (*CSVRows, error) {
 }
 
 func newCSV(r io.Reader, file string, comma byte) *CSVRows {
-	c := &CSVRows{in: newLineReader(r, file)}
+	c := &CSVRows{in: newLineReader(r, file, MaxLine)}
 	start, _ := c.in.in.Peek(MaxLine)
 	header, _, _ := bytes.Cut(start, []byte("\n"))
 	if comma == ',' && bytes.IndexByte(header, ',') < 0 && bytes.IndexByte(header, ';') >= 0 {

@@ -102,6 +102,7 @@ func shown(c table.Cell) string {
 // TestRows holds what each format gives of a file, and where it says that one is wrong.
 func TestRows(t *testing.T) {
 	long := strings.Repeat("x", table.MaxLine+1)
+	longer := strings.Repeat("x", table.MaxRecord+1)
 	wide := strings.TrimSuffix(strings.Repeat("%d,", 1001), ",")
 	var numbers []any
 	for i := range 1001 {
@@ -152,7 +153,7 @@ func TestRows(t *testing.T) {
 		{"a.json", "\ufeff{\"id\":\"abc\"}\n{\"id\":\"abd\"}\n", []string{"id", "1|abc", "2|abd"}}, // JSON Lines under another name
 		{"a.json", "{\"a\":[{\"id\":1}],\n\"b\":[{\"id\":2}]}", []string{"id", "1|1", `2:5 two keys hold lists of records, "a" and "b"`}},
 		{"a.json", "[{\"id\":\"abc\"},5,{\"id\":\"abd\"}]", []string{"id", "1|abc", "1:0 the list holds something that is not a record", "1|abd"}},
-		{"a.json", "[{\"id\":\"" + long + "\"},{\"id\":\"abd\"}]", []string{"id", "1:0 the record is longer than 64 KiB", "1|abd"}},
+		{"a.json", "[{\"id\":\"" + longer + "\"},{\"id\":\"abd\"}]", []string{"id", "1:0 the record is longer than 1024 KiB", "1|abd"}},
 		{"a.json", "\xff\xfe[\x00", []string{"1:1 the file is in UTF-16"}},
 		{"a.json", "[{\"id\":\"abc\"}", []string{"id", "1|abc", "1:14 the file is not valid JSON: ']' is missing"}},
 	} {
