@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
@@ -17,6 +18,8 @@ type Column struct {
 	Name string     `toml:"name"`
 	Type ColumnType `toml:"type"`
 	List bool       `toml:"list" json:",omitempty"` // a row has a list of such values
+	// Timezone is where times stand that do not say it: Europe/Berlin, UTC, +02:00. Without it such a time is refused.
+	Timezone string `toml:"timezone" json:",omitempty"`
 }
 
 // A ColumnType says what the values of a column are.
@@ -57,8 +60,9 @@ const NoValue = "\x00"
 // TimeForm is how a timestamp is written.
 const TimeForm = "2006-01-02T15:04:05.999Z"
 
-// read gives a value as it is kept, "" for none; false for one of another type.
-func (t ColumnType) read(text string) (string, bool) {
+// read gives a value as it is kept, "" for none; false for one of another type. zone is where times stand that do not say
+// it, nil where nobody does.
+func (t ColumnType) read(text string, zone *time.Location) (string, bool) {
 	if t == TypeText {
 		return text, true
 	}
@@ -85,7 +89,7 @@ func (t ColumnType) read(text string) (string, bool) {
 		yes, ok := value.Flag(text)
 		return strconv.FormatBool(yes), ok
 	}
-	at, ok := value.Time(text)
+	at, ok := value.Time(text, zone)
 	return at.Format(TimeForm), ok && at.Year() >= 0 && at.Year() <= 9999
 }
 
@@ -114,6 +118,10 @@ func (c *Column) fault() (message, hint string) {
 	}
 	if c.Type == TypeJSON && c.List {
 		return fmt.Sprintf("column %s is a list of type json", c.Name), "leave list out: a value of JSON can be a list"
+	}
+	if _, ok := value.Zone(c.Timezone); c.Timezone != "" && (!ok || c.Type != TypeTimestamp) {
+		return fmt.Sprintf("column %s has timezone %s", c.Name, table.Quote(c.Timezone)),
+			`timezone is for type = "timestamp": Europe/Berlin, UTC or +02:00`
 	}
 	for _, t := range ColumnTypes() {
 		if c.Type == t {
@@ -155,7 +163,12 @@ func (d *decoder) values(c int, cells []Cell) []string {
 			d.report(i, "a value of column "+column.Name+" has a NUL character", "take the character out")
 			return nil
 		}
-		text, ok := column.Type.read(part)
+		text, ok := column.Type.read(part, d.zones[c])
+		if !ok && column.Type == TypeTimestamp && value.Naive(part) {
+			d.report(i, fmt.Sprintf("%s names no time zone, and column %s takes times", table.Quote(part), column.Name),
+				`write timezone = "..." into its [[column]] (Europe/Berlin, UTC or +02:00), or type = "text"`)
+			return nil
+		}
 		if !ok {
 			d.report(i, fmt.Sprintf("%s is not a value of column %s (%s)", table.Quote(part), column.Name, column.Type), "correct it, leave the cell empty, or change the column's type")
 			return nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"rehydrate/internal/keysort"
 	"rehydrate/manifest/table"
@@ -215,6 +216,7 @@ type decoder struct {
 	fields     [len(fieldNames)]int // columns by fieldNames, -1 = none
 	categories []categoryColumns
 	passed     []int             // by Schema.Columns
+	zones      []*time.Location  // of times that do not say it, by Schema.Columns
 	splits     map[string]string // folded -> as first spelled
 	beside     asides            // of OpenTable
 	report     func(cell int, message, hint string)
@@ -246,6 +248,8 @@ func newDecoder(r *Release, columns []string) *decoder {
 	}
 	for _, c := range r.Schema.Columns {
 		d.passed = append(d.passed, place(r.columns[c.Name]))
+		zone, _ := value.Zone(c.Timezone) // nil for none
+		d.zones = append(d.zones, zone)
 	}
 	return d
 }

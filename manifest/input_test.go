@@ -140,7 +140,7 @@ func TestColumns(t *testing.T) {
 		{"text", "a b", "[a b]"}, {"text", "", "[]"}, {"integer", "-7", "[-7]"}, {"integer", " 4.0 ", "[4]"}, {"integer", "", "[]"},
 		{"integer", "4.5", ""}, {"integer", "x", ""}, {"integer", "99999999999999999999", ""}, {"number", "1e3", "[1000]"}, {"number", "0.1", "[0.1]"}, {"number", "NaN", ""}, {"number", "0x1", ""},
 		{"boolean", "True", "[true]"}, {"boolean", "0", "[false]"}, {"boolean", "maybe", ""},
-		{"timestamp", "1567435668.0", "[2019-09-02T14:47:48Z]"}, {"timestamp", "2019-09-02 14:47:48.25+02:00", "[2019-09-02T12:47:48.25Z]"}, {"timestamp", "2019-09-02", "[2019-09-02T00:00:00Z]"},
+		{"timestamp", "1567435668.0", "[2019-09-02T14:47:48Z]"}, {"timestamp", "2019-09-02 14:47:48.25+02:00", "[2019-09-02T12:47:48.25Z]"}, {"timestamp", "2019-09-02", ""}, {"timestamp", "2019-09-02 14:47:48", ""},
 		{"timestamp", "soon", ""}, {"timestamp", "2019-13-02", ""}, {"timestamp", "1e18", ""},
 	} {
 		r, err := release(t, "name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \""+test.kind+"\"\n", "id,c\nabc,\""+test.in+"\"\n")
@@ -149,6 +149,15 @@ func TestColumns(t *testing.T) {
 			wantPlaces(t, test.in, err, "a.csv:2:5 ")
 		} else if err != nil || fmt.Sprint(list[0].Values[0]) != test.want {
 			t.Errorf("%s %q: %v, %v, want %s", test.kind, test.in, list, err, test.want)
+		}
+	}
+	for zone, want := range map[string]string{"Europe/Berlin": "[2019-09-02T12:47:48Z]", "UTC": "[2019-09-02T14:47:48Z]", "Mars": ""} {
+		r, err := release(t, "name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \"timestamp\"\ntimezone = \""+zone+"\"\n", "id,c\nabc,2019-09-02 14:47:48\n")
+		list, err := entries(t, r, err)
+		if want == "" {
+			wantPlaces(t, zone, err, `release.toml:4:1 column c has timezone "Mars"`)
+		} else if err != nil || fmt.Sprint(list[0].Values[0]) != want {
+			t.Errorf("%s: %v, %v, want %s", zone, list, err, want)
 		}
 	}
 	lists := "name = \"x\"\nmanifest = \"a.jsonl\"\n[[column]]\nname = \"c\"\ntype = \"integer\"\nlist = true\n"

@@ -33,6 +33,7 @@ func (c *command) initCommand() *cobra.Command {
 	})
 	cmd.Flags().StringArrayVar(&files, "manifest", nil, "an annotations `file`, a folder of them or a pattern: CSV, TSV, JSON Lines, JSON, Parquet or a list of ids, also packed; - is standard input (repeatable)")
 	cmd.Flags().StringVar(&o.Name, "name", "", "the `name` of the release (default: that of DIR)")
+	cmd.Flags().StringVar(&o.Timezone, "timezone", "", "the `zone` of times that name none: Europe/Berlin, UTC or +02:00 (default: they are kept as text)")
 	cmd.Flags().BoolVar(&o.NoHeader, "no-header", false, "the first line of the file is a row: its columns are column_1 and so on")
 	cmd.Flags().StringVar(&o.ID, "id", "", "the `column` of post ids")
 	cmd.Flags().StringVar(&o.Records, "records", "", "the `key` of the list of records in JSON, such as annotations; a dot leads further in")

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+	_ "time/tzdata" // for machines that have no list of time zones
 
 	"rehydrate/internal/secret"
 	"rehydrate/policy"

@@ -34,6 +34,7 @@ type Options struct {
 	SkipDamaged bool
 	Many        bool   // several rows are about one image
 	Name        string // of the release, "" for that of the folder
+	Timezone    string // where times stand that do not say it; "": they are no times
 	NoHeader    bool   // the first line of a CSV or TSV file is a row
 	Stdin       string // the file with what the path - stands for
 }
@@ -73,6 +74,10 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 			return nil, err
 		}
 		files = append(files, found...)
+	}
+	if _, ok := value.Zone(o.Timezone); o.Timezone != "" && !ok {
+		return nil, table.One(&manifest.Problem{Message: "--timezone " + table.Quote(o.Timezone) + " is no time zone",
+			Hint: "write Europe/Berlin, UTC or +02:00"})
 	}
 	unsaid := nameSplits(files)
 	bare, err := findHeaders(ctx, files, o)

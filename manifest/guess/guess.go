@@ -720,7 +720,7 @@ func (d *guesser) guessColumns() {
 			d.takeObjects(c)
 			continue
 		}
-		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.unfit() || c.words() || c.rowNumbers() || kind == manifest.TypeText) {
+		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.unfit() || c.words() || c.rowNumbers() || kind == manifest.TypeText && !c.all(formTime)) {
 			continue
 		}
 		if !named && d.leaveBeside(c, kind) {
@@ -735,6 +735,10 @@ func (d *guesser) guessColumns() {
 		}
 		c.used = true
 		p := &manifest.Column{Name: d.name(c.name, "_given"), Type: kind, List: c.lists}
+		if kind == manifest.TypeTimestamp && c.forms[formNaive] > 0 {
+			p.Timezone = d.Timezone
+		}
+		d.lookAtTimes(c)
 		why := fmt.Sprintf("%d of %d cells have a value", c.filled, c.filled)
 		if c.empty {
 			why = fmt.Sprintf("%d cells have a value, others are empty", c.filled)
@@ -747,6 +751,27 @@ func (d *guesser) guessColumns() {
 			}
 		}
 		d.take(columnGuess{Name: p.Name, Column: c.name, Why: why, Passed: p})
+	}
+}
+
+// lookAtTimes says what becomes of times that name no time zone.
+func (d *guesser) lookAtTimes(c *surveyed) {
+	name := table.Quote(c.name)
+	switch i := slices.IndexFunc(c.cells, func(cell []string) bool { return slices.ContainsFunc(cell, value.Naive) }); {
+	case !c.all(formTime) || c.forms[formNaive] == 0:
+	case c.zone == nil:
+		text, at := "", place{}
+		if i >= 0 {
+			text, at = ", such as "+table.Quote(c.cells[i][slices.IndexFunc(c.cells[i], value.Naive)]), c.places[i]
+		}
+		d.lookAt("column %s has times without a time zone%s at %s: they pass through as text; --timezone ZONE (Europe/Berlin, UTC, +02:00) "+
+			"makes times of them", name, text, at)
+	default:
+		d.lookAt("column %s has %d times without a time zone, which are read as those of %s", name, c.forms[formNaive], d.Timezone)
+		if c.forms[formTwice] > 0 {
+			d.lookAt("column %s has %d times that the clocks of %s show twice or never, when they are set back or forward: of two the "+
+				"earlier was taken", name, c.forms[formTwice], d.Timezone)
+		}
 	}
 }
 

@@ -428,7 +428,7 @@ func TestInitTimes(t *testing.T) {
 		{"created", "45000 45001.5", "45000", true}, {"date", "20240101 20240102", "20240101", true}, {"created_utc",
 			"1591000000000 1591000000001", "1591000000000", true},
 		{"created_utc", "1591000000 1591000001", "2020-06-01T08:26:40Z", false}, {"created", "2024-01-01 10:00:00",
-			"2024-01-01T10:00:00Z", false},
+			"2024-01-01T09:00:00Z", false},
 	} {
 		values, in := strings.Split(test.values, " "), "id,mood,"+test.column+"\n"
 		if !test.said && strings.Contains(test.values, ":") {
@@ -437,7 +437,7 @@ func TestInitTimes(t *testing.T) {
 		for i := range 12 {
 			in += fmt.Sprintf("1n6oi%d,%s,%s\n", i, []string{"joy", "anger"}[i%2], values[i%len(values)])
 		}
-		d, err := initFiles(t, Options{}, file(t, "a.csv", in))
+		d, err := initFiles(t, Options{Timezone: "Europe/Berlin"}, file(t, "a.csv", in))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -446,6 +446,40 @@ func TestInitTimes(t *testing.T) {
 			strings.Contains(strings.Join(d.Warnings, ""), "no seconds since 1970") != test.said {
 			t.Errorf("%s: %v; it says %q", test.values, row, d.Warnings)
 		}
+	}
+}
+
+// TestInitNaiveTimes: a time that names no time zone is not published as UTC, unless somebody says so.
+func TestInitNaiveTimes(t *testing.T) {
+	for _, test := range []struct {
+		zone, value, kind, want string
+		look                    []string // the beginnings of what it says of the column
+	}{
+		{"", "2022-01-21 11:07:47", "text", "2022-01-21 11:07:47", []string{`column "at" has times without a time zone, such as "2022-01-21 11:07:47" at `}},
+		{"", "2022-01-21", "text", "2022-01-21", []string{`column "at" has times without a time zone`}},
+		{"America/Los_Angeles", "2022-01-21 11:07:47", "timestamp", "2022-01-21T19:07:47Z",
+			[]string{`column "at" has 1 times without a time zone, which are read as those of America/Los_Angeles`}},
+		{"+01:00", "2022-01-21", "timestamp", "2022-01-20T23:00:00Z", []string{`column "at" has 1 times without`}},
+		{"Europe/Berlin", "2019-10-27 02:30:00", "timestamp", "2019-10-27T00:30:00Z",
+			[]string{`column "at" has 1 times without`, `column "at" has 1 times that the clocks of Europe/Berlin show twice or never`}},
+		{"Europe/Berlin", "2022-01-21T11:07:47Z", "timestamp", "2022-01-21T11:07:47Z", nil},
+		{"", "2022-01-21 11:07:47+02:00", "timestamp", "2022-01-21T09:07:47Z", nil},
+	} {
+		in := "id,mood,at\n1n6oi0,a," + test.value + "\n1n6oi1,b,2022-01-21T11:07:47Z\n"
+		d, err := initFiles(t, Options{Timezone: test.zone}, file(t, "a.csv", in))
+		if err != nil {
+			t.Errorf("%s: %v", test.value, err)
+			continue
+		}
+		r := written(t, d, manifest.Options{})
+		fits := slices.EqualFunc(d.Warnings, test.look, strings.HasPrefix)
+		if c := r.Schema.Columns[0]; string(c.Type) != test.kind || c.Timezone != "" || d.Example[1][2] != test.want || !fits {
+			t.Errorf("%s in %s is %q of %+v; it says %q", test.value, test.zone, d.Example[1][2], c, d.Warnings)
+		}
+	}
+	_, err := initFiles(t, Options{Timezone: "Mars"}, file(t, "a.csv", "id\n1abcde\n"))
+	if err == nil || !strings.Contains(err.Error(), `--timezone "Mars" is no time zone`) {
+		t.Errorf("Mars: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/manifest/table"
@@ -123,7 +124,7 @@ func (c *surveyed) eaten(known func(word string) bool) bool {
 func (d *guesser) looksLikeRow() bool {
 	return slices.ContainsFunc(d.columns, func(c *surveyed) bool {
 		_, strong := idForm(c.name)
-		_, isTime := value.Time(c.name)
+		_, isTime := value.Time(c.name, time.UTC)
 		return strong || isTime || isText(c.name) || isAddress(c.name) || c.eaten(d.Known) && 2*c.forms[formID] > c.items
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -564,7 +565,7 @@ func oneName(text string) string {
 func arePairs(labels []string) bool {
 	seconds := make(map[string]map[string]bool) // by first part
 	for _, label := range labels {
-		if _, isTime := value.Time(label); isTime {
+		if _, isTime := value.Time(label, time.UTC); isTime {
 			return false
 		}
 		first, second, ok := strings.Cut(label, ":")

@@ -57,10 +57,11 @@ type surveyed struct {
 	here           func() place // of the present cell
 
 	today      time.Time
-	namedWords bool   // the name is one of columns of words
-	ordinary   bool   // the values are a few ordinary words that repeat
-	names      string // what the values look like, which would do as labels: "names of accounts"; "" for labels
-	personal   string // what a value that tells who somebody is looks like, "" for none
+	zone       *time.Location // of times that do not say it, nil for none
+	namedWords bool           // the name is one of columns of words
+	ordinary   bool           // the values are a few ordinary words that repeat
+	names      string         // what the values look like, which would do as labels: "names of accounts"; "" for labels
+	personal   string         // what a value that tells who somebody is looks like, "" for none
 
 	items int        // values, with those of lists
 	forms [forms]int // how many of them have a form
@@ -100,6 +101,8 @@ const (
 	formLossyInteger // a number that a column of integers would not keep as it is
 	formLossyNumber  // and one of numbers
 	formTime
+	formNaive   // such a text that names no time zone
+	formTwice   // and that the clocks of --timezone show twice, or never
 	formSeconds // a number that can be seconds since 1970
 	formSHA256
 	formPHash
@@ -242,8 +245,11 @@ func (c *surveyed) count(text string) {
 	note(formLossyInteger, ok && !keepsInteger(text))
 	note(formLossyNumber, ok && !keepsNumber(text))
 	note(formFlag, slices.Contains([]string{"true", "false"}, value.FoldASCII(text)))
-	_, isTime := value.Time(text)
+	_, isTime := value.Time(text, time.UTC)
 	note(formTime, isTime && !ok)
+	naive := isTime && value.Naive(text)
+	note(formNaive, naive)
+	note(formTwice, naive && c.zone != nil && !value.Once(text, c.zone))
 	note(formSeconds, isTime && ok)
 	hex := len(text) == 64 || len(text) == 16
 	note(formSHA256, hex && value.IsHex(value.FoldASCII(text), 64))
@@ -405,6 +411,7 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 	err error) {
 	differ = make(differences)
 	problems := new(table.Problems)
+	zone, _ := value.Zone(o.Timezone)
 	for ctx.Err() == nil {
 		cells, err := in.Next()
 		for _, name := range in.Columns()[len(columns):] { // a record of JSON may have further keys
@@ -413,6 +420,7 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 				p.file, p.line, p.column = in.Place(at)
 				return p
 			}}
+			c.zone = zone
 			c.kept = slices.Contains(o.Keep, name)
 			c.namedID = name == o.ID || slices.Contains(manifest.FieldID.Names(), manifest.FoldColumn(name))
 			c.namedWords = c.namedAs("title text selftext body caption comment sentence description permalink url link href")
@@ -708,6 +716,8 @@ func (c *surveyed) namedTime() bool { return c.namedAs("utc timestamp created da
 func (c *surveyed) kind() manifest.ColumnType {
 	switch isTime := c.all(formTime); {
 	case c.mixed():
+		return manifest.TypeText
+	case isTime && c.forms[formNaive] > 0 && c.zone == nil:
 		return manifest.TypeText
 	case isTime, c.all(formSeconds) && c.namedTime():
 		return manifest.TypeTimestamp

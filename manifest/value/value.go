@@ -72,21 +72,88 @@ func Number(text string) (float64, bool) {
 const firstSecond, lastSecond = 1e8, 4102444800
 
 // Time reads a time as text, or as seconds since 1970, in UTC and to the millisecond. Seconds are those of 1973 to
-// 2100.
-func Time(text string) (time.Time, bool) {
+// 2100. A text that names no time zone, also a date alone, is read in zone, and is no time where that is nil; where clocks
+// there are set back and it stands twice, it is the earlier one.
+func Time(text string, zone *time.Location) (time.Time, bool) {
 	if seconds, ok := Number(text); ok && seconds >= firstSecond && seconds < lastSecond {
 		return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
 	}
 	if len(text) < len(time.DateOnly) || text[4] != '-' {
 		return time.Time{}, false
 	}
-	// In UTC where they do not say.
-	for _, form := range [...]string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateOnly} {
+	for _, form := range [...]string{time.RFC3339, "2006-01-02 15:04:05Z07:00"} {
 		if t, err := time.Parse(form, text); err == nil {
 			return t.UTC().Truncate(time.Millisecond), true
 		}
 	}
+	wall, naive := wallTime(text)
+	if !naive || zone == nil {
+		return time.Time{}, false
+	}
+	t, _ := inZone(wall, zone)
+	return t.Truncate(time.Millisecond), true
+}
+
+// Naive reports whether a text is a time that names no time zone, or a date.
+func Naive(text string) bool {
+	_, naive := wallTime(text)
+	return naive
+}
+
+// Once reports whether the clocks of a time zone show a time without one exactly once: not twice, as when they are set
+// back, nor never, as when they are set forward.
+func Once(text string, zone *time.Location) bool {
+	wall, naive := wallTime(text)
+	_, times := inZone(wall, zone)
+	return !naive || times == 1
+}
+
+// wallTime reads a time that names no time zone, as if it were in UTC.
+func wallTime(text string) (time.Time, bool) {
+	if len(text) < len(time.DateOnly) || text[4] != '-' {
+		return time.Time{}, false
+	}
+	for _, form := range [...]string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", time.DateOnly} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t, true
+		}
+	}
 	return time.Time{}, false
+}
+
+// inZone gives the first time at which the clocks of a zone show a time, and how many such times there are. Where there is
+// none, it is as if they had not been set forward.
+func inZone(wall time.Time, zone *time.Location) (first time.Time, times int) {
+	const around = 24 * time.Hour
+	_, before := wall.Add(-around).In(zone).Zone()
+	_, after := wall.Add(around).In(zone).Zone()
+	for _, offset := range [...]int{max(before, after), min(before, after)} { // a larger one gives an earlier time
+		t := wall.Add(-time.Duration(offset) * time.Second)
+		_, there := t.In(zone).Zone()
+		if there != offset || times == 1 && before == after {
+			continue
+		}
+		if times == 0 {
+			first = t
+		}
+		times++
+	}
+	if times == 0 {
+		first = wall.Add(-time.Duration(before) * time.Second)
+	}
+	return first.UTC(), times
+}
+
+// Zone reads the name of a time zone, such as Europe/Berlin or UTC, or how far it is from UTC, such as +02:00.
+func Zone(name string) (*time.Location, bool) {
+	if t, err := time.Parse("-07:00", name); err == nil {
+		return t.Location(), true
+	}
+	if name == "" || name == "Local" { // which would differ from machine to machine
+		return nil, false
+	}
+	zone, err := time.LoadLocation(name)
+	return zone, err == nil
 }
 
 // Missing reports whether a text is what spreadsheets, R and pandas write where a value is missing: nan, NA, NaT, null,

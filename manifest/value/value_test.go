@@ -30,22 +30,61 @@ func TestTime(t *testing.T) {
 		"1567435668.1234":           at.Add(123 * time.Millisecond),
 		"2019-09-02T14:47:48Z":      at,
 		"2019-09-02T16:47:48+02:00": at,
-		"2019-09-02 14:47:48":       at,
 		"2019-09-02 15:47:48+01:00": at,
-		"2019-09-02T14:47:48":       at,
-		"2019-09-02":                at.Truncate(24 * time.Hour),
 	} {
-		got, ok := Time(text)
+		got, ok := Time(text, nil)
+		if Naive(text) {
+			t.Errorf("%q names no time zone", text)
+		}
 		if !ok || !got.Equal(want) || got.Location() != time.UTC {
 			t.Errorf("%q is %v, %v, want %v", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"", "2019", "yesterday", "02.09.2019", "2019-13-01", "1e11", "45000", "20240101",
 		"-1567435668", "0"} {
-		got, ok := Time(text)
-		if ok {
+		got, ok := Time(text, time.UTC)
+		if ok || Naive(text) {
 			t.Errorf("%q is the time %v, %v", text, got, ok)
 		}
+	}
+}
+
+// TestNaiveTime: a time without a zone is none, unless somebody says the zone.
+func TestNaiveTime(t *testing.T) {
+	berlin, ok := Zone("Europe/Berlin")
+	if !ok {
+		t.Fatal("no Europe/Berlin")
+	}
+	for _, test := range []struct {
+		text, want string
+		once       bool
+	}{
+		{"2019-09-02 14:47:48", "2019-09-02T12:47:48Z", true},
+		{"2019-12-02T14:47:48.5", "2019-12-02T13:47:48.5Z", true},
+		{"2019-09-02", "2019-09-01T22:00:00Z", true},
+		{"2019-10-27 02:30:00", "2019-10-27T00:30:00Z", false}, // clocks show it twice
+		{"2019-10-27 01:59:59", "2019-10-26T23:59:59Z", true},
+		{"2019-10-27 03:00:00", "2019-10-27T02:00:00Z", true},
+		{"2019-03-31 02:30:00", "2019-03-31T01:30:00Z", false}, // and never
+		{"2019-03-31 01:59:59", "2019-03-31T00:59:59Z", true},
+		{"2019-03-31 03:00:00", "2019-03-31T01:00:00Z", true},
+	} {
+		if got, ok := Time(test.text, nil); ok || !Naive(test.text) {
+			t.Errorf("%q is %v without a zone", test.text, got)
+		}
+		got, ok := Time(test.text, berlin)
+		if !ok || got.Format(time.RFC3339Nano) != test.want || Once(test.text, berlin) != test.once {
+			t.Errorf("%q is %v, once %v", test.text, got, Once(test.text, berlin))
+		}
+	}
+	for _, name := range []string{"", "Local", "local time", "../etc", "CEST+1", "25:00"} {
+		if zone, ok := Zone(name); ok {
+			t.Errorf("%q is the zone %v", name, zone)
+		}
+	}
+	zone, ok := Zone("-05:30")
+	if got, _ := Time("2019-09-02 00:00:00", zone); !ok || got.Format(time.RFC3339) != "2019-09-02T05:30:00Z" {
+		t.Errorf("-05:30: %v", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -121,10 +122,14 @@ func asText(t parquet.Type) func(parquet.Value) string {
 			case *format.MilliSeconds:
 			case *format.MicroSeconds:
 				at = time.UnixMicro
-			default:
-				return nil // nanoseconds, which no annotation has
+			default: // nanoseconds
+				at = func(n int64) time.Time { return time.Unix(0, n) }
 			}
-			return func(v parquet.Value) string { return at(v.Int64()).UTC().Format(manifest.TimeForm) }
+			form := manifest.TimeForm
+			if !lt.IsAdjustedToUTC { // nobody says in which time zone it stands
+				form = strings.TrimSuffix(form, "Z")
+			}
+			return func(v parquet.Value) string { return at(v.Int64()).UTC().Format(form) }
 		default:
 			return nil
 		}
