@@ -374,15 +374,3 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 	}
 	return 0, table.Quote(texts[0]) + " is not the id of a post: none has so high an id yet, and comments do", leaves
 }
-
-// areComments is the error of a file whose ids are those of comments.
-func (c *surveyed) areComments() error {
-	n, problems := c.forms[formComment]+c.forms[formTooNew], new(manifest.Problems)
-	p := manifest.Problem{File: c.places[0].file, Line: c.places[0].line, Column: c.places[0].column}
-	p.Message = fmt.Sprintf("column %s has ids of comments, not of posts, here and in %d of %d rows",
-		table.Quote(c.name), n, c.filled)
-	p.Hint = "a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
-		"rehydrate init --id COLUMN"
-	problems.Add(p)
-	return problems
-}

@@ -65,8 +65,8 @@ func (d *guesser) guess(file string) error {
 	case at.line > 0:
 		return table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column, Message: message,
 			Hint: hint})
-	case message != "" && d.commentIDs != nil:
-		return d.commentIDs.areComments()
+	case message != "" && d.notOurs() != nil:
+		return d.notOurs()
 	case message != "" && d.headed && d.looksLikeRow():
 		return refuse("the file seems to have no header, for its first line looks like a row", "--no-header reads it as one: "+
 			"the columns are then column_1, column_2 and so on, and --id names one of them")
@@ -178,7 +178,7 @@ func (d *guesser) guessID() (at place, message, hint string) {
 		for i, c := range d.columns {
 			switch mostly := 2*(c.forms[formID]+c.forms[formGallery]) > c.items; {
 			case c.lists || c.odd || manifest.FoldColumn(c.name) != name && (name != "" || slices.Contains(names, manifest.FoldColumn(c.name))):
-			case 2*c.forms[formComment] > c.items, name != "" && 2*(c.forms[formComment]+c.forms[formTooNew]) > c.items:
+			case 2*c.forms[formComment] > c.items, (name != "" || d.bare) && 2*(c.forms[formComment]+c.forms[formTooNew]) > c.items:
 				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment]+c.forms[formTooNew], c.items))
 				d.commentIDs = cmp.Or(d.commentIDs, c)
 			case !mostly || name == "" && !c.onlyIDs() && !(d.bare && c.plainIDs()):

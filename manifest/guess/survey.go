@@ -107,6 +107,8 @@ const (
 	formSHA256
 	formPHash
 	formAddress
+	formShare // a share link of Reddit's
+	formImage // the address of an image
 	formWords
 	formFile
 	formRow // the name of the column, or of a row of sums
@@ -255,6 +257,8 @@ func (c *surveyed) count(text string) {
 	note(formSHA256, hex && value.IsHex(value.FoldASCII(text), 64))
 	note(formPHash, hex && value.IsHex(value.FoldASCII(text), 16))
 	note(formAddress, isAddress(text))
+	note(formShare, isShare(text))
+	note(formImage, isImageAddress(text))
 	note(formWords, isText(text))
 	note(formFile, isFile(text))
 	note(formRow, c.namesRow(text))
