@@ -146,6 +146,8 @@ func (r *Release) newSkip(rows *Rows) func(cells []Cell) bool {
 // finish adds what only a whole reading shows, and gives the error of all problems.
 func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, problems Problems) error {
 	var last placedKey
+	repeats := 0
+	var repeat Problem // the first by its place
 	err := keys.Each(func(key keysort.Key) {
 		switch k := (placedKey{key}); {
 		case !k.samePost(last):
@@ -157,8 +159,10 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 			counted.Entries--
 			switch known := last.Note > 0 && k.Note > 0; {
 			case !r.Schema.Many:
-				problems.Add(r.again(last, k, "is already %s", "keep one of the rows; further images of a post are told apart by an image "+
-					`column, several rows about one image are read with rows = "many" (rehydrate init --many)`))
+				repeats++
+				if p := r.again(last, k, "is already %s", againHint); repeats == 1 || r.before(p, repeat) {
+					repeat = p
+				}
 			case known && k.split() != last.split():
 				problems.Add(r.again(last, k, "is in split "+counted.Splits[k.split()]+", %s in split "+counted.Splits[last.split()],
 					"rows about one image have one split"))
@@ -171,11 +175,17 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 	if err != nil {
 		return err
 	}
-	order := func(p Problem) int {
-		return slices.IndexFunc(r.files, func(in inputFile) bool { return in.path == p.File })
+	switch more := repeats - 1; { // said once: it is nearly always the shape of the file
+	case more == 1:
+		repeat.Message += ", and 1 more row is about an image that stood before"
+	case more > 1:
+		repeat.Message += fmt.Sprintf(", and %d more rows are about an image that stood before", more)
+	}
+	if repeats > 0 {
+		problems.Add(repeat)
 	}
 	slices.SortStableFunc(problems.List, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(cmp.Compare(r.place(a), r.place(b)), cmp.Compare(a.Line, b.Line))
 	})
 	ofFile := func(message, hint string) {
 		problems.Add(Problem{File: r.ManifestPath, Line: 1, Message: message, Hint: hint})
@@ -189,6 +199,19 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 		}
 	}
 	return problems.Err()
+}
+
+const againHint = "keep one of the rows; further images of a post are told apart by an image " +
+	`column, several rows about one image are read with rows = "many" (rehydrate init --many)`
+
+// place is that of the problem's file among those of the manifest.
+func (r *Release) place(p Problem) int {
+	return slices.IndexFunc(r.files, func(in inputFile) bool { return in.path == p.File })
+}
+
+// before reports whether a problem stands before another.
+func (r *Release) before(p, other Problem) bool {
+	return cmp.Or(cmp.Compare(r.place(p), r.place(other)), cmp.Compare(p.Line, other.Line)) < 0
 }
 
 // again is the problem of a key that stood before; what has a %s for where.
