@@ -39,9 +39,9 @@ const (
 // nameFault gives what is wrong with the name of a category or column, or "".
 func nameFault(what, name string) (message, hint string) {
 	switch {
-	case !value.IsWord(name, MaxName) || value.IsDigit(name[0]): // what every reader of Parquet takes
+	case !value.IsWord(name, MaxName) || value.IsDigits(name): // what readers of Parquet take, SQL in quotes
 		return fmt.Sprintf("%s name %s cannot be a column", what, table.Quote(name)),
-			"use letters, digits and _, a letter first, at most 64"
+			"use letters, digits and _, at most 64, and not digits alone"
 	case Reserved(value.Fold(name)):
 		return fmt.Sprintf("%s name %q is taken by a column that every dataset has", what, name),
 			"name it otherwise, such as " + name + "_label"

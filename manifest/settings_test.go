@@ -52,7 +52,7 @@ func TestStrictSettings(t *testing.T) {
 		{own + "labels = [{code = \"A\"}, {code = \"A\"}]\n", []string{`4:1 "A" means two labels`}},
 		{own + "labels = [{code = \"A|B\"}]\n", []string{`1:0 code "A|B" of category mood holds the separator`}},
 		{strings.Replace(own, "mood", "width", 1) + labelA, []string{`4:1 category name "width" is taken`}},
-		{strings.Replace(own, "mood", "3d", 1) + labelA, []string{`4:1 category name "3d" cannot be a column`}},
+		{strings.Replace(own, "mood", "33", 1) + labelA, []string{`4:1 category name "33" cannot be a column`}},
 		{strings.Replace(own, "multi", "many", 1) + labelA, []string{`4:1 category mood has kind "many"`}},
 		{strings.Replace(own, "multi", "single", 1) + "labels = [{code = \"A\", exclusive = true}]\n",
 			[]string{`4:1 label "A" of category mood is exclusive`}},

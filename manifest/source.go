@@ -121,11 +121,12 @@ func (s *Source) Rows() (*Rows, error) { return s.files.Rows() }
 // A Meaning is what release.toml says of a manifest's columns.
 type Meaning struct {
 	Schema    Schema
-	Columns   map[string]string // a field, category or column of Schema -> the file's column; what is missing has none
-	Separator string            // between the labels of a cell
-	Splits    map[string]string // a split as it is spelled in the files -> its name; what is missing is spelled as it is named
-	Lists     []string          // columns of the files whose texts are read as the lists that they stand for
-	Without   Without           // the rows that are left out
+	Columns   map[string]string   // a field, category or column of Schema -> the file's column; what is missing has none
+	OneHot    map[string][]string // a category with a column for each label -> these, in order of the labels
+	Separator string              // between the labels of a cell
+	Splits    map[string]string   // a split as it is spelled in the files -> its name; what is missing is spelled as it is named
+	Lists     []string            // columns of the files whose texts are read as the lists that they stand for
+	Without   Without             // the rows that are left out
 }
 
 // A Without says which rows of a source are left out: those of which Is is true, given the texts of Columns, "" for no value.
@@ -158,6 +159,7 @@ func (s *Source) Release(m Meaning) *Release {
 	for key, column := range m.Columns {
 		r.columns[key], r.named[column] = column, key
 	}
+	r.oneHot = m.OneHot
 	r.files = slices.Clone(s.files.files)
 	for i := range r.files {
 		if r.columns[FieldSplit.String()] != "" { // which says more than the name of a file

@@ -264,7 +264,7 @@ func splitOf(path string) string {
 
 // meaning gives the guesses as the columns and labels of a release of that name.
 func (d *guesser) meaning(name string) manifest.Meaning {
-	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string), Separator: d.separator, Splits: d.splits}
+	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string), OneHot: make(map[string][]string), Separator: d.separator, Splits: d.splits}
 	switch comments := d.marks.without(d.columnOf("id"), d.Today); {
 	case len(d.damaged) > 0:
 		m.Without = manifest.Without{Columns: comments.Columns, Is: func(texts []string) bool {
@@ -275,6 +275,11 @@ func (d *guesser) meaning(name string) manifest.Meaning {
 		m.Without = comments
 	}
 	for _, guess := range d.guesses {
+		if guess.OneHot != nil {
+			m.OneHot[guess.Name] = guess.OneHot
+			m.Schema.Categories = append(m.Schema.Categories, *guess.Category)
+			continue
+		}
 		m.Columns[guess.Name] = guess.Column
 		if c := d.column(guess.Column); c != nil && c.written {
 			m.Lists = append(m.Lists, c.name)

@@ -100,7 +100,7 @@ func TestInitGuesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := written(t, d, manifest.Options{})
-	want := []string{"mood single 10,happy,Sad", "c_2nd_mood single 2,3,4,5,6,7,8,9,10,11", "tags multi cat,dog,None!"}
+	want := []string{"mood single 10,happy,Sad", "2nd_mood single 2,3,4,5,6,7,8,9,10,11", "tags multi cat,dog,None!"}
 	if diff := cmp.Diff(want, shown(r.Schema)); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
@@ -110,7 +110,7 @@ func TestInitGuesses(t *testing.T) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
 	}
-	const copied = "id,split,mood,c_2nd_mood,tags\n1aa,train,happy,2,None\n1ab,dev,Sad,3,cat|dog\n"
+	const copied = "id,split,mood,2nd_mood,tags\n1aa,train,happy,2,None\n1ab,dev,Sad,3,cat|dog\n"
 	if b, err := os.ReadFile(r.ManifestPath); err != nil || !strings.HasPrefix(string(b), copied) {
 		t.Errorf("the annotations: %.200q, %v", b, err)
 	}
@@ -119,7 +119,7 @@ func TestInitGuesses(t *testing.T) {
 		`split is column "Partition": by its name; the splits are dev, train`,
 		`image has no column: column "image" has the name, but other values`,
 		`category mood (single) is "Mood<": 3 different values in 26 cells`,
-		`category c_2nd_mood (single) is "2nd mood": 10 different values in 26 cells`,
+		`category 2nd_mood (single) is "2nd mood": 10 different values in 26 cells`,
 		`category tags (multi) is "tags": 3 different labels; a cell can hold several, separated by ";"`,
 		`not used: "row": it holds no short labels that repeat; --keep "row" passes it through`,
 		`not used: "image": it holds names of files; --keep "image" publishes it`,

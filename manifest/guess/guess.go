@@ -17,6 +17,7 @@ import (
 // says why the column of the usual name is not the field's.
 type columnGuess struct {
 	Name, Column, Why string
+	OneHot            []string           // the columns of a category that has one for each label; Column is then the first
 	Category          *manifest.Category // nil for a field and a column
 	Passed            *manifest.Column   // nil for a field and a category
 }
@@ -97,6 +98,7 @@ func (d *guesser) guess(file string) error {
 		return d.conclude(refuse)
 	}
 	d.guessSubreddit()
+	d.guessOneHot()
 	d.guessCategories()
 	if !slices.ContainsFunc(d.guesses, func(c columnGuess) bool { return c.Category != nil }) {
 		d.warnings = append(d.warnings, "no column looks like labels (at most 50 different short values): the release has none")
@@ -926,7 +928,7 @@ var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
 func slug(name string) string {
 	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "_"), "_")
-	if s == "" || value.IsDigit(s[0]) {
+	if s == "" || value.IsDigits(s) {
 		s = "c_" + s
 	}
 	return strings.TrimRight(s[:min(len(s), manifest.MaxName-8)], "_") // room for a number or _label behind it

@@ -1,0 +1,79 @@
+package guess
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// TestOneHot takes columns of yes or no with a common prefix for one category, and its labels for what was yes.
+func TestOneHot(t *testing.T) {
+	for _, test := range []struct {
+		header, first, second string
+		o                     Options
+		want                  []string // the categories
+		entry                 string   // the codes of the first row, of each category
+	}{
+		{"emotion_joy,emotion_Anger,emotion_fear,emotion_very_sad,emotion_x", "1,0,1,0,0", "0,0,0,1,0", Options{},
+			[]string{"emotion multi joy,Anger,fear,very_sad,x"}, "joy|fear"},
+		{"Post Type: image,Post Type: video,Post Type: text,Post Type: poll,Post Type: link", "False,True,False,False,False", "True,False,False,False,False", Options{},
+			[]string{"post_type multi image,video,text,poll,link"}, "video"},
+		{"subreddit_a1,subreddit_b1,subreddit_c1,subreddit_d1,subreddit_e1", "1,0,1,0,0", "0,0,0,1,0", Options{},
+			[]string{"subreddit_label multi a1,b1,c1,d1,e1"}, "a1|c1"},
+		{"emotion_joy,emotion_anger,emotion_fear,emotion_sad,emotion_x", "1,0,1,0,0", "0,0,0,1,0", Options{Keep: []string{"emotion_x"}},
+			[]string{"emotion_joy single 0,1", "emotion_anger single 0", "emotion_fear single 0,1", "emotion_sad single 0,1"}, "1 0 1 0"},
+		{"is_a,is_b,is_c,is_d,is_e", "1,0,1,0,0", "0,1,0,1,1", Options{}, []string{"is_a single 0,1", "is_b single 0,1", "is_c single 0,1", "is_d single 0,1", "is_e single 0,1"}, "1 0 1 0 0"},
+		{"vote_1,vote_2,vote_3,vote_4,vote_5", "1,0,1,0,0", "0,1,0,1,1", Options{},
+			[]string{"vote_1 single 0,1", "vote_2 single 0,1", "vote_3 single 0,1", "vote_4 single 0,1", "vote_5 single 0,1"}, "1 0 1 0 0"},
+		{"label_anna,label_bert,label_clara,label_hans,label_maria", "1,0,1,0,0", "0,1,0,1,1", Options{}, nil, ""},
+		{"emotion_joy,emotion_anger,emotion_fear,emotion_sad,emotion_x", "1,0,1,0,", "0,1,0,1,1", Options{},
+			[]string{"emotion_joy single 0,1", "emotion_anger single 0,1", "emotion_fear single 0,1", "emotion_sad single 0,1", "emotion_x single 1"}, "1 0 1 0 "},
+	} {
+		in := "id," + test.header + "\n"
+		for i := range 24 {
+			in += fmt.Sprintf("1abc%02d,%s\n", i, []string{test.first, test.second}[i%2])
+		}
+		d, err := initFiles(t, test.o, file(t, "a.csv", in))
+		if err != nil {
+			t.Errorf("%s: %v", test.header, err)
+			continue
+		}
+		r := written(t, d, manifest.Options{})
+		var got []string
+		list, err := entries(t, r, nil)
+		for i, c := range r.Schema.Categories {
+			got = append(got, strings.Join(c.Codes(list[0].Labels[i]), "|"))
+		}
+		if diff := cmp.Diff(test.want, shown(r.Schema)); diff != "" || err != nil || strings.Join(got, " ") != test.entry {
+			t.Errorf("%s: the first row has %q (%v), categories (-want +got):\n%s", test.header, got, err, diff)
+		}
+		said := strings.Contains(strings.Join(d.Warnings, "\n"), "5 columns of yes or no, from ")
+		if said != (len(test.want) == 1) {
+			t.Errorf("%s: look at %q", test.header, d.Warnings)
+		}
+	}
+}
+
+// TestManyOneHot takes more labels than a column of them would have.
+func TestManyOneHot(t *testing.T) {
+	header, row := "id,2_way_label", "0"
+	for i := range 60 {
+		header, row = header+fmt.Sprintf(",emotion_e%dx", i), row+","+fmt.Sprint(i%2)
+	}
+	in := header + "\n"
+	for i := range 30 {
+		in += fmt.Sprintf("1abc%02d,%s\n", i, row)
+	}
+	d, err := initText(t, "a.csv", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := written(t, d, manifest.Options{}).Schema
+	if len(s.Categories) != 2 || s.Categories[0].Name != "emotion" || len(s.Categories[0].Labels) != 60 || s.Categories[1].Name != "2_way_label" {
+		t.Errorf("categories %q", shown(s))
+	}
+}
