@@ -154,6 +154,11 @@ func (s *hosts) sent(j fetchJob, digest string) {
 func (s *hosts) answered(a answer) *policy.Fault {
 	now := a.fault
 	s.on(a.job.candidate.Host, func(h *host) {
+		if now.Reason == policy.RobotsTag { // an image came, which the policy does not take
+			h.several = true
+			h.open, h.settled = nil, append(h.settled, h.open...)
+			return
+		}
 		final := !now.Outcome.Retryable()
 		if h.sound() && !reddit.NoImage(now.Reason) {
 			return // it is about this image

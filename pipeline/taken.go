@@ -76,12 +76,23 @@ func (t taken) refuses(p policy.Policy, id manifest.PostID, img workspace.Image)
 }
 
 // source names what decides how a download ends. For a picture that was taken down elsewhere that is also what was
-// taken down, so that a later decision about one of the two posts has the image fetched again.
+// taken down, so that a later decision about one of the two posts has the image fetched again; for one that its host keeps
+// out of datasets, the hosts of which the policy respects that.
 func (t taken) source(p policy.Policy, id manifest.PostID, attempt string, reason manifest.Reason) string {
-	if reason != policy.SameAsRemoved {
-		return attempt
+	switch reason {
+	case policy.SameAsRemoved:
+		return state.SHA256(fmt.Append(nil, attempt, slices.Contains(p.Images.AllowSame, id), slices.Sorted(maps.Keys(t))))
+	case policy.RobotsTag: // another policy may take it
+		var respected []string
+		for _, h := range p.Images.Hosts {
+			if h.RespectRobotsTag {
+				respected = append(respected, h.Name)
+			}
+		}
+		slices.Sort(respected)
+		return state.SHA256(fmt.Append(nil, attempt, respected))
 	}
-	return state.SHA256(fmt.Append(nil, attempt, slices.Contains(p.Images.AllowSame, id), slices.Sorted(maps.Keys(t))))
+	return attempt
 }
 
 // dropTaken forgets the stored images that show a picture that was taken down, and notes of which posts they are.

@@ -52,6 +52,9 @@ func Parse(b []byte, file string) (Policy, error) {
 		if !t.Has(at + "concurrency") {
 			h.Concurrency = 1
 		}
+		if !t.Has(at + "respect_robots_tag") {
+			h.RespectRobotsTag = respectsTag(h.Name)
+		}
 	}
 	if !t.Has("images.host") {
 		doc.Images.Hosts = hosts

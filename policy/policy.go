@@ -79,6 +79,8 @@ type Host struct {
 	Name              string  `toml:"name"` // lower case, no port
 	RequestsPerSecond float64 `toml:"requests_per_second"`
 	Concurrency       int     `toml:"concurrency"`
+	// RespectRobotsTag says whether its X-Robots-Tag counts (TagForbids).
+	RespectRobotsTag bool `toml:"respect_robots_tag"`
 }
 
 // Text holds the rules for the text that is read off images.
@@ -194,6 +196,9 @@ func (p Policy) Digest() string {
 	byHost := func(a, b Host) int { return strings.Compare(a.Name, b.Name) }
 	for _, h := range slices.SortedFunc(slices.Values(p.Images.Hosts), byHost) {
 		fmt.Fprintln(&b, "host", h.Name, h.RequestsPerSecond, h.Concurrency)
+		if h.RespectRobotsTag != respectsTag(h.Name) { // only then, so that releases from before it keep their digests
+			fmt.Fprintln(&b, "robots tag", h.Name, h.RespectRobotsTag)
+		}
 	}
 	fmt.Fprintln(&b, "text", p.Text.MaskNames)
 	fmt.Fprintln(&b, "filter", p.Filter.Mode, p.Filter.EnglishThreshold)

@@ -90,7 +90,7 @@ word_difference = 0
 		{Name: "away", Meaning: "not in this region", SHA256: "9b5936f4006146e4e1e9025b474c02863c0b5614132ad40db4b925a10e8bfbb9",
 			MD5: "d835884373f4d6c8f24742ceabe74946", Format: "png", Width: 3, Height: 4, Bytes: 5, Outcome: manifest.Failed, Source: "seen there"},
 	}
-	want.Images.Hosts = []Host{{"i.redd.it", 1, 1}, {"upload.example.org", 0.25, 2}}
+	want.Images.Hosts = []Host{{"i.redd.it", 1, 1, false}, {"upload.example.org", 0.25, 2, true}}
 	want.Text.MaskNames = false
 	want.Filter.Mode = Flag
 	want.Dedupe.WordDifference = 0

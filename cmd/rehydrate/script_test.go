@@ -337,8 +337,9 @@ var faultKinds = map[string]hostile.FaultKind{"empty": hostile.EmptyListing(), "
 	"denied": hostile.Status(403, http.Header{"Content-Type": {"application/xml"}}, []byte("<Error><Code>AccessDenied</Code></Error>")),
 	"avif":   hostile.Status(200, http.Header{"Content-Type": {"image/avif"}}, []byte("\x00\x00\x00\x1cftypavif\x00\x00\x00\x00avifmif1miaf")),
 	"login":  hostile.RedirectTo("https://www.reddit.com/login?dest=x"),
-	"same":   hostile.Status(200, http.Header{"Content-Type": {"image/png"}}, sketch(9, 5, 0, "png").Body),
-	"page":   hostile.RedirectTo("https://www.reddit.com/media?url=https%3A%2F%2Fi.redd.it%2Fx.jpg")}
+	"noai":   hostile.RobotsTag("noindex, noai"), "noindex": hostile.RobotsTag("noindex, googlebot: noai"),
+	"same": hostile.Status(200, http.Header{"Content-Type": {"image/png"}}, sketch(9, 5, 0, "png").Body),
+	"page": hostile.RedirectTo("https://www.reddit.com/media?url=https%3A%2F%2Fi.redd.it%2Fx.jpg")}
 
 // change does a command that needs no script, so that a hook can do it too.
 func (s *script) change(name string, args []string) error {

@@ -44,6 +44,8 @@ func adviceFor(n state.Count) string {
 		return "nothing: it was removed, and stays out"
 	case n.Reason == policy.SameAsRemoved:
 		return "a picture that was taken down elsewhere: a maintainer can allow it (images.allow_same_as_removed)"
+	case n.Reason == policy.RobotsTag:
+		return "its host keeps it out of datasets (X-Robots-Tag): the policy decides by respect_robots_tag"
 	case n.Reason == "not_rechecked":
 		return "run the same command again: Reddit has to say first that the post is still there"
 	case n.Outcome == manifest.Failed && reddit.NoImage(n.Reason):

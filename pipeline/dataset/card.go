@@ -33,6 +33,8 @@ type Card struct {
 	Splits     []Split
 	// Outcomes counts the entries of the manifest by split and outcome.
 	Outcomes map[string]map[manifest.Outcome]int
+	// RobotsTag counts those of outcome refused whose image host keeps them out of datasets.
+	RobotsTag int `json:",omitempty"`
 }
 
 // A Split is one split of the dataset with its shards.
@@ -65,7 +67,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"quote":    quoted,
 	"splitURL": splitURL,
 	"trim":     strings.TrimSpace,
-	"why":      func(o manifest.Outcome) string { return whyWords[o] },
 }).ParseFS(pageFiles, "*"))
 
 // WriteCard writes README.md: the metadata that the Hugging Face Hub reads, then text for people.
@@ -236,6 +237,14 @@ func (c card) Occurring() []manifest.Outcome {
 
 func (c card) Missing() []manifest.Outcome {
 	return slices.DeleteFunc(c.Occurring(), func(o manifest.Outcome) bool { return o == manifest.Kept })
+}
+
+// Why says what happened to the entries of an outcome.
+func (c card) Why(o manifest.Outcome) string {
+	if o == manifest.Refused && c.RobotsTag > 0 {
+		return fmt.Sprintf("%s; of %d of them the image host's X-Robots-Tag says that they are not for training models", whyWords[o], c.RobotsTag)
+	}
+	return whyWords[o]
 }
 
 // whyWords say what happened to the entries of an outcome.

@@ -36,7 +36,7 @@ func WriteCroissant(w io.Writer, c Card) error {
 func (c card) MissingData() string {
 	parts := []string{fmt.Sprintf("the release names %d images, %d are here", c.Entries(), c.Rows())}
 	for _, o := range c.Missing() {
-		parts = append(parts, fmt.Sprintf("%d %s: %s", c.Count(o), o, whyWords[o]))
+		parts = append(parts, fmt.Sprintf("%d %s: %s", c.Count(o), o, c.Why(o)))
 	}
 	return strings.Join(parts, "; ")
 }

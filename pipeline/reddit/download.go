@@ -82,7 +82,7 @@ func (c *Client) fetchImage(ctx context.Context, at *url.URL) (d Download, err e
 		if !redirects[e.status] {
 			d.Body, d.Info, err = c.receive(at.Host, e)
 			for _, l := range lanes {
-				if err == nil {
+				if err == nil || forbidden(err) {
 					l.gave()
 				}
 			}
@@ -161,6 +161,9 @@ func (c *Client) receive(host string, e exchange) ([]byte, picture.Info, error) 
 	}
 	info, f := c.o.Policy.InspectImage(e.body)
 	switch {
+	case f == nil && c.tagForbids(host, e.header) != "":
+		return nil, none, &policy.Fault{Outcome: manifest.Refused, Reason: policy.RobotsTag,
+			Detail: "the host's X-Robots-Tag says " + c.tagForbids(host, e.header)}
 	case f == nil:
 		return e.body, info, nil
 	case f.Reason == "not_an_image_json" && speaksOf(e.body, "over capacity"):
@@ -169,6 +172,21 @@ func (c *Client) receive(host string, e exchange) ([]byte, picture.Info, error) 
 		return e.body, none, f
 	}
 	return nil, none, f
+}
+
+// tagForbids returns the directive by which a host keeps an image out of datasets, "" where there is none or the policy
+// does not go by it.
+func (c *Client) tagForbids(host string, h http.Header) string {
+	if rules, _ := c.o.Policy.Host(host); !rules.RespectRobotsTag {
+		return ""
+	}
+	return policy.TagForbids(h.Values("X-Robots-Tag"))
+}
+
+// forbidden reports whether an image came that its host keeps out of datasets.
+func forbidden(err error) bool {
+	f, ok := errors.AsType[*policy.Fault](err)
+	return ok && f.Reason == policy.RobotsTag
 }
 
 // failed is the fault of an image that may be tried again.

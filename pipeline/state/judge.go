@@ -411,6 +411,16 @@ func (d *Decisions) RowBytes(split string) iter.Seq[int64] {
 	}
 }
 
+// Because counts the entries with a reason.
+func (d *Decisions) Because(reason manifest.Reason) (n int) {
+	for _, res := range d.Results {
+		if res.Reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
 // Counts are the entries of each split by outcome.
 func (d *Decisions) Counts() map[string]map[manifest.Outcome]int { return countOutcomes(d.Results) }
 

@@ -135,6 +135,11 @@ func HugeHeader(n int) FaultKind {
 	return changing("huge header", func(rep *reply) { rep.With("X-Padding", strings.Repeat("a", n)) })
 }
 
+// RobotsTag adds an X-Robots-Tag to what is sent.
+func RobotsTag(directives string) FaultKind {
+	return changing("robots tag", func(rep *reply) { rep.With("X-Robots-Tag", directives) })
+}
+
 // RedirectLoop redirects every request to itself.
 func RedirectLoop() FaultKind {
 	return FaultKind{name: "redirect loop", make: func(_ *Server, r *http.Request) *reply {
