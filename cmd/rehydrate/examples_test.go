@@ -21,8 +21,9 @@ func TestExamples(t *testing.T) {
 		columns string // beside those that every dataset has
 		first   string // the row of the lowest id
 	}{
-		"memecap": {4, "category BIGINT, img_captions VARCHAR[], meme_captions VARCHAR[]",
-			`{"id":"1exa00","category":0,"img_captions":["a made-up picture of a box"],"meme_captions":["made-up meaning 0, first writer"]}`},
+		"memecap": {4, "category BIGINT, img_captions VARCHAR[], meme_captions VARCHAR[], metaphors VARCHAR",
+			`{"id":"1exa00","category":0,"img_captions":["a made-up picture of a box"],"meme_captions":["made-up meaning 0, first writer"],` +
+				`"metaphors":"[{\"metaphor\":\"a box\",\"meaning\":\"an example\"}]"}`},
 		"redcaps": {6, "caption VARCHAR, score BIGINT, created_utc TIMESTAMP WITH TIME ZONE",
 			`{"id":"1exa0a","caption":"made-up caption 0","score":3,"created_utc":"2017-01-01 00:00:00+00"}`},
 		"captions": {4, "caption VARCHAR", `{"id":"1exa14","caption":"made-up caption; it holds a semicolon, 0"}`},

@@ -69,13 +69,13 @@ func (d *guesser) guess(file string) error {
 	case message != "" && d.notOurs() != nil:
 		return d.notOurs()
 	case message != "" && d.headed && d.looksLikeRow():
-		return refuse("the file seems to have no header, for its first line looks like a row", "--no-header reads it as one: "+
+		return headless(file, "the file seems to have no header, for its first line looks like a row", "--no-header reads it as one: "+
 			"the columns are then column_1, column_2 and so on, and --id names one of them")
 	case message != "":
 		return refuse(message, hint)
 	}
 	if id := d.column(d.columnOf("id")); d.headed && id.eaten(d.Known) {
-		return refuse("the header of the ids is an id itself, "+table.Quote(id.name), "if the file has no header, read it with --no-header "+
+		return headless(file, "the header of the ids is an id itself, "+table.Quote(id.name), "if the file has no header, read it with --no-header "+
 			"(the columns are then column_1, column_2 and so on); else give the column another name, such as id")
 	}
 	d.guessMarks()

@@ -120,6 +120,12 @@ func (c *surveyed) eaten(known func(word string) bool) bool {
 	return strong || alike && likeID(c.name, known)
 }
 
+// headless is the error of a file whose header looks like a row. It does not repeat its fields, as an error about columns
+// does.
+func headless(file, message, hint string) error {
+	return table.One(&manifest.Problem{File: file, Line: 1, Message: message, Hint: hint})
+}
+
 // looksLikeRow reports whether the names of the columns look like the fields of a row.
 func (d *guesser) looksLikeRow() bool {
 	return slices.ContainsFunc(d.columns, func(c *surveyed) bool {
