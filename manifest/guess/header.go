@@ -18,7 +18,11 @@ import (
 func findHeaders(ctx context.Context, files []manifest.SourceFile, o Options) (notes []string, err error) {
 	for i := range files {
 		file := &files[i]
-		if !slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List}, file.Format) {
+		isText := slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List}, file.Format)
+		if !isText && o.NoHeader {
+			return nil, headless(file.Path, "--no-header is for CSV, TSV and lists, and this file has keys or columns with names", "leave the flag out")
+		}
+		if !isText {
 			continue
 		}
 		first, err := manifest.FirstRow(*file)

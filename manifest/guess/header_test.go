@@ -85,3 +85,9 @@ func TestStdin(t *testing.T) {
 		}
 	}
 }
+
+// TestNoHeaderOfJSON refuses a flag that would do nothing.
+func TestNoHeaderOfJSON(t *testing.T) {
+	_, err := initFiles(t, Options{NoHeader: true}, file(t, "a.jsonl", `{"id":"1abcde"}`))
+	wantPlaces(t, "JSON", err, "a.jsonl:1:0 --no-header is for CSV, TSV and lists")
+}

@@ -89,7 +89,7 @@ func FormatOf(path string) (Format, *Problem) {
 	if format, known := formats[ext]; known {
 		return format, nil
 	}
-	hint := "name it .csv, .tsv, .jsonl, .json or .parquet, or set format in release.toml"
+	hint := "name it .csv, .tsv, .jsonl, .json or .parquet (a list of ids .txt), or set format in release.toml"
 	switch ext {
 	case ".xls", ".xlsx", ".ods":
 		hint = "save the sheet as CSV (UTF-8), with the id column as text"
