@@ -77,3 +77,19 @@ func TestManyOneHot(t *testing.T) {
 		t.Errorf("categories %q", shown(s))
 	}
 }
+
+// TestOneHotNames leaves out columns of yes or no for each of some people.
+func TestOneHotNames(t *testing.T) {
+	in := "id,mood,annotator_jkim545,annotator_cyXie,annotator_Lil_SpazJoekp,annotator_Watchful1,annotator_Jupin210\n"
+	for i := range 24 {
+		in += fmt.Sprintf("1abc%02d,%s,1,0,1,0,1\n", i, []string{"joy", "anger"}[i%2])
+	}
+	d, err := initFiles(t, Options{Options: manifest.Options{Known: english}}, file(t, "a.csv", in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := written(t, d, manifest.Options{})
+	if len(r.Schema.Categories) != 1 || len(d.Warnings) != 5 {
+		t.Errorf("categories %q; look at %q", shown(r.Schema), d.Warnings)
+	}
+}
