@@ -83,3 +83,16 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 }
+
+// FuzzWhyDamaged holds that the reason of a row that is left out repeats nothing of its id.
+func FuzzWhyDamaged(f *testing.F) {
+	for _, text := range []string{"1E+05", "https://www.reddit.com/user/anna_1234/s/AbC", "t2_anna1234", "anna, who wrote this", "01abcde"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		why, hint := whyDamaged(text + "_anna1234_")
+		if why != "" && (hint == "" || strings.Contains(why, "anna1234")) {
+			t.Errorf("%q: %q, %q", text, why, hint)
+		}
+	})
+}
