@@ -492,6 +492,8 @@ var violations = []planted{
 	{"a text in the free pages of state.db", audit.FoundRecord, "", "state.db",
 		query("PRAGMA secure_delete=OFF", "CREATE TABLE z (x)",
 			"INSERT INTO z VALUES ('"+strings.Repeat("words that were erased ", 900)+"')", "DROP TABLE z")},
+	{"last seen live in a year that is yet to come", audit.FoundRecord, "", "state.db",
+		query("UPDATE post SET live_at = 2650000000" + thatLive)},
 	{"something behind the end of state.db", audit.FoundRecord, "", "state.db",
 		edited("state.db", func(s string) string { return s + "t3_" + wasRemoved })},
 }
@@ -527,8 +529,6 @@ var since = []planted{
 var late = []planted{
 	{"rows that nobody looked after for 49 hours", "", staysLive, "recheck",
 		doing(func(p *audited) { p.now = func() time.Time { return time.Now().Add(49 * time.Hour) } })},
-	{"last seen live in a year that is yet to come", "", staysLive, "recheck",
-		query("UPDATE post SET live_at = 2650000000" + thatLive)},
 	{"a row of a post that is withheld", "", staysLive, "held", query(withheld + "gone_at = checked_at" + thatLive)},
 	{"a removal that waited for 49 hours", "", staysLive, "confirm",
 		query(withheld + "gone_at = checked_at - 49*3600" + thatLive)},
