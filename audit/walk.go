@@ -125,7 +125,8 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 			return err
 		}
 		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, open: func() (*os.File, error) { return a.Workspace.OpenFile(f.Name) }}
-		s.mayName = slices.Contains([]string{manifest.OutcomesName, manifest.TombstonesName, manifest.ListName, workspace.ReportName}, f.Name) ||
+		s.mayName = slices.Contains([]string{manifest.OutcomesName, manifest.TombstonesName, manifest.ListName,
+			workspace.ReportName}, f.Name) ||
 			strings.HasPrefix(f.Name, state.AuditDir+"/") || a.exported[f.Name] != ""
 		// The key is a short text of a known kind; anything longer under its name is searched like any file.
 		s.ours = s.mayName || f.Name == state.StateFile || f.Name == state.LogKeyFile && f.Size < 300

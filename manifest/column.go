@@ -60,8 +60,8 @@ const NoValue = "\x00"
 // TimeForm is how a timestamp is written.
 const TimeForm = "2006-01-02T15:04:05.999Z"
 
-// read gives a value as it is kept, "" for none; false for one of another type. zone is where times stand that do not say
-// it, nil where nobody does.
+// read gives a value as it is kept, "" for none; false for one of another type. zone is where times stand that do not
+// say it, nil where nobody does.
 func (t ColumnType) read(text string, zone *time.Location) (string, bool) {
 	if t == TypeText {
 		return text, true
@@ -100,7 +100,8 @@ func compact(text string) (string, bool) {
 	return b.String(), err == nil
 }
 
-// jsonText gives the text of a cell of JSON as compact reads it. Of a string that holds an object or a list it is these.
+// jsonText gives the text of a cell of JSON as compact reads it. Of a string that holds an object or a list it is
+// these.
 func jsonText(c Cell) string {
 	text := strings.TrimSpace(c.Text)
 	holds := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")

@@ -111,8 +111,11 @@ func TestHostileInputs(t *testing.T) {
 	}{
 		{`manifest = "a.json"`, map[string]string{"a.json": strings.Repeat("[", 10_000)}, []string{"a.json:1:1002 the JSON has more than 1000 brackets"}},
 		{`manifest = "a.json"`, map[string]string{"a.json": `{"a": ` + strings.Repeat(`{"a": `, 10_000)}, []string{"a.json:1:6007 the JSON has more than 1000 brackets"}},
-		{`manifest = "a.json"`, map[string]string{"a.json": "[\n{\"id\": \"abc\", \"mood\": \"" + long + "\"},\n{\"id\": \"abd\", \"mood\": \"bad\"}]"}, []string{"a.json:2:0 the record is longer than 1024 KiB", `a.json:3:23 "bad" is not a label`}},
-		{`manifest = "a.jsonl"`, map[string]string{"a.jsonl": "{\"id\": \"abc\", \"mood\": \"sad\"}\n\"" + long[:1<<20] + "\"\n"}, []string{"a.jsonl:2:0 the line is longer than 1024 KiB"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": "[\n{\"id\": \"abc\", \"mood\": \"" + long +
+			"\"},\n{\"id\": \"abd\", \"mood\": \"bad\"}]"}, []string{"a.json:2:0 the record is longer " +
+			"than 1024 KiB", `a.json:3:23 "bad" is not a label`}},
+		{`manifest = "a.jsonl"`, map[string]string{"a.jsonl": "{\"id\": \"abc\", \"mood\": \"sad\"}\n\"" +
+			long[:1<<20] + "\"\n"}, []string{"a.jsonl:2:0 the line is longer than 1024 KiB"}},
 		{`manifest = "a.csv"`, map[string]string{"a.csv": zst(t, "id,mood\nabc,sad\n"+bomb)}, []string{"a.csv:3:0 the packed file becomes more than 250 times as large"}},
 		{`manifest = "a.json"`, map[string]string{"a.json": gz(t, "[\n\n{\"id\": \""+bomb)}, []string{"a.json:3:0 the packed file becomes more than 250 times as large"}},
 		{`manifest = "a.csv"`, map[string]string{"a.csv": gz(t, "id,mood\nabc,sad\n")[:30]}, []string{"a.csv:"}},
@@ -140,7 +143,8 @@ func TestColumns(t *testing.T) {
 		{"text", "a b", "[a b]"}, {"text", "", "[]"}, {"integer", "-7", "[-7]"}, {"integer", " 4.0 ", "[4]"}, {"integer", "", "[]"},
 		{"integer", "4.5", ""}, {"integer", "x", ""}, {"integer", "99999999999999999999", ""}, {"number", "1e3", "[1000]"}, {"number", "0.1", "[0.1]"}, {"number", "NaN", ""}, {"number", "0x1", ""},
 		{"boolean", "True", "[true]"}, {"boolean", "0", "[false]"}, {"boolean", "maybe", ""},
-		{"timestamp", "1567435668.0", "[2019-09-02T14:47:48Z]"}, {"timestamp", "2019-09-02 14:47:48.25+02:00", "[2019-09-02T12:47:48.25Z]"}, {"timestamp", "2019-09-02", ""}, {"timestamp", "2019-09-02 14:47:48", ""},
+		{"timestamp", "1567435668.0", "[2019-09-02T14:47:48Z]"}, {"timestamp", "2019-09-02 14:47:48.25+02:00",
+			"[2019-09-02T12:47:48.25Z]"}, {"timestamp", "2019-09-02", ""}, {"timestamp", "2019-09-02 14:47:48", ""},
 		{"timestamp", "soon", ""}, {"timestamp", "2019-13-02", ""}, {"timestamp", "1e18", ""},
 	} {
 		r, err := release(t, "name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \""+test.kind+"\"\n", "id,c\nabc,\""+test.in+"\"\n")
@@ -151,8 +155,10 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s %q: %v, %v, want %s", test.kind, test.in, list, err, test.want)
 		}
 	}
-	for zone, want := range map[string]string{"Europe/Berlin": "[2019-09-02T12:47:48Z]", "UTC": "[2019-09-02T14:47:48Z]", "Mars": ""} {
-		r, err := release(t, "name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \"timestamp\"\ntimezone = \""+zone+"\"\n", "id,c\nabc,2019-09-02 14:47:48\n")
+	for zone, want := range map[string]string{"Europe/Berlin": "[2019-09-02T12:47:48Z]",
+		"UTC": "[2019-09-02T14:47:48Z]", "Mars": ""} {
+		r, err := release(t,
+			"name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \"timestamp\"\ntimezone = \""+zone+"\"\n", "id,c\nabc,2019-09-02 14:47:48\n")
 		list, err := entries(t, r, err)
 		if want == "" {
 			wantPlaces(t, zone, err, `release.toml:4:1 column c has timezone "Mars"`)

@@ -29,11 +29,11 @@ const listSuffix = " (list of ids)"
 // IsListName reports whether a name is that of a list, as OpenList gives it.
 func IsListName(name string) bool { return strings.HasSuffix(name, listSuffix) }
 
-// OpenList opens a list of posts, one id or link a line, as a release with one split, no label and no policy. Behind its
-// name stands what it is, where that is not there. The first line may be a header with a usual name of ids. Its
+// OpenList opens a list of posts, one id or link a line, as a release with one split, no label and no policy. Behind
+// its name stands what it is, where that is not there. The first line may be a header with a usual name of ids. Its
 // ManifestDigest is that of what WriteList writes: links, comments and blank lines do not count. It is refused with
-// *InFolder where a release.toml lies beside it. What is wrong with its lines is for Check to say. The error is *Problems,
-// or the file cannot be read.
+// *InFolder where a release.toml lies beside it. What is wrong with its lines is for Check to say. The error is
+// *Problems, or the file cannot be read.
 func OpenList(ctx context.Context, path, name string, o Options) (*Release, error) {
 	if err := alone(path); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (r *Release) IsList() bool {
 	return r.Dir == "" && len(r.files) == 1 && r.files[0].format == table.List
 }
 
-// WriteList writes the ids of a list, one a line, as they stand in its copy in a workspace: id, or id/N for an image other
-// than the first. No link and no comment of the list is in it, which can hold titles and names.
+// WriteList writes the ids of a list, one a line, as they stand in its copy in a workspace: id, or id/N for an image
+// other than the first. No link and no comment of the list is in it, which can hold titles and names.
 func (r *Release) WriteList(ctx context.Context, w io.Writer) error {
 	for e, err := range r.Entries(ctx) {
 		if err != nil {
@@ -79,8 +79,8 @@ func (r *Release) WriteList(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// IsList reports whether a file is a list of posts, one a line: it has one column, and ids or links in it. A file .txt is
-// one whatever it holds, unless that is a table.
+// IsList reports whether a file is a list of posts, one a line: it has one column, and ids or links in it. A file
+// .txt is one whatever it holds, unless that is a table.
 func IsList(path string) bool {
 	format, known := textFormat(path)
 	if !known {
@@ -99,8 +99,8 @@ func textFormat(path string) (f Format, ok bool) {
 	return f, p == nil && (f == CSV || f == TSV)
 }
 
-// sniff tells the format of a text file from its first two lines with a value, where its name says so or nothing (""). A
-// list has one column, in which the second line, or the only one, is an id or a link. at is the file to open.
+// sniff tells the format of a text file from its first two lines with a value, where its name says so or nothing
+// (""). A list has one column, in which the second line, or the only one, is an id or a link. at is the file to open.
 func sniff(path, at string, named Format) (Format, error) {
 	f, _, err := userfile.Open(at)
 	if err != nil {
@@ -160,8 +160,8 @@ func IsIDHeader(text string) bool {
 	return slices.Contains(names, folded) || slices.Contains(names, strings.TrimSuffix(folded, "s"))
 }
 
-// isListHeader says whether the first line of a list is its header. A usual name of ids is one, an id is none; of a word
-// of the dictionary that could be either, somebody has to decide.
+// isListHeader says whether the first line of a list is its header. A usual name of ids is one, an id is none; of a
+// word of the dictionary that could be either, somebody has to decide.
 func (o Options) isListHeader(first string) (bool, *Problem) {
 	switch {
 	case IsIDHeader(first):
@@ -169,7 +169,8 @@ func (o Options) isListHeader(first string) (bool, *Problem) {
 	case o.Known == nil || strings.ContainsAny(first, value.Digits) || !o.Known(value.FoldASCII(first)):
 		return false, nil
 	}
-	return false, &Problem{Message: fmt.Sprintf("the first line, %s, may be a header or the id of a post", table.Quote(first)),
+	return false, &Problem{Message: fmt.Sprintf("the first line, %s, may be a header or the id of a post",
+		table.Quote(first)),
 		Hint: "write id in its place if it is a header, and t3_" + value.FoldASCII(first) + " if it is an id"}
 }
 

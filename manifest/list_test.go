@@ -53,13 +53,15 @@ func TestOpenList(t *testing.T) {
 		name, text string
 		want       string // ids with their places, or the beginnings of problems
 	}{
-		{"a.txt", "t3_1ABCDE # first\n1abcdf/2\n\nhttps://www.reddit.com/gallery/1abcdg?utm_source=share", "1abcde/0:1 1abcdf/2:2 1abcdg/0:4"},
+		{"a.txt", "t3_1ABCDE # first\n1abcdf/2\n\nhttps://www.reddit.com/gallery/1abcdg?utm_source=share",
+			"1abcde/0:1 1abcdf/2:2 1abcdg/0:4"},
 		{"a.csv", "Post ID\n\"1abcde\"\n", "1abcde/0:2"},
 		{"a.csv", "memez\n1abcde\n", "memez/0:1 1abcde/0:2"},
 		{"a.csv", "t3_memes\n1abcde\n", "memes/0:1 1abcde/0:2"},
 		{"a.csv", "Memes\n1abcde\n", `a.csv:1:1 the first line, "Memes", may be a header or the id of a post`},
-		{"a.txt", "1abcde\nt1_abc\n6.60E+05\nhttps://www.reddit.com/r/a/s/Ab\n", `a.txt:2:1 "t1_abc" is the id of a comment` +
-			`|a.txt:3:1 "6.60E+05" is not a post id but a number|a.txt:4:1 "https://www.reddit.com/r/a/s/Ab" is a share link`},
+		{"a.txt", "1abcde\nt1_abc\n6.60E+05\nhttps://www.reddit.com/r/a/s/Ab\n",
+			`a.txt:2:1 "t1_abc" is the id of a comment` +
+				`|a.txt:3:1 "6.60E+05" is not a post id but a number|a.txt:4:1 "https://www.reddit.com/r/a/s/Ab" is a share link`},
 		{"a.txt", "1abcde\n1abcde\n", "a.txt:2:0 post 1abcde, image 0, is already on line 1"},
 		{"a.txt", "id\n", "a.txt:1:0 the manifest has no entries"},
 		{"a.txt", "", "a.txt:1:0 the file is empty"},
@@ -74,7 +76,8 @@ func TestOpenList(t *testing.T) {
 		for _, e := range list {
 			got = append(got, string(e.ID)+"/"+string(rune('0'+e.Image))+":"+string(rune('0'+e.Line)))
 		}
-		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || r.Name != "mine (list of ids)" || !IsListName(r.Name) || !r.IsList() {
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || r.Name != "mine (list of ids)" ||
+			!IsListName(r.Name) || !r.IsList() {
 			t.Errorf("%q is %q (-want +got):\n%s", test.text, r.Name, diff)
 		}
 	}
@@ -82,7 +85,8 @@ func TestOpenList(t *testing.T) {
 
 // TestListInFolder keeps a list that lies in a release from being read past the release's policy.
 func TestListInFolder(t *testing.T) {
-	dir := folder(t, map[string]string{"ids.txt": "1abcde\n", SettingsName: "name = 'a'\nmanifest = 'ids.csv'\n", "ids.csv": "id\n1abcde\n"})
+	dir := folder(t, map[string]string{"ids.txt": "1abcde\n", SettingsName: "name = 'a'\nmanifest = 'ids.csv'\n",
+		"ids.csv": "id\n1abcde\n"})
 	for _, name := range []string{"ids.txt", "ids.csv"} {
 		_, err := OpenList(t.Context(), filepath.Join(dir, name), "mine", Options{})
 		if _, is := err.(*InFolder); !is {
@@ -95,7 +99,8 @@ func TestListInFolder(t *testing.T) {
 func TestWriteList(t *testing.T) {
 	const want = "1abcde\n1abcdf/2\n"
 	var digests []string
-	for _, text := range []string{want, "# ours\nid\nt3_1ABCDE\n\n1abcdf/2", "https://www.reddit.com/user/anna/comments/1abcde/my_title/ # hers\n1abcdf/2\n"} {
+	for _, text := range []string{want, "# ours\nid\nt3_1ABCDE\n\n1abcdf/2",
+		"https://www.reddit.com/user/anna/comments/1abcde/my_title/ # hers\n1abcdf/2\n"} {
 		r, err := OpenList(t.Context(), file(t, "a.txt", text), "mine", Options{})
 		var kept bytes.Buffer
 		if err == nil {

@@ -93,7 +93,8 @@ func parseAddress(text string) (PostID, error) {
 		hint = "a short link is redd.it/ and then the id alone; other addresses need /comments/ before it"
 	case "reddit.com", "www.reddit.com", "old.reddit.com", "new.reddit.com", "np.reddit.com", "m.reddit.com", "sh.reddit.com":
 		if sharePath.MatchString(path) {
-			return notID(text, "is a share link, which does not hold the post's id: only a request to Reddit says where it leads",
+			return notID(text, "is a share link, which does not hold the post's id: only a request to Reddit says "+
+				"where it leads",
 				"open it and copy the address that the browser then shows")
 		}
 	case "i.redd.it", "preview.redd.it", "external-preview.redd.it", "v.redd.it", "imgur.com", "i.imgur.com":

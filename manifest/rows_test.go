@@ -379,8 +379,10 @@ func TestManyRowsOnce(t *testing.T) {
 	row := func(id string) string { return strings.Replace(testRow, "abc,", id+",", 1) }
 	for _, test := range []struct{ ids, want string }{
 		{"abc abd abc", "a.csv:4:0 post abc, image 0, is already on line 2"},
-		{"zzz aaa aaa zzz", "a.csv:4:0 post aaa, image 0, is already on line 3, and 1 more row is about an image that stood before"},
-		{"zzz aaa zzz aaa zzz", "a.csv:4:0 post zzz, image 0, is already on line 2, and 2 more rows are about an image that stood before"},
+		{"zzz aaa aaa zzz", "a.csv:4:0 post aaa, image 0, is already on line 3, and 1 more row is about an image " +
+			"that stood before"},
+		{"zzz aaa zzz aaa zzz", "a.csv:4:0 post zzz, image 0, is already on line 2, and 2 more rows are about an " +
+			"image that stood before"},
 	} {
 		text := figsimHeader
 		for _, id := range strings.Fields(test.ids) {

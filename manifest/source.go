@@ -24,16 +24,16 @@ func (f SourceFile) input() inputFile {
 	return inputFile{path: f.Path, from: f.From, format: f.Format, split: f.Split, bare: f.Bare}
 }
 
-// Stdin gives what came on standard input, and is kept in a file, as a source of the name -. Its beginning tells whether
-// it is JSON, a table or a list.
+// Stdin gives what came on standard input, and is kept in a file, as a source of the name -. Its beginning tells
+// whether it is JSON, a table or a list.
 func Stdin(file string) (SourceFile, error) {
 	format, err := sniff("-", file, "")
 	return SourceFile{Path: "-", From: file, Format: format}, err
 }
 
 // FindSources gives the files that a path means: the file of that name, those in the folder of that name whose endings say a
-// format, or those that match it as a pattern, in the order of their names. There is one at least. A text file of one column
-// is a list. An error about the ending of a file is *Problems.
+// format, or those that match it as a pattern, in the order of their names. There is one at least. A text file of one
+// column is a list. An error about the ending of a file is *Problems.
 func FindSources(path string) ([]SourceFile, error) {
 	names, err := []string{path}, error(nil)
 	if info, failed := os.Stat(path); failed == nil && info.IsDir() {
@@ -121,7 +121,7 @@ func (s *Source) Rows() (*Rows, error) { return s.files.Rows() }
 // A Meaning is what release.toml says of a manifest's columns.
 type Meaning struct {
 	Schema    Schema
-	Columns   map[string]string   // a field, category or column of Schema -> the file's column; what is missing has none
+	Columns   map[string]string   // a field, category or column of Schema -> the file's
 	OneHot    map[string][]string // a category with a column for each label -> these, in order of the labels
 	Separator string              // between the labels of a cell
 	Splits    map[string]string   // a split as it is spelled in the files -> its name; what is missing is spelled as it is named

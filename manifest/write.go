@@ -92,7 +92,8 @@ func (m *Writer) Write(e Entry) {
 	}
 	fields(true) // the long ones last
 	if len(line) >= table.MaxRecord && m.err == nil {
-		m.err = fmt.Errorf("post %s: its line would have %d bytes, and the reader takes %d: leave out a column of long texts", e.ID, len(line)+1, table.MaxRecord)
+		m.err = fmt.Errorf("post %s: its line would have %d bytes, and the reader takes %d: leave out a column of "+
+			"long texts", e.ID, len(line)+1, table.MaxRecord)
 	}
 	_, _ = m.lines.Write(append(line, "}\n"...))
 }

@@ -25,7 +25,8 @@ func TestWriterLines(t *testing.T) {
 
 // TestListGaps keeps the place of an empty part of a list, and refuses a NUL, which stands for no value.
 func TestListGaps(t *testing.T) {
-	d := &decoder{Release: &Release{Schema: Schema{Columns: []Column{{Name: "n", Type: TypeInteger, List: true}}}}, passed: []int{0}, zones: []*time.Location{nil}}
+	d := &decoder{Release: &Release{Schema: Schema{Columns: []Column{{Name: "n", Type: TypeInteger, List: true}}}},
+		passed: []int{0}, zones: []*time.Location{nil}}
 	d.separator = "|"
 	if diff := cmp.Diff([]string{"1", NoValue, "3"}, d.values(0, []Cell{text("1||3")})); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)

@@ -189,7 +189,8 @@ func (r *run) load(ctx context.Context) error {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
 	if rel.IsList() { // recheck, purge and audit find it there
-		if _, err := r.Workspace.Replace(ctx, manifest.ListName, func(w io.Writer) error { return rel.WriteList(ctx, w) }, nil); err != nil {
+		if _, err := r.Workspace.Replace(ctx, manifest.ListName,
+			func(w io.Writer) error { return rel.WriteList(ctx, w) }, nil); err != nil {
 			return fmt.Errorf("keep the list in the workspace: %w", err)
 		}
 	}

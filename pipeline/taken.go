@@ -76,12 +76,13 @@ func (t taken) refuses(p policy.Policy, id manifest.PostID, img workspace.Image)
 }
 
 // source names what decides how a download ends. For a picture that was taken down elsewhere that is also what was
-// taken down, so that a later decision about one of the two posts has the image fetched again; for one that its host keeps
-// out of datasets, the hosts of which the policy respects that.
+// taken down, so that a later decision about one of the two posts has the image fetched again; for one that its host
+// keeps out of datasets, the hosts of which the policy respects that.
 func (t taken) source(p policy.Policy, id manifest.PostID, attempt string, reason manifest.Reason) string {
 	switch reason {
 	case policy.SameAsRemoved:
-		return state.SHA256(fmt.Append(nil, attempt, slices.Contains(p.Images.AllowSame, id), slices.Sorted(maps.Keys(t))))
+		return state.SHA256(fmt.Append(nil, attempt, slices.Contains(p.Images.AllowSame, id),
+			slices.Sorted(maps.Keys(t))))
 	case policy.RobotsTag: // another policy may take it
 		var respected []string
 		for _, h := range p.Images.Hosts {

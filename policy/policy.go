@@ -116,7 +116,8 @@ func RequiringGrant() []byte {
 //go:embed cautious.toml
 var cautiousTOML string
 
-// CautiousTOML returns what Cautious says where it differs from Default, or where it should be said, with a comment each.
+// CautiousTOML returns what Cautious says where it differs from Default, or where it should be said, with a comment
+// each.
 func CautiousTOML() []byte { return []byte(cautiousTOML) }
 
 // Cautious returns the policy of a list of ids, behind which no release stands: it asks slower than Default, only

@@ -282,12 +282,14 @@ func TestCautious(t *testing.T) {
 	c, d := Cautious(), Default()
 	for _, h := range c.Images.Hosts {
 		own, ok := d.Host(h.Name)
-		if !ok || !strings.HasSuffix(h.Name, ".redd.it") || h.RequestsPerSecond > own.RequestsPerSecond || h.Concurrency > own.Concurrency {
+		if !ok || !strings.HasSuffix(h.Name, ".redd.it") || h.RequestsPerSecond > own.RequestsPerSecond ||
+			h.Concurrency > own.Concurrency {
 			t.Errorf("host %+v, by default %+v", h, own)
 		}
 	}
 	if c.Reddit.RequestsPerMinute > d.Reddit.RequestsPerMinute || c.Reddit.RecheckWithin > d.Reddit.RecheckWithin ||
-		c.Reddit.Readmit != ReadmitNever || !c.Text.MaskNames || c.Images.MaxBytes > d.Images.MaxBytes || len(c.Images.Hosts) == 0 {
+		c.Reddit.Readmit != ReadmitNever || !c.Text.MaskNames || c.Images.MaxBytes > d.Images.MaxBytes ||
+		len(c.Images.Hosts) == 0 {
 		t.Errorf("less careful than the default: %+v", c)
 	}
 	c.Images.Hosts[0].Name = "example.org"

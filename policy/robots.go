@@ -22,9 +22,9 @@ func respectsTag(host string) bool {
 	return true
 }
 
-// TagForbids returns the directive of X-Robots-Tag headers that keeps an image out of a dataset, noai or noimageai; "" for
-// none. noindex and the like are about search. What stands behind another agent's name does not count. The form is
-// Google's: "noindex, noai" or "agent: noai, otheragent: noindex".
+// TagForbids returns the directive of X-Robots-Tag headers that keeps an image out of a dataset, noai or noimageai;
+// "" for none. noindex and the like are about search. What stands behind another agent's name does not count. The
+// form is Google's: "noindex, noai" or "agent: noai, otheragent: noindex".
 func TagForbids(headers []string) string {
 	for _, header := range headers {
 		ours := true
@@ -49,4 +49,5 @@ func TagForbids(headers []string) string {
 }
 
 // hasValue are the directives that have a value behind a colon, as an agent has directives.
-var hasValue = map[string]bool{"unavailable_after": true, "max-snippet": true, "max-image-preview": true, "max-video-preview": true}
+var hasValue = map[string]bool{"unavailable_after": true, "max-snippet": true, "max-image-preview": true,
+	"max-video-preview": true}

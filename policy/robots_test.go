@@ -37,10 +37,12 @@ func TestTagForbids(t *testing.T) {
 // TestRespectRobotsTag: the tag counts by default on hosts that are not Reddit's own.
 func TestRespectRobotsTag(t *testing.T) {
 	p, err := Parse([]byte("[[images.host]]\nname = 'i.redd.it'\n[[images.host]]\nname = 'Images.example.org'\n"+
-		"[[images.host]]\nname = 'preview.redd.it'\nrespect_robots_tag = true\n[[images.host]]\nname = 'i.imgur.com'\nrespect_robots_tag = false\n"+
+		"[[images.host]]\nname = 'preview.redd.it'\nrespect_robots_tag = true\n[[images.host]]\nname = "+
+		"'i.imgur.com'\nrespect_robots_tag = false\n"+
 		"[[images.host]]\nname = 'notredd.it'\n"), "p")
 	testkit.OK(t, err)
-	for name, want := range map[string]bool{"i.redd.it": false, "images.example.org": true, "preview.redd.it": true, "i.imgur.com": false, "notredd.it": true} {
+	for name, want := range map[string]bool{"i.redd.it": false, "images.example.org": true,
+		"preview.redd.it": true, "i.imgur.com": false, "notredd.it": true} {
 		if h, ok := p.Host(name); !ok || h.RespectRobotsTag != want {
 			t.Errorf("%s: %+v", name, h)
 		}

@@ -60,13 +60,15 @@ func (c *command) sayList(config pipeline.Config, f *releaseFlags) {
 	if c.quiet || !config.Release.IsList() {
 		return
 	}
-	fmt.Fprintf(c.stderr, "rehydrate: %s is a list of ids: the dataset has images and their text, one split, and no labels\n",
+	fmt.Fprintf(c.stderr, "rehydrate: %s is a list of ids: the dataset has images and their text, one split, and "+
+		"no labels\n",
 		config.Release.ManifestPath)
 	if f.policy != "" {
 		fmt.Fprintf(c.stderr, "rehydrate: no release's policy stands behind it; %s holds\n", f.policy)
 		return
 	}
-	fmt.Fprint(c.stderr, "rehydrate: no release's policy stands behind it. This one holds, unless --policy names another:\n\n")
+	fmt.Fprint(c.stderr, "rehydrate: no release's policy stands behind it. This one holds, unless --policy names "+
+		"another:\n\n")
 	for line := range strings.Lines(string(policy.CautiousTOML())) {
 		fmt.Fprint(c.stderr, strings.TrimRight("    "+line, " \n")+"\n")
 	}

@@ -50,7 +50,8 @@ func (c *command) runCommand() *cobra.Command {
 		return c.doRun(cmd.Context(), args[0], f)
 	})
 	f.register(cmd)
-	cmd.Flags().StringVar(&c.listName, "name", "", "the `name` of the dataset of a list of ids (default: that of the workspace)")
+	cmd.Flags().StringVar(&c.listName, "name", "", "the `name` of the dataset of a list of ids (default: that of "+
+		"the workspace)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what the run would ask and how long it takes; sends no request, works while a run is going on")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)

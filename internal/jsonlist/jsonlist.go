@@ -109,7 +109,8 @@ func (l *List) nextByKey() ([]byte, error) {
 		if _, err := l.value(false, 0); err != nil {
 			return nil, err
 		}
-		return nil, l.problem("the value of a key is not a record", `every key stands before an object: "abc123": {...}`)
+		return nil, l.problem("the value of a key is not a record",
+			`every key stands before an object: "abc123": {...}`)
 	}
 	return l.value(true, 0)
 }

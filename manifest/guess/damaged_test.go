@@ -19,30 +19,44 @@ func TestDamaged(t *testing.T) {
 		hint     string
 		left     string // what is left out, the lines with their reasons
 	}{
-		{"no column has it", "id,x\n" + rows + "1E+05,a\n,b\n", Options{}, `a.csv:7:1 "1E+05" is not a post id but a number or day as a ` +
-			`spreadsheet writes it; the ids of 2 of 7 rows cannot be read`, "the spreadsheet damaged this id when it saved the file: " +
-			"take the original file, or import the column as text; --skip-damaged leaves such rows out",
+		{"no column has it", "id,x\n" + rows + "1E+05,a\n,b\n", Options{},
+			`a.csv:7:1 "1E+05" is not a post id but a number or day as a ` +
+				`spreadsheet writes it; the ids of 2 of 7 rows cannot be read`, "the spreadsheet damaged this id when " +
+				"it saved the file: " +
+				"take the original file, or import the column as text; --skip-damaged leaves such rows out",
 			"7 is not a post id but a number or day as a spreadsheet writes it,8 is empty"},
-		{"empty first", "id,x\n,a\n" + rows, Options{}, `a.csv:2:1 the id is empty; the id of 1 of 6 rows cannot be read`,
+		{"empty first", "id,x\n,a\n" + rows, Options{},
+			`a.csv:2:1 the id is empty; the id of 1 of 6 rows cannot be read`,
 			"every row needs the id of its post; --skip-damaged leaves such rows out", "2 is empty"},
-		{"share link", "https://www.reddit.com/r/a/s/Ab1\n" + strings.ReplaceAll(rows, ",a", ""), Options{}, `a.txt:1:1 "https://www.reddit.com/r/a/s/Ab1" is a share link`,
+		{"share link", "https://www.reddit.com/r/a/s/Ab1\n" + strings.ReplaceAll(rows, ",a", ""), Options{},
+			`a.txt:1:1 "https://www.reddit.com/r/a/s/Ab1" is a share link`,
 			"open it and copy the address that the browser then shows; --skip-damaged leaves such rows out", ""},
-		{"shares", "link\nhttps://www.reddit.com/r/a/s/Ab1\n1abcde\n1abcdf\n", Options{}, `a.csv:2:1 "https://www.reddit.com/r/a/s/Ab1" is a share link`,
+		{"shares", "link\nhttps://www.reddit.com/r/a/s/Ab1\n1abcde\n1abcdf\n", Options{},
+			`a.csv:2:1 "https://www.reddit.com/r/a/s/Ab1" is a share link`,
 			"open it and copy the address that the browser then shows; --skip-damaged leaves such rows out",
 			"2 is a share link, which does not hold the post's id: only a request to Reddit says where it leads"},
-		{"most", "id,x\n1E+05,a\n1E+05,b\n1abcde,a\n", Options{ID: "id"}, `a.csv:2:1 "1E+05" is not a post id but a number or day as a ` +
-			`spreadsheet writes it; the ids of 2 of 3 rows cannot be read`, "the spreadsheet damaged this id when it saved the file: " +
-			"take the original file, or import the column as text; is it the column of ids? --id COLUMN names another", ""},
-		{"zero", "id,x\n" + rows + "01abcde,a\n", Options{SkipDamaged: true}, "", "", "7 begins with 0, as no post's id does"},
+		{"most", "id,x\n1E+05,a\n1E+05,b\n1abcde,a\n", Options{ID: "id"},
+			`a.csv:2:1 "1E+05" is not a post id but a number or day as a ` +
+				`spreadsheet writes it; the ids of 2 of 3 rows cannot be read`, "the spreadsheet damaged this id when " +
+				"it saved the file: " +
+				"take the original file, or import the column as text; is it the column of ids? --id COLUMN " +
+				"names another", ""},
+		{"zero", "id,x\n" + rows + "01abcde,a\n", Options{SkipDamaged: true}, "", "",
+			"7 begins with 0, as no post's id does"},
 		{"gallery", "id,x\n" + rows + "1abcde/1,a\n", Options{SkipDamaged: true}, "", "", ""},
-		{"comments are judged apart", "id,x\n" + rows + "t1_abc,a\n", Options{SkipDamaged: true}, `a.csv:7:1 "t1_abc" is the id of a comment`, "", ""},
-		{"comments go as well", "id,x\n" + rows + "t1_abc,a\nnull,b\n", Options{SkipDamaged: true, PostsOnly: true}, "", "",
+		{"comments are judged apart", "id,x\n" + rows + "t1_abc,a\n", Options{SkipDamaged: true},
+			`a.csv:7:1 "t1_abc" is the id of a comment`, "", ""},
+		{"comments go as well", "id,x\n" + rows + "t1_abc,a\nnull,b\n", Options{SkipDamaged: true,
+			PostsOnly: true}, "", "",
 			"8 looks like a missing value, not a post id"},
 		{"a neighbour", "id,x,Post Permalink\n1abcde,a,/r/a/comments/1abcde/x\n1abcdf,b,/r/a/comments/1abcdf/\n1.97E+279,c,/r/a/comments/197e277/\n", Options{},
-			`a.csv:4:1 "1.97E+279" is not`, `column "Post Permalink" still has the ids of all rows: --id "Post Permalink"; --skip-damaged leaves such rows out`,
+			`a.csv:4:1 "1.97E+279" is not`,
+			`column "Post Permalink" still has the ids of all rows: --id "Post Permalink"; --skip-damaged leaves such rows out`,
 			"4 is not a post id but a number or day as a spreadsheet writes it"},
-		{"a neighbour that differs", "id,x,original_post\n1abcde,a,t3_1abcdf\n1abcdf,b,t3_1abcdf\n1.97E+279,c,t3_1abcdh\n", Options{ID: "id"},
-			`a.csv:4:1 "1.97E+279" is not`, "the spreadsheet damaged this id when it saved the file: take the original file, or import the column as text; " +
+		{"a neighbour that differs",
+			"id,x,original_post\n1abcde,a,t3_1abcdf\n1abcdf,b,t3_1abcdf\n1.97E+279,c,t3_1abcdh\n", Options{ID: "id"},
+			`a.csv:4:1 "1.97E+279" is not`, "the spreadsheet damaged this id when it saved the file: take the " +
+				"original file, or import the column as text; " +
 				"--skip-damaged leaves such rows out", ""},
 	} {
 		name := "a.csv"
@@ -78,7 +92,8 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%s leaves out %q, want %q", test.name, got, test.left)
 		}
 		var list bytes.Buffer
-		if err := d.WriteLeftOut(&list); err != nil || strings.Count(list.String(), "\n") != 1+len(left) || strings.Contains(list.String(), "E+") {
+		if err := d.WriteLeftOut(&list); err != nil || strings.Count(list.String(), "\n") != 1+len(left) ||
+			strings.Contains(list.String(), "E+") {
 			t.Errorf("%s lists %q: %v", test.name, list.String(), err)
 		}
 	}
@@ -86,7 +101,8 @@ func TestDamaged(t *testing.T) {
 
 // FuzzWhyDamaged holds that the reason of a row that is left out repeats nothing of its id.
 func FuzzWhyDamaged(f *testing.F) {
-	for _, text := range []string{"1E+05", "https://www.reddit.com/user/anna_1234/s/AbC", "t2_anna1234", "anna, who wrote this", "01abcde"} {
+	for _, text := range []string{"1E+05", "https://www.reddit.com/user/anna_1234/s/AbC", "t2_anna1234",
+		"anna, who wrote this", "01abcde"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

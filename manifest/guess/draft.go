@@ -127,10 +127,12 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if unsaid != "" && g.columnOf(manifest.FieldSplit.String()) == "" {
 		g.lookAt("%s", unsaid)
 	}
-	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL, Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged}
+	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL,
+		Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged}
 	d.source = source.Release(d.meaning).Spelling(g.spellings)
 	// In CSV a list without items is no list, and an item can hold the separator.
-	if format := files[0].Format; slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List}, format) && len(d.meaning.Lists) == 0 {
+	if format := files[0].Format; slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List},
+		format) && len(d.meaning.Lists) == 0 {
 		d.format = manifest.CSV
 	}
 	for _, field := range manifest.Fields()[manifest.FieldSplit:] {
@@ -264,7 +266,8 @@ func splitOf(path string) string {
 
 // meaning gives the guesses as the columns and labels of a release of that name.
 func (d *guesser) meaning(name string) manifest.Meaning {
-	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string), OneHot: make(map[string][]string), Separator: d.separator, Splits: d.splits}
+	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string),
+		OneHot: make(map[string][]string), Separator: d.separator, Splits: d.splits}
 	switch comments := d.marks.without(d.columnOf("id"), d.Today); {
 	case len(d.damaged) > 0:
 		m.Without = manifest.Without{Columns: comments.Columns, Is: func(texts []string) bool {

@@ -69,14 +69,16 @@ func (d *guesser) guess(file string) error {
 	case message != "" && d.notOurs() != nil:
 		return d.notOurs()
 	case message != "" && d.headed && d.looksLikeRow():
-		return headless(file, "the file seems to have no header, for its first line looks like a row", "--no-header reads it as one: "+
-			"the columns are then column_1, column_2 and so on, and --id names one of them")
+		return headless(file, "the file seems to have no header, for its first line looks like a row",
+			"--no-header reads it as one: "+
+				"the columns are then column_1, column_2 and so on, and --id names one of them")
 	case message != "":
 		return refuse(message, hint)
 	}
 	if id := d.column(d.columnOf("id")); d.headed && id.eaten(d.Known) {
-		return headless(file, "the header of the ids is an id itself, "+table.Quote(id.name), "if the file has no header, read it with --no-header "+
-			"(the columns are then column_1, column_2 and so on); else give the column another name, such as id")
+		return headless(file, "the header of the ids is an id itself, "+table.Quote(id.name),
+			"if the file has no header, read it with --no-header "+
+				"(the columns are then column_1, column_2 and so on); else give the column another name, such as id")
 	}
 	d.guessMarks()
 	d.guessSplit()
@@ -180,7 +182,8 @@ func (d *guesser) guessID() (at place, message, hint string) {
 		for i, c := range d.columns {
 			switch mostly := 2*(c.forms[formID]+c.forms[formGallery]) > c.items; {
 			case c.lists || c.odd || manifest.FoldColumn(c.name) != name && (name != "" || slices.Contains(names, manifest.FoldColumn(c.name))):
-			case 2*c.forms[formComment] > c.items, (name != "" || d.bare) && 2*(c.forms[formComment]+c.forms[formTooNew]) > c.items:
+			case 2*c.forms[formComment] > c.items,
+				(name != "" || d.bare) && 2*(c.forms[formComment]+c.forms[formTooNew]) > c.items:
 				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment]+c.forms[formTooNew], c.items))
 				d.commentIDs = cmp.Or(d.commentIDs, c)
 			case !mostly || name == "" && !c.onlyIDs() && !(d.bare && c.plainIDs()):
@@ -722,7 +725,8 @@ func (d *guesser) guessColumns() {
 			d.takeObjects(c)
 			continue
 		}
-		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.unfit() || c.words() || c.rowNumbers() || kind == manifest.TypeText && !c.all(formTime)) {
+		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named &&
+			(c.unfit() || c.words() || c.rowNumbers() || kind == manifest.TypeText && !c.all(formTime)) {
 			continue
 		}
 		if !named && d.leaveBeside(c, kind) {
@@ -766,12 +770,15 @@ func (d *guesser) lookAtTimes(c *surveyed) {
 		if i >= 0 {
 			text, at = ", such as "+table.Quote(c.cells[i][slices.IndexFunc(c.cells[i], value.Naive)]), c.places[i]
 		}
-		d.lookAt("column %s has times without a time zone%s at %s: they pass through as text; --timezone ZONE (Europe/Berlin, UTC, +02:00) "+
+		d.lookAt("column %s has times without a time zone%s at %s: they pass through as text; --timezone ZONE "+
+			"(Europe/Berlin, UTC, +02:00) "+
 			"makes times of them", name, text, at)
 	default:
-		d.lookAt("column %s has %d times without a time zone, which are read as those of %s", name, c.forms[formNaive], d.Timezone)
+		d.lookAt("column %s has %d times without a time zone, which are read as those of %s", name,
+			c.forms[formNaive], d.Timezone)
 		if c.forms[formTwice] > 0 {
-			d.lookAt("column %s has %d times that the clocks of %s show twice or never, when they are set back or forward: of two the "+
+			d.lookAt("column %s has %d times that the clocks of %s show twice or never, when they are set back or "+
+				"forward: of two the "+
 				"earlier was taken", name, c.forms[formTwice], d.Timezone)
 		}
 	}
@@ -801,15 +808,19 @@ func (d *guesser) refuseKept() (message, hint string) {
 		case c.filled == 0 && !c.odd:
 			return "--keep names column " + table.Quote(name) + ", and all its cells are empty", "leave the flag out"
 		case c.faulty:
-			return fmt.Sprintf("--keep names column %s, which cannot be kept: the value at %s %s", table.Quote(name), c.oddAt, c.whyOdd),
+			return fmt.Sprintf("--keep names column %s, which cannot be kept: the value at %s %s",
+					table.Quote(name), c.oddAt, c.whyOdd),
 				"correct the value, or leave its cell empty"
 		case d.Many && c.lists:
-			return "--keep names column " + table.Quote(name) + ", which cannot be kept: it holds lists, and there are many rows an image",
+			return "--keep names column " + table.Quote(name) + ", which cannot be kept: it holds lists, and there " +
+					"are many rows an image",
 				"write one value a row, or leave the flag out"
 		case !c.usable():
-			return "--keep names column " + table.Quote(name) + ", whose name cannot be written into release.toml", "rename the column"
+			return "--keep names column " + table.Quote(name) + ", whose name cannot be written into release.toml",
+				"rename the column"
 		default:
-			return "--keep names column " + table.Quote(name) + ", which cannot be kept: " + d.whyLeft[name], "leave the flag out"
+			return "--keep names column " + table.Quote(name) + ", which cannot be kept: " + d.whyLeft[name],
+				"leave the flag out"
 		}
 	}
 	return "", ""

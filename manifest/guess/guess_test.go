@@ -146,7 +146,8 @@ func TestInitAsks(t *testing.T) {
 // TestInitIDs: init takes a column for the ids by each of the names of a release's ids, although one value is not an id.
 func TestInitIDs(t *testing.T) {
 	for _, name := range manifest.FieldID.Names() {
-		d, err := Files(t.Context(), []string{file(t, "a.csv", "x,"+name+"\n1,abc\n9,abd\n4,a-e\n")}, Options{SkipDamaged: true})
+		d, err := Files(t.Context(), []string{file(t, "a.csv", "x,"+name+"\n1,abc\n9,abd\n4,a-e\n")},
+			Options{SkipDamaged: true})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -455,13 +456,15 @@ func TestInitNaiveTimes(t *testing.T) {
 		zone, value, kind, want string
 		look                    []string // the beginnings of what it says of the column
 	}{
-		{"", "2022-01-21 11:07:47", "text", "2022-01-21 11:07:47", []string{`column "at" has times without a time zone, such as "2022-01-21 11:07:47" at `}},
+		{"", "2022-01-21 11:07:47", "text", "2022-01-21 11:07:47",
+			[]string{`column "at" has times without a time zone, such as "2022-01-21 11:07:47" at `}},
 		{"", "2022-01-21", "text", "2022-01-21", []string{`column "at" has times without a time zone`}},
 		{"America/Los_Angeles", "2022-01-21 11:07:47", "timestamp", "2022-01-21T19:07:47Z",
 			[]string{`column "at" has 1 times without a time zone, which are read as those of America/Los_Angeles`}},
 		{"+01:00", "2022-01-21", "timestamp", "2022-01-20T23:00:00Z", []string{`column "at" has 1 times without`}},
 		{"Europe/Berlin", "2019-10-27 02:30:00", "timestamp", "2019-10-27T00:30:00Z",
-			[]string{`column "at" has 1 times without`, `column "at" has 1 times that the clocks of Europe/Berlin show twice or never`}},
+			[]string{`column "at" has 1 times without`,
+				`column "at" has 1 times that the clocks of Europe/Berlin show twice or never`}},
 		{"Europe/Berlin", "2022-01-21T11:07:47Z", "timestamp", "2022-01-21T11:07:47Z", nil},
 		{"", "2022-01-21 11:07:47+02:00", "timestamp", "2022-01-21T09:07:47Z", nil},
 	} {
@@ -473,7 +476,8 @@ func TestInitNaiveTimes(t *testing.T) {
 		}
 		r := written(t, d, manifest.Options{})
 		fits := slices.EqualFunc(d.Warnings, test.look, strings.HasPrefix)
-		if c := r.Schema.Columns[0]; string(c.Type) != test.kind || c.Timezone != "" || d.Example[1][2] != test.want || !fits {
+		if c := r.Schema.Columns[0]; string(c.Type) != test.kind || c.Timezone != "" ||
+			d.Example[1][2] != test.want || !fits {
 			t.Errorf("%s in %s is %q of %+v; it says %q", test.value, test.zone, d.Example[1][2], c, d.Warnings)
 		}
 	}

@@ -13,14 +13,15 @@ import (
 	"rehydrate/manifest/value"
 )
 
-// findHeaders marks the files without a header: all of text with NoHeader, else those whose first line begins with an id
-// as all other lines do. It returns what there is to say of them.
+// findHeaders marks the files without a header: all of text with NoHeader, else those whose first line begins with an
+// id as all other lines do. It returns what there is to say of them.
 func findHeaders(ctx context.Context, files []manifest.SourceFile, o Options) (notes []string, err error) {
 	for i := range files {
 		file := &files[i]
 		isText := slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List}, file.Format)
 		if !isText && o.NoHeader {
-			return nil, headless(file.Path, "--no-header is for CSV, TSV and lists, and this file has keys or columns with names", "leave the flag out")
+			return nil, headless(file.Path, "--no-header is for CSV, TSV and lists, and this file has keys or "+
+				"columns with names", "leave the flag out")
 		}
 		if !isText {
 			continue
@@ -53,11 +54,11 @@ func findHeaders(ctx context.Context, files []manifest.SourceFile, o Options) (n
 }
 
 // columnNames are usual names of columns other than those of ids.
-var columnNames = set(`author body caption category class comment created_utc date image label labels score sentence split subreddit target
-	text time timestamp title type user`)
+var columnNames = set(`author body caption category class comment created_utc date image label labels score sentence
+	split subreddit target text time timestamp title type user`)
 
-// hasNoHeader reports whether all lines of a file with several columns begin with an id, the first one as well. Where the
-// first alone can be nothing else, a person has to decide.
+// hasNoHeader reports whether all lines of a file with several columns begin with an id, the first one as well. Where
+// the first alone can be nothing else, a person has to decide.
 func hasNoHeader(ctx context.Context, file manifest.SourceFile, first []string, o Options) (bool, error) {
 	_, strong := idForm(first[0])
 	named := slices.ContainsFunc(first, func(name string) bool {
@@ -98,7 +99,8 @@ func hasNoHeader(ctx context.Context, file manifest.SourceFile, first []string, 
 			return false, table.One(&manifest.Problem{File: name, Line: line, Column: column,
 				Message: "the file seems to have no header, for its first line begins with " + table.Quote(first[0]) +
 					"; but this line begins with no id",
-				Hint: "--no-header reads each line as a row, whose columns are column_1 and so on, and --id names one of them"})
+				Hint: "--no-header reads each line as a row, whose columns are column_1 and so on, and --id names " +
+					"one of them"})
 		}
 		if value.IsDigits(text) {
 			digits++
@@ -114,18 +116,21 @@ func hasNoHeader(ctx context.Context, file manifest.SourceFile, first []string, 
 func likeID(text string, known func(word string) bool) bool {
 	folded := value.FoldASCII(text)
 	return manifest.PostID(folded).Valid() && len(text) > 4 && len(text) < 9 && !value.IsDigits(text) &&
-		!strings.HasSuffix(folded, "id") && !manifest.IsIDHeader(text) && !columnNames[folded] && (known == nil || !known(folded))
+		!strings.HasSuffix(folded, "id") && !manifest.IsIDHeader(text) && !columnNames[folded] &&
+		(known == nil || !known(folded))
 }
 
 // eaten reports whether the name of a column of ids is an id itself, which a file without a header would lose.
 func (c *surveyed) eaten(known func(word string) bool) bool {
 	_, strong := idForm(c.name)
-	alike := slices.ContainsFunc(c.cells, func(cell []string) bool { return len(cell) == 1 && len(cell[0]) == len(c.name) })
+	alike := slices.ContainsFunc(c.cells, func(cell []string) bool {
+		return len(cell) == 1 && len(cell[0]) == len(c.name)
+	})
 	return strong || alike && likeID(c.name, known)
 }
 
-// headless is the error of a file whose header looks like a row. It does not repeat its fields, as an error about columns
-// does.
+// headless is the error of a file whose header looks like a row. It does not repeat its fields, as an error about
+// columns does.
 func headless(file, message, hint string) error {
 	return table.One(&manifest.Problem{File: file, Line: 1, Message: message, Hint: hint})
 }
@@ -135,6 +140,7 @@ func (d *guesser) looksLikeRow() bool {
 	return slices.ContainsFunc(d.columns, func(c *surveyed) bool {
 		_, strong := idForm(c.name)
 		_, isTime := value.Time(c.name, time.UTC)
-		return strong || isTime || isText(c.name) || isAddress(c.name) || c.eaten(d.Known) && 2*c.forms[formID] > c.items
+		return strong || isTime || isText(c.name) || isAddress(c.name) ||
+			c.eaten(d.Known) && 2*c.forms[formID] > c.items
 	})
 }

@@ -24,13 +24,16 @@ func TestNoHeader(t *testing.T) {
 		{"a.csv", "id\n1abcde\n", said, "id 1abcde"},
 		{"a.csv", "1abcde,a\n1abcdf,b\n", Options{}, "1abcde 1abcdf"},
 		{"a.tsv", "t3_1abcde\ta\nt3_1abcdf\tb\n", Options{}, "1abcde 1abcdf"},
-		{"a.csv", "t3_1abcde,a\nt3_1abcdf,b\nnone,b\nwhat is it,b\n", Options{}, `a.csv:4:1 the file seems to have no header`},
+		{"a.csv", "t3_1abcde,a\nt3_1abcdf,b\nnone,b\nwhat is it,b\n", Options{},
+			`a.csv:4:1 the file seems to have no header`},
 		{"a.csv", "docid,label\n1abcde,b\n1abcdf,b\n", named("docid"), "1abcde 1abcdf"},
 		{"a.csv", "thing,label\n1abcde,b\n1abcdf,b\n", named("thing"), "1abcde 1abcdf"},
 		{"a.csv", "great,1,1abcde\nbad,2,1abcdf\n", Options{}, "a.csv:1:0 the file seems to have no header"},
-		{"a.csv", "great,1,1abcde\nbad,2,1abcdf\n", named("1abcde"), `a.csv:1:0 the header of the ids is an id itself, "1abcde"`},
+		{"a.csv", "great,1,1abcde\nbad,2,1abcdf\n", named("1abcde"),
+			`a.csv:1:0 the header of the ids is an id itself, "1abcde"`},
 		{"a.csv", "great,1,1abcde\nbad,2,1abcdf\n", said, "1abcde 1abcdf"},
-		{"a.csv", "great,1,hat\nbad,2,bat\n", Options{NoHeader: true, Options: manifest.Options{}, ID: "column_3"}, "hat bat"},
+		{"a.csv", "great,1,hat\nbad,2,bat\n", Options{NoHeader: true, Options: manifest.Options{}, ID: "column_3"},
+			"hat bat"},
 		{"a.csv", "url,caption\nhttps://www.reddit.com/r/a/comments/1abcde/b/,a cat\n", Options{}, "1abcde"},
 	} {
 		d, err := initFiles(t, test.o, file(t, test.name, test.text))
@@ -68,7 +71,8 @@ func TestManyRowsWithHeader(t *testing.T) {
 }
 
 func TestStdin(t *testing.T) {
-	for text, want := range map[string]string{"1abcde\n": "1abcde", "id,x\n1abcdf,a\n": "1abcdf", `[{"id": "1abcdg"}]`: "1abcdg",
+	for text, want := range map[string]string{"1abcde\n": "1abcde", "id,x\n1abcdf,a\n": "1abcdf",
+		`[{"id": "1abcdg"}]`:                           "1abcdg",
 		`{"id": "1abcdh"}` + "\n" + `{"id": "1abcdi"}`: "1abcdh"} {
 		kept := file(t, "kept", text)
 		d, err := initFiles(t, Options{Stdin: kept, Name: "made"}, "-")

@@ -15,7 +15,8 @@ import (
 // shareForm is a share link of Reddit's; imageForm is the address of an image.
 var (
 	shareForm = regexp.MustCompile(`(?i)reddit\.com/(?:(?:r|u|user)/[^/\s]+/)?s/\w`)
-	imageForm = regexp.MustCompile(`(?i)^(?:https?:)?//(?:(?:i|preview|external-preview)\.redd\.it/|i\.imgur\.com/|\S+\.(?:jpe?g|png|gifv?|webp|bmp|avif)(?:[?#]\S*)?$)`)
+	imageForm = regexp.MustCompile(`(?i)^(?:https?:)?//(?:(?:i|preview|external-preview)\.redd\.it/|i\.imgur\.com/|` +
+		`\S+\.(?:jpe?g|png|gifv?|webp|bmp|avif)(?:[?#]\S*)?$)`)
 )
 
 func isShare(text string) bool { return strings.Contains(text, "/s/") && shareForm.MatchString(text) }
@@ -28,16 +29,18 @@ func isImageAddress(text string) bool {
 // known.
 func (d *guesser) notOurs() error {
 	if c := d.mostly(formShare); c != nil {
-		return c.is(formShare, "share links of Reddit's (/s/)", ": such a link does not hold the id of its post, and only a request to Reddit says "+
-			"where it leads", "open each and copy the address that the browser then shows; rehydrate asks Reddit about ids alone")
+		return c.is(formShare, "share links of Reddit's (/s/)",
+			": such a link does not hold the id of its post, and only a request to Reddit says where it leads",
+			"open each and copy the address that the browser then shows; rehydrate asks Reddit about ids alone")
 	}
 	if d.commentIDs != nil {
 		return d.areComments()
 	}
 	if c := d.mostly(formImage); c != nil {
-		return c.is(formImage, "addresses of images", ", and no column has ids of posts: such a list is what img2dataset downloads",
-			"an image's address does not name the post that it stood in, so nobody could ask Reddit whether the post was deleted: "+
-				"use img2dataset, or add a column with the ids or permalinks of the posts")
+		return c.is(formImage, "addresses of images",
+			", and no column has ids of posts: such a list is what img2dataset downloads",
+			"an image's address does not name the post that it stood in, so nobody could ask Reddit whether the "+
+				"post was deleted: use img2dataset, or add a column with the ids or permalinks of the posts")
 	}
 	return nil
 }
@@ -55,7 +58,8 @@ func (d *guesser) mostly(form int) *surveyed {
 func (c *surveyed) is(form int, what, why, hint string) error {
 	at := c.places[0]
 	return table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column, Hint: hint,
-		Message: fmt.Sprintf("column %s has %s, here and in %d of %d rows%s", table.Quote(c.name), what, c.forms[form], c.filled, why)})
+		Message: fmt.Sprintf("column %s has %s, here and in %d of %d rows%s", table.Quote(c.name), what,
+			c.forms[form], c.filled, why)})
 }
 
 // areComments is the error of a file whose ids are those of comments. It names the column of the posts that they stand
@@ -64,18 +68,22 @@ func (d *guesser) areComments() error {
 	c := d.commentIDs
 	n, at := c.forms[formComment]+c.forms[formTooNew], c.places[0]
 	p := &manifest.Problem{File: at.file, Line: at.line, Column: at.column,
-		Message: fmt.Sprintf("column %s has ids of comments, not of posts, here and in %d of %d rows", table.Quote(c.name), n, c.filled),
+		Message: fmt.Sprintf("column %s has ids of comments, not of posts, here and in %d of %d rows",
+			table.Quote(c.name), n, c.filled),
 		Hint: "a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
 			"rehydrate init --id COLUMN"}
 	i := slices.IndexFunc(d.columns, func(o *surveyed) bool {
-		return o != c && o.all(formID) && (o.under() || o.all(formPost)) && !slices.ContainsFunc(o.values(), value.IsDigits)
+		return o != c && o.all(formID) && (o.under() || o.all(formPost)) && !slices.ContainsFunc(o.values(),
+			value.IsDigits)
 	})
 	switch {
 	case i >= 0:
-		p.Hint = fmt.Sprintf("a release is made of posts: --id %s takes those that the comments stand under, and --many several rows about one",
+		p.Hint = fmt.Sprintf("a release is made of posts: --id %s takes those that the comments stand under, and "+
+			"--many several rows about one",
 			strconv.Quote(d.columns[i].name))
 	case len(d.columns) == 1:
-		p.Hint = "a release is made of posts: write the ids of those that the comments stand under (link_id in Reddit's data)"
+		p.Hint = "a release is made of posts: write the ids of those that the comments stand under (link_id in " +
+			"Reddit's data)"
 	}
 	return table.One(p)
 }

@@ -62,18 +62,21 @@ func TestObjects(t *testing.T) {
 			t.Errorf("column %+v", c)
 		}
 	}
-	if len(d.Warnings) != 3 || !strings.HasPrefix(d.Warnings[0], `column "metaphors" holds objects: all that is in them is published`) {
+	if len(d.Warnings) != 3 || !strings.HasPrefix(d.Warnings[0],
+		`column "metaphors" holds objects: all that is in them is published`) {
 		t.Errorf("look at %q", d.Warnings)
 	}
 	unfit, err := Unfit(t.Context(), r, func(string) string { return "" }, nil, nil)
-	if err != nil || len(unfit) != 3 || !strings.Contains(unfit[0], "holds objects, in which people can be named and quoted") {
+	if err != nil || len(unfit) != 3 || !strings.Contains(unfit[0], "holds objects, in which people can be named "+
+		"and quoted") {
 		t.Errorf("unfit %q %v", unfit, err)
 	}
 }
 
 // TestObjectsManyRows gives lists of JSON where several rows are about one image.
 func TestObjectsManyRows(t *testing.T) {
-	text := `{"id":"1abcde","m":"a","o":{"x":1}}` + "\n" + `{"id":"1abcde","m":"b","o":null}` + "\n" + `{"id":"1abcde","m":"a","o":[{}]}`
+	text := `{"id":"1abcde","m":"a","o":{"x":1}}` + "\n" + `{"id":"1abcde","m":"b","o":null}` + "\n" +
+		`{"id":"1abcde","m":"a","o":[{}]}`
 	d, err := initFiles(t, Options{Many: true, Keep: []string{"o"}}, file(t, "a.jsonl", text))
 	if err != nil {
 		t.Fatal(err)
@@ -107,11 +110,14 @@ func TestKeepRefuses(t *testing.T) {
 		o        Options
 		want     string
 	}{
-		{`{"id":"1abcde","o":{"x":"\ud800"}}`, "o", Options{}, `--keep names column "o", which cannot be kept: the value at `},
+		{`{"id":"1abcde","o":{"x":"\ud800"}}`, "o", Options{},
+			`--keep names column "o", which cannot be kept: the value at `},
 		{`{"id":"1abcde","o":null}`, "o", Options{}, `--keep names column "o", and all its cells are empty`},
 		{`{"id":"1abcde"}`, "o", Options{}, `--keep names column "o", which is not there`},
-		{`{"id":"1abcde","o":["a"]}`, "o", Options{Many: true}, `--keep names column "o", which cannot be kept: it holds lists`},
-		{`{"id":"1abcde","o":"a","ocr_text":"x","ocr_confidence":1,"width":3}`, "width", Options{}, `--keep names column "width", which cannot be kept: a run makes it`},
+		{`{"id":"1abcde","o":["a"]}`, "o", Options{Many: true},
+			`--keep names column "o", which cannot be kept: it holds lists`},
+		{`{"id":"1abcde","o":"a","ocr_text":"x","ocr_confidence":1,"width":3}`, "width", Options{},
+			`--keep names column "width", which cannot be kept: a run makes it`},
 	} {
 		test.o.Keep = []string{test.keep}
 		_, err := initFiles(t, test.o, file(t, "a.jsonl", test.in))
@@ -123,7 +129,8 @@ func TestKeepRefuses(t *testing.T) {
 
 // TestKeepFigSIM passes a column through beside FigSIM's labels.
 func TestKeepFigSIM(t *testing.T) {
-	path := file(t, "a.csv", strings.ReplaceAll(figsimHeader, "\n", ",note\n")+strings.ReplaceAll(testRow, "\n", ",a word\n"))
+	path := file(t, "a.csv", strings.ReplaceAll(figsimHeader, "\n", ",note\n")+strings.ReplaceAll(testRow, "\n",
+		",a word\n"))
 	d, err := initFiles(t, Options{Keep: []string{"note"}}, path)
 	if err != nil {
 		t.Fatal(err)

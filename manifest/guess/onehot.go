@@ -56,7 +56,8 @@ func cutName(name string) (first, rest string, found bool) {
 
 // oneOfHot reports whether a column can be that of one label: it says yes or no in each row.
 func (d *guesser) oneOfHot(c *surveyed) bool {
-	if !c.usable() || c.used || c.unfit() || c.empty || c.odd || c.lists || c.filled == 0 || slices.Contains(d.Keep, c.name) {
+	if !c.usable() || c.used || c.unfit() || c.empty || c.odd || c.lists || c.filled == 0 ||
+		slices.Contains(d.Keep, c.name) {
 		return false
 	}
 	return !slices.ContainsFunc(c.values(), func(text string) bool { _, ok := value.Flag(text); return !ok })
@@ -91,8 +92,10 @@ func (d *guesser) takeOneHot(columns []*surveyed) {
 	for _, c := range columns {
 		c.used = true
 	}
-	d.lookAt("%d columns of yes or no, from %s to %s, were taken for one category, %s, whose labels are what stands behind %s: "+
-		"--keep COLUMN keeps one apart", len(names), table.Quote(names[0]), table.Quote(names[len(names)-1]), category.Name, table.Quote(prefix))
+	d.lookAt("%d columns of yes or no, from %s to %s, were taken for one category, %s, whose labels are what stands "+
+		"behind %s: "+
+		"--keep COLUMN keeps one apart", len(names), table.Quote(names[0]), table.Quote(names[len(names)-1]),
+		category.Name, table.Quote(prefix))
 	d.take(columnGuess{Name: category.Name, Column: names[0], OneHot: names, Category: category,
 		Why: fmt.Sprintf("%d columns of yes or no, to %s", len(names), table.Quote(names[len(names)-1]))})
 }

@@ -20,18 +20,24 @@ func TestOneHot(t *testing.T) {
 	}{
 		{"emotion_joy,emotion_Anger,emotion_fear,emotion_very_sad,emotion_x", "1,0,1,0,0", "0,0,0,1,0", Options{},
 			[]string{"emotion multi joy,Anger,fear,very_sad,x"}, "joy|fear"},
-		{"Post Type: image,Post Type: video,Post Type: text,Post Type: poll,Post Type: link", "False,True,False,False,False", "True,False,False,False,False", Options{},
+		{"Post Type: image,Post Type: video,Post Type: text,Post Type: poll,Post Type: link",
+			"False,True,False,False,False", "True,False,False,False,False", Options{},
 			[]string{"post_type multi image,video,text,poll,link"}, "video"},
 		{"subreddit_a1,subreddit_b1,subreddit_c1,subreddit_d1,subreddit_e1", "1,0,1,0,0", "0,0,0,1,0", Options{},
 			[]string{"subreddit_label multi a1,b1,c1,d1,e1"}, "a1|c1"},
-		{"emotion_joy,emotion_anger,emotion_fear,emotion_sad,emotion_x", "1,0,1,0,0", "0,0,0,1,0", Options{Keep: []string{"emotion_x"}},
-			[]string{"emotion_joy single 0,1", "emotion_anger single 0", "emotion_fear single 0,1", "emotion_sad single 0,1"}, "1 0 1 0"},
-		{"is_a,is_b,is_c,is_d,is_e", "1,0,1,0,0", "0,1,0,1,1", Options{}, []string{"is_a single 0,1", "is_b single 0,1", "is_c single 0,1", "is_d single 0,1", "is_e single 0,1"}, "1 0 1 0 0"},
+		{"emotion_joy,emotion_anger,emotion_fear,emotion_sad,emotion_x", "1,0,1,0,0", "0,0,0,1,0",
+			Options{Keep: []string{"emotion_x"}},
+			[]string{"emotion_joy single 0,1", "emotion_anger single 0", "emotion_fear single 0,1",
+				"emotion_sad single 0,1"}, "1 0 1 0"},
+		{"is_a,is_b,is_c,is_d,is_e", "1,0,1,0,0", "0,1,0,1,1", Options{}, []string{"is_a single 0,1",
+			"is_b single 0,1", "is_c single 0,1", "is_d single 0,1", "is_e single 0,1"}, "1 0 1 0 0"},
 		{"vote_1,vote_2,vote_3,vote_4,vote_5", "1,0,1,0,0", "0,1,0,1,1", Options{},
-			[]string{"vote_1 single 0,1", "vote_2 single 0,1", "vote_3 single 0,1", "vote_4 single 0,1", "vote_5 single 0,1"}, "1 0 1 0 0"},
+			[]string{"vote_1 single 0,1", "vote_2 single 0,1", "vote_3 single 0,1", "vote_4 single 0,1",
+				"vote_5 single 0,1"}, "1 0 1 0 0"},
 		{"label_anna,label_bert,label_clara,label_hans,label_maria", "1,0,1,0,0", "0,1,0,1,1", Options{}, nil, ""},
 		{"emotion_joy,emotion_anger,emotion_fear,emotion_sad,emotion_x", "1,0,1,0,", "0,1,0,1,1", Options{},
-			[]string{"emotion_joy single 0,1", "emotion_anger single 0,1", "emotion_fear single 0,1", "emotion_sad single 0,1", "emotion_x single 1"}, "1 0 1 0 "},
+			[]string{"emotion_joy single 0,1", "emotion_anger single 0,1", "emotion_fear single 0,1",
+				"emotion_sad single 0,1", "emotion_x single 1"}, "1 0 1 0 "},
 	} {
 		in := "id," + test.header + "\n"
 		for i := range 24 {
@@ -48,7 +54,8 @@ func TestOneHot(t *testing.T) {
 		for i, c := range r.Schema.Categories {
 			got = append(got, strings.Join(c.Codes(list[0].Labels[i]), "|"))
 		}
-		if diff := cmp.Diff(test.want, shown(r.Schema)); diff != "" || err != nil || strings.Join(got, " ") != test.entry {
+		if diff := cmp.Diff(test.want, shown(r.Schema)); diff != "" || err != nil || strings.Join(got,
+			" ") != test.entry {
 			t.Errorf("%s: the first row has %q (%v), categories (-want +got):\n%s", test.header, got, err, diff)
 		}
 		said := strings.Contains(strings.Join(d.Warnings, "\n"), "5 columns of yes or no, from ")
@@ -73,7 +80,8 @@ func TestManyOneHot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := written(t, d, manifest.Options{}).Schema
-	if len(s.Categories) != 2 || s.Categories[0].Name != "emotion" || len(s.Categories[0].Labels) != 60 || s.Categories[1].Name != "2_way_label" {
+	if len(s.Categories) != 2 || s.Categories[0].Name != "emotion" || len(s.Categories[0].Labels) != 60 ||
+		s.Categories[1].Name != "2_way_label" {
 		t.Errorf("categories %q", shown(s))
 	}
 }

@@ -235,7 +235,8 @@ func TestInitLeavesNamesOut(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&b, "1a%02d,%s,%s,%s,False,%s\n", i, names[i%4], names[(i+1)%4], []string{"sad", "glad"}[i%2], names[i%3])
 	}
-	d, err := initFiles(t, Options{Options: manifest.Options{Known: english}, Keep: []string{"kept"}}, file(t, "a.csv", b.String()))
+	d, err := initFiles(t, Options{Options: manifest.Options{Known: english}, Keep: []string{"kept"}}, file(t,
+		"a.csv", b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ func TestReddit(t *testing.T) {
 		{listing("t3 t3 t3"), false, columns, "1abcd0 1abcd1 1abcd2"},
 		{listing("t3 t1 t3"), true, columns, "1abcd0 1abcd2"},
 		{listing("t3 t1 t3"), false, "", `a.json:1:170 column "kind" says that this row is about a comment`},
-		{`{"1abcd0": {"mood": "a", "author": "x"}, "1abcd1": {"mood": "b", "author": "y"}}`, false, "id mood", "1abcd0 1abcd1"},
+		{`{"1abcd0": {"mood": "a", "author": "x"}, "1abcd1": {"mood": "b", "author": "y"}}`, false, "id mood",
+			"1abcd0 1abcd1"},
 		{`{"1abcd0": {"mood": "a", "id": 2}, "1abcd1": {"mood": "b", "id": 3}}`, false, "id mood", "1abcd0 1abcd1"},
 	} {
 		d, err := initFiles(t, Options{PostsOnly: test.postsOnly}, file(t, "a.json", test.in))

@@ -43,7 +43,8 @@ func Unfit(ctx context.Context, r *manifest.Release, former func(name string) st
 		case names != "":
 			unfit = append(unfit, fmt.Sprintf("the values of column %s look like %s", table.Quote(c.name), names))
 		case passed && c.nested > 0:
-			unfit = append(unfit, fmt.Sprintf("column %s holds objects, in which people can be named and quoted", table.Quote(c.name)))
+			unfit = append(unfit, fmt.Sprintf("column %s holds objects, in which people can be named and quoted",
+				table.Quote(c.name)))
 		case c.forms[formFile] > 0:
 			unfit = append(unfit, fmt.Sprintf("column %s holds names of files", table.Quote(c.name)))
 		case passed && (c.words() || c.forms[formWords]+c.forms[formAddress] > 0): // a category has the words of its labels

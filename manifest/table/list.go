@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A ListRows gives the lines of a list as rows of one column. Blank lines and lines that begin with # are skipped, and so
-// is what stands behind a space and #. Quotes around a value are taken off.
+// A ListRows gives the lines of a list as rows of one column. Blank lines and lines that begin with # are skipped,
+// and so is what stands behind a space and #. Quotes around a value are taken off.
 type ListRows struct {
 	in      *lineReader
 	columns []string
@@ -22,7 +22,8 @@ func NewList(r io.Reader, file, column string, isHeader func(first string) (bool
 	l := &ListRows{in: newLineReader(r, file, MaxLine), columns: []string{column}}
 	first, err := l.value()
 	if err == io.EOF {
-		return nil, &Problem{File: file, Line: 1, Message: emptyFile, Hint: "each line is an id of a post, or a link to it"}
+		return nil, &Problem{File: file, Line: 1, Message: emptyFile, Hint: "each line is an id of a post, or a " +
+			"link to it"}
 	}
 	if err != nil {
 		return nil, err

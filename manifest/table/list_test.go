@@ -21,7 +21,8 @@ func TestList(t *testing.T) {
 		{"which\na1", []string{"1:1 which is it?"}},
 		{"a1\n\xff\nb2", []string{"post", "1|a1", "2:1 byte 0xff is not UTF-8", "3|b2"}},
 	} {
-		in, err := table.NewList(strings.NewReader(test.text), "ids.txt", "post", func(first string) (bool, *table.Problem) {
+		in, err := table.NewList(strings.NewReader(test.text), "ids.txt", "post", func(first string) (bool,
+			*table.Problem) {
 			if first == "which" {
 				return false, &table.Problem{Message: "which is it?", Hint: "say so"}
 			}
@@ -53,7 +54,10 @@ func TestBareCSV(t *testing.T) {
 func FuzzList(f *testing.F) {
 	f.Add("id\n# a\n\"t3_abc\" # b\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		in, err := table.NewList(strings.NewReader(text), "ids.txt", "id", func(string) (bool, *table.Problem) { return false, nil })
+		in, err := table.NewList(strings.NewReader(text), "ids.txt", "id", func(string) (bool,
+			*table.Problem) {
+			return false, nil
+		})
 		for range len(text) {
 			if err != nil {
 				break

@@ -15,7 +15,8 @@ const listing = "Listing"
 
 // The beginnings of what Reddit's API gives: a listing, and the page of a post, which are two.
 var (
-	listingForm = regexp.MustCompile(`^\s*\{\s*(?:"kind"\s*:\s*"Listing"\s*,\s*)?"data"\s*:\s*\{[^{}\[\]]*"children"\s*:\s*\[`)
+	listingForm = regexp.MustCompile(`^\s*\{\s*(?:"kind"\s*:\s*"Listing"\s*,\s*)?` +
+		`"data"\s*:\s*\{[^{}\[\]]*"children"\s*:\s*\[`)
 	pageForm    = regexp.MustCompile(`^\s*\[\s*\{\s*"kind"\s*:\s*"Listing"`)
 	digitInside = regexp.MustCompile(`[0-9][a-z]`) // train1 and fold2 are no ids
 	thingKind   = regexp.MustCompile(`^t[1-6]$`)
@@ -42,8 +43,9 @@ func thingIn(record string) (t thing, ok bool) {
 	return t, t.data != "" && (t.kind == listing || thingKind.MatchString(t.kind))
 }
 
-// isMap reports whether a file of JSON that begins so is an object whose values are records, below a path of keys. Their
-// keys are ids: letters and digits, with a digit before a letter in one of the first, or t3_; below a path they can be anything.
+// isMap reports whether a file of JSON that begins so is an object whose values are records, below a path of keys.
+// Their keys are ids: letters and digits, with a digit before a letter in one of the first, or t3_; below a path they
+// can be anything.
 func isMap(start []byte, path []string) bool {
 	in := json.NewDecoder(bytes.NewReader(start))
 	for i := -1; i < len(path); i++ { // into the object, then into the value of each key

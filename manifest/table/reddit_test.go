@@ -11,13 +11,15 @@ import (
 
 // TestRedditJSON reads what Reddit's API and tools built on it give as rows of posts.
 func TestRedditJSON(t *testing.T) {
-	const post, other = `{"kind":"t3","data":{"id":"1abcde","score":3}}`, `{"data": {"id": "1abcdf", "score": 4}, "kind": "t3"}`
+	const post, other = `{"kind":"t3","data":{"id":"1abcde","score":3}}`,
+		`{"data": {"id": "1abcdf", "score": 4}, "kind": "t3"}`
 	posts := []string{"id|score|kind", "1|1abcde|3|t3", "1|1abcdf|4|t3"}
 	for _, test := range []struct {
 		name, text, path string
 		want             []string
 	}{
-		{"a.json", `{"kind":"Listing","data":{"after":null,"dist":2,"children":[` + post + "," + other + `],"before":null}}`, "", posts},
+		{"a.json", `{"kind":"Listing","data":{"after":null,"dist":2,"children":[` + post + "," + other +
+			`],"before":null}}`, "", posts},
 		{"a.json", `{"data":{"children":[` + post + "," + other + `]}}`, "", posts},
 		{"a.json", `{"kind":"Listing","data":{"children":[` + post + `]}}`, "data.children", posts[:2]},
 		{"a.json", "[" + post + "," + other + "]", "", posts},
@@ -27,18 +29,25 @@ func TestRedditJSON(t *testing.T) {
 		{"a.json", `[{"kind":"news","data":{"id":"abc"}}]`, "", []string{"kind|data", "1|news|{}"}},
 		{"a.json", `[{"kind":"t3","data":{"id":"abc"},"x":1}]`, "", []string{"kind|data|x", "1|t3|{}|1"}},
 		{"a.json", `[{"kind":"t3","data":[1]}]`, "", []string{"kind|data", "1|t3|[1]"}},
-		{"a.json", `[{"kind":"t3","data":{"id":"abc","id":"abd"}}]`, "", []string{"id", `1:34 the key "id" stands twice`}},
-		{"a.json", `[{"kind":"Listing","data":{"children":[` + post + `]}},{"kind":"Listing","data":{"children":[]}}]`, "",
+		{"a.json", `[{"kind":"t3","data":{"id":"abc","id":"abd"}}]`, "", []string{"id",
+			`1:34 the key "id" stands twice`}},
+		{"a.json", `[{"kind":"Listing","data":{"children":[` + post +
+			`]}},{"kind":"Listing","data":{"children":[]}}]`, "",
 			[]string{"1:1 the file is a page of one post of Reddit's: a listing of the post and one of its comments"}},
-		{"a.jsonl", `{"kind":"Listing","data":{"children":[` + post + `]}}`, "", []string{"", "1:1 the record is a listing of Reddit's, which holds many posts"}},
-		{"a.json", `{"1abcde": {"score": 3}, "t3_1abcdf": {"score": 4, "x": {}}}`, "", []string{"id|score|x", "1|1abcde|3", "1|t3_1abcdf|4|{}"}},
-		{"a.json", "{\n\"abcdef\": {\"id\": 7},\n \"1abcdf\": {\"id\": 8}}", "", []string{"post_id|id", "2|abcdef|7", "3|1abcdf|8"}},
+		{"a.jsonl", `{"kind":"Listing","data":{"children":[` + post + `]}}`, "", []string{"",
+			"1:1 the record is a listing of Reddit's, which holds many posts"}},
+		{"a.json", `{"1abcde": {"score": 3}, "t3_1abcdf": {"score": 4, "x": {}}}`, "", []string{"id|score|x",
+			"1|1abcde|3", "1|t3_1abcdf|4|{}"}},
+		{"a.json", "{\n\"abcdef\": {\"id\": 7},\n \"1abcdf\": {\"id\": 8}}", "", []string{"post_id|id",
+			"2|abcdef|7", "3|1abcdf|8"}},
 		{"a.json", `{"info": {}, "all": {"1abcde": {"score": 3}}}`, "all", []string{"id|score", "1|1abcde|3"}},
 		{"a.json", `{"1abcde": {"score": 3}, "1abcdf": 7, "1abcdg": {"score": 5}}`, "",
 			[]string{"id|score", "1|1abcde|3", "1:0 the value of a key is not a record", "1|1abcdg|5"}},
-		{"a.json", `{"1abcde": {"score": 3}, "1abcdf": {`, "", []string{"id|score", "1|1abcde|3", "1:37 the file ends inside a value"}},
+		{"a.json", `{"1abcde": {"score": 3}, "1abcdf": {`, "", []string{"id|score", "1|1abcde|3",
+			"1:37 the file ends inside a value"}},
 		{"a.json", `{"info": {"x": 1}, "annotations": [{"id": "abc"}]}`, "", []string{"id", "1|abc"}},
-		{"a.json", `{"fold1": {"x": 1}, "fold2": {"x": 1}}`, "", []string{"1:39 no key of the object holds a list of records"}},
+		{"a.json", `{"fold1": {"x": 1}, "fold2": {"x": 1}}`, "", []string{"1:39 no key of the object holds a list " +
+			"of records"}},
 		{"a.json", `{"info": {"x": 1}}`, "", []string{"1:19 no key of the object holds a list of records"}},
 	} {
 		in, err := open(strings.NewReader(test.text), test.name, nil, test.path)

@@ -1,6 +1,6 @@
 // Package table reads the files in which people keep rows: CSV, TSV, JSON Lines and JSON. It gives each row's cells as
-// text, and says exactly where a file is wrong. A bad row costs no other, and none is held that is longer than MaxLine, or
-// MaxRecord in JSON. A byte order mark at the beginning of a file is skipped.
+// text, and says exactly where a file is wrong. A bad row costs no other, and none is held that is longer than
+// MaxLine, or MaxRecord in JSON. A byte order mark at the beginning of a file is skipped.
 package table
 
 import (

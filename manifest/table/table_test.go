@@ -153,7 +153,8 @@ func TestRows(t *testing.T) {
 		{"a.json", "\ufeff{\"id\":\"abc\"}\n{\"id\":\"abd\"}\n", []string{"id", "1|abc", "2|abd"}}, // JSON Lines under another name
 		{"a.json", "{\"a\":[{\"id\":1}],\n\"b\":[{\"id\":2}]}", []string{"id", "1|1", `2:5 two keys hold lists of records, "a" and "b"`}},
 		{"a.json", "[{\"id\":\"abc\"},5,{\"id\":\"abd\"}]", []string{"id", "1|abc", "1:0 the list holds something that is not a record", "1|abd"}},
-		{"a.json", "[{\"id\":\"" + longer + "\"},{\"id\":\"abd\"}]", []string{"id", "1:0 the record is longer than 1024 KiB", "1|abd"}},
+		{"a.json", "[{\"id\":\"" + longer + "\"},{\"id\":\"abd\"}]", []string{"id",
+			"1:0 the record is longer than 1024 KiB", "1|abd"}},
 		{"a.json", "\xff\xfe[\x00", []string{"1:1 the file is in UTF-16"}},
 		{"a.json", "[{\"id\":\"abc\"}", []string{"id", "1|abc", "1:14 the file is not valid JSON: ']' is missing"}},
 	} {

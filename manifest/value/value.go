@@ -72,8 +72,8 @@ func Number(text string) (float64, bool) {
 const firstSecond, lastSecond = 1e8, 4102444800
 
 // Time reads a time as text, or as seconds since 1970, in UTC and to the millisecond. Seconds are those of 1973 to
-// 2100. A text that names no time zone, also a date alone, is read in zone, and is no time where that is nil; where clocks
-// there are set back and it stands twice, it is the earlier one.
+// 2100. A text that names no time zone, also a date alone, is read in zone, and is no time where that is nil; where
+// clocks there are set back and it stands twice, it is the earlier one.
 func Time(text string, zone *time.Location) (time.Time, bool) {
 	if seconds, ok := Number(text); ok && seconds >= firstSecond && seconds < lastSecond {
 		return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
@@ -121,8 +121,8 @@ func wallTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// inZone gives the first time at which the clocks of a zone show a time, and how many such times there are. Where there is
-// none, it is as if they had not been set forward.
+// inZone gives the first time at which the clocks of a zone show a time, and how many such times there are. Where
+// there is none, it is as if they had not been set forward.
 func inZone(wall time.Time, zone *time.Location) (first time.Time, times int) {
 	const around = 24 * time.Hour
 	_, before := wall.Add(-around).In(zone).Zone()

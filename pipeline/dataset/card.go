@@ -115,25 +115,30 @@ func withDefaults(c Card) card {
 	filled := card{c}
 	filled.Format = cmp.Or(c.Format, Parquet)
 	if manifest.IsListName(c.Name) {
-		filled.Description = cmp.Or(c.Description, "Reddit image posts from a list of ids. It has no labels; images and OCR text were rebuilt from it.")
+		filled.Description = cmp.Or(c.Description, "Reddit image posts from a list of ids. It has no labels; images "+
+			"and OCR text were rebuilt from it.")
 		filled.Terms = cmp.Or(c.Terms, "The images belong to the people who posted them. "+passingOn)
 	}
-	filled.Description = cmp.Or(filled.Description, fmt.Sprintf("Reddit image posts with the labels of the release %s. The release holds post ids and labels only; "+
+	filled.Description = cmp.Or(filled.Description, fmt.Sprintf("Reddit image posts with the labels of the release "+
+		"%s. The release holds post ids and labels only; "+
 		"images and OCR text were rebuilt from it.", filled.Title()))
 	filled.ContentWarning = cmp.Or(c.ContentWarning, "The images are what people posted on Reddit, and no one has reviewed this copy. They and their text may be "+
 		"distressing, offensive or adult, and may touch on the subjects that the labels name.")
-	filled.Terms = cmp.Or(filled.Terms, "The licence of the release covers its annotations, not the images: those belong to the people who posted them. "+
+	filled.Terms = cmp.Or(filled.Terms, "The licence of the release covers its annotations, not the images: those "+
+		"belong to the people who posted them. "+
 		passingOn)
 	switch c.Provenance.releasePolicy() {
 	case listPolicy:
-		filled.Terms += " It was rebuilt from a list of ids: no release and no policy of one stands behind it, and no grant was asked for."
+		filled.Terms += " It was rebuilt from a list of ids: no release and no policy of one stands behind it, and " +
+			"no grant was asked for."
 	case noPolicy:
 		filled.Terms += " It was rebuilt from a bare annotations file: no release's policy applies to it, and no grant was asked for."
 	}
 	return filled
 }
 
-const passingOn = "This copy is for the holder of the approval it was made under. Do not pass it on, do not try to find out who posted " +
+const passingOn = "This copy is for the holder of the approval it was made under. Do not pass it on, do not try to " +
+	"find out who posted " +
 	"an image, check it again for removed posts, and delete what has been removed."
 
 // Title is the name of the release with its version, on one line.
@@ -242,7 +247,8 @@ func (c card) Missing() []manifest.Outcome {
 // Why says what happened to the entries of an outcome.
 func (c card) Why(o manifest.Outcome) string {
 	if o == manifest.Refused && c.RobotsTag > 0 {
-		return fmt.Sprintf("%s; of %d of them the image host's X-Robots-Tag says that they are not for training models", whyWords[o], c.RobotsTag)
+		return fmt.Sprintf("%s; of %d of them the image host's X-Robots-Tag says that they are not for "+
+			"training models", whyWords[o], c.RobotsTag)
 	}
 	return whyWords[o]
 }

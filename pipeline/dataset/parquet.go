@@ -122,7 +122,8 @@ func writerOptions(s manifest.Schema, p Provenance, base []string) ([]parquet.Wr
 		parquet.KeyValueMetadata("rehydrate.format", FormatVersion),
 	}
 	for _, c := range s.Columns {
-		if path := leafOf(c); c.Type == manifest.TypeText || c.Type == manifest.TypeJSON { // as long as a text that OCR read
+		if path := leafOf(c); c.Type == manifest.TypeText ||
+			c.Type == manifest.TypeJSON { // as long as a text that OCR read
 			options = append(options, parquet.SkipPageBounds(path...), parquet.SkipPageStatistics(path...))
 		}
 	}

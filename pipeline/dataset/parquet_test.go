@@ -261,7 +261,8 @@ func TestColumnTypes(t *testing.T) {
 	s.Columns = nil
 	rows := testRows()[:1]
 	rows[0].Values = nil
-	texts := map[manifest.ColumnType]string{manifest.TypeText: "a", manifest.TypeInteger: "1", manifest.TypeNumber: "1.5", manifest.TypeBoolean: "true",
+	texts := map[manifest.ColumnType]string{manifest.TypeText: "a", manifest.TypeInteger: "1",
+		manifest.TypeNumber: "1.5", manifest.TypeBoolean: "true",
 		manifest.TypeTimestamp: "2025-12-31T00:00:00Z", manifest.TypeJSON: `[{"a":"b"},null]`}
 	for _, kind := range manifest.ColumnTypes() {
 		s.Columns = append(s.Columns, manifest.Column{Name: "of_" + string(kind), Type: kind})

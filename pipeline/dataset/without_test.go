@@ -43,8 +43,9 @@ func TestWriteWithout(t *testing.T) {
 func TestColumnsWithout(t *testing.T) {
 	s := manifest.Schema{Name: "test"}
 	values := map[manifest.ColumnType][]string{manifest.TypeText: {"a | b", ""}, manifest.TypeInteger: {"-7", "9007199254740993"},
-		manifest.TypeNumber: {"0.1", "1e+300"}, manifest.TypeBoolean: {"true", "false"}, manifest.TypeTimestamp: {"2019-09-02T12:47:48.25Z", "1969-12-31T00:00:00Z"},
-		manifest.TypeJSON: {`{"a":[1,null]}`, `"b"`}}
+		manifest.TypeNumber: {"0.1", "1e+300"}, manifest.TypeBoolean: {"true", "false"},
+		manifest.TypeTimestamp: {"2019-09-02T12:47:48.25Z", "1969-12-31T00:00:00Z"},
+		manifest.TypeJSON:      {`{"a":[1,null]}`, `"b"`}}
 	var full, sparse, empty Row
 	for _, list := range []bool{false, true} {
 		for _, kind := range manifest.ColumnTypes() {

@@ -179,10 +179,13 @@ func TestRedirected(t *testing.T) {
 func TestRobotsTag(t *testing.T) {
 	body := string(pngBytes(t))
 	images := map[string]answer{
-		"/noai.png": reply(200, body, "X-Robots-Tag", "noindex, noai"), "/noimageai.png": reply(200, body, "X-Robots-Tag", "NoImageAI"),
-		"/noindex.png": reply(200, body, "X-Robots-Tag", "noindex"), "/other.png": reply(200, body, "X-Robots-Tag", "googlebot: noai"),
+		"/noai.png": reply(200, body, "X-Robots-Tag", "noindex, noai"), "/noimageai.png": reply(200, body,
+			"X-Robots-Tag", "NoImageAI"),
+		"/noindex.png": reply(200, body, "X-Robots-Tag", "noindex"), "/other.png": reply(200, body, "X-Robots-Tag",
+			"googlebot: noai"),
 		"/404.png": reply(404, "", "X-Robots-Tag", "noai"), "/html.png": reply(200, "<html>", "X-Robots-Tag", "noai"),
-		"/moved.png": reply(302, "", "Location", "/noindex.png", "X-Robots-Tag", "noai"), "/to.png": reply(302, "", "Location", "https://i.imgur.com/noai.png"),
+		"/moved.png": reply(302, "", "Location", "/noindex.png", "X-Robots-Tag", "noai"), "/to.png": reply(302, "",
+			"Location", "https://i.imgur.com/noai.png"),
 	}
 	s := &script{play: func(_ int, r *http.Request) answer { return images[r.URL.Path] }}
 	o := imgurOptions()
@@ -193,7 +196,8 @@ func TestRobotsTag(t *testing.T) {
 	c := s.client(t, o)
 	for link, want := range map[string]string{
 		"https://i.imgur.com/noai.png": "refused/robots_tag", "https://i.imgur.com/noimageai.png": "refused/robots_tag",
-		"https://i.imgur.com/noindex.png": "", "https://i.imgur.com/other.png": "", "https://i.imgur.com/404.png": "gone/http_404",
+		"https://i.imgur.com/noindex.png": "", "https://i.imgur.com/other.png": "",
+		"https://i.imgur.com/404.png":  "gone/http_404",
 		"https://i.imgur.com/html.png": "invalid/not_an_image_html", "https://i.imgur.com/moved.png": "",
 		"https://i.redd.it/noai.png": "", "https://i.redd.it/to.png": "refused/robots_tag",
 	} {

@@ -477,14 +477,16 @@ func TestClassLabels(t *testing.T) {
 // TestTimestamps: a time that is adjusted to UTC says so, and any other names no time zone, in each unit.
 func TestTimestamps(t *testing.T) {
 	group := parquet.Group{"id": parquet.String()}
-	for name, unit := range map[string]parquet.TimeUnit{"ms": parquet.Millisecond, "us": parquet.Microsecond, "ns": parquet.Nanosecond} {
+	for name, unit := range map[string]parquet.TimeUnit{"ms": parquet.Millisecond, "us": parquet.Microsecond,
+		"ns": parquet.Nanosecond} {
 		group[name], group[name+"_wall"] = parquet.TimestampAdjusted(unit, true), parquet.TimestampAdjusted(unit, false)
 	}
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[map[string]any](&b, parquet.NewSchema("schema", group))
 	const ms = 1567435668250
-	_, err := w.Write([]map[string]any{{"id": "abc", "ms": int64(ms), "ms_wall": int64(ms), "us": int64(ms * 1000), "us_wall": int64(ms * 1000),
-		"ns": int64(ms * 1000000), "ns_wall": int64(ms * 1000000)}})
+	_, err := w.Write([]map[string]any{{"id": "abc", "ms": int64(ms), "ms_wall": int64(ms), "us": int64(ms * 1000),
+		"us_wall": int64(ms * 1000),
+		"ns":      int64(ms * 1000000), "ns_wall": int64(ms * 1000000)}})
 	testkit.OK(t, err)
 	testkit.OK(t, w.Close())
 	got, err := readTable(save(t, b.Bytes()))
