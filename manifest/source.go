@@ -120,13 +120,16 @@ func (s *Source) Rows() (*Rows, error) { return s.files.Rows() }
 
 // A Meaning is what release.toml says of a manifest's columns.
 type Meaning struct {
-	Schema    Schema
-	Columns   map[string]string   // a field, category or column of Schema -> the file's
-	OneHot    map[string][]string // a category with a column for each label -> these, in order of the labels
-	Separator string              // between the labels of a cell
-	Splits    map[string]string   // a split as it is spelled in the files -> its name; what is missing is spelled as it is named
-	Lists     []string            // columns of the files whose texts are read as the lists that they stand for
-	Without   Without             // the rows that are left out
+	Schema Schema
+	// Columns names the file's column of each field, category or column of Schema; what is missing has none.
+	Columns map[string]string
+	// OneHot names the columns of a category that has one for each label, in order of the labels.
+	OneHot    map[string][]string
+	Separator string // between the labels of a cell
+	// Splits gives the name of each split as the files spell it; what is missing is spelled as it is named.
+	Splits  map[string]string
+	Lists   []string // columns of the files whose texts are read as the lists that they stand for
+	Without Without  // the rows that are left out
 }
 
 // A Without says which rows of a source are left out: those of which Is is true, given the texts of Columns, "" for no value.
