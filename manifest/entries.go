@@ -51,7 +51,13 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 	defer rows.Close()
 	d := newDecoder(r, rows.Columns())
 	var problems Problems
+	told := make(map[string]bool) // hints
 	d.report = func(cell int, message, hint string) {
+		if r.IsList() && told[hint] { // a list of other things says so once
+			problems.More++
+			return
+		}
+		told[hint] = true
 		file, line, column := rows.Place(cell)
 		problems.Add(Problem{File: file, Line: line, Column: column, Message: message, Hint: hint})
 	}
