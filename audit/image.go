@@ -32,13 +32,14 @@ const (
 // A sighting is what was seen of an image, or of a digest or hash of one.
 type sighting struct {
 	place
-	what    string // empty for an image itself
-	digests []digest
-	hashes  []uint64 // of an image, of each frame and for each way it can be turned or mirrored
-	wide    *dedupe.Hash256
-	side    int    // pixels, the longer one
-	fault   string // why its looks are not known
-	stored  bool   // it is a file of the workspace
+	what     string // empty for an image itself
+	digests  []digest
+	hashes   []uint64 // of an image, of each frame and for each way it can be turned or mirrored
+	wide     *dedupe.Hash256
+	side     int    // pixels, the longer one
+	fault    string // why its looks are not known
+	stored   bool   // it is a file of the workspace
+	animated bool   // it has several pictures
 }
 
 // image looks at an image: its digests, its looks, and the bytes in it and behind it that are not pixels.
@@ -122,6 +123,7 @@ func (w walker) matchLooks(s *sighting, body []byte) error {
 		s.fault = fmt.Sprintf("it has %d pictures, and at most %d are compared", len(parts)/2, maxFrames)
 		return nil
 	}
+	s.animated = picture.Animated(body, info.Format)
 	frame := s
 	for n, part := range parts {
 		img, err := picture.Decode(part)

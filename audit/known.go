@@ -248,7 +248,8 @@ func (a *audit) resolve(ctx context.Context) error {
 			}
 		}
 		rec := a.storedAs(s.place)
-		if owner := cmp.Or(k, rec); s.wide != nil && owner != nil && owner.MustGo {
+		// The first picture of an animation is often a title or black, and proves nothing of another one.
+		if owner := cmp.Or(k, rec); s.wide != nil && !s.animated && owner != nil && owner.MustGo {
 			a.gone.wide = append(a.gone.wide, clue[dedupe.Hash256]{*s.wide, owner})
 		}
 		return k != nil && rec == nil

@@ -307,12 +307,12 @@ func (g *gatherer) look(ctx context.Context, c reddit.Candidate) (digest string,
 	if err != nil {
 		return "", err
 	}
-	_, _, pic, err := g.examine(ctx, d)
+	body, info, pic, err := g.examine(ctx, d)
 	if err != nil {
 		return "", err
 	}
 	defer pic.Free()
-	return picture.PixelDigest(pic.Upright), nil
+	return picture.ShownDigest(body, info.Format, pic.Upright), nil
 }
 
 // blameHost has the entries of a host in trouble wait for it.

@@ -146,7 +146,7 @@ func (r *run) restore(ctx context.Context, decoder *reading.Reader, l workspace.
 	r.Log.Info("an image whose row was lost is taken back", "id", l.ID, "image", l.Key.Image)
 	// From where it came is not known: the next run asks, and finds the same file there or keeps this one.
 	return r.Workspace.StoreImage(ctx, l.Key, body, workspace.Image{Format: info.Format, Width: info.Width, Height: info.Height,
-		OriginalSHA256: fetched.Original, OriginalBytes: l.Bytes, PixelsSHA256: picture.PixelDigest(pic.Upright),
+		OriginalSHA256: fetched.Original, OriginalBytes: l.Bytes, PixelsSHA256: picture.ShownDigest(body, info.Format, pic.Upright),
 		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()})
 }
 

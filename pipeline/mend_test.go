@@ -84,7 +84,7 @@ func TestDamaged(t *testing.T) {
 // TestOlderState: images whose rows an older state.db lacks are taken back, though no host has them any more. What was
 // erased since is not.
 func TestOlderState(t *testing.T) {
-	for _, job := range []string{"run", "recheck; run", "purge offline; run"} {
+	for _, job := range []string{"run", "run without one", "recheck; run", "purge offline; run"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, numbered(12)...).do("serve 404 p04 p05 p06; run; serve 4 p04; serve 5 p05; serve 6 p06")
@@ -93,6 +93,10 @@ func TestOlderState(t *testing.T) {
 			testkit.OK(t, err)
 			w.do("run retry=http_404; post deleted p03; run").ok()
 			testkit.OK(t, os.WriteFile(file, older, 0o600))
+			if job == "run without one" {
+				testkit.OK(t, os.Remove(file))
+				job = "run"
+			}
 			w.do("serve 404 p04 p05 p06; " + job).ok()
 			testkit.Same(t, "rows", "p00 p01 p02 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
 		})

@@ -31,7 +31,10 @@ type Store interface {
 }
 
 // The names in the folder of a log.
-const recordsName, checkpointName, keyName = "records.jsonl", "checkpoint", "log.pub"
+const recordsName, keyName = "records.jsonl", "log.pub"
+
+// CheckpointName is the file with the size and root of the log, signed. Where there is a log, it is there.
+const CheckpointName = "checkpoint"
 
 // SealName is a file of the workspace that lies in the folder of its log. A Store does not list it.
 const SealName = "seal.json"
@@ -90,11 +93,11 @@ func Open(ctx context.Context, s Store, known func(context.Context) (Known, erro
 	if err != nil {
 		return nil, err
 	}
-	signed, err := l.readSmall(checkpointName)
+	signed, err := l.readSmall(CheckpointName)
 	if errors.Is(err, fs.ErrNotExist) {
 		err := l.check(ctx)
 		if err == nil && len(l.beyond) > 0 && len(l.known.Queue) == 0 { // a first Append that was killed has a queue
-			err = &Broken{What: checkpointName + " is missing, and there are records"}
+			err = &Broken{What: CheckpointName + " is missing, and there are records"}
 		}
 		return l, cmp.Or(err, ErrNoLog)
 	}
@@ -111,7 +114,7 @@ func Open(ctx context.Context, s Store, known func(context.Context) (Known, erro
 	}
 	l.last, err = parseCheckpoint(signed, keys...)
 	if err != nil {
-		return nil, brokenAt(0, "%s vouches for nothing: %v", checkpointName, err)
+		return nil, brokenAt(0, "%s vouches for nothing: %v", CheckpointName, err)
 	}
 	return l, nil
 }
@@ -148,13 +151,13 @@ func (l *Log) Verify(ctx context.Context) error {
 	if done := l.Size() - now.Size; done >= 0 {
 		queue := bytes.Join(now.Queue[min(done, int64(len(now.Queue))):], nil)
 		if !bytes.HasPrefix(queue, l.beyond) {
-			return brokenAt(l.Size(), "it lies beyond %s, which is an older one or was never to cover it", checkpointName)
+			return brokenAt(l.Size(), "it lies beyond %s, which is an older one or was never to cover it", CheckpointName)
 		}
 	}
 	// Another file in the folder could carry content to whoever gets the log.
 	names, err := l.store.List(ctx)
 	for _, name := range names {
-		if !slices.Contains([]string{recordsName, checkpointName, keyName}, name) && !l.isStatement(name) {
+		if !slices.Contains([]string{recordsName, CheckpointName, keyName}, name) && !l.isStatement(name) {
 			return brokenAt(l.Size(), "%q does not belong to the log", name)
 		}
 	}
@@ -181,7 +184,7 @@ func (l *Log) check(ctx context.Context) error {
 		return nil
 	}
 	if l.Size() < l.known.Size {
-		return brokenAt(l.Size(), "%s has %d records, and %d were published: it is missing or an older one", checkpointName,
+		return brokenAt(l.Size(), "%s has %d records, and %d were published: it is missing or an older one", CheckpointName,
 			l.Size(), l.known.Size)
 	}
 	var tree hashes
@@ -214,7 +217,7 @@ func (l *Log) check(ctx context.Context) error {
 			return brokenAt(n, "it is missing")
 		}
 		// All are well formed: a changed one cannot be distinguished from the rest.
-		return brokenAt(0, "records 0 to %d are not all those that %s vouches for", n-1, checkpointName)
+		return brokenAt(0, "records 0 to %d are not all those that %s vouches for", n-1, CheckpointName)
 	}
 	if tree.root(l.known.Size) != l.known.Root {
 		return brokenAt(0, rewritten, l.known.Size-1, "that were published")
@@ -336,7 +339,7 @@ func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) 
 			return err
 		}
 	}
-	if err := l.store.Replace(ctx, checkpointName, last.Signed); err != nil {
+	if err := l.store.Replace(ctx, CheckpointName, last.Signed); err != nil {
 		return err
 	}
 	l.last, l.tree, l.bytes, l.beyond = last, tree, l.bytes+int64(len(data)), nil

@@ -146,7 +146,7 @@ func TestAppendInAnySteps(t *testing.T) {
 		}
 		testkit.Same(t, fmt.Sprintf("files in steps of %d", step), want.files, m.files)
 	}
-	testkit.Same(t, "files", []string{checkpointName, keyName, recordsName}, slices.Sorted(maps.Keys(want.files)))
+	testkit.Same(t, "files", []string{CheckpointName, keyName, recordsName}, slices.Sorted(maps.Keys(want.files)))
 }
 
 func TestAppendIsIdempotent(t *testing.T) {
@@ -244,11 +244,11 @@ func TestTampering(t *testing.T) {
 		{"records gone", func(m *memory) { delete(m.files, recordsName) }, 0, "missing"},
 		{"half a line", edited(func(l list) list { l[599] = l[599][:50]; return l }), 599, "unexpected end"},
 		{"a line without an end", edited(func(l list) list { return append(l[:7], make([]byte, 3*maxLine)) }), 7, "65536 bytes"},
-		{"checkpoint rolled back", put(checkpointName, older.files[checkpointName]), 400, "older one"},
+		{"checkpoint rolled back", put(CheckpointName, older.files[CheckpointName]), 400, "older one"},
 		{"all rolled back", func(m *memory) { m.files = maps.Clone(older.files) }, 400, "older one"},
 		{"record after the end", edited(func(l list) list { return append(l, line(t, 600, "new")) }), 600, "beyond checkpoint"},
-		{"checkpoint edited", func(m *memory) { flip(m, checkpointName, 30) }, 0, "vouches for nothing"},
-		{"checkpoint gone", func(m *memory) { delete(m.files, checkpointName) }, 0, "missing"},
+		{"checkpoint edited", func(m *memory) { flip(m, CheckpointName, 30) }, 0, "vouches for nothing"},
+		{"checkpoint gone", func(m *memory) { delete(m.files, CheckpointName) }, 0, "missing"},
 		{"signed again with another key", again(3, lines(t, 0, 600)), 0, "another key"},
 		{"key gone", func(m *memory) { delete(m.files, keyName) }, 0, "log.pub is missing"},
 		{"key cut", put(keyName, []byte("rehydrate")), 0, "log.pub does not hold a key"},
@@ -356,7 +356,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("an empty folder: %v", err)
 	}
 	m, _ := written(t, 10)
-	delete(m.files, checkpointName)
+	delete(m.files, CheckpointName)
 	_, err := Open(ctx, m, known(Known{}))
 	breaks(t, err, 0, "checkpoint is missing, and there are records")
 	if _, err := Open(ctx, m, known(Known{Queue: lines(t, 0, 10)})); !errors.Is(err, ErrNoLog) {
@@ -368,7 +368,7 @@ func TestOpen(t *testing.T) {
 func TestRecover(t *testing.T) {
 	older, _ := written(t, 200)
 	m, l := written(t, 600)
-	m.files[checkpointName] = older.files[checkpointName]
+	m.files[CheckpointName] = older.files[CheckpointName]
 	root := l.Checkpoint().Root
 	lost, err := reopen(t, m).Recover(t.Context(), 600, root)
 	if len(lost) != 400 || lost[0].Seq != 200 || err != nil {
@@ -448,7 +448,7 @@ func TestForged(t *testing.T) {
 	tree.add(1, []byte("{}\n"))
 	c, err := testKey(t, 1).sign(2, tree.root(2))
 	testkit.OK(t, err)
-	m.files[checkpointName], m.files[recordsName] = c.Signed, append(line(t, 0, "p0"), "{}\n"...)
+	m.files[CheckpointName], m.files[recordsName] = c.Signed, append(line(t, 0, "p0"), "{}\n"...)
 	breaks(t, check(t.Context(), m, Known{}), 1, "read a record")
 }
 
@@ -473,14 +473,14 @@ func TestUnreadable(t *testing.T) {
 		reads []string
 		do    func(l *Log) error
 	}{
-		"Open":    {[]string{checkpointName, keyName, "known"}, func(l *Log) error { _, err := Open(ctx, l.store, l.find); return err }},
+		"Open":    {[]string{CheckpointName, keyName, "known"}, func(l *Log) error { _, err := Open(ctx, l.store, l.find); return err }},
 		"Verify":  {[]string{recordsName, keyName, "list", "known"}, func(l *Log) error { return l.Verify(ctx) }},
 		"Append":  {[]string{recordsName}, func(l *Log) error { return l.Append(ctx, testKey(t, 1), 9, lines(t, 9, 10)) }},
 		"Recover": {[]string{recordsName}, func(l *Log) error { _, err := l.Recover(ctx, 10, ""); return err }},
 		"Since":   {[]string{recordsName}, func(l *Log) error { _, err := l.Since(ctx, l.last.Signed); return err }},
 		"Root":    {[]string{recordsName}, func(l *Log) error { _, err := l.Root(ctx, 3); return err }},
 	} {
-		for _, name := range []string{recordsName, checkpointName, keyName, "list", "known"} {
+		for _, name := range []string{recordsName, CheckpointName, keyName, "list", "known"} {
 			for _, bad := range []string{name, "open " + name} {
 				m, _ := written(t, 9)
 				l := reopen(t, m)
@@ -541,7 +541,7 @@ func TestOutsider(t *testing.T) {
 	for name, do := range map[string]func(m *memory){
 		"":                     func(*memory) {},
 		"AssertionError":       func(m *memory) { edit(m, func(l [][]byte) [][]byte { l[3] = line(t, 3, "other"); return l }) },
-		"Signature":            func(m *memory) { flip(m, checkpointName, 40) },
+		"Signature":            func(m *memory) { flip(m, CheckpointName, 40) },
 		"the log holds: 11 re": func(m *memory) { m.files[recordsName] = append(m.files[recordsName], "half a line"...) },
 	} {
 		m, _ := written(t, 11)

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -211,7 +212,11 @@ func (w *Workspace) recognize(mustExist bool) error {
 	if mustExist {
 		return fmt.Errorf("%w: it has no %s", ErrNoWorkspace, stateName)
 	}
-	// A first Open that was killed leaves only names of this package: that counts as empty.
+	// Where there is a log, state.db was lost, and a new one goes on from that. A first Open that was killed leaves only
+	// names of this package: that counts as empty.
+	if _, err := w.root.Lstat(path.Join(auditName, auditlog.CheckpointName)); err == nil {
+		return nil
+	}
 	list, err := fs.ReadDir(w.root.FS(), ".")
 	for _, e := range list {
 		if e.Name() != lockName && !durable.IsTemp(e.Name()) {
