@@ -229,6 +229,7 @@ func (r *run) entries(ctx context.Context) iter.Seq2[manifest.Entry, error] {
 // allowLoss is asked when a changed manifest no longer names images that are stored.
 func (r *run) allowLoss(images, of int) error {
 	if r.ConfirmRemovals || r.Rehearsal || float64(images) <= max(1, r.Policy.Reddit.MassRemovalShare*float64(of)) {
+		r.out.LeftManifest = images
 		return nil
 	}
 	return &LossError{Images: images, Of: of}
@@ -277,7 +278,7 @@ func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summar
 	sum, err := state.Status(ctx, r.Workspace, r.Now())
 	sum.Elapsed, sum.Files, sum.Unchanged = r.Now().Sub(began), r.out.Files, r.out.Unchanged
 	sum.Before, sum.Stay, sum.GuardSpares, sum.Looks = r.out.Before, r.out.Stay, r.out.GuardSpares, r.out.Looks
-	sum.Copies, sum.Hosts = r.copies, r.hosts
+	sum.Copies, sum.Hosts, sum.LeftManifest, sum.FilesGone = r.copies, r.hosts, r.out.LeftManifest, r.out.FilesGone
 	return sum, err
 }
 

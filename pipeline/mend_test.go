@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -100,5 +101,19 @@ func TestOlderState(t *testing.T) {
 			w.do("serve 404 p04 p05 p06; " + job).ok()
 			testkit.Same(t, "rows", "p00 p01 p02 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
 		})
+	}
+}
+
+// TestLossesAreTold: what a job takes away beside removals stands in its summary.
+func TestLossesAreTold(t *testing.T) {
+	w := newWorld(t, numbered(12)...).do("run; manifest 11; run").ok()
+	testkit.Same(t, "images of entries that left the manifest", 1, w.summary.LeftManifest)
+	for _, job := range []string{"recheck", "purge offline"} {
+		w := newWorld(t, numbered(4)...).do("run").ok()
+		files, err := filepath.Glob(filepath.Join(w.dir, "ws", "dataset", "data", "*.parquet"))
+		testkit.OK(t, err, os.WriteFile(files[0], []byte("not what was written"), 0o600))
+		w.do(job).ok()
+		gone := slices.Concat(w.summary.FilesGone, w.purged.Summary.FilesGone)
+		testkit.Same(t, job, []string{"dataset/data/" + filepath.Base(files[0])}, gone)
 	}
 }

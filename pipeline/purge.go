@@ -88,6 +88,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	}
 	out.Summary, err = state.Status(ctx, c.Workspace, c.Now())
 	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
+	out.Summary.FilesGone = r.out.FilesGone
 	return out, errors.Join(failed, err)
 }
 

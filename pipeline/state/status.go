@@ -27,6 +27,8 @@ type Summary struct {
 	Withheld  int     `json:"withheld"`              // posts, and images of live posts, that are gone and not erased yet
 	Odd       []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
 	Before    int     `json:"rows_before,omitempty"` // of the dataset, when the run began
+	// LeftManifest is how many stored images a run erased because its manifest no longer names their entries.
+	LeftManifest int `json:"left_manifest,omitempty"`
 	// FilesGone are files of the dataset that were not the recorded ones, had rows that must go, and were removed
 	// whole: the next run writes them again.
 	FilesGone        []string         `json:"files_removed,omitempty"`
