@@ -3,6 +3,8 @@ package state
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -27,6 +29,8 @@ type Summary struct {
 	Withheld  int     `json:"withheld"`              // posts, and images of live posts, that are gone and not erased yet
 	Odd       []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
 	Before    int     `json:"rows_before,omitempty"` // of the dataset, when the run began
+	// FilesMissing are files of the dataset on record that are not there.
+	FilesMissing []string `json:"files_missing,omitempty"`
 	// LeftManifest is how many stored images a run erased because its manifest no longer names their entries.
 	LeftManifest int `json:"left_manifest,omitempty"`
 	// FilesGone are files of the dataset that were not the recorded ones, had rows that must go, and were removed
@@ -164,6 +168,10 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			}
 		}
 	}
+	s.FilesMissing, err = missingFiles(ctx, ws)
+	if err != nil {
+		return Summary{}, err
+	}
 	_, s.Posts, err = ws.Counts(ctx)
 	if err != nil {
 		return Summary{}, err
@@ -194,4 +202,22 @@ func (s *Summary) withhold(gone time.Time) {
 	}
 	since, by := gone, gone.Add(policy.DeleteWithin)
 	s.WithheldSince, s.SettleBy = &since, &by
+}
+
+// missingFiles lists the files that the last export wrote and that are not there.
+func missingFiles(ctx context.Context, ws *workspace.Workspace) (missing []string, err error) {
+	last, err := ReadNote[ExportNote](ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range last.Files {
+		f, err := ws.OpenFile(file.Name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, file.Name)
+		case err == nil: // what is wrong with one that does not open verify says
+			f.Close()
+		}
+	}
+	return missing, nil
 }
