@@ -31,11 +31,18 @@ func (s *Server) Answered(response *http.Response, moderation bool) (Reply, erro
 const MaxAnswer = maxAnswer
 
 // ReadAnswer is the outcome of the answer to a chat, with or without a picture in it.
-func ReadAnswer(body string, picture bool) Outcome {
+func ReadAnswer(body string, picture bool) Outcome { return outcomeOf(body, picture, readChat) }
+
+// ReadJudgement is that of the answer to a moderation.
+func ReadJudgement(body string, picture bool) Outcome {
+	return outcomeOf(body, picture, readModeration)
+}
+
+func outcomeOf(body string, picture bool, read func(map[string]any, bool) Reply) Outcome {
 	v, err := strictjson.Decode([]byte(body))
 	if err != nil {
 		return Failed
 	}
 	fields, _ := v.(map[string]any)
-	return readChat(fields, picture).Outcome
+	return read(fields, picture).Outcome
 }

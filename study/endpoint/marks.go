@@ -109,6 +109,7 @@ func key(words string) *regexp.Regexp { return regexp.MustCompile(words) }
 type look struct {
 	judges   bool // it is a moderation's
 	pictures bool // a picture was sent
+	counts   bool // it is a usage that is looked through
 }
 
 // Marked returns what the JSON of a moderation's answer that somebody kept says of itself: OK where it says nothing,
@@ -134,31 +135,60 @@ func (l look) marked(value any) (found Outcome, why string) {
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			switch key := folded(name); {
 			case slices.Contains(inside, key):
-			case key == "usage": // numbers: those of what was cut say something
-				found, why = worse(found, why)(cutIn(v[name]))
+			case !l.counts && slices.Contains(usages, key):
+				found, why = worse(found, why)(l.usage(v[name]))
 			case key == "contentfilterresults": // an error there is the filter's, not the answer's
 				if held, reason := l.marked(v[name]); held == Refused {
 					found, why = worse(found, why)(held, reason)
 				}
 			default:
-				found, why = worse(found, why)(l.field(key, name, v[name]))
-				found, why = worse(found, why)(l.marked(v[name]))
+				of := l
+				of.pictures = l.pictures && !(l.counts && elsewhere.MatchString(key))
+				found, why = worse(found, why)(of.field(key, name, v[name]))
+				found, why = worse(found, why)(of.marked(v[name]))
 			}
 		}
 	}
 	return found, why
 }
 
-// cutIn returns what the counts of a usage say.
-func cutIn(usage any) (found Outcome, why string) {
-	found = OK
+// usages are the keys of what an answer took, in the folded form.
+var usages = []string{"usage", "usagemetadata"}
+
+// elsewhere finds the keys, within a usage, of counts that are not of what was sent: those of the answer, of a cache and
+// of a bill. A bare number of images can be any of them.
+var elsewhere = key(`output|completion|candidate|response|generat|cach|cost|price|bill|^images?$`)
+
+// usage returns what a usage says of the answer: what it would say elsewhere, and that no token was the picture's.
+func (l look) usage(usage any) (found Outcome, why string) {
+	l.counts = true
+	found, why = l.marked(usage)
 	fields, _ := usage.(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if isCount(fields[name]) {
-			found, why = worse(found, why)(look{}.field(folded(name), name, fields[name]))
-		}
+	if l.pictures && isTextAlone(fields, countOf(fields, promptCounts)) {
+		found, why = worse(found, why)(Truncated, unseen+": its counts say that all of the prompt was text")
 	}
 	return found, why
+}
+
+// isTextAlone reports whether the parts of a prompt, in a usage or an object in it, are counted as text alone: none as
+// image, and all of the prompt, where the whole is counted, as text. Some servers write image_tokens 0 whatever they
+// read, so that it alone says nothing.
+func isTextAlone(counts map[string]any, prompt int) bool {
+	images, counted := 0, false
+	for name, value := range counts {
+		switch key := folded(name); {
+		case elsewhere.MatchString(key):
+		case key == "imagetokens":
+			n, ok := numeral(value)
+			images, counted = max(images, int(n)), counted || ok
+		default:
+			if parts, _ := value.(map[string]any); isTextAlone(parts, prompt) {
+				return true
+			}
+		}
+	}
+	text := countOf(counts, []string{"texttokens"})
+	return counted && images == 0 && text > 0 && text >= prompt
 }
 
 // worse chooses between what was found and what is found next.

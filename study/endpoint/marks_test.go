@@ -161,6 +161,52 @@ func TestPictureCounts(t *testing.T) {
 	}
 }
 
+// TestUsageMarks: what a usage says of loss counts as it does beside it, at any depth; what the usual servers count there
+// says nothing. The pictures of the answer, of a cache and of a bill are not those that were sent.
+func TestUsageMarks(t *testing.T) {
+	for usage, want := range map[string]endpoint.Outcome{
+		`"prompt_tokens":10,"truncated":true`:                                                         truncated,
+		`"num_images_processed":0`:                                                                    truncated,
+		`"images_used":false`:                                                                         truncated,
+		`"prompt_tokens_details":{"tokens_truncated":400}`:                                            truncated,
+		`"completion_tokens_details":{"truncated":true}`:                                              truncated,
+		`"prompt_tokens_details":{"image_tokens":0,"text_tokens":900}`:                                truncated,
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"text_tokens":900}`:            truncated,
+		`"input_tokens":"900","input_tokens_details":{"imageTokens":"0","textTokens":"900"}`:          truncated,
+		`"prompt_tokens":900,"image_tokens":0,"text_tokens":900`:                                      truncated,
+		`"details":[{"warning":"the image was dropped"}]`:                                             truncated,
+		`"prompt_tokens":7,"truncated_tokens":0,"prompt_tokens_details":null`:                         ok,
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"text_tokens":0}`:              ok, // New API's
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"cached_tokens":0}`:            ok,
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"text_tokens":100}`:            ok, // 800 are not told
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":700,"text_tokens":200}`:          ok, // xAI's
+		`"prompt_tokens":900,"prompt_tokens_details":{"text_tokens":900,"image_tokens":null}`:         ok, // LiteLLM's
+		`"completion_tokens_details":{"image_tokens":0,"text_tokens":9,"reasoning_tokens":0}`:         ok, // OpenRouter's
+		`"completion_tokens_details":{"accepted_prediction_tokens":0,"rejected_prediction_tokens":7}`: ok, // OpenAI's
+		`"cost":0.1,"is_byok":false,"cost_details":{"image":0,"images_processed":0}`:                  ok,
+		`"images":0,"num_sources_used":0,"output_images_included":0,"cache_read_image_tokens":0`:      ok,
+		`"service_tier":"standard","server_tool_use":{"web_search_requests":0},"queue_time":0.1`:      ok,
+	} {
+		for _, body := range []string{
+			`{"usage":{` + usage + `},"choices":[{"message":{"content":"said"}}]}`,
+			`{"x_groq":{"usage":{` + usage + `}},"choices":[{"message":{"content":"said"}}]}`,
+			`{"usageMetadata":{` + usage + `},"choices":[{"message":{"content":"said"}}]}`,
+		} {
+			if got := endpoint.ReadAnswer(body, true); got != want {
+				t.Errorf("%s: %s, want %s", body, got, want)
+			}
+		}
+		body := `{"usage":{` + usage + `},"results":[{"flagged":false}]}`
+		if got := endpoint.ReadJudgement(body, true); got != want {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
+	const text = `{"usage":{"image_tokens":0,"text_tokens":9,"images_processed":0},"choices":[{"message":{"content":"said"}}]}`
+	if got := endpoint.ReadAnswer(text, false); got != ok {
+		t.Errorf("%s, without a picture: %s", text, got)
+	}
+}
+
 // TestModerationMarks: a moderation's verdict is no mark, and what says that it was not made is.
 func TestModerationMarks(t *testing.T) {
 	for fields, want := range map[string]endpoint.Outcome{

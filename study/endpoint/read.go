@@ -175,3 +175,13 @@ func count(v any) int {
 	}
 	return 0
 }
+
+// countOf is the largest count that an object has under one of the names, 0 for none.
+func countOf(fields map[string]any, names []string) (n int) {
+	for name, value := range fields {
+		if slices.Contains(names, folded(name)) {
+			n = max(n, count(value))
+		}
+	}
+	return n
+}
