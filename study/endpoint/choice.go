@@ -39,7 +39,7 @@ func readChat(fields map[string]any, pictures bool) Reply {
 	case r.Outcome == OK && fields["object"] == "error":
 		r.Outcome, r.Detail = Failed, "the server says that its answer is an error"
 	case r.Outcome == OK:
-		if name := otherAnswer(fields, r.Text); name != "" {
+		if name := cmp.Or(otherAnswer(fields, r.Text), secondAnswer(fields, r.Text)); name != "" {
 			r.Outcome, r.Detail = Failed, otherwise(name)
 		}
 	}

@@ -143,6 +143,88 @@ func TestOtherAnswers(t *testing.T) {
 	}
 }
 
+// TestSecondAnswers: an object of the form that the answer has, under whichever key, is a second answer if it gives other
+// labels. One of the thoughts, of the request, of a filter or of a count is none.
+func TestSecondAnswers(t *testing.T) {
+	const said, other = `{"severity":"SS1"}`, `{"severity":"SS2"}`
+	for _, test := range []struct {
+		outer, choice, message string
+		want                   endpoint.Outcome
+	}{
+		{`"outputs":[` + strconv.Quote(other) + `]`, ``, ``, failed},
+		{`"candidates":[{"content":{"role":"model","parts":[{"text":` + strconv.Quote(other) + `}]}}]`, ``, ``, failed},
+		{`"result":` + other, ``, ``, failed},
+		{`"structured_output":` + other, ``, ``, failed},
+		{`"structured_output":{"severity":["SS1","SS2"]}`, ``, ``, failed},
+		{`"anything":{"severity":[]}`, ``, ``, failed},
+		{`"data":{"inner":[{"Severity":"SS2","confidence":0.9}]}`, ``, ``, failed},
+		{`"data":` + strconv.Quote(`{"deep":`+other+`}`), ``, ``, failed},
+		{`"data":` + strconv.Quote("```json\n"+other+"\n```"), ``, ``, failed},
+		{`"severity":"SS2"`, ``, ``, failed},
+		{``, `"severity":"SS2"`, ``, failed},
+		{``, ``, `"severity":"SS2"`, failed},
+		{``, ``, `"json":` + other, failed},
+		{``, ``, `"final":` + strconv.Quote(other), failed},
+		{``, `"messages":[{"role":"user","content":"{}"},{"role":"assistant","content":` + strconv.Quote(other) + `}]`, ``, failed},
+
+		{`"outputs":[` + strconv.Quote(said) + `],"result":` + said + `,"severity":" ss1 "`, ``, `"json":{"Severity":["SS1"]}`, ok},
+		{`"__verbose":{"content":` + strconv.Quote("<think>"+other+"</think>"+said) + `,"prompt":` + strconv.Quote(other) + `}`, ``, ``, ok},
+		{``, ``, `"reasoning":` + strconv.Quote(other) + `,"thoughts":[` + strconv.Quote(other) + `]`, ok},
+		{``, ``, `"analysis":` + strconv.Quote(other), ok},
+		{``, `"parts":[{"type":"thinking","text":` + strconv.Quote(other) + `}]`, ``, ok},
+		{`"request":{"severity":"x"},"input":` + strconv.Quote(other) + `,"tools":[` + other + `]`, ``, ``, ok},
+		{`"conversation":[{"role":"user","content":` + strconv.Quote(other) + `},{"role":"assistant","content":` + strconv.Quote(other) +
+			`},{"role":"user","content":"?"}]`, ``, ``, ok},
+		{`"messages":[{"role":"assistant","content":` + strconv.Quote(other) + `},{"role":"user","content":"?"},` +
+			`{"role":"assistant","content":` + strconv.Quote(said) + `}]`, ``, ``, ok},
+		{`"response_format":{"schema":{"properties":` + other + `}}`, ``, ``, ok},
+		{``, `"content_filter_results":{"self_harm":{"filtered":false,"severity":"safe"}}`, ``, ok},
+		{`"safety_ratings":[{"category":"x","severity":"LOW"}],"log":[{"severity":"INFO"}]`, ``, ``, ok},
+		{`"severity":3,"meta":{"severity":{"a":1}},"stats":{"severity":null}`, ``, ``, ok},
+		{`"other":{"topic":"x"},"note":"{severity}"`, `"logprobs":{"content":[{"token":` + strconv.Quote(other) + `}]}`, ``, ok},
+	} {
+		joined := func(fields ...string) string { return strings.Trim(strings.Join(fields, ","), ",") }
+		for _, content := range []string{strconv.Quote(said), `[{"type":"text","text":` + strconv.Quote(said) + `}]`} {
+			body := `{` + joined(test.outer, `"choices":[{`+joined(test.choice, `"message":{`+
+				joined(test.message, `"role":"assistant","content":`+content)+`}`)+`}]`) + `}`
+			if r := endpoint.ReadChat([]byte(body)); r.Outcome != test.want || test.want != ok && r.Detail == "" {
+				t.Errorf("%s: %s %q, want %s", body, r.Outcome, r.Detail, test.want)
+			}
+		}
+	}
+}
+
+// TestSameKeys: what every answer has beside its message is no second answer of a task that is called as it.
+func TestSameKeys(t *testing.T) {
+	for _, key := range []string{"model", "id", "type", "status", "object", "role"} {
+		body := `{"id":"x","object":"chat.completion","model":"m","type":"chat","status":"completed","choices":[{"message":` +
+			`{"role":"assistant","content":` + strconv.Quote(`{"`+key+`":"a"}`) + `}}]}`
+		if r := endpoint.ReadChat([]byte(body)); r.Outcome != ok {
+			t.Errorf("%s: %s %s", body, r.Outcome, r.Detail)
+		}
+	}
+}
+
+// TestTwoVerdicts: what contradicts the verdict of a moderation, wherever it stands, leaves none.
+func TestTwoVerdicts(t *testing.T) {
+	for body, want := range map[string]endpoint.Outcome{
+		`{"flagged":true,"results":[{"flagged":false}]}`:                                           failed,
+		`{"flagged":false,"results":[{"flagged":true}]}`:                                           failed,
+		`{"results":[{"flagged":false,"is_flagged":true}]}`:                                        failed,
+		`{"results":[{"flagged":true,"isFlagged":"false"}]}`:                                       failed,
+		`{"results":[{"flagged":false}],"summary":{"was_flagged":1}}`:                              failed,
+		`{"results":[{"flagged":false,"inputs":[{"type":"image","flagged":true}]}]}`:               failed,
+		`{"results":[{"flagged":true,"inputs":[{"flagged":true},{"flagged":false}]}]}`:             ok,
+		`{"flagged":true,"is_flagged":"true","results":[{"flagged":true}]}`:                        ok,
+		`{"flagged":null,"results":[{"flagged":false,"flagged_at":"x"}]}`:                          ok,
+		`{"request":{"flagged":true},"results":[{"flagged":false,"categories":{"flagged":true}}]}`: ok,
+	} {
+		if r := endpoint.ReadModeration([]byte(body)); r.Outcome != want || want != ok && r.Detail == "" {
+			t.Errorf("%s: %s %q, want %s", body, r.Outcome, r.Detail, want)
+		}
+	}
+}
+
 // TestPictureCounts: that no picture was read says something only where one was sent.
 func TestPictureCounts(t *testing.T) {
 	for fields, want := range map[string]endpoint.Outcome{

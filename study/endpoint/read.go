@@ -121,8 +121,8 @@ func ReadModeration(body []byte) Reply {
 	return readModeration(fields, false)
 }
 
-// readModeration reads the answer to a Moderation. It is OK only if it is one result, and nothing in it says that the
-// service did not judge, or not all that it was sent, such as a picture.
+// readModeration reads the answer to a Moderation. It is OK only if it is one result, no other verdict
+// contradicts it, and nothing in it says that the service did not judge, or not all that it was sent, such as a picture.
 func readModeration(fields map[string]any, pictures bool) Reply {
 	const other = "the answer is not that of a moderation"
 	results, _ := fields["results"].([]any)
@@ -147,6 +147,9 @@ func readModeration(fields map[string]any, pictures bool) Reply {
 		return failed("the server reports an error in its answer")
 	case mark != OK:
 		return Reply{Outcome: mark, Detail: why}
+	}
+	if why := otherVerdict(fields, result); why != "" {
+		return failed("%s", why)
 	}
 	return Reply{Outcome: OK}
 }
