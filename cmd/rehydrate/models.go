@@ -327,12 +327,14 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 		Left   int     `json:"not_asked"`
 		Limit  string  `json:"limit,omitempty"`
 		Passed string  `json:"limit_passed,omitempty"`
+		Twice  int     `json:"counts_contradict,omitempty"`
 		Spent  float64 `json:"spent"`
 		Total  float64 `json:"spent_by_all"`
 		Failed int     `json:"failed"`
 		Folder string  `json:"folder,omitempty"`
 		To     string  `json:"third_party,omitempty"`
-	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed, done.Cost, done.Total, failed, out, f.thirdParty},
+	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed, done.Contradicting, done.Cost, done.Total, failed, out,
+		f.thirdParty},
 		failed == 0 && done.Limit == "", exitRetry)
 }
 

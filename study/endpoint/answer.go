@@ -104,8 +104,8 @@ func (s *Server) answered(response *http.Response, sent []string, read func(map[
 	}
 	says = s.o.Scrubber.Printable(says)
 	unusable := func(o Outcome) (Reply, error) {
-		return Reply{Outcome: o, Detail: "the server " + says, Raw: s.raw(body), Usage: usageIn(body),
-			Page: isPage(response.Header, body)}, nil
+		reply := Reply{Outcome: o, Detail: "the server " + says, Raw: s.raw(body), Page: isPage(response.Header, body)}
+		return reply.counted(body), nil
 	}
 	pause, _ := reset(response.Header, time.Now())
 	switch {

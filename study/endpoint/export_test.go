@@ -46,3 +46,9 @@ func outcomeOf(body string, picture bool, read func(map[string]any, bool) Reply)
 	fields, _ := v.(map[string]any)
 	return read(fields, picture).Outcome
 }
+
+// UsageOf is what a body says that it took, and whether its counts contradict each other.
+func UsageOf(body string) (Usage, bool) {
+	r := Reply{}.counted([]byte(body))
+	return r.Usage, r.Contradicts
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func (s *Server) read(header http.Header, body []byte, read func(map[string]any)
 	// Once more: in JSON the key can be spelled in ways that its body did not show.
 	r.Text, model = s.o.Scrubber.Scrub(r.Text), s.o.Scrubber.Scrub(model)
 	r.Detail, r.Model, r.Raw = s.o.Scrubber.Printable(r.Detail), model, s.raw(body)
-	r.Usage = usageOf(fields)
+	r.Usage, r.Contradicts = usageOf(fields)
 	return r
 }
 
@@ -51,45 +52,93 @@ var (
 	totalCounts      = []string{"totaltokens", "totaltokencount"}
 )
 
-// usageOf is what an answer says that it took, in the first place where it counts something.
-func usageOf(fields map[string]any) (u Usage) {
+// The parts of counts that stand beside them, in the folded form; and the objects that hold more of them.
+var (
+	promptParts       = []string{"imagetokens", "cachedtokens", "cachedcontenttokencount", "promptcachehittokens"}
+	completionParts   = []string{"reasoningtokens", "thoughtstokencount"}
+	promptDetails     = key(`^(?:prompt|input)tokens?details$`)
+	completionDetails = key(`^(?:completion|output)tokens?details$`)
+	kinds             = []string{"texttokens", "imagetokens", "audiotokens", "videotokens"} // none is in two
+)
+
+// usageOf is what an answer says that it took, in the first place where it counts something. contradicts reports that a
+// part is larger than its whole: then it counts beside it.
+func usageOf(fields map[string]any) (u Usage, contradicts bool) {
 	groq, _ := fields["x_groq"].(map[string]any)
 	for _, place := range []any{fields["usage"], groq["usage"], fields["usageMetadata"], fields, fields["timings"]} {
 		counts, _ := place.(map[string]any)
-		cached, whole, total := 0, false, 0
-		for name, value := range counts {
-			switch key, n := folded(name), count(value); {
-			case slices.Contains(promptCounts, key):
-				u.Prompt = max(u.Prompt, n)
-				whole = whole || key == promptCounts[0]
-			case slices.Contains(completionCounts, key):
-				u.Completion = max(u.Completion, n)
-			case slices.Contains(totalCounts, key):
-				total = max(total, n)
-			case slices.Contains(cacheCounts, key):
-				cached += n
-			}
-		}
-		if !whole { // prompt_tokens has them
-			u.Prompt += cached
-		}
-		// Some servers count thoughts in the sum alone: what is in no part was answered, and has the answer's price.
-		u.Completion = max(u.Completion, total-u.Prompt)
+		u, contradicts = usageAt(counts)
 		if u != (Usage{}) {
 			break
 		}
 	}
-	return u
+	return u, contradicts
 }
 
-// usageIn is what a body says that it took, which can stand beside an error.
-func usageIn(body []byte) Usage {
+// usageAt is what the counts of one object come to.
+func usageAt(counts map[string]any) (u Usage, contradicts bool) {
+	u = Usage{Prompt: countOf(counts, promptCounts), Completion: countOf(counts, completionCounts)}
+	cached, whole := 0, false
+	for name, value := range counts {
+		key := folded(name)
+		whole = whole || key == promptCounts[0]
+		if slices.Contains(cacheCounts, key) {
+			cached += count(value)
+		}
+	}
+	if !whole { // prompt_tokens has them
+		u.Prompt += cached
+	}
+	// Gemini counts thoughts beside the answer.
+	if candidates := countOf(counts, []string{"candidatestokencount"}); candidates == u.Completion {
+		u.Completion += countOf(counts, []string{"thoughtstokencount"})
+	}
+	prompt, completion := u.Prompt, 0
+	if u.Prompt > 0 { // else the estimate is nearer than a part of what was sent
+		u.Prompt = withParts(u.Prompt, max(cached, countOf(counts, promptParts)), counts, promptDetails)
+	}
+	// Some servers count thoughts in the sum alone: what is in no part was answered, and has the answer's price.
+	u.Completion = max(u.Completion, countOf(counts, totalCounts)-u.Prompt)
+	completion = u.Completion
+	u.Completion = withParts(u.Completion, countOf(counts, completionParts), counts, completionDetails)
+	return u, u.Prompt > prompt || u.Completion > completion
+}
+
+// withParts is a count, or what its parts come to where they are more: one that is larger than the whole cannot be in
+// it, and so is counted beside it. part is the largest that is known of them.
+func withParts(whole, part int, counts map[string]any, details *regexp.Regexp) int {
+	sum := 0
+	for name, value := range counts {
+		parts, _ := value.(map[string]any)
+		if !details.MatchString(folded(name)) {
+			continue
+		}
+		for of, n := range parts {
+			switch key := folded(of); {
+			case slices.Contains(kinds, key):
+				sum += count(n)
+				if key != kinds[0] {
+					part = max(part, count(n))
+				}
+			case strings.HasSuffix(key, "tokens"):
+				part = max(part, count(n))
+			}
+		}
+	}
+	if part > whole {
+		return max(whole+part, sum)
+	}
+	return max(whole, sum)
+}
+
+// counted is the reply with what a body says that it took, which can stand beside an error.
+func (r Reply) counted(body []byte) Reply {
 	v, err := strictjson.Decode(body)
 	fields, _ := v.(map[string]any)
-	if err != nil {
-		return Usage{}
+	if err == nil {
+		r.Usage, r.Contradicts = usageOf(fields)
 	}
-	return usageOf(fields)
+	return r
 }
 
 // isPage reports whether an answer is a web page, as something that is no server of models sends.

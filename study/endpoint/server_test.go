@@ -617,3 +617,36 @@ func TestUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestContradictingUsage: a part of a count that is larger than the whole counts beside it, and the reply says so. What
+// a server counts apart by its documentation, or by its total, is no contradiction.
+func TestContradictingUsage(t *testing.T) {
+	for usage, want := range map[string]endpoint.Usage{
+		`"prompt_tokens":10,"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":500}`:       {Prompt: 10, Completion: 505},
+		`"input_tokens":10,"output_tokens":5,"output_tokens_details":{"reasoning_tokens":"500"}`:              {Prompt: 10, Completion: 505},
+		`"prompt_tokens":10,"completion_tokens":5,"reasoning_tokens":500`:                                     {Prompt: 10, Completion: 505},
+		`"prompt_tokens":10,"completion_tokens":5,"thoughtsTokenCount":500`:                                   {Prompt: 10, Completion: 505},
+		`"prompt_tokens":10,"completion_tokens":0,"completion_tokens_details":{"reasoning_tokens":500}`:       {Prompt: 10, Completion: 500},
+		`"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"image_tokens":700}`:               {Prompt: 710, Completion: 5},
+		`"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"image_tokens":8,"text_tokens":9}`: {Prompt: 17, Completion: 5},
+		`"prompt_tokens":10,"completion_tokens":5,"total_tokens":715,"image_tokens":700`:                      {Prompt: 710, Completion: 5},
+		`"prompt_tokens":10,"completion_tokens":5,"cache_read_input_tokens":700`:                              {Prompt: 710, Completion: 5},
+	} {
+		u, contradicts := endpoint.UsageOf(`{"usage":{` + usage + `}}`)
+		testkit.Same(t, usage, want, u)
+		testkit.Same(t, usage+" contradicts", true, contradicts)
+	}
+	for usage, want := range map[string]endpoint.Usage{
+		`"prompt_tokens":10,"completion_tokens":5,"total_tokens":515,"completion_tokens_details":{"reasoning_tokens":500}`:      {Prompt: 10, Completion: 505},
+		`"prompt_tokens":10,"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":5}`:                           {Prompt: 10, Completion: 5},
+		`"promptTokenCount":10,"candidatesTokenCount":5,"thoughtsTokenCount":500`:                                               {Prompt: 10, Completion: 505},
+		`"promptTokenCount":10,"thoughtsTokenCount":500`:                                                                        {Prompt: 10, Completion: 500},
+		`"input_tokens":1,"cache_read_input_tokens":700,"output_tokens":5,"prompt_tokens_details":{"cached_tokens":700}`:        {Prompt: 701, Completion: 5},
+		`"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":9,"image_tokens":5,"text_tokens":5}`: {Prompt: 10, Completion: 5},
+		`"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":9}`:                                                     {Completion: 5},
+	} {
+		u, contradicts := endpoint.UsageOf(`{"usage":{` + usage + `}}`)
+		testkit.Same(t, usage, want, u)
+		testkit.Same(t, usage+" contradicts", false, contradicts)
+	}
+}

@@ -69,9 +69,11 @@ func (q Question) counted(rec workspace.Record, text string, u endpoint.Usage) (
 }
 
 // cost is counted for a reply and for all requests that were sent for it: those that were repeated cost the estimate.
+// What a server counts in two ways is an estimate too.
 // Usage is how it is stored.
 func (q Question) cost(rec workspace.Record, reply endpoint.Reply) (in, out int, stored endpoint.Usage) {
 	in, out, estimated := q.counted(rec, reply.Text, reply.Usage)
+	estimated = estimated || reply.Contradicts
 	if repeated := reply.Sent - 1; repeated > 0 && q.Tokens != nil {
 		moreIn, moreOut := q.Tokens(rec)
 		in, out, estimated = in+repeated*moreIn, out+repeated*moreOut, true
@@ -140,25 +142,27 @@ func (l Limits) cost(in, out int) float64 {
 
 // Progress is how far a work is. It counts what this call of Do asked, not what was answered before.
 type Progress struct {
-	Asked, Total int
-	Outcomes     map[endpoint.Outcome]int
-	In, Out      int // tokens, by estimate where the server does not count them
-	Cost         float64
-	Elapsed      time.Duration
+	Asked, Total  int
+	Outcomes      map[endpoint.Outcome]int
+	In, Out       int // tokens, by estimate where the server does not count them
+	Contradicting int // answers whose counts of tokens contradict each other
+	Cost          float64
+	Elapsed       time.Duration
 }
 
 // Done is what is known when a work has ended.
 type Done struct {
-	Questions []Question
-	Rows      []workspace.Record // that are asked about, in manifest order
-	Asked     int                // questions that were asked now
-	Known     int                // that had been answered before
-	Left      int                // that were not asked, for the reason Limit
-	Limit     string
-	Passed    string  // which limit was passed and by how much, "" for none: an answer can be dearer than any before it
-	Cost      float64 // of those asked now
-	Total     float64 // of all that the workspace knows of
-	answers   map[string]workspace.Answer
+	Questions     []Question
+	Rows          []workspace.Record // that are asked about, in manifest order
+	Asked         int                // questions that were asked now
+	Contradicting int                // of those, the answers whose counts of tokens contradict each other: the larger ones hold
+	Known         int                // that had been answered before
+	Left          int                // that were not asked, for the reason Limit
+	Limit         string
+	Passed        string  // which limit was passed and by how much, "" for none: an answer can be dearer than any before it
+	Cost          float64 // of those asked now
+	Total         float64 // of all that the workspace knows of
+	answers       map[string]workspace.Answer
 }
 
 // Answer returns the stored answer to a question about a row.
@@ -280,7 +284,7 @@ func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*D
 		}
 		done = &p.Done
 		done.Asked, done.Known, done.Cost, done.Limit = w.progress.Asked, known, w.progress.Cost, limit
-		done.Total, done.Passed = w.spent, w.passed()
+		done.Total, done.Passed, done.Contradicting = w.spent, w.passed(), w.progress.Contradicting
 		if limit != "" {
 			done.Left = w.progress.Total - w.progress.Asked
 		}
@@ -509,6 +513,9 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 	}
 	p := &w.progress
 	p.Outcomes[reply.Outcome]++
+	if reply.Contradicts {
+		p.Contradicting++
+	}
 	in, out, usage := a.cost(a.rec, reply)
 	reply.Usage = usage
 	w.spend(in, out)

@@ -510,6 +510,23 @@ func TestEveryRequestCosts(t *testing.T) {
 	}
 }
 
+// TestContradictingCounts: answers whose counts contradict each other cost the larger ones, in the command's sums, limits
+// and files, and are told: by the command that asked them, and as estimates in the files.
+func TestContradictingCounts(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	d.Limits = Limits{Cost: 0.0012, PriceOut: 1}
+	d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+		return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 10, Completion: 505}, Contradicts: n > 0, Sent: 1}, nil
+	}
+	done, asked, err := d.does(t)
+	testkit.Same(t, "asked", "row00 row02", asked, err)
+	testkit.Same(t, "answers whose counts contradict each other", 1, done.Contradicting)
+	var report TaskReport
+	report.count(done, done.Questions[0])
+	testkit.Same(t, "estimated", 1, report.Estimated)
+	testkit.Same(t, "tokens", 1010, report.Out)
+}
+
 // TestInterruptedCosts: a question that was sent and whose answer nobody waited for costs its estimate.
 func TestInterruptedCosts(t *testing.T) {
 	d := newDesk(rows(t, 4))
