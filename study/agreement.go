@@ -17,6 +17,7 @@ import (
 type Agreement struct {
 	labels.Agreement
 	LeftOut int `json:"left_out,omitempty"` // answers that are drafts, were discarded, or otherwise say that they are none
+	Unknown int `json:"unknown,omitempty"`  // entries that were annotated and that the release does not have
 	// Of an Argilla export only.
 	Records *int     `json:"records,omitempty"`
 	Ignored []string `json:"ignored,omitempty"` // questions that are no category
@@ -58,7 +59,7 @@ type Annotations struct {
 	Seed    uint64   // of the resamples that intervals are made of
 }
 
-// Agree compares annotators.
+// Agree compares annotators. Of a release it compares the answers for its entries, and counts the others.
 func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 	how, files, batch := labels.Comparing{Seed: a.Seed}, a.Files, a.Batch
 	if a.Decides != "" {
@@ -101,6 +102,12 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 			return out, userfile.Faulty(err)
 		}
 	}
+	if a.Release != "" {
+		out.Unknown, err = leaveUnknown(ctx, like, annotators, batches)
+		if err != nil {
+			return out, err
+		}
+	}
 	if batch != "" && len(batches) == 0 {
 		return out, userfile.Wrong("--batch %s: no entry of %s has a value there", batch, files[0])
 	}
@@ -113,6 +120,38 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		return out, userfile.Wrong("--batch %s: %w", batch, err)
 	}
 	return out, nil
+}
+
+// leaveUnknown leaves out the answers for what is no entry of the release, and counts those entries. It is an error where
+// no other is left.
+func leaveUnknown(ctx context.Context, r *manifest.Release, annotators []labels.Answers,
+	batches map[manifest.Key]string) (int, error) {
+	has, known, unknown := make(map[manifest.Key]bool), make(map[manifest.Key]bool), make(map[manifest.Key]bool)
+	for e, err := range r.Entries(ctx) {
+		if err != nil {
+			return 0, userfile.Faulty(err)
+		}
+		has[e.Key] = true
+	}
+	for _, answers := range annotators {
+		for key := range answers {
+			if has[key] {
+				known[key] = true
+			} else {
+				unknown[key] = true
+			}
+		}
+		maps.DeleteFunc(answers, func(key manifest.Key, _ [][]int) bool { return !has[key] })
+	}
+	maps.DeleteFunc(batches, func(key manifest.Key, _ string) bool { return !has[key] })
+	if len(unknown) > 0 && len(known) == 0 {
+		least := slices.MinFunc(slices.Collect(maps.Keys(unknown)), func(a, b manifest.Key) int {
+			return strings.Compare(a.String(), b.String())
+		})
+		return 0, userfile.Wrong("no annotated entry is in the release (%d are not, such as %s): name the release that was annotated",
+			len(unknown), least)
+	}
+	return len(unknown), nil
 }
 
 func readExport(file, batch string, like *manifest.Release) (out argilla.Export, err error) {

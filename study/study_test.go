@@ -257,3 +257,22 @@ func TestLeftOut(t *testing.T) {
 	testkit.OK(t, err)
 	testkit.Same(t, "scored by probabilities, and left out", [2]int{1, 1}, [2]int{scores.Files[0].Predicted, scores.Files[0].LeftOut})
 }
+
+// TestAgreeUnknown: entries that the release does not have are compared with nothing, and counted; without a release
+// nothing is known of them.
+func TestAgreeUnknown(t *testing.T) {
+	first := "id,severity,batch\nfew000,SS1,one\nfew001,SS3,one\nother1,SS3,two\nother2,SS3,two\n"
+	second := "id,severity\nfew000,SS1\nfew001,SS6\nother1,SS3\nother3,SS1\n"
+	gold := release(t, "test", "test", "test")
+	a, err := Agree(t.Context(), Annotations{Files: files(t, first, second), Release: gold, Batch: "batch"})
+	testkit.OK(t, err)
+	testkit.Same(t, "answered by both, and unknown", [2]int{2, 3}, [2]int{a.Pairs[0].Both, a.Unknown})
+	testkit.Same(t, "batches", 1, len(a.Batches))
+	a, err = Agree(t.Context(), Annotations{Files: files(t, first, second)})
+	testkit.OK(t, err)
+	testkit.Same(t, "without a release", [2]int{3, 0}, [2]int{a.Pairs[0].Both, a.Unknown})
+	_, err = Agree(t.Context(), Annotations{Files: files(t, "id,severity\nother1,SS1\n", "id,severity\nother1,SS1\n"), Release: gold})
+	if err == nil || !strings.Contains(err.Error(), "no annotated entry is in the release (1 are not, such as other1)") {
+		t.Errorf("of no entry of the release: %v", err)
+	}
+}

@@ -36,8 +36,11 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 			return err
 		}
 		page.Agreement = &agreement.Agreement
+		if n := agreement.Unknown; n > 0 {
+			page.Notes = append(page.Notes, times(n, "annotated entry is", "annotated entries are")+" left out: not in the release")
+		}
 	}
-	page.Notes = f.leaveOut(schema)
+	page.Notes = append(page.Notes, f.leaveOut(schema)...)
 	if f.features != "" {
 		groups, err := study.TestGroups(ctx, f.features, study.Grouping{Gold: f.release, By: f.by, Split: study.All, Alpha: 0.05})
 		if err != nil {

@@ -73,7 +73,8 @@ type Report struct {
 	Posts       int      `json:"posts"`
 	WithDigests int      `json:"with_digests"`
 	Tombstones  int      `json:"tombstones"`
-	Open        []string `json:"open"` // questions of the datasheet
+	Unknown     int      `json:"unknown,omitempty"` // annotated entries that the release does not have
+	Open        []string `json:"open"`              // questions of the datasheet
 	Files       []File   `json:"files"`
 	Signed      bool     `json:"signed"`
 	Checked     int      `json:"checked"` // texts of images that the files were held against
@@ -112,8 +113,12 @@ func Publish(ctx context.Context, c Config) (Report, error) {
 }
 
 func newPublishing(c Config) *publishing {
-	return &publishing{Config: c, splits: map[string]bool{}, Report: Report{Path: c.To, Name: c.Release.Name,
+	p := &publishing{Config: c, splits: map[string]bool{}, Report: Report{Path: c.To, Name: c.Release.Name,
 		Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil}}
+	if c.Agreement != nil {
+		p.Unknown = c.Agreement.Unknown
+	}
+	return p
 }
 
 // build does the steps on a folder with a temporary name beside the one to make, and removes what is left of it.

@@ -17,8 +17,9 @@ type Review struct {
 	Version string `json:"version"`
 	Entries int    `json:"entries"`
 	Posts   int    `json:"posts"`
-	Items   []Item `json:"items"` // those with Looks first
-	Next    string `json:"next"`  // the command that publishes it
+	Unknown int    `json:"unknown,omitempty"` // annotated entries that the release does not have
+	Items   []Item `json:"items"`             // those with Looks first
+	Next    string `json:"next"`              // the command that publishes it
 }
 
 // An Item is a part of the release: a category, a column, a text.
@@ -48,7 +49,8 @@ func Examine(ctx context.Context, c Config) (Review, error) {
 	p, review := newPublishing(c), Review{}
 	err := p.build(ctx, p.annotate, p.accompany, p.check, func(ctx context.Context) error {
 		items, err := p.items(ctx)
-		review = Review{Path: p.To, Name: p.Name, Version: p.Version, Entries: p.Entries, Posts: p.Posts, Items: items}
+		review = Review{Path: p.To, Name: p.Name, Version: p.Version, Entries: p.Entries, Posts: p.Posts,
+			Unknown: p.Unknown, Items: items}
 		return err
 	})
 	return review, err
