@@ -411,8 +411,7 @@ func ParseCellID(text string) (PostID, error) {
 func (d *decoder) subreddit(cells []Cell) string {
 	// It only helps to say why a post is absent, so a cell without one is not reported.
 	if i := d.fields[FieldSubreddit]; i >= 0 && cells[i].Fault == "" {
-		text := strings.Trim(strings.TrimSpace(cells[i].Text), "/")
-		if name := Subreddit(strings.TrimPrefix(text, "r/")); name != "" {
+		if name := Subreddit(SubredditCell(cells[i].Text)); name != "" {
 			return strings.Clone(name)
 		}
 	}

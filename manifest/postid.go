@@ -175,10 +175,20 @@ func splitAddress(text string) (host string, u *url.URL, ok bool) {
 // Subreddit returns the lower-case form of a subreddit's name, at most 21 letters, digits and underscores. It is empty
 // where s is not one, and for a user's profile (u_NAME).
 func Subreddit(s string) string {
-	name := value.FoldASCII(s)
 	// The profile's name would be that of a person.
-	if !value.IsWord(s, 21) || strings.HasPrefix(name, "u_") {
+	if !value.IsWord(s, 21) || IsProfile(s) {
 		return ""
 	}
-	return name
+	return value.FoldASCII(s)
+}
+
+// SubredditCell returns the name in a cell of a column of subreddits, which may have r/ before it.
+func SubredditCell(text string) string {
+	return strings.TrimPrefix(strings.Trim(strings.TrimSpace(text), "/"), "r/")
+}
+
+// IsProfile reports whether the name is that of a user's profile, which stands where a subreddit does: u_NAME or u/NAME.
+func IsProfile(name string) bool {
+	name = value.FoldASCII(name)
+	return strings.HasPrefix(name, "u_") || strings.HasPrefix(name, "u/") || strings.HasPrefix(name, "user/")
 }

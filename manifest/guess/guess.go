@@ -708,6 +708,9 @@ func (d *guesser) guessSubreddit() {
 		if !c.used && !c.lists && slices.Contains(manifest.FieldSubreddit.Names(), manifest.FoldColumn(c.name)) && c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {
 			c.used = true
 			d.take(columnGuess{Name: "subreddit", Column: c.name, Why: "by its name"})
+			if n := c.forms[formProfile]; n > 0 {
+				d.lookAt("column %s: cells that name the profile of a user (u_NAME), and count as empty: %d", table.Quote(c.name), n)
+			}
 		}
 	}
 }

@@ -111,7 +111,8 @@ const (
 	formImage // the address of an image
 	formWords
 	formFile
-	formRow // the name of the column, or of a row of sums
+	formRow     // the name of the column, or of a row of sums
+	formProfile // a user's profile, where a subreddit may stand
 	forms
 )
 
@@ -262,6 +263,7 @@ func (c *surveyed) count(text string) {
 	note(formWords, isText(text))
 	note(formFile, isFile(text))
 	note(formRow, c.namesRow(text))
+	note(formProfile, manifest.IsProfile(manifest.SubredditCell(text)))
 }
 
 // What is a sentence: so many words, or so many letters in scripts that do not part words. Labels have fewer.
