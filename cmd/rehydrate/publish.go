@@ -139,10 +139,14 @@ func publishedRows(items []publish.Item) (rows struct{ First, All [][2]string })
 		if item.Different > 1 {
 			holds += fmt.Sprintf(", %d", item.Different)
 		}
-		if len(item.Values) < item.Different {
+		rest := ""
+		switch n := item.Different - len(item.Values); {
+		case item.Others != "":
+			rest = fmt.Sprintf("; and %d more, which are not shown: read that column of %s before you hand it out", n, item.Others)
+		case n > 0:
 			holds += ", such as"
 		}
-		rows.All = append(rows.All, [2]string{item.What, holds + ": " + strings.Join(item.Values, ", ")})
+		rows.All = append(rows.All, [2]string{item.What, holds + ": " + strings.Join(item.Values, ", ") + rest})
 	}
 	return rows
 }

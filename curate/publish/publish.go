@@ -98,6 +98,7 @@ type publishing struct {
 	Config
 	Report
 	temp    string
+	table   string // the name of the annotations
 	facts   facts
 	change  func(*manifest.Entry)
 	splits  map[string]bool   // of the entries
@@ -250,6 +251,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.table = again.Manifest
 	p.facts.Stats, p.facts.Columns = counter.Stats(), again.Columns()
 	p.Entries, p.Posts = p.facts.Stats.Entries, len(posts)
 	published := map[manifest.PostID]bool{} // ids of others stay in the workspace

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,11 +25,12 @@ type Review struct {
 
 // An Item is a part of the release: a category, a column, a text.
 type Item struct {
-	What      string   `json:"what"`      // such as "category tone"
-	Holds     string   `json:"holds"`     // such as "labels"
-	Different int      `json:"different"` // values; of more than 2,000 that number
-	Values    []string `json:"values"`    // all labels and names; of other values the first ones
-	Looks     []Look   `json:"looks"`     // what to look at first, at most 20 of a column
+	What      string   `json:"what"`             // such as "category tone"
+	Holds     string   `json:"holds"`            // such as "labels"
+	Different int      `json:"different"`        // values
+	Values    []string `json:"values"`           // all labels and names, of text 2,000; of other values the first ones
+	Others    string   `json:"others,omitempty"` // the file to read for the text that is not among Values
+	Looks     []Look   `json:"looks"`            // what to look at first, at most 20 of a column
 }
 
 // A Look is a reason to look at a part of the release.
@@ -38,8 +40,8 @@ type Look struct {
 }
 
 const (
-	maxDifferent = 2000 // values of a column that are told apart
-	maxShown     = 20   // values of a column, of which more are counted
+	maxDifferent = 2000 // values of a column of text that are shown
+	maxShown     = 20   // values of another column, of which more are counted
 	maxLooks     = 20
 )
 
@@ -162,21 +164,25 @@ func (item *Item) look(value, like string) {
 	}
 }
 
-// different are the values of a column that are told apart, in the order of the rows.
+// different counts the values of a column, and has the first ones in the order of the rows.
 type different struct {
-	seen   map[string]bool
+	seen   map[[16]byte]bool // by their digests: a column can have a million
 	values []string
 }
 
 func (d *different) add(text string) {
-	if text == "" || d.seen[text] || len(d.values) >= maxDifferent {
+	sum := sha256.Sum256([]byte(text))
+	digest := [16]byte(sum[:16])
+	if text == "" || d.seen[digest] {
 		return
 	}
 	if d.seen == nil {
-		d.seen = make(map[string]bool)
+		d.seen = make(map[[16]byte]bool)
 	}
-	d.seen[text] = true
-	d.values = append(d.values, text)
+	d.seen[digest] = true
+	if len(d.values) < maxDifferent {
+		d.values = append(d.values, text)
+	}
 }
 
 // values reads the entries for what fields and columns hold.
@@ -200,7 +206,9 @@ func (p *publishing) values(ctx context.Context) (items []Item, err error) {
 	splits, subreddits := fields[manifest.FieldSplit].values, fields[manifest.FieldSubreddit].values
 	items = append(items, named("split", "names", splits, guess.LooksOfSplits(splits, p.known)))
 	if len(subreddits) > 0 {
-		items = append(items, named("subreddit", "names", subreddits, nil).short())
+		item := named("subreddit", "names", subreddits, nil).short()
+		item.Different = len(fields[manifest.FieldSubreddit].seen)
+		items = append(items, item)
 	}
 	for i, c := range r.Schema.Columns {
 		items = append(items, p.column(c, columns[i]))
@@ -217,15 +225,19 @@ func (p *publishing) values(ctx context.Context) (items []Item, err error) {
 
 // column is a column that passes through.
 func (p *publishing) column(c manifest.Column, d different) Item {
-	item := Item{What: "column " + c.Name, Holds: c.String(), Different: len(d.values), Values: d.values, Looks: []Look{}}
+	item := Item{What: "column " + c.Name, Holds: c.String(), Different: len(d.seen), Values: d.values, Looks: []Look{}}
 	item.look(c.Name, guess.LookOfName(c.Name, p.known))
-	if c.Type == manifest.TypeText {
-		item.look("", "is text that passes through as somebody wrote it")
-		for i, look := range guess.LooksOfValues(d.values, p.known) {
-			item.look(d.values[i], look)
-		}
+	if c.Type != manifest.TypeText && c.Type != manifest.TypeJSON {
+		return item.short()
 	}
-	return item.short()
+	if len(d.values) < len(d.seen) {
+		item.Others = p.table
+	}
+	item.look("", "is text that passes through as somebody wrote it")
+	for i, look := range guess.LooksOfValues(d.values, p.known) {
+		item.look(d.values[i], look)
+	}
+	return item
 }
 
 // short has the first values of a long list.

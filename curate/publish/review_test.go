@@ -2,8 +2,10 @@ package publish
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +105,26 @@ func TestExamineLong(t *testing.T) {
 	for _, item := range review.Items {
 		if item.What == "column n" && (item.Different != 30 || len(item.Values) != 20) {
 			t.Errorf("%+v", item)
+		}
+	}
+}
+
+// TestExamineWords: of text every different value is shown, up to 2,000; above that the file to read is named.
+func TestExamineWords(t *testing.T) {
+	for _, n := range []int{24, 2000, 2003} {
+		rows := "id,tone,note\n"
+		for i := range n {
+			rows += fmt.Sprintf("abc%d,a,x%s\n", i, strings.Repeat("y", i%50)+strings.Repeat("z", i/50))
+		}
+		review, err := examined(t, map[string]string{"release.toml": bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n", "a.csv": rows}, nil)
+		testkit.OK(t, err)
+		i := slices.IndexFunc(review.Items, func(item Item) bool { return item.What == "column note" })
+		item, shown, others := review.Items[i], min(n, 2000), ""
+		if n > shown {
+			others = "annotations.csv"
+		}
+		if item.Different != n || len(item.Values) != shown || item.Others != others {
+			t.Errorf("of %d values %d of %d are shown, the others in %q", n, len(item.Values), item.Different, item.Others)
 		}
 	}
 }
