@@ -333,8 +333,8 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 		Failed int     `json:"failed"`
 		Folder string  `json:"folder,omitempty"`
 		To     string  `json:"third_party,omitempty"`
-	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed, done.Contradicting, done.Cost, done.Total, failed, out,
-		f.thirdParty},
+	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed, done.Contradicting, done.Cost, done.Total,
+		failed, out, f.thirdParty},
 		failed == 0 && done.Limit == "", exitRetry)
 }
 

@@ -143,8 +143,8 @@ func TestOtherAnswers(t *testing.T) {
 	}
 }
 
-// TestSecondAnswers: an object of the form that the answer has, under whichever key, is a second answer if it gives other
-// labels. One of the thoughts, of the request, of a filter or of a count is none.
+// TestSecondAnswers: an object of the form that the answer has, under whichever key, is a second answer if it gives
+// other labels. One of the thoughts, of the request, of a filter or of a count is none.
 func TestSecondAnswers(t *testing.T) {
 	const said, other = `{"severity":"SS1"}`, `{"severity":"SS2"}`
 	for _, test := range []struct {
@@ -243,8 +243,8 @@ func TestPictureCounts(t *testing.T) {
 	}
 }
 
-// TestUsageMarks: what a usage says of loss counts as it does beside it, at any depth; what the usual servers count there
-// says nothing. The pictures of the answer, of a cache and of a bill are not those that were sent.
+// TestUsageMarks: what a usage says of loss counts as it does beside it, at any depth; what the usual servers count
+// there says nothing. The pictures of the answer, of a cache and of a bill are not those that were sent.
 func TestUsageMarks(t *testing.T) {
 	for usage, want := range map[string]endpoint.Outcome{
 		`"prompt_tokens":10,"truncated":true`:                                                         truncated,

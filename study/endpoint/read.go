@@ -93,13 +93,13 @@ func usageAt(counts map[string]any) (u Usage, contradicts bool) {
 	if candidates := countOf(counts, []string{"candidatestokencount"}); candidates == u.Completion {
 		u.Completion += countOf(counts, []string{"thoughtstokencount"})
 	}
-	prompt, completion := u.Prompt, 0
+	prompt := u.Prompt
 	if u.Prompt > 0 { // else the estimate is nearer than a part of what was sent
 		u.Prompt = withParts(u.Prompt, max(cached, countOf(counts, promptParts)), counts, promptDetails)
 	}
 	// Some servers count thoughts in the sum alone: what is in no part was answered, and has the answer's price.
 	u.Completion = max(u.Completion, countOf(counts, totalCounts)-u.Prompt)
-	completion = u.Completion
+	completion := u.Completion
 	u.Completion = withParts(u.Completion, countOf(counts, completionParts), counts, completionDetails)
 	return u, u.Prompt > prompt || u.Completion > completion
 }

@@ -13,12 +13,13 @@ import (
 
 // What is no answer, by its key in the folded form: thoughts, what was asked and how, tools, logs, counts, and what a
 // filter or an error says, which often has a severity.
-var noAnswer = key(`think|thought|reason|analysis|scratchpad|prompt|request|input|schema|(?:response|output)format|setting|` +
-	`param|^options?$|config|example|shots|tool|function|^logs?$|logprob|debug|trace|usage|filter|safety|rating|moderat|guard|` +
-	`warn|error|diagnos`)
+var noAnswer = key(`think|thought|reason|analysis|scratchpad|prompt|request|input|schema|` +
+	`(?:response|output)format|setting|param|^options?$|config|example|shots|tool|function|^logs?$|logprob|debug|trace|` +
+	`usage|filter|safety|rating|moderat|guard|warn|error|diagnos`)
 
 // noVerdict are the keys under which a moderation's answer has no verdict on the whole.
-var noVerdict = key(`request|prompt|^(?:input|text|content)$|categor|setting|param|^options?$|config|example|debug|trace`)
+var noVerdict = key(`request|prompt|^(?:input|text|content)$|categor|setting|param|^options?$|config|` +
+	`example|debug|trace`)
 
 // everywhere are the keys, in lower case, that answers and their parts have whatever they say.
 var everywhere = []string{"id", "object", "model", "type", "kind", "status", "state", "role", "name", "index", "provider",
@@ -59,8 +60,8 @@ func compare(answer, object map[string]any) (formed, same bool) {
 		said, isSaid := labelsIn(value)
 		other, isOther := []string(nil), false
 		for name, of := range object {
-			beside := len(object) > len(answer)
-			if strings.EqualFold(name, key) && !(beside && (!says(of) || slices.Contains(everywhere, strings.ToLower(name)))) {
+			none := !says(of) || slices.Contains(everywhere, strings.ToLower(name))
+			if strings.EqualFold(name, key) && !(none && len(object) > len(answer)) {
 				other, isOther = labelsIn(of)
 			}
 		}
