@@ -136,6 +136,12 @@ type Signer struct {
 	Key  string `toml:"key"`
 }
 
+// Bare is the key without its comment, which proves nothing about its owner and often names a person and a machine.
+func (s Signer) Bare() string {
+	fields := strings.Fields(s.Key)
+	return strings.Join(fields[:min(2, len(fields))], " ")
+}
+
 // The longest key in use, RSA with 16,384 bits, takes 2,800 bytes.
 const maxSignerKey = 4096
 
@@ -143,13 +149,11 @@ func (r *Release) checkSigners() {
 	names, keys := make(map[string]bool), make(map[string]bool)
 	for i, signer := range r.file.Signers {
 		at := fmt.Sprintf("signer[%d]", i)
-		// The comment behind a key proves nothing about its owner.
-		fields := strings.Fields(signer.Key)
-		key := strings.Join(fields[:min(2, len(fields))], " ")
+		key := signer.Bare()
 		switch {
 		case !value.IsLine(signer.Name, MaxLabelText):
 			r.toml.Add(at+".name", "the signer's name is not one line of text", "say in a few words who holds the key")
-		case !value.IsLine(signer.Key, maxSignerKey) || len(fields) < 2:
+		case !value.IsLine(signer.Key, maxSignerKey) || !strings.Contains(key, " "):
 			r.toml.Add(at+".key", "the signer's key is not an OpenSSH public key",
 				`copy the line of the .pub file: key = "ssh-ed25519 AAAA... comment"`)
 		case names[signer.Name]:

@@ -3,7 +3,9 @@ package publish
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,9 +74,10 @@ func (p *publishing) items(ctx context.Context) ([]Item, error) {
 	if names := p.batches(); names != nil {
 		items = append(items, named("names of batches", "in agreement.json", names, guess.LooksOfSplits(names, p.known)))
 	}
-	if keys := p.answered(); len(keys) > 0 {
-		items = append(items, Item{What: "answers of the datasheet", Holds: "texts of the maintainers", Different: len(keys),
-			Values: keys, Looks: []Look{}})
+	copied, failed := p.copied()
+	items, err = append(items, copied...), errors.Join(err, failed)
+	if answers := p.answered(); answers.Different > 0 {
+		items = append(items, answers)
 	}
 	slices.SortStableFunc(items, func(a, b Item) int { return min(len(b.Looks), 1) - min(len(a.Looks), 1) })
 	return items, err
@@ -246,15 +249,17 @@ func (item Item) short() Item {
 	return item
 }
 
-// answered are the questions of the datasheet with an answer of the maintainers.
-func (p *publishing) answered() (keys []string) {
-	for section, answers := range p.Answers {
-		for name, text := range answers {
-			if strings.TrimSpace(text) != "" {
-				keys = append(keys, section+"."+name)
+// answered are the questions of the datasheet with the answers of the maintainers.
+func (p *publishing) answered() Item {
+	item := Item{What: "answers of the datasheet", Holds: "texts of the maintainers", Looks: []Look{}}
+	for _, section := range slices.Sorted(maps.Keys(p.Answers)) {
+		for _, name := range slices.Sorted(maps.Keys(p.Answers[section])) {
+			if text := strings.TrimSpace(p.Answers[section][name]); text != "" {
+				item.Values = append(item.Values, fmt.Sprintf("%s.%s %q", section, name, text))
+				item.look(section+"."+name, guess.LookOfText(text, p.known))
 			}
 		}
 	}
-	slices.Sort(keys)
-	return keys
+	item.Different = len(item.Values)
+	return item
 }

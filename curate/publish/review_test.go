@@ -74,7 +74,7 @@ func TestExamine(t *testing.T) {
 		`category mood | labels of "The mood" | 1 (sad)`, `descriptions of mood | texts | "How it feels.", "Tears."`,
 		"split | names | test, dev", "subreddit | names | memes", "column votes | integer | 3, 4",
 		"posts and images | ids and digests in columns | id, image",
-		"answers of the datasheet | texts of the maintainers | motivation.purpose",
+		`answers of the datasheet | texts of the maintainers | motivation.purpose "To see."`,
 	}
 	if diff := cmp.Diff(want, shown(review.Items)); diff != "" {
 		t.Errorf("the items (-want +got):\n%s", diff)
@@ -125,6 +125,69 @@ func TestExamineWords(t *testing.T) {
 		}
 		if item.Different != n || len(item.Values) != shown || item.Others != others {
 			t.Errorf("of %d values %d of %d are shown, the others in %q", n, len(item.Values), item.Different, item.Others)
+		}
+	}
+}
+
+// TestExamineCopied: what is copied as somebody wrote it is shown, with what names somebody first; the program's own
+// lines are not.
+func TestExamineCopied(t *testing.T) {
+	own := string(policy.DefaultTOML())
+	mine := "# decided by anna.schmidt@example.org\nfilter.mode = \"drop\" # as CORP\\jkim545 said\n" +
+		strings.Replace(own, "max_side = 16384 ", "max_side = 16385 ", 1) +
+		"[[images.placeholder]]\nname = \"gone\"\nmeaning = \"Anna Schmidt drew it\"\n"
+	revocations := `{"serial":2,"issued":"2026-11-20T00:00:00Z","revoked":[{"id":"jkim545-anna.schmidt","at":"2026-11-20T00:00:00Z",` +
+		`"reason":"\u0041nna left","by":7}],"note":"x"}`
+	armor := "-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAA\n-----END SSH SIGNATURE-----\n"
+	signer := "[[signer]]\nname = \"office\"\nkey = \"ssh-ed25519 AAAA anna.schmidt@annas-laptop\"\n"
+	files := map[string]string{"release.toml": bare + signer, "a.csv": "id,tone\nabc1,a\n", "policy.toml": mine,
+		"revocations.json": revocations, "revocations.json.sig": "by Anna Schmidt\n" + armor}
+	review, err := examined(t, files, func(c *Config) {
+		c.Answers = Answers{"motivation": {"purpose": "Asked by jkim545\nand others"}}
+	})
+	testkit.OK(t, err)
+	const whole = "is copied as somebody wrote it"
+	want := []string{
+		`policy.toml | lines that are not the program's | # decided by anna.schmidt@example.org, filter.mode = "drop" # as CORP\jkim545 said, ` +
+			`name = "gone", meaning = "Anna Schmidt drew it"` +
+			` | # decided by anna.schmidt@example.org looks like a mail address | filter.mode = "drop" # as CORP\jkim545 said looks like ` +
+			`the name of an account | meaning = "Anna Schmidt drew it" looks like the name of a person`,
+		"revocations.json | texts | note, x, by, jkim545-anna.schmidt, Anna left | " + whole +
+			" | jkim545-anna.schmidt looks like the name of a person | Anna left looks like the name of a person",
+		"revocations.json.sig | lines that are not the program's | by Anna Schmidt | " + whole + " | by Anna Schmidt looks like the name of a person",
+		`answers of the datasheet | texts of the maintainers | motivation.purpose "Asked by jkim545\nand others" | ` +
+			`motivation.purpose looks like the name of an account`,
+	}
+	var got []string
+	for _, line := range shown(review.Items) {
+		if strings.Contains(line, ".json") || strings.HasPrefix(line, "policy") || strings.HasPrefix(line, "answers") {
+			got = append(got, line)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is copied (-want +got):\n%s", diff)
+	}
+	made, _, err := published(t, files, nil)
+	testkit.OK(t, err)
+	if text := made["release.toml"]; strings.Contains(text, "anna") || !strings.Contains(text, `key = "ssh-ed25519 AAAA"`) {
+		t.Errorf("release.toml is\n%s", text)
+	}
+}
+
+// TestExamineOwn: of a release without policy, and of one with the built-in one, no line is anybody's.
+func TestExamineOwn(t *testing.T) {
+	for _, text := range []string{"", string(policy.DefaultTOML()), string(policy.CautiousTOML()),
+		strings.ReplaceAll(string(policy.DefaultTOML()), "\n", "\r\n")} {
+		files := map[string]string{"release.toml": bare, "a.csv": "id,tone\nabc1,a\n"}
+		if text != "" {
+			files["policy.toml"] = text
+		}
+		review, err := examined(t, files, nil)
+		testkit.OK(t, err)
+		for _, item := range review.Items {
+			if item.What == PolicyName {
+				t.Errorf("%+v", item)
+			}
 		}
 	}
 }
