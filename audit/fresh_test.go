@@ -323,6 +323,22 @@ func freshCases(t testing.TB, w *world) []freshCase {
 	for i, s := range []string{`[{"id": "136748", "x": NaN}]`, `window.data = {"id":"136748"};`, "\ufeff{\"id\":\"136748\"}", "\ufeff{\"id\":\"\\u003136748\"}", `{"raw":"{\"id\":\"136748\"}"}`, `{"id":["136748"]}`, `{'id': '136748'}`, "{\"n\":1}\n{broken\n{\"id\":\"136748\"}\n", `{"file_name":"136748.jpg"}`, "[post]\nid = \"136748\"\n", "<post><id>136748</id></post>", `<post id="136748"/>`, `{"id":"136748","x":1,}`, "// a comment\n{\"id\":\"136748\"}"} {
 		text(fmt.Sprintf("digits under a key %d: %q", i, s), "k.json", digits, s)
 	}
+	object := func(between, after string) string {
+		parts := make([]string, len(j))
+		for i, c := range j {
+			parts[i] = fmt.Sprintf(`"%d":%s%d`, i, after, c)
+		}
+		return "{" + strings.Join(parts, between) + "}"
+	}
+	pairs := make([]string, len(j))
+	for i, c := range j {
+		pairs[i] = fmt.Sprintf("[%d,%d]", i, c)
+	}
+	for name, s := range map[string]string{"an object": `{"image":` + object(",", "") + "}", "an indented object": "{\n  \"image\": " + object(",\n    ", " ") + "\n}\n",
+		"an object in a string": `{"n":"x","raw":` + strconv.Quote(object(",", "")) + "}", "an object behind much": `{"n":"` + strings.Repeat("a line ", 149_790) + `","image":` + object(",", "") + "}",
+		"pairs": "[" + strings.Join(pairs, ",") + "]", "digits in quotes": `["` + listed(j, "%02x", `","`) + `"]`, "numbers in quotes": "['" + listed(j, "%d", "', '") + "']"} {
+		text("bytes spelled out as JavaScript does: "+name, "b.json", img, s)
+	}
 	cases = append(cases, []freshCase{
 		// The first four hold nothing.
 		{"a note", "note.txt", "none", []byte("hi there\n")}, {"a table of a live post", "live.csv", "none", []byte("id,score\n1live1,4\n")}, {"a live image", "fine.jpg", "none", live},

@@ -37,7 +37,9 @@ const (
 	encodedPart   = " > encoded bytes"
 	softHyphen    = '\u00ad'
 
-	betweenNumbers = " ,:;\t\r\n[]"
+	minCounted = 64 // numbers with their places beside them: no image is shorter
+
+	betweenNumbers = " ,:;\t\r\n[](){}\"'"
 	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers // what occurs in bytes that are written as numbers
 )
 
@@ -565,6 +567,7 @@ func (w walker) spelled(p place, text []byte) {
 		if run := text[at:end]; len(run) >= 128 { // no image is shorter, and 10 20 30 may be hex
 			w.carve(p, numbers(run, 10, betweenNumbers))
 			w.carve(p, numbers(run, 16, betweenNumbers+"-"))
+			w.carve(p, counted(run))
 		}
 	}
 }
@@ -579,6 +582,34 @@ func numbers(text []byte, base int, between string) (out []byte) {
 		// Java writes the upper half of the bytes as negative numbers.
 		if n, err := strconv.ParseInt(digits, base, 64); err == nil && n >= -128 && n <= 255 {
 			out = append(out, byte(n))
+		}
+	}
+	return out
+}
+
+// counted returns the bytes that a text has as numbers behind their places: {"0":137,"1":80} and [[0,137],[1,80]].
+func counted(text []byte) (out []byte) {
+	var all []int64
+	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(betweenNumbers, r) }) {
+		n, err := int64(-1<<16), error(nil) // no byte, and in no count
+		if len(word) <= 9 && strings.Trim(string(word), "-0123456789") == "" {
+			n, err = strconv.ParseInt(string(word), 10, 64)
+		}
+		if err == nil {
+			all = append(all, n)
+		}
+	}
+	for at := 0; at+1 < len(all); {
+		end := at
+		for end+1 < len(all) && all[end] == all[at]+int64(end-at)/2 && all[end+1] >= -128 && all[end+1] <= 255 {
+			end += 2
+		}
+		if end-at < 2*minCounted {
+			at++
+			continue
+		}
+		for ; at < end; at += 2 {
+			out = append(out, byte(all[at+1]))
 		}
 	}
 	return out
