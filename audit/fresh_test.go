@@ -323,6 +323,17 @@ func freshCases(t testing.TB, w *world) []freshCase {
 	for i, s := range []string{`[{"id": "136748", "x": NaN}]`, `window.data = {"id":"136748"};`, "\ufeff{\"id\":\"136748\"}", "\ufeff{\"id\":\"\\u003136748\"}", `{"raw":"{\"id\":\"136748\"}"}`, `{"id":["136748"]}`, `{'id': '136748'}`, "{\"n\":1}\n{broken\n{\"id\":\"136748\"}\n", `{"file_name":"136748.jpg"}`, "[post]\nid = \"136748\"\n", "<post><id>136748</id></post>", `<post id="136748"/>`, `{"id":"136748","x":1,}`, "// a comment\n{\"id\":\"136748\"}"} {
 		text(fmt.Sprintf("digits under a key %d: %q", i, s), "k.json", digits, s)
 	}
+	for name, order := range map[string]binary.AppendByteOrder{"little": binary.LittleEndian, "big": binary.BigEndian} {
+		exif := "Exif\x00\x00II*\x00\x08\x00\x00\x00\x00\x00\x00\x00"
+		for what, s := range map[string]string{"an id": link + "/", "a bare id": "1bodut", "a title": "don\u2019t look: t3_1bodut"} {
+			of := string(wide(order, s))
+			add(what+" in a comment of Exif, "+name, "i.jpg", row, withSegment(live, 0xe1, exif+"UNICODE\x00"+of))
+			add(what+" in a title of Windows, "+name, "i.jpg", row, withSegment(live, 0xe1, exif+of+"\x00\x00"))
+			add(what+" in Photoshop's, "+name, "i.jpg", row, withSegment(live, 0xed, "Photoshop 3.0\x008BIM\x04\x04\x00\x00\x00\x00\x00"+of))
+		}
+		add("a text in a comment of Exif, "+name, "i.jpg", "text", withSegment(live, 0xe1, exif+"UNICODE\x00"+string(wide(order, goneText))))
+		add("a text in a title of Windows, "+name, "i.jpg", "text", withSegment(live, 0xe1, exif+string(wide(order, "\u201c"+goneText+"\u201d \U0001f642"))+"\x00\x00"))
+	}
 	object := func(between, after string) string {
 		parts := make([]string, len(j))
 		for i, c := range j {

@@ -71,6 +71,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		w.search(p, held[:len(held)-open], at == 0, last)
 		if binary {
 			w.carve(p, held)
+			w.search(p.in("UTF-16"), wideTexts(held), at == 0, last)
 		}
 		if last {
 			break

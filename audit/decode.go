@@ -1,0 +1,57 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode"
+	"unicode/utf16"
+)
+
+// wideTexts returns the texts in UTF-16 of either order that lie in bytes of any kind, each on a line: those that begin
+// with four letters of an alphabet of Europe, digits or signs.
+func wideTexts(held []byte) (texts []byte) {
+	const least, lastLetter = 4, 0x5ff
+	// The mark of a text in Exif ends as a letter in UTF-16 does.
+	held = bytes.ReplaceAll(held, []byte("UNICODE\x00"), []byte("UNICODE\a"))
+	end := func(order binary.ByteOrder, at int) int {
+		for n := 0; at+1 < len(held); n++ {
+			r := rune(order.Uint16(held[at:]))
+			if n < least && r > lastLetter || !unicode.IsPrint(r) && !unicode.IsSpace(r) &&
+				!utf16.IsSurrogate(r) && !unicode.Is(unicode.Cf, r) {
+				break
+			}
+			at += 2
+		}
+		return at
+	}
+	done := 0
+	for at := 0; at+2*least <= len(held); {
+		// Latin letters of one order read the same in the other, a byte later; other signs do not.
+		from, to, order := at, end(binary.BigEndian, at), binary.ByteOrder(binary.BigEndian)
+		if to-from < 2*least || end(binary.LittleEndian, at+1) > to+1 {
+			for _, start := range []int{at, at + 1} {
+				if n := end(binary.LittleEndian, start); n-start > to-from {
+					from, to, order = start, n, binary.LittleEndian
+				}
+			}
+		}
+		if to-from < 2*least {
+			at++
+			continue
+		}
+		// A word that the bytes cut off stays cut off.
+		if from > 1 {
+			texts = append(texts, '\n')
+		}
+		var units []uint16
+		for ; from < to; from += 2 {
+			units = append(units, order.Uint16(held[from:]))
+		}
+		texts = append(texts, string(utf16.Decode(units))...)
+		at, done = to, to
+	}
+	if done < len(held)-1 {
+		texts = append(texts, '\n')
+	}
+	return texts
+}
