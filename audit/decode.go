@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // wideTexts returns the texts in UTF-16 of either order that lie in bytes of any kind, each on a line: those that begin
@@ -54,4 +55,69 @@ func wideTexts(held []byte) (texts []byte) {
 		texts = append(texts, '\n')
 	}
 	return texts
+}
+
+const (
+	escapeKey = '\x1b'
+	backspace = '\b'
+)
+
+// onTerminal returns a text as a terminal shows it: without colours and titles, and without letters that others are
+// written over.
+func onTerminal(text []byte) []byte {
+	at := bytes.IndexAny(text, "\x1b\b")
+	if at < 0 {
+		return text
+	}
+	out := bytes.Clone(text[:at])
+	for at < len(text) {
+		switch c := text[at]; c {
+		case escapeKey:
+			at += terminalSize(text[at:])
+		case backspace:
+			if r, size := utf8.DecodeLastRune(out); r != '\n' {
+				out = out[:len(out)-size]
+			}
+			at++
+		default:
+			out = append(out, c)
+			at++
+		}
+	}
+	return out
+}
+
+// terminalSize returns the size of the control sequence of ECMA-48 that a text begins with.
+func terminalSize(text []byte) int {
+	const longest = 64 // bytes of a sequence without a text in it
+	if len(text) < 2 {
+		return len(text)
+	}
+	ends := func(at int, is func(b byte) bool) int {
+		for ; at < min(len(text), longest); at++ {
+			if b := text[at]; !is(b) {
+				if b >= '0' && b <= '~' {
+					return at + 1
+				}
+				break
+			}
+		}
+		return 1
+	}
+	switch text[1] {
+	case '[':
+		return ends(2, func(b byte) bool { return b >= ' ' && b <= '?' })
+	case ']', 'P', 'X', '^', '_': // a text up to its mark
+		switch end := 2 + bytes.IndexAny(text[2:], "\a\x1b\n"); {
+		case end < 2 || text[end] == '\n':
+			return 2
+		case text[end] == escapeKey && end+1 < len(text) && text[end+1] == '\\':
+			return end + 2
+		case text[end] == escapeKey:
+			return end
+		default:
+			return end + 1
+		}
+	}
+	return ends(1, func(b byte) bool { return b >= ' ' && b <= '/' })
 }

@@ -350,6 +350,14 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		"pairs": "[" + strings.Join(pairs, ",") + "]", "digits in quotes": `["` + listed(j, "%02x", `","`) + `"]`, "numbers in quotes": "['" + listed(j, "%d", "', '") + "']"} {
 		text("bytes spelled out as JavaScript does: "+name, "b.json", img, s)
 	}
+	for i, s := range []string{"\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K,train,A\n1live1,train,B\n", "https://redd.it/\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K", "\x1b[01;35m1bodut.png\x1b[0m\n\x1b[01;35m1live1.png\x1b[0m\n", "t\bt3\b3_\b_1\b1b\bbo\bod\bdu\but\bt", "1bo\x1b]0;a title\adut", "\x1b(Bt3_1b\x1b]8;;x\x1b\\odut", "n,id\n1,\x1b[31m1bodut\x1b[0m\n", `{"log":"\u001b[31m1bodut\u001b[0m"}`, `'\x1b[31m1bodut\x1b[0m'`, "1bodua\b\but", "_\b1_\bb_\bo_\bd_\bu_\bt"} {
+		text(fmt.Sprintf("colours of a terminal %d: %q", i, s), "c.txt", row, s)
+	}
+	colours := "\x1b[32m" + strings.ReplaceAll(goneText, " ", "\x1b[0m \x1b[32m") + "\x1b[0m"
+	text("a text in colours", "c.txt", "text", colours)
+	text("a text in colours in a table", "c.csv", "text", "n,caption\n1,"+colours+"\n")
+	text("a text struck over", "c.txt", "text", strings.Join(strings.SplitAfter(strings.ReplaceAll(goneText, "e", "e\be"), ""), ""))
+	text("colours of a live id", "c.txt", "none", "\x1b[31m1live1\x1b[0m and \x1b[31m1bodutx\x1b[0m\n")
 	cases = append(cases, []freshCase{
 		// The first four hold nothing.
 		{"a note", "note.txt", "none", []byte("hi there\n")}, {"a table of a live post", "live.csv", "none", []byte("id,score\n1live1,4\n")}, {"a live image", "fine.jpg", "none", live},

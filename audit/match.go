@@ -267,8 +267,9 @@ func (e escape) replace(text []byte, with func(escape []byte) []byte) []byte {
 	return append(out, text[done:]...)
 }
 
-// unescaped resolves escapes, and letters in other forms.
+// unescaped resolves escapes, what a terminal acts on, and letters in other forms.
 func unescaped(text []byte) []byte {
+	text = onTerminal(text)
 	letters := func(escape []byte) []byte {
 		if b := resolve(escape); !hasNoText(b) {
 			return b

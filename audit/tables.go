@@ -309,7 +309,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 }
 
 // mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter,
-// so many numbers behind each other as the bytes of an image are, or a soft break, at which its lines do not end.
+// so many numbers behind each other as the bytes of an image are, a soft break, at which its lines do not end, or what
+// a terminal acts on, with separators of columns in it.
 func mayBePacked(all *io.SectionReader) bool {
 	const manyNumbers = 512
 	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
@@ -319,7 +320,7 @@ func mayBePacked(all *io.SectionReader) bool {
 		if err != nil {
 			return false
 		}
-		if last == '=' && (b == '\n' || b == '\r') {
+		if last == '=' && (b == '\n' || b == '\r') || b == escapeKey || b == backspace {
 			return true
 		}
 		last = b
