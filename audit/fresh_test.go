@@ -500,3 +500,43 @@ func TestFresh(t *testing.T) {
 		}
 	}
 }
+
+// TestFolders judges the names of folders in which nothing lies, and of those that were named, as names of files are; in
+// the workspace it names each.
+func TestFolders(t *testing.T) {
+	w, fresh := newWorld(t, false, false), newWorld(t, true, false)
+	ordinary := []string{"empty", "1live1", "posts/136748", "images/1b"}
+	for _, name := range append([]string{"1bodut", "t3_1bodut", "posts/1bodut.jpg", strings.ReplaceAll(goneText, " ", "-")}, ordinary...) {
+		in, kind := w, FoundRow
+		if strings.HasPrefix(name, "when-") {
+			in, kind = fresh, FoundText
+		}
+		found := filepath.Join(t.TempDir(), "found")
+		for _, dir := range []string{found, in.copied, in.ws, ""} {
+			folder, top := filepath.Join(dir, name), strings.Split(name, "/")[0]
+			files := []string{found}
+			if dir == "" { // it is named itself, and has a file
+				folder = filepath.Join(t.TempDir(), name)
+				files = []string{folder}
+			}
+			testkit.OK(t, os.MkdirAll(found, 0o700), os.MkdirAll(folder, 0o700))
+			if dir == "" {
+				testkit.OK(t, os.WriteFile(filepath.Join(folder, "a.txt"), []byte("hi"), 0o600))
+			}
+			r := in.audit(t, in.ws, files...)
+			if dir != "" && (dir != in.ws || top != "images") {
+				testkit.OK(t, os.RemoveAll(filepath.Join(dir, top)))
+			}
+			hit := slices.ContainsFunc(r.Findings, func(f Finding) bool {
+				return strings.HasSuffix(f.Where, name) && slices.Contains(f.Kinds, kind) && (kind == FoundText || f.ID == goneJPEG)
+			})
+			if want := !slices.Contains(ordinary, name); hit != want && (want || dir == found || dir == "") {
+				t.Errorf("%s in %q: %s, findings %+v", name, dir, r.Verdict, r.Findings)
+			}
+			noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, name+" is an empty folder") })
+			if want := dir == in.ws && top != "images"; noted != want {
+				t.Errorf("%s in %q: notes %q", name, dir, r.Notes)
+			}
+		}
+	}
+}

@@ -26,7 +26,7 @@ type source struct {
 	name  string // in the workspace; empty elsewhere
 	rel   string // its name below the folder that was named
 	size  int64
-	open  func() (*os.File, error)
+	open  func() (*os.File, error) // nil for a folder with nothing in it: only its name is judged
 
 	columns  ScanColumns // what the auditor says of its columns
 	known    bool        // it is a file of the workspace of which a purge takes rows and images out

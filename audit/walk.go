@@ -60,7 +60,9 @@ func (a *audit) scanAll(ctx context.Context) error {
 	crew.SetLimit(runtime.GOMAXPROCS(0))
 	look := func(s *source) {
 		s.file = &AuditedFile{Name: s.where, Size: s.size}
-		a.report.Scope.Files = append(a.report.Scope.Files, s.file)
+		if s.open != nil {
+			a.report.Scope.Files = append(a.report.Scope.Files, s.file)
+		}
 		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}, found: &atomic.Bool{},
 			opened: &atomic.Bool{}}
 		w.left.Store(budgetOf(s.size, len(a.report.Scope.Files)))
@@ -86,6 +88,10 @@ func (a *audit) scanAll(ctx context.Context) error {
 }
 
 func (w walker) source(s *source) error {
+	if s.open == nil {
+		w.names(place{src: s, path: s.where, own: w.claimedBy(s, s.rel)}, s.rel, "")
+		return nil
+	}
 	r, err := s.open()
 	switch {
 	case s.name != "" && errors.Is(err, fs.ErrNotExist):
@@ -145,7 +151,12 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 			look(s)
 		}
 	}
-	return nil
+	empty, err := a.Workspace.EmptyFolders(ctx)
+	for _, name := range empty {
+		look(&source{where: name, name: name, rel: name})
+		a.note("%s is an empty folder that no command makes: delete it", name)
+	}
+	return err
 }
 
 func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
@@ -202,11 +213,16 @@ func (a *audit) stillOpen(c state.CopyReport) {
 		Do: "put it in order and purge, or say what became of it: rehydrate export --destroyed"})
 }
 
-// eachBelow looks at a file, or at the files of a folder in byte order of their names. One that cannot be read is a gap.
+// eachBelow looks at a file, or at the files of a folder in byte order of their names, and at its folders in which there
+// are none. One that cannot be read is a gap.
 func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) error {
 	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
-		if ctx.Err() != nil || err == nil && e.IsDir() {
+		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if err == nil && e.IsDir() {
+			a.folder(root, name, look)
+			return nil
 		}
 		var info fs.FileInfo
 		if err == nil {
@@ -221,16 +237,35 @@ func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) 
 			a.unread(filepath.ToSlash(name), err)
 			return nil
 		}
-		rel, err := filepath.Rel(root, name)
-		if rel == "." { // the file itself was named, not a folder around it
-			rel = filepath.Base(name)
-		}
-		look(&source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (*os.File, error) {
+		rel, err := below(root, name)
+		look(&source{where: filepath.ToSlash(name), rel: rel, size: info.Size(), open: func() (*os.File, error) {
 			f, _, err := userfile.Open(name) // it may have become a fifo
 			return f, err
 		}})
 		return err
 	})
+}
+
+// folder looks at the name of a folder that has nothing in it, or that was named itself: any other is part of the names of
+// what it has.
+func (a *audit) folder(root, name string, look func(*source)) {
+	in, err := os.ReadDir(name)
+	rel, wrong := below(root, name)
+	if err := cmp.Or(err, wrong); err != nil {
+		return // the walk says so
+	}
+	if len(in) == 0 || name == root {
+		look(&source{where: filepath.ToSlash(name), rel: rel})
+	}
+}
+
+// below is the name of a file or folder below the folder that was named, or its own if it was named itself.
+func below(root, name string) (string, error) {
+	rel, err := filepath.Rel(root, name)
+	if rel == "." {
+		rel = filepath.Base(name)
+	}
+	return filepath.ToSlash(rel), err
 }
 
 // outOfReach notes a registered copy that cannot be looked at, until the operator says what became of it.

@@ -53,6 +53,7 @@ const (
 	mendLoose  = "rehydrate run RELEASE: it takes the file back if the log says that it was fetched, and removes it if not"
 	mendKey    = "put back log.key from a backup; without one delete it: the next command that writes makes another key, and the log records it"
 	mendStray  = "move it out of the workspace, or delete it"
+	mendEmpty  = "delete it"
 	mendShard  = "rehydrate recheck RELEASE: it takes it away"
 	mendLink   = "move what it points to into its place, or delete the link if that is not of this workspace"
 	mendReport = "rehydrate report: it writes it again"
@@ -103,6 +104,7 @@ type verification struct {
 	files     *workspace.Workspace // without state.db
 	report    Report
 	present   map[string]workspace.Found // everything but folders
+	empty     []string                   // folders with nothing in them
 	accounted map[string]bool            // files that belong there
 	asSealed  map[string]bool            // files that are as the last writer left them
 	blind     bool                       // state.db could not be read, so it is not known what belongs there
@@ -127,6 +129,11 @@ func (v *verification) list(ctx context.Context) error {
 		}
 		v.present[f.Name] = f
 	}
+	empty, err := v.files.EmptyFolders(ctx)
+	if err != nil {
+		return err
+	}
+	v.empty = empty
 	_, stored := v.present[state.StateFile]
 	_, sealed := v.present[state.SealFile]
 	if !stored && !sealed {
@@ -446,6 +453,9 @@ const maxLock = 32
 
 // strays reports files that should not be there.
 func (v *verification) strays() {
+	for _, name := range v.empty {
+		v.damage(name, mendEmpty, "it is an empty folder, and no command makes it")
+	}
 	_, planned := v.present[cluster.PlanFile]
 	for name, f := range v.present {
 		_, belongs := mendOf(name)

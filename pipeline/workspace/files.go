@@ -13,6 +13,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"syscall"
 
@@ -139,6 +140,31 @@ func (w *Workspace) Walk(ctx context.Context, under string) iter.Seq2[Found, err
 			yield(Found{}, fmt.Errorf("look through the workspace: %w", err))
 		}
 	}
+}
+
+// ownFolder matches the folders of a workspace that may be empty: what was in them is not there yet, or was erased.
+var ownFolder = regexp.MustCompile(`^(\.|` + auditName + `|` + imagesName + `(/[0-9a-z]{1,2})?|dataset(/data)?|shards)$`)
+
+// EmptyFolders returns the folders with nothing in them that no command makes or leaves, in byte order of their names.
+func (w *Workspace) EmptyFolders(ctx context.Context) (names []string, err error) {
+	err = fs.WalkDir(w.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && !ownFolder.MatchString(name) {
+			var in []fs.DirEntry
+			in, err = fs.ReadDir(w.root.FS(), name)
+			if err == nil && len(in) == 0 {
+				names = append(names, name)
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // a run that is under way has taken it away
+		}
+		return cmp.Or(err, ctx.Err())
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for empty folders of the workspace: %w", err)
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // Files returns the names of the regular files that Walk yields, but for unfinished ones, in byte order.
