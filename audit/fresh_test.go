@@ -350,6 +350,23 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		"pairs": "[" + strings.Join(pairs, ",") + "]", "digits in quotes": `["` + listed(j, "%02x", `","`) + `"]`, "numbers in quotes": "['" + listed(j, "%d", "', '") + "']"} {
 		text("bytes spelled out as JavaScript does: "+name, "b.json", img, s)
 	}
+	postgres := func(b []byte) string {
+		var s strings.Builder
+		for _, c := range b {
+			switch {
+			case c == '\\':
+				s.WriteString(`\\\\`)
+			case c < ' ' || c > '~':
+				fmt.Fprintf(&s, `\\%03o`, c)
+			default:
+				s.WriteByte(c)
+			}
+		}
+		return s.String()
+	}
+	text("bytes spelled out by PostgreSQL: COPY", "a.sql", img, "COPY public.memes (n, image) FROM stdin;\n1\t"+postgres(j)+"\n2\t"+postgres(live)+"\n\\.\n")
+	text("bytes spelled out by PostgreSQL: COPY of a PNG", "a.sql", pg, "COPY public.memes (image) FROM stdin;\n"+postgres(p)+"\n\\.\n")
+	text("bytes spelled out by PostgreSQL: a literal", "a.sql", img, "INSERT INTO memes VALUES (1, E'"+strings.ReplaceAll(postgres(j), "'", "''")+"'::bytea);\n")
 	for i, s := range []string{"\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K,train,A\n1live1,train,B\n", "https://redd.it/\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K", "\x1b[01;35m1bodut.png\x1b[0m\n\x1b[01;35m1live1.png\x1b[0m\n", "t\bt3\b3_\b_1\b1b\bbo\bod\bdu\but\bt", "1bo\x1b]0;a title\adut", "\x1b(Bt3_1b\x1b]8;;x\x1b\\odut", "n,id\n1,\x1b[31m1bodut\x1b[0m\n", `{"log":"\u001b[31m1bodut\u001b[0m"}`, `'\x1b[31m1bodut\x1b[0m'`, "1bodua\b\but", "_\b1_\bb_\bo_\bd_\bu_\bt"} {
 		text(fmt.Sprintf("colours of a terminal %d: %q", i, s), "c.txt", row, s)
 	}

@@ -561,7 +561,12 @@ func (w walker) spelled(p place, text []byte) {
 	p = p.in("spelled bytes")
 	for _, e := range escapes[:2] {
 		if bytes.Count(text, []byte{e.mark}) >= 16 && !hasNoText(text) {
-			w.carve(p, e.replace(text, resolve))
+			plain := e.replace(text, resolve)
+			w.carve(p, plain)
+			if bytes.Count(text, []byte(`\\`)) >= 16 { // PostgreSQL writes escapes in escapes, and in literals quotes twice
+				w.carve(p, e.replace(plain, resolve))
+				w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolve))
+			}
 		}
 	}
 	for at, end := 0, 0; at < len(text); at = end + 1 {

@@ -309,19 +309,22 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 }
 
 // mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter,
-// so many numbers behind each other as the bytes of an image are, a soft break, at which its lines do not end, or what
+// so many numbers behind each other as the bytes of an image are, or escapes, a soft break, at which its lines do not end, or what
 // a terminal acts on, with separators of columns in it.
 func mayBePacked(all *io.SectionReader) bool {
-	const manyNumbers = 512
+	const manyNumbers, manyEscapes = 512, 64
 	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
-	last := byte(0)
-	for letters, numbers := 0, 0; letters < minLine && numbers < manyNumbers; {
+	last, escapes := byte(0), 0
+	for letters, numbers := 0, 0; letters < minLine && numbers < manyNumbers && escapes < manyEscapes; {
 		b, err := in.ReadByte()
 		if err != nil {
 			return false
 		}
 		if last == '=' && (b == '\n' || b == '\r') || b == escapeKey || b == backspace {
 			return true
+		}
+		if last == '\\' && isOctal[b] {
+			escapes++
 		}
 		last = b
 		letters, numbers = letters+1, numbers+1
