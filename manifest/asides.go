@@ -82,45 +82,119 @@ func (m *Images) Mixed() (all []Problem) {
 	return all
 }
 
-// The columns by which a row says that it is no answer, as FoldColumn writes them: by a word for a state, by an
-// error, by yes.
-var (
-	stateNames = []string{"status", "state", "response_status", "answer_status", "annotation_status", "assignment_status",
-		"record_status", "review_status", "assignmentstatus"}
-	errorNames = []string{"error", "errors", "error_message", "exception"}
-	flagNames  = []string{"was_cancelled", "cancelled", "canceled", "is_draft", "draft", "discarded", "skipped", "failed"}
+// A saying is how a column says that a row is no answer.
+type saying int
+
+const (
+	saysNothing saying = iota
+	byState            // a word for a state
+	byEnd              // the reason for which a model's answer ended
+	byError            // what went wrong
+	byFault            // yes
+	byNoSuccess        // no
 )
 
+// sayings are the columns by which a row says that it is no answer, as plainColumn writes them.
+var sayings = map[saying][]string{
+	byState: {"status", "state", "outcome", "responsestatus", "answerstatus", "annotationstatus", "assignmentstatus",
+		"recordstatus", "reviewstatus", "requeststatus"},
+	byEnd: {"finishreason", "stopreason", "donereason"},
+	byError: {"error", "errors", "errormessage", "errorcode", "exception", "parseerror", "parsingerror", "jsonerror",
+		"apierror", "requesterror", "responseerror", "servererror", "modelerror", "validationerror"},
+	byFault: {"cancelled", "canceled", "draft", "discarded", "skipped", "failed", "refused", "rejected", "truncated",
+		"incomplete", "unfinished", "invalid", "timedout", "timeout", "aborted", "expired"},
+	byNoSuccess: {"finished", "submitted", "valid", "success", "successful", "succeeded", "completed", "complete",
+		"answered"},
+}
+
+// asks are the words before the name of a column that says yes or no.
+var asks = []string{"is", "has", "was", "had"}
+
+// plainColumn writes a column's name without what parts its words: finish_reason and finishReason are one name.
+func plainColumn(name string) string { return strings.ReplaceAll(FoldColumn(name), "_", "") }
+
+// sayingOf gives how a column says that a row is no answer.
+func sayingOf(column string) saying {
+	name := plainColumn(column)
+	for how, names := range sayings {
+		if slices.Contains(names, name) {
+			return how
+		}
+	}
+	for _, ask := range asks {
+		asked, is := strings.CutPrefix(name, ask)
+		switch {
+		case !is:
+		case slices.Contains(sayings[byFault], asked), slices.Contains(sayings[byError], asked):
+			return byFault
+		case slices.Contains(sayings[byNoSuccess], asked):
+			return byNoSuccess
+		}
+	}
+	return saysNothing
+}
+
+// answerNames are the names of such columns in the spelling of most files of JSON, whose keys are looked for by name.
+func answerNames() (names []string) {
+	names = []string{"response_status", "answer_status", "annotation_status", "assignment_status", "record_status",
+		"review_status", "request_status", "finish_reason", "stop_reason", "done_reason", "error_message", "error_code",
+		"parse_error", "parsing_error", "json_error", "api_error", "request_error", "response_error", "server_error",
+		"model_error", "validation_error", "timed_out"}
+	for how, plain := range sayings {
+		names = append(names, plain...)
+		for _, name := range plain {
+			for _, ask := range asks {
+				if how != byState && how != byEnd {
+					names = append(names, ask+"_"+name)
+				}
+			}
+		}
+	}
+	return names
+}
+
 // unanswered are states in which a row is no answer: of people's (Argilla, Label Studio, Prolific, MTurk, the page of
-// annotate review), and of requests to models. Letters alone, in lower case.
+// annotate review), of requests to models, and the outcomes of classify and moderate. Letters alone, in lower case.
 var unanswered = []string{"draft", "discarded", "discard", "pending", "skipped", "skip", "rejected", "returned", "timedout", "timeout",
 	"awaitingreview", "inprogress", "incomplete", "unfinished", "failed", "error", "errored", "cancelled", "canceled", "aborted",
-	"expired", "refused", "truncated", "queued", "running"}
+	"expired", "refused", "truncated", "queued", "running", "empty", "notjson", "unknownlabel", "toolarge", "notasked"}
 
 // AnswerNamed reports whether a column can say that a row is no answer.
-func AnswerNamed(column string) bool {
-	name := FoldColumn(column)
-	return slices.Contains(stateNames, name) || slices.Contains(errorNames, name) || slices.Contains(flagNames, name)
-}
+func AnswerNamed(column string) bool { return sayingOf(column) != saysNothing }
 
 // NoAnswer reports whether a field for which AnswerNamed is true says that its row is no answer.
 func NoAnswer(column string, cell Cell) bool {
-	name, text := FoldColumn(column), cell.Plain()
-	switch {
-	case cell.Null:
+	text := cell.Plain()
+	if cell.Null {
 		return false
-	case slices.Contains(stateNames, name):
+	}
+	switch sayingOf(column) {
+	case byState:
 		return IsUnanswered(text)
-	case slices.Contains(flagNames, name):
-		yes, ok := value.Flag(text)
+	case byEnd:
+		return !isMissing(text) && !value.IsWholeEnd(text)
+	case byFault:
+		yes, ok := yesOrNo(text)
 		return yes && ok
-	case text == "": // an object, or a list of several
+	case byNoSuccess:
+		yes, ok := yesOrNo(text)
+		return text != "" && !yes && ok
+	}
+	if text == "" { // an object, or a list of several
 		return cell.Nested || len(cell.List) > 0
 	}
 	// A number with digits after the point is how far something is off, and one of errors is how many there are.
 	n, isNumber := value.Number(text)
-	isCode := n != 0 && n == float64(int(n)) && name != "errors"
+	isCode := n != 0 && n == float64(int(n)) && FoldColumn(column) != "errors"
 	return !isMissing(text) && value.Fold(text) != "false" && (!isNumber || isCode)
+}
+
+// yesOrNo reads a flag as programs or people write it.
+func yesOrNo(text string) (yes, ok bool) {
+	if yes, ok := value.Flag(text); ok {
+		return yes, true
+	}
+	return value.YesNo(text)
 }
 
 // isMissing reports whether a text stands for no value, also None, which can be a label elsewhere.

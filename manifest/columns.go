@@ -272,7 +272,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 // the first lines: those of the usual spelling are read wherever they are.
 func (r *Release) findAsides(header []string) {
 	if r.hasKeys() {
-		header = slices.Concat(header, FieldImage.Names(), stateNames, errorNames, flagNames)
+		header = slices.Concat(header, FieldImage.Names(), answerNames())
 	}
 	used := r.used()
 	for _, name := range header {

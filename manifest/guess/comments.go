@@ -77,23 +77,8 @@ var (
 // depths are columns that say how deep a comment stands below a post.
 var depths = set("depth comment_depth reply_depth thread_depth nest_level nesting nesting_depth nesting_level")
 
-// Words for yes and no, without marks, in the languages in which spreadsheets write them.
-var (
-	yesWords = set("true t yes y ja j wahr oui vrai si verdadero sim verdadeiro vero sant tak prawda evet dogru da")
-	noWords  = set("false f no n nein falsch non faux falso nao nee onwaar nej falskt nie falsz hayir yanlis net")
-)
-
 // readFlag reads a yes or no as anybody writes one in a cell.
-func readFlag(text string) (yes, ok bool) {
-	switch word := value.Fold(withoutMarks(text)); {
-	case yesWords[word]:
-		return true, true
-	case noWords[word]:
-		return false, true
-	}
-	n, ok := value.Number(strings.TrimSpace(text))
-	return n == 1, ok && (n == 0 || n == 1)
-}
+func readFlag(text string) (yes, ok bool) { return value.YesNo(withoutMarks(text)) }
 
 // The kinds of rows, as dumps and exports name them, without marks on letters.
 var (

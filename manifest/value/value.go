@@ -177,6 +177,31 @@ func Flag(text string) (yes, ok bool) {
 	return false, false
 }
 
+// YesNo reads a yes or no as people write one, also t and y, in a number, and in other languages, without marks on
+// letters. ok is false for any other text, and for none.
+func YesNo(text string) (yes, ok bool) {
+	switch Fold(text) {
+	case "true", "t", "yes", "y", "ja", "j", "wahr", "oui", "vrai", "si", "verdadero", "sim", "verdadeiro", "vero", "sant", "tak",
+		"prawda", "evet", "dogru", "da":
+		return true, true
+	case "false", "f", "no", "n", "nein", "falsch", "non", "faux", "falso", "nao", "nee", "onwaar", "nej", "falskt", "nie", "falsz",
+		"hayir", "yanlis", "net":
+		return false, true
+	}
+	n, ok := Number(strings.TrimSpace(text))
+	return n == 1, ok && (n == 0 || n == 1)
+}
+
+// IsWholeEnd reports whether the reason for which a model's answer ended, as APIs and servers spell it, is one of a
+// whole answer; none at all is one. An answer that ends for another may not be whole.
+func IsWholeEnd(reason string) bool {
+	switch Fold(reason) {
+	case "", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done":
+		return true
+	}
+	return false
+}
+
 // TOML writes a text, number, flag or list of texts as a value of TOML on one line, which is one of JSON as well.
 func TOML(v any) string {
 	var b strings.Builder

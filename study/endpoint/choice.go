@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"rehydrate/manifest/value"
 )
 
 // readChat reads the answer to a Chat. It is OK only if it can be read in one way: all its choices say the same, no
@@ -155,10 +157,9 @@ func spelledTwice(object map[string]any) string {
 
 // The reasons for which answers end, in lower case, by what they mean: those of OpenAI's API and of servers that pass
 // on their own (vLLM, TGI, Anthropic, Gemini, Cohere, Mistral, Together, Ollama). An answer that ends for another may
-// not be whole.
+// not be whole: value.IsWholeEnd has those of whole ones.
 var (
-	whole = []string{"", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done"}
-	cut   = []string{"length", "limit", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens",
+	cut = []string{"length", "limit", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens",
 		"max_length", "token_limit", "context_length", "model_length", "model_context_window_exceeded", "truncated"}
 	refuses = []string{"content_filter", "content_filtered", "safety", "image_safety", "refusal", "recitation",
 		"blocklist", "prohibited_content", "spii", "sensitive", "error_toxic", "guardrail_intervened", "blocked", "refused",
@@ -173,7 +174,7 @@ func endOf(reason any) (Outcome, string) {
 	switch {
 	case reason != nil && !ok:
 		return Failed, fmt.Sprint(reason)
-	case slices.Contains(whole, text):
+	case value.IsWholeEnd(text):
 		return OK, text
 	case slices.Contains(cut, text):
 		return Truncated, text
