@@ -214,28 +214,106 @@ func IsUnanswered(state string) bool {
 // asides are the columns beside ids and labels that the rows of a table have.
 type asides struct {
 	images, answers []aside
-	met             int // columns that were looked at
+	about           []aside // that may name another thing than the post of the id
+	chosen          bool    // release.toml names the column of ids: another one says so only by what can be nothing else
+	met             int     // columns that were looked at
 	numbers         Images
 }
 
 type aside struct {
-	name string
-	at   int // its place in a row
+	name  string
+	at    int // its place in a row
+	kinds *kindsMet
+}
+
+// kindsMet are the rows of a column of kinds that are about comments. They count where all values are kinds: elsewhere
+// the column is of something else.
+type kindsMet struct {
+	comments Problems
+	other    bool
 }
 
 // meet looks at the columns that are new. taken says of a name that it is that of a field or a category.
 func (a *asides) meet(columns []string, taken func(string) bool) {
 	for at, name := range columns[a.met:] {
-		it := aside{name, a.met + at}
+		it := aside{name: name, at: a.met + at}
 		switch {
 		case taken(name):
 		case ImageNamed(name):
 			a.images = append(a.images, it)
 		case AnswerNamed(name):
 			a.answers = append(a.answers, it)
+		case aboutNamed(name):
+			it.kinds = new(kindsMet)
+			a.about = append(a.about, it)
 		}
 	}
 	a.met = len(columns)
+}
+
+// aboutNamed reports whether a column can say that a row is about another thing than the post of its id. One called
+// comment can hold anything.
+func aboutNamed(column string) bool {
+	mark := MarkOf(column)
+	return IDNamed(column) || mark != NoMark && (mark != MarkYes || strings.Contains(FoldColumn(column), "is_"))
+}
+
+// judge reports what the fields of a row say against its id: that the row is about a comment, or another post.
+func (a *asides) judge(id PostID, cells []Cell, place func(cell int) Problem, report func(Problem)) {
+	if id == "" { // which was reported
+		return
+	}
+	for _, of := range a.about {
+		text := cells[of.at].Plain()
+		if text == "" || isMissing(text) {
+			continue
+		}
+		p := place(of.at)
+		p.Message = "column " + table.Quote(of.name) + " says that this row is about a comment, and not about its post"
+		p.Hint = "keep the rows about posts; a column of something else goes by another name"
+		yes, isFlag := value.YesNo(text)
+		switch mark := MarkOf(of.name); {
+		case mark == MarkKind && OfComment(text):
+			of.kinds.comments.Add(p)
+		case mark == MarkKind:
+			of.kinds.other = of.kinds.other || !Posts.Has(text) && !TypesOfPosts.Has(text)
+		case mark == MarkYes && isFlag && yes, mark == MarkNo && isFlag && !yes, mark == MarkAddress && IsComment(text),
+			mark == MarkID && namesOther(id, text, true):
+			report(p)
+		case a.namesPost(of, id, cells) && namesOther(id, text, !a.chosen && slices.Contains(IDColumns(NameOfID), FoldColumn(of.name))):
+			p.Message = "column " + table.Quote(of.name) + " names another post than the id of the row, " + table.Quote(string(id))
+			p.Hint = "keep the column that has the ids of the posts, or correct the row"
+			report(p)
+		}
+	}
+}
+
+// namesPost reports whether a column has a name of ids, and its address is that of the row's own post: one under url or
+// link can lead elsewhere where another column confirms the id.
+func (a *asides) namesPost(of aside, id PostID, cells []Cell) bool {
+	leads := slices.Contains(IDColumns(NameOfAddress), FoldColumn(of.name))
+	return IDNamed(of.name) && !(leads && slices.ContainsFunc(a.about, func(other aside) bool {
+		named, strong := PostForm(cells[other.at].Plain())
+		return strong && named == string(id)
+	}))
+}
+
+// namesOther reports whether a text names a post or comment other than the id. plain says that also a text does that
+// could be something else; digits alone number rows.
+func namesOther(id PostID, text string, plain bool) bool {
+	named, strong := PostForm(text)
+	return named != string(id) && (strong || plain && named != "" && !value.IsDigits(text))
+}
+
+// ofComments gives the rows that columns of kinds say are about comments, once all rows were read.
+func (a *asides) ofComments() (all Problems) {
+	for _, of := range a.about {
+		if !of.kinds.other {
+			all.Add(of.kinds.comments.List...)
+			all.More += of.kinds.comments.More
+		}
+	}
+	return all
 }
 
 // isNone reports whether a row says that it is no answer.

@@ -62,6 +62,56 @@ func TestImageBeside(t *testing.T) {
 	}
 }
 
+// TestAbout: a row whose other fields name a comment, or another post than its id, is refused with its line in tables of
+// labels and of numbers, in bare files and in releases.
+func TestAbout(t *testing.T) {
+	const address = "https://www.reddit.com/r/x/comments/abc124/t/"
+	for text, want := range map[string]string{
+		"id,severity,permalink\nabc123,SS1,/r/x/comments/abc123/t/\nabc124,SS1," + address + "kz0abcd/\n":     `:3:12: column "permalink" says that this row is about a comment`,
+		"id,severity,fullname\nabc123,SS1,t3_abc123\nabc124,SS1,t1_kz0abcd\n":                                 `:3:12: column "fullname" says`,
+		"id,severity,type\nabc123,SS1,comment\nabc124,SS1,comment\n":                                          `:2:12: column "type" says`,
+		"id,severity,Post Type\nabc123,SS1,post\nabc124,SS1,reply\n":                                          `:3:12: column "Post Type" says`,
+		"id,severity,type\nabc123,SS1,comment\nabc124,SS1,irony\n":                                            "",
+		"id,severity,type\nabc123,SS1,image\nabc124,SS1,gallery\n":                                            "",
+		"id,severity,comment_id\nabc123,SS1,\nabc124,SS1,kz0abcd\n":                                           `:3:12: column "comment_id" says`,
+		"id,severity,comment_id\nabc123,SS1,1\nabc124,SS1,2\n":                                                "",
+		"id,severity,is_comment\nabc123,SS1,no\nabc124,SS1,yes\n":                                             `:3:12: column "is_comment" says`,
+		"id,severity,is_submission\nabc123,SS1,True\nabc124,SS1,False\n":                                      `:3:12: column "is_submission" says`,
+		"id,severity,comment\nabc123,SS1,yes\nabc124,SS1,good\n":                                              "",
+		"id,severity,post_id\nabc123,SS1,abc123\nabc124,SS1,abc125\n":                                         `:3:12: column "post_id" names another post than the id of the row, "abc124"`,
+		"id,severity,submission_id\nabc123,SS1,t3_abc125\n":                                                   `:2:12: column "submission_id" names`,
+		"post_id,severity,id\nabc123,SS1,1\n":                                                                 "names another post",
+		"id,severity,post_id\nabc123,SS1,1\nabc124,SS1,2\n":                                                   "",
+		"id,severity,permalink\nabc123,SS1," + address + "\n":                                                 `:2:12: column "permalink" names`,
+		"id,severity,url\nabc123,SS1," + address + "\n":                                                       `:2:12: column "url" names`,
+		"id,severity,url,permalink\nabc123,SS1," + address + ",/r/x/comments/abc123/t/\n":                     "",
+		"id,severity,url\nabc123,SS1,https://i.redd.it/abc.png\n":                                             "",
+		`{"id":"abc123","severity":"SS1"}` + "\n" + `{"id":"abc124","severity":"SS1","comment_id":"kz0abcd"}`: `:2:`,
+	} {
+		name := "a.csv"
+		if strings.HasPrefix(text, "{") {
+			name = "a.jsonl"
+		}
+		if strings.HasPrefix(text, "post_id") { // the column id comes first, also where it numbers rows
+			want = `column "post_id" names another post`
+		}
+		if _, _, problem := readBoth(t, name, text); (problem == "") != (want == "") || !strings.Contains(problem, want) {
+			t.Errorf("%s\n%q, want %q", text, problem, want)
+		}
+	}
+	dir := folder(t, map[string]string{SettingsName: "name = \"x\"\nmanifest = \"a.csv\"\n[[category]]\nname = \"mood\"\nkind = \"single\"\n" +
+		"labels = [{code = \"sad\", name = \"sad\"}]\n", "a.csv": "id,mood,type\nabc123,sad,post\nabc124,sad,comment\n"})
+	r, err := Open(dir, Options{})
+	if _, err = entries(t, r, err); err == nil || !strings.Contains(err.Error(), `a.csv:3:12: column "type" says`) {
+		t.Errorf("a release: %v", err)
+	}
+	r, err = Open(file(t, "b.csv", "id,figurative,severity,related_content,modality,context,permalink\n"+
+		"abc124,F1,SS1,SR1,M1,C1,"+address+"kz0abcd/\n"), Options{})
+	if _, err = entries(t, r, err); err == nil || !strings.Contains(err.Error(), `b.csv:2:25: column "permalink" says`) {
+		t.Errorf("a bare file: %v", err)
+	}
+}
+
 // TestUnanswered: rows that say that they are no answer are left out and counted.
 func TestUnanswered(t *testing.T) {
 	for text, want := range map[string]int{

@@ -269,16 +269,18 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 }
 
 // findAsides finds the columns beside fields and categories that say something of a row. Keys of JSON need not be in
-// the first lines: those of the usual spelling are read wherever they are.
+// the first lines: those of the usual spelling are read wherever they are. In a manifest a column says only which thing
+// a row is about, and where several rows are about one image nothing does: they can be its comments.
 func (r *Release) findAsides(header []string) {
 	if r.hasKeys() {
-		header = slices.Concat(header, FieldImage.Names(), answerNames())
+		header = slices.Concat(header, FieldImage.Names(), answerNames(), FieldID.Names(), markNames())
 	}
 	used := r.used()
 	for _, name := range header {
-		image := ImageNamed(name) && r.columns[FieldImage.String()] == ""
+		image := ImageNamed(name) && r.isTable && r.columns[FieldImage.String()] == ""
 		answer := AnswerNamed(name) && r.options.Unanswered != nil
-		if (image || answer) && !slices.Contains(used, name) && !slices.Contains(r.asides, name) {
+		is := image || answer || !ImageNamed(name) && !AnswerNamed(name) && aboutNamed(name) && !r.Schema.Many
+		if is && !slices.Contains(used, name) && !slices.Contains(r.asides, name) {
 			r.asides = append(r.asides, name)
 		}
 	}

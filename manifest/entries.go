@@ -62,6 +62,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		problems.Add(Problem{File: file, Line: line, Column: column, Message: message, Hint: hint})
 	}
 	without := r.newSkip(rows)
+	d.beside.chosen = !r.isTable && r.named[r.columns[FieldID.String()]] != ""
 	d.beside.meet(rows.Columns(), func(name string) bool { return !slices.Contains(r.asides, name) })
 	keys := new(keysort.Sorter)
 	defer keys.Close()
@@ -104,6 +105,10 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 				problems.Add(*p)
 			}
 		}
+		d.beside.judge(e.ID, cells, func(cell int) Problem {
+			file, line, column := rows.Place(cell)
+			return Problem{File: file, Line: line, Column: column}
+		}, func(p Problem) { problems.Add(p) })
 		if split := rows.file().split; split != "" {
 			e.Split = split
 		}
@@ -132,6 +137,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		}
 	}
 	problems.Add(d.beside.numbers.Mixed()...)
+	problems.Join(d.beside.ofComments())
 	return counted, r.finish(&counted, rows, keys, problems)
 }
 

@@ -304,6 +304,9 @@ func (m *Rows) lacks(in inputFile) error {
 	for i, name := range m.want {
 		has := slices.Contains(m.from, i)
 		m.met[i] = m.met[i] || has
+		if !has && slices.Contains(m.release.asides, name) {
+			continue
+		}
 		if !has && m.next == 1 && !m.release.blanks { // the header was checked when a release was opened, but not of a Source
 			return fmt.Errorf("read %s: the manifest no longer has column %s", in.path, table.Quote(name))
 		}

@@ -86,6 +86,7 @@ func (k *Keyed) Each(ctx context.Context, visit func(Key, []Cell) bool) error {
 		cells, err := k.rows.Next()
 		if err == io.EOF {
 			k.problems.Add(k.beside.numbers.Mixed()...)
+			k.problems.Join(k.beside.ofComments())
 			return k.problems.Err()
 		}
 		if n == MaxRows {
@@ -126,6 +127,10 @@ func (k *Keyed) key(cells []Cell, seen seen) (key Key, ok bool) {
 	if p != nil {
 		k.problems.Add(*p)
 	}
+	k.beside.judge(key.ID, cells, func(cell int) Problem {
+		_, line, column := k.rows.Place(cell)
+		return Problem{File: k.ids.ManifestPath, Line: line, Column: column}
+	}, func(p Problem) { k.problems.Add(p) })
 	if first, twice := seen.add(key, line); twice {
 		k.ids.report(k.ids.fields[FieldID], fmt.Sprintf("%s is already on line %d", key, first),
 			"keep one row for each image; image N of a gallery is named ID/N, or by a column image")

@@ -139,6 +139,9 @@ func IDColumns(kinds ...NameKind) []string {
 	return names
 }
 
+// IDNamed reports whether a column has a name under which people keep ids of posts.
+func IDNamed(column string) bool { return slices.Contains(FieldID.Names(), FoldColumn(column)) }
+
 // FoldColumn is how names of columns are compared: in lower case, without spaces at the ends, with _ between the words.
 func FoldColumn(name string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(value.Fold(name))

@@ -64,7 +64,7 @@ type Release struct {
 	blanks       bool                // of a Source: words for a missing value count as empty cells, but in columns of text
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
-	asides       []string            // of OpenTable: columns beside fields and categories that are read
+	asides       []string            // columns beside fields and categories that are read
 	named        map[string]string   // column -> the key of release.toml that names it
 }
 
@@ -211,7 +211,11 @@ func (r *Release) bind(toml []byte) error {
 	if err != nil {
 		return err
 	}
-	return r.match(header)
+	if err := r.match(header); err != nil {
+		return err
+	}
+	r.findAsides(header)
+	return nil
 }
 
 func (r *Release) findFiles() error {

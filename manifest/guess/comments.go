@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,66 +60,8 @@ func (c *surveyed) betweenPosts() bool {
 	return slices.ContainsFunc(wordsOf(c.name), func(word string) bool { return beside[word] })
 }
 
-// ownAddresses are columns of the row's own address or fullname. url and link are not among them: a post can lead to a
-// comment.
-var ownAddresses = set("comment_permalink full_link fullname name permalink post_permalink post_url")
-
-// ofComments are columns that name the comment which a row is about.
-var ofComments = set("comment_fullname comment_id comment_link comment_name comment_permalink comment_uri comment_url commentid")
-
-// Columns that say yes or no: of a comment, and of a post.
-var (
-	yesOfComments = set("is_comment is_reply comment kommentar commentaire comentario commento is_kommentar")
-	yesOfPosts    = set("is_post is_submission is_thread is_top_level top_level is_toplevel toplevel is_root")
-)
-
 // depths are columns that say how deep a comment stands below a post.
 var depths = set("depth comment_depth reply_depth thread_depth nest_level nesting nesting_depth nesting_level")
-
-// readFlag reads a yes or no as anybody writes one in a cell.
-func readFlag(text string) (yes, ok bool) { return value.YesNo(withoutMarks(text)) }
-
-// The kinds of rows, as dumps and exports name them, without marks on letters.
-var (
-	kindsOfComments = set(`comment comments t1 kommentar kommentare commentaire commentaires comentario comentarios commento commenti
-		opmerking komentarz komentarze komentar yorum kommentti kommentarer kommentaren hozzaszolas
-		комментарии комментарий коментар коммент комменты cmt cmts commenter
-		σχολιο تعليق תגובה टिप्पणी コメント 评论 評論 留言 댓글`)
-	kindsOfReplies = set(`reply replies antwort antworten reponse reponses respuesta respuestas resposta respostas risposta risposte
-		reactie reacties odpowiedz odpowiedzi yanit svar vastaus ответ رد 回复 回覆 返信 답글`)
-	kindsOfPosts = set(`post posts submission submissions t3 thread threads beitrag beitrage publication publications
-		publicacion publicaciones entrada publicacao postagem pubblicazione bericht wpis gonderi inlagg indlaeg innlegg julkaisu
-		op пост публикация
-		منشور 帖子 主题 投稿 게시물`)
-	surePosts = set("op post posts submission submissions t3")
-	// typesOfPosts can stand beside comment, and are labels without it.
-	typesOfPosts = set("gallery image link poll self text video")
-)
-
-// dumpForm is the name of a file of a dump by months: of comments, or of submissions.
-var dumpForm = regexp.MustCompile(`^r([cs])_\d{4}-\d\d`)
-
-// maxKindWords is how many words the name of a kind has at most: top-level comment.
-const maxKindWords = 3
-
-// kindIs reports whether a text names one of these kinds: by a word of it, where another does not say that it is a part
-// of something, such as a title.
-func kindIs(text string, kinds map[string]bool) bool {
-	kind := value.Fold(withoutMarks(text))
-	if kinds[kind] {
-		return true
-	}
-	if dump := dumpForm.FindStringSubmatch(kind); dump != nil {
-		return kinds[map[string]string{"c": "comment", "s": "submission"}[dump[1]]]
-	}
-	words := strings.FieldsFunc(kind, func(r rune) bool { return r == ' ' || r == '_' || r == '-' })
-	return len(words) <= maxKindWords && slices.ContainsFunc(words, func(word string) bool { return kinds[word] })
-}
-
-// ofComment reports whether a text says that something is a comment or a reply.
-func ofComment(text string) bool {
-	return kindIs(text, kindsOfComments) || kindIs(text, kindsOfReplies)
-}
 
 // saysKind reports whether the column says of each row whether it is about a post or a comment, and whether it is of a
 // comment anywhere.
@@ -128,25 +69,27 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	if c.lists || c.odd || len(c.cells) == 0 || len(c.cells) > 20 {
 		return false, false
 	}
-	has := func(kinds ...map[string]bool) func([]string) bool {
+	has := func(kinds ...manifest.RowKind) func([]string) bool {
 		return func(cell []string) bool {
-			return slices.ContainsFunc(kinds, func(of map[string]bool) bool { return kindIs(cell[0], of) })
+			return slices.ContainsFunc(kinds, func(of manifest.RowKind) bool { return of.Has(cell[0]) })
 		}
 	}
-	only := func(kinds ...map[string]bool) bool {
+	only := func(kinds ...manifest.RowKind) bool {
 		is := has(kinds...)
 		return !slices.ContainsFunc(c.cells, func(cell []string) bool { return !is(cell) })
 	}
-	comments = slices.ContainsFunc(c.cells, has(kindsOfComments, kindsOfReplies))
-	posts := slices.ContainsFunc(c.cells, has(kindsOfPosts))
+	comments = slices.ContainsFunc(c.cells, has(manifest.Comments, manifest.Replies))
+	posts := slices.ContainsFunc(c.cells, has(manifest.Posts))
 	switch name := strings.Join(wordsOf(c.name), "_"); {
-	case namedAs(name, "kind type typ tipo soort rodzaj thing"):
-		return only(kindsOfComments, kindsOfReplies, kindsOfPosts) ||
-			comments && (posts || only(kindsOfComments, kindsOfReplies, typesOfPosts)), comments
-	case only(kindsOfComments, kindsOfPosts):
+	case manifest.MarkOf(name) == manifest.MarkKind:
+		return only(manifest.Comments, manifest.Replies, manifest.Posts) ||
+			comments && (posts || only(manifest.Comments, manifest.Replies, manifest.TypesOfPosts)), comments
+	case namedAs(name, "unit source level origin object entity item element granularity"):
+		return only(manifest.Comments, manifest.Replies, manifest.Posts) && comments, comments
+	case only(manifest.Comments, manifest.Posts):
 		return comments && posts, comments
 	default: // reply and thread are labels in other datasets
-		return only(kindsOfReplies, surePosts) && comments && posts, comments
+		return only(manifest.Replies, manifest.SurePosts) && comments && posts, comments
 	}
 }
 
@@ -156,24 +99,25 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 	name := strings.Join(wordsOf(c.name), "_")
 	ofPosts := id.all(formPost) || d.confirmed(id) // any of their rows can say what it stands under, or leads to
 	says, comments := c.saysKind()
-	named := c.forms[formID]+c.forms[formComment]+c.forms[formTooNew] > 0 && !c.all(formDigits) // by ids
+	named := manifest.MarkOf(name)
+	byIDs := c.forms[formID]+c.forms[formComment]+c.forms[formTooNew] > 0 && !c.all(formDigits)
 	switch isFlag := c.allFlags(); {
 	case c == id:
 	case says:
 		return byKind, comments, true
-	case yesOfComments[name] && (isFlag && !slices.Contains(d.Keep, c.name) || strings.HasPrefix(name, "is_")):
+	case named == manifest.MarkYes && (isFlag && !slices.Contains(d.Keep, c.name) || strings.HasPrefix(name, "is_")):
 		return byYes, true, true
-	case yesOfPosts[name]:
+	case named == manifest.MarkNo:
 		return byNo, true, true
 	case depths[name] && c.all(formInteger) && (c.seen["0"] || c.seen["1"]):
 		return byDepth, true, true
-	case ownAddresses[name] && c.forms[formComment] > 0:
+	case named == manifest.MarkAddress && c.forms[formComment] > 0:
 		return byAddress, true, false
-	case ofComments[name] && named:
+	case (named == manifest.MarkID || named == manifest.MarkAddress && strings.HasPrefix(name, "comment")) && byIDs:
 		return byCommentID, true, d.PostsOnly
 	case ofPosts || c.betweenPosts():
 		return byOwnID, c.forms[formComment] > 0 && !c.lists, false
-	case c.namedAs(markNames) && named,
+	case c.namedAs(markNames) && byIDs,
 		c.namedAs(parentNames) && (c.forms[formPost]+c.forms[formComment] > 0 || c.plainIDs()):
 		return byValue, true, d.PostsOnly
 	case c.forms[formComment] > 0 && !c.lists:
@@ -201,6 +145,34 @@ func (d *guesser) guessMarks() {
 			d.leave(c, "it says whether a row is about a post or a comment")
 		}
 	}
+	d.lookAtCommentFields()
+}
+
+// lookAtCommentFields says which columns only comments have, where all rows with an id have a value there: they may
+// be about comments. Of the two that stand in dumps both are wanted.
+func (d *guesser) lookAtCommentFields() {
+	filled := d.column(d.columnOf("id")).filled
+	var found []string
+	dumps := 0
+	for _, c := range d.columns {
+		name := strings.Join(wordsOf(c.name), "_")
+		if c.filled < filled || filled == 0 {
+			continue
+		}
+		switch name {
+		case "comment_text", "comment_body", "comment_created_utc", "comment_created", "comment_index", "comment_score":
+			found = append(found, c.name)
+		case "controversiality", "is_submitter":
+			dumps++
+		}
+	}
+	if dumps == 2 {
+		found = append(found, "controversiality", "is_submitter")
+	}
+	if len(found) > 0 && len(d.marks) == 0 {
+		d.lookAt("every row has a value of %s, which comments have and posts have not: are the rows about posts?",
+			manifest.QuotedList(found))
+	}
 }
 
 // plainIDs reports whether all values can be ids of posts and most are no words: 1abcde.
@@ -224,7 +196,7 @@ func (m commentMarks) without(id string, today time.Time) manifest.Without {
 		columns = append(columns, of.column)
 	}
 	return manifest.Without{Columns: columns, Is: func(texts []string) bool {
-		post, strong := idForm(texts[0])
+		post, strong := manifest.PostForm(texts[0])
 		if post == "" || manifest.PostID(post).TooNew(today) {
 			return strong || post != ""
 		}
@@ -248,14 +220,14 @@ func (m commentMarks) ofComment(id string, texts []string) (comment bool) {
 // says reports whether the text of the mark's column says that the row with the id is about a comment, and whether the
 // id is that of the post which the comment stands under.
 func (of mark) says(id, text string) (comment, ofPost bool) {
-	post, strong := idForm(text)
+	post, strong := manifest.PostForm(text)
 	under, own, isAddress := manifest.CommentAddress(value.FoldASCII(text))
 	ofPost = isAddress && string(under) == id && of.chosen
 	switch of.kind {
 	case byKind:
-		return ofComment(text), false
+		return manifest.OfComment(text), false
 	case byYes, byNo:
-		yes, ok := readFlag(text)
+		yes, ok := value.YesNo(text)
 		return text != "" && (!ok || yes == (of.kind == byYes)), false // what is neither yes nor no may be a comment
 	case byDepth:
 		n, ok := value.Number(strings.TrimSpace(text))
@@ -326,13 +298,13 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 	const leaves = "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"
 	const choose = "say which column has the ids of posts: rehydrate init --id COLUMN; --posts-only leaves such rows out"
-	id, _ := idForm(texts[0])
+	id, _ := manifest.PostForm(texts[0])
 	for i, of := range m {
 		if is, _ := of.says(id, texts[i+1]); !is {
 			continue
 		}
 		column := table.Quote(of.column)
-		_, isFlag := readFlag(texts[i+1])
+		_, isFlag := value.YesNo(texts[i+1])
 		switch {
 		case of.kind == byOther:
 			return i +
@@ -342,7 +314,7 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 			return i + 1, "column " + column + " says neither yes nor no, so this row may be about a comment", leaves
 		}
 		hint = leaves
-		if post, _ := idForm(texts[i+1]); of.kind == byValue && post != "" {
+		if post, _ := manifest.PostForm(texts[i+1]); of.kind == byValue && post != "" {
 			hint = "rehydrate init --posts-only leaves such rows out; --id " + strconv.Quote(of.column) +
 				" takes the posts that comments stand under"
 		}

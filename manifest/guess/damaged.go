@@ -37,7 +37,7 @@ func whyDamaged(text string) (why, hint string) {
 	if strings.TrimSpace(text) == "" {
 		return "is empty", "every row needs the id of its post"
 	}
-	if id, strong := idForm(text); id == "" && strong {
+	if id, strong := manifest.PostForm(text); id == "" && strong {
 		return "", ""
 	}
 	_, err := manifest.ParseCellID(text)
@@ -146,7 +146,7 @@ func newNeighbours(columns []*surveyed, id *surveyed) *neighbours {
 
 func (n *neighbours) add(names []string, cells []manifest.Cell, id string, damaged bool) {
 	n.found = n.found || damaged
-	own, _ := idForm(id)
+	own, _ := manifest.PostForm(id)
 	for i, c := range n.columns {
 		if c == nil {
 			continue
@@ -154,7 +154,7 @@ func (n *neighbours) add(names []string, cells []manifest.Cell, id string, damag
 		at := slices.Index(names, c.name)
 		other, strong := "", false
 		if at >= 0 {
-			other, strong = idForm(cells[at].Plain())
+			other, strong = manifest.PostForm(cells[at].Plain())
 		}
 		if other == "" || !strong && !c.namedID || !damaged && other != own {
 			n.columns[i] = nil

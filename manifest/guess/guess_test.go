@@ -45,6 +45,10 @@ func TestInitAsks(t *testing.T) {
 		{"kinds under another name", "id,what,mood\nabc,post,sad\nabd,comment,glad\n", Options{}, []string{`a.csv:3:5 column "what" says`}},
 		{"kinds with their parts", "id,unit,mood\nabc,submission title,sad\nabd,comment body,glad\n", Options{},
 			[]string{`a.csv:3:5 column "unit" says`}},
+		{"comments alone", "id,unit,mood\nabc,comment,sad\nabd,reply,glad\n", Options{},
+			[]string{`a.csv:2:5 column "unit" says`, `a.csv:3:5 column "unit" says`}},
+		{"comments as the source", "id,source,mood\nabc,comment,sad\nabd,comment,glad\n", Options{},
+			[]string{`a.csv:2:5 column "source" says`, `a.csv:3:5 column "source" says`}},
 		{"depths", "id,depth,mood\nabc,0,sad\nabd,1,glad\nabe,2,glad\n", Options{},
 			[]string{`a.csv:3:5 column "depth" says`, "a.csv:4:5 column"}},
 		{"is_top_level", "id,is_top_level,mood\nabc,TRUE,sad\nabd,FALSE,glad\n", Options{},
@@ -377,6 +381,26 @@ func TestInitFileSplits(t *testing.T) {
 		if diff := cmp.Diff(test.want, strings.Join(got, " ")); err != nil || diff != "" ||
 			!strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
 			t.Errorf("%s: %v; it says %q; splits (-want +got):\n%s", test.files, err, said, diff)
+		}
+	}
+}
+
+// TestInitCommentFields: columns that only comments have, filled in every row, are said.
+func TestInitCommentFields(t *testing.T) {
+	for text, want := range map[string]bool{
+		"id,mood,comment_text\nabc,sad,so true\nabd,glad,me too\n":                  true,
+		"id,mood,comment_text\nabc,sad,so true\nabd,glad,\n":                        false,
+		"id,mood,comment_created_utc\nabc,sad,1700000000\nabd,glad,1700000001\n":    true,
+		"id,mood,controversiality,is_submitter\nabc,sad,0,False\nabd,glad,1,True\n": true,
+		"id,mood,controversiality\nabc,sad,0\nabd,glad,1\n":                         false,
+		"id,mood,num_comments\nabc,sad,12\nabd,glad,3\n":                            false,
+	} {
+		d, err := initFiles(t, Options{}, file(t, "a.csv", text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(strings.Join(d.Warnings, "\n"), "which comments have and posts have not"); said != want {
+			t.Errorf("%s: said %v, want %v: %q", text, said, want, d.Warnings)
 		}
 	}
 }

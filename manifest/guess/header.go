@@ -60,7 +60,7 @@ var columnNames = set(`author body caption category class comment created_utc da
 // hasNoHeader reports whether all lines of a file with several columns begin with an id, the first one as well. Where
 // the first alone can be nothing else, a person has to decide.
 func hasNoHeader(ctx context.Context, file manifest.SourceFile, first []string, o Options) (bool, error) {
-	_, strong := idForm(first[0])
+	_, strong := manifest.PostForm(first[0])
 	named := slices.ContainsFunc(first, func(name string) bool {
 		return manifest.IsIDHeader(name) || columnNames[manifest.FoldColumn(name)]
 	})
@@ -122,7 +122,7 @@ func likeID(text string, known func(word string) bool) bool {
 
 // eaten reports whether the name of a column of ids is an id itself, which a file without a header would lose.
 func (c *surveyed) eaten(known func(word string) bool) bool {
-	_, strong := idForm(c.name)
+	_, strong := manifest.PostForm(c.name)
 	alike := slices.ContainsFunc(c.cells, func(cell []string) bool {
 		return len(cell) == 1 && len(cell[0]) == len(c.name)
 	})
@@ -138,7 +138,7 @@ func headless(file, message, hint string) error {
 // looksLikeRow reports whether the names of the columns look like the fields of a row.
 func (d *guesser) looksLikeRow() bool {
 	return slices.ContainsFunc(d.columns, func(c *surveyed) bool {
-		_, strong := idForm(c.name)
+		_, strong := manifest.PostForm(c.name)
 		_, isTime := value.Time(c.name, time.UTC)
 		return strong || isTime || isText(c.name) || isAddress(c.name) ||
 			c.eaten(d.Known) && 2*c.forms[formID] > c.items

@@ -10,8 +10,6 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
-
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
 )
@@ -171,7 +169,7 @@ func (c *surveyed) privateValue() string {
 // ones, and so have Prénom and prenom.
 func wordsOf(name string) []string {
 	var words []string
-	letters := []rune(withoutMarks(name))
+	letters := []rune(value.WithoutMarks(name))
 	is := func(i int, kind func(rune) bool) bool { return i >= 0 && i < len(letters) && kind(letters[i]) }
 	from := 0
 	for i := range len(letters) + 1 {
@@ -190,23 +188,6 @@ func wordsOf(name string) []string {
 		}
 	}
 	return words
-}
-
-// lettersWithMarks are letters that Unicode does not take apart into one of a to z and a mark.
-var lettersWithMarks = strings.NewReplacer("ß", "ss", "ø", "o", "Ø", "O", "ł", "l", "Ł", "L", "ı", "i", "đ", "d", "Đ", "D", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE")
-
-// withoutMarks takes the marks off letters (é is e) and makes plain letters of wide ones.
-func withoutMarks(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
-		return text
-	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return r
-	}, norm.NFKD.String(text))
-	return lettersWithMarks.Replace(norm.NFC.String(text))
 }
 
 // readable reports whether a column's name says what it is in Latin letters, as the names of a release's columns do.
@@ -256,7 +237,7 @@ var peopleWords = func() map[string]map[string]bool {
 			kinds[kind] = make(map[string]bool)
 		}
 		for word := range strings.FieldsSeq(words) {
-			kinds[kind][strings.ToLower(withoutMarks(word))] = true
+			kinds[kind][strings.ToLower(value.WithoutMarks(word))] = true
 		}
 	}
 	return kinds
@@ -368,7 +349,7 @@ func isForeign(word string) bool {
 
 // hasPart reports whether a name in another script has a word for people in it: 用户名, имя_пользователя.
 func hasPart(name string) bool {
-	name = strings.ToLower(withoutMarks(name))
+	name = strings.ToLower(value.WithoutMarks(name))
 	for part := range peopleWords["part"] {
 		if strings.Contains(name, part) {
 			return true
@@ -411,7 +392,7 @@ func (c *surveyed) decides() bool {
 // flags reports whether all values are yes or no, also in numbers.
 func (c *surveyed) flags() bool {
 	return len(c.cells) > 0 && !slices.ContainsFunc(c.cells, func(cell []string) bool {
-		return slices.ContainsFunc(cell, func(text string) bool { _, ok := readFlag(text); return !ok })
+		return slices.ContainsFunc(cell, func(text string) bool { _, ok := value.YesNo(text); return !ok })
 	})
 }
 
@@ -459,20 +440,20 @@ var givenNames = func() map[string]bool {
 	names := make(map[string]bool)
 	for line := range strings.Lines(givenNamesText) {
 		if !strings.HasPrefix(line, "#") {
-			maps.Copy(names, set(withoutMarks(line)))
+			maps.Copy(names, set(value.WithoutMarks(line)))
 		}
 	}
 	return names
 }()
 
-func isGivenName(word string) bool { return givenNames[strings.ToLower(withoutMarks(word))] }
+func isGivenName(word string) bool { return givenNames[strings.ToLower(value.WithoutMarks(word))] }
 
 // nameWords gives the words of a text, in small letters and without marks: HansMeier has two.
 func nameWords(text string) (words []string) {
 	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }
 	for _, word := range strings.FieldsFunc(text, between) {
 		if strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
-			words = append(words, strings.ToLower(withoutMarks(word)))
+			words = append(words, strings.ToLower(value.WithoutMarks(word)))
 		} else {
 			words = append(words, wordsOf(word)...)
 		}

@@ -222,7 +222,7 @@ func (c *surveyed) count(text string) {
 	if c.personal == "" && !c.seen[text] && (!c.namedWords || len(c.cells) <= maxGuessedLabels) {
 		c.personal = personalValue(text)
 	}
-	id, strong := idForm(text)
+	id, strong := manifest.PostForm(text)
 	tooNew := id != "" && manifest.PostID(id).TooNew(c.today)
 	if tooNew {
 		id, strong = "", false
@@ -359,24 +359,6 @@ func (c *surveyed) firstLossy() place {
 	return place{}
 }
 
-// idForm gives the post id that a text may be, and whether it can be nothing else; strong without an id is a comment.
-func idForm(text string) (id string, strong bool) {
-	text = value.FoldASCII(strings.TrimSpace(text))
-	if strings.HasPrefix(text, "t1_") {
-		return "", manifest.PostID(text[3:]).Valid()
-	}
-	strong = strings.HasPrefix(text, "t3_") || strings.Contains(text, "/comments/") || strings.Contains(text, "redd.it/") ||
-		strings.Contains(text, "/gallery/")
-	if !strong && !manifest.PostID(text).Valid() {
-		return "", false
-	}
-	found, err := manifest.ParseCellID(text)
-	if p, ok := table.AsProblem(err); ok {
-		return "", strings.Contains(p.Message, "of a comment")
-	}
-	return string(found), strong
-}
-
 // all reports whether every value has the form.
 func (c *surveyed) all(form int) bool { return c.items > 0 && c.forms[form] == c.items }
 
@@ -428,7 +410,7 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 			}}
 			c.zone = zone
 			c.kept = slices.Contains(o.Keep, name)
-			c.namedID = name == o.ID || slices.Contains(manifest.FieldID.Names(), manifest.FoldColumn(name))
+			c.namedID = name == o.ID || manifest.IDNamed(name)
 			c.namedWords = c.namedAs("title text selftext body caption comment sentence description permalink url link href")
 			columns = append(columns, c)
 		}

@@ -78,6 +78,12 @@ func (p *Problems) Add(all ...Problem) {
 	p.More += len(all) - n
 }
 
+// Join adds those of another reading.
+func (p *Problems) Join(other Problems) {
+	p.Add(other.List...)
+	p.More += other.More
+}
+
 func (p *Problems) Count() int { return len(p.List) + p.More }
 
 func (p *Problems) Err() error {
