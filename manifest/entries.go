@@ -109,9 +109,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 			file, line, column := rows.Place(cell)
 			return Problem{File: file, Line: line, Column: column}
 		}, func(p Problem) { problems.Add(p) })
-		if split := rows.file().split; split != "" {
-			e.Split = split
-		}
+		e.Split = d.splitIn(rows.file(), e.Split)
 		_, e.Line, _ = rows.Place(-1)
 		good := problems.Count() == found
 		if good && !slices.Contains(counted.Splits, e.Split) {
@@ -472,6 +470,23 @@ func (d *decoder) split(i int, cells []Cell) string {
 		return d.splits[value.Fold(text)]
 	}
 	return ""
+}
+
+// splitIn gives the split of a row of a file, where the row's own one is that of its column. The two may not contradict
+// each other: which of them is right is not for a program to say. The name of a file says only the usual splits, of
+// which a column can name parts (fold_1).
+func (d *decoder) splitIn(file inputFile, own string) string {
+	said, where := file.split, "the [[file]] of release.toml"
+	if said == "" {
+		said, where = file.named, "the name of the file"
+	}
+	usual, ownUsual := UsualSplit(said), UsualSplit(own)
+	same := value.Fold(said) == value.Fold(own) || usual != "" && usual == ownUsual
+	if i := d.fields[FieldSplit]; i >= 0 && said != "" && own != "" && !same && (file.split != "" || ownUsual != "") {
+		d.report(i, fmt.Sprintf("the column says split %s, and %s split %s", table.Quote(own), where, table.Quote(said)),
+			"correct the one that is wrong, or keep one of the two")
+	}
+	return cmp.Or(file.split, own)
 }
 
 // hex reads a digest; an empty cell is none.

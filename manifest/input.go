@@ -27,6 +27,7 @@ type inputFile struct {
 	bare   bool   // it has no header
 	inside string // the name below the release folder, empty outside of one
 	split  string // of all its rows, empty where a column or nothing says it
+	named  string // the split that its name says, where a column says those of its rows
 	format Format
 	sum    string // SHA-256 of its bytes, lower-case hex
 }

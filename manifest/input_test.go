@@ -310,3 +310,22 @@ func TestByteOrderMark(t *testing.T) {
 		t.Errorf("a scheme: %v", err)
 	}
 }
+
+// TestSplitsContradict: a column of splits and the [[file]] of its rows say one split.
+func TestSplitsContradict(t *testing.T) {
+	for own, want := range map[string]string{
+		"train": "", "Training": "", "test": `a.csv:2:8: the column says split "test", and the [[file]] of release.toml split "train"`,
+		"fold_1": `the column says split "fold_1"`,
+	} {
+		dir := folder(t, map[string]string{SettingsName: "name = \"x\"\n[[file]]\npath = \"a.csv\"\nsplit = \"train\"\n[[category]]\nname = \"mood\"\n" +
+			"kind = \"single\"\nlabels = [{code = \"sad\", name = \"sad\"}]\n", "a.csv": "id,split,mood\nabc123," + own + ",sad\n"})
+		r, err := Open(dir, Options{})
+		list, err := entries(t, r, err)
+		switch {
+		case want == "" && (err != nil || len(list) != 1 || list[0].Split != "train"):
+			t.Errorf("%s: %v, %v", own, list, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %s", own, err, want)
+		}
+	}
+}

@@ -139,6 +139,19 @@ func IDColumns(kinds ...NameKind) []string {
 	return names
 }
 
+// UsualSplit gives what a name of a split means, where it is a usual one: train, validation or test; "" for another.
+func UsualSplit(name string) string {
+	switch value.Fold(name) {
+	case "train", "training":
+		return "train"
+	case "val", "valid", "validate", "validation", "dev":
+		return "validation"
+	case "test", "testing":
+		return "test"
+	}
+	return ""
+}
+
 // IDNamed reports whether a column has a name under which people keep ids of posts.
 func IDNamed(column string) bool { return slices.Contains(FieldID.Names(), FoldColumn(column)) }
 

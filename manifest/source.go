@@ -166,7 +166,7 @@ func (s *Source) Release(m Meaning) *Release {
 	r.files = slices.Clone(s.files.files)
 	for i := range r.files {
 		if r.columns[FieldSplit.String()] != "" { // which says more than the name of a file
-			r.files[i].split = ""
+			r.files[i].split, r.files[i].named = "", r.files[i].split
 		}
 	}
 	r.setSchema(m.Schema)

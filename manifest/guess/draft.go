@@ -240,12 +240,10 @@ func sameSplit(files []manifest.SourceFile) string {
 // otherWords gives the words of a file's name that are neither its split nor the number of a part.
 func otherWords(path string) []string {
 	return slices.DeleteFunc(wordsOf(table.Stem(path)), func(word string) bool {
-		return value.IsDigits(word) || slices.Contains(usualSplits, word) ||
+		return value.IsDigits(word) || manifest.UsualSplit(word) != "" ||
 			slices.Contains([]string{"of", "part", "shard"}, word)
 	})
 }
-
-var usualSplits = []string{"train", "training", "val", "valid", "validate", "validation", "dev", "test", "testing"}
 
 // splitOf gives the split that a file's name says, "" for none and for several. train1 and train2 are parts of train.
 func splitOf(path string) string {
@@ -254,7 +252,7 @@ func splitOf(path string) string {
 	for _, word := range strings.FieldsFunc(value.Fold(table.Stem(path)), separates) {
 		word = strings.TrimRight(word, value.Digits)
 		switch {
-		case !slices.Contains(usualSplits, word) || word == found:
+		case manifest.UsualSplit(word) == "" || word == found:
 		case found != "":
 			return ""
 		default:

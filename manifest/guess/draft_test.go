@@ -473,3 +473,29 @@ func FuzzInit(f *testing.F) {
 		written(t, d, manifest.Options{})
 	})
 }
+
+// TestInitSplitsContradict: a column of splits and the names of files say the same, or the rows are refused.
+func TestInitSplitsContradict(t *testing.T) {
+	for splits, want := range map[string]string{
+		"train test":       "",
+		"Training testing": "",
+		"fold_1 fold_2":    "",
+		"test train":       `train.csv:2:6: the column says split "test", and the name of the file split "train"`,
+		"train train":      `test.csv:2:6: the column says split "train"`,
+	} {
+		dir := t.TempDir()
+		for i, split := range strings.Fields(splits) {
+			text := fmt.Sprintf("id,split,mood\nabc%d,%s,sad\nabd%d,%s,glad\n", i, split, i, split)
+			if err := os.WriteFile(filepath.Join(dir, []string{"train.csv", "test.csv"}[i]), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := initFiles(t, Options{}, dir)
+		if err == nil {
+			_, err = d.Write(t.Context(), filepath.Join(t.TempDir(), "r"), nil)
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", splits, err, want)
+		}
+	}
+}

@@ -319,7 +319,7 @@ func (d *guesser) guessSplit() {
 			return
 		}
 	}
-	usual := func(cell []string) bool { return slices.Contains(usualSplits, value.Fold(cell[0])) }
+	usual := func(cell []string) bool { return manifest.UsualSplit(cell[0]) != "" }
 	for _, c := range d.columns {
 		_, fault := c.noSplit()
 		if !c.used && fault == "" && len(c.cells) > 1 && !slices.ContainsFunc(c.cells, func(cell []string) bool { return !usual(cell) }) {
