@@ -215,7 +215,7 @@ func IsUnanswered(state string) bool {
 type asides struct {
 	images, answers []aside
 	about           []aside // that may name another thing than the post of the id
-	chosen          bool    // release.toml names the column of ids: another one says so only by what can be nothing else
+	chosen          bool    // somebody named the column of ids: another one says so only by what can be nothing else
 	met             int     // columns that were looked at
 	numbers         Images
 }

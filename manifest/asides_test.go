@@ -105,6 +105,14 @@ func TestAbout(t *testing.T) {
 	if _, err = entries(t, r, err); err == nil || !strings.Contains(err.Error(), `a.csv:3:12: column "type" says`) {
 		t.Errorf("a release: %v", err)
 	}
+	k, err := OpenKeyed(file(t, "c.csv", "meme,id,width\nabc123,abc121,1\n"), "meme", Options{})
+	if err == nil {
+		defer k.Close()
+		err = k.Each(context.Background(), func(Key, []Cell) bool { return true })
+	}
+	if err != nil {
+		t.Errorf("a column of ids that is named, beside one called id: %v", err)
+	}
 	r, err = Open(file(t, "b.csv", "id,figurative,severity,related_content,modality,context,permalink\n"+
 		"abc124,F1,SS1,SR1,M1,C1,"+address+"kz0abcd/\n"), Options{})
 	if _, err = entries(t, r, err); err == nil || !strings.Contains(err.Error(), `b.csv:2:25: column "permalink" says`) {

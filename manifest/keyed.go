@@ -30,6 +30,7 @@ func OpenKeyed(path, id string, o Options) (*Keyed, error) {
 		return nil, err
 	}
 	r.isTable, r.numbered = true, true
+	chosen := id != ""
 	header, err := r.readHeader(nil)
 	if err != nil {
 		return nil, err
@@ -52,6 +53,7 @@ func OpenKeyed(path, id string, o Options) (*Keyed, error) {
 		return nil, err
 	}
 	k := &Keyed{ids: decoder{Release: r}, rows: rows, id: id}
+	k.beside.chosen = chosen
 	k.ids.report = func(cell int, message, hint string) {
 		_, line, column := rows.Place(cell)
 		k.problems.Add(Problem{File: path, Line: line, Column: column, Message: message, Hint: hint})
