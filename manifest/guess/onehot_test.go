@@ -90,7 +90,7 @@ func TestManyOneHot(t *testing.T) {
 func TestOneHotNames(t *testing.T) {
 	in := "id,mood,annotator_jkim545,annotator_cyXie,annotator_Lil_SpazJoekp,annotator_Watchful1,annotator_Jupin210\n"
 	for i := range 24 {
-		in += fmt.Sprintf("1abc%02d,%s,1,0,1,0,1\n", i, []string{"joy", "anger"}[i%2])
+		in += fmt.Sprintf("1xyz%02d,%s,1,0,1,0,1\n", i, []string{"joy", "anger"}[i%2])
 	}
 	d, err := initFiles(t, Options{Options: manifest.Options{Known: english}}, file(t, "a.csv", in))
 	if err != nil {
