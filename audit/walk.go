@@ -65,7 +65,7 @@ func (a *audit) scanAll(ctx context.Context) error {
 		}
 		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}, found: &atomic.Bool{},
 			opened: &atomic.Bool{}}
-		w.left.Store(budgetOf(s.size, len(a.report.Scope.Files)))
+		w.left.Store(budgetOf(s.size, max(1, len(a.report.Scope.Files))))
 		open := func(w walker) { w.lost(place{src: s, path: s.where}, w.source(s)) }
 		// A large file spreads its own members over the processors: several at once would fill the memory.
 		if s.size > maxHeld {
