@@ -27,6 +27,14 @@ func wideTexts(held []byte) (texts []byte) {
 	}
 	done := 0
 	for at := 0; at+2*least <= len(held); {
+		// Most bytes begin no text: the upper byte of its second and third letter stands at the same place of both, and
+		// the second letter is not zero.
+		second := held[at+2 : at+5]
+		big, little := max(second[0], second[2]), max(second[1], held[at+5])
+		if min(big, little) > lastLetter>>8 || second[0]|second[1]|second[2] == 0 {
+			at++
+			continue
+		}
 		// Latin letters of one order read the same in the other, a byte later; other signs do not.
 		from, to, order := at, end(binary.BigEndian, at), binary.ByteOrder(binary.BigEndian)
 		if to-from < 2*least || end(binary.LittleEndian, at+1) > to+1 {
