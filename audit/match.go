@@ -23,6 +23,7 @@ import (
 	"rehydrate/audit/caption"
 	"rehydrate/internal/picture"
 	"rehydrate/manifest"
+	"rehydrate/manifest/value"
 )
 
 const (
@@ -583,7 +584,7 @@ func (w walker) spelled(p place, text []byte) {
 func numbers(text []byte, base int, between string) (out []byte) {
 	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(between, r) }) {
 		digits := strings.TrimPrefix(string(word), "0x")
-		if len(digits) > 4 || base == 16 && len(digits) != 2 || base == 10 && strings.Trim(digits, "-0123456789") != "" {
+		if len(digits) > 4 || base == 16 && len(digits) != 2 || base == 10 && !isDecimal(digits) {
 			continue // the errors that say so take time
 		}
 		// Java writes the upper half of the bytes as negative numbers.
@@ -594,12 +595,17 @@ func numbers(text []byte, base int, between string) (out []byte) {
 	return out
 }
 
+// isDecimal reports whether a word is a whole number, perhaps below zero.
+func isDecimal(word string) bool {
+	return value.IsDigits(strings.TrimPrefix(word, "-"))
+}
+
 // counted returns the bytes that a text has as numbers behind their places: {"0":137,"1":80} and [[0,137],[1,80]].
 func counted(text []byte) (out []byte) {
 	var all []int64
 	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(betweenNumbers, r) }) {
 		n, err := int64(-1<<16), error(nil) // no byte, and in no count
-		if len(word) <= 9 && strings.Trim(string(word), "-0123456789") == "" {
+		if len(word) <= 9 && isDecimal(string(word)) {
 			n, err = strconv.ParseInt(string(word), 10, 64)
 		}
 		if err == nil {
