@@ -17,11 +17,7 @@ import (
 // *reddit.Denied, that of Config.Access and those of the workspace, which is whole after each: the next Run goes on from there.
 func Run(ctx context.Context, c Config) (state.Summary, error) {
 	r := newRun(c)
-	if err := r.access(); err != nil {
-		return state.Summary{}, err
-	}
-	// A misspelt word is found before anything is asked or changed.
-	if err := checkRetry(ctx, c.Workspace, c.Retry); err != nil {
+	if err := r.mayFetch(ctx); err != nil {
 		return state.Summary{}, err
 	}
 	return r.doAsking(ctx, r.load, func(ctx context.Context, s *resolver) error {
@@ -31,6 +27,15 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 		}
 		return r.publish(ctx, s)
 	})
+}
+
+// mayFetch says why a job that fetches must not begin: without access, or with a misspelt word, which is found before anything
+// is asked or changed.
+func (r *run) mayFetch(ctx context.Context) error {
+	if err := r.access(); err != nil {
+		return err
+	}
+	return checkRetry(ctx, r.Workspace, r.Retry)
 }
 
 // An UnknownRetry says that a word of Config.Retry is neither an outcome nor a reason with which a download ended.

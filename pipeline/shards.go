@@ -17,10 +17,7 @@ import (
 // processes read. It needs no OCR. The errors are those of Run.
 func Split(ctx context.Context, c Config, shards int) (state.Summary, error) {
 	r := newRun(c)
-	if err := r.access(); err != nil {
-		return state.Summary{}, err
-	}
-	if err := checkRetry(ctx, c.Workspace, c.Retry); err != nil {
+	if err := r.mayFetch(ctx); err != nil {
 		return state.Summary{}, err
 	}
 	return r.doAsking(ctx, r.load, func(ctx context.Context, s *resolver) error {

@@ -3,7 +3,6 @@ package guess
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -256,35 +255,20 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 	if len(d.marks) == 0 && id.forms[formComment]+id.forms[formTooNew] == 0 {
 		return nil
 	}
-	in, err := source.Rows()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
 	without, problems, rows, left := d.marks.without(name, d.Today), new(manifest.Problems), 0, 0
-	for ctx.Err() == nil {
-		cells, err := in.Next()
-		if err == io.EOF {
-			break
-		}
-		if _, isProblem := table.AsProblem(err); isProblem {
-			continue // which the reading of the draft will say
-		}
-		if err != nil {
-			return err
-		}
+	err := eachRow(ctx, source, func(in *manifest.Rows, cells []table.Cell) {
 		rows++
 		texts := without.Texts(in.Columns(), cells)
 		if !without.Is(texts) {
-			continue
+			return
 		}
 		left++
 		column, message, hint := d.marks.reason(texts)
 		p := manifest.Problem{Message: message, Hint: hint}
 		p.File, p.Line, p.Column = in.Place(slices.Index(in.Columns(), without.Columns[column]))
 		problems.Add(p)
-	}
-	if err := ctx.Err(); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if d.PostsOnly {

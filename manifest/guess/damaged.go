@@ -61,27 +61,12 @@ func (d *guesser) judgeIDs(ctx context.Context, source *manifest.Source) error {
 		id.forms[formTooNew] >= id.items {
 		return nil
 	}
-	in, err := source.Rows()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
 	without, rows := d.marks.without(id.name, d.Today), 0
 	have := newNeighbours(d.columns, id)
 	var first *manifest.Problem
-	for ctx.Err() == nil {
-		cells, err := in.Next()
-		if err == io.EOF {
-			break
-		}
-		if _, isProblem := table.AsProblem(err); isProblem {
-			continue // which the reading of the draft will say
-		}
-		if err != nil {
-			return err
-		}
+	err := eachRow(ctx, source, func(in *manifest.Rows, cells []table.Cell) {
 		if d.PostsOnly && without.Is(without.Texts(in.Columns(), cells)) {
-			continue
+			return
 		}
 		rows++
 		at := slices.Index(in.Columns(), id.name)
@@ -89,7 +74,7 @@ func (d *guesser) judgeIDs(ctx context.Context, source *manifest.Source) error {
 		why, hint := whyDamaged(text)
 		have.add(in.Columns(), cells, text, why != "")
 		if why == "" {
-			continue
+			return
 		}
 		name, line, column := in.Place(at)
 		d.damaged = append(d.damaged, LeftOut{File: name, Line: line, Reason: why})
@@ -100,8 +85,8 @@ func (d *guesser) judgeIDs(ctx context.Context, source *manifest.Source) error {
 			}
 			first = &manifest.Problem{File: name, Line: line, Column: column, Message: message, Hint: hint}
 		}
-	}
-	if err := ctx.Err(); err != nil || first == nil {
+	})
+	if err != nil || first == nil {
 		return err
 	}
 	return d.concludeDamaged(first, rows, have.still())
@@ -168,4 +153,27 @@ func (n *neighbours) still() string {
 		return ""
 	}
 	return n.columns[i].name
+}
+
+// eachRow visits the rows of a source that can be read. What is wrong with the others the reading of the draft will say.
+func eachRow(ctx context.Context, source *manifest.Source, visit func(in *manifest.Rows, cells []table.Cell)) error {
+	in, err := source.Rows()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	for ctx.Err() == nil {
+		cells, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if _, isProblem := table.AsProblem(err); isProblem {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		visit(in, cells)
+	}
+	return ctx.Err()
 }

@@ -3,7 +3,6 @@ package guess
 import (
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,24 +33,9 @@ func (d *guesser) refuseRows(ctx context.Context, source *manifest.Source) error
 	if id.forms[formRow] == 0 {
 		return nil
 	}
-	in, err := source.Rows()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
 	rows, numbered := 0, 0 // ids with a digit
 	headers, sums := new(manifest.Problems), new(manifest.Problems)
-	for ctx.Err() == nil {
-		cells, err := in.Next()
-		if err == io.EOF {
-			break
-		}
-		if _, isProblem := table.AsProblem(err); isProblem {
-			continue // which the reading of the draft will say
-		}
-		if err != nil {
-			return err
-		}
+	err := eachRow(ctx, source, func(in *manifest.Rows, cells []table.Cell) {
 		at := slices.Index(in.Columns(), id.name)
 		text := strings.TrimSpace(cells[at].Plain())
 		rows++
@@ -70,8 +54,8 @@ func (d *guesser) refuseRows(ctx context.Context, source *manifest.Source) error
 			p.Hint = "take the row out of the file; if it is a post, write its id as t3_" + value.FoldASCII(text)
 			sums.Add(p)
 		}
-	}
-	if err := ctx.Err(); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if 2*numbered > rows { // else words may be the ids of the first posts
