@@ -94,7 +94,8 @@ func (a *audit) openOnce(file, where, do, what string) {
 
 // tallyOpen notes a place of those of which the same is open, and adds to how many they are.
 func (a *audit) tallyOpen(alike Open, where string, n int) {
-	alike.Where, alike.What, where = state.PrintableLine(alike.Where), state.PrintableLine(alike.What), state.PrintableLine(where)
+	alike.Where, alike.What, where = state.PrintableLine(alike.Where), state.PrintableLine(alike.What),
+		state.PrintableLine(where)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.opens[alike]

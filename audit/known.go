@@ -201,7 +201,8 @@ const (
 // record keeps what was found of an image until all sources are scanned.
 func (a *audit) record(s *sighting) { add(a, &a.sightings, s) }
 
-// matchHash is record for a perceptual hash in a table, unless it is that of an image that may stay: there are as many as rows.
+// matchHash is record for a perceptual hash in a table, unless it is that of an image that may stay: there are as many
+// as rows.
 func (w walker) matchHash(p place, hash uint64) {
 	compare := func(l clue[uint64], h uint64) int { return cmp.Compare(l.is, h) }
 	if _, stays := slices.BinarySearchFunc(w.gone.looks[false], hash, compare); !stays {

@@ -241,8 +241,8 @@ func (t *table) at(row int64, c *column) place {
 	return p
 }
 
-// matchID notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery,
-// or the name of an image of a post. It reports whether it was an id, of which nothing else need be said.
+// matchID notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a
+// gallery, or the name of an image of a post. It reports whether it was an id, of which nothing else need be said.
 func (c *column) matchID(w walker, row int64, text string, number bool) (isID bool) {
 	key, err := manifest.Key{}, strconv.ErrSyntax
 	if len(text) <= 40 || strings.ContainsRune(text, '/') { // of any other text the error would take time
@@ -309,9 +309,9 @@ func (c *column) holdsIDs() bool {
 	return most && len(posts) == 3
 }
 
-// sure reports whether a value of the column is the id of its post, and not a word or a number that is one by chance: of
-// one that tells nothing by itself, most other values of the column must be ids of the release. same is how many values
-// the post has.
+// sure reports whether a value of the column is the id of its post, and not a word or a number that is one by chance:
+// of one that tells nothing by itself, most other values of the column must be ids of the release. same is how many
+// values the post has.
 func (c *column) sure(t *table, h hit, ids bool, same int) bool {
 	switch {
 	case h.clear, h.shape && t.src.ofRelease():

@@ -454,7 +454,8 @@ func (w walker) parted(p place, text, plain []byte) {
 }
 
 // ends are the tags of Office documents at which words end.
-var ends = strings.NewReplacer("</w:p>", " ", "</a:p>", " ", "</si>", " ", "<w:br/>", " ", "<a:br/>", " ", "<w:tab/>", " ")
+var ends = strings.NewReplacer("</w:p>", " ", "</a:p>", " ", "</si>", " ", "<w:br/>", " ", "<a:br/>", " ", "<w:tab/>",
+	" ")
 
 // withSpaces returns a text with a space for each character without width, but for soft hyphens; nil if it has none.
 func withSpaces(text []byte) []byte {
@@ -564,7 +565,8 @@ func (w walker) spelled(p place, text []byte) {
 		if bytes.Count(text, []byte{e.mark}) >= 16 && !hasNoText(text) {
 			plain := e.replace(text, resolve)
 			w.carve(p, plain)
-			if bytes.Count(text, []byte(`\\`)) >= 16 { // PostgreSQL writes escapes in escapes, and in literals quotes twice
+			// PostgreSQL writes escapes in escapes, and in literals quotes twice
+			if bytes.Count(text, []byte(`\\`)) >= 16 {
 				w.carve(p, e.replace(plain, resolve))
 				w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolve))
 			}

@@ -51,7 +51,8 @@ type past struct {
 	buried         time.Time // that of the last tombstone on record
 }
 
-// decidePost fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this audit.
+// decidePost fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this
+// audit.
 func (a *audit) decidePost(e *evidence, was past) {
 	s, by := e.Standing, "as Reddit said last"
 	if was.State != "" && was.State != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
@@ -63,13 +64,15 @@ func (a *audit) decidePost(e *evidence, was past) {
 		by = "by the log"
 	}
 	if was.heard.State.Gone() {
-		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.heard.State, was.heard.Reason, "log", false, moment(was.heardAt)
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.heard.State, was.heard.Reason, "log", false,
+			moment(was.heardAt)
 		by = "as an audit of " + dayOf(was.heardAt) + " heard"
 	}
 	if e.live != nil && e.live.State == "" {
 		s.Unanswered = e.live.Reason
 	} else if e.live != nil {
-		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false, moment(a.report.Time)
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false,
+			moment(a.report.Time)
 		by = "as Reddit says now"
 		if s.State == manifest.StateLive {
 			e.LastLive = e.Checked
@@ -158,7 +161,8 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		return err
 	} else if !slices.Contains(seal.Files, now) {
 		a.changed("", state.StateFile, "rehydrate verify says what to do",
-			"it is not as its last writer left it on %s: it was changed, damaged or put back from a backup", dayOf(seal.Time))
+			"it is not as its last writer left it on %s: it was changed, damaged or put back from a backup",
+			dayOf(seal.Time))
 	}
 	if b.ReleaseDigest != a.Release.Digest {
 		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
@@ -200,7 +204,8 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 			if !l.Held {
 				what = "of " + t.Time.Format(time.RFC3339) + " was never here, and is named in"
 			}
-			what = fmt.Sprintf("%s a statement that %s wrote on %s: %s", what, l.Signer, l.Asserted.Format(time.DateOnly), l.Why)
+			what = fmt.Sprintf("%s a statement that %s wrote on %s: %s", what, l.Signer,
+				l.Asserted.Format(time.DateOnly), l.Why)
 			a.lifted[policy.NameTombstone(t.ID, t.Time)] = true
 		}
 		a.note("the tombstone of %s %s", t.ID, what)
@@ -310,13 +315,15 @@ func (a *audit) replay(e auditlog.Event) {
 				was.stone = &seq
 			}
 		case auditlog.Lifted:
-			// A statement that this release does not accept lifts nothing, whoever applied it, nor a tombstone that it does not name.
+			// A statement that this release does not accept lifts nothing, whoever applied it, nor a tombstone that it
+			// does not name.
 			l, _, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now())
 			if err == nil && slices.Contains(l.Tombstones, policy.NameTombstone(p.ID, was.buried)) {
 				was.stone = nil
 			}
 		case auditlog.Fetch:
-			a.gone.add(a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String()), parseDigest(e.SHA256), parseDigest(e.Original), parseDigest(e.Pixels))
+			a.gone.add(a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String()), parseDigest(e.SHA256),
+				parseDigest(e.Original), parseDigest(e.Pixels))
 		}
 		if was != a.past[p.ID] {
 			a.past[p.ID] = was
@@ -448,7 +455,8 @@ func (a *audit) compare(e *evidence, was past) {
 			"the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
 	}
 	// A release's tombstone that the workspace has not taken over counts, unless it was lifted.
-	if e.published != nil && e.stone == nil && e.State == manifest.StateLive && !a.lifted[policy.NameTombstone(e.ID, e.published.Time)] {
+	if e.published != nil && e.stone == nil && e.State == manifest.StateLive &&
+		!a.lifted[policy.NameTombstone(e.ID, e.published.Time)] {
 		a.duty(Duty{Kind: DutyTakeOver, Where: state.StateFile, Posts: []string{id}, Late: true, Do: doRun,
 			What: "the release has a tombstone of " + id + ", and the workspace holds it to be live"})
 	}

@@ -70,7 +70,8 @@ func (w walker) scanValue(t *table, c *column, row int64, value any) {
 	}
 	w.gather(t, c, row, content)
 	n := len(content)
-	if n == 0 || n <= 256 && c.matchID(w, row, strings.TrimSuffix(string(content), ".0"), false) { // in CSV, those numbers are texts
+	// in CSV, those numbers are texts
+	if n == 0 || n <= 256 && c.matchID(w, row, strings.TrimSuffix(string(content), ".0"), false) {
 		return
 	}
 	if w.digestCell(p, content) {
@@ -309,8 +310,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 }
 
 // mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter,
-// so many numbers behind each other as the bytes of an image are, or escapes, a soft break, at which its lines do not end, or what
-// a terminal acts on, with separators of columns in it.
+// so many numbers behind each other as the bytes of an image are, or escapes, a soft break, at which its lines do not
+// end, or what a terminal acts on, with separators of columns in it.
 func mayBePacked(all *io.SectionReader) bool {
 	const manyNumbers, manyEscapes = 512, 64
 	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)

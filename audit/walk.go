@@ -213,8 +213,8 @@ func (a *audit) stillOpen(c state.CopyReport) {
 		Do: "put it in order and purge, or say what became of it: rehydrate export --destroyed"})
 }
 
-// eachBelow looks at a file, or at the files of a folder in byte order of their names, and at its folders in which there
-// are none. One that cannot be read is a gap.
+// eachBelow looks at a file, or at the files of a folder in byte order of their names, and at its folders in which
+// there are none. One that cannot be read is a gap.
 func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) error {
 	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
@@ -246,8 +246,8 @@ func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) 
 	})
 }
 
-// folder looks at the name of a folder that has nothing in it, or that was named itself: any other is part of the names of
-// what it has.
+// folder looks at the name of a folder that has nothing in it, or that was named itself: any other is part of the names
+// of what it has.
 func (a *audit) folder(root, name string, look func(*source)) {
 	in, err := os.ReadDir(name)
 	rel, wrong := below(root, name)
@@ -543,7 +543,8 @@ func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err e
 	return io.NewSectionReader(f, 0, n), f, err
 }
 
-// unclaimed returns how many bytes of a part of a container are left from the first that is not zero, and where that is.
+// unclaimed returns how many bytes of a part of a container are left from the first that is not zero, and where that
+// is.
 func unclaimed(all *io.SectionReader, from, to int64) (n, at int64) {
 	in := bufio.NewReaderSize(io.NewSectionReader(all, from, to-from), 64<<10)
 	for ; from < to; from++ {
@@ -589,8 +590,9 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 	if whole && err == nil && len(directory)-size <= 24 {
 		return w.ctx.Err()
 	}
-	return cmp.Or(err, error(&unreadFormat{"there is more in it than the members that its directory names, or they are cut off",
-		"have it packed again"}))
+	return cmp.Or(err,
+		error(&unreadFormat{"there is more in it than the members that its directory names, or they are cut off",
+			"have it packed again"}))
 }
 
 // zipped looks at a member of a zip, and reports whether its bytes are as its record says.

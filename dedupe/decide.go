@@ -30,8 +30,8 @@ func (k *keeper) keep(ctx context.Context, list []uint32) ([]uint32, error) {
 	if len(list) <= k.few {
 		return k.keepFew(slices.Clone(list)), ctx.Err()
 	}
-	// In a crowd, what is kept of a part drops most of the next: parts are the shorter way. It shows in the first items,
-	// in the number of near pairs, or when most items hang on others that may be dropped.
+	// In a crowd, what is kept of a part drops most of the next: parts are the shorter way. It shows in the first
+	// items, in the number of near pairs, or when most items hang on others that may be dropped.
 	if len(k.keepFew(slices.Clone(list[:k.few]))) < k.few/2 {
 		return k.keepParts(ctx, list)
 	}
@@ -53,9 +53,9 @@ func (k *keeper) keep(ctx context.Context, list []uint32) ([]uint32, error) {
 
 // split returns which items of list are kept, and which are open, once drop has heard of all near pairs.
 func (k *keeper) split(list []uint32) (kept, open []uint32) {
-	// Now of has the earliest item that each is near, whether that one is kept or not: a least number, whatever the order
-	// in which workers met the pairs. An item that is near none before it is kept, and one whose earliest is kept is
-	// dropped for it. The others are open.
+	// Now of has the earliest item that each is near, whether that one is kept or not: a least number, whatever the
+	// order in which workers met the pairs. An item that is near none before it is kept, and one whose earliest is kept
+	// is dropped for it. The others are open.
 	kept = make([]uint32, 0, len(list))
 	for _, n := range list {
 		switch of := k.of[n]; {
@@ -105,8 +105,8 @@ func (k *keeper) settle(ctx context.Context, kept, open []uint32) error {
 	return nil
 }
 
-// keepParts is keep for items of which many are near many others. It decides on one part after the other, and drops what
-// is near a kept one of an earlier part before it looks at the pairs of a part.
+// keepParts is keep for items of which many are near many others. It decides on one part after the other, and drops
+// what is near a kept one of an earlier part before it looks at the pairs of a part.
 func (k *keeper) keepParts(ctx context.Context, list []uint32) ([]uint32, error) {
 	for _, n := range list {
 		k.of[n] = none
@@ -131,7 +131,8 @@ func (k *keeper) keepFew(list []uint32) []uint32 {
 	for _, n := range list {
 		k.of[n] = none
 		hash := k.hashes[n]
-		for i := within(hash, hashes, 0, k.radius); i < len(hashes) && k.of[n] == none; i = within(hash, hashes, i+1, k.radius) {
+		for i := within(hash, hashes, 0, k.radius); i < len(hashes) && k.of[n] == none; i = within(hash, hashes, i+1,
+			k.radius) {
 			if k.near(kept[i], n) {
 				k.of[n] = kept[i]
 			}

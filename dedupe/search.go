@@ -67,9 +67,9 @@ func (s *search) pairs(ctx context.Context, list, other []uint32, l *listener) e
 
 // byHash meets the pairs whose hashes are within the radius.
 func (s *search) byHash(ctx context.Context, list, other []uint32, l *listener) error {
-	// This is multi-index hashing (Norouzi, Punjani and Fleet 2014): for each band of bits in turn, the hashes are sorted
-	// into one bucket for each value of the band, and each bucket is compared with those whose value is within the band's
-	// reach. Why no pair is lost is told at planBands.
+	// This is multi-index hashing (Norouzi, Punjani and Fleet 2014): for each band of bits in turn, the hashes are
+	// sorted into one bucket for each value of the band, and each bucket is compared with those whose value is within
+	// the band's reach. Why no pair is lost is told at planBands.
 	left := newTable(len(list))
 	right := left
 	if other != nil {
@@ -176,7 +176,8 @@ func (m *meeting) run(left, right *table, b band, flips [][]uint32, from, to int
 		}
 	}
 	for bit, some := range flips {
-		// Of two buckets of one table, the one that has 0 in the highest bit in which they differ is compared with the other.
+		// Of two buckets of one table, the one that has 0 in the highest bit in which they differ is compared with the
+		// other.
 		if left == right && value>>bit&1 != 0 {
 			continue
 		}

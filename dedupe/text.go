@@ -49,7 +49,8 @@ func newTexts(items []Item, limit int) *texts {
 	for i := range items {
 		all += len(items[i].Tokens)
 	}
-	t := &texts{words: make([]uint32, 0, all), ends: make([]int, len(items)), signatures: make([]uint64, len(items)), limit: limit}
+	t := &texts{words: make([]uint32, 0, all), ends: make([]int, len(items)), signatures: make([]uint64, len(items)),
+		limit: limit}
 	numbers := map[string]uint32{}
 	for i := range items {
 		for _, token := range items[i].Tokens {
@@ -76,7 +77,8 @@ func (t *texts) of(n uint32) []uint32 {
 	return t.words[t.ends[n-1]:t.ends[n]]
 }
 
-// within reports whether two texts differ in at most limit words. An empty one differs from another by all of its words.
+// within reports whether two texts differ in at most limit words. An empty one differs from another by all of its
+// words.
 func (t *texts) within(a, b uint32) bool {
 	x, y := t.of(a), t.of(b)
 	return !t.far(a, b) && max(len(x)-len(y), len(y)-len(x)) <= t.limit && wordDistance(x, y) <= t.limit
@@ -101,10 +103,10 @@ func (t *texts) upTo(limit int, list []uint32) []uint32 {
 
 // rarest writes the limit+1 rarest words of text n into into, and returns them; all words of a shorter text.
 func (t *texts) rarest(into []uint32, n uint32) []uint32 {
-	// Two texts that differ in at most limit words, the longer one of which has more, have all words of either in common
-	// but at most limit of them. So one of the limit+1 rarest of each is common, and the rarest common one is among these
-	// in both: fewer than limit+1 words of either are rarer, because none of those is common. (In set similarity joins
-	// this is the prefix filter.)
+	// Two texts that differ in at most limit words, the longer one of which has more, have all words of either in
+	// common but at most limit of them. So one of the limit+1 rarest of each is common, and the rarest common one is
+	// among these in both: fewer than limit+1 words of either are rarer, because none of those is common. (In set
+	// similarity joins this is the prefix filter.)
 	into = append(into[:0], t.of(n)...)
 	k := min(len(into), t.limit+1)
 	for i := range into[:k] {

@@ -155,8 +155,10 @@ func answerNames() (names []string) {
 
 // unanswered are states in which a row is no answer: of people's (Argilla, Label Studio, Prolific, MTurk, the page of
 // annotate review), of requests to models, and the outcomes of classify and moderate. Letters alone, in lower case.
-var unanswered = []string{"draft", "discarded", "discard", "pending", "skipped", "skip", "rejected", "returned", "timedout", "timeout",
-	"awaitingreview", "inprogress", "incomplete", "unfinished", "failed", "error", "errored", "cancelled", "canceled", "aborted",
+var unanswered = []string{"draft", "discarded", "discard", "pending", "skipped", "skip", "rejected", "returned",
+	"timedout", "timeout",
+	"awaitingreview", "inprogress", "incomplete", "unfinished", "failed", "error", "errored", "cancelled", "canceled",
+	"aborted",
 	"expired", "refused", "truncated", "queued", "running", "empty", "notjson", "unknownlabel", "toolarge", "notasked"}
 
 // AnswerNamed reports whether a column can say that a row is no answer.
@@ -280,7 +282,8 @@ func (a *asides) judge(id PostID, cells []Cell, place func(cell int) Problem, re
 		case mark == MarkYes && isFlag && yes, mark == MarkNo && isFlag && !yes, mark == MarkAddress && IsComment(text),
 			mark == MarkID && namesOther(id, text, true):
 			report(p)
-		case a.namesPost(of, id, cells) && namesOther(id, text, !a.chosen && slices.Contains(IDColumns(NameOfID), FoldColumn(of.name))):
+		case a.namesPost(of, id, cells) && namesOther(id, text, !a.chosen && slices.Contains(IDColumns(NameOfID),
+			FoldColumn(of.name))):
 			p.Message = "column " + table.Quote(of.name) + " names another post than the id of the row, " + table.Quote(string(id))
 			p.Hint = "keep the column that has the ids of the posts, or correct the row"
 			report(p)

@@ -72,11 +72,14 @@ const (
 // marked are the names of columns by what they say, with _ between the words.
 var marked = [...][]string{
 	MarkKind: {"kind", "type", "typ", "tipo", "soort", "rodzaj", "thing"},
-	MarkYes:  {"is_comment", "is_reply", "comment", "kommentar", "commentaire", "comentario", "commento", "is_kommentar"},
-	MarkNo:   {"is_post", "is_submission", "is_thread", "is_top_level", "top_level", "is_toplevel", "toplevel", "is_root"},
+	MarkYes: {"is_comment", "is_reply", "comment", "kommentar", "commentaire", "comentario", "commento",
+		"is_kommentar"},
+	MarkNo: {"is_post", "is_submission", "is_thread", "is_top_level", "top_level", "is_toplevel", "toplevel",
+		"is_root"},
 	// url and link are not among them: a post can lead to a comment.
 	MarkAddress: {"comment_permalink", "full_link", "fullname", "name", "permalink", "post_permalink", "post_url"},
-	MarkID:      {"comment_fullname", "comment_id", "comment_link", "comment_name", "comment_uri", "comment_url", "commentid"},
+	MarkID: {"comment_fullname", "comment_id", "comment_link", "comment_name", "comment_uri", "comment_url",
+		"commentid"},
 }
 
 // markNames are all such names.
@@ -101,7 +104,8 @@ func PostForm(text string) (id string, strong bool) {
 	if strings.HasPrefix(text, "t1_") {
 		return "", PostID(text[3:]).Valid()
 	}
-	strong = strings.HasPrefix(text, "t3_") || strings.Contains(text, "/comments/") || strings.Contains(text, "redd.it/") ||
+	strong = strings.HasPrefix(text, "t3_") || strings.Contains(text, "/comments/") || strings.Contains(text,
+		"redd.it/") ||
 		strings.Contains(text, "/gallery/")
 	if !strong && !PostID(text).Valid() {
 		return "", false

@@ -483,7 +483,8 @@ func (d *decoder) splitIn(file inputFile, own string) string {
 	usual, ownUsual := UsualSplit(said), UsualSplit(own)
 	same := value.Fold(said) == value.Fold(own) || usual != "" && usual == ownUsual
 	if i := d.fields[FieldSplit]; i >= 0 && said != "" && own != "" && !same && (file.split != "" || ownUsual != "") {
-		d.report(i, fmt.Sprintf("the column says split %s, and %s split %s", table.Quote(own), where, table.Quote(said)),
+		d.report(i, fmt.Sprintf("the column says split %s, and %s split %s", table.Quote(own), where,
+			table.Quote(said)),
 			"correct the one that is wrong, or keep one of the two")
 	}
 	return cmp.Or(file.split, own)

@@ -187,7 +187,8 @@ func SubredditCell(text string) string {
 	return strings.TrimPrefix(strings.Trim(strings.TrimSpace(text), "/"), "r/")
 }
 
-// IsProfile reports whether the name is that of a user's profile, which stands where a subreddit does: u_NAME or u/NAME.
+// IsProfile reports whether the name is that of a user's profile, which stands where a subreddit does: u_NAME or
+// u/NAME.
 func IsProfile(name string) bool {
 	name = value.FoldASCII(name)
 	return strings.HasPrefix(name, "u_") || strings.HasPrefix(name, "u/") || strings.HasPrefix(name, "user/")

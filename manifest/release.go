@@ -87,8 +87,8 @@ type Options struct {
 	// Unanswered makes OpenTable and OpenKeyed leave out the rows that say that they are no answer (NoAnswer), and is
 	// called for each of them; nil reads them all.
 	Unanswered func()
-	// Known reports whether a word is in the dictionary: what is in none can be a name, and what is in it no id. With nil
-	// nothing is told by that.
+	// Known reports whether a word is in the dictionary: what is in none can be a name, and what is in it no id. With
+	// nil nothing is told by that.
 	Known func(word string) bool
 	// Today is the day by which PostID.TooNew tells ids of comments from those of posts; zero where it is not known.
 	Today time.Time

@@ -45,8 +45,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A Config is what a job works with. Tombstones, ConfirmRemovals, Rehearsal, Entry, Access, Retry and Stop may be left out,
-// and OCR, Workers and Language where the job reads no image.
+// A Config is what a job works with. Tombstones, ConfirmRemovals, Rehearsal, Entry, Access, Retry and Stop may be left
+// out, and OCR, Workers and Language where the job reads no image.
 type Config struct {
 	Release  *manifest.Release
 	Manifest manifest.Summary // what Release.Check returned
@@ -127,7 +127,8 @@ func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (s
 }
 
 // doAsking is do for a job that asks Reddit, which leaves a note of what it asked.
-func (r *run) doAsking(ctx context.Context, bind func(context.Context) error, body func(context.Context, *resolver) error) (state.Summary, error) {
+func (r *run) doAsking(ctx context.Context, bind func(context.Context) error, body func(context.Context,
+	*resolver) error) (state.Summary, error) {
 	s := newResolver(r)
 	sum, err := r.do(ctx, bind, func(ctx context.Context) error { return body(ctx, s) })
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// A disk that is not mounted, a file that was deleted by hand or an older state.db must not cost an image of a live post:
-// its host may not have it any more. So before a sweep makes files and rows agree, files whose rows are lost are taken back
-// where the log says that they were fetched, and files that are lost are put back from the dataset, which has their bytes.
-// Where more is missing than a few, nothing is done until somebody says that it is lost.
+// A disk that is not mounted, a file that was deleted by hand or an older state.db must not cost an image of a live
+// post: its host may not have it any more. So before a sweep makes files and rows agree, files whose rows are lost are
+// taken back where the log says that they were fetched, and files that are lost are put back from the dataset, which
+// has their bytes. Where more is missing than a few, nothing is done until somebody says that it is lost.
 
 // fewMissing is how many files may be missing of however few: somebody deleted them because they were damaged.
 const fewMissing = 3
@@ -53,8 +53,8 @@ func (r *run) mend(ctx context.Context, a workspace.Astray) error {
 	return err
 }
 
-// takeBack stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a post that
-// is not gone, and was not erased since.
+// takeBack stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a post
+// that is not gone, and was not erased since.
 func (r *run) takeBack(ctx context.Context, loose []workspace.LooseImage) error {
 	candidates := map[manifest.Key]workspace.LooseImage{}
 	for _, l := range loose {
@@ -87,7 +87,8 @@ func (r *run) takeBack(ctx context.Context, loose []workspace.LooseImage) error 
 }
 
 // fetched finds in the log what was fetched last of some entries, and not erased since.
-func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseImage) (map[manifest.Key]auditlog.Event, error) {
+func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseImage) (map[manifest.Key]auditlog.Event,
+	error) {
 	last := map[manifest.Key]auditlog.Event{}
 	take := func(e auditlog.Event) {
 		for _, p := range e.Posts {
@@ -120,10 +121,12 @@ func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseIm
 	return last, err
 }
 
-// restore stores a loose image as it was fetched. One that is not what was fetched, or that the policy does not take, goes
-// with the sweep.
-func (r *run) restore(ctx context.Context, decoder *reading.Reader, l workspace.LooseImage, fetched auditlog.Event) error {
-	body, err := r.Workspace.ReadImage(ctx, l.Key, workspace.Image{Format: l.Format, Bytes: l.Bytes, SHA256: fetched.SHA256})
+// restore stores a loose image as it was fetched. One that is not what was fetched, or that the policy does not take,
+// goes with the sweep.
+func (r *run) restore(ctx context.Context, decoder *reading.Reader, l workspace.LooseImage,
+	fetched auditlog.Event) error {
+	body, err := r.Workspace.ReadImage(ctx, l.Key, workspace.Image{Format: l.Format, Bytes: l.Bytes,
+		SHA256: fetched.SHA256})
 	if _, other := errors.AsType[*workspace.Damaged](err); other {
 		return nil
 	}
@@ -145,8 +148,10 @@ func (r *run) restore(ctx context.Context, decoder *reading.Reader, l workspace.
 	}
 	r.Log.Info("an image whose row was lost is taken back", "id", l.ID, "image", l.Key.Image)
 	// From where it came is not known: the next run asks, and finds the same file there or keeps this one.
-	return r.Workspace.StoreImage(ctx, l.Key, body, workspace.Image{Format: info.Format, Width: info.Width, Height: info.Height,
-		OriginalSHA256: fetched.Original, OriginalBytes: l.Bytes, PixelsSHA256: picture.ShownDigest(body, info.Format, pic.Upright),
+	return r.Workspace.StoreImage(ctx, l.Key, body, workspace.Image{Format: info.Format, Width: info.Width,
+		Height:         info.Height,
+		OriginalSHA256: fetched.Original, OriginalBytes: l.Bytes, PixelsSHA256: picture.ShownDigest(body, info.Format,
+			pic.Upright),
 		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()})
 }
 
@@ -162,12 +167,13 @@ func (r *run) readStored(ctx context.Context, rec workspace.Record) ([]byte, err
 	if wrong != nil || !back[rec.Key] {
 		return nil, errors.Join(err, wrong)
 	}
-	r.Log.Warn("a stored image was damaged and is put back from the dataset", "file", damaged.Name, "what", damaged.What)
+	r.Log.Warn("a stored image was damaged and is put back from the dataset", "file", damaged.Name, "what",
+		damaged.What)
 	return r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 }
 
-// putBack writes files of stored images again from the dataset's files on record, and returns which: one that is not in the
-// dataset, or not with the bytes on record, stays lost.
+// putBack writes files of stored images again from the dataset's files on record, and returns which: one that is not in
+// the dataset, or not with the bytes on record, stays lost.
 func (r *run) putBack(ctx context.Context, keys ...manifest.Key) (back map[manifest.Key]bool, err error) {
 	back = map[manifest.Key]bool{}
 	d, err := r.readDataset(ctx)

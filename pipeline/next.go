@@ -67,7 +67,8 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason}) // the resolver deals with it
 			return nil
 		}
-		if f.Outcome == manifest.Refused && rec.Image.Limits != g.limits { // the policy that it was stored under named the host
+		// the policy that it was stored under named the host
+		if f.Outcome == manifest.Refused && rec.Image.Limits != g.limits {
 			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
 			return g.beside(ctx, rec, workspace.Out, "", f)
 		}
@@ -108,8 +109,8 @@ func judged(rec workspace.Record) bool {
 	return rec.Result != nil && rec.Result.Outcome != manifest.Pending && rec.Result.Outcome != manifest.Failed
 }
 
-// keep reads the stored image of a record, if need be, and notes what is odd about the answer to it, nil for nothing. Where
-// release or policy no longer take the image, it is no row; where it may not be here, it goes.
+// keep reads the stored image of a record, if need be, and notes what is odd about the answer to it, nil for nothing.
+// Where release or policy no longer take the image, it is no row; where it may not be here, it goes.
 func (g *gatherer) keep(ctx context.Context, rec workspace.Record, attempt string, odd *policy.Fault) error {
 	err := g.stillGood(ctx, rec)
 	if fault, ok := errors.AsType[*policy.Fault](err); ok {
@@ -137,7 +138,8 @@ func (g *gatherer) attempt(e manifest.Entry, c reddit.Candidate) string {
 
 // again reports whether a download that ended in t is to be tried once more.
 func (g *gatherer) again(t workspace.Trouble) bool {
-	return t.Outcome.Retryable() || slices.Contains(g.Retry, string(t.Outcome)) || slices.Contains(g.Retry, string(t.Reason))
+	return t.Outcome.Retryable() || slices.Contains(g.Retry, string(t.Outcome)) || slices.Contains(g.Retry,
+		string(t.Reason))
 }
 
 // stillGood holds a stored image against what release and policy say now: the same release gives the same answers,
@@ -176,7 +178,8 @@ func trouble(source string, f *policy.Fault) workspace.Trouble {
 }
 
 // beside notes what is the matter with the image that an entry has, or with the last answer to it; nothing for a nil f.
-func (r *run) beside(ctx context.Context, rec workspace.Record, what workspace.Beside, source string, f *policy.Fault) error {
+func (r *run) beside(ctx context.Context, rec workspace.Record, what workspace.Beside, source string,
+	f *policy.Fault) error {
 	if f == nil {
 		if rec.Trouble == nil {
 			return nil

@@ -71,7 +71,8 @@ func PlanRecheck(ctx context.Context, c Config) (RunPlan, error) {
 
 // planAsking plans a job that asks about every post; images says how many it fetches of what is counted.
 func planAsking(ctx context.Context, c Config, images func(RunPlan) int) (RunPlan, error) {
-	p := RunPlan{Posts: c.Manifest.Posts, Entries: c.Manifest.Entries, Within: c.Policy.Reddit.RecheckWithin, Hosts: []HostPlan{}}
+	p := RunPlan{Posts: c.Manifest.Posts, Entries: c.Manifest.Entries, Within: c.Policy.Reddit.RecheckWithin,
+		Hosts: []HostPlan{}}
 	var bytes int64
 	if c.Workspace != nil {
 		stones, err := state.Stones(ctx, c.Workspace, c.Release, c.Tombstones, c.Now())
@@ -86,7 +87,8 @@ func planAsking(ctx context.Context, c Config, images func(RunPlan) int) (RunPla
 			case rec.Image != nil:
 				p.Stored++
 				bytes += rec.Image.Bytes
-			case stones.Has(rec.ID), rec.Post.State.Gone(), t != nil && !t.Outcome.Retryable() && !slices.Contains(c.Retry, string(t.Outcome)) &&
+			case stones.Has(rec.ID), rec.Post.State.Gone(), t != nil && !t.Outcome.Retryable() &&
+				!slices.Contains(c.Retry, string(t.Outcome)) &&
 				!slices.Contains(c.Retry, string(t.Reason)):
 				p.Settled++
 			}
@@ -115,7 +117,8 @@ func (p *RunPlan) time(c Config) {
 	p.Last, p.Look = ask(min(p.Images, p.Posts))
 	for _, h := range c.Policy.Images.Hosts {
 		if h.Name != "api.imgur.com" { // which has no images, as the policy says
-			p.Hosts = append(p.Hosts, HostPlan{h.Name, h.RequestsPerSecond, span(float64(p.Images) / h.RequestsPerSecond)})
+			p.Hosts = append(p.Hosts, HostPlan{h.Name, h.RequestsPerSecond,
+				span(float64(p.Images) / h.RequestsPerSecond)})
 		}
 	}
 	if len(p.Hosts) > 0 {
@@ -208,7 +211,8 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	plan.Withheld = len(withheld)
 	plan.Unknown = slices.DeleteFunc(plan.Unknown, func(id manifest.PostID) bool { return known[id] })
 	for _, name := range plan.Same { // the copies lose these rows, too
-		gone.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved, Reason: policy.SameAsRemoved}
+		gone.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved,
+			Reason: policy.SameAsRemoved}
 	}
 	list, err := state.OwingCopies(ctx, c.Workspace, gone)
 	for _, reported := range list {

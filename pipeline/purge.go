@@ -163,8 +163,8 @@ func takeStock(ctx context.Context, r *run) (stock, error) {
 	return s, ctx.Err()
 }
 
-// takeDown gives the posts of a request their tombstones, and erases what there is of all posts that have one. It returns
-// the posts of the request that the release does not have.
+// takeDown gives the posts of a request their tombstones, and erases what there is of all posts that have one. It
+// returns the posts of the request that the release does not have.
 func (r *run) takeDown(ctx context.Context, q PurgeRequest, before stock) ([]manifest.PostID, error) {
 	// A post that has an older tombstone gets the time of the request: a statement that lifts the older one does not
 	// name this one.

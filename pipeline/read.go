@@ -23,12 +23,16 @@ func (g *gatherer) startReaders(running context.Context, group *errgroup.Group) 
 }
 
 // readEach reads the images of the records that find sends.
-func (g *gatherer) readEach(ctx context.Context, find func(ctx context.Context, send func(workspace.Record) error) error) error {
+func (g *gatherer) readEach(ctx context.Context, find func(ctx context.Context,
+	send func(workspace.Record) error) error) error {
 	g.read = make(chan readJob, queueLength)
 	group, running := errgroup.WithContext(ctx)
 	safely.Go(group, func() error {
 		defer close(g.read)
-		return find(running, func(rec workspace.Record) error { return send(running, g.run, g.read, readJob{Record: rec}) })
+		return find(running, func(rec workspace.Record) error {
+			return send(running, g.run, g.read,
+				readJob{Record: rec})
+		})
 	})
 	g.startReaders(running, group)
 	return group.Wait()

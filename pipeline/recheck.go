@@ -6,8 +6,8 @@ import (
 	"rehydrate/pipeline/state"
 )
 
-// Recheck asks about every post and takes out what is gone; no row comes in. It needs neither OCR nor access: the duty to
-// delete outlives the permission to hold. The errors are those of Run.
+// Recheck asks about every post and takes out what is gone; no row comes in. It needs neither OCR nor access: the duty
+// to delete outlives the permission to hold. The errors are those of Run.
 func Recheck(ctx context.Context, c Config) (state.Summary, error) {
 	r := newRun(c)
 	sum, err := r.doAsking(ctx, r.isBound, func(ctx context.Context, s *resolver) error { return r.ask(ctx, s) })

@@ -12,9 +12,10 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Run rebuilds the dataset: it asks about every post, fetches and reads side by side, asks again about what has become old
-// meanwhile, and writes. The summary says what became of every entry. The errors are state.ErrInterrupted, ctx's error,
-// *reddit.Denied, that of Config.Access and those of the workspace, which is whole after each: the next Run goes on from there.
+// Run rebuilds the dataset: it asks about every post, fetches and reads side by side, asks again about what has become
+// old meanwhile, and writes. The summary says what became of every entry. The errors are state.ErrInterrupted, ctx's
+// error, *reddit.Denied, that of Config.Access and those of the workspace, which is whole after each: the next Run goes
+// on from there.
 func Run(ctx context.Context, c Config) (state.Summary, error) {
 	r := newRun(c)
 	if err := r.mayFetch(ctx); err != nil {
@@ -29,8 +30,8 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	})
 }
 
-// mayFetch says why a job that fetches must not begin: without access, or with a misspelt word, which is found before anything
-// is asked or changed.
+// mayFetch says why a job that fetches must not begin: without access, or with a misspelt word, which is found before
+// anything is asked or changed.
 func (r *run) mayFetch(ctx context.Context) error {
 	if err := r.access(); err != nil {
 		return err
@@ -48,13 +49,17 @@ func (e *UnknownRetry) Error() string {
 	if len(e.Known) == 0 {
 		return fmt.Sprintf("there is nothing to retry for %q: no download has failed in this workspace", e.Word)
 	}
-	return fmt.Sprintf("there is nothing to retry for %q: no download ended so; reasons here are %s", e.Word, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("there is nothing to retry for %q: no download ended so; reasons here are %s", e.Word,
+		strings.Join(e.Known, ", "))
 }
 
 // checkRetry refuses a word of Config.Retry that would do nothing because it is misspelt.
 func checkRetry(ctx context.Context, ws *workspace.Workspace, words []string) error {
 	// Outcomes are a closed list; reasons are not, so that one counts only where some entry has it.
-	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(manifest.Outcomes(), manifest.Outcome(w)) })
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool {
+		return slices.Contains(manifest.Outcomes(),
+			manifest.Outcome(w))
+	})
 	if len(words) == 0 {
 		return nil
 	}

@@ -70,12 +70,13 @@ func Merge(ctx context.Context, c Config) (state.Summary, error) {
 
 // plan is what shards are read by.
 func (r *run) plan(shards int) cluster.Plan {
-	return cluster.Plan{Format: cluster.Format, Shards: shards, Release: r.Release.Digest, Manifest: r.Release.ManifestDigest,
-		Tool: r.Version, Policy: r.Policy}
+	return cluster.Plan{Format: cluster.Format, Shards: shards, Release: r.Release.Digest,
+		Manifest: r.Release.ManifestDigest,
+		Tool:     r.Version, Policy: r.Policy}
 }
 
-// askAndDraft asks about every post, and meanwhile drafts the outcomes: no image is read from here on, and asking leaves
-// time. After the last answer only what answers change is to be read.
+// askAndDraft asks about every post, and meanwhile drafts the outcomes: no image is read from here on, and asking
+// leaves time. After the last answer only what answers change is to be read.
 func (r *run) askAndDraft(ctx context.Context, s *resolver) error {
 	group, running := errgroup.WithContext(ctx)
 	safely.Go(group, func() error { return r.ask(running, s) })

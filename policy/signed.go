@@ -194,7 +194,8 @@ func parseLift(b []byte, file string) (Lift, error) {
 		at := fmt.Sprintf("tombstones[%d]", i)
 		f.wantForm(at+".id", t.ID.Valid(), "a post id, in lower case without t3_")
 		name := NameTombstone(t.ID, t.Time)
-		f.wantForm(at+".time", !t.Time.IsZero() && name.Time.Equal(t.Time), "the tombstone's time, as 2025-12-31T23:59:59Z")
+		f.wantForm(at+".time", !t.Time.IsZero() && name.Time.Equal(t.Time),
+			"the tombstone's time, as 2025-12-31T23:59:59Z")
 		if seen[name] {
 			f.Add(at, fmt.Sprintf("the tombstone of %s stands twice", t.ID), "keep one of them")
 		}

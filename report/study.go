@@ -65,7 +65,8 @@ func (s Study) ModelRows() (rows []ModelRow) {
 				rows = append(rows, row)
 				continue
 			}
-			row.Scored, row.NoAnswer, row.Missing = counts(t.Scored), counts(t.NoAnswer), counts(missing(m.Scores, t.Files))
+			row.Scored, row.NoAnswer, row.Missing = counts(t.Scored), counts(t.NoAnswer), counts(missing(m.Scores,
+				t.Files))
 			row.Macro, row.Weighted = t.MacroF1.Percent(), t.WeightedF1.Percent()
 			switch best := most.Scores.Task(task); {
 			case !t.SameEntries(*t):

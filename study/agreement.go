@@ -122,8 +122,8 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 	return out, nil
 }
 
-// leaveUnknown leaves out the answers for what is no entry of the release, and counts those entries. It is an error where
-// no other is left.
+// leaveUnknown leaves out the answers for what is no entry of the release, and counts those entries. It is an error
+// where no other is left.
 func leaveUnknown(ctx context.Context, r *manifest.Release, annotators []labels.Answers,
 	batches map[manifest.Key]string) (int, error) {
 	has, known, unknown := make(map[manifest.Key]bool), make(map[manifest.Key]bool), make(map[manifest.Key]bool)
@@ -148,8 +148,9 @@ func leaveUnknown(ctx context.Context, r *manifest.Release, annotators []labels.
 		least := slices.MinFunc(slices.Collect(maps.Keys(unknown)), func(a, b manifest.Key) int {
 			return strings.Compare(a.String(), b.String())
 		})
-		return 0, userfile.Wrong("no annotated entry is in the release (%d are not, such as %s): name the release that was annotated",
-			len(unknown), least)
+		return 0,
+			userfile.Wrong("no annotated entry is in the release (%d are not, such as %s): name the release that was annotated",
+				len(unknown), least)
 	}
 	return len(unknown), nil
 }

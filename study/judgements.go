@@ -72,7 +72,8 @@ type failure struct {
 // failed reports whether it says that there is none: with an error, or a status other than 200. What stands beside
 // such a status can look like an answer, and is not one to count.
 func (f failure) failed() bool {
-	return f.Error != nil && f.Error != "" && f.Error != false && f.Error != 0.0 || isBad(f.StatusCode) || isBad(f.CamelCode)
+	return f.Error != nil && f.Error != "" && f.Error != false && f.Error != 0.0 || isBad(f.StatusCode) ||
+		isBad(f.CamelCode)
 }
 
 func isBad(status any) bool { return status != nil && fmt.Sprint(status) != "200" }
@@ -178,7 +179,8 @@ const scoreForm = `write one object a line: {"id": "abc123", "flagged": true, "c
 
 // readLine reads a line. What is wrong with a person's own line is an error; an answer of a service that cannot be
 // one is none.
-func readLine(line []byte, images *manifest.Images, n int) (key manifest.Key, v labels.Verdict, answered bool, err error) {
+func readLine(line []byte, images *manifest.Images, n int) (key manifest.Key, v labels.Verdict, answered bool,
+	err error) {
 	var l scoreLine
 	if err := json.Unmarshal(line, &l); err != nil {
 		// Not the decoder's words, which can hold the text in which the fault was found.

@@ -28,7 +28,8 @@ func (f Scoring) columnsOf(of *manifest.Release, tasks []labels.Task) (map[strin
 		case len(tasks) == 1:
 			category, name = tasks[0].Category, column
 		default:
-			return nil, userfile.Wrong("--column %s: say of which category, as %s=%s", column, tasks[0].Category, column)
+			return nil, userfile.Wrong("--column %s: say of which category, as %s=%s", column, tasks[0].Category,
+				column)
 		}
 		columns[category] = name
 	}
@@ -76,7 +77,8 @@ type cellsOf struct{ column, of string }
 
 // look reads all columns of a file of predictions that was found good.
 func (s scorer) look(ctx context.Context, file string) (l columnLook, err error) {
-	l = columnLook{file: file, own: map[string]string{}, used: map[string]bool{}, values: map[string]int{}, labels: map[cellsOf]int{},
+	l = columnLook{file: file, own: map[string]string{}, used: map[string]bool{}, values: map[string]int{},
+		labels:  map[cellsOf]int{},
 		classes: map[cellsOf]int{}}
 	opened, err := manifest.OpenTable(file, s.read, withParquet)
 	if err != nil {
@@ -188,7 +190,8 @@ func toldApart(schema manifest.Schema, t labels.Task) (all []Mapped) {
 				}
 			}
 			if apart {
-				all = append(all, Mapped{Category: t.Category, Class: c.Code, Code: category.Labels[first].Code, Name: c.Name})
+				all = append(all, Mapped{Category: t.Category, Class: c.Code, Code: category.Labels[first].Code,
+					Name: c.Name})
 			}
 		}
 	}

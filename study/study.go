@@ -145,7 +145,8 @@ func distinct(files []string) error {
 // without any answer. An empty list is the answer "no label". Cells cannot say so: where every answer would have a
 // label, as with None or a category of one, a line of empty cells is one that was skipped. left is how many rows say
 // that they are no answer, such as drafts (manifest.NoAnswer). An image whose rows differ has no answer.
-func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (answers labels.Answers, left int, err error) {
+func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (answers labels.Answers, left int,
+	err error) {
 	answers, has, err := readTable(ctx, file, like, &left)
 	if err != nil {
 		return nil, left, err
@@ -185,7 +186,8 @@ func classesOf(schema manifest.Schema) (all []manifest.Spelling) {
 
 // readTable reads a file of answers: the labels of each entry, and the categories that the file has. It adds to left
 // the rows that say that they are no answer.
-func readTable(ctx context.Context, file string, like *manifest.Release, left *int) (map[manifest.Key][][]int, []manifest.Category, error) {
+func readTable(ctx context.Context, file string, like *manifest.Release, left *int) (map[manifest.Key][][]int,
+	[]manifest.Category, error) {
 	table, err := manifest.OpenTable(file, like.Spelling(classesOf(like.Schema)), ofAnswers(left))
 	if err != nil {
 		return nil, nil, userfile.Faulty(err)

@@ -426,8 +426,8 @@ func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
 	return nil
 }
 
-// changedBefore reports that state.db was changed or damaged at a time that the log names: the seals since then are of what
-// that left. An older state.db that was put back ends it.
+// changedBefore reports that state.db was changed or damaged at a time that the log names: the seals since then are of
+// what that left. An older state.db that was put back ends it.
 func (v *verification) changedBefore(ctx context.Context, l *auditlog.Log) error {
 	var changed *auditlog.Event
 	for e, err := range l.Records(ctx, 0) {

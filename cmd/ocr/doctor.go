@@ -104,7 +104,8 @@ func examine(ctx context.Context, o options, env []string, stderr io.Writer) (fi
 		}
 		findings = append(findings, f)
 	}
-	add("program", fmt.Sprintf("ocr %s, %s, %s/%s", build.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), nil, "")
+	add("program", fmt.Sprintf("ocr %s, %s, %s/%s", build.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
+		nil, "")
 	add("leptonica", leptonicaVersion(), nil, "")
 	if o.tessdataDir != "" {
 		env = append(slices.Clip(env), "TESSDATA_PREFIX="+o.tessdataDir)

@@ -57,8 +57,9 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 	flags.StringVar(&f.By, "by", "", "tell errors of ordinal tasks by the labels of this `category` too (default for FigSIM: figurative)")
 	flags.StringArrayVar(&f.ErrorsBy, "errors-by", nil, "count wrong predictions by the labels of this `category` (repeatable; \"\" for none; default for FigSIM: modality, context)")
 	flags.StringArrayVar(&compare, "compare", nil, "score these files as one model and print a table of models, as `NAME=FILE,FILE` (repeatable)")
-	flags.StringArrayVar(&f.Columns, "column", nil, "the `column` that holds the predictions, as CATEGORY=COLUMN where "+
-		"several are scored (repeatable; default: the one called as the category)")
+	flags.StringArrayVar(&f.Columns, "column", nil,
+		"the `column` that holds the predictions, as CATEGORY=COLUMN where "+
+			"several are scored (repeatable; default: the one called as the category)")
 	flags.BoolVar(&f.Probabilities, "probabilities", false, "PREDICTIONS hold a probability in a column for each label, such as figurative.F1")
 	flags.StringVar(&f.TuneOn, "tune-on", "validation", "find the thresholds of --probabilities on this `split`")
 	return cmd

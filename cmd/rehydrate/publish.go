@@ -48,7 +48,8 @@ func (c *command) publishCommand() *cobra.Command {
 	flags.StringVar(&f.decides, "decides", "", "with --annotators: "+decidesHelp)
 	flags.StringVar(&f.answers, "datasheet", "", "a `file` with answers for the datasheet (default: datasheet.toml of the release folder)")
 	flags.StringArrayVar(&f.keep, "keep", nil, "publish this `column`, although it holds words, addresses or people (repeatable)")
-	flags.BoolVar(&f.checked, "checked", false, "you have read all names and values that the command prints without this flag: publish them")
+	flags.BoolVar(&f.checked, "checked", false,
+		"you have read all names and values that the command prints without this flag: publish them")
 	flags.StringVar(&f.sign, "sign", "", "sign SHA256SUMS with this SSH private `key`")
 	return cmd
 }
@@ -60,7 +61,8 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 	if err != nil {
 		return err
 	}
-	config := publish.Config{Release: opened.Release, Tombstones: opened.tombstones, To: f.out, Digests: f.digests, Keep: f.keep, Tool: build.Version(), Now: c.now()}
+	config := publish.Config{Release: opened.Release, Tombstones: opened.tombstones, To: f.out, Digests: f.digests,
+		Keep: f.keep, Tool: build.Version(), Now: c.now()}
 	config.Policy, err = policyOf(opened.Release)
 	if err == nil {
 		config.Answers, err = readAnswers(opened.Release, f.answers)
@@ -142,7 +144,8 @@ func publishedRows(items []publish.Item) (rows struct{ First, All [][2]string })
 		rest := ""
 		switch n := item.Different - len(item.Values); {
 		case item.Others != "":
-			rest = fmt.Sprintf("; and %d more, which are not shown: read that column of %s before you hand it out", n, item.Others)
+			rest = fmt.Sprintf("; and %d more, which are not shown: read that column of %s before you hand it out", n,
+				item.Others)
 		case n > 0:
 			holds += ", such as"
 		}

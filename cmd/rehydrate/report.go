@@ -59,7 +59,8 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	name := f.out
 	err := c.openWorkspace(ctx, workspace.Options{Existing: true, ReadOnly: f.out != ""}, nil, func(ws *workspace.Workspace) (err error) {
 		write := func(w io.Writer) error {
-			return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: build.Version(), Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
+			return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: build.Version(),
+				Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
 		}
 		if f.out == "" {
 			name = filepath.Join(c.workspace, workspace.ReportName)

@@ -68,7 +68,8 @@ var exitMeanings = []struct {
 }{
 	{exitDone, "done"},
 	{exitFailed, "failed: the error says why"},
-	{exitUsage, "wrong usage: a flag, release or manifest is wrong; or publish waits for --checked; nothing was written"},
+	{exitUsage,
+		"wrong usage: a flag, release or manifest is wrong; or publish waits for --checked; nothing was written"},
 	{exitRetry, "finished, and something is left to do: entries can be retried, Reddit gave no answer, a mass removal waits for " +
 		"confirmation, a copy is an open obligation, answers are missing"},
 	{exitFound, "audit found a removed post, or a changed record"},
@@ -157,7 +158,8 @@ func diagnose(err error) (code int, hint string) {
 	case errors.Is(err, workspace.ErrInUse):
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
 	case is[*workspace.Linked](err):
-		return exitFailed, "move what it points to into its place; to keep it on another disk, move the whole workspace there, and name it with -w"
+		return exitFailed,
+			"move what it points to into its place; to keep it on another disk, move the whole workspace there, and name it with -w"
 	case errors.Is(err, workspace.ErrLayout):
 		return exitFailed, "go on with the rehydrate that made it, or start another workspace with -w"
 	case errors.Is(err, workspace.ErrNoWorkspace):
@@ -165,7 +167,8 @@ func diagnose(err error) (code int, hint string) {
 	case is[*pipeline.UnknownRetry](err):
 		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes, ", ") + ") and the reasons that rehydrate status shows"
 	case is[*pipeline.MissingError](err):
-		return exitFailed, "mount the disk, or put the files back; if they are lost: rehydrate run RELEASE --confirm-removals takes what it can from the dataset, and fetches the rest"
+		return exitFailed,
+			"mount the disk, or put the files back; if they are lost: rehydrate run RELEASE --confirm-removals takes what it can from the dataset, and fetches the rest"
 	case is[*pipeline.LossError](err):
 		return exitUsage, "is it the right manifest? If those entries are to go, run again with --confirm-removals; nothing was changed"
 	case is[*workspace.OtherRelease](err):

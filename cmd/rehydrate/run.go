@@ -180,7 +180,8 @@ func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, fil
 
 // configure is prepare for a release that is open.
 func (c *command) configure(opened checkedRelease, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
-	config := pipeline.Config{Version: build.Version(), Now: c.now, Stop: c.stop, Log: c.log, Rehearsal: f.rehearsal, Progress: pipeline.NewProgress(c.observe)}
+	config := pipeline.Config{Version: build.Version(), Now: c.now, Stop: c.stop, Log: c.log, Rehearsal: f.rehearsal,
+		Progress: pipeline.NewProgress(c.observe)}
 	var err error
 	config.Release, config.Manifest, config.Tombstones = opened.Release, opened.summary, opened.tombstones
 	config.Policy, err = f.readPolicy(opened.Release)

@@ -37,7 +37,8 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 		}
 		page.Agreement = &agreement.Agreement
 		if n := agreement.Unknown; n > 0 {
-			page.Notes = append(page.Notes, times(n, "annotated entry is", "annotated entries are")+" left out: not in the release")
+			page.Notes = append(page.Notes, times(n, "annotated entry is",
+				"annotated entries are")+" left out: not in the release")
 		}
 	}
 	page.Notes = append(page.Notes, f.leaveOut(schema)...)

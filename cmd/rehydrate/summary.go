@@ -121,7 +121,8 @@ func (c *command) conclude(s state.Summary) error {
 func statusOf(s state.Summary) error {
 	// A recheck retries no download, so that what waits for a run is not its trouble.
 	if s.Retry > 0 && !s.Recheck || s.Unwritten > 0 || s.Withheld > 0 || s.Unverified > 0 || s.OpenCopies > 0 ||
-		len(s.Stay)+len(s.Hosts)+len(s.FilesGone)+len(s.FilesMissing) > 0 || state.TooMany(entries(s.Odd), rowsBefore(s)) {
+		len(s.Stay)+len(s.Hosts)+len(s.FilesGone)+len(s.FilesMissing) > 0 || state.TooMany(entries(s.Odd),
+		rowsBefore(s)) {
 		return exitCode(exitRetry)
 	}
 	return nil

@@ -211,7 +211,8 @@ func plain(c manifest.Category, given []int) []int {
 }
 
 // read reads all answers. left counts those that say that they are none.
-func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[manifest.Key]string, left int, err error) {
+func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[manifest.Key]string, left int,
+	err error) {
 	answers := argilla.New(m.Batch, m.Scheme)
 	batches = map[manifest.Key]string{}
 	var tables []labels.Answers
@@ -233,7 +234,8 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 		tables = append(tables, table)
 	}
 	maps.Copy(batches, answers.Export().Batches)
-	return append(answers.Export().Annotators, tables...), batches, left + answers.Export().LeftOut, errors.Join(failed...)
+	return append(answers.Export().Annotators, tables...), batches, left + answers.Export().LeftOut,
+		errors.Join(failed...)
 }
 
 // strangers refuses answers for what is not an entry of the release.

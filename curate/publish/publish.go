@@ -369,8 +369,9 @@ func (p *publishing) check(ctx context.Context) error {
 func (p *publishing) unfitNames() (found []string) {
 	kept := func(name string) bool { return slices.Contains(p.Keep, name) }
 	if kind := guess.NamesSomebody(p.Release.Name); kind != "" && !kept(keepName) {
-		found = append(found, fmt.Sprintf("the name of the release holds %s: change it in release.toml, or publish it with --keep %s",
-			kind, keepName))
+		found = append(found,
+			fmt.Sprintf("the name of the release holds %s: change it in release.toml, or publish it with --keep %s",
+				kind, keepName))
 	}
 	for _, text := range guess.UnfitTexts(p.Release.Schema, kept) {
 		found = append(found, text+": take it out, or publish it with --keep and the category's name")

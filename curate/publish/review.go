@@ -72,7 +72,8 @@ func (p *publishing) items(ctx context.Context) ([]Item, error) {
 	more, err := p.values(ctx)
 	items = slices.Concat(items, more)
 	if names := p.batches(); names != nil {
-		items = append(items, named("names of batches", "in agreement.json", names, guess.LooksOfSplits(names, p.known)))
+		items = append(items, named("names of batches", "in agreement.json", names, guess.LooksOfSplits(names,
+			p.known)))
 	}
 	copied, failed := p.copied()
 	items, err = append(items, copied...), errors.Join(err, failed)

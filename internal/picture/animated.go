@@ -7,8 +7,8 @@ import (
 	"image"
 )
 
-// Animated reports whether an image file has several pictures: a GIF of more than one, or a PNG that says so (acTL, which
-// stands before the first picture).
+// Animated reports whether an image file has several pictures: a GIF of more than one, or a PNG that says so (acTL,
+// which stands before the first picture).
 func Animated(body []byte, format string) bool {
 	switch format {
 	case "gif":
@@ -20,8 +20,8 @@ func Animated(body []byte, format string) bool {
 	return false
 }
 
-// ShownDigest returns the SHA-256, in hex, of all that an image file shows: the PixelDigest of its upright picture or, of an
-// animation, whose first picture is often a title or black, the digest of the file, without metadata (Strip).
+// ShownDigest returns the SHA-256, in hex, of all that an image file shows: the PixelDigest of its upright picture or,
+// of an animation, whose first picture is often a title or black, the digest of the file, without metadata (Strip).
 func ShownDigest(stripped []byte, format string, upright image.Image) string {
 	if Animated(stripped, format) {
 		sum := sha256.Sum256(stripped)

@@ -30,7 +30,8 @@ var (
 // accountOrDevice says what a text is by these forms, "" for nothing.
 func accountOrDevice(text string) string {
 	switch {
-	case strings.Contains(text, `\`) && loginForm.MatchString(text), strings.ContainsAny(text, "=:") && keyForm.MatchString(text):
+	case strings.Contains(text, `\`) && loginForm.MatchString(text), strings.ContainsAny(text, "=:") &&
+		keyForm.MatchString(text):
 		return "the name of an account"
 	case strings.Count(text, ".") > 1 && isSite(text):
 		return "the page of an account"
@@ -47,8 +48,8 @@ func isSite(text string) bool {
 	return found != nil && !notSites[value.FoldASCII(found[1])]
 }
 
-// idInside says whose form a part of an id has, between _ and - or behind other letters: label_A2XJ8K3L9M0PQR, PID and an
-// id of Prolific; "" for none.
+// idInside says whose form a part of an id has, between _ and - or behind other letters: label_A2XJ8K3L9M0PQR, PID and
+// an id of Prolific; "" for none.
 func idInside(id string) string {
 	for part := range strings.FieldsFuncSeq(id, func(r rune) bool { return r == '_' || r == '-' }) {
 		if len(part) == len(id) || !strings.ContainsAny(part, value.Digits) {
@@ -59,13 +60,15 @@ func idInside(id string) string {
 		}
 	}
 	const size = 24 // of an id of Prolific, in small letters
-	if at := len(id) - size; at > 0 && strings.Trim(id[at:], value.Digits+"abcdef") == "" && strings.Trim(id[at-1:at], value.Digits+"abcdef") != "" {
+	if at := len(id) - size; at > 0 && strings.Trim(id[at:], value.Digits+"abcdef") == "" && strings.Trim(id[at-1:at],
+		value.Digits+"abcdef") != "" {
 		return idOfPerson(id[at:])
 	}
 	return ""
 }
 
-// personalName judges the name of a column as a value, "" for nothing: a column for each annotator is called after them.
+// personalName judges the name of a column as a value, "" for nothing: a column for each annotator is called after
+// them.
 func personalName(name string) string {
 	if kind := personalValue(name); kind != "" {
 		return kind
@@ -86,7 +89,8 @@ func mayNameSomebody(name string, known func(word string) bool) bool {
 		return utf8.RuneCountInString(word) >= least && strings.IndexFunc(word, unicode.IsLetter) >= 0 && !known(word)
 	}
 	words := wordsOf(name)
-	if at := slices.Index(words, "by"); at > 0 && slices.ContainsFunc(words[at+1:], func(word string) bool { return strange(word, 3) }) {
+	if at := slices.Index(words, "by"); at > 0 && slices.ContainsFunc(words[at+1:],
+		func(word string) bool { return strange(word, 3) }) {
 		return true
 	}
 	return slices.ContainsFunc(strings.FieldsFunc(name, betweenWords), func(part string) bool {

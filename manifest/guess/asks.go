@@ -16,5 +16,6 @@ func asksWho(words []string) bool {
 		return true
 	}
 	last := words[len(words)-1]
-	return (words[0] == "which" || words[0] == "what") && peopleWords["you"][last] && slices.ContainsFunc(words, isPerson)
+	return (words[0] == "which" || words[0] == "what") && peopleWords["you"][last] && slices.ContainsFunc(words,
+		isPerson)
 }

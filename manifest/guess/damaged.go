@@ -155,7 +155,8 @@ func (n *neighbours) still() string {
 	return n.columns[i].name
 }
 
-// eachRow visits the rows of a source that can be read. What is wrong with the others the reading of the draft will say.
+// eachRow visits the rows of a source that can be read. What is wrong with the others the reading of the draft will
+// say.
 func eachRow(ctx context.Context, source *manifest.Source, visit func(in *manifest.Rows, cells []table.Cell)) error {
 	in, err := source.Rows()
 	if err != nil {

@@ -93,7 +93,8 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 		return nil, err
 	}
 	defer in.Close()
-	g := &guesser{Options: o, names: make(map[string]bool), whyLeft: make(map[string]string), notes: bare, skipped: skipped}
+	g := &guesser{Options: o, names: make(map[string]bool), whyLeft: make(map[string]string), notes: bare,
+		skipped: skipped}
 	isTable := files[0].Format == manifest.CSV || files[0].Format == manifest.TSV
 	g.headed, g.bare = isTable && !files[0].Bare, isTable && files[0].Bare
 	var rows int
@@ -376,6 +377,7 @@ func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
 var draftText string
 
 // draftTemplate writes release.toml for a guess, with the reason beside each setting.
-var draftTemplate = template.Must(template.New(manifest.SettingsName).Funcs(template.FuncMap{"text": value.TOML, "quote": table.Quote,
+var draftTemplate = template.Must(template.New(manifest.SettingsName).Funcs(template.FuncMap{"text": value.TOML,
+	"quote":   table.Quote,
 	"comment": func(text string) string { return text }, // until the files are known
 	"has":     slices.Contains[[]string]}).Parse(draftText))

@@ -17,9 +17,10 @@ import (
 // says why the column of the usual name is not the field's.
 type columnGuess struct {
 	Name, Column, Why string
-	OneHot            []string           // the columns of a category that has one for each label; Column is then the first
-	Category          *manifest.Category // nil for a field and a column
-	Passed            *manifest.Column   // nil for a field and a category
+	// the columns of a category that has one for each label; Column is then the first
+	OneHot   []string
+	Category *manifest.Category // nil for a field and a column
+	Passed   *manifest.Column   // nil for a field and a category
 }
 
 // A guesser decides what the columns of a survey mean.
@@ -614,12 +615,16 @@ func (d *guesser) lookAtSigns(c *surveyed, category *manifest.Category) {
 		return
 	}
 	is := func(text string) bool {
-		return slices.ContainsFunc(category.Labels, func(l manifest.Label) bool { return sameLabel(l.Code, strings.TrimSpace(text)) })
+		return slices.ContainsFunc(category.Labels, func(l manifest.Label) bool {
+			return sameLabel(l.Code,
+				strings.TrimSpace(text))
+		})
 	}
 	for _, sign := range manifest.Separators() {
 		for _, l := range category.Labels {
 			parts := strings.Split(l.Code, sign)
-			if sign == d.separator || len(parts) < 2 || slices.ContainsFunc(parts, func(part string) bool { return !is(part) }) {
+			if sign == d.separator || len(parts) < 2 || slices.ContainsFunc(parts,
+				func(part string) bool { return !is(part) }) {
 				continue
 			}
 			i := slices.IndexFunc(c.cells, func(cell []string) bool { return strings.Contains(cell[0], l.Code) })
@@ -709,7 +714,8 @@ func (d *guesser) guessSubreddit() {
 			c.used = true
 			d.take(columnGuess{Name: "subreddit", Column: c.name, Why: "by its name"})
 			if n := c.forms[formProfile]; n > 0 {
-				d.lookAt("column %s: cells that name the profile of a user (u_NAME), and count as empty: %d", table.Quote(c.name), n)
+				d.lookAt("column %s: cells that name the profile of a user (u_NAME), and count as empty: %d",
+					table.Quote(c.name), n)
 			}
 		}
 	}

@@ -18,7 +18,8 @@ func LooksOfValues(values []string, known func(word string) bool) []string {
 	}
 	for i, text := range values {
 		isWord := strings.IndexFunc(text, betweenAccounts) < 0
-		if looks[i] == "" && isWord && 2*unknown <= len(values) && j.look(text) == noWord { // else they are in another language
+		// else they are in another language
+		if looks[i] == "" && isWord && 2*unknown <= len(values) && j.look(text) == noWord {
 			looks[i] = "is in no dictionary"
 		}
 	}

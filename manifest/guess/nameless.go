@@ -9,8 +9,8 @@ import (
 	"rehydrate/manifest/table"
 )
 
-// nameless takes out of the comments of release.toml what only the person who made it should read, for the folder may be
-// handed out as it is: the names and folders of the files, and names of columns that may be a person's.
+// nameless takes out of the comments of release.toml what only the person who made it should read, for the folder may
+// be handed out as it is: the names and folders of the files, and names of columns that may be a person's.
 func (d *guesser) nameless(files []manifest.SourceFile) *strings.Replacer {
 	var pairs []string
 	say := func(name, instead string) {

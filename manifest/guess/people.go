@@ -63,9 +63,10 @@ func isAlone(words []string) bool {
 
 // isGiver reports whether the column is about the people who were asked: workers, participants, annotators.
 func (c *surveyed) isGiver() bool {
-	return c.privateName() != "" && (asksWho(wordsOf(c.name)) || slices.ContainsFunc(wordsOf(c.name), func(word string) bool {
-		return peopleWords["giver"][singular(word)] || peopleWords["giver"][person(word)]
-	}))
+	return c.privateName() != "" && (asksWho(wordsOf(c.name)) || slices.ContainsFunc(wordsOf(c.name),
+		func(word string) bool {
+			return peopleWords["giver"][singular(word)] || peopleWords["giver"][person(word)]
+		}))
 }
 
 // ofGivers reports whether the column, beside one of the people who were asked, tells of them: age, country of birth,
@@ -367,7 +368,8 @@ func singular(word string) string {
 
 // counts reports whether a column holds numbers of people and not who they are: num_annotators, mentions.
 func (c *surveyed) counts(words []string) bool {
-	if n := len(words); n > 1 && words[n-1] == "number" && (peopleWords["person"][words[n-2]] || peopleWords["weak"][words[n-2]]) {
+	if n := len(words); n > 1 && words[n-1] == "number" && (peopleWords["person"][words[n-2]] ||
+		peopleWords["weak"][words[n-2]]) {
 		return false // student number: that of one
 	}
 	counting := func(word string) bool { return slices.Contains([]string{"n", "num", "number", "count", "total"}, word) }

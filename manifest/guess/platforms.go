@@ -68,7 +68,8 @@ func (d *guesser) leavePlatform() {
 		}
 		d.platform = p.name
 		for _, c := range d.columns {
-			if !c.used && !slices.Contains(d.Keep, c.name) && c.filled > 0 && (p.has(c) || c.ofGivers()) && c.private() == "" {
+			if !c.used && !slices.Contains(d.Keep, c.name) && c.filled > 0 && (p.has(c) || c.ofGivers()) &&
+				c.private() == "" {
 				what := fmt.Sprintf("is one of %s's exports, beside the answers", p.name)
 				d.leaveLookAt(c, "it "+what+"; --keep "+table.Quote(c.name)+" publishes it", what)
 			}

@@ -45,8 +45,10 @@ func (d *guesser) refuseRows(ctx context.Context, source *manifest.Source) error
 		var p manifest.Problem
 		p.File, p.Line, p.Column = in.Place(at)
 		switch {
-		case !d.bare && !d.NoHeader && value.FoldASCII(text) == value.FoldASCII(id.name): // a file without a header can repeat none
-			p.Message, p.Hint = "the row repeats the header", "take it out of the file; several files can be named with several --manifest"
+		case !d.bare && !d.NoHeader &&
+			value.FoldASCII(text) == value.FoldASCII(id.name): // a file without a header can repeat none
+			p.Message, p.Hint = "the row repeats the header",
+				"take it out of the file; several files can be named with several --manifest"
 			headers.Add(p)
 			sums.Add(p)
 		case id.namesRow(text):
@@ -102,15 +104,19 @@ func (d *guesser) judgeNames(id *surveyed) error {
 	case counted && namesOfRows[word] && d.ID == "":
 		at := id.places[0]
 		return table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column,
-			Message: fmt.Sprintf("column %s has names of rows, such as %s, and not ids of posts", name, table.Quote(all[0])),
-			Hint:    "name the column of the ids or permalinks of the posts: rehydrate init --id COLUMN"})
+			Message: fmt.Sprintf("column %s has names of rows, such as %s, and not ids of posts", name,
+				table.Quote(all[0])),
+			Hint: "name the column of the ids or permalinks of the posts: rehydrate init --id COLUMN"})
 	case counted && (namesOfRows[word] || len(word) > 3 && len(all) >= least && steps >= len(all)-1):
-		d.lookAt("ids of column %s look like names of rows, such as %s: they were taken for ids of posts", name, table.Quote(all[0]))
+		d.lookAt("ids of column %s look like names of rows, such as %s: they were taken for ids of posts", name,
+			table.Quote(all[0]))
 	case mixed != "":
 		d.lookAt("ids of column %s mix capital and small letters, such as %s, as those of Imgur do and those of posts do not: "+
 			"they were taken in small letters", name, table.Quote(mixed))
-	case len(all) >= 2*least && !slices.ContainsFunc(all, func(text string) bool { return !value.IsHex(value.FoldASCII(text), 6) }):
-		d.lookAt("ids of column %s have nothing but the digits of hex, such as %s: they were taken for ids of posts", name, table.Quote(all[0]))
+	case len(all) >= 2*least && !slices.ContainsFunc(all,
+		func(text string) bool { return !value.IsHex(value.FoldASCII(text), 6) }):
+		d.lookAt("ids of column %s have nothing but the digits of hex, such as %s: they were taken for ids of posts",
+			name, table.Quote(all[0]))
 	}
 	return nil
 }

@@ -103,7 +103,8 @@ func NamedParts(what string, names []string, known func(word string) bool) (foun
 func LooksOfSplits(names []string, known func(word string) bool) []string {
 	looks := make([]string, len(names))
 	for i, name := range names {
-		looks[i] = map[splitLook]string{namedSplit: "may name somebody", oddSplit: "is no usual name of a split or batch"}[lookOfSplit(name, known)]
+		looks[i] = map[splitLook]string{namedSplit: "may name somebody",
+			oddSplit: "is no usual name of a split or batch"}[lookOfSplit(name, known)]
 	}
 	return looks
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // lettersWithMarks are letters that Unicode does not take apart into one of a to z and a mark.
-var lettersWithMarks = strings.NewReplacer("ß", "ss", "ø", "o", "Ø", "O", "ł", "l", "Ł", "L", "ı", "i", "đ", "d", "Đ", "D", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE")
+var lettersWithMarks = strings.NewReplacer("ß", "ss", "ø", "o", "Ø", "O", "ł", "l", "Ł", "L", "ı", "i", "đ", "d", "Đ",
+	"D", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE")
 
 // WithoutMarks takes the marks off letters (é is e) and makes plain letters of wide ones.
 func WithoutMarks(text string) string {

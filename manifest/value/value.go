@@ -177,13 +177,16 @@ func Flag(text string) (yes, ok bool) {
 	return false, false
 }
 
-// YesNo reads a yes or no as people write one, also t and y, in a number, and in other languages. ok is false for any other text, and for none.
+// YesNo reads a yes or no as people write one, also t and y, in a number, and in other languages. ok is false for any
+// other text, and for none.
 func YesNo(text string) (yes, ok bool) {
 	switch Fold(WithoutMarks(text)) {
-	case "true", "t", "yes", "y", "ja", "j", "wahr", "oui", "vrai", "si", "verdadero", "sim", "verdadeiro", "vero", "sant", "tak",
+	case "true", "t", "yes", "y", "ja", "j", "wahr", "oui", "vrai", "si", "verdadero", "sim", "verdadeiro", "vero",
+		"sant", "tak",
 		"prawda", "evet", "dogru", "da":
 		return true, true
-	case "false", "f", "no", "n", "nein", "falsch", "non", "faux", "falso", "nao", "nee", "onwaar", "nej", "falskt", "nie", "falsz",
+	case "false", "f", "no", "n", "nein", "falsch", "non", "faux", "falso", "nao", "nee", "onwaar", "nej", "falskt",
+		"nie", "falsz",
 		"hayir", "yanlis", "net":
 		return false, true
 	}

@@ -151,7 +151,8 @@ func (l *Log) Verify(ctx context.Context) error {
 	if done := l.Size() - now.Size; done >= 0 {
 		queue := bytes.Join(now.Queue[min(done, int64(len(now.Queue))):], nil)
 		if !bytes.HasPrefix(queue, l.beyond) {
-			return brokenAt(l.Size(), "it lies beyond %s, which is an older one or was never to cover it", CheckpointName)
+			return brokenAt(l.Size(), "it lies beyond %s, which is an older one or was never to cover it",
+				CheckpointName)
 		}
 	}
 	// Another file in the folder could carry content to whoever gets the log.
@@ -184,7 +185,8 @@ func (l *Log) check(ctx context.Context) error {
 		return nil
 	}
 	if l.Size() < l.known.Size {
-		return brokenAt(l.Size(), "%s has %d records, and %d were published: it is missing or an older one", CheckpointName,
+		return brokenAt(l.Size(), "%s has %d records, and %d were published: it is missing or an older one",
+			CheckpointName,
 			l.Size(), l.known.Size)
 	}
 	var tree hashes

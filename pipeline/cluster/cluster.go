@@ -143,7 +143,8 @@ func Split(ctx context.Context, ws *workspace.Workspace, p Plan, stones state.Ho
 	return items, replace(ctx, ws, planName, func(w io.Writer) error { return json.NewEncoder(w).Encode(p) })
 }
 
-// writeLists writes each image into the list of its shard, all lists at once: those of many posts have no place in memory.
+// writeLists writes each image into the list of its shard, all lists at once: those of many posts have no place in
+// memory.
 func writeLists(ctx context.Context, ws *workspace.Workspace, shards int, stones state.Holding) (items int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	lists := make([]chan Item, shards)
@@ -201,7 +202,8 @@ func itemsOf(ctx context.Context, ws *workspace.Workspace, stones state.Holding)
 			}
 			var item Item
 			if err == nil {
-				item = Item{ID: rec.ID, Image: rec.Key.Image, File: ws.ImageName(rec.Key, rec.Image.Format), Stored: *rec.Image}
+				item = Item{ID: rec.ID, Image: rec.Key.Image, File: ws.ImageName(rec.Key, rec.Image.Format),
+					Stored: *rec.Image}
 			}
 			if r := rec.Reading; err == nil && r != nil { // its text has no place in a list
 				item.Last = &workspace.Reading{Fingerprint: r.Fingerprint, ImageSHA256: r.ImageSHA256, Failed: r.Failed}

@@ -173,7 +173,8 @@ func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bo
 			switch base := path.Base(name); {
 			case !(planned && Owns(name)) && prefix == "":
 				err = ws.RemoveFile(ctx, name)
-			case !planned || !Owns(name) || prefix == "" || !strings.HasPrefix(base, prefix) || strings.HasSuffix(base, ".json"):
+			case !planned || !Owns(name) || prefix == "" || !strings.HasPrefix(base, prefix) ||
+				strings.HasSuffix(base, ".json"):
 			case prefix == logPrefix: // any words stand in it, and only those of posts that are gone say something
 				err = dropLog(ctx, ws, name, gone)
 			default:
@@ -207,8 +208,8 @@ var ofCluster = regexp.MustCompile(`^(plan\.json|work-\d{5}\.jsonl|result-\d{5}\
 // PlanFile is the plan of a workspace, by its name there. Without it there is no cluster.
 const PlanFile = state.ShardsDir + "/" + planName
 
-// Owns reports whether a file of the workspace, by its name there, is one that a cluster has to read or read, if there is a
-// plan.
+// Owns reports whether a file of the workspace, by its name there, is one that a cluster has to read or read, if there
+// is a plan.
 func Owns(name string) bool {
 	return path.Dir(name) == state.ShardsDir && ofCluster.MatchString(path.Base(name))
 }

@@ -23,8 +23,8 @@ func others(all []workspace.Copy, c workspace.Copy) (paths []string) {
 	return paths
 }
 
-// noForeign fails when something lies in the folder of a copy that is not part of it. No reader can say of any file what
-// is in it, so none is taken for free of the rows that went. An empty file holds nothing, and the other registered
+// noForeign fails when something lies in the folder of a copy that is not part of it. No reader can say of any file
+// what is in it, so none is taken for free of the rows that went. An empty file holds nothing, and the other registered
 // copies are looked at by themselves.
 func noForeign(ctx context.Context, root *os.Root, c workspace.Copy, others []string) error {
 	own := map[string]bool{}

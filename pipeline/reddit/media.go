@@ -33,7 +33,8 @@ type factFields struct {
 	Spam      bool   `json:"spam"`
 }
 
-// byWhom reports whether a field that says who did something is filled in: with a name, or true. Empty are null, false and "".
+// byWhom reports whether a field that says who did something is filled in: with a name, or true. Empty are null, false
+// and "".
 type byWhom bool
 
 // UnmarshalJSON fails for a value of any other type.
@@ -318,7 +319,8 @@ func isRedditPage(host string) bool {
 	return host == "reddit.com" || strings.HasSuffix(host, ".reddit.com") || host == "redd.it"
 }
 
-// domain shortens a host to its last two labels: what stands before can be a user's name, but not in a host that is known.
+// domain shortens a host to its last two labels: what stands before can be a user's name, but not in a host that is
+// known.
 func domain(host string) string {
 	if imageHosts[host] || imgurSites[host] || videoHosts[host] {
 		return host

@@ -85,7 +85,8 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 	return list, err
 }
 
-// OwingCopies returns all registered copies, and behind them the LostCopies, with the rows that they owe when these posts are gone.
+// OwingCopies returns all registered copies, and behind them the LostCopies, with the rows that they owe when these
+// posts are gone.
 func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]CopyReport, error) {
 	lost, err := LostCopies(ctx, ws)
 	if err != nil {
@@ -112,16 +113,18 @@ func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]
 	return append(list, lost...), nil
 }
 
-// LostCopies reports the copies that the log registers, and a state.db from a backup does not: open obligations, for no purge
-// finds them.
+// LostCopies reports the copies that the log registers, and a state.db from a backup does not: open obligations, for no
+// purge finds them.
 func LostCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, error) {
 	lost, err := ws.LostCopies(ctx)
 	list := []CopyReport{}
 	for _, l := range lost {
-		list = append(list, CopyReport{Path: "sha256:" + l.Path[:min(16, len(l.Path))], Note: "unknown", Format: l.Format, Made: l.Made,
+		list = append(list, CopyReport{Path: "sha256:" + l.Path[:min(16, len(l.Path))], Note: "unknown",
+			Format: l.Format, Made: l.Made,
 			Files: []workspace.File{}, State: CopyOpen, Owed: []string{}, Purged: []string{},
 			Told: fmt.Sprintf("the log has it (record %d, of %s), and state.db, which was put back from a backup, lacks it: "+
-				"put back a newer state.db, or delete the copy and say so with --destroyed", l.Record, l.Made.Format(time.RFC3339))})
+				"put back a newer state.db, or delete the copy and say so with --destroyed", l.Record,
+				l.Made.Format(time.RFC3339))})
 	}
 	return list, err
 }

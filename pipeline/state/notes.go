@@ -69,8 +69,8 @@ type SickHost struct {
 	Picture string    `json:"picture,omitempty"` // SHA-256 of the one that it sent to everybody
 }
 
-// A MassRemovalNote says of a mass removal that waits for confirmation how many posts it is of, and the policy's share of
-// the live posts above which they were withheld.
+// A MassRemovalNote says of a mass removal that waits for confirmation how many posts it is of, and the policy's share
+// of the live posts above which they were withheld.
 type MassRemovalNote struct {
 	Posts int     `json:"posts"`
 	Share float64 `json:"share"`

@@ -229,7 +229,8 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 		case e.Lifted.Refused == "":
 			accepted[e.name()] = true
 		case e.Lifted.Held && !have.Has(e.ID): // the lift is void: what it took away holds again
-			add = append(add, workspace.Tombstone{Tombstone: manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, Reason: e.Reason})
+			add = append(add, workspace.Tombstone{Tombstone: manifest.Tombstone{ID: e.ID, State: e.State,
+				Time: e.Time}, Reason: e.Reason})
 		}
 	}
 	kept, err := keptTombstones(ws, have, accepted)
@@ -375,7 +376,8 @@ func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, signer po
 }
 
 // othersOf lists the tombstones of the named posts, here and in the release's list, that nothing lifted.
-func othersOf(names []policy.NamedTombstone, lifted LiftedNote, have Holding, published []manifest.Tombstone) []policy.NamedTombstone {
+func othersOf(names []policy.NamedTombstone, lifted LiftedNote, have Holding,
+	published []manifest.Tombstone) []policy.NamedTombstone {
 	all := slices.Clone(published)
 	for _, name := range names {
 		if t, ok := have[name.ID]; ok {

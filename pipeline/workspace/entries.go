@@ -221,8 +221,8 @@ func (w *Workspace) Counts(ctx context.Context) (entries, posts int, err error) 
 	return entries, posts, w.explain(ctx, err)
 }
 
-// SetResults stores the results of the last completed run, one of every entry; one that is stored already costs no write.
-// Result.Split is not stored: it is the entry's.
+// SetResults stores the results of the last completed run, one of every entry; one that is stored already costs no
+// write. Result.Split is not stored: it is the entry's.
 func (w *Workspace) SetResults(ctx context.Context, results []manifest.Result) error {
 	return w.change(ctx, "store results", func(t *tx) {
 		for _, r := range results {

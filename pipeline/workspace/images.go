@@ -635,20 +635,25 @@ func (w *Workspace) looseImage(f Found) (LooseImage, bool) {
 	return LooseImage{}, false
 }
 
-// PutBack writes the file of a stored image again, and keeps all that is known of it. It fails with ErrNoImage where no row
-// names these bytes.
+// PutBack writes the file of a stored image again, and keeps all that is known of it. It fails with ErrNoImage where no
+// row names these bytes.
 func (w *Workspace) PutBack(ctx context.Context, k manifest.Key, body []byte) (err error) {
 	defer wrap(&err, "put back the image of %s", k)
 	post := w.post(k.ID)
 	post.Lock()
 	defer post.Unlock()
-	formats, err := texts(ctx, w.db, "SELECT format FROM image WHERE id = ? AND image = ? AND sha256 = ?", k.ID, k.Image, hexDigest(body))
+	formats, err := texts(ctx, w.db, "SELECT format FROM image WHERE id = ? AND image = ? AND sha256 = ?", k.ID,
+		k.Image, hexDigest(body))
 	if err == nil && len(formats) == 0 {
 		err = ErrNoImage
 	}
 	if err != nil {
 		return err
 	}
-	_, err = WriteFile(ctx, w.files, w.ImageName(k, formats[0]), "", func(f io.Writer) error { _, err := f.Write(body); return err }, nil)
+	_, err = WriteFile(ctx, w.files, w.ImageName(k, formats[0]), "", func(f io.Writer) error {
+		_,
+			err := f.Write(body)
+		return err
+	}, nil)
 	return err
 }

@@ -21,7 +21,8 @@ func (e *Linked) Error() string {
 	if e.Of > 1 {
 		others = fmt.Sprintf(", the first of %d links", e.Of)
 	}
-	return fmt.Sprintf("%s is a symbolic link to %s%s: a removal cannot reach what a link points to", e.Name, e.Target, others)
+	return fmt.Sprintf("%s is a symbolic link to %s%s: a removal cannot reach what a link points to", e.Name,
+		e.Target, others)
 }
 
 // CheckFolders fails with *Linked if a symbolic link is anywhere in the workspace that root is, but for the files of

@@ -463,7 +463,8 @@ func (w *Workspace) takeOver(ctx context.Context, log *auditlog.Log, first int64
 		for _, p := range e.Posts {
 			// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
 			if e.Kind == auditlog.Buried && p.State.Gone() {
-				r.stones = append(r.stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Since}, Reason: p.Reason})
+				r.stones = append(r.stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State,
+					Time: e.Since}, Reason: p.Reason})
 			}
 		}
 		// The last word on a copy counts.

@@ -303,7 +303,8 @@ func (w *Workspace) addTombstones(t *tx, ts []Tombstone) {
 		if stored+changed+younger > 0 {
 			var since time.Time
 			t.get("SELECT time FROM tombstone WHERE id = ?", []any{s.ID}, timestamp{&since})
-			fresh[since] = append(fresh[since], auditlog.Post{ID: s.ID, State: s.State, Reason: auditlog.Word(s.Reason)})
+			fresh[since] = append(fresh[since], auditlog.Post{ID: s.ID, State: s.State,
+				Reason: auditlog.Word(s.Reason)})
 		}
 	}
 	for _, since := range slices.SortedFunc(maps.Keys(fresh), time.Time.Compare) {

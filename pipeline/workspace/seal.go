@@ -61,7 +61,8 @@ func (s Seal) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// unseal removes the seal before the first change, and keeps its digests in memory. One that is of another state.db stays.
+// unseal removes the seal before the first change, and keeps its digests in memory. One that is of another state.db
+// stays.
 func (w *Workspace) unseal(ctx context.Context) error {
 	seal, sealed, err := w.ReadSeal(ctx)
 	w.unfinished.Store(err != nil || !sealed) // the last writer was killed: Sweep comes before the next seal
@@ -78,7 +79,8 @@ func (w *Workspace) unseal(ctx context.Context) error {
 		w.digests.Store(f.Name, f)
 	}
 	w.digests.Delete(stateName)
-	// state.db came from a backup, or was changed: reconcile tells and notes which. The seal stays until then, for a kill.
+	// state.db came from a backup, or was changed: reconcile tells and notes which. The seal stays until then, for a
+	// kill.
 	w.unlike = !slices.Contains(seal.Files, state)
 	if w.unlike {
 		return nil

@@ -50,7 +50,8 @@ func (w *Workspace) transact(ctx context.Context, what string, do func(*tx)) (re
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	// The end of ctx stops the change before its next statement, and none in the middle: once all are done it is stored.
+	// The end of ctx stops the change before its next statement, and none in the middle: once all are done it is
+	// stored.
 	begun, err := w.db.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		return 0, err

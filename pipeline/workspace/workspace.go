@@ -63,8 +63,8 @@ var (
 type Options struct {
 	Existing bool // never make one
 	ReadOnly bool // an existing one, without lock and without writing anything: on a read-only mount too, and beside a run
-	// FilesOnly, beside ReadOnly, leaves state.db closed, which may be damaged. Only Dir, Walk, OpenFile, Stat, ReadSeal,
-	// LogKey and Close may be called.
+	// FilesOnly, beside ReadOnly, leaves state.db closed, which may be damaged. Only Dir, Walk, OpenFile, Stat,
+	// ReadSeal, LogKey and Close may be called.
 	FilesOnly bool
 	// Now dates records of the log and the seal; nil for the clock of the machine.
 	Now func() time.Time
@@ -212,8 +212,8 @@ func (w *Workspace) recognize(mustExist bool) error {
 	if mustExist {
 		return fmt.Errorf("%w: it has no %s", ErrNoWorkspace, stateName)
 	}
-	// Where there is a log, state.db was lost, and a new one goes on from that. A first Open that was killed leaves only
-	// names of this package: that counts as empty.
+	// Where there is a log, state.db was lost, and a new one goes on from that. A first Open that was killed leaves
+	// only names of this package: that counts as empty.
 	if _, err := w.root.Lstat(path.Join(auditName, auditlog.CheckpointName)); err == nil {
 		return nil
 	}

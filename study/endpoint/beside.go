@@ -31,7 +31,8 @@ func otherAnswer(object map[string]any, text string) string {
 		}
 		for _, other := range answersIn(object[name]) {
 			words, isText := other.(string)
-			if (sure || isText && strings.Contains(words, "{")) && says(other) && !sameAnswer(text, other, key == "parsed") {
+			if (sure || isText && strings.Contains(words, "{")) && says(other) && !sameAnswer(text, other,
+				key == "parsed") {
 				return name
 			}
 		}

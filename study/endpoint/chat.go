@@ -33,7 +33,8 @@ type Reply struct {
 	Raw     json.RawMessage // the whole answer, without secrets; nil where it was not JSON
 	Model   string          // that the server says has answered
 	Usage   Usage
-	// Contradicts reports that the server counted a part of Usage as larger than its whole. Usage is the larger reading.
+	// Contradicts reports that the server counted a part of Usage as larger than its whole. Usage is the larger
+	// reading.
 	Contradicts bool
 	// Sent is how many requests were sent for it that may have cost something: repetitions too, but none that was
 	// answered with 429. Beside the error of a context that ended, those that nothing came back for.
@@ -198,7 +199,10 @@ func (s *Server) Chat(ctx context.Context, c Chat) (Reply, error) {
 		return Reply{}, err
 	}
 	pictures := slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Image != nil })
-	return s.ask(ctx, "/chat/completions", body, func(fields map[string]any) Reply { return readChat(fields, pictures) })
+	return s.ask(ctx, "/chat/completions", body, func(fields map[string]any) Reply {
+		return readChat(fields,
+			pictures)
+	})
 }
 
 // A Moderation asks a moderation model about a text, a picture, or both.

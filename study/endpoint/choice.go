@@ -162,7 +162,8 @@ var (
 	cut = []string{"length", "limit", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens",
 		"max_length", "token_limit", "context_length", "model_length", "model_context_window_exceeded", "truncated"}
 	refuses = []string{"content_filter", "content_filtered", "safety", "image_safety", "refusal", "recitation",
-		"blocklist", "prohibited_content", "spii", "sensitive", "error_toxic", "guardrail_intervened", "blocked", "refused",
+		"blocklist", "prohibited_content", "spii", "sensitive", "error_toxic", "guardrail_intervened", "blocked",
+		"refused",
 		"rejected", "denied", "censored", "policy_violation", "content_policy_violation"}
 )
 

@@ -41,14 +41,17 @@ const (
 var marks = []mark{
 	{Refused, key(`^(?:is|was)?(?:refusal|filtered|blocked)$`), states, heldBack, false, false},
 	{Refused, key(refusal), saysPlainly, heldBack, false, false},
-	{Refused, key(`^(?:is|was)?(?:censored|(?:policy|content)?violat(?:ed|ions?|edpolicies))$`), states, heldBack, true, false},
-	{Refused, key(`censored|violat|^(?:is|has|input|output|content|prompt)*sensitive$`), saysPlainly, heldBack, true, false},
+	{Refused, key(`^(?:is|was)?(?:censored|(?:policy|content)?violat(?:ed|ions?|edpolicies))$`), states, heldBack,
+		true, false},
+	{Refused, key(`censored|violat|^(?:is|has|input|output|content|prompt)*sensitive$`), saysPlainly, heldBack, true,
+		false},
 	{Refused, key(`(?:action|decision|verdict|disposition)$`), oneOf(held), heldBack, true, false},
 	{Refused, key(endings), ends(Refused), "the answer ends for a reason that is a refusal", false, false},
 
 	{Truncated, key(`truncat|incomplete|partial|cutoff`), saysNoNumber, isCut, false, false},
 	{Truncated, key(`truncated|cutoff|incomplete|partial`), isOne, isCut, false, false},
-	{Truncated, key(`truncated|trimmed|evicted|(?:drop|discard|remov|omit)[a-z]*` + parts + `|` + parts + `s?(?:drop|discard|remov|omit)`),
+	{Truncated,
+		key(`truncated|trimmed|evicted|(?:drop|discard|remov|omit)[a-z]*` + parts + `|` + parts + `s?(?:drop|discard|remov|omit)`),
 		isCount, isCut, false, false},
 	{Truncated, key(`^(?:is|was)?(?:done|complete|completed|finished|final|whole|eosreached|reachedeos)$`), isFalse,
 		"the server says that the answer is not whole", false, false},
@@ -58,16 +61,20 @@ var marks = []mark{
 	{Truncated, key(endings), ends(Truncated), "the answer has as many tokens as were allowed", false, false},
 
 	{Truncated, key(`warn`), loses, "the server warns that a part was left out", false, false},
-	{Truncated, key(`^(?:message|msg|statusmsg|statusmessage|notes?|notices?|info|details?|remarks?|diagnostics?)$`), notesLoss,
+	{Truncated, key(`^(?:message|msg|statusmsg|statusmessage|notes?|notices?|info|details?|remarks?|diagnostics?)$`),
+		notesLoss,
 		"the server says that a part was left out", false, false},
 	{Truncated, key(image + `.*` + losing + `|` + losing + `.*` + image), isTrueOrCount, unseen, false, false},
 	{Truncated, key(losing), namesImage, unseen, false, false},
-	{Truncated, key(image + `.*` + taken + `|` + taken + `.*` + image + `|^(?:supports|has|is)?(?:vision|multimodal|images?)` +
-		`(?:enabled|supported|support)?$`), isFalseOrZero, unseen, false, true},
+	{Truncated,
+		key(image + `.*` + taken + `|` + taken + `.*` + image + `|^(?:supports|has|is)?(?:vision|multimodal|images?)` +
+			`(?:enabled|supported|support)?$`), isFalseOrZero, unseen, false, true},
 
-	{Failed, key(`^(?:is|was)?(?:cancell?ed|interrupted|abort(?:ed)?|timed?out|expired|killed|preempted|disconnected|failed|errored)$|` +
-		`^(?:has|is)errors?$`), isTrue, "the server says that the answer was broken off", false, false},
-	{Failed, key(`^(?:is|was)?(?:success|successful|succeeded|ok)$`), isFalse, "the server says that it failed", false, false},
+	{Failed,
+		key(`^(?:is|was)?(?:cancell?ed|interrupted|abort(?:ed)?|timed?out|expired|killed|preempted|disconnected|failed|errored)$|` +
+			`^(?:has|is)errors?$`), isTrue, "the server says that the answer was broken off", false, false},
+	{Failed, key(`^(?:is|was)?(?:success|successful|succeeded|ok)$`), isFalse, "the server says that it failed",
+		false, false},
 	{Failed, key(`^(?:errors?|err|exception|failure|(?:error|err|failure)(?:message|msg|reason|code|no))$`), isError,
 		"the server reports an error in its answer", false, false},
 	{Failed, key(`^(?:code|status|(?:status|http|httpstatus|ret|return|result)code)$`), isBadCode,
@@ -87,20 +94,24 @@ const (
 )
 
 // held are the values of an action, in the folded form, by which an answer is held back.
-var held = []string{"block", "blocked", "deny", "denied", "refuse", "refused", "reject", "rejected", "filter", "filtered", "censor",
+var held = []string{"block", "blocked", "deny", "denied", "refuse", "refused", "reject", "rejected", "filter",
+	"filtered", "censor",
 	"censored", "withhold", "withheld", "intervene", "intervened", "guardrailintervened"}
 
 // unfinished are the states, in the folded form, in which an answer is not whole.
-var unfinished = []string{"incomplete", "failed", "cancelled", "canceled", "inprogress", "queued", "pending", "running", "abort", "aborted",
+var unfinished = []string{"incomplete", "failed", "cancelled", "canceled", "inprogress", "queued", "pending",
+	"running", "abort", "aborted",
 	"interrupted", "timeout", "timedout", "expired", "error", "errored"}
 
 // unsaid are values under which a key says nothing, in the folded form.
-var unsaid = []string{"", "false", "no", "none", "null", "disabled", "auto", "unspecified", "blockreasonunspecified", "ok", "success"}
+var unsaid = []string{"", "false", "no", "none", "null", "disabled", "auto", "unspecified", "blockreasonunspecified",
+	"ok", "success"}
 
 // inside are the keys of what a model said, of what it was asked and how, and of numbers: none of them is about the
 // answer.
 var inside = []string{"content", "text", "reasoning", "reasoningcontent", "reasoningdetails", "thinking", "arguments",
-	"prompt", "categories", "categoryscores", "categoryappliedinputtypes", "generationsettings", "settings", "parameters", "params",
+	"prompt", "categories", "categoryscores", "categoryappliedinputtypes", "generationsettings", "settings",
+	"parameters", "params",
 	"options", "config", "request", "knowledgecutoff", "trainingcutoff"}
 
 func key(words string) *regexp.Regexp { return regexp.MustCompile(words) }
@@ -155,8 +166,8 @@ func (l look) marked(value any) (found Outcome, why string) {
 // usages are the keys of what an answer took, in the folded form.
 var usages = []string{"usage", "usagemetadata"}
 
-// elsewhere finds the keys, within a usage, of counts that are not of what was sent: those of the answer, of a cache and
-// of a bill. A bare number of images can be any of them.
+// elsewhere finds the keys, within a usage, of counts that are not of what was sent: those of the answer, of a cache
+// and of a bill. A bare number of images can be any of them.
 var elsewhere = key(`output|completion|candidate|response|generat|cach|cost|price|bill|^images?$`)
 
 // usage returns what a usage says of the answer: what it would say elsewhere, and that no token was the picture's.

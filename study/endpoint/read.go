@@ -171,7 +171,8 @@ func ReadModeration(body []byte) Reply {
 }
 
 // readModeration reads the answer to a Moderation. It is OK only if it is one result, no other verdict
-// contradicts it, and nothing in it says that the service did not judge, or not all that it was sent, such as a picture.
+// contradicts it, and nothing in it says that the service did not judge, or not all that it was sent, such as a
+// picture.
 func readModeration(fields map[string]any, pictures bool) Reply {
 	const other = "the answer is not that of a moderation"
 	results, _ := fields["results"].([]any)

@@ -22,7 +22,8 @@ var noVerdict = key(`request|prompt|^(?:input|text|content)$|categor|setting|par
 	`example|debug|trace`)
 
 // everywhere are the keys, in lower case, that answers and their parts have whatever they say.
-var everywhere = []string{"id", "object", "model", "type", "kind", "status", "state", "role", "name", "index", "provider",
+var everywhere = []string{"id", "object", "model", "type", "kind", "status", "state", "role", "name", "index",
+	"provider",
 	"content", "text", "message", "language"}
 
 // secondAnswer names the field of a body in which an object of the form of one of a text's gives other labels, "" for
@@ -108,10 +109,11 @@ func withoutContent(fields map[string]any) map[string]any {
 	return rest
 }
 
-// eachObject yields the objects in a value, those of JSON in texts among them, with the key under which each stands, and
-// stops when yield returns false. Keys that aside finds are passed over, and so are messages of others than the model;
-// of a conversation, the last message counts alone.
-func eachObject(name string, value any, aside *regexp.Regexp, yield func(name string, object map[string]any) bool) bool {
+// eachObject yields the objects in a value, those of JSON in texts among them, with the key under which each stands,
+// and stops when yield returns false. Keys that aside finds are passed over, and so are messages of others than the
+// model; of a conversation, the last message counts alone.
+func eachObject(name string, value any, aside *regexp.Regexp, yield func(name string,
+	object map[string]any) bool) bool {
 	switch v := value.(type) {
 	case string:
 		text, _ := Spoken(v, "")

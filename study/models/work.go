@@ -152,12 +152,13 @@ type Progress struct {
 
 // Done is what is known when a work has ended.
 type Done struct {
-	Questions     []Question
-	Rows          []workspace.Record // that are asked about, in manifest order
-	Asked         int                // questions that were asked now
-	Contradicting int                // of those, the answers whose counts of tokens contradict each other: the larger ones hold
-	Known         int                // that had been answered before
-	Left          int                // that were not asked, for the reason Limit
+	Questions []Question
+	Rows      []workspace.Record // that are asked about, in manifest order
+	Asked     int                // questions that were asked now
+	// of those, the answers whose counts of tokens contradict each other: the larger ones hold
+	Contradicting int
+	Known         int // that had been answered before
+	Left          int // that were not asked, for the reason Limit
 	Limit         string
 	Passed        string  // which limit was passed and by how much, "" for none: an answer can be dearer than any before it
 	Cost          float64 // of those asked now
@@ -313,7 +314,8 @@ func (w *Work) limit() string {
 // passed says which limit of cost was passed, and by how much; "" for none.
 func (w *Work) passed() string {
 	says := func(limit, spent float64, of string) string {
-		return fmt.Sprintf("the limit of %.4f for %s is passed: %.4f is spent, %.4f more", limit, of, spent, spent-limit)
+		return fmt.Sprintf("the limit of %.4f for %s is passed: %.4f is spent, %.4f more", limit, of, spent,
+			spent-limit)
 	}
 	switch l := w.Limits; {
 	case l.Cost > 0 && w.progress.Cost > l.Cost:
