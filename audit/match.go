@@ -115,11 +115,11 @@ func setOf(bytes string) (s byteSet) {
 const idBytes = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 var (
-	isID      = setOf(idBytes)
-	isPacked  = setOf(idBytes + "+/-_") // in base64 of either alphabet, and so in hex
-	isHex     = setOf("0123456789abcdefABCDEF")
-	isOctal   = setOf("01234567")
-	isNoText  = setOf("\x00\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1c\x1d\x1e\x1f")
+	isID     = setOf(idBytes)
+	isPacked = setOf(idBytes + "+/-_") // in base64 of either alphabet, and so in hex
+	isHex    = setOf("0123456789abcdefABCDEF")
+	isOctal  = setOf("01234567")
+	isNoText = setOf("\x00\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1c\x1d\x1e\x1f")
 )
 
 // hasNoText reports whether bytes do not occur in text: compressed and other binary files have them.
