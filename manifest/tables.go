@@ -97,6 +97,11 @@ const (
 	splitForm   = "a split name has letters, digits and _, at most 32"
 )
 
+// BeginsOutcomes reports whether a file can be one of outcomes, by its first bytes.
+func BeginsOutcomes(head []byte) bool {
+	return bytes.HasPrefix(userfile.Unmarked(head), []byte(outcomesHeader))
+}
+
 // ReadOutcomes reads what WriteOutcomes wrote, strictly, as it is ranged over. A *Problem is about a
 // line that is wrong, or that names an entry again; it does not name the file, which only the caller knows.
 func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
