@@ -230,6 +230,8 @@ func (t Tombstone) fault() (cell int, message, hint string) {
 		return 1, table.Quote(string(t.State)) + " is not a state of a tombstone", "it is removed, deleted or unavailable"
 	case t.Time.UTC().Year() > 9999: // RFC 3339 has no such year
 		return 2, "the time is not one in UTC, to the second", "write it as 2025-12-31T23:59:59Z"
+	case t.Time.IsZero() || t.Time.Unix() == 0:
+		return 2, "the time is what programs write for a missing one", "write when the post was removed, or when you learned of it"
 	}
 	return 0, "", ""
 }
