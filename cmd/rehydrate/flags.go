@@ -154,6 +154,16 @@ func (f *tableFlags) answer(c *command, name string, v any) error {
 	return c.answer(name, v)
 }
 
+// valued refuses a list of values that is empty: a script whose variable is not set would purge nothing, and end well.
+func valued(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "stringSlice" && f.Value.String() == "[]" {
+			err = cmp.Or(err, usageError("--%s has no value", f.Name))
+		}
+	})
+	return err
+}
+
 // writesOutside refuses what a command is to write into a workspace, and a file into a folder that is not there: hours
 // later it would be found out too late.
 func (c *command) writesOutside(cmd *cobra.Command) (err error) {
@@ -167,9 +177,22 @@ func (c *command) writesOutside(cmd *cobra.Command) (err error) {
 			if _, missing := os.Stat(filepath.Dir(name)); missing != nil {
 				err = cmp.Or(err, usageError("--%s %s: %w", f.Name, name, missing))
 			}
+			if cmd.Parent().Name() != "tombstones" { // which writes over no other list than one of tombstones
+				err = cmp.Or(err, keepsRelease("--"+f.Name, name))
+			}
 		}
 	})
 	return err
+}
+
+// keepsRelease refuses to write over a file of a release: the manifest would be lost.
+func keepsRelease(flag, file string) error {
+	dir := filepath.Dir(file)
+	_, none := os.Stat(filepath.Join(dir, manifest.SettingsName))
+	if _, missing := os.Lstat(file); none != nil || missing != nil {
+		return nil
+	}
+	return usageError("%s %s is a file of the release %s: name another place", flag, file, dir)
 }
 
 // outsideWorkspace refuses a file that lies in the workspace, or in any other.
