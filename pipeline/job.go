@@ -53,6 +53,7 @@ type Config struct {
 	// Tombstones are those the release publishes.
 	Tombstones []manifest.Tombstone
 	Policy     policy.Policy
+	PolicyText []byte               // its file, where the release has none: run, split and merge keep a copy
 	Workspace  *workspace.Workspace // locked by this process
 	Reddit     Reddit               // nil for a recheck or a purge that asks nobody
 	OCR        reading.Engine
@@ -189,10 +190,17 @@ func (r *run) load(ctx context.Context) error {
 	if err := r.Workspace.Load(ctx, b, safely.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
-	if rel.IsList() { // recheck, purge and audit find it there
+	// Recheck, purge and audit find list and policy there.
+	if rel.IsList() {
 		if _, err := r.Workspace.Replace(ctx, manifest.ListName,
 			func(w io.Writer) error { return rel.WriteList(ctx, w) }, nil); err != nil {
 			return fmt.Errorf("keep the list in the workspace: %w", err)
+		}
+	}
+	if r.PolicyText != nil {
+		if _, err := r.Workspace.Replace(ctx, state.PolicyFile,
+			func(w io.Writer) error { _, err := w.Write(r.PolicyText); return err }, nil); err != nil {
+			return fmt.Errorf("keep the policy in the workspace: %w", err)
 		}
 	}
 	return state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy})

@@ -58,7 +58,7 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 		}
 		e.Files = append(e.Files, names...)
 	}
-	for _, name := range []string{manifest.OutcomesName, manifest.ListName, workspace.ReportName} {
+	for _, name := range []string{manifest.OutcomesName, manifest.ListName, state.PolicyFile, workspace.ReportName} {
 		if f, err := ws.OpenFile(name); err == nil {
 			f.Close()
 			e.Files = append(e.Files, name)
@@ -163,7 +163,7 @@ func removeDataset(ctx context.Context, ws *workspace.Workspace) error {
 			return err
 		}
 	}
-	for _, name := range []string{workspace.ReportName, manifest.OutcomesName, manifest.ListName} {
+	for _, name := range []string{workspace.ReportName, manifest.OutcomesName, manifest.ListName, state.PolicyFile} {
 		if err := ws.RemoveFile(ctx, name); err != nil {
 			return err
 		}

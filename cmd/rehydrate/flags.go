@@ -44,15 +44,25 @@ func (f *releaseFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.grant, "grant", "", grantFlagHelp)
 }
 
-func (f *releaseFlags) readPolicy(release *manifest.Release) (policy.Policy, error) {
+// readPolicy reads the policy under which a job works. text is that of a file that the release does not have.
+func (f *releaseFlags) readPolicy(release *manifest.Release) (pol policy.Policy, text []byte, err error) {
 	if f.policy == "" {
-		return policyOf(release)
+		pol, err = policyOf(release)
+		return pol, nil, err
 	}
 	// A release folder's policy is the maintainers' decision: a flag cannot replace it.
 	if release.Dir != "" {
-		return policy.Policy{}, usageError("--policy is for a bare annotations file: %s has its own policy", release.Dir)
+		return pol, nil, usageError("--policy is for a bare annotations file: %s has its own policy", release.Dir)
 	}
-	return readPolicy(f.policy)
+	text, err = userfile.Read(f.policy)
+	if err != nil {
+		return pol, nil, usageError("read the policy: %w", err)
+	}
+	pol, err = policy.Parse(text, f.policy)
+	if err != nil {
+		return pol, nil, asUsage(err)
+	}
+	return pol, text, nil
 }
 
 // redditFlags say how Reddit is reached.

@@ -175,16 +175,21 @@ func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, fil
 	if err != nil {
 		return pipeline.Config{}, err
 	}
-	return c.configure(opened, f, filters)
+	return c.configure(ctx, opened, f, filters)
 }
 
 // configure is prepare for a release that is open.
-func (c *command) configure(opened checkedRelease, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
+func (c *command) configure(
+	ctx context.Context, opened checkedRelease, f *releaseFlags, filters filterFlag,
+) (pipeline.Config, error) {
 	config := pipeline.Config{Version: build.Version(), Now: c.now, Stop: c.stop, Log: c.log, Rehearsal: f.rehearsal,
 		Progress: pipeline.NewProgress(c.observe)}
 	var err error
 	config.Release, config.Manifest, config.Tombstones = opened.Release, opened.summary, opened.tombstones
-	config.Policy, err = f.readPolicy(opened.Release)
+	if f.policy == "" && opened.Dir == "" {
+		f.policy = c.keptPolicy(ctx, opened.Release)
+	}
+	config.Policy, config.PolicyText, err = f.readPolicy(opened.Release)
 	if err == nil {
 		err = filters.apply(&config.Policy)
 	}
