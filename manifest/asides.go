@@ -275,10 +275,10 @@ func (a *asides) judge(id PostID, cells []Cell, place func(cell int) Problem, re
 		p.Hint = "keep the rows about posts; a column of something else goes by another name"
 		yes, isFlag := value.YesNo(text)
 		switch mark := MarkOf(of.name); {
-		case mark == MarkKind && OfComment(text):
+		case mark == MarkKind && (OfComment(text) || LetterOfComments.Is(text)):
 			of.kinds.comments.Add(p)
 		case mark == MarkKind:
-			of.kinds.other = of.kinds.other || !Posts.Has(text) && !TypesOfPosts.Has(text)
+			of.kinds.other = of.kinds.other || !Posts.Has(text) && !TypesOfPosts.Has(text) && !LettersOfPosts.Is(text)
 		case mark == MarkYes && isFlag && yes, mark == MarkNo && isFlag && !yes, mark == MarkAddress && IsComment(text),
 			mark == MarkID && namesOther(id, text, true):
 			report(p)
