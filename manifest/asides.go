@@ -202,15 +202,29 @@ func yesOrNo(text string) (yes, ok bool) {
 // isMissing reports whether a text stands for no value, also None, which can be a label elsewhere.
 func isMissing(text string) bool { return value.Missing(text) || value.Fold(text) == "none" }
 
+// answered are states in which a row is an answer, in the same spelling.
+var answered = []string{"submitted", "complete", "completed", "done", "finished", "ok", "okay", "valid", "success", "successful",
+	"succeeded", "accepted", "approved", "validated", "verified", "reviewed", "answered", "active", "final", "published", "open",
+	"closed"}
+
+// StateNamed reports whether a column says by a word for a state that a row is no answer.
+func StateNamed(column string) bool { return sayingOf(column) == byState }
+
 // IsUnanswered reports whether a state is that of an answer that was not given, or was taken back.
-func IsUnanswered(state string) bool {
+func IsUnanswered(state string) bool { return slices.Contains(unanswered, stateLetters(state)) }
+
+// IsAnswered reports whether a state is that of an answer that was given.
+func IsAnswered(state string) bool { return slices.Contains(answered, stateLetters(state)) }
+
+// stateLetters are the letters of a state, in lower case.
+func stateLetters(state string) string {
 	letters := func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
 			return r
 		}
 		return -1
 	}
-	return slices.Contains(unanswered, strings.Map(letters, value.Fold(state)))
+	return strings.Map(letters, value.Fold(state))
 }
 
 // asides are the columns beside ids and labels that the rows of a table have.
@@ -245,7 +259,7 @@ func (a *asides) meet(columns []string, taken func(string) bool) {
 			a.images = append(a.images, it)
 		case AnswerNamed(name):
 			a.answers = append(a.answers, it)
-		case aboutNamed(name):
+		case AboutNamed(name):
 			it.kinds = new(kindsMet)
 			a.about = append(a.about, it)
 		}
@@ -253,9 +267,40 @@ func (a *asides) meet(columns []string, taken func(string) bool) {
 	a.met = len(columns)
 }
 
-// aboutNamed reports whether a column can say that a row is about another thing than the post of its id. One called
+// A Beside judges what stands beside the ids of records that are no rows of a table, such as lines of JSON: which post
+// they are about, by the rules of tables. Its zero value has met no record.
+type Beside struct {
+	fields asides
+	names  []string // of the fields so far
+}
+
+// Judge says what the fields of a record, of which those count for which AboutNamed is true, say against its id: nil
+// for nothing. at is the place of the problem.
+func (b *Beside) Judge(id PostID, fields iter.Seq2[string, Cell], at Problem) (p *Problem) {
+	cells := make([]Cell, len(b.names))
+	for name, cell := range fields {
+		i := slices.Index(b.names, name)
+		if i < 0 {
+			i = len(b.names)
+			b.names, cells = append(b.names, name), append(cells, cell)
+		}
+		cells[i] = cell
+	}
+	b.fields.meet(b.names, func(string) bool { return false })
+	b.fields.judge(id, cells, func(int) Problem { return at }, func(found Problem) {
+		if p == nil {
+			p = &found
+		}
+	})
+	return p
+}
+
+// Comments gives the problems of records that are about comments by fields of kinds, once all were read.
+func (b *Beside) Comments() Problems { return b.fields.ofComments() }
+
+// AboutNamed reports whether a column can say that a row is about another thing than the post of its id. One called
 // comment can hold anything.
-func aboutNamed(column string) bool {
+func AboutNamed(column string) bool {
 	mark := MarkOf(column)
 	return IDNamed(column) || mark != NoMark && (mark != MarkYes || strings.Contains(FoldColumn(column), "is_"))
 }

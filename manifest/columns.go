@@ -279,7 +279,7 @@ func (r *Release) findAsides(header []string) {
 	for _, name := range header {
 		image := ImageNamed(name) && r.isTable && r.columns[FieldImage.String()] == ""
 		answer := AnswerNamed(name) && r.options.Unanswered != nil
-		is := image || answer || !ImageNamed(name) && !AnswerNamed(name) && aboutNamed(name) && !r.Schema.Many
+		is := image || answer || !ImageNamed(name) && !AnswerNamed(name) && AboutNamed(name) && !r.Schema.Many
 		if is && !slices.Contains(used, name) && !slices.Contains(r.asides, name) {
 			r.asides = append(r.asides, name)
 		}

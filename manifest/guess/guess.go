@@ -116,6 +116,7 @@ func (d *guesser) conclude(refuse func(message, hint string) error) error {
 		return refuse(message, hint)
 	}
 	d.leaveOut()
+	d.lookAtStates()
 	return nil
 }
 

@@ -47,7 +47,8 @@ type surveyed struct {
 	odd       bool       // some are objects, lists in lists, or values that cannot be used
 	cells     [][]string // the different ones, as far as they are kept; what is not a list has one text
 	seen      map[string]bool
-	used      bool // as a field, category or column
+	states    map[string]int // of a column of states the rows that have each value, nil for another
+	used      bool           // as a field, category or column
 
 	// Places to point at: of each of cells where it stands first, and of the first cell that is empty, and that is odd.
 	places         []place
@@ -145,6 +146,9 @@ func (c *surveyed) add(cell manifest.Cell) {
 		c.lists = c.lists || cell.IsList
 		if !cell.IsList {
 			counted = c.addText(parts[0])
+		}
+		if _, met := c.states[text]; met || c.states != nil && len(c.states) <= maxDifferent {
+			c.states[strings.Clone(text)]++
 		}
 		for _, part := range counted {
 			c.count(part)
@@ -409,6 +413,9 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 				return p
 			}}
 			c.zone = zone
+			if stateOf(name) != noState {
+				c.states = make(map[string]int)
+			}
 			c.kept = slices.Contains(o.Keep, name)
 			c.namedID = name == o.ID || manifest.IDNamed(name)
 			c.namedWords = c.namedAs("title text selftext body caption comment sentence description permalink url link href")

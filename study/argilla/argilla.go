@@ -10,6 +10,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rehydrate/internal/strictjson"
@@ -46,7 +47,16 @@ type Reader struct {
 	answers  int
 	seen     map[manifest.Key]bool
 	images   manifest.Images
+	beside   manifest.Beside
+	ids      []ownID // of records that have another post's in their metadata or fields
 	problems manifest.Problems
+}
+
+// An ownID is the id of a record itself, where that can be the id of another post than the one it is about.
+type ownID struct {
+	record int
+	id     manifest.PostID
+	sure   bool // it can be nothing else
 }
 
 // New returns a reader that has read nothing. batch names the metadata that tells a record's batch, "" for none.
@@ -62,10 +72,12 @@ func (a *Reader) Export() Export {
 
 // Read reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a field
 // with one of the names of manifest.NameOfID, else the record's own id; metadata such as image can say which image it
-// is (manifest.Images): a permalink or another id in a record can be that of another post. Suggestions are a model's
-// and are not read. Errors are *manifest.Problems that name each record, and never hold the id of a user.
+// is (manifest.Images). A record whose metadata and fields name a comment or another post is refused as the row of a
+// table is (manifest.Beside), and so is one whose own id is that of another record's post. Suggestions are a model's and
+// are not read. Errors are *manifest.Problems that name each record, and never hold the id of a user.
 func (a *Reader) Read(in io.Reader, file string) error {
 	a.file, a.records, a.answers, a.problems, a.images = file, 0, 0, manifest.Problems{}, manifest.Images{}
+	a.beside, a.ids = manifest.Beside{}, nil
 	a.seen = make(map[manifest.Key]bool)
 	limited := &io.LimitedReader{R: userfile.Text(in), N: a.most}
 	err := a.read(json.NewDecoder(limited))
@@ -125,7 +137,25 @@ func (a *Reader) read(d *json.Decoder) error {
 		mixed.File = a.file
 		a.problems.Add(mixed)
 	}
+	a.problems.Join(a.beside.Comments())
+	a.judgeOwnIDs()
 	return a.problems.Err()
+}
+
+// judgeOwnIDs refuses records whose own ids are those of posts, and of other ones than theirs: metadata that slipped by
+// a row look so. What else an own id is, such as a number or a name, says nothing.
+func (a *Reader) judgeOwnIDs() {
+	posts := make(map[manifest.PostID]bool)
+	for key := range a.seen {
+		posts[key.ID] = true
+	}
+	for _, own := range a.ids {
+		if own.sure || posts[own.id] {
+			a.problems.Add(manifest.Problem{File: a.file, Message: fmt.Sprintf("record %d: its own id is that of post "+
+				"%s, and its metadata or fields name another post", own.record, own.id),
+				Hint: "correct the metadata, or give the records ids that are not those of posts"})
+		}
+	}
 }
 
 // readRecord reads one record. A key that stands twice in it, such as a question, could be read in two ways.
@@ -236,10 +266,33 @@ func (a *Reader) key(r argillaRecord) (manifest.Key, error) {
 		if a.seen[key] {
 			return key, a.bad(fmt.Sprintf("post %s has a record already", key), "export one dataset, and each post once")
 		}
+		if p := a.beside.Judge(key.ID, a.besideOf(r), manifest.Problem{File: a.file}); p != nil {
+			return key, a.bad(p.Message, p.Hint)
+		}
+		if own, sure := manifest.PostForm(text(r.ID)); own != "" && own != string(key.ID) {
+			a.ids = append(a.ids, ownID{a.records, manifest.PostID(own), sure})
+		}
 		a.seen[key] = true
 		return key, nil
 	}
 	return manifest.Key{}, a.bad("it has no post id", "give records the id of their post, as id or as the metadata post_id")
+}
+
+// besideOf are the metadata and fields that can say which post a record is about, but for the batch.
+func (a *Reader) besideOf(r argillaRecord) iter.Seq2[string, table.Cell] {
+	return func(yield func(string, table.Cell) bool) {
+		for _, within := range [...]map[string]any{r.Metadata, r.Fields} {
+			for _, name := range slices.Sorted(maps.Keys(within)) {
+				cell := table.Cell{Text: text(within[name])}
+				if flag, isFlag := within[name].(bool); isFlag {
+					cell.Text = strconv.FormatBool(flag)
+				}
+				if name != a.batch && manifest.AboutNamed(name) && !yield(name, cell) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // imageOf are the metadata that can say which image of its post a record is about.

@@ -204,3 +204,27 @@ func TestImageOfRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestAboutOfRecord: a record whose metadata or fields name a comment or another post, or whose own id is that of
+// another record's post, is refused.
+func TestAboutOfRecord(t *testing.T) {
+	record := func(id, metadata, fields string) string {
+		return `{"id": "` + id + `", "metadata": {` + metadata + `}, "fields": {` + fields + `}, "responses": {"severity": [{"value": "SS1", "user_id": 1}]}}`
+	}
+	for text, want := range map[string]string{
+		record("abc123", `"post_id": "abc124"`, "") + "," + record("abc124", `"post_id": "abc123"`, ""): "record 1: its own id is that of post abc123, and its metadata",
+		record("t3_abc123", `"post_id": "abc124"`, ""):                                                  "record 1: its own id is that of post abc123",
+		record("row1", `"post_id": "abc124"`, "") + "," + record("7", `"post_id": "abc123"`, ""):        "",
+		record("abc123", `"post_id": "t3_abc123"`, ""):                                                  "",
+		record("x", `"post_id": "abc123", "submission_id": "abc124"`, ""):                               `record 1: column "submission_id" names another post`,
+		record("x", `"post_id": "abc123"`, `"permalink": "/r/x/comments/abc123/t/kz0abcd/"`):            `record 1: column "permalink" says that this row is about a comment`,
+		record("x", `"post_id": "abc123", "type": "comment"`, ""):                                       `column "type" says`,
+		record("abc123", `"is_comment": true`, ""):                                                     `column "is_comment" says`,
+		record("abc123", `"kind": "figure"`, `"name": "a", "url": "https://i.redd.it/a.png"`):           "",
+	} {
+		if _, err := readExport("["+text+"]", maxExport); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
