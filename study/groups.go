@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
@@ -155,8 +155,8 @@ func readKinds(file string) (map[string]features.Kind, string, error) {
 	var about struct {
 		Kinds map[string]features.Kind `json:"kinds"`
 	}
-	_, err = strictjson.Decode(body)
-	_, twice := errors.AsType[*strictjson.Twice](err)
+	_, err = jsonscan.Decode(body)
+	_, twice := errors.AsType[*jsonscan.Twice](err)
 	switch err := json.Unmarshal(body, &about); {
 	case twice && len(about.Kinds) > 0: // which of two kinds counts would be chance
 		return nil, "", fmt.Errorf("%s, which says what the columns are, has a key twice: keep one", name)

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
@@ -96,7 +96,7 @@ func ReadVerdict(response json.RawMessage) (v labels.Verdict, answered bool, err
 
 // once refuses JSON in which an object has a key twice, in whichever case: which of the two counts would be chance.
 func once(text []byte) error {
-	v, err := strictjson.Decode(text)
+	v, err := jsonscan.Decode(text)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func onceIn(value any) error {
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			folded := strings.ToLower(name)
 			if met[folded] {
-				return &strictjson.Twice{Key: name}
+				return &jsonscan.Twice{Key: name}
 			}
 			met[folded] = true
 			if err := onceIn(v[name]); err != nil {

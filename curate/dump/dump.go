@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"rehydrate/internal/draw"
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/unpack"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
@@ -317,7 +317,7 @@ func isOnce(line []byte) bool {
 	if !slices.ContainsFunc(removals, several) {
 		return true
 	}
-	_, err := strictjson.Decode(line)
+	_, err := jsonscan.Decode(line)
 	return err == nil
 }
 

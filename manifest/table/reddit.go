@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"rehydrate/internal/jsonlist"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/manifest/value"
 )
 
@@ -30,10 +30,10 @@ type thing struct {
 
 // thingIn gives the thing that a record is, false for one that is none.
 func thingIn(record string) (t thing, ok bool) {
-	for m := range jsonlist.Members(record) {
+	for m := range jsonscan.Members(record) {
 		switch {
 		case m.Key == "kind" && m.Value[0] == '"':
-			t.kind = jsonlist.String(m.Value)
+			t.kind = jsonscan.String(m.Value)
 		case m.Key == "data" && m.Value[0] == '{':
 			t.data, t.at = m.Value, m.At
 		default:

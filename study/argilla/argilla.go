@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
@@ -160,8 +160,8 @@ func (a *Reader) judgeOwnIDs() {
 
 // readRecord reads one record. A key that stands twice in it, such as a question, could be read in two ways.
 func (a *Reader) readRecord(raw json.RawMessage) error {
-	_, err := strictjson.Decode(raw)
-	if _, twice := errors.AsType[*strictjson.Twice](err); twice {
+	_, err := jsonscan.Decode(raw)
+	if _, twice := errors.AsType[*jsonscan.Twice](err); twice {
 		return a.bad("a key stands twice in one object of it", "keep one of them, or "+exportAgain)
 	}
 	var r argillaRecord

@@ -219,7 +219,7 @@ func TestAboutOfRecord(t *testing.T) {
 		record("x", `"post_id": "abc123", "submission_id": "abc124"`, ""):                               `record 1: column "submission_id" names another post`,
 		record("x", `"post_id": "abc123"`, `"permalink": "/r/x/comments/abc123/t/kz0abcd/"`):            `record 1: column "permalink" says that this row is about a comment`,
 		record("x", `"post_id": "abc123", "type": "comment"`, ""):                                       `column "type" says`,
-		record("abc123", `"is_comment": true`, ""):                                                     `column "is_comment" says`,
+		record("abc123", `"is_comment": true`, ""):                                                      `column "is_comment" says`,
 		record("abc123", `"kind": "figure"`, `"name": "a", "url": "https://i.redd.it/a.png"`):           "",
 	} {
 		if _, err := readExport("["+text+"]", maxExport); (err == nil) != (want == "") ||

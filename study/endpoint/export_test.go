@@ -5,7 +5,7 @@ import (
 	"net"
 	"net/http"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 )
 
 // Dial replaces the lowest layer of a Server.
@@ -39,7 +39,7 @@ func ReadJudgement(body string, picture bool) Outcome {
 }
 
 func outcomeOf(body string, picture bool, read func(map[string]any, bool) Reply) Outcome {
-	v, err := strictjson.Decode([]byte(body))
+	v, err := jsonscan.Decode([]byte(body))
 	if err != nil {
 		return Failed
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 )
 
 // What servers say of an answer beside it, each under names of their own, is found by what names and values mean, not
@@ -126,7 +126,7 @@ type look struct {
 // Marked returns what the JSON of a moderation's answer that somebody kept says of itself: OK where it says nothing,
 // else Refused, Truncated or Failed, and why.
 func Marked(body []byte) (Outcome, string) {
-	v, err := strictjson.Decode(body)
+	v, err := jsonscan.Decode(body)
 	if err != nil {
 		return Failed, "the answer cannot be read: " + err.Error()
 	}

@@ -1,4 +1,4 @@
-package jsonlist
+package jsonscan
 
 import (
 	"encoding/json"

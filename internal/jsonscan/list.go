@@ -1,5 +1,7 @@
-// Package jsonlist gives the records of a list in a JSON file one after the other, however long the list is.
-package jsonlist
+// Package jsonscan reads JSON where encoding/json does not do: the records of a list one after the other, however long
+// the list is, with their places (List); the members of an object in their order, with their places (Members); and
+// values that have one meaning, for no object in them has a key twice (Decode).
+package jsonscan
 
 import (
 	"bufio"
