@@ -86,7 +86,8 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 		message := "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")
 		return nil, t.refuse(line, column, message, `a line is key = "text", [table] or # comment`)
 	}
-	// The library would accept keys in any case, and stop at the first value that does not fit.
+	// The library alone, with DisallowUnknownFields, would let NAME replace name, stop at the first value that does not
+	// fit, and say so in types of Go.
 	if !t.fit("", reflect.TypeOf(v).Elem(), tree) {
 		return nil, t.Err()
 	}
