@@ -29,6 +29,7 @@ const (
 	byCommentID                 // it is that or the id of a comment, by the column's name
 	byOther                     // it names another post than the row's id does
 	byDepth                     // it counts the comments above: 1 is a comment under a post
+	byRowID                     // it has the ids of rows, which are comments as well
 	byTurn                      // it counts the utterances of a conversation, the first of which is the post
 )
 
@@ -176,6 +177,8 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 		return byAddress, true, false
 	case (named == manifest.MarkID || named == manifest.MarkAddress && strings.HasPrefix(name, "comment")) && byIDs:
 		return byCommentID, true, d.PostsOnly
+	case c.holdsCommentIDs():
+		return byRowID, true, d.PostsOnly
 	case ofPosts || c.betweenPosts():
 		return byOwnID, c.forms[formComment] > 0 && !c.lists, false
 	case c.namedAs(markNames) && byIDs,
@@ -262,14 +265,24 @@ func (m commentMarks) without(id string, today time.Time) manifest.Without {
 		if post == "" || manifest.PostID(post).TooNew(today) {
 			return strong || post != ""
 		}
-		return !strong && m.ofComment(post, texts[1:])
+		return m.ofComment(post, strong, texts[1:])
 	}}
 }
 
+// namesPosts reports whether the mark goes by which post or comment its column names, or its ids are those that
+// somebody chose.
+func (of mark) namesPosts() bool {
+	return of.chosen || !slices.Contains([]markKind{byKind, byYes, byNo, byDepth, byTurn, byRowID}, of.kind)
+}
+
 // ofComment reports whether marks say that a row with an id is about a comment. Where one says that the id is that of
-// the post which the comment stands under, the row counts as one about that post.
-func (m commentMarks) ofComment(id string, texts []string) (comment bool) {
+// the post which the comment stands under, the row counts as one about that post. strong says that the id can be nothing
+// but a post's: then only a mark counts that says what the row is about.
+func (m commentMarks) ofComment(id string, strong bool, texts []string) (comment bool) {
 	for i, of := range m {
+		if strong && of.namesPosts() {
+			continue
+		}
 		is, ofPost := of.says(id, texts[i])
 		if ofPost {
 			return false
@@ -294,6 +307,8 @@ func (of mark) says(id, text string) (comment, ofPost bool) {
 	case byDepth:
 		n, ok := value.Number(strings.TrimSpace(text))
 		return ok && n > 0, false
+	case byRowID:
+		return (post == "" && strong || isCommentID(text)) && !of.chosen, false
 	case byTurn:
 		n, ok := turnOf(text)
 		return ok && n > of.first && !of.chosen, false
@@ -377,7 +392,7 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 		}
 		why := ", so its id is not that of a post"
 		under, _, isAddress := manifest.CommentAddress(value.FoldASCII(texts[i+1]))
-		if isAddress && string(under) == id || of.kind == byCommentID {
+		if isAddress && string(under) == id || of.kind == byCommentID || of.kind == byRowID {
 			why, hint = " and not about its post", "rehydrate init --posts-only leaves such rows out; --id "+
 				strconv.Quote(of.ids)+" takes the posts that comments stand under"
 		}

@@ -133,6 +133,20 @@ func TestInitAsks(t *testing.T) {
 		{"dumps", "id,dump,mood\nabc,RS_2020-01.zst,sad\nabd,RC_2020-01.zst,glad\n", Options{}, []string{`a.csv:3:5 column "dump" says`}},
 		{"toplevel", "id,toplevel,mood\nabc,1,sad\nabd,0,glad\n", Options{}, []string{`a.csv:3:5 column "toplevel" says`}},
 		{"nesting", "id,nesting,mood\nabc,0,sad\nabd,1,glad\n", Options{}, []string{`a.csv:3:5 column "nesting" says`}},
+		{"ids of rows beside those of posts", "entry_id,link_id,parent_id,mood\n1ab00,t3_1ab00,,sad\nfgb3bdv,t3_1ab00,t3_1ab00,glad\nfgctirr,t3_1ab00,t1_fgb3bdv,sad\nfgc6tlu,t3_1ab00,t3_1ab00,sad\n1ab01,t3_1ab01,,glad\n", Options{Many: true}, []string{
+			`a.csv:3:1 column "entry_id" says that this row is about a comment and not about its post`, "a.csv:4:1 column", "a.csv:5:1 column"}},
+		{"ids of responses alone", "sp_id,rp_id,level\n65m92s,dgbdk7z,0\n9ezsfi,e5t3oxh,1\n", Options{}, []string{
+			`a.csv:2:8 column "rp_id" has ids of comments, not of posts, here and in 2 of 2 rows`}},
+		{"ids of responses beside those of posts", "post_id,rp_id,level\n65m92s,dgbdk7z,0\n9ezsfi,e5t3oxh,1\n", Options{}, []string{
+			`a.csv:2:8 column "rp_id" says that this row is about a comment and not about its post`, "a.csv:3:8 column"}},
+		{"several ids in a cell", "id,mood\n\"1. e8q18lf\n2. e8q9w5s\n\",sad\ne6flmby,glad\n", Options{}, []string{
+			`a.csv:2:1 column "id" has several ids of comments in a cell`}},
+		{"several posts in a cell", "post_id,mood\n1ab00 1ab01,sad\n1ab02,glad\n1ab03;1ab04,sad\n", Options{}, []string{
+			`a.csv:2:1 column "post_id" has several ids in a cell`}},
+		{"other ids", "id,mood\n2021.09.20_77,sad\n2021.09.02_17,glad\n", Options{}, []string{
+			`a.csv:1:0 no column looks like post ids: "id" has values such as "2021.09.20_77", and no ids`}},
+		{"fullnames of posts that comments stand under", "link_id,type,mood\nt3_1ab00,comment,sad\nt3_1ab01,post,glad\n", Options{}, []string{
+			`a.csv:2:10 column "type" says that this row is about a comment`}},
 		{"letters for kinds", "id,kind,mood\nabc,p,sad\nabd,c,glad\n", Options{}, []string{`a.csv:3:5 column "kind" says`}},
 		{"large letters for kinds", "id,row_type,mood\nabc,S,sad\nabd,C,glad\n", Options{}, []string{`a.csv:3:5 column "row_type" says`}},
 		{"comments alone in letters", "id,type,mood\nabc,c,sad\nabd,c,glad\n", Options{}, []string{`a.csv:2:5 column "type" says`, "a.csv:3:5 column"}},
@@ -223,6 +237,9 @@ func TestInitTakes(t *testing.T) {
 		{"parents that are labels", "id,root,thread,comment,mood\nabc,mother,first,yes and no,sad\nabe,father,second,a,glad\n", Options{}, "id,root,thread,mood abc,mother,first,sad", nil},
 		{"posts of comments", "post_id,kind,permalink,mood\nabc,comment,/r/x/comments/abc/t/def/,sad\nabd,comment,/r/x/comments/abd/t/deg/,glad\n", Options{ID: "post_id"},
 			"id,mood abc,sad", []string{`not used: "kind": it says whether`}},
+		{"posts alone, by the ids of rows", "entry_id,link_id,mood\n1ab00,t3_1ab00,sad\nfgb3bdv,t3_1ab00,glad\n1ab01,t3_1ab01,glad\n", Options{PostsOnly: true}, "id,mood 1ab00,sad", []string{"about comments: 1 of 3"}},
+		{"posts of responses, by --id", "sp_id,rp_id,level\n65m92s,dgbdk7z,0\n9ezsfi,e5t3oxh,1\n", Options{ID: "sp_id"}, "id,level 65m92s,0", nil},
+		{"ids of other things", "id,template_id,hash_id,meme_id\nabc,181913649,e8a18cf,nothing\nabd,181913650,f8b18cf,winning\n", Options{}, "id,template_id,hash_id,meme_id abc,181913649,e8a18cf,nothing", nil},
 		{"letters that are labels", "id,type,mood\nabc,c,sad\nabd,a,glad\n", Options{}, "id,type,mood abc,c,sad", nil},
 		{"letters under another name", "id,tone,mood\nabc,c,sad\nabd,p,glad\n", Options{}, "id,tone,mood abc,c,sad", nil},
 		{"letters of kinds that are kept", "id,type,mood\nabc,c,sad\nabd,s,glad\n", Options{Keep: []string{"type"}}, "id,mood,type abc,sad,c", nil},

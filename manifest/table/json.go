@@ -197,7 +197,8 @@ func (l jsonLines) problem(offset int, message, hint string) *Problem {
 // jsonList gives the records of a list in a JSON file.
 type jsonList struct {
 	*jsonscan.List
-	file string
+	file     string
+	numbered bool // the keys of records count them
 }
 
 // newJSONList goes to the first record of a file that begins with start.
@@ -206,22 +207,31 @@ func newJSONList(in *bufio.Reader, file, path string, start []byte) (*jsonList, 
 	if path != "" {
 		keys = strings.Split(path, ".")
 	}
-	open := jsonscan.New
+	open, kind := jsonscan.New, mapIn(start, keys)
 	switch {
 	case pageForm.Match(start):
 		return nil, &Problem{File: file, Line: 1, Column: 1, Hint: "keep the first: jq '.[0]'",
 			Message: "the file is a page of one post of Reddit's: a listing of the post and one of its comments"}
 	case path == "" && listingForm.Match(start):
 		keys = []string{"data", "children"}
-	case isMap(start, keys):
+	case kind != noMap:
 		open = jsonscan.NewMap
 	}
 	list, err := open(in, keys, MaxRecord)
-	l := &jsonList{list, file}
+	if err != nil && path == "" && columnsForm.Match(start) {
+		return nil, &Problem{File: file, Line: 1, Column: 1, Hint: `write records: df.to_json(PATH, orient="records")`,
+			Message: "the file holds columns, as pandas writes a table, and not records"}
+	}
+	l := &jsonList{list, file, kind == byNumber}
 	return l, l.problemOf(err)
 }
 
-func (l *jsonList) key() string { return l.Key() }
+func (l *jsonList) key() string {
+	if l.numbered {
+		return ""
+	}
+	return l.Key()
+}
 
 func (l *jsonList) problemOf(err error) error {
 	if p, ok := AsProblem(err); ok && p.Line <= 1 { // of a packed file
