@@ -87,7 +87,7 @@ func (r *reader) read() ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return merge(append(all, r.collect(answers[0], len(r.queue.layers), gray.Rect.Size())...)), nil
+	return merge(append(all, r.collect(answers[0], nil, len(r.queue.layers), gray.Rect.Size())...)), nil
 }
 
 // readQueue reads the lines of the queue, and no more than it has to if only the decision counts.
@@ -129,8 +129,8 @@ func (r *reader) readBatch(batch []textLine) ([]candidate, error) {
 	}
 	var all []candidate
 	for i, t := range batch {
-		placed := strips[i].place(answers[i], t, len(r.queue.places))
-		words := r.collect(placed, t.layer, r.queue.size())
+		placed, ink := strips[i].place(answers[i], t, len(r.queue.places))
+		words := r.collect(placed, ink, t.layer, r.queue.size())
 		r.queue.record(t, words)
 		if !noise(words) {
 			all = append(all, words...)
@@ -140,8 +140,8 @@ func (r *reader) readBatch(batch []textLine) ([]candidate, error) {
 }
 
 // collect is the function collect with the page's size and lexicon.
-func (r *reader) collect(words []word.Raw, look int, scaled image.Point) []candidate {
-	return collect(words, look, scaled, r.queue.original, r.page.rules.lexicon())
+func (r *reader) collect(words []word.Raw, ink []spaces, look int, scaled image.Point) []candidate {
+	return collect(words, ink, look, scaled, r.queue.original, r.page.rules.lexicon())
 }
 
 // What has to be read if only the decision counts: so many words of the dictionary, and this share of all words.

@@ -85,7 +85,7 @@ func TestReadError(t *testing.T) {
 
 // TestParameters pins what the fingerprint of an engine is made of.
 func TestParameters(t *testing.T) {
-	want := "method 4; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
+	want := "method 5; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
 		"Y ramp 20-140 even 500; Y ramp 180-80 even 550; Y ramp 80-200 even 550; Y ramp 90-40 even 550; " +
 		"E ramp 250-180 even 500; E ramp 20-140 even 500; stretched from 16 below 160 but for 1/1000; " +
 		"below 24 letters evened by 25 times 4; minimum from 150; ink below 160; letters 6 1/4 wide 4 narrow 10 ink 12%; " +

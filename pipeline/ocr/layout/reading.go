@@ -42,13 +42,13 @@ type candidate struct {
 
 // collect turns the words of a look into candidates of the original's size, and mends them. It drops those without any
 // letter or digit.
-func collect(words []word.Raw, look int, scaled, original image.Point, l lexicon) []candidate {
+func collect(words []word.Raw, ink []spaces, look int, scaled, original image.Point, l lexicon) []candidate {
 	words = slices.Clone(words)
 	for i := range words {
 		words[i].Text = printable(words[i].Text)
 	}
 	var out []candidate
-	for _, w := range l.mend(words) {
+	for _, w := range l.mend(words, ink) {
 		if letters(w.Text) == 0 {
 			continue
 		}
