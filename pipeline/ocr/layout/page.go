@@ -21,16 +21,16 @@ func (r Rules) lexicon() lexicon { return lexicon{knows: r.Dictionary, id: r.Dic
 
 // A Page is an image in which lines of text were searched. It is not changed by reading it.
 type Page struct {
-	rules  Rules
-	luma   *image.Gray // at full size
-	origin image.Point // the corner of the image's bounds
-	queue  *queue      // as it is before anything is read
+	rules Rules
+	image image.Image
+	luma  *image.Gray // at full size
+	queue *queue      // as it is before anything is read
 }
 
 // Find searches an image, which must not be empty, for lines of text.
 func Find(img image.Image, r Rules) *Page {
 	views := newPlanes(img)
-	return &Page{rules: r, luma: views.luma, origin: img.Bounds().Min, queue: newQueue(views)}
+	return &Page{rules: r, image: img, luma: views.luma, queue: newQueue(views)}
 }
 
 // Recognize asks an engine to read pictures, and returns the words of each. whole says that there is one picture, of a
@@ -76,7 +76,7 @@ func (r *reader) read() ([]candidate, error) {
 	if err != nil || r.decided(all) || sureLetters(merge(all)) >= againBelow {
 		return merge(all), err
 	}
-	r.queue.searchAgain()
+	r.queue.searchAgain(colourPlanes(r.page.image))
 	more, err := r.readQueue()
 	all = append(all, more...)
 	if err != nil || sureLetters(merge(all)) >= sparseBelow {

@@ -290,7 +290,7 @@ func compareAcross(a, b candidate) int {
 
 // Reading puts the words in reading order and accepts those that are certain enough.
 func (w Words) Reading() Reading {
-	return newReading(w.merged, w.page.origin, w.page.rules.lexicon())
+	return newReading(w.merged, w.page.image.Bounds().Min, w.page.rules.lexicon())
 }
 
 // newReading makes the reading of merged words; origin is the corner of the image's
