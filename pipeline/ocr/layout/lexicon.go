@@ -55,13 +55,15 @@ func isApostrophe(r rune) bool { return strings.ContainsRune("'\u2018\u2019`", r
 
 // mend repairs the slips of the engine that can be repaired for certain: an I read as a stroke,
 // I AM read as LAM where letters touch, and words read as one where the ink has a space.
-// ink has the spaces of each word; without any of them, letters alone decide.
-func (l lexicon) mend(words []word.Raw, ink []spaces) []word.Raw {
-	if l.knows == nil {
-		return words
-	}
-	var out []word.Raw
+// ink has the spaces of each word; without any of them, letters alone decide. It returns the
+// pieces of each word, mostly one.
+func (l lexicon) mend(words []word.Raw, ink []spaces) [][]word.Raw {
+	out := make([][]word.Raw, len(words))
 	for i, w := range words {
+		out[i] = []word.Raw{w}
+		if l.knows == nil {
+			continue
+		}
 		if isStroke(w) && i+1 < len(words) && l.isPronoun(w, words[i+1]) {
 			w.Text = "I"
 		}
@@ -74,7 +76,7 @@ func (l lexicon) mend(words []word.Raw, ink []spaces) []word.Raw {
 			at := strings.IndexAny(w.Text, "Ll")
 			pieces = []string{w.Text[:at] + "I", w.Text[at+1:]}
 		}
-		out = append(out, apart(w, pieces)...)
+		out[i] = apart(w, pieces)
 	}
 	return out
 }
@@ -295,5 +297,6 @@ func (l lexicon) parameters() string {
 		fmt.Fprintf(&b, "; accept %s %v, agreed %v, without a sure word %v, agreed %v",
 			bar.what, bar.beside, bar.besideAgreed, bar.without, bar.withoutAgreed)
 	}
+	b.WriteString(choiceParameters())
 	return b.String()
 }

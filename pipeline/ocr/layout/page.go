@@ -69,9 +69,21 @@ type reader struct {
 	page      *Page
 	queue     *queue
 	recognize Recognize
+	heard     []candidate // the words of all strips so far, noise too
 }
 
+// read reads the page and puts in what the merge of its lines has lost.
 func (r *reader) read() ([]candidate, error) {
+	merged, err := r.readLines()
+	lexicon := r.page.rules.lexicon()
+	if err != nil || r.page.rules.DecisionOnly || lexicon.knows == nil {
+		return merged, err
+	}
+	return lexicon.choose(merged, r.heard), nil
+}
+
+// readLines reads the lines of the page, and the whole page where they hold little.
+func (r *reader) readLines() ([]candidate, error) {
 	all, err := r.readQueue()
 	if err != nil || r.decided(all) || sureLetters(merge(all)) >= againBelow {
 		return merge(all), err
@@ -87,7 +99,9 @@ func (r *reader) read() ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return merge(append(all, r.collect(answers[0], nil, len(r.queue.layers), gray.Rect.Size())...)), nil
+	words := r.collect(answers[0], nil, len(r.queue.layers), gray.Rect.Size())
+	r.heard = append(r.heard, words...)
+	return merge(append(all, words...)), nil
 }
 
 // readQueue reads the lines of the queue, and no more than it has to if only the decision counts.
@@ -132,6 +146,7 @@ func (r *reader) readBatch(batch []textLine) ([]candidate, error) {
 		placed, ink := strips[i].place(answers[i], t, len(r.queue.places))
 		words := r.collect(placed, ink, t.layer, r.queue.size())
 		r.queue.record(t, words)
+		r.heard = append(r.heard, words...)
 		if !noise(words) {
 			all = append(all, words...)
 		}

@@ -3,6 +3,7 @@ package layout
 import (
 	"fmt"
 	"image"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestCutWhereTheInkIs(t *testing.T) {
 		s := stripOf(tt.between...)
 		words, ink := s.place([]word.Raw{{Text: "ITHAS", Confidence: 80, Box: s.gray.Rect}}, textLine{box: s.page}, 1)
 		var got []string
-		for _, w := range l.mend(words, ink) {
+		for _, w := range slices.Concat(l.mend(words, ink)...) {
 			got = append(got, w.Text)
 		}
 		if want := strings.Fields(tt.want); tt.want != "" {
