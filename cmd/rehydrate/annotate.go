@@ -160,10 +160,13 @@ func (c *command) annotateMerge(ctx context.Context, release string, round round
 	if err != nil {
 		return err
 	}
-	return c.answerHolds("annotate-merge", struct {
-		*annotate.Merged
-		Written string `json:"written"`
-	}{merged, written}, len(merged.Open) == 0, exitRetry)
+	return c.answerHolds("annotate-merge", mergeAnswer{merged, written}, len(merged.Open) == 0, exitRetry)
+}
+
+// A mergeAnswer is what annotate merge prints.
+type mergeAnswer struct {
+	*annotate.Merged
+	Written string `json:"written"`
 }
 
 func (c *command) annotateReviewCommand() *cobra.Command {
@@ -214,8 +217,11 @@ func (c *command) annotateReview(ctx context.Context, round roundFlags, page rev
 	if err := server.Serve(ctx); err != nil {
 		return err
 	}
-	return c.answer("annotate-review", struct {
-		review.Summary
-		Answers string `json:"answers"`
-	}{server.Summary(), page.Answers})
+	return c.answer("annotate-review", reviewAnswer{server.Summary(), page.Answers})
+}
+
+// A reviewAnswer is what annotate review prints in the end.
+type reviewAnswer struct {
+	review.Summary
+	Answers string `json:"answers"`
 }

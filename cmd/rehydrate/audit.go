@@ -239,11 +239,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	}
 	c.said.object = r.WriteJSON // with --json
 	if !c.json {
-		err := c.answer("audit", struct {
-			audit.Report
-			Digest, Proof string
-			Details       bool
-		}{r.For(release), sum, proof, f.details})
+		err := c.answer("audit", auditAnswer{r.For(release), sum, proof, f.details})
 		if err != nil {
 			return err
 		}
@@ -263,6 +259,13 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 		return exitCode(exitFailed)
 	}
 	return nil
+}
+
+// An auditAnswer is what audit prints.
+type auditAnswer struct {
+	audit.Report
+	Digest, Proof string
+	Details       bool
 }
 
 // proofOf says in a line what vouches for a report.

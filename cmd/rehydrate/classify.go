@@ -93,7 +93,7 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 	case err != nil:
 		return asUsage(err)
 	case f.showPrompt:
-		return c.answer("prompts", map[string]any{"prompts": tasks})
+		return c.answer("prompts", promptsAnswer{tasks})
 	case f.shots > 0 && (w.Split == "" || w.Split == trainSplit || !slices.Contains(b.Splits, trainSplit)):
 		return usageError("--shots takes its examples from the split %s, which must be there and must not be asked about: name another --split", trainSplit)
 	}
@@ -118,4 +118,9 @@ func (c *command) warnOnce() func(string) {
 			c.log.Warn(text)
 		}
 	}
+}
+
+// A promptsAnswer is what --show-prompt prints.
+type promptsAnswer struct {
+	Prompts []models.Task `json:"prompts"`
 }

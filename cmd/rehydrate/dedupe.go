@@ -76,10 +76,13 @@ func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 	if err != nil {
 		return err
 	}
-	return c.answer("dedupe", struct {
-		neardup.Summary
-		Pictures, Readable, Grouped int `json:"-"`
-	}{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
+	return c.answer("dedupe", dedupeAnswer{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
+}
+
+// A dedupeAnswer is what dedupe prints.
+type dedupeAnswer struct {
+	neardup.Summary
+	Pictures, Readable, Grouped int `json:"-"`
 }
 
 func (c *command) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {

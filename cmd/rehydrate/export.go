@@ -139,7 +139,7 @@ func (c *command) exportDigests(ctx context.Context, path, file string) error {
 	if err != nil {
 		return exportProblem(err)
 	}
-	return c.answer("export-digests", map[string]any{"written": file, "entries": entries, "with_digests": known})
+	return c.answer("export-digests", digestsAnswer{file, entries, known})
 }
 
 func (c *command) listCopies(ctx context.Context) error {
@@ -149,7 +149,7 @@ func (c *command) listCopies(ctx context.Context) error {
 	}
 	// A script can poll --list: status 3 means that a copy still owes a removal.
 	owes := slices.ContainsFunc(list, func(r state.CopyReport) bool { return r.State == state.CopyOpen })
-	return c.answerHolds("export-list", map[string]any{"copies": list}, !owes, exitRetry)
+	return c.answerHolds("export-list", copiesAnswer{list}, !owes, exitRetry)
 }
 
 // moveCopy notes that a copy lies elsewhere now.
@@ -168,7 +168,7 @@ func (c *command) moveCopy(ctx context.Context, from, to string) error {
 		case err != nil:
 			return err
 		}
-		return c.answer("export-moved", map[string]any{"from": from, "to": to})
+		return c.answer("export-moved", movedAnswer{from, to})
 	})
 }
 
@@ -183,6 +183,26 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 		case err != nil:
 			return err
 		}
-		return c.answer("export-noted", map[string]any{"path": path, "state": how})
+		return c.answer("export-noted", closedAnswer{path, how})
 	})
 }
+
+// What export prints besides a copy's report.
+type (
+	digestsAnswer struct {
+		Written string `json:"written"`
+		Entries int    `json:"entries"`
+		Known   int    `json:"with_digests"`
+	}
+	copiesAnswer struct {
+		Copies []state.CopyReport `json:"copies"`
+	}
+	movedAnswer struct {
+		From string `json:"from"`
+		To   string `json:"to"`
+	}
+	closedAnswer struct {
+		Path  string `json:"path"`
+		State string `json:"state"`
+	}
+)

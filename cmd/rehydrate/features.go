@@ -157,12 +157,15 @@ func (c *command) derive(ctx context.Context, ws *workspace.Workspace, f feature
 	case err != nil:
 		return err
 	}
-	return c.answer("features", struct {
-		*features.Table
-		Out          string                 `json:"out"`
-		Registered   bool                   `json:"registered"`
-		Dictionaries []*features.Dictionary `json:"dictionaries,omitempty"`
-	}{table, filepath.Join(f.out, name), ws != nil, f.Dictionaries})
+	return c.answer("features", featuresAnswer{table, filepath.Join(f.out, name), ws != nil, f.Dictionaries})
+}
+
+// A featuresAnswer is what features prints.
+type featuresAnswer struct {
+	*features.Table
+	Out          string                 `json:"out"`
+	Registered   bool                   `json:"registered"`
+	Dictionaries []*features.Dictionary `json:"dictionaries,omitempty"`
 }
 
 func (f *featureFlags) readCascade() (err error) {

@@ -40,7 +40,7 @@ func TestHelpIsWhole(t *testing.T) {
 // TestRootHelp: the help of the program fits on one screen, and lists every command that people call.
 func TestRootHelp(t *testing.T) {
 	var out bytes.Buffer
-	if code := run(t.Context(), process{getenv: func(string) string { return "" }, stdout: &out, stderr: &out, now: time.Now}); code != exitDone {
+	if code := run(t.Context(), process{args: []string{}, getenv: func(string) string { return "" }, stdout: &out, stderr: &out, now: time.Now}); code != exitDone {
 		t.Fatalf("exit %d\n%s", code, &out)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

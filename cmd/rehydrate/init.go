@@ -109,14 +109,17 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	if err != nil {
 		return err
 	}
-	return c.answer("init", struct {
-		Guesses  []string   `json:"guesses"`
-		Warnings []string   `json:"warnings"`
-		Written  []string   `json:"written"`
-		Example  [][]string `json:"example"`
-		Dir      string     `json:"-"`
-		Signed   bool       `json:"-"` // whether a run needs a grant
-	}{draft.Notes, draft.Warnings, written, draft.Example, dir, len(signers) > 0})
+	return c.answer("init", initAnswer{draft.Notes, draft.Warnings, written, draft.Example, dir, len(signers) > 0})
+}
+
+// An initAnswer is what init prints.
+type initAnswer struct {
+	Guesses  []string   `json:"guesses"`
+	Warnings []string   `json:"warnings"`
+	Written  []string   `json:"written"`
+	Example  [][]string `json:"example"`
+	Dir      string     `json:"-"`
+	Signed   bool       `json:"-"` // whether a run needs a grant
 }
 
 // keepStdin keeps what comes on standard input in a file, for it is read several times. The caller removes the file.

@@ -43,8 +43,14 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 // statsTables are statistics as people read them.
 type statsTables struct {
 	labels.Stats
-	Counts [][]labels.CategoryStats `json:"-"` // the categories of each table
-	Shown  []statsPair              `json:"-"`
+	Counts []countsTable `json:"-"`
+	Shown  []statsPair   `json:"-"`
+}
+
+// A countsTable counts the labels of categories that stand side by side.
+type countsTable struct {
+	labels.Stats
+	Shown []labels.CategoryStats
 }
 
 // A statsPair is a pair of categories, whose names it has, with the categories.
@@ -62,7 +68,7 @@ func tablesOf(s labels.Stats, schema manifest.Schema) statsTables {
 			width += len(rest[n].Labels)
 			n++
 		}
-		t.Counts, rest = append(t.Counts, rest[:n]), rest[n:]
+		t.Counts, rest = append(t.Counts, countsTable{s, rest[:n]}), rest[n:]
 	}
 	// Every two categories would be many tables: those of tasks are what a paper shows.
 	tasks := map[string]labels.CategoryStats{}

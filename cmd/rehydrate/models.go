@@ -320,22 +320,25 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 	for _, t := range report.Tasks {
 		failed += t.Outcomes[endpoint.Failed]
 	}
-	return c.answerHolds(name, struct {
-		models.Report
-		Asked  int     `json:"asked"`
-		Known  int     `json:"answered_before"`
-		Left   int     `json:"not_asked"`
-		Limit  string  `json:"limit,omitempty"`
-		Passed string  `json:"limit_passed,omitempty"`
-		Twice  int     `json:"counts_contradict,omitempty"`
-		Spent  float64 `json:"spent"`
-		Total  float64 `json:"spent_by_all"`
-		Failed int     `json:"failed"`
-		Folder string  `json:"folder,omitempty"`
-		To     string  `json:"third_party,omitempty"`
-	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed, done.Contradicting, done.Cost, done.Total,
+	return c.answerHolds(name, modelAnswer{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed, done.Contradicting, done.Cost, done.Total,
 		failed, out, f.thirdParty},
 		failed == 0 && done.Limit == "", exitRetry)
+}
+
+// A modelAnswer is what classify and moderate print.
+type modelAnswer struct {
+	models.Report
+	Asked  int     `json:"asked"`
+	Known  int     `json:"answered_before"`
+	Left   int     `json:"not_asked"`
+	Limit  string  `json:"limit,omitempty"`
+	Passed string  `json:"limit_passed,omitempty"`
+	Twice  int     `json:"counts_contradict,omitempty"`
+	Spent  float64 `json:"spent"`
+	Total  float64 `json:"spent_by_all"`
+	Failed int     `json:"failed"`
+	Folder string  `json:"folder,omitempty"`
+	To     string  `json:"third_party,omitempty"`
 }
 
 // observeModel shows how far the asking is.

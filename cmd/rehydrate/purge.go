@@ -119,14 +119,7 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 }
 
 func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline bool) error {
-	answer := struct {
-		pipeline.PurgeReport
-		Cache string      `json:"cache,omitempty"` // of Hugging Face datasets, which can hold copies of the images
-		Held  *heldImages `json:"held_without_a_grant,omitempty"`
-		// Offline: nobody was asked, as the user wished.
-		Offline bool `json:"-"`
-	}{p, c.datasetsCache(), h, offline}
-	if err := c.answer("purge", answer); err != nil {
+	if err := c.answer("purge", purgeAnswer{p, c.datasetsCache(), h, offline}); err != nil {
 		return err
 	}
 	// An obligation or a doubt that is still open is status 3, even though the purge itself worked.
@@ -139,4 +132,12 @@ func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline b
 		return exitCode(exitRetry)
 	}
 	return nil
+}
+
+// A purgeAnswer is what purge prints.
+type purgeAnswer struct {
+	pipeline.PurgeReport
+	Cache   string      `json:"cache,omitempty"` // of Hugging Face datasets, which can hold copies of the images
+	Held    *heldImages `json:"held_without_a_grant,omitempty"`
+	Offline bool        `json:"-"` // no request was sent, as the user wished
 }

@@ -50,15 +50,18 @@ func (c *command) recheckRelease(ctx context.Context, path string, f runFlags) e
 		return err
 	})
 	if err == nil {
-		err = c.answer("recheck", struct {
-			state.Summary
-			Held *heldImages `json:"held_without_a_grant,omitempty"`
-		}{summary, held})
+		err = c.answer("recheck", recheckAnswer{summary, held})
 	}
 	if err == nil {
 		err = statusOf(summary)
 	}
 	return leave.end(err)
+}
+
+// A recheckAnswer is what recheck prints.
+type recheckAnswer struct {
+	state.Summary
+	Held *heldImages `json:"held_without_a_grant,omitempty"`
 }
 
 // keepFilters has a recheck write the dataset as the last run was told to make it.

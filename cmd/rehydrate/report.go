@@ -79,5 +79,13 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	if err != nil {
 		return err
 	}
-	return c.answer("report", map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts})
+	return c.answer("report", reportAnswer{Report: name, Thumbnails: f.thumbnails, Texts: f.texts})
+}
+
+// A reportAnswer is what report prints.
+type reportAnswer struct {
+	Report     string   `json:"report"`
+	Thumbnails bool     `json:"thumbnails"`
+	Texts      bool     `json:"texts"`
+	Notes      []string `json:"notes,omitempty"`
 }

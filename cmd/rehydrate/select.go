@@ -175,10 +175,13 @@ func (c *command) writeCandidates(ctx context.Context, f selectFlags, rows [][]s
 	if err != nil {
 		return err
 	}
-	return c.answer("select", struct {
-		dump.Funnel
-		Out    string `json:"out"`
-		After  bool   `json:"after"`
-		Wanted int    `json:"wanted,omitempty"`
-	}{funnel, name, f.after, f.N})
+	return c.answer("select", selectAnswer{funnel, name, f.after, f.N})
+}
+
+// A selectAnswer is what select prints.
+type selectAnswer struct {
+	dump.Funnel
+	Out    string `json:"out"`
+	After  bool   `json:"after"`
+	Wanted int    `json:"wanted,omitempty"`
 }

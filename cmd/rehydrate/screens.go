@@ -2,15 +2,17 @@ package main
 
 import (
 	"bytes"
-	_ "embed" // the templates
+	"embed"
 	"encoding/csv"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"text/template"
 	"time"
@@ -21,17 +23,32 @@ import (
 	"rehydrate/study"
 )
 
-// answersText has what the commands print for people: a template for each answer, and for what several have in common.
+// The screens are what the commands print for people: screens/NAME.txt has those of NAME.go, common.txt what several share.
 //
-//go:embed answers.txt
-var answersText string
+//go:embed screens/*.txt
+var screenFiles embed.FS
 
 // standalone is a line with one action that prints nothing: it leaves no empty line.
 var standalone = regexp.MustCompile(`(?m)^(\{\{(?:if|else|end|range|with|define|template)\b[^{}\n]*\}\})\n`)
 
-// answer prints v as JSON where that was asked for, else by the template of that name. Cells that stand below each
-// other are set in columns; a line with a form feed alone ends a table, and a vertical tab alone before it sets the
-// cells at the right.
+// screens parses all screens, once. TestScreens executes each with all values and with none.
+var screens = sync.OnceValue(func() *template.Template {
+	t := template.New("screens").Funcs((&command{}).screenFuncs())
+	files, err := fs.Glob(screenFiles, "screens/*.txt")
+	if err != nil {
+		panic(err) // the pattern is written wrong in this program
+	}
+	for _, name := range files {
+		b, err := screenFiles.ReadFile(name)
+		if err != nil {
+			panic(err) // it is part of this program
+		}
+		template.Must(t.New(name).Parse(standalone.ReplaceAllString(string(b), "$1")))
+	}
+	return t
+})
+
+// answer prints v as JSON where that was asked for, else by the screen of that name.
 func (c *command) answer(name string, v any) error {
 	if c.json {
 		c.said.object = written(toJSON(v))
@@ -39,27 +56,44 @@ func (c *command) answer(name string, v any) error {
 	}
 	var b bytes.Buffer
 	_ = c.render(&b, name, v) // a buffer takes everything
-	for part := range strings.SplitSeq(b.String(), "\f\n") {
-		var flags uint
-		if rest, right := strings.CutPrefix(part, "\v\n"); right {
-			part, flags = rest, tabwriter.AlignRight
-		}
-		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', flags)
-		fmt.Fprint(w, part)
-		w.Flush() // the stream remembers its error
-	}
+	fmt.Fprint(c.stdout, aligned(b.String(), 0))
 	return nil
 }
 
-// render writes v by the template of that name. An error is one of writing.
+// aligned sets cells that tabs end, and that stand below each other, in columns.
+func aligned(text string, flags uint) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', flags)
+	fmt.Fprint(w, text)
+	w.Flush() // a builder takes everything
+	return b.String()
+}
+
+// render writes v by the screen of that name. An error is one of writing.
 func (c *command) render(w io.Writer, name string, v any) error {
+	t := template.Must(screens().Clone()).Funcs(c.screenFuncs())
+	t.Funcs(template.FuncMap{"table": func(flags string, name string, v any) (string, error) {
+		var b strings.Builder
+		err := t.ExecuteTemplate(&b, name, v)
+		set := map[string]uint{"left": 0, "right": tabwriter.AlignRight}
+		return strings.TrimSuffix(aligned(b.String(), set[flags]), "\n"), err
+	}})
+	err := t.ExecuteTemplate(w, name, v)
+	if is[template.ExecError](err) {
+		panic(err) // the screen is wrong, whatever the data are
+	}
+	return err
+}
+
+// screenFuncs are what screens call.
+func (c *command) screenFuncs() template.FuncMap {
 	few := func(n int) int { // of a long list without -v
 		if c.verbose {
 			return math.MaxInt
 		}
 		return n
 	}
-	t := template.Must(template.New("answers").Funcs(template.FuncMap{
+	return template.FuncMap{
 		"add":       func(a, b int) int { return a + b },
 		"abs":       math.Abs,
 		"advice":    adviceFor,
@@ -103,12 +137,9 @@ func (c *command) render(w io.Writer, name string, v any) error {
 		"times":     times,
 		"verbose":   func() bool { return c.verbose },
 		"workspace": func() string { return c.workspace },
-	}).Parse(standalone.ReplaceAllString(answersText, "$1")))
-	err := t.ExecuteTemplate(w, name, v)
-	if is[template.ExecError](err) {
-		panic(err) // the template is wrong, whatever the data are
+		// The table of a screen by name, of cells at the left or the right; render gives the function that has the screens.
+		"table": func(string, string, any) (string, error) { return "", nil },
 	}
-	return err
 }
 
 // record writes cells as a line of CSV, without its end.
