@@ -36,9 +36,9 @@ type engineFlags struct {
 }
 
 func (f *engineFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.engine, "engine", "slurm", "the `engine` that reads the shards: slurm, or local for processes of this machine")
-	cmd.Flags().StringVar(&f.sbatch, "sbatch", "", "further `arguments` of sbatch, separated by spaces: --partition=cpu --time=60")
-	cmd.Flags().IntVar(&f.atOnce, "at-once", 0, "how many shards are read at one time (default: what Slurm lets; local: one for each processor)")
+	cmd.Flags().StringVar(&f.engine, "engine", "slurm", "")
+	cmd.Flags().StringVar(&f.sbatch, "sbatch", "", "")
+	cmd.Flags().IntVar(&f.atOnce, "at-once", 0, "")
 }
 
 func (f *engineFlags) check() error {
@@ -54,7 +54,7 @@ func (f *engineFlags) check() error {
 }
 
 func registerShards(cmd *cobra.Command, shards *int) {
-	cmd.Flags().IntVar(shards, "shards", 0, "how many shards the reading is split into")
+	cmd.Flags().IntVar(shards, "shards", 0, "")
 }
 
 func checkShards(n int) error {
@@ -115,7 +115,7 @@ func (c *command) clusterMergeCommand() *cobra.Command {
 		return err
 	})
 	f.filters.register(cmd)
-	f.registerConfirm(cmd, ", or a manifest that drops as much")
+	f.registerConfirm(cmd)
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
@@ -236,7 +236,7 @@ func (c *command) clusterWorkCommand() *cobra.Command {
 		}
 		return c.work(cmd.Context(), f, i, n)
 	})
-	cmd.Flags().StringVar(&shard, "shard", "", "which shard of how many: `I/N`, I from 0 to N-1")
+	cmd.Flags().StringVar(&shard, "shard", "", "")
 	f.register(cmd)
 	return cmd
 }

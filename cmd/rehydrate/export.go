@@ -45,15 +45,14 @@ func (c *command) exportCommand() *cobra.Command {
 		return c.export(cmd.Context(), args[0], f)
 	})
 	flags := cmd.Flags()
-	registerOut(cmd, &f.out, "", "the `folder` to make, which must not hold anything yet; with --digests a new file (.jsonl)")
-	flags.BoolVar(&f.digests, "digests", false, "write no copy, but the annotations with the digests of the images")
-	flags.StringVar(&f.note, "note", "", "`who` has the copy, or who says what became of it")
-	flags.StringVar(&f.format, "format", "parquet", "the `format`: "+strings.Join(copies.Formats(), ", "))
-	flags.BoolVar(&f.list, "list", false, "list the registered copies, what they owe, and which files were changed; exit status 3 while one is open")
-	flags.StringVar(&f.returned, "returned", "", "note that the copy at `path` was given back and is no longer there")
-	flags.StringVar(&f.destroyed, "destroyed", "", "note that the copy at `path` was destroyed by whoever had it")
-	flags.StringVar(&f.moved, "moved", "",
-		"note that the copy at `path` lies at the path named behind it now: its digests are compared")
+	registerOut(cmd, &f.out, "")
+	flags.BoolVar(&f.digests, "digests", false, "")
+	flags.StringVar(&f.note, "note", "", "")
+	flags.StringVar(&f.format, "format", "parquet", "")
+	flags.BoolVar(&f.list, "list", false, "")
+	flags.StringVar(&f.returned, "returned", "", "")
+	flags.StringVar(&f.destroyed, "destroyed", "", "")
+	flags.StringVar(&f.moved, "moved", "", "")
 	f.releaseFlags.register(cmd)
 	return cmd
 }

@@ -37,11 +37,9 @@ type releaseFlags struct {
 	rehearsal bool   // the posts are the emulator's
 }
 
-const grantFlagHelp = "the grant `file`, its signature beside it under the same name with .sig (default: grant.json in the release folder, if it is there)"
-
 func (f *releaseFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
-	cmd.Flags().StringVar(&f.grant, "grant", "", grantFlagHelp)
+	cmd.Flags().StringVar(&f.policy, "policy", "", "")
+	cmd.Flags().StringVar(&f.grant, "grant", "", "")
 }
 
 // readPolicy reads the policy under which a job works. text is that of a file that the release does not have.
@@ -72,9 +70,9 @@ type redditFlags struct {
 }
 
 func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
-	cmd.Flags().StringVar(approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
-	cmd.Flags().StringArrayVar(&f.connectTo, "connect-to", nil, "connect to ADDR:PORT instead of HOST:PORT, given as `HOST:PORT:ADDR:PORT` (as in curl; repeatable)")
-	cmd.Flags().StringVar(&f.cacert, "cacert", "", "trust the certificate authorities in this PEM `file` instead of the system's")
+	cmd.Flags().StringVar(approval, "approval", "", "")
+	cmd.Flags().StringArrayVar(&f.connectTo, "connect-to", nil, "")
+	cmd.Flags().StringVar(&f.cacert, "cacert", "", "")
 }
 
 func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
@@ -144,7 +142,7 @@ type tableFlags struct {
 }
 
 func (f *tableFlags) register(cmd *cobra.Command, columns string) {
-	cmd.Flags().BoolVar(&f.csv, "csv", false, "print CSV with the columns "+columns)
+	cmd.Flags().BoolVar(&f.csv, "csv", false, "")
 }
 
 func (f *tableFlags) check(c *command) error {
@@ -183,7 +181,7 @@ func (c *command) writesOutside(cmd *cobra.Command) (err error) {
 			return
 		}
 		err = cmp.Or(err, c.outsideWorkspace("--"+f.Name, name))
-		if kind, _ := pflag.UnquoteUsage(f); kind == "file" {
+		if kind, _ := pflag.UnquoteUsage(f); kind == "FILE" {
 			if _, missing := os.Stat(filepath.Dir(name)); missing != nil {
 				err = cmp.Or(err, usageError("--%s %s: %w", f.Name, name, missing))
 			}
@@ -240,9 +238,9 @@ type pageFlags struct {
 }
 
 func (f *pageFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "html", "", "write a page with charts to this `file` as well")
+	cmd.Flags().StringVar(&f.file, "html", "", "")
 	markWritten(cmd, "html")
-	cmd.Flags().BoolVar(&f.force, "force", false, "write over the file of --html")
+	cmd.Flags().BoolVar(&f.force, "force", false, "")
 }
 
 // check refuses a file that is there, before anything is computed.
@@ -276,13 +274,13 @@ type ocrFlags struct {
 
 func (f *ocrFlags) register(cmd *cobra.Command) {
 	registerProgram(cmd, &f.program)
-	cmd.Flags().IntVar(&f.workers, "workers", runtime.NumCPU(), "how many OCR workers to run at once")
+	cmd.Flags().IntVar(&f.workers, "workers", runtime.NumCPU(), "")
 	// Not the number on this machine: help and manual pages are the same everywhere.
 	cmd.Flags().Lookup("workers").DefValue = "one for each processor"
 }
 
 func registerProgram(cmd *cobra.Command, program *string) {
-	cmd.Flags().StringVar(program, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
+	cmd.Flags().StringVar(program, "ocr", "", "")
 }
 
 func (f *ocrFlags) check() error {
@@ -296,7 +294,7 @@ func (f *ocrFlags) check() error {
 type filterFlag string
 
 func (f *filterFlag) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar((*string)(f), "filters", "", "what to do with filtered rows, by `mode`: drop them, or flag: keep and mark them (default: as the policy says)")
+	cmd.Flags().StringVar((*string)(f), "filters", "", "")
 }
 
 func (f filterFlag) apply(pol *policy.Policy) error {

@@ -17,8 +17,6 @@ func (c *command) labelsCommand() *cobra.Command {
 		c.labelsGroupsCommand(), c.labelsWeightsCommand(), c.labelsModerationCommand())
 }
 
-const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"
-
 func (c *command) labelsStatsCommand() *cobra.Command {
 	var t tableFlags
 	var release string
@@ -36,7 +34,7 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 		return t.answer(c, "labels-stats", tablesOf(stats, schema))
 	})
 	t.register(cmd, "split,category,code,count")
-	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
+	cmd.Flags().StringVar(&release, "release", "", "")
 	return cmd
 }
 

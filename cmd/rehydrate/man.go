@@ -25,7 +25,7 @@ func (c *command) manCommand() *cobra.Command {
 		}
 		return c.man(cmd.Context(), cmd.Root(), out)
 	})
-	registerOut(cmd, &out, "", "the `folder` to write to")
+	registerOut(cmd, &out, "")
 	cmd.Hidden = true // for those who package the program
 	return cmd
 }

@@ -19,9 +19,8 @@ func (c *command) recheckCommand() *cobra.Command {
 		}
 		return c.recheckRelease(cmd.Context(), args[0], f)
 	})
-	f.registerConfirm(cmd, "") // the manifest is for a run to take in
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false,
-		"only say what the recheck would ask and how long it takes; sends no request, works while a run is going on")
+	f.registerConfirm(cmd)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd

@@ -50,9 +50,8 @@ func (c *command) runCommand() *cobra.Command {
 		return c.doRun(cmd.Context(), args[0], f)
 	})
 	f.register(cmd)
-	cmd.Flags().StringVar(&c.listName, "name", "", "the `name` of the dataset of a list of ids (default: that of "+
-		"the workspace)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what the run would ask and how long it takes; sends no request, works while a run is going on")
+	cmd.Flags().StringVar(&c.listName, "name", "", "")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
@@ -66,13 +65,12 @@ func (f *runFlags) register(cmd *cobra.Command) {
 // registerFetch registers the flags of jobs that fetch, whoever reads.
 func (f *runFlags) registerFetch(cmd *cobra.Command) {
 	f.filters.register(cmd)
-	f.registerConfirm(cmd, ", or a manifest that drops as much")
-	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "ask image hosts again about entries that ended in this `outcome or reason`: invalid, gone, placeholder, changed, http_403... (repeatable)")
+	f.registerConfirm(cmd)
+	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "")
 }
 
-func (f *runFlags) registerConfirm(cmd *cobra.Command, more string) {
-	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false,
-		"accept the mass removal that an earlier job withheld (not what this one finds), or images whose files are lost"+more)
+func (f *runFlags) registerConfirm(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "")
 }
 
 // reads reports whether the job reads images itself.

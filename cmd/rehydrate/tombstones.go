@@ -60,7 +60,7 @@ func (c *command) tombstonesExportCommand() *cobra.Command {
 		}
 		return c.answer("tombstones-export", stonesFileAnswer{out, len(stones)})
 	})
-	registerOut(cmd, &out, "", "the `file` to write (default: standard output)")
+	registerOut(cmd, &out, "")
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func (c *command) tombstonesLiftCommand() *cobra.Command {
 		}
 		return c.lift(cmd.Context(), args[0], statement)
 	})
-	cmd.Flags().StringVar(&statement, "statement", "", "the statement's `file`, its signature beside it under the same name with .sig")
+	cmd.Flags().StringVar(&statement, "statement", "", "")
 	return cmd
 }
 
