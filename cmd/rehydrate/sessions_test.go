@@ -26,8 +26,11 @@ type sessionPage struct {
 }
 
 var sessionPages = map[string]sessionPage{
+	"annotate.md": {least: 5, demo: true},
+	"dedupe.md":   {least: 3, demo: true},
 	"features.md": {least: 3, demo: true},
 	"labels.md":   {least: 10},
+	"ocr.md":      {least: 6, demo: true},
 	"publish.md":  {least: 3},
 	"select.md":   {least: 2},
 }
@@ -271,7 +274,7 @@ func (s *sessionShell) typed(t *testing.T, c sessionCall) []string {
 }
 
 // progressLine is what is printed only where a machine is slow.
-var progressLine = regexp.MustCompile(`^rehydrate: .*(\babout .* left|so far|waiting )`)
+var progressLine = regexp.MustCompile(`^(rehydrate|ocr): .*(\babout .* left|so far|waiting )`)
 
 // TestMatchesOutput: a page that is wrong is seen to be.
 func TestMatchesOutput(t *testing.T) {
