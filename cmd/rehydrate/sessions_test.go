@@ -27,9 +27,11 @@ type sessionPage struct {
 
 var sessionPages = map[string]sessionPage{
 	"annotate.md": {least: 5, demo: true},
+	"author.md":   {least: 2},
 	"dedupe.md":   {least: 3, demo: true},
 	"features.md": {least: 3, demo: true},
 	"labels.md":   {least: 10},
+	"models.md":   {least: 6, demo: true, model: map[string]string{"http://127.0.0.1:8000/v1": "vllm"}},
 	"ocr.md":      {least: 6, demo: true},
 	"publish.md":  {least: 3},
 	"select.md":   {least: 2},
@@ -239,10 +241,14 @@ func cannedAnswer(r modelserver.Request) string {
 	switch {
 	case strings.HasSuffix(r.Path, "/moderations"):
 		return fmt.Sprintf(`{"self-harm": 0.%d, "violence": 0.%d}`, n%10, n/10%10)
+	case strings.Contains(string(r.Body), "Llama-Guard"):
+		return []string{"safe", "unsafe\nS11", "safe"}[n%3]
 	case n%9 == 0:
 		return "I would rather not say."
 	case strings.Contains(string(r.Body), `"severity"`):
 		return fmt.Sprintf(`{"severity": "SS%d"}`, 1+n%3)
+	case strings.Contains(string(r.Body), `"related_content"`):
+		return `{"related_content": ["SR4"]}`
 	default:
 		return `{"figurative": ["F3"]}`
 	}
