@@ -294,6 +294,39 @@ func matches(patterns []string, path string) bool {
 	})
 }
 
+// TestDesign holds that docs/design.md names every package, and none that does not exist.
+func TestDesign(t *testing.T) {
+	page, err := os.ReadFile("docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, house, _ := strings.Cut(string(page), "\n## The house\n")
+	house, _, _ = strings.Cut(house, "\n## ")
+	named := map[string]bool{"tools": true}
+	for span := range strings.SplitSeq(house, "`") {
+		named[span] = true
+	}
+	met := map[string]bool{}
+	sources(t, func(name, _ string) { met[filepath.ToSlash(filepath.Dir(name))] = true }, ".go")
+	delete(met, ".")
+	for folder := range met {
+		if !named[folder] {
+			t.Errorf("docs/design.md does not name package %s", folder)
+		}
+	}
+	for _, row := range strings.Split(house, "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for i, span := range strings.Split(cells[1], "`") {
+			if i%2 == 1 && span != "tools" && !met[span] {
+				t.Errorf("docs/design.md names %s, which is no package", span)
+			}
+		}
+	}
+}
+
 // TestWithoutCgo builds what an auditor builds: rehydrate without a C compiler, stripped, under 60 MB.
 func TestWithoutCgo(t *testing.T) {
 	if testing.Short() {
