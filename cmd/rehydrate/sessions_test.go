@@ -16,12 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/internal/testkit/modelserver"
+	"rehydrate/pipeline/redditemu"
 )
 
 // A sessionPage is a page whose sessions TestSessions types, in the folder that scripts/sample makes.
 type sessionPage struct {
 	least int               // commands, so that none can be lost unseen
 	demo  bool              // the folder has rehydrate-demo, as `rehydrate demo` leaves it
+	asks  []string          // commands that ask the emulator in place of Reddit
 	model map[string]string // a server for each address of the page, by the dialect that it speaks
 }
 
@@ -34,6 +36,7 @@ var sessionPages = map[string]sessionPage{
 	"models.md":   {least: 6, demo: true, model: map[string]string{"http://127.0.0.1:8000/v1": "vllm"}},
 	"ocr.md":      {least: 6, demo: true},
 	"publish.md":  {least: 3},
+	"scale.md":    {least: 4, demo: true, asks: []string{"cluster split", "cluster merge"}},
 	"select.md":   {least: 2},
 }
 
@@ -223,6 +226,9 @@ func newSessionShell(t *testing.T, page sessionPage) *sessionShell {
 		check(t, err)
 		check(t, exec.CommandContext(t.Context(), "cp", "-a", demo, s.dir).Run())
 	}
+	if len(page.asks) > 0 {
+		s.askEmulator(t, page.asks, home, bin)
+	}
 	there, back := []string(nil), []string{home, "/home/you"}
 	for address, dialect := range page.model {
 		m := modelserver.New(t, dialect)
@@ -231,6 +237,21 @@ func newSessionShell(t *testing.T, page sessionPage) *sessionShell {
 	}
 	s.servers, s.original = strings.NewReplacer(there...), strings.NewReplacer(back...)
 	return s
+}
+
+// askEmulator has the commands ask an emulator of the demo's posts, by a program rehydrate that adds the flags for it.
+func (s *sessionShell) askEmulator(t *testing.T, commands []string, home, bin string) {
+	t.Helper()
+	_, posts := redditemu.Demo(demoSeed)
+	site := newSiteOn(t, redditemu.Options{Seed: demoSeed}, "", "", posts...)
+	program := filepath.Join(home, "bin", "rehydrate")
+	site.write(program, fmt.Sprintf("#!/bin/sh\ncase \"$1 $2\" in %s) set -- \"$@\" --approval DEMO %s;; esac\nexec %s \"$@\"\n",
+		"'"+strings.Join(commands, "'|'")+"'", strings.Join(site.reddit(), " "), filepath.Join(bin, "rehydrate")))
+	check(t, os.Chmod(program, 0o700))
+	s.env = append(s.env, "PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	for k, v := range site.env() {
+		s.env = append(s.env, k+"="+v)
+	}
 }
 
 // cannedAnswer is what the model of the pages says: mostly labels, now and then something else.
