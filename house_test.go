@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -294,7 +295,8 @@ func matches(patterns []string, path string) bool {
 	})
 }
 
-// TestDesign holds that docs/design.md names every package, and none that does not exist.
+// TestDesign holds that docs/design.md names every package, and that the packages and files which it and docs/decisions.md
+// name exist.
 func TestDesign(t *testing.T) {
 	page, err := os.ReadFile("docs/design.md")
 	if err != nil {
@@ -306,9 +308,21 @@ func TestDesign(t *testing.T) {
 	for span := range strings.SplitSeq(house, "`") {
 		named[span] = true
 	}
-	met := map[string]bool{}
-	sources(t, func(name, _ string) { met[filepath.ToSlash(filepath.Dir(name))] = true }, ".go")
+	met, files := map[string]bool{}, map[string]bool{}
+	sources(t, func(name, _ string) {
+		name = filepath.ToSlash(name)
+		met[path.Dir(name)], files[name], files[path.Base(name)] = true, true, true
+	}, ".go")
 	delete(met, ".")
+	decisions, err := os.ReadFile("docs/decisions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, span := range strings.Split(string(page)+string(decisions), "`") {
+		if i%2 == 1 && path.Ext(span) == ".go" && !files[span] && !files["pipeline/"+span] {
+			t.Errorf("docs/design.md or docs/decisions.md names %s, which is no file", span)
+		}
+	}
 	for folder := range met {
 		if !named[folder] {
 			t.Errorf("docs/design.md does not name package %s", folder)

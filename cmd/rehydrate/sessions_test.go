@@ -44,6 +44,7 @@ var sessionPages = map[string]sessionPage{
 // they print with the lines below. Only times, dates and progress may differ; a line of three dots stands for any lines. A line
 // ends in "# exit status N" where the status is not 0. With -update the page gets what is printed now.
 func TestSessions(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, page := range sessionPages {
 		t.Run(name, func(t *testing.T) {
