@@ -291,7 +291,7 @@ func (s *sessionShell) typed(t *testing.T, c sessionCall) []string {
 	}
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(s.original.Replace(string(out)), "\n"), "\n") {
-		if !progressLine.MatchString(line) {
+		if !sessionProgress.MatchString(line) {
 			lines = append(lines, line)
 		}
 	}
@@ -301,8 +301,8 @@ func (s *sessionShell) typed(t *testing.T, c sessionCall) []string {
 	return lines
 }
 
-// progressLine is what is printed only where a machine is slow.
-var progressLine = regexp.MustCompile(`^(rehydrate|ocr): .*(\babout .* left|so far|waiting )`)
+// sessionProgress is what is printed only where a machine is slow.
+var sessionProgress = regexp.MustCompile(`^(rehydrate|ocr): .*(\babout .* left|so far|waiting )`)
 
 // TestMatchesOutput: a page that is wrong is seen to be.
 func TestMatchesOutput(t *testing.T) {
