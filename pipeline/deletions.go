@@ -89,7 +89,7 @@ func (r *run) holdTombstones(ctx context.Context) error {
 	r.stones = make(state.Holding, len(all))
 	var again []manifest.PostID
 	for _, t := range all {
-		if t.Readmitted && r.Policy.Readmits(t.State, t.Reason) {
+		if r.suspends(t) {
 			continue
 		}
 		if t.Readmitted { // the policy no longer lets it come back
@@ -98,6 +98,11 @@ func (r *run) holdTombstones(ctx context.Context) error {
 		r.stones[t.ID] = t
 	}
 	return r.Workspace.SetReadmitted(ctx, false, again...)
+}
+
+// suspends reports whether a tombstone does not hold: its post came back, and the policy lets it.
+func (r *run) suspends(t workspace.Tombstone) bool {
+	return t.Readmitted && r.Policy.Readmits(t.State, t.Reason)
 }
 
 // findWaiting finds the images whose removal from a live post waits for a confirmation.
@@ -142,7 +147,7 @@ func (s *resolver) recordImages(ctx context.Context, heard []sweep.Heard[asked])
 		there := rec.Image != nil || rec.Result != nil && rec.Result.Outcome == manifest.Kept
 		switch {
 		case removal(f) && there && !waits:
-			t := trouble("", f)
+			t := trouble(f)
 			t.Beside, t.At = workspace.Waiting, s.Now().UTC().Truncate(time.Second)
 			s.images[rec.Key] = t
 			err = s.Workspace.SetTrouble(ctx, rec.Key, t)

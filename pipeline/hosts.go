@@ -31,12 +31,11 @@ const (
 // reasonNoImages is the reason of entries whose host sends no images to anybody.
 const reasonNoImages manifest.Reason = "host_sends_no_images"
 
-// An answer is what a host sent in place of an image.
-type answer struct {
-	job    fetchJob
-	source string // of its trouble
-	fault  policy.Fault
-	body   string // digest of what came, where that can be what a host in trouble sends
+// A refusal is what a host sent in place of an image.
+type refusal struct {
+	job   fetchJob
+	fault policy.Fault
+	body  string // digest of what came, where that can be what a host in trouble sends
 }
 
 // hosts are the image hosts of one run.
@@ -54,7 +53,7 @@ type host struct {
 	first         string                   // digest of the pixels of the first image that it sent
 	firstFor      map[manifest.PostID]bool // posts that it sent that one for, up to two
 	several       bool                     // it sent another image, too
-	open, settled []answer                 // since it last sent an image, and before
+	open, settled []refusal                // since it last sent an image, and before
 	left          map[string]*leftImage    // that it sent in a run which was killed, by the digest of their pixels
 }
 
@@ -91,6 +90,16 @@ func (s *hosts) on(name string, change func(*host)) {
 		s.byHost[name] = &host{asked: map[manifest.PostID]bool{}, firstFor: map[manifest.PostID]bool{}}
 	}
 	change(s.byHost[name])
+}
+
+// lies notes that the stored image of a record lies where it lay.
+func (s *hosts) lies(rec workspace.Record, c reddit.Candidate) {
+	// A run that stored it, or one after it, came to its end: it has judged the host.
+	if rec.Result != nil && rec.Result.Outcome != manifest.Pending && rec.Result.Outcome != manifest.Failed {
+		s.stored(c)
+		return
+	}
+	s.left(rec.ID, c, rec.Image.PixelsSHA256)
 }
 
 // stored notes an image that is stored and lies where it lay.
@@ -151,7 +160,7 @@ func (s *hosts) sent(j fetchJob, digest string) {
 }
 
 // answered notes an answer without an image, and returns the fault that it is for now.
-func (s *hosts) answered(a answer) *policy.Fault {
+func (s *hosts) answered(a refusal) *policy.Fault {
 	now := a.fault
 	s.on(a.job.candidate.Host, func(h *host) {
 		if now.Reason == policy.RobotsTag { // an image came, which the policy does not take
@@ -278,7 +287,7 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 		return false, nil
 	}
 	suspect := !h.sound() && (h.askedEnough() || len(h.asked) > 0 && !h.was.Since.IsZero())
-	text := slices.ContainsFunc(h.open, func(a answer) bool { return reddit.NoImage(a.fault.Reason) })
+	text := slices.ContainsFunc(h.open, func(a refusal) bool { return reddit.NoImage(a.fault.Reason) })
 	if !suspect && !text || g.access() != nil {
 		return suspect, nil
 	}
@@ -322,7 +331,7 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 		posts[a.job.entry.ID] = true
 		detail := fmt.Sprintf("%s sent no image to anybody; here it answered %s", name, a.fault.Reason)
 		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages, Detail: detail}
-		if err := g.noImage(ctx, a.job, a.source, f); err != nil {
+		if err := g.noImage(ctx, a.job, f); err != nil {
 			return err
 		}
 	}
@@ -347,7 +356,7 @@ func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts
 		}
 		posts[rec.ID] = true
 		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages, Detail: name + " sent the same picture to everybody"}
-		if err := g.dropImage(ctx, rec.Key, "", f, false); err != nil {
+		if err := g.dropImage(ctx, rec.Key, f); err != nil {
 			return err
 		}
 	}
@@ -381,7 +390,7 @@ func (g *gatherer) settleAnswers(ctx context.Context, h *host) error {
 			a.job.before != a.fault.Reason {
 			continue
 		}
-		if err := g.noImage(ctx, a.job, a.source, &a.fault); err != nil {
+		if err := g.noImage(ctx, a.job, &a.fault); err != nil {
 			return err
 		}
 	}

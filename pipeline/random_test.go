@@ -131,7 +131,7 @@ func (h *history) step(steps string) {
 	h.Helper()
 	for step := range strings.SplitSeq(steps, "; ") {
 		words := strings.Fields(step)
-		if slices.Contains([]string{"post", "image", "serve", "move", "host", "clock", "engine", "fail", "policy", "manifest"}, words[0]) {
+		if slices.Contains([]string{"post", "image", "serve", "move", "host", "clock", "engine", "fail", "policy", "manifest", "stones", "names"}, words[0]) {
 			h.do(step)
 			h.note(words)
 			continue
@@ -151,6 +151,8 @@ func (h *history) note(words []string) {
 		for _, row := range h.rows {
 			id, _ := splitRow(row)
 			switch words[0] {
+			case "stones":
+				h.mayGo[row] = h.mayGo[row] || id == name
 			case "post":
 				if id == name && slices.Contains([]string{"deleted", "moderator", "copyright", "absent"}, words[1]) {
 					h.mayGo[row] = true

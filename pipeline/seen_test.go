@@ -73,7 +73,7 @@ func (w *world) look() (s seen) {
 		s.outcomes = w.outcomes(ws)
 		stones, err := state.HoldingTombstones(ctx, ws)
 		testkit.OK(w, err)
-		s.must, err = state.MustGo(ctx, ws, stones)
+		s.must, err = state.MustErase(ctx, ws, stones)
 		testkit.OK(w, err)
 		all, err := ws.Answers(ctx, "test")
 		testkit.OK(w, err)

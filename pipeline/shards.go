@@ -10,7 +10,6 @@ import (
 	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // Split asks and fetches as Run does, takes out what is gone, and splits what is to be read into shards, which other
@@ -97,7 +96,7 @@ func (r *run) takeIn(ctx context.Context, shards int) error {
 	if err != nil {
 		return err
 	}
-	g := r.newGatherer(keepTexts)
+	g := r.newGatherer(nil, keepTexts)
 	var waiting []workspace.NewReading
 	for i := range shards {
 		for result, err := range cluster.Results(r.Workspace, i) {
@@ -134,7 +133,8 @@ func (g *gatherer) takeResult(ctx context.Context, result cluster.Result) ([]wor
 			continue
 		case result.Fault != nil:
 			f := result.Fault
-			return nil, g.failed(ctx, rec.Key, "", &policy.Fault{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail})
+			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
+			return nil, g.Workspace.SetTrouble(ctx, rec.Key, workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail})
 		case rec.Image.HashKind != result.Stored.HashKind:
 			if err := g.Workspace.SetHash(ctx, rec.Key, result.Stored); err != nil {
 				return nil, err

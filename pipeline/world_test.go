@@ -132,7 +132,7 @@ func (w *world) publish(ids ...manifest.PostID) {
 //	stones WORD ID...    the release publishes tombstones
 //	names WHAT ROW...    the release names the digest of that picture
 //	manifest N           the release has the first N posts, and no others
-//	policy WORD          readmit, flag, drop
+//	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), flag, drop
 //	copy NAME            an export
 //	answers              a model answers about every stored image
 //
@@ -219,6 +219,10 @@ func (w *world) change(words []string) bool {
 		switch what {
 		case "readmit":
 			w.policy.Reddit.Readmit = policy.ReadmitModerator
+		case "strict":
+			w.policy.Reddit.Readmit = policy.Default().Reddit.Readmit
+		case "larger":
+			w.policy.Images.MaxBytes++
 		default:
 			w.policy.Filter.Mode = policy.Mode(what)
 		}

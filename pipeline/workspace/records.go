@@ -57,7 +57,7 @@ type Image struct {
 
 // A Trouble says why an entry has no image, what is the matter with the one that it has, or why its OCR failed.
 type Trouble struct {
-	Source  string // as Image.Source; empty when there was no URL
+	Source  string // the caller's name for all that decided it, such as the place and the policy
 	Outcome manifest.Outcome
 	Reason  manifest.Reason
 	Detail  string

@@ -17,53 +17,53 @@ import (
 // has the same bytes, and it is not as small as what stands in for missing pictures, nor somewhere else than Reddit
 // said. Where it is the same file, only the place is noted.
 
-// others are images that may take the place of stored ones.
-type others struct {
+// replacements are images that may take the place of stored ones.
+type replacements struct {
 	mu  sync.Mutex
-	all []other
+	all []replacement
 }
 
-type other struct {
+type replacement struct {
 	*workspace.Staged
 	job fetchJob
 }
 
 // stage keeps an image beside the one that is stored.
-func (o *others) stage(ctx context.Context, ws *workspace.Workspace, j fetchJob, body []byte, img workspace.Image) error {
+func (r *replacements) stage(ctx context.Context, ws *workspace.Workspace, j fetchJob, body []byte, img workspace.Image) error {
 	s, err := ws.Stage(ctx, j.entry.Key, body, img)
 	if err != nil {
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.all = append(o.all, other{s, j})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, replacement{s, j})
 	return nil
 }
 
 // discard forgets all of them. What it cannot remove the next Sweep does.
-func (o *others) discard(ctx context.Context) {
-	for _, s := range o.all {
+func (r *replacements) discard(ctx context.Context) {
+	for _, s := range r.all {
 		s.Discard(ctx)
 	}
-	o.all = nil
+	r.all = nil
 }
 
-// settleOthers decides which of them take the place of the stored ones, and reads those.
-func (g *gatherer) settleOthers(ctx context.Context) error {
+// settleReplacements decides which of them take the place of the stored ones, and reads those.
+func (g *gatherer) settleReplacements(ctx context.Context) error {
 	same := map[string]int{}
-	for _, o := range g.others.all {
+	for _, o := range g.replacements.all {
 		same[o.PixelsSHA256]++
 	}
 	var read []manifest.PostID
 	// In an order that no worker decides.
-	slices.SortFunc(g.others.all, func(a, b other) int { return a.job.entry.Ordinal - b.job.entry.Ordinal })
-	for _, o := range g.others.all {
+	slices.SortFunc(g.replacements.all, func(a, b replacement) int { return a.job.entry.Ordinal - b.job.entry.Ordinal })
+	for _, o := range g.replacements.all {
 		f, err := g.refuses(ctx, o, same[o.PixelsSHA256])
 		if err != nil {
 			return err
 		}
 		if f != nil {
-			if err := g.noImage(ctx, o.job, g.attempt(o.job.entry, o.job.candidate), f); err != nil {
+			if err := g.noImage(ctx, o.job, f); err != nil {
 				return err
 			}
 			continue
@@ -74,13 +74,13 @@ func (g *gatherer) settleOthers(ctx context.Context) error {
 		g.Progress.fetched()
 		read = append(read, o.ID)
 	}
-	g.others.discard(ctx)
+	g.replacements.discard(ctx)
 	return g.readMore(ctx, read)
 }
 
 // refuses says why an image, which came for so many entries in this run, does not take the place of the stored one; nil if
 // it does.
-func (g *gatherer) refuses(ctx context.Context, o other, times int) (*policy.Fault, error) {
+func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*policy.Fault, error) {
 	if !g.known.byHost[o.job.candidate.Host].sound() {
 		return &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
 			Detail: o.job.candidate.Host + " sent no image to anybody"}, nil
@@ -109,7 +109,7 @@ func (g *gatherer) refuses(ctx context.Context, o other, times int) (*policy.Fau
 }
 
 // isShared reports whether another entry has the image already.
-func (g *gatherer) isShared(ctx context.Context, o other) (bool, error) {
+func (g *gatherer) isShared(ctx context.Context, o replacement) (bool, error) {
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, Digests: []string{o.PixelsSHA256}}) {
 		if err != nil || rec.Key != o.Key {
 			return err == nil, err

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -15,13 +14,13 @@ import (
 // A picture that was taken down does not come back under the id of another post: where a removal is about the picture
 // (policy.TakenDown), no image with the same digests is kept, unless the maintainers' policy allows it for that post.
 
-// taken are the digests of pictures that were taken down, with the post that showed each.
-type taken map[string]manifest.PostID
+// removedPictures are the digests of pictures that were taken down, with the post that showed each.
+type removedPictures map[string]manifest.PostID
 
-// findTaken reads what is known of the pictures of posts that were taken down: digests of erased and of stored images,
+// findRemovedPictures reads what is known of the pictures of posts that were taken down: digests of erased and of stored images,
 // and those that the manifest publishes.
-func (r *run) findTaken(ctx context.Context) (taken, error) {
-	t := taken{}
+func (r *run) findRemovedPictures(ctx context.Context) (removedPictures, error) {
+	t := removedPictures{}
 	add := func(id manifest.PostID, digests ...string) {
 		for _, digest := range digests {
 			if digest != "" {
@@ -62,7 +61,7 @@ func (r *run) findTaken(ctx context.Context) (taken, error) {
 }
 
 // refuses says why the image of a post may not be kept, or returns nil.
-func (t taken) refuses(p policy.Policy, id manifest.PostID, img workspace.Image) *policy.Fault {
+func (t removedPictures) refuses(p policy.Policy, id manifest.PostID, img workspace.Image) *policy.Fault {
 	if slices.Contains(p.Images.AllowSame, id) {
 		return nil
 	}
@@ -75,30 +74,12 @@ func (t taken) refuses(p policy.Policy, id manifest.PostID, img workspace.Image)
 	return nil
 }
 
-// source names what decides how a download ends. For a picture that was taken down elsewhere that is also what was
-// taken down, so that a later decision about one of the two posts has the image fetched again; for one that its host
-// keeps out of datasets, the hosts of which the policy respects that.
-func (t taken) source(p policy.Policy, id manifest.PostID, attempt string, reason manifest.Reason) string {
-	switch reason {
-	case policy.SameAsRemoved:
-		return state.SHA256(fmt.Append(nil, attempt, slices.Contains(p.Images.AllowSame, id),
-			slices.Sorted(maps.Keys(t))))
-	case policy.RobotsTag: // another policy may take it
-		var respected []string
-		for _, h := range p.Images.Hosts {
-			if h.RespectRobotsTag {
-				respected = append(respected, h.Name)
-			}
-		}
-		slices.Sort(respected)
-		return state.SHA256(fmt.Append(nil, attempt, respected))
-	}
-	return attempt
-}
+// digests are in order.
+func (t removedPictures) digests() []string { return slices.Sorted(maps.Keys(t)) }
 
-// dropTaken forgets the stored images that show a picture that was taken down, and notes of which posts they are.
-func (r *run) dropTaken(ctx context.Context) error {
-	t, err := r.findTaken(ctx)
+// dropRemovedPictures forgets the stored images that show a picture that was taken down, and notes of which posts they are.
+func (r *run) dropRemovedPictures(ctx context.Context) error {
+	t, err := r.findRemovedPictures(ctx)
 	if err != nil || len(t) == 0 {
 		return err
 	}
@@ -111,7 +92,7 @@ func (r *run) dropTaken(ctx context.Context) error {
 			continue
 		}
 		r.dropped = append(r.dropped, rec.Key)
-		if err := r.dropImage(ctx, rec.Key, "", f, true); err != nil {
+		if err := r.dropImage(ctx, rec.Key, f); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // TestTaken: any one of the three digests makes two images the same picture.
 func TestTaken(t *testing.T) {
-	down := taken{"file": "aaa", "stripped": "aaa", "pixels": "aaa"}
+	down := removedPictures{"file": "aaa", "stripped": "aaa", "pixels": "aaa"}
 	for _, tt := range []struct {
 		id   manifest.PostID
 		img  workspace.Image
