@@ -14,9 +14,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestRemovals: what is removed goes with every job that asks, is withheld where it is many posts at once, and comes back only
+// TestRemovedRowsGoWithEveryJob: what is removed goes with every job that asks, is withheld where it is many posts at once, and comes back only
 // where the policy says so or Reddit lists an image again.
-func TestRemovals(t *testing.T) {
+func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 	const most = "post deleted p00 p02; post moderator p01 p03 p04 p05 p06; image left g/1; image parent p07"
 	for _, c := range []struct {
 		name, steps string // JOB in them is each job
@@ -69,14 +69,14 @@ func TestRemovals(t *testing.T) {
 	}
 }
 
-// TestHeldAfterRemoval: an image was removed and its row could not be taken out. That its post and many others are quarantined
+// TestRemovedRowGoesThoughManyOthersAreHeld: an image was removed and its row could not be taken out. That its post and many others are quarantined
 // afterwards, which the guard holds back, is no reason to keep the row.
-func TestHeldAfterRemoval(t *testing.T) {
+func TestRemovedRowGoesThoughManyOthersAreHeld(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split"} {
 		w := newWorld(t, append(numbered(9), "g*3")...).do("run; image parent p01; image left g/1").ok()
 		const unwritable = "recheck confirm unwritable=" + state.DatasetDir
 		w.do(unwritable + ";" + unwritable)
-		if _, there := w.look().rows["p01"]; !errors.Is(w.err, errFault) || !there {
+		if _, there := w.inspect().rows["p01"]; !errors.Is(w.err, errFault) || !there {
 			t.Fatalf("the row was taken out: %v, %v", !there, w.err)
 		}
 		w.do("post quarantined p01 p02 p03 p04; " + job)

@@ -64,7 +64,7 @@ func (r *run) newGatherer(removed removedPictures, keepTexts bool) *gatherer {
 }
 
 // gather runs resolve, fetch and ocr side by side.
-func (r *run) gather(ctx context.Context, s *resolver) error {
+func (r *run) gather(ctx context.Context, s *asker) error {
 	keepTexts, err := r.Workspace.Rereading(ctx)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 			})
 		}
 	}
-	// The resolver sends stored images that have to be read again, and closes the queues of the fetchers.
+	// The asker sends stored images that have to be read again, and closes the queues of the fetchers.
 	g.senders.Add(1)
 	safely.Go(group, func() error {
 		defer g.senders.Done()

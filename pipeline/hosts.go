@@ -106,12 +106,12 @@ func (s *hosts) lies(rec workspace.Record, c reddit.Candidate) {
 func (s *hosts) stored(c reddit.Candidate) {
 	s.on(c.Host, func(h *host) {
 		h.earlier = true
-		h.testifies(c)
+		h.addWitness(c)
 	})
 }
 
-// testifies adds a witness. The last few are enough: one of them can have trouble of its own.
-func (h *host) testifies(c reddit.Candidate) {
+// addWitness adds a witness. The last few are enough: one of them can have trouble of its own.
+func (h *host) addWitness(c reddit.Candidate) {
 	const enough = 3
 	h.witnesses = append(h.witnesses, c)
 	h.witnesses = h.witnesses[max(0, len(h.witnesses)-enough):]
@@ -153,7 +153,7 @@ func (s *hosts) sent(j fetchJob, digest string) {
 			h.firstFor[j.entry.ID] = true
 		}
 		if digest != h.first || len(h.firstFor) < 2 { // what it sends to everybody must not crowd out the stored ones
-			h.testifies(j.candidate)
+			h.addWitness(j.candidate)
 		}
 		h.open, h.settled = nil, append(h.settled, h.open...)
 	})
@@ -220,7 +220,7 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 			return err
 		}
 	}
-	g.tellGivenUp()
+	g.reportGivenUp()
 	if maps.Equal(trouble, noted) {
 		return nil
 	}
@@ -239,7 +239,7 @@ func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 			g.known.stored(l.Candidate)
 			continue
 		}
-		now, err := g.look(ctx, l.Candidate)
+		now, err := g.download(ctx, l.Candidate)
 		_, none := errors.AsType[*policy.Fault](err)
 		switch {
 		case none:
@@ -261,8 +261,8 @@ func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 	return nil
 }
 
-// tellGivenUp adds the hosts that the client left alone after a while: when they say, or that while later, it asks again.
-func (g *gatherer) tellGivenUp() {
+// reportGivenUp adds the hosts that the client left alone after a while: when they say, or that while later, it asks again.
+func (g *gatherer) reportGivenUp() {
 	for _, up := range g.Reddit.GivenUp() {
 		posts := 0
 		if h := g.known.byHost[up.Host]; h != nil {
@@ -293,7 +293,7 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 	}
 	// One image more, whose post is live, says whether the host works. Nothing but an image does.
 	for _, c := range slices.Backward(h.witnesses) {
-		digest, err := g.look(ctx, c)
+		digest, err := g.download(ctx, c)
 		if _, ok := errors.AsType[*policy.Fault](err); ok {
 			continue
 		}
@@ -310,8 +310,8 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 	return suspect, nil
 }
 
-// look downloads an image, and returns the digest of its pixels.
-func (g *gatherer) look(ctx context.Context, c reddit.Candidate) (digest string, err error) {
+// download downloads an image, and returns the digest of its pixels.
+func (g *gatherer) download(ctx context.Context, c reddit.Candidate) (digest string, err error) {
 	d, err := g.Reddit.Download(ctx, c)
 	if err != nil {
 		return "", err

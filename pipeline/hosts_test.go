@@ -7,8 +7,8 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// TestHosts: what a host in trouble answers is final for nobody, until it sends an image or a day has passed.
-func TestHosts(t *testing.T) {
+// TestAnswersOfAHostInTroubleAreNotFinal: what a host in trouble answers is final for nobody, until it sends an image or a day has passed.
+func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 	const waits = "failed/host_sends_no_images"
 	all := strings.Join(numbered(12), " ")
 	for _, c := range []struct {
@@ -50,9 +50,9 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestOneForAll: a picture that a host sends to everybody is nobody's image. Many posts with the same picture are reposts only
+// TestPictureForEverybodyIsNobodysImage: a picture that a host sends to everybody is nobody's image. Many posts with the same picture are reposts only
 // where the host sends others, too.
-func TestOneForAll(t *testing.T) {
+func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 	const waits = "failed/host_sends_no_images"
 	all := strings.Join(numbered(12), " ")
 	for _, c := range []struct{ name, steps, kept, p11, trouble string }{

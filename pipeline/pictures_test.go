@@ -8,8 +8,8 @@ import (
 	"rehydrate/policy"
 )
 
-// TestTaken: any one of the three digests makes two images the same picture.
-func TestTaken(t *testing.T) {
+// TestAnyDigestMakesTheSamePicture: any one of the three digests makes two images the same picture.
+func TestAnyDigestMakesTheSamePicture(t *testing.T) {
 	down := removedPictures{"file": "aaa", "stripped": "aaa", "pixels": "aaa"}
 	for _, tt := range []struct {
 		id   manifest.PostID

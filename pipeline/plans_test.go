@@ -78,7 +78,7 @@ func checkPurgePlan(h *history, words string, q PurgeRequest) {
 		c.ConfirmRemovals = strings.Contains(words, "confirm")
 		return PlanPurge(ctx, c, q)
 	})
-	before := h.look()
+	before := h.inspect()
 	steps := "purge offline" + words
 	for _, id := range q.IDs {
 		steps += " id=" + string(id)
@@ -110,7 +110,7 @@ func checkPurgePlan(h *history, words string, q PurgeRequest) {
 }
 
 // waiting counts the posts that are withheld.
-func waiting(s seen) int {
+func waiting(s inventory) int {
 	posts := map[manifest.PostID]bool{}
 	for _, rec := range s.records {
 		if rec.Post.Withheld {
@@ -142,7 +142,7 @@ func checkRecheckPlan(h *history) {
 // checkRunPlan does the run in a world that is as the plan supposes.
 func checkRunPlan(h *history, retry string) {
 	h.Helper()
-	before := h.look()
+	before := h.inspect()
 	h.suppose(before, retry)
 	p := planned(h, func(ctx context.Context, c Config) (RunPlan, error) {
 		if retry != "" {
@@ -171,7 +171,7 @@ func checkRunPlan(h *history, retry string) {
 }
 
 // suppose makes the world one where what is not known to be gone is live, and each image lies where it was asked for last.
-func (h *history) suppose(s seen, retry string) {
+func (h *history) suppose(s inventory, retry string) {
 	h.Helper()
 	h.do("host ok i.redd.it")
 	for _, row := range h.rows {

@@ -91,7 +91,8 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 	}
 	shared, err := g.isShared(ctx, o)
 	why := ""
-	switch img, t := stored.Image, stored.Trouble; {
+	img, t := stored.Image, stored.Trouble
+	switch {
 	case err != nil:
 		return nil, err
 	case img != nil && img.OriginalSHA256 == o.OriginalSHA256:

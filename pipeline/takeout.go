@@ -48,7 +48,7 @@ func (r *run) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.tellLog(ctx); err != nil {
+	if err := r.noteExportAgain(ctx); err != nil {
 		return err
 	}
 	erased, err := state.MustErase(ctx, r.Workspace, r.stones)
@@ -70,8 +70,8 @@ func (r *run) clear(ctx context.Context) error {
 	return err
 }
 
-// tellLog notes the last export again in a log that lost records: else the one before would seem to be the last.
-func (r *run) tellLog(ctx context.Context) error {
+// noteExportAgain notes the last export again in a log that lost records: else the one before would seem to be the last.
+func (r *run) noteExportAgain(ctx context.Context) error {
 	lost, err := r.Workspace.LogLost(ctx)
 	if err != nil || !lost {
 		return err
@@ -286,8 +286,10 @@ func (d *written) describe(ctx context.Context, r *run, card dataset.Card) error
 	case whole:
 		err = writeCard(sink, card)
 	default: // a shard is missing, whose digest they name: the next run writes all of them
-		err = errors.Join(r.Workspace.RemoveFile(ctx, path.Join(state.DatasetDir, "README.md")),
-			r.Workspace.RemoveFile(ctx, path.Join(state.DatasetDir, "croissant.json")))
+		err = r.Workspace.RemoveFile(ctx, path.Join(state.DatasetDir, "README.md"))
+		if err == nil {
+			err = r.Workspace.RemoveFile(ctx, path.Join(state.DatasetDir, "croissant.json"))
+		}
 	}
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 )
 
 // publish writes outcomes.csv and the dataset from answers that are fresh enough.
-func (r *run) publish(ctx context.Context, s *resolver) error {
+func (r *run) publish(ctx context.Context, s *asker) error {
 	if err := r.access(); err != nil {
 		return err // the sweep is done, so what is gone has gone
 	}

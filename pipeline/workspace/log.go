@@ -25,12 +25,12 @@ const (
 )
 
 // record stores records in the transaction of the change that they record.
-func (w *Workspace) record(t *tx, events ...auditlog.Event) {
+func (w *Workspace) record(ctx context.Context, t *tx, events ...auditlog.Event) {
 	if len(events) == 0 || t.err != nil {
 		return
 	}
 	// Its number is in the line, so it gets one now, and not when it is published.
-	next, err := nextRecord(t.ctx, t)
+	next, err := nextRecord(ctx, t)
 	t.fail(err)
 	for _, e := range events {
 		e.Seq = next
@@ -39,17 +39,17 @@ func (w *Workspace) record(t *tx, events ...auditlog.Event) {
 		}
 		line, err := e.Line()
 		t.fail(err)
-		t.exec("INSERT INTO log_queue (seq, line) VALUES (?, ?)", next, string(line))
+		t.exec(ctx, "INSERT INTO log_queue (seq, line) VALUES (?, ?)", next, string(line))
 		next++
 	}
 	t.recorded += len(events)
 }
 
 // recordPosts stores records of one kind that name posts, as many as it takes.
-func (w *Workspace) recordPosts(t *tx, e auditlog.Event, posts []auditlog.Post) {
+func (w *Workspace) recordPosts(ctx context.Context, t *tx, e auditlog.Event, posts []auditlog.Post) {
 	for some := range slices.Chunk(posts, auditlog.MaxPosts) {
 		e.Posts = some
-		w.record(t, e)
+		w.record(ctx, t, e)
 	}
 }
 
@@ -105,7 +105,7 @@ func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head auditl
 
 // Note stores records that come with no change of the state, durably. It sets Seq, and Time where that is zero.
 func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
-	return w.change(ctx, "note in the audit log", func(t *tx) { w.record(t, events...) })
+	return w.change(ctx, "note in the audit log", func(ctx context.Context, t *tx) { w.record(ctx, t, events...) })
 }
 
 // publishMany publishes once a batch of records waits: those of a million images would take half a minute at the end.
@@ -153,9 +153,9 @@ func (w *Workspace) publishAll(ctx context.Context) (err error) {
 		if err := log.Append(ctx, key, head.Size, lines); err != nil {
 			return err
 		}
-		err = w.change(ctx, "note the published records", func(t *tx) {
-			t.exec("DELETE FROM log_queue WHERE seq < ?", log.Size())
-			t.setMeta(metaLogHead, jsonColumn{log.Checkpoint()})
+		err = w.change(ctx, "note the published records", func(ctx context.Context, t *tx) {
+			t.exec(ctx, "DELETE FROM log_queue WHERE seq < ?", log.Size())
+			t.setMeta(ctx, metaLogHead, jsonColumn{log.Checkpoint()})
 		})
 		if err == nil {
 			head, lines, err = w.readUnpublished(ctx, w.batch)
@@ -322,11 +322,11 @@ func (w *Workspace) LostCopies(ctx context.Context) ([]LostCopy, error) {
 
 // CloseLostCopy records the holder's word on a copy that was lost with a state.db.
 func (w *Workspace) CloseLostCopy(ctx context.Context, closed LostCopy, event auditlog.Event) error {
-	return w.change(ctx, "close the record of a copy", func(t *tx) {
+	return w.change(ctx, "close the record of a copy", func(ctx context.Context, t *tx) {
 		lost, err := readNote[[]LostCopy](ctx, t, metaNoCopy)
 		t.fail(err)
-		t.setMeta(metaNoCopy, jsonColumn{slices.DeleteFunc(lost, func(l LostCopy) bool { return l == closed })})
-		w.record(t, event)
+		t.setMeta(ctx, metaNoCopy, jsonColumn{slices.DeleteFunc(lost, func(l LostCopy) bool { return l == closed })})
+		w.record(ctx, t, event)
 	})
 }
 
@@ -365,7 +365,7 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	case w.unlike:
 		w.digests.Clear() // the seal is of another time, and describes other files
 	}
-	return w.change(ctx, "continue the audit log", func(t *tx) {
+	return w.change(ctx, "continue the audit log", func(ctx context.Context, t *tx) {
 		queue, err := readQueue(ctx, t, r.from, -1)
 		t.fail(err)
 		events, err := parseLines(queue)
@@ -374,16 +374,16 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		last := log.Checkpoint()
 		last.Key = cmp.Or(last.Key, head.Key)
 		// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
-		t.exec("DELETE FROM log_queue")
-		t.setMeta(metaLogHead, jsonColumn{last})
+		t.exec(ctx, "DELETE FROM log_queue")
+		t.setMeta(ctx, metaLogHead, jsonColumn{last})
 		if r.what == auditlog.RestoredLog || r.what == auditlog.RestoredOther {
-			t.setMeta(metaLogLost, "1")
+			t.setMeta(ctx, metaLogLost, "1")
 		}
-		w.record(t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
+		w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 		// A removal that only the log still has must not be undone by a backup.
-		w.addTombstones(t, r.stones)
+		w.addTombstones(ctx, t, r.stones)
 		if r.copies != nil {
-			t.setMeta(metaNoCopy, jsonColumn{r.copies})
+			t.setMeta(ctx, metaNoCopy, jsonColumn{r.copies})
 		}
 	})
 }

@@ -35,9 +35,9 @@ func (e *MissingError) Error() string {
 		e.Missing, e.Of, e.First)
 }
 
-// mend makes files and rows of images fit before a sweep.
-func (r *run) mend(ctx context.Context, a workspace.Astray) error {
-	if err := r.takeBack(ctx, a.Loose); err != nil {
+// repair makes files and rows of images fit before a sweep.
+func (r *run) repair(ctx context.Context, a workspace.Astray) error {
+	if err := r.restoreLoose(ctx, a.Loose); err != nil {
 		return err
 	}
 	if len(a.Missing) == 0 {
@@ -46,16 +46,16 @@ func (r *run) mend(ctx context.Context, a workspace.Astray) error {
 	if n := len(a.Missing); !r.ConfirmRemovals && n > max(fewMissing, a.Images/10) {
 		return &MissingError{Missing: n, Of: a.Images, First: a.Missing[0].String()}
 	}
-	back, err := r.putBack(ctx, a.Missing...)
+	back, err := r.restoreFromDataset(ctx, a.Missing...)
 	if err == nil {
 		r.Log.Warn("stored images were missing", "images", len(a.Missing), "put back from the dataset", len(back))
 	}
 	return err
 }
 
-// takeBack stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a post
+// restoreLoose stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a post
 // that is not gone, and was not erased since.
-func (r *run) takeBack(ctx context.Context, loose []workspace.LooseImage) error {
+func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) error {
 	candidates := map[manifest.Key]workspace.LooseImage{}
 	for _, l := range loose {
 		rec, err := r.stored(ctx, l.Key)
@@ -79,7 +79,7 @@ func (r *run) takeBack(ctx context.Context, loose []workspace.LooseImage) error 
 		if !was {
 			continue
 		}
-		if err := r.restore(ctx, decoder, l, event); err != nil {
+		if err := r.restoreFetched(ctx, decoder, l, event); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,8 @@ func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseIm
 	take := func(e auditlog.Event) {
 		for _, p := range e.Posts {
 			k := manifest.Key{ID: p.ID, Image: e.Image}
-			switch _, wanted := of[k]; {
+			_, wanted := of[k]
+			switch {
 			case e.Kind == auditlog.Fetch && wanted:
 				last[k] = e
 			case e.Kind == auditlog.Erased || e.Kind == auditlog.Buried:
@@ -121,9 +122,9 @@ func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseIm
 	return last, err
 }
 
-// restore stores a loose image as it was fetched. One that is not what was fetched, or that the policy does not take,
+// restoreFetched stores a loose image as it was fetched. One that is not what was fetched, or that the policy does not take,
 // goes with the sweep.
-func (r *run) restore(ctx context.Context, decoder *reading.Reader, l workspace.LooseImage,
+func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l workspace.LooseImage,
 	fetched auditlog.Event) error {
 	body, err := r.Workspace.ReadImage(ctx, l.Key, workspace.Image{Format: l.Format, Bytes: l.Bytes,
 		SHA256: fetched.SHA256})
@@ -163,7 +164,7 @@ func (r *run) readStored(ctx context.Context, rec workspace.Record) ([]byte, err
 	if !ok {
 		return body, err
 	}
-	back, wrong := r.putBack(ctx, rec.Key)
+	back, wrong := r.restoreFromDataset(ctx, rec.Key)
 	if wrong != nil || !back[rec.Key] {
 		return nil, errors.Join(err, wrong)
 	}
@@ -172,9 +173,9 @@ func (r *run) readStored(ctx context.Context, rec workspace.Record) ([]byte, err
 	return r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 }
 
-// putBack writes files of stored images again from the dataset's files on record, and returns which: one that is not in
+// restoreFromDataset writes files of stored images again from the dataset's files on record, and returns which: one that is not in
 // the dataset, or not with the bytes on record, stays lost.
-func (r *run) putBack(ctx context.Context, keys ...manifest.Key) (back map[manifest.Key]bool, err error) {
+func (r *run) restoreFromDataset(ctx context.Context, keys ...manifest.Key) (back map[manifest.Key]bool, err error) {
 	back = map[manifest.Key]bool{}
 	d, err := r.readDataset(ctx)
 	if err != nil {

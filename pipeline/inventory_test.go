@@ -20,8 +20,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// A seen is what a workspace has, as it lies on the disk.
-type seen struct {
+// An inventory is what a workspace has, as it lies on the disk.
+type inventory struct {
 	rows     map[string]dataset.Row // of the dataset's files
 	records  map[string]workspace.Record
 	outcomes map[string]manifest.Result // of outcomes.csv, nil where there is none
@@ -34,10 +34,10 @@ type seen struct {
 	status   state.Summary
 }
 
-// look reads all of it.
-func (w *world) look() (s seen) {
+// inspect reads all of it.
+func (w *world) inspect() (s inventory) {
 	w.Helper()
-	s = seen{map[string]dataset.Row{}, map[string]workspace.Record{}, nil, map[string]bool{}, map[string]bool{}, map[string]bool{},
+	s = inventory{map[string]dataset.Row{}, map[string]workspace.Record{}, nil, map[string]bool{}, map[string]bool{}, map[string]bool{},
 		map[string]string{}, state.GoneSet{}, map[string]bool{}, state.Summary{}}
 	if _, err := os.Stat(filepath.Join(w.dir, "ws", state.StateFile)); errors.Is(err, fs.ErrNotExist) {
 		return s
@@ -82,7 +82,7 @@ func (w *world) look() (s seen) {
 		}
 		s.status, err = state.Status(ctx, ws, w.now)
 		testkit.OK(w, err)
-		w.lookAtCopies(ctx, ws, &s)
+		w.inspectCopies(ctx, ws, &s)
 	})
 	return s
 }
@@ -103,7 +103,7 @@ func (w *world) outcomes(ws *workspace.Workspace) map[string]manifest.Result {
 	return all
 }
 
-func (w *world) lookAtCopies(ctx context.Context, ws *workspace.Workspace, s *seen) {
+func (w *world) inspectCopies(ctx context.Context, ws *workspace.Workspace, s *inventory) {
 	w.Helper()
 	list, err := ws.Copies(ctx)
 	testkit.OK(w, err)
@@ -115,18 +115,24 @@ func (w *world) lookAtCopies(ctx context.Context, ws *workspace.Workspace, s *se
 			if !dataset.Holds(f.Name) {
 				continue
 			}
-			body, err := os.ReadFile(filepath.Join(c.Path, f.Name))
-			testkit.OK(w, err)
-			for id, err := range dataset.RowIDs(ctx, f.Name, bytes.NewReader(body), int64(len(body))) {
-				testkit.OK(w, err)
-				s.copied[id] = true
-			}
+			w.rowsOf(filepath.Join(c.Path, f.Name), s.copied)
 		}
 	}
 }
 
+// rowsOf adds the ids of the rows of a file.
+func (w *world) rowsOf(file string, to map[string]bool) {
+	w.Helper()
+	body, err := os.ReadFile(file)
+	testkit.OK(w, err)
+	for id, err := range dataset.RowIDs(w.Context(), filepath.Base(file), bytes.NewReader(body), int64(len(body))) {
+		testkit.OK(w, err)
+		to[id] = true
+	}
+}
+
 // kept are the rows whose stored result is kept.
-func (s seen) kept() map[string]bool {
+func (s inventory) kept() map[string]bool {
 	kept := map[string]bool{}
 	for name, rec := range s.records {
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
@@ -137,7 +143,7 @@ func (s seen) kept() map[string]bool {
 }
 
 // outcome is the stored one of a row, as "gone/http_404".
-func (s seen) outcome(row string) string {
+func (s inventory) outcome(row string) string {
 	rec, ok := s.records[row]
 	if !ok || rec.Result == nil {
 		return ""
@@ -146,7 +152,7 @@ func (s seen) outcome(row string) string {
 }
 
 // imageOf reports whether an entry has an image, on record and on the disk.
-func (s seen) imageOf(row string) bool {
+func (s inventory) imageOf(row string) bool {
 	id, i := splitRow(row)
 	name := state.ImagesDir + "/" + id[:min(2, len(id))] + "/" + id
 	if i > 0 {
@@ -157,9 +163,9 @@ func (s seen) imageOf(row string) bool {
 
 // checkSound holds the workspace to the invariant: a stored result is kept exactly if the row is in the dataset, outcomes.csv
 // and the copies agree, and nothing of what must be gone is anywhere. It returns what there is.
-func (w *world) checkSound() seen {
+func (w *world) checkSound() inventory {
 	w.Helper()
-	s := w.look()
+	s := w.inspect()
 	trouble := func(format string, args ...any) {
 		w.Helper()
 		w.Errorf("after %s:\n"+format, append([]any{strings.Join(w.done, "; ")}, args...)...)
@@ -201,7 +207,7 @@ func (w *world) checkSound() seen {
 }
 
 // checkSameBytes asserts that rows which are in both are the same.
-func (w *world) checkSameBytes(before, after seen) {
+func (w *world) checkSameBytes(before, after inventory) {
 	w.Helper()
 	for id, row := range after.rows {
 		if was, ok := before.rows[id]; ok && !reflect.DeepEqual(was, row) {

@@ -18,13 +18,13 @@ func (w *world) imagesOf() []string {
 	return names
 }
 
-// TestUnmounted: while the disk with the images is away no job takes their rows, and all are there when it is back.
-func TestUnmounted(t *testing.T) {
+// TestNoRowGoesWhileTheImageDiskIsAway: while the disk with the images is away no job takes their rows, and all are there when it is back.
+func TestNoRowGoesWhileTheImageDiskIsAway(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "purge offline", "purge offline id=p01", "reread", "split"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, numbered(12)...).do("run").ok()
-			before := w.look()
+			before := w.inspect()
 			images := filepath.Join(w.dir, "ws", "images")
 			testkit.OK(t, os.Rename(images, images+"-away"), os.Mkdir(images, 0o700))
 			w.do(job)
@@ -40,16 +40,16 @@ func TestUnmounted(t *testing.T) {
 	}
 }
 
-// TestLostForGood: what is confirmed to be lost is taken from the dataset.
-func TestLostForGood(t *testing.T) {
+// TestLostImagesComeBackFromTheDataset: what is confirmed to be lost is taken from the dataset.
+func TestLostImagesComeBackFromTheDataset(t *testing.T) {
 	w := newWorld(t, numbered(12)...).do("run").ok()
 	testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, "ws", "images")))
 	w.do("host 404 i.redd.it; run confirm").ok()
 	testkit.Same(t, "rows", "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
 }
 
-// TestOneIsLost: a file that is gone, short or damaged is put back from the dataset, and what was read in it stays.
-func TestOneIsLost(t *testing.T) {
+// TestOneLostFileIsRestored: a file that is gone, short or damaged is put back from the dataset, and what was read in it stays.
+func TestOneLostFileIsRestored(t *testing.T) {
 	for name, harm := range map[string]func(string) error{
 		"gone":  os.Remove,
 		"short": func(name string) error { return os.Truncate(name, 7) },
@@ -58,7 +58,7 @@ func TestOneIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, numbered(5)...).do("run; answers").ok()
-			before := w.look()
+			before := w.inspect()
 			testkit.OK(t, harm(w.imagesOf()[2]))
 			w.do("host 404 i.redd.it; run").ok()
 			testkit.Same(t, "readings", 0, len(w.ocr.reads))
@@ -67,8 +67,8 @@ func TestOneIsLost(t *testing.T) {
 	}
 }
 
-// TestDamaged: a file with a flipped bit is put back when it is read, also where its host has it no more.
-func TestDamaged(t *testing.T) {
+// TestFlippedBitIsRestored: a file with a flipped bit is put back when it is read, also where its host has it no more.
+func TestFlippedBitIsRestored(t *testing.T) {
 	w := newWorld(t, numbered(5)...).do("run").ok()
 	name := w.imagesOf()[2]
 	body, err := os.ReadFile(name)
@@ -82,9 +82,9 @@ func TestDamaged(t *testing.T) {
 	testkit.Same(t, "the file", body, after, err)
 }
 
-// TestOlderState: images whose rows an older state.db lacks are taken back, though no host has them any more. What was
+// TestOlderStateLosesNoImage: images whose rows an older state.db lacks are taken back, though no host has them any more. What was
 // erased since is not.
-func TestOlderState(t *testing.T) {
+func TestOlderStateLosesNoImage(t *testing.T) {
 	for _, job := range []string{"run", "run without one", "recheck; run", "purge offline; run"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
@@ -104,8 +104,8 @@ func TestOlderState(t *testing.T) {
 	}
 }
 
-// TestLossesAreTold: what a job takes away beside removals stands in its summary.
-func TestLossesAreTold(t *testing.T) {
+// TestSummaryNamesWhatWasLost: what a job takes away beside removals stands in its summary.
+func TestSummaryNamesWhatWasLost(t *testing.T) {
 	w := newWorld(t, numbered(12)...).do("run; manifest 11; run").ok()
 	testkit.Same(t, "images of entries that left the manifest", 1, w.summary.LeftManifest)
 	for _, job := range []string{"recheck", "purge offline"} {
