@@ -38,6 +38,11 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 		{"a moderator's, and live again", "post moderator p03; JOB; post live p03; run", "p03", ""},
 		{"a moderator's, readmitted by the policy", "policy readmit; post moderator p03; JOB; post live p03; run", "", ""},
 		{"a copyright's is never readmitted", "policy readmit; post copyright p03; JOB; post live p03; run", "p03", ""},
+		{"called deleted, and absent when it is confirmed", "post deleted p03 p04 p05; JOB; post absent p03 p04 p05; JOB confirm; post live p03 p04 p05; run",
+			"p03 p04 p05", ""},
+		{"held, and then removed", "post quarantined p03; JOB; post moderator p03; JOB", "p03", ""},
+		{"readmitted, until the policy no longer does", "policy readmit; post moderator p03; JOB; post live p03; run; policy strict; JOB", "p03", ""},
+		{"readmitted, until the release has a tombstone", "policy readmit; post moderator p03; JOB; post live p03; run; stones removed p03; JOB", "p03", ""},
 		{"in the gallery again", "image left g/1; JOB; image ok g/1; run", "g/1", ""},
 		{"the parent is live again", "image parent p03; JOB; image ok p03; run", "p03", ""},
 		{"the parent is live again, and somebody asks", "image parent p03; JOB; image ok p03; run retry=crosspost_parent_removed", "", ""},
@@ -67,6 +72,24 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestWithheldGoesOffline: what a purge withheld stays, with its clock, until an offline purge is given the confirmation.
+func TestWithheldGoesOffline(t *testing.T) {
+	w := newWorld(t, numbered(8)...).do("run; copy c; post moderator p00 p01 p02 p03; purge").ok()
+	s := w.checkSound()
+	testkit.Same(t, "posts that wait", 4, s.status.Withheld)
+	testkit.Same(t, "rows of the copy", 8, len(s.copied))
+	since := *s.status.WithheldSince
+	w.do("clock 1h; purge; purge offline").ok()
+	s = w.checkSound()
+	testkit.Same(t, "images", 8, len(s.images))
+	testkit.Same(t, "since when", since, *s.status.WithheldSince)
+	testkit.Same(t, "what was erased", 0, len(w.purged.Erased))
+	w.do("purge offline confirm").ok()
+	s = w.checkSound()
+	testkit.Same(t, "images", 4, len(s.images))
+	testkit.Same(t, "rows of the copy", 4, len(s.copied))
 }
 
 // TestRemovedRowGoesThoughManyOthersAreHeld: an image was removed and its row could not be taken out. That its post and many others are quarantined

@@ -82,6 +82,19 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 	}
 }
 
+// TestSameTextUnderManyURLsCountsInTwoRuns: where several URLs have the same page in place of an image, that is final when it comes
+// again, though the host sends others their images.
+func TestSameTextUnderManyURLsCountsInTwoRuns(t *testing.T) {
+	w := newWorld(t, numbered(12)...).do("manifest 3; run; manifest 12; serve html p03 p04 p05 p06 p07; serve empty p08; run").ok()
+	testkit.Same(t, "after one run", "failed/not_an_image_html", w.checkSound().outcome("p03"))
+	w.do("run").ok()
+	s := w.checkSound()
+	testkit.Same(t, "after two", "invalid/not_an_image_html", s.outcome("p03"))
+	testkit.Same(t, "another text", "invalid/empty_body", s.outcome("p08"))
+	w.do("run").ok()
+	testkit.Same(t, "images asked for by a third", 0, len(w.reddit.fetched))
+}
+
 // checkHosts does steps in a world of twelve posts, and asserts which rows there are, how p11 ends, and which hosts are blamed.
 func checkHosts(t *testing.T, steps, kept, p11, trouble string) {
 	t.Helper()

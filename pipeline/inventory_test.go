@@ -219,22 +219,27 @@ func (w *world) checkSameBytes(before, after inventory) {
 // checkNowhere asserts that no file of the workspace or of a copy has any of these texts.
 func (w *world) checkNowhere(texts ...string) {
 	w.Helper()
-	for _, folder := range []string{"ws", "copies"} {
-		err := filepath.WalkDir(filepath.Join(w.dir, folder), func(name string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil || d.IsDir() {
-				return err
-			}
-			body, err := os.ReadFile(name)
-			for _, text := range texts {
-				if bytes.Contains(body, []byte(text)) {
-					w.Errorf("after %s:\n%s has %q", strings.Join(w.done, "; "), name, text)
-				}
-			}
+	w.checkNotIn("ws", texts...)
+	w.checkNotIn("copies", texts...)
+}
+
+// checkNotIn is checkNowhere for one of the two.
+func (w *world) checkNotIn(folder string, texts ...string) {
+	w.Helper()
+	err := filepath.WalkDir(filepath.Join(w.dir, folder), func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() {
 			return err
-		})
-		testkit.OK(w, err)
-	}
+		}
+		body, err := os.ReadFile(name)
+		for _, text := range texts {
+			if bytes.Contains(body, []byte(text)) {
+				w.Errorf("after %s:\n%s has %q", strings.Join(w.done, "; "), name, text)
+			}
+		}
+		return err
+	})
+	testkit.OK(w, err)
 }

@@ -117,15 +117,18 @@ func TestAgeTakesNoRowOutAndLetsNoneIn(t *testing.T) {
 			w := newWorld(t, numbered(5)...).do("post unclear p04; run; post live p04").ok()
 			w.do("clock 100h; " + job)
 			testkit.Same(t, "rows", "p00 p01 p02 p03", namesOf(w.checkSound().rows))
+			w.do("stones deleted p03; " + job)
+			testkit.Same(t, "rows beside a new tombstone", "p00 p01 p02", namesOf(w.checkSound().rows))
+			w.stones = nil
 			w.do("run").ok()
-			testkit.Same(t, "rows after a run", "p00 p01 p02 p03 p04", namesOf(w.checkSound().rows))
+			testkit.Same(t, "rows after a run", "p00 p01 p02 p04", namesOf(w.checkSound().rows))
 		})
 	}
 }
 
 // TestNoDatasetIsMade: what cannot finish a run makes no dataset.
 func TestNoDatasetIsMade(t *testing.T) {
-	for _, job := range []string{"run blocked=1", "run stop=1", "split", "split; recheck", "split; purge", "split; purge offline id=p01"} {
+	for _, job := range []string{"run blocked=1", "run stop=1", "run unwritable=outcomes.csv; run blocked=1", "split", "split; recheck", "split; purge", "split; purge offline id=p01"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
 			s := newWorld(t, numbered(4)...).do(job).inspect()
@@ -228,6 +231,8 @@ func TestTextsOfAnInterruptedRereadingAreInNoDataset(t *testing.T) {
 	after := w.checkSound()
 	testkit.Same(t, "rows", 5, len(after.rows))
 	w.checkSameBytes(before, after)
+	w.do("copy parquet; copy folder folder").ok()
+	w.checkNotIn("copies", unique("B", 2))
 	w.do("reread").ok()
 	testkit.Same(t, "changed texts", 5, w.reread.Changed)
 	if text := w.inspect().rows["p02"].Text; !strings.Contains(text, unique("B", 2)) {

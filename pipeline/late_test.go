@@ -53,6 +53,14 @@ func TestWhatGoesDuringARunIsNotWritten(t *testing.T) {
 	}
 }
 
+// TestLastQuestionIsOnlyAboutNewImages: a run that stored no image asks nothing a second time.
+func TestLastQuestionIsOnlyAboutNewImages(t *testing.T) {
+	w := newWorld(t, numbered(3)...).do("run").ok()
+	testkit.Same(t, "questions of a first run", state.Looks{Resolve: 1, Last: 1}, *w.summary.Looks)
+	w.do("run").ok()
+	testkit.Same(t, "questions of a second one", state.Looks{Resolve: 1, Last: 0}, *w.summary.Looks)
+}
+
 // TestForeignFileWithARemovedRowGoes: a file that stands where one of the dataset's would, and is not the one that was written,
 // is removed with the first job that finds a row in it which must go; the next run writes it again.
 func TestForeignFileWithARemovedRowGoes(t *testing.T) {
