@@ -93,13 +93,12 @@ func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseIm
 	take := func(e auditlog.Event) {
 		for _, p := range e.Posts {
 			k := manifest.Key{ID: p.ID, Image: e.Image}
-			_, wanted := of[k]
-			switch {
-			case e.Kind == auditlog.Fetch && wanted:
+			if _, wanted := of[k]; e.Kind == auditlog.Fetch && wanted {
 				last[k] = e
-			case e.Kind == auditlog.Erased || e.Kind == auditlog.Buried:
-				maps.DeleteFunc(last, func(k manifest.Key, _ auditlog.Event) bool { return k.ID == p.ID })
 			}
+		}
+		if e.Kind == auditlog.Erased || e.Kind == auditlog.Buried {
+			maps.DeleteFunc(last, func(k manifest.Key, _ auditlog.Event) bool { return e.Erases(k) })
 		}
 	}
 	log, err := r.Workspace.LogReader(ctx)

@@ -6,10 +6,12 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/policy"
 )
 
 // Clear takes the content of all posts out of the workspace: images, readings, answers of models, outcomes, and what
-// Reddit said of where a post was made. Entries, states of posts, tombstones, copies on record and the log stay. Killed
+// Reddit said of where a post was made. Entries, states of posts, tombstones, copies on record and the log stay, and
+// which images were removed from posts that stay. Killed
 // anywhere, the next Clear completes it.
 func (w *Workspace) Clear(ctx context.Context) (err error) {
 	defer wrap(&err, "clear the workspace")
@@ -19,10 +21,12 @@ func (w *Workspace) Clear(ctx context.Context) (err error) {
 		t.keepDigests(ctx, `id IN (SELECT id FROM tombstone)
 			OR id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))`)
 		t.fail(w.recordContent(ctx, t))
-		for _, table := range []string{
-			"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result",
-		} {
-			t.exec(ctx, "DELETE FROM "+table)
+		// What was removed from a post that stays is to stay out, as the tombstones say of posts.
+		t.exec(ctx, "DELETE FROM trouble WHERE beside NOT IN ('', ?) OR reason NOT IN (?, ?)", Going, policy.LeftGallery,
+			policy.CrosspostParent)
+		t.exec(ctx, "UPDATE trouble SET beside = ''")
+		for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "result"} {
+			t.exec(ctx, "DELETE FROM " + table)
 		}
 		t.exec(ctx, "UPDATE post SET subreddit = '', gone_at = 0, withheld = 0, unseen = 0")
 		t.exec(ctx, "DELETE FROM meta WHERE key = ?", metaReread)

@@ -62,6 +62,7 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		var of int
 		t.get(ctx, "SELECT count(*) FROM image", nil, &of)
 		left = w.dropLeft(ctx, t)
+		t.addLeft(ctx, nil)
 		if t.err == nil && len(left) > 0 && lose != nil {
 			t.fail(lose(len(left), of))
 		}
@@ -185,6 +186,7 @@ func (w *Workspace) dropLeft(ctx context.Context, t *tx) (names []string) {
 	}
 	posts = slices.Compact(posts) // those of one post stand together
 	w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
+	t.keepLeft(ctx)
 	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result"} {
 		t.exec(ctx, "DELETE FROM "+table+" WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
 	}

@@ -290,11 +290,12 @@ func (s auditStore) List(ctx context.Context) ([]string, error) {
 
 // A restored says what came from a backup, and how state.db continues the log then.
 type restored struct {
-	what   string           // for the record; empty when nothing did
-	lost   []auditlog.Event // records that the checkpoint does not cover any more
-	from   int64            // the queue follows from this record on
-	stones []Tombstone      // come back into state.db
-	copies []LostCopy       // that the log registers, nil for not known
+	what   string             // for the record; empty when nothing did
+	lost   []auditlog.Event   // records that the checkpoint does not cover any more
+	from   int64              // the queue follows from this record on
+	gone   *auditlog.Removals // that state.db may lack, nil for none
+	stones []Tombstone        // of these, those that come back into state.db
+	copies []LostCopy         // that the log registers, nil for not known
 }
 
 // A LostCopy is a copy that the log registers, and a state.db that was put back from a backup does not.
@@ -355,37 +356,48 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	if errors.As(err, new(*auditlog.Broken)) {
 		return nil // left to publish, so that removals do not wait for it
 	}
+	if err == nil && r.what == "" && w.unlike {
+		r.what = auditlog.RestoredChanged
+	}
+	if err == nil {
+		err = w.checkRemovals(ctx, log, &r)
+	}
 	switch {
 	case err != nil:
 		return err
-	case r.what == "" && w.unlike:
-		r.what = auditlog.RestoredChanged
-	case r.what == "":
+	case r.what == "" && r.gone == nil:
 		return nil
 	case w.unlike:
 		w.digests.Clear() // the seal is of another time, and describes other files
 	}
 	return w.change(ctx, "continue the audit log", func(ctx context.Context, t *tx) {
-		queue, err := readQueue(ctx, t, r.from, -1)
-		t.fail(err)
-		events, err := parseLines(queue)
-		t.fail(err)
-		note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
-		last := log.Checkpoint()
-		last.Key = cmp.Or(last.Key, head.Key)
-		// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
-		t.exec(ctx, "DELETE FROM log_queue")
-		t.setMeta(ctx, metaLogHead, jsonColumn{last})
-		if r.what == auditlog.RestoredLog || r.what == auditlog.RestoredOther {
-			t.setMeta(ctx, metaLogLost, "1")
+		if r.what != "" {
+			w.continueLog(ctx, t, head, log.Checkpoint(), r)
 		}
-		w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 		// A removal that only the log still has must not be undone by a backup.
 		w.addTombstones(ctx, t, r.stones)
+		t.addRemovals(ctx, r.gone)
 		if r.copies != nil {
 			t.setMeta(ctx, metaNoCopy, jsonColumn{r.copies})
 		}
 	})
+}
+
+// continueLog has state.db go on from the log, and records why.
+func (w *Workspace) continueLog(ctx context.Context, t *tx, head, last auditlog.Checkpoint, r restored) {
+	queue, err := readQueue(ctx, t, r.from, -1)
+	t.fail(err)
+	events, err := parseLines(queue)
+	t.fail(err)
+	note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
+	last.Key = cmp.Or(last.Key, head.Key)
+	// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
+	t.exec(ctx, "DELETE FROM log_queue")
+	t.setMeta(ctx, metaLogHead, jsonColumn{last})
+	if r.what == auditlog.RestoredLog || r.what == auditlog.RestoredOther {
+		t.setMeta(ctx, metaLogLost, "1")
+	}
+	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 }
 
 // LogLost reports whether records of the log were lost since LogMended, the one of the last export perhaps among them.
@@ -450,22 +462,25 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 	return r, err
 }
 
-// takeOver finds the tombstones and the copies that the log has from a record on.
+// takeOver finds what a state.db that is older than record first lacks: the removals, and from that record on the
+// tombstones and the copies.
 func (w *Workspace) takeOver(ctx context.Context, log *auditlog.Log, first int64, r *restored) (err error) {
 	r.copies, err = readNote[[]LostCopy](ctx, w.db, metaNoCopy) // that were lost before
+	if err == nil {
+		r.gone, err = readRemovals(ctx, log, nil)
+	}
 	if err != nil {
 		return err
+	}
+	for _, t := range r.gone.Tombstones {
+		// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
+		if t.Record >= first {
+			r.stones = append(r.stones, tombstoneOf(t))
+		}
 	}
 	for e, err := range log.Records(ctx, first) {
 		if err != nil {
 			return err
-		}
-		for _, p := range e.Posts {
-			// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
-			if e.Kind == auditlog.Buried && p.State.Gone() {
-				r.stones = append(r.stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State,
-					Time: e.Since}, Reason: p.Reason})
-			}
 		}
 		// The last word on a copy counts.
 		opened := e.Kind == auditlog.Copy || e.Kind == auditlog.Disclosed

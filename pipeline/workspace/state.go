@@ -36,6 +36,8 @@ const (
 	metaLogHead = "log_head" // an auditlog.Checkpoint
 	metaNoCopy  = "no_copy"  // the LostCopies
 	metaLogLost = "log_lost" // "1" once records of the log were lost
+	metaTaken   = "removals" // "1" once all removals of the log were taken over
+	metaLeft    = "left"     // leftImages
 )
 
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
@@ -122,6 +124,7 @@ func (w *Workspace) openState(ctx context.Context) error {
 		t.exec(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID))
 		t.exec(ctx, schemaSQL)
 		t.setMeta(ctx, metaSchema, strconv.Itoa(Layout))
+		t.setMeta(ctx, metaTaken, "1") // a log that is there is compared with it next
 	})
 }
 
