@@ -92,6 +92,35 @@ func TestWithheldGoesOffline(t *testing.T) {
 	testkit.Same(t, "rows of the copy", 4, len(s.copied))
 }
 
+// TestBackOutcomes: what was withheld, or held, and is live again is pending for every job that lets no row in, in
+// outcomes.csv as in the status, until a run has the rows again.
+func TestBackOutcomes(t *testing.T) {
+	for _, steps := range []string{
+		"post deleted p03 p04 p05; recheck; post live p03 p04 p05; recheck",
+		"post deleted p03; recheck; post deleted p04 p05 p06; recheck; post live p04 p05 p06; purge",
+		"post deleted p03 p04 p05; recheck; post live p04 p05; recheck confirm",
+		"image left g/1; image parent p03 p04; recheck; image ok g/1; image ok p03 p04; recheck",
+		"post quarantined p03; recheck; post live p03; recheck",
+	} {
+		w := newWorld(t, append(numbered(19), "g*2")...).do("run; " + steps).ok()
+		s := w.checkSound()
+		counts := map[manifest.Outcome]int{}
+		for _, res := range s.outcomes {
+			counts[res.Outcome]++
+		}
+		testkit.Same(t, "outcomes after "+steps, s.status.Outcomes, counts)
+		for row, res := range s.outcomes {
+			if live := s.records[row].Post.State == manifest.StateLive; live && res.Outcome != manifest.Kept && res.Outcome != manifest.Pending {
+				t.Errorf("after %s outcomes.csv says of %s, which is live: %s, %s", steps, row, res.Outcome, res.Reason)
+			}
+		}
+		w.do("run").ok()
+		if w.checkSound(); w.summary.Outcomes[manifest.Pending] != 0 {
+			t.Errorf("after %s and a run: %v", steps, w.summary.Outcomes)
+		}
+	}
+}
+
 // TestRemovedRowGoesThoughManyOthersAreHeld: an image was removed and its row could not be taken out. That its post and many others are quarantined
 // afterwards, which the guard holds back, is no reason to keep the row.
 func TestRemovedRowGoesThoughManyOthersAreHeld(t *testing.T) {

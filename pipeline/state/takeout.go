@@ -103,6 +103,8 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 			now = j.Known(rec)
 		case open && was.Outcome == manifest.Kept:
 			now = manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending, Reason: ReasonNotWritten}
+		case open && (removes(*was) || was.Outcome == manifest.Refused): // it is back, and the next run has it again
+			now = j.Known(rec)
 		case open:
 			now = *was
 		}
