@@ -59,7 +59,7 @@ func (m *Images) read(name string, cell Cell, at Problem) (n int, ok bool) {
 	}
 	text := cell.Plain()
 	n, ok = ParseImage(strings.TrimSuffix(text, ".0")) // programs that know no missing integer write 1.0
-	other := cell.Nested || len(cell.List) > 1 || cell.Fault != "" || text != "" && !isMissing(text)
+	other := cell.Nested || len(cell.List) > 1 || cell.Fault != "" || text != "" && !value.Absent(text)
 	switch c := m.columns[i]; {
 	case ok:
 		c.number = true
@@ -174,7 +174,7 @@ func NoAnswer(column string, cell Cell) bool {
 	case byState:
 		return IsUnanswered(text)
 	case byEnd:
-		return !isMissing(text) && !value.IsWholeEnd(text)
+		return !value.Absent(text) && !value.IsWholeEnd(text)
 	case byFault:
 		yes, ok := yesOrNo(text)
 		return yes && ok
@@ -188,7 +188,7 @@ func NoAnswer(column string, cell Cell) bool {
 	// A number with digits after the point is how far something is off, and one of errors is how many there are.
 	n, isNumber := value.Number(text)
 	isCode := n != 0 && n == float64(int(n)) && FoldColumn(column) != "errors"
-	return !isMissing(text) && value.Fold(text) != "false" && (!isNumber || isCode)
+	return !value.Absent(text) && value.Fold(text) != "false" && (!isNumber || isCode)
 }
 
 // yesOrNo reads a flag as programs or people write it.
@@ -198,9 +198,6 @@ func yesOrNo(text string) (yes, ok bool) {
 	}
 	return value.YesNo(text)
 }
-
-// isMissing reports whether a text stands for no value, also None, which can be a label elsewhere.
-func isMissing(text string) bool { return value.Missing(text) || value.Fold(text) == "none" }
 
 // answered are states in which a row is an answer, in the same spelling.
 var answered = []string{"submitted", "complete", "completed", "done", "finished", "ok", "okay", "valid", "success", "successful",
@@ -312,7 +309,7 @@ func (a *asides) judge(id PostID, cells []Cell, place func(cell int) Problem, re
 	}
 	for _, of := range a.about {
 		text := cells[of.at].Plain()
-		if text == "" || isMissing(text) {
+		if text == "" || value.Absent(text) {
 			continue
 		}
 		p := place(of.at)

@@ -248,8 +248,8 @@ func readLine(line []byte, of *about, n int) (key manifest.Key, v labels.Verdict
 
 // key is the entry that a line is about. A line of a batch also has an id of its own, which names no post.
 func (l *scoreLine) key() (manifest.Key, error) {
-	key, err := manifest.ParseKey(l.ID)
-	custom, otherErr := manifest.ParseKey(l.CustomID)
+	key, err := manifest.ParseCellKey(l.ID)
+	custom, otherErr := manifest.ParseCellKey(l.CustomID)
 	switch {
 	case err == nil && otherErr == nil && key != custom:
 		return key, errors.New("the line has two ids, in id and custom_id: keep the one of the post")

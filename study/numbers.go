@@ -152,10 +152,10 @@ func number(c manifest.Cell) (v float64, word, ok bool) {
 	if v, ok := value.Number(strings.TrimSpace(c.Text)); ok {
 		return v, false, math.Abs(v) <= maxNumber
 	}
-	switch value.Fold(c.Text) {
-	case "", "nan", "na", "n/a", "null", "none":
+	switch text := value.Fold(c.Text); {
+	case text == "", value.Absent(text):
 		return math.NaN(), false, true
-	case "x": // a flag, and often a placeholder
+	case text == "x": // a flag, and often a placeholder
 		return 0, false, false
 	}
 	yes, ok := value.Flag(c.Text)

@@ -229,6 +229,8 @@ func (c *surveyed) noSplit() (at place, fault string) {
 		switch {
 		case len(cell) != 1 || c.lists:
 			return c.places[i], "is a list"
+		case value.Absent(cell[0]):
+			return c.places[i], "looks like a missing value"
 		case !value.IsWord(cell[0], manifest.MaxSplit):
 			return c.places[i], "cannot name a split, which has letters, digits and _"
 		}

@@ -7,6 +7,7 @@ package value
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,6 +165,12 @@ func Missing(text string) bool {
 		return true
 	}
 	return false
+}
+
+// Absent reports whether a text stands for no value where no word can be one, as in a cell of ids, splits or errors: it is
+// what Missing knows, or None, nil or undefined.
+func Absent(text string) bool {
+	return Missing(text) || slices.Contains([]string{"none", "nil", "undefined"}, Fold(text))
 }
 
 // Flag reads a yes or no as JSON, spreadsheets and pandas write one; an empty text is a no. ok is false for any other text.

@@ -101,6 +101,16 @@ func TestIsLine(t *testing.T) {
 	}
 }
 
+// TestAbsent: where no word can be a value, None and what JavaScript and Go write are none either.
+func TestAbsent(t *testing.T) {
+	for _, text := range []string{"NA", "NaT", "nan", "None", "none", "undefined", "nil", "#N/A", " null "} {
+		testkit.Same(t, text, true, Absent(text))
+	}
+	for _, text := range []string{"", "no", "0", "abc123", "nano"} {
+		testkit.Same(t, text, false, Absent(text))
+	}
+}
+
 // TestMissing: None is a label, other words for a missing value are not.
 func TestMissing(t *testing.T) {
 	for _, text := range []string{"nan", "NaN", "NA", " n/a ", "#N/A", "NaT", "null", "<NA>", "#DIV/0!"} {

@@ -255,7 +255,7 @@ func (a *Reader) key(r argillaRecord) (manifest.Key, error) {
 		}
 	}
 	for _, t := range append(texts, text(r.ID)) {
-		key, err := manifest.ParseKey(t)
+		key, err := manifest.ParseCellKey(t)
 		if err != nil {
 			continue // Argilla's own ids, which are UUIDs, among them
 		}
