@@ -205,7 +205,8 @@ func YesNo(text string) (yes, ok bool) {
 // whole answer; none at all is one. An answer that ends for another may not be whole.
 func IsWholeEnd(reason string) bool {
 	switch Fold(reason) {
-	case "", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done":
+	case "", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done", "finished", "eosfound",
+		"stopstringfound", "word", "endoftext", "end_of_text":
 		return true
 	}
 	return false

@@ -157,7 +157,7 @@ func ReadChat(body []byte) Reply {
 		return failed("the answer cannot be read: %s", err)
 	}
 	fields, _ := v.(map[string]any)
-	return readChat(fields, false) // whether a picture was sent is not known
+	return readChat(fields, look{}) // whether a picture was sent is not known
 }
 
 // ReadModeration reads the body of an answer to a Moderation that somebody kept, by the rules of Server.Moderate.
