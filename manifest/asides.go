@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -89,18 +90,14 @@ const (
 	saysNothing saying = iota
 	byState            // a word for a state
 	byEnd              // the reason for which a model's answer ended
-	byError            // what went wrong
+	byError            // what went wrong, also in a number
+	byWords            // what went wrong: a number is how far something is off
 	byFault            // yes
 	byNoSuccess        // no
 )
 
-// sayings are the columns by which a row says that it is no answer, as plainColumn writes them.
-var sayings = map[saying][]string{
-	byState: {"status", "state", "outcome", "responsestatus", "answerstatus", "annotationstatus", "assignmentstatus",
-		"recordstatus", "reviewstatus", "requeststatus"},
-	byEnd: {"finishreason", "stopreason", "donereason"},
-	byError: {"error", "errors", "errormessage", "errorcode", "exception", "parseerror", "parsingerror", "jsonerror",
-		"apierror", "requesterror", "responseerror", "servererror", "modelerror", "validationerror"},
+// flags are the columns that say by yes or no that a row is no answer, without what parts the words.
+var flags = map[saying][]string{
 	byFault: {"cancelled", "canceled", "draft", "discarded", "skipped", "failed", "refused", "rejected", "truncated",
 		"incomplete", "unfinished", "invalid", "timedout", "timeout", "aborted", "expired"},
 	byNoSuccess: {"finished", "submitted", "valid", "success", "successful", "succeeded", "completed", "complete",
@@ -110,47 +107,50 @@ var sayings = map[saying][]string{
 // asks are the words before the name of a column that says yes or no.
 var asks = []string{"is", "has", "was", "had"}
 
-// plainColumn writes a column's name without what parts its words: finish_reason and finishReason are one name.
-func plainColumn(name string) string { return strings.ReplaceAll(FoldColumn(name), "_", "") }
+// The last words of the other columns' names, which stand in lower case with a space between them. Programs also write
+// some of them as one word.
+var (
+	stateForm = regexp.MustCompile(`(?:^| )(?:state|outcome)$|status$`)
+	endForm   = regexp.MustCompile(`(?:finish|stop|done) ?reason$`)
+	errorForm = regexp.MustCompile(`^(?:(?:api|request|response|server|model|validation|parse|parsing|json|last) ?)?` +
+		`(?:errors?|exception)(?: ?(?:message|code))?$`)
+	wordsForm = regexp.MustCompile(`(?:^| )(?:errors?|exception)(?: (?:message|msg|code|type|name|class|details?|text|info))?$`)
+	// An error of these kinds is one in the post, or in a measurement.
+	otherErrors = regexp.MustCompile(`(?:^| )(?:grammar|grammatical|spelling|typing|language|punctuation|logical|factual|` +
+		`standard|std|mean|absolute|squared|rounding) errors?$`)
+)
 
-// sayingOf gives how a column says that a row is no answer.
+// sayingOf gives how a column says that a row is no answer: by the last words of its name.
 func sayingOf(column string) saying {
-	name := plainColumn(column)
-	for how, names := range sayings {
-		if slices.Contains(names, name) {
+	words := value.Words(column)
+	name := strings.Join(words, " ")
+	last := strings.Join(value.Words(column[1+strings.LastIndexAny(column, ".:"):]), "") // of response.cancelled
+	for how, names := range flags {
+		if slices.Contains(names, last) {
 			return how
 		}
 	}
 	for _, ask := range asks {
-		asked, is := strings.CutPrefix(name, ask)
+		asked, is := strings.CutPrefix(last, ask)
 		switch {
 		case !is:
-		case slices.Contains(sayings[byFault], asked), slices.Contains(sayings[byError], asked):
+		case slices.Contains(flags[byFault], asked), errorForm.MatchString(asked):
 			return byFault
-		case slices.Contains(sayings[byNoSuccess], asked):
+		case slices.Contains(flags[byNoSuccess], asked):
 			return byNoSuccess
 		}
 	}
-	return saysNothing
-}
-
-// answerNames are the names of such columns in the spelling of most files of JSON, whose keys are looked for by name.
-func answerNames() (names []string) {
-	names = []string{"response_status", "answer_status", "annotation_status", "assignment_status", "record_status",
-		"review_status", "request_status", "finish_reason", "stop_reason", "done_reason", "error_message", "error_code",
-		"parse_error", "parsing_error", "json_error", "api_error", "request_error", "response_error", "server_error",
-		"model_error", "validation_error", "timed_out"}
-	for how, plain := range sayings {
-		names = append(names, plain...)
-		for _, name := range plain {
-			for _, ask := range asks {
-				if how != byState && how != byEnd {
-					names = append(names, ask+"_"+name)
-				}
-			}
-		}
+	switch {
+	case stateForm.MatchString(name):
+		return byState
+	case endForm.MatchString(name):
+		return byEnd
+	case errorForm.MatchString(name):
+		return byError
+	case wordsForm.MatchString(name) && !otherErrors.MatchString(name):
+		return byWords
 	}
-	return names
+	return saysNothing
 }
 
 // unanswered are states in which a row is no answer: of people's (Argilla, Label Studio, Prolific, MTurk, the page of
@@ -185,10 +185,13 @@ func NoAnswer(column string, cell Cell) bool {
 	if text == "" { // an object, or a list of several
 		return cell.Nested || len(cell.List) > 0
 	}
+	if yes, isFlag := yesOrNo(text); isFlag && !yes || value.Absent(text) {
+		return false
+	}
 	// A number with digits after the point is how far something is off, and one of errors is how many there are.
 	n, isNumber := value.Number(text)
-	isCode := n != 0 && n == float64(int(n)) && FoldColumn(column) != "errors"
-	return !value.Absent(text) && value.Fold(text) != "false" && (!isNumber || isCode)
+	isCode := n == float64(int(n)) && sayingOf(column) == byError && FoldColumn(column) != "errors"
+	return !isNumber || isCode
 }
 
 // yesOrNo reads a flag as programs or people write it.

@@ -61,7 +61,7 @@ func (c *surveyed) under() bool { return c.namedAs(markNames) || c.namedAs(paren
 
 // betweenPosts reports whether the column's name says that it holds a post beside that of the row.
 func (c *surveyed) betweenPosts() bool {
-	return slices.ContainsFunc(wordsOf(c.name), func(word string) bool { return beside[word] })
+	return slices.ContainsFunc(value.Words(c.name), func(word string) bool { return beside[word] })
 }
 
 // depths are columns that say how deep a comment stands below a post.
@@ -84,7 +84,7 @@ var ordinals = set("id idx index no nr num number order pos position")
 
 // namedTurn reports whether the column's name says that it counts or names utterances of a conversation.
 func (c *surveyed) namedTurn() bool {
-	words := wordsOf(c.name)
+	words := value.Words(c.name)
 	if n := len(words); n > 1 && ordinals[words[n-1]] {
 		words = words[:n-1]
 	}
@@ -129,7 +129,7 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	if c.namedKind() && !c.kept && !slices.ContainsFunc(c.cells, other) {
 		return true, slices.ContainsFunc(c.cells, letter)
 	}
-	switch name := strings.Join(wordsOf(c.name), "_"); {
+	switch name := strings.Join(value.Words(c.name), "_"); {
 	case manifest.MarkOf(name) == manifest.MarkKind:
 		return only(manifest.Comments, manifest.Replies, manifest.Posts) ||
 			comments && (posts || only(manifest.Comments, manifest.Replies, manifest.TypesOfPosts)), comments
@@ -144,7 +144,7 @@ func (c *surveyed) saysKind() (says, comments bool) {
 
 // namedKind reports whether the column's name says that it holds kinds of rows: type, post_or_comment, p/c.
 func (c *surveyed) namedKind() bool {
-	words := wordsOf(c.name)
+	words := value.Words(c.name)
 	has := func(of, letters manifest.RowKind) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return of.Is(word) || letters.Is(word) })
 	}
@@ -155,7 +155,7 @@ func (c *surveyed) namedKind() bool {
 // markOf gives the way in which a column says that rows are about comments. leaves says that it says nothing else.
 func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 	id := d.column(d.columnOf("id"))
-	name := strings.Join(wordsOf(c.name), "_")
+	name := strings.Join(value.Words(c.name), "_")
 	ofPosts := id.all(formPost) || d.confirmed(id) // any of their rows can say what it stands under, or leads to
 	says, comments := c.saysKind()
 	named := manifest.MarkOf(name)
@@ -220,7 +220,7 @@ func (d *guesser) lookAtCommentFields() {
 	var found []string
 	dumps := 0
 	for _, c := range d.columns {
-		name := strings.Join(wordsOf(c.name), "_")
+		name := strings.Join(value.Words(c.name), "_")
 		if c.filled < filled || filled == 0 {
 			continue
 		}

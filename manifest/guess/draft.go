@@ -220,7 +220,7 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 var oddSplits = set("cv eval evaluation fold folds gold heldout holdout kfold pilot split trn tst")
 
 func mayBeSplit(file manifest.SourceFile) bool {
-	return slices.ContainsFunc(wordsOf(table.Stem(file.Path)), func(word string) bool { return oddSplits[word] })
+	return slices.ContainsFunc(value.Words(table.Stem(file.Path)), func(word string) bool { return oddSplits[word] })
 }
 
 // sameSplit says which two files say one split by names that differ in other words: test.csv and test_old.csv.
@@ -240,7 +240,7 @@ func sameSplit(files []manifest.SourceFile) string {
 
 // otherWords gives the words of a file's name that are neither its split nor the number of a part.
 func otherWords(path string) []string {
-	return slices.DeleteFunc(wordsOf(table.Stem(path)), func(word string) bool {
+	return slices.DeleteFunc(value.Words(table.Stem(path)), func(word string) bool {
 		return value.IsDigits(word) || manifest.UsualSplit(word) != "" ||
 			slices.Contains([]string{"of", "part", "shard"}, word)
 	})

@@ -2,6 +2,7 @@ package guess
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,19 +26,22 @@ type stateKind int
 const (
 	noState    stateKind = iota
 	ofAnswer             // status: whether the row is an answer
-	maybe                // state, outcome: this, where one value is a known one
+	maybe                // state, outcome, relationship_status: this, where one value is a known one
 	ofThePosts           // whether the post is there
 )
 
+// answerStatus is a name by which a column can tell nothing else.
+var answerStatus = regexp.MustCompile(`^(?:(?:response|answer|annotation|assignment|record|review|request)_?)?status$`)
+
 func stateOf(column string) stateKind {
-	name := strings.Join(wordsOf(column), "_")
+	name := strings.Join(value.Words(column), "_")
 	switch {
 	case removals[name]:
 		return ofThePosts
-	case name == "state" || name == "outcome":
-		return maybe
-	case manifest.StateNamed(column):
+	case answerStatus.MatchString(name):
 		return ofAnswer
+	case manifest.StateNamed(column):
+		return maybe
 	}
 	return noState
 }
@@ -48,7 +52,7 @@ func (k stateKind) knows(text string) bool {
 		return true
 	}
 	if k == ofThePosts {
-		return removalWords[strings.Join(wordsOf(text), "")]
+		return removalWords[strings.Join(value.Words(text), "")]
 	}
 	return manifest.IsUnanswered(text) || manifest.IsAnswered(text)
 }

@@ -304,7 +304,7 @@ var escapedSpace = strings.NewReplacer("%20", " ", "%2C", " ", "%27", "'")
 
 // isSlug reports whether a text without spaces has the words of a sentence.
 func isSlug(text string) bool {
-	words := wordsOf(text)
+	words := value.Words(text)
 	long := 0
 	for _, word := range words {
 		if utf8.RuneCountInString(word) > 2 && strings.IndexFunc(word, unicode.IsLetter) >= 0 {

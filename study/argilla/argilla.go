@@ -72,7 +72,7 @@ func (a *Reader) Export() Export {
 
 // Read reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a field
 // with one of the names of manifest.NameOfID, else the record's own id; metadata such as image can say which image it
-// is (manifest.Images). A record whose metadata and fields name a comment or another post is refused as the row of a
+// is (manifest.Images). The answers of a record whose metadata say that it is no answer are left out. A record whose metadata and fields name a comment or another post is refused as the row of a
 // table is (manifest.Beside), and so is one whose own id is that of another record's post. Suggestions are a model's and
 // are not read. Errors are *manifest.Problems that name each record, and never hold the id of a user.
 func (a *Reader) Read(in io.Reader, file string) error {
@@ -207,6 +207,7 @@ func (a *Reader) broken(err error) error {
 
 func (a *Reader) record(r argillaRecord) error {
 	var key manifest.Key
+	isNone := a.isNoAnswer(r)
 	for _, question := range slices.Sorted(maps.Keys(r.Responses)) {
 		category := a.release.CategoryOf(question)
 		if category < 0 {
@@ -214,7 +215,7 @@ func (a *Reader) record(r argillaRecord) error {
 			continue
 		}
 		for _, response := range r.Responses[question] {
-			if response.Status != "" && response.Status != "submitted" {
+			if response.Status != "" && response.Status != "submitted" || isNone {
 				a.out.LeftOut++
 				continue
 			}
@@ -278,16 +279,31 @@ func (a *Reader) key(r argillaRecord) (manifest.Key, error) {
 	return manifest.Key{}, a.bad("it has no post id", "give records the id of their post, as id or as the metadata post_id")
 }
 
+// isNoAnswer reports whether the metadata of a record say that it is no answer, as the columns of a table do. Its own
+// status says only whether it has as many answers as were wanted.
+func (a *Reader) isNoAnswer(r argillaRecord) bool {
+	for name, value := range r.Metadata {
+		if name != a.batch && manifest.AnswerNamed(name) && manifest.NoAnswer(name, cellOf(value)) {
+			return true
+		}
+	}
+	return false
+}
+
+// cellOf gives a value as the cell of a table.
+func cellOf(value any) table.Cell {
+	if flag, isFlag := value.(bool); isFlag {
+		return table.Cell{Text: strconv.FormatBool(flag)}
+	}
+	return table.Cell{Text: text(value), Null: value == nil}
+}
+
 // besideOf are the metadata and fields that can say which post a record is about, but for the batch.
 func (a *Reader) besideOf(r argillaRecord) iter.Seq2[string, table.Cell] {
 	return func(yield func(string, table.Cell) bool) {
 		for _, within := range [...]map[string]any{r.Metadata, r.Fields} {
 			for _, name := range slices.Sorted(maps.Keys(within)) {
-				cell := table.Cell{Text: text(within[name])}
-				if flag, isFlag := within[name].(bool); isFlag {
-					cell.Text = strconv.FormatBool(flag)
-				}
-				if name != a.batch && manifest.AboutNamed(name) && !yield(name, cell) {
+				if name != a.batch && manifest.AboutNamed(name) && !yield(name, cellOf(within[name])) {
 					return
 				}
 			}

@@ -205,6 +205,22 @@ func TestImageOfRecord(t *testing.T) {
 	}
 }
 
+// TestRecordThatIsNoAnswer: metadata by which the row of a table is no answer leave out the answers of a record.
+func TestRecordThatIsNoAnswer(t *testing.T) {
+	record := func(id, metadata string) string {
+		return `{"id": "` + id + `", "status": "pending", "metadata": {` + metadata + `}, "responses": {"severity": [` +
+			`{"value": "SS1", "user_id": 1}, {"value": "SS2", "user_id": 2}]}}`
+	}
+	for metadata, want := range map[string]int{
+		`"status": "rejected"`: 2, `"is_valid": false`: 2, `"llm_error": "timeout"`: 2, `"status": "approved"`: 0, `"error": null`: 0,
+	} {
+		got, err := readExport("["+record("abc123", metadata)+","+record("abc124", "")+"]", maxExport)
+		if err != nil || got.LeftOut != want || len(got.Annotators[0]) != 2-want/2 {
+			t.Errorf("%s: %d left out of %v, %v, want %d", metadata, got.LeftOut, got.Annotators, err, want)
+		}
+	}
+}
+
 // TestAboutOfRecord: a record whose metadata or fields name a comment or another post, or whose own id is that of
 // another record's post, is refused.
 func TestAboutOfRecord(t *testing.T) {
