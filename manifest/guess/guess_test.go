@@ -387,6 +387,8 @@ func TestInitFileSplits(t *testing.T) {
 		{"data_train.csv extra.csv", "", "train train",
 			`the name of "data_train.csv" says a split, but that of "extra.csv" says none, or several: ` + look},
 		{"data_train.csv extra.csv", ",split", "dev dev", ""},
+		{"dev_train.csv dev_test.csv", "", "train train", `the name of "dev_test.csv" says several splits, of which none was taken: ` + look},
+		{"test_train.csv train_test.csv", "", "train train", `the name of "test_train.csv" says several splits, of which none was taken: ` + look},
 		{"train.csv test.csv test_old.csv", "", "test test train",
 			`the names of "test.csv" and "test_old.csv" both say split test: look whether both belong in it`},
 		{"a/test-0-of-2.csv a/test-1-of-2.csv train.csv", "", "test test train", ""},
