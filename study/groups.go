@@ -198,8 +198,11 @@ func (f Grouping) choose(numbers Numbers) ([]labels.Feature, error) {
 
 // OtherText says what is in a column that does not hold numbers.
 func OtherText(c OtherColumn) string {
-	if c.Line == 0 {
+	switch {
+	case c.Line == 0:
 		return "it has no value at all"
+	case c.Thousands:
+		return fmt.Sprintf("on line %d a point that may part thousands, for other numbers have a decimal comma", c.Line)
 	}
 	return fmt.Sprintf("a text on line %d", c.Line)
 }

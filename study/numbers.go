@@ -41,6 +41,8 @@ func (w Writing) mixed(file, column, hint string) error {
 type OtherColumn struct {
 	Name string `json:"name"`
 	Line int    `json:"line"` // 0 for a column without any value
+	// Thousands is true for numbers whose points may part thousands, because others of the file have a decimal comma.
+	Thousands bool `json:"thousands,omitempty"`
 }
 
 const (
@@ -101,6 +103,8 @@ type numberCells struct {
 	skip   bool // it is not a feature, whatever it holds
 	wrote  Writing
 	other  *OtherColumn // nil while all are numbers or missing
+	style  value.Style
+	point  int // the first line with a point that may part thousands
 }
 
 // column makes the next column of the file, with nothing in the rows that were read.
@@ -121,7 +125,11 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 	n.out.Keys, n.out.Lines = append(n.out.Keys, key), append(n.out.Lines, line)
 	for i := range n.columns {
 		c := &n.columns[i]
-		if c.skip || c.other != nil {
+		if c.skip {
+			continue
+		}
+		c.read(cells[i], line)
+		if c.other != nil {
 			continue
 		}
 		v, word, ok := number(cells[i])
@@ -139,6 +147,18 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 		c.values = append(c.values, v)
 	}
 	return len(n.out.Keys)*len(n.columns) < maxNumbers
+}
+
+// read adds how the cell's number is written.
+func (c *numberCells) read(cell manifest.Cell, line int) {
+	text := strings.TrimSpace(cell.Plain())
+	if text == "" || value.Absent(text) {
+		return
+	}
+	c.style.Add(text)
+	if c.point == 0 && value.IsThousands(text) {
+		c.point = line
+	}
 }
 
 // number reads a cell, false for what is neither a number nor missing. word is true for a word that means yes or no.
@@ -166,10 +186,13 @@ func number(c manifest.Cell) (v float64, word, ok bool) {
 }
 
 func (n *numberReader) end() (Numbers, error) {
+	commas := slices.ContainsFunc(n.columns, func(c numberCells) bool { return c.style.DecimalComma() })
 	for i, c := range n.columns {
 		name := n.rows.Columns()[i]
 		switch {
 		case c.skip:
+		case c.other == nil && commas && c.style.MayPartThousands():
+			n.out.Others = append(n.out.Others, OtherColumn{Name: name, Line: c.point, Thousands: true})
 		case c.other != nil:
 			n.out.Others = append(n.out.Others, *c.other)
 		case !c.known:

@@ -371,7 +371,7 @@ func (d *guesser) free(c *surveyed) bool {
 	if c.dates() {
 		return false
 	}
-	if c.decimals() {
+	if c.decimals() || c.thousands {
 		return false
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
@@ -630,7 +630,15 @@ func (d *guesser) guessColumns() {
 		if !named && d.leaveBeside(c, kind) {
 			continue
 		}
-		if c.all(formNumber) && c.namedTime() && !c.all(formSeconds) {
+		isTime := c.all(formNumber) && c.namedTime()
+		rounded := slices.IndexFunc(c.cells, func(cell []string) bool { return len(cell) == 1 && value.Rounded(cell[0]) })
+		if isTime && rounded >= 0 && !named {
+			what := fmt.Sprintf("holds times that a spreadsheet rounded, such as %s at %s", table.Quote(c.cells[rounded][0]),
+				c.places[rounded])
+			d.leaveLookAt(c, "it "+what, what)
+			continue
+		}
+		if isTime && !c.all(formSeconds) {
 			d.lookAt("column %s may hold times, but its numbers are no seconds since 1970, such as %s at %s: they pass through as numbers",
 				table.Quote(c.name), table.Quote(c.cells[0][0]), c.places[0])
 		}
@@ -815,6 +823,11 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		return "it " + look, look
 	case c.odd:
 		return fmt.Sprintf("it holds objects, in %d cells; %s passes them through as JSON", c.nested, keep), ""
+	case c.thousands:
+		i := max(0, slices.IndexFunc(c.cells, func(cell []string) bool { return len(cell) == 1 && value.IsThousands(cell[0]) }))
+		points := fmt.Sprintf("numbers whose points may part thousands, such as %s at %s, for others have a decimal comma",
+			table.Quote(c.cells[i][0]), c.places[i])
+		return "it has " + points + "; write all without points between thousands, and decimals with a point", "has " + points
 	case c.decimals():
 		return "its numbers have a decimal comma; write them with a point, or " + keep +
 			" passes them through as text", "has numbers with a decimal comma"

@@ -57,6 +57,9 @@ type surveyed struct {
 	faulty         bool         // the first odd one cannot be used, or has lost a part of itself
 	here           func() place // of the present cell
 
+	style     value.Style // of its numbers
+	thousands bool        // their points may part thousands
+
 	today      time.Time
 	zone       *time.Location // of times that do not say it, nil for none
 	namedWords bool           // the name is one of columns of words
@@ -246,6 +249,7 @@ func (c *surveyed) count(text string) {
 		c.steps++
 	}
 	c.last = row
+	c.style.Add(text)
 	n, ok := value.Number(text)
 	note(formInteger, ok && n == math.Trunc(n))
 	note(formNumber, ok)
@@ -426,6 +430,7 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 				c.readLists()
 				c.ordinary = c.isOrdinary(o.Known)
 			}
+			findThousands(columns)
 			if rows == 0 {
 				return columns, differ, rows, problems.Err()
 			}
@@ -445,6 +450,16 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 		differ.add(columns)
 	}
 	return nil, nil, 0, ctx.Err()
+}
+
+// findThousands finds the columns whose points may part thousands, as other numbers of the file have a decimal comma.
+func findThousands(columns []*surveyed) {
+	if !slices.ContainsFunc(columns, func(c *surveyed) bool { return c.style.DecimalComma() }) {
+		return
+	}
+	for _, c := range columns {
+		c.thousands = c.all(formNumber) && c.style.MayPartThousands()
+	}
 }
 
 // splitByCase gives two columns that look like one whose name is spelled in two ways: where one has a value, the other
@@ -710,7 +725,7 @@ func (c *surveyed) namedTime() bool { return c.namedAs("utc timestamp created da
 // kind is the type that all values have, TypeText where they have no other.
 func (c *surveyed) kind() manifest.ColumnType {
 	switch isTime := c.all(formTime); {
-	case c.mixed():
+	case c.mixed(), c.thousands:
 		return manifest.TypeText
 	case isTime && c.forms[formNaive] > 0 && c.zone == nil:
 		return manifest.TypeText
