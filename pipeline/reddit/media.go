@@ -231,7 +231,6 @@ var extensionOf = map[string]string{
 
 var (
 	imageExtension = regexp.MustCompile(`(?i)\.(jpe?g|jpe|png|gif|webp|bmp|tiff?|avif|heic)$`)
-	videoExtension = regexp.MustCompile(`(?i)\.(gifv|mp4|webm|mov)$`)
 	// One path segment with an extension, and the id that i.redd.it knows it by: what follows "-v0-" where the post's
 	// title stands before it.
 	redditFile = regexp.MustCompile(`^/(?:[^/]*-v0-)?([0-9A-Za-z_-]+)(\.[0-9A-Za-z]+)$`)
@@ -273,7 +272,7 @@ func classify(link, extension string, isImage bool, p policy.Policy) Candidate {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" || host == "":
 		return fault(manifest.NoMedia, "link", "")
-	case videoHosts[strings.TrimPrefix(host, "www.")], videoExtension.MatchString(u.Path):
+	case videoHosts[strings.TrimPrefix(host, "www.")], policy.IsVideo(u.Path):
 		return fault(manifest.NoMedia, "video", "")
 	case imgurSites[host] && !imageExtension.MatchString(u.Path),
 		host == imgurFileHost && (strings.HasPrefix(u.Path, "/a/") || strings.HasPrefix(u.Path, "/gallery/")):
