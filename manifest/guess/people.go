@@ -33,6 +33,8 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 	case slices.ContainsFunc(c.values(), func(text string) bool { return strings.HasPrefix(text, "self.") }):
 		// Reddit's domain of a text post. Of one on a profile it has the name of the profile's owner.
 		return "it can name the person on whose profile a post stands (self.NAME)"
+	case c.partOfPlace(words):
+		return "it may hold " + ofPlace
 	case personalName(name) != "":
 		return "its name holds " + personalName(name)
 	case len(words) == 0, ordinary && ofRole(words):

@@ -28,6 +28,10 @@ func TestPersonalValues(t *testing.T) {
 		"91.12.44.*": "the address of a device", "91.12.44.x": "the address of a device", "user=kvamsdal_9": "the name of an account", "worker: kvamsdal": "the name of an account", "CN=aschmidt,OU=Lab": "the name of an account",
 		"uid=1001(aschmidt)": "the name of an account", "user: 5": "", "rating=5": "", "4.2.1.*": "the address of a device", "1.2.*": "", "by=default": "", "annotator=1": "",
 
+		"52.52, 13.40": "the coordinates of a place", "40.71,-74.00": "the coordinates of a place", "(52.5200 13.405)": "the coordinates of a place",
+		"[48.13; 11.57]": "the coordinates of a place", "52.52° N, 13.40° E": "the coordinates of a place", "POINT(13.40 52.52)": "the coordinates of a place",
+		"0.25, 0.75": "", "1.5, 2.5": "", "152.52, 113.40": "", "52, 13": "", "52.52": "", "1.25, 2.75, 3.75": "",
+
 		"t2_abc12": "Reddit's id of an account", "t2_": "", "t2_weighted_scan": "",
 
 		"T2_ABC12": "Reddit's id of an account", "user/anna": "the page of an account", "steamcommunity.com/id/anna": "the page of an account",
@@ -127,6 +131,13 @@ func TestInitLeavesOut(t *testing.T) {
 		{"rounded times", "id,created_utc,mood\nabc,1.59E+09,sad\nabd,1591234567,glad\n", "id,mood",
 			`column "created_utc" holds times that a spreadsheet rounded, such as "1.59E+09" at a.csv:2:5`},
 		{"means of three", "id,rating,mood\nabc,1.333,sad\nabd,1.667,glad\nabe,2,sad\n", "id,mood,rating", ""},
+		{"places", "id,place,mood\nabc,\"52.52, 13.40\",sad\nabd,\"48.13, 11.57\",glad\nabe,\"52.52, 13.40\",sad\n", "id,mood",
+			`column "place" may hold personal data (the coordinates of a place)`},
+		{"places in lists", `{"id":"abc","place":[52.52,13.405],"mood":"sad"}` + "\n" + `{"id":"abd","place":[48.13,11.57],"mood":"glad"}` + "\n",
+			"id,mood", `column "place" may hold personal data (the coordinates of a place)`},
+		{"parts of a place", "id,x_coord,y_coord,mood\nabc,52.521,13.401,sad\nabd,52.522,13.402,glad\n", "id,mood",
+			`column "x_coord" may hold personal data`},
+		{"places in an image", "id,x_coord,box_coords,mood\nabc,521,0.521,sad\nabd,522,0.902,glad\n", "id,x_coord,mood,box_coords", ""},
 		{"names, surname first", "id,note,mood\nabc,\"Meier, Hans\",sad\nabd,\"Schmidt, Anna\",glad\nabe,\"Garcia, Maria\",sad\n", "id,mood", `column "note" may hold names of people`},
 		{"commas in labels", "id,stage,mood\nabc,\"attempt, past\",sad\nabd,none,glad\n", "id,stage,mood",
 			`cells of column "stage" are cut at each comma into several labels, such as "attempt, past" at a.csv:2:5`},

@@ -156,6 +156,9 @@ func (c *surveyed) add(cell manifest.Cell) {
 		for _, part := range counted {
 			c.count(part)
 		}
+		if c.personal == "" && len(counted) == 2 && isPlace(counted[0]+","+counted[1]) {
+			c.personal = ofPlace
+		}
 		if len(c.cells) <= maxDifferent && !c.seen[text] {
 			// A cell that is kept should not keep its row. A long one cannot be a label, wherever it is cut.
 			var kept []string
