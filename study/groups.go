@@ -69,6 +69,7 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 	}
 	out = Groups{By: gold.Schema.Categories[by].Name, Split: gold.split, Entries: len(gold.entries), Alpha: f.Alpha,
 		File: labels.MatchIDs(file, gold.entries, gold.others, rows), LeftOut: numbers.Others}
+	out.File.LeftOut = numbers.LeftOut
 	out.Differ = gold.differing(out.By)
 	tested := make([]labels.Feature, len(columns))
 	for i, column := range columns {

@@ -23,6 +23,7 @@ type Numbers struct {
 	Columns []labels.Feature
 	Written []Writing     // by Columns
 	Others  []OtherColumn // the columns that hold something else
+	LeftOut int           // rows that say in words that they are no answer
 }
 
 // A Writing is where a column is first written as a number, and where as a word that means yes or no: lines of the
@@ -101,6 +102,7 @@ type numberCells struct {
 	values []float64
 	known  bool // whether one is not missing
 	skip   bool // it is not a feature, whatever it holds
+	tells  bool // a word in it can say that the row is no answer
 	wrote  Writing
 	other  *OtherColumn // nil while all are numbers or missing
 	style  value.Style
@@ -110,7 +112,8 @@ type numberCells struct {
 // column makes the next column of the file, with nothing in the rows that were read.
 func (n *numberReader) column() numberCells {
 	name := n.rows.Columns()[len(n.columns)]
-	c := numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)), skip: name == "" || name == n.rows.ID()}
+	c := numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)), skip: name == "" || name == n.rows.ID(),
+		tells: manifest.AnswerNamed(name)}
 	for _, field := range manifest.Fields()[manifest.FieldSplit:] {
 		c.skip = c.skip || slices.Contains(field.Names(), manifest.FoldColumn(name))
 	}
@@ -122,6 +125,10 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 		n.columns = append(n.columns, n.column())
 	}
 	line := n.rows.Line()
+	if n.isNone(cells) {
+		n.out.LeftOut++
+		return true
+	}
 	n.out.Keys, n.out.Lines = append(n.out.Keys, key), append(n.out.Lines, line)
 	for i := range n.columns {
 		c := &n.columns[i]
@@ -147,6 +154,19 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 		c.values = append(c.values, v)
 	}
 	return len(n.out.Keys)*len(n.columns) < maxNumbers
+}
+
+// isNone reports whether a row says in words that it is no answer. Numbers, yes and no are values here.
+func (n *numberReader) isNone(cells []manifest.Cell) bool {
+	for i := range n.columns {
+		if !n.columns[i].tells {
+			continue
+		}
+		if _, _, isValue := number(cells[i]); !isValue && manifest.NoAnswer(n.rows.Columns()[i], cells[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // read adds how the cell's number is written.
