@@ -90,8 +90,9 @@ type broughtRow struct {
 }
 
 // typesInDocs are the types of DuckDB by the words of the page.
-var typesInDocs = map[string]string{"label": "BIGINT", "labels": "BIGINT[]", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN",
-	"timestamp": "TIMESTAMP WITH TIME ZONE", "text": "VARCHAR", "JSON": "VARCHAR", "list of integer": "BIGINT[]", "list of label": "BIGINT[]"}
+var typesInDocs = map[string]string{"label": "BIGINT", "labels": "BIGINT[]", "integer": "BIGINT", "number": "DOUBLE",
+	"boolean": "BOOLEAN", "timestamp": "TIMESTAMP WITH TIME ZONE", "text": "VARCHAR", "JSON": "VARCHAR",
+	"list of integer": "BIGINT[]", "list of label": "BIGINT[]"}
 
 func readBroughtRows(t *testing.T) (rows []broughtRow) {
 	t.Helper()

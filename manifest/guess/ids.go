@@ -136,7 +136,8 @@ func (d *guesser) noIDs() (message, hint string) {
 		if c.holdsCommentIDs() {
 			d.commentIDs = cmp.Or(d.commentIDs, c)
 		}
-		if c.namedID && len(c.cells) > 0 && len(c.cells[0]) == 1 && c.private() == "" && personalValue(c.cells[0][0]) == "" {
+		if c.namedID && len(c.cells) > 0 && len(c.cells[0]) == 1 && c.private() == "" &&
+			personalValue(c.cells[0][0]) == "" {
 			message = fmt.Sprintf("no column looks like post ids: %s has values such as %s, and no ids",
 				table.Quote(c.name), table.Quote(c.cells[0][0]))
 			break
@@ -205,7 +206,8 @@ func (c *surveyed) severalIDs() (several, comments bool) {
 	for _, cell := range c.cells {
 		n := 0
 		for _, text := range cell {
-			for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;|", r) }) {
+			parts := func(r rune) bool { return strings.ContainsRune(" \t\r\n,;|", r) }
+			for _, word := range strings.FieldsFunc(text, parts) {
 				id, strong := manifest.PostForm(word)
 				switch {
 				case numberForm.MatchString(word):

@@ -44,9 +44,10 @@ func thingIn(record string) (t thing, ok bool) {
 	return t, t.data != "" && (t.kind == listing || thingKind.MatchString(t.kind))
 }
 
-// columnsForm is the beginning of a table as pandas writes it, by default or with orient="split": its columns, each with
-// the values of all rows.
-var columnsForm = regexp.MustCompile(`^\s*\{\s*"(?:(?:columns|index)"\s*:\s*\[|(?:[^"\\]|\\.)*"\s*:\s*\{\s*"0"\s*:\s*["tfn\[0-9-])`)
+// columnsForm is the beginning of a table as pandas writes it, by default or with orient="split": its columns, each
+// with the values of all rows.
+var columnsForm = regexp.MustCompile(`^\s*\{\s*"(?:(?:columns|index)"\s*:\s*\[|` +
+	`(?:[^"\\]|\\.)*"\s*:\s*\{\s*"0"\s*:\s*["tfn\[0-9-])`)
 
 // A mapKind says whether a file of JSON is an object whose values are records, and what their keys are.
 type mapKind int
