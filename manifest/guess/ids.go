@@ -183,14 +183,14 @@ func (c *surveyed) holdsCommentIDs() bool {
 		case strong, isCommentID(text):
 			comments++
 			hex = hex && value.IsHex(text, len(text))
-			if strings.ContainsAny(text, value.Digits) {
+			if strings.ContainsAny(text, value.Digits) && !counterForm.MatchString(text) {
 				numbered++
 			}
 		default:
 			return false
 		}
 	}
-	return 2*numbered > comments && !hex // else they are words
+	return 2*numbered > comments && !hex // else they are words, or count something: meme001
 }
 
 // numberForm is the number of an item in a list that somebody wrote down: 1. or 2).
