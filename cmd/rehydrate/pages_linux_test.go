@@ -65,6 +65,7 @@ var asPrinted = []struct {
 	{regexp.MustCompile(`SHA256:[A-Za-z0-9+/]{43}`), "FINGERPRINT"},
 	{regexp.MustCompile(`\bAAAA[A-Za-z0-9+/]{40,}=*`), "KEY"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}\b`), "DIGEST"},
+	{regexp.MustCompile(`\b[A-Za-z0-9+/]{43}=`), "DIGEST"},
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "TIME"},
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]+ 20\d\d(, \d\d:\d\d UTC)?`), "TIME"},
@@ -122,7 +123,10 @@ func newPageWorld(t *testing.T) *pageWorld {
 	t.Helper()
 	annotations, posts := redditemu.Demo(demoSeed)
 	s := newSite(t, string(annotations), demoPolicy, posts...).real()
-	w := &pageWorld{site: s, dir: filepath.Join(t.TempDir(), "srv"), bin: t.TempDir(), before: map[string]func(shown){}}
+	short, err := os.MkdirTemp("", "p") // a long path would break other lines of a table than a page shows
+	check(t, err)
+	t.Cleanup(func() { check(t, os.RemoveAll(short)) })
+	w := &pageWorld{site: s, dir: filepath.Join(short, "srv"), bin: t.TempDir(), before: map[string]func(shown){}}
 	s.write(filepath.Join(w.dir, "annotations.csv"), string(annotations))
 	for _, name := range []string{"annotations.csv", "policy.toml", "release.toml"} {
 		text := strings.Replace(read(t, filepath.Join(s.release, name)), `"Demo"`, `"Memes"`, 1)
@@ -143,6 +147,8 @@ exec env $be "$@"
 	}
 	return w
 }
+
+var bareCommand = regexp.MustCompile(`(?m)^    rehydrate .*$`)
 
 var progressLine = regexp.MustCompile(`(?m)^rehydrate: (waiting|ask, fetch|[a-z, ]+: \d+ of \d+).*\n`)
 
@@ -201,6 +207,9 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join("../../docs", name)
 			page := read(t, file)
+			if m := bareCommand.FindString(page); m != "" {
+				t.Errorf("docs/%s shows %q without a $, so that it is not run", name, m)
+			}
 			w := newPageWorld(t)
 			if prepare != nil {
 				prepare(w)
@@ -244,6 +253,7 @@ func TestPages(t *testing.T) {
 
 // pageWorlds are the pages whose commands TestPages runs, and what each has before its first one.
 var pageWorlds = map[string]func(w *pageWorld){
+	"files.md": nil,
 	"researcher.md": func(w *pageWorld) {
 		with := w.env
 		w.env = with[:4] // credentials are there from the line on that sets them
@@ -254,15 +264,15 @@ var pageWorlds = map[string]func(w *pageWorld){
 	},
 	"auditor.md": func(w *pageWorld) {
 		for _, command := range []string{
-			"rehydrate run memes --approval RFR-2026-0123",
-			"rehydrate export memes --digests --out digests.jsonl",
-			"rehydrate init published --manifest digests.jsonl",
-			"mkdir found && cp rehydrated/dataset/data/train-*.parquet found && zip -qr found.zip found",
+			"rehydrate run memes -w lab --approval RFR-2026-0123",
+			"rehydrate export memes -w lab --digests --out digests.jsonl",
+			"rehydrate init published --manifest digests.jsonl && cp memes/policy.toml published",
+			"mkdir photos && cp lab/images/12/127mp9.* photos/17.jpg && zip -qr found.zip photos",
 			"ssh-keygen -q -t ed25519 -N '' -C auditor -f auditor_key",
 		} {
 			w.do(shown{command: command})
 		}
-		w.deleted("rehydrate audit memes found.zip", "13fml4")
+		w.deleted("rehydrate audit published", "127mp9")
 	},
 	"maintainer.md": func(w *pageWorld) {
 		w.annotated()
