@@ -267,11 +267,12 @@ var pageWorlds = map[string]func(w *pageWorld){
 			"rehydrate run memes -w lab --approval RFR-2026-0123",
 			"rehydrate export memes -w lab --digests --out digests.jsonl",
 			"rehydrate init published --manifest digests.jsonl && cp memes/policy.toml published",
-			"mkdir photos && cp lab/images/12/127mp9.* photos/17.jpg && zip -qr found.zip photos",
+			"mkdir photos && cp lab/images/12/127mp9.* photos/17.jpg && tar cf found.tar photos",
 			"ssh-keygen -q -t ed25519 -N '' -C auditor -f auditor_key",
 		} {
 			w.do(shown{command: command})
 		}
+		w.write(filepath.Join(w.dir, "backup.7z"), "7z\xbc\xaf\x27\x1c and what it holds")
 		w.deleted("rehydrate audit published", "127mp9")
 	},
 	"maintainer.md": func(w *pageWorld) {
