@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
@@ -27,30 +27,29 @@ type shown struct {
 }
 
 // shownCommands returns the commands of a page in their order. The lines under a command, up to the next one or the end
-// of its block, are what it prints; a command goes on behind a backslash.
+// of its block, are what it prints.
 func shownCommands(page string) []shown {
 	var all []shown
-	lines := strings.Split(page, "\n")
-	for i := 0; i < len(lines); i++ {
-		command, ok := strings.CutPrefix(lines[i], "    $ ")
-		if !ok {
-			continue
+	within := false // a block, behind a command
+	for i, line := range strings.Split(page, "\n") {
+		command, typed := strings.CutPrefix(line, "    $ ")
+		printed, indented := strings.CutPrefix(line, "    ")
+		switch {
+		case typed:
+			all = append(all, shown{line: i, command: command})
+			within = true
+		case within && (indented || line == ""):
+			last := &all[len(all)-1]
+			last.prints = append(last.prints, printed)
+		default:
+			within = false
 		}
-		c := shown{line: i, command: command}
-		for strings.HasSuffix(c.command, `\`) && i+1 < len(lines) {
-			i++
-			c.command = strings.TrimSuffix(c.command, `\`) + strings.TrimSpace(lines[i])
+	}
+	for i := range all {
+		// Empty lines at the end are of the page.
+		for n := len(all[i].prints); n > 0 && all[i].prints[n-1] == ""; n-- {
+			all[i].prints = all[i].prints[:n-1]
 		}
-		blank := 0 // lines that belong to the output only if more of it follows
-		for i+1 < len(lines) && (lines[i+1] == "" || strings.HasPrefix(lines[i+1], "    ")) && !strings.HasPrefix(lines[i+1], "    $ ") {
-			i++
-			c.prints = append(c.prints, strings.TrimPrefix(lines[i], "    "))
-			if blank++; lines[i] != "" {
-				blank = 0
-			}
-		}
-		c.prints = c.prints[:len(c.prints)-blank]
-		all = append(all, c)
 	}
 	return all
 }
@@ -70,16 +69,15 @@ var asPrinted = []struct {
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]+ 20\d\d(, \d\d:\d\d UTC)?`), "TIME"},
 	{regexp.MustCompile(`\(\d+ \w+ ago\)`), "(AGO)"},
-	{regexp.MustCompile(`\b\d[\d.]* ?(ms|s|min|h|hours)\b`), "TAKEN"},
-	{regexp.MustCompile(`\bTAKEN TAKEN\b`), "TAKEN"},
+	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d[\d.]*(ms|s)\b`), "TAKEN"},
+	{regexp.MustCompile(`\b(\d+ min )?\d+ (min|s)\b`), "TAKEN"},
 	{regexp.MustCompile(`\b\d[\d.]* (B|[kMG]i?B)\b`), "SIZE"},
 	{regexp.MustCompile(`\b\d+ (records|requests|files)\b`), "N $1"},
 	{regexp.MustCompile(`\b127\.0\.0\.1:\d+\b`), "ADDRESS"},
 }
 
-// words are the words of a text as they are compared: how a line is broken depends on the length of a date.
-func (w *pageWorld) words(text string) string {
-	text = strings.ReplaceAll(text, w.dir, "/srv")
+// steadyWords are the words of a text as they are compared: how a line is broken depends on the length of a date.
+func steadyWords(text string) string {
 	for _, p := range asPrinted {
 		text = p.what.ReplaceAllString(text, p.word)
 	}
@@ -87,7 +85,7 @@ func (w *pageWorld) words(text string) string {
 }
 
 // alike reports whether a command printed what a page shows, where a line "..." stands for any lines.
-func (w *pageWorld) alike(page []string, printed string) bool {
+func alike(page []string, printed string) bool {
 	parts := []string{""}
 	for _, line := range page {
 		if strings.TrimSpace(line) == "..." {
@@ -99,13 +97,13 @@ func (w *pageWorld) alike(page []string, printed string) bool {
 	pattern := ""
 	for i, part := range parts {
 		if i > 0 {
-			pattern += ` .*?`
+			pattern += `(?: .*?)?`
 		}
-		if words := w.words(part); words != "" {
-			pattern += " " + regexp.QuoteMeta(words)
+		if shown := steadyWords(part); shown != "" {
+			pattern += " " + regexp.QuoteMeta(shown)
 		}
 	}
-	return regexp.MustCompile(`^` + pattern + ` ?$`).MatchString(" " + w.words(printed))
+	return regexp.MustCompile(`^` + pattern + ` ?$`).MatchString(" " + steadyWords(printed))
 }
 
 // A pageWorld is where the commands of a page are run: a folder, an emulated Reddit, and a `rehydrate` that reaches it.
@@ -114,7 +112,7 @@ type pageWorld struct {
 	dir, bin string
 	env      []string
 	status   int // of the last command
-	// before is done before a command that begins so, once; the command's output as the page shows it may be a file to write.
+	// before is done before the first command that begins so. What the page shows under it may be a file to write.
 	before map[string]func(c shown)
 }
 
@@ -132,16 +130,19 @@ func newPageWorld(t *testing.T) *pageWorld {
 		text := strings.Replace(read(t, filepath.Join(s.release, name)), `"Demo"`, `"Memes"`, 1)
 		s.write(filepath.Join(w.dir, "memes", name), text)
 	}
+	self, err := os.Executable()
+	check(t, err)
 	// What a reader types reaches Reddit; here it reaches the emulator.
 	program := fmt.Sprintf(`#!/bin/sh
 be='%s=1 %s'
 case " $* " in *" --offline "*|*" --dry-run "*|*" --help "*|*" --check "*|*" --log "*) exec env $be "$@" ;; esac
 case "$1" in run|recheck|purge|audit) exec env $be "$@" %s ;; esac
 exec env $be "$@"
-`, childVar, os.Args[0], strings.Join(s.reddit(), " "))
+`, childVar, self, strings.Join(s.reddit(), " "))
 	writeAs(t, filepath.Join(w.bin, "rehydrate"), program, 0o700)
 	check(t, os.Symlink(s.reader, filepath.Join(w.bin, "ocr")))
-	w.env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.dir, "home"), "LC_ALL=C.UTF-8", "TERM=dumb"}
+	w.env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.dir, "home"), "LC_ALL=C.UTF-8",
+		"TERM=dumb"}
 	for name, value := range s.env() {
 		w.env = append(w.env, name+"="+value)
 	}
@@ -161,7 +162,7 @@ func (w *pageWorld) do(c shown) string {
 			f(c)
 		}
 	}
-	screen, tty := w.terminal()
+	tty, screen := terminal(w.t, 80)
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(w.t.Context(), "bash", "-c", fmt.Sprintf("(exit %d)\n%s", w.status, c.command))
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, tty, &stderr
@@ -172,29 +173,7 @@ func (w *pageWorld) do(c shown) string {
 	}
 	w.status = cmd.ProcessState.ExitCode()
 	check(w.t, tty.Close())
-	return strings.ReplaceAll(<-screen, "\r\n", "\n") + progressLine.ReplaceAllString(stderr.String(), "")
-}
-
-// terminal returns a terminal of 80 columns, and what it got once it is closed.
-func (w *pageWorld) terminal() (<-chan string, *os.File) {
-	w.t.Helper()
-	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	check(w.t, err)
-	fd := int(ptmx.Fd())
-	check(w.t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	check(w.t, err)
-	check(w.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	check(w.t, err)
-	screen := make(chan string, 1)
-	go func() {
-		defer ptmx.Close()
-		var b bytes.Buffer
-		_, _ = io.Copy(&b, ptmx) // it ends with an error when the last writer is gone
-		screen <- b.String()
-	}()
-	return screen, tty
+	return strings.ReplaceAll(<-screen+progressLine.ReplaceAllString(stderr.String(), ""), w.dir, "/srv")
 }
 
 // TestPages runs every command that the pages for readers show, in the order of each page, against the emulator, and
@@ -214,40 +193,81 @@ func TestPages(t *testing.T) {
 			if prepare != nil {
 				prepare(w)
 			}
-			lines := strings.Split(page, "\n")
 			all := shownCommands(page)
-			var written []string
-			end := 0
-			for _, c := range all {
-				printed := w.do(c)
-				if w.alike(c.prints, printed) {
-					continue
+			printed := make([]string, len(all)) // of those that printed something else than the page shows
+			for i, c := range all {
+				out := w.do(c)
+				switch {
+				case alike(c.prints, out):
+				case *update:
+					printed[i] = out
+				default:
+					t.Errorf("docs/%s:%d: $ %s\nprinted:\n%s\nthe page shows:\n%s", name, c.line+1, c.command, out,
+						strings.Join(c.prints, "\n"))
 				}
-				if !*update {
-					t.Errorf("docs/%s:%d: $ %s\nprinted:\n%s\nthe page shows:\n%s\nas words: %s", name, c.line+1, c.command, printed,
-						strings.Join(c.prints, "\n"), w.words(printed))
-					continue
-				}
-				first := c.line + 1
-				for strings.HasSuffix(lines[first-1], `\`) {
-					first++
-				}
-				written = append(written, lines[end:first]...)
-				for _, line := range strings.Split(strings.TrimRight(strings.ReplaceAll(printed, w.dir, "/srv"), "\n"), "\n") {
-					if line = strings.TrimRight("    "+line, " "); line != "" || len(written) > 0 && written[len(written)-1] != "" {
-						written = append(written, line)
-					}
-				}
-				end = first + len(c.prints)
 			}
 			t.Logf("%d commands", len(all))
-			if *update && end > 0 {
-				check(t, os.WriteFile(file, []byte(strings.Join(append(written, lines[end:]...), "\n")), 0o644))
+			if *update {
+				check(t, os.WriteFile(file, []byte(updated(page, all, printed)), 0o644))
 			}
 			for prefix := range w.before {
 				t.Errorf("docs/%s has no command that begins with %q", name, prefix)
 			}
 		})
+	}
+}
+
+// updated is the page with what commands printed, where that is not empty.
+func updated(page string, all []shown, printed []string) string {
+	lines := strings.Split(page, "\n")
+	for i := len(all) - 1; i >= 0; i-- { // from the end, so that the places of the others stay
+		if printed[i] == "" {
+			continue
+		}
+		var shows []string
+		for line := range strings.SplitSeq(strings.Trim(printed[i], "\n"), "\n") {
+			shows = append(shows, strings.TrimRight("    "+line, " "))
+		}
+		first := all[i].line + 1
+		lines = slices.Replace(lines, first, first+len(all[i].prints), shows...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestShown holds how TestPages reads and writes a page, and that it can fail.
+func TestShown(t *testing.T) {
+	page := "# A\n\n    $ one a\n    first\n\n      second\n    $ two\n\nText.\n\n    no command\n\n    $ three\n    ...\n    last\n"
+	want := []shown{{2, "one a", []string{"first", "", "  second"}}, {6, "two", []string{}}, {12, "three", []string{"...", "last"}}}
+	got := shownCommands(page)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(shown{})); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	written := strings.ReplaceAll(page, "    first\n\n      second\n", "    other\n")
+	if diff := cmp.Diff(written, updated(page, got, []string{"\nother \n", "", ""})); diff != "" {
+		t.Errorf("the page with another output (-want +got):\n%s", diff)
+	}
+	for _, c := range []struct {
+		page, printed string
+		want          bool
+	}{
+		{"", "", true},
+		{"", "a\n", false},
+		{"a b", "a\nb\n", true},
+		{"a b", "a b c\n", false},
+		{"a\n...", "a\nb\nc\n", true},
+		{"...\nc", "a\nb\nc\n", true},
+		{"...\nb\n...", "a\nb\nc\n", true},
+		{"...\nd\n...", "a\nb\nc\n", false},
+		{"a\n...\nc", "a\nc\n", true},
+		{"c\n...\na", "a\nb\nc\n", false},
+		{"12 May 2026, 10:11 UTC (1 minute ago)", "1 June 2027, 09:00 UTC (2 minutes ago)\n", true},
+		{"3.3 MB in 4.7s, 3 rows", "515 kB in 300ms, 3 rows\n", true},
+		{"3.3 MB in 4.7s, 3 rows", "515 kB in 300ms, 4 rows\n", false},
+		{"in 4.7s", "in 1m7.1s\n", true},
+	} {
+		if got := alike(strings.Split(c.page, "\n"), c.printed); got != c.want {
+			t.Errorf("alike(%q, %q) = %t", c.page, c.printed, got)
+		}
 	}
 }
 
@@ -308,8 +328,9 @@ func (w *pageWorld) file(name string) {
 			check(w.t, err)
 			text = shownDigest.ReplaceAllString(text, fmt.Sprintf("%q", rel.Digest))
 		}
-		text = shownPast.ReplaceAllString(text, fmt.Sprintf("${1}%q", time.Now().UTC().Format(time.RFC3339)))
-		text = shownFuture.ReplaceAllString(text, fmt.Sprintf("${1}%q", time.Now().UTC().AddDate(0, 0, 7).Format(time.RFC3339)))
+		now := time.Now().UTC()
+		text = shownPast.ReplaceAllString(text, fmt.Sprintf("${1}%q", now.Format(time.RFC3339)))
+		text = shownFuture.ReplaceAllString(text, fmt.Sprintf("${1}%q", now.AddDate(0, 0, 7).Format(time.RFC3339)))
 		w.write(filepath.Join(w.dir, name), text)
 	}
 }
@@ -318,9 +339,11 @@ func (w *pageWorld) file(name string) {
 func (w *pageWorld) annotated() {
 	check(w.t, os.RemoveAll(filepath.Join(w.dir, "memes")))
 	rows := "id,split,tone,title,annotator\n"
-	for i, line := range strings.Split(strings.TrimSpace(read(w.t, filepath.Join(w.dir, "annotations.csv"))), "\n")[1:] {
+	file := filepath.Join(w.dir, "annotations.csv")
+	for i, line := range strings.Split(strings.TrimSpace(read(w.t, file)), "\n")[1:] {
 		cells := strings.Split(line, ",")
-		rows += fmt.Sprintf("%s,%s,%s,a title of six or seven words,%s\n", cells[0], cells[1], []string{"light", "dark", "neither"}[i%3], []string{"anna", "bert"}[i%2])
+		tone, annotator := []string{"light", "dark", "neither"}[i%3], []string{"anna", "bert"}[i%2]
+		rows += fmt.Sprintf("%s,%s,%s,a title of six or seven words,%s\n", cells[0], cells[1], tone, annotator)
 	}
-	w.write(filepath.Join(w.dir, "annotations.csv"), rows)
+	w.write(file, rows)
 }
