@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,11 +24,14 @@ import (
 type shown struct {
 	line    int // of the page, from 0
 	command string
+	status  int      // that it ends with, as the page says
 	prints  []string // without the indent
 }
 
+var statedStatus = regexp.MustCompile(` +# exit status (\d+)$`)
+
 // shownCommands returns the commands of a page in their order. The lines under a command, up to the next one or the end
-// of its block, are what it prints.
+// of its block, are what it prints. A line that ends in "# exit status N" says how the command ends, others end with 0.
 func shownCommands(page string) []shown {
 	var all []shown
 	within := false // a block, behind a command
@@ -36,7 +40,11 @@ func shownCommands(page string) []shown {
 		printed, indented := strings.CutPrefix(line, "    ")
 		switch {
 		case typed:
-			all = append(all, shown{line: i, command: command})
+			c := shown{line: i, command: command}
+			if m := statedStatus.FindStringSubmatch(command); m != nil {
+				c.status, _ = strconv.Atoi(m[1]) // they are digits
+			}
+			all = append(all, c)
 			within = true
 		case within && (indented || line == ""):
 			last := &all[len(all)-1]
@@ -111,7 +119,6 @@ type pageWorld struct {
 	*site
 	dir, bin string
 	env      []string
-	status   int // of the last command
 	// before is done before the first command that begins so. What the page shows under it may be a file to write.
 	before map[string]func(c shown)
 }
@@ -153,8 +160,9 @@ var bareCommand = regexp.MustCompile(`(?m)^    rehydrate .*$`)
 
 var progressLine = regexp.MustCompile(`(?m)^rehydrate: (waiting|ask, fetch|[a-z, ]+: \d+ of \d+).*\n`)
 
-// do runs a command of a page and returns what it printed, as a terminal of 80 columns has it, without progress.
-func (w *pageWorld) do(c shown) string {
+// do runs a command of a page and returns what it printed, as a terminal of 80 columns has it, without progress, and its
+// exit status.
+func (w *pageWorld) do(c shown) (printed string, status int) {
 	w.t.Helper()
 	for prefix, f := range w.before {
 		if strings.HasPrefix(c.command, prefix) {
@@ -164,16 +172,16 @@ func (w *pageWorld) do(c shown) string {
 	}
 	tty, screen := terminal(w.t, 80)
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(w.t.Context(), "bash", "-c", fmt.Sprintf("(exit %d)\n%s", w.status, c.command))
+	cmd := exec.CommandContext(w.t.Context(), "bash", "-c", c.command)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, tty, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		w.t.Fatal(err)
 	}
-	w.status = cmd.ProcessState.ExitCode()
 	check(w.t, tty.Close())
-	return strings.ReplaceAll(<-screen+progressLine.ReplaceAllString(stderr.String(), ""), w.dir, "/srv")
+	printed = <-screen + progressLine.ReplaceAllString(stderr.String(), "")
+	return strings.ReplaceAll(printed, w.dir, "/srv"), cmd.ProcessState.ExitCode()
 }
 
 // TestPages runs every command that the pages for readers show, in the order of each page, against the emulator, and
@@ -182,8 +190,7 @@ func TestPages(t *testing.T) {
 	long(t)
 	t.Parallel()
 	for name, prepare := range pageWorlds {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { // one after another: each keeps the processors busy
 			file := filepath.Join("../../docs", name)
 			page := read(t, file)
 			if m := bareCommand.FindString(page); m != "" {
@@ -196,7 +203,10 @@ func TestPages(t *testing.T) {
 			all := shownCommands(page)
 			printed := make([]string, len(all)) // of those that printed something else than the page shows
 			for i, c := range all {
-				out := w.do(c)
+				out, status := w.do(c)
+				if status != c.status {
+					t.Errorf("docs/%s:%d: $ %s\nends with %d, and the page says %d", name, c.line+1, c.command, status, c.status)
+				}
 				switch {
 				case alike(c.prints, out):
 				case *update:
@@ -236,8 +246,9 @@ func updated(page string, all []shown, printed []string) string {
 
 // TestShown holds how TestPages reads and writes a page, and that it can fail.
 func TestShown(t *testing.T) {
-	page := "# A\n\n    $ one a\n    first\n\n      second\n    $ two\n\nText.\n\n    no command\n\n    $ three\n    ...\n    last\n"
-	want := []shown{{2, "one a", []string{"first", "", "  second"}}, {6, "two", []string{}}, {12, "three", []string{"...", "last"}}}
+	page := "# A\n\n    $ one a  # exit status 3\n    first\n\n      second\n    $ two\n\nText.\n\n    no command\n\n    $ three\n    ...\n    last\n"
+	want := []shown{{2, "one a  # exit status 3", 3, []string{"first", "", "  second"}}, {6, "two", 0, []string{}},
+		{12, "three", 0, []string{"...", "last"}}}
 	got := shownCommands(page)
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(shown{})); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -290,7 +301,9 @@ var pageWorlds = map[string]func(w *pageWorld){
 			"mkdir photos && cp lab/images/12/127mp9.* photos/17.jpg && tar cf found.tar photos",
 			"ssh-keygen -q -t ed25519 -N '' -C auditor -f auditor_key",
 		} {
-			w.do(shown{command: command})
+			if out, status := w.do(shown{command: command}); status != exitDone && status != exitRetry {
+				w.t.Fatalf("%s: exit status %d\n%s", command, status, out)
+			}
 		}
 		w.write(filepath.Join(w.dir, "backup.7z"), "7z\xbc\xaf\x27\x1c and what it holds")
 		w.deleted("rehydrate audit published", "127mp9")
