@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -292,6 +293,52 @@ func matches(patterns []string, path string) bool {
 		base, below := strings.CutSuffix(p, "/...")
 		return path == base || below && strings.HasPrefix(path, base+"/")
 	})
+}
+
+// TestDesign holds that docs/design.md names every package, and that the packages and files which it and docs/decisions.md
+// name exist.
+func TestDesign(t *testing.T) {
+	page, err := os.ReadFile("docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, house, _ := strings.Cut(string(page), "\n## The house\n")
+	house, _, _ = strings.Cut(house, "\n## ")
+	named := map[string]bool{"tools": true}
+	for span := range strings.SplitSeq(house, "`") {
+		named[span] = true
+	}
+	met, files := map[string]bool{}, map[string]bool{}
+	sources(t, func(name, _ string) {
+		name = filepath.ToSlash(name)
+		met[path.Dir(name)], files[name], files[path.Base(name)] = true, true, true
+	}, ".go")
+	delete(met, ".")
+	decisions, err := os.ReadFile("docs/decisions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, span := range strings.Split(string(page)+string(decisions), "`") {
+		if i%2 == 1 && path.Ext(span) == ".go" && !files[span] && !files["pipeline/"+span] {
+			t.Errorf("docs/design.md or docs/decisions.md names %s, which is no file", span)
+		}
+	}
+	for folder := range met {
+		if !named[folder] {
+			t.Errorf("docs/design.md does not name package %s", folder)
+		}
+	}
+	for _, row := range strings.Split(house, "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for i, span := range strings.Split(cells[1], "`") {
+			if i%2 == 1 && span != "tools" && !met[span] {
+				t.Errorf("docs/design.md names %s, which is no package", span)
+			}
+		}
+	}
 }
 
 // TestWithoutCgo builds what an auditor builds: rehydrate without a C compiler, stripped, under 60 MB.

@@ -21,7 +21,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -50,10 +49,9 @@ func tarWith(h tar.Header, body string) []byte {
 	return b.Bytes()
 }
 
-func zipWith(comment string, h zip.FileHeader, body []byte) []byte {
+func zipWith(h zip.FileHeader, body []byte) []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	_ = w.SetComment(comment)
 	f, _ := w.CreateHeader(&h)
 	_, _ = f.Write(body)
 	_ = w.Close()
@@ -82,14 +80,6 @@ func listed(b []byte, format, between string) string {
 		parts[i] = fmt.Sprintf(format, c)
 	}
 	return strings.Join(parts, between)
-}
-
-func listedSigned(b []byte) string {
-	parts := make([]string, len(b))
-	for i, c := range b {
-		parts[i] = strconv.Itoa(int(int8(c)))
-	}
-	return strings.Join(parts, ", ")
 }
 
 func repr(b []byte) string {
@@ -214,7 +204,7 @@ func freshCases(t testing.TB, w *world) []freshCase {
 
 	// Ids, in every spelling.
 	for i, s := range []string{"t3_1bodut", "T3_1BODUT", link, "REDD.IT/1BODUT", "/r/x/comments/1bodut/a_title/", "https://old.reddit.com/comments/1bodut.json?limit=5", "https://www.reddit.com/gallery/1bodut",
-		"https%3A%2F%2Freddit.com%2Fcomments%2F1bodut", "comments%252F1bodut%252F", "t3%5F1bodut", "reddit.com/tb/1bodut", "reddit.com/1bodut", "by_id/t3_1live1,t3_1bodut", "#thing_t3_1bodut", `<div id="siteTable_t3_1bodut">`,
+		"https%3A%2F%2Freddit.com%2Fcomments%2F1bodut", "t3%5F1bodut", "reddit.com/tb/1bodut", "reddit.com/1bodut", "by_id/t3_1live1,t3_1bodut", "#thing_t3_1bodut", `<div id="siteTable_t3_1bodut">`,
 		"t3&#95;1bodut", "t3&#x5f;1bodut", "comments&#47;1bodut", "comments&sol;1bodut&sol;", `\u00743_1bodut`, `t3\x5f1bodut`, `\/comments\/1bodut\/`, "t3\\_1bodut", "t3_\u200b1bodut", "\uff54\uff13\uff3f\uff11\uff42\uff4f\uff44\uff55\uff54", "reddit://comments/1bodut", "the post 1bodut is funny", "[1bodut]", "img_1bodut_small.png", "t3\u20111bodut t3-1bodut", "see comments/\n1bodut/"} {
 		text(fmt.Sprintf("spelling %d: %q", i, s), "s.txt", row, "look at "+s+" once\n")
 	}
@@ -242,7 +232,7 @@ func freshCases(t testing.TB, w *world) []freshCase {
 	start := string(binary.LittleEndian.AppendUint32(nil, uint32(end+len(hidden))))
 	add("packed between a zip and its directory", "a.zip", "some", patched(slices.Concat(before[:end], hidden, before[end:]), "PK\x05\x06", 16, start))
 	add("packed behind a zip", "a.zip", "some", append(bytes.Clone(before), hidden...))
-	add("packed before a zip", "a.zip", "some", slices.Concat([]byte(zipMember), hidden, before))
+	add("packed before a zip", "a.zip", "some", slices.Concat([]byte("PK\x03\x04"), hidden, before))
 	lzma := "XQAAgAD//////////wA5mWxAaDwGKT/LHn5HXwJQupixQsg1hThDza6Wxj2orRF9///IGAAA"
 	for magic, name := range map[string]string{"7z\xbc\xaf\x27\x1c\x00\x04": "7-zip", "Rar!\x1a\x07\x01\x00": "rar", "ARROW1\x00\x00": "arrow", "MSCF\x00\x00\x00\x00": "cab", "ORC": "orc", "Obj\x01\x04\x14avro.codec\x0edeflate": "avro", "\x89HDF\r\n\x1a\n": "hdf5", "PAR1": "parquet",
 		"LZIP\x01\x0c": "lzip", "\x1f\x9d\x90": "compress", "-----BEGIN PGP MESSAGE-----\n\n": "pgp", "age-encryption.org/v1\n": "age", "\x00\x00\x00\x1cftypavif\x00\x00\x00\x00": "avif", "\x00\x00\x00\x18ftypheic\x00\x00\x00\x00": "heic", "\xff\x0a\xfa\x7f": "jpeg xl", "hsqs": "squashfs", "8BPS\x00\x01": "psd", "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00": "mp4", "\x1aE\xdf\xa3": "matroska"} {
@@ -264,11 +254,11 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		base64.RawURLEncoding.EncodeToString(j), strings.ToUpper(hex.EncodeToString(j)), wrapped(hex.EncodeToString(j), 64), "INSERT INTO x VALUES (X'" + hex.EncodeToString(j) + "');", `\\x` + hex.EncodeToString(j), "0x" + hex.EncodeToString(j), `{\rtf1{\pict\jpegblip ` + wrapped(hex.EncodeToString(j), 128) + "}}", "id,image\n7,\"" + mime + "\"\n", strings.Join(strings.SplitAfter(listed([]byte(b64(j)), "%c", ""), "====="), ""), nb.String()} {
 		text(fmt.Sprintf("bytes as text %d: %.16q", i, s), "b.txt", img, s)
 	}
-	for name, s := range map[string]string{"a Buffer of Node": `{"type":"Buffer","data":[` + listed(j, "%d", ",") + `]}`, "a list of Python": "x = [" + listed(p, "%d", ", ") + "]\n", "JSON in lines": "{\n  \"image\": [\n" + listed(j, "    %d", ",\n") + "\n  ]\n}\n", "bytes of Java": "{" + listedSigned(j) + "}",
-		"hex with spaces": listed(j, "%02x", " "), "hex with colons": "data: " + listed(j, "%02X", ":") + "\nend", "hex with hyphens": listed(p, "%02X", "-"), "an array of C": "char a[] = { " + listed(j, "0x%02X", ", ") + " };", "escapes of C": `"` + listed(j, `\x%02x`, "") + `"`, "octal escapes": listed(p, `\%03o`, ""),
-		"repr of Python": repr(j), "repr of a GIF": repr(framesOf(pic)), "an address": "data:image/jpeg," + url.PathEscape(string(j)), "every byte escaped": listed(p, "%%%02x", ""), "much of it": strings.Repeat("a line\n", 149_700) + listed(j, "%d", ", ")} {
+	for name, s := range map[string]string{"a Buffer of Node": `{"type":"Buffer","data":[` + listed(j, "%d", ",") + `]}`, "a list of Python": "[" + listed(p, "%d", ", ") + "]\n", "JSON in lines": "{\n  \"image\": [\n" + listed(j, "    %d", ",\n") + "\n  ]\n}\n",
+		"escapes of C": `"` + listed(j, `\x%02x`, "") + `"`, "octal escapes": listed(p, `\%03o`, ""),
+		"repr of Python": repr(j), "repr of a GIF": repr(framesOf(pic)), "an address": "data:image/jpeg," + url.PathEscape(string(j)), "every byte escaped": listed(p, "%%%02x", ""), "much of it": `{"n":"` + strings.Repeat("a line ", 149_790) + `","image":[` + listed(j, "%d", ", ") + "]}"} {
 		id := goneJPEG
-		if strings.Contains(s, "x = [137") || strings.HasPrefix(s, "89-50") || strings.HasPrefix(s, `\211`) || strings.HasPrefix(s, "%89") {
+		if strings.HasPrefix(s, "[137") || strings.HasPrefix(s, `\211`) || strings.HasPrefix(s, "%89") {
 			id = gonePNG
 		}
 		text("bytes spelled out: "+name, "b.txt", "image "+id, s)
@@ -334,22 +324,6 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		add("a text in a comment of Exif, "+name, "i.jpg", "text", withSegment(live, 0xe1, exif+"UNICODE\x00"+string(wide(order, goneText))))
 		add("a text in a title of Windows, "+name, "i.jpg", "text", withSegment(live, 0xe1, exif+string(wide(order, "\u201c"+goneText+"\u201d \U0001f642"))+"\x00\x00"))
 	}
-	object := func(between, after string) string {
-		parts := make([]string, len(j))
-		for i, c := range j {
-			parts[i] = fmt.Sprintf(`"%d":%s%d`, i, after, c)
-		}
-		return "{" + strings.Join(parts, between) + "}"
-	}
-	pairs := make([]string, len(j))
-	for i, c := range j {
-		pairs[i] = fmt.Sprintf("[%d,%d]", i, c)
-	}
-	for name, s := range map[string]string{"an object": `{"image":` + object(",", "") + "}", "an indented object": "{\n  \"image\": " + object(",\n    ", " ") + "\n}\n",
-		"an object in a string": `{"n":"x","raw":` + strconv.Quote(object(",", "")) + "}", "an object behind much": `{"n":"` + strings.Repeat("a line ", 149_790) + `","image":` + object(",", "") + "}",
-		"pairs": "[" + strings.Join(pairs, ",") + "]", "digits in quotes": `["` + listed(j, "%02x", `","`) + `"]`, "numbers in quotes": "['" + listed(j, "%d", "', '") + "']"} {
-		text("bytes spelled out as JavaScript does: "+name, "b.json", img, s)
-	}
 	postgres := func(b []byte) string {
 		var s strings.Builder
 		for _, c := range b {
@@ -367,7 +341,7 @@ func freshCases(t testing.TB, w *world) []freshCase {
 	text("bytes spelled out by PostgreSQL: COPY", "a.sql", img, "COPY public.memes (n, image) FROM stdin;\n1\t"+postgres(j)+"\n2\t"+postgres(live)+"\n\\.\n")
 	text("bytes spelled out by PostgreSQL: COPY of a PNG", "a.sql", pg, "COPY public.memes (image) FROM stdin;\n"+postgres(p)+"\n\\.\n")
 	text("bytes spelled out by PostgreSQL: a literal", "a.sql", img, "INSERT INTO memes VALUES (1, E'"+strings.ReplaceAll(postgres(j), "'", "''")+"'::bytea);\n")
-	for i, s := range []string{"\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K,train,A\n1live1,train,B\n", "https://redd.it/\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K", "\x1b[01;35m1bodut.png\x1b[0m\n\x1b[01;35m1live1.png\x1b[0m\n", "t\bt3\b3_\b_1\b1b\bbo\bod\bdu\but\bt", "1bo\x1b]0;a title\adut", "\x1b(Bt3_1b\x1b]8;;x\x1b\\odut", "n,id\n1,\x1b[31m1bodut\x1b[0m\n", `{"log":"\u001b[31m1bodut\u001b[0m"}`, `'\x1b[31m1bodut\x1b[0m'`, "1bodua\b\but", "_\b1_\bb_\bo_\bd_\bu_\bt"} {
+	for i, s := range []string{"\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K,train,A\n1live1,train,B\n", "https://redd.it/\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K", "\x1b[01;35m1bodut.png\x1b[0m\n\x1b[01;35m1live1.png\x1b[0m\n", "t\bt3\b3_\b_1\b1b\bbo\bod\bdu\but\bt", "1bo\x1b]0;a title\adut", "\x1b(Bt3_1b\x1b]8;;x\x1b\\odut", "n,id\n1,\x1b[31m1bodut\x1b[0m\n", `{"log":"\u001b[31m1bodut\u001b[0m"}`, "1bodua\b\but", "_\b1_\bb_\bo_\bd_\bu_\bt"} {
 		text(fmt.Sprintf("colours of a terminal %d: %q", i, s), "c.txt", row, s)
 	}
 	colours := "\x1b[32m" + strings.ReplaceAll(goneText, " ", "\x1b[0m \x1b[32m") + "\x1b[0m"
@@ -388,12 +362,11 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		{"a soft break in a mail", "m.eml", row, []byte("Content-Transfer-Encoding: quoted-printable\n\nsee https://www.reddit.com/r/x/comments/1bo=\ndut/ now\n")},
 		{"a link in base64", "l.txt", row, []byte(b64([]byte("a rather long line about nothing at all, and then " + link + " and so on")))},
 		{"base64 of base64", "l.txt", img, []byte(b64([]byte(b64(j))))},
-		{"a folder in a zip", "a.zip", row, zipWith("", zip.FileHeader{Name: "posts/1bodut/"}, nil)}, {"the comment of a zip", "a.zip", row, zipWith(link, zip.FileHeader{Name: "x"}, []byte("hi"))},
-		{"the comment of a member", "a.zip", row, zipWith("", zip.FileHeader{Name: "x", Comment: link}, []byte("hi"))},
-		{"a stored member", "a.cbz", img, zipWith("", zip.FileHeader{Name: "x", Method: zip.Store}, j)}, {"an encrypted zip", "a.zip", "some", patched(patched(zipOf("x", j), "PK\x03\x04", 6, "\x09"), "PK\x01\x02", 8, "\x09")},
+		{"a folder in a zip", "a.zip", row, zipWith(zip.FileHeader{Name: "posts/1bodut/"}, nil)},
+		{"a stored member", "a.cbz", img, zipWith(zip.FileHeader{Name: "x", Method: zip.Store}, j)}, {"an encrypted zip", "a.zip", "some", patched(patched(zipOf("x", j), "PK\x03\x04", 6, "\x09"), "PK\x01\x02", 8, "\x09")},
 		{"a zip of an unknown method", "a.zip", "some", patched(patched(zipOf("x", j), "PK\x03\x04", 8, "\x0e"), "PK\x01\x02", 10, "\x0e")}, {"half of a zip", "a.zip", "some", zipOf("x", []byte(mime))[:1500]},
 		{"the second half of a tgz", "a.tgz.002", "some", gzipOf(tarOf("x", []byte(mime)))[1500:]}, {"half of a gzip", "a.gz", "some", gzipOf([]byte(mime))[:1500]}, {"nine zips deep", "a.zip", "some", zipOf("a.zip", seven)},
-		{"a zip behind a program", "setup.exe", "some", append([]byte("MZ\x90\x00 this program cannot be run in DOS mode "), zipOf("x", j)...)}, {"the owner in a tar", "a.tar", row, tarWith(tar.Header{Name: "x", Uname: "t3_1bodut"}, "hi")},
+		{"a zip behind a program", "setup.exe", "some", append([]byte("MZ\x90\x00 this program cannot be run in DOS mode "), zipOf("x", j)...)},
 		{"a link in a tar", "a.tar", row, tarWith(tar.Header{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "../t3_1bodut.jpg"}, "")},
 		{"a long name in a tar", "a.tar", row, tarWith(tar.Header{Name: strings.Repeat("folder/", 30) + "1bodut.txt", Format: tar.FormatGNU}, "hi")},
 		{"the name in a gzip", "a.gz", row, gzipWith(gzip.Header{Name: "t3_1bodut.txt"}, []byte("hi"))}, {"the comment of a gzip", "a.gz", row, gzipWith(gzip.Header{Comment: link}, []byte("hi"))},

@@ -23,7 +23,6 @@ import (
 	"rehydrate/audit/caption"
 	"rehydrate/internal/picture"
 	"rehydrate/manifest"
-	"rehydrate/manifest/value"
 )
 
 const (
@@ -37,11 +36,6 @@ const (
 	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
 	encodedPart   = " > encoded bytes"
 	softHyphen    = '\u00ad'
-
-	minCounted = 64 // numbers with their places beside them: no image is shorter
-
-	betweenNumbers = " ,:;\t\r\n[](){}\"'"
-	numerals       = "0123456789abcdefABCDEFx-" + betweenNumbers // what occurs in bytes that are written as numbers
 )
 
 // bytes searches bytes of any kind for all that a text may hold, and for images where they are no text, which is a gap.
@@ -55,12 +49,12 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		held = append(held, block...)
 		binary = binary || hasNoText(block)
 		foreign += noUTF8(block)
-		// Encoded bytes, or numbers, that may go on in the next block wait for their end.
+		// Encoded bytes that may go on in the next block wait for their end.
 		letters := len(held)
 		for letters > 0 && (isPacked[held[letters-1]] || held[letters-1] == '\n' || held[letters-1] == '\r') {
 			letters--
 		}
-		open := len(held) - min(letters, len(bytes.TrimRight(held, numerals)))
+		open := len(held) - letters
 		last := at+searchBlock >= all.Size()
 		if last {
 			open = 0
@@ -121,12 +115,11 @@ func setOf(bytes string) (s byteSet) {
 const idBytes = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 var (
-	isID      = setOf(idBytes)
-	isPacked  = setOf(idBytes + "+/-_") // in base64 of either alphabet, and so in hex
-	isHex     = setOf("0123456789abcdefABCDEF")
-	isOctal   = setOf("01234567")
-	isNumeral = setOf(numerals)
-	isNoText  = setOf("\x00\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1c\x1d\x1e\x1f")
+	isID     = setOf(idBytes)
+	isPacked = setOf(idBytes + "+/-_") // in base64 of either alphabet, and so in hex
+	isHex    = setOf("0123456789abcdefABCDEF")
+	isOctal  = setOf("01234567")
+	isNoText = setOf("\x00\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1c\x1d\x1e\x1f")
 )
 
 // hasNoText reports whether bytes do not occur in text: compressed and other binary files have them.
@@ -177,7 +170,6 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	w.ids(p, text, first, last)
 	rest, plain := w.encoded(p, text), unescaped(text)
 	if !bytes.Equal(plain, text) {
-		plain = unescaped(plain) // addresses are often escaped twice
 		w.ids(p, plain, first, last)
 		rest = w.encoded(p, plain)
 	}
@@ -558,7 +550,7 @@ func listsDigests(run []byte) bool {
 	return more && err == nil && slices.Contains([]int{40, 56, 64, 96, 128}, len(line))
 }
 
-// spelled looks at images whose bytes a text spells out: with escapes, or as numbers of any kind.
+// spelled looks at images whose bytes a text spells out with escapes.
 func (w walker) spelled(p place, text []byte) {
 	p = p.in("spelled bytes")
 	for _, e := range escapes[:2] {
@@ -572,62 +564,6 @@ func (w walker) spelled(p place, text []byte) {
 			}
 		}
 	}
-	for at, end := 0, 0; at < len(text); at = end + 1 {
-		end = endOf(text, at, &isNumeral)
-		if run := text[at:end]; len(run) >= 128 { // no image is shorter, and 10 20 30 may be hex
-			w.carve(p, numbers(run, 10, betweenNumbers))
-			w.carve(p, numbers(run, 16, betweenNumbers+"-"))
-			w.carve(p, counted(run))
-		}
-	}
-}
-
-// numbers returns the bytes that a text has as numbers of a base, those in hex of two digits each.
-func numbers(text []byte, base int, between string) (out []byte) {
-	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(between, r) }) {
-		digits := strings.TrimPrefix(string(word), "0x")
-		if len(digits) > 4 || base == 16 && len(digits) != 2 || base == 10 && !isDecimal(digits) {
-			continue // the errors that say so take time
-		}
-		// Java writes the upper half of the bytes as negative numbers.
-		if n, err := strconv.ParseInt(digits, base, 64); err == nil && n >= -128 && n <= 255 {
-			out = append(out, byte(n))
-		}
-	}
-	return out
-}
-
-// isDecimal reports whether a word is a whole number, perhaps below zero.
-func isDecimal(word string) bool {
-	return value.IsDigits(strings.TrimPrefix(word, "-"))
-}
-
-// counted returns the bytes that a text has as numbers behind their places: {"0":137,"1":80} and [[0,137],[1,80]].
-func counted(text []byte) (out []byte) {
-	var all []int64
-	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(betweenNumbers, r) }) {
-		n, err := int64(-1<<16), error(nil) // no byte, and in no count
-		if len(word) <= 9 && isDecimal(string(word)) {
-			n, err = strconv.ParseInt(string(word), 10, 64)
-		}
-		if err == nil {
-			all = append(all, n)
-		}
-	}
-	for at := 0; at+1 < len(all); {
-		end := at
-		for end+1 < len(all) && all[end] == all[at]+int64(end-at)/2 && all[end+1] >= -128 && all[end+1] <= 255 {
-			end += 2
-		}
-		if end-at < 2*minCounted {
-			at++
-			continue
-		}
-		for ; at < end; at += 2 {
-			out = append(out, byte(all[at+1]))
-		}
-	}
-	return out
 }
 
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.

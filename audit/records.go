@@ -529,7 +529,7 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 			a.unread(s.where, err)
 			return
 		}
-		if e := a.posts[res.ID]; e != nil && e.MustGo && (res.Outcome == manifest.Kept || res.Outcome == manifest.Duplicate) {
+		if e := a.posts[res.ID]; e != nil && e.MustGo && holds(res) {
 			a.finding(FoundRow, res.Key.String(), spot{s.where, doPurge}, "it says %s of a removed post: %s",
 				res.Outcome, e.why)
 		}
@@ -547,7 +547,9 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 		w.changedCopy(s.where, "somebody changed it since it was exported")
 	case s.name == manifest.OutcomesName:
 		w.checkOutcomes(s, io.NewSectionReader(all, 0, s.size))
-	case s.name == "" || s.name == state.StateFile || durable.IsTemp(path.Base(s.name)):
+	case s.name == "" || durable.IsTemp(path.Base(s.name)):
+		s.mayName = s.mayName || w.isOwnList(all, s.name != "")
+	case s.name == state.StateFile:
 	case kind == isDatabase:
 		w.changed("", s.where, "move it out of the workspace, or delete it",
 			"a database in the workspace that no record accounts for")

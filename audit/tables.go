@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,7 +29,6 @@ import (
 const (
 	maxColumns  = 10_000     // that are told apart; JSON whose keys are values has more
 	maxLevels   = 200        // of a JSON, each of which has its path in memory
-	oneColumn   = '\x1f'     // the separator of a table of one column: no text has it
 	maxWord     = 32         // bytes of a cell that may be one word of a text
 	ourDatabase = 0x72687964 // the application id of state.db
 )
@@ -310,13 +310,12 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 }
 
 // mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter,
-// so many numbers behind each other as the bytes of an image are, or escapes, a soft break, at which its lines do not
-// end, or what a terminal acts on, with separators of columns in it.
+// or escapes, a soft break, at which its lines do not end, or what a terminal acts on, with separators of columns in it.
 func mayBePacked(all *io.SectionReader) bool {
-	const manyNumbers, manyEscapes = 512, 64
+	const manyEscapes = 64
 	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
 	last, escapes := byte(0), 0
-	for letters, numbers := 0, 0; letters < minLine && numbers < manyNumbers && escapes < manyEscapes; {
+	for letters := 0; letters < minLine && escapes < manyEscapes; {
 		b, err := in.ReadByte()
 		if err != nil {
 			return false
@@ -328,12 +327,9 @@ func mayBePacked(all *io.SectionReader) bool {
 			escapes++
 		}
 		last = b
-		letters, numbers = letters+1, numbers+1
+		letters++
 		if !isPacked[b] {
 			letters = 0
-		}
-		if !isNumeral[b] {
-			numbers = 0
 		}
 	}
 	return true
@@ -367,20 +363,13 @@ func (w walker) printed(p place, all *io.SectionReader) error {
 
 var printedBytes = regexp.MustCompile(`\bb['"]`)
 
-// separator returns what separates the columns of a text if it is a table, else 0, by which no reader of tables reads.
+// separator returns what separates the columns of a text if its name or its first records say that it is a table,
+// else 0, by which no reader of tables reads.
 func (w walker) separator(p place, all *io.SectionReader) rune {
 	const enough = 64 << 10
 	most := p.atOnce(maxImage)
 	in := bufio.NewReaderSize(userfile.Text(io.NewSectionReader(all, 0, min(all.Size(), most))), enough)
-	head, _ := in.Peek(enough)
-	plain := strings.Split(string(head), "\n")
-	if len(head) == enough {
-		plain = plain[:len(plain)-1] // whole lines
-	}
-	if comma := separatorOf(outlines(in, enough, all.Size() <= most)); comma != 0 {
-		return comma
-	}
-	return separatorOf(plain) // quotes mean something else in a text that is no table, and in many a table made by hand
+	return separatorOf(path.Ext(p.path), outlines(in, enough, all.Size() <= most))
 }
 
 // outlines returns the first records of a text, however long they are, with the first bytes of each cell and nothing of
@@ -417,29 +406,24 @@ func outlines(in io.ByteReader, enough int, whole bool) (records []string) {
 
 const separators = ",\t;|"
 
-// separatorOf is separator for the records or lines at the beginning of a text.
-func separatorOf(lines []string) rune {
-	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.TrimSpace(l) == "" })
-	lines = lines[:min(len(lines), 50)]
-	// A few lines of title may stand before the table.
-	for _, titles := range []int{0, 3} {
-		for _, comma := range separators {
-			count := func(l string) int { return strings.Count(l, string(comma)) }
-			first := slices.IndexFunc(lines, func(l string) bool { return count(l) > 0 })
-			if first >= 0 && first <= titles && first < len(lines)-1 &&
-				!slices.ContainsFunc(lines[first:], func(l string) bool { return count(l) < count(lines[first]) }) {
-				return comma
-			}
+// separatorOf returns what separates the columns of a text with these first records, in a file of a name that ends so:
+// what the first record has and no later one has less of. A file that is a table by its name may have titles above it.
+func separatorOf(ext string, records []string) rune {
+	records = slices.DeleteFunc(records, func(l string) bool { return strings.TrimSpace(l) == "" })
+	if slices.Contains([]string{".csv", ".tsv", ".tab"}, strings.ToLower(ext)) {
+		if len(records) > 0 && !strings.ContainsAny(records[0], separators+" ") {
+			return ',' // of one column
+		}
+		records = slices.DeleteFunc(records, func(l string) bool { return !strings.ContainsAny(l, separators) })
+	}
+	for _, comma := range separators {
+		count := func(l string) int { return strings.Count(l, string(comma)) }
+		if len(records) > 1 && count(records[0]) > 0 &&
+			!slices.ContainsFunc(records, func(l string) bool { return count(l) < count(records[0]) }) {
+			return comma
 		}
 	}
-	// Words stand beside each other, or have no digits.
-	beside := func(l string) bool { return len(strings.Fields(l)) > 1 || strings.ContainsAny(l, ",;|") || len(l) > 39 }
-	digits := func(l string) bool { return strings.ContainsAny(l, "0123456789") }
-	n := len(lines)
-	if n == 0 || slices.ContainsFunc(lines, beside) || len(slices.DeleteFunc(lines, digits)) > (n+1)/2 {
-		return 0
-	}
-	return oneColumn
+	return 0
 }
 
 // csv looks at a table of text. A first line of known ids is a row, else it has the names of the columns.
@@ -447,7 +431,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	pieces := &piecemeal{Reader: r, most: p.atOnce(maxImage)}
 	pieces.renew()
 	in := csv.NewReader(pieces)
-	in.Comma, in.LazyQuotes, in.TrimLeadingSpace, in.FieldsPerRecord, in.ReuseRecord = comma, true, comma == oneColumn, -1, true
+	in.Comma, in.LazyQuotes, in.FieldsPerRecord, in.ReuseRecord = comma, true, -1, true
 	t := newTable(p)
 	t.typed = false
 	var columns []*column
@@ -501,7 +485,7 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	d.UseNumber()
 	t := newTable(p)
 	for ; err == nil && d.More(); t.rows++ {
-		err = w.value(t, d, "", 0, false)
+		_, err = w.value(t, d, "", 0, false)
 	}
 	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
 		return cmp.Or(err, end)
@@ -527,8 +511,9 @@ func (d *jsonPieces) Token() (json.Token, error) {
 	return d.Decoder.Token()
 }
 
-// value looks at the next value of a JSON and all in it. Unless it is listed in another, each of its elements is a row.
-func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bool) error {
+// value looks at the next value of a JSON and all in it, and returns it if it is no list or object. Unless it is listed
+// in another, each of its elements is a row.
+func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bool) (json.Token, error) {
 	token, err := d.Token()
 	err = cmp.Or(err, w.spent(), w.ctx.Err())
 	switch v := token.(type) {
@@ -540,24 +525,53 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 		}
 	case json.Delim:
 		if level == maxLevels {
-			return errors.New("nested too deep")
+			return nil, errors.New("nested too deep")
 		}
-		for n := 0; err == nil && d.More(); n++ {
-			inner := path + "[]"
-			if v == '{' {
-				token, err = d.Token()
-				key, _ := token.(string)
-				w.scanValue(t, t.column(path+"{}"), t.rows, key)
-				inner = strings.TrimPrefix(path+"."+key[:min(len(key), maxKey)], ".")
-			} else if n > 0 && !listed {
-				t.rows++
-			}
-			if err == nil {
-				err = w.value(t, d, inner, level+1, listed || v == '[')
-			}
+		if v == '{' {
+			return nil, w.members(t, d, path, level, listed)
 		}
-		_, end := d.Token()
-		return cmp.Or(err, end)
+		return nil, w.elements(t, d, path, level, listed)
 	}
-	return err
+	return token, err
+}
+
+// members is value for the members of an object.
+func (w walker) members(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
+	for err == nil && d.More() {
+		var token json.Token
+		token, err = d.Token()
+		key, _ := token.(string)
+		w.scanValue(t, t.column(path+"{}"), t.rows, key)
+		if err == nil {
+			_, err = w.value(t, d, strings.TrimPrefix(path+"."+key[:min(len(key), maxKey)], "."), level+1, listed)
+		}
+	}
+	_, end := d.Token()
+	return cmp.Or(err, end)
+}
+
+// elements is value for the elements of a list. A long list of numbers that are bytes can be an image: so programs
+// write one that know no other way.
+func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
+	const fewBytes = 128 // no image is shorter
+	var raw []byte
+	for n := 0; err == nil && d.More(); n++ {
+		if n > 0 && !listed {
+			t.rows++
+		}
+		var token json.Token
+		token, err = w.value(t, d, path+"[]", level+1, true)
+		number, _ := token.(json.Number)
+		if len(number) == 0 || len(number) > 3 || len(raw) == maxImage {
+			continue // the errors that say so take time
+		}
+		if b, wrong := strconv.ParseUint(string(number), 10, 8); wrong == nil {
+			raw = append(raw, byte(b))
+		}
+	}
+	if len(raw) >= fewBytes {
+		w.carve(t.at(t.rows, nil).in("spelled bytes"), raw)
+	}
+	_, end := d.Token()
+	return cmp.Or(err, end)
 }

@@ -313,7 +313,6 @@ const (
 	isDatabase = "SQLite"
 	isIcon     = "an icon"
 	isNumPy    = "NumPy"
-	zipMember  = "PK\x03\x04" // the mark of the record before a member of a zip, which has 30 bytes, a name and extra fields
 )
 
 // magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
@@ -565,55 +564,42 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 		w.raw(p, all)
 		return err
 	}
-	starts := map[*zip.File]int64{}
+	// Behind a member its size may stand once more; programs write times and owners before it, and align it.
+	const end, record, entry, slack = 22 + 76, 30, 46, 128
+	named := int64(end + len(z.Comment))
 	for _, f := range z.File {
-		starts[f], err = f.DataOffset()
-		w.lost(p.in(f.Name), err)
+		w.lost(p.in(f.Name), w.zipped(p, all, f))
+		named += int64(record+entry+2*len(f.Name)+len(f.Extra)+len(f.Comment)) + int64(f.CompressedSize64)
 	}
-	slices.SortStableFunc(z.File, func(x, y *zip.File) int { return cmp.Compare(starts[x], starts[y]) })
-	end, size, whole := int64(0), 22+len(z.Comment), true
-	w.words(p, z.Comment)
-	for _, f := range z.File {
-		w.words(p.in(f.Name), f.Comment)
-		from := starts[f]
-		record, err := readAll(io.NewSectionReader(all, end, max(0, from-end)), 1<<18)
-		// How long the member before is may stand behind it.
-		at := bytes.LastIndex(record, []byte(zipMember))
-		whole = w.zipped(p, all, f, from) && whole && err == nil && at >= 0 && len(bytes.Trim(record[:at], "\x00")) <= 24
-		end = from + int64(f.CompressedSize64)
-		size += 46 + len(f.Name) + len(f.Extra) + len(f.Comment)
+	if more := all.Size() - named; more > int64(slack*len(z.File)) || more < -end {
+		return &unreadFormat{"its size is not that of the members that its directory names", "have it packed again"}
 	}
-	directory, err := readAll(io.NewSectionReader(all, end, all.Size()-end), p.atOnce(2*maxImage))
-	if bytes.Contains(directory, []byte("PK\x06\x06")) { // of an archive of 4 GiB
-		size += 76
-	}
-	if whole && err == nil && len(directory)-size <= 24 {
-		return w.ctx.Err()
-	}
-	return cmp.Or(err,
-		error(&unreadFormat{"there is more in it than the members that its directory names, or they are cut off",
-			"have it packed again"}))
+	return w.ctx.Err()
 }
 
-// zipped looks at a member of a zip, and reports whether its bytes are as its record says.
-func (w walker) zipped(p place, all *io.SectionReader, f *zip.File, from int64) (whole bool) {
+// zipped looks at a member of a zip.
+func (w walker) zipped(p place, all *io.SectionReader, f *zip.File) error {
+	from, err := f.DataOffset()
 	in := io.NewSectionReader(all, from, int64(f.CompressedSize64))
 	switch {
-	case from <= 0 || from+in.Size() > all.Size():
-		return false
+	case err != nil:
+		return err
+	case from+in.Size() > all.Size():
+		return errors.New("it is cut off")
 	// Its bytes say nothing without the password, and a guess would be a PASS.
 	case f.Flags&1 != 0:
 		w.open(p.in(f.Name).String(), "unpack the archive, and name what comes out", "it is encrypted")
-		return true
+	case f.Method == zip.Deflate:
+		packed := bufio.NewReader(in)
+		cut := w.member(p, f.Name, flate.NewReader(packed))
+		if _, err := packed.ReadByte(); cut == nil && err == nil {
+			return errors.New("there are bytes behind its end")
+		}
 	// Of any other method the bytes themselves say how they are packed.
-	case f.Method != zip.Deflate:
+	default:
 		w.member(p, f.Name, in)
-		return true
 	}
-	packed := bufio.NewReader(in)
-	cut := w.member(p, f.Name, flate.NewReader(packed))
-	_, err := packed.ReadByte()
-	return cut == nil && err == io.EOF
+	return nil
 }
 
 // tar looks at the members. That there is something behind its end, where programs stop reading, is a gap.
@@ -631,7 +617,7 @@ func (w walker) tar(p place, all *io.SectionReader) error {
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
-		w.words(p.in(head.Name), head.Linkname+"\n"+head.Uname+"\n"+head.Gname) // programs that list it show them
+		w.words(p.in(head.Name), head.Linkname)
 		w.member(p, head.Name, z)
 	}
 	return fmt.Errorf("more than %d members", maxMembers)

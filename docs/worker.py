@@ -2,7 +2,7 @@
 """A worker for rehydrate in another language: rehydrate ocr RELEASE --ocr docs/worker.py
 
 It recognises nothing. It answers each picture with its size and its share of ink, as words side by side: put a real
-engine into recognise, its name into ENGINE, and the digest of its model into model_sha256. docs/engines.md has
+engine into recognise, its name into ENGINE, and the digest of its model into model_sha256. docs/ocr.md has
 the protocol; `ocr conform docs/worker.py` checks it. Only the standard library is used, and nothing is written.
 """
 import hashlib

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,7 +60,7 @@ func (m *Images) read(name string, cell Cell, at Problem) (n int, ok bool) {
 	}
 	text := cell.Plain()
 	n, ok = ParseImage(strings.TrimSuffix(text, ".0")) // programs that know no missing integer write 1.0
-	other := cell.Nested || len(cell.List) > 1 || cell.Fault != "" || text != "" && !isMissing(text)
+	other := cell.Nested || len(cell.List) > 1 || cell.Fault != "" || text != "" && !value.Absent(text)
 	switch c := m.columns[i]; {
 	case ok:
 		c.number = true
@@ -89,18 +90,14 @@ const (
 	saysNothing saying = iota
 	byState            // a word for a state
 	byEnd              // the reason for which a model's answer ended
-	byError            // what went wrong
+	byError            // what went wrong, also in a number
+	byWords            // what went wrong: a number is how far something is off
 	byFault            // yes
 	byNoSuccess        // no
 )
 
-// sayings are the columns by which a row says that it is no answer, as plainColumn writes them.
-var sayings = map[saying][]string{
-	byState: {"status", "state", "outcome", "responsestatus", "answerstatus", "annotationstatus", "assignmentstatus",
-		"recordstatus", "reviewstatus", "requeststatus"},
-	byEnd: {"finishreason", "stopreason", "donereason"},
-	byError: {"error", "errors", "errormessage", "errorcode", "exception", "parseerror", "parsingerror", "jsonerror",
-		"apierror", "requesterror", "responseerror", "servererror", "modelerror", "validationerror"},
+// flags are the columns that say by yes or no that a row is no answer, without what parts the words.
+var flags = map[saying][]string{
 	byFault: {"cancelled", "canceled", "draft", "discarded", "skipped", "failed", "refused", "rejected", "truncated",
 		"incomplete", "unfinished", "invalid", "timedout", "timeout", "aborted", "expired"},
 	byNoSuccess: {"finished", "submitted", "valid", "success", "successful", "succeeded", "completed", "complete",
@@ -110,47 +107,50 @@ var sayings = map[saying][]string{
 // asks are the words before the name of a column that says yes or no.
 var asks = []string{"is", "has", "was", "had"}
 
-// plainColumn writes a column's name without what parts its words: finish_reason and finishReason are one name.
-func plainColumn(name string) string { return strings.ReplaceAll(FoldColumn(name), "_", "") }
+// The last words of the other columns' names, which stand in lower case with a space between them. Programs also write
+// some of them as one word.
+var (
+	stateForm = regexp.MustCompile(`(?:^| )(?:state|outcome)$|status$`)
+	endForm   = regexp.MustCompile(`(?:finish|stop|done) ?reason$`)
+	errorForm = regexp.MustCompile(`^(?:(?:api|request|response|server|model|validation|parse|parsing|json|last) ?)?` +
+		`(?:errors?|exception)(?: ?(?:message|code))?$`)
+	wordsForm = regexp.MustCompile(`(?:^| )(?:errors?|exception)(?: (?:message|msg|code|type|name|class|details?|text|info))?$`)
+	// An error of these kinds is one in the post, or in a measurement.
+	otherErrors = regexp.MustCompile(`(?:^| )(?:grammar|grammatical|spelling|typing|language|punctuation|logical|factual|` +
+		`standard|std|mean|absolute|squared|rounding) errors?$`)
+)
 
-// sayingOf gives how a column says that a row is no answer.
+// sayingOf gives how a column says that a row is no answer: by the last words of its name.
 func sayingOf(column string) saying {
-	name := plainColumn(column)
-	for how, names := range sayings {
-		if slices.Contains(names, name) {
+	words := value.Words(column)
+	name := strings.Join(words, " ")
+	last := strings.Join(value.Words(column[1+strings.LastIndexAny(column, ".:"):]), "") // of response.cancelled
+	for how, names := range flags {
+		if slices.Contains(names, last) {
 			return how
 		}
 	}
 	for _, ask := range asks {
-		asked, is := strings.CutPrefix(name, ask)
+		asked, is := strings.CutPrefix(last, ask)
 		switch {
 		case !is:
-		case slices.Contains(sayings[byFault], asked), slices.Contains(sayings[byError], asked):
+		case slices.Contains(flags[byFault], asked), errorForm.MatchString(asked):
 			return byFault
-		case slices.Contains(sayings[byNoSuccess], asked):
+		case slices.Contains(flags[byNoSuccess], asked):
 			return byNoSuccess
 		}
 	}
-	return saysNothing
-}
-
-// answerNames are the names of such columns in the spelling of most files of JSON, whose keys are looked for by name.
-func answerNames() (names []string) {
-	names = []string{"response_status", "answer_status", "annotation_status", "assignment_status", "record_status",
-		"review_status", "request_status", "finish_reason", "stop_reason", "done_reason", "error_message", "error_code",
-		"parse_error", "parsing_error", "json_error", "api_error", "request_error", "response_error", "server_error",
-		"model_error", "validation_error", "timed_out"}
-	for how, plain := range sayings {
-		names = append(names, plain...)
-		for _, name := range plain {
-			for _, ask := range asks {
-				if how != byState && how != byEnd {
-					names = append(names, ask+"_"+name)
-				}
-			}
-		}
+	switch {
+	case stateForm.MatchString(name):
+		return byState
+	case endForm.MatchString(name):
+		return byEnd
+	case errorForm.MatchString(name):
+		return byError
+	case wordsForm.MatchString(name) && !otherErrors.MatchString(name):
+		return byWords
 	}
-	return names
+	return saysNothing
 }
 
 // unanswered are states in which a row is no answer: of people's (Argilla, Label Studio, Prolific, MTurk, the page of
@@ -174,7 +174,7 @@ func NoAnswer(column string, cell Cell) bool {
 	case byState:
 		return IsUnanswered(text)
 	case byEnd:
-		return !isMissing(text) && !value.IsWholeEnd(text)
+		return !value.Absent(text) && !value.IsWholeEnd(text)
 	case byFault:
 		yes, ok := yesOrNo(text)
 		return yes && ok
@@ -185,10 +185,13 @@ func NoAnswer(column string, cell Cell) bool {
 	if text == "" { // an object, or a list of several
 		return cell.Nested || len(cell.List) > 0
 	}
+	if yes, isFlag := yesOrNo(text); isFlag && !yes || value.Absent(text) {
+		return false
+	}
 	// A number with digits after the point is how far something is off, and one of errors is how many there are.
 	n, isNumber := value.Number(text)
-	isCode := n != 0 && n == float64(int(n)) && FoldColumn(column) != "errors"
-	return !isMissing(text) && value.Fold(text) != "false" && (!isNumber || isCode)
+	isCode := n == float64(int(n)) && sayingOf(column) == byError && FoldColumn(column) != "errors"
+	return !isNumber || isCode
 }
 
 // yesOrNo reads a flag as programs or people write it.
@@ -199,18 +202,29 @@ func yesOrNo(text string) (yes, ok bool) {
 	return value.YesNo(text)
 }
 
-// isMissing reports whether a text stands for no value, also None, which can be a label elsewhere.
-func isMissing(text string) bool { return value.Missing(text) || value.Fold(text) == "none" }
+// answered are states in which a row is an answer, in the same spelling.
+var answered = []string{"submitted", "complete", "completed", "done", "finished", "ok", "okay", "valid", "success", "successful",
+	"succeeded", "accepted", "approved", "validated", "verified", "reviewed", "answered", "active", "final", "published", "open",
+	"closed"}
+
+// StateNamed reports whether a column says by a word for a state that a row is no answer.
+func StateNamed(column string) bool { return sayingOf(column) == byState }
 
 // IsUnanswered reports whether a state is that of an answer that was not given, or was taken back.
-func IsUnanswered(state string) bool {
+func IsUnanswered(state string) bool { return slices.Contains(unanswered, stateLetters(state)) }
+
+// IsAnswered reports whether a state is that of an answer that was given.
+func IsAnswered(state string) bool { return slices.Contains(answered, stateLetters(state)) }
+
+// stateLetters are the letters of a state, in lower case.
+func stateLetters(state string) string {
 	letters := func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
 			return r
 		}
 		return -1
 	}
-	return slices.Contains(unanswered, strings.Map(letters, value.Fold(state)))
+	return strings.Map(letters, value.Fold(state))
 }
 
 // asides are the columns beside ids and labels that the rows of a table have.
@@ -245,7 +259,7 @@ func (a *asides) meet(columns []string, taken func(string) bool) {
 			a.images = append(a.images, it)
 		case AnswerNamed(name):
 			a.answers = append(a.answers, it)
-		case aboutNamed(name):
+		case AboutNamed(name):
 			it.kinds = new(kindsMet)
 			a.about = append(a.about, it)
 		}
@@ -253,9 +267,40 @@ func (a *asides) meet(columns []string, taken func(string) bool) {
 	a.met = len(columns)
 }
 
-// aboutNamed reports whether a column can say that a row is about another thing than the post of its id. One called
+// A Beside judges what stands beside the ids of records that are no rows of a table, such as lines of JSON: which post
+// they are about, by the rules of tables. Its zero value has met no record.
+type Beside struct {
+	fields asides
+	names  []string // of the fields so far
+}
+
+// Judge says what the fields of a record, of which those count for which AboutNamed is true, say against its id: nil
+// for nothing. at is the place of the problem.
+func (b *Beside) Judge(id PostID, fields iter.Seq2[string, Cell], at Problem) (p *Problem) {
+	cells := make([]Cell, len(b.names))
+	for name, cell := range fields {
+		i := slices.Index(b.names, name)
+		if i < 0 {
+			i = len(b.names)
+			b.names, cells = append(b.names, name), append(cells, cell)
+		}
+		cells[i] = cell
+	}
+	b.fields.meet(b.names, func(string) bool { return false })
+	b.fields.judge(id, cells, func(int) Problem { return at }, func(found Problem) {
+		if p == nil {
+			p = &found
+		}
+	})
+	return p
+}
+
+// Comments gives the problems of records that are about comments by fields of kinds, once all were read.
+func (b *Beside) Comments() Problems { return b.fields.ofComments() }
+
+// AboutNamed reports whether a column can say that a row is about another thing than the post of its id. One called
 // comment can hold anything.
-func aboutNamed(column string) bool {
+func AboutNamed(column string) bool {
 	mark := MarkOf(column)
 	return IDNamed(column) || mark != NoMark && (mark != MarkYes || strings.Contains(FoldColumn(column), "is_"))
 }
@@ -267,7 +312,7 @@ func (a *asides) judge(id PostID, cells []Cell, place func(cell int) Problem, re
 	}
 	for _, of := range a.about {
 		text := cells[of.at].Plain()
-		if text == "" || isMissing(text) {
+		if text == "" || value.Absent(text) {
 			continue
 		}
 		p := place(of.at)
@@ -275,10 +320,10 @@ func (a *asides) judge(id PostID, cells []Cell, place func(cell int) Problem, re
 		p.Hint = "keep the rows about posts; a column of something else goes by another name"
 		yes, isFlag := value.YesNo(text)
 		switch mark := MarkOf(of.name); {
-		case mark == MarkKind && OfComment(text):
+		case mark == MarkKind && (OfComment(text) || LetterOfComments.Is(text)):
 			of.kinds.comments.Add(p)
 		case mark == MarkKind:
-			of.kinds.other = of.kinds.other || !Posts.Has(text) && !TypesOfPosts.Has(text)
+			of.kinds.other = of.kinds.other || !Posts.Has(text) && !TypesOfPosts.Has(text) && !LettersOfPosts.Is(text)
 		case mark == MarkYes && isFlag && yes, mark == MarkNo && isFlag && !yes, mark == MarkAddress && IsComment(text),
 			mark == MarkID && namesOther(id, text, true):
 			report(p)

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -73,6 +74,9 @@ func TestAbout(t *testing.T) {
 		"id,severity,Post Type\nabc123,SS1,post\nabc124,SS1,reply\n":                                          `:3:12: column "Post Type" says`,
 		"id,severity,type\nabc123,SS1,comment\nabc124,SS1,irony\n":                                            "",
 		"id,severity,type\nabc123,SS1,image\nabc124,SS1,gallery\n":                                            "",
+		"id,severity,kind\nabc123,SS1,p\nabc124,SS1,C\n":                                                      `:3:12: column "kind" says`,
+		"id,severity,type\nabc123,SS1,a\nabc124,SS1,c\n":                                                      "",
+		"id,severity,utt_id\nabc123,SS1,abc123\nabc124,SS1,kz0abcd\n":                                         `:3:12: column "utt_id" says`,
 		"id,severity,comment_id\nabc123,SS1,\nabc124,SS1,kz0abcd\n":                                           `:3:12: column "comment_id" says`,
 		"id,severity,comment_id\nabc123,SS1,1\nabc124,SS1,2\n":                                                "",
 		"id,severity,is_comment\nabc123,SS1,no\nabc124,SS1,yes\n":                                             `:3:12: column "is_comment" says`,
@@ -122,6 +126,10 @@ func TestAbout(t *testing.T) {
 
 // TestUnanswered: rows that say that they are no answer are left out and counted.
 func TestUnanswered(t *testing.T) {
+	var manyRecords strings.Builder // more than those that are read for their keys
+	for i := range sampleRows {
+		fmt.Fprintf(&manyRecords, `{"id":"b%d","severity":"SS1"}`+"\n", i)
+	}
 	for text, want := range map[string]int{
 		"id,severity,status\nabc123,SS1,draft\nabc123,SS2,submitted\nabc124,x,Discarded\nabc125,SS1,\n":                     2,
 		"id,severity,Status\nabc123,SS2,APPROVED\nabc124,x,AWAITING REVIEW\nabc126,SS1,Timed-Out\n":                         2,
@@ -149,7 +157,24 @@ func TestUnanswered(t *testing.T) {
 		"id,severity,status\nabc123,SS2,empty\nabc124,SS1,not_json\nabc125,SS1,unknown_label\n":                             3,
 		"id,severity,status\nabc123,SS2,too_large\nabc124,SS1,not_asked\nabc125,SS1,ok\n":                                   2,
 		"id,severity,outcome\nabc123,SS2,truncated\nabc124,SS1,refused\nabc125,SS1,failed\n":                                3,
+		"id,severity,ASSIGNMENT:status\nabc123,SS2,REJECTED\nabc124,SS1,APPROVED\n":                                         1,
+		"id,severity,HITStatus\nabc123,SS2,Rejected\nabc124,SS1,Reviewed\n":                                                 1,
+		"id,severity,Submission status\nabc123,SS2,RETURNED\nabc124,SS1,APPROVED\n":                                         1,
+		"id,severity,run_status\nabc123,SS2,failed\nabc124,SS1,x\n":                                                         1,
+		"id,severity,relationship_status\nabc123,SS2,single\nabc124,SS1,married\n":                                          0,
+		"id,severity,taskstatus\nabc123,SS2,expired\n":                                                                      1,
+		"id,severity,final.state\nabc123,SS2,draft\nabc124,SS1,CA\n":                                                        1,
+		"id,severity,choices.0.finish_reason\nabc123,SS2,length\nabc124,SS1,stop\n":                                         1,
+		"id,severity,native_finish_reason\nabc123,SS2,MAX_TOKENS\nabc124,SS1,STOP\n":                                        1,
+		"id,severity,response.error\nabc123,SS2,timeout\nabc124,SS1,\n":                                                     1,
+		"id,severity,error_type\nabc123,SS2,RateLimitError\nabc124,SS1,None\n":                                              1,
+		"id,severity,lastError\nabc123,SS2,timeout\nabc124,SS1,no\n":                                                        1,
+		"id,severity,llm_error\nabc123,SS2,bad json\nabc124,SS1,False\n":                                                    1,
+		"id,severity,response.cancelled\nabc123,SS2,true\nabc124,SS1,false\n":                                               1,
+		"id,severity,squared_error,pixel_error\nabc123,SS2,4,7\n":                                                           0,
+		"id,severity,spelling_error,terror\nabc123,SS2,yes,yes\n":                                                           0,
 		`{"id":"abc123","severity":"SS1"}` + "\n" + `{"id":"abc124","severity":"SS1","is_error":true,"was_submitted":true}`: 1,
+		manyRecords.String() + `{"id":"abc124","severity":"SS1","llm_status":"failed"}`:                                     1,
 		`{"id":"abc123","severity":"SS1","status":"ok"}` + "\n" + `{"id":"abc124","severity":"SS1","error":{"code":5}}` + "\n" +
 			`{"id":"abc125","severity":"SS1","error":null}` + "\n" + `{"id":"abc126","severity":"SS1","status":"failed"}`: 2,
 	} {

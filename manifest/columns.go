@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -256,6 +257,12 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	if err := r.match(header); err != nil {
 		return nil, err
 	}
+	if r.hasKeys() && o.Unanswered != nil {
+		header, err = r.allKeys()
+		if err != nil {
+			return nil, err
+		}
+	}
 	r.findAsides(header)
 	// New slices, because like keeps its own.
 	r.Schema.Categories, r.vocabularies = nil, nil
@@ -268,18 +275,37 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	return r, nil
 }
 
+// allKeys gives the keys of all records. Those by which one says that it is no answer need not be in the first.
+func (r *Release) allKeys() ([]string, error) {
+	rows, err := r.openRows(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for {
+		_, err := rows.Next()
+		if _, isProblem := table.AsProblem(err); err == nil || isProblem { // which the reading will say
+			continue
+		}
+		if err == io.EOF {
+			err = nil
+		}
+		return rows.Columns(), err
+	}
+}
+
 // findAsides finds the columns beside fields and categories that say something of a row. Keys of JSON need not be in
 // the first lines: those of the usual spelling are read wherever they are. In a manifest a column says only which thing
 // a row is about, and where several rows are about one image nothing does: they can be its comments.
 func (r *Release) findAsides(header []string) {
 	if r.hasKeys() {
-		header = slices.Concat(header, FieldImage.Names(), answerNames(), FieldID.Names(), markNames())
+		header = slices.Concat(header, FieldImage.Names(), FieldID.Names(), markNames())
 	}
 	used := r.used()
 	for _, name := range header {
 		image := ImageNamed(name) && r.isTable && r.columns[FieldImage.String()] == ""
 		answer := AnswerNamed(name) && r.options.Unanswered != nil
-		is := image || answer || !ImageNamed(name) && !AnswerNamed(name) && aboutNamed(name) && !r.Schema.Many
+		is := image || answer || !ImageNamed(name) && !AnswerNamed(name) && AboutNamed(name) && !r.Schema.Many
 		if is && !slices.Contains(used, name) && !slices.Contains(r.asides, name) {
 			r.asides = append(r.asides, name)
 		}

@@ -27,6 +27,9 @@ const (
 	SurePosts RowKind = "op post posts submission submissions t3"
 	// TypesOfPosts can stand beside comment, and are labels without it.
 	TypesOfPosts RowKind = "gallery image link poll self text video"
+	// One letter says a kind only in a column of kinds, and where all its values are such letters.
+	LetterOfComments RowKind = "c"
+	LettersOfPosts   RowKind = "p s"
 )
 
 // dumpForm is the name of a file of a dump by months: of comments, or of submissions.
@@ -39,18 +42,19 @@ const maxKindWords = 3
 // something, such as a title.
 func (k RowKind) Has(text string) bool {
 	kind := value.Fold(value.WithoutMarks(text))
-	if k.isNamed(kind) {
+	if k.Is(kind) {
 		return true
 	}
 	if dump := dumpForm.FindStringSubmatch(kind); dump != nil {
-		return k.isNamed(map[string]string{"c": "comment", "s": "submission"}[dump[1]])
+		return k.Is(map[string]string{"c": "comment", "s": "submission"}[dump[1]])
 	}
 	words := strings.FieldsFunc(kind, func(r rune) bool { return r == ' ' || r == '_' || r == '-' })
-	return len(words) <= maxKindWords && slices.ContainsFunc(words, k.isNamed)
+	return len(words) <= maxKindWords && slices.ContainsFunc(words, k.Is)
 }
 
-func (k RowKind) isNamed(word string) bool {
-	return word != "" && slices.Contains(strings.Fields(string(k)), word)
+// Is reports whether a text is a name of the kind and nothing else.
+func (k RowKind) Is(text string) bool {
+	return text != "" && slices.Contains(strings.Fields(string(k)), value.Fold(text))
 }
 
 // OfComment reports whether a text says that something is a comment or a reply.
@@ -66,7 +70,7 @@ const (
 	MarkYes                 // yes says that a row is about a comment
 	MarkNo                  // no does
 	MarkAddress             // it has the row's own address or fullname
-	MarkID                  // it names the comment that a row is about
+	MarkID                  // it names the comment that a row is about, or the utterance
 )
 
 // marked are the names of columns by what they say, with _ between the words.
@@ -79,7 +83,7 @@ var marked = [...][]string{
 	// url and link are not among them: a post can lead to a comment.
 	MarkAddress: {"comment_permalink", "full_link", "fullname", "name", "permalink", "post_permalink", "post_url"},
 	MarkID: {"comment_fullname", "comment_id", "comment_link", "comment_name", "comment_uri", "comment_url",
-		"commentid"},
+		"commentid", "utt_id", "uttid", "utterance_id", "utteranceid", "turn_id", "turnid"},
 }
 
 // markNames are all such names.

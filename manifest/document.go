@@ -17,7 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"rehydrate/internal/jsonlist"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
@@ -86,7 +86,8 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 		message := "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")
 		return nil, t.refuse(line, column, message, `a line is key = "text", [table] or # comment`)
 	}
-	// The library would accept keys in any case, and stop at the first value that does not fit.
+	// The library alone, with DisallowUnknownFields, would let NAME replace name, stop at the first value that does not
+	// fit, and say so in types of Go.
 	if !t.fit("", reflect.TypeOf(v).Elem(), tree) {
 		return nil, t.Err()
 	}
@@ -111,7 +112,7 @@ func DecodeJSON(file string, data []byte, v any) (*Document, error) {
 		line, column := t.position(max(0, int(syntax.Offset)-1))
 		return nil, t.refuse(line, column, "not valid JSON: "+syntax.Error(), "one JSON object, and nothing after it")
 	}
-	start := jsonlist.Skip(string(data), 0)
+	start := jsonscan.Skip(string(data), 0)
 	if data[start] != '{' {
 		return nil, t.refuse(1, 1, "not a JSON object", "it starts with { and ends with }")
 	}
@@ -129,7 +130,7 @@ func (t *Document) jsonTree(key string, at int, text string, depth int) any {
 		return nil
 	case text[0] == '{':
 		tree := make(map[string]any)
-		for m := range jsonlist.Members(text) {
+		for m := range jsonscan.Members(text) {
 			full := tomlKey(key, m.Key)
 			_, twice := tree[m.Key]
 			t.places[full] = at + m.From
@@ -141,7 +142,7 @@ func (t *Document) jsonTree(key string, at int, text string, depth int) any {
 		return tree
 	case text[0] == '[':
 		items := []any{}
-		for from, item := range jsonlist.Items(text) {
+		for from, item := range jsonscan.Items(text) {
 			full := fmt.Sprintf("%s[%d]", key, len(items))
 			t.places[full] = at + from
 			items = append(items, t.jsonTree(full, at+from, item, depth+1))

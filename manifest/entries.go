@@ -400,22 +400,41 @@ func ParseKey(s string) (k Key, err error) {
 	return k, err
 }
 
-// ParseCellID reads the post id in a cell of a table, as ParsePostID does, but for nan and null: programs write these where a
-// value is missing.
-func ParseCellID(text string) (PostID, error) {
-	// Both could be ids.
-	if word := value.Fold(text); word == "nan" || word == "null" {
-		return notID(text, "looks like a missing value, not a post id",
-			"every entry needs the id of its post; if a post really has this id, write t3_"+word)
+// ParseCellKey reads the key in a field of anybody's file, as ParseKey does, with the ids of ParseCellID.
+func ParseCellKey(s string) (k Key, err error) {
+	id, image := cutImage(s)
+	k.ID, err = ParseCellID(id)
+	if err != nil && image > 0 {
+		_, err = ParseCellID(s) // which repeats all of the text, as of any other
+		return k, err
 	}
-	return ParsePostID(text)
+	k.Image = image
+	return k, err
+}
+
+// ParseCellID reads the post id in a field of anybody's file, as ParsePostID does, but for what programs write where a
+// value is missing (value.Absent), alone or in an address. t3_nan is the id nan.
+func ParseCellID(text string) (PostID, error) {
+	const hint = "every entry needs the id of its post"
+	id, err := ParsePostID(text)
+	switch isID := err == nil; {
+	case value.Absent(text) && isID:
+		return notID(text, "looks like a missing value, not a post id",
+			hint+"; if a post really has this id, write t3_"+string(id))
+	case value.Absent(text):
+		return notID(text, "looks like a missing value, not a post id", hint)
+	case isID && value.Absent(string(id)) && strings.Contains(text, "/"):
+		return notID(text, "has a missing value in the place of the id",
+			hint+"; if a post really has this id, write t3_"+string(id))
+	}
+	return id, err
 }
 
 // subreddit reads where the post stands: the subreddit column, else the permalink that the id came in.
 func (d *decoder) subreddit(cells []Cell) string {
 	// It only helps to say why a post is absent, so a cell without one is not reported.
 	if i := d.fields[FieldSubreddit]; i >= 0 && cells[i].Fault == "" {
-		if name := Subreddit(SubredditCell(cells[i].Text)); name != "" {
+		if name := Subreddit(SubredditCell(cells[i].Text)); name != "" && !value.Absent(name) {
 			return strings.Clone(name)
 		}
 	}
@@ -428,7 +447,7 @@ func (d *decoder) subreddit(cells []Cell) string {
 		return ""
 	}
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
-	if len(parts) < 2 || parts[0] != "r" {
+	if len(parts) < 2 || parts[0] != "r" || value.Absent(parts[1]) {
 		return ""
 	}
 	return strings.Clone(Subreddit(parts[1]))
@@ -458,6 +477,9 @@ func (d *decoder) split(i int, cells []Cell) string {
 		return known
 	case text == "":
 		d.report(i, "the split is empty", "every entry needs one when there is a split column; where this column is something else, rename it")
+	case value.Absent(text):
+		d.report(i, fmt.Sprintf("the split %s looks like a missing value", table.Quote(text)),
+			"every entry needs a split; where this is the name of one, give it another, such as rest")
 	case !value.IsWord(text, MaxSplit):
 		d.report(i, fmt.Sprintf("%s cannot name a split", table.Quote(text)), splitForm)
 	case taken:

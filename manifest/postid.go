@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -70,9 +71,12 @@ var damaged = regexp.MustCompile(`^(\d+([.,]\d+(e[+-]*\d+)?|e[+-]+\d+)` +
 // Paths of posts, folded and without slashes at their ends.
 var (
 	postPath    = regexp.MustCompile(`^((r|u|user)/[^/]*/)?(comments|gallery)/([0-9a-z]{1,13})(/|$)`)
-	commentPath = regexp.MustCompile(`^(?:(?:r|u|user)/[^/]*/)?comments/([0-9a-z]{1,13})/[^/]*/([0-9a-z]{1,13})(?:/?\.[a-z]+)?$`)
-	// commentPart is a comment behind a #: its fullname, or an id of at least six signs, which no anchor of a page is.
-	commentPart = regexp.MustCompile(`^(?:(?:thing_)?t1_([0-9a-z]{1,13})|([0-9a-z]*[0-9][0-9a-z]*))$`)
+	commentPath = regexp.MustCompile(`^(?:(?:r|u|user)/[^/]*/)?comments/([0-9a-z]{1,13})/` +
+		`(?:(?:[^/]*/)?t1_|[^/]*/)([0-9a-z]{1,13})(?:/?\.[a-z]+)?$`)
+	// commentPart is a comment behind a #, where anchors of the page stand as well: its fullname, an id with a digit of at
+	// least six signs, or one of six or seven letters, as comments have.
+	commentPart = regexp.MustCompile(`^(?:(?:thing_)?t1_([0-9a-z]{1,13})|([0-9a-z]*[0-9][0-9a-z]*|[a-z]{6,7}))$`)
+	anchors     = []string{"comment", "content", "footer", "gallery", "header", "replies", "sidebar", "thread"}
 	sharePath   = regexp.MustCompile(`^((r|u|user)/[^/]*/)?s/`)
 )
 
@@ -124,7 +128,7 @@ func IsComment(text string) bool {
 }
 
 // CommentAddress gives the post and the comment that the address of a comment names, in lower case: its permalink, also
-// with .json, or the address of the post with the comment behind ?comment= or #.
+// with .json or the comment's fullname, or the address of the post with the comment behind ?comment=, ?comment_id= or #.
 func CommentAddress(text string) (post PostID, comment string, ok bool) {
 	if !strings.Contains(text, "omments") { // which most texts do not
 		return "", "", false
@@ -141,9 +145,14 @@ func CommentAddress(text string) (post PostID, comment string, ok bool) {
 	if found == nil {
 		return "", "", false
 	}
-	comment = strings.TrimPrefix(value.FoldASCII(u.Query().Get("comment")), "t1_")
+	query := u.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if key := strings.Join(value.Words(name), ""); key == "comment" || key == "commentid" {
+			comment = cmp.Or(comment, strings.TrimPrefix(value.FoldASCII(query.Get(name)), "t1_"))
+		}
+	}
 	if part := commentPart.FindStringSubmatch(value.FoldASCII(u.Fragment)); comment == "" && part != nil &&
-		(part[1] != "" || len(part[2]) >= shortestComment) {
+		(part[1] != "" || len(part[2]) >= shortestComment && !slices.Contains(anchors, part[2])) {
 		comment = part[1] + part[2]
 	}
 	return PostID(found[4]), comment, validID(comment)

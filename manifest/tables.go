@@ -97,6 +97,11 @@ const (
 	splitForm   = "a split name has letters, digits and _, at most 32"
 )
 
+// BeginsOutcomes reports whether a file can be one of outcomes, by its first bytes.
+func BeginsOutcomes(head []byte) bool {
+	return bytes.HasPrefix(userfile.Unmarked(head), []byte(outcomesHeader))
+}
+
 // ReadOutcomes reads what WriteOutcomes wrote, strictly, as it is ranged over. A *Problem is about a
 // line that is wrong, or that names an entry again; it does not name the file, which only the caller knows.
 func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
@@ -225,6 +230,8 @@ func (t Tombstone) fault() (cell int, message, hint string) {
 		return 1, table.Quote(string(t.State)) + " is not a state of a tombstone", "it is removed, deleted or unavailable"
 	case t.Time.UTC().Year() > 9999: // RFC 3339 has no such year
 		return 2, "the time is not one in UTC, to the second", "write it as 2025-12-31T23:59:59Z"
+	case t.Time.IsZero() || t.Time.Unix() == 0:
+		return 2, "the time is what programs write for a missing one", "write when the post was removed, or when you learned of it"
 	}
 	return 0, "", ""
 }

@@ -191,7 +191,8 @@ func TestTombstonesRefuse(t *testing.T) {
 	const time1 = "2025-12-31T23:59:59Z"
 	text := "id,state,time\n" + strings.Join([]string{
 		"abc,removed," + time1, "t3_abd,removed," + time1, "abe,live," + time1, "abf,removed,2025-12-31", "abg,removed,2025-12-31T23:59:59+01:00",
-		"abh,removed,2025-12-31T23:59:59.5Z", "abc,deleted," + time1, "abi,removed", "",
+		"abh,removed,2025-12-31T23:59:59.5Z", "abc,deleted," + time1, "abi,removed",
+		"abj,removed,1970-01-01T00:00:00Z", "abk,removed,0001-01-01T00:00:00Z", "",
 	}, "\n")
 	_, err := ReadTombstones(strings.NewReader(text))
 	var problems *Problems
@@ -204,6 +205,8 @@ func TestTombstonesRefuse(t *testing.T) {
 		"line 6, column 13: the time is not one in UTC, to the second",
 		"line 7, column 13: the time is not one in UTC, to the second",
 		"line 8, column 1: post abc, image 0, is already on line 2", "line 9, column 12: the row has 2 fields, the header has 3",
+		"line 10, column 13: the time is what programs write for a missing one",
+		"line 11, column 13: the time is what programs write for a missing one",
 	}
 	var got []string
 	for _, p := range problems.List {

@@ -16,8 +16,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A resolver asks Reddit about posts, records the verdicts and settles what is gone, in one goroutine.
-type resolver struct {
+// A asker asks Reddit about posts, records the verdicts and settles what is gone, in one goroutine.
+type asker struct {
 	*run
 	sweep      *sweep.Sweep[asked]
 	live       int                                // posts that were live when the run began, or later in it
@@ -32,14 +32,14 @@ type resolver struct {
 	warned     map[manifest.Reason]bool // reasons of removals that are not known here
 }
 
-// An asked is a post that the resolver asks about, with the tombstone that it has after the answer.
+// An asked is a post that the asker asks about, with the tombstone that it has after the answer.
 type asked struct {
 	workspace.Post
 	stone *workspace.Tombstone
 }
 
-func newResolver(r *run) *resolver {
-	s := &resolver{run: r, waiting: map[manifest.PostID]workspace.Post{}, images: map[manifest.Key]workspace.Trouble{}, held: map[manifest.Key]bool{}, abouts: map[string]manifest.Reason{},
+func newAsker(r *run) *asker {
+	s := &asker{run: r, waiting: map[manifest.PostID]workspace.Post{}, images: map[manifest.Key]workspace.Trouble{}, held: map[manifest.Key]bool{}, abouts: map[string]manifest.Reason{},
 		unanswered: map[manifest.PostID]bool{}, warned: map[manifest.Reason]bool{}}
 	s.sweep = &sweep.Sweep[asked]{Reddit: r.Reddit, ID: func(p asked) manifest.PostID { return p.ID }, Pause: r.Policy.Reddit.SecondLookAfter,
 		Stop: r.Stop, Log: r.Log, OnWait: r.Progress.OnWait, Record: s.record}
@@ -48,7 +48,7 @@ func newResolver(r *run) *resolver {
 
 // resolve asks about posts until each has an answer or none is to be had, and settles what is newly gone.
 // handOn gets the posts with their answers while the asking goes on; it may be nil.
-func (s *resolver) resolve(ctx context.Context, posts iter.Seq2[asked, error], handOn func(context.Context, []sweep.Heard[asked]) error) error {
+func (s *asker) resolve(ctx context.Context, posts iter.Seq2[asked, error], handOn func(context.Context, []sweep.Heard[asked]) error) error {
 	s.live = max(s.live, s.liveNow)
 	s.sweep.HandOn = handOn
 	err := s.sweep.Run(ctx, posts)
@@ -63,7 +63,7 @@ func (s *resolver) resolve(ctx context.Context, posts iter.Seq2[asked, error], h
 }
 
 // everyPost yields the posts in manifest order, and counts what the removals of the sweep are measured against.
-func (s *resolver) everyPost(ctx context.Context) iter.Seq2[asked, error] {
+func (s *asker) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 	return func(yield func(asked, error) bool) {
 		s.withheld = map[manifest.PostID]bool{}
 		if err := s.findWaiting(ctx); err != nil {
@@ -90,7 +90,7 @@ func (s *resolver) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 }
 
 // duePosts yields the posts whose rows may not be exported as they are. A finished workspace has none.
-func (s *resolver) duePosts(ctx context.Context) iter.Seq2[asked, error] {
+func (s *asker) duePosts(ctx context.Context) iter.Seq2[asked, error] {
 	return func(yield func(asked, error) bool) {
 		// A run can take longer than the policy's recheck_within, and a post can be removed between the answer and the
 		// download of its image.
@@ -107,16 +107,16 @@ func (s *resolver) duePosts(ctx context.Context) iter.Seq2[asked, error] {
 }
 
 // wasLive reports whether a removal of the post would take something away.
-func (s *resolver) wasLive(p workspace.Post) bool {
+func (s *asker) wasLive(p workspace.Post) bool {
 	return !s.stones.Has(p.ID) && (p.Withheld || !p.LiveAt.IsZero() && !p.State.Gone())
 }
 
-// record stores what was heard of posts.
-func (s *resolver) record(ctx context.Context, heard []sweep.Heard[asked]) error {
+// record stores what was answers of posts.
+func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error {
 	now, found := s.Now().UTC().Truncate(time.Second), 0
-	posts := make([]workspace.Post, len(heard))
+	posts := make([]workspace.Post, len(answers))
 	var gone []workspace.Post
-	for i, h := range heard {
+	for i, h := range answers {
 		p := h.Post.Post
 		if s.wasLive(p) {
 			s.liveNow--
@@ -125,9 +125,9 @@ func (s *resolver) record(ctx context.Context, heard []sweep.Heard[asked]) error
 		switch {
 		case h.Found != nil:
 			found++
-			posts[i] = s.seen(p, h, now)
+			posts[i] = s.found(p, h, now)
 		case h.Absent:
-			posts[i] = s.missing(p, now, h.Second)
+			posts[i] = s.absent(p, now, h.Second)
 		default:
 			posts[i] = unknown(p, h.Verdict.Reason)
 			s.unanswered[p.ID] = true
@@ -135,7 +135,7 @@ func (s *resolver) record(ctx context.Context, heard []sweep.Heard[asked]) error
 		if p := posts[i]; p.State.Gone() && !p.Withheld {
 			gone = append(gone, p) // it was never live here, so there is nothing to withhold
 		}
-		heard[i].Again = !posts[i].AbsentAt.IsZero() && posts[i].State != manifest.StateUnavailable
+		answers[i].Again = !posts[i].AbsentAt.IsZero() && posts[i].State != manifest.StateUnavailable
 	}
 	// The tombstone first: killed between the two, the post stays out all the same.
 	if err := s.addTombstones(ctx, gone); err != nil {
@@ -151,13 +151,13 @@ func (s *resolver) record(ctx context.Context, heard []sweep.Heard[asked]) error
 	if err := s.explainAbsence(ctx, posts); err != nil {
 		return err
 	}
-	if err := s.recordImages(ctx, heard); err != nil {
+	if err := s.recordImages(ctx, answers); err != nil {
 		return err
 	}
 	for i, p := range posts {
-		heard[i].Post = asked{Post: p}
+		answers[i].Post = asked{Post: p}
 		if stone, ok := s.stones[p.ID]; ok {
-			heard[i].Post.stone = &stone
+			answers[i].Post.stone = &stone
 		}
 		if s.wasLive(p) {
 			s.liveNow++
@@ -171,8 +171,8 @@ func (s *resolver) record(ctx context.Context, heard []sweep.Heard[asked]) error
 	return nil
 }
 
-// seen is the post p after an answer that held it.
-func (s *resolver) seen(p workspace.Post, h sweep.Heard[asked], now time.Time) workspace.Post {
+// found is the post p after an answer that held it.
+func (s *asker) found(p workspace.Post, h sweep.Heard[asked], now time.Time) workspace.Post {
 	v := h.Verdict
 	after := workspace.Post{ID: p.ID, State: v.State, Reason: v.Reason, CheckedAt: now, LiveAt: p.LiveAt, Unseen: p.Unseen, Told: p.Told}
 	if !v.State.Gone() { // where it was made is kept only to say later why it went
@@ -188,8 +188,8 @@ func (s *resolver) seen(p workspace.Post, h sweep.Heard[asked], now time.Time) w
 	return s.withhold(p, after)
 }
 
-// missing is the post p after an answer that held others but not p. A second absence after the policy's pause is believed.
-func (s *resolver) missing(p workspace.Post, now time.Time, second bool) workspace.Post {
+// absent is the post p after an answer that held others but not p. A second absence after the policy's pause is believed.
+func (s *asker) absent(p workspace.Post, now time.Time, second bool) workspace.Post {
 	after := p
 	switch {
 	case p.State == manifest.StateUnavailable:
@@ -219,14 +219,14 @@ func unknown(p workspace.Post, reason manifest.Reason) workspace.Post {
 }
 
 // withhold withholds a post that was live and is gone.
-func (s *resolver) withhold(before, after workspace.Post) workspace.Post {
+func (s *asker) withhold(before, after workspace.Post) workspace.Post {
 	// Only when the sweep is over settle knows how many there are.
 	after.Withheld = after.State.Gone() && s.wasLive(before)
 	return after
 }
 
 // explainAbsence asks whether the communities of unavailable posts are banned, private or open. It only says why.
-func (s *resolver) explainAbsence(ctx context.Context, posts []workspace.Post) error {
+func (s *asker) explainAbsence(ctx context.Context, posts []workspace.Post) error {
 	var explained []workspace.Post
 	for i, p := range posts {
 		name := cmp.Or(p.Subreddit, p.Told)
@@ -254,7 +254,7 @@ func (s *resolver) explainAbsence(ctx context.Context, posts []workspace.Post) e
 }
 
 // ask asks Reddit about every post and settles what is gone. Without a client it asks nobody.
-func (r *run) ask(ctx context.Context, s *resolver) error {
+func (r *run) ask(ctx context.Context, s *asker) error {
 	if r.Reddit == nil {
 		return r.settleKnown(ctx, s)
 	}
@@ -271,7 +271,7 @@ func (r *run) ask(ctx context.Context, s *resolver) error {
 }
 
 // settleKnown settles what the operator confirms, and asks nobody.
-func (r *run) settleKnown(ctx context.Context, s *resolver) error {
+func (r *run) settleKnown(ctx context.Context, s *asker) error {
 	// Half a sweep of an earlier run can't tell a mass removal from a few.
 	if !r.ConfirmRemovals {
 		return nil

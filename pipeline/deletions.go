@@ -89,7 +89,7 @@ func (r *run) holdTombstones(ctx context.Context) error {
 	r.stones = make(state.Holding, len(all))
 	var again []manifest.PostID
 	for _, t := range all {
-		if t.Readmitted && r.Policy.Readmits(t.State, t.Reason) {
+		if r.suspends(t) {
 			continue
 		}
 		if t.Readmitted { // the policy no longer lets it come back
@@ -100,8 +100,13 @@ func (r *run) holdTombstones(ctx context.Context) error {
 	return r.Workspace.SetReadmitted(ctx, false, again...)
 }
 
+// suspends reports whether a tombstone does not hold: its post came back, and the policy lets it.
+func (r *run) suspends(t workspace.Tombstone) bool {
+	return t.Readmitted && r.Policy.Readmits(t.State, t.Reason)
+}
+
 // findWaiting finds the images whose removal from a live post waits for a confirmation.
-func (s *resolver) findWaiting(ctx context.Context) error {
+func (s *asker) findWaiting(ctx context.Context) error {
 	for rec, err := range s.Workspace.Records(ctx, workspace.Select{Bare: true, Troubles: policy.ImageRemovals()}) {
 		if err != nil {
 			return err
@@ -115,10 +120,10 @@ func (s *resolver) findWaiting(ctx context.Context) error {
 
 // recordImages notes which stored images of live posts were removed: out of a gallery by its author, or with the post that
 // a crosspost shows. Like posts, they wait until it is known how many there are.
-func (s *resolver) recordImages(ctx context.Context, heard []sweep.Heard[asked]) error {
+func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) error {
 	found := map[manifest.PostID]reddit.Post{}
 	var ids []manifest.PostID // of posts that an image was removed from, now or earlier
-	for _, h := range heard {
+	for _, h := range answers {
 		if h.Found == nil || h.Verdict.State != manifest.StateLive {
 			continue
 		}
@@ -142,7 +147,7 @@ func (s *resolver) recordImages(ctx context.Context, heard []sweep.Heard[asked])
 		there := rec.Image != nil || rec.Result != nil && rec.Result.Outcome == manifest.Kept
 		switch {
 		case removal(f) && there && !waits:
-			t := trouble("", f)
+			t := trouble(f)
 			t.Beside, t.At = workspace.Waiting, s.Now().UTC().Truncate(time.Second)
 			s.images[rec.Key] = t
 			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
@@ -164,10 +169,11 @@ func removal(f *policy.Fault) bool {
 
 // settle erases the posts that were live and are gone, and the images that left live posts; when they are too many, it
 // leaves them withheld.
-func (s *resolver) settle(ctx context.Context) error {
+func (s *asker) settle(ctx context.Context) error {
 	var confirmed, fresh []workspace.Post
 	for _, id := range slices.Sorted(maps.Keys(s.waiting)) {
-		switch p := s.waiting[id]; {
+		p := s.waiting[id]
+		switch {
 		case !p.State.Gone() || s.stones.Has(p.ID):
 		// A confirmation covers what was withheld when the run began, and nothing that this run found.
 		case s.ConfirmRemovals && s.withheld[p.ID]:
@@ -180,7 +186,8 @@ func (s *resolver) settle(ctx context.Context) error {
 	for _, k := range slices.SortedFunc(maps.Keys(s.images), func(a, b manifest.Key) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Image, b.Image))
 	}) {
-		switch _, gone := s.waiting[k.ID]; {
+		_, gone := s.waiting[k.ID]
+		switch {
 		case gone: // with its post, or not
 		case s.ConfirmRemovals && s.held[k]:
 			images = append(images, k)
@@ -233,7 +240,7 @@ func (s *resolver) settle(ctx context.Context) error {
 }
 
 // postsOf are the posts of images, as the log has them.
-func (s *resolver) postsOf(images []manifest.Key) (posts []workspace.Post) {
+func (s *asker) postsOf(images []manifest.Key) (posts []workspace.Post) {
 	for _, k := range images {
 		posts = append(posts, workspace.Post{ID: k.ID, Reason: s.images[k].Reason})
 	}
@@ -241,7 +248,7 @@ func (s *resolver) postsOf(images []manifest.Key) (posts []workspace.Post) {
 }
 
 // noteMassRemoval stores the note where it changes, and records in the log which posts are withheld.
-func (s *resolver) noteMassRemoval(ctx context.Context, note state.MassRemovalNote, withheld []workspace.Post) error {
+func (s *asker) noteMassRemoval(ctx context.Context, note state.MassRemovalNote, withheld []workspace.Post) error {
 	last, err := state.ReadNote[state.MassRemovalNote](ctx, s.Workspace)
 	if err != nil || last == note {
 		return err
@@ -256,7 +263,7 @@ func (s *resolver) noteMassRemoval(ctx context.Context, note state.MassRemovalNo
 }
 
 // notePosts records posts in the log, in as many records as it takes.
-func (s *resolver) notePosts(ctx context.Context, kind auditlog.Kind, posts []workspace.Post) error {
+func (s *asker) notePosts(ctx context.Context, kind auditlog.Kind, posts []workspace.Post) error {
 	// The workspace writes most records with the change they record; what is withheld and confirmed changes nothing.
 	var events []auditlog.Event
 	for chunk := range slices.Chunk(posts, auditlog.MaxPosts) {

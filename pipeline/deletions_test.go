@@ -14,9 +14,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestRemovals: what is removed goes with every job that asks, is withheld where it is many posts at once, and comes back only
+// TestRemovedRowsGoWithEveryJob: what is removed goes with every job that asks, is withheld where it is many posts at once, and comes back only
 // where the policy says so or Reddit lists an image again.
-func TestRemovals(t *testing.T) {
+func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 	const most = "post deleted p00 p02; post moderator p01 p03 p04 p05 p06; image left g/1; image parent p07"
 	for _, c := range []struct {
 		name, steps string // JOB in them is each job
@@ -38,6 +38,11 @@ func TestRemovals(t *testing.T) {
 		{"a moderator's, and live again", "post moderator p03; JOB; post live p03; run", "p03", ""},
 		{"a moderator's, readmitted by the policy", "policy readmit; post moderator p03; JOB; post live p03; run", "", ""},
 		{"a copyright's is never readmitted", "policy readmit; post copyright p03; JOB; post live p03; run", "p03", ""},
+		{"called deleted, and absent when it is confirmed", "post deleted p03 p04 p05; JOB; post absent p03 p04 p05; JOB confirm; post live p03 p04 p05; run",
+			"p03 p04 p05", ""},
+		{"held, and then removed", "post quarantined p03; JOB; post moderator p03; JOB", "p03", ""},
+		{"readmitted, until the policy no longer does", "policy readmit; post moderator p03; JOB; post live p03; run; policy strict; JOB", "p03", ""},
+		{"readmitted, until the release has a tombstone", "policy readmit; post moderator p03; JOB; post live p03; run; stones removed p03; JOB", "p03", ""},
 		{"in the gallery again", "image left g/1; JOB; image ok g/1; run", "g/1", ""},
 		{"the parent is live again", "image parent p03; JOB; image ok p03; run", "p03", ""},
 		{"the parent is live again, and somebody asks", "image parent p03; JOB; image ok p03; run retry=crosspost_parent_removed", "", ""},
@@ -69,14 +74,61 @@ func TestRemovals(t *testing.T) {
 	}
 }
 
-// TestHeldAfterRemoval: an image was removed and its row could not be taken out. That its post and many others are quarantined
+// TestWithheldGoesOffline: what a purge withheld stays, with its clock, until an offline purge is given the confirmation.
+func TestWithheldGoesOffline(t *testing.T) {
+	w := newWorld(t, numbered(8)...).do("run; copy c; post moderator p00 p01 p02 p03; purge").ok()
+	s := w.checkSound()
+	testkit.Same(t, "posts that wait", 4, s.status.Withheld)
+	testkit.Same(t, "rows of the copy", 8, len(s.copied))
+	since := *s.status.WithheldSince
+	w.do("clock 1h; purge; purge offline").ok()
+	s = w.checkSound()
+	testkit.Same(t, "images", 8, len(s.images))
+	testkit.Same(t, "since when", since, *s.status.WithheldSince)
+	testkit.Same(t, "what was erased", 0, len(w.purged.Erased))
+	w.do("purge offline confirm").ok()
+	s = w.checkSound()
+	testkit.Same(t, "images", 4, len(s.images))
+	testkit.Same(t, "rows of the copy", 4, len(s.copied))
+}
+
+// TestBackOutcomes: what was withheld, or held, and is live again is pending for every job that lets no row in, in
+// outcomes.csv as in the status, until a run has the rows again.
+func TestBackOutcomes(t *testing.T) {
+	for _, steps := range []string{
+		"post deleted p03 p04 p05; recheck; post live p03 p04 p05; recheck",
+		"post deleted p03; recheck; post deleted p04 p05 p06; recheck; post live p04 p05 p06; purge",
+		"post deleted p03 p04 p05; recheck; post live p04 p05; recheck confirm",
+		"image left g/1; image parent p03 p04; recheck; image ok g/1; image ok p03 p04; recheck",
+		"post quarantined p03; recheck; post live p03; recheck",
+	} {
+		w := newWorld(t, append(numbered(19), "g*2")...).do("run; " + steps).ok()
+		s := w.checkSound()
+		counts := map[manifest.Outcome]int{}
+		for _, res := range s.outcomes {
+			counts[res.Outcome]++
+		}
+		testkit.Same(t, "outcomes after "+steps, s.status.Outcomes, counts)
+		for row, res := range s.outcomes {
+			if live := s.records[row].Post.State == manifest.StateLive; live && res.Outcome != manifest.Kept && res.Outcome != manifest.Pending {
+				t.Errorf("after %s outcomes.csv says of %s, which is live: %s, %s", steps, row, res.Outcome, res.Reason)
+			}
+		}
+		w.do("run").ok()
+		if w.checkSound(); w.summary.Outcomes[manifest.Pending] != 0 {
+			t.Errorf("after %s and a run: %v", steps, w.summary.Outcomes)
+		}
+	}
+}
+
+// TestRemovedRowGoesThoughManyOthersAreHeld: an image was removed and its row could not be taken out. That its post and many others are quarantined
 // afterwards, which the guard holds back, is no reason to keep the row.
-func TestHeldAfterRemoval(t *testing.T) {
+func TestRemovedRowGoesThoughManyOthersAreHeld(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split"} {
 		w := newWorld(t, append(numbered(9), "g*3")...).do("run; image parent p01; image left g/1").ok()
 		const unwritable = "recheck confirm unwritable=" + state.DatasetDir
 		w.do(unwritable + ";" + unwritable)
-		if _, there := w.look().rows["p01"]; !errors.Is(w.err, errFault) || !there {
+		if _, there := w.inspect().rows["p01"]; !errors.Is(w.err, errFault) || !there {
 			t.Fatalf("the row was taken out: %v, %v", !there, w.err)
 		}
 		w.do("post quarantined p01 p02 p03 p04; " + job)

@@ -36,12 +36,11 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 		err = g.fetchAgain(ctx, j, first, err)
 	}
 	if f, ok := errors.AsType[*policy.Fault](err); ok {
-		source := g.taken.source(g.Policy, j.entry.ID, g.attempt(j.entry, j.candidate), f.Reason)
-		f = g.known.answered(answer{j, source, *f, state.SHA256(d.Body)})
+		f = g.known.answered(refusal{j, *f, state.SHA256(d.Body)})
 		if !j.stored {
 			g.settled(j.entry.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
 		}
-		return g.noImage(ctx, j, source, f)
+		return g.noImage(ctx, j, f)
 	}
 	if err != nil {
 		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
@@ -93,7 +92,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		return err
 	}
 	defer pic.Free()
-	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
+	img := workspace.Image{Source: j.source, Limits: g.terms.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
 		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)), Redirected: d.Redirected,
 		PixelsSHA256: picture.ShownDigest(body, info.Format, pic.Upright)}
 	g.known.sent(j, img.PixelsSHA256) // a whole image: half of one is what a host in trouble sends
@@ -107,14 +106,14 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		img.SHA256 = state.SHA256(body)
 	}
 	// An image that is not the one the manifest means never reaches the disk.
-	if f := g.compare(j.entry, img); f != nil {
+	if f := g.terms.compare(j.entry, img); f != nil {
 		return f
 	}
-	if f := g.taken.refuses(g.Policy, j.entry.ID, img); f != nil {
+	if f := g.terms.removed.refuses(g.Policy, j.entry.ID, img); f != nil {
 		return f
 	}
 	if j.stored {
-		return g.others.stage(ctx, g.Workspace, j, body, img)
+		return g.replacements.stage(ctx, g.Workspace, j, body, img)
 	}
 	job := readJob{Record: workspace.Record{Entry: j.entry, Image: &img}}
 	// A picture that waits has memory of its own: readers wait for the memory of those that are decoded, and this waits
@@ -136,8 +135,8 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 }
 
 // compare holds an image against the digests that the manifest names; one that matches is enough.
-func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
-	distance, radius := 0, g.Policy.Dedupe.HashRadius
+func (t terms) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
+	distance, radius := 0, t.policy.Dedupe.HashRadius
 	if e.PHash != "" {
 		want, err := strconv.ParseUint(e.PHash, 16, 64)
 		if err != nil {

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -42,44 +41,40 @@ type readJob struct {
 // A gatherer is what the fetchers and readers share.
 type gatherer struct {
 	*run
-	fetch     map[string]chan fetchJob // by host name of the policy
-	senders   sync.WaitGroup           // to read
-	read      chan readJob
-	reader    *reading.Reader
-	waiting   *semaphore.Weighted // bytes, of decoded images that wait for a reader
-	limits    string              // what decides, besides the URL, how a download ends
-	taken     taken               // pictures that were taken down
-	known     hosts               // what the hosts sent
-	others    others              // images that may take the place of stored ones
-	keepTexts bool                // keep the text of each reading that is replaced: see ReadAgain
+	fetch        map[string]chan fetchJob // by host name of the policy
+	senders      sync.WaitGroup           // to read
+	read         chan readJob
+	reader       *reading.Reader
+	waiting      *semaphore.Weighted // bytes, of decoded images that wait for a reader
+	terms        terms
+	known        hosts        // what the hosts sent
+	replacements replacements // images that may take the place of stored ones
+	keepTexts    bool         // keep the text of each reading that is replaced: see ReadAgain
 }
 
-func (r *run) newGatherer(keepTexts bool) *gatherer {
-	im := r.Policy.Images
-	limits := fmt.Sprint(im.MaxBytes, im.MaxPixels, im.MaxSide)
-	for _, h := range im.Hosts {
-		limits += " " + h.Name
-	}
-	for _, p := range im.Placeholders {
-		limits += fmt.Sprintf(" %+v", p)
-	}
-	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
-		reader: reading.New(r.OCR, r.Policy), waiting: semaphore.NewWeighted(im.MaxDecodedBytes() / 2), limits: limits,
+func (r *run) newGatherer(removed removedPictures, keepTexts bool) *gatherer {
+	g := &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
+		reader: reading.New(r.OCR, r.Policy), waiting: semaphore.NewWeighted(r.Policy.Images.MaxDecodedBytes() / 2),
 		keepTexts: keepTexts, known: hosts{byHost: map[string]*host{}}}
+	g.terms = newTerms(r.Config, removed, nil)
+	if r.OCR != nil {
+		g.terms.reader = g.reader
+	}
+	return g
 }
 
 // gather runs resolve, fetch and ocr side by side.
-func (r *run) gather(ctx context.Context, s *resolver) error {
+func (r *run) gather(ctx context.Context, s *asker) error {
 	keepTexts, err := r.Workspace.Rereading(ctx)
 	if err != nil {
 		return err
 	}
-	g := r.newGatherer(keepTexts)
-	defer g.others.discard(context.WithoutCancel(ctx))
-	g.taken, err = r.findTaken(ctx)
+	removed, err := r.findRemovedPictures(ctx)
 	if err != nil {
 		return err
 	}
+	g := r.newGatherer(removed, keepTexts)
+	defer g.replacements.discard(context.WithoutCancel(ctx))
 	group, running := errgroup.WithContext(ctx) // running ends with the group
 	for _, host := range r.Policy.Images.Hosts {
 		jobs := make(chan fetchJob, hostQueue)
@@ -92,7 +87,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 			})
 		}
 	}
-	// The resolver sends stored images that have to be read again, and closes the queues of the fetchers.
+	// The asker sends stored images that have to be read again, and closes the queues of the fetchers.
 	g.senders.Add(1)
 	safely.Go(group, func() error {
 		defer g.senders.Done()
@@ -102,7 +97,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 				close(jobs)
 			}
 		}()
-		return s.resolve(running, s.everyPost(running), g.handOn)
+		return s.resolve(running, s.everyPost(running), g.assign)
 	})
 	safely.Go(group, func() error {
 		g.senders.Wait() // the readers end when no sender is left
@@ -119,7 +114,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 	if err := g.settleHosts(ctx); err != nil {
 		return err
 	}
-	return g.settleOthers(ctx)
+	return g.settleReplacements(ctx)
 }
 
 // work does the jobs of one queue until it is closed.

@@ -31,12 +31,11 @@ const (
 // reasonNoImages is the reason of entries whose host sends no images to anybody.
 const reasonNoImages manifest.Reason = "host_sends_no_images"
 
-// An answer is what a host sent in place of an image.
-type answer struct {
-	job    fetchJob
-	source string // of its trouble
-	fault  policy.Fault
-	body   string // digest of what came, where that can be what a host in trouble sends
+// A refusal is what a host sent in place of an image.
+type refusal struct {
+	job   fetchJob
+	fault policy.Fault
+	body  string // digest of what came, where that can be what a host in trouble sends
 }
 
 // hosts are the image hosts of one run.
@@ -54,7 +53,7 @@ type host struct {
 	first         string                   // digest of the pixels of the first image that it sent
 	firstFor      map[manifest.PostID]bool // posts that it sent that one for, up to two
 	several       bool                     // it sent another image, too
-	open, settled []answer                 // since it last sent an image, and before
+	open, settled []refusal                // since it last sent an image, and before
 	left          map[string]*leftImage    // that it sent in a run which was killed, by the digest of their pixels
 }
 
@@ -93,16 +92,26 @@ func (s *hosts) on(name string, change func(*host)) {
 	change(s.byHost[name])
 }
 
+// lies notes that the stored image of a record lies where it lay.
+func (s *hosts) lies(rec workspace.Record, c reddit.Candidate) {
+	// A run that stored it, or one after it, came to its end: it has judged the host.
+	if rec.Result != nil && rec.Result.Outcome != manifest.Pending && rec.Result.Outcome != manifest.Failed {
+		s.stored(c)
+		return
+	}
+	s.left(rec.ID, c, rec.Image.PixelsSHA256)
+}
+
 // stored notes an image that is stored and lies where it lay.
 func (s *hosts) stored(c reddit.Candidate) {
 	s.on(c.Host, func(h *host) {
 		h.earlier = true
-		h.testifies(c)
+		h.addWitness(c)
 	})
 }
 
-// testifies adds a witness. The last few are enough: one of them can have trouble of its own.
-func (h *host) testifies(c reddit.Candidate) {
+// addWitness adds a witness. The last few are enough: one of them can have trouble of its own.
+func (h *host) addWitness(c reddit.Candidate) {
 	const enough = 3
 	h.witnesses = append(h.witnesses, c)
 	h.witnesses = h.witnesses[max(0, len(h.witnesses)-enough):]
@@ -144,14 +153,14 @@ func (s *hosts) sent(j fetchJob, digest string) {
 			h.firstFor[j.entry.ID] = true
 		}
 		if digest != h.first || len(h.firstFor) < 2 { // what it sends to everybody must not crowd out the stored ones
-			h.testifies(j.candidate)
+			h.addWitness(j.candidate)
 		}
 		h.open, h.settled = nil, append(h.settled, h.open...)
 	})
 }
 
 // answered notes an answer without an image, and returns the fault that it is for now.
-func (s *hosts) answered(a answer) *policy.Fault {
+func (s *hosts) answered(a refusal) *policy.Fault {
 	now := a.fault
 	s.on(a.job.candidate.Host, func(h *host) {
 		if now.Reason == policy.RobotsTag { // an image came, which the policy does not take
@@ -211,7 +220,7 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 			return err
 		}
 	}
-	g.tellGivenUp()
+	g.reportGivenUp()
 	if maps.Equal(trouble, noted) {
 		return nil
 	}
@@ -230,7 +239,7 @@ func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 			g.known.stored(l.Candidate)
 			continue
 		}
-		now, err := g.look(ctx, l.Candidate)
+		now, err := g.download(ctx, l.Candidate)
 		_, none := errors.AsType[*policy.Fault](err)
 		switch {
 		case none:
@@ -252,8 +261,8 @@ func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 	return nil
 }
 
-// tellGivenUp adds the hosts that the client left alone after a while: when they say, or that while later, it asks again.
-func (g *gatherer) tellGivenUp() {
+// reportGivenUp adds the hosts that the client left alone after a while: when they say, or that while later, it asks again.
+func (g *gatherer) reportGivenUp() {
 	for _, up := range g.Reddit.GivenUp() {
 		posts := 0
 		if h := g.known.byHost[up.Host]; h != nil {
@@ -278,13 +287,13 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 		return false, nil
 	}
 	suspect := !h.sound() && (h.askedEnough() || len(h.asked) > 0 && !h.was.Since.IsZero())
-	text := slices.ContainsFunc(h.open, func(a answer) bool { return reddit.NoImage(a.fault.Reason) })
+	text := slices.ContainsFunc(h.open, func(a refusal) bool { return reddit.NoImage(a.fault.Reason) })
 	if !suspect && !text || g.access() != nil {
 		return suspect, nil
 	}
 	// One image more, whose post is live, says whether the host works. Nothing but an image does.
 	for _, c := range slices.Backward(h.witnesses) {
-		digest, err := g.look(ctx, c)
+		digest, err := g.download(ctx, c)
 		if _, ok := errors.AsType[*policy.Fault](err); ok {
 			continue
 		}
@@ -301,8 +310,8 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 	return suspect, nil
 }
 
-// look downloads an image, and returns the digest of its pixels.
-func (g *gatherer) look(ctx context.Context, c reddit.Candidate) (digest string, err error) {
+// download downloads an image, and returns the digest of its pixels.
+func (g *gatherer) download(ctx context.Context, c reddit.Candidate) (digest string, err error) {
 	d, err := g.Reddit.Download(ctx, c)
 	if err != nil {
 		return "", err
@@ -322,7 +331,7 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 		posts[a.job.entry.ID] = true
 		detail := fmt.Sprintf("%s sent no image to anybody; here it answered %s", name, a.fault.Reason)
 		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages, Detail: detail}
-		if err := g.noImage(ctx, a.job, a.source, f); err != nil {
+		if err := g.noImage(ctx, a.job, f); err != nil {
 			return err
 		}
 	}
@@ -347,7 +356,7 @@ func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts
 		}
 		posts[rec.ID] = true
 		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages, Detail: name + " sent the same picture to everybody"}
-		if err := g.dropImage(ctx, rec.Key, "", f, false); err != nil {
+		if err := g.dropImage(ctx, rec.Key, f); err != nil {
 			return err
 		}
 	}
@@ -381,7 +390,7 @@ func (g *gatherer) settleAnswers(ctx context.Context, h *host) error {
 			a.job.before != a.fault.Reason {
 			continue
 		}
-		if err := g.noImage(ctx, a.job, a.source, &a.fault); err != nil {
+		if err := g.noImage(ctx, a.job, &a.fault); err != nil {
 			return err
 		}
 	}

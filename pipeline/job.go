@@ -53,6 +53,7 @@ type Config struct {
 	// Tombstones are those the release publishes.
 	Tombstones []manifest.Tombstone
 	Policy     policy.Policy
+	PolicyText []byte               // its file, where the release has none: run, split and merge keep a copy
 	Workspace  *workspace.Workspace // locked by this process
 	Reddit     Reddit               // nil for a recheck or a purge that asks nobody
 	OCR        reading.Engine
@@ -93,7 +94,7 @@ const (
 // A run is what the stages of one job share.
 type run struct {
 	Config
-	stones  state.Holding       // tombstones that hold, the release's among them; the resolver alone changes them
+	stones  state.Holding       // tombstones that hold, the release's among them; the asker alone changes them
 	made    dataset.Provenance  // the OCR engine, tool and Go version that will make the dataset
 	dropped []manifest.Key      // entries whose image this job removed: the same picture was taken down elsewhere
 	draft   *state.Draft        // of the outcomes, where it was made while Reddit was asked
@@ -128,8 +129,8 @@ func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (s
 
 // doAsking is do for a job that asks Reddit, which leaves a note of what it asked.
 func (r *run) doAsking(ctx context.Context, bind func(context.Context) error, body func(context.Context,
-	*resolver) error) (state.Summary, error) {
-	s := newResolver(r)
+	*asker) error) (state.Summary, error) {
+	s := newAsker(r)
 	sum, err := r.do(ctx, bind, func(ctx context.Context) error { return body(ctx, s) })
 	if err != nil {
 		return state.Summary{}, err
@@ -168,7 +169,7 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 	}
 	// Content of a tombstoned post can be here when the release's list grew or a backup came
 	// back: Sweep erases it before anything else happens.
-	swept, err := r.Workspace.Sweep(ctx, r.mend)
+	swept, err := r.Workspace.Sweep(ctx, r.repair)
 	if err != nil {
 		return fmt.Errorf("clean up after an earlier run: %w", err)
 	}
@@ -189,10 +190,17 @@ func (r *run) load(ctx context.Context) error {
 	if err := r.Workspace.Load(ctx, b, safely.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
-	if rel.IsList() { // recheck, purge and audit find it there
+	// Recheck, purge and audit find list and policy there.
+	if rel.IsList() {
 		if _, err := r.Workspace.Replace(ctx, manifest.ListName,
 			func(w io.Writer) error { return rel.WriteList(ctx, w) }, nil); err != nil {
 			return fmt.Errorf("keep the list in the workspace: %w", err)
+		}
+	}
+	if r.PolicyText != nil {
+		if _, err := r.Workspace.Replace(ctx, state.PolicyFile,
+			func(w io.Writer) error { _, err := w.Write(r.PolicyText); return err }, nil); err != nil {
+			return fmt.Errorf("keep the policy in the workspace: %w", err)
 		}
 	}
 	return state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy})

@@ -15,9 +15,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestTableOfJobs does each job in a workspace where there is something to do for every phase: a post is gone, one has another
+// TestEachJobDoesItsLineOfTheTable does each job in a workspace where there is something to do for every phase: a post is gone, one has another
 // place, one row is a duplicate of what is gone, one is new, and another engine reads.
-func TestTableOfJobs(t *testing.T) {
+func TestEachJobDoesItsLineOfTheTable(t *testing.T) {
 	const all = "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10"
 	for _, c := range []struct {
 		job                  string
@@ -46,7 +46,7 @@ func TestTableOfJobs(t *testing.T) {
 			// p12 shows what p01 shows, and is its duplicate until that goes.
 			w.do("policy drop; serve 1 p12; post unclear p11; run; post live p11").ok()
 			w.do("post moderator p01; move 40 p02; engine B")
-			before := w.look()
+			before := w.inspect()
 			testkit.Same(t, "rows before", all, namesOf(before.rows))
 			w.do(c.job)
 			after := w.checkSound()
@@ -65,8 +65,8 @@ func TestTableOfJobs(t *testing.T) {
 	}
 }
 
-// TestNeeds holds what a job needs: run, split, merge and re-reading access, the others nothing.
-func TestNeeds(t *testing.T) {
+// TestOnlyJobsThatLetRowsInNeedAccess holds what a job needs: run, split, merge and re-reading access, the others nothing.
+func TestOnlyJobsThatLetRowsInNeedAccess(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; split; work").ok()
 	for job, want := range map[string]error{"run": errAccess, "split": errAccess, "merge": errAccess, "reread": errAccess,
 		"recheck": nil, "purge": nil, "purge offline": nil} {
@@ -83,10 +83,10 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestAccessEnds: when access ends while posts are asked about, what is gone has gone, and nothing is written.
-func TestAccessEnds(t *testing.T) {
+// TestNothingIsWrittenWhenAccessEnds: when access ends while posts are asked about, what is gone has gone, and nothing is written.
+func TestNothingIsWrittenWhenAccessEnds(t *testing.T) {
 	w := newWorld(t, numbered(12)...).do("run; post deleted p03; move 50 p04").ok()
-	before := w.look()
+	before := w.inspect()
 	c := w.config()
 	access := errors.New("ended")
 	asked := false
@@ -109,26 +109,29 @@ func TestAccessEnds(t *testing.T) {
 	w.checkSameBytes(before, after)
 }
 
-// TestAge: no job takes a row out for its age, and only a run or a merge, which ask again, lets rows in.
-func TestAge(t *testing.T) {
+// TestAgeTakesNoRowOutAndLetsNoneIn: no job takes a row out for its age, and only a run or a merge, which ask again, lets rows in.
+func TestAgeTakesNoRowOutAndLetsNoneIn(t *testing.T) {
 	for _, job := range []string{"reread all", "purge offline", "run blocked=1", "run stop=1", "recheck blocked=1", "reread"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, numbered(5)...).do("post unclear p04; run; post live p04").ok()
 			w.do("clock 100h; " + job)
 			testkit.Same(t, "rows", "p00 p01 p02 p03", namesOf(w.checkSound().rows))
+			w.do("stones deleted p03; " + job)
+			testkit.Same(t, "rows beside a new tombstone", "p00 p01 p02", namesOf(w.checkSound().rows))
+			w.stones = nil
 			w.do("run").ok()
-			testkit.Same(t, "rows after a run", "p00 p01 p02 p03 p04", namesOf(w.checkSound().rows))
+			testkit.Same(t, "rows after a run", "p00 p01 p02 p04", namesOf(w.checkSound().rows))
 		})
 	}
 }
 
 // TestNoDatasetIsMade: what cannot finish a run makes no dataset.
 func TestNoDatasetIsMade(t *testing.T) {
-	for _, job := range []string{"run blocked=1", "run stop=1", "split", "split; recheck", "split; purge", "split; purge offline id=p01"} {
+	for _, job := range []string{"run blocked=1", "run stop=1", "run unwritable=outcomes.csv; run blocked=1", "split", "split; recheck", "split; purge", "split; purge offline id=p01"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
-			s := newWorld(t, numbered(4)...).do(job).look()
+			s := newWorld(t, numbered(4)...).do(job).inspect()
 			if len(s.files) > 0 || s.outcomes != nil {
 				t.Errorf("there are %v, and outcomes %v", s.files, s.outcomes)
 			}
@@ -136,19 +139,19 @@ func TestNoDatasetIsMade(t *testing.T) {
 	}
 }
 
-// TestAbsent: a post that two answers leave out is gone without a tombstone, and is fetched again when it is back.
-func TestAbsent(t *testing.T) {
+// TestAbsentTwiceIsGoneWithoutATombstone: a post that two answers leave out is gone without a tombstone, and is fetched again when it is back.
+func TestAbsentTwiceIsGoneWithoutATombstone(t *testing.T) {
 	w := newWorld(t, numbered(12)...).do("run; post absent p03; recheck").ok()
 	s := w.checkSound()
 	testkit.Same(t, "outcome", "unavailable/subreddit_open", s.outcome("p03"))
 	testkit.Same(t, "an image", false, s.imageOf("p03"))
 	if w.do("post live p03; run").ok(); w.checkSound().outcome("p03") != "kept/" {
-		t.Errorf("a post that is back: %s", w.look().outcome("p03"))
+		t.Errorf("a post that is back: %s", w.inspect().outcome("p03"))
 	}
 }
 
-// TestLeftManifest: what left the manifest leaves the dataset with the job that loads it, whatever becomes of that.
-func TestLeftManifest(t *testing.T) {
+// TestRowLeavesWithItsManifestLine: what left the manifest leaves the dataset with the job that loads it, whatever becomes of that.
+func TestRowLeavesWithItsManifestLine(t *testing.T) {
 	for _, job := range []string{"run", "run blocked=1", "run stop=1", "split", "reread"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
@@ -169,8 +172,8 @@ func TestLeftManifest(t *testing.T) {
 	}
 }
 
-// TestEnds: the errors of a job that is stopped or refused say so.
-func TestEnds(t *testing.T) {
+// TestStoppedAndRefusedJobsSaySo: the errors of a job that is stopped or refused say so.
+func TestStoppedAndRefusedJobsSaySo(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split"} {
 		w := newWorld(t, numbered(3)...).do("run; " + job + " stop=1")
 		if !errors.Is(w.err, state.ErrInterrupted) {
@@ -183,8 +186,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestGuard: when many rows would leave for anything but a removal, they stay until that is confirmed, and removals go.
-func TestGuard(t *testing.T) {
+// TestManyRowsLeaveOnlyWhenConfirmed: when many rows would leave for anything but a removal, they stay until that is confirmed, and removals go.
+func TestManyRowsLeaveOnlyWhenConfirmed(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
@@ -203,10 +206,10 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestFlagged: what only takes out does so whatever the filter does with texts in another language.
-func TestFlagged(t *testing.T) {
+// TestTakingOutIgnoresTheFilterMode: what only takes out does so whatever the filter does with texts in another language.
+func TestTakingOutIgnoresTheFilterMode(t *testing.T) {
 	w := newWorld(t, numbered(6)...).do("serve 1 p02; policy flag; run; policy drop").ok()
-	before := w.look()
+	before := w.inspect()
 	testkit.Same(t, "rows", 6, len(before.rows))
 	for _, job := range []string{"recheck", "purge", "purge offline"} {
 		w.do(job).ok()
@@ -216,10 +219,10 @@ func TestFlagged(t *testing.T) {
 	}
 }
 
-// TestReadAhead: what an interrupted re-reading read is in no dataset that others make.
-func TestReadAhead(t *testing.T) {
+// TestTextsOfAnInterruptedRereadingAreInNoDataset: what an interrupted re-reading read is in no dataset that others make.
+func TestTextsOfAnInterruptedRereadingAreInNoDataset(t *testing.T) {
 	w := newWorld(t, numbered(6)...).do("run; engine B").ok()
-	before := w.look()
+	before := w.inspect()
 	w.do("reread unwritable=" + manifest.OutcomesName)
 	if !errors.Is(w.err, errFault) || !slices.Contains(w.ocr.reads, 3) {
 		t.Fatalf("the re-reading: %v, it read %v", w.err, w.ocr.reads)
@@ -228,15 +231,17 @@ func TestReadAhead(t *testing.T) {
 	after := w.checkSound()
 	testkit.Same(t, "rows", 5, len(after.rows))
 	w.checkSameBytes(before, after)
+	w.do("copy parquet; copy folder folder").ok()
+	w.checkNotIn("copies", unique("B", 2))
 	w.do("reread").ok()
 	testkit.Same(t, "changed texts", 5, w.reread.Changed)
-	if text := w.look().rows["p02"].Text; !strings.Contains(text, unique("B", 2)) {
+	if text := w.inspect().rows["p02"].Text; !strings.Contains(text, unique("B", 2)) {
 		t.Errorf("text %q", text)
 	}
 }
 
-// TestNothingLeft: what was read off the image of a post that is removed is nowhere afterwards, by whatever job.
-func TestNothingLeft(t *testing.T) {
+// TestTextOfARemovedPostIsNowhere: what was read off the image of a post that is removed is nowhere afterwards, by whatever job.
+func TestTextOfARemovedPostIsNowhere(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split", "run blocked=1; recheck"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				want, last := undisturbed.checkSound(), 0
 				for n := 1 + 5*i%stride; ; n += stride {
 					w := newChanged(t, c.mode)
-					text := w.look().rows["p01"].Text
+					text := w.inspect().rows["p01"].Text
 					w.do(fmt.Sprintf("%s %s=%d", c.job, how, n))
 					reached := w.struck.Load()
 					if how == "die" && reached && !errors.Is(w.err, errDead) {

@@ -1,242 +1,244 @@
 package pipeline
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"rehydrate/internal/picture"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/reddit"
-	"rehydrate/pipeline/reddit/sweep"
+	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
-// handOn gives every entry of posts that were asked about its next step.
-func (g *gatherer) handOn(ctx context.Context, heard []sweep.Heard[asked]) error {
-	of, ids := map[manifest.PostID]sweep.Heard[asked]{}, make([]manifest.PostID, len(heard))
-	for i, h := range heard {
-		ids[i], of[h.Post.ID] = h.Post.ID, h
-	}
-	// One question for all of them: it waits for the images that are being stored.
-	for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: ids}) {
-		if err != nil {
-			return err
-		}
-		switch h := of[rec.ID]; {
-		case h.Post.stone != nil || h.Post.State != manifest.StateLive || h.Found == nil && rec.Image == nil:
-			j := state.Judge{Policy: g.Policy, Now: g.Now()}
-			if h.Post.stone != nil {
-				j.Tombstones = state.Holding{rec.ID: *h.Post.stone}
-			}
-			g.settled(rec.Key, j.Outcome(rec))
-		case h.Found == nil: // without a verdict the row can stay, and then it is read as all others are
-			err = g.readIfStale(ctx, rec)
-		default:
-			err = g.assign(ctx, rec, *h.Found)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// Terms decide, with what is stored of an entry and what Reddit says of it, what the entry still needs.
+type terms struct {
+	policy  policy.Policy
+	limits  string // what the policy allows of images, as Image.Limits has it
+	retry   []string
+	removed removedPictures
+	reader  *reading.Reader // nil where the job reads no image
 }
 
-// assign decides what one entry of a live post still needs: a download, a reading or nothing. An image that is stored
-// stays, whatever is odd about the answer.
-func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit.Post) error {
-	c := post.Image(rec.Key.Image)
-	if c.Fault == nil && g.fetch[c.Host] == nil {
-		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
+// newTerms are those of a job that reads by reader, nil where it reads nothing.
+func newTerms(c Config, removed removedPictures, reader *reading.Reader) terms {
+	im := c.Policy.Images
+	limits := fmt.Sprint(im.MaxBytes, im.MaxPixels, im.MaxSide)
+	for _, h := range im.Hosts {
+		limits += " " + h.Name
 	}
-	// What was removed stays away, as posts do, until somebody asks for it by name.
-	if t := rec.Trouble; t != nil && rec.Image == nil && slices.Contains(policy.ImageRemovals(), t.Reason) &&
-		t.Reason != policy.SameAsRemoved && !slices.Contains(g.Retry, string(t.Reason)) {
-		g.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
-		return nil
+	for _, p := range im.Placeholders {
+		limits += fmt.Sprintf(" %+v", p)
 	}
-	if f := c.Fault; f != nil {
-		switch {
-		case rec.Image == nil:
-			return g.failed(ctx, rec.Key, "", f)
-		case slices.Contains(policy.ImageRemovals(), f.Reason):
-			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason}) // the resolver deals with it
-			return nil
-		}
-		// the policy that it was stored under named the host
-		if f.Outcome == manifest.Refused && rec.Image.Limits != g.limits {
-			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
-			return g.beside(ctx, rec, workspace.Out, "", f)
-		}
-		return g.keep(ctx, rec, "", f)
+	return terms{policy: c.Policy, limits: limits, retry: c.Retry, removed: removed, reader: reader}
+}
+
+// An answer is what is known of an entry's post when its next step is decided.
+type answer struct {
+	live  bool   // the post is live, and no tombstone holds
+	place *place // of the image; nil where Reddit gave no verdict this time
+}
+
+// A place is where Reddit says that an image lies.
+type place struct {
+	source string        // SHA-256 of its URL, as Image.Source
+	fault  *policy.Fault // why there is none
+}
+
+// A step is what one entry still needs, and what becomes of what is stored of it.
+type step struct {
+	fetch   bool            // download the image
+	before  manifest.Reason // of a download: why the same one failed in an earlier run, if it did
+	read    bool            // read the stored image
+	inspect bool            // before that, check the file of the stored image: it was stored under other limits
+	source  string          // of the place that a fault of the file would be noted with
+	drop    bool            // remove the stored image, for the reason in note
+	clear   bool            // nothing is the matter any more
+	note    *workspace.Trouble
+	same    bool // the image lies where the stored one was fetched
+	gone    bool // the post is: its outcome follows from that
+	// How the entry ends if nothing is to be done; the zero value if it can become a row.
+	outcome manifest.Outcome
+	reason  manifest.Reason
+}
+
+// done is the step of an entry that needs nothing more.
+func done(o manifest.Outcome, reason manifest.Reason) step { return step{outcome: o, reason: reason} }
+
+// next says what one entry still needs: a download, a reading or nothing. It asks nobody, reads no file and changes
+// nothing: the job does what it says, and a plan counts it. An image that is stored stays, whatever is odd about the answer.
+func next(t terms, rec workspace.Record, a answer) step {
+	switch {
+	case !a.live || a.place == nil && rec.Image == nil:
+		return step{gone: true}
+	case a.place == nil: // without a verdict the row can stay, and then it is read as all others are
+		return step{read: t.stale(rec)}
+	case t.staysAway(rec):
+		return done(rec.Trouble.Outcome, rec.Trouble.Reason)
+	case a.place.fault != nil:
+		return t.withoutPlace(rec, a.place.fault)
 	}
-	source, attempt := state.SHA256([]byte(c.URL)), g.attempt(rec.Entry, c)
+	source := a.place.source
 	// The place is that of the stored image: the host is not asked again on every run.
 	if rec.Image != nil && rec.Image.Source == source {
-		if judged(rec) {
-			g.known.stored(c)
-		} else {
-			g.known.left(rec.ID, c, rec.Image.PixelsSHA256)
-		}
-		return g.keep(ctx, rec, attempt, nil)
+		s := t.stay(rec, source, nil)
+		s.same = true
+		return s
 	}
+	last := rec.Trouble
 	// A final answer stays final while nothing that led to it has changed.
-	if t := rec.Trouble; t != nil && t.Source == g.taken.source(g.Policy, rec.ID, attempt, t.Reason) && !g.again(*t) {
-		if rec.Image != nil {
-			return g.keep(ctx, rec, attempt, &policy.Fault{Outcome: t.Outcome, Reason: t.Reason, Detail: t.Detail})
+	if last != nil && last.Source == t.attempt(rec.Entry, source, last.Reason) && !t.again(*last) {
+		if rec.Image == nil {
+			return done(last.Outcome, last.Reason)
 		}
-		g.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
-		return nil
+		return t.stay(rec, source, &policy.Fault{Outcome: last.Outcome, Reason: last.Reason, Detail: last.Detail})
 	}
-	j := fetchJob{entry: rec.Entry, candidate: c, source: source, stored: rec.Image != nil}
-	if t := rec.Trouble; t != nil && t.Source == attempt && t.Outcome == manifest.Failed {
-		j.before = t.Reason
+	var s step
+	if rec.Image != nil { // read beside the download, which may come to nothing
+		s = t.stay(rec, "", nil)
 	}
-	if j.stored { // read beside the download, which may come to nothing
-		if err := g.keep(ctx, rec, "", nil); err != nil {
-			return err
-		}
+	s.fetch = true
+	if last != nil && last.Source == t.attempt(rec.Entry, source, "") && last.Outcome == manifest.Failed {
+		s.before = last.Reason
 	}
-	return send(ctx, g.run, g.fetch[c.Host], j)
+	return s
 }
 
-// judged reports whether a run that stored an image, or one after it, came to its end.
-func judged(rec workspace.Record) bool {
-	return rec.Result != nil && rec.Result.Outcome != manifest.Pending && rec.Result.Outcome != manifest.Failed
+// staysAway reports whether the image of an entry was removed from its live post. It stays away, as posts do, until
+// somebody asks for it by name.
+func (t terms) staysAway(rec workspace.Record) bool {
+	last := rec.Trouble
+	return rec.Image == nil && last != nil && slices.Contains(policy.ImageRemovals(), last.Reason) &&
+		last.Reason != policy.SameAsRemoved && !slices.Contains(t.retry, string(last.Reason))
 }
 
-// keep reads the stored image of a record, if need be, and notes what is odd about the answer to it, nil for nothing.
-// Where release or policy no longer take the image, it is no row; where it may not be here, it goes.
-func (g *gatherer) keep(ctx context.Context, rec workspace.Record, attempt string, odd *policy.Fault) error {
-	err := g.stillGood(ctx, rec)
-	if fault, ok := errors.AsType[*policy.Fault](err); ok {
-		source := g.taken.source(g.Policy, rec.ID, attempt, fault.Reason)
-		g.settled(rec.Key, manifest.Result{Outcome: fault.Outcome, Reason: fault.Reason})
-		if fault.Reason == policy.SameAsRemoved || fault.Reason == state.ReasonDamaged {
-			return g.dropImage(ctx, rec.Key, source, fault, fault.Reason == policy.SameAsRemoved)
-		}
-		return g.beside(ctx, rec, workspace.Out, source, fault)
+// withoutPlace is next where Reddit names no place that may be asked.
+func (t terms) withoutPlace(rec workspace.Record, f *policy.Fault) step {
+	switch {
+	case rec.Image == nil:
+		s := done(f.Outcome, f.Reason)
+		s.note = t.noted(rec, "", "", f)
+		return s
+	case slices.Contains(policy.ImageRemovals(), f.Reason):
+		return done(f.Outcome, f.Reason) // settle deals with it
+	case f.Outcome == manifest.Refused && rec.Image.Limits != t.limits:
+		s := done(f.Outcome, f.Reason) // the policy that it was stored under named the host
+		return s.noting(rec, t.noted(rec, workspace.Out, "", f))
 	}
-	if err != nil {
-		return err
+	return t.stay(rec, "", f)
+}
+
+// stay is the step of an entry whose stored image stays, with what is odd about the answer to it, nil for nothing. Where
+// release or policy no longer take the image, it is no row; where it may not be here, it goes.
+func (t terms) stay(rec workspace.Record, source string, odd *policy.Fault) step {
+	if f := t.unfit(rec); f != nil {
+		return t.refused(rec, source, f)
 	}
-	if err := g.beside(ctx, rec, workspace.Odd, attempt, odd); err != nil {
-		return err
+	s := step{read: t.stale(rec), inspect: rec.Image.Limits != t.limits, source: source}
+	if odd == nil {
+		s.clear = rec.Trouble != nil
+		return s
 	}
-	return g.readIfStale(ctx, rec)
+	return s.noting(rec, t.noted(rec, workspace.Odd, source, odd))
 }
 
-// attempt names all that decides how a download ends: when none of it changed, neither does an answer that was final.
-func (g *gatherer) attempt(e manifest.Entry, c reddit.Candidate) string {
-	return state.SHA256(fmt.Appendln(nil, c.URL, g.limits, e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash,
-		g.Policy.Dedupe.HashRadius))
-}
-
-// again reports whether a download that ended in t is to be tried once more.
-func (g *gatherer) again(t workspace.Trouble) bool {
-	return t.Outcome.Retryable() || slices.Contains(g.Retry, string(t.Outcome)) || slices.Contains(g.Retry,
-		string(t.Reason))
-}
-
-// stillGood holds a stored image against what release and policy say now: the same release gives the same answers,
-// whatever was there before. A *policy.Fault says why it is not good.
-func (g *gatherer) stillGood(ctx context.Context, rec workspace.Record) error {
+// unfit holds a stored image against what release and policy say now, as far as its record tells: the same release gives
+// the same answers, whatever was there before. It says why the image is not good, or returns nil.
+func (t terms) unfit(rec workspace.Record) *policy.Fault {
 	img := *rec.Image
-	header := picture.Info{Format: img.Format, Width: img.Width, Height: img.Height}
-	if f := cmp.Or(g.compare(rec.Entry, img), g.taken.refuses(g.Policy, rec.ID, img),
-		g.Policy.PlaceholderOf(img.OriginalSHA256, "", header, img.OriginalBytes)); f != nil {
+	if f := t.compare(rec.Entry, img); f != nil {
 		return f
 	}
-	if img.Limits == g.limits {
-		return nil
+	if f := t.removed.refuses(t.policy, rec.ID, img); f != nil {
+		return f
 	}
-	if img.OriginalBytes > g.Policy.Images.MaxBytes {
+	header := picture.Info{Format: img.Format, Width: img.Width, Height: img.Height}
+	if f := t.policy.PlaceholderOf(img.OriginalSHA256, "", header, img.OriginalBytes); f != nil {
+		return f
+	}
+	if img.Limits != t.limits && img.OriginalBytes > t.policy.Images.MaxBytes {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "too_large",
-			Detail: fmt.Sprintf("%d bytes, %d are allowed", img.OriginalBytes, g.Policy.Images.MaxBytes)}
+			Detail: fmt.Sprintf("%d bytes, %d are allowed", img.OriginalBytes, t.policy.Images.MaxBytes)}
 	}
-	// Other limits than when it was stored: what the policy allows now is decided from the bytes.
-	_, _, err := g.load(ctx, rec)
-	return err
-}
-
-// readIfStale sends a stored image to the readers unless its reading is of the present engine.
-func (g *gatherer) readIfStale(ctx context.Context, rec workspace.Record) error {
-	if g.OCR == nil || g.reader.Current(*rec.Image, rec.Reading) {
-		g.settled(rec.Key, manifest.Result{})
-		return nil
-	}
-	return send(ctx, g.run, g.read, readJob{Record: rec})
-}
-
-// trouble is a fault as the workspace keeps it.
-func trouble(source string, f *policy.Fault) workspace.Trouble {
-	return workspace.Trouble{Source: source, Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}
-}
-
-// beside notes what is the matter with the image that an entry has, or with the last answer to it; nothing for a nil f.
-func (r *run) beside(ctx context.Context, rec workspace.Record, what workspace.Beside, source string,
-	f *policy.Fault) error {
-	if f == nil {
-		if rec.Trouble == nil {
-			return nil
-		}
-		return r.Workspace.ClearTrouble(ctx, rec.Key)
-	}
-	t := trouble(source, f)
-	t.Beside = what
-	if rec.Trouble != nil && *rec.Trouble == t {
-		return nil
-	}
-	return r.Workspace.SetTrouble(ctx, rec.Key, t)
-}
-
-// dropImage removes a stored image, and says why.
-func (r *run) dropImage(ctx context.Context, k manifest.Key, source string, f *policy.Fault, removed bool) error {
-	return r.Workspace.DropImage(ctx, k, trouble(source, f), removed)
-}
-
-// noImage notes that a download brought no image. One that is stored stays, and is no row where it was none before.
-func (r *run) noImage(ctx context.Context, j fetchJob, source string, f *policy.Fault) error {
-	t := trouble(source, f)
-	if j.stored {
-		rec, err := r.stored(ctx, j.entry.Key)
-		if err != nil {
-			return err
-		}
-		t.Beside = workspace.Odd
-		if is := rec.Trouble; is != nil && is.Beside == workspace.Out {
-			t = *is
-			t.Source = source
-		}
-	}
-	return r.Workspace.SetTrouble(ctx, j.entry.Key, t)
-}
-
-// stored is what is stored of an entry.
-func (r *run) stored(ctx context.Context, k manifest.Key) (workspace.Record, error) {
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: []manifest.PostID{k.ID}}) {
-		if err != nil || rec.Key == k {
-			return rec, err
-		}
-	}
-	return workspace.Record{}, nil
-}
-
-// failed settles an entry that has no image.
-func (g *gatherer) failed(ctx context.Context, k manifest.Key, source string, f *policy.Fault) error {
-	if err := g.Workspace.SetTrouble(ctx, k, trouble(source, f)); err != nil {
-		return err
-	}
-	g.settled(k, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
 	return nil
 }
 
-// settled counts an entry that needs nothing more, or nothing that this run can do.
-func (g *gatherer) settled(k manifest.Key, res manifest.Result) {
-	g.Log.Debug("entry settled", "id", k.ID, "image", k.Image, "outcome", res.Outcome, "reason", res.Reason)
-	g.Progress.settled(res.Outcome)
+// refused is the step of an entry whose stored image release or policy do not take.
+func (t terms) refused(rec workspace.Record, source string, f *policy.Fault) step {
+	s := done(f.Outcome, f.Reason)
+	if f.Reason == policy.SameAsRemoved || f.Reason == state.ReasonDamaged {
+		s.drop, s.note = true, t.noted(rec, "", source, f)
+		return s
+	}
+	return s.noting(rec, t.noted(rec, workspace.Out, source, f))
+}
+
+// noting adds a note to a step, unless it is there already.
+func (s step) noting(rec workspace.Record, t *workspace.Trouble) step {
+	if rec.Trouble == nil || *rec.Trouble != *t {
+		s.note = t
+	}
+	return s
+}
+
+// noted is a fault as the workspace keeps it of an entry.
+func (t terms) noted(rec workspace.Record, beside workspace.Beside, source string, f *policy.Fault) *workspace.Trouble {
+	return &workspace.Trouble{Beside: beside, Source: t.attempt(rec.Entry, source, f.Reason), Outcome: f.Outcome,
+		Reason: f.Reason, Detail: f.Detail}
+}
+
+// stale reports whether a stored image has to be read: its reading is not of the present engine.
+func (t terms) stale(rec workspace.Record) bool {
+	return t.reader != nil && !t.reader.Current(*rec.Image, rec.Reading)
+}
+
+// again reports whether a download that ended in trouble is to be tried once more.
+func (t terms) again(last workspace.Trouble) bool {
+	return last.Outcome.Retryable() || slices.Contains(t.retry, string(last.Outcome)) ||
+		slices.Contains(t.retry, string(last.Reason))
+}
+
+// attempt names all that decides how a download ends: the place, and behind a space what release and policy say of it.
+// When none of it changed, neither does an answer that was final. For a picture that was taken down elsewhere it is also
+// what was taken down, so that a later decision about one of the two posts has the image fetched again; for one that its
+// host keeps out of datasets, the hosts of which the policy respects that.
+func (t terms) attempt(e manifest.Entry, source string, reason manifest.Reason) string {
+	by := []any{t.limits, e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash, t.policy.Dedupe.HashRadius}
+	switch reason {
+	case policy.SameAsRemoved:
+		by = append(by, slices.Contains(t.policy.Images.AllowSame, e.ID), t.removed.digests())
+	case policy.RobotsTag: // another policy may take it
+		var respected []string
+		for _, h := range t.policy.Images.Hosts {
+			if h.RespectRobotsTag {
+				respected = append(respected, h.Name)
+			}
+		}
+		slices.Sort(respected)
+		by = append(by, respected)
+	}
+	return source + " " + state.SHA256(fmt.Appendln(nil, by...))
+}
+
+// supposed is what a plan takes for the answer about an entry: its post is live unless it is known to be gone, and its
+// image lies where it was asked for last; somewhere new if it never was, or if another policy may take what Reddit names.
+func (t terms) supposed(rec workspace.Record, stones state.Holding) answer {
+	a := answer{live: !stones.Has(rec.ID) && !rec.Post.State.Gone(), place: &place{source: "somewhere"}}
+	if rec.Image != nil && rec.Image.Source != "" {
+		a.place.source = rec.Image.Source
+	}
+	last := rec.Trouble
+	if last == nil {
+		return a
+	}
+	source, _, _ := strings.Cut(last.Source, " ")
+	switch {
+	case source != "":
+		a.place.source = source
+	case last.Source == t.attempt(rec.Entry, "", last.Reason) && !t.again(*last) && last.Beside != workspace.Out:
+		a.place.fault = &policy.Fault{Outcome: last.Outcome, Reason: last.Reason, Detail: last.Detail}
+	}
+	return a
 }

@@ -15,9 +15,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestOddAnswers: whatever Reddit or a host answers in place of an image that is stored, and that is no removal, costs nothing:
+// TestOddAnswersCostNothing: whatever Reddit or a host answers in place of an image that is stored, and that is no removal, costs nothing:
 // neither the image nor its reading, the reading of an earlier engine, what a model was paid to say of it, nor the row.
-func TestOddAnswers(t *testing.T) {
+func TestOddAnswersCostNothing(t *testing.T) {
 	odd := map[string]string{} // steps by name
 	for word := range oddities {
 		if !isRemoval(word) {
@@ -91,7 +91,7 @@ type all struct {
 
 func (w *world) everything() (out all) {
 	w.Helper()
-	out = all{namesOf(w.look().rows), map[string][]string{}}
+	out = all{namesOf(w.inspect().rows), map[string][]string{}}
 	w.read(func(ctx context.Context, ws *workspace.Workspace) {
 		answers, err := ws.Answers(ctx, "test")
 		testkit.OK(w, err)
@@ -109,9 +109,9 @@ func (w *world) everything() (out all) {
 	return out
 }
 
-// TestAnotherPlace: of a stored image that lies in another place now, the place is noted where it is the same file; another file
+// TestMovedImageIsAskedForOnce: of a stored image that lies in another place now, the place is noted where it is the same file; another file
 // is odd, and asked for once.
-func TestAnotherPlace(t *testing.T) {
+func TestMovedImageIsAskedForOnce(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; move 1 p01; move 41 p02; run").ok()
 	testkit.Same(t, "images fetched", 2, len(w.reddit.fetched))
 	testkit.Same(t, "odd answers", []state.Count{{Outcome: manifest.Changed, Reason: "another_image", Entries: 1}}, w.summary.Odd)
@@ -120,17 +120,17 @@ func TestAnotherPlace(t *testing.T) {
 	testkit.Same(t, "rows", "p00 p01 p02 p03", namesOf(w.checkSound().rows))
 }
 
-// TestDownWithAnother: that Reddit names for a post a picture which was taken down elsewhere costs the stored one nothing.
-func TestDownWithAnother(t *testing.T) {
+// TestStoredImageOutlivesAMoveToARemovedPicture: that Reddit names for a post a picture which was taken down elsewhere costs the stored one nothing.
+func TestStoredImageOutlivesAMoveToARemovedPicture(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; post copyright p01; run; move 1 p02; run; run").ok()
 	s := w.checkSound()
 	testkit.Same(t, "rows", "p00 p02 p03", namesOf(s.rows))
 	testkit.Same(t, "p02", "kept/", s.outcome("p02"))
 }
 
-// TestLabelled: where the release says which picture was labelled, and it is not the stored one, that is no row, and the right one
+// TestLabelledPictureTakesThePlaceOfAnother: where the release says which picture was labelled, and it is not the stored one, that is no row, and the right one
 // takes its place when Reddit names it.
-func TestLabelled(t *testing.T) {
+func TestLabelledPictureTakesThePlaceOfAnother(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; answers; names 40 p02; run").ok()
 	s := w.checkSound()
 	testkit.Same(t, "an image of p02", true, s.imageOf("p02"))

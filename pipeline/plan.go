@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -16,11 +17,12 @@ import (
 
 // A RunPlan is what a run would ask and take at most, by the manifest, the policy's rates and what is stored.
 type RunPlan struct {
-	Posts   int `json:"posts"`
-	Entries int `json:"entries"`
-	Stored  int `json:"stored"`  // images that are here
-	Settled int `json:"settled"` // entries of which no image is fetched: gone, or final by an earlier run
-	Images  int `json:"images"`  // to fetch, if every other post is live
+	Posts   int   `json:"posts"`
+	Entries int   `json:"entries"`
+	Stored  int   `json:"stored"`  // images that are here
+	Settled int   `json:"settled"` // entries of which no image is fetched: gone, or final by an earlier run
+	Images  int   `json:"images"`  // to fetch, if every other post is live
+	stored  int64 // bytes of the images that are here
 	// Requests to Reddit, of up to policy.MaxAsk posts each: to resolve, and in the last look.
 	Resolve int `json:"resolve"`
 	Last    int `json:"last"`
@@ -59,56 +61,157 @@ const (
 	usualRate = 3.25
 )
 
-// PlanRun says what Run would do. It only reads: Config.Workspace need not be locked, and is nil where there is none.
+// PlanRun says what Run would do where every post that is not known to be gone is live, and every image lies where it was
+// asked for last. It only reads: Config.Workspace need not be locked, and is nil where there is none.
 func PlanRun(ctx context.Context, c Config) (RunPlan, error) {
-	return planAsking(ctx, c, func(p RunPlan) int { return max(p.Entries-p.Stored-p.Settled, 0) })
+	p := RunPlan{Posts: c.Manifest.Posts, Entries: c.Manifest.Entries, Images: c.Manifest.Entries}
+	r := newRun(c)
+	if c.Workspace != nil {
+		if err := p.count(ctx, r, r.upcoming(ctx, workspace.Select{})); err != nil {
+			return p, err
+		}
+	}
+	p.time(c)
+	return p, nil
 }
 
 // PlanRecheck says what Recheck would do, which fetches nothing, as PlanRun does.
 func PlanRecheck(ctx context.Context, c Config) (RunPlan, error) {
-	return planAsking(ctx, c, func(RunPlan) int { return 0 })
-}
-
-// planAsking plans a job that asks about every post; images says how many it fetches of what is counted.
-func planAsking(ctx context.Context, c Config, images func(RunPlan) int) (RunPlan, error) {
-	p := RunPlan{Posts: c.Manifest.Posts, Entries: c.Manifest.Entries, Within: c.Policy.Reddit.RecheckWithin,
-		Hosts: []HostPlan{}}
-	var bytes int64
+	p := RunPlan{Posts: c.Manifest.Posts, Entries: c.Manifest.Entries}
 	if c.Workspace != nil {
-		stones, err := state.Stones(ctx, c.Workspace, c.Release, c.Tombstones, c.Now())
+		var err error
+		p.Entries, p.Posts, err = c.Workspace.Counts(ctx)
 		if err != nil {
 			return p, err
 		}
-		for rec, err := range c.Workspace.Records(ctx, workspace.Select{}) {
-			if err != nil {
-				return p, err
-			}
-			switch t := rec.Trouble; {
-			case rec.Image != nil:
-				p.Stored++
-				bytes += rec.Image.Bytes
-			case stones.Has(rec.ID), rec.Post.State.Gone(), t != nil && !t.Outcome.Retryable() &&
-				!slices.Contains(c.Retry, string(t.Outcome)) &&
-				!slices.Contains(c.Retry, string(t.Reason)):
-				p.Settled++
-			}
+		if err := p.count(ctx, newRun(c), c.Workspace.Records(ctx, workspace.Select{})); err != nil {
+			return p, err
+		}
+		p.Images = 0
+	}
+	p.time(c)
+	return p, nil
+}
+
+// count counts what entries need, and measures the images that are stored.
+func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace.Record, error]) error {
+	if err := r.suppose(ctx); err != nil {
+		return err
+	}
+	removed, err := r.findRemovedPictures(ctx)
+	if err != nil {
+		return err
+	}
+	p.Images = 0
+	t := newTerms(r.Config, removed, nil)
+	for rec, err := range entries {
+		if err != nil {
+			return err
+		}
+		s := next(t, rec, t.supposed(rec, r.stones))
+		if s.fetch {
+			p.Images++
+		}
+		switch {
+		case rec.Image != nil:
+			p.Stored++
+			p.stored += rec.Image.Bytes
+		case !s.fetch:
+			p.Settled++
 		}
 	}
-	p.Images = images(p)
-	p.time(c)
+	return nil
+}
+
+// suppose reads the tombstones that would hold in a job, which open stores.
+func (r *run) suppose(ctx context.Context) (err error) {
+	r.stones, err = state.Stones(ctx, r.Workspace, r.Release, r.Tombstones, r.Now())
+	if err != nil {
+		return err
+	}
+	all, err := r.Workspace.Tombstones(ctx)
+	for _, t := range all {
+		if t.Readmitted && !r.suspends(t) {
+			r.stones[t.ID] = t
+		}
+	}
+	return err
+}
+
+// upcoming yields what is stored of the entries as they will be when a job has loaded the manifest.
+func (r *run) upcoming(ctx context.Context, o workspace.Select) iter.Seq2[workspace.Record, error] {
+	return func(yield func(workspace.Record, error) bool) {
+		b, _, err := r.Workspace.Binding(ctx)
+		if err != nil {
+			yield(workspace.Record{}, err)
+			return
+		}
+		if b.ReleaseDigest == r.Release.Digest && b.ManifestDigest == r.Release.ManifestDigest { // it is loaded
+			r.Workspace.Records(ctx, o)(yield)
+			return
+		}
+		seen := map[manifest.Key]bool{} // an entry can have several rows
+		var batch []manifest.Entry
+		for e, err := range r.entries(ctx) {
+			if err != nil {
+				yield(workspace.Record{}, err)
+				return
+			}
+			if seen[e.Key] {
+				continue
+			}
+			seen[e.Key] = true
+			batch = append(batch, e)
+			if len(batch) == upcomingAtOnce {
+				if !r.yieldStored(ctx, o, batch, yield) {
+					return
+				}
+				batch = batch[:0]
+			}
+		}
+		r.yieldStored(ctx, o, batch, yield)
+	}
+}
+
+// upcomingAtOnce is how many entries a question to the workspace is about.
+const upcomingAtOnce = 1000
+
+// yieldStored yields entries with what is stored of them, and reports whether the loop goes on.
+func (r *run) yieldStored(ctx context.Context, o workspace.Select, entries []manifest.Entry,
+	yield func(workspace.Record, error) bool) bool {
+	stored := map[manifest.Key]workspace.Record{}
+	o.IDs = []manifest.PostID{}
+	for _, e := range entries {
+		o.IDs = append(o.IDs, e.ID)
+	}
+	for rec, err := range r.Workspace.Records(ctx, o) {
+		if err != nil {
+			return yield(rec, err)
+		}
+		stored[rec.Key] = rec
+	}
+	for _, e := range entries {
+		rec := stored[e.Key]
+		rec.Entry = e
+		rec.Post.ID = e.ID
+		if !yield(rec, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// time fills in what follows from the policy's rates and from the images that are stored.
+func (p *RunPlan) time(c Config) {
 	mean := int64(usualImage)
 	p.Measured = p.Stored > 0
 	if p.Measured {
-		mean = bytes / int64(p.Stored)
+		mean = p.stored / int64(p.Stored)
 	}
 	p.Bytes = int64(p.Images) * mean
 	// Each image once by itself and once in the dataset, of which one shard is there twice while it is replaced.
 	p.Disk = 2*p.Bytes + int64(p.Images)*usualEntry + min(int64(p.Images+p.Stored)*mean, dataset.ShardBytes)
-	return p, nil
-}
-
-// time fills in what follows from the policy's rates.
-func (p *RunPlan) time(c Config) {
+	p.Within, p.Hosts = c.Policy.Reddit.RecheckWithin, []HostPlan{}
 	ask := func(posts int) (requests int, d time.Duration) {
 		requests = (posts + policy.MaxAsk - 1) / policy.MaxAsk
 		return requests, span(float64(requests) * 60 / c.Policy.Reddit.RequestsPerMinute)
@@ -164,57 +267,27 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Same: []string{}, Copies: []state.CopyReport{},
 		Unknown: append([]manifest.PostID{}, q.IDs...)}
 	r := newRun(c)
-	gone, err := r.wouldGo(ctx, q)
+	erased, err := r.supposePurge(ctx, q)
 	if err != nil {
 		return plan, err
 	}
-	had, err := takeStock(ctx, r)
+	removed, err := r.findRemovedPictures(ctx)
 	if err != nil {
 		return plan, err
 	}
-	taken, err := r.findTaken(ctx)
+	e := erasing{plan: &plan, erased: erased, refuses: func(rec workspace.Record) *policy.Fault {
+		return removed.refuses(r.Policy, rec.ID, *rec.Image)
+	}, planned: map[manifest.PostID]int{}}
+	after := e.entries(r.Workspace.Records(ctx, workspace.Select{}))
+	plan.Rows, err = r.supposeTakeOut(ctx, after)
 	if err != nil {
 		return plan, err
 	}
-	planned, withheld, known := map[manifest.PostID]int{}, map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
-	for rec, err := range c.Workspace.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return plan, err
-		}
-		name := rec.Key.String()
-		why, goes := gone.Of(name)
-		known[rec.ID] = true
-		if rec.Post.Withheld && !goes {
-			withheld[rec.ID] = true
-		}
-		same := !goes && rec.Image != nil && taken.refuses(r.Policy, rec.ID, *rec.Image) != nil
-		if same {
-			plan.Same = append(plan.Same, name)
-		}
-		if (goes || same) && had.rows[name] {
-			plan.Rows = append(plan.Rows, name)
-		}
-		if !goes || rec.Image == nil {
-			continue
-		}
-		at, have := planned[rec.ID]
-		if !have {
-			at = len(plan.Posts)
-			planned[rec.ID] = at
-			plan.Posts = append(plan.Posts, PlannedPost{GonePost: why})
-		}
-		plan.Posts[at].Images++
-		if rec.Reading != nil && rec.Reading.Text != "" {
-			plan.Posts[at].Texts++
-		}
-	}
-	plan.Withheld = len(withheld)
-	plan.Unknown = slices.DeleteFunc(plan.Unknown, func(id manifest.PostID) bool { return known[id] })
 	for _, name := range plan.Same { // the copies lose these rows, too
-		gone.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved,
+		erased.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved,
 			Reason: policy.SameAsRemoved}
 	}
-	list, err := state.OwingCopies(ctx, c.Workspace, gone)
+	list, err := state.OwingCopies(ctx, c.Workspace, erased)
 	for _, reported := range list {
 		if reported.State != state.CopyClosed && (reported.State != state.CopyGood || len(reported.Owed) > 0) {
 			plan.Copies = append(plan.Copies, reported)
@@ -223,24 +296,128 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	return plan, err
 }
 
-// wouldGo are the posts that would be gone after an offline purge.
-func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error) {
-	var err error
-	r.stones, err = state.Stones(ctx, r.Workspace, r.Release, r.Tombstones, r.Now())
-	if err != nil {
+// supposePurge are the rows whose content an offline purge would erase, by the tombstones that would hold then.
+func (r *run) supposePurge(ctx context.Context, q PurgeRequest) (state.GoneSet, error) {
+	if err := r.suppose(ctx); err != nil {
 		return state.GoneSet{}, err
 	}
 	for _, t := range q.tombstones(r.Now()) {
 		r.stones[t.ID] = t
 	}
-	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
+	erased, err := state.MustErase(ctx, r.Workspace, r.stones)
 	if err != nil || !r.ConfirmRemovals {
-		return gone, err
+		return erased, err
 	}
-	confirmed, err := state.GonePosts(ctx, r.Workspace, true)
-	maps.Copy(gone.Posts, confirmed.Posts)
-	maps.Copy(gone.Entries, confirmed.Entries)
-	return gone, err
+	confirmed, err := state.Withheld(ctx, r.Workspace)
+	maps.Copy(erased.Posts, confirmed.Posts)
+	maps.Copy(erased.Entries, confirmed.Entries)
+	for id, p := range confirmed.Posts {
+		if p.State != manifest.StateUnavailable && !r.stones.Has(id) {
+			r.stones[id] = workspace.Tombstone{Reason: p.Reason, Tombstone: manifest.Tombstone{ID: id, State: p.State}}
+		}
+	}
+	return erased, err
+}
+
+// An erasing notes in a plan what of the entries a purge would erase.
+type erasing struct {
+	plan    *PurgePlan
+	erased  state.GoneSet
+	refuses func(workspace.Record) *policy.Fault // says that an image shows a picture that was taken down
+	planned map[manifest.PostID]int              // posts of the plan, by place in it
+}
+
+// entries yields entries as they would be after the purge.
+func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[workspace.Record, error] {
+	return func(yield func(workspace.Record, error) bool) {
+		withheld, known := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+		for rec, err := range before {
+			if err == nil {
+				known[rec.ID] = true
+				rec = e.entry(rec)
+				if rec.Post.Withheld {
+					withheld[rec.ID] = true
+				}
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+		e.plan.Withheld = len(withheld)
+		e.plan.Unknown = slices.DeleteFunc(e.plan.Unknown, func(id manifest.PostID) bool { return known[id] })
+	}
+}
+
+// entry is one of entries.
+func (e *erasing) entry(rec workspace.Record) workspace.Record {
+	why, goes := e.erased.Of(rec.Key.String())
+	switch {
+	case goes:
+		e.count(rec, why)
+		if e.erased.Has(rec.ID) {
+			rec.Post.Withheld, rec.Trouble = false, nil
+		}
+	case rec.Image == nil:
+		return rec
+	default:
+		f := e.refuses(rec)
+		if f == nil {
+			return rec
+		}
+		e.plan.Same = append(e.plan.Same, rec.Key.String())
+		t := trouble(f)
+		rec.Trouble = &t
+	}
+	rec.Image, rec.Reading = nil, nil
+	return rec
+}
+
+// count counts what an entry has that would be erased.
+func (e *erasing) count(rec workspace.Record, why state.GonePost) {
+	if rec.Image == nil && rec.Reading == nil {
+		return
+	}
+	at, planned := e.planned[rec.ID]
+	if !planned {
+		at = len(e.plan.Posts)
+		e.planned[rec.ID] = at
+		e.plan.Posts = append(e.plan.Posts, PlannedPost{GonePost: why})
+	}
+	if rec.Image != nil {
+		e.plan.Posts[at].Images++
+	}
+	if rec.Reading != nil && rec.Reading.Text != "" {
+		e.plan.Posts[at].Texts++
+	}
+}
+
+// supposeTakeOut returns the rows that leave the dataset when these are its entries, in their order.
+func (r *run) supposeTakeOut(ctx context.Context, entries iter.Seq2[workspace.Record, error]) ([]string, error) {
+	d, err := r.readDataset(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}.TakeOut(entries, d.rows, r.ConfirmRemovals)
+	if err != nil {
+		return nil, err
+	}
+	unwanted, err := d.unwanted(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	lost := map[string]bool{} // with a file that goes whole
+	for _, name := range unwanted {
+		if _, err := state.ReadRows(ctx, r.Workspace, name, lost); err != nil && ctx.Err() != nil {
+			return nil, err // one that can't be read names no rows
+		}
+	}
+	rows := []string{}
+	for _, res := range out.Results {
+		if row := res.Key.String(); out.Leave[row] || lost[row] && !d.rows[row] {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
 }
 
 // A Workload says how much work a re-reading would be.
@@ -253,18 +430,15 @@ type Workload struct {
 	Estimate time.Duration `json:"estimate_ns"`
 }
 
-// PlanReread says what ReadAgain would have to do. It only reads: Config.Workspace need not be
-// locked.
+// PlanReread says what ReadAgain would have to do. It only reads: Config.Workspace need not be locked.
 func PlanReread(ctx context.Context, c Config, all bool) (Workload, error) {
 	var out Workload
 	r := newRun(c)
-	var err error
-	r.stones, err = state.Stones(ctx, c.Workspace, c.Release, c.Tombstones, c.Now())
-	if err != nil {
+	if err := r.suppose(ctx); err != nil {
 		return out, err
 	}
-	g := r.newGatherer(true)
-	for rec, err := range c.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {
+	g := r.newGatherer(nil, true)
+	for rec, err := range r.upcoming(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return out, err
 		}

@@ -1,8 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,23 +16,36 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestPlans: in workspaces with a random history, each plan says what the job then does.
-func TestPlans(t *testing.T) {
-	for seed := range uint64(8) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+// TestPlansSayWhatJobsDo: in workspaces with a random history, each plan says what the job then does.
+func TestPlansSayWhatJobsDo(t *testing.T) {
+	seeds := uint64(12)
+	if os.Getenv("REHYDRATE_TEST") == "full" {
+		seeds = 200
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			h := newHistory(t, 1000+seed)
 			h.step("run")
 			for range 3 {
 				h.step(h.anyChange())
 				h.step(h.anyChange())
-				h.step(pick(h, "run", "recheck", "split", "run stop=3", "recheck stop=2", "reread"))
+				h.step(pick(h, "run", "recheck", "split", "run stop=3", "recheck stop=2", "run blocked=1", "run die=70", "reread"))
 			}
-			h.step("manifest 10; run; engine D; copy last")
+			h.step("engine D; copy last")
 			checkRereadPlan(h)
-			checkPurgePlan(h, PurgeRequest{})
-			checkPurgePlan(h, PurgeRequest{IDs: []manifest.PostID{"p05", "nobody"}, Reason: state.ReasonTakedown})
-			checkRunPlan(h)
+			checkPurgePlan(h, pick(h, "", " confirm"), PurgeRequest{})
+			checkPurgePlan(h, "", PurgeRequest{IDs: []manifest.PostID{"p05", "nobody"}, Reason: state.ReasonTakedown})
+			for range 2 {
+				h.step("run confirm")
+				h.step(pick(h, "policy larger", "policy strict", "policy readmit", "manifest 9", "manifest 10", "stones removed p02", "names 40 p03",
+					"names 4 p04", "clock 25h"))
+				checkRecheckPlan(h)
+				checkRunPlan(h, pick(h, "", "", "http_404", "invalid", "gallery_item_deleted"))
+			}
+			if t.Failed() {
+				t.Logf("the steps: %s", strings.Join(h.done, "; "))
+			}
 		})
 	}
 }
@@ -51,16 +67,19 @@ func checkRereadPlan(h *history) {
 	h.Helper()
 	for _, all := range []bool{false, true} {
 		p := planned(h, func(ctx context.Context, c Config) (Workload, error) { return PlanReread(ctx, c, all) })
-		h.do(map[bool]string{false: "reread", true: "reread all"}[all]).ok()
+		h.do(map[bool]string{false: "reread confirm", true: "reread all confirm"}[all]).ok()
 		testkit.Same(h, "images read", p.Read, len(h.ocr.reads))
 	}
 }
 
-func checkPurgePlan(h *history, q PurgeRequest) {
+func checkPurgePlan(h *history, words string, q PurgeRequest) {
 	h.Helper()
-	p := planned(h, func(ctx context.Context, c Config) (PurgePlan, error) { return PlanPurge(ctx, c, q) })
-	before := h.look()
-	steps := "purge offline"
+	p := planned(h, func(ctx context.Context, c Config) (PurgePlan, error) {
+		c.ConfirmRemovals = strings.Contains(words, "confirm")
+		return PlanPurge(ctx, c, q)
+	})
+	before := h.inspect()
+	steps := "purge offline" + words
 	for _, id := range q.IDs {
 		steps += " id=" + string(id)
 	}
@@ -86,39 +105,118 @@ func checkPurgePlan(h *history, q PurgeRequest) {
 	testkit.Same(h, "rows, as they lie there", strings.Join(slices.Sorted(slices.Values(p.Rows)), " "), strings.Join(left, " "))
 	testkit.Same(h, "pictures that were taken down", strings.Join(p.Same, " "), strings.Join(h.purged.Same, " "))
 	testkit.Same(h, "unknown posts", fmt.Sprint(p.Unknown), fmt.Sprint(h.purged.Unknown))
+	testkit.Same(h, "posts that wait", p.Withheld, waiting(after))
+	testkit.Same(h, "rows that copies owe", owed(p.Copies), owed(h.purged.Copies))
 }
 
-// checkRunPlan does the run in a world where every post is live that is not known to be gone, as its plan supposes.
-func checkRunPlan(h *history) {
+// waiting counts the posts that are withheld.
+func waiting(s inventory) int {
+	posts := map[manifest.PostID]bool{}
+	for _, rec := range s.records {
+		if rec.Post.Withheld {
+			posts[rec.ID] = true
+		}
+	}
+	return len(posts)
+}
+
+// owed are the rows that copies owe, or lost in a purge.
+func owed(list []state.CopyReport) string {
+	var rows []string
+	for _, c := range list {
+		rows = append(rows, c.Owed...)
+		rows = append(rows, c.Purged...)
+	}
+	slices.Sort(rows)
+	return strings.Join(rows, " ")
+}
+
+func checkRecheckPlan(h *history) {
 	h.Helper()
-	before := h.look()
+	p := planned(h, PlanRecheck)
+	h.do("recheck").ok()
+	testkit.Same(h, "posts that a recheck asks about", p.Posts, len(distinct(h.reddit.asked)))
+	testkit.Same(h, "images that it fetches", p.Images, len(h.reddit.fetched))
+}
+
+// checkRunPlan does the run in a world that is as the plan supposes.
+func checkRunPlan(h *history, retry string) {
+	h.Helper()
+	before := h.inspect()
+	h.suppose(before, retry)
+	p := planned(h, func(ctx context.Context, c Config) (RunPlan, error) {
+		if retry != "" {
+			c.Retry = []string{retry}
+		}
+		return PlanRun(ctx, c)
+	})
+	h.do(strings.TrimSuffix("run confirm retry="+retry, " retry="))
+	if _, none := errors.AsType[*UnknownRetry](h.err); none {
+		h.do("run confirm")
+	}
+	h.ok()
+	var fetched []string // rows whose image was fetched, but as a witness
+	for _, row := range h.rows {
+		id, i := splitRow(row)
+		url := h.post(id).url(manifest.PostID(id), i)
+		img := before.records[row].Image
+		if slices.Contains(h.reddit.fetched, url) && (img == nil || img.Source != state.SHA256([]byte(url))) {
+			fetched = append(fetched, row)
+		}
+	}
+	testkit.Same(h, "posts that a run asks about", p.Posts, len(distinct(h.reddit.asked)))
+	if p.Images != len(fetched) {
+		h.Errorf("a run was to fetch %d images, and fetched those of %v", p.Images, fetched)
+	}
+}
+
+// suppose makes the world one where what is not known to be gone is live, and each image lies where it was asked for last.
+func (h *history) suppose(s inventory, retry string) {
+	h.Helper()
 	h.do("host ok i.redd.it")
-	for row, rec := range before.records {
+	for _, row := range h.rows {
+		rec := s.records[row]
 		if rec.Post.State.Gone() {
 			continue
 		}
-		h.do("post live " + string(rec.ID))
-		if rec.Trouble == nil || rec.Trouble.Outcome.Retryable() { // else what Reddit says of it would be new
-			h.do("image ok " + row)
-		}
-	}
-	p := planned(h, PlanRun)
-	h.do("run")
-	asked := map[string]bool{}
-	for _, id := range h.reddit.asked {
-		asked[id] = true
-	}
-	fetched := map[string]bool{}
-	for _, url := range h.reddit.fetched {
-		fetched[url] = true
-	}
-	var missing []string // entries without an image whose images were fetched
-	for row, rec := range before.records {
 		id, i := splitRow(row)
-		if rec.Image == nil && !rec.Post.State.Gone() && fetched[h.post(id).url(rec.ID, i)] {
-			missing = append(missing, row)
+		p := h.post(id)
+		p.state, p.images[i] = "live", ""
+		source := ""
+		if rec.Image != nil {
+			source = rec.Image.Source
+		}
+		if t := rec.Trouble; t != nil {
+			last, _, _ := strings.Cut(t.Source, " ")
+			source = cmp.Or(last, source)
+			if last == "" && rec.Image == nil && !t.Outcome.Retryable() && retry != string(t.Reason) && retry != string(t.Outcome) {
+				p.images[i] = oddityOf(*t)
+			}
+		}
+		for moved := range p.moved[i] {
+			if at := (&fakePost{moved: []int{moved}}).url(manifest.PostID(id), 0); state.SHA256([]byte(strings.Replace(at, "-0-", fmt.Sprintf("-%d-", i), 1))) == source {
+				p.moved[i] = moved
+				break
+			}
 		}
 	}
-	testkit.Same(h, "posts", p.Posts, len(asked))
-	testkit.Same(h, "images", p.Images, len(missing))
+}
+
+// oddityOf is what Reddit says of an image where it is for this reason that there is none.
+func oddityOf(t workspace.Trouble) string {
+	for name, f := range oddities {
+		if f.Reason == t.Reason {
+			return name
+		}
+	}
+	return ""
+}
+
+// distinct are the ids in a list.
+func distinct(ids []string) map[string]bool {
+	set := map[string]bool{}
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
 }

@@ -73,7 +73,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	}
 	// Then what Reddit says is gone. Refused or interrupted in the middle, what is known by then still leaves
 	// the dataset and the copies.
-	s := newResolver(r)
+	s := newAsker(r)
 	failed := r.inGrace(ctx, func(ctx context.Context) error { return r.ask(ctx, s) })
 	if ctx.Err() != nil {
 		return out, errors.Join(failed, ctx.Err())
@@ -115,12 +115,12 @@ func (r *run) finishPurge(ctx context.Context, before stock, out *PurgeReport) e
 	for _, k := range r.dropped {
 		out.Same = append(out.Same, k.String())
 	}
-	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
+	gone, err := state.MustErase(ctx, r.Workspace, r.stones)
 	if err != nil {
 		return err
 	}
 	// The report is made from what is there now, read back, not from what was meant to happen.
-	if err := r.tellPurge(ctx, before, gone, out); err != nil {
+	if err := r.report(ctx, before, gone, out); err != nil {
 		return err
 	}
 	return r.notePurge(ctx, *out)
@@ -210,8 +210,8 @@ func (r *run) takeDown(ctx context.Context, q PurgeRequest, before stock) ([]man
 	return append([]manifest.PostID{}, slices.Sorted(maps.Keys(unknown))...), nil
 }
 
-// tellPurge compares what there was with what there is.
-func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, out *PurgeReport) error {
+// report compares what there was with what there is.
+func (r *run) report(ctx context.Context, before stock, gone state.GoneSet, out *PurgeReport) error {
 	files, err := state.Shards(ctx, r.Workspace)
 	if err != nil {
 		return err
@@ -254,12 +254,12 @@ func (r *run) noRowOf(ctx context.Context, gone state.GoneSet) error {
 		return err
 	}
 	for _, name := range names {
-		mend := "run purge again, and verify"
+		hint := "run purge again, and verify"
 		if !state.IsShard(name) {
-			mend = "no run wrote that file: look at it, and move it out of the workspace or delete it"
+			hint = "no run wrote that file: look at it, and move it out of the workspace or delete it"
 		}
 		if err := state.FileLacksRows(ctx, r.Workspace.OpenFile, name, gone); err != nil {
-			return fmt.Errorf("%s: %w: %s", name, err, mend)
+			return fmt.Errorf("%s: %w: %s", name, err, hint)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 		}
 		e.Files = append(e.Files, names...)
 	}
-	for _, name := range []string{manifest.OutcomesName, manifest.ListName, workspace.ReportName} {
+	for _, name := range []string{manifest.OutcomesName, manifest.ListName, state.PolicyFile, workspace.ReportName} {
 		if f, err := ws.OpenFile(name); err == nil {
 			f.Close()
 			e.Files = append(e.Files, name)
@@ -80,23 +80,8 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	if err != nil {
 		return e, err
 	}
-	// state.db can be from a backup, and tombstones.csv is written again.
-	kept, err := state.KeptTombstones(ctx, ws)
-	if err == nil {
-		err = ws.AddTombstones(ctx, kept)
-	}
-	if err != nil {
-		return e, err
-	}
-	// So that nobody takes what a killed End has left for a dataset.
 	at := now.UTC().Truncate(time.Second)
-	if err := state.WriteNote(ctx, ws, state.EndedNote{At: at, Unfinished: true}); err != nil {
-		return e, err
-	}
-	if err := ws.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
-		return e, err
-	}
-	if err := forgetDataset(ctx, ws); err != nil {
+	if err := beginEnd(ctx, ws, at); err != nil {
 		return e, err
 	}
 	if err := ws.Clear(ctx); err != nil {
@@ -115,13 +100,33 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	if _, err := ws.Sweep(ctx, nil); err != nil { // unfinished files, and whatever a run left that was killed
 		return e, err
 	}
-	if err := e.findStrays(ctx, ws); err != nil {
+	if err := e.findForeign(ctx, ws); err != nil {
 		return e, err
 	}
 	if err := ws.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Ended}); err != nil {
 		return e, err
 	}
 	return e, state.WriteNote(ctx, ws, state.EndedNote{At: at})
+}
+
+// beginEnd stores what must stay and what is about to happen, before anything is removed.
+func beginEnd(ctx context.Context, ws *workspace.Workspace, at time.Time) error {
+	// state.db can be from a backup, and tombstones.csv is written again.
+	kept, err := state.KeptTombstones(ctx, ws)
+	if err != nil {
+		return err
+	}
+	if err := ws.AddTombstones(ctx, kept); err != nil {
+		return err
+	}
+	// So that nobody takes what a killed End has left for a dataset.
+	if err := state.WriteNote(ctx, ws, state.EndedNote{At: at, Unfinished: true}); err != nil {
+		return err
+	}
+	if err := ws.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
+		return err
+	}
+	return forgetDataset(ctx, ws)
 }
 
 // forgetDataset records that the files of the dataset go, and forgets them: a file on record that is not there would be
@@ -143,14 +148,10 @@ func forgetDataset(ctx context.Context, ws *workspace.Workspace) error {
 	if err := ws.Note(ctx, events...); err != nil {
 		return err
 	}
-	for _, forget := range []func(context.Context, *workspace.Workspace) error{
-		state.ClearNote[state.ExportNote], state.ClearNote[state.MassRemovalNote],
-	} {
-		if err := forget(ctx, ws); err != nil {
-			return err
-		}
+	if err := state.ClearNote[state.ExportNote](ctx, ws); err != nil {
+		return err
 	}
-	return nil
+	return state.ClearNote[state.MassRemovalNote](ctx, ws)
 }
 
 // removeDataset removes the dataset, what was made of it, and what was to be read for it, whoever put it there.
@@ -163,7 +164,7 @@ func removeDataset(ctx context.Context, ws *workspace.Workspace) error {
 			return err
 		}
 	}
-	for _, name := range []string{workspace.ReportName, manifest.OutcomesName, manifest.ListName} {
+	for _, name := range []string{workspace.ReportName, manifest.OutcomesName, manifest.ListName, state.PolicyFile} {
 		if err := ws.RemoveFile(ctx, name); err != nil {
 			return err
 		}
@@ -171,8 +172,8 @@ func removeDataset(ctx context.Context, ws *workspace.Workspace) error {
 	return nil
 }
 
-// findStrays lists what is left in the workspace and belongs to nobody here.
-func (e *Ending) findStrays(ctx context.Context, ws *workspace.Workspace) error {
+// findForeign lists what is left in the workspace and belongs to nobody here.
+func (e *Ending) findForeign(ctx context.Context, ws *workspace.Workspace) error {
 	posts := state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
 	for f, err := range ws.Walk(ctx, ".") {
 		if err != nil {

@@ -37,7 +37,7 @@ type history struct {
 	down  map[int]bool            // pictures of posts that were taken down at some time
 	next  int                     // picture that no row has shown
 	dead  bool                    // the last job was killed
-	last  seen                    // what there was after the last job
+	last  inventory               // what there was after the last job
 }
 
 const everybody = 60000 // the picture that a host in trouble sends to everybody
@@ -131,7 +131,7 @@ func (h *history) step(steps string) {
 	h.Helper()
 	for step := range strings.SplitSeq(steps, "; ") {
 		words := strings.Fields(step)
-		if slices.Contains([]string{"post", "image", "serve", "move", "host", "clock", "engine", "fail", "policy", "manifest"}, words[0]) {
+		if slices.Contains([]string{"post", "image", "serve", "move", "host", "clock", "engine", "fail", "policy", "manifest", "stones", "names"}, words[0]) {
 			h.do(step)
 			h.note(words)
 			continue
@@ -151,6 +151,8 @@ func (h *history) note(words []string) {
 		for _, row := range h.rows {
 			id, _ := splitRow(row)
 			switch words[0] {
+			case "stones":
+				h.mayGo[row] = h.mayGo[row] || id == name
 			case "post":
 				if id == name && slices.Contains([]string{"deleted", "moderator", "copyright", "absent"}, words[1]) {
 					h.mayGo[row] = true
@@ -178,11 +180,11 @@ func (h *history) note(words []string) {
 	}
 }
 
-func (h *history) check(step string, before seen) {
+func (h *history) check(step string, before inventory) {
 	h.Helper()
 	words := strings.Fields(step)
 	if errors.Is(h.err, errDead) {
-		h.dead, h.last = true, h.look()
+		h.dead, h.last = true, h.inspect()
 		return
 	}
 	job := slices.Contains([]string{"run", "recheck", "purge", "reread", "split", "merge"}, words[0])
@@ -197,7 +199,7 @@ func (h *history) check(step string, before seen) {
 		h.Fatalf("%s: %v", strings.Join(h.done, "; "), h.err)
 	}
 	if h.dead && h.err != nil { // it may have ended before it could mend anything
-		h.last = h.look()
+		h.last = h.inspect()
 		return
 	}
 	wasDead := h.dead
@@ -244,7 +246,7 @@ func (h *history) mayLose(row string) bool {
 }
 
 // checkGone asserts that what Reddit says is gone has no row, and no image unless it is withheld.
-func (h *history) checkGone(s seen) {
+func (h *history) checkGone(s inventory) {
 	h.Helper()
 	for _, row := range h.rows {
 		rec, have := s.records[row]

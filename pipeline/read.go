@@ -69,10 +69,7 @@ func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 		}
 		if fault, ok := errors.AsType[*policy.Fault](err); ok {
 			g.settled(rec.Key, manifest.Result{Outcome: fault.Outcome, Reason: fault.Reason})
-			if fault.Reason == state.ReasonDamaged {
-				return g.dropImage(ctx, rec.Key, "", fault, false)
-			}
-			return g.beside(ctx, rec, workspace.Out, "", fault)
+			return g.note(ctx, rec, g.terms.refused(rec, "", fault))
 		}
 		if err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 // to delete outlives the permission to hold. The errors are those of Run.
 func Recheck(ctx context.Context, c Config) (state.Summary, error) {
 	r := newRun(c)
-	sum, err := r.doAsking(ctx, r.isBound, func(ctx context.Context, s *resolver) error { return r.ask(ctx, s) })
+	sum, err := r.doAsking(ctx, r.isBound, func(ctx context.Context, s *asker) error { return r.ask(ctx, s) })
 	sum.Recheck = true
 	return sum, err
 }

@@ -51,7 +51,7 @@ func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
 func (r *run) readAll(ctx context.Context, all bool) error {
 	r.Progress.stage("read again")
 	began, read := r.Now(), 0
-	g := r.newGatherer(true)
+	g := r.newGatherer(nil, true)
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: began}
 	err := g.readEach(ctx, func(ctx context.Context, send func(workspace.Record) error) error {
 		for rec, err := range r.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {

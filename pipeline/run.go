@@ -21,7 +21,7 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	if err := r.mayFetch(ctx); err != nil {
 		return state.Summary{}, err
 	}
-	return r.doAsking(ctx, r.load, func(ctx context.Context, s *resolver) error {
+	return r.doAsking(ctx, r.load, func(ctx context.Context, s *asker) error {
 		r.Progress.stage("ask, fetch and read")
 		if err := r.gather(ctx, s); err != nil {
 			return err

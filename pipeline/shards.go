@@ -10,7 +10,6 @@ import (
 	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // Split asks and fetches as Run does, takes out what is gone, and splits what is to be read into shards, which other
@@ -20,7 +19,7 @@ func Split(ctx context.Context, c Config, shards int) (state.Summary, error) {
 	if err := r.mayFetch(ctx); err != nil {
 		return state.Summary{}, err
 	}
-	return r.doAsking(ctx, r.load, func(ctx context.Context, s *resolver) error {
+	return r.doAsking(ctx, r.load, func(ctx context.Context, s *asker) error {
 		r.Progress.stage("ask and fetch")
 		if err := r.gather(ctx, s); err != nil {
 			return err
@@ -50,8 +49,8 @@ func Merge(ctx context.Context, c Config) (state.Summary, error) {
 		return state.Summary{}, err
 	}
 	r.made = engineProvenance(engine, r.Policy, r.Version)
-	return r.doAsking(ctx, r.load, func(ctx context.Context, s *resolver) error {
-		if err := r.takeIn(ctx, shards); err != nil {
+	return r.doAsking(ctx, r.load, func(ctx context.Context, s *asker) error {
+		if err := r.storeResults(ctx, shards); err != nil {
 			return err
 		}
 		if err := r.askAndDraft(ctx, s); err != nil {
@@ -77,7 +76,7 @@ func (r *run) plan(shards int) cluster.Plan {
 
 // askAndDraft asks about every post, and meanwhile drafts the outcomes: no image is read from here on, and asking
 // leaves time. After the last answer only what answers change is to be read.
-func (r *run) askAndDraft(ctx context.Context, s *resolver) error {
+func (r *run) askAndDraft(ctx context.Context, s *asker) error {
 	group, running := errgroup.WithContext(ctx)
 	safely.Go(group, func() error { return r.ask(running, s) })
 	safely.Go(group, func() (err error) {
@@ -90,21 +89,21 @@ func (r *run) askAndDraft(ctx context.Context, s *resolver) error {
 // batch is how many readings one transaction stores: each costs the disk a sync.
 const batch = 200
 
-// takeIn stores what the shards read.
-func (r *run) takeIn(ctx context.Context, shards int) error {
+// storeResults stores what the shards read.
+func (r *run) storeResults(ctx context.Context, shards int) error {
 	r.Progress.stage("take in the shards")
 	keepTexts, err := r.Workspace.Rereading(ctx)
 	if err != nil {
 		return err
 	}
-	g := r.newGatherer(keepTexts)
+	g := r.newGatherer(nil, keepTexts)
 	var waiting []workspace.NewReading
 	for i := range shards {
 		for result, err := range cluster.Results(r.Workspace, i) {
 			if err != nil {
 				return err
 			}
-			fresh, err := g.takeResult(ctx, result)
+			fresh, err := g.storeResult(ctx, result)
 			if err != nil {
 				return err
 			}
@@ -123,8 +122,8 @@ func (r *run) takeIn(ctx context.Context, shards int) error {
 	return r.Workspace.SetReadings(ctx, waiting...)
 }
 
-// takeResult returns the reading to store of one result, if its image is still here.
-func (g *gatherer) takeResult(ctx context.Context, result cluster.Result) ([]workspace.NewReading, error) {
+// storeResult returns the reading to store of one result, if its image is still here.
+func (g *gatherer) storeResult(ctx context.Context, result cluster.Result) ([]workspace.NewReading, error) {
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: []manifest.PostID{result.ID}}) {
 		if err != nil {
 			return nil, err
@@ -134,7 +133,8 @@ func (g *gatherer) takeResult(ctx context.Context, result cluster.Result) ([]wor
 			continue
 		case result.Fault != nil:
 			f := result.Fault
-			return nil, g.failed(ctx, rec.Key, "", &policy.Fault{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail})
+			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
+			return nil, g.Workspace.SetTrouble(ctx, rec.Key, workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail})
 		case rec.Image.HashKind != result.Stored.HashKind:
 			if err := g.Workspace.SetHash(ctx, rec.Key, result.Stored); err != nil {
 				return nil, err

@@ -41,21 +41,21 @@ func (r *run) takeOut(ctx context.Context) error {
 func (r *run) clear(ctx context.Context) error {
 	r.Progress.stage("take out what is gone")
 	if !r.wrote { // else a dataset was just written without what must go
-		if err := r.dropTaken(ctx); err != nil {
+		if err := r.dropRemovedPictures(ctx); err != nil {
 			return err
 		}
 		if err := r.clearDataset(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.tellLog(ctx); err != nil {
+	if err := r.noteExportAgain(ctx); err != nil {
 		return err
 	}
-	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
+	erased, err := state.MustErase(ctx, r.Workspace, r.stones)
 	if err != nil {
 		return err
 	}
-	if err := cluster.Drop(ctx, r.Workspace, gone.HasRow); err != nil {
+	if err := cluster.Drop(ctx, r.Workspace, erased.HasRow); err != nil {
 		return err
 	}
 	// The dataset before the copies: an export that begins now must not bring back what a copy has lost.
@@ -66,12 +66,12 @@ func (r *run) clear(ctx context.Context) error {
 	if len(list) > 0 {
 		r.Progress.stage("copies")
 	}
-	r.copies, err = copies.Purge(ctx, r.Workspace, gone)
+	r.copies, err = copies.Purge(ctx, r.Workspace, erased)
 	return err
 }
 
-// tellLog notes the last export again in a log that lost records: else the one before would seem to be the last.
-func (r *run) tellLog(ctx context.Context) error {
+// noteExportAgain notes the last export again in a log that lost records: else the one before would seem to be the last.
+func (r *run) noteExportAgain(ctx context.Context) error {
 	lost, err := r.Workspace.LogLost(ctx)
 	if err != nil || !lost {
 		return err
@@ -99,7 +99,8 @@ func (r *run) clearDataset(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	out, err := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}.TakeOut(ctx, r.Workspace, d.rows, r.ConfirmRemovals)
+	out, err := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}.TakeOut(
+		r.Workspace.Records(ctx, workspace.Select{Bare: true}), d.rows, r.ConfirmRemovals)
 	if err != nil {
 		return err
 	}
@@ -198,28 +199,13 @@ func (d *written) anyLeaves(ctx context.Context, r *run, name string, leave map[
 	return false, err
 }
 
-// removeOthers removes what stands where a shard of ours would and is not the one on record, where it has a row that must
-// go or cannot be read. The next run writes it again.
+// removeOthers removes the files of unwanted. The next run writes them again.
 func (d *written) removeOthers(ctx context.Context, r *run) (removed bool, err error) {
-	if len(d.other) == 0 {
-		return false, nil
-	}
-	gone, err := state.GonePosts(ctx, r.Workspace, true)
+	unwanted, err := d.unwanted(ctx, r)
 	if err != nil {
 		return false, err
 	}
-	for id, t := range r.stones {
-		gone.Posts[id] = state.GonePost{ID: id, State: t.State, Reason: t.Reason}
-	}
-	for _, name := range d.other {
-		err := state.FileLacksRows(ctx, r.Workspace.OpenFile, name, gone)
-		if ctx.Err() != nil {
-			return removed, ctx.Err()
-		}
-		if err == nil {
-			continue
-		}
-		r.Log.Warn("a file of the dataset is not the one that was written, and is removed: run again to have it back", "file", name, "error", err)
+	for _, name := range unwanted {
 		if err := r.Workspace.RemoveFile(ctx, name); err != nil {
 			return removed, err
 		}
@@ -227,6 +213,30 @@ func (d *written) removeOthers(ctx context.Context, r *run) (removed bool, err e
 		r.out.FilesGone = append(r.out.FilesGone, name)
 	}
 	return removed, nil
+}
+
+// unwanted lists what stands where a shard of ours would and is not the one on record, where it has a row that the dataset
+// must not have or cannot be read.
+func (d *written) unwanted(ctx context.Context, r *run) (names []string, err error) {
+	if len(d.other) == 0 {
+		return nil, nil
+	}
+	gone, err := state.MustLeaveDataset(ctx, r.Workspace, r.stones)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range d.other {
+		err := state.FileLacksRows(ctx, r.Workspace.OpenFile, name, gone)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			r.Log.Warn("a file of the dataset is not the one that was written, and is removed: run again to have it back",
+				"file", name, "error", err)
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // rewrite replaces a file of the dataset by one without the rows.
@@ -276,8 +286,10 @@ func (d *written) describe(ctx context.Context, r *run, card dataset.Card) error
 	case whole:
 		err = writeCard(sink, card)
 	default: // a shard is missing, whose digest they name: the next run writes all of them
-		err = errors.Join(r.Workspace.RemoveFile(ctx, path.Join(state.DatasetDir, "README.md")),
-			r.Workspace.RemoveFile(ctx, path.Join(state.DatasetDir, "croissant.json")))
+		err = r.Workspace.RemoveFile(ctx, path.Join(state.DatasetDir, "README.md"))
+		if err == nil {
+			err = r.Workspace.RemoveFile(ctx, path.Join(state.DatasetDir, "croissant.json"))
+		}
 	}
 	if err != nil {
 		return err

@@ -132,13 +132,14 @@ func (w *world) publish(ids ...manifest.PostID) {
 //	stones WORD ID...    the release publishes tombstones
 //	names WHAT ROW...    the release names the digest of that picture
 //	manifest N           the release has the first N posts, and no others
-//	policy WORD          readmit, flag, drop
-//	copy NAME            an export
+//	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), flag, drop
+//	copy NAME [FORMAT]   an export, as Parquet if nothing is said
 //	answers              a model answers about every stored image
 //
 // and the jobs: run, recheck, purge, reread, split, work, merge; with the words confirm, offline, all, id=ID, denied
 // (there is no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from that
-// on), die=N (the process is gone at the step N that changes the disk), fault=N (that step alone fails) and
+// on), die=N (the process is gone at the step N that changes the disk), fault=N (that step alone fails),
+// on=N/WHAT (before the question N the change WHAT takes place, with commas in place of spaces) and
 // unwritable=NAME (each step fails that changes a file with this in its name).
 func (w *world) do(steps string) *world {
 	w.Helper()
@@ -169,7 +170,8 @@ func (w *world) change(words []string) bool {
 	w.Helper()
 	w.reddit.mu.Lock()
 	defer w.reddit.mu.Unlock()
-	switch what := words[min(1, len(words)-1)]; words[0] {
+	what := words[min(1, len(words)-1)]
+	switch words[0] {
 	case "post":
 		for _, id := range words[2:] {
 			w.post(id).state = what
@@ -219,6 +221,10 @@ func (w *world) change(words []string) bool {
 		switch what {
 		case "readmit":
 			w.policy.Reddit.Readmit = policy.ReadmitModerator
+		case "strict":
+			w.policy.Reddit.Readmit = policy.Default().Reddit.Readmit
+		case "larger":
+			w.policy.Images.MaxBytes++
 		default:
 			w.policy.Filter.Mode = policy.Mode(what)
 		}
@@ -226,7 +232,7 @@ func (w *world) change(words []string) bool {
 		testkit.OK(w, os.MkdirAll(filepath.Join(w.dir, "copies"), 0o700))
 		err := w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
 			_, err := copies.Export(ctx, copies.Config{Release: w.release, Tombstones: w.stones, Policy: w.policy, Workspace: ws,
-				Now: func() time.Time { return w.now }, To: filepath.Join(w.dir, "copies", what), Note: "test", Format: "parquet"})
+				Now: func() time.Time { return w.now }, To: filepath.Join(w.dir, "copies", what), Note: "test", Format: cmp.Or(strings.Join(words[2:], ""), "parquet")})
 			return err
 		})
 		if _, stale := errors.AsType[*copies.NotExportable](err); !stale && !errors.Is(err, workspace.ErrNoWorkspace) {
@@ -320,10 +326,11 @@ func (w *world) job(name string, words []string) (err error) {
 				return nil
 			}
 		}
-		if what, text, ok := strings.Cut(word, "="); ok && slices.Contains([]string{"stop", "blocked", "die", "fault"}, what) {
-			n, err := strconv.ParseInt(text, 10, 64)
+		if what, text, ok := strings.Cut(word, "="); ok && slices.Contains([]string{"stop", "blocked", "die", "fault", "on"}, what) {
+			at, change, _ := strings.Cut(text, "/")
+			n, err := strconv.ParseInt(at, 10, 64)
 			testkit.OK(w, err)
-			w.disturb(what, n)
+			w.disturb(what, n, strings.Split(change, ","))
 		}
 	}
 	w.summary, w.purged, w.reread = state.Summary{}, PurgeReport{}, state.Reread{}
@@ -376,8 +383,8 @@ var (
 	errFault = errors.New("no space left")
 )
 
-// disturb disturbs the job that begins.
-func (w *world) disturb(how string, n int64) {
+// disturb disturbs the job that begins, at its step or question n.
+func (w *world) disturb(how string, n int64, change []string) {
 	var count atomic.Int64
 	w.struck.Store(false)
 	stop := sync.OnceFunc(func() { close(w.stop) })
@@ -388,6 +395,17 @@ func (w *world) disturb(how string, n int64) {
 				stop()
 			}
 			return nil
+		}
+	case "on":
+		before := w.reddit.before // another disturbance
+		w.reddit.before = func(call string) error {
+			if count.Add(1) == n {
+				w.change(change)
+			}
+			if before == nil {
+				return nil
+			}
+			return before(call)
 		}
 	case "blocked":
 		w.reddit.before = func(call string) error {

@@ -23,7 +23,7 @@ import (
 )
 
 // publish writes outcomes.csv and the dataset from answers that are fresh enough.
-func (r *run) publish(ctx context.Context, s *resolver) error {
+func (r *run) publish(ctx context.Context, s *asker) error {
 	if err := r.access(); err != nil {
 		return err // the sweep is done, so what is gone has gone
 	}
@@ -48,7 +48,7 @@ func (r *run) write(ctx context.Context) error {
 	// A file found damaged while the dataset is written loses its row, and all other files are
 	// rechecked: then everything is decided again without them.
 	const rounds = 3
-	if err := r.dropTaken(ctx); err != nil {
+	if err := r.dropRemovedPictures(ctx); err != nil {
 		return err
 	}
 	for range rounds {
@@ -94,7 +94,7 @@ func (r *run) dropDamaged(ctx context.Context) error {
 		_, err := r.readStored(ctx, rec)
 		if damaged, ok := errors.AsType[*workspace.Damaged](err); ok {
 			r.Log.Warn("a stored image is damaged and left out", "file", damaged.Name, "what", damaged.What)
-			err = r.dropImage(ctx, rec.Key, "", damagedFile(), false)
+			err = r.dropImage(ctx, rec.Key, damagedFile())
 		}
 		if err != nil {
 			return err

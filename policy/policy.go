@@ -11,6 +11,7 @@ import (
 	_ "embed" // for default.toml
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -165,6 +166,11 @@ func (p Policy) Host(name string) (Host, bool) {
 	}
 	return p.Images.Hosts[i], true
 }
+
+var videoPath = regexp.MustCompile(`(?i)\.(gifv|mp4|webm|mov)$`)
+
+// IsVideo reports whether the path of an address names a video, which no host has as an image.
+func IsVideo(path string) bool { return videoPath.MatchString(path) }
 
 // clockSkew is how far ahead of now a last look may lie before it is not believed.
 const clockSkew = 5 * time.Minute

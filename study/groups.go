@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
@@ -69,6 +69,7 @@ func TestGroups(ctx context.Context, file string, f Grouping) (out Groups, err e
 	}
 	out = Groups{By: gold.Schema.Categories[by].Name, Split: gold.split, Entries: len(gold.entries), Alpha: f.Alpha,
 		File: labels.MatchIDs(file, gold.entries, gold.others, rows), LeftOut: numbers.Others}
+	out.File.LeftOut = numbers.LeftOut
 	out.Differ = gold.differing(out.By)
 	tested := make([]labels.Feature, len(columns))
 	for i, column := range columns {
@@ -155,8 +156,8 @@ func readKinds(file string) (map[string]features.Kind, string, error) {
 	var about struct {
 		Kinds map[string]features.Kind `json:"kinds"`
 	}
-	_, err = strictjson.Decode(body)
-	_, twice := errors.AsType[*strictjson.Twice](err)
+	_, err = jsonscan.Decode(body)
+	_, twice := errors.AsType[*jsonscan.Twice](err)
 	switch err := json.Unmarshal(body, &about); {
 	case twice && len(about.Kinds) > 0: // which of two kinds counts would be chance
 		return nil, "", fmt.Errorf("%s, which says what the columns are, has a key twice: keep one", name)
@@ -198,8 +199,11 @@ func (f Grouping) choose(numbers Numbers) ([]labels.Feature, error) {
 
 // OtherText says what is in a column that does not hold numbers.
 func OtherText(c OtherColumn) string {
-	if c.Line == 0 {
+	switch {
+	case c.Line == 0:
 		return "it has no value at all"
+	case c.Thousands:
+		return fmt.Sprintf("on line %d a point that may part thousands, for other numbers have a decimal comma", c.Line)
 	}
 	return fmt.Sprintf("a text on line %d", c.Line)
 }

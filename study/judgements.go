@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
@@ -26,7 +27,7 @@ type scoreLine struct {
 	labels.Verdict
 	failure
 	Response json.RawMessage          `json:"response"`
-	beside   map[string]manifest.Cell // fields that say which image it is about, or that it is no answer
+	beside   map[string]manifest.Cell // fields that say what it is about, or that it is no answer
 }
 
 // UnmarshalJSON reads a line, and what stands beside the answer by the rules of other tables.
@@ -36,7 +37,8 @@ func (l *scoreLine) UnmarshalJSON(text []byte) error {
 	err := errors.Join(json.Unmarshal(text, (*plain)(l)), json.Unmarshal(text, &all))
 	l.beside = map[string]manifest.Cell{}
 	for name, value := range all {
-		if manifest.ImageNamed(name) || manifest.AnswerNamed(name) {
+		isID := slices.Contains([]string{"id", "custom_id"}, name) // which key reads
+		if manifest.ImageNamed(name) || manifest.AnswerNamed(name) || manifest.AboutNamed(name) && !isID {
 			l.beside[name] = table.JSONCell(string(value))
 		}
 	}
@@ -53,11 +55,13 @@ func (l *scoreLine) isNone() bool {
 	return false
 }
 
-// images are the fields that name the image.
-func (l *scoreLine) images(yield func(string, manifest.Cell) bool) {
-	for _, name := range slices.Sorted(maps.Keys(l.beside)) {
-		if manifest.ImageNamed(name) && !yield(name, l.beside[name]) {
-			return
+// named are the fields with names for which is is true.
+func (l *scoreLine) named(is func(name string) bool) iter.Seq2[string, manifest.Cell] {
+	return func(yield func(string, manifest.Cell) bool) {
+		for _, name := range slices.Sorted(maps.Keys(l.beside)) {
+			if is(name) && !yield(name, l.beside[name]) {
+				return
+			}
 		}
 	}
 }
@@ -92,7 +96,7 @@ func ReadVerdict(response json.RawMessage) (v labels.Verdict, answered bool, err
 
 // once refuses JSON in which an object has a key twice, in whichever case: which of the two counts would be chance.
 func once(text []byte) error {
-	v, err := strictjson.Decode(text)
+	v, err := jsonscan.Decode(text)
 	if err != nil {
 		return err
 	}
@@ -112,7 +116,7 @@ func onceIn(value any) error {
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			folded := strings.ToLower(name)
 			if met[folded] {
-				return &strictjson.Twice{Key: name}
+				return &jsonscan.Twice{Key: name}
 			}
 			met[folded] = true
 			if err := onceIn(v[name]); err != nil {
@@ -135,7 +139,7 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 	lines := bufio.NewScanner(userfile.Text(in))
 	lines.Buffer(nil, maxScoreLine)
 	n := 0
-	var images manifest.Images
+	of := about{file: file}
 	fail := func(message, hint string) error {
 		return &manifest.Problems{List: []manifest.Problem{{File: file, Line: n, Message: message, Hint: hint}}}
 	}
@@ -144,7 +148,10 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		key, verdict, answered, err := readLine(lines.Bytes(), &images, n)
+		key, verdict, answered, err := readLine(lines.Bytes(), &of, n)
+		if p, has := table.AsProblem(err); has && p.Line > 0 { // one of an id alone has no place
+			return out, table.One(p)
+		}
 		if err != nil {
 			return out, fail(err.Error(), scoreForm)
 		}
@@ -167,11 +174,38 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 	case len(out.Of) == 0:
 		return out, fail("no line has an answer", scoreForm)
 	}
-	if mixed := images.Mixed(); len(mixed) > 0 {
-		mixed[0].File = file
-		return out, &manifest.Problems{List: mixed}
+	return out, of.problems()
+}
+
+// about is what the lines of one file say of the entries that they are about.
+type about struct {
+	file   string
+	images manifest.Images
+	beside manifest.Beside
+}
+
+// key gives the entry of a line, or what is wrong with it.
+func (a *about) key(l *scoreLine, n int) (manifest.Key, error) {
+	key, err := l.key()
+	if err != nil {
+		return key, err
 	}
-	return out, nil
+	at := manifest.Problem{File: a.file, Line: n}
+	key, p := a.images.Key(key, l.named(manifest.ImageNamed), at)
+	if p == nil {
+		p = a.beside.Judge(key.ID, l.named(manifest.AboutNamed), at)
+	}
+	if p != nil {
+		return key, p
+	}
+	return key, nil
+}
+
+// problems are those that only all lines tell.
+func (a *about) problems() error {
+	all := a.beside.Comments()
+	all.Add(a.images.Mixed()...)
+	return all.Err()
 }
 
 const scoreForm = `write one object a line: {"id": "abc123", "flagged": true, "categories": {"self-harm": true}, "severities": {"SelfHarm": 4}}, ` +
@@ -179,20 +213,16 @@ const scoreForm = `write one object a line: {"id": "abc123", "flagged": true, "c
 
 // readLine reads a line. What is wrong with a person's own line is an error; an answer of a service that cannot be
 // one is none.
-func readLine(line []byte, images *manifest.Images, n int) (key manifest.Key, v labels.Verdict, answered bool,
+func readLine(line []byte, of *about, n int) (key manifest.Key, v labels.Verdict, answered bool,
 	err error) {
 	var l scoreLine
 	if err := json.Unmarshal(line, &l); err != nil {
 		// Not the decoder's words, which can hold the text in which the fault was found.
 		return key, v, false, errors.New("the line is not a JSON object of the form that is read here")
 	}
-	key, err = l.key()
+	key, err = of.key(&l, n)
 	if err != nil {
 		return key, v, false, err
-	}
-	key, p := images.Key(key, l.images, manifest.Problem{Line: n})
-	if p != nil {
-		return key, v, false, errors.New(p.Message)
 	}
 	response := isThere(l.Response)
 	own := l.hasAnswer()
@@ -218,8 +248,8 @@ func readLine(line []byte, images *manifest.Images, n int) (key manifest.Key, v 
 
 // key is the entry that a line is about. A line of a batch also has an id of its own, which names no post.
 func (l *scoreLine) key() (manifest.Key, error) {
-	key, err := manifest.ParseKey(l.ID)
-	custom, otherErr := manifest.ParseKey(l.CustomID)
+	key, err := manifest.ParseCellKey(l.ID)
+	custom, otherErr := manifest.ParseCellKey(l.CustomID)
 	switch {
 	case err == nil && otherErr == nil && key != custom:
 		return key, errors.New("the line has two ids, in id and custom_id: keep the one of the post")

@@ -359,3 +359,26 @@ func TestImageOfLine(t *testing.T) {
 		}
 	}
 }
+
+// TestAboutOfLine: a line whose other fields name a comment, or another post than its id, is refused as the row of a
+// table is.
+func TestAboutOfLine(t *testing.T) {
+	const page = "https://www.reddit.com/r/x/comments/abc124/t/"
+	line := func(fields string) string { return `{"id":"abc123","flagged":true,` + fields + `}` }
+	for text, want := range map[string]string{
+		line(`"post_id":"abc124"`):                 `f:1: column "post_id" names another post than the id of the row, "abc123"`,
+		line(`"permalink":"` + page + `kz0abcd/"`): `f:1: column "permalink" says that this row is about a comment`,
+		line(`"comment_id":"kz0abcd"`):             `column "comment_id" says`,
+		line(`"is_comment":true`):                  `column "is_comment" says`,
+		line(`"type":"comment"`):                   `f:1: column "type" says`,
+		line(`"type":"comment"`) + "\n" + `{"id":"abc124","flagged":true,"type":"moderation"}`: "",
+		line(`"kind":"post","post_id":"t3_abc123"`):                                            "",
+		line(`"url":"https://i.redd.it/a.png","name":"x"`):                                     "",
+		`{"id":"batch_req_1","custom_id":"abc123","response":"safe","post_id":null}`:           "",
+	} {
+		_, err := ReadJudgements(strings.NewReader(text), "f", figsimRules)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -23,6 +23,7 @@ type Numbers struct {
 	Columns []labels.Feature
 	Written []Writing     // by Columns
 	Others  []OtherColumn // the columns that hold something else
+	LeftOut int           // rows that say in words that they are no answer
 }
 
 // A Writing is where a column is first written as a number, and where as a word that means yes or no: lines of the
@@ -41,6 +42,8 @@ func (w Writing) mixed(file, column, hint string) error {
 type OtherColumn struct {
 	Name string `json:"name"`
 	Line int    `json:"line"` // 0 for a column without any value
+	// Thousands is true for numbers whose points may part thousands, because others of the file have a decimal comma.
+	Thousands bool `json:"thousands,omitempty"`
 }
 
 const (
@@ -99,14 +102,18 @@ type numberCells struct {
 	values []float64
 	known  bool // whether one is not missing
 	skip   bool // it is not a feature, whatever it holds
+	tells  bool // a word in it can say that the row is no answer
 	wrote  Writing
 	other  *OtherColumn // nil while all are numbers or missing
+	style  value.Style
+	point  int // the first line with a point that may part thousands
 }
 
 // column makes the next column of the file, with nothing in the rows that were read.
 func (n *numberReader) column() numberCells {
 	name := n.rows.Columns()[len(n.columns)]
-	c := numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)), skip: name == "" || name == n.rows.ID()}
+	c := numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)), skip: name == "" || name == n.rows.ID(),
+		tells: manifest.AnswerNamed(name)}
 	for _, field := range manifest.Fields()[manifest.FieldSplit:] {
 		c.skip = c.skip || slices.Contains(field.Names(), manifest.FoldColumn(name))
 	}
@@ -118,10 +125,18 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 		n.columns = append(n.columns, n.column())
 	}
 	line := n.rows.Line()
+	if n.isNone(cells) {
+		n.out.LeftOut++
+		return true
+	}
 	n.out.Keys, n.out.Lines = append(n.out.Keys, key), append(n.out.Lines, line)
 	for i := range n.columns {
 		c := &n.columns[i]
-		if c.skip || c.other != nil {
+		if c.skip {
+			continue
+		}
+		c.read(cells[i], line)
+		if c.other != nil {
 			continue
 		}
 		v, word, ok := number(cells[i])
@@ -141,6 +156,31 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 	return len(n.out.Keys)*len(n.columns) < maxNumbers
 }
 
+// isNone reports whether a row says in words that it is no answer. Numbers, yes and no are values here.
+func (n *numberReader) isNone(cells []manifest.Cell) bool {
+	for i := range n.columns {
+		if !n.columns[i].tells {
+			continue
+		}
+		if _, _, isValue := number(cells[i]); !isValue && manifest.NoAnswer(n.rows.Columns()[i], cells[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// read adds how the cell's number is written.
+func (c *numberCells) read(cell manifest.Cell, line int) {
+	text := strings.TrimSpace(cell.Plain())
+	if text == "" || value.Absent(text) {
+		return
+	}
+	c.style.Add(text)
+	if c.point == 0 && value.IsThousands(text) {
+		c.point = line
+	}
+}
+
 // number reads a cell, false for what is neither a number nor missing. word is true for a word that means yes or no.
 func number(c manifest.Cell) (v float64, word, ok bool) {
 	if c.Null {
@@ -152,10 +192,10 @@ func number(c manifest.Cell) (v float64, word, ok bool) {
 	if v, ok := value.Number(strings.TrimSpace(c.Text)); ok {
 		return v, false, math.Abs(v) <= maxNumber
 	}
-	switch value.Fold(c.Text) {
-	case "", "nan", "na", "n/a", "null", "none":
+	switch text := value.Fold(c.Text); {
+	case text == "", value.Absent(text):
 		return math.NaN(), false, true
-	case "x": // a flag, and often a placeholder
+	case text == "x": // a flag, and often a placeholder
 		return 0, false, false
 	}
 	yes, ok := value.Flag(c.Text)
@@ -166,10 +206,13 @@ func number(c manifest.Cell) (v float64, word, ok bool) {
 }
 
 func (n *numberReader) end() (Numbers, error) {
+	commas := slices.ContainsFunc(n.columns, func(c numberCells) bool { return c.style.DecimalComma() })
 	for i, c := range n.columns {
 		name := n.rows.Columns()[i]
 		switch {
 		case c.skip:
+		case c.other == nil && commas && c.style.MayPartThousands():
+			n.out.Others = append(n.out.Others, OtherColumn{Name: name, Line: c.point, Thousands: true})
 		case c.other != nil:
 			n.out.Others = append(n.out.Others, *c.other)
 		case !c.known:

@@ -117,7 +117,7 @@ func (s scorer) count(l *columnLook, column string, cell manifest.Cell) {
 	if !cell.IsList {
 		texts = []string{cell.Plain()}
 	}
-	if len(texts) == 0 || texts[0] == "" || value.Missing(texts[0]) || strings.EqualFold(texts[0], "none") {
+	if len(texts) == 0 || texts[0] == "" || value.Absent(texts[0]) {
 		return // None can be a label, and is no value nearly anywhere else
 	}
 	l.values[column]++

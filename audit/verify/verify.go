@@ -156,7 +156,8 @@ func mendOf(name string) (mend string, belongs bool) {
 	case name == workspace.ReportName:
 		return mendReport, true
 	}
-	ours := []string{state.SealFile, state.LockFile, manifest.OutcomesName, manifest.TombstonesName, manifest.ListName}
+	ours := []string{state.SealFile, state.LockFile, manifest.OutcomesName, manifest.TombstonesName, manifest.ListName,
+		state.PolicyFile}
 	return mendRun, slices.Contains(ours, name) || in(state.DatasetDir) || in(state.ImagesDir)
 }
 

@@ -23,7 +23,7 @@ PROGRAM is started as rehydrate starts it, "PROGRAM worker" with stdin and stdou
 asked for all that a worker may be asked for: lines, many in one request, a whole
 picture, the smallest and largest pictures allowed, to end, and the same again from
 another process. The first thing that is wrong is named, and ends the check. How well
-it reads is shown, and not judged. docs/engines.md has the protocol and docs/worker.py is
+it reads is shown, and not judged. docs/ocr.md has the protocol and docs/worker.py is
 a worker in Python to begin with. --json prints one object.
 
 Exit status:
@@ -32,7 +32,7 @@ Exit status:
   2    usage
   130  interrupted`
 
-const conformHint = "docs/engines.md says what a worker has to do"
+const conformHint = "docs/ocr.md says what a worker has to do"
 
 func conformCommand(o *options, stdout, stderr io.Writer) *cobra.Command {
 	asJSON := false

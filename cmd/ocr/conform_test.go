@@ -25,9 +25,9 @@ func TestConform(t *testing.T) {
 	if lines := strings.Count(sample, "\n"); lines >= 100 {
 		t.Errorf("docs/worker.py has %d lines, want fewer than 100", lines)
 	}
-	page, err := os.ReadFile("../../docs/engines.md")
+	page, err := os.ReadFile("../../docs/ocr.md")
 	if hello := fmt.Sprintf(`{"protocol": %d, `, ocr.ProtocolVersion); err != nil || !strings.Contains(string(page), hello) {
-		t.Errorf("docs/engines.md does not show the hello %s..., %v", hello, err)
+		t.Errorf("docs/ocr.md does not show the hello %s..., %v", hello, err)
 	}
 	const loop, called = `        say(answer(request, pictures))`, `{"id": request["ID"], "words": words}`
 	for _, tt := range []struct{ name, old, new, check, want string }{

@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/durable"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
@@ -99,6 +100,9 @@ type (
 		Box        [4]int  `json:"box"` // x, y, width, height
 		Line       int     `json:"line"`
 		Accepted   bool    `json:"accepted"`
+		// A word that no single reading gave as it is.
+		Repair   word.Repair `json:"repair,omitempty"`
+		Readings []string    `json:"readings,omitempty"`
 	}
 	jsonTrouble struct {
 		File   string          `json:"file"`
@@ -114,7 +118,8 @@ type (
 func newJSONReading(r result) any {
 	line := jsonReading{File: r.name, Text: r.Text, Confidence: r.Confidence, Words: []jsonWord{}}
 	for _, w := range r.Words {
-		line.Words = append(line.Words, jsonWord{w.Text, w.Confidence, [4]int{w.X, w.Y, w.W, w.H}, w.Line, w.Accepted})
+		line.Words = append(line.Words, jsonWord{w.Text, w.Confidence, [4]int{w.X, w.Y, w.W, w.H}, w.Line, w.Accepted,
+			w.Repair, w.Readings})
 	}
 	return line
 }

@@ -36,12 +36,12 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 }
 
 func (f *roundFlags) registerPick(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.seed, "seed", "1", "any `text`: another one gives another order")
-	cmd.Flags().StringVar(&f.only, "only", "", "only the images whose ids this table has: the `file` of open answers, for whoever decides")
+	cmd.Flags().StringVar(&f.seed, "seed", "1", "")
+	cmd.Flags().StringVar(&f.only, "only", "", "")
 }
 
 func (f *roundFlags) registerScheme(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.scheme, "scheme", "", "a `file` with the [[category]] tables of the labels to give, or figsim (default: the release's own)")
+	cmd.Flags().StringVar(&f.scheme, "scheme", "", "")
 }
 
 // read reads which labels are given, and to which images.
@@ -75,10 +75,10 @@ func (c *command) annotateExportCommand() *cobra.Command {
 	})
 	round.register(cmd)
 	access.register(cmd)
-	registerOut(cmd, &order.To, "", "the `folder` to make")
-	cmd.Flags().StringVar(&order.Note, "note", "an annotation round", "`who` has the folder, for export --list")
-	cmd.Flags().IntSliceVar(&order.Batches, "batches", nil, "how many images each batch has: `50,50,50,900` (default: all in one)")
-	cmd.Flags().IntVar(&order.Overlap, "overlap", 2, "how many annotators answer for each image")
+	registerOut(cmd, &order.To, "")
+	cmd.Flags().StringVar(&order.Note, "note", "an annotation round", "")
+	cmd.Flags().IntSliceVar(&order.Batches, "batches", nil, "")
+	cmd.Flags().IntVar(&order.Overlap, "overlap", 2, "")
 	return cmd
 }
 
@@ -134,11 +134,11 @@ func (c *command) annotateMergeCommand() *cobra.Command {
 		m.Files = args
 		return c.annotateMerge(cmd.Context(), release, round, m, out)
 	})
-	cmd.Flags().StringVar(&release, "release", "", "the `release` whose entries were annotated")
+	cmd.Flags().StringVar(&release, "release", "", "")
 	round.registerScheme(cmd)
-	registerOut(cmd, &out, "", "the manifest to make: a new `file` that ends in .jsonl")
-	cmd.Flags().StringVar(&decides, "decides", "", "the `annotator` who decides where others differ, or none (default: the last of three)")
-	cmd.Flags().StringVar(&m.Batch, "batch", annotate.BatchName, "the metadata or `column` that names batches")
+	registerOut(cmd, &out, "")
+	cmd.Flags().StringVar(&decides, "decides", "", "")
+	cmd.Flags().StringVar(&m.Batch, "batch", annotate.BatchName, "")
 	return cmd
 }
 
@@ -160,10 +160,13 @@ func (c *command) annotateMerge(ctx context.Context, release string, round round
 	if err != nil {
 		return err
 	}
-	return c.answerHolds("annotate-merge", struct {
-		*annotate.Merged
-		Written string `json:"written"`
-	}{merged, written}, len(merged.Open) == 0, exitRetry)
+	return c.answerHolds("annotate-merge", mergeAnswer{merged, written}, len(merged.Open) == 0, exitRetry)
+}
+
+// A mergeAnswer is what annotate merge prints.
+type mergeAnswer struct {
+	*annotate.Merged
+	Written string `json:"written"`
 }
 
 func (c *command) annotateReviewCommand() *cobra.Command {
@@ -180,10 +183,10 @@ func (c *command) annotateReviewCommand() *cobra.Command {
 	})
 	round.registerScheme(cmd)
 	round.registerPick(cmd)
-	cmd.Flags().StringVar(&page.Annotator, "annotator", "A1", "who answers, by `number`")
-	cmd.Flags().StringVar(&page.Answers, "answers", "answers", "the `folder` of the answers, a file for each annotator")
+	cmd.Flags().StringVar(&page.Annotator, "annotator", "A1", "")
+	cmd.Flags().StringVar(&page.Answers, "answers", "answers", "")
 	markWritten(cmd, "answers")
-	cmd.Flags().IntSliceVar(&page.Batches, "batches", nil, "how many images each batch has: `50,50,50,900` (default: no batches)")
+	cmd.Flags().IntSliceVar(&page.Batches, "batches", nil, "")
 	return cmd
 }
 
@@ -214,8 +217,11 @@ func (c *command) annotateReview(ctx context.Context, round roundFlags, page rev
 	if err := server.Serve(ctx); err != nil {
 		return err
 	}
-	return c.answer("annotate-review", struct {
-		review.Summary
-		Answers string `json:"answers"`
-	}{server.Summary(), page.Answers})
+	return c.answer("annotate-review", reviewAnswer{server.Summary(), page.Answers})
+}
+
+// A reviewAnswer is what annotate review prints in the end.
+type reviewAnswer struct {
+	review.Summary
+	Answers string `json:"answers"`
 }

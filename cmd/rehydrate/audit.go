@@ -59,20 +59,20 @@ func (c *command) auditCommand() *cobra.Command {
 		return c.audit(cmd.Context(), args[0], args[1:], f, named)
 	})
 	flags := cmd.Flags()
-	flags.BoolVar(&f.offline, "offline", false, "send no request: judge from the workspace, its log and the tombstones")
-	flags.StringVar(&f.since, "since", "", "prove that the log goes on from the checkpoint in this `file`, which you kept")
-	flags.StringVar(&f.checkpoint, "checkpoint", "", "write the log's checkpoint, for you to keep, to this `file`")
-	flags.StringVar(&f.html, "html", "", "write the report as one page, without scripts, to this `file`")
-	flags.StringVar(&f.statement, "statement", "", "write the report as JSON, for you to hand on, to this `file`")
-	flags.StringVar(&f.sign, "sign", "", "sign the statement with this SSH private `key`, into its name with .sig")
-	flags.StringVar(&f.stamp.url, "timestamp", "", "have the statement time-stamped by the RFC 3161 authority at this `URL`, into its name with .tsr")
-	flags.StringVar(&f.stamp.ca, "timestamp-ca", "", "trust time stamps of the authorities in this PEM `file` instead of the system's")
-	flags.StringVar(&f.checked, "check", "", "check a `statement` and its signature")
-	flags.StringVar(&f.log, "log", "", "check the log in this `folder`, a copy of audit/, by itself")
-	flags.BoolVar(&f.details, "details", false, "print digests, keys and every file that was looked at as well")
-	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record of this audit in the workspace's log")
-	flags.StringVar(&f.columns.ID, "id-column", "", "the `column` of the post ids in the named files (default: id, post_id...)")
-	flags.StringVar(&f.columns.PHash, "phash-column", "", "the `column` of the perceptual hashes (default: phash)")
+	flags.BoolVar(&f.offline, "offline", false, "")
+	flags.StringVar(&f.since, "since", "", "")
+	flags.StringVar(&f.checkpoint, "checkpoint", "", "")
+	flags.StringVar(&f.html, "html", "", "")
+	flags.StringVar(&f.statement, "statement", "", "")
+	flags.StringVar(&f.sign, "sign", "", "")
+	flags.StringVar(&f.stamp.url, "timestamp", "", "")
+	flags.StringVar(&f.stamp.ca, "timestamp-ca", "", "")
+	flags.StringVar(&f.checked, "check", "", "")
+	flags.StringVar(&f.log, "log", "", "")
+	flags.BoolVar(&f.details, "details", false, "")
+	flags.BoolVar(&f.noRecord, "no-record", false, "")
+	flags.StringVar(&f.columns.ID, "id-column", "", "")
+	flags.StringVar(&f.columns.PHash, "phash-column", "", "")
 	for _, name := range []string{"checkpoint", "html", "statement"} {
 		markWritten(cmd, name)
 	}
@@ -239,11 +239,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	}
 	c.said.object = r.WriteJSON // with --json
 	if !c.json {
-		err := c.answer("audit", struct {
-			audit.Report
-			Digest, Proof string
-			Details       bool
-		}{r.For(release), sum, proof, f.details})
+		err := c.answer("audit", auditAnswer{r.For(release), sum, proof, f.details})
 		if err != nil {
 			return err
 		}
@@ -263,6 +259,13 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 		return exitCode(exitFailed)
 	}
 	return nil
+}
+
+// An auditAnswer is what audit prints.
+type auditAnswer struct {
+	audit.Report
+	Digest, Proof string
+	Details       bool
 }
 
 // proofOf says in a line what vouches for a report.

@@ -48,21 +48,18 @@ func (c *command) classifyCommand() *cobra.Command {
 	})
 	flags := cmd.Flags()
 	f.register(cmd, "predictions")
-	flags.StringSliceVar(&f.tasks, "task", []string{models.AllTasks}, "ask for this `category`, or all: the tasks of the release (repeatable)")
-	flags.IntVar(&f.shots, "shots", 0, "show so many `examples` of the split train before the question; FigSIM's paper: 0 and 6")
-	flags.Int64Var(&f.seed, "seed", 1, "chooses the examples, and is sent; a further run has the next `number`")
-	flags.IntVar(&f.runs, "runs", 1, "ask every question so many `times`")
-	flags.StringVar(&f.prompts, "prompts", "",
-		"a `folder` of prompts TASK.txt, or paper: the one that FigSIM's paper prints (default: the release's, else built-in ones)")
-	flags.BoolVar(&f.showPrompt, "show-prompt", false, "only print the prompts")
-	flags.IntVar(&f.maxTokens, "max-tokens", 128, "an answer has at most so many `tokens`, thoughts included where a model thinks")
-	flags.StringVar(&f.thinkEnd, "think-end", "",
-		"the `mark` that ends the thoughts of a model, beside the known ones such as </think>")
-	flags.BoolVar(&f.prose, "prose", false, "read the object also where words stand around it, whatever they say")
-	flags.StringArrayVar(&f.stop, "stop", nil,
-		"have the server cut an answer at this `text`; FigSIM's paper: } (repeatable)")
-	flags.Float64Var(&f.temperature, "temperature", 0, "of the sampling")
-	flags.Float64Var(&f.topP, "top-p", 1, "of the sampling")
+	flags.StringSliceVar(&f.tasks, "task", []string{models.AllTasks}, "")
+	flags.IntVar(&f.shots, "shots", 0, "")
+	flags.Int64Var(&f.seed, "seed", 1, "")
+	flags.IntVar(&f.runs, "runs", 1, "")
+	flags.StringVar(&f.prompts, "prompts", "", "")
+	flags.BoolVar(&f.showPrompt, "show-prompt", false, "")
+	flags.IntVar(&f.maxTokens, "max-tokens", 128, "")
+	flags.StringVar(&f.thinkEnd, "think-end", "", "")
+	flags.BoolVar(&f.prose, "prose", false, "")
+	flags.StringArrayVar(&f.stop, "stop", nil, "")
+	flags.Float64Var(&f.temperature, "temperature", 0, "")
+	flags.Float64Var(&f.topP, "top-p", 1, "")
 	return cmd
 }
 
@@ -93,7 +90,7 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 	case err != nil:
 		return asUsage(err)
 	case f.showPrompt:
-		return c.answer("prompts", map[string]any{"prompts": tasks})
+		return c.answer("prompts", promptsAnswer{tasks})
 	case f.shots > 0 && (w.Split == "" || w.Split == trainSplit || !slices.Contains(b.Splits, trainSplit)):
 		return usageError("--shots takes its examples from the split %s, which must be there and must not be asked about: name another --split", trainSplit)
 	}
@@ -118,4 +115,9 @@ func (c *command) warnOnce() func(string) {
 			c.log.Warn(text)
 		}
 	}
+}
+
+// A promptsAnswer is what --show-prompt prints.
+type promptsAnswer struct {
+	Prompts []models.Task `json:"prompts"`
 }

@@ -36,9 +36,9 @@ type engineFlags struct {
 }
 
 func (f *engineFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.engine, "engine", "slurm", "the `engine` that reads the shards: slurm, or local for processes of this machine")
-	cmd.Flags().StringVar(&f.sbatch, "sbatch", "", "further `arguments` of sbatch, separated by spaces: --partition=cpu --time=60")
-	cmd.Flags().IntVar(&f.atOnce, "at-once", 0, "how many shards are read at one time (default: what Slurm lets; local: one for each processor)")
+	cmd.Flags().StringVar(&f.engine, "engine", "slurm", "")
+	cmd.Flags().StringVar(&f.sbatch, "sbatch", "", "")
+	cmd.Flags().IntVar(&f.atOnce, "at-once", 0, "")
 }
 
 func (f *engineFlags) check() error {
@@ -54,7 +54,7 @@ func (f *engineFlags) check() error {
 }
 
 func registerShards(cmd *cobra.Command, shards *int) {
-	cmd.Flags().IntVar(shards, "shards", 0, "how many shards the reading is split into")
+	cmd.Flags().IntVar(shards, "shards", 0, "")
 }
 
 func checkShards(n int) error {
@@ -115,7 +115,7 @@ func (c *command) clusterMergeCommand() *cobra.Command {
 		return err
 	})
 	f.filters.register(cmd)
-	f.registerConfirm(cmd, ", or a manifest that drops as much")
+	f.registerConfirm(cmd)
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
@@ -133,23 +133,29 @@ func (c *command) concludeMerged(ctx context.Context, path string, none error) e
 	if err != nil || !merged {
 		return cmp.Or(err, none)
 	}
-	return c.answer("merged", struct {
-		Release string `json:"release"`
-		Merged  int    `json:"merged"` // shards
-	}{rel.Name, 0})
+	return c.answer("merged", mergedAnswer{rel.Name, 0})
+}
+
+// A mergedAnswer is what cluster merge prints where nothing is left to merge.
+type mergedAnswer struct {
+	Release string `json:"release"`
+	Merged  int    `json:"merged"` // shards
 }
 
 // concludeSplit says what is left to do with the shards.
 func (c *command) concludeSplit(s state.Summary, release string, f runFlags) error {
-	if err := c.answer("split", struct {
-		state.Summary
-		Shards  int    `json:"shards"`
-		Release string `json:"-"`
-	}{s, f.shards, release}); err != nil {
+	if err := c.answer("split", shardsAnswer{s, f.shards, release}); err != nil {
 		return err
 	}
 	s.Retry -= s.Outcomes[manifest.Pending] // they wait for the shards, not for another run
 	return statusOf(s)
+}
+
+// A shardsAnswer is what cluster split prints.
+type shardsAnswer struct {
+	state.Summary
+	Shards  int    `json:"shards"`
+	Release string `json:"-"`
 }
 
 // onCluster fetches, has an engine read, and merges.
@@ -230,7 +236,7 @@ func (c *command) clusterWorkCommand() *cobra.Command {
 		}
 		return c.work(cmd.Context(), f, i, n)
 	})
-	cmd.Flags().StringVar(&shard, "shard", "", "which shard of how many: `I/N`, I from 0 to N-1")
+	cmd.Flags().StringVar(&shard, "shard", "", "")
 	f.register(cmd)
 	return cmd
 }
@@ -264,13 +270,16 @@ func (c *command) work(ctx context.Context, f ocrFlags, shard, of int) error {
 	if err != nil {
 		return err
 	}
-	return c.answer("work", struct {
-		Shard   int `json:"shard"`
-		Shards  int `json:"shards"`
-		Read    int `json:"read"`
-		Current int `json:"current"`
-		Failed  int `json:"failed"`
-	}{done.Shard, done.Shards, done.Read, done.Current, done.Failed})
+	return c.answer("work", workAnswer{done.Shard, done.Shards, done.Read, done.Current, done.Failed})
+}
+
+// A workAnswer is what cluster work prints.
+type workAnswer struct {
+	Shard   int `json:"shard"`
+	Shards  int `json:"shards"`
+	Read    int `json:"read"`
+	Current int `json:"current"`
+	Failed  int `json:"failed"`
 }
 
 // observeShards shows how far the reading of shards is, and why it stands.

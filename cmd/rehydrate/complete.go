@@ -32,7 +32,7 @@ func (c *command) complete(cmd *cobra.Command) {
 		kind, _ := pflag.UnquoteUsage(f)
 		if values[f.Name] != nil && (f.Name != "split" || cmd.HasParent() && cmd.Parent().Name() == "labels" && cmd.Flag("release") != nil) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, values[f.Name].offer)
-		} else if !slices.Contains([]string{"file", "folder", "[NAME=]FILE", "key", "path", "program", "release", "statement"}, kind) {
+		} else if !slices.Contains([]string{"FILE", "FILE,...", "DIR", "[NAME=]FILE", "NAME=FILE,...", "KEY", "PATH", "OLD", "PROGRAM", "RELEASE"}, kind) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		}
 	})

@@ -26,17 +26,17 @@ func (c *command) dedupeCommand() *cobra.Command {
 		return c.dedupe(cmd.Context(), f)
 	})
 	flags := cmd.Flags()
-	flags.IntVar(&f.Rule.Radius, "radius", defaults.Dedupe.HashRadius, "how many of 64 `bits` may differ, 0 to 64; distances of hashes are even")
-	flags.IntVar(&f.Rule.Words, "words", defaults.Dedupe.WordDifference, "texts are near when they differ in fewer `words` than this")
-	flags.BoolVar(&f.Rule.Guard, "guard", false, "keep a picture when at least half of its text differs")
-	flags.BoolVar(&f.Rule.ImageOnly, "image-only", false, "compare pictures alone, even if there is text")
-	flags.StringVar(&f.Texts, "text", "", "the texts: a `file` of JSON lines or CSV with file and text")
-	flags.StringVar(&f.Columns.Image, "image-column", "", "the `column` of a Parquet that has the pictures (default: found)")
-	flags.StringVar(&f.Columns.Text, "text-column", "", "the `column` of a Parquet that has the texts (default: ocr_text, if there is one)")
-	flags.IntVar(&f.Workers, "workers", runtime.NumCPU(), "how many pictures to hash at once")
-	registerOut(cmd, &f.Out, "duplicates", "the `folder` to write into")
-	flags.BoolVar(&f.Force, "force", false, "write over an earlier answer")
-	flags.IntVar(&f.Pictures, "pictures", 500, "how many pictures groups.html shows; 0 writes no groups.html")
+	flags.IntVar(&f.Rule.Radius, "radius", defaults.Dedupe.HashRadius, "")
+	flags.IntVar(&f.Rule.Words, "words", defaults.Dedupe.WordDifference, "")
+	flags.BoolVar(&f.Rule.Guard, "guard", false, "")
+	flags.BoolVar(&f.Rule.ImageOnly, "image-only", false, "")
+	flags.StringVar(&f.Texts, "text", "", "")
+	flags.StringVar(&f.Columns.Image, "image-column", "", "")
+	flags.StringVar(&f.Columns.Text, "text-column", "", "")
+	flags.IntVar(&f.Workers, "workers", runtime.NumCPU(), "")
+	registerOut(cmd, &f.Out, "duplicates")
+	flags.BoolVar(&f.Force, "force", false, "")
+	flags.IntVar(&f.Pictures, "pictures", 500, "")
 	return cmd
 }
 
@@ -76,10 +76,13 @@ func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 	if err != nil {
 		return err
 	}
-	return c.answer("dedupe", struct {
-		neardup.Summary
-		Pictures, Readable, Grouped int `json:"-"`
-	}{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
+	return c.answer("dedupe", dedupeAnswer{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
+}
+
+// A dedupeAnswer is what dedupe prints.
+type dedupeAnswer struct {
+	neardup.Summary
+	Pictures, Readable, Grouped int `json:"-"`
 }
 
 func (c *command) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {

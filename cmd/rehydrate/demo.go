@@ -63,10 +63,10 @@ func (c *command) demoCommand() *cobra.Command {
 		return c.demo(cmd.Context(), f, release, sample, serve)
 	})
 	f.register(cmd)
-	cmd.Flags().StringVar(&release, "release", "", "rehearse this `release` instead of the built-in one")
-	cmd.Flags().IntVar(&sample, "posts", 0, "rehearse only a sample of so many `posts` of --release, spread over the whole of it")
-	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
-	cmd.Flags().BoolVar(&serve, "serve", false, "only run the emulator, and say how to reach it")
+	cmd.Flags().StringVar(&release, "release", "", "")
+	cmd.Flags().IntVar(&sample, "posts", 0, "")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "")
+	cmd.Flags().BoolVar(&serve, "serve", false, "")
 	return cmd
 }
 

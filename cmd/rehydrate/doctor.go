@@ -32,6 +32,12 @@ type finding struct {
 	Hint  string `json:"hint,omitempty"` // how to get what is missing
 }
 
+// A doctorAnswer is what doctor prints.
+type doctorAnswer struct {
+	OK     bool      `json:"ok"`
+	Checks []finding `json:"checks"`
+}
+
 // An examination is what doctor looks at. Each of its checks says what it found, nothing where there is nothing to look
 // at, or what is missing, if need be as a problem whose hint says how to get it.
 type examination struct {
@@ -86,7 +92,7 @@ func (x *examination) run(ctx context.Context) error {
 		findings, x.parts = append(findings, x.parts...), nil
 	}
 	healthy := !slices.ContainsFunc(findings, sick)
-	return x.answerHolds("doctor", map[string]any{"ok": healthy, "checks": findings}, healthy, exitCode(status))
+	return x.answerHolds("doctor", doctorAnswer{healthy, findings}, healthy, exitCode(status))
 }
 
 // missing is an error with the way to get what is missing.

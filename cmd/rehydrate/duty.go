@@ -39,7 +39,7 @@ func (c *command) forRemovals(ctx context.Context, path string, f *releaseFlags)
 	if err != nil {
 		return pipeline.Config{}, err
 	}
-	config, err := c.configure(opened, f, "")
+	config, err := c.configure(ctx, opened, f, "")
 	if err != nil {
 		return config, err
 	}

@@ -45,15 +45,14 @@ func (c *command) exportCommand() *cobra.Command {
 		return c.export(cmd.Context(), args[0], f)
 	})
 	flags := cmd.Flags()
-	registerOut(cmd, &f.out, "", "the `folder` to make, which must not hold anything yet; with --digests a new file (.jsonl)")
-	flags.BoolVar(&f.digests, "digests", false, "write no copy, but the annotations with the digests of the images")
-	flags.StringVar(&f.note, "note", "", "`who` has the copy, or who says what became of it")
-	flags.StringVar(&f.format, "format", "parquet", "the `format`: "+strings.Join(copies.Formats(), ", "))
-	flags.BoolVar(&f.list, "list", false, "list the registered copies, what they owe, and which files were changed; exit status 3 while one is open")
-	flags.StringVar(&f.returned, "returned", "", "note that the copy at `path` was given back and is no longer there")
-	flags.StringVar(&f.destroyed, "destroyed", "", "note that the copy at `path` was destroyed by whoever had it")
-	flags.StringVar(&f.moved, "moved", "",
-		"note that the copy at `path` lies at the path named behind it now: its digests are compared")
+	registerOut(cmd, &f.out, "")
+	flags.BoolVar(&f.digests, "digests", false, "")
+	flags.StringVar(&f.note, "note", "", "")
+	flags.StringVar(&f.format, "format", "parquet", "")
+	flags.BoolVar(&f.list, "list", false, "")
+	flags.StringVar(&f.returned, "returned", "", "")
+	flags.StringVar(&f.destroyed, "destroyed", "", "")
+	flags.StringVar(&f.moved, "moved", "", "")
 	f.releaseFlags.register(cmd)
 	return cmd
 }
@@ -139,7 +138,7 @@ func (c *command) exportDigests(ctx context.Context, path, file string) error {
 	if err != nil {
 		return exportProblem(err)
 	}
-	return c.answer("export-digests", map[string]any{"written": file, "entries": entries, "with_digests": known})
+	return c.answer("export-digests", digestsAnswer{file, entries, known})
 }
 
 func (c *command) listCopies(ctx context.Context) error {
@@ -149,7 +148,7 @@ func (c *command) listCopies(ctx context.Context) error {
 	}
 	// A script can poll --list: status 3 means that a copy still owes a removal.
 	owes := slices.ContainsFunc(list, func(r state.CopyReport) bool { return r.State == state.CopyOpen })
-	return c.answerHolds("export-list", map[string]any{"copies": list}, !owes, exitRetry)
+	return c.answerHolds("export-list", copiesAnswer{list}, !owes, exitRetry)
 }
 
 // moveCopy notes that a copy lies elsewhere now.
@@ -168,7 +167,7 @@ func (c *command) moveCopy(ctx context.Context, from, to string) error {
 		case err != nil:
 			return err
 		}
-		return c.answer("export-moved", map[string]any{"from": from, "to": to})
+		return c.answer("export-moved", movedAnswer{from, to})
 	})
 }
 
@@ -183,6 +182,26 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 		case err != nil:
 			return err
 		}
-		return c.answer("export-noted", map[string]any{"path": path, "state": how})
+		return c.answer("export-noted", closedAnswer{path, how})
 	})
 }
+
+// What export prints besides a copy's report.
+type (
+	digestsAnswer struct {
+		Written string `json:"written"`
+		Entries int    `json:"entries"`
+		Known   int    `json:"with_digests"`
+	}
+	copiesAnswer struct {
+		Copies []state.CopyReport `json:"copies"`
+	}
+	movedAnswer struct {
+		From string `json:"from"`
+		To   string `json:"to"`
+	}
+	closedAnswer struct {
+		Path  string `json:"path"`
+		State string `json:"state"`
+	}
+)

@@ -46,20 +46,20 @@ func (c *command) featuresCommand() *cobra.Command {
 		return c.features(cmd.Context(), strings.Join(args, ""), f)
 	})
 	flags := cmd.Flags()
-	registerOut(cmd, &f.out, "features", "the `folder` to make")
-	flags.StringVar(&f.format, "format", "csv", "csv or parquet")
-	flags.StringVar(&f.note, "note", "numbers of its pictures and texts", "`who` has the folder, for export --list, where the pictures are of a workspace")
-	flags.BoolVar(&f.noFaces, "no-faces", false, "do not look for faces, which takes nearly all of the time")
-	flags.StringVar(&f.cascade, "cascade", "", "another Haar cascade: a `file` of OpenCV's (.xml)")
-	flags.Float64Var(&f.Detection.Scale, "scale-factor", f.Detection.Scale, "from one size of face to the next")
-	flags.IntVar(&f.Detection.Neighbors, "min-neighbors", f.Detection.Neighbors, "a face is seen more than this many times")
-	flags.IntVar(&f.Detection.MinSize, "min-size", f.Detection.MinSize, "the smallest face, in `pixels`")
-	flags.StringArrayVar(&f.dictionaries, "dictionary", nil, "LIWC (.dic, .dicx) or EmoLex: `[NAME=]FILE`; repeatable")
-	flags.BoolVar(&f.union, "union", false, "a word counts for every entry that it matches, not for the exact or longest one alone")
-	flags.BoolVar(&f.Counts, "counts", false, "tokens of each category, instead of percent of all tokens")
-	flags.StringVar(&f.Columns.Image, "image-column", "", "the `column` of a Parquet that has the pictures (default: found)")
-	flags.StringVar(&f.Columns.Text, "text-column", "", "the `column` of a Parquet that has the texts (default: ocr_text, if there is one)")
-	flags.IntVar(&f.Workers, "workers", runtime.NumCPU(), "how many pictures to measure at once")
+	registerOut(cmd, &f.out, "features")
+	flags.StringVar(&f.format, "format", "csv", "")
+	flags.StringVar(&f.note, "note", "numbers of its images and texts", "")
+	flags.BoolVar(&f.noFaces, "no-faces", false, "")
+	flags.StringVar(&f.cascade, "cascade", "", "")
+	flags.Float64Var(&f.Detection.Scale, "scale-factor", f.Detection.Scale, "")
+	flags.IntVar(&f.Detection.Neighbors, "min-neighbors", f.Detection.Neighbors, "")
+	flags.IntVar(&f.Detection.MinSize, "min-size", f.Detection.MinSize, "")
+	flags.StringArrayVar(&f.dictionaries, "dictionary", nil, "")
+	flags.BoolVar(&f.union, "union", false, "")
+	flags.BoolVar(&f.Counts, "counts", false, "")
+	flags.StringVar(&f.Columns.Image, "image-column", "", "")
+	flags.StringVar(&f.Columns.Text, "text-column", "", "")
+	flags.IntVar(&f.Workers, "workers", runtime.NumCPU(), "")
 	return cmd
 }
 
@@ -157,12 +157,15 @@ func (c *command) derive(ctx context.Context, ws *workspace.Workspace, f feature
 	case err != nil:
 		return err
 	}
-	return c.answer("features", struct {
-		*features.Table
-		Out          string                 `json:"out"`
-		Registered   bool                   `json:"registered"`
-		Dictionaries []*features.Dictionary `json:"dictionaries,omitempty"`
-	}{table, filepath.Join(f.out, name), ws != nil, f.Dictionaries})
+	return c.answer("features", featuresAnswer{table, filepath.Join(f.out, name), ws != nil, f.Dictionaries})
+}
+
+// A featuresAnswer is what features prints.
+type featuresAnswer struct {
+	*features.Table
+	Out          string                 `json:"out"`
+	Registered   bool                   `json:"registered"`
+	Dictionaries []*features.Dictionary `json:"dictionaries,omitempty"`
 }
 
 func (f *featureFlags) readCascade() (err error) {

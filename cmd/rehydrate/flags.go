@@ -37,22 +37,30 @@ type releaseFlags struct {
 	rehearsal bool   // the posts are the emulator's
 }
 
-const grantFlagHelp = "the grant `file`, its signature beside it under the same name with .sig (default: grant.json in the release folder, if it is there)"
-
 func (f *releaseFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
-	cmd.Flags().StringVar(&f.grant, "grant", "", grantFlagHelp)
+	cmd.Flags().StringVar(&f.policy, "policy", "", "")
+	cmd.Flags().StringVar(&f.grant, "grant", "", "")
 }
 
-func (f *releaseFlags) readPolicy(release *manifest.Release) (policy.Policy, error) {
+// readPolicy reads the policy under which a job works. text is that of a file that the release does not have.
+func (f *releaseFlags) readPolicy(release *manifest.Release) (pol policy.Policy, text []byte, err error) {
 	if f.policy == "" {
-		return policyOf(release)
+		pol, err = policyOf(release)
+		return pol, nil, err
 	}
 	// A release folder's policy is the maintainers' decision: a flag cannot replace it.
 	if release.Dir != "" {
-		return policy.Policy{}, usageError("--policy is for a bare annotations file: %s has its own policy", release.Dir)
+		return pol, nil, usageError("--policy is for a bare annotations file: %s has its own policy", release.Dir)
 	}
-	return readPolicy(f.policy)
+	text, err = userfile.Read(f.policy)
+	if err != nil {
+		return pol, nil, usageError("read the policy: %w", err)
+	}
+	pol, err = policy.Parse(text, f.policy)
+	if err != nil {
+		return pol, nil, asUsage(err)
+	}
+	return pol, text, nil
 }
 
 // redditFlags say how Reddit is reached.
@@ -62,9 +70,9 @@ type redditFlags struct {
 }
 
 func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
-	cmd.Flags().StringVar(approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
-	cmd.Flags().StringArrayVar(&f.connectTo, "connect-to", nil, "connect to ADDR:PORT instead of HOST:PORT, given as `HOST:PORT:ADDR:PORT` (as in curl; repeatable)")
-	cmd.Flags().StringVar(&f.cacert, "cacert", "", "trust the certificate authorities in this PEM `file` instead of the system's")
+	cmd.Flags().StringVar(approval, "approval", "", "")
+	cmd.Flags().StringArrayVar(&f.connectTo, "connect-to", nil, "")
+	cmd.Flags().StringVar(&f.cacert, "cacert", "", "")
 }
 
 func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
@@ -134,7 +142,7 @@ type tableFlags struct {
 }
 
 func (f *tableFlags) register(cmd *cobra.Command, columns string) {
-	cmd.Flags().BoolVar(&f.csv, "csv", false, "print CSV with the columns "+columns)
+	cmd.Flags().BoolVar(&f.csv, "csv", false, "")
 }
 
 func (f *tableFlags) check(c *command) error {
@@ -154,6 +162,16 @@ func (f *tableFlags) answer(c *command, name string, v any) error {
 	return c.answer(name, v)
 }
 
+// valued refuses a list of values that is empty: a script whose variable is not set would purge nothing, and end well.
+func valued(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "stringSlice" && f.Value.String() == "[]" {
+			err = cmp.Or(err, usageError("--%s has no value", f.Name))
+		}
+	})
+	return err
+}
+
 // writesOutside refuses what a command is to write into a workspace, and a file into a folder that is not there: hours
 // later it would be found out too late.
 func (c *command) writesOutside(cmd *cobra.Command) (err error) {
@@ -163,13 +181,26 @@ func (c *command) writesOutside(cmd *cobra.Command) (err error) {
 			return
 		}
 		err = cmp.Or(err, c.outsideWorkspace("--"+f.Name, name))
-		if kind, _ := pflag.UnquoteUsage(f); kind == "file" {
+		if kind, _ := pflag.UnquoteUsage(f); kind == "FILE" {
 			if _, missing := os.Stat(filepath.Dir(name)); missing != nil {
 				err = cmp.Or(err, usageError("--%s %s: %w", f.Name, name, missing))
+			}
+			if cmd.Parent().Name() != "tombstones" { // which writes over no other list than one of tombstones
+				err = cmp.Or(err, keepsRelease("--"+f.Name, name))
 			}
 		}
 	})
 	return err
+}
+
+// keepsRelease refuses to write over a file of a release: the manifest would be lost.
+func keepsRelease(flag, file string) error {
+	dir := filepath.Dir(file)
+	_, none := os.Stat(filepath.Join(dir, manifest.SettingsName))
+	if _, missing := os.Lstat(file); none != nil || missing != nil {
+		return nil
+	}
+	return usageError("%s %s is a file of the release %s: name another place", flag, file, dir)
 }
 
 // outsideWorkspace refuses a file that lies in the workspace, or in any other.
@@ -207,9 +238,9 @@ type pageFlags struct {
 }
 
 func (f *pageFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "html", "", "write a page with charts to this `file` as well")
+	cmd.Flags().StringVar(&f.file, "html", "", "")
 	markWritten(cmd, "html")
-	cmd.Flags().BoolVar(&f.force, "force", false, "write over the file of --html")
+	cmd.Flags().BoolVar(&f.force, "force", false, "")
 }
 
 // check refuses a file that is there, before anything is computed.
@@ -243,13 +274,13 @@ type ocrFlags struct {
 
 func (f *ocrFlags) register(cmd *cobra.Command) {
 	registerProgram(cmd, &f.program)
-	cmd.Flags().IntVar(&f.workers, "workers", runtime.NumCPU(), "how many OCR workers to run at once")
+	cmd.Flags().IntVar(&f.workers, "workers", runtime.NumCPU(), "")
 	// Not the number on this machine: help and manual pages are the same everywhere.
 	cmd.Flags().Lookup("workers").DefValue = "one for each processor"
 }
 
 func registerProgram(cmd *cobra.Command, program *string) {
-	cmd.Flags().StringVar(program, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
+	cmd.Flags().StringVar(program, "ocr", "", "")
 }
 
 func (f *ocrFlags) check() error {
@@ -263,7 +294,7 @@ func (f *ocrFlags) check() error {
 type filterFlag string
 
 func (f *filterFlag) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar((*string)(f), "filters", "", "what to do with filtered rows, by `mode`: drop them, or flag: keep and mark them (default: as the policy says)")
+	cmd.Flags().StringVar((*string)(f), "filters", "", "")
 }
 
 func (f filterFlag) apply(pol *policy.Policy) error {

@@ -69,7 +69,7 @@ func (c *command) grantCheckCommand() *cobra.Command {
 	cmd := c.workspaceCommand("grant-check", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
 		return c.grantCheck(cmd.Context(), args[0], file)
 	})
-	cmd.Flags().StringVar(&file, "grant", "", grantFlagHelp)
+	cmd.Flags().StringVar(&file, "grant", "", "")
 	return cmd
 }
 

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,33 +23,100 @@ import (
 //go:embed help
 var helpFiles embed.FS
 
-// newCommand makes the command of help/NAME.txt, which has its usage, a line that sums it up, what it does, and at its end
-// examples.
+// pageKey is where a command keeps what --help prints.
+const pageKey = "rehydrate_page"
+
+// newCommand makes the command of help/NAME.txt, which has its usage, a line that sums it up, and below them what --help
+// prints.
 func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	b, err := helpFiles.ReadFile("help/" + name + ".txt")
 	if err != nil {
 		panic(err) // the name is written wrong in this program, and no command works
 	}
-	head, rest, _ := strings.Cut(strings.TrimRight(string(b), "\n"), "\n\n")
+	head, text, _ := strings.Cut(string(b), "\n\n")
 	use, short, _ := strings.Cut(head, "\n")
-	long, examples := rest, ""
-	if end := strings.LastIndex(rest, "\n\n"); end >= 0 {
-		long, examples = rest[:end], rest[end+2:]
+	page := parsePage(text)
+	return &cobra.Command{Use: use, Short: short, Long: page.prose, Example: page.examples, Args: args, RunE: run,
+		Annotations: map[string]string{pageKey: text}}
+}
+
+// A helpPage is the text of --help in its parts, for shells and manual pages.
+type helpPage struct {
+	prose, examples string
+	flags           map[string]string // as pflag takes it: the value in backquotes, and what it is for
+}
+
+// asRun begins a paragraph of flags that rehydrate run has as well.
+const asRun = "As in rehydrate run: "
+
+func parsePage(text string) helpPage {
+	page := helpPage{flags: map[string]string{}}
+	var prose []string
+	called := false
+	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n\n") {
+		switch more, also := strings.CutPrefix(paragraph, asRun); {
+		case strings.HasPrefix(paragraph, "Usage: "):
+			called = true
+		case called && page.examples == "":
+			page.examples = paragraph
+		case also:
+			page.addFlags(strings.Join(strings.Fields(more), " "), "as in rehydrate run")
+		case strings.Contains("\n"+paragraph, "\n  -"):
+			page.addRows(paragraph)
+		case paragraph != commandList:
+			prose = append(prose, paragraph)
+		}
 	}
-	return &cobra.Command{Use: use, Short: short, Long: long, Example: examples, Args: args, RunE: run}
+	page.prose = strings.Join(prose, "\n\n")
+	return page
+}
+
+// addRows adds a group of flags: a line for each, with what it is for behind two spaces and on the lines below.
+func (p *helpPage) addRows(group string) {
+	names, meaning := "", ""
+	for line := range strings.SplitSeq(group, "\n") {
+		row, begins := strings.CutPrefix(line, "  -")
+		if !begins {
+			meaning += " " + strings.TrimSpace(line)
+			continue
+		}
+		p.addFlags(names, meaning)
+		names, meaning, _ = strings.Cut("-"+row, "  ")
+	}
+	p.addFlags(names, meaning)
+}
+
+// addFlags adds flags such as "-o, --out DIR": one meaning of all, or one of each between semicolons.
+func (p *helpPage) addFlags(names, meaning string) {
+	flags, meanings := strings.Split(names, ", "), strings.Split(meaning, "; ")
+	for i, flag := range flags {
+		name, value, _ := strings.Cut(flag, " ")
+		name, long := strings.CutPrefix(name, "--")
+		if !long {
+			continue
+		}
+		what := meaning
+		if len(flags) > 1 && len(flags) == len(meanings) {
+			what = meanings[i]
+		}
+		if value != "" {
+			what = "`" + value + "` " + strings.TrimSpace(what)
+		}
+		p.flags[name] = strings.TrimSpace(what)
+	}
 }
 
 // workspaceCommand makes a command that works in a workspace, which -w names.
 func (c *command) workspaceCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := newCommand(name, args, run)
-	cmd.Flags().StringVarP(&c.workspace, "workspace", "w", defaultWorkspace, "the private `folder` with the images")
+	cmd.Flags().StringVarP(&c.workspace, "workspace", "w", defaultWorkspace, "`DIR`, the private folder with the images")
 	_ = cmd.MarkFlagDirname("workspace")
 	return cmd
 }
 
 // registerOut registers -o, the file or folder that a command writes.
-func registerOut(cmd *cobra.Command, out *string, value, usage string) {
-	cmd.Flags().StringVarP(out, "out", "o", value, usage)
+func registerOut(cmd *cobra.Command, out *string, value string) {
+	cmd.Flags().StringVarP(out, "out", "o", value, "")
 	markWritten(cmd, "out")
 }
 
@@ -204,14 +270,19 @@ func (c *command) finish(root *cobra.Command, chapters []chapter) {
 	root.InitDefaultHelpCmd()
 	root.SetOut(c.stdout) // the completion commands take it when they are made
 	root.InitDefaultCompletionCmd()
+	root.Example = "  rehydrate demo"
 	help := console.Help(c.stdout)
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		if cmd == root {
-			printRoot(c.stdout, root, chapters)
+		if cmd.Annotations[pageKey] == "" { // cobra's own
+			help(cmd, args)
 			return
 		}
-		help(cmd, args)
+		fmt.Fprint(c.stdout, printedHelp(cmd, chapters))
 	})
+	for _, cmd := range commandsOf(root) {
+		page := parsePage(cmd.Annotations[pageKey])
+		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { f.Usage = cmp.Or(page.flags[f.Name], f.Usage) })
+	}
 	for _, cmd := range commandsOf(root)[1:] {
 		// Cobra's own commands bring no examples; how a shell takes its completions stands in their texts.
 		switch {
@@ -234,16 +305,30 @@ func (c *command) finish(root *cobra.Command, chapters []chapter) {
 	}
 }
 
-// printRoot prints the help of the program itself: all commands by chapter, on one screen.
-func printRoot(out io.Writer, root *cobra.Command, chapters []chapter) {
-	fmt.Fprintln(out, root.Long)
-	for _, ch := range chapters {
-		fmt.Fprintf(out, "\n%s\n", ch.title)
-		for _, cmd := range ch.commands {
-			fmt.Fprintf(out, "  %-11s %s\n", cmd.Name(), cmd.Short)
-		}
+// commandList stands in a help page for the commands below it.
+const commandList = "{commands}"
+
+// printedHelp is the help page of a command. That of the program itself lists all commands by chapter.
+func printedHelp(cmd *cobra.Command, chapters []chapter) string {
+	var list strings.Builder
+	if cmd.HasParent() {
+		chapters = []chapter{{"Commands", cmd.Commands()}}
 	}
-	fmt.Fprintf(out, "\n%s\n", strings.TrimLeft(root.Example, " "))
+	for _, ch := range chapters {
+		fmt.Fprintf(&list, "%s\n", ch.title)
+		for _, sub := range ch.commands {
+			fmt.Fprintf(&list, "  %-11s %s\n", sub.Name(), sub.Short)
+		}
+		list.WriteString("\n")
+	}
+	text := strings.Replace(cmd.Annotations[pageKey], commandList, strings.TrimRight(list.String(), "\n"), 1)
+	switch {
+	case !cmd.HasParent():
+		return text
+	case cmd.Flag("workspace") != nil:
+		return text + "\nCommon flags: -w DIR (your workspace), --json, -q (quiet), -v (verbose)\n"
+	}
+	return text + "\nCommon flags: --json, -q (quiet), -v (verbose)\n"
 }
 
 // thisCommand stands in a hint for the command that was called, until it is known which.

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"rehydrate/cmd/internal/console"
@@ -16,31 +18,86 @@ import (
 	"rehydrate/pipeline"
 )
 
-// TestHelpIsWhole: every command's help says what it does and shows an example of itself, on lines of a usual terminal.
-func TestHelpIsWhole(t *testing.T) {
-	for _, cmd := range allCommands()[1:] {
-		if cmd.Name() == "exit-status" { // a page, not a command
-			continue
-		}
+// TestHelp: every command's help fits into 60 lines of 80 columns, calls the command as it is called, shows it at work,
+// and has each of its flags, with its default value.
+func TestHelp(t *testing.T) {
+	for _, cmd := range allCommands() {
 		path := cmd.CommandPath()
-		if cmd.Short == "" || cmd.Long == "" {
-			t.Errorf("%s: no description", path)
-		}
-		for line := range strings.Lines(cmd.Example) {
-			if !strings.HasPrefix(line, "  ") || len(line) > 81 {
-				t.Errorf("%s: the example %q is not indented, or longer than a line of a terminal: go on after a \\", path, line)
+		t.Run(path, func(t *testing.T) {
+			var out bytes.Buffer
+			args := strings.Fields(path)[1:]
+			code := run(t.Context(), process{args: append(args, "--help"), getenv: func(string) string { return "" }, stdout: &out, stderr: &out,
+				now: time.Now})
+			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+			if code != exitDone || len(lines) > 60 {
+				t.Errorf("exit status %d, %d lines, want at most 60", code, len(lines))
+			}
+			for _, line := range lines {
+				if utf8.RuneCountInString(line) > 80 || strings.TrimRight(line, " ") != line {
+					t.Errorf("%q is longer than 80 columns, or ends in a space", line)
+				}
+			}
+			text := cmd.Annotations[pageKey]
+			if cmd.Short == "" || strings.Count(cmd.Short, " ") > 12 {
+				t.Errorf("the summary is %q", cmd.Short)
+			}
+			if text == "" || !cmd.HasParent() {
+				return // cobra's own, and the list of all
+			}
+			if usage := "Usage: " + path; !strings.Contains(text, usage+" ") {
+				t.Errorf("the help has no %q", usage)
+			}
+			if !strings.Contains(cmd.Example, path) {
+				t.Errorf("its example %q does not call it", cmd.Example)
+			}
+			page := parsePage(text)
+			ownFlags(cmd).VisitAll(func(f *pflag.Flag) {
+				usage, told := page.flags[f.Name]
+				value, _ := pflag.UnquoteUsage(f)
+				switch takes := f.Value.Type() != "bool"; {
+				case !told:
+					t.Errorf("--%s is not in the help", f.Name)
+				case takes != strings.Contains(usage, "`"):
+					t.Errorf("--%s has the value %q", f.Name, value)
+				case takes && !slices.Contains([]string{"", "0", "[]"}, f.DefValue) && !strings.Contains(usage, "(default: ") &&
+					!strings.Contains(usage, "; default: "):
+					t.Errorf("--%s has the default %q, of which the help says nothing", f.Name, f.DefValue)
+				}
+				delete(page.flags, f.Name)
+			})
+			for name := range page.flags {
+				t.Errorf("there is no --%s", name)
+			}
+		})
+	}
+}
+
+// TestHelpExamples: the program takes the commands that its helps show.
+func TestHelpExamples(t *testing.T) {
+	for _, cmd := range allCommands() {
+		for _, c := range scriptCalls(strings.ReplaceAll(cmd.Example, " && ", "\n")) {
+			if err := c.parse(); err != nil {
+				t.Errorf("%s: rehydrate %s: %v", cmd.CommandPath(), strings.Join(c.args, " "), err)
 			}
 		}
-		if !strings.Contains(cmd.Example, path) {
-			t.Errorf("%s: its example %q does not call it", path, cmd.Example)
-		}
 	}
+}
+
+// ownFlags are a command's flags without those that all have.
+func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
+	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" && f.Name != "workspace" {
+			own.AddFlag(f)
+		}
+	})
+	return own
 }
 
 // TestRootHelp: the help of the program fits on one screen, and lists every command that people call.
 func TestRootHelp(t *testing.T) {
 	var out bytes.Buffer
-	if code := run(t.Context(), process{getenv: func(string) string { return "" }, stdout: &out, stderr: &out, now: time.Now}); code != exitDone {
+	if code := run(t.Context(), process{args: []string{}, getenv: func(string) string { return "" }, stdout: &out, stderr: &out, now: time.Now}); code != exitDone {
 		t.Fatalf("exit %d\n%s", code, &out)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

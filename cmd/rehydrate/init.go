@@ -31,21 +31,17 @@ func (c *command) initCommand() *cobra.Command {
 	cmd := newCommand("init", exactArgs(1, "one DIR to make"), func(cmd *cobra.Command, args []string) error {
 		return c.init(cmd.Context(), args[0], files, signers, o)
 	})
-	cmd.Flags().StringArrayVar(&files, "manifest", nil, "an annotations `file`, a folder of them or a pattern: CSV, "+
-		"TSV, JSON Lines, JSON, Parquet or a list of ids, also packed; - is standard input (repeatable)")
-	cmd.Flags().StringVar(&o.Name, "name", "", "the `name` of the release (default: that of DIR)")
-	cmd.Flags().StringVar(&o.Timezone, "timezone", "", "the `zone` of times that name none: Europe/Berlin, UTC or "+
-		"+02:00 (default: they are kept as text)")
-	cmd.Flags().BoolVar(&o.NoHeader, "no-header", false, "the first line of the file is a row: its columns are "+
-		"column_1 and so on")
-	cmd.Flags().StringVar(&o.ID, "id", "", "the `column` of post ids")
-	cmd.Flags().StringVar(&o.Records, "records", "", "the `key` of the list of records in JSON, such as annotations; a dot leads further in")
-	cmd.Flags().StringArrayVar(&o.Keep, "keep", nil, "pass this `column` through, although it holds words, addresses or people (repeatable)")
-	cmd.Flags().BoolVar(&o.PostsOnly, "posts-only", false, "leave out the rows about comments")
-	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "leave out the rows whose ids cannot be read, and "+
-		"list them in DIR-left-out.csv")
-	cmd.Flags().BoolVar(&o.Many, "many", false, "several rows are about one image, such as sentences or annotators")
-	cmd.Flags().StringArrayVar(&signers, "signer", nil, "require a grant, and accept those signed with the key of this OpenSSH public key `file` (.pub; repeatable)")
+	cmd.Flags().StringArrayVar(&files, "manifest", nil, "")
+	cmd.Flags().StringVar(&o.Name, "name", "", "")
+	cmd.Flags().StringVar(&o.Timezone, "timezone", "", "")
+	cmd.Flags().BoolVar(&o.NoHeader, "no-header", false, "")
+	cmd.Flags().StringVar(&o.ID, "id", "", "")
+	cmd.Flags().StringVar(&o.Records, "records", "", "")
+	cmd.Flags().StringArrayVar(&o.Keep, "keep", nil, "")
+	cmd.Flags().BoolVar(&o.PostsOnly, "posts-only", false, "")
+	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "")
+	cmd.Flags().BoolVar(&o.Many, "many", false, "")
+	cmd.Flags().StringArrayVar(&signers, "signer", nil, "")
 	return cmd
 }
 
@@ -109,14 +105,17 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	if err != nil {
 		return err
 	}
-	return c.answer("init", struct {
-		Guesses  []string   `json:"guesses"`
-		Warnings []string   `json:"warnings"`
-		Written  []string   `json:"written"`
-		Example  [][]string `json:"example"`
-		Dir      string     `json:"-"`
-		Signed   bool       `json:"-"` // whether a run needs a grant
-	}{draft.Notes, draft.Warnings, written, draft.Example, dir, len(signers) > 0})
+	return c.answer("init", initAnswer{draft.Notes, draft.Warnings, written, draft.Example, dir, len(signers) > 0})
+}
+
+// An initAnswer is what init prints.
+type initAnswer struct {
+	Guesses  []string   `json:"guesses"`
+	Warnings []string   `json:"warnings"`
+	Written  []string   `json:"written"`
+	Example  [][]string `json:"example"`
+	Dir      string     `json:"-"`
+	Signed   bool       `json:"-"` // whether a run needs a grant
 }
 
 // keepStdin keeps what comes on standard input in a file, for it is read several times. The caller removes the file.

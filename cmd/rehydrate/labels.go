@@ -17,8 +17,6 @@ func (c *command) labelsCommand() *cobra.Command {
 		c.labelsGroupsCommand(), c.labelsWeightsCommand(), c.labelsModerationCommand())
 }
 
-const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"
-
 func (c *command) labelsStatsCommand() *cobra.Command {
 	var t tableFlags
 	var release string
@@ -36,15 +34,21 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 		return t.answer(c, "labels-stats", tablesOf(stats, schema))
 	})
 	t.register(cmd, "split,category,code,count")
-	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
+	cmd.Flags().StringVar(&release, "release", "", "")
 	return cmd
 }
 
 // statsTables are statistics as people read them.
 type statsTables struct {
 	labels.Stats
-	Counts [][]labels.CategoryStats `json:"-"` // the categories of each table
-	Shown  []statsPair              `json:"-"`
+	Counts []countsTable `json:"-"`
+	Shown  []statsPair   `json:"-"`
+}
+
+// A countsTable counts the labels of categories that stand side by side.
+type countsTable struct {
+	labels.Stats
+	Shown []labels.CategoryStats
 }
 
 // A statsPair is a pair of categories, whose names it has, with the categories.
@@ -62,7 +66,7 @@ func tablesOf(s labels.Stats, schema manifest.Schema) statsTables {
 			width += len(rest[n].Labels)
 			n++
 		}
-		t.Counts, rest = append(t.Counts, rest[:n]), rest[n:]
+		t.Counts, rest = append(t.Counts, countsTable{s, rest[:n]}), rest[n:]
 	}
 	// Every two categories would be many tables: those of tasks are what a paper shows.
 	tasks := map[string]labels.CategoryStats{}

@@ -8,10 +8,7 @@ import (
 	"rehydrate/study"
 )
 
-const (
-	decidesHelp = "leave out the `annotator` who only decided where others differed, such as A3 (default: compare all)"
-	usualSeed   = 1 // of intervals
-)
+const usualSeed = 1 // of intervals
 
 func (c *command) labelsAgreementCommand() *cobra.Command {
 	var of study.Annotations
@@ -26,10 +23,9 @@ func (c *command) labelsAgreementCommand() *cobra.Command {
 		}
 		return c.answer("labels-agreement", agreement)
 	})
-	cmd.Flags().StringVar(&of.Release, "release", "", labelReleaseHelp)
-	cmd.Flags().StringVar(&of.Batch, "batch", "",
-		"compare batch by batch too: the `column` of the first file, or metadata of an Argilla export, that names them")
-	cmd.Flags().StringVar(&of.Decides, "decides", "", decidesHelp)
-	cmd.Flags().Uint64Var(&of.Seed, "seed", usualSeed, "the `number` that the resamples of the intervals are drawn by")
+	cmd.Flags().StringVar(&of.Release, "release", "", "")
+	cmd.Flags().StringVar(&of.Batch, "batch", "", "")
+	cmd.Flags().StringVar(&of.Decides, "decides", "", "")
+	cmd.Flags().Uint64Var(&of.Seed, "seed", usualSeed, "")
 	return cmd
 }

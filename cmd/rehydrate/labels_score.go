@@ -16,9 +16,9 @@ import (
 func registerTasks(cmd *cobra.Command, f *study.Tasks) {
 	flags := cmd.Flags()
 	f.Overrides = flags.Changed // perhaps to "", which takes the schema's default away
-	flags.StringArrayVar(&f.Names, "task", nil, "take this `category` (repeatable; default: the schema's tasks)")
-	flags.StringArrayVar(&f.Merge, "merge", nil, "take these `codes` as one class, such as SS4+SS5 (repeatable; \"\" for none; default for FigSIM: SS4+SS5)")
-	flags.StringArrayVar(&f.LeaveOut, "leave-out", nil, "leave this `code` out (repeatable; \"\" for none; default for FigSIM: SR5)")
+	flags.StringArrayVar(&f.Names, "task", nil, "")
+	flags.StringArrayVar(&f.Merge, "merge", nil, "")
+	flags.StringArrayVar(&f.LeaveOut, "leave-out", nil, "")
 }
 
 func (c *command) labelsScoreCommand() *cobra.Command {
@@ -52,16 +52,14 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 	})
 	registerTasks(cmd, &f.Tasks)
 	flags := cmd.Flags()
-	flags.StringVar(&f.Gold, "release", "", "the `release` with the true labels")
-	flags.StringVar(&f.Split, "split", "", "the `split` that is scored, or all (default: test where there is one, else all)")
-	flags.StringVar(&f.By, "by", "", "tell errors of ordinal tasks by the labels of this `category` too (default for FigSIM: figurative)")
-	flags.StringArrayVar(&f.ErrorsBy, "errors-by", nil, "count wrong predictions by the labels of this `category` (repeatable; \"\" for none; default for FigSIM: modality, context)")
-	flags.StringArrayVar(&compare, "compare", nil, "score these files as one model and print a table of models, as `NAME=FILE,FILE` (repeatable)")
-	flags.StringArrayVar(&f.Columns, "column", nil,
-		"the `column` that holds the predictions, as CATEGORY=COLUMN where "+
-			"several are scored (repeatable; default: the one called as the category)")
-	flags.BoolVar(&f.Probabilities, "probabilities", false, "PREDICTIONS hold a probability in a column for each label, such as figurative.F1")
-	flags.StringVar(&f.TuneOn, "tune-on", "validation", "find the thresholds of --probabilities on this `split`")
+	flags.StringVar(&f.Gold, "release", "", "")
+	flags.StringVar(&f.Split, "split", "", "")
+	flags.StringVar(&f.By, "by", "", "")
+	flags.StringArrayVar(&f.ErrorsBy, "errors-by", nil, "")
+	flags.StringArrayVar(&compare, "compare", nil, "")
+	flags.StringArrayVar(&f.Columns, "column", nil, "")
+	flags.BoolVar(&f.Probabilities, "probabilities", false, "")
+	flags.StringVar(&f.TuneOn, "tune-on", "validation", "")
 	return cmd
 }
 
@@ -76,7 +74,7 @@ func (c *command) labelsWeightsCommand() *cobra.Command {
 		return c.answer("labels-weights", weights)
 	})
 	registerTasks(cmd, &f)
-	cmd.Flags().StringVar(&split, "split", manifest.DefaultSplit, "weigh the labels of this `split`, or all")
+	cmd.Flags().StringVar(&split, "split", manifest.DefaultSplit, "")
 	return cmd
 }
 

@@ -25,11 +25,11 @@ func (c *command) labelsSplitCommand() *cobra.Command {
 		return c.labelsSplit(cmd.Context(), args[0], f)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.ratios, "ratios", "60:20:20", "the `ratios` of the splits")
-	flags.StringVar(&f.names, "names", "", "the `names` of the splits, separated by commas (default: train,validation,test, or train,test for two)")
-	flags.Uint64Var(&f.seed, "seed", 1, "the `number` that ties are broken by")
-	registerOut(cmd, &f.out, "", "write id,split to this CSV `file`")
-	flags.BoolVar(&f.force, "force", false, "write over the file of --out")
+	flags.StringVar(&f.ratios, "ratios", "60:20:20", "")
+	flags.StringVar(&f.names, "names", "", "")
+	flags.Uint64Var(&f.seed, "seed", 1, "")
+	registerOut(cmd, &f.out, "")
+	flags.BoolVar(&f.force, "force", false, "")
 	return cmd
 }
 

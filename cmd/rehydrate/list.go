@@ -9,6 +9,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -53,6 +54,26 @@ func policyOf(release *manifest.Release) (policy.Policy, error) {
 		return policy.Cautious(), nil
 	}
 	return readPolicy(release.PolicyPath)
+}
+
+// keptPolicy is the copy, in the workspace of a release without a policy, of the one that a run named with --policy; ""
+// for none. A workspace that cannot be read says so when the job opens it.
+func (c *command) keptPolicy(ctx context.Context, release *manifest.Release) string {
+	kept, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) {
+		b, _, err := ws.Binding(ctx)
+		if err != nil || b.Release != release.Name {
+			return "", err
+		}
+		f, err := ws.OpenFile(state.PolicyFile)
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(c.workspace, state.PolicyFile), f.Close()
+	})
+	if err != nil {
+		return ""
+	}
+	return kept
 }
 
 // sayList says what a run does with a list, and under which policy.

@@ -25,7 +25,7 @@ func (c *command) manCommand() *cobra.Command {
 		}
 		return c.man(cmd.Context(), cmd.Root(), out)
 	})
-	registerOut(cmd, &out, "", "the `folder` to write to")
+	registerOut(cmd, &out, "")
 	cmd.Hidden = true // for those who package the program
 	return cmd
 }
@@ -46,7 +46,7 @@ func (c *command) man(ctx context.Context, root *cobra.Command, dir string) erro
 		}
 		written = append(written, name)
 	}
-	return c.answer("man", map[string]any{"written": written})
+	return c.answer("man", manAnswer{written})
 }
 
 // commandsOf are a command and all below it that help shows.
@@ -78,4 +78,9 @@ func buildDate(now time.Time) time.Time {
 		}
 	}
 	return now // the build did not record it
+}
+
+// A manAnswer is what man prints.
+type manAnswer struct {
+	Written []string `json:"written"`
 }

@@ -42,28 +42,25 @@ type modelFlags struct {
 
 func (f *modelFlags) register(cmd *cobra.Command, out string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.endpoint, "endpoint", "", "the base `URL` of the server, such as http://127.0.0.1:8000/v1")
-	flags.StringVar(&f.model, "model", "", "the `name` of the model, as the server calls it")
-	flags.StringVar(&f.server, "server", string(endpoint.VLLM), "openai, vllm, ollama or llama.cpp: chooses defaults")
-	flags.StringSliceVar(&f.omit, "omit", nil, "leave these `parameters` out: "+strings.Join(endpoint.Parameters, ", ")+" (\"\" for none)")
-	flags.Float64Var(&f.perMinute, "requests-per-minute", 0, "at most so many `requests` (default: without limit)")
-	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "wait so long for an answer")
-	flags.StringVar(&f.thirdParty, "third-party", "", "`who` has the server, where it is not on this machine: what is sent to them goes on record")
-	flags.StringVar(&f.note, "note", "", "`why` rows go to --third-party; or who has the answers, for export --list")
-	flags.StringVar(&f.release, "release", "", "the `release` of the workspace: for its prompts, and to ask Reddit again about posts that were seen live too long ago")
-	flags.StringVar(&f.split, "split", "", "ask about this `split`, or all (default: test where there is one, else all)")
-	registerOut(cmd, &f.out, out, "the `folder` to make")
-	flags.IntVar(&f.maxSide, "max-side", 0, "make larger pictures smaller, to so many `pixels` (default: as they are)")
-	flags.IntVar(&f.concurrency, "concurrency", 1, "how many requests at once")
-	flags.IntVar(&f.limits.Requests, "max-requests", 0, "ask at most so many `questions` now (default: all)")
-	flags.Float64Var(&f.limits.Cost, "max-cost", 0,
-		"stop before this command spends more than this `amount` (default: no limit)")
-	flags.Float64Var(&f.limits.Total, "max-cost-total", 0,
-		"stop before all commands in the workspace together spend more than this `amount`")
-	flags.Float64Var(&f.limits.PriceIn, "price-in", 0,
-		"the `price` of a million tokens sent, for --max-cost, --max-cost-total and --dry-run")
-	flags.Float64Var(&f.limits.PriceOut, "price-out", 0, "the `price` of a million tokens answered")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be asked, and what it costs by estimate; sends nothing")
+	flags.StringVar(&f.endpoint, "endpoint", "", "")
+	flags.StringVar(&f.model, "model", "", "")
+	flags.StringVar(&f.server, "server", string(endpoint.VLLM), "")
+	flags.StringSliceVar(&f.omit, "omit", nil, "")
+	flags.Float64Var(&f.perMinute, "requests-per-minute", 0, "")
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "")
+	flags.StringVar(&f.thirdParty, "third-party", "", "")
+	flags.StringVar(&f.note, "note", "", "")
+	flags.StringVar(&f.release, "release", "", "")
+	flags.StringVar(&f.split, "split", "", "")
+	registerOut(cmd, &f.out, out)
+	flags.IntVar(&f.maxSide, "max-side", 0, "")
+	flags.IntVar(&f.concurrency, "concurrency", 1, "")
+	flags.IntVar(&f.limits.Requests, "max-requests", 0, "")
+	flags.Float64Var(&f.limits.Cost, "max-cost", 0, "")
+	flags.Float64Var(&f.limits.Total, "max-cost-total", 0, "")
+	flags.Float64Var(&f.limits.PriceIn, "price-in", 0, "")
+	flags.Float64Var(&f.limits.PriceOut, "price-out", 0, "")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 }
@@ -320,22 +317,25 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 	for _, t := range report.Tasks {
 		failed += t.Outcomes[endpoint.Failed]
 	}
-	return c.answerHolds(name, struct {
-		models.Report
-		Asked  int     `json:"asked"`
-		Known  int     `json:"answered_before"`
-		Left   int     `json:"not_asked"`
-		Limit  string  `json:"limit,omitempty"`
-		Passed string  `json:"limit_passed,omitempty"`
-		Twice  int     `json:"counts_contradict,omitempty"`
-		Spent  float64 `json:"spent"`
-		Total  float64 `json:"spent_by_all"`
-		Failed int     `json:"failed"`
-		Folder string  `json:"folder,omitempty"`
-		To     string  `json:"third_party,omitempty"`
-	}{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed, done.Contradicting, done.Cost, done.Total,
+	return c.answerHolds(name, modelAnswer{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed, done.Contradicting, done.Cost, done.Total,
 		failed, out, f.thirdParty},
 		failed == 0 && done.Limit == "", exitRetry)
+}
+
+// A modelAnswer is what classify and moderate print.
+type modelAnswer struct {
+	models.Report
+	Asked  int     `json:"asked"`
+	Known  int     `json:"answered_before"`
+	Left   int     `json:"not_asked"`
+	Limit  string  `json:"limit,omitempty"`
+	Passed string  `json:"limit_passed,omitempty"`
+	Twice  int     `json:"counts_contradict,omitempty"`
+	Spent  float64 `json:"spent"`
+	Total  float64 `json:"spent_by_all"`
+	Failed int     `json:"failed"`
+	Folder string  `json:"folder,omitempty"`
+	To     string  `json:"third_party,omitempty"`
 }
 
 // observeModel shows how far the asking is.

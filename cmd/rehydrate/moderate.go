@@ -31,9 +31,8 @@ func (c *command) moderateCommand() *cobra.Command {
 	})
 	flags := cmd.Flags()
 	f.register(cmd, "scores")
-	flags.Lookup("split").Usage = "ask about this `split` alone (default: all)"
-	flags.BoolVar(&f.guard, "guard", false, "ask over chat, as a model that moderates is asked, such as Llama Guard")
-	flags.StringSliceVar(&f.send, "send", nil, "`what` of a row is sent: image, text (default: both; with --guard text, as Llama-Guard-3-8B takes it)")
+	flags.BoolVar(&f.guard, "guard", false, "")
+	flags.StringSliceVar(&f.send, "send", nil, "")
 	return cmd
 }
 

@@ -40,17 +40,16 @@ func (c *command) publishCommand() *cobra.Command {
 		return c.publish(cmd.Context(), args[0], f, cmd.Flags().Changed("workspace") || f.digests)
 	})
 	flags := cmd.Flags()
-	registerOut(cmd, &f.out, "", "the `folder` to make, which must not hold anything yet")
-	flags.BoolVar(&f.digests, "digests", false, "publish the digests of the images that the workspace has, or had")
-	flags.StringVar(&f.split, "split", "", "the split, as a `file` of id,split that labels split wrote (default: the release's own)")
-	flags.StringSliceVar(&f.annotators, "annotators", nil, "publish how far they agree: a `file` for each annotator, or one Argilla export")
-	flags.StringVar(&f.batch, "batch", "", "with --annotators: the `column` or metadata that names batches")
-	flags.StringVar(&f.decides, "decides", "", "with --annotators: "+decidesHelp)
-	flags.StringVar(&f.answers, "datasheet", "", "a `file` with answers for the datasheet (default: datasheet.toml of the release folder)")
-	flags.StringArrayVar(&f.keep, "keep", nil, "publish this `column`, although it holds words, addresses or people (repeatable)")
-	flags.BoolVar(&f.checked, "checked", false,
-		"you have read all names and values that the command prints without this flag: publish them")
-	flags.StringVar(&f.sign, "sign", "", "sign SHA256SUMS with this SSH private `key`")
+	registerOut(cmd, &f.out, "")
+	flags.BoolVar(&f.digests, "digests", false, "")
+	flags.StringVar(&f.split, "split", "", "")
+	flags.StringSliceVar(&f.annotators, "annotators", nil, "")
+	flags.StringVar(&f.batch, "batch", "", "")
+	flags.StringVar(&f.decides, "decides", "", "")
+	flags.StringVar(&f.answers, "datasheet", "", "")
+	flags.StringArrayVar(&f.keep, "keep", nil, "")
+	flags.BoolVar(&f.checked, "checked", false, "")
+	flags.StringVar(&f.sign, "sign", "", "")
 	return cmd
 }
 

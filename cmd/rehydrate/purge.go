@@ -34,14 +34,13 @@ func (c *command) purgeCommand() *cobra.Command {
 		return c.purge(cmd.Context(), args[0], f)
 	})
 	flags := cmd.Flags()
-	flags.BoolVar(&f.offline, "offline", false, "send no request: act on what the workspace and the tombstones say")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would go by what is known; sends no request, works while a run is going on")
-	flags.StringSliceVar(&f.ids, "id", nil, "purge this `post` whatever Reddit says of it, for good (repeatable)")
-	flags.StringVar(&f.reason, "reason", string(state.ReasonTakedown), "why the posts of --id go, as one lower-case `word`")
-	flags.StringArrayVar(&f.tombstones, "tombstones", nil, "take over the tombstones in this `file`, a tombstones.csv that was kept elsewhere (repeatable)")
-	flags.BoolVar(&f.all, "all", false, "end the workspace: remove all images, texts, the dataset and its copies; needs --confirm-removals")
-	flags.BoolVar(&f.confirmRemovals, "confirm-removals", false,
-		"accept the mass removal that an earlier run or purge withheld (not what this one finds), images whose files are lost, or --all")
+	flags.BoolVar(&f.offline, "offline", false, "")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "")
+	flags.StringSliceVar(&f.ids, "id", nil, "")
+	flags.StringVar(&f.reason, "reason", string(state.ReasonTakedown), "")
+	flags.StringArrayVar(&f.tombstones, "tombstones", nil, "")
+	flags.BoolVar(&f.all, "all", false, "")
+	flags.BoolVar(&f.confirmRemovals, "confirm-removals", false, "")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
@@ -119,14 +118,7 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 }
 
 func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline bool) error {
-	answer := struct {
-		pipeline.PurgeReport
-		Cache string      `json:"cache,omitempty"` // of Hugging Face datasets, which can hold copies of the images
-		Held  *heldImages `json:"held_without_a_grant,omitempty"`
-		// Offline: nobody was asked, as the user wished.
-		Offline bool `json:"-"`
-	}{p, c.datasetsCache(), h, offline}
-	if err := c.answer("purge", answer); err != nil {
+	if err := c.answer("purge", purgeAnswer{p, c.datasetsCache(), h, offline}); err != nil {
 		return err
 	}
 	// An obligation or a doubt that is still open is status 3, even though the purge itself worked.
@@ -139,4 +131,12 @@ func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline b
 		return exitCode(exitRetry)
 	}
 	return nil
+}
+
+// A purgeAnswer is what purge prints.
+type purgeAnswer struct {
+	pipeline.PurgeReport
+	Cache   string      `json:"cache,omitempty"` // of Hugging Face datasets, which can hold copies of the images
+	Held    *heldImages `json:"held_without_a_grant,omitempty"`
+	Offline bool        `json:"-"` // no request was sent, as the user wished
 }

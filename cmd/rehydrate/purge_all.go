@@ -63,11 +63,14 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 			return err
 		}
 		done := len(ending.Rows) == 0 && !slices.ContainsFunc(ending.Copies, isOpen)
-		return c.answerHolds("purge-all", struct {
-			pipeline.Ending
-			Cache string `json:"cache,omitempty"`
-		}{ending, c.datasetsCache()}, done, exitRetry)
+		return c.answerHolds("purge-all", endAnswer{ending, c.datasetsCache()}, done, exitRetry)
 	})
+}
+
+// An endAnswer is what purge --all prints.
+type endAnswer struct {
+	pipeline.Ending
+	Cache string `json:"cache,omitempty"`
 }
 
 func isOpen(c state.CopyReport) bool { return c.State == state.CopyOpen }

@@ -19,9 +19,8 @@ func (c *command) recheckCommand() *cobra.Command {
 		}
 		return c.recheckRelease(cmd.Context(), args[0], f)
 	})
-	f.registerConfirm(cmd, "") // the manifest is for a run to take in
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false,
-		"only say what the recheck would ask and how long it takes; sends no request, works while a run is going on")
+	f.registerConfirm(cmd)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
@@ -50,15 +49,18 @@ func (c *command) recheckRelease(ctx context.Context, path string, f runFlags) e
 		return err
 	})
 	if err == nil {
-		err = c.answer("recheck", struct {
-			state.Summary
-			Held *heldImages `json:"held_without_a_grant,omitempty"`
-		}{summary, held})
+		err = c.answer("recheck", recheckAnswer{summary, held})
 	}
 	if err == nil {
 		err = statusOf(summary)
 	}
 	return leave.end(err)
+}
+
+// A recheckAnswer is what recheck prints.
+type recheckAnswer struct {
+	state.Summary
+	Held *heldImages `json:"held_without_a_grant,omitempty"`
 }
 
 // keepFilters has a recheck write the dataset as the last run was told to make it.

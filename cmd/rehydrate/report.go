@@ -27,17 +27,17 @@ func (c *command) reportCommand() *cobra.Command {
 	cmd := c.workspaceCommand("report", noArgs, func(cmd *cobra.Command, _ []string) error {
 		return c.report(cmd.Context(), f)
 	})
-	registerOut(cmd, &f.out, "", "write this `file` and not the workspace's report.html")
-	cmd.Flags().BoolVar(&f.thumbnails, "thumbnails", false, "add up to 60 small images, blurred until clicked (wants --out)")
-	cmd.Flags().BoolVar(&f.texts, "texts", false, "add the texts that OCR read (wants --out)")
-	cmd.Flags().StringVar(&f.study.release, "release", "", "write what a paper prints of this `release` instead: see the flags below (wants --out)")
-	cmd.Flags().StringSliceVar(&f.study.annotators, "annotators", nil, "with --release: a `file` for each annotator, or one Argilla export")
-	cmd.Flags().StringVar(&f.study.decides, "decides", "", "with --annotators: "+decidesHelp)
-	cmd.Flags().StringVar(&f.study.features, "features", "", "with --release: a `file` of numbers, as labels groups takes it")
-	cmd.Flags().StringVar(&f.study.by, "by", "", "with --release: test --features and count --scores by this `category` (default: the first that is a scale)")
-	cmd.Flags().StringSliceVar(&f.study.scores, "scores", nil, "with --release: `files` of moderation services, as labels moderation takes them")
-	cmd.Flags().StringArrayVar(&f.study.models, "model", nil, "with --release: predictions of a model, as `NAME=FILE,FILE` (repeatable)")
-	cmd.Flags().BoolVar(&f.force, "force", false, "with --release: write over the file of --out")
+	registerOut(cmd, &f.out, "")
+	cmd.Flags().BoolVar(&f.thumbnails, "thumbnails", false, "")
+	cmd.Flags().BoolVar(&f.texts, "texts", false, "")
+	cmd.Flags().StringVar(&f.study.release, "release", "", "")
+	cmd.Flags().StringSliceVar(&f.study.annotators, "annotators", nil, "")
+	cmd.Flags().StringVar(&f.study.decides, "decides", "", "")
+	cmd.Flags().StringVar(&f.study.features, "features", "", "")
+	cmd.Flags().StringVar(&f.study.by, "by", "", "")
+	cmd.Flags().StringSliceVar(&f.study.scores, "scores", nil, "")
+	cmd.Flags().StringArrayVar(&f.study.models, "model", nil, "")
+	cmd.Flags().BoolVar(&f.force, "force", false, "")
 	return cmd
 }
 
@@ -79,5 +79,13 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	if err != nil {
 		return err
 	}
-	return c.answer("report", map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts})
+	return c.answer("report", reportAnswer{Report: name, Thumbnails: f.thumbnails, Texts: f.texts})
+}
+
+// A reportAnswer is what report prints.
+type reportAnswer struct {
+	Report     string   `json:"report"`
+	Thumbnails bool     `json:"thumbnails"`
+	Texts      bool     `json:"texts"`
+	Notes      []string `json:"notes,omitempty"`
 }

@@ -386,6 +386,9 @@ func (c *command) root() *cobra.Command {
 			level = slog.LevelDebug
 		}
 		c.log = slog.New(newWarnings(c.console, level))
+		if err := valued(cmd); err != nil {
+			return err
+		}
 		return c.writesOutside(cmd)
 	}
 	flags := root.PersistentFlags()

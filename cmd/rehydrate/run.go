@@ -50,9 +50,8 @@ func (c *command) runCommand() *cobra.Command {
 		return c.doRun(cmd.Context(), args[0], f)
 	})
 	f.register(cmd)
-	cmd.Flags().StringVar(&c.listName, "name", "", "the `name` of the dataset of a list of ids (default: that of "+
-		"the workspace)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what the run would ask and how long it takes; sends no request, works while a run is going on")
+	cmd.Flags().StringVar(&c.listName, "name", "", "")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
@@ -66,13 +65,12 @@ func (f *runFlags) register(cmd *cobra.Command) {
 // registerFetch registers the flags of jobs that fetch, whoever reads.
 func (f *runFlags) registerFetch(cmd *cobra.Command) {
 	f.filters.register(cmd)
-	f.registerConfirm(cmd, ", or a manifest that drops as much")
-	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "ask image hosts again about entries that ended in this `outcome or reason`: invalid, gone, placeholder, changed, http_403... (repeatable)")
+	f.registerConfirm(cmd)
+	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "")
 }
 
-func (f *runFlags) registerConfirm(cmd *cobra.Command, more string) {
-	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false,
-		"accept the mass removal that an earlier job withheld (not what this one finds), or images whose files are lost"+more)
+func (f *runFlags) registerConfirm(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "")
 }
 
 // reads reports whether the job reads images itself.
@@ -175,16 +173,21 @@ func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, fil
 	if err != nil {
 		return pipeline.Config{}, err
 	}
-	return c.configure(opened, f, filters)
+	return c.configure(ctx, opened, f, filters)
 }
 
 // configure is prepare for a release that is open.
-func (c *command) configure(opened checkedRelease, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
+func (c *command) configure(
+	ctx context.Context, opened checkedRelease, f *releaseFlags, filters filterFlag,
+) (pipeline.Config, error) {
 	config := pipeline.Config{Version: build.Version(), Now: c.now, Stop: c.stop, Log: c.log, Rehearsal: f.rehearsal,
 		Progress: pipeline.NewProgress(c.observe)}
 	var err error
 	config.Release, config.Manifest, config.Tombstones = opened.Release, opened.summary, opened.tombstones
-	config.Policy, err = f.readPolicy(opened.Release)
+	if f.policy == "" && opened.Dir == "" {
+		f.policy = c.keptPolicy(ctx, opened.Release)
+	}
+	config.Policy, config.PolicyText, err = f.readPolicy(opened.Release)
 	if err == nil {
 		err = filters.apply(&config.Policy)
 	}

@@ -49,15 +49,18 @@ func (c *command) planRun(ctx context.Context, path string, f runFlags, planned 
 	if err != nil {
 		return err
 	}
-	return c.answer("run-plan", struct {
-		pipeline.RunPlan
-		Release string   `json:"release"`
-		Workers int      `json:"workers"`
-		Minute  float64  `json:"requests_per_minute"`
-		Free    int64    `json:"free"`
-		Dir     string   `json:"-"`
-		Rule    []string `json:"rule"`
-	}{plan, config.Release.Name, f.workers, config.Policy.Reddit.RequestsPerMinute, free, dir, ruleOf(plan)})
+	return c.answer("run-plan", planAnswer{plan, config.Release.Name, f.workers, config.Policy.Reddit.RequestsPerMinute, free, dir, ruleOf(plan)})
+}
+
+// A planAnswer is what run and recheck print with --dry-run.
+type planAnswer struct {
+	pipeline.RunPlan
+	Release string   `json:"release"`
+	Workers int      `json:"workers"`
+	Minute  float64  `json:"requests_per_minute"`
+	Free    int64    `json:"free"`
+	Dir     string   `json:"-"`
+	Rule    []string `json:"rule"`
 }
 
 // warnOfTime says at the start of a job, which is planned so, that it cannot honour removals in time.

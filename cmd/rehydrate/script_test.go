@@ -83,6 +83,7 @@ func TestScripts(t *testing.T) {
 	check(t, err)
 	testscript.Run(t, testscript.Params{
 		ContinueOnError: true, // one fault may explain the others
+		UpdateScripts:   *update,
 		Dir:             "testdata/script",
 		Cmds:            scriptCommands(),
 		Setup: func(e *testscript.Env) error {

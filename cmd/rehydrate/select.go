@@ -36,14 +36,14 @@ func (c *command) selectCommand() *cobra.Command {
 		return c.selectFrom(cmd.Context(), args, f)
 	})
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.Subreddits, "subreddit", nil, "the `name` of a subreddit; repeatable (default: all)")
-	flags.StringVar(&f.from, "from", "", "the first `month`, as in 2018-04")
-	flags.StringVar(&f.until, "until", "", "the last `month`")
-	flags.IntVar(&f.N, "n", 0, "how `many` posts to choose by chance (default: all candidates)")
-	flags.StringVar(&f.Seed, "seed", "1", "any `text`: another one chooses others")
-	flags.StringVar(&f.policy, "policy", "", "policy.toml `file` with the hosts whose images may be fetched (default: the built-in policy)")
-	flags.BoolVar(&f.after, "after", false, "choose among the posts that a workspace kept (-w), instead of those of a dump")
-	registerOut(cmd, &f.out, "candidates", "the `folder` to make")
+	flags.StringArrayVar(&f.Subreddits, "subreddit", nil, "")
+	flags.StringVar(&f.from, "from", "", "")
+	flags.StringVar(&f.until, "until", "", "")
+	flags.IntVar(&f.N, "n", 0, "")
+	flags.StringVar(&f.Seed, "seed", "1", "")
+	flags.StringVar(&f.policy, "policy", "", "")
+	flags.BoolVar(&f.after, "after", false, "")
+	registerOut(cmd, &f.out, "candidates")
 	return cmd
 }
 
@@ -175,10 +175,13 @@ func (c *command) writeCandidates(ctx context.Context, f selectFlags, rows [][]s
 	if err != nil {
 		return err
 	}
-	return c.answer("select", struct {
-		dump.Funnel
-		Out    string `json:"out"`
-		After  bool   `json:"after"`
-		Wanted int    `json:"wanted,omitempty"`
-	}{funnel, name, f.after, f.N})
+	return c.answer("select", selectAnswer{funnel, name, f.after, f.N})
+}
+
+// A selectAnswer is what select prints.
+type selectAnswer struct {
+	dump.Funnel
+	Out    string `json:"out"`
+	After  bool   `json:"after"`
+	Wanted int    `json:"wanted,omitempty"`
 }

@@ -69,7 +69,7 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 	if err := out.write(ctx, c, page); err != nil {
 		return err
 	}
-	return c.answer("report", map[string]any{"report": out.file, "thumbnails": false, "texts": false, "notes": page.Notes})
+	return c.answer("report", reportAnswer{Report: out.file, Notes: page.Notes})
 }
 
 // leaveOut takes away what is tested or counted by a category, where none was named and none is a scale, and says so:

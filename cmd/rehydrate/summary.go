@@ -86,7 +86,7 @@ func (c *command) statusCommand() *cobra.Command {
 		}
 		return statusOf(s.Summary)
 	})
-	cmd.Flags().BoolVar(&exit, "exit-code", false, "exit with the status that a run would end in: 3 where something is left to do")
+	cmd.Flags().BoolVar(&exit, "exit-code", false, "")
 	return cmd
 }
 

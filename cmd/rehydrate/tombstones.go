@@ -30,7 +30,7 @@ func (c *command) tombstonesShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.answer("tombstones", map[string]any{"tombstones": list})
+		return c.answer("tombstones", stonesAnswer{list})
 	})
 }
 
@@ -58,9 +58,9 @@ func (c *command) tombstonesExportCommand() *cobra.Command {
 		if err := durable.Write(cmd.Context(), out, 0o600, write); err != nil {
 			return fmt.Errorf("write the tombstones: %w", err)
 		}
-		return c.answer("tombstones-export", map[string]any{"file": out, "tombstones": len(stones)})
+		return c.answer("tombstones-export", stonesFileAnswer{out, len(stones)})
 	})
-	registerOut(cmd, &out, "", "the `file` to write (default: standard output)")
+	registerOut(cmd, &out, "")
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func (c *command) tombstonesLiftCommand() *cobra.Command {
 		}
 		return c.lift(cmd.Context(), args[0], statement)
 	})
-	cmd.Flags().StringVar(&statement, "statement", "", "the statement's `file`, its signature beside it under the same name with .sig")
+	cmd.Flags().StringVar(&statement, "statement", "", "")
 	return cmd
 }
 
@@ -133,9 +133,23 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 		if err != nil {
 			return err
 		}
-		return c.answer("tombstones-lift", struct {
-			state.Lifting
-			By string `json:"-"`
-		}{out, signer.Name})
+		return c.answer("tombstones-lift", liftAnswer{out, signer.Name})
 	})
 }
+
+// A liftAnswer is what tombstones lift prints.
+type liftAnswer struct {
+	state.Lifting
+	By string `json:"-"`
+}
+
+// What tombstones show and export print.
+type (
+	stonesAnswer struct {
+		Tombstones []state.TombstoneEntry `json:"tombstones"`
+	}
+	stonesFileAnswer struct {
+		File       string `json:"file"`
+		Tombstones int    `json:"tombstones"`
+	}
+)

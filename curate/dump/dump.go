@@ -19,10 +19,11 @@ import (
 	"time"
 
 	"rehydrate/internal/draw"
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/unpack"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
+	"rehydrate/policy"
 )
 
 // maxLine bounds a line, in bytes. Submissions with long texts and previews have some hundred kilobytes.
@@ -317,7 +318,7 @@ func isOnce(line []byte) bool {
 	if !slices.ContainsFunc(removals, several) {
 		return true
 	}
-	_, err := strictjson.Decode(line)
+	_, err := jsonscan.Decode(line)
 	return err == nil
 }
 
@@ -360,11 +361,12 @@ func says(v any) bool { return v != nil && v != "" && v != false && v != 0.0 }
 var subredditKey = []byte(`"subreddit"`)
 
 // mentions reports whether a line has a wanted subreddit under the key, wherever: that of the post a crosspost shows, too.
+// One without the key may say that a post of any subreddit is removed.
 func (c *Chooser) mentions(line []byte) bool {
-	for {
+	for first := true; ; first = false {
 		_, rest, found := bytes.Cut(line, subredditKey)
 		if !found {
-			return false
+			return first
 		}
 		line = rest
 		value, isKey := bytes.CutPrefix(bytes.TrimLeft(rest, " \t"), []byte(":"))
@@ -398,6 +400,9 @@ var marks = []string{"deleted", "removed", "deleted by user", "removed by reddit
 func (c *Chooser) fetchable(link string) bool {
 	u, err := url.Parse(link)
 	if err != nil {
+		return false
+	}
+	if policy.IsVideo(u.Path) {
 		return false
 	}
 	host := strings.ToLower(u.Hostname())

@@ -116,6 +116,11 @@ func TestFilters(t *testing.T) {
 			`"url":"https://notreddit.com/gallery/aaaa"`): {NoImage: 1},
 		line("aaaa",
 			`"url":"::"`): {NoImage: 1},
+		line("aaaa", `"url":"https://i.redd.it/a.MP4?x=1"`): {NoImage: 1},
+		line("aaaa", `"url":"https://i.redd.it/a.gifv"`):    {NoImage: 1},
+		line("aaaa") + `{"id":"aaaa","created_utc":1522540800,"removed_by_category":"moderator"}` +
+			"\n": {Lines: 1, Other: 1, Elsewhere: 1},
+		`{"id":"aaaa","author":"[deleted]"}` + "\n" + line("aaaa"): {Lines: 1, Damaged: 1, First: 1, Elsewhere: 1},
 		line("not an id"):                    {Damaged: 1, First: 1},
 		line("aaaa", `"created_utc":null`):   {Damaged: 1, First: 1},
 		line("aaaa", `"created_utc":"soon"`): {Damaged: 1, First: 1},

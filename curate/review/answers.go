@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"rehydrate/internal/durable"
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/manifest"
 )
 
@@ -79,7 +79,7 @@ func openJournal(path string, scheme manifest.Schema) (*journal, error) {
 func (j *journal) parse(line []byte) (a answer, err error) {
 	var all map[string]json.RawMessage
 	var id string
-	if _, err := strictjson.Decode(line); err != nil { // a key that stands twice says two things
+	if _, err := jsonscan.Decode(line); err != nil { // a key that stands twice says two things
 		return a, fmt.Errorf("it is not an answer of this page: %w", err)
 	}
 	err = errors.Join(json.Unmarshal(line, &all), json.Unmarshal(all["id"], &id), json.Unmarshal(all[keyStatus], &a.Status))

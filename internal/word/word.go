@@ -15,7 +15,20 @@ type Word struct {
 	X, Y, W, H int     // the box: its upper left corner, its width and its height
 	Line       int     // the line of the reading order, from 0
 	Accepted   bool    // certain enough to be in the text of the reading
+	Repair     Repair  `json:",omitempty"`
+	// Readings are what the engine read at the place of a repaired word, each text once. They are not stored: names are
+	// masked in Text alone.
+	Readings []string `json:"-"`
 }
+
+// A Repair says how the text of a word came to be if no single reading gave it as it is. None has a letter that the
+// engine read nowhere at its place, but an I for an upright stroke.
+type Repair string
+
+const (
+	Mended Repair = "mended" // cut in two, an I for a stroke, or put in the place of a worse reading
+	Filled Repair = "filled" // put where the best reading of the line has no certain word
+)
 
 // Box returns the box as a rectangle.
 func (w Word) Box() image.Rectangle {

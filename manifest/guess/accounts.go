@@ -88,13 +88,13 @@ func mayNameSomebody(name string, known func(word string) bool) bool {
 	strange := func(word string, least int) bool {
 		return utf8.RuneCountInString(word) >= least && strings.IndexFunc(word, unicode.IsLetter) >= 0 && !known(word)
 	}
-	words := wordsOf(name)
+	words := value.Words(name)
 	if at := slices.Index(words, "by"); at > 0 && slices.ContainsFunc(words[at+1:],
 		func(word string) bool { return strange(word, 3) }) {
 		return true
 	}
 	return slices.ContainsFunc(strings.FieldsFunc(name, betweenWords), func(part string) bool {
-		words := wordsOf(part)
+		words := value.Words(part)
 		return initialAndName.MatchString(part) && len(words) == 2 && strange(words[1], 4) ||
 			len(words) == 2 && strange(words[0], 4) && value.IsDigits(words[1]) && len(words[1]) > 1
 	})

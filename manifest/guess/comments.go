@@ -3,6 +3,8 @@ package guess
 import (
 	"context"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +29,8 @@ const (
 	byCommentID                 // it is that or the id of a comment, by the column's name
 	byOther                     // it names another post than the row's id does
 	byDepth                     // it counts the comments above: 1 is a comment under a post
+	byRowID                     // it has the ids of rows, which are comments as well
+	byTurn                      // it counts the utterances of a conversation, the first of which is the post
 )
 
 // A mark is a column by which rows about comments are known.
@@ -35,6 +39,7 @@ type mark struct {
 	kind   markKind
 	ids    string // the column of ids
 	chosen bool   // --id names it, so that it has those of posts whatever the rows are about
+	first  int    // the number of a conversation's first utterance
 }
 
 type commentMarks []mark
@@ -56,11 +61,51 @@ func (c *surveyed) under() bool { return c.namedAs(markNames) || c.namedAs(paren
 
 // betweenPosts reports whether the column's name says that it holds a post beside that of the row.
 func (c *surveyed) betweenPosts() bool {
-	return slices.ContainsFunc(wordsOf(c.name), func(word string) bool { return beside[word] })
+	return slices.ContainsFunc(value.Words(c.name), func(word string) bool { return beside[word] })
 }
 
 // depths are columns that say how deep a comment stands below a post.
 var depths = set("depth comment_depth reply_depth thread_depth nest_level nesting nesting_depth nesting_level")
+
+// turnForm is the number of an utterance in its conversation: 3, u3, utt_3, abc123_3.
+var turnForm = regexp.MustCompile(`(?i)^(?:.*[-_.:/#])?(?:u|utt|utterance|t|turn)?([0-9]{1,6})$`)
+
+func turnOf(text string) (n int, ok bool) {
+	found := turnForm.FindStringSubmatch(strings.TrimSuffix(strings.TrimSpace(text), ".0"))
+	if found == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(found[1])
+	return n, err == nil
+}
+
+// ordinals are words for a number behind the name of what is numbered.
+var ordinals = set("id idx index no nr num number order pos position")
+
+// namedTurn reports whether the column's name says that it counts or names utterances of a conversation.
+func (c *surveyed) namedTurn() bool {
+	words := value.Words(c.name)
+	if n := len(words); n > 1 && ordinals[words[n-1]] {
+		words = words[:n-1]
+	}
+	return len(words) > 0 && slices.Contains([]string{"turn", "utt", "utterance"}, words[len(words)-1])
+}
+
+// firstTurn gives the number of the first utterance of conversations, where the column numbers utterances in them.
+func (c *surveyed) firstTurn() (first int, ok bool) {
+	if c.lists || c.odd || len(c.cells) == 0 || !c.namedTurn() {
+		return 0, false
+	}
+	first = math.MaxInt
+	for _, cell := range c.cells {
+		n, ok := turnOf(cell[0])
+		if !ok {
+			return 0, false
+		}
+		first = min(first, n)
+	}
+	return first, true
+}
 
 // saysKind reports whether the column says of each row whether it is about a post or a comment, and whether it is of a
 // comment anywhere.
@@ -79,7 +124,12 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	}
 	comments = slices.ContainsFunc(c.cells, has(manifest.Comments, manifest.Replies))
 	posts := slices.ContainsFunc(c.cells, has(manifest.Posts))
-	switch name := strings.Join(wordsOf(c.name), "_"); {
+	letter := func(cell []string) bool { return manifest.LetterOfComments.Is(cell[0]) }
+	other := func(cell []string) bool { return !letter(cell) && !manifest.LettersOfPosts.Is(cell[0]) }
+	if c.namedKind() && !c.kept && !slices.ContainsFunc(c.cells, other) {
+		return true, slices.ContainsFunc(c.cells, letter)
+	}
+	switch name := strings.Join(value.Words(c.name), "_"); {
 	case manifest.MarkOf(name) == manifest.MarkKind:
 		return only(manifest.Comments, manifest.Replies, manifest.Posts) ||
 			comments && (posts || only(manifest.Comments, manifest.Replies, manifest.TypesOfPosts)), comments
@@ -92,14 +142,25 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	}
 }
 
+// namedKind reports whether the column's name says that it holds kinds of rows: type, post_or_comment, p/c.
+func (c *surveyed) namedKind() bool {
+	words := value.Words(c.name)
+	has := func(of, letters manifest.RowKind) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return of.Is(word) || letters.Is(word) })
+	}
+	return manifest.MarkOf(strings.Join(words, "_")) == manifest.MarkKind ||
+		has(manifest.Posts, manifest.LettersOfPosts) && has(manifest.Comments, manifest.LetterOfComments)
+}
+
 // markOf gives the way in which a column says that rows are about comments. leaves says that it says nothing else.
 func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 	id := d.column(d.columnOf("id"))
-	name := strings.Join(wordsOf(c.name), "_")
+	name := strings.Join(value.Words(c.name), "_")
 	ofPosts := id.all(formPost) || d.confirmed(id) // any of their rows can say what it stands under, or leads to
 	says, comments := c.saysKind()
 	named := manifest.MarkOf(name)
 	byIDs := c.forms[formID]+c.forms[formComment]+c.forms[formTooNew] > 0 && !c.all(formDigits)
+	_, isTurn := c.firstTurn()
 	switch isFlag := c.allFlags(); {
 	case c == id:
 	case says:
@@ -110,10 +171,14 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 		return byNo, true, true
 	case depths[name] && c.all(formInteger) && (c.seen["0"] || c.seen["1"]):
 		return byDepth, true, true
+	case isTurn && !c.rowNumbers():
+		return byTurn, true, d.ID == ""
 	case named == manifest.MarkAddress && c.forms[formComment] > 0:
 		return byAddress, true, false
 	case (named == manifest.MarkID || named == manifest.MarkAddress && strings.HasPrefix(name, "comment")) && byIDs:
 		return byCommentID, true, d.PostsOnly
+	case c.holdsCommentIDs():
+		return byRowID, true, d.PostsOnly
 	case ofPosts || c.betweenPosts():
 		return byOwnID, c.forms[formComment] > 0 && !c.lists, false
 	case c.namedAs(markNames) && byIDs,
@@ -134,7 +199,8 @@ func (d *guesser) guessMarks() {
 	for _, c := range d.columns {
 		kind, found, leaves := d.markOf(c)
 		if found {
-			d.marks = append(d.marks, mark{c.name, kind, id.name, d.ID != ""})
+			first, _ := c.firstTurn()
+			d.marks = append(d.marks, mark{c.name, kind, id.name, d.ID != "", first})
 		}
 		switch isKept := c.used || slices.Contains(d.Keep, c.name); {
 		case isKept || !leaves:
@@ -154,7 +220,7 @@ func (d *guesser) lookAtCommentFields() {
 	var found []string
 	dumps := 0
 	for _, c := range d.columns {
-		name := strings.Join(wordsOf(c.name), "_")
+		name := strings.Join(value.Words(c.name), "_")
 		if c.filled < filled || filled == 0 {
 			continue
 		}
@@ -199,14 +265,24 @@ func (m commentMarks) without(id string, today time.Time) manifest.Without {
 		if post == "" || manifest.PostID(post).TooNew(today) {
 			return strong || post != ""
 		}
-		return !strong && m.ofComment(post, texts[1:])
+		return m.ofComment(post, strong, texts[1:])
 	}}
 }
 
+// namesPosts reports whether the mark goes by which post or comment its column names, or its ids are those that
+// somebody chose.
+func (of mark) namesPosts() bool {
+	return of.chosen || !slices.Contains([]markKind{byKind, byYes, byNo, byDepth, byTurn, byRowID}, of.kind)
+}
+
 // ofComment reports whether marks say that a row with an id is about a comment. Where one says that the id is that of
-// the post which the comment stands under, the row counts as one about that post.
-func (m commentMarks) ofComment(id string, texts []string) (comment bool) {
+// the post which the comment stands under, the row counts as one about that post. strong says that the id can be nothing
+// but a post's: then only a mark counts that says what the row is about.
+func (m commentMarks) ofComment(id string, strong bool, texts []string) (comment bool) {
 	for i, of := range m {
+		if strong && of.namesPosts() {
+			continue
+		}
 		is, ofPost := of.says(id, texts[i])
 		if ofPost {
 			return false
@@ -224,13 +300,18 @@ func (of mark) says(id, text string) (comment, ofPost bool) {
 	ofPost = isAddress && string(under) == id && of.chosen
 	switch of.kind {
 	case byKind:
-		return manifest.OfComment(text), false
+		return manifest.OfComment(text) || manifest.LetterOfComments.Is(text), false
 	case byYes, byNo:
 		yes, ok := value.YesNo(text)
 		return text != "" && (!ok || yes == (of.kind == byYes)), false // what is neither yes nor no may be a comment
 	case byDepth:
 		n, ok := value.Number(strings.TrimSpace(text))
 		return ok && n > 0, false
+	case byRowID:
+		return (post == "" && strong || isCommentID(text)) && !of.chosen, false
+	case byTurn:
+		n, ok := turnOf(text)
+		return ok && n > of.first && !of.chosen, false
 	case byValue:
 		return text != "" && post != id, post == id
 	case byAddress:
@@ -296,15 +377,22 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 					column, table.Quote(texts[0])), choose
 		case (of.kind == byYes || of.kind == byNo) && !isFlag:
 			return i + 1, "column " + column + " says neither yes nor no, so this row may be about a comment", leaves
+		case of.kind == byTurn:
+			return i + 1, "column " + column + " says that this row is a later utterance of a conversation, as comments " +
+					"are, and not its post", "rehydrate init --posts-only leaves such rows out; --id " +
+					strconv.Quote(of.ids) + " takes all rows for those of its posts"
 		}
 		hint = leaves
+		if of.kind == byKind && manifest.LetterOfComments.Is(texts[i+1]) {
+			hint += "; --keep " + strconv.Quote(of.column) + " takes its letters for labels"
+		}
 		if post, _ := manifest.PostForm(texts[i+1]); of.kind == byValue && post != "" {
 			hint = "rehydrate init --posts-only leaves such rows out; --id " + strconv.Quote(of.column) +
 				" takes the posts that comments stand under"
 		}
 		why := ", so its id is not that of a post"
 		under, _, isAddress := manifest.CommentAddress(value.FoldASCII(texts[i+1]))
-		if isAddress && string(under) == id || of.kind == byCommentID {
+		if isAddress && string(under) == id || of.kind == byCommentID || of.kind == byRowID {
 			why, hint = " and not about its post", "rehydrate init --posts-only leaves such rows out; --id "+
 				strconv.Quote(of.ids)+" takes the posts that comments stand under"
 		}

@@ -40,10 +40,7 @@ func whyDamaged(text string) (why, hint string) {
 	if id, strong := manifest.PostForm(text); id == "" && strong {
 		return "", ""
 	}
-	_, err := manifest.ParseCellID(text)
-	if key, failed := manifest.ParseKey(text); failed == nil && key.Image > 0 {
-		err = nil
-	}
+	_, err := manifest.ParseCellKey(text)
 	if p, isProblem := table.AsProblem(err); isProblem {
 		return strings.TrimPrefix(p.Message, table.Quote(strings.TrimSpace(text))+" "), p.Hint
 	}

@@ -49,6 +49,8 @@ func TestDamaged(t *testing.T) {
 		{"comments go as well", "id,x\n" + rows + "t1_abc,a\nnull,b\n", Options{SkipDamaged: true,
 			PostsOnly: true}, "", "",
 			"8 looks like a missing value, not a post id"},
+		{"missing in R", "id,x\n" + rows + "NA,a\nhttps://redd.it/None,a\nNA/1,a\n", Options{SkipDamaged: true}, "", "",
+			"7 looks like a missing value, not a post id,8 has a missing value in the place of the id,9 does not name a post"},
 		{"a neighbour", "id,x,Post Permalink\n1abcde,a,/r/a/comments/1abcde/x\n1abcdf,b,/r/a/comments/1abcdf/\n1.97E+279,c,/r/a/comments/197e277/\n", Options{},
 			`a.csv:4:1 "1.97E+279" is not`,
 			`column "Post Permalink" still has the ids of all rows: --id "Post Permalink"; --skip-damaged leaves such rows out`,

@@ -185,11 +185,15 @@ func (d *Draft) written() []string {
 // are in one split; it returns what there is to say of that where a file's name says another, or "". What may be an
 // older copy of a file is said as well.
 func nameSplits(files []manifest.SourceFile) (unsaid string) {
-	var says, none string // the first file whose name says a split, and the first whose name does not
+	// The first file whose name says a split, that whose name does not, and that whose name says several.
+	var says, none, many string
 	other := false
 	for i, file := range files {
-		name := table.Quote(filepath.Base(file.Path))
-		files[i].Split = splitOf(file.Path)
+		name, several := table.Quote(filepath.Base(file.Path)), false
+		files[i].Split, several = splitOf(file.Path)
+		if several {
+			many = cmp.Or(many, name)
+		}
 		if files[i].Split == "" {
 			none = cmp.Or(none, name)
 			continue
@@ -205,6 +209,8 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 	}
 	all := fmt.Sprintf("every entry is in split %s; a split column says it otherwise", manifest.DefaultSplit)
 	switch {
+	case len(files) > 1 && says == "" && many != "":
+		return fmt.Sprintf("the name of %s says several splits, of which none was taken: %s", many, all)
 	case len(files) > 1 && says == "" && slices.ContainsFunc(files, mayBeSplit):
 		return fmt.Sprintf("the names of %s and the other files may say splits, but not usual ones: %s", none, all)
 	case none != "" && says != "":
@@ -220,7 +226,7 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 var oddSplits = set("cv eval evaluation fold folds gold heldout holdout kfold pilot split trn tst")
 
 func mayBeSplit(file manifest.SourceFile) bool {
-	return slices.ContainsFunc(wordsOf(table.Stem(file.Path)), func(word string) bool { return oddSplits[word] })
+	return slices.ContainsFunc(value.Words(table.Stem(file.Path)), func(word string) bool { return oddSplits[word] })
 }
 
 // sameSplit says which two files say one split by names that differ in other words: test.csv and test_old.csv.
@@ -240,27 +246,26 @@ func sameSplit(files []manifest.SourceFile) string {
 
 // otherWords gives the words of a file's name that are neither its split nor the number of a part.
 func otherWords(path string) []string {
-	return slices.DeleteFunc(wordsOf(table.Stem(path)), func(word string) bool {
+	return slices.DeleteFunc(value.Words(table.Stem(path)), func(word string) bool {
 		return value.IsDigits(word) || manifest.UsualSplit(word) != "" ||
 			slices.Contains([]string{"of", "part", "shard"}, word)
 	})
 }
 
 // splitOf gives the split that a file's name says, "" for none and for several. train1 and train2 are parts of train.
-func splitOf(path string) string {
+func splitOf(path string) (split string, several bool) {
 	separates := func(r rune) bool { return !value.IsWord(string(r), 4) || r == '_' }
-	found := ""
 	for _, word := range strings.FieldsFunc(value.Fold(table.Stem(path)), separates) {
 		word = strings.TrimRight(word, value.Digits)
 		switch {
-		case manifest.UsualSplit(word) == "" || word == found:
-		case found != "":
-			return ""
+		case manifest.UsualSplit(word) == "" || word == split:
+		case split != "":
+			return "", true
 		default:
-			found = word
+			split = word
 		}
 	}
-	return found
+	return split, false
 }
 
 // meaning gives the guesses as the columns and labels of a release of that name.

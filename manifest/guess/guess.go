@@ -116,6 +116,7 @@ func (d *guesser) conclude(refuse func(message, hint string) error) error {
 		return refuse(message, hint)
 	}
 	d.leaveOut()
+	d.lookAtStates()
 	return nil
 }
 
@@ -164,120 +165,6 @@ func (d *guesser) lookAt(format string, args ...any) {
 func (d *guesser) leaveLookAt(c *surveyed, why, what string) {
 	d.leave(c, why)
 	d.lookAt("column %s %s: it was left out of the release's annotations", table.Quote(c.name), what)
-}
-
-// guessID takes the column of post ids. Where a person has to decide, it says what about, and where if that is in one
-// row.
-func (d *guesser) guessID() (at place, message, hint string) {
-	if d.ID != "" {
-		c := d.column(d.ID)
-		if c == nil {
-			return at, "--id names column " + table.Quote(d.ID) + ", which is not there", "name a column of the file"
-		}
-		d.takeID(c, "--id names it")
-		return at, "", ""
-	}
-	var sure, likely, numbers []int
-	names := manifest.FieldID.Names()
-	for _, name := range append(names, "") { // the last are columns with another name
-		for i, c := range d.columns {
-			switch mostly := 2*(c.forms[formID]+c.forms[formGallery]) > c.items; {
-			case c.lists || c.odd || manifest.FoldColumn(c.name) != name && (name != "" || slices.Contains(names, manifest.FoldColumn(c.name))):
-			case 2*c.forms[formComment] > c.items,
-				(name != "" || d.bare) && 2*(c.forms[formComment]+c.forms[formTooNew]) > c.items:
-				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment]+c.forms[formTooNew], c.items))
-				d.commentIDs = cmp.Or(d.commentIDs, c)
-			case !mostly || name == "" && !c.onlyIDs() && !(d.bare && c.plainIDs()):
-			case c.rowNumbers():
-				d.leave(c, fmt.Sprintf("it numbers the rows (%s, %s and on), so it is not the id of a post", c.cells[0][0], c.cells[1][0]))
-			case c.all(formDigits):
-				numbers = append(numbers, i)
-			case 2*c.forms[formPost] > c.items:
-				sure = append(sure, i)
-			default:
-				likely = append(likely, i)
-			}
-		}
-	}
-	switch {
-	case len(sure) == 0 && len(likely) == 0 && len(numbers) > 0:
-		c := d.columns[numbers[0]]
-		return at, fmt.Sprintf("column %s holds nothing but digits, which post ids seldom do", table.Quote(c.name)),
-			"if they are post ids, say so: rehydrate init --id " + c.name
-	case len(sure) == 0 && len(likely) == 0:
-		return at, "no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id, or name it: rehydrate init --id COLUMN"
-	}
-	for _, i := range numbers {
-		d.leave(d.columns[i], "it holds nothing but digits, and another column has post ids")
-	}
-	found := d.likeliest(slices.Concat(sure, likely))
-	best := d.columns[found[0]]
-	if best.under() && d.commentIDs != nil {
-		return at, "the rows are about comments", ""
-	}
-	for _, i := range found { // the plain id rather than the address that holds it
-		if c := d.columns[i]; len(sure) > 0 && slices.Contains(likely, i) && i < best.place && !d.differ.has(best, c) {
-			best = c
-		}
-	}
-	for _, i := range found {
-		if at := d.differ.at(best, d.columns[i]); at.line > 0 && !d.leads(d.columns[i], best) {
-			names := table.Quote(best.name) + " and " + table.Quote(d.columns[i].name)
-			return at, "columns " + names + " name different posts here",
-				"say which has the ids of the posts: rehydrate init --id COLUMN"
-		}
-	}
-	d.takeID(best, fmt.Sprintf("%d of %d values are post ids", best.forms[formID]+best.forms[formGallery], best.items))
-	return at, "", ""
-}
-
-// onlyIDs reports whether all values are ids of posts, and more than half in a form that nothing else has.
-func (c *surveyed) onlyIDs() bool { return c.all(formID) && 2*c.forms[formPost] > c.items }
-
-// likeliest gives those of some columns of ids that have the likeliest names: of ids, of addresses, others, and last of
-// what a comment stands under and of posts beside the row's. Columns of other addresses stand last among those of ids.
-func (d *guesser) likeliest(columns []int) []int {
-	rank := func(i int) int {
-		switch c := d.columns[i]; {
-		case c.under() || c.betweenPosts():
-			return 2
-		case !c.namedID:
-			return 1
-		}
-		return 0
-	}
-	isAddress := func(i int) int {
-		if d.columns[i].namedAddress() {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(columns, func(a, b int) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(isAddress(a), isAddress(b)))
-	})
-	return slices.DeleteFunc(columns, func(i int) bool { return rank(i) > rank(columns[0]) })
-}
-
-func (c *surveyed) namedAddress() bool {
-	return slices.Contains(manifest.IDColumns(manifest.NameOfAddress), manifest.FoldColumn(c.name))
-}
-
-// leads reports whether a column of addresses leads from the post of another one, as links do. That one has to be
-// confirmed.
-func (d *guesser) leads(c, id *surveyed) bool {
-	return c.namedAddress() && d.confirmed(id)
-}
-
-// confirmed reports whether another column names the same posts as ids, in a form that nothing else has.
-func (d *guesser) confirmed(id *surveyed) bool {
-	return slices.ContainsFunc(d.columns, func(c *surveyed) bool {
-		return c != id && c.all(formPost) && c.filled == id.filled && !d.differ.has(c, id)
-	})
-}
-
-func (d *guesser) takeID(c *surveyed, why string) {
-	c.used = true
-	d.take(columnGuess{Name: "id", Column: c.name, Why: why})
 }
 
 // holds says why the column's values can be the field's, "" if they cannot.
@@ -342,6 +229,8 @@ func (c *surveyed) noSplit() (at place, fault string) {
 		switch {
 		case len(cell) != 1 || c.lists:
 			return c.places[i], "is a list"
+		case value.Absent(cell[0]):
+			return c.places[i], "looks like a missing value"
 		case !value.IsWord(cell[0], manifest.MaxSplit):
 			return c.places[i], "cannot name a split, which has letters, digits and _"
 		}
@@ -482,7 +371,7 @@ func (d *guesser) free(c *surveyed) bool {
 	if c.dates() {
 		return false
 	}
-	if c.decimals() {
+	if c.decimals() || c.thousands {
 		return false
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
@@ -507,7 +396,7 @@ func (c *surveyed) digests() bool {
 
 // ofPosts reports whether the column holds ids of posts or comments.
 func (c *surveyed) ofPosts() bool {
-	return 2*(c.forms[formPost]+c.forms[formComment]) > c.items ||
+	return 2*(c.forms[formPost]+c.forms[formComment]) > c.items || c.holdsCommentIDs() ||
 		c.namedID && 2*c.forms[formID] > c.items && !c.all(formNumber)
 }
 
@@ -741,7 +630,15 @@ func (d *guesser) guessColumns() {
 		if !named && d.leaveBeside(c, kind) {
 			continue
 		}
-		if c.all(formNumber) && c.namedTime() && !c.all(formSeconds) {
+		isTime := c.all(formNumber) && c.namedTime()
+		rounded := slices.IndexFunc(c.cells, func(cell []string) bool { return len(cell) == 1 && value.Rounded(cell[0]) })
+		if isTime && rounded >= 0 && !named {
+			what := fmt.Sprintf("holds times that a spreadsheet rounded, such as %s at %s", table.Quote(c.cells[rounded][0]),
+				c.places[rounded])
+			d.leaveLookAt(c, "it "+what, what)
+			continue
+		}
+		if isTime && !c.all(formSeconds) {
 			d.lookAt("column %s may hold times, but its numbers are no seconds since 1970, such as %s at %s: they pass through as numbers",
 				table.Quote(c.name), table.Quote(c.cells[0][0]), c.places[0])
 		}
@@ -926,6 +823,11 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		return "it " + look, look
 	case c.odd:
 		return fmt.Sprintf("it holds objects, in %d cells; %s passes them through as JSON", c.nested, keep), ""
+	case c.thousands:
+		i := max(0, slices.IndexFunc(c.cells, func(cell []string) bool { return len(cell) == 1 && value.IsThousands(cell[0]) }))
+		points := fmt.Sprintf("numbers whose points may part thousands, such as %s at %s, for others have a decimal comma",
+			table.Quote(c.cells[i][0]), c.places[i])
+		return "it has " + points + "; write all without points between thousands, and decimals with a point", "has " + points
 	case c.decimals():
 		return "its numbers have a decimal comma; write them with a point, or " + keep +
 			" passes them through as text", "has numbers with a decimal comma"

@@ -3,6 +3,8 @@ package guess
 import (
 	"slices"
 	"strings"
+
+	"rehydrate/manifest/value"
 )
 
 // LooksOfValues says of each of the values of a column or of a category what it may tell of somebody, to go on from the
@@ -61,7 +63,7 @@ func (j *accountJudge) says(text string) string {
 func newAccountJudge(labels []string, known func(word string) bool) *accountJudge {
 	j := &accountJudge{known: known, shared: make(map[string]int)}
 	for _, label := range labels {
-		for _, word := range slices.Compact(slices.Sorted(slices.Values(wordsOf(label)))) {
+		for _, word := range slices.Compact(slices.Sorted(slices.Values(value.Words(label)))) {
 			j.shared[word]++
 		}
 	}

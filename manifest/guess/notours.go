@@ -33,6 +33,11 @@ func (d *guesser) notOurs() error {
 			": such a link does not hold the id of its post, and only a request to Reddit says where it leads",
 			"open each and copy the address that the browser then shows; rehydrate asks Reddit about ids alone")
 	}
+	for _, c := range d.columns {
+		if several, comments := c.severalIDs(); several {
+			return c.severally(comments)
+		}
+	}
 	if d.commentIDs != nil {
 		return d.areComments()
 	}
@@ -62,6 +67,19 @@ func (c *surveyed) is(form int, what, why, hint string) error {
 			c.forms[form], c.filled, why)})
 }
 
+// severally is the error of a column that has several ids in a cell.
+func (c *surveyed) severally(comments bool) error {
+	at := c.places[0]
+	p := &manifest.Problem{File: at.file, Line: at.line, Column: at.column,
+		Message: fmt.Sprintf("column %s has several ids in a cell", table.Quote(c.name)),
+		Hint:    "write a row for each id, and repeat what is said of it"}
+	if comments {
+		p.Message = fmt.Sprintf("column %s has several ids of comments in a cell", table.Quote(c.name))
+		p.Hint = "a release is made of posts: write a row for each, with the id of the post that the comments stand under"
+	}
+	return table.One(p)
+}
+
 // areComments is the error of a file whose ids are those of comments. It names the column of the posts that they stand
 // under, where there is one.
 func (d *guesser) areComments() error {
@@ -73,7 +91,7 @@ func (d *guesser) areComments() error {
 		Hint: "a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
 			"rehydrate init --id COLUMN"}
 	i := slices.IndexFunc(d.columns, func(o *surveyed) bool {
-		return o != c && o.all(formID) && (o.under() || o.all(formPost)) && !slices.ContainsFunc(o.values(),
+		return o != c && o.all(formID) && (o.under() || o.all(formPost) || o.mayHoldIDs()) && !slices.ContainsFunc(o.values(),
 			value.IsDigits)
 	})
 	switch {

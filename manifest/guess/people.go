@@ -24,7 +24,7 @@ func (c *surveyed) privateName() string { return c.privateAs(c.name, c.ordinary)
 // privateAs says so of a column with that name. ordinary says that its values are a few words that name nobody, which
 // lets names pass that are those of labels as well: victim, author_emotion.
 func (c *surveyed) privateAs(name string, ordinary bool) string {
-	words := wordsOf(name)
+	words := value.Words(name)
 	switch {
 	case c.all(formPost): // Reddit calls the id of a post its name
 		return ""
@@ -33,6 +33,8 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 	case slices.ContainsFunc(c.values(), func(text string) bool { return strings.HasPrefix(text, "self.") }):
 		// Reddit's domain of a text post. Of one on a profile it has the name of the profile's owner.
 		return "it can name the person on whose profile a post stands (self.NAME)"
+	case c.partOfPlace(words):
+		return "it may hold " + ofPlace
 	case personalName(name) != "":
 		return "its name holds " + personalName(name)
 	case len(words) == 0, ordinary && ofRole(words):
@@ -63,7 +65,7 @@ func isAlone(words []string) bool {
 
 // isGiver reports whether the column is about the people who were asked: workers, participants, annotators.
 func (c *surveyed) isGiver() bool {
-	return c.privateName() != "" && (asksWho(wordsOf(c.name)) || slices.ContainsFunc(wordsOf(c.name),
+	return c.privateName() != "" && (asksWho(value.Words(c.name)) || slices.ContainsFunc(value.Words(c.name),
 		func(word string) bool {
 			return peopleWords["giver"][singular(word)] || peopleWords["giver"][person(word)]
 		}))
@@ -73,7 +75,7 @@ func (c *surveyed) isGiver() bool {
 // student status. What is yes or no under the name of a trait is a label: religion 0 or 1.
 func (c *surveyed) ofGivers() bool {
 	asked, traits := false, false
-	for _, word := range wordsOf(c.name) {
+	for _, word := range value.Words(c.name) {
 		switch single := singular(word); {
 		case peopleWords["asked"][word], peopleWords["asked"][single]:
 			asked = true
@@ -166,36 +168,11 @@ func (c *surveyed) privateValue() string {
 	return "it holds " + c.personal + ", by which a person can be found"
 }
 
-// wordsOf gives the words of a column's name in lower case: author_id, Author ID, author-id and authorID have the same
-// ones, and so have Prénom and prenom.
-func wordsOf(name string) []string {
-	var words []string
-	letters := []rune(value.WithoutMarks(name))
-	is := func(i int, kind func(rune) bool) bool { return i >= 0 && i < len(letters) && kind(letters[i]) }
-	from := 0
-	for i := range len(letters) + 1 {
-		inside := is(i, unicode.IsLetter) || is(i, unicode.IsDigit)
-		begins := is(i, unicode.IsUpper) && (is(i-1, unicode.IsLower) || is(i-1, unicode.IsUpper) && is(i+1, unicode.IsLower)) ||
-			is(i, unicode.IsDigit) != is(i-1, unicode.IsDigit)
-		if inside && !begins {
-			continue
-		}
-		if i > from {
-			words = append(words, strings.ToLower(string(letters[from:i])))
-		}
-		from = i
-		if !inside {
-			from++
-		}
-	}
-	return words
-}
-
 // readable reports whether a column's name says what it is in Latin letters, as the names of a release's columns do.
 // One with a letter that only looks Latin is not what it seems.
 func readable(name string) bool {
 	latin, others := 0, 0
-	for _, word := range wordsOf(name) {
+	for _, word := range value.Words(name) {
 		inWord, alike := 0, false
 		for _, r := range word {
 			switch {
@@ -457,7 +434,7 @@ func nameWords(text string) (words []string) {
 		if strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
 			words = append(words, strings.ToLower(value.WithoutMarks(word)))
 		} else {
-			words = append(words, wordsOf(word)...)
+			words = append(words, value.Words(word)...)
 		}
 	}
 	return words
@@ -652,7 +629,7 @@ func (j *accountJudge) lookOfToken(token string) accountLook {
 	}
 	look := likeLabel
 	for _, part := range strings.FieldsFunc(token, func(r rune) bool { return r == '_' || r == '-' }) {
-		words := wordsOf(part)
+		words := value.Words(part)
 		foreign := slices.ContainsFunc(words, func(word string) bool {
 			return len(word) > 2 && !value.IsDigits(word) && word != "reddit" && j.shared[word] < 2 && !j.known(word)
 		})

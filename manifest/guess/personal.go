@@ -2,7 +2,9 @@ package guess
 
 import (
 	"cmp"
+	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,6 +41,9 @@ var (
 	securityForm = regexp.MustCompile(`^\d{3}-\d{2}-\d{4}$`)
 	bareORCID    = regexp.MustCompile(`^(?:0000000[1-3]\d{7}|0009000\d{8})[\dXx]$`)
 	ibanForm     = regexp.MustCompile(`^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$`)
+
+	// A latitude and a longitude in decimals: 52.52, 13.40 and POINT(13.40 52.52).
+	placeForm = regexp.MustCompile(`(?i)^(?:point ?)?[(\[]?\s*([-+]?\d{1,3}\.\d+)°?\s*[nsew]?\s*[,; ]\s*([-+]?\d{1,3}\.\d+)°?\s*[nsew]?\s*[)\]]?$`)
 
 	// Names of accounts: @anna, anna@cluster, anna#1234, anna.bsky.social, insta: anna.
 	accountForms = regexp.MustCompile(`(?i)^@[\pL\d_][\pL\d_.-]{1,29}$|^[\pL\d._+-]+@[\pL\d-]+$|^[\pL\d_.][^\s@#:]{1,31}#\d{4}$|` +
@@ -116,6 +121,8 @@ func shortPersonal(text string) string {
 		return "the name of an account"
 	case mayHaveTitle(text) && titleForm.MatchString(text), text[0] >= utf8.RuneSelf && titleBehind.MatchString(text):
 		return "the name of a person"
+	case points == 2 && isPlace(text):
+		return ofPlace
 	case strings.IndexByte("0123456789(", text[0]) >= 0 && (strings.ContainsAny(text, " -/)") || points > 1) &&
 		nationalForm.MatchString(text):
 		return "a telephone number"
@@ -133,6 +140,43 @@ func shortPersonal(text string) string {
 	}
 	return ""
 }
+
+// ofPlace is what a column of places holds.
+const ofPlace = "the coordinates of a place"
+
+// isPlace reports whether a text is a latitude and a longitude in decimals, in either order. Two shares of 1, and two
+// numbers with one digit behind the point, are none.
+func isPlace(text string) bool {
+	found := placeForm.FindStringSubmatch(text)
+	if found == nil || len(found[1])+len(found[2])-strings.Index(found[1], ".")-strings.Index(found[2], ".") < 5 {
+		return false
+	}
+	a, _ := value.Number(found[1])
+	b, _ := value.Number(found[2])
+	low, high := min(math.Abs(a), math.Abs(b)), max(math.Abs(a), math.Abs(b))
+	return low <= 90 && high <= 180 && high > 1
+}
+
+// partOfPlace reports whether the column holds latitudes or longitudes, as x_coord can: numbers with three digits behind
+// the point or more. Whole numbers, and shares of 1, are places in an image.
+func (c *surveyed) partOfPlace(words []string) bool {
+	const least = 3 // of the digits behind the point, of some value: about 100 m
+	if !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(coordinates, word) }) {
+		return false
+	}
+	fine, above := false, false
+	for _, text := range c.values() {
+		n, isNumber := value.Number(text)
+		if !isNumber || math.Abs(n) > 180 {
+			return false
+		}
+		_, decimals, _ := strings.Cut(text, ".")
+		fine, above = fine || len(decimals) >= least, above || math.Abs(n) > 1
+	}
+	return fine && above
+}
+
+var coordinates = []string{"coord", "coords", "coordinate", "coordinates"}
 
 // mayHaveTitle tells texts that titleForm need not look at: most.
 func mayHaveTitle(text string) bool {

@@ -8,6 +8,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 //go:embed platforms.txt
@@ -45,7 +46,7 @@ var platforms = func() (all []platform) {
 // has reports whether the column has a name of the platform's exports.
 func (p platform) has(c *surveyed) bool { return p.sure[spaced(c.name)] || p.usual[spaced(c.name)] }
 
-func spaced(name string) string { return strings.Join(wordsOf(name), " ") }
+func spaced(name string) string { return strings.Join(value.Words(name), " ") }
 
 // leastOfPlatform is how many columns of a platform make a file its export.
 const leastOfPlatform = 3

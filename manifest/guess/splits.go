@@ -27,7 +27,7 @@ const (
 // somebody. known is that of Options.
 func lookOfSplit(name string, known func(word string) bool) splitLook {
 	look, letters, others := usualSplit, 0, 0
-	for _, word := range wordsOf(name) {
+	for _, word := range value.Words(name) {
 		switch {
 		case value.IsDigits(word), splitWords[word]:
 		case len([]rune(word)) == 1:

@@ -47,7 +47,8 @@ type surveyed struct {
 	odd       bool       // some are objects, lists in lists, or values that cannot be used
 	cells     [][]string // the different ones, as far as they are kept; what is not a list has one text
 	seen      map[string]bool
-	used      bool // as a field, category or column
+	states    map[string]int // of a column of states the rows that have each value, nil for another
+	used      bool           // as a field, category or column
 
 	// Places to point at: of each of cells where it stands first, and of the first cell that is empty, and that is odd.
 	places         []place
@@ -55,6 +56,9 @@ type surveyed struct {
 	whyOdd         string       // to go on from "the value"
 	faulty         bool         // the first odd one cannot be used, or has lost a part of itself
 	here           func() place // of the present cell
+
+	style     value.Style // of its numbers
+	thousands bool        // their points may part thousands
 
 	today      time.Time
 	zone       *time.Location // of times that do not say it, nil for none
@@ -146,8 +150,14 @@ func (c *surveyed) add(cell manifest.Cell) {
 		if !cell.IsList {
 			counted = c.addText(parts[0])
 		}
+		if _, met := c.states[text]; met || c.states != nil && len(c.states) <= maxDifferent {
+			c.states[strings.Clone(text)]++
+		}
 		for _, part := range counted {
 			c.count(part)
+		}
+		if c.personal == "" && len(counted) == 2 && isPlace(counted[0]+","+counted[1]) {
+			c.personal = ofPlace
 		}
 		if len(c.cells) <= maxDifferent && !c.seen[text] {
 			// A cell that is kept should not keep its row. A long one cannot be a label, wherever it is cut.
@@ -242,6 +252,7 @@ func (c *surveyed) count(text string) {
 		c.steps++
 	}
 	c.last = row
+	c.style.Add(text)
 	n, ok := value.Number(text)
 	note(formInteger, ok && n == math.Trunc(n))
 	note(formNumber, ok)
@@ -300,7 +311,7 @@ var escapedSpace = strings.NewReplacer("%20", " ", "%2C", " ", "%27", "'")
 
 // isSlug reports whether a text without spaces has the words of a sentence.
 func isSlug(text string) bool {
-	words := wordsOf(text)
+	words := value.Words(text)
 	long := 0
 	for _, word := range words {
 		if utf8.RuneCountInString(word) > 2 && strings.IndexFunc(word, unicode.IsLetter) >= 0 {
@@ -409,6 +420,9 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 				return p
 			}}
 			c.zone = zone
+			if stateOf(name) != noState {
+				c.states = make(map[string]int)
+			}
 			c.kept = slices.Contains(o.Keep, name)
 			c.namedID = name == o.ID || manifest.IDNamed(name)
 			c.namedWords = c.namedAs("title text selftext body caption comment sentence description permalink url link href")
@@ -419,6 +433,7 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 				c.readLists()
 				c.ordinary = c.isOrdinary(o.Known)
 			}
+			findThousands(columns)
 			if rows == 0 {
 				return columns, differ, rows, problems.Err()
 			}
@@ -438,6 +453,16 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 		differ.add(columns)
 	}
 	return nil, nil, 0, ctx.Err()
+}
+
+// findThousands finds the columns whose points may part thousands, as other numbers of the file have a decimal comma.
+func findThousands(columns []*surveyed) {
+	if !slices.ContainsFunc(columns, func(c *surveyed) bool { return c.style.DecimalComma() }) {
+		return
+	}
+	for _, c := range columns {
+		c.thousands = c.all(formNumber) && c.style.MayPartThousands()
+	}
 }
 
 // splitByCase gives two columns that look like one whose name is spelled in two ways: where one has a value, the other
@@ -703,7 +728,7 @@ func (c *surveyed) namedTime() bool { return c.namedAs("utc timestamp created da
 // kind is the type that all values have, TypeText where they have no other.
 func (c *surveyed) kind() manifest.ColumnType {
 	switch isTime := c.all(formTime); {
-	case c.mixed():
+	case c.mixed(), c.thousands:
 		return manifest.TypeText
 	case isTime && c.forms[formNaive] > 0 && c.zone == nil:
 		return manifest.TypeText

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rehydrate/internal/jsonlist"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/userfile"
 )
 
@@ -117,14 +117,14 @@ func (j *jsonRows) Next() ([]Cell, error) {
 	if err := j.addKey(record); err != nil {
 		return nil, err
 	}
-	for m := range jsonlist.Members(record) {
+	for m := range jsonscan.Members(record) {
 		m.From, m.At = m.From+from, m.At+from
 		if err := j.add(m); err != nil {
 			return nil, err
 		}
 	}
 	if i, known := j.index["kind"]; kind != "" && (!known || j.offsets[i] == 0) {
-		return j.cells, j.add(jsonlist.Member{Key: "kind", Value: strconv.Quote(kind)})
+		return j.cells, j.add(jsonscan.Member{Key: "kind", Value: strconv.Quote(kind)})
 	}
 	return j.cells, nil
 }
@@ -137,13 +137,13 @@ func (j *jsonRows) addKey(record string) error {
 	}
 	if j.keyed == "" { // by the first record, for all
 		j.keyed = "id"
-		for m := range jsonlist.Members(record) {
+		for m := range jsonscan.Members(record) {
 			if m.Key == "id" {
 				j.keyed = "post_id"
 			}
 		}
 	}
-	return j.add(jsonlist.Member{Key: j.keyed, Value: quoteJSON(key)})
+	return j.add(jsonscan.Member{Key: j.keyed, Value: quoteJSON(key)})
 }
 
 func quoteJSON(text string) string {
@@ -152,7 +152,7 @@ func quoteJSON(text string) string {
 }
 
 // add sets the cell of a member.
-func (j *jsonRows) add(m jsonlist.Member) error {
+func (j *jsonRows) add(m jsonscan.Member) error {
 	i, known := j.index[m.Key]
 	if known && j.offsets[i] > 0 {
 		return j.in.problem(m.From, fmt.Sprintf("the key %s stands twice", Quote(m.Key)), "keep one of them")
@@ -196,8 +196,9 @@ func (l jsonLines) problem(offset int, message, hint string) *Problem {
 
 // jsonList gives the records of a list in a JSON file.
 type jsonList struct {
-	*jsonlist.List
-	file string
+	*jsonscan.List
+	file     string
+	numbered bool // the keys of records count them
 }
 
 // newJSONList goes to the first record of a file that begins with start.
@@ -206,29 +207,38 @@ func newJSONList(in *bufio.Reader, file, path string, start []byte) (*jsonList, 
 	if path != "" {
 		keys = strings.Split(path, ".")
 	}
-	open := jsonlist.New
+	open, kind := jsonscan.New, mapIn(start, keys)
 	switch {
 	case pageForm.Match(start):
 		return nil, &Problem{File: file, Line: 1, Column: 1, Hint: "keep the first: jq '.[0]'",
 			Message: "the file is a page of one post of Reddit's: a listing of the post and one of its comments"}
 	case path == "" && listingForm.Match(start):
 		keys = []string{"data", "children"}
-	case isMap(start, keys):
-		open = jsonlist.NewMap
+	case kind != noMap:
+		open = jsonscan.NewMap
 	}
 	list, err := open(in, keys, MaxRecord)
-	l := &jsonList{list, file}
+	if err != nil && path == "" && columnsForm.Match(start) {
+		return nil, &Problem{File: file, Line: 1, Column: 1, Hint: `write records: df.to_json(PATH, orient="records")`,
+			Message: "the file holds columns, as pandas writes a table, and not records"}
+	}
+	l := &jsonList{list, file, kind == byNumber}
 	return l, l.problemOf(err)
 }
 
-func (l *jsonList) key() string { return l.Key() }
+func (l *jsonList) key() string {
+	if l.numbered {
+		return ""
+	}
+	return l.Key()
+}
 
 func (l *jsonList) problemOf(err error) error {
 	if p, ok := AsProblem(err); ok && p.Line <= 1 { // of a packed file
 		p.Line, _ = l.Here()
 		return p
 	}
-	if e := (*jsonlist.Error)(nil); errors.As(err, &e) {
+	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
 		return &Problem{File: l.file, Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint}
 	}
 	return err
@@ -254,7 +264,7 @@ func JSONCell(value string) Cell {
 		if fault := halfIn(value); fault != "" {
 			return Cell{Fault: fault}
 		}
-		return Cell{Text: jsonlist.String(value)}
+		return Cell{Text: jsonscan.String(value)}
 	case 'n':
 		return Cell{Null: true}
 	case 't', 'f': // as flagText reads them
@@ -263,7 +273,7 @@ func JSONCell(value string) Cell {
 		return Cell{Nested: true, Fault: halfIn(value)}
 	case '[':
 		cell := Cell{IsList: true}
-		for _, text := range jsonlist.Items(value) {
+		for _, text := range jsonscan.Items(value) {
 			if strings.IndexByte("[{n", text[0]) >= 0 {
 				cell.Nested, cell.Fault = true, cmp.Or(cell.Fault, halfIn(text))
 				continue

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 
-	"rehydrate/internal/jsonlist"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/manifest/value"
 )
 
@@ -30,10 +31,10 @@ type thing struct {
 
 // thingIn gives the thing that a record is, false for one that is none.
 func thingIn(record string) (t thing, ok bool) {
-	for m := range jsonlist.Members(record) {
+	for m := range jsonscan.Members(record) {
 		switch {
 		case m.Key == "kind" && m.Value[0] == '"':
-			t.kind = jsonlist.String(m.Value)
+			t.kind = jsonscan.String(m.Value)
 		case m.Key == "data" && m.Value[0] == '{':
 			t.data, t.at = m.Value, m.At
 		default:
@@ -43,41 +44,78 @@ func thingIn(record string) (t thing, ok bool) {
 	return t, t.data != "" && (t.kind == listing || thingKind.MatchString(t.kind))
 }
 
-// isMap reports whether a file of JSON that begins so is an object whose values are records, below a path of keys.
-// Their keys are ids: letters and digits, with a digit before a letter in one of the first, or t3_; below a path they
-// can be anything.
-func isMap(start []byte, path []string) bool {
+// columnsForm is the beginning of a table as pandas writes it, by default or with orient="split": its columns, each with
+// the values of all rows.
+var columnsForm = regexp.MustCompile(`^\s*\{\s*"(?:(?:columns|index)"\s*:\s*\[|(?:[^"\\]|\\.)*"\s*:\s*\{\s*"0"\s*:\s*["tfn\[0-9-])`)
+
+// A mapKind says whether a file of JSON is an object whose values are records, and what their keys are.
+type mapKind int
+
+const (
+	noMap    mapKind = iota
+	byID             // ids: letters and digits, with a digit before a letter in one of the first, or t3_
+	byNumber         // the numbers of the records, from 0 or 1 on
+)
+
+// mapIn tells the kind of a file that begins so, below a path of keys. There keys can be anything, and count as ids.
+func mapIn(start []byte, path []string) mapKind {
+	keys := mapKeys(start, path)
+	if len(keys) == 0 {
+		return noMap
+	}
+	first, err := strconv.Atoi(keys[0])
+	numbered := err == nil && (first == 0 || first == 1)
+	digits := len(path) > 0
+	for i, key := range keys {
+		numbered = numbered && key == strconv.Itoa(first+i)
+		id := strings.TrimPrefix(key, "t3_")
+		if len(path) == 0 && !numbered && (len(id) < 4 || len(id) > 13 || strings.Trim(id, value.Digits+value.Lower) != "") {
+			return noMap
+		}
+		digits = digits || id != key || digitInside.MatchString(id)
+	}
+	switch {
+	case numbered:
+		return byNumber
+	case digits:
+		return byID
+	}
+	return noMap
+}
+
+// mapKeys gives the first keys of an object below a path of keys, up to the first value that is no object; none where
+// the first value is none.
+func mapKeys(start []byte, path []string) (keys []string) {
 	in := json.NewDecoder(bytes.NewReader(start))
 	for i := -1; i < len(path); i++ { // into the object, then into the value of each key
 		if token, err := in.Token(); err != nil || token != json.Delim('{') {
-			return false
+			return nil
 		}
 		if i+1 < len(path) && !goTo(in, path[i+1]) {
-			return false
+			return nil
 		}
 	}
-	digits := len(path) > 0
 	for range 8 {
 		token, err := in.Token()
 		key, isKey := token.(string)
-		if err != nil || !isKey {
-			return digits && token == json.Delim('}')
+		if err != nil || !isKey { // the end of the object, or of what was looked at
+			return keys
 		}
-		id := strings.TrimPrefix(key, "t3_")
-		if len(path) == 0 && (len(id) < 4 || len(id) > 13 || strings.Trim(id, value.Digits+value.Lower) != "") {
-			return false
-		}
-		digits = digits || id != key || digitInside.MatchString(id)
 		var record json.RawMessage
 		err = in.Decode(&record)
-		if err != nil { // it is longer than what was looked at
-			return digits
+		cut := err != nil // it is longer than what was looked at
+		if !cut && record[0] != '{' {
+			if len(path) == 0 && record[0] == '[' {
+				return nil
+			}
+			return keys
 		}
-		if record[0] != '{' {
-			return digits && len(path) == 0 && record[0] != '['
+		keys = append(keys, key)
+		if cut {
+			return keys
 		}
 	}
-	return digits
+	return keys
 }
 
 // goTo skips the members of an object up to the value of a key.

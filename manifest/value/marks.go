@@ -24,3 +24,28 @@ func WithoutMarks(text string) string {
 	}, norm.NFKD.String(text))
 	return lettersWithMarks.Replace(norm.NFC.String(text))
 }
+
+// Words gives the words of a column's name in lower case: author_id, Author ID, author-id and authorID have the same
+// ones, and so have Prénom and prenom.
+func Words(name string) []string {
+	var words []string
+	letters := []rune(WithoutMarks(name))
+	is := func(i int, kind func(rune) bool) bool { return i >= 0 && i < len(letters) && kind(letters[i]) }
+	from := 0
+	for i := range len(letters) + 1 {
+		inside := is(i, unicode.IsLetter) || is(i, unicode.IsDigit)
+		begins := is(i, unicode.IsUpper) && (is(i-1, unicode.IsLower) || is(i-1, unicode.IsUpper) && is(i+1, unicode.IsLower)) ||
+			is(i, unicode.IsDigit) != is(i-1, unicode.IsDigit)
+		if inside && !begins {
+			continue
+		}
+		if i > from {
+			words = append(words, strings.ToLower(string(letters[from:i])))
+		}
+		from = i
+		if !inside {
+			from++
+		}
+	}
+	return words
+}

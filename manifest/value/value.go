@@ -7,6 +7,7 @@ package value
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,15 +68,24 @@ func Number(text string) (float64, bool) {
 	return v, err == nil && !strings.ContainsAny(text, "xXpP_iI")
 }
 
+// Rounded reports whether a number has an exponent, and fewer digits than its value has before the point: 1.59E+09, as a
+// spreadsheet shows 1591234567 in a narrow column.
+func Rounded(number string) bool {
+	mantissa, power, has := strings.Cut(FoldASCII(number), "e")
+	_, decimals, _ := strings.Cut(mantissa, ".")
+	exponent, err := strconv.Atoi(power)
+	return has && err == nil && exponent > len(decimals)
+}
+
 // Numbers that are taken for seconds since 1970: from 1973 to 2100. Days as spreadsheets count them (45000) and dates
 // in digits (20240101) are below.
 const firstSecond, lastSecond = 1e8, 4102444800
 
 // Time reads a time as text, or as seconds since 1970, in UTC and to the millisecond. Seconds are those of 1973 to
-// 2100. A text that names no time zone, also a date alone, is read in zone, and is no time where that is nil; where
+// 2100, and not rounded. A text that names no time zone, also a date alone, is read in zone, and is no time where that is nil; where
 // clocks there are set back and it stands twice, it is the earlier one.
 func Time(text string, zone *time.Location) (time.Time, bool) {
-	if seconds, ok := Number(text); ok && seconds >= firstSecond && seconds < lastSecond {
+	if seconds, ok := Number(text); ok && !Rounded(text) && seconds >= firstSecond && seconds < lastSecond {
 		return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
 	}
 	if len(text) < len(time.DateOnly) || text[4] != '-' {
@@ -166,6 +176,12 @@ func Missing(text string) bool {
 	return false
 }
 
+// Absent reports whether a text stands for no value where no word can be one, as in a cell of ids, splits or errors: it is
+// what Missing knows, or None, nil or undefined.
+func Absent(text string) bool {
+	return Missing(text) || slices.Contains([]string{"none", "nil", "undefined"}, Fold(text))
+}
+
 // Flag reads a yes or no as JSON, spreadsheets and pandas write one; an empty text is a no. ok is false for any other text.
 func Flag(text string) (yes, ok bool) {
 	switch Fold(text) {
@@ -198,7 +214,8 @@ func YesNo(text string) (yes, ok bool) {
 // whole answer; none at all is one. An answer that ends for another may not be whole.
 func IsWholeEnd(reason string) bool {
 	switch Fold(reason) {
-	case "", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done":
+	case "", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done", "finished", "eosfound",
+		"stopstringfound", "word", "endoftext", "end_of_text":
 		return true
 	}
 	return false

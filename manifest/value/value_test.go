@@ -1,6 +1,7 @@
 package value
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ func TestTime(t *testing.T) {
 	at := time.Date(2019, 9, 2, 14, 47, 48, 0, time.UTC)
 	for text, want := range map[string]time.Time{
 		"1567435668.0":              at,
+		"1.567435668E+09":           at,
 		"1567435668.1234":           at.Add(123 * time.Millisecond),
 		"2019-09-02T14:47:48Z":      at,
 		"2019-09-02T16:47:48+02:00": at,
@@ -40,7 +42,7 @@ func TestTime(t *testing.T) {
 			t.Errorf("%q is %v, %v, want %v", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"", "2019", "yesterday", "02.09.2019", "2019-13-01", "1e11", "45000", "20240101",
+	for _, text := range []string{"1.59E+09", "1.5e9", "1.59123456e+09", "", "2019", "yesterday", "02.09.2019", "2019-13-01", "1e11", "45000", "20240101",
 		"-1567435668", "0"} {
 		got, ok := Time(text, time.UTC)
 		if ok || Naive(text) {
@@ -98,6 +100,31 @@ func TestTOML(t *testing.T) {
 func TestIsLine(t *testing.T) {
 	for text, want := range map[string]bool{"": false, "a b": true, " a": false, "a\n": false, "a\nb": false, "a\u2028b": false, "a\xff": false, "éé": true, "ééé": false} {
 		testkit.Same(t, text, want, IsLine(text, 4))
+	}
+}
+
+// TestStyle: points part thousands only where each has three digits behind it, and commas decimals only where one has not.
+func TestStyle(t *testing.T) {
+	for text, want := range map[string][2]bool{ // commas, thousands
+		"1,5 12 1.131,25": {true, false}, "1,131 2,500": {false, false}, "1,5 x": {false, false}, "1,131 2,5": {true, false},
+		"902 1.131 -3.193": {false, true}, "1.131 2.5": {false, false}, "0.131": {false, false}, "1.131 1e5": {false, true},
+		"1.5e3 1.131": {false, false}, "7": {false, false},
+	} {
+		var s Style
+		for _, word := range strings.Fields(text) {
+			s.Add(word)
+		}
+		testkit.Same(t, text, want, [2]bool{s.DecimalComma(), s.MayPartThousands()})
+	}
+}
+
+// TestAbsent: where no word can be a value, None and what JavaScript and Go write are none either.
+func TestAbsent(t *testing.T) {
+	for _, text := range []string{"NA", "NaT", "nan", "None", "none", "undefined", "nil", "#N/A", " null "} {
+		testkit.Same(t, text, true, Absent(text))
+	}
+	for _, text := range []string{"", "no", "0", "abc123", "nano"} {
+		testkit.Same(t, text, false, Absent(text))
 	}
 }
 

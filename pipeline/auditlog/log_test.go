@@ -278,8 +278,8 @@ func check(ctx context.Context, m *memory, k Known) error {
 	return l.Verify(ctx)
 }
 
-// TestRecords yields what is there from any record on, and nothing of a log that does not hold.
-func TestRecords(t *testing.T) {
+// TestRecordsFromAnyNumberOn yields what is there from any record on, and nothing of a log that does not hold.
+func TestRecordsFromAnyNumberOn(t *testing.T) {
 	m, l := written(t, 9)
 	for first := range int64(11) {
 		var got []int64
@@ -350,7 +350,7 @@ func reopen(t *testing.T, m *memory) *Log {
 	return l
 }
 
-func TestOpen(t *testing.T) {
+func TestOpenRefusesWhatIsNoLog(t *testing.T) {
 	ctx := t.Context()
 	if _, err := Open(ctx, newMemory(), known(Known{})); !errors.Is(err, ErrNoLog) {
 		t.Errorf("an empty folder: %v", err)
@@ -383,7 +383,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-func TestKey(t *testing.T) {
+func TestKeyIsNeverPrinted(t *testing.T) {
 	k := testKey(t, 1)
 	for _, verb := range []string{"%v", "%+v", "%s", "%#v", "%q"} {
 		if text := fmt.Sprintf(verb, k); strings.Contains(text, "PRIVATE") || !strings.Contains(text, k.Public()) {
@@ -497,8 +497,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestBodies holds what a checkpoint may say.
-func TestBodies(t *testing.T) {
+// TestCheckpointSaysOnlyWhatItMay holds what a checkpoint may say.
+func TestCheckpointSaysOnlyWhatItMay(t *testing.T) {
 	root := base64.StdEncoding.EncodeToString(make([]byte, 32))
 	if c, err := parseBody("x\n7\n" + root + "\n"); err != nil || c.Size != 7 || c.Root != root || c.Origin != "x" {
 		t.Errorf("%+v, %v", c, err)

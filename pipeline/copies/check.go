@@ -74,9 +74,9 @@ func Glance(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, e
 }
 
 func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyReport, error) {
-	gone, err := state.GoneNow(ctx, ws)
+	gone, err := state.MustEraseNow(ctx, ws)
 	if err == nil {
-		gone, err = state.OwedByCopies(ctx, ws, gone)
+		gone, err = state.MustLeaveCopies(ctx, ws, gone)
 	}
 	if err != nil {
 		return nil, err

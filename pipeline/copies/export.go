@@ -171,7 +171,8 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		e.copy.Rows = append(e.copy.Rows, rec.Key.String())
 		changed = changed || !present[rec.Key.String()]
 		// The row by what is known now: the last run can be older than the last answer of Reddit.
-		switch res := j.HandedOut(rec); {
+		res := j.HandedOut(rec)
+		switch {
 		case res.Outcome == state.Candidate:
 		case res.Reason == "not_rechecked", res.Reason == "absent_once":
 			why["are of posts last seen live too long ago"]++
@@ -399,10 +400,11 @@ func (e *exporting) copyFiles(ctx context.Context) error {
 			_, err := io.Copy(w, from)
 			return err
 		})
-		switch err := errors.Join(err, from.Close()); {
-		case err != nil:
+		from.Close() // it was only read
+		if err != nil {
 			return err
-		case made.SHA256 != f.SHA256:
+		}
+		if made.SHA256 != f.SHA256 {
 			return fmt.Errorf("%s changed while it was copied", f.Name)
 		}
 	}

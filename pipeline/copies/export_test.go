@@ -23,8 +23,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestExport: a copy of every format has all rows, is on record with the digests of its files, and in the log.
-func TestExport(t *testing.T) {
+// TestExportIsCompleteAndOnRecord: a copy of every format has all rows, is on record with the digests of its files, and in the log.
+func TestExportIsCompleteAndOnRecord(t *testing.T) {
 	s := newSite(t)
 	for _, format := range Formats() {
 		report := s.copy(format, format)
@@ -61,8 +61,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestNotExportable: what may not be handed out is not, with every reason, and nothing is made or put on record.
-func TestNotExportable(t *testing.T) {
+// TestWhatMayNotBeHandedOutIsNot: what may not be handed out is not, with every reason, and nothing is made or put on record.
+func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 	refusal := errors.New("the grant has ended")
 	for _, tt := range []struct {
 		name   string
@@ -111,8 +111,8 @@ func TestNotExportable(t *testing.T) {
 	}
 }
 
-// TestForeign: a copy goes over nothing, into no workspace, through no link.
-func TestForeign(t *testing.T) {
+// TestExportOverwritesNothing: a copy goes over nothing, into no workspace, through no link.
+func TestExportOverwritesNothing(t *testing.T) {
 	s := newSite(t)
 	outside := t.TempDir()
 	full := filepath.Join(s.dir, "full")
@@ -142,8 +142,8 @@ func TestForeign(t *testing.T) {
 	testkit.Same(t, "the file that was there", "mine", string(body), err)
 }
 
-// TestPlanted: what somebody put in the place of the unfinished copy is removed, and not followed.
-func TestPlanted(t *testing.T) {
+// TestPlantedUnfinishedFolderIsNotFollowed: what somebody put in the place of the unfinished copy is removed, and not followed.
+func TestPlantedUnfinishedFolderIsNotFollowed(t *testing.T) {
 	s := newSite(t)
 	theirs := t.TempDir()
 	testkit.OK(t, os.WriteFile(filepath.Join(theirs, "theirs"), []byte("theirs"), 0o600))
@@ -172,9 +172,9 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestTwoExports: of two exports to one folder the first wins, the other says so and takes nothing away, and neither does a
+// TestOfTwoExportsOneWins: of two exports to one folder the first wins, the other says so and takes nothing away, and neither does a
 // purge of its workspace.
-func TestTwoExports(t *testing.T) {
+func TestOfTwoExportsOneWins(t *testing.T) {
 	s := newSite(t)
 	other := newSite(t)
 	other.dir = s.dir
@@ -216,8 +216,8 @@ func TestTwoExports(t *testing.T) {
 	}
 }
 
-// TestOthersUnfinished: a copy that was moved away stays an obligation, whatever another workspace's export leaves in its place.
-func TestOthersUnfinished(t *testing.T) {
+// TestMovedCopyStaysAnObligation: a copy that was moved away stays an obligation, whatever another workspace's export leaves in its place.
+func TestMovedCopyStaysAnObligation(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
 	testkit.OK(t, os.Rename(filepath.Join(s.dir, "x"), filepath.Join(s.dir, "away")))
@@ -301,8 +301,8 @@ func (s *site) killed(n int, do func(context.Context) error) (killed bool) {
 
 type kill struct{ before string }
 
-// TestExportFails: an export that the disk ends leaves nothing, and is on record as unfinished until a purge closes it.
-func TestExportFails(t *testing.T) {
+// TestFailedExportLeavesNothing: an export that the disk ends leaves nothing, and is on record as unfinished until a purge closes it.
+func TestFailedExportLeavesNothing(t *testing.T) {
 	full := errors.New("the disk is full")
 	for _, step := range []string{"create", "export begin", "export rename"} {
 		s := newSite(t)
@@ -336,8 +336,8 @@ func TestExportFails(t *testing.T) {
 	testkit.Same(t, "what a failed format leaves", 0, len(left), err)
 }
 
-// TestDerive: a computation that is interrupted goes on from its part, and from nothing else.
-func TestDerive(t *testing.T) {
+// TestDeriveGoesOnFromItsPart: a computation that is interrupted goes on from its part, and from nothing else.
+func TestDeriveGoesOnFromItsPart(t *testing.T) {
 	s := newSite(t)
 	to := filepath.Join(s.dir, "numbers")
 	interrupted := errors.New("interrupted")
@@ -387,8 +387,8 @@ func TestDerive(t *testing.T) {
 	testkit.OK(t, Derive(t.Context(), nil, d))
 }
 
-// TestDigests: what is published of images is known of each that is stored, or was until a purge.
-func TestDigests(t *testing.T) {
+// TestDigestsOfStoredAndPurgedImages: what is published of images is known of each that is stored, or was until a purge.
+func TestDigestsOfStoredAndPurgedImages(t *testing.T) {
 	s := newSite(t)
 	s.gone("few001")
 	testkit.OK(t, s.ws.AddTombstones(t.Context(), []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "few001", State: manifest.StateRemoved, Time: now}}}),

@@ -56,7 +56,8 @@ func noForeign(ctx context.Context, root *os.Root, c workspace.Copy, others []st
 		return ctx.Err()
 	})
 	const most = 3
-	switch n := len(found); {
+	n := len(found)
+	switch {
 	case err != nil || n == 0:
 		return err
 	case n == 1:

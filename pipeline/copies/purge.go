@@ -1,7 +1,6 @@
 package copies
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,27 +17,35 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Purge takes rows that must go out of every registered copy that can be reached, holds the files of each against
-// their recorded digests, and opens an obligation for every copy that is not in order or out of reach. An error with
-// one copy is in that copy's report. Copies of which only the log knows are reported behind the others.
-func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]state.CopyReport, error) {
+// Purge takes the rows that copies must lose when these are erased (state.MustLeaveCopies) out of every registered copy
+// that can be reached. It holds the files of each against their recorded digests, and opens an obligation for every copy
+// that is not in order or out of reach. An error with one copy is in that copy's report. Copies of which only the log knows
+// are reported behind the others.
+func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) ([]state.CopyReport, error) {
 	copies, err := ws.Copies(ctx)
-	if err == nil && len(copies) > 0 {
-		gone, err = state.OwedByCopies(ctx, ws, gone)
+	if err != nil {
+		return nil, err
 	}
+	for i, c := range copies {
+		if state.StateOfCopy(c) == state.CopyClosed && standsAgain(ctx, c) {
+			if err := reopen(ctx, ws, &copies[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	gone, err := state.MustLeaveCopies(ctx, ws, erased) // rows of the reopened copies among them
 	if err != nil {
 		return nil, err
 	}
 	reports := []state.CopyReport{}
 	// The last path first: a copy inside another one is purged before the outer one is read.
 	for _, c := range slices.Backward(copies) {
-		if state.StateOfCopy(c) == state.CopyClosed && standsAgain(ctx, c) {
-			if err := reopen(ctx, ws, &c); err != nil {
-				return nil, err
-			}
-		}
 		if state.StateOfCopy(c) == state.CopyClosed {
-			if err := cmp.Or(removeLater(c), lacksGone(ctx, c, gone)); err != nil {
+			err := removeLater(c)
+			if err == nil {
+				err = lacksGone(ctx, c, gone)
+			}
+			if err != nil {
 				report := state.NewCopyReport(c)
 				report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
 				reports = append(reports, report)
@@ -67,10 +74,6 @@ func removeLater(c workspace.Copy) error {
 // purgeCopy purges a copy that is not closed. The others are in its folder by right.
 func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, others []string,
 	gone state.GoneSet) (state.CopyReport, error) {
-	gone, err := state.GoneFrom(ctx, ws, c, gone)
-	if err != nil {
-		return state.CopyReport{}, err
-	}
 	removed, err := removeUnfinished(ctx, ws, &c)
 	if err != nil || removed {
 		report := state.NewCopyReport(c)

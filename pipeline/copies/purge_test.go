@@ -17,8 +17,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestPurge: a row leaves every file of a copy, whatever its format; the others stay.
-func TestPurge(t *testing.T) {
+// TestPurgeTakesRowsOutOfEveryFormat: a row leaves every file of a copy, whatever its format; the others stay.
+func TestPurgeTakesRowsOutOfEveryFormat(t *testing.T) {
 	for _, format := range Formats() {
 		s := newSite(t)
 		s.copy("x", format)
@@ -58,9 +58,9 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// TestTrouble: what the purge does not know it neither rewrites nor removes. The copy is an open obligation until the owner has
+// TestUnreachableCopyIsAnObligation: what the purge does not know it neither rewrites nor removes. The copy is an open obligation until the owner has
 // put it in order.
-func TestTrouble(t *testing.T) {
+func TestUnreachableCopyIsAnObligation(t *testing.T) {
 	const shard = "data/train-00000-of-00001.parquet"
 	theirs := t.TempDir()
 	for _, tt := range []struct {
@@ -156,9 +156,9 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestForeignFiles: what no export wrote can hold a row under any name and in any form, so a copy with such a file owes what went
+// TestForeignFileIsAnObligation: what no export wrote can hold a row under any name and in any form, so a copy with such a file owes what went
 // until the file is moved away. Nothing is done to the file.
-func TestForeignFiles(t *testing.T) {
+func TestForeignFileIsAnObligation(t *testing.T) {
 	const shard = "data/train-00000-of-00001.parquet"
 	for _, name := range []string{"data/mine.bin", "x.parquet.bak", "data/.hidden", "copy of few001.png", "deep/er/notes"} {
 		s := newSite(t)
@@ -197,8 +197,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// TestFilePutBack: a file that an export wrote and a purge took out is not called somebody else's when it is put back.
-func TestFilePutBack(t *testing.T) {
+// TestOwnFilePutBackIsNotForeign: a file that an export wrote and a purge took out is not called somebody else's when it is put back.
+func TestOwnFilePutBackIsNotForeign(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
 	at := filepath.Join(s.dir, "x", croissantName)
@@ -212,8 +212,8 @@ func TestFilePutBack(t *testing.T) {
 	}
 }
 
-// TestEndForeign: the end of a workspace closes no copy in which a file lies that no export wrote.
-func TestEndForeign(t *testing.T) {
+// TestEndClosesNoCopyWithAForeignFile: the end of a workspace closes no copy in which a file lies that no export wrote.
+func TestEndClosesNoCopyWithAForeignFile(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "folder")
 	theirs := filepath.Join(s.dir, "x", "keep", "t.parquet.old")
@@ -229,8 +229,8 @@ func TestEndForeign(t *testing.T) {
 	testkit.Same(t, "without it", state.CopyClosed, find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x")).State)
 }
 
-// TestOthersFiles: what a link in a copy leads to is neither read nor removed, though it has the name of an image that must go.
-func TestOthersFiles(t *testing.T) {
+// TestFilesBehindLinksStay: what a link in a copy leads to is neither read nor removed, though it has the name of an image that must go.
+func TestFilesBehindLinksStay(t *testing.T) {
 	s := newSite(t)
 	r := s.copy("x", "folder")
 	at := slices.IndexFunc(r.Files, func(f workspace.File) bool { return strings.Contains(f.Name, "few001") })
@@ -248,8 +248,8 @@ func TestOthersFiles(t *testing.T) {
 	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
 }
 
-// TestPutBack: a copy that owes nothing is read all the same: what a purge took out and somebody put back is found.
-func TestPutBack(t *testing.T) {
+// TestRowPutBackIsFound: a copy that owes nothing is read all the same: what a purge took out and somebody put back is found.
+func TestRowPutBackIsFound(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
 	shard := filepath.Join(s.dir, "x", "data/train-00000-of-00001.parquet")
@@ -296,8 +296,8 @@ func TestPurgeKilled(t *testing.T) {
 	}
 }
 
-// TestTwoPurges: of two workspaces with the same copy on record, the second finds that it was changed, and says so.
-func TestTwoPurges(t *testing.T) {
+// TestSecondWorkspaceFindsThePurgedCopyChanged: of two workspaces with the same copy on record, the second finds that it was changed, and says so.
+func TestSecondWorkspaceFindsThePurgedCopyChanged(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
 	second := newSite(t)
@@ -310,8 +310,8 @@ func TestTwoPurges(t *testing.T) {
 	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
 }
 
-// TestNested: a copy inside another one is purged, and the outer one after it.
-func TestNested(t *testing.T) {
+// TestNestedCopiesArePurgedFromWithin: a copy inside another one is purged, and the outer one after it.
+func TestNestedCopiesArePurgedFromWithin(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
 	c := s.config("x/y", "parquet")
@@ -328,8 +328,8 @@ func TestNested(t *testing.T) {
 	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
 }
 
-// TestClose: the operator's word ends an obligation, of a copy that is not there.
-func TestClose(t *testing.T) {
+// TestOperatorClosesAnObligation: the operator's word ends an obligation, of a copy that is not there.
+func TestOperatorClosesAnObligation(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
 	path := filepath.Join(s.dir, "x")
@@ -356,9 +356,9 @@ func TestClose(t *testing.T) {
 	testkit.Same(t, "listed", state.CopyClosed, s.list("x").State)
 }
 
-// TestStandsAgain: a copy that was closed and put back is a copy again. An earlier state of it is not taken for it, but a row that
+// TestClosedCopyThatStandsAgainIsReopened: a copy that was closed and put back is a copy again. An earlier state of it is not taken for it, but a row that
 // must go is found there; what somebody else puts there is not looked at further.
-func TestStandsAgain(t *testing.T) {
+func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 	for _, how := range []string{"destroyed", "ended"} {
 		s := newSite(t)
 		s.copy("x", "parquet")
@@ -402,8 +402,8 @@ func TestStandsAgain(t *testing.T) {
 	}
 }
 
-// TestDisclose: rows that were sent to somebody are an obligation that no purge can meet, until the operator says otherwise.
-func TestDisclose(t *testing.T) {
+// TestDisclosedRowsAreAnObligation: rows that were sent to somebody are an obligation that no purge can meet, until the operator says otherwise.
+func TestDisclosedRowsAreAnObligation(t *testing.T) {
 	s := newSite(t)
 	d := Disclosure{Name: "a model", Note: "to classify", Host: "api.example.org"}
 	testkit.OK(t, Disclose(t.Context(), s.ws, d, []string{"few002", "few001/1", "few001"}, now), Disclose(t.Context(), s.ws, d, []string{"few002", "few003"}, now))
@@ -435,9 +435,9 @@ func TestDisclose(t *testing.T) {
 	testkit.OK(t, Disclosure{Name: strings.Repeat("x", 60), Note: strings.Repeat("x", 200)}.Check())
 }
 
-// TestLeftManifest: nobody asks any more about a post that the manifest dropped, so its row leaves the copies, gone or live. What
+// TestCopiesLoseRowsThatLeftTheManifest: nobody asks any more about a post that the manifest dropped, so its row leaves the copies, gone or live. What
 // cannot be reached owes it, and what a third party has.
-func TestLeftManifest(t *testing.T) {
+func TestCopiesLoseRowsThatLeftTheManifest(t *testing.T) {
 	for _, isGone := range []bool{true, false} {
 		s := newSite(t)
 		s.copy("x", "parquet")
@@ -475,8 +475,8 @@ func TestLeftManifest(t *testing.T) {
 	}
 }
 
-// TestUnfinishedElsewhere: an unfinished copy on a disk that is not mounted is not forgotten.
-func TestUnfinishedElsewhere(t *testing.T) {
+// TestUnfinishedCopyElsewhereIsNotForgotten: an unfinished copy on a disk that is not mounted is not forgotten.
+func TestUnfinishedCopyElsewhereIsNotForgotten(t *testing.T) {
 	s := newSite(t)
 	disk := filepath.Join(s.dir, "disk")
 	testkit.OK(t, os.Mkdir(disk, 0o700), s.ws.SetCopy(t.Context(), workspace.Copy{Path: filepath.Join(disk, "x"), Note: "n", Format: "parquet", Made: now, Rows: []string{"few001"}}))

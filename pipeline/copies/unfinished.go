@@ -147,7 +147,8 @@ func discard(temp string) error {
 	case err != nil:
 		return err
 	}
-	return errors.Join(os.RemoveAll(temp), u.Close())
+	removed := os.RemoveAll(temp)
+	return errors.Join(removed, u.Close()) // the lock is given up in any case
 }
 
 // vacant refuses a path at which something is, but for an empty folder.

@@ -159,7 +159,7 @@ func imgurLink(file imgurFile) (string, error) {
 	if err != nil || u.Host == "" {
 		return "", failed("malformed_answer", "imgur's API names no file for the image")
 	}
-	if strings.HasPrefix(file.Type, "video/") || videoExtension.MatchString(u.Path) {
+	if strings.HasPrefix(file.Type, "video/") || policy.IsVideo(u.Path) {
 		return "", &policy.Fault{Outcome: manifest.NoMedia, Reason: "video"}
 	}
 	if u.Scheme == "http" {

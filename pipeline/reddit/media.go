@@ -139,8 +139,8 @@ func hasMedia(images []Candidate) bool {
 	})
 }
 
-// findImages lists the images of a link: those of the post it is a crosspost of, when that has some; else its gallery;
-// else what it links to. The list is never empty.
+// findImages lists the images of a link: those of the post it is a crosspost of, when that has some or is gone; else its
+// gallery; else what it links to. The list is never empty.
 func findImages(data json.RawMessage, p policy.Policy) []Candidate {
 	var t mediaFields
 	if err := json.Unmarshal(data, &t); err != nil {
@@ -154,27 +154,30 @@ func findImages(data json.RawMessage, p policy.Policy) []Candidate {
 	return t.images(p)
 }
 
-// parentImages lists the images of a crosspost's parent.
+// parentImages lists the images of a crosspost's parent. Those of a parent that is not live are not to be had through
+// its crossposts, whatever else the answer says of it: what was deleted often has no image any more.
 func parentImages(data json.RawMessage, p policy.Policy) []Candidate {
 	facts, _, err := readFacts(data)
-	var t mediaFields
-	if err != nil || json.Unmarshal(data, &t) != nil {
-		return none(manifest.Failed, "malformed_media", "the crosspost's parent has another form than usual")
+	if err != nil {
+		return malformedParent()
 	}
-	images := t.images(p)
-	if !hasMedia(images) {
-		return images
-	}
-	// The images of a parent that is not live are not to be had through its crossposts.
 	v := policy.Judge(facts)
 	why := "the post this is a crosspost of is " + string(v.State) + ": " + string(v.Reason)
-	switch v.State {
-	case manifest.StateLive:
-		return images
-	case manifest.StateHeld:
+	switch {
+	case v.State == manifest.StateHeld:
 		return none(manifest.Refused, "crosspost_parent_held", why)
+	case v.State != manifest.StateLive:
+		return none(manifest.Gone, policy.CrosspostParent, why)
 	}
-	return none(manifest.Gone, policy.CrosspostParent, why)
+	var t mediaFields
+	if json.Unmarshal(data, &t) != nil {
+		return malformedParent()
+	}
+	return t.images(p)
+}
+
+func malformedParent() []Candidate {
+	return none(manifest.Failed, "malformed_media", "the crosspost's parent has another form than usual")
 }
 
 // images lists a link's own images.
@@ -228,7 +231,6 @@ var extensionOf = map[string]string{
 
 var (
 	imageExtension = regexp.MustCompile(`(?i)\.(jpe?g|jpe|png|gif|webp|bmp|tiff?|avif|heic)$`)
-	videoExtension = regexp.MustCompile(`(?i)\.(gifv|mp4|webm|mov)$`)
 	// One path segment with an extension, and the id that i.redd.it knows it by: what follows "-v0-" where the post's
 	// title stands before it.
 	redditFile = regexp.MustCompile(`^/(?:[^/]*-v0-)?([0-9A-Za-z_-]+)(\.[0-9A-Za-z]+)$`)
@@ -270,7 +272,7 @@ func classify(link, extension string, isImage bool, p policy.Policy) Candidate {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" || host == "":
 		return fault(manifest.NoMedia, "link", "")
-	case videoHosts[strings.TrimPrefix(host, "www.")], videoExtension.MatchString(u.Path):
+	case videoHosts[strings.TrimPrefix(host, "www.")], policy.IsVideo(u.Path):
 		return fault(manifest.NoMedia, "video", "")
 	case imgurSites[host] && !imageExtension.MatchString(u.Path),
 		host == imgurFileHost && (strings.HasPrefix(u.Path, "/a/") || strings.HasPrefix(u.Path, "/gallery/")):

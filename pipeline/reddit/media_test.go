@@ -113,6 +113,11 @@ func TestFindImages(t *testing.T) {
 		{"crosspost of a removed post", `"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","removed_by_category":"moderator","url":"https://i.redd.it/parent.png"}]`, []string{"gone/crosspost_parent_removed"}},
 		{"crosspost of a deleted post", `"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"[deleted]","is_robot_indexable":false,"url":"https://i.redd.it/parent.png"}]`, []string{"gone/crosspost_parent_removed"}},
 		{"crosspost of a quarantined post", `"crosspost_parent_list":[{"author":"x","quarantine":true,"url":"https://i.redd.it/parent.png"}]`, []string{"refused/crosspost_parent_held"}},
+		{"crosspost of a deleted post that names itself", `"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"[deleted]","selftext":"[deleted]","removed_by_category":"deleted","url":"https://www.reddit.com/r/a/comments/1abc/x/"}]`, []string{"gone/crosspost_parent_removed"}},
+		{"crosspost of a deleted post that is a text now", `"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"[deleted]","removed_by_category":"deleted","is_self":true,"url":"https://i.redd.it/parent.png"}]`, []string{"gone/crosspost_parent_removed"}},
+		{"crosspost of a post that Reddit took down", `"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","title":"[ Removed by Reddit ]","removed_by_category":"content_takedown","is_self":true}]`, []string{"gone/crosspost_parent_removed"}},
+		{"crosspost of a deleted post with malformed media", `"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","removed_by_category":"deleted","gallery_data":"?"}]`, []string{"gone/crosspost_parent_removed"}},
+		{"crosspost of a quarantined text", `"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","quarantine":true,"is_self":true}]`, []string{"refused/crosspost_parent_held"}},
 		{"crosspost of a malformed post", `"url":"https://i.redd.it/own.png","crosspost_parent_list":[7]`, []string{"failed/malformed_media"}},
 	}
 	for _, tt := range tests {

@@ -2,13 +2,10 @@ package state
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/workspace"
 )
@@ -71,11 +68,11 @@ func NewCopyReport(c workspace.Copy) CopyReport {
 
 // ListCopies returns all registered copies, by path, closed ones too. It reads the workspace alone and no copy.
 func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, error) {
-	gone, err := GoneNow(ctx, ws)
+	erased, err := MustEraseNow(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
-	list, err := OwingCopies(ctx, ws, gone)
+	list, err := OwingCopies(ctx, ws, erased)
 	for i, c := range list {
 		// It was good at the last purge, and rows of it have to go since.
 		if c.State == CopyGood && len(c.Owed) > 0 {
@@ -85,9 +82,9 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 	return list, err
 }
 
-// OwingCopies returns all registered copies, and behind them the LostCopies, with the rows that they owe when these
-// posts are gone.
-func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]CopyReport, error) {
+// OwingCopies returns all registered copies, and behind them the LostCopies, with the rows that they owe when these rows
+// are erased.
+func OwingCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) ([]CopyReport, error) {
 	lost, err := LostCopies(ctx, ws)
 	if err != nil {
 		return nil, err
@@ -96,18 +93,14 @@ func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]
 	if err != nil || len(copies) == 0 {
 		return lost, err
 	}
-	gone, err = OwedByCopies(ctx, ws, gone)
+	gone, err := MustLeaveCopies(ctx, ws, erased)
 	if err != nil {
 		return nil, err
 	}
 	list := []CopyReport{}
 	for _, c := range copies {
-		all, err := GoneFrom(ctx, ws, c, gone)
-		if err != nil {
-			return nil, err
-		}
 		report := NewCopyReport(c)
-		report.Owed = Owed(c, all)
+		report.Owed = Owed(c, gone)
 		list = append(list, report)
 	}
 	return append(list, lost...), nil
@@ -134,39 +127,15 @@ func Owed(c workspace.Copy, gone GoneSet) []string {
 	return slices.DeleteFunc(append([]string{}, c.Rows...), func(row string) bool { return !gone.HasRow(row) })
 }
 
-// LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
-const LeftManifest manifest.Reason = "left_manifest"
-
-// GoneFrom adds to what is gone the rows of a copy that nobody looks after: those whose entries the manifest has no
-// more, and after the end of a workspace all of them.
-func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone GoneSet) (GoneSet, error) {
-	ended, err := ReadNote[EndedNote](ctx, ws)
-	if err != nil {
-		return GoneSet{}, err
-	}
-	left := c.Rows
-	if ended.At.IsZero() {
-		left, err = ws.Left(ctx, c.Rows)
-	}
-	if err != nil || len(left) == 0 {
-		return gone, err
-	}
-	all := GoneSet{Posts: gone.Posts, Entries: maps.Clone(gone.Entries)}
-	if all.Entries == nil {
-		all.Entries = map[string]GonePost{}
-	}
-	for _, row := range left {
-		all.Entries[row] = GonePost{ID: dataset.PostOf(row), State: manifest.StateUnavailable, Reason: LeftManifest}
-	}
-	return all, nil
-}
-
 // openCopies counts the registered copies that owe a removal.
 func openCopies(ctx context.Context, ws *workspace.Workspace) (int, error) {
 	copies, err := ws.Copies(ctx)
-	lost, wrong := ws.LostCopies(ctx)
+	if err != nil {
+		return 0, err
+	}
+	lost, err := ws.LostCopies(ctx)
 	// Most workspaces have none, and need not be scanned for what must go.
-	if err := errors.Join(err, wrong); err != nil || len(copies)+len(lost) == 0 {
+	if err != nil || len(copies)+len(lost) == 0 {
 		return 0, err
 	}
 	list, err := ListCopies(ctx, ws)

@@ -12,9 +12,9 @@ import (
 	"rehydrate/policy"
 )
 
-// TestDecide: of entries with one image the first that may be in the dataset is kept, whatever the filters'
+// TestFirstOfSameImagesIsKept: of entries with one image the first that may be in the dataset is kept, whatever the filters'
 // mode; and what the dataset is made of changes with nothing else.
-func TestDecide(t *testing.T) {
+func TestFirstOfSameImagesIsKept(t *testing.T) {
 	now := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 	ws := sameImages(t, now, "aaa1", "bbb2", "ccc3", "gone4")
 	stones := Holding{"gone4": {Tombstone: manifest.Tombstone{ID: "gone4", State: manifest.StateDeleted, Time: now}}}

@@ -198,7 +198,7 @@ func (j Judge) Known(rec workspace.Record) manifest.Result {
 // Decisions are the outcomes of all entries, with what the dataset of the kept ones is made of.
 type Decisions struct {
 	Results []manifest.Result // in manifest order
-	Gone    GoneSet           // what is gone, also what is withheld, or has a tombstone
+	Gone    GoneSet           // MustLeaveDataset
 	Spared  int               // duplicates that the policy's dedupe.guard would keep
 	Before  int               // rows that the dataset has, by the stored results
 	Leave   []Count           // of those, what no removal takes out and no other row replaces
@@ -273,12 +273,9 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft
 	}
 	d := &Decisions{Results: draft.results, rows: draft.rows}
 	var err error
-	d.Gone, err = GonePosts(ctx, ws, true)
+	d.Gone, err = MustLeaveDataset(ctx, ws, j.Tombstones)
 	if err != nil {
 		return nil, err
-	}
-	for id, t := range j.Tombstones {
-		d.Gone.Posts[id] = GonePost{id, t.State, t.Reason}
 	}
 	// The list of those that are compared grows in the place of the list of all, which is as long or longer.
 	near := nearItems{draft.near[:0], make([]int, 0, len(draft.near))}

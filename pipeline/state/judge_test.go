@@ -11,8 +11,8 @@ import (
 	"rehydrate/policy"
 )
 
-// TestOutcome walks through what can be known of an entry before dedupe and language.
-func TestOutcome(t *testing.T) {
+// TestOutcomeOfWhatCanBeKnown walks through what can be known of an entry before dedupe and language.
+func TestOutcomeOfWhatCanBeKnown(t *testing.T) {
 	now := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 	fresh, old := now.Add(-time.Hour), now.Add(-49*time.Hour)
 	image, reading := &workspace.Image{SHA256: "00"}, &workspace.Reading{ImageSHA256: "00"}

@@ -7,8 +7,8 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// TestMassRemovalNote: a workspace that waits since an older version, whose note is a number, can be read.
-func TestMassRemovalNote(t *testing.T) {
+// TestOlderMassRemovalNoteIsRead: a workspace that waits since an older version, whose note is a number, can be read.
+func TestOlderMassRemovalNoteIsRead(t *testing.T) {
 	for text, want := range map[string]MassRemovalNote{"3": {Posts: 3}, `{"posts":3,"share":0.1}`: {Posts: 3, Share: .1}} {
 		var n MassRemovalNote
 		testkit.OK(t, json.Unmarshal([]byte(text), &n))

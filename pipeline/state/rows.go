@@ -24,8 +24,17 @@ type GonePost struct {
 	Reason manifest.Reason    `json:"reason"`
 }
 
-// A GoneSet says which rows may not be anywhere: those of posts that are gone, and those of entries whose image was
-// removed although the post is live. The zero value has none.
+// Three sets of rows must go, and each has one name:
+//
+//	MustErase         rows whose content is erased: image, text, hashes and answers of models
+//	MustLeaveDataset  rows that the dataset must not have: those, and the ones whose removal waits for a confirmation
+//	MustLeaveCopies   rows that registered copies must lose: those of MustErase, those of posts that the policy does not
+//	                  allow once they have left the dataset, and those that nobody asks about any more
+//
+// An entry whose image showed the same picture as one that was taken down is in all three once its image was dropped.
+
+// A GoneSet is one of these sets: of whole posts, and of single entries whose image was removed although the post is live.
+// The zero value has none.
 type GoneSet struct {
 	Posts   map[manifest.PostID]GonePost
 	Entries map[string]GonePost // by row
@@ -49,77 +58,149 @@ func (g GoneSet) Of(row string) (GonePost, bool) {
 // Empty reports whether no row must be gone.
 func (g GoneSet) Empty() bool { return len(g.Posts)+len(g.Entries) == 0 }
 
-// GonePosts returns what is gone of the manifest, also what waits for a confirmation if withheld.
-func GonePosts(ctx context.Context, ws *workspace.Workspace, withheld bool) (GoneSet, error) {
-	gone := GoneSet{map[manifest.PostID]GonePost{}, map[string]GonePost{}}
-	for p, err := range ws.PostsNotLive(ctx) {
-		if err != nil {
-			return gone, err
+// add adds what another set has and g does not.
+func (g GoneSet) add(more GoneSet) {
+	for id, p := range more.Posts {
+		if !g.Has(id) {
+			g.Posts[id] = p
 		}
-		if p.State.Gone() && (withheld || !p.Withheld) {
-			gone.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
+	}
+	for row, p := range more.Entries {
+		if _, has := g.Entries[row]; !has {
+			g.Entries[row] = p
+		}
+	}
+}
+
+func newGoneSet() GoneSet { return GoneSet{map[manifest.PostID]GonePost{}, map[string]GonePost{}} }
+
+// findGone returns what is gone of the manifest: what is settled, and what waits for a confirmation.
+func findGone(ctx context.Context, ws *workspace.Workspace) (settled, withheld GoneSet, err error) {
+	settled, withheld = newGoneSet(), newGoneSet()
+	for p, err := range ws.PostsNotLive(ctx) {
+		switch {
+		case err != nil:
+			return settled, withheld, err
+		case p.State.Gone() && p.Withheld:
+			withheld.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
+		case p.State.Gone():
+			settled.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
 		}
 	}
 	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, Troubles: policy.ImageRemovals()}) {
 		if err != nil {
-			return gone, err
+			return settled, withheld, err
 		}
-		if rec.Trouble.Removed() || withheld && rec.Trouble.Beside == workspace.Waiting {
-			gone.Entries[rec.Key.String()] = GonePost{rec.ID, manifest.StateRemoved, rec.Trouble.Reason}
+		p := GonePost{rec.ID, manifest.StateRemoved, rec.Trouble.Reason}
+		if rec.Trouble.Removed() {
+			settled.Entries[rec.Key.String()] = p
+		} else if rec.Trouble.Beside == workspace.Waiting {
+			withheld.Entries[rec.Key.String()] = p
 		}
 	}
-	return gone, nil
+	return settled, withheld, nil
 }
 
-// MustGo returns what is gone and does not wait for a confirmation, and every post that has a tombstone that holds, in
-// the manifest or not.
-func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
-	gone, err := GonePosts(ctx, ws, false) // a withheld post may come back
-	for id, stone := range stones {
-		if err == nil && !gone.Has(id) {
-			gone.Posts[id] = GonePost{id, stone.State, stone.Reason}
-		}
+// gone are the posts that have a tombstone, in the manifest or not.
+func (h Holding) gone() GoneSet {
+	gone := newGoneSet()
+	for id, stone := range h {
+		gone.Posts[id] = GonePost{id, stone.State, stone.Reason}
 	}
+	return gone
+}
+
+// MustErase returns the rows whose content is erased: what is gone and does not wait for a confirmation, and every post that
+// has one of the tombstones, in the manifest or not.
+func MustErase(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
+	gone, _, err := findGone(ctx, ws) // a withheld post may come back
+	gone.add(stones.gone())
 	return gone, err
 }
 
-// OwedByCopies adds to what is gone the rows of posts that the policy does not allow, as in quarantine, once they have
-// left the dataset: what was made of it owes them too.
-func OwedByCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) (GoneSet, error) {
-	held := map[manifest.PostID]GonePost{}
+// MustEraseNow is MustErase by the workspace's own tombstones.
+func MustEraseNow(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	stones, err := HoldingTombstones(ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	return MustErase(ctx, ws, stones)
+}
+
+// MustLeaveDataset returns the rows that the dataset must not have: those of MustErase, and what waits for a confirmation.
+func MustLeaveDataset(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
+	gone, withheld, err := findGone(ctx, ws)
+	gone.add(withheld)
+	gone.add(stones.gone())
+	return gone, err
+}
+
+// Withheld returns what is gone and waits for a confirmation.
+func Withheld(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	_, withheld, err := findGone(ctx, ws)
+	return withheld, err
+}
+
+// LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
+const LeftManifest manifest.Reason = "left_manifest"
+
+// MustLeaveCopies returns the rows that registered copies must lose, where these are erased: they, the rows of posts that
+// the policy does not allow, as in quarantine, once they have left the dataset, the rows whose entries the manifest has no
+// more, and after the end of a workspace all of them.
+func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) (GoneSet, error) {
+	copies, err := ws.Copies(ctx)
+	if err != nil || len(copies) == 0 {
+		return erased, err
+	}
+	gone := newGoneSet()
+	gone.add(erased)
+	held, err := heldRows(ctx, ws)
+	if err != nil {
+		return gone, err
+	}
+	gone.add(held)
+	left := map[string]bool{}
+	for _, c := range copies {
+		for _, row := range c.Rows {
+			left[row] = true
+		}
+	}
+	rows := slices.Sorted(maps.Keys(left))
+	ended, err := ReadNote[EndedNote](ctx, ws)
+	if err == nil && ended.At.IsZero() {
+		rows, err = ws.Left(ctx, rows)
+	}
+	unasked := newGoneSet()
+	for _, row := range rows {
+		unasked.Entries[row] = GonePost{ID: dataset.PostOf(row), State: manifest.StateUnavailable, Reason: LeftManifest}
+	}
+	gone.add(unasked)
+	return gone, err
+}
+
+// heldRows are the rows of posts that the policy does not allow which are not in the dataset any more.
+func heldRows(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	rows, held := newGoneSet(), map[manifest.PostID]GonePost{}
 	for p, err := range ws.PostsNotLive(ctx) {
 		if err != nil {
-			return gone, err
+			return rows, err
 		}
 		if p.State == manifest.StateHeld && !p.Withheld {
 			held[p.ID] = GonePost{p.ID, p.State, p.Reason}
 		}
 	}
 	if len(held) == 0 {
-		return gone, nil
-	}
-	all := GoneSet{Posts: gone.Posts, Entries: maps.Clone(gone.Entries)}
-	if all.Entries == nil {
-		all.Entries = map[string]GonePost{}
+		return rows, nil
 	}
 	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, IDs: slices.Collect(maps.Keys(held))}) {
 		if err != nil {
-			return gone, err
+			return rows, err
 		}
 		if rec.Result != nil && rec.Result.Outcome == manifest.Refused {
-			all.Entries[rec.Key.String()] = held[rec.ID]
+			rows.Entries[rec.Key.String()] = held[rec.ID]
 		}
 	}
-	return all, nil
-}
-
-// GoneNow is MustGo by the workspace's own tombstones.
-func GoneNow(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
-	stones, err := HoldingTombstones(ctx, ws)
-	if err != nil {
-		return GoneSet{}, err
-	}
-	return MustGo(ctx, ws, stones)
+	return rows, nil
 }
 
 // A RowThere says that a file has a row that must go.

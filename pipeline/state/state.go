@@ -20,6 +20,7 @@ const (
 	JournalFile = "state.db-journal"
 	LockFile    = "lock"
 	LogKeyFile  = "log.key"
+	PolicyFile  = "policy.toml" // the policy of a release that has none
 	SealFile    = "audit/seal.json"
 	AuditDir    = "audit"
 	ImagesDir   = "images"

@@ -68,14 +68,15 @@ func CheckWritten(ctx context.Context, ws *workspace.Workspace) error {
 	return nil
 }
 
-// TakeOut decides which rows leave a dataset that has these, and lets none in. Afterwards a stored result is kept exactly
-// if the row is in the dataset. Neither age nor an odd answer takes a row out; all says that no number of them is too many.
-func (j Judge) TakeOut(ctx context.Context, ws *workspace.Workspace, rows map[string]bool, all bool) (*TakenOut, error) {
+// TakeOut decides which rows leave a dataset that has these, and lets none in; records are all entries, in manifest order.
+// Afterwards a stored result is kept exactly if the row is in the dataset. Neither age nor an odd answer takes a row out;
+// confirmed says that no number of rows is too many.
+func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[string]bool, confirmed bool) (*TakenOut, error) {
 	out := &TakenOut{Leave: map[string]bool{}}
 	var stored []*manifest.Result
 	var others []int // rows that would leave for anything but a removal, by place in Results
 	left, dropped := map[manifest.Key]bool{}, maps.Clone(rows)
-	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
+	for rec, err := range records {
 		if err != nil {
 			return nil, err
 		}
@@ -102,6 +103,8 @@ func (j Judge) TakeOut(ctx context.Context, ws *workspace.Workspace, rows map[st
 			now = j.Known(rec)
 		case open && was.Outcome == manifest.Kept:
 			now = manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending, Reason: ReasonNotWritten}
+		case open && (removes(*was) || was.Outcome == manifest.Refused): // it is back, and the next run has it again
+			now = j.Known(rec)
 		case open:
 			now = *was
 		}
@@ -110,7 +113,7 @@ func (j Judge) TakeOut(ctx context.Context, ws *workspace.Workspace, rows map[st
 	counts := counting{}
 	for _, n := range others {
 		res := &out.Results[n]
-		if all || !TooMany(len(others), len(rows)) {
+		if confirmed || !TooMany(len(others), len(rows)) {
 			left[res.Key] = true
 			continue
 		}

@@ -46,15 +46,15 @@ func (s *Spending) Add(o Spending) {
 func (w *Workspace) SetAnswers(ctx context.Context, answers []Answer, model string, cost Spending) (err error) {
 	defer wrap(&err, "store answers")
 	ctx = context.WithoutCancel(ctx) // they may have been paid for
-	return w.change(ctx, "write the rows", func(t *tx) {
+	return w.change(ctx, "write the rows", func(ctx context.Context, t *tx) {
 		for _, a := range answers {
-			t.exec(`
+			t.exec(ctx, `
 			INSERT OR REPLACE INTO answer (id, image, asked, image_sha256, task, run, outcome, text, detail, model, tokens_in, tokens_out, at)
 			SELECT id, image, ?, sha256, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
 				a.Asked, a.Task, a.Run, a.Outcome, a.Text, a.Detail, a.Model, a.In, a.Out, seconds(a.At), a.ID, a.Image, a.ImageSHA256)
 		}
 		spent, text := map[string]Spending{}, ""
-		t.get("SELECT value FROM meta WHERE key = ?", []any{metaSpent}, &text)
+		t.get(ctx, "SELECT value FROM meta WHERE key = ?", []any{metaSpent}, &text)
 		if text != "" {
 			t.fail(json.Unmarshal([]byte(text), &spent))
 		}
@@ -63,7 +63,7 @@ func (w *Workspace) SetAnswers(ctx context.Context, answers []Answer, model stri
 		spent[model] = sum
 		body, err := json.Marshal(spent)
 		t.fail(err)
-		t.setMeta(metaSpent, string(body))
+		t.setMeta(ctx, metaSpent, string(body))
 	})
 }
 

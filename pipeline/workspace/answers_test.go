@@ -9,8 +9,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestAnswers: an answer is of the image that is stored, stays while that does, and leaves nothing in state.db.
-func TestAnswers(t *testing.T) {
+// TestAnswersGoWithTheirImage: an answer is of the image that is stored, stays while that does, and leaves nothing in state.db.
+func TestAnswersGoWithTheirImage(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(5)...)
 	var keys []manifest.Key

@@ -6,27 +6,31 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/policy"
 )
 
 // Clear takes the content of all posts out of the workspace: images, readings, answers of models, outcomes, and what
-// Reddit said of where a post was made. Entries, states of posts, tombstones, copies on record and the log stay. Killed
+// Reddit said of where a post was made. Entries, states of posts, tombstones, copies on record and the log stay, and
+// which images were removed from posts that stay. Killed
 // anywhere, the next Clear completes it.
 func (w *Workspace) Clear(ctx context.Context) (err error) {
 	defer wrap(&err, "clear the workspace")
 	// The rows first: a row without its file would be damage. A file without a row is a stray, which the next Clear or
 	// Sweep unlinks.
-	if err := w.change(ctx, "delete the rows of all content", func(t *tx) {
-		t.keepDigests(`id IN (SELECT id FROM tombstone)
+	if err := w.change(ctx, "delete the rows of all content", func(ctx context.Context, t *tx) {
+		t.keepDigests(ctx, `id IN (SELECT id FROM tombstone)
 			OR id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))`)
-		t.fail(w.recordContent(t))
-		for _, table := range []string{
-			"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result",
-		} {
-			t.exec("DELETE FROM " + table)
+		t.fail(w.recordContent(ctx, t))
+		// What was removed from a post that stays is to stay out, as the tombstones say of posts.
+		t.exec(ctx, "DELETE FROM trouble WHERE beside NOT IN ('', ?) OR reason NOT IN (?, ?)", Going, policy.LeftGallery,
+			policy.CrosspostParent)
+		t.exec(ctx, "UPDATE trouble SET beside = ''")
+		for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "result"} {
+			t.exec(ctx, "DELETE FROM "+table)
 		}
-		t.exec("UPDATE post SET subreddit = '', gone_at = 0, withheld = 0, unseen = 0")
-		t.exec("DELETE FROM meta WHERE key = ?", metaReread)
-		t.markErased()
+		t.exec(ctx, "UPDATE post SET subreddit = '', gone_at = 0, withheld = 0, unseen = 0")
+		t.exec(ctx, "DELETE FROM meta WHERE key = ?", metaReread)
+		t.markErased(ctx)
 	}); err != nil {
 		return err
 	}
@@ -34,16 +38,16 @@ func (w *Workspace) Clear(ctx context.Context) (err error) {
 }
 
 // recordContent records the posts with an image or a text as erased.
-func (w *Workspace) recordContent(t *tx) error {
+func (w *Workspace) recordContent(ctx context.Context, t *tx) error {
 	if t.err != nil {
 		return t.err
 	}
-	ids, err := texts(t.ctx, t, "SELECT id FROM image UNION SELECT id FROM reading ORDER BY id")
+	ids, err := texts(ctx, t, "SELECT id FROM image UNION SELECT id FROM reading ORDER BY id")
 	var posts []auditlog.Post
 	for _, id := range ids {
 		posts = append(posts, auditlog.Post{ID: manifest.PostID(id)})
 	}
-	w.recordPosts(t, auditlog.Event{Kind: auditlog.Erased, Verdict: "ended"}, posts)
+	w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Erased, Verdict: "ended"}, posts)
 	return err
 }
 

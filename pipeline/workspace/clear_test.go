@@ -11,9 +11,9 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestClear: no content is left, in files or in the bytes of state.db, whoever put it there; what says which posts must
+// TestClearKeepsOnlyTombstonesAndLog: no content is left, in files or in the bytes of state.db, whoever put it there; what says which posts must
 // not come back is.
-func TestClear(t *testing.T) {
+func TestClearKeepsOnlyTombstonesAndLog(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(3)...)
 	img := store(t, w, key("a000"), "body of a000")

@@ -318,10 +318,10 @@ func hotJournalChild(dir, _ string) error {
 	if _, err := w.db.Exec("PRAGMA cache_size = 2"); err != nil {
 		return err
 	}
-	return w.change(ctx, "die", func(t *tx) {
-		t.exec("UPDATE entry SET split = 'HOT' || split")
+	return w.change(ctx, "die", func(ctx context.Context, t *tx) {
+		t.exec(ctx, "UPDATE entry SET split = 'HOT' || split")
 		for i := range 50 {
-			t.exec("INSERT INTO meta (key, value) VALUES (?, hex(randomblob(4000)))", i)
+			t.exec(ctx, "INSERT INTO meta (key, value) VALUES (?, hex(randomblob(4000)))", i)
 		}
 		t.fail(syscall.Kill(os.Getpid(), syscall.SIGKILL))
 	})

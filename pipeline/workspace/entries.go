@@ -54,21 +54,22 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		return nil
 	}
 	var left []string
-	err = w.change(ctx, "load release "+b.Release, func(t *tx) {
+	err = w.change(ctx, "load release "+b.Release, func(ctx context.Context, t *tx) {
 		// Negative ordinals do not collide with the new entries; entries that are still negative
 		// afterwards have left the manifest.
-		t.exec("UPDATE entry SET ordinal = -1 - ordinal")
-		t.putEntries(entries, b.Schema.Many)
+		t.exec(ctx, "UPDATE entry SET ordinal = -1 - ordinal")
+		t.putEntries(ctx, entries, b.Schema.Many)
 		var of int
-		t.get("SELECT count(*) FROM image", nil, &of)
-		left = w.dropLeft(t)
+		t.get(ctx, "SELECT count(*) FROM image", nil, &of)
+		left = w.dropLeft(ctx, t)
+		t.addLeft(ctx, nil)
 		if t.err == nil && len(left) > 0 && lose != nil {
 			t.fail(lose(len(left), of))
 		}
 		if bound {
-			t.markErased()
+			t.markErased(ctx)
 		}
-		t.setMeta(metaBinding, jsonColumn{b})
+		t.setMeta(ctx, metaBinding, jsonColumn{b})
 	})
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 	return w.unlink(ctx, left...)
 }
 
-func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error], many bool) {
+func (t *tx) putEntries(ctx context.Context, entries iter.Seq2[manifest.Entry, error], many bool) {
 	further, held := make(map[manifest.Key]cells), 0
 	for e, err := range entries {
 		t.fail(err)
@@ -87,7 +88,7 @@ func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error], many bool) {
 				e.Values[i] = []string{manifest.NoValue}
 			}
 		}
-		stored := t.exec(`
+		stored := t.exec(ctx, `
 			INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit, sha256_stripped, sha256_pixels)
 			VALUES (?, ?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?, ?, ?)
 			ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
@@ -106,24 +107,24 @@ func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error], many bool) {
 		held += c.add(cells{e.Labels, e.Values})
 		further[e.Key] = c
 		if held >= maxHeld {
-			t.join(further)
+			t.join(ctx, further)
 			clear(further)
 			held = 0
 		}
 	}
-	t.join(further)
+	t.join(ctx, further)
 }
 
 // maxHeld is how many bytes of further rows are held in memory, about.
 const maxHeld = 64 << 20
 
 // join adds further rows to the lists of their entries.
-func (t *tx) join(further map[manifest.Key]cells) {
+func (t *tx) join(ctx context.Context, further map[manifest.Key]cells) {
 	for k, c := range further {
 		var have cells
-		t.get("SELECT labels FROM entry WHERE id = ? AND image = ?", []any{k.ID, k.Image}, jsonColumn{&have})
+		t.get(ctx, "SELECT labels FROM entry WHERE id = ? AND image = ?", []any{k.ID, k.Image}, jsonColumn{&have})
 		have.add(c)
-		t.exec("UPDATE entry SET labels = ? WHERE id = ? AND image = ?",
+		t.exec(ctx, "UPDATE entry SET labels = ? WHERE id = ? AND image = ?",
 			jsonColumn{cellsOf(manifest.Entry{Labels: have.Labels, Values: have.Values})}, k.ID, k.Image)
 	}
 }
@@ -172,11 +173,11 @@ func (c *cells) UnmarshalJSON(text []byte) error {
 }
 
 // dropLeft deletes the rows of the keys that left the manifest, and returns the names of their image files.
-func (w *Workspace) dropLeft(t *tx) (names []string) {
+func (w *Workspace) dropLeft(ctx context.Context, t *tx) (names []string) {
 	if t.err != nil {
 		return nil
 	}
-	images, err := storedImages(t.ctx, t, "JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id")
+	images, err := storedImages(ctx, t, "JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id")
 	t.fail(err)
 	var posts []auditlog.Post
 	for _, i := range images {
@@ -184,14 +185,15 @@ func (w *Workspace) dropLeft(t *tx) (names []string) {
 		posts = append(posts, auditlog.Post{ID: i.ID})
 	}
 	posts = slices.Compact(posts) // those of one post stand together
-	w.recordPosts(t, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
+	w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
+	t.keepLeft(ctx)
 	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result"} {
-		t.exec("DELETE FROM " + table + " WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
+		t.exec(ctx, "DELETE FROM "+table+" WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
 	}
-	t.exec(`DELETE FROM erased_image WHERE id NOT IN (SELECT id FROM tombstone)
+	t.exec(ctx, `DELETE FROM erased_image WHERE id NOT IN (SELECT id FROM tombstone)
 		AND (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)`)
-	t.exec("DELETE FROM entry WHERE ordinal < 0")
-	t.exec("DELETE FROM post WHERE id NOT IN (SELECT id FROM entry)")
+	t.exec(ctx, "DELETE FROM entry WHERE ordinal < 0")
+	t.exec(ctx, "DELETE FROM post WHERE id NOT IN (SELECT id FROM entry)")
 	return names
 }
 
@@ -224,9 +226,9 @@ func (w *Workspace) Counts(ctx context.Context) (entries, posts int, err error) 
 // SetResults stores the results of the last completed run, one of every entry; one that is stored already costs no
 // write. Result.Split is not stored: it is the entry's.
 func (w *Workspace) SetResults(ctx context.Context, results []manifest.Result) error {
-	return w.change(ctx, "store results", func(t *tx) {
+	return w.change(ctx, "store results", func(ctx context.Context, t *tx) {
 		for _, r := range results {
-			t.exec(`INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)
+			t.exec(ctx, `INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)
 				ON CONFLICT (id, image) DO UPDATE SET outcome = excluded.outcome, reason = excluded.reason, detail = excluded.detail,
 				  duplicate_id = excluded.duplicate_id, duplicate_image = excluded.duplicate_image
 				WHERE (outcome, reason, detail, duplicate_id, duplicate_image) IS NOT

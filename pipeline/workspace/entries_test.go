@@ -10,8 +10,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestManyRows joins the rows of an image in their order, and rows of one image cost no more than those of many.
-func TestManyRows(t *testing.T) {
+// TestRowsOfOneImageAreJoinedInOrder joins the rows of an image in their order, and rows of one image cost no more than those of many.
+func TestRowsOfOneImageAreJoinedInOrder(t *testing.T) {
 	load := func(n, posts int) (*Workspace, uint64) {
 		b := binding("1")
 		b.Schema.Many = true
@@ -47,8 +47,8 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
-// TestReadmitted suspends a tombstone, makes it hold again, and shows what replaces its state, time and reason.
-func TestReadmitted(t *testing.T) {
+// TestReadmissionSuspendsATombstone suspends a tombstone, makes it hold again, and shows what replaces its state, time and reason.
+func TestReadmissionSuspendsATombstone(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	const removed, deleted = manifest.StateRemoved, manifest.StateDeleted
@@ -95,9 +95,9 @@ func TestReadmitted(t *testing.T) {
 	}
 }
 
-// TestSharedImages counts URLs of live posts, not entries: one URL that many posts share says
+// TestSharedImagesAreOfDifferentURLs counts URLs of live posts, not entries: one URL that many posts share says
 // nothing, and neither does a post that is held or was absent.
-func TestSharedImages(t *testing.T) {
+func TestSharedImagesAreOfDifferentURLs(t *testing.T) {
 	w := loaded(t, numbered(7)...)
 	var posts []Post
 	for i, e := range numbered(7) {
@@ -132,9 +132,9 @@ func TestSharedImages(t *testing.T) {
 	}
 }
 
-// TestPostFacts: an image that is stored after the last answer marks the post until the next one; what Reddit said of
+// TestErasureForgetsTheSubreddit: an image that is stored after the last answer marks the post until the next one; what Reddit said of
 // the subreddit stands beside what the manifest says, and is forgotten with the rest.
-func TestPostFacts(t *testing.T) {
+func TestErasureForgetsTheSubreddit(t *testing.T) {
 	e := numbered(1)[0]
 	e.Subreddit = "told"
 	w := loaded(t, e)

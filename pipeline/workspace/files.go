@@ -76,7 +76,10 @@ func WriteFile(ctx context.Context, d *durable.Folder, name, temp string, write 
 	if err := write(w); err != nil {
 		return File{}, err
 	}
-	if err := cmp.Or(w.Flush(), f.Sync()); err != nil {
+	if err := w.Flush(); err != nil {
+		return File{}, err
+	}
+	if err := f.Sync(); err != nil {
 		return File{}, err
 	}
 	made := File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: f.Size()}

@@ -76,8 +76,8 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 				return nil
 			}
 			// What comes is on record before it takes the name of another image: Sweep finds either file to be the right one.
-			return w.change(ctx, "note the row to come", func(t *tx) {
-				t.exec("UPDATE image SET next = ? WHERE id = ? AND image = ?", jsonColumn{&img}, k.ID, k.Image)
+			return w.change(ctx, "note the row to come", func(ctx context.Context, t *tx) {
+				t.exec(ctx, "UPDATE image SET next = ? WHERE id = ? AND image = ?", jsonColumn{&img}, k.ID, k.Image)
 			})
 		})
 	if err != nil && older {
@@ -91,9 +91,9 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 	// A kill before the row leaves an orphan, which the next Sweep unlinks; a stop request would only waste the download.
 	ctx = context.WithoutCancel(ctx)
 	var replaced string // the format of the older image
-	if err := w.change(ctx, "write the row", func(t *tx) {
-		t.get("SELECT format FROM image WHERE id = ? AND image = ?", []any{k.ID, k.Image}, &replaced)
-		w.putImage(t, k, img)
+	if err := w.change(ctx, "write the row", func(ctx context.Context, t *tx) {
+		t.get(ctx, "SELECT format FROM image WHERE id = ? AND image = ?", []any{k.ID, k.Image}, &replaced)
+		w.putImage(ctx, t, k, img)
 	}); err != nil {
 		if older {
 			w.unfinished.Store(true)
@@ -108,21 +108,21 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 }
 
 // putImage writes the row of an image, in place of an older one and of what is known of that.
-func (w *Workspace) putImage(t *tx, k manifest.Key, img Image) {
-	t.exec("UPDATE post SET unseen = 1 WHERE id = ?", k.ID)
-	t.dropRows(k)
-	t.exec("DELETE FROM erased_image WHERE id = ? AND image = ?", k.ID, k.Image)
+func (w *Workspace) putImage(ctx context.Context, t *tx, k manifest.Key, img Image) {
+	t.exec(ctx, "UPDATE post SET unseen = 1 WHERE id = ?", k.ID)
+	t.dropRows(ctx, k)
+	t.exec(ctx, "DELETE FROM erased_image WHERE id = ? AND image = ?", k.ID, k.Image)
 	// A text of another image cannot be compared with the new one's.
-	t.exec("DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256)
+	t.exec(ctx, "DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256)
 	// It may describe the other image.
-	if t.exec("DELETE FROM answer WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256) > 0 {
-		t.markErased()
+	if t.exec(ctx, "DELETE FROM answer WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256) > 0 {
+		t.markErased(ctx)
 	}
-	t.exec(`INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind,
+	t.exec(ctx, `INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind,
 		original_bytes, limits, pixels_sha256, redirected) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		k.ID, k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
 		int64(img.PHash), img.Flat, img.HashKind, img.OriginalBytes, img.Limits, img.PixelsSHA256, img.Redirected)
-	w.record(t, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image, SHA256: img.SHA256,
+	w.record(ctx, t, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image, SHA256: img.SHA256,
 		Original: img.OriginalSHA256, Pixels: img.PixelsSHA256})
 }
 
@@ -161,7 +161,10 @@ func (w *Workspace) Stage(ctx context.Context, k manifest.Key, body []byte, img 
 	}
 	img.SHA256, img.Bytes = hexDigest(body), int64(len(body))
 	s = &Staged{k, img, w, path.Join(path.Dir(name), durable.TempPrefix+"next-"+path.Base(name))}
-	return s, errors.Join(w.files.MkdirAll(ctx, path.Dir(name), dirMode), w.root.WriteFile(s.name, body, fileMode))
+	if err := w.files.MkdirAll(ctx, path.Dir(name), dirMode); err != nil {
+		return nil, err
+	}
+	return s, w.root.WriteFile(s.name, body, fileMode)
 }
 
 // Store makes it the entry's image, as StoreImage does.
@@ -173,7 +176,10 @@ func (s *Staged) Store(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read another image of %s back: %w", s.Key, err)
 	}
-	return errors.Join(s.w.StoreImage(ctx, s.Key, body, s.Image), s.Discard(ctx))
+	if err := s.w.StoreImage(ctx, s.Key, body, s.Image); err != nil {
+		return err
+	}
+	return s.Discard(ctx)
 }
 
 // Discard forgets it.
@@ -204,8 +210,8 @@ func (w *Workspace) imageFile(ctx context.Context, k manifest.Key) (name string,
 // SetHash replaces the perceptual hash of the stored image by that of img, made of the same bytes by other code. It fails
 // with ErrNoImage unless img.SHA256 names the image that is stored now.
 func (w *Workspace) SetHash(ctx context.Context, k manifest.Key, img Image) error {
-	return w.change(ctx, "store the hash of "+k.String(), func(t *tx) {
-		if t.exec("UPDATE image SET phash = ?, flat = ?, hash_kind = ? WHERE id = ? AND image = ? AND sha256 = ?",
+	return w.change(ctx, "store the hash of "+k.String(), func(ctx context.Context, t *tx) {
+		if t.exec(ctx, "UPDATE image SET phash = ?, flat = ?, hash_kind = ? WHERE id = ? AND image = ? AND sha256 = ?",
 			int64(img.PHash), img.Flat, img.HashKind, k.ID, k.Image, img.SHA256) == 0 {
 			t.fail(ErrNoImage)
 		}
@@ -213,9 +219,9 @@ func (w *Workspace) SetHash(ctx context.Context, k manifest.Key, img Image) erro
 }
 
 // dropRows deletes what is known of an entry's image: reading, image and trouble.
-func (t *tx) dropRows(k manifest.Key) {
+func (t *tx) dropRows(ctx context.Context, k manifest.Key) {
 	for _, table := range []string{"reading", "image", "trouble"} {
-		t.exec("DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
+		t.exec(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
 	}
 }
 
@@ -239,18 +245,18 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 
 // SetTrouble notes why an entry has no image, or what is the matter with the one that it has, which stays.
 func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) error {
-	return w.change(context.WithoutCancel(ctx), "store trouble of "+k.String(), func(t *tx) { t.putTrouble(k, trouble) })
+	return w.change(context.WithoutCancel(ctx), "store trouble of "+k.String(), func(ctx context.Context, t *tx) { t.putTrouble(ctx, k, trouble) })
 }
 
 // ClearTrouble takes back what SetTrouble noted of an entry.
 func (w *Workspace) ClearTrouble(ctx context.Context, k manifest.Key) error {
-	return w.change(ctx, "clear the trouble of "+k.String(), func(t *tx) {
-		t.exec("DELETE FROM trouble WHERE id = ? AND image = ?", k.ID, k.Image)
+	return w.change(ctx, "clear the trouble of "+k.String(), func(ctx context.Context, t *tx) {
+		t.exec(ctx, "DELETE FROM trouble WHERE id = ? AND image = ?", k.ID, k.Image)
 	})
 }
 
-func (t *tx) putTrouble(k manifest.Key, trouble Trouble) {
-	t.exec("INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+func (t *tx) putTrouble(ctx context.Context, k manifest.Key, trouble Trouble) {
+	t.exec(ctx, "INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 		k.ID, k.Image, trouble.Source, trouble.Outcome, trouble.Reason, trouble.Detail, trouble.Beside, seconds(trouble.At))
 }
 
@@ -279,27 +285,27 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 		}
 	}
 	why.Beside = ""
-	return w.change(context.WithoutCancel(ctx), "write the row", func(t *tx) {
+	return w.change(context.WithoutCancel(ctx), "write the row", func(ctx context.Context, t *tx) {
 		if removed {
-			t.keepDigests("id = ? AND image = ?", k.ID, k.Image)
+			t.keepDigests(ctx, "id = ? AND image = ?", k.ID, k.Image)
 		}
-		t.dropRows(k)
+		t.dropRows(ctx, k)
 		for _, table := range []string{"earlier_reading", "answer"} {
-			t.exec("DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
+			t.exec(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
 		}
 		if old != "" && removed {
-			w.record(t, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
+			w.record(ctx, t, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
 				Verdict: string(auditlog.Word(why.Reason))})
 		}
-		t.markErased()
-		t.putTrouble(k, why)
+		t.markErased(ctx)
+		t.putTrouble(ctx, k, why)
 	})
 }
 
 // keepDigests notes the digests of images whose rows are about to go. They give no content away, and with them an audit
 // recognises an image wherever it turns up.
-func (t *tx) keepDigests(which string, args ...any) {
-	t.exec("INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image WHERE "+which, args...)
+func (t *tx) keepDigests(ctx context.Context, which string, args ...any) {
+	t.exec(ctx, "INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image WHERE "+which, args...)
 }
 
 // A NewReading is what OCR read in the entry's image. Old, a text of the reading that it replaces, is kept until EndReread
@@ -318,26 +324,26 @@ func (w *Workspace) SetReadings(ctx context.Context, readings ...NewReading) (er
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx) // OCR may have taken minutes, and this takes milliseconds
-	return w.change(ctx, "write the rows", func(t *tx) {
+	return w.change(ctx, "write the rows", func(ctx context.Context, t *tx) {
 		for _, r := range readings {
-			t.setReading(r)
+			t.setReading(ctx, r)
 		}
 	})
 }
 
-func (t *tx) setReading(r NewReading) {
+func (t *tx) setReading(ctx context.Context, r NewReading) {
 	// The first text that is kept stays: a re-reading that was killed reads some images again.
 	if r.Old != nil {
-		t.exec(`INSERT INTO earlier_reading (id, image, image_sha256, text)
+		t.exec(ctx, `INSERT INTO earlier_reading (id, image, image_sha256, text)
 			SELECT id, image, image_sha256, ? FROM reading WHERE id = ? AND image = ? ON CONFLICT DO NOTHING`, *r.Old, r.Key.ID, r.Key.Image)
 	}
 	var hadText bool
-	t.get("DELETE FROM reading WHERE id = ? AND image = ? RETURNING text <> '' OR words IS NOT NULL",
+	t.get(ctx, "DELETE FROM reading WHERE id = ? AND image = ? RETURNING text <> '' OR words IS NOT NULL",
 		[]any{r.Key.ID, r.Key.Image}, &hadText)
 	if hadText { // it may hold what this one masks
-		t.markErased()
+		t.markErased(ctx)
 	}
-	stored := t.exec(`
+	stored := t.exec(ctx, `
 		INSERT INTO reading (id, image, fingerprint, image_sha256, failed, text, confidence, words, wide, masked)
 		SELECT id, image, ?, sha256, ?, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
 		r.Fingerprint, jsonColumn{r.Failed}, r.Text, r.Confidence, jsonColumn{r.Words}, wideText(r.Wide), r.Masked,
@@ -372,17 +378,17 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	if err := w.unlink(ctx, names...); err != nil {
 		return err
 	}
-	return w.change(context.WithoutCancel(ctx), "delete the rows", func(t *tx) {
-		t.keepDigests("id = ?", id)
+	return w.change(context.WithoutCancel(ctx), "delete the rows", func(ctx context.Context, t *tx) {
+		t.keepDigests(ctx, "id = ?", id)
 		for _, table := range []string{"reading", "earlier_reading", "answer", "image", "trouble"} {
-			t.exec("DELETE FROM "+table+" WHERE id = ?", id)
+			t.exec(ctx, "DELETE FROM "+table+" WHERE id = ?", id)
 		}
-		t.exec("UPDATE post SET subreddit = '', gone_at = 0 WHERE id = ?", id)
-		t.exec("UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?", id)
+		t.exec(ctx, "UPDATE post SET subreddit = '', gone_at = 0 WHERE id = ?", id)
+		t.exec(ctx, "UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?", id)
 		var state manifest.PostState
-		t.get("SELECT state FROM post WHERE id = ?", []any{id}, &state)
-		w.record(t, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: id, State: auditlog.Word(state)}}})
-		t.markErased()
+		t.get(ctx, "SELECT state FROM post WHERE id = ?", []any{id}, &state)
+		w.record(ctx, t, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: id, State: auditlog.Word(state)}}})
+		t.markErased(ctx)
 	})
 }
 
@@ -396,10 +402,10 @@ type Earlier struct {
 
 // BeginReread keeps the outcomes of the last completed run for the comparison.
 func (w *Workspace) BeginReread(ctx context.Context) error {
-	return w.change(ctx, "begin a re-reading", func(t *tx) {
+	return w.change(ctx, "begin a re-reading", func(ctx context.Context, t *tx) {
 		// When the mark is there, a re-reading that was killed continues, with the outcomes from before it.
-		if t.exec("INSERT INTO meta (key, value) VALUES (?, '1') ON CONFLICT (key) DO NOTHING", metaReread) > 0 {
-			t.exec("INSERT INTO earlier_result (id, image, outcome, reason) SELECT id, image, outcome, reason FROM result")
+		if t.exec(ctx, "INSERT INTO meta (key, value) VALUES (?, '1') ON CONFLICT (key) DO NOTHING", metaReread) > 0 {
+			t.exec(ctx, "INSERT INTO earlier_result (id, image, outcome, reason) SELECT id, image, outcome, reason FROM result")
 		}
 	})
 }
@@ -412,11 +418,11 @@ func (w *Workspace) Rereading(ctx context.Context) (bool, error) {
 
 // EndReread deletes the earlier outcomes and texts, the last copies inside state.db when the workspace is closed.
 func (w *Workspace) EndReread(ctx context.Context) error {
-	return w.change(ctx, "end a re-reading", func(t *tx) {
-		t.exec("DELETE FROM meta WHERE key = ?", metaReread)
-		t.exec("DELETE FROM earlier_result")
-		if t.exec("DELETE FROM earlier_reading") > 0 {
-			t.markErased()
+	return w.change(ctx, "end a re-reading", func(ctx context.Context, t *tx) {
+		t.exec(ctx, "DELETE FROM meta WHERE key = ?", metaReread)
+		t.exec(ctx, "DELETE FROM earlier_result")
+		if t.exec(ctx, "DELETE FROM earlier_reading") > 0 {
+			t.markErased(ctx)
 		}
 	})
 }
@@ -546,11 +552,11 @@ func (w *Workspace) sweepReplaced(ctx context.Context, s *Swept) error {
 		if err != nil && !isOld {
 			return err
 		}
-		if err := w.change(ctx, "finish the row of "+r.Key.String(), func(t *tx) {
+		if err := w.change(ctx, "finish the row of "+r.Key.String(), func(ctx context.Context, t *tx) {
 			if damaged == nil {
-				w.putImage(t, r.Key, r.next)
+				w.putImage(ctx, t, r.Key, r.next)
 			}
-			t.exec("UPDATE image SET next = NULL WHERE id = ? AND image = ?", r.ID, r.Key.Image)
+			t.exec(ctx, "UPDATE image SET next = NULL WHERE id = ? AND image = ?", r.ID, r.Key.Image)
 		}); err != nil {
 			return err
 		}
@@ -573,9 +579,9 @@ func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
 	if s.Lost == 0 {
 		return nil
 	}
-	return w.change(ctx, "drop rows without their file", func(t *tx) {
+	return w.change(ctx, "drop rows without their file", func(ctx context.Context, t *tx) {
 		for _, k := range a.Missing {
-			t.dropRows(k)
+			t.dropRows(ctx, k)
 		}
 	})
 }

@@ -104,7 +104,7 @@ func TestNoSymlinkLeadsOut(t *testing.T) {
 	}
 }
 
-func TestReplace(t *testing.T) {
+func TestReplaceChecksBeforeTheName(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t)
 	want := File{Name: "dataset/data/x.parquet", SHA256: digestOf([]byte("old")), Size: 3}
@@ -167,7 +167,7 @@ func temps(t *testing.T, dir string) []string {
 	return names
 }
 
-func TestSweep(t *testing.T) {
+func TestSweepRepairsWhatAKillLeft(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, append(numbered(5), entry(5, "z", 0))...)
 	for i := range 5 {
@@ -195,7 +195,7 @@ func TestSweep(t *testing.T) {
 	testkit.Same(t, "a second Sweep", Swept{}, got, err)
 }
 
-func TestErase(t *testing.T) {
+func TestEraseRemovesAllOfAPost(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0), entry(3, "aa1", 2))
 	for _, k := range []manifest.Key{key("aa1"), {ID: "aa1", Image: 1}, key("bb1")} {
@@ -308,7 +308,7 @@ func TestOpenFinishesAnErase(t *testing.T) {
 
 // What is erased of a post, and what is taken out of one, leaves its digests until the tombstone is lifted or the image is
 // back. What only got lost leaves none.
-func TestErasedImages(t *testing.T) {
+func TestDigestsOfErasedImagesStay(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(6)...)
 	gone := func(id manifest.PostID) Tombstone { return stone(id, manifest.StateRemoved, "", 1) }
@@ -334,9 +334,9 @@ func TestErasedImages(t *testing.T) {
 	testkit.Same(t, "", want, got, err)
 }
 
-// TestReread walks through a re-reading: what it compares with is the first text and outcome, is
+// TestEarlierTextsStayUntilARereadingEnds walks through a re-reading: what it compares with is the first text and outcome, is
 // not lost by a second begin, and is gone with the post, with the image or in the end.
-func TestReread(t *testing.T) {
+func TestEarlierTextsStayUntilARereadingEnds(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(4)...)
 	key := func(i int) manifest.Key { return numbered(4)[i].Key }

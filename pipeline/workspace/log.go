@@ -25,12 +25,12 @@ const (
 )
 
 // record stores records in the transaction of the change that they record.
-func (w *Workspace) record(t *tx, events ...auditlog.Event) {
+func (w *Workspace) record(ctx context.Context, t *tx, events ...auditlog.Event) {
 	if len(events) == 0 || t.err != nil {
 		return
 	}
 	// Its number is in the line, so it gets one now, and not when it is published.
-	next, err := nextRecord(t.ctx, t)
+	next, err := nextRecord(ctx, t)
 	t.fail(err)
 	for _, e := range events {
 		e.Seq = next
@@ -39,17 +39,17 @@ func (w *Workspace) record(t *tx, events ...auditlog.Event) {
 		}
 		line, err := e.Line()
 		t.fail(err)
-		t.exec("INSERT INTO log_queue (seq, line) VALUES (?, ?)", next, string(line))
+		t.exec(ctx, "INSERT INTO log_queue (seq, line) VALUES (?, ?)", next, string(line))
 		next++
 	}
 	t.recorded += len(events)
 }
 
 // recordPosts stores records of one kind that name posts, as many as it takes.
-func (w *Workspace) recordPosts(t *tx, e auditlog.Event, posts []auditlog.Post) {
+func (w *Workspace) recordPosts(ctx context.Context, t *tx, e auditlog.Event, posts []auditlog.Post) {
 	for some := range slices.Chunk(posts, auditlog.MaxPosts) {
 		e.Posts = some
-		w.record(t, e)
+		w.record(ctx, t, e)
 	}
 }
 
@@ -105,7 +105,7 @@ func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head auditl
 
 // Note stores records that come with no change of the state, durably. It sets Seq, and Time where that is zero.
 func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
-	return w.change(ctx, "note in the audit log", func(t *tx) { w.record(t, events...) })
+	return w.change(ctx, "note in the audit log", func(ctx context.Context, t *tx) { w.record(ctx, t, events...) })
 }
 
 // publishMany publishes once a batch of records waits: those of a million images would take half a minute at the end.
@@ -153,9 +153,9 @@ func (w *Workspace) publishAll(ctx context.Context) (err error) {
 		if err := log.Append(ctx, key, head.Size, lines); err != nil {
 			return err
 		}
-		err = w.change(ctx, "note the published records", func(t *tx) {
-			t.exec("DELETE FROM log_queue WHERE seq < ?", log.Size())
-			t.setMeta(metaLogHead, jsonColumn{log.Checkpoint()})
+		err = w.change(ctx, "note the published records", func(ctx context.Context, t *tx) {
+			t.exec(ctx, "DELETE FROM log_queue WHERE seq < ?", log.Size())
+			t.setMeta(ctx, metaLogHead, jsonColumn{log.Checkpoint()})
 		})
 		if err == nil {
 			head, lines, err = w.readUnpublished(ctx, w.batch)
@@ -290,11 +290,12 @@ func (s auditStore) List(ctx context.Context) ([]string, error) {
 
 // A restored says what came from a backup, and how state.db continues the log then.
 type restored struct {
-	what   string           // for the record; empty when nothing did
-	lost   []auditlog.Event // records that the checkpoint does not cover any more
-	from   int64            // the queue follows from this record on
-	stones []Tombstone      // come back into state.db
-	copies []LostCopy       // that the log registers, nil for not known
+	what   string             // for the record; empty when nothing did
+	lost   []auditlog.Event   // records that the checkpoint does not cover any more
+	from   int64              // the queue follows from this record on
+	gone   *auditlog.Removals // that state.db may lack, nil for none
+	stones []Tombstone        // of these, those that come back into state.db
+	copies []LostCopy         // that the log registers, nil for not known
 }
 
 // A LostCopy is a copy that the log registers, and a state.db that was put back from a backup does not.
@@ -322,11 +323,11 @@ func (w *Workspace) LostCopies(ctx context.Context) ([]LostCopy, error) {
 
 // CloseLostCopy records the holder's word on a copy that was lost with a state.db.
 func (w *Workspace) CloseLostCopy(ctx context.Context, closed LostCopy, event auditlog.Event) error {
-	return w.change(ctx, "close the record of a copy", func(t *tx) {
+	return w.change(ctx, "close the record of a copy", func(ctx context.Context, t *tx) {
 		lost, err := readNote[[]LostCopy](ctx, t, metaNoCopy)
 		t.fail(err)
-		t.setMeta(metaNoCopy, jsonColumn{slices.DeleteFunc(lost, func(l LostCopy) bool { return l == closed })})
-		w.record(t, event)
+		t.setMeta(ctx, metaNoCopy, jsonColumn{slices.DeleteFunc(lost, func(l LostCopy) bool { return l == closed })})
+		w.record(ctx, t, event)
 	})
 }
 
@@ -355,37 +356,48 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	if errors.As(err, new(*auditlog.Broken)) {
 		return nil // left to publish, so that removals do not wait for it
 	}
+	if err == nil && r.what == "" && w.unlike {
+		r.what = auditlog.RestoredChanged
+	}
+	if err == nil {
+		err = w.checkRemovals(ctx, log, &r)
+	}
 	switch {
 	case err != nil:
 		return err
-	case r.what == "" && w.unlike:
-		r.what = auditlog.RestoredChanged
-	case r.what == "":
+	case r.what == "" && r.gone == nil:
 		return nil
 	case w.unlike:
 		w.digests.Clear() // the seal is of another time, and describes other files
 	}
-	return w.change(ctx, "continue the audit log", func(t *tx) {
-		queue, err := readQueue(ctx, t, r.from, -1)
-		t.fail(err)
-		events, err := parseLines(queue)
-		t.fail(err)
-		note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
-		last := log.Checkpoint()
-		last.Key = cmp.Or(last.Key, head.Key)
-		// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
-		t.exec("DELETE FROM log_queue")
-		t.setMeta(metaLogHead, jsonColumn{last})
-		if r.what == auditlog.RestoredLog || r.what == auditlog.RestoredOther {
-			t.setMeta(metaLogLost, "1")
+	return w.change(ctx, "continue the audit log", func(ctx context.Context, t *tx) {
+		if r.what != "" {
+			w.continueLog(ctx, t, head, log.Checkpoint(), r)
 		}
-		w.record(t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 		// A removal that only the log still has must not be undone by a backup.
-		w.addTombstones(t, r.stones)
+		w.addTombstones(ctx, t, r.stones)
+		t.addRemovals(ctx, r.gone)
 		if r.copies != nil {
-			t.setMeta(metaNoCopy, jsonColumn{r.copies})
+			t.setMeta(ctx, metaNoCopy, jsonColumn{r.copies})
 		}
 	})
+}
+
+// continueLog has state.db go on from the log, and records why.
+func (w *Workspace) continueLog(ctx context.Context, t *tx, head, last auditlog.Checkpoint, r restored) {
+	queue, err := readQueue(ctx, t, r.from, -1)
+	t.fail(err)
+	events, err := parseLines(queue)
+	t.fail(err)
+	note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
+	last.Key = cmp.Or(last.Key, head.Key)
+	// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
+	t.exec(ctx, "DELETE FROM log_queue")
+	t.setMeta(ctx, metaLogHead, jsonColumn{last})
+	if r.what == auditlog.RestoredLog || r.what == auditlog.RestoredOther {
+		t.setMeta(ctx, metaLogLost, "1")
+	}
+	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 }
 
 // LogLost reports whether records of the log were lost since LogMended, the one of the last export perhaps among them.
@@ -450,22 +462,25 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 	return r, err
 }
 
-// takeOver finds the tombstones and the copies that the log has from a record on.
+// takeOver finds what a state.db that is older than record first lacks: the removals, and from that record on the
+// tombstones and the copies.
 func (w *Workspace) takeOver(ctx context.Context, log *auditlog.Log, first int64, r *restored) (err error) {
 	r.copies, err = readNote[[]LostCopy](ctx, w.db, metaNoCopy) // that were lost before
+	if err == nil {
+		r.gone, err = readRemovals(ctx, log, nil)
+	}
 	if err != nil {
 		return err
+	}
+	for _, t := range r.gone.Tombstones {
+		// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
+		if t.Record >= first {
+			r.stones = append(r.stones, tombstoneOf(t))
+		}
 	}
 	for e, err := range log.Records(ctx, first) {
 		if err != nil {
 			return err
-		}
-		for _, p := range e.Posts {
-			// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
-			if e.Kind == auditlog.Buried && p.State.Gone() {
-				r.stones = append(r.stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State,
-					Time: e.Since}, Reason: p.Reason})
-			}
 		}
 		// The last word on a copy counts.
 		opened := e.Kind == auditlog.Copy || e.Kind == auditlog.Disclosed

@@ -88,8 +88,8 @@ func noCommit(t *testing.T) context.Context {
 
 var errBoom = errors.New("boom")
 
-// TestRecords does one of everything that is told to the log.
-func TestRecords(t *testing.T) {
+// TestEachChangeIsRecorded does one of everything that is told to the log.
+func TestEachChangeIsRecorded(t *testing.T) {
 	ctx := t.Context()
 	dir := filepath.Join(t.TempDir(), "w")
 	w := open(t, dir)
@@ -231,8 +231,8 @@ func TestManyVerdictsAreSplit(t *testing.T) {
 	}
 }
 
-// TestGoneAt follows the clock of a post that is gone and still has content here; a001 never has content.
-func TestGoneAt(t *testing.T) {
+// TestClockOfAGonePostRunsFromTheFirstSign follows the clock of a post that is gone and still has content here; a001 never has content.
+func TestClockOfAGonePostRunsFromTheFirstSign(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(2)...)
 	image := func() { store(t, w, key("a000"), "body") }
@@ -275,7 +275,7 @@ func TestGoneAt(t *testing.T) {
 	}
 }
 
-func TestCopies(t *testing.T) {
+func TestCopiesReturnWhatWasRegistered(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	c := Copy{Path: "/copy", Note: "the lab", Format: "folder", Made: hour(1), Files: []File{{Name: "x", SHA256: "d", Size: 3}},
@@ -300,9 +300,9 @@ func put(t *testing.T, from, to string) {
 	}
 }
 
-// TestRestored puts parts of a workspace back from a backup. The next writer notes it, loses no record that
+// TestOlderStateTakesTombstonesFromTheLog puts parts of a workspace back from a backup. The next writer notes it, loses no record that
 // is there, and takes the tombstones over that the log knows.
-func TestRestored(t *testing.T) {
+func TestOlderStateTakesTombstonesFromTheLog(t *testing.T) {
 	buried := []Tombstone{stone("a001", manifest.StateDeleted, "author", 1), stone("a000", manifest.StateRemoved, "moderator", 1)}
 	all := []string{"copy before", "tombstone a001:deleted:author a000:removed:moderator", "lifted a000::"}
 	older := append(slices.Clone(all), "restored state", "tombstone a001:deleted:author a000:removed:moderator", "copy after")
@@ -356,8 +356,8 @@ func checkQuiet(t *testing.T, dir string) {
 	testkit.Same(t, "the log after a writer that did nothing", before, logOf(t, dir))
 }
 
-// TestForeignLog gives a workspace the log of another one, or a damaged log, or takes its key away.
-func TestForeignLog(t *testing.T) {
+// TestForeignLogIsRefused gives a workspace the log of another one, or a damaged log, or takes its key away.
+func TestForeignLogIsRefused(t *testing.T) {
 	ctx := t.Context()
 	made := func(note string) string {
 		w := loaded(t, numbered(1)...)
@@ -448,7 +448,7 @@ func TestSealKeepsDigests(t *testing.T) {
 	}
 }
 
-func TestCheckState(t *testing.T) {
+func TestCheckStateFindsDamage(t *testing.T) {
 	w := loaded(t, numbered(300)...)
 	found, err := w.CheckState(t.Context())
 	testkit.Same(t, "a whole database", []string(nil), found, err)
@@ -569,8 +569,8 @@ func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told [
 	return [][]byte{log.Checkpoint().Signed}
 }
 
-// TestReadBesideWriter reads the log while a writer goes on to add to it and to publish.
-func TestReadBesideWriter(t *testing.T) {
+// TestLogIsReadBesideAWriter reads the log while a writer goes on to add to it and to publish.
+func TestLogIsReadBesideAWriter(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	testkit.OK(t, noSync(w))
@@ -605,8 +605,8 @@ func TestReadBesideWriter(t *testing.T) {
 	testkit.OK(t, g.Wait(), add(), l.Verify(ctx)) // of a log that was opened before the last records
 }
 
-// TestLargeFiles puts a file that has no end, or as good as none, in the place of each that is read whole.
-func TestLargeFiles(t *testing.T) {
+// TestEndlessFilesAreNotReadWhole puts a file that has no end, or as good as none, in the place of each that is read whole.
+func TestEndlessFilesAreNotReadWhole(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	tell(t, w, "x")
 	testkit.OK(t, w.Close())
@@ -681,19 +681,19 @@ func TestRestoredManyQueued(t *testing.T) {
 	w.batch = 3
 	want := waiting(t, w)
 	_, queue, err := w.readUnpublished(ctx, -1)
-	testkit.OK(t, err, w.publish(ctx), w.change(ctx, "restore", func(t *tx) {
+	testkit.OK(t, err, w.publish(ctx), w.change(ctx, "restore", func(ctx context.Context, t *tx) {
 		for i, line := range queue {
-			t.exec("INSERT INTO log_queue (seq, line) VALUES (?, ?)", i, string(line))
+			t.exec(ctx, "INSERT INTO log_queue (seq, line) VALUES (?, ?)", i, string(line))
 		}
-		t.exec("DELETE FROM meta WHERE key = ?", metaLogHead)
+		t.exec(ctx, "DELETE FROM meta WHERE key = ?", metaLogHead)
 	}), w.reconcile(ctx))
 	tell(t, w, 10)
 	testkit.OK(t, w.Close())
 	testkit.Same(t, "log", append(want, "copy 10"), logOf(t, w.Dir()))
 }
 
-// TestInspect reads the files of a workspace, and what is foreign in its database.
-func TestInspect(t *testing.T) {
+// TestInspectFindsWhatIsForeign reads the files of a workspace, and what is foreign in its database.
+func TestInspectFindsWhatIsForeign(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(2)...)
 	k := key("a000")

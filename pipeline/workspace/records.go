@@ -57,7 +57,7 @@ type Image struct {
 
 // A Trouble says why an entry has no image, what is the matter with the one that it has, or why its OCR failed.
 type Trouble struct {
-	Source  string // as Image.Source; empty when there was no URL
+	Source  string // the caller's name for all that decided it, such as the place and the policy
 	Outcome manifest.Outcome
 	Reason  manifest.Reason
 	Detail  string
@@ -226,7 +226,7 @@ func pages[T any](ctx context.Context, w *Workspace, what, query string, args []
 
 // SetPosts stores posts in one transaction. A change of anything but Withheld goes into the log as a verdict.
 func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
-	return w.change(ctx, "store post states", func(t *tx) {
+	return w.change(ctx, "store post states", func(ctx context.Context, t *tx) {
 		var said []auditlog.Post
 		for _, p := range posts {
 			if !validID(p.ID) {
@@ -237,8 +237,8 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				gone = p.CheckedAt
 			}
 			// Before the row changes: the log gets only what was not stored yet.
-			said = append(said, t.newVerdict(p)...)
-			t.exec(`
+			said = append(said, t.newVerdict(ctx, p)...)
+			t.exec(ctx, `
 				INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, unseen, subreddit, gone_at)
 				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?10 ELSE 0 END)
 				ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
@@ -248,14 +248,14 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen,
 				p.Subreddit, seconds(gone))
 		}
-		w.recordPosts(t, auditlog.Event{Kind: auditlog.Verdicts}, said)
+		w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Verdicts}, said)
 	})
 }
 
 // newVerdict returns the post for the log if p differs from the stored row, else none.
-func (t *tx) newVerdict(p Post) []auditlog.Post {
+func (t *tx) newVerdict(ctx context.Context, p Post) []auditlog.Post {
 	var q Post
-	t.get("SELECT "+postNames+" FROM post p WHERE id = ?", []any{p.ID}, q.targets()...)
+	t.get(ctx, "SELECT "+postNames+" FROM post p WHERE id = ?", []any{p.ID}, q.targets()...)
 	absent := seconds(p.AbsentAt) != seconds(q.AbsentAt)
 	switch {
 	// An absence that is not confirmed yet is unknown to an auditor.
@@ -280,35 +280,35 @@ func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) 
 // a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
 // also an empty one. Only LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
-	return w.change(ctx, "store tombstones", func(t *tx) { w.addTombstones(t, ts) })
+	return w.change(ctx, "store tombstones", func(ctx context.Context, t *tx) { w.addTombstones(ctx, t, ts) })
 }
 
-func (w *Workspace) addTombstones(t *tx, ts []Tombstone) {
+func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 	fresh := map[time.Time][]auditlog.Post{}
 	for _, s := range ts {
 		if !validID(s.ID) || !s.State.Gone() {
 			t.fail(fmt.Errorf("%q with state %q is not a tombstone", string(s.ID), string(s.State)))
 		}
-		stored := t.exec(`
+		stored := t.exec(ctx, `
 			INSERT INTO tombstone (id, state, time, reason) VALUES (?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time, reason = excluded.reason, readmitted = 0
 			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted`,
 			s.ID, s.State, seconds(s.Time), s.Reason)
 		// A post must not be readmitted for a reason that no longer holds.
-		changed := t.exec("UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1",
+		changed := t.exec(ctx, "UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1",
 			s.Reason, s.ID, s.State)
 		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
-		younger := t.exec("UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
+		younger := t.exec(ctx, "UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
 			seconds(s.Time), s.ID, s.Reason)
 		if stored+changed+younger > 0 {
 			var since time.Time
-			t.get("SELECT time FROM tombstone WHERE id = ?", []any{s.ID}, timestamp{&since})
+			t.get(ctx, "SELECT time FROM tombstone WHERE id = ?", []any{s.ID}, timestamp{&since})
 			fresh[since] = append(fresh[since], auditlog.Post{ID: s.ID, State: s.State,
 				Reason: auditlog.Word(s.Reason)})
 		}
 	}
 	for _, since := range slices.SortedFunc(maps.Keys(fresh), time.Time.Compare) {
-		w.recordPosts(t, auditlog.Event{Kind: auditlog.Buried, Since: since}, fresh[since])
+		w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Buried, Since: since}, fresh[since])
 	}
 }
 
@@ -331,18 +331,18 @@ func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...ma
 // changeTombstones runs statements for each post, and records in the log the posts that the first one changed.
 func (w *Workspace) changeTombstones(ctx context.Context, what string, event auditlog.Event, statements []string,
 	ids []manifest.PostID, args ...any) error {
-	return w.change(ctx, what, func(t *tx) {
+	return w.change(ctx, what, func(ctx context.Context, t *tx) {
 		var posts []auditlog.Post
 		for _, id := range ids { // one without a tombstone is left alone
-			if t.exec(statements[0], append([]any{id}, args...)...) == 0 {
+			if t.exec(ctx, statements[0], append([]any{id}, args...)...) == 0 {
 				continue
 			}
 			posts = append(posts, auditlog.Post{ID: id})
 			for _, more := range statements[1:] {
-				t.exec(more, id)
+				t.exec(ctx, more, id)
 			}
 		}
-		w.recordPosts(t, event, posts)
+		w.recordPosts(ctx, t, event, posts)
 	})
 }
 
@@ -522,11 +522,11 @@ func (c *Copy) Close(told string) {
 
 // SetCopy registers a copy, or replaces its record, and stores events in the same transaction.
 func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Event) error {
-	return w.change(ctx, "register the copy "+c.Path, func(t *tx) {
-		t.exec(`INSERT OR REPLACE INTO copy (path, note, format, made_at, files, open, told, rows)
+	return w.change(ctx, "register the copy "+c.Path, func(ctx context.Context, t *tx) {
+		t.exec(ctx, `INSERT OR REPLACE INTO copy (path, note, format, made_at, files, open, told, rows)
 			VALUES (?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?)`,
 			c.Path, c.Note, c.Format, seconds(c.Made), jsonColumn{c.Files}, c.Open, c.Told, jsonColumn{c})
-		w.record(t, events...)
+		w.record(ctx, t, events...)
 	})
 }
 

@@ -36,6 +36,8 @@ const (
 	metaLogHead = "log_head" // an auditlog.Checkpoint
 	metaNoCopy  = "no_copy"  // the LostCopies
 	metaLogLost = "log_lost" // "1" once records of the log were lost
+	metaTaken   = "removals" // "1" once all removals of the log were taken over
+	metaLeft    = "left"     // leftImages
 )
 
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
@@ -95,7 +97,10 @@ func (w *Workspace) openState(ctx context.Context) error {
 	// SQLite would make the file with the umask's mode; its journal inherits the file's.
 	f, err := w.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, fileMode)
 	if err == nil {
-		err = errors.Join(f.Close(), w.files.Sync(ctx, "."))
+		err = f.Close()
+	}
+	if err == nil {
+		err = w.files.Sync(ctx, ".")
 	}
 	if err != nil {
 		return fmt.Errorf("make %s: %w", stateName, err)
@@ -115,10 +120,11 @@ func (w *Workspace) openState(ctx context.Context) error {
 		return w.scrub(ctx) // a killed writer may have left the mark of an erasure
 	}
 	w.unfinished.Store(false) // nothing was begun
-	return w.change(ctx, "make the tables of "+stateName, func(t *tx) {
-		t.exec(fmt.Sprintf("PRAGMA application_id = %d", applicationID))
-		t.exec(schemaSQL)
-		t.setMeta(metaSchema, strconv.Itoa(Layout))
+	return w.change(ctx, "make the tables of "+stateName, func(ctx context.Context, t *tx) {
+		t.exec(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID))
+		t.exec(ctx, schemaSQL)
+		t.setMeta(ctx, metaSchema, strconv.Itoa(Layout))
+		t.setMeta(ctx, metaTaken, "1") // a log that is there is compared with it next
 	})
 }
 
@@ -253,10 +259,10 @@ func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) 
 }
 
 // markErased notes, within the transaction that erases, that state.db has to be rewritten.
-func (t *tx) markErased() {
+func (t *tx) markErased(ctx context.Context) {
 	// secure_delete zeroes a deleted row where it lies, but SQLite leaves old copies of rows in pages that it splits
 	// or merges (seen with 3.54.1: a text in 1 of 40 random histories).
-	t.setMeta(metaScrub, "1")
+	t.setMeta(ctx, metaScrub, "1")
 }
 
 // scrub rewrites state.db if something was erased since the last scrub. No other goroutine may use w.
@@ -269,8 +275,8 @@ func (w *Workspace) scrub(ctx context.Context) error {
 		return fmt.Errorf("rewrite %s without erased content: %w", stateName, w.explain(ctx, err))
 	}
 	// The mark goes last: a crash before this leaves it in the old database or the new one, and the work is redone.
-	return w.change(ctx, "note that "+stateName+" is clean", func(t *tx) {
-		t.exec("DELETE FROM meta WHERE key = ?", metaScrub)
+	return w.change(ctx, "note that "+stateName+" is clean", func(ctx context.Context, t *tx) {
+		t.exec(ctx, "DELETE FROM meta WHERE key = ?", metaScrub)
 	})
 }
 
@@ -290,5 +296,6 @@ func (w *Workspace) rewriteState(ctx context.Context) error {
 	if err := w.db.Close(); err != nil {
 		return err
 	}
-	return errors.Join(f.Publish(), w.connect(w.dir, writerParams()))
+	published := f.Publish()
+	return errors.Join(published, w.connect(w.dir, writerParams())) // connected in any case: Close needs it
 }

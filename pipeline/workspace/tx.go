@@ -20,14 +20,13 @@ import (
 // A tx is one change of state.db. Its first error sticks: nothing more is run, and nothing of it is committed.
 type tx struct {
 	*sql.Tx
-	ctx      context.Context      // of the one call of change
 	prepared map[string]*sql.Stmt // by their text
 	recorded int                  // records that were stored
 	err      error
 }
 
 // change runs do in a durable transaction, which is stored whole or not at all. what names the work in the error.
-func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) (err error) {
+func (w *Workspace) change(ctx context.Context, what string, do func(context.Context, *tx)) (err error) {
 	defer wrap(&err, "%s", what)
 	if w.lock == nil {
 		return ErrReadOnly
@@ -44,7 +43,7 @@ func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) (err 
 }
 
 // transact runs do in a transaction. Changes of several goroutines follow each other.
-func (w *Workspace) transact(ctx context.Context, what string, do func(*tx)) (recorded int, err error) {
+func (w *Workspace) transact(ctx context.Context, what string, do func(context.Context, *tx)) (recorded int, err error) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -56,9 +55,9 @@ func (w *Workspace) transact(ctx context.Context, what string, do func(*tx)) (re
 	if err != nil {
 		return 0, err
 	}
-	t := &tx{Tx: begun, ctx: ctx, prepared: map[string]*sql.Stmt{}}
+	t := &tx{Tx: begun, prepared: map[string]*sql.Stmt{}}
 	err = safely.Do(func() error { // a panic must not leave the transaction open
-		do(t)
+		do(ctx, t)
 		if t.err == nil {
 			t.err = durable.Step(ctx, "commit", what)
 		}
@@ -87,17 +86,17 @@ func (t *tx) fail(err error) {
 }
 
 // exec runs a statement and returns how many rows it changed.
-func (t *tx) exec(statement string, args ...any) (rows int64) {
-	t.fail(t.ctx.Err())
+func (t *tx) exec(ctx context.Context, statement string, args ...any) (rows int64) {
+	t.fail(ctx.Err())
 	if t.err != nil {
 		return 0
 	}
-	s := t.prepare(statement)
+	s := t.prepare(ctx, statement)
 	if t.err != nil {
 		return 0
 	}
 	var done sql.Result
-	done, t.err = s.ExecContext(context.WithoutCancel(t.ctx), args...)
+	done, t.err = s.ExecContext(context.WithoutCancel(ctx), args...)
 	if t.err == nil {
 		rows, t.err = done.RowsAffected()
 	}
@@ -105,34 +104,34 @@ func (t *tx) exec(statement string, args ...any) (rows int64) {
 }
 
 // prepare compiles a statement once: it runs for thousands of rows.
-func (t *tx) prepare(statement string) *sql.Stmt {
+func (t *tx) prepare(ctx context.Context, statement string) *sql.Stmt {
 	s := t.prepared[statement]
 	if s == nil {
-		s, t.err = t.PrepareContext(context.WithoutCancel(t.ctx), statement)
+		s, t.err = t.PrepareContext(context.WithoutCancel(ctx), statement)
 		t.prepared[statement] = s
 	}
 	return s
 }
 
 // get reads the first row of a query; without one it leaves the targets alone.
-func (t *tx) get(query string, args []any, targets ...any) {
-	t.fail(t.ctx.Err())
+func (t *tx) get(ctx context.Context, query string, args []any, targets ...any) {
+	t.fail(ctx.Err())
 	if t.err != nil {
 		return
 	}
-	s := t.prepare(query)
+	s := t.prepare(ctx, query)
 	if t.err != nil {
 		return
 	}
-	err := s.QueryRowContext(context.WithoutCancel(t.ctx), args...).Scan(targets...)
+	err := s.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(targets...)
 	if !errors.Is(err, sql.ErrNoRows) {
 		t.err = err
 	}
 }
 
 // setMeta stores a value under a key of meta.
-func (t *tx) setMeta(key string, value any) {
-	t.exec("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+func (t *tx) setMeta(ctx context.Context, key string, value any) {
+	t.exec(ctx, "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 		key, value)
 }
 
@@ -235,7 +234,7 @@ func (w *Workspace) SetMeta(ctx context.Context, key, value string) error {
 	if err != nil || last == value {
 		return err
 	}
-	return w.change(ctx, "set meta "+key, func(t *tx) { t.setMeta(key, value) })
+	return w.change(ctx, "set meta "+key, func(ctx context.Context, t *tx) { t.setMeta(ctx, key, value) })
 }
 
 // wrap says of an error what was being done.

@@ -42,9 +42,9 @@ func stored(t *testing.T, w *Workspace, want string) {
 	testkit.Same(t, "images", want, strings.Join(have, " "))
 }
 
-// TestOrder: whatever is stored at the same time, an image's file has content and name on the disk before its row is
+// TestChangesFollowEachOther: whatever is stored at the same time, an image's file has content and name on the disk before its row is
 // committed.
-func TestOrder(t *testing.T) {
+func TestChangesFollowEachOther(t *testing.T) {
 	w := loaded(t, numbered(5)...)
 	var mu sync.Mutex
 	var steps []string
@@ -77,31 +77,31 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOneFails: of changes that are made at the same time each fails by its own trouble only, and leaves nothing.
-func TestOneFails(t *testing.T) {
+// TestAFailedChangeFailsAlone: of changes that are made at the same time each fails by its own trouble only, and leaves nothing.
+func TestAFailedChangeFailsAlone(t *testing.T) {
 	ctx := t.Context()
 	for name, bad := range map[string]func(w *Workspace) error{
 		"image of no entry": func(w *Workspace) error {
 			return w.StoreImage(ctx, key("zzz"), []byte("body"), describe([]byte("body"), "png"))
 		},
 		"refused": func(w *Workspace) error {
-			return w.change(ctx, "try", func(t *tx) { t.dropRows(key("a000")); t.fail(errBoom) })
+			return w.change(ctx, "try", func(ctx context.Context, t *tx) { t.dropRows(ctx, key("a000")); t.fail(errBoom) })
 		},
 		"panic": func(w *Workspace) error {
-			return w.change(ctx, "try", func(t *tx) { t.exec("DELETE FROM entry"); panic("boom") })
+			return w.change(ctx, "try", func(ctx context.Context, t *tx) { t.exec(ctx, "DELETE FROM entry"); panic("boom") })
 		},
 		"over before it began": func(w *Workspace) error {
 			over, cancel := context.WithCancel(ctx)
 			cancel()
-			return w.change(over, "try", func(t *tx) { t.dropRows(key("a000")) })
+			return w.change(over, "try", func(ctx context.Context, t *tx) { t.dropRows(ctx, key("a000")) })
 		},
 		"over in the middle": func(w *Workspace) error {
 			over, cancel := context.WithCancel(ctx)
-			return w.change(over, "try", func(t *tx) { t.dropRows(key("a000")); cancel(); t.dropRows(key("a001")) })
+			return w.change(over, "try", func(ctx context.Context, t *tx) { t.dropRows(ctx, key("a000")); cancel(); t.dropRows(ctx, key("a001")) })
 		},
 		"the disk": func(w *Workspace) error {
-			return w.change(ctx, "try", func(t *tx) {
-				t.exec("ROLLBACK") // what SQLite does by itself when it cannot read or write
+			return w.change(ctx, "try", func(ctx context.Context, t *tx) {
+				t.exec(ctx, "ROLLBACK") // what SQLite does by itself when it cannot read or write
 				t.fail(errBoom)
 			})
 		},
@@ -121,13 +121,13 @@ func TestOneFails(t *testing.T) {
 	}
 }
 
-// TestFullDisk: what does not fit is not stored, and the next change is.
-func TestFullDisk(t *testing.T) {
+// TestFullDiskStoresNothing: what does not fit is not stored, and the next change is.
+func TestFullDiskStoresNothing(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(3)...)
 	_, err := w.db.Exec("PRAGMA max_page_count = 40")
 	testkit.OK(t, err, noSync(w))
-	err = w.change(ctx, "try", func(t *tx) { t.setMeta("large", strings.Repeat("x", 1<<20)) })
+	err = w.change(ctx, "try", func(ctx context.Context, t *tx) { t.setMeta(ctx, "large", strings.Repeat("x", 1<<20)) })
 	if err == nil || !strings.Contains(err.Error(), "free some space") {
 		t.Errorf("it ended with %v", err)
 	}
@@ -135,8 +135,8 @@ func TestFullDisk(t *testing.T) {
 	stored(t, w, "a000 a001 a002")
 }
 
-// TestReadByAnother: a commit that waits too long for another program to end its reading is not stored; the next one is.
-func TestReadByAnother(t *testing.T) {
+// TestBusyStateStoresNothing: a commit that waits too long for another program to end its reading is not stored; the next one is.
+func TestBusyStateStoresNothing(t *testing.T) {
 	w := loaded(t, numbered(2)...)
 	_, err := w.db.Exec("PRAGMA busy_timeout = 1")
 	other, opened := sql.Open("sqlite", filepath.Join(w.dir, stateName))
@@ -153,8 +153,8 @@ func TestReadByAnother(t *testing.T) {
 	stored(t, w, "a001")
 }
 
-// TestOnePost: while an image of a post is changed, no other change of its images begins.
-func TestOnePost(t *testing.T) {
+// TestImagesOfAPostChangeOneByOne: while an image of a post is changed, no other change of its images begins.
+func TestImagesOfAPostChangeOneByOne(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	steps := 0
 	ctx := hooked(t.Context(), func(step string) error {
@@ -174,7 +174,7 @@ func TestOnePost(t *testing.T) {
 func TestEndedBeforeItsCommit(t *testing.T) {
 	w := loaded(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	testkit.OK(t, w.change(ctx, "try", func(t *tx) { t.setMeta("a", "there"); cancel() }))
+	testkit.OK(t, w.change(ctx, "try", func(ctx context.Context, t *tx) { t.setMeta(ctx, "a", "there"); cancel() }))
 	value, err := w.Meta(t.Context(), "a")
 	testkit.Same(t, "a", "there", value, err)
 }

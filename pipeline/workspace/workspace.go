@@ -282,7 +282,9 @@ func (w *Workspace) Holder() (string, error) {
 func (w *Workspace) conclude(ctx context.Context) error {
 	// Both are done whatever the other returns: trouble with the log must not keep erased content in state.db. The
 	// seal comes last, and only when all went well.
-	if err := errors.Join(w.publish(ctx), w.scrub(ctx)); err != nil {
+	published := w.publish(ctx)
+	scrubbed := w.scrub(ctx)
+	if err := errors.Join(published, scrubbed); err != nil {
 		return err
 	}
 	err := w.db.Close()
@@ -310,7 +312,8 @@ func (w *Workspace) Close() error {
 	// The lock goes last: its next holder must find the database closed. Closing the file is not enough to release
 	// it: a child that was just forked has it open too, until it execs.
 	if w.lock != nil {
-		errs = append(errs, unlock(w.lock), w.lock.Close())
+		errs = append(errs, unlock(w.lock))
+		errs = append(errs, w.lock.Close())
 	}
 	w.finish, w.db, w.root, w.lock = nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {

@@ -310,8 +310,8 @@ func TestLockIsTheKernels(t *testing.T) {
 	open(t, dir)
 }
 
-// TestExisting: what must be there is not made, and no other folder is taken for it.
-func TestExisting(t *testing.T) {
+// TestExistingFolderIsNotMade: what must be there is not made, and no other folder is taken for it.
+func TestExistingFolderIsNotMade(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{dir, filepath.Join(dir, "none")} {
 		_, err := Open(t.Context(), name, Options{Existing: true})
@@ -325,7 +325,7 @@ func TestExisting(t *testing.T) {
 	testkit.OK(t, w.Close())
 }
 
-func TestLoad(t *testing.T) {
+func TestLoadBindsAndDropsWhatLeft(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "bb1", 0), entry(2, "bb1", 1), entry(3, "cc1", 0))
 	store(t, w, manifest.Key{ID: "bb1", Image: 1}, "left")
@@ -414,8 +414,8 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	}
 }
 
-// TestDuePosts: due are live posts that were not seen within the time, or not since their image was stored.
-func TestDuePosts(t *testing.T) {
+// TestDuePostsWereNotSeenInTime: due are live posts that were not seen within the time, or not since their image was stored.
+func TestDuePostsWereNotSeenInTime(t *testing.T) {
 	w := loaded(t, numbered(6)...)
 	live := Post{State: manifest.StateLive, LiveAt: hour(5)}
 	posts := []Post{live, live, live, live, {State: manifest.StateRemoved, LiveAt: hour(1), Unseen: true}}

@@ -10,9 +10,10 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
@@ -46,7 +47,16 @@ type Reader struct {
 	answers  int
 	seen     map[manifest.Key]bool
 	images   manifest.Images
+	beside   manifest.Beside
+	ids      []ownID // of records that have another post's in their metadata or fields
 	problems manifest.Problems
+}
+
+// An ownID is the id of a record itself, where that can be the id of another post than the one it is about.
+type ownID struct {
+	record int
+	id     manifest.PostID
+	sure   bool // it can be nothing else
 }
 
 // New returns a reader that has read nothing. batch names the metadata that tells a record's batch, "" for none.
@@ -62,10 +72,12 @@ func (a *Reader) Export() Export {
 
 // Read reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a field
 // with one of the names of manifest.NameOfID, else the record's own id; metadata such as image can say which image it
-// is (manifest.Images): a permalink or another id in a record can be that of another post. Suggestions are a model's
-// and are not read. Errors are *manifest.Problems that name each record, and never hold the id of a user.
+// is (manifest.Images). The answers of a record whose metadata say that it is no answer are left out. A record whose metadata and fields name a comment or another post is refused as the row of a
+// table is (manifest.Beside), and so is one whose own id is that of another record's post. Suggestions are a model's and
+// are not read. Errors are *manifest.Problems that name each record, and never hold the id of a user.
 func (a *Reader) Read(in io.Reader, file string) error {
 	a.file, a.records, a.answers, a.problems, a.images = file, 0, 0, manifest.Problems{}, manifest.Images{}
+	a.beside, a.ids = manifest.Beside{}, nil
 	a.seen = make(map[manifest.Key]bool)
 	limited := &io.LimitedReader{R: userfile.Text(in), N: a.most}
 	err := a.read(json.NewDecoder(limited))
@@ -125,13 +137,31 @@ func (a *Reader) read(d *json.Decoder) error {
 		mixed.File = a.file
 		a.problems.Add(mixed)
 	}
+	a.problems.Join(a.beside.Comments())
+	a.judgeOwnIDs()
 	return a.problems.Err()
+}
+
+// judgeOwnIDs refuses records whose own ids are those of posts, and of other ones than theirs: metadata that slipped by
+// a row look so. What else an own id is, such as a number or a name, says nothing.
+func (a *Reader) judgeOwnIDs() {
+	posts := make(map[manifest.PostID]bool)
+	for key := range a.seen {
+		posts[key.ID] = true
+	}
+	for _, own := range a.ids {
+		if own.sure || posts[own.id] {
+			a.problems.Add(manifest.Problem{File: a.file, Message: fmt.Sprintf("record %d: its own id is that of post "+
+				"%s, and its metadata or fields name another post", own.record, own.id),
+				Hint: "correct the metadata, or give the records ids that are not those of posts"})
+		}
+	}
 }
 
 // readRecord reads one record. A key that stands twice in it, such as a question, could be read in two ways.
 func (a *Reader) readRecord(raw json.RawMessage) error {
-	_, err := strictjson.Decode(raw)
-	if _, twice := errors.AsType[*strictjson.Twice](err); twice {
+	_, err := jsonscan.Decode(raw)
+	if _, twice := errors.AsType[*jsonscan.Twice](err); twice {
 		return a.bad("a key stands twice in one object of it", "keep one of them, or "+exportAgain)
 	}
 	var r argillaRecord
@@ -177,6 +207,7 @@ func (a *Reader) broken(err error) error {
 
 func (a *Reader) record(r argillaRecord) error {
 	var key manifest.Key
+	isNone := a.isNoAnswer(r)
 	for _, question := range slices.Sorted(maps.Keys(r.Responses)) {
 		category := a.release.CategoryOf(question)
 		if category < 0 {
@@ -184,7 +215,7 @@ func (a *Reader) record(r argillaRecord) error {
 			continue
 		}
 		for _, response := range r.Responses[question] {
-			if response.Status != "" && response.Status != "submitted" {
+			if response.Status != "" && response.Status != "submitted" || isNone {
 				a.out.LeftOut++
 				continue
 			}
@@ -225,7 +256,7 @@ func (a *Reader) key(r argillaRecord) (manifest.Key, error) {
 		}
 	}
 	for _, t := range append(texts, text(r.ID)) {
-		key, err := manifest.ParseKey(t)
+		key, err := manifest.ParseCellKey(t)
 		if err != nil {
 			continue // Argilla's own ids, which are UUIDs, among them
 		}
@@ -236,10 +267,48 @@ func (a *Reader) key(r argillaRecord) (manifest.Key, error) {
 		if a.seen[key] {
 			return key, a.bad(fmt.Sprintf("post %s has a record already", key), "export one dataset, and each post once")
 		}
+		if p := a.beside.Judge(key.ID, a.besideOf(r), manifest.Problem{File: a.file}); p != nil {
+			return key, a.bad(p.Message, p.Hint)
+		}
+		if own, sure := manifest.PostForm(text(r.ID)); own != "" && own != string(key.ID) {
+			a.ids = append(a.ids, ownID{a.records, manifest.PostID(own), sure})
+		}
 		a.seen[key] = true
 		return key, nil
 	}
 	return manifest.Key{}, a.bad("it has no post id", "give records the id of their post, as id or as the metadata post_id")
+}
+
+// isNoAnswer reports whether the metadata of a record say that it is no answer, as the columns of a table do. Its own
+// status says only whether it has as many answers as were wanted.
+func (a *Reader) isNoAnswer(r argillaRecord) bool {
+	for name, value := range r.Metadata {
+		if name != a.batch && manifest.AnswerNamed(name) && manifest.NoAnswer(name, cellOf(value)) {
+			return true
+		}
+	}
+	return false
+}
+
+// cellOf gives a value as the cell of a table.
+func cellOf(value any) table.Cell {
+	if flag, isFlag := value.(bool); isFlag {
+		return table.Cell{Text: strconv.FormatBool(flag)}
+	}
+	return table.Cell{Text: text(value), Null: value == nil}
+}
+
+// besideOf are the metadata and fields that can say which post a record is about, but for the batch.
+func (a *Reader) besideOf(r argillaRecord) iter.Seq2[string, table.Cell] {
+	return func(yield func(string, table.Cell) bool) {
+		for _, within := range [...]map[string]any{r.Metadata, r.Fields} {
+			for _, name := range slices.Sorted(maps.Keys(within)) {
+				if name != a.batch && manifest.AboutNamed(name) && !yield(name, cellOf(within[name])) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // imageOf are the metadata that can say which image of its post a record is about.

@@ -204,3 +204,43 @@ func TestImageOfRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordThatIsNoAnswer: metadata by which the row of a table is no answer leave out the answers of a record.
+func TestRecordThatIsNoAnswer(t *testing.T) {
+	record := func(id, metadata string) string {
+		return `{"id": "` + id + `", "status": "pending", "metadata": {` + metadata + `}, "responses": {"severity": [` +
+			`{"value": "SS1", "user_id": 1}, {"value": "SS2", "user_id": 2}]}}`
+	}
+	for metadata, want := range map[string]int{
+		`"status": "rejected"`: 2, `"is_valid": false`: 2, `"llm_error": "timeout"`: 2, `"status": "approved"`: 0, `"error": null`: 0,
+	} {
+		got, err := readExport("["+record("abc123", metadata)+","+record("abc124", "")+"]", maxExport)
+		if err != nil || got.LeftOut != want || len(got.Annotators[0]) != 2-want/2 {
+			t.Errorf("%s: %d left out of %v, %v, want %d", metadata, got.LeftOut, got.Annotators, err, want)
+		}
+	}
+}
+
+// TestAboutOfRecord: a record whose metadata or fields name a comment or another post, or whose own id is that of
+// another record's post, is refused.
+func TestAboutOfRecord(t *testing.T) {
+	record := func(id, metadata, fields string) string {
+		return `{"id": "` + id + `", "metadata": {` + metadata + `}, "fields": {` + fields + `}, "responses": {"severity": [{"value": "SS1", "user_id": 1}]}}`
+	}
+	for text, want := range map[string]string{
+		record("abc123", `"post_id": "abc124"`, "") + "," + record("abc124", `"post_id": "abc123"`, ""): "record 1: its own id is that of post abc123, and its metadata",
+		record("t3_abc123", `"post_id": "abc124"`, ""):                                                  "record 1: its own id is that of post abc123",
+		record("row1", `"post_id": "abc124"`, "") + "," + record("7", `"post_id": "abc123"`, ""):        "",
+		record("abc123", `"post_id": "t3_abc123"`, ""):                                                  "",
+		record("x", `"post_id": "abc123", "submission_id": "abc124"`, ""):                               `record 1: column "submission_id" names another post`,
+		record("x", `"post_id": "abc123"`, `"permalink": "/r/x/comments/abc123/t/kz0abcd/"`):            `record 1: column "permalink" says that this row is about a comment`,
+		record("x", `"post_id": "abc123", "type": "comment"`, ""):                                       `column "type" says`,
+		record("abc123", `"is_comment": true`, ""):                                                      `column "is_comment" says`,
+		record("abc123", `"kind": "figure"`, `"name": "a", "url": "https://i.redd.it/a.png"`):           "",
+	} {
+		if _, err := readExport("["+text+"]", maxExport); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

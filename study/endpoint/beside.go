@@ -1,16 +1,13 @@
 package endpoint
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 )
 
 // Where servers write an answer a second time, beside the message of a choice: as JSON that they read themselves, or
@@ -121,14 +118,8 @@ func objectsIn(text string) (all []any) {
 			break
 		}
 		text = text[begin:]
-		var raw json.RawMessage
-		d := json.NewDecoder(strings.NewReader(text))
-		err := d.Decode(&raw)
-		length := int(d.InputOffset())
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			raw, length = json.RawMessage(strings.TrimSpace(text)+"}"), len(text)
-		}
-		v, err := strictjson.Decode(raw)
+		raw, length, _ := jsonscan.ObjectAt(text)
+		v, err := jsonscan.Decode(raw)
 		if err != nil {
 			text = text[1:]
 			continue

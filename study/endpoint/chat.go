@@ -200,8 +200,7 @@ func (s *Server) Chat(ctx context.Context, c Chat) (Reply, error) {
 	}
 	pictures := slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Image != nil })
 	return s.ask(ctx, "/chat/completions", body, func(fields map[string]any) Reply {
-		return readChat(fields,
-			pictures)
+		return readChat(fields, look{pictures: pictures, stops: c.Decoding.Stop})
 	})
 }
 

@@ -12,9 +12,9 @@ import (
 )
 
 // readChat reads the answer to a Chat. It is OK only if it can be read in one way: all its choices say the same, no
-// other answer stands beside them, and nothing in it says that it was refused, filtered or cut, or that a picture that
-// was sent was not seen.
-func readChat(fields map[string]any, pictures bool) Reply {
+// other answer stands beside them, and nothing in it says that it was refused, filtered, cut or not finished, or that a
+// picture that was sent was not seen.
+func readChat(fields map[string]any, l look) Reply {
 	choices, ok := fields["choices"].([]any)
 	if !ok {
 		return failed("the answer is not that of a chat")
@@ -26,7 +26,6 @@ func readChat(fields map[string]any, pictures bool) Reply {
 	if why != "" {
 		return failed("%s", why)
 	}
-	l := look{pictures: pictures}
 	r := l.choice(first)
 	for _, c := range choices {
 		other, _ := c.(map[string]any)
@@ -160,7 +159,8 @@ func spelledTwice(object map[string]any) string {
 // not be whole: value.IsWholeEnd has those of whole ones.
 var (
 	cut = []string{"length", "limit", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens",
-		"max_length", "token_limit", "context_length", "model_length", "model_context_window_exceeded", "truncated"}
+		"max_length", "token_limit", "context_length", "model_length", "model_context_window_exceeded", "truncated", "contextlengthreached",
+		"maxpredictedtokensreached"}
 	refuses = []string{"content_filter", "content_filtered", "safety", "image_safety", "refusal", "recitation",
 		"blocklist", "prohibited_content", "spii", "sensitive", "error_toxic", "guardrail_intervened", "blocked",
 		"refused",

@@ -5,7 +5,7 @@ import (
 	"net"
 	"net/http"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 )
 
 // Dial replaces the lowest layer of a Server.
@@ -24,14 +24,19 @@ func (s *Server) Answered(response *http.Response, moderation bool) (Reply, erro
 		if moderation {
 			return readModeration(fields, true)
 		}
-		return readChat(fields, true)
+		return readChat(fields, look{pictures: true})
 	})
 }
 
 const MaxAnswer = maxAnswer
 
 // ReadAnswer is the outcome of the answer to a chat, with or without a picture in it.
-func ReadAnswer(body string, picture bool) Outcome { return outcomeOf(body, picture, readChat) }
+// stops are the stop sequences of the request.
+func ReadAnswer(body string, picture bool, stops ...string) Outcome {
+	return outcomeOf(body, picture, func(fields map[string]any, pictures bool) Reply {
+		return readChat(fields, look{pictures: pictures, stops: stops})
+	})
+}
 
 // ReadJudgement is that of the answer to a moderation.
 func ReadJudgement(body string, picture bool) Outcome {
@@ -39,7 +44,7 @@ func ReadJudgement(body string, picture bool) Outcome {
 }
 
 func outcomeOf(body string, picture bool, read func(map[string]any, bool) Reply) Outcome {
-	v, err := strictjson.Decode([]byte(body))
+	v, err := jsonscan.Decode([]byte(body))
 	if err != nil {
 		return Failed
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 )
 
 // What servers say of an answer beside it, each under names of their own, is found by what names and values mean, not
@@ -57,6 +57,7 @@ var marks = []mark{
 		"the server says that the answer is not whole", false, false},
 	{Truncated, key(`(?:stopped|hit|reached|exceed|over)[a-z]*(?:limit|length|maxtokens)|` +
 		`(?:limit|length|maxtokens)(?:was|is)?(?:reached|hit|exceeded)`), isTrue, isCut, false, false},
+	{Truncated, key(`overflow`), func(value any) bool { return isTrue(value) || isCount(value) }, isCut, false, false},
 	{Truncated, key(`^(?:is|was|did|has)?(?:context|ctx)shift(?:s|ed)?$`), isTrueOrCount, isCut, false, false},
 	{Truncated, key(endings), ends(Truncated), "the answer has as many tokens as were allowed", false, false},
 
@@ -83,8 +84,7 @@ var marks = []mark{
 	{Failed, key(endings), oneOf(unfinished), "the answer is in a state in which it is not whole", false, false},
 }
 
-// endings are the keys of reasons, states and types. One that is not known says nothing: vLLM's stop_reason is the stop
-// sequence.
+// endings are the keys of reasons, states and types in which a word that is known says that an answer is none.
 const endings = `reason|finish|stop|status|state|type|kind|outcome`
 
 const (
@@ -121,12 +121,15 @@ type look struct {
 	judges   bool // it is a moderation's
 	pictures bool // a picture was sent
 	counts   bool // it is a usage that is looked through
+	// elsewhere is true within objects whose states are not those of the answer.
+	elsewhere bool
+	stops     []string // the stop sequences that were sent
 }
 
 // Marked returns what the JSON of a moderation's answer that somebody kept says of itself: OK where it says nothing,
 // else Refused, Truncated or Failed, and why.
 func Marked(body []byte) (Outcome, string) {
-	v, err := strictjson.Decode(body)
+	v, err := jsonscan.Decode(body)
 	if err != nil {
 		return Failed, "the answer cannot be read: " + err.Error()
 	}
@@ -156,6 +159,7 @@ func (l look) marked(value any) (found Outcome, why string) {
 				of := l
 				of.pictures = l.pictures && !(l.counts && elsewhere.MatchString(key))
 				found, why = worse(found, why)(of.field(key, name, v[name]))
+				of.elsewhere = l.elsewhere || !ofAnswer.MatchString(key)
 				found, why = worse(found, why)(of.marked(v[name]))
 			}
 		}
@@ -221,6 +225,9 @@ func (l look) field(key, name string, value any) (found Outcome, why string) {
 			continue
 		}
 		found, why = worse(found, why)(m.outcome, fmt.Sprintf("%s (%.40q)", m.what, name))
+	}
+	if word := l.otherEnd(key, value); word != "" {
+		return worse(found, why)(Failed, fmt.Sprintf("%.40q is %.40q, which does not say that the answer is whole", name, word))
 	}
 	return found, why
 }

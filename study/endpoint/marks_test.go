@@ -110,6 +110,37 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestEnds: of the fields that say how an answer ended, the words that mean a whole one are a closed list; a stop
+// sequence is no such word.
+func TestEnds(t *testing.T) {
+	for _, test := range []struct {
+		outer, choice, message string
+		want                   endpoint.Outcome
+	}{
+		{`"stats":{"stop_reason":"contextLengthReached"}`, ``, ``, truncated},
+		{`"stats":{"stop_reason":"maxPredictedTokensReached"}`, ``, ``, truncated},
+		{`"stats":{"stop_reason":"userStopped"}`, ``, ``, failed}, {`"stats":{"stopReason":"modelUnloaded"}`, ``, ``, failed},
+		{``, `"stop_reason":"pause_turn"`, ``, failed}, {`"done_reason":"unload"`, ``, ``, failed},
+		{``, `"native_finish_reason":"LANGUAGE"`, ``, failed}, {`"stop_type":"none"`, ``, ``, failed},
+		{``, `"meta_info":{"finish_reason":{"type":"paused"}}`, ``, failed}, {`"context_overflow":true`, ``, ``, truncated},
+		{`"status":"partial"`, ``, ``, failed}, {`"status":"requires_action"`, ``, ``, failed}, {`"state":"preempted"`, ``, ``, failed},
+		{`"status":"stopped_early"`, ``, ``, failed}, {`"response_status":"Processing"`, ``, ``, failed},
+		{``, `"status":"unfinished"`, ``, failed}, {``, ``, `"status":"killed"`, failed}, {``, `"status":"ALTERNATIVE_STATUS_TOOL"`, ``, failed},
+
+		{`"stats":{"stop_reason":"eosFound"}`, ``, ``, ok}, {`"stats":{"stop_reason":"stopStringFound"}`, ``, ``, ok},
+		{``, `"stop_reason":"</answer>"`, ``, ok}, {``, `"stop_reason":"END"`, ``, ok}, {``, `"stop_reason":151645`, ``, ok},
+		{`"stop_type":"word","stop_reason":"None"`, `"native_finish_reason":"FINISH_REASON_STOP"`, ``, ok},
+		{`"status":"succeeded","state":"DONE","job_status":"200"`, `"status":"ALTERNATIVE_STATUS_FINAL"`, `"status":"completed"`, ok},
+		{`"status":"","cache":{"status":"miss"},"moderation":{"status":"passed"},"overflow_policy":"rolling"`, ``, ``, ok},
+	} {
+		body := strings.NewReplacer("{,", "{", ",,", ",").Replace(`{` + test.outer + `,"choices":[{` + test.choice +
+			`,"finish_reason":"stop","message":{` + test.message + `,"content":"said"}}]}`)
+		if got := endpoint.ReadAnswer(body, false, "END"); got != test.want {
+			t.Errorf("%s: %s, want %s", body, got, test.want)
+		}
+	}
+}
+
 // TestOtherAnswers: an answer that stands in another place of the same body, and says something else, makes it one that
 // cannot be read in one way.
 func TestOtherAnswers(t *testing.T) {
@@ -294,6 +325,7 @@ func TestModerationMarks(t *testing.T) {
 	for fields, want := range map[string]endpoint.Outcome{
 		`"success":false`: failed, `"timed_out":true`: failed, `"code":500`: failed, `"cancelled":true`: failed,
 		`"warnings":["image could not be fetched"]`: truncated, `"tokens_truncated":9`: truncated, `"images_dropped":2`: truncated,
+		`"status":"partial"`: failed, `"state":"unfinished"`: failed, `"status":"flagged"`: ok, `"status":"Done"`: ok,
 		`"policy_violation":true,"action":"block","decision":"reject"`: ok, `"flagged":true,"sensitive":true,"code":0`: ok,
 	} {
 		for _, body := range []string{

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 )
 
 // read reads an answer that says it is a good one, without trusting it.
@@ -19,8 +19,8 @@ func (s *Server) read(header http.Header, body []byte, read func(map[string]any)
 	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
 		return Reply{Outcome: Failed, Detail: "the server streams its answer, which was not asked for"}
 	}
-	v, err := strictjson.Decode(body)
-	if _, twice := errors.AsType[*strictjson.Twice](err); twice {
+	v, err := jsonscan.Decode(body)
+	if _, twice := errors.AsType[*jsonscan.Twice](err); twice {
 		// Which of the two counts would be chance.
 		return Reply{Outcome: Failed, Detail: s.o.Scrubber.Printable("the answer cannot be read: " + err.Error())}
 	}
@@ -133,7 +133,7 @@ func withParts(whole, part int, counts map[string]any, details *regexp.Regexp) i
 
 // counted is the reply with what a body says that it took, which can stand beside an error.
 func (r Reply) counted(body []byte) Reply {
-	v, err := strictjson.Decode(body)
+	v, err := jsonscan.Decode(body)
 	fields, _ := v.(map[string]any)
 	if err == nil {
 		r.Usage, r.Contradicts = usageOf(fields)
@@ -152,17 +152,17 @@ func failed(format string, args ...any) Reply {
 
 // ReadChat reads the body of an answer to a Chat that somebody kept, by the rules of Server.Chat.
 func ReadChat(body []byte) Reply {
-	v, err := strictjson.Decode(body)
+	v, err := jsonscan.Decode(body)
 	if err != nil {
 		return failed("the answer cannot be read: %s", err)
 	}
 	fields, _ := v.(map[string]any)
-	return readChat(fields, false) // whether a picture was sent is not known
+	return readChat(fields, look{}) // whether a picture was sent is not known
 }
 
 // ReadModeration reads the body of an answer to a Moderation that somebody kept, by the rules of Server.Moderate.
 func ReadModeration(body []byte) Reply {
-	v, err := strictjson.Decode(body)
+	v, err := jsonscan.Decode(body)
 	if err != nil {
 		return failed("the answer cannot be read: %s", err)
 	}

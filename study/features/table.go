@@ -64,7 +64,6 @@ const (
 func (c *Config) kinds(columns []string) map[string]Kind {
 	known := map[string]Kind{"faces": Count, "face_haar": YesNo, "words": Count, "sentences": Count}
 	if c.Counts { // in place of percent
-		known["sixltr"], known["dic"] = Count, Count
 		for _, d := range c.Dictionaries {
 			for _, category := range d.Categories {
 				known[d.Name+"."+category] = Count

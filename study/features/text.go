@@ -39,7 +39,7 @@ func TextColumns(dictionaries []*Dictionary) []string {
 	return columns
 }
 
-// Text returns the numbers of a text. Those of categories are percent of all tokens, or tokens with counts. A text
+// Text returns the numbers of a text. Those of each category are percent of all tokens, or tokens with counts. A text
 // without a token has none: all are NaN.
 func Text(text string, dictionaries []*Dictionary, counts bool) []float64 {
 	var tokens []string
@@ -54,9 +54,6 @@ func Text(text string, dictionaries []*Dictionary, counts bool) []float64 {
 	}
 	n := float64(len(tokens))
 	share := func(of int) float64 { return 100 * float64(of) / n }
-	if counts {
-		share = func(of int) float64 { return float64(of) }
-	}
 	long := 0
 	for _, t := range tokens {
 		if utf8.RuneCountInString(t) > 6 {
@@ -68,7 +65,11 @@ func Text(text string, dictionaries []*Dictionary, counts bool) []float64 {
 	var categories []float64
 	for _, d := range dictionaries {
 		for _, count := range d.count(tokens, inAny) {
-			categories = append(categories, share(count))
+			if counts {
+				categories = append(categories, float64(count))
+			} else {
+				categories = append(categories, share(count))
+			}
 		}
 	}
 	if len(dictionaries) > 0 {

@@ -1,14 +1,11 @@
 package models
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 
-	"rehydrate/internal/strictjson"
+	"rehydrate/internal/jsonscan"
 )
 
 // What may stand before and after an answer that is the object alone: white space, a code fence with the name of a
@@ -38,7 +35,7 @@ const (
 func valueOf(text, key string) (value any, why string) {
 	before := lead.FindStringSubmatch(text)
 	text = text[len(before[0]):]
-	object, length, cut := objectAt(text)
+	object, length, cut := jsonscan.ObjectAt(text)
 	switch {
 	case cut:
 		return nil, "its JSON object is cut"
@@ -53,7 +50,7 @@ func valueOf(text, key string) (value any, why string) {
 	if differ := after != nil && before[1] != "" && after[1] != "" && before[1] != after[1]; differ || after == nil {
 		return nil, "it is not the JSON object alone"
 	}
-	read, err := strictjson.Decode(object)
+	read, err := jsonscan.Decode(object)
 	if err != nil {
 		return nil, "its JSON object cannot be read: " + err.Error()
 	}
@@ -90,7 +87,7 @@ func valuesOf(text, key string) (values []any, why string) {
 			break
 		}
 		text = text[begin:]
-		object, length, cut := objectAt(text)
+		object, length, cut := jsonscan.ObjectAt(text)
 		switch {
 		case cut:
 			return nil, "its JSON object is cut"
@@ -103,7 +100,7 @@ func valuesOf(text, key string) (values []any, why string) {
 			text = text[1:]
 			continue
 		}
-		read, err := strictjson.Decode(object)
+		read, err := jsonscan.Decode(object)
 		if err != nil {
 			return nil, "its JSON object cannot be read: " + err.Error()
 		}
@@ -121,24 +118,6 @@ func valuesOf(text, key string) (values []any, why string) {
 		return nil, fmt.Sprintf("its JSON object has no key %q", key)
 	}
 	return nil, "it holds no JSON object"
-}
-
-// objectAt reads the JSON object that a text begins with, nil where none begins there, and how long it is. cut
-// reports that one begins, and that more than its last brace is missing.
-func objectAt(text string) (object json.RawMessage, length int, cut bool) {
-	d := json.NewDecoder(strings.NewReader(text))
-	err := d.Decode(&object)
-	switch {
-	case err == nil:
-		return object, int(d.InputOffset()), false
-	case !errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, 0, false
-	}
-	object = json.RawMessage(strings.TrimSpace(text) + "}")
-	if !json.Valid(object) {
-		return nil, 0, true
-	}
-	return object, len(text), false
 }
 
 // under adds what a JSON value, and all that it holds, has under a key.

@@ -21,7 +21,7 @@ type lexicon struct {
 // shortWords are the only words of one and two letters that count: nearly all pairs of
 // letters are in a dictionary. A run of letters is cut only if a piece is in functionWords.
 var (
-	shortWords    = strings.Fields("A AM AN AS AT BE BY DO GO HE I IF IN IS IT ME MY NO OF ON OR SO TO UP US WE")
+	shortWords    = strings.Fields("A AM AN AS AT BE BY DO GO HE HI I IF IM IN IS IT ME MR MY NO OF OH OK ON OR SO TO TV UP US WE")
 	functionWords = slices.Sorted(slices.Values(append(strings.Fields(`ABOUT ALL AND ANY ARE BECAUSE BUT CAN CANT COULD DID
 		DONT FOR FROM GET GOT HAD HAS HAVE HER HIM HIS HOW INTO ITS JUST LIKE NOT NOW OFF ONE OUR OUT SHE
 		THAT THE THEIR THEM THEN THERE THESE THEY THIS THOSE TOO WANT WAS WERE WHAT WHEN WHERE WHICH WHO WHY
@@ -54,27 +54,45 @@ func bare(word string) string {
 func isApostrophe(r rune) bool { return strings.ContainsRune("'\u2018\u2019`", r) }
 
 // mend repairs the slips of the engine that can be repaired for certain: an I read as a stroke,
-// I AM read as LAM where letters touch, and words read as one.
-func (l lexicon) mend(words []word.Raw) []word.Raw {
-	if l.knows == nil {
-		return words
-	}
-	var out []word.Raw
+// I AM read as LAM where letters touch, and words read as one where the ink has a space.
+// ink has the spaces of each word; without any of them, letters alone decide. It returns the
+// pieces of each word, mostly one.
+func (l lexicon) mend(words []word.Raw, ink []spaces) [][]word.Raw {
+	out := make([][]word.Raw, len(words))
 	for i, w := range words {
-		if w.Text == "|" && i+1 < len(words) && l.isPronoun(w, words[i+1]) {
+		out[i] = []word.Raw{w}
+		if l.knows == nil {
+			continue
+		}
+		if isStroke(w) && i+1 < len(words) && l.isPronoun(w, words[i+1]) {
 			w.Text = "I"
 		}
-		pieces := l.split(w.Text)
+		var between spaces
+		if ink != nil {
+			between = ink[i]
+		}
+		pieces := l.split(w.Text, between)
 		if bare(w.Text) == "LAM" && (i == 0 || bare(words[i-1].Text) != "THE") {
 			at := strings.IndexAny(w.Text, "Ll")
 			pieces = []string{w.Text[:at] + "I", w.Text[at+1:]}
 		}
-		out = append(out, apart(w, pieces)...)
+		out[i] = apart(w, pieces)
 	}
 	return out
 }
 
-const strokeConfidence = 70 // of the word after a stroke that is an I
+// What an I without serifs is read as. A stroke that the engine is sure of is none.
+var strokes = strings.Fields("| 1 l ! [ ] / [I |I { } 1. \u2018I")
+
+const (
+	strokeBelow      = 85 // confidence of a stroke other than |
+	strokeConfidence = 70 // of the word after a stroke that is an I, at least
+)
+
+// isStroke reports whether a word looks like an upright stroke, and may be an I.
+func isStroke(w word.Raw) bool {
+	return w.Text == "|" || w.Confidence < strokeBelow && slices.Contains(strokes, w.Text)
+}
 
 // isPronoun reports whether a stroke stands for I: a word of the language follows it on
 // its line and is about as high. Frames and rules have no such neighbour.
@@ -114,7 +132,9 @@ const (
 // At least one piece is a function word, one of a single letter stands at an end only,
 // and the others have splitPiece letters, since any run of letters is a row of short
 // words. It returns nil without such a cut. It adds only spaces: the pieces make up the word.
-func (l lexicon) split(word string) []string {
+//
+// A cut needs a wide space in the ink; see spaces.allowCut.
+func (l lexicon) split(word string, ink spaces) []string {
 	var upper []byte
 	var at []int // where the letter stands in word
 	for i, r := range word {
@@ -129,7 +149,7 @@ func (l lexicon) split(word string) []string {
 	if len(upper) < splitFrom || len(upper) > splitTo || l.knows(word) {
 		return nil
 	}
-	cuts := l.cuts(string(upper))
+	cuts := l.cuts(string(upper), func(letter int) bool { return ink.allowCut(at[letter], len(word)) })
 	if len(cuts) < 2 || len(cuts) > splitMost {
 		return nil
 	}
@@ -154,8 +174,8 @@ const (
 )
 
 // cuts returns where the pieces of the cheapest cut begin, nil if there is none or none
-// of its pieces is a function word.
-func (l lexicon) cuts(s string) []int {
+// of its pieces is a function word. spaced reports whether one may begin at a letter.
+func (l lexicon) cuts(s string, spaced func(letter int) bool) []int {
 	type step struct {
 		cost, from int
 		function   bool
@@ -163,8 +183,8 @@ func (l lexicon) cuts(s string) []int {
 	best := make([]step, len(s)+1)
 	for i := 1; i <= len(s); i++ {
 		for j := range i {
-			if j > 0 && best[j].cost == 0 {
-				continue // not to be reached
+			if j > 0 && (best[j].cost == 0 || !spaced(j)) {
+				continue // not to be reached, or letters of one word
 			}
 			cost, function := l.pieceCost(s[j:i], j == 0 || i == len(s))
 			if cost > 0 && (best[i].cost == 0 || best[j].cost+cost < best[i].cost) {
@@ -268,13 +288,15 @@ func (l lexicon) parameters() string {
 	var b strings.Builder
 	lists := sha256.Sum256([]byte(strings.Join(shortWords, " ") + "\n" + strings.Join(functionWords, " ")))
 	fmt.Fprintf(&b, "dictionary %s; short and function words %x", l.id, lists[:8])
-	fmt.Fprintf(&b, "; stroke before %d", strokeConfidence)
+	fmt.Fprintf(&b, "; strokes %v below %d before %d", strokes, strokeBelow, strokeConfidence)
 	fmt.Fprintf(&b, "; split %d-%d into %d of %d at cost %d %d %d", splitFrom, splitTo, splitMost, splitPiece,
 		costFunction, costOther, costSingle)
+	fmt.Fprintf(&b, "; cut within %d/10 letters of a space of %d%%", cutNearTenths, cutWidePct)
 	fmt.Fprintf(&b, "; sure from %d of %d", sureConfidence, sureLength)
 	for _, bar := range bars {
 		fmt.Fprintf(&b, "; accept %s %v, agreed %v, without a sure word %v, agreed %v",
 			bar.what, bar.beside, bar.besideAgreed, bar.without, bar.withoutAgreed)
 	}
+	b.WriteString(choiceParameters())
 	return b.String()
 }

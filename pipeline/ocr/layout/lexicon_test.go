@@ -2,6 +2,7 @@ package layout
 
 import (
 	"image"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestSplit(t *testing.T) {
 		{strings.Repeat("THE", 6), ""}, // six pieces
 		{"", ""},
 	} {
-		got := l.split(tt.in)
+		got := l.split(tt.in, nil)
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("split(%q) = %q, want %q", tt.in, got, tt.want)
 		}
@@ -67,6 +68,8 @@ func TestMend(t *testing.T) {
 		want string
 	}{
 		{"a stroke before a word is I", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(1, "FEEL", 90, 10, 50, 20)}, "I FEEL"},
+		{"so is what looks like one", []word.Raw{raw(1, "1.", 84, 0, 5, 20), raw(1, "FEEL", 90, 10, 50, 20)}, "I FEEL"},
+		{"but not what was read well", []word.Raw{raw(1, "1", 85, 0, 5, 20), raw(1, "FEEL", 90, 10, 50, 20)}, "1 FEEL"},
 		{"at the end it is a stroke", []word.Raw{raw(1, "FEEL", 90, 10, 50, 20), raw(1, "|", 40, 60, 65, 20)}, "FEEL |"},
 		{"on another line", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(2, "FEEL", 90, 10, 50, 20)}, "| FEEL"},
 		{"before noise", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(1, "xqz", 90, 10, 50, 20)}, "| xqz"},
@@ -77,7 +80,7 @@ func TestMend(t *testing.T) {
 		{"several words read as one", []word.Raw{raw(1, "ITHAS", 80, 0, 100, 20)}, "IT HAS"},
 	} {
 		var got []string
-		for _, w := range l.mend(tt.in) {
+		for _, w := range slices.Concat(l.mend(tt.in, nil)...) {
 			got = append(got, w.Text)
 		}
 		if strings.Join(got, " ") != tt.want {
@@ -85,8 +88,8 @@ func TestMend(t *testing.T) {
 		}
 	}
 	want := []word.Raw{raw(1, "IT", 80, 0, 40, 20), raw(1, "HAS", 80, 40, 100, 20)}
-	testkit.Same(t, "pieces", want, l.mend([]word.Raw{raw(1, "ITHAS", 80, 0, 100, 20)}))
-	if got := (lexicon{}).mend([]word.Raw{raw(1, "ITHAS", 80, 0, 100, 20)}); len(got) != 1 {
+	testkit.Same(t, "pieces", [][]word.Raw{want}, l.mend([]word.Raw{raw(1, "ITHAS", 80, 0, 100, 20)}, nil))
+	if got := (lexicon{}).mend([]word.Raw{raw(1, "ITHAS", 80, 0, 100, 20)}, nil); len(got[0]) != 1 {
 		t.Errorf("without a dictionary mend = %v, want the words as they are", got)
 	}
 }

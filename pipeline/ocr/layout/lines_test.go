@@ -175,7 +175,7 @@ func TestCut(t *testing.T) {
 	}
 	half := s.gray.Rect
 	half.Min.X = half.Dx() / 2
-	words := s.place([]word.Raw{{Text: "X", Box: s.gray.Rect, Block: 1}, {Text: "Y", Box: half, Block: 1}}, lines[0], 7)
+	words, _ := s.place([]word.Raw{{Text: "X", Box: s.gray.Rect, Block: 1}, {Text: "Y", Box: half, Block: 1}}, lines[0], 7)
 	want := []word.Raw{{Text: "X", Box: image.Rect(40, 40, 121, 80), Block: 7}, {Text: "Y", Box: image.Rect(129, 40, 210, 80), Block: 7}}
 	testkit.Same(t, "words as large as the strip, and as half of it", want, words)
 }

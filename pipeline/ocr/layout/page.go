@@ -21,16 +21,16 @@ func (r Rules) lexicon() lexicon { return lexicon{knows: r.Dictionary, id: r.Dic
 
 // A Page is an image in which lines of text were searched. It is not changed by reading it.
 type Page struct {
-	rules  Rules
-	luma   *image.Gray // at full size
-	origin image.Point // the corner of the image's bounds
-	queue  *queue      // as it is before anything is read
+	rules Rules
+	image image.Image
+	luma  *image.Gray // at full size
+	queue *queue      // as it is before anything is read
 }
 
 // Find searches an image, which must not be empty, for lines of text.
 func Find(img image.Image, r Rules) *Page {
 	views := newPlanes(img)
-	return &Page{rules: r, luma: views.luma, origin: img.Bounds().Min, queue: newQueue(views)}
+	return &Page{rules: r, image: img, luma: views.luma, queue: newQueue(views)}
 }
 
 // Recognize asks an engine to read pictures, and returns the words of each. whole says that there is one picture, of a
@@ -69,14 +69,26 @@ type reader struct {
 	page      *Page
 	queue     *queue
 	recognize Recognize
+	heard     []candidate // the words of all strips so far, noise too
 }
 
+// read reads the page and puts in what the merge of its lines has lost.
 func (r *reader) read() ([]candidate, error) {
+	merged, err := r.readLines()
+	lexicon := r.page.rules.lexicon()
+	if err != nil || r.page.rules.DecisionOnly || lexicon.knows == nil {
+		return merged, err
+	}
+	return lexicon.choose(merged, r.heard), nil
+}
+
+// readLines reads the lines of the page, and the whole page where they hold little.
+func (r *reader) readLines() ([]candidate, error) {
 	all, err := r.readQueue()
 	if err != nil || r.decided(all) || sureLetters(merge(all)) >= againBelow {
 		return merge(all), err
 	}
-	r.queue.searchAgain()
+	r.queue.searchAgain(colourPlanes(r.page.image))
 	more, err := r.readQueue()
 	all = append(all, more...)
 	if err != nil || sureLetters(merge(all)) >= sparseBelow {
@@ -87,7 +99,9 @@ func (r *reader) read() ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return merge(append(all, r.collect(answers[0], len(r.queue.layers), gray.Rect.Size())...)), nil
+	words := r.collect(answers[0], nil, len(r.queue.layers), gray.Rect.Size())
+	r.heard = append(r.heard, words...)
+	return merge(append(all, words...)), nil
 }
 
 // readQueue reads the lines of the queue, and no more than it has to if only the decision counts.
@@ -129,9 +143,10 @@ func (r *reader) readBatch(batch []textLine) ([]candidate, error) {
 	}
 	var all []candidate
 	for i, t := range batch {
-		placed := strips[i].place(answers[i], t, len(r.queue.places))
-		words := r.collect(placed, t.layer, r.queue.size())
+		placed, ink := strips[i].place(answers[i], t, len(r.queue.places))
+		words := r.collect(placed, ink, t.layer, r.queue.size())
 		r.queue.record(t, words)
+		r.heard = append(r.heard, words...)
 		if !noise(words) {
 			all = append(all, words...)
 		}
@@ -140,8 +155,8 @@ func (r *reader) readBatch(batch []textLine) ([]candidate, error) {
 }
 
 // collect is the function collect with the page's size and lexicon.
-func (r *reader) collect(words []word.Raw, look int, scaled image.Point) []candidate {
-	return collect(words, look, scaled, r.queue.original, r.page.rules.lexicon())
+func (r *reader) collect(words []word.Raw, ink []spaces, look int, scaled image.Point) []candidate {
+	return collect(words, ink, look, scaled, r.queue.original, r.page.rules.lexicon())
 }
 
 // What has to be read if only the decision counts: so many words of the dictionary, and this share of all words.

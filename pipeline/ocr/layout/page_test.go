@@ -85,9 +85,10 @@ func TestReadError(t *testing.T) {
 
 // TestParameters pins what the fingerprint of an engine is made of.
 func TestParameters(t *testing.T) {
-	want := "method 4; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
+	want := "method 5; lines @1000 enlarge at most 4; Y ramp 250-180 even 500; M ramp 250-180 even 500; " +
 		"Y ramp 20-140 even 500; Y ramp 180-80 even 550; Y ramp 80-200 even 550; Y ramp 90-40 even 550; " +
-		"E ramp 250-180 even 500; E ramp 20-140 even 500; stretched from 16 below 160 but for 1/1000; " +
+		"E ramp 250-180 even 500; E ramp 20-140 even 500; C ramp 160-60 even 500; X ramp 20-140 even 500; " +
+		"stretched from 16 below 160 but for 1/1000; " +
 		"below 24 letters evened by 25 times 4; minimum from 150; ink below 160; letters 6 1/4 wide 4 narrow 10 ink 12%; " +
 		"neighbours like 55% gap -33% 110% beside 70%; line of 4 high 3, below 10 of 8; joined -50% 200%, 70-135%; " +
 		"under -20% 100%, 80-125%, even 300 600; slants [-500 -350 -200 200 350 500] from 100, 12 in rows of 5 even 500; " +

@@ -12,7 +12,9 @@ import (
 //	2: words mended and accepted by dictionary and agreement; what is read is painted out
 //	3: line by line; LAM is I AM; what is small is not accepted
 //	4: the box of a word is that of its ink
-const methodVersion = 4
+//	5: more short words and strokes; words are cut where the ink has a space; colours; a choice
+//	   among the words of all strips
+const methodVersion = 5
 
 // Parameters describes everything between pixels and text, for a dataset's provenance and the fingerprint of an engine:
 // the rules and all constants of this package. line and page describe how the engine reads a strip and a whole page.

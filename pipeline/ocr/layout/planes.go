@@ -63,29 +63,65 @@ func (p planes) fromYCbCr(src *image.YCbCr) {
 
 // fromAny converts an image of any colour model.
 func (p planes) fromAny(img image.Image) {
-	// In strips: a whole RGBA copy of the largest image allowed would take 160 MB.
-	const rows = 32
-	bounds := img.Bounds()
-	width := bounds.Dx()
-	strip := image.NewRGBA(image.Rect(0, 0, width, min(rows, bounds.Dy())))
-	for top := 0; top < bounds.Dy(); top += rows {
-		n := min(rows, bounds.Dy()-top)
-		at := image.Rect(0, 0, width, n)
-		// Over white, so that half-transparent pixels are not read as dark.
-		draw.Draw(strip, at, image.White, image.Point{}, draw.Src)
-		draw.Draw(strip, at, img, bounds.Min.Add(image.Pt(0, top)), draw.Over)
-		luma, minimum := p.luma.Pix[top*width:], p.minimum.Pix[top*width:]
-		for i := range width * n {
-			px := strip.Pix[4*i : 4*i+3 : 4*i+3]
+	eachRow(img, func(y int, row []uint8) {
+		luma, minimum := p.luma.Pix[y*p.luma.Stride:], p.minimum.Pix[y*p.minimum.Stride:]
+		for x := range len(row) / 4 {
+			px := row[4*x : 4*x+3 : 4*x+3]
 			r, g, b := int(px[0]), int(px[1]), int(px[2])
 			v := uint8((299*r + 587*g + 114*b) / 1000)
-			luma[i] = v
+			luma[x] = v
 			if v >= minFrom {
 				v = min(px[0], px[1], px[2])
 			}
-			minimum[i] = v
+			minimum[x] = v
+		}
+	})
+}
+
+// eachRow calls f with each row of an image over white, in RGBA.
+func eachRow(img image.Image, f func(y int, row []uint8)) {
+	// In strips: a whole RGBA copy of the largest image allowed would take 160 MB.
+	const rows = 32
+	bounds := img.Bounds()
+	strip := image.NewRGBA(image.Rect(0, 0, bounds.Dx(), min(rows, bounds.Dy())))
+	for top := 0; top < bounds.Dy(); top += rows {
+		at := image.Rect(0, 0, bounds.Dx(), min(rows, bounds.Dy()-top))
+		// Over white, so that half-transparent pixels are not read as dark.
+		draw.Draw(strip, at, image.White, image.Point{}, draw.Src)
+		draw.Draw(strip, at, img, bounds.Min.Add(image.Pt(0, top)), draw.Over)
+		for y := range at.Dy() {
+			f(top+y, strip.Pix[y*strip.Stride:(y+1)*strip.Stride])
 		}
 	}
+}
+
+// colourPlanes makes the two views of an image in which text stands out by its colour alone, at full size: C is how far
+// the brightest channel is from the darkest, and X is the brightest channel. A grey image has neither.
+//
+// C shows saturated letters, red with a black outline or blue on grass, and X black ones on dark red. Only a picture
+// where little was read pays for them: of 338 memes 38, and 4 of these gain 13 words for 1 wrong one.
+func colourPlanes(img image.Image) map[string]*image.Gray {
+	switch src := img.(type) {
+	case *image.Gray:
+		return nil
+	case *picture.Turned:
+		planes := colourPlanes(src.Image)
+		for name, plane := range planes {
+			planes[name] = src.Plane(plane)
+		}
+		return planes
+	}
+	size := image.Rectangle{Max: img.Bounds().Size()}
+	spread, brightest := image.NewGray(size), image.NewGray(size)
+	eachRow(img, func(y int, row []uint8) {
+		for x := range size.Dx() {
+			px := row[4*x : 4*x+3 : 4*x+3]
+			high := max(px[0], px[1], px[2])
+			i := y*spread.Stride + x
+			spread.Pix[i], brightest.Pix[i] = high-min(px[0], px[1], px[2]), high
+		}
+	})
+	return map[string]*image.Gray{"C": spread, "X": brightest}
 }
 
 // maxEnlarge bounds enlargement: a thumbnail blown up further gives no more words.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
+	"slices"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -60,6 +62,55 @@ func TestScaleKeepsLevel(t *testing.T) {
 					t.Fatalf("%v to %d: pixel %d = %d, want 137", size, long, i, v)
 				}
 			}
+		}
+	}
+}
+
+// TestColourPlanes: C is how far the channels are apart, X the brightest of them, whatever the image's colour model.
+func TestColourPlanes(t *testing.T) {
+	for _, tt := range []struct {
+		name              string
+		c                 color.Color
+		spread, brightest uint8
+	}{
+		{"white", color.White, 0, 255}, {"black", color.Black, 0, 0}, {"dark red", color.NRGBA{140, 10, 20, 255}, 130, 140},
+		{"blue", color.NRGBA{20, 60, 230, 255}, 210, 230}, {"transparent is white", color.NRGBA{0, 0, 0, 0}, 0, 255},
+	} {
+		img := image.NewNRGBA(image.Rect(5, 5, 8, 45))
+		draw.Draw(img, img.Rect, image.NewUniform(tt.c), image.Point{}, draw.Src)
+		planes := colourPlanes(img)
+		for i := range planes["C"].Pix {
+			testkit.Same(t, tt.name, []uint8{tt.spread, tt.brightest}, []uint8{planes["C"].Pix[i], planes["X"].Pix[i]})
+		}
+	}
+	testkit.Same(t, "planes of a grey image", 0, len(colourPlanes(grayOf(1, 7))))
+}
+
+// TestSearchAgain: text that its colour alone tells apart is found, by the look that is for it.
+func TestSearchAgain(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		paper, paint color.NRGBA
+		want         string
+	}{
+		{"blue on green of the same luma", color.NRGBA{110, 115, 70, 255}, color.NRGBA{60, 110, 250, 255}, "C"},
+		{"black on dark red", color.NRGBA{150, 0, 0, 255}, color.NRGBA{0, 0, 0, 255}, "X"},
+	} {
+		img := image.NewNRGBA(image.Rect(0, 0, lookLong, 400))
+		draw.Draw(img, img.Rect, image.NewUniform(tt.paper), image.Point{}, draw.Src)
+		for _, box := range row(8, 40, 100, 20, 40, 30) {
+			draw.Draw(img, box, image.NewUniform(tt.paint), image.Point{}, draw.Src)
+		}
+		q := newQueue(newPlanes(img))
+		first := len(q.layers)
+		q.lines = nil
+		q.searchAgain(colourPlanes(img))
+		var got []string
+		for _, l := range q.lines {
+			got = append(got, lastLooks[l.layer-first].plane)
+		}
+		if !slices.Contains(got, tt.want) {
+			t.Errorf("%s: lines in %q, want one in %s", tt.name, got, tt.want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // A look is one way to make text black on white.
 type look struct {
-	plane        string // "Y", "M" or "E"
+	plane        string // "Y", "M", "E", "C" or "X"
 	black, white int    // of the ramp
 	even         int    // of a line at least, in thousandths; what is less even is hardly ever text
 }
@@ -18,8 +18,9 @@ type look struct {
 var looks = [...]look{{"Y", 250, 180, 500}, {"M", 250, 180, 500}, {"Y", 20, 140, 500},
 	{"Y", 180, 80, 550}, {"Y", 80, 200, 550}, {"Y", 90, 40, 550}}
 
-// The looks if the first ones found next to nothing: for text brighter, and darker, than its surroundings.
-var lastLooks = [...]look{{"E", 250, 180, 500}, {"E", 20, 140, 500}}
+// The looks if the first ones found next to nothing: for text brighter, and darker, than its surroundings; in strong
+// colours, and black on a dark colour.
+var lastLooks = [...]look{{"E", 250, 180, 500}, {"E", 20, 140, 500}, {"C", 160, 60, 500}, {"X", 20, 140, 500}}
 
 // Lines are searched in a picture whose longer side has so many pixels.
 const lookLong = 1000
@@ -65,9 +66,15 @@ func newQueue(p planes) *queue {
 	return &q
 }
 
-// searchAgain searches for lines that only stand out from what is around them.
-func (q *queue) searchAgain() {
-	q.search(lastLooks[:], map[string]*image.Gray{"E": evened(q.layers[0].gray)})
+// searchAgain searches for lines that only stand out from what is around them, or by their colour. colours are the
+// planes of colourPlanes.
+func (q *queue) searchAgain(colours map[string]*image.Gray) {
+	planes := map[string]*image.Gray{"E": evened(q.layers[0].gray)}
+	for name, plane := range colours {
+		planes[name] = scale(plane, lookLong)
+	}
+	looks := slices.DeleteFunc(slices.Clone(lastLooks[:]), func(l look) bool { return planes[l.plane] == nil })
+	q.search(looks, planes)
 }
 
 // search finds the lines of planes, by name, and puts them in order.

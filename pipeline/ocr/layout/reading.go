@@ -38,22 +38,32 @@ type candidate struct {
 	look   int
 	listed bool // in the lexicon
 	agreed bool // another look read the same at the same place
+	fills  bool // it was put among the merged words: it is accepted unless it is small
+
+	repair   word.Repair
+	readings []string // of the engine, if it is repaired
 }
 
 // collect turns the words of a look into candidates of the original's size, and mends them. It drops those without any
 // letter or digit.
-func collect(words []word.Raw, look int, scaled, original image.Point, l lexicon) []candidate {
+func collect(words []word.Raw, ink []spaces, look int, scaled, original image.Point, l lexicon) []candidate {
 	words = slices.Clone(words)
 	for i := range words {
 		words[i].Text = printable(words[i].Text)
 	}
 	var out []candidate
-	for _, w := range l.mend(words) {
-		if letters(w.Text) == 0 {
-			continue
+	for i, pieces := range l.mend(words, ink) {
+		for _, w := range pieces {
+			if letters(w.Text) == 0 {
+				continue
+			}
+			w.Box = inside(rescaleBox(w.Box, scaled, original), image.Rectangle{Max: original})
+			c := candidate{Raw: w, look: look, listed: l.listed(w.Text)}
+			if w.Text != words[i].Text {
+				c.repair, c.readings = word.Mended, []string{words[i].Text}
+			}
+			out = append(out, c)
 		}
-		w.Box = inside(rescaleBox(w.Box, scaled, original), image.Rectangle{Max: original})
-		out = append(out, candidate{Raw: w, look: look, listed: l.listed(w.Text)})
 	}
 	return out
 }
@@ -128,11 +138,16 @@ func merge(candidates []candidate) []candidate {
 			taken = append(taken, w)
 		}
 	}
-	for i := range kept {
-		// Among all candidates: a word that was not kept still agrees.
-		kept[i].agreed = slices.ContainsFunc(candidates, kept[i].agrees)
-	}
+	// Among all candidates: a word that was not kept still agrees.
+	markAgreed(kept, candidates)
 	return kept
+}
+
+// markAgreed marks the words that two looks agree on.
+func markAgreed(words, among []candidate) {
+	for i := range words {
+		words[i].agreed = slices.ContainsFunc(among, words[i].agrees)
+	}
 }
 
 // agrees reports whether another look read the same word at the same place.
@@ -290,14 +305,34 @@ func compareAcross(a, b candidate) int {
 
 // Reading puts the words in reading order and accepts those that are certain enough.
 func (w Words) Reading() Reading {
-	return newReading(w.merged, w.page.origin, w.page.rules.lexicon())
+	return newReading(w.merged, w.page.image.Bounds().Min, w.page.rules.lexicon())
 }
 
 // newReading makes the reading of merged words; origin is the corner of the image's
 // bounds.
 func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 	var r Reading
-	var beside []bool // that another word of the line is sure
+	for _, v := range judge(words, l) {
+		if box := v.Box.Add(origin); v.accepted || v.Confidence >= wordFloor {
+			r.Words = append(r.Words, word.Word{Text: v.Text, Confidence: v.Confidence, X: box.Min.X, Y: box.Min.Y,
+				W: box.Dx(), H: box.Dy(), Line: v.line, Accepted: v.accepted, Repair: v.repair, Readings: v.readings})
+		}
+	}
+	r.Text, r.Confidence = word.Join(r.Words)
+	return r
+}
+
+// A verdict is what becomes of a merged word.
+type verdict struct {
+	candidate
+	line     int  // of the reading order
+	beside   bool // another word of the line is sure
+	accepted bool
+}
+
+// judge decides which merged words are certain enough, and lists all in reading order.
+func judge(words []candidate, l lexicon) []verdict {
+	var out []verdict
 	for number, line := range order(words) {
 		sure := 0
 		for _, c := range line {
@@ -306,17 +341,12 @@ func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 			}
 		}
 		for _, c := range line {
-			b := sure > 1 || sure == 1 && !c.sure()
-			box := c.Box.Add(origin)
-			r.Words = append(r.Words, word.Word{Text: c.Text, Confidence: c.Confidence, X: box.Min.X, Y: box.Min.Y,
-				W: box.Dx(), H: box.Dy(), Line: number, Accepted: l.accepts(c, b)})
-			beside = append(beside, b)
+			beside := sure > 1 || sure == 1 && !c.sure()
+			out = append(out, verdict{c, number, beside, c.fills || l.accepts(c, beside)})
 		}
 	}
-	dropSmall(r.Words, beside)
-	r.Words = slices.DeleteFunc(r.Words, func(w word.Word) bool { return !w.Accepted && w.Confidence < wordFloor })
-	r.Text, r.Confidence = word.Join(r.Words)
-	return r
+	dropSmall(out)
+	return out
 }
 
 // What is much lower than the text of a picture is mostly a watermark, or noise.
@@ -326,23 +356,28 @@ const (
 )
 
 // dropSmall takes back the acceptance of words much lower than the others.
-func dropSmall(words []word.Word, beside []bool) {
-	var heights []int // of each accepted letter
-	for _, w := range words {
-		if w.Accepted {
-			heights = append(heights, slices.Repeat([]int{w.H}, letters(w.Text))...)
+func dropSmall(words []verdict) {
+	median := medianHeight(words)
+	for i, v := range words {
+		least := smallPct
+		if !v.beside {
+			least = smallAlonePct
+		}
+		words[i].accepted = v.accepted && 100*v.Box.Dy() >= least*median
+	}
+}
+
+// medianHeight is that of the accepted letters but for words that were put in, and 0 without any.
+func medianHeight(words []verdict) int {
+	var heights []int
+	for _, v := range words {
+		if v.accepted && !v.fills {
+			heights = append(heights, slices.Repeat([]int{v.Box.Dy()}, letters(v.Text))...)
 		}
 	}
 	if len(heights) == 0 {
-		return
+		return 0
 	}
 	slices.Sort(heights)
-	median := heights[len(heights)/2]
-	for i := range words {
-		least := smallPct
-		if !beside[i] {
-			least = smallAlonePct
-		}
-		words[i].Accepted = words[i].Accepted && 100*words[i].H >= least*median
-	}
+	return heights[len(heights)/2]
 }

@@ -32,7 +32,7 @@ func TestCollect(t *testing.T) {
 		{Text: "|_-", Confidence: 99, Box: image.Rect(10, 20, 30, 40)},
 		{Text: "\x1b[31mR\u202eE\u2003D\xff\n", Confidence: 80, Box: image.Rect(0, 0, 100, 50)},
 	}
-	got := collect(raw, 2, image.Pt(100, 50), image.Pt(250, 125), lexicon{})
+	got := collect(raw, nil, 2, image.Pt(100, 50), image.Pt(250, 125), lexicon{})
 	want := []candidate{
 		{Raw: word.Raw{Text: "FAINT", Confidence: 0, Box: image.Rect(25, 50, 75, 100)}, look: 2},
 		{Raw: word.Raw{Text: "[31mRED", Confidence: 80, Box: image.Rect(0, 0, 250, 125)}, look: 2},

@@ -88,20 +88,22 @@ func (l *layer) copyAround(to *image.Gray, page image.Rectangle, row int, s span
 	}
 }
 
-// place moves words of a strip to their place in the image's layer, and makes them one block of that number.
-func (s strip) place(words []word.Raw, line textLine, number int) []word.Raw {
-	out := make([]word.Raw, 0, len(words))
+// place moves words of a strip to their place in the image's layer, and makes them one block of that number. It also
+// returns the spaces in the ink of each.
+func (s strip) place(words []word.Raw, line textLine, number int) (out []word.Raw, ink []spaces) {
 	for i, w := range words {
 		// The engine gives some words the box of all that follow, or the height of the strip.
 		if i+1 < len(words) && words[i+1].Box.Min.X > w.Box.Min.X {
 			w.Box.Max.X = min(w.Box.Max.X, words[i+1].Box.Min.X)
 		}
-		box := rescaleBox(s.ink(w.Box), s.gray.Rect.Size(), s.page.Size()).Add(s.page.Min)
+		inked := s.ink(w.Box)
+		ink = append(ink, s.spaces(inked))
+		box := rescaleBox(inked, s.gray.Rect.Size(), s.page.Size()).Add(s.page.Min)
 		box.Min.Y, box.Max.Y = max(box.Min.Y, line.box.Min.Y), min(box.Max.Y, line.box.Max.Y)
 		w.Box, w.Block = box.Add(line.shift), number
 		out = append(out, w)
 	}
-	return out
+	return out, ink
 }
 
 // ink is the part of a box that has ink in it, or the box where it has none.

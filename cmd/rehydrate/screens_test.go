@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rehydrate/audit"
+	"rehydrate/audit/verify"
+	"rehydrate/curate/annotate"
+	"rehydrate/curate/publish"
+	"rehydrate/internal/safely"
+	"rehydrate/labels"
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/diff"
+	"rehydrate/pipeline/state"
+	"rehydrate/policy"
+	"rehydrate/report"
+	"rehydrate/study"
+	"rehydrate/study/features"
+	"rehydrate/study/models"
+)
+
+// screenValues are the values that commands print, by the screens that print them.
+var screenValues = map[string]any{
+	"annotate-export": annotate.Sent{}, "annotate-merge": mergeAnswer{Merged: &annotate.Merged{}}, "annotate-review": reviewAnswer{},
+	"audit": auditAnswer{}, "audit-interrupted": audit.Report{}, "statement": audit.StatementCheck{}, "log": auditlog.FolderReport{},
+	"merged": mergedAnswer{}, "split": shardsAnswer{}, "work": workAnswer{},
+	"dedupe": dedupeAnswer{}, "diff": diff.Report{}, "doctor": doctorAnswer{}, "explain": report.Explanation{},
+	"export": state.CopyReport{}, "export-digests": digestsAnswer{}, "export-list": copiesAnswer{}, "export-moved": movedAnswer{},
+	"export-noted": closedAnswer{}, "features": featuresAnswer{Table: &features.Table{}}, "grant-show": grantReport{Grant: &policy.Grant{}}, "grant-check": grantReport{Release: &policy.GrantedRelease{}}, "init": initAnswer{},
+	"labels-agreement": study.Agreement{}, "labels-compare": study.Comparison{}, "labels-groups": study.Groups{},
+	"labels-groups-csv": study.Groups{}, "labels-moderation": study.Moderation{ModerationTable: labels.ModerationTable{Services: make([]labels.ServiceRow, 1)}},
+	"labels-moderation-csv": study.Moderation{},
+	"labels-score":          study.Scores{}, "labels-split": study.Split{}, "labels-split-csv": study.Split{}, "labels-stats": statsTables{},
+	"labels-stats-csv": statsTables{}, "labels-weights": study.Weighting{}, "man": manAnswer{}, "classify": modelAnswer{}, "moderate": modelAnswer{},
+	"model-plan": models.Estimate{}, "prompts": promptsAnswer{}, "ocr": state.Reread{}, "ocr-plan": pipeline.Workload{},
+	"publish": publish.Report{}, "publish-review": publish.Review{}, "purge": purgeAnswer{}, "purge-plan": pipeline.PurgePlan{},
+	"purge-all": endAnswer{}, "purge-all-plan": pipeline.Ending{}, "recheck": recheckAnswer{}, "report": reportAnswer{},
+	"run-plan": planAnswer{}, "select": selectAnswer{}, "status": statusReport{}, "summary": state.Summary{},
+	"tombstones": stonesAnswer{}, "tombstones-export": stonesFileAnswer{}, "tombstones-lift": liftAnswer{}, "verify": verify.Report{},
+	"version": versions{},
+}
+
+// TestScreens: every screen prints a value of which nothing is empty, and one of which everything is. A screen that is
+// written wrong fails here and not where a user would see it.
+func TestScreens(t *testing.T) {
+	calls := regexp.MustCompile(`\b(?:answer|answerHolds|render)\((?:c, |w, )?"([a-z-]+)"`)
+	files, err := filepath.Glob("*.go")
+	check(t, err)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		check(t, err)
+		for _, call := range calls.FindAllStringSubmatch(string(text), -1) {
+			if _, ok := screenValues[call[1]]; !ok {
+				t.Errorf("%s prints the screen %s, which has no value here", file, call[1])
+			}
+		}
+	}
+	for name, empty := range screenValues {
+		t.Run(name, func(t *testing.T) {
+			full := reflect.New(reflect.TypeOf(empty)).Elem()
+			fill(full, 0)
+			for _, c := range []*command{{quiet: true}, {verbose: true}} {
+				c.workspace = defaultWorkspace
+				for _, v := range append(variants(full.Interface()), empty) {
+					if screens().Lookup(name) == nil {
+						t.Fatal("there is no such screen")
+					}
+					check(t, safely.Do(func() error { return c.render(io.Discard, name, v) }))
+				}
+			}
+		})
+	}
+}
+
+// variants are a full value, once with each word on which its screen turns.
+func variants(v any) []any {
+	a, ok := v.(auditAnswer)
+	if !ok {
+		return []any{v}
+	}
+	var all []any
+	for _, verdict := range []audit.Verdict{audit.Pass, audit.Fail, audit.Undecided, audit.Overdue} {
+		a.Verdict = verdict
+		all = append(all, a)
+	}
+	return all
+}
+
+// fill gives every part of v a value: two elements each, to a depth that no screen goes beyond.
+func fill(v reflect.Value, depth int) {
+	if depth > 14 || !v.CanSet() {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("word")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(2)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(2)
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(2.5)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fallthrough
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i), depth+1)
+		}
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, depth+1)
+		fill(value, depth+1)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Date(2033, 6, 1, 12, 0, 0, 0, time.UTC)))
+			return
+		}
+		for i := range v.NumField() {
+			fill(v.Field(i), depth+1)
+		}
+	}
+}
+
+// TestScreensAreNear: a screen lies beside the code of its command.
+func TestScreensAreNear(t *testing.T) {
+	files, err := screenFiles.ReadDir("screens")
+	check(t, err)
+	for _, f := range files {
+		beside := strings.TrimSuffix(f.Name(), ".txt") + ".go"
+		if _, err := os.Stat(beside); err != nil && f.Name() != "common.txt" {
+			t.Errorf("screens/%s: %v", f.Name(), err)
+		}
+	}
+	var unused []string
+	for _, screen := range screens().Templates() {
+		used := fmt.Sprintf("%q", screen.Name())
+		found := strings.HasSuffix(screen.Name(), ".txt") || screen.Name() == "screens" || screenValues[screen.Name()] != nil
+		for _, f := range files {
+			text, err := screenFiles.ReadFile("screens/" + f.Name())
+			check(t, err)
+			found = found || regexp.MustCompile(`(?:template|table "\w+") `+used).Match(text)
+		}
+		if !found {
+			unused = append(unused, screen.Name())
+		}
+	}
+	if slices.Sort(unused); len(unused) > 0 {
+		t.Errorf("no command prints %q", unused)
+	}
+}

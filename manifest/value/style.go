@@ -1,0 +1,44 @@
+package value
+
+import "regexp"
+
+// A Style is how the numbers of a column are written. Its zero value has met none.
+type Style struct {
+	values    int
+	plain     int // numbers without a sign that says how decimals are parted: 902, 1,131
+	commas    int // 1,5
+	pointed   int // 1.5
+	thousands int // of these, 1.131
+}
+
+var (
+	commaForm     = regexp.MustCompile(`^[-+]?(?:[0-9]+|[1-9][0-9]{0,2}(?:\.[0-9]{3})+),[0-9]+$`)
+	threeForm     = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+$`)
+	thousandsForm = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}\.[0-9]{3}$`)
+	pointForm     = regexp.MustCompile(`^[-+]?[0-9]*\.[0-9]*(?:[eE][-+]?[0-9]+)?$`)
+)
+
+// Add adds a value.
+func (s *Style) Add(text string) {
+	s.values++
+	switch {
+	case IsDigits(text), threeForm.MatchString(text):
+		s.plain++
+	case commaForm.MatchString(text):
+		s.commas++
+	case thousandsForm.MatchString(text):
+		s.pointed, s.thousands = s.pointed+1, s.thousands+1
+	case pointForm.MatchString(text):
+		s.pointed++
+	}
+}
+
+// DecimalComma reports whether all values are numbers, and some have a decimal comma.
+func (s *Style) DecimalComma() bool { return s.commas > 0 && s.commas+s.plain == s.values }
+
+// MayPartThousands reports whether some values have a point, and each with three digits behind it, as a point between
+// thousands has. It is one where other numbers of the file have a decimal comma.
+func (s *Style) MayPartThousands() bool { return s.pointed > 0 && s.pointed == s.thousands }
+
+// IsThousands reports whether a number may have a point between thousands.
+func IsThousands(text string) bool { return thousandsForm.MatchString(text) }

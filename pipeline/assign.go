@@ -1,0 +1,159 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/reddit/sweep"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// assign gives every entry of posts that were asked about its next step.
+func (g *gatherer) assign(ctx context.Context, answered []sweep.Heard[asked]) error {
+	of, ids := map[manifest.PostID]sweep.Heard[asked]{}, make([]manifest.PostID, len(answered))
+	for i, h := range answered {
+		ids[i], of[h.Post.ID] = h.Post.ID, h
+	}
+	// One question for all of them: it waits for the images that are being stored.
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: ids}) {
+		if err != nil {
+			return err
+		}
+		h := of[rec.ID]
+		c, a := g.answerOf(h, rec.Key.Image)
+		s := next(g.terms, rec, a)
+		if s.gone {
+			j := state.Judge{Policy: g.Policy, Now: g.Now()}
+			if h.Post.stone != nil {
+				j.Tombstones = state.Holding{rec.ID: *h.Post.stone}
+			}
+			res := j.Outcome(rec)
+			s.outcome, s.reason = res.Outcome, res.Reason
+		}
+		if err := g.do(ctx, rec, c, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerOf is what Reddit said of an image, as next takes it.
+func (g *gatherer) answerOf(h sweep.Heard[asked], image int) (reddit.Candidate, answer) {
+	a := answer{live: h.Post.stone == nil && h.Post.State == manifest.StateLive}
+	if h.Found == nil {
+		return reddit.Candidate{}, a
+	}
+	c := h.Found.Image(image)
+	if c.Fault == nil && g.fetch[c.Host] == nil {
+		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
+	}
+	a.place = &place{fault: c.Fault}
+	if c.Fault == nil {
+		a.place.source = state.SHA256([]byte(c.URL))
+	}
+	return c, a
+}
+
+// do does the step of an entry, whose image lies at c.
+func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candidate, s step) error {
+	if s.same {
+		g.known.lies(rec, c)
+	}
+	if s.inspect {
+		fetch, before := s.fetch, s.before
+		var err error
+		s, err = g.inspect(ctx, rec, s)
+		if err != nil {
+			return err
+		}
+		s.fetch, s.before = fetch, before
+	}
+	if err := g.note(ctx, rec, s); err != nil {
+		return err
+	}
+	switch {
+	case s.read:
+		if err := send(ctx, g.run, g.read, readJob{Record: rec}); err != nil {
+			return err
+		}
+	case !s.fetch || rec.Image != nil:
+		g.settled(rec.Key, manifest.Result{Outcome: s.outcome, Reason: s.reason})
+	}
+	if !s.fetch {
+		return nil
+	}
+	return send(ctx, g.run, g.fetch[c.Host], fetchJob{entry: rec.Entry, candidate: c, source: state.SHA256([]byte(c.URL)),
+		before: s.before, stored: rec.Image != nil})
+}
+
+// inspect reads the file of an image that was stored under other limits: what the policy allows now is decided from the
+// bytes.
+func (g *gatherer) inspect(ctx context.Context, rec workspace.Record, s step) (step, error) {
+	_, _, err := g.load(ctx, rec)
+	if f, ok := errors.AsType[*policy.Fault](err); ok {
+		return g.terms.refused(rec, s.source, f), nil
+	}
+	return s, err
+}
+
+// note stores what a step says of the entry's image.
+func (g *gatherer) note(ctx context.Context, rec workspace.Record, s step) error {
+	switch {
+	case s.drop:
+		return g.Workspace.DropImage(ctx, rec.Key, *s.note, s.note.Reason == policy.SameAsRemoved)
+	case s.note != nil:
+		return g.Workspace.SetTrouble(ctx, rec.Key, *s.note)
+	case s.clear:
+		return g.Workspace.ClearTrouble(ctx, rec.Key)
+	}
+	return nil
+}
+
+// trouble is a fault as the workspace keeps it, of what no place and no policy decided.
+func trouble(f *policy.Fault) workspace.Trouble {
+	return workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}
+}
+
+// dropImage removes a stored image, and says why.
+func (r *run) dropImage(ctx context.Context, k manifest.Key, f *policy.Fault) error {
+	return r.Workspace.DropImage(ctx, k, trouble(f), f.Reason == policy.SameAsRemoved)
+}
+
+// noImage notes that a download brought no image. One that is stored stays, and is no row where it was none before.
+func (g *gatherer) noImage(ctx context.Context, j fetchJob, f *policy.Fault) error {
+	t := trouble(f)
+	t.Source = g.terms.attempt(j.entry, j.source, f.Reason)
+	if j.stored {
+		rec, err := g.stored(ctx, j.entry.Key)
+		if err != nil {
+			return err
+		}
+		t.Beside = workspace.Odd
+		if is := rec.Trouble; is != nil && is.Beside == workspace.Out {
+			source := t.Source
+			t = *is
+			t.Source = source
+		}
+	}
+	return g.Workspace.SetTrouble(ctx, j.entry.Key, t)
+}
+
+// stored is what is stored of an entry.
+func (r *run) stored(ctx context.Context, k manifest.Key) (workspace.Record, error) {
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: []manifest.PostID{k.ID}}) {
+		if err != nil || rec.Key == k {
+			return rec, err
+		}
+	}
+	return workspace.Record{}, nil
+}
+
+// settled counts an entry that needs nothing more, or nothing that this run can do.
+func (g *gatherer) settled(k manifest.Key, res manifest.Result) {
+	g.Log.Debug("entry settled", "id", k.ID, "image", k.Image, "outcome", res.Outcome, "reason", res.Reason)
+	g.Progress.settled(res.Outcome)
+}

@@ -1,0 +1,104 @@
+package auditlog
+
+import (
+	"slices"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/policy"
+)
+
+// Removals are what a log says was removed and is not back. Whoever holds something against the log, a state.db that was
+// put back or what an audit found, goes by them. Fill them with Add, in the order of the log, and where the digests
+// are wanted with Learn, from the first record on again.
+type Removals struct {
+	Tombstones []Tombstone                              // one of each record, in their order
+	Entries    map[manifest.Key]Removal                 // images that were removed from posts that stay
+	Images     map[manifest.PostID]map[int]ImageDigests // of what went with its post, or out of it
+
+	removed map[manifest.PostID]bool                 // posts whose content was removed, or a part of it
+	last    map[manifest.PostID]map[int]ImageDigests // of their images, as they were fetched last
+}
+
+// A Tombstone is one of a post, as a record has it.
+type Tombstone struct {
+	Post
+	Since  time.Time
+	Record int64
+	Undone bool // a later record lifts or suspends it: whether that counts is for the release to say
+}
+
+// A Removal is that of an image from a post that stays.
+type Removal struct {
+	Reason manifest.Reason
+	Record int64
+}
+
+// ImageDigests are those of a Fetch record: of the stored file, of the downloaded one and of the pixels.
+type ImageDigests struct{ SHA256, Original, Pixels string }
+
+// NewRemovals returns those of an empty log.
+func NewRemovals() *Removals {
+	return &Removals{Entries: map[manifest.Key]Removal{}, Images: map[manifest.PostID]map[int]ImageDigests{},
+		removed: map[manifest.PostID]bool{}, last: map[manifest.PostID]map[int]ImageDigests{}}
+}
+
+// Add takes the next record.
+func (r *Removals) Add(e Event) {
+	for _, p := range e.Posts {
+		k := manifest.Key{ID: p.ID, Image: e.Image}
+		switch {
+		case e.Kind == Buried && p.State.Gone():
+			r.Tombstones = append(r.Tombstones, Tombstone{Post: p, Since: e.Since, Record: e.Seq})
+			r.removed[p.ID] = true
+		case e.Kind == Lifted, e.Kind == Readmitted:
+			for i := range r.Tombstones {
+				if r.Tombstones[i].ID == p.ID {
+					r.Tombstones[i].Undone = e.Verdict != Revoked
+				}
+			}
+		case e.Kind == Fetch: // somebody asked for it by name
+			delete(r.Entries, k)
+		case e.Kind == Erased && policy.LeftPost(manifest.Reason(e.Verdict)):
+			r.Entries[k] = Removal{Reason: manifest.Reason(e.Verdict), Record: e.Seq}
+			r.removed[p.ID] = true
+		case e.Kind == Erased && e.Verdict == "":
+			r.removed[p.ID] = true
+		}
+	}
+}
+
+// Learn takes a record for its digests, once Add has taken all.
+func (r *Removals) Learn(e Event) {
+	for _, p := range e.Posts {
+		switch {
+		case !r.removed[p.ID]: // most posts: nothing is kept of them
+		case e.Kind == Fetch:
+			set(r.last, p.ID, e.Image, ImageDigests{e.SHA256, e.Original, e.Pixels})
+			delete(r.Images[p.ID], e.Image)
+		default:
+			for image, digests := range r.last[p.ID] {
+				if e.Erases(manifest.Key{ID: p.ID, Image: image}) {
+					set(r.Images, p.ID, image, digests)
+				}
+			}
+		}
+	}
+}
+
+func set(m map[manifest.PostID]map[int]ImageDigests, id manifest.PostID, image int, digests ImageDigests) {
+	if m[id] == nil {
+		m[id] = map[int]ImageDigests{}
+	}
+	m[id][image] = digests
+}
+
+// Erases reports whether the record says that the workspace may not have the image of an entry any more: its post got a
+// tombstone, or the image went, with its post or out of it.
+func (e Event) Erases(k manifest.Key) bool {
+	if !slices.ContainsFunc(e.Posts, func(p Post) bool { return p.ID == k.ID }) {
+		return false
+	}
+	alone := slices.Contains(policy.ImageRemovals(), manifest.Reason(e.Verdict))
+	return e.Kind == Buried || e.Kind == Erased && (!alone || e.Image == k.Image)
+}

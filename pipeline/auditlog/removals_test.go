@@ -1,0 +1,72 @@
+package auditlog
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// TestRemovals: what is removed and not back, after records in a short form.
+func TestRemovals(t *testing.T) {
+	for _, c := range []struct{ records, tombstones, entries, images string }{
+		{"fetch a 0 1", "", "", ""},
+		{"fetch a 0 1; tombstone a", "a", "", "a=1"},
+		{"fetch a 0 1; erased a 0", "", "", "a=1"},
+		{"fetch a 0 1; tombstone a; erased a 0; fetch a 0 2", "a", "", ""},
+		{"fetch a 0 1; tombstone a; lifted a", "a undone", "", "a=1"},
+		{"fetch a 0 1; tombstone a; readmitted a; readmitted a 0 revoked", "a", "", "a=1"},
+		{"fetch a 0 1; fetch a 1 2; erased a 1 gallery_item_deleted", "", "a/1", "a/1=2"},
+		{"fetch a 0 1; fetch a 1 2; erased a 0 gallery_item_deleted", "", "a", "a=1"},
+		{"fetch a 0 1; erased a 0 crosspost_parent_removed; fetch a 0 3", "", "", ""},
+		{"fetch a 0 1; erased a 0 crosspost_parent_removed; fetch a 1 3", "", "a", "a=1"},
+		// Whether it is the same picture is decided again, by the digests of what was taken down.
+		{"fetch a 0 1; fetch b 0 1; tombstone a; erased a 0; erased b 0 same_as_removed", "a", "", "a=1"},
+		{"fetch a 0 1; erased a 0 left_manifest; fetch b 0 2; erased b 0 ended", "", "", ""},
+	} {
+		gone := NewRemovals()
+		for _, take := range []func(Event){gone.Add, gone.Learn} {
+			for i, record := range strings.Split(c.records, "; ") {
+				take(shortRecord(int64(i), strings.Fields(record)))
+			}
+		}
+		var stones, entries, images []string
+		for _, s := range gone.Tombstones {
+			stones = append(stones, string(s.ID)+map[bool]string{true: " undone"}[s.Undone])
+		}
+		for k := range gone.Entries {
+			entries = append(entries, k.String())
+		}
+		for id, of := range gone.Images {
+			for image, d := range of {
+				images = append(images, manifest.Key{ID: id, Image: image}.String()+"="+d.SHA256)
+			}
+		}
+		slices.Sort(images)
+		got := []string{strings.Join(stones, " "), strings.Join(entries, " "), strings.Join(images, " ")}
+		if diff := gocmp.Diff([]string{c.tombstones, c.entries, c.images}, got); diff != "" {
+			t.Errorf("%s: tombstones, entries, images (-want +got):\n%s", c.records, diff)
+		}
+	}
+}
+
+// shortRecord is a record of "kind post [image [verdict]]", of a fetch "fetch post image digest".
+func shortRecord(seq int64, words []string) Event {
+	e := Event{Seq: seq, Kind: Kind(words[0]), Posts: []Post{{ID: manifest.PostID(words[1])}}}
+	if len(words) > 2 {
+		e.Image = int(words[2][0] - '0')
+	}
+	switch {
+	case e.Kind == Fetch:
+		e.SHA256 = words[3]
+	case e.Kind == Buried:
+		e.Posts[0].State, e.Since = manifest.StateRemoved, time.Unix(seq, 0)
+	case len(words) > 3:
+		e.Verdict = words[3]
+	}
+	return e
+}

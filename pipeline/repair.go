@@ -1,0 +1,215 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"rehydrate/dedupe"
+	"rehydrate/internal/picture"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/reading"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// A disk that is not mounted, a file that was deleted by hand or an older state.db must not cost an image of a live
+// post: its host may not have it any more. So before a sweep makes files and rows agree, files whose rows are lost are
+// taken back where the log says that they were fetched, and files that are lost are put back from the dataset, which
+// has their bytes. Where more is missing than a few, nothing is done until somebody says that it is lost.
+
+// fewMissing is how many files may be missing of however few: somebody deleted them because they were damaged.
+const fewMissing = 3
+
+// A MissingError says that more than a tenth of the stored images are not there.
+type MissingError struct {
+	Missing, Of int
+	First       string // the name of the first file
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%d of the %d stored images are not there, %s first: is the disk mounted that holds them?",
+		e.Missing, e.Of, e.First)
+}
+
+// repair makes files and rows of images fit before a sweep.
+func (r *run) repair(ctx context.Context, a workspace.Astray) error {
+	if err := r.restoreLoose(ctx, a.Loose); err != nil {
+		return err
+	}
+	if len(a.Missing) == 0 {
+		return nil
+	}
+	if n := len(a.Missing); !r.ConfirmRemovals && n > max(fewMissing, a.Images/10) {
+		return &MissingError{Missing: n, Of: a.Images, First: a.Missing[0].String()}
+	}
+	back, err := r.restoreFromDataset(ctx, a.Missing...)
+	if err == nil {
+		r.Log.Warn("stored images were missing", "images", len(a.Missing), "put back from the dataset", len(back))
+	}
+	return err
+}
+
+// restoreLoose stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a post
+// that is not gone, and was not erased since.
+func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) error {
+	candidates := map[manifest.Key]workspace.LooseImage{}
+	for _, l := range loose {
+		rec, err := r.stored(ctx, l.Key)
+		if err != nil {
+			return err
+		}
+		if rec.Key == l.Key && rec.Image == nil && !rec.Post.State.Gone() && !r.stones.Has(l.ID) {
+			candidates[l.Key] = l
+		}
+	}
+	if len(candidates) == 0 {
+		return nil
+	}
+	fetched, err := r.fetched(ctx, candidates)
+	if err != nil {
+		return err
+	}
+	decoder := reading.New(nil, r.Policy)
+	for _, l := range loose {
+		event, was := fetched[l.Key]
+		if !was {
+			continue
+		}
+		if err := r.restoreFetched(ctx, decoder, l, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetched finds in the log what was fetched last of some entries, and not erased since.
+func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseImage) (map[manifest.Key]auditlog.Event,
+	error) {
+	last := map[manifest.Key]auditlog.Event{}
+	take := func(e auditlog.Event) {
+		for _, p := range e.Posts {
+			k := manifest.Key{ID: p.ID, Image: e.Image}
+			if _, wanted := of[k]; e.Kind == auditlog.Fetch && wanted {
+				last[k] = e
+			}
+		}
+		if e.Kind == auditlog.Erased || e.Kind == auditlog.Buried {
+			maps.DeleteFunc(last, func(k manifest.Key, _ auditlog.Event) bool { return e.Erases(k) })
+		}
+	}
+	log, err := r.Workspace.LogReader(ctx)
+	if errors.Is(err, auditlog.ErrNoLog) || errors.As(err, new(*auditlog.Broken)) {
+		return last, nil // nothing that can be believed says what the files are
+	}
+	if err != nil {
+		return nil, err
+	}
+	for e, err := range log.Records(ctx, 0) {
+		if err != nil {
+			return nil, err
+		}
+		take(e)
+	}
+	waiting, err := r.Workspace.Unpublished(ctx)
+	for _, e := range waiting {
+		take(e)
+	}
+	return last, err
+}
+
+// restoreFetched stores a loose image as it was fetched. One that is not what was fetched, or that the policy does not take,
+// goes with the sweep.
+func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l workspace.LooseImage,
+	fetched auditlog.Event) error {
+	body, err := r.Workspace.ReadImage(ctx, l.Key, workspace.Image{Format: l.Format, Bytes: l.Bytes,
+		SHA256: fetched.SHA256})
+	if _, other := errors.AsType[*workspace.Damaged](err); other {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info, fault := r.Policy.InspectImage(body)
+	if fault != nil {
+		return nil
+	}
+	pic, err := decoder.Decode(ctx, info, body)
+	if err != nil {
+		return err
+	}
+	defer pic.Free()
+	hash, err := dedupe.HashImage(pic.Image)
+	if err != nil {
+		return err
+	}
+	r.Log.Info("an image whose row was lost is taken back", "id", l.ID, "image", l.Key.Image)
+	// From where it came is not known: the next run asks, and finds the same file there or keeps this one.
+	return r.Workspace.StoreImage(ctx, l.Key, body, workspace.Image{Format: info.Format, Width: info.Width,
+		Height:         info.Height,
+		OriginalSHA256: fetched.Original, OriginalBytes: l.Bytes, PixelsSHA256: picture.ShownDigest(body, info.Format,
+			pic.Upright),
+		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()})
+}
+
+// readStored reads a stored image; one that is damaged it puts back from the dataset first. The error is
+// *workspace.Damaged where that does not have it.
+func (r *run) readStored(ctx context.Context, rec workspace.Record) ([]byte, error) {
+	body, err := r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
+	damaged, ok := errors.AsType[*workspace.Damaged](err)
+	if !ok {
+		return body, err
+	}
+	back, wrong := r.restoreFromDataset(ctx, rec.Key)
+	if wrong != nil || !back[rec.Key] {
+		return nil, errors.Join(err, wrong)
+	}
+	r.Log.Warn("a stored image was damaged and is put back from the dataset", "file", damaged.Name, "what",
+		damaged.What)
+	return r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
+}
+
+// restoreFromDataset writes files of stored images again from the dataset's files on record, and returns which: one that is not in
+// the dataset, or not with the bytes on record, stays lost.
+func (r *run) restoreFromDataset(ctx context.Context, keys ...manifest.Key) (back map[manifest.Key]bool, err error) {
+	back = map[manifest.Key]bool{}
+	d, err := r.readDataset(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]manifest.Key{}
+	for _, k := range keys {
+		if d.rows[k.String()] {
+			wanted[k.String()] = k
+		}
+	}
+	has := func(row string) bool { _, ok := wanted[row]; return ok }
+	for _, f := range d.files {
+		ids := map[string]bool{}
+		if _, err := state.ReadRows(ctx, r.Workspace, f.Name, ids); err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(ids)), has) {
+			continue
+		}
+		for row, err := range state.RowsOf(ctx, r.Workspace, f.Name) {
+			if err != nil {
+				return nil, err
+			}
+			if !has(row.ID) {
+				continue
+			}
+			err = r.Workspace.PutBack(ctx, wanted[row.ID], row.Image)
+			switch {
+			case err == nil:
+				back[wanted[row.ID]] = true
+			case !errors.Is(err, workspace.ErrNoImage): // which has other bytes on record
+				return nil, err
+			}
+		}
+	}
+	return back, nil
+}

@@ -1,0 +1,119 @@
+package pipeline
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"rehydrate/internal/testkit"
+)
+
+// imagesOf are the image files of a world's workspace.
+func (w *world) imagesOf() []string {
+	names, err := filepath.Glob(filepath.Join(w.dir, "ws", "images", "*", "*"))
+	testkit.OK(w, err)
+	return names
+}
+
+// TestNoRowGoesWhileTheImageDiskIsAway: while the disk with the images is away no job takes their rows, and all are there when it is back.
+func TestNoRowGoesWhileTheImageDiskIsAway(t *testing.T) {
+	for _, job := range []string{"run", "recheck", "purge", "purge offline", "purge offline id=p01", "reread", "split"} {
+		t.Run(job, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, numbered(12)...).do("run").ok()
+			before := w.inspect()
+			images := filepath.Join(w.dir, "ws", "images")
+			testkit.OK(t, os.Rename(images, images+"-away"), os.Mkdir(images, 0o700))
+			w.do(job)
+			if _, missing := errors.AsType[*MissingError](w.err); !missing {
+				t.Errorf("error %v, want that images are missing", w.err)
+			}
+			testkit.OK(t, os.Remove(images), os.Rename(images+"-away", images))
+			w.do("host 404 i.redd.it; run").ok()
+			if len(w.imagesOf()) != len(before.rows) {
+				t.Errorf("%d images, want %d", len(w.imagesOf()), len(before.rows))
+			}
+		})
+	}
+}
+
+// TestLostImagesComeBackFromTheDataset: what is confirmed to be lost is taken from the dataset.
+func TestLostImagesComeBackFromTheDataset(t *testing.T) {
+	w := newWorld(t, numbered(12)...).do("run").ok()
+	testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, "ws", "images")))
+	w.do("host 404 i.redd.it; run confirm").ok()
+	testkit.Same(t, "rows", "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
+}
+
+// TestOneLostFileIsRestored: a file that is gone, short or damaged is put back from the dataset, and what was read in it stays.
+func TestOneLostFileIsRestored(t *testing.T) {
+	for name, harm := range map[string]func(string) error{
+		"gone":  os.Remove,
+		"short": func(name string) error { return os.Truncate(name, 7) },
+		"empty": func(name string) error { return os.Truncate(name, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, numbered(5)...).do("run; answers").ok()
+			before := w.inspect()
+			testkit.OK(t, harm(w.imagesOf()[2]))
+			w.do("host 404 i.redd.it; run").ok()
+			testkit.Same(t, "readings", 0, len(w.ocr.reads))
+			w.checkSameBytes(before, w.checkSound())
+		})
+	}
+}
+
+// TestFlippedBitIsRestored: a file with a flipped bit is put back when it is read, also where its host has it no more.
+func TestFlippedBitIsRestored(t *testing.T) {
+	w := newWorld(t, numbered(5)...).do("run").ok()
+	name := w.imagesOf()[2]
+	body, err := os.ReadFile(name)
+	testkit.OK(t, err)
+	flipped := bytes.Clone(body)
+	flipped[len(body)/2] ^= 1
+	testkit.OK(t, os.WriteFile(name, flipped, 0o600))
+	w.do("host 404 i.redd.it; engine B; run").ok()
+	testkit.Same(t, "rows", "p00 p01 p02 p03 p04", namesOf(w.checkSound().rows))
+	after, err := os.ReadFile(name)
+	testkit.Same(t, "the file", body, after, err)
+}
+
+// TestOlderStateLosesNoImage: images whose rows an older state.db lacks are taken back, though no host has them any more. What was
+// erased since is not.
+func TestOlderStateLosesNoImage(t *testing.T) {
+	for _, job := range []string{"run", "run without one", "recheck; run", "purge offline; run"} {
+		t.Run(job, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, numbered(12)...).do("serve 404 p04 p05 p06; run; serve 4 p04; serve 5 p05; serve 6 p06")
+			file := filepath.Join(w.dir, "ws", "state.db")
+			older, err := os.ReadFile(file)
+			testkit.OK(t, err)
+			w.do("run retry=http_404; post deleted p03; run").ok()
+			testkit.OK(t, os.WriteFile(file, older, 0o600))
+			if job == "run without one" {
+				testkit.OK(t, os.Remove(file))
+				job = "run"
+			}
+			w.do("serve 404 p04 p05 p06; " + job).ok()
+			testkit.Same(t, "rows", "p00 p01 p02 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
+		})
+	}
+}
+
+// TestSummaryNamesWhatWasLost: what a job takes away beside removals stands in its summary.
+func TestSummaryNamesWhatWasLost(t *testing.T) {
+	w := newWorld(t, numbered(12)...).do("run; manifest 11; run").ok()
+	testkit.Same(t, "images of entries that left the manifest", 1, w.summary.LeftManifest)
+	for _, job := range []string{"recheck", "purge offline"} {
+		w := newWorld(t, numbered(4)...).do("run").ok()
+		files, err := filepath.Glob(filepath.Join(w.dir, "ws", "dataset", "data", "*.parquet"))
+		testkit.OK(t, err, os.WriteFile(files[0], []byte("not what was written"), 0o600))
+		w.do(job).ok()
+		gone := slices.Concat(w.summary.FilesGone, w.purged.Summary.FilesGone)
+		testkit.Same(t, job, []string{"dataset/data/" + filepath.Base(files[0])}, gone)
+	}
+}

@@ -1,0 +1,120 @@
+package pipeline
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// Where Reddit names another place for an image that is stored, what lies there is kept beside the stored one until the
+// fetching ends. The stored one stays: it is the one that was labelled, or was fetched nearer to that time. Another one
+// takes its place only where release or policy do not take the stored one, its host was in no trouble, no other entry
+// has the same bytes, and it is not as small as what stands in for missing pictures, nor somewhere else than Reddit
+// said. Where it is the same file, only the place is noted.
+
+// replacements are images that may take the place of stored ones.
+type replacements struct {
+	mu  sync.Mutex
+	all []replacement
+}
+
+type replacement struct {
+	*workspace.Staged
+	job fetchJob
+}
+
+// stage keeps an image beside the one that is stored.
+func (r *replacements) stage(ctx context.Context, ws *workspace.Workspace, j fetchJob, body []byte, img workspace.Image) error {
+	s, err := ws.Stage(ctx, j.entry.Key, body, img)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, replacement{s, j})
+	return nil
+}
+
+// discard forgets all of them. What it cannot remove the next Sweep does.
+func (r *replacements) discard(ctx context.Context) {
+	for _, s := range r.all {
+		s.Discard(ctx)
+	}
+	r.all = nil
+}
+
+// settleReplacements decides which of them take the place of the stored ones, and reads those.
+func (g *gatherer) settleReplacements(ctx context.Context) error {
+	same := map[string]int{}
+	for _, o := range g.replacements.all {
+		same[o.PixelsSHA256]++
+	}
+	var read []manifest.PostID
+	// In an order that no worker decides.
+	slices.SortFunc(g.replacements.all, func(a, b replacement) int { return a.job.entry.Ordinal - b.job.entry.Ordinal })
+	for _, o := range g.replacements.all {
+		f, err := g.refuses(ctx, o, same[o.PixelsSHA256])
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			if err := g.noImage(ctx, o.job, f); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := o.Store(ctx); err != nil {
+			return err
+		}
+		g.Progress.fetched()
+		read = append(read, o.ID)
+	}
+	g.replacements.discard(ctx)
+	return g.readMore(ctx, read)
+}
+
+// refuses says why an image, which came for so many entries in this run, does not take the place of the stored one; nil if
+// it does.
+func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*policy.Fault, error) {
+	if !g.known.byHost[o.job.candidate.Host].sound() {
+		return &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
+			Detail: o.job.candidate.Host + " sent no image to anybody"}, nil
+	}
+	stored, err := g.stored(ctx, o.Key)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := g.isShared(ctx, o)
+	why := ""
+	img, t := stored.Image, stored.Trouble
+	switch {
+	case err != nil:
+		return nil, err
+	case img != nil && img.OriginalSHA256 == o.OriginalSHA256:
+		return nil, nil
+	case img != nil && (t == nil || t.Beside != workspace.Out):
+		why = "the stored one stays"
+	case shared || times > 1:
+		why = "other entries have the same one"
+	case o.Redirected || max(o.Width, o.Height) < state.SmallSide:
+		why = "it may be a picture for what is missing"
+	default:
+		return nil, nil
+	}
+	return &policy.Fault{Outcome: manifest.Changed, Reason: "another_image", Detail: "Reddit names another image now: " + why}, nil
+}
+
+// isShared reports whether another entry has the image already.
+func (g *gatherer) isShared(ctx context.Context, o replacement) (bool, error) {
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, Digests: []string{o.PixelsSHA256}}) {
+		if err != nil || rec.Key != o.Key {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,113 @@
+package pipeline
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/workspace"
+)
+
+// keep keeps parts of a world's workspace as they are, and returns what puts them back.
+func (w *world) keep(names ...string) (restore func()) {
+	w.Helper()
+	backup := w.TempDir()
+	copyTree := func(from, to string) {
+		w.Helper()
+		testkit.OK(w, os.RemoveAll(to))
+		info, err := os.Stat(from)
+		testkit.OK(w, err)
+		if info.IsDir() {
+			testkit.OK(w, os.CopyFS(to, os.DirFS(from)))
+			return
+		}
+		body, err := os.ReadFile(from)
+		testkit.OK(w, err)
+		testkit.OK(w, os.WriteFile(to, body, 0o600))
+	}
+	for _, name := range names {
+		copyTree(filepath.Join(w.dir, "ws", name), filepath.Join(backup, name))
+	}
+	return func() {
+		w.Helper()
+		for _, name := range names {
+			copyTree(filepath.Join(backup, name), filepath.Join(w.dir, "ws", name))
+		}
+	}
+}
+
+// TestRemovalsOutliveState: whatever was removed stays out when state.db is put back from before, with or without images
+// and dataset, and when it is lost: posts, pictures out of a gallery, images whose crosspost lost its parent, and the
+// same picture under another id. The log has all of them.
+func TestRemovalsOutliveState(t *testing.T) {
+	for name, c := range map[string]struct{ removal, back, rows string }{
+		"a post": {"post deleted p03", "post live p03", "g g/1 g/2 p00 p01 p02 p04 p05 p06 p07 p08 p18"},
+		"a picture out of a gallery": {"image left g/1", "image ok g/1",
+			"g g/2 p00 p01 p02 p03 p04 p05 p06 p07 p08 p18"},
+		"the first picture of a gallery": {"image left g", "image ok g",
+			"g/1 g/2 p00 p01 p02 p03 p04 p05 p06 p07 p08 p18"},
+		"the parent of a crosspost": {"image parent p03", "image ok p03",
+			"g g/1 g/2 p00 p01 p02 p04 p05 p06 p07 p08 p18"},
+		"the same picture": {"post copyright p01", "post live p01", "g g/1 g/2 p00 p02 p03 p04 p05 p06 p07 p08"},
+	} {
+		for how, job := range map[string]string{"restored": "run", "restored, rechecked": "recheck", "restored, purged offline": "purge offline",
+			"restored, split": "split", "state alone": "run", "of before the images": "run", "lost": "run", "lost, and images restored": "run"} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, append(numbered(9), "p18", "g*3")...)
+				w.do("policy flag; serve 1 p18; host 503 i.redd.it; run").ok()
+				first := w.keep("state.db")
+				w.do("host ok i.redd.it; run").ok()
+				whole, state, images := w.keep("state.db", "images", "dataset"), w.keep("state.db"), w.keep("images")
+				w.do(c.removal + "; recheck").ok()
+				testkit.Same(t, "rows after the removal", c.rows, namesOf(w.checkSound().rows))
+				switch how {
+				case "state alone":
+					state()
+				case "of before the images":
+					first()
+				case "lost":
+					testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+				case "lost, and images restored":
+					images()
+					testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+				default:
+					whole()
+				}
+				w.do(c.back + "; " + job).ok()
+				for row := range w.checkSound().rows {
+					if !slices.Contains(strings.Fields(c.rows), row) {
+						t.Errorf("%s is back", row)
+					}
+				}
+				w.do("run; run").ok()
+				testkit.Same(t, "rows in the end", c.rows, namesOf(w.checkSound().rows))
+			})
+		}
+	}
+}
+
+// TestRemovalsOutliveTheEnd: what was taken out of a live post stays out when its entry leaves the manifest and comes
+// back, and when a workspace begins anew after its end.
+func TestRemovalsOutliveTheEnd(t *testing.T) {
+	for name, between := range map[string]func(w *world){
+		"the entry left": func(w *world) { w.do("manifest 4; run; manifest 5").ok() },
+		"the end": func(w *world) {
+			testkit.OK(t, w.inWorkspace(t.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
+				_, err := End(ctx, ws, w.now)
+				return err
+			}))
+		},
+	} {
+		w := newWorld(t, append(numbered(4), "g*2")...).do("run; image left g/1; recheck").ok()
+		between(w)
+		w.do("image ok g/1; run").ok()
+		testkit.Same(t, "rows, "+name, "g p00 p01 p02 p03", namesOf(w.checkSound().rows))
+		w.do("run retry=gallery_item_deleted").ok()
+		testkit.Same(t, "rows once somebody asks, "+name, "g g/1 p00 p01 p02 p03", namesOf(w.checkSound().rows))
+	}
+}

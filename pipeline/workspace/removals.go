@@ -1,0 +1,155 @@
+package workspace
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/policy"
+)
+
+// What the log has of removals holds, whatever became of state.db: a state.db that is new, older than the log or changed
+// takes over all of them. Tombstones are of posts. What was removed from a post that stays is trouble of its entry, and
+// waits in a note while the manifest does not have the entry.
+
+// readRemovals reads the removals of a log, and of records behind it.
+func readRemovals(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) (*auditlog.Removals, error) {
+	gone := auditlog.NewRemovals()
+	for _, take := range []func(auditlog.Event){gone.Add, gone.Learn} {
+		for e, err := range log.Records(ctx, 0) {
+			if err != nil {
+				return nil, err
+			}
+			take(e)
+		}
+		for _, e := range behind {
+			take(e)
+		}
+	}
+	return gone, nil
+}
+
+// checkRemovals finds the removals that a state.db lacks which is as old as the log: somebody changed it, or an earlier
+// version, which did not take over all of them, was the last to compare the two.
+func (w *Workspace) checkRemovals(ctx context.Context, log *auditlog.Log, r *restored) error {
+	if r.gone != nil || r.what == auditlog.RestoredLog || r.what == auditlog.RestoredCheckpoint {
+		return nil // it is older, or the log is, which may lack what undid a removal
+	}
+	done, err := w.Meta(ctx, metaTaken)
+	if err != nil || done != "" && r.what != auditlog.RestoredChanged {
+		return err
+	}
+	queue, err := readQueue(ctx, w.db, r.from, -1)
+	if err != nil {
+		return err
+	}
+	events, err := parseLines(queue)
+	if err != nil {
+		return err
+	}
+	r.gone, err = readRemovals(ctx, log, events)
+	if err != nil {
+		return err
+	}
+	have, err := w.Tombstones(ctx)
+	if err != nil {
+		return err
+	}
+	last := map[manifest.PostID]auditlog.Tombstone{}
+	for _, t := range r.gone.Tombstones {
+		last[t.ID] = t
+	}
+	for _, t := range have {
+		if !t.Readmitted {
+			delete(last, t.ID)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(last)) {
+		if t := last[id]; !t.Undone {
+			r.stones = append(r.stones, tombstoneOf(t))
+		}
+	}
+	return nil
+}
+
+func tombstoneOf(t auditlog.Tombstone) Tombstone {
+	return Tombstone{Tombstone: manifest.Tombstone{ID: t.ID, State: t.State, Time: t.Since}, Reason: t.Reason}
+}
+
+// leftImages are images that were removed from posts that stay, with the reason, by the names of their entries, which the
+// manifest does not have.
+type leftImages map[string]manifest.Reason
+
+// addRemovals takes over what a log has of removals, but for tombstones; nil for nothing.
+func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
+	if gone == nil || t.err != nil {
+		return
+	}
+	for id, images := range gone.Images {
+		for image, d := range images {
+			t.exec(ctx, `INSERT OR IGNORE INTO erased_image (id, image, original_sha256, sha256, pixels_sha256)
+				SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2)`,
+				id, image, d.Original, d.SHA256, d.Pixels)
+		}
+	}
+	left := leftImages{}
+	for k, removal := range gone.Entries {
+		left[k.String()] = removal.Reason
+	}
+	t.addLeft(ctx, left)
+	t.setMeta(ctx, metaTaken, "1")
+}
+
+// addLeft has images that were removed from posts that stay be removed, and notes those of which there is no entry.
+func (t *tx) addLeft(ctx context.Context, more leftImages) {
+	left, err := readNote[leftImages](ctx, t, metaLeft)
+	t.fail(err)
+	if t.err != nil || len(left)+len(more) == 0 {
+		return
+	}
+	rest := leftImages{}
+	maps.Copy(rest, left)
+	maps.Copy(rest, more)
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		k, err := manifest.ParseKey(name)
+		t.fail(err)
+		entries := 0
+		t.get(ctx, "SELECT count(*) FROM entry WHERE id = ? AND image = ?", []any{k.ID, k.Image}, &entries)
+		if t.err != nil || entries == 0 {
+			continue
+		}
+		// What is on record already keeps its detail. With its post the whole of it goes.
+		t.exec(ctx, `INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at)
+			SELECT ?1, ?2, '', ?3, ?4, '', CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2) THEN ?5 ELSE '' END, 0
+			WHERE NOT EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND reason = ?4 AND beside IN ('', ?5))
+			AND NOT EXISTS (SELECT 1 FROM tombstone WHERE id = ?1 AND NOT readmitted)`,
+			k.ID, k.Image, manifest.Gone, rest[name], Going)
+		delete(rest, name)
+	}
+	t.setMeta(ctx, metaLeft, jsonColumn{rest})
+}
+
+// keepLeft notes the images that were removed from their posts, of entries that the manifest has no more.
+func (t *tx) keepLeft(ctx context.Context) {
+	type row struct {
+		manifest.Key
+		reason manifest.Reason
+	}
+	rows, err := list(ctx, t, func(r *row) []any { return []any{&r.ID, &r.Image, &r.reason} }, `SELECT id, image, reason
+		FROM trouble JOIN entry USING (id, image) WHERE ordinal < 0 AND beside IN ('', ?) AND reason IN (?, ?)`,
+		Going, policy.LeftGallery, policy.CrosspostParent)
+	t.fail(err)
+	left, err := readNote[leftImages](ctx, t, metaLeft)
+	t.fail(err)
+	if t.err != nil || len(rows) == 0 {
+		return
+	}
+	all := leftImages{}
+	maps.Copy(all, left)
+	for _, r := range rows {
+		all[r.Key.String()] = r.reason
+	}
+	t.setMeta(ctx, metaLeft, jsonColumn{all})
+}
