@@ -151,7 +151,7 @@ func (d *guesser) noIDs() (message, hint string) {
 
 // isID reports whether the column's name ends in id.
 func (c *surveyed) isID() bool {
-	words := wordsOf(c.name)
+	words := value.Words(c.name)
 	return len(words) > 0 && (words[len(words)-1] == "id" || words[len(words)-1] == "ids")
 }
 
