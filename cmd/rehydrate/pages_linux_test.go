@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,48 +18,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
 )
-
-// A shown command is one that a page shows behind "    $ ", with what the page says that it prints.
-type shown struct {
-	line    int // of the page, from 0
-	command string
-	status  int      // that it ends with, as the page says
-	prints  []string // without the indent
-}
-
-var statedStatus = regexp.MustCompile(` +# exit status (\d+)$`)
-
-// shownCommands returns the commands of a page in their order. The lines under a command, up to the next one or the end
-// of its block, are what it prints. A line that ends in "# exit status N" says how the command ends, others end with 0.
-func shownCommands(page string) []shown {
-	var all []shown
-	within := false // a block, behind a command
-	for i, line := range strings.Split(page, "\n") {
-		command, typed := strings.CutPrefix(line, "    $ ")
-		printed, indented := strings.CutPrefix(line, "    ")
-		switch {
-		case typed:
-			c := shown{line: i, command: command}
-			if m := statedStatus.FindStringSubmatch(command); m != nil {
-				c.status, _ = strconv.Atoi(m[1]) // they are digits
-			}
-			all = append(all, c)
-			within = true
-		case within && (indented || line == ""):
-			last := &all[len(all)-1]
-			last.prints = append(last.prints, printed)
-		default:
-			within = false
-		}
-	}
-	for i := range all {
-		// Empty lines at the end are of the page.
-		for n := len(all[i].prints); n > 0 && all[i].prints[n-1] == ""; n-- {
-			all[i].prints = all[i].prints[:n-1]
-		}
-	}
-	return all
-}
 
 // asPrinted are what differs from run to run and from machine to machine, and the word that stands for it where a page
 // and a command are compared.
@@ -120,7 +77,7 @@ type pageWorld struct {
 	dir, bin string
 	env      []string
 	// before is done before the first command that begins so. What the page shows under it may be a file to write.
-	before map[string]func(c shown)
+	before map[string]func(printed []string)
 }
 
 // newPageWorld has the release of the demo in the folder memes, and what it was made of as annotations.csv.
@@ -131,7 +88,7 @@ func newPageWorld(t *testing.T) *pageWorld {
 	short, err := os.MkdirTemp("", "p") // a long path would break other lines of a table than a page shows
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(short)) })
-	w := &pageWorld{site: s, dir: filepath.Join(short, "srv"), bin: t.TempDir(), before: map[string]func(shown){}}
+	w := &pageWorld{site: s, dir: filepath.Join(short, "srv"), bin: t.TempDir(), before: map[string]func([]string){}}
 	s.write(filepath.Join(w.dir, "annotations.csv"), string(annotations))
 	for _, name := range []string{"annotations.csv", "policy.toml", "release.toml"} {
 		text := strings.Replace(read(t, filepath.Join(s.release, name)), `"Demo"`, `"Memes"`, 1)
@@ -162,17 +119,17 @@ var progressLine = regexp.MustCompile(`(?m)^rehydrate: (waiting|ask, fetch|[a-z,
 
 // do runs a command of a page and returns what it printed, as a terminal of 80 columns has it, without progress, and its
 // exit status.
-func (w *pageWorld) do(c shown) (printed string, status int) {
+func (w *pageWorld) do(command string, prints []string) (printed string, status int) {
 	w.t.Helper()
 	for prefix, f := range w.before {
-		if strings.HasPrefix(c.command, prefix) {
+		if strings.HasPrefix(command, prefix) {
 			delete(w.before, prefix)
-			f(c)
+			f(prints)
 		}
 	}
 	tty, screen := terminal(w.t, 80)
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(w.t.Context(), "bash", "-c", c.command)
+	cmd := exec.CommandContext(w.t.Context(), "bash", "-c", command)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, tty, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -200,25 +157,26 @@ func TestPages(t *testing.T) {
 			if prepare != nil {
 				prepare(w)
 			}
-			all := shownCommands(page)
+			lines := strings.Split(page, "\n")
+			all := sessions(lines)
 			printed := make([]string, len(all)) // of those that printed something else than the page shows
 			for i, c := range all {
-				out, status := w.do(c)
+				out, status := w.do(c.command, c.printed(lines))
 				if status != c.status {
-					t.Errorf("docs/%s:%d: $ %s\nends with %d, and the page says %d", name, c.line+1, c.command, status, c.status)
+					t.Errorf("docs/%s:%d: $ %s\nends with %d, and the page says %d", name, c.line, c.command, status, c.status)
 				}
 				switch {
-				case alike(c.prints, out):
+				case alike(c.printed(lines), out):
 				case *update:
 					printed[i] = out
 				default:
-					t.Errorf("docs/%s:%d: $ %s\nprinted:\n%s\nthe page shows:\n%s", name, c.line+1, c.command, out,
-						strings.Join(c.prints, "\n"))
+					t.Errorf("docs/%s:%d: $ %s\nprinted:\n%s\nthe page shows:\n%s", name, c.line, c.command, out,
+						strings.Join(c.printed(lines), "\n"))
 				}
 			}
 			t.Logf("%d commands", len(all))
 			if *update {
-				check(t, os.WriteFile(file, []byte(updated(page, all, printed)), 0o644))
+				check(t, os.WriteFile(file, []byte(strings.Join(updated(lines, all, printed), "\n")), 0o644))
 			}
 			for prefix := range w.before {
 				t.Errorf("docs/%s has no command that begins with %q", name, prefix)
@@ -227,9 +185,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// updated is the page with what commands printed, where that is not empty.
-func updated(page string, all []shown, printed []string) string {
-	lines := strings.Split(page, "\n")
+// updated are the lines of a page with what commands printed, where that is not empty.
+func updated(lines []string, all []sessionCall, printed []string) []string {
 	for i := len(all) - 1; i >= 0; i-- { // from the end, so that the places of the others stay
 		if printed[i] == "" {
 			continue
@@ -238,23 +195,18 @@ func updated(page string, all []shown, printed []string) string {
 		for line := range strings.SplitSeq(strings.Trim(printed[i], "\n"), "\n") {
 			shows = append(shows, strings.TrimRight("    "+line, " "))
 		}
-		first := all[i].line + 1
-		lines = slices.Replace(lines, first, first+len(all[i].prints), shows...)
+		lines = slices.Replace(lines, all[i].output, all[i].end, shows...)
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
-// TestShown holds how TestPages reads and writes a page, and that it can fail.
+// TestShown holds how TestPages compares and writes a page, and that it can fail.
 func TestShown(t *testing.T) {
-	page := "# A\n\n    $ one a  # exit status 3\n    first\n\n      second\n    $ two\n\nText.\n\n    no command\n\n    $ three\n    ...\n    last\n"
-	want := []shown{{2, "one a  # exit status 3", 3, []string{"first", "", "  second"}}, {6, "two", 0, []string{}},
-		{12, "three", 0, []string{"...", "last"}}}
-	got := shownCommands(page)
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(shown{})); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
-	written := strings.ReplaceAll(page, "    first\n\n      second\n", "    other\n")
-	if diff := cmp.Diff(written, updated(page, got, []string{"\nother \n", "", ""})); diff != "" {
+	page := "# A\n\n    $ one a  # exit status 3\n    first\n\n      second\n    $ two\n\nText.\n\n    no command\n"
+	lines := strings.Split(page, "\n")
+	written := strings.Replace(page, "    first\n\n      second\n", "    other\n", 1)
+	got := strings.Join(updated(lines, sessions(lines), []string{"\nother \n", ""}), "\n")
+	if diff := cmp.Diff(written, got); diff != "" {
 		t.Errorf("the page with another output (-want +got):\n%s", diff)
 	}
 	for _, c := range []struct {
@@ -288,7 +240,7 @@ var pageWorlds = map[string]func(w *pageWorld){
 	"researcher.md": func(w *pageWorld) {
 		with := w.env
 		w.env = with[:4] // credentials are there from the line on that sets them
-		w.before["export REDDIT_CLIENT_ID="] = func(shown) { w.env = with }
+		w.before["export REDDIT_CLIENT_ID="] = func([]string) { w.env = with }
 		w.file("ids.txt")
 		w.deleted("rehydrate recheck", "10t7wq")
 		w.deleted("mv shared/shards", "127mp9")
@@ -301,7 +253,7 @@ var pageWorlds = map[string]func(w *pageWorld){
 			"mkdir photos && cp lab/images/12/127mp9.* photos/17.jpg && tar cf found.tar photos",
 			"ssh-keygen -q -t ed25519 -N '' -C auditor -f auditor_key",
 		} {
-			if out, status := w.do(shown{command: command}); status != exitDone && status != exitRetry {
+			if out, status := w.do(command, nil); status != exitDone && status != exitRetry {
 				w.t.Fatalf("%s: exit status %d\n%s", command, status, out)
 			}
 		}
@@ -310,7 +262,7 @@ var pageWorlds = map[string]func(w *pageWorld){
 	},
 	"maintainer.md": func(w *pageWorld) {
 		w.annotated()
-		w.before["rehydrate run memes"] = func(shown) { w.write(filepath.Join(w.dir, "memes/policy.toml"), demoPolicy) }
+		w.before["rehydrate run memes"] = func([]string) { w.write(filepath.Join(w.dir, "memes/policy.toml"), demoPolicy) }
 		w.file("grant.json")
 		w.file("guarded/revocations.json")
 	},
@@ -318,7 +270,7 @@ var pageWorlds = map[string]func(w *pageWorld){
 
 // deleted has authors delete posts on Reddit before a command.
 func (w *pageWorld) deleted(before string, ids ...manifest.PostID) {
-	w.before[before] = func(shown) {
+	w.before[before] = func([]string) {
 		for _, id := range ids {
 			w.becomes(redditemu.Deleted, redditemu.Post{ID: id})
 		}
@@ -334,8 +286,8 @@ var (
 // file writes a file as the page shows it before `cat` does: with the digest of the release guarded, and with times
 // around now.
 func (w *pageWorld) file(name string) {
-	w.before["cat "+name] = func(c shown) {
-		text := strings.Join(c.prints, "\n") + "\n"
+	w.before["cat "+name] = func(printed []string) {
+		text := strings.Join(printed, "\n") + "\n"
 		if shownDigest.MatchString(text) {
 			rel, err := manifest.Open(filepath.Join(w.dir, "guarded"), manifest.Options{})
 			check(w.t, err)
