@@ -42,7 +42,7 @@ func captioned(img image.Image, top, bottom string) image.Image {
 }
 
 // TestLooks measures how far apart the hashes of real memes are after changes that a copy goes through, and those of
-// one picture under two captions, of the folder REHYDRATE_MEMES. The figures stand in docs/operations.md.
+// one picture under two captions, of the folder REHYDRATE_MEMES. The figures stand in docs/auditor.md.
 func TestLooks(t *testing.T) {
 	memes := os.Getenv("REHYDRATE_MEMES")
 	if memes == "" {

@@ -1040,7 +1040,7 @@ func FuzzLook(f *testing.F) {
 	})
 }
 
-// identify makes the digests of an image as docs/formats.md defines them, and its hash, by another way than the walker's.
+// identify makes the digests of an image as docs/files.md defines them, and its hash, by another way than the walker's.
 func identify(body []byte) (d workspace.Digests, h dedupe.Hash, err error) {
 	stripped, err := picture.Strip(body, picture.Format(body))
 	if err != nil {

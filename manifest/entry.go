@@ -29,7 +29,7 @@ type Entry struct {
 	// An empty non-nil slice is an empty list, nil means that no label was given.
 	Labels [][]int
 	// Digests of the image that the maintainers had, in lower-case hex, or "": of the file, of the file without metadata, of
-	// the pixels, and the perceptual hash (16 digits). See docs/formats.md, Digests of an image.
+	// the pixels, and the perceptual hash (16 digits). See docs/files.md, Digests of an image.
 	SHA256, StrippedSHA256, PixelsSHA256, PHash string
 	// Values holds, per column of the schema and in its order, the values as Column writes them: one, or those of a list.
 	// An empty non-nil slice is an empty list, nil no value.

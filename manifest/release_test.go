@@ -102,7 +102,7 @@ func TestDigests(t *testing.T) {
 	first, again := open(figsimTOML, figsimHeader+testRow), open(figsimTOML, figsimHeader+testRow)
 	comment := open(figsimTOML+"# hi\n", figsimHeader+testRow)
 	row := open(figsimTOML, figsimHeader+strings.Replace(testRow, "F1", "F2", 1))
-	// docs/formats.md: SHA-256 of release.toml and then of the manifest's digest in hexadecimal digits.
+	// docs/files.md: SHA-256 of release.toml and then of the manifest's digest in hexadecimal digits.
 	whole := sha256.Sum256([]byte(figsimTOML + first.ManifestDigest))
 	if first.Digest != again.Digest || first.Digest != hex.EncodeToString(whole[:]) {
 		t.Errorf("digests of equal releases: %q and %q", first.Digest, again.Digest)

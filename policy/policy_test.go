@@ -14,7 +14,7 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestDefault: a change of a default changes what runs do, and docs/formats.md, which lists them.
+// TestDefault: a change of a default changes what runs do, and docs/files.md, which lists them.
 func TestDefault(t *testing.T) {
 	if got, want := Default().Digest(), "0ff1b23b6bcb43f26d7837075bfac104de5058302ea90c2462731b73d6d7af37"; got != want {
 		t.Errorf("the defaults have the digest %s, want %s", got, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,20 +23,24 @@ var leastCalls = map[string]int{
 	"CONTRIBUTING.md": 0,
 	"README.md":       6,
 
-	"docs/annotate.md":   8,
-	"docs/author.md":     15,
-	"docs/dedupe.md":     1,
-	"docs/decisions.md":  1,
-	"docs/design.md":     1,
-	"docs/features.md":   5,
-	"docs/formats.md":    17,
-	"docs/labels.md":     12,
-	"docs/models.md":     11,
-	"docs/ocr.md":        4,
-	"docs/operations.md": 50,
-	"docs/publish.md":    5,
-	"docs/scale.md":      10,
-	"docs/select.md":     5,
+	"docs/README.md":          0,
+	"docs/annotate.md":        8,
+	"docs/auditor.md":         8,
+	"docs/author.md":          15,
+	"docs/decisions.md":       1,
+	"docs/dedupe.md":          1,
+	"docs/design.md":          1,
+	"docs/features.md":        5,
+	"docs/files.md":           7,
+	"docs/labels.md":          12,
+	"docs/maintainer.md":      20,
+	"docs/models.md":          11,
+	"docs/ocr.md":             4,
+	"docs/publish.md":         5,
+	"docs/researcher.md":      30,
+	"docs/scale.md":           10,
+	"docs/select.md":          5,
+	"docs/troubleshooting.md": 5,
 
 	"releases/examples/README.md": 1,
 	"releases/figsim/README.md":   2,
@@ -51,11 +56,7 @@ var leastCalls = map[string]int{
 // work: the command exists, and takes these flags and so many arguments.
 func TestDocs(t *testing.T) {
 	const top = "../.."
-	pages, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))
-	check(t, err)
-	examples, err := filepath.Glob(filepath.Join(top, "releases", "*", "README.md"))
-	check(t, err)
-	files := slices.Concat(pages, examples)
+	files := pagesBelow(t, top)
 	for name := range leastCalls {
 		files = append(files, filepath.Join(top, name))
 	}
@@ -84,6 +85,60 @@ func TestDocs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pagesBelow returns the pages of the documents and the releases of a repository.
+func pagesBelow(t *testing.T, top string) (files []string) {
+	t.Helper()
+	for _, pattern := range []string{"docs/*.md", "releases/*/README.md"} {
+		found, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(pattern)))
+		check(t, err)
+		files = append(files, found...)
+	}
+	return files
+}
+
+var (
+	pageLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	pageHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	notInAnchor = regexp.MustCompile("[^a-z0-9_ -]")
+)
+
+// TestLinks: each link of a page to a file of the repository finds the file, and the heading in it.
+func TestLinks(t *testing.T) {
+	const top = "../.."
+	files := pagesBelow(t, top)
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "SECURITY.md"} {
+		files = append(files, filepath.Join(top, name))
+	}
+	for _, file := range files {
+		for _, m := range pageLink.FindAllStringSubmatch(read(t, file), -1) {
+			path, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(path, "://") {
+				continue
+			}
+			to := file
+			if path != "" {
+				to = filepath.Join(filepath.Dir(file), path)
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s: %v", file, m[1], err)
+				continue
+			}
+			if anchor != "" && !slices.Contains(anchors(read(t, to)), anchor) {
+				t.Errorf("%s links to %s: there is no such heading", file, m[1])
+			}
+		}
+	}
+}
+
+// anchors are the names by which a page's headings are linked to, as GitHub makes them.
+func anchors(page string) (names []string) {
+	for _, m := range pageHeading.FindAllStringSubmatch(page, -1) {
+		name := notInAnchor.ReplaceAllString(strings.ToLower(m[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
 }
 
 // A docCall is one command line of a document.
@@ -416,5 +471,41 @@ func TestCalls(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("rehydrate %s: the error is %v, want %q", strings.Join(c.args, " "), err, c.want)
 		}
+	}
+}
+
+var (
+	messageRow = regexp.MustCompile("(?m)^\\| (`.*?`) \\| ")
+	joinedText = regexp.MustCompile("[\"`] \\+\\s+[\"`]") // a text that goes on in the next line of code
+)
+
+// TestMessages: each message of docs/troubleshooting.md is one that the program has; "..." stands for what it fills in.
+func TestMessages(t *testing.T) {
+	var program strings.Builder
+	err := filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		ext := filepath.Ext(path)
+		if e.Type().IsRegular() && (ext == ".go" || ext == ".txt" || ext == ".tmpl") && !strings.HasSuffix(path, "_test.go") {
+			program.WriteString(read(t, path))
+		}
+		return nil
+	})
+	check(t, err)
+	text := strings.Join(strings.Fields(joinedText.ReplaceAllString(program.String(), "")), " ")
+	messages := 0
+	for _, row := range messageRow.FindAllStringSubmatch(read(t, "../../docs/troubleshooting.md"), -1) {
+		for _, span := range codeSpan.FindAllString(row[1], -1) {
+			messages++
+			for part := range strings.SplitSeq(strings.Trim(span, "`"), "...") {
+				if part = strings.Trim(part, " "); !strings.Contains(text, part) {
+					t.Errorf("the program prints no message with %q, of %s", part, span)
+				}
+			}
+		}
+	}
+	if messages < 40 {
+		t.Errorf("%d messages were found, want 40 at least", messages)
 	}
 }

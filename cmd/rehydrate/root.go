@@ -46,7 +46,7 @@ type process struct {
 	adjust         func(*policy.Policy) // changes the policy of a job on a release: a measurement asks faster; nil = leaves it
 }
 
-// The exit statuses of docs/operations.md that the commands here can end in.
+// The exit statuses that the commands here can end in.
 const (
 	exitDone        = 0
 	exitFailed      = 1

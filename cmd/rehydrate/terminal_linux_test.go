@@ -13,32 +13,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// terminal returns a terminal of so many columns to write to, and what it got once that is closed.
+func terminal(t testing.TB, columns uint16) (tty *os.File, screen <-chan string) {
+	t.Helper()
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	check(t, err)
+	t.Cleanup(func() { ptmx.Close() })
+	fd := int(ptmx.Fd())
+	check(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	check(t, err)
+	check(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	check(t, err)
+	got := make(chan string, 1)
+	go func() {
+		var b bytes.Buffer
+		_, _ = io.Copy(&b, ptmx) // ends with an error when the last writer is gone
+		got <- strings.ReplaceAll(b.String(), "\r\n", "\n")
+	}()
+	return tty, got
+}
+
 // onTerminal runs a command with stdout and stderr on a terminal of so many columns, and returns what the terminal got.
 func (s *site) onTerminal(columns uint16, args ...string) string {
 	s.t.Helper()
-	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	check(s.t, err)
-	defer ptmx.Close()
-	fd := int(ptmx.Fd())
-	check(s.t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	check(s.t, err)
-	check(s.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	check(s.t, err)
-	var screen bytes.Buffer
-	read := make(chan error)
-	go func() {
-		_, err := io.Copy(&screen, ptmx) // ends with an error when the last writer is gone
-		read <- err
-	}()
+	tty, screen := terminal(s.t, columns)
 	env := s.env()
 	env["TERM"] = "xterm"
 	run(s.t.Context(), process{args: args, getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
 		stdout: tty, stderr: tty, executable: os.Executable, now: s.now, stop: s.stop})
 	check(s.t, tty.Close())
-	<-read
-	return strings.ReplaceAll(screen.String(), "\r\n", "\n")
+	return <-screen
 }
 
 // TestColumns: on a terminal of 80 columns no line is longer, and no word is broken.

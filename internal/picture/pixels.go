@@ -12,7 +12,7 @@ import (
 // PixelDigest returns the SHA-256, in hex, of what an upright picture shows (see Upright), however its file stores it:
 // width and height as 32-bit big-endian numbers, then the pixels row by row, each as the bytes red, green, blue
 // and alpha. Colours are not multiplied by alpha, a pixel of alpha 0 is four zero bytes, and of a 16-bit sample the
-// high byte counts. A JPEG's colours are those of Go's decoder. docs/formats.md has test vectors.
+// high byte counts. A JPEG's colours are those of Go's decoder. docs/files.md has test vectors.
 func PixelDigest(img image.Image) string {
 	b := img.Bounds()
 	h := sha256.New()

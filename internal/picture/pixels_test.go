@@ -11,7 +11,7 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// The digests are those of docs/formats.md, which a stranger can make by hand.
+// The digests are those of docs/files.md, which a stranger can make by hand.
 func TestPixelDigest(t *testing.T) {
 	sum := func(raw string) string {
 		s := sha256.Sum256([]byte(raw))
@@ -63,7 +63,7 @@ func TestPixelDigest(t *testing.T) {
 		}
 	}
 	if got, want := PixelDigest(paint(image.NewNRGBA(at), red, half)), "46b28606aa7c29b7807ebe671db91cb946c16b6d22deb65f0eca8d10ca31ffa3"; got != want {
-		t.Errorf("the vector of docs/formats.md: %s, want %s", got, want)
+		t.Errorf("the vector of docs/files.md: %s, want %s", got, want)
 	}
 }
 

@@ -524,19 +524,19 @@ func TestCheckpointSaysOnlyWhatItMay(t *testing.T) {
 	}
 }
 
-// TestOutsider runs the check of docs/formats.md, which needs nothing of this program.
+// TestOutsider runs the check of docs/auditor.md, which needs nothing of this program.
 func TestOutsider(t *testing.T) {
 	for _, program := range []string{"python3", "openssl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			testkit.Lacking(t, program, err)
 		}
 	}
-	text, err := os.ReadFile("../../docs/formats.md")
+	text, err := os.ReadFile("../../docs/auditor.md")
 	testkit.OK(t, err)
 	_, script, _ := strings.Cut(string(text), "```python\n")
 	script, _, found := strings.Cut(script, "```")
 	if !found {
-		t.Fatal("docs/formats.md has no script")
+		t.Fatal("docs/auditor.md has no script")
 	}
 	for name, do := range map[string]func(m *memory){
 		"":                     func(*memory) {},

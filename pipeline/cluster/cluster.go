@@ -44,7 +44,7 @@ import (
 )
 
 const (
-	// Format is the version of the files in the folder (docs/formats.md).
+	// Format is the version of the files in the folder (docs/files.md).
 	Format = 1
 	// MaxShards bounds how many files a split keeps open.
 	MaxShards = 500

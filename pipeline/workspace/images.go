@@ -428,7 +428,7 @@ func (w *Workspace) EndReread(ctx context.Context) error {
 }
 
 // Digests recognise an image as the same file, as the same but for metadata, and as the same picture in any lossless
-// form. Each is 64 hex digits; docs/formats.md defines them to the byte.
+// form. Each is 64 hex digits; docs/files.md defines them to the byte.
 type Digests struct {
 	File     string // SHA-256 of the file
 	Stripped string // SHA-256 of what picture.Strip leaves of it

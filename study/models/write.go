@@ -16,7 +16,7 @@ import (
 	"rehydrate/study/endpoint"
 )
 
-// A Report says how answers were got, and what became of them: run.json (docs/formats.md).
+// A Report says how answers were got, and what became of them: run.json (docs/files.md).
 type Report struct {
 	Tool       string          `json:"tool"` // version of rehydrate
 	Release    string          `json:"release"`
