@@ -52,11 +52,11 @@ func TestColumns(t *testing.T) {
 	s := newSite(t, fewAnnotations(fewPosts(3)), fastPolicy, fewPosts(3)...)
 	run := s.onTerminal(80, s.args()...)
 	frames := 0
-	for frame := range strings.SplitSeq(run, "\r\x1b[J") {
-		line, _, _ := strings.Cut(frame, "\r")
-		if strings.Contains(line, " so far, ") {
+	for line := range strings.SplitSeq(run, "\r") {
+		line, _, _ = strings.Cut(line, "\x1b[0K") // behind it the line is erased
+		if strings.Contains(line, "% |") {
 			frames++
-			if n := utf8.RuneCountInString(line); n > 79 {
+			if n := utf8.RuneCountInString(line); n > 80 {
 				t.Errorf("the bar has %d columns: %q", n, line)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,18 +23,19 @@ type Console struct {
 
 	mu      sync.Mutex // guards what follows
 	shown   Progress
-	began   time.Time     // of the task
-	last    time.Time     // when progress was last drawn, or printed as a line
-	wait    string        // what is waited for
-	until   time.Time     // so long
-	redraws chan struct{} // closed when the bar is gone for good; nil while there is none
-	hidden  bool          // until the next progress
+	bar     *progressbar.ProgressBar // of the task, on a terminal
+	began   time.Time                // of the task
+	last    time.Time                // when progress was last drawn, or printed as a line
+	wait    string                   // what is waited for
+	until   time.Time                // so long
+	redraws chan struct{}            // closed when the bar is gone for good; nil while there is none
+	hidden  bool                     // until the next progress
 }
 
 // A Progress is how far a command is.
 type Progress struct {
 	Task        string // another task begins with a new estimate of the time left
-	Words       string // beside the bar; short, so that a narrow screen has room for both
+	Words       string // before the bar; short, so that a narrow screen has room for both
 	Line        string // without a bar
 	Done, Total int
 }
@@ -91,6 +91,7 @@ func (c *Console) Show(p Progress) {
 	}
 	c.shown = p
 	if c.screen != nil {
+		c.setBar(p, was)
 		// A change of words is shown at once: the next step may be long.
 		if c.start() || c.hidden || p.Words != was.Words || now.Sub(c.last) >= 100*time.Millisecond {
 			c.hidden = false
@@ -124,14 +125,31 @@ func (c *Console) Wait(what string, d time.Duration) {
 	}
 }
 
-// left estimates how long the task still takes.
+// left estimates how long the task still takes: never less than what is waited for.
 func (c *Console) left(now time.Time) (d time.Duration, known bool) {
 	p := c.shown
 	if p.Done <= 0 || p.Done >= p.Total {
 		return 0, false
 	}
 	perUnit := float64(now.Sub(c.began)) / float64(p.Done)
-	return max(time.Duration(perUnit*float64(p.Total-p.Done)).Round(time.Second), time.Second), true
+	d = max(time.Duration(perUnit*float64(p.Total-p.Done)), c.until.Sub(now))
+	return max(d.Round(time.Second), time.Second), true
+}
+
+// parts is how many parts of a bar a unit is. One more part is never done, so that the bar does not end before the task.
+const parts = 100
+
+// setBar makes the bar of a task.
+func (c *Console) setBar(p, was Progress) {
+	switch {
+	case p.Total <= 0:
+		c.bar = nil
+	case c.bar == nil || p.Task != was.Task:
+		c.bar = progressbar.NewOptions(parts*p.Total+1, progressbar.OptionSetWriter(c.screen), progressbar.OptionUseANSICodes(true),
+			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(true),
+			progressbar.OptionSetMaxDetailRow(1))
+		c.bar.StartWithoutRender()
+	}
 }
 
 // start begins to draw every second, so that a wait does not look like a hang.
@@ -162,7 +180,7 @@ func (c *Console) start() (now bool) {
 
 func (c *Console) clear() {
 	if c.redraws != nil {
-		// A command goes on where the terminal cannot be drawn on.
+		// A command continues where the terminal cannot be drawn on.
 		_, _ = io.WriteString(c.screen, "\r\x1b[J")
 	}
 }
@@ -174,36 +192,34 @@ func (c *Console) draw() {
 	}
 	now := c.now()
 	c.last = now
-	width := c.width() - 1 // a line that fills the screen would begin another one
-	text := ""
-	if c.shown.Total > 0 {
-		text = c.bar(now, width)
-	}
+	wait := ""
 	if rest := c.until.Sub(now); rest > 0 {
-		if text != "" {
-			text += "\x1b[K\n"
-		}
-		text += cut(fmt.Sprintf("waiting %s %s", clock(rest.Round(time.Second)), c.wait), width)
+		wait = cut(fmt.Sprintf("waiting %s %s", clock(rest.Round(time.Second)), c.wait), c.width()-1)
 	}
-	up := strings.Repeat("\x1b[A", strings.Count(text, "\n"))
-	// The cursor rests where the bar begins. There it stays when a narrower screen breaks the lines, so that all of them
-	// are erased from there.
-	_, _ = io.WriteString(c.screen, "\r\x1b[J"+text+"\r"+up)
+	// Below a bar that a narrower screen has broken, all is erased first.
+	_, _ = io.WriteString(c.screen, "\r\x1b[J")
+	if c.bar == nil {
+		_, _ = io.WriteString(c.screen, wait)
+	} else {
+		// An error is one of the terminal, and stops no command.
+		c.bar.ChangeMax(parts*c.shown.Total + 1)
+		_ = c.bar.Set(parts * c.shown.Done)
+		c.bar.Describe(c.words(now))
+		if wait != "" {
+			_ = c.bar.AddDetail(wait)
+		}
+	}
+	// The cursor rests where the bar begins. There it stays when a narrower screen breaks the lines.
+	_, _ = io.WriteString(c.screen, "\r")
 }
 
-// bar is the bar with its words and numbers, in so many columns.
-func (c *Console) bar(now time.Time, width int) string {
-	p, left := c.shown, "--:--"
+// words stand before the bar: what is done, how much of it, and the time left. The bar itself needs 20 columns.
+func (c *Console) words(now time.Time) string {
+	text := fmt.Sprintf("%s %d of %d", c.shown.Words, c.shown.Done, c.shown.Total)
 	if d, known := c.left(now); known {
-		left = clock(d)
+		text += ", " + clock(d) + " left"
 	}
-	numbers := fmt.Sprintf("%s so far, %s left", clock(now.Sub(c.began)), left)
-	room := width - len(fmt.Sprintf("%s %3d%% || (%d/%d) %s", p.Words, 100, p.Done, p.Total, numbers))
-	bar := progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(io.Discard),
-		progressbar.OptionSetWidth(max(room, 0)), progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetElapsedTime(false), progressbar.OptionShowCount(), progressbar.OptionSetRenderBlankState(true))
-	_ = bar.Set(p.Done) // it is drawn on nothing yet
-	return cut(p.Words+strings.Trim(bar.String(), "\r")+numbers, width)
+	return cut(text, c.width()-20)
 }
 
 // cut shortens a line of one-column letters.
