@@ -17,19 +17,18 @@ import (
 	"rehydrate/pipeline/ocr"
 )
 
-const conformHelp = `Check whether rehydrate can read with a program (run, ocr and demo: --ocr PROGRAM).
+const conformHelp = `Check whether rehydrate can read images with another OCR program (--ocr PROGRAM).
 
-PROGRAM is started as rehydrate starts it, "PROGRAM worker" with stdin and stdout, and is
-asked for all that a worker may be asked for: lines, many in one request, a whole
-picture, the smallest and largest pictures allowed, to end, and the same again from
-another process. The first thing that is wrong is named, and ends the check. How well
-it reads is shown, and not judged. docs/ocr.md has the protocol and docs/worker.py is
-a worker in Python to begin with. --json prints one object.
+PROGRAM is started as rehydrate starts it, as "PROGRAM worker", and gets every kind of request
+that a worker can get: lines, many in one request, a whole image, the smallest and the largest
+images, and the end. The check ends at the first fault and names it. How well the program reads is shown,
+but does not decide. docs/ocr.md has the protocol, and docs/worker.py is a worker in Python to
+start from.
 
 Exit status:
   0    rehydrate can read with the program
   1    it cannot, or not safely
-  2    usage
+  2    wrong usage
   130  interrupted`
 
 const conformHint = "docs/ocr.md says what a worker has to do"
@@ -38,18 +37,18 @@ func conformCommand(o *options, stdout, stderr io.Writer) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:     "conform PROGRAM",
-		Short:   "Check whether a program can be a worker with another engine",
+		Short:   "Check whether rehydrate can read with another OCR program",
 		Long:    conformHelp,
 		Example: "  ocr conform docs/worker.py",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
-				return usage("", "conform takes one program")
+				return usage("ocr conform PROGRAM", "conform needs one program")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.timeout <= 0 {
-				return usage("", "--timeout %v: must be over zero", o.timeout)
+				return usage("for example: --timeout 30s", "--timeout takes a time over zero, not %v", o.timeout)
 			}
 			findings, err := conform(cmd.Context(), *o, args[0], stderr)
 			if err := errors.Join(err, cmd.Context().Err()); err != nil {
@@ -66,7 +65,7 @@ func conformCommand(o *options, stdout, stderr io.Writer) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one request")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "longest time for one request")
 	return cmd
 }
 

@@ -97,5 +97,5 @@ func TestConformSelf(t *testing.T) {
 		t.Errorf("ocr conform of no program = %+v", r)
 	}
 	wantError(t, exitUsage, "one program", "", "conform")
-	wantError(t, exitUsage, "--timeout 0s", "", "conform", "x", "--timeout", "0s")
+	wantError(t, exitUsage, "--timeout takes a time over zero", "", "conform", "x", "--timeout", "0s")
 }

@@ -23,18 +23,18 @@ import (
 	"rehydrate/pipeline/ocr"
 )
 
-const doctorHelp = `Say whether this machine can read images, and what is missing: Tesseract, Leptonica, the
-English model with its digest, how the workers are kept from fighting over the processors
-(OMP_THREAD_LIMIT), the dictionary; draw a caption and read it back; and have a worker try to
-reach files, the network and other processes of this machine. --json prints one object.
+const doctorHelp = `Check that this machine can read images, and say how to get what is missing.
+
+doctor checks Tesseract, Leptonica, the English model and the dictionary; it draws a caption and
+reads it back, and has a worker try to reach files, the network and other processes.
 
 Where the libraries themselves are missing, ocr cannot start at all: the dynamic linker
 says so ("error while loading shared libraries"). scripts/setup installs them.
 
 Exit status:
-  0    all is there, and the caption was read
+  0    everything is there, and the caption was read
   1    something is missing or does not work
-  2    usage`
+  2    wrong usage`
 
 // A finding is one line of doctor.
 type finding struct {
@@ -48,7 +48,7 @@ func doctorCommand(o *options, env []string, stdout, stderr io.Writer) *cobra.Co
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is missing on this machine, and how to get it",
+		Short: "Check this machine's setup",
 		Long:  doctorHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -201,8 +201,8 @@ func wantRan(t *testing.T, name string, want, got ran) {
 func wantError(t *testing.T, status int, message, hint string, args ...string) {
 	t.Helper()
 	r := runProgram(t, args...)
-	_, told, _ := strings.Cut(r.Stderr, "ocr: hint: ")
-	if r.Status != status || r.Stdout != "" || !strings.HasPrefix(r.Stderr, "ocr: error: ") ||
+	_, told, _ := strings.Cut(r.Stderr, "\n  ")
+	if r.Status != status || r.Stdout != "" || !strings.HasPrefix(r.Stderr, "ocr: ") ||
 		!strings.Contains(r.Stderr, message) || told == "" || !strings.Contains(told, hint) {
 		t.Errorf("ocr %.80q = %+v, want status %d, an error with %q and a hint with %q", args, r, status, message, hint)
 	}

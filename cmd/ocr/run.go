@@ -33,9 +33,9 @@ const (
 const exitHelp = `Exit status:
   0    every image was read
   1    failed: no worker could be started, or the output could not be written
-  2    usage: a wrong flag or argument; nothing was read
+  2    wrong usage: nothing was read
   3    some images could not be read; the others were
-  130  interrupted; what was printed by then is whole`
+  130  interrupted: what was printed is complete`
 
 // An exitCode ends the program with a status after everything has been said.
 type exitCode int
@@ -65,7 +65,7 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	return report(ctx, root.ExecuteContext(ctx), stderr)
 }
 
-// report prints err as an error line and a hint line, and maps it to the exit status.
+// report prints err as one line and below it what to type, and maps it to the exit status.
 func report(ctx context.Context, err error, stderr io.Writer) int {
 	var wrong usageError
 	var start *ocr.StartError
@@ -74,7 +74,7 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
-		complain(stderr, err, cmp.Or(wrong.hint, "see ocr --help"))
+		complain(stderr, err, cmp.Or(wrong.hint, "usage: ocr FILE|DIR...; ocr --help lists the flags"))
 		return exitUsage
 	case errors.As(err, &said):
 		return int(said)
@@ -90,9 +90,9 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 }
 
 func complain(stderr io.Writer, err error, hint string) {
-	fmt.Fprintf(stderr, "ocr: error: %s\n", shown(err.Error()))
+	fmt.Fprintf(stderr, "ocr: %s\n", shown(err.Error()))
 	if hint != "" {
-		fmt.Fprintf(stderr, "ocr: hint: %s\n", shown(hint))
+		fmt.Fprintf(stderr, "  %s\n", shown(hint))
 	}
 }
 
@@ -113,33 +113,17 @@ type options struct {
 
 const rootHelp = `Read the text of images (JPEG, PNG, GIF, WebP) with Tesseract and print it.
 
-Each image is read as rehydrate reads it: the same limits, lines, dictionary and merge
-of words. A folder is walked to the bottom for images, in byte order; an image is recognised
-by its content, not its name, and other files are skipped. - is one image on stdin, and
-so is a piped stdin without arguments. Pictures are turned upright first, as their EXIF
-says.
+Each image is read as rehydrate reads it: with the same limits, lines and dictionary. Name
+images or folders of images; - is one image on stdin. Images are recognised by their content,
+not by their names, and turned upright as their EXIF says.
 
-With several images, a line "==> FILE <==" stands before the text of each. Instead of
-that:
+With several images, a line "==> FILE <==" comes before the text of each. --json prints for
+each image file, text, confidence and words; a word has text, confidence (0 to 100), box [x, y,
+width, height] in pixels, line, and accepted (certain enough for the text). An image that
+cannot be read has error and reason instead.
 
-  --json          an object a line: {"file", "text", "confidence", "words"},
-                  where a word has text, confidence (0 to 100), box [x, y,
-                  width, height] in pixels, line, and accepted: whether it is
-                  certain enough to stand in text. {"file", "error", "reason"}
-                  for an image that could not be read
-  --hocr          one hOCR document with a page an image; --hocr=DIR writes a
-                  file an image
-  --parquet FILE  a row an image: file, text, confidence, width, height, sha256,
-                  words, error, reason
-  --draw DIR      a PNG an image (for one image, DIR may be a .png file) that
-                  shows what was read where: boxes green (certain) to orange,
-                  red what was not accepted. Its text is also stored in it, for
-                  desktop search
-  --filter        only whether the text is English: english, not_english,
-                  unreadable or no_text
-
-Files are written whole or not at all, never over an image that is read, and over
-another file only with --force. Contacts nothing, shows no image.
+Files are written whole or not at all, and never over an image. ocr sends no request and shows
+no image.
 
 ` + exitHelp
 
@@ -174,17 +158,17 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 	// Cobra's own errors have no type that report could know.
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{error: err} })
 	flags := root.Flags()
-	flags.BoolVar(&o.json, "json", false, "print one JSON object a line")
-	flags.StringVar(&o.hocr, "hocr", "", "print hOCR; or write it into a `folder`, a file an image: --hocr=DIR")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object per image")
+	flags.StringVar(&o.hocr, "hocr", "", "print hOCR; --hocr=DIR writes one file per image into this `folder`")
 	flags.Lookup("hocr").NoOptDefVal = stdinName // --hocr alone is the document on stdout
-	flags.StringVar(&o.parquet, "parquet", "", "write a Parquet `file`, a row an image")
-	flags.StringVar(&o.draw, "draw", "", "write pictures of what was read where into this `folder` (or .png file)")
-	flags.BoolVar(&o.filter, "filter", false, "only decide whether the text is English")
-	flags.BoolVar(&o.force, "force", false, "write over files of an earlier run")
-	root.PersistentFlags().BoolVarP(&o.verbose, "verbose", "v", false, "log the starts and ends of workers to stderr")
-	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "worker processes at most")
-	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one image")
-	root.PersistentFlags().StringVar(&o.tessdataDir, "tessdata-dir", "", "`folder` of eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
+	flags.StringVar(&o.parquet, "parquet", "", "write a Parquet `file` with one row per image")
+	flags.StringVar(&o.draw, "draw", "", "write PNG images into this `folder` (or .png file) that show what was read where: green to orange is accepted, red is not")
+	flags.BoolVar(&o.filter, "filter", false, "only say whether the text is english, not_english, unreadable or no_text")
+	flags.BoolVar(&o.force, "force", false, "write over the files of an earlier run")
+	root.PersistentFlags().BoolVarP(&o.verbose, "verbose", "v", false, "log when workers start and end")
+	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "number of worker processes")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest time for one image")
+	root.PersistentFlags().StringVar(&o.tessdataDir, "tessdata-dir", "", "`folder` with eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
 	root.AddCommand(doctorCommand(&o, env, stdout, stderr), conformCommand(&o, stdout, stderr),
 		workerCommand(env, stdin, stdout), sandboxCommand(env, stdout), becameCommand(stdout))
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -202,17 +186,17 @@ func (o options) check(args []string) error {
 	files := o.hocr != "" || o.parquet != "" || o.draw != ""
 	switch {
 	case len(args) == 0:
-		return usage("", "no image was named, and none is piped in")
+		return usage("", "no image was named, and none comes on stdin")
 	case onStdin > 1:
-		return usage("", "stdin holds one image: name - once")
+		return usage("", "stdin has one image; name - once")
 	case o.workers < 1:
-		return usage("", "--workers %d: at least one is needed", o.workers)
+		return usage("for example: --workers 2", "--workers takes 1 or more, not %d", o.workers)
 	case o.timeout <= 0:
-		return usage("", "--timeout %v: must be over zero", o.timeout)
+		return usage("for example: --timeout 30s", "--timeout takes a time over zero, not %v", o.timeout)
 	case o.json && o.hocr == stdinName:
-		return usage("write the hOCR into a folder with --hocr=DIR", "--json and --hocr both want stdout")
+		return usage("write the hOCR into a folder: --hocr=DIR", "--json and --hocr both print to stdout")
 	case o.filter && files:
-		return usage("run ocr twice", "--filter reads only as much as the decision needs: there is no text for --hocr, --parquet or --draw")
+		return usage("run ocr twice, with and without --filter", "--filter reads only what the decision needs, so there is no text for --hocr, --parquet or --draw")
 	}
 	return nil
 }

@@ -48,18 +48,18 @@ func TestRuns(t *testing.T) {
 			ran{0, "==> photo.jpg <==\n" + photoText + "\n==> blank.png <==\n\n==> panel.png <==\n" + panelText, ""}},
 		{"-", string(panel), ran{0, panelText, ""}},
 		{"", string(panel), ran{0, panelText, ""}},
-		{"", "", ran{exitSomeFailed, "", "ocr: error: -: " + nothing}},
+		{"", "", ran{exitSomeFailed, "", "ocr: -: " + nothing}},
 		{"--json", "<html>", ran{exitSomeFailed,
 			`{"file":"-","error":"invalid/not_an_image_html: the bytes are html, not JPEG, PNG, GIF or WebP","reason":"not_an_image_html"}` + "\n", ""}},
 		{"text empty damaged.png tree/B/cut.jpg list missing panel.png", "", ran{exitSomeFailed, "==> panel.png <==\n" + panelText,
-			"ocr: error: text: " + notImage + "ocr: error: empty: " + nothing +
-				"ocr: error: damaged.png: decode png: png: invalid format: bad filter type\n" +
-				"ocr: error: tree/B/cut.jpg: decode jpeg: invalid JPEG format: short Huffman data\n" +
-				"ocr: error: list: " + notImage + "ocr: error: missing: no such file\n" +
+			"ocr: text: " + notImage + "ocr: empty: " + nothing +
+				"ocr: damaged.png: decode png: png: invalid format: bad filter type\n" +
+				"ocr: tree/B/cut.jpg: decode jpeg: invalid JPEG format: short Huffman data\n" +
+				"ocr: list: " + notImage + "ocr: missing: no such file\n" +
 				"ocr: 1 image read, 6 could not be read\n"}},
 		{"tree", "", ran{exitSomeFailed, "==> tree/a.png <==\n" + panelText + "\n==> tree/b.png <==\n" + photoText +
 			"\n==> tree/b/deep/photo.txt <==\n" + photoText + "\n==> tree/b/panel <==\n" + panelText,
-			"ocr: error: tree/B/cut.jpg: decode jpeg: invalid JPEG format: short Huffman data\n" +
+			"ocr: tree/B/cut.jpg: decode jpeg: invalid JPEG format: short Huffman data\n" +
 				"ocr: 4 images read, 1 could not be read, 6 other files skipped\n"}},
 		{"linked", "", ran{0, "==> linked/a.png <==\n" + panelText, "ocr: 1 image read\n"}},
 		{"--json none", "", ran{0, "", "ocr: 0 images read, 1 other file skipped\n"}},
@@ -96,9 +96,9 @@ func TestJSON(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, tt := range []struct{ args, message, hint string }{
-		{"--no-such-flag x", "unknown flag", "--help"}, {"--workers 0 x", "--workers 0", ""}, {"--timeout 0s x", "--timeout 0s", ""},
+		{"--no-such-flag x", "unknown flag", "--help"}, {"--workers 0 x", "--workers takes 1 or more", ""}, {"--timeout 0s x", "--timeout takes a time over zero", ""},
 		{"worker x", "worker takes no arguments", ""}, {"doctor x", "doctor takes no arguments", ""}, {"- -", "name - once", ""},
-		{"--json --hocr x", "both want stdout", "--hocr=DIR"}, {"--filter --hocr x", "no text for", "twice"},
+		{"--json --hocr x", "both print to stdout", "--hocr=DIR"}, {"--filter --hocr x", "no text for", "twice"},
 		{"--filter --parquet f x", "no text for", "twice"}, {"--filter --draw d x", "no text for", "twice"},
 	} {
 		wantError(t, exitUsage, tt.message, tt.hint, strings.Fields(tt.args)...)
@@ -223,7 +223,7 @@ func TestSIGINT(t *testing.T) {
 	if lines == 0 || lines == len(files) || !strings.HasSuffix(printed, "\n") {
 		t.Errorf("%d lines, the last one whole: %v", lines, strings.HasSuffix(printed, "\n"))
 	}
-	summary := regexp.MustCompile(`ocr: (\d+) images? read, \d+ not reached\nocr: error: interrupted\n$`)
+	summary := regexp.MustCompile(`ocr: (\d+) images? read, \d+ not reached\nocr: interrupted\n$`)
 	if m := summary.FindStringSubmatch(stderr.String()); m == nil || m[1] != fmt.Sprint(lines) {
 		t.Errorf("stderr %q, want a summary of %d images", stderr.String(), lines)
 	}
