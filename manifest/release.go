@@ -99,7 +99,7 @@ type Options struct {
 type InFolder struct{ File, Dir string }
 
 func (e *InFolder) Error() string {
-	return fmt.Sprintf("%s lies in the release folder %s: name the folder", e.File, e.Dir)
+	return fmt.Sprintf("%s is part of the release in the folder %s", e.File, e.Dir)
 }
 
 // alone refuses a file of a release folder, whether it is named there or by a link.
@@ -247,6 +247,9 @@ func (r *Release) findFiles() error {
 func (r *Release) cannotOpen(key, name string, err error) {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		err = path.Err // the message names the file already
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("there is no such file")
 	}
 	r.toml.Add(key, fmt.Sprintf("%s %s cannot be opened: %s", key, table.Quote(name), err),
 		"put the file into the release folder, or correct its name here")

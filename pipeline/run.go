@@ -36,7 +36,7 @@ func (r *run) mayFetch(ctx context.Context) error {
 	if err := r.access(); err != nil {
 		return err
 	}
-	return checkRetry(ctx, r.Workspace, r.Retry)
+	return CheckRetry(ctx, r.Workspace, r.Retry)
 }
 
 // An UnknownRetry says that a word of Config.Retry is neither an outcome nor a reason with which a download ended.
@@ -47,14 +47,14 @@ type UnknownRetry struct {
 
 func (e *UnknownRetry) Error() string {
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("there is nothing to retry for %q: no download has failed in this workspace", e.Word)
+		return fmt.Sprintf("--retry %s: no download has failed in this workspace", e.Word)
 	}
-	return fmt.Sprintf("there is nothing to retry for %q: no download ended so; reasons here are %s", e.Word,
+	return fmt.Sprintf("--retry %s: no download ended so; the reasons here are %s", e.Word,
 		strings.Join(e.Known, ", "))
 }
 
-// checkRetry refuses a word of Config.Retry that would do nothing because it is misspelt.
-func checkRetry(ctx context.Context, ws *workspace.Workspace, words []string) error {
+// CheckRetry refuses a word of Config.Retry that would do nothing because it is misspelt.
+func CheckRetry(ctx context.Context, ws *workspace.Workspace, words []string) error {
 	// Outcomes are a closed list; reasons are not, so that one counts only where some entry has it.
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool {
 		return slices.Contains(manifest.Outcomes(),

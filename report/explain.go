@@ -117,7 +117,7 @@ type UnknownEntry struct {
 }
 
 func (e *UnknownEntry) Error() string {
-	return fmt.Sprintf("the workspace's manifest has no entry %s", e.ID)
+	return fmt.Sprintf("there is no post %s in this workspace", e.ID)
 }
 
 // Explain returns everything that a workspace knows of one entry. It only reads, and sends no request.

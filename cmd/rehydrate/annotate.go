@@ -65,9 +65,9 @@ func (c *command) annotateExportCommand() *cobra.Command {
 		tooFew := func(n int) bool { return n < 1 }
 		switch err := copies.CheckNote(order.Note); {
 		case order.To == "":
-			return usageError("name the folder to make with --out DIR")
+			return usageError("%s needs --out DIR, the folder to make", cmd.CommandPath())
 		case slices.ContainsFunc(order.Batches, tooFew) || order.Overlap < 1:
-			return usageError("--batches and --overlap take numbers from 1")
+			return usageError("--batches and --overlap take numbers from 1 on")
 		case err != nil:
 			return usageError("--note: %w", err)
 		}
@@ -120,11 +120,11 @@ func (c *command) annotateMergeCommand() *cobra.Command {
 		}
 		switch {
 		case release == "":
-			return usageError("merge needs the release whose entries were annotated: --release RELEASE")
+			return usageError("%s needs --release RELEASE, whose posts were annotated", cmd.CommandPath())
 		case !strings.HasSuffix(out, ".jsonl"):
-			return usageError("merge writes JSON Lines: --out FILE.jsonl, not %q", out)
+			return usageError("--out takes a file that ends in .jsonl, not %q", out)
 		case err == nil:
-			return usageError("--out %s: the file exists; name a new one", out)
+			return usageError("--out %s exists; name a new file", out)
 		case unknown != nil:
 			return usageError("--decides: %w", unknown)
 		}
@@ -175,9 +175,9 @@ func (c *command) annotateReviewCommand() *cobra.Command {
 	cmd := c.workspaceCommand("annotate-review", noArgs, func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case !regexp.MustCompile(`^A[1-9][0-9]{0,3}$`).MatchString(page.Annotator):
-			return usageError("--annotator takes a number, such as A1, and no name: %q", page.Annotator)
+			return usageError("--annotator takes a number such as A1, not the name %q", page.Annotator)
 		case slices.ContainsFunc(page.Batches, func(n int) bool { return n < 1 }):
-			return usageError("--batches takes numbers from 1")
+			return usageError("--batches takes numbers from 1 on")
 		}
 		return c.annotateReview(cmd.Context(), round, page)
 	})

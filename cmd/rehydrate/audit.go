@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,13 +87,13 @@ func (f *auditFlags) check(cmd *cobra.Command, args []string) error {
 	alone := f.checked != "" || f.log != ""
 	switch {
 	case alone && len(args) > 0:
-		return usageError("--check and --log take no RELEASE")
+		return usageError("--check and --log take no RELEASE; leave %s out", strconv.QuoteToGraphic(args[0]))
 	case len(args) == 0 && !alone:
-		return usageError("%s takes one RELEASE, and the files to audit besides", cmd.CommandPath())
+		return usageError("%s needs a RELEASE, and then the files to check, if there are any", cmd.CommandPath())
 	case f.sign != "" && f.statement == "":
-		return usageError("--sign wants --statement FILE, which it signs")
+		return usageError("--sign needs --statement FILE, which it signs")
 	case f.stamp.url != "" && f.statement == "":
-		return usageError("--timestamp wants --statement FILE, which it stamps")
+		return usageError("--timestamp needs --statement FILE, which it stamps")
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	} else {
 		config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, job.Progress)
 		if errors.Is(err, reddit.ErrNoApproval) {
-			return &problem{err: err, code: exitRejected, hint: "name the approval with --approval, or judge without asking Reddit: --offline"}
+			return &problem{err: err, code: exitRejected, hint: "name the approval with --approval REF, or judge without asking Reddit: --offline"}
 		}
 		if err != nil {
 			return err
@@ -173,7 +174,7 @@ func readCheckpoint(name string) ([]byte, error) {
 		return nil, usageError("--since: %w", err)
 	}
 	if !bytes.Contains(b, []byte("\n\n\u2014 ")) { // what begins a signature of a signed note
-		return nil, usageError("--since: %s is not a checkpoint: name a file that --checkpoint wrote", name)
+		return nil, usageError("--since: %s is not a checkpoint; name a file that --checkpoint wrote", name)
 	}
 	return b, nil
 }

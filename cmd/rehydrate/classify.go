@@ -72,7 +72,7 @@ func (f *classifyFlags) check() error {
 	case f.maxTokens < 1:
 		return usageError("--max-tokens %d: give 1 or more", f.maxTokens)
 	case len(f.stop) > 0 && f.thinkEnd != "":
-		return usageError("--stop would cut the thoughts that --think-end leaves out: give one of them")
+		return usageError("--stop and --think-end exclude each other; leave one of them out")
 	case slices.Contains(f.stop, "") || len(f.stop) > 4:
 		return usageError("--stop takes at most four texts that are not empty")
 	case !(f.temperature >= 0 && f.temperature <= 2) || !(f.topP > 0 && f.topP <= 1):
@@ -92,7 +92,7 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 	case f.showPrompt:
 		return c.answer("prompts", promptsAnswer{tasks})
 	case f.shots > 0 && (w.Split == "" || w.Split == trainSplit || !slices.Contains(b.Splits, trainSplit)):
-		return usageError("--shots takes its examples from the split %s, which must be there and must not be asked about: name another --split", trainSplit)
+		return usageError("--shots takes its examples from the split %s; ask about another one: --split test", trainSplit)
 	}
 	for i := range tasks {
 		tasks[i].ThinkEnd, tasks[i].Prose = f.thinkEnd, f.prose

@@ -44,9 +44,9 @@ func (f *engineFlags) register(cmd *cobra.Command) {
 func (f *engineFlags) check() error {
 	switch {
 	case f.engine != "slurm" && f.engine != "local":
-		return usageError("--engine takes slurm and local, not %q", f.engine)
+		return usageError("--engine takes slurm or local, not %q", f.engine)
 	case f.sbatch != "" && f.engine != "slurm":
-		return usageError("--sbatch goes with --engine slurm")
+		return usageError("--sbatch is for --engine slurm; leave one of them out")
 	case f.atOnce < 0:
 		return usageError("--at-once takes 1 or more")
 	}
@@ -57,8 +57,11 @@ func registerShards(cmd *cobra.Command, shards *int) {
 	cmd.Flags().IntVar(shards, "shards", 0, "")
 }
 
-func checkShards(n int) error {
+func checkShards(path string, n int) error {
 	if n < 1 || n > cluster.MaxShards {
+		if n == 0 {
+			return usageError("%s needs --shards N, from 1 to %d", path, cluster.MaxShards)
+		}
 		return usageError("--shards takes 1 to %d, not %d", cluster.MaxShards, n)
 	}
 	return nil
@@ -68,7 +71,7 @@ func (c *command) clusterRunCommand() *cobra.Command {
 	var f runFlags
 	var e engineFlags
 	cmd := c.workspaceCommand("cluster-run", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
-		if err := checkShards(f.shards); err != nil {
+		if err := checkShards(cmd.CommandPath(), f.shards); err != nil {
 			return err
 		}
 		if err := e.check(); err != nil {
@@ -89,7 +92,7 @@ func (c *command) clusterRunCommand() *cobra.Command {
 func (c *command) clusterSplitCommand() *cobra.Command {
 	f := runFlags{ocrFlags: ocrFlags{workers: 1}}
 	cmd := c.workspaceCommand("cluster-split", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
-		if err := checkShards(f.shards); err != nil {
+		if err := checkShards(cmd.CommandPath(), f.shards); err != nil {
 			return err
 		}
 		summary, err := c.rehydrate(cmd.Context(), args[0], f, c.getenv)
@@ -202,7 +205,7 @@ func (c *command) follow(ctx context.Context, work cluster.Command, f engineFlag
 func (c *command) workOf(f runFlags, e engineFlags) (cluster.Command, error) {
 	if e.engine == "slurm" {
 		if _, err := exec.LookPath("sbatch"); err != nil {
-			return cluster.Command{}, fmt.Errorf("%w: run this on a login node of the cluster", err)
+			return cluster.Command{}, fmt.Errorf("there is no Slurm here (%w): call it on a login node, or use --engine local", err)
 		}
 	}
 	dir, err := filepath.Abs(c.workspace)
@@ -225,6 +228,9 @@ func (c *command) clusterWorkCommand() *cobra.Command {
 	var f ocrFlags
 	var shard string
 	cmd := c.workspaceCommand("cluster-work", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if shard == "" {
+			return usageError("%s needs --shard I/N: which shard of how many", cmd.CommandPath())
+		}
 		index, of, ok := strings.Cut(shard, "/")
 		i, err := strconv.Atoi(index)
 		n, err2 := strconv.Atoi(of)

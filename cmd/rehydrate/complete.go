@@ -29,7 +29,7 @@ func (c *command) complete(cmd *cobra.Command) {
 		values["format"] = fixed("csv", "parquet")
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		kind, _ := pflag.UnquoteUsage(f)
+		kind := valueOf(f)
 		if values[f.Name] != nil && (f.Name != "split" || cmd.HasParent() && cmd.Parent().Name() == "labels" && cmd.Flag("release") != nil) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, values[f.Name].offer)
 		} else if !slices.Contains([]string{"FILE", "FILE,...", "DIR", "[NAME=]FILE", "NAME=FILE,...", "KEY", "PATH", "OLD", "PROGRAM", "RELEASE"}, kind) {

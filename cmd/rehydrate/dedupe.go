@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,7 +20,7 @@ import (
 func (c *command) dedupeCommand() *cobra.Command {
 	defaults := policy.Default()
 	f := neardup.Config{Images: defaults.Images}
-	cmd := newCommand("dedupe", exactArgs(1, "one DIR of pictures or one PARQUET file"), func(cmd *cobra.Command, args []string) error {
+	cmd := newCommand("dedupe", exactArgs(1, "one DIR of images or one PARQUET file"), func(cmd *cobra.Command, args []string) error {
 		f.Path = args[0]
 		if err := checkDedupe(f, cmd.Flags().Changed("words")); err != nil {
 			return err
@@ -53,9 +55,9 @@ func checkDedupe(f neardup.Config, words bool) error {
 	case f.Out == "":
 		return usageError("--out is empty: name a folder")
 	case f.Rule.ImageOnly && (f.Texts != "" || f.Columns.Text != "" || f.Rule.Guard || words):
-		return usageError("--image-only compares no text: leave out --text, --text-column, --words and --guard, or leave it out")
+		return usageError("--image-only compares no text; leave --text, --text-column, --words and --guard out")
 	case f.Texts != "" && f.Columns.Text != "":
-		return usageError("--text and --text-column both name texts: give one of them")
+		return usageError("--text and --text-column exclude each other; leave one of them out")
 	}
 	return nil
 }
@@ -63,7 +65,7 @@ func checkDedupe(f neardup.Config, words bool) error {
 func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
-	if err := areThere([]string{f.Path}); err != nil {
+	if err := holdsImages(f.Path); err != nil {
 		return err
 	}
 	f.Progress = c.observePictures
@@ -83,6 +85,25 @@ func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 type dedupeAnswer struct {
 	neardup.Summary
 	Pictures, Readable, Grouped int `json:"-"`
+}
+
+// holdsImages refuses a file that is certainly neither a folder of images nor a Parquet file.
+func holdsImages(path string) error {
+	if err := areThere([]string{path}); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return err
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".jpg", ".jpeg", ".png", ".gif", ".webp":
+		return &problem{err: fmt.Errorf("%s is one image, not a folder of images", path), code: exitUsage, hint: "name its folder: " + filepath.Dir(path)}
+	case ".txt", ".csv", ".tsv", ".json", ".jsonl", ".md", ".zip", ".html":
+		return &problem{err: fmt.Errorf("%s is neither a folder of images nor a Parquet file", path), code: exitUsage,
+			hint: "name the folder that has the images: " + thisCommand + " FOLDER"}
+	}
+	return nil
 }
 
 func (c *command) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {

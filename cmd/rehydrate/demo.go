@@ -54,8 +54,10 @@ func (c *command) demoCommand() *cobra.Command {
 			}
 		}
 		switch sampled := cmd.Flags().Changed("posts"); {
-		case sampled && (release == "" || serve):
-			return usageError("--posts takes a sample of a --release, and runs it: leave out --serve")
+		case sampled && release == "":
+			return usageError("--posts needs --release RELEASE, of which it takes a sample")
+		case sampled && serve:
+			return usageError("--posts and --serve exclude each other; leave one of them out")
 		case sampled && sample < 1:
 			return usageError("--posts takes a number from 1 on, not %d", sample)
 		}
@@ -114,7 +116,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 		len(posts), emulator.Addr(), f.rehearsed)
 	summary, err := c.rehydrate(ctx, path, f, getenv)
 	if err == nil {
-		err = c.conclude(summary)
+		err = c.conclude(summary, "")
 	}
 	var status exitCode
 	if err != nil && !errors.As(err, &status) {
@@ -208,7 +210,7 @@ func (r *rehearsal) String() string {
 	if r == nil {
 		return ""
 	}
-	text := "the policy's rates count for Reddit, not here: it is asked faster\n"
+	text := "the pace of the release's rules is for Reddit, so it is not kept here\n"
 	if len(r.images) < r.posts {
 		text += fmt.Sprintf("a sample of %d of the release's %d posts: %s\n", len(r.images), r.posts, times(r.entries, "entry", "entries"))
 	}

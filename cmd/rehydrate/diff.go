@@ -30,7 +30,7 @@ func (c *command) diff(cmd *cobra.Command, args []string) error {
 func areThere(names []string) error {
 	for _, name := range names {
 		if to, err := os.Readlink(name); err == nil && userfile.Exists(name) != nil {
-			return usageError("%s is a link to %s, where nothing is: mend the link, or leave it out", name, to)
+			return usageError("%s is a link to %s, where nothing is; repair the link, or leave it out", name, to)
 		}
 		if err := userfile.Exists(name); err != nil {
 			return err

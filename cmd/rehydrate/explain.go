@@ -44,7 +44,7 @@ func parseKey(s string) (manifest.Key, error) {
 	if later {
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 1 || strconv.Itoa(n) != number { // one entry has one name: not /01, not /+1
-			return manifest.Key{}, usageError("%s names no entry: write the id of a post, and /1 behind it for its second image", strconv.QuoteToGraphic(s))
+			return manifest.Key{}, usageError("%s is not the id of an image; write the id of a post, or ID/1 for its second image", strconv.QuoteToGraphic(s))
 		}
 		image = n
 	}
@@ -57,9 +57,9 @@ func parseKey(s string) (manifest.Key, error) {
 
 func unknownHint(e *report.UnknownEntry) string {
 	if len(e.Others) > 0 {
-		return "of this post it has " + strings.Join(e.Others, ", ")
+		return "of this post there are " + strings.Join(e.Others, ", ")
 	}
-	return "ids stand in the manifest and in outcomes.csv; another release has another workspace (-w)"
+	return "outcomes.csv lists all ids; if the post belongs to another release, name its workspace with -w DIR"
 }
 
 // seenWords are the words of a reading as lines for people, those that are not in the text in brackets.

@@ -12,6 +12,7 @@ import (
 
 	"rehydrate/curate/annotate"
 	"rehydrate/internal/durable"
+	"rehydrate/internal/userfile"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -66,22 +67,25 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case asked != 1:
-		return usageError("%s takes one of --out PATH, --list, --moved OLD NEW, --returned PATH and --destroyed PATH",
+		return usageError("%s needs one of --out DIR, --list, --moved OLD, --returned PATH and --destroyed PATH",
 			cmd.CommandPath())
 	case f.out != "" && len(args) != 1:
-		return usageError("%s --out takes one RELEASE: a release folder or an annotations file", cmd.CommandPath())
+		return usageError("%s --out needs one RELEASE: a release folder or an annotations file", cmd.CommandPath())
 	case f.out == "" && f.digests:
-		return usageError("--digests wants a file to write: --out FILE.jsonl")
+		return usageError("--digests needs a file to write: --out FILE.jsonl")
 	case f.moved != "" && len(args) != 1:
-		return usageError("--moved takes two paths: rehydrate export --moved OLD NEW")
+		return usageError("--moved needs two paths: rehydrate export --moved OLD NEW")
 	case f.moved != "":
 		return nil
 	case f.out == "" && len(args) > 0:
-		return usageError("--list, --returned and --destroyed take no RELEASE")
+		return usageError("--list, --returned and --destroyed take no RELEASE; leave it out")
 	case !slices.Contains(copies.Formats(), f.format):
 		return usageError("--format takes %s, not %q", strings.Join(copies.Formats(), ", "), f.format)
 	case f.list, f.digests:
 		return nil // they register nothing, so they need no note
+	}
+	if f.note == "" {
+		return usageError("%s --out needs --note WHO: who has the copy", cmd.CommandPath())
 	}
 	if err := copies.CheckNote(f.note); err != nil {
 		return usageError("--note: %w", err)
@@ -112,8 +116,10 @@ func exportProblem(err error) error {
 	var not *copies.NotExportable
 	switch {
 	case errors.As(err, &not):
-		return &problem{err: err, code: exitRetry, hint: "bring it up to date first: rehydrate run, then export again"}
-	case errors.Is(err, copies.ErrForeign), is[annotate.Misfit](err):
+		return &problem{err: err, code: exitRetry, hint: "update the dataset first: rehydrate run RELEASE; then export again"}
+	case errors.Is(err, copies.ErrForeign):
+		return &userfile.Fault{Err: err, Hint: "name a new folder: --out DIR"}
+	case is[annotate.Misfit](err):
 		return asUsage(err)
 	}
 	return err
@@ -157,13 +163,13 @@ func (c *command) moveCopy(ctx context.Context, from, to string) error {
 		err := copies.Move(ctx, ws, from, to, c.now())
 		switch {
 		case errors.Is(err, copies.ErrNoCopy):
-			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows those that are"}
+			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows the registered copies"}
 		case errors.Is(err, copies.ErrCopyThere):
 			return &problem{err: err, code: exitUsage,
-				hint: "a copy of a copy is a new one: delete one of the two, or make it with rehydrate export"}
+				hint: "delete one of the two, or make the second copy with rehydrate export"}
 		case errors.Is(err, copies.ErrNotCopy):
 			return &problem{err: err, code: exitUsage,
-				hint: "name the folder that has the files as they were handed out"}
+				hint: "name the folder that has the files as they were exported"}
 		case err != nil:
 			return err
 		}
@@ -176,9 +182,9 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 		err := copies.Close(ctx, ws, path, how, note, c.now())
 		switch {
 		case errors.Is(err, copies.ErrNoCopy):
-			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows those that are"}
+			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows the registered copies"}
 		case errors.Is(err, copies.ErrCopyThere):
-			return &problem{err: err, code: exitUsage, hint: "rehydrate purge takes the rows out of it; or delete it first"}
+			return &problem{err: err, code: exitUsage, hint: "delete it first; or keep it, and rehydrate purge removes posts from it"}
 		case err != nil:
 			return err
 		}

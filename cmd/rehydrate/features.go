@@ -36,12 +36,12 @@ type featureFlags struct {
 
 func (c *command) featuresCommand() *cobra.Command {
 	f := featureFlags{Config: features.Config{Images: policy.Default().Images, Detection: features.DefaultDetection()}}
-	cmd := c.workspaceCommand("features", takes(0, 1, "at most one FOLDER of pictures or one PARQUET file, and without one the workspace of -w"), func(cmd *cobra.Command, args []string) error {
+	cmd := c.workspaceCommand("features", takes(0, 1, "at most one FOLDER of images or one PARQUET file; without one it measures the workspace of -w"), func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
 		if len(args) > 0 && cmd.Flags().Changed("workspace") {
-			return usageError("%s takes a FOLDER or PARQUET, or the workspace of -w: give one of them", cmd.CommandPath())
+			return usageError("%s takes a FOLDER or PARQUET, or the workspace of -w; leave one of them out", cmd.CommandPath())
 		}
 		return c.features(cmd.Context(), strings.Join(args, ""), f)
 	})
@@ -67,7 +67,7 @@ func (f *featureFlags) check() error {
 	d := f.Detection
 	switch {
 	case !slices.Contains([]string{"csv", "parquet"}, f.format):
-		return usageError("--format takes csv and parquet, not %q", f.format)
+		return usageError("--format takes csv or parquet, not %q", f.format)
 	case f.Workers < 1:
 		return usageError("--workers %d: give 1 or more", f.Workers)
 	case !(d.Scale >= 1.01 && d.Scale <= 10):
@@ -75,7 +75,7 @@ func (f *featureFlags) check() error {
 	case d.Neighbors < 1 || d.MinSize < 0:
 		return usageError("--min-neighbors takes 1 or more, --min-size 0 or more")
 	case f.noFaces && f.cascade != "":
-		return usageError("--no-faces and --cascade: give one of them")
+		return usageError("--no-faces and --cascade exclude each other; leave one of them out")
 	case f.out == "":
 		return usageError("--out is empty: name a folder")
 	}
@@ -95,7 +95,7 @@ func (c *command) features(ctx context.Context, source string, f featureFlags) e
 	if source == "" {
 		return c.featuresOfWorkspace(ctx, f)
 	}
-	if err := areThere([]string{source}); err != nil {
+	if err := holdsImages(source); err != nil {
 		return err
 	}
 	f.Paths, err = features.Sources(source)

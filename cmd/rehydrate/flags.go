@@ -50,7 +50,7 @@ func (f *releaseFlags) readPolicy(release *manifest.Release) (pol policy.Policy,
 	}
 	// A release folder's policy is the maintainers' decision: a flag cannot replace it.
 	if release.Dir != "" {
-		return pol, nil, usageError("--policy is for a bare annotations file: %s has its own policy", release.Dir)
+		return pol, nil, usageError("--policy is for a bare annotations file; %s has its own policy.toml, so leave the flag out", release.Dir)
 	}
 	text, err = userfile.Read(f.policy)
 	if err != nil {
@@ -78,21 +78,11 @@ func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
 func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
 	o := reddit.Options{Approval: approval, Policy: pol, Version: build.Version(), Log: c.log, OnWait: progress.OnWait,
 		Scrubber: c.scrubber}
-	for _, s := range f.connectTo {
-		to, err := polite.ParseConnectTo(s)
-		if err != nil {
-			return nil, usageError("--connect-to: %w", err)
-		}
-		o.ConnectTo = append(o.ConnectTo, to)
-	}
-	if f.cacert != "" {
-		roots, err := readRoots("--cacert", f.cacert)
-		if err != nil {
-			return nil, err
-		}
-		o.RootCAs = roots
-	}
 	var err error
+	o.ConnectTo, o.RootCAs, err = f.routes()
+	if err != nil {
+		return nil, err
+	}
 	o.Proxy, err = polite.ProxyFromEnv(getenv)
 	if err != nil {
 		return nil, asUsage(err)
@@ -112,9 +102,24 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 	return reddit.New(o)
 }
 
+// routes reads the flags that say where hosts are, and whom to trust.
+func (f *redditFlags) routes() (to []polite.ConnectTo, roots *x509.CertPool, err error) {
+	for _, s := range f.connectTo {
+		one, err := polite.ParseConnectTo(s)
+		if err != nil {
+			return nil, nil, usageError("--%w", err)
+		}
+		to = append(to, one)
+	}
+	if f.cacert != "" {
+		roots, err = readRoots("--cacert", f.cacert)
+	}
+	return to, roots, err
+}
+
 const (
-	credentialsHint = "register an app with Reddit (docs/researcher.md), then set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and " +
-		"REDDIT_USERNAME, or the same names with _FILE for files of mode 0600"
+	credentialsHint = "register an app with Reddit (docs/researcher.md), then set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME,\n" +
+		"or the same names with _FILE for files of mode 0600"
 	imgurHint = "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"
 )
 
@@ -147,7 +152,7 @@ func (f *tableFlags) register(cmd *cobra.Command, columns string) {
 
 func (f *tableFlags) check(c *command) error {
 	if f.csv && c.json {
-		return usageError("--csv and --json: choose one")
+		return usageError("--csv and --json exclude each other; leave one of them out")
 	}
 	return f.page.check()
 }
@@ -181,9 +186,10 @@ func (c *command) writesOutside(cmd *cobra.Command) (err error) {
 			return
 		}
 		err = cmp.Or(err, c.outsideWorkspace("--"+f.Name, name))
-		if kind, _ := pflag.UnquoteUsage(f); kind == "FILE" {
-			if _, missing := os.Stat(filepath.Dir(name)); missing != nil {
-				err = cmp.Or(err, usageError("--%s %s: %w", f.Name, name, missing))
+		if valueOf(f) == "FILE" {
+			if dir := filepath.Dir(name); userfile.Exists(dir) != nil {
+				err = cmp.Or(err, error(&problem{code: exitUsage, err: fmt.Errorf("--%s %s: there is no folder %s", f.Name, name, dir),
+					hint: "make it first, or name a file in a folder that is there"}))
 			}
 			if cmd.Parent().Name() != "tombstones" { // which writes over no other list than one of tombstones
 				err = cmp.Or(err, keepsRelease("--"+f.Name, name))
@@ -226,7 +232,7 @@ func (c *command) outsideWorkspace(flag, file string) error {
 		return err
 	}
 	if at == ws || strings.HasPrefix(at, ws+string(filepath.Separator)) || pictures.WorkspaceOf(at) != "" {
-		return usageError("%s %s lies in a workspace, which holds what its runs write and nothing else: name another place", flag, file)
+		return usageError("%s %s lies in a workspace, where only runs write; name a place outside it", flag, file)
 	}
 	return nil
 }
@@ -249,7 +255,7 @@ func (f pageFlags) check() error {
 		return nil
 	}
 	if _, err := os.Lstat(f.file); err == nil && !f.force {
-		return usageError("%s exists: name another file, or write over it with --force", f.file)
+		return usageError("--html %s exists; name another file, or write over it with --force", f.file)
 	}
 	return nil
 }

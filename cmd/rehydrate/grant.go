@@ -28,7 +28,7 @@ func (c *command) grantShowCommand() *cobra.Command {
 	return newCommand("grant-show", exactArgs(1, "one FILE: a grant.json"), func(_ *cobra.Command, args []string) error {
 		b, err := userfile.Read(args[0])
 		if err != nil {
-			return usageError("read the grant: %w", err)
+			return usageError("%w", err)
 		}
 		g, err := policy.ParseGrant(b, args[0])
 		if err != nil {
@@ -185,7 +185,7 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 	}
 	grant, err := readSigned(p.name)
 	if err != nil {
-		return p, usageError("read the grant: %w", err)
+		return p, usageError("%w", err)
 	}
 	if alone, fault := policy.OpenGrant(*grant, nil, signers); fault == nil {
 		p.genuine = &alone.Grant

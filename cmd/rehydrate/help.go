@@ -1,21 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"embed"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"rehydrate/cmd/internal/console"
-	"rehydrate/manifest"
-	"rehydrate/pipeline/workspace"
 )
 
 // helpFiles hold what help says of each command.
@@ -43,14 +38,23 @@ func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command,
 // A helpPage is the text of --help in its parts, for shells and manual pages.
 type helpPage struct {
 	prose, examples string
-	flags           map[string]string // as pflag takes it: the value in backquotes, and what it is for
+	flags           map[string]flagText
 }
+
+// A flagText is what a help says of a flag: its value, empty for a switch, and what it is for.
+type flagText struct{ value, usage string }
+
+// valueKey is where a flag keeps what its help calls its value.
+const valueKey = "rehydrate_value"
+
+// valueOf is what the help calls the value of a flag.
+func valueOf(f *pflag.Flag) string { return strings.Join(f.Annotations[valueKey], "") }
 
 // asRun begins a paragraph of flags that rehydrate run has as well.
 const asRun = "As in rehydrate run: "
 
 func parsePage(text string) helpPage {
-	page := helpPage{flags: map[string]string{}}
+	page := helpPage{flags: map[string]flagText{}}
 	var prose []string
 	called := false
 	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n\n") {
@@ -88,28 +92,22 @@ func (p *helpPage) addRows(group string) {
 
 // addFlags adds flags such as "-o, --out DIR": one meaning of all, or one of each between semicolons.
 func (p *helpPage) addFlags(names, meaning string) {
-	flags, meanings := strings.Split(names, ", "), strings.Split(meaning, "; ")
+	isShort := func(flag string) bool { return !strings.HasPrefix(flag, "--") }
+	flags, meanings := slices.DeleteFunc(strings.Split(names, ", "), isShort), strings.Split(meaning, "; ")
 	for i, flag := range flags {
 		name, value, _ := strings.Cut(flag, " ")
-		name, long := strings.CutPrefix(name, "--")
-		if !long {
-			continue
-		}
 		what := meaning
 		if len(flags) > 1 && len(flags) == len(meanings) {
 			what = meanings[i]
 		}
-		if value != "" {
-			what = "`" + value + "` " + strings.TrimSpace(what)
-		}
-		p.flags[name] = strings.TrimSpace(what)
+		p.flags[name[2:]] = flagText{value, strings.TrimSpace(what)}
 	}
 }
 
 // workspaceCommand makes a command that works in a workspace, which -w names.
 func (c *command) workspaceCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := newCommand(name, args, run)
-	cmd.Flags().StringVarP(&c.workspace, "workspace", "w", defaultWorkspace, "`DIR`, the private folder with the images")
+	cmd.Flags().StringVarP(&c.workspace, "workspace", "w", defaultWorkspace, "your workspace, the private folder with the images")
 	_ = cmd.MarkFlagDirname("workspace")
 	return cmd
 }
@@ -136,91 +134,6 @@ func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// onlyCommands refuses a word that is not one of a command's own.
-func onlyCommands(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
-	otherwise := usageHint
-	if cmd.HasParent() && len(names) > 0 {
-		otherwise = "there are " + strings.Join(names, ", ")
-	}
-	// A command below another group, by its own name: rehydrate split.
-	var elsewhere []string
-	for _, other := range commandsOf(cmd.Root()) {
-		if other.Name() == args[0] {
-			elsewhere = append(elsewhere, other.CommandPath())
-		}
-	}
-	if len(elsewhere) > 0 {
-		otherwise = "did you mean " + strings.Join(elsewhere, " or ") + "?"
-		names = nil
-	}
-	path := cmd.CommandPath()
-	return unknown(fmt.Sprintf("command %q of %s", args[0], path), otherwise, path+" ", args[0], names)
-}
-
-// unknown is the error of a name that is not one of those there are. The hint is the nearest of them, behind what goes
-// before a name, or otherwise.
-func unknown(what, otherwise, before, name string, names []string) error {
-	hint := otherwise
-	if near := manifest.Nearest(name, names); near != "" {
-		hint = "did you mean " + before + near + "?"
-	}
-	return &problem{err: errors.New("unknown " + what), code: exitUsage, hint: hint}
-}
-
-// flagError says for people what the flags' package says for programmers.
-func flagError(cmd *cobra.Command, err error) error {
-	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		return unknownFlag(cmd, missing)
-	}
-	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
-	if !ok {
-		return usageError("%w", err)
-	}
-	flag := wrong.GetFlag()
-	kinds := map[string]string{"int": "a whole number", "uint64": "a whole number from 0 on", "float64": "a number",
-		"bool": "true or false"}
-	kind, known := kinds[flag.Value.Type()]
-	if !known {
-		return usageError("--%s %q: %w", flag.Name, wrong.GetValue(), wrong.Unwrap())
-	}
-	return usageError("--%s takes %s, not %q", flag.Name, kind, wrong.GetValue())
-}
-
-// unknownFlag is the error of a flag that a command does not have: which commands do, or the nearest of its own.
-func unknownFlag(cmd *cobra.Command, missing *pflag.NotExistError) error {
-	name, short := missing.GetSpecifiedName(), missing.GetSpecifiedShortnames()
-	if short != "" {
-		what := fmt.Sprintf("flag: -%s", name)
-		if name == "w" {
-			return unknown(what, cmd.CommandPath()+" works in no workspace: leave -w out", "", "", nil)
-		}
-		return unknown(what, usageHint, "", "", nil)
-	}
-	var own, others []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { own = append(own, f.Name) })
-	otherwise := usageHint
-	for _, other := range commandsOf(cmd.Root()) {
-		if other.Flags().Lookup(name) != nil {
-			others = append(others, other.CommandPath())
-		}
-		if other.Name() == name && !other.HasSubCommands() {
-			otherwise = "did you mean " + other.CommandPath() + "?"
-		}
-	}
-	const most = 4 // a flag of more commands than that says nothing
-	if len(others) > 0 && len(others) <= most {
-		otherwise = fmt.Sprintf("--%s is a flag of %s", name, strings.Join(others, ", "))
-	}
-	return unknown("flag: --"+name, otherwise, "--", name, own)
-}
-
 // asksJSON reports whether --json is among arguments, other flags of which are wrong.
 func asksJSON(args []string) (asked bool) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -230,31 +143,6 @@ func asksJSON(args []string) (asked bool) {
 	flags.BoolP("help", "h", false, "") // else the flags end at it
 	err := flags.Parse(args)
 	return err == nil && asked
-}
-
-// takes is how many arguments a command takes, and what they are.
-func takes(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return usageError("%s takes %s; got %s", cmd.CommandPath(), what, times(len(args), "argument", "arguments"))
-		}
-		return nil
-	}
-}
-
-func exactArgs(n int, what string) cobra.PositionalArgs { return takes(n, n, what) }
-
-// noArgs refuses arguments: most likely a workspace, which -w names.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	err := fmt.Errorf("%s takes no argument, not %s", cmd.CommandPath(), strconv.QuoteToGraphic(args[0]))
-	if cmd.Flag("workspace") == nil {
-		return &problem{err: err, code: exitUsage, hint: usageHint}
-	}
-	return &problem{err: fmt.Errorf("%w: name a workspace with -w", err), code: exitUsage,
-		hint: fmt.Sprintf("%s -w %s", cmd.CommandPath(), args[0])}
 }
 
 // exitStatusTopic is the page of `rehydrate help exit-status`.
@@ -281,7 +169,12 @@ func (c *command) finish(root *cobra.Command, chapters []chapter) {
 	})
 	for _, cmd := range commandsOf(root) {
 		page := parsePage(cmd.Annotations[pageKey])
-		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { f.Usage = cmp.Or(page.flags[f.Name], f.Usage) })
+		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if text, ok := page.flags[f.Name]; ok {
+				f.Usage = text.usage
+				_ = cmd.Flags().SetAnnotation(f.Name, valueKey, []string{text.value}) // it is there
+			}
+		})
 	}
 	for _, cmd := range commandsOf(root)[1:] {
 		// Cobra's own commands bring no examples; how a shell takes its completions stands in their texts.
@@ -329,42 +222,4 @@ func printedHelp(cmd *cobra.Command, chapters []chapter) string {
 		return text + "\nCommon flags: -w DIR (your workspace), --json, -q (quiet), -v (verbose)\n"
 	}
 	return text + "\nCommon flags: --json, -q (quiet), -v (verbose)\n"
-}
-
-// thisCommand stands in a hint for the command that was called, until it is known which.
-const thisCommand = "{command}"
-
-const usageHint = "see " + thisCommand + " --help"
-
-const nameWhole = "name it from that folder, or by its whole path"
-
-// missingHint says what to type instead of a path where there is nothing: the nearest name in its folder.
-func missingHint(path string) string {
-	dir, name := filepath.Split(filepath.Clean(path))
-	list, err := os.ReadDir(cmp.Or(dir, "."))
-	if err != nil {
-		return nameWhole
-	}
-	var names []string
-	for _, e := range list {
-		names = append(names, e.Name())
-	}
-	if near := manifest.Nearest(name, names); near != "" {
-		return "did you mean " + strconv.QuoteToGraphic(dir+near) + "?"
-	}
-	return nameWhole
-}
-
-// mistaken says of an error about a workspace that a release was named as one.
-func (c *command) mistaken(err error) error {
-	if !errors.Is(err, workspace.ErrNoWorkspace) || !isReleaseFolder(c.workspace) {
-		return err
-	}
-	return &problem{err: fmt.Errorf("%s is a release, not a workspace", c.workspace), code: exitUsage,
-		hint: "name the folder that rehydrate run made: " + thisCommand + " -w DIR"}
-}
-
-func isReleaseFolder(path string) bool {
-	_, err := os.Stat(filepath.Join(path, manifest.SettingsName))
-	return err == nil
 }

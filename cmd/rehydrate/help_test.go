@@ -52,13 +52,13 @@ func TestHelp(t *testing.T) {
 			}
 			page := parsePage(text)
 			ownFlags(cmd).VisitAll(func(f *pflag.Flag) {
-				usage, told := page.flags[f.Name]
-				value, _ := pflag.UnquoteUsage(f)
+				text, told := page.flags[f.Name]
+				usage := text.usage
 				switch takes := f.Value.Type() != "bool"; {
 				case !told:
 					t.Errorf("--%s is not in the help", f.Name)
-				case takes != strings.Contains(usage, "`"):
-					t.Errorf("--%s has the value %q", f.Name, value)
+				case takes != (text.value != ""):
+					t.Errorf("--%s has the value %q", f.Name, text.value)
 				case takes && !slices.Contains([]string{"", "0", "[]"}, f.DefValue) && !strings.Contains(usage, "(default: ") &&
 					!strings.Contains(usage, "; default: "):
 					t.Errorf("--%s has the default %q, of which the help says nothing", f.Name, f.DefValue)
@@ -151,10 +151,10 @@ func TestObserve(t *testing.T) {
 		c.observePictures(neardup.Progress{Stage: "hash", Total: 6})
 		now = now.Add(time.Minute)
 		c.observePictures(neardup.Progress{Stage: "hash", Total: 6, Done: 3})
-		want := "rehydrate: read: 5 of 10 entries, 0 fetched, 0 read, 0 not to be had, 2 to retry, about 1m0s left\n" +
+		want := "rehydrate: read: 5 of 10 images, 0 downloaded, 0 read, 0 not available, 2 to retry, about 1m0s left\n" +
 			"rehydrate: waiting 3s for i.redd.it: it is in trouble\n" +
 			"rehydrate: ask: 4 of 8 posts, about 1m0s left\n" +
-			"rehydrate: hash: 3 of 6 pictures, about 1m0s left\n"
+			"rehydrate: hash: 3 of 6 images, about 1m0s left\n"
 		if quiet {
 			want = ""
 		}

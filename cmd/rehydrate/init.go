@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/curate/publish"
 	"rehydrate/internal/durable"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
@@ -47,7 +48,7 @@ func (c *command) initCommand() *cobra.Command {
 
 func (c *command) init(ctx context.Context, dir string, files, signers []string, o guess.Options) error {
 	if len(files) == 0 {
-		return usageError("init needs the annotations file: --manifest FILE")
+		return usageError("rehydrate init needs your annotations: --manifest FILE")
 	}
 	if o.Name == "" {
 		whole, err := filepath.Abs(dir)
@@ -73,8 +74,7 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	}
 	leftOut := filepath.Clean(dir) + "-left-out.csv" // beside the release, which is published
 	if _, err := os.Lstat(leftOut); err == nil && o.SkipDamaged {
-		return usageError("%s exists, and would list the rows that are left out: move it away, or choose "+
-			"another DIR", leftOut)
+		return usageError("%s exists, and would list the rows that are left out; move it away, or choose another DIR", leftOut)
 	}
 	pins, pol, err := readSigners(signers)
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 		return err
 	}
 	written, err := draft.Write(ctx, dir, map[string][]byte{
-		"policy.toml": pol, manifest.TombstonesName: tombstones.Bytes()})
-	if problems := (*manifest.Problems)(nil); errors.As(err, &problems) {
+		"policy.toml": pol, manifest.TombstonesName: tombstones.Bytes(), publish.AnswersName: publish.Questions()})
+	if is[*manifest.Problems](err) || is[*manifest.Problem](err) {
 		return asUsage(err)
 	}
 	if err == nil && len(draft.LeftOut) > 0 {

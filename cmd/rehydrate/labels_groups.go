@@ -17,11 +17,11 @@ func (c *command) labelsGroupsCommand() *cobra.Command {
 	cmd := newCommand("labels-groups", exactArgs(1, "one file of FEATURES"), func(cmd *cobra.Command, args []string) error {
 		switch err := t.check(c); {
 		case f.Gold == "":
-			return usageError("groups needs the labels: --release RELEASE")
+			return usageError("%s needs --release RELEASE, which has the labels", cmd.CommandPath())
 		case err != nil:
 			return err
 		case !(f.Alpha > 0 && f.Alpha < 1):
-			return usageError("--alpha is a number between 0 and 1, such as 0.05")
+			return usageError("--alpha takes a number between 0 and 1, such as 0.05, not %g", f.Alpha)
 		}
 		if err := areThere(args); err != nil {
 			return err

@@ -15,7 +15,7 @@ func (c *command) labelsModerationCommand() *cobra.Command {
 	cmd := newCommand("labels-moderation", takes(1, math.MaxInt, "one or more files of SCORES"), func(cmd *cobra.Command, args []string) error {
 		switch err := t.check(c); {
 		case f.Gold == "":
-			return usageError("moderation needs the labels: --release RELEASE")
+			return usageError("%s needs --release RELEASE, which has the labels", cmd.CommandPath())
 		case err != nil:
 			return err
 		}

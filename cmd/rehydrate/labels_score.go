@@ -27,11 +27,11 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 	cmd := newCommand("labels-score", takes(0, math.MaxInt, "files of PREDICTIONS"), func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.Gold == "":
-			return usageError("score needs the true labels: --release RELEASE")
+			return usageError("%s needs --release RELEASE, which has the true labels", cmd.CommandPath())
 		case len(f.Columns) > 0 && f.Probabilities:
-			return usageError("--column names a column of labels, and --probabilities has one for each label")
+			return usageError("--column and --probabilities exclude each other; leave one of them out")
 		case len(compare) > 0 && len(args) > 0:
-			return usageError("--compare names the files: leave %s out, or put it into --compare NAME=FILE,FILE", args[0])
+			return usageError("--compare names the files; leave %s out, or put it into --compare NAME=FILE,FILE", args[0])
 		case len(compare) > 0:
 			models, err := study.Compare(cmd.Context(), compare, f)
 			if err != nil {
@@ -39,7 +39,7 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 			}
 			return c.answer("labels-compare", models)
 		case len(args) == 0:
-			return usageError("score takes one or more files of PREDICTIONS")
+			return usageError("%s needs one or more files of PREDICTIONS", cmd.CommandPath())
 		}
 		if err := areThere(args); err != nil {
 			return err

@@ -40,7 +40,7 @@ func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) er
 	}
 	// Refused now, not after minutes of splitting.
 	if _, err := os.Lstat(f.out); err == nil && !f.force {
-		return usageError("%s exists: name another file, or write over it with --force", f.out)
+		return usageError("--out %s exists; name another file, or write over it with --force", f.out)
 	}
 	split, err := study.Divide(ctx, path, shares, f.seed)
 	if err != nil {

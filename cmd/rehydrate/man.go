@@ -21,7 +21,7 @@ func (c *command) manCommand() *cobra.Command {
 	var out string
 	cmd := newCommand("man", noArgs, func(cmd *cobra.Command, _ []string) error {
 		if out == "" {
-			return usageError("name the folder to write to with --out DIR")
+			return usageError("%s needs --out DIR, the folder to write to", cmd.CommandPath())
 		}
 		return c.man(cmd.Context(), cmd.Root(), out)
 	})

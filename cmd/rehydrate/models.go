@@ -69,9 +69,9 @@ func (f *modelFlags) check() error {
 	_, err := endpoint.ParseDialect(f.server)
 	switch {
 	case f.endpoint == "" && !f.dryRun:
-		return usageError("--endpoint is missing: the base URL of the server, such as http://127.0.0.1:8000/v1")
+		return usageError("--endpoint URL is missing, such as http://127.0.0.1:8000/v1")
 	case f.model == "":
-		return usageError("--model is missing: the name of the model, as the server calls it")
+		return usageError("--model NAME is missing")
 	case err != nil:
 		return usageError("--server: %w", err)
 	case f.concurrency < 1 || f.concurrency > 64:
@@ -82,9 +82,9 @@ func (f *modelFlags) check() error {
 		max(f.limits.Cost, f.limits.Total, f.limits.PriceIn, f.limits.PriceOut) <= 1e12):
 		return usageError("--max-cost, --max-cost-total, --price-in and --price-out take positive numbers up to a million million")
 	case f.limits.Cost+f.limits.Total > 0 && f.limits.PriceIn+f.limits.PriceOut == 0:
-		return usageError("--max-cost and --max-cost-total need --price-in and --price-out, for a million tokens")
+		return usageError("--max-cost and --max-cost-total need --price-in and --price-out")
 	case f.thirdParty != "" && f.release == "":
-		return usageError("--third-party needs --release: its policy and the grant say whether rows may be used")
+		return usageError("--third-party needs --release RELEASE, whose rules and grant say whether images may go there")
 	case f.thirdParty != "":
 		if err := (copies.Disclosure{Name: f.thirdParty, Note: f.note}).Check(); err != nil {
 			return usageError("--third-party, --note: %w", err)
@@ -136,7 +136,7 @@ func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
 	}
 	server, err := endpoint.Open(o)
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, usageError("--endpoint: %w", err)
 	}
 	return server, nil
 }

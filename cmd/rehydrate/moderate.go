@@ -39,7 +39,7 @@ func (c *command) moderateCommand() *cobra.Command {
 func (f *moderateFlags) check() error {
 	for _, what := range f.send {
 		if what != models.SendImage && what != models.SendText {
-			return usageError("--send takes image and text, not %q", what)
+			return usageError("--send takes image, text or image,text, not %q", what)
 		}
 	}
 	switch {

@@ -99,9 +99,9 @@ func (c *command) checkRereadReport(f rereadFlags) error {
 	case f.html == "":
 		return nil
 	case f.dryRun:
-		return usageError("--html shows what a re-reading changed, and --dry-run reads nothing: leave one of them out")
+		return usageError("--html and --dry-run exclude each other: a dry run changes nothing; leave one of them out")
 	case err == nil && !info.Mode().IsRegular():
-		return usageError("--html %s is not a regular file: name a new file or one to overwrite", f.html)
+		return usageError("--html %s is not a regular file; name a new file, or one to write over", f.html)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r state.Re
 	}
 	if err != nil {
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,
-			hint: "all is read and exported; the same command with a --html that can be written writes the page"}
+			hint: "all images are read and the dataset is written; run the same command with another --html to write the page"}
 	}
 	fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", csvcell.Shown(name))
 	return nil

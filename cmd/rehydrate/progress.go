@@ -24,7 +24,7 @@ func (c *command) observe(s pipeline.Snapshot) {
 		retry = fmt.Sprintf(", %d to retry", s.Failed)
 	}
 	p := console.Progress{Words: s.Stage + retry, Done: s.Done, Total: s.Total,
-		Line: fmt.Sprintf("%s: %d of %d entries, %d fetched, %d read, %d not to be had%s", s.Stage, s.Done, s.Total, s.Fetched, s.Read, s.Gone, retry)}
+		Line: fmt.Sprintf("%s: %d of %d images, %d downloaded, %d read, %d not available%s", s.Stage, s.Done, s.Total, s.Fetched, s.Read, s.Gone, retry)}
 	if s.Posts > 0 {
 		p = console.Progress{Task: s.Stage, Words: s.Stage, Done: s.Asked, Total: s.Posts, Line: fmt.Sprintf("%s: %d of %d posts", s.Stage, s.Asked, s.Posts)}
 	}
@@ -35,6 +35,6 @@ func (c *command) observe(s pipeline.Snapshot) {
 func (c *command) observePictures(p neardup.Progress) {
 	if !c.quiet {
 		c.console.Show(console.Progress{Task: p.Stage, Words: p.Stage, Done: p.Done, Total: p.Total,
-			Line: fmt.Sprintf("%s: %d of %d pictures", p.Stage, p.Done, p.Total)})
+			Line: fmt.Sprintf("%s: %d of %d images", p.Stage, p.Done, p.Total)})
 	}
 }

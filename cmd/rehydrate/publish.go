@@ -31,11 +31,11 @@ func (c *command) publishCommand() *cobra.Command {
 	cmd := c.workspaceCommand("publish", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.out == "":
-			return usageError("name the folder to make with --out DIR")
+			return usageError("%s needs --out DIR, the folder to make", cmd.CommandPath())
 		case f.batch != "" && len(f.annotators) == 0:
-			return usageError("--batch compares --annotators batch by batch: name them")
+			return usageError("--batch needs --annotators, whose batches it compares")
 		case f.decides != "" && len(f.annotators) == 0:
-			return usageError("--decides leaves out one of --annotators: name them")
+			return usageError("--decides needs --annotators, one of whom it leaves out")
 		}
 		return c.publish(cmd.Context(), args[0], f, cmd.Flags().Changed("workspace") || f.digests)
 	})
@@ -102,7 +102,7 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 		err = hand(ctx, config)
 	}
 	if is[*publish.Refused](err) {
-		return &problem{err: err, code: exitUsage, hint: "take it out of the release's files, and publish again"}
+		return &problem{err: err, code: exitUsage, hint: "remove it from the files of the release, and publish again"}
 	}
 	return err
 }

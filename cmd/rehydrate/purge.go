@@ -55,11 +55,11 @@ func (f purgeFlags) request() (pipeline.PurgeRequest, error) {
 		return q, usageError("--reason takes one word of a-z, 0-9 and _, not %s", strconv.QuoteToGraphic(f.reason))
 	}
 	if len(f.ids) == 0 && f.reason != string(state.ReasonTakedown) {
-		return q, usageError("--reason says why the posts of --id go: name them")
+		return q, usageError("--reason needs --id POST, whose removal it explains")
 	}
 	// Such a reason would let the post return with the next run, and --id is permanent.
 	if pipeline.ComesBack(q.Reason) {
-		return q, usageError("--reason %s is a reason for which a policy lets posts come back: take another, --id is for good", f.reason)
+		return q, usageError("--reason %s is a reason for which posts may come back, but --id is for good; choose another word", f.reason)
 	}
 	for _, text := range f.ids {
 		id, err := manifest.ParsePostID(text)

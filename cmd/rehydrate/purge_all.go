@@ -20,7 +20,7 @@ func (f *purgeFlags) checkArgs(cmd *cobra.Command, args []string) error {
 	case !f.all:
 		return exactArgs(1, aRelease)(cmd, args)
 	case len(f.ids) > 0, len(f.tombstones) > 0, cmd.Flags().Changed("reason"):
-		return usageError("--all ends the workspace: leave out --id, --reason and --tombstones")
+		return usageError("--all removes everything; leave --id, --reason and --tombstones out")
 	}
 	return takes(0, 1, "no RELEASE, or one, with --all")(cmd, args)
 }
@@ -48,11 +48,11 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 		if f.dryRun {
 			return c.answer("purge-all-plan", plan)
 		}
-		return &problem{code: exitUsage, err: fmt.Errorf("--all would end the workspace %s: %s, %s, %s and %s would go",
+		return &problem{code: exitUsage, err: fmt.Errorf("--all would end the workspace %s and remove %s, %s, %s and %s",
 			c.workspace, times(plan.Images, "image", "images"), times(plan.Texts, "text", "texts"),
 			times(len(plan.Files), "file", "files"),
 			times(openedCopies(plan.Copies), "registered copy", "registered copies")),
-			hint: "if that is meant, run again with --all --confirm-removals; nothing was changed"}
+			hint: "nothing was changed; to do it: rehydrate purge --all --confirm-removals" + c.named()}
 	}
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		ending, err := pipeline.End(ctx, ws, c.now())
@@ -109,6 +109,6 @@ func refuseEnded(ctx context.Context, ws *workspace.Workspace) error {
 	}
 	return &problem{code: exitUsage,
 		err: fmt.Errorf("the workspace was ended on %s, and holds nothing", ended.At.Format(time.DateOnly)),
-		hint: "rehydrate purge --all --confirm-removals goes on where a copy was out of reach; " +
-			"rehydrate run RELEASE begins anew"}
+		hint: "rehydrate purge --all --confirm-removals tries again to reach the copies\n" +
+			"rehydrate run RELEASE starts again"}
 }

@@ -45,16 +45,16 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	of := f.study
 	switch given := of.features+of.by+of.decides != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0; {
 	case of.release == "" && (given || f.force):
-		return usageError("--annotators, --decides, --features, --by, --scores, --model and --force go with --release RELEASE")
+		return usageError("--annotators, --decides, --features, --by, --scores, --model and --force need --release RELEASE")
 	case of.release != "" && (f.thumbnails || f.texts):
-		return usageError("a study shows no post: leave --thumbnails and --texts out")
+		return usageError("the page of --release shows no post; leave --thumbnails and --texts out")
 	case of.release != "" && f.out == "":
-		return usageError("--release wants a file for its page: --out study.html")
+		return usageError("--release needs --out FILE, such as study.html")
 	case of.release != "":
 		return c.writeStudy(ctx, of, pageFlags{f.out, f.force})
 	}
 	if f.out == "" && (f.thumbnails || f.texts) {
-		return usageError("--thumbnails and --texts put content of posts into the report, which no purge would find: name a file outside the workspace with --out")
+		return usageError("--thumbnails and --texts need --out FILE, outside the workspace: rehydrate purge could not remove posts from the report")
 	}
 	name := f.out
 	err := c.openWorkspace(ctx, workspace.Options{Existing: true, ReadOnly: f.out != ""}, nil, func(ws *workspace.Workspace) (err error) {
@@ -74,7 +74,7 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 		return err
 	})
 	if errors.Is(err, workspace.ErrInUse) {
-		return &problem{err: err, code: exitInUse, hint: "--out FILE writes the report elsewhere, beside the run"}
+		return &problem{err: err, code: exitInUse, hint: "--out FILE writes the report elsewhere, while the run goes on"}
 	}
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
 
@@ -95,9 +94,6 @@ func usageError(format string, args ...any) error {
 	return userfile.Wrong(format, args...)
 }
 
-// hintLine begins the hint at the end of an error about one place of a file.
-const hintLine = "\n  hint: "
-
 // diagnose finds the exit status and the hint for an error that ends a command.
 func diagnose(err error) (code int, hint string) {
 	var p *problem
@@ -112,14 +108,14 @@ func diagnose(err error) (code int, hint string) {
 	var failing *models.Failing
 	switch {
 	case is[*safely.Panic](err): // first: an error joined to a panic must not hide it
-		return exitFailed, "this is a mistake in rehydrate: please report it, with the command and what it prints with -v; " +
-			"what was stored is whole, and the same command goes on from there"
+		return exitFailed, "this is a mistake in rehydrate: please report it, with the command and what it prints with -v\n" +
+			"what was stored is whole, and the same command resumes"
 	case errors.As(err, &p):
 		return p.code, p.hint
 	case errors.As(err, &missing):
 		return exitUsage, missingHint(missing.Path)
 	case errors.As(err, &inside):
-		return exitUsage, "name the folder instead of the file: " + strconv.QuoteToGraphic(inside.Dir)
+		return exitUsage, "name the folder: " + thisCommand + " " + inside.Dir
 	case errors.As(err, &fault) && fault.Flag:
 		return exitUsage, usageHint
 	case errors.As(err, &fault):
@@ -137,10 +133,10 @@ func diagnose(err error) (code int, hint string) {
 	case errors.As(err, &noOCR):
 		return exitFailed, noOCR.Hint
 	case errors.Is(err, reddit.ErrNoApproval):
-		return exitRejected, "Reddit wants approval before any use of its API, research included: " +
-			"apply to Reddit for Researchers, then name the approval with --approval REF"
+		return exitRejected, "Reddit asks for approval before any use of its API, research included: apply to Reddit for Researchers,\n" +
+			"then name the approval with --approval REF"
 	case errors.Is(err, endpoint.ErrNotLocal):
-		return exitUsage, "rows stay on this machine unless you say who gets them and why: --third-party NAME --note WHY"
+		return exitUsage, "images stay on this machine unless you say who gets them and why: --third-party NAME --note WHY"
 	case errors.As(err, &denied):
 		return exitRejected, denied.Hint
 	case errors.As(err, &unsupported):
@@ -150,29 +146,29 @@ func diagnose(err error) (code int, hint string) {
 	case errors.As(err, &failing):
 		return exitRetry, serverHint(failing.Page)
 	case is[*models.Stale](err):
-		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE; or: rehydrate recheck RELEASE"
+		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE\nor: rehydrate recheck RELEASE"
 	case is[*state.Unwritten](err):
-		return exitRetry, "rehydrate run RELEASE writes them again; then the same command"
+		return exitRetry, "rehydrate run RELEASE writes them again; then run the same command"
 	case errors.Is(err, copies.ErrBusy):
 		return exitInUse, "wait for the other command, or name another folder"
 	case errors.Is(err, workspace.ErrInUse):
-		return exitInUse, "wait for the other run, or give this one another folder with -w"
+		return exitInUse, "wait for the other run, or give this one another workspace with -w DIR"
 	case is[*workspace.Linked](err):
 		return exitFailed,
 			"move what it points to into its place; to keep it on another disk, move the whole workspace there, and name it with -w"
 	case errors.Is(err, workspace.ErrLayout):
-		return exitFailed, "go on with the rehydrate that made it, or start another workspace with -w"
+		return exitFailed, "use the version of rehydrate that made it, or start another workspace with -w DIR"
 	case errors.Is(err, workspace.ErrNoWorkspace):
-		return exitUsage, "start one with: rehydrate run RELEASE, or name it with -w"
+		return exitUsage, "name your workspace with -w DIR, or make one: rehydrate run RELEASE"
 	case is[*pipeline.UnknownRetry](err):
 		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes, ", ") + ") and the reasons that rehydrate status shows"
 	case is[*pipeline.MissingError](err):
 		return exitFailed,
-			"mount the disk, or put the files back; if they are lost: rehydrate run RELEASE --confirm-removals takes what it can from the dataset, and fetches the rest"
+			"mount the disk, or put the files back\nif they are lost: rehydrate run RELEASE --confirm-removals takes what it can from the dataset, and downloads the rest"
 	case is[*pipeline.LossError](err):
-		return exitUsage, "is it the right manifest? If those entries are to go, run again with --confirm-removals; nothing was changed"
+		return exitUsage, "nothing was changed: check that these are the right annotations\nif those images are to be removed, run again with --confirm-removals"
 	case is[*workspace.OtherRelease](err):
-		return exitUsage, "give each release a workspace of its own with -w DIR"
+		return exitUsage, "give each release its own workspace: -w DIR"
 	default:
 		return exitFailed, ""
 	}
@@ -329,17 +325,14 @@ func run(ctx context.Context, p process) int {
 	err = c.mistaken(err)
 	code, hint := diagnose(err)
 	text := err.Error()
+	text, hint = splitHint(text, hint)
 	if called != nil {
+		if hint == usageHint {
+			hint = wayOut(called, text)
+		}
 		hint = strings.ReplaceAll(hint, thisCommand, called.CommandPath())
 	}
-	// What is wrong at one place of a file comes with its own hint.
-	if before, after, found := strings.Cut(text, hintLine); found && !strings.Contains(after, "\n") {
-		text, hint = before, after
-	}
-	fmt.Fprintf(c.stderr, "rehydrate: error: %s\n", text)
-	if hint != "" {
-		fmt.Fprintf(c.stderr, "rehydrate: hint: %s\n", hint)
-	}
+	fmt.Fprint(c.stderr, errorLines(text, hint))
 	var internal *safely.Panic
 	if c.verbose && errors.As(err, &internal) {
 		fmt.Fprintf(c.stderr, "%s\n", internal.Stack) // for whoever looks for the mistake
@@ -379,7 +372,7 @@ func (c *command) root() *cobra.Command {
 	root.Version, root.SilenceErrors, root.SilenceUsage = build.Version(), true, true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if c.quiet && c.verbose {
-			return usageError("--quiet and --verbose exclude each other")
+			return usageError("--quiet and --verbose exclude each other; leave one of them out")
 		}
 		level := slog.LevelWarn
 		if c.verbose {

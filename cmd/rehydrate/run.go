@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 
@@ -93,7 +91,7 @@ func (c *command) doRun(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	return c.conclude(summary)
+	return c.conclude(summary, path)
 }
 
 // rehydrate is the job that run, cluster and demo share.
@@ -110,7 +108,7 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 		f.rehearsed.change(&config)
 	}
 	c.sayList(config, &f.releaseFlags)
-	grant, err := c.useGrant(ctx, config, &f.releaseFlags)
+	grant, err := c.setUp(ctx, path, config, &f, getenv)
 	if err != nil {
 		return summary, err
 	}
@@ -356,22 +354,4 @@ func (c *command) startOCR(ctx context.Context, f ocrFlags, config *pipeline.Con
 	}
 	config.OCR = pool
 	return pool, nil
-}
-
-func (c *command) findOCR(named string) (string, error) {
-	if named != "" {
-		return named, nil
-	}
-	// What was built together goes together: another ocr on PATH may be of another version.
-	if self, err := c.executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(self), "ocr")
-		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
-			return beside, nil
-		}
-	}
-	if path, err := exec.LookPath("ocr"); err == nil {
-		return path, nil
-	}
-	return "", &problem{err: fmt.Errorf("the ocr program is neither beside rehydrate nor on PATH"), code: exitFailed,
-		hint: "install Tesseract with scripts/setup, then: go build -o bin/ ./cmd/ocr (or name it with --ocr)"}
 }

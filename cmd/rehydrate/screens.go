@@ -21,6 +21,8 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/study"
+
+	"github.com/dustin/go-humanize"
 )
 
 // The screens are what the commands print for people: screens/NAME.txt has those of NAME.go, common.txt what several share.
@@ -96,21 +98,27 @@ func (c *command) screenFuncs() template.FuncMap {
 	return template.FuncMap{
 		"add":       func(a, b int) int { return a + b },
 		"abs":       math.Abs,
-		"advice":    adviceFor,
 		"at":        func(t time.Time) string { return t.Format(time.RFC3339) },
-		"because":   withReason,
+		"because":   because,
+		"asked":     asked,
 		"byCode":    byCode,
+		"comma":     func(n int) string { return humanize.Comma(int64(n)) },
+		"groups":    groupRows,
+		"percent":   func(n, of int) string { return fmt.Sprintf("%.0f", 100*float64(n)/float64(max(of, 1))) },
+		"reasons":   reasonRows,
+		"span":      span,
+		"todos":     todos,
 		"broken":    broken,
 		"cell":      func(text string) string { return fmt.Sprintf("%.20s", oneTerminalLine(text)) },
 		"counts":    countsOf,
 		"day":       func(t time.Time) string { return t.Format(time.DateOnly) },
 		"decimal":   decimal,
-		"filtered":  filtered,
 		"few":       few,
 		"highest":   func(numbers []int) int { return slices.Max(numbers) },
 		"off":       func(share float64) string { return fmt.Sprintf("%+.1f", share) },
 		"hundred":   func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
+		"kept":      func(s state.Summary) int { return s.Outcomes[manifest.Kept] },
 		"key":       keyText,
 		"labels":    labelList,
 		"lasts":     lasts,
@@ -120,7 +128,6 @@ func (c *command) screenFuncs() template.FuncMap {
 		"number":    fiveDigits,
 		"other":     study.OtherText,
 		"ocrWords":  bracketed,
-		"per1000":   func(n, of int) string { return fmt.Sprintf("%.1f", 1000*float64(n)/float64(max(of, 1))) },
 		"percents":  func(share float64) float64 { return 100 * share },
 		"printable": csvcell.Shown,
 		"quote":     strconv.QuoteToGraphic,
@@ -128,6 +135,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"quiet":     func() bool { return c.quiet },
 		"record":    record,
 		"published": publishedRows,
+		"sentence":  asSentence,
 		"score":     func(v *float64) string { return decimal(hundredfold(v), 2) },
 		"size":      size,
 		"some":      someOf,
@@ -206,13 +214,6 @@ func times(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-func withReason(what any, reason manifest.Reason) string {
-	if reason == "" {
-		return fmt.Sprint(what)
-	}
-	return fmt.Sprintf("%s, %s", what, reason)
 }
 
 func oneTerminalLine(s string) string {

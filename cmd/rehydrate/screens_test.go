@@ -45,7 +45,7 @@ var screenValues = map[string]any{
 	"model-plan": models.Estimate{}, "prompts": promptsAnswer{}, "ocr": state.Reread{}, "ocr-plan": pipeline.Workload{},
 	"publish": publish.Report{}, "publish-review": publish.Review{}, "purge": purgeAnswer{}, "purge-plan": pipeline.PurgePlan{},
 	"purge-all": endAnswer{}, "purge-all-plan": pipeline.Ending{}, "recheck": recheckAnswer{}, "report": reportAnswer{},
-	"run-plan": planAnswer{}, "select": selectAnswer{}, "status": statusReport{}, "summary": state.Summary{},
+	"run-plan": planAnswer{}, "select": selectAnswer{}, "status": statusReport{}, "run": runAnswer{},
 	"tombstones": stonesAnswer{}, "tombstones-export": stonesFileAnswer{}, "tombstones-lift": liftAnswer{}, "verify": verify.Report{},
 	"version": versions{},
 }

@@ -60,13 +60,13 @@ func (f *selectFlags) check(cmd *cobra.Command, args []string) (err error) {
 	}
 	switch {
 	case f.after && (len(args) > 0 || len(f.Subreddits) > 0 || f.from != "" || f.until != "" || f.policy != ""):
-		return usageError("--after takes what a workspace kept: no DUMP, --subreddit, --from, --until or --policy")
+		return usageError("--after draws from the posts that a workspace kept; leave DUMP, --subreddit, --from, --until and --policy out")
 	case f.after && f.N == 0:
-		return usageError("--after: say how many with --n")
+		return usageError("--after needs --n N, the number of posts to draw")
 	case !f.after && len(args) == 0:
-		return usageError("%s takes one or more DUMPs, - for standard input", cmd.CommandPath())
+		return usageError("%s needs a dump of Reddit submissions, or - for standard input", cmd.CommandPath())
 	case f.N < 0 || f.N == 0 && cmd.Flags().Changed("n"):
-		return usageError("--n %d: give 1 or more", f.N)
+		return usageError("--n takes 1 or more, not %d", f.N)
 	}
 	err = errors.Join(parse("from", f.from, &f.From), parse("until", f.until, &f.To))
 	months := func(m dump.Month) int { return 12*m.Year + int(m.Month) }
@@ -84,7 +84,7 @@ func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags)
 	f.Host = func(name string) bool { _, ok := p.Host(name); return ok }
 	f.Today = c.now()
 	if err := dump.Vacant(f.out); err != nil {
-		return asUsage(err)
+		return usageError("%w", err)
 	}
 	if c.getenv("GOMEMLIMIT") == "" {
 		// A dump's window alone takes more than the limit that serves the other commands: the collector would never rest.
@@ -96,17 +96,21 @@ func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags)
 	for _, path := range paths {
 		if err := c.readDump(ctx, chooser, path); err != nil {
 			c.console.Done()
+			if is[*userfile.Missing](err) {
+				return err
+			}
 			err = fmt.Errorf("read the dump %s: %w", path, err)
 			if errors.Is(err, dump.ErrComments) || errors.Is(err, dump.ErrNoDump) {
-				return asUsage(err)
+				return &userfile.Fault{Err: err, Hint: "name a file of submissions, such as RS_2020-06.zst"}
 			}
 			return err
 		}
 	}
 	c.console.Done()
 	if n := chooser.Funnel; n.Candidates == 0 {
-		return userfile.Wrong("no candidate among %d lines: %d damaged, %d of other subreddits, %d of other months, %d removed, %d without an image; "+
-			"nothing is written", n.Lines, n.Damaged, n.Other, n.Outside, n.Removed+n.Elsewhere, n.NoImage)
+		return &userfile.Fault{Hint: "check --subreddit, --from and --until, and that the dump has submissions; nothing was written",
+			Err: fmt.Errorf("no candidate among %d lines: %d damaged, %d of other subreddits, %d of other months, %d removed, "+
+				"%d without an image", n.Lines, n.Damaged, n.Other, n.Outside, n.Removed+n.Elsewhere, n.NoImage)}
 	}
 	rows := [][]string{{"id", "month", "subreddit"}}
 	for _, one := range chooser.Chosen() {
@@ -140,7 +144,7 @@ func (c *command) watched(ctx context.Context, r io.Reader, name string, size in
 // selectKept chooses among the kept posts of a workspace.
 func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 	if err := dump.Vacant(f.out); err != nil {
-		return asUsage(err)
+		return usageError("%w", err)
 	}
 	ids, err := reading(ctx, c, func(ws *workspace.Workspace) (ids []manifest.PostID, err error) {
 		met := map[manifest.PostID]bool{}

@@ -3,6 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -15,45 +21,195 @@ import (
 	"rehydrate/policy"
 )
 
-var advice = map[manifest.Outcome]string{
-	manifest.Kept:        "in the dataset",
-	manifest.Duplicate:   "nothing: an earlier entry shows the same; --filters flag keeps it, marked",
-	manifest.NotEnglish:  "--filters flag keeps it, marked",
-	manifest.Unreadable:  "--filters flag keeps it, marked",
-	manifest.Removed:     "nothing: it stays out",
-	manifest.Deleted:     "nothing: it stays out",
-	manifest.Unavailable: "nothing now: every run asks again",
-	manifest.NoMedia:     "check the id: the post has no image",
-	manifest.Gone:        "nothing: the image host no longer has it",
-	manifest.Placeholder: "nothing: the host has only a stand-in",
-	manifest.Invalid:     "nothing: the host's file is not a safe image",
-	manifest.Changed:     "nothing: it is not the image that was labelled",
-	manifest.Refused:     "the policy does not allow it: a question for the release's maintainer",
-	manifest.Failed:      "run the same command again",
-	manifest.Pending:     "run the same command again",
+// An outcomeGroup is the outcomes for which people have one word, and what can be done about them.
+type outcomeGroup struct {
+	name     string
+	outcomes []manifest.Outcome
+	next     string
 }
 
-// adviceFor is what a user can do about entries of an outcome and reason.
+func outcomeGroups() []outcomeGroup {
+	return []outcomeGroup{
+		{"kept", []manifest.Outcome{manifest.Kept}, "in the dataset"},
+		{"deleted", []manifest.Outcome{manifest.Removed, manifest.Deleted}, "nothing: they stay out"},
+		{"unavailable", []manifest.Outcome{manifest.Unavailable}, "nothing now: every run asks again"},
+		{"filtered", []manifest.Outcome{manifest.Duplicate, manifest.NotEnglish, manifest.Unreadable},
+			"--filters flag keeps them, marked in a column"},
+		{"lost", []manifest.Outcome{manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed, manifest.NoMedia},
+			"nothing, or download again: --retry and the word in the table"},
+		{"not allowed", []manifest.Outcome{manifest.Refused}, "the rules of the release decide: ask its maintainers"},
+		{"to retry", []manifest.Outcome{manifest.Failed, manifest.Pending}, "run the same command again"},
+	}
+}
+
+// groupOf returns the group that has an outcome.
+func groupOf(o manifest.Outcome) outcomeGroup {
+	groups := outcomeGroups()
+	i := slices.IndexFunc(groups, func(g outcomeGroup) bool { return slices.Contains(g.outcomes, o) })
+	if i < 0 { // of a later version
+		return outcomeGroup{name: string(o)}
+	}
+	return groups[i]
+}
+
+// adviceFor is what a user can do about images of an outcome and reason.
 func adviceFor(n state.Count) string {
+	return cmp.Or(specialAdvice(n), groupOf(n.Outcome).next)
+}
+
+// specialAdvice is what can be done about a reason, where that differs from its outcome; else "".
+func specialAdvice(n state.Count) string {
 	switch {
 	case (manifest.Result{Outcome: n.Outcome, Reason: n.Reason}).Flagged():
 		return "in the dataset, marked in the filter column"
 	case n.Reason == "suspected_placeholder":
-		return "look at one: if it is not a stand-in, raise images.suspect_after in the policy"
-	case n.Reason == policy.LeftGallery, n.Reason == policy.CrosspostParent:
-		return "nothing: it was removed, and stays out"
+		return "look at one: if it is a real image, raise images.suspect_after in policy.toml"
 	case n.Reason == policy.SameAsRemoved:
-		return "a picture that was taken down elsewhere: a maintainer can allow it (images.allow_same_as_removed)"
+		return "its image was deleted elsewhere; a maintainer can allow it (images.allow_same_as_removed)"
 	case n.Reason == policy.RobotsTag:
-		return "its host keeps it out of datasets (X-Robots-Tag): the policy decides by respect_robots_tag"
+		return "its host keeps it out of datasets (X-Robots-Tag); respect_robots_tag decides"
 	case n.Reason == "not_rechecked":
-		return "run the same command again: Reddit has to say first that the post is still there"
+		return "run the same command again: Reddit was not asked yet whether it is still there"
 	case n.Outcome == manifest.Failed && reddit.NoImage(n.Reason):
 		return "run the same command again: the image host sent no images"
 	case n.Reason == "imgur_page":
 		return "set IMGUR_CLIENT_ID to ask imgur's API"
 	}
-	return advice[n.Outcome]
+	return ""
+}
+
+// what says in a few words what became of images of an outcome and reason.
+func what(n state.Count) string {
+	words := map[manifest.Outcome]string{
+		manifest.Deleted: "by their authors", manifest.Duplicate: "near-duplicates", manifest.NotEnglish: "not English",
+		manifest.Unreadable: "unreadable text", manifest.Unavailable: "not in Reddit's answers", manifest.Gone: "image no longer there",
+		manifest.Placeholder: "placeholder instead", manifest.Invalid: "not a safe image", manifest.Changed: "not the labelled image",
+		manifest.NoMedia: "no image in the post", manifest.Refused: "by the release's rules",
+	}
+	reasons := map[manifest.Reason]string{
+		"moderator": "by moderators", state.ReasonTakedown: "on request", policy.LeftGallery: "taken out of their gallery",
+		policy.CrosspostParent: "original post deleted", policy.SameAsRemoved: "same image as a deleted one", policy.RobotsTag: "by their host (X-Robots-Tag)",
+		"imgur_page": "pages of imgur",
+	}
+	reason := strings.ReplaceAll(strings.Replace(string(n.Reason), "http_", "HTTP ", 1), "_", " ")
+	return cmp.Or(reasons[n.Reason], words[n.Outcome], reason, string(n.Outcome))
+}
+
+// A groupRow is a line of a summary.
+type groupRow struct {
+	Name  string
+	Count int
+	What  string // the parts, the most frequent first
+}
+
+// groupRows are the groups that have images.
+func groupRows(s state.Summary) (rows []groupRow) {
+	const most = 54 // columns for the parts
+	for _, g := range outcomeGroups() {
+		row := groupRow{Name: g.name}
+		parts := map[string]int{}
+		for _, n := range s.Reasons {
+			if slices.Contains(g.outcomes, n.Outcome) {
+				row.Count += n.Entries
+				parts[what(n)] += n.Entries
+			}
+		}
+		switch {
+		case row.Count == 0:
+			continue
+		case g.name == "kept":
+			if s.Flagged > 0 {
+				row.What = fmt.Sprintf("%d of them marked by the filters", s.Flagged)
+			}
+		default:
+			row.What = shares(parts, most)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// shares lists counts by name, the highest first, in so many columns; what has no room is counted as others.
+func shares(parts map[string]int, columns int) string {
+	names := slices.SortedFunc(maps.Keys(parts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(parts[b], parts[a]), cmp.Compare(a, b))
+	})
+	if len(names) == 1 {
+		return names[0]
+	}
+	text := ""
+	for i, name := range names {
+		part := fmt.Sprintf("%s %s", name, humanize.Comma(int64(parts[name])))
+		room := columns
+		if i < len(names)-1 {
+			room -= len(", others 99")
+		}
+		if i > 0 && len(text)+len(", ")+len(part) > room {
+			others := 0
+			for _, rest := range names[i:] {
+				others += parts[rest]
+			}
+			return fmt.Sprintf("%s, others %s", text, humanize.Comma(int64(others)))
+		}
+		text = strings.TrimPrefix(text+", "+part, ", ")
+	}
+	return text
+}
+
+// A reasonRow is a line of the table of reasons: in the words of people, and in those of outcomes.csv.
+type reasonRow struct {
+	Name  string
+	Count int
+	Word  string
+}
+
+func reasonRows(counts []state.Count) (rows []reasonRow) {
+	for _, n := range counts {
+		rows = append(rows, reasonRow{groupOf(n.Outcome).name, n.Entries, because(n.Outcome, n.Reason)})
+	}
+	return rows
+}
+
+// A todo is what can be done about images of a group, or of a reason.
+type todo struct{ What, Do string }
+
+// todos says once for each group what can be done, and for each reason that differs from its group.
+func todos(counts []state.Count) (list []todo) {
+	for _, n := range counts {
+		t := todo{groupOf(n.Outcome).name, groupOf(n.Outcome).next}
+		if special := specialAdvice(n); special != "" {
+			t = todo{string(cmp.Or(n.Reason, manifest.Reason(n.Outcome))), special}
+		}
+		if t.What != "kept" && !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// because is an outcome and its reason.
+func because(what any, reason manifest.Reason) string {
+	if reason == "" {
+		return fmt.Sprint(what)
+	}
+	return fmt.Sprintf("%s, %s", what, reason)
+}
+
+// span is how long something took.
+func span(d time.Duration) string {
+	s := int(math.Ceil(d.Seconds()))
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d min %d s", s/60, s%60)
+	}
+	return fmt.Sprintf("%d h %d min", s/3600, s/60%60)
+}
+
+// asked counts the requests to Reddit of a run.
+func asked(s state.Summary) int {
+	return s.Looks.Resolve + s.Looks.Last + s.Calls.About + s.Calls.Token
 }
 
 func (c *command) statusCommand() *cobra.Command {
@@ -111,8 +267,14 @@ type statusReport struct {
 	Ended *endedReport `json:"ended,omitempty"`
 }
 
-func (c *command) conclude(s state.Summary) error {
-	if err := c.answer("summary", s); err != nil {
+// A runAnswer is what run prints.
+type runAnswer struct {
+	state.Summary
+	Path string `json:"-"` // of the release; empty where nothing is to be typed next
+}
+
+func (c *command) conclude(s state.Summary, path string) error {
+	if err := c.answer("run", runAnswer{s, path}); err != nil {
 		return err
 	}
 	return statusOf(s)
@@ -140,7 +302,3 @@ func entries(counts []state.Count) (n int) {
 func rowsBefore(s state.Summary) int { return cmp.Or(s.Before, s.Outcomes[manifest.Kept]) }
 
 func size(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }
-
-func filtered(s state.Summary) int {
-	return s.Outcomes[manifest.Duplicate] + s.Outcomes[manifest.NotEnglish] + s.Outcomes[manifest.Unreadable]
-}

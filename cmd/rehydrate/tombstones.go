@@ -92,7 +92,7 @@ func (c *command) tombstonesLiftCommand() *cobra.Command {
 	var statement string
 	cmd := c.workspaceCommand("tombstones-lift", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
 		if statement == "" {
-			return usageError("name the maintainers' statement with --statement FILE")
+			return usageError("%s needs --statement FILE, signed by the release's maintainers", cmd.CommandPath())
 		}
 		return c.lift(cmd.Context(), args[0], statement)
 	})

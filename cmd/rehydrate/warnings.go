@@ -50,7 +50,7 @@ func (w *warnings) WithGroup(name string) slog.Handler {
 var sentences = map[string]string{
 	"reddit gives a reason for a removal that is not known here; it counts as a removal": "post {id} was removed " +
 		"for a reason this version does not know ({reason}); treated as removed",
-	"mass removal withheld": "{gone} of {were_live} live posts are gone at once: they are withheld, " +
+	"mass removal withheld": "{gone} of {were_live} live posts are gone at once: they are held back, " +
 		"and nothing of them is erased",
 	"no verdict":                             "Reddit gave no usable answer about {posts} posts ({reason}): {detail}",
 	"a stored image is damaged and left out": "the stored image {file} is damaged and left out: {what}",

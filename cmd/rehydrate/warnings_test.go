@@ -21,7 +21,7 @@ func TestWarnings(t *testing.T) {
 				"id", "180t6q", "reason", "other_something_new")
 		}, "post 180t6q was removed for a reason this version does not know (other_something_new); treated as removed"},
 		{func(l *slog.Logger) { l.Warn("mass removal withheld", "gone", 31, "were_live", 90) },
-			"31 of 90 live posts are gone at once: they are withheld, and nothing of them is erased"},
+			"31 of 90 live posts are gone at once: they are held back, and nothing of them is erased"},
 		{func(l *slog.Logger) { l.Warn("no verdict", "posts", 100, "reason", "empty", "detail", "") },
 			"Reddit gave no usable answer about 100 posts (empty)"},
 		{func(l *slog.Logger) { l.Warn("nothing more to say") }, "nothing more to say"},

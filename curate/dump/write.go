@@ -19,7 +19,7 @@ func Vacant(dir string) error {
 	list, err := os.ReadDir(dir)
 	switch {
 	case err == nil && len(list) > 0:
-		return fmt.Errorf("--out %s: it holds %s; name a new folder", dir, list[0].Name())
+		return fmt.Errorf("--out %s is not empty: it has %s; name a new folder", dir, list[0].Name())
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--out: %w", err)
 	}

@@ -54,6 +54,27 @@ func ParseAnswers(file string, b []byte) (Answers, error) {
 	return a, nil
 }
 
+// Questions is a datasheet.toml without answers: all questions that the program cannot answer itself, as comments.
+func Questions() []byte {
+	var b bytes.Buffer
+	b.WriteString("# Answers for the datasheet of this release. rehydrate publish adds what it knows itself, and marks the rest\n" +
+		"# as open. To answer a question, write its answer and remove the # in front of that line.\n")
+	section := ""
+	for line := range strings.Lines(questionsText) {
+		key, question, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if key == "#" || strings.Contains(datasheetText, `{{define "`+key+`"}}`) {
+			continue
+		}
+		of, name, _ := strings.Cut(key, ".")
+		if of != section {
+			fmt.Fprintf(&b, "\n[%s]\n", of)
+			section = of
+		}
+		fmt.Fprintf(&b, "# %s\n# %s = \"\"\n", question, name)
+	}
+	return b.Bytes()
+}
+
 // facts are what the program knows of what it publishes.
 type facts struct {
 	*publishing

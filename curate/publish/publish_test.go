@@ -338,3 +338,27 @@ func TestNamesInTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestQuestions: the questions of a new release have no answer yet, and each line takes one when its # is removed.
+func TestQuestions(t *testing.T) {
+	a, err := ParseAnswers(AnswersName, Questions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for section, answers := range a {
+		if len(answers) > 0 {
+			t.Errorf("%s has answers: %v", section, answers)
+		}
+	}
+	text := strings.NewReplacer("# ", "", ` = ""`, ` = "an answer"`).Replace(string(Questions()))
+	var rows []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "[") || strings.HasSuffix(line, "\"an answer\"\n") {
+			rows = append(rows, line)
+		}
+	}
+	a, err = ParseAnswers(AnswersName, []byte(strings.Join(rows, "")))
+	if err != nil || a["motivation"]["purpose"] != "an answer" || a["composition"]["instances"] != "" {
+		t.Errorf("the answers are %v, %v", a, err)
+	}
+}

@@ -81,8 +81,11 @@ func Open(path string) (f *os.File, size int64, err error) {
 		return nil, 0, cmp.Or(orMissing(path, err), err)
 	}
 	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder, not a file", path)
+	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
 		f.Close()

@@ -122,7 +122,7 @@ func checkRegister(ctx context.Context, ws *workspace.Workspace, to string) erro
 		return err
 	}
 	if inside(to, dir) || inside(dir, to) {
-		return fmt.Errorf("%w: %s and the workspace lie in one another", ErrForeign, to)
+		return fmt.Errorf("%w: %s is inside the workspace, or around it", ErrForeign, to)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type OtherRelease struct {
 }
 
 func (e *OtherRelease) Error() string {
-	return fmt.Sprintf("the workspace holds release %q, not %q: name another folder with -w", e.Have, e.Want)
+	return fmt.Sprintf("the workspace holds the release %q, not %q", e.Have, e.Want)
 }
 
 // Binding returns the release that the workspace belongs to; false when none was loaded.

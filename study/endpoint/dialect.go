@@ -26,7 +26,7 @@ func ParseDialect(name string) (Dialect, error) {
 	if i := slices.Index(Dialects, Dialect(name)); i >= 0 {
 		return Dialects[i], nil
 	}
-	return "", fmt.Errorf("no server is called %q: write one of %q", name, Dialects)
+	return "", fmt.Errorf("%q is not a kind of server; write openai, vllm, ollama or llama.cpp", name)
 }
 
 // Parameters are those that a request can leave out, in the order in which it holds them.
