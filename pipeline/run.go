@@ -22,7 +22,7 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 		return state.Summary{}, err
 	}
 	return r.doAsking(ctx, r.load, func(ctx context.Context, s *asker) error {
-		r.Progress.stage("ask, fetch and read")
+		r.Progress.stage("download and read")
 		if err := r.gather(ctx, s); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ func Split(ctx context.Context, c Config, shards int) (state.Summary, error) {
 		return state.Summary{}, err
 	}
 	return r.doAsking(ctx, r.load, func(ctx context.Context, s *asker) error {
-		r.Progress.stage("ask and fetch")
+		r.Progress.stage("download")
 		if err := r.gather(ctx, s); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ const batch = 200
 
 // storeResults stores what the shards read.
 func (r *run) storeResults(ctx context.Context, shards int) error {
-	r.Progress.stage("take in the shards")
+	r.Progress.stage("collect the shards")
 	keepTexts, err := r.Workspace.Rereading(ctx)
 	if err != nil {
 		return err

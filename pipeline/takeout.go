@@ -39,7 +39,7 @@ func (r *run) takeOut(ctx context.Context) error {
 
 // clear is takeOut without its time.
 func (r *run) clear(ctx context.Context) error {
-	r.Progress.stage("take out what is gone")
+	r.Progress.stage("remove deleted posts")
 	if !r.wrote { // else a dataset was just written without what must go
 		if err := r.dropRemovedPictures(ctx); err != nil {
 			return err
@@ -64,7 +64,7 @@ func (r *run) clear(ctx context.Context) error {
 		return err
 	}
 	if len(list) > 0 {
-		r.Progress.stage("copies")
+		r.Progress.stage("update copies")
 	}
 	r.copies, err = copies.Purge(ctx, r.Workspace, erased)
 	return err

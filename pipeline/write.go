@@ -28,7 +28,7 @@ func (r *run) publish(ctx context.Context, s *asker) error {
 		return err // the sweep is done, so what is gone has gone
 	}
 	asked := s.sweep.Asked
-	r.Progress.stage("last look before the export")
+	r.Progress.stage("last check with Reddit")
 	if err := s.resolve(ctx, s.duePosts(ctx), nil); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (r *run) write(ctx context.Context) error {
 
 // decide gives every entry its outcome.
 func (r *run) decide(ctx context.Context) (*state.Decisions, error) {
-	r.Progress.stage("dedupe")
+	r.Progress.stage("find near-duplicates")
 	draft := r.draft
 	r.draft = nil // Decide uses it up
 	if draft == nil {
@@ -107,7 +107,7 @@ func (r *run) dropDamaged(ctx context.Context) error {
 // post is where it was not, none is there twice, and the next job goes on. When so many rows would leave for anything but a
 // removal that something else must be wrong, it writes nothing.
 func (r *run) export(ctx context.Context, d *state.Decisions) error {
-	r.Progress.stage("export")
+	r.Progress.stage("write the dataset")
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {
 		return err

@@ -21,7 +21,8 @@ var helpFiles embed.FS
 // pageKey is where a command keeps what --help prints.
 const pageKey = "rehydrate_page"
 
-// newCommand makes the command of help/NAME.txt, which has its usage, a line that sums it up, and below them what --help
+// newCommand makes the command of help/NAME.txt, which has its usage, a line that sums it up, and below them what
+// --help
 // prints.
 func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	b, err := helpFiles.ReadFile("help/" + name + ".txt")
@@ -105,9 +106,14 @@ func (p *helpPage) addFlags(names, meaning string) {
 }
 
 // workspaceCommand makes a command that works in a workspace, which -w names.
-func (c *command) workspaceCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+func (c *command) workspaceCommand(
+	name string,
+	args cobra.PositionalArgs,
+	run func(*cobra.Command, []string) error,
+) *cobra.Command {
 	cmd := newCommand(name, args, run)
-	cmd.Flags().StringVarP(&c.workspace, "workspace", "w", defaultWorkspace, "your workspace, the private folder with the images")
+	cmd.Flags().
+		StringVarP(&c.workspace, "workspace", "w", defaultWorkspace, "your workspace, the private folder with the images")
 	_ = cmd.MarkFlagDirname("workspace")
 	return cmd
 }
@@ -147,7 +153,7 @@ func asksJSON(args []string) (asked bool) {
 
 // exitStatusTopic is the page of `rehydrate help exit-status`.
 func exitStatusTopic() *cobra.Command {
-	text := "How a command ends. Most end in 0, 1 or 2; the help of a command names what else has a meaning of its own there.\n"
+	text := "The exit statuses of all commands. Most end with 0, 1 or 2; the help of a command names\nthose that mean something of its own.\n"
 	for _, m := range exitMeanings {
 		text += fmt.Sprintf("\n  %-4d %s", m.code, m.meaning)
 	}

@@ -26,8 +26,11 @@ func TestHelp(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			var out bytes.Buffer
 			args := strings.Fields(path)[1:]
-			code := run(t.Context(), process{args: append(args, "--help"), getenv: func(string) string { return "" }, stdout: &out, stderr: &out,
-				now: time.Now})
+			code := run(
+				t.Context(),
+				process{args: append(args, "--help"), getenv: func(string) string { return "" }, stdout: &out, stderr: &out,
+					now: time.Now},
+			)
 			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 			if code != exitDone || len(lines) > 60 {
 				t.Errorf("exit status %d, %d lines, want at most 60", code, len(lines))
@@ -144,7 +147,14 @@ func TestObserve(t *testing.T) {
 		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 1})
 		now = now.Add(time.Minute)
 		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5, Failed: 2})
-		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5, Wait: &polite.Wait{For: 3 * time.Second, Host: "i.redd.it", Reason: "it is in trouble"}})
+		c.observe(
+			pipeline.Snapshot{
+				Stage: "read",
+				Total: 10,
+				Done:  5,
+				Wait:  &polite.Wait{For: 3 * time.Second, Host: "i.redd.it", Reason: "it is in trouble"},
+			},
+		)
 		c.observe(pipeline.Snapshot{Stage: "ask", Total: 10, Posts: 8})
 		now = now.Add(time.Minute)
 		c.observe(pipeline.Snapshot{Stage: "ask", Total: 10, Posts: 8, Asked: 4})

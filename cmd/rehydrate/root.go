@@ -67,17 +67,16 @@ var exitMeanings = []struct {
 }{
 	{exitDone, "done"},
 	{exitFailed, "failed: the error says why"},
-	{exitUsage,
-		"wrong usage: a flag, release or manifest is wrong; or publish waits for --checked; nothing was written"},
-	{exitRetry, "finished, and something is left to do: entries can be retried, Reddit gave no answer, a mass removal waits for " +
-		"confirmation, a copy is an open obligation, answers are missing"},
+	{exitUsage, "wrong usage: a flag, a release or a file is wrong, or publish waits for --checked; nothing was written"},
+	{exitRetry, "done, but something is left to do: posts can be retried, Reddit gave no answer, removals wait for " +
+		"--confirm-removals, a copy still has removed posts, or answers are missing"},
 	{exitFound, "audit found a removed post, or a changed record"},
 	{exitDamaged, "verify found damage"},
-	{exitInUse, "the workspace is in use by another run"},
-	{exitRejected, "credentials, approval or grant missing or rejected"},
-	{exitUndecided, "audit found nothing for certain, and something is open"},
-	{exitOverdue, "audit found nothing, and a duty is late"},
-	{exitInterrupted, "interrupted; the same command goes on from there"},
+	{exitInUse, "the workspace is in use by another command"},
+	{exitRejected, "credentials, approval or grant are missing or rejected"},
+	{exitUndecided, "audit found nothing for certain, but something is open"},
+	{exitOverdue, "audit found nothing, but a duty is late"},
+	{exitInterrupted, "interrupted: run the same command again to resume"},
 }
 
 // A problem is an error with the exit status it leads to and what to try.
@@ -386,8 +385,8 @@ func (c *command) root() *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.BoolVar(&c.json, "json", false, "print one JSON object on stdout instead of text")
-	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say more on stderr: retries, waits, each entry")
-	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors: no progress, no waits")
+	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say more on stderr: retries, waits, each image")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress on stderr, only warnings and errors")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		c.json = c.json || asksJSON(c.args)
 		return flagError(cmd, err)

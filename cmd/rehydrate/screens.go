@@ -25,7 +25,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// The screens are what the commands print for people: screens/NAME.txt has those of NAME.go, common.txt what several share.
+// The screens are what the commands print for people: screens/NAME.txt has those of NAME.go, common.txt what several
+// share.
 //
 //go:embed screens/*.txt
 var screenFiles embed.FS
@@ -139,6 +140,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"score":     func(v *float64) string { return decimal(hundredfold(v), 2) },
 		"size":      size,
 		"some":      someOf,
+		"named":     c.named,
 		"narrow":    func(row []string) []string { return row[:min(len(row), 7)] }, // as a rule it fits into 80 signs
 		"tally":     tally,
 		"text":      state.Printable,

@@ -15,9 +15,16 @@ import (
 	"rehydrate/policy"
 )
 
-// setUp finds the grant by which a run works, and refuses a run that lacks something, before anything is asked or written.
+// setUp finds the grant by which a run works, and refuses a run that lacks something, before anything is asked or
+// written.
 // What is missing is told at once: the grant or the approval, the credentials and the ocr program.
-func (c *command) setUp(ctx context.Context, path string, config pipeline.Config, f *runFlags, getenv func(string) string) (*permit, error) {
+func (c *command) setUp(
+	ctx context.Context,
+	path string,
+	config pipeline.Config,
+	f *runFlags,
+	getenv func(string) string,
+) (*permit, error) {
 	_, _, err := f.routes()
 	if err == nil {
 		err = c.ownWorkspace(ctx, config, f)
@@ -30,8 +37,11 @@ func (c *command) setUp(ctx context.Context, path string, config pipeline.Config
 	switch {
 	case isFault && err == error(fault) && fault.Reason == "no_signer":
 		return nil, &problem{code: exitRejected,
-			err: fmt.Errorf("%s cannot be rebuilt yet: it asks for a grant, and names no key that could sign one", config.Release.Name),
-			hint: "only its maintainers can change that: they add a [[signer]] to release.toml, and then sign a grant for you\n" +
+			err: fmt.Errorf(
+				"%s cannot be rebuilt yet: it asks for a grant, and names no key that could sign one",
+				config.Release.Name,
+			),
+			hint: "only its maintainers can change that: they add a [[signer]] to release.toml, and then sign a grant\n" +
 				"until then, rehearse on made-up images: rehydrate demo --release " + path}
 	case err != nil && !(isFault && err == error(fault) && fault.Reason == "no_grant"):
 		return nil, err
@@ -46,11 +56,18 @@ func (c *command) setUp(ctx context.Context, path string, config pipeline.Config
 	}
 	switch {
 	case err != nil:
-		lacks(err, "a grant, signed by the release's maintainers: put grant.json and grant.json.sig into the release folder, or --grant FILE")
+		lacks(
+			err,
+			"a grant, signed by the release's maintainers: put grant.json and grant.json.sig into the release folder, "+
+				"or --grant FILE",
+		)
 	case f.approval == "":
 		lacks(reddit.ErrNoApproval, "Reddit's approval of your use: apply to Reddit for Researchers, then --approval REF")
 	}
-	lacks(noCredentials(getenv), "a Reddit app, in REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET, REDDIT_USERNAME (or each with _FILE)")
+	lacks(
+		noCredentials(getenv),
+		"a Reddit app, in REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET, REDDIT_USERNAME (or each with _FILE)",
+	)
 	if f.reads() {
 		_, err := c.findOCR(f.program)
 		lacks(err, "the ocr program: scripts/setup and go build -o bin/ ./cmd/... build it, or --ocr PROGRAM")
@@ -63,8 +80,14 @@ func (c *command) setUp(ctx context.Context, path string, config pipeline.Config
 		code, hint := diagnose(first)
 		return nil, &problem{err: first, code: code, hint: strings.TrimPrefix(hint+"\n", "\n") + fmt.Sprintf(all, path)}
 	}
-	return nil, &problem{err: &lacking{first, []string{2: "two", 3: "three"}[len(missing)] + " things are missing before this release can be rebuilt"},
-		code: exitRejected, hint: strings.Join(append(missing, fmt.Sprintf(all, path)), "\n")}
+	return nil, &problem{
+		err: &lacking{
+			first,
+			[]string{2: "two", 3: "three"}[len(missing)] + " things are missing before this release can be rebuilt",
+		},
+		code: exitRejected,
+		hint: strings.Join(append(missing, fmt.Sprintf(all, path)), "\n"),
+	}
 }
 
 // A lacking is several errors, told as one.
@@ -113,7 +136,8 @@ func (c *command) ownWorkspace(ctx context.Context, config pipeline.Config, f *r
 
 // findOCR finds the ocr program: as it was named, next to this one, or on PATH.
 func (c *command) findOCR(named string) (string, error) {
-	const build = "build it: scripts/setup installs Tesseract, then go build -o bin/ ./cmd/...\nor name it with --ocr PROGRAM"
+	const build = "build it: scripts/setup installs Tesseract, then go build -o bin/ ./cmd/...\n" +
+		"or name it with --ocr PROGRAM"
 	if named != "" {
 		if _, err := exec.LookPath(named); errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 			return "", &problem{err: fmt.Errorf("--ocr: there is no program %s", named), code: exitFailed, hint: build}
@@ -130,5 +154,9 @@ func (c *command) findOCR(named string) (string, error) {
 	if path, err := exec.LookPath("ocr"); err == nil {
 		return path, nil
 	}
-	return "", &problem{err: errors.New("the ocr program is neither next to rehydrate nor on PATH"), code: exitFailed, hint: build}
+	return "", &problem{
+		err:  errors.New("the ocr program is neither next to rehydrate nor on PATH"),
+		code: exitFailed,
+		hint: build,
+	}
 }

@@ -35,8 +35,11 @@ func outcomeGroups() []outcomeGroup {
 		{"unavailable", []manifest.Outcome{manifest.Unavailable}, "nothing now: every run asks again"},
 		{"filtered", []manifest.Outcome{manifest.Duplicate, manifest.NotEnglish, manifest.Unreadable},
 			"--filters flag keeps them, marked in a column"},
-		{"lost", []manifest.Outcome{manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed, manifest.NoMedia},
-			"nothing, or download again: --retry and the word in the table"},
+		{
+			"lost",
+			[]manifest.Outcome{manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed, manifest.NoMedia},
+			"nothing, or download again: --retry and the word in the table",
+		},
 		{"not allowed", []manifest.Outcome{manifest.Refused}, "the rules of the release decide: ask its maintainers"},
 		{"to retry", []manifest.Outcome{manifest.Failed, manifest.Pending}, "run the same command again"},
 	}
@@ -82,14 +85,20 @@ func specialAdvice(n state.Count) string {
 func what(n state.Count) string {
 	words := map[manifest.Outcome]string{
 		manifest.Deleted: "by their authors", manifest.Duplicate: "near-duplicates", manifest.NotEnglish: "not English",
-		manifest.Unreadable: "unreadable text", manifest.Unavailable: "not in Reddit's answers", manifest.Gone: "image no longer there",
-		manifest.Placeholder: "placeholder instead", manifest.Invalid: "not a safe image", manifest.Changed: "not the labelled image",
-		manifest.NoMedia: "no image in the post", manifest.Refused: "by the release's rules",
+		manifest.Unreadable:  "unreadable text",
+		manifest.Unavailable: "not in Reddit's answers",
+		manifest.Gone:        "image no longer there",
+		manifest.Placeholder: "placeholder instead",
+		manifest.Invalid:     "not a safe image",
+		manifest.Changed:     "not the labelled image",
+		manifest.NoMedia:     "no image in the post", manifest.Refused: "by the release's rules",
 	}
 	reasons := map[manifest.Reason]string{
 		"moderator": "by moderators", state.ReasonTakedown: "on request", policy.LeftGallery: "taken out of their gallery",
-		policy.CrosspostParent: "original post deleted", policy.SameAsRemoved: "same image as a deleted one", policy.RobotsTag: "by their host (X-Robots-Tag)",
-		"imgur_page": "pages of imgur",
+		policy.CrosspostParent: "original post deleted",
+		policy.SameAsRemoved:   "same image as a deleted one",
+		policy.RobotsTag:       "by their host (X-Robots-Tag)",
+		"imgur_page":           "pages of imgur",
 	}
 	reason := strings.ReplaceAll(strings.Replace(string(n.Reason), "http_", "HTTP ", 1), "_", " ")
 	return cmp.Or(reasons[n.Reason], words[n.Outcome], reason, string(n.Outcome))

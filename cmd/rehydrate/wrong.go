@@ -19,7 +19,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// What is wrong is told in one form: a line that begins with the program's name and says what happened to what, and below
+// What is wrong is told in one form: a line that begins with the program's name and says what happened to what, and
+// below
 // it, indented, what to type.
 
 // thisCommand stands in a hint for the command that was called, until it is known which.
@@ -31,7 +32,8 @@ const usageHint = "{usage}"
 // hintLine begins the hint at the end of an error about one place of a file.
 const hintLine = "\n  hint: "
 
-// errorLines are an error and its hint as they are printed. Of several errors about places of files, each has its own hint,
+// errorLines are an error and its hint as they are printed. Of several errors about places of files, each has its own
+// hint,
 // or all have the last.
 func errorLines(text, hint string) string {
 	var b strings.Builder
@@ -72,7 +74,8 @@ func splitHint(text, hint string) (string, string) {
 // asSentence begins a hint with a capital letter, unless it is something to type.
 func asSentence(hint string) string {
 	first, rest, _ := strings.Cut(hint, " ")
-	typed := first == "rehydrate" || first == "chmod" || first == "id" || first == "" || strings.ContainsAny(first, `"/_.-`)
+	typed := first == "rehydrate" || first == "chmod" || first == "id" || first == "" ||
+		strings.ContainsAny(first, `"/_.-`)
 	if typed || rest == "" {
 		return hint
 	}
@@ -83,7 +86,8 @@ func asSentence(hint string) string {
 
 var namedFlag = regexp.MustCompile(`--[a-z][a-z-]*`)
 
-// wayOut is what to type after a wrong usage: what the help says of the flags that the error names, or how the command is
+// wayOut is what to type after a wrong usage: what the help says of the flags that the error names, or how the
+// command is
 // called.
 func wayOut(cmd *cobra.Command, text string) string {
 	const most = 3
@@ -164,13 +168,29 @@ func flagError(cmd *cobra.Command, err error) error {
 	flag := wrong.GetFlag()
 	kinds := map[string]string{"int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0 on",
 		"float64": "a number", "bool": "true or false", "duration": "a time such as 30s or 5m",
-		"intSlice": "whole numbers, separated by commas", "stringSlice": "words, separated by commas, without stray quotation marks"}
-	return usageError("--%s takes %s, not %q", flag.Name, cmp.Or(kinds[flag.Value.Type()], flag.Value.Type()), wrong.GetValue())
+		"intSlice":    "whole numbers, separated by commas",
+		"stringSlice": "words, separated by commas, without stray quotation marks"}
+	return usageError(
+		"--%s takes %s, not %q",
+		flag.Name,
+		cmp.Or(kinds[flag.Value.Type()], flag.Value.Type()),
+		wrong.GetValue(),
+	)
 }
 
 // otherNames are flags as other programs call them, or as people guess them.
-var otherNames = map[string]string{"to": "out", "output": "out", "dest": "out", "gold": "release", "study": "release", "dataset": "workspace",
-	"dir": "workspace", "overwrite": "force", "jobs": "workers", "threads": "workers"}
+var otherNames = map[string]string{
+	"to":        "out",
+	"output":    "out",
+	"dest":      "out",
+	"gold":      "release",
+	"study":     "release",
+	"dataset":   "workspace",
+	"dir":       "workspace",
+	"overwrite": "force",
+	"jobs":      "workers",
+	"threads":   "workers",
+}
 
 // unknownFlag is the error of a flag that a command does not have: which commands do, or the nearest of its own.
 func unknownFlag(cmd *cobra.Command, missing *pflag.NotExistError) error {
@@ -228,8 +248,11 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if cmd.Flag("workspace") == nil {
 		return usageError("%s takes no argument, not even %s", path, word)
 	}
-	return &problem{err: fmt.Errorf("%s takes no argument; name a workspace with -w, not as %s", path, word), code: exitUsage,
-		hint: fmt.Sprintf("%s -w %s", path, args[0])}
+	return &problem{
+		err:  fmt.Errorf("%s takes no argument; name a workspace with -w, not as %s", path, word),
+		code: exitUsage,
+		hint: fmt.Sprintf("%s -w %s", path, args[0]),
+	}
 }
 
 const nameWhole = "check the spelling, or give the whole path"

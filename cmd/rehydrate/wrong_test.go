@@ -18,10 +18,13 @@ import (
 const wrongFile = "testdata/wrong.txt"
 
 // programmers are words of Go and its libraries, which no user should have to read.
-var programmers = regexp.MustCompile(`no such file or directory|invalid syntax|strconv|unknown (shorthand )?flag|flag needs an argument|` +
-	`^stat |: stat |\bopen [^w]|EOF|unmarshal|\bjson: |invalid character|is a directory|bad flag|accepts \d+ arg|parse error|regexp|panic|nil\b|%!`)
+var programmers = regexp.MustCompile(
+	`no such file or directory|invalid syntax|strconv|unknown (shorthand )?flag|flag needs an argument|` +
+		`^stat |: stat |\bopen [^w]|EOF|unmarshal|\bjson: |invalid character|is a directory|bad flag|accepts \d+ arg|parse error|regexp|panic|nil\b|%!`,
+)
 
-// TestWrongUsage holds, for each command line of testdata/wrong.txt, what it answers: what happened, to which argument, and
+// TestWrongUsage holds, for each command line of testdata/wrong.txt, what it answers: what happened, to which
+// argument, and
 // below that, indented, what to type. -update writes the answers of now.
 func TestWrongUsage(t *testing.T) {
 	text := read(t, wrongFile)
@@ -38,9 +41,12 @@ func TestWrongUsage(t *testing.T) {
 		calls++
 		args, _ := shellWords(strings.TrimSpace(call))
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), process{args: append([]string{}, args...), getenv: func(name string) string { return here.env[name] },
-			stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: here.now, stop: make(chan struct{}),
-			executable: func() (string, error) { return filepath.Join(here.dir, "rehydrate"), nil }})
+		code := run(
+			t.Context(),
+			process{args: append([]string{}, args...), getenv: func(name string) string { return here.env[name] },
+				stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: here.now, stop: make(chan struct{}),
+				executable: func() (string, error) { return filepath.Join(here.dir, "rehydrate"), nil }},
+		)
 		said := strings.ReplaceAll(stderr.String(), here.dir, "HERE")
 		said = regexp.MustCompile(`\b[0-9a-f]{64}\b`).ReplaceAllString(said, "DIGEST")
 		lines := strings.Split(strings.TrimRight(said, "\n"), "\n")
@@ -82,7 +88,8 @@ type wrongPlace struct {
 	now func() time.Time
 }
 
-// wrongFolder is the present folder, with a release figsim that wants a grant, a release memes of four posts, its workspace
+// wrongFolder is the present folder, with a release figsim that wants a grant, a release memes of four posts, its
+// workspace
 // rehydrated, a copy of it, and files of many kinds.
 func wrongFolder(t *testing.T) wrongPlace {
 	t.Helper()
@@ -104,10 +111,19 @@ func wrongFolder(t *testing.T) wrongPlace {
 	check(t, os.Chmod("rehydrated", 0o700))
 	for name, text := range map[string]string{
 		"annotations.csv": "id,split,figurative,severity,related_content,modality,context\nfew000,train,F1,SS6,SR3,M1,C1\n",
-		"answers.csv":     "id,figurative\nfew000,F1\n", "notes.txt": "hello\n", "empty.csv": "", "damaged.csv": "id,label\n6.60E+05,a\n",
-		"numbers.csv": "id,width\nfew000,3\n", "words.jsonl": "{\"text\":1}\n", "broken.json": "{\"id\":", "policy.toml": "[reddit]\nrequests = 3\n",
-		"full/README.md": "here\n", "picture.jpg": "\xff\xd8\xff", "key.pub": "ssh-ed25519 AAAA\n", "checkpoint": "no checkpoint\n",
-		"cluster.sh": "#!/bin/sh\n",
+		"answers.csv":     "id,figurative\nfew000,F1\n",
+		"notes.txt":       "hello\n",
+		"empty.csv":       "",
+		"damaged.csv":     "id,label\n6.60E+05,a\n",
+		"numbers.csv":     "id,width\nfew000,3\n",
+		"words.jsonl":     "{\"text\":1}\n",
+		"broken.json":     "{\"id\":",
+		"policy.toml":     "[reddit]\nrequests = 3\n",
+		"full/README.md":  "here\n",
+		"picture.jpg":     "\xff\xd8\xff",
+		"key.pub":         "ssh-ed25519 AAAA\n",
+		"checkpoint":      "no checkpoint\n",
+		"cluster.sh":      "#!/bin/sh\n",
 	} {
 		s.write(filepath.Join(dir, name), text)
 	}
