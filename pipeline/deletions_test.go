@@ -18,7 +18,7 @@ import (
 // where the policy says so or Reddit lists an image again.
 func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 	const most = "post deleted p00 p02; post moderator p01 p03 p04 p05 p06; image left g/1; image parent p07"
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name, steps string // JOB in them is each job
 		without     string // rows that are not there afterwards
 		kept        string // and images that are there of these
@@ -51,7 +51,10 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 		{"the same picture as one that a moderator removed from its place", "post moderator p01; JOB", "p01", ""},
 		{"a tombstone of the release", "stones removed p03; JOB", "p03", ""},
 	} {
-		for _, job := range []string{"run", "recheck", "purge", "split"} {
+		for j, job := range []string{"run", "recheck", "purge", "split"} {
+			if leftOut(i+j, 4) {
+				continue
+			}
 			t.Run(c.name+", "+job, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, append(numbered(19), "g*2")...).do("policy flag; serve 1 p18; run; copy c").ok() // p18 shows what p01 shows

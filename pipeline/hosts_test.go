@@ -11,7 +11,7 @@ import (
 func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 	const waits = "failed/host_sends_no_images"
 	all := strings.Join(numbered(12), " ")
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name, steps string // SICK in them is each answer of a host in trouble
 		kept        string // rows of the dataset
 		p11         string // how that one ends
@@ -31,20 +31,23 @@ func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 		{"sick since a run was killed", "run die=150; host SICK i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
 		{"in the middle of a run", "serve SICK p11; run", strings.TrimSuffix(all, " p11"), "ONE", ""},
 	} {
-		for sick, final := range map[string]struct{ one, many string }{ // how one entry ends by itself, and one of many with the same answer
-			"404":   {"gone/http_404", "gone/http_404"},
-			"403":   {"gone/http_403", "gone/http_403"},
-			"login": {"refused/redirect_host_not_allowed", "refused/redirect_host_not_allowed"},
-			"avif":  {"invalid/not_an_image_avif", "invalid/not_an_image_avif"},
-			"html":  {"invalid/not_an_image_html", "failed/not_an_image_html"}, // a text must come in two runs
-			"503":   {"failed/http_503", "failed/http_503"},
+		for j, final := range []struct{ sick, one, many string }{ // how one entry ends by itself, and one of many with the same answer
+			{"404", "gone/http_404", "gone/http_404"},
+			{"403", "gone/http_403", "gone/http_403"},
+			{"login", "refused/redirect_host_not_allowed", "refused/redirect_host_not_allowed"},
+			{"avif", "invalid/not_an_image_avif", "invalid/not_an_image_avif"},
+			{"html", "invalid/not_an_image_html", "failed/not_an_image_html"}, // a text must come in two runs
+			{"503", "failed/http_503", "failed/http_503"},
 			// Each file lacks its end.
-			"short:60000": {"invalid/bad_container", "invalid/bad_container"},
+			{"short:60000", "invalid/bad_container", "invalid/bad_container"},
 		} {
-			t.Run(c.name+", "+sick, func(t *testing.T) {
+			if leftOut(i+j, 7) {
+				continue
+			}
+			t.Run(c.name+", "+final.sick, func(t *testing.T) {
 				t.Parallel()
 				p11 := strings.NewReplacer("ONE", final.one, "MANY", final.many).Replace(c.p11)
-				checkHosts(t, strings.ReplaceAll(c.steps, "SICK", sick), c.kept, p11, c.trouble)
+				checkHosts(t, strings.ReplaceAll(c.steps, "SICK", final.sick), c.kept, p11, c.trouble)
 			})
 		}
 	}
@@ -55,7 +58,7 @@ func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 	const waits = "failed/host_sends_no_images"
 	all := strings.Join(numbered(12), " ")
-	for _, c := range []struct{ name, steps, kept, p11, trouble string }{
+	for i, c := range []struct{ name, steps, kept, p11, trouble string }{
 		{"from the start", "host ALL i.redd.it; run", "", waits, "i.redd.it"},
 		{"healed", "host ALL i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
 		{"and few are asked", "host ALL i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09; run confirm; run confirm", "", waits, "i.redd.it"},
@@ -73,7 +76,10 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 		{"few beside a witness that does not", "manifest 10; run; manifest 12; host ALL i.redd.it; run", strings.TrimSuffix(all, " p10 p11"), waits, "i.redd.it"},
 		{"in the middle of a run", "serve ALL p10 p11; run", strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
 	} {
-		for _, picture := range []string{"60000", "own:60000"} {
+		for j, picture := range []string{"60000", "own:60000"} {
+			if leftOut(i+j, 2) {
+				continue
+			}
 			t.Run(c.name+", "+picture, func(t *testing.T) {
 				t.Parallel()
 				checkHosts(t, strings.ReplaceAll(c.steps, "ALL", picture), c.kept, c.p11, c.trouble)

@@ -50,7 +50,11 @@ func TestOddAnswersCostNothing(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split", "split; work; merge", "run retry=gone retry=no_media"} {
 		cases["all of Reddit's together, "+job] = oddity{strings.Join(together, "; "), job}
 	}
-	for name, c := range cases {
+	for n, name := range slices.Sorted(maps.Keys(cases)) {
+		c := cases[name]
+		if leftOut(n, 7) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newOdd(t)

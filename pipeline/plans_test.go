@@ -19,6 +19,9 @@ import (
 // TestPlansSayWhatJobsDo: in workspaces with a random history, each plan says what the job then does.
 func TestPlansSayWhatJobsDo(t *testing.T) {
 	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 3
+	}
 	if os.Getenv("REHYDRATE_TEST") == "full" {
 		seeds = 200
 	}

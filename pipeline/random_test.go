@@ -19,7 +19,11 @@ import (
 // FuzzHistory does random jobs while Reddit, its hosts and the engine answer at random, some of them disturbed, and holds the
 // workspace to the invariant after each. A failure tells the steps as do takes them.
 func FuzzHistory(f *testing.F) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {

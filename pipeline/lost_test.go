@@ -1,0 +1,103 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestImageThatIsCutOnItsWayIsAskedForAgain: a picture that does not decode is downloaded a second time; the same bytes are what
+// the host has.
+func TestImageThatIsCutOnItsWayIsAskedForAgain(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("serve flaky:1 p01; serve short:2 p02; run").ok()
+	s := w.checkSound()
+	testkit.Same(t, "cut once", "kept/", s.outcome("p01"))
+	testkit.Same(t, "cut twice", "invalid/bad_container", s.outcome("p02"))
+	testkit.Same(t, "downloads", 6, len(w.reddit.fetched))
+}
+
+// TestDamageFoundWhileWritingCostsOneRow: an image that is damaged on the disk, and that no dataset has, loses its row when the
+// others are written, and the next run fetches it again.
+func TestDamageFoundWhileWritingCostsOneRow(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("run").ok()
+	before := w.inspect()
+	name := w.imagesOf()[1]
+	body, err := os.ReadFile(name)
+	testkit.OK(t, err)
+	body[len(body)/2] ^= 1
+	testkit.OK(t, os.WriteFile(name, body, 0o600), os.RemoveAll(filepath.Join(w.dir, "ws", "dataset")))
+	w.do("run").ok()
+	s := w.checkSound()
+	testkit.Same(t, "rows", "p00 p02 p03", namesOf(s.rows))
+	testkit.Same(t, "the damaged one", "failed/damaged_file", s.outcome("p01"))
+	w.do("run").ok()
+	s = w.checkSound()
+	testkit.Same(t, "files", before.files, s.files)
+}
+
+// TestEndLeavesNothing: the end of a workspace takes images, texts, dataset and copies away, and names what no run wrote, with the
+// files among that which hold rows.
+func TestEndLeavesNothing(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("run; copy c; answers").ok()
+	text := w.inspect().rows["p01"].Text
+	files, err := filepath.Glob(filepath.Join(w.dir, "ws", "dataset", "data", "*.parquet"))
+	testkit.OK(t, err)
+	body, err := os.ReadFile(files[0])
+	testkit.OK(t, err, os.WriteFile(filepath.Join(w.dir, "ws", "mine.parquet"), body, 0o600),
+		os.WriteFile(filepath.Join(w.dir, "ws", "notes.txt"), []byte("mine"), 0o600))
+	var plan Ending
+	w.read(func(ctx context.Context, ws *workspace.Workspace) { plan, err = PlanEnd(ctx, ws) })
+	testkit.OK(t, err)
+	var end Ending
+	testkit.OK(t, w.inWorkspace(t.Context(), func(ctx context.Context, ws *workspace.Workspace) (err error) {
+		end, err = End(ctx, ws, w.now)
+		return err
+	}))
+	testkit.Same(t, "what was planned", []any{plan.Release, plan.Images, plan.Texts, plan.Files}, []any{end.Release, end.Images, end.Texts, end.Files})
+	testkit.Same(t, "images and texts", []int{4, 4}, []int{end.Images, end.Texts})
+	testkit.Same(t, "outcomes.csv among the files", true, slices.Contains(end.Files, manifest.OutcomesName))
+	testkit.Same(t, "what no run wrote", []string{"mine.parquet", "notes.txt"}, end.Strays)
+	if len(end.Rows) != 1 || !strings.HasPrefix(end.Rows[0], "mine.parquet: ") {
+		t.Errorf("files with rows: %v", end.Rows)
+	}
+	testkit.Same(t, "copies", 1, len(end.Copies))
+	testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "mine.parquet")))
+	w.checkNowhere(text)
+	testkit.Same(t, "image files", 0, len(w.imagesOf()))
+	empty, err := workspace.Open(t.Context(), t.TempDir(), workspace.Options{})
+	testkit.OK(t, err)
+	defer empty.Close()
+	if _, err := PlanEnd(t.Context(), empty); !errors.Is(err, workspace.ErrNoWorkspace) {
+		t.Errorf("the end of nothing: %v", err)
+	}
+}
+
+// TestErrorsNameWhatIsWrong: errors say which word, how many images and which release.
+func TestErrorsNameWhatIsWrong(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("run retry=http_404")
+	if w.err == nil || !strings.Contains(w.err.Error(), "no download has failed in this workspace") {
+		t.Errorf("nothing to retry: %v", w.err)
+	}
+	w.do("serve 404 p01; serve 403 p02; run; clock 25h; run; run retry=http_40")
+	if w.err == nil || !strings.Contains(w.err.Error(), `"http_40"`) || !strings.Contains(w.err.Error(), "http_403, http_404") {
+		t.Errorf("a misspelt word: %v", w.err)
+	}
+	w.do("run retry=gone").ok()
+	for _, id := range []string{"p01", "p02"} { // and of a witness
+		if !slices.Contains(w.reddit.fetched, w.post(id).url(manifest.PostID(id), 0)) {
+			t.Errorf("%s is not asked for: %v", id, w.reddit.fetched)
+		}
+	}
+	testkit.Same(t, "loss", "the manifest no longer names 3 of the 4 images in the workspace", (&LossError{3, 4}).Error())
+	testkit.Same(t, "missing", "5 of the 9 stored images are not there, a first: is the disk mounted that holds them?", (&MissingError{5, 9, "a"}).Error())
+	testkit.Same(t, "a moderator's removal can be undone", true, ComesBack("moderator"))
+	testkit.Same(t, "a takedown cannot", false, ComesBack("copyright_takedown"))
+}
