@@ -39,16 +39,19 @@ type asked struct {
 }
 
 func newAsker(r *run) *asker {
-	s := &asker{run: r, waiting: map[manifest.PostID]workspace.Post{}, images: map[manifest.Key]workspace.Trouble{}, held: map[manifest.Key]bool{}, abouts: map[string]manifest.Reason{},
+	s := &asker{run: r, waiting: map[manifest.PostID]workspace.Post{}, images: map[manifest.Key]workspace.Trouble{},
+		held: map[manifest.Key]bool{}, abouts: map[string]manifest.Reason{},
 		unanswered: map[manifest.PostID]bool{}, warned: map[manifest.Reason]bool{}}
-	s.sweep = &sweep.Sweep[asked]{Reddit: r.Reddit, ID: func(p asked) manifest.PostID { return p.ID }, Pause: r.Policy.Reddit.SecondLookAfter,
-		Stop: r.Stop, Log: r.Log, OnWait: r.Progress.OnWait, Record: s.record}
+	s.sweep = &sweep.Sweep[asked]{Reddit: r.Reddit, ID: func(p asked) manifest.PostID { return p.ID },
+		Pause: r.Policy.Reddit.SecondLookAfter,
+		Stop:  r.Stop, Log: r.Log, OnWait: r.Progress.OnWait, Record: s.record}
 	return s
 }
 
 // resolve asks about posts until each has an answer or none is to be had, and settles what is newly gone.
 // handOn gets the posts with their answers while the asking goes on; it may be nil.
-func (s *asker) resolve(ctx context.Context, posts iter.Seq2[asked, error], handOn func(context.Context, []sweep.Heard[asked]) error) error {
+func (s *asker) resolve(ctx context.Context, posts iter.Seq2[asked, error],
+	handOn func(context.Context, []sweep.Heard[asked]) error) error {
 	s.live = max(s.live, s.liveNow)
 	s.sweep.HandOn = handOn
 	err := s.sweep.Run(ctx, posts)
@@ -174,7 +177,8 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 // found is the post p after an answer that held it.
 func (s *asker) found(p workspace.Post, h sweep.Heard[asked], now time.Time) workspace.Post {
 	v := h.Verdict
-	after := workspace.Post{ID: p.ID, State: v.State, Reason: v.Reason, CheckedAt: now, LiveAt: p.LiveAt, Unseen: p.Unseen, Told: p.Told}
+	after := workspace.Post{ID: p.ID, State: v.State, Reason: v.Reason, CheckedAt: now, LiveAt: p.LiveAt,
+		Unseen: p.Unseen, Told: p.Told}
 	if !v.State.Gone() { // where it was made is kept only to say later why it went
 		after.Subreddit = manifest.Subreddit(h.Found.Subreddit)
 	}
@@ -183,12 +187,14 @@ func (s *asker) found(p workspace.Post, h sweep.Heard[asked], now time.Time) wor
 	}
 	if strings.HasPrefix(string(v.Reason), policy.OtherReason) && !s.warned[v.Reason] {
 		s.warned[v.Reason] = true // one for each post would bury what else is said
-		s.Log.Warn("reddit gives a reason for a removal that is not known here; it counts as a removal", "id", p.ID, "reason", v.Reason)
+		s.Log.Warn("reddit gives a reason for a removal that is not known here; it counts as a removal",
+			"id", p.ID, "reason", v.Reason)
 	}
 	return s.withhold(p, after)
 }
 
-// absent is the post p after an answer that held others but not p. A second absence after the policy's pause is believed.
+// absent is the post p after an answer that held others but not p. A second absence after the policy's pause is
+// believed.
 func (s *asker) absent(p workspace.Post, now time.Time, second bool) workspace.Post {
 	after := p
 	switch {

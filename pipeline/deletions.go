@@ -47,7 +47,8 @@ func stricter(old workspace.Tombstone, p workspace.Post) bool {
 		return false
 	}
 	// Its author deleted it, or a removal that a policy may let come back became one that none may.
-	return p.State == manifest.StateDeleted || mostLenient().Readmits(old.State, old.Reason) && !mostLenient().Readmits(p.State, p.Reason)
+	return p.State == manifest.StateDeleted ||
+		mostLenient().Readmits(old.State, old.Reason) && !mostLenient().Readmits(p.State, p.Reason)
 }
 
 // mostLenient lets every post come back that any policy does.
@@ -118,8 +119,8 @@ func (s *asker) findWaiting(ctx context.Context) error {
 	return nil
 }
 
-// recordImages notes which stored images of live posts were removed: out of a gallery by its author, or with the post that
-// a crosspost shows. Like posts, they wait until it is known how many there are.
+// recordImages notes which stored images of live posts were removed: out of a gallery by its author, or with the post
+// that a crosspost shows. Like posts, they wait until it is known how many there are.
 func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) error {
 	found := map[manifest.PostID]reddit.Post{}
 	var ids []manifest.PostID // of posts that an image was removed from, now or earlier

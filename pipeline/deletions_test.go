@@ -14,8 +14,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestRemovedRowsGoWithEveryJob: what is removed goes with every job that asks, is withheld where it is many posts at once, and comes back only
-// where the policy says so or Reddit lists an image again.
+// TestRemovedRowsGoWithEveryJob: what is removed goes with every job that asks, is withheld where it is many posts at
+// once, and comes back only where the policy says so or Reddit lists an image again.
 func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 	const most = "post deleted p00 p02; post moderator p01 p03 p04 p05 p06; image left g/1; image parent p07"
 	for i, c := range []struct {
@@ -77,7 +77,8 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 	}
 }
 
-// TestWithheldGoesOffline: what a purge withheld stays, with its clock, until an offline purge is given the confirmation.
+// TestWithheldGoesOffline: what a purge withheld stays, with its clock, until an offline purge is given the
+// confirmation.
 func TestWithheldGoesOffline(t *testing.T) {
 	w := newWorld(t, numbered(8)...).do("run; copy c; post moderator p00 p01 p02 p03; purge").ok()
 	s := w.checkSound()
@@ -124,8 +125,8 @@ func TestBackOutcomes(t *testing.T) {
 	}
 }
 
-// TestRemovedRowGoesThoughManyOthersAreHeld: an image was removed and its row could not be taken out. That its post and many others are quarantined
-// afterwards, which the guard holds back, is no reason to keep the row.
+// TestRemovedRowGoesThoughManyOthersAreHeld: an image was removed and its row could not be taken out. That its post and
+// many others are quarantined afterwards, which the guard holds back, is no reason to keep the row.
 func TestRemovedRowGoesThoughManyOthersAreHeld(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split"} {
 		w := newWorld(t, append(numbered(9), "g*3")...).do("run; image parent p01; image left g/1").ok()

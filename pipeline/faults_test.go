@@ -43,10 +43,10 @@ func stepName(step, name string) string {
 	return fmt.Sprintf("%s: %s %s", phase(), step, accidental.ReplaceAllString(name, ""))
 }
 
-// TestFaultAtEachNamedStep lets each step that changes the disk fail once, by its name: of write, of settle, of what is taken
-// out, of asking and of the frame of the jobs. The same job, done again, gives the bytes that an undisturbed one gives, and
-// nothing of what was removed is anywhere. A step that several jobs share is tried in the first of them; in all of them with
-// REHYDRATE_TEST=full.
+// TestFaultAtEachNamedStep lets each step that changes the disk fail once, by its name: of write, of settle, of what is
+// taken out, of asking and of the frame of the jobs. The same job, done again, gives the bytes that an undisturbed one
+// gives, and nothing of what was removed is anywhere. A step that several jobs share is tried in the first of them; in
+// all of them with REHYDRATE_TEST=full.
 func TestFaultAtEachNamedStep(t *testing.T) {
 	tried := map[string]bool{}
 	for _, job := range []string{"run", "recheck", "purge", "purge offline id=p01", "reread", "split", "split; work; merge"} {

@@ -65,7 +65,8 @@ func (g *gatherer) fetchAgain(ctx context.Context, j fetchJob, first [sha256.Siz
 	// Other bytes: one of the two was cut or damaged on its way.
 	err = g.admit(ctx, j, d)
 	if undecodable(err) {
-		return &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_on_its_way", Detail: "two downloads gave different bytes, and neither decodes"}
+		return &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_on_its_way",
+			Detail: "two downloads gave different bytes, and neither decodes"}
 	}
 	return err
 }
@@ -74,7 +75,8 @@ func (g *gatherer) fetchAgain(ctx context.Context, j fetchJob, first [sha256.Siz
 func (g *gatherer) examine(ctx context.Context, d reddit.Download) ([]byte, picture.Info, *reading.Picture, error) {
 	body, err := picture.Strip(d.Body, d.Info.Format)
 	if err != nil {
-		return nil, picture.Info{}, nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_container", Detail: err.Error()}
+		f := &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_container", Detail: err.Error()}
+		return nil, picture.Info{}, nil, f
 	}
 	// What is stored is inspected, not only what was sent: stripping could have uncovered something else.
 	info, fault := g.Policy.InspectImage(body)
@@ -92,8 +94,9 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		return err
 	}
 	defer pic.Free()
-	img := workspace.Image{Source: j.source, Limits: g.terms.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
-		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)), Redirected: d.Redirected,
+	img := workspace.Image{Source: j.source, Limits: g.terms.limits, OriginalSHA256: state.SHA256(d.Body),
+		OriginalBytes: int64(len(d.Body)),
+		Format:        info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)), Redirected: d.Redirected,
 		PixelsSHA256: picture.ShownDigest(body, info.Format, pic.Upright)}
 	g.known.sent(j, img.PixelsSHA256) // a whole image: half of one is what a host in trouble sends
 	hash, err := dedupe.HashImage(pic.Image)
@@ -119,7 +122,8 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	// A picture that waits has memory of its own: readers wait for the memory of those that are decoded, and this waits
 	// for a reader. Where there is none, the reader decodes the file.
 	if g.OCR != nil && g.waiting.TryAcquire(info.DecodedBytes) {
-		job.picture = &reading.Picture{Image: pic.Image, Upright: pic.Upright, Free: func() { g.waiting.Release(info.DecodedBytes) }}
+		job.picture = &reading.Picture{Image: pic.Image, Upright: pic.Upright,
+			Free: func() { g.waiting.Release(info.DecodedBytes) }}
 	}
 	pic.Free()
 	// Stored before it is read: a run that is killed in between reads it from its file.

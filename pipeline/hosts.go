@@ -261,7 +261,8 @@ func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 	return nil
 }
 
-// reportGivenUp adds the hosts that the client left alone after a while: when they say, or that while later, it asks again.
+// reportGivenUp adds the hosts that the client left alone after a while: when they say, or that while later, it asks
+// again.
 func (g *gatherer) reportGivenUp() {
 	for _, up := range g.Reddit.GivenUp() {
 		posts := 0
@@ -341,7 +342,8 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 		}
 	}
 	g.hosts = append(g.hosts, state.HostTrouble{Host: name, Posts: len(posts), Next: since.Add(troubleLasts)})
-	g.Log.Warn("an image host sent no image to anybody: its entries are asked for again", "host", name, "posts", len(posts))
+	g.Log.Warn("an image host sent no image to anybody: its entries are asked for again",
+		"host", name, "posts", len(posts))
 	return nil
 }
 
@@ -355,7 +357,8 @@ func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts
 			continue // of an earlier run, which took it for an image
 		}
 		posts[rec.ID] = true
-		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages, Detail: name + " sent the same picture to everybody"}
+		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
+			Detail: name + " sent the same picture to everybody"}
 		if err := g.dropImage(ctx, rec.Key, f); err != nil {
 			return err
 		}
@@ -363,8 +366,8 @@ func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts
 	return nil
 }
 
-// settleAnswers makes the answers of a host final that came before one of its images. Where images.suspect_after URLs have
-// the same text in place of an image, it has to come in two runs.
+// settleAnswers makes the answers of a host final that came before one of its images. Where images.suspect_after URLs
+// have the same text in place of an image, it has to come in two runs.
 func (g *gatherer) settleAnswers(ctx context.Context, h *host) error {
 	urls := map[string]map[string]bool{} // by body
 	for _, a := range slices.Concat(h.settled, h.open) {

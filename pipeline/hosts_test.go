@@ -7,7 +7,8 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// TestAnswersOfAHostInTroubleAreNotFinal: what a host in trouble answers is final for nobody, until it sends an image or a day has passed.
+// TestAnswersOfAHostInTroubleAreNotFinal: what a host in trouble answers is final for nobody, until it sends an image
+// or a day has passed.
 func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 	const waits = "failed/host_sends_no_images"
 	all := strings.Join(numbered(12), " ")
@@ -53,8 +54,8 @@ func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 	}
 }
 
-// TestPictureForEverybodyIsNobodysImage: a picture that a host sends to everybody is nobody's image. Many posts with the same picture are reposts only
-// where the host sends others, too.
+// TestPictureForEverybodyIsNobodysImage: a picture that a host sends to everybody is nobody's image. Many posts with
+// the same picture are reposts only where the host sends others, too.
 func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 	const waits = "failed/host_sends_no_images"
 	all := strings.Join(numbered(12), " ")
@@ -88,8 +89,8 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 	}
 }
 
-// TestSameTextUnderManyURLsCountsInTwoRuns: where several URLs have the same page in place of an image, that is final when it comes
-// again, though the host sends others their images.
+// TestSameTextUnderManyURLsCountsInTwoRuns: where several URLs have the same page in place of an image, that is final
+// when it comes again, though the host sends others their images.
 func TestSameTextUnderManyURLsCountsInTwoRuns(t *testing.T) {
 	w := newWorld(t, numbered(12)...).do("manifest 3; run; manifest 12; serve html p03 p04 p05 p06 p07; serve empty p08; run").ok()
 	testkit.Same(t, "after one run", "failed/not_an_image_html", w.checkSound().outcome("p03"))
@@ -101,7 +102,8 @@ func TestSameTextUnderManyURLsCountsInTwoRuns(t *testing.T) {
 	testkit.Same(t, "images asked for by a third", 0, len(w.reddit.fetched))
 }
 
-// checkHosts does steps in a world of twelve posts, and asserts which rows there are, how p11 ends, and which hosts are blamed.
+// checkHosts does steps in a world of twelve posts, and asserts which rows there are, how p11 ends, and which hosts are
+// blamed.
 func checkHosts(t *testing.T, steps, kept, p11, trouble string) {
 	t.Helper()
 	w := newWorld(t, numbered(12)...)

@@ -161,8 +161,8 @@ func (s inventory) imageOf(row string) bool {
 	return s.records[row].Image != nil && s.images[name+".png"]
 }
 
-// checkSound holds the workspace to the invariant: a stored result is kept exactly if the row is in the dataset, outcomes.csv
-// and the copies agree, and nothing of what must be gone is anywhere. It returns what there is.
+// checkSound holds the workspace to the invariant: a stored result is kept exactly if the row is in the dataset,
+// outcomes.csv and the copies agree, and nothing of what must be gone is anywhere. It returns what there is.
 func (w *world) checkSound() inventory {
 	w.Helper()
 	s := w.inspect()

@@ -17,9 +17,9 @@
 //     (takeout.go). A stored result is kept exactly if the row is in the dataset.
 //   - No row comes in whose post was last seen live longer ago than the policy allows, or before its image was fetched.
 //
-// Resolve, fetch and ocr overlap, joined by bounded channels. Language, dedupe and export follow; they are pure functions
-// of what is stored (state.Decide), and hold the hashes, words and results of all entries in memory. A job that only asks
-// reads these meanwhile (state.DraftAll).
+// Resolve, fetch and ocr overlap, joined by bounded channels. Language, dedupe and export follow; they are pure
+// functions of what is stored (state.Decide), and hold the hashes, words and results of all entries in memory. A job
+// that only asks reads these meanwhile (state.DraftAll).
 package pipeline
 
 import (
@@ -147,8 +147,8 @@ func (r *run) doAsking(ctx context.Context, bind func(context.Context) error, bo
 	return sum, state.WriteNote(ctx, r.Workspace, last)
 }
 
-// open mends what a killed run left behind. A job that lets rows in binds the workspace to the release before; the others
-// leave a changed manifest to the next run. Then the log hears what started.
+// open mends what a killed run left behind. A job that lets rows in binds the workspace to the release before; the
+// others leave a changed manifest to the next run. Then the log hears what started.
 func (r *run) open(ctx context.Context, bind func(context.Context) error, started auditlog.Event) error {
 	if err := r.Workspace.CheckImages(ctx); err != nil { // the other folders were looked through when it was opened
 		return err

@@ -15,8 +15,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestEachJobDoesItsLineOfTheTable does each job in a workspace where there is something to do for every phase: a post is gone, one has another
-// place, one row is a duplicate of what is gone, one is new, and another engine reads.
+// TestEachJobDoesItsLineOfTheTable does each job in a workspace where there is something to do for every phase: a post
+// is gone, one has another place, one row is a duplicate of what is gone, one is new, and another engine reads.
 func TestEachJobDoesItsLineOfTheTable(t *testing.T) {
 	const all = "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10"
 	for _, c := range []struct {
@@ -65,7 +65,8 @@ func TestEachJobDoesItsLineOfTheTable(t *testing.T) {
 	}
 }
 
-// TestOnlyJobsThatLetRowsInNeedAccess holds what a job needs: run, split, merge and re-reading access, the others nothing.
+// TestOnlyJobsThatLetRowsInNeedAccess holds what a job needs: run, split, merge and re-reading access, the others
+// nothing.
 func TestOnlyJobsThatLetRowsInNeedAccess(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; split; work").ok()
 	for job, want := range map[string]error{"run": errAccess, "split": errAccess, "merge": errAccess, "reread": errAccess,
@@ -83,7 +84,8 @@ func TestOnlyJobsThatLetRowsInNeedAccess(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenWhenAccessEnds: when access ends while posts are asked about, what is gone has gone, and nothing is written.
+// TestNothingIsWrittenWhenAccessEnds: when access ends while posts are asked about, what is gone has gone, and nothing
+// is written.
 func TestNothingIsWrittenWhenAccessEnds(t *testing.T) {
 	w := newWorld(t, numbered(12)...).do("run; post deleted p03; move 50 p04").ok()
 	before := w.inspect()
@@ -109,7 +111,8 @@ func TestNothingIsWrittenWhenAccessEnds(t *testing.T) {
 	w.checkSameBytes(before, after)
 }
 
-// TestAgeTakesNoRowOutAndLetsNoneIn: no job takes a row out for its age, and only a run or a merge, which ask again, lets rows in.
+// TestAgeTakesNoRowOutAndLetsNoneIn: no job takes a row out for its age, and only a run or a merge, which ask again,
+// lets rows in.
 func TestAgeTakesNoRowOutAndLetsNoneIn(t *testing.T) {
 	for _, job := range []string{"reread all", "purge offline", "run blocked=1", "run stop=1", "recheck blocked=1", "reread"} {
 		t.Run(job, func(t *testing.T) {
@@ -139,7 +142,8 @@ func TestNoDatasetIsMade(t *testing.T) {
 	}
 }
 
-// TestAbsentTwiceIsGoneWithoutATombstone: a post that two answers leave out is gone without a tombstone, and is fetched again when it is back.
+// TestAbsentTwiceIsGoneWithoutATombstone: a post that two answers leave out is gone without a tombstone, and is fetched
+// again when it is back.
 func TestAbsentTwiceIsGoneWithoutATombstone(t *testing.T) {
 	w := newWorld(t, numbered(12)...).do("run; post absent p03; recheck").ok()
 	s := w.checkSound()
@@ -150,7 +154,8 @@ func TestAbsentTwiceIsGoneWithoutATombstone(t *testing.T) {
 	}
 }
 
-// TestRowLeavesWithItsManifestLine: what left the manifest leaves the dataset with the job that loads it, whatever becomes of that.
+// TestRowLeavesWithItsManifestLine: what left the manifest leaves the dataset with the job that loads it, whatever
+// becomes of that.
 func TestRowLeavesWithItsManifestLine(t *testing.T) {
 	for _, job := range []string{"run", "run blocked=1", "run stop=1", "split", "reread"} {
 		t.Run(job, func(t *testing.T) {
@@ -186,7 +191,8 @@ func TestStoppedAndRefusedJobsSaySo(t *testing.T) {
 	}
 }
 
-// TestManyRowsLeaveOnlyWhenConfirmed: when many rows would leave for anything but a removal, they stay until that is confirmed, and removals go.
+// TestManyRowsLeaveOnlyWhenConfirmed: when many rows would leave for anything but a removal, they stay until that is
+// confirmed, and removals go.
 func TestManyRowsLeaveOnlyWhenConfirmed(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split"} {
 		t.Run(job, func(t *testing.T) {
@@ -206,7 +212,8 @@ func TestManyRowsLeaveOnlyWhenConfirmed(t *testing.T) {
 	}
 }
 
-// TestTakingOutIgnoresTheFilterMode: what only takes out does so whatever the filter does with texts in another language.
+// TestTakingOutIgnoresTheFilterMode: what only takes out does so whatever the filter does with texts in another
+// language.
 func TestTakingOutIgnoresTheFilterMode(t *testing.T) {
 	w := newWorld(t, numbered(6)...).do("serve 1 p02; policy flag; run; policy drop").ok()
 	before := w.inspect()
@@ -219,7 +226,8 @@ func TestTakingOutIgnoresTheFilterMode(t *testing.T) {
 	}
 }
 
-// TestTextsOfAnInterruptedRereadingAreInNoDataset: what an interrupted re-reading read is in no dataset that others make.
+// TestTextsOfAnInterruptedRereadingAreInNoDataset: what an interrupted re-reading read is in no dataset that others
+// make.
 func TestTextsOfAnInterruptedRereadingAreInNoDataset(t *testing.T) {
 	w := newWorld(t, numbered(6)...).do("run; engine B").ok()
 	before := w.inspect()
@@ -240,7 +248,8 @@ func TestTextsOfAnInterruptedRereadingAreInNoDataset(t *testing.T) {
 	}
 }
 
-// TestTextOfARemovedPostIsNowhere: what was read off the image of a post that is removed is nowhere afterwards, by whatever job.
+// TestTextOfARemovedPostIsNowhere: what was read off the image of a post that is removed is nowhere afterwards, by
+// whatever job.
 func TestTextOfARemovedPostIsNowhere(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "split", "run blocked=1; recheck"} {
 		t.Run(job, func(t *testing.T) {

@@ -9,9 +9,10 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// TestKilledAtEveryStep ends each job at each step that changes the disk: once because the process is gone from there on, once
-// because that step alone fails, as on a disk that is full for a moment. The same command then gives what an undisturbed one
-// gives, to the byte, and nothing of what was removed is anywhere. Without REHYDRATE_TEST=full it takes some of the steps.
+// TestKilledAtEveryStep ends each job at each step that changes the disk: once because the process is gone from there
+// on, once because that step alone fails, as on a disk that is full for a moment. The same command then gives what an
+// undisturbed one gives, to the byte, and nothing of what was removed is anywhere. Without REHYDRATE_TEST=full it takes
+// some of the steps.
 func TestKilledAtEveryStep(t *testing.T) {
 	stride := 29
 	if testing.Short() {

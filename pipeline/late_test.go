@@ -11,8 +11,8 @@ import (
 	"rehydrate/pipeline/state"
 )
 
-// TestWhatGoesDuringARunIsNotWritten: a run asks about the posts of which it stored an image once more before it writes. Here
-// something happens in between. Question 1 is that about all posts, the next ones are for images.
+// TestWhatGoesDuringARunIsNotWritten: a run asks about the posts of which it stored an image once more before it
+// writes. Here something happens in between. Question 1 is that about all posts, the next ones are for images.
 func TestWhatGoesDuringARunIsNotWritten(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -61,8 +61,8 @@ func TestLastQuestionIsOnlyAboutNewImages(t *testing.T) {
 	testkit.Same(t, "questions of a second one", state.Looks{Resolve: 1, Last: 0}, *w.summary.Looks)
 }
 
-// TestForeignFileWithARemovedRowGoes: a file that stands where one of the dataset's would, and is not the one that was written,
-// is removed with the first job that finds a row in it which must go; the next run writes it again.
+// TestForeignFileWithARemovedRowGoes: a file that stands where one of the dataset's would, and is not the one that was
+// written, is removed with the first job that finds a row in it which must go; the next run writes it again.
 func TestForeignFileWithARemovedRowGoes(t *testing.T) {
 	for _, job := range []string{"purge offline id=ROW", "stones removed ROW; recheck", "post deleted ROW; purge"} {
 		t.Run(job, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestImageThatIsCutOnItsWayIsAskedForAgain: a picture that does not decode is downloaded a second time; the same bytes are what
-// the host has.
+// TestImageThatIsCutOnItsWayIsAskedForAgain: a picture that does not decode is downloaded a second time; the same bytes
+// are what the host has.
 func TestImageThatIsCutOnItsWayIsAskedForAgain(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("serve flaky:1 p01; serve short:2 p02; run").ok()
 	s := w.checkSound()
@@ -24,8 +24,8 @@ func TestImageThatIsCutOnItsWayIsAskedForAgain(t *testing.T) {
 	testkit.Same(t, "downloads", 6, len(w.reddit.fetched))
 }
 
-// TestDamageFoundWhileWritingCostsOneRow: an image that is damaged on the disk, and that no dataset has, loses its row when the
-// others are written, and the next run fetches it again.
+// TestDamageFoundWhileWritingCostsOneRow: an image that is damaged on the disk, and that no dataset has, loses its row
+// when the others are written, and the next run fetches it again.
 func TestDamageFoundWhileWritingCostsOneRow(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run").ok()
 	before := w.inspect()
@@ -43,8 +43,8 @@ func TestDamageFoundWhileWritingCostsOneRow(t *testing.T) {
 	testkit.Same(t, "files", before.files, s.files)
 }
 
-// TestEndLeavesNothing: the end of a workspace takes images, texts, dataset and copies away, and names what no run wrote, with the
-// files among that which hold rows.
+// TestEndLeavesNothing: the end of a workspace takes images, texts, dataset and copies away, and names what no run
+// wrote, with the files among that which hold rows.
 func TestEndLeavesNothing(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; copy c; answers").ok()
 	text := w.inspect().rows["p01"].Text

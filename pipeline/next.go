@@ -68,7 +68,8 @@ type step struct {
 func done(o manifest.Outcome, reason manifest.Reason) step { return step{outcome: o, reason: reason} }
 
 // next says what one entry still needs: a download, a reading or nothing. It asks nobody, reads no file and changes
-// nothing: the job does what it says, and a plan counts it. An image that is stored stays, whatever is odd about the answer.
+// nothing: the job does what it says, and a plan counts it. An image that is stored stays, whatever is odd about the
+// answer.
 func next(t terms, rec workspace.Record, a answer) step {
 	switch {
 	case !a.live || a.place == nil && rec.Image == nil:
@@ -130,8 +131,8 @@ func (t terms) withoutPlace(rec workspace.Record, f *policy.Fault) step {
 	return t.stay(rec, "", f)
 }
 
-// stay is the step of an entry whose stored image stays, with what is odd about the answer to it, nil for nothing. Where
-// release or policy no longer take the image, it is no row; where it may not be here, it goes.
+// stay is the step of an entry whose stored image stays, with what is odd about the answer to it, nil for nothing.
+// Where release or policy no longer take the image, it is no row; where it may not be here, it goes.
 func (t terms) stay(rec workspace.Record, source string, odd *policy.Fault) step {
 	if f := t.unfit(rec); f != nil {
 		return t.refused(rec, source, f)
@@ -144,8 +145,8 @@ func (t terms) stay(rec workspace.Record, source string, odd *policy.Fault) step
 	return s.noting(rec, t.noted(rec, workspace.Odd, source, odd))
 }
 
-// unfit holds a stored image against what release and policy say now, as far as its record tells: the same release gives
-// the same answers, whatever was there before. It says why the image is not good, or returns nil.
+// unfit holds a stored image against what release and policy say now, as far as its record tells: the same release
+// gives the same answers, whatever was there before. It says why the image is not good, or returns nil.
 func (t terms) unfit(rec workspace.Record) *policy.Fault {
 	img := *rec.Image
 	if f := t.compare(rec.Entry, img); f != nil {
@@ -201,9 +202,9 @@ func (t terms) again(last workspace.Trouble) bool {
 }
 
 // attempt names all that decides how a download ends: the place, and behind a space what release and policy say of it.
-// When none of it changed, neither does an answer that was final. For a picture that was taken down elsewhere it is also
-// what was taken down, so that a later decision about one of the two posts has the image fetched again; for one that its
-// host keeps out of datasets, the hosts of which the policy respects that.
+// When none of it changed, neither does an answer that was final. For a picture that was taken down elsewhere it is
+// also what was taken down, so that a later decision about one of the two posts has the image fetched again; for one
+// that its host keeps out of datasets, the hosts of which the policy respects that.
 func (t terms) attempt(e manifest.Entry, source string, reason manifest.Reason) string {
 	by := []any{t.limits, e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash, t.policy.Dedupe.HashRadius}
 	switch reason {
@@ -223,7 +224,8 @@ func (t terms) attempt(e manifest.Entry, source string, reason manifest.Reason) 
 }
 
 // supposed is what a plan takes for the answer about an entry: its post is live unless it is known to be gone, and its
-// image lies where it was asked for last; somewhere new if it never was, or if another policy may take what Reddit names.
+// image lies where it was asked for last; somewhere new if it never was, or if another policy may take what Reddit
+// names.
 func (t terms) supposed(rec workspace.Record, stones state.Holding) answer {
 	a := answer{live: !stones.Has(rec.ID) && !rec.Post.State.Gone(), place: &place{source: "somewhere"}}
 	if rec.Image != nil && rec.Image.Source != "" {

@@ -28,7 +28,8 @@ func entryHere(t terms) workspace.Record {
 		Reading: &workspace.Reading{Fingerprint: t.reader.Fingerprint, ImageSHA256: "00"}}
 }
 
-// TestNextStepOfAnEntry: what an entry needs, by what is stored of it and what Reddit says; and what a plan takes Reddit to say.
+// TestNextStepOfAnEntry: what an entry needs, by what is stored of it and what Reddit says; and what a plan takes
+// Reddit to say.
 func TestNextStepOfAnEntry(t *testing.T) {
 	terms := testTerms()
 	at := func(source string) answer { return answer{live: true, place: &place{source: source}} }
@@ -157,7 +158,8 @@ func wordsOf(s step) string {
 	return strings.Join(words, " ")
 }
 
-// TestAttemptNamesAllThatDecides: whatever decides how a download ends changes the name of the attempt, behind its place.
+// TestAttemptNamesAllThatDecides: whatever decides how a download ends changes the name of the attempt, behind its
+// place.
 func TestAttemptNamesAllThatDecides(t *testing.T) {
 	e := manifest.Entry{Key: manifest.Key{ID: "aaa1"}}
 	base := testTerms()
@@ -235,8 +237,8 @@ func TestDigestsThatTheReleaseNames(t *testing.T) {
 	}
 }
 
-// TestPlanTakesTheRatesOfThePolicy: how long asking, fetching and reading take, how much room the images need, and in which
-// parts a release has to be rebuilt that is too large for the time in which removals have to be followed.
+// TestPlanTakesTheRatesOfThePolicy: how long asking, fetching and reading take, how much room the images need, and in
+// which parts a release has to be rebuilt that is too large for the time in which removals have to be followed.
 func TestPlanTakesTheRatesOfThePolicy(t *testing.T) {
 	c := Config{Policy: policy.Default(), Workers: 2, Manifest: manifest.Summary{Posts: 1000, Entries: 1200}}
 	c.Policy.Reddit.RequestsPerMinute = 60

@@ -15,8 +15,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestOddAnswersCostNothing: whatever Reddit or a host answers in place of an image that is stored, and that is no removal, costs nothing:
-// neither the image nor its reading, the reading of an earlier engine, what a model was paid to say of it, nor the row.
+// TestOddAnswersCostNothing: whatever Reddit or a host answers in place of an image that is stored, and that is no
+// removal, costs nothing: neither the image nor its reading, the reading of an earlier engine, what a model was paid to
+// say of it, nor the row.
 func TestOddAnswersCostNothing(t *testing.T) {
 	odd := map[string]string{} // steps by name
 	for word := range oddities {
@@ -113,8 +114,8 @@ func (w *world) everything() (out all) {
 	return out
 }
 
-// TestMovedImageIsAskedForOnce: of a stored image that lies in another place now, the place is noted where it is the same file; another file
-// is odd, and asked for once.
+// TestMovedImageIsAskedForOnce: of a stored image that lies in another place now, the place is noted where it is the
+// same file; another file is odd, and asked for once.
 func TestMovedImageIsAskedForOnce(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; move 1 p01; move 41 p02; run").ok()
 	testkit.Same(t, "images fetched", 2, len(w.reddit.fetched))
@@ -124,7 +125,8 @@ func TestMovedImageIsAskedForOnce(t *testing.T) {
 	testkit.Same(t, "rows", "p00 p01 p02 p03", namesOf(w.checkSound().rows))
 }
 
-// TestStoredImageOutlivesAMoveToARemovedPicture: that Reddit names for a post a picture which was taken down elsewhere costs the stored one nothing.
+// TestStoredImageOutlivesAMoveToARemovedPicture: that Reddit names for a post a picture which was taken down elsewhere
+// costs the stored one nothing.
 func TestStoredImageOutlivesAMoveToARemovedPicture(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; post copyright p01; run; move 1 p02; run; run").ok()
 	s := w.checkSound()
@@ -132,8 +134,8 @@ func TestStoredImageOutlivesAMoveToARemovedPicture(t *testing.T) {
 	testkit.Same(t, "p02", "kept/", s.outcome("p02"))
 }
 
-// TestLabelledPictureTakesThePlaceOfAnother: where the release says which picture was labelled, and it is not the stored one, that is no row, and the right one
-// takes its place when Reddit names it.
+// TestLabelledPictureTakesThePlaceOfAnother: where the release says which picture was labelled, and it is not the
+// stored one, that is no row, and the right one takes its place when Reddit names it.
 func TestLabelledPictureTakesThePlaceOfAnother(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; answers; names 40 p02; run").ok()
 	s := w.checkSound()

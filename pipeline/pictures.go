@@ -17,8 +17,8 @@ import (
 // removedPictures are the digests of pictures that were taken down, with the post that showed each.
 type removedPictures map[string]manifest.PostID
 
-// findRemovedPictures reads what is known of the pictures of posts that were taken down: digests of erased and of stored images,
-// and those that the manifest publishes.
+// findRemovedPictures reads what is known of the pictures of posts that were taken down: digests of erased and of
+// stored images, and those that the manifest publishes.
 func (r *run) findRemovedPictures(ctx context.Context) (removedPictures, error) {
 	t := removedPictures{}
 	add := func(id manifest.PostID, digests ...string) {
@@ -77,7 +77,8 @@ func (t removedPictures) refuses(p policy.Policy, id manifest.PostID, img worksp
 // digests are in order.
 func (t removedPictures) digests() []string { return slices.Sorted(maps.Keys(t)) }
 
-// dropRemovedPictures forgets the stored images that show a picture that was taken down, and notes of which posts they are.
+// dropRemovedPictures forgets the stored images that show a picture that was taken down, and notes of which posts they
+// are.
 func (r *run) dropRemovedPictures(ctx context.Context) error {
 	t, err := r.findRemovedPictures(ctx)
 	if err != nil || len(t) == 0 {

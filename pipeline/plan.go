@@ -61,8 +61,8 @@ const (
 	usualRate = 3.25
 )
 
-// PlanRun says what Run would do where every post that is not known to be gone is live, and every image lies where it was
-// asked for last. It only reads: Config.Workspace need not be locked, and is nil where there is none.
+// PlanRun says what Run would do where every post that is not known to be gone is live, and every image lies where it
+// was asked for last. It only reads: Config.Workspace need not be locked, and is nil where there is none.
 func PlanRun(ctx context.Context, c Config) (RunPlan, error) {
 	p := RunPlan{Posts: c.Manifest.Posts, Entries: c.Manifest.Entries, Images: c.Manifest.Entries}
 	r := newRun(c)
@@ -397,7 +397,8 @@ func (r *run) supposeTakeOut(ctx context.Context, entries iter.Seq2[workspace.Re
 	if err != nil {
 		return nil, err
 	}
-	out, err := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}.TakeOut(entries, d.rows, r.ConfirmRemovals)
+	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}
+	out, err := j.TakeOut(entries, d.rows, r.ConfirmRemovals)
 	if err != nil {
 		return nil, err
 	}

@@ -173,7 +173,8 @@ func checkRunPlan(h *history, retry string) {
 	}
 }
 
-// suppose makes the world one where what is not known to be gone is live, and each image lies where it was asked for last.
+// suppose makes the world one where what is not known to be gone is live, and each image lies where it was asked for
+// last.
 func (h *history) suppose(s inventory, retry string) {
 	h.Helper()
 	h.do("host ok i.redd.it")

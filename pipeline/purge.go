@@ -36,8 +36,8 @@ type PurgeReport struct {
 	Summary state.Summary     `json:"summary"`
 }
 
-// A Successor is the first of the near-duplicates of a row that went: the next run decides which of them takes its place,
-// and fetches its image from its own URL where that is not stored.
+// A Successor is the first of the near-duplicates of a row that went: the next run decides which of them takes its
+// place, and fetches its image from its own URL where that is not stored.
 type Successor struct {
 	Gone string `json:"gone"` // the entry that was kept
 	ID   string `json:"id"`
@@ -50,10 +50,10 @@ type FileChange struct {
 	New  string `json:"new_sha256"`
 }
 
-// Purge removes what must go, wherever the workspace has it: image, text, hashes, report, the rows in its dataset and in
-// the registered copies that it can reach. No row comes in. It needs neither a grant nor an OCR pool, and no Reddit client if
-// it asks nobody. The next Purge completes one that was killed. The errors are those of Run; after one, what was known to be
-// gone by then is purged all the same.
+// Purge removes what must go, wherever the workspace has it: image, text, hashes, report, the rows in its dataset and
+// in the registered copies that it can reach. No row comes in. It needs neither a grant nor an OCR pool, and no Reddit
+// client if it asks nobody. The next Purge completes one that was killed. The errors are those of Run; after one, what
+// was known to be gone by then is purged all the same.
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	r := newRun(c)
 	out := PurgeReport{Asked: c.Reddit != nil, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},

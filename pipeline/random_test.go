@@ -16,8 +16,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// FuzzHistory does random jobs while Reddit, its hosts and the engine answer at random, some of them disturbed, and holds the
-// workspace to the invariant after each. A failure tells the steps as do takes them.
+// FuzzHistory does random jobs while Reddit, its hosts and the engine answer at random, some of them disturbed, and
+// holds the workspace to the invariant after each. A failure tells the steps as do takes them.
 func FuzzHistory(f *testing.F) {
 	seeds := uint64(6)
 	if testing.Short() {

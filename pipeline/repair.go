@@ -53,8 +53,8 @@ func (r *run) repair(ctx context.Context, a workspace.Astray) error {
 	return err
 }
 
-// restoreLoose stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a post
-// that is not gone, and was not erased since.
+// restoreLoose stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a
+// post that is not gone, and was not erased since.
 func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) error {
 	candidates := map[manifest.Key]workspace.LooseImage{}
 	for _, l := range loose {
@@ -121,8 +121,8 @@ func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseIm
 	return last, err
 }
 
-// restoreFetched stores a loose image as it was fetched. One that is not what was fetched, or that the policy does not take,
-// goes with the sweep.
+// restoreFetched stores a loose image as it was fetched. One that is not what was fetched, or that the policy does not
+// take, goes with the sweep.
 func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l workspace.LooseImage,
 	fetched auditlog.Event) error {
 	body, err := r.Workspace.ReadImage(ctx, l.Key, workspace.Image{Format: l.Format, Bytes: l.Bytes,
@@ -172,8 +172,8 @@ func (r *run) readStored(ctx context.Context, rec workspace.Record) ([]byte, err
 	return r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 }
 
-// restoreFromDataset writes files of stored images again from the dataset's files on record, and returns which: one that is not in
-// the dataset, or not with the bytes on record, stays lost.
+// restoreFromDataset writes files of stored images again from the dataset's files on record, and returns which: one
+// that is not in the dataset, or not with the bytes on record, stays lost.
 func (r *run) restoreFromDataset(ctx context.Context, keys ...manifest.Key) (back map[manifest.Key]bool, err error) {
 	back = map[manifest.Key]bool{}
 	d, err := r.readDataset(ctx)

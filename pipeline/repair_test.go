@@ -18,7 +18,8 @@ func (w *world) imagesOf() []string {
 	return names
 }
 
-// TestNoRowGoesWhileTheImageDiskIsAway: while the disk with the images is away no job takes their rows, and all are there when it is back.
+// TestNoRowGoesWhileTheImageDiskIsAway: while the disk with the images is away no job takes their rows, and all are
+// there when it is back.
 func TestNoRowGoesWhileTheImageDiskIsAway(t *testing.T) {
 	for _, job := range []string{"run", "recheck", "purge", "purge offline", "purge offline id=p01", "reread", "split"} {
 		t.Run(job, func(t *testing.T) {
@@ -48,7 +49,8 @@ func TestLostImagesComeBackFromTheDataset(t *testing.T) {
 	testkit.Same(t, "rows", "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
 }
 
-// TestOneLostFileIsRestored: a file that is gone, short or damaged is put back from the dataset, and what was read in it stays.
+// TestOneLostFileIsRestored: a file that is gone, short or damaged is put back from the dataset, and what was read in
+// it stays.
 func TestOneLostFileIsRestored(t *testing.T) {
 	for name, harm := range map[string]func(string) error{
 		"gone":  os.Remove,
@@ -82,8 +84,8 @@ func TestFlippedBitIsRestored(t *testing.T) {
 	testkit.Same(t, "the file", body, after, err)
 }
 
-// TestOlderStateLosesNoImage: images whose rows an older state.db lacks are taken back, though no host has them any more. What was
-// erased since is not.
+// TestOlderStateLosesNoImage: images whose rows an older state.db lacks are taken back, though no host has them any
+// more. What was erased since is not.
 func TestOlderStateLosesNoImage(t *testing.T) {
 	for _, job := range []string{"run", "run without one", "recheck; run", "purge offline; run"} {
 		t.Run(job, func(t *testing.T) {

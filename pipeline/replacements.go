@@ -29,7 +29,8 @@ type replacement struct {
 }
 
 // stage keeps an image beside the one that is stored.
-func (r *replacements) stage(ctx context.Context, ws *workspace.Workspace, j fetchJob, body []byte, img workspace.Image) error {
+func (r *replacements) stage(ctx context.Context, ws *workspace.Workspace, j fetchJob, body []byte,
+	img workspace.Image) error {
 	s, err := ws.Stage(ctx, j.entry.Key, body, img)
 	if err != nil {
 		return err
@@ -78,8 +79,8 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 	return g.readMore(ctx, read)
 }
 
-// refuses says why an image, which came for so many entries in this run, does not take the place of the stored one; nil if
-// it does.
+// refuses says why an image, which came for so many entries in this run, does not take the place of the stored one; nil
+// if it does.
 func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*policy.Fault, error) {
 	if !g.known.byHost[o.job.candidate.Host].sound() {
 		return &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
@@ -106,7 +107,8 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 	default:
 		return nil, nil
 	}
-	return &policy.Fault{Outcome: manifest.Changed, Reason: "another_image", Detail: "Reddit names another image now: " + why}, nil
+	return &policy.Fault{Outcome: manifest.Changed, Reason: "another_image",
+		Detail: "Reddit names another image now: " + why}, nil
 }
 
 // isShared reports whether another entry has the image already.

@@ -38,8 +38,9 @@ func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
 		return state.Reread{}, err
 	}
 	if report.Read > 0 { // the note of a re-reading that had nothing to do would hide the last one
-		if err := state.WriteNote(ctx, c.Workspace, state.LastReread{At: c.Now().UTC().Truncate(time.Second), Read: report.Read,
-			Changed: report.Changed, Gained: report.Gained, Lost: report.Lost, Outcomes: len(report.Outcomes)}); err != nil {
+		last := state.LastReread{At: c.Now().UTC().Truncate(time.Second), Read: report.Read,
+			Changed: report.Changed, Gained: report.Gained, Lost: report.Lost, Outcomes: len(report.Outcomes)}
+		if err := state.WriteNote(ctx, c.Workspace, last); err != nil {
 			return state.Reread{}, err
 		}
 	}

@@ -134,7 +134,8 @@ func (g *gatherer) storeResult(ctx context.Context, result cluster.Result) ([]wo
 		case result.Fault != nil:
 			f := result.Fault
 			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
-			return nil, g.Workspace.SetTrouble(ctx, rec.Key, workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail})
+			return nil, g.Workspace.SetTrouble(ctx, rec.Key,
+				workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail})
 		case rec.Image.HashKind != result.Stored.HashKind:
 			if err := g.Workspace.SetHash(ctx, rec.Key, result.Stored); err != nil {
 				return nil, err

@@ -18,8 +18,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Taking out ends every job, one that failed or was stopped as well. It rewrites the dataset's files without the rows that
-// must go, as it does with registered copies: every other row keeps its bytes, its age and what made it, and none comes in.
+// Taking out ends every job, one that failed or was stopped as well. It rewrites the dataset's files without the rows
+// that must go, as it does with registered copies: every other row keeps its bytes, its age and what made it, and none
+// comes in.
 
 // takeOut takes what must go out of the dataset, the shards of a cluster and the registered copies.
 func (r *run) takeOut(ctx context.Context) error {
@@ -70,7 +71,8 @@ func (r *run) clear(ctx context.Context) error {
 	return err
 }
 
-// noteExportAgain notes the last export again in a log that lost records: else the one before would seem to be the last.
+// noteExportAgain notes the last export again in a log that lost records: else the one before would seem to be the
+// last.
 func (r *run) noteExportAgain(ctx context.Context) error {
 	lost, err := r.Workspace.LogLost(ctx)
 	if err != nil || !lost {
@@ -108,7 +110,8 @@ func (r *run) clearDataset(ctx context.Context) error {
 	if len(r.out.Stay) == 0 { // else the job has said which rows it would not let go
 		r.out.Stay = out.Stay
 	}
-	// The outcomes first: killed after them, they say of some rows that these are gone while the dataset still has them.
+	// The outcomes first: killed after them, they say of some rows that these are gone while the dataset still has
+	// them.
 	if err := out.Store(ctx, r.Workspace); err != nil {
 		return err
 	}
@@ -152,8 +155,8 @@ func (r *run) readDataset(ctx context.Context) (*written, error) {
 	return d, ctx.Err()
 }
 
-// takeOut rewrites the files without the rows that leave. Killed anywhere, the next job finds each file as it was or as it
-// is to be, and goes on.
+// takeOut rewrites the files without the rows that leave. Killed anywhere, the next job finds each file as it was or as
+// it is to be, and goes on.
 func (d *written) takeOut(ctx context.Context, r *run, out *state.TakenOut) error {
 	changed, err := d.removeOthers(ctx, r)
 	if err != nil {
@@ -215,8 +218,8 @@ func (d *written) removeOthers(ctx context.Context, r *run) (removed bool, err e
 	return removed, nil
 }
 
-// unwanted lists what stands where a shard of ours would and is not the one on record, where it has a row that the dataset
-// must not have or cannot be read.
+// unwanted lists what stands where a shard of ours would and is not the one on record, where it has a row that the
+// dataset must not have or cannot be read.
 func (d *written) unwanted(ctx context.Context, r *run) (names []string, err error) {
 	if len(d.other) == 0 {
 		return nil, nil
@@ -240,7 +243,8 @@ func (d *written) unwanted(ctx context.Context, r *run) (names []string, err err
 }
 
 // rewrite replaces a file of the dataset by one without the rows.
-func (d *written) rewrite(ctx context.Context, r *run, f workspace.File, gone func(row string) bool) (workspace.File, error) {
+func (d *written) rewrite(ctx context.Context, r *run, f workspace.File,
+	gone func(row string) bool) (workspace.File, error) {
 	old, err := r.Workspace.OpenFile(f.Name)
 	if err != nil {
 		return f, err

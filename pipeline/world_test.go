@@ -39,8 +39,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A world is a release, a workspace on the disk, and what Reddit, its image hosts and the OCR engine answer, in memory. A
-// test changes it and does jobs in it by the words of do.
+// A world is a release, a workspace on the disk, and what Reddit, its image hosts and the OCR engine answer, in memory.
+// A test changes it and does jobs in it by the words of do.
 type world struct {
 	testing.TB
 	dir      string // has the workspace and its copies
@@ -62,8 +62,8 @@ type world struct {
 	err      error
 }
 
-// newWorld has a post for each id, of one image or, as in "a*3", of several. The image n of the posts, counted through all of
-// them, shows the picture n.
+// newWorld has a post for each id, of one image or, as in "a*3", of several. The image n of the posts, counted through
+// all of them, shows the picture n.
 func newWorld(t testing.TB, posts ...string) *world {
 	w := &world{TB: t, dir: t.TempDir(), policy: policy.Default(), now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC),
 		reddit: &fakeReddit{posts: map[manifest.PostID]*fakePost{}, sends: map[string]string{}, hosts: map[string]string{}, sent: map[string]bool{}},
@@ -628,7 +628,8 @@ func (f *fakeReddit) GivenUp() []reddit.HostTrouble { return nil }
 // Calls counts nothing.
 func (f *fakeReddit) Calls() calls.Counts { return calls.Counts{} }
 
-// drawn is a flat picture, "3", "small:3", "redirected:3", "own:3" (each with a comment of its own) or "short:3" (cut at its end): its colour is its number, which the fake engine reads. None is near another.
+// drawn is a flat picture, "3", "small:3", "redirected:3", "own:3" (each with a comment of its own) or "short:3" (cut
+// at its end): its colour is its number, which the fake engine reads. None is near another.
 func drawn(what string) []byte {
 	kind, text, ok := strings.Cut(what, ":")
 	if !ok {

@@ -104,8 +104,8 @@ func (r *run) dropDamaged(ctx context.Context) error {
 }
 
 // export writes outcomes.csv and, when anything in it changed, the dataset. Killed after any step, no row of a removed
-// post is where it was not, none is there twice, and the next job goes on. When so many rows would leave for anything but a
-// removal that something else must be wrong, it writes nothing.
+// post is where it was not, none is there twice, and the next job goes on. When so many rows would leave for anything
+// but a removal that something else must be wrong, it writes nothing.
 func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	r.Progress.stage("write the dataset")
 	b, _, err := r.Workspace.Binding(ctx)
@@ -122,8 +122,8 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 		r.out.Stay = d.Leave
 		return nil
 	}
-	// The outcomes first, then the files. Killed in between, they say of some rows that these are gone or kept while the
-	// dataset is still the old one, and the end of the next job makes them agree.
+	// The outcomes first, then the files. Killed in between, they say of some rows that these are gone or kept while
+	// the dataset is still the old one, and the end of the next job makes them agree.
 	if err := d.Store(ctx, r.Workspace); err != nil {
 		return err
 	}
@@ -186,8 +186,8 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	return state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files, Card: &card})
 }
 
-// asksFirst reports whether so many rows would leave for anything but a removal, although nothing that makes the dataset
-// changed, that they only leave when the operator confirms it.
+// asksFirst reports whether so many rows would leave for anything but a removal, although nothing that makes the
+// dataset changed, that they only leave when the operator confirms it.
 func (r *run) asksFirst(d *state.Decisions, last state.ExportNote, card dataset.Card) bool {
 	leave := 0
 	for _, c := range d.Leave {
@@ -215,7 +215,8 @@ func writeCard(sink dataset.Sink, card dataset.Card) error {
 	return sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) })
 }
 
-// sameExport reports whether the files of the last export were made of the same inputs and stand where they were written.
+// sameExport reports whether the files of the last export were made of the same inputs and stand where they were
+// written.
 func (r *run) sameExport(ctx context.Context, last state.ExportNote, inputs string) bool {
 	if last.Inputs != inputs || last.Card == nil {
 		return false
@@ -263,11 +264,12 @@ func engineProvenance(e ocr.Engine, p policy.Policy, version string) dataset.Pro
 func (r *run) card(b workspace.Binding, d *state.Decisions) dataset.Card {
 	made, rel := r.made, r.Release
 	// No clock value is among them: equal inputs give equal bytes.
-	made.Release, made.Version, made.ReleaseDigest, made.ManifestDigest = r.releaseName(), rel.Version, rel.Digest, rel.ManifestDigest
+	made.Release, made.Version = r.releaseName(), rel.Version
+	made.ReleaseDigest, made.ManifestDigest = rel.Digest, rel.ManifestDigest
 	made.PolicyDigest, made.HashKind = r.Policy.Digest(), dedupe.HashKind()
 	made.Dedupe = "keep-first in manifest order, " + state.NearRule(r.Policy).String()
-	c := dataset.Card{Name: r.releaseName(), Version: rel.Version, Date: rel.Date, Homepage: rel.Homepage, License: rel.License,
-		Citation: rel.Citation, Schema: b.Schema, Provenance: made, Flagged: r.Policy.Filter.Mode == policy.Flag,
+	c := dataset.Card{Name: r.releaseName(), Version: rel.Version, Date: rel.Date, Homepage: rel.Homepage,
+		License: rel.License, Citation: rel.Citation, Schema: b.Schema, Provenance: made, Flagged: r.Policy.Filter.Mode == policy.Flag,
 		Outcomes:  d.Counts(),
 		RobotsTag: d.Because(policy.RobotsTag)}
 	if r.Rehearsal {

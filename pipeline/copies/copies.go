@@ -27,7 +27,8 @@ var (
 	ErrNotCopy   = errors.New("it is not the copy that was registered")
 )
 
-// Close records the operator's word, note, on a copy that was returned or destroyed. One that is still there is refused.
+// Close records the operator's word, note, on a copy that was returned or destroyed. One that is still there is
+// refused.
 func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string, now time.Time) error {
 	copies, err := ws.Copies(ctx)
 	if err != nil {

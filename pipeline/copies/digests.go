@@ -10,8 +10,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// WriteDigests writes the annotations of a workspace as a manifest in JSON Lines, with the digests of each image that it
-// has, or had until a purge, and returns how many entries have them. The error is *NotExportable for another edition.
+// WriteDigests writes the annotations of a workspace as a manifest in JSON Lines, with the digests of each image that
+// it has, or had until a purge, and returns how many entries have them. The error is *NotExportable for another
+// edition.
 func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, w io.Writer) (entries, known int, err error) {
 	b, _, err := ws.Binding(ctx)
 	if err != nil {
@@ -35,8 +36,8 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	return entries, known, out.Flush()
 }
 
-// Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until a
-// purge.
+// Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
+// a purge.
 func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.Entry, error] {
 	return func(yield func(manifest.Entry, error) bool) {
 		erased, err := ws.ErasedImages(ctx)

@@ -31,8 +31,8 @@ func (d Disclosure) Check() error {
 	return nil
 }
 
-// Disclose puts on record that rows are about to be sent. For the workspace the third party has a copy that no purge can
-// reach: an open obligation until Close.
+// Disclose puts on record that rows are about to be sent. For the workspace the third party has a copy that no purge
+// can reach: an open obligation until Close.
 func Disclose(ctx context.Context, ws *workspace.Workspace, d Disclosure, rows []string, now time.Time) error {
 	if err := d.Check(); err != nil {
 		return err

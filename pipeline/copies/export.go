@@ -36,8 +36,8 @@ type Config struct {
 	To     string // a folder that does not exist, or is empty
 	Note   string // who gets it, in the operator's words
 	Format string // one of Formats, or another one that Fill writes
-	// Fill writes the files of a format that is not one of Formats, by sink, and returns the ids of their rows. Each post of a
-	// kept row has passed the checks of an export.
+	// Fill writes the files of a format that is not one of Formats, by sink, and returns the ids of their rows. Each
+	// post of a kept row has passed the checks of an export.
 	Fill func(ctx context.Context, sink dataset.Sink) ([]string, error)
 }
 
@@ -263,8 +263,8 @@ func Derive(ctx context.Context, ws *workspace.Workspace, d Derived) error {
 	return err
 }
 
-// begin takes the temporary folder, which no other process then has, and puts the copy on record. Of what a killed export left
-// in the folder, the file keep stays.
+// begin takes the temporary folder, which no other process then has, and puts the copy on record. Of what a killed
+// export left in the folder, the file keep stays.
 func (e *exporting) begin(ctx context.Context, keep string) (err error) {
 	e.claimed, err = claim(e.temp)
 	if err != nil {

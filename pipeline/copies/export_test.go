@@ -23,7 +23,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestExportIsCompleteAndOnRecord: a copy of every format has all rows, is on record with the digests of its files, and in the log.
+// TestExportIsCompleteAndOnRecord: a copy of every format has all rows, is on record with the digests of its files, and
+// in the log.
 func TestExportIsCompleteAndOnRecord(t *testing.T) {
 	s := newSite(t)
 	for _, format := range Formats() {
@@ -61,7 +62,8 @@ func TestExportIsCompleteAndOnRecord(t *testing.T) {
 	}
 }
 
-// TestWhatMayNotBeHandedOutIsNot: what may not be handed out is not, with every reason, and nothing is made or put on record.
+// TestWhatMayNotBeHandedOutIsNot: what may not be handed out is not, with every reason, and nothing is made or put on
+// record.
 func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 	refusal := errors.New("the grant has ended")
 	for _, tt := range []struct {
@@ -142,7 +144,8 @@ func TestExportOverwritesNothing(t *testing.T) {
 	testkit.Same(t, "the file that was there", "mine", string(body), err)
 }
 
-// TestPlantedUnfinishedFolderIsNotFollowed: what somebody put in the place of the unfinished copy is removed, and not followed.
+// TestPlantedUnfinishedFolderIsNotFollowed: what somebody put in the place of the unfinished copy is removed, and not
+// followed.
 func TestPlantedUnfinishedFolderIsNotFollowed(t *testing.T) {
 	s := newSite(t)
 	theirs := t.TempDir()
@@ -172,8 +175,8 @@ func TestPlantedUnfinishedFolderIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestOfTwoExportsOneWins: of two exports to one folder the first wins, the other says so and takes nothing away, and neither does a
-// purge of its workspace.
+// TestOfTwoExportsOneWins: of two exports to one folder the first wins, the other says so and takes nothing away, and
+// neither does a purge of its workspace.
 func TestOfTwoExportsOneWins(t *testing.T) {
 	s := newSite(t)
 	other := newSite(t)
@@ -216,7 +219,8 @@ func TestOfTwoExportsOneWins(t *testing.T) {
 	}
 }
 
-// TestMovedCopyStaysAnObligation: a copy that was moved away stays an obligation, whatever another workspace's export leaves in its place.
+// TestMovedCopyStaysAnObligation: a copy that was moved away stays an obligation, whatever another workspace's export
+// leaves in its place.
 func TestMovedCopyStaysAnObligation(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
@@ -234,8 +238,8 @@ func TestMovedCopyStaysAnObligation(t *testing.T) {
 	}
 }
 
-// TestExportKilled: killed at any step, an export leaves a copy that is listed as unfinished, or none; a purge removes all of
-// it, and another export takes its place.
+// TestExportKilled: killed at any step, an export leaves a copy that is listed as unfinished, or none; a purge removes
+// all of it, and another export takes its place.
 func TestExportKilled(t *testing.T) {
 	for n := 1; ; n++ {
 		if testing.Short() && n%4 != 0 && n < 36 {
@@ -301,7 +305,8 @@ func (s *site) killed(n int, do func(context.Context) error) (killed bool) {
 
 type kill struct{ before string }
 
-// TestFailedExportLeavesNothing: an export that the disk ends leaves nothing, and is on record as unfinished until a purge closes it.
+// TestFailedExportLeavesNothing: an export that the disk ends leaves nothing, and is on record as unfinished until a
+// purge closes it.
 func TestFailedExportLeavesNothing(t *testing.T) {
 	full := errors.New("the disk is full")
 	for _, step := range []string{"create", "export begin", "export rename"} {
@@ -387,7 +392,8 @@ func TestDeriveGoesOnFromItsPart(t *testing.T) {
 	testkit.OK(t, Derive(t.Context(), nil, d))
 }
 
-// TestDigestsOfStoredAndPurgedImages: what is published of images is known of each that is stored, or was until a purge.
+// TestDigestsOfStoredAndPurgedImages: what is published of images is known of each that is stored, or was until a
+// purge.
 func TestDigestsOfStoredAndPurgedImages(t *testing.T) {
 	s := newSite(t)
 	s.gone("few001")

@@ -18,9 +18,9 @@ import (
 )
 
 // Purge takes the rows that copies must lose when these are erased (state.MustLeaveCopies) out of every registered copy
-// that can be reached. It holds the files of each against their recorded digests, and opens an obligation for every copy
-// that is not in order or out of reach. An error with one copy is in that copy's report. Copies of which only the log knows
-// are reported behind the others.
+// that can be reached. It holds the files of each against their recorded digests, and opens an obligation for every
+// copy that is not in order or out of reach. An error with one copy is in that copy's report. Copies of which only the
+// log knows are reported behind the others.
 func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) ([]state.CopyReport, error) {
 	copies, err := ws.Copies(ctx)
 	if err != nil {

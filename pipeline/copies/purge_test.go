@@ -58,8 +58,8 @@ func TestPurgeTakesRowsOutOfEveryFormat(t *testing.T) {
 	}
 }
 
-// TestUnreachableCopyIsAnObligation: what the purge does not know it neither rewrites nor removes. The copy is an open obligation until the owner has
-// put it in order.
+// TestUnreachableCopyIsAnObligation: what the purge does not know it neither rewrites nor removes. The copy is an open
+// obligation until the owner has put it in order.
 func TestUnreachableCopyIsAnObligation(t *testing.T) {
 	const shard = "data/train-00000-of-00001.parquet"
 	theirs := t.TempDir()
@@ -156,8 +156,8 @@ func TestUnreachableCopyIsAnObligation(t *testing.T) {
 	}
 }
 
-// TestForeignFileIsAnObligation: what no export wrote can hold a row under any name and in any form, so a copy with such a file owes what went
-// until the file is moved away. Nothing is done to the file.
+// TestForeignFileIsAnObligation: what no export wrote can hold a row under any name and in any form, so a copy with
+// such a file owes what went until the file is moved away. Nothing is done to the file.
 func TestForeignFileIsAnObligation(t *testing.T) {
 	const shard = "data/train-00000-of-00001.parquet"
 	for _, name := range []string{"data/mine.bin", "x.parquet.bak", "data/.hidden", "copy of few001.png", "deep/er/notes"} {
@@ -197,7 +197,8 @@ func TestForeignFileIsAnObligation(t *testing.T) {
 	}
 }
 
-// TestOwnFilePutBackIsNotForeign: a file that an export wrote and a purge took out is not called somebody else's when it is put back.
+// TestOwnFilePutBackIsNotForeign: a file that an export wrote and a purge took out is not called somebody else's when
+// it is put back.
 func TestOwnFilePutBackIsNotForeign(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
@@ -229,7 +230,8 @@ func TestEndClosesNoCopyWithAForeignFile(t *testing.T) {
 	testkit.Same(t, "without it", state.CopyClosed, find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x")).State)
 }
 
-// TestFilesBehindLinksStay: what a link in a copy leads to is neither read nor removed, though it has the name of an image that must go.
+// TestFilesBehindLinksStay: what a link in a copy leads to is neither read nor removed, though it has the name of an
+// image that must go.
 func TestFilesBehindLinksStay(t *testing.T) {
 	s := newSite(t)
 	r := s.copy("x", "folder")
@@ -248,7 +250,8 @@ func TestFilesBehindLinksStay(t *testing.T) {
 	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
 }
 
-// TestRowPutBackIsFound: a copy that owes nothing is read all the same: what a purge took out and somebody put back is found.
+// TestRowPutBackIsFound: a copy that owes nothing is read all the same: what a purge took out and somebody put back is
+// found.
 func TestRowPutBackIsFound(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
@@ -263,8 +266,8 @@ func TestRowPutBackIsFound(t *testing.T) {
 	}
 }
 
-// TestPurgeKilled: killed before any step, a purge is finished by the next one, which takes nothing for a file that was changed;
-// posts that are gone by then go too.
+// TestPurgeKilled: killed before any step, a purge is finished by the next one, which takes nothing for a file that was
+// changed; posts that are gone by then go too.
 func TestPurgeKilled(t *testing.T) {
 	for _, format := range Formats() {
 		for n := 1; ; n++ {
@@ -296,7 +299,8 @@ func TestPurgeKilled(t *testing.T) {
 	}
 }
 
-// TestSecondWorkspaceFindsThePurgedCopyChanged: of two workspaces with the same copy on record, the second finds that it was changed, and says so.
+// TestSecondWorkspaceFindsThePurgedCopyChanged: of two workspaces with the same copy on record, the second finds that
+// it was changed, and says so.
 func TestSecondWorkspaceFindsThePurgedCopyChanged(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
@@ -356,8 +360,8 @@ func TestOperatorClosesAnObligation(t *testing.T) {
 	testkit.Same(t, "listed", state.CopyClosed, s.list("x").State)
 }
 
-// TestClosedCopyThatStandsAgainIsReopened: a copy that was closed and put back is a copy again. An earlier state of it is not taken for it, but a row that
-// must go is found there; what somebody else puts there is not looked at further.
+// TestClosedCopyThatStandsAgainIsReopened: a copy that was closed and put back is a copy again. An earlier state of it
+// is not taken for it, but a row that must go is found there; what somebody else puts there is not looked at further.
 func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 	for _, how := range []string{"destroyed", "ended"} {
 		s := newSite(t)
@@ -402,7 +406,8 @@ func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 	}
 }
 
-// TestDisclosedRowsAreAnObligation: rows that were sent to somebody are an obligation that no purge can meet, until the operator says otherwise.
+// TestDisclosedRowsAreAnObligation: rows that were sent to somebody are an obligation that no purge can meet, until the
+// operator says otherwise.
 func TestDisclosedRowsAreAnObligation(t *testing.T) {
 	s := newSite(t)
 	d := Disclosure{Name: "a model", Note: "to classify", Host: "api.example.org"}
@@ -435,8 +440,8 @@ func TestDisclosedRowsAreAnObligation(t *testing.T) {
 	testkit.OK(t, Disclosure{Name: strings.Repeat("x", 60), Note: strings.Repeat("x", 200)}.Check())
 }
 
-// TestCopiesLoseRowsThatLeftTheManifest: nobody asks any more about a post that the manifest dropped, so its row leaves the copies, gone or live. What
-// cannot be reached owes it, and what a third party has.
+// TestCopiesLoseRowsThatLeftTheManifest: nobody asks any more about a post that the manifest dropped, so its row leaves
+// the copies, gone or live. What cannot be reached owes it, and what a third party has.
 func TestCopiesLoseRowsThatLeftTheManifest(t *testing.T) {
 	for _, isGone := range []bool{true, false} {
 		s := newSite(t)

@@ -20,8 +20,8 @@ type unfinished struct {
 	lock *os.File // nil where the system has no such locks
 }
 
-// claim makes the folder, or takes over one that a killed export left; the caller closes it. What lies there and is no folder,
-// such as a link, is removed and not followed. The error is ErrBusy where another process has the folder.
+// claim makes the folder, or takes over one that a killed export left; the caller closes it. What lies there and is no
+// folder, such as a link, is removed and not followed. The error is ErrBusy where another process has the folder.
 func claim(temp string) (*unfinished, error) {
 	// Each round but the last meets what another process has just made, renamed or removed.
 	for range 3 {
@@ -96,8 +96,8 @@ func (u *unfinished) clear(keep string) error {
 	return err
 }
 
-// holds reports whether the folder has the files of a copy. A copy that is on record with files has them all before it gets
-// its name; a folder that lacks one is of another export to the same path.
+// holds reports whether the folder has the files of a copy. A copy that is on record with files has them all before it
+// gets its name; a folder that lacks one is of another export to the same path.
 func (u *unfinished) holds(ctx context.Context, files []workspace.File) (bool, error) {
 	for _, f := range files {
 		now, err := stat(ctx, u.root, f.Name)

@@ -82,8 +82,8 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 	return list, err
 }
 
-// OwingCopies returns all registered copies, and behind them the LostCopies, with the rows that they owe when these rows
-// are erased.
+// OwingCopies returns all registered copies, and behind them the LostCopies, with the rows that they owe when these
+// rows are erased.
 func OwingCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) ([]CopyReport, error) {
 	lost, err := LostCopies(ctx, ws)
 	if err != nil {

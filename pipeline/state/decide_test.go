@@ -12,8 +12,8 @@ import (
 	"rehydrate/policy"
 )
 
-// TestFirstOfSameImagesIsKept: of entries with one image the first that may be in the dataset is kept, whatever the filters'
-// mode; and what the dataset is made of changes with nothing else.
+// TestFirstOfSameImagesIsKept: of entries with one image the first that may be in the dataset is kept, whatever the
+// filters' mode; and what the dataset is made of changes with nothing else.
 func TestFirstOfSameImagesIsKept(t *testing.T) {
 	now := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 	ws := sameImages(t, now, "aaa1", "bbb2", "ccc3", "gone4")

@@ -64,8 +64,8 @@ func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err er
 // SmallSide bounds the sides of a picture, in pixels, that stands in for others: no meme is as small.
 const SmallSide = 200
 
-// unproven are the entries whose image stands in for the ones that are not there. What many people posted is not that: it
-// is large, has text, and lies where they said.
+// unproven are the entries whose image stands in for the ones that are not there. What many people posted is not that:
+// it is large, has text, and lies where they said.
 func unproven(shared []workspace.Record) map[manifest.Key]bool {
 	found := make(map[manifest.Key]bool, len(shared))
 	for _, rec := range shared {
@@ -214,8 +214,8 @@ type rowFacts struct {
 	bytes     int64             // that it takes in a shard
 }
 
-// A Draft is what can be decided before it is known which posts are live: what was read, and what the language filter says
-// of it. Its lists are in manifest order.
+// A Draft is what can be decided before it is known which posts are live: what was read, and what the language filter
+// says of it. Its lists are in manifest order.
 type Draft struct {
 	results []manifest.Result // of the filter
 	rows    []rowFacts

@@ -12,7 +12,8 @@ import (
 	"rehydrate/policy"
 )
 
-// TestNotesAreKeptApart: a note is read as it was written, two notes do not share a place, and a damaged one is an error.
+// TestNotesAreKeptApart: a note is read as it was written, two notes do not share a place, and a damaged one is an
+// error.
 func TestNotesAreKeptApart(t *testing.T) {
 	ctx := t.Context()
 	ws := sameImages(t, noon, "aaa1")

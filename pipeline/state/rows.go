@@ -33,8 +33,8 @@ type GonePost struct {
 //
 // An entry whose image showed the same picture as one that was taken down is in all three once its image was dropped.
 
-// A GoneSet is one of these sets: of whole posts, and of single entries whose image was removed although the post is live.
-// The zero value has none.
+// A GoneSet is one of these sets: of whole posts, and of single entries whose image was removed although the post is
+// live. The zero value has none.
 type GoneSet struct {
 	Posts   map[manifest.PostID]GonePost
 	Entries map[string]GonePost // by row
@@ -110,8 +110,8 @@ func (h Holding) gone() GoneSet {
 	return gone
 }
 
-// MustErase returns the rows whose content is erased: what is gone and does not wait for a confirmation, and every post that
-// has one of the tombstones, in the manifest or not.
+// MustErase returns the rows whose content is erased: what is gone and does not wait for a confirmation, and every post
+// that has one of the tombstones, in the manifest or not.
 func MustErase(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
 	gone, _, err := findGone(ctx, ws) // a withheld post may come back
 	gone.add(stones.gone())
@@ -127,7 +127,8 @@ func MustEraseNow(ctx context.Context, ws *workspace.Workspace) (GoneSet, error)
 	return MustErase(ctx, ws, stones)
 }
 
-// MustLeaveDataset returns the rows that the dataset must not have: those of MustErase, and what waits for a confirmation.
+// MustLeaveDataset returns the rows that the dataset must not have: those of MustErase, and what waits for a
+// confirmation.
 func MustLeaveDataset(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
 	gone, withheld, err := findGone(ctx, ws)
 	gone.add(withheld)
@@ -144,9 +145,9 @@ func Withheld(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 // LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
 const LeftManifest manifest.Reason = "left_manifest"
 
-// MustLeaveCopies returns the rows that registered copies must lose, where these are erased: they, the rows of posts that
-// the policy does not allow, as in quarantine, once they have left the dataset, the rows whose entries the manifest has no
-// more, and after the end of a workspace all of them.
+// MustLeaveCopies returns the rows that registered copies must lose, where these are erased: they, the rows of posts
+// that the policy does not allow, as in quarantine, once they have left the dataset, the rows whose entries the
+// manifest has no more, and after the end of a workspace all of them.
 func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) (GoneSet, error) {
 	copies, err := ws.Copies(ctx)
 	if err != nil || len(copies) == 0 {

@@ -24,8 +24,8 @@ func rowsOfSet(g GoneSet, rows ...string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !g.HasRow(row) }), " ")
 }
 
-// TestWhichRowsMustGo: the three sets differ in what is withheld, in what the policy does not allow, and in what left the
-// manifest.
+// TestWhichRowsMustGo: the three sets differ in what is withheld, in what the policy does not allow, and in what left
+// the manifest.
 func TestWhichRowsMustGo(t *testing.T) {
 	ctx := t.Context()
 	ids := []manifest.PostID{"live1", "gone2", "wait3", "held4", "held5", "left6", "stone7", "pict8"}

@@ -1,6 +1,6 @@
-// Package state says what a workspace means: its notes, which tombstones hold, what is kept and why, which posts must be
-// gone, what registered copies owe, and what a summary says. Run, purge, re-reading, export, report and audit call it
-// alike, so that they never differ. The same workspace, policy and time give the same answers.
+// Package state says what a workspace means: its notes, which tombstones hold, what is kept and why, which posts must
+// be gone, what registered copies owe, and what a summary says. Run, purge, re-reading, export, report and audit call
+// it alike, so that they never differ. The same workspace, policy and time give the same answers.
 package state
 
 import (

@@ -11,7 +11,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// mostLeave is the share of the rows that are there above which a job asks before they leave for anything but a removal.
+// mostLeave is the share of the rows that are there above which a job asks before they leave for anything but a
+// removal.
 const mostLeave = 0.1
 
 // TooMany reports whether n rows are so many of all that something else is the matter with them: an engine, a host or a
@@ -68,10 +69,11 @@ func CheckWritten(ctx context.Context, ws *workspace.Workspace) error {
 	return nil
 }
 
-// TakeOut decides which rows leave a dataset that has these, and lets none in; records are all entries, in manifest order.
-// Afterwards a stored result is kept exactly if the row is in the dataset. Neither age nor an odd answer takes a row out;
-// confirmed says that no number of rows is too many.
-func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[string]bool, confirmed bool) (*TakenOut, error) {
+// TakeOut decides which rows leave a dataset that has these, and lets none in; records are all entries, in manifest
+// order. Afterwards a stored result is kept exactly if the row is in the dataset. Neither age nor an odd answer takes a
+// row out; confirmed says that no number of rows is too many.
+func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[string]bool,
+	confirmed bool) (*TakenOut, error) {
 	out := &TakenOut{Leave: map[string]bool{}}
 	var stored []*manifest.Result
 	var others []int // rows that would leave for anything but a removal, by place in Results
@@ -91,7 +93,8 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 		}
 		now := j.Outcome(rec)
 		// Nothing settles these but a run.
-		open := slices.Contains([]manifest.Outcome{Candidate, manifest.Pending, manifest.Failed}, now.Outcome) && !removes(now)
+		unsettled := []manifest.Outcome{Candidate, manifest.Pending, manifest.Failed}
+		open := slices.Contains(unsettled, now.Outcome) && !removes(now)
 		switch {
 		case there && open:
 			now = kept

@@ -103,7 +103,8 @@ func TestTakeOutOfOneEntry(t *testing.T) {
 }
 
 // TestTakeOutAsksBeforeManyLeave: at most one row, or a tenth of them, leaves for anything but a removal until that is
-// confirmed. Removals and rows that left the manifest leave in any number, and duplicates of what left are decided anew.
+// confirmed. Removals and rows that left the manifest leave in any number, and duplicates of what left are decided
+// anew.
 func TestTakeOutAsksBeforeManyLeave(t *testing.T) {
 	for _, c := range []struct {
 		held, removed, left, of int
@@ -218,6 +219,8 @@ func TestKnownAndHandedOut(t *testing.T) {
 	unseen := liveRecord("aaa1", nil)
 	unseen.Post.Unseen = true
 	testkit.Same(t, "not seen since", manifest.Reason("not_rechecked"), j.Outcome(unseen).Reason)
+	testkit.Same(t, "in words", "not seen live since its image was fetched", j.Outcome(unseen).Detail)
+	testkit.Same(t, "of what is old, in words", "last seen live longer ago than the policy's recheck_within", j.HandedOut(old).Detail)
 	waits := liveRecord("aaa1", nil)
 	waits.Post.State, waits.Post.Withheld = manifest.StateRemoved, true
 	testkit.Same(t, "of what is withheld", withheldDetail, j.Outcome(waits).Detail)
@@ -271,5 +274,18 @@ func TestStatusSaysWhatTheDatasetHas(t *testing.T) {
 	defer empty.Close()
 	if _, err := Status(ctx, empty, noon); !errors.Is(err, workspace.ErrNoWorkspace) {
 		t.Errorf("status of nothing: %v", err)
+	}
+}
+
+// TestNearItemOfAFlatPicture: a picture without any edges is compared by its bytes, too.
+func TestNearItemOfAFlatPicture(t *testing.T) {
+	rec := liveRecord("aaa1", nil)
+	testkit.Same(t, "content", "", NearItem(rec).Content)
+	rec.Image.Flat, rec.Image.PHash, rec.Reading.Wide = true, 7, &[4]uint64{1, 2, 3, 4}
+	item := NearItem(rec)
+	testkit.Same(t, "content of a flat one", "00", item.Content)
+	testkit.Same(t, "hash", uint64(7), item.Hash.Bits)
+	if item.Wide == nil || item.Wide[3] != 4 {
+		t.Errorf("wide hash %v", item.Wide)
 	}
 }

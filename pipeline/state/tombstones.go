@@ -298,7 +298,8 @@ func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	if err != nil || rel == nil {
 		return lifted, err
 	}
-	// A lift is not believed because it happened: whoever holds the workspace can lift with a key and a release of their own.
+	// A lift is not believed because it happened: whoever holds the workspace can lift with a key and a release of
+	// their own.
 	for _, e := range lifted {
 		l, signer, err := CheckLift(ws, rel, e.Lifted.Statement, now)
 		fault, refused := errors.AsType[*policy.GrantFault](err)

@@ -39,7 +39,8 @@ func listed(list []TombstoneEntry) string {
 	return strings.Join(all, ", ")
 }
 
-// TestTombstonesThatHold: of state.db, of tombstones.csv beside it, of the release, and without those of readmitted posts.
+// TestTombstonesThatHold: of state.db, of tombstones.csv beside it, of the release, and without those of readmitted
+// posts.
 func TestTombstonesThatHold(t *testing.T) {
 	ctx := t.Context()
 	ws := sameImages(t, noon, "aaa1", "bbb2")
@@ -76,8 +77,8 @@ func TestTombstonesThatHold(t *testing.T) {
 	}
 }
 
-// TestLift takes a tombstone away by a statement: it stays away, whatever older lists say, until a release that is checked
-// does not accept the statement.
+// TestLift takes a tombstone away by a statement: it stays away, whatever older lists say, until a release that is
+// checked does not accept the statement.
 func TestLift(t *testing.T) {
 	ctx := t.Context()
 	ws := sameImages(t, noon, "aaa1", "bbb2")

@@ -9,7 +9,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestAnswersGoWithTheirImage: an answer is of the image that is stored, stays while that does, and leaves nothing in state.db.
+// TestAnswersGoWithTheirImage: an answer is of the image that is stored, stays while that does, and leaves nothing in
+// state.db.
 func TestAnswersGoWithTheirImage(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(5)...)

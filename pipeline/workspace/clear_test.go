@@ -11,8 +11,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestClearKeepsOnlyTombstonesAndLog: no content is left, in files or in the bytes of state.db, whoever put it there; what says which posts must
-// not come back is.
+// TestClearKeepsOnlyTombstonesAndLog: no content is left, in files or in the bytes of state.db, whoever put it there;
+// what says which posts must not come back is.
 func TestClearKeepsOnlyTombstonesAndLog(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(3)...)

@@ -77,9 +77,9 @@ func together(all ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// checkSound asserts what must hold after a kill anywhere: before a Sweep, every row of an
-// image, or what is to take its place, speaks of a whole file, unless an Erase or a DropImage was under way; after it, rows
-// and files agree, and nothing unfinished is left.
+// checkSound asserts what must hold after a kill anywhere: before a Sweep, every row of an image, or what is to take
+// its place, speaks of a whole file, unless an Erase or a DropImage was under way; after it, rows and files agree, and
+// nothing unfinished is left.
 func checkSound(t *testing.T, w *Workspace, swept bool) {
 	t.Helper()
 	var want []string

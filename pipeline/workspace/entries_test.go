@@ -10,7 +10,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestRowsOfOneImageAreJoinedInOrder joins the rows of an image in their order, and rows of one image cost no more than those of many.
+// TestRowsOfOneImageAreJoinedInOrder joins the rows of an image in their order, and rows of one image cost no more than
+// those of many.
 func TestRowsOfOneImageAreJoinedInOrder(t *testing.T) {
 	load := func(n, posts int) (*Workspace, uint64) {
 		b := binding("1")
@@ -47,7 +48,8 @@ func TestRowsOfOneImageAreJoinedInOrder(t *testing.T) {
 	}
 }
 
-// TestReadmissionSuspendsATombstone suspends a tombstone, makes it hold again, and shows what replaces its state, time and reason.
+// TestReadmissionSuspendsATombstone suspends a tombstone, makes it hold again, and shows what replaces its state, time
+// and reason.
 func TestReadmissionSuspendsATombstone(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
@@ -132,8 +134,8 @@ func TestSharedImagesAreOfDifferentURLs(t *testing.T) {
 	}
 }
 
-// TestErasureForgetsTheSubreddit: an image that is stored after the last answer marks the post until the next one; what Reddit said of
-// the subreddit stands beside what the manifest says, and is forgotten with the rest.
+// TestErasureForgetsTheSubreddit: an image that is stored after the last answer marks the post until the next one; what
+// Reddit said of the subreddit stands beside what the manifest says, and is forgotten with the rest.
 func TestErasureForgetsTheSubreddit(t *testing.T) {
 	e := numbered(1)[0]
 	e.Subreddit = "told"

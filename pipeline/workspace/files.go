@@ -28,8 +28,8 @@ type File struct {
 }
 
 // Replace makes the file called name, a slash-separated path inside the workspace, hold exactly what write writes.
-// Readers see the old file or the new one. check (nil for none) reads the new file back, all size bytes of it, before it
-// takes the name. An error leaves the old file. The name is none of this package's.
+// Readers see the old file or the new one. check (nil for none) reads the new file back, all size bytes of it, before
+// it takes the name. An error leaves the old file. The name is none of this package's.
 func (w *Workspace) Replace(ctx context.Context, name string, write func(io.Writer) error,
 	check func(r io.ReaderAt, size int64) error) (f File, err error) {
 	defer wrap(&err, "write %s", name)
@@ -207,7 +207,8 @@ func (w *Workspace) OpenFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// readSmall reads a file of at most limit bytes. Of a longer one it returns one byte too many, so that it does not pass.
+// readSmall reads a file of at most limit bytes. Of a longer one it returns one byte too many, so that it does not
+// pass.
 func (w *Workspace) readSmall(name string, limit int64) ([]byte, error) {
 	f, err := w.OpenFile(name)
 	if err != nil {

@@ -47,9 +47,9 @@ func (w *Workspace) ImageName(k manifest.Key, format string) string {
 }
 
 // StoreImage stores the image of an entry in place of any older one, drops its trouble and its reading, and marks the
-// post as not seen since (Post.Unseen). Body is stored as it is: call picture.Strip first. It sets Bytes and SHA256 of img.
-// Killed anywhere, the entry has the older image or the new one, whole, once Sweep has looked. Called from several
-// goroutines, it stores images of several posts at once, and their rows share transactions.
+// post as not seen since (Post.Unseen). Body is stored as it is: call picture.Strip first. It sets Bytes and SHA256 of
+// img. Killed anywhere, the entry has the older image or the new one, whole, once Sweep has looked. Called from several
+// goroutines, it stores images of several posts at once.
 func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte, img Image) (err error) {
 	defer wrap(&err, "store image of %s", k)
 	name := w.ImageName(k, img.Format)
@@ -67,15 +67,17 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 		return err
 	}
 	// The file first, with its content and its name on the disk: a row is only ever of a file that is there. These two
-	// syncs are the image's own, and those of other images pass at the same time. To sync the whole file system for all of
-	// them would wait for whatever else is being written there. (Replace would keep its digest for the seal, which has none.)
+	// syncs are the image's own, and those of other images pass at the same time. To sync the whole file system for all
+	// of them would wait for whatever else is being written there. (Replace would keep its digest for the seal, which
+	// has none.)
 	f, err := WriteFile(ctx, w.files, name, "", func(f io.Writer) error { _, err := f.Write(body); return err },
 		func(_ io.ReaderAt, f File) error {
 			img.SHA256, img.Bytes = f.SHA256, f.Size
 			if !older {
 				return nil
 			}
-			// What comes is on record before it takes the name of another image: Sweep finds either file to be the right one.
+			// What comes is on record before it takes the name of another image: Sweep finds either file to be the
+			// right one.
 			return w.change(ctx, "note the row to come", func(ctx context.Context, t *tx) {
 				t.exec(ctx, "UPDATE image SET next = ? WHERE id = ? AND image = ?", jsonColumn{&img}, k.ID, k.Image)
 			})
@@ -88,7 +90,8 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 		return errors.Join(err, w.unlink(ctx, name)) // it may have its name, and only the folder was not synced
 	}
 	img.SHA256, img.Bytes = f.SHA256, f.Size
-	// A kill before the row leaves an orphan, which the next Sweep unlinks; a stop request would only waste the download.
+	// A kill before the row leaves an orphan, which the next Sweep unlinks; a stop request would only waste the
+	// download.
 	ctx = context.WithoutCancel(ctx)
 	var replaced string // the format of the older image
 	if err := w.change(ctx, "write the row", func(ctx context.Context, t *tx) {
@@ -207,8 +210,8 @@ func (w *Workspace) imageFile(ctx context.Context, k manifest.Key) (name string,
 	return name, err
 }
 
-// SetHash replaces the perceptual hash of the stored image by that of img, made of the same bytes by other code. It fails
-// with ErrNoImage unless img.SHA256 names the image that is stored now.
+// SetHash replaces the perceptual hash of the stored image by that of img, made of the same bytes by other code. It
+// fails with ErrNoImage unless img.SHA256 names the image that is stored now.
 func (w *Workspace) SetHash(ctx context.Context, k manifest.Key, img Image) error {
 	return w.change(ctx, "store the hash of "+k.String(), func(ctx context.Context, t *tx) {
 		if t.exec(ctx, "UPDATE image SET phash = ?, flat = ?, hash_kind = ? WHERE id = ? AND image = ? AND sha256 = ?",
@@ -245,7 +248,8 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 
 // SetTrouble notes why an entry has no image, or what is the matter with the one that it has, which stays.
 func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) error {
-	return w.change(context.WithoutCancel(ctx), "store trouble of "+k.String(), func(ctx context.Context, t *tx) { t.putTrouble(ctx, k, trouble) })
+	return w.change(context.WithoutCancel(ctx), "store trouble of "+k.String(),
+		func(ctx context.Context, t *tx) { t.putTrouble(ctx, k, trouble) })
 }
 
 // ClearTrouble takes back what SetTrouble noted of an entry.
@@ -256,7 +260,8 @@ func (w *Workspace) ClearTrouble(ctx context.Context, k manifest.Key) error {
 }
 
 func (t *tx) putTrouble(ctx context.Context, k manifest.Key, trouble Trouble) {
-	t.exec(ctx, "INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	t.exec(ctx, `INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		k.ID, k.Image, trouble.Source, trouble.Outcome, trouble.Reason, trouble.Detail, trouble.Beside, seconds(trouble.At))
 }
 
@@ -308,16 +313,16 @@ func (t *tx) keepDigests(ctx context.Context, which string, args ...any) {
 	t.exec(ctx, "INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image WHERE "+which, args...)
 }
 
-// A NewReading is what OCR read in the entry's image. Old, a text of the reading that it replaces, is kept until EndReread
-// unless it is nil.
+// A NewReading is what OCR read in the entry's image. Old, a text of the reading that it replaces, is kept until
+// EndReread unless it is nil.
 type NewReading struct {
 	Key manifest.Key
 	Reading
 	Old *string
 }
 
-// SetReadings stores readings in place of older ones, all or none. It fails with ErrNoImage unless each ImageSHA256 names the image
-// that is stored.
+// SetReadings stores readings in place of older ones, all or none. It fails with ErrNoImage unless each ImageSHA256
+// names the image that is stored.
 func (w *Workspace) SetReadings(ctx context.Context, readings ...NewReading) (err error) {
 	defer wrap(&err, "store readings")
 	if len(readings) == 0 {
@@ -353,8 +358,8 @@ func (t *tx) setReading(ctx context.Context, r NewReading) {
 	}
 }
 
-// Erase removes a post's content from the workspace, and the report, which can show any image. State and tombstone stay.
-// Give it its final state first (SetPosts): the next Sweep then finishes an Erase that was killed.
+// Erase removes a post's content from the workspace, and the report, which can show any image. State and tombstone
+// stay. Give it its final state first (SetPosts): the next Sweep then finishes an Erase that was killed.
 func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	defer wrap(&err, "erase post %s", id)
 	if !validID(id) {

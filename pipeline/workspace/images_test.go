@@ -306,8 +306,8 @@ func TestOpenFinishesAnErase(t *testing.T) {
 	}
 }
 
-// What is erased of a post, and what is taken out of one, leaves its digests until the tombstone is lifted or the image is
-// back. What only got lost leaves none.
+// What is erased of a post, and what is taken out of one, leaves its digests until the tombstone is lifted or the image
+// is back. What only got lost leaves none.
 func TestDigestsOfErasedImagesStay(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(6)...)
@@ -334,8 +334,8 @@ func TestDigestsOfErasedImagesStay(t *testing.T) {
 	testkit.Same(t, "", want, got, err)
 }
 
-// TestEarlierTextsStayUntilARereadingEnds walks through a re-reading: what it compares with is the first text and outcome, is
-// not lost by a second begin, and is gone with the post, with the image or in the end.
+// TestEarlierTextsStayUntilARereadingEnds walks through a re-reading: what it compares with is the first text and
+// outcome, is not lost by a second begin, and is gone with the post, with the image or in the end.
 func TestEarlierTextsStayUntilARereadingEnds(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(4)...)

@@ -13,8 +13,8 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// TestLinksAreFoundAndNotFollowed: a workspace with a symbolic link in it is not opened for writing, and is as it was; among the image files
-// CheckImages finds it. It is read as before.
+// TestLinksAreFoundAndNotFollowed: a workspace with a symbolic link in it is not opened for writing, and is as it was;
+// among the image files CheckImages finds it. It is read as before.
 func TestLinksAreFoundAndNotFollowed(t *testing.T) {
 	for _, name := range []string{"link", "dataset", "dataset/data", "dataset/data/x.parquet", "dataset/deep/er/link", "images", "images/a0",
 		"shards/plan.json", "audit", "audit/records.jsonl", "log.key", "images/a0/a000.jpg", "images/a0/deep/link"} {

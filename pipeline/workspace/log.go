@@ -119,8 +119,8 @@ func (w *Workspace) publishMany(ctx context.Context, recorded int) {
 	_ = w.publishAll(ctx) // a log that is damaged stops no change: closing the workspace says what is wrong
 }
 
-// publish moves the stored records into audit/. The error is *auditlog.Broken when the log there is damaged: the records
-// stay stored until it is mended.
+// publish moves the stored records into audit/. The error is *auditlog.Broken when the log there is damaged: the
+// records stay stored until it is mended.
 func (w *Workspace) publish(ctx context.Context) error {
 	w.publishing.Lock()
 	defer w.publishing.Unlock()

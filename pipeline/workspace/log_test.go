@@ -231,7 +231,8 @@ func TestManyVerdictsAreSplit(t *testing.T) {
 	}
 }
 
-// TestClockOfAGonePostRunsFromTheFirstSign follows the clock of a post that is gone and still has content here; a001 never has content.
+// TestClockOfAGonePostRunsFromTheFirstSign follows the clock of a post that is gone and still has content here; a001
+// never has content.
 func TestClockOfAGonePostRunsFromTheFirstSign(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(2)...)
@@ -300,8 +301,8 @@ func put(t *testing.T, from, to string) {
 	}
 }
 
-// TestOlderStateTakesTombstonesFromTheLog puts parts of a workspace back from a backup. The next writer notes it, loses no record that
-// is there, and takes the tombstones over that the log knows.
+// TestOlderStateTakesTombstonesFromTheLog puts parts of a workspace back from a backup. The next writer notes it, loses
+// no record that is there, and takes the tombstones over that the log knows.
 func TestOlderStateTakesTombstonesFromTheLog(t *testing.T) {
 	buried := []Tombstone{stone("a001", manifest.StateDeleted, "author", 1), stone("a000", manifest.StateRemoved, "moderator", 1)}
 	all := []string{"copy before", "tombstone a001:deleted:author a000:removed:moderator", "lifted a000::"}
@@ -605,7 +606,8 @@ func TestLogIsReadBesideAWriter(t *testing.T) {
 	testkit.OK(t, g.Wait(), add(), l.Verify(ctx)) // of a log that was opened before the last records
 }
 
-// TestEndlessFilesAreNotReadWhole puts a file that has no end, or as good as none, in the place of each that is read whole.
+// TestEndlessFilesAreNotReadWhole puts a file that has no end, or as good as none, in the place of each that is read
+// whole.
 func TestEndlessFilesAreNotReadWhole(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	tell(t, w, "x")

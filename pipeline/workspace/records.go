@@ -177,7 +177,8 @@ func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
 	return pages(ctx, w, "read posts", postsSQL, nil, scanPost)
 }
 
-// DuePosts yields those of Posts that are live, but were last seen so not after since, after now, or before an image was stored.
+// DuePosts yields those of Posts that are live, but were last seen so not after since, after now, or before an image
+// was stored.
 func (w *Workspace) DuePosts(ctx context.Context, since, now time.Time) iter.Seq2[Post, error] {
 	return pages(ctx, w, "read posts", postsSQL+" AND p.state = 'live' AND (p.unseen OR p.live_at <= ? OR p.live_at > ?)",
 		[]any{since.Unix(), now.Unix()}, scanPost)
@@ -346,13 +347,13 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 	})
 }
 
-// SharedImages returns the entries whose image came, byte for byte, from at least that many different URLs of live posts,
-// with the digests of the manifest, the image and whether text was read in it: such an image may be a host's picture for
-// "not here".
+// SharedImages returns the entries whose image came, byte for byte, from at least that many different URLs of live
+// posts, with the digests of the manifest, the image and whether text was read in it: such an image may be a host's
+// picture for "not here".
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record, err error) {
 	defer wrap(&err, "read shared images")
-	// Few are left to be joined and told apart. SQLite sorts the others in memory: half as much, if it is a part of each digest,
-	// and if a limit keeps the rest of it out.
+	// Few are left to be joined and told apart. SQLite sorts the others in memory: half as much, if it is a part of
+	// each digest, and if a limit keeps the rest of it out.
 	digests, err := texts(ctx, w.db, `
 		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
 		WHERE substr(i.original_sha256, 1, 12) IN (

@@ -140,7 +140,8 @@ func writerParams() url.Values {
 // openStateReadOnly opens state.db without writing beside it.
 func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 	params := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}}
-	// Beside a write-ahead log, which nothing here makes, SQLite would write an index of it: a copy is opened without it.
+	// Beside a write-ahead log, which nothing here makes, SQLite would write an index of it: a copy is opened without
+	// it.
 	_, err := w.root.Lstat(stateName + "-wal")
 	apart, fresh := err == nil, false
 	if !apart {
@@ -168,8 +169,8 @@ func (w *Workspace) openCopy(ctx context.Context, params url.Values) (fresh bool
 	if err != nil {
 		return false, err
 	}
-	// The copy may hold erased content. Once it is open it needs no name, and before that a later process removes it if this
-	// one is killed.
+	// The copy may hold erased content. Once it is open it needs no name, and before that a later process removes it if
+	// this one is killed.
 	defer folder.Remove()
 	if w.db != nil {
 		w.db.Close()

@@ -10,7 +10,8 @@ import (
 // errLocked is an error that no function of this file returns.
 const errLocked = syscall.EWOULDBLOCK
 
-// writable refuses: a mode does not keep other users of Windows from reading a folder, and no lock ends with its holder.
+// writable refuses: a mode does not keep other users of Windows from reading a folder, and no lock ends with its
+// holder.
 func writable() error {
 	return fmt.Errorf("%w: Windows has no mode 0700 and no flock, so a workspace opens for reading only; "+
 		"write it on Linux or macOS", errors.ErrUnsupported)

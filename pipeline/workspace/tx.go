@@ -43,7 +43,8 @@ func (w *Workspace) change(ctx context.Context, what string, do func(context.Con
 }
 
 // transact runs do in a transaction. Changes of several goroutines follow each other.
-func (w *Workspace) transact(ctx context.Context, what string, do func(context.Context, *tx)) (recorded int, err error) {
+func (w *Workspace) transact(ctx context.Context, what string,
+	do func(context.Context, *tx)) (recorded int, err error) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -141,7 +142,8 @@ type querier interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }
 
-// A compiled is the database, whose queries are compiled once: those over entries take longer to compile than to find one post.
+// A compiled is the database, whose queries are compiled once: those over entries take longer to compile than to find
+// one post.
 type compiled struct {
 	*sql.DB
 	mu sync.Mutex

@@ -42,8 +42,8 @@ func stored(t *testing.T, w *Workspace, want string) {
 	testkit.Same(t, "images", want, strings.Join(have, " "))
 }
 
-// TestChangesFollowEachOther: whatever is stored at the same time, an image's file has content and name on the disk before its row is
-// committed.
+// TestChangesFollowEachOther: whatever is stored at the same time, an image's file has content and name on the disk
+// before its row is committed.
 func TestChangesFollowEachOther(t *testing.T) {
 	w := loaded(t, numbered(5)...)
 	var mu sync.Mutex
@@ -77,7 +77,8 @@ func TestChangesFollowEachOther(t *testing.T) {
 	}
 }
 
-// TestAFailedChangeFailsAlone: of changes that are made at the same time each fails by its own trouble only, and leaves nothing.
+// TestAFailedChangeFailsAlone: of changes that are made at the same time each fails by its own trouble only, and leaves
+// nothing.
 func TestAFailedChangeFailsAlone(t *testing.T) {
 	ctx := t.Context()
 	for name, bad := range map[string]func(w *Workspace) error{
@@ -135,7 +136,8 @@ func TestFullDiskStoresNothing(t *testing.T) {
 	stored(t, w, "a000 a001 a002")
 }
 
-// TestBusyStateStoresNothing: a commit that waits too long for another program to end its reading is not stored; the next one is.
+// TestBusyStateStoresNothing: a commit that waits too long for another program to end its reading is not stored; the
+// next one is.
 func TestBusyStateStoresNothing(t *testing.T) {
 	w := loaded(t, numbered(2)...)
 	_, err := w.db.Exec("PRAGMA busy_timeout = 1")

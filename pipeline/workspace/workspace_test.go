@@ -414,7 +414,8 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	}
 }
 
-// TestDuePostsWereNotSeenInTime: due are live posts that were not seen within the time, or not since their image was stored.
+// TestDuePostsWereNotSeenInTime: due are live posts that were not seen within the time, or not since their image was
+// stored.
 func TestDuePostsWereNotSeenInTime(t *testing.T) {
 	w := loaded(t, numbered(6)...)
 	live := Post{State: manifest.StateLive, LiveAt: hour(5)}
