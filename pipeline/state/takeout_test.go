@@ -289,3 +289,42 @@ func TestNearItemOfAFlatPicture(t *testing.T) {
 		t.Errorf("wide hash %v", item.Wide)
 	}
 }
+
+// TestWhichSharedImagesStandIn: what came from many URLs stands in for what is missing where it is small, came through a redirect or
+// has no text, unless the release names its digest.
+func TestWhichSharedImagesStandIn(t *testing.T) {
+	shared := func(width, height int, redirected bool, text, digest string) workspace.Record {
+		return workspace.Record{Entry: manifest.Entry{Key: manifest.Key{ID: "aaa1"}, SHA256: digest}, Reading: &workspace.Reading{Text: text},
+			Image: &workspace.Image{Width: width, Height: height, Redirected: redirected, SHA256: "00"}}
+	}
+	for _, c := range []struct {
+		rec  workspace.Record
+		want bool
+	}{
+		{shared(SmallSide, 5, false, "text", ""), false}, {shared(5, SmallSide, false, "text", ""), false}, {shared(SmallSide-1, 5, false, "text", ""), true},
+		{shared(SmallSide, 5, true, "text", ""), true}, {shared(SmallSide, 5, false, " ", ""), true}, {shared(5, 5, true, "", "00"), false},
+		{shared(5, 5, true, "", "01"), true},
+	} {
+		testkit.Same(t, fmt.Sprintf("%+v, %q", *c.rec.Image, c.rec.Reading.Text), c.want, unproven([]workspace.Record{c.rec})[c.rec.Key])
+	}
+}
+
+// TestRemovedImageOfAPostThatIsHeld: an image that was removed from its post does not come back with what is said of the post, but
+// an answer that is only odd removes nothing.
+func TestRemovedImageOfAPostThatIsHeld(t *testing.T) {
+	for _, c := range []struct {
+		state  manifest.PostState
+		beside workspace.Beside
+		want   string
+	}{
+		{manifest.StateLive, workspace.Odd, "/"}, {manifest.StateLive, "", "gone/gallery_item_deleted"}, {manifest.StateHeld, "", "gone/gallery_item_deleted"},
+		{manifest.StateHeld, workspace.Odd, "refused/"}, {"", workspace.Waiting, "gone/gallery_item_deleted"}, {manifest.StateUnknown, workspace.Going, "gone/gallery_item_deleted"},
+		{manifest.StateRemoved, "", "removed/"},
+	} {
+		rec := liveRecord("aaa1", nil)
+		rec.Post.State = c.state
+		rec.Trouble = &workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery, Beside: c.beside}
+		res := Judge{Policy: policy.Default(), Now: noon}.Outcome(rec)
+		testkit.Same(t, fmt.Sprintf("%s, %s", c.state, c.beside), c.want, string(res.Outcome)+"/"+string(res.Reason))
+	}
+}
