@@ -244,6 +244,7 @@ type audit struct {
 	rows     int
 	gone     goneContent
 	removed  map[string]*evidence      // on entries whose image was removed from a post that is live, by row
+	removals *auditlog.Removals        // what the log has of them
 	copies   map[string]auditlog.Event // by the digest of their path: those that no record closed
 	foreign  []string                  // what state.db has that this program does not make
 	audited  auditlog.Event            // the last audit on record; none if a run or a purge was since
@@ -267,7 +268,7 @@ func newAudit(c Config) *audit {
 		past:   map[manifest.PostID]past{},
 		lifted: map[policy.NamedTombstone]bool{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
-		removed: map[string]*evidence{}, rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
+		removed: map[string]*evidence{}, removals: auditlog.NewRemovals(), rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}},
 		gone: goneContent{}}
 	a.texts.New = func() any { return a.gone.captions.NewText() }

@@ -236,7 +236,7 @@ func (a *audit) tellRows() {
 }
 
 // decide decides about each post from all evidence on it: a removal reported by any source counts.
-func (a *audit) decide(context.Context) error {
+func (a *audit) decide(ctx context.Context) error {
 	r := &a.report
 	// The order of the release, so that two reports can be compared line by line.
 	r.Posts = slices.Grow(r.Posts, len(a.order))
@@ -279,6 +279,9 @@ func (a *audit) decide(context.Context) error {
 	}
 	a.tellUnasked(unanswered, unasked)
 	a.tellLater(later)
+	if err := a.findRemoved(ctx); err != nil {
+		return err
+	}
 	for entry, lost := range a.removed {
 		if e := a.postOf(entry); !e.MustGo {
 			a.known(e.ID, entry).evidence = lost

@@ -103,12 +103,13 @@ func (a *audit) decidePost(e *evidence, was past) {
 	e.Standing = s
 }
 
-// withoutImage is the evidence on an entry of a post that is live and lost the image of the entry.
-func (e *evidence) withoutImage(why manifest.Reason) *evidence {
+// withoutImage is the evidence on an entry of a post that is live and lost the image of the entry, for a reason, which
+// because, one of the words of Standing.Because, has.
+func (e *evidence) withoutImage(why manifest.Reason, because string) *evidence {
 	one := *e
 	one.digests, one.hashes, one.texts = false, false, false
 	s := &one.Standing
-	s.MustGo, s.Stale, s.Because = true, false, "workspace"
+	s.MustGo, s.Stale, s.Because = true, false, because
 	s.why = "its image was removed from the post, " + string(why)
 	return &one
 }
@@ -281,6 +282,7 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 
 // replay applies one record to the evidence.
 func (a *audit) replay(e auditlog.Event) {
+	a.removals.Add(e)
 	seq := e.Seq
 	for _, p := range e.Posts {
 		post, was := a.post(p.ID), a.past[p.ID]
@@ -473,7 +475,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 			a.rows++
 		}
 		if t := rec.Trouble; t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason) {
-			a.removed[rec.Key.String()] = a.post(rec.ID).withoutImage(t.Reason)
+			a.removed[rec.Key.String()] = a.post(rec.ID).withoutImage(t.Reason, "workspace")
 		}
 		if rec.Image == nil && rec.Reading == nil && !rec.Earlier.Read {
 			continue
