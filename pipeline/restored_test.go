@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -110,4 +111,54 @@ func TestRemovalsOutliveTheEnd(t *testing.T) {
 		w.do("run retry=gallery_item_deleted").ok()
 		testkit.Same(t, "rows once somebody asks, "+name, "g g/1 p00 p01 p02 p03", namesOf(w.checkSound().rows))
 	}
+}
+
+// checkLogged: the log names each file of the dataset as it stands there, whatever was put back.
+func (w *world) checkLogged(s seen) {
+	w.Helper()
+	logged := map[string]string{}
+	w.read(func(ctx context.Context, ws *workspace.Workspace) {
+		log, err := ws.LogReader(ctx)
+		testkit.OK(w, err)
+		for e, err := range log.Records(ctx, 0) {
+			testkit.OK(w, err)
+			if e.Kind == auditlog.Export || e.Kind == auditlog.Purge {
+				for _, f := range e.Files {
+					logged[f.Name] = f.SHA256
+				}
+			}
+		}
+	})
+	testkit.Same(w, "files as the log has them after "+strings.Join(w.done, "; "), s.files, logged)
+}
+
+// TestExportLoggedAgain: where a part of the workspace was put back, the dataset that stands there is on record again
+// after the next run, also where that has nothing to write.
+func TestExportLoggedAgain(t *testing.T) {
+	for _, c := range []struct{ parts, jobs string }{
+		{"state.db images dataset", "run"},
+		{"state.db images dataset", "run; run"},
+		{"state.db images dataset", "recheck; run"},
+		{"state.db images dataset", "purge offline"},
+		{"state.db", "run"},
+		{"state.db", "purge offline; run"},
+		{"audit log.key", "run"},
+		{"audit log.key", "purge offline"},
+		{"dataset", "run"},
+	} {
+		w := newWorld(t, numbered(12)...).do("run").ok()
+		restore := w.keep(strings.Fields(c.parts)...)
+		w.do("post deleted p03 p04 p05; recheck").ok() // withheld
+		w.checkLogged(w.checkSound())
+		restore()
+		w.do("post live p03 p04 p05; " + c.jobs).ok()
+		w.checkLogged(w.checkSound())
+	}
+	w := newWorld(t, numbered(4)...).do("run").ok()
+	restore := w.keep("audit")
+	w.do("post deleted p03; run").ok()
+	restore()
+	w.do("run").ok()
+	testkit.Same(t, "nothing to write", true, w.summary.Unchanged)
+	w.checkLogged(w.checkSound())
 }

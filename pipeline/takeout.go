@@ -71,21 +71,23 @@ func (r *run) clear(ctx context.Context) error {
 	return err
 }
 
-// noteExportAgain notes the last export again in a log that lost records: else the one before would seem to be the
+// noteExportAgain notes the last export again where state.db or the log came from elsewhere: else another one would seem to be the
 // last.
 func (r *run) noteExportAgain(ctx context.Context) error {
-	lost, err := r.Workspace.LogLost(ctx)
-	if err != nil || !lost {
+	unsure, err := r.Workspace.ExportUnsure(ctx)
+	if err != nil || !unsure {
 		return err
 	}
-	last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
-	if err == nil && last.Card != nil && !r.wrote {
-		err = r.noteExport(ctx, last.Files, *last.Card)
+	if !r.wrote || r.out.Unchanged {
+		last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
+		if err != nil || last.Card == nil || !r.stands(ctx, last) {
+			return err // what lies there is on no record: the next run writes it again
+		}
+		if err := r.noteExport(ctx, last.Files, *last.Card); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	return r.Workspace.LogMended(ctx)
+	return r.Workspace.ExportSure(ctx)
 }
 
 // clearDataset takes rows out of the dataset, and brings the outcomes in line with the rows that it has then.

@@ -218,10 +218,12 @@ func writeCard(sink dataset.Sink, card dataset.Card) error {
 // sameExport reports whether the files of the last export were made of the same inputs and stand where they were
 // written.
 func (r *run) sameExport(ctx context.Context, last state.ExportNote, inputs string) bool {
-	if last.Inputs != inputs || last.Card == nil {
-		return false
-	}
 	// Equal inputs are not enough: somebody may have changed or deleted a file.
+	return last.Inputs == inputs && last.Card != nil && r.stands(ctx, last)
+}
+
+// stands reports whether the files of the last export are as it wrote them.
+func (r *run) stands(ctx context.Context, last state.ExportNote) bool {
 	for _, f := range last.Files {
 		if now, err := r.Workspace.Stat(ctx, f.Name); err != nil || now != f {
 			return false

@@ -377,6 +377,9 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		// A removal that only the log still has must not be undone by a backup.
 		w.addTombstones(ctx, t, r.stones)
 		t.addRemovals(ctx, r.gone)
+		if r.what != auditlog.RestoredCheckpoint && r.what != auditlog.RestoredKey {
+			t.setMeta(ctx, metaUnsure, "1")
+		}
 		if r.copies != nil {
 			t.setMeta(ctx, metaNoCopy, jsonColumn{r.copies})
 		}
@@ -394,20 +397,18 @@ func (w *Workspace) continueLog(ctx context.Context, t *tx, head, last auditlog.
 	// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
 	t.exec(ctx, "DELETE FROM log_queue")
 	t.setMeta(ctx, metaLogHead, jsonColumn{last})
-	if r.what == auditlog.RestoredLog || r.what == auditlog.RestoredOther {
-		t.setMeta(ctx, metaLogLost, "1")
-	}
 	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 }
 
-// LogLost reports whether records of the log were lost since LogMended, the one of the last export perhaps among them.
-func (w *Workspace) LogLost(ctx context.Context) (bool, error) {
-	lost, err := w.Meta(ctx, metaLogLost)
-	return lost != "", err
+// ExportUnsure reports whether state.db or the log was another one at the last export, since ExportSure: the log may not
+// have that of the dataset as the last.
+func (w *Workspace) ExportUnsure(ctx context.Context) (bool, error) {
+	unsure, err := w.Meta(ctx, metaUnsure)
+	return unsure != "", err
 }
 
-// LogMended notes that the log has again what is to be known of the dataset.
-func (w *Workspace) LogMended(ctx context.Context) error { return w.SetMeta(ctx, metaLogLost, "") }
+// ExportSure notes that the last export of the log is that of the dataset.
+func (w *Workspace) ExportSure(ctx context.Context) error { return w.SetMeta(ctx, metaUnsure, "") }
 
 // compareLog compares state.db with a log that may be older or newer.
 func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, log *auditlog.Log) (r restored, err error) {

@@ -35,7 +35,7 @@ const (
 	metaScrub   = "scrub"    // set while state.db may hold copies of erased rows
 	metaLogHead = "log_head" // an auditlog.Checkpoint
 	metaNoCopy  = "no_copy"  // the LostCopies
-	metaLogLost = "log_lost" // "1" once records of the log were lost
+	metaUnsure  = "log_lost" // "1" once the last export of the log may not be that of the dataset
 	metaTaken   = "removals" // "1" once all removals of the log were taken over
 	metaLeft    = "left"     // leftImages
 )
