@@ -120,11 +120,14 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 // errChanged is the trouble with a file that has another digest than the recorded one.
 var errChanged = errors.New("somebody changed it: put it back as it was, or delete the copy and say so with --destroyed")
 
+// errNotThere is the trouble with a file that is missing.
+var errNotThere = errors.New("it is not there any more: moved or handed out")
+
 // orNotThere says plainly that a file of a copy is missing.
 func orNotThere(err error) error {
 	// The operator knows where it went, and what to say of it.
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("it is not there any more: moved or handed out")
+		return errNotThere
 	}
 	return err
 }

@@ -141,15 +141,24 @@ func (p *purging) takeOut(ctx context.Context) (err error) {
 	defer p.root.Close()
 	var trouble []error
 	var files []workspace.File
+	away := map[string]workspace.File{}
 	for i := range p.copy.Files {
 		f := p.copy.Files[i]
 		after, err := p.file(ctx, i)
-		if err != nil { // the other files are written all the same
+		switch {
+		case errors.Is(err, errWent):
+			away[f.Name], after = f, &f
+		case err != nil: // the other files are written all the same
 			after, trouble = &f, append(trouble, fmt.Errorf("%s: %w", f.Name, err))
 		}
 		if after != nil {
 			files = append(files, *after)
 		}
+	}
+	// A killed purge takes away none but files that have to go. Where others are missing, too, the copy lies elsewhere, as
+	// on a disk that is not mounted, and so do these.
+	if !slices.ContainsFunc(trouble, func(err error) bool { return errors.Is(err, errNotThere) }) {
+		files = slices.DeleteFunc(files, func(f workspace.File) bool { return away[f.Name] == f })
 	}
 	// The digests of the files that were rewritten count even when another file made trouble.
 	p.copy.Files = files
@@ -170,6 +179,9 @@ func (p *purging) takeOut(ctx context.Context) (err error) {
 // tempName returns the base name of a file of a copy while it is written.
 func tempName(name string) string { return ".tmp-rehydrate-" + path.Base(name) }
 
+// errWent says of a file that has to go, or of the card, that it is not there.
+var errWent = errors.New("it went")
+
 // file takes rows out of the file i, and returns the new one; nil when it is no longer part of the copy.
 func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 	f := p.copy.Files[i]
@@ -182,7 +194,7 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 	now, err := stat(ctx, p.root, f.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && (goes || p.owes && f.Name == cardName):
-		return nil, nil
+		return nil, errWent
 	case err != nil:
 		return nil, orNotThere(err)
 	case now == f && goes:

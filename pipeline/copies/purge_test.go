@@ -213,6 +213,29 @@ func TestOwnFilePutBackIsNotForeign(t *testing.T) {
 	}
 }
 
+// TestMountPoint: while the disk with a copy is away and an empty folder stands in its place, no file leaves its record.
+// When it is there again, untouched, a purge takes out what must go, and nothing is left to complain of.
+func TestMountPoint(t *testing.T) {
+	for _, format := range Formats() {
+		s := newSite(t)
+		s.copy("x", format)
+		at, away := filepath.Join(s.dir, "x"), filepath.Join(s.dir, "away")
+		testkit.OK(t, os.Rename(at, away), os.Mkdir(at, 0o700))
+		before := s.record("x")
+		gone := s.gone("few001")
+		r := s.purge("x", gone)
+		testkit.Same(t, format+", an empty folder", state.CopyOpen, r.State)
+		testkit.Same(t, format+", rows that it owes", []string{"few001"}, r.Owed)
+		testkit.Same(t, format+", files on record", before.Files, s.record("x").Files)
+		testkit.OK(t, os.Remove(at), os.Rename(away, at))
+		r = s.purge("x", gone)
+		testkit.Same(t, format+", there again", state.CopyGood, r.State)
+		testkit.Same(t, format+", there again: told", "", r.Told)
+		testkit.Same(t, format+", rows", ids[1:], s.holds("x"))
+		testkit.Same(t, format+", listed", state.CopyGood, s.list("x").State)
+	}
+}
+
 // TestEndClosesNoCopyWithAForeignFile: the end of a workspace closes no copy in which a file lies that no export wrote.
 func TestEndClosesNoCopyWithAForeignFile(t *testing.T) {
 	s := newSite(t)
