@@ -309,6 +309,9 @@ type LostCopy struct {
 // LostCopies returns the copies that were lost with a state.db, but for those that are registered again.
 func (w *Workspace) LostCopies(ctx context.Context) ([]LostCopy, error) {
 	lost, err := readNote[[]LostCopy](ctx, w.db, metaNoCopy)
+	if err == nil && w.lock == nil {
+		lost, err = w.copiesBehind(ctx, lost)
+	}
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
@@ -319,6 +322,43 @@ func (w *Workspace) LostCopies(ctx context.Context) ([]LostCopy, error) {
 			return hexDigest([]byte(c.Path)) == l.Path && (c.Open || len(c.Files) > 0 || !c.Made.Before(l.Made))
 		})
 	}), err
+}
+
+// copiesBehind returns the copies that a writer would find to be lost, with those on record as lost: state.db may be from a
+// backup, and no writer has opened it since.
+func (w *Workspace) copiesBehind(ctx context.Context, lost []LostCopy) ([]LostCopy, error) {
+	log, err := w.openOtherLog(ctx)
+	if errors.Is(err, auditlog.ErrNoLog) || errors.As(err, new(*auditlog.Broken)) {
+		return lost, nil // verify and audit say so
+	}
+	for err == nil {
+		head, err := readHead(ctx, w.db)
+		if err != nil || log.Size() <= head.Size { // nearly always
+			return lost, err
+		}
+		r, err := w.compareLog(ctx, head, log)
+		now, wrong := readHead(ctx, w.db)
+		switch {
+		case wrong != nil:
+			return nil, wrong
+		case now.Size != head.Size: // a writer is at work, and published meanwhile
+			continue
+		case errors.As(err, new(*auditlog.Broken)):
+			return lost, nil
+		case err != nil || r.copies != nil:
+			return r.copies, err
+		}
+		return lost, nil
+	}
+	return nil, err
+}
+
+// openOtherLog opens a log that may be of another age than state.db, and is not damaged for that.
+func (w *Workspace) openOtherLog(ctx context.Context) (*auditlog.Log, error) {
+	return auditlog.Open(ctx, auditStore{w}, func(ctx context.Context) (auditlog.Known, error) {
+		known, err := w.knownLog(ctx)
+		return auditlog.Known{Keys: known.Keys, Queue: known.Queue}, err
+	})
 }
 
 // CloseLostCopy records the holder's word on a copy that was lost with a state.db.
@@ -338,11 +378,7 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log, err := auditlog.Open(ctx, auditStore{w}, func(ctx context.Context) (auditlog.Known, error) {
-		known, err := w.knownLog(ctx)
-		// Only the keys: a log of another age is not damaged.
-		return auditlog.Known{Keys: known.Keys, Queue: known.Queue}, err
-	})
+	log, err := w.openOtherLog(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) {
 		if head.Size == 0 {
 			return nil

@@ -357,6 +357,38 @@ func checkQuiet(t *testing.T, dir string) {
 	testkit.Same(t, "the log after a writer that did nothing", before, logOf(t, dir))
 }
 
+// TestLostCopies: a state.db of before a copy was registered does not hide it, from a reader either, which only looks.
+func TestLostCopies(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(1)...)
+	dir := w.Dir()
+	testkit.OK(t, w.Close())
+	older, err := os.ReadFile(filepath.Join(dir, stateName))
+	testkit.OK(t, err)
+	w = open(t, dir)
+	c := Copy{Path: "/copy", Format: "parquet", Made: hour(1), Files: []File{{Name: "a"}}}
+	testkit.OK(t, w.SetCopy(ctx, c, auditlog.Event{Kind: auditlog.Copy, Path: digestOf([]byte("/copy")), Format: "parquet",
+		Time: hour(1)}), w.Close())
+	lost := func(o Options) (paths []string) {
+		w, err := Open(ctx, dir, o)
+		testkit.OK(t, err)
+		list, err := w.LostCopies(ctx)
+		testkit.OK(t, err, w.Close())
+		for _, l := range list {
+			paths = append(paths, l.Path)
+		}
+		return paths
+	}
+	testkit.Same(t, "with the state.db that has it", []string(nil), lost(Options{ReadOnly: true}))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, stateName), older, 0o600))
+	want := []string{digestOf([]byte("/copy"))}
+	before := snapshot(t, dir)
+	testkit.Same(t, "for a reader", want, lost(Options{ReadOnly: true}))
+	testkit.Same(t, "what a reader leaves", before, snapshot(t, dir))
+	testkit.Same(t, "for a writer", want, lost(Options{}))
+	testkit.Same(t, "for a reader after it", want, lost(Options{ReadOnly: true}))
+}
+
 // TestForeignLogIsRefused gives a workspace the log of another one, or a damaged log, or takes its key away.
 func TestForeignLogIsRefused(t *testing.T) {
 	ctx := t.Context()
