@@ -16,11 +16,9 @@ import (
 
 // findRemoved adds to the removed images of live posts those that state.db does not have as removed.
 func (a *audit) findRemoved(ctx context.Context) error {
-	if a.report.Log.Consistent || !a.report.Log.Present {
-		for k, removal := range a.removals.Entries {
-			if name := k.String(); a.removed[name] == nil {
-				a.removed[name] = a.post(k.ID).withoutImage(removal.Reason, "log")
-			}
+	for k, reason := range a.removals.Entries {
+		if name := k.String(); a.removed[name] == nil {
+			a.removed[name] = a.post(k.ID).withoutImage(reason, "log")
 		}
 	}
 	down := a.takenDown()

@@ -13,7 +13,7 @@ import (
 // are wanted with Learn, from the first record on again.
 type Removals struct {
 	Tombstones []Tombstone                              // one of each record, in their order
-	Entries    map[manifest.Key]Removal                 // images that were removed from posts that stay
+	Entries    map[manifest.Key]manifest.Reason         // images that were removed from posts that stay
 	Images     map[manifest.PostID]map[int]ImageDigests // of what went with its post, or out of it
 
 	removed map[manifest.PostID]bool                 // posts whose content was removed, or a part of it
@@ -28,18 +28,12 @@ type Tombstone struct {
 	Undone bool // a later record lifts or suspends it: whether that counts is for the release to say
 }
 
-// A Removal is that of an image from a post that stays.
-type Removal struct {
-	Reason manifest.Reason
-	Record int64
-}
-
 // ImageDigests are those of a Fetch record: of the stored file, of the downloaded one and of the pixels.
 type ImageDigests struct{ SHA256, Original, Pixels string }
 
 // NewRemovals returns those of an empty log.
 func NewRemovals() *Removals {
-	return &Removals{Entries: map[manifest.Key]Removal{}, Images: map[manifest.PostID]map[int]ImageDigests{},
+	return &Removals{Entries: map[manifest.Key]manifest.Reason{}, Images: map[manifest.PostID]map[int]ImageDigests{},
 		removed: map[manifest.PostID]bool{}, last: map[manifest.PostID]map[int]ImageDigests{}}
 }
 
@@ -60,7 +54,7 @@ func (r *Removals) Add(e Event) {
 		case e.Kind == Fetch: // somebody asked for it by name
 			delete(r.Entries, k)
 		case e.Kind == Erased && policy.LeftPost(manifest.Reason(e.Verdict)):
-			r.Entries[k] = Removal{Reason: manifest.Reason(e.Verdict), Record: e.Seq}
+			r.Entries[k] = manifest.Reason(e.Verdict)
 			r.removed[p.ID] = true
 		case e.Kind == Erased && e.Verdict == "":
 			r.removed[p.ID] = true

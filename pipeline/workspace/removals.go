@@ -95,8 +95,8 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 		}
 	}
 	left := leftImages{}
-	for k, removal := range gone.Entries {
-		left[k.String()] = removal.Reason
+	for k, reason := range gone.Entries {
+		left[k.String()] = reason
 	}
 	t.addLeft(ctx, left)
 	t.setMeta(ctx, metaTaken, "1")
