@@ -10,9 +10,9 @@ import (
 	"rehydrate/policy"
 )
 
-// Images can be removed from posts that stay. The engine takes such removals over from the log into state.db, and refuses
-// the same picture as one that was taken down; an audit goes by the same log and the same digests, whatever state.db
-// says: it may be older, or changed.
+// Images can be removed from posts that stay. The engine takes such removals over from the log into state.db, and
+// refuses the same picture as one that was taken down; an audit goes by the same log and the same digests, whatever
+// state.db says: it may be older, or changed.
 
 // findRemoved adds to the removed images of live posts those that state.db does not have as removed.
 func (a *audit) findRemoved(ctx context.Context) error {
@@ -85,7 +85,8 @@ func (a *audit) shown(ctx context.Context, of []*known) (map[string][]digest, er
 			return nil, err
 		}
 		if img := rec.Image; img != nil {
-			shown[rec.Key.String()] = []digest{parseDigest(img.OriginalSHA256), parseDigest(img.SHA256), parseDigest(img.PixelsSHA256)}
+			shown[rec.Key.String()] = []digest{parseDigest(img.OriginalSHA256), parseDigest(img.SHA256),
+				parseDigest(img.PixelsSHA256)}
 		}
 	}
 	return shown, nil

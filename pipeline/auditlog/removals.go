@@ -8,9 +8,9 @@ import (
 	"rehydrate/policy"
 )
 
-// Removals are what a log says was removed and is not back. Whoever holds something against the log, a state.db that was
-// put back or what an audit found, goes by them. Fill them with Add, in the order of the log, and where the digests
-// are wanted with Learn, from the first record on again.
+// Removals are what a log says was removed and is not back. Whoever holds something against the log, a state.db that
+// was put back or what an audit found, goes by them. Fill them with Add, in the order of the log, and where the
+// digests are wanted with Learn, from the first record on again.
 type Removals struct {
 	Tombstones []Tombstone                              // one of each record, in their order
 	Entries    map[manifest.Key]manifest.Reason         // images that were removed from posts that stay

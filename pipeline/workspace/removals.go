@@ -10,9 +10,9 @@ import (
 	"rehydrate/policy"
 )
 
-// What the log has of removals holds, whatever became of state.db: a state.db that is new, older than the log or changed
-// takes over all of them. Tombstones are of posts. What was removed from a post that stays is trouble of its entry, and
-// waits in a note while the manifest does not have the entry.
+// What the log has of removals holds, whatever became of state.db: a state.db that is new, older than the log or
+// changed takes over all of them. Tombstones are of posts. What was removed from a post that stays is trouble of its
+// entry, and waits in a note while the manifest does not have the entry.
 
 // readRemovals reads the removals of a log, and of records behind it.
 func readRemovals(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) (*auditlog.Removals, error) {
@@ -78,8 +78,8 @@ func tombstoneOf(t auditlog.Tombstone) Tombstone {
 	return Tombstone{Tombstone: manifest.Tombstone{ID: t.ID, State: t.State, Time: t.Since}, Reason: t.Reason}
 }
 
-// leftImages are images that were removed from posts that stay, with the reason, by the names of their entries, which the
-// manifest does not have.
+// leftImages are images that were removed from posts that stay, with the reason, by the names of their entries, which
+// the manifest does not have.
 type leftImages map[string]manifest.Reason
 
 // addRemovals takes over what a log has of removals, but for tombstones; nil for nothing.
@@ -122,7 +122,8 @@ func (t *tx) addLeft(ctx context.Context, more leftImages) {
 		}
 		// What is on record already keeps its detail. With its post the whole of it goes.
 		t.exec(ctx, `INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at)
-			SELECT ?1, ?2, '', ?3, ?4, '', CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2) THEN ?5 ELSE '' END, 0
+			SELECT ?1, ?2, '', ?3, ?4, '',
+			  CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2) THEN ?5 ELSE '' END, 0
 			WHERE NOT EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND reason = ?4 AND beside IN ('', ?5))
 			AND NOT EXISTS (SELECT 1 FROM tombstone WHERE id = ?1 AND NOT readmitted)`,
 			k.ID, k.Image, manifest.Gone, rest[name], Going)
