@@ -114,7 +114,7 @@ func TestRemovalsOutliveTheEnd(t *testing.T) {
 }
 
 // checkLogged: the log names each file of the dataset as it stands there, whatever was put back.
-func (w *world) checkLogged(s seen) {
+func (w *world) checkLogged(s inventory) {
 	w.Helper()
 	logged := map[string]string{}
 	w.read(func(ctx context.Context, ws *workspace.Workspace) {
