@@ -104,6 +104,9 @@ var flags = map[saying][]string{
 		"answered"},
 }
 
+// answerParts are words before such a name: response.cancelled. validity.invalid can be a label.
+var answerParts = []string{"answer", "assignment", "completion", "response", "result"}
+
 // asks are the words before the name of a column that says yes or no.
 var asks = []string{"is", "has", "was", "had"}
 
@@ -124,14 +127,17 @@ var (
 func sayingOf(column string) saying {
 	words := value.Words(column)
 	name := strings.Join(words, " ")
-	last := strings.Join(value.Words(column[1+strings.LastIndexAny(column, ".:"):]), "") // of response.cancelled
+	if len(words) > 1 && slices.Contains(answerParts, words[0]) {
+		words = words[1:]
+	}
+	flag := strings.Join(words, "")
 	for how, names := range flags {
-		if slices.Contains(names, last) {
+		if slices.Contains(names, flag) {
 			return how
 		}
 	}
 	for _, ask := range asks {
-		asked, is := strings.CutPrefix(last, ask)
+		asked, is := strings.CutPrefix(flag, ask)
 		switch {
 		case !is:
 		case slices.Contains(flags[byFault], asked), errorForm.MatchString(asked):
@@ -170,7 +176,8 @@ func NoAnswer(column string, cell Cell) bool {
 	if cell.Null {
 		return false
 	}
-	switch sayingOf(column) {
+	how := sayingOf(column)
+	switch how {
 	case byState:
 		return IsUnanswered(text)
 	case byEnd:
@@ -190,7 +197,7 @@ func NoAnswer(column string, cell Cell) bool {
 	}
 	// A number with digits after the point is how far something is off, and one of errors is how many there are.
 	n, isNumber := value.Number(text)
-	isCode := n == float64(int(n)) && sayingOf(column) == byError && FoldColumn(column) != "errors"
+	isCode := n == float64(int(n)) && how == byError && FoldColumn(column) != "errors"
 	return !isNumber || isCode
 }
 

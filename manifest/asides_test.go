@@ -171,6 +171,7 @@ func TestUnanswered(t *testing.T) {
 		"id,severity,lastError\nabc123,SS2,timeout\nabc124,SS1,no\n":                                                        1,
 		"id,severity,llm_error\nabc123,SS2,bad json\nabc124,SS1,False\n":                                                    1,
 		"id,severity,response.cancelled\nabc123,SS2,true\nabc124,SS1,false\n":                                               1,
+		"id,severity,validity.invalid,validity.valid\nabc123,SS2,1,0\n":                                                     0,
 		"id,severity,squared_error,pixel_error\nabc123,SS2,4,7\n":                                                           0,
 		"id,severity,spelling_error,terror\nabc123,SS2,yes,yes\n":                                                           0,
 		`{"id":"abc123","severity":"SS1"}` + "\n" + `{"id":"abc124","severity":"SS1","is_error":true,"was_submitted":true}`: 1,
