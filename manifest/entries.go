@@ -415,19 +415,20 @@ func ParseCellKey(s string) (k Key, err error) {
 // ParseCellID reads the post id in a field of anybody's file, as ParsePostID does, but for what programs write where a
 // value is missing (value.Absent), alone or in an address. t3_nan is the id nan.
 func ParseCellID(text string) (PostID, error) {
-	const hint = "every entry needs the id of its post"
+	text = strings.TrimSpace(text)
 	id, err := ParsePostID(text)
-	switch isID := err == nil; {
-	case value.Absent(text) && isID:
-		return notID(text, "looks like a missing value, not a post id",
-			hint+"; if a post really has this id, write t3_"+string(id))
-	case value.Absent(text):
-		return notID(text, "looks like a missing value, not a post id", hint)
-	case isID && value.Absent(string(id)) && strings.Contains(text, "/"):
-		return notID(text, "has a missing value in the place of the id",
-			hint+"; if a post really has this id, write t3_"+string(id))
+	isAbsent := err == nil && value.Absent(string(id)) && text != id.Fullname()
+	if !isAbsent && !value.Absent(text) {
+		return id, err
 	}
-	return id, err
+	problem, hint := "looks like a missing value, not a post id", "every entry needs the id of its post"
+	if isAbsent {
+		hint += "; if a post really has this id, write " + id.Fullname()
+		if strings.Contains(text, "/") {
+			problem = "has a missing value in the place of the id"
+		}
+	}
+	return notID(text, problem, hint)
 }
 
 // subreddit reads where the post stands: the subreddit column, else the permalink that the id came in.

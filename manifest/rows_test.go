@@ -88,6 +88,7 @@ func TestWrongEntries(t *testing.T) {
 		"ABD,train,,,\u0020":                        nil,
 		"t3_nan,train,,,":                           nil,
 		"t3_none,train,,,":                          nil,
+		"t3_None,train,,,":                          {`1 "t3_None" looks like a missing value`},
 		"1e5,train,,,":                              nil,
 		"abd,train,999,,":                           nil,
 		"abc,train,,,":                              {"0 post abc, image 0, is already on line 2"},
