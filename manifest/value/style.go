@@ -1,6 +1,9 @@
 package value
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // A Style is how the numbers of a column are written. Its zero value has met none.
 type Style struct {
@@ -22,6 +25,7 @@ var (
 func (s *Style) Add(text string) {
 	s.values++
 	switch {
+	case text == "" || !IsDigit(text[0]) && !strings.ContainsRune("+-.", rune(text[0])): // most texts
 	case IsDigits(text), threeForm.MatchString(text):
 		s.plain++
 	case commaForm.MatchString(text):
