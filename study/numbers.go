@@ -112,8 +112,8 @@ type numberCells struct {
 // column makes the next column of the file, with nothing in the rows that were read.
 func (n *numberReader) column() numberCells {
 	name := n.rows.Columns()[len(n.columns)]
-	c := numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)), skip: name == "" || name == n.rows.ID(),
-		tells: manifest.AnswerNamed(name)}
+	c := numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)),
+		skip: name == "" || name == n.rows.ID(), tells: manifest.AnswerNamed(name)}
 	for _, field := range manifest.Fields()[manifest.FieldSplit:] {
 		c.skip = c.skip || slices.Contains(field.Names(), manifest.FoldColumn(name))
 	}
@@ -223,7 +223,14 @@ func (n *numberReader) end() (Numbers, error) {
 			n.out.Written = append(n.out.Written, c.wrote)
 		}
 	}
-	if len(n.out.Columns) == 0 {
+	thousands := slices.IndexFunc(n.out.Others, func(c OtherColumn) bool { return c.Thousands })
+	switch none := len(n.out.Columns) == 0; {
+	case none && thousands >= 0:
+		c := n.out.Others[thousands]
+		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: c.Line, Message: "column " + table.Quote(c.Name) +
+			" has a point that may part thousands, for other numbers have a decimal comma",
+			Hint: "write thousands without a point, and decimals with one"})
+	case none:
 		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: 1, Message: "no column of numbers was found; the columns are " + manifest.QuotedList(n.rows.Columns()),
 			Hint: "each line is an entry: its id, and a number in each further column"})
 	}

@@ -44,6 +44,7 @@ func TestReadNumbers(t *testing.T) {
 			`a: abc=1 abd=2; not text (2); not late (3); not empty (0); not inf (3); not big (3)`},
 		{"liwc.csv", "Filename", "Filename,id,WC\nabc,7,12\n", "id: abc=7; WC: abc=12"},
 		{"thousands.csv", "", "id;a;b;c\nabc;902;1,5;0.131\nabd;1.131;2,25;3.193\n", "c: abc=0.131 abd=3.193; not a (3); not b (2)"},
+		{"comma.csv", "", "id;a;b\nabc;902;1,5\nabd;1.131;2,25\n", "comma.csv:3:0 column \"a\" has a point that may part thousands"},
 		{"means.csv", "", "id,a,b\nabc,2,\"a 1,5\"\nabd,1.333,x\n", "a: abc=2 abd=1.333; not b (2)"},
 		{"keys.jsonl", "", `{"id":"abc","a":1}` + "\n" + `{"id":"abd","b":true,"a":null,"c":[1],"d":{}}` + "\n" + `{"id":"abe","b":"2"}`,
 			`a: abc=1 abd=- abe=-; b: abc=- abd=1 abe=2; not c (2); not d (2)`},
