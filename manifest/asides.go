@@ -117,10 +117,11 @@ var (
 	endForm   = regexp.MustCompile(`(?:finish|stop|done) ?reason$`)
 	errorForm = regexp.MustCompile(`^(?:(?:api|request|response|server|model|validation|parse|parsing|json|last) ?)?` +
 		`(?:errors?|exception)(?: ?(?:message|code))?$`)
-	wordsForm = regexp.MustCompile(`(?:^| )(?:errors?|exception)(?: (?:message|msg|code|type|name|class|details?|text|info))?$`)
+	wordsForm = regexp.MustCompile(`(?:^| )(?:errors?|exception)` +
+		`(?: (?:message|msg|code|type|name|class|details?|text|info))?$`)
 	// An error of these kinds is one in the post, or in a measurement.
-	otherErrors = regexp.MustCompile(`(?:^| )(?:grammar|grammatical|spelling|typing|language|punctuation|logical|factual|` +
-		`standard|std|mean|absolute|squared|rounding) errors?$`)
+	otherErrors = regexp.MustCompile(`(?:^| )(?:grammar|grammatical|spelling|typing|language|punctuation|logical|` +
+		`factual|standard|std|mean|absolute|squared|rounding) errors?$`)
 )
 
 // sayingOf gives how a column says that a row is no answer: by the last words of its name.

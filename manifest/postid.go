@@ -128,7 +128,8 @@ func IsComment(text string) bool {
 }
 
 // CommentAddress gives the post and the comment that the address of a comment names, in lower case: its permalink, also
-// with .json or the comment's fullname, or the address of the post with the comment behind ?comment=, ?comment_id= or #.
+// with .json or the comment's fullname, or the address of the post with the comment behind ?comment=, ?comment_id=
+// or #.
 func CommentAddress(text string) (post PostID, comment string, ok bool) {
 	if !strings.Contains(text, "omments") { // which most texts do not
 		return "", "", false

@@ -824,7 +824,9 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	case c.odd:
 		return fmt.Sprintf("it holds objects, in %d cells; %s passes them through as JSON", c.nested, keep), ""
 	case c.thousands:
-		i := max(0, slices.IndexFunc(c.cells, func(cell []string) bool { return len(cell) == 1 && value.IsThousands(cell[0]) }))
+		i := max(0, slices.IndexFunc(c.cells, func(cell []string) bool {
+			return len(cell) == 1 && value.IsThousands(cell[0])
+		}))
 		points := fmt.Sprintf("numbers whose points may part thousands, such as %s at %s, for others have a decimal comma",
 			table.Quote(c.cells[i][0]), c.places[i])
 		return "it has " + points + "; write all without points between thousands, and decimals with a point", "has " + points

@@ -43,7 +43,8 @@ var (
 	ibanForm     = regexp.MustCompile(`^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$`)
 
 	// A latitude and a longitude in decimals: 52.52, 13.40 and POINT(13.40 52.52).
-	placeForm = regexp.MustCompile(`(?i)^(?:point ?)?[(\[]?\s*([-+]?\d{1,3}\.\d+)°?\s*[nsew]?\s*[,; ]\s*([-+]?\d{1,3}\.\d+)°?\s*[nsew]?\s*[)\]]?$`)
+	placeForm = regexp.MustCompile(`(?i)^(?:point ?)?[(\[]?\s*([-+]?\d{1,3}\.\d+)°?\s*[nsew]?\s*[,; ]\s*` +
+		`([-+]?\d{1,3}\.\d+)°?\s*[nsew]?\s*[)\]]?$`)
 
 	// Names of accounts: @anna, anna@cluster, anna#1234, anna.bsky.social, insta: anna.
 	accountForms = regexp.MustCompile(`(?i)^@[\pL\d_][\pL\d_.-]{1,29}$|^[\pL\d._+-]+@[\pL\d-]+$|^[\pL\d_.][^\s@#:]{1,31}#\d{4}$|` +
@@ -157,8 +158,8 @@ func isPlace(text string) bool {
 	return low <= 90 && high <= 180 && high > 1
 }
 
-// partOfPlace reports whether the column holds latitudes or longitudes, as x_coord can: numbers with three digits behind
-// the point or more. Whole numbers, and shares of 1, are places in an image.
+// partOfPlace reports whether the column holds latitudes or longitudes, as x_coord can: numbers with three digits
+// behind the point or more. Whole numbers, and shares of 1, are places in an image.
 func (c *surveyed) partOfPlace(words []string) bool {
 	const least = 3 // of the digits behind the point, of some value: about 100 m
 	if !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(coordinates, word) }) {

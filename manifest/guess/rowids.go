@@ -15,7 +15,8 @@ import (
 )
 
 // namesOfSums are the names that spreadsheets and statistics give rows, which have the form of ids.
-var namesOfSums = set(`total totals subtotal sum mean average avg median mode min max std stdev count n total1 grandtotal test header
+var namesOfSums = set(`total totals subtotal sum mean average avg median mode min max std stdev count n total1 grandtotal
+	test header
 	summe gesamt gesamtsumme mittelwert mittel durchschnitt anzahl totale moyenne somme suma media promedio soma total gemiddelde totaal srednia`)
 
 // namesRow reports whether a text of the column is its own name or that of a row of sums.

@@ -68,8 +68,8 @@ func Number(text string) (float64, bool) {
 	return v, err == nil && !strings.ContainsAny(text, "xXpP_iI")
 }
 
-// Rounded reports whether a number has an exponent, and fewer digits than its value has before the point: 1.59E+09, as a
-// spreadsheet shows 1591234567 in a narrow column.
+// Rounded reports whether a number has an exponent, and fewer digits than its value has before the point: 1.59E+09, as
+// a spreadsheet shows 1591234567 in a narrow column.
 func Rounded(number string) bool {
 	mantissa, power, has := strings.Cut(FoldASCII(number), "e")
 	_, decimals, _ := strings.Cut(mantissa, ".")
@@ -82,8 +82,8 @@ func Rounded(number string) bool {
 const firstSecond, lastSecond = 1e8, 4102444800
 
 // Time reads a time as text, or as seconds since 1970, in UTC and to the millisecond. Seconds are those of 1973 to
-// 2100, and not rounded. A text that names no time zone, also a date alone, is read in zone, and is no time where that is nil; where
-// clocks there are set back and it stands twice, it is the earlier one.
+// 2100, and not rounded. A text that names no time zone, also a date alone, is read in zone, and is no time where that
+// is nil; where clocks there are set back and it stands twice, it is the earlier one.
 func Time(text string, zone *time.Location) (time.Time, bool) {
 	if seconds, ok := Number(text); ok && !Rounded(text) && seconds >= firstSecond && seconds < lastSecond {
 		return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
@@ -176,8 +176,8 @@ func Missing(text string) bool {
 	return false
 }
 
-// Absent reports whether a text stands for no value where no word can be one, as in a cell of ids, splits or errors: it is
-// what Missing knows, or None, nil or undefined.
+// Absent reports whether a text stands for no value where no word can be one, as in a cell of ids, splits or errors: it
+// is what Missing knows, or None, nil or undefined.
 func Absent(text string) bool {
 	return Missing(text) || slices.Contains([]string{"none", "nil", "undefined"}, Fold(text))
 }
@@ -214,8 +214,8 @@ func YesNo(text string) (yes, ok bool) {
 // whole answer; none at all is one. An answer that ends for another may not be whole.
 func IsWholeEnd(reason string) bool {
 	switch Fold(reason) {
-	case "", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done", "finished", "eosfound",
-		"stopstringfound", "word", "endoftext", "end_of_text":
+	case "", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed", "done", "finished",
+		"eosfound", "stopstringfound", "word", "endoftext", "end_of_text":
 		return true
 	}
 	return false

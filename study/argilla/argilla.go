@@ -72,9 +72,10 @@ func (a *Reader) Export() Export {
 
 // Read reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a field
 // with one of the names of manifest.NameOfID, else the record's own id; metadata such as image can say which image it
-// is (manifest.Images). The answers of a record whose metadata say that it is no answer are left out. A record whose metadata and fields name a comment or another post is refused as the row of a
-// table is (manifest.Beside), and so is one whose own id is that of another record's post. Suggestions are a model's and
-// are not read. Errors are *manifest.Problems that name each record, and never hold the id of a user.
+// is (manifest.Images). The answers of a record whose metadata say that it is no answer are left out. A record whose
+// metadata and fields name a comment or another post is refused as the row of a table is (manifest.Beside), and so is
+// one whose own id is that of another record's post. Suggestions are a model's and are not read. Errors are
+// *manifest.Problems that name each record, and never hold the id of a user.
 func (a *Reader) Read(in io.Reader, file string) error {
 	a.file, a.records, a.answers, a.problems, a.images = file, 0, 0, manifest.Problems{}, manifest.Images{}
 	a.beside, a.ids = manifest.Beside{}, nil

@@ -159,8 +159,8 @@ func spelledTwice(object map[string]any) string {
 // not be whole: value.IsWholeEnd has those of whole ones.
 var (
 	cut = []string{"length", "limit", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens",
-		"max_length", "token_limit", "context_length", "model_length", "model_context_window_exceeded", "truncated", "contextlengthreached",
-		"maxpredictedtokensreached"}
+		"max_length", "token_limit", "context_length", "model_length", "model_context_window_exceeded", "truncated",
+		"contextlengthreached", "maxpredictedtokensreached"}
 	refuses = []string{"content_filter", "content_filtered", "safety", "image_safety", "refusal", "recitation",
 		"blocklist", "prohibited_content", "spii", "sensitive", "error_toxic", "guardrail_intervened", "blocked",
 		"refused",

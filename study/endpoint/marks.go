@@ -227,7 +227,8 @@ func (l look) field(key, name string, value any) (found Outcome, why string) {
 		found, why = worse(found, why)(m.outcome, fmt.Sprintf("%s (%.40q)", m.what, name))
 	}
 	if word := l.otherEnd(key, value); word != "" {
-		return worse(found, why)(Failed, fmt.Sprintf("%.40q is %.40q, which does not say that the answer is whole", name, word))
+		says := fmt.Sprintf("%.40q is %.40q, which does not say that the answer is whole", name, word)
+		return worse(found, why)(Failed, says)
 	}
 	return found, why
 }
