@@ -15,9 +15,9 @@ var (
 	endReasons = key(`(?:finish|stop|done|end|completion|termination)reason$|^stoptype$`)
 	endStates  = key(`^(?:response|answer|completion|generation|message|choice|output|result|task|run|job|request|` +
 		`finish)?(?:status|state)$`)
-	// ofAnswer are the keys of objects whose states are those of the answer. Those of a cache or a tool are not.
-	ofAnswer = key(`^(?:choices?|messages?|results?|outputs?|alternatives|response|answer|completion|generation|stats|` +
-		`meta|metadata|metainfo)$`)
+	// ofAnswer are the keys of objects whose states are those of the answer. Those of a cache, a tool or
+	// the caller's metadata are not.
+	ofAnswer = key(`^(?:choices?|messages?|results?|outputs?|alternatives|response|answer|completion|generation|stats)$`)
 	// endPrefix stands before the words of enumerations: FINISH_REASON_STOP, ALTERNATIVE_STATUS_FINAL.
 	endPrefix = regexp.MustCompile(`(?i)^(?:[a-z]+_)?(?:reason|status|state)_`)
 	endWord   = regexp.MustCompile(`^[A-Za-z][A-Za-z _-]*$`)

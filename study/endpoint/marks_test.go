@@ -131,7 +131,7 @@ func TestEnds(t *testing.T) {
 		{``, `"stop_reason":"</answer>"`, ``, ok}, {``, `"stop_reason":"END"`, ``, ok}, {``, `"stop_reason":151645`, ``, ok},
 		{`"stop_type":"word","stop_reason":"None"`, `"native_finish_reason":"FINISH_REASON_STOP"`, ``, ok},
 		{`"status":"succeeded","state":"DONE","job_status":"200"`, `"status":"ALTERNATIVE_STATUS_FINAL"`, `"status":"completed"`, ok},
-		{`"status":"","cache":{"status":"miss"},"moderation":{"status":"passed"},"overflow_policy":"rolling"`, ``, ``, ok},
+		{`"status":"","cache":{"status":"miss"},"metadata":{"status":"mine"},"moderation":{"status":"passed"},"overflow_policy":"rolling"`, ``, ``, ok},
 	} {
 		body := strings.NewReplacer("{,", "{", ",,", ",").Replace(`{` + test.outer + `,"choices":[{` + test.choice +
 			`,"finish_reason":"stop","message":{` + test.message + `,"content":"said"}}]}`)
