@@ -29,11 +29,11 @@ type sessionPage struct {
 
 var sessionPages = map[string]sessionPage{
 	"annotate.md": {least: 5, demo: true},
-	"author.md":   {least: 2},
+	"author.md":   {least: 1},
 	"dedupe.md":   {least: 3, demo: true},
 	"features.md": {least: 3, demo: true},
 	"labels.md":   {least: 10},
-	"models.md":   {least: 6, demo: true, model: map[string]string{"http://127.0.0.1:8000/v1": "vllm"}},
+	"models.md":   {least: 5, demo: true, model: map[string]string{"http://127.0.0.1:8000/v1": "vllm"}},
 	"ocr.md":      {least: 6, demo: true},
 	"publish.md":  {least: 3},
 	"scale.md":    {least: 4, demo: true, asks: []string{"cluster split", "cluster merge"}},

@@ -57,7 +57,9 @@ func TestDigestsOfImages(t *testing.T) {
 // TestGoneCounted: the datasheet says how many entries are of posts that are gone.
 func TestGoneCounted(t *testing.T) {
 	made, _, err := published(t, two, func(c *Config) {
-		c.Tombstones = []manifest.Tombstone{{ID: "abc2", State: manifest.StateRemoved}, {ID: "zzz9", State: manifest.StateRemoved}}
+		for _, id := range []manifest.PostID{"abc2", "zzz9"} {
+			c.Tombstones = append(c.Tombstones, manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: time.Unix(1e9, 0)})
+		}
 	})
 	testkit.OK(t, err)
 	if s := made[DatasheetName]; !strings.Contains(s, "1 entries are of posts that are known to be gone") {

@@ -276,8 +276,8 @@ func (of mark) namesPosts() bool {
 }
 
 // ofComment reports whether marks say that a row with an id is about a comment. Where one says that the id is that of
-// the post which the comment stands under, the row counts as one about that post. strong says that the id can be nothing
-// but a post's: then only a mark counts that says what the row is about.
+// the post which the comment stands under, the row counts as one about that post. strong says that the id can be
+// nothing but a post's: then only a mark counts that says what the row is about.
 func (m commentMarks) ofComment(id string, strong bool, texts []string) (comment bool) {
 	for i, of := range m {
 		if strong && of.namesPosts() {

@@ -239,6 +239,7 @@ func TestInitTakes(t *testing.T) {
 			"id,mood abc,sad", []string{`not used: "kind": it says whether`}},
 		{"posts alone, by the ids of rows", "entry_id,link_id,mood\n1ab00,t3_1ab00,sad\nfgb3bdv,t3_1ab00,glad\n1ab01,t3_1ab01,glad\n", Options{PostsOnly: true}, "id,mood 1ab00,sad", []string{"about comments: 1 of 3"}},
 		{"posts of responses, by --id", "sp_id,rp_id,level\n65m92s,dgbdk7z,0\n9ezsfi,e5t3oxh,1\n", Options{ID: "sp_id"}, "id,level 65m92s,0", nil},
+		{"ids that count other things", "id,meme_id,mood\nabc,meme001,sad\nabd,meme002,glad\nabe,meme001,sad\n", Options{}, "id,meme_id,mood abc,meme001,sad", nil},
 		{"ids of other things", "id,template_id,hash_id,meme_id\nabc,181913649,e8a18cf,nothing\nabd,181913650,f8b18cf,winning\n", Options{}, "id,template_id,hash_id,meme_id abc,181913649,e8a18cf,nothing", nil},
 		{"letters that are labels", "id,type,mood\nabc,c,sad\nabd,a,glad\n", Options{}, "id,type,mood abc,c,sad", nil},
 		{"letters under another name", "id,tone,mood\nabc,c,sad\nabd,p,glad\n", Options{}, "id,tone,mood abc,c,sad", nil},

@@ -136,7 +136,8 @@ func (d *guesser) noIDs() (message, hint string) {
 		if c.holdsCommentIDs() {
 			d.commentIDs = cmp.Or(d.commentIDs, c)
 		}
-		if c.namedID && len(c.cells) > 0 && len(c.cells[0]) == 1 && c.private() == "" && personalValue(c.cells[0][0]) == "" {
+		if c.namedID && len(c.cells) > 0 && len(c.cells[0]) == 1 && c.private() == "" &&
+			personalValue(c.cells[0][0]) == "" {
 			message = fmt.Sprintf("no column looks like post ids: %s has values such as %s, and no ids",
 				table.Quote(c.name), table.Quote(c.cells[0][0]))
 			break
@@ -182,14 +183,14 @@ func (c *surveyed) holdsCommentIDs() bool {
 		case strong, isCommentID(text):
 			comments++
 			hex = hex && value.IsHex(text, len(text))
-			if strings.ContainsAny(text, value.Digits) {
+			if strings.ContainsAny(text, value.Digits) && !counterForm.MatchString(text) {
 				numbered++
 			}
 		default:
 			return false
 		}
 	}
-	return 2*numbered > comments && !hex // else they are words
+	return 2*numbered > comments && !hex // else they are words, or count something: meme001
 }
 
 // numberForm is the number of an item in a list that somebody wrote down: 1. or 2).
@@ -205,7 +206,8 @@ func (c *surveyed) severalIDs() (several, comments bool) {
 	for _, cell := range c.cells {
 		n := 0
 		for _, text := range cell {
-			for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;|", r) }) {
+			parts := func(r rune) bool { return strings.ContainsRune(" \t\r\n,;|", r) }
+			for _, word := range strings.FieldsFunc(text, parts) {
 				id, strong := manifest.PostForm(word)
 				switch {
 				case numberForm.MatchString(word):

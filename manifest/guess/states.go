@@ -12,13 +12,15 @@ import (
 )
 
 // removals are names of columns that say whether a post was removed, or by whom, as wordsOf parts them.
-var removals = set(`removed is_removed was_removed deleted is_deleted was_deleted removed_by_category removal_reason removal_status
-	removed_status deletion_status deleted_status post_status submission_status reddit_status availability available is_available`)
+var removals = set(`removed is_removed was_removed deleted is_deleted was_deleted removed_by_category removal_reason
+	removal_status removed_status deletion_status deleted_status post_status submission_status reddit_status availability
+	available is_available`)
 
 // removalWords are what dumps and people write there, without what stands between words.
-var removalWords = set(`removed deleted live active ok online present available unavailable visible public private restricted quarantined
-	banned gone notfound moderator moderators mod mods automod automoderator automodfiltered author user op self reddit admin admins spam
-	spamfilter antievilops contenttakedown copyrighttakedown communityops kept approved`)
+var removalWords = set(`removed deleted live active ok online present available unavailable visible public private
+	restricted quarantined banned gone notfound moderator moderators mod mods automod automoderator automodfiltered
+	author user op self reddit admin admins spam spamfilter antievilops contenttakedown copyrighttakedown communityops
+	kept approved`)
 
 // A stateKind says which state of a row a column tells by its name.
 type stateKind int
@@ -85,8 +87,8 @@ func (d *guesser) lookAtStates() {
 				table.Quote(c.name), noneRows, all, d.example(c, none))
 		}
 		if len(unknown) > 0 {
-			d.lookAt("column %s has values that are in no list of states, in %d of %d rows%s: these rows were taken as all others",
-				table.Quote(c.name), unknownRows, all, d.example(c, unknown))
+			d.lookAt("column %s has values that are in no list of states, in %d of %d rows%s: these rows were taken as "+
+				"all others", table.Quote(c.name), unknownRows, all, d.example(c, unknown))
 		}
 	}
 }

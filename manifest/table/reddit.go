@@ -44,9 +44,10 @@ func thingIn(record string) (t thing, ok bool) {
 	return t, t.data != "" && (t.kind == listing || thingKind.MatchString(t.kind))
 }
 
-// columnsForm is the beginning of a table as pandas writes it, by default or with orient="split": its columns, each with
-// the values of all rows.
-var columnsForm = regexp.MustCompile(`^\s*\{\s*"(?:(?:columns|index)"\s*:\s*\[|(?:[^"\\]|\\.)*"\s*:\s*\{\s*"0"\s*:\s*["tfn\[0-9-])`)
+// columnsForm is the beginning of a table as pandas writes it, by default or with orient="split": its columns, each
+// with the values of all rows.
+var columnsForm = regexp.MustCompile(`^\s*\{\s*"(?:(?:columns|index)"\s*:\s*\[|` +
+	`(?:[^"\\]|\\.)*"\s*:\s*\{\s*"0"\s*:\s*["tfn\[0-9-])`)
 
 // A mapKind says whether a file of JSON is an object whose values are records, and what their keys are.
 type mapKind int
@@ -84,7 +85,7 @@ func mapIn(start []byte, path []string) mapKind {
 }
 
 // mapKeys gives the first keys of an object below a path of keys, up to the first value that is no object; none where
-// the first value is none.
+// that is a list.
 func mapKeys(start []byte, path []string) (keys []string) {
 	in := json.NewDecoder(bytes.NewReader(start))
 	for i := -1; i < len(path); i++ { // into the object, then into the value of each key
@@ -103,17 +104,13 @@ func mapKeys(start []byte, path []string) (keys []string) {
 		}
 		var record json.RawMessage
 		err = in.Decode(&record)
-		cut := err != nil // it is longer than what was looked at
-		if !cut && record[0] != '{' {
-			if len(path) == 0 && record[0] == '[' {
-				return nil
-			}
-			return keys
+		switch {
+		case err == nil && record[0] == '[':
+			return nil
+		case err != nil, record[0] != '{': // it is longer than what was looked at, or no record
+			return append(keys, key)
 		}
 		keys = append(keys, key)
-		if cut {
-			return keys
-		}
 	}
 	return keys
 }
