@@ -110,7 +110,7 @@ func DecodeJSON(file string, data []byte, v any) (*Document, error) {
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
 		line, column := t.position(max(0, int(syntax.Offset)-1))
-		return nil, t.refuse(line, column, "not valid JSON", "one JSON object, and nothing after it")
+		return nil, t.refuse(line, column, "not valid JSON: "+syntax.Error(), "one JSON object, and nothing after it")
 	}
 	start := jsonscan.Skip(string(data), 0)
 	if data[start] != '{' {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,7 +32,11 @@ func (c *command) grantShowCommand() *cobra.Command {
 			return usageError("%w", err)
 		}
 		g, err := policy.ParseGrant(b, args[0])
-		if err != nil {
+		switch {
+		case err != nil && !json.Valid(b):
+			return &problem{err: fmt.Errorf("%s is not a grant: it is not valid JSON", args[0]), code: exitRejected,
+				hint: "rehydrate grant show grant.json"}
+		case err != nil:
 			return &problem{err: err, code: exitRejected}
 		}
 		return c.answer("grant-show", grantReport{Grant: &g, grantVerdict: verdictOf(g.Current(c.now())), File: args[0]})

@@ -170,7 +170,7 @@ func TestReview(t *testing.T) {
 	// The commands read it. A purge, which no lock of the page holds up, takes the next image out of it.
 	r.do(nil, "labels", "agreement", r.answers, filepath.Join(r.release, "annotations.csv")).want(t, exitDone, "figurative")
 	r.do(nil, "annotate", "merge", r.answers, filepath.Join(r.release, "annotations.csv"), "--release", r.release, "--out",
-		filepath.Join(t.TempDir(), "m.jsonl")).want(t, exitRetry, "questions open")
+		filepath.Join(t.TempDir(), "m.jsonl")).want(t, exitRetry, "questions are open")
 	r.do(r.env(), "purge", r.release, "-w", r.workspace, "--offline", "--id", third).want(t, exitDone)
 	if code, text, _ := r.ask("GET", "image/"+third+"/0", "", nil); code != http.StatusNotFound {
 		t.Errorf("the image of a post that was purged: %d, %d bytes", code, len(text))

@@ -119,9 +119,9 @@ type canaryCase struct {
 var canaryCases = []canaryCase{
 	{"", "no command", "", nil, exitDone, "Rebuild a dataset"},
 	{"", "a secret for a command", "SECRET", nil, exitUsage, "unknown command"},
-	{"", "a secret for a flag", "--SECRET", nil, exitUsage, "unknown flag"},
+	{"", "a secret for a flag", "--SECRET", nil, exitUsage, "has no flag"},
 	{"help", "a secret for a topic", "SECRET", nil, exitUsage, "unknown command"},
-	{"completion", "a secret for a shell", "SECRET", nil, exitUsage, "unknown command"},
+	{"completion", "a secret for a shell", "SECRET", nil, exitUsage, "has no command"},
 	{"completion bash", "none", "", nil, exitDone, "complete"},
 	{"completion zsh", "none", "", nil, exitDone, "complete"},
 	{"completion fish", "none", "", nil, exitDone, "complete"},
@@ -625,7 +625,7 @@ func TestPanics(t *testing.T) {
 			break
 		}
 		readings, traces = readings+1, traces+f.stderr
-		if f.code != exitFailed || !strings.Contains(f.stderr, "internal error: canary panic [redacted]") || !strings.Contains(f.stderr, "hint: this is a mistake in rehydrate") {
+		if f.code != exitFailed || !strings.Contains(f.stderr, "internal error: canary panic [redacted]") || !strings.Contains(f.stderr, "  This is a mistake in rehydrate") {
 			t.Errorf("reading %d: exit %d:\n%s", n, f.code, f.stderr)
 		}
 		ws, err := workspace.Open(t.Context(), h.workspace, workspace.Options{})

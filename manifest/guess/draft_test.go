@@ -407,7 +407,7 @@ func TestDraftWriteFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		full := folder(t, map[string]string{"mine.txt": "keep"})
-		if _, err := d.Write(t.Context(), full, nil); err == nil || !strings.HasPrefix(err.Error(), "write release: "+full+": the folder exists") {
+		if _, err := d.Write(t.Context(), full, nil); err == nil || !strings.HasPrefix(err.Error(), full+": the folder exists") {
 			t.Errorf("a folder in use: %v", err)
 		}
 		if files, _ := os.ReadDir(full); len(files) != 1 {
