@@ -46,6 +46,12 @@ func TestChoose(t *testing.T) {
 			"THE BOARD WILL AFTER"},
 		{"a listed word stays", []candidate{at(1, "CAN", 90, 420, 480), at(1, "xq", 90, 485, 530)}, []candidate{at(2, "PANICS", 95, 420, 530)},
 			"THE BOARD WILL CAN xq"},
+		{"a long word that the dictionary lacks, read alike", nil, []candidate{at(1, "XYZZYS", 40, 420, 530), at(2, "XYZZYS", 1, 420, 530)},
+			"THE BOARD WILL XYZZYS"},
+		{"by looks that see the same", nil, []candidate{at(0, "XYZZYS", 60, 420, 530), at(1, "XYZZYS", 60, 420, 530)}, "THE BOARD WILL"},
+		{"a shorter one", nil, []candidate{at(1, "XYZZY", 60, 420, 530), at(2, "XYZZY", 60, 420, 530)}, "THE BOARD WILL"},
+		{"a year", nil, []candidate{at(0, "2020!", 40, 420, 530), at(1, "2020", 1, 420, 530)}, "THE BOARD WILL 2020!"},
+		{"a number of three digits", nil, []candidate{at(0, "202", 70, 420, 530), at(1, "202", 70, 420, 530)}, "THE BOARD WILL"},
 		{"the best of two", nil, []candidate{at(2, "WILL", 60, 420, 530), at(3, "AFTER", 80, 420, 530)}, "THE BOARD WILL AFTER"},
 	} {
 		merged := append(line[:3:3], tt.merged...)

@@ -125,13 +125,15 @@ const (
 	splitFrom  = 4 // letters of a word that split tries
 	splitTo    = 48
 	splitPiece = 4 // letters of a piece other than a function word
+	splitSure  = 3 // the same between wide spaces
 	splitMost  = 5 // pieces
 )
 
 // split cuts a word that the dictionary lacks into words that it has: ITHAS, TODIEFROM.
 // At least one piece is a function word, one of a single letter stands at an end only,
 // and the others have splitPiece letters, since any run of letters is a row of short
-// words. It returns nil without such a cut. It adds only spaces: the pieces make up the word.
+// words; between wide spaces in the ink splitSure are enough, and a single letter may stand
+// anywhere. It returns nil without such a cut. It adds only spaces: the pieces make up the word.
 //
 // A cut needs a wide space in the ink; see spaces.allowCut.
 func (l lexicon) split(word string, ink spaces) []string {
@@ -149,7 +151,9 @@ func (l lexicon) split(word string, ink spaces) []string {
 	if len(upper) < splitFrom || len(upper) > splitTo || l.knows(word) {
 		return nil
 	}
-	cuts := l.cuts(string(upper), func(letter int) bool { return ink.allowCut(at[letter], len(word)) })
+	cuts := l.cuts(string(upper),
+		func(letter int) bool { return ink.allowCut(at[letter], len(word)) },
+		func(letter int) bool { return ink.wide(at[letter], len(word), cutSurePct) })
 	if len(cuts) < 2 || len(cuts) > splitMost {
 		return nil
 	}
@@ -174,8 +178,9 @@ const (
 )
 
 // cuts returns where the pieces of the cheapest cut begin, nil if there is none or none
-// of its pieces is a function word. spaced reports whether one may begin at a letter.
-func (l lexicon) cuts(s string, spaced func(letter int) bool) []int {
+// of its pieces is a function word. spaced reports whether one may begin at a letter, and
+// wide whether one does for sure.
+func (l lexicon) cuts(s string, spaced, wide func(letter int) bool) []int {
 	type step struct {
 		cost, from int
 		function   bool
@@ -186,7 +191,8 @@ func (l lexicon) cuts(s string, spaced func(letter int) bool) []int {
 			if j > 0 && (best[j].cost == 0 || !spaced(j)) {
 				continue // not to be reached, or letters of one word
 			}
-			cost, function := l.pieceCost(s[j:i], j == 0 || i == len(s))
+			sure := (j == 0 || wide(j)) && (i == len(s) || wide(i))
+			cost, function := l.pieceCost(s[j:i], j == 0 || i == len(s) || sure, sure)
 			if cost > 0 && (best[i].cost == 0 || best[j].cost+cost < best[i].cost) {
 				best[i] = step{best[j].cost + cost, j, best[j].function || function}
 			}
@@ -203,15 +209,15 @@ func (l lexicon) cuts(s string, spaced func(letter int) bool) []int {
 	return starts
 }
 
-// pieceCost returns 0 for a text that cannot be a piece.
-func (l lexicon) pieceCost(piece string, atEnd bool) (cost int, function bool) {
+// pieceCost returns 0 for a text that cannot be a piece. sure says that the ink shows it as one.
+func (l lexicon) pieceCost(piece string, atEnd, sure bool) (cost int, function bool) {
 	_, function = slices.BinarySearch(functionWords, piece)
 	switch {
 	case function && len(piece) > 1:
 		return costFunction, true
 	case function && atEnd:
 		return costSingle, true
-	case len(piece) >= splitPiece && l.knows(piece):
+	case (len(piece) >= splitPiece || sure && len(piece) >= splitSure) && l.knows(piece):
 		return costOther, false
 	}
 	return 0, false
@@ -291,7 +297,7 @@ func (l lexicon) parameters() string {
 	fmt.Fprintf(&b, "; strokes %v below %d before %d", strokes, strokeBelow, strokeConfidence)
 	fmt.Fprintf(&b, "; split %d-%d into %d of %d at cost %d %d %d", splitFrom, splitTo, splitMost, splitPiece,
 		costFunction, costOther, costSingle)
-	fmt.Fprintf(&b, "; cut within %d/10 letters of a space of %d%%", cutNearTenths, cutWidePct)
+	fmt.Fprintf(&b, "; cut within %d/10 letters of a space of %d%%, into %d from %d%%", cutNearTenths, cutWidePct, splitSure, cutSurePct)
 	fmt.Fprintf(&b, "; sure from %d of %d", sureConfidence, sureLength)
 	for _, bar := range bars {
 		fmt.Fprintf(&b, "; accept %s %v, agreed %v, without a sure word %v, agreed %v",

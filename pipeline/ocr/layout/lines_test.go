@@ -260,6 +260,22 @@ func TestDropSmall(t *testing.T) {
 	}
 }
 
+// A word without ascenders is as large as those next to it, which are higher.
+func TestDropSmallCountsLetters(t *testing.T) {
+	at := func(text string, x, y, high int) candidate {
+		w := newWord(0, y, text, 99, x, y, x+50, y+high)
+		w.listed = true
+		return w
+	}
+	r := newReading([]candidate{at("CAPTION", 0, 0, 40), at("CAPTION", 60, 0, 40), at("CAPTION", 0, 100, 40), at("CAPTION", 60, 100, 40),
+		at("LINE", 0, 200, 30), at("more", 60, 210, 17), at("most", 120, 210, 17), at("sum", 180, 214, 14),
+		at("LINE", 0, 300, 22), at("more", 60, 304, 17)},
+		image.Point{}, testLexicon("CAPTION LINE MORE MOST SUM"))
+	if want := "CAPTION CAPTION\nCAPTION CAPTION\nLINE more\nLINE more"; r.Text != want {
+		t.Errorf("Text = %q, want %q", r.Text, want)
+	}
+}
+
 // A line without a sure word of three letters has to be read well.
 func TestNoise(t *testing.T) {
 	l := testLexicon("WORD")

@@ -95,7 +95,7 @@ func TestParameters(t *testing.T) {
 		"strips 36, marks 2 2 1/1 1/3 1/4, margins 20% 40% 12%, psm 13; " +
 		"at most 60, by 20 letters, 3 of a place 60% covered 50%; certain 60 of 4 letters 80%; " +
 		"done 92 listed 85% letters 3 70% 80%; noise below 80; below 12 letters of 60 Y @1000 psm 11 invert; " +
-		"merge overlap 30% length^0.3 unlisted 80%; agree overlap 50%; words from 50; columns 110% rows 200% 2; line 45%; small 55%, alone 75%"
+		"merge overlap 30% length^0.3 unlisted 80%; agree overlap 50%; words from 50; columns 110% rows 200% 2; line 45%; small 55%, alone 75%, low 140%"
 	if got := (Rules{}).Parameters("psm 13", "psm 11 invert"); got != want+"; accept 60" {
 		t.Errorf("Parameters() =\n%s\nwant\n%s\n(a change here makes everyone's OCR run again)", got, want+"; accept 60")
 	}

@@ -59,6 +59,6 @@ func parameters(line, page string) string {
 	fmt.Fprintf(&b, "; merge overlap %d%% length^%v unlisted %d%%", mergeOverlapPct, mergeLengthPower, unlistedWeightPct)
 	fmt.Fprintf(&b, "; agree overlap %d%%; words from %d", agreeOverlapPct, wordFloor)
 	fmt.Fprintf(&b, "; columns %d%% rows %d%% %d", gutterPct, rowGapPct, columnLines)
-	fmt.Fprintf(&b, "; line %d%%; small %d%%, alone %d%%", sameLinePct, smallPct, smallAlonePct)
+	fmt.Fprintf(&b, "; line %d%%; small %d%%, alone %d%%, low %d%%", sameLinePct, smallPct, smallAlonePct, lowCountsPct)
 	return b.String()
 }

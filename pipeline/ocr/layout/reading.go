@@ -359,12 +359,33 @@ const (
 func dropSmall(words []verdict) {
 	median := medianHeight(words)
 	for i, v := range words {
-		least := smallPct
-		if !v.beside {
-			least = smallAlonePct
+		least, high := smallAlonePct, v.Box.Dy()
+		if v.beside {
+			least = smallPct
+			if isLow(v.Text) {
+				high = max(high, min(lowCountsPct*high/100, lineHeight(words, v.line)))
+			}
 		}
-		words[i].accepted = v.accepted && 100*v.Box.Dy() >= least*median
+		words[i].accepted = v.accepted && 100*high >= least*median
 	}
+}
+
+// lowCountsPct is how high a word without ascenders counts, of its height, but not higher than its line: "so" is as large
+// as the "majestic" next to it.
+const lowCountsPct = 140
+
+// isLow reports whether no letter of a word is as high as a capital.
+func isLow(text string) bool { return strings.Trim(text, "acemnorsuvwxz") == "" }
+
+// lineHeight is the height of the highest word of a line.
+func lineHeight(words []verdict, line int) int {
+	high := 0
+	for _, v := range words {
+		if v.line == line {
+			high = max(high, v.Box.Dy())
+		}
+	}
+	return high
 }
 
 // medianHeight is that of the accepted letters but for words that were put in, and 0 without any.

@@ -21,13 +21,19 @@ type space struct {
 const (
 	cutNearTenths = 6   // of a letter's width: how far the space may be from where the letters say
 	cutWidePct    = 130 // of the median space of the word: a space between words at least
+	cutSurePct    = 180 // the same, where it tells words by itself
 )
 
 // allowCut reports whether a word of so many bytes may be cut before one of them: a space wider than those between
 // letters is there. Where letters touch, the ink has too few spaces to tell, and the word may be cut anywhere.
 func (s spaces) allowCut(offset, length int) bool {
-	if 2*len(s) < length {
-		return true
+	return 2*len(s) < length || s.wide(offset, length, cutWidePct)
+}
+
+// wide reports whether a space of at least a percentage of the median one is where a byte of a word begins.
+func (s spaces) wide(offset, length, pct int) bool {
+	if len(s) == 0 {
+		return false
 	}
 	widths := make([]int, len(s))
 	for i, one := range s {
@@ -37,7 +43,7 @@ func (s spaces) allowCut(offset, length int) bool {
 	median := widths[len(widths)/2]
 	return slices.ContainsFunc(s, func(one space) bool {
 		away := one.middle*length - 1000*offset // in thousandths of a letter
-		return max(away, -away) <= 100*cutNearTenths && 100*one.width >= cutWidePct*median
+		return max(away, -away) <= 100*cutNearTenths && 100*one.width >= pct*median
 	})
 }
 

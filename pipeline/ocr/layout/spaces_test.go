@@ -39,7 +39,7 @@ func TestSpaces(t *testing.T) {
 
 // TestCutWhereTheInkIs: letters say where a word may be cut, and the ink whether it is.
 func TestCutWhereTheInkIs(t *testing.T) {
-	l := testLexicon("IT HAS")
+	l := testLexicon("IT HAS DOG")
 	for _, tt := range []struct {
 		name    string
 		between []int
