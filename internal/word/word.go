@@ -22,7 +22,7 @@ type Word struct {
 }
 
 // A Repair says how the text of a word came to be if no single reading gave it as it is. None has a letter that the
-// engine read nowhere at its place, but an I for an upright stroke.
+// engine read nowhere at its place, but an I for an upright stroke or for the L of LAM.
 type Repair string
 
 const (

@@ -42,7 +42,11 @@ type layer struct {
 	rows   []int // spans[rows[y]:rows[y+1]] are those of row y
 	shapes []shape
 	used   []bool // the shapes that are letters of a line
+	turned bool   // it lies level what is slanted in the image
 }
+
+// bright reports whether text is brighter than what is around it.
+func (l *layer) bright() bool { return l.ramp[255] < l.ramp[0] }
 
 // newLayer finds the shapes of a plane, in the order of their first pixel.
 func newLayer(g *image.Gray, r *ramp) *layer {

@@ -9,7 +9,9 @@
 //	queue: the most promising lines first, each cut out as a strip, many in one request; what is
 //	    read for certain is not read again
 //	mend and merge the words; with too few letters: lines that are
-//	    brighter or darker than what is around them, then the whole page, merge again
+//	    brighter or darker than what is around them, or stand out by colour, then the whole page, merge again
+//	gaps: places in a row of accepted words that have shapes like letters and no word, cut out and read again
+//	choose single words that the merge of whole lines has lost
 //	order the merged words as a person reads them; accept those that are certain enough
 //
 // # Promises

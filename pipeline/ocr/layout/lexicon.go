@@ -303,6 +303,6 @@ func (l lexicon) parameters() string {
 		fmt.Fprintf(&b, "; accept %s %v, agreed %v, without a sure word %v, agreed %v",
 			bar.what, bar.beside, bar.besideAgreed, bar.without, bar.withoutAgreed)
 	}
-	b.WriteString(choiceParameters())
+	b.WriteString(choiceParameters() + gapParameters())
 	return b.String()
 }

@@ -79,6 +79,10 @@ func (r *reader) read() ([]candidate, error) {
 	if err != nil || r.page.rules.DecisionOnly || lexicon.knows == nil {
 		return merged, err
 	}
+	merged, err = r.fill(merged)
+	if err != nil {
+		return nil, err
+	}
 	return lexicon.choose(merged, r.heard), nil
 }
 

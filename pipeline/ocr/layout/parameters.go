@@ -13,7 +13,7 @@ import (
 //	3: line by line; LAM is I AM; what is small is not accepted
 //	4: the box of a word is that of its ink
 //	5: more short words and strokes; words are cut where the ink has a space; colours; a choice
-//	   among the words of all strips
+//	   among the words of all strips; gaps read again
 const methodVersion = 5
 
 // Parameters describes everything between pixels and text, for a dataset's provenance and the fingerprint of an engine:

@@ -141,6 +141,7 @@ func levels(g *image.Gray) (low, high int) {
 func (q *queue) addTurned(from *layer, look look, slope int) {
 	turn := newTurn(q.size(), slope)
 	l := newLayer(turn.plane(from.gray, uint8(look.white)), from.ramp)
+	l.turned = true
 	lines := l.findLines(len(q.layers), look.even)
 	for i, t := range lines {
 		lines[i].shift = turn.shift(t.box)
