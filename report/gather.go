@@ -12,6 +12,7 @@ import (
 
 	"rehydrate/internal/page"
 	"rehydrate/internal/picture"
+	"rehydrate/internal/word"
 	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
@@ -69,6 +70,11 @@ func gather(ctx context.Context, ws *workspace.Workspace, j state.Judge, o Optio
 	if err := d.count(ctx, ws, j, b.Splits); err != nil {
 		return d, err
 	}
+	repairs, err := ws.Repairs(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.Mended, d.Filled = repairs[word.Mended], repairs[word.Filled]
 	d.LastRun, err = state.ReadNote[state.LastRun](ctx, ws)
 	if err != nil {
 		return d, err

@@ -51,6 +51,8 @@ type data struct {
 	Sides    [len(sideBounds) + 1]int // kept images by their longer side
 	Tenths   [10]int                  // kept entries by mean OCR confidence: [0] is below 10, [9] is 90 to 100
 	Textless int                      // kept entries in which no word was read
+	Mended   int                      // words of the texts of stored images that were put together from several readings
+	Filled   int                      // the same that were put where the best reading has none
 
 	GroupSizes   map[int]int    // how many groups have so many entries, the kept one among them
 	GroupClasses map[string]int // dropped entries by the class of their nearness

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 )
@@ -311,6 +312,23 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 // recognises an image wherever it turns up.
 func (t *tx) keepDigests(ctx context.Context, which string, args ...any) {
 	t.exec(ctx, "INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image WHERE "+which, args...)
+}
+
+// Repairs counts the words of stored texts that no single reading gave as they are, by how they came to be.
+func (w *Workspace) Repairs(ctx context.Context) (counts map[word.Repair]int, err error) {
+	defer wrap(&err, "count the repaired words")
+	type row struct {
+		repair word.Repair
+		words  int
+	}
+	rows, err := list(ctx, w.db, func(r *row) []any { return []any{&r.repair, &r.words} }, `
+		SELECT value ->> 'Repair', count(*) FROM reading, json_each(reading.words)
+		WHERE value ->> 'Repair' IS NOT NULL AND value ->> 'Accepted' GROUP BY 1`)
+	counts = map[word.Repair]int{}
+	for _, r := range rows {
+		counts[r.repair] = r.words
+	}
+	return counts, err
 }
 
 // A NewReading is what OCR read in the entry's image. Old, a text of the reading that it replaces, is kept until

@@ -334,6 +334,20 @@ func TestDigestsOfErasedImagesStay(t *testing.T) {
 	testkit.Same(t, "", want, got, err)
 }
 
+// TestRepairs counts the accepted words of readings that were repaired.
+func TestRepairs(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(2)...)
+	for _, id := range []manifest.PostID{"a000", "a001"} {
+		img := store(t, w, key(string(id)), "image of "+string(id))
+		testkit.OK(t, w.SetReadings(ctx, NewReading{Key: key(string(id)), Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Words: []word.Word{
+			{Text: "A", Accepted: true}, {Text: "B", Accepted: true, Repair: word.Mended, Readings: []string{"8"}},
+			{Text: "C", Repair: word.Mended}, {Text: "D", Accepted: true, Repair: word.Filled}}}}))
+	}
+	got, err := w.Repairs(ctx)
+	testkit.Same(t, "repairs", map[word.Repair]int{word.Mended: 2, word.Filled: 2}, got, err)
+}
+
 // TestEarlierTextsStayUntilARereadingEnds walks through a re-reading: what it compares with is the first text and
 // outcome, is not lost by a second begin, and is gone with the post, with the image or in the end.
 func TestEarlierTextsStayUntilARereadingEnds(t *testing.T) {
