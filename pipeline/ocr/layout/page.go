@@ -92,7 +92,11 @@ func (r *reader) readLines() ([]candidate, error) {
 	if err != nil || r.decided(all) || sureLetters(merge(all)) >= againBelow {
 		return merge(all), err
 	}
-	r.queue.searchAgain(colourPlanes(r.page.image))
+	var colours map[string]*image.Gray
+	if !r.page.rules.DecisionOnly { // a decision stays as quick as without them
+		colours = colourPlanes(r.page.image)
+	}
+	r.queue.searchAgain(colours)
 	more, err := r.readQueue()
 	all = append(all, more...)
 	if err != nil || sureLetters(merge(all)) >= sparseBelow {
