@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/internal/testkit/duckdb"
 	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr/layout"
@@ -314,4 +316,15 @@ func TestFilter(t *testing.T) {
 	if got := decoded[jsonDecision](t, r.Stdout); r.Status != 0 || got.Decision != "not_english" || got.Reason != "foreign_words" || got.Tokens < 8 {
 		t.Errorf("ocr --filter --json = %+v, %+v", r, got)
 	}
+}
+
+// TestJSONOfRepairs: a word that no single reading gave as it is says so in --json, with what was read at its place.
+func TestJSONOfRepairs(t *testing.T) {
+	r := result{input: input{name: "a.png"}, Reading: layout.Reading{Words: []word.Word{
+		{Text: "IT", Accepted: true, Repair: word.Mended, Readings: []string{"ITHAS"}}, {Text: "HELPS", Accepted: true}}}}
+	got, err := json.Marshal(newJSONReading(r))
+	want := `{"file":"a.png","text":"","confidence":0,"words":[` +
+		`{"text":"IT","confidence":0,"box":[0,0,0,0],"line":0,"accepted":true,"repair":"mended","readings":["ITHAS"]},` +
+		`{"text":"HELPS","confidence":0,"box":[0,0,0,0],"line":0,"accepted":true}]}`
+	testkit.Same(t, "JSON", want, string(got), err)
 }
