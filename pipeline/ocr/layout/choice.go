@@ -201,7 +201,8 @@ func (c candidate) alike(heard []candidate) bool {
 
 // choiceParameters describes the constants of the choice.
 func choiceParameters() string {
-	return fmt.Sprintf("; added %d-%d%% high, agreed %d or %d of %d letters, alone %d or %d, next %d of %d%%; unlisted %d of %d or %d; "+
-		"replaced from %d%%, worth %d %d %d", addLowPct, addHighPct, addAgreed, addAgreedLong, longLetters, addAlone, addShort,
+	return fmt.Sprintf("; added %d-%d%% high, agreed %d or %d of %d letters, alone %d or %d, next %d of %d%%; "+
+		"unlisted %d of %d or %d; replaced from %d%%, worth %d %d %d",
+		addLowPct, addHighPct, addAgreed, addAgreedLong, longLetters, addAlone, addShort,
 		addNext, addNextHighPct, alikeFrom, alikeLetters, alikeDigits, replaceWorthPct, worthListed, worthShort, worthOther)
 }

@@ -151,9 +151,11 @@ func (l lexicon) split(word string, ink spaces) []string {
 	if len(upper) < splitFrom || len(upper) > splitTo || l.knows(word) {
 		return nil
 	}
-	cuts := l.cuts(string(upper),
-		func(letter int) bool { return ink.allowCut(at[letter], len(word)) },
-		func(letter int) bool { return ink.wide(at[letter], len(word), cutSurePct) })
+	spaced, wide := make([]bool, len(at)), make([]bool, len(at))
+	for i, offset := range at {
+		spaced[i], wide[i] = ink.allowCut(offset, len(word)), ink.wide(offset, len(word), cutSurePct)
+	}
+	cuts := l.cuts(string(upper), spaced, wide)
 	if len(cuts) < 2 || len(cuts) > splitMost {
 		return nil
 	}
@@ -178,9 +180,9 @@ const (
 )
 
 // cuts returns where the pieces of the cheapest cut begin, nil if there is none or none
-// of its pieces is a function word. spaced reports whether one may begin at a letter, and
+// of its pieces is a function word. spaced says of each letter whether one may begin there, and
 // wide whether one does for sure.
-func (l lexicon) cuts(s string, spaced, wide func(letter int) bool) []int {
+func (l lexicon) cuts(s string, spaced, wide []bool) []int {
 	type step struct {
 		cost, from int
 		function   bool
@@ -188,10 +190,10 @@ func (l lexicon) cuts(s string, spaced, wide func(letter int) bool) []int {
 	best := make([]step, len(s)+1)
 	for i := 1; i <= len(s); i++ {
 		for j := range i {
-			if j > 0 && (best[j].cost == 0 || !spaced(j)) {
+			if j > 0 && (best[j].cost == 0 || !spaced[j]) {
 				continue // not to be reached, or letters of one word
 			}
-			sure := (j == 0 || wide(j)) && (i == len(s) || wide(i))
+			sure := (j == 0 || wide[j]) && (i == len(s) || wide[i])
 			cost, function := l.pieceCost(s[j:i], j == 0 || i == len(s) || sure, sure)
 			if cost > 0 && (best[i].cost == 0 || best[j].cost+cost < best[i].cost) {
 				best[i] = step{best[j].cost + cost, j, best[j].function || function}
