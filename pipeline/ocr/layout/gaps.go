@@ -15,8 +15,8 @@ import (
 //
 // Letters that touch what is behind them, or stand in another look than the rest of their line, are in no strip, or the
 // strip's reading of them is noise. The place is cut out again, whole, and read in two ways. Boxes of words say badly
-// where a gap is, since they are often a letter short; clusters of the shapes of all looks say it well. On 338 memes 210
-// gaps are read, two small strips each, and give 36 words for 9 wrong ones.
+// where a gap is, since they are often a letter short; clusters of the shapes of all looks say it well. On 338
+// memes 210 gaps are read, two small strips each, and give 36 words for 9 wrong ones.
 type gap struct {
 	box    image.Rectangle // of its shapes, in pixels of the layers
 	cut    image.Rectangle // what is read of it
@@ -121,7 +121,8 @@ func (q *queue) gapsOf(row gap) []gap {
 		aside := gapAsidePct * row.high / 100
 		near := nearest(g.box, words)
 		g.look = row.row[near].look
-		g.cut = image.Rect(g.box.Min.X-aside, min(g.box.Min.Y, words[near].Min.Y), g.box.Max.X+aside, max(g.box.Max.Y, words[near].Max.Y))
+		g.cut = image.Rect(g.box.Min.X-aside, min(g.box.Min.Y, words[near].Min.Y),
+			g.box.Max.X+aside, max(g.box.Max.Y, words[near].Max.Y))
 		if first > 0 {
 			g.cut.Min.X = max(g.cut.Min.X, clusters[first-1].Max.X)
 		}
@@ -163,7 +164,8 @@ func (q *queue) clusters(row gap, bright bool, words []image.Rectangle) []image.
 			continue
 		}
 		for _, s := range l.shapes {
-			if within(s.box.Dy(), gapLowPct, gapHighPct, row.high) && s.box.Dx() <= gapWide*row.high && inRow(s.box, words[nearest(s.box, words)]) {
+			fits := within(s.box.Dy(), gapLowPct, gapHighPct, row.high) && s.box.Dx() <= gapWide*row.high
+			if fits && inRow(s.box, words[nearest(s.box, words)]) {
 				parts = append(parts, s.box)
 			}
 		}
@@ -172,7 +174,8 @@ func (q *queue) clusters(row gap, bright bool, words []image.Rectangle) []image.
 		parts = append(parts, q.inLayer(c))
 	}
 	slices.SortFunc(parts, func(a, b image.Rectangle) int {
-		return cmp.Or(cmp.Compare(a.Min.X, b.Min.X), cmp.Compare(a.Max.X, b.Max.X), cmp.Compare(a.Min.Y, b.Min.Y), cmp.Compare(a.Max.Y, b.Max.Y))
+		return cmp.Or(cmp.Compare(a.Min.X, b.Min.X), cmp.Compare(a.Max.X, b.Max.X),
+			cmp.Compare(a.Min.Y, b.Min.Y), cmp.Compare(a.Max.Y, b.Max.Y))
 	})
 	var out []image.Rectangle
 	for _, p := range parts {
@@ -200,11 +203,13 @@ func withinReach(clusters, words []image.Rectangle, high int) []image.Rectangle 
 		first, last = len(clusters), len(clusters)
 	}
 	edge := left
-	for ; first > 0 && 100*(edge-clusters[first-1].Max.X) <= gapReachPct*high && left-clusters[first-1].Min.X <= gapEndMost*high; first-- {
+	for ; first > 0 && 100*(edge-clusters[first-1].Max.X) <= gapReachPct*high &&
+		left-clusters[first-1].Min.X <= gapEndMost*high; first-- {
 		edge = clusters[first-1].Min.X
 	}
 	edge = right
-	for ; last < len(clusters) && 100*(clusters[last].Min.X-edge) <= gapReachPct*high && clusters[last].Max.X-right <= gapEndMost*high; last++ {
+	for ; last < len(clusters) && 100*(clusters[last].Min.X-edge) <= gapReachPct*high &&
+		clusters[last].Max.X-right <= gapEndMost*high; last++ {
 		edge = max(edge, clusters[last].Max.X)
 	}
 	return clusters[first:last]
@@ -225,7 +230,8 @@ func (r *reader) strips(g gap) [2]strip {
 
 // page is what a strip shows of a gap.
 func (g gap) page() image.Rectangle {
-	return image.Rect(g.cut.Min.X, g.cut.Min.Y-(marginAbovePct*g.high/100+1), g.cut.Max.X, g.cut.Max.Y+marginBelowPct*g.high/100+1)
+	above, below := marginAbovePct*g.high/100+1, marginBelowPct*g.high/100+1
+	return image.Rect(g.cut.Min.X, g.cut.Min.Y-above, g.cut.Max.X, g.cut.Max.Y+below)
 }
 
 // newStrip makes a strip of a part of a plane; page is where it is in the layers.
@@ -265,7 +271,9 @@ func (r *reader) best(g gap, read [][]candidate) []choice {
 		var good []choice
 		total := 0
 		for _, c := range words {
-			c.agreed = slices.ContainsFunc(others, func(o candidate) bool { return bare(o.Text) == bare(c.Text) && middleIn(o, place) })
+			c.agreed = slices.ContainsFunc(others, func(o candidate) bool {
+				return bare(o.Text) == bare(c.Text) && middleIn(o, place)
+			})
 			if !r.fillsGap(c, i < len(read)) || g.repeats(c) {
 				continue
 			}
@@ -336,8 +344,9 @@ func middleIn(c candidate, place image.Rectangle) bool {
 // gapParameters describes the constants of gaps.
 func gapParameters() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "; gaps %d, shapes %d-%d%% wide %d near %d%%, covered %d%% narrow %d%%, reach %d%% %d, rows %d%%, aside %d%%",
-		gapsMost, gapLowPct, gapHighPct, gapWide, clusterPct, gapCoveredPct, gapNarrowPct, gapReachPct, gapEndMost, gapRowPct, gapAsidePct)
+	fmt.Fprintf(&b, "; gaps %d, shapes %d-%d%% wide %d near %d%%, covered %d%% narrow %d%%, reach %d%% %d, rows %d%%, "+
+		"aside %d%%", gapsMost, gapLowPct, gapHighPct, gapWide, clusterPct, gapCoveredPct, gapNarrowPct, gapReachPct,
+		gapEndMost, gapRowPct, gapAsidePct)
 	for _, bar := range bars {
 		fmt.Fprintf(&b, "; fill %s %v, agreed %v", bar.what, gapBars[bar.what].alone, gapBars[bar.what].agreed)
 	}
