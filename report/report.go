@@ -105,6 +105,37 @@ func (d data) Count(outcomes ...manifest.Outcome) int {
 	return n
 }
 
+// Strip is the report in six numbers, of which the first five add up to all entries.
+func (d data) Strip() []page.Figure {
+	kept := d.Count(manifest.Kept)
+	retry := d.Count(manifest.Failed, manifest.Pending)
+	figures := []page.Figure{
+		{Value: fmt.Sprintf("%d of %d", kept, d.Entries), Label: "kept", Tone: page.Good, Section: "funnel"},
+		{Value: strconv.Itoa(d.Count(steps[0].lost...)), Label: "deleted or unavailable", Section: "funnel"},
+		{Value: strconv.Itoa(d.Count(slices.Concat(steps[1].lost, steps[2].lost)...)), Label: "lost or not allowed", Section: "funnel"},
+		{Value: strconv.Itoa(d.Count(slices.Concat(steps[4].lost, steps[5].lost)...)), Label: "filtered", Section: "funnel"},
+		{Value: strconv.Itoa(retry), Label: "to retry", Tone: page.Open.If(retry), Section: "retry"},
+	}
+	if kept == 0 {
+		figures[0].Tone = page.Bad
+	}
+	return append(figures, d.balance())
+}
+
+// balance is what the tests of the labels come to.
+func (d data) balance() page.Figure {
+	f := page.Figure{Value: "yes", Label: "still balanced", Tone: page.Good, Section: "drift"}
+	switch {
+	case d.Drift == nil:
+		f.Value, f.Tone = "-", page.Plain
+	case d.Changed() > 0:
+		f.Value, f.Tone = "no", page.Bad
+	case d.TooFew():
+		f.Value, f.Tone = "cannot tell", page.Open
+	}
+	return f
+}
+
 // AllOutcomes are the outcomes in the order of tables.
 func (d data) AllOutcomes() []manifest.Outcome { return manifest.Outcomes() }
 
@@ -123,10 +154,10 @@ var steps = []struct {
 	{"the policy allows it", "refused", []manifest.Outcome{manifest.Refused}},
 	{"it has its image", "no image",
 		[]manifest.Outcome{manifest.NoMedia, manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed}},
-	{"it is settled", "not settled", []manifest.Outcome{manifest.Failed, manifest.Pending}},
+	{"it has its answer", "to retry", []manifest.Outcome{manifest.Failed, manifest.Pending}},
 	{"it is English or without text", "not English or unreadable",
 		[]manifest.Outcome{manifest.NotEnglish, manifest.Unreadable}},
-	{"nothing earlier is near it: kept", "duplicate", []manifest.Outcome{manifest.Duplicate}},
+	{"it is no near-duplicate: kept", "near-duplicate", []manifest.Outcome{manifest.Duplicate}},
 }
 
 // Funnel is the chart of what is left after each step.
@@ -394,6 +425,42 @@ func bars[K cmp.Ordered](caption, of, series, label string, counts map[K]int) pa
 	}
 	return c.Bars()
 }
+
+// foldSize is how many images or texts open at once.
+const foldSize = 50
+
+// A fold is a part of a long list, which a page shows when it is opened.
+type fold[T any] struct {
+	From, To int // the places in the list of the first and the last item, from 1
+	Items    []T
+}
+
+// folds cuts a list into parts of foldSize.
+func folds[T any](list iter.Seq[T]) iter.Seq[fold[T]] {
+	return func(yield func(fold[T]) bool) {
+		var f fold[T]
+		for item := range list {
+			if len(f.Items) == foldSize {
+				if !yield(f) {
+					return
+				}
+				f = fold[T]{To: f.To}
+			}
+			f.To++
+			f.From = f.To - len(f.Items)
+			f.Items = append(f.Items, item)
+		}
+		if len(f.Items) > 0 {
+			yield(f)
+		}
+	}
+}
+
+// ThumbnailFolds are the thumbnails in parts.
+func (d data) ThumbnailFolds() iter.Seq[fold[page.Thumbnail]] { return folds(d.Thumbnails) }
+
+// TextFolds are the texts in parts.
+func (d data) TextFolds() iter.Seq[fold[readText]] { return folds(d.Texts) }
 
 // PostsARequest is how many posts one request to Reddit asks about.
 func (d data) PostsARequest() int { return policy.MaxAsk }

@@ -7,8 +7,8 @@ import (
 )
 
 // A Chart is a figure of a page, {{template "chart" .}}: drawings one below the other, and behind them the table of their
-// numbers. Labels are text of the page, and drawings are as wide as the page: places across are in percent, heights in
-// pixels, so that no screen and no paper makes letters smaller. Counts and Spans make charts of numbers.
+// numbers. Labels are text of the page, and drawings are as wide as the page leaves room: places across are in percent,
+// heights in pixels, so that no screen and no paper makes letters smaller. Counts and Spans make charts of numbers.
 type Chart struct {
 	Caption string   // what it shows
 	Key     []string // names of the series, in the order of their colours; nil for one series
@@ -16,9 +16,10 @@ type Chart struct {
 	Table   Table // all numbers that are drawn
 }
 
-// A Row is one drawing of a chart with the line of text above it.
+// A Row is one drawing of a chart with a label at its left and numbers at its right. A row with a Name and no Label is as
+// wide as the chart.
 type Row struct {
-	Label, Value string // the text; both are empty where the drawing needs none
+	Label, Value string // a line of Value for each bar; both are empty where the drawing needs none
 	Name         string // what is drawn, for those who do not see it; empty where the text says all of it
 	Height       float64
 	Marks        []Mark // later ones cover earlier ones
@@ -69,16 +70,19 @@ func (g Group) sum() (n int) {
 	return n
 }
 
+// lineHeight is the height of a line of text beside a bar, in pixels, as page.css has it: a bar has one line.
+const lineHeight = 18.0
+
 // Bars draws a bar for each number, its share of the group's All, those of a group one below the other.
 func (c Counts) Bars() Chart {
 	return c.lines(func(g Group) (row Row) {
 		var values []string
 		for i, n := range g.Counts {
 			share := g.share(i)
-			row.bar(i, 0, float64(i)*9, share, 8)
+			row.bar(i, 0, float64(i)*lineHeight+2, share, lineHeight-4)
 			values = append(values, strings.TrimSpace(fmt.Sprintf("%s %d (%.1f\u00a0%%)", c.named(i), n, share)))
 		}
-		row.Value, row.Height = strings.Join(values, ", "), float64(len(g.Counts))*9
+		row.Value, row.Height = strings.Join(values, "\n"), float64(len(g.Counts))*lineHeight
 		return row
 	})
 }
@@ -86,10 +90,10 @@ func (c Counts) Bars() Chart {
 // Stacked draws one bar for each group, and in it the share of each number.
 func (c Counts) Stacked() Chart {
 	return c.lines(func(g Group) Row {
-		row, left, names := Row{Value: strconv.Itoa(g.sum()), Height: 16}, 0.0, []string{}
+		row, left, names := Row{Value: strconv.Itoa(g.sum()), Height: lineHeight}, 0.0, []string{}
 		for i, n := range g.Counts {
 			share := g.share(i)
-			row.bar(i, left, 0, share, 16)
+			row.bar(i, left, 1, share, lineHeight-2)
 			left += share
 			if n > 0 {
 				names = append(names, fmt.Sprintf("%s %d", c.Series[i], n))

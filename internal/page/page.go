@@ -49,6 +49,32 @@ func Parse(from fs.FS, name string) *template.Template {
 	return template.Must(template.Must(t.ParseFS(files, "*.html")).ParseFS(from, name))
 }
 
+// A Figure is one number of the strip on top of a page, {{template "strip" figures}}.
+type Figure struct {
+	Value, Label string // "34 of 65", "kept"
+	Tone         Tone
+	Section      string // the id of the section that explains it; "" where there is none
+}
+
+// A Tone is what a number asks of the reader, the same on every page. Its value is a style of page.css.
+type Tone string
+
+// The tones, from nothing to do to something wrong.
+const (
+	Plain Tone = ""     // for information
+	Good  Tone = "good" // as it should be
+	Open  Tone = "open" // somebody has to look, or it cannot be told
+	Bad   Tone = "bad"  // something is wrong, and somebody has to act
+)
+
+// If is a tone where a number is above zero, and Good where it is zero.
+func (t Tone) If(n int) Tone {
+	if n == 0 {
+		return Good
+	}
+	return t
+}
+
 // Counted is n things in words: "1 image", "2 images".
 func Counted(n int, one string) string {
 	if n == 1 {

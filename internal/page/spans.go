@@ -13,14 +13,14 @@ type Spans struct {
 
 // A SpanGroup is one line of Spans.
 type SpanGroup struct {
-	Label, Value string  // the text above the drawing, which says all of it
+	Label, Value string  // the text beside the drawing, which says all of it: a line of Value for each span
 	Spans        []*Span // by series; nil draws nothing
 }
 
 // A Span is a line from Low to High with a box from Q1 to Q3 and a mark at Middle; a box without a width is a point.
 type Span struct{ Low, Q1, Middle, Q3, High float64 }
 
-const spanHeight, pointWidth = 14.0, 0.8 // pixels, percent
+const pointWidth = 0.8 // percent
 
 // Chart draws the spans of a group one below the other, and the ends of the scale below all of them.
 func (s Spans) Chart() Chart {
@@ -31,20 +31,20 @@ func (s Spans) Chart() Chart {
 	from, to := s.scale()
 	place := func(v float64) float64 { return 100 * (v - from) / (to - from) }
 	for _, g := range s.Groups {
-		row := Row{Label: g.Label, Value: g.Value, Height: spanHeight * float64(len(g.Spans))}
+		row := Row{Label: g.Label, Value: g.Value, Height: lineHeight * float64(len(g.Spans))}
 		for i, span := range g.Spans {
 			if span == nil {
 				continue
 			}
-			top := spanHeight * float64(i)
-			row.Marks = append(row.Marks, Mark{Class: "axis", X: place(span.Low), Y: top + spanHeight/2, W: place(span.High) - place(span.Low)})
+			top := lineHeight * float64(i)
+			row.Marks = append(row.Marks, Mark{Class: "axis", X: place(span.Low), Y: top + lineHeight/2, W: place(span.High) - place(span.Low)})
 			left, width := place(span.Q1), place(span.Q3)-place(span.Q1)
 			if width < pointWidth {
 				left, width = min(max(place(span.Middle)-pointWidth/2, 0), 100-pointWidth), pointWidth
 			}
-			row.bar(i, left, top+1, width, spanHeight-2)
+			row.bar(i, left, top+2, width, lineHeight-4)
 			if width > pointWidth {
-				row.Marks = append(row.Marks, Mark{Class: "mid", X: place(span.Middle), Y: top + 1, H: spanHeight - 2})
+				row.Marks = append(row.Marks, Mark{Class: "mid", X: place(span.Middle), Y: top + 2, H: lineHeight - 4})
 			}
 		}
 		chart.Rows = append(chart.Rows, row)
