@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,6 +75,27 @@ func (r Report) Headline() []string {
 		lines = append(lines, fmt.Sprintf("All were looked for by id, and %d of them by image.", r.Known.Digests))
 	}
 	return append(lines, r.rests())
+}
+
+// Strip is the audit in five numbers, for its page.
+func (r Report) Strip() []page.Figure {
+	found, open, late := len(r.Findings), len(r.Open), len(r.LateDuties())/2
+	strip := []page.Figure{
+		{Value: strconv.Itoa(found), Label: "found", Tone: page.Bad.If(found)},
+		{Value: strconv.Itoa(open), Label: "not checked", Tone: page.Open.If(open)},
+		{Value: strconv.Itoa(late), Label: "overdue", Tone: page.Bad.If(late)},
+		{Value: strconv.Itoa(r.Known.MustGo), Label: "removed posts looked for", Section: "rests"},
+		{Value: strconv.Itoa(len(r.Scope.Files)), Label: "files looked at", Section: "files"},
+	}
+	for i, part := range []struct {
+		id    string
+		there bool
+	}{{"found", found > 0}, {"open", open > 0}, {"duties", len(r.Duties) > 0}} {
+		if part.there {
+			strip[i].Section = part.id
+		}
+	}
+	return strip
 }
 
 func (r Report) failed() (lines []string) {

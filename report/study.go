@@ -25,6 +25,117 @@ type Study struct {
 	Moderation *labels.ModerationTable
 	Models     []Model
 	Notes      []string // parts that were asked for and are left out, and why
+	Schema     string   // name of the release's label schema
+}
+
+// A Part is a section of the page of a study, or a heading within the section above it.
+type Part struct {
+	ID, Name string
+	Within   bool
+}
+
+// Contents are the sections of the page, with the features and models in them.
+func (s Study) Contents() (parts []Part) {
+	section := func(id, name string) { parts = append(parts, Part{ID: id, Name: name}) }
+	within := func(id string, i int, name string) {
+		parts = append(parts, Part{ID: id + "-" + strconv.Itoa(i), Name: name, Within: true})
+	}
+	if s.Counts != nil {
+		section("counts", "Labels")
+	}
+	if s.Agreement != nil {
+		section("agreement", "Agreement of annotators")
+	}
+	if s.Tests != nil {
+		section("tests", "Differences by "+s.Tests.By)
+		for i, t := range s.Tests.Tests {
+			within("feature", i, strings.TrimSuffix(t.Feature+", "+t.Label, ", "))
+		}
+	}
+	if s.Moderation != nil {
+		section("moderation", "Moderation services")
+	}
+	if len(s.Models) > 0 {
+		section("models", "Predictions")
+		for i, m := range s.Models {
+			if len(m.Scores.Tasks) > 0 {
+				within("model", i, m.Name)
+			}
+		}
+	}
+	return parts
+}
+
+// Paper names the tables and figures of FigSIM's paper that have the numbers of a part; "" for other schemas.
+func (s Study) Paper(part string) string {
+	if s.Schema != "figsim" {
+		return ""
+	}
+	return map[string]string{
+		"counts":     "FigSIM: Table 8, Figures 2 and 6",
+		"agreement":  "FigSIM: Tables 1, 5, 6 and 7",
+		"tests":      "FigSIM: section 4.3",
+		"moderation": "FigSIM: Table 2, Figure 3",
+		"models":     "FigSIM: Table 3",
+		"labels":     "FigSIM: Tables 4 and 12, Figures 4, 7 and 8",
+	}[part]
+}
+
+// Strip is the study in a few numbers: of the labels, and of each part that is there.
+func (s Study) Strip() (strip []page.Figure) {
+	if s.Counts != nil {
+		strip = append(strip, page.Figure{Value: strconv.Itoa(s.Counts.Entries), Label: "entries", Section: "counts"},
+			page.Figure{Value: strconv.Itoa(len(s.Counts.Categories)), Label: "label categories", Section: "counts"})
+	}
+	if s.Agreement != nil {
+		strip = append(strip, s.agreed())
+	}
+	if s.Tests != nil {
+		strip = append(strip, s.Tests.strip()...)
+	}
+	if s.Moderation != nil {
+		strip = append(strip, page.Figure{Value: strconv.Itoa(len(s.Moderation.Services)), Label: "moderation services",
+			Section: "moderation"})
+	}
+	if len(s.Models) > 0 {
+		strip = append(strip, s.comparable())
+	}
+	return strip
+}
+
+// goodAlpha is from where on Krippendorff calls annotations reliable.
+const goodAlpha = 0.8
+
+// agreed is how many categories reach goodAlpha.
+func (s Study) agreed() page.Figure {
+	reached, all := 0, 0
+	for _, c := range s.Agreement.Categories {
+		if c.Entries == 0 {
+			continue
+		}
+		all++
+		if v := c.Alpha.Value; v != nil && *v >= goodAlpha {
+			reached++
+		}
+	}
+	return page.Figure{Value: fmt.Sprintf("%d of %d", reached, all), Label: fmt.Sprintf("categories with alpha of %.1f or more", goodAlpha),
+		Tone: page.Open.If(all - reached), Section: "agreement"}
+}
+
+// comparable is how many scores of models can be set side by side.
+func (s Study) comparable() page.Figure {
+	unlike, all := 0, 0
+	for _, row := range s.ModelRows() {
+		if row.Macro == "-" { // the model does not answer the task
+			continue
+		}
+		all++
+		if row.Unlike != "" {
+			unlike++
+		}
+	}
+	return page.Figure{Value: fmt.Sprintf("%d of %d", all-unlike, all), Label: "scores of models are comparable",
+		Tone: page.Open.If(unlike), Section: "models"}
 }
 
 // A Model is what the predictions of a model are worth.
@@ -78,6 +189,31 @@ func (s Study) ModelRows() (rows []ModelRow) {
 		}
 	}
 	return rows
+}
+
+// ModelCharts draw, for each task, the macro F1 of each model: its mean, and the range over the model's files.
+func (s Study) ModelCharts() (charts []page.Chart) {
+	for _, task := range s.TaskNames() {
+		c := page.Spans{Caption: fmt.Sprintf("Macro F1 on %s in percent, by model: the mean, and the range over its files", task),
+			Series: []string{"macro F1"}, To: 100, Table: page.Table{Head: []string{"model", "mean", "from", "to"}}}
+		for _, m := range s.Models {
+			t := m.Scores.Task(task)
+			if t == nil {
+				continue
+			}
+			f1 := t.MacroF1
+			low, high := 100*f1.Mean, 100*f1.Mean
+			for _, each := range f1.Each {
+				low, high = min(low, 100*each), max(high, 100*each)
+			}
+			mean := 100 * f1.Mean
+			c.Groups = append(c.Groups, page.SpanGroup{Label: m.Name, Value: f1.Percent(),
+				Spans: []*page.Span{{Low: low, Q1: mean, Middle: mean, Q3: mean, High: high}}})
+			c.Table.Rows = append(c.Table.Rows, []string{m.Name, fmt.Sprintf("%.2f", mean), fmt.Sprintf("%.2f", low), fmt.Sprintf("%.2f", high)})
+		}
+		charts = append(charts, c.Chart())
+	}
+	return charts
 }
 
 // mostAnswers is the model one of whose files answers the most entries of a task.
@@ -163,6 +299,24 @@ type Tests struct {
 	Tests []labels.GroupTest
 }
 
+// strip is how many features were tested, and how many of them differ.
+func (t Tests) strip() []page.Figure {
+	differ, untested := 0, 0
+	for _, test := range t.Tests {
+		switch {
+		case test.Result == nil:
+			untested++
+		case len(t.Differ(test.Result)) > 0:
+			differ++
+		}
+	}
+	tested := len(t.Tests) - untested
+	return []page.Figure{
+		{Value: fmt.Sprintf("%d of %d", differ, tested), Label: "features differ by " + t.By, Section: "tests"},
+		{Value: strconv.Itoa(untested), Label: "features not tested", Tone: page.Open.If(untested), Section: "tests"},
+	}
+}
+
 // WriteStudy writes a study as a page.
 func WriteStudy(w io.Writer, s Study) error {
 	return page.Write(w, page.Parse(files, "study.html"), s)
@@ -228,7 +382,7 @@ func (s Study) Rates() []page.Chart {
 				values = append(values, fmt.Sprintf("%s %.3f", service.Name, *r.Rate))
 				row = append(row, fmt.Sprintf("%.3f", *r.Rate), strconv.Itoa(r.Flagged), strconv.Itoa(r.N), fmt.Sprintf("%.3f", *r.Low), fmt.Sprintf("%.3f", *r.High))
 			}
-			group.Value = strings.Join(values, ", ")
+			group.Value = strings.Join(values, "\n")
 			c.Groups = append(c.Groups, group)
 			c.Table.Rows = append(c.Table.Rows, row)
 		}
@@ -265,7 +419,7 @@ func (s Study) Means() (charts []page.Chart) {
 				values = append(values, fmt.Sprintf("%s %.2f", names[m.Group], v))
 				row = append(row, fmt.Sprintf("%.2f", v), strconv.Itoa(m.N))
 			}
-			group.Value = strings.Join(values, ", ")
+			group.Value = strings.Join(values, "\n")
 			c.Groups = append(c.Groups, group)
 			c.Table.Rows = append(c.Table.Rows, row)
 		}

@@ -25,7 +25,7 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 	if err != nil {
 		return err
 	}
-	page := report.Study{Title: "Numbers of " + schema.Name, Counts: &stats}
+	page := report.Study{Title: "Numbers of " + schema.Name, Counts: &stats, Schema: schema.Name}
 	for _, t := range schema.Tasks() {
 		page.Together = append(page.Together, t.Category)
 	}

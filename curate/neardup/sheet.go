@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"strconv"
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/csvcell"
@@ -26,6 +27,21 @@ type contactSheet struct {
 	Source  string // that of the summary, fit to be shown
 	Grouped int    // the pictures of all groups
 	All     []shownGroup
+}
+
+// Strip is the search in five numbers.
+func (c contactSheet) Strip() []page.Figure {
+	strip := []page.Figure{
+		{Value: strconv.Itoa(c.Files), Label: "images"},
+		{Value: strconv.Itoa(c.Groups), Label: "groups of near-duplicates", Tone: page.Open.If(c.Groups)},
+		{Value: strconv.Itoa(c.Duplicates), Label: "near-duplicates", Tone: page.Open.If(c.Duplicates)},
+		{Value: strconv.Itoa(c.Shown), Label: "images shown here"},
+		{Value: strconv.Itoa(c.Unreadable), Label: "unreadable", Tone: page.Open.If(c.Unreadable)},
+	}
+	if len(c.All) > 0 {
+		strip[1].Section, strip[3].Section = "group-1", "group-1"
+	}
+	return strip
 }
 
 // A shownGroup is a picture that is kept with those that are near it.
