@@ -156,6 +156,20 @@ func TestReview(t *testing.T) {
 	r.close()
 	r.open()
 	second := r.post()
+
+	// Gone back to, and changed, while the answer before stays on the disk.
+	before := read(t, r.answers)
+	if _, text, _ := r.ask("POST", "back", `{"id":"`+first+`"}`, nil); !strings.Contains(text, `"done":["`+first+`"]`) || r.post() != first || read(t, r.answers) != before {
+		t.Errorf("gone back: %s, then\n%s", text, read(t, r.answers))
+	}
+	if r.answer(first, strings.Replace(someLabels, "SS2", "SS4", 1)); r.post() != second || !strings.Contains(read(t, r.answers), "SS4") {
+		t.Errorf("after another answer the page shows %s, and the answers are\n%s", r.post(), read(t, r.answers))
+	}
+	r.ask("POST", "back", `{"id":"`+first+`"}`, nil)
+	r.answer(first, someLabels)
+	if code, text, _ := r.ask("POST", "back", `{"id":"`+second+`"}`, nil); code != http.StatusConflict || !strings.Contains(text, "no answer to go back to") {
+		t.Errorf("back to an image without an answer: %d %s", code, text)
+	}
 	if code, text := r.answer(first, someLabels); code != http.StatusConflict || !strings.Contains(text, "has an answer already") {
 		t.Errorf("answered twice: %d %s", code, text)
 	}

@@ -54,7 +54,7 @@ type Server struct {
 	asked   map[manifest.Key]bool // the same
 	batches map[manifest.Key]string
 	journal *journal
-	again   *answer   // the one that was taken back, to change it
+	again   *answer   // the one that was taken back or gone back to, to change it
 	rested  time.Time // of the last break, or the beginning
 }
 
@@ -170,6 +170,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET "+at+"state", func(w http.ResponseWriter, r *http.Request) { s.answerWith(w, r, nil) })
 	mux.HandleFunc("POST "+at+"answer", func(w http.ResponseWriter, r *http.Request) { s.answerWith(w, r, s.take) })
 	mux.HandleFunc("POST "+at+"undo", func(w http.ResponseWriter, r *http.Request) { s.answerWith(w, r, s.undo) })
+	mux.HandleFunc("POST "+at+"back", func(w http.ResponseWriter, r *http.Request) { s.answerWith(w, r, s.back) })
 	mux.HandleFunc("POST "+at+"rest", func(w http.ResponseWriter, r *http.Request) {
 		s.answerWith(w, r, func(*http.Request) error { s.rested = s.Now(); return nil })
 	})
@@ -238,12 +239,13 @@ const restAfter = 30 * time.Minute
 // A status is what the page shows.
 type status struct {
 	Summary
-	Annotator string `json:"annotator"`
-	Post      *shown `json:"post"`  // nil when all is answered
-	Stale     int    `json:"stale"` // images that wait for a run, because their posts were last seen live too long ago
-	Gone      int    `json:"gone"`  // images without an answer that may not be shown any more
-	Rest      bool   `json:"rest"`
-	Undo      bool   `json:"undo"`
+	Annotator string   `json:"annotator"`
+	Post      *shown   `json:"post"`  // nil when all is answered
+	Stale     int      `json:"stale"` // images that wait for a run, because their posts were last seen live too long ago
+	Gone      int      `json:"gone"`  // images without an answer that may not be shown any more
+	Rest      bool     `json:"rest"`
+	Undo      bool     `json:"undo"`
+	Done      []string `json:"done"` // ids of the images that have an answer, in the order of the answers
 }
 
 type shown struct {
@@ -251,19 +253,21 @@ type shown struct {
 	Source string              `json:"source"` // of the image, below the page
 	Batch  string              `json:"batch"`
 	Text   string              `json:"text"`
-	Given  map[string][]string `json:"given"` // of an answer that was taken back
+	Given  map[string][]string `json:"given"` // of an answer that was taken back or gone back to
 	Care   bool                `json:"care"`
 }
 
 func (s *Server) status(ctx context.Context) (*status, error) {
 	now := &status{Summary: s.summary(), Annotator: s.Annotator, Undo: len(s.journal.list) > 0, Rest: s.Now().Sub(s.rested) >= restAfter}
+	now.Done = s.done()
 	order := s.posts
 	if s.again != nil {
 		order = append([]manifest.Key{s.again.Key}, order...)
 	}
 	return now, s.judging(ctx, func(ws *workspace.Workspace, j state.Judge) error {
 		for _, key := range order {
-			if s.journal.find(key) != nil || now.Post != nil {
+			again := s.again != nil && s.again.Key == key
+			if now.Post != nil || s.journal.find(key) != nil && !again {
 				continue
 			}
 			rec, why, err := allowed(ctx, ws, j, key)
@@ -380,7 +384,7 @@ func (s *Server) take(r *http.Request) error {
 		return err
 	case !s.asked[key]:
 		return fmt.Errorf("%s is not asked for", key)
-	case s.journal.find(key) != nil:
+	case s.journal.find(key) != nil && (s.again == nil || s.again.Key != key):
 		return fmt.Errorf("%s has an answer already: take it back first", key)
 	}
 	// A purge while the image was on the screen: nothing of it is kept.
@@ -393,10 +397,46 @@ func (s *Server) take(r *http.Request) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.journal.save(r.Context(), append(slices.Clone(s.journal.list), a)); err != nil {
+	list := slices.Clone(s.journal.list)
+	if i := slices.IndexFunc(list, func(b answer) bool { return b.Key == key }); i >= 0 {
+		list[i] = a
+	} else {
+		list = append(list, a)
+	}
+	if err := s.journal.save(r.Context(), list); err != nil {
 		return err
 	}
 	s.again = nil
+	return nil
+}
+
+// done are the ids of the images that have an answer.
+func (s *Server) done() []string {
+	ids := []string{}
+	for _, a := range s.journal.list {
+		if s.asked[a.Key] {
+			ids = append(ids, a.Key.String())
+		}
+	}
+	return ids
+}
+
+// back shows an image again that has an answer. The answer stays until another one is given.
+func (s *Server) back(r *http.Request) error {
+	var got struct{ ID string }
+	if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+		return errors.New("the request is not JSON")
+	}
+	key, err := manifest.ParseKey(got.ID)
+	if err != nil {
+		return err
+	}
+	given := s.journal.find(key)
+	if given == nil || !s.asked[key] {
+		return fmt.Errorf("%s has no answer to go back to", key)
+	}
+	again := *given
+	s.again = &again
 	return nil
 }
 

@@ -72,6 +72,16 @@ function veil(seen) {
   $("show").setAttribute("aria-pressed", String(seen))
 }
 
+// offer lists the images that have an answer, the last one first.
+function offer(done, shown) {
+  $("earlier").hidden = done.length === 0
+  const ids = done.map((id, i) => make("option", {value: id, textContent: `${i + 1}: ${id}`})).reverse()
+  const first = make("option", {value: "", textContent: "an image"})
+  if ($("back").dataset.list !== done.join()) $("back").replaceChildren(first, ...ids) // an open list stays open
+  $("back").dataset.list = done.join()
+  $("back").value = done.includes(shown) ? shown : ""
+}
+
 // render shows a state. What was chosen stays while the image is the same.
 function render(state) {
   const before = now && now.post && now.post.id, post = state.post
@@ -81,6 +91,7 @@ function render(state) {
   $("progress").value = done
   $("rest").hidden = !state.rest
   $("undo").disabled = !state.undo
+  offer(state.done, post && post.id)
   $("work").hidden = !post
   $("where").textContent = `${state.annotator}: ${done} of ${state.images} done` + (post && post.batch ? `, batch ${post.batch}` : "")
   if (!post) {
@@ -157,7 +168,7 @@ function press(event) {
     else save()
     return
   }
-  if (!$("keys").checked) return
+  if (!$("keys").checked || event.target.matches("select")) return
   const keys = {b: () => $("rest").hidden || $("rested").click(), u: () => now.undo && undo()}
   if (now.post) Object.assign(keys, {v: () => veil(true), s: skip, c: () => $("care").click()})
   if (/^[1-9]$/.test(key) && now.post) keys[key] = () => pick(key - 1)
@@ -176,6 +187,7 @@ async function start() {
   $("form").addEventListener("submit", event => { event.preventDefault(); save() })
   $("skip").addEventListener("click", skip)
   $("undo").addEventListener("click", undo)
+  $("back").addEventListener("change", event => event.target.value && change("back", {id: event.target.value}, "Answered before."))
   $("rested").addEventListener("click", () => change("rest", {}, "Welcome back."))
   await change("state")
   // A post that is taken out of the workspace goes from the page, whoever sits before it.
