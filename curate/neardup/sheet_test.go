@@ -93,6 +93,15 @@ func TestSheetOffline(t *testing.T) {
 	}
 }
 
+// TestSheetContents: a sheet of many groups leads to each of them.
+func TestSheetContents(t *testing.T) {
+	for groups, want := range map[int]int{6: 0, 7: 1} {
+		if page := written(t, contactSheet{All: sheetGroups(t, groups, "p.jpg")}); strings.Count(page, `<li><a href="#group-7">Group 7</a></li>`) != want {
+			t.Errorf("the contents of %d groups:\n%s", groups, page)
+		}
+	}
+}
+
 func TestSheetEmpty(t *testing.T) {
 	page := written(t, contactSheet{Source: "folder", Summary: Summary{Files: 1, Mode: ModeImage, Radius: 4}})
 	if !strings.Contains(page, "No picture is near another one.") || !strings.Contains(page, "alone are compared: two are near when their 64-bit perceptual hashes differ in at most 4 bits") || !strings.Contains(page, "look before you delete") {
