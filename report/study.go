@@ -77,7 +77,8 @@ func (s Study) Paper(part string) string {
 		"tests":      "FigSIM: section 4.3",
 		"moderation": "FigSIM: Table 2, Figure 3",
 		"models":     "FigSIM: Table 3",
-		"labels":     "FigSIM: Tables 4 and 12, Figures 4, 7 and 8",
+		"labels":     "FigSIM: Table 4, Figures 7 and 8",
+		"scale":      "FigSIM: Tables 4 and 12, Figure 4", // labels with an order
 	}[part]
 }
 

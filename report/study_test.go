@@ -114,6 +114,7 @@ func TestStudyHead(t *testing.T) {
 	for _, want := range []string{
 		"7 entries 3 label categories 0 of 1 categories with alpha of 0.8 or more 1 of 1 features differ by c 1 features not tested 1 moderation services 2 of 2 scores of models are comparable",
 		"Labels Agreement of annotators Differences by c &lt;script&gt; x Moderation services Predictions M other", "Labels (FigSIM: Table 8, Figures 2 and 6)", "Predictions (FigSIM: Table 3)",
+		"M: one (FigSIM: Tables 4 and 12, Figure 4)", "other: two (FigSIM: Table 4, Figures 7 and 8)",
 		"Macro F1 on one in percent, by model: the mean, and the range over its files M 70.00 ± 50.00", "model mean from to M 70.00 20.00 120.00",
 		"false positives false negatives"} {
 		if !strings.Contains(text, want) {
