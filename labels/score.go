@@ -228,8 +228,8 @@ type LabelScore struct {
 	Support  int    `json:"support"`  // gold entries with the label, among those that every file scored
 	Supports []int  `json:"supports"` // gold entries with the label that each file scored
 	F1       Spread `json:"f1"`
-	Over     Spread `json:"over"`  // predicted and not given
-	Under    Spread `json:"under"` // given and not predicted
+	Over     Spread `json:"over"`  // false positives
+	Under    Spread `json:"under"` // false negatives
 }
 
 // True writes how many entries have the label, by file where they scored others.
