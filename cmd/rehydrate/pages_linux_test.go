@@ -29,7 +29,7 @@ var asPrinted = []struct {
 	{regexp.MustCompile(`SHA256:[A-Za-z0-9+/]{43}`), "FINGERPRINT"},
 	{regexp.MustCompile(`\bAAAA[A-Za-z0-9+/]{40,}=*`), "KEY"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}\b`), "DIGEST"},
-	{regexp.MustCompile(`\b[A-Za-z0-9+/]{43}=`), "DIGEST"},
+	{regexp.MustCompile(`[A-Za-z0-9+/]{43}=`), "DIGEST"},
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "TIME"},
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]+ 20\d\d(, \d\d:\d\d UTC)?`), "TIME"},
@@ -115,7 +115,7 @@ exec env $be "$@"
 
 var bareCommand = regexp.MustCompile(`(?m)^    rehydrate .*$`)
 
-var progressLine = regexp.MustCompile(`(?m)^rehydrate: (waiting|ask, fetch|[a-z, ]+: \d+ of \d+).*\n`)
+var progressLine = regexp.MustCompile(`(?m)^rehydrate: (waiting|ask, fetch|[A-Za-z, ]+: \d+ of \d+).*\n`)
 
 // do runs a command of a page and returns what it printed, as a terminal of 80 columns has it, without progress, and its
 // exit status.
