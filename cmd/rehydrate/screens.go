@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/csv"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"text/tabwriter"
 	"text/template"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"rehydrate/internal/csvcell"
 	"rehydrate/manifest"
@@ -79,13 +82,33 @@ func (c *command) render(w io.Writer, name string, v any) error {
 		var b strings.Builder
 		err := t.ExecuteTemplate(&b, name, v)
 		set := map[string]uint{"left": 0, "right": tabwriter.AlignRight}
-		return strings.TrimSuffix(aligned(b.String(), set[flags]), "\n"), err
+		return strings.TrimSuffix(aligned(graphic(b.String()), set[flags]), "\n"), err
 	}})
-	err := t.ExecuteTemplate(w, name, v)
+	var b strings.Builder
+	err := t.ExecuteTemplate(&b, name, v)
 	if is[template.ExecError](err) {
 		panic(err) // the screen is wrong, whatever the data are
 	}
-	return err
+	_, wrong := io.WriteString(w, graphic(b.String()))
+	return cmp.Or(err, wrong)
+}
+
+// graphic escapes what no reader sees and a terminal acts on, but for the ends of lines and of cells. Names of files,
+// and what others wrote, can have such characters.
+func graphic(text string) string {
+	hidden := func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' && r != '\t' }
+	if !strings.ContainsFunc(text, hidden) && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if !hidden(r) {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRuneToGraphic(r), "'"))
+	}
+	return b.String()
 }
 
 // screenFuncs are what screens call.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -97,14 +96,18 @@ func TestScreens(t *testing.T) {
 	for name, empty := range screenValues {
 		t.Run(name, func(t *testing.T) {
 			full := reflect.New(reflect.TypeOf(empty)).Elem()
-			fill(full, 0)
+			fill(full, acting, 0)
 			for _, c := range []*command{{quiet: true}, {verbose: true}} {
 				c.workspace = defaultWorkspace
 				for _, v := range append(variants(full.Interface()), empty) {
 					if screens().Lookup(name) == nil {
 						t.Fatal("there is no such screen")
 					}
-					check(t, safely.Do(func() error { return c.render(io.Discard, name, v) }))
+					var out strings.Builder
+					check(t, safely.Do(func() error { return c.render(&out, name, v) }))
+					if at := strings.IndexAny(out.String(), "\x1b\u202e"); at >= 0 {
+						t.Fatalf("a terminal acts on what a file is called: %q", out.String()[max(0, at-60):])
+					}
 				}
 			}
 		})
@@ -125,14 +128,17 @@ func variants(v any) []any {
 	return all
 }
 
+// acting is a word on which a terminal acts: it clears the screen, and turns the direction of writing.
+const acting = "word\x1b[2J\u202e"
+
 // fill gives every part of v a value: two elements each, to a depth that no screen goes beyond.
-func fill(v reflect.Value, depth int) {
+func fill(v reflect.Value, word string, depth int) {
 	if depth > 14 || !v.CanSet() {
 		return
 	}
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString("word")
+		v.SetString(word)
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -143,18 +149,18 @@ func fill(v reflect.Value, depth int) {
 		v.SetFloat(2.5)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), depth+1)
+		fill(v.Elem(), word, depth+1)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		fallthrough
 	case reflect.Array:
 		for i := range v.Len() {
-			fill(v.Index(i), depth+1)
+			fill(v.Index(i), word, depth+1)
 		}
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(key, depth+1)
-		fill(value, depth+1)
+		fill(key, word, depth+1)
+		fill(value, word, depth+1)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
@@ -163,7 +169,7 @@ func fill(v reflect.Value, depth int) {
 			return
 		}
 		for i := range v.NumField() {
-			fill(v.Field(i), depth+1)
+			fill(v.Field(i), word, depth+1)
 		}
 	}
 }
