@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -34,6 +35,9 @@ func ProxyFromEnv(getenv func(string) string) (Proxy, error) {
 		name = "http://" + name
 	}
 	at, err := url.Parse(name)
+	if err == nil && at.Port() != "" {
+		_, err = strconv.ParseUint(at.Port(), 10, 16)
+	}
 	if err != nil || at.Hostname() == "" || defaultPorts[at.Scheme] == "" {
 		return Proxy{}, errors.New("HTTPS_PROXY is not the address of a proxy: write http://HOST:PORT, or unset it")
 	}

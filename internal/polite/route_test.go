@@ -34,7 +34,8 @@ func TestParseConnectTo(t *testing.T) {
 func TestProxyFromEnv(t *testing.T) {
 	for value, want := range map[string]string{"": "", "http://proxy.example:3128": "proxy.example:3128", "proxy.example": "proxy.example:80",
 		"https://proxy.example": "proxy.example:443", "socks5://[::1]": "[::1]:1080",
-		"ftp://canary:pw@proxy.example": "error", "http://canary:pw@": "error", "http://canary\x7f": "error"} {
+		"ftp://canary:pw@proxy.example": "error", "http://canary:pw@": "error", "http://canary\x7f": "error",
+		"http://proxy.example:99999": "error"} {
 		p, err := ProxyFromEnv(func(name string) string { return map[string]string{"https_proxy": value}[name] })
 		got := p.address()
 		if err != nil {
