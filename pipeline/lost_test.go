@@ -87,7 +87,7 @@ func TestErrorsNameWhatIsWrong(t *testing.T) {
 		t.Errorf("nothing to retry: %v", w.err)
 	}
 	w.do("serve 404 p01; serve 403 p02; run; clock 25h; run; run retry=http_40")
-	if w.err == nil || !strings.Contains(w.err.Error(), `"http_40"`) || !strings.Contains(w.err.Error(), "http_403, http_404") {
+	if w.err == nil || !strings.Contains(w.err.Error(), "--retry http_40: no download ended so") || !strings.Contains(w.err.Error(), "http_403, http_404") {
 		t.Errorf("a misspelt word: %v", w.err)
 	}
 	w.do("run retry=gone").ok()

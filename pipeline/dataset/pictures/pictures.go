@@ -176,7 +176,7 @@ func readHead(path string) []byte {
 func readPicture(path string, most int64) ([]byte, *policy.Fault) {
 	f, size, err := userfile.Open(path)
 	if err != nil {
-		return nil, fileFault(err)
+		return nil, fileFault(path, err)
 	}
 	defer f.Close()
 	if size > most {
@@ -185,21 +185,21 @@ func readPicture(path string, most int64) ([]byte, *policy.Fault) {
 	// InspectImage refuses one that grew meanwhile.
 	body, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return nil, fileFault(err)
+		return nil, fileFault(path, err)
 	}
 	return body, nil
 }
 
-// fileFault is the trouble of a file that cannot be read.
-func fileFault(err error) *policy.Fault {
+// fileFault is the trouble of the file path, which cannot be read.
+func fileFault(path string, err error) *policy.Fault {
 	if errors.Is(err, fs.ErrNotExist) {
 		return invalid("not_found", "no such file")
 	}
 	// The name stands in a column of its own.
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err
+	if within, ok := errors.AsType[*fs.PathError](err); ok {
+		err = within.Err
 	}
-	return invalid("unreadable_file", err.Error())
+	return invalid("unreadable_file", strings.TrimPrefix(err.Error(), path+" "))
 }
 
 func invalid(reason manifest.Reason, detail string) *policy.Fault {
