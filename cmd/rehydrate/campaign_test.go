@@ -349,7 +349,7 @@ func TestEndKilled(t *testing.T) {
 	args := []string{"purge", "--all", "--confirm-removals", "-w", c.workspace}
 	c.killed(t, often(1, 5), func() { c.do(nil, args...).want(t, exitDone) }, func(int, string) {
 		c.unsettled(t)
-		c.do(nil, args...).want(t, exitDone, "ended: ")
+		c.do(nil, args...).want(t, exitDone, "Ended: ")
 		for _, dir := range []string{c.workspace, c.copied()} {
 			for name, b := range everyFile(t, dir) {
 				if bytes.Contains(b, []byte(purgedWord)) || filepath.Ext(name) == ".parquet" || filepath.Ext(name) == ".jpg" {

@@ -231,21 +231,24 @@ var (
 func pageCalls(text string) []docCall {
 	var calls []docCall
 	lines := strings.Split(text, "\n")
-	code, fenced := false, false
+	code, fenced, session := false, false, false // a session is a block with a $: what else begins with rehydrate was printed
 	for i, line := range lines {
 		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
 		switch {
 		case fence:
-			fenced = !fenced
+			fenced, session = !fenced, false
 		case strings.TrimSpace(line) == "":
 			continue // between two parts of a block, or around one
 		case !fenced:
 			code = strings.HasPrefix(line, "    ") && (code || i == 0 || strings.TrimSpace(lines[i-1]) == "")
 		}
 		if !code && !fenced && !fence {
+			session = false
 			continue
 		}
-		if trimmed := strings.TrimSpace(line); !fence && typedLine.MatchString(trimmed) {
+		trimmed := strings.TrimSpace(line)
+		session = session || strings.HasPrefix(trimmed, "$ ")
+		if !fence && typedLine.MatchString(trimmed) && !(session && strings.HasPrefix(trimmed, "rehydrate ")) {
 			calls = append(calls, callsOf(i+1, optionalPart.ReplaceAllString(joinedLine(lines[i:]), ""), nil)...)
 		}
 		lines[i] = "" // no span begins or ends in it; each line was read before it is emptied
@@ -459,13 +462,13 @@ func TestCalls(t *testing.T) {
 		{docCall{args: []string{"explain"}, inline: true}, ""},
 		{docCall{args: []string{"select", "--n", "N"}, inline: true}, ""},
 		{docCall{args: []string{"select", "--n"}, inline: true}, ""},
-		{docCall{args: []string{"explain"}}, "rehydrate explain takes"},
+		{docCall{args: []string{"explain"}}, "rehydrate explain needs one ID"},
 		{docCall{args: []string{"explain", "a", "b"}, inline: true}, "rehydrate explain takes"},
-		{docCall{args: []string{"verfy"}, inline: true}, `unknown command "verfy" of rehydrate`},
-		{docCall{args: []string{"labels", "counts"}}, `unknown command "counts" of rehydrate labels`},
-		{docCall{args: []string{"verify", "--fast"}}, "unknown flag: --fast"},
+		{docCall{args: []string{"verfy"}, inline: true}, `unknown command "verfy"`},
+		{docCall{args: []string{"labels", "counts"}}, `rehydrate labels has no command "counts"`},
+		{docCall{args: []string{"verify", "--fast"}}, "rehydrate verify has no flag --fast"},
 		{docCall{args: []string{"select", "x", "--n", "many"}}, "--n takes a whole number"},
-		{docCall{args: []string{"select", "x", "--n"}}, "flag needs an argument"},
+		{docCall{args: []string{"select", "x", "--n"}}, "--n needs a value"},
 	} {
 		err := c.parse()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

@@ -80,7 +80,7 @@ func TestUnaskedBytes(t *testing.T) {
 	s := newSite(t, fewAnnotations(fewPosts(1)), fastPolicy, fewPosts(1)...)
 	s.emulator.Fault(hostile.Fault{Host: "i.redd.it", PathPrefix: "/", Kind: hostile.Unasked("more of it")})
 	f := s.do(s.env(), s.args("-v")...)
-	if s.emulator.Close(); strings.Contains(printed.String()+f.stdout+f.stderr, "more of it") || !strings.Contains(f.stdout, "not_an_image") {
+	if s.emulator.Close(); strings.Contains(printed.String()+f.stdout+f.stderr, "more of it") || !strings.Contains(f.stderr, "not_an_image") {
 		t.Errorf("printed:\n%s%s%s", &printed, f.stdout, f.stderr)
 	}
 }
