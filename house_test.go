@@ -295,8 +295,8 @@ func matches(patterns []string, path string) bool {
 	})
 }
 
-// TestDesign holds that docs/design.md names every package, and that the packages and files which it and docs/decisions.md
-// name exist.
+// TestDesign holds that docs/design.md names every package, and that the packages and files which it and
+// docs/decisions.md name exist.
 func TestDesign(t *testing.T) {
 	page, err := os.ReadFile("docs/design.md")
 	if err != nil {

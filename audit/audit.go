@@ -268,7 +268,8 @@ func newAudit(c Config) *audit {
 		past:   map[manifest.PostID]past{},
 		lifted: map[policy.NamedTombstone]bool{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
-		removed: map[string]*evidence{}, removals: auditlog.NewRemovals(), rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
+		removed: map[string]*evidence{}, removals: auditlog.NewRemovals(),
+		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}},
 		gone: goneContent{}}
 	a.texts.New = func() any { return a.gone.captions.NewText() }

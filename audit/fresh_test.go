@@ -204,7 +204,8 @@ func freshCases(t testing.TB, w *world) []freshCase {
 
 	// Ids, in every spelling.
 	for i, s := range []string{"t3_1bodut", "T3_1BODUT", link, "REDD.IT/1BODUT", "/r/x/comments/1bodut/a_title/", "https://old.reddit.com/comments/1bodut.json?limit=5", "https://www.reddit.com/gallery/1bodut",
-		"https%3A%2F%2Freddit.com%2Fcomments%2F1bodut", "t3%5F1bodut", "reddit.com/tb/1bodut", "reddit.com/1bodut", "by_id/t3_1live1,t3_1bodut", "#thing_t3_1bodut", `<div id="siteTable_t3_1bodut">`,
+		"https%3A%2F%2Freddit.com%2Fcomments%2F1bodut", "t3%5F1bodut", "reddit.com/tb/1bodut", "reddit.com/1bodut",
+		"by_id/t3_1live1,t3_1bodut", "#thing_t3_1bodut", `<div id="siteTable_t3_1bodut">`,
 		"t3&#95;1bodut", "t3&#x5f;1bodut", "comments&#47;1bodut", "comments&sol;1bodut&sol;", `\u00743_1bodut`, `t3\x5f1bodut`, `\/comments\/1bodut\/`, "t3\\_1bodut", "t3_\u200b1bodut", "\uff54\uff13\uff3f\uff11\uff42\uff4f\uff44\uff55\uff54", "reddit://comments/1bodut", "the post 1bodut is funny", "[1bodut]", "img_1bodut_small.png", "t3\u20111bodut t3-1bodut", "see comments/\n1bodut/"} {
 		text(fmt.Sprintf("spelling %d: %q", i, s), "s.txt", row, "look at "+s+" once\n")
 	}
@@ -254,9 +255,19 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		base64.RawURLEncoding.EncodeToString(j), strings.ToUpper(hex.EncodeToString(j)), wrapped(hex.EncodeToString(j), 64), "INSERT INTO x VALUES (X'" + hex.EncodeToString(j) + "');", `\\x` + hex.EncodeToString(j), "0x" + hex.EncodeToString(j), `{\rtf1{\pict\jpegblip ` + wrapped(hex.EncodeToString(j), 128) + "}}", "id,image\n7,\"" + mime + "\"\n", strings.Join(strings.SplitAfter(listed([]byte(b64(j)), "%c", ""), "====="), ""), nb.String()} {
 		text(fmt.Sprintf("bytes as text %d: %.16q", i, s), "b.txt", img, s)
 	}
-	for name, s := range map[string]string{"a Buffer of Node": `{"type":"Buffer","data":[` + listed(j, "%d", ",") + `]}`, "a list of Python": "[" + listed(p, "%d", ", ") + "]\n", "JSON in lines": "{\n  \"image\": [\n" + listed(j, "    %d", ",\n") + "\n  ]\n}\n",
-		"escapes of C": `"` + listed(j, `\x%02x`, "") + `"`, "octal escapes": listed(p, `\%03o`, ""),
-		"repr of Python": repr(j), "repr of a GIF": repr(framesOf(pic)), "an address": "data:image/jpeg," + url.PathEscape(string(j)), "every byte escaped": listed(p, "%%%02x", ""), "much of it": `{"n":"` + strings.Repeat("a line ", 149_790) + `","image":[` + listed(j, "%d", ", ") + "]}"} {
+	for name, s := range map[string]string{
+		"a Buffer of Node": `{"type":"Buffer","data":[` + listed(j, "%d", ",") + `]}`,
+		"a list of Python": "[" + listed(p, "%d", ", ") + "]\n",
+		"JSON in lines":    "{\n  \"image\": [\n" + listed(j, "    %d", ",\n") + "\n  ]\n}\n",
+		"much of it": `{"n":"` + strings.Repeat("a line ", 149_790) + `","image":[` +
+			listed(j, "%d", ", ") + "]}",
+		"escapes of C":       `"` + listed(j, `\x%02x`, "") + `"`,
+		"octal escapes":      listed(p, `\%03o`, ""),
+		"repr of Python":     repr(j),
+		"repr of a GIF":      repr(framesOf(pic)),
+		"an address":         "data:image/jpeg," + url.PathEscape(string(j)),
+		"every byte escaped": listed(p, "%%%02x", ""),
+	} {
 		id := goneJPEG
 		if strings.HasPrefix(s, "[137") || strings.HasPrefix(s, `\211`) || strings.HasPrefix(s, "%89") {
 			id = gonePNG
@@ -315,14 +326,18 @@ func freshCases(t testing.TB, w *world) []freshCase {
 	}
 	for name, order := range map[string]binary.AppendByteOrder{"little": binary.LittleEndian, "big": binary.BigEndian} {
 		exif := "Exif\x00\x00II*\x00\x08\x00\x00\x00\x00\x00\x00\x00"
-		for what, s := range map[string]string{"an id": link + "/", "a bare id": "1bodut", "a title": "don\u2019t look: t3_1bodut"} {
+		for what, s := range map[string]string{"an id": link + "/", "a bare id": "1bodut",
+			"a title": "don\u2019t look: t3_1bodut"} {
 			of := string(wide(order, s))
 			add(what+" in a comment of Exif, "+name, "i.jpg", row, withSegment(live, 0xe1, exif+"UNICODE\x00"+of))
 			add(what+" in a title of Windows, "+name, "i.jpg", row, withSegment(live, 0xe1, exif+of+"\x00\x00"))
-			add(what+" in Photoshop's, "+name, "i.jpg", row, withSegment(live, 0xed, "Photoshop 3.0\x008BIM\x04\x04\x00\x00\x00\x00\x00"+of))
+			add(what+" in Photoshop's, "+name, "i.jpg", row,
+				withSegment(live, 0xed, "Photoshop 3.0\x008BIM\x04\x04\x00\x00\x00\x00\x00"+of))
 		}
-		add("a text in a comment of Exif, "+name, "i.jpg", "text", withSegment(live, 0xe1, exif+"UNICODE\x00"+string(wide(order, goneText))))
-		add("a text in a title of Windows, "+name, "i.jpg", "text", withSegment(live, 0xe1, exif+string(wide(order, "\u201c"+goneText+"\u201d \U0001f642"))+"\x00\x00"))
+		add("a text in a comment of Exif, "+name, "i.jpg", "text",
+			withSegment(live, 0xe1, exif+"UNICODE\x00"+string(wide(order, goneText))))
+		add("a text in a title of Windows, "+name, "i.jpg", "text",
+			withSegment(live, 0xe1, exif+string(wide(order, "\u201c"+goneText+"\u201d \U0001f642"))+"\x00\x00"))
 	}
 	postgres := func(b []byte) string {
 		var s strings.Builder
@@ -338,16 +353,24 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		}
 		return s.String()
 	}
-	text("bytes spelled out by PostgreSQL: COPY", "a.sql", img, "COPY public.memes (n, image) FROM stdin;\n1\t"+postgres(j)+"\n2\t"+postgres(live)+"\n\\.\n")
-	text("bytes spelled out by PostgreSQL: COPY of a PNG", "a.sql", pg, "COPY public.memes (image) FROM stdin;\n"+postgres(p)+"\n\\.\n")
-	text("bytes spelled out by PostgreSQL: a literal", "a.sql", img, "INSERT INTO memes VALUES (1, E'"+strings.ReplaceAll(postgres(j), "'", "''")+"'::bytea);\n")
-	for i, s := range []string{"\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K,train,A\n1live1,train,B\n", "https://redd.it/\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K", "\x1b[01;35m1bodut.png\x1b[0m\n\x1b[01;35m1live1.png\x1b[0m\n", "t\bt3\b3_\b_1\b1b\bbo\bod\bdu\but\bt", "1bo\x1b]0;a title\adut", "\x1b(Bt3_1b\x1b]8;;x\x1b\\odut", "n,id\n1,\x1b[31m1bodut\x1b[0m\n", `{"log":"\u001b[31m1bodut\u001b[0m"}`, "1bodua\b\but", "_\b1_\bb_\bo_\bd_\bu_\bt"} {
+	text("bytes spelled out by PostgreSQL: COPY", "a.sql", img,
+		"COPY public.memes (n, image) FROM stdin;\n1\t"+postgres(j)+"\n2\t"+postgres(live)+"\n\\.\n")
+	text("bytes spelled out by PostgreSQL: COPY of a PNG", "a.sql", pg,
+		"COPY public.memes (image) FROM stdin;\n"+postgres(p)+"\n\\.\n")
+	text("bytes spelled out by PostgreSQL: a literal", "a.sql", img,
+		"INSERT INTO memes VALUES (1, E'"+strings.ReplaceAll(postgres(j), "'", "''")+"'::bytea);\n")
+	for i, s := range []string{"\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K,train,A\n1live1,train,B\n",
+		"https://redd.it/\x1b[01;31m\x1b[K1bodut\x1b[m\x1b[K",
+		"\x1b[01;35m1bodut.png\x1b[0m\n\x1b[01;35m1live1.png\x1b[0m\n", "t\bt3\b3_\b_1\b1b\bbo\bod\bdu\but\bt",
+		"1bo\x1b]0;a title\adut", "\x1b(Bt3_1b\x1b]8;;x\x1b\\odut", "n,id\n1,\x1b[31m1bodut\x1b[0m\n",
+		`{"log":"\u001b[31m1bodut\u001b[0m"}`, "1bodua\b\but", "_\b1_\bb_\bo_\bd_\bu_\bt"} {
 		text(fmt.Sprintf("colours of a terminal %d: %q", i, s), "c.txt", row, s)
 	}
 	colours := "\x1b[32m" + strings.ReplaceAll(goneText, " ", "\x1b[0m \x1b[32m") + "\x1b[0m"
 	text("a text in colours", "c.txt", "text", colours)
 	text("a text in colours in a table", "c.csv", "text", "n,caption\n1,"+colours+"\n")
-	text("a text struck over", "c.txt", "text", strings.Join(strings.SplitAfter(strings.ReplaceAll(goneText, "e", "e\be"), ""), ""))
+	text("a text struck over", "c.txt", "text",
+		strings.Join(strings.SplitAfter(strings.ReplaceAll(goneText, "e", "e\be"), ""), ""))
 	text("colours of a live id", "c.txt", "none", "\x1b[31m1live1\x1b[0m and \x1b[31m1bodutx\x1b[0m\n")
 	cases = append(cases, []freshCase{
 		// The first four hold nothing.
@@ -363,10 +386,13 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		{"a link in base64", "l.txt", row, []byte(b64([]byte("a rather long line about nothing at all, and then " + link + " and so on")))},
 		{"base64 of base64", "l.txt", img, []byte(b64([]byte(b64(j))))},
 		{"a folder in a zip", "a.zip", row, zipWith(zip.FileHeader{Name: "posts/1bodut/"}, nil)},
-		{"a stored member", "a.cbz", img, zipWith(zip.FileHeader{Name: "x", Method: zip.Store}, j)}, {"an encrypted zip", "a.zip", "some", patched(patched(zipOf("x", j), "PK\x03\x04", 6, "\x09"), "PK\x01\x02", 8, "\x09")},
+		{"a stored member", "a.cbz", img, zipWith(zip.FileHeader{Name: "x", Method: zip.Store}, j)},
+		{"an encrypted zip", "a.zip", "some",
+			patched(patched(zipOf("x", j), "PK\x03\x04", 6, "\x09"), "PK\x01\x02", 8, "\x09")},
 		{"a zip of an unknown method", "a.zip", "some", patched(patched(zipOf("x", j), "PK\x03\x04", 8, "\x0e"), "PK\x01\x02", 10, "\x0e")}, {"half of a zip", "a.zip", "some", zipOf("x", []byte(mime))[:1500]},
 		{"the second half of a tgz", "a.tgz.002", "some", gzipOf(tarOf("x", []byte(mime)))[1500:]}, {"half of a gzip", "a.gz", "some", gzipOf([]byte(mime))[:1500]}, {"nine zips deep", "a.zip", "some", zipOf("a.zip", seven)},
-		{"a zip behind a program", "setup.exe", "some", append([]byte("MZ\x90\x00 this program cannot be run in DOS mode "), zipOf("x", j)...)},
+		{"a zip behind a program", "setup.exe", "some",
+			append([]byte("MZ\x90\x00 this program cannot be run in DOS mode "), zipOf("x", j)...)},
 		{"a link in a tar", "a.tar", row, tarWith(tar.Header{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "../t3_1bodut.jpg"}, "")},
 		{"a long name in a tar", "a.tar", row, tarWith(tar.Header{Name: strings.Repeat("folder/", 30) + "1bodut.txt", Format: tar.FormatGNU}, "hi")},
 		{"the name in a gzip", "a.gz", row, gzipWith(gzip.Header{Name: "t3_1bodut.txt"}, []byte("hi"))}, {"the comment of a gzip", "a.gz", row, gzipWith(gzip.Header{Comment: link}, []byte("hi"))},
@@ -491,12 +517,13 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestFolders judges the names of folders in which nothing lies, and of those that were named, as names of files are; in
-// the workspace it names each.
+// TestFolders judges the names of folders in which nothing lies, and of those that were named, as names of files are;
+// in the workspace it names each.
 func TestFolders(t *testing.T) {
 	w, fresh := newWorld(t, false, false), newWorld(t, true, false)
 	ordinary := []string{"empty", "1live1", "posts/136748", "images/1b"}
-	for _, name := range append([]string{"1bodut", "t3_1bodut", "posts/1bodut.jpg", strings.ReplaceAll(goneText, " ", "-")}, ordinary...) {
+	for _, name := range append([]string{"1bodut", "t3_1bodut", "posts/1bodut.jpg",
+		strings.ReplaceAll(goneText, " ", "-")}, ordinary...) {
 		in, kind := w, FoundRow
 		if strings.HasPrefix(name, "when-") {
 			in, kind = fresh, FoundText
@@ -518,12 +545,14 @@ func TestFolders(t *testing.T) {
 				testkit.OK(t, os.RemoveAll(filepath.Join(dir, top)))
 			}
 			hit := slices.ContainsFunc(r.Findings, func(f Finding) bool {
-				return strings.HasSuffix(f.Where, name) && slices.Contains(f.Kinds, kind) && (kind == FoundText || f.ID == goneJPEG)
+				return strings.HasSuffix(f.Where, name) && slices.Contains(f.Kinds, kind) &&
+					(kind == FoundText || f.ID == goneJPEG)
 			})
 			if want := !slices.Contains(ordinary, name); hit != want && (want || dir == found || dir == "") {
 				t.Errorf("%s in %q: %s, findings %+v", name, dir, r.Verdict, r.Findings)
 			}
-			noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, name+" is an empty folder") })
+			noted := slices.ContainsFunc(r.Notes,
+				func(n string) bool { return strings.HasPrefix(n, name+" is an empty folder") })
 			if want := dir == in.ws && top != "images"; noted != want {
 				t.Errorf("%s in %q: notes %q", name, dir, r.Notes)
 			}

@@ -31,14 +31,16 @@ func TestOwnListsMayNamePosts(t *testing.T) {
 		beside, inMaking bool // whether it accuses there
 	}{
 		{"outcomes", outcomes, false, false},
-		{"outcomes by which a removed post is kept", strings.Replace(outcomes, "removed,moderator", "kept,", 1), true, true},
+		{"outcomes by which a removed post is kept", strings.Replace(outcomes, "removed,moderator", "kept,", 1), true,
+			true},
 		{"outcomes with a line of another kind", outcomes + "t3_" + goneJPEG + "\n", true, true},
 		{"outcomes cut off in a line", outcomes + goneJPEG + ",0,tr", true, false},
 		{"tombstones", "id,state,time\n" + goneJPEG + ",removed,2030-01-02T03:04:05Z\n", false, false},
 		{"records of the log", string(log), false, false},
 		{"records of the log with a line of another kind", string(log) + "t3_" + goneJPEG + "\n", true, true},
 		{"a statement", statement.String(), false, false},
-		{"a statement with another key", strings.Replace(statement.String(), "{\n", "{\n  \"t3_"+goneJPEG+"\": 1,\n", 1), true,
+		{"a statement with another key", strings.Replace(statement.String(), "{\n", "{\n  \"t3_"+goneJPEG+"\": 1,\n",
+			1), true,
 			true},
 		{"ids alone", "t3_" + goneJPEG + "\n", true, true},
 	} {
@@ -51,7 +53,8 @@ func TestOwnListsMayNamePosts(t *testing.T) {
 			testkit.OK(t, os.WriteFile(name, []byte(c.body), 0o600))
 			r := w.audit(t, w.ws, files...)
 			testkit.OK(t, os.Remove(name))
-			got := slices.ContainsFunc(r.Findings, func(f Finding) bool { return strings.Contains(f.Where, filepath.Base(name)) })
+			got := slices.ContainsFunc(r.Findings,
+				func(f Finding) bool { return strings.Contains(f.Where, filepath.Base(name)) })
 			if got != want {
 				t.Errorf("%s, in making %t: accused %t, want %t: %+v", c.what, inMaking, got, want, r.Findings)
 			}

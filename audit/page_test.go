@@ -37,7 +37,8 @@ func TestPage(t *testing.T) {
 	text := regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(full, " "), " ")
 	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;",
 		"FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked besides. No source",
-		"1 found 1 not checked 1 overdue 1 removed posts looked for 1 files looked at", "id 1 of 1 the bytes of its image 0 of 1",
+		"1 found 1 not checked 1 overdue 1 removed posts looked for 1 files looked at",
+		"id 1 of 1 the bytes of its image 0 of 1",
 		"row 3 of &#34;&gt;&lt;script&gt; p1 its image, its row byte for byte; a row delete it", "w p2 no answer ask",
 		"a copy owes 2026-01-02T03:04:05Z late purge it", "Can&#39;t be told a limit", "Note a note", "On record the log", "live 2 removed 1",
 		"&#34;&gt;&lt;script&gt; 9 3 abc0000000000000000000000000000000000000000000000000000000000000", "statement sha256 d1gest", "show 2 rows",

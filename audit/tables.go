@@ -310,7 +310,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 }
 
 // mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter,
-// or escapes, a soft break, at which its lines do not end, or what a terminal acts on, with separators of columns in it.
+// or escapes, a soft break, at which its lines do not end, or what a terminal acts on, with separators of columns in
+// it.
 func mayBePacked(all *io.SectionReader) bool {
 	const manyEscapes = 64
 	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)

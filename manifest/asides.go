@@ -212,7 +212,8 @@ func yesOrNo(text string) (yes, ok bool) {
 
 // answered are states in which a row is an answer, in the same spelling.
 var answered = []string{"submitted", "complete", "completed", "done", "finished", "ok", "okay", "valid", "success",
-	"successful", "succeeded", "accepted", "approved", "validated", "verified", "reviewed", "answered", "active", "final",
+	"successful", "succeeded", "accepted", "approved", "validated", "verified", "reviewed", "answered", "active",
+	"final",
 	"published", "open", "closed"}
 
 // StateNamed reports whether a column says by a word for a state that a row is no answer.

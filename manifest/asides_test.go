@@ -63,8 +63,8 @@ func TestImageBeside(t *testing.T) {
 	}
 }
 
-// TestAbout: a row whose other fields name a comment, or another post than its id, is refused with its line in tables of
-// labels and of numbers, in bare files and in releases.
+// TestAbout: a row whose other fields name a comment, or another post than its id, is refused with its line in tables
+// of labels and of numbers, in bare files and in releases.
 func TestAbout(t *testing.T) {
 	const address = "https://www.reddit.com/r/x/comments/abc124/t/"
 	for text, want := range map[string]string{
@@ -99,12 +99,15 @@ func TestAbout(t *testing.T) {
 		if strings.HasPrefix(text, "post_id") { // the column id comes first, also where it numbers rows
 			want = `column "post_id" names another post`
 		}
-		if _, _, problem := readBoth(t, name, text); (problem == "") != (want == "") || !strings.Contains(problem, want) {
+		if _, _, problem := readBoth(t, name, text); (problem == "") != (want == "") ||
+			!strings.Contains(problem, want) {
 			t.Errorf("%s\n%q, want %q", text, problem, want)
 		}
 	}
-	dir := folder(t, map[string]string{SettingsName: "name = \"x\"\nmanifest = \"a.csv\"\n[[category]]\nname = \"mood\"\nkind = \"single\"\n" +
-		"labels = [{code = \"sad\", name = \"sad\"}]\n", "a.csv": "id,mood,type\nabc123,sad,post\nabc124,sad,comment\n"})
+	dir := folder(t,
+		map[string]string{SettingsName: "name = \"x\"\nmanifest = \"a.csv\"\n[[category]]\nname = \"mood\"\nkind = \"single\"\n" +
+			"labels = [{code = \"sad\", name = \"sad\"}]\n",
+			"a.csv": "id,mood,type\nabc123,sad,post\nabc124,sad,comment\n"})
 	r, err := Open(dir, Options{})
 	if _, err = entries(t, r, err); err == nil || !strings.Contains(err.Error(), `a.csv:3:12: column "type" says`) {
 		t.Errorf("a release: %v", err)
@@ -119,7 +122,8 @@ func TestAbout(t *testing.T) {
 	}
 	r, err = Open(file(t, "b.csv", "id,figurative,severity,related_content,modality,context,permalink\n"+
 		"abc124,F1,SS1,SR1,M1,C1,"+address+"kz0abcd/\n"), Options{})
-	if _, err = entries(t, r, err); err == nil || !strings.Contains(err.Error(), `b.csv:2:25: column "permalink" says`) {
+	if _, err = entries(t, r, err); err == nil ||
+		!strings.Contains(err.Error(), `b.csv:2:25: column "permalink" says`) {
 		t.Errorf("a bare file: %v", err)
 	}
 }

@@ -314,11 +314,14 @@ func TestByteOrderMark(t *testing.T) {
 // TestSplitsContradict: a column of splits and the [[file]] of its rows say one split.
 func TestSplitsContradict(t *testing.T) {
 	for own, want := range map[string]string{
-		"train": "", "Training": "", "test": `a.csv:2:8: the column says split "test", and the [[file]] of release.toml split "train"`,
+		"train": "", "Training": "",
+		"test":   `a.csv:2:8: the column says split "test", and the [[file]] of release.toml split "train"`,
 		"fold_1": `the column says split "fold_1"`,
 	} {
-		dir := folder(t, map[string]string{SettingsName: "name = \"x\"\n[[file]]\npath = \"a.csv\"\nsplit = \"train\"\n[[category]]\nname = \"mood\"\n" +
-			"kind = \"single\"\nlabels = [{code = \"sad\", name = \"sad\"}]\n", "a.csv": "id,split,mood\nabc123," + own + ",sad\n"})
+		dir := folder(t,
+			map[string]string{SettingsName: "name = \"x\"\n[[file]]\npath = \"a.csv\"\nsplit = \"train\"\n[[category]]\nname = \"mood\"\n" +
+				"kind = \"single\"\nlabels = [{code = \"sad\", name = \"sad\"}]\n",
+				"a.csv": "id,split,mood\nabc123," + own + ",sad\n"})
 		r, err := Open(dir, Options{})
 		list, err := entries(t, r, err)
 		switch {

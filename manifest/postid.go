@@ -73,8 +73,8 @@ var (
 	postPath    = regexp.MustCompile(`^((r|u|user)/[^/]*/)?(comments|gallery)/([0-9a-z]{1,13})(/|$)`)
 	commentPath = regexp.MustCompile(`^(?:(?:r|u|user)/[^/]*/)?comments/([0-9a-z]{1,13})/` +
 		`(?:(?:[^/]*/)?t1_|[^/]*/)([0-9a-z]{1,13})(?:/?\.[a-z]+)?$`)
-	// commentPart is a comment behind a #, where anchors of the page stand as well: its fullname, an id with a digit of at
-	// least six signs, or one of six or seven letters, as comments have.
+	// commentPart is a comment behind a #, where anchors of the page stand as well: its fullname, an id with a digit of
+	// at least six signs, or one of six or seven letters, as comments have.
 	commentPart = regexp.MustCompile(`^(?:(?:thing_)?t1_([0-9a-z]{1,13})|([0-9a-z]*[0-9][0-9a-z]*|[a-z]{6,7}))$`)
 	anchors     = []string{"comment", "content", "footer", "gallery", "header", "replies", "sidebar", "thread"}
 	sharePath   = regexp.MustCompile(`^((r|u|user)/[^/]*/)?s/`)

@@ -231,7 +231,8 @@ func (t Tombstone) fault() (cell int, message, hint string) {
 	case t.Time.UTC().Year() > 9999: // RFC 3339 has no such year
 		return 2, "the time is not one in UTC, to the second", "write it as 2025-12-31T23:59:59Z"
 	case t.Time.IsZero() || t.Time.Unix() == 0:
-		return 2, "the time is what programs write for a missing one", "write when the post was removed, or when you learned of it"
+		return 2, "the time is what programs write for a missing one",
+			"write when the post was removed, or when you learned of it"
 	}
 	return 0, "", ""
 }

@@ -86,7 +86,8 @@ func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candid
 	if !s.fetch {
 		return nil
 	}
-	return send(ctx, g.run, g.fetch[c.Host], fetchJob{entry: rec.Entry, candidate: c, source: state.SHA256([]byte(c.URL)),
+	return send(ctx, g.run, g.fetch[c.Host], fetchJob{entry: rec.Entry, candidate: c,
+		source: state.SHA256([]byte(c.URL)),
 		before: s.before, stored: rec.Image != nil})
 }
 

@@ -38,11 +38,14 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 		{"a moderator's, and live again", "post moderator p03; JOB; post live p03; run", "p03", ""},
 		{"a moderator's, readmitted by the policy", "policy readmit; post moderator p03; JOB; post live p03; run", "", ""},
 		{"a copyright's is never readmitted", "policy readmit; post copyright p03; JOB; post live p03; run", "p03", ""},
-		{"called deleted, and absent when it is confirmed", "post deleted p03 p04 p05; JOB; post absent p03 p04 p05; JOB confirm; post live p03 p04 p05; run",
+		{"called deleted, and absent when it is confirmed",
+			"post deleted p03 p04 p05; JOB; post absent p03 p04 p05; JOB confirm; post live p03 p04 p05; run",
 			"p03 p04 p05", ""},
 		{"held, and then removed", "post quarantined p03; JOB; post moderator p03; JOB", "p03", ""},
-		{"readmitted, until the policy no longer does", "policy readmit; post moderator p03; JOB; post live p03; run; policy strict; JOB", "p03", ""},
-		{"readmitted, until the release has a tombstone", "policy readmit; post moderator p03; JOB; post live p03; run; stones removed p03; JOB", "p03", ""},
+		{"readmitted, until the policy no longer does",
+			"policy readmit; post moderator p03; JOB; post live p03; run; policy strict; JOB", "p03", ""},
+		{"readmitted, until the release has a tombstone",
+			"policy readmit; post moderator p03; JOB; post live p03; run; stones removed p03; JOB", "p03", ""},
 		{"in the gallery again", "image left g/1; JOB; image ok g/1; run", "g/1", ""},
 		{"the parent is live again", "image parent p03; JOB; image ok p03; run", "p03", ""},
 		{"the parent is live again, and somebody asks", "image parent p03; JOB; image ok p03; run retry=crosspost_parent_removed", "", ""},
@@ -114,7 +117,8 @@ func TestBackOutcomes(t *testing.T) {
 		}
 		testkit.Same(t, "outcomes after "+steps, s.status.Outcomes, counts)
 		for row, res := range s.outcomes {
-			if live := s.records[row].Post.State == manifest.StateLive; live && res.Outcome != manifest.Kept && res.Outcome != manifest.Pending {
+			if live := s.records[row].Post.State == manifest.StateLive; live && res.Outcome != manifest.Kept &&
+				res.Outcome != manifest.Pending {
 				t.Errorf("after %s outcomes.csv says of %s, which is live: %s, %s", steps, row, res.Outcome, res.Reason)
 			}
 		}

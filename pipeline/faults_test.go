@@ -16,7 +16,8 @@ import (
 
 // phases are functions of the engine, the innermost of which says in which phase a step on the disk is made.
 var phases = []string{"open", "settle", "record", "settleReplacements", "fetchImage", "readImage", "storeResults",
-	"dropRemovedPictures", "clearDataset", "clear", "export", "takeDown", "finishPurge", "end", "doAsking", "Split", "Merge", "ReadAgain"}
+	"dropRemovedPictures", "clearDataset", "clear", "export", "takeDown", "finishPurge", "end", "doAsking", "Split",
+	"Merge", "ReadAgain"}
 
 // phase says in which phase the caller's caller is, "" for what surrounds the jobs.
 func phase() string {
@@ -26,7 +27,8 @@ func phase() string {
 		f, more := frames.Next()
 		name, engine := strings.CutPrefix(f.Function, "rehydrate/pipeline.")
 		for _, p := range phases {
-			if engine && (name == p || strings.HasSuffix(name, ")."+p) || strings.HasPrefix(name, p+".func") || strings.Contains(name, ")."+p+".func")) {
+			if engine && (name == p || strings.HasSuffix(name, ")."+p) || strings.HasPrefix(name, p+".func") ||
+				strings.Contains(name, ")."+p+".func")) {
 				return p
 			}
 		}
@@ -49,7 +51,8 @@ func stepName(step, name string) string {
 // all of them with REHYDRATE_TEST=full.
 func TestFaultAtEachNamedStep(t *testing.T) {
 	tried := map[string]bool{}
-	for _, job := range []string{"run", "recheck", "purge", "purge offline id=p01", "reread", "split", "split; work; merge"} {
+	for _, job := range []string{"run", "recheck", "purge", "purge offline id=p01", "reread", "split",
+		"split; work; merge"} {
 		steps, want := traced(t, job)
 		for n, step := range slices.Sorted(maps.Keys(steps)) {
 			if tried[step] && os.Getenv("REHYDRATE_TEST") != "full" {

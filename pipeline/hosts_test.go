@@ -32,7 +32,8 @@ func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 		{"sick since a run was killed", "run die=150; host SICK i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
 		{"in the middle of a run", "serve SICK p11; run", strings.TrimSuffix(all, " p11"), "ONE", ""},
 	} {
-		for j, final := range []struct{ sick, one, many string }{ // how one entry ends by itself, and one of many with the same answer
+		// how one entry ends by itself, and one of many with the same answer
+		for j, final := range []struct{ sick, one, many string }{
 			{"404", "gone/http_404", "gone/http_404"},
 			{"403", "gone/http_403", "gone/http_403"},
 			{"login", "refused/redirect_host_not_allowed", "refused/redirect_host_not_allowed"},
@@ -92,7 +93,8 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 // TestSameTextUnderManyURLsCountsInTwoRuns: where several URLs have the same page in place of an image, that is final
 // when it comes again, though the host sends others their images.
 func TestSameTextUnderManyURLsCountsInTwoRuns(t *testing.T) {
-	w := newWorld(t, numbered(12)...).do("manifest 3; run; manifest 12; serve html p03 p04 p05 p06 p07; serve empty p08; run").ok()
+	w := newWorld(t,
+		numbered(12)...).do("manifest 3; run; manifest 12; serve html p03 p04 p05 p06 p07; serve empty p08; run").ok()
 	testkit.Same(t, "after one run", "failed/not_an_image_html", w.checkSound().outcome("p03"))
 	w.do("run").ok()
 	s := w.checkSound()

@@ -37,7 +37,8 @@ type inventory struct {
 // inspect reads all of it.
 func (w *world) inspect() (s inventory) {
 	w.Helper()
-	s = inventory{map[string]dataset.Row{}, map[string]workspace.Record{}, nil, map[string]bool{}, map[string]bool{}, map[string]bool{},
+	s = inventory{map[string]dataset.Row{}, map[string]workspace.Record{}, nil, map[string]bool{}, map[string]bool{},
+		map[string]bool{},
 		map[string]string{}, state.GoneSet{}, map[string]bool{}, state.Summary{}}
 	if _, err := os.Stat(filepath.Join(w.dir, "ws", state.StateFile)); errors.Is(err, fs.ErrNotExist) {
 		return s

@@ -131,7 +131,8 @@ func TestAgeTakesNoRowOutAndLetsNoneIn(t *testing.T) {
 
 // TestNoDatasetIsMade: what cannot finish a run makes no dataset.
 func TestNoDatasetIsMade(t *testing.T) {
-	for _, job := range []string{"run blocked=1", "run stop=1", "run unwritable=outcomes.csv; run blocked=1", "split", "split; recheck", "split; purge", "split; purge offline id=p01"} {
+	for _, job := range []string{"run blocked=1", "run stop=1", "run unwritable=outcomes.csv; run blocked=1", "split",
+		"split; recheck", "split; purge", "split; purge offline id=p01"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
 			s := newWorld(t, numbered(4)...).do(job).inspect()

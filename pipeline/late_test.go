@@ -22,13 +22,17 @@ func TestWhatGoesDuringARunIsNotWritten(t *testing.T) {
 		gone  string // a post without an image afterwards
 	}{
 		{"a post is removed", 3, "run on=2/post,moderator,p01", "p00 p02", "p01"},
-		{"two of thirty are no mass removal", 30, "manifest 4; run; manifest 30; run on=2/post,moderator,p10,p11", "", "p10"},
+		{"two of thirty are no mass removal", 30, "manifest 4; run; manifest 30; run on=2/post,moderator,p10,p11", "",
+			"p10"},
 		{"an outage", 3, "run on=2/post,unclear,p00,p01,p02", "none", ""},
 		{"the only post is not there: no other stands beside it", 1, "run on=2/post,absent,p00", "none", ""},
-		{"one new post is not there, and the old ones stand beside it", 6, "manifest 5; run; manifest 6; run on=2/post,absent,p05",
+		{"one new post is not there, and the old ones stand beside it", 6,
+			"manifest 5; run; manifest 6; run on=2/post,absent,p05",
 			"p00 p01 p02 p03 p04", "p05"},
-		{"stopped at the last question, then an outage", 3, "run stop=5 on=5/post,unclear,p00,p01,p02; run", "none", ""},
-		{"stopped at the last question, rows leave and none comes in", 8, "manifest 6; run; manifest 8; post moderator p00; run stop=4",
+		{"stopped at the last question, then an outage", 3, "run stop=5 on=5/post,unclear,p00,p01,p02; run", "none",
+			""},
+		{"stopped at the last question, rows leave and none comes in", 8,
+			"manifest 6; run; manifest 8; post moderator p00; run stop=4",
 			"p01 p02 p03 p04 p05", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

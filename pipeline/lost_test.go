@@ -61,7 +61,8 @@ func TestEndLeavesNothing(t *testing.T) {
 		end, err = End(ctx, ws, w.now)
 		return err
 	}))
-	testkit.Same(t, "what was planned", []any{plan.Release, plan.Images, plan.Texts, plan.Files}, []any{end.Release, end.Images, end.Texts, end.Files})
+	testkit.Same(t, "what was planned", []any{plan.Release, plan.Images, plan.Texts, plan.Files},
+		[]any{end.Release, end.Images, end.Texts, end.Files})
 	testkit.Same(t, "images and texts", []int{4, 4}, []int{end.Images, end.Texts})
 	testkit.Same(t, "outcomes.csv among the files", true, slices.Contains(end.Files, manifest.OutcomesName))
 	testkit.Same(t, "what no run wrote", []string{"mine.parquet", "notes.txt"}, end.Strays)
@@ -87,7 +88,8 @@ func TestErrorsNameWhatIsWrong(t *testing.T) {
 		t.Errorf("nothing to retry: %v", w.err)
 	}
 	w.do("serve 404 p01; serve 403 p02; run; clock 25h; run; run retry=http_40")
-	if w.err == nil || !strings.Contains(w.err.Error(), "--retry http_40: no download ended so") || !strings.Contains(w.err.Error(), "http_403, http_404") {
+	if w.err == nil || !strings.Contains(w.err.Error(), "--retry http_40: no download ended so") ||
+		!strings.Contains(w.err.Error(), "http_403, http_404") {
 		t.Errorf("a misspelt word: %v", w.err)
 	}
 	w.do("run retry=gone").ok()
@@ -96,8 +98,11 @@ func TestErrorsNameWhatIsWrong(t *testing.T) {
 			t.Errorf("%s is not asked for: %v", id, w.reddit.fetched)
 		}
 	}
-	testkit.Same(t, "loss", "the manifest no longer names 3 of the 4 images in the workspace", (&LossError{3, 4}).Error())
-	testkit.Same(t, "missing", "5 of the 9 stored images are not there, a first: is the disk mounted that holds them?", (&MissingError{5, 9, "a"}).Error())
+	testkit.Same(t, "loss", "the manifest no longer names 3 of the 4 images in the workspace",
+		(&LossError{3, 4}).Error())
+	testkit.Same(t, "missing",
+		"5 of the 9 stored images are not there, a first: is the disk mounted that holds them?",
+		(&MissingError{5, 9, "a"}).Error())
 	testkit.Same(t, "a moderator's removal can be undone", true, ComesBack("moderator"))
 	testkit.Same(t, "a takedown cannot", false, ComesBack("copyright_takedown"))
 }

@@ -33,7 +33,8 @@ func TestPlansSayWhatJobsDo(t *testing.T) {
 			for range 3 {
 				h.step(h.anyChange())
 				h.step(h.anyChange())
-				h.step(pick(h, "run", "recheck", "split", "run stop=3", "recheck stop=2", "run blocked=1", "run die=70", "reread"))
+				h.step(pick(h, "run", "recheck", "split", "run stop=3", "recheck stop=2", "run blocked=1",
+					"run die=70", "reread"))
 			}
 			h.step("engine D; copy last")
 			checkRereadPlan(h)
@@ -41,7 +42,8 @@ func TestPlansSayWhatJobsDo(t *testing.T) {
 			checkPurgePlan(h, "", PurgeRequest{IDs: []manifest.PostID{"p05", "nobody"}, Reason: state.ReasonTakedown})
 			for range 2 {
 				h.step("run confirm")
-				h.step(pick(h, "policy larger", "policy strict", "policy readmit", "manifest 9", "manifest 10", "stones removed p02", "names 40 p03",
+				h.step(pick(h, "policy larger", "policy strict", "policy readmit", "manifest 9", "manifest 10",
+					"stones removed p02", "names 40 p03",
 					"names 4 p04", "clock 25h"))
 				checkRecheckPlan(h)
 				checkRunPlan(h, pick(h, "", "", "http_404", "invalid", "gallery_item_deleted"))
@@ -193,12 +195,14 @@ func (h *history) suppose(s inventory, retry string) {
 		if t := rec.Trouble; t != nil {
 			last, _, _ := strings.Cut(t.Source, " ")
 			source = cmp.Or(last, source)
-			if last == "" && rec.Image == nil && !t.Outcome.Retryable() && retry != string(t.Reason) && retry != string(t.Outcome) {
+			if last == "" && rec.Image == nil && !t.Outcome.Retryable() && retry != string(t.Reason) &&
+				retry != string(t.Outcome) {
 				p.images[i] = oddityOf(*t)
 			}
 		}
 		for moved := range p.moved[i] {
-			if at := (&fakePost{moved: []int{moved}}).url(manifest.PostID(id), 0); state.SHA256([]byte(strings.Replace(at, "-0-", fmt.Sprintf("-%d-", i), 1))) == source {
+			if at := (&fakePost{moved: []int{moved}}).url(manifest.PostID(id),
+				0); state.SHA256([]byte(strings.Replace(at, "-0-", fmt.Sprintf("-%d-", i), 1))) == source {
 				p.moved[i] = moved
 				break
 			}

@@ -135,7 +135,8 @@ func (h *history) step(steps string) {
 	h.Helper()
 	for step := range strings.SplitSeq(steps, "; ") {
 		words := strings.Fields(step)
-		if slices.Contains([]string{"post", "image", "serve", "move", "host", "clock", "engine", "fail", "policy", "manifest", "stones", "names"}, words[0]) {
+		if slices.Contains([]string{"post", "image", "serve", "move", "host", "clock", "engine", "fail", "policy",
+			"manifest", "stones", "names"}, words[0]) {
 			h.do(step)
 			h.note(words)
 			continue

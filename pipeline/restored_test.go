@@ -41,9 +41,9 @@ func (w *world) keep(names ...string) (restore func()) {
 	}
 }
 
-// TestRemovalsOutliveState: whatever was removed stays out when state.db is put back from before, with or without images
-// and dataset, and when it is lost: posts, pictures out of a gallery, images whose crosspost lost its parent, and the
-// same picture under another id. The log has all of them.
+// TestRemovalsOutliveState: whatever was removed stays out when state.db is put back from before, with or without
+// images and dataset, and when it is lost: posts, pictures out of a gallery, images whose crosspost lost its parent,
+// and the same picture under another id. The log has all of them.
 func TestRemovalsOutliveState(t *testing.T) {
 	for name, c := range map[string]struct{ removal, back, rows string }{
 		"a post": {"post deleted p03", "post live p03", "g g/1 g/2 p00 p01 p02 p04 p05 p06 p07 p08 p18"},
@@ -55,8 +55,10 @@ func TestRemovalsOutliveState(t *testing.T) {
 			"g g/1 g/2 p00 p01 p02 p04 p05 p06 p07 p08 p18"},
 		"the same picture": {"post copyright p01", "post live p01", "g g/1 g/2 p00 p02 p03 p04 p05 p06 p07 p08"},
 	} {
-		for how, job := range map[string]string{"restored": "run", "restored, rechecked": "recheck", "restored, purged offline": "purge offline",
-			"restored, split": "split", "state alone": "run", "of before the images": "run", "lost": "run", "lost, and images restored": "run"} {
+		for how, job := range map[string]string{"restored": "run", "restored, rechecked": "recheck",
+			"restored, purged offline": "purge offline",
+			"restored, split":          "split", "state alone": "run", "of before the images": "run", "lost": "run",
+			"lost, and images restored": "run"} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, append(numbered(9), "p18", "g*3")...)

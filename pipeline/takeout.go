@@ -71,8 +71,8 @@ func (r *run) clear(ctx context.Context) error {
 	return err
 }
 
-// noteExportAgain notes the last export again where state.db or the log came from elsewhere: else another one would seem to be the
-// last.
+// noteExportAgain notes the last export again where state.db or the log came from elsewhere: else another one would
+// seem to be the last.
 func (r *run) noteExportAgain(ctx context.Context) error {
 	unsure, err := r.Workspace.ExportUnsure(ctx)
 	if err != nil || !unsure {

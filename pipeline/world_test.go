@@ -66,8 +66,9 @@ type world struct {
 // all of them, shows the picture n.
 func newWorld(t testing.TB, posts ...string) *world {
 	w := &world{TB: t, dir: t.TempDir(), policy: policy.Default(), now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC),
-		reddit: &fakeReddit{posts: map[manifest.PostID]*fakePost{}, sends: map[string]string{}, hosts: map[string]string{}, sent: map[string]bool{}},
-		ocr:    &fakeOCR{name: "A", fails: map[int]bool{}}, named: map[string]string{}}
+		reddit: &fakeReddit{posts: map[manifest.PostID]*fakePost{}, sends: map[string]string{},
+			hosts: map[string]string{}, sent: map[string]bool{}},
+		ocr: &fakeOCR{name: "A", fails: map[int]bool{}}, named: map[string]string{}}
 	w.policy.Reddit.SecondLookAfter = 0
 	n := 0
 	for _, p := range posts {
@@ -235,7 +236,8 @@ func (w *world) change(words []string) bool {
 		testkit.OK(w, os.MkdirAll(filepath.Join(w.dir, "copies"), 0o700))
 		err := w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
 			_, err := copies.Export(ctx, copies.Config{Release: w.release, Tombstones: w.stones, Policy: w.policy, Workspace: ws,
-				Now: func() time.Time { return w.now }, To: filepath.Join(w.dir, "copies", what), Note: "test", Format: cmp.Or(strings.Join(words[2:], ""), "parquet")})
+				Now: func() time.Time { return w.now }, To: filepath.Join(w.dir, "copies", what), Note: "test",
+				Format: cmp.Or(strings.Join(words[2:], ""), "parquet")})
 			return err
 		})
 		if _, stale := errors.AsType[*copies.NotExportable](err); !stale && !errors.Is(err, workspace.ErrNoWorkspace) {
@@ -329,7 +331,8 @@ func (w *world) job(name string, words []string) (err error) {
 				return nil
 			}
 		}
-		if what, text, ok := strings.Cut(word, "="); ok && slices.Contains([]string{"stop", "blocked", "die", "fault", "on"}, what) {
+		if what, text, ok := strings.Cut(word, "="); ok &&
+			slices.Contains([]string{"stop", "blocked", "die", "fault", "on"}, what) {
 			at, change, _ := strings.Cut(text, "/")
 			n, err := strconv.ParseInt(at, 10, 64)
 			testkit.OK(w, err)

@@ -271,7 +271,8 @@ func (r *run) card(b workspace.Binding, d *state.Decisions) dataset.Card {
 	made.PolicyDigest, made.HashKind = r.Policy.Digest(), dedupe.HashKind()
 	made.Dedupe = "keep-first in manifest order, " + state.NearRule(r.Policy).String()
 	c := dataset.Card{Name: r.releaseName(), Version: rel.Version, Date: rel.Date, Homepage: rel.Homepage,
-		License: rel.License, Citation: rel.Citation, Schema: b.Schema, Provenance: made, Flagged: r.Policy.Filter.Mode == policy.Flag,
+		License: rel.License, Citation: rel.Citation, Schema: b.Schema, Provenance: made,
+		Flagged:   r.Policy.Filter.Mode == policy.Flag,
 		Outcomes:  d.Counts(),
 		RobotsTag: d.Because(policy.RobotsTag)}
 	if r.Rehearsal {

@@ -125,8 +125,9 @@ func ImageRemovals() []manifest.Reason {
 	return []manifest.Reason{SameAsRemoved, LeftGallery, CrosspostParent}
 }
 
-// LeftPost reports whether an image was removed from a post that stays, by its author or with a crosspost's parent. That
-// holds until somebody asks for the image by name, while SameAsRemoved holds as long as the removal of the other post.
+// LeftPost reports whether an image was removed from a post that stays, by its author or with a crosspost's parent.
+// That holds until somebody asks for the image by name, while SameAsRemoved holds as long as the removal of the other
+// post.
 func LeftPost(reason manifest.Reason) bool { return reason == LeftGallery || reason == CrosspostParent }
 
 // TakenDown reports whether a removal is about the picture: its author deleted it, or Reddit, the law or somebody

@@ -51,8 +51,9 @@ type data struct {
 	Sides    [len(sideBounds) + 1]int // kept images by their longer side
 	Tenths   [10]int                  // kept entries by mean OCR confidence: [0] is below 10, [9] is 90 to 100
 	Textless int                      // kept entries in which no word was read
-	Mended   int                      // words of the texts of stored images that were put together from several readings
-	Filled   int                      // the same that were put where the best reading has none
+	// words of the texts of stored images that were put together from several readings
+	Mended int
+	Filled int // the same that were put where the best reading has none
 
 	GroupSizes   map[int]int    // how many groups have so many entries, the kept one among them
 	GroupClasses map[string]int // dropped entries by the class of their nearness
@@ -112,8 +113,10 @@ func (d data) Strip() []page.Figure {
 	figures := []page.Figure{
 		{Value: fmt.Sprintf("%d of %d", kept, d.Entries), Label: "kept", Tone: page.Good, Section: "funnel"},
 		{Value: strconv.Itoa(d.Count(steps[0].lost...)), Label: "deleted or unavailable", Section: "funnel"},
-		{Value: strconv.Itoa(d.Count(slices.Concat(steps[1].lost, steps[2].lost)...)), Label: "lost or not allowed", Section: "funnel"},
-		{Value: strconv.Itoa(d.Count(slices.Concat(steps[4].lost, steps[5].lost)...)), Label: "filtered", Section: "funnel"},
+		{Value: strconv.Itoa(d.Count(slices.Concat(steps[1].lost, steps[2].lost)...)), Label: "lost or not allowed",
+			Section: "funnel"},
+		{Value: strconv.Itoa(d.Count(slices.Concat(steps[4].lost, steps[5].lost)...)), Label: "filtered",
+			Section: "funnel"},
 		{Value: strconv.Itoa(retry), Label: "to retry", Tone: page.Open.If(retry), Section: "retry"},
 	}
 	if kept == 0 {

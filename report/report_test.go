@@ -167,7 +167,9 @@ func TestSays(t *testing.T) {
 	}
 	text := words(page)
 	for _, want := range []string{
-		"25 of 40 kept 10 deleted or unavailable 0 lost or not allowed 0 filtered 5 to retry no still balanced", "Images 1 to 1", "Texts 1 to 1", "25 of 40 entries are in the dataset (62.5 %)", "from 39 posts", "seen live on 2026-01-02 03:04 UTC or later",
+		"25 of 40 kept 10 deleted or unavailable 0 lost or not allowed 0 filtered 5 to retry no still balanced",
+		"Images 1 to 1", "Texts 1 to 1", "25 of 40 entries are in the dataset (62.5 %)", "from 39 posts",
+		"seen live on 2026-01-02 03:04 UTC or later",
 		"last seen live longer ago than the policy allows", "not erased yet: 2.", "delete it when it has been read",
 		"in the manifest 40 the post is there 30 the policy allows it 30 it has its image 30 it has its answer 25",
 		"kept 25 62.5 % duplicate 0 0.0 %", "removed 10 25.0 %", "removed, deleted, unavailable, 10 in all", "removed x 10 advice x",
@@ -175,7 +177,8 @@ func TestSays(t *testing.T) {
 		"train x 18 of 30 kept (60.0\u00a0%) test 7 of 10 kept (70.0\u00a0%)",
 		"outcome train x test entries 30 10 kept 18 7 removed 8 2 failed 4 1",
 		"by the month of x kept post gone refused", "2023-11 20 10 0 0 0 0 0 2023-12 0 0 0 0 0 0 0 2024-01 0 0 0 0 0 0 0 2024-02 5 0 0 0 5 0 0 Entries without a date: 4.",
-		"L0x name 0x release 14 (35.0\u00a0%) rebuilt 9 (36.0\u00a0%)", "L0x name 0x 14 9", "title 1x Entries with each label. Labels an entry on average, without None: 2.00 in the release, 2.00 rebuilt",
+		"L0x name 0x release 14 (35.0\u00a0%) rebuilt 9 (36.0\u00a0%)", "L0x name 0x 14 9",
+		"title 1x Entries with each label. Labels an entry on average, without None: 2.00 in the release, 2.00 rebuilt",
 		"No: in 1 of 2 tests the label distributions differ", "x x 12.35 1 1e-04 0.50 differs rare labels counted as one: x. Few entries",
 		"x not tested x", "calm 1.00 2 0.607 0.10 too few to tell",
 		"Release: title 0x by title 1x L0x L1x L2x L0x 25 % 7 25 % 7 50 % 14", "Rebuilt: title 0x by title 1x L0x L1x L2x L0x 28 % 5 22 % 4 50 % 9",

@@ -119,8 +119,9 @@ func (s Study) agreed() page.Figure {
 			reached++
 		}
 	}
-	return page.Figure{Value: fmt.Sprintf("%d of %d", reached, all), Label: fmt.Sprintf("categories with alpha of %.1f or more", goodAlpha),
-		Tone: page.Open.If(all - reached), Section: "agreement"}
+	return page.Figure{Value: fmt.Sprintf("%d of %d", reached, all),
+		Label: fmt.Sprintf("categories with alpha of %.1f or more", goodAlpha),
+		Tone:  page.Open.If(all - reached), Section: "agreement"}
 }
 
 // comparable is how many scores of models can be set side by side.
@@ -210,7 +211,8 @@ func (s Study) ModelCharts() (charts []page.Chart) {
 			mean := 100 * f1.Mean
 			c.Groups = append(c.Groups, page.SpanGroup{Label: m.Name, Value: f1.Percent(),
 				Spans: []*page.Span{{Low: low, Q1: mean, Middle: mean, Q3: mean, High: high}}})
-			c.Table.Rows = append(c.Table.Rows, []string{m.Name, fmt.Sprintf("%.2f", mean), fmt.Sprintf("%.2f", low), fmt.Sprintf("%.2f", high)})
+			c.Table.Rows = append(c.Table.Rows,
+				[]string{m.Name, fmt.Sprintf("%.2f", mean), fmt.Sprintf("%.2f", low), fmt.Sprintf("%.2f", high)})
 		}
 		charts = append(charts, c.Chart())
 	}

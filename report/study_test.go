@@ -57,7 +57,8 @@ func someStudy(text string) Study {
 func TestStudyParts(t *testing.T) {
 	page := writeStudy(t, someStudy(hostile))
 	for _, want := range []string{"7 entries, 7 of split train", "one by two, shares of each row", "A and B both annotated 7 entries", "moderate", "no variation", `<td class="number">0.31<br>0.00 to 0.62</td><td>MASI</td>`, "D decided", "means over the pairs", "2000 resamples of the entries, seed 6",
-		"0.429", "with two 0.50", "70.00 ± 50.00", "25.00", `<td class="number">-</td>`, "too low 2, right 3, too high 1", "where that label was predicted correctly", "25.0 %", shown} {
+		"0.429", "with two 0.50", "70.00 ± 50.00", "25.00", `<td class="number">-</td>`,
+		"too low 2, right 3, too high 1", "where that label was predicted correctly", "25.0 %", shown} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -113,9 +114,11 @@ func TestStudyHead(t *testing.T) {
 	text := words(writeStudy(t, s))
 	for _, want := range []string{
 		"7 entries 3 label categories 0 of 1 categories with alpha of 0.8 or more 1 of 1 features differ by c 1 features not tested 1 moderation services 2 of 2 scores of models are comparable",
-		"Labels Agreement of annotators Differences by c &lt;script&gt; x Moderation services Predictions M other", "Labels (FigSIM: Table 8, Figures 2 and 6)", "Predictions (FigSIM: Table 3)",
+		"Labels Agreement of annotators Differences by c &lt;script&gt; x Moderation services Predictions M other",
+		"Labels (FigSIM: Table 8, Figures 2 and 6)", "Predictions (FigSIM: Table 3)",
 		"M: one (FigSIM: Tables 4 and 12, Figure 4)", "other: two (FigSIM: Table 4, Figures 7 and 8)",
-		"Macro F1 on one in percent, by model: the mean, and the range over its files M 70.00 ± 50.00", "model mean from to M 70.00 20.00 120.00",
+		"Macro F1 on one in percent, by model: the mean, and the range over its files M 70.00 ± 50.00",
+		"model mean from to M 70.00 20.00 120.00",
 		"false positives false negatives"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)

@@ -227,8 +227,9 @@ func (n *numberReader) end() (Numbers, error) {
 	switch none := len(n.out.Columns) == 0; {
 	case none && thousands >= 0:
 		c := n.out.Others[thousands]
-		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: c.Line, Message: "column " + table.Quote(c.Name) +
-			" has a point that may part thousands, for other numbers have a decimal comma",
+		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: c.Line,
+			Message: "column " + table.Quote(c.Name) +
+				" has a point that may part thousands, for other numbers have a decimal comma",
 			Hint: "write thousands without a point, and decimals with one"})
 	case none:
 		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: 1, Message: "no column of numbers was found; the columns are " + manifest.QuotedList(n.rows.Columns()),

@@ -258,15 +258,16 @@ func TestLeftOut(t *testing.T) {
 	testkit.Same(t, "scored by probabilities, and left out", [2]int{1, 1}, [2]int{scores.Files[0].Predicted, scores.Files[0].LeftOut})
 }
 
-// TestFeaturesLeftOut: rows of numbers that say in words that they are none are left out and counted; numbers and yes or
-// no are values.
+// TestFeaturesLeftOut: rows of numbers that say in words that they are none are left out and counted; numbers and yes
+// or no are values.
 func TestFeaturesLeftOut(t *testing.T) {
 	for text, want := range map[string][2]int{
 		"id,x,status\nfew000,1,ok\nfew001,0,failed\nfew002,3,ok\n":                 {2, 1},
 		"id,x,face_error\nfew000,1,\nfew001,0,cannot be opened\nfew002,3,none\n":   {2, 1},
 		"id,x,error,truncated\nfew000,1,404,yes\nfew001,0,12,no\nfew002,3,0,yes\n": {3, 0},
 	} {
-		groups, err := TestGroups(t.Context(), files(t, text)[0], Grouping{Gold: release(t, "test", "test", "test"), Alpha: .05})
+		groups, err := TestGroups(t.Context(), files(t, text)[0],
+			Grouping{Gold: release(t, "test", "test", "test"), Alpha: .05})
 		testkit.OK(t, err)
 		testkit.Same(t, text, want, [2]int{groups.File.Predicted, groups.File.LeftOut})
 	}
@@ -285,8 +286,10 @@ func TestAgreeUnknown(t *testing.T) {
 	a, err = Agree(t.Context(), Annotations{Files: files(t, first, second)})
 	testkit.OK(t, err)
 	testkit.Same(t, "without a release", [2]int{3, 0}, [2]int{a.Pairs[0].Both, a.Unknown})
-	_, err = Agree(t.Context(), Annotations{Files: files(t, "id,severity\nother1,SS1\n", "id,severity\nother1,SS1\n"), Release: gold})
-	if err == nil || !strings.Contains(err.Error(), "no annotated entry is in the release (1 are not, such as other1)") {
+	_, err = Agree(t.Context(), Annotations{Files: files(t, "id,severity\nother1,SS1\n", "id,severity\nother1,SS1\n"),
+		Release: gold})
+	if err == nil || !strings.Contains(err.Error(),
+		"no annotated entry is in the release (1 are not, such as other1)") {
 		t.Errorf("of no entry of the release: %v", err)
 	}
 }

@@ -321,7 +321,8 @@ func TestFilter(t *testing.T) {
 // TestJSONOfRepairs: a word that no single reading gave as it is says so in --json, with what was read at its place.
 func TestJSONOfRepairs(t *testing.T) {
 	r := result{input: input{name: "a.png"}, Reading: layout.Reading{Words: []word.Word{
-		{Text: "IT", Accepted: true, Repair: word.Mended, Readings: []string{"ITHAS"}}, {Text: "HELPS", Accepted: true}}}}
+		{Text: "IT", Accepted: true, Repair: word.Mended, Readings: []string{"ITHAS"}},
+		{Text: "HELPS", Accepted: true}}}}
 	got, err := json.Marshal(newJSONReading(r))
 	want := `{"file":"a.png","text":"","confidence":0,"words":[` +
 		`{"text":"IT","confidence":0,"box":[0,0,0,0],"line":0,"accepted":true,"repair":"mended","readings":["ITHAS"]},` +

@@ -162,13 +162,16 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 	flags.StringVar(&o.hocr, "hocr", "", "print hOCR; --hocr=DIR writes one file per image into this `folder`")
 	flags.Lookup("hocr").NoOptDefVal = stdinName // --hocr alone is the document on stdout
 	flags.StringVar(&o.parquet, "parquet", "", "write a Parquet `file` with one row per image")
-	flags.StringVar(&o.draw, "draw", "", "write PNG images into this `folder` (or .png file) that show what was read where: green to orange is accepted, red is not")
-	flags.BoolVar(&o.filter, "filter", false, "only say whether the text is english, not_english, unreadable or no_text")
+	flags.StringVar(&o.draw, "draw", "",
+		"write PNG images into this `folder` (or .png file) that show what was read where: green to orange is accepted, red is not")
+	flags.BoolVar(&o.filter, "filter", false,
+		"only say whether the text is english, not_english, unreadable or no_text")
 	flags.BoolVar(&o.force, "force", false, "write over the files of an earlier run")
 	root.PersistentFlags().BoolVarP(&o.verbose, "verbose", "v", false, "log when workers start and end")
 	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "number of worker processes")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest time for one image")
-	root.PersistentFlags().StringVar(&o.tessdataDir, "tessdata-dir", "", "`folder` with eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
+	root.PersistentFlags().StringVar(&o.tessdataDir, "tessdata-dir", "",
+		"`folder` with eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
 	root.AddCommand(doctorCommand(&o, env, stdout, stderr), conformCommand(&o, stdout, stderr),
 		workerCommand(env, stdin, stdout), sandboxCommand(env, stdout), becameCommand(stdout))
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -196,7 +199,8 @@ func (o options) check(args []string) error {
 	case o.json && o.hocr == stdinName:
 		return usage("write the hOCR into a folder: --hocr=DIR", "--json and --hocr both print to stdout")
 	case o.filter && files:
-		return usage("run ocr twice, with and without --filter", "--filter reads only what the decision needs, so there is no text for --hocr, --parquet or --draw")
+		return usage("run ocr twice, with and without --filter",
+			"--filter reads only what the decision needs, so there is no text for --hocr, --parquet or --draw")
 	}
 	return nil
 }

@@ -96,7 +96,8 @@ func TestJSON(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, tt := range []struct{ args, message, hint string }{
-		{"--no-such-flag x", "unknown flag", "--help"}, {"--workers 0 x", "--workers takes 1 or more", ""}, {"--timeout 0s x", "--timeout takes a time over zero", ""},
+		{"--no-such-flag x", "unknown flag", "--help"}, {"--workers 0 x", "--workers takes 1 or more", ""},
+		{"--timeout 0s x", "--timeout takes a time over zero", ""},
 		{"worker x", "worker takes no arguments", ""}, {"doctor x", "doctor takes no arguments", ""}, {"- -", "name - once", ""},
 		{"--json --hocr x", "both print to stdout", "--hocr=DIR"}, {"--filter --hocr x", "no text for", "twice"},
 		{"--filter --parquet f x", "no text for", "twice"}, {"--filter --draw d x", "no text for", "twice"},

@@ -144,7 +144,8 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	} else {
 		config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, job.Progress)
 		if errors.Is(err, reddit.ErrNoApproval) {
-			return &problem{err: err, code: exitRejected, hint: "name the approval with --approval REF, or judge without asking Reddit: --offline"}
+			return &problem{err: err, code: exitRejected,
+				hint: "name the approval with --approval REF, or judge without asking Reddit: --offline"}
 		}
 		if err != nil {
 			return err

@@ -27,7 +27,8 @@ type brought struct {
 var broughtFiles = map[string]brought{
 	"CSV of Excel, with a byte order mark and CRLF": {"a.csv",
 		"\ufeffid,mood,score\r\n1exa00,sad,3\r\n1exa01,glad,14\r\n1exa02,sad,15\r\n1exa03,sad,92\r\n", 4},
-	"CSV with `;`":   {"a.csv", "post_id;mood;ratio\n1exa00;sad;0.5\n1exa01;glad;0.25\n1exa02;sad;0.75\n1exa03;sad;1\n", 4},
+	"CSV with `;`": {"a.csv",
+		"post_id;mood;ratio\n1exa00;sad;0.5\n1exa01;glad;0.25\n1exa02;sad;0.75\n1exa03;sad;1\n", 4},
 	"CSV in Latin-1": {"a.csv", "id,mood\n1exa00,f\xe2ch\xe9\n1exa01,content\n", 0},
 	"TSV, with labels in one cell": {"a.tsv",
 		"id\tmood\n1exa00\tsad|dark\n1exa01\tglad\n1exa02\tdark\n1exa03\tglad|dark\n", 4},
@@ -42,21 +43,27 @@ var broughtFiles = map[string]brought{
 	"list that begins with a word": {"ids.txt", "memes\n1exa00\n1exa01\n", 0},
 	"list of share links (`/s/`)": {"a.csv",
 		"link,mood\nhttps://www.reddit.com/r/x/s/AbCdEf1234,sad\nhttps://www.reddit.com/r/x/s/GhIjKl5678,glad\n", 0},
-	"list of addresses of images": {"a.csv", "url,mood\nhttps://i.redd.it/a1.jpg,sad\nhttps://i.imgur.com/b2.png,glad\n", 0},
+	"list of addresses of images": {"a.csv",
+		"url,mood\nhttps://i.redd.it/a1.jpg,sad\nhttps://i.imgur.com/b2.png,glad\n", 0},
 	"Reddit's listing, JSON": {"a.json", `{"kind":"Listing","data":{"after":null,"children":[` +
 		`{"kind":"t3","data":{"id":"1exa00","score":3,"over_18":false}},{"kind":"t3","data":{"id":"1exa01","score":14,"over_18":true}},` +
 		`{"kind":"t3","data":{"id":"1exa02","score":15,"over_18":false}}]}}`, 3},
-	"page of one post, JSON": {"a.json", `[{"kind":"Listing","data":{"children":[{"kind":"t3","data":{"id":"1exa00"}}]}},` +
-		`{"kind":"Listing","data":{"children":[]}}]`, 0},
+	"page of one post, JSON": {"a.json",
+		`[{"kind":"Listing","data":{"children":[{"kind":"t3","data":{"id":"1exa00"}}]}},` +
+			`{"kind":"Listing","data":{"children":[]}}]`, 0},
 	"lines of PRAW, JSON Lines": {"a.jsonl",
 		`{"id":"1exa00","name":"t3_1exa00","author":"example_one","title":"a box","score":3,"created_utc":1567435668.0}` + "\n" +
 			`{"id":"1exa01","name":"t3_1exa01","author":"example_two","title":"a tin","score":14,"created_utc":1567435669.0}` + "\n" +
 			`{"id":"1exa02","name":"t3_1exa02","author":"example_one","title":"a cup","score":15,"created_utc":1567435670.0}` + "\n", 3},
-	"JSON, an object of records by id":     {"a.json", `{"1exa00":{"mood":"sad"},"1exa01":{"mood":"glad"},"1exa02":{"mood":"sad"}}`, 3},
-	"JSON, an object of records by number": {"a.json", `{"0":{"Reddit ID":"1exa00","mood":"sad"},"1":{"Reddit ID":"1exa01","mood":"glad"},"2":{"Reddit ID":"1exa02","mood":"sad"}}`, 3},
-	"JSON of pandas, by columns":           {"a.json", `{"id":{"0":"1exa00","1":"1exa01"},"mood":{"0":"sad","1":"glad"}}`, 0},
-	"JSON with objects in a field": {"a.json", `[{"id":"1exa00","mood":"sad","notes":{"a":1}},{"id":"1exa01","mood":"glad","notes":{"a":2}},` +
-		`{"id":"1exa02","mood":"sad","notes":{}},{"id":"1exa03","mood":"sad","notes":{"b":[1]}}]`, 4},
+	"JSON, an object of records by id": {"a.json",
+		`{"1exa00":{"mood":"sad"},"1exa01":{"mood":"glad"},"1exa02":{"mood":"sad"}}`, 3},
+	"JSON, an object of records by number": {"a.json",
+		`{"0":{"Reddit ID":"1exa00","mood":"sad"},"1":{"Reddit ID":"1exa01","mood":"glad"},"2":{"Reddit ID":"1exa02","mood":"sad"}}`, 3},
+	"JSON of pandas, by columns": {"a.json",
+		`{"id":{"0":"1exa00","1":"1exa01"},"mood":{"0":"sad","1":"glad"}}`, 0},
+	"JSON with objects in a field": {"a.json",
+		`[{"id":"1exa00","mood":"sad","notes":{"a":1}},{"id":"1exa01","mood":"glad","notes":{"a":2}},` +
+			`{"id":"1exa02","mood":"sad","notes":{}},{"id":"1exa03","mood":"sad","notes":{"b":[1]}}]`, 4},
 	"CSV with times that name no time zone": {"a.csv",
 		"id,mood,seen\n1exa00,sad,2022-01-21 11:07:47\n1exa01,glad,2022-07-21 11:07:48\n1exa02,sad,2022-01-22 01:02:03\n", 3},
 	"CSV with ids that a spreadsheet damaged": {"a.csv",
@@ -65,19 +72,22 @@ var broughtFiles = map[string]brought{
 		"id,address,mood\n1exa00,/r/x/comments/1exa00/a/,sad\n1.97E+279,/r/x/comments/197e277/b/,glad\n1exa02,/r/x/comments/1exa02/c/,sad\n", 3},
 	"CSV with a column of 0 and 1 for each label": {"a.csv",
 		"id,emotion_joy,emotion_fear,emotion_anger,emotion_trust,emotion_shame\n1exa00,1,0,0,1,0\n1exa01,0,1,0,0,0\n1exa02,0,0,1,0,0\n1exa03,0,0,0,0,1\n", 4},
-	"CSV with a row for each hour": {"a.csv", "id,score\n1exa00,3\n1exa01,4\n1exa00,5\n1exa01,9\n1exa02,2\n1exa02,6\n", 3},
+	"CSV with a row for each hour": {"a.csv",
+		"id,score\n1exa00,3\n1exa01,4\n1exa00,5\n1exa01,9\n1exa02,2\n1exa02,6\n", 3},
 	"CSV with comments among posts, by type": {"a.csv",
 		"id,type,mood\n1exa00,post,sad\n1exa01,comment,glad\n1exa02,post,glad\n1exa03,post,sad\n", 3},
-	"CSV with comments among posts, by letter": {"a.csv", "id,kind,mood\n1exa00,p,sad\n1exa01,c,glad\n1exa02,p,glad\n1exa03,p,sad\n", 3},
+	"CSV with comments among posts, by letter": {"a.csv",
+		"id,kind,mood\n1exa00,p,sad\n1exa01,c,glad\n1exa02,p,glad\n1exa03,p,sad\n", 3},
 	"CSV with comments among posts, by their own ids": {"a.csv",
 		"entry_id,link_id,mood\n1exa00,t3_1exa00,sad\nfgb3bdv,t3_1exa00,glad\n1exa01,t3_1exa01,glad\nfgc6tlu,t3_1exa01,sad\n1exa02,t3_1exa02,sad\n", 3},
 	"CSV of utterances of conversations": {"a.csv",
 		"post_id,turn,mood\n1exa00,0,sad\n1exa00,1,glad\n1exa01,0,glad\n1exa01,1,sad\n1exa02,0,sad\n", 3},
 	"CSV of comments beside the ids of their posts": {"a.csv",
 		"comment_id,link_id,mood\nt1_fgb3bdv,t3_1exa00,sad\nt1_fgc6tlu,t3_1exa00,glad\nt1_fge6msg,t3_1exa01,sad\nt1_fgb3bdx,t3_1exa02,sad\n", 3},
-	"CSV with several ids in a cell":      {"a.csv", "id,mood\n\"1exa00, 1exa01\",sad\n1exa02,glad\n", 0},
-	"CSV with other ids alone":            {"a.csv", "id,mood\n2021.09.20_77,sad\n2021.09.02_17,glad\n", 0},
-	"CSV with a status that nobody knows": {"a.csv", "id,mood,status\n1exa00,sad,submitted\n1exa01,glad,archived\n1exa02,sad,submitted\n1exa03,sad,withdrawn\n1exa04,glad,submitted\n", 5},
+	"CSV with several ids in a cell": {"a.csv", "id,mood\n\"1exa00, 1exa01\",sad\n1exa02,glad\n", 0},
+	"CSV with other ids alone":       {"a.csv", "id,mood\n2021.09.20_77,sad\n2021.09.02_17,glad\n", 0},
+	"CSV with a status that nobody knows": {"a.csv",
+		"id,mood,status\n1exa00,sad,submitted\n1exa01,glad,archived\n1exa02,sad,submitted\n1exa03,sad,withdrawn\n1exa04,glad,submitted\n", 5},
 }
 
 // A broughtRow is a row of docs/files-people-bring.md.
@@ -124,8 +134,8 @@ func readBroughtRows(t *testing.T) (rows []broughtRow) {
 	return rows
 }
 
-// TestFilesPeopleBring makes each file of docs/files-people-bring.md, and holds what stands there: what init says of it,
-// what a maintainer types, and what the dataset of a rehearsal has, as DuckDB reads it.
+// TestFilesPeopleBring makes each file of docs/files-people-bring.md, and holds what stands there: what init says of
+// it, what a maintainer types, and what the dataset of a rehearsal has, as DuckDB reads it.
 func TestFilesPeopleBring(t *testing.T) {
 	rows := readBroughtRows(t)
 	if len(rows) != len(broughtFiles) {

@@ -92,7 +92,8 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 	case f.showPrompt:
 		return c.answer("prompts", promptsAnswer{tasks})
 	case f.shots > 0 && (w.Split == "" || w.Split == trainSplit || !slices.Contains(b.Splits, trainSplit)):
-		return usageError("--shots takes its examples from the split %s; ask about another one: --split test", trainSplit)
+		return usageError("--shots takes its examples from the split %s; ask about another one: --split test",
+			trainSplit)
 	}
 	for i := range tasks {
 		tasks[i].ThinkEnd, tasks[i].Prose = f.thinkEnd, f.prose

@@ -163,7 +163,8 @@ func TestClassify(t *testing.T) {
 		for range 2 {
 			m.endedAt(t, os.Interrupt, 2+random.IntN(tests*3/4), args)
 		}
-		m.do(nil, args...).want(t, exitDone, fmt.Sprintf("%d images of split test, %s examples each", tests, shots), "answered before", "macro F1")
+		m.do(nil, args...).want(t, exitDone, fmt.Sprintf("%d images of split test, %s examples each", tests, shots),
+			"answered before", "macro F1")
 		if len(m.bodies) != 3*tests {
 			t.Errorf("%s examples: %d questions were answered, want 3 of %d rows", shots, len(m.bodies), tests)
 		}
@@ -219,7 +220,8 @@ func TestClassifyBeside(t *testing.T) {
 		}
 		return false
 	}
-	m.do(nil, m.classify(m.workspace, "answers", "--task", "severity")...).want(t, exitDone, fmt.Sprintf("%d images of split test", len(tests)-2))
+	m.do(nil, m.classify(m.workspace, "answers", "--task", "severity")...).want(t, exitDone,
+		fmt.Sprintf("%d images of split test", len(tests)-2))
 	for _, name := range []string{"answers", "other"} {
 		lines := read(t, filepath.Join(filepath.Dir(m.workspace), name, "predictions.jsonl"))
 		if strings.Count(lines, "\n") != len(tests)-2 || strings.Contains(lines, first) || strings.Contains(lines, later) {

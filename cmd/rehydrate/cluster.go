@@ -205,7 +205,8 @@ func (c *command) follow(ctx context.Context, work cluster.Command, f engineFlag
 func (c *command) workOf(f runFlags, e engineFlags) (cluster.Command, error) {
 	if e.engine == "slurm" {
 		if _, err := exec.LookPath("sbatch"); err != nil {
-			return cluster.Command{}, fmt.Errorf("there is no Slurm here (%w): call it on a login node, or use --engine local", err)
+			return cluster.Command{},
+				fmt.Errorf("there is no Slurm here (%w): call it on a login node, or use --engine local", err)
 		}
 	}
 	dir, err := filepath.Abs(c.workspace)

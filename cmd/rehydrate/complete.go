@@ -32,7 +32,8 @@ func (c *command) complete(cmd *cobra.Command) {
 		kind := valueOf(f)
 		if values[f.Name] != nil && (f.Name != "split" || cmd.HasParent() && cmd.Parent().Name() == "labels" && cmd.Flag("release") != nil) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, values[f.Name].offer)
-		} else if !slices.Contains([]string{"FILE", "FILE,...", "DIR", "[NAME=]FILE", "NAME=FILE,...", "KEY", "PATH", "OLD", "PROGRAM", "RELEASE"}, kind) {
+		} else if !slices.Contains([]string{"FILE", "FILE,...", "DIR", "[NAME=]FILE", "NAME=FILE,...", "KEY", "PATH",
+			"OLD", "PROGRAM", "RELEASE"}, kind) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		}
 	})

@@ -20,13 +20,14 @@ import (
 func (c *command) dedupeCommand() *cobra.Command {
 	defaults := policy.Default()
 	f := neardup.Config{Images: defaults.Images}
-	cmd := newCommand("dedupe", exactArgs(1, "one DIR of images or one PARQUET file"), func(cmd *cobra.Command, args []string) error {
-		f.Path = args[0]
-		if err := checkDedupe(f, cmd.Flags().Changed("words")); err != nil {
-			return err
-		}
-		return c.dedupe(cmd.Context(), f)
-	})
+	cmd := newCommand("dedupe", exactArgs(1, "one DIR of images or one PARQUET file"),
+		func(cmd *cobra.Command, args []string) error {
+			f.Path = args[0]
+			if err := checkDedupe(f, cmd.Flags().Changed("words")); err != nil {
+				return err
+			}
+			return c.dedupe(cmd.Context(), f)
+		})
 	flags := cmd.Flags()
 	flags.IntVar(&f.Rule.Radius, "radius", defaults.Dedupe.HashRadius, "")
 	flags.IntVar(&f.Rule.Words, "words", defaults.Dedupe.WordDifference, "")
@@ -98,7 +99,8 @@ func holdsImages(path string) error {
 	}
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".jpg", ".jpeg", ".png", ".gif", ".webp":
-		return &problem{err: fmt.Errorf("%s is one image, not a folder of images", path), code: exitUsage, hint: "name its folder: " + filepath.Dir(path)}
+		return &problem{err: fmt.Errorf("%s is one image, not a folder of images", path), code: exitUsage,
+			hint: "name its folder: " + filepath.Dir(path)}
 	case ".txt", ".csv", ".tsv", ".json", ".jsonl", ".md", ".zip", ".html":
 		return &problem{err: fmt.Errorf("%s is neither a folder of images nor a Parquet file", path), code: exitUsage,
 			hint: "name the folder that has the images: " + thisCommand + " FOLDER"}

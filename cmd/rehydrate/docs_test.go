@@ -231,7 +231,8 @@ var (
 func pageCalls(text string) []docCall {
 	var calls []docCall
 	lines := strings.Split(text, "\n")
-	code, fenced, session := false, false, false // a session is a block with a $: what else begins with rehydrate was printed
+	// a session is a block with a $: what else begins with rehydrate was printed
+	code, fenced, session := false, false, false
 	for i, line := range lines {
 		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
 		switch {
@@ -490,7 +491,8 @@ func TestMessages(t *testing.T) {
 			return err
 		}
 		ext := filepath.Ext(path)
-		if e.Type().IsRegular() && (ext == ".go" || ext == ".txt" || ext == ".tmpl") && !strings.HasSuffix(path, "_test.go") {
+		if e.Type().IsRegular() && (ext == ".go" || ext == ".txt" || ext == ".tmpl") &&
+			!strings.HasSuffix(path, "_test.go") {
 			program.WriteString(read(t, path))
 		}
 		return nil

@@ -44,7 +44,9 @@ func parseKey(s string) (manifest.Key, error) {
 	if later {
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 1 || strconv.Itoa(n) != number { // one entry has one name: not /01, not /+1
-			return manifest.Key{}, usageError("%s is not the id of an image; write the id of a post, or ID/1 for its second image", strconv.QuoteToGraphic(s))
+			return manifest.Key{},
+				usageError("%s is not the id of an image; write the id of a post, or ID/1 for its second image",
+					strconv.QuoteToGraphic(s))
 		}
 		image = n
 	}

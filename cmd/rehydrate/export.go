@@ -116,7 +116,8 @@ func exportProblem(err error) error {
 	var not *copies.NotExportable
 	switch {
 	case errors.As(err, &not):
-		return &problem{err: err, code: exitRetry, hint: "update the dataset first: rehydrate run RELEASE; then export again"}
+		return &problem{err: err, code: exitRetry,
+			hint: "update the dataset first: rehydrate run RELEASE; then export again"}
 	case errors.Is(err, copies.ErrForeign):
 		return &userfile.Fault{Err: err, Hint: "name a new folder: --out DIR"}
 	case is[annotate.Misfit](err):
@@ -184,7 +185,8 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 		case errors.Is(err, copies.ErrNoCopy):
 			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows the registered copies"}
 		case errors.Is(err, copies.ErrCopyThere):
-			return &problem{err: err, code: exitUsage, hint: "delete it first; or keep it, and rehydrate purge removes posts from it"}
+			return &problem{err: err, code: exitUsage,
+				hint: "delete it first; or keep it, and rehydrate purge removes posts from it"}
 		case err != nil:
 			return err
 		}

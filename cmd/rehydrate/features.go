@@ -36,15 +36,18 @@ type featureFlags struct {
 
 func (c *command) featuresCommand() *cobra.Command {
 	f := featureFlags{Config: features.Config{Images: policy.Default().Images, Detection: features.DefaultDetection()}}
-	cmd := c.workspaceCommand("features", takes(0, 1, "at most one FOLDER of images or one PARQUET file; without one it measures the workspace of -w"), func(cmd *cobra.Command, args []string) error {
-		if err := f.check(); err != nil {
-			return err
-		}
-		if len(args) > 0 && cmd.Flags().Changed("workspace") {
-			return usageError("%s takes a FOLDER or PARQUET, or the workspace of -w; leave one of them out", cmd.CommandPath())
-		}
-		return c.features(cmd.Context(), strings.Join(args, ""), f)
-	})
+	cmd := c.workspaceCommand("features", takes(0, 1,
+		"at most one FOLDER of images or one PARQUET file; without one it measures the workspace of -w"),
+		func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if len(args) > 0 && cmd.Flags().Changed("workspace") {
+				return usageError("%s takes a FOLDER or PARQUET, or the workspace of -w; leave one of them out",
+					cmd.CommandPath())
+			}
+			return c.features(cmd.Context(), strings.Join(args, ""), f)
+		})
 	flags := cmd.Flags()
 	registerOut(cmd, &f.out, "features")
 	flags.StringVar(&f.format, "format", "csv", "")

@@ -50,7 +50,9 @@ func (f *releaseFlags) readPolicy(release *manifest.Release) (pol policy.Policy,
 	}
 	// A release folder's policy is the maintainers' decision: a flag cannot replace it.
 	if release.Dir != "" {
-		return pol, nil, usageError("--policy is for a bare annotations file; %s has its own policy.toml, so leave the flag out", release.Dir)
+		return pol, nil,
+			usageError("--policy is for a bare annotations file; %s has its own policy.toml, so leave the flag out",
+				release.Dir)
 	}
 	text, err = userfile.Read(f.policy)
 	if err != nil {
@@ -188,7 +190,8 @@ func (c *command) writesOutside(cmd *cobra.Command) (err error) {
 		err = cmp.Or(err, c.outsideWorkspace("--"+f.Name, name))
 		if valueOf(f) == "FILE" {
 			if dir := filepath.Dir(name); userfile.Exists(dir) != nil {
-				err = cmp.Or(err, error(&problem{code: exitUsage, err: fmt.Errorf("--%s %s: there is no folder %s", f.Name, name, dir),
+				err = cmp.Or(err, error(&problem{code: exitUsage,
+					err:  fmt.Errorf("--%s %s: there is no folder %s", f.Name, name, dir),
 					hint: "make it first, or name a file in a folder that is there"}))
 			}
 			if cmd.Parent().Name() != "tombstones" { // which writes over no other list than one of tombstones

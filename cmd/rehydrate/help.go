@@ -113,7 +113,8 @@ func (c *command) workspaceCommand(
 ) *cobra.Command {
 	cmd := newCommand(name, args, run)
 	cmd.Flags().
-		StringVarP(&c.workspace, "workspace", "w", defaultWorkspace, "your workspace, the private folder with the images")
+		StringVarP(&c.workspace, "workspace", "w", defaultWorkspace,
+			"your workspace, the private folder with the images")
 	_ = cmd.MarkFlagDirname("workspace")
 	return cmd
 }

@@ -28,8 +28,9 @@ func TestHelp(t *testing.T) {
 			args := strings.Fields(path)[1:]
 			code := run(
 				t.Context(),
-				process{args: append(args, "--help"), getenv: func(string) string { return "" }, stdout: &out, stderr: &out,
-					now: time.Now},
+				process{args: append(args, "--help"), getenv: func(string) string { return "" }, stdout: &out,
+					stderr: &out,
+					now:    time.Now},
 			)
 			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 			if code != exitDone || len(lines) > 60 {
@@ -62,7 +63,8 @@ func TestHelp(t *testing.T) {
 					t.Errorf("--%s is not in the help", f.Name)
 				case takes != (text.value != ""):
 					t.Errorf("--%s has the value %q", f.Name, text.value)
-				case takes && !slices.Contains([]string{"", "0", "[]"}, f.DefValue) && !strings.Contains(usage, "(default: ") &&
+				case takes && !slices.Contains([]string{"", "0", "[]"}, f.DefValue) &&
+					!strings.Contains(usage, "(default: ") &&
 					!strings.Contains(usage, "; default: "):
 					t.Errorf("--%s has the default %q, of which the help says nothing", f.Name, f.DefValue)
 				}
@@ -100,7 +102,8 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 // TestRootHelp: the help of the program fits on one screen, and lists every command that people call.
 func TestRootHelp(t *testing.T) {
 	var out bytes.Buffer
-	if code := run(t.Context(), process{args: []string{}, getenv: func(string) string { return "" }, stdout: &out, stderr: &out, now: time.Now}); code != exitDone {
+	if code := run(t.Context(), process{args: []string{}, getenv: func(string) string { return "" }, stdout: &out,
+		stderr: &out, now: time.Now}); code != exitDone {
 		t.Fatalf("exit %d\n%s", code, &out)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

@@ -74,7 +74,8 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	}
 	leftOut := filepath.Clean(dir) + "-left-out.csv" // beside the release, which is published
 	if _, err := os.Lstat(leftOut); err == nil && o.SkipDamaged {
-		return usageError("%s exists, and would list the rows that are left out; move it away, or choose another DIR", leftOut)
+		return usageError("%s exists, and would list the rows that are left out; move it away, or choose another DIR",
+			leftOut)
 	}
 	pins, pol, err := readSigners(signers)
 	if err != nil {

@@ -31,7 +31,8 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 		case len(f.Columns) > 0 && f.Probabilities:
 			return usageError("--column and --probabilities exclude each other; leave one of them out")
 		case len(compare) > 0 && len(args) > 0:
-			return usageError("--compare names the files; leave %s out, or put it into --compare NAME=FILE,FILE", args[0])
+			return usageError("--compare names the files; leave %s out, or put it into --compare NAME=FILE,FILE",
+				args[0])
 		case len(compare) > 0:
 			models, err := study.Compare(cmd.Context(), compare, f)
 			if err != nil {

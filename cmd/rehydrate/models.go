@@ -317,7 +317,8 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 	for _, t := range report.Tasks {
 		failed += t.Outcomes[endpoint.Failed]
 	}
-	return c.answerHolds(name, modelAnswer{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed, done.Contradicting, done.Cost, done.Total,
+	return c.answerHolds(name, modelAnswer{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed,
+		done.Contradicting, done.Cost, done.Total,
 		failed, out, f.thirdParty},
 		failed == 0 && done.Limit == "", exitRetry)
 }

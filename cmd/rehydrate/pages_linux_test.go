@@ -105,7 +105,8 @@ exec env $be "$@"
 `, childVar, self, strings.Join(s.reddit(), " "))
 	writeAs(t, filepath.Join(w.bin, "rehydrate"), program, 0o700)
 	check(t, os.Symlink(s.reader, filepath.Join(w.bin, "ocr")))
-	w.env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.dir, "home"), "LC_ALL=C.UTF-8",
+	w.env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.dir, "home"),
+		"LC_ALL=C.UTF-8",
 		"TERM=dumb"}
 	for name, value := range s.env() {
 		w.env = append(w.env, name+"="+value)
@@ -117,8 +118,8 @@ var bareCommand = regexp.MustCompile(`(?m)^    rehydrate .*$`)
 
 var progressLine = regexp.MustCompile(`(?m)^rehydrate: (waiting|ask, fetch|[A-Za-z, ]+: \d+ of \d+).*\n`)
 
-// do runs a command of a page and returns what it printed, as a terminal of 80 columns has it, without progress, and its
-// exit status.
+// do runs a command of a page and returns what it printed, as a terminal of 80 columns has it, without progress, and
+// its exit status.
 func (w *pageWorld) do(command string, prints []string) (printed string, status int) {
 	w.t.Helper()
 	for prefix, f := range w.before {
@@ -163,7 +164,8 @@ func TestPages(t *testing.T) {
 			for i, c := range all {
 				out, status := w.do(c.command, c.printed(lines))
 				if status != c.status {
-					t.Errorf("docs/%s:%d: $ %s\nends with %d, and the page says %d", name, c.line, c.command, status, c.status)
+					t.Errorf("docs/%s:%d: $ %s\nends with %d, and the page says %d", name, c.line, c.command, status,
+						c.status)
 				}
 				switch {
 				case alike(c.printed(lines), out):
@@ -262,7 +264,10 @@ var pageWorlds = map[string]func(w *pageWorld){
 	},
 	"maintainer.md": func(w *pageWorld) {
 		w.annotated()
-		w.before["rehydrate run memes"] = func([]string) { w.write(filepath.Join(w.dir, "memes/policy.toml"), demoPolicy) }
+		w.before["rehydrate run memes"] = func([]string) {
+			w.write(filepath.Join(w.dir, "memes/policy.toml"),
+				demoPolicy)
+		}
 		w.file("grant.json")
 		w.file("guarded/revocations.json")
 	},

@@ -27,7 +27,8 @@ import (
 	"rehydrate/policy"
 )
 
-var update = flag.Bool("update", false, "write the outputs of now to testdata/pins.txtar, or to the pages of docs that have sessions")
+var update = flag.Bool("update", false,
+	"write the outputs of now to testdata/pins.txtar, or to the pages of docs that have sessions")
 
 const pinsFile = "testdata/pins.txtar"
 

@@ -24,7 +24,8 @@ func (c *command) observe(s pipeline.Snapshot) {
 		retry = fmt.Sprintf(", %d to retry", s.Failed)
 	}
 	p := console.Progress{Words: s.Stage + retry, Done: s.Done, Total: s.Total,
-		Line: fmt.Sprintf("%s: %d of %d images, %d downloaded, %d read, %d not available%s", s.Stage, s.Done, s.Total, s.Fetched, s.Read, s.Gone, retry)}
+		Line: fmt.Sprintf("%s: %d of %d images, %d downloaded, %d read, %d not available%s", s.Stage, s.Done, s.Total,
+			s.Fetched, s.Read, s.Gone, retry)}
 	if s.Posts > 0 {
 		p = console.Progress{Task: s.Stage, Words: s.Stage, Done: s.Asked, Total: s.Posts, Line: fmt.Sprintf("%s: %d of %d posts", s.Stage, s.Asked, s.Posts)}
 	}

@@ -48,10 +48,11 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 		if f.dryRun {
 			return c.answer("purge-all-plan", plan)
 		}
-		return &problem{code: exitUsage, err: fmt.Errorf("--all would end the workspace %s and remove %s, %s, %s and %s",
-			c.workspace, times(plan.Images, "image", "images"), times(plan.Texts, "text", "texts"),
-			times(len(plan.Files), "file", "files"),
-			times(openedCopies(plan.Copies), "registered copy", "registered copies")),
+		return &problem{code: exitUsage,
+			err: fmt.Errorf("--all would end the workspace %s and remove %s, %s, %s and %s",
+				c.workspace, times(plan.Images, "image", "images"), times(plan.Texts, "text", "texts"),
+				times(len(plan.Files), "file", "files"),
+				times(openedCopies(plan.Copies), "registered copy", "registered copies")),
 			hint: "nothing was changed; to do it: rehydrate purge --all --confirm-removals" + c.named()}
 	}
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {

@@ -13,8 +13,8 @@ import (
 	"rehydrate/pipeline/redditemu"
 )
 
-// TestRecheckTwiceADay runs the lines that docs/researcher.md gives to cron, and those of docs/systemd, in an environment without a
-// variable, without the ocr program, and reads the mail that they send.
+// TestRecheckTwiceADay runs the lines that docs/researcher.md gives to cron, and those of docs/systemd, in an
+// environment without a variable, without the ocr program, and reads the mail that they send.
 func TestRecheckTwiceADay(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -74,7 +74,8 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 		return err
 	})
 	if errors.Is(err, workspace.ErrInUse) {
-		return &problem{err: err, code: exitInUse, hint: "--out FILE writes the report elsewhere, while the run goes on"}
+		return &problem{err: err, code: exitInUse,
+			hint: "--out FILE writes the report elsewhere, while the run goes on"}
 	}
 	if err != nil {
 		return err

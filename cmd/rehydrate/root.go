@@ -67,7 +67,8 @@ var exitMeanings = []struct {
 }{
 	{exitDone, "done"},
 	{exitFailed, "failed: the error says why"},
-	{exitUsage, "wrong usage: a flag, a release or a file is wrong, or publish waits for --checked; nothing was written"},
+	{exitUsage,
+		"wrong usage: a flag, a release or a file is wrong, or publish waits for --checked; nothing was written"},
 	{exitRetry, "done, but something is left to do: posts can be retried, Reddit gave no answer, removals wait for " +
 		"--confirm-removals, a copy still has removed posts, or answers are missing"},
 	{exitFound, "audit found a removed post, or a changed record"},
@@ -107,8 +108,9 @@ func diagnose(err error) (code int, hint string) {
 	var failing *models.Failing
 	switch {
 	case is[*safely.Panic](err): // first: an error joined to a panic must not hide it
-		return exitFailed, "this is a mistake in rehydrate: please report it, with the command and what it prints with -v\n" +
-			"what was stored is whole, and the same command resumes"
+		return exitFailed,
+			"this is a mistake in rehydrate: please report it, with the command and what it prints with -v\n" +
+				"what was stored is whole, and the same command resumes"
 	case errors.As(err, &p):
 		return p.code, p.hint
 	case errors.As(err, &missing):
@@ -132,10 +134,12 @@ func diagnose(err error) (code int, hint string) {
 	case errors.As(err, &noOCR):
 		return exitFailed, noOCR.Hint
 	case errors.Is(err, reddit.ErrNoApproval):
-		return exitRejected, "Reddit asks for approval before any use of its API, research included: apply to Reddit for Researchers,\n" +
-			"then name the approval with --approval REF"
+		return exitRejected,
+			"Reddit asks for approval before any use of its API, research included: apply to Reddit for Researchers,\n" +
+				"then name the approval with --approval REF"
 	case errors.Is(err, endpoint.ErrNotLocal):
-		return exitUsage, "images stay on this machine unless you say who gets them and why: --third-party NAME --note WHY"
+		return exitUsage,
+			"images stay on this machine unless you say who gets them and why: --third-party NAME --note WHY"
 	case errors.As(err, &denied):
 		return exitRejected, denied.Hint
 	case errors.As(err, &unsupported):
@@ -145,7 +149,8 @@ func diagnose(err error) (code int, hint string) {
 	case errors.As(err, &failing):
 		return exitRetry, serverHint(failing.Page)
 	case is[*models.Stale](err):
-		return exitRetry, "name the release, so that Reddit is asked again first: --release RELEASE\nor: rehydrate recheck RELEASE"
+		return exitRetry,
+			"name the release, so that Reddit is asked again first: --release RELEASE\nor: rehydrate recheck RELEASE"
 	case is[*state.Unwritten](err):
 		return exitRetry, "rehydrate run RELEASE writes them again; then run the same command"
 	case errors.Is(err, copies.ErrBusy):
@@ -165,7 +170,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitFailed,
 			"mount the disk, or put the files back\nif they are lost: rehydrate run RELEASE --confirm-removals takes what it can from the dataset, and downloads the rest"
 	case is[*pipeline.LossError](err):
-		return exitUsage, "nothing was changed: check that these are the right annotations\nif those images are to be removed, run again with --confirm-removals"
+		return exitUsage,
+			"nothing was changed: check that these are the right annotations\nif those images are to be removed, run again with --confirm-removals"
 	case is[*workspace.OtherRelease](err):
 		return exitUsage, "give each release its own workspace: -w DIR"
 	default:

@@ -49,7 +49,8 @@ func (c *command) planRun(ctx context.Context, path string, f runFlags, planned 
 	if err != nil {
 		return err
 	}
-	return c.answer("run-plan", planAnswer{plan, config.Release.Name, f.workers, config.Policy.Reddit.RequestsPerMinute, free, dir, ruleOf(plan)})
+	return c.answer("run-plan", planAnswer{plan, config.Release.Name, f.workers,
+		config.Policy.Reddit.RequestsPerMinute, free, dir, ruleOf(plan)})
 }
 
 // A planAnswer is what run and recheck print with --dry-run.

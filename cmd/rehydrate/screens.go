@@ -170,7 +170,8 @@ func (c *command) screenFuncs() template.FuncMap {
 		"times":     times,
 		"verbose":   func() bool { return c.verbose },
 		"workspace": func() string { return c.workspace },
-		// The table of a screen by name, of cells at the left or the right; render gives the function that has the screens.
+		// The table of a screen by name, of cells at the left or the right; render gives the function that has the
+		// screens.
 		"table": func(string, string, any) (string, error) { return "", nil },
 	}
 }

@@ -61,12 +61,14 @@ var screenValues = map[string]any{
 	"man":                   manAnswer{},
 	"classify":              modelAnswer{},
 	"moderate":              modelAnswer{},
-	"model-plan":            models.Estimate{}, "prompts": promptsAnswer{}, "ocr": state.Reread{}, "ocr-plan": pipeline.Workload{},
+	"model-plan":            models.Estimate{}, "prompts": promptsAnswer{}, "ocr": state.Reread{},
+	"ocr-plan":       pipeline.Workload{},
 	"publish":        publish.Report{},
 	"publish-review": publish.Review{},
 	"purge":          purgeAnswer{},
 	"purge-plan":     pipeline.PurgePlan{},
-	"purge-all":      endAnswer{}, "purge-all-plan": pipeline.Ending{}, "recheck": recheckAnswer{}, "report": reportAnswer{},
+	"purge-all":      endAnswer{}, "purge-all-plan": pipeline.Ending{}, "recheck": recheckAnswer{},
+	"report":   reportAnswer{},
 	"run-plan": planAnswer{}, "select": selectAnswer{}, "status": statusReport{}, "run": runAnswer{},
 	"tombstones":        stonesAnswer{},
 	"tombstones-export": stonesFileAnswer{},
@@ -187,7 +189,8 @@ func TestScreensAreNear(t *testing.T) {
 	var unused []string
 	for _, screen := range screens().Templates() {
 		used := fmt.Sprintf("%q", screen.Name())
-		found := strings.HasSuffix(screen.Name(), ".txt") || screen.Name() == "screens" || screenValues[screen.Name()] != nil
+		found := strings.HasSuffix(screen.Name(), ".txt") || screen.Name() == "screens" ||
+			screenValues[screen.Name()] != nil
 		for _, f := range files {
 			text, err := screenFiles.ReadFile("screens/" + f.Name())
 			check(t, err)

@@ -80,7 +80,8 @@ func TestUnaskedBytes(t *testing.T) {
 	s := newSite(t, fewAnnotations(fewPosts(1)), fastPolicy, fewPosts(1)...)
 	s.emulator.Fault(hostile.Fault{Host: "i.redd.it", PathPrefix: "/", Kind: hostile.Unasked("more of it")})
 	f := s.do(s.env(), s.args("-v")...)
-	if s.emulator.Close(); strings.Contains(printed.String()+f.stdout+f.stderr, "more of it") || !strings.Contains(f.stderr, "not_an_image") {
+	if s.emulator.Close(); strings.Contains(printed.String()+f.stdout+f.stderr, "more of it") ||
+		!strings.Contains(f.stderr, "not_an_image") {
 		t.Errorf("printed:\n%s%s%s", &printed, f.stdout, f.stderr)
 	}
 }
@@ -625,7 +626,8 @@ func TestPanics(t *testing.T) {
 			break
 		}
 		readings, traces = readings+1, traces+f.stderr
-		if f.code != exitFailed || !strings.Contains(f.stderr, "internal error: canary panic [redacted]") || !strings.Contains(f.stderr, "  This is a mistake in rehydrate") {
+		if f.code != exitFailed || !strings.Contains(f.stderr, "internal error: canary panic [redacted]") ||
+			!strings.Contains(f.stderr, "  This is a mistake in rehydrate") {
 			t.Errorf("reading %d: exit %d:\n%s", n, f.code, f.stderr)
 		}
 		ws, err := workspace.Open(t.Context(), h.workspace, workspace.Options{})

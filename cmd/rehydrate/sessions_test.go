@@ -40,9 +40,9 @@ var sessionPages = map[string]sessionPage{
 	"select.md":   {least: 2},
 }
 
-// TestSessions types every line of a page that begins with "$ ", in the order in which the lines stand, and compares what
-// they print with the lines below. Only times, dates and progress may differ; a line of three dots stands for any lines. A line
-// ends in "# exit status N" where the status is not 0. With -update the page gets what is printed now.
+// TestSessions types every line of a page that begins with "$ ", in the order in which the lines stand, and compares
+// what they print with the lines below. Only times, dates and progress may differ; a line of three dots stands for any
+// lines. A line ends in "# exit status N" where the status is not 0. With -update the page gets what is printed now.
 func TestSessions(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -200,7 +200,8 @@ var sessionPrograms = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	bin := filepath.Join(filepath.Dir(self), "sessions")
-	return bin, errors.Join(os.Mkdir(bin, 0o700), copyProgram(self, filepath.Join(bin, "rehydrate")), copyProgram(reader, filepath.Join(bin, "ocr")))
+	return bin, errors.Join(os.Mkdir(bin, 0o700), copyProgram(self, filepath.Join(bin, "rehydrate")),
+		copyProgram(reader, filepath.Join(bin, "ocr")))
 })
 
 // copyProgram makes a program that looks for others in its own folder.
@@ -219,7 +220,8 @@ func newSessionShell(t *testing.T, page sessionPage) *sessionShell {
 	home := t.TempDir()
 	s := &sessionShell{dir: filepath.Join(home, "study"), env: append(os.Environ(), "HOME="+home, "TERM=dumb", "TZ=UTC",
 		"PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))}
-	if out, err := exec.CommandContext(t.Context(), filepath.Join(sourceDir, "../../scripts/sample"), s.dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(sourceDir, "../../scripts/sample"),
+		s.dir).CombinedOutput(); err != nil {
 		t.Fatalf("scripts/sample: %v\n%s", err, out)
 	}
 	if page.demo {
@@ -246,10 +248,12 @@ func (s *sessionShell) askEmulator(t *testing.T, commands []string, home, bin st
 	_, posts := redditemu.Demo(demoSeed)
 	site := newSiteOn(t, redditemu.Options{Seed: demoSeed}, "", "", posts...)
 	program := filepath.Join(home, "bin", "rehydrate")
-	site.write(program, fmt.Sprintf("#!/bin/sh\ncase \"$1 $2\" in %s) set -- \"$@\" --approval DEMO %s;; esac\nexec %s \"$@\"\n",
-		"'"+strings.Join(commands, "'|'")+"'", strings.Join(site.reddit(), " "), filepath.Join(bin, "rehydrate")))
+	site.write(program,
+		fmt.Sprintf("#!/bin/sh\ncase \"$1 $2\" in %s) set -- \"$@\" --approval DEMO %s;; esac\nexec %s \"$@\"\n",
+			"'"+strings.Join(commands, "'|'")+"'", strings.Join(site.reddit(), " "), filepath.Join(bin, "rehydrate")))
 	check(t, os.Chmod(program, 0o700))
-	s.env = append(s.env, "PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	s.env = append(s.env,
+		"PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	for k, v := range site.env() {
 		s.env = append(s.env, k+"="+v)
 	}
@@ -325,8 +329,10 @@ func TestMatchesOutput(t *testing.T) {
 			t.Errorf("matchesOutput(%q, %q) = %v, want %v", tt.page, tt.printed, got, tt.want)
 		}
 	}
-	page := strings.Split("Text.\n\n    $ a \\\n        b  # exit status 3\n    out\n\n    more\n\nText.\n    $ c", "\n")
-	want := []sessionCall{{line: 3, command: "a \\\n        b  # exit status 3", status: 3, output: 4, end: 7}, {line: 10, command: "c", output: 10, end: 10}}
+	page := strings.Split("Text.\n\n    $ a \\\n        b  # exit status 3\n    out\n\n    more\n\nText.\n    $ c",
+		"\n")
+	want := []sessionCall{{line: 3, command: "a \\\n        b  # exit status 3", status: 3, output: 4, end: 7},
+		{line: 10, command: "c", output: 10, end: 10}}
 	if diff := cmp.Diff(want, sessions(page), cmp.AllowUnexported(sessionCall{})); diff != "" {
 		t.Errorf("sessions (-want +got):\n%s", diff)
 	}

@@ -62,7 +62,8 @@ func (c *command) setUp(
 				"or --grant FILE",
 		)
 	case f.approval == "":
-		lacks(reddit.ErrNoApproval, "Reddit's approval of your use: apply to Reddit for Researchers, then --approval REF")
+		lacks(reddit.ErrNoApproval,
+			"Reddit's approval of your use: apply to Reddit for Researchers, then --approval REF")
 	}
 	lacks(
 		noCredentials(getenv),

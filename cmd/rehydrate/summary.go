@@ -37,7 +37,8 @@ func outcomeGroups() []outcomeGroup {
 			"--filters flag keeps them, marked in a column"},
 		{
 			"lost",
-			[]manifest.Outcome{manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed, manifest.NoMedia},
+			[]manifest.Outcome{manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed,
+				manifest.NoMedia},
 			"nothing, or download again: --retry and the word in the table",
 		},
 		{"not allowed", []manifest.Outcome{manifest.Refused}, "the rules of the release decide: ask its maintainers"},
@@ -94,7 +95,8 @@ func what(n state.Count) string {
 		manifest.NoMedia:     "no image in the post", manifest.Refused: "by the release's rules",
 	}
 	reasons := map[manifest.Reason]string{
-		"moderator": "by moderators", state.ReasonTakedown: "on request", policy.LeftGallery: "taken out of their gallery",
+		"moderator": "by moderators", state.ReasonTakedown: "on request",
+		policy.LeftGallery:     "taken out of their gallery",
 		policy.CrosspostParent: "original post deleted",
 		policy.SameAsRemoved:   "same image as a deleted one",
 		policy.RobotsTag:       "by their host (X-Robots-Tag)",

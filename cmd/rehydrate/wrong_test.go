@@ -44,7 +44,8 @@ func TestWrongUsage(t *testing.T) {
 		code := run(
 			t.Context(),
 			process{args: append([]string{}, args...), getenv: func(name string) string { return here.env[name] },
-				stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: here.now, stop: make(chan struct{}),
+				stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: here.now,
+				stop:       make(chan struct{}),
 				executable: func() (string, error) { return filepath.Join(here.dir, "rehydrate"), nil }},
 		)
 		said := strings.ReplaceAll(stderr.String(), here.dir, "HERE")
@@ -73,7 +74,8 @@ func TestWrongUsage(t *testing.T) {
 		check(t, os.WriteFile(filepath.Join(sourceDir, wrongFile), []byte(strings.TrimSpace(out.String())+"\n"), 0o644))
 		return
 	}
-	if diff := cmp.Diff(strings.Split(text, "\n"), strings.Split(strings.TrimSpace(out.String())+"\n", "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(text, "\n"),
+		strings.Split(strings.TrimSpace(out.String())+"\n", "\n")); diff != "" {
 		t.Errorf("(-%s +now)\n%s", wrongFile, diff)
 	}
 	if calls < 105 {
@@ -103,7 +105,8 @@ func wrongFolder(t *testing.T) wrongPlace {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	check(t, err)
 	t.Chdir(dir)
-	for from, to := range map[string]string{f.release: "figsim", s.release: "memes", s.workspace: "rehydrated", published: "published"} {
+	for from, to := range map[string]string{f.release: "figsim", s.release: "memes", s.workspace: "rehydrated",
+		published: "published"} {
 		check(t, os.CopyFS(to, os.DirFS(from)))
 	}
 	check(t, os.Rename("figsim/grant.json", "grant.json"))

@@ -69,7 +69,8 @@ func TestSheetOffline(t *testing.T) {
 	page := written(t, contactSheet{Source: "folder", Grouped: 9, All: sheetGroups(t, 3, "p.jpg"),
 		Summary: Summary{Files: 9, Unreadable: 1, Groups: 3, Duplicates: 6, Shown: 6, Radius: 8, Words: 3, Guard: true}})
 	for _, tag := range tagPattern.FindAllString(page, -1) {
-		for _, bad := range []string{"<script", "<link", "<iframe", "http:", "https:", " on", " style=", " open", "<object", "<form"} {
+		for _, bad := range []string{"<script", "<link", "<iframe", "http:", "https:", " on", " style=", " open",
+			"<object", "<form"} {
 			if strings.Contains(tag, bad) {
 				t.Errorf("the page has %.80s", tag)
 			}
@@ -85,8 +86,10 @@ func TestSheetOffline(t *testing.T) {
 		t.Errorf("%d of %d pictures are veiled, want 6 of 6", veiled, strings.Count(page, "<img "))
 	}
 	for _, want := range []string{`lang="en"`, "default-src 'none'", "can be distressing", "9 pictures, 1 of them unreadable; 3 groups, which hold 6 duplicates", "in at most 8 bits and their texts in fewer than 3 words", "Texts that differ by half",
-		"Shown: 6 of 9 grouped pictures in 3 of 3 groups", "no picture: p.jpg", "And 1 more picture that", "And 2 more pictures that", `<h2 id="group-3">Group 3</h2>`, `<strong>kept</strong>`,
-		`<li class="open"><a href="#group-1"><b>3</b> groups of near-duplicates</a></li>`, `<li class="open"><span><b>1</b> unreadable</span></li>`} {
+		"Shown: 6 of 9 grouped pictures in 3 of 3 groups", "no picture: p.jpg", "And 1 more picture that",
+		"And 2 more pictures that", `<h2 id="group-3">Group 3</h2>`, `<strong>kept</strong>`,
+		`<li class="open"><a href="#group-1"><b>3</b> groups of near-duplicates</a></li>`,
+		`<li class="open"><span><b>1</b> unreadable</span></li>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -96,7 +99,8 @@ func TestSheetOffline(t *testing.T) {
 // TestSheetContents: a sheet of many groups leads to each of them.
 func TestSheetContents(t *testing.T) {
 	for groups, want := range map[int]int{6: 0, 7: 1} {
-		if page := written(t, contactSheet{All: sheetGroups(t, groups, "p.jpg")}); strings.Count(page, `<li><a href="#group-7">Group 7</a></li>`) != want {
+		if page := written(t, contactSheet{All: sheetGroups(t, groups, "p.jpg")}); strings.Count(page,
+			`<li><a href="#group-7">Group 7</a></li>`) != want {
 			t.Errorf("the contents of %d groups:\n%s", groups, page)
 		}
 	}

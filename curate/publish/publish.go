@@ -126,7 +126,8 @@ func newPublishing(c Config) *publishing {
 func (p *publishing) build(ctx context.Context, steps ...func(context.Context) error) error {
 	list, err := os.ReadDir(p.To)
 	if len(list) > 0 {
-		return &userfile.Fault{Err: fmt.Errorf("--out %s is not empty: it has %s; name a new folder", p.To, list[0].Name()), Flag: true}
+		return &userfile.Fault{Err: fmt.Errorf("--out %s is not empty: it has %s; name a new folder", p.To,
+			list[0].Name()), Flag: true}
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return &userfile.Fault{Err: fmt.Errorf("--out: %w", err)}

@@ -116,7 +116,9 @@ func TestExamineWords(t *testing.T) {
 		for i := range n {
 			rows += fmt.Sprintf("abc%d,a,x%s\n", i, strings.Repeat("y", i%50)+strings.Repeat("z", i/50))
 		}
-		review, err := examined(t, map[string]string{"release.toml": bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n", "a.csv": rows}, nil)
+		review, err := examined(t, map[string]string{
+			"release.toml": bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n", "a.csv": rows},
+			nil)
 		testkit.OK(t, err)
 		i := slices.IndexFunc(review.Items, func(item Item) bool { return item.What == "column note" })
 		item, shown, others := review.Items[i], min(n, 2000), ""
@@ -124,7 +126,8 @@ func TestExamineWords(t *testing.T) {
 			others = "annotations.csv"
 		}
 		if item.Different != n || len(item.Values) != shown || item.Others != others {
-			t.Errorf("of %d values %d of %d are shown, the others in %q", n, len(item.Values), item.Different, item.Others)
+			t.Errorf("of %d values %d of %d are shown, the others in %q", n, len(item.Values), item.Different,
+				item.Others)
 		}
 	}
 }
@@ -169,7 +172,8 @@ func TestExamineCopied(t *testing.T) {
 	}
 	made, _, err := published(t, files, nil)
 	testkit.OK(t, err)
-	if text := made["release.toml"]; strings.Contains(text, "anna") || !strings.Contains(text, `key = "ssh-ed25519 AAAA"`) {
+	if text := made["release.toml"]; strings.Contains(text, "anna") ||
+		!strings.Contains(text, `key = "ssh-ed25519 AAAA"`) {
 		t.Errorf("release.toml is\n%s", text)
 	}
 }

@@ -58,7 +58,8 @@ func TestDigestsOfImages(t *testing.T) {
 func TestGoneCounted(t *testing.T) {
 	made, _, err := published(t, two, func(c *Config) {
 		for _, id := range []manifest.PostID{"abc2", "zzz9"} {
-			c.Tombstones = append(c.Tombstones, manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: time.Unix(1e9, 0)})
+			c.Tombstones = append(c.Tombstones,
+				manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: time.Unix(1e9, 0)})
 		}
 	})
 	testkit.OK(t, err)

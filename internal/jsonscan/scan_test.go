@@ -13,7 +13,8 @@ func TestStrings(t *testing.T) {
 		IsKey bool
 	}
 	for text, want := range map[string][]found{
-		`{"a": [1, "b\"", {"c" : null}], "d": "\u00e9"}`: {{"a", true}, {`b"`, false}, {"c", true}, {"d", true}, {"é", false}},
+		`{"a": [1, "b\"", {"c" : null}], "d": "\u00e9"}`: {{"a", true}, {`b"`, false}, {"c", true}, {"d", true},
+			{"é", false}},
 		`"a"`:       {{"a", false}},
 		`["", ":"]`: {{"", false}, {":", false}},
 		`{}`:        nil,

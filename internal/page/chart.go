@@ -16,8 +16,8 @@ type Chart struct {
 	Table   Table // all numbers that are drawn
 }
 
-// A Row is one drawing of a chart with a label at its left and numbers at its right. A row with a Name and no Label is as
-// wide as the chart.
+// A Row is one drawing of a chart with a label at its left and numbers at its right. A row with a Name and no Label is
+// as wide as the chart.
 type Row struct {
 	Label, Value string // a line of Value for each bar; both are empty where the drawing needs none
 	Name         string // what is drawn, for those who do not see it; empty where the text says all of it

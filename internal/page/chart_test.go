@@ -30,11 +30,14 @@ func TestCharts(t *testing.T) {
 		want  []string // parts of the text of the page
 		drawn []string
 	}{
-		{"bars", c.Bars(), []string{"a one 3 (75.0 %) two 1 (10.0 %)", "b one 0 (0.0 %) two 2 (200.0 %)", "group one two a 3 1 b 0 2"}, []string{
-			`rect s1 x="0.00%" y="2.0" width="75.00%" height="14.0"`, `rect s2 x="0.00%" y="20.0" width="10.00%" height="14.0"`,
+		{"bars", c.Bars(), []string{"a one 3 (75.0 %) two 1 (10.0 %)", "b one 0 (0.0 %) two 2 (200.0 %)",
+			"group one two a 3 1 b 0 2"}, []string{
+			`rect s1 x="0.00%" y="2.0" width="75.00%" height="14.0"`,
+			`rect s2 x="0.00%" y="20.0" width="10.00%" height="14.0"`,
 			`rect s2 x="0.00%" y="20.0" width="200.00%" height="14.0"`}},
 		{"stacked", shares.Stacked(), []string{"a 4", "b 2", "none 0"}, []string{
-			`rect s1 x="0.00%" y="1.0" width="75.00%" height="16.0"`, `rect s2 x="75.00%" y="1.0" width="25.00%" height="16.0"`,
+			`rect s1 x="0.00%" y="1.0" width="75.00%" height="16.0"`,
+			`rect s2 x="75.00%" y="1.0" width="25.00%" height="16.0"`,
 			`rect s2 x="0.00%" y="1.0" width="100.00%" height="16.0"`}},
 		{"columns", histogram.Columns(), []string{"group one a 10 b 5"}, []string{
 			`rect s1 x="2.50%" y="18.0" width="45.00%" height="140.0"`, `text middle x="25.00%" y="14.0"10`,

@@ -109,8 +109,9 @@ func TestFunctions(t *testing.T) {
 		{`{{percent 1 3}}, {{percent 0 0}}`, "33.3 %, 0.0 %"},
 		{`{{megabyte 1500000}}`, "1.5 MB"},
 		{`{{rounded .D}} {{date .T}}`, "1.2s 2026-01-02 02:04 UTC"},
-		{`{{template "strip" .F}}`, `<li class="good"><a href="#kept"><b>1 of 2</b> kept&lt;</a></li>` + "\n" + `<li class="open"><span><b>3</b> open</span></li>` +
-			"\n" + `<li class="good"><span><b>0</b> late</span></li>` + "\n" + `<li><span><b>4</b> files</span></li>`},
+		{`{{template "strip" .F}}`,
+			`<li class="good"><a href="#kept"><b>1 of 2</b> kept&lt;</a></li>` + "\n" + `<li class="open"><span><b>3</b> open</span></li>` +
+				"\n" + `<li class="good"><span><b>0</b> late</span></li>` + "\n" + `<li><span><b>4</b> files</span></li>`},
 		{`{{template "table" "C<"}}<tbody></tbody>{{template "end-table"}}`, "aria-label=\"C&lt;\">\n<table>\n<caption>C&lt;</caption><tbody></tbody></table>\n</div>"},
 	}
 	data := struct {
@@ -118,7 +119,8 @@ func TestFunctions(t *testing.T) {
 		T time.Time
 		F []Figure
 	}{1234 * time.Millisecond, time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)),
-		[]Figure{{"1 of 2", "kept<", Good, "kept"}, {"3", "open", Open.If(3), ""}, {"0", "late", Bad.If(0), ""}, {"4", "files", Plain, ""}}}
+		[]Figure{{"1 of 2", "kept<", Good, "kept"}, {"3", "open", Open.If(3), ""}, {"0", "late", Bad.If(0), ""},
+			{"4", "files", Plain, ""}}}
 	for _, test := range tests {
 		var b bytes.Buffer
 		if err := Write(&b, Parse(parse(test.content), "x.html"), data); err != nil || !strings.Contains(b.String(), test.want) {

@@ -37,7 +37,8 @@ func (s Spans) Chart() Chart {
 				continue
 			}
 			top := lineHeight * float64(i)
-			row.Marks = append(row.Marks, Mark{Class: "axis", X: place(span.Low), Y: top + lineHeight/2, W: place(span.High) - place(span.Low)})
+			row.Marks = append(row.Marks, Mark{Class: "axis", X: place(span.Low), Y: top + lineHeight/2,
+				W: place(span.High) - place(span.Low)})
 			left, width := place(span.Q1), place(span.Q3)-place(span.Q1)
 			if width < pointWidth {
 				left, width = min(max(place(span.Middle)-pointWidth/2, 0), 100-pointWidth), pointWidth

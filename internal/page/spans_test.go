@@ -20,13 +20,17 @@ func TestSpans(t *testing.T) {
 		want  []Row
 	}{
 		"boxes": {boxes, []Row{
-			{Label: "a", Height: 18, Marks: []Mark{{Class: "axis", Y: 9, W: 100}, {Class: "s1", X: 10, Y: 2, W: 40, H: 14}, {Class: "mid", X: 20, Y: 2, H: 14}}},
+			{Label: "a", Height: 18, Marks: []Mark{{Class: "axis", Y: 9, W: 100},
+				{Class: "s1", X: 10, Y: 2, W: 40, H: 14}, {Class: "mid", X: 20, Y: 2, H: 14}}},
 			{Label: "b", Height: 18},
-			{Label: "c", Height: 18, Marks: []Mark{{Class: "axis", X: 100, Y: 9}, {Class: "s1", X: 99.2, Y: 2, W: .8, H: 14}}}, axis("10", "110")}},
-		"points with intervals": {rates, []Row{{Height: 36, Marks: []Mark{{Class: "axis", X: 25, Y: 9, W: 50}, {Class: "s1", X: 49.6, Y: 2, W: .8, H: 14},
-			{Class: "axis", Y: 27}, {Class: "s2", Y: 20, W: .8, H: 14}}}, axis("0", "1")}},
-		"one number": {equal, []Row{{Height: 18, Marks: []Mark{{Class: "axis", X: 50, Y: 9}, {Class: "s1", X: 49.6, Y: 2, W: .8, H: 14}}}, axis("6", "8")}},
-		"nothing":    {Spans{}, []Row{axis("-1", "1")}},
+			{Label: "c", Height: 18, Marks: []Mark{{Class: "axis", X: 100, Y: 9},
+				{Class: "s1", X: 99.2, Y: 2, W: .8, H: 14}}}, axis("10", "110")}},
+		"points with intervals": {rates, []Row{{Height: 36,
+			Marks: []Mark{{Class: "axis", X: 25, Y: 9, W: 50}, {Class: "s1", X: 49.6, Y: 2, W: .8, H: 14},
+				{Class: "axis", Y: 27}, {Class: "s2", Y: 20, W: .8, H: 14}}}, axis("0", "1")}},
+		"one number": {equal, []Row{{Height: 18,
+			Marks: []Mark{{Class: "axis", X: 50, Y: 9}, {Class: "s1", X: 49.6, Y: 2, W: .8, H: 14}}}, axis("6", "8")}},
+		"nothing": {Spans{}, []Row{axis("-1", "1")}},
 	} {
 		if diff := cmp.Diff(test.want, test.spans.Chart().Rows); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

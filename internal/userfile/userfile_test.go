@@ -21,7 +21,8 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"pipe": "not a regular file", ".": "is a folder, not a file", "none": "there is no file or folder",
+	for name, want := range map[string]string{"pipe": "not a regular file", ".": "is a folder, not a file",
+		"none":  "there is no file or folder",
 		"large": "more than 64 MiB", "file": ""} {
 		b, err := Read(at(name))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && string(b) != "text" {

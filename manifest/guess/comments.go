@@ -378,7 +378,8 @@ func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 		case (of.kind == byYes || of.kind == byNo) && !isFlag:
 			return i + 1, "column " + column + " says neither yes nor no, so this row may be about a comment", leaves
 		case of.kind == byTurn:
-			return i + 1, "column " + column + " says that this row is a later utterance of a conversation, as comments " +
+			return i + 1,
+				"column " + column + " says that this row is a later utterance of a conversation, as comments " +
 					"are, and not its post", "rehydrate init --posts-only leaves such rows out; --id " +
 					strconv.Quote(of.ids) + " takes all rows for those of its posts"
 		}

@@ -307,7 +307,8 @@ func (d *guesser) meaning(name string) manifest.Meaning {
 func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) (paths []string, err error) {
 	files, err := os.ReadDir(dir)
 	if len(files) > 0 {
-		return nil, &manifest.Problem{File: dir, Message: "the folder exists and is not empty", Hint: "choose a new folder, or empty this one first"}
+		return nil, &manifest.Problem{File: dir, Message: "the folder exists and is not empty",
+			Hint: "choose a new folder, or empty this one first"}
 	}
 	made := errors.Is(err, fs.ErrNotExist) // then it goes again after an error
 	if err := durable.MkdirAll(ctx, dir, 0o755); err != nil {

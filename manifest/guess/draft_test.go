@@ -407,7 +407,8 @@ func TestDraftWriteFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		full := folder(t, map[string]string{"mine.txt": "keep"})
-		if _, err := d.Write(t.Context(), full, nil); err == nil || !strings.HasPrefix(err.Error(), full+": the folder exists") {
+		if _, err := d.Write(t.Context(), full, nil); err == nil ||
+			!strings.HasPrefix(err.Error(), full+": the folder exists") {
 			t.Errorf("a folder in use: %v", err)
 		}
 		if files, _ := os.ReadDir(full); len(files) != 1 {
@@ -486,7 +487,8 @@ func TestInitSplitsContradict(t *testing.T) {
 		dir := t.TempDir()
 		for i, split := range strings.Fields(splits) {
 			text := fmt.Sprintf("id,split,mood\nabc%d,%s,sad\nabd%d,%s,glad\n", i, split, i, split)
-			if err := os.WriteFile(filepath.Join(dir, []string{"train.csv", "test.csv"}[i]), []byte(text), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, []string{"train.csv", "test.csv"}[i]), []byte(text),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

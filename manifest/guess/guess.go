@@ -631,9 +631,13 @@ func (d *guesser) guessColumns() {
 			continue
 		}
 		isTime := c.all(formNumber) && c.namedTime()
-		rounded := slices.IndexFunc(c.cells, func(cell []string) bool { return len(cell) == 1 && value.Rounded(cell[0]) })
+		rounded := slices.IndexFunc(c.cells, func(cell []string) bool {
+			return len(cell) == 1 &&
+				value.Rounded(cell[0])
+		})
 		if isTime && rounded >= 0 && !named {
-			what := fmt.Sprintf("holds times that a spreadsheet rounded, such as %s at %s", table.Quote(c.cells[rounded][0]),
+			what := fmt.Sprintf("holds times that a spreadsheet rounded, such as %s at %s",
+				table.Quote(c.cells[rounded][0]),
 				c.places[rounded])
 			d.leaveLookAt(c, "it "+what, what)
 			continue
@@ -829,7 +833,8 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		}))
 		points := fmt.Sprintf("numbers whose points may part thousands, such as %s at %s, for others have a decimal comma",
 			table.Quote(c.cells[i][0]), c.places[i])
-		return "it has " + points + "; write all without points between thousands, and decimals with a point", "has " + points
+		return "it has " + points + "; write all without points between thousands, and decimals with a point",
+			"has " + points
 	case c.decimals():
 		return "its numbers have a decimal comma; write them with a point, or " + keep +
 			" passes them through as text", "has numbers with a decimal comma"

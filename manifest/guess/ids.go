@@ -29,14 +29,17 @@ func (d *guesser) guessID() (at place, message, hint string) {
 	for _, name := range append(names, "") { // the last are columns with another name
 		for i, c := range d.columns {
 			switch mostly := 2*(c.forms[formID]+c.forms[formGallery]) > c.items; {
-			case c.lists || c.odd || manifest.FoldColumn(c.name) != name && (name != "" || slices.Contains(names, manifest.FoldColumn(c.name))):
+			case c.lists || c.odd || manifest.FoldColumn(c.name) != name &&
+				(name != "" || slices.Contains(names, manifest.FoldColumn(c.name))):
 			case 2*c.forms[formComment] > c.items,
 				(name != "" || d.bare) && 2*(c.forms[formComment]+c.forms[formTooNew]) > c.items:
-				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment]+c.forms[formTooNew], c.items))
+				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts",
+					c.forms[formComment]+c.forms[formTooNew], c.items))
 				d.commentIDs = cmp.Or(d.commentIDs, c)
 			case !mostly || name == "" && !c.onlyIDs() && !(d.bare && c.plainIDs()):
 			case c.rowNumbers():
-				d.leave(c, fmt.Sprintf("it numbers the rows (%s, %s and on), so it is not the id of a post", c.cells[0][0], c.cells[1][0]))
+				d.leave(c, fmt.Sprintf("it numbers the rows (%s, %s and on), so it is not the id of a post",
+					c.cells[0][0], c.cells[1][0]))
 			case c.all(formDigits):
 				numbers = append(numbers, i)
 			case 2*c.forms[formPost] > c.items:
@@ -169,8 +172,8 @@ func isCommentID(text string) bool {
 	return len(text) == 7 && text[0] >= 'c' && text[0] <= 'z' && manifest.PostID(text).Valid()
 }
 
-// holdsCommentIDs reports whether the column, whose name ends in id, has nothing but ids of posts and comments, and some
-// of comments: the ids of rows that are about both. What a comment stands under has names of its own.
+// holdsCommentIDs reports whether the column, whose name ends in id, has nothing but ids of posts and comments, and
+// some of comments: the ids of rows that are about both. What a comment stands under has names of its own.
 func (c *surveyed) holdsCommentIDs() bool {
 	if !c.isID() || c.under() || c.betweenPosts() || c.lists || c.odd || c.private() != "" ||
 		c.forms[formID]+c.forms[formComment]+c.forms[formTooNew] < c.items {

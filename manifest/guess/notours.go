@@ -91,8 +91,9 @@ func (d *guesser) areComments() error {
 		Hint: "a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
 			"rehydrate init --id COLUMN"}
 	i := slices.IndexFunc(d.columns, func(o *surveyed) bool {
-		return o != c && o.all(formID) && (o.under() || o.all(formPost) || o.mayHoldIDs()) && !slices.ContainsFunc(o.values(),
-			value.IsDigits)
+		return o != c && o.all(formID) && (o.under() || o.all(formPost) || o.mayHoldIDs()) &&
+			!slices.ContainsFunc(o.values(),
+				value.IsDigits)
 	})
 	switch {
 	case i >= 0:

@@ -96,8 +96,11 @@ func TestColumnsOfPeople(t *testing.T) {
 		column *surveyed
 		want   bool
 	}{
-		{column("num_annotators", "2", "3"), false}, {column("Matriculation number", "3021471"), true}, {column("student_number", "3021471"), true}, {column("matriculation", "3021471", "3021472"), true},
-		{column("matriculation", "yes", "no"), false}, {column("mentions", "2", "3"), false}, {column("user_count", "2"), false}, {column("is_mod", "0", "1"), false}, {column("person", "0", "1"), false}, {column("person", "Ann", "Bob"), true},
+		{column("num_annotators", "2", "3"), false}, {column("Matriculation number", "3021471"), true},
+		{column("student_number", "3021471"), true}, {column("matriculation", "3021471", "3021472"), true},
+		{column("matriculation", "yes", "no"), false}, {column("mentions", "2", "3"), false},
+		{column("user_count", "2"), false}, {column("is_mod", "0", "1"), false},
+		{column("person", "0", "1"), false}, {column("person", "Ann", "Bob"), true},
 		{column("is_mod", "True", "False"), false}, {column("throwaway_account", "yes", "no"), false}, {column("owner", "2", "3"), true},
 		{column("insta", "0", "1"), false}, {column("insta", "anna", "bert"), true}, {column("client", "yes", "no"),
 			false},

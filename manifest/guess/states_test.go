@@ -33,7 +33,8 @@ func TestStates(t *testing.T) {
 		{"removed_by_category", "moderator - anti_evil_ops deleted", nil, nil},
 		{"removed_by_category", "moderator - new_team deleted", nil,
 			[]string{`column "removed_by_category" ` + unknown + `, in 1 of 3 rows ("new_team")` + all}},
-		{"is_removed", "yes no maybe", nil, []string{`column "is_removed" ` + unknown + `, in 1 of 3 rows ("maybe")` + all}},
+		{"is_removed", "yes no maybe", nil,
+			[]string{`column "is_removed" ` + unknown + `, in 1 of 3 rows ("maybe")` + all}},
 		{"post_status", "live gone [deleted]", nil, nil},
 		{"removal_reason", "anna@example.org bert@example.org", nil, []string{`column "removal_reason" ` + unknown +
 			", in 2 of 2 rows" + all}},
@@ -48,7 +49,8 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s %s: %v", test.column, test.values, err)
 			continue
 		}
-		got := slices.DeleteFunc(slices.Clone(d.Warnings), func(line string) bool { return !strings.HasSuffix(line, all) })
+		got := slices.DeleteFunc(slices.Clone(d.Warnings),
+			func(line string) bool { return !strings.HasSuffix(line, all) })
 		if diff := cmp.Diff(test.want, got); diff != "" && len(got)+len(test.want) > 0 {
 			t.Errorf("%s %s (-want +got):\n%s", test.column, test.values, diff)
 		}

@@ -70,7 +70,8 @@ func mapIn(start []byte, path []string) mapKind {
 	for i, key := range keys {
 		numbered = numbered && key == strconv.Itoa(first+i)
 		id := strings.TrimPrefix(key, "t3_")
-		if len(path) == 0 && !numbered && (len(id) < 4 || len(id) > 13 || strings.Trim(id, value.Digits+value.Lower) != "") {
+		if len(path) == 0 && !numbered && (len(id) < 4 || len(id) > 13 ||
+			strings.Trim(id, value.Digits+value.Lower) != "") {
 			return noMap
 		}
 		digits = digits || id != key || digitInside.MatchString(id)

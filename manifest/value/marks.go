@@ -34,7 +34,8 @@ func Words(name string) []string {
 	from := 0
 	for i := range len(letters) + 1 {
 		inside := is(i, unicode.IsLetter) || is(i, unicode.IsDigit)
-		begins := is(i, unicode.IsUpper) && (is(i-1, unicode.IsLower) || is(i-1, unicode.IsUpper) && is(i+1, unicode.IsLower)) ||
+		begins := is(i, unicode.IsUpper) && (is(i-1, unicode.IsLower) || is(i-1, unicode.IsUpper) &&
+			is(i+1, unicode.IsLower)) ||
 			is(i, unicode.IsDigit) != is(i-1, unicode.IsDigit)
 		if inside && !begins {
 			continue

@@ -155,8 +155,8 @@ func (p *purging) takeOut(ctx context.Context) (err error) {
 			files = append(files, *after)
 		}
 	}
-	// A killed purge takes away none but files that have to go. Where others are missing, too, the copy lies elsewhere, as
-	// on a disk that is not mounted, and so do these.
+	// A killed purge takes away none but files that have to go. Where others are missing, too, the copy lies elsewhere,
+	// as on a disk that is not mounted, and so do these.
 	if !slices.ContainsFunc(trouble, func(err error) bool { return errors.Is(err, errNotThere) }) {
 		files = slices.DeleteFunc(files, func(f workspace.File) bool { return away[f.Name] == f })
 	}

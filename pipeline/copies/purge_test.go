@@ -213,8 +213,8 @@ func TestOwnFilePutBackIsNotForeign(t *testing.T) {
 	}
 }
 
-// TestMountPoint: while the disk with a copy is away and an empty folder stands in its place, no file leaves its record.
-// When it is there again, untouched, a purge takes out what must go, and nothing is left to complain of.
+// TestMountPoint: while the disk with a copy is away and an empty folder stands in its place, no file leaves its
+// record. When it is there again, untouched, a purge takes out what must go, and nothing is left to complain of.
 func TestMountPoint(t *testing.T) {
 	for _, format := range Formats() {
 		s := newSite(t)

@@ -139,8 +139,8 @@ func hasMedia(images []Candidate) bool {
 	})
 }
 
-// findImages lists the images of a link: those of the post it is a crosspost of, when that has some or is gone; else its
-// gallery; else what it links to. The list is never empty.
+// findImages lists the images of a link: those of the post it is a crosspost of, when that has some or is gone; else
+// its gallery; else what it links to. The list is never empty.
 func findImages(data json.RawMessage, p policy.Policy) []Candidate {
 	var t mediaFields
 	if err := json.Unmarshal(data, &t); err != nil {

@@ -19,11 +19,15 @@ func TestNotesAreKeptApart(t *testing.T) {
 	ws := sameImages(t, noon, "aaa1")
 	none, err := ReadNote[ExportNote](ctx, ws)
 	testkit.Same(t, "none", ExportNote{}, none, err)
-	export := ExportNote{Inputs: "i", Files: []workspace.File{{Name: "a", SHA256: "1", Size: 2}}, Card: &dataset.Card{Name: "n"},
+	export := ExportNote{Inputs: "i", Files: []workspace.File{{Name: "a", SHA256: "1", Size: 2}},
+		Card: &dataset.Card{Name: "n"},
 		Next: map[string]string{"a": "9", "c": ""}}
-	testkit.OK(t, WriteNote(ctx, ws, export), WriteNote(ctx, ws, HostsNote{"h": {Since: noon}}), WriteNote(ctx, ws, MergedNote{Release: "r"}),
-		WriteNote(ctx, ws, MassRemovalNote{Posts: 3}), WriteNote(ctx, ws, LastRun{Unverified: 4}), WriteNote(ctx, ws, LastReread{Read: 5}),
-		WriteNote(ctx, ws, OCRRate(6)), WriteNote(ctx, ws, PolicyNote{policy.Policy{Text: policy.Text{MaskNames: true}}}),
+	testkit.OK(t, WriteNote(ctx, ws, export), WriteNote(ctx, ws, HostsNote{"h": {Since: noon}}),
+		WriteNote(ctx, ws, MergedNote{Release: "r"}),
+		WriteNote(ctx, ws, MassRemovalNote{Posts: 3}), WriteNote(ctx, ws, LastRun{Unverified: 4}),
+		WriteNote(ctx, ws, LastReread{Read: 5}),
+		WriteNote(ctx, ws, OCRRate(6)), WriteNote(ctx, ws,
+			PolicyNote{policy.Policy{Text: policy.Text{MaskNames: true}}}),
 		WriteNote(ctx, ws, ApprovalNote{Reference: "7"}), WriteNote(ctx, ws, EndedNote{Unfinished: true}),
 		WriteNote(ctx, ws, LiftedNote{{ID: "l"}}), WriteNote(ctx, ws, RevocationsNote(8)))
 	got, err := ReadNote[ExportNote](ctx, ws)
@@ -81,15 +85,20 @@ func TestWords(t *testing.T) {
 	testkit.Same(t, "gained", []string{"dog", "bird"}, gained)
 	testkit.Same(t, "lost", []string{"cat", "the"}, lost)
 	testkit.Same(t, "short", "kept", Conclusion{Outcome: manifest.Kept}.Short())
-	testkit.Same(t, "short, with a reason", "gone, http_404", Conclusion{Outcome: manifest.Gone, Reason: "http_404"}.Short())
-	c := NewConclusion(manifest.Result{Outcome: manifest.Duplicate, Reason: "r", Detail: "d", DuplicateOf: manifest.Key{ID: "a", Image: 2}})
+	testkit.Same(t, "short, with a reason", "gone, http_404",
+		Conclusion{Outcome: manifest.Gone, Reason: "http_404"}.Short())
+	c := NewConclusion(manifest.Result{Outcome: manifest.Duplicate, Reason: "r", Detail: "d",
+		DuplicateOf: manifest.Key{ID: "a", Image: 2}})
 	testkit.Same(t, "conclusion", Conclusion{manifest.Duplicate, "r", "d", "a/2"}, c)
-	testkit.Same(t, "conclusion of no duplicate", Conclusion{Outcome: manifest.Kept}, NewConclusion(manifest.Result{Outcome: manifest.Kept}))
-	for name, want := range map[string]bool{"dataset/data/train-00000-of-00001.parquet": true, "dataset/data/mine.parquet": false,
+	testkit.Same(t, "conclusion of no duplicate", Conclusion{Outcome: manifest.Kept},
+		NewConclusion(manifest.Result{Outcome: manifest.Kept}))
+	for name, want := range map[string]bool{"dataset/data/train-00000-of-00001.parquet": true,
+		"dataset/data/mine.parquet":            false,
 		"dataset/train-00000-of-00001.parquet": false, "dataset/data/x/train-00000-of-00001.parquet": false} {
 		testkit.Same(t, name, want, IsShard(name))
 	}
-	testkit.Same(t, "rehearsal", "rehearsal of R true false", strings.Join([]string{RehearsalOf("R"), text(IsRehearsal(RehearsalOf("R"))), text(IsRehearsal("R"))}, " "))
+	testkit.Same(t, "rehearsal", "rehearsal of R true false",
+		strings.Join([]string{RehearsalOf("R"), text(IsRehearsal(RehearsalOf("R"))), text(IsRehearsal("R"))}, " "))
 	masked := policy.Policy{Text: policy.Text{MaskNames: true}}
 	testkit.Same(t, "fingerprint", "e", ReadingFingerprint("e", policy.Policy{}))
 	if f := ReadingFingerprint("e", masked); !strings.HasPrefix(f, "e names masked ") {
@@ -109,22 +118,27 @@ func TestReportOfARereading(t *testing.T) {
 	ctx := t.Context()
 	ws := sameImages(t, noon, "aaa1", "bbb2", "ccc3", "ddd4")
 	key := func(id manifest.PostID) manifest.Key { return manifest.Key{ID: id} }
-	testkit.OK(t, ws.SetResults(ctx, []manifest.Result{{Key: key("aaa1"), Outcome: manifest.Kept}, {Key: key("bbb2"), Outcome: manifest.Kept},
+	testkit.OK(t, ws.SetResults(ctx, []manifest.Result{{Key: key("aaa1"), Outcome: manifest.Kept},
+		{Key: key("bbb2"), Outcome: manifest.Kept},
 		{Key: key("ccc3"), Outcome: manifest.Kept}}), ws.BeginReread(ctx))
 	old, same := "the cat", "new words"
 	for id, before := range map[manifest.PostID]*string{"aaa1": &old, "bbb2": &same, "ccc3": &old, "ddd4": nil} {
 		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: key(id), Old: before,
-			Reading: workspace.Reading{Fingerprint: "g", ImageSHA256: SHA256([]byte("\xff\xd8\xff?")), Text: "new words"}}))
+			Reading: workspace.Reading{Fingerprint: "g", ImageSHA256: SHA256([]byte("\xff\xd8\xff?")),
+				Text: "new words"}}))
 	}
 	testkit.OK(t, ws.SetPosts(ctx, []workspace.Post{{ID: "ccc3", State: manifest.StateHeld, CheckedAt: noon}}),
-		ws.SetResults(ctx, []manifest.Result{{Key: key("aaa1"), Outcome: manifest.NotEnglish, Reason: "dictionary"}, {Key: key("bbb2"), Outcome: manifest.Kept},
+		ws.SetResults(ctx, []manifest.Result{{Key: key("aaa1"), Outcome: manifest.NotEnglish, Reason: "dictionary"},
+			{Key: key("bbb2"), Outcome: manifest.Kept},
 			{Key: key("ccc3"), Outcome: manifest.Kept, Reason: "short"}, {Key: key("ddd4"), Outcome: manifest.Kept}}))
 	r, err := CompareReadings(ctx, ws, policy.Default())
 	testkit.OK(t, err)
 	testkit.Same(t, "report", Reread{Read: 3, Changed: 1, Gained: 2, Lost: 2,
 		Texts: []TextChange{{ID: "aaa1", Gained: []string{"new", "words"}, Lost: []string{"the", "cat"}}},
-		Outcomes: []OutcomeChange{{ID: "aaa1", Old: Conclusion{Outcome: manifest.Kept}, New: Conclusion{Outcome: manifest.NotEnglish, Reason: "dictionary"}},
-			{ID: "ccc3", Old: Conclusion{Outcome: manifest.Kept}, New: Conclusion{Outcome: manifest.Kept, Reason: "short"}}}}, r)
+		Outcomes: []OutcomeChange{{ID: "aaa1", Old: Conclusion{Outcome: manifest.Kept},
+			New: Conclusion{Outcome: manifest.NotEnglish, Reason: "dictionary"}},
+			{ID: "ccc3", Old: Conclusion{Outcome: manifest.Kept},
+				New: Conclusion{Outcome: manifest.Kept, Reason: "short"}}}}, r)
 }
 
 // TestDraftOfReadings: a text in another language is none, one that failed is not drafted, and masks are no words.
@@ -134,8 +148,9 @@ func TestDraftOfReadings(t *testing.T) {
 	ctx := t.Context()
 	ws := sameImages(t, noon, "aaa1", "bbb2", "ccc3")
 	body := []byte("\xff\xd8\xff?")
-	testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: manifest.Key{ID: "bbb2"}, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body),
-		Failed: &workspace.Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout"}}}))
+	testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: manifest.Key{ID: "bbb2"},
+		Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body),
+			Failed: &workspace.Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout"}}}))
 	d, err := DraftAll(ctx, ws, filter, policy.Default())
 	testkit.OK(t, err)
 	testkit.Same(t, "a picture without text", manifest.Kept, d.results[0].Outcome)
@@ -154,8 +169,10 @@ func TestDraftOfReadings(t *testing.T) {
 	}
 	// A text that came after the draft is no entry without one.
 	late, err := DraftAll(ctx, ws, filter, policy.Default())
-	testkit.OK(t, err, ws.SetReadings(ctx, workspace.NewReading{Key: manifest.Key{ID: "bbb2"}, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body)}}))
-	if _, err := (Judge{Policy: policy.Default(), Now: noon}).Decide(ctx, ws, late); err == nil || !strings.Contains(err.Error(), "decide about bbb2") {
+	testkit.OK(t, err, ws.SetReadings(ctx, workspace.NewReading{Key: manifest.Key{ID: "bbb2"},
+		Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body)}}))
+	if _, err := (Judge{Policy: policy.Default(), Now: noon}).Decide(ctx, ws, late); err == nil ||
+		!strings.Contains(err.Error(), "decide about bbb2") {
 		t.Errorf("a text that came late: %v", err)
 	}
 }

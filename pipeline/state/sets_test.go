@@ -36,15 +36,18 @@ func TestWhichRowsMustGo(t *testing.T) {
 		{ID: "held4", State: manifest.StateHeld, Reason: "quarantine", CheckedAt: noon, LiveAt: noon},
 		{ID: "held5", State: manifest.StateHeld, Reason: "quarantine", CheckedAt: noon, LiveAt: noon},
 	}))
-	testkit.OK(t, ws.SetTrouble(ctx, manifest.Key{ID: "left6"}, workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery, Beside: workspace.Waiting}),
-		ws.DropImage(ctx, manifest.Key{ID: "pict8"}, workspace.Trouble{Outcome: manifest.Refused, Reason: policy.SameAsRemoved}, true))
+	testkit.OK(t, ws.SetTrouble(ctx, manifest.Key{ID: "left6"},
+		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery, Beside: workspace.Waiting}),
+		ws.DropImage(ctx, manifest.Key{ID: "pict8"},
+			workspace.Trouble{Outcome: manifest.Refused, Reason: policy.SameAsRemoved}, true))
 	var results []manifest.Result
 	for _, id := range ids {
 		results = append(results, manifest.Result{Key: manifest.Key{ID: id}, Outcome: manifest.Kept})
 	}
 	results[3].Outcome = manifest.Refused // held5 is in the dataset yet
 	testkit.OK(t, ws.SetResults(ctx, results))
-	testkit.OK(t, ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "stone7", State: manifest.StateRemoved, Time: noon}}}))
+	testkit.OK(t, ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "stone7",
+		State: manifest.StateRemoved, Time: noon}}}))
 	rows := []string{"live1", "gone2", "wait3", "held4", "held5", "left6", "stone7", "pict8", "nobody9"}
 	stones, err := HoldingTombstones(ctx, ws)
 	testkit.OK(t, err)
@@ -54,13 +57,15 @@ func TestWhichRowsMustGo(t *testing.T) {
 	now, err := MustEraseNow(ctx, ws)
 	testkit.Same(t, "by the workspace's own tombstones", erased, now, err)
 	out, err := MustLeaveDataset(ctx, ws, stones)
-	testkit.Same(t, "rows that the dataset must not have", "gone2 wait3 left6 stone7 pict8", rowsOfSet(out, rows...), err)
+	testkit.Same(t, "rows that the dataset must not have", "gone2 wait3 left6 stone7 pict8", rowsOfSet(out, rows...),
+		err)
 	waits, err := Withheld(ctx, ws)
 	testkit.Same(t, "rows that wait", "wait3 left6", rowsOfSet(waits, rows...), err)
 	copies, err := MustLeaveCopies(ctx, ws, erased)
 	testkit.Same(t, "rows of copies, where there is none", erased, copies, err)
 
-	testkit.OK(t, ws.SetCopy(ctx, workspace.Copy{Path: "/good", Made: noon, Files: []workspace.File{{Name: "a"}}, Rows: []string{"live1", "held4", "held5"}}),
+	testkit.OK(t, ws.SetCopy(ctx, workspace.Copy{Path: "/good", Made: noon, Files: []workspace.File{{Name: "a"}},
+		Rows: []string{"live1", "held4", "held5"}}),
 		ws.SetCopy(ctx, workspace.Copy{Path: "/owes", Made: noon, Files: []workspace.File{{Name: "a"}}, Rows: rows}),
 		ws.SetCopy(ctx, workspace.Copy{Path: "/closed", Made: noon, Told: "returned"}))
 	copies, err = MustLeaveCopies(ctx, ws, erased)
@@ -81,7 +86,8 @@ func TestWhichRowsMustGo(t *testing.T) {
 	for _, c := range list {
 		owed[c.Path] = string(c.State) + ": " + strings.Join(c.Owed, " ")
 	}
-	testkit.Same(t, "copies", map[string]string{"/good": "open: held4", "/owes": "open: gone2 held4 stone7 pict8 nobody9", "/closed": "closed: "}, owed)
+	testkit.Same(t, "copies", map[string]string{"/good": "open: held4",
+		"/owes": "open: gone2 held4 stone7 pict8 nobody9", "/closed": "closed: "}, owed)
 	open, err := openCopies(ctx, ws)
 	testkit.Same(t, "open obligations", 2, open, err)
 
@@ -98,14 +104,18 @@ func TestWhichRowsMustGo(t *testing.T) {
 // TestStatesOfCopies: what a record says of its copy.
 func TestStatesOfCopies(t *testing.T) {
 	files := []workspace.File{{Name: "a"}}
-	for want, c := range map[CopyState]workspace.Copy{CopyOpen: {Open: true, Files: files, Told: "x"}, CopyGood: {Files: files, Told: "x"},
+	for want, c := range map[CopyState]workspace.Copy{CopyOpen: {Open: true, Files: files, Told: "x"},
+		CopyGood:   {Files: files, Told: "x"},
 		CopyClosed: {Told: "x"}, CopyUnfinished: {}} {
 		testkit.Same(t, string(want), want, StateOfCopy(c))
 	}
-	r := NewCopyReport(workspace.Copy{Path: "/p", Note: "n", Format: "f", Made: noon, Files: files, Rows: []string{"a", "b"}, Told: "t"})
-	testkit.Same(t, "report", CopyReport{Path: "/p", Note: "n", Format: "f", Made: noon, Files: files, Rows: 2, State: CopyGood, Told: "t",
+	r := NewCopyReport(workspace.Copy{Path: "/p", Note: "n", Format: "f", Made: noon, Files: files,
+		Rows: []string{"a", "b"}, Told: "t"})
+	testkit.Same(t, "report", CopyReport{Path: "/p", Note: "n", Format: "f", Made: noon, Files: files, Rows: 2,
+		State: CopyGood, Told: "t",
 		Owed: []string{}, Purged: []string{}}, r)
-	for name, want := range map[string]bool{"data/train-00000-of-00001.parquet": true, "train/abc123.jpg": true, "README.md": false, "LICENSE": false} {
+	for name, want := range map[string]bool{"data/train-00000-of-00001.parquet": true, "train/abc123.jpg": true,
+		"README.md": false, "LICENSE": false} {
 		testkit.Same(t, name, want, HasRows(name))
 	}
 	testkit.Same(t, "path of a third party", "third-party:x", ThirdPartyPath("x"))
@@ -126,7 +136,8 @@ func writeDataset(t *testing.T, ws *workspace.Workspace) {
 		_, err := dataset.WriteShards(func(name string, write func(io.Writer) error) error {
 			_, err := ws.Replace(ctx, path.Join(DatasetDir, name), write, nil)
 			return err
-		}, b.Schema, dataset.Provenance{Release: "R", OCREngine: "e"}, false, split, []int{rows}, Rows(ctx, ws, policy.Default(), split))
+		}, b.Schema, dataset.Provenance{Release: "R", OCREngine: "e"}, false, split, []int{rows},
+			Rows(ctx, ws, policy.Default(), split))
 		testkit.OK(t, err)
 	}
 }
@@ -136,9 +147,11 @@ func TestRowsOfTheDataset(t *testing.T) {
 	ctx := t.Context()
 	ws := sameImages(t, noon, "aaa1", "bbb2", "ccc3")
 	testkit.OK(t, ws.SetResults(ctx, []manifest.Result{{Key: manifest.Key{ID: "aaa1"}, Outcome: manifest.Kept},
-		{Key: manifest.Key{ID: "bbb2"}, Outcome: manifest.Kept, Reason: "not_english"}, {Key: manifest.Key{ID: "ccc3"}, Outcome: manifest.Kept}}))
+		{Key: manifest.Key{ID: "bbb2"}, Outcome: manifest.Kept, Reason: "not_english"},
+		{Key: manifest.Key{ID: "ccc3"}, Outcome: manifest.Kept}}))
 	writeDataset(t, ws)
-	_, err := ws.Replace(ctx, DatasetDir+"/data/mine.parquet", func(w io.Writer) error { _, err := w.Write([]byte("x")); return err }, nil)
+	_, err := ws.Replace(ctx, DatasetDir+"/data/mine.parquet",
+		func(w io.Writer) error { _, err := w.Write([]byte("x")); return err }, nil)
 	testkit.OK(t, err)
 	files, err := Shards(ctx, ws)
 	testkit.OK(t, err)

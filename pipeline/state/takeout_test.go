@@ -64,23 +64,37 @@ func TestTakeOutOfOneEntry(t *testing.T) {
 		{"a row", func(*workspace.Record) {}, kept, true, "kept/", false},
 		{"a row that a filter marks", func(*workspace.Record) {}, flagged, true, "kept/not_english", false},
 		{"a row whose result was lost", func(*workspace.Record) {}, nil, true, "kept/", false},
-		{"a row of which the result says otherwise", func(*workspace.Record) {}, result(manifest.Pending, "x"), true, "kept/", false},
-		{"a row whose post is removed", post(manifest.StateRemoved, "moderator"), kept, true, "removed/moderator", true},
-		{"a row whose post is unavailable", post(manifest.StateUnavailable, "absent"), kept, true, "unavailable/absent", true},
-		{"a row whose post is quarantined", post(manifest.StateHeld, "quarantine"), kept, true, "refused/quarantine", true},
+		{"a row of which the result says otherwise", func(*workspace.Record) {}, result(manifest.Pending, "x"), true,
+			"kept/", false},
+		{"a row whose post is removed", post(manifest.StateRemoved, "moderator"), kept, true, "removed/moderator",
+			true},
+		{"a row whose post is unavailable", post(manifest.StateUnavailable, "absent"), kept, true,
+			"unavailable/absent", true},
+		{"a row whose post is quarantined", post(manifest.StateHeld, "quarantine"), kept, true, "refused/quarantine",
+			true},
 		{"a row without a verdict", post(manifest.StateUnknown, "http_503"), kept, true, "kept/", false},
-		{"a row whose image left its gallery", trouble(manifest.Gone, policy.LeftGallery, workspace.Waiting), kept, true,
+		{"a row whose image left its gallery", trouble(manifest.Gone, policy.LeftGallery, workspace.Waiting), kept,
+			true,
 			"gone/" + string(policy.LeftGallery), true},
-		{"a row whose image is refused now", trouble(manifest.Invalid, "too_large", workspace.Out), kept, true, "invalid/too_large", true},
+		{"a row whose image is refused now", trouble(manifest.Invalid, "too_large", workspace.Out), kept, true,
+			"invalid/too_large", true},
 		{"a row with an odd answer", trouble(manifest.NoMedia, "no_url", workspace.Odd), kept, true, "kept/", false},
-		{"a row whose image is damaged", func(r *workspace.Record) { bare(r); trouble(manifest.Failed, ReasonDamaged, "")(r) }, kept, true,
+		{"a row whose image is damaged", func(r *workspace.Record) {
+			bare(r)
+			trouble(manifest.Failed, ReasonDamaged,
+				"")(r)
+		}, kept, true,
 			"failed/" + string(ReasonDamaged), true},
 		{"a row whose image is lost", bare, kept, true, "kept/", false},
-		{"no row, although it was kept", func(*workspace.Record) {}, kept, false, "pending/" + string(ReasonNotWritten), false},
+		{"no row, although it was kept", func(*workspace.Record) {}, kept, false,
+			"pending/" + string(ReasonNotWritten), false},
 		{"no row, never judged", func(*workspace.Record) {}, nil, false, "pending/", false},
-		{"no row, judged", func(*workspace.Record) {}, result(manifest.NotEnglish, "dictionary"), false, "not_english/dictionary", false},
-		{"no row, gone", post(manifest.StateDeleted, "author"), result(manifest.NotEnglish, ""), false, "deleted/author", false},
-		{"no row, failed", func(r *workspace.Record) { bare(r); trouble(manifest.Failed, "http_503", "")(r) }, result(manifest.Failed, "http_503"), false,
+		{"no row, judged", func(*workspace.Record) {}, result(manifest.NotEnglish, "dictionary"), false,
+			"not_english/dictionary", false},
+		{"no row, gone", post(manifest.StateDeleted, "author"), result(manifest.NotEnglish, ""), false,
+			"deleted/author", false},
+		{"no row, failed", func(r *workspace.Record) { bare(r); trouble(manifest.Failed, "http_503", "")(r) },
+			result(manifest.Failed, "http_503"), false,
 			"failed/http_503", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,7 +104,8 @@ func TestTakeOutOfOneEntry(t *testing.T) {
 			if c.row {
 				rows["aaa1"] = true
 			}
-			out, err := Judge{Policy: policy.Default(), Now: noon}.TakeOut(yielded([]workspace.Record{rec}), rows, false)
+			out, err := Judge{Policy: policy.Default(), Now: noon}.TakeOut(yielded([]workspace.Record{rec}), rows,
+				false)
 			testkit.OK(t, err)
 			res := out.Results[0]
 			testkit.Same(t, "outcome", c.want, string(res.Outcome)+"/"+string(res.Reason))
@@ -113,7 +128,8 @@ func TestTakeOutAsksBeforeManyLeave(t *testing.T) {
 		stay                    int
 	}{
 		{1, 0, 0, 5, false, 1, 0}, {2, 0, 0, 5, false, 0, 2}, {2, 0, 0, 5, true, 2, 0}, {2, 0, 0, 20, false, 2, 0},
-		{3, 0, 0, 20, false, 0, 3}, {2, 3, 0, 20, false, 5, 0}, {3, 9, 0, 20, false, 9, 3}, {0, 5, 0, 5, false, 5, 0}, {0, 0, 4, 9, false, 4, 0},
+		{3, 0, 0, 20, false, 0, 3}, {2, 3, 0, 20, false, 5, 0}, {3, 9, 0, 20, false, 9, 3}, {0, 5, 0, 5, false, 5, 0},
+		{0, 0, 4, 9, false, 4, 0},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			var records []workspace.Record
@@ -132,8 +148,10 @@ func TestTakeOutAsksBeforeManyLeave(t *testing.T) {
 				}
 				records = append(records, rec)
 			}
-			twin := liveRecord("twin", &manifest.Result{Outcome: manifest.Duplicate, DuplicateOf: manifest.Key{ID: "a000"}})
-			out, err := Judge{Policy: policy.Default(), Now: noon}.TakeOut(yielded(append(records, twin)), rows, c.confirmed)
+			twin := liveRecord("twin", &manifest.Result{Outcome: manifest.Duplicate,
+				DuplicateOf: manifest.Key{ID: "a000"}})
+			out, err := Judge{Policy: policy.Default(), Now: noon}.TakeOut(yielded(append(records, twin)), rows,
+				c.confirmed)
 			testkit.OK(t, err)
 			testkit.Same(t, "rows that leave", c.leave, len(out.Leave))
 			var stay []Count
@@ -163,7 +181,8 @@ func TestTakeOutAsksBeforeManyLeave(t *testing.T) {
 		})
 	}
 	broken := errors.New("disk")
-	_, err := Judge{}.TakeOut(func(yield func(workspace.Record, error) bool) { yield(workspace.Record{}, broken) }, nil, false)
+	_, err := Judge{}.TakeOut(func(yield func(workspace.Record, error) bool) { yield(workspace.Record{}, broken) },
+		nil, false)
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
@@ -180,7 +199,8 @@ func TestTakenOutIsStoredWhereItChanged(t *testing.T) {
 		}
 	}
 	same.changed = true
-	same.Results = append(same.Results, manifest.Result{Key: manifest.Key{ID: "bbb2"}, Outcome: manifest.Pending, Reason: ReasonNotWritten})
+	same.Results = append(same.Results, manifest.Result{Key: manifest.Key{ID: "bbb2"}, Outcome: manifest.Pending,
+		Reason: ReasonNotWritten})
 	testkit.OK(t, same.Store(t.Context(), ws))
 	missing, _ := errors.AsType[*Unwritten](CheckWritten(t.Context(), ws))
 	if missing == nil || missing.Rows != 1 || !strings.Contains(missing.Error(), "1 row of the dataset is missing") {
@@ -201,9 +221,11 @@ func TestKnownAndHandedOut(t *testing.T) {
 		was  *manifest.Result
 		want manifest.Outcome
 	}{
-		{nil, manifest.Pending}, {result(manifest.Kept, ""), manifest.Kept}, {result(manifest.Duplicate, "flat"), manifest.Duplicate},
+		{nil, manifest.Pending}, {result(manifest.Kept, ""), manifest.Kept},
+		{result(manifest.Duplicate, "flat"), manifest.Duplicate},
 		{result(manifest.NotEnglish, ""), manifest.NotEnglish}, {result(manifest.Unreadable, ""), manifest.Unreadable},
-		{result(manifest.Pending, "successor"), manifest.Pending}, {result(manifest.Failed, "http_503"), manifest.Pending},
+		{result(manifest.Pending, "successor"), manifest.Pending},
+		{result(manifest.Failed, "http_503"), manifest.Pending},
 		{result(manifest.Gone, "http_404"), manifest.Pending},
 	} {
 		testkit.Same(t, fmt.Sprint(c.was), c.want, j.Known(liveRecord("aaa1", c.was)).Outcome)
@@ -220,7 +242,8 @@ func TestKnownAndHandedOut(t *testing.T) {
 	unseen.Post.Unseen = true
 	testkit.Same(t, "not seen since", manifest.Reason("not_rechecked"), j.Outcome(unseen).Reason)
 	testkit.Same(t, "in words", "not seen live since its image was fetched", j.Outcome(unseen).Detail)
-	testkit.Same(t, "of what is old, in words", "last seen live longer ago than the policy's recheck_within", j.HandedOut(old).Detail)
+	testkit.Same(t, "of what is old, in words", "last seen live longer ago than the policy's recheck_within",
+		j.HandedOut(old).Detail)
 	waits := liveRecord("aaa1", nil)
 	waits.Post.State, waits.Post.Withheld = manifest.StateRemoved, true
 	testkit.Same(t, "of what is withheld", withheldDetail, j.Outcome(waits).Detail)
@@ -231,8 +254,10 @@ func TestKnownAndHandedOut(t *testing.T) {
 	testkit.Same(t, "of one that went", "", j.Outcome(left).Detail)
 	odd := liveRecord("aaa1", nil)
 	odd.Trouble = &workspace.Trouble{Outcome: manifest.NoMedia, Reason: "no_url", Beside: workspace.Odd}
-	testkit.Same(t, "of an odd answer", "the stored image stays: the last answer was no_media, no_url", j.Outcome(odd).Detail)
-	request := Judge{Tombstones: Holding{"aaa1": {Reason: ReasonTakedown, Tombstone: manifest.Tombstone{ID: "aaa1", State: manifest.StateRemoved}}}}
+	testkit.Same(t, "of an odd answer", "the stored image stays: the last answer was no_media, no_url",
+		j.Outcome(odd).Detail)
+	request := Judge{Tombstones: Holding{"aaa1": {Reason: ReasonTakedown,
+		Tombstone: manifest.Tombstone{ID: "aaa1", State: manifest.StateRemoved}}}}
 	testkit.Same(t, "by request", ReasonTakedown, request.Outcome(liveRecord("aaa1", nil)).Reason)
 }
 
@@ -257,14 +282,19 @@ func TestStatusSaysWhatTheDatasetHas(t *testing.T) {
 	testkit.OK(t, ws.SetResults(ctx, results), ws.SetTrouble(ctx, manifest.Key{ID: "aaa1"},
 		workspace.Trouble{Outcome: manifest.NoMedia, Reason: "no_url", Beside: workspace.Odd}),
 		WriteNote(ctx, ws, MassRemovalNote{Posts: 1, Share: 0.25}),
-		WriteNote(ctx, ws, ExportNote{Files: []workspace.File{{Name: "dataset/data/train-00000-of-00001.parquet", SHA256: "0"}}}))
+		WriteNote(ctx, ws, ExportNote{Files: []workspace.File{{Name: "dataset/data/train-00000-of-00001.parquet",
+			SHA256: "0"}}}))
 	s, err := Status(ctx, ws, noon)
 	testkit.OK(t, err)
 	since, by := noon, noon.Add(policy.DeleteWithin)
-	want := Summary{Release: "R", Entries: 6, Posts: 6, Outcomes: map[manifest.Outcome]int{manifest.Kept: 4, manifest.Removed: 1, manifest.Pending: 1},
-		Reasons: []Count{{manifest.Kept, "", 3}, {manifest.Kept, "not_english", 1}, {manifest.Removed, "moderator", 1}, {manifest.Pending, ReasonNotWritten, 1}},
-		Odd:     []Count{{manifest.NoMedia, "no_url", 1}}, Stay: []Count{{manifest.Refused, "quarantine", 1}}, Flagged: 1, Retry: 2, Unwritten: 1,
-		Withheld: 1, WithheldSince: &since, SettleBy: &by, MassRemoval: true, MassRemovalShare: 0.25, OldestAsk: &old, Stale: true,
+	want := Summary{Release: "R", Entries: 6, Posts: 6,
+		Outcomes: map[manifest.Outcome]int{manifest.Kept: 4, manifest.Removed: 1, manifest.Pending: 1},
+		Reasons: []Count{{manifest.Kept, "", 3}, {manifest.Kept, "not_english", 1},
+			{manifest.Removed, "moderator", 1}, {manifest.Pending, ReasonNotWritten, 1}},
+		Odd: []Count{{manifest.NoMedia, "no_url", 1}}, Stay: []Count{{manifest.Refused, "quarantine", 1}},
+		Flagged: 1, Retry: 2, Unwritten: 1,
+		Withheld: 1, WithheldSince: &since, SettleBy: &by, MassRemoval: true, MassRemovalShare: 0.25, OldestAsk: &old,
+		Stale:        true,
 		FilesMissing: []string{"dataset/data/train-00000-of-00001.parquet"}, Returned: []TombstoneEntry{}}
 	testkit.Same(t, "status", want, s)
 	images, err := Held(ctx, ws)
@@ -290,35 +320,41 @@ func TestNearItemOfAFlatPicture(t *testing.T) {
 	}
 }
 
-// TestWhichSharedImagesStandIn: what came from many URLs stands in for what is missing where it is small, came through a redirect or
-// has no text, unless the release names its digest.
+// TestWhichSharedImagesStandIn: what came from many URLs stands in for what is missing where it is small, came through
+// a redirect or has no text, unless the release names its digest.
 func TestWhichSharedImagesStandIn(t *testing.T) {
 	shared := func(width, height int, redirected bool, text, digest string) workspace.Record {
-		return workspace.Record{Entry: manifest.Entry{Key: manifest.Key{ID: "aaa1"}, SHA256: digest}, Reading: &workspace.Reading{Text: text},
-			Image: &workspace.Image{Width: width, Height: height, Redirected: redirected, SHA256: "00"}}
+		return workspace.Record{Entry: manifest.Entry{Key: manifest.Key{ID: "aaa1"}, SHA256: digest},
+			Reading: &workspace.Reading{Text: text},
+			Image:   &workspace.Image{Width: width, Height: height, Redirected: redirected, SHA256: "00"}}
 	}
 	for _, c := range []struct {
 		rec  workspace.Record
 		want bool
 	}{
-		{shared(SmallSide, 5, false, "text", ""), false}, {shared(5, SmallSide, false, "text", ""), false}, {shared(SmallSide-1, 5, false, "text", ""), true},
-		{shared(SmallSide, 5, true, "text", ""), true}, {shared(SmallSide, 5, false, " ", ""), true}, {shared(5, 5, true, "", "00"), false},
+		{shared(SmallSide, 5, false, "text", ""), false}, {shared(5, SmallSide, false, "text", ""), false},
+		{shared(SmallSide-1, 5, false, "text", ""), true},
+		{shared(SmallSide, 5, true, "text", ""), true}, {shared(SmallSide, 5, false, " ", ""), true},
+		{shared(5, 5, true, "", "00"), false},
 		{shared(5, 5, true, "", "01"), true},
 	} {
-		testkit.Same(t, fmt.Sprintf("%+v, %q", *c.rec.Image, c.rec.Reading.Text), c.want, unproven([]workspace.Record{c.rec})[c.rec.Key])
+		testkit.Same(t, fmt.Sprintf("%+v, %q", *c.rec.Image, c.rec.Reading.Text), c.want,
+			unproven([]workspace.Record{c.rec})[c.rec.Key])
 	}
 }
 
-// TestRemovedImageOfAPostThatIsHeld: an image that was removed from its post does not come back with what is said of the post, but
-// an answer that is only odd removes nothing.
+// TestRemovedImageOfAPostThatIsHeld: an image that was removed from its post does not come back with what is said of
+// the post, but an answer that is only odd removes nothing.
 func TestRemovedImageOfAPostThatIsHeld(t *testing.T) {
 	for _, c := range []struct {
 		state  manifest.PostState
 		beside workspace.Beside
 		want   string
 	}{
-		{manifest.StateLive, workspace.Odd, "/"}, {manifest.StateLive, "", "gone/gallery_item_deleted"}, {manifest.StateHeld, "", "gone/gallery_item_deleted"},
-		{manifest.StateHeld, workspace.Odd, "refused/"}, {"", workspace.Waiting, "gone/gallery_item_deleted"}, {manifest.StateUnknown, workspace.Going, "gone/gallery_item_deleted"},
+		{manifest.StateLive, workspace.Odd, "/"}, {manifest.StateLive, "", "gone/gallery_item_deleted"},
+		{manifest.StateHeld, "", "gone/gallery_item_deleted"},
+		{manifest.StateHeld, workspace.Odd, "refused/"}, {"", workspace.Waiting, "gone/gallery_item_deleted"},
+		{manifest.StateUnknown, workspace.Going, "gone/gallery_item_deleted"},
 		{manifest.StateRemoved, "", "removed/"},
 	} {
 		rec := liveRecord("aaa1", nil)

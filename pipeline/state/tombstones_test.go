@@ -17,7 +17,9 @@ import (
 
 // stone is a tombstone of a time in hours after noon.
 func stone(id manifest.PostID, hours int, reason manifest.Reason) workspace.Tombstone {
-	return workspace.Tombstone{Reason: reason, Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: noon.Add(time.Duration(hours) * time.Hour)}}
+	return workspace.Tombstone{Reason: reason,
+		Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved,
+			Time: noon.Add(time.Duration(hours) * time.Hour)}}
 }
 
 // heldBy are the posts in a set of tombstones, in order.
@@ -44,7 +46,8 @@ func listed(list []TombstoneEntry) string {
 func TestTombstonesThatHold(t *testing.T) {
 	ctx := t.Context()
 	ws := sameImages(t, noon, "aaa1", "bbb2")
-	testkit.OK(t, ws.AddTombstones(ctx, []workspace.Tombstone{stone("aaa1", 0, "moderator"), stone("back2", 1, "moderator")}),
+	testkit.OK(t, ws.AddTombstones(ctx, []workspace.Tombstone{stone("aaa1", 0, "moderator"),
+		stone("back2", 1, "moderator")}),
 		ws.SetReadmitted(ctx, true, "back2"))
 	hold, err := HoldingTombstones(ctx, ws)
 	testkit.Same(t, "without a file", "aaa1", heldBy(hold), err)
@@ -59,8 +62,10 @@ func TestTombstonesThatHold(t *testing.T) {
 	hold, err = StoredTombstones(ctx, ws)
 	testkit.Same(t, "by state.db alone", "aaa1", heldBy(hold), err)
 	kept, err := KeptTombstones(ctx, ws)
-	testkit.Same(t, "of the file alone", []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "file3", State: manifest.StateDeleted, Time: noon}}}, kept, err)
-	hold, err = Stones(ctx, ws, nil, []manifest.Tombstone{stone("pub4", 0, "").Tombstone, stone("back2", 5, "").Tombstone}, noon)
+	testkit.Same(t, "of the file alone", []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "file3",
+		State: manifest.StateDeleted, Time: noon}}}, kept, err)
+	hold, err = Stones(ctx, ws, nil, []manifest.Tombstone{stone("pub4", 0, "").Tombstone,
+		stone("back2", 5, "").Tombstone}, noon)
 	testkit.Same(t, "with the release's", "aaa1 back2 file3 pub4", heldBy(hold), err)
 	list, err = ListTombstones(ctx, ws, nil, noon)
 	testkit.Same(t, "list with the file", "aaa1 holds, back2 suspended, file3 holds", listed(list), err)
@@ -69,10 +74,12 @@ func TestTombstonesThatHold(t *testing.T) {
 	testkit.Same(t, "those that do not", "back2 suspended", listed(back), err)
 	testkit.OK(t, WriteTombstones(ctx, ws))
 	body, err := os.ReadFile(filepath.Join(ws.Dir(), manifest.TombstonesName))
-	testkit.Same(t, "tombstones.csv", "id,state,time\naaa1,removed,2026-01-10T12:00:00Z\nfile3,deleted,2026-01-10T12:00:00Z\n", string(body), err)
+	testkit.Same(t, "tombstones.csv",
+		"id,state,time\naaa1,removed,2026-01-10T12:00:00Z\nfile3,deleted,2026-01-10T12:00:00Z\n", string(body), err)
 
 	testkit.OK(t, os.WriteFile(filepath.Join(ws.Dir(), manifest.TombstonesName), []byte("id,state\nwhat"), 0o600))
-	if _, err := HoldingTombstones(ctx, ws); err == nil || !strings.Contains(err.Error(), "delete it if state.db did not come from a backup") {
+	if _, err := HoldingTombstones(ctx, ws); err == nil ||
+		!strings.Contains(err.Error(), "delete it if state.db did not come from a backup") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }
@@ -82,22 +89,27 @@ func TestTombstonesThatHold(t *testing.T) {
 func TestLift(t *testing.T) {
 	ctx := t.Context()
 	ws := sameImages(t, noon, "aaa1", "bbb2")
-	testkit.OK(t, ws.AddTombstones(ctx, []workspace.Tombstone{stone("aaa1", 0, "moderator"), stone("bbb2", 3, "author")}))
+	testkit.OK(t, ws.AddTombstones(ctx, []workspace.Tombstone{stone("aaa1", 0, "moderator"),
+		stone("bbb2", 3, "author")}))
 	testkit.OK(t, WriteTombstones(ctx, ws))
 	name := func(id manifest.PostID, hours int) policy.NamedTombstone {
 		return policy.NameTombstone(id, noon.Add(time.Duration(hours)*time.Hour))
 	}
-	statement := policy.Lift{Why: "an error", Asserted: noon, Tombstones: []policy.NamedTombstone{name("aaa1", 0), name("bbb2", 1), name("new3", 0)}}
+	statement := policy.Lift{Why: "an error", Asserted: noon,
+		Tombstones: []policy.NamedTombstone{name("aaa1", 0), name("bbb2", 1), name("new3", 0)}}
 	file := policy.SignedFile{Body: []byte("the statement"), Signature: []byte("signed")}
-	published := []manifest.Tombstone{stone("aaa1", 0, "").Tombstone, stone("aaa1", 7, "").Tombstone, stone("other", 0, "").Tombstone}
+	published := []manifest.Tombstone{stone("aaa1", 0, "").Tombstone, stone("aaa1", 7, "").Tombstone,
+		stone("other", 0, "").Tombstone}
 	out, err := Lift(ctx, ws, statement, policy.Signer{Name: "Office"}, file, published)
-	testkit.Same(t, "lifting", Lifting{Lifted: []policy.NamedTombstone{name("aaa1", 0)}, None: []policy.NamedTombstone{name("bbb2", 1), name("new3", 0)},
+	testkit.Same(t, "lifting", Lifting{Lifted: []policy.NamedTombstone{name("aaa1", 0)},
+		None: []policy.NamedTombstone{name("bbb2", 1), name("new3", 0)},
 		Stay: []policy.NamedTombstone{name("aaa1", 7), name("bbb2", 3)}}, out, err)
 	hold, err := HoldingTombstones(ctx, ws)
 	testkit.Same(t, "what holds", "bbb2", heldBy(hold), err)
 	list, err := ListTombstones(ctx, ws, nil, noon)
 	testkit.Same(t, "list", "bbb2 holds, aaa1 lifted, new3 lifted", listed(list), err)
-	testkit.Same(t, "how it was", LiftNote{Asserted: noon, Statement: SHA256(file.Body), Why: "an error", Signer: "Office", Held: true}, *list[1].Lifted)
+	testkit.Same(t, "how it was", LiftNote{Asserted: noon, Statement: SHA256(file.Body), Why: "an error",
+		Signer: "Office", Held: true}, *list[1].Lifted)
 	testkit.Same(t, "what it was", manifest.Reason("moderator"), list[1].Reason)
 	testkit.Same(t, "of one that never was here", false, list[2].Lifted.Held)
 
@@ -115,7 +127,8 @@ func TestLift(t *testing.T) {
 	testkit.Same(t, "lifted again", []policy.NamedTombstone{}, again.Lifted, err)
 	testkit.Same(t, "never here", []policy.NamedTombstone{name("bbb2", 1), name("new3", 0)}, again.None)
 	list, err = ListTombstones(ctx, ws, nil, noon)
-	testkit.Same(t, "list", "bbb2 holds, aaa1 lifted, bbb2 lifted, new3 lifted", "bbb2 holds, "+listed(list[1:2])+", bbb2 lifted, "+listed(list[2:]), err)
+	testkit.Same(t, "list", "bbb2 holds, aaa1 lifted, bbb2 lifted, new3 lifted",
+		"bbb2 holds, "+listed(list[1:2])+", bbb2 lifted, "+listed(list[2:]), err)
 
 	// A release that pins no signer accepts nothing: what was held here holds again.
 	rel := &manifest.Release{}
@@ -136,7 +149,8 @@ func TestLift(t *testing.T) {
 	testkit.Same(t, "all that hold", "aaa1 bbb2", heldBy(hold), err)
 	list, err = ListTombstones(ctx, ws, rel, noon)
 	testkit.OK(t, err)
-	if i := slices.IndexFunc(list, func(e TombstoneEntry) bool { return e.ID == "aaa1" && e.Lifted != nil }); i < 0 || list[i].Lifted.Refused == "" {
+	if i := slices.IndexFunc(list, func(e TombstoneEntry) bool { return e.ID == "aaa1" && e.Lifted != nil }); i < 0 ||
+		list[i].Lifted.Refused == "" {
 		t.Errorf("the list does not say that the lift is refused: %+v", list)
 	}
 

@@ -22,7 +22,8 @@ func (w *Workspace) Clear(ctx context.Context) (err error) {
 			OR id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))`)
 		t.fail(w.recordContent(ctx, t))
 		// What was removed from a post that stays is to stay out, as the tombstones say of posts.
-		t.exec(ctx, "DELETE FROM trouble WHERE beside NOT IN ('', ?) OR reason NOT IN (?, ?)", Going, policy.LeftGallery,
+		t.exec(ctx, "DELETE FROM trouble WHERE beside NOT IN ('', ?) OR reason NOT IN (?, ?)", Going,
+			policy.LeftGallery,
 			policy.CrosspostParent)
 		t.exec(ctx, "UPDATE trouble SET beside = ''")
 		for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "result"} {

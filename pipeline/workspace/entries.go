@@ -228,7 +228,8 @@ func (w *Workspace) Counts(ctx context.Context) (entries, posts int, err error) 
 func (w *Workspace) SetResults(ctx context.Context, results []manifest.Result) error {
 	return w.change(ctx, "store results", func(ctx context.Context, t *tx) {
 		for _, r := range results {
-			t.exec(ctx, `INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)
+			t.exec(ctx,
+				`INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)
 				ON CONFLICT (id, image) DO UPDATE SET outcome = excluded.outcome, reason = excluded.reason, detail = excluded.detail,
 				  duplicate_id = excluded.duplicate_id, duplicate_image = excluded.duplicate_image
 				WHERE (outcome, reason, detail, duplicate_id, duplicate_image) IS NOT

@@ -117,16 +117,20 @@ func (w *Workspace) putImage(ctx context.Context, t *tx, k manifest.Key, img Ima
 	t.dropRows(ctx, k)
 	t.exec(ctx, "DELETE FROM erased_image WHERE id = ? AND image = ?", k.ID, k.Image)
 	// A text of another image cannot be compared with the new one's.
-	t.exec(ctx, "DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256)
+	t.exec(ctx, "DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image,
+		img.SHA256)
 	// It may describe the other image.
-	if t.exec(ctx, "DELETE FROM answer WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image, img.SHA256) > 0 {
+	if t.exec(ctx, "DELETE FROM answer WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image,
+		img.SHA256) > 0 {
 		t.markErased(ctx)
 	}
-	t.exec(ctx, `INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind,
+	t.exec(ctx,
+		`INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind,
 		original_bytes, limits, pixels_sha256, redirected) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		k.ID, k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
 		int64(img.PHash), img.Flat, img.HashKind, img.OriginalBytes, img.Limits, img.PixelsSHA256, img.Redirected)
-	w.record(ctx, t, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image, SHA256: img.SHA256,
+	w.record(ctx, t, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
+		SHA256:   img.SHA256,
 		Original: img.OriginalSHA256, Pixels: img.PixelsSHA256})
 }
 
@@ -311,7 +315,8 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 // keepDigests notes the digests of images whose rows are about to go. They give no content away, and with them an audit
 // recognises an image wherever it turns up.
 func (t *tx) keepDigests(ctx context.Context, which string, args ...any) {
-	t.exec(ctx, "INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image WHERE "+which, args...)
+	t.exec(ctx,
+		"INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image WHERE "+which, args...)
 }
 
 // Repairs counts the words of stored texts that no single reading gave as they are, by how they came to be.
@@ -410,7 +415,8 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 		t.exec(ctx, "UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?", id)
 		var state manifest.PostState
 		t.get(ctx, "SELECT state FROM post WHERE id = ?", []any{id}, &state)
-		w.record(ctx, t, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: id, State: auditlog.Word(state)}}})
+		w.record(ctx, t, auditlog.Event{Kind: auditlog.Erased,
+			Posts: []auditlog.Post{{ID: id, State: auditlog.Word(state)}}})
 		t.markErased(ctx)
 	})
 }
@@ -428,7 +434,8 @@ func (w *Workspace) BeginReread(ctx context.Context) error {
 	return w.change(ctx, "begin a re-reading", func(ctx context.Context, t *tx) {
 		// When the mark is there, a re-reading that was killed continues, with the outcomes from before it.
 		if t.exec(ctx, "INSERT INTO meta (key, value) VALUES (?, '1') ON CONFLICT (key) DO NOTHING", metaReread) > 0 {
-			t.exec(ctx, "INSERT INTO earlier_result (id, image, outcome, reason) SELECT id, image, outcome, reason FROM result")
+			t.exec(ctx,
+				"INSERT INTO earlier_result (id, image, outcome, reason) SELECT id, image, outcome, reason FROM result")
 		}
 	})
 }

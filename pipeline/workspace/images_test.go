@@ -340,9 +340,10 @@ func TestRepairs(t *testing.T) {
 	w := loaded(t, numbered(2)...)
 	for _, id := range []manifest.PostID{"a000", "a001"} {
 		img := store(t, w, key(string(id)), "image of "+string(id))
-		testkit.OK(t, w.SetReadings(ctx, NewReading{Key: key(string(id)), Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Words: []word.Word{
-			{Text: "A", Accepted: true}, {Text: "B", Accepted: true, Repair: word.Mended, Readings: []string{"8"}},
-			{Text: "C", Repair: word.Mended}, {Text: "D", Accepted: true, Repair: word.Filled}}}}))
+		testkit.OK(t, w.SetReadings(ctx, NewReading{Key: key(string(id)),
+			Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Words: []word.Word{
+				{Text: "A", Accepted: true}, {Text: "B", Accepted: true, Repair: word.Mended, Readings: []string{"8"}},
+				{Text: "C", Repair: word.Mended}, {Text: "D", Accepted: true, Repair: word.Filled}}}}))
 	}
 	got, err := w.Repairs(ctx)
 	testkit.Same(t, "repairs", map[word.Repair]int{word.Mended: 2, word.Filled: 2}, got, err)

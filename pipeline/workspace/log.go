@@ -324,8 +324,8 @@ func (w *Workspace) LostCopies(ctx context.Context) ([]LostCopy, error) {
 	}), err
 }
 
-// copiesBehind returns the copies that a writer would find to be lost, with those on record as lost: state.db may be from a
-// backup, and no writer has opened it since.
+// copiesBehind returns the copies that a writer would find to be lost, with those on record as lost: state.db may be
+// from a backup, and no writer has opened it since.
 func (w *Workspace) copiesBehind(ctx context.Context, lost []LostCopy) ([]LostCopy, error) {
 	log, err := w.openOtherLog(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) || errors.As(err, new(*auditlog.Broken)) {
@@ -436,8 +436,8 @@ func (w *Workspace) continueLog(ctx context.Context, t *tx, head, last auditlog.
 	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 }
 
-// ExportUnsure reports whether state.db or the log was another one at the last export, since ExportSure: the log may not
-// have that of the dataset as the last.
+// ExportUnsure reports whether state.db or the log was another one at the last export, since ExportSure: the log may
+// not have that of the dataset as the last.
 func (w *Workspace) ExportUnsure(ctx context.Context) (bool, error) {
 	unsure, err := w.Meta(ctx, metaUnsure)
 	return unsure != "", err

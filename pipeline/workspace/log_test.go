@@ -367,8 +367,9 @@ func TestLostCopies(t *testing.T) {
 	testkit.OK(t, err)
 	w = open(t, dir)
 	c := Copy{Path: "/copy", Format: "parquet", Made: hour(1), Files: []File{{Name: "a"}}}
-	testkit.OK(t, w.SetCopy(ctx, c, auditlog.Event{Kind: auditlog.Copy, Path: digestOf([]byte("/copy")), Format: "parquet",
-		Time: hour(1)}), w.Close())
+	testkit.OK(t, w.SetCopy(ctx, c, auditlog.Event{Kind: auditlog.Copy, Path: digestOf([]byte("/copy")),
+		Format: "parquet",
+		Time:   hour(1)}), w.Close())
 	lost := func(o Options) (paths []string) {
 		w, err := Open(ctx, dir, o)
 		testkit.OK(t, err)

@@ -296,7 +296,8 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted`,
 			s.ID, s.State, seconds(s.Time), s.Reason)
 		// A post must not be readmitted for a reason that no longer holds.
-		changed := t.exec(ctx, "UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1",
+		changed := t.exec(ctx,
+			"UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1",
 			s.Reason, s.ID, s.State)
 		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
 		younger := t.exec(ctx, "UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",

@@ -8,8 +8,8 @@ import (
 	"rehydrate/policy"
 )
 
-// TestTakenOver: a state.db that is as old as its log and lacks a removal, because somebody changed it or an earlier version
-// compared the two, takes it over when it is opened for writing; one that lacks nothing is not changed.
+// TestTakenOver: a state.db that is as old as its log and lacks a removal, because somebody changed it or an earlier
+// version compared the two, takes it over when it is opened for writing; one that lacks nothing is not changed.
 func TestTakenOver(t *testing.T) {
 	ctx := t.Context()
 	for name, forget := range map[string]string{
@@ -21,8 +21,9 @@ func TestTakenOver(t *testing.T) {
 		store(t, w, key("g"), "one")
 		store(t, w, manifest.Key{ID: "g", Image: 1}, "two")
 		store(t, w, key("p"), "three")
-		testkit.OK(t, w.DropImage(ctx, manifest.Key{ID: "g", Image: 1}, Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery,
-			Detail: "why"}, true), w.AddTombstones(ctx, []Tombstone{stone("p", manifest.StateRemoved, "takedown", 1)}),
+		testkit.OK(t, w.DropImage(ctx, manifest.Key{ID: "g", Image: 1},
+			Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery,
+				Detail: "why"}, true), w.AddTombstones(ctx, []Tombstone{stone("p", manifest.StateRemoved, "takedown", 1)}),
 			w.Erase(ctx, "p"), w.Close())
 		w = open(t, dir)
 		before := collect(t, w.Records(ctx, Select{}))

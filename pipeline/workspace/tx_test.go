@@ -86,10 +86,18 @@ func TestAFailedChangeFailsAlone(t *testing.T) {
 			return w.StoreImage(ctx, key("zzz"), []byte("body"), describe([]byte("body"), "png"))
 		},
 		"refused": func(w *Workspace) error {
-			return w.change(ctx, "try", func(ctx context.Context, t *tx) { t.dropRows(ctx, key("a000")); t.fail(errBoom) })
+			return w.change(ctx, "try", func(ctx context.Context,
+				t *tx) {
+				t.dropRows(ctx, key("a000"))
+				t.fail(errBoom)
+			})
 		},
 		"panic": func(w *Workspace) error {
-			return w.change(ctx, "try", func(ctx context.Context, t *tx) { t.exec(ctx, "DELETE FROM entry"); panic("boom") })
+			return w.change(ctx, "try", func(ctx context.Context,
+				t *tx) {
+				t.exec(ctx, "DELETE FROM entry")
+				panic("boom")
+			})
 		},
 		"over before it began": func(w *Workspace) error {
 			over, cancel := context.WithCancel(ctx)
@@ -98,7 +106,12 @@ func TestAFailedChangeFailsAlone(t *testing.T) {
 		},
 		"over in the middle": func(w *Workspace) error {
 			over, cancel := context.WithCancel(ctx)
-			return w.change(over, "try", func(ctx context.Context, t *tx) { t.dropRows(ctx, key("a000")); cancel(); t.dropRows(ctx, key("a001")) })
+			return w.change(over, "try", func(ctx context.Context,
+				t *tx) {
+				t.dropRows(ctx, key("a000"))
+				cancel()
+				t.dropRows(ctx, key("a001"))
+			})
 		},
 		"the disk": func(w *Workspace) error {
 			return w.change(ctx, "try", func(ctx context.Context, t *tx) {

@@ -119,18 +119,24 @@ func TestEnds(t *testing.T) {
 	}{
 		{`"stats":{"stop_reason":"contextLengthReached"}`, ``, ``, truncated},
 		{`"stats":{"stop_reason":"maxPredictedTokensReached"}`, ``, ``, truncated},
-		{`"stats":{"stop_reason":"userStopped"}`, ``, ``, failed}, {`"stats":{"stopReason":"modelUnloaded"}`, ``, ``, failed},
+		{`"stats":{"stop_reason":"userStopped"}`, ``, ``, failed},
+		{`"stats":{"stopReason":"modelUnloaded"}`, ``, ``, failed},
 		{``, `"stop_reason":"pause_turn"`, ``, failed}, {`"done_reason":"unload"`, ``, ``, failed},
 		{``, `"native_finish_reason":"LANGUAGE"`, ``, failed}, {`"stop_type":"none"`, ``, ``, failed},
-		{``, `"meta_info":{"finish_reason":{"type":"paused"}}`, ``, failed}, {`"context_overflow":true`, ``, ``, truncated},
-		{`"status":"partial"`, ``, ``, failed}, {`"status":"requires_action"`, ``, ``, failed}, {`"state":"preempted"`, ``, ``, failed},
+		{``, `"meta_info":{"finish_reason":{"type":"paused"}}`, ``, failed},
+		{`"context_overflow":true`, ``, ``, truncated},
+		{`"status":"partial"`, ``, ``, failed}, {`"status":"requires_action"`, ``, ``, failed},
+		{`"state":"preempted"`, ``, ``, failed},
 		{`"status":"stopped_early"`, ``, ``, failed}, {`"response_status":"Processing"`, ``, ``, failed},
-		{``, `"status":"unfinished"`, ``, failed}, {``, ``, `"status":"killed"`, failed}, {``, `"status":"ALTERNATIVE_STATUS_TOOL"`, ``, failed},
+		{``, `"status":"unfinished"`, ``, failed}, {``, ``, `"status":"killed"`, failed},
+		{``, `"status":"ALTERNATIVE_STATUS_TOOL"`, ``, failed},
 
 		{`"stats":{"stop_reason":"eosFound"}`, ``, ``, ok}, {`"stats":{"stop_reason":"stopStringFound"}`, ``, ``, ok},
-		{``, `"stop_reason":"</answer>"`, ``, ok}, {``, `"stop_reason":"END"`, ``, ok}, {``, `"stop_reason":151645`, ``, ok},
+		{``, `"stop_reason":"</answer>"`, ``, ok}, {``, `"stop_reason":"END"`, ``, ok},
+		{``, `"stop_reason":151645`, ``, ok},
 		{`"stop_type":"word","stop_reason":"None"`, `"native_finish_reason":"FINISH_REASON_STOP"`, ``, ok},
-		{`"status":"succeeded","state":"DONE","job_status":"200"`, `"status":"ALTERNATIVE_STATUS_FINAL"`, `"status":"completed"`, ok},
+		{`"status":"succeeded","state":"DONE","job_status":"200"`, `"status":"ALTERNATIVE_STATUS_FINAL"`,
+			`"status":"completed"`, ok},
 		{`"status":"","cache":{"status":"miss"},"metadata":{"status":"mine"},"moderation":{"status":"passed"},"overflow_policy":"rolling"`, ``, ``, ok},
 	} {
 		body := strings.NewReplacer("{,", "{", ",,", ",").Replace(`{` + test.outer + `,"choices":[{` + test.choice +
@@ -198,7 +204,8 @@ func TestSecondAnswers(t *testing.T) {
 		{``, ``, `"final":` + strconv.Quote(other), failed},
 		{``, `"messages":[{"role":"user","content":"{}"},{"role":"assistant","content":` + strconv.Quote(other) + `}]`, ``, failed},
 
-		{`"outputs":[` + strconv.Quote(said) + `],"result":` + said + `,"severity":" ss1 "`, ``, `"json":{"Severity":["SS1"]}`, ok},
+		{`"outputs":[` + strconv.Quote(said) + `],"result":` + said + `,"severity":" ss1 "`, ``,
+			`"json":{"Severity":["SS1"]}`, ok},
 		{`"__verbose":{"content":` + strconv.Quote("<think>"+other+"</think>"+said) + `,"prompt":` + strconv.Quote(other) + `}`, ``, ``, ok},
 		{``, ``, `"reasoning":` + strconv.Quote(other) + `,"thoughts":[` + strconv.Quote(other) + `]`, ok},
 		{``, ``, `"analysis":` + strconv.Quote(other), ok},
@@ -212,7 +219,8 @@ func TestSecondAnswers(t *testing.T) {
 		{``, `"content_filter_results":{"self_harm":{"filtered":false,"severity":"safe"}}`, ``, ok},
 		{`"safety_ratings":[{"category":"x","severity":"LOW"}],"log":[{"severity":"INFO"}]`, ``, ``, ok},
 		{`"severity":3,"meta":{"severity":{"a":1}},"stats":{"severity":null}`, ``, ``, ok},
-		{`"other":{"topic":"x"},"note":"{severity}"`, `"logprobs":{"content":[{"token":` + strconv.Quote(other) + `}]}`, ``, ok},
+		{`"other":{"topic":"x"},"note":"{severity}"`,
+			`"logprobs":{"content":[{"token":` + strconv.Quote(other) + `}]}`, ``, ok},
 	} {
 		joined := func(fields ...string) string { return strings.Trim(strings.Join(fields, ","), ",") }
 		for _, content := range []string{strconv.Quote(said), `[{"type":"text","text":` + strconv.Quote(said) + `}]`} {
@@ -278,23 +286,25 @@ func TestPictureCounts(t *testing.T) {
 // there says nothing. The pictures of the answer, of a cache and of a bill are not those that were sent.
 func TestUsageMarks(t *testing.T) {
 	for usage, want := range map[string]endpoint.Outcome{
-		`"prompt_tokens":10,"truncated":true`:                                                         truncated,
-		`"num_images_processed":0`:                                                                    truncated,
-		`"images_used":false`:                                                                         truncated,
-		`"prompt_tokens_details":{"tokens_truncated":400}`:                                            truncated,
-		`"completion_tokens_details":{"truncated":true}`:                                              truncated,
-		`"prompt_tokens_details":{"image_tokens":0,"text_tokens":900}`:                                truncated,
-		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"text_tokens":900}`:            truncated,
-		`"input_tokens":"900","input_tokens_details":{"imageTokens":"0","textTokens":"900"}`:          truncated,
-		`"prompt_tokens":900,"image_tokens":0,"text_tokens":900`:                                      truncated,
-		`"details":[{"warning":"the image was dropped"}]`:                                             truncated,
-		`"prompt_tokens":7,"truncated_tokens":0,"prompt_tokens_details":null`:                         ok,
-		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"text_tokens":0}`:              ok, // New API's
-		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"cached_tokens":0}`:            ok,
-		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"text_tokens":100}`:            ok, // 800 are not told
-		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":700,"text_tokens":200}`:          ok, // xAI's
-		`"prompt_tokens":900,"prompt_tokens_details":{"text_tokens":900,"image_tokens":null}`:         ok, // LiteLLM's
-		`"completion_tokens_details":{"image_tokens":0,"text_tokens":9,"reasoning_tokens":0}`:         ok, // OpenRouter's
+		`"prompt_tokens":10,"truncated":true`:                                                truncated,
+		`"num_images_processed":0`:                                                           truncated,
+		`"images_used":false`:                                                                truncated,
+		`"prompt_tokens_details":{"tokens_truncated":400}`:                                   truncated,
+		`"completion_tokens_details":{"truncated":true}`:                                     truncated,
+		`"prompt_tokens_details":{"image_tokens":0,"text_tokens":900}`:                       truncated,
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"text_tokens":900}`:   truncated,
+		`"input_tokens":"900","input_tokens_details":{"imageTokens":"0","textTokens":"900"}`: truncated,
+		`"prompt_tokens":900,"image_tokens":0,"text_tokens":900`:                             truncated,
+		`"details":[{"warning":"the image was dropped"}]`:                                    truncated,
+		`"prompt_tokens":7,"truncated_tokens":0,"prompt_tokens_details":null`:                ok,
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"text_tokens":0}`:     ok, // New API's
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"cached_tokens":0}`:   ok,
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":0,"text_tokens":100}`:   ok,
+		// 800 are not told
+		`"prompt_tokens":900,"prompt_tokens_details":{"image_tokens":700,"text_tokens":200}`:  ok, // xAI's
+		`"prompt_tokens":900,"prompt_tokens_details":{"text_tokens":900,"image_tokens":null}`: ok, // LiteLLM's
+		`"completion_tokens_details":{"image_tokens":0,"text_tokens":9,"reasoning_tokens":0}`: ok,
+		// OpenRouter's
 		`"completion_tokens_details":{"accepted_prediction_tokens":0,"rejected_prediction_tokens":7}`: ok, // OpenAI's
 		`"cost":0.1,"is_byok":false,"cost_details":{"image":0,"images_processed":0}`:                  ok,
 		`"images":0,"num_sources_used":0,"output_images_included":0,"cache_read_image_tokens":0`:      ok,

@@ -207,7 +207,8 @@ func TestText(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
-	if got := Text("endless tears want to", []*Dictionary{d}, true); !cmp.Equal(got, []float64{4, 1, 4, 25, 100, 3, 3}) {
+	if got := Text("endless tears want to", []*Dictionary{d}, true); !cmp.Equal(got,
+		[]float64{4, 1, 4, 25, 100, 3, 3}) {
 		t.Errorf("with counts: %v", got)
 	}
 	if got := TextColumns([]*Dictionary{d}); !cmp.Equal(got, []string{"words", "sentences", "wps", "sixltr", "dic", "liwc.sad", "liwc.end"}) {
@@ -391,7 +392,8 @@ func TestKinds(t *testing.T) {
 	columns = append(columns, TextColumns(dictionaries)...)
 	for counts, share := range map[bool]Kind{true: Count, false: Number} {
 		want := map[string]Kind{"brightness": Number, "contrast": Number, "value": Number, "saturation": Number, "hue": Number, "hue_circular": Number,
-			"hue_spread": Number, "faces": Count, "face_haar": YesNo, "words": Count, "sentences": Count, "wps": Number, "sixltr": Number,
+			"hue_spread": Number, "faces": Count, "face_haar": YesNo, "words": Count, "sentences": Count,
+			"wps": Number, "sixltr": Number,
 			"dic": Number, "mini.death": share}
 		c := Config{Dictionaries: dictionaries, Counts: counts}
 		if diff := cmp.Diff(want, c.kinds(columns)); diff != "" {

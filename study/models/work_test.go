@@ -510,13 +510,14 @@ func TestEveryRequestCosts(t *testing.T) {
 	}
 }
 
-// TestContradictingCounts: answers whose counts contradict each other cost the larger ones, in the command's sums, limits
-// and files, and are told: by the command that asked them, and as estimates in the files.
+// TestContradictingCounts: answers whose counts contradict each other cost the larger ones, in the command's sums,
+// limits and files, and are told: by the command that asked them, and as estimates in the files.
 func TestContradictingCounts(t *testing.T) {
 	d := newDesk(rows(t, 8))
 	d.Limits = Limits{Cost: 0.0012, PriceOut: 1}
 	d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
-		return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 10, Completion: 505}, Contradicts: n > 0, Sent: 1}, nil
+		return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 10, Completion: 505},
+			Contradicts: n > 0, Sent: 1}, nil
 	}
 	done, asked, err := d.does(t)
 	testkit.Same(t, "asked", "row00 row02", asked, err)

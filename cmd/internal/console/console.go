@@ -136,7 +136,8 @@ func (c *Console) left(now time.Time) (d time.Duration, known bool) {
 	return max(d.Round(time.Second), time.Second), true
 }
 
-// parts is how many parts of a bar a unit is. One more part is never done, so that the bar does not end before the task.
+// parts is how many parts of a bar a unit is. One more part is never done, so that the bar does not end before the
+// task.
 const parts = 100
 
 // setBar makes the bar of a task.
@@ -145,8 +146,10 @@ func (c *Console) setBar(p, was Progress) {
 	case p.Total <= 0:
 		c.bar = nil
 	case c.bar == nil || p.Task != was.Task:
-		c.bar = progressbar.NewOptions(parts*p.Total+1, progressbar.OptionSetWriter(c.screen), progressbar.OptionUseANSICodes(true),
-			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(true),
+		c.bar = progressbar.NewOptions(parts*p.Total+1, progressbar.OptionSetWriter(c.screen),
+			progressbar.OptionUseANSICodes(true),
+			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetElapsedTime(true),
 			progressbar.OptionSetMaxDetailRow(1))
 		c.bar.StartWithoutRender()
 	}

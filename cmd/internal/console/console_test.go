@@ -37,8 +37,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestBar: on a terminal progress is one bar for each task. It is drawn again every second, with what is waited for; the time
-// left is never less than that. It gives way to log lines, and a full count does not end it.
+// TestBar: on a terminal progress is one bar for each task. It is drawn again every second, with what is waited for;
+// the time left is never less than that. It gives way to log lines, and a full count does not end it.
 func TestBar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -62,7 +62,8 @@ func put(merged []candidate, found []choice) []candidate {
 			added = append(added, c.candidate)
 		}
 	}
-	kept := slices.DeleteFunc(slices.Clone(merged), func(c candidate) bool { return slices.ContainsFunc(added, c.claims) })
+	kept := slices.DeleteFunc(slices.Clone(merged),
+		func(c candidate) bool { return slices.ContainsFunc(added, c.claims) })
 	return append(kept, added...)
 }
 
@@ -204,5 +205,6 @@ func choiceParameters() string {
 	return fmt.Sprintf("; added %d-%d%% high, agreed %d or %d of %d letters, alone %d or %d, next %d of %d%%; "+
 		"unlisted %d of %d or %d; replaced from %d%%, worth %d %d %d",
 		addLowPct, addHighPct, addAgreed, addAgreedLong, longLetters, addAlone, addShort,
-		addNext, addNextHighPct, alikeFrom, alikeLetters, alikeDigits, replaceWorthPct, worthListed, worthShort, worthOther)
+		addNext, addNextHighPct, alikeFrom, alikeLetters, alikeDigits, replaceWorthPct, worthListed, worthShort,
+		worthOther)
 }

@@ -99,7 +99,10 @@ func (r *reader) gaps(merged []candidate) []gap {
 
 // gapsOf finds the gaps of a row.
 func (q *queue) gapsOf(row gap) []gap {
-	longest := slices.MaxFunc(row.row, func(a, b candidate) int { return cmp.Compare(letters(a.Text), letters(b.Text)) })
+	longest := slices.MaxFunc(row.row, func(a,
+		b candidate) int {
+		return cmp.Compare(letters(a.Text), letters(b.Text))
+	})
 	if longest.look >= len(q.layers) || q.layers[longest.look].turned {
 		return nil
 	}

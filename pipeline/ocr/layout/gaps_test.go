@@ -34,7 +34,8 @@ func TestGaps(t *testing.T) {
 		{"between two words", 90, [][2]int{{0, 4}, {8, 12}}, []image.Rectangle{image.Rect(160, 100, 270, 140)}},
 		{"beyond the end of the row", 90, [][2]int{{0, 4}, {4, 8}}, []image.Rectangle{image.Rect(280, 100, 390, 140)}},
 		{"before its beginning", 90, [][2]int{{3, 8}, {8, 12}}, []image.Rectangle{image.Rect(40, 100, 120, 140)}},
-		{"on both sides of a word", 90, [][2]int{{4, 8}}, []image.Rectangle{image.Rect(40, 100, 150, 140), image.Rect(280, 100, 390, 140)}},
+		{"on both sides of a word", 90, [][2]int{{4, 8}},
+			[]image.Rectangle{image.Rect(40, 100, 150, 140), image.Rect(280, 100, 390, 140)}},
 		{"none", 90, [][2]int{{0, 6}, {6, 12}}, nil},
 		{"in a row without a sure word", 50, [][2]int{{0, 4}, {8, 12}}, nil},
 	} {
@@ -58,15 +59,19 @@ func TestFill(t *testing.T) {
 	}{
 		{"a listed word", [2]word.Raw{{Text: "ALSO", Confidence: 60}}, word.Raw{}, "BOARD ALSO WILL"},
 		{"an unsure one", [2]word.Raw{{Text: "ALSO", Confidence: 59}}, word.Raw{}, "BOARD WILL"},
-		{"read twice", [2]word.Raw{{Text: "ALSO", Confidence: 20}, {Text: "Also,", Confidence: 5}}, word.Raw{}, "BOARD ALSO WILL"},
+		{"read twice", [2]word.Raw{{Text: "ALSO", Confidence: 20}, {Text: "Also,", Confidence: 5}}, word.Raw{},
+			"BOARD ALSO WILL"},
 		{"read before", [2]word.Raw{{Text: "ALSO", Confidence: 20}}, word.Raw{Text: "ALSO"}, "BOARD ALSO WILL"},
 		{"a name", [2]word.Raw{{Text: "Xyzzy", Confidence: 92}}, word.Raw{}, "BOARD Xyzzy WILL"},
 		{"an unsure name", [2]word.Raw{{Text: "Xyzzy", Confidence: 91}}, word.Raw{}, "BOARD WILL"},
 		{"a number that was read once", [2]word.Raw{{Text: "2020", Confidence: 99}}, word.Raw{}, "BOARD WILL"},
-		{"a number of an earlier reading", [2]word.Raw{{}, {Text: "2020", Confidence: 50}}, word.Raw{Text: "2020", Confidence: 99}, "BOARD WILL"},
-		{"a single letter", [2]word.Raw{{Text: "X", Confidence: 99}, {Text: "X", Confidence: 99}}, word.Raw{}, "BOARD WILL"},
+		{"a number of an earlier reading", [2]word.Raw{{}, {Text: "2020", Confidence: 50}},
+			word.Raw{Text: "2020", Confidence: 99}, "BOARD WILL"},
+		{"a single letter", [2]word.Raw{{Text: "X", Confidence: 99}, {Text: "X", Confidence: 99}}, word.Raw{},
+			"BOARD WILL"},
 		{"the word next to it", [2]word.Raw{{Text: "WILL", Confidence: 99}}, word.Raw{}, "BOARD WILL"},
-		{"the better of two", [2]word.Raw{{Text: "WILLQ", Confidence: 92}, {Text: "ALSO", Confidence: 92}}, word.Raw{}, "BOARD ALSO WILL"},
+		{"the better of two", [2]word.Raw{{Text: "WILLQ", Confidence: 92}, {Text: "ALSO", Confidence: 92}},
+			word.Raw{}, "BOARD ALSO WILL"},
 	} {
 		r, merged := gapPage(l, 90, [2]int{0, 4}, [2]int{8, 12})
 		if tt.heard.Text != "" {
@@ -76,7 +81,8 @@ func TestFill(t *testing.T) {
 		}
 		r.recognize = func(pictures []*image.Gray, whole bool) ([][]word.Raw, error) {
 			if len(pictures) != 2 || whole {
-				t.Errorf("%s: a request of %d pictures, whole %v, want the gap in two ways", tt.name, len(pictures), whole)
+				t.Errorf("%s: a request of %d pictures, whole %v, want the gap in two ways", tt.name, len(pictures),
+					whole)
 			}
 			out := make([][]word.Raw, len(pictures))
 			for i, g := range pictures {
@@ -92,7 +98,8 @@ func TestFill(t *testing.T) {
 		testkit.Same(t, tt.name, tt.want, reading.Text, err)
 		for _, w := range reading.Words {
 			isFilled := !slices.Contains([]string{"BOARD", "WILL"}, w.Text)
-			testkit.Same(t, fmt.Sprintf("%s: %q is filled", tt.name, w.Text), isFilled, w.Repair == word.Filled && len(w.Readings) > 0)
+			testkit.Same(t, fmt.Sprintf("%s: %q is filled", tt.name, w.Text), isFilled, w.Repair == word.Filled &&
+				len(w.Readings) > 0)
 		}
 	}
 }
@@ -107,7 +114,8 @@ func TestGapStrips(t *testing.T) {
 	}
 	for i, s := range r.strips(gaps[0]) {
 		if s.gray.Rect.Dy() != StripHeight || s.gray.Pix[0] < 200 {
-			t.Errorf("strip %d of %v begins with %d, want %d pixels high and bright", i, s.gray.Rect, s.gray.Pix[0], StripHeight)
+			t.Errorf("strip %d of %v begins with %d, want %d pixels high and bright", i, s.gray.Rect, s.gray.Pix[0],
+				StripHeight)
 		}
 		inked := s.ink(s.gray.Rect)
 		testkit.Same(t, "letters of the gap, and none of its neighbours'", 3, len(s.spaces(inked)))

@@ -299,7 +299,8 @@ func (l lexicon) parameters() string {
 	fmt.Fprintf(&b, "; strokes %v below %d before %d", strokes, strokeBelow, strokeConfidence)
 	fmt.Fprintf(&b, "; split %d-%d into %d of %d at cost %d %d %d", splitFrom, splitTo, splitMost, splitPiece,
 		costFunction, costOther, costSingle)
-	fmt.Fprintf(&b, "; cut within %d/10 letters of a space of %d%%, into %d from %d%%", cutNearTenths, cutWidePct, splitSure, cutSurePct)
+	fmt.Fprintf(&b, "; cut within %d/10 letters of a space of %d%%, into %d from %d%%", cutNearTenths, cutWidePct,
+		splitSure, cutSurePct)
 	fmt.Fprintf(&b, "; sure from %d of %d", sureConfidence, sureLength)
 	for _, bar := range bars {
 		fmt.Fprintf(&b, "; accept %s %v, agreed %v, without a sure word %v, agreed %v",

@@ -175,7 +175,8 @@ func TestCut(t *testing.T) {
 	}
 	half := s.gray.Rect
 	half.Min.X = half.Dx() / 2
-	words, _ := s.place([]word.Raw{{Text: "X", Box: s.gray.Rect, Block: 1}, {Text: "Y", Box: half, Block: 1}}, lines[0], 7)
+	words, _ := s.place([]word.Raw{{Text: "X", Box: s.gray.Rect, Block: 1}, {Text: "Y", Box: half, Block: 1}},
+		lines[0], 7)
 	want := []word.Raw{{Text: "X", Box: image.Rect(40, 40, 121, 80), Block: 7}, {Text: "Y", Box: image.Rect(129, 40, 210, 80), Block: 7}}
 	testkit.Same(t, "words as large as the strip, and as half of it", want, words)
 }
@@ -267,7 +268,8 @@ func TestDropSmallCountsLetters(t *testing.T) {
 		w.listed = true
 		return w
 	}
-	r := newReading([]candidate{at("CAPTION", 0, 0, 40), at("CAPTION", 60, 0, 40), at("CAPTION", 0, 100, 40), at("CAPTION", 60, 100, 40),
+	r := newReading([]candidate{at("CAPTION", 0, 0, 40), at("CAPTION", 60, 0, 40), at("CAPTION", 0, 100, 40),
+		at("CAPTION", 60, 100, 40),
 		at("LINE", 0, 200, 30), at("more", 60, 210, 17), at("most", 120, 210, 17), at("sum", 180, 214, 14),
 		at("LINE", 0, 300, 22), at("more", 60, 304, 17)},
 		image.Point{}, testLexicon("CAPTION LINE MORE MOST SUM"))

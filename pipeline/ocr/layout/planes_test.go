@@ -73,7 +73,8 @@ func TestColourPlanes(t *testing.T) {
 		c                 color.Color
 		spread, brightest uint8
 	}{
-		{"white", color.White, 0, 255}, {"black", color.Black, 0, 0}, {"dark red", color.NRGBA{140, 10, 20, 255}, 130, 140},
+		{"white", color.White, 0, 255}, {"black", color.Black, 0, 0},
+		{"dark red", color.NRGBA{140, 10, 20, 255}, 130, 140},
 		{"blue", color.NRGBA{20, 60, 230, 255}, 210, 230}, {"transparent is white", color.NRGBA{0, 0, 0, 0}, 0, 255},
 	} {
 		img := image.NewNRGBA(image.Rect(5, 5, 8, 45))

@@ -370,8 +370,8 @@ func dropSmall(words []verdict) {
 	}
 }
 
-// lowCountsPct is how high a word without ascenders counts, of its height, but not higher than its line: "so" is as large
-// as the "majestic" next to it.
+// lowCountsPct is how high a word without ascenders counts, of its height, but not higher than its line: "so" is as
+// large as the "majestic" next to it.
 const lowCountsPct = 140
 
 // isLow reports whether no letter of a word is as high as a capital.

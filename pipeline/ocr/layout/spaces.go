@@ -7,8 +7,8 @@ import (
 
 // Spaces are the columns without ink between the letters of a word, from left to right.
 //
-// They tell where two words were read as one. Letters alone made "A QUITTED" and "ANY TING" of single words. On 338 memes
-// the ink takes back 18 wrong words, and loses 2 right ones.
+// They tell where two words were read as one. Letters alone made "A QUITTED" and "ANY TING" of single words. On 338
+// memes the ink takes back 18 wrong words, and loses 2 right ones.
 type spaces []space
 
 // A space has no ink from top to bottom.
