@@ -38,7 +38,7 @@ func checkout(t *testing.T, in map[string][]byte) map[string][]byte {
 		}
 	}
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
+		testkit.Lacking(t, "git", err)
 	}
 	git("init", "-q")
 	for n, suffix := range []string{"", "\nand one line more\n"} {

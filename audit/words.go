@@ -289,7 +289,7 @@ func (r Report) limits() []string {
 	return limits
 }
 
-// For returns the report with the release in its advice as the reader calls it.
+// For returns the report with the release in its advice as the reader types it: its path, and flags behind it.
 func (r Report) For(release string) Report {
 	r.Findings, r.Open, r.Duties = slices.Clone(r.Findings), slices.Clone(r.Open), slices.Clone(r.Duties)
 	named := func(do string) string { return strings.ReplaceAll(do, "RELEASE", release) }

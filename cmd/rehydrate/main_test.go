@@ -24,6 +24,7 @@ import (
 
 	"rehydrate/audit/verify"
 	"rehydrate/internal/durable"
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
@@ -448,11 +449,7 @@ func rowsOf(t testing.TB, dir string) (ids []string) {
 // orSkip ends a test for which this machine lacks something: as failed under CI, as skipped elsewhere.
 func orSkip(t *testing.T, what string, err error) {
 	t.Helper()
-	if err == nil {
-		return
+	if err != nil {
+		testkit.Lacking(t, what, err)
 	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is needed under CI (scripts/setup --with-readers, on Linux): %v", what, err)
-	}
-	t.Skipf("no %s (scripts/setup --with-readers, on Linux): %v", what, err)
 }
