@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,36 +50,71 @@ func TestSessions(t *testing.T) {
 	for name, page := range sessionPages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(sourceDir, "../../docs", name)
-			lines := strings.Split(read(t, path), "\n")
-			calls := sessions(lines)
-			if len(calls) < page.least {
-				t.Errorf("%d commands were found, want %d at least", len(calls), page.least)
-			}
 			shell := newSessionShell(t, page)
-			var now []string // the page with what is printed now
-			end := 0
-			for _, c := range calls {
-				got := shell.typed(t, c)
-				want := c.printed(lines)
-				now = append(now, lines[end:c.output]...)
-				end = c.end
-				if matchesOutput(want, got) {
-					now = append(now, lines[c.output:c.end]...)
-					continue
-				}
-				for _, line := range got {
-					now = append(now, strings.TrimRight("    "+line, " "))
-				}
-				if !*update {
-					t.Errorf("docs/%s:%d: $ %s (-page +printed)\n%s", name, c.line, c.command, cmp.Diff(want, got))
-				}
-			}
-			if *update {
-				check(t, os.WriteFile(path, []byte(strings.Join(append(now, lines[end:]...), "\n")), 0o600))
+			if n := holdPage(t, name, shell.typed, func(want []string, printed string) bool {
+				return matchesOutput(want, linesOf(printed))
+			}); n < page.least {
+				t.Errorf("%d commands were found, want %d at least", n, page.least)
 			}
 		})
 	}
+}
+
+// holdPage types the commands of a page of docs one after another, and holds what they print, and how they end, against
+// the page. With -update it writes into the page what differs. It returns how many commands there are.
+func holdPage(
+	t *testing.T, name string,
+	typed func(t testing.TB, command string, shows []string) (printed string, status int),
+	matches func(shows []string, printed string) bool,
+) int {
+	t.Helper()
+	file := filepath.Join(sourceDir, "../../docs", name)
+	lines := strings.Split(read(t, file), "\n")
+	calls := sessions(lines)
+	printed := map[int]string{} // by those that print something else than the page shows
+	for i, c := range calls {
+		shows := c.printed(lines)
+		out, status := typed(t, c.command, shows)
+		if status != c.status {
+			t.Errorf("docs/%s:%d: $ %s\nends with %d, and the page says %d:\n%s", name, c.line, c.command, status, c.status,
+				out)
+		}
+		switch {
+		case matches(shows, out):
+		case *update:
+			printed[i] = out
+		default:
+			t.Errorf("docs/%s:%d: $ %s (-page +printed)\n%s", name, c.line, c.command, cmp.Diff(shows, linesOf(out)))
+		}
+	}
+	if *update {
+		check(t, os.WriteFile(file, []byte(strings.Join(updated(lines, calls, printed), "\n")), 0o644))
+	}
+	return len(calls)
+}
+
+// linesOf are the lines of what a command printed; none of nothing.
+func linesOf(printed string) []string {
+	if printed = strings.TrimRight(printed, "\n"); printed == "" {
+		return nil
+	}
+	return strings.Split(printed, "\n")
+}
+
+// updated are the lines of a page with what some of its commands printed now.
+func updated(lines []string, calls []sessionCall, printed map[int]string) []string {
+	for i := len(calls) - 1; i >= 0; i-- { // from the end, so that the places of the others stay
+		out, ok := printed[i]
+		if !ok {
+			continue
+		}
+		var shows []string
+		for _, line := range linesOf(strings.TrimLeft(out, "\n")) {
+			shows = append(shows, strings.TrimRight("    "+line, " "))
+		}
+		lines = slices.Replace(lines, calls[i].output, calls[i].end, shows...)
+	}
+	return lines
 }
 
 // A sessionCall is a command of a page and where its output stands.
@@ -280,29 +316,17 @@ func cannedAnswer(r modelserver.Request) string {
 	}
 }
 
-// typed runs a command and returns the lines that it prints, on both streams.
-func (s *sessionShell) typed(t *testing.T, c sessionCall) []string {
+// typed runs a command and returns what it prints on both streams, without progress, and its exit status.
+func (s *sessionShell) typed(t testing.TB, command string, _ []string) (printed string, status int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", s.servers.Replace(c.command))
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", s.servers.Replace(command))
 	cmd.Dir, cmd.Env = s.dir, s.env
 	out, err := cmd.CombinedOutput()
-	var ended *exec.ExitError
-	if err != nil && !errors.As(err, &ended) {
+	if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) {
 		t.Fatal(err)
 	}
-	if got := cmd.ProcessState.ExitCode(); got != c.status {
-		t.Errorf("line %d: $ %s: exit status %d, want %d\n%s", c.line, c.command, got, c.status, out)
-	}
-	var lines []string
-	for line := range strings.SplitSeq(strings.TrimRight(s.original.Replace(string(out)), "\n"), "\n") {
-		if !sessionProgress.MatchString(line) {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 1 && lines[0] == "" {
-		return nil
-	}
-	return lines
+	lines := slices.DeleteFunc(linesOf(s.original.Replace(string(out))), sessionProgress.MatchString)
+	return strings.Join(lines, "\n"), cmd.ProcessState.ExitCode()
 }
 
 // sessionProgress is what is printed only where a machine is slow.
