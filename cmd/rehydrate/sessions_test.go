@@ -170,7 +170,7 @@ var sessionVaries = []struct {
 	varies *regexp.Regexp
 	as     string
 }{
-	{regexp.MustCompile(`\b(\d+m)?\d+(\.\d+)?m?s\b`), "TIME"},
+	{regexp.MustCompile(`\b(\d+ ?(m|min) ?)?\d+(\.\d+)? ?m?s\b`), "TIME"},
 	{regexp.MustCompile(`\b\d+ [A-Z][a-z]+ 20\d\d, \d\d:\d\d UTC( \(.* ago\))?`), "DATE"},
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?Z)?`), "DATE"},
 	{regexp.MustCompile(`\b\d+ tokens/s\b`), "RATE"},
