@@ -38,8 +38,9 @@ var rules = []rule{
 		why: "what is asked again, and after how long, is decided in one place"},
 	{imports: []string{"github.com/digitorus/..."}, only: []string{"audit"},
 		why: "a time stamp is asked for and checked in one place, where the library's panics are caught"},
-	{imports: []string{"github.com/parquet-go/parquet-go/..."}, only: []string{"pipeline/dataset", "pipeline/dataset/scan"},
-		why: "its defaults are wrong for images; the settings stand in one place, and so do the checks of files of others"},
+	{imports: []string{"github.com/parquet-go/parquet-go/..."},
+		only: []string{"pipeline/dataset", "pipeline/dataset/scan"},
+		why:  "its defaults are wrong for images; the settings stand in one place, and so do the checks of files of others"},
 	{imports: []string{"github.com/apache/arrow-go/...", "github.com/google/flatbuffers/..."}, only: []string{"audit"},
 		why: "its panics on damaged files are caught, and its memory is bounded, in one place"},
 	{imports: []string{"github.com/corona10/goimagehash"}, only: []string{"dedupe"},
@@ -51,10 +52,14 @@ var rules = []rule{
 	{imports: []string{"github.com/hiddeco/sshsig", "golang.org/x/crypto/..."}, only: []string{"policy"},
 		why: "what a signature proves is decided in one place"},
 	{use: "image.Decode", only: []string{}, why: "a decoder that some package registers would be reached"},
-	{use: "jpeg.Decode", only: []string{"internal/picture"}, why: "whether a file may be decoded is decided in one place, before"},
-	{use: "png.Decode", only: []string{"internal/picture"}, why: "whether a file may be decoded is decided in one place, before"},
-	{use: "gif.Decode", only: []string{"internal/picture"}, why: "whether a file may be decoded is decided in one place, before"},
-	{use: "webp.Decode", only: []string{"internal/picture"}, why: "whether a file may be decoded is decided in one place, before"},
+	{use: "jpeg.Decode", only: []string{"internal/picture"},
+		why: "whether a file may be decoded is decided in one place, before"},
+	{use: "png.Decode", only: []string{"internal/picture"},
+		why: "whether a file may be decoded is decided in one place, before"},
+	{use: "gif.Decode", only: []string{"internal/picture"},
+		why: "whether a file may be decoded is decided in one place, before"},
+	{use: "webp.Decode", only: []string{"internal/picture"},
+		why: "whether a file may be decoded is decided in one place, before"},
 	{use: "os.Exit", only: []string{"cmd/rehydrate", "cmd/ocr", "tools/mutants"},
 		why: "a library returns errors"},
 	{use: "os.Stdout", only: []string{"cmd/rehydrate", "cmd/ocr", "tools/mutants"},
@@ -62,10 +67,12 @@ var rules = []rule{
 	{use: "fmt.Print", only: []string{}, why: "streams are passed in"},
 	{use: "fmt.Printf", only: []string{}, why: "streams are passed in"},
 	{use: "fmt.Println", only: []string{}, why: "streams are passed in"},
-	{use: "time.Now", never: []string{"manifest", "manifest/guess", "manifest/value", "policy", "dedupe", "labels", "pipeline/auditlog"},
+	{use: "time.Now", never: []string{"manifest", "manifest/guess", "manifest/value", "policy", "dedupe", "labels",
+		"pipeline/auditlog"},
 		why: "a pure decision takes the time as an argument"},
-	{imports: []string{"net", "net/http", "os/exec"}, never: []string{"manifest", "manifest/guess", "manifest/value", "policy", "dedupe", "labels", "pipeline/auditlog"},
-		why: "a pure decision asks nobody"},
+	{imports: []string{"net", "net/http", "os/exec"},
+		never: []string{"manifest", "manifest/guess", "manifest/value", "policy", "dedupe", "labels", "pipeline/auditlog"},
+		why:   "a pure decision asks nobody"},
 	{imports: []string{"os", "io", "bufio", "encoding/..."}, never: []string{"labels"},
 		why: "labels takes values: study opens the files and reads their formats"},
 	{use: "durable.HookKey", only: []string{}, why: "the hook before each step belongs to tests"},
@@ -73,8 +80,8 @@ var rules = []rule{
 		why: "an auditor builds rehydrate without a C compiler"},
 }
 
-// floors are the folders of the top level, the highest first: a package imports only from lower floors, and from its own folder.
-// Folders that share a floor do not know each other.
+// floors are the folders of the top level, the highest first: a package imports only from lower floors, and from its
+// own folder. Folders that share a floor do not know each other.
 var floors = [][]string{
 	{"tools"},            // a module of its own: what developers run and compare with; nothing imports it
 	{"cmd"},              // flags, printing, exit codes: whatever a library could do is below
@@ -86,11 +93,12 @@ var floors = [][]string{
 	{"internal"}, // leaves: a tool that the product's users would not name
 }
 
-// inPipeline says which packages of pipeline a package of pipeline imports: engine -> copies -> state -> what a state is
-// made of. What is not a key imports none of them.
+// inPipeline says which packages of pipeline a package of pipeline imports: engine -> copies -> state -> what a state
+// is made of. What is not a key imports none of them.
 var inPipeline = map[string][]string{
 	// the engine: every phase of a job, in order
-	"pipeline": {"auditlog", "cluster", "copies", "dataset", "language", "ocr", "reading", "reddit", "reddit/calls", "reddit/sweep", "state", "workspace"},
+	"pipeline": {"auditlog", "cluster", "copies", "dataset", "language", "ocr", "reading", "reddit", "reddit/calls",
+		"reddit/sweep", "state", "workspace"},
 	// shards are read as a run reads, and are part of a workspace
 	"pipeline/cluster": {"ocr", "reading", "state", "workspace"},
 	// the pool asks its workers what the detector of lines wants to know
@@ -191,7 +199,8 @@ func TestHouse(t *testing.T) {
 }
 
 // forTests are packages that only tests import.
-var forTests = []string{"internal/testkit", "internal/testkit/browser", "internal/testkit/duckdb", "internal/testkit/measure",
+var forTests = []string{"internal/testkit", "internal/testkit/browser", "internal/testkit/duckdb",
+	"internal/testkit/measure",
 	"internal/testkit/modelserver", "manifest/table/tabletest", "pipeline/redditemu/hostile"}
 
 // modulePath returns the path of the module, which go.mod alone says.

@@ -16,7 +16,8 @@ func TestNotices(t *testing.T) {
 		t.Fatalf("scripts/notices: %v", err)
 	}
 	_, notices, _ := strings.Cut(string(out), "\n")
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}",
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+		"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}",
 		"./cmd/rehydrate", "./cmd/ocr")
 	modules, err := list.Output()
 	if err != nil {

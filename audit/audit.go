@@ -282,7 +282,8 @@ func (a *audit) readRelease(ctx context.Context) error {
 	// A list that stays empty is [] in the statement, not null.
 	*r = Report{Format: StatementFormat, Time: a.Now().UTC().Truncate(time.Second), Who: a.Who, Findings: []Finding{},
 		Open:   []Open{},
-		Duties: []Duty{}, Limits: []string{}, Totals: map[string]int{}, Notes: []string{}, Posts: []*AuditedPost{}, Known: Known{States: map[string]int{}}}
+		Duties: []Duty{}, Limits: []string{}, Totals: map[string]int{}, Notes: []string{}, Posts: []*AuditedPost{},
+		Known: Known{States: map[string]int{}}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
 		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []*AuditedFile{}}
 	for e, err := range a.Release.Entries(ctx) {
@@ -342,8 +343,9 @@ func (a *audit) askLive(ctx context.Context) error {
 		for i := 0; i < len(a.order) && yield(a.order[i], nil); i++ {
 		}
 	}
-	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID }, Pause: a.Policy.Reddit.SecondLookAfter,
-		Log: a.Log, OnWait: a.OnWait, Record: func(_ context.Context, heard []sweep.Heard[*evidence]) error {
+	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID },
+		Pause: a.Policy.Reddit.SecondLookAfter,
+		Log:   a.Log, OnWait: a.OnWait, Record: func(_ context.Context, heard []sweep.Heard[*evidence]) error {
 			for i, h := range heard {
 				h.Post.live, heard[i].Again = new(h.Verdict), h.Absent
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What one source may cost, however its containers are nested: everything that comes out of it, and what is noted of it,
-// is charged to one budget. A file of a few bytes can stand for terabytes, and for a finding in each of its rows.
+// What one source may cost, however its containers are nested: everything that comes out of it, and what is noted of
+// it, is charged to one budget. A file of a few bytes can stand for terabytes, and for a finding in each of its rows.
 const (
 	maxRatio  = 100       // as a multiple of its size
 	minUnpack = 128 << 20 // and in any case, of a source among the first
@@ -35,8 +35,8 @@ var (
 	errLong  = errors.New("it has a longer value than is read")
 )
 
-// budgetOf returns the budget of a source of so many bytes, the nth that is looked at. What is small may unpack to much more
-// than its size, but not in each of a thousand files.
+// budgetOf returns the budget of a source of so many bytes, the nth that is looked at. What is small may unpack to much
+// more than its size, but not in each of a thousand files.
 func budgetOf(size int64, nth int) int64 {
 	return max(maxRatio*size, min(minUnpack, max(leastMany, manyFiles/int64(nth))))
 }
@@ -52,8 +52,8 @@ func (w walker) charge(n int64) error {
 // spent reports whether nothing is left of the budget of the source.
 func (w walker) spent() error { return w.charge(0) }
 
-// chargeWindow charges for the memory that a frame of zstd has cleared before it gives a byte: thousands of empty ones may
-// lie in a small archive.
+// chargeWindow charges for the memory that a frame of zstd has cleared before it gives a byte: thousands of empty ones
+// may lie in a small archive.
 func (w walker) chargeWindow(all *io.SectionReader) error {
 	head, err := readAll(io.NewSectionReader(all, 0, min(all.Size(), zstd.HeaderMaxSize)), zstd.HeaderMaxSize)
 	var h zstd.Header
@@ -103,8 +103,8 @@ func (w walker) record(s *sighting) {
 // small, or not worth having.
 func (p place) atOnce(most int64) int64 { return min(most, max(leastAtOnce, p.src.size)) }
 
-// A piecemeal reader gives no more bytes than are left until its user, who has read a piece of them, renews it: a reader
-// of a format holds a whole value in memory.
+// A piecemeal reader gives no more bytes than are left until its user, who has read a piece of them, renews it: a
+// reader of a format holds a whole value in memory.
 type piecemeal struct {
 	io.Reader
 	most, left int64

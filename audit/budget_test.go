@@ -150,7 +150,8 @@ func TestPiecemeal(t *testing.T) {
 		renew bool
 		want  string
 		err   error
-	}{{true, "012", nil}, {false, "345", nil}, {false, "", errLong}, {true, "678", nil}, {true, "9", io.ErrUnexpectedEOF}} {
+	}{{true, "012", nil}, {false, "345", nil}, {false, "", errLong}, {true, "678", nil},
+		{true, "9", io.ErrUnexpectedEOF}} {
 		if step.renew {
 			r.renew()
 		}
@@ -167,7 +168,8 @@ func TestPiecemeal(t *testing.T) {
 func TestIDsWithoutEnd(t *testing.T) {
 	w := newWorld(t, false, false)
 	path := filepath.Join(t.TempDir(), "ids.zip")
-	testkit.OK(t, os.WriteFile(path, zipOf("ids.csv", append([]byte("id\n"), bytes.Repeat([]byte(goneJPEG+"\n"), 2_000_000)...)), 0o600))
+	testkit.OK(t, os.WriteFile(path, zipOf("ids.csv",
+		append([]byte("id\n"), bytes.Repeat([]byte(goneJPEG+"\n"), 2_000_000)...)), 0o600))
 	r := w.audit(t, w.ws, path)
 	testkit.Same(t, "verdict", Fail, r.Verdict)
 	if n := len(r.Findings); n == 0 || n > minUnpack/noticeCost {

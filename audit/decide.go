@@ -346,7 +346,8 @@ func (a *audit) tellWithheld() {
 func (a *audit) tellGrant() {
 	switch f := a.Access; {
 	case f == nil || a.images+a.rows == 0:
-	case f.Reason == "no_grant", f.Reason == "no_signer": // an auditor need not hold the holder's grant, which may be good
+	case f.Reason == "no_grant",
+		f.Reason == "no_signer": // an auditor need not hold the holder's grant, which may be good
 		a.open("grant", "name the holder's grant with --grant",
 			"the policy wants a grant, and %d images and %d rows are kept", a.images, a.rows)
 	default:
@@ -373,7 +374,8 @@ func (a *audit) conclude() Report {
 		return cmp.Or(-cmp.Compare(number(x.Late), number(y.Late)), cmp.Compare(x.Kind, y.Kind),
 			cmp.Compare(x.Where, y.Where), cmp.Compare(x.What, y.What))
 	})
-	r.Scope.Files = slices.DeleteFunc(r.Scope.Files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) }) // those that were gone by then
+	// those that were gone by then
+	r.Scope.Files = slices.DeleteFunc(r.Scope.Files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) })
 	r.Scope.LookedAt, r.Scope.Named = int(a.lookedAt.Load()), len(a.Files)
 	r.Verdict = verdictOf(r.Findings, r.Open, r.Duties)
 	a.tellAudited()

@@ -53,7 +53,8 @@ func (w walker) image(p place, all *io.SectionReader) error {
 		file = digestOf(body)
 	}
 	s := &sighting{place: p, digests: []digest{file, file}, stored: p.src.name != "" && p.part == ""}
-	// An image of a post that may stay need not be decoded, and is a finding only where the record is of one that must go.
+	// An image of a post that may stay need not be decoded, and is a finding only where the record is of one that must
+	// go.
 	if w.gone.stays(file) {
 		if rec := w.storedAs(p); rec != nil && rec.MustGo {
 			w.record(s)
@@ -96,8 +97,8 @@ func ofCameras(segment []byte) bool {
 
 // matchLooks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.
 func (w walker) matchLooks(s *sighting, body []byte) error {
-	// The header is judged before anything is decoded, as an image can claim terabytes, and not by the limits of the release: they
-	// choose what is kept, and what is looked at must not depend on them.
+	// The header is judged before anything is decoded, as an image can claim terabytes, and not by the limits of the
+	// release: they choose what is kept, and what is looked at must not depend on them.
 	info, fault := policy.Default().InspectImage(body)
 	s.side = max(info.Width, info.Height)
 	if fault != nil {

@@ -117,9 +117,11 @@ func (k *known) hash(h uint64) {
 	}
 }
 
-// owner returns the first entry by name that a digest is of, if it must be gone, or may stay; or nil. What one may keep stays.
+// owner returns the first entry by name that a digest is of, if it must be gone, or may stay; or nil. What one may keep
+// stays.
 func (g *goneContent) owner(d digest, mustGo bool) *known {
-	at, found := slices.BinarySearchFunc(g.marks, d, func(m clue[digest], d digest) int { return bytes.Compare(m.is[:], d[:]) })
+	at, found := slices.BinarySearchFunc(g.marks, d,
+		func(m clue[digest], d digest) int { return bytes.Compare(m.is[:], d[:]) })
 	if !found || g.marks[at].of.MustGo != mustGo {
 		return nil
 	}
@@ -223,7 +225,8 @@ func (a *audit) lostImages() (lost []*evidence) {
 // postOf returns the evidence on the post of an entry, or nil.
 func (a *audit) postOf(entry string) *evidence { return a.posts[dataset.PostOf(entry)] }
 
-// claimed returns the first of the entries whose post must be gone; if gone is false, the first of the release that may stay.
+// claimed returns the first of the entries whose post must be gone; if gone is false, the first of the release that may
+// stay.
 func (a *audit) claimed(entries []string, gone bool) *known {
 	for _, entry := range entries {
 		e := a.postOf(entry)
@@ -237,9 +240,11 @@ func (a *audit) claimed(entries []string, gone bool) *known {
 	return nil
 }
 
-// resolve judges what was seen in all sources: what a row of a post that must be gone holds is searched for in all others.
+// resolve judges what was seen in all sources: what a row of a post that must be gone holds is searched for in all
+// others.
 func (a *audit) resolve(ctx context.Context) error {
-	// First what rows of erased posts hold is learnt. Those rows, and what is named after such a post, are findings already.
+	// First what rows of erased posts hold is learnt. Those rows, and what is named after such a post, are findings
+	// already.
 	a.sightings = slices.DeleteFunc(a.sightings, func(s *sighting) bool {
 		k := a.claimed(s.claims(), true)
 		if k != nil {

@@ -97,7 +97,8 @@ func (p place) claims() (entries []string) {
 	return entries
 }
 
-// A walker turns a source into leaves and hands each to the matcher. A leaf that is looked at on another core gets its own.
+// A walker turns a source into leaves and hands each to the matcher. A leaf that is looked at on another core gets its
+// own.
 type walker struct {
 	*audit
 	ctx    context.Context
@@ -209,7 +210,8 @@ type table struct {
 }
 
 func newTable(p place) *table {
-	return &table{place: place{src: p.src, path: p.String()}, outer: p, typed: true, lists: p.table != nil && p.table.lists,
+	return &table{place: place{src: p.src, path: p.String()}, outer: p, typed: true,
+		lists:   p.table != nil && p.table.lists,
 		columns: map[string]*column{}}
 }
 
@@ -295,7 +297,8 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 	return err == nil
 }
 
-// holdsIDs reports whether the values of the column are ids: its name says so, or most are known ones; of numbers, both.
+// holdsIDs reports whether the values of the column are ids: its name says so, or most are known ones; of numbers,
+// both.
 func (c *column) holdsIDs() bool {
 	most := len(c.hits) > c.foreign+c.unread
 	if c.numbers || c.ids {
@@ -393,7 +396,9 @@ func (w walker) finish(t *table) {
 		}
 		if c.ids && !t.src.ours && !t.lists && !c.numbers && 2*c.telling > c.foreign+c.unread &&
 			(t.rows > 0 || c.asked) {
-			w.open(t.String(), "audit it with that release", "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
+			w.open(t.String(), "audit it with that release",
+				"%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign,
+				c.name)
 		}
 		if n := c.base36; n.n > 0 && !t.lists {
 			w.openIDs(t.at(n.row, c))

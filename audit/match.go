@@ -77,7 +77,8 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 	if !binary && foreign > all.Size()/3 && !p.label && !strings.HasSuffix(p.part, encodedPart) {
 		return errEncoding
 	}
-	if !binary || p.label || strings.Contains(p.src.name, "/.tmp-") || strings.HasSuffix(p.part, encodedPart) && all.Size() < minGap {
+	if !binary || p.label || strings.Contains(p.src.name, "/.tmp-") ||
+		strings.HasSuffix(p.part, encodedPart) && all.Size() < minGap {
 		return nil
 	}
 	return &unreadFormat{"unknown binary format: only searched for plain text and images",
@@ -403,7 +404,8 @@ var (
 	isImageName = regexp.MustCompile(`(?i)^\.(jpe?g|png|gif|webp)\b`)
 	// isFraction finds that digits are what follows the point of a number.
 	isFraction = regexp.MustCompile(`[0-9]\.$`)
-	// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
+	// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in
+	// programs.
 	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\\?\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
 	// listBreak finds what stands between two parts of an image in a list; what does not begin as an image may be
 	// anything.
@@ -611,7 +613,8 @@ func (w walker) carve(p place, block []byte) {
 				break
 			}
 			if n == maxCarved { // decoys would take days
-				w.lost(p, fmt.Errorf("more than %d places in a block look like the beginning of an image or of packed bytes: the others were not looked at", n))
+				w.lost(p,
+					fmt.Errorf("more than %d places in a block look like the beginning of an image or of packed bytes: the others were not looked at", n))
 				break
 			}
 			found = found[at:]

@@ -26,8 +26,9 @@ func plainWorld(t *testing.T) Config {
 	return c
 }
 
-// TestOrdinaryIDs accuses nobody of a number or a word that is also the id of a removed post. It is open, once in a file,
-// unless it stands among other numbers. The same beside a word of Reddit's, or among ids of the release, is a finding.
+// TestOrdinaryIDs accuses nobody of a number or a word that is also the id of a removed post. It is open, once in a
+// file, unless it stands among other numbers. The same beside a word of Reddit's, or among ids of the release, is a
+// finding.
 func TestOrdinaryIDs(t *testing.T) {
 	config := plainWorld(t)
 	counter := "id,name\n" + string(lines("%d,x\n", 200_000))
@@ -85,7 +86,8 @@ func TestOrdinaryIDs(t *testing.T) {
 	}
 }
 
-// TestOrdinaryNames: a picture that is only named by digits is none of the post's, so its copies are not accused either.
+// TestOrdinaryNames: a picture that is only named by digits is none of the post's, so its copies are not accused
+// either.
 func TestOrdinaryNames(t *testing.T) {
 	config, dir := plainWorld(t), t.TempDir()
 	body := encodePNG(warp(48, 48, func(x, y int) color.Color { return color.Gray{uint8(x*y + x)} }))

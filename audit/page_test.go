@@ -25,14 +25,16 @@ func written(t *testing.T, r Report) string {
 func TestPage(t *testing.T) {
 	at, record := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), int64(7)
 	evil := `"><script>`
-	full := written(t, Report{Verdict: Fail, Scope: Scope{Release: evil, Files: []*AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: SHA256{0xab, 0xc0}}}},
+	full := written(t, Report{Verdict: Fail, Scope: Scope{Release: evil,
+		Files: []*AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: SHA256{0xab, 0xc0}}}},
 		Findings: []Finding{{Where: evil + " > row 3", Kinds: []FindingKind{FoundImage, FoundRow}, ID: "p1",
 			What: []string{"byte for byte", "a row"}, Do: "delete it"}},
 		Open: []Open{{Where: "w", ID: "p2", What: "no answer", Do: "ask"}},
 		Duties: []Duty{{What: "a copy owes", Do: "purge it", Due: &at,
 			Late: true}}, Limits: []string{"a limit"}, Notes: []string{"a note"},
 		Known: Known{MustGo: 1}, Totals: map[string]int{"live": 2, "removed": 1},
-		Posts: []*AuditedPost{{ID: "p1", Standing: Standing{State: "removed", Reason: "moderator", Because: "reddit", MustGo: true}, LastLive: &at, Record: &record},
+		Posts: []*AuditedPost{{ID: "p1", Standing: Standing{State: "removed", Reason: "moderator", Because: "reddit",
+			MustGo: true}, LastLive: &at, Record: &record},
 			{ID: "p2", Standing: Standing{}}}})
 	text := regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(full, " "), " ")
 	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;",
@@ -40,8 +42,10 @@ func TestPage(t *testing.T) {
 		"1 found 1 not checked 1 overdue 1 removed posts looked for 1 files looked at",
 		"id 1 of 1 the bytes of its image 0 of 1",
 		"row 3 of &#34;&gt;&lt;script&gt; p1 its image, its row byte for byte; a row delete it", "w p2 no answer ask",
-		"a copy owes 2026-01-02T03:04:05Z late purge it", "Can&#39;t be told a limit", "Note a note", "On record the log", "live 2 removed 1",
-		"&#34;&gt;&lt;script&gt; 9 3 abc0000000000000000000000000000000000000000000000000000000000000", "statement sha256 d1gest", "show 2 rows",
+		"a copy owes 2026-01-02T03:04:05Z late purge it", "Can&#39;t be told a limit", "Note a note", "On record the log",
+		"live 2 removed 1",
+		"&#34;&gt;&lt;script&gt; 9 3 abc0000000000000000000000000000000000000000000000000000000000000",
+		"statement sha256 d1gest", "show 2 rows",
 		"p1 removed (moderator) reddit yes 2026-01-02T03:04:05Z 7 p2 never asked"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
@@ -61,7 +65,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestBrowser looks at pages in Chromium: the edge of a verdict has its colour, and digests and paths of any length fit.
+// TestBrowser looks at pages in Chromium: the edge of a verdict has its colour, and digests and paths of any length
+// fit.
 func TestBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	long := Finding{Where: strings.Repeat("a_long_folder/", 9) + "train-00000-of-00001.parquet", ID: "p1",
@@ -70,7 +75,8 @@ func TestBrowser(t *testing.T) {
 	file := &AuditedFile{Name: long.Where, Size: 9, Rows: 3, SHA256: SHA256{1: 0xff}}
 	for verdict, edge := range map[Verdict]color.RGBA{Fail: {0xa3, 0x2a, 0x2a, 255}, Pass: {0x2b, 0x6e, 0x3f, 255},
 		Undecided: {0xb4, 0x55, 0x2d, 255}} {
-		r := Report{Verdict: verdict, Scope: Scope{Release: "R", Files: []*AuditedFile{file}}, Posts: []*AuditedPost{{ID: "p1", Standing: Standing{State: "removed"}}},
+		r := Report{Verdict: verdict, Scope: Scope{Release: "R", Files: []*AuditedFile{file}},
+			Posts:    []*AuditedPost{{ID: "p1", Standing: Standing{State: "removed"}}},
 			Findings: []Finding{long}, Open: []Open{{Where: long.Where,
 				What: long.What[0]}}, Duties: []Duty{{What: long.Where}}, Totals: map[string]int{"live": 2}}
 		name := filepath.Join(t.TempDir(), strings.ReplaceAll(string(verdict), " ", "")+".html")

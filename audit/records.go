@@ -24,8 +24,9 @@ import (
 // evidence is what is known of one post, by source.
 type evidence struct {
 	AuditedPost
-	entry     bool                 // the release has it
-	waits     bool                 // its content is withheld until a mass removal is confirmed: no finding, but an open obligation
+	entry bool // the release has it
+	// its content is withheld until a mass removal is confirmed: no finding, but an open obligation
+	waits     bool
 	digests   bool                 // some are known that recognise an image of it
 	hashes    bool                 // likewise, a changed copy
 	texts     bool                 // likewise, a text
@@ -34,8 +35,9 @@ type evidence struct {
 	published *manifest.Tombstone  // the release's
 	asked     int64                // when the log has Reddit's last answer about it, in Unix seconds; 0 for never
 	askedLive int64                // likewise, the last one that it is live
-	live      *policy.Verdict      // this audit's answer, unavailable if the post was absent twice; without a state, why there is none
-	content   *known               // of its entries
+	// this audit's answer, unavailable if the post was absent twice; without a state, why there is none
+	live    *policy.Verdict
+	content *known // of its entries
 }
 
 // past is what workspace and log say of a post beside its last state: nothing, of most.
@@ -57,7 +59,8 @@ func (a *audit) decidePost(e *evidence, was past) {
 	s, by := e.Standing, "as Reddit said last"
 	if was.State != "" && was.State != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
 		if e.entry && was.State.Gone() && !s.State.Gone() {
-			a.changed(string(e.ID), state.StateFile, doRun, "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
+			a.changed(string(e.ID), state.StateFile, doRun,
+				"record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
 				*e.Record, withReason(was.State, was.Reason))
 		}
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.State, was.Reason, "log", was.withheld, moment(was.at)
@@ -84,9 +87,11 @@ func (a *audit) decidePost(e *evidence, was past) {
 	switch {
 	// One that a statement of its maintainers lifted holds no more: the signature was checked against their keys.
 	case e.published != nil && !a.lifted[policy.NameTombstone(e.ID, e.published.Time)]:
-		s.MustGo, s.Because, gone, reason, by = true, "release", e.published.State, "", "by the release's tombstone of "+dayOf(e.published.Time)
+		s.MustGo, s.Because, gone, reason, by = true, "release", e.published.State, "",
+			"by the release's tombstone of "+dayOf(e.published.Time)
 	case e.stone != nil && !(e.stone.Readmitted && a.Policy.Readmits(e.stone.State, e.stone.Reason)):
-		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.stone.State, e.stone.Reason, "by the workspace's tombstone of "+dayOf(e.stone.Time)
+		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.stone.State, e.stone.Reason,
+			"by the workspace's tombstone of "+dayOf(e.stone.Time)
 	case e.kept != nil:
 		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.kept.State, "", "by tombstones.csv of the workspace"
 	case was.stone != nil && e.stone == nil:
@@ -157,7 +162,8 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	if err != nil {
 		a.unread(state.SealFile, err)
 	} else if !a.sealed {
-		a.open(state.SealFile, "rehydrate run or recheck, then audit again", "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away")
+		a.open(state.SealFile, "rehydrate run or recheck, then audit again",
+			"the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away")
 	} else if now, err := ws.Stat(ctx, state.StateFile); err != nil {
 		return err
 	} else if !slices.Contains(seal.Files, now) {
@@ -450,8 +456,9 @@ func (a *audit) compare(e *evidence, was past) {
 	// The log is signed and the state is not, so the log is believed.
 	switch stone := was.stone; {
 	case stone != nil && e.stone == nil:
-		a.changed(id, state.StateFile, doRun, "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
-			"state.db is older than the log, or was changed", *stone)
+		a.changed(id, state.StateFile, doRun,
+			"record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
+				"state.db is older than the log, or was changed", *stone)
 	case stone != nil && e.stone.Readmitted:
 		a.changed(id, state.StateFile, doExplain,
 			"the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)

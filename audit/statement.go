@@ -89,7 +89,8 @@ func isNull(part json.RawMessage) bool { return len(part) == 0 || string(part) =
 // CheckStatement checks a statement: that it has all parts and its verdict follows from them, the signature and the
 // time stamp beside it, and that the log in a folder records it, if one is named. roots gives what the time stamp must
 // lead to.
-func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.CertPool, error)) (s StatementCheck, err error) {
+func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.CertPool, error)) (s StatementCheck,
+	err error) {
 	body, err := userfile.Read(file)
 	if err != nil {
 		return s, userfile.Wrong("--check: %w", err)

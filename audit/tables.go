@@ -104,7 +104,8 @@ func (w walker) gather(t *table, c *column, row int64, content []byte) {
 	c.text.Cell(row, unescaped(content))
 }
 
-// digestCell compares a value that is a digest or a perceptual hash, in hex or as bytes. It reports whether it can be nothing else.
+// digestCell compares a value that is a digest or a perceptual hash, in hex or as bytes. It reports whether it can be
+// nothing else.
 func (w walker) digestCell(p place, value []byte) bool {
 	raw := value
 	if n := len(value); n == 64 || n == 16 && p.col.phash {
@@ -182,7 +183,8 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 
 // listName is the name of a column as people write it: a.b[] for the elements of a list.
 func listName(name string) string {
-	return strings.NewReplacer(".list.element", "[]", ".list.item", "[]", ".bag.array_element", "[]", ".array", "[]").Replace(name)
+	return strings.NewReplacer(".list.element", "[]", ".list.item", "[]", ".bag.array_element", "[]", ".array",
+		"[]").Replace(name)
 }
 
 // database looks at every table of a SQLite file. In our own nothing may lie in the free pages or behind the end; of
@@ -203,7 +205,8 @@ func (w walker) database(p place, all *io.SectionReader) error {
 		for _, t := range append(tables, sqlitefile.SchemaTable) {
 			// What state.db has in its own tables, checkState judges by the records, which have no answers of models.
 			// A state database of any workspace names erased posts in its tombstones by right.
-			lists := ours && slices.Contains(naming, t.Name) || own && t.Name != "answer" && !slices.Contains(w.foreign, "table "+t.Name)
+			lists := ours && slices.Contains(naming, t.Name) ||
+				own && t.Name != "answer" && !slices.Contains(w.foreign, "table "+t.Name)
 			err = errors.Join(err, w.databaseTable(p, db, t, lists))
 		}
 		return err
@@ -216,7 +219,8 @@ func (w walker) database(p place, all *io.SectionReader) error {
 }
 
 // naming are the tables of a state database that may name posts that are gone; image and reading hold their content.
-var naming = []string{"meta", "entry", "post", "tombstone", "erased_image", "trouble", "result", "result_next", "earlier_result", "log_queue", "copy"}
+var naming = []string{"meta", "entry", "post", "tombstone", "erased_image", "trouble", "result", "result_next",
+	"earlier_result", "log_queue", "copy"}
 
 func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.Table, lists bool) error {
 	t := newTable(p.in("table " + from.Name))
@@ -227,7 +231,8 @@ func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.
 		return fmt.Errorf("table %s: %w", from.Name, err)
 	}
 	if len(from.Computed) > 0 {
-		if err := w.databaseRows(t, from.Computed, db.RowsComputed(w.ctx, from), computedCost); err != nil && w.ctx.Err() == nil {
+		if err := w.databaseRows(t, from.Computed, db.RowsComputed(w.ctx, from), computedCost); err != nil &&
+			w.ctx.Err() == nil {
 			w.open(t.String(), "look at them by hand", "columns that SQLite computes could not be read (%s): %v",
 				strings.Join(from.Computed, ", "), err)
 		}
@@ -291,7 +296,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	start, again := bytes.TrimSpace(userfile.Unmarked(head)), userfile.Text(io.NewSectionReader(all, 0, all.Size()))
 	switch {
 	// Of a list only texts and images can be wrong, which are found in its bytes.
-	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth && w.json(p, again) == nil:
+	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth &&
+		w.json(p, again) == nil:
 		p.label = true // it was looked at, but what a program writes as a list of lines is whole only in the file
 	case !p.lists() && p.table == nil &&
 		w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), w.separator(p, all)) == nil:
@@ -448,7 +454,8 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 		}
 		pieces.renew()
 		// Titles may stand before the names of the columns, and lists of ids often have none.
-		late := t.rows < 10 && slices.ContainsFunc(record, named) && !slices.ContainsFunc(columns, func(c *column) bool { return c.ids })
+		late := t.rows < 10 && slices.ContainsFunc(record, named) &&
+			!slices.ContainsFunc(columns, func(c *column) bool { return c.ids })
 		if late || columns == nil && !slices.ContainsFunc(record, known) {
 			columns = nil
 			for _, name := range record {

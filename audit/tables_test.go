@@ -14,7 +14,8 @@ import (
 func TestEntryNamed(t *testing.T) {
 	a := newAudit(Config{})
 	a.post("1bodut")
-	for name, want := range map[string]string{"1bodut.jpg": "1bodut", "x/1bodut-2.jpg": "1bodut/2", "1bodut-copy.jpg": "1bodut", "1bodut-.jpg": "1bodut",
+	for name, want := range map[string]string{"1bodut.jpg": "1bodut", "x/1bodut-2.jpg": "1bodut/2",
+		"1bodut-copy.jpg": "1bodut", "1bodut-.jpg": "1bodut",
 		"1bodut": "1bodut", "T3_1BODUT.png": "1bodut", "1boduu.jpg": "", "copy-1bodut.jpg": "", "": ""} {
 		testkit.Same(t, name, want, a.entryNamed(name))
 	}
@@ -27,7 +28,8 @@ func TestDeepJSON(t *testing.T) {
 	text := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := w.json(place{src: &source{where: "f"}, path: "f"}, strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "nested too deep") {
+	if err := w.json(place{src: &source{where: "f"}, path: "f"}, strings.NewReader(text)); err == nil ||
+		!strings.Contains(err.Error(), "nested too deep") {
 		t.Errorf("20,000 levels: %v", err)
 	}
 	runtime.ReadMemStats(&after)
@@ -36,13 +38,15 @@ func TestDeepJSON(t *testing.T) {
 	}
 }
 
-// A column is one of ids by the names that package manifest lists, however they are spelled; an address can be of anything.
+// A column is one of ids by the names that package manifest lists, however they are spelled; an address can be of
+// anything.
 func TestIDColumns(t *testing.T) {
 	byName := func(name string) bool { return newTable(place{src: &source{where: "f"}, path: "f"}).column(name).ids }
 	for _, kind := range []manifest.NameKind{manifest.NameOfID, manifest.NameWithID, manifest.NameInDumps} {
 		for _, name := range manifest.IDColumns(kind) {
 			spaced := strings.ToUpper(strings.ReplaceAll(name, "_", " "))
-			for _, spelled := range []string{name, spaced, " " + strings.ReplaceAll(name, "_", "-"), "data." + name, name + "[]", strings.ReplaceAll(name, "id", "ids")} {
+			for _, spelled := range []string{name, spaced, " " + strings.ReplaceAll(name, "_", "-"), "data." + name,
+				name + "[]", strings.ReplaceAll(name, "id", "ids")} {
 				testkit.Same(t, spelled, true, byName(spelled))
 			}
 		}
@@ -51,7 +55,8 @@ func TestIDColumns(t *testing.T) {
 		testkit.Same(t, name, false, byName(name))
 	}
 	// Those that the audit knew before it took the list.
-	for _, name := range []string{"id", "post_id", "postid", "reddit_id", "submission_id", "fullname", "permalink", "full_link", "link_id", "post", "t3"} {
+	for _, name := range []string{"id", "post_id", "postid", "reddit_id", "submission_id", "fullname", "permalink",
+		"full_link", "link_id", "post", "t3"} {
 		testkit.Same(t, name, true, byName(name))
 	}
 }

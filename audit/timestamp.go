@@ -28,8 +28,8 @@ type Stamp struct {
 	Authority string    `json:"authority"` // the subject of its certificate
 }
 
-// RequestStamp asks the time-stamping authority at url for a stamp of the document with a SHA-256 digest. The answer is a
-// TimeStampResp in DER (RFC 3161, section 2.4.2), as `openssl ts -verify -in` reads it, that CheckStamp has accepted.
+// RequestStamp asks the time-stamping authority at url for a stamp of the document with a SHA-256 digest. The answer is
+// a TimeStampResp in DER (RFC 3161, section 2.4.2), as `openssl ts -verify -in` reads it, that CheckStamp has accepted.
 func RequestStamp(
 	ctx context.Context, url string, digest [sha256.Size]byte, roots *x509.CertPool,
 ) ([]byte, Stamp, error) {
@@ -101,8 +101,9 @@ func CheckStamp(answer []byte, digest [sha256.Size]byte, roots *x509.CertPool) (
 		for _, c := range token.Certificates {
 			intermediates.AddCert(c)
 		}
-		return token.VerifyWithOpts(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: stamped.Time,
-			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping}})
+		return token.VerifyWithOpts(x509.VerifyOptions{Roots: roots, Intermediates: intermediates,
+			CurrentTime: stamped.Time,
+			KeyUsages:   []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping}})
 	}); err != nil {
 		return Stamp{}, fmt.Errorf("the time stamp's signature does not hold: %w", err)
 	}
@@ -119,7 +120,8 @@ func parseStamp(answer []byte) (stamped *timestamp.Timestamp, err error) {
 		if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("<")) {
 			kind = "a web page"
 		}
-		return nil, fmt.Errorf("the answer is no time stamp, but %s: is it the address of an authority's RFC 3161 service?", kind)
+		return nil,
+			fmt.Errorf("the answer is no time stamp, but %s: is it the address of an authority's RFC 3161 service?", kind)
 	}
 	// The library's reader of BER is not made for hostile bytes.
 	if err := safely.Do(func() (err error) {

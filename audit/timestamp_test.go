@@ -57,9 +57,11 @@ func newAuthority(t *testing.T, usage string) *authority {
 	a := &authority{dir: t.TempDir()}
 	a.write(t, "config", []byte(opensslConfig))
 	a.write(t, "serial", []byte("01"))
-	a.openssl(t, "req -x509 -newkey rsa:2048 -nodes -keyout root.key -out root.pem -days 9 -subj /CN=Root -config config -extensions root")
+	a.openssl(t,
+		"req -x509 -newkey rsa:2048 -nodes -keyout root.key -out root.pem -days 9 -subj /CN=Root -config config -extensions root")
 	a.openssl(t, "req -new -newkey rsa:2048 -nodes -keyout tsa.key -out tsa.csr -subj /CN=Stamps -config config")
-	a.openssl(t, "x509 -req -in tsa.csr -CA root.pem -CAkey root.key -CAcreateserial -out tsa.pem -days 9 -extfile config -extensions "+usage)
+	a.openssl(t,
+		"x509 -req -in tsa.csr -CA root.pem -CAkey root.key -CAcreateserial -out tsa.pem -days 9 -extfile config -extensions "+usage)
 	a.roots = x509.NewCertPool()
 	a.roots.AppendCertsFromPEM(a.read(t, "root.pem"))
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +74,8 @@ func newAuthority(t *testing.T, usage string) *authority {
 			return
 		}
 		a.write(t, "query", query)
-		a.openssl(t, "ts -reply -config config -section ts -queryfile query -inkey tsa.key -signer tsa.pem -chain root.pem -out reply")
+		a.openssl(t,
+			"ts -reply -config config -section ts -queryfile query -inkey tsa.key -signer tsa.pem -chain root.pem -out reply")
 		w.Write(a.read(t, "reply"))
 	}))
 	t.Cleanup(a.Close)
@@ -118,8 +121,10 @@ func (a *authority) byHand(t *testing.T) func(http.ResponseWriter, *http.Request
 			t.Error(err)
 			return
 		}
-		answer, err := (&timestamp.Timestamp{HashAlgorithm: q.HashAlgorithm, HashedMessage: q.HashedMessage, Nonce: q.Nonce, Time: time.Now(),
-			Policy: asn1.ObjectIdentifier{1, 2, 3}, AddTSACertificate: true}).CreateResponseWithOpts(pair.Leaf, pair.PrivateKey.(crypto.Signer), crypto.SHA256)
+		answer, err := (&timestamp.Timestamp{HashAlgorithm: q.HashAlgorithm, HashedMessage: q.HashedMessage,
+			Nonce: q.Nonce, Time: time.Now(),
+			Policy: asn1.ObjectIdentifier{1, 2, 3}, AddTSACertificate: true}).CreateResponseWithOpts(pair.Leaf,
+			pair.PrivateKey.(crypto.Signer), crypto.SHA256)
 		if err != nil {
 			t.Error(err)
 		}
@@ -140,7 +145,8 @@ func TestRequestStamp(t *testing.T) {
 	// openssl believes what was written.
 	a.write(t, "document", document)
 	a.write(t, "answer", answer)
-	if out := a.openssl(t, "ts -verify -in answer -data document -CAfile root.pem"); !strings.Contains(out, "Verification: OK") {
+	if out := a.openssl(t, "ts -verify -in answer -data document -CAfile root.pem"); !strings.Contains(out,
+		"Verification: OK") {
 		t.Error(out)
 	}
 	if again, err := CheckStamp(answer, sha256.Sum256(document), a.roots); err != nil || again != stamp {
@@ -162,7 +168,8 @@ func TestRequestStamp(t *testing.T) {
 		{"cut", answer[:len(answer)-1], document, a.roots, "read the time stamp"},
 		{"no stamp", []byte("<html>"), document, a.roots, "is no time stamp, but a web page"},
 	} {
-		if _, err := CheckStamp(tt.answer, sha256.Sum256(tt.document), tt.roots); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := CheckStamp(tt.answer, sha256.Sum256(tt.document), tt.roots); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -182,15 +189,18 @@ func TestRequestStampRefuses(t *testing.T) {
 		answer func(w http.ResponseWriter, r *http.Request, query []byte)
 		want   string
 	}{
-		{"an older answer", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.Write(stale) }, "to another request"},
-		{"no service", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.WriteHeader(http.StatusNotFound) }, "404 Not Found"},
+		{"an older answer", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.Write(stale) },
+			"to another request"},
+		{"no service", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.WriteHeader(http.StatusNotFound) },
+			"404 Not Found"},
 		{"elsewhere", a, func(w http.ResponseWriter, r *http.Request, _ []byte) {
 			http.Redirect(w, r, web.URL, http.StatusTemporaryRedirect)
 		}, "307"},
 		{"a refusal", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
 			w.Write([]byte("\x30\x05\x30\x03\x02\x01\x02"))
 		}, "read the time stamp"},
-		{"without end", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.Write(make([]byte, maxStamp+1)) }, "longer than"},
+		{"without end", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.Write(make([]byte, maxStamp+1)) },
+			"longer than"},
 		{"a certificate for web servers", web, web.byHand(t), "incompatible key usage"},
 	} {
 		tt.from.answer = tt.answer

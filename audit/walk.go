@@ -130,7 +130,8 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 		if err != nil {
 			return err
 		}
-		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, open: func() (*os.File, error) { return a.Workspace.OpenFile(f.Name) }}
+		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size,
+			open: func() (*os.File, error) { return a.Workspace.OpenFile(f.Name) }}
 		s.mayName = slices.Contains([]string{manifest.OutcomesName, manifest.TombstonesName, manifest.ListName,
 			workspace.ReportName}, f.Name) ||
 			strings.HasPrefix(f.Name, state.AuditDir+"/") || a.exported[f.Name] != ""
@@ -318,7 +319,8 @@ const (
 // magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
 // are believed only of bytes that are no text, but for the last four.
 var magics = []struct{ magic, kind string }{
-	{"PAR1", isParquet}, {"PARE", isParquet}, {"SQLite format 3\x00", isDatabase}, {"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"},
+	{"PAR1", isParquet}, {"PARE", isParquet}, {"SQLite format 3\x00", isDatabase}, {"\x1f\x8b", "gzip"},
+	{"\x28\xb5\x2f\xfd", "zstd"},
 	{"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
 	{"\xfd7zXZ\x00", "xz"}, {"7z\xbc\xaf\x27\x1c", "7-Zip"}, {"Rar!\x1a\x07", "RAR"}, {"\x04\x22\x4d\x18", "LZ4"},
 	{"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {arrowMagic, arrowFile}, {"\xff\xff\xff\xff", arrowStream},
@@ -424,7 +426,8 @@ func (w walker) scanInto(p place, all *io.SectionReader) error {
 		body, err := readAll(all, p.atOnce(2*maxImage))
 		w.search(p, body, true, true)
 		w.carve(p, body)
-		return cmp.Or(err, error(&unreadFormat{"it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read", "look at its pages"}))
+		return cmp.Or(err,
+			error(&unreadFormat{"it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read", "look at its pages"}))
 	}
 	switch kind {
 	case gitObject:
@@ -469,7 +472,8 @@ var todo = map[string]string{
 	"a Python pickle":         "save what it holds as Parquet or CSV, and name that; or delete it",
 	"safetensors":             "delete it if it was made of removed posts: it holds numbers alone",
 	"HDF5":                    "save its tables and images as Parquet or files, and name those; or delete it",
-	"a Matroska or WebM film": "look at it", "a film, or an image as AVIF or HEIC": "look at it", "a sound or a film": "look at it", "a sound": "listen to it",
+	"a Matroska or WebM film": "look at it", "a film, or an image as AVIF or HEIC": "look at it",
+	"a sound or a film": "look at it", "a sound": "listen to it",
 	"a program":          "see that it is one that you know",
 	"a font":             "see that it is one that you know",
 	"a MATLAB file":      "save what it holds as CSV, and name that; or delete it",

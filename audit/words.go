@@ -135,7 +135,8 @@ func (r Report) undecided() string {
 		others = others || !looked[file]
 	}
 	if others {
-		return fmt.Sprintf("Nothing was found for certain, but %s could not be checked.", page.Counted(len(r.Open), "thing"))
+		return fmt.Sprintf("Nothing was found for certain, but %s could not be checked.",
+			page.Counted(len(r.Open), "thing"))
 	}
 	return fmt.Sprintf("Nothing was found for certain, but %d of %s could not be checked.", len(open),
 		page.Counted(len(looked), "file"))
@@ -191,7 +192,8 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 	}
 	say("Looked at", r.lookedAt())
 	if c := r.Coverage; c.Asked > 0 {
-		say("Reddit", fmt.Sprintf("asked now about %s; %s", page.Counted(c.Asked, "post"), page.Counted(c.Answered, "answer")))
+		say("Reddit", fmt.Sprintf("asked now about %s; %s", page.Counted(c.Asked, "post"),
+			page.Counted(c.Answered, "answer")))
 	}
 	say("Can't be told", r.Limits...)
 	if r.Verdict != Undecided {
@@ -270,9 +272,11 @@ func (r Report) limits() []string {
 		}
 		here := r.Scope.Workspace != ""
 		if n := k.MustGo - k.Digests; n > 0 && here {
-			limits = append(limits, "the images of "+of(n)+": there is nothing to compare with, as when a post was gone before its image was here")
+			limits = append(limits,
+				"the images of "+of(n)+": there is nothing to compare with, as when a post was gone before its image was here")
 		} else if n > 0 {
-			limits = append(limits, "the images of "+of(n)+": no digest of them is published; the maintainers can publish them (rehydrate export --digests)")
+			limits = append(limits,
+				"the images of "+of(n)+": no digest of them is published; the maintainers can publish them (rehydrate export --digests)")
 		}
 		if n := k.Digests - k.Hashes; n > 0 {
 			limits = append(limits, "changed images of "+of(n)+": what recognises them was erased with the post")

@@ -131,9 +131,9 @@ func (c *captions) change(tokens []string, n int) []string {
 
 // memes draws n items as a large release of memes has them: half of the pictures are
 // alone, half on one of n/50 templates, Zipf-distributed with exponent 1.2 from rank 8 on
-// (no template has more than one meme in twenty), a fifth of those with the same hash as the template and the others up to four swaps away. 2 in
-// 100 have no text, and a tenth repeats an earlier item with up to two swaps and two
-// words changed.
+// (no template has more than one meme in twenty), a fifth of those with the same hash as the template and the others up
+// to four swaps away. 2 in 100 have no text, and a tenth repeats an earlier item with up to two swaps and two words
+// changed.
 func memes(n int) []Item {
 	r := rand.New(rand.NewPCG(uint64(n), 5))
 	templates := make([]uint64, max(1, n/50))
@@ -358,8 +358,8 @@ func benchMemes(b *testing.B, n int) {
 	b.ReportMetric(float64(kept), "kept")
 }
 
-// BenchmarkSpeed fails when KeepFirst has lost a third of what it gains over brute force, which is measured in the same run
-// and by its hashes alone. scripts/check full runs it.
+// BenchmarkSpeed fails when KeepFirst has lost a third of what it gains over brute force, which is measured in the same
+// run and by its hashes alone. scripts/check full runs it.
 func BenchmarkSpeed(b *testing.B) {
 	pictures := func(kind string, n int) []Item {
 		items := make([]Item, n)

@@ -36,7 +36,8 @@ type drawnItem struct {
 // measured and not OCR.
 func drawSet(t testing.TB, originals int) []drawnItem {
 	var set []drawnItem
-	styles := []redditemu.Style{redditemu.StyleOutline, redditemu.StylePanel, redditemu.StyleScreenshot, redditemu.StyleBare}
+	styles := []redditemu.Style{redditemu.StyleOutline, redditemu.StylePanel, redditemu.StyleScreenshot,
+		redditemu.StyleBare}
 	for i := range originals {
 		spec := redditemu.Spec{Seed: uint64(1000 + i), Style: styles[i%len(styles)], Template: uint64(1 + i)}
 		img, words := drawn(t, spec)
@@ -198,7 +199,8 @@ func TestCopies(t *testing.T) {
 		}
 	}
 	if f.recaptioned > 0 || f.correct != f.pairs {
-		t.Errorf("%d memes with other captions are dropped, and %d of %d near pairs are none", f.recaptioned, f.pairs-f.correct, f.pairs)
+		t.Errorf("%d memes with other captions are dropped, and %d of %d near pairs are none", f.recaptioned,
+			f.pairs-f.correct, f.pairs)
 	}
 }
 

@@ -8,8 +8,8 @@
 // two kept items are near each other; items added at the end change no earlier decision. No clock, files or network.
 //
 // Nearness is not transitive, so the kept set depends on the order of the items; give them in manifest order. EXIF
-// orientation is not applied. Hashes of one picture can differ by a bit or two between Go releases, because the decoders
-// do, and between processors that fuse multiplications and those that do not. k pictures without text that share a
-// hash, no two of them near, cost k*k/2 comparisons of 20 nanoseconds; so do k memes on one template that share their
-// rarest words.
+// orientation is not applied. Hashes of one picture can differ by a bit or two between Go releases, because the
+// decoders do, and between processors that fuse multiplications and those that do not. k pictures without text that
+// share a hash, no two of them near, cost k*k/2 comparisons of 20 nanoseconds; so do k memes on one template that share
+// their rarest words.
 package dedupe

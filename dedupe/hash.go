@@ -44,8 +44,8 @@ func HashImage(img image.Image) (Hash, error) {
 	if img == nil || img.Bounds().Empty() {
 		return Hash{}, errNoPixels
 	}
-	// A picture of the library's working size is taken as it is. Shrinking it first takes less time than the resampling of
-	// the library, and gives the same hash to within two bits.
+	// A picture of the library's working size is taken as it is. Shrinking it first takes less time than the resampling
+	// of the library, and gives the same hash to within two bits.
 	h, err := goimagehash.PerceptionHash(picture.Shrink(img, img.Bounds()))
 	if err != nil {
 		return Hash{}, fmt.Errorf("hash image: %w", err)
@@ -53,8 +53,8 @@ func HashImage(img image.Image) (Hash, error) {
 	return newHash(h.GetHash()), nil
 }
 
-// newHash makes a hash of bits. The hash sets a bit where a coefficient is above the median of all 64, and 1,000 of 1,000
-// unrelated photographs have exactly 32 ones. Ties, which only degenerate pictures have, break that.
+// newHash makes a hash of bits. The hash sets a bit where a coefficient is above the median of all 64, and 1,000 of
+// 1,000 unrelated photographs have exactly 32 ones. Ties, which only degenerate pictures have, break that.
 func newHash(h uint64) Hash { return Hash{Bits: h, Flat: bits.OnesCount64(h) != 32} }
 
 // HashImage256 returns the 256-bit perceptual hash of img under the rules of HashImage.
@@ -81,8 +81,9 @@ func HashKind() string {
 	return "goimagehash-v1.1.0 phash64 area-mean over-white exif-ignored " + runtime.Version()
 }
 
-// HashTurned returns the hashes of img in the eight ways in which it can be turned and mirrored, as it stands first. That of
-// a JPEG is made of its brightness alone, which takes less time: of 328 memes 16 had a hash 2 bits from HashImage's.
+// HashTurned returns the hashes of img in the eight ways in which it can be turned and mirrored, as it stands first.
+// That of a JPEG is made of its brightness alone, which takes less time: of 328 memes 16 had a hash 2 bits from
+// HashImage's.
 func HashTurned(img image.Image) (turned [8]Hash, err error) {
 	if img == nil || img.Bounds().Empty() {
 		return turned, errNoPixels

@@ -91,9 +91,12 @@ func variants(t *testing.T, src *image.RGBA) map[string]image.Image {
 	t.Helper()
 	b := src.Bounds()
 	decoded, part, holed := asJPEG(t, src, 85).(*image.YCbCr), image.Rect(30, 20, 94, 84), image.NewNRGBA(b)
-	all := map[string]image.Image{"RGBA": src, "YCbCr": decoded, "sub-image of YCbCr": decoded.SubImage(part), "64x64 sub-image": src.SubImage(part)}
-	for name, dst := range map[string]draw.Image{"Gray": image.NewGray(b), "Paletted": image.NewPaletted(b, palette.Plan9), "Gray16": image.NewGray16(b),
-		"NRGBA": image.NewNRGBA(b), "NRGBA64": image.NewNRGBA64(b), "RGBA64": image.NewRGBA64(b), "CMYK": image.NewCMYK(b), "NRGBA with holes": holed} {
+	all := map[string]image.Image{"RGBA": src, "YCbCr": decoded, "sub-image of YCbCr": decoded.SubImage(part),
+		"64x64 sub-image": src.SubImage(part)}
+	for name, dst := range map[string]draw.Image{"Gray": image.NewGray(b),
+		"Paletted": image.NewPaletted(b, palette.Plan9), "Gray16": image.NewGray16(b),
+		"NRGBA": image.NewNRGBA(b), "NRGBA64": image.NewNRGBA64(b), "RGBA64": image.NewRGBA64(b),
+		"CMYK": image.NewCMYK(b), "NRGBA with holes": holed} {
 		draw.Draw(dst, b, src, image.Point{}, draw.Src)
 		all[name] = dst
 	}

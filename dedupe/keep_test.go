@@ -32,7 +32,8 @@ var literal = Rule{Radius: 8, Words: 3}
 func near(a, b Item, rule Rule) string {
 	flat := a.Hash.Flat || b.Hash.Flat
 	distance := bits.OnesCount64(a.Hash.Bits ^ b.Hash.Bits)
-	if flat && (a.Hash.Flat != b.Hash.Flat || a.Content == "" || a.Content != b.Content) || !flat && distance > rule.Radius {
+	if flat && (a.Hash.Flat != b.Hash.Flat || a.Content == "" || a.Content != b.Content) ||
+		!flat && distance > rule.Radius {
 		return ""
 	}
 	if rule.ImageOnly {
@@ -45,7 +46,8 @@ func near(a, b Item, rule Rule) string {
 	switch {
 	case words >= rule.Words:
 		return ""
-	case rule.Guard && len(a.Tokens)+len(b.Tokens) > 0 && 2*bagApart(a.Tokens, b.Tokens) >= max(len(a.Tokens), len(b.Tokens)):
+	case rule.Guard && len(a.Tokens)+len(b.Tokens) > 0 &&
+		2*bagApart(a.Tokens, b.Tokens) >= max(len(a.Tokens), len(b.Tokens)):
 		return ""
 	case flat:
 		return ClassFlat
@@ -163,7 +165,8 @@ func corpus(n int) []Item {
 	templates := codes("uniform", r, n/20+1, 0)
 	items := make([]Item, n)
 	for i := range items {
-		it := Item{Hash: Hash{Bits: flip(r, templates[r.IntN(len(templates))], r.IntN(4))}, Content: fmt.Sprint("c", r.IntN(n))}
+		it := Item{Hash: Hash{Bits: flip(r, templates[r.IntN(len(templates))], r.IntN(4))},
+			Content: fmt.Sprint("c", r.IntN(n))}
 		for range 2 + r.IntN(14) {
 			// Common words are common: the square makes low numbers likelier.
 			w := r.Float64()
@@ -198,14 +201,16 @@ func TestKeepFirstLarge(t *testing.T) {
 			runtime.GOMAXPROCS(procs)
 			got, err := KeepFirst(t.Context(), items, rule)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("%+v, GOMAXPROCS=%d: error %v; KeepFirst differs from the definition (-want +got):\n%s", rule, procs, err, diff)
+				t.Errorf("%+v, GOMAXPROCS=%d: error %v; KeepFirst differs from the definition (-want +got):\n%s", rule, procs,
+					err, diff)
 			}
 		}
 	}
 }
 
 // TestDecideBrute: KeepFirst is its definition with and without the index of words, whatever the rule and the number of
-// workers, where texts and pictures are in crowds, in chains, alone or all of that. DEDUPE_LONG=N tries N times as many.
+// workers, where texts and pictures are in crowds, in chains, alone or all of that. DEDUPE_LONG=N tries N times as
+// many.
 func TestDecideBrute(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	r, rounds := longer()
@@ -213,8 +218,10 @@ func TestDecideBrute(t *testing.T) {
 	for range rounds {
 		for _, kind := range codeKinds {
 			for _, vocabulary := range []int{1, 3, 12, 1000} {
-				for _, rule := range []Rule{{8, 3, false, false}, {8, 3, true, false}, {3, 1, false, false}, {10, 2, true, false},
-					{64, 3, true, false}, {17, 5, false, false}, {8, math.MaxInt, true, false}, {8, 0, false, false}, {6, 3, false, true}} {
+				for _, rule := range []Rule{{8, 3, false, false}, {8, 3, true, false}, {3, 1, false, false},
+					{10, 2, true, false},
+					{64, 3, true, false}, {17, 5, false, false}, {8, math.MaxInt, true, false}, {8, 0, false, false},
+					{6, 3, false, true}} {
 					items := wordy(kind, vocabulary, r, 1+r.IntN(300))
 					runtime.GOMAXPROCS(1 + r.IntN(4))
 					c, err := newComparison(items, rule)
@@ -288,9 +295,11 @@ func TestKeepFirst(t *testing.T) {
 	}{
 		{"none", rule, nil, []Decision{}},
 		{"same", rule, []Item{says(h, "a b c"), says(h, "a b c")}, []Decision{kept, {0, 0, 0, ClassSameText}}},
-		{"same text at the radius", rule, []Item{says(h, "a"), says(h^0xff, "a")}, []Decision{kept, {0, 8, 0, ClassSameText}}},
+		{"same text at the radius", rule, []Item{says(h, "a"), says(h^0xff, "a")},
+			[]Decision{kept, {0, 8, 0, ClassSameText}}},
 		{"beyond the radius", rule, []Item{says(h, "a"), says(h^0x1ff, "a")}, []Decision{kept, kept}},
-		{"two words differ", rule, []Item{says(h, "a b c"), says(h^3, "a x y")}, []Decision{kept, {0, 2, 2, ClassNearText}}},
+		{"two words differ", rule, []Item{says(h, "a b c"), says(h^3, "a x y")},
+			[]Decision{kept, {0, 2, 2, ClassNearText}}},
 		{"three words differ", rule, []Item{says(h, "a b c d"), says(h, "a x y z")}, []Decision{kept, kept}},
 		{"same text, another picture", rule, []Item{says(h, "a b"), says(far, "a b")}, []Decision{kept, kept}},
 		{"one empty, two words", rule, []Item{mute(h, wide), says(h^1, "a b")}, []Decision{kept, {0, 1, 2, ClassOneEmpty}}},
@@ -299,21 +308,27 @@ func TestKeepFirst(t *testing.T) {
 		{"both empty, 5 of 64 bits", rule, []Item{mute(h, wide), mute(h^0x1f, wide)}, []Decision{kept, kept}},
 		{"both empty, 17 of 256 bits", rule, []Item{mute(h, wide), mute(h, wideFar)}, []Decision{kept, kept}},
 		{"both empty, no wide hash", rule, []Item{mute(h, nil), mute(h, nil), mute(h, wide)}, []Decision{kept, kept, kept}},
-		{"both empty, a smaller radius", Rule{Radius: 2, Words: 3}, []Item{mute(h, wide), mute(h^7, wide)}, []Decision{kept, kept}},
+		{"both empty, a smaller radius", Rule{Radius: 2, Words: 3}, []Item{mute(h, wide), mute(h^7, wide)},
+			[]Decision{kept, kept}},
 		{"flat, same bytes", rule, []Item{flat("x"), flat("x"), flat("x", "a", "b")},
 			[]Decision{kept, {0, 0, 0, ClassFlat}, {0, 0, 2, ClassFlat}}},
 		{"flat, other bytes", rule, []Item{flat("x"), flat("y"), flat(""), flat("")}, []Decision{kept, kept, kept, kept}},
 		{"flat, same bytes, other text", rule, []Item{flat("x"), flat("x", "a", "b", "c")}, []Decision{kept, kept}},
 		{"a chain keeps its ends", rule, []Item{says(h, "a b c"), says(h^0xff, "a b c"), says(h^0xffff, "a b c")},
 			[]Decision{kept, {0, 8, 0, ClassSameText}, kept}},
-		{"the earliest witness, not the nearest", rule, []Item{says(h, "a b c"), says(h^0xfff, "a b c"), says(h^0xff, "a b c")},
+		{"the earliest witness, not the nearest", rule,
+			[]Item{says(h, "a b c"), says(h^0xfff, "a b c"), says(h^0xff, "a b c")},
 			[]Decision{kept, kept, {0, 8, 0, ClassSameText}}},
 		{"a copy of a dropped item", rule, []Item{says(h, "a b c"), says(h^1, "a b x"), says(h^1, "a b x")},
 			[]Decision{kept, {0, 1, 1, ClassNearText}, {0, 1, 1, ClassNearText}}},
-		{"no words may differ, not even none", Rule{Radius: 8, Words: 0}, []Item{says(h, "a"), says(h, "a")}, []Decision{kept, kept}},
-		{"any picture", Rule{Radius: 64, Words: 3}, []Item{says(h, "a b"), says(far, "a b")}, []Decision{kept, {0, 64, 0, ClassSameText}}},
-		{"pictures alone, no words", Rule{Radius: 8, ImageOnly: true}, []Item{says(h, "a"), says(h, "b")}, []Decision{kept, {0, 0, 0, ClassImage}}},
-		{"any words", Rule{Radius: 8, Words: math.MaxInt}, []Item{says(h, "a"), says(h, "x y z u")}, []Decision{kept, {0, 0, 4, ClassNearText}}},
+		{"no words may differ, not even none", Rule{Radius: 8, Words: 0}, []Item{says(h, "a"), says(h, "a")},
+			[]Decision{kept, kept}},
+		{"any picture", Rule{Radius: 64, Words: 3}, []Item{says(h, "a b"), says(far, "a b")},
+			[]Decision{kept, {0, 64, 0, ClassSameText}}},
+		{"pictures alone, no words", Rule{Radius: 8, ImageOnly: true}, []Item{says(h, "a"), says(h, "b")},
+			[]Decision{kept, {0, 0, 0, ClassImage}}},
+		{"any words", Rule{Radius: 8, Words: math.MaxInt}, []Item{says(h, "a"), says(h, "x y z u")},
+			[]Decision{kept, {0, 0, 4, ClassNearText}}},
 	} {
 		got, err := KeepFirst(t.Context(), test.items, test.rule)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
@@ -482,7 +497,8 @@ func TestGuard(t *testing.T) {
 			}
 			free, spared, err := KeepAndSpare(t.Context(), items, literal)
 			if want := map[bool]int{false: 1}[test.near]; err != nil || spared != want || free[1].Kept() {
-				t.Errorf("%q and %q without the guard: %+v; %d spared, error %v, want %d", test.a, test.b, free[1], spared, err, want)
+				t.Errorf("%q and %q without the guard: %+v; %d spared, error %v, want %d", test.a, test.b, free[1], spared,
+					err, want)
 			}
 			slices.Reverse(items)
 		}

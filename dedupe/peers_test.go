@@ -33,7 +33,8 @@ func TestGoimagehashFlat(t *testing.T) {
 		if bare := raw(t, img); bare != 1<<63 {
 			t.Fatalf("the library gives %x: it has got over its fault", bare)
 		}
-		items = append(items, Item{Hash: mustHash(t, img), Wide: new(mustHash256(t, img)), Content: fmt.Sprint("colour ", i%3)})
+		items = append(items, Item{Hash: mustHash(t, img), Wide: new(mustHash256(t, img)),
+			Content: fmt.Sprint("colour ", i%3)})
 	}
 	got, err := KeepFirst(t.Context(), items, Rule{Radius: 8, Words: 3})
 	kept := Decision{Of: -1}

@@ -145,7 +145,8 @@ func TestPlanBands(t *testing.T) {
 				reach += b.reach + 1
 			}
 			if reach <= radius {
-				t.Errorf("planBands(%d, %d) = %+v: a pair that differs in one bit more than the reach of each is lost", n, radius, bands)
+				t.Errorf("planBands(%d, %d) = %+v: a pair that differs in one bit more than the reach of each is lost", n,
+					radius, bands)
 			}
 			for range 100 {
 				diff := flip(r, 0, r.IntN(radius+1))

@@ -11,9 +11,10 @@ import (
 	"rehydrate/internal/word"
 )
 
-// Tokens returns the words of a text as the word rule compares them: words below confidence 80 dropped, the rest in NFKC
-// and case-folded, the typographic apostrophe made plain, cut into maximal runs of letters and digits. An apostrophe
-// between two of those belongs to the run ("don't"). No tokens: nil. Bytes that are not UTF-8 separate tokens.
+// Tokens returns the words of a text as the word rule compares them: words below confidence 80 dropped, the rest in
+// NFKC and case-folded, the typographic apostrophe made plain, cut into maximal runs of letters and digits. An
+// apostrophe between two of those belongs to the run ("don't"). No tokens: nil. Bytes that are not UTF-8 separate
+// tokens.
 func Tokens(words []word.Word) []string {
 	var tokens []string
 	fold := cases.Fold()
@@ -209,7 +210,8 @@ func (t *texts) changedLessThanHalf(a, b uint32) bool {
 	return longer > 2*t.limit || 2*bagDistance(x, y) < longer
 }
 
-// bagDistance returns the number of words that have to be inserted, deleted or replaced when their order does not count.
+// bagDistance returns the number of words that have to be inserted, deleted or replaced when their order does not
+// count.
 func bagDistance(a, b []uint32) int {
 	left := map[uint32]int{} // of a
 	for _, id := range a {

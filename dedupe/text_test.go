@@ -35,7 +35,8 @@ func TestTokens(t *testing.T) {
 		{"runs", sure("one-two", "3.50$", "a_b"), []string{"one", "two", "3", "50", "a", "b"}},
 		{"compatibility forms", sure("ﬁne", "ＷＩＤＥ", "x²"), []string{"fine", "wide", "x2"}},
 		{"composed", sure("cafe\u0301"), []string{"café"}},
-		{"confidence", []word.Word{{Text: "low", Confidence: 79.9}, {Text: "bar", Confidence: 80}, {Text: "nan", Confidence: math.NaN()},
+		{"confidence", []word.Word{{Text: "low", Confidence: 79.9}, {Text: "bar", Confidence: 80},
+			{Text: "nan", Confidence: math.NaN()},
 			{Text: "high", Confidence: 100}}, []string{"bar", "high"}},
 		{"bad UTF-8", sure("go\xffod"), []string{"go", "od"}},
 	} {
@@ -126,7 +127,8 @@ func TestWordDistance(t *testing.T) {
 		rare, other := texts.rarest(nil, 1), texts.rarest(nil, 2)
 		common := slices.ContainsFunc(rare, func(id uint32) bool { return slices.Contains(other, id) })
 		if want <= limit && max(len(a), len(b)) > limit && !common {
-			t.Errorf("%q and %q are %d words apart, within %d, and have none of their rarest words in common", a, b, want, limit)
+			t.Errorf("%q and %q are %d words apart, within %d, and have none of their rarest words in common", a, b, want,
+				limit)
 		}
 	})
 }

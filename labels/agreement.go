@@ -57,8 +57,9 @@ func AgreeByBatch(schema manifest.Schema, annotators []Answers, batches map[mani
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // 9 before 10
 	names = slices.Compact(names)
 	if len(names) > mostBatches {
-		return nil, fmt.Errorf("agreement by batch: there are %d batches, and %d are the most: is it another column that names them?",
-			len(names), mostBatches)
+		return nil,
+			fmt.Errorf("agreement by batch: there are %d batches, and %d are the most: is it another column that names them?",
+				len(names), mostBatches)
 	}
 	byBatch := map[string]map[int]Answers{}
 	for i, of := range annotators {
@@ -263,7 +264,8 @@ func compare(schema manifest.Schema, annotators []Answers, deciders []int) (out 
 	case n < 2:
 		return out, fmt.Errorf("agreement takes two annotators, and there is %d", n)
 	case n > mostAnnotators:
-		return out, fmt.Errorf("agreement: there are %d annotators, and %d are the most that are compared", n, mostAnnotators)
+		return out, fmt.Errorf("agreement: there are %d annotators, and %d are the most that are compared", n,
+			mostAnnotators)
 	}
 	out.Deciders = []string{}
 	for i := range annotators {

@@ -51,9 +51,12 @@ func TestCohen(t *testing.T) {
 
 // TestStrength has the values and words of the paper's Tables 1, 6 and 7.
 func TestStrength(t *testing.T) {
-	for kappa, want := range map[float64]string{0.65: "substantial", 0.88: "almost perfect", 0.58: "moderate", 0.56: "moderate",
-		0.63: "substantial", 0.61: "substantial", 0.57: "moderate", 0.52: "moderate", 0.71: "substantial", 0.62: "substantial",
-		0.59: "moderate", 0.604: "moderate", 0.605: "substantial", -0.01: "poor", 0: "slight", 0.2: "slight", 0.3: "fair", 1: "almost perfect"} {
+	for kappa, want := range map[float64]string{0.65: "substantial", 0.88: "almost perfect", 0.58: "moderate",
+		0.56: "moderate",
+		0.63: "substantial", 0.61: "substantial", 0.57: "moderate", 0.52: "moderate", 0.71: "substantial",
+		0.62: "substantial",
+		0.59: "moderate", 0.604: "moderate", 0.605: "substantial", -0.01: "poor", 0: "slight", 0.2: "slight", 0.3: "fair",
+		1: "almost perfect"} {
 		if got := strength(kappa); got != want {
 			t.Errorf("strength(%v) = %s, want %s", kappa, got, want)
 		}
@@ -100,7 +103,8 @@ func TestAgreeMulti(t *testing.T) {
 	got, err = Agree(schema, []Answers{a, b}, Comparing{})
 	testkit.OK(t, err)
 	c = got.Categories[0]
-	if !near(*c.Jaccard, 1) || c.Entries != 3 || c.Unanswered != 2 || c.Labels[1].Kappa.Undefined != "no variation" || !near(*c.Kappa.Value, 1) {
+	if !near(*c.Jaccard, 1) || c.Entries != 3 || c.Unanswered != 2 || c.Labels[1].Kappa.Undefined != "no variation" ||
+		!near(*c.Kappa.Value, 1) {
 		t.Errorf("%+v", c)
 	}
 	testkit.Same(t, "pairs", []AnnotatorPair{{"A1", "A2", 5, 1, 1}}, got.Pairs)
@@ -117,7 +121,8 @@ func TestAgreeThree(t *testing.T) {
 		}
 		return annotator(rows...)
 	}
-	got, err := Agree(schema, []Answers{calls("0011-0"), calls("00101"), calls("0101"), calls("-"), calls("      1")}, Comparing{})
+	got, err := Agree(schema, []Answers{calls("0011-0"), calls("00101"), calls("0101"), calls("-"), calls("      1")},
+		Comparing{})
 	testkit.OK(t, err)
 	// A1 and A2: 3 of 4, expected 1/2, so 1/2. A1 and A3: 2 of 4 and 1/2, so 0. A2 and A3: 1 of 4, expected 1/2, so -1/2.
 	observed := (3. + 2 + 1) / 12
@@ -125,7 +130,8 @@ func TestAgreeThree(t *testing.T) {
 	// Of three answers to each of 4 entries one is apart in three entries; of the 12 answers 7 are 0 and 5 are 1.
 	wantAlpha := 1 - 11.*3/(7*5)
 	want := Agreement{Annotators: []string{"A1", "A2", "A3", "A4", "A5"}, Deciders: []string{}, Entries: 5,
-		Pairs: []AnnotatorPair{{"A1", "A2", 5, 1, 0}, {"A1", "A3", 4, 2, 0}, {"A2", "A3", 4, 1, 0}, {"A1", "A4", 1, 5, 0}, {"A2", "A4", 1, 4, 0}, {"A3", "A4", 1, 3, 0}},
+		Pairs: []AnnotatorPair{{"A1", "A2", 5, 1, 0}, {"A1", "A3", 4, 2, 0}, {"A2", "A3", 4, 1, 0}, {"A1", "A4", 1, 5, 0},
+			{"A2", "A4", 1, 4, 0}, {"A3", "A4", 1, 3, 0}},
 		Categories: []CategoryAgreement{{Name: "c", Title: "C", Kind: manifest.Single, Entries: 12, Unanswered: 4, Units: 4,
 			Alpha: Alpha{Value: &wantAlpha, Distance: "nominal", Interval: got.Categories[0].Alpha.Interval},
 			Kappa: Kappa{Value: &value, Strength: "slight"}, Observed: &observed}},
@@ -160,7 +166,8 @@ func TestAgreeOrder(t *testing.T) {
 	first, err := Agree(schema, []Answers{annotator(one...), annotator(other...)}, Comparing{})
 	testkit.OK(t, err)
 	for range 20 {
-		if again, err := Agree(schema, []Answers{annotator(one...), annotator(other...)}, Comparing{}); err != nil || !cmp.Equal(first, again) {
+		if again, err := Agree(schema, []Answers{annotator(one...), annotator(other...)}, Comparing{}); err != nil ||
+			!cmp.Equal(first, again) {
 			t.Fatalf("error %v; again (-first +again)\n%s", err, cmp.Diff(first, again))
 		}
 	}

@@ -72,7 +72,8 @@ func TestAlpha(t *testing.T) {
 
 // TestAlphaByKind: an ordinal category is compared by the schema's order, one that takes a single label by equality.
 func TestAlphaByKind(t *testing.T) {
-	for kind, want := range map[manifest.CategoryKind]string{manifest.Single: "nominal 0.743", manifest.Ordinal: "ordinal 0.815"} {
+	for kind, want := range map[manifest.CategoryKind]string{manifest.Single: "nominal 0.743",
+		manifest.Ordinal: "ordinal 0.815"} {
 		a, err := Agree(oneCategory(kind, "0 1 2 3 4 5"), columns(krippendorff2011...), Comparing{})
 		testkit.OK(t, err)
 		c := a.Categories[0]
@@ -126,7 +127,8 @@ func TestAlphaOfSets(t *testing.T) {
 	chance := (5.*4 + 4*1 + 5*1*subset) * 2 / (10 * 9)
 	want := 1 - 2*subset/10/chance
 	c := got.Categories[0]
-	if c.Alpha.Value == nil || !near(*c.Alpha.Value, want) || c.Alpha.Distance != "MASI" || c.Units != 5 || c.Unanswered != 1 {
+	if c.Alpha.Value == nil || !near(*c.Alpha.Value, want) || c.Alpha.Distance != "MASI" || c.Units != 5 ||
+		c.Unanswered != 1 {
 		t.Errorf("alpha %+v of %d entries, want %v of 5", c.Alpha, c.Units, want)
 	}
 	// Label 0 is given or not: six times, four times not, and nobody differs. Label 1: once given, nine times not.
@@ -147,7 +149,8 @@ func TestUnequal(t *testing.T) {
 	}
 	schema := oneCategory(manifest.Single, "0 1 2 3 4 5")
 	agree := func(decider Decider, third ...string) (kappa, alpha float64) {
-		a, err := Agree(schema, columns(append([]string{string(one), string(other)}, third...)...), Comparing{Decider: decider})
+		a, err := Agree(schema, columns(append([]string{string(one), string(other)}, third...)...),
+			Comparing{Decider: decider})
 		testkit.OK(t, err)
 		return *a.Categories[0].Kappa.Value, *a.Categories[0].Alpha.Value
 	}
@@ -169,7 +172,8 @@ func TestPairWeights(t *testing.T) {
 	a, err := Agree(oneCategory(manifest.Single, "0 1"), columns("0011", "0001", "-01-"), Comparing{Decider: Nobody})
 	testkit.OK(t, err)
 	c := a.Categories[0]
-	if !near(*c.Kappa.Value, (4*.5+2*1+2*0)/8) || !near(*c.Observed, 6./8) || c.Kappa.Interval != nil || c.Alpha.Interval != nil {
+	if !near(*c.Kappa.Value, (4*.5+2*1+2*0)/8) || !near(*c.Observed, 6./8) || c.Kappa.Interval != nil ||
+		c.Alpha.Interval != nil {
 		t.Errorf("%+v", c)
 	}
 	if !a.Several() || c.Entries != 8 || c.Units != 4 {
@@ -196,12 +200,15 @@ func TestDecider(t *testing.T) {
 		{"four for everything", []string{"01", "01", "01", "01"}, LastOfThree, "[]"},
 	} {
 		a, err := Agree(oneCategory(manifest.Single, "0 1 2 3 4 5"), columns(c.answers...), Comparing{Decider: c.decider})
-		if got := fmt.Sprint(a.Deciders); err != nil || got != c.deciders || len(a.Annotators)+len(a.Deciders) != len(c.answers) {
+		if got := fmt.Sprint(a.Deciders); err != nil || got != c.deciders ||
+			len(a.Annotators)+len(a.Deciders) != len(c.answers) {
 			t.Errorf("%s: %s decide, %s are compared, want %s; error %v", c.name, got, a.Annotators, c.deciders, err)
 		}
 	}
-	for want, how := range map[string]Decider{"A3 cannot decide: there are 2 annotators": 3, "once A2, who decides, is left out": 2} {
-		if _, err := Agree(oneCategory(manifest.Single, "0 1"), columns("01", "01"), Comparing{Decider: how}); err == nil || !strings.Contains(err.Error(), want) {
+	for want, how := range map[string]Decider{"A3 cannot decide: there are 2 annotators": 3,
+		"once A2, who decides, is left out": 2} {
+		if _, err := Agree(oneCategory(manifest.Single, "0 1"), columns("01", "01"),
+			Comparing{Decider: how}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -226,7 +233,8 @@ func TestBatchDecider(t *testing.T) {
 	}
 	got, err := AgreeByBatch(oneCategory(manifest.Single, "0 1"), all, batches, Comparing{Decider: LastOfThree})
 	testkit.OK(t, err)
-	if len(got) != 2 || got[0].Agreement == nil || got[0].Agreement.Entries != 3 || got[0].Agreement.Bootstrap != nil || got[1].Agreement != nil {
+	if len(got) != 2 || got[0].Agreement == nil || got[0].Agreement.Entries != 3 || got[0].Agreement.Bootstrap != nil ||
+		got[1].Agreement != nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -237,7 +245,8 @@ func TestBatches(t *testing.T) {
 	for i := range mostBatches + 1 {
 		batches[manifest.Key{ID: manifest.PostID(fmt.Sprint(i))}] = fmt.Sprint(i)
 	}
-	if _, err := AgreeByBatch(oneCategory(manifest.Single, "0 1"), columns("01", "01"), batches, Comparing{}); err == nil || !strings.Contains(err.Error(), "1001 batches") {
+	if _, err := AgreeByBatch(oneCategory(manifest.Single, "0 1"), columns("01", "01"), batches,
+		Comparing{}); err == nil || !strings.Contains(err.Error(), "1001 batches") {
 		t.Errorf("1001 batches: %v", err)
 	}
 }
@@ -321,12 +330,14 @@ func TestAgreeTime(t *testing.T) {
 	if got.Bootstrap != nil || c.Alpha.Undefined != tooMany || c.Kappa.Value == nil || c.Labels[0].Alpha.Value == nil {
 		t.Errorf("intervals %+v, alpha %+v, kappa %+v", got.Bootstrap, c.Alpha, c.Kappa)
 	}
-	if _, err := Agree(schema, make([]Answers, mostAnnotators+1), Comparing{}); err == nil || !strings.Contains(err.Error(), "500 are the most") {
+	if _, err := Agree(schema, make([]Answers, mostAnnotators+1), Comparing{}); err == nil ||
+		!strings.Contains(err.Error(), "500 are the most") {
 		t.Errorf("too many annotators: %v", err)
 	}
 }
 
-// FuzzAgree: whatever annotators answer, each number is defined or has a reason, none is above 1, and alpha does not hang on the order of the annotators.
+// FuzzAgree: whatever annotators answer, each number is defined or has a reason, none is above 1, and alpha does not
+// hang on the order of the annotators.
 func FuzzAgree(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 2, 3, 4, 5, 6, 7, 255, 128, 9, 9, 9})
 	f.Add([]byte{0, 0, 0, 0, 0})

@@ -10,8 +10,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestImages: the unit is an image. What its rows agree on counts once, what they differ in counts for no label, and rows
-// are counted as annotations alone, whichever way the entries come: as rows of a release or as lists of a dataset.
+// TestImages: the unit is an image. What its rows agree on counts once, what they differ in counts for no label, and
+// rows are counted as annotations alone, whichever way the entries come: as rows of a release or as lists of a dataset.
 func TestImages(t *testing.T) {
 	schema := manifest.Schema{Name: "many", Many: true, Categories: []manifest.Category{
 		{Name: "mood", Kind: manifest.Single, Labels: []manifest.Label{{Code: "glad"}, {Code: "sad"}}},
@@ -20,7 +20,8 @@ func TestImages(t *testing.T) {
 	row := func(id manifest.PostID, mood, scale int) manifest.Entry {
 		return manifest.Entry{Key: manifest.Key{ID: id}, Split: "train", Labels: [][]int{{mood}, {scale}}}
 	}
-	rows := []manifest.Entry{row("a", 0, 1), row("b", 1, 2), row("a", 0, 2), row("b", 1, 2), row("a", 0, 1), row("c", 1, 0)}
+	rows := []manifest.Entry{row("a", 0, 1), row("b", 1, 2), row("a", 0, 2), row("b", 1, 2), row("a", 0, 1),
+		row("c", 1, 0)}
 	before := counted(t, schema, rows)
 	type counts struct{ Entries, Annotations, Glad, Sad, MoodDiffers, ScaleDiffers, Unlabelled int }
 	of := func(s Stats) counts {

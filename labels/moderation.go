@@ -23,8 +23,8 @@ type Judgement struct {
 
 // ModerationRules say what counts as a flag.
 type ModerationRules struct {
-	// SelfHarm names the categories of self-harm. Case and signs do not count: self-harm is SelfHarm. Empty: all categories
-	// count, so that every flag is one of self-harm.
+	// SelfHarm names the categories of self-harm. Case and signs do not count: self-harm is SelfHarm. Empty: all
+	// categories count, so that every flag is one of self-harm.
 	SelfHarm []string
 	Severity float64 // the least severity that is a flag, of a category that has no flag
 	Score    float64 // the least score that is a flag, of a category that has neither
@@ -181,8 +181,8 @@ type SeverityMean struct {
 	Group string   `json:"group"` // all, with, without
 	N     int      `json:"n"`
 	Mean  *float64 `json:"mean"`
-	// P is of Kruskal's and Wallis's test of with against without, which is Mann's and Whitney's; nil where it was not asked
-	// for or cannot be told.
+	// P is of Kruskal's and Wallis's test of with against without, which is Mann's and Whitney's; nil where it was not
+	// asked for or cannot be told.
 	P *float64 `json:"p,omitempty"`
 }
 
@@ -218,7 +218,8 @@ func NewRate(flagged, n int) Rate {
 
 // TabulateModeration counts the flags of services by the labels of a category that takes one, and takes means of their
 // severities, with and without a label of the category beside, if that is not "". test asks for the test of the two.
-func TabulateModeration(schema manifest.Schema, by, beside string, test bool, gold []manifest.Entry, others map[manifest.Key]bool,
+func TabulateModeration(schema manifest.Schema, by, beside string, test bool, gold []manifest.Entry,
+	others map[manifest.Key]bool,
 	files []Judgements) (ModerationTable, error) {
 	place := func(name string) int {
 		return slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == name })
@@ -264,7 +265,8 @@ func TabulateModeration(schema manifest.Schema, by, beside string, test bool, go
 				continue
 			}
 			group := 2
-			if slices.ContainsFunc(e.Labels[groups], func(l int) bool { return !schema.Categories[groups].Labels[l].Exclusive }) {
+			if slices.ContainsFunc(e.Labels[groups],
+				func(l int) bool { return !schema.Categories[groups].Labels[l].Exclusive }) {
 				group = 1
 			}
 			severities[at][group] = append(severities[at][group], *j.Severity)

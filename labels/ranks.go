@@ -83,7 +83,8 @@ const fewValues = 5
 // CompareGroups tests each feature between the labels of a category: a category that takes one label is one test a
 // feature, each label of a multi-label one a test of the entries with it against those without. Entries that have no
 // answer for the category are in no group.
-func CompareGroups(schema manifest.Schema, category string, entries []manifest.Entry, features []Feature) ([]GroupTest, error) {
+func CompareGroups(schema manifest.Schema, category string, entries []manifest.Entry,
+	features []Feature) ([]GroupTest, error) {
 	place := slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == category })
 	if place < 0 {
 		return nil, fmt.Errorf("the release has no category %q", category)

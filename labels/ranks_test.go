@@ -59,8 +59,8 @@ func yesNo(yes, of int) (values []float64) {
 	return values
 }
 
-// TestRankVectors has the examples of SciPy's and R's documentation, of Zar's book, and values worked by hand. A pair is its
-// groups, z, p and p after Bonferroni; 9 stands for what the source does not have.
+// TestRankVectors has the examples of SciPy's and R's documentation, of Zar's book, and values worked by hand. A pair
+// is its groups, z, p and p after Bonferroni; 9 stands for what the source does not have.
 func TestRankVectors(t *testing.T) {
 	const skip = 9
 	sprays := "10 7 20 14 14 12 10 23 17 20 14 13; 11 17 21 11 16 14 17 17 19 21 7 13; 0 1 7 2 3 1 2 1 3 0 1 4;" +
@@ -75,22 +75,32 @@ func TestRankVectors(t *testing.T) {
 		epsilon, eta float64
 		pairs        []pair
 	}{
-		"SciPy, kruskal 1": {parseGroups(t, "1 3 5 7 9; 2 4 6 8 10"), 0.2727272727272734, 1, 0.6015081344405895, 1e-12, skip, skip, nil},
+		"SciPy, kruskal 1": {parseGroups(t, "1 3 5 7 9; 2 4 6 8 10"), 0.2727272727272734, 1, 0.6015081344405895, 1e-12,
+			skip, skip, nil},
 		"SciPy, kruskal 2": {parseGroups(t, "1 1 1; 2 2 2; 2 2"), 7, 2, 0.0301973834223185, 1e-12, skip, skip, nil},
-		"SciPy, mstats.kruskal": {parseGroups(t, "6.3 5.4 5.7 5.2 5.0; 6.9 7.0 6.1 7.9; 7.2 6.9 6.1 6.5"), 7.113812154696133, 2, 0.028526948491942164, 1e-12, skip, skip,
+		"SciPy, mstats.kruskal": {parseGroups(t, "6.3 5.4 5.7 5.2 5.0; 6.9 7.0 6.1 7.9; 7.2 6.9 6.1 6.5"),
+			7.113812154696133, 2, 0.028526948491942164, 1e-12, skip, skip,
 			[]pair{{1, 2, -2.437355, skip, .0443854}, {1, 3, -2.053520, skip, .120067}, {2, 3, 0.364138, skip, 1}}},
-		"R, kruskal.test": {parseGroups(t, "2.9 3.0 2.5 2.6 3.2; 3.8 2.7 4.0 2.4; 2.8 3.4 3.7 2.2 2.0"), 0.7714285714, 2, 0.6799647736, 1e-9, skip, skip,
+		"R, kruskal.test": {parseGroups(t, "2.9 3.0 2.5 2.6 3.2; 3.8 2.7 4.0 2.4; 2.8 3.4 3.7 2.2 2.0"), 0.7714285714, 2,
+			0.6799647736, 1e-9, skip, skip,
 			[]pair{{1, 2, -0.641427, skip, skip}, {1, 3, 0.226779, skip, skip}, {2, 3, 0.855236, skip, skip}}},
 		"Zar's ponds": {parseGroups(t, ponds), 11.943539277024662, 3, 0.007579094973, 1e-11, skip, skip,
-			[]pair{{1, 2, -2.137006, .0325975, .195585}, {1, 3, -2.949349, .00318444, .0191067}, {1, 4, -2.991809, .00277330, .0166398},
+			[]pair{{1, 2, -2.137006, .0325975, .195585}, {1, 3, -2.949349, .00318444, .0191067},
+				{1, 4, -2.991809, .00277330, .0166398},
 				{2, 3, -0.884805, .376262, 1}, {2, 4, -0.854803, .392660, 1}, {3, 4, 0.058987, .952962, 1}}},
 		"R, InsectSprays": {parseGroups(t, sprays), 54.691344622371, 5, 1.51084444e-10, 1e-17, skip, skip,
-			[]pair{{1, 2, skip, skip, 1}, {1, 3, skip, skip, 2.70799e-05}, {1, 4, skip, skip, .0273527}, {1, 5, skip, skip, .0017679}, {1, 6, skip, skip, 1},
-				{2, 3, skip, skip, 5.462e-06}, {2, 4, skip, skip, .00904373}, {2, 5, skip, skip, .000470584}, {2, 6, skip, skip, 1}, {3, 4, skip, skip, 1},
-				{3, 5, skip, skip, 1}, {3, 6, skip, skip, 3.33446e-06}, {4, 5, skip, skip, 1}, {4, 6, skip, skip, .00639694}, {5, 6, skip, skip, .000312019}}},
-		"yes or no, by FigSIM's severity": {[][]float64{yesNo(40, 161), yesNo(50, 189), yesNo(110, 339), yesNo(45, 163), yesNo(35, 167), yesNo(6, 30)},
-			9.279964555889, 5, 0.098405010238, 1e-11, .008854928, .004103513, []pair{{3, 5, 2.727954, .006373, .095593}, {1, 3, -1.783091, .074572, 1}}},
-		"many ties": {parseGroups(t, "0 0 1 1 2; 0 1 1 2 2 3; 2 2 3 3 3"), 7.145833333333, 2, 0.028073852084, 1e-11, .476388889, .395833333,
+			[]pair{{1, 2, skip, skip, 1}, {1, 3, skip, skip, 2.70799e-05}, {1, 4, skip, skip, .0273527},
+				{1, 5, skip, skip, .0017679}, {1, 6, skip, skip, 1},
+				{2, 3, skip, skip, 5.462e-06}, {2, 4, skip, skip, .00904373}, {2, 5, skip, skip, .000470584},
+				{2, 6, skip, skip, 1}, {3, 4, skip, skip, 1},
+				{3, 5, skip, skip, 1}, {3, 6, skip, skip, 3.33446e-06}, {4, 5, skip, skip, 1}, {4, 6, skip, skip, .00639694},
+				{5, 6, skip, skip, .000312019}}},
+		"yes or no, by FigSIM's severity": {[][]float64{yesNo(40, 161), yesNo(50, 189), yesNo(110, 339), yesNo(45, 163),
+			yesNo(35, 167), yesNo(6, 30)},
+			9.279964555889, 5, 0.098405010238, 1e-11, .008854928, .004103513,
+			[]pair{{3, 5, 2.727954, .006373, .095593}, {1, 3, -1.783091, .074572, 1}}},
+		"many ties": {parseGroups(t, "0 0 1 1 2; 0 1 1 2 2 3; 2 2 3 3 3"), 7.145833333333, 2, 0.028073852084, 1e-11,
+			.476388889, .395833333,
 			[]pair{{1, 2, -1.046124, skip, .886511}, {1, 3, -2.644191, skip, .0245659}, {2, 3, -1.715643, skip, .258682}}},
 	} {
 		got := rankTest(t, c.groups).Result
@@ -116,7 +126,8 @@ func TestRankVectors(t *testing.T) {
 	}
 }
 
-// TestRanksOfPython holds 1,000 random tables, with ties and empty groups, against the definitions in testdata/ranks.py.
+// TestRanksOfPython holds 1,000 random tables, with ties and empty groups, against the definitions in
+// testdata/ranks.py.
 func TestRanksOfPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -161,8 +172,8 @@ func TestRanksOfPython(t *testing.T) {
 	}
 }
 
-// TestSummaryOfGroups: quartiles are NumPy's of 1 2 3 4 and whiskers end at values; what is missing is counted, and what cannot
-// be tested says why.
+// TestSummaryOfGroups: quartiles are NumPy's of 1 2 3 4 and whiskers end at values; what is missing is counted, and
+// what cannot be tested says why.
 func TestSummaryOfGroups(t *testing.T) {
 	nan := math.NaN()
 	got := rankTest(t, [][]float64{{4, nan, 1, 3, 2}, {9, 9, 9, 9, 100, nan, nan}, {}})
@@ -171,15 +182,18 @@ func TestSummaryOfGroups(t *testing.T) {
 		{"G1", "g1", 4, 1, true, &Summary{2.5, 2.5, 1, 1.75, 2.5, 3.25, 4, 1, 4}},
 		{"G2", "g2", 5, 2, false, &Summary{27.2, 7, 9, 9, 9, 9, 100, 9, 9}},
 		{"G3", "g3", 0, 0, true, nil}},
-		Result: &RankResult{H: got.Result.H, Freedom: 1, P: got.Result.P, PHolm: got.Result.P, EpsilonSquared: got.Result.H / 8, EtaSquared: &eta,
+		Result: &RankResult{H: got.Result.H, Freedom: 1, P: got.Result.P, PHolm: got.Result.P,
+			EpsilonSquared: got.Result.H / 8, EtaSquared: &eta,
 			Pairs: []PairTest{{"G1", "G2", got.Result.Pairs[0].Z, got.Result.P, got.Result.P}}}}
 	// Of two groups Dunn's test is Kruskal's and Wallis's.
-	if z := got.Result.Pairs[0].Z; math.Abs(z*z-got.Result.H) > 1e-12 || z > 0 || math.Abs(got.Result.Pairs[0].P-got.Result.P) > 1e-12 {
+	if z := got.Result.Pairs[0].Z; math.Abs(z*z-got.Result.H) > 1e-12 || z > 0 ||
+		math.Abs(got.Result.Pairs[0].P-got.Result.P) > 1e-12 {
 		t.Errorf("z = %v, H = %v, p = %v and %v", z, got.Result.H, got.Result.Pairs[0].P, got.Result.P)
 	}
 	want.Result.Pairs[0].P, want.Result.Pairs[0].PBonferroni = got.Result.Pairs[0].P, got.Result.Pairs[0].PBonferroni
 	testkit.Same(t, "test", want, got)
-	for untested, groups := range map[string][][]float64{"fewer than two groups have values": {{1, 2, 3}, {nan}}, "all values are equal": {{1, 1}, {1}}} {
+	for untested, groups := range map[string][][]float64{"fewer than two groups have values": {{1, 2, 3}, {nan}},
+		"all values are equal": {{1, 1}, {1}}} {
 		if got := rankTest(t, groups); got.Untested != untested || got.Result != nil {
 			t.Errorf("%v: %q, %v", groups, got.Untested, got.Result)
 		}
@@ -189,7 +203,8 @@ func TestSummaryOfGroups(t *testing.T) {
 	}
 	// A count that is 0 or 1 in this sample is a count all the same.
 	for _, yesNo := range []bool{false, true} {
-		tests, err := CompareGroups(oneCategory(manifest.Single, "A B"), "c", golden([]int{0}, []int{1}), []Feature{{"f", []float64{0, 1}, yesNo}})
+		tests, err := CompareGroups(oneCategory(manifest.Single, "A B"), "c", golden([]int{0}, []int{1}),
+			[]Feature{{"f", []float64{0, 1}, yesNo}})
 		if err != nil || tests[0].YesNo != yesNo {
 			t.Errorf("declared %t: %+v, %v", yesNo, tests, err)
 		}
@@ -204,17 +219,20 @@ func TestGroupsOfMulti(t *testing.T) {
 	testkit.OK(t, err)
 	var got []string
 	for _, x := range tests {
-		got = append(got, fmt.Sprintf("%s: %s %d %v, %s %d %v", x.Label, x.Groups[0].Code, x.Groups[0].N, x.Groups[0].Values.Mean,
+		got = append(got, fmt.Sprintf("%s: %s %d %v, %s %d %v", x.Label, x.Groups[0].Code, x.Groups[0].N,
+			x.Groups[0].Values.Mean,
 			x.Groups[1].Code, x.Groups[1].N, x.Groups[1].Values.Mean))
 	}
-	testkit.Same(t, "groups", []string{"A: with A 2 1.5, without A 2 3.5", "B: with B 2 3, without B 2 2", "NONE: with NONE 1 3, without NONE 3 2.3333333333333335"}, got)
+	testkit.Same(t, "groups", []string{"A: with A 2 1.5, without A 2 3.5", "B: with B 2 3, without B 2 2",
+		"NONE: with NONE 1 3, without NONE 3 2.3333333333333335"}, got)
 	if _, err := CompareGroups(schema, "d", entries, nil); err == nil {
 		t.Error("a category that is not there was taken")
 	}
 	if _, err := CompareGroups(schema, "c", entries, []Feature{{Name: "f"}}); err == nil {
 		t.Error("a feature without values was taken")
 	}
-	of := []GroupTest{{Result: &RankResult{P: .04}}, {}, {Result: &RankResult{P: .01}}, {Result: &RankResult{P: .03}}, {Result: &RankResult{P: .9}}}
+	of := []GroupTest{{Result: &RankResult{P: .04}}, {}, {Result: &RankResult{P: .01}}, {Result: &RankResult{P: .03}},
+		{Result: &RankResult{P: .9}}}
 	holm(of) // R: p.adjust(c(.04, .01, .03, .9), "holm") = .09 .04 .09 .9
 	for i, want := range map[int]float64{0: .09, 2: .04, 3: .09, 4: .9} {
 		if !near(of[i].Result.PHolm, want) {
@@ -223,9 +241,9 @@ func TestGroupsOfMulti(t *testing.T) {
 	}
 }
 
-// TestGroupsOfFigSIM makes features for the labels of FigSIM's 1,049 memes: one whose planning memes lie 1.2 standard deviations
-// higher, one that says yes more often for deaths, and one of noise. Over 200 seeds Dunn's test finds the pairs that differ, and
-// a pair that does not in at most 5 of 100.
+// TestGroupsOfFigSIM makes features for the labels of FigSIM's 1,049 memes: one whose planning memes lie 1.2 standard
+// deviations higher, one that says yes more often for deaths, and one of noise. Over 200 seeds Dunn's test finds the
+// pairs that differ, and a pair that does not in at most 5 of 100.
 func TestGroupsOfFigSIM(t *testing.T) {
 	r, entries := figsim(t)
 	place, planning, death := 1, 3, 5

@@ -248,8 +248,8 @@ func (l LabelScore) True() string {
 type Bias struct {
 	ByTrue  []BiasRow `json:"by_true"`            // by gold label: FigSIM, Figure 4
 	ByLabel []BiasBy  `json:"by_label,omitempty"` // by the labels of another category: FigSIM, Table 12
-	// Right is ByLabel over those predictions that are right about the label: FigSIM, section 5.3. nil where no file answers
-	// the other category.
+	// Right is ByLabel over those predictions that are right about the label: FigSIM, section 5.3. nil where no file
+	// answers the other category.
 	Right []BiasBy `json:"by_label_right,omitempty"`
 }
 
@@ -299,7 +299,8 @@ func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others m
 }
 
 // MatchIDs says how the rows of a file fit the gold entries. others are the ids of the release that are not looked at.
-func MatchIDs[V any](file string, gold []manifest.Entry, others map[manifest.Key]bool, rows map[manifest.Key]V) FileScore {
+func MatchIDs[V any](file string, gold []manifest.Entry, others map[manifest.Key]bool,
+	rows map[manifest.Key]V) FileScore {
 	fs := FileScore{File: file}
 	known := make(map[manifest.Key]bool, len(gold))
 	var missing, unknown []string
@@ -378,7 +379,8 @@ func (x tallied) averages() (macro, weighted float64) {
 	return macro / float64(len(x.by)), weighted / float64(max(1, support))
 }
 
-func (t Task) score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, files []Predictions) (TaskScore, bool) {
+func (t Task) score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, files []Predictions) (TaskScore,
+	bool) {
 	ts := TaskScore{Category: t.Category}
 	var tallies []tallied
 	var macro, weighted []float64
@@ -444,7 +446,8 @@ func (t Task) errors(category manifest.Category, by int, gold []manifest.Entry, 
 			if given == nil || predicted == nil || t.Kind != manifest.Multi && len(given) == 0 {
 				continue
 			}
-			right := len(given) == len(predicted) && !slices.ContainsFunc(given, func(c int) bool { return !slices.Contains(predicted, c) })
+			right := len(given) == len(predicted) &&
+				!slices.ContainsFunc(given, func(c int) bool { return !slices.Contains(predicted, c) })
 			for _, l := range e.Labels[by] {
 				out.Labels[l].All++
 				if !right {

@@ -63,21 +63,27 @@ func TestF1(t *testing.T) {
 	}{
 		{"multiclass: y_true [0,1,2,0,1,2], y_pred [0,2,1,0,0,1] gives [0.8, 0, 0], macro and weighted 0.26...",
 			oneCategory(manifest.Single, "0 1 2"), golden([]int{0}, []int{1}, []int{2}, []int{0}, []int{1}, []int{2}),
-			predicted("p", []int{0}, []int{2}, []int{1}, []int{0}, []int{0}, []int{1}), []float64{0.8, 0, 0}, 0.8 / 3, 0.8 / 3},
+			predicted("p", []int{0}, []int{2}, []int{1}, []int{0}, []int{0}, []int{1}), []float64{0.8, 0, 0}, 0.8 / 3,
+			0.8 / 3},
 		{"multilabel: y_true [[0,0,0],[1,1,1],[0,1,1]], y_pred [[0,0,0],[1,1,1],[1,1,0]] gives [0.66666667, 1, 0.66666667]",
 			oneCategory(manifest.Multi, "0 1 2 NONE"), golden([]int{3}, []int{0, 1, 2}, []int{1, 2}),
-			predicted("p", []int{}, []int{2, 1, 0}, []int{0, 1}), []float64{2. / 3, 1, 2. / 3}, (2./3 + 1 + 2./3) / 3, (2./3 + 2*1 + 2*2./3) / 5},
-		{"a label that is neither given nor predicted has 0", oneCategory(manifest.Single, "0 1 2"), golden([]int{0}, []int{1}),
+			predicted("p", []int{}, []int{2, 1, 0}, []int{0, 1}), []float64{2. / 3, 1, 2. / 3}, (2./3 + 1 + 2./3) / 3,
+			(2./3 + 2*1 + 2*2./3) / 5},
+		{"a label that is neither given nor predicted has 0", oneCategory(manifest.Single, "0 1 2"),
+			golden([]int{0}, []int{1}),
 			predicted("p", []int{0}, []int{1}), []float64{1, 1, 0}, 2. / 3, 1},
 	} {
-		s, err := Score(c.schema, []Task{task(t, c.schema, manifest.Task{Category: "c"})}, c.gold, nil, []Predictions{c.predicted})
+		s, err := Score(c.schema, []Task{task(t, c.schema, manifest.Task{Category: "c"})}, c.gold, nil,
+			[]Predictions{c.predicted})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
 		got := s.Tasks[0]
-		if !allNear(f1s(got), c.f1) || !near(got.MacroF1.Mean, c.macro) || !near(got.WeightedF1.Mean, c.weighted) || got.MacroF1.SD != nil {
-			t.Errorf("%s\ngot %v, macro %v, weighted %v; want %v, %v, %v", c.name, f1s(got), got.MacroF1, got.WeightedF1, c.f1, c.macro, c.weighted)
+		if !allNear(f1s(got), c.f1) || !near(got.MacroF1.Mean, c.macro) || !near(got.WeightedF1.Mean, c.weighted) ||
+			got.MacroF1.SD != nil {
+			t.Errorf("%s\ngot %v, macro %v, weighted %v; want %v, %v, %v", c.name, f1s(got), got.MacroF1, got.WeightedF1,
+				c.f1, c.macro, c.weighted)
 		}
 	}
 }
@@ -85,7 +91,8 @@ func TestF1(t *testing.T) {
 // TestSpread: the paper's Table 4 has the mean over labels as the task's score, and a sample
 // standard deviation over runs.
 func TestSpread(t *testing.T) {
-	for want, each := range map[float64][]float64{70.21: {86.70, 65.93, 58.00}, 71.60: {75.68, 71.57, 68.14, 71.62, 70.98}, 58.51: {61.76, 47.19, 69.92, 55.18}} {
+	for want, each := range map[float64][]float64{70.21: {86.70, 65.93, 58.00},
+		71.60: {75.68, 71.57, 68.14, 71.62, 70.98}, 58.51: {61.76, 47.19, 69.92, 55.18}} {
 		if got := spread(each).Mean; math.Abs(got-want) > 0.0051 {
 			t.Errorf("mean of %v = %v, the paper has %v", each, got, want)
 		}
@@ -146,7 +153,8 @@ func TestBias(t *testing.T) {
 		return BiasRow{code, name, over, under, correct}
 	}
 	want := &Bias{
-		ByTrue: []BiasRow{row("SS6", "None", 1, 0, 0), row("SS1", "Wish to be dead", 0, 1, 1), row("SS2", "Suicide ideation", 1, 1, 0),
+		ByTrue: []BiasRow{row("SS6", "None", 1, 0, 0), row("SS1", "Wish to be dead", 0, 1, 1),
+			row("SS2", "Suicide ideation", 1, 1, 0),
 			row("SS3", "Suicide planning", 0, 1, 0), row("SS4+SS5", "Suicide attempts/Suicide death", 0, 0, 3)},
 		ByLabel: []BiasBy{
 			{"F1", "Metaphor", row("F1", "Metaphor", 2, 2, 2), row("F1", "Metaphor", 0, 1, 1)},
@@ -183,11 +191,13 @@ func TestIDs(t *testing.T) {
 	second := predicted("second", []int{0}, []int{}) // all of a label's columns say no: no answer
 	second.Labels[key(8)] = [][]int{{0}}
 	second.Labels[manifest.Key{ID: "9", Image: 2}] = [][]int{{0}}
-	s, err := Score(schema, []Task{task(t, schema, manifest.Task{Category: "c"})}, gold, others, []Predictions{first, second})
+	s, err := Score(schema, []Task{task(t, schema, manifest.Task{Category: "c"})}, gold, others,
+		[]Predictions{first, second})
 	testkit.OK(t, err)
 	want := []FileScore{
 		{File: "first", Predicted: 4, Elsewhere: 1, UnknownOf: []string{}},
-		{File: "second", Predicted: 2, Missing: 2, MissingOf: []string{"2", "3"}, Unknown: 2, UnknownOf: []string{"8", "9/2"}},
+		{File: "second", Predicted: 2, Missing: 2, MissingOf: []string{"2", "3"}, Unknown: 2,
+			UnknownOf: []string{"8", "9/2"}},
 	}
 	for i := range s.Files {
 		if len(s.Files[i].UnknownOf) == 0 {
@@ -201,7 +211,8 @@ func TestIDs(t *testing.T) {
 	if !allNear(ts.Labels[0].F1.Each, []float64{2. / 3, 1}) || !allNear(ts.Labels[1].F1.Each, []float64{2. / 3, 0}) {
 		t.Errorf("F1 %v, %v", ts.Labels[0].F1.Each, ts.Labels[1].F1.Each)
 	}
-	if _, err := Score(schema, []Task{task(t, schema, manifest.Task{Category: "c"})}, gold, nil, []Predictions{predicted("none")}); err == nil {
+	if _, err := Score(schema, []Task{task(t, schema, manifest.Task{Category: "c"})}, gold, nil,
+		[]Predictions{predicted("none")}); err == nil {
 		t.Error("a file without answers was scored")
 	}
 	for _, gold := range [][]manifest.Entry{nil, gold} {
@@ -258,7 +269,8 @@ func TestSupport(t *testing.T) {
 	}
 	forth, back, alone := score(all, some), score(some, all), score(some)
 	for i, l := range forth {
-		if l.Support != back[i].Support || l.Support != alone[i].Support || l.Supports[0] != back[i].Supports[1] || l.Supports[1] != l.Support {
+		if l.Support != back[i].Support || l.Support != alone[i].Support || l.Supports[0] != back[i].Supports[1] ||
+			l.Supports[1] != l.Support {
 			t.Errorf("%s: %+v, in the other order %+v", l.Code, l, back[i])
 		}
 		if want := fmt.Sprintf("%d, %d", l.Supports[0], l.Supports[1]); l.Supports[0] != l.Supports[1] && l.True() != want {

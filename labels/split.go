@@ -358,7 +358,8 @@ func (s *stratifier) move(stock [][][]int, kind, from, to int) {
 type Deviation struct {
 	Splits []SplitSize      `json:"splits"`
 	Labels []LabelDeviation `json:"labels"` // in the order of the schema; labels that never occur are left out
-	// Worst and WorstShare are the largest values of Off and OffShare, with their labels and splits; zero where no label is off.
+	// Worst and WorstShare are the largest values of Off and OffShare, with their labels and splits; zero where no
+	// label is off.
 	Worst      Worst   `json:"worst,omitzero"`
 	WorstShare Worst   `json:"worst_share,omitzero"`
 	Mean       float64 `json:"mean"` // of the absolute values of Off

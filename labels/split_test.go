@@ -49,12 +49,14 @@ func TestSplitFigSIM(t *testing.T) {
 		testkit.OK(t, err)
 		ours, err := counted(t, r.Schema, resplit(t, entries, a)).Deviate(sixtyTwentyTwenty)
 		testkit.OK(t, err)
-		testkit.Same(t, fmt.Sprintf("seed %d: sizes", seed), []SplitSize{{"train", 629}, {"validation", 210}, {"test", 210}}, ours.Splits)
+		testkit.Same(t, fmt.Sprintf("seed %d: sizes", seed),
+			[]SplitSize{{"train", 629}, {"validation", 210}, {"test", 210}}, ours.Splits)
 		if math.Abs(ours.Worst.Off) > 2 || math.Abs(ours.Worst.Off) > math.Abs(paper.Worst.Off) {
 			t.Errorf("seed %d: worst label is off by %+v, the paper's by %+v", seed, ours.Worst, paper.Worst)
 		}
 		if math.Abs(ours.WorstShare.Off) > math.Abs(paper.WorstShare.Off)+1e-12 {
-			t.Errorf("seed %d: worst label is off by the share %+v, the paper's by %+v", seed, ours.WorstShare, paper.WorstShare)
+			t.Errorf("seed %d: worst label is off by the share %+v, the paper's by %+v", seed, ours.WorstShare,
+				paper.WorstShare)
 		}
 		if ours.Mean > paper.Mean {
 			t.Errorf("seed %d: mean deviation %v, the paper's is %v", seed, ours.Mean, paper.Mean)
@@ -101,7 +103,8 @@ func TestSplitByHand(t *testing.T) {
 		testkit.OK(t, err)
 		for i := 0; i < 6; i += 2 {
 			if a.Splits[i] == a.Splits[i+1] {
-				t.Errorf("seed %d: posts %s and %s, which are alike, are both in %s", seed, a.Posts[i], a.Posts[i+1], a.Splits[i])
+				t.Errorf("seed %d: posts %s and %s, which are alike, are both in %s", seed, a.Posts[i], a.Posts[i+1],
+					a.Splits[i])
 			}
 		}
 	}
@@ -128,8 +131,10 @@ func TestWants(t *testing.T) {
 
 // TestDeviateByHand: of 8 entries in parts of 3 to 1, 6 and 2 would be exact.
 func TestDeviateByHand(t *testing.T) {
-	s := Stats{Splits: []SplitSize{{"test", 2}, {"else", 9}, {"train", 6}}, Categories: []CategoryStats{{Name: "c", Labels: []LabelStats{
-		{Code: "A", Count: 8, BySplit: []int{1, 0, 7}}, {Code: "never", BySplit: []int{0, 0, 0}}, {Code: "B", Count: 4, BySplit: []int{3, 0, 1}}}}}}
+	s := Stats{Splits: []SplitSize{{"test", 2}, {"else", 9}, {"train", 6}},
+		Categories: []CategoryStats{{Name: "c", Labels: []LabelStats{
+			{Code: "A", Count: 8, BySplit: []int{1, 0, 7}}, {Code: "never", BySplit: []int{0, 0, 0}},
+			{Code: "B", Count: 4, BySplit: []int{3, 0, 1}}}}}}
 	got, err := s.Deviate([]Share{{"train", 3}, {"test", 1}})
 	want := Deviation{Splits: []SplitSize{{"train", 6}, {"test", 2}}, Mean: (1. + 1 + 2 + 2) / 4,
 		Labels: []LabelDeviation{{"c", "A", 8, []float64{6, 2}, []float64{1, -1}, []float64{1. / 6, -1. / 2}},

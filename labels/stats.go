@@ -109,7 +109,8 @@ func NewCounter(schema manifest.Schema) *Counter {
 	for i, rows := range schema.Categories {
 		counted := CategoryStats{Name: rows.Name, Title: rows.Title, Kind: rows.Kind}
 		for _, l := range rows.Labels {
-			counted.Labels = append(counted.Labels, LabelStats{Code: l.Code, Name: l.Name, Exclusive: l.Exclusive, BySplit: []int{}})
+			counted.Labels = append(counted.Labels,
+				LabelStats{Code: l.Code, Name: l.Name, Exclusive: l.Exclusive, BySplit: []int{}})
 		}
 		c.stats.Categories = append(c.stats.Categories, counted)
 		for _, columns := range schema.Categories[i+1:] {

@@ -47,8 +47,11 @@ func TestTable8(t *testing.T) {
 // small is a schema of two categories, and four entries that are counted by hand.
 func small() (manifest.Schema, []manifest.Entry) {
 	schema := manifest.Schema{Name: "small", Categories: []manifest.Category{
-		{Name: "colour", Title: "Colour", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "R", Name: "red"}, {Code: "B", Name: "blue"}, {Code: "N", Name: "None", Exclusive: true}}},
-		{Name: "size", Title: "Size", Kind: manifest.Ordinal, Labels: []manifest.Label{{Code: "S", Name: "small"}, {Code: "M", Name: "middle"}, {Code: "L", Name: "large"}}},
+		{Name: "colour", Title: "Colour", Kind: manifest.Multi,
+			Labels: []manifest.Label{{Code: "R", Name: "red"}, {Code: "B", Name: "blue"},
+				{Code: "N", Name: "None", Exclusive: true}}},
+		{Name: "size", Title: "Size", Kind: manifest.Ordinal,
+			Labels: []manifest.Label{{Code: "S", Name: "small"}, {Code: "M", Name: "middle"}, {Code: "L", Name: "large"}}},
 	}}
 	entry := func(id manifest.PostID, split string, labels ...[]int) manifest.Entry {
 		return manifest.Entry{Key: manifest.Key{ID: id}, Split: split, Labels: labels}
@@ -81,7 +84,8 @@ func TestCount(t *testing.T) {
 	got := counted(t, schema, entries)
 	testkit.Same(t, "Count", want, got)
 	p := Pair{Counts: [][]int{{2, 1, 0}, {0, 0, 0}, {0, 0, 1}}}
-	if shares := p.Shares(); !allNear(shares[0], []float64{2. / 3, 1. / 3, 0}) || !allNear(shares[1], []float64{0, 0, 0}) {
+	if shares := p.Shares(); !allNear(shares[0], []float64{2. / 3, 1. / 3, 0}) ||
+		!allNear(shares[1], []float64{0, 0, 0}) {
 		t.Errorf("Shares = %v", shares)
 	}
 }
@@ -91,7 +95,10 @@ func TestCountStops(t *testing.T) {
 		t.Errorf("no entries: %+v", got)
 	}
 	broken := errors.New("broken")
-	if _, err := Count(manifest.FigSIM(), func(yield func(manifest.Entry, error) bool) { yield(manifest.Entry{}, broken) }); !errors.Is(err, broken) {
+	if _, err := Count(manifest.FigSIM(), func(yield func(manifest.Entry, error) bool) {
+		yield(manifest.Entry{},
+			broken)
+	}); !errors.Is(err, broken) {
 		t.Errorf("Count = %v, want the error of the entries", err)
 	}
 }
@@ -117,15 +124,18 @@ func TestHomogeneity(t *testing.T) {
 			Drift{Chi2: two, Freedom: 1, P: math.Erfc(math.Sqrt(two / 2)), CramersV: math.Sqrt(two / 100)}},
 		{"a label that never occurs", []string{"x", "never", "y"}, []int{10, 0, 20}, []int{30, 0, 40}, false,
 			Drift{Chi2: two, Freedom: 1, P: math.Erfc(math.Sqrt(two / 2)), CramersV: math.Sqrt(two / 100)}},
-		{"rare labels are put together", []string{"x", "rare", "y", "rarer"}, []int{10, 6, 20, 4}, []int{30, 8, 40, 4}, false,
-			Drift{Chi2: three, Freedom: 2, P: math.Exp(-three / 2), CramersV: math.Sqrt(three / 122), Merged: []string{"rare+rarer"}}},
+		{"rare labels are put together", []string{"x", "rare", "y", "rarer"}, []int{10, 6, 20, 4}, []int{30, 8, 40, 4},
+			false,
+			Drift{Chi2: three, Freedom: 2, P: math.Exp(-three / 2), CramersV: math.Sqrt(three / 122),
+				Merged: []string{"rare+rarer"}}},
 		{"too few even so", []string{"x", "y"}, []int{1, 2}, []int{2, 1}, false,
 			Drift{Chi2: 2. / 3, Freedom: 1, P: math.Erfc(math.Sqrt(1. / 3)), CramersV: 1. / 3, Small: true}},
 		{"of a scale the neighbour", []string{"low", "x", "y", "high"}, []int{30, 30, 30, 1}, []int{30, 30, 30, 1}, true,
 			Drift{Freedom: 2, P: 1, Merged: []string{"y+high"}}},
 		{"of a scale the one neighbour", []string{"low", "x", "y", "z"}, []int{1, 30, 30, 10}, []int{1, 30, 30, 10}, true,
 			Drift{Freedom: 2, P: 1, Merged: []string{"low+x"}}},
-		{"of a scale the first of two alike", []string{"w", "x", "rare", "y"}, []int{30, 30, 1, 30}, []int{30, 30, 1, 30}, true,
+		{"of a scale the first of two alike", []string{"w", "x", "rare", "y"}, []int{30, 30, 1, 30}, []int{30, 30, 1, 30},
+			true,
 			Drift{Freedom: 2, P: 1, Merged: []string{"x+rare"}}},
 		{"no variation", []string{"x", "y"}, []int{3, 0}, []int{4, 0}, false, Drift{Untested: "no variation"}},
 		{"no entries", []string{"x", "y"}, []int{0, 0}, []int{4, 1}, false, Drift{Untested: "no entries"}},
@@ -136,7 +146,8 @@ func TestHomogeneity(t *testing.T) {
 		}
 		got := test(columns, c.ordinal)
 		same := near(got.Chi2, c.want.Chi2) && near(got.P, c.want.P) && near(got.CramersV, c.want.CramersV)
-		if !same || got.Freedom != c.want.Freedom || got.Untested != c.want.Untested || got.Small != c.want.Small || !slices.Equal(got.Merged, c.want.Merged) {
+		if !same || got.Freedom != c.want.Freedom || got.Untested != c.want.Untested || got.Small != c.want.Small ||
+			!slices.Equal(got.Merged, c.want.Merged) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
@@ -151,7 +162,8 @@ func TestCompareByHand(t *testing.T) {
 	}
 	got := Compare(set(100, 10, 100), set(60, 20, 45))
 	red, blue := 160.*(10*40-90*20)*(10*40-90*20)/(100*60*30*130), 160.*(100*15-0*45)*(100*15-0*45)/(100*60*145*15)
-	for i, want := range []Drift{{Category: "colour", Label: "R", Chi2: red}, {Category: "colour", Label: "B", Chi2: blue}} {
+	for i, want := range []Drift{{Category: "colour", Label: "R", Chi2: red},
+		{Category: "colour", Label: "B", Chi2: blue}} {
 		want.Freedom, want.P, want.CramersV = 1, math.Erfc(math.Sqrt(want.Chi2/2)), math.Sqrt(want.Chi2/160)
 		if diff := cmp.Diff(want, got[i], cmp.Comparer(near)); diff != "" || len(got) != 2 {
 			t.Errorf("label %s of %d tests (-want +got)\n%s", want.Label, len(got), diff)

@@ -99,9 +99,9 @@ func (e *Improbable) Error() string {
 // rounding is how far beyond 0 and 1 the numbers of a float32 may be.
 const rounding = 1e-6
 
-// Probabilities gives the probabilities of a task's classes, nil where a table has no column of the task. Each of numbers has a
-// value for each key; one that cannot be a probability is *Improbable. A class of several labels
-// has a column of its own (severity.SS4+SS5), or the sum of its labels' where one of them must be right, else the largest.
+// Probabilities gives the probabilities of a task's classes, nil where a table has no column of the task. Each of
+// numbers has a value for each key; one that cannot be a probability is *Improbable. A class of several labels has a
+// column of its own (severity.SS4+SS5), or the sum of its labels' where one of them must be right, else the largest.
 func (t Task) Probabilities(schema manifest.Schema, keys []manifest.Key, numbers []Feature) (Probabilities, error) {
 	values := make(map[string][]float64, len(numbers))
 	for _, c := range numbers {
@@ -149,8 +149,8 @@ func (t Task) Probabilities(schema manifest.Schema, keys []manifest.Key, numbers
 	return p, nil
 }
 
-// Tune finds for each class of a task that takes several labels the threshold with the highest F1 over entries; of equal
-// ones the highest.
+// Tune finds for each class of a task that takes several labels the threshold with the highest F1 over entries; of
+// equal ones the highest.
 func (t Task) Tune(entries []manifest.Entry, p Probabilities) (thresholds []Threshold) {
 	for c, class := range t.Classes {
 		type scored struct {

@@ -28,16 +28,19 @@ func TestWeights(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s %.3f of %d", w.Rule, l.Code, *l.Weight, w.Entries))
 		}
 	}
-	testkit.Same(t, "weights", []string{"pos_weight F1 5.526 of 633", "pos_weight F2 7.671 of 633", "pos_weight F3 0.269 of 633", "balanced SS6 1.305 of 633",
-		"balanced SS1 1.120 of 633", "balanced SS2 0.612 of 633", "balanced SS3 1.292 of 633", "balanced SS4+SS5 1.073 of 633"}, got)
-	none := Weights([]Task{task(t, oneCategory(manifest.Single, "A B"), manifest.Task{Category: "c"})}, golden([]int{0}, nil))
+	testkit.Same(t, "weights", []string{"pos_weight F1 5.526 of 633", "pos_weight F2 7.671 of 633",
+		"pos_weight F3 0.269 of 633", "balanced SS6 1.305 of 633",
+		"balanced SS1 1.120 of 633", "balanced SS2 0.612 of 633", "balanced SS3 1.292 of 633",
+		"balanced SS4+SS5 1.073 of 633"}, got)
+	none := Weights([]Task{task(t, oneCategory(manifest.Single, "A B"), manifest.Task{Category: "c"})},
+		golden([]int{0}, nil))
 	if l := none[0].Labels; *l[0].Weight != 0.5 || l[1].Weight != nil || none[0].Entries != 1 {
 		t.Errorf("weights of a class that no entry has: %+v", none)
 	}
 }
 
-// TestTune: of thresholds with equal F1 the higher is taken, equal probabilities fall together, and a class without an entry
-// keeps 0.5.
+// TestTune: of thresholds with equal F1 the higher is taken, equal probabilities fall together, and a class without an
+// entry keeps 0.5.
 func TestTune(t *testing.T) {
 	schema := oneCategory(manifest.Multi, "A B NONE")
 	of := task(t, schema, manifest.Task{Category: "c"})
@@ -85,8 +88,8 @@ func TestTune(t *testing.T) {
 	testkit.Same(t, "codes", [][]string{{"SS6"}, {"SS1"}, {"SS2"}, {"SS3"}, {"SS4", "SS5"}}, severity.codes(scale))
 }
 
-// TestErrors: a prediction of several labels is wrong unless it is exactly the gold set, without the labels that are left out; the
-// errors of severity are told again where the figurative label was right.
+// TestErrors: a prediction of several labels is wrong unless it is exactly the gold set, without the labels that are
+// left out; the errors of severity are told again where the figurative label was right.
 func TestErrors(t *testing.T) {
 	schema := manifest.FigSIM()
 	related, severity := task(t, schema, schema.Tasks()[2]), task(t, schema, schema.Tasks()[1])
@@ -97,7 +100,8 @@ func TestErrors(t *testing.T) {
 		given, predicted []int
 		figurative       []int
 	}{
-		{0, []int{0, 1}, []int{1, 0}, []int{0}}, {0, []int{0, 1}, []int{0}, []int{3}}, {0, []int{5}, []int{}, nil}, {0, []int{4}, []int{5}, []int{}},
+		{0, []int{0, 1}, []int{1, 0}, []int{0}}, {0, []int{0, 1}, []int{0}, []int{3}}, {0, []int{5}, []int{}, nil},
+		{0, []int{4}, []int{5}, []int{}},
 		{1, []int{5}, []int{2}, []int{0, 2}}, {1, []int{0}, []int{1}, []int{1}}, {1, []int{0}, nil, []int{0}},
 	} {
 		gold = append(gold, manifest.Entry{Key: key(i), Labels: [][]int{{0}, {3}, row.given, {0}, {row.context}}})
@@ -105,15 +109,18 @@ func TestErrors(t *testing.T) {
 	}
 	s, err := Score(schema, []Task{related, severity}, gold, nil, []Predictions{p})
 	testkit.OK(t, err)
-	testkit.Same(t, "errors", []ErrorsBy{{"modality", []ErrorShare{{"M1", schema.Categories[3].Labels[0].Name, 3, 6}, {"M2", schema.Categories[3].Labels[1].Name, 0, 0},
-		{"M3", schema.Categories[3].Labels[2].Name, 0, 0}}},
-		{"context", []ErrorShare{{"C1", schema.Categories[4].Labels[0].Name, 1, 4}, {"C2", schema.Categories[4].Labels[1].Name, 2, 2}}}}, s.Tasks[0].Errors)
+	testkit.Same(t, "errors", []ErrorsBy{{"modality",
+		[]ErrorShare{{"M1", schema.Categories[3].Labels[0].Name, 3, 6}, {"M2", schema.Categories[3].Labels[1].Name, 0, 0},
+			{"M3", schema.Categories[3].Labels[2].Name, 0, 0}}},
+		{"context", []ErrorShare{{"C1", schema.Categories[4].Labels[0].Name, 1, 4},
+			{"C2", schema.Categories[4].Labels[1].Name, 2, 2}}}}, s.Tasks[0].Errors)
 	if got := s.Tasks[1].Errors[1].Labels; got[0].Wrong != 4 || got[1].All != 3 {
 		t.Errorf("errors of severity by context: %+v", got)
 	}
 	// Of F1, which all seven have, three predictions are right; of F2 and F3 those without it are right but one each.
 	bias := s.Tasks[1].Bias
-	if bias.ByLabel[0].Present.Under != 7 || bias.Right[0].Present.Under != 3 || bias.Right[1].Absent.Under != 5 || bias.Right[2].Absent.Under != 5 {
+	if bias.ByLabel[0].Present.Under != 7 || bias.Right[0].Present.Under != 3 || bias.Right[1].Absent.Under != 5 ||
+		bias.Right[2].Absent.Under != 5 {
 		t.Errorf("where the figurative label was right: %+v", bias.Right)
 	}
 	if _, err := NewTask(schema, manifest.Task{Category: "severity", ErrorsBy: []string{"colour"}}); err == nil {

@@ -13,7 +13,8 @@ import (
 	"rehydrate/manifest/value"
 )
 
-// A Column passes through: its values go from the manifest into the dataset as they are. Its Name is that in the Parquet.
+// A Column passes through: its values go from the manifest into the dataset as they are. Its Name is that in the
+// Parquet.
 type Column struct {
 	Name string     `toml:"name"`
 	Type ColumnType `toml:"type"`
@@ -25,8 +26,8 @@ type Column struct {
 // A ColumnType says what the values of a column are.
 type ColumnType string
 
-// The types. Values are written as text: integers and numbers in decimals, booleans as true and false, times as RFC 3339
-// in UTC, to the millisecond.
+// The types. Values are written as text: integers and numbers in decimals, booleans as true and false, times as RFC
+// 3339 in UTC, to the millisecond.
 const (
 	TypeText      ColumnType = "text"
 	TypeInteger   ColumnType = "integer"
@@ -148,7 +149,8 @@ func (d *decoder) values(c int, cells []Cell) []string {
 		return nil
 	}
 	if cell.Nested || cell.IsList && !column.List {
-		d.report(i, fmt.Sprintf("column %s wants %s, not a list or an object", column.Name, column), "list = true in its [[column]] takes a list of values")
+		d.report(i, fmt.Sprintf("column %s wants %s, not a list or an object", column.Name, column),
+			"list = true in its [[column]] takes a list of values")
 		return nil
 	}
 	parts := cell.List
@@ -171,7 +173,8 @@ func (d *decoder) values(c int, cells []Cell) []string {
 			return nil
 		}
 		if !ok {
-			d.report(i, fmt.Sprintf("%s is not a value of column %s (%s)", table.Quote(part), column.Name, column.Type), "correct it, leave the cell empty, or change the column's type")
+			d.report(i, fmt.Sprintf("%s is not a value of column %s (%s)", table.Quote(part), column.Name, column.Type),
+				"correct it, leave the cell empty, or change the column's type")
 			return nil
 		}
 		if text == "" && !cell.IsList && len(parts) == 1 { // an empty cell

@@ -90,7 +90,8 @@ func (m *matcher) find(key string, aliases []string) string {
 		}
 		// A wrong guess would give wrong ids or labels in silence.
 		if len(found) > 1 {
-			m.missing(fmt.Sprintf("columns %s and %s could both be %s", table.Quote(found[0]), table.Quote(found[1]), key), key)
+			m.missing(fmt.Sprintf("columns %s and %s could both be %s", table.Quote(found[0]), table.Quote(found[1]), key),
+				key)
 		}
 		if len(found) > 0 {
 			m.taken[found[0]] = true

@@ -47,8 +47,10 @@ func TestDecodeTOML(t *testing.T) {
 		t.Errorf("document (-want +got):\n%s", diff)
 	}
 	for key, place := range map[string]string{
-		"reddit.minutes": "4:1", "reddit.retries": "3:2", "images.host[1].ports[1]": "8:13", "images.host[1].name": "7:3", "images.host[0]": "5:3",
-		`words."x.y"`: "10:1", tomlKey("words", "q.r"): "9:2", "free.a[0][0]": "12:7", "free.a[1].b": "12:12", "none": "1", "day": "2:1", "free.a[0]": "12:1",
+		"reddit.minutes": "4:1", "reddit.retries": "3:2", "images.host[1].ports[1]": "8:13", "images.host[1].name": "7:3",
+		"images.host[0]": "5:3",
+		`words."x.y"`:    "10:1", tomlKey("words", "q.r"): "9:2", "free.a[0][0]": "12:7", "free.a[1].b": "12:12",
+		"none": "1", "day": "2:1", "free.a[0]": "12:1",
 	} {
 		doc.problems = nil
 		doc.Add(key, "x", "")
@@ -77,7 +79,8 @@ func TestDecodeTOMLRefuses(t *testing.T) {
 		"images.host = [1, {}]":                               "a.toml:1:16: host[0] is not a table",
 		"reddit.retries = 9999999999999999999":                "a.toml:1:18: not valid TOML: decimal number is too large",
 		"title = 'a'\ntitle = 'b'":                            "a.toml:2:1: not valid TOML: ",
-		"[free]\na = " + strings.Repeat("[", 10) + "1" + strings.Repeat("]", 10): "a.toml:2:15: the file has too many keys, or a key is too long",
+		"[free]\na = " + strings.Repeat("[", 10) + "1" + strings.Repeat("]",
+			10): "a.toml:2:15: the file has too many keys, or a key is too long",
 		"[words]\n" + strings.Repeat("k", maxTOMLPath-len("words.")+1) + " = ''": "a.toml:2:1: the file has too many keys",
 		"x = [1,\n":                        "a.toml:1:8: not valid TOML: array is incomplete",
 		"x = \"\xff\"":                     "a.toml:1:6: not valid TOML: ",
@@ -161,7 +164,8 @@ func TestDecodeJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := jsonSample{jsonHead{1}, jsonPart{"some text", "A"}, false, time.Date(2000, 1, 2, 2, 4, 5, 0, time.UTC), []jsonPart{{ID: "a"}, {ID: "b"}}, []string{"x", "y"}}
+	want := jsonSample{jsonHead{1}, jsonPart{"some text", "A"}, false, time.Date(2000, 1, 2, 2, 4, 5, 0, time.UTC),
+		[]jsonPart{{ID: "a"}, {ID: "b"}}, []string{"x", "y"}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(jsonSample{}), cmp.Comparer(time.Time.Equal)); diff != "" {
 		t.Errorf("read (-want +got)\n%s", diff)
 	}
@@ -236,7 +240,8 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		}
 		_, err := DecodeJSON("s.json", []byte(strings.Replace(sampleJSON, c.from, c.to, 1)), new(jsonSample))
 		var problems *Problems
-		if !errors.As(err, &problems) || !strings.Contains("^"+err.Error(), c.want) || !strings.HasPrefix(err.Error(), "s.json:") {
+		if !errors.As(err, &problems) || !strings.Contains("^"+err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "s.json:") {
 			t.Errorf("%s for %s: %v, want %q", c.to[:min(len(c.to), 60)], c.from, err, c.want)
 		}
 		if err != nil && strings.ContainsAny(err.Error(), "\x00\x1b\u202e\u200b\r") {

@@ -174,11 +174,13 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 					repeat = p
 				}
 			case known && k.split() != last.split():
-				problems.Add(r.again(last, k, "is in split "+counted.Splits[k.split()]+", %s in split "+counted.Splits[last.split()],
+				problems.Add(r.again(last, k,
+					"is in split "+counted.Splits[k.split()]+", %s in split "+counted.Splits[last.split()],
 					"rows about one image have one split"))
 			case known && k.digests() != last.digests():
-				problems.Add(r.again(last, k, "has other digests than %s", "rows about one image have the same digests: correct one of them, or "+
-					"leave the column out"))
+				problems.Add(r.again(last, k, "has other digests than %s",
+					"rows about one image have the same digests: correct one of them, or "+
+						"leave the column out"))
 			}
 		}
 	})
@@ -205,7 +207,8 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 	}
 	for i, met := range rows.met {
 		if !met && slices.Contains(rows.met, true) && !slices.Contains(r.asides, rows.columns[i]) {
-			ofFile("no record has the key "+table.Quote(rows.columns[i]), "name the key as the records spell it, under [columns] of release.toml")
+			ofFile("no record has the key "+table.Quote(rows.columns[i]),
+				"name the key as the records spell it, under [columns] of release.toml")
 		}
 	}
 	return problems.Err()
@@ -366,7 +369,8 @@ func (d *decoder) id(cells []Cell) PostID {
 		return ""
 	}
 	if !d.isTable && len(id) > 1 && id[0] == '0' { // which would be another post than the same without it
-		d.report(i, table.Quote(text)+" begins with 0, as no post's id does", "take the zeros off: "+strings.TrimLeft(string(id), "0"))
+		d.report(i, table.Quote(text)+" begins with 0, as no post's id does",
+			"take the zeros off: "+strings.TrimLeft(string(id), "0"))
 		return ""
 	}
 	return PostID(strings.Clone(string(id))) // an id that is kept should not keep its row
@@ -459,8 +463,9 @@ func (d *decoder) image(cells []Cell) int {
 	text, _ := d.plainText(i, cells)
 	n, isNumber := ParseImage(text)
 	if text != "" && !isNumber {
-		d.report(i, fmt.Sprintf("%s is not the number of an image", table.Quote(text)), "it is the image's place in the post's "+
-			`gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
+		d.report(i, fmt.Sprintf("%s is not the number of an image", table.Quote(text)),
+			"it is the image's place in the post's "+
+				`gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
 	}
 	return n
 }
@@ -477,7 +482,8 @@ func (d *decoder) split(i int, cells []Cell) string {
 	case taken && known == text:
 		return known
 	case text == "":
-		d.report(i, "the split is empty", "every entry needs one when there is a split column; where this column is something else, rename it")
+		d.report(i, "the split is empty",
+			"every entry needs one when there is a split column; where this column is something else, rename it")
 	case value.Absent(text):
 		d.report(i, fmt.Sprintf("the split %s looks like a missing value", table.Quote(text)),
 			"every entry needs a split; where this is the name of one, give it another, such as rest")
@@ -487,7 +493,8 @@ func (d *decoder) split(i int, cells []Cell) string {
 		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", table.Quote(text), table.Quote(known)),
 			"spell it one way: each split becomes a file")
 	case len(d.splits) == MaxSplits:
-		d.report(i, fmt.Sprintf("split %s is the 65th", table.Quote(text)), "at most 64 are made; is this the split column?")
+		d.report(i, fmt.Sprintf("split %s is the 65th", table.Quote(text)),
+			"at most 64 are made; is this the split column?")
 	default:
 		d.splits[value.Fold(text)] = strings.Clone(text)
 		return d.splits[value.Fold(text)]
@@ -584,7 +591,8 @@ func (v vocabulary) read(texts []string) ([]int, *Problem) {
 // Separators are the signs that part labels in people's files, the usual one first.
 func Separators() []string { return []string{"|", ";", ","} }
 
-// SplitLabels parts the text of a cell into the labels of a category that it names: one where the whole text is a label.
+// SplitLabels parts the text of a cell into the labels of a category that it names: one where the whole text is a
+// label.
 func (r *Release) SplitLabels(category int, text, separator string) []string {
 	return split(text, separator, r.vocabularies[category])
 }
@@ -647,7 +655,8 @@ func (d *decoder) oneHot(c int, cells []Cell) []int {
 		text, _ := d.plainText(i, cells)
 		yes, isFlag := value.Flag(text)
 		if !isFlag {
-			d.report(i, fmt.Sprintf("%s is neither yes nor no for label %s", table.Quote(text), table.Quote(v.category.Labels[label].Code)), "write 1 or 0")
+			d.report(i, fmt.Sprintf("%s is neither yes nor no for label %s", table.Quote(text),
+				table.Quote(v.category.Labels[label].Code)), "write 1 or 0")
 		}
 		if yes {
 			labels = append(labels, label)

@@ -28,8 +28,8 @@ type Entry struct {
 	// into Category.Labels, in released order. A single-label category has at most one.
 	// An empty non-nil slice is an empty list, nil means that no label was given.
 	Labels [][]int
-	// Digests of the image that the maintainers had, in lower-case hex, or "": of the file, of the file without metadata, of
-	// the pixels, and the perceptual hash (16 digits). See docs/files.md, Digests of an image.
+	// Digests of the image that the maintainers had, in lower-case hex, or "": of the file, of the file without
+	// metadata, of the pixels, and the perceptual hash (16 digits). See docs/files.md, Digests of an image.
 	SHA256, StrippedSHA256, PixelsSHA256, PHash string
 	// Values holds, per column of the schema and in its order, the values as Column writes them: one, or those of a list.
 	// An empty non-nil slice is an empty list, nil no value.

@@ -178,7 +178,8 @@ func (t *fileReader) sum() (string, error) {
 	return hex.EncodeToString(t.hash.Sum(nil)), err
 }
 
-// Rows are the rows of the files of a manifest, one file after the other. It belongs to one reading, and is closed after it.
+// Rows are the rows of the files of a manifest, one file after the other. It belongs to one reading, and is closed
+// after it.
 type Rows struct {
 	release *Release
 	want    []string // as openRows has it
@@ -243,7 +244,8 @@ func (m *Rows) advance() error {
 func (m *Rows) openFile(in inputFile) (err error) {
 	if in.format == Parquet {
 		if m.release.options.OpenParquet == nil {
-			return &Problem{File: in.path, Line: 1, Message: "Parquet manifests cannot be read here", Hint: "save the manifest as CSV"}
+			return &Problem{File: in.path, Line: 1, Message: "Parquet manifests cannot be read here",
+				Hint: "save the manifest as CSV"}
 		}
 		p, err := m.release.options.OpenParquet(in.path, m.want)
 		if err == nil {
@@ -308,20 +310,23 @@ func (m *Rows) lacks(in inputFile) error {
 		if !has && slices.Contains(m.release.asides, name) {
 			continue
 		}
-		if !has && m.next == 1 && !m.release.blanks { // the header was checked when a release was opened, but not of a Source
+		// the header was checked when a release was opened, but not of a Source
+		if !has && m.next == 1 && !m.release.blanks {
 			return fmt.Errorf("read %s: the manifest no longer has column %s", in.path, table.Quote(name))
 		}
 		if !has {
-			return table.One(&Problem{File: in.path, Line: 1, Message: "the file has no column " + table.Quote(name) + ", which another file of the manifest has",
-				Hint: "all files of a manifest have the same columns"})
+			return table.One(&Problem{File: in.path, Line: 1,
+				Message: "the file has no column " + table.Quote(name) + ", which another file of the manifest has",
+				Hint:    "all files of a manifest have the same columns"})
 		}
 	}
 	return nil
 }
 
-// Next gives the cells of the next row, in the order of Columns, which are valid until the following call; a column that the
-// row's file lacks is Null. At the end of the last file the error is io.EOF. After a *Problem, which is about one row, the next
-// row can be read; another error ends the reading, such as that a file was changed since the release was opened.
+// Next gives the cells of the next row, in the order of Columns, which are valid until the following call; a column
+// that the row's file lacks is Null. At the end of the last file the error is io.EOF. After a *Problem, which is about
+// one row, the next row can be read; another error ends the reading, such as that a file was changed since the release
+// was opened.
 func (m *Rows) Next() ([]Cell, error) {
 	cells, err := m.source.Next()
 	for err == io.EOF {

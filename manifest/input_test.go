@@ -81,12 +81,17 @@ func TestInputs(t *testing.T) {
 		{`manifest = "a.csv"`, map[string]string{"a.csv": zst(t, rows)}}, // the first bytes count
 		{`manifest = "a.json"`, map[string]string{"a.json": list}},
 		{`manifest = "a.json"`, map[string]string{"a.json": strings.ReplaceAll(list, " ", "\r\n\t ")}},
-		{`manifest = "a.json.gz"`, map[string]string{"a.json.gz": gz(t, `{"info": {"a": [1, "[{"]}, "none": [], "annotations": `+list+`, "more": null}`)}},
-		{`records = "data.rows"` + "\n" + `manifest = "a.json"`, map[string]string{"a.json": `{"rows": [{}], "data": {"x": {"rows": 1}, "rows": ` + list + `, "z": [{}]}}`}},
-		{`manifest = "a.json"`, map[string]string{"a.json": "{\"id\": \"abc\", \"mood\": \"sad\"}\n{\"id\": \"abd\", \"mood\": \"glad\"}\n"}},
-		{`manifest = "part-*.csv"`, map[string]string{"part-2.csv": "mood,id\nglad,abd\n", "part-1.csv": "id,mood\nabc,sad\n"}},
+		{`manifest = "a.json.gz"`, map[string]string{"a.json.gz": gz(t,
+			`{"info": {"a": [1, "[{"]}, "none": [], "annotations": `+list+`, "more": null}`)}},
+		{`records = "data.rows"` + "\n" + `manifest = "a.json"`,
+			map[string]string{"a.json": `{"rows": [{}], "data": {"x": {"rows": 1}, "rows": ` + list + `, "z": [{}]}}`}},
+		{`manifest = "a.json"`,
+			map[string]string{"a.json": "{\"id\": \"abc\", \"mood\": \"sad\"}\n{\"id\": \"abd\", \"mood\": \"glad\"}\n"}},
+		{`manifest = "part-*.csv"`, map[string]string{"part-2.csv": "mood,id\nglad,abd\n",
+			"part-1.csv": "id,mood\nabc,sad\n"}},
 		{`manifest = "*.csv.bz2"`, map[string]string{"1.csv.bz2": bzip(t), "2.csv.bz2": "mood,id\nglad,abd\n"}},
-		{`manifest = "parts"`, map[string]string{"parts/2.jsonl": `{"id": "abd", "mood": "glad"}`, "parts/1.csv": "id,mood\nabc,sad\n", "parts/README.md": "x"}},
+		{`manifest = "parts"`, map[string]string{"parts/2.jsonl": `{"id": "abd", "mood": "glad"}`,
+			"parts/1.csv": "id,mood\nabc,sad\n", "parts/README.md": "x"}},
 	} {
 		got, err := listed(t, test.toml+"\n"+moods, test.files)
 		if diff := cmp.Diff([]string{"abc train [0]", "abd train [1]"}, got); err != nil || diff != "" {
@@ -94,7 +99,8 @@ func TestInputs(t *testing.T) {
 		}
 	}
 	split := func(name string) string { return fmt.Sprintf("[[file]]\npath = %q\nsplit = %q\n", name+".csv", name) }
-	got, err := listed(t, `name = "x"`+"\n"+split("test")+split("dev")+strings.TrimPrefix(moods, "name = \"moods\"\n"), map[string]string{"test.csv": "id,mood\nabc,sad\n", "dev.csv": "id,mood\nabd,sad\n"})
+	got, err := listed(t, `name = "x"`+"\n"+split("test")+split("dev")+strings.TrimPrefix(moods, "name = \"moods\"\n"),
+		map[string]string{"test.csv": "id,mood\nabc,sad\n", "dev.csv": "id,mood\nabd,sad\n"})
 	if diff := cmp.Diff([]string{"abc test [0]", "abd dev [0]"}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -109,27 +115,41 @@ func TestHostileInputs(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		{`manifest = "a.json"`, map[string]string{"a.json": strings.Repeat("[", 10_000)}, []string{"a.json:1:1002 the JSON has more than 1000 brackets"}},
-		{`manifest = "a.json"`, map[string]string{"a.json": `{"a": ` + strings.Repeat(`{"a": `, 10_000)}, []string{"a.json:1:6007 the JSON has more than 1000 brackets"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": strings.Repeat("[", 10_000)},
+			[]string{"a.json:1:1002 the JSON has more than 1000 brackets"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": `{"a": ` + strings.Repeat(`{"a": `, 10_000)},
+			[]string{"a.json:1:6007 the JSON has more than 1000 brackets"}},
 		{`manifest = "a.json"`, map[string]string{"a.json": "[\n{\"id\": \"abc\", \"mood\": \"" + long +
 			"\"},\n{\"id\": \"abd\", \"mood\": \"bad\"}]"}, []string{"a.json:2:0 the record is longer " +
 			"than 1024 KiB", `a.json:3:23 "bad" is not a label`}},
 		{`manifest = "a.jsonl"`, map[string]string{"a.jsonl": "{\"id\": \"abc\", \"mood\": \"sad\"}\n\"" +
 			long[:1<<20] + "\"\n"}, []string{"a.jsonl:2:0 the line is longer than 1024 KiB"}},
-		{`manifest = "a.csv"`, map[string]string{"a.csv": zst(t, "id,mood\nabc,sad\n"+bomb)}, []string{"a.csv:3:0 the packed file becomes more than 250 times as large"}},
-		{`manifest = "a.json"`, map[string]string{"a.json": gz(t, "[\n\n{\"id\": \""+bomb)}, []string{"a.json:3:0 the packed file becomes more than 250 times as large"}},
+		{`manifest = "a.csv"`, map[string]string{"a.csv": zst(t, "id,mood\nabc,sad\n"+bomb)},
+			[]string{"a.csv:3:0 the packed file becomes more than 250 times as large"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": gz(t, "[\n\n{\"id\": \""+bomb)},
+			[]string{"a.json:3:0 the packed file becomes more than 250 times as large"}},
 		{`manifest = "a.csv"`, map[string]string{"a.csv": gz(t, "id,mood\nabc,sad\n")[:30]}, []string{"a.csv:"}},
-		{`manifest = "a.csv"`, map[string]string{"a.csv": "\x28\xb5\x2f\xfdxxxx"}, []string{"a.csv:1:0 the packed file cannot be read"}},
-		{`manifest = "*.csv"`, map[string]string{"a.csv": "id,mood\nabc,sad\n", "b.csv": "id,mood\nabd,sad\nabc,sad\n"}, []string{`b.csv:3:0 post abc, image 0, is already in "a.csv", line 2`}},
-		{`manifest = "*.csv"`, map[string]string{"a.csv": "id,mood\nabc,sad\n", "b.csv": "id,tone\nabd,sad\n"}, []string{`b.csv:1:0 the file has no column "mood"`}},
+		{`manifest = "a.csv"`, map[string]string{"a.csv": "\x28\xb5\x2f\xfdxxxx"},
+			[]string{"a.csv:1:0 the packed file cannot be read"}},
+		{`manifest = "*.csv"`, map[string]string{"a.csv": "id,mood\nabc,sad\n", "b.csv": "id,mood\nabd,sad\nabc,sad\n"},
+			[]string{`b.csv:3:0 post abc, image 0, is already in "a.csv", line 2`}},
+		{`manifest = "*.csv"`, map[string]string{"a.csv": "id,mood\nabc,sad\n", "b.csv": "id,tone\nabd,sad\n"},
+			[]string{`b.csv:1:0 the file has no column "mood"`}},
 		{`manifest = "a.json"`, map[string]string{"a.json": ""}, []string{"a.json:1:1 the file is empty"}},
-		{`manifest = "a.json"`, map[string]string{"a.json": `{"info": 1}`}, []string{"a.json:1:12 no key of the object holds a list"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": `{"info": 1}`},
+			[]string{"a.json:1:12 no key of the object holds a list"}},
 		{`manifest = "a.json"`, map[string]string{"a.json": `"x"`}, []string{"a.json:1:1 no list of records stands here"}},
-		{`manifest = "a.json"`, map[string]string{"a.json": "\ufeff[5]"}, []string{"a.json:1:0 the list holds something that is not a record"}},
-		{"records = \"x\"\nmanifest = \"a.json\"", map[string]string{"a.json": `{"info": []}`}, []string{`a.json:1:13 the file has no key "x"`}},
-		{`manifest = "a.json"`, map[string]string{"a.json": `[{"id": "abc", "mood": "sad"} {"id": "abd"}]`}, []string{"a.json:1:31 the file is not valid JSON: ']' is missing"}},
-		{`manifest = "a.json"`, map[string]string{"a.json": "[{\"id\": \"abc\", \"mood\": \"sad\"}, 5,\n{\"id\": \"abd\", \"mood\": nil}]"}, []string{"a.json:1:0 the list holds something that is not a record", "a.json:2:24 the record is not valid JSON"}},
-		{`manifest = "a.json"`, map[string]string{"a.json": `[{"id": "abc", "mood": "sad"`}, []string{"a.json:1:29 the file ends inside a value"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": "\ufeff[5]"},
+			[]string{"a.json:1:0 the list holds something that is not a record"}},
+		{"records = \"x\"\nmanifest = \"a.json\"", map[string]string{"a.json": `{"info": []}`},
+			[]string{`a.json:1:13 the file has no key "x"`}},
+		{`manifest = "a.json"`, map[string]string{"a.json": `[{"id": "abc", "mood": "sad"} {"id": "abd"}]`},
+			[]string{"a.json:1:31 the file is not valid JSON: ']' is missing"}},
+		{`manifest = "a.json"`,
+			map[string]string{"a.json": "[{\"id\": \"abc\", \"mood\": \"sad\"}, 5,\n{\"id\": \"abd\", \"mood\": nil}]"},
+			[]string{"a.json:1:0 the list holds something that is not a record", "a.json:2:24 the record is not valid JSON"}},
+		{`manifest = "a.json"`, map[string]string{"a.json": `[{"id": "abc", "mood": "sad"`},
+			[]string{"a.json:1:29 the file ends inside a value"}},
 		{`manifest = "no*.csv"`, map[string]string{}, []string{`release.toml:1:1 manifest "no*.csv" cannot be opened`}},
 	} {
 		_, err := listed(t, test.toml+"\n"+moods, test.files)
@@ -140,14 +160,17 @@ func TestHostileInputs(t *testing.T) {
 // TestColumns reads values of each type as they are kept, and refuses others.
 func TestColumns(t *testing.T) {
 	for _, test := range []struct{ kind, in, want string }{
-		{"text", "a b", "[a b]"}, {"text", "", "[]"}, {"integer", "-7", "[-7]"}, {"integer", " 4.0 ", "[4]"}, {"integer", "", "[]"},
-		{"integer", "4.5", ""}, {"integer", "x", ""}, {"integer", "99999999999999999999", ""}, {"number", "1e3", "[1000]"}, {"number", "0.1", "[0.1]"}, {"number", "NaN", ""}, {"number", "0x1", ""},
+		{"text", "a b", "[a b]"}, {"text", "", "[]"}, {"integer", "-7", "[-7]"}, {"integer", " 4.0 ", "[4]"},
+		{"integer", "", "[]"},
+		{"integer", "4.5", ""}, {"integer", "x", ""}, {"integer", "99999999999999999999", ""},
+		{"number", "1e3", "[1000]"}, {"number", "0.1", "[0.1]"}, {"number", "NaN", ""}, {"number", "0x1", ""},
 		{"boolean", "True", "[true]"}, {"boolean", "0", "[false]"}, {"boolean", "maybe", ""},
 		{"timestamp", "1567435668.0", "[2019-09-02T14:47:48Z]"}, {"timestamp", "2019-09-02 14:47:48.25+02:00",
 			"[2019-09-02T12:47:48.25Z]"}, {"timestamp", "2019-09-02", ""}, {"timestamp", "2019-09-02 14:47:48", ""},
 		{"timestamp", "soon", ""}, {"timestamp", "2019-13-02", ""}, {"timestamp", "1e18", ""},
 	} {
-		r, err := release(t, "name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \""+test.kind+"\"\n", "id,c\nabc,\""+test.in+"\"\n")
+		r, err := release(t, "name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \""+test.kind+"\"\n",
+			"id,c\nabc,\""+test.in+"\"\n")
 		list, err := entries(t, r, err)
 		if test.want == "" {
 			wantPlaces(t, test.in, err, "a.csv:2:5 ")
@@ -158,7 +181,8 @@ func TestColumns(t *testing.T) {
 	for zone, want := range map[string]string{"Europe/Berlin": "[2019-09-02T12:47:48Z]",
 		"UTC": "[2019-09-02T14:47:48Z]", "Mars": ""} {
 		r, err := release(t,
-			"name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \"timestamp\"\ntimezone = \""+zone+"\"\n", "id,c\nabc,2019-09-02 14:47:48\n")
+			"name = \"x\"\nmanifest = \"a.csv\"\n[[column]]\nname = \"c\"\ntype = \"timestamp\"\ntimezone = \""+zone+"\"\n",
+			"id,c\nabc,2019-09-02 14:47:48\n")
 		list, err := entries(t, r, err)
 		if want == "" {
 			wantPlaces(t, zone, err, `release.toml:4:1 column c has timezone "Mars"`)
@@ -169,12 +193,14 @@ func TestColumns(t *testing.T) {
 	lists := "name = \"x\"\nmanifest = \"a.jsonl\"\n[[column]]\nname = \"c\"\ntype = \"integer\"\nlist = true\n"
 	r, err := release(t, lists, `{"id":"abc","c":[1,2.0]}`+"\n"+`{"id":"abd","c":[]}`+"\n"+`{"id":"abe","c":null}`+"\n"+`{"id":"abf","c":5}`)
 	list, err := entries(t, r, err)
-	if err != nil || fmt.Sprintf("%#v", []any{list[0].Values[0], list[1].Values[0], list[2].Values[0], list[3].Values[0]}) !=
+	if err != nil || fmt.Sprintf("%#v", []any{list[0].Values[0], list[1].Values[0], list[2].Values[0],
+		list[3].Values[0]}) !=
 		`[]interface {}{[]string{"1", "2"}, []string{}, []string(nil), []string{"5"}}` {
 		t.Errorf("lists: %v, %v", list, err)
 	}
 	const inList = "the list of column c holds something other than values"
-	for bad, want := range map[string]string{`[[1]]`: inList, `[null]`: inList, `{"a":1}`: "column c wants", `["x"]`: ""} {
+	for bad, want := range map[string]string{`[[1]]`: inList, `[null]`: inList, `{"a":1}`: "column c wants",
+		`["x"]`: ""} {
 		r, err := release(t, lists, `{"id":"abc","c":`+bad+`}`)
 		_, err = entries(t, r, err)
 		wantPlaces(t, bad, err, "a.jsonl:1:17 "+want)
@@ -199,7 +225,9 @@ func TestManyShare(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		{"the same", map[string]string{"a.csv": "abc,train," + a + ",sad\nabd,test,,sad\nabc,train," + a + ",glad\nabd,test,,sad\n"}, nil},
+		{"the same",
+			map[string]string{"a.csv": "abc,train," + a + ",sad\nabd,test,,sad\nabc,train," + a + ",glad\nabd,test,,sad\n"},
+			nil},
 		{"another split", map[string]string{"a.csv": "abc,train,,sad\nabd,test,,sad\nabc,test,,glad\n"},
 			[]string{"a.csv:4:0 post abc, image 0, is in split test, on line 2 in split train"}},
 		{"in another file", map[string]string{"a.csv": "abd,test,,sad\nabc,train,,sad\n", "b.csv": "abc,test,,glad\n"},
@@ -208,7 +236,8 @@ func TestManyShare(t *testing.T) {
 			[]string{"a.csv:3:0 post abc, image 0, has other digests than on line 2"}},
 		{"a digest once", map[string]string{"a.csv": "abc,train,,sad\nabc,train," + b + ",glad\n"},
 			[]string{"a.csv:3:0 post abc, image 0, has other digests than on line 2"}},
-		{"a wrong row", map[string]string{"a.csv": "abc,train,,sad\nabc,,,glad\n"}, []string{"a.csv:3:5 the split is empty"}},
+		{"a wrong row", map[string]string{"a.csv": "abc,train,,sad\nabc,,,glad\n"},
+			[]string{"a.csv:3:5 the split is empty"}},
 	} {
 		for name, rows := range test.files {
 			test.files[name] = "id,split,sha256,mood\n" + rows
@@ -262,7 +291,8 @@ func TestUnpackDisk(t *testing.T) {
 // FuzzInputs: whatever a file holds, it gives entries or problems with places, and what is packed gives the same.
 func FuzzInputs(f *testing.F) {
 	f.Add([]byte(`[{"id": "abc", "mood": "sad"}, {"id": "abd", "mood": ["glad"]}]`), byte(0))
-	f.Add([]byte("{\"info\": {\"a\": [1]}, \"annotations\":\n[{\"id\": \"abc\", \"mood\": null}], \"x\": [2, {}]}"), byte(0))
+	f.Add([]byte("{\"info\": {\"a\": [1]}, \"annotations\":\n[{\"id\": \"abc\", \"mood\": null}], \"x\": [2, {}]}"),
+		byte(0))
 	f.Add([]byte(`{"a": {"b": [{"id": "abc"} {]]`), byte(0))
 	f.Add([]byte("id;mood\nabc;sad\n"), byte(1))
 	f.Add([]byte(zst(f, "id,mood\nabc,sad\n")), byte(1))
@@ -289,9 +319,12 @@ func FuzzInputs(f *testing.F) {
 // TestByteOrderMark: a release whose files all begin with a byte order mark is the one without them.
 func TestByteOrderMark(t *testing.T) {
 	for name, text := range map[string]string{
-		"a.csv": "id,mood\nabc,sad\n", "b.csv": "\"id\";\"mood\"\nabc;sad\n", "a.tsv": "id\tmood\nabc\tsad\n", "a.jsonl": `{"id": "abc", "mood": "sad"}`,
-		"a.json": `[{"id": "abc", "mood": "sad"}]`, "b.json": "{\"id\": \"abc\", \"mood\": \"sad\"}\n{\"id\": \"abd\", \"mood\": \"sad\"}\n",
-		"c.json": `{"rows": [{"id": "abc", "mood": "sad"}]}`, "a.csv.gz": gz(t, "\ufeffid,mood\nabc,sad\n"), "a.csv.zst": zst(t, "\ufeffid,mood\nabc,sad\n"),
+		"a.csv": "id,mood\nabc,sad\n", "b.csv": "\"id\";\"mood\"\nabc;sad\n", "a.tsv": "id\tmood\nabc\tsad\n",
+		"a.jsonl": `{"id": "abc", "mood": "sad"}`,
+		"a.json":  `[{"id": "abc", "mood": "sad"}]`,
+		"b.json":  "{\"id\": \"abc\", \"mood\": \"sad\"}\n{\"id\": \"abd\", \"mood\": \"sad\"}\n",
+		"c.json":  `{"rows": [{"id": "abc", "mood": "sad"}]}`, "a.csv.gz": gz(t, "\ufeffid,mood\nabc,sad\n"),
+		"a.csv.zst": zst(t, "\ufeffid,mood\nabc,sad\n"),
 	} {
 		if name != "a.csv.gz" && name != "a.csv.zst" {
 			text = "\ufeff" + text
@@ -305,7 +338,8 @@ func TestByteOrderMark(t *testing.T) {
 	if err != nil || len(stones) != 1 {
 		t.Errorf("tombstones %v, %v", stones, err)
 	}
-	scheme, err := OpenScheme(file(t, "scheme.toml", "\ufeff[[category]]\nname = \"mood\"\nkind = \"single\"\nlabels = [{code = \"sad\"}]\n"))
+	scheme, err := OpenScheme(file(t, "scheme.toml",
+		"\ufeff[[category]]\nname = \"mood\"\nkind = \"single\"\nlabels = [{code = \"sad\"}]\n"))
 	if err != nil || len(scheme.Schema.Categories) != 1 {
 		t.Errorf("a scheme: %v", err)
 	}

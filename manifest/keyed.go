@@ -76,9 +76,9 @@ func (k *Keyed) Line() int {
 // Close closes the file.
 func (k *Keyed) Close() error { return k.rows.Close() }
 
-// Each visits the rows, with their cells in the order of Columns, until visit returns false, which says that there is too
-// much to hold. A row whose id is wrong, or stands twice, is not visited. The error is *Problems when rows are wrong or too
-// many, or that of the context.
+// Each visits the rows, with their cells in the order of Columns, until visit returns false, which says that there is
+// too much to hold. A row whose id is wrong, or stands twice, is not visited. The error is *Problems when rows are
+// wrong or too many, or that of the context.
 func (k *Keyed) Each(ctx context.Context, visit func(Key, []Cell) bool) error {
 	seen := make(seen)
 	for n := 0; ; n++ {
@@ -110,8 +110,9 @@ func (k *Keyed) Each(ctx context.Context, visit func(Key, []Cell) bool) error {
 			break
 		}
 	}
-	return table.One(&Problem{File: k.ids.ManifestPath, Line: 1, Message: "the table has more than 1,000,000 rows or 50,000,000 numbers",
-		Hint: "keep the columns that are needed"})
+	return table.One(&Problem{File: k.ids.ManifestPath, Line: 1,
+		Message: "the table has more than 1,000,000 rows or 50,000,000 numbers",
+		Hint:    "keep the columns that are needed"})
 }
 
 // key reads the key of a row; what is wrong with it is reported.

@@ -62,8 +62,9 @@ func TestOpenList(t *testing.T) {
 		{"a.txt", "1abcde\nt1_abc\n6.60E+05\nhttps://www.reddit.com/r/a/s/Ab\n",
 			`a.txt:2:1 "t1_abc" is the id of a comment` +
 				`|a.txt:3:1 "6.60E+05" is not a post id but a number|a.txt:4:1 "https://www.reddit.com/r/a/s/Ab" is a share link`},
-		{"a.txt", "https://i.redd.it/a.jpg\nt1_abc\nhttps://i.redd.it/b.jpg\nt1_abd\n", `a.txt:1:1 "https://i.redd.it/a.jpg" is the ` +
-			`address of an image|a.txt:2:1 "t1_abc" is the id of a comment`},
+		{"a.txt", "https://i.redd.it/a.jpg\nt1_abc\nhttps://i.redd.it/b.jpg\nt1_abd\n",
+			`a.txt:1:1 "https://i.redd.it/a.jpg" is the ` +
+				`address of an image|a.txt:2:1 "t1_abc" is the id of a comment`},
 		{"a.txt", "1abcde\n1abcde\n", "a.txt:2:0 post 1abcde, image 0, is already on line 1"},
 		{"a.txt", "id\n", "a.txt:1:0 the manifest has no entries"},
 		{"a.txt", "", "a.txt:1:0 the file is empty"},

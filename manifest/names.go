@@ -35,7 +35,8 @@ func Fields() []Field {
 	return fields
 }
 
-// String gives the field's key in [columns] of release.toml, which is its column in a manifest that this program writes.
+// String gives the field's key in [columns] of release.toml, which is its column in a manifest that this program
+// writes.
 func (f Field) String() string { return fieldNames[f] }
 
 // Digits is the number of hex digits of a digest, 0 for a field that is none.
@@ -70,7 +71,8 @@ func (f Field) Of(e Entry) string {
 	return e.Subreddit
 }
 
-// Names gives the names under which people keep the field in their files, the likeliest first, as FoldColumn writes them.
+// Names gives the names under which people keep the field in their files, the likeliest first, as FoldColumn writes
+// them.
 func (f Field) Names() []string {
 	switch f {
 	case FieldID:
@@ -97,8 +99,8 @@ type NameKind int
 const (
 	// NameOfID is a name that people give to the id of a post, and to little else.
 	NameOfID NameKind = iota
-	// NameWithID is a name of the post's address, or of an id that elsewhere is that of another thing: link_id is the post under
-	// which a comment was written, image_id is an image's own id in many datasets.
+	// NameWithID is a name of the post's address, or of an id that elsewhere is that of another thing: link_id is the
+	// post under which a comment was written, image_id is an image's own id in many datasets.
 	NameWithID
 	// NameOfAddress is a name of any address, most often an image's. Only its values tell whether it leads to a post.
 	NameOfAddress
@@ -106,8 +108,8 @@ const (
 	NameInDumps
 )
 
-// IDColumns lists the names of these kinds under which anybody keeps ids of posts, the likeliest first, as FoldColumn writes
-// them. It is the only such list: each reader of files says which kinds it takes.
+// IDColumns lists the names of these kinds under which anybody keeps ids of posts, the likeliest first, as FoldColumn
+// writes them. It is the only such list: each reader of files says which kinds it takes.
 func IDColumns(kinds ...NameKind) []string {
 	var names []string
 	for _, n := range [...]struct {
@@ -160,8 +162,8 @@ func FoldColumn(name string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(value.Fold(name))
 }
 
-// Reserved reports whether a category or column may not have the name: it is another column of the Parquet, or another key
-// where names of categories are keys in release.toml.
+// Reserved reports whether a category or column may not have the name: it is another column of the Parquet, or another
+// key where names of categories are keys in release.toml.
 func Reserved(name string) bool {
 	return slices.Contains([]string{"id", "split", "image", "sha256", "sha256_stripped", "sha256_pixels", "phash",
 		"ocr_text", "ocr_confidence", "width", "height", "filter", "separator"}, name)

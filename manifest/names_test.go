@@ -30,7 +30,8 @@ func TestIDColumns(t *testing.T) {
 	for kind := NameOfID; kind <= NameInDumps; kind++ {
 		names := IDColumns(kind)
 		at += len(names)
-		if len(names) == 0 || !slices.IsSortedFunc(names, func(a, b string) int { return slices.Index(all, a) - slices.Index(all, b) }) {
+		if len(names) == 0 || !slices.IsSortedFunc(names,
+			func(a, b string) int { return slices.Index(all, a) - slices.Index(all, b) }) {
 			t.Errorf("kind %d has the names %q, all are %q", kind, names, all)
 		}
 	}

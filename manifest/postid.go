@@ -20,7 +20,8 @@ const maxIDLength = 13 // a 64-bit number in base 36
 func ParsePostID(s string) (PostID, error) {
 	text := strings.TrimSpace(s)
 	if text == "" {
-		return "", &Problem{Message: "the post id is empty", Hint: "every entry needs the id of its post, such as t3_abc123"}
+		return "", &Problem{Message: "the post id is empty",
+			Hint: "every entry needs the id of its post, such as t3_abc123"}
 	}
 	id := value.FoldASCII(text)
 	if len(id) > 3 && id[0] == 't' && value.IsDigit(id[1]) && id[2] == '_' {
@@ -95,7 +96,8 @@ func parseAddress(text string) (PostID, error) {
 			return PostID(path), nil
 		}
 		hint = "a short link is redd.it/ and then the id alone; other addresses need /comments/ before it"
-	case "reddit.com", "www.reddit.com", "old.reddit.com", "new.reddit.com", "np.reddit.com", "m.reddit.com", "sh.reddit.com":
+	case "reddit.com", "www.reddit.com", "old.reddit.com", "new.reddit.com", "np.reddit.com", "m.reddit.com",
+		"sh.reddit.com":
 		if sharePath.MatchString(path) {
 			return notID(text, "is a share link, which does not hold the post's id: only a request to Reddit says "+
 				"where it leads",
@@ -109,7 +111,8 @@ func parseAddress(text string) (PostID, error) {
 			"give the post's id, its permalink on www.reddit.com, or redd.it/ID")
 	}
 	if _, _, is := CommentAddress(text); is {
-		return notID(text, "is the permalink of a comment, not of a post", "the part before the comment's id is that of its post: decide which is meant")
+		return notID(text, "is the permalink of a comment, not of a post",
+			"the part before the comment's id is that of its post: decide which is meant")
 	}
 	if found := postPath.FindStringSubmatch(path); found != nil {
 		return PostID(found[4]), nil

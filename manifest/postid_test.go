@@ -25,13 +25,15 @@ func TestParsePostID(t *testing.T) {
 		"/comments/abc123", "/user/x/comments/abc123/t/",
 		"https://www.reddit.com/gallery/abc123",
 		"https://www.reddit.com/r/x/comments/ab%6312%33/",
-		"https://redd.it/abc123", "redd.it/ABC123", "https://redd.it/abc123/?x=1", "redd.it/comments/abc123", "redd.it/r/x/comments/abc123/title", "redd.it/gallery/abc123",
+		"https://redd.it/abc123", "redd.it/ABC123", "https://redd.it/abc123/?x=1", "redd.it/comments/abc123",
+		"redd.it/r/x/comments/abc123/title", "redd.it/gallery/abc123",
 	} {
 		if got, err := ParsePostID(in); err != nil || got != "abc123" {
 			t.Errorf("ParsePostID(%q) = %q, %v, want abc123", in, got, err)
 		}
 	}
-	for in, want := range map[string]PostID{"1e5": "1e5", "1E5": "1e5", "AZ09az": "az09az", "t1xabc": "t1xabc", "0": "0", "1y2p0ij32e8e7": "1y2p0ij32e8e7", "t3": "t3", "100000": "100000"} {
+	for in, want := range map[string]PostID{"1e5": "1e5", "1E5": "1e5", "AZ09az": "az09az", "t1xabc": "t1xabc",
+		"0": "0", "1y2p0ij32e8e7": "1y2p0ij32e8e7", "t3": "t3", "100000": "100000"} {
 		if got, err := ParsePostID(in); err != nil || got != want {
 			t.Errorf("ParsePostID(%q) = %q, %v, want %q", in, got, err, want)
 		}
@@ -115,7 +117,8 @@ func TestParsePostIDRefuses(t *testing.T) {
 }
 
 func FuzzParsePostID(f *testing.F) {
-	for _, seed := range []string{"abc123", "t3_ABC", "1.00E+05", "https://redd.it/abc", "/r/x/comments/abc123/t", "t1_x", "//", "http://%", "e+", "\u212a"} {
+	for _, seed := range []string{"abc123", "t3_ABC", "1.00E+05", "https://redd.it/abc", "/r/x/comments/abc123/t",
+		"t1_x", "//", "http://%", "e+", "\u212a"} {
 		f.Add(seed)
 	}
 	grammar := regexp.MustCompile(`^[0-9a-z]{1,13}$`)
@@ -140,8 +143,10 @@ func FuzzParsePostID(f *testing.F) {
 // TestIsComment: fullnames and permalinks of comments, and nothing else.
 func TestIsComment(t *testing.T) {
 	for text, want := range map[string]bool{
-		"t1_abc": true, " T1_ABC ": true, "/r/x/comments/abc/title/def/": true, "https://old.reddit.com/r/x/comments/abc/_/def?context=3": true,
-		"t3_abc": false, "abc": false, "": false, "t1_": false, "/r/x/comments/abc/title/": false, "/r/x/comments/abc/": false, "::": false,
+		"t1_abc": true, " T1_ABC ": true, "/r/x/comments/abc/title/def/": true,
+		"https://old.reddit.com/r/x/comments/abc/_/def?context=3": true,
+		"t3_abc": false, "abc": false, "": false, "t1_": false, "/r/x/comments/abc/title/": false,
+		"/r/x/comments/abc/": false, "::": false,
 	} {
 		if got := IsComment(text); got != want {
 			t.Errorf("IsComment(%q) = %t", text, got)

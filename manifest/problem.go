@@ -63,7 +63,8 @@ func within(a, b string, edits int) bool {
 	if a == "" || b == "" || edits == 0 {
 		return max(len(a), len(b)) <= edits
 	}
-	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && within(a[2:], b[2:], edits-1) { // two bytes changed places
+	// two bytes changed places
+	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && within(a[2:], b[2:], edits-1) {
 		return true
 	}
 	// A byte is another one, too many or missing.

@@ -19,7 +19,8 @@ func TestProblemsError(t *testing.T) {
 	if len(p.List) != MaxProblems || p.More != 2 {
 		t.Errorf("got %d problems and %d more, want %d and 2", len(p.List), p.More, MaxProblems)
 	}
-	p.List = []Problem{p.List[0], {Line: 3, Column: 1, Message: "bad", Hint: "mend it"}, {Line: 3, Message: "bad"}, {Message: "bad"},
+	p.List = []Problem{p.List[0], {Line: 3, Column: 1, Message: "bad", Hint: "mend it"}, {Line: 3, Message: "bad"},
+		{Message: "bad"},
 		{File: "a.csv", Message: "bad"}}
 	want := "a.csv:1:2: bad\n  hint: mend it\nline 3, column 1: bad\n  hint: mend it\nline 3: bad\nbad\na.csv: bad\nand 2 more problems"
 	if diff := cmp.Diff(want, p.Error()); diff != "" {
@@ -50,7 +51,8 @@ func TestQuote(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	labels := []string{"Metaphor", "Irony/Sarcasm", "None", "F1"}
-	for in, want := range map[string]string{"metafor": "Metaphor", " NONE. ": "None", "f2": "F1", "picture": "", "": "", "xy": "", "f1x": "F1", "fxy": "", "f1xy": "F1"} {
+	for in, want := range map[string]string{"metafor": "Metaphor", " NONE. ": "None", "f2": "F1", "picture": "", "": "",
+		"xy": "", "f1x": "F1", "fxy": "", "f1xy": "F1"} {
 		if got := Nearest(in, labels); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", in, got, want)
 		}

@@ -51,25 +51,27 @@ type Release struct {
 
 	options      Options
 	file         settingsFile
-	files        []inputFile         // of the manifest, in the order in which they are read
-	records      string              // the path of keys to the records in JSON
-	toml         *Document           // release.toml, nil for a bare annotations file
-	vocabularies []vocabulary        // of Schema.Categories, with the mapped spellings
-	separator    string              // "": each cell has its own, one of separators
-	isTable      bool                // of OpenTable: any categories will do
-	numbered     bool                // ids may be ID/N
-	without      Without             // of a Source: which rows are left out
-	splits       map[string]string   // of a Source: spelling -> split
-	lists        []string            // of a Source: columns whose texts stand for lists
-	blanks       bool                // of a Source: words for a missing value count as empty cells, but in columns of text
-	columns      map[string]string   // fieldNames and categories -> column; "" = none
-	oneHot       map[string][]string // category -> column by label, "" = none
-	asides       []string            // columns beside fields and categories that are read
-	named        map[string]string   // column -> the key of release.toml that names it
+	files        []inputFile       // of the manifest, in the order in which they are read
+	records      string            // the path of keys to the records in JSON
+	toml         *Document         // release.toml, nil for a bare annotations file
+	vocabularies []vocabulary      // of Schema.Categories, with the mapped spellings
+	separator    string            // "": each cell has its own, one of separators
+	isTable      bool              // of OpenTable: any categories will do
+	numbered     bool              // ids may be ID/N
+	without      Without           // of a Source: which rows are left out
+	splits       map[string]string // of a Source: spelling -> split
+	lists        []string          // of a Source: columns whose texts stand for lists
+	// of a Source: words for a missing value count as empty cells, but in columns of text
+	blanks  bool
+	columns map[string]string   // fieldNames and categories -> column; "" = none
+	oneHot  map[string][]string // category -> column by label, "" = none
+	asides  []string            // columns beside fields and categories that are read
+	named   map[string]string   // column -> the key of release.toml that names it
 }
 
 func newRelease(o Options) *Release {
-	return &Release{options: o, columns: make(map[string]string), oneHot: make(map[string][]string), named: make(map[string]string)}
+	return &Release{options: o, columns: make(map[string]string), oneHot: make(map[string][]string),
+		named: make(map[string]string)}
 }
 
 func (r *Release) setSchema(schema Schema) {
@@ -94,8 +96,8 @@ type Options struct {
 	Today time.Time
 }
 
-// InFolder is the error of Open for a file that lies in a release folder: by itself it would be read without what release.toml
-// says of it, and pass by the release's policy.
+// InFolder is the error of Open for a file that lies in a release folder: by itself it would be read without what
+// release.toml says of it, and pass by the release's policy.
 type InFolder struct{ File, Dir string }
 
 func (e *InFolder) Error() string {
@@ -118,8 +120,8 @@ func alone(path string) error {
 }
 
 // Open opens a release folder (or its release.toml), or a bare annotations file with
-// FigSIM's codes, which is refused with *InFolder where a release.toml lies beside it. It reads the settings, the digests and the manifest's header, not the
-// rows: Check does. What is wrong with the files comes as *Problems.
+// FigSIM's codes, which is refused with *InFolder where a release.toml lies beside it. It reads the settings, the
+// digests and the manifest's header, not the rows: Check does. What is wrong with the files comes as *Problems.
 func Open(path string, o Options) (*Release, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -142,9 +144,9 @@ func Open(path string, o Options) (*Release, error) {
 	return r, r.bind(nil)
 }
 
-// OpenScheme reads which labels annotators may give: the label schema of a release folder or of a TOML file with [[category]]
-// tables, such as a release.toml, whose manifest need not be there yet. "figsim" is the built-in one. The error is
-// *Problems, or the file cannot be read.
+// OpenScheme reads which labels annotators may give: the label schema of a release folder or of a TOML file with
+// [[category]] tables, such as a release.toml, whose manifest need not be there yet. "figsim" is the built-in one. The
+// error is *Problems, or the file cannot be read.
 func OpenScheme(path string) (*Release, error) {
 	if path == "figsim" {
 		return BuiltIn(), nil
@@ -166,7 +168,8 @@ func OpenScheme(path string) (*Release, error) {
 	r.readColumns()
 	r.readLabels()
 	if len(r.Schema.Categories) == 0 {
-		r.toml.Add("category", "it names no labels to give", "write a [[category]] table with name, kind and labels for each question")
+		r.toml.Add("category", "it names no labels to give",
+			"write a [[category]] table with name, kind and labels for each question")
 	}
 	return r, r.toml.Err()
 }
@@ -359,7 +362,8 @@ func (r *Release) readHeader(toml []byte) ([]string, error) {
 		return rows.Columns(), nil
 	}
 	if problems.Count() == 0 {
-		problems.Add(Problem{File: r.ManifestPath, Line: 1, Message: "no record holds a JSON object with keys", Hint: table.WholeObject})
+		problems.Add(Problem{File: r.ManifestPath, Line: 1, Message: "no record holds a JSON object with keys",
+			Hint: table.WholeObject})
 	}
 	return nil, &problems
 }

@@ -22,7 +22,8 @@ func TestFigSIMSchema(t *testing.T) {
 		}
 	}
 	severity := s.Categories[1]
-	if got := strings.Join(labelCodes(severity.Labels), " "); got != "SS6 SS1 SS2 SS3 SS4 SS5" || severity.Kind != Ordinal {
+	if got := strings.Join(labelCodes(severity.Labels), " "); got != "SS6 SS1 SS2 SS3 SS4 SS5" ||
+		severity.Kind != Ordinal {
 		t.Errorf("severity is %s, from lowest to highest %s", severity.Kind, got)
 	}
 	s.Categories[0].Labels[0].Name = "changed"
@@ -72,7 +73,8 @@ big = "large"
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{r.Name, r.Version, r.Date, r.Homepage, r.License, r.Citation, r.Dir, r.ManifestPath, r.Schema.Name, r.Schema.Categories[1].Title}
+	got := []string{r.Name, r.Version, r.Date, r.Homepage, r.License, r.Citation, r.Dir, r.ManifestPath, r.Schema.Name,
+		r.Schema.Categories[1].Title}
 	want := []string{"Two moods", "1.2", "2025-02-28", "https://example.org", "CC-BY-4.0", "Somebody.\n[columns]\n", dir,
 		filepath.Join(dir, "data/rows.txt"), "Two moods", "size"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -130,7 +132,8 @@ func TestOpenRefusesWhatIsNoRelease(t *testing.T) {
 	if _, err := Open(folder(t, map[string]string{SettingsName + "/x": ""}), Options{}); !errors.Is(err, errNotRegular) {
 		t.Errorf("release.toml is a folder: %v", err)
 	}
-	_, err := Open(folder(t, map[string]string{SettingsName: figsimTOML, "a.csv": "", TombstonesName + "/x": ""}), Options{})
+	_, err := Open(folder(t, map[string]string{SettingsName: figsimTOML, "a.csv": "", TombstonesName + "/x": ""}),
+		Options{})
 	wantPlaces(t, "", err, `release.toml:1:0 tombstones "tombstones.csv" cannot be opened: not a regular file`)
 	for name, want := range map[string]string{
 		"": "rehydrate init DIR --manifest FILE", "a.zip": "unpack it", "a.xlsx": "save the sheet as CSV",
@@ -214,7 +217,8 @@ func TestParquetManifest(t *testing.T) {
 	path := file(t, "a.parquet", "any")
 	r, err := Open(path, o)
 	list, err := entries(t, r, err)
-	wantPlaces(t, "", err, `a.parquet:2:2 "t1_x" is the id of a comment`, "a.parquet:2:3 the value is a list with a null in it",
+	wantPlaces(t, "", err, `a.parquet:2:2 "t1_x" is the id of a comment`,
+		"a.parquet:2:3 the value is a list with a null in it",
 		"a.parquet:2:4 the value is a list with a null in it", `a.parquet:2:5 "SS9" is not a label`,
 		`a.parquet:4:2 "100000" is not a post id but a floating-point number`)
 	want := []Entry{
@@ -231,7 +235,8 @@ func TestParquetManifest(t *testing.T) {
 
 	broken := errors.New("page is corrupt")
 	r, err = Open(path, parquet(columns, broken, rows[0]))
-	if list, err = entries(t, r, err); len(list) != 1 || !errors.Is(err, broken) || !strings.Contains(err.Error(), "a.parquet: row 2: ") {
+	if list, err = entries(t, r, err); len(list) != 1 || !errors.Is(err, broken) ||
+		!strings.Contains(err.Error(), "a.parquet: row 2: ") {
 		t.Errorf("a corrupt page: %d entries, %v", len(list), err)
 	}
 	_, err = Open(path, Options{OpenParquet: func(path string, _ []string) (RowReader, error) {

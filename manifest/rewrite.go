@@ -13,8 +13,8 @@ import (
 	"rehydrate/manifest/value"
 )
 
-// A Rewriting is a release as it is written once more: with the columns that its settings name, labels by their codes, and
-// without the comments, spellings and columns that it does not need.
+// A Rewriting is a release as it is written once more: with the columns that its settings name, labels by their codes,
+// and without the comments, spellings and columns that it does not need.
 type Rewriting struct {
 	Settings []byte // release.toml
 	Manifest string // the name of its annotations
@@ -35,7 +35,8 @@ func (r *Release) Rewrite(fields ...Field) (*Rewriting, error) {
 	w := &Rewriting{schema: r.Schema, format: JSONL, fields: []Field{FieldSplit}}
 	isList := func(c Column) bool { return c.List }
 	// A cell of CSV is not told from an empty list, and a value of a list may hold any sign.
-	if format := r.files[0].format; (format == CSV || format == TSV) && len(r.oneHot) == 0 && !slices.ContainsFunc(r.Schema.Columns, isList) {
+	if format := r.files[0].format; (format == CSV || format == TSV) && len(r.oneHot) == 0 &&
+		!slices.ContainsFunc(r.Schema.Columns, isList) {
 		w.format = CSV
 	}
 	for _, field := range Fields()[FieldImage:] {
@@ -49,8 +50,9 @@ func (r *Release) Rewrite(fields ...Field) (*Rewriting, error) {
 		own = nil
 	}
 	var text bytes.Buffer
-	err := rewriteTemplate.Execute(&text, map[string]any{"Release": r, "Manifest": w.Manifest, "Own": own, "BuiltIn": len(own) < len(r.Schema.Categories),
-		"Names": w.Columns(), "Separator": w.separator})
+	err := rewriteTemplate.Execute(&text, map[string]any{"Release": r, "Manifest": w.Manifest, "Own": own,
+		"BuiltIn": len(own) < len(r.Schema.Categories),
+		"Names":   w.Columns(), "Separator": w.separator})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,8 @@ func (r *Release) Rewrite(fields ...Field) (*Rewriting, error) {
 
 // Columns are those of the annotations, in their order.
 func (w *Rewriting) Columns() []string {
-	return slices.Concat([]string{"id"}, each(w.fields, Field.String), w.schema.names(), each(w.schema.Columns, func(c Column) string { return c.Name }))
+	return slices.Concat([]string{"id"}, each(w.fields, Field.String), w.schema.names(),
+		each(w.schema.Columns, func(c Column) string { return c.Name }))
 }
 
 // Write writes annotations. change, if not nil, is made to each entry first.

@@ -24,16 +24,17 @@ func TestHostileManifests(t *testing.T) {
 		return want
 	}
 	for text, want := range map[string][]string{
-		"":                         {"1:0 the file is empty"},
-		"\n\r\n\n":                 {"1:0 the file is empty"},
-		figsimHeader:               {"1:0 the manifest has no entries"},
-		"\xff\xfei\x00d\x00":       {"1:1 the file is in UTF-16"},
-		"\xfe\xff\x00i\x00d":       {"1:1 the file is in UTF-16"},
-		long:                       {"1:0 the line is longer than 64 KiB"},
-		"id,split,id\n":            {`1:10 two columns are named "id"`},
-		"ID," + figsimHeader:       {`1:0 columns "ID" and "id" could both be id`},
-		"id;split\n":               missing("f", "s", "r", "m", "c"),
-		"id\tsplit\n":              append([]string{"1:0 no column of post ids was found"}, missing("f", "s", "r", "m", "c")...),
+		"":                   {"1:0 the file is empty"},
+		"\n\r\n\n":           {"1:0 the file is empty"},
+		figsimHeader:         {"1:0 the manifest has no entries"},
+		"\xff\xfei\x00d\x00": {"1:1 the file is in UTF-16"},
+		"\xfe\xff\x00i\x00d": {"1:1 the file is in UTF-16"},
+		long:                 {"1:0 the line is longer than 64 KiB"},
+		"id,split,id\n":      {`1:10 two columns are named "id"`},
+		"ID," + figsimHeader: {`1:0 columns "ID" and "id" could both be id`},
+		"id;split\n":         missing("f", "s", "r", "m", "c"),
+		"id\tsplit\n": append([]string{"1:0 no column of post ids was found"},
+			missing("f", "s", "r", "m", "c")...),
 		"id,figurative,severity\n": missing("related_content", "modality", "context (Context)"),
 
 		"\ufeff" + figsimHeader + "x y,train,F1,SS1,SR1,M1,C1\n": {`2:1 "x y" is not a post id`},
@@ -122,13 +123,15 @@ func TestWrongEntries(t *testing.T) {
 		"abd,train,,,xyz":                           {`13 "xyz" is not a phash`},
 		"abd,train,,,0123456789abcdeg":              {`13 "0123456789abcdeg" is not a phash`},
 
-		"abd,train,,,,F1|F4,SS1,SR1,M1,C1\n":                             {`14 label "F4" (None) of category figurative stands beside another`},
-		"abd,train,,,,F1;F1,SS1,SR1,M1,C1\n":                             {`14 label "F1" of category figurative stands twice`},
-		"abd,train,,,,F1||F2,SS1,SR1,M1,C1\n":                            {"14 category figurative has an empty label"},
-		"abd,train,,,,F1|F2;F3,SS1,SR1,M1,C1\n":                          {`14 "F2;F3" is not a label`}, // a cell has one separator
-		"abd,train,,,,F1,SS1|SS2,SR1,M1,C1\n":                            {"17 category severity has 2 labels, and takes one"},
-		"abd,train,,,,F1,SS1|x,SR1,M1,C1\n":                              {`17 "SS1|x" is not a label`},
-		"abd,train,,,,F1,SS7,SR1,M9,C1\n":                                {`17 "SS7" is not a label of category severity`, `25 "M9" is not a label of category modality`},
+		"abd,train,,,,F1|F4,SS1,SR1,M1,C1\n":    {`14 label "F4" (None) of category figurative stands beside another`},
+		"abd,train,,,,F1;F1,SS1,SR1,M1,C1\n":    {`14 label "F1" of category figurative stands twice`},
+		"abd,train,,,,F1||F2,SS1,SR1,M1,C1\n":   {"14 category figurative has an empty label"},
+		"abd,train,,,,F1|F2;F3,SS1,SR1,M1,C1\n": {`14 "F2;F3" is not a label`},
+		// a cell has one separator
+		"abd,train,,,,F1,SS1|SS2,SR1,M1,C1\n": {"17 category severity has 2 labels, and takes one"},
+		"abd,train,,,,F1,SS1|x,SR1,M1,C1\n":   {`17 "SS1|x" is not a label`},
+		"abd,train,,,,F1,SS7,SR1,M9,C1\n": {`17 "SS7" is not a label of category severity`,
+			`25 "M9" is not a label of category modality`},
 		"\"abd\",train,,,,\" f1 | irony/sarcasm\",ss1,,Complementary,\n": nil,
 	} {
 		text := row
@@ -186,13 +189,15 @@ func TestOneHotCells(t *testing.T) {
 		}
 		return labels, err
 	}
-	got, err := read(`{"id":"a1","h":true,"s":false,"n":null}`, `{"id":"a2","h":1,"s":"x","n":0}`, `{"id":"a3","h":"Yes","s":1.0,"n":"no"}`,
+	got, err := read(`{"id":"a1","h":true,"s":false,"n":null}`, `{"id":"a2","h":1,"s":"x","n":0}`,
+		`{"id":"a3","h":"Yes","s":1.0,"n":"no"}`,
 		`{"id":"a4","h":[true],"s":"TRUE","n":""}`, `{"id":"a5","h":"false","s":0.0}`, `{"id":"a6","h":null}`)
 	if diff := cmp.Diff([][]int{{0}, {0, 1}, {0, 1}, {0, 1}, {}, nil}, got); err != nil || diff != "" {
 		t.Errorf("labels, %v (-want +got):\n%s", err, diff)
 	}
 	_, err = read(`{"id":"a1","h":"maybe","s":2,"n":[1,0]}`, `{"id":"a2","h":true,"s":false,"n":true}`)
-	wantPlaces(t, "", err, `a.jsonl:1:16 "maybe" is neither yes nor no for label "H"`, `a.jsonl:1:28 "2" is neither yes nor no for label "S"`,
+	wantPlaces(t, "", err, `a.jsonl:1:16 "maybe" is neither yes nor no for label "H"`,
+		`a.jsonl:1:28 "2" is neither yes nor no for label "S"`,
 		"a.jsonl:1:34 a single value is wanted", `a.jsonl:2:35 label "N" (N) of category mood stands beside another`)
 }
 
@@ -208,7 +213,8 @@ func TestLimits(t *testing.T) {
 			return header + ",x\n" + row + "," + strings.Repeat("x", table.MaxLine-len(row)-1+extra) + "\n"
 		},
 		"a.csv:2:0 a quoted field that starts on this line is not closed by 64 KiB": func(extra int) string {
-			return header + ",x\n" + row + ",\"" + strings.Repeat("x\n", table.MaxLine/2)[:table.MaxLine-len(row)-4+2*extra] + "\"\n"
+			return header + ",x\n" + row + ",\"" + strings.Repeat("x\n",
+				table.MaxLine/2)[:table.MaxLine-len(row)-4+2*extra] + "\"\n"
 		},
 	} {
 		if _, err := checked(t, "a.csv", text(0)); err != nil {
@@ -222,8 +228,10 @@ func TestLimits(t *testing.T) {
 		fmt.Fprintf(&keys, `"k%d":1,`, i)
 	}
 	rows := table.NewJSONL(strings.NewReader("{"+keys.String()+`"k0":1}`+"\n{"+keys.String()+"\"id\":1}\n{"+keys.String()[:6]+"}"), "", nil)
-	for _, want := range []string{`line 1, column 8892: the key "k0" stands twice`, "line 2, column 8897: the records have more than 1000 different keys", ""} {
-		if _, err := rows.Next(); want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+	for _, want := range []string{`line 1, column 8892: the key "k0" stands twice`,
+		"line 2, column 8897: the records have more than 1000 different keys", ""} {
+		if _, err := rows.Next(); want == "" && err != nil ||
+			want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -236,7 +244,8 @@ func TestMissingKeys(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{"id":"a1","mood":"H"}`: {`a.jsonl:1:0 no record has the key "tone"`},
 		`{"id":"a1","tone":"H"}`: nil,
-		`{"id":"a1"}` + "\n{":    {"a.jsonl:2:1 the record is not valid JSON: unexpected end", `a.jsonl:1:0 no record has the key "tone"`},
+		`{"id":"a1"}` + "\n{": {"a.jsonl:2:1 the record is not valid JSON: unexpected end",
+			`a.jsonl:1:0 no record has the key "tone"`},
 	} {
 		r, err := release(t, settings, text)
 		if err != nil {
@@ -359,7 +368,8 @@ func TestSubreddit(t *testing.T) {
 		{"column beats permalink", ",subreddit", "/r/memes/comments/abc" + labels + ",other", "other"},
 		{"short link", "", "https://redd.it/abc" + labels, ""},
 	} {
-		if got := bare(t, "a.csv", strings.TrimSuffix(figsimHeader, "\n")+tt.header+"\n"+tt.row+"\n")[0]; got.Subreddit != tt.want || got.ID != "abc" {
+		if got := bare(t, "a.csv", strings.TrimSuffix(figsimHeader,
+			"\n")+tt.header+"\n"+tt.row+"\n")[0]; got.Subreddit != tt.want || got.ID != "abc" {
 			t.Errorf("%s: entry %q in subreddit %q, want abc in %q", tt.name, got.ID, got.Subreddit, tt.want)
 		}
 	}
@@ -367,13 +377,15 @@ func TestSubreddit(t *testing.T) {
 
 // TestSubredditAsLabel lets a release make the subreddit a category.
 func TestSubredditAsLabel(t *testing.T) {
-	for _, columns := range []string{"", "[columns]\nsubreddit = \"subreddit\"\n", "[columns]\nsubreddit = { memes = \"set\" }\n"} {
+	for _, columns := range []string{"", "[columns]\nsubreddit = \"subreddit\"\n",
+		"[columns]\nsubreddit = { memes = \"set\" }\n"} {
 		kind, header, row := "single", "subreddit", "memes"
 		if strings.Contains(columns, "{") {
 			kind, header, row = "multi", "set", "1"
 		}
 		r, err := release(t, "name = \"X\"\nmanifest = \"a.csv\"\n"+columns+
-			"[[category]]\nname = \"subreddit\"\nkind = \""+kind+"\"\nlabels = [{ code = \"memes\" }]\n", "id,"+header+"\nabc,"+row+"\n")
+			"[[category]]\nname = \"subreddit\"\nkind = \""+kind+"\"\nlabels = [{ code = \"memes\" }]\n",
+			"id,"+header+"\nabc,"+row+"\n")
 		list, err := entries(t, r, err)
 		if err != nil {
 			t.Fatalf("%q: %v", columns, err)

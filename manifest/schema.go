@@ -74,7 +74,8 @@ func (c *Category) fault() (message, hint string) {
 				"every label needs a code; no line breaks, no spaces at the ends"
 		}
 		if l.Exclusive && c.Kind != Multi {
-			return fmt.Sprintf("label %s of category %s is exclusive, but only one label can be given anyway", table.Quote(l.Code), c.Name),
+			return fmt.Sprintf("label %s of category %s is exclusive, but only one label can be given anyway",
+					table.Quote(l.Code), c.Name),
 				`exclusive is for kind = "multi"`
 		}
 		for _, text := range []string{l.Code, l.Name} {

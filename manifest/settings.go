@@ -44,8 +44,8 @@ type manifestFile struct {
 	Split string `toml:"split"`
 }
 
-// CheckSettings reports what is wrong with a release.toml as far as that shows without the files that it names. The error is
-// *Problems.
+// CheckSettings reports what is wrong with a release.toml as far as that shows without the files that it names. The
+// error is *Problems.
 func CheckSettings(text []byte, o Options) error {
 	_, err := parseSettings(text, SettingsName, o)
 	return err
@@ -103,7 +103,8 @@ func (r *Release) checkFiles() {
 	case f.Manifest != "" && len(f.Files) > 0:
 		r.toml.Add("manifest", "the release has both manifest and [[file]] tables", "keep one of them")
 	case !slices.Contains([]string{"", "one", "many"}, f.Rows):
-		r.toml.Add("rows", "rows is "+table.Quote(f.Rows), `rows is "one" or "many": how many rows of the manifest are about one image`)
+		r.toml.Add("rows", "rows is "+table.Quote(f.Rows),
+			`rows is "one" or "many": how many rows of the manifest are about one image`)
 	case r.toml.Has("format") && !slices.Contains([]Format{CSV, TSV, JSONL, JSON, Parquet}, f.Format):
 		r.toml.Add("format", fmt.Sprintf("format %s is not known", table.Quote(string(f.Format))),
 			"format is csv, tsv, jsonl, json or parquet; leave it out to go by the file's name")
@@ -117,7 +118,8 @@ func (r *Release) checkFiles() {
 			r.toml.Add(at+"split", fmt.Sprintf("%s cannot name a split", table.Quote(file.Split)), splitForm)
 		}
 		if (file.Split == "") != (f.Files[0].Split == "") {
-			r.toml.Add(at+"path", "some files name their split and others do not", "write split = \"...\" for each file, or for none")
+			r.toml.Add(at+"path", "some files name their split and others do not",
+				"write split = \"...\" for each file, or for none")
 		}
 	}
 }
@@ -219,16 +221,20 @@ func (r *Release) checkMany(s Schema) {
 	}
 	for i, c := range r.file.Categories {
 		if c.Kind == Multi {
-			r.toml.Add(fmt.Sprintf("category[%d].name", i), fmt.Sprintf("category %s can have several labels a row, and there are many rows an image", c.Name),
+			r.toml.Add(fmt.Sprintf("category[%d].name", i),
+				fmt.Sprintf("category %s can have several labels a row, and there are many rows an image", c.Name),
 				`where rows = "many" a category takes one label a row; a column for each label is a [[column]] with type = "boolean"`)
 		}
 	}
 	if r.toml.Has("schema") {
-		r.toml.Add("rows", `rows = "many" does not go with schema = "figsim", which has several labels a row`, "leave rows out")
+		r.toml.Add("rows", `rows = "many" does not go with schema = "figsim", which has several labels a row`,
+			"leave rows out")
 	}
 	for i, c := range s.Columns {
 		if c.List {
-			r.toml.Add(fmt.Sprintf("column[%d].name", i), fmt.Sprintf("column %s is a list, and there are many rows an image", c.Name), "leave list out: a row then has one value")
+			r.toml.Add(fmt.Sprintf("column[%d].name", i),
+				fmt.Sprintf("column %s is a list, and there are many rows an image", c.Name),
+				"leave list out: a row then has one value")
 		}
 	}
 }
@@ -328,7 +334,8 @@ func (r *Release) readLabels() {
 		case s.category >= 0:
 			r.toml.Add(s.at, s.key+" is not a table", fmt.Sprintf("write [%s] on a line, and its keys below", s.at))
 		case !validSeparator(s.text):
-			r.toml.Add(s.at, fmt.Sprintf("separator %s cannot part labels", table.Quote(s.text)), `use a sign such as "|", ";" or ","`)
+			r.toml.Add(s.at, fmt.Sprintf("separator %s cannot part labels", table.Quote(s.text)),
+				`use a sign such as "|", ";" or ","`)
 		default:
 			r.separator = s.text
 		}
@@ -337,7 +344,8 @@ func (r *Release) readLabels() {
 		_, oneHot := r.oneHot[c.Name]
 		for _, l := range c.Labels {
 			if c.Kind == Multi && !oneHot && strings.Contains(l.Code, r.separator) {
-				r.toml.Add("labels.separator", fmt.Sprintf("code %s of category %s holds the separator %s", table.Quote(l.Code), c.Name, table.Quote(r.separator)), "choose another separator in [labels]")
+				r.toml.Add("labels.separator", fmt.Sprintf("code %s of category %s holds the separator %s",
+					table.Quote(l.Code), c.Name, table.Quote(r.separator)), "choose another separator in [labels]")
 			}
 		}
 	}
@@ -352,7 +360,8 @@ func (r *Release) mapSpelling(s setting, v vocabulary) {
 		message, hint := v.unknown(s.text)
 		r.toml.Add(s.at, message, hint)
 	case taken && other != label:
-		r.toml.Add(s.at, fmt.Sprintf("spelling %s already means label %s", table.Quote(s.key), table.Quote(codes[other])), differ)
+		r.toml.Add(s.at, fmt.Sprintf("spelling %s already means label %s", table.Quote(s.key), table.Quote(codes[other])),
+			differ)
 	default:
 		v.add(s.key, label)
 	}

@@ -56,22 +56,27 @@ func TestStrictSettings(t *testing.T) {
 		{strings.Replace(own, "multi", "many", 1) + labelA, []string{`4:1 category mood has kind "many"`}},
 		{strings.Replace(own, "multi", "single", 1) + "labels = [{code = \"A\", exclusive = true}]\n",
 			[]string{`4:1 label "A" of category mood is exclusive`}},
-		{own + labelA + "[[category]]\nname = \"Mood\"\nkind = \"single\"\n" + labelA, []string{`8:1 two categories or columns are named "Mood"`}},
+		{own + labelA + "[[category]]\nname = \"Mood\"\nkind = \"single\"\n" + labelA,
+			[]string{`8:1 two categories or columns are named "Mood"`}},
 		{figsimTOML + "[columns]\nsplits = \"x\"\n", []string{`5:1 unknown key "splits" in [columns]`}},
 		{figsimTOML + "[columns]\nid = \"\"\n", []string{"5:1 id does not name a column"}},
-		{figsimTOML + "[columns]\nid = {a = \"b\"}\nfigurative = \"\"\n", []string{"5:1 id is not a text", "6:1 figurative does not name a column"}},
+		{figsimTOML + "[columns]\nid = {a = \"b\"}\nfigurative = \"\"\n",
+			[]string{"5:1 id is not a text", "6:1 figurative does not name a column"}},
 		{figsimTOML + strings.Repeat("#", maxTOML), []string{"1:0 the file is larger than 512 KiB"}},
 		{figsimTOML + "[columns]\nid = \"split\"\nsplit = \"split\"\n", []string{`6:1 column "split" is given to both`}},
 		{figsimTOML + "[columns]\nid = \"id\"\nfigurative = {F1 = \"id\", F2 = \"a\", F3 = \"a\"}\n",
-			[]string{`5:1 column "id" is given to both columns.figurative.F1 and columns.id`, `6:36 column "a" is given to both`}},
+			[]string{`5:1 column "id" is given to both columns.figurative.F1 and columns.id`,
+				`6:36 column "a" is given to both`}},
 		{figsimTOML + "[columns]\nmodality = \"\"\nfigurative = {F1 = \"\", Metaphor = 1}\n",
 			[]string{"5:1 modality does not name a column", `6:15 F1 does not name a column`, "6:24 Metaphor is not a text"}},
-		{figsimTOML + "[columns]\nfigurative = {F1 = \"a\", Metaphor = \"b\"}\n", []string{`5:25 label "Metaphor" has two columns`}},
+		{figsimTOML + "[columns]\nfigurative = {F1 = \"a\", Metaphor = \"b\"}\n",
+			[]string{`5:25 label "Metaphor" has two columns`}},
 		{figsimTOML + "[columns]\nseverity = {SS1 = \"id\"}\n", []string{"5:13 category severity takes one label"}},
 		{figsimTOML + "[columns.figurative]\nF9 = \"id\"\n", []string{`5:1 "F9" is not a label of category figurative`}},
 		{figsimTOML + "[columns]\n\nfigurative = {Metaphor = \"nowhere\"} # {\nid = \"identity\"\n",
 			[]string{`6:15 the manifest has no column "nowhere"`, `7:1 the manifest has no column "identity"`}},
-		{figsimTOML + "columns = {figurative = {F1 = \"nowhere\"}}\n", []string{`4:26 the manifest has no column "nowhere"`}},
+		{figsimTOML + "columns = {figurative = {F1 = \"nowhere\"}}\n",
+			[]string{`4:26 the manifest has no column "nowhere"`}},
 		{figsimTOML + "citation = \"\"\"\n[columns]\nid = \\\"\"\"\"\ncolumns.id = \"identity\"\n",
 			[]string{`7:9 the manifest has no column "identity"`}},
 		{figsimTOML + "[labels]\nmodality = 1\nseparator = 2\nseverity = {x = 3}\n",
@@ -82,13 +87,15 @@ func TestStrictSettings(t *testing.T) {
 		{figsimTOML + "[labels.severity]\nss1 = \"SS2\"\n", []string{`5:1 spelling "ss1" already means label "SS1"`}},
 		{figsimTOML + "[labels.mood]\nx = \"y\"\n", []string{`4:9 unknown key "mood" in [labels]`}},
 		{"zeta = 1\nmanifest = 1\n[columns]\nid = 2\n[[category]]\nalpha = 1\nname = 3\n",
-			[]string{`1:1 unknown key "zeta"`, "2:1 manifest is not a text", `6:1 unknown key "alpha" in [category]`, "7:1 name is not a text"}},
+			[]string{`1:1 unknown key "zeta"`, "2:1 manifest is not a text", `6:1 unknown key "alpha" in [category]`,
+				"7:1 name is not a text"}},
 		{signer, []string{"7:3 the signer's name is not one line"}},
 		{signer + "name = \"First \\u202eOffice\"\n", []string{"8:1 the signer's name is not one line"}},
 		{signer + "name = \"Two\"\n", []string{"7:3 the signer's key is not"}},
 		{signer + "name = \"Two\"\nkey = \"AAAA\"\n", []string{"9:1 the signer's key is not"}},
 		{signer + "name = \"One\"\nkey = \"ssh-ed25519 BBBB\"\n", []string{`8:1 two signers are named "One"`}},
-		{signer + "name = \"Two\"\nkey = \"ssh-ed25519 AAAA other\"\n", []string{`9:1 the key of "Two" is another signer's too`}},
+		{signer + "name = \"Two\"\nkey = \"ssh-ed25519 AAAA other\"\n",
+			[]string{`9:1 the key of "Two" is another signer's too`}},
 	} {
 		dir := folder(t, map[string]string{SettingsName: c.text, "a.csv": figsimHeader + testRow, "sub.csv/x": ""})
 		if err := os.Symlink(file(t, "a.csv", figsimHeader+testRow), filepath.Join(dir, "link.csv")); err != nil {
@@ -110,14 +117,17 @@ func TestSchemaLimits(t *testing.T) {
 		most int
 		want string
 	}{
-		"name":       {strings.Replace(head, "name = \"a\"", "name = \"%s\"", 1) + "labels = [{code = \"A\"}]\n", MaxName, "4:1 category name"},
+		"name": {strings.Replace(head, "name = \"a\"", "name = \"%s\"", 1) + "labels = [{code = \"A\"}]\n", MaxName,
+			"4:1 category name"},
 		"title":      {head + "title = \"%s\"\nlabels = [{code = \"A\"}]\n", MaxLabelText, "4:1 category a has a title"},
 		"code":       {head + "labels = [{code = \"%s\"}]\n", MaxLabelText, "4:1 category a has a label"},
 		"label name": {head + "labels = [{code = \"A\", name = \"%s\"}]\n", MaxLabelText, "4:1 category a has a label"},
 		"key":        {figsimTOML + "[[signer]]\nname = \"S\"\nkey = \"k %s\"\n", maxSignerKey - 2, "6:1 the signer's key"},
-		"single":     {strings.Replace(head, "multi", "single", 1) + "labels = [{code = \"A|%s\"}]\n", MaxLabelText - 2, "4:1 category a has a label"},
-		"one-hot":    {head + "labels = [{code = \"A|%s\", name = \"n\"}]\n[columns.a]\nn = \"x\"\n", MaxLabelText - 2, "4:1 category a has a label"},
-		"about":      {figsimTOML + "version = \"%s\"\n", 500, "4:1 version"},
+		"single": {strings.Replace(head, "multi", "single", 1) + "labels = [{code = \"A|%s\"}]\n", MaxLabelText - 2,
+			"4:1 category a has a label"},
+		"one-hot": {head + "labels = [{code = \"A|%s\", name = \"n\"}]\n[columns.a]\nn = \"x\"\n", MaxLabelText - 2,
+			"4:1 category a has a label"},
+		"about": {figsimTOML + "version = \"%s\"\n", 500, "4:1 version"},
 	} {
 		read := func(n int) error {
 			_, err := parseSettings(fmt.Appendf(nil, c.text, strings.Repeat("x", n)), SettingsName, Options{})
@@ -131,7 +141,8 @@ func TestSchemaLimits(t *testing.T) {
 }
 
 func TestSeparators(t *testing.T) {
-	for text, want := range map[string]bool{"|": true, " / ": false, "; ": false, "//": true, "§§§": true, "§§§§": false, "": false,
+	for text, want := range map[string]bool{"|": true, " / ": false, "; ": false, "//": true, "§§§": true,
+		"§§§§": false, "": false,
 		"x": false, "é": false, "1": false, "_": false, "\x01": false, "\uFFFD": false, "\xff": false} {
 		if got := validSeparator(text); got != want {
 			t.Errorf("validSeparator(%q) = %v", text, got)
@@ -146,8 +157,9 @@ func TestColumnHints(t *testing.T) {
 	header := strings.TrimSpace(figsimHeader)
 	for _, c := range []struct{ header, column, want string }{
 		{header, "Figuratve", `did you mean "figurative"?`},
-		{header + ",8,9,10,11,12", "xxxxxxxx", `its columns are "id", "split", "figurative", "severity", "related_content", "modality", ` +
-			"\"context\", \"8\", \"9\", \"10\", \"11\", \"12\"\n"},
+		{header + ",8,9,10,11,12", "xxxxxxxx",
+			`its columns are "id", "split", "figurative", "severity", "related_content", "modality", ` +
+				"\"context\", \"8\", \"9\", \"10\", \"11\", \"12\"\n"},
 		{header + ",8,9,10,11,12,13,14", "xxxxxxxx", `"12" and 2 more`},
 	} {
 		column, want := c.column, c.want
@@ -156,19 +168,22 @@ func TestColumnHints(t *testing.T) {
 			t.Errorf("column %s: %v, want the hint %s", column, err, want)
 		}
 	}
-	for header, want := range map[string]string{"id\tsplit": "another separator", "x": "rehydrate init", "a;b,c": "rehydrate init"} {
+	for header, want := range map[string]string{"id\tsplit": "another separator", "x": "rehydrate init",
+		"a;b,c": "rehydrate init"} {
 		if _, err := checked(t, "a.csv", header+"\n"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("header %s: %v, want the hint %s", header, err, want)
 		}
 	}
-	if _, err := release(t, figsimTOML, "x\n"); err == nil || !strings.Contains(err.Error(), `under [columns]: id = "..."`) {
+	if _, err := release(t, figsimTOML, "x\n"); err == nil ||
+		!strings.Contains(err.Error(), `under [columns]: id = "..."`) {
 		t.Errorf("a release without an id column: %v", err)
 	}
 }
 
 func TestReleaseDate(t *testing.T) {
-	for in, want := range map[string]string{`""`: "", "2025-02-28": "2025-02-28", `"2025-02-28"`: "2025-02-28", `"2025-02-30"`: "!",
-		"7": "!", "12:00:00": "!", "2025-02-28T12:00:00Z": "!"} {
+	for in, want := range map[string]string{`""`: "", "2025-02-28": "2025-02-28", `"2025-02-28"`: "2025-02-28",
+		`"2025-02-30"`: "!",
+		"7":            "!", "12:00:00": "!", "2025-02-28T12:00:00Z": "!"} {
 		s, err := parseSettings([]byte(figsimTOML+"date = "+in+"\n"), SettingsName, Options{})
 		if want == "!" {
 			wantPlaces(t, in, err, "release.toml:4:1 date is not a date")
@@ -181,17 +196,20 @@ func TestReleaseDate(t *testing.T) {
 // TestNamedFiles finds the files of a release under their usual names and under others.
 func TestNamedFiles(t *testing.T) {
 	const signers = "[[signer]]\nname = \"First Office\"\nkey = \"ssh-ed25519 AAAAfirst first@example.invalid\"\n"
-	files := map[string]string{SettingsName: figsimTOML + signers, "a.csv": figsimHeader + testRow, "lists/other.json": "{}"}
+	files := map[string]string{SettingsName: figsimTOML + signers, "a.csv": figsimHeader + testRow,
+		"lists/other.json": "{}"}
 	paths := func() []string {
 		dir := folder(t, files)
 		r, err := Open(dir, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]Signer{{"First Office", "ssh-ed25519 AAAAfirst first@example.invalid"}}, r.Signers); diff != "" {
+		if diff := cmp.Diff([]Signer{{"First Office", "ssh-ed25519 AAAAfirst first@example.invalid"}},
+			r.Signers); diff != "" {
 			t.Errorf("signers (-want +got):\n%s", diff)
 		}
-		return strings.Split(strings.ReplaceAll(strings.Join([]string{r.PolicyPath, r.TombstonesPath, r.RevocationsPath}, "|"), dir, ""), "|")
+		return strings.Split(strings.ReplaceAll(strings.Join([]string{r.PolicyPath, r.TombstonesPath, r.RevocationsPath},
+			"|"), dir, ""), "|")
 	}
 	if diff := cmp.Diff([]string{"", "", ""}, paths()); diff != "" {
 		t.Errorf("none (-want +got):\n%s", diff)

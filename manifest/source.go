@@ -31,9 +31,9 @@ func Stdin(file string) (SourceFile, error) {
 	return SourceFile{Path: "-", From: file, Format: format}, err
 }
 
-// FindSources gives the files that a path means: the file of that name, those in the folder of that name whose endings say a
-// format, or those that match it as a pattern, in the order of their names. There is one at least. A text file of one
-// column is a list. An error about the ending of a file is *Problems.
+// FindSources gives the files that a path means: the file of that name, those in the folder of that name whose endings
+// say a format, or those that match it as a pattern, in the order of their names. There is one at least. A text file of
+// one column is a list. An error about the ending of a file is *Problems.
 func FindSources(path string) ([]SourceFile, error) {
 	names, err := []string{path}, error(nil)
 	if info, failed := os.Stat(path); failed == nil && info.IsDir() {
@@ -97,8 +97,8 @@ func SkippedSources(path string) (names []string) {
 var documents = []string{"", ".md", ".rst", ".toml", ".yaml", ".yml", ".py", ".ipynb", ".sh", ".r", ".pdf", ".html",
 	".jpg", ".jpeg", ".png", ".gif", ".webp", ".cff", ".sig", ".log"}
 
-// A Source is files of annotations that are one manifest and belong to no release yet. It holds no file open and no row in
-// memory. Every reading of it notices a file that was changed since OpenSource.
+// A Source is files of annotations that are one manifest and belong to no release yet. It holds no file open and no row
+// in memory. Every reading of it notices a file that was changed since OpenSource.
 type Source struct{ files *Release }
 
 // OpenSource digests one file or more. records is the path of keys to the records in JSON, "" to look for it.
@@ -107,7 +107,8 @@ func OpenSource(files []SourceFile, records string, o Options) (*Source, error) 
 	r.records = records
 	for _, file := range files {
 		if len(r.files) == maxFiles {
-			return nil, table.One(&Problem{File: file.Path, Line: 1, Message: fmt.Sprintf("these are more than %d files", maxFiles), Hint: "put several into one"})
+			return nil, table.One(&Problem{File: file.Path, Line: 1,
+				Message: fmt.Sprintf("these are more than %d files", maxFiles), Hint: "put several into one"})
 		}
 		r.files = append(r.files, file.input())
 	}
@@ -132,7 +133,8 @@ type Meaning struct {
 	Without Without  // the rows that are left out
 }
 
-// A Without says which rows of a source are left out: those of which Is is true, given the texts of Columns, "" for no value.
+// A Without says which rows of a source are left out: those of which Is is true, given the texts of Columns, "" for no
+// value.
 type Without struct {
 	Columns []string
 	Is      func(texts []string) bool
@@ -154,7 +156,8 @@ func (w Without) Texts(columns []string, cells []Cell) []string {
 func (s *Source) Release(m Meaning) *Release {
 	r := newRelease(s.files.options)
 	r.Name, r.ManifestPath, r.ManifestDigest = m.Schema.Name, s.files.ManifestPath, s.files.ManifestDigest
-	r.records, r.separator, r.numbered, r.without, r.splits, r.lists = s.files.records, m.Separator, true, m.Without, m.Splits, m.Lists
+	r.records, r.separator, r.numbered, r.without, r.splits, r.lists = s.files.records, m.Separator, true, m.Without,
+		m.Splits, m.Lists
 	r.blanks = true
 	for _, field := range fieldNames {
 		r.columns[field] = ""

@@ -51,18 +51,25 @@ sr1 = "SR1"
 		like       *Release
 		want       string // the entries: key, split, and labels of each category that was found
 	}{
-		{"same.csv", "f_irony,id,f_pun,f_metaphor,How Severe\n1,abc123,1,1,attempt\n", spelled, "abc123 train figurative[0 1 2] severity[4]"},
-		{"whole.csv", "id,content\nabc123,a;b\nabc124,SR3;SR1\n", spelled, "abc123 train related_content[0], abc124 train related_content[2 0]"},
+		{"same.csv", "f_irony,id,f_pun,f_metaphor,How Severe\n1,abc123,1,1,attempt\n", spelled,
+			"abc123 train figurative[0 1 2] severity[4]"},
+		{"whole.csv", "id,content\nabc123,a;b\nabc124,SR3;SR1\n", spelled,
+			"abc123 train related_content[0], abc124 train related_content[2 0]"},
 		{"some.csv", "id,f_pun,f_metaphor,figurative\nabc123,1,1,F3;F1\n", spelled, "abc123 train figurative[2 0]"},
 		{"nth.csv", "id,nth,severity,split\nabc123,2,SS1,test\n", spelled, "abc123/2 train severity[1]"},
-		{"usual.jsonl", `{"post_id": "t3_abc123", "severity": "Suicide death", "figurative": ["F3"]}` + "\n" + `{"post_id": "abc124"}`, spelled,
+		{"usual.jsonl",
+			`{"post_id": "t3_abc123", "severity": "Suicide death", "figurative": ["F3"]}` + "\n" + `{"post_id": "abc124"}`,
+			spelled,
 			"abc123 train figurative[2] severity[5], abc124 train figurative[] severity[]"},
 		{"keys.csv", "id,severity,image\nabc123,SS1,x\nABC123/2,SS2,y\nt3_1y2p0ij32e8e7/999,,\n", BuiltIn(),
 			"abc123 train severity[1], abc123/2 train severity[2], 1y2p0ij32e8e7/999 train severity[]"},
-		{"usual.jsonl", `{"post_id": "t3_abc123", "severity": "Suicide death", "figurative": ["F3"]}`, BuiltIn(), "abc123 train figurative[2] severity[5]"},
-		{"none.csv", "id,text\nabc123,F1\n", BuiltIn(), `none.csv:1:0 no column of labels was found; the columns are "id", "text"`},
+		{"usual.jsonl", `{"post_id": "t3_abc123", "severity": "Suicide death", "figurative": ["F3"]}`, BuiltIn(),
+			"abc123 train figurative[2] severity[5]"},
+		{"none.csv", "id,text\nabc123,F1\n", BuiltIn(),
+			`none.csv:1:0 no column of labels was found; the columns are "id", "text"`},
 		{"neither.csv", "text\nF1\n", BuiltIn(), "neither.csv:1:0 no column of post ids"},
-		{"no-id.csv", "severity\nSS1\n", BuiltIn(), `no-id.csv:1:0 no column of post ids was found; the columns are "severity"`},
+		{"no-id.csv", "severity\nSS1\n", BuiltIn(),
+			`no-id.csv:1:0 no column of post ids was found; the columns are "severity"`},
 		{"bad.csv", "id,severity\nabc123,SS9\n", BuiltIn(), `bad.csv:2:8 "SS9" is not a label of category severity`},
 		{"bad.csv", "id,severity\nabc123/0,SS1\n", BuiltIn(), `bad.csv:2:1 "abc123/0" does not name a post`},
 		{"bad.csv", "id,severity\nabc123/1000,SS1\n", BuiltIn(), `bad.csv:2:1 "abc123/1000" does not name a post`},
@@ -90,7 +97,8 @@ sr1 = "SR1"
 	if list, err := entries(t, empty, err); err != nil || len(list) != 0 {
 		t.Errorf("a table that may be empty: %v, %v", list, err)
 	}
-	if _, err := OpenTable(file(t, "a.csv", "id\n"), BuiltIn(), Options{}); !strings.Contains(fmt.Sprint(err), "hint: name the columns id and fig") {
+	if _, err := OpenTable(file(t, "a.csv", "id\n"), BuiltIn(), Options{}); !strings.Contains(fmt.Sprint(err),
+		"hint: name the columns id and fig") {
 		t.Errorf("no labels: %v", err)
 	}
 	if _, err := OpenTable(filepath.Join(t.TempDir(), "sheet.xlsx"), BuiltIn(), Options{}); err == nil {
@@ -111,7 +119,8 @@ func TestTasks(t *testing.T) {
 
 func TestReleaseLabels(t *testing.T) {
 	r := BuiltIn()
-	for name, want := range map[string]int{"figurative": 0, "Suicide Severity Scale": 1, "Related-Content": 2, "text": -1, "": -1} {
+	for name, want := range map[string]int{"figurative": 0, "Suicide Severity Scale": 1, "Related-Content": 2,
+		"text": -1, "": -1} {
 		if got := r.CategoryOf(name); got != want {
 			t.Errorf("CategoryOf(%q) = %d, want %d", name, got, want)
 		}

@@ -40,7 +40,8 @@ func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 		if _, message, _ := r.fault(); message != "" {
 			return fmt.Errorf("write outcomes, entry %d: %s", row, message)
 		}
-		cells := []string{string(r.ID), strconv.Itoa(r.Image), r.Split, string(r.Outcome), string(r.Reason), r.Detail, r.DuplicateOf.String()}
+		cells := []string{string(r.ID), strconv.Itoa(r.Image), r.Split, string(r.Outcome), string(r.Reason), r.Detail,
+			r.DuplicateOf.String()}
 		_ = out.Write(each(cells, csvcell.Cell))
 	}
 	out.Flush()
@@ -150,7 +151,8 @@ func records[T row](r io.Reader, header string, read func(cells []string) T) ite
 		var none T
 		rows, err := table.NewCSV(r, "", ',')
 		if err == nil && !slices.Equal(rows.Columns(), strings.Split(header, ",")) {
-			err = &Problem{Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + header}
+			err = &Problem{Line: 1, Message: "the header is not the one that this file has",
+				Hint: "the first line is " + header}
 		}
 		if err != nil {
 			yield(none, err)
@@ -191,8 +193,8 @@ func BeginsTombstones(head []byte) bool {
 	return bytes.HasPrefix(userfile.Unmarked(head), []byte(tombstonesHeader))
 }
 
-// ReadTombstones reads a tombstones file strictly. A file with the header alone is an empty list. The error is *Problems,
-// which do not name the file, or the reader's own.
+// ReadTombstones reads a tombstones file strictly. A file with the header alone is an empty list. The error is
+// *Problems, which do not name the file, or the reader's own.
 func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 	var tombstones []Tombstone
 	var problems Problems

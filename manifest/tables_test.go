@@ -35,7 +35,8 @@ func TestOutcomes(t *testing.T) {
 	list := []Result{
 		{Key: Key{ID: "abc"}, Split: "train", Outcome: Kept},
 		{Key: Key{ID: "abc", Image: maxImage}, Split: "train", Outcome: Duplicate, DuplicateOf: Key{ID: "abc"}},
-		{Key: Key{ID: "abd"}, Split: "test", Outcome: Duplicate, Reason: "same_text", DuplicateOf: Key{ID: "abc", Image: 999}},
+		{Key: Key{ID: "abd"}, Split: "test", Outcome: Duplicate, Reason: "same_text",
+			DuplicateOf: Key{ID: "abc", Image: 999}},
 		{Key: Key{ID: "abe"}, Split: "test", Outcome: Failed, Reason: "http_503", Detail: "=cmd|' /C calc'!A0"},
 		{Key: Key{ID: "abf"}, Split: "test", Outcome: Gone, Reason: "http_404", Detail: "'-1, \"q\"\nsecond"},
 	}
@@ -62,7 +63,8 @@ second",
 		break
 	}
 	for in, want := range map[string]string{
-		strings.Repeat("x", maxDetail): strings.Repeat("x", maxDetail), strings.Repeat("x", maxDetail+1): strings.Repeat("x", maxDetail),
+		strings.Repeat("x", maxDetail):   strings.Repeat("x", maxDetail),
+		strings.Repeat("x", maxDetail+1): strings.Repeat("x", maxDetail),
 		strings.Repeat("é", maxDetail+1): strings.Repeat("é", maxDetail), "a\x00\xff\r\nb\r": "a\uFFFD\nb",
 		"\x1b]0;x\a\u009b2J\u202eq\tr": "]0;x2Jq\tr",
 	} {
@@ -89,7 +91,8 @@ func TestWriteOutcomesRefuses(t *testing.T) {
 	} {
 		bad := good
 		spoil(&bad)
-		if err := WriteOutcomes(&bytes.Buffer{}, results(good, bad)); err == nil || !strings.Contains(err.Error(), "entry 2") {
+		if err := WriteOutcomes(&bytes.Buffer{}, results(good, bad)); err == nil ||
+			!strings.Contains(err.Error(), "entry 2") {
 			t.Errorf("%s: %v, want an error of entry 2", name, err)
 		}
 	}
@@ -190,7 +193,8 @@ func TestTombstones(t *testing.T) {
 func TestTombstonesRefuse(t *testing.T) {
 	const time1 = "2025-12-31T23:59:59Z"
 	text := "id,state,time\n" + strings.Join([]string{
-		"abc,removed," + time1, "t3_abd,removed," + time1, "abe,live," + time1, "abf,removed,2025-12-31", "abg,removed,2025-12-31T23:59:59+01:00",
+		"abc,removed," + time1, "t3_abd,removed," + time1, "abe,live," + time1, "abf,removed,2025-12-31",
+		"abg,removed,2025-12-31T23:59:59+01:00",
 		"abh,removed,2025-12-31T23:59:59.5Z", "abc,deleted," + time1, "abi,removed",
 		"abj,removed,1970-01-01T00:00:00Z", "abk,removed,0001-01-01T00:00:00Z", "",
 	}, "\n")
@@ -204,7 +208,8 @@ func TestTombstonesRefuse(t *testing.T) {
 		"line 5, column 13: the time is not one in UTC, to the second",
 		"line 6, column 13: the time is not one in UTC, to the second",
 		"line 7, column 13: the time is not one in UTC, to the second",
-		"line 8, column 1: post abc, image 0, is already on line 2", "line 9, column 12: the row has 2 fields, the header has 3",
+		"line 8, column 1: post abc, image 0, is already on line 2",
+		"line 9, column 12: the row has 2 fields, the header has 3",
 		"line 10, column 13: the time is what programs write for a missing one",
 		"line 11, column 13: the time is what programs write for a missing one",
 	}

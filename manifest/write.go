@@ -35,7 +35,8 @@ func NewWriter(w io.Writer, f Format, s Schema, separator string, fields ...Fiel
 	}
 	m.table = csv.NewWriter(w)
 	columns := each(s.Columns, func(c Column) string { return c.Name })
-	_ = m.table.Write(slices.Concat(each(m.fields, Field.String), s.names(), columns)) // a failed write is remembered until the end
+	// a failed write is remembered until the end
+	_ = m.table.Write(slices.Concat(each(m.fields, Field.String), s.names(), columns))
 	return m
 }
 

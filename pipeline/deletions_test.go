@@ -29,10 +29,12 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 		{"a tenth", "post deleted p03; image left g/1; JOB", "p03 g/1", ""},
 		{"more is withheld", "post deleted p03 p04; image left g/1; JOB", "p03 p04 g/1", "p03 p04 g/1"},
 		{"most, withheld", most + "; JOB", "p00 p01 p02 p03 p04 p05 p06 p07 g/1", "p00 p01 p02 p03 p04 p05 p06 p07 g/1"},
-		{"withheld for two jobs", most + "; JOB; JOB", "p00 p01 p02 p03 p04 p05 p06 p07 g/1", "p00 p01 p02 p03 p04 p05 p06 p07 g/1"},
+		{"withheld for two jobs", most + "; JOB; JOB", "p00 p01 p02 p03 p04 p05 p06 p07 g/1",
+			"p00 p01 p02 p03 p04 p05 p06 p07 g/1"},
 		{"confirmed", most + "; JOB; JOB confirm", "p00 p01 p02 p03 p04 p05 p06 p07 g/1", ""},
 		{"a confirmation is of what was withheld before", "post deleted p03; JOB confirm", "p03", ""},
-		{"back before it is confirmed", most + "; JOB; post live p00 p01 p02 p03 p04 p05 p06; image ok g/1; image ok p07; JOB; run", "", ""},
+		{"back before it is confirmed",
+			most + "; JOB; post live p00 p01 p02 p03 p04 p05 p06; image ok g/1; image ok p07; JOB; run", "", ""},
 		{"one of them stays gone", "post deleted p03 p04 p05; JOB; post live p04 p05; JOB; run", "p03", ""},
 		{"deleted, and live again", "post deleted p03; JOB; post live p03; run", "p03", ""},
 		{"a moderator's, and live again", "post moderator p03; JOB; post live p03; run", "p03", ""},
@@ -48,7 +50,8 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 			"policy readmit; post moderator p03; JOB; post live p03; run; stones removed p03; JOB", "p03", ""},
 		{"in the gallery again", "image left g/1; JOB; image ok g/1; run", "g/1", ""},
 		{"the parent is live again", "image parent p03; JOB; image ok p03; run", "p03", ""},
-		{"the parent is live again, and somebody asks", "image parent p03; JOB; image ok p03; run retry=crosspost_parent_removed", "", ""},
+		{"the parent is live again, and somebody asks",
+			"image parent p03; JOB; image ok p03; run retry=crosspost_parent_removed", "", ""},
 		{"the same picture under another id", "post copyright p01; JOB", "p01 p18", ""},
 		{"the same picture as one that its author deleted", "post deleted p01; JOB", "p01 p18", ""},
 		{"the same picture as one that a moderator removed from its place", "post moderator p01; JOB", "p01", ""},
@@ -60,7 +63,8 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 			}
 			t.Run(c.name+", "+job, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, append(numbered(19), "g*2")...).do("policy flag; serve 1 p18; run; copy c").ok() // p18 shows what p01 shows
+				// p18 shows what p01 shows
+				w := newWorld(t, append(numbered(19), "g*2")...).do("policy flag; serve 1 p18; run; copy c").ok()
 				w.do(strings.ReplaceAll(c.steps, "JOB", job)).ok()
 				s := w.checkSound()
 				var rows, images []string

@@ -151,7 +151,8 @@ func (t terms) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
 	}
 	named := e.SHA256 != "" || e.StrippedSHA256 != "" || e.PixelsSHA256 != ""
 	if named && !state.Proven(e, img) {
-		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256", Detail: "the image has sha256 " + img.OriginalSHA256}
+		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256",
+			Detail: "the image has sha256 " + img.OriginalSHA256}
 		if e.PHash != "" { // an image that was only encoded again is near
 			f.Detail += fmt.Sprintf(" and is %d bits from the manifest's phash", distance)
 		}

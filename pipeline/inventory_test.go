@@ -191,7 +191,8 @@ func (w *world) checkSound() inventory {
 			trouble("an image of %s is on record: %v, and on the disk: %v", name, rec.Image != nil, !(rec.Image != nil))
 		}
 	}
-	if stored := len(slices.DeleteFunc(slices.Collect(maps.Values(s.records)), func(r workspace.Record) bool { return r.Image == nil })); stored != len(s.images) {
+	if stored := len(slices.DeleteFunc(slices.Collect(maps.Values(s.records)),
+		func(r workspace.Record) bool { return r.Image == nil })); stored != len(s.images) {
 		trouble("%d images are on record, and on the disk are %v", stored, namesOf(s.images))
 	}
 	for _, set := range []struct {

@@ -26,10 +26,13 @@ func TestEachJobDoesItsLineOfTheTable(t *testing.T) {
 		engine               string // whose texts the dataset has
 		erased               bool   // p01, which is gone
 	}{
-		{job: "run", asks: true, fetches: true, reads: true, rows: "p00 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11 p12", engine: "B", erased: true},
-		{job: "split; work; merge", asks: true, fetches: false, reads: false, rows: "p00 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11 p12", engine: "B", erased: true},
+		{job: "run", asks: true, fetches: true, reads: true, rows: "p00 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11 p12",
+			engine: "B", erased: true},
+		{job: "split; work; merge", asks: true, fetches: false, reads: false,
+			rows: "p00 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11 p12", engine: "B", erased: true},
 		{job: "reread", reads: true, rows: all, engine: "B"},
-		{job: "split", asks: true, fetches: true, rows: "p00 p02 p03 p04 p05 p06 p07 p08 p09 p10", engine: "A", erased: true},
+		{job: "split", asks: true, fetches: true, rows: "p00 p02 p03 p04 p05 p06 p07 p08 p09 p10", engine: "A",
+			erased: true},
 		{job: "recheck", asks: true, rows: "p00 p02 p03 p04 p05 p06 p07 p08 p09 p10", engine: "A", erased: true},
 		{job: "purge", asks: true, rows: "p00 p02 p03 p04 p05 p06 p07 p08 p09 p10", engine: "A", erased: true},
 		{job: "purge offline", rows: all, engine: "A"},
@@ -114,7 +117,8 @@ func TestNothingIsWrittenWhenAccessEnds(t *testing.T) {
 // TestAgeTakesNoRowOutAndLetsNoneIn: no job takes a row out for its age, and only a run or a merge, which ask again,
 // lets rows in.
 func TestAgeTakesNoRowOutAndLetsNoneIn(t *testing.T) {
-	for _, job := range []string{"reread all", "purge offline", "run blocked=1", "run stop=1", "recheck blocked=1", "reread"} {
+	for _, job := range []string{"reread all", "purge offline", "run blocked=1", "run stop=1", "recheck blocked=1",
+		"reread"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, numbered(5)...).do("post unclear p04; run; post live p04").ok()
@@ -202,7 +206,8 @@ func TestManyRowsLeaveOnlyWhenConfirmed(t *testing.T) {
 			s := w.checkSound()
 			testkit.Same(t, "rows", "p00 p01 p02 p03 p05 p06 p07 p08 p09", namesOf(s.rows))
 			testkit.Same(t, "outcome", "kept/", s.outcome("p01"))
-			testkit.Same(t, "rows that stay, by the status", []state.Count{{Outcome: manifest.Refused, Reason: "quarantine", Entries: 3}}, s.status.Stay)
+			testkit.Same(t, "rows that stay, by the status",
+				[]state.Count{{Outcome: manifest.Refused, Reason: "quarantine", Entries: 3}}, s.status.Stay)
 			w.do(job + " confirm").ok()
 			s = w.checkSound()
 			testkit.Same(t, "rows when it is confirmed", "p00 p05 p06 p07 p08 p09", namesOf(s.rows))

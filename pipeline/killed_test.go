@@ -22,7 +22,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 		stride = 1
 	}
 	for i, c := range []struct{ mode, job string }{
-		{"drop", "run"}, {"drop", "recheck"}, {"drop", "purge"}, {"drop", "purge offline id=p01"}, {"flag", "purge offline id=p01"},
+		{"drop", "run"}, {"drop", "recheck"}, {"drop", "purge"}, {"drop", "purge offline id=p01"},
+		{"flag", "purge offline id=p01"},
 		{"drop", "reread"}, {"drop", "split"}, {"drop", "split; work; merge"},
 	} {
 		for _, how := range []string{"die", "fault"} {

@@ -48,7 +48,8 @@ func TestOddAnswersCostNothing(t *testing.T) {
 	for name, steps := range odd {
 		cases[name] = oddity{steps, "run"}
 	}
-	for _, job := range []string{"run", "recheck", "purge", "split", "split; work; merge", "run retry=gone retry=no_media"} {
+	for _, job := range []string{"run", "recheck", "purge", "split", "split; work; merge",
+		"run retry=gone retry=no_media"} {
 		cases["all of Reddit's together, "+job] = oddity{strings.Join(together, "; "), job}
 	}
 	for n, name := range slices.Sorted(maps.Keys(cases)) {
@@ -60,7 +61,8 @@ func TestOddAnswersCostNothing(t *testing.T) {
 			t.Parallel()
 			w := newOdd(t)
 			before := w.everything()
-			if has := slices.Concat(slices.Collect(maps.Values(before.content))...); len(has) != 4*17 || slices.Contains(has, "") {
+			if has := slices.Concat(slices.Collect(maps.Values(before.content))...); len(has) != 4*17 ||
+				slices.Contains(has, "") {
 				t.Fatalf("the workspace has %q", before.content)
 			}
 			w.do(c.steps + "; " + c.job + "; " + c.job).ok()
@@ -119,7 +121,8 @@ func (w *world) everything() (out all) {
 func TestMovedImageIsAskedForOnce(t *testing.T) {
 	w := newWorld(t, numbered(4)...).do("run; move 1 p01; move 41 p02; run").ok()
 	testkit.Same(t, "images fetched", 2, len(w.reddit.fetched))
-	testkit.Same(t, "odd answers", []state.Count{{Outcome: manifest.Changed, Reason: "another_image", Entries: 1}}, w.summary.Odd)
+	testkit.Same(t, "odd answers", []state.Count{{Outcome: manifest.Changed, Reason: "another_image", Entries: 1}},
+		w.summary.Odd)
 	w.do("run").ok()
 	testkit.Same(t, "images fetched by the next run", 0, len(w.reddit.fetched))
 	testkit.Same(t, "rows", "p00 p01 p02 p03", namesOf(w.checkSound().rows))

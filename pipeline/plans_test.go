@@ -107,7 +107,8 @@ func checkPurgePlan(h *history, words string, q PurgeRequest) {
 	slices.Sort(left)
 	testkit.Same(h, "posts erased", strings.Join(posts, " "), strings.Join(erased, " "))
 	testkit.Same(h, "rows, as the report has them", strings.Join(p.Rows, " "), strings.Join(h.purged.Rows, " "))
-	testkit.Same(h, "rows, as they lie there", strings.Join(slices.Sorted(slices.Values(p.Rows)), " "), strings.Join(left, " "))
+	testkit.Same(h, "rows, as they lie there", strings.Join(slices.Sorted(slices.Values(p.Rows)), " "),
+		strings.Join(left, " "))
 	testkit.Same(h, "pictures that were taken down", strings.Join(p.Same, " "), strings.Join(h.purged.Same, " "))
 	testkit.Same(h, "unknown posts", fmt.Sprint(p.Unknown), fmt.Sprint(h.purged.Unknown))
 	testkit.Same(h, "posts that wait", p.Withheld, waiting(after))

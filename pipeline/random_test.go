@@ -47,7 +47,8 @@ type history struct {
 const everybody = 60000 // the picture that a host in trouble sends to everybody
 
 func newHistory(t testing.TB, seed uint64) *history {
-	h := &history{world: newWorld(t, append(numbered(9), "g*3")...), rng: rand.New(rand.NewPCG(seed, 1)), mayGo: map[string]bool{},
+	h := &history{world: newWorld(t, append(numbered(9), "g*3")...), rng: rand.New(rand.NewPCG(seed, 1)),
+		mayGo: map[string]bool{},
 		shown: map[string]map[int]bool{}, down: map[int]bool{}, next: 100}
 	for i, row := range []string{"p00", "p01", "p02", "p03", "p04", "p05", "p06", "p07", "p08", "g", "g/1", "g/2"} {
 		h.rows, h.shown[row] = append(h.rows, row), map[int]bool{i: true}
@@ -93,7 +94,8 @@ func (h *history) anyChange() string {
 	case 10:
 		return "clock " + pick(h, "1h", "25h", "72h")
 	case 11:
-		return pick(h, "engine B", "engine C", "fail 3", "policy readmit", "policy flag", "policy drop", "manifest 9", "manifest 10")
+		return pick(h, "engine B", "engine C", "fail 3", "policy readmit", "policy flag", "policy drop", "manifest 9",
+			"manifest 10")
 	case 12:
 		return "answers"
 	default:
@@ -113,7 +115,8 @@ func (h *history) anyAnswer() string {
 }
 
 func (h *history) anyJob() string {
-	job := pick(h, "run", "run", "run", "recheck", "recheck", "purge", "purge offline", "reread", "reread all", "split", "split; work; merge",
+	job := pick(h, "run", "run", "run", "recheck", "recheck", "purge", "purge offline", "reread", "reread all", "split",
+		"split; work; merge",
 		"work; merge", "purge offline id=p05")
 	switch h.rng.IntN(9) {
 	case 0, 1:
@@ -221,14 +224,16 @@ func (h *history) check(step string, before inventory) {
 	}
 	for row := range before.records {
 		rec, stays := after.records[row]
-		if stays && before.answers[row] && !after.answers[row] && rec.Image != nil && rec.Image.SHA256 == before.records[row].Image.SHA256 {
+		if stays && before.answers[row] && !after.answers[row] && rec.Image != nil &&
+			rec.Image.SHA256 == before.records[row].Image.SHA256 {
 			h.Errorf("after %s:\n%s lost what a model said of the image that it still has", strings.Join(h.done, "; "), row)
 		}
 		if !stays || !before.imageOf(row) || rec.Image != nil || wasDead {
 			continue
 		}
 		if !h.mayLose(row) && before.records[row].Image.OriginalSHA256 != state.SHA256(drawn(strconv.Itoa(everybody))) {
-			h.Errorf("after %s:\n%s lost its image: %s, %+v", strings.Join(h.done, "; "), row, after.outcome(row), rec.Trouble)
+			h.Errorf("after %s:\n%s lost its image: %s, %+v", strings.Join(h.done, "; "), row, after.outcome(row),
+				rec.Trouble)
 		}
 	}
 	if h.err == nil && words[0] != "reread" && words[0] != "split" && !slices.Contains(words, "offline") {
@@ -264,7 +269,8 @@ func (h *history) checkGone(s inventory) {
 		}
 		withheld := gone && rec.Post.Withheld || odd && rec.Trouble != nil && rec.Trouble.Beside == workspace.Waiting
 		if _, there := s.rows[row]; there || rec.Image != nil && !withheld {
-			h.Errorf("after %s:\n%s is gone; a row: %v, withheld: %v, %s", strings.Join(h.done, "; "), row, there, withheld, s.outcome(row))
+			h.Errorf("after %s:\n%s is gone; a row: %v, withheld: %v, %s", strings.Join(h.done, "; "), row, there, withheld,
+				s.outcome(row))
 		}
 	}
 }
@@ -273,7 +279,8 @@ func (h *history) checkGone(s inventory) {
 func (h *history) expected(job string) bool {
 	_, denied := errors.AsType[*reddit.Denied](h.err)
 	_, loss := errors.AsType[*LossError](h.err)
-	return h.err == nil || denied || loss || job == "merge" || errors.Is(h.err, errAccess) || errors.Is(h.err, state.ErrInterrupted) ||
+	return h.err == nil || denied || loss || job == "merge" || errors.Is(h.err, errAccess) ||
+		errors.Is(h.err, state.ErrInterrupted) ||
 		errors.Is(h.err, workspace.ErrNoWorkspace)
 }
 
@@ -297,7 +304,8 @@ func (h *history) heal() {
 	s = h.last
 	for _, row := range h.rows {
 		got := s.records[row].Result
-		if !h.mayLose(row) && got.Outcome != manifest.Kept && got.Outcome != manifest.Duplicate && got.Outcome != manifest.Placeholder {
+		if !h.mayLose(row) && got.Outcome != manifest.Kept && got.Outcome != manifest.Duplicate &&
+			got.Outcome != manifest.Placeholder {
 			h.Errorf("after %s:\n%s is not back: %s %s", strings.Join(h.done, "; "), row, s.outcome(row), got.Detail)
 		}
 	}

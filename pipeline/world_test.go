@@ -112,7 +112,8 @@ func (w *world) publish(ids ...manifest.PostID) {
 			if len(rows)%2 == 0 {
 				split = "test"
 			}
-			rows += fmt.Sprintf("%s,%d,%s,F1,SS6,SR3,M1,C1,%s\n", id, i, split, w.named[manifest.Key{ID: id, Image: i}.String()])
+			rows += fmt.Sprintf("%s,%d,%s,F1,SS6,SR3,M1,C1,%s\n", id, i, split,
+				w.named[manifest.Key{ID: id, Image: i}.String()])
 		}
 	}
 	testkit.OK(w, os.WriteFile(filepath.Join(dir, "annotations.csv"), []byte(rows), 0o600))
@@ -210,7 +211,8 @@ func (w *world) change(words []string) bool {
 		}
 	case "stones":
 		for _, id := range words[2:] {
-			w.stones = append(w.stones, manifest.Tombstone{ID: manifest.PostID(id), State: manifest.PostState(what), Time: w.now})
+			w.stones = append(w.stones, manifest.Tombstone{ID: manifest.PostID(id), State: manifest.PostState(what),
+				Time: w.now})
 		}
 	case "names":
 		for _, row := range words[2:] {
@@ -235,8 +237,9 @@ func (w *world) change(words []string) bool {
 	case "copy":
 		testkit.OK(w, os.MkdirAll(filepath.Join(w.dir, "copies"), 0o700))
 		err := w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
-			_, err := copies.Export(ctx, copies.Config{Release: w.release, Tombstones: w.stones, Policy: w.policy, Workspace: ws,
-				Now: func() time.Time { return w.now }, To: filepath.Join(w.dir, "copies", what), Note: "test",
+			_, err := copies.Export(ctx, copies.Config{Release: w.release, Tombstones: w.stones, Policy: w.policy,
+				Workspace: ws,
+				Now:       func() time.Time { return w.now }, To: filepath.Join(w.dir, "copies", what), Note: "test",
 				Format: cmp.Or(strings.Join(words[2:], ""), "parquet")})
 			return err
 		})
@@ -259,7 +262,8 @@ func (w *world) answer(ctx context.Context, ws *workspace.Workspace) error {
 			return err
 		}
 		if rec.Image != nil {
-			all = append(all, workspace.Answer{Key: rec.Key, Asked: rec.Image.SHA256, ImageSHA256: rec.Image.SHA256, Task: "test", Run: 1,
+			all = append(all, workspace.Answer{Key: rec.Key, Asked: rec.Image.SHA256, ImageSHA256: rec.Image.SHA256,
+				Task: "test", Run: 1,
 				Outcome: "ok", Text: rec.Image.SHA256, At: w.now})
 		}
 	}
@@ -284,9 +288,11 @@ func splitRow(row string) (id string, image int) {
 
 // config is what a job of the world works with, but for the workspace.
 func (w *world) config() Config {
-	c := Config{Release: w.release, Manifest: w.manifest, Tombstones: w.stones, Policy: w.policy, Reddit: w.reddit, OCR: w.ocr, Workers: 2,
-		Language: english(), Version: "test", Now: func() time.Time { return w.now }, Stop: w.stop, Progress: NewProgress(func(Snapshot) {}),
-		Log: slog.New(slog.DiscardHandler)}
+	c := Config{Release: w.release, Manifest: w.manifest, Tombstones: w.stones, Policy: w.policy, Reddit: w.reddit,
+		OCR: w.ocr, Workers: 2,
+		Language: english(), Version: "test", Now: func() time.Time { return w.now }, Stop: w.stop,
+		Progress: NewProgress(func(Snapshot) {}),
+		Log:      slog.New(slog.DiscardHandler)}
 	return c
 }
 
@@ -369,7 +375,8 @@ func (w *world) job(name string, words []string) (err error) {
 			w.summary, err = Split(ctx, c, 2)
 		case "work":
 			for i := range 2 {
-				_, failed := cluster.Work(ctx, cluster.Job{Workspace: ws.Dir(), Shard: i, Shards: 2, Tool: "test", OCR: w.ocr, Workers: 2,
+				_, failed := cluster.Work(ctx, cluster.Job{Workspace: ws.Dir(), Shard: i, Shards: 2, Tool: "test", OCR: w.ocr,
+					Workers:  2,
 					Progress: func(int, int) {}})
 				err = errors.Join(err, failed)
 			}

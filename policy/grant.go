@@ -130,7 +130,8 @@ func (g Grant) Current(now time.Time) *GrantFault {
 	return nil
 }
 
-// Ended reports whether what held until a time has ended; the zero time never comes. A clock may be wrong by five minutes.
+// Ended reports whether what held until a time has ended; the zero time never comes. A clock may be wrong by five
+// minutes.
 func Ended(until, now time.Time) bool { return !until.IsZero() && now.After(until.Add(clockSkew)) }
 
 // judge returns why the list cannot be relied on, nil when it can. A nil list does not exist.

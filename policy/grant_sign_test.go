@@ -26,7 +26,8 @@ func TestOpenGrant(t *testing.T) {
 	rsa2048, err := rsa.GenerateKey(rand.Reader, 2048)
 	testkit.OK(t, err)
 	list := signedFile(t, "revocations.json", testRevocations, testKey(t, "a"), RevocationsNamespace)
-	for name, key := range map[string]ssh.Signer{"ed25519": testKey(t, "b"), "ecdsa": asSigner(t, p256), "rsa": asSigner(t, rsa2048)} {
+	for name, key := range map[string]ssh.Signer{"ed25519": testKey(t, "b"), "ecdsa": asSigner(t, p256),
+		"rsa": asSigner(t, rsa2048)} {
 		t.Run(name, func(t *testing.T) {
 			signers := pinned(t, testKey(t, "a"), key)
 			signers[1].Name = "Second Signer"
@@ -34,8 +35,10 @@ func TestOpenGrant(t *testing.T) {
 			if fault != nil {
 				t.Fatal(fault)
 			}
-			if got.ID != "2026-007" || got.Signer.Name != "Second Signer" || got.Signer.Fingerprint != ssh.FingerprintSHA256(key.PublicKey()) || got.Revocations.Serial != 3 {
-				t.Errorf("opened %s, signed by %s (%s), list %d", got.ID, got.Signer.Name, got.Signer.Fingerprint, got.Revocations.Serial)
+			if got.ID != "2026-007" || got.Signer.Name != "Second Signer" ||
+				got.Signer.Fingerprint != ssh.FingerprintSHA256(key.PublicKey()) || got.Revocations.Serial != 3 {
+				t.Errorf("opened %s, signed by %s (%s), list %d", got.ID, got.Signer.Name, got.Signer.Fingerprint,
+					got.Revocations.Serial)
 			}
 			wantFault(t, got.Judge(testRelease, 0, testNow), "")
 		})
@@ -62,7 +65,10 @@ func TestOpenGrantRefuses(t *testing.T) {
 	}
 	rename := func(s *sshsig.Signature) { s.Namespace = GrantNamespace }
 	asPin := pinned(t, other)[0].key
-	changedList := with(list, func(f *SignedFile) { f.Body = bytes.Replace(f.Body, []byte("2025-001"), []byte("2025-003"), 1) })
+	changedList := with(list, func(f *SignedFile) {
+		f.Body = bytes.Replace(f.Body, []byte("2025-001"),
+			[]byte("2025-003"), 1)
+	})
 	for _, c := range []struct {
 		name  string
 		grant SignedFile
@@ -76,13 +82,17 @@ func TestOpenGrantRefuses(t *testing.T) {
 		{"text before the signature", sig(append([]byte("x\n"), grant.Signature...)), nil, "bad_signature"},
 		{"text after the signature", sig(append(bytes.Clone(grant.Signature), "x\n"...)), nil, "bad_signature"},
 		{"two signatures", sig(append(bytes.Clone(grant.Signature), grant.Signature...)), nil, "bad_signature"},
-		{"header in the signature", sig(bytes.Replace(grant.Signature, []byte("\n"), []byte("\nComment: x\n\n"), 1)), nil, "bad_signature"},
-		{"another PEM type", sig(bytes.ReplaceAll(grant.Signature, []byte("SSH SIGNATURE"), []byte("PRIVATE KEY"))), nil, "bad_signature"},
-		{"bytes after the signature's", forged(func(s *sshsig.Signature) { s.Signature.Rest = []byte{1} }), nil, "bad_signature"},
+		{"header in the signature", sig(bytes.Replace(grant.Signature, []byte("\n"), []byte("\nComment: x\n\n"), 1)), nil,
+			"bad_signature"},
+		{"another PEM type", sig(bytes.ReplaceAll(grant.Signature, []byte("SSH SIGNATURE"), []byte("PRIVATE KEY"))), nil,
+			"bad_signature"},
+		{"bytes after the signature's", forged(func(s *sshsig.Signature) { s.Signature.Rest = []byte{1} }), nil,
+			"bad_signature"},
 		{"unknown hash", forged(func(s *sshsig.Signature) { s.HashAlgorithm = "sha1" }), nil, "bad_signature"},
 		{"the other hash", forged(func(s *sshsig.Signature) { s.HashAlgorithm = sshsig.HashSHA256 }), nil, "bad_signature"},
 		{"unknown signer", sign(testGrant, other, GrantNamespace), nil, "unknown_signer"},
-		{"unknown signer who names a pinned key", sign(testGrant, other, GrantNamespace).naming(t, key.PublicKey()), nil, "bad_signature"},
+		{"unknown signer who names a pinned key", sign(testGrant, other, GrantNamespace).naming(t, key.PublicKey()), nil,
+			"bad_signature"},
 		{"pinned signer, another key named", grant.naming(t, asPin), nil, "unknown_signer"},
 		{"wrong namespace", sign(testGrant, key, "file"), nil, "wrong_namespace"},
 		{"namespace of revocations", sign(testGrant, key, RevocationsNamespace), nil, "wrong_namespace"},
@@ -91,9 +101,13 @@ func TestOpenGrantRefuses(t *testing.T) {
 		{"RSA of 1024 bits", sign(testGrant, asSigner(t, rsa1024), GrantNamespace), nil, "weak_key"},
 		{"DSA", grant.naming(t, dsaKey(t)), nil, "weak_key"},
 		{"certificate", grant.naming(t, certificate(t, key)), nil, "weak_key"},
-		{"trailing bytes", with(grant, func(f *SignedFile) { f.Body = append(bytes.Clone(f.Body), '\n') }), nil, "bad_signature"},
+		{"trailing bytes", with(grant, func(f *SignedFile) { f.Body = append(bytes.Clone(f.Body), '\n') }), nil,
+			"bad_signature"},
 		{"trailing bytes, signed", sign(testGrant+"{}", key, GrantNamespace), nil, "malformed"},
-		{"line ends changed", with(grant, func(f *SignedFile) { f.Body = bytes.ReplaceAll(f.Body, []byte("\n"), []byte("\r\n")) }), nil, "bad_signature"},
+		{"line ends changed", with(grant, func(f *SignedFile) {
+			f.Body = bytes.ReplaceAll(f.Body, []byte("\n"),
+				[]byte("\r\n"))
+		}), nil, "bad_signature"},
 		{"a list for a grant", sign(testRevocations, key, GrantNamespace), nil, "malformed"},
 		{"list unsigned", grant, &SignedFile{Name: "revocations.json", Body: list.Body}, "revocations_bad"},
 		{"list of another signer", grant, revoke(testRevocations, other, RevocationsNamespace), "revocations_bad"},
@@ -111,7 +125,8 @@ func TestOpenGrantRefuses(t *testing.T) {
 	}
 	_, fault := OpenGrant(grant, nil, nil)
 	wantFault(t, fault, "no_signer")
-	if _, err := readSignature(make([]byte, maxSignature+1)); err == nil || !strings.Contains(err.Error(), "longer than 16384 bytes") {
+	if _, err := readSignature(make([]byte, maxSignature+1)); err == nil ||
+		!strings.Contains(err.Error(), "longer than 16384 bytes") {
 		t.Errorf("a signature that is too long: %v", err)
 	}
 }
@@ -137,7 +152,8 @@ func dsaKey(t *testing.T) ssh.PublicKey {
 	public, err := ssh.ParsePublicKey(ssh.Marshal(struct {
 		Type       string
 		P, Q, G, Y *big.Int
-	}{"ssh-dss", new(big.Int).Lsh(big.NewInt(1), 1023), new(big.Int).Lsh(big.NewInt(1), 159), big.NewInt(2), big.NewInt(4)}))
+	}{"ssh-dss", new(big.Int).Lsh(big.NewInt(1), 1023), new(big.Int).Lsh(big.NewInt(1), 159), big.NewInt(2),
+		big.NewInt(4)}))
 	testkit.OK(t, err)
 	return public
 }
@@ -165,7 +181,8 @@ func TestFlippedBits(t *testing.T) {
 	}
 	for bit := range 8 {
 		for i := range grant.Body {
-			if f := refused(SignedFile{"grant.json", flip(grant.Body, i, bit), grant.Signature}); f == nil || f.Reason != "bad_signature" {
+			if f := refused(SignedFile{"grant.json", flip(grant.Body, i, bit), grant.Signature}); f == nil ||
+				f.Reason != "bad_signature" {
 				t.Fatalf("bit %d of byte %d of the grant: fault %v, want %s", bit, i, f, "bad_signature")
 			}
 		}
@@ -204,7 +221,8 @@ func TestParseSigners(t *testing.T) {
 				t.Error(err)
 			case c.want == "" && signers[0].Fingerprint != ssh.FingerprintSHA256(testKey(t, "a").PublicKey()):
 				t.Errorf("fingerprint %s", signers[0].Fingerprint)
-			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Test Signer")):
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), "Test Signer")):
 				t.Errorf("error %v, want one with %q that names the signer", err, c.want)
 			}
 		})

@@ -95,10 +95,14 @@ func TestParseGrant(t *testing.T) {
 	got, err := ParseGrant([]byte(testGrant), "grant.json")
 	testkit.OK(t, err)
 	want := Grant{ID: "2026-007", Release: GrantedRelease{Name: "Test", Digest: testDigest},
-		Asserted: date(2026, 1, 1).Add(12 * time.Hour), NotBefore: date(2026, 1, 2), Expires: date(2027, 1, 1).Add(23 * time.Hour)}
-	want.Holder.Name, want.Holder.Organization, want.Holder.ROR = "Test Holder", "Test University", "https://ror.org/012345678"
-	want.Purpose.Statement, want.Purpose.Academic, want.Ethics.Body, want.Ethics.Reference = "A test.", true, "Test Board", "TB-1"
-	want.Approval.Program, want.Approval.Reference, want.Approval.Expires = "Reddit for Researchers", "RFR-TEST-1", date(2027, 3, 1)
+		Asserted: date(2026, 1, 1).Add(12 * time.Hour), NotBefore: date(2026, 1, 2),
+		Expires: date(2027, 1, 1).Add(23 * time.Hour)}
+	want.Holder.Name, want.Holder.Organization, want.Holder.ROR = "Test Holder", "Test University",
+		"https://ror.org/012345678"
+	want.Purpose.Statement, want.Purpose.Academic, want.Ethics.Body, want.Ethics.Reference = "A test.", true,
+		"Test Board", "TB-1"
+	want.Approval.Program, want.Approval.Reference, want.Approval.Expires = "Reddit for Researchers", "RFR-TEST-1",
+		date(2027, 3, 1)
 	testkit.Same(t, "the grant", want, got)
 }
 
@@ -112,8 +116,10 @@ func TestParseGrantOptional(t *testing.T) {
 func TestParseRevocations(t *testing.T) {
 	got, err := parseRevocations([]byte(testRevocations), "revocations.json")
 	testkit.OK(t, err)
-	want := Revocations{Release: "Test", Serial: 3, Issued: date(2026, 6, 1), NextUpdate: date(2026, 6, 15), Revoked: []Revocation{
-		{ID: "2025-001", At: date(2026, 2, 1), Reason: "asked for by the holder"}, {ID: "2025-002", At: date(2026, 3, 1)}}}
+	want := Revocations{Release: "Test", Serial: 3, Issued: date(2026, 6, 1), NextUpdate: date(2026, 6, 15),
+		Revoked: []Revocation{
+			{ID: "2025-001", At: date(2026, 2, 1), Reason: "asked for by the holder"},
+			{ID: "2025-002", At: date(2026, 3, 1)}}}
 	testkit.Same(t, "the list", want, got)
 }
 
@@ -172,11 +178,13 @@ func (e edit) check(t *testing.T, err error) {
 func TestParseRevocationsRefuses(t *testing.T) {
 	for _, e := range []edit{
 		{"serial 0", `"serial": 3`, `"serial": 0`, "revocations.json:5: serial is not a whole number of 1 or more"},
-		{"a grant for a list", "rehydrate-revocations", "rehydrate-grant", `revocations.json:3: type is not "rehydrate-revocations"`},
+		{"a grant for a list", "rehydrate-revocations", "rehydrate-grant",
+			`revocations.json:3: type is not "rehydrate-revocations"`},
 		{"no next list", `"next_update": "2026-06-15T00:00:00Z",`, "", "next_update is missing"},
 		{"due before it was issued", "2026-06-15", "2026-05-15", "issued is not before next_update"},
 		{"revoked twice", `"2025-002"`, `"2025-001"`, "revocations.json:10: the grant 2025-001 is revoked twice"},
-		{"unknown key inside", `"at": "2026-03-01T00:00:00Z"`, `"at": "2026-03-01T00:00:00Z", "by": "x"`, `revocations.json:10: unknown key "by" in [revoked]`},
+		{"unknown key inside", `"at": "2026-03-01T00:00:00Z"`, `"at": "2026-03-01T00:00:00Z", "by": "x"`,
+			`revocations.json:10: unknown key "by" in [revoked]`},
 		{"a path for an id", `"2025-002"`, `"../../x"`, "revocations.json:10: revoked[1].id is not"},
 	} {
 		t.Run(e.name, func(t *testing.T) {
@@ -218,29 +226,41 @@ func TestJudge(t *testing.T) {
 	}{
 		{name: "as it is"},
 		{name: "another release", change: func(s *situation) { s.release.Name = "Other" }, want: "wrong_release"},
-		{name: "homoglyph in the release's name", change: func(s *situation) { s.Grant.Release.Name = "T\u0435st" }, want: "wrong_release"},
-		{name: "another digest", change: func(s *situation) { s.release.Digest = strings.Repeat("0", 64) }, want: "wrong_release"},
-		{name: "not academic", change: func(s *situation) { s.Grant.Purpose.Academic = false }, want: "purpose_not_allowed"},
+		{name: "homoglyph in the release's name", change: func(s *situation) { s.Grant.Release.Name = "T\u0435st" },
+			want: "wrong_release"},
+		{name: "another digest", change: func(s *situation) { s.release.Digest = strings.Repeat("0", 64) },
+			want: "wrong_release"},
+		{name: "not academic", change: func(s *situation) { s.Grant.Purpose.Academic = false },
+			want: "purpose_not_allowed"},
 		{name: "commercial", change: func(s *situation) { s.Grant.Purpose.Commercial = true }, want: "purpose_not_allowed"},
 		{name: "the moment it begins", now: date(2026, 1, 2)},
 		{name: "5 minutes early", now: date(2026, 1, 2).Add(-skew)},
 		{name: "more than 5 minutes early", now: date(2026, 1, 2).Add(-skew - time.Second), want: "not_yet_valid"},
-		{name: "asserted in the future", change: func(s *situation) { s.Grant.Asserted = testNow.Add(time.Hour) }, want: "not_yet_valid"},
+		{name: "asserted in the future", change: func(s *situation) { s.Grant.Asserted = testNow.Add(time.Hour) },
+			want: "not_yet_valid"},
 		{name: "5 minutes late", now: expires.Add(skew)},
 		{name: "more than 5 minutes late", now: expires.Add(skew + time.Second), want: "expired"},
-		{name: "approval ran out first", change: func(s *situation) { s.Grant.Approval.Expires = testNow.Add(-time.Hour) }, want: "approval_expired"},
+		{name: "approval ran out first",
+			change: func(s *situation) { s.Grant.Approval.Expires = testNow.Add(-time.Hour) }, want: "approval_expired"},
 		{name: "a list without it", change: list(nil)},
 		{name: "revoked", change: list(func(r *Revocations) { r.Revoked[0].ID = "2026-007" }), want: "revoked"},
-		{name: "revoked from a later day on", change: list(func(r *Revocations) { r.Revoked[0] = Revocation{ID: "2026-007", At: date(2030, 1, 1)} }), want: "revoked"},
-		{name: "another release's list", change: list(func(r *Revocations) { r.Release = "Other" }), want: "revocations_bad"},
+		{name: "revoked from a later day on",
+			change: list(func(r *Revocations) { r.Revoked[0] = Revocation{ID: "2026-007", At: date(2030, 1, 1)} }),
+			want:   "revoked"},
+		{name: "another release's list", change: list(func(r *Revocations) { r.Release = "Other" }),
+			want: "revocations_bad"},
 		{name: "list of 5 minutes ahead", change: list(func(r *Revocations) { r.Issued = testNow.Add(skew) })},
-		{name: "list from the future", change: list(func(r *Revocations) { r.Issued = testNow.Add(time.Hour) }), want: "revocations_bad"},
+		{name: "list from the future", change: list(func(r *Revocations) { r.Issued = testNow.Add(time.Hour) }),
+			want: "revocations_bad"},
 		{name: "the list's last minutes", change: list(nil), now: date(2026, 6, 15).Add(skew)},
-		{name: "list too old", change: list(nil), now: date(2026, 6, 15).Add(skew + time.Second), want: "revocations_stale"},
+		{name: "list too old", change: list(nil), now: date(2026, 6, 15).Add(skew + time.Second),
+			want: "revocations_stale"},
 		{name: "the list that was seen", change: seen(3)},
 		{name: "rolled back", change: seen(4), want: "revocations_rolled_back"},
 		{name: "list gone", change: func(s *situation) { s.seen = 1 }, want: "revocations_missing"},
-		{name: "revoked counts before the dates", change: list(func(r *Revocations) { r.Revoked[0].ID, r.NextUpdate = "2026-007", date(2099, 1, 1) }), now: date(2030, 1, 1), want: "revoked"},
+		{name: "revoked counts before the dates",
+			change: list(func(r *Revocations) { r.Revoked[0].ID, r.NextUpdate = "2026-007", date(2099, 1, 1) }),
+			now:    date(2030, 1, 1), want: "revoked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := ParseGrant([]byte(testGrant), "grant.json")
@@ -278,19 +298,26 @@ func TestStatement(t *testing.T) {
 	testkit.OK(t, err)
 	sig, err := Sign(pem.EncodeToMemory(block), AuditNamespace, strings.NewReader("PASS"))
 	testkit.OK(t, err)
-	if print, err := CheckStatement(sig, []byte("PASS")); err != nil || print != ssh.FingerprintSHA256(asSigner(t, key).PublicKey()) {
+	if print, err := CheckStatement(sig, []byte("PASS")); err != nil ||
+		print != ssh.FingerprintSHA256(asSigner(t, key).PublicKey()) {
 		t.Errorf("%q, %v", print, err)
 	}
 	other := signedFile(t, "a.json", "PASS", asSigner(t, key), "rehydrate-grant")
-	for name, c := range map[string][2][]byte{"changed": {sig, []byte("FAIL")}, "another namespace": {other.Signature, []byte("PASS")}, "no signature": {nil, nil}} {
+	for name, c := range map[string][2][]byte{"changed": {sig, []byte("FAIL")},
+		"another namespace": {other.Signature, []byte("PASS")}, "no signature": {nil, nil}} {
 		if _, err := CheckStatement(c[0], c[1]); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	locked, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte("secret"))
 	testkit.OK(t, err)
-	for name, c := range map[string]struct{ key, says string }{"a passphrase": {string(pem.EncodeToMemory(locked)), "ssh-keygen -Y sign"}, "no key": {"x", "read the key"}} {
-		if _, err := Sign([]byte(c.key), AuditNamespace, strings.NewReader("")); err == nil || !strings.Contains(err.Error(), c.says) {
+	for name, c := range map[string]struct {
+		key,
+		says string
+	}{"a passphrase": {string(pem.EncodeToMemory(locked)), "ssh-keygen -Y sign"},
+		"no key": {"x", "read the key"}} {
+		if _, err := Sign([]byte(c.key), AuditNamespace, strings.NewReader("")); err == nil ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

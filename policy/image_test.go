@@ -43,12 +43,16 @@ func TestInspectImage(t *testing.T) {
 		detail string
 	}{
 		{"nothing", func(*Images) {}, nil, "empty_body", "the host sent no bytes"},
-		{"a page", func(*Images) {}, []byte("<html>"), "not_an_image_html", "the bytes are html, not JPEG, PNG, GIF or WebP"},
-		{"unknown", func(*Images) {}, []byte("?"), "not_an_image", "the bytes are of no known kind, not JPEG, PNG, GIF or WebP"},
+		{"a page", func(*Images) {}, []byte("<html>"), "not_an_image_html",
+			"the bytes are html, not JPEG, PNG, GIF or WebP"},
+		{"unknown", func(*Images) {}, []byte("?"), "not_an_image",
+			"the bytes are of no known kind, not JPEG, PNG, GIF or WebP"},
 		{"bytes", func(i *Images) { i.MaxBytes = 3 }, []byte("1234"), "too_large", "4 bytes, the policy allows 3"},
 		{"header", func(*Images) {}, body[:20], "bad_header", "png: unexpected EOF"},
-		{"side", func(i *Images) { i.MaxSide = 39 }, body, "side_too_long", "40 by 30 pixels, the policy allows a side of 39"},
-		{"pixels", func(i *Images) { i.MaxPixels = 1199 }, body, "too_many_pixels", "40 by 30 pixels, the policy allows 1199 in all"},
+		{"side", func(i *Images) { i.MaxSide = 39 }, body, "side_too_long",
+			"40 by 30 pixels, the policy allows a side of 39"},
+		{"pixels", func(i *Images) { i.MaxPixels = 1199 }, body, "too_many_pixels",
+			"40 by 30 pixels, the policy allows 1199 in all"},
 		{"decoded bytes", func(i *Images) { i.MaxPixels = 600000 }, of6.Bytes(), "too_many_bytes_decoded",
 			"gif, 1000 by 600 pixels: needs about 3600000 bytes decoded, the policy allows 2400000 (4 for each of max_pixels)"},
 	} {

@@ -53,8 +53,8 @@ const OtherReason = "other_"
 var takedowns = []string{"anti_evil_ops", "community_ops", "content_takedown", "copyright_takedown",
 	"trademark_takedown", "legal_operations"}
 
-// RemovalCategory returns a removed_by_category, or "" for one that says nothing: a blank one, and the word null in any case,
-// which is what becomes of null where something on the way writes it as text.
+// RemovalCategory returns a removed_by_category, or "" for one that says nothing: a blank one, and the word null in any
+// case, which is what becomes of null where something on the way writes it as text.
 func RemovalCategory(s string) string {
 	if blank := strings.TrimSpace(s); blank == "" || strings.EqualFold(blank, "null") {
 		return ""

@@ -23,18 +23,21 @@ func TestBuiltInPlaceholders(t *testing.T) {
 		if f := p.PlaceholderOf(k.SHA256, "", picture.Info{}, -1); k.SHA256 != "" && (f == nil || f.Detail != k.Meaning) {
 			t.Errorf("%s by its hash: %v", k.Name, f)
 		}
-		if f := p.PlaceholderOf("", "", picture.Info{Format: k.Format, Width: k.Width, Height: k.Height}, int64(k.Bytes)); k.Format != "" && (f == nil || f.Detail != k.Meaning) {
+		if f := p.PlaceholderOf("", "", picture.Info{Format: k.Format, Width: k.Width, Height: k.Height},
+			int64(k.Bytes)); k.Format != "" && (f == nil || f.Detail != k.Meaning) {
 			t.Errorf("%s by its figures: %v", k.Name, f)
 		}
 		if !p.mayBePlaceholder(k.Bytes) || k.SHA256+k.MD5 != "" && k.Bytes == 0 {
 			t.Errorf("%s: no file of its length is hashed", k.Name)
 		}
 		host, path, _ := strings.Cut(k.URL, "/")
-		if f := p.FinalURLPlaceholder(&url.URL{Host: host, Path: "/" + path}); k.URL != "" && (f == nil || f.Detail != k.Meaning) {
+		if f := p.FinalURLPlaceholder(&url.URL{Host: host, Path: "/" + path}); k.URL != "" &&
+			(f == nil || f.Detail != k.Meaning) {
 			t.Errorf("%s by its URL: %v", k.Name, f)
 		}
 	}
-	for _, name := range []string{"reddit_missing", "reddit_card", "imgur_removed", "imgur_region", "flickr_unavailable"} {
+	for _, name := range []string{"reddit_missing", "reddit_card", "imgur_removed", "imgur_region",
+		"flickr_unavailable"} {
 		if !found[name] {
 			t.Errorf("%s is not built in", name)
 		}
@@ -69,7 +72,8 @@ func TestPlaceholderByBody(t *testing.T) {
 // TestPlaceholderOf: of a stored image its hash and its four figures count, all four together.
 func TestPlaceholderOf(t *testing.T) {
 	p := Default()
-	p.Images.Placeholders = []Placeholder{{Name: "own", Meaning: "m", SHA256: "abc", Outcome: manifest.Failed}, {Name: "none", Meaning: "m", MD5: "def"}}
+	p.Images.Placeholders = []Placeholder{{Name: "own", Meaning: "m", SHA256: "abc", Outcome: manifest.Failed},
+		{Name: "none", Meaning: "m", MD5: "def"}}
 	grey := picture.Info{Format: "png", Width: 130, Height: 60}
 	for _, test := range []struct {
 		sha256 string
@@ -86,7 +90,8 @@ func TestPlaceholderOf(t *testing.T) {
 		{"def", picture.Info{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
 		{"", picture.Info{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
 	} {
-		if f := p.PlaceholderOf(test.sha256, "", test.info, test.length); (f == nil) != (test.want == "") || f != nil && f.Reason != test.want {
+		if f := p.PlaceholderOf(test.sha256, "", test.info, test.length); (f == nil) != (test.want == "") ||
+			f != nil && f.Reason != test.want {
 			t.Errorf("%+v is %v, want %q", test, f, test.want)
 		}
 	}
@@ -123,7 +128,8 @@ func TestFinalURLPlaceholder(t *testing.T) {
 		switch {
 		case want == "" && f != nil, want != "" && f == nil:
 			t.Errorf("FinalURLPlaceholder(%s) = %v, want %q", raw, f, want)
-		case f != nil && (string(f.Outcome)+"/"+string(f.Reason) != want || f.Detail == "" || strings.Contains(f.Detail, "/")):
+		case f != nil && (string(f.Outcome)+"/"+string(f.Reason) != want || f.Detail == "" ||
+			strings.Contains(f.Detail, "/")):
 			t.Errorf("FinalURLPlaceholder(%s) = %v, want %q and a detail without a URL", raw, f, want)
 		}
 	}
@@ -135,25 +141,34 @@ func TestPlaceholderErrors(t *testing.T) {
 		{"no key", "\n[[images.placeholder]]\n", `p:2:3: images.placeholder[0].name is ""; it must be lower-case words`},
 		{"no mark", head, `p:2:1: images.placeholder[0].name is "a"; it must be followed by sha256, md5, url`},
 		{"a name with blanks", "[[images.placeholder]]\nname = 'A b'\n", `p:2:1: images.placeholder[0].name is "A b"`},
-		{"a name twice", head + "url = 'a.b/c'\n" + head + "url = 'a.b/d'\n", `p:8:1: images.placeholder[1].name is "a"; it must be a name that is not in the list already`},
-		{"no meaning", "[[images.placeholder]]\nname = 'a'\nurl = 'a.b/c'\noutcome = 'failed'\nsource = 'c'\n", `p:1:3: images.placeholder[0].meaning is ""`},
+		{"a name twice", head + "url = 'a.b/c'\n" + head + "url = 'a.b/d'\n",
+			`p:8:1: images.placeholder[1].name is "a"; it must be a name that is not in the list already`},
+		{"no meaning", "[[images.placeholder]]\nname = 'a'\nurl = 'a.b/c'\noutcome = 'failed'\nsource = 'c'\n",
+			`p:1:3: images.placeholder[0].meaning is ""`},
 		{"a meaning of two lines", strings.Replace(head, "'b'", `"b\nb"`, 1), "p:3:1: images.placeholder[0].meaning is"},
-		{"a URL as the meaning", strings.Replace(head, "'b'", "'see https://a.b'", 1), "p:3:1: images.placeholder[0].meaning is"},
-		{"an endless meaning", strings.Replace(head, "'b'", "'"+strings.Repeat("b", 201)+"'", 1), "p:3:1: images.placeholder[0].meaning is"},
+		{"a URL as the meaning", strings.Replace(head, "'b'", "'see https://a.b'", 1),
+			"p:3:1: images.placeholder[0].meaning is"},
+		{"an endless meaning", strings.Replace(head, "'b'", "'"+strings.Repeat("b", 201)+"'", 1),
+			"p:3:1: images.placeholder[0].meaning is"},
 		{"half a SHA-256", head + "sha256 = 'abc'\n", `p:6:1: images.placeholder[0].sha256 is "abc"; it must be 64`},
-		{"a SHA-256 in capitals", head + "sha256 = '" + strings.Repeat("A", 64) + "'\n", "p:6:1: images.placeholder[0].sha256 is"},
+		{"a SHA-256 in capitals", head + "sha256 = '" + strings.Repeat("A", 64) + "'\n",
+			"p:6:1: images.placeholder[0].sha256 is"},
 		{"half an MD5", head + "md5 = 'abc'\n", `p:6:1: images.placeholder[0].md5 is "abc"; it must be 32`},
 		{"a format alone", head + "format = 'png'\n", "p:1:3: images.placeholder[0].width is 0; it must be more than 0"},
 		{"a length alone", head + "bytes = 10\n", `p:1:3: images.placeholder[0].format is ""`},
-		{"another format", head + "format = 'bmp'\nwidth = 1\nheight = 1\nbytes = 1\n", `p:6:1: images.placeholder[0].format is "bmp"`},
-		{"a negative height", head + "format = 'png'\nwidth = 1\nheight = -1\nbytes = 1\n", "p:8:1: images.placeholder[0].height is -1"},
+		{"another format", head + "format = 'bmp'\nwidth = 1\nheight = 1\nbytes = 1\n",
+			`p:6:1: images.placeholder[0].format is "bmp"`},
+		{"a negative height", head + "format = 'png'\nwidth = 1\nheight = -1\nbytes = 1\n",
+			"p:8:1: images.placeholder[0].height is -1"},
 		{"no length", head + "format = 'png'\nwidth = 1\nheight = 1\n", "p:1:3: images.placeholder[0].bytes is 0"},
 		{"a whole host", head + "url = 'i.imgur.com/'\n", `p:6:1: images.placeholder[0].url is "i.imgur.com/"`},
 		{"a host alone", head + "url = 'i.imgur.com'\n", "p:6:1: images.placeholder[0].url is"},
-		{"a URL with its scheme", head + "url = 'https://i.imgur.com/removed.png'\n", "p:6:1: images.placeholder[0].url is"},
+		{"a URL with its scheme", head + "url = 'https://i.imgur.com/removed.png'\n",
+			"p:6:1: images.placeholder[0].url is"},
 		{"a URL with a port", head + "url = 'i.imgur.com:443/removed.png'\n", "p:6:1: images.placeholder[0].url is"},
 		{"a URL with a query", head + "url = 'i.imgur.com/a?b'\n", "p:6:1: images.placeholder[0].url is"},
-		{"another outcome", strings.Replace(head, "'placeholder'", "'gone'", 1), `p:4:1: images.placeholder[0].outcome is "gone"; it must be "placeholder", or "failed"`},
+		{"another outcome", strings.Replace(head, "'placeholder'", "'gone'", 1),
+			`p:4:1: images.placeholder[0].outcome is "gone"; it must be "placeholder", or "failed"`},
 		{"no source", strings.Replace(head, "'c'", "''", 1), `p:5:1: images.placeholder[0].source is ""`},
 	}
 	for _, tt := range tests {
@@ -166,7 +181,8 @@ func TestPlaceholderErrors(t *testing.T) {
 
 // TestPlaceholderDigest: each key counts, the order of the tables does not.
 func TestPlaceholderDigest(t *testing.T) {
-	base := Placeholder{Name: "a", Meaning: "b", SHA256: "c", MD5: "d", Format: "png", Width: 1, Height: 2, Bytes: 3, URL: "e", Outcome: manifest.Failed, Source: "f"}
+	base := Placeholder{Name: "a", Meaning: "b", SHA256: "c", MD5: "d", Format: "png", Width: 1, Height: 2, Bytes: 3,
+		URL: "e", Outcome: manifest.Failed, Source: "f"}
 	digest := func(list ...Placeholder) string {
 		p := Default()
 		p.Images.Placeholders = list

@@ -138,7 +138,8 @@ var cautious = sync.OnceValue(func() Policy {
 })
 
 // DeleteWithin is the time in which Reddit strongly recommends to delete what was removed: "routine deletion within 48
-// hours" (Reddit Data API wiki). No live answer stays good for longer, and no obligation to erase stays open for longer.
+// hours" (Reddit Data API wiki). No live answer stays good for longer, and no obligation to erase stays open for
+// longer.
 const DeleteWithin = 48 * time.Hour
 
 var defaults = sync.OnceValue(func() Policy {

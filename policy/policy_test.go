@@ -86,9 +86,13 @@ word_difference = 0
 	want.Access.GrantRequired = true
 	want.Images.SuspectAfter = 0
 	want.Images.Placeholders = []Placeholder{
-		{Name: "gone", Meaning: "a picture for nothing", URL: "upload.example.org/gone", Outcome: manifest.Placeholder, Source: "seen there"},
-		{Name: "away", Meaning: "not in this region", SHA256: "9b5936f4006146e4e1e9025b474c02863c0b5614132ad40db4b925a10e8bfbb9",
-			MD5: "d835884373f4d6c8f24742ceabe74946", Format: "png", Width: 3, Height: 4, Bytes: 5, Outcome: manifest.Failed, Source: "seen there"},
+		{Name: "gone", Meaning: "a picture for nothing", URL: "upload.example.org/gone", Outcome: manifest.Placeholder,
+			Source: "seen there"},
+		{Name: "away", Meaning: "not in this region",
+			SHA256: "9b5936f4006146e4e1e9025b474c02863c0b5614132ad40db4b925a10e8bfbb9",
+			MD5:    "d835884373f4d6c8f24742ceabe74946", Format: "png", Width: 3, Height: 4, Bytes: 5,
+			Outcome: manifest.Failed,
+			Source:  "seen there"},
 	}
 	want.Images.Hosts = []Host{{"i.redd.it", 1, 1, false}, {"upload.example.org", 0.25, 2, true}}
 	want.Text.MaskNames = false
@@ -102,24 +106,31 @@ word_difference = 0
 
 func TestParseErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"misspelt key", "[reddit]\nrequest_per_minute = 3\n", "p.toml:2:1: unknown key \"request_per_minute\" in [reddit]\n  hint: did you mean requests_per_minute?"},
-		{"unknown key of the second host", "[[images.host]]\nname='a.b'\n[[images.host]]\nname='c.d'\nratio = 3\n", "p.toml:5:1: unknown key \"ratio\" in [images.host]"},
-		{"too fast", "[reddit]\nrequests_per_minute = 101\n", "p.toml:2:1: reddit.requests_per_minute is 101; it must be more than 0 and at most 100"},
+		{"misspelt key", "[reddit]\nrequest_per_minute = 3\n",
+			"p.toml:2:1: unknown key \"request_per_minute\" in [reddit]\n  hint: did you mean requests_per_minute?"},
+		{"unknown key of the second host", "[[images.host]]\nname='a.b'\n[[images.host]]\nname='c.d'\nratio = 3\n",
+			"p.toml:5:1: unknown key \"ratio\" in [images.host]"},
+		{"too fast", "[reddit]\nrequests_per_minute = 101\n",
+			"p.toml:2:1: reddit.requests_per_minute is 101; it must be more than 0 and at most 100"},
 		{"stopped", "[reddit]\nrequests_per_minute = 0.0\n", "reddit.requests_per_minute is 0"},
 		{"not a number", "[reddit]\nrequests_per_minute = nan\n", "reddit.requests_per_minute is NaN"},
 		{"infinite", "[filter]\nenglish_threshold = inf\n", "filter.english_threshold is +Inf"},
-		{"duration without a unit", "[reddit]\nrecheck_within = '48'\n", `p.toml:2:1: reddit.recheck_within: "48" is not a duration`},
+		{"duration without a unit", "[reddit]\nrecheck_within = '48'\n",
+			`p.toml:2:1: reddit.recheck_within: "48" is not a duration`},
 		{"less than nothing", "[filter]\nenglish_threshold = -0.1\n", "filter.english_threshold is -0.1"},
 		{"recheck too late", "[reddit]\nrecheck_within = '49h'\n", "at most 48h"},
 		{"negative pause", "[reddit]\nsecond_look_after = '-1s'\n", "reddit.second_look_after is -1s"},
 		{"share of nothing", "[reddit]\nmass_removal_share = 0\n", "reddit.mass_removal_share is 0"},
 		{"no bytes", "[images]\nmax_bytes = 0\n", "images.max_bytes is 0"},
-		{"too many pixels", "[images]\nmax_pixels = 300000000\n", "images.max_pixels is 300000000; it must be 1 to 268402689"},
+		{"too many pixels", "[images]\nmax_pixels = 300000000\n",
+			"images.max_pixels is 300000000; it must be 1 to 268402689"},
 		{"no side", "[images]\nmax_side = -1\n", "images.max_side is -1"},
-		{"readmit", "[reddit]\nreadmit = 'author'\n", `p.toml:2:1: reddit.readmit is "author"; it must be "never" or "moderator"`},
+		{"readmit", "[reddit]\nreadmit = 'author'\n",
+			`p.toml:2:1: reddit.readmit is "author"; it must be "never" or "moderator"`},
 		{"grant", "\n[access]\ngrant = 'yes'\n", `p.toml:3:1: access.grant is "yes"; it must be "required" or "optional"`},
 		{"grant without a word", "[access]\ngrant = ''\n", `p.toml:2:1: access.grant is ""`},
-		{"every image suspect", "[images]\nsuspect_after = 1\n", "p.toml:2:1: images.suspect_after is 1; it must be 0, which is never, or 2 to 1000000"},
+		{"every image suspect", "[images]\nsuspect_after = 1\n",
+			"p.toml:2:1: images.suspect_after is 1; it must be 0, which is never, or 2 to 1000000"},
 		{"a name for an id", "[images]\nallow_same_as_removed = ['abc', 't3_abd']\n",
 			`images.allow_same_as_removed[1] is "t3_abd"; it must be a post id, in lower case without t3_`},
 		{"negative suspicion", "[images]\nsuspect_after = -4\n", "p.toml:2:1: images.suspect_after is -4"},
@@ -135,21 +146,28 @@ func TestParseErrors(t *testing.T) {
 		{"host of one label", "[[images.host]]\nname = 'localhost'\n", "without scheme"},
 		{"host with a long label", "[[images.host]]\nname = '" + strings.Repeat("a", 64) + ".b'\n", "without scheme"},
 		{"host too long", "[[images.host]]\nname = '" + strings.Repeat("a.", 126) + "bc'\n", "without scheme"},
-		{"host stopped", "[[images.host]]\nname = 'a.b'\nrequests_per_second = 0\n", "images.host[0].requests_per_second is 0"},
+		{"host stopped", "[[images.host]]\nname = 'a.b'\nrequests_per_second = 0\n",
+			"images.host[0].requests_per_second is 0"},
 		{"recheck at once", "[reddit]\nrecheck_within = '0s'\n", "reddit.recheck_within is 0s"},
 		{"more than the whole", "[reddit]\nmass_removal_share = 1.01\n", "reddit.mass_removal_share is 1.01"},
 		{"pause too long", "[reddit]\nsecond_look_after = '25h'\n", "reddit.second_look_after is 25h"},
 		{"host as an address", "[[images.host]]\nname = '127.0.0.1'\n", "without scheme"},
-		{"host twice", "[[images.host]]\nname = 'a.b'\n[[images.host]]\nname = 'A.B'\n", `p.toml:4:1: images.host[1].name is "a.b"; it must be a host that is not in the list already`},
-		{"host too fast", "[[images.host]]\nname = 'a.b'\nrequests_per_second = 1000\n", "p.toml:3:1: images.host[0].requests_per_second is 1000"},
+		{"host twice", "[[images.host]]\nname = 'a.b'\n[[images.host]]\nname = 'A.B'\n",
+			`p.toml:4:1: images.host[1].name is "a.b"; it must be a host that is not in the list already`},
+		{"host too fast", "[[images.host]]\nname = 'a.b'\nrequests_per_second = 1000\n",
+			"p.toml:3:1: images.host[0].requests_per_second is 1000"},
 		{"host without a place", "[[images.host]]\nname = 'a.b'\nconcurrency = 0\n", "images.host[0].concurrency is 0"},
-		{"Reddit's API as a host", "[[images.host]]\nname = 'oauth.reddit.com'\n", `p.toml:2:1: images.host[0].name is "oauth.reddit.com"; it must be a host of images: reddit.com holds the API`},
-		{"Reddit itself as a host", "[[images.host]]\nname = 'reddit.com'\n", `images.host[0].name is "reddit.com"; it must be a host of images`},
-		{"imgur's API twice at once", "[[images.host]]\nname = 'api.imgur.com'\nconcurrency = 2\n", "p.toml:3:1: images.host[0].concurrency is 2; it must be 1 for api.imgur.com"},
+		{"Reddit's API as a host", "[[images.host]]\nname = 'oauth.reddit.com'\n",
+			`p.toml:2:1: images.host[0].name is "oauth.reddit.com"; it must be a host of images: reddit.com holds the API`},
+		{"Reddit itself as a host", "[[images.host]]\nname = 'reddit.com'\n",
+			`images.host[0].name is "reddit.com"; it must be a host of images`},
+		{"imgur's API twice at once", "[[images.host]]\nname = 'api.imgur.com'\nconcurrency = 2\n",
+			"p.toml:3:1: images.host[0].concurrency is 2; it must be 1 for api.imgur.com"},
 	}
 	// Whoever mends a policy sees all that is wrong with it.
 	all := "[filter]\nmode = 'keep'\n[reddit]\nrecheck_within = '48'\nrequests = 3\n[[images.host]]\nname = 'a.b'\nconcurrency = 65\n"
-	for _, want := range []string{"p.toml:2:1: filter.mode is", "p.toml:4:1: reddit.recheck_within", "p.toml:5:1: unknown key", "p.toml:8:1: images.host[0].concurrency"} {
+	for _, want := range []string{"p.toml:2:1: filter.mode is", "p.toml:4:1: reddit.recheck_within",
+		"p.toml:5:1: unknown key", "p.toml:8:1: images.host[0].concurrency"} {
 		tests = append(tests, struct{ name, text, want string }{"all at once", all, want})
 	}
 	// What just keeps to its limit.
@@ -157,7 +175,8 @@ func TestParseErrors(t *testing.T) {
 		"[reddit]\nsecond_look_after = '0s'\n[images]\nmax_bytes = 268435456\nmax_pixels = 268402689\nmax_side = 65535\nsuspect_after = 1000000\n",
 		"[filter]\nenglish_threshold = 0\n[dedupe]\nhash_radius = 0\nword_difference = 0\n",
 		"[images]\nmax_bytes = 1\nmax_pixels = 1\nmax_side = 1\nsuspect_after = 2\n[filter]\nenglish_threshold = 1\n[dedupe]\nhash_radius = 31\nword_difference = 1000\n",
-		"[[images.placeholder]]\nname = 'a'\nmeaning = '" + strings.Repeat("b", 200) + "'\nurl = 'a.b/c'\noutcome = 'failed'\nsource = 'd'\n",
+		"[[images.placeholder]]\nname = 'a'\nmeaning = '" + strings.Repeat("b",
+			200) + "'\nurl = 'a.b/c'\noutcome = 'failed'\nsource = 'd'\n",
 		"[[images.host]]\nname = 'a.b'\nconcurrency = 64\nrequests_per_second = 100\n[[images.host]]\nname = '" + strings.Repeat(strings.Repeat("a", 61)+".", 4) + "abcde'\n",
 	} {
 		if _, err := Parse([]byte(text), "p.toml"); err != nil {
@@ -193,10 +212,14 @@ func TestDigest(t *testing.T) {
 	seen := map[string]string{Default().Digest(): "the default"}
 	for _, s := range []string{
 		"[reddit]\nrequests_per_minute = 61", "[reddit]\nrecheck_within = '47h'", "[reddit]\nsecond_look_after = '31s'",
-		"[reddit]\nmass_removal_share = 0.11", "[images]\nmax_bytes = 1", "[images]\nmax_pixels = 1", "[images]\nmax_side = 1",
-		"[[images.host]]\nname='i.redd.it'", "[[images.host]]\nname='i.redd.it'\nconcurrency=2", "[[images.host]]\nname='i.redd.it'\nrequests_per_second=2",
-		"[access]\ngrant='required'", "[reddit]\nreadmit='moderator'", "[images]\nsuspect_after=5", "[images]\nsuspect_after=0",
-		"[text]\nmask_names=false", "[filter]\nmode='flag'", "[filter]\nenglish_threshold=0.5", "[dedupe]\nhash_radius=7", "[dedupe]\nword_difference=2",
+		"[reddit]\nmass_removal_share = 0.11", "[images]\nmax_bytes = 1", "[images]\nmax_pixels = 1",
+		"[images]\nmax_side = 1",
+		"[[images.host]]\nname='i.redd.it'", "[[images.host]]\nname='i.redd.it'\nconcurrency=2",
+		"[[images.host]]\nname='i.redd.it'\nrequests_per_second=2",
+		"[access]\ngrant='required'", "[reddit]\nreadmit='moderator'", "[images]\nsuspect_after=5",
+		"[images]\nsuspect_after=0",
+		"[text]\nmask_names=false", "[filter]\nmode='flag'", "[filter]\nenglish_threshold=0.5", "[dedupe]\nhash_radius=7",
+		"[dedupe]\nword_difference=2",
 		"[dedupe]\nguard=true", "[images]\nallow_same_as_removed=['abc']", "[images]\nallow_same_as_removed=['abd']",
 	} {
 		d := parse(s).Digest()
@@ -211,7 +234,8 @@ func TestHost(t *testing.T) {
 	p := Default()
 	for name, want := range map[string]bool{
 		"i.redd.it": true, "I.REDD.IT": true, "i.redd.it.": true, "i.redd.it..": false, "redd.it": false,
-		"i.redd.it.example.com": false, "xi.redd.it": false, "i.redd.it:443": false, "": false, ".": false, " i.redd.it": false,
+		"i.redd.it.example.com": false, "xi.redd.it": false, "i.redd.it:443": false, "": false, ".": false,
+		" i.redd.it": false,
 	} {
 		if h, ok := p.Host(name); ok != want || ok && h.Name != "i.redd.it" {
 			t.Errorf("Host(%q) = %v, %v; want %v", name, h, ok, want)
@@ -229,7 +253,8 @@ func TestStale(t *testing.T) {
 		age  time.Duration
 		want bool
 	}{
-		{0, false}, {48 * time.Hour, false}, {48*time.Hour + 1, true}, {-time.Minute, false}, {-5 * time.Minute, false}, {-5*time.Minute - 1, true},
+		{0, false}, {48 * time.Hour, false}, {48*time.Hour + 1, true}, {-time.Minute, false}, {-5 * time.Minute, false},
+		{-5*time.Minute - 1, true},
 		{math.MaxInt64, true},
 	} {
 		if got := p.Stale(now.Add(-tt.age), now); got != tt.want {

@@ -54,7 +54,8 @@ func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now tim
 			"the statement is for the release %q with the digest %s, this one is %q with %s",
 			l.Release.Name, l.Release.Digest, release.Name, release.Digest)
 	case l.Asserted.After(now.Add(clockSkew)):
-		fault = refuse("asserted_in_future", checkClock, "the statement was written in the future, on %s", stamp(l.Asserted))
+		fault = refuse("asserted_in_future", checkClock, "the statement was written in the future, on %s",
+			stamp(l.Asserted))
 	}
 	if fault != nil {
 		return Lift{}, signer, fault

@@ -49,10 +49,12 @@ func ReadSigner(b []byte, file string) (manifest.Signer, error) {
 	fields := strings.Fields(string(b))
 	// The errors do not repeat the file's content: it could be a private key.
 	if bytes.Contains(b, []byte("PRIVATE KEY")) {
-		return manifest.Signer{}, errors.New("this is a private key, which must stay private; name the file beside it that ends in .pub")
+		return manifest.Signer{},
+			errors.New("this is a private key, which must stay private; name the file beside it that ends in .pub")
 	}
 	if len(fields) < 2 || bytes.ContainsRune(bytes.TrimSpace(b), '\n') {
-		return manifest.Signer{}, errors.New("not an OpenSSH public key file: it has one line, such as ssh-ed25519 AAAA... comment")
+		return manifest.Signer{},
+			errors.New("not an OpenSSH public key file: it has one line, such as ssh-ed25519 AAAA... comment")
 	}
 	base := filepath.Base(file)
 	name := cmp.Or(strings.Join(fields[2:], " "), strings.TrimSuffix(base, filepath.Ext(base)))

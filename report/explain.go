@@ -121,7 +121,8 @@ func (e *UnknownEntry) Error() string {
 }
 
 // Explain returns everything that a workspace knows of one entry. It only reads, and sends no request.
-func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filter, k manifest.Key, now time.Time) (Explanation, error) {
+func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filter, k manifest.Key,
+	now time.Time) (Explanation, error) {
 	b, bound, err := ws.Binding(ctx)
 	if err != nil {
 		return Explanation{}, err
@@ -137,7 +138,8 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 	if err != nil {
 		return Explanation{}, err
 	}
-	x := Explanation{ID: k.String(), Line: rec.Line, Split: rec.Split, Labels: map[string][]string{}, Near: []Near{}, rec: &rec}
+	x := Explanation{ID: k.String(), Line: rec.Line, Split: rec.Split, Labels: map[string][]string{}, Near: []Near{},
+		rec: &rec}
 	for i, c := range b.Schema.Categories[:min(len(b.Schema.Categories), len(rec.Labels))] {
 		for _, l := range rec.Labels[i] {
 			x.Labels[c.Name] = append(x.Labels[c.Name], c.Labels[l].Code)
@@ -151,7 +153,8 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 		x.Last = &was
 	}
 	p := rec.Post
-	x.Post = PostStory{State: p.State, Reason: p.Reason, Asked: at(p.CheckedAt), Live: at(p.LiveAt), Absent: at(p.AbsentAt),
+	x.Post = PostStory{State: p.State, Reason: p.Reason, Asked: at(p.CheckedAt), Live: at(p.LiveAt),
+		Absent:    at(p.AbsentAt),
 		Subreddit: p.Subreddit, Withheld: p.Withheld, Unseen: p.Unseen,
 		Stale: p.State == manifest.StateLive && j.Policy.Stale(p.LiveAt, j.Now)}
 	// All of them, not only those that hold: a post that was let in again has one, too.
@@ -161,7 +164,8 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 	}
 	for _, stone := range stones {
 		if stone.ID == k.ID {
-			x.Tombstone = &TombstoneStory{State: stone.State, Time: stone.Time, Reason: stone.Reason, Readmitted: stone.Readmitted}
+			x.Tombstone = &TombstoneStory{State: stone.State, Time: stone.Time, Reason: stone.Reason,
+				Readmitted: stone.Readmitted}
 		}
 	}
 	x.Trouble = troubleStory(rec.Trouble)
@@ -212,15 +216,17 @@ func (x *Explanation) tellReading(j state.Judge) {
 	r := state.ShownReading(*x.rec.Reading, j.Policy)
 	// Words of a post that is gone are not shown, though they wait in the workspace to be erased.
 	_, buried := j.Tombstones[x.rec.ID]
-	x.Reading = &ReadingStory{Fingerprint: r.Fingerprint, Failed: troubleStory(r.Failed), Confidence: r.Confidence, Masked: r.Masked, Words: []ReadWord{},
+	x.Reading = &ReadingStory{Fingerprint: r.Fingerprint, Failed: troubleStory(r.Failed), Confidence: r.Confidence,
+		Masked: r.Masked, Words: []ReadWord{},
 		Hidden: buried || x.rec.Post.State != manifest.StateLive}
 	if x.Reading.Hidden {
 		return
 	}
 	x.Reading.Text = state.Printable(r.Text)
 	for _, w := range r.Words {
-		x.Reading.Words = append(x.Reading.Words, ReadWord{Text: state.Printable(w.Text), Confidence: w.Confidence, Accepted: w.Accepted,
-			Line: w.Line, Box: [4]int{w.X, w.Y, w.W, w.H}})
+		x.Reading.Words = append(x.Reading.Words,
+			ReadWord{Text: state.Printable(w.Text), Confidence: w.Confidence, Accepted: w.Accepted,
+				Line: w.Line, Box: [4]int{w.X, w.Y, w.W, w.H}})
 	}
 }
 
@@ -265,7 +271,8 @@ func (x *Explanation) findNear(ctx context.Context, ws *workspace.Workspace, p p
 		n := Near{ID: k.String(), Kept: x.rec.Result != nil && x.rec.Result.DuplicateOf == k}
 		if x.rec.Image != nil && other.Image != nil && x.rec.Reading != nil && other.Reading != nil {
 			// Words and hashes may have changed since the run that decided: the rule is applied again.
-			found, err := dedupe.KeepFirst(ctx, []dedupe.Item{state.NearItem(*x.rec), state.NearItem(other)}, state.NearRule(p))
+			found, err := dedupe.KeepFirst(ctx, []dedupe.Item{state.NearItem(*x.rec), state.NearItem(other)},
+				state.NearRule(p))
 			if err != nil {
 				return fmt.Errorf("compare %s with %s: %w", x.ID, n.ID, err)
 			}

@@ -27,21 +27,26 @@ func TestExplainHides(t *testing.T) {
 	}{
 		{"live", workspace.Post{State: manifest.StateLive}, state.Judge{Policy: open}, "ask u/somebody", 0},
 		{"live, masked since", workspace.Post{State: manifest.StateLive}, state.Judge{Policy: masking}, "ask [user]", 1},
-		{"live, absent once", workspace.Post{State: manifest.StateLive, AbsentAt: time.Unix(1, 0)}, state.Judge{Policy: open}, "ask u/somebody", 0},
+		{"live, absent once", workspace.Post{State: manifest.StateLive, AbsentAt: time.Unix(1, 0)},
+			state.Judge{Policy: open}, "ask u/somebody", 0},
 		{"withheld", workspace.Post{State: manifest.StateRemoved, Withheld: true}, state.Judge{Policy: open}, "", 0},
 		{"held", workspace.Post{State: manifest.StateHeld}, state.Judge{Policy: open}, "", 0},
-		{"came back under a tombstone", workspace.Post{State: manifest.StateLive}, state.Judge{Policy: open, Tombstones: buried}, "", 0},
+		{"came back under a tombstone", workspace.Post{State: manifest.StateLive},
+			state.Judge{Policy: open, Tombstones: buried}, "", 0},
 	}
 	for _, tt := range tests {
 		stored := &workspace.Reading{Fingerprint: "older", Text: "ask u/somebody", Confidence: 80,
-			Words: []word.Word{{Text: "ask", Confidence: 80, Accepted: true}, {Text: "u/somebody", Confidence: 80, Accepted: true}}}
-		x := Explanation{rec: &workspace.Record{Entry: manifest.Entry{Key: manifest.Key{ID: "few000"}}, Post: tt.post, Reading: stored}}
+			Words: []word.Word{{Text: "ask", Confidence: 80, Accepted: true},
+				{Text: "u/somebody", Confidence: 80, Accepted: true}}}
+		x := Explanation{rec: &workspace.Record{Entry: manifest.Entry{Key: manifest.Key{ID: "few000"}}, Post: tt.post,
+			Reading: stored}}
 		x.tellReading(tt.judge)
 		words := []string{}
 		for _, w := range x.Reading.Words {
 			words = append(words, w.Text)
 		}
-		if got := x.Reading; got.Text != tt.text || strings.Join(words, " ") != tt.text || got.Hidden != (tt.text == "") || got.Masked != tt.masked {
+		if got := x.Reading; got.Text != tt.text || strings.Join(words, " ") != tt.text ||
+			got.Hidden != (tt.text == "") || got.Masked != tt.masked {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
 		if stored.Words[1].Text != "u/somebody" {

@@ -107,7 +107,8 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 		res := j.Known(rec)
 		s := bySplit[rec.Split]
 		if s == nil { // somebody changed state.db
-			return fmt.Errorf("entry %s is of the split %q, which the release does not have: verify the workspace", rec.Key.String(), rec.Split)
+			return fmt.Errorf("entry %s is of the split %q, which the release does not have: verify the workspace",
+				rec.Key.String(), rec.Split)
 		}
 		s.Entries++
 		s.Outcomes[res.Outcome]++
@@ -218,7 +219,8 @@ func (g *grouping) report() {
 	}
 }
 
-// ofKept yields what item makes of the kept entries in manifest order, nil left out. An error ends it, and is in failed.
+// ofKept yields what item makes of the kept entries in manifest order, nil left out. An error ends it, and is in
+// failed.
 func ofKept[T any](ctx context.Context, ws *workspace.Workspace, j state.Judge, failed *error,
 	item func(workspace.Record) (*T, error)) iter.Seq[T] {
 	return func(yield func(T) bool) {
@@ -245,7 +247,8 @@ func ofKept[T any](ctx context.Context, ws *workspace.Workspace, j state.Judge, 
 const mostThumbnails = 60
 
 // thumbnails yields some of the n kept images, spread evenly over the manifest.
-func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, n int, failed *error) iter.Seq[page.Thumbnail] {
+func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, n int,
+	failed *error) iter.Seq[page.Thumbnail] {
 	// Rounded up, so that never more are shown; and at least 1, for a workspace without kept images.
 	step := cmp.Or((n+mostThumbnails-1)/mostThumbnails, 1)
 	i := -1

@@ -61,8 +61,9 @@ func (x *Explanation) tellHistory(ctx context.Context, ws *workspace.Workspace, 
 func (x *Explanation) addEvidence(e auditlog.Event, id manifest.PostID, pending bool) {
 	for _, p := range e.Posts {
 		if p.ID == id {
-			x.History = append(x.History, Evidence{Record: e.Seq, Time: e.Time, Kind: e.Kind, State: p.State, Reason: p.Reason,
-				Image: e.Image, SHA256: e.SHA256, Pending: pending})
+			x.History = append(x.History, Evidence{Record: e.Seq, Time: e.Time, Kind: e.Kind, State: p.State,
+				Reason: p.Reason,
+				Image:  e.Image, SHA256: e.SHA256, Pending: pending})
 		}
 	}
 }

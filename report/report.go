@@ -1,5 +1,5 @@
-// Package report shows people what a workspace holds: the report of all of it, what reading again changed, and everything
-// known of one entry. It only reads.
+// Package report shows people what a workspace holds: the report of all of it, what reading again changed, and
+// everything known of one entry. It only reads.
 package report
 
 import (
@@ -206,7 +206,8 @@ func (d data) reasons(caption string, of ...manifest.Outcome) []reasons {
 	if entries == 0 {
 		return nil
 	}
-	counts := slices.DeleteFunc(slices.Clone(d.Reasons), func(c state.Count) bool { return !slices.Contains(of, c.Outcome) })
+	counts := slices.DeleteFunc(slices.Clone(d.Reasons),
+		func(c state.Count) bool { return !slices.Contains(of, c.Outcome) })
 	return []reasons{{caption, of, entries, counts, d.Advice}}
 }
 
@@ -290,7 +291,8 @@ func (d data) LabelShares(category int) page.Chart {
 	release, rebuilt := d.Labels.Categories[category], d.Rebuilt.Categories[category]
 	c := page.Counts{Of: "label", Series: []string{"release", "rebuilt"}}
 	c.Caption = fmt.Sprintf("Entries with each label. "+
-		"Labels an entry on average, without None: %.2f in the release, %.2f rebuilt", release.Cardinality, rebuilt.Cardinality)
+		"Labels an entry on average, without None: %.2f in the release, %.2f rebuilt", release.Cardinality,
+		rebuilt.Cardinality)
 	for i, label := range release.Labels {
 		c.Groups = append(c.Groups, page.Group{Label: label.Code + " " + label.Name,
 			Counts: []int{label.Count, rebuilt.Labels[i].Count}, All: []int{d.Labels.Entries, d.Rebuilt.Entries}})

@@ -45,7 +45,8 @@ func dataWith(t *testing.T, text string) data {
 	count := func(n int) labels.Stats {
 		s, err := labels.Count(schema, func(yield func(manifest.Entry, error) bool) {
 			for i := range n {
-				if !yield(manifest.Entry{Key: manifest.Key{ID: manifest.PostID(fmt.Sprint("p", i))}, Split: "train", Labels: [][]int{{i % 3}, {i % 2, 2}}}, nil) {
+				if !yield(manifest.Entry{Key: manifest.Key{ID: manifest.PostID(fmt.Sprint("p", i))}, Split: "train",
+					Labels: [][]int{{i % 3}, {i % 2, 2}}}, nil) {
 					return
 				}
 			}
@@ -61,24 +62,31 @@ func dataWith(t *testing.T, text string) data {
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	d := data{
-		Summary: state.Summary{Release: text, Entries: 40, Posts: 39, Flagged: 1, Withheld: 2, Unverified: 3, OldestAsk: &now, Stale: true,
+		Summary: state.Summary{Release: text, Entries: 40, Posts: 39, Flagged: 1, Withheld: 2, Unverified: 3,
+			OldestAsk: &now, Stale: true,
 			Masked:   state.Masked{Names: 4, Images: 5},
 			Outcomes: map[manifest.Outcome]int{manifest.Kept: 25, manifest.Removed: 10, manifest.Failed: 5},
-			Reasons: []state.Count{{Outcome: manifest.Kept, Entries: 25}, {Outcome: manifest.Removed, Reason: manifest.Reason(text), Entries: 10},
+			Reasons: []state.Count{{Outcome: manifest.Kept, Entries: 25},
+				{Outcome: manifest.Removed, Reason: manifest.Reason(text), Entries: 10},
 				{Outcome: manifest.Failed, Reason: manifest.Reason(text), Entries: 5}}},
 		Schema: schema, Tool: text, Made: now, Advice: func(state.Count) string { return "advice " + text },
-		BySplit: []split{{Name: "train " + text, Entries: 30, Outcomes: map[manifest.Outcome]int{manifest.Kept: 18, manifest.Removed: 8, manifest.Failed: 4}},
-			{Name: "test", Entries: 10, Outcomes: map[manifest.Outcome]int{manifest.Kept: 7, manifest.Removed: 2, manifest.Failed: 1}}},
+		BySplit: []split{{Name: "train " + text, Entries: 30,
+			Outcomes: map[manifest.Outcome]int{manifest.Kept: 18, manifest.Removed: 8, manifest.Failed: 4}},
+			{Name: "test", Entries: 10, Outcomes: map[manifest.Outcome]int{manifest.Kept: 7, manifest.Removed: 2,
+				manifest.Failed: 1}}},
 		DateColumn: text, Undated: 4, ByMonth: map[time.Time]map[manifest.Outcome]int{
-			month(2023, 11): {manifest.Kept: 20, manifest.Deleted: 1, manifest.Removed: 9}, month(2024, 2): {manifest.Kept: 5, manifest.Failed: 5}},
+			month(2023, 11): {manifest.Kept: 20, manifest.Deleted: 1, manifest.Removed: 9},
+			month(2024, 2):  {manifest.Kept: 5, manifest.Failed: 5}},
 		Labels: count(40), Rebuilt: count(25),
-		Drift: []labels.Drift{{Category: text, Label: text, Chi2: 12.345, Freedom: 1, P: 0.0001, CramersV: .5, Merged: []string{text}, Small: true},
+		Drift: []labels.Drift{{Category: text, Label: text, Chi2: 12.345, Freedom: 1, P: 0.0001, CramersV: .5,
+			Merged: []string{text}, Small: true},
 			{Category: text, Untested: text}, {Category: "calm", Chi2: 1, Freedom: 2, P: 0.6065, CramersV: .1}},
 		Formats: []format{{text, 25, 1 << 20}}, Sides: [6]int{0, 1, 2, 3, 4, 15}, Tenths: [10]int{9: 20, 4: 3}, Textless: 2,
 		GroupSizes: map[int]int{2: 3, 5: 1}, GroupClasses: map[string]int{text: 4},
 		Straddling: []group{{Kept: text, Others: []string{text, "o2"}, Splits: []string{text, "test"}}},
-		LastRun:    state.LastRun{At: now, Elapsed: time.Minute, Calls: calls.Counts{Info: 8, Waited: 1234 * time.Millisecond, Retries: 7}},
-		Reread:     state.LastReread{At: now, Read: 11, Changed: 12, Gained: 13, Lost: 14, Outcomes: 15},
+		LastRun: state.LastRun{At: now, Elapsed: time.Minute,
+			Calls: calls.Counts{Info: 8, Waited: 1234 * time.Millisecond, Retries: 7}},
+		Reread: state.LastReread{At: now, Read: 11, Changed: 12, Gained: 13, Lost: 14, Outcomes: 15},
 	}
 	d.Thumbnails = func(yield func(page.Thumbnail) bool) { yield(thumb) }
 	d.Texts = func(yield func(readText) bool) { yield(readText{text, text, 50}) }
@@ -162,7 +170,8 @@ func TestBrowser(t *testing.T) {
 // TestSays: the numbers of the report, section by section.
 func TestSays(t *testing.T) {
 	page := source(t, dataWith(t, "x"))
-	if !strings.Contains(page, `style="--share: 0.28">28 % <small>7`) && !strings.Contains(page, `style="--share: 0.2777777777777778">28 % <small>5`) {
+	if !strings.Contains(page, `style="--share: 0.28">28 % <small>7`) &&
+		!strings.Contains(page, `style="--share: 0.2777777777777778">28 % <small>5`) {
 		t.Error("a cell of the heatmap is not as dark as its share")
 	}
 	text := words(page)
@@ -172,19 +181,25 @@ func TestSays(t *testing.T) {
 		"seen live on 2026-01-02 03:04 UTC or later",
 		"last seen live longer ago than the policy allows", "not erased yet: 2.", "delete it when it has been read",
 		"in the manifest 40 the post is there 30 the policy allows it 30 it has its image 30 it has its answer 25",
-		"kept 25 62.5 % duplicate 0 0.0 %", "removed 10 25.0 %", "removed, deleted, unavailable, 10 in all", "removed x 10 advice x",
+		"kept 25 62.5 % duplicate 0 0.0 %", "removed 10 25.0 %", "removed, deleted, unavailable, 10 in all",
+		"removed x 10 advice x",
 		"marked in the filter column: 1.", "failed x 5 advice x", "no verdict on in the last run: 3.",
 		"train x 18 of 30 kept (60.0\u00a0%) test 7 of 10 kept (70.0\u00a0%)",
 		"outcome train x test entries 30 10 kept 18 7 removed 8 2 failed 4 1",
-		"by the month of x kept post gone refused", "2023-11 20 10 0 0 0 0 0 2023-12 0 0 0 0 0 0 0 2024-01 0 0 0 0 0 0 0 2024-02 5 0 0 0 5 0 0 Entries without a date: 4.",
+		"by the month of x kept post gone refused",
+		"2023-11 20 10 0 0 0 0 0 2023-12 0 0 0 0 0 0 0 2024-01 0 0 0 0 0 0 0 2024-02 5 0 0 0 5 0 0 Entries without a date: 4.",
 		"L0x name 0x release 14 (35.0\u00a0%) rebuilt 9 (36.0\u00a0%)", "L0x name 0x 14 9",
 		"title 1x Entries with each label. Labels an entry on average, without None: 2.00 in the release, 2.00 rebuilt",
-		"No: in 1 of 2 tests the label distributions differ", "x x 12.35 1 1e-04 0.50 differs rare labels counted as one: x. Few entries",
+		"No: in 1 of 2 tests the label distributions differ",
+		"x x 12.35 1 1e-04 0.50 differs rare labels counted as one: x. Few entries",
 		"x not tested x", "calm 1.00 2 0.607 0.10 too few to tell",
-		"Release: title 0x by title 1x L0x L1x L2x L0x 25 % 7 25 % 7 50 % 14", "Rebuilt: title 0x by title 1x L0x L1x L2x L0x 28 % 5 22 % 4 50 % 9",
-		"x 25 1.0 MB", "up to 256 0 up to 512 1", "more 15", "40 to 50 3", "90 to 100 20", "In 2 kept images no word was read. 4 names",
+		"Release: title 0x by title 1x L0x L1x L2x L0x 25 % 7 25 % 7 50 % 14",
+		"Rebuilt: title 0x by title 1x L0x L1x L2x L0x 28 % 5 22 % 4 50 % 9",
+		"x 25 1.0 MB", "up to 256 0 up to 512 1", "more 15", "40 to 50 3", "90 to 100 20",
+		"In 2 kept images no word was read. 4 names",
 		"read again on 2026-01-02 03:04 UTC: 11 images. Changed texts: 12; words gained 13, lost 14. Entries with another outcome: 15.",
-		"2 entries 3 (75.0\u00a0%) 5 entries 1 (25.0\u00a0%)", "group groups 2 entries 3 5 entries 1", "class entries x 4", "in more than one split: 1.", "x x, o2 x, test",
+		"2 entries 3 (75.0\u00a0%) 5 entries 1 (25.0\u00a0%)", "group groups 2 entries 3 5 entries 1",
+		"class entries x 4", "in more than one split: 1.", "x x, o2 x, test",
 		"had to repeat: 7. It waited 1.2s", "about posts (up to 100 a request) 8", "entry confidence text x 50.0 x",
 	} {
 		if !strings.Contains(text, want) {
@@ -197,22 +212,25 @@ func TestSays(t *testing.T) {
 	d := dataWith(t, "x")
 	d.Summary = state.Summary{Entries: 40, Outcomes: map[manifest.Outcome]int{manifest.Kept: 40}}
 	d.ByMonth = nil
-	d.Thumbnails, d.Texts, d.Drift, d.GroupSizes, d.Straddling, d.LastRun, d.Reread = nil, nil, nil, nil, nil, state.LastRun{}, state.LastReread{}
+	d.Thumbnails, d.Texts, d.Drift, d.GroupSizes, d.Straddling, d.LastRun, d.Reread = nil, nil, nil, nil, nil,
+		state.LastRun{}, state.LastReread{}
 	empty := source(t, d)
-	for _, want := range []string{"Nothing: every entry has its answer.", "There is nothing to compare", "No entry is a near-duplicate", "no run of this version has ended"} {
+	for _, want := range []string{"Nothing: every entry has its answer.", "There is nothing to compare",
+		"No entry is a near-duplicate", "no run of this version has ended"} {
 		if !strings.Contains(empty, want) {
 			t.Errorf("an empty report does not say %q", want)
 		}
 	}
-	for _, never := range []string{"<img", "data:image", "Texts of kept", "elete it", "read again on", "Outcomes by date", "without a date", `class="notice"`} {
+	for _, never := range []string{"<img", "data:image", "Texts of kept", "elete it", "read again on",
+		"Outcomes by date", "without a date", `class="notice"`} {
 		if strings.Contains(empty, never) {
 			t.Errorf("an empty report has %q", never)
 		}
 	}
 }
 
-// testBars measures the page in both themes: the bars of the funnel are as long as their numbers and stand one below the
-// other.
+// testBars measures the page in both themes: the bars of the funnel are as long as their numbers and stand one below
+// the other.
 func testBars(t *testing.T, chromium *browser.Browser) {
 	d := dataWith(t, "x")
 	d.Entries, d.Stale, d.Withheld, d.Thumbnails, d.Texts = 40, false, 0, nil, nil
@@ -229,7 +247,8 @@ func testBars(t *testing.T, chromium *browser.Browser) {
 			t.Fatalf("dark %t: %d bars are seen, want those of the funnel: %v", dark, len(got), got)
 		}
 		for i, share := range want {
-			if length := float64(got[i].Dx()) / float64(got[0].Dx()); length < share-.02 || length > share+.02 || got[i].Min.X != got[0].Min.X {
+			if length := float64(got[i].Dx()) / float64(got[0].Dx()); length < share-.02 || length > share+.02 ||
+				got[i].Min.X != got[0].Min.X {
 				t.Errorf("dark %t: bar %d is %v, %.3f of the longest, want %.3f", dark, i, got[i], length, share)
 			}
 			if i > 0 && got[i].Min.Y < got[i-1].Max.Y+4 {
@@ -290,10 +309,13 @@ func TestFolds(t *testing.T) {
 // TestYears: dates over more than twenty years are counted by year.
 func TestYears(t *testing.T) {
 	d := dataWith(t, "x")
-	d.ByMonth = map[time.Time]map[manifest.Outcome]int{month(1999, 5): {manifest.Kept: 1}, month(1999, 7): {manifest.Kept: 2}, month(2019, 6): {manifest.Gone: 3}}
+	d.ByMonth = map[time.Time]map[manifest.Outcome]int{month(1999, 5): {manifest.Kept: 1},
+		month(1999, 7): {manifest.Kept: 2}, month(2019, 6): {manifest.Gone: 3}}
 	chart := d.Months()
 	rows := chart.Table.Rows
-	testkit.Same(t, "the first and the last year", [][]string{{"1999", "3", "0", "0", "0", "0", "0", "0"}, {"2019", "0", "0", "0", "3", "0", "0", "0"}}, [][]string{rows[0], rows[len(rows)-1]})
+	testkit.Same(t, "the first and the last year",
+		[][]string{{"1999", "3", "0", "0", "0", "0", "0", "0"}, {"2019", "0", "0", "0", "3", "0", "0", "0"}},
+		[][]string{rows[0], rows[len(rows)-1]})
 	if len(rows) != 21 || !strings.Contains(chart.Caption, "by the year of x") {
 		t.Errorf("%d rows of %q, want 21 years", len(rows), chart.Caption)
 	}
@@ -309,11 +331,15 @@ func TestBalanced(t *testing.T) {
 	}{
 		{20, 40, nil, "There is nothing to compare"},
 		{20, 40, []labels.Drift{{Untested: "no variation"}}, "Too few rows to tell"},
-		{20, 40, []labels.Drift{alike}, "Too few rows to tell: with 20 rebuilt and 20 missing entries these tests see a difference only from about 44 percentage points"},
-		{1039, 1040, []labels.Drift{alike}, "Too few rows to tell: with 1039 rebuilt and 1 missing entries these tests see a difference only from about 100 percentage"},
+		{20, 40, []labels.Drift{alike},
+			"Too few rows to tell: with 20 rebuilt and 20 missing entries these tests see a difference only from about 44 percentage points"},
+		{1039, 1040, []labels.Drift{alike},
+			"Too few rows to tell: with 1039 rebuilt and 1 missing entries these tests see a difference only from about 100 percentage"},
 		{20, 40, []labels.Drift{alike, differs}, "No: in 1 of 2 tests"},
-		{99, 197, []labels.Drift{alike}, "Yes, as far as these tests can tell: the labels of rebuilt and of missing entries are distributed alike. A difference of 20 percentage"},
-		{500, 1000, []labels.Drift{alike, alike, alike, alike}, "A difference of 11 percentage points or more between the shares of a label would probably be seen"},
+		{99, 197, []labels.Drift{alike},
+			"Yes, as far as these tests can tell: the labels of rebuilt and of missing entries are distributed alike. A difference of 20 percentage"},
+		{500, 1000, []labels.Drift{alike, alike, alike, alike},
+			"A difference of 11 percentage points or more between the shares of a label would probably be seen"},
 	}
 	for _, test := range tests {
 		d := dataWith(t, "x")
@@ -363,8 +389,10 @@ func rereadWith(text string) RereadPage {
 	kept, other := state.Conclusion{Outcome: manifest.Kept}, state.Conclusion{Outcome: manifest.Outcome(text)}
 	return RereadPage{Tool: text, Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reread: state.Reread{
 		Summary: state.Summary{Release: text}, Read: 7, Gained: 3, Lost: 1,
-		Texts:    []state.TextChange{{ID: "few001", Gained: []string{text, "HOMEWORK", "now"}, Lost: []string{text}}, {ID: text}},
-		Outcomes: []state.OutcomeChange{{ID: "few001", Old: other, New: kept}, {ID: "few002", Old: other, New: kept}, {ID: text, Old: kept, New: other}}}}
+		Texts: []state.TextChange{{ID: "few001", Gained: []string{text, "HOMEWORK", "now"}, Lost: []string{text}},
+			{ID: text}},
+		Outcomes: []state.OutcomeChange{{ID: "few001", Old: other, New: kept}, {ID: "few002", Old: other, New: kept},
+			{ID: text, Old: kept, New: other}}}}
 }
 
 // TestReread: the page shows every change, and whatever a text holds, it has the tags that it has
@@ -372,7 +400,8 @@ func rereadWith(text string) RereadPage {
 func TestReread(t *testing.T) {
 	plain, evil := writeReread(t, rereadWith("plain")), writeReread(t, rereadWith(hostile))
 	for _, want := range []string{"Read again: 7 images. Changed texts: 2; words gained 3, lost 1. Entries with another outcome: 3.",
-		"few001 plain plain HOMEWORK now", "before now entries plain kept 2 kept plain 1", "few002 plain kept", "Made 2026-01-02 03:04 UTC", "delete it when it has been read"} {
+		"few001 plain plain HOMEWORK now", "before now entries plain kept 2 kept plain 1", "few002 plain kept",
+		"Made 2026-01-02 03:04 UTC", "delete it when it has been read"} {
 		if !strings.Contains(words(plain), want) {
 			t.Errorf("the page does not say %q:\n%s", want, words(plain))
 		}
@@ -383,7 +412,8 @@ func TestReread(t *testing.T) {
 	if !strings.Contains(evil, shown) || strings.ContainsAny(evil, "\x1b\x07\u202e") {
 		t.Error("the hostile text is not shown, or with its control characters")
 	}
-	if page := writeReread(t, RereadPage{}); strings.Contains(page, "<table") || strings.Count(page, "<p>None.</p>") != 2 {
+	if page := writeReread(t, RereadPage{}); strings.Contains(page, "<table") ||
+		strings.Count(page, "<p>None.</p>") != 2 {
 		t.Errorf("nothing changed, and the page is\n%s", page)
 	}
 	full := errors.New("full")

@@ -12,8 +12,8 @@ import (
 	"rehydrate/labels"
 )
 
-// A Study is what a paper prints of a dataset: counts, tests and scores, without an entry among them. Parts that are nil are
-// left out.
+// A Study is what a paper prints of a dataset: counts, tests and scores, without an entry among them. Parts that are
+// nil are left out.
 type Study struct {
 	Title      string
 	Tool       string // version of the program
@@ -261,9 +261,11 @@ func (s Study) Decimal(v *float64) string {
 
 // Shares are a category's labels as shares of the entries.
 func (s Study) Shares(c labels.CategoryStats) page.Chart {
-	bars := page.Counts{Caption: fmt.Sprintf("%s: entries with each label", c.Title), Of: "label", Series: []string{"entries"}}
+	bars := page.Counts{Caption: fmt.Sprintf("%s: entries with each label", c.Title), Of: "label",
+		Series: []string{"entries"}}
 	for _, l := range c.Labels {
-		bars.Groups = append(bars.Groups, page.Group{Label: l.Code + " " + l.Name, Counts: []int{l.Count}, All: []int{s.Counts.Entries}})
+		bars.Groups = append(bars.Groups, page.Group{Label: l.Code + " " + l.Name, Counts: []int{l.Count},
+			All: []int{s.Counts.Entries}})
 	}
 	return bars.Bars()
 }
@@ -278,7 +280,8 @@ func (s Study) Heatmaps() (all []page.Heatmap) {
 	}
 	for _, p := range s.Counts.Pairs {
 		if slices.Contains(s.Together, p.Rows) && slices.Contains(s.Together, p.Columns) {
-			all = append(all, page.Heatmap{Caption: fmt.Sprintf("%s by %s, shares of each row", p.Rows, p.Columns), Rows: codes[p.Rows],
+			all = append(all, page.Heatmap{Caption: fmt.Sprintf("%s by %s, shares of each row", p.Rows, p.Columns),
+				Rows:    codes[p.Rows],
 				Columns: codes[p.Columns], Counts: p.Counts, Shares: p.Shares()})
 		}
 	}
@@ -287,7 +290,8 @@ func (s Study) Heatmaps() (all []page.Heatmap) {
 
 // Calibration draws, of an ordinal task, the predictions of each true label that are too low, right and too high.
 func (s Study) Calibration(b labels.Bias) page.Chart {
-	c := page.Counts{Caption: "Predictions of each true label, summed over the files", Of: "true label", Series: []string{"too low", "right", "too high"}}
+	c := page.Counts{Caption: "Predictions of each true label, summed over the files", Of: "true label",
+		Series: []string{"too low", "right", "too high"}}
 	for _, r := range b.ByTrue {
 		c.Groups = append(c.Groups, page.Group{Label: r.Code + " " + r.Name, Counts: []int{r.Under, r.Correct, r.Over}})
 	}
@@ -331,12 +335,15 @@ func (t Tests) Differ(r *labels.RankResult) []labels.PairTest { return r.Differ(
 // Chart draws a box for each group; of a yes/no feature the share of yes with Wilson's interval.
 func (t Tests) Chart(test labels.GroupTest) page.Chart {
 	s := page.Spans{Caption: fmt.Sprintf("%s by %s: median, quartiles, and whiskers of at most 1.5 interquartile ranges; what lies beyond is not drawn", test.Feature, t.By),
-		Series: []string{test.Feature}, Table: page.Table{Head: []string{"group", "n", "missing", "Q1", "median", "Q3", "mean", "mean rank"}}}
+		Series: []string{test.Feature}, Table: page.Table{Head: []string{"group", "n", "missing", "Q1", "median", "Q3",
+			"mean", "mean rank"}}}
 	if test.YesNo {
-		s.Caption, s.From, s.To = fmt.Sprintf("%s by %s: the share of yes, with Wilson's interval of 95 %%", test.Feature, t.By), 0, 1
+		s.Caption, s.From, s.To = fmt.Sprintf("%s by %s: the share of yes, with Wilson's interval of 95 %%", test.Feature,
+			t.By), 0, 1
 	}
 	for _, g := range test.Groups {
-		group := page.SpanGroup{Label: strings.TrimSpace(g.Code + " " + g.Name), Value: "no values", Spans: []*page.Span{nil}}
+		group := page.SpanGroup{Label: strings.TrimSpace(g.Code + " " + g.Name), Value: "no values",
+			Spans: []*page.Span{nil}}
 		row := []string{group.Label, strconv.Itoa(g.N), strconv.Itoa(g.Missing), "", "", "", "", ""}
 		if v := g.Values; v != nil {
 			group.Value = fmt.Sprintf("median %.4g, n %d", v.Median, g.N)
@@ -383,7 +390,8 @@ func (s Study) Rates() []page.Chart {
 					continue
 				}
 				values = append(values, fmt.Sprintf("%s %.3f", service.Name, *r.Rate))
-				row = append(row, fmt.Sprintf("%.3f", *r.Rate), strconv.Itoa(r.Flagged), strconv.Itoa(r.N), fmt.Sprintf("%.3f", *r.Low), fmt.Sprintf("%.3f", *r.High))
+				row = append(row, fmt.Sprintf("%.3f", *r.Rate), strconv.Itoa(r.Flagged), strconv.Itoa(r.N),
+					fmt.Sprintf("%.3f", *r.Low), fmt.Sprintf("%.3f", *r.High))
 			}
 			group.Value = strings.Join(values, "\n")
 			c.Groups = append(c.Groups, group)
@@ -392,18 +400,21 @@ func (s Study) Rates() []page.Chart {
 		return c.Chart()
 	}
 	return []page.Chart{
-		draw("Flagged as self-harm: share of the entries with an answer, with Wilson's interval of 95 %", func(l labels.LabelRate) labels.Rate { return l.SelfHarm }),
+		draw("Flagged as self-harm: share of the entries with an answer, with Wilson's interval of 95 %",
+			func(l labels.LabelRate) labels.Rate { return l.SelfHarm }),
 		draw("Flagged at all", func(l labels.LabelRate) labels.Rate { return l.Overall })}
 }
 
 // Means are a chart for each service that tells severities: their means, of all and with and without a label beside.
 func (s Study) Means() (charts []page.Chart) {
-	names := map[string]string{"all": "all", "with": "with " + s.Moderation.Beside, "without": "without " + s.Moderation.Beside}
+	names := map[string]string{"all": "all", "with": "with " + s.Moderation.Beside,
+		"without": "without " + s.Moderation.Beside}
 	for _, service := range s.Moderation.Services {
 		if !slices.ContainsFunc(service.Labels, func(l labels.LabelRate) bool { return l.Severity != nil }) {
 			continue
 		}
-		c := page.Spans{Caption: "Mean severity of self-harm: " + service.Name, Table: page.Table{Head: []string{s.Moderation.By}}}
+		c := page.Spans{Caption: "Mean severity of self-harm: " + service.Name,
+			Table: page.Table{Head: []string{s.Moderation.By}}}
 		for _, m := range service.Labels[0].Severity {
 			c.Series = append(c.Series, names[m.Group])
 			c.Table.Head = append(c.Table.Head, names[m.Group], "n")

@@ -32,31 +32,46 @@ func someStudy(text string) Study {
 	row := labels.BiasRow{Code: "A" + text, Name: "a", Over: 1, Under: 2, Correct: 3}
 	by := []labels.BiasBy{{Code: "F" + text, Name: "f", Absent: row, Present: row}}
 	rate := labels.NewRate(3, 7)
-	means := []labels.SeverityMean{{Group: "all", N: 3, Mean: &half}, {Group: "with", N: 3, Mean: &half}, {Group: "without"}}
+	means := []labels.SeverityMean{{Group: "all", N: 3, Mean: &half}, {Group: "with", N: 3, Mean: &half},
+		{Group: "without"}}
 	tests := someTests()
 	tests.Tests[1].Result.EtaSquared = &eta
 	labelled := func(name string) labels.CategoryStats {
-		return labels.CategoryStats{Name: name, Title: "T" + text, Labels: []labels.LabelStats{{Code: "A" + text, Name: "a", Count: 7, BySplit: []int{7}}}}
+		return labels.CategoryStats{Name: name, Title: "T" + text,
+			Labels: []labels.LabelStats{{Code: "A" + text, Name: "a", Count: 7, BySplit: []int{7}}}}
 	}
 	return Study{Title: "T" + text, Tests: tests, Together: []string{"one", "two"},
-		Counts: &labels.Stats{Entries: 7, Splits: []labels.SplitSize{{Name: "train", Entries: 7}}, Categories: []labels.CategoryStats{labelled("one"), labelled("two"), labelled("three")},
-			Pairs: []labels.Pair{{Rows: "one", Columns: "two", Counts: [][]int{{7}}}, {Rows: "one", Columns: "three", Counts: [][]int{{7}}}}},
-		Agreement: &labels.Agreement{Annotators: []string{"A", "B", "C"}, Deciders: []string{"D"}, Pairs: []labels.AnnotatorPair{{A: "A", B: "B", Both: 7}},
-			Bootstrap: &labels.Bootstrap{Resamples: 2000, Seed: 6}, Categories: []labels.CategoryAgreement{{Name: "one", Entries: 7, Units: 7,
+		Counts: &labels.Stats{Entries: 7, Splits: []labels.SplitSize{{Name: "train", Entries: 7}},
+			Categories: []labels.CategoryStats{labelled("one"), labelled("two"), labelled("three")},
+			Pairs: []labels.Pair{{Rows: "one", Columns: "two", Counts: [][]int{{7}}},
+				{Rows: "one", Columns: "three", Counts: [][]int{{7}}}}},
+		Agreement: &labels.Agreement{Annotators: []string{"A", "B", "C"}, Deciders: []string{"D"},
+			Pairs:     []labels.AnnotatorPair{{A: "A", B: "B", Both: 7}},
+			Bootstrap: &labels.Bootstrap{Resamples: 2000, Seed: 6},
+			Categories: []labels.CategoryAgreement{{Name: "one", Entries: 7, Units: 7,
 				Alpha: labels.Alpha{Value: new(.31), Distance: "MASI", Interval: &labels.Interval{Low: -.001, High: .62}},
-				Kappa: labels.Kappa{Value: &half, Strength: "moderate"}, Observed: &half, Labels: []labels.LabelAgreement{{Code: "A", Kappa: labels.Kappa{Undefined: "no variation"}}}}}},
-		Moderation: &labels.ModerationTable{By: "one", Beside: "two", Entries: 7, Services: []labels.ServiceRow{{Name: "S" + text, Unjudged: 1, Labels: []labels.LabelRate{
-			{Code: "A", Name: "a", SelfHarm: rate, Overall: rate, Severity: means}, {Code: "B", Name: "b", Severity: means}}}}},
-		Models: []Model{{"M" + text, labels.Scores{Files: []labels.FileScore{{}}, Tasks: []labels.TaskScore{{Category: "one", MacroF1: spread, WeightedF1: spread,
-			Labels: []labels.LabelScore{{Code: "A", Name: "a", F1: spread}}, Bias: &labels.Bias{ByTrue: []labels.BiasRow{row}, ByLabel: by, Right: by},
-			Errors: []labels.ErrorsBy{{Category: "two", Labels: []labels.ErrorShare{{Code: "C", Name: "c", Wrong: 1, All: 4}}}}}}}},
+				Kappa: labels.Kappa{Value: &half, Strength: "moderate"}, Observed: &half,
+				Labels: []labels.LabelAgreement{{Code: "A", Kappa: labels.Kappa{Undefined: "no variation"}}}}}},
+		Moderation: &labels.ModerationTable{By: "one", Beside: "two", Entries: 7,
+			Services: []labels.ServiceRow{{Name: "S" + text, Unjudged: 1, Labels: []labels.LabelRate{
+				{Code: "A", Name: "a", SelfHarm: rate, Overall: rate, Severity: means},
+				{Code: "B", Name: "b", Severity: means}}}}},
+		Models: []Model{{"M" + text, labels.Scores{Files: []labels.FileScore{{}},
+			Tasks: []labels.TaskScore{{Category: "one", MacroF1: spread, WeightedF1: spread,
+				Labels: []labels.LabelScore{{Code: "A", Name: "a", F1: spread}},
+				Bias:   &labels.Bias{ByTrue: []labels.BiasRow{row}, ByLabel: by, Right: by},
+				Errors: []labels.ErrorsBy{{Category: "two",
+					Labels: []labels.ErrorShare{{Code: "C", Name: "c", Wrong: 1, All: 4}}}}}}}},
 			{"other", labels.Scores{Tasks: []labels.TaskScore{{Category: "two", MacroF1: labels.Spread{Mean: .25}}}}}}}
 }
 
 // TestStudyParts: each part of a study shows its numbers, and a model without a task has a dash there.
 func TestStudyParts(t *testing.T) {
 	page := writeStudy(t, someStudy(hostile))
-	for _, want := range []string{"7 entries, 7 of split train", "one by two, shares of each row", "A and B both annotated 7 entries", "moderate", "no variation", `<td class="number">0.31<br>0.00 to 0.62</td><td>MASI</td>`, "D decided", "means over the pairs", "2000 resamples of the entries, seed 6",
+	for _, want := range []string{"7 entries, 7 of split train", "one by two, shares of each row",
+		"A and B both annotated 7 entries", "moderate", "no variation",
+		`<td class="number">0.31<br>0.00 to 0.62</td><td>MASI</td>`, "D decided", "means over the pairs",
+		"2000 resamples of the entries, seed 6",
 		"0.429", "with two 0.50", "70.00 ± 50.00", "25.00", `<td class="number">-</td>`,
 		"too low 2, right 3, too high 1", "where that label was predicted correctly", "25.0 %", shown} {
 		if !strings.Contains(page, want) {
@@ -74,7 +89,8 @@ func TestStudy(t *testing.T) {
 		t.Errorf("an empty study has parts:\n%s", page)
 	}
 	page := writeStudy(t, Study{Tests: someTests()})
-	for _, want := range []string{"&lt;script&gt;", "Not tested: all values are equal", "0.250, n 4", "no values", "A and B (z &#43;2.00, p 0.04)", "1 of 2", "median 0, n 4"} {
+	for _, want := range []string{"&lt;script&gt;", "Not tested: all values are equal", "0.250, n 4", "no values",
+		"A and B (z &#43;2.00, p 0.04)", "1 of 2", "median 0, n 4"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -88,15 +104,18 @@ func TestStudy(t *testing.T) {
 // are marked.
 func TestStudyModels(t *testing.T) {
 	model := func(name string, missing, none int, answered ...bool) Model {
-		return Model{name, labels.Scores{Files: []labels.FileScore{{File: name + ".csv", Predicted: 5 - missing, Missing: missing}},
-			Tasks: []labels.TaskScore{{Category: "one", Files: []string{name + ".csv"}, Scored: []int{5 - missing - none}, NoAnswer: []int{none},
+		return Model{name, labels.Scores{Files: []labels.FileScore{{File: name + ".csv", Predicted: 5 - missing,
+			Missing: missing}},
+			Tasks: []labels.TaskScore{{Category: "one", Files: []string{name + ".csv"}, Scored: []int{5 - missing - none},
+				NoAnswer: []int{none},
 				Answered: [][]bool{answered}, MacroF1: labels.Spread{Mean: .2}, WeightedF1: labels.Spread{Mean: 1}}}}}
 	}
 	full, easy := model("full", 0, 0, true, true, true, true, true), model("easy", 3, 1, true, false, false, false, false)
 	page := writeStudy(t, Study{Models: []Model{easy, full, {Name: "none"}}})
 	const row = `<td>one</td><th scope="row">%s</th><td class="number">1</td><td class="number">%d</td><td class="number">%d</td><td class="number">%d</td>` +
 		`<td class="number">20.00</td><td class="number">100.00</td><td>%s</td>`
-	for _, want := range []string{fmt.Sprintf(row, "easy", 1, 1, 3, "not comparable with full, which answered other entries"), fmt.Sprintf(row, "full", 5, 0, 0, "")} {
+	for _, want := range []string{fmt.Sprintf(row, "easy", 1, 1, 3,
+		"not comparable with full, which answered other entries"), fmt.Sprintf(row, "full", 5, 0, 0, "")} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -135,7 +154,8 @@ func TestStudyHead(t *testing.T) {
 
 // TestStudyAgreement: entries that one annotator alone answered for are counted.
 func TestStudyAgreement(t *testing.T) {
-	page := writeStudy(t, Study{Agreement: &labels.Agreement{Pairs: []labels.AnnotatorPair{{A: "A1", B: "A2", Both: 7, OnlyA: 2, OnlyB: 1}}}})
+	page := writeStudy(t, Study{Agreement: &labels.Agreement{Pairs: []labels.AnnotatorPair{{A: "A1", B: "A2", Both: 7,
+		OnlyA: 2, OnlyB: 1}}}})
 	if !strings.Contains(page, "A1 and A2 both annotated 7 entries (2 only A1, 1 only A2)") {
 		t.Error("the page lacks who answered alone")
 	}

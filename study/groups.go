@@ -163,14 +163,16 @@ func readKinds(file string) (map[string]features.Kind, string, error) {
 		return nil, "", fmt.Errorf("%s, which says what the columns are, has a key twice: keep one", name)
 	case err == nil:
 	case filepath.Base(name) == dataset.NumbersName+".json":
-		return nil, "", fmt.Errorf("%s, which says what the columns are, cannot be read: write the features again, or take it away",
-			name)
+		return nil, "",
+			fmt.Errorf("%s, which says what the columns are, cannot be read: write the features again, or take it away",
+				name)
 	default:
 		return nil, "", nil
 	}
 	for column, kind := range about.Kinds {
 		if !slices.Contains([]features.Kind{features.Number, features.Count, features.YesNo}, kind) {
-			return nil, "", fmt.Errorf("%s: column %q is of kind %q: it has to be number, count or yes_no", name, column, kind)
+			return nil, "", fmt.Errorf("%s: column %q is of kind %q: it has to be number, count or yes_no", name, column,
+				kind)
 		}
 	}
 	return about.Kinds, name, nil

@@ -133,7 +133,8 @@ const maxScoreLine = 4 << 20 // bytes; an answer has some 2,000
 type unsound struct{ error }
 
 // ReadJudgements reads JSON Lines: a line an entry, with id and flagged, categories, scores or severities, or the raw
-// answer of OpenAI's moderations, Azure AI Content Safety or Llama Guard under response. The error is *manifest.Problems.
+// answer of OpenAI's moderations, Azure AI Content Safety or Llama Guard under response. The error is
+// *manifest.Problems.
 func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (labels.Judgements, error) {
 	out := labels.Judgements{File: file, Of: map[manifest.Key]labels.Judgement{}, Unjudged: map[manifest.Key]bool{}}
 	lines := bufio.NewScanner(userfile.Text(in))
@@ -262,8 +263,8 @@ func (l *scoreLine) key() (manifest.Key, error) {
 	return key, nil
 }
 
-// A rawAnswer is what the services answer: OpenAI's moderations, Azure AI Content Safety, a chat with Llama Guard, and the
-// envelope of a batch.
+// A rawAnswer is what the services answer: OpenAI's moderations, Azure AI Content Safety, a chat with Llama Guard, and
+// the envelope of a batch.
 type rawAnswer struct {
 	Results []struct {
 		Flagged    *bool               `json:"flagged"`

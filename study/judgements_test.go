@@ -14,7 +14,8 @@ import (
 	"rehydrate/manifest"
 )
 
-var figsimRules = labels.ModerationRules{SelfHarm: []string{"self-harm", "self-harm/intent", "self-harm/instructions", "S11"}, Severity: 1, Score: 0.5}
+var figsimRules = labels.ModerationRules{SelfHarm: []string{"self-harm", "self-harm/intent", "self-harm/instructions",
+	"S11"}, Severity: 1, Score: 0.5}
 
 // tableTwo has FigSIM's Table 2 as printed, from None to death, and the counts that its shares come from: flags of
 // self-harm, flags, entries.
@@ -22,11 +23,14 @@ var tableTwo = map[string]struct {
 	printed [12]string // self-harm, overall, self-harm, ...
 	counts  [6][3]int
 }{
-	"azure": {[12]string{"0.304", "0.437", "0.271", "0.372", "0.619", "0.678", "0.560", "0.660", "0.661", "0.745", "0.633", "0.767"},
+	"azure": {[12]string{"0.304", "0.437", "0.271", "0.372", "0.619", "0.678", "0.560", "0.660", "0.661", "0.745",
+		"0.633", "0.767"},
 		[6][3]int{{48, 69, 158}, {51, 70, 188}, {210, 230, 339}, {89, 105, 159}, {109, 123, 165}, {19, 23, 30}}},
-	"llama": {[12]string{"0.304", "0.304", "0.312", "0.312", "0.386", "0.386", "0.509", "0.509", "0.428", "0.428", "0.333", "0.333"},
+	"llama": {[12]string{"0.304", "0.304", "0.312", "0.312", "0.386", "0.386", "0.509", "0.509", "0.428", "0.428",
+		"0.333", "0.333"},
 		[6][3]int{{49, 49, 161}, {59, 59, 189}, {131, 131, 339}, {83, 83, 163}, {71, 71, 166}, {10, 10, 30}}},
-	"openai": {[12]string{"0.143", "0.180", "0.243", "0.339", "0.475", "0.501", "0.497", "0.521", "0.575", "0.653", "0.500", "0.667"},
+	"openai": {[12]string{"0.143", "0.180", "0.243", "0.339", "0.475", "0.501", "0.497", "0.521", "0.575", "0.653",
+		"0.500", "0.667"},
 		[6][3]int{{23, 29, 161}, {46, 64, 189}, {161, 170, 339}, {81, 85, 163}, {96, 109, 167}, {15, 20, 30}}},
 }
 
@@ -72,7 +76,8 @@ func TestTableTwo(t *testing.T) {
 	for service, want := range tableTwo {
 		file, err := ReadJudgements(strings.NewReader(rawAnswers(service, entries, want.counts)), service, figsimRules)
 		testkit.OK(t, err)
-		table, err := labels.TabulateModeration(r.Schema, "severity", "figurative", true, entries, nil, []labels.Judgements{file})
+		table, err := labels.TabulateModeration(r.Schema, "severity", "figurative", true, entries, nil,
+			[]labels.Judgements{file})
 		testkit.OK(t, err)
 		unjudged := len(entries)
 		for i, l := range table.Services[0].Labels {
@@ -85,7 +90,8 @@ func TestTableTwo(t *testing.T) {
 				if rate.Rate != nil {
 					got = fmt.Sprintf("%.3f", *rate.Rate)
 				}
-				if got != want.printed[2*i+block] || rate.N != want.counts[i][2] || !(*rate.Low < *rate.Rate && *rate.Rate < *rate.High) {
+				if got != want.printed[2*i+block] || rate.N != want.counts[i][2] ||
+					!(*rate.Low < *rate.Rate && *rate.Rate < *rate.High) {
 					t.Errorf("%s, %s: %s of %d, the paper has %s", service, l.Name, got, rate.N, want.printed[2*i+block])
 				}
 			}
@@ -95,11 +101,13 @@ func TestTableTwo(t *testing.T) {
 			if service == "azure" && (l.Severity[0].P != nil || l.Severity[1].P == nil || l.Severity[2].P == nil) {
 				t.Errorf("%s: p of with against without: %+v", l.Name, l.Severity)
 			}
-			if service == "azure" && math.Abs(*l.Severity[0].Mean-float64(want.counts[i][0]*(2+i))/float64(want.counts[i][2])) > 1e-12 {
+			if service == "azure" &&
+				math.Abs(*l.Severity[0].Mean-float64(want.counts[i][0]*(2+i))/float64(want.counts[i][2])) > 1e-12 {
 				t.Errorf("%s: the mean severity is %v", l.Name, *l.Severity[0].Mean)
 			}
 		}
-		untested, err := labels.TabulateModeration(r.Schema, "severity", "figurative", false, entries, nil, []labels.Judgements{file})
+		untested, err := labels.TabulateModeration(r.Schema, "severity", "figurative", false, entries, nil,
+			[]labels.Judgements{file})
 		testkit.OK(t, err)
 		if s := untested.Services[0].Labels[0].Severity; service == "azure" && s[1].P != nil {
 			t.Errorf("p was not asked for: %+v", s)
@@ -264,7 +272,8 @@ func TestReadJudgementsProblems(t *testing.T) {
 		`{"id":"abc","response":{"model":"meta-llama/Meta-Llama-Guard-2-8B","choices":[{"message":{"content":"unsafe\nS11"}}]}}`: `s.jsonl:1: the response is of "meta-llama/Meta-Llama-Guard-2-8B", whose codes`,
 		`{"id":"abc","custom_id":"abd","flagged":false}`:                                                                         "s.jsonl:1: the line has two ids, in id and custom_id",
 		`{"id":"abc","flagged":false,"response":"unsafe\nS11"}`:                                                                  "an answer of its own beside the response",
-		good + strings.Repeat(" ", maxScoreLine):                                                                                 "s.jsonl:2: the line is longer than 4 MiB",
+		good + strings.Repeat(" ",
+			maxScoreLine): "s.jsonl:2: the line is longer than 4 MiB",
 	} {
 		_, err := ReadJudgements(strings.NewReader(text), "s.jsonl", figsimRules)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
@@ -304,7 +313,8 @@ func TestHasOtherCodes(t *testing.T) {
 	for model, want := range map[string]bool{
 		"meta-llama/Meta-Llama-Guard-2-8B": true, "meta-llama/LlamaGuard-7b": true, "llama-guard2": true,
 		"nvidia/Aegis-AI-Content-Safety-LlamaGuard-Defensive-1.0": true,
-		"meta-llama/Llama-Guard-3-8B":                             false, "llama-guard3:8b": false, "meta-llama/Llama-Guard-4-12B": false,
+		"meta-llama/Llama-Guard-3-8B":                             false, "llama-guard3:8b": false,
+		"meta-llama/Llama-Guard-4-12B":        false,
 		"meta-llama/Llama-Guard-3-11B-Vision": false, "guard": false, "": false, "llama-guard-21": false,
 	} {
 		if got := HasOtherCodes(model); got != want {

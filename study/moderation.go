@@ -25,7 +25,8 @@ const AnySelfHarm = "any"
 
 // DefaultRules count as the paper does, with the categories of self-harm of OpenAI, Azure and Llama Guard.
 func DefaultRules() labels.ModerationRules {
-	return labels.ModerationRules{SelfHarm: []string{"self-harm", "self-harm/intent", "self-harm/instructions", "S11"}, Severity: 1, Score: 0.5}
+	return labels.ModerationRules{SelfHarm: []string{"self-harm", "self-harm/intent", "self-harm/instructions", "S11"},
+		Severity: 1, Score: 0.5}
 }
 
 // A Moderation is how often services flag entries, by label.
@@ -76,11 +77,13 @@ func Moderate(ctx context.Context, files []string, f Flagging) (out Moderation, 
 		all = append(all, judged)
 	}
 	out.Split, out.Differ = gold.split, gold.differing(category, cmp.Or(f.Beside, category))
-	out.ModerationTable, err = labels.TabulateModeration(gold.Schema, category, f.Beside, f.Test, gold.entries, gold.others, all)
+	out.ModerationTable, err = labels.TabulateModeration(gold.Schema, category, f.Beside, f.Test, gold.entries,
+		gold.others, all)
 	if err != nil {
 		return out, userfile.Faulty(err)
 	}
-	// A file's name without its ending names its column, as long as that tells files apart, or the name of its folder does.
+	// A file's name without its ending names its column, as long as that tells files apart, or the name of its folder
+	// does.
 	short := func(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
 	folder := func(file string) string { return filepath.Base(filepath.Dir(file)) }
 	names, folders := make(map[string]int), map[string]bool{".": true}

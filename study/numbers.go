@@ -18,8 +18,8 @@ import (
 type Numbers struct {
 	Keys  []manifest.Key
 	Lines []int // of the file, by Keys
-	// Columns are in the order of the file, with a value for each key, NaN where there is none. true and yes are 1; a column
-	// of such words alone is yes or no. One of numbers and such words has no meaning of its own: see Written.
+	// Columns are in the order of the file, with a value for each key, NaN where there is none. true and yes are 1; a
+	// column of such words alone is yes or no. One of numbers and such words has no meaning of its own: see Written.
 	Columns []labels.Feature
 	Written []Writing     // by Columns
 	Others  []OtherColumn // the columns that hold something else
@@ -53,7 +53,8 @@ const (
 
 // ReadNumbers reads a CSV, TSV, JSONL or Parquet file that anybody may have written. Ids stand in the column id, or
 // for "" in one that people keep ids in, and may be ID/N. A column counts where all its values are numbers or missing
-// (empty, null, NaN, NA, n/a, None); those of a release's splits, digests and subreddits do not. The error is *Problems.
+// (empty, null, NaN, NA, n/a, None); those of a release's splits, digests and subreddits do not. The error is
+// *Problems.
 func ReadNumbers(ctx context.Context, path, id string, o manifest.Options) (Numbers, error) {
 	rows, err := manifest.OpenKeyed(path, id, o)
 	if err != nil {
@@ -85,7 +86,8 @@ func ReadColumn(ctx context.Context, path, column string, o manifest.Options) (m
 		return true
 	})
 	if err == nil && !met {
-		err = table.One(&manifest.Problem{File: path, Line: 1, Message: "it lacks the column " + table.Quote(column), Hint: "its columns are " + manifest.QuotedList(rows.Columns())})
+		err = table.One(&manifest.Problem{File: path, Line: 1, Message: "it lacks the column " + table.Quote(column),
+			Hint: "its columns are " + manifest.QuotedList(rows.Columns())})
 	}
 	return out, err
 }
@@ -232,8 +234,9 @@ func (n *numberReader) end() (Numbers, error) {
 				" has a point that may part thousands, for other numbers have a decimal comma",
 			Hint: "write thousands without a point, and decimals with one"})
 	case none:
-		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: 1, Message: "no column of numbers was found; the columns are " + manifest.QuotedList(n.rows.Columns()),
-			Hint: "each line is an entry: its id, and a number in each further column"})
+		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: 1,
+			Message: "no column of numbers was found; the columns are " + manifest.QuotedList(n.rows.Columns()),
+			Hint:    "each line is an entry: its id, and a number in each further column"})
 	}
 	return n.out, nil
 }

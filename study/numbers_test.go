@@ -36,9 +36,12 @@ func numbersText(n Numbers) string {
 
 func TestReadNumbers(t *testing.T) {
 	for _, c := range []struct{ name, id, text, want string }{
-		{"f.csv", "", "id,split,phash,a,b\nabc,train,12,1.5,-2e3\nABD/2,test,13, 7 ,0\n", "a: abc=1.5 abd/2=7; b: abc=-2000 abd/2=0"},
-		{"missing.csv", "", "id,a\nabc,\nabd,NaN\nabe,n/a\nabf,NA\nabg,None\nabh,3\n", "a: abc=- abd=- abe=- abf=- abg=- abh=3"},
-		{"forms.csv", "", "id,hex,under,mark,a\nabc,0x1p4,1_0,x,+1\nabd,1,1,,.5\n", "a: abc=1 abd=0.5; not hex (2); not under (2); not mark (2)"},
+		{"f.csv", "", "id,split,phash,a,b\nabc,train,12,1.5,-2e3\nABD/2,test,13, 7 ,0\n",
+			"a: abc=1.5 abd/2=7; b: abc=-2000 abd/2=0"},
+		{"missing.csv", "", "id,a\nabc,\nabd,NaN\nabe,n/a\nabf,NA\nabg,None\nabh,3\n",
+			"a: abc=- abd=- abe=- abf=- abg=- abh=3"},
+		{"forms.csv", "", "id,hex,under,mark,a\nabc,0x1p4,1_0,x,+1\nabd,1,1,,.5\n",
+			"a: abc=1 abd=0.5; not hex (2); not under (2); not mark (2)"},
 		{"yes.tsv", "", "post_id\ta\nabc\tTrue\nabd\tno\nabe\t\n", "a: abc=1 abd=0 abe=-"},
 		{"others.csv", "", "id,text,a,late,empty,inf,big,\nabc,a caption that is long,1,1,,1,1,\nabd,,2,oops,,inf,1e301,\n",
 			`a: abc=1 abd=2; not text (2); not late (3); not empty (0); not inf (3); not big (3)`},
@@ -48,7 +51,8 @@ func TestReadNumbers(t *testing.T) {
 		{"comma.csv", "", "id;a;b\nabc;902;1,5\nabd;1.131;2,25\n",
 			"comma.csv:3:0 column \"a\" has a point that may part thousands"},
 		{"means.csv", "", "id,a,b\nabc,2,\"a 1,5\"\nabd,1.333,x\n", "a: abc=2 abd=1.333; not b (2)"},
-		{"keys.jsonl", "", `{"id":"abc","a":1}` + "\n" + `{"id":"abd","b":true,"a":null,"c":[1],"d":{}}` + "\n" + `{"id":"abe","b":"2"}`,
+		{"keys.jsonl", "",
+			`{"id":"abc","a":1}` + "\n" + `{"id":"abd","b":true,"a":null,"c":[1],"d":{}}` + "\n" + `{"id":"abe","b":"2"}`,
 			`a: abc=1 abd=- abe=-; b: abc=- abd=1 abe=2; not c (2); not d (2)`},
 		{"none.csv", "", "id,text\nabc,x\n", "none.csv:1:0 no column of numbers was found"},
 		{"no-id.csv", "", "a,b\n1,2\n", "no-id.csv:1:0 no column of post ids was found"},
@@ -79,7 +83,8 @@ func TestYesNo(t *testing.T) {
 	for _, c := range got.Columns {
 		is[c.Name] = c.YesNo
 	}
-	testkit.Same(t, "yes or no", map[string]bool{"words": true, "digits": false, "both": false, "mixed": false, "spaced": true}, is)
+	testkit.Same(t, "yes or no", map[string]bool{"words": true, "digits": false, "both": false, "mixed": false,
+		"spaced": true}, is)
 	testkit.Same(t, "where numbers and words begin", []Writing{{0, 2}, {2, 0}, {3, 2}, {4, 2}, {0, 2}}, got.Written)
 }
 

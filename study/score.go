@@ -14,12 +14,13 @@ import (
 
 // Tasks say what is scored or weighted, where it is not what the schema says.
 type Tasks struct {
-	Names     []string // of categories; nil for the schema's tasks
-	Merge     []string // codes of one class, such as SS4+SS5
-	LeaveOut  []string
-	ErrorsBy  []string
-	By        string
-	Overrides func(flag string) bool // whether merge, leave-out, by or errors-by replaces what the schema says; nil for none
+	Names    []string // of categories; nil for the schema's tasks
+	Merge    []string // codes of one class, such as SS4+SS5
+	LeaveOut []string
+	ErrorsBy []string
+	By       string
+	// whether merge, leave-out, by or errors-by replaces what the schema says; nil for none
+	Overrides func(flag string) bool
 }
 
 // of gives the tasks of a schema.
@@ -78,7 +79,8 @@ func (f Tasks) of(schema manifest.Schema) ([]labels.Task, error) {
 			}
 			i := slices.IndexFunc(tasks, func(t manifest.Task) bool { return t.Category == category })
 			if i < 0 {
-				return nil, userfile.Wrong("%s %s: category %s is not scored; add it with --task %s", flag.name, group, category, category)
+				return nil, userfile.Wrong("%s %s: category %s is not scored; add it with --task %s", flag.name, group,
+					category, category)
 			}
 			flag.add(&tasks[i], codes)
 		}
@@ -240,7 +242,8 @@ func (f Scoring) scorer(ctx context.Context) (s scorer, err error) {
 		return s, err
 	}
 	if s.split == f.TuneOn || s.split == All {
-		return s, userfile.Wrong("--tune-on %s: thresholds that were tuned on what is scored make the scores too high; name another --split", f.TuneOn)
+		return s,
+			userfile.Wrong("--tune-on %s: thresholds that were tuned on what is scored make the scores too high; name another --split", f.TuneOn)
 	}
 	tune, err := openGold(ctx, f.Gold, f.TuneOn)
 	s.tuneOn = tune.entries
@@ -304,7 +307,8 @@ func (s scorer) decide(ctx context.Context, file string, out *Scores, left *int)
 		if odd, ok := errors.AsType[*labels.Improbable](err); ok {
 			return nil, userfile.Faulty(&manifest.Problems{List: []manifest.Problem{{File: file,
 				Line:    numbers.Lines[odd.Row],
-				Message: odd.Error(), Hint: "logits have to go through softmax (one label) or sigmoid (several), log-probabilities through exp"}}})
+				Message: odd.Error(),
+				Hint:    "logits have to go through softmax (one label) or sigmoid (several), log-probabilities through exp"}}})
 		}
 		if err != nil {
 			return nil, userfile.Wrong("%s: %w", file, err)
@@ -315,7 +319,8 @@ func (s scorer) decide(ctx context.Context, file string, out *Scores, left *int)
 		var thresholds []labels.Threshold
 		if t.Kind == manifest.Multi {
 			if !slices.ContainsFunc(s.tuneOn, func(e manifest.Entry) bool { return p[e.Key] != nil }) {
-				return nil, userfile.Wrong("%s has no row of split %s, on which thresholds are found: add its rows, or name another split with --tune-on", file, s.TuneOn)
+				return nil,
+					userfile.Wrong("%s has no row of split %s, on which thresholds are found: add its rows, or name another split with --tune-on", file, s.TuneOn)
 			}
 			thresholds = t.Tune(s.tuneOn, p)
 			out.Thresholds = append(out.Thresholds, Thresholds{file, t.Category, s.TuneOn, thresholds})

@@ -23,7 +23,8 @@ type Split struct {
 	Assignment labels.Assignment  `json:"-"`
 }
 
-// Shares reads ratios such as 60:20:20 and the names of their splits, separated by commas; "" names two or three as usual.
+// Shares reads ratios such as 60:20:20 and the names of their splits, separated by commas; "" names two or three as
+// usual.
 func Shares(ratios, list string) ([]labels.Share, error) {
 	parts := strings.Split(ratios, ":")
 	names := strings.Split(list, ",")

@@ -23,8 +23,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Stats counts the labels of a release, a dataset or a workspace; release gives the files of a dataset their labels (default:
-// FigSIM's). It also returns the schema by which they were read.
+// Stats counts the labels of a release, a dataset or a workspace; release gives the files of a dataset their labels
+// (default: FigSIM's). It also returns the schema by which they were read.
 func Stats(ctx context.Context, path, release string) (none labels.Stats, _ manifest.Schema, _ error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -109,7 +109,8 @@ func shardsOf(dir string) (shards []string, _ error) {
 		}
 		file, split, total := filepath.Join(dir, "data", f.Name()), m[1], m[3]
 		if first, met := of[split]; met && first != total || m[2] >= total {
-			return nil, fmt.Errorf("%s does not go with the other files of split %s: are there files of two exports?", file, split)
+			return nil, fmt.Errorf("%s does not go with the other files of split %s: are there files of two exports?", file,
+				split)
 		}
 		have[split], of[split] = have[split]+1, total
 		shards = append(shards, file)
@@ -117,7 +118,8 @@ func shardsOf(dir string) (shards []string, _ error) {
 	for _, split := range slices.Sorted(maps.Keys(of)) {
 		total := of[split]
 		if n, err := strconv.Atoi(total); err != nil || n != have[split] {
-			return nil, fmt.Errorf("%s has %d of the %s files of split %s: download the others", filepath.Join(dir, "data"), have[split],
+			return nil, fmt.Errorf("%s has %d of the %s files of split %s: download the others", filepath.Join(dir, "data"),
+				have[split],
 				strings.TrimLeft(total, "0"), split)
 		}
 	}
@@ -223,7 +225,8 @@ func ofFiles(ctx context.Context, release string, files []string) (none labels.S
 		}
 		tables, splits = append(tables, table), append(splits, split)
 		// Labels are counted by the place of their category, so all files need the same categories.
-		if !slices.EqualFunc(table.Schema.Categories, tables[0].Schema.Categories, func(a, b manifest.Category) bool { return a.Name == b.Name }) {
+		if !slices.EqualFunc(table.Schema.Categories, tables[0].Schema.Categories,
+			func(a, b manifest.Category) bool { return a.Name == b.Name }) {
 			return none, manifest.Schema{}, userfile.Wrong("%s has other categories than %s", file, files[0])
 		}
 	}
@@ -259,7 +262,8 @@ func ofWorkspace(ctx context.Context, path string) (none labels.Stats, _ manifes
 		}
 	}
 	if errors.Is(err, workspace.ErrNoWorkspace) {
-		err = userfile.Wrong("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path, manifest.SettingsName)
+		err = userfile.Wrong("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path,
+			manifest.SettingsName)
 	}
 	if err != nil {
 		return none, manifest.Schema{}, err

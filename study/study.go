@@ -1,6 +1,7 @@
-// Package study computes the numbers that a paper prints of a dataset, from files. It opens a release and what lies beside it
-// (annotators' tables, predictions, numbers of features, answers of moderation services), chooses entries, columns and tasks, and
-// has package labels compute. What is wrong with a file or flag is a *userfile.Fault; results have the JSON form of docs/labels.md.
+// Package study computes the numbers that a paper prints of a dataset, from files. It opens a release and what lies
+// beside it (annotators' tables, predictions, numbers of features, answers of moderation services), chooses entries,
+// columns and tasks, and has package labels compute. What is wrong with a file or flag is a *userfile.Fault; results
+// have the JSON form of docs/labels.md.
 package study
 
 import (
@@ -194,7 +195,8 @@ func readTable(ctx context.Context, file string, like *manifest.Release, left *i
 	}
 	place := make([]int, len(table.Schema.Categories)) // of each of the file's categories in the schema
 	for i, category := range table.Schema.Categories {
-		place[i] = slices.IndexFunc(like.Schema.Categories, func(c manifest.Category) bool { return c.Name == category.Name })
+		place[i] = slices.IndexFunc(like.Schema.Categories,
+			func(c manifest.Category) bool { return c.Name == category.Name })
 	}
 	out := make(map[manifest.Key][][]int)
 	for e, err := range labels.Images(table.Schema, table.Entries(ctx)) {

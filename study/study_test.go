@@ -24,7 +24,8 @@ func release(t *testing.T, splits ...string) string {
 	return file
 }
 
-// TestGold: without a name the split is test where there is one, and the other entries are known as those of other splits.
+// TestGold: without a name the split is test where there is one, and the other entries are known as those of other
+// splits.
 func TestGold(t *testing.T) {
 	tests := []struct {
 		splits          []string
@@ -40,14 +41,17 @@ func TestGold(t *testing.T) {
 		g, err := openGold(t.Context(), release(t, test.splits...), test.of)
 		testkit.OK(t, err)
 		if g.split != test.want || len(g.entries) != test.entries || len(g.others) != test.others {
-			t.Errorf("%q of %q: split %s with %d entries and %d others", test.of, test.splits, g.split, len(g.entries), len(g.others))
+			t.Errorf("%q of %q: split %s with %d entries and %d others", test.of, test.splits, g.split, len(g.entries),
+				len(g.others))
 		}
 	}
 	var fault *userfile.Fault
-	if _, err := openGold(t.Context(), release(t, "train"), "tset"); !errors.As(err, &fault) || !fault.Flag || !strings.Contains(err.Error(), `no split "tset"; it has train`) {
+	if _, err := openGold(t.Context(), release(t, "train"), "tset"); !errors.As(err, &fault) || !fault.Flag ||
+		!strings.Contains(err.Error(), `no split "tset"; it has train`) {
 		t.Errorf("a split that is not there: %v", err)
 	}
-	if _, err := openGold(t.Context(), filepath.Join(t.TempDir(), "none.csv"), ""); !errors.As(err, &fault) || fault.Flag {
+	if _, err := openGold(t.Context(), filepath.Join(t.TempDir(), "none.csv"), ""); !errors.As(err, &fault) ||
+		fault.Flag {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -84,7 +88,8 @@ func TestShards(t *testing.T) {
 	for _, test := range tests {
 		dir := t.TempDir()
 		for _, file := range test.files {
-			testkit.OK(t, os.MkdirAll(filepath.Join(dir, "data"), 0o700), os.WriteFile(filepath.Join(dir, "data", file), nil, 0o600))
+			testkit.OK(t, os.MkdirAll(filepath.Join(dir, "data"), 0o700),
+				os.WriteFile(filepath.Join(dir, "data", file), nil, 0o600))
 		}
 		for name, text := range map[string]string{"croissant.json": test.croissant, "README.md": test.card} {
 			if text != "" {
@@ -112,10 +117,12 @@ func TestTasks(t *testing.T) {
 		{"the schema's", Tasks{}, "figurative 3, severity 5, related_content 4"},
 		{"one", Tasks{Names: []string{"modality"}}, "modality 3"},
 		{"no merging", Tasks{Names: []string{"severity"}, Merge: []string{""}, Overrides: set("merge")}, "severity 6"},
-		{"another merging", Tasks{Names: []string{"severity"}, Merge: []string{"SS1+SS2+SS3"}, Overrides: set("merge")}, "severity 4"},
+		{"another merging", Tasks{Names: []string{"severity"}, Merge: []string{"SS1+SS2+SS3"}, Overrides: set("merge")},
+			"severity 4"},
 		{"twice", Tasks{Names: []string{"severity", "severity"}}, "stands twice"},
 		{"an unknown code", Tasks{LeaveOut: []string{"SR55"}, Overrides: set("leave-out")}, `the code "SR55"`},
-		{"of a category that is not scored", Tasks{Names: []string{"modality"}, LeaveOut: []string{"SS1"}, Overrides: set("leave-out")}, "severity is not scored"},
+		{"of a category that is not scored", Tasks{Names: []string{"modality"}, LeaveOut: []string{"SS1"},
+			Overrides: set("leave-out")}, "severity is not scored"},
 		{"by no category", Tasks{By: "weather", Overrides: set("by")}, `no category "weather"`},
 	}
 	for _, test := range tests {
@@ -128,19 +135,24 @@ func TestTasks(t *testing.T) {
 			got += task.Category + " " + string(rune('0'+len(task.Classes)))
 		}
 		var fault *userfile.Fault
-		if err == nil && got != test.want || err != nil && (!errors.As(err, &fault) || !strings.Contains(err.Error(), test.want)) {
+		if err == nil && got != test.want || err != nil &&
+			(!errors.As(err, &fault) || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %q, %v, want %q", test.name, got, err, test.want)
 		}
 	}
 }
 
-// TestOwnClass: predictions may name a class that a task makes of several labels, by code or name, or one of those labels.
+// TestOwnClass: predictions may name a class that a task makes of several labels, by code or name, or one of those
+// labels.
 func TestOwnClass(t *testing.T) {
 	dir := t.TempDir()
 	gold, predicted := filepath.Join(dir, "gold.csv"), filepath.Join(dir, "predicted.csv")
-	testkit.OK(t, os.WriteFile(gold, []byte("id,severity,figurative,related_content,modality,context\naaaa1,SS4,F1,SR1,M1,C1\naaaa2,SS5,F1,SR1,M1,C1\n"+
-		"aaaa3,SS4,F1,SR1,M1,C1\naaaa4,SS5,F1,SR1,M1,C1\naaaa5,SS1,F1,SR1,M1,C1\n"), 0o600),
-		os.WriteFile(predicted, []byte("id,severity\naaaa1,SS4+SS5\naaaa2,Suicide attempts/Suicide death\naaaa3,suicide ATTEMPTS/suicide death\naaaa4,SS4\naaaa5,Wish to be dead\n"), 0o600))
+	testkit.OK(t,
+		os.WriteFile(gold,
+			[]byte("id,severity,figurative,related_content,modality,context\naaaa1,SS4,F1,SR1,M1,C1\naaaa2,SS5,F1,SR1,M1,C1\n"+
+				"aaaa3,SS4,F1,SR1,M1,C1\naaaa4,SS5,F1,SR1,M1,C1\naaaa5,SS1,F1,SR1,M1,C1\n"), 0o600),
+		os.WriteFile(predicted,
+			[]byte("id,severity\naaaa1,SS4+SS5\naaaa2,Suicide attempts/Suicide death\naaaa3,suicide ATTEMPTS/suicide death\naaaa4,SS4\naaaa5,Wish to be dead\n"), 0o600))
 	scores, err := Score(t.Context(), []string{predicted}, Scoring{Gold: gold})
 	testkit.OK(t, err)
 	for _, l := range scores.Task("severity").Labels {
@@ -150,10 +162,13 @@ func TestOwnClass(t *testing.T) {
 	}
 	testkit.Same(t, "classes that are not told apart", 0, len(scores.Mapped))
 	// Where its labels are told apart, the class means the first of them, and the scores say so.
-	unmerged := Scoring{Gold: gold, Tasks: Tasks{Merge: []string{""}, Overrides: func(flag string) bool { return flag == "merge" }}}
+	unmerged := Scoring{Gold: gold, Tasks: Tasks{Merge: []string{""},
+		Overrides: func(flag string) bool { return flag == "merge" }}}
 	scores, err = Score(t.Context(), []string{predicted}, unmerged)
 	testkit.OK(t, err)
-	testkit.Same(t, "a class whose labels are told apart", []Mapped{{File: predicted, Category: "severity", Class: "SS4+SS5", Name: "Suicide attempts/Suicide death", Code: "SS4", Rows: 3}}, scores.Mapped)
+	testkit.Same(t, "a class whose labels are told apart",
+		[]Mapped{{File: predicted, Category: "severity", Class: "SS4+SS5", Name: "Suicide attempts/Suicide death",
+			Code: "SS4", Rows: 3}}, scores.Mapped)
 	other := Scoring{Gold: gold, Tasks: Tasks{Merge: []string{"SS3+SS4+SS5"}, Overrides: unmerged.Overrides}}
 	scores, err = Score(t.Context(), []string{predicted}, other)
 	testkit.OK(t, err)
@@ -168,9 +183,10 @@ func TestAmbiguousPredictions(t *testing.T) {
 		return header + "\nfew000,SS6," + second + "\nfew001,SS6," + second + "\nfew002,SS6,\n"
 	}
 	for text, says := range map[string]string{
-		"id,severity,pred\nfew000,SS6,1\n":                                  `has the column "pred"`,
-		"id,severity,Predicted_label\nfew000,SS6,1\n":                       `has the column "Predicted_label"`,
-		rows("id,severity,severity_hat", "SS1"):                             `the columns "severity" and "severity_hat" both hold labels of severity`,
+		"id,severity,pred\nfew000,SS6,1\n":            `has the column "pred"`,
+		"id,severity,Predicted_label\nfew000,SS6,1\n": `has the column "Predicted_label"`,
+		rows("id,severity,severity_hat",
+			"SS1"): `the columns "severity" and "severity_hat" both hold labels of severity`,
 		rows("id,severity,gpt4", "wish to be dead"):                         `the columns "severity" and "gpt4" both`,
 		rows("id,severity,y_hat", "SS4+SS5"):                                `the columns "severity" and "y_hat" both`,
 		rows("id,severity,note", "SS1 or worse"):                            "",
@@ -186,15 +202,18 @@ func TestAmbiguousPredictions(t *testing.T) {
 		}
 	}
 	predicted := files(t, rows("id,severity,severity_hat", "SS1"))
-	for column, want := range map[string]float64{"severity_hat": 0, "severity": 1, "severity=severity_hat": 0, "severity=severity": 1} {
-		scores, err := Score(t.Context(), predicted, Scoring{Gold: gold, Tasks: Tasks{Names: []string{"severity"}}, Columns: []string{column}})
+	for column, want := range map[string]float64{"severity_hat": 0, "severity": 1, "severity=severity_hat": 0,
+		"severity=severity": 1} {
+		scores, err := Score(t.Context(), predicted,
+			Scoring{Gold: gold, Tasks: Tasks{Names: []string{"severity"}}, Columns: []string{column}})
 		testkit.OK(t, err)
 		testkit.Same(t, "F1 of the column "+column, want, scores.Task("severity").WeightedF1.Mean)
 	}
 	for column, says := range map[string]string{
 		"severity_hat": "--column severity_hat: say of which category", "severity=nope": `has no column "nope"`,
 	} {
-		if _, err := Score(t.Context(), predicted, Scoring{Gold: gold, Columns: []string{column}}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := Score(t.Context(), predicted, Scoring{Gold: gold, Columns: []string{column}}); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("--column %s: %v", column, err)
 		}
 	}
@@ -226,8 +245,10 @@ func TestImageColumn(t *testing.T) {
 	gold := release(t, "test", "test", "test")
 	scores, err := Score(t.Context(), files(t, second), Scoring{Gold: gold})
 	testkit.OK(t, err)
-	testkit.Same(t, "scored, and about images that the release lacks", [2]int{1, 2}, [2]int{scores.Files[0].Predicted, scores.Files[0].Unknown})
-	groups, err := TestGroups(t.Context(), files(t, "id,image,x\nfew000,1,1\nfew001,1,2\nfew002,0,3\n")[0], Grouping{Gold: gold, Alpha: .05})
+	testkit.Same(t, "scored, and about images that the release lacks", [2]int{1, 2},
+		[2]int{scores.Files[0].Predicted, scores.Files[0].Unknown})
+	groups, err := TestGroups(t.Context(), files(t, "id,image,x\nfew000,1,1\nfew001,1,2\nfew002,0,3\n")[0],
+		Grouping{Gold: gold, Alpha: .05})
 	testkit.OK(t, err)
 	testkit.Same(t, "tested", 1, groups.File.Predicted)
 }
@@ -253,9 +274,11 @@ func TestLeftOut(t *testing.T) {
 	}
 	values = strings.TrimSuffix(values, "0") + "1"
 	probabilities := columns + "\nfew000,ok" + values + "\nfew001,failed" + values + "\n"
-	scores, err = Score(t.Context(), files(t, probabilities), Scoring{Gold: release(t, "test", "test", "validation"), Probabilities: true, TuneOn: "validation"})
+	scores, err = Score(t.Context(), files(t, probabilities),
+		Scoring{Gold: release(t, "test", "test", "validation"), Probabilities: true, TuneOn: "validation"})
 	testkit.OK(t, err)
-	testkit.Same(t, "scored by probabilities, and left out", [2]int{1, 1}, [2]int{scores.Files[0].Predicted, scores.Files[0].LeftOut})
+	testkit.Same(t, "scored by probabilities, and left out", [2]int{1, 1},
+		[2]int{scores.Files[0].Predicted, scores.Files[0].LeftOut})
 }
 
 // TestFeaturesLeftOut: rows of numbers that say in words that they are none are left out and counted; numbers and yes

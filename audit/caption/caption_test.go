@@ -153,7 +153,8 @@ func TestRivals(t *testing.T) {
 
 // TestOwners: an owner with two captions in a text has one hit, and hits are in the order of the text.
 func TestOwners(t *testing.T) {
-	const first, second = "my lawn mower wept quietly behind the buffet", "the goose testified for both sides of the lawsuit"
+	const first, second = "my lawn mower wept quietly behind the buffet",
+		"the goose testified for both sides of the lawsuit"
 	b := New[string](tableOf(t, ""))
 	b.Add("gallery", second, true)
 	b.Add("gallery", first, true)

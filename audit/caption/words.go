@@ -45,8 +45,9 @@ func ParseWords(r io.Reader) (*Words, error) {
 			continue
 		}
 		if !(value > 0 && value <= 1) {
-			return nil, fmt.Errorf("line %d of a table of common words: the share of %q is %v, want more than 0 and at most 1",
-				n, name, value)
+			return nil,
+				fmt.Errorf("line %d of a table of common words: the share of %q is %v, want more than 0 and at most 1",
+					n, name, value)
 		}
 		if _, twice := w.rarity[name]; twice {
 			return nil, fmt.Errorf("line %d of a table of common words: %q is there twice", n, name)

@@ -59,10 +59,10 @@ const (
 	mendReport = "rehydrate report: it writes it again"
 )
 
-// Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It writes
-// nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
-// seal it compares the files with the state and the log. The error is ErrNoWorkspace, ErrLayout, the context's or
-// one of the disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
+// Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It
+// writes nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
+// seal it compares the files with the state and the log. The error is ErrNoWorkspace, ErrLayout, the context's or one
+// of the disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
 func Workspace(ctx context.Context, dir string) (Report, error) {
 	files, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true, FilesOnly: true})
 	if err != nil {
@@ -72,7 +72,8 @@ func Workspace(ctx context.Context, dir string) (Report, error) {
 	v := &verification{files: files, report: Report{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
 		present: map[string]workspace.Found{}, asSealed: map[string]bool{},
 		// These four belong to a workspace in any state of it.
-		accounted: map[string]bool{state.StateFile: true, state.JournalFile: true, state.LockFile: true, state.LogKeyFile: true}}
+		accounted: map[string]bool{state.StateFile: true, state.JournalFile: true, state.LockFile: true,
+			state.LogKeyFile: true}}
 	seal, sealed, unsealed := files.ReadSeal(ctx)
 	// Tests open the workspace here, between the seal and the files.
 	if err := cmp.Or(durable.Step(ctx, "verify", state.SealFile), v.list(ctx)); err != nil {
@@ -91,9 +92,13 @@ func Workspace(ctx context.Context, dir string) (Report, error) {
 	}
 	r := v.report
 	if len(r.Damage) > 0 && (still != sealed || later.Sum != seal.Sum || (err == nil) != (unsealed == nil)) {
-		return Report{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace, workspace.ErrInUse)
+		return Report{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace,
+			workspace.ErrInUse)
 	}
-	slices.SortStableFunc(r.Damage, func(a, b Damage) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.What, b.What)) })
+	slices.SortStableFunc(r.Damage, func(a, b Damage) int {
+		return cmp.Or(cmp.Compare(a.Where, b.Where),
+			cmp.Compare(a.What, b.What))
+	})
 	// Notes are not damage: they say what the next run mends by itself.
 	r.Whole = len(r.Damage) == 0
 	return r, nil
@@ -187,7 +192,8 @@ func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, 
 		}
 	}
 	if _, left := v.present[state.JournalFile]; left {
-		v.damage(state.JournalFile, mendState, "a sealed workspace has no journal: someone put it there, and opening %s would apply it", state.StateFile)
+		v.damage(state.JournalFile, mendState,
+			"a sealed workspace has no journal: someone put it there, and opening %s would apply it", state.StateFile)
 	}
 }
 
@@ -205,8 +211,8 @@ func (v *verification) key() {
 	}
 }
 
-// compare reports how a file differs from its record, and returns whether it may be read on. With soft set, a whole file of
-// another time is not damage.
+// compare reports how a file differs from its record, and returns whether it may be read on. With soft set, a whole
+// file of another time is not damage.
 func (v *verification) compare(ctx context.Context, want workspace.File, mend, known string, soft bool) bool {
 	switch got, err := v.files.Stat(ctx, want.Name); {
 	case errors.As(err, new(*workspace.Linked)): // strays says it of every link
@@ -218,7 +224,8 @@ func (v *verification) compare(ctx context.Context, want workspace.File, mend, k
 		v.note("%s is not %s; the last run ended while it wrote it", want.Name, known)
 		return true
 	case got != want:
-		v.damage(want.Name, mend, "it is not %s: %d bytes with the sha256 %s, and it had %d with %s", known, got.Size, got.SHA256, want.Size, want.SHA256)
+		v.damage(want.Name, mend, "it is not %s: %d bytes with the sha256 %s, and it had %d with %s", known, got.Size,
+			got.SHA256, want.Size, want.SHA256)
 	default:
 		return true
 	}
@@ -314,7 +321,8 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 		// An erasure removes the file before the row: one that was killed between the two is not damage.
 		if _, there := v.present[name]; !there && (stones.Has(rec.ID) || rec.Post.State.Gone()) && !v.report.Sealed {
 			v.note("%s is erased, and its row is not yet: the next run or purge goes on", name)
-		} else if v.compare(ctx, workspace.File{Name: name, SHA256: rec.Image.SHA256, Size: rec.Image.Bytes}, mendImage, "the image that was stored", false) {
+		} else if v.compare(ctx, workspace.File{Name: name, SHA256: rec.Image.SHA256, Size: rec.Image.Bytes}, mendImage,
+			"the image that was stored", false) {
 			v.report.Files++
 		}
 	}

@@ -30,17 +30,34 @@ func TestWorkspace(t *testing.T) {
 		harm  func(dir string) error
 		where string // the file that is named, "" for none
 	}{
-		"nothing":                          {func(string) error { return nil }, ""},
-		"a bit":                            {func(dir string) error { return flip(filepath.Join(dir, "state.db"), 4000) }, "state.db"},
-		"the seal":                         {func(dir string) error { return flip(filepath.Join(dir, "audit/seal.json"), 0) }, "audit/seal.json"},
-		"a missing file":                   {func(dir string) error { return os.Remove(filepath.Join(dir, "state.db")) }, "state.db"},
-		"a stray file":                     {func(dir string) error { return write(dir, "images/zz.txt", "stray") }, "images/zz.txt"},
-		"an empty folder":                  {func(dir string) error { return os.Mkdir(filepath.Join(dir, "foo"), 0o700) }, "foo"},
-		"an empty folder of a post":        {func(dir string) error { return os.MkdirAll(filepath.Join(dir, "dataset/1q2wbv"), 0o700) }, "dataset/1q2wbv"},
-		"a folder whose images are erased": {func(dir string) error { return os.MkdirAll(filepath.Join(dir, "images/1q"), 0o700) }, ""},
-		"a journal":                        {func(dir string) error { return write(dir, "state.db-journal", "x") }, "state.db-journal"},
-		"a stuffed lock":                   {func(dir string) error { return write(dir, "lock", "1 and what somebody hid in it, behind it") }, "lock"},
-		"another's file":                   {func(dir string) error { return write(dir, "notes.md", "x") }, "notes.md"},
+		"nothing": {func(string) error { return nil }, ""},
+		"a bit": {func(dir string) error { return flip(filepath.Join(dir, "state.db"), 4000) },
+			"state.db"},
+		"the seal": {func(dir string) error {
+			return flip(filepath.Join(dir, "audit/seal.json"),
+				0)
+		}, "audit/seal.json"},
+		"a missing file": {func(dir string) error { return os.Remove(filepath.Join(dir, "state.db")) },
+			"state.db"},
+		"a stray file": {func(dir string) error { return write(dir, "images/zz.txt", "stray") },
+			"images/zz.txt"},
+		"an empty folder": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "foo"), 0o700) },
+			"foo"},
+		"an empty folder of a post": {func(dir string) error {
+			return os.MkdirAll(filepath.Join(dir,
+				"dataset/1q2wbv"), 0o700)
+		}, "dataset/1q2wbv"},
+		"a folder whose images are erased": {func(dir string) error {
+			return os.MkdirAll(filepath.Join(dir, "images/1q"),
+				0o700)
+		}, ""},
+		"a journal": {func(dir string) error { return write(dir, "state.db-journal", "x") },
+			"state.db-journal"},
+		"a stuffed lock": {func(dir string) error {
+			return write(dir, "lock",
+				"1 and what somebody hid in it, behind it")
+		}, "lock"},
+		"another's file": {func(dir string) error { return write(dir, "notes.md", "x") }, "notes.md"},
 		"a broken key": {func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, "audit/seal.json")), write(dir, "log.key", "broken\n"))
 		}, "log.key"},

@@ -91,8 +91,8 @@ func become(program string, args ...string) error {
 	return unix.Exec(program, append([]string{program}, args...), nil)
 }
 
-// refused reports whether the kernel did not let a call through, or has no such thing. Any other error is of a call that
-// was let through, with nobody at its other end.
+// refused reports whether the kernel did not let a call through, or has no such thing. Any other error is of a call
+// that was let through, with nobody at its other end.
 func refused(err error) bool {
 	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT,
 		unix.ESOCKTNOSUPPORT}, func(no error) bool { return errors.Is(err, no) })
@@ -124,7 +124,8 @@ func withSocket(family, kind, protocol int, use func(fd int) error) error {
 }
 
 func connect(protocol int, to netip.AddrPort) error {
-	return withSocket(unix.AF_INET, unix.SOCK_STREAM, protocol, func(fd int) error { return unix.Connect(fd, address(to)) })
+	return withSocket(unix.AF_INET, unix.SOCK_STREAM, protocol,
+		func(fd int) error { return unix.Connect(fd, address(to)) })
 }
 
 func listen(protocol int) error {

@@ -28,7 +28,8 @@ func (c confinement) String() string {
 }
 
 // confine takes files, network and other processes from this process for good. What is left is its memory, its threads,
-// the clock and the files that are open. On a kernel that has not all of it, it does what it can, and returns what that is.
+// the clock and the files that are open. On a kernel that has not all of it, it does what it can, and returns what that
+// is.
 func confine(tessdata string) (did confinement, err error) {
 	// A crash dump would hold a picture, and its text, where no purge looks.
 	if err := secret.NoDumps(); err != nil {

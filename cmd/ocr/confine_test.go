@@ -89,8 +89,10 @@ func TestConfine(t *testing.T) {
 	}
 	// The same attempts succeed without it: what is refused above is refused by the confinement.
 	free, became := try(t, "free")
-	for _, name := range []string{"read a file", "write a file", "look up a file", "connect by TCP", "listen by TCP", "send by UDP",
-		"connect to a UNIX socket", "open a netlink socket", "make a pair of sockets", "fork", "signal a process", "make a file in memory"} {
+	for _, name := range []string{"read a file", "write a file", "look up a file", "connect by TCP", "listen by TCP",
+		"send by UDP",
+		"connect to a UNIX socket", "open a netlink socket", "make a pair of sockets", "fork", "signal a process",
+		"make a file in memory"} {
 		if !slices.Contains(free.Done, name) {
 			t.Errorf("a free process could not %s: it could %q", name, free.Done)
 		}
@@ -106,16 +108,21 @@ func TestTrial(t *testing.T) {
 		trial
 		want string
 	}{
-		{trial{confinement{7, true}, 25, nil}, "landlock, version 7, and seccomp: a worker tried 25 ways to reach files, the network " +
-			"and other processes, and was refused each"},
-		{trial{confinement{7, false}, 25, []string{"send by UDP", "fork"}}, "landlock, version 7, without seccomp: of 25 ways to reach " +
-			"files, the network and other processes, a worker had 2: it could send by UDP, fork"},
-		{trial{confinement{0, true}, 25, []string{"fork"}}, "seccomp, without landlock: of 25 ways to reach files, the network and other " +
-			"processes, a worker had 1: it could fork"},
-		{trial{confinement{}, 25, []string{"read a file"}}, "this kernel has neither landlock nor seccomp for this program, and OCR workers " +
-			"run without them: of 25 ways to reach files, the network and other processes, a worker had 1: it could read a file"},
-		{trial{Tried: 1, Done: []string{"start a program"}}, "OCR workers are confined on Linux alone: here they can reach files and the " +
-			"network, and are given pixels alone"},
+		{trial{confinement{7, true}, 25, nil},
+			"landlock, version 7, and seccomp: a worker tried 25 ways to reach files, the network " +
+				"and other processes, and was refused each"},
+		{trial{confinement{7, false}, 25, []string{"send by UDP", "fork"}},
+			"landlock, version 7, without seccomp: of 25 ways to reach " +
+				"files, the network and other processes, a worker had 2: it could send by UDP, fork"},
+		{trial{confinement{0, true}, 25, []string{"fork"}},
+			"seccomp, without landlock: of 25 ways to reach files, the network and other " +
+				"processes, a worker had 1: it could fork"},
+		{trial{confinement{}, 25, []string{"read a file"}},
+			"this kernel has neither landlock nor seccomp for this program, and OCR workers " +
+				"run without them: of 25 ways to reach files, the network and other processes, a worker had 1: it could read a file"},
+		{trial{Tried: 1, Done: []string{"start a program"}},
+			"OCR workers are confined on Linux alone: here they can reach files and the " +
+				"network, and are given pixels alone"},
 	} {
 		testkit.Same(t, tt.Confinement.String(), tt.want, tt.trial.String())
 	}

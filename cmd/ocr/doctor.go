@@ -142,9 +142,11 @@ func examine(ctx context.Context, o options, env []string, stderr io.Writer) (fi
 	// The worker has said hello, which it refuses to do without.
 	add("threads", "workers run with OMP_THREAD_LIMIT=1, set before they start", nil, "")
 	found, err := selfTest(ctx, pool)
-	add("self-test", found, err, "the engine is there and does not read: compare its version and the model's digest with docs/ocr.md")
+	add("self-test", found, err,
+		"the engine is there and does not read: compare its version and the model's digest with docs/ocr.md")
 	found, err = sandbox(ctx, c)
-	add("sandbox", found, err, "the worker reads and its confinement cannot be tried: report this, with what ocr doctor printed")
+	add("sandbox", found, err,
+		"the worker reads and its confinement cannot be tried: report this, with what ocr doctor printed")
 	return findings
 }
 
@@ -176,7 +178,8 @@ func drawCaption(text string) (image.Image, error) {
 	img := image.NewRGBA(image.Rect(0, 0, 600, 200))
 	// White on a dark gradient: black on white would be read without the filters.
 	for y := range 200 {
-		draw.Draw(img, image.Rect(0, y, 600, y+1), image.NewUniform(color.RGBA{20, uint8(30 + y/3), 90, 255}), image.Point{}, draw.Src)
+		draw.Draw(img, image.Rect(0, y, 600, y+1), image.NewUniform(color.RGBA{20, uint8(30 + y/3), 90, 255}),
+			image.Point{}, draw.Src)
 	}
 	d := font.Drawer{Dst: img, Src: image.White, Face: face, Dot: fixed.P(40, 110)}
 	d.DrawString(text)

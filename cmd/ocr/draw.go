@@ -103,7 +103,8 @@ func drawWord(canvas *image.RGBA, face font.Face, w word.Word, box image.Rectang
 	x := max(0, min(outer.Min.X, canvas.Rect.Dx()-width))
 	y := max(0, outer.Min.Y-ascent-descent)
 	// Half-transparent, because the label may cover the line above.
-	draw.Draw(canvas, image.Rect(x, y, x+width, y+ascent+descent), image.NewUniform(color.RGBA{A: 170}), image.Point{}, draw.Over)
+	draw.Draw(canvas, image.Rect(x, y, x+width, y+ascent+descent), image.NewUniform(color.RGBA{A: 170}), image.Point{},
+		draw.Over)
 	d := font.Drawer{Dst: canvas, Src: ink, Face: face, Dot: fixed.P(x+2, y+ascent)}
 	d.DrawString(w.Text)
 }

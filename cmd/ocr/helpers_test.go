@@ -106,7 +106,8 @@ type sunset struct{ bounds image.Rectangle }
 func (s sunset) ColorModel() color.Model { return color.RGBAModel }
 func (s sunset) Bounds() image.Rectangle { return s.bounds }
 func (s sunset) At(x, y int) color.Color {
-	return color.RGBA{uint8(20 + 140*y/s.bounds.Dy()), uint8(30 + 50*x/s.bounds.Dx()), uint8(90 - 60*y/s.bounds.Dy()), 255}
+	return color.RGBA{uint8(20 + 140*y/s.bounds.Dy()), uint8(30 + 50*x/s.bounds.Dx()), uint8(90 - 60*y/s.bounds.Dy()),
+		255}
 }
 
 func panelMeme(t testing.TB) image.Image {

@@ -51,7 +51,8 @@ func newHOCR(out io.Writer, engine ocr.Engine) output {
 			Number int
 			Title  string
 			Lines  [][]word.Word
-		}{pages, fmt.Sprintf(`image "%s"; bbox 0 0 %d %d; ppageno %d`, name, r.width, r.height, pages-1), acceptedLines(r.Words)})
+		}{pages, fmt.Sprintf(`image "%s"; bbox 0 0 %d %d; ppageno %d`, name, r.width, r.height, pages-1),
+			acceptedLines(r.Words)})
 	}
 	// Also after an interrupt, and for no page at all: the document is well formed however the run ends.
 	end := func(bool) error {

@@ -93,8 +93,10 @@ func TestShown(t *testing.T) {
 // A file's name reaches a terminal in no form that it would obey.
 func TestNamesAreEscaped(t *testing.T) {
 	name := "a\x1b[2J\u009b\u202e\n.png"
-	dir := writeTree(t, map[string][]byte{name: pngBytes(t, image.NewGray(image.Rect(0, 0, 8, 8))), "b" + name: []byte("\x89PNG\r\n\x1a\ncut")})
-	for _, args := range [][]string{{dir, filepath.Join(dir, "none\x1b")}, {"--hocr", dir}, {"--filter", dir}, {"--json", dir}} {
+	dir := writeTree(t, map[string][]byte{name: pngBytes(t, image.NewGray(image.Rect(0, 0, 8, 8))),
+		"b" + name: []byte("\x89PNG\r\n\x1a\ncut")})
+	for _, args := range [][]string{{dir, filepath.Join(dir, "none\x1b")}, {"--hocr", dir}, {"--filter", dir},
+		{"--json", dir}} {
 		r := runProgram(t, args...)
 		if strings.ContainsAny(r.Stdout+r.Stderr, "\x1b\u009b\u202e") || r.Status != exitSomeFailed {
 			t.Errorf("ocr %q = %+v: want status 3 and no control character", args, r)

@@ -98,7 +98,8 @@ func progress(n counts, done, total int) console.Progress {
 	if n.failed > 0 {
 		failed = fmt.Sprintf(", %d could not be read", n.failed)
 	}
-	return console.Progress{Words: "images" + failed, Line: fmt.Sprintf("%d of %d images%s", done, total, failed), Done: done, Total: total}
+	return console.Progress{Words: "images" + failed, Line: fmt.Sprintf("%d of %d images%s", done, total, failed),
+		Done: done, Total: total}
 }
 
 // conclude says on stderr what the output does not.
@@ -140,7 +141,8 @@ func (j *job) plan(found inputs) error {
 	for _, folder := range found.folders {
 		for _, out := range []string{j.draw, j.hocr} {
 			if out != "" && realPath(folder) == realPath(out) {
-				return usage("name another folder", "the folder %s is read: what is written there would be read the next time", out)
+				return usage("name another folder",
+					"the folder %s is read: what is written there would be read the next time", out)
 			}
 		}
 	}
@@ -171,13 +173,15 @@ func (j *job) plan(found inputs) error {
 		}
 		real := realPath(t.path)
 		if other, twice := written[real]; twice {
-			return usage("name the folder above them instead of the files", "%s and %s would both be written to %s", other, t.of, t.path)
+			return usage("name the folder above them instead of the files", "%s and %s would both be written to %s", other,
+				t.of, t.path)
 		}
 		if read[real] {
 			return usage("name another place", "%s is an image to read: it is never written over", t.path)
 		}
 		if _, err := os.Lstat(t.path); err == nil && !j.force {
-			return usage("name another place, or write over it with --force", "%s: there is a file of that name already", t.path)
+			return usage("name another place, or write over it with --force", "%s: there is a file of that name already",
+				t.path)
 		}
 		written[real] = t.of
 	}
@@ -190,7 +194,10 @@ func (j *job) open(ctx context.Context, found inputs, engine ocr.Engine, words *
 	var all outputs
 	switch {
 	case j.json && j.filter:
-		all = append(all, jsonOutput(j.stdout, func(r result) any { return jsonDecision{r.name, decide(words, r.Reading)} }))
+		all = append(all, jsonOutput(j.stdout, func(r result) any {
+			return jsonDecision{r.name,
+				decide(words, r.Reading)}
+		}))
 	case j.json:
 		all = append(all, jsonOutput(j.stdout, newJSONReading))
 	case j.hocr == stdinName:
@@ -203,16 +210,18 @@ func (j *job) open(ctx context.Context, found inputs, engine ocr.Engine, words *
 		all = append(all, textOutput(j.stdout, textOf(found.several())))
 	}
 	if j.hocr != "" && j.hocr != stdinName {
-		all = append(all, fileOutput(ctx, j.force, func(r result) string { return r.hocr }, func(w io.Writer, r result) error {
-			page := newHOCR(w, engine)
-			return errors.Join(page.write(r), page.close(true))
-		}))
+		all = append(all, fileOutput(ctx, j.force, func(r result) string { return r.hocr },
+			func(w io.Writer, r result) error {
+				page := newHOCR(w, engine)
+				return errors.Join(page.write(r), page.close(true))
+			}))
 	}
 	if j.draw != "" {
-		all = append(all, fileOutput(ctx, j.force, func(r result) string { return r.draw }, func(w io.Writer, r result) error {
-			_, err := w.Write(r.overlay)
-			return err
-		}))
+		all = append(all, fileOutput(ctx, j.force, func(r result) string { return r.draw },
+			func(w io.Writer, r result) error {
+				_, err := w.Write(r.overlay)
+				return err
+			}))
 	}
 	if j.parquet != "" {
 		out, err := newParquetOutput(ctx, j.parquet, j.force, engine)

@@ -59,7 +59,8 @@ func slanted(img image.Image) image.Image {
 // Two columns are read one after the other, and what stands above and below them before and after.
 func TestTwoColumns(t *testing.T) {
 	img := drawMeme(t, 800, 500, image.White, caption{"WHEN THEY READ IT AT THE OFFICE", 40, 60, 32, color.Black},
-		caption{"what he wrote", 40, 160, 28, color.Black}, caption{"about the house", 40, 210, 28, color.Black}, caption{"and the garden", 40, 260, 28, color.Black},
+		caption{"what he wrote", 40, 160, 28, color.Black}, caption{"about the house", 40, 210, 28, color.Black},
+		caption{"and the garden", 40, 260, 28, color.Black},
 		caption{"what she wanted", 460, 172, 28, color.Black}, caption{"was another cat", 460, 222, 28, color.Black},
 		caption{"AND NOBODY KNOWS WHERE IT ENDS", 40, 440, 32, color.Black})
 	r, err := startPool(t, benchConfig(t)).Read(t.Context(), img)
@@ -94,10 +95,13 @@ func TestKindsOfPictures(t *testing.T) {
 		{"wide as a banner", pngBytes(t, at(2400, 120, 900, 80, 56, image.White, color.Black))},
 		{"high as a strip", pngBytes(t, at(480, 1600, 20, 800, 36, image.White, color.Black))},
 		{"dark on transparent", pngBytes(t, at(600, 200, 40, 110, 48, image.Transparent, color.Black))},
-		{"white on a dark photograph", jpegBytes(t, at(600, 400, 40, 210, 48, sunset{image.Rect(0, 0, 600, 400)}, color.White))},
-		{"yellow on a dark photograph", jpegBytes(t, at(600, 400, 40, 210, 48, sunset{image.Rect(0, 0, 600, 400)}, color.RGBA{255, 235, 0, 255}))},
+		{"white on a dark photograph", jpegBytes(t,
+			at(600, 400, 40, 210, 48, sunset{image.Rect(0, 0, 600, 400)}, color.White))},
+		{"yellow on a dark photograph", jpegBytes(t,
+			at(600, 400, 40, 210, 48, sunset{image.Rect(0, 0, 600, 400)}, color.RGBA{255, 235, 0, 255}))},
 		{"white on black", pngBytes(t, at(600, 200, 40, 110, 48, image.Black, color.White))},
-		{"animated: the first frame", animated(t, plain, drawMeme(t, 600, 200, image.White, caption{"ANOTHER FRAME", 40, 110, 48, color.Black}))},
+		{"animated: the first frame", animated(t, plain,
+			drawMeme(t, 600, 200, image.White, caption{"ANOTHER FRAME", 40, 110, 48, color.Black}))},
 		{"stored on its side", sideways(t, plain)},
 		{"slanted", pngBytes(t, slanted(plain))},
 	}

@@ -169,7 +169,8 @@ func BenchmarkTesseract(b *testing.B) {
 		for i, m := range memes {
 			fmt.Fprintf(&list, "%s\n%s\n", filepath.Join(dir, m.File), filepath.Join(out, strconv.Itoa(i)))
 		}
-		cmd := exec.Command("xargs", "-P2", "-n2", "-d", "\n", "sh", "-c", `"$0" "$1" "$2" --psm 3 2>/dev/null || :`, program)
+		cmd := exec.Command("xargs", "-P2", "-n2", "-d", "\n", "sh", "-c", `"$0" "$1" "$2" --psm 3 2>/dev/null || :`,
+			program)
 		cmd.Env = append(os.Environ(), "OMP_THREAD_LIMIT=1")
 		cmd.Stdin = strings.NewReader(list.String())
 		start, before := time.Now(), processorTime(syscall.RUSAGE_CHILDREN)
@@ -178,7 +179,8 @@ func BenchmarkTesseract(b *testing.B) {
 		}
 		elapsed := time.Since(start)
 		b.ReportMetric(float64(len(memes))/elapsed.Seconds(), "img/s")
-		b.ReportMetric((processorTime(syscall.RUSAGE_CHILDREN)-before).Seconds()*1000/float64(len(memes)), "worker-cpu-ms/img")
+		b.ReportMetric((processorTime(syscall.RUSAGE_CHILDREN)-before).Seconds()*1000/float64(len(memes)),
+			"worker-cpu-ms/img")
 		readings := make([]layout.Reading, len(memes))
 		for i := range memes {
 			text, err := os.ReadFile(filepath.Join(out, strconv.Itoa(i)+".txt"))
@@ -206,7 +208,8 @@ func BenchmarkWorkerMemory(b *testing.B) {
 	var pictures []image.Image
 	for i := range 20 {
 		pictures = append(pictures, drawMeme(b, 320, 240, sunset{image.Rect(0, 0, 320, 240)},
-			caption{fmt.Sprintf("PICTURE %d OF", i), 20, 60, 30, color.White}, caption{"MANY MORE", 60, 210, 30, color.White}))
+			caption{fmt.Sprintf("PICTURE %d OF", i), 20, 60, 30, color.White},
+			caption{"MANY MORE", 60, 210, 30, color.White}))
 	}
 	for b.Loop() {
 		pool := startPool(b, benchConfig(b))
@@ -341,7 +344,8 @@ func distance(a, b []string) int {
 }
 
 func TestScoring(t *testing.T) {
-	if got, want := strings.Join(tokens("Don\u2019t PANIC.. CONSPIRÁCY? 5G\n"), " "), "DONT PANIC CONSPIRACY 5G"; got != want {
+	if got, want := strings.Join(tokens("Don\u2019t PANIC.. CONSPIRÁCY? 5G\n"), " "),
+		"DONT PANIC CONSPIRACY 5G"; got != want {
 		t.Errorf("tokens = %q, want %q", got, want)
 	}
 	if got := common([]string{"A", "A", "B"}, []string{"A", "B", "B", "C"}); got != 2 {

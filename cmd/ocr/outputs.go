@@ -224,7 +224,8 @@ func newParquetOutput(ctx context.Context, path string, force bool, e ocr.Engine
 		return output{}, err
 	}
 	rows := dataset.NewReadingsWriter(file, build.Version(), map[string]string{
-		"engine": system(e), "model": e.Model + " " + e.ModelSHA256, "parameters": e.Parameters, "fingerprint": e.Fingerprint(),
+		"engine": system(e), "model": e.Model + " " + e.ModelSHA256, "parameters": e.Parameters,
+		"fingerprint": e.Fingerprint(),
 	})
 	end := func(complete bool) error {
 		defer file.Discard()

@@ -50,7 +50,8 @@ func parseHOCR(t *testing.T, document string) []element {
 	if _, err := dec.Token(); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatalf("after the document: %v", err)
 	}
-	if html.Title == "" || len(html.Meta) != 3 || html.Meta[1].Name != "ocr-system" || !strings.HasPrefix(html.Meta[1].Content, "tesseract ") {
+	if html.Title == "" || len(html.Meta) != 3 || html.Meta[1].Name != "ocr-system" ||
+		!strings.HasPrefix(html.Meta[1].Content, "tesseract ") {
 		t.Errorf("head %+v", html)
 	}
 	return html.Pages
@@ -69,7 +70,8 @@ func words(t *testing.T, page element, width, height int) string {
 			var b image.Rectangle
 			var confidence int
 			n, err := fmt.Sscanf(w.Title, "bbox %d %d %d %d; x_wconf %d", &b.Min.X, &b.Min.Y, &b.Max.X, &b.Max.Y, &confidence)
-			if w.Class != "ocrx_word" || n != 5 || err != nil || !b.In(image.Rect(0, 0, width, height)) || confidence < 50 || confidence > 100 {
+			if w.Class != "ocrx_word" || n != 5 || err != nil || !b.In(image.Rect(0, 0, width, height)) ||
+				confidence < 50 || confidence > 100 {
 				t.Errorf("word %+v", w)
 			}
 			read = append(read, w.Text)
@@ -82,24 +84,28 @@ func words(t *testing.T, page element, width, height int) string {
 // TestHOCR has the document of several images, the files of a folder, and boxes that are upright.
 func TestHOCR(t *testing.T) {
 	name := `q"u<o>t&e\d.png`
-	files := map[string][]byte{name: panelFile(t), "a/side.jpg": sideways(t, panelMeme(t)), "z.jpg": photoFile(t), "bad.jpg": []byte("\xff\xd8\xff")}
+	files := map[string][]byte{name: panelFile(t), "a/side.jpg": sideways(t, panelMeme(t)), "z.jpg": photoFile(t),
+		"bad.jpg": []byte("\xff\xd8\xff")}
 	dir, out := writeTree(t, files), filepath.Join(t.TempDir(), "new", "hocr")
 	r := runProgram(t, "--hocr", dir)
 	pages := parseHOCR(t, r.Stdout)
 	if r.Status != exitSomeFailed || len(pages) != 3 {
 		t.Fatalf("ocr --hocr = %d with %d pages, want 3 and 3; %s", r.Status, len(pages), r.Stderr)
 	}
-	title := `image "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(filepath.Join(dir, name)) + `"; bbox 0 0 600 400; ppageno 1`
+	title := `image "` + strings.NewReplacer(`\`, `\\`, `"`,
+		`\"`).Replace(filepath.Join(dir, name)) + `"; bbox 0 0 600 400; ppageno 1`
 	if pages[1].Class != "ocr_page" || pages[1].ID != "page_2" || pages[1].Title != title {
 		t.Errorf("page %+v, want title %s", pages[1], title)
 	}
-	if got := words(t, pages[0], 600, 400) + words(t, pages[1], 600, 400) + words(t, pages[2], 640, 480); got != panelText+panelText+photoText {
+	if got := words(t, pages[0], 600, 400) + words(t, pages[1], 600, 400) + words(t, pages[2], 640,
+		480); got != panelText+panelText+photoText {
 		t.Errorf("text %q", got)
 	}
 	if r := runProgram(t, "--hocr="+out, dir); r.Status != exitSomeFailed || r.Stdout != "" {
 		t.Fatalf("ocr = %+v", r)
 	}
-	for name, want := range map[string]string{"a/side.jpg.hocr": panelText, name + ".hocr": panelText, "z.jpg.hocr": photoText} {
+	for name, want := range map[string]string{"a/side.jpg.hocr": panelText, name + ".hocr": panelText,
+		"z.jpg.hocr": photoText} {
 		body, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +123,8 @@ func TestHOCR(t *testing.T) {
 func TestParquet(t *testing.T) {
 	dir := writeTree(t, map[string][]byte{"a.png": panelFile(t), "bad.jpg": []byte("\xff\xd8\xff")})
 	path := filepath.Join(t.TempDir(), "text.parquet")
-	if r := runProgram(t, "--parquet", path, dir); r.Status != exitSomeFailed || r.Stdout != "" || !strings.Contains(r.Stderr, "wrote "+path) {
+	if r := runProgram(t, "--parquet", path, dir); r.Status != exitSomeFailed || r.Stdout != "" ||
+		!strings.Contains(r.Stderr, "wrote "+path) {
 		t.Fatalf("ocr --parquet = %+v", r)
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
@@ -140,7 +147,8 @@ func TestParquet(t *testing.T) {
 		len(words)::INT AS words, len(list_filter(words, lambda w: w.accepted AND w.x > 30 AND w.w > 50))::INT AS accepted, reason
 		FROM `+file+" JOIN read_blob("+duckdb.Quote(filepath.Join(dir, "*"))+") AS blobs ON blobs.filename = file ORDER BY file")
 	want := []row{
-		{File: filepath.Join(dir, "a.png"), Text: new(strings.TrimSpace(panelText)), Sure: new(true), Width: new(600), Height: new(400),
+		{File: filepath.Join(dir, "a.png"), Text: new(strings.TrimSpace(panelText)), Sure: new(true), Width: new(600),
+			Height: new(400),
 			Digest: new(true), Words: 5, Accepted: 5},
 		{File: filepath.Join(dir, "bad.jpg"), Reason: new("bad_header")},
 	}
@@ -206,9 +214,11 @@ func TestOverlay(t *testing.T) {
 		return word.Word{Text: "W", Confidence: confidence, Accepted: accepted, X: x, Y: 110, W: 100, H: 50}
 	}
 	img := overlayOf(t, white, at(110, 99, true), at(310, 50, true), at(510, 72.5, true), at(710, 99, false))
-	for x, want := range map[int]color.RGBA{100: {0, 230, 60, 255}, 300: {255, 165, 60, 255}, 500: {127, 197, 60, 255}, 700: {255, 70, 70, 255}} {
+	for x, want := range map[int]color.RGBA{100: {0, 230, 60, 255}, 300: {255, 165, 60, 255}, 500: {127, 197, 60, 255},
+		700: {255, 70, 70, 255}} {
 		y := overlayTop + 100
-		for _, p := range []image.Point{{x - 2, y + 10}, {x - 1, y + 50}, {x + 50, y - 1}, {x + 50, y + 50}, {x + 50, y + 51}, {x + 100, y + 9}, {x + 101, y + 51}} {
+		for _, p := range []image.Point{{x - 2, y + 10}, {x - 1, y + 50}, {x + 50, y - 1}, {x + 50, y + 50},
+			{x + 50, y + 51}, {x + 100, y + 9}, {x + 101, y + 51}} {
 			if got := color.RGBAModel.Convert(img.At(p.X, p.Y)); got != want {
 				t.Errorf("at %v: %v, want %v", p, got, want)
 			}
@@ -230,7 +240,8 @@ func TestOverlay(t *testing.T) {
 
 // Nothing that is read is written over, and nothing else without being told to.
 func TestDrawRefuses(t *testing.T) {
-	dir := writeTree(t, map[string][]byte{"in/a.png": panelFile(t), "in/a.png.png": photoFile(t), "other/a.png": photoFile(t)})
+	dir := writeTree(t, map[string][]byte{"in/a.png": panelFile(t), "in/a.png.png": photoFile(t),
+		"other/a.png": photoFile(t)})
 	in, a, old := filepath.Join(dir, "in"), filepath.Join(dir, "in", "a.png"), filepath.Join(dir, "old.png")
 	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
@@ -248,8 +259,10 @@ func TestDrawRefuses(t *testing.T) {
 		{"never written over", "another place", []string{"--draw", a, filepath.Join(dir, "link.png")}},
 		{"never written over", "another place", []string{"--parquet", a, a}},
 		{"would be read the next time", "another folder", []string{"--draw", in, in}},
-		{"would be read the next time", "another folder", []string{"--draw", filepath.Join(dir, "new"), "--hocr=" + in, in}},
-		{"would both be written", "above them", []string{"--draw", filepath.Join(dir, "new"), a, filepath.Join(dir, "other", "a.png")}},
+		{"would be read the next time", "another folder",
+			[]string{"--draw", filepath.Join(dir, "new"), "--hocr=" + in, in}},
+		{"would both be written", "above them", []string{"--draw", filepath.Join(dir, "new"), a,
+			filepath.Join(dir, "other", "a.png")}},
 		{"would both be written", "above them", []string{"--parquet", old, "--draw", old, a}},
 	} {
 		wantError(t, exitUsage, tt.message, tt.hint, append([]string{"--force"}, tt.args...)...)
@@ -271,7 +284,8 @@ func TestDrawnIsNotRead(t *testing.T) {
 	dir := writeTree(t, map[string][]byte{"a.png": panelFile(t)})
 	out := filepath.Join(dir, "drawn")
 	for range 2 {
-		if r := runProgram(t, "--force", "--draw", out, dir); r.Status != 0 || r.Stderr != "ocr: 1 image read, wrote "+out+"\n" {
+		if r := runProgram(t, "--force", "--draw", out, dir); r.Status != 0 ||
+			r.Stderr != "ocr: 1 image read, wrote "+out+"\n" {
 			t.Errorf("ocr = %+v", r)
 		}
 	}
@@ -313,7 +327,8 @@ func TestFilter(t *testing.T) {
 		t.Errorf("ocr --filter = %+v, want %q", r, want)
 	}
 	r := runProgram(t, "--filter", "--json", filepath.Join(dir, "german.png"))
-	if got := decoded[jsonDecision](t, r.Stdout); r.Status != 0 || got.Decision != "not_english" || got.Reason != "foreign_words" || got.Tokens < 8 {
+	if got := decoded[jsonDecision](t, r.Stdout); r.Status != 0 || got.Decision != "not_english" ||
+		got.Reason != "foreign_words" || got.Tokens < 8 {
 		t.Errorf("ocr --filter --json = %+v, %+v", r, got)
 	}
 }

@@ -66,8 +66,8 @@ func newReader(pool *ocr.Pool, o options, stdin io.Reader) *reader {
 		memory: semaphore.NewWeighted(p.Images.MaxDecodedBytes())}
 }
 
-// inOrder reads the inputs side by side and yields what came of them in the order given. When ctx ends, the results that
-// are there are still yielded, and no others.
+// inOrder reads the inputs side by side and yields what came of them in the order given. When ctx ends, the results
+// that are there are still yielded, and no others.
 func (r *reader) inOrder(ctx context.Context, list []input) iter.Seq[result] {
 	return func(yield func(result) bool) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -129,7 +129,8 @@ no image.
 
 func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	var o options
-	for _, pair := range env { // set by the script that scripts/bundle puts before a program that a loader of its own starts
+	// set by the script that scripts/bundle puts before a program that a loader of its own starts
+	for _, pair := range env {
 		if program, ok := strings.CutPrefix(pair, "OCR_PROGRAM="); ok {
 			o.self = program
 		}
@@ -248,8 +249,9 @@ func (o options) ownConfig(words *language.Filter, stderr io.Writer) (ocr.Config
 
 // config has workers of a program read with the dictionary of words.
 func (o options) config(program string, words *language.Filter, stderr io.Writer) ocr.Config {
-	c := ocr.Config{Command: []string{program, "worker"}, Workers: o.workers, Timeout: o.timeout, TessdataDir: o.tessdataDir,
-		Dictionary: words.Knows, DictionaryID: language.DictionaryDigest, DecisionOnly: o.filter}
+	c := ocr.Config{Command: []string{program, "worker"}, Workers: o.workers, Timeout: o.timeout,
+		TessdataDir: o.tessdataDir,
+		Dictionary:  words.Knows, DictionaryID: language.DictionaryDigest, DecisionOnly: o.filter}
 	if o.verbose {
 		c.Log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

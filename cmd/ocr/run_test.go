@@ -25,8 +25,10 @@ func TestRuns(t *testing.T) {
 	damaged[len(damaged)/2] ^= 0xff
 	blank := pngBytes(t, drawMeme(t, 300, 200, sunset{image.Rect(0, 0, 300, 200)}))
 	dir := writeTree(t, map[string][]byte{
-		"panel.png": panel, "photo.jpg": photo, "blank.png": blank, "text": []byte("no image"), "empty": nil, "damaged.png": damaged,
-		"list": []byte("panel.png\n"), "tree/b/deep/photo.txt": photo, "tree/a.png": panel, "tree/b.png": photo, "tree/b/panel": panel,
+		"panel.png": panel, "photo.jpg": photo, "blank.png": blank, "text": []byte("no image"), "empty": nil,
+		"damaged.png": damaged,
+		"list":        []byte("panel.png\n"), "tree/b/deep/photo.txt": photo, "tree/a.png": panel, "tree/b.png": photo,
+		"tree/b/panel":   panel,
 		"tree/B/cut.jpg": photo[:len(photo)/3], "tree/notes.png": []byte("no image"), "tree/empty.jpg": nil,
 		"tree/page.svg": []byte("<svg/>"), "few/a.png": panel, "none/a.txt": []byte("text")})
 	t.Chdir(dir)
@@ -38,7 +40,8 @@ func TestRuns(t *testing.T) {
 	if err := syscall.Mkfifo("tree/pipe.png", 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const notImage, nothing = "invalid/not_an_image: the bytes are of no known kind, not JPEG, PNG, GIF or WebP\n", "invalid/empty_body: the host sent no bytes\n"
+	const notImage, nothing = "invalid/not_an_image: the bytes are of no known kind, not JPEG, PNG, GIF or WebP\n",
+		"invalid/empty_body: the host sent no bytes\n"
 	for _, tt := range []struct {
 		args, stdin string
 		want        ran
@@ -51,12 +54,13 @@ func TestRuns(t *testing.T) {
 		{"", "", ran{exitSomeFailed, "", "ocr: -: " + nothing}},
 		{"--json", "<html>", ran{exitSomeFailed,
 			`{"file":"-","error":"invalid/not_an_image_html: the bytes are html, not JPEG, PNG, GIF or WebP","reason":"not_an_image_html"}` + "\n", ""}},
-		{"text empty damaged.png tree/B/cut.jpg list missing panel.png", "", ran{exitSomeFailed, "==> panel.png <==\n" + panelText,
-			"ocr: text: " + notImage + "ocr: empty: " + nothing +
-				"ocr: damaged.png: decode png: png: invalid format: bad filter type\n" +
-				"ocr: tree/B/cut.jpg: decode jpeg: invalid JPEG format: short Huffman data\n" +
-				"ocr: list: " + notImage + "ocr: missing: no such file\n" +
-				"ocr: 1 image read, 6 could not be read\n"}},
+		{"text empty damaged.png tree/B/cut.jpg list missing panel.png", "",
+			ran{exitSomeFailed, "==> panel.png <==\n" + panelText,
+				"ocr: text: " + notImage + "ocr: empty: " + nothing +
+					"ocr: damaged.png: decode png: png: invalid format: bad filter type\n" +
+					"ocr: tree/B/cut.jpg: decode jpeg: invalid JPEG format: short Huffman data\n" +
+					"ocr: list: " + notImage + "ocr: missing: no such file\n" +
+					"ocr: 1 image read, 6 could not be read\n"}},
 		{"tree", "", ran{exitSomeFailed, "==> tree/a.png <==\n" + panelText + "\n==> tree/b.png <==\n" + photoText +
 			"\n==> tree/b/deep/photo.txt <==\n" + photoText + "\n==> tree/b/panel <==\n" + panelText,
 			"ocr: tree/B/cut.jpg: decode jpeg: invalid JPEG format: short Huffman data\n" +
@@ -98,7 +102,8 @@ func TestUsage(t *testing.T) {
 	for _, tt := range []struct{ args, message, hint string }{
 		{"--no-such-flag x", "unknown flag", "--help"}, {"--workers 0 x", "--workers takes 1 or more", ""},
 		{"--timeout 0s x", "--timeout takes a time over zero", ""},
-		{"worker x", "worker takes no arguments", ""}, {"doctor x", "doctor takes no arguments", ""}, {"- -", "name - once", ""},
+		{"worker x", "worker takes no arguments", ""}, {"doctor x", "doctor takes no arguments", ""},
+		{"- -", "name - once", ""},
 		{"--json --hocr x", "both print to stdout", "--hocr=DIR"}, {"--filter --hocr x", "no text for", "twice"},
 		{"--filter --parquet f x", "no text for", "twice"}, {"--filter --draw d x", "no text for", "twice"},
 	} {
@@ -151,7 +156,8 @@ func TestDoctor(t *testing.T) {
 	if listedCalls && !strings.Contains(r.Stdout, "seccomp: a worker tried 25 ways") {
 		t.Errorf("ocr doctor does not say what a worker tried:\n%s", r.Stdout)
 	}
-	for _, want := range []string{e.Tesseract, e.Leptonica, e.ModelSHA256, "eng.traineddata", "OMP_THREAD_LIMIT=1", "read back", "gosseract v"} {
+	for _, want := range []string{e.Tesseract, e.Leptonica, e.ModelSHA256, "eng.traineddata", "OMP_THREAD_LIMIT=1",
+		"read back", "gosseract v"} {
 		if !strings.Contains(r.Stdout, want) {
 			t.Errorf("ocr doctor does not say %q:\n%s", want, r.Stdout)
 		}
@@ -234,7 +240,8 @@ func TestSIGINT(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	want := console.Progress{Words: "images, 1 could not be read", Line: "3 of 10 images, 1 could not be read", Done: 3, Total: 10}
+	want := console.Progress{Words: "images, 1 could not be read", Line: "3 of 10 images, 1 could not be read", Done: 3,
+		Total: 10}
 	if got := progress(counts{read: 2, failed: 1}, 3, 10); got != want {
 		t.Errorf("progress = %+v, want %+v", got, want)
 	}
@@ -248,7 +255,8 @@ func TestFullDisk(t *testing.T) {
 	blank := writeFile(t, "blank.png", pngBytes(t, image.NewGray(image.Rect(0, 0, 8, 8))))
 	for _, args := range [][]string{{"--hocr", blank}, {"--filter", blank}, {"doctor", "--tessdata-dir", "/none"}} {
 		var stderr bytes.Buffer
-		if status := run(t.Context(), args, os.Environ(), nil, full{}, &stderr); status != exitFailed || !strings.Contains(stderr.String(), "disk full") {
+		if status := run(t.Context(), args, os.Environ(), nil, full{}, &stderr); status != exitFailed ||
+			!strings.Contains(stderr.String(), "disk full") {
 			t.Errorf("ocr %q to a full disk = %d, %s", args, status, stderr.String())
 		}
 	}

@@ -37,8 +37,8 @@ type trial struct {
 // becameAnother is what a worker's process prints where it could start another program.
 const becameAnother = "became another program"
 
-// trySandbox is a worker that tries to do what it must not, in place of reading. It is confined as any worker is. self is
-// the program that it tries to start.
+// trySandbox is a worker that tries to do what it must not, in place of reading. It is confined as any worker is. self
+// is the program that it tries to start.
 func trySandbox(env []string, self string, stdout io.Writer) (err error) {
 	r, did, err := startEngine(env)
 	if err != nil {
@@ -46,7 +46,8 @@ func trySandbox(env []string, self string, stdout io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	nobody := netip.MustParseAddrPort("127.0.0.1:9") // the port for what is to be discarded
-	o := outside{File: self, Dir: os.TempDir(), Unix: os.TempDir() + "/none", TCP: nobody, UDP: nobody, Parent: os.Getppid()}
+	o := outside{File: self, Dir: os.TempDir(), Unix: os.TempDir() + "/none", TCP: nobody, UDP: nobody,
+		Parent: os.Getppid()}
 	return tryOutside(o, did, stdout)
 }
 
@@ -71,9 +72,10 @@ func becameCommand(stdout io.Writer) *cobra.Command {
 
 // sandboxCommand is what doctor starts in place of a worker.
 func sandboxCommand(env []string, stdout io.Writer) *cobra.Command {
-	return &cobra.Command{Use: "sandbox PROGRAM", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
-		return trySandbox(env, args[0], stdout)
-	}}
+	return &cobra.Command{Use: "sandbox PROGRAM", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return trySandbox(env, args[0], stdout)
+		}}
 }
 
 // sandbox has a worker try what it can do, and says what came of it.
@@ -86,7 +88,8 @@ func sandbox(ctx context.Context, c ocr.Config) (string, error) {
 	said, rest, _ := strings.Cut(out.String(), "\n")
 	var t trial
 	if unread := json.Unmarshal([]byte(said), &t); err != nil || unread != nil {
-		return "", fmt.Errorf("have a worker try its confinement: %w: %.200s", cmp.Or(err, unread), bytes.TrimSpace(errs.Bytes()))
+		return "", fmt.Errorf("have a worker try its confinement: %w: %.200s", cmp.Or(err, unread),
+			bytes.TrimSpace(errs.Bytes()))
 	}
 	t.Tried++
 	if strings.Contains(rest, becameAnother) {

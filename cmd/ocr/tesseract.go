@@ -15,8 +15,8 @@ import (
 	"rehydrate/internal/word"
 )
 
-// handle is the engine inside gosseract's client, which makes, sets up and closes it. gosseract takes pictures as files,
-// which Leptonica reads byte by byte, and frees none of the words that it returns.
+// handle is the engine inside gosseract's client, which makes, sets up and closes it. gosseract takes pictures as
+// files, which Leptonica reads byte by byte, and frees none of the words that it returns.
 func handle(client *gosseract.Client) *C.TessBaseAPI {
 	return (*C.TessBaseAPI)(reflect.ValueOf(client).Elem().FieldByName("api").UnsafePointer())
 }
@@ -56,8 +56,9 @@ func readPixels(api *C.TessBaseAPI, g *image.Gray) ([]word.Raw, error) {
 		}
 		var left, top, right, bottom C.int
 		C.TessPageIteratorBoundingBox(page, C.RIL_WORD, &left, &top, &right, &bottom)
-		words = append(words, word.Raw{Text: C.GoString(text), Confidence: float64(C.TessResultIteratorConfidence(it, C.RIL_WORD)),
-			Box: image.Rect(int(left), int(top), int(right), int(bottom)), Block: block, Par: par, Line: line})
+		words = append(words, word.Raw{Text: C.GoString(text),
+			Confidence: float64(C.TessResultIteratorConfidence(it, C.RIL_WORD)),
+			Box:        image.Rect(int(left), int(top), int(right), int(bottom)), Block: block, Par: par, Line: line})
 		C.TessDeleteText(text)
 	}
 	return words, nil

@@ -82,7 +82,8 @@ func (c *command) annotateExportCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *command) annotateExport(ctx context.Context, path string, round roundFlags, access *releaseFlags, order annotate.Order) error {
+func (c *command) annotateExport(ctx context.Context, path string, round roundFlags, access *releaseFlags,
+	order annotate.Order) error {
 	config, err := c.resume(ctx, path, access, "")
 	if err != nil {
 		return err
@@ -111,29 +112,30 @@ func (c *command) annotateMergeCommand() *cobra.Command {
 	var round roundFlags
 	var m annotate.Merging
 	var release, out, decides string
-	cmd := newCommand("annotate-merge", takes(1, math.MaxInt, "Argilla exports (.json), or a FILE for each annotator"), func(cmd *cobra.Command, args []string) error {
-		_, err := os.Lstat(out)
-		var unknown error
-		m.Decides = labels.LastOfThree
-		if decides != "" {
-			m.Decides, unknown = labels.ParseDecider(decides)
-		}
-		switch {
-		case release == "":
-			return usageError("%s needs --release RELEASE, whose posts were annotated", cmd.CommandPath())
-		case !strings.HasSuffix(out, ".jsonl"):
-			return usageError("--out takes a file that ends in .jsonl, not %q", out)
-		case err == nil:
-			return usageError("--out %s exists; name a new file", out)
-		case unknown != nil:
-			return usageError("--decides: %w", unknown)
-		}
-		if err := areThere(args); err != nil {
-			return err
-		}
-		m.Files = args
-		return c.annotateMerge(cmd.Context(), release, round, m, out)
-	})
+	cmd := newCommand("annotate-merge", takes(1, math.MaxInt, "Argilla exports (.json), or a FILE for each annotator"),
+		func(cmd *cobra.Command, args []string) error {
+			_, err := os.Lstat(out)
+			var unknown error
+			m.Decides = labels.LastOfThree
+			if decides != "" {
+				m.Decides, unknown = labels.ParseDecider(decides)
+			}
+			switch {
+			case release == "":
+				return usageError("%s needs --release RELEASE, whose posts were annotated", cmd.CommandPath())
+			case !strings.HasSuffix(out, ".jsonl"):
+				return usageError("--out takes a file that ends in .jsonl, not %q", out)
+			case err == nil:
+				return usageError("--out %s exists; name a new file", out)
+			case unknown != nil:
+				return usageError("--decides: %w", unknown)
+			}
+			if err := areThere(args); err != nil {
+				return err
+			}
+			m.Files = args
+			return c.annotateMerge(cmd.Context(), release, round, m, out)
+		})
 	cmd.Flags().StringVar(&release, "release", "", "")
 	round.registerScheme(cmd)
 	registerOut(cmd, &out, "")
@@ -142,7 +144,8 @@ func (c *command) annotateMergeCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *command) annotateMerge(ctx context.Context, release string, round roundFlags, m annotate.Merging, out string) error {
+func (c *command) annotateMerge(ctx context.Context, release string, round roundFlags, m annotate.Merging,
+	out string) error {
 	opened, err := c.openRelease(ctx, release)
 	if err != nil {
 		return err
@@ -213,7 +216,8 @@ func (c *command) annotateReview(ctx context.Context, round roundFlags, page rev
 	}
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
-	fmt.Fprintf(c.stderr, "rehydrate: the page is at %s until you press Ctrl-C here; keep the address to yourself\n", server.URL())
+	fmt.Fprintf(c.stderr, "rehydrate: the page is at %s until you press Ctrl-C here; keep the address to yourself\n",
+		server.URL())
 	if err := server.Serve(ctx); err != nil {
 		return err
 	}

@@ -330,7 +330,8 @@ func (c *command) stamp(ctx context.Context, statement string, digest [sha256.Si
 	if err := writeOwn(ctx, "time stamp", statement+audit.StampSuffix, written(answer)); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "rehydrate: time stamp of %s, %s\n", oneTerminalLine(stamp.Authority), stamp.Time.Format(time.RFC3339))
+	fmt.Fprintf(c.stderr, "rehydrate: time stamp of %s, %s\n", oneTerminalLine(stamp.Authority),
+		stamp.Time.Format(time.RFC3339))
 	return nil
 }
 

@@ -72,7 +72,8 @@ const (
 func newAudited(t *testing.T) *audited {
 	t.Helper()
 	posts := fewPosts(26)
-	a := &audited{site: newSite(t, fewAnnotations(posts), quick("mass_removal_share = 1.0"), posts...), was: map[string]workspace.Record{}}
+	a := &audited{site: newSite(t, fewAnnotations(posts), quick("mass_removal_share = 1.0"), posts...),
+		was: map[string]workspace.Record{}}
 	a.run(exitDone)
 	for _, rec := range a.records() {
 		a.was[string(rec.ID)] = rec
@@ -83,7 +84,8 @@ func newAudited(t *testing.T) *audited {
 	a.becomes(redditemu.Absent, redditemu.Post{ID: wasAbsent})
 	a.run(exitDone)
 	a.kept = filepath.Join(t.TempDir(), "checkpoint")
-	if r := a.audit(exitDone, "--offline", "--checkpoint", a.kept); r.Verdict != audit.Pass || len(r.Posts) != len(posts) || r.Totals["removed"] != 1 || !r.Log.Consistent {
+	if r := a.audit(exitDone, "--offline", "--checkpoint", a.kept); r.Verdict != audit.Pass ||
+		len(r.Posts) != len(posts) || r.Totals["removed"] != 1 || !r.Log.Consistent {
 		t.Fatalf("the workspace is not clean before anything is planted: %+v", r)
 	}
 	if r := a.audit(exitDone); r.Verdict != audit.Pass || r.Coverage.Answered != len(posts) {
@@ -237,7 +239,8 @@ func registered(format, name string, b bytesOf, record ...workspace.File) plant 
 		dir := filepath.Join(p.t.TempDir(), "given")
 		p.write(filepath.Join(dir, name), string(b(p)))
 		p.open(func(ws *workspace.Workspace) error {
-			return ws.SetCopy(p.t.Context(), workspace.Copy{Path: dir, Note: "a colleague", Format: format, Made: time.Now(), Files: record})
+			return ws.SetCopy(p.t.Context(), workspace.Copy{Path: dir, Note: "a colleague", Format: format,
+				Made: time.Now(), Files: record})
 		})
 	})
 }
@@ -245,7 +248,8 @@ func registered(format, name string, b bytesOf, record ...workspace.File) plant 
 // buried has the release publish a tombstone, and changes state.db.
 func buried(id string, statements ...string) plant {
 	return doing(func(p *audited) {
-		p.changeRelease("tombstones.csv", "id,state,time\n"+id+",removed,2026-01-01T00:00:00Z\n", "tombstones = \"tombstones.csv\"\n")
+		p.changeRelease("tombstones.csv", "id,state,time\n"+id+",removed,2026-01-01T00:00:00Z\n",
+			"tombstones = \"tombstones.csv\"\n")
 		p.sql(statements...)
 	})
 }
@@ -331,7 +335,8 @@ type (
 	}
 )
 
-// withGroup is a Parquet with a second row group that the footer does not name: the bytes of one file before the footer of another.
+// withGroup is a Parquet with a second row group that the footer does not name: the bytes of one file before the footer
+// of another.
 func withGroup(shown, hidden string) bytesOf {
 	return func(p *audited) []byte {
 		var b, first bytes.Buffer
@@ -380,7 +385,8 @@ func noisy(p *audited) []byte {
 // padded puts something harmless before a data address, so that the image of a page lies across two blocks.
 func padded(n int, body bytesOf) bytesOf {
 	return func(p *audited) []byte {
-		return append(bytes.Repeat([]byte("<p>nothing</p>\n"), n/15), `<img src="data:image/jpeg;base64,`+base64.StdEncoding.EncodeToString(body(p))+`">`...)
+		return append(bytes.Repeat([]byte("<p>nothing</p>\n"), n/15),
+			`<img src="data:image/jpeg;base64,`+base64.StdEncoding.EncodeToString(body(p))+`">`...)
 	}
 }
 
@@ -392,16 +398,20 @@ func shard(id string) string {
 
 const (
 	live = "images/fe/" + staysLive
-	// An answer that is newer than the log's record of it, however long the run took to write that: else the log is believed.
+	// An answer that is newer than the log's record of it, however long the run took to write that: else the log is
+	// believed.
 	withheld = "UPDATE post SET state = 'removed', withheld = 1, checked_at = checked_at + 60, "
 	thatLive = " WHERE id = '" + staysLive + "'"
 )
 
 // violations are found without Reddit. What lies in a file, however it is wrapped or spelled, audit has.
 var violations = []planted{
-	{"an image at its old place", audit.FoundImage, wasRemoved, "images/fe/" + wasRemoved, in("images/fe/"+wasRemoved+".jpg", img(wasRemoved))},
-	{"an image of a post that Reddit no longer knows", audit.FoundImage, wasAbsent, "keep/", in("keep/x.jpg", img(wasAbsent))},
-	{"an image as a second one of a live post", audit.FoundImage, wasRemoved, live + "-1.jpg", in(live+"-1.jpg", img(wasRemoved))},
+	{"an image at its old place", audit.FoundImage, wasRemoved, "images/fe/" + wasRemoved,
+		in("images/fe/"+wasRemoved+".jpg", img(wasRemoved))},
+	{"an image of a post that Reddit no longer knows", audit.FoundImage, wasAbsent, "keep/",
+		in("keep/x.jpg", img(wasAbsent))},
+	{"an image as a second one of a live post", audit.FoundImage, wasRemoved, live + "-1.jpg",
+		in(live+"-1.jpg", img(wasRemoved))},
 	{"an image in place of a live post's", audit.FoundImage, wasRemoved, live + ".jpg", in(live+".jpg", img(wasRemoved))},
 	{"a recompressed image in place of a live post's", audit.FoundRecord, staysLive, live + ".jpg",
 		in(live+".jpg", again(wasRemoved))},
@@ -412,24 +422,30 @@ var violations = []planted{
 	{"an image in the lock", audit.FoundImage, wasRemoved, "lock", in("lock", img(wasRemoved))},
 	{"a thumbnail in a report, by its name", audit.FoundImage, wasRemoved, "report.html",
 		in("report.html", text(`<html><img alt="image `+wasRemoved+`" src="data:image/jpeg;base64,AAAA"></html>`))},
-	{"an image under a folder that is named after the post", audit.FoundImage, wasRemoved, wasRemoved + "/1.jpg", hand(wasRemoved+"/1.jpg", again(wasRemoved))},
+	{"an image under a folder that is named after the post", audit.FoundImage, wasRemoved, wasRemoved + "/1.jpg",
+		hand(wasRemoved+"/1.jpg", again(wasRemoved))},
 	{"an image of a page that lies across what is read at a time", audit.FoundImage, wasRemoved, "page.html",
-		both(hand("page.html", padded(1<<20-20<<10, noisy)), func(p *audited) []string { return hand("a.parquet", table(withImage{wasRemoved, noisy(p)}))(p) })},
-	{"a sidecar that is named after the post", audit.FoundRow, wasRemoved, wasRemoved + ".json", hand(wasRemoved+".json", text(`{"label":"F1"}`))},
+		both(hand("page.html", padded(1<<20-20<<10, noisy)),
+			func(p *audited) []string { return hand("a.parquet", table(withImage{wasRemoved, noisy(p)}))(p) })},
+	{"a sidecar that is named after the post", audit.FoundRow, wasRemoved, wasRemoved + ".json",
+		hand(wasRemoved+".json", text(`{"label":"F1"}`))},
 	{"a row beside a link that leads nowhere", audit.FoundRow, wasRemoved, "rows.csv", func(p *audited) []string {
 		dir := hand("rows.csv", text("id\n"+wasRemoved+"\n"))(p)
 		check(p.t, os.Symlink("/nonexistent", filepath.Join(dir[0], "a")))
 		return dir
 	}},
 
-	{"last week's Parquet under its name", audit.FoundRow, wasRemoved, shard(wasRemoved) + " > row", restored(shard(wasRemoved))},
+	{"last week's Parquet under its name", audit.FoundRow, wasRemoved, shard(wasRemoved) + " > row",
+		restored(shard(wasRemoved))},
 	{"last week's Parquet is not the exported one", audit.FoundRecord, "", shard(wasRemoved),
 		restored(shard(wasRemoved))},
 	{"last week's Parquet under another name", audit.FoundRecord, "", "dataset/data/more.parquet",
 		in("dataset/data/more.parquet", old(shard(wasDeleted)))},
-	{"a row in a Parquet that was handed over", audit.FoundRow, wasAbsent, "handed.parquet > row", hand("handed.parquet", old(shard(wasAbsent)))},
+	{"a row in a Parquet that was handed over", audit.FoundRow, wasAbsent, "handed.parquet > row",
+		hand("handed.parquet", old(shard(wasAbsent)))},
 	{"a row in somebody's Parquet of ids", audit.FoundRow, wasRemoved, "ids.parquet > row 2",
-		hand("ids.parquet", table(onlyID{"t3_" + staysLive}, onlyID{"T3_" + strings.ToUpper(wasRemoved)}), "--id-column", "post")},
+		hand("ids.parquet", table(onlyID{"t3_" + staysLive}, onlyID{"T3_" + strings.ToUpper(wasRemoved)}), "--id-column",
+			"post")},
 	{"the id early in a list", audit.FoundRow, wasRemoved, "list.parquet > row 1",
 		hand("list.parquet", table(listed{[]string{wasRemoved, staysLive}}), "--id-column", "posts.list.element")},
 	{"the id in another column", audit.FoundRow, wasRemoved, "two.parquet > row 1",
@@ -444,16 +460,19 @@ var violations = []planted{
 		return regexp.MustCompile(`(?m)^`+wasRemoved+`,.*$`).ReplaceAllString(s, wasRemoved+",0,train,kept,,,")
 	})},
 
-	{"a backup of the database", audit.FoundRow, wasRemoved, "state.bak > table reading > row", in("state.bak", old("state.db"))},
+	{"a backup of the database", audit.FoundRow, wasRemoved, "state.bak > table reading > row",
+		in("state.bak", old("state.db"))},
 	{"last week's state.db", audit.FoundRecord, wasRemoved, "state.db", restored("state.db")},
 	{"last week's state.db knows fewer records", audit.FoundRecord, "", "state.db", restored("state.db")},
-	{"last week's state.db and images", audit.FoundImage, wasRemoved, "images/fe/" + wasRemoved, restored("state.db", "images")},
+	{"last week's state.db and images", audit.FoundImage, wasRemoved, "images/fe/" + wasRemoved,
+		restored("state.db", "images")},
 	{"last week's workspace, against a checkpoint", audit.FoundRecord, "", "--since", func(p *audited) []string {
 		p.workspace = copyTree(p.t, p.backup)
 		return []string{"--since", p.kept}
 	}},
-	{"what describes an image, in state.db", audit.FoundImage, wasRemoved, "state.db", query("INSERT INTO image SELECT '" + wasRemoved + "', 0, source, original_sha256, " +
-		"sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits, pixels_sha256, redirected, next FROM image" + thatLive)},
+	{"what describes an image, in state.db", audit.FoundImage, wasRemoved, "state.db",
+		query("INSERT INTO image SELECT '" + wasRemoved + "', 0, source, original_sha256, " +
+			"sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits, pixels_sha256, redirected, next FROM image" + thatLive)},
 	{"a dropped tombstone", audit.FoundRecord, wasRemoved, "state.db",
 		query("DELETE FROM tombstone WHERE id = '" + wasRemoved + "'")},
 	{"a suspended tombstone", audit.FoundRecord, wasDeleted, "state.db",
@@ -475,20 +494,23 @@ var violations = []planted{
 	{"a log that is gone", audit.FoundRecord, "", "audit", doing(func(p *audited) { p.remove("audit") })},
 	{"last week's log", audit.FoundRecord, "", "audit", restored("audit")},
 
-	{"a registered copy has the row", audit.FoundRow, wasRemoved, "given/p.parquet > row", registered("parquet", "p.parquet", old(shard(wasRemoved)))},
+	{"a registered copy has the row", audit.FoundRow, wasRemoved, "given/p.parquet > row",
+		registered("parquet", "p.parquet", old(shard(wasRemoved)))},
 	{"a registered copy of webdataset has the image", audit.FoundImage, wasRemoved, "given/train.tar > " + wasRemoved,
 		registered("webdataset", "train.tar", tarOf(wasRemoved+".jpg", img(wasRemoved)))},
 	{"the release buries a post that is kept", audit.FoundRow, staysLive, shard(staysLive) + " > row", buried(staysLive)},
 	{"the release buries a post whose image is kept", audit.FoundImage, staysLive, live, buried(staysLive)},
 	{"a tombstone that no statement lifted", audit.FoundRow, staysLive, shard(staysLive) + " > row",
-		buried(staysLive, `INSERT INTO meta (key, value) VALUES ('lifted', '[{"id":"`+staysLive+`","state":"removed","time":"2026-01-01T00:00:00Z",`+
-			`"lifted":{"asserted":"2030-01-01T00:00:00Z"}}]')`)},
+		buried(staysLive,
+			`INSERT INTO meta (key, value) VALUES ('lifted', '[{"id":"`+staysLive+`","state":"removed","time":"2026-01-01T00:00:00Z",`+
+				`"lifted":{"asserted":"2030-01-01T00:00:00Z"}}]')`)},
 	{"a table of somebody's in state.db", audit.FoundRow, wasRemoved, "state.db > table stash > row 1",
 		query("CREATE TABLE stash (x)", "INSERT INTO stash VALUES ('t3_"+wasRemoved+"')")},
 	{"a table in state.db is not ours", audit.FoundRecord, "", "state.db", query("CREATE TABLE stash (x)")},
-	{"an image in state.db, as base64 in a note of ours", audit.FoundImage, wasRemoved, "state.db > table meta", doing(func(p *audited) {
-		p.sql("INSERT INTO meta (key, value) VALUES ('x', '" + base64.StdEncoding.EncodeToString(img(wasRemoved)(p)) + "')")
-	})},
+	{"an image in state.db, as base64 in a note of ours", audit.FoundImage, wasRemoved, "state.db > table meta",
+		doing(func(p *audited) {
+			p.sql("INSERT INTO meta (key, value) VALUES ('x', '" + base64.StdEncoding.EncodeToString(img(wasRemoved)(p)) + "')")
+		})},
 	{"a text in the free pages of state.db", audit.FoundRecord, "", "state.db",
 		query("PRAGMA secure_delete=OFF", "CREATE TABLE z (x)",
 			"INSERT INTO z VALUES ('"+strings.Repeat("words that were erased ", 900)+"')", "DROP TABLE z")},
@@ -511,18 +533,21 @@ var since = []planted{
 		func(p *audited) []string {
 			return hand("texts.parquet", table(withText{staysLive, strings.ToUpper(p.was[nowRemoved].Reading.Text)}))(p)
 		}},
-	{"a text in JSON, its lines short", audit.FoundText, nowRemoved, "note.json", hand("note.json", words(nowRemoved, func(s string) string {
-		b, _ := json.Marshal(map[string]string{"words": strings.ReplaceAll(s, " ", "\n")})
-		return string(b)
-	}))},
+	{"a text in JSON, its lines short", audit.FoundText, nowRemoved, "note.json",
+		hand("note.json", words(nowRemoved, func(s string) string {
+			b, _ := json.Marshal(map[string]string{"words": strings.ReplaceAll(s, " ", "\n")})
+			return string(b)
+		}))},
 	{"a perceptual hash under a made-up id", looks, nowRemoved, "hashes.parquet > row 1", func(p *audited) []string {
-		return hand("hashes.parquet", table(withHash{"not an id", int64(p.was[nowRemoved].Image.PHash ^ 5)}), "--phash-column", "h")(p)
+		return hand("hashes.parquet", table(withHash{"not an id", int64(p.was[nowRemoved].Image.PHash ^ 5)}),
+			"--phash-column", "h")(p)
 	}},
 	{"a recompressed image in a row of another post", looks, nowRemoved, "re.parquet > row 1",
 		func(p *audited) []string {
 			return hand("re.parquet", table(withImage{staysLive, again(nowRemoved)(p)}))(p)
 		}},
-	{"a consistent backup of last week", audit.FoundRow, wasRemoved, shard(wasRemoved) + " > row", doing(func(p *audited) { p.workspace = copyTree(p.t, p.backup) })},
+	{"a consistent backup of last week", audit.FoundRow, wasRemoved, shard(wasRemoved) + " > row",
+		doing(func(p *audited) { p.workspace = copyTree(p.t, p.backup) })},
 }
 
 // late are duties that are overdue, where nothing is found.
@@ -549,12 +574,16 @@ var late = []planted{
 // opaque are what an audit cannot look into: it says so, and there is no PASS.
 var opaque = []planted{
 	{"a stash in a journal", "", "", "state.db-journal", in("state.db-journal", img(wasRemoved))},
-	{"a row group that the footer hides", "", "", "hidden.parquet", hand("hidden.parquet", withGroup(staysLive, wasRemoved), "--id-column", "post")},
-	{"a compressed file that is damaged", "", "", "rows.csv.zst", hand("rows.csv.zst", text("\x28\xb5\x2f\xfd\x04\x00rest"))},
-	{"an image of a format that is not read", "", "", "a.bmp", hand("a.bmp", text("BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00"))},
+	{"a row group that the footer hides", "", "", "hidden.parquet",
+		hand("hidden.parquet", withGroup(staysLive, wasRemoved), "--id-column", "post")},
+	{"a compressed file that is damaged", "", "", "rows.csv.zst",
+		hand("rows.csv.zst", text("\x28\xb5\x2f\xfd\x04\x00rest"))},
+	{"an image of a format that is not read", "", "", "a.bmp",
+		hand("a.bmp", text("BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00"))},
 	{"an open obligation that is out of reach", "", "", "gone-away", doing(func(p *audited) {
 		p.open(func(ws *workspace.Workspace) error {
-			return ws.SetCopy(p.t.Context(), workspace.Copy{Path: "/nonexistent/gone-away", Note: "a colleague", Format: "parquet", Made: time.Now(), Open: true, Told: "1 row must go"})
+			return ws.SetCopy(p.t.Context(), workspace.Copy{Path: "/nonexistent/gone-away", Note: "a colleague",
+				Format: "parquet", Made: time.Now(), Open: true, Told: "1 row must go"})
 		})
 	})},
 	{"content without a grant", "", "", "grant", doing(func(p *audited) {
@@ -567,9 +596,11 @@ var opaque = []planted{
 		})},
 	{"a write-ahead log beside state.db", "", "", "state.db-wal", in("state.db-wal", text("\x37\x7f\x06\x82rest"))},
 	{"a copy that somebody changed", "", "", "p.parquet",
-		registered("parquet", "p.parquet", table(withText{staysLive, "x"}), workspace.File{Name: "p.parquet", SHA256: strings.Repeat("0", 64), Size: 1})},
+		registered("parquet", "p.parquet", table(withText{staysLive, "x"}),
+			workspace.File{Name: "p.parquet", SHA256: strings.Repeat("0", 64), Size: 1})},
 	{"a copy of which a file was moved away", "", "", "moved.parquet",
-		registered("parquet", "p.parquet", table(withText{staysLive, "x"}), workspace.File{Name: "moved.parquet", SHA256: strings.Repeat("0", 64), Size: 1})},
+		registered("parquet", "p.parquet", table(withText{staysLive, "x"}),
+			workspace.File{Name: "moved.parquet", SHA256: strings.Repeat("0", 64), Size: 1})},
 }
 
 // harmless is what an audit must leave alone.
@@ -586,13 +617,14 @@ var beside = []planted{
 		func(p *audited) []string {
 			return hand("a.parquet", table(withImage{wasRemoved, img(staysLive)(p)}))(p)
 		})},
-	{"a live post has the very text", "", "", "live.txt", both(hand("live.txt", words(staysLive, strings.Clone)), func(p *audited) []string {
-		return hand("a.parquet", table(withText{wasRemoved, p.was[staysLive].Reading.Text}))(p)
-	})},
+	{"a live post has the very text", "", "", "live.txt",
+		both(hand("live.txt", words(staysLive, strings.Clone)), func(p *audited) []string {
+			return hand("a.parquet", table(withText{wasRemoved, p.was[staysLive].Reading.Text}))(p)
+		})},
 }
 
-// TestAuditFindsPlanted plants violations of every kind, each in a copy of one clean workspace, and has the audit find each, say
-// what it cannot look into, and leave alone what is harmless.
+// TestAuditFindsPlanted plants violations of every kind, each in a copy of one clean workspace, and has the audit find
+// each, say what it cannot look into, and leave alone what is harmless.
 func TestAuditFindsPlanted(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -628,7 +660,8 @@ func TestAuditFindsPlanted(t *testing.T) {
 				func(g audit.Open) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
 		}},
 		{"late", late, []string{"--offline"}, exitOverdue, overdue},
-		{"harmless", harmless, []string{"--offline"}, exitDone, func(r audit.Report, _ planted) bool { return r.Verdict == audit.Pass }},
+		{"harmless", harmless, []string{"--offline"}, exitDone,
+			func(r audit.Report, _ planted) bool { return r.Verdict == audit.Pass }},
 		{"beside", beside, []string{"--offline"}, exitFound, func(r audit.Report, v planted) bool {
 			return !slices.ContainsFunc(r.Findings, func(f audit.Finding) bool { return strings.Contains(f.Where, v.where) })
 		}},

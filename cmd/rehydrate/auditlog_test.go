@@ -33,7 +33,8 @@ func TestAuditSince(t *testing.T) {
 	s.run(exitDone)
 	later := filepath.Join(t.TempDir(), "later")
 	r := s.audit(exitDone, "--offline", "--since", kept, "--checkpoint", later)
-	if r.Log.Since == nil || !r.Log.Since.Holds || r.Log.Since.Records != first.Log.Records || r.Log.Records <= first.Log.Records {
+	if r.Log.Since == nil || !r.Log.Since.Holds || r.Log.Since.Records != first.Log.Records ||
+		r.Log.Records <= first.Log.Records {
 		t.Fatalf("the log grew, and the audit says %+v of %+v", r.Log, first.Log)
 	}
 	s.audit(exitDone, "--offline", "--since", later)
@@ -93,7 +94,8 @@ func TestAuditReport(t *testing.T) {
 			t.Errorf("the page, or what is printed, holds %q", bad)
 		}
 	}
-	for _, want := range []string{"FAIL", "&lt;script&gt;", "few003", "prefers-color-scheme: dark", "Content-Security-Policy", "Every post"} {
+	for _, want := range []string{"FAIL", "&lt;script&gt;", "few003", "prefers-color-scheme: dark",
+		"Content-Security-Policy", "Every post"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not hold %q", want)
 		}
@@ -111,7 +113,8 @@ func TestAuditReport(t *testing.T) {
 	if one.stdout == two.stdout {
 		t.Error("the time does not stand in the report")
 	}
-	if strings.Replace(one.stdout, at.FindString(one.stdout), "", 1) != strings.Replace(two.stdout, at.FindString(two.stdout), "", 1) {
+	if strings.Replace(one.stdout, at.FindString(one.stdout), "", 1) != strings.Replace(two.stdout,
+		at.FindString(two.stdout), "", 1) {
 		t.Errorf("two audits of the same differ:\n%s\n%s", one.stdout, two.stdout)
 	}
 }
@@ -148,7 +151,8 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 	s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", Kind: hostile.TruncatedJSON()})
 	verdict(exitUndecided, live...)
 	// Neither is what cannot be read.
-	for name, b := range map[string]string{"no Parquet": "PAR1 and nothing else", "cut off": string(parquetOf(t, onlyID{"few000"})[:40]), "no ids": string(parquetOf(t, withHash{"few000", 1}))} {
+	for name, b := range map[string]string{"no Parquet": "PAR1 and nothing else",
+		"cut off": string(parquetOf(t, onlyID{"few000"})[:40]), "no ids": string(parquetOf(t, withHash{"few000", 1}))} {
 		s.write(file, b)
 		if r := verdict(exitUndecided, offline...); len(r.Open) == 0 {
 			t.Errorf("%s: %+v", name, r)
@@ -157,7 +161,8 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 	if asked := s.imageRequests(); len(asked) > 0 {
 		t.Errorf("image hosts were asked: %+v", asked)
 	}
-	s.do(nil, "audit", s.release, "--offline", filepath.Join(t.TempDir(), "nosuch")).want(t, exitUsage, "there is no file or folder")
+	s.do(nil, "audit", s.release, "--offline", filepath.Join(t.TempDir(), "nosuch")).want(t, exitUsage,
+		"there is no file or folder")
 	s.do(nil, "audit", s.release, file).want(t, exitRejected)
 }
 
@@ -202,7 +207,8 @@ func TestAuditLostRecords(t *testing.T) {
 		holds bool // the early checkpoint
 		fails bool // for the files of the dataset that no record tells of any more
 	}{
-		{"an older log", func(p *audited) { p.restore("audit") }, fmt.Sprintf("records %d to %d of the log as it was are lost", n, n), true, false},
+		{"an older log", func(p *audited) { p.restore("audit") },
+			fmt.Sprintf("records %d to %d of the log as it was are lost", n, n), true, false},
 		{"a log that is gone", func(p *audited) { p.remove("audit/records.jsonl", "audit/checkpoint", "audit/log.pub") },
 			fmt.Sprintf("records 0 to %d of the log as it was are lost", n), false, true},
 		{"another history", func(p *audited) {
@@ -279,7 +285,8 @@ func TestAuditForgottenCopy(t *testing.T) {
 	p.restore("state.db")
 	p.reopened()
 	digest := strings.TrimPrefix(want, "the copy ")
-	if list := s.copies(exitRetry); len(list) != 1 || list[0].Path != "sha256:"+digest[:16] || list[0].State != state.CopyOpen {
+	if list := s.copies(exitRetry); len(list) != 1 || list[0].Path != "sha256:"+digest[:16] ||
+		list[0].State != state.CopyOpen {
 		t.Fatalf("the state.db that was put back knows of %+v, want the one that the log has open", list)
 	}
 	owes(s, "state.db no longer knows where it is")

@@ -65,7 +65,8 @@ var broughtFiles = map[string]brought{
 		`[{"id":"1exa00","mood":"sad","notes":{"a":1}},{"id":"1exa01","mood":"glad","notes":{"a":2}},` +
 			`{"id":"1exa02","mood":"sad","notes":{}},{"id":"1exa03","mood":"sad","notes":{"b":[1]}}]`, 4},
 	"CSV with times that name no time zone": {"a.csv",
-		"id,mood,seen\n1exa00,sad,2022-01-21 11:07:47\n1exa01,glad,2022-07-21 11:07:48\n1exa02,sad,2022-01-22 01:02:03\n", 3},
+		"id,mood,seen\n1exa00,sad,2022-01-21 11:07:47\n1exa01,glad,2022-07-21 11:07:48\n1exa02,sad,2022-01-22 01:02:03\n",
+		3},
 	"CSV with ids that a spreadsheet damaged": {"a.csv",
 		"id,mood\n1exa00,sad\n6.60E+05,glad\n1exa01,sad\n1-Jan,sad\n1exa02,glad\n1exa03,sad\n", 4},
 	"CSV with damaged ids beside whole addresses": {"a.csv",

@@ -176,7 +176,10 @@ func (c *chaosSite) made() map[string]string {
 // file, whole and sealed, and nobody's.
 func (c *chaosSite) settled(t *testing.T, want map[string]string) {
 	t.Helper()
-	brief := cmp.Transformer("brief", func(s string) string { return fmt.Sprintf("%d bytes, %.300s", len(s), strconv.QuoteToASCII(s)) })
+	brief := cmp.Transformer("brief", func(s string) string {
+		return fmt.Sprintf("%d bytes, %.300s", len(s),
+			strconv.QuoteToASCII(s))
+	})
 	if made := c.made(); !cmp.Equal(want, made) {
 		t.Errorf("files (-undisturbed +this one):\n%s", cmp.Diff(want, made, brief))
 	}
@@ -207,8 +210,8 @@ func (c *chaosSite) unsettled(t *testing.T) {
 // copied is the folder of the registered copies of a workspace.
 func (c *chaosSite) copied() string { return filepath.Join(filepath.Dir(c.workspace), "copies") }
 
-// killed does a command, and has look see its workspace and the folder of its copies as they are before each step, or some
-// steps, that changes the disk, as a kill there would leave them.
+// killed does a command, and has look see its workspace and the folder of its copies as they are before each step, or
+// some steps, that changes the disk, as a kill there would leave them.
 func (c *chaosSite) killed(t *testing.T, share int, command func(), look func(i int, step string)) {
 	t.Helper()
 	root, steps, names := t.TempDir(), 0, []string(nil)
@@ -242,8 +245,8 @@ func (c *chaosSite) killed(t *testing.T, share int, command func(), look func(i 
 	}
 }
 
-// TestPurgeKilled kills a purge before the steps that change the disk. No state in between has a file that was written with
-// a row that goes, hands out such a row, or passes an audit with one; and the next purge completes each.
+// TestPurgeKilled kills a purge before the steps that change the disk. No state in between has a file that was written
+// with a row that goes, hands out such a row, or passes an audit with one; and the next purge completes each.
 func TestPurgeKilled(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -333,8 +336,8 @@ func (c *chaosSite) between(t *testing.T, before map[string]string, export bool)
 	}
 }
 
-// TestEndKilled kills purge --all before the steps that change the disk. No state in between is damaged, and the same command
-// completes each: nothing that was held is left, and what was removed stays removed.
+// TestEndKilled kills purge --all before the steps that change the disk. No state in between is damaged, and the same
+// command completes each: nothing that was held is left, and what was removed stays removed.
 func TestEndKilled(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -342,7 +345,8 @@ func TestEndKilled(t *testing.T) {
 	c.do(nil, "report", "-w", c.workspace).want(t, exitDone)
 	check(t, os.Mkdir(c.copied(), 0o700))
 	for _, format := range []string{"parquet", "folder"} {
-		c.do(nil, "export", c.release, "-w", c.workspace, "--out", filepath.Join(c.copied(), format), "--note", "a test", "--format", format).
+		c.do(nil, "export", c.release, "-w", c.workspace, "--out", filepath.Join(c.copied(), format), "--note", "a test",
+			"--format", format).
 			want(t, exitDone)
 	}
 	stones := c.do(nil, "tombstones", "export", "-w", c.workspace).stdout
@@ -370,7 +374,8 @@ func TestEndKilled(t *testing.T) {
 			t.Errorf("verify: %+v", r)
 		}
 		c.do(nil, "audit", c.release, "-w", c.workspace, "--offline", "--no-record").want(t, exitDone)
-		if got := c.do(nil, "tombstones", "export", "-w", c.workspace).stdout; got != stones || !strings.Contains(got, "deleted") {
+		if got := c.do(nil, "tombstones", "export", "-w", c.workspace).stdout; got != stones ||
+			!strings.Contains(got, "deleted") {
 			t.Errorf("the tombstones are\n%s, and were\n%s", got, stones)
 		}
 	})
@@ -380,8 +385,8 @@ func TestEndKilled(t *testing.T) {
 	}
 }
 
-// TestExportKilled kills an export before the steps that change the disk: no half copy has its name, none is unknown, and the
-// next purge removes what is left.
+// TestExportKilled kills an export before the steps that change the disk: no half copy has its name, none is unknown,
+// and the next purge removes what is left.
 func TestExportKilled(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -474,7 +479,8 @@ func TestBitFlips(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for _, want := range []string{"state.db", "report.html", "outcomes.csv", "audit/seal.json", "audit/checkpoint", "log.key", "dataset/data/train-00000-of-00001.parquet"} {
+	for _, want := range []string{"state.db", "report.html", "outcomes.csv", "audit/seal.json", "audit/checkpoint",
+		"log.key", "dataset/data/train-00000-of-00001.parquet"} {
 		if !slices.Contains(names, want) {
 			t.Fatalf("there is no %s among %q", want, names)
 		}

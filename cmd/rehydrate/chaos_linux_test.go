@@ -44,7 +44,8 @@ var said = map[string]*regexp.Regexp{
 // named finds the file: in the workspace, or by its whole path.
 var named = regexp.MustCompile(`/ws\b|\b(images|dataset|audit)\b|\S+\.csv`)
 
-// whens chooses calls of each thread, as strace writes them: the n-th one, or all from it on. No thread makes more than most.
+// whens chooses calls of each thread, as strace writes them: the n-th one, or all from it on. No thread makes more than
+// most.
 func (f fault) whens(random *rand.Rand, most int) []string {
 	any := func(from, n int) string { return fmt.Sprint(from + random.IntN(max(1, min(n, most-from+1)))) }
 	switch {
@@ -74,8 +75,9 @@ func works(t *testing.T, line ...string) error {
 	return nil
 }
 
-// TestCallsFail makes calls of a run fail as a dying, a full and a read-only disk would, and kills it before calls: it ends
-// with a status that says so and names the workspace, leaves nothing that is not whole, and is completed once the disk is well.
+// TestCallsFail makes calls of a run fail as a dying, a full and a read-only disk would, and kills it before calls: it
+// ends with a status that says so and names the workspace, leaves nothing that is not whole, and is completed once the
+// disk is well.
 func TestCallsFail(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -119,7 +121,8 @@ func TestCallsFail(t *testing.T) {
 func (c *chaosSite) most(t *testing.T, calls string) (most int) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "strace")
-	outcome(t, c.command(t.Context(), []string{"strace", "-f", "-qqq", "--seccomp-bpf", "-o", log, "-e", "signal=none", "-e", "trace=" + calls, "--"}, c.runArgs()...))
+	outcome(t, c.command(t.Context(), []string{"strace", "-f", "-qqq", "--seccomp-bpf", "-o", log, "-e", "signal=none",
+		"-e", "trace=" + calls, "--"}, c.runArgs()...))
 	of := map[string]int{}
 	for line := range strings.Lines(read(t, log)) {
 		thread, _, _ := strings.Cut(line, " ")
@@ -137,7 +140,8 @@ func (c *chaosSite) failing(t *testing.T, f fault, when string) (finished, []str
 		how = "signal=SIGKILL"
 	}
 	log := filepath.Join(t.TempDir(), "strace")
-	got := outcome(t, c.command(t.Context(), []string{"strace", "-f", "-qqq", "--seccomp-bpf", "-y", "-o", log, "-e", "signal=none",
+	got := outcome(t, c.command(t.Context(), []string{"strace", "-f", "-qqq", "--seccomp-bpf", "-y", "-o", log, "-e",
+		"signal=none",
 		"-e", "trace=" + f.calls, "-e", fmt.Sprintf("inject=%s:%s:when=%s", f.calls, how, when), "--"}, c.runArgs()...))
 	var calls []string
 	for line := range strings.Lines(read(t, log)) {
@@ -170,7 +174,8 @@ func (c *chaosSite) failed(t *testing.T, f fault, got finished, calls []string) 
 			t.Errorf("exit 0 although calls failed:\n%s", strings.Join(calls, "\n"))
 		}
 	case got.code != exitFailed || !named.MatchString(got.stderr) || !said[f.errno].MatchString(got.stderr):
-		t.Errorf("exit %d, want %d, the name of a file and %s:\n%s%s", got.code, exitFailed, f.errno, got.stderr, strings.Join(calls, "\n"))
+		t.Errorf("exit %d, want %d, the name of a file and %s:\n%s%s", got.code, exitFailed, f.errno, got.stderr,
+			strings.Join(calls, "\n"))
 	}
 }
 
@@ -219,7 +224,8 @@ func TestFewFiles(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			c := c.at(t, place(t))
-			got := outcome(t, c.command(t.Context(), []string{"sh", "-c", fmt.Sprintf("ulimit -n %d && exec \"$@\"", n), "sh"}, c.runArgs()...))
+			got := outcome(t, c.command(t.Context(),
+				[]string{"sh", "-c", fmt.Sprintf("ulimit -n %d && exec \"$@\"", n), "sh"}, c.runArgs()...))
 			if got.code == exitDone || !strings.Contains(got.stderr, "too many open files") {
 				t.Errorf("exit %d\n%s", got.code, got.stderr)
 			}
@@ -232,15 +238,16 @@ func TestFewFiles(t *testing.T) {
 	}
 }
 
-// TestReadOnly works without a network in a folder that may only be read: what writes fails and names it, what reads works,
-// and nothing is changed.
+// TestReadOnly works without a network in a folder that may only be read: what writes fails and names it, what reads
+// works, and nothing is changed.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	orSkip(t, "right to make namespaces", works(t, "unshare", "-r", "-m", "-n", "true"))
 	c := newChaosSite(t)
 	const readOnly = `mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 99; shift; exec "$@"`
 	in := func(folder string, args ...string) finished {
-		return outcome(t, c.command(t.Context(), []string{"unshare", "-r", "-m", "-n", "sh", "-c", readOnly, "sh", folder}, args...))
+		return outcome(t, c.command(t.Context(), []string{"unshare", "-r", "-m", "-n", "sh", "-c", readOnly, "sh",
+			folder}, args...))
 	}
 	before := tree(t, c.workspace)
 	for _, args := range [][]string{c.runArgs(), c.purgeArgs(), {"report", "-w", c.workspace}} {

@@ -50,7 +50,8 @@ func TestCircle(t *testing.T) {
 	}
 	rows := rowsOf(t, filepath.Join(dir, "rebuilt/dataset/data"))
 	kept := rowsOf(t, filepath.Join(dir, "kept/dataset/data"))
-	if labelled < 20 || len(rows) != labelled-1 || !slices.Equal(slices.Sorted(slices.Values(rows)), slices.Sorted(slices.Values(kept))) {
+	if labelled < 20 || len(rows) != labelled-1 ||
+		!slices.Equal(slices.Sorted(slices.Values(rows)), slices.Sorted(slices.Values(kept))) {
 		t.Errorf("%d published, of which one was taken out since; rebuilt\n%v\nwhere there was\n%v", labelled, rows, kept)
 	}
 	check(t, os.Remove(filepath.Join(dir, "dump.jsonl")))
@@ -64,7 +65,8 @@ func TestCircle(t *testing.T) {
 // answerInChromium answers for the first n images as A1, the same for each.
 func answerInChromium(t *testing.T, dir string, n int) {
 	chromium := browser.Start(t)
-	review := exec.CommandContext(t.Context(), "rehydrate", "annotate", "review", "-w", "kept", "--scheme", "labels.toml", "--batches", fmt.Sprint(n))
+	review := exec.CommandContext(t.Context(), "rehydrate", "annotate", "review", "-w", "kept", "--scheme",
+		"labels.toml", "--batches", fmt.Sprint(n))
 	review.Dir = dir
 	stderr, err := review.StderrPipe()
 	check(t, err)

@@ -81,7 +81,8 @@ func (f *classifyFlags) check() error {
 	return f.modelFlags.check()
 }
 
-func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Binding, f classifyFlags, chat endpoint.Chat) error {
+func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Binding, f classifyFlags,
+	chat endpoint.Chat) error {
 	if f.prompts == "" && f.releaseDir != "" {
 		f.prompts = filepath.Join(f.releaseDir, "prompts")
 	}

@@ -48,7 +48,8 @@ func newModelSite(t *testing.T, step int) *modelSite {
 		id, _, _ := strings.Cut(line, ",")
 		text += line
 		posts = append(posts, redditemu.Post{ID: manifest.PostID(id),
-			Images: []redditemu.Image{sketch(firstOwn+i%(len(captions)-firstOwn), uint64(i), 0, []string{"jpg", "png", "gif", "webp"}[i%4])}})
+			Images: []redditemu.Image{sketch(firstOwn+i%(len(captions)-firstOwn), uint64(i), 0,
+				[]string{"jpg", "png", "gif", "webp"}[i%4])}})
 	}
 	m := &modelSite{site: newSite(t, text, fastPolicy, posts...), bodies: map[string]int{}}
 	// Many have the words of another: here every post has to be kept.
@@ -109,7 +110,8 @@ func (m *modelSite) play(_ http.ResponseWriter, r modelserver.Request) bool {
 
 // classify are the arguments of a classification into a folder of the test's.
 func (m *modelSite) classify(workspace, out string, more ...string) []string {
-	return append([]string{"classify", "-w", workspace, "--endpoint", m.model.URL, "--model", "m", "--out", filepath.Join(filepath.Dir(m.workspace), out)}, more...)
+	return append([]string{"classify", "-w", workspace, "--endpoint", m.model.URL, "--model", "m", "--out",
+		filepath.Join(filepath.Dir(m.workspace), out)}, more...)
 }
 
 // endedAt runs a classification in a process of its own, and sends it a signal while its n-th request waits for an
@@ -185,7 +187,8 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%d predictions, want %d", n, tests)
 		}
 		m.do(nil, "labels", "score", predictions[1], "--release", m.release).want(t, exitDone,
-			fmt.Sprintf("%d entries of split test", tests), "figurative: macro F1", "severity: macro F1", "related_content: macro F1", "no answer, not scored")
+			fmt.Sprintf("%d entries of split test", tests), "figurative: macro F1", "severity: macro F1",
+			"related_content: macro F1", "no answer, not scored")
 		var report models.Report
 		check(t, json.Unmarshal([]byte(read(t, filepath.Join(filepath.Dir(predictions[1]), "run.json"))), &report))
 		if report.Rows != tests || len(report.Tasks) != 3 || report.Tasks[0].Models["m"] != tests || report.In == 0 {
@@ -254,7 +257,8 @@ func TestServerHints(t *testing.T) {
 		{&endpoint.Unsupported{Parameter: "seed"}, exitUsage, false},
 		{endpoint.ErrNotLocal, exitUsage, false},
 		{&models.Stale{Rows: 1}, exitRetry, false},
-		{fmt.Errorf("%w; 3 answers could not be stored: %w", state.ErrInterrupted, workspace.ErrInUse), exitInterrupted, false},
+		{fmt.Errorf("%w; 3 answers could not be stored: %w", state.ErrInterrupted, workspace.ErrInUse), exitInterrupted,
+			false},
 		{fmt.Errorf("3 answers could not be stored: %w", workspace.ErrInUse), exitInUse, false},
 	} {
 		code, hint := diagnose(fmt.Errorf("ask about few: %w", tt.err))

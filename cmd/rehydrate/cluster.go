@@ -25,7 +25,8 @@ import (
 )
 
 func (c *command) clusterCommand() *cobra.Command {
-	return newGroup("cluster", c.clusterRunCommand(), c.clusterSplitCommand(), c.clusterWorkCommand(), c.clusterMergeCommand())
+	return newGroup("cluster", c.clusterRunCommand(), c.clusterSplitCommand(), c.clusterWorkCommand(),
+		c.clusterMergeCommand())
 }
 
 // engineFlags say which engine reads the shards of `cluster run`.
@@ -124,7 +125,8 @@ func (c *command) clusterMergeCommand() *cobra.Command {
 	return cmd
 }
 
-// concludeMerged is the end of a merge that found no shards: none is an error only where there was nothing to merge before.
+// concludeMerged is the end of a merge that found no shards: none is an error only where there was nothing to merge
+// before.
 func (c *command) concludeMerged(ctx context.Context, path string, none error) error {
 	rel, err := c.openRelease(ctx, path)
 	if err != nil {
@@ -221,7 +223,8 @@ func (c *command) workOf(f runFlags, e engineFlags) (cluster.Command, error) {
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}
-	return cluster.Command{Workspace: dir, Args: []string{self, "cluster", "work", "--quiet", "--workspace", dir, "--ocr", program,
+	return cluster.Command{Workspace: dir, Args: []string{self, "cluster", "work", "--quiet", "--workspace", dir,
+		"--ocr", program,
 		"--shard", cluster.IndexArg + "/" + strconv.Itoa(f.shards)}}, err
 }
 
@@ -294,7 +297,8 @@ func (c *command) observeShards(done, items int, why string) {
 	if c.quiet {
 		return
 	}
-	p := console.Progress{Task: "shards", Words: "read", Done: done, Total: items, Line: fmt.Sprintf("read: %d of %d images done", done, items)}
+	p := console.Progress{Task: "shards", Words: "read", Done: done, Total: items,
+		Line: fmt.Sprintf("read: %d of %d images done", done, items)}
 	if why != "" {
 		p.Words = "waiting for Slurm: " + why
 		p.Line += ", " + p.Words

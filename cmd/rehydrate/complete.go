@@ -30,7 +30,8 @@ func (c *command) complete(cmd *cobra.Command) {
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		kind := valueOf(f)
-		if values[f.Name] != nil && (f.Name != "split" || cmd.HasParent() && cmd.Parent().Name() == "labels" && cmd.Flag("release") != nil) {
+		if values[f.Name] != nil && (f.Name != "split" ||
+			cmd.HasParent() && cmd.Parent().Name() == "labels" && cmd.Flag("release") != nil) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, values[f.Name].offer)
 		} else if !slices.Contains([]string{"FILE", "FILE,...", "DIR", "[NAME=]FILE", "NAME=FILE,...", "KEY", "PATH",
 			"OLD", "PROGRAM", "RELEASE"}, kind) {

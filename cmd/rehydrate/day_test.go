@@ -42,8 +42,10 @@ concurrency = 32
 
 // dayConditions are those of every second post; the others are live.
 var dayConditions = []redditemu.Condition{
-	redditemu.LiveNotIndexable, redditemu.LiveAccountDeleted, redditemu.Deleted, redditemu.DeletedNoCategory, redditemu.DeletedOld,
-	redditemu.Removed, redditemu.RemovedModView, redditemu.RemovedAdmin, redditemu.RemovedTitle, redditemu.RemovedSelftext,
+	redditemu.LiveNotIndexable, redditemu.LiveAccountDeleted, redditemu.Deleted, redditemu.DeletedNoCategory,
+	redditemu.DeletedOld,
+	redditemu.Removed, redditemu.RemovedModView, redditemu.RemovedAdmin, redditemu.RemovedTitle,
+	redditemu.RemovedSelftext,
 	redditemu.RemovedLegal, redditemu.Quarantined, redditemu.Absent, redditemu.AbsentBanned, redditemu.AbsentPrivate,
 	redditemu.AbsentQuarantined, redditemu.AbsentGated,
 }
@@ -88,7 +90,8 @@ func newDay(t *testing.T) *day {
 	d := &day{posts: map[manifest.PostID]redditemu.Post{}}
 	var posts []redditemu.Post
 	for i := range often(2000, 700) {
-		p := redditemu.Post{ID: manifest.PostID(fmt.Sprintf("1d%04d", i)), Images: []redditemu.Image{{Body: speck(rng), Ext: "png"}}}
+		p := redditemu.Post{ID: manifest.PostID(fmt.Sprintf("1d%04d", i)),
+			Images: []redditemu.Image{{Body: speck(rng), Ext: "png"}}}
 		if i%2 == 1 {
 			p.Condition = dayConditions[i/2%len(dayConditions)]
 		}
@@ -142,12 +145,14 @@ func TestScriptedDay(t *testing.T) {
 		f := d.do(d.env(), d.args("--retry", "invalid")...)
 		log.WriteString(f.stderr)
 		left := d.checkVerdicts(t)
-		t.Logf("run %d: exit %d after %v, %d entries without an outcome that stays", runs, f.code, time.Since(at).Round(time.Second), left)
+		t.Logf("run %d: exit %d after %v, %d entries without an outcome that stays", runs, f.code,
+			time.Since(at).Round(time.Second), left)
 		if f.code == exitDone && left == 0 {
 			break
 		}
 		if f.code != exitDone && f.code != exitRetry || runs == dayMaxRuns {
-			t.Fatalf("run %d ended with exit %d and %d entries to go, want it finished after %d\n%.3000s", runs, f.code, left, dayMaxRuns, f.stderr)
+			t.Fatalf("run %d ended with exit %d and %d entries to go, want it finished after %d\n%.3000s", runs, f.code,
+				left, dayMaxRuns, f.stderr)
 		}
 	}
 	t.Logf("the day took %v", time.Since(began).Round(time.Second))
@@ -202,7 +207,8 @@ func (d *day) checkImages(t *testing.T) {
 			continue
 		}
 		served := string(d.posts[rec.ID].Images[0].Body)
-		if stored["1d/"+string(rec.ID)+".png"] != served || rec.Image.OriginalSHA256 != fmt.Sprintf("%x", sha256.Sum256([]byte(served))) {
+		if stored["1d/"+string(rec.ID)+".png"] != served ||
+			rec.Image.OriginalSHA256 != fmt.Sprintf("%x", sha256.Sum256([]byte(served))) {
 			t.Errorf("the image of %s is not the one that was served", rec.ID)
 			continue
 		}
@@ -225,8 +231,8 @@ func (d *day) checkImages(t *testing.T) {
 	t.Logf("%d posts, %d live, %d images whole", len(d.posts), live, whole)
 }
 
-// checkPace counts what arrived at Reddit in every minute, which bounds the burst of a rested client too, and looks whether
-// the pauses that it asked for were made and its own limit was never met.
+// checkPace counts what arrived at Reddit in every minute, which bounds the burst of a rested client too, and looks
+// whether the pauses that it asked for were made and its own limit was never met.
 func (d *day) checkPace(t *testing.T) {
 	var times []time.Time
 	refused, asked := 0, time.Duration(0)

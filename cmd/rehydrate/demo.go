@@ -98,7 +98,8 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 	// From here on the demo is a run: only the addresses and the credentials differ.
 	f.connectTo = []string{emulator.ConnectTo()}
 	f.approval = "DEMO"
-	env := map[string]string{"REDDIT_CLIENT_ID": emulator.ClientID, "REDDIT_CLIENT_SECRET": emulator.Secret, "REDDIT_USERNAME": "demo_user",
+	env := map[string]string{"REDDIT_CLIENT_ID": emulator.ClientID, "REDDIT_CLIENT_SECRET": emulator.Secret,
+		"REDDIT_USERNAME": "demo_user",
 		"IMGUR_CLIENT_ID": emulator.ImgurClientID}
 	if serve {
 		return c.serve(ctx, f, env, path)
@@ -122,7 +123,8 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 	if err != nil && !errors.As(err, &status) {
 		return err
 	}
-	fmt.Fprintf(c.stdout, demoLook, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), path, c.workspace)
+	fmt.Fprintf(c.stdout, demoLook, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"),
+		path, c.workspace)
 	if release == "" && status == exitRetry {
 		// One post of the demo has an image host that always fails, to show what that
 		// looks like: a demo that shows it has succeeded.
@@ -132,7 +134,8 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 }
 
 // demoPosts are the posts to emulate, and the path of the release to run.
-func (c *command) demoPosts(ctx context.Context, release string, sample int, f *runFlags) ([]redditemu.Post, string, error) {
+func (c *command) demoPosts(ctx context.Context, release string, sample int, f *runFlags) ([]redditemu.Post, string,
+	error) {
 	if release == "" {
 		annotations, posts := redditemu.Demo(demoSeed)
 		path, err := writeDemoRelease(filepath.Join("rehydrate-demo", "release"), annotations)
@@ -212,10 +215,12 @@ func (r *rehearsal) String() string {
 	}
 	text := "the pace of the release's rules is for Reddit, so it is not kept here\n"
 	if len(r.images) < r.posts {
-		text += fmt.Sprintf("a sample of %d of the release's %d posts: %s\n", len(r.images), r.posts, times(r.entries, "entry", "entries"))
+		text += fmt.Sprintf("a sample of %d of the release's %d posts: %s\n", len(r.images), r.posts,
+			times(r.entries, "entry", "entries"))
 	}
 	if r.digests > 0 {
-		text += fmt.Sprintf("digests are ignored (%s): made-up images have others\n", times(r.digests, "entry has some", "entries have some"))
+		text += fmt.Sprintf("digests are ignored (%s): made-up images have others\n",
+			times(r.digests, "entry has some", "entries have some"))
 	}
 	return text
 }

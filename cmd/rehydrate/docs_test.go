@@ -332,7 +332,10 @@ func callsOf(line int, text string, values map[string][][]string) []docCall {
 			}
 		}
 		for _, words := range spelledOut(words, values) {
-			at := slices.IndexFunc(words, func(w string) bool { return w == "rehydrate" || strings.HasSuffix(w, "/rehydrate") })
+			at := slices.IndexFunc(words, func(w string) bool {
+				return w == "rehydrate" ||
+					strings.HasSuffix(w, "/rehydrate")
+			})
 			if at >= 0 && at+1 < len(words) && commandWord.MatchString(words[at+1]) {
 				calls = append(calls, docCall{line: line, args: words[at+1:]})
 			}
@@ -405,7 +408,8 @@ func shellWords(text string) (words []string, rest string) {
 				end()
 			}
 			return words, text[i+1:]
-		case b == '|' && (!started || strings.HasPrefix(text[i:], "| ")), b == '&', b == ';', b == '(' && !started, b == ')':
+		case b == '|' && (!started || strings.HasPrefix(text[i:], "| ")), b == '&', b == ';', b == '(' && !started,
+			b == ')':
 			end()
 			return words, text[i+1:]
 		default:

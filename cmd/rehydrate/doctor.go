@@ -50,10 +50,11 @@ type examination struct {
 
 func (c *command) doctorCommand() *cobra.Command {
 	x := &examination{command: c}
-	cmd := c.workspaceCommand("doctor", takes(0, 1, "at most one RELEASE"), func(cmd *cobra.Command, args []string) error {
-		x.release = strings.Join(args, "")
-		return x.run(cmd.Context())
-	})
+	cmd := c.workspaceCommand("doctor", takes(0, 1, "at most one RELEASE"),
+		func(cmd *cobra.Command, args []string) error {
+			x.release = strings.Join(args, "")
+			return x.run(cmd.Context())
+		})
 	registerProgram(cmd, &x.program)
 	return cmd
 }
@@ -67,7 +68,8 @@ func (x *examination) run(ctx context.Context) error {
 		look func(context.Context) (string, error)
 	}{
 		{"program", x.self}, {"ocr", x.reader}, {"credentials", x.credentials}, {"imgur", x.imgur},
-		{"proxy", x.proxy}, {"disk", x.disk}, {"cache", x.cache}, {"clock", x.clock}, {"workspace", x.space}, {"release", x.releaseFiles}, {"policy", x.releasePolicy},
+		{"proxy", x.proxy}, {"disk", x.disk}, {"cache", x.cache}, {"clock", x.clock}, {"workspace", x.space},
+		{"release", x.releaseFiles}, {"policy", x.releasePolicy},
 	} {
 		found, err := check.look(ctx)
 		if err := ctx.Err(); err != nil {
@@ -130,7 +132,8 @@ func (x *examination) reader(ctx context.Context) (string, error) {
 	}
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil || len(report.Checks) == 0 {
 		return missing("install Tesseract with scripts/setup, then: go build -o bin/ ./cmd/ocr",
-			fmt.Errorf("%s doctor: %w: %.200s", program, cmp.Or(failed, errors.New("no report")), bytes.TrimSpace(errs.Bytes())))
+			fmt.Errorf("%s doctor: %w: %.200s", program, cmp.Or(failed, errors.New("no report")),
+				bytes.TrimSpace(errs.Bytes())))
 	}
 	for _, f := range report.Checks {
 		f.Name = "ocr " + f.Name
@@ -203,7 +206,8 @@ func (x *examination) disk(context.Context) (string, error) {
 		return "", err
 	}
 	if free < leastDisk {
-		return missing("make room, or name a folder on another disk with -w", fmt.Errorf("%s free in %s, and images want room", size(free), dir))
+		return missing("make room, or name a folder on another disk with -w",
+			fmt.Errorf("%s free in %s, and images want room", size(free), dir))
 	}
 	return fmt.Sprintf("%s free in %s", size(free), dir), nil
 }
@@ -250,7 +254,8 @@ func (x *examination) clock(ctx context.Context) (string, error) {
 	})
 	// An answer from the future means that the clock was set back since.
 	if later.Sub(now) > time.Minute {
-		return missing(hint, fmt.Errorf("it says %s, and the workspace was told something at %s", says, later.Format(time.RFC3339)))
+		return missing(hint, fmt.Errorf("it says %s, and the workspace was told something at %s", says,
+			later.Format(time.RFC3339)))
 	}
 	return says, nil
 }
@@ -261,7 +266,8 @@ func (x *examination) space(ctx context.Context) (string, error) {
 		return x.workspace + " is not there yet: run makes it", nil
 	}
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		return missing("chmod 700 "+x.workspace, fmt.Errorf("others can read %s (mode %v)", x.workspace, info.Mode().Perm()))
+		return missing("chmod 700 "+x.workspace, fmt.Errorf("others can read %s (mode %v)", x.workspace,
+			info.Mode().Perm()))
 	}
 	return reading(ctx, x.command, func(ws *workspace.Workspace) (string, error) {
 		b, bound, err := ws.Binding(ctx)

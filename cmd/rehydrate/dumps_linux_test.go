@@ -13,8 +13,9 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// TestNoDumps: the memory of a running rehydrate, and the environment that it was started with, are in no crash dump, and no
-// other process of the user can read them. The kernel then gives what /proc shows of them to root, whoever started it.
+// TestNoDumps: the memory of a running rehydrate, and the environment that it was started with, are in no crash dump,
+// and no other process of the user can read them. The kernel then gives what /proc shows of them to root, whoever
+// started it.
 func TestNoDumps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")

@@ -105,7 +105,8 @@ func (c *command) approvalFor(
 		named := d.permit.genuine.Approval
 		if !policy.Ended(named.Expires, now) {
 			if given != "" && given != named.Reference {
-				c.log.Warn("the approval of --approval is not used, for the grant names another one", "grant's", named.Reference)
+				c.log.Warn("the approval of --approval is not used, for the grant names another one", "grant's",
+					named.Reference)
 			}
 			return named.Reference, nil, nil
 		}

@@ -11,8 +11,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestExamples rehearses each release of releases/examples, over made-up rows in the shape of a dataset that people know:
-// every row has an outcome, and the Parquet has every column that the release names, as DuckDB reads it.
+// TestExamples rehearses each release of releases/examples, over made-up rows in the shape of a dataset that people
+// know: every row has an outcome, and the Parquet has every column that the release names, as DuckDB reads it.
 func TestExamples(t *testing.T) {
 	examples, err := filepath.Abs("../../releases/examples")
 	check(t, err)
@@ -27,12 +27,17 @@ func TestExamples(t *testing.T) {
 		"redcaps": {6, "caption VARCHAR, score BIGINT, created_utc TIMESTAMP WITH TIME ZONE",
 			`{"id":"1exa0a","caption":"made-up caption 0","score":3,"created_utc":"2017-01-01 00:00:00+00"}`},
 		"captions": {4, "caption VARCHAR", `{"id":"1exa14","caption":"made-up caption; it holds a semicolon, 0"}`},
-		"fakeddit": {7, "two_way_label BIGINT, six_way_label BIGINT, score BIGINT, num_comments BIGINT, upvote_ratio DOUBLE, hasImage BOOLEAN, " +
-			"created_utc TIMESTAMP WITH TIME ZONE", `{"id":"1exa18","two_way_label":0,"six_way_label":0,"score":0,"num_comments":0,"upvote_ratio":0.9,` +
-			`"hasImage":true,"created_utc":"2019-09-02 14:48:12+00"}`},
-		"psbattles": {3, "filesize BIGINT, score BIGINT, given_width BIGINT", `{"id":"1exa1f","filesize":123456,"score":20,"given_width":640}`},
-		"dreaddit":  {3, "label BIGINT[], sentence BIGINT[], confidence DOUBLE[]", `{"id":"1exa22","label":[0,1],"sentence":[33000,33003],"confidence":[0.8,0.5]}`},
-		"goemotions": {2, "comment VARCHAR[], rater BIGINT[], admiration BOOLEAN[], amusement BOOLEAN[], anger BOOLEAN[], neutral BOOLEAN[]",
+		"fakeddit": {7,
+			"two_way_label BIGINT, six_way_label BIGINT, score BIGINT, num_comments BIGINT, upvote_ratio DOUBLE, hasImage BOOLEAN, " +
+				"created_utc TIMESTAMP WITH TIME ZONE",
+			`{"id":"1exa18","two_way_label":0,"six_way_label":0,"score":0,"num_comments":0,"upvote_ratio":0.9,` +
+				`"hasImage":true,"created_utc":"2019-09-02 14:48:12+00"}`},
+		"psbattles": {3, "filesize BIGINT, score BIGINT, given_width BIGINT",
+			`{"id":"1exa1f","filesize":123456,"score":20,"given_width":640}`},
+		"dreaddit": {3, "label BIGINT[], sentence BIGINT[], confidence DOUBLE[]",
+			`{"id":"1exa22","label":[0,1],"sentence":[33000,33003],"confidence":[0.8,0.5]}`},
+		"goemotions": {2,
+			"comment VARCHAR[], rater BIGINT[], admiration BOOLEAN[], amusement BOOLEAN[], anger BOOLEAN[], neutral BOOLEAN[]",
 			`{"id":"2exb0","comment":["eexa0","eexa0","eexa1"],"rater":[0,1,2],"admiration":[true,false,false],"amusement":[true,true,false],` +
 				`"anger":[false,false,true],"neutral":[false,false,false]}`},
 	} {

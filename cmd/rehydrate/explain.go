@@ -14,27 +14,28 @@ import (
 )
 
 func (c *command) explainCommand() *cobra.Command {
-	return c.workspaceCommand("explain", exactArgs(1, "one ID: that of an entry, such as 1n6oiw or 1n6oiw/1"), func(cmd *cobra.Command, args []string) error {
-		key, err := parseKey(args[0])
-		if err != nil {
-			return err
-		}
-		filter, err := dictionary()
-		if err != nil {
-			return err
-		}
-		x, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (report.Explanation, error) {
-			return report.Explain(cmd.Context(), ws, filter, key, c.now())
+	return c.workspaceCommand("explain", exactArgs(1, "one ID: that of an entry, such as 1n6oiw or 1n6oiw/1"),
+		func(cmd *cobra.Command, args []string) error {
+			key, err := parseKey(args[0])
+			if err != nil {
+				return err
+			}
+			filter, err := dictionary()
+			if err != nil {
+				return err
+			}
+			x, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (report.Explanation, error) {
+				return report.Explain(cmd.Context(), ws, filter, key, c.now())
+			})
+			var unknown *report.UnknownEntry
+			if errors.As(err, &unknown) {
+				err = &problem{err: err, code: exitUsage, hint: unknownHint(unknown)}
+			}
+			if err != nil {
+				return err
+			}
+			return c.answer("explain", x)
 		})
-		var unknown *report.UnknownEntry
-		if errors.As(err, &unknown) {
-			err = &problem{err: err, code: exitUsage, hint: unknownHint(unknown)}
-		}
-		if err != nil {
-			return err
-		}
-		return c.answer("explain", x)
-	})
 }
 
 // parseKey reads the id of an entry as outcomes.csv has it.

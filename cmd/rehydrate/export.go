@@ -103,7 +103,8 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 		return err
 	}
 	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
-		report, err := copies.Export(ctx, copies.Config{Release: config.Release, Tombstones: config.Tombstones, Policy: config.Policy, Workspace: ws,
+		report, err := copies.Export(ctx, copies.Config{Release: config.Release, Tombstones: config.Tombstones,
+			Policy: config.Policy, Workspace: ws,
 			Now: c.now, Access: grant.access(), To: f.out, Note: f.note, Format: f.format})
 		if err != nil {
 			return exportProblem(err)
@@ -149,7 +150,10 @@ func (c *command) exportDigests(ctx context.Context, path, file string) error {
 }
 
 func (c *command) listCopies(ctx context.Context) error {
-	list, err := reading(ctx, c, func(ws *workspace.Workspace) ([]state.CopyReport, error) { return copies.List(ctx, ws) })
+	list, err := reading(ctx, c, func(ws *workspace.Workspace) ([]state.CopyReport,
+		error) {
+		return copies.List(ctx, ws)
+	})
 	if err != nil {
 		return err
 	}

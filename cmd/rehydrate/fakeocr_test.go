@@ -55,11 +55,13 @@ func init() { // the first words of captions[firstOwn:]; the chaos tests know th
 	for word := range strings.FieldsSeq(`hippopotamus refrigerator archaeologist constellation rhododendron thunderstorm saxophonist
 		xylophone mathematician kindergarten orchestra dictionary caterpillar accountant elevator pineapple neighbour professor
 		dinosaur submarine volcano penguin lighthouse crocodile umbrella astronaut plumber cathedral scarecrow toothbrush`) {
-		captions = append(captions, strings.ToUpper(word)+" MADE THE WHOLE OFFICE LAUGH ABOUT OUR NEW MANAGER AND HER "+strings.ToUpper(word))
+		captions = append(captions,
+			strings.ToUpper(word)+" MADE THE WHOLE OFFICE LAUGH ABOUT OUR NEW MANAGER AND HER "+strings.ToUpper(word))
 	}
 }
 
-var fakeEngine = ocr.Engine{Tesseract: "5.0-fake", Leptonica: "1.0-fake", Gosseract: "v0.0.0", Model: "fake", ModelSHA256: "00", Parameters: "fake"}
+var fakeEngine = ocr.Engine{Tesseract: "5.0-fake", Leptonica: "1.0-fake", Gosseract: "v0.0.0", Model: "fake",
+	ModelSHA256: "00", Parameters: "fake"}
 
 func fakeRecognize(g *image.Gray, m ocr.Mode) ([]word.Raw, error) {
 	if m.PSM == 7 { // a line that the blocks of a sketch look like: only the whole picture has its shape
@@ -81,7 +83,8 @@ func fakeRecognize(g *image.Gray, m ocr.Mode) ([]word.Raw, error) {
 			line, left, right = i/4, width*(i%4)/4, width*(i%4+1)/4-width/32
 		}
 		top := height * (2*line + 1) / 32
-		words = append(words, word.Raw{Text: text, Confidence: confidence, Line: line, Box: image.Rect(left, top, right, top+height/32)})
+		words = append(words, word.Raw{Text: text, Confidence: confidence, Line: line,
+			Box: image.Rect(left, top, right, top+height/32)})
 	}
 	return words, nil
 }
@@ -106,13 +109,15 @@ func fakeOCRPath(t testing.TB) string {
 	return name
 }
 
-// sketch draws a picture with the caption of a number: seed decides what else is on it, shade and format (jpg, png, gif) make near-duplicates.
+// sketch draws a picture with the caption of a number: seed decides what else is on it, shade and format (jpg, png,
+// gif) make near-duplicates.
 func sketch(caption int, seed uint64, shade uint8, format string) redditemu.Image {
 	rng := rand.New(rand.NewPCG(seed, 0x6368616f73))
 	var grid [8][16]color.NRGBA
 	for x := range grid {
 		for y := range grid[x] {
-			grid[x][y] = color.NRGBA{uint8(rng.IntN(240)) + shade, uint8(rng.IntN(240)) + shade, uint8(rng.IntN(240)) + shade, 255}
+			grid[x][y] = color.NRGBA{uint8(rng.IntN(240)) + shade, uint8(rng.IntN(240)) + shade,
+				uint8(rng.IntN(240)) + shade, 255}
 		}
 	}
 	img := image.NewNRGBA(image.Rect(0, 0, sketchWidth, sketchWidth+caption*sketchStep))

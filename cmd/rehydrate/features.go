@@ -134,8 +134,10 @@ func (c *command) derive(ctx context.Context, ws *workspace.Workspace, f feature
 	f.Progress = func(done, total int) { c.observePictures(neardup.Progress{Stage: "measure", Done: done, Total: total}) }
 	name := dataset.NumbersName + "." + f.format
 	var table *features.Table
-	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: dataset.NumbersName, Made: c.now(), Part: finishedRows,
-		Fill: func(ctx context.Context, temp string, sink func(string, func(io.Writer) error) error) (_ []string, err error) {
+	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: dataset.NumbersName, Made: c.now(),
+		Part: finishedRows,
+		Fill: func(ctx context.Context, temp string, sink func(string, func(io.Writer) error) error) (_ []string,
+			err error) {
 			part := filepath.Join(temp, finishedRows)
 			table, err = features.Compute(ctx, f.Config, part)
 			c.console.Done()

@@ -21,7 +21,8 @@ func spread(n int, hosts ...redditemu.Kind) []redditemu.Post {
 	rng := rand.New(rand.NewPCG(1, 2))
 	posts := make([]redditemu.Post, n)
 	for i := range posts {
-		posts[i] = redditemu.Post{ID: manifest.PostID(fmt.Sprintf("1%c%04d", "abcdefghijklmnopqrstuvwxyz"[rng.IntN(26)], i)),
+		posts[i] = redditemu.Post{ID: manifest.PostID(fmt.Sprintf("1%c%04d", "abcdefghijklmnopqrstuvwxyz"[rng.IntN(26)],
+			i)),
 			Kind: hosts[i%len(hosts)], Images: []redditemu.Image{{Body: speck(rng), Ext: "png"}}}
 	}
 	return posts
@@ -104,8 +105,9 @@ var (
 	renamed = regexp.MustCompile(`^renameat\(\d+<[^>]*/ws/(images/..)>, "(.*?)", \d+<[^>]*>, "(.*?)"`)
 )
 
-// TestStoredASecond fetches on a disk whose every sync takes 5 ms. The content of each image is on the disk before the file
-// gets its name, and the name after it. Also then more images are stored than the default policy fetches, 20.6 a second.
+// TestStoredASecond fetches on a disk whose every sync takes 5 ms. The content of each image is on the disk before the
+// file gets its name, and the name after it. Also then more images are stored than the default policy fetches, 20.6 a
+// second.
 func TestStoredASecond(t *testing.T) {
 	long(t)
 	orSkip(t, "strace", works(t, "strace", "-f", "-qqq", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=fsync",
@@ -114,7 +116,8 @@ func TestStoredASecond(t *testing.T) {
 	s := newSiteOn(t, redditemu.Options{Seed: 1}, fewAnnotations(posts), asPaced(100, 100), posts...)
 	s.workspace = place(t)
 	log := filepath.Join(t.TempDir(), "strace")
-	outcome(t, s.command(t.Context(), []string{"strace", "-f", "-y", "-qqq", "--seccomp-bpf", "-ttt", "-o", log, "-e", "signal=none",
+	outcome(t, s.command(t.Context(), []string{"strace", "-f", "-y", "-qqq", "--seccomp-bpf", "-ttt", "-o", log, "-e",
+		"signal=none",
 		"-e", "trace=fsync,fdatasync,renameat", "-e", "inject=fsync,fdatasync:delay_exit=5000", "--"},
 		s.job("cluster split", "--shards", "1")...)).want(t, exitDone)
 

@@ -77,7 +77,8 @@ func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
 	cmd.Flags().StringVar(&f.cacert, "cacert", "", "")
 }
 
-func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
+func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string,
+	progress *pipeline.Progress) (*reddit.Client, error) {
 	o := reddit.Options{Approval: approval, Policy: pol, Version: build.Version(), Log: c.log, OnWait: progress.OnWait,
 		Scrubber: c.scrubber}
 	var err error

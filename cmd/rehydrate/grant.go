@@ -71,9 +71,10 @@ func verdictOf(f *policy.GrantFault) grantVerdict {
 
 func (c *command) grantCheckCommand() *cobra.Command {
 	var file string
-	cmd := c.workspaceCommand("grant-check", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
-		return c.grantCheck(cmd.Context(), args[0], file)
-	})
+	cmd := c.workspaceCommand("grant-check", exactArgs(1, "one RELEASE: a release folder"),
+		func(cmd *cobra.Command, args []string) error {
+			return c.grantCheck(cmd.Context(), args[0], file)
+		})
 	cmd.Flags().StringVar(&file, "grant", "", "")
 	return cmd
 }
@@ -92,7 +93,8 @@ func (c *command) grantCheck(ctx context.Context, path, file string) error {
 		return err
 	}
 	fault := p.judge(c.now())
-	report := grantReport{Release: &policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}, Required: pol.Access.GrantRequired,
+	report := grantReport{Release: &policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest},
+		Required:     pol.Access.GrantRequired,
 		grantVerdict: verdictOf(fault)}
 	if g := p.grant; g != nil {
 		report.Grant, report.Signer, report.Revocations = &g.Grant, &g.Signer, g.Revocations
@@ -153,15 +155,16 @@ func (c *command) useGrant(ctx context.Context, config pipeline.Config, f *relea
 	}
 	named := p.grant.Approval.Reference
 	if f.approval != "" && f.approval != named {
-		return nil, usageError("--approval %s is not the approval that the grant names, %s: leave the flag out", strconv.QuoteToGraphic(f.approval), named)
+		return nil, usageError("--approval %s is not the approval that the grant names, %s: leave the flag out",
+			strconv.QuoteToGraphic(f.approval), named)
 	}
 	f.approval = named
 	return p, nil
 }
 
-// findGrant reads the grant that file names, or else the release folder's. Without either the permit is nil, unless one is
-// required. Errors are about files that cannot be read, and the permit has what could be read by then; a grant that does not
-// count is a fault of the permit.
+// findGrant reads the grant that file names, or else the release folder's. Without either the permit is nil, unless one
+// is required. Errors are about files that cannot be read, and the permit has what could be read by then; a grant that
+// does not count is a fault of the permit.
 func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required bool, file string) (*permit, error) {
 	p := &permit{name: file, release: policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}}
 	if file == "" && rel.Dir != "" {
@@ -172,8 +175,9 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 	}
 	switch {
 	case p.name == "" && required && len(rel.Signers) == 0:
-		p.fault = &policy.GrantFault{Reason: "no_signer", Detail: "this release names no signer, so no grant can be valid yet",
-			Hint: "its maintainers add a [[signer]] to release.toml, and then sign a grant for you: ask them"}
+		p.fault = &policy.GrantFault{Reason: "no_signer",
+			Detail: "this release names no signer, so no grant can be valid yet",
+			Hint:   "its maintainers add a [[signer]] to release.toml, and then sign a grant for you: ask them"}
 		return p, nil
 	case p.name == "" && required:
 		p.fault = &policy.GrantFault{Reason: "no_grant",
@@ -207,7 +211,10 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 		return p, nil
 	}
 	p.name = p.grant.ID
-	p.seen, err = reading(ctx, c, func(ws *workspace.Workspace) (int64, error) { return state.SeenRevocations(ctx, ws, rel.Name) })
+	p.seen, err = reading(ctx, c, func(ws *workspace.Workspace) (int64,
+		error) {
+		return state.SeenRevocations(ctx, ws, rel.Name)
+	})
 	if errors.Is(err, workspace.ErrNoWorkspace) {
 		err = nil // nothing was seen yet
 	}

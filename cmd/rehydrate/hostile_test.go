@@ -84,7 +84,8 @@ func newHostileSite(t *testing.T) *hostileSite {
 		p.Images = nil // drawn by the emulator, for Tesseract to read
 		add(fmt.Sprintf("good_%d", i), p, manifest.Kept, "")
 	}
-	h.site = newSiteOn(t, redditemu.Options{Seed: 1, Hosts: h.hosts}, fewAnnotations(posts), fastPolicy+h.policy(), posts...).real() // Tesseract sees what comes of hostile pictures
+	h.site = newSiteOn(t, redditemu.Options{Seed: 1, Hosts: h.hosts}, fewAnnotations(posts), fastPolicy+h.policy(),
+		posts...).real() // Tesseract sees what comes of hostile pictures
 	h.emulator.Fault(hostile.Fault{PathPrefix: "/api/info", Post: "1b000", Kind: hostile.GzipBomb(1 << 30)})
 	for host, kind := range kinds {
 		h.armed[h.where[host+"/picture.jpg"]] = h.emulator.Fault(hostile.Fault{Host: host, Kind: kind})
@@ -103,8 +104,10 @@ func (h *hostileSite) policy() string {
 
 // args leads to the emulator only what the policy names: any other connection is a real one.
 func (h *hostileSite) args() []string {
-	args := []string{"run", h.release, "-w", h.workspace, "--approval", "TEST-1", "--cacert", h.cacert, "--ocr", h.reader, "-v"}
-	for _, host := range append([]string{"www.reddit.com", "oauth.reddit.com", "i.redd.it", wrongCertificate}, h.hosts...) {
+	args := []string{"run", h.release, "-w", h.workspace, "--approval", "TEST-1", "--cacert", h.cacert, "--ocr",
+		h.reader, "-v"}
+	for _, host := range append([]string{"www.reddit.com", "oauth.reddit.com", "i.redd.it", wrongCertificate},
+		h.hosts...) {
 		args = append(args, "--connect-to", host+":443:"+h.emulator.Addr())
 	}
 	return args
@@ -187,9 +190,11 @@ func TestHostileCorpus(t *testing.T) {
 	if c.memory == 0 || c.workerMemory == 0 {
 		t.Errorf("memory was not measured: %d, %d", c.memory, c.workerMemory)
 	}
-	slowest := slices.MaxFunc(got, func(a, b manifest.Result) int { return int(c.spent[a.Key.ID] - c.spent[b.Key.ID]) }).Key.ID
+	slowest := slices.MaxFunc(got,
+		func(a, b manifest.Result) int { return int(c.spent[a.Key.ID] - c.spent[b.Key.ID]) }).Key.ID
 	t.Logf("%d cases in %v; outcomes %v; slowest %s with %v; rehydrate %d MB, OCR worker %d MB",
-		len(h.want)-100-5+1, took.Round(time.Second), counts, h.names[slowest], c.spent[slowest].Round(time.Second), c.memory>>20, c.workerMemory>>20)
+		len(h.want)-100-5+1, took.Round(time.Second), counts, h.names[slowest], c.spent[slowest].Round(time.Second),
+		c.memory>>20, c.workerMemory>>20)
 }
 
 // checkRequests holds every request to the hosts that the policy allows, without cookies or
@@ -308,18 +313,20 @@ var hostileAPI = map[string]struct {
 	kind   hostile.FaultKind
 	reason manifest.Reason
 }{
-	"gzip bomb":            {hostile.GzipBomb(1 << 30), "too_large"},
-	"endless chunks":       {hostile.Endless(), "too_large"},
-	"one byte a second":    {hostile.OneByteASecond(), "timeout"},
-	"header of 10 MB":      {hostile.HugeHeader(10 << 20), "headers_too_large"},
-	"nested 100,000 times": {hostile.Status(200, nil, []byte(strings.Repeat(`[`, 100_000)+strings.Repeat(`]`, 100_000))), "bad_json"},
-	"redirect to a trap":   {hostile.RedirectTo("https://127.0.0.1/trap"), "http_302"},
-	"wrong length":         {hostile.WrongLength(100), "truncated"},
-	"shorter than said":    {hostile.WrongLength(-100), "truncated_json"},
-	"empty reply":          {hostile.EmptyReply(), "connection"},
-	"no HTTP":              {hostile.NotHTTP(), "connection"},
-	"a number":             {hostile.Status(200, nil, []byte("42")), "not_a_listing"},
-	"null children":        {hostile.Status(200, nil, []byte(`{"kind":"Listing","data":{"children":null}}`)), "not_a_listing"},
+	"gzip bomb":         {hostile.GzipBomb(1 << 30), "too_large"},
+	"endless chunks":    {hostile.Endless(), "too_large"},
+	"one byte a second": {hostile.OneByteASecond(), "timeout"},
+	"header of 10 MB":   {hostile.HugeHeader(10 << 20), "headers_too_large"},
+	"nested 100,000 times": {hostile.Status(200, nil,
+		[]byte(strings.Repeat(`[`, 100_000)+strings.Repeat(`]`, 100_000))), "bad_json"},
+	"redirect to a trap": {hostile.RedirectTo("https://127.0.0.1/trap"), "http_302"},
+	"wrong length":       {hostile.WrongLength(100), "truncated"},
+	"shorter than said":  {hostile.WrongLength(-100), "truncated_json"},
+	"empty reply":        {hostile.EmptyReply(), "connection"},
+	"no HTTP":            {hostile.NotHTTP(), "connection"},
+	"a number":           {hostile.Status(200, nil, []byte("42")), "not_a_listing"},
+	"null children": {hostile.Status(200, nil, []byte(`{"kind":"Listing","data":{"children":null}}`)),
+		"not_a_listing"},
 }
 
 // lookAtHostileAPI asks about a live post once for each hostile answer, all at the same time,
@@ -337,8 +344,10 @@ func (h *hostileSite) lookAtHostileAPI(t *testing.T) (done chan struct{}) {
 			roots := x509.NewCertPool()
 			roots.AppendCertsFromPEM(emulator.CAPEM())
 			to, unparsed := polite.ParseConnectTo(emulator.ConnectTo())
-			client, err := reddit.New(reddit.Options{Approval: "TEST-1", Policy: policy.Default(), RootCAs: roots, ConnectTo: []polite.ConnectTo{to},
-				Credentials: reddit.Credentials{ClientID: emulator.ClientID, ClientSecret: secret.New(emulator.Secret), Username: "test_user"}})
+			client, err := reddit.New(reddit.Options{Approval: "TEST-1", Policy: policy.Default(), RootCAs: roots,
+				ConnectTo: []polite.ConnectTo{to},
+				Credentials: reddit.Credentials{ClientID: emulator.ClientID, ClientSecret: secret.New(emulator.Secret),
+					Username: "test_user"}})
 			if err := errors.Join(unparsed, err, emulator.Put(redditemu.Post{ID: "1live"})); err != nil {
 				t.Error(err)
 				return

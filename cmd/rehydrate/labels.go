@@ -13,26 +13,28 @@ import (
 )
 
 func (c *command) labelsCommand() *cobra.Command {
-	return newGroup("labels", c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand(),
+	return newGroup("labels", c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(),
+		c.labelsScoreCommand(),
 		c.labelsGroupsCommand(), c.labelsWeightsCommand(), c.labelsModerationCommand())
 }
 
 func (c *command) labelsStatsCommand() *cobra.Command {
 	var t tableFlags
 	var release string
-	cmd := newCommand("labels-stats", exactArgs(1, "one RELEASE or DATASET"), func(cmd *cobra.Command, args []string) error {
-		if err := t.check(c); err != nil {
-			return err
-		}
-		if err := areThere(args); err != nil {
-			return err
-		}
-		stats, schema, err := study.Stats(cmd.Context(), args[0], release)
-		if err != nil {
-			return err
-		}
-		return t.answer(c, "labels-stats", tablesOf(stats, schema))
-	})
+	cmd := newCommand("labels-stats", exactArgs(1, "one RELEASE or DATASET"),
+		func(cmd *cobra.Command, args []string) error {
+			if err := t.check(c); err != nil {
+				return err
+			}
+			if err := areThere(args); err != nil {
+				return err
+			}
+			stats, schema, err := study.Stats(cmd.Context(), args[0], release)
+			if err != nil {
+				return err
+			}
+			return t.answer(c, "labels-stats", tablesOf(stats, schema))
+		})
 	t.register(cmd, "split,category,code,count")
 	cmd.Flags().StringVar(&release, "release", "", "")
 	return cmd

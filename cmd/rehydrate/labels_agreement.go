@@ -12,17 +12,18 @@ const usualSeed = 1 // of intervals
 
 func (c *command) labelsAgreementCommand() *cobra.Command {
 	var of study.Annotations
-	cmd := newCommand("labels-agreement", takes(1, math.MaxInt, "a FILE for each annotator, or one Argilla export"), func(cmd *cobra.Command, args []string) error {
-		if err := areThere(args); err != nil {
-			return err
-		}
-		of.Files = args
-		agreement, err := study.Agree(cmd.Context(), of)
-		if err != nil {
-			return err
-		}
-		return c.answer("labels-agreement", agreement)
-	})
+	cmd := newCommand("labels-agreement", takes(1, math.MaxInt, "a FILE for each annotator, or one Argilla export"),
+		func(cmd *cobra.Command, args []string) error {
+			if err := areThere(args); err != nil {
+				return err
+			}
+			of.Files = args
+			agreement, err := study.Agree(cmd.Context(), of)
+			if err != nil {
+				return err
+			}
+			return c.answer("labels-agreement", agreement)
+		})
 	cmd.Flags().StringVar(&of.Release, "release", "", "")
 	cmd.Flags().StringVar(&of.Batch, "batch", "", "")
 	cmd.Flags().StringVar(&of.Decides, "decides", "", "")

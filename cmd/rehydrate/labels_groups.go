@@ -14,27 +14,28 @@ import (
 func (c *command) labelsGroupsCommand() *cobra.Command {
 	var f study.Grouping
 	var t tableFlags
-	cmd := newCommand("labels-groups", exactArgs(1, "one file of FEATURES"), func(cmd *cobra.Command, args []string) error {
-		switch err := t.check(c); {
-		case f.Gold == "":
-			return usageError("%s needs --release RELEASE, which has the labels", cmd.CommandPath())
-		case err != nil:
-			return err
-		case !(f.Alpha > 0 && f.Alpha < 1):
-			return usageError("--alpha takes a number between 0 and 1, such as 0.05, not %g", f.Alpha)
-		}
-		if err := areThere(args); err != nil {
-			return err
-		}
-		groups, err := study.TestGroups(cmd.Context(), args[0], f)
-		if err == nil {
-			err = t.page.write(cmd.Context(), c, report.Study{Title: "Features by " + groups.By, Tests: testsOf(groups)})
-		}
-		if err != nil {
-			return err
-		}
-		return t.answer(c, "labels-groups", groups)
-	})
+	cmd := newCommand("labels-groups", exactArgs(1, "one file of FEATURES"),
+		func(cmd *cobra.Command, args []string) error {
+			switch err := t.check(c); {
+			case f.Gold == "":
+				return usageError("%s needs --release RELEASE, which has the labels", cmd.CommandPath())
+			case err != nil:
+				return err
+			case !(f.Alpha > 0 && f.Alpha < 1):
+				return usageError("--alpha takes a number between 0 and 1, such as 0.05, not %g", f.Alpha)
+			}
+			if err := areThere(args); err != nil {
+				return err
+			}
+			groups, err := study.TestGroups(cmd.Context(), args[0], f)
+			if err == nil {
+				err = t.page.write(cmd.Context(), c, report.Study{Title: "Features by " + groups.By, Tests: testsOf(groups)})
+			}
+			if err != nil {
+				return err
+			}
+			return t.answer(c, "labels-groups", groups)
+		})
 	flags := cmd.Flags()
 	flags.StringVar(&f.Gold, "release", "", "")
 	flags.StringVar(&f.By, "by", "", "")

@@ -12,25 +12,27 @@ import (
 func (c *command) labelsModerationCommand() *cobra.Command {
 	f := study.Flagging{ModerationRules: study.DefaultRules()}
 	var t tableFlags
-	cmd := newCommand("labels-moderation", takes(1, math.MaxInt, "one or more files of SCORES"), func(cmd *cobra.Command, args []string) error {
-		switch err := t.check(c); {
-		case f.Gold == "":
-			return usageError("%s needs --release RELEASE, which has the labels", cmd.CommandPath())
-		case err != nil:
-			return err
-		}
-		if err := areThere(args); err != nil {
-			return err
-		}
-		table, err := study.Moderate(cmd.Context(), args, f)
-		if err == nil {
-			err = t.page.write(cmd.Context(), c, report.Study{Title: "Moderation by " + table.By, Moderation: &table.ModerationTable})
-		}
-		if err != nil {
-			return err
-		}
-		return t.answer(c, "labels-moderation", table)
-	})
+	cmd := newCommand("labels-moderation", takes(1, math.MaxInt, "one or more files of SCORES"),
+		func(cmd *cobra.Command, args []string) error {
+			switch err := t.check(c); {
+			case f.Gold == "":
+				return usageError("%s needs --release RELEASE, which has the labels", cmd.CommandPath())
+			case err != nil:
+				return err
+			}
+			if err := areThere(args); err != nil {
+				return err
+			}
+			table, err := study.Moderate(cmd.Context(), args, f)
+			if err == nil {
+				err = t.page.write(cmd.Context(), c, report.Study{Title: "Moderation by " + table.By,
+					Moderation: &table.ModerationTable})
+			}
+			if err != nil {
+				return err
+			}
+			return t.answer(c, "labels-moderation", table)
+		})
 	flags := cmd.Flags()
 	flags.StringVar(&f.Gold, "release", "", "")
 	flags.StringVar(&f.By, "by", "", "")

@@ -24,33 +24,34 @@ func registerTasks(cmd *cobra.Command, f *study.Tasks) {
 func (c *command) labelsScoreCommand() *cobra.Command {
 	var f study.Scoring
 	var compare []string
-	cmd := newCommand("labels-score", takes(0, math.MaxInt, "files of PREDICTIONS"), func(cmd *cobra.Command, args []string) error {
-		switch {
-		case f.Gold == "":
-			return usageError("%s needs --release RELEASE, which has the true labels", cmd.CommandPath())
-		case len(f.Columns) > 0 && f.Probabilities:
-			return usageError("--column and --probabilities exclude each other; leave one of them out")
-		case len(compare) > 0 && len(args) > 0:
-			return usageError("--compare names the files; leave %s out, or put it into --compare NAME=FILE,FILE",
-				args[0])
-		case len(compare) > 0:
-			models, err := study.Compare(cmd.Context(), compare, f)
+	cmd := newCommand("labels-score", takes(0, math.MaxInt, "files of PREDICTIONS"),
+		func(cmd *cobra.Command, args []string) error {
+			switch {
+			case f.Gold == "":
+				return usageError("%s needs --release RELEASE, which has the true labels", cmd.CommandPath())
+			case len(f.Columns) > 0 && f.Probabilities:
+				return usageError("--column and --probabilities exclude each other; leave one of them out")
+			case len(compare) > 0 && len(args) > 0:
+				return usageError("--compare names the files; leave %s out, or put it into --compare NAME=FILE,FILE",
+					args[0])
+			case len(compare) > 0:
+				models, err := study.Compare(cmd.Context(), compare, f)
+				if err != nil {
+					return err
+				}
+				return c.answer("labels-compare", models)
+			case len(args) == 0:
+				return usageError("%s needs one or more files of PREDICTIONS", cmd.CommandPath())
+			}
+			if err := areThere(args); err != nil {
+				return err
+			}
+			scores, err := study.Score(cmd.Context(), args, f)
 			if err != nil {
 				return err
 			}
-			return c.answer("labels-compare", models)
-		case len(args) == 0:
-			return usageError("%s needs one or more files of PREDICTIONS", cmd.CommandPath())
-		}
-		if err := areThere(args); err != nil {
-			return err
-		}
-		scores, err := study.Score(cmd.Context(), args, f)
-		if err != nil {
-			return err
-		}
-		return c.answer("labels-score", scores)
-	})
+			return c.answer("labels-score", scores)
+		})
 	registerTasks(cmd, &f.Tasks)
 	flags := cmd.Flags()
 	flags.StringVar(&f.Gold, "release", "", "")

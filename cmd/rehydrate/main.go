@@ -16,7 +16,8 @@ import (
 )
 
 func main() {
-	// The environment and the memory hold credentials. They do so whether or not this succeeds, and it cannot fail on Linux.
+	// The environment and the memory hold credentials. They do so whether or not this succeeds, and it cannot fail on
+	// Linux.
 	_ = secret.NoDumps()
 	os.Exit(realMain(nil))
 }
@@ -24,8 +25,8 @@ func main() {
 // realMain connects the program to the process. adjust is process.adjust.
 func realMain(adjust func(*policy.Policy)) int {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// Without a soft limit, the garbage of a few large images doubles the memory that they take. With the program itself
-		// and SQLite beside it, it stays under 300 MB.
+		// Without a soft limit, the garbage of a few large images doubles the memory that they take. With the program
+		// itself and SQLite beside it, it stays under 300 MB.
 		debug.SetMemoryLimit(240 << 20)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVar) != "" {
 		os.Exit(realMain(nil))
 	}
-	testscript.Main(m, map[string]func(){"rehydrate": func() { os.Exit(realMain(nil)) }, "ocr": serveFakeOCR, "reddit": serveSpecks, "measured": measured})
+	testscript.Main(m, map[string]func(){"rehydrate": func() { os.Exit(realMain(nil)) }, "ocr": serveFakeOCR,
+		"reddit": serveSpecks, "measured": measured})
 }
 
 // sourceDir is the folder of this package. A test may have left it before the program is built.
@@ -170,16 +171,19 @@ func (s *site) reddit() []string {
 }
 
 func (s *site) args(more ...string) []string {
-	return slices.Concat([]string{"run", s.release, "-w", s.workspace, "--approval", "TEST-1", "--ocr", s.reader}, s.reddit(), more)
+	return slices.Concat([]string{"run", s.release, "-w", s.workspace, "--approval", "TEST-1", "--ocr", s.reader},
+		s.reddit(), more)
 }
 
 // job are the arguments of another command that asks the emulator about the release.
 func (s *site) job(command string, more ...string) []string {
-	return slices.Concat(strings.Fields(command), []string{s.release, "-w", s.workspace, "--approval", "TEST-1"}, s.reddit(), more)
+	return slices.Concat(strings.Fields(command), []string{s.release, "-w", s.workspace, "--approval", "TEST-1"},
+		s.reddit(), more)
 }
 
 func (s *site) env() map[string]string {
-	return map[string]string{"REDDIT_CLIENT_ID": s.emulator.ClientID, "REDDIT_CLIENT_SECRET": s.emulator.Secret, "REDDIT_USERNAME": "test_user"}
+	return map[string]string{"REDDIT_CLIENT_ID": s.emulator.ClientID, "REDDIT_CLIENT_SECRET": s.emulator.Secret,
+		"REDDIT_USERNAME": "test_user"}
 }
 
 // A finished command: what it printed and its exit status.
@@ -206,7 +210,8 @@ func (s *site) do(env map[string]string, args ...string) finished {
 	var stdout, stderr bytes.Buffer
 	ctx := context.WithValue(s.t.Context(), durable.HookKey{}, s.step)
 	code := run(ctx, process{args: args, getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
-		stdout: &stdout, stderr: &stderr, executable: func() (string, error) { return exec.LookPath("rehydrate") }, now: s.now, stop: s.stop})
+		stdout: &stdout, stderr: &stderr, executable: func() (string, error) { return exec.LookPath("rehydrate") },
+		now: s.now, stop: s.stop})
 	return finished{stdout.String(), stderr.String(), code}
 }
 
@@ -310,10 +315,12 @@ func (s *site) exported() []string {
 
 // imageRequests are the emulator's requests that are not to Reddit's API.
 func (s *site) imageRequests() []hostile.Request {
-	return slices.DeleteFunc(s.emulator.Requests(), func(r hostile.Request) bool { return strings.HasSuffix(r.Host, ".reddit.com") })
+	return slices.DeleteFunc(s.emulator.Requests(),
+		func(r hostile.Request) bool { return strings.HasSuffix(r.Host, ".reddit.com") })
 }
 
-// command is a command line in a process of its own, under another program, whose arguments end with it, if there is one.
+// command is a command line in a process of its own, under another program, whose arguments end with it, if there is
+// one.
 func (s *site) command(ctx context.Context, under []string, args ...string) *exec.Cmd {
 	line := slices.Concat(under, []string{os.Args[0]}, args)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)

@@ -41,7 +41,8 @@ func (c *command) man(ctx context.Context, root *cobra.Command, dir string) erro
 		name := filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1")
 		header := &doc.GenManHeader{Date: &date, Source: "rehydrate " + build.Version(), Manual: "rehydrate"}
 		cmd.Long = manText(cmd.Long)
-		if err := durable.Write(ctx, name, 0o644, func(w io.Writer) error { return doc.GenMan(cmd, header, w) }); err != nil {
+		if err := durable.Write(ctx, name, 0o644,
+			func(w io.Writer) error { return doc.GenMan(cmd, header, w) }); err != nil {
 			return fmt.Errorf("write a manual page: %w", err)
 		}
 		written = append(written, name)

@@ -104,7 +104,8 @@ func (f *modelFlags) chat(cmd *cobra.Command) endpoint.Chat {
 	chat := endpoint.Chat{Model: f.model, Dialect: dialect, Omit: dialect.Omits(),
 		Decoding: endpoint.Decoding{Temperature: new(0.0), TopP: new(1.0), MaxTokens: 128}}
 	// What a flag asks for is sent, whatever other servers of the dialect refuse.
-	chat.Omit = slices.DeleteFunc(chat.Omit, func(name string) bool { return cmd.Flags().Changed(strings.ReplaceAll(name, "_", "-")) })
+	chat.Omit = slices.DeleteFunc(chat.Omit,
+		func(name string) bool { return cmd.Flags().Changed(strings.ReplaceAll(name, "_", "-")) })
 	if cmd.Flags().Changed("omit") {
 		chat.Omit, _ = endpoint.ParseOmit(strings.Join(f.omit, ",")) // check read it
 	}
@@ -113,8 +114,9 @@ func (f *modelFlags) chat(cmd *cobra.Command) endpoint.Chat {
 
 // open makes the client of the server.
 func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
-	o := endpoint.Options{URL: f.endpoint, ThirdParty: f.thirdParty != "", PerMinute: f.perMinute, Timeout: f.timeout, Scrubber: c.scrubber,
-		Log: c.log, OnWait: func(d time.Duration, why string) {
+	o := endpoint.Options{URL: f.endpoint, ThirdParty: f.thirdParty != "", PerMinute: f.perMinute, Timeout: f.timeout,
+		Scrubber: c.scrubber,
+		Log:      c.log, OnWait: func(d time.Duration, why string) {
 			if !c.quiet {
 				c.console.Wait("for the model: "+why, d)
 			}
@@ -122,7 +124,8 @@ func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
 	var err error
 	o.Key, err = endpoint.KeyFromEnv(c.getenv)
 	if err != nil {
-		return nil, rejected(err, "set "+endpoint.KeyName+", or "+endpoint.KeyName+"_FILE to a file of mode 0600, or neither")
+		return nil,
+			rejected(err, "set "+endpoint.KeyName+", or "+endpoint.KeyName+"_FILE to a file of mode 0600, or neither")
 	}
 	if f.cacert != "" {
 		o.RootCAs, err = readRoots("--cacert", f.cacert)
@@ -143,7 +146,8 @@ func (f *modelFlags) open(c *command) (*endpoint.Server, error) {
 
 // inModelsWorkspace does the work of classify or moderate on the workspace, which it opens for moments alone. A plan
 // only reads it.
-func (c *command) inModelsWorkspace(ctx context.Context, f *modelFlags, do func(*models.Work, workspace.Binding) error) error {
+func (c *command) inModelsWorkspace(ctx context.Context, f *modelFlags,
+	do func(*models.Work, workspace.Binding) error) error {
 	work := &models.Work{Store: c.modelStore(), Model: f.model, Now: c.now, Concurrency: f.concurrency, Limits: f.limits,
 		Stop: c.stop, Progress: c.observeModel}
 	if f.release != "" {
@@ -249,7 +253,8 @@ func (f *modelFlags) host() string {
 }
 
 // recheck asks Reddit about all posts again, and takes out what is gone, as rehydrate recheck does.
-func (c *command) recheck(ctx context.Context, ws *workspace.Workspace, config pipeline.Config, f *modelFlags) (err error) {
+func (c *command) recheck(ctx context.Context, ws *workspace.Workspace, config pipeline.Config,
+	f *modelFlags) (err error) {
 	config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, config.Progress)
 	if err != nil {
 		return err
@@ -269,9 +274,10 @@ type modelJob interface {
 	Write(models.Sink, *models.Done, models.Report) ([]string, error)
 }
 
-// askModel asks what is not answered yet by the server that it opens, and writes and prints what is known in the end. In a
-// dry run it prints what there is to ask.
-func (c *command) askModel(ctx context.Context, w *models.Work, b workspace.Binding, f *modelFlags, name string, job modelJob, server **endpoint.Server) error {
+// askModel asks what is not answered yet by the server that it opens, and writes and prints what is known in the end.
+// In a dry run it prints what there is to ask.
+func (c *command) askModel(ctx context.Context, w *models.Work, b workspace.Binding, f *modelFlags, name string,
+	job modelJob, server **endpoint.Server) error {
 	if f.dryRun {
 		plan, err := w.Plan(ctx)
 		if err != nil {
@@ -356,12 +362,14 @@ func (c *command) observeModel(p models.Progress) {
 	if s := p.Elapsed.Seconds(); s > 0 {
 		rate = fmt.Sprintf(", %.0f tokens/s", float64(p.In+p.Out)/s)
 	}
-	c.console.Show(console.Progress{Task: "ask", Words: fmt.Sprintf("%d ok, %d other%s", ok, others-ok, rate), Done: others, Total: p.Total,
+	c.console.Show(console.Progress{Task: "ask", Words: fmt.Sprintf("%d ok, %d other%s", ok, others-ok, rate),
+		Done: others, Total: p.Total,
 		Line: line + rate})
 }
 
 // writeAnswers makes the folder of answers, which is a registered copy.
-func (c *command) writeAnswers(ctx context.Context, ws *workspace.Workspace, f *modelFlags, write func(models.Sink) ([]string, error)) error {
+func (c *command) writeAnswers(ctx context.Context, ws *workspace.Workspace, f *modelFlags,
+	write func(models.Sink) ([]string, error)) error {
 	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: models.Answers, Made: c.now(),
 		Fill: func(_ context.Context, _ string, sink func(string, func(io.Writer) error) error) ([]string, error) {
 			return write(sink)

@@ -56,7 +56,8 @@ func (f *moderateFlags) check() error {
 	return f.modelFlags.check()
 }
 
-func (c *command) moderate(ctx context.Context, w *models.Work, b workspace.Binding, f moderateFlags, work *models.Moderation) error {
+func (c *command) moderate(ctx context.Context, w *models.Work, b workspace.Binding, f moderateFlags,
+	work *models.Moderation) error {
 	work.Pictures, work.Split = &models.Pictures{Store: w.Store, MaxSide: f.maxSide}, w.Split
 	w.Questions = work.Questions
 	return c.askModel(ctx, w, b, &f.modelFlags, "moderate", work, &work.Server)

@@ -117,7 +117,9 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r state.Re
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,
 			hint: "all images are read and the dataset is written; run the same command with another --html to write the page"}
 	}
-	fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", csvcell.Shown(name))
+	fmt.Fprintf(c.stdout,
+		"\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n",
+		csvcell.Shown(name))
 	return nil
 }
 

@@ -37,9 +37,11 @@ const pinsFile = "testdata/pins.txtar"
 // The pictures are drawn here, the text is that of the fake ocr program, the clock stands still within a command.
 func TestPins(t *testing.T) {
 	t.Parallel()
-	p := &pins{t: t, folder: filepath.Dir(t.TempDir()), clock: time.Date(2033, 6, 1, 12, 0, 0, 0, time.UTC), seen: map[string]bool{}, texts: map[string]string{}}
+	p := &pins{t: t, folder: filepath.Dir(t.TempDir()), clock: time.Date(2033, 6, 1, 12, 0, 0, 0, time.UTC),
+		seen: map[string]bool{}, texts: map[string]string{}}
 	dropped := p.site("drop", pinnedPosts(), quick("mass_removal_share = 1.0"))
-	flagged := p.site("flag", pinnedPosts(), quick("mass_removal_share = 1.0")+"\n[filter]\nmode = \"flag\"\n[dedupe]\nguard = true\n")
+	flagged := p.site("flag", pinnedPosts(),
+		quick("mass_removal_share = 1.0")+"\n[filter]\nmode = \"flag\"\n[dedupe]\nguard = true\n")
 	galleries := p.site("galleries", pinnedGalleries(), quick("mass_removal_share = 1.0"))
 	for _, s := range []*site{dropped, flagged, galleries} {
 		p.run(s)
@@ -90,7 +92,8 @@ func TestPins(t *testing.T) {
 // noJSON reports whether a command has nothing to say in JSON: it only groups others, or writes pages or scripts.
 func (p *pins) noJSON(cmd *cobra.Command) bool {
 	path := cmd.CommandPath()
-	return cmd.HasSubCommands() || path == "rehydrate man" || path == "rehydrate help" || strings.HasPrefix(path, "rehydrate completion")
+	return cmd.HasSubCommands() || path == "rehydrate man" || path == "rehydrate help" ||
+		strings.HasPrefix(path, "rehydrate completion")
 }
 
 // pins collects outputs by name.
@@ -164,13 +167,15 @@ func (p *pins) site(name string, posts []redditemu.Post, pol string) *site {
 	n := 0
 	for _, post := range posts {
 		for i := range max(len(post.Images), 1) {
-			fmt.Fprintf(&rows, "%s,%d,%s,%s,SS%d,SR%d,M%d,C%d\n", post.ID, i, []string{"train", "validation", "train", "test", "train"}[n%5],
+			fmt.Fprintf(&rows, "%s,%d,%s,%s,SS%d,SR%d,M%d,C%d\n", post.ID, i,
+				[]string{"train", "validation", "train", "test", "train"}[n%5],
 				[]string{"F1", "F1|F3", "F4", "F2"}[n%4], 1+n%6, 1+n%5, 1+n%3, 1+n%2)
 			n++
 		}
 	}
 	s := newSite(p.t, rows.String(), pol, posts...)
-	s.write(filepath.Join(s.release, "release.toml"), strings.Replace(demoRelease, `"Demo"`, `"Pins `+name+`"`, 1)+pin(testSigner(p.t, "rehydrate test signer")))
+	s.write(filepath.Join(s.release, "release.toml"),
+		strings.Replace(demoRelease, `"Demo"`, `"Pins `+name+`"`, 1)+pin(testSigner(p.t, "rehydrate test signer")))
 	s.now, s.reader = func() time.Time { return p.clock }, fakeOCRPath(p.t)
 	p.sites = append(p.sites, s)
 	return s
@@ -195,8 +200,10 @@ func (p *pins) json(s *site, name string, want int, args ...string) {
 }
 
 // varies are the members of JSON that are another with each run, machine or version; their values are not pinned.
-var varies = map[string]bool{"elapsed_ns": true, "waited": true, "waited_for": true, "go": true, "platform": true, "libraries": true, "version": true,
-	"tool_version": true, "who": true, "root": true, "checkpoint": true, "origin": true, "key": true, "record": true, "log_record": true}
+var varies = map[string]bool{"elapsed_ns": true, "waited": true, "waited_for": true, "go": true, "platform": true,
+	"libraries": true, "version": true,
+	"tool_version": true, "who": true, "root": true, "checkpoint": true, "origin": true, "key": true, "record": true,
+	"log_record": true}
 
 // vary are the parts of texts that do: times of the audit log, which the machine's clock dates (the rest is dated by
 // the clock that stands still, in 2033), and what doctor says of the machine.
@@ -209,7 +216,8 @@ func (p *pins) steady(member string, v any) any {
 		name, _ := v["name"].(string)
 		for k, x := range v {
 			// What an audit says of the files of a workspace that hold keys and times.
-			if varies[k] || (k == "sha256" || k == "bytes") && regexp.MustCompile(`^(audit/|lock$|log\.key$|state\.db$|report\.html$)`).MatchString(name) {
+			if varies[k] || (k == "sha256" || k == "bytes") &&
+				regexp.MustCompile(`^(audit/|lock$|log\.key$|state\.db$|report\.html$)`).MatchString(name) {
 				v[k] = "VARIES"
 				continue
 			}
@@ -272,15 +280,18 @@ func (p *pins) read(s, flagged *site) {
 	p.json(s, "report", exitDone, "report", "-w", w)
 	p.json(s, "verify", exitDone, "verify", "-w", w)
 	p.json(s, "audit-offline", exitDone, "audit", s.release, "--offline", "-w", w)
-	p.json(s, "audit", exitDone, "audit", s.release, "-w", w, "--approval", "TEST-1", "--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert, "--no-record")
+	p.json(s, "audit", exitDone, "audit", s.release, "-w", w, "--approval", "TEST-1", "--connect-to",
+		s.emulator.ConnectTo(), "--cacert", s.cacert, "--no-record")
 	p.json(s, "diff-dataset", exitDone, "diff", w, flagged.workspace)
-	p.json(s, "diff-outcomes", exitDone, "diff", filepath.Join(w, "outcomes.csv"), filepath.Join(flagged.workspace, "outcomes.csv"))
+	p.json(s, "diff-outcomes", exitDone, "diff", filepath.Join(w, "outcomes.csv"),
+		filepath.Join(flagged.workspace, "outcomes.csv"))
 	near := filepath.Join(t.TempDir(), "near")
 	p.json(s, "dedupe-folder", exitDone, "dedupe", filepath.Join(w, "images"), "--out", near, "--image-only")
 	p.files("dedupe-folder", near)
 	p.json(s, "ocr-plan", exitDone, "ocr", s.release, "-w", w, "--ocr", s.reader, "--dry-run")
 	p.json(s, "ocr", exitDone, "ocr", s.release, "-w", w, "--ocr", s.reader, "--force")
-	p.json(s, "init", exitDone, "init", filepath.Join(filepath.Dir(s.release), "another"), "--manifest", filepath.Join(s.release, "annotations.csv"))
+	p.json(s, "init", exitDone, "init", filepath.Join(filepath.Dir(s.release), "another"), "--manifest",
+		filepath.Join(s.release, "annotations.csv"))
 	p.json(s, "refused", exitRejected, "run", s.release, "-w", w)
 	demo := p.site("demo", nil, quick(""))
 	demo.write(filepath.Join(demo.release, "annotations.csv"), fewAnnotations(fewPosts(4)))
@@ -307,30 +318,37 @@ func (p *pins) labels(s *site) {
 func (p *pins) study(s *site) {
 	numbers := filepath.Join(p.t.TempDir(), "numbers.csv")
 	rows, answers := "id,width\n", ""
-	for i, line := range strings.Split(strings.TrimSpace(read(p.t, filepath.Join(s.release, "annotations.csv"))), "\n")[1:] {
+	for i, line := range strings.Split(strings.TrimSpace(read(p.t, filepath.Join(s.release, "annotations.csv"))),
+		"\n")[1:] {
 		id, _, _ := strings.Cut(line, ",")
 		rows += fmt.Sprintf("%s,%d\n", id, i*i%7)
-		answers += fmt.Sprintf(`{"id":%q,"categories":{"self-harm":%t},"severities":{"SelfHarm":%d}}`+"\n", id, i%2 == 0, i%5)
+		answers += fmt.Sprintf(`{"id":%q,"categories":{"self-harm":%t},"severities":{"SelfHarm":%d}}`+"\n", id, i%2 == 0,
+			i%5)
 	}
 	s.write(numbers, rows)
 	scores := filepath.Join(p.t.TempDir(), "scores.jsonl")
 	s.write(scores, answers)
 	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--release", s.release)
-	p.json(s, "features", exitDone, "features", "-w", s.workspace, "--no-faces", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "numbers"))
+	p.json(s, "features", exitDone, "features", "-w", s.workspace, "--no-faces", "--note", "a colleague", "-o",
+		filepath.Join(p.t.TempDir(), "numbers"))
 	model := modelserver.New(p.t, "vllm")
 	model.Answer = func(modelserver.Request) string { return `{"severity": "Suicide ideation"}` }
-	p.json(s, "classify", exitDone, "classify", "-w", s.workspace, "--endpoint", model.URL, "--model", "m", "--split", "all", "--note", "a colleague",
+	p.json(s, "classify", exitDone, "classify", "-w", s.workspace, "--endpoint", model.URL, "--model", "m", "--split",
+		"all", "--note", "a colleague",
 		"--price-in", "1", "--price-out", "2", "-o", filepath.Join(filepath.Dir(s.release), "answers"))
 	model = modelserver.New(p.t, "openai")
 	model.Answer = func(modelserver.Request) string { return `{"self-harm": 0.75}` }
-	p.json(s, "moderate", exitDone, "moderate", "-w", s.workspace, "--endpoint", model.URL, "--model", "m", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "scores"))
+	p.json(s, "moderate", exitDone, "moderate", "-w", s.workspace, "--endpoint", model.URL, "--model", "m", "--note",
+		"a colleague", "-o", filepath.Join(p.t.TempDir(), "scores"))
 	p.json(s, "labels-weights", exitDone, "labels", "weights", s.release, "--split", "all")
 	going := s.stop
 	s.stop = make(chan struct{})
 	close(s.stop)
-	p.json(s, "annotate-review", exitDone, "annotate", "review", "-w", s.workspace, "--answers", filepath.Join(filepath.Dir(s.release), "answers"))
+	p.json(s, "annotate-review", exitDone, "annotate", "review", "-w", s.workspace, "--answers",
+		filepath.Join(filepath.Dir(s.release), "answers"))
 	s.stop = going
-	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o", filepath.Join(p.t.TempDir(), "chosen"))
+	p.json(s, "select", exitDone, "select", "--after", "-w", s.workspace, "--n", "2", "-o",
+		filepath.Join(p.t.TempDir(), "chosen"))
 	published := filepath.Join(p.t.TempDir(), "published")
 	p.json(s, "publish-review", exitUsage, "publish", s.release, "-w", s.workspace, "--digests", "--out", published)
 	p.json(s, "publish", exitDone, "publish", s.release, "-w", s.workspace, "--digests", "--out", published, "--checked")
@@ -344,13 +362,16 @@ func (p *pins) copies(s *site) {
 	check(p.t, os.Mkdir(folder, 0o700))
 	for _, format := range copies.Formats() {
 		to := filepath.Join(folder, format)
-		p.json(s, "export-"+format, exitDone, "export", s.release, "-w", s.workspace, "--out", to, "--format", format, "--note", "a test")
+		p.json(s, "export-"+format, exitDone, "export", s.release, "-w", s.workspace, "--out", to, "--format", format,
+			"--note", "a test")
 		p.files("copy-"+format, to)
 	}
-	p.json(s, "annotate-export", exitDone, "annotate", "export", s.release, "-w", s.workspace, "--out", filepath.Join(folder, "argilla"), "--batches", "1,2")
+	p.json(s, "annotate-export", exitDone, "annotate", "export", s.release, "-w", s.workspace, "--out",
+		filepath.Join(folder, "argilla"), "--batches", "1,2")
 	p.files("copy-argilla", filepath.Join(folder, "argilla"))
 	p.json(s, "export-list", exitDone, "export", "--list", "-w", s.workspace)
-	p.json(s, "dedupe-parquet", exitDone, "dedupe", filepath.Join(s.workspace, "dataset", "data", "train-00000-of-00001.parquet"), "--out", near)
+	p.json(s, "dedupe-parquet", exitDone, "dedupe",
+		filepath.Join(s.workspace, "dataset", "data", "train-00000-of-00001.parquet"), "--out", near)
 	p.files("dedupe-parquet", near)
 }
 
@@ -358,14 +379,17 @@ func (p *pins) copies(s *site) {
 func (p *pins) purge(s *site) {
 	s.update("gal01", func(post *redditemu.Post) { post.Condition = redditemu.Removed })
 	p.json(s, "purge-plan", exitDone, "purge", s.release, "-w", s.workspace, "--dry-run", "--id", "gal03")
-	p.json(s, "purge", exitDone, "purge", s.release, "-w", s.workspace, "--id", "gal03", "--approval", "TEST-1", "--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert)
+	p.json(s, "purge", exitDone, "purge", s.release, "-w", s.workspace, "--id", "gal03", "--approval", "TEST-1",
+		"--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert)
 	p.files("dataset-purged", filepath.Join(s.workspace, "dataset"))
 	p.files("copies-purged", filepath.Join(filepath.Dir(s.release), "copies"))
 	p.json(s, "status-purged", exitDone, "status", "-w", s.workspace)
 	p.json(s, "tombstones-show", exitDone, "tombstones", "show", "-w", s.workspace)
-	p.json(s, "tombstones-export", exitDone, "tombstones", "export", "--out", filepath.Join(filepath.Dir(s.release), "tombstones.csv"), "-w", s.workspace)
+	p.json(s, "tombstones-export", exitDone, "tombstones", "export", "--out",
+		filepath.Join(filepath.Dir(s.release), "tombstones.csv"), "-w", s.workspace)
 	statement := filepath.Join(filepath.Dir(s.release), "lift.json")
-	s.signed(statement, policy.LiftNamespace, liftText(p.t, s.release, p.clock.Format(time.RFC3339), s.named("gal00@2033-01-01T00:00:00Z", "gal03")...))
+	s.signed(statement, policy.LiftNamespace, liftText(p.t, s.release, p.clock.Format(time.RFC3339),
+		s.named("gal00@2033-01-01T00:00:00Z", "gal03")...))
 	p.json(s, "tombstones-lift", exitDone, "tombstones", "lift", s.release, "--statement", statement, "-w", s.workspace)
 	p.json(s, "cluster-split", exitDone, s.job("cluster split", "--shards", "1")...)
 	p.json(s, "cluster-work", exitDone, "cluster", "work", "--shard", "0/1", "-w", s.workspace, "--ocr", s.reader)

@@ -27,7 +27,8 @@ func (c *command) observe(s pipeline.Snapshot) {
 		Line: fmt.Sprintf("%s: %d of %d images, %d downloaded, %d read, %d not available%s", s.Stage, s.Done, s.Total,
 			s.Fetched, s.Read, s.Gone, retry)}
 	if s.Posts > 0 {
-		p = console.Progress{Task: s.Stage, Words: s.Stage, Done: s.Asked, Total: s.Posts, Line: fmt.Sprintf("%s: %d of %d posts", s.Stage, s.Asked, s.Posts)}
+		p = console.Progress{Task: s.Stage, Words: s.Stage, Done: s.Asked, Total: s.Posts,
+			Line: fmt.Sprintf("%s: %d of %d posts", s.Stage, s.Asked, s.Posts)}
 	}
 	c.console.Show(p)
 }

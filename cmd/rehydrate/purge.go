@@ -60,7 +60,8 @@ func (f purgeFlags) request() (pipeline.PurgeRequest, error) {
 	// Such a reason would let the post return with the next run, and --id is permanent.
 	if pipeline.ComesBack(q.Reason) {
 		return q,
-			usageError("--reason %s is a reason for which posts may come back, but --id is for good; choose another word", f.reason)
+			usageError("--reason %s is a reason for which posts may come back, but --id is for good; choose another word",
+				f.reason)
 	}
 	for _, text := range f.ids {
 		id, err := manifest.ParsePostID(text)

@@ -82,14 +82,17 @@ func TestDemo(t *testing.T) {
 	s.run(exitRetry) // one image of the demo can't be had for now
 	got := s.outcomes()
 	seen := expected(t, s, posts, got, 0)
-	for _, o := range []manifest.Outcome{manifest.Kept, manifest.Duplicate, manifest.NotEnglish, manifest.Removed, manifest.Deleted,
-		manifest.Unavailable, manifest.NoMedia, manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Refused, manifest.Failed} {
+	for _, o := range []manifest.Outcome{manifest.Kept, manifest.Duplicate, manifest.NotEnglish, manifest.Removed,
+		manifest.Deleted,
+		manifest.Unavailable, manifest.NoMedia, manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Refused,
+		manifest.Failed} {
 		if seen[string(o)] == 0 {
 			t.Errorf("no entry of the demo ended as %s", o)
 		}
 	}
 	s.demoRequests(t, posts)
-	for _, never := range append(hostile.Canaries(), s.emulator.Secret, "Exif\x00\x00II", "http://ns.adobe.com/xap", "/comments/", "https://i.redd.it/") {
+	for _, never := range append(hostile.Canaries(), s.emulator.Secret, "Exif\x00\x00II", "http://ns.adobe.com/xap",
+		"/comments/", "https://i.redd.it/") {
 		s.grep(never, "what must not be stored")
 	}
 	stranger(t, s)
@@ -131,7 +134,8 @@ func TestDemo(t *testing.T) {
 	duckdb.Query(t, &flagged, `SELECT id AS "ID", filter AS "Filter" FROM read_parquet(`+
 		duckdb.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))+`) WHERE filter IS NOT NULL`)
 	if len(marked) == 0 || sum.Flagged != len(marked) || len(flagged) != len(marked) {
-		t.Errorf("%d rows are flagged, the filter column marks %d, and %d were dropped", sum.Flagged, len(flagged), len(marked))
+		t.Errorf("%d rows are flagged, the filter column marks %d, and %d were dropped", sum.Flagged, len(flagged),
+			len(marked))
 	}
 	for _, f := range flagged {
 		if marked[f.ID] != f.Filter {
@@ -161,8 +165,10 @@ func (s *site) demoRequests(t *testing.T, posts []redditemu.Post) {
 		if isAPI {
 			api++
 		}
-		if !agent.MatchString(r.UserAgent) || len(r.IDs) > 100 || r.Auth == "bearer" && r.Host != "oauth.reddit.com" || !isAPI && r.Referer != "" {
-			t.Errorf("%s %s%s: User-Agent %q, %d ids, authorization %s, Referer %q", r.Method, r.Host, r.Path, r.UserAgent, len(r.IDs), r.Auth, r.Referer)
+		if !agent.MatchString(r.UserAgent) || len(r.IDs) > 100 || r.Auth == "bearer" && r.Host != "oauth.reddit.com" ||
+			!isAPI && r.Referer != "" {
+			t.Errorf("%s %s%s: User-Agent %q, %d ids, authorization %s, Referer %q", r.Method, r.Host, r.Path, r.UserAgent,
+				len(r.IDs), r.Auth, r.Referer)
 		}
 		if state, ok := gone["https://"+r.Host+r.Path]; ok {
 			t.Errorf("%s%s was asked for, the image of a post that is %s", r.Host, r.Path, state)
@@ -212,15 +218,18 @@ func TestFigSIM(t *testing.T) {
 	// 11 for 1,049 posts and one or two for the second look at the absent ones; at most as
 	// many again in the last look at those whose images are new.
 	batches := (len(ids) + 99) / 100
-	if l := *sum.Looks; l.Resolve < batches || l.Resolve > batches+2 || l.Last < 1 || l.Last > batches || calls != l.Resolve+l.Last {
-		t.Errorf("%d calls of /api/info, of which %+v, want %d and one or two to resolve and 1 to %d before the export", calls, l, batches, batches)
+	if l := *sum.Looks; l.Resolve < batches || l.Resolve > batches+2 || l.Last < 1 || l.Last > batches ||
+		calls != l.Resolve+l.Last {
+		t.Errorf("%d calls of /api/info, of which %+v, want %d and one or two to resolve and 1 to %d before the export",
+			calls, l, batches, batches)
 	}
 	stranger(t, s)
 	if full() {
 		expected(t, s, posts, got, 20)
 	}
 	for _, mode := range [][]string{{"--offline"}, nil} {
-		if r := s.audit(exitDone, mode...); r.Verdict != audit.Pass || r.Scope.Entries != len(ids) || r.Scope.LookedAt < len(ids)/2 {
+		if r := s.audit(exitDone, mode...); r.Verdict != audit.Pass || r.Scope.Entries != len(ids) ||
+			r.Scope.LookedAt < len(ids)/2 {
 			t.Errorf("audit %q of a workspace that is clean: %s of %+v", mode, r.Verdict, r.Scope)
 		}
 	}
@@ -233,7 +242,8 @@ func TestFigSIM(t *testing.T) {
 // them. One in some of those that rest on what OCR reads may be another; 0 is none.
 func expected(t *testing.T, s *site, posts []redditemu.Post, got []manifest.Result, some int) map[string]int {
 	t.Helper()
-	byText := map[manifest.Outcome]bool{manifest.Kept: true, manifest.Duplicate: true, manifest.NotEnglish: true, manifest.Unreadable: true}
+	byText := map[manifest.Outcome]bool{manifest.Kept: true, manifest.Duplicate: true, manifest.NotEnglish: true,
+		manifest.Unreadable: true}
 	want := map[manifest.PostID]manifest.Outcome{}
 	for _, p := range posts {
 		want[p.ID] = p.WantOutcome

@@ -37,7 +37,8 @@ func TestRecheckTwiceADay(t *testing.T) {
 		}
 	}
 	cron := regexp.MustCompile(`(?m)^    17 5,17 \* \* \* (.+)$`).FindStringSubmatch(docs)[1]
-	service := strings.ReplaceAll(regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(read(t, unit+"service"))[1], "%h", home)
+	service := strings.ReplaceAll(regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(read(t,
+		unit+"service"))[1], "%h", home)
 
 	posts := fewPosts(4)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
@@ -48,7 +49,8 @@ func TestRecheckTwiceADay(t *testing.T) {
 	rehydrate, err := exec.LookPath("rehydrate")
 	check(t, err)
 	settings := func(mailTo string) {
-		conf := "PATH=" + filepath.Join(home, "bin") + ":/usr/bin:/bin\nREHYDRATE=" + rehydrate + "\nRELEASE=" + s.release + "\nWORKSPACE=" + s.workspace +
+		conf := "PATH=" + filepath.Join(home,
+			"bin") + ":/usr/bin:/bin\nREHYDRATE=" + rehydrate + "\nRELEASE=" + s.release + "\nWORKSPACE=" + s.workspace +
 			"\nMAILTO=" + mailTo + "\nFLAGS=\"--approval TEST-1 --connect-to " + s.emulator.ConnectTo() + " --cacert " + s.cacert + "\"\n"
 		for key, value := range s.env() {
 			conf += key + "=" + value + "\n"
@@ -68,7 +70,8 @@ func TestRecheckTwiceADay(t *testing.T) {
 	s.emulator.ForgetRequests()
 	for _, mode := range []os.FileMode{0o640, 0o620, 0o604, 0o602} {
 		check(t, os.Chmod(conf, mode))
-		if out := do(exitUsage, service); !strings.Contains(out, conf+" can be read or written by others") || !strings.Contains(out, "chmod 600") {
+		if out := do(exitUsage, service); !strings.Contains(out, conf+" can be read or written by others") ||
+			!strings.Contains(out, "chmod 600") {
 			t.Errorf("settings of mode %v: printed %q", mode, out)
 		}
 	}
@@ -89,7 +92,8 @@ func TestRecheckTwiceADay(t *testing.T) {
 	}
 	check(t, os.Rename(to, to+"2"))
 	do(exitRetry, service)
-	want := []string{"-s rehydrate: exit status 3 for " + s.workspace + " office@example.org", "not there any more", "rehydrate recheck: exit status 3"}
+	want := []string{"-s rehydrate: exit status 3 for " + s.workspace + " office@example.org", "not there any more",
+		"rehydrate recheck: exit status 3"}
 	for _, want := range want {
 		if got := read(t, mail); !strings.Contains(got, want) {
 			t.Errorf("the mail lacks %q:\n%s", want, got)
@@ -98,7 +102,8 @@ func TestRecheckTwiceADay(t *testing.T) {
 	// Cron mails what is printed.
 	settings("")
 	s.write(filepath.Join(s.workspace, "old.parquet"), old)
-	if out := do(exitFound, cron); !strings.Contains(out, "old.parquet") || !strings.Contains(out, "rehydrate audit --offline: exit status 4") {
+	if out := do(exitFound, cron); !strings.Contains(out, "old.parquet") ||
+		!strings.Contains(out, "rehydrate audit --offline: exit status 4") {
 		t.Errorf("printed:\n%s", out)
 	}
 	for name, b := range everyFile(t, home) {

@@ -57,22 +57,23 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 		return usageError("--thumbnails and --texts need --out FILE, outside the workspace: rehydrate purge could not remove posts from the report")
 	}
 	name := f.out
-	err := c.openWorkspace(ctx, workspace.Options{Existing: true, ReadOnly: f.out != ""}, nil, func(ws *workspace.Workspace) (err error) {
-		write := func(w io.Writer) error {
-			return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: build.Version(),
-				Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
-		}
-		if f.out == "" {
-			name = filepath.Join(c.workspace, workspace.ReportName)
-			_, err = ws.Replace(ctx, workspace.ReportName, write, nil) // where every purge removes it
-		} else {
-			err = durable.Write(ctx, f.out, 0o600, write)
-		}
-		if err != nil {
-			err = fmt.Errorf("write the report: %w", err)
-		}
-		return err
-	})
+	err := c.openWorkspace(ctx, workspace.Options{Existing: true, ReadOnly: f.out != ""}, nil,
+		func(ws *workspace.Workspace) (err error) {
+			write := func(w io.Writer) error {
+				return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: build.Version(),
+					Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
+			}
+			if f.out == "" {
+				name = filepath.Join(c.workspace, workspace.ReportName)
+				_, err = ws.Replace(ctx, workspace.ReportName, write, nil) // where every purge removes it
+			} else {
+				err = durable.Write(ctx, f.out, 0o600, write)
+			}
+			if err != nil {
+				err = fmt.Errorf("write the report: %w", err)
+			}
+			return err
+		})
 	if errors.Is(err, workspace.ErrInUse) {
 		return &problem{err: err, code: exitInUse,
 			hint: "--out FILE writes the report elsewhere, while the run goes on"}

@@ -41,8 +41,9 @@ type process struct {
 	stdout, stderr io.Writer
 	executable     func() (string, error) // where this program lies: ocr is looked for beside it
 	now            func() time.Time
-	stop           <-chan struct{}      // closed when the user asks to stop
-	adjust         func(*policy.Policy) // changes the policy of a job on a release: a measurement asks faster; nil = leaves it
+	stop           <-chan struct{} // closed when the user asks to stop
+	// changes the policy of a job on a release: a measurement asks faster; nil = leaves it
+	adjust func(*policy.Policy)
 }
 
 // The exit statuses that the commands here can end in.
@@ -165,7 +166,8 @@ func diagnose(err error) (code int, hint string) {
 	case errors.Is(err, workspace.ErrNoWorkspace):
 		return exitUsage, "name your workspace with -w DIR, or make one: rehydrate run RELEASE"
 	case is[*pipeline.UnknownRetry](err):
-		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes, ", ") + ") and the reasons that rehydrate status shows"
+		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes,
+			", ") + ") and the reasons that rehydrate status shows"
 	case is[*pipeline.MissingError](err):
 		return exitFailed,
 			"mount the disk, or put the files back\nif they are lost: rehydrate run RELEASE --confirm-removals takes what it can from the dataset, and downloads the rest"
@@ -290,8 +292,8 @@ func run(ctx context.Context, p process) int {
 	// net/http writes to it what a host sends unasked, the bytes of images among it, and has no setting for that.
 	// The program itself never writes there.
 	log.SetOutput(io.Discard)
-	// What a killed command left may be private, and may be all there is of an erased post. That it cannot be removed is no
-	// reason to refuse this command.
+	// What a killed command left may be private, and may be all there is of an erased post. That it cannot be removed
+	// is no reason to refuse this command.
 	_ = scratch.Sweep()
 	c := &command{process: p, workspace: defaultWorkspace, scrubber: new(secret.Scrubber), bare: p.stdout}
 	out, errs := console.Fold(p.stdout), console.Fold(p.stderr)
@@ -358,12 +360,15 @@ type chapter struct {
 func (c *command) chapters() []chapter {
 	return []chapter{
 		{"Start here", []*cobra.Command{c.demoCommand(), c.doctorCommand(), c.initCommand()}},
-		{"Rebuild a dataset", []*cobra.Command{c.runCommand(), c.statusCommand(), c.explainCommand(), c.reportCommand(), c.verifyCommand(),
+		{"Rebuild a dataset", []*cobra.Command{c.runCommand(), c.statusCommand(), c.explainCommand(), c.reportCommand(),
+			c.verifyCommand(),
 			c.clusterCommand()}},
 		{"Deletions and copies", []*cobra.Command{c.recheckCommand(), c.purgeCommand(), c.auditCommand(), c.exportCommand(),
 			c.tombstonesCommand()}},
-		{"Make a dataset", []*cobra.Command{c.selectCommand(), c.annotateCommand(), c.publishCommand(), c.ocrCommand(), c.grantCommand()}},
-		{"Study", []*cobra.Command{c.labelsCommand(), c.featuresCommand(), c.classifyCommand(), c.moderateCommand(), c.dedupeCommand(),
+		{"Make a dataset", []*cobra.Command{c.selectCommand(), c.annotateCommand(), c.publishCommand(), c.ocrCommand(),
+			c.grantCommand()}},
+		{"Study", []*cobra.Command{c.labelsCommand(), c.featuresCommand(), c.classifyCommand(), c.moderateCommand(),
+			c.dedupeCommand(),
 			c.diffCommand()}},
 	}
 }

@@ -21,7 +21,8 @@ import (
 	"rehydrate/policy"
 )
 
-// runFlags are the flags of the jobs that ask Reddit about a release and write its dataset: run, recheck, cluster and demo.
+// runFlags are the flags of the jobs that ask Reddit about a release and write its dataset: run, recheck, cluster and
+// demo.
 type runFlags struct {
 	releaseFlags
 	redditFlags
@@ -95,7 +96,8 @@ func (c *command) doRun(ctx context.Context, path string, f runFlags) error {
 }
 
 // rehydrate is the job that run, cluster and demo share.
-func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv func(string) string) (summary state.Summary, err error) {
+func (c *command) rehydrate(ctx context.Context, path string, f runFlags,
+	getenv func(string) string) (summary state.Summary, err error) {
 	// Everything up to inWorkspace only checks: a fault leaves no workspace behind and sends no request.
 	config, err := c.prepare(ctx, path, &f.releaseFlags, f.filters)
 	if err == nil {
@@ -144,7 +146,8 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 }
 
 // keepApproval keeps the approval by which a run asks Reddit, for removals in a time when there is no other.
-func keepApproval(ctx context.Context, ws *workspace.Workspace, config pipeline.Config, f *releaseFlags, grant *permit) error {
+func keepApproval(ctx context.Context, ws *workspace.Workspace, config pipeline.Config, f *releaseFlags,
+	grant *permit) error {
 	ours, err := belongs(ctx, ws, config.Release.Name)
 	if err != nil || !ours || config.Rehearsal { // the run refuses the workspace of another release
 		return err
@@ -166,7 +169,8 @@ func beginAnew(ctx context.Context, ws *workspace.Workspace, config pipeline.Con
 }
 
 // prepare reads what a job on a release begins with: the release, whole, and the policy with the flags on top.
-func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
+func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, filters filterFlag) (pipeline.Config,
+	error) {
 	opened, err := c.openRelease(ctx, path)
 	if err != nil {
 		return pipeline.Config{}, err
@@ -203,7 +207,8 @@ func (c *command) configure(
 var dictionary = sync.OnceValues(language.New)
 
 // resume is prepare for a job on a workspace that is there.
-func (c *command) resume(ctx context.Context, path string, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
+func (c *command) resume(ctx context.Context, path string, f *releaseFlags, filters filterFlag) (pipeline.Config,
+	error) {
 	config, err := c.prepare(ctx, path, f, filters)
 	if err != nil {
 		return config, err
@@ -347,8 +352,9 @@ func (c *command) startOCR(ctx context.Context, f ocrFlags, config *pipeline.Con
 	}
 	config.Workers = f.workers
 	// The dictionary decides which uncertain words are accepted, and its digest tells readings apart.
-	pool, err := ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers, TessdataDir: c.getenv("TESSDATA_PREFIX"),
-		Dictionary: config.Language.Knows, DictionaryID: language.DictionaryDigest, Log: c.log})
+	pool, err := ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers,
+		TessdataDir: c.getenv("TESSDATA_PREFIX"),
+		Dictionary:  config.Language.Knows, DictionaryID: language.DictionaryDigest, Log: c.log})
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,8 @@ func ruleOf(p pipeline.RunPlan) []string {
 			"ask about the finished ones again with recheck in that time, which takes",
 			lasts(p.Sweep) + " for all posts"}
 	}
-	return []string{within + ", which can be kept:", "asking about all posts takes " + lasts(p.Sweep) + "; run again at least that often"}
+	return []string{within + ", which can be kept:",
+		"asking about all posts takes " + lasts(p.Sweep) + "; run again at least that often"}
 }
 
 // lasts is how long something takes, about.

@@ -27,8 +27,8 @@ import (
 	"rehydrate/policy"
 )
 
-// BenchmarkScale has every command work on releases of REHYDRATE_BENCH_POSTS posts. What each took goes into scale.csv in
-// the folder REHYDRATE_BENCH_SCALE, which keeps that of other sizes; scale.svg and table are drawn of all. Reddit is
+// BenchmarkScale has every command work on releases of REHYDRATE_BENCH_POSTS posts. What each took goes into scale.csv
+// in the folder REHYDRATE_BENCH_SCALE, which keeps that of other sizes; scale.svg and table are drawn of all. Reddit is
 // emulated in a process of its own, pictures are specks, and the fake ocr program reads them. Rates of the policy are
 // lifted: what they add is arithmetic.
 func BenchmarkScale(b *testing.B) {
@@ -69,7 +69,8 @@ const (
 func measured() {
 	began := time.Now()
 	if dir := os.Getenv(profileVar); dir != "" {
-		if f, err := os.Create(filepath.Join(dir, strconv.FormatInt(began.UnixNano(), 10)+"-"+os.Args[1]+".prof")); err == nil {
+		if f, err := os.Create(filepath.Join(dir,
+			strconv.FormatInt(began.UnixNano(), 10)+"-"+os.Args[1]+".prof")); err == nil {
 			_ = pprof.StartCPUProfile(f)
 		}
 	}
@@ -100,7 +101,8 @@ func measured() {
 // An access is how the emulator in another process is reached.
 type access struct{ ConnectTo, CA, ClientID, Secret string }
 
-// serveSpecks is the main function of an emulator of as many posts as its argument says. It ends with its standard input.
+// serveSpecks is the main function of an emulator of as many posts as its argument says. It ends with its standard
+// input.
 func serveSpecks() {
 	err := func() error {
 		posts, err := strconv.Atoi(os.Args[1])
@@ -130,7 +132,8 @@ func specks(n int) []redditemu.Post {
 	rng, posts := rand.New(rand.NewPCG(1, 0x7370656b)), make([]redditemu.Post, n)
 	for i := range posts {
 		id := 36*36*36*36*36 + i*48271%(1<<31-1) // ids of a release come from years of posts, in no order
-		posts[i] = redditemu.Post{ID: manifest.PostID(strconv.FormatInt(int64(id), 36)), Images: []redditemu.Image{{Body: speck(rng), Ext: "png"}}}
+		posts[i] = redditemu.Post{ID: manifest.PostID(strconv.FormatInt(int64(id), 36)),
+			Images: []redditemu.Image{{Body: speck(rng), Ext: "png"}}}
 		switch i % 100 {
 		case 17:
 			posts[i].Condition = redditemu.Removed
@@ -173,7 +176,8 @@ func newScale(b *testing.B, posts int) *scale {
 		check(b, os.WriteFile(s.in(name), []byte(text), 0o600))
 	}
 	s.network = []string{"--approval", "TEST-1", "--connect-to", a.ConnectTo, "--cacert", s.in("ca.pem")}
-	s.env = append(os.Environ(), "REDDIT_CLIENT_ID="+a.ClientID, "REDDIT_CLIENT_SECRET="+a.Secret, "REDDIT_USERNAME=test_user",
+	s.env = append(os.Environ(), "REDDIT_CLIENT_ID="+a.ClientID, "REDDIT_CLIENT_SECRET="+a.Secret,
+		"REDDIT_USERNAME=test_user",
 		usageVar+"="+s.in("usage"))
 	return s
 }
@@ -219,7 +223,8 @@ func (s *scale) measure(posts int) (lines []figures) {
 		b, err := os.ReadFile(s.in("usage"))
 		check(s, err)
 		check(s, json.Unmarshal(b, &u))
-		s.Logf("%-32s %8.1f s, CPU %8.1f s (children %.1f s), %4d MB", step.name, u.Wall.Seconds(), u.CPU.Seconds(), u.Children.Seconds(), u.Peak/1e6)
+		s.Logf("%-32s %8.1f s, CPU %8.1f s (children %.1f s), %4d MB", step.name, u.Wall.Seconds(), u.CPU.Seconds(),
+			u.Children.Seconds(), u.Peak/1e6)
 		lines = append(lines, figures{posts, step.name, step.sweeps, u})
 	}
 	s.end.Close()
@@ -250,10 +255,12 @@ func keepFigures(b *testing.B, file string, lines []figures) {
 	slices.SortStableFunc(all, func(x, y figures) int { return x.posts - y.posts })
 	var text strings.Builder
 	w := csv.NewWriter(&text)
-	_ = w.Write([]string{"posts", "step", "sweeps", "wall_s", "cpu_s", "children_cpu_s", "bytes"}) // a strings.Builder takes everything
+	// a strings.Builder takes everything
+	_ = w.Write([]string{"posts", "step", "sweeps", "wall_s", "cpu_s", "children_cpu_s", "bytes"})
 	for _, l := range all {
 		s := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
-		_ = w.Write([]string{strconv.Itoa(l.posts), l.name, strconv.Itoa(l.sweeps), s(l.Wall), s(l.CPU), s(l.Children), strconv.FormatInt(l.Peak, 10)})
+		_ = w.Write([]string{strconv.Itoa(l.posts), l.name, strconv.Itoa(l.sweeps), s(l.Wall), s(l.CPU), s(l.Children),
+			strconv.FormatInt(l.Peak, 10)})
 	}
 	w.Flush()
 	check(b, os.WriteFile(file, []byte(text.String()), 0o644))
@@ -300,8 +307,8 @@ func newDrawing(all []figures) drawing {
 	return d
 }
 
-// beyond extrapolates what was measured at the two largest sizes: by the power of n that leads from one to the other, at
-// least the first. It is 0 where less was measured.
+// beyond extrapolates what was measured at the two largest sizes: by the power of n that leads from one to the other,
+// at least the first. It is 0 where less was measured.
 func (d drawing) beyond(step string, n int, value func(figures) float64) float64 {
 	sizes := slices.Sorted(maps.Keys(d.at[step]))
 	if len(sizes) < 2 {
@@ -390,7 +397,8 @@ func (d drawing) chart() string {
 	text(left+4, top+12, "start", "#333", "CPU seconds")
 	nlogn := func(n float64) float64 { return n * math.Log(n) * 2e-6 }
 	path("#888", `stroke-dasharray="4 4"`, []float64{x(1e3), y(nlogn(1e3)), x(1e6), y(nlogn(1e6))})
-	colors := []string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#333333", "#8c564b", "#7f7f00", "#5e3c99", "#b2182b", "#1a9850"}
+	colors := []string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#333333", "#8c564b",
+		"#7f7f00", "#5e3c99", "#b2182b", "#1a9850"}
 	line := 0
 	for _, step := range d.steps {
 		var points []float64

@@ -38,9 +38,9 @@ import (
 	"rehydrate/policy"
 )
 
-// TestScripts runs every script of testdata/script. `exits STATUS COMMAND [ARG...]` fails unless the command, a process of
-// its own, ends with exactly that status. Beside it there is an emulated Reddit, with the release in $WORK/release and
-// the workspace in $WORK/ws; the commands of a script and of the program run in the test's process:
+// TestScripts runs every script of testdata/script. `exits STATUS COMMAND [ARG...]` fails unless the command, a process
+// of its own, ends with exactly that status. Beside it there is an emulated Reddit, with the release in $WORK/release
+// and the workspace in $WORK/ws; the commands of a script and of the program run in the test's process:
 //
 //	site N [KEYS [MORE [LIVE...]]]  start it with N posts, few000 and so on, live all or those of the numbers; KEYS of the
 //	                              policy under [reddit], and MORE tables; an earlier site is forgotten
@@ -128,7 +128,9 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"site": (*script).start, "twins": (*script).twins, "figsim": (*script).figsim, "sign": (*script).sign,
 		"manifest": (*script).manifest, "rh": (*script).rh, "on": (*script).on, "at": (*script).at, "sql": (*script).sql,
 		"outcome": (*script).outcome, "rows": (*script).rowsAre, "rowsof": (*script).rowsOf, "images": (*script).imagesAre,
-		"asked": (*script).asked, "keep": (*script).keep, "same": (*script).same, "authority": (*script).authority, "model": startModel("vllm"), "moderator": startModel("openai"), "heard": (*script).heard, "nowhere": (*script).nowhere, "left": (*script).left,
+		"asked": (*script).asked, "keep": (*script).keep, "same": (*script).same, "authority": (*script).authority,
+		"model": startModel("vllm"), "moderator": startModel("openai"), "heard": (*script).heard,
+		"nowhere": (*script).nowhere, "left": (*script).left,
 	} {
 		cmds[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg {
@@ -137,7 +139,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 			f(ts.Value(scriptKey{}).(*script), ts, args)
 		}
 	}
-	for _, name := range []string{"post", "policy", "fault", "interrupt", "clock", "flip", "put", "hold", "unhold", "touch"} {
+	for _, name := range []string{"post", "policy", "fault", "interrupt", "clock", "flip", "put", "hold", "unhold",
+		"touch"} {
 		cmds[name] = func(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(ts.Value(scriptKey{}).(*script).change(name, args))
 		}
@@ -206,7 +209,10 @@ func (s *script) twins(ts *testscript.TestScript, args []string) {
 func startModel(dialect string) func(*script, *testscript.TestScript, []string) {
 	return func(s *script, ts *testscript.TestScript, args []string) {
 		s.model = modelserver.New(s.t, dialect)
-		s.model.Answer = func(r modelserver.Request) string { return strings.ReplaceAll(arg(args, r.N%len(args)), "'", `"`) }
+		s.model.Answer = func(r modelserver.Request) string {
+			return strings.ReplaceAll(arg(args, r.N%len(args)), "'",
+				`"`)
+		}
 		ts.Setenv("MODEL", s.model.URL)
 		s.told = 0
 	}
@@ -261,7 +267,8 @@ func (s *script) sign(ts *testscript.TestScript, args []string) {
 			settings, _, _ := strings.Cut(read(s.t, filepath.Join(release, "release.toml")), "\n[[signer]]")
 			s.write(filepath.Join(release, "release.toml"), settings+pin(key))
 		}
-		s.signedBy(key, filepath.Join(release, "lift.json"), policy.LiftNamespace, liftText(s.t, release, when(args[1]), s.named(args[2:]...)...))
+		s.signedBy(key, filepath.Join(release, "lift.json"), policy.LiftNamespace,
+			liftText(s.t, release, when(args[1]), s.named(args[2:]...)...))
 	}
 }
 
@@ -332,13 +339,17 @@ func (s *script) at(ts *testscript.TestScript, args []string) {
 	}
 }
 
-var faultKinds = map[string]hostile.FaultKind{"empty": hostile.EmptyListing(), "html": hostile.HTML200(), "nothing": hostile.EmptyBody(), "blocked": hostile.BlockedHTML(),
-	"region": hostile.RegionBlock(), "full403": hostile.OverCapacity(403), "full429": hostile.OverCapacity(429), "cut": hostile.TruncatedBody(),
-	"404":    hostile.Status(404, nil, []byte("not found")),
-	"denied": hostile.Status(403, http.Header{"Content-Type": {"application/xml"}}, []byte("<Error><Code>AccessDenied</Code></Error>")),
-	"avif":   hostile.Status(200, http.Header{"Content-Type": {"image/avif"}}, []byte("\x00\x00\x00\x1cftypavif\x00\x00\x00\x00avifmif1miaf")),
-	"login":  hostile.RedirectTo("https://www.reddit.com/login?dest=x"),
-	"noai":   hostile.RobotsTag("noindex, noai"), "noindex": hostile.RobotsTag("noindex, googlebot: noai"),
+var faultKinds = map[string]hostile.FaultKind{"empty": hostile.EmptyListing(), "html": hostile.HTML200(),
+	"nothing": hostile.EmptyBody(), "blocked": hostile.BlockedHTML(),
+	"region": hostile.RegionBlock(), "full403": hostile.OverCapacity(403), "full429": hostile.OverCapacity(429),
+	"cut": hostile.TruncatedBody(),
+	"404": hostile.Status(404, nil, []byte("not found")),
+	"denied": hostile.Status(403, http.Header{"Content-Type": {"application/xml"}},
+		[]byte("<Error><Code>AccessDenied</Code></Error>")),
+	"avif": hostile.Status(200, http.Header{"Content-Type": {"image/avif"}},
+		[]byte("\x00\x00\x00\x1cftypavif\x00\x00\x00\x00avifmif1miaf")),
+	"login": hostile.RedirectTo("https://www.reddit.com/login?dest=x"),
+	"noai":  hostile.RobotsTag("noindex, noai"), "noindex": hostile.RobotsTag("noindex, googlebot: noai"),
 	"same": hostile.Status(200, http.Header{"Content-Type": {"image/png"}}, sketch(9, 5, 0, "png").Body),
 	"page": hostile.RedirectTo("https://www.reddit.com/media?url=https%3A%2F%2Fi.redd.it%2Fx.jpg")}
 
@@ -506,7 +517,8 @@ func (s *script) rh(ts *testscript.TestScript, args []string) {
 		line[i] = arg(line, i)
 	}
 	for i, arg := range line[1:] {
-		if _, err := os.Lstat(filepath.Join(s.work, strings.SplitN(arg, "/", 2)[0])); err == nil && arg != "" && !filepath.IsAbs(arg) ||
+		if _, err := os.Lstat(filepath.Join(s.work, strings.SplitN(arg, "/", 2)[0])); err == nil && arg != "" &&
+			!filepath.IsAbs(arg) ||
 			strings.HasSuffix(arg, ".csv") || line[i] == "-w" {
 			line[1+i] = filepath.Join(s.work, arg)
 		}
@@ -647,7 +659,8 @@ func testSigner(t testing.TB, seed string) ssh.Signer {
 
 // pin is the [[signer]] table for a key.
 func pin(key ssh.Signer) string {
-	return fmt.Sprintf("\n[[signer]]\nname = \"Test Signer\"\nkey = %q\n", strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey()))))
+	return fmt.Sprintf("\n[[signer]]\nname = \"Test Signer\"\nkey = %q\n",
+		strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey()))))
 }
 
 // signed writes a file and its signature by testSigner.
@@ -693,8 +706,10 @@ func revocationsText(t testing.TB, serial int, revoked ...string) string {
 	for _, id := range revoked {
 		list = append(list, map[string]any{"id": id, "at": now.Format(time.RFC3339), "reason": "a test"})
 	}
-	b, err := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-revocations", "release": map[string]any{"name": "FigSIM"},
-		"serial": serial, "issued": now.Add(-time.Minute).Format(time.RFC3339), "next_update": now.Add(time.Hour).Format(time.RFC3339), "revoked": list})
+	b, err := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-revocations",
+		"release": map[string]any{"name": "FigSIM"},
+		"serial":  serial, "issued": now.Add(-time.Minute).Format(time.RFC3339),
+		"next_update": now.Add(time.Hour).Format(time.RFC3339), "revoked": list})
 	check(t, err)
 	return string(b)
 }
@@ -704,7 +719,8 @@ func liftText(t testing.TB, release, asserted string, names ...policy.NamedTombs
 	t.Helper()
 	rel, err := manifest.Open(release, manifest.Options{})
 	check(t, err)
-	b, err := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-lift", "tombstones": names, "why": "asked for by the author", "asserted": asserted,
+	b, err := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-lift", "tombstones": names,
+		"why": "asked for by the author", "asserted": asserted,
 		"release": map[string]any{"name": rel.Name, "digest": rel.Digest}})
 	check(t, err)
 	return string(b)
@@ -717,7 +733,8 @@ func figSIMSite(t testing.TB, n int) *site {
 	posts := fewPosts(n)
 	_, speed, _ := strings.Cut(fastPolicy, "\n")
 	s := newSite(t, fewAnnotations(posts), read(t, filepath.Join(figSIMFolder, "policy.toml"))+"\n"+speed, posts...)
-	s.write(filepath.Join(s.release, "release.toml"), read(t, filepath.Join(figSIMFolder, "release.toml"))+pin(testSigner(t, "rehydrate test signer")))
+	s.write(filepath.Join(s.release, "release.toml"),
+		read(t, filepath.Join(figSIMFolder, "release.toml"))+pin(testSigner(t, "rehydrate test signer")))
 	return s
 }
 

@@ -110,10 +110,11 @@ func allCommands() []*cobra.Command {
 // A canaryCase is one command line in one kind of trouble.
 type canaryCase struct {
 	command, trouble string
-	args             string           // after the command; SECRET, WS (after a run), NEW (no workspace yet), RELEASE, DIR and ASKS stand for theirs
-	arm              func(h *haunted) // brings the trouble about; may be nil
-	code             int
-	said             string // must be printed: the trouble was met
+	// after the command; SECRET, WS (after a run), NEW (no workspace yet), RELEASE, DIR and ASKS stand for theirs
+	args string
+	arm  func(h *haunted) // brings the trouble about; may be nil
+	code int
+	said string // must be printed: the trouble was met
 }
 
 // canaryCases has every command, and for those that ask somebody every trouble.
@@ -145,32 +146,45 @@ var canaryCases = []canaryCase{
 	{"labels groups", "a secret for a file", "SECRET --release RELEASE", nil, exitUsage, "[redacted]"},
 	{"labels weights", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
 	{"features", "a secret for a dataset", "SECRET", nil, exitUsage, "[redacted]"},
-	{"classify", "a secret for a workspace", "-w SECRET --endpoint http://127.0.0.1:1/v1 --model m", nil, exitUsage, "[redacted]"},
-	{"classify", "a secret for a server", "-w WS --endpoint http://127.0.0.1:1/SECRET --model m --split all -o DIR/answers", nil, exitRetry, "127.0.0.1:1"},
+	{"classify", "a secret for a workspace", "-w SECRET --endpoint http://127.0.0.1:1/v1 --model m", nil, exitUsage,
+		"[redacted]"},
+	{"classify", "a secret for a server",
+		"-w WS --endpoint http://127.0.0.1:1/SECRET --model m --split all -o DIR/answers", nil, exitRetry, "127.0.0.1:1"},
 	{"classify", "an answer that holds the key", "-w WS --endpoint MODEL --model m --split all -o DIR/answers",
-		haunt(200, `{"model":"KEY","choices":[{"finish_reason":"stop","message":{"content":"the key is KEY"}}]}`), exitDone, "not_json"},
-	{"classify", "401", "-w WS --endpoint MODEL --model m --split all -o DIR/answers", haunt(401, `{"error":{"message":"bad key KEY","code":"KEY"}}`), exitRejected, "401"},
+		haunt(200, `{"model":"KEY","choices":[{"finish_reason":"stop","message":{"content":"the key is KEY"}}]}`),
+		exitDone, "not_json"},
+	{"classify", "401", "-w WS --endpoint MODEL --model m --split all -o DIR/answers",
+		haunt(401, `{"error":{"message":"bad key KEY","code":"KEY"}}`), exitRejected, "401"},
 	{"classify", "a parameter that is refused", "-w WS --endpoint MODEL --model m --split all -o DIR/answers",
-		haunt(400, `{"error":{"message":"KEY: temperature is not supported","param":"temperature"}}`), exitUsage, "--omit temperature"},
-	{"moderate", "a secret for a workspace", "-w SECRET --endpoint http://127.0.0.1:1/v1 --model m", nil, exitUsage, "[redacted]"},
+		haunt(400, `{"error":{"message":"KEY: temperature is not supported","param":"temperature"}}`), exitUsage,
+		"--omit temperature"},
+	{"moderate", "a secret for a workspace", "-w SECRET --endpoint http://127.0.0.1:1/v1 --model m", nil, exitUsage,
+		"[redacted]"},
 	{"moderate", "scores that hold the key", "-w WS --endpoint MODEL --model m -o DIR/answers",
-		haunt(200, `{"model":"KEY","results":[{"flagged":true,"categories":{"KEY":true},"category_scores":{"KEY":0.5}}]}`), exitDone, "flagged"},
-	{"moderate", "403", "-w WS --endpoint MODEL --model m -o DIR/answers", haunt(403, `{"error":{"message":"bad key KEY"}}`), exitRejected, "403"},
-	{"moderate", "a refusal of a third party", "-w WS --release RELEASE --third-party X --note why --endpoint MODEL --model m --guard -o DIR/answers",
+		haunt(200,
+			`{"model":"KEY","results":[{"flagged":true,"categories":{"KEY":true},"category_scores":{"KEY":0.5}}]}`),
+		exitDone, "flagged"},
+	{"moderate", "403", "-w WS --endpoint MODEL --model m -o DIR/answers",
+		haunt(403, `{"error":{"message":"bad key KEY"}}`), exitRejected, "403"},
+	{"moderate", "a refusal of a third party",
+		"-w WS --release RELEASE --third-party X --note why --endpoint MODEL --model m --guard -o DIR/answers",
 		haunt(400, `{"error":{"message":"not with KEY","code":"content_policy_violation"}}`), exitDone, "refused"},
 	{"select", "a secret for a dump", "SECRET --subreddit memes -o DIR/found", nil, exitUsage, "[redacted]"},
 	{"cluster", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"cluster run", "a secret for an engine", "ASKS --shards 2 --engine SECRET", nil, exitUsage, "[redacted]"},
-	{"cluster split", "401 of the API", "ASKS --shards 2", echo(infoEndpoint, 401, echoReason), exitRejected, "unauthorized"},
+	{"cluster split", "401 of the API", "ASKS --shards 2", echo(infoEndpoint, 401, echoReason), exitRejected,
+		"unauthorized"},
 	{"cluster merge", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
 	{"cluster work", "a secret for a shard", "--shard SECRET", nil, exitUsage, "[redacted]"},
 	{"cluster work", "no shards", "--shard 0/2 -w WS", nil, exitFailed, "no work was split"},
 	{"annotate", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
 	{"annotate export", "none", "RELEASE -w WS --out DIR/round", nil, exitDone, "figurative"},
 	{"annotate export", "a secret for a release", "SECRET --out DIR/round", nil, exitUsage, "[redacted]"},
-	{"annotate merge", "a secret for a file", "SECRET --release RELEASE --out DIR/merged.jsonl", nil, exitUsage, "[redacted]"},
+	{"annotate merge", "a secret for a file", "SECRET --release RELEASE --out DIR/merged.jsonl", nil, exitUsage,
+		"[redacted]"},
 	{"annotate review", "stopped at once", "-w WS --answers DIR/answers", stopped, exitDone, "images"},
-	{"annotate review", "a secret for an annotator", "-w WS --annotator SECRET --answers DIR/answers", nil, exitUsage, "[redacted]"},
+	{"annotate review", "a secret for an annotator", "-w WS --annotator SECRET --answers DIR/answers", nil, exitUsage,
+		"[redacted]"},
 	{"labels moderation", "a secret for a file", "SECRET --release RELEASE", nil, exitUsage, "[redacted]"},
 	{"ocr", "none", "RELEASE -w WS --force", nil, exitDone, "kept"},
 	{"ocr", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
@@ -210,7 +224,8 @@ var canaryCases = []canaryCase{
 	{"grant show", "a secret for a file", "SECRET", nil, exitUsage, "[redacted]"},
 	{"grant check", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
 	{"audit", "none", "ASKS -w WS", nil, exitDone, "PASS"},
-	{"audit", "none, offline, with a page", "RELEASE -w WS --offline --html DIR/a.html --checkpoint DIR/c", nil, exitDone, "PASS"},
+	{"audit", "none, offline, with a page", "RELEASE -w WS --offline --html DIR/a.html --checkpoint DIR/c", nil,
+		exitDone, "PASS"},
 	{"audit", "401 of the API", "ASKS -w WS", echo(infoEndpoint, 401, echoReason), exitRejected, "unauthorized"},
 	{"audit", "an answer cut short", "ASKS -w WS", spoil(infoEndpoint, hostile.TruncatedJSON()), exitUndecided,
 		"truncated_json"},
@@ -229,7 +244,8 @@ var canaryCases = []canaryCase{
 	{"run", "a secret for a mode", "ASKS --filters SECRET", nil, exitUsage, "[redacted]"},
 	{"run", "a secret for the ocr program", "ASKS --ocr SECRET", nil, exitFailed, "[redacted]"},
 	{"run", "401 at the token endpoint", "ASKS", echo(tokenEndpoint, 401, echoMessage), exitRejected, "bad_credentials"},
-	{"run", "401 as HTML at the token endpoint", "ASKS", echo(tokenEndpoint, 401, echoPage), exitRejected, "bad_credentials"},
+	{"run", "401 as HTML at the token endpoint", "ASKS", echo(tokenEndpoint, 401, echoPage), exitRejected,
+		"bad_credentials"},
 	{"run", "403 at the token endpoint", "ASKS", echo(tokenEndpoint, 403, echoPage), exitRejected, "blocked"},
 	{"run", "500 at the token endpoint", "ASKS", echo(tokenEndpoint, 500, echoPage), exitRetry, "500"},
 	{"run", "an OAuth error with 200", "ASKS", echo(tokenEndpoint, 200,
@@ -243,7 +259,8 @@ var canaryCases = []canaryCase{
 	{"run", "429 of the API", "ASKS", echo(infoEndpoint, 429, echoMessage), exitRetry, "429"},
 	{"run", "500 of the API", "ASKS", echo(infoEndpoint, 500, echoMessage), exitRetry, "500"},
 	{"run", "an answer cut short", "ASKS", spoil(infoEndpoint, hostile.TruncatedJSON()), exitRetry, "truncated_json"},
-	{"run", "a token that ends", "ASKS", spoil(hostile.Fault{Host: infoEndpoint.Host, Times: 1}, hostile.ExpireTokenHTML()), exitDone, "kept"},
+	{"run", "a token that ends", "ASKS", spoil(hostile.Fault{Host: infoEndpoint.Host, Times: 1},
+		hostile.ExpireTokenHTML()), exitDone, "kept"},
 	{"run", "403 of an image host", "ASKS", echo(imageHost, 403, echoPage), exitRetry, "http_403"},
 	{"run", "500 of an image host", "ASKS", echo(imageHost, 500, echoPage), exitRetry, "http_500"},
 	{"run", "a page of an image host", "ASKS", echo(imageHost, 200, echoPage), exitRetry, "html"},
@@ -266,8 +283,10 @@ func haunt(code int, body string) func(*haunted) {
 	return func(h *haunted) {
 		h.model = modelserver.New(h.t, "vllm")
 		h.model.Play = func(w http.ResponseWriter, r modelserver.Request) bool {
-			key := r.Header.Get("Authorization") + " " + strings.Replace(canaryKey, "c", `\u0063`, 1) + " " + base64.StdEncoding.EncodeToString([]byte(canaryKey))
-			return modelserver.Status(code, strings.ReplaceAll(body, "KEY", key), "Location", "https://"+canaryKey+".example/")(w, r)
+			key := r.Header.Get("Authorization") + " " + strings.Replace(canaryKey, "c", `\u0063`,
+				1) + " " + base64.StdEncoding.EncodeToString([]byte(canaryKey))
+			return modelserver.Status(code, strings.ReplaceAll(body, "KEY", key), "Location",
+				"https://"+canaryKey+".example/")(w, r)
 		}
 	}
 }
@@ -376,7 +395,8 @@ func (h *haunted) noteTokens() {
 	}
 }
 
-// do runs a command line, in which the words of canaryCase.args stand for theirs. The ocr program is found beside this one.
+// do runs a command line, in which the words of canaryCase.args stand for theirs. The ocr program is found beside this
+// one.
 func (h *haunted) do(args ...string) finished {
 	h.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -384,7 +404,8 @@ func (h *haunted) do(args ...string) finished {
 	if h.model != nil {
 		model = h.model.URL
 	}
-	words := strings.NewReplacer("MODEL", model, "SECRET", h.emulator.Secret, "WS", h.workspace, "NEW", h.workspace, "RELEASE", h.release, "DIR", h.dir)
+	words := strings.NewReplacer("MODEL", model, "SECRET", h.emulator.Secret, "WS", h.workspace, "NEW", h.workspace,
+		"RELEASE", h.release, "DIR", h.dir)
 	var line []string
 	for _, arg := range args {
 		if arg == "ASKS" {
@@ -405,7 +426,8 @@ func (h *haunted) do(args ...string) finished {
 
 // secrets are all that must be found nowhere, by what they are.
 func (h *haunted) secrets() map[string]string {
-	all := map[string]string{"client id": h.emulator.ClientID, "client secret": h.emulator.Secret, "user name": canaryUser, "imgur's client id": canaryImgur, "key of the models": canaryKey}
+	all := map[string]string{"client id": h.emulator.ClientID, "client secret": h.emulator.Secret,
+		"user name": canaryUser, "imgur's client id": canaryImgur, "key of the models": canaryKey}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for token := range h.tokens {
@@ -467,10 +489,11 @@ func readings(text []byte) map[string][]byte {
 	return read
 }
 
-// findSecret returns the form in which a text, of which these are the readings, holds a secret, "" for none. It looks for the
-// secret as it is, escaped and in hex, in any case, and in whatever text has of base64.
+// findSecret returns the form in which a text, of which these are the readings, holds a secret, "" for none. It looks
+// for the secret as it is, escaped and in hex, in any case, and in whatever text has of base64.
 func findSecret(read map[string][]byte, secret string) string {
-	for form, s := range map[string]string{"raw": secret, "query": url.QueryEscape(secret), "path": url.PathEscape(secret), "hex": hex.EncodeToString([]byte(secret))} {
+	for form, s := range map[string]string{"raw": secret, "query": url.QueryEscape(secret),
+		"path": url.PathEscape(secret), "hex": hex.EncodeToString([]byte(secret))} {
 		if bytes.Contains(read["text"], []byte(strings.ToLower(s))) {
 			return form
 		}
@@ -491,11 +514,13 @@ var (
 // TestFindSecret shows that the search of TestSecrets finds each form, and nothing else.
 func TestFindSecret(t *testing.T) {
 	const secret = "canary+s3cret/zq?90"
-	forms := map[string]string{"raw": secret, "upper case": strings.ToUpper(secret), "query": url.QueryEscape(secret), "path": url.PathEscape(secret),
-		"hex": fmt.Sprintf("%x", secret), "HEX": fmt.Sprintf("%X", secret)}
+	forms := map[string]string{"raw": secret, "upper case": strings.ToUpper(secret), "query": url.QueryEscape(secret),
+		"path": url.PathEscape(secret),
+		"hex":  fmt.Sprintf("%x", secret), "HEX": fmt.Sprintf("%X", secret)}
 	for before := range 4 {
 		text := []byte(strings.Repeat("b", before) + secret + strings.Repeat("a", before))
-		for name, encoding := range map[string]*base64.Encoding{"base64": base64.StdEncoding, "unpadded": base64.RawStdEncoding, "for URLs": base64.RawURLEncoding} {
+		for name, encoding := range map[string]*base64.Encoding{"base64": base64.StdEncoding,
+			"unpadded": base64.RawStdEncoding, "for URLs": base64.RawURLEncoding} {
 			forms[fmt.Sprint(name, " at ", before)] = encoding.EncodeToString(text)
 		}
 	}
@@ -506,7 +531,8 @@ func TestFindSecret(t *testing.T) {
 			}
 		}
 	}
-	for _, line := range []string{"", secret[1:], secret[:len(secret)-1], base64.StdEncoding.EncodeToString([]byte(secret[1:])), strings.Repeat("A", 100)} {
+	for _, line := range []string{"", secret[1:], secret[:len(secret)-1],
+		base64.StdEncoding.EncodeToString([]byte(secret[1:])), strings.Repeat("A", 100)} {
 		if form := findSecret(readings([]byte(line)), secret); form != "" {
 			t.Errorf("the search finds %q as %s, which is not there", line, form)
 		}
@@ -553,7 +579,8 @@ func TestServeAfterExport(t *testing.T) {
 	stop := make(chan struct{})
 	close(stop)
 	h.process.stop = stop
-	if f := h.do("demo", "--serve"); f.code != exitDone || !strings.Contains(f.stdout, "REDDIT_CLIENT_SECRET="+h.emulator.Secret+"\n") {
+	if f := h.do("demo", "--serve"); f.code != exitDone ||
+		!strings.Contains(f.stdout, "REDDIT_CLIENT_SECRET="+h.emulator.Secret+"\n") {
 		t.Errorf("exit %d: %s%s", f.code, f.stdout, f.stderr)
 	}
 }
@@ -586,7 +613,8 @@ func TestNoSecretFlags(t *testing.T) {
 func (h *haunted) given() string {
 	h.noteTokens()
 	basic := h.emulator.ClientID + ":" + h.emulator.Secret
-	text := fmt.Sprintf("canary panic %s %s %x %s", basic, base64.StdEncoding.EncodeToString([]byte(basic)), h.emulator.Secret, canaryImgur)
+	text := fmt.Sprintf("canary panic %s %s %x %s", basic, base64.StdEncoding.EncodeToString([]byte(basic)),
+		h.emulator.Secret, canaryImgur)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for token := range h.tokens {
@@ -608,8 +636,9 @@ func (h *haunted) panicAt(n int) {
 	}
 }
 
-// TestPanics has the clock panic at readings all over a run, in whichever goroutine that is. Each time the run ends in 1 and says so without a secret, and the workspace is
-// closed: the next run has it, and the one that ends well is whole.
+// TestPanics has the clock panic at readings all over a run, in whichever goroutine that is. Each time the run ends in
+// 1 and says so without a secret, and the workspace is closed: the next run has it, and the one that ends well is
+// whole.
 func TestPanics(t *testing.T) {
 	long(t)
 	h := newHaunted(t, inPrivateFolder(t))
@@ -649,7 +678,8 @@ func TestPanics(t *testing.T) {
 		t.Log(traces)
 	}
 	for _, r := range h.outcomes() {
-		if want := map[bool]manifest.Outcome{true: manifest.Removed, false: manifest.Kept}[r.Key.ID == "few003"]; r.Outcome != want {
+		if want := map[bool]manifest.Outcome{true: manifest.Removed,
+			false: manifest.Kept}[r.Key.ID == "few003"]; r.Outcome != want {
 			t.Errorf("outcome of %s = %s, want %s", r.Key.ID, r.Outcome, want)
 		}
 	}

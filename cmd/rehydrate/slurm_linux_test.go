@@ -79,9 +79,11 @@ func startSlurm(t *testing.T) *slurm {
 	check(t, err)
 	check(t, errors.Join(os.Mkdir(dir+"/ctld", 0o700), os.Mkdir(dir+"/slurmd", 0o700),
 		os.WriteFile(dir+"/munge.key", []byte(strings.Repeat("a key for one test only. ", 40)), 0o400),
-		os.WriteFile(dir+"/slurm.conf", fmt.Appendf(nil, slurmConf, host, who.Username, freePort(t), freePort(t), dir, runtime.NumCPU()), 0o600)))
+		os.WriteFile(dir+"/slurm.conf", fmt.Appendf(nil, slurmConf, host, who.Username, freePort(t), freePort(t), dir,
+			runtime.NumCPU()), 0o600)))
 	t.Setenv("SLURM_CONF", dir+"/slurm.conf")
-	s.start("munged", "--foreground", "--force", "--socket="+dir+"/munge.sock", "--key-file="+dir+"/munge.key", "--pid-file="+dir+"/munge.pid",
+	s.start("munged", "--foreground", "--force", "--socket="+dir+"/munge.sock", "--key-file="+dir+"/munge.key",
+		"--pid-file="+dir+"/munge.pid",
 		"--log-file="+dir+"/munge.log", "--seed-file="+dir+"/munge.seed")
 	s.until("munge", func() bool { _, err := os.Stat(dir + "/munge.sock"); return err == nil })
 	s.ctl = s.start("slurmctld", "-D")
@@ -138,7 +140,8 @@ func (s *slurm) running() (task string) {
 	return task
 }
 
-// TestSlurm reads images in the tasks of a real Slurm: the dataset is that of a plain run, whatever is killed on the way.
+// TestSlurm reads images in the tasks of a real Slurm: the dataset is that of a plain run, whatever is killed on the
+// way.
 func TestSlurm(t *testing.T) {
 	long(t)
 	cluster := startSlurm(t)
@@ -203,7 +206,8 @@ func TestSlurm(t *testing.T) {
 	})
 	t.Run("a task takes too long, and is read again", func(t *testing.T) {
 		hangs := filepath.Join(t.TempDir(), "hangs")
-		check(t, os.WriteFile(hangs, fmt.Appendf(nil, "#!/bin/sh\nmkdir %q 2>/dev/null && sleep 1000\nexec %q \"$@\"\n", hangs+".once", s.reader), 0o700))
+		check(t, os.WriteFile(hangs, fmt.Appendf(nil, "#!/bin/sh\nmkdir %q 2>/dev/null && sleep 1000\nexec %q \"$@\"\n",
+			hangs+".once", s.reader), 0o700))
 		s.do(s.env(), append(args, "--sbatch", "--time=1 --overcommit", "--ocr", hangs)...).want(t, 0)
 		same(t)
 	})
@@ -228,13 +232,14 @@ func (s *slurm) restart(by os.Signal, after time.Duration) {
 func (s *site) login(args ...string) *exec.Cmd {
 	s.t.Helper()
 	cmd := s.command(s.t.Context(), nil, args...)
-	cmd.Path, cmd.Err = exec.LookPath("rehydrate") // what its tasks run, without the variable that makes a test binary a program
+	// what its tasks run, without the variable that makes a test binary a program
+	cmd.Path, cmd.Err = exec.LookPath("rehydrate")
 	check(s.t, cmd.Start())
 	return cmd
 }
 
-// figsimOnSlurm reads FigSIM's 1,049 with Tesseract in four shards, first undisturbed, then struck at ten moments: always the
-// bytes of a plain run. It prints what docs/scale.md says of it.
+// figsimOnSlurm reads FigSIM's 1,049 with Tesseract in four shards, first undisturbed, then struck at ten moments:
+// always the bytes of a plain run. It prints what docs/scale.md says of it.
 func figsimOnSlurm(t *testing.T, cluster *slurm) {
 	s, _, _ := figsim(t, 1)
 	began := time.Now()
@@ -266,7 +271,8 @@ func figsimOnSlurm(t *testing.T, cluster *slurm) {
 	check(t, os.Rename(s.workspace, fetched))
 	random, _ := chance(t)
 	// At most two in one run end a task: a shard that fails three times ends the command.
-	for _, strikes := range [][]string{{"step", "controller", "login", "process"}, {"process", "controller killed", "login"}, {"login", "controller", "step"}} {
+	for _, strikes := range [][]string{{"step", "controller", "login", "process"},
+		{"process", "controller killed", "login"}, {"login", "controller", "step"}} {
 		again()
 		check(t, works(t, "cp", "-a", fetched, s.workspace))
 		login := s.login(args...)
@@ -274,7 +280,8 @@ func figsimOnSlurm(t *testing.T, cluster *slurm) {
 		random.Shuffle(len(strikes), func(i, j int) { strikes[i], strikes[j] = strikes[j], strikes[i] })
 		for _, strike := range strikes {
 			time.Sleep(time.Duration(random.Int64N(int64(reading) / int64(len(strikes)))))
-			t.Logf("%.1f s: %s, %s", time.Since(began).Seconds(), strike, cluster.out("squeue", "--noheader", "--array", "--format=%K:%T"))
+			t.Logf("%.1f s: %s, %s", time.Since(began).Seconds(), strike,
+				cluster.out("squeue", "--noheader", "--array", "--format=%K:%T"))
 			switch strike {
 			case "step":
 				cluster.out("scancel", "--signal=KILL", "--full", cluster.running())
@@ -345,8 +352,8 @@ func newSightings(dir string) *sightings {
 	return s
 }
 
-// table prints what a run in shards spent its time on, and returns how long the reading took. A shard waits for Slurm from the
-// moment that a processor is free for it; it starts until it opens its results.
+// table prints what a run in shards spent its time on, and returns how long the reading took. A shard waits for Slurm
+// from the moment that a processor is free for it; it starts until it opens its results.
 func (s *sightings) table(t *testing.T, began time.Time) (reading time.Duration) {
 	t.Helper()
 	close(s.stop)
@@ -355,7 +362,8 @@ func (s *sightings) table(t *testing.T, began time.Time) (reading time.Duration)
 	type shard struct{ log, part, done time.Time }
 	var shards []shard
 	for i := range 4 {
-		shards = append(shards, shard{s.at[fmt.Sprintf("log-%05d.txt", i)], s.at[fmt.Sprintf("part-%05d", i)], s.at[fmt.Sprintf("result-%05d.json", i)]})
+		shards = append(shards, shard{s.at[fmt.Sprintf("log-%05d.txt", i)], s.at[fmt.Sprintf("part-%05d", i)],
+			s.at[fmt.Sprintf("result-%05d.json", i)]})
 	}
 	slices.SortFunc(shards, func(a, b shard) int { return a.log.Compare(b.log) })
 	free, last := slices.Repeat([]time.Time{plan}, runtime.NumCPU()), plan
@@ -366,6 +374,7 @@ func (s *sightings) table(t *testing.T, began time.Time) (reading time.Duration)
 		slices.SortFunc(free, time.Time.Compare)
 		last = free[len(free)-1]
 	}
-	t.Logf("fetching and splitting %.1f s, all shards %.1f s, merging and writing %.1f s", plan.Sub(began).Seconds(), last.Sub(plan).Seconds(), end.Sub(last).Seconds())
+	t.Logf("fetching and splitting %.1f s, all shards %.1f s, merging and writing %.1f s", plan.Sub(began).Seconds(),
+		last.Sub(plan).Seconds(), end.Sub(last).Seconds())
 	return last.Sub(plan)
 }

@@ -43,7 +43,8 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 	}
 	page.Notes = append(page.Notes, f.leaveOut(schema)...)
 	if f.features != "" {
-		groups, err := study.TestGroups(ctx, f.features, study.Grouping{Gold: f.release, By: f.by, Split: study.All, Alpha: 0.05})
+		groups, err := study.TestGroups(ctx, f.features,
+			study.Grouping{Gold: f.release, By: f.by, Split: study.All, Alpha: 0.05})
 		if err != nil {
 			return err
 		}

@@ -64,9 +64,11 @@ func TestColumns(t *testing.T) {
 	if frames < 2 {
 		t.Errorf("%d bars were drawn\n%q", frames, run)
 	}
-	commands := [][]string{{"status", "-w", s.workspace}, {"explain", "few001", "-w", s.workspace}, {"doctor", s.release, "-w", s.workspace},
+	commands := [][]string{{"status", "-w", s.workspace}, {"explain", "few001", "-w", s.workspace},
+		{"doctor", s.release, "-w", s.workspace},
 		{"verify", "-w", s.workspace}, {"labels", "stats", s.release}, {"recheck", "--retry", "gone", "x"}, {"run", "-w"},
-		{"audit", s.release, "--offline", "-w", s.workspace}, {"version"}, {"status", "-w", s.workspace + "/a/folder/that/is not/there"}}
+		{"audit", s.release, "--offline", "-w", s.workspace}, {"version"},
+		{"status", "-w", s.workspace + "/a/folder/that/is not/there"}}
 	for _, cmd := range allCommands() {
 		if !cmd.Hidden {
 			commands = append(commands, append(strings.Fields(cmd.CommandPath())[1:], "--help"))

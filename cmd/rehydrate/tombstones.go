@@ -90,12 +90,13 @@ func losesNone(out string, list []state.TombstoneEntry) error {
 
 func (c *command) tombstonesLiftCommand() *cobra.Command {
 	var statement string
-	cmd := c.workspaceCommand("tombstones-lift", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
-		if statement == "" {
-			return usageError("%s needs --statement FILE, signed by the release's maintainers", cmd.CommandPath())
-		}
-		return c.lift(cmd.Context(), args[0], statement)
-	})
+	cmd := c.workspaceCommand("tombstones-lift", exactArgs(1, "one RELEASE: a release folder"),
+		func(cmd *cobra.Command, args []string) error {
+			if statement == "" {
+				return usageError("%s needs --statement FILE, signed by the release's maintainers", cmd.CommandPath())
+			}
+			return c.lift(cmd.Context(), args[0], statement)
+		})
 	cmd.Flags().StringVar(&statement, "statement", "", "")
 	return cmd
 }
@@ -113,7 +114,8 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 	if err != nil {
 		return usageError("read the statement: %w", err)
 	}
-	l, signer, fault := policy.OpenLift(*signed, signers, policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}, c.now())
+	l, signer, fault := policy.OpenLift(*signed, signers, policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest},
+		c.now())
 	if fault != nil {
 		return fmt.Errorf("the statement %s is rejected (%s): %w", file, fault.Reason, fault)
 	}

@@ -44,7 +44,8 @@ func (c *command) versionCommand() *cobra.Command {
 func (c *command) printVersions(ctx context.Context, program string) error {
 	v := versions{Version: build.Version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Hash:     dedupe.HashKind(),
-		Language: language.Fingerprint(), Workspace: workspace.Layout, Parquet: dataset.FormatVersion, Libraries: map[string]string{}}
+		Language: language.Fingerprint(), Workspace: workspace.Layout, Parquet: dataset.FormatVersion,
+		Libraries: map[string]string{}}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
 			v.Libraries[m.Path] = m.Version

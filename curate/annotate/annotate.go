@@ -1,6 +1,6 @@
-// Package annotate carries an annotation round out of a workspace and back: images go out as a dataset for Argilla, answers
-// come back from there, or from tables, and become a manifest with labels. Annotators are numbers, in the order in which they
-// come. No answer of theirs goes out again, and no label that an entry has is shown to them.
+// Package annotate carries an annotation round out of a workspace and back: images go out as a dataset for Argilla,
+// answers come back from there, or from tables, and become a manifest with labels. Annotators are numbers, in the order
+// in which they come. No answer of theirs goes out again, and no label that an entry has is shown to them.
 package annotate
 
 import (
@@ -28,9 +28,11 @@ func Scheme(file string, rel *manifest.Release) (*manifest.Release, error) {
 	}
 	switch {
 	case len(rel.Schema.Categories) == 0:
-		return nil, errors.New("the release has no labels to ask for: name a file of [[category]] tables with --scheme FILE")
+		return nil,
+			errors.New("the release has no labels to ask for: name a file of [[category]] tables with --scheme FILE")
 	case rel.Schema.Many:
-		return nil, errors.New("several rows of the release are about one image, and annotators answer for an image once: name other labels with --scheme FILE")
+		return nil,
+			errors.New("several rows of the release are about one image, and annotators answer for an image once: name other labels with --scheme FILE")
 	}
 	return rel, nil
 }
@@ -58,7 +60,8 @@ type Post struct {
 	Image workspace.Image
 }
 
-// Posts returns the kept images of a workspace in the order of the sample that the seed draws: adding images moves no others.
+// Posts returns the kept images of a workspace in the order of the sample that the seed draws: adding images moves no
+// others.
 func Posts(ctx context.Context, ws *workspace.Workspace, pick Pick) (posts []Post, err error) {
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {

@@ -12,7 +12,8 @@ import (
 // TestSettingsRefuse: what Argilla would refuse is refused before anything is written.
 func TestSettingsRefuse(t *testing.T) {
 	two := []manifest.Label{{Code: "A", Name: "A"}, {Code: "B", Name: "B"}}
-	long := []manifest.Label{{Code: "A", Name: "A", Description: strings.Repeat("a", mostGuidelines)}, {Code: "B", Name: "B"}}
+	long := []manifest.Label{{Code: "A", Name: "A", Description: strings.Repeat("a", mostGuidelines)},
+		{Code: "B", Name: "B"}}
 	for want, c := range map[string]manifest.Category{
 		"has one label":           {Name: "mood", Labels: two[:1]},
 		"may be called batch":     {Name: "batch", Labels: two},
@@ -26,7 +27,8 @@ func TestSettingsRefuse(t *testing.T) {
 	}
 	s, err := settingsOf(manifest.FigSIM(), "FigSIM", 2)
 	testkit.OK(t, err)
-	if text := s.Guidelines; !strings.Contains(text, "- **None** (F4): No figurative expression applies. Not beside another label.") ||
+	if text := s.Guidelines; !strings.Contains(text,
+		"- **None** (F4): No figurative expression applies. Not beside another label.") ||
 		!strings.Contains(text, "- **Suicide attempts** (SS4)\n") {
 		t.Errorf("guidelines:\n%s", text)
 	}
@@ -61,7 +63,8 @@ func TestSettings(t *testing.T) {
 	schema := manifest.Schema{Categories: []manifest.Category{
 		{Name: "mood", Title: "Mood", Kind: manifest.Ordinal, Description: "How it feels.", Labels: []manifest.Label{
 			{Code: "L", Name: "Low", Description: "Sad."}, {Code: "H", Name: "High"}}},
-		{Name: "tags", Title: "Tags", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "X", Name: "Ex"}, {Code: "N", Name: "None", Exclusive: true}}},
+		{Name: "tags", Title: "Tags", Kind: manifest.Multi,
+			Labels: []manifest.Label{{Code: "X", Name: "Ex"}, {Code: "N", Name: "None", Exclusive: true}}},
 	}}
 	s, err := settingsOf(schema, "Demo", 3)
 	testkit.OK(t, err)
@@ -81,7 +84,8 @@ func TestSettings(t *testing.T) {
 	testkit.Same(t, "the settings", want, string(got))
 	want = "\n## Mood (one label)\n\nHow it feels.\n\n- **Low** (L): Sad.\n- **High** (H)\n" +
 		"\n## Tags (one or more labels)\n\n- **Ex** (X)\n- **None** (N) Not beside another label.\n"
-	if text := Guidelines(schema, "Demo"); !strings.HasPrefix(text, "# Demo\n\nLook at the image") || !strings.HasSuffix(text, want) {
+	if text := Guidelines(schema, "Demo"); !strings.HasPrefix(text, "# Demo\n\nLook at the image") ||
+		!strings.HasSuffix(text, want) {
 		t.Errorf("guidelines:\n%s", text)
 	}
 }

@@ -122,7 +122,8 @@ func plainName(name string) string {
 	return kept[:min(len(kept), mostName)]
 }
 
-func records(ctx context.Context, ws *workspace.Workspace, posts []Post, batches []int) iter.Seq2[dataset.Record, error] {
+func records(ctx context.Context, ws *workspace.Workspace, posts []Post, batches []int) iter.Seq2[dataset.Record,
+	error] {
 	return func(yield func(dataset.Record, error) bool) {
 		for b, n := range batches {
 			for _, p := range posts[:n] {
@@ -144,12 +145,14 @@ const BatchName = "batch"
 
 const imageField = "image"
 
-// blurred shows an image only to who points at it or goes to it by keyboard. Argilla's own image field shows it at once.
+// blurred shows an image only to who points at it or goes to it by keyboard. Argilla's own image field shows it at
+// once.
 const blurred = `<style>img{max-width:100%;filter:blur(24px)}img:hover,img:focus{filter:none}</style>
 <p>Blurred until you point at it, or go to it with the Tab key.</p>
 <img tabindex="0" alt="the image of the post" src="{{record.fields.` + imageField + `.data}}">`
 
-// settings are what Argilla's Settings.from_json reads: see argilla/settings/_resource.py and argilla/_models/_settings.
+// settings are what Argilla's Settings.from_json reads: see argilla/settings/_resource.py and
+// argilla/_models/_settings.
 type settings struct {
 	Guidelines    string         `json:"guidelines"`
 	ExtraMetadata bool           `json:"allow_extra_metadata"`
@@ -197,17 +200,21 @@ const (
 	mostGuidelines = 10_000
 )
 
-// takenNames are attributes of the collection that holds questions in Argilla: it takes none of their names for a question.
+// takenNames are attributes of the collection that holds questions in Argilla: it takes none of their names for a
+// question.
 var takenNames = []string{"add", "count", "create", "index", "serialize", "update"}
 
 func settingsOf(s manifest.Schema, name string, overlap int) (*settings, error) {
 	out := &settings{Guidelines: Guidelines(s, name), ExtraMetadata: true, Vectors: []any{},
 		Distribution: map[string]any{"strategy": "overlap", "min_submitted": overlap},
-		Fields:       []field{{imageField, "Image", true, map[string]any{"type": "custom", "template": blurred, "advanced_mode": false}}},
+		Fields: []field{{imageField, "Image", true,
+			map[string]any{"type": "custom", "template": blurred, "advanced_mode": false}}},
 		// The type stands in both: from_dict reads the outer one.
-		Metadata: []property{{BatchName, "Batch", "terms", map[string]any{"type": "terms", "visible_for_annotators": true}}}}
+		Metadata: []property{{BatchName, "Batch", "terms",
+			map[string]any{"type": "terms", "visible_for_annotators": true}}}}
 	if len(out.Guidelines) > mostGuidelines {
-		return nil, misfit("the guidelines would have %d bytes, and Argilla takes %d: shorten the descriptions", len(out.Guidelines), mostGuidelines)
+		return nil, misfit("the guidelines would have %d bytes, and Argilla takes %d: shorten the descriptions",
+			len(out.Guidelines), mostGuidelines)
 	}
 	for _, c := range s.Categories {
 		switch taken := append([]string{imageField, BatchName}, takenNames...); {
@@ -240,9 +247,10 @@ func orNull(text string) *string {
 // Guidelines are what annotators read first, in Markdown: the definitions of the scheme, and how to look after oneself.
 func Guidelines(s manifest.Schema, name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\nLook at the image and its text together, and answer every question. Each image is blurred until you point at "+
-		"it or go to it by keyboard. What it shows can hurt: take a break after 30 minutes at most, discard what you would "+
-		"rather not label, and speak with whoever leads the study when something stays with you.\n", name)
+	fmt.Fprintf(&b,
+		"# %s\n\nLook at the image and its text together, and answer every question. Each image is blurred until you point at "+
+			"it or go to it by keyboard. What it shows can hurt: take a break after 30 minutes at most, discard what you would "+
+			"rather not label, and speak with whoever leads the study when something stays with you.\n", name)
 	for _, c := range s.Categories {
 		many := "one label"
 		if c.Kind == manifest.Multi {

@@ -81,8 +81,8 @@ const (
 	tooFew = "too_few" // answers: it takes two
 )
 
-// Merge finds the label of each question that annotators answered: where all but the one who decides agree, what they say, else what
-// that one says. The error lists the records and rows that are at fault.
+// Merge finds the label of each question that annotators answered: where all but the one who decides agree, what they
+// say, else what that one says. The error lists the records and rows that are at fault.
 func Merge(ctx context.Context, m Merging) (*Merged, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -127,7 +127,8 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 		return nil, err
 	}
 	if out.Asked == 0 {
-		return nil, errors.New("the files hold no answer for an entry of the release: is a column or a question called as its category?")
+		return nil,
+			errors.New("the files hold no answer for an entry of the release: is a column or a question called as its category?")
 	}
 	out.Agreement, err = m.agreement(given, batches)
 	if err != nil {
@@ -149,7 +150,8 @@ func (m *Merging) check() error {
 	}
 	for _, c := range m.Release.Schema.Columns {
 		if slices.ContainsFunc(m.Scheme.Schema.Categories, func(k manifest.Category) bool { return k.Name == c.Name }) {
-			return fmt.Errorf("%s is a column of the release and a category of the scheme: give one of them another name", c.Name)
+			return fmt.Errorf("%s is a column of the release and a category of the scheme: give one of them another name",
+				c.Name)
 		}
 	}
 	return nil
@@ -242,8 +244,10 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 func (m *Merging) strangers(left []labels.Answers) error {
 	var problems manifest.Problems
 	for i, of := range left {
-		for _, key := range slices.SortedFunc(maps.Keys(of), func(a, b manifest.Key) int { return strings.Compare(a.String(), b.String()) }) {
-			problems.Add(manifest.Problem{Message: fmt.Sprintf("%s answered for %s, which is not an entry of the release", labels.Annotator(i), key),
+		for _, key := range slices.SortedFunc(maps.Keys(of),
+			func(a, b manifest.Key) int { return strings.Compare(a.String(), b.String()) }) {
+			problems.Add(manifest.Problem{Message: fmt.Sprintf("%s answered for %s, which is not an entry of the release",
+				labels.Annotator(i), key),
 				Hint: "name the release that was exported with --release"})
 		}
 	}

@@ -59,7 +59,8 @@ func said(id, mood string, tags ...string) string {
 	if mood == "-" {
 		return `{"id":"` + id + `","mood":null,"tags":null,"status":"skipped"}` + "\n"
 	}
-	return `{"id":"` + id + `","mood":"` + mood + `","tags":["` + strings.Join(tags, `","`) + `"],"status":"answered"}` + "\n"
+	return `{"id":"` + id + `","mood":"` + mood + `","tags":["` + strings.Join(tags,
+		`","`) + `"],"status":"answered"}` + "\n"
 }
 
 // TestMergeRules: what stands of the answers to one entry, who decided it, and what is open.
@@ -73,23 +74,33 @@ func TestMergeRules(t *testing.T) {
 		stands  string // the line of the manifest
 		decided string // who, for each question
 	}{
-		{"two alike, in any order of labels", labels.LastOfThree, []string{said("aaaa", "L", "X", "Y"), said("aaaa", "L", "Y", "X")}, "agreed", "agreed",
+		{"two alike, in any order of labels", labels.LastOfThree,
+			[]string{said("aaaa", "L", "X", "Y"), said("aaaa", "L", "Y", "X")}, "agreed", "agreed",
 			`{"id":"aaaa","mood":"L","tags":["X","Y"]}`, ""},
-		{"two that differ", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "H", "N")}, "open: differ L H", "open: differ X N", "", ""},
+		{"two that differ", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "H", "N")},
+			"open: differ L H", "open: differ X N", "", ""},
 		{"one alone", labels.LastOfThree, []string{said("aaaa", "L", "X")}, "open: too_few L", "open: too_few X", "", ""},
-		{"one skipped", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "-")}, "open: too_few L ", "open: too_few X ", "", ""},
-		{"one skipped, a third agrees", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "-"), said("aaaa", "L", "X")}, "agreed", "agreed",
+		{"one skipped", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "-")}, "open: too_few L ",
+			"open: too_few X ", "", ""},
+		{"one skipped, a third agrees", labels.LastOfThree,
+			[]string{said("aaaa", "L", "X"), said("aaaa", "-"), said("aaaa", "L", "X")}, "agreed", "agreed",
 			`{"id":"aaaa","mood":"L","tags":["X"]}`, ""},
-		{"one skipped, a third differs", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "-"), said("aaaa", "H", "X")},
+		{"one skipped, a third differs", labels.LastOfThree,
+			[]string{said("aaaa", "L", "X"), said("aaaa", "-"), said("aaaa", "H", "X")},
 			"open: differ L  H", "agreed", "", ""},
-		{"the last of three decides", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "H", "X"), said("aaaa", "H", "Y")}, "decided", "agreed",
+		{"the last of three decides", labels.LastOfThree,
+			[]string{said("aaaa", "L", "X"), said("aaaa", "H", "X"), said("aaaa", "H", "Y")}, "decided", "agreed",
 			`{"id":"aaaa","mood":"H","tags":["X"]}`, "A3"},
-		{"with an answer of nobody else's", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "H", "N"), said("aaaa", "H", "Y")}, "decided", "decided",
+		{"with an answer of nobody else's", labels.LastOfThree,
+			[]string{said("aaaa", "L", "X"), said("aaaa", "H", "N"), said("aaaa", "H", "Y")}, "decided", "decided",
 			`{"id":"aaaa","mood":"H","tags":["Y"]}`, "A3 A3"},
-		{"who was named decides", 1, []string{said("aaaa", "L", "X"), said("aaaa", "H", "X"), said("aaaa", "H", "Y")}, "agreed", "decided",
+		{"who was named decides", 1, []string{said("aaaa", "L", "X"), said("aaaa", "H", "X"), said("aaaa", "H", "Y")},
+			"agreed", "decided",
 			`{"id":"aaaa","mood":"H","tags":["X"]}`, "A1"},
-		{"nobody decides", labels.Nobody, []string{said("aaaa", "L", "X"), said("aaaa", "H", "X"), said("aaaa", "H", "X")}, "open: differ L H H", "agreed", "", ""},
-		{"nobody decides of four by default", labels.LastOfThree, []string{said("aaaa", "L", "X"), said("aaaa", "L", "X"), said("aaaa", "L", "X"), said("aaaa", "H", "X")},
+		{"nobody decides", labels.Nobody, []string{said("aaaa", "L", "X"), said("aaaa", "H", "X"),
+			said("aaaa", "H", "X")}, "open: differ L H H", "agreed", "", ""},
+		{"nobody decides of four by default", labels.LastOfThree,
+			[]string{said("aaaa", "L", "X"), said("aaaa", "L", "X"), said("aaaa", "L", "X"), said("aaaa", "H", "X")},
 			"open: differ L L L H", "agreed", "", ""},
 	} {
 		r := newRound(t, c.answers...)
@@ -122,14 +133,15 @@ func TestMergeRules(t *testing.T) {
 			stands = ""
 		}
 		want := []string{c.mood, c.tags, c.stands, c.decided}
-		if diff := cmp.Diff(want, []string{found["mood"], found["tags"], stands, strings.Join(decided, " ")}); diff != "" || m.Asked != 1 || m.Unasked != 4 {
+		if diff := cmp.Diff(want, []string{found["mood"], found["tags"], stands,
+			strings.Join(decided, " ")}); diff != "" || m.Asked != 1 || m.Unasked != 4 {
 			t.Errorf("%s: %d asked, %d not (-want +got)\n%s", c.name, m.Asked, m.Unasked, diff)
 		}
 	}
 }
 
-// TestMergeNoLabel: an empty list is an answer, null is none, in the merge as in the agreement. Of cells a line without any
-// answer was skipped.
+// TestMergeNoLabel: an empty list is an answer, null is none, in the merge as in the agreement. Of cells a line without
+// any answer was skipped.
 func TestMergeNoLabel(t *testing.T) {
 	const both = `{"id":"bbbb","mood":"L","tags":["X"]}` + "\n" + `{"id":"cccc","mood":"H","tags":["Y"]}` + "\n"
 	r := newRound(t, `{"id":"aaaa","mood":"L","tags":["X"]}`+"\n"+both, `{"id":"aaaa","mood":null,"tags":[]}`+"\n"+both,
@@ -228,7 +240,8 @@ func TestMergeOpen(t *testing.T) {
 	testkit.Same(t, "what is written", "merged.open.csv", write())
 	open, err := os.ReadFile(OpenName(to))
 	testkit.OK(t, err)
-	testkit.Same(t, "the open questions", "id,batch,mood,tags\naaaa,,A1: L; A2: H,A1: X; A2: N\nbbbb,,,A1: X; A2: Y\n", string(open))
+	testkit.Same(t, "the open questions", "id,batch,mood,tags\naaaa,,A1: L; A2: H,A1: X; A2: N\nbbbb,,,A1: X; A2: Y\n",
+		string(open))
 	if _, err := os.Stat(to); err == nil {
 		t.Error("a manifest with open questions")
 	}
@@ -248,12 +261,24 @@ func TestMergeOpen(t *testing.T) {
 // TestMergeRefuses: each fault is an error that names the annotator or record, and nothing comes of the merge.
 func TestMergeRefuses(t *testing.T) {
 	for want, change := range map[string]func(*round){
-		"A2 answered for zzzz, which is not an entry":     func(r *round) { r.Files = append(r.Files, r.write("b.jsonl", said("zzzz", "L", "X"))) },
-		"are one file: an annotator answers once":         func(r *round) { r.Files = append(r.Files, r.Files[0]) },
-		"--decides A2: there are 1 annotators":            func(r *round) { r.Decides = 2 },
-		`"sad" is not a label of category mood`:           func(r *round) { r.Files = []string{r.write("b.jsonl", said("aaaa", "sad", "X"))} },
-		"stands beside another":                           func(r *round) { r.Files = []string{r.write("b.jsonl", said("aaaa", "L", "X", "N"))} },
-		"the files hold no answer for an entry":           func(r *round) { r.Files = []string{r.write("b.jsonl", said("aaaa", "-"))} },
+		"A2 answered for zzzz, which is not an entry": func(r *round) {
+			r.Files = append(r.Files,
+				r.write("b.jsonl", said("zzzz", "L", "X")))
+		},
+		"are one file: an annotator answers once": func(r *round) { r.Files = append(r.Files, r.Files[0]) },
+		"--decides A2: there are 1 annotators":    func(r *round) { r.Decides = 2 },
+		`"sad" is not a label of category mood`: func(r *round) {
+			r.Files = []string{r.write("b.jsonl",
+				said("aaaa", "sad", "X"))}
+		},
+		"stands beside another": func(r *round) {
+			r.Files = []string{r.write("b.jsonl",
+				said("aaaa", "L", "X", "N"))}
+		},
+		"the files hold no answer for an entry": func(r *round) {
+			r.Files = []string{r.write("b.jsonl",
+				said("aaaa", "-"))}
+		},
 		"mood is a column of the release and a category":  func(r *round) { r.Release.Schema.Columns = []manifest.Column{{Name: "mood"}} },
 		"record 1: one user answered for category mood t": func(r *round) { r.Files = []string{r.write("b.json", twice)} },
 	} {
@@ -271,10 +296,12 @@ const twice = `[{"id":"aaaa","responses":{"mood":[{"value":"L","user_id":"u"},{"
 // read.
 func TestMergeBeside(t *testing.T) {
 	r := newRound(t, `{"id":"aaaa","image":1,"mood":"L","tags":["X"]}`, said("aaaa", "L", "X"))
-	if _, err := Merge(t.Context(), r.Merging); err == nil || !strings.Contains(err.Error(), "A1 answered for aaaa/1, which is not an entry") {
+	if _, err := Merge(t.Context(), r.Merging); err == nil ||
+		!strings.Contains(err.Error(), "A1 answered for aaaa/1, which is not an entry") {
 		t.Errorf("an image that the release does not have: %v", err)
 	}
-	r = newRound(t, `{"id":"aaaa","mood":"H","tags":["Y"],"status":"draft"}`+"\n"+`{"id":"aaaa","mood":"L","tags":["X"],"status":"submitted"}`,
+	r = newRound(t,
+		`{"id":"aaaa","mood":"H","tags":["Y"],"status":"draft"}`+"\n"+`{"id":"aaaa","mood":"L","tags":["X"],"status":"submitted"}`,
 		`{"id":"aaaa","mood":"L","tags":["X"]}`+"\n"+`{"id":"bbbb","mood":"L","tags":["X"],"status":"discarded"}`)
 	m, err := Merge(t.Context(), r.Merging)
 	testkit.OK(t, err)

@@ -1,6 +1,7 @@
-// Package dump chooses candidates for a dataset from dumps of Reddit submissions that the user already holds: lines of JSON, as
-// Pushshift and its successors write them (RS_2020-06.zst). Ids, months and subreddits come out, never a title, an author, a
-// text, a URL or a picture. It opens no connection: what is gone since the dump, a run finds out before it fetches anything.
+// Package dump chooses candidates for a dataset from dumps of Reddit submissions that the user already holds: lines of
+// JSON, as Pushshift and its successors write them (RS_2020-06.zst). Ids, months and subreddits come out, never a
+// title, an author, a text, a URL or a picture. It opens no connection: what is gone since the dump, a run finds out
+// before it fetches anything.
 package dump
 
 import (
@@ -360,8 +361,8 @@ func says(v any) bool { return v != nil && v != "" && v != false && v != 0.0 }
 // subredditKey stands before a subreddit, with any space before the colon and behind it.
 var subredditKey = []byte(`"subreddit"`)
 
-// mentions reports whether a line has a wanted subreddit under the key, wherever: that of the post a crosspost shows, too.
-// One without the key may say that a post of any subreddit is removed.
+// mentions reports whether a line has a wanted subreddit under the key, wherever: that of the post a crosspost shows,
+// too. One without the key may say that a post of any subreddit is removed.
 func (c *Chooser) mentions(line []byte) bool {
 	for first := true; ; first = false {
 		_, rest, found := bytes.Cut(line, subredditKey)

@@ -98,7 +98,8 @@ func TestFilters(t *testing.T) {
 			" \r\n": candidate,
 		line("aaaa") + line("bbbb", `"subreddit":"others"`)[:60] +
 			"\n": {Lines: 1, Candidates: 1, Chosen: 1, Damaged: 1, First: 2},
-		line("aaaa") + "others," + line("bbbb", `"subreddit":"others"`): {Lines: 1, Candidates: 1, Chosen: 1, Damaged: 1, First: 2},
+		line("aaaa") + "others," + line("bbbb", `"subreddit":"others"`): {Lines: 1, Candidates: 1, Chosen: 1, Damaged: 1,
+			First: 2},
 		line("aaaa") + "\x00\xff" +
 			"\n": {Lines: 1, Candidates: 1,
 			Chosen: 1, Damaged: 1, First: 2},
@@ -218,7 +219,8 @@ func TestReadFaults(t *testing.T) {
 	} {
 		c := New(wish(0))
 		err := c.Read(bytes.NewReader(tt.dump))
-		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "CANARY")) {
+		if tt.want == "" && err != nil || tt.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "CANARY")) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 		if c.Funnel.Candidates != tt.candidates || c.Funnel.Damaged != tt.damaged {
@@ -226,7 +228,8 @@ func TestReadFaults(t *testing.T) {
 		}
 	}
 	everywhere := New(Wish{Host: wish(0).Host})
-	if err := everywhere.Read(strings.NewReader(line("aaaa") + line("bbbb", `"subreddit":"u_somebody"`) + line("cccc", `"subreddit":"=1+1"`))); err != nil {
+	if err := everywhere.Read(strings.NewReader(line("aaaa") + line("bbbb", `"subreddit":"u_somebody"`) + line("cccc",
+		`"subreddit":"=1+1"`))); err != nil {
 		t.Fatal(err)
 	}
 	if got := everywhere.Chosen(); len(got) != 1 || got[0].ID != "aaaa" || everywhere.Funnel.Other != 2 {

@@ -26,8 +26,8 @@ func Vacant(dir string) error {
 	return nil
 }
 
-// Write makes the folder with candidates.csv, whose first row has the names of the columns, and funnel.json. It returns the
-// path of candidates.csv.
+// Write makes the folder with candidates.csv, whose first row has the names of the columns, and funnel.json. It returns
+// the path of candidates.csv.
 func Write(ctx context.Context, dir string, rows [][]string, f Funnel) (string, error) {
 	name := filepath.Join(dir, "candidates.csv")
 	err := durable.MkdirAll(ctx, dir, 0o700)

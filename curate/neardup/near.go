@@ -97,7 +97,8 @@ type scanned struct {
 func Open(ctx context.Context, c Config) (*Search, error) {
 	s := &Search{Config: c}
 	if pictures.InWorkspace(c.Out) {
-		return nil, fmt.Errorf("write into %s: it lies in a workspace, which holds what its runs write and nothing else: name another folder with --out DIR", c.Out)
+		return nil,
+			fmt.Errorf("write into %s: it lies in a workspace, which holds what its runs write and nothing else: name another folder with --out DIR", c.Out)
 	}
 	// Now: when all pictures have been hashed it is too late to learn that nothing can be written.
 	if err := cmp.Or(vacant(c.Out, c.Force), writable(c.Out)); err != nil {
@@ -128,8 +129,9 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 }
 
 // Find hashes every picture, finds those that are near an earlier one by name or row, and writes the answer, which is a
-// function of pictures, texts and rule; without any picture it writes nothing. An error leaves the earlier answer as it was. One that comes while the complete
-// files get their names, or a kill at that time, leaves a folder without groups.csv.
+// function of pictures, texts and rule; without any picture it writes nothing. An error leaves the earlier answer as it
+// was. One that comes while the complete files get their names, or a kill at that time, leaves a folder without
+// groups.csv.
 func (s *Search) Find(ctx context.Context) (Summary, error) {
 	if err := s.each(ctx, "hash", s.source.Most, func(p pictures.Picture) *scanned {
 		s.all = append(s.all, &scanned{name: p.Name, item: dedupe.Item{Tokens: s.tokensOf(p)}})

@@ -160,7 +160,8 @@ func TestFind(t *testing.T) {
 	testkit.Same(t, "", want, nearPairs(t, c.Out))
 	wantSum := Summary{Source: c.Path, Files: 9, Skipped: 1, Reasons: map[string]int{}, Groups: 3, Duplicates: 4,
 		Classes: map[string]int{"image": 4}, Mode: ModeImage, Radius: 8, Hash: dedupe.HashKind(), Shown: 7,
-		Written: []string{filepath.Join(c.Out, sheetName), filepath.Join(c.Out, unreadableName), filepath.Join(c.Out, groupsName)}}
+		Written: []string{filepath.Join(c.Out, sheetName), filepath.Join(c.Out, unreadableName),
+			filepath.Join(c.Out, groupsName)}}
 	testkit.Same(t, "", wantSum, s)
 	testkit.Same(t, "unreadable", [][]string{}, records(t, c.Out, unreadableName))
 	page := answerOf(t, c.Out)[sheetName]
@@ -172,7 +173,8 @@ func TestFind(t *testing.T) {
 // TestFindText: with texts, the words decide between pictures on one template.
 func TestFindText(t *testing.T) {
 	template := asJPEG(t, redditemu.Photo(5, 300, 300), 90)
-	files := map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template, "4.jpg": template, "5.jpg": template}
+	files := map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template, "4.jpg": template,
+		"5.jpg": template}
 	want := []string{"1|1.jpg||", "1|2.jpg|1.jpg|near_text", "2|4.jpg||", "2|5.jpg|4.jpg|no_text"}
 	for name, text := range map[string]string{
 		"csv":  "text,more,file\none two three four,x,1.jpg\n\"One, two THREE!\",,2.jpg\nsome other words here,,3.jpg\n,,5.jpg\nlost,,none.jpg\n",
@@ -265,10 +267,12 @@ func TestFindHostile(t *testing.T) {
 // a picture but is not one is reported, and files with other names are skipped.
 func TestFindStrangeFiles(t *testing.T) {
 	body := asJPEG(t, redditemu.Photo(6, 200, 200), 90)
-	dir := writeFolder(t, map[string][]byte{"real.jpg": body, "text.png": []byte("only text"), "empty.gif": nil, "photo.HEIC": []byte("\x00\x00\x00\x18ftypheic"),
-		"readme": []byte("text"), "unnamed": body, "cut.jpg": body[:len(body)/2], "sub/x.jpg": body})
+	dir := writeFolder(t, map[string][]byte{"real.jpg": body, "text.png": []byte("only text"), "empty.gif": nil,
+		"photo.HEIC": []byte("\x00\x00\x00\x18ftypheic"),
+		"readme":     []byte("text"), "unnamed": body, "cut.jpg": body[:len(body)/2], "sub/x.jpg": body})
 	outside := writeFolder(t, map[string][]byte{"secret.jpg": body})
-	for link, to := range map[string]string{"link.jpg": filepath.Join(dir, "real.jpg"), "folder": outside, "loop": dir, "dangling.jpg": "none"} {
+	for link, to := range map[string]string{"link.jpg": filepath.Join(dir, "real.jpg"), "folder": outside, "loop": dir,
+		"dangling.jpg": "none"} {
 		testkit.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	testkit.OK(t, syscall.Mkfifo(filepath.Join(dir, "pipe.jpg"), 0o600))
@@ -351,7 +355,8 @@ func writeParquet[T any](t testing.TB, rows []T, options ...parquet.WriterOption
 // tableRows are pictures with texts: row 1 is near row 0, row 3 has another caption, row 5 has no picture.
 func tableRows(t testing.TB) (structs []structRow, flats []flatRow) {
 	one := redditemu.Photo(7, 256, 256)
-	bodies := [][]byte{asJPEG(t, one, 90), asJPEG(t, one, 40), asPNG(t, redditemu.Photo(8, 200, 200)), asPNG(t, one), []byte("no picture"), nil}
+	bodies := [][]byte{asJPEG(t, one, 90), asJPEG(t, one, 40), asPNG(t, redditemu.Photo(8, 200, 200)), asPNG(t, one),
+		[]byte("no picture"), nil}
 	texts := []string{"a b c d", "a b c", "", "quite another caption", "", ""}
 	for i := range bodies {
 		row := structRow{ID: strconv.Itoa(i), Text: texts[i], Caption: "same"}
@@ -378,13 +383,19 @@ func TestFindParquet(t *testing.T) {
 		from    string
 	}{
 		{"struct", writeParquet(t, structs), pictures.Columns{}, false, withText, "column ocr_text"},
-		{"small row groups", writeParquet(t, structs, parquet.MaxRowsPerRowGroup(2), parquet.Compression(&parquet.Zstd)), pictures.Columns{Image: "image"}, false, withText, "column ocr_text"},
-		{"image only", writeParquet(t, structs), pictures.Columns{}, true, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|image", "1|p.jpg#3|p.jpg#0|image"}, ""},
-		{"text column", writeParquet(t, structs), pictures.Columns{Text: "caption"}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text", "1|p.jpg#3|p.jpg#0|same_text"}, "column caption"},
-		{"flat", writeParquet(t, flats), pictures.Columns{Image: "data", Text: "caption"}, false, []string{"1|#0||", "1|#1|#0|near_text"}, "column caption"},
+		{"small row groups", writeParquet(t, structs, parquet.MaxRowsPerRowGroup(2), parquet.Compression(&parquet.Zstd)),
+			pictures.Columns{Image: "image"}, false, withText, "column ocr_text"},
+		{"image only", writeParquet(t, structs), pictures.Columns{}, true,
+			[]string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|image", "1|p.jpg#3|p.jpg#0|image"}, ""},
+		{"text column", writeParquet(t, structs), pictures.Columns{Text: "caption"}, false,
+			[]string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text", "1|p.jpg#3|p.jpg#0|same_text"}, "column caption"},
+		{"flat", writeParquet(t, flats), pictures.Columns{Image: "data", Text: "caption"}, false,
+			[]string{"1|#0||", "1|#1|#0|near_text"}, "column caption"},
 		// Texts of a file belong to a row by its name, or by its path.
-		{"file of texts", writeParquet(t, structs), pictures.Columns{}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text"}, texts},
-		{"flat without text", writeParquet(t, flats), pictures.Columns{}, false, []string{"1|#0||", "1|#1|#0|image", "1|#3|#0|image"}, ""},
+		{"file of texts", writeParquet(t, structs), pictures.Columns{}, false,
+			[]string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text"}, texts},
+		{"flat without text", writeParquet(t, flats), pictures.Columns{}, false,
+			[]string{"1|#0||", "1|#1|#0|image", "1|#3|#0|image"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := config(t, tt.path)
@@ -394,7 +405,8 @@ func TestFindParquet(t *testing.T) {
 			}
 			s := find(t, c)
 			testkit.Same(t, "", tt.want, nearPairs(t, c.Out))
-			if diff := cmp.Diff(map[string]int{"no_image": 1, "not_an_image": 1}, s.Reasons); diff != "" || s.Files != 6 || s.TextFrom != tt.from || s.Shown != len(tt.want) {
+			if diff := cmp.Diff(map[string]int{"no_image": 1, "not_an_image": 1}, s.Reasons); diff != "" || s.Files != 6 ||
+				s.TextFrom != tt.from || s.Shown != len(tt.want) {
 				t.Errorf("%s\n%+v", diff, s)
 			}
 		})
@@ -406,7 +418,8 @@ func TestFindDamaged(t *testing.T) {
 	structs, _ := tableRows(t)
 	whole, err := os.ReadFile(writeParquet(t, structs))
 	testkit.OK(t, err)
-	for _, body := range [][]byte{whole[:len(whole)/2], append(slices.Repeat([]byte{0xff}, len(whole)-3000), whole[len(whole)-3000:]...), []byte("PAR1PAR1PAR1"), nil} {
+	for _, body := range [][]byte{whole[:len(whole)/2],
+		append(slices.Repeat([]byte{0xff}, len(whole)-3000), whole[len(whole)-3000:]...), []byte("PAR1PAR1PAR1"), nil} {
 		c := config(t, filepath.Join(t.TempDir(), "x.parquet"))
 		testkit.OK(t, os.WriteFile(c.Path, body, 0o600))
 		f, err := Open(t.Context(), c)
@@ -474,7 +487,8 @@ func TestFindForce(t *testing.T) {
 // TestAnswerCutShort: whatever step of the writing fails, the folder holds one whole answer, or no groups.csv, and
 // nothing unfinished; what a killed search left is removed.
 func TestAnswerCutShort(t *testing.T) {
-	c := config(t, writeFolder(t, map[string][]byte{"a.png": asPNG(t, redditemu.Photo(1, 64, 64)), "b.png": asPNG(t, redditemu.Photo(1, 64, 64))}))
+	c := config(t, writeFolder(t, map[string][]byte{"a.png": asPNG(t, redditemu.Photo(1, 64, 64)),
+		"b.png": asPNG(t, redditemu.Photo(1, 64, 64))}))
 	c.Out, c.Force = filepath.Join(t.TempDir(), "out[1]*"), true
 	newer := c
 	newer.Rule.Radius = 63
@@ -501,7 +515,8 @@ func TestAnswerCutShort(t *testing.T) {
 			delete(got, unfinished+sheetName) // it could not be removed
 		}
 		same := func(one map[string]string) bool { return cmp.Equal(one, got) }
-		if _, complete := got[groupsName]; complete && !slices.ContainsFunc(whole, same) || got[unfinished+sheetName] != "" || len(got) > 3 {
+		if _, complete := got[groupsName]; complete && !slices.ContainsFunc(whole, same) ||
+			got[unfinished+sheetName] != "" || len(got) > 3 {
 			t.Errorf("step %d fails: %q", n, slices.Sorted(maps.Keys(got)))
 		}
 		if err == nil {
@@ -532,9 +547,13 @@ func TestFindSheetLimit(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	dir := writeFolder(t, map[string][]byte{"a.jpg": asJPEG(t, redditemu.Photo(1, 64, 64), 90), "bad.csv": []byte("name,text\nx,y\n"), "twice.csv": []byte("file,text\na.jpg,x\n./a.jpg,y\n"),
-		"cut.csv": []byte("file,text\n\"a.jpg,x\n"), "bad.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":\"x\"}\n{\"file\":\"b.jpg\"}\n"), "none.jsonl": []byte("{\"text\":\"x\"}\n"),
-		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "ws/lock": nil, "full/groups.csv/x": nil, "file": []byte("x")})
+	dir := writeFolder(t, map[string][]byte{"a.jpg": asJPEG(t, redditemu.Photo(1, 64, 64), 90),
+		"bad.csv": []byte("name,text\nx,y\n"), "twice.csv": []byte("file,text\na.jpg,x\n./a.jpg,y\n"),
+		"cut.csv":     []byte("file,text\n\"a.jpg,x\n"),
+		"bad.jsonl":   []byte("{\"file\":\"a.jpg\",\"text\":\"x\"}\n{\"file\":\"b.jpg\"}\n"),
+		"none.jsonl":  []byte("{\"text\":\"x\"}\n"),
+		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "ws/lock": nil,
+		"full/groups.csv/x": nil, "file": []byte("x")})
 	pipe := filepath.Join(dir, "pipe")
 	testkit.OK(t, syscall.Mkfifo(pipe, 0o600))
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -562,7 +581,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"an empty file of texts", func(c *Config) { c.Texts = in("empty") }, "empty"},
 		{"an answer in a workspace", func(c *Config) { c.Out = in("ws/sub/answer") }, "lies in a workspace"},
 		{"an answer that is a folder", func(c *Config) { c.Out, c.Force = in("full"), true }, "groups.csv is a folder"},
-		{"a place where nothing can be made", func(c *Config) { c.Out = "/proc/none/answer" }, "write into /proc/none/answer"},
+		{"a place where nothing can be made", func(c *Config) { c.Out = "/proc/none/answer" },
+			"write into /proc/none/answer"},
 		{"an answer in a file", func(c *Config) { c.Out = in("file") }, "not a directory"},
 	} {
 		c := config(t, dir)

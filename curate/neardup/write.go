@@ -98,7 +98,8 @@ func (s *Search) groupRecords() [][]string {
 			record := []string{strconv.Itoa(i + 1), csvcell.Name(one.name), "true", "", "", "", "",
 				fmt.Sprintf("%016x", one.item.Hash.Bits)}
 			if d := one.found; one.of != nil {
-				record[2], record[3], record[4], record[6] = "false", csvcell.Name(one.of.name), strconv.Itoa(d.HashDistance), d.Class
+				record[2], record[3], record[4], record[6] = "false", csvcell.Name(one.of.name), strconv.Itoa(d.HashDistance),
+					d.Class
 				if !s.Rule.ImageOnly {
 					record[5] = strconv.Itoa(d.WordDistance)
 				}
@@ -114,7 +115,8 @@ func (s *Search) unreadableRecords() [][]string {
 	records := [][]string{{"file", "reason", "detail"}}
 	for _, one := range s.all {
 		if one.fault != nil {
-			records = append(records, []string{csvcell.Name(one.name), string(one.fault.Reason), csvcell.Name(one.fault.Detail)})
+			records = append(records, []string{csvcell.Name(one.name), string(one.fault.Reason),
+				csvcell.Name(one.fault.Detail)})
 		}
 	}
 	return records

@@ -100,7 +100,8 @@ func (a Answers) datasheet(f facts) (sheet []byte, open []string, err error) {
 		"cell":    func(s string) string { return strings.ReplaceAll(oneLine(s), "|", `\|`) },
 		"decimal": func(v *float64) string { return decimal(v) },
 		"kind": func(k manifest.CategoryKind) string {
-			return map[manifest.CategoryKind]string{manifest.Single: "one label", manifest.Ordinal: "one label of a scale", manifest.Multi: "several labels"}[k]
+			return map[manifest.CategoryKind]string{manifest.Single: "one label", manifest.Ordinal: "one label of a scale",
+				manifest.Multi: "several labels"}[k]
 		},
 		"line": oneLine,
 	}).Parse(datasheetText)

@@ -1,5 +1,6 @@
-// Package publish writes what the maintainers of a release hand out: a release folder with nothing but ids, labels and what goes
-// with them, a datasheet, the agreement of annotators, and the digest of each file. The same input gives the same bytes.
+// Package publish writes what the maintainers of a release hand out: a release folder with nothing but ids, labels and
+// what goes with them, a datasheet, the agreement of annotators, and the digest of each file. The same input gives the
+// same bytes.
 //
 //   - What is written is read back, and has to hold the entries that were given.
 //   - No file may hold words of an image that the workspace has, the name of a user, or an address of a post or image.
@@ -164,7 +165,8 @@ func (p *publishing) name(ctx context.Context) error {
 // write adds a file to the folder.
 func (p *publishing) write(ctx context.Context, name string, fill func(io.Writer) error) error {
 	sum := sha256.New()
-	err := durable.Write(ctx, filepath.Join(p.temp, name), 0o644, func(w io.Writer) error { return fill(io.MultiWriter(w, sum)) })
+	err := durable.Write(ctx, filepath.Join(p.temp, name), 0o644,
+		func(w io.Writer) error { return fill(io.MultiWriter(w, sum)) })
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -284,7 +286,10 @@ func (p *publishing) stones(ctx context.Context) ([]manifest.Tombstone, error) {
 			stones = append(stones, t.Tombstone)
 		}
 	}
-	slices.SortFunc(stones, func(a, b manifest.Tombstone) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(stones, func(a, b manifest.Tombstone) int {
+		return cmp.Or(a.Time.Compare(b.Time),
+			cmp.Compare(a.ID, b.ID))
+	})
 	return stones, nil
 }
 

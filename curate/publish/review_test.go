@@ -52,10 +52,11 @@ func shown(items []Item) (lines []string) {
 	return lines
 }
 
-// TestExamine: every name and value that would be published is shown, labels that no entry has as well, and what to look
-// at stands first.
+// TestExamine: every name and value that would be published is shown, labels that no entry has as well, and what to
+// look at stands first.
 func TestExamine(t *testing.T) {
-	settings := strings.Replace(bare, "{code = \"b\", name = \"B side\"}", "{code = \"b\", name = \"by jkim545\"}, {code = \"c\"}", 1) +
+	settings := strings.Replace(bare, "{code = \"b\", name = \"B side\"}",
+		"{code = \"b\", name = \"by jkim545\"}, {code = \"c\"}", 1) +
 		"[[category]]\nname = \"mood\"\ntitle = \"The mood\"\ndescription = \"How it feels.\"\nkind = \"single\"\n" +
 		"labels = [{code = \"1\", name = \"sad\", description = \"Tears.\"}]\n" +
 		"[[column]]\nname = \"votes\"\ntype = \"integer\"\n[[column]]\nname = \"note\"\ntype = \"text\"\n"
@@ -100,7 +101,8 @@ func TestExamineLong(t *testing.T) {
 	for i := range 40 {
 		rows += "abc" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ",a," + strings.Repeat("1", 1+i%30) + "\n"
 	}
-	review, err := examined(t, map[string]string{"release.toml": bare + "[[column]]\nname = \"n\"\ntype = \"number\"\n", "a.csv": rows}, nil)
+	review, err := examined(t, map[string]string{"release.toml": bare + "[[column]]\nname = \"n\"\ntype = \"number\"\n",
+		"a.csv": rows}, nil)
 	testkit.OK(t, err)
 	for _, item := range review.Items {
 		if item.What == "column n" && (item.Different != 30 || len(item.Values) != 20) {

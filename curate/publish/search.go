@@ -29,8 +29,9 @@ var forms = []struct {
 	form *regexp.Regexp
 }{
 	{"the name of a Reddit user", regexp.MustCompile(`(?i)(?:^|[^\w/.])/?u(?:ser)?/[\w-]{3,20}`)},
-	{"the address of a post, a user or an image", regexp.MustCompile(`(?i)(?:reddit\.com|redd\.it|redditmedia\.com|reddituploads\.com|imgur\.com)/\w|` +
-		`(?:\br/\w+|[^\w.]|^)/comments/\w`)},
+	{"the address of a post, a user or an image",
+		regexp.MustCompile(`(?i)(?:reddit\.com|redd\.it|redditmedia\.com|reddituploads\.com|imgur\.com)/\w|` +
+			`(?:\br/\w+|[^\w.]|^)/comments/\w`)},
 	{"an e-mail address", regexp.MustCompile(`[\w.+-]+@[\w-]+\.\w`)},
 }
 
@@ -39,7 +40,8 @@ var escaped = regexp.MustCompile(`\\(?:u[0-9A-Fa-f]{4}|.)`)
 
 // search looks through all files for what must not be published, and says what it found and where.
 func (p *publishing) search(ctx context.Context) (found []string, err error) {
-	// The program's own words were written by no user: policy.toml names the hosts of images, and a question may be a caption.
+	// The program's own words were written by no user: policy.toml names the hosts of images, and a question may be a
+	// caption.
 	own, ownWords := map[string]bool{}, map[uint64]string{}
 	for _, text := range []string{string(policy.DefaultTOML()), questionsText, datasheetText} {
 		for line := range strings.Lines(text) {
@@ -122,7 +124,8 @@ type window []string
 
 // runs gives every run of words of a text that goes on, in any case and with any signs between them.
 func (w *window) runs(text string, take func(run uint64)) {
-	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' }) {
+	for _, word := range strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' }) {
 		*w = append((*w)[max(0, len(*w)-inARow+1):], word)
 		if len(*w) == inARow {
 			h := fnv.New64a()

@@ -27,15 +27,19 @@ func known(t *testing.T, r *manifest.Release, text string) *workspace.Workspace 
 	ws, err := workspace.Open(t.Context(), filepath.Join(t.TempDir(), "ws"), workspace.Options{})
 	testkit.OK(t, err)
 	t.Cleanup(func() { ws.Close() })
-	testkit.OK(t, ws.Load(t.Context(), workspace.Binding{Release: r.Name, ReleaseDigest: r.Digest, ManifestDigest: r.ManifestDigest, Schema: r.Schema,
+	testkit.OK(t, ws.Load(t.Context(), workspace.Binding{Release: r.Name, ReleaseDigest: r.Digest,
+		ManifestDigest: r.ManifestDigest, Schema: r.Schema,
 		Splits: []string{"train"}}, r.Entries(t.Context()), nil))
 	key, body := manifest.Key{ID: "abc1"}, []byte("an image")
 	digest := func(of string) string { return state.SHA256([]byte(of)) }
-	img := workspace.Image{SHA256: digest(string(body)), OriginalSHA256: digest("original"), PixelsSHA256: digest("pixels"), Format: "png", Width: 9, Height: 9,
+	img := workspace.Image{SHA256: digest(string(body)), OriginalSHA256: digest("original"),
+		PixelsSHA256: digest("pixels"), Format: "png", Width: 9, Height: 9,
 		Bytes: int64(len(body)), PHash: 0xabc}
-	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: "abc1", State: manifest.StateLive, CheckedAt: now, LiveAt: now}}),
+	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: "abc1", State: manifest.StateLive, CheckedAt: now,
+		LiveAt: now}}),
 		ws.StoreImage(t.Context(), key, body, img),
-		ws.SetReadings(t.Context(), workspace.NewReading{Key: key, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: text}}))
+		ws.SetReadings(t.Context(), workspace.NewReading{Key: key,
+			Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: text}}))
 	return ws
 }
 
@@ -46,7 +50,8 @@ func TestDigestsOfImages(t *testing.T) {
 	for asked, want := range map[bool]int{true: 1, false: 0} {
 		made, report, err := published(t, two, func(c *Config) { c.Workspace, c.Digests = known(t, c.Release, ""), asked })
 		testkit.Same(t, "entries with digests", want, report.WithDigests, err)
-		for _, digest := range []string{state.SHA256([]byte("original")), state.SHA256([]byte("pixels")), state.SHA256([]byte("an image")), "0000000000000abc"} {
+		for _, digest := range []string{state.SHA256([]byte("original")), state.SHA256([]byte("pixels")),
+			state.SHA256([]byte("an image")), "0000000000000abc"} {
 			if strings.Contains(made["annotations.csv"], digest) != asked {
 				t.Errorf("asked for digests: %t; annotations:\n%s", asked, made["annotations.csv"])
 			}
@@ -68,12 +73,17 @@ func TestGoneCounted(t *testing.T) {
 	}
 }
 
-// TestWordsOfImages: words that stand in an image are refused, and where they cannot be looked for nothing is published.
+// TestWordsOfImages: words that stand in an image are refused, and where they cannot be looked for nothing is
+// published.
 func TestWordsOfImages(t *testing.T) {
 	const said = "they made the whole office laugh"
-	files := map[string]string{"release.toml": bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n", "a.csv": "id,tone,note\nabc1,a," + said + "\n"}
+	files := map[string]string{"release.toml": bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n",
+		"a.csv": "id,tone,note\nabc1,a," + said + "\n"}
 	for text, want := range map[string]string{"THEY MADE THE WHOLE OFFICE laugh!": "annotations.csv: 5 words in a row that stand in an image", "another caption of a meme": ""} {
-		_, report, err := published(t, files, func(c *Config) { c.Workspace, c.Keep = known(t, c.Release, text), []string{"note"} })
+		_, report, err := published(t, files, func(c *Config) {
+			c.Workspace, c.Keep = known(t, c.Release, text),
+				[]string{"note"}
+		})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -120,7 +130,8 @@ func TestSigned(t *testing.T) {
 	if _, is := made[name]; is || report.Signed || err != nil {
 		t.Errorf("without a key: signed %t, %v", report.Signed, err)
 	}
-	if _, _, err := published(t, two, func(c *Config) { c.Key = []byte("no key") }); err == nil || !strings.Contains(err.Error(), "--sign") {
+	if _, _, err := published(t, two, func(c *Config) { c.Key = []byte("no key") }); err == nil ||
+		!strings.Contains(err.Error(), "--sign") {
 		t.Errorf("a key that is none: %v", err)
 	}
 }

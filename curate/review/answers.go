@@ -38,8 +38,9 @@ type answer struct {
 	Labels [][]int // by category; nil for none
 }
 
-// A journal is the file of one annotator's answers: lines of JSON, in the order in which they were given, which labels agreement and
-// annotate merge read as a table. It is written whole each time, so that it is one whenever the program ends.
+// A journal is the file of one annotator's answers: lines of JSON, in the order in which they were given, which labels
+// agreement and annotate merge read as a table. It is written whole each time, so that it is one whenever the program
+// ends.
 type journal struct {
 	path   string
 	scheme manifest.Schema
@@ -82,7 +83,8 @@ func (j *journal) parse(line []byte) (a answer, err error) {
 	if _, err := jsonscan.Decode(line); err != nil { // a key that stands twice says two things
 		return a, fmt.Errorf("it is not an answer of this page: %w", err)
 	}
-	err = errors.Join(json.Unmarshal(line, &all), json.Unmarshal(all["id"], &id), json.Unmarshal(all[keyStatus], &a.Status))
+	err = errors.Join(json.Unmarshal(line, &all), json.Unmarshal(all["id"], &id),
+		json.Unmarshal(all[keyStatus], &a.Status))
 	if err == nil && all[keyBatch] != nil {
 		err = json.Unmarshal(all[keyBatch], &a.Batch)
 	}

@@ -60,7 +60,8 @@ type Server struct {
 
 // Open finds the images, reads the answers that are there and begins to listen. Serve answers, and ends it.
 func Open(ctx context.Context, c Config) (*Server, error) {
-	s := &Server{Config: c, token: rand.Text(), asked: map[manifest.Key]bool{}, batches: map[manifest.Key]string{}, rested: c.Now()}
+	s := &Server{Config: c, token: rand.Text(), asked: map[manifest.Key]bool{}, batches: map[manifest.Key]string{},
+		rested: c.Now()}
 	err := s.inWorkspace(ctx, func(ws *workspace.Workspace) error {
 		posts, err := annotate.Posts(ctx, ws, c.Pick)
 		for _, p := range posts {
@@ -258,7 +259,8 @@ type shown struct {
 }
 
 func (s *Server) status(ctx context.Context) (*status, error) {
-	now := &status{Summary: s.summary(), Annotator: s.Annotator, Undo: len(s.journal.list) > 0, Rest: s.Now().Sub(s.rested) >= restAfter}
+	now := &status{Summary: s.summary(), Annotator: s.Annotator, Undo: len(s.journal.list) > 0,
+		Rest: s.Now().Sub(s.rested) >= restAfter}
 	now.Done = s.done()
 	order := s.posts
 	if s.again != nil {
@@ -287,8 +289,9 @@ func (s *Server) status(ctx context.Context) (*status, error) {
 }
 
 func (s *Server) show(j state.Judge, rec *workspace.Record) *shown {
-	p := &shown{ID: rec.Key.String(), Source: fmt.Sprintf("image/%s/%d", rec.ID, rec.Key.Image), Batch: s.batches[rec.Key],
-		Text: state.ShownReading(*rec.Reading, j.Policy).Text, Given: map[string][]string{}}
+	p := &shown{ID: rec.Key.String(), Source: fmt.Sprintf("image/%s/%d", rec.ID, rec.Key.Image),
+		Batch: s.batches[rec.Key],
+		Text:  state.ShownReading(*rec.Reading, j.Policy).Text, Given: map[string][]string{}}
 	if s.again != nil && s.again.Key == rec.Key {
 		p.Care = s.again.Care
 		for i, c := range s.Scheme.Categories {
@@ -312,7 +315,8 @@ func (s *Server) judging(ctx context.Context, do func(*workspace.Workspace, stat
 }
 
 // allowed returns what is known of an image that may be shown now, or why it may not.
-func allowed(ctx context.Context, ws *workspace.Workspace, j state.Judge, key manifest.Key) (*workspace.Record, manifest.Reason, error) {
+func allowed(ctx context.Context, ws *workspace.Workspace, j state.Judge, key manifest.Key) (*workspace.Record,
+	manifest.Reason, error) {
 	for rec, err := range ws.Records(ctx, workspace.Select{IDs: []manifest.PostID{key.ID}}) {
 		switch {
 		case err != nil:

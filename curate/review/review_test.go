@@ -68,8 +68,9 @@ func TestJournalReads(t *testing.T) {
 	testkit.Same(t, "answers that were written again", want, again.list)
 	body, err := os.ReadFile(name)
 	testkit.OK(t, err)
-	testkit.Same(t, "the first line", `{"care":false,"context":"C1","figurative":["F1","F3"],"id":"abc","modality":"M1","related_content":["SR1","SR4"],`+
-		`"severity":"SS2","status":"answered"}`, strings.SplitN(string(body), "\n", 2)[0])
+	testkit.Same(t, "the first line",
+		`{"care":false,"context":"C1","figurative":["F1","F3"],"id":"abc","modality":"M1","related_content":["SR1","SR4"],`+
+			`"severity":"SS2","status":"answered"}`, strings.SplitN(string(body), "\n", 2)[0])
 	// Somebody else wrote meanwhile: nothing of theirs is lost.
 	testkit.OK(t, os.WriteFile(name, append(body, '\n'), 0o600))
 	if err := again.save(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "somebody else changed") {

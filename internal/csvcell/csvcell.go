@@ -1,5 +1,6 @@
-// Package csvcell makes cells of CSV files safe to open in a spreadsheet and to print in a terminal. Texts elsewhere have
-// homes of their own: html/template for pages, state.Printable for what commands print, the scrubber of package secret for logs.
+// Package csvcell makes cells of CSV files safe to open in a spreadsheet and to print in a terminal. Texts elsewhere
+// have homes of their own: html/template for pages, state.Printable for what commands print, the scrubber of package
+// secret for logs.
 package csvcell
 
 import (
@@ -8,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Cell keeps a spreadsheet from running a cell as a formula: one that starts with = + - @ (full-width ones too), a tab or a
-// line end gets a ' in front. One that has that already gets another, so that nothing is lost.
+// Cell keeps a spreadsheet from running a cell as a formula: one that starts with = + - @ (full-width ones too), a tab
+// or a line end gets a ' in front. One that has that already gets another, so that nothing is lost.
 func Cell(text string) string {
 	// Quotes in front count as well, or FromCell could not tell whose they are.
 	if isFormula(strings.TrimLeft(text, "'")) {
@@ -31,8 +32,8 @@ func isFormula(text string) bool {
 	return text != "" && strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n", first)
 }
 
-// Shown makes a name that a stranger chose fit for a table, a page and a terminal: it returns the name as it is when all of
-// it can be printed, else in quotes with escapes, as Go writes it. No two names come out the same.
+// Shown makes a name that a stranger chose fit for a table, a page and a terminal: it returns the name as it is when
+// all of it can be printed, else in quotes with escapes, as Go writes it. No two names come out the same.
 func Shown(name string) string {
 	// A name that begins with a quote is written so too, or it could be another name's escape.
 	odd := func(r rune) bool { return r == utf8.RuneError || !strconv.IsGraphic(r) }

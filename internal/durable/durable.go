@@ -154,8 +154,8 @@ func (f *File) Publish() error {
 			return errors.Join(err, fs.ErrExist)
 		}
 	}
-	// The content is on the disk, so the name never means a part of it. An error after the rename leaves the new file, not
-	// yet durable.
+	// The content is on the disk, so the name never means a part of it. An error after the rename leaves the new file,
+	// not yet durable.
 	err := f.folder.Rename(f.ctx, f.temp, f.name)
 	f.published = err == nil
 	return err
@@ -172,8 +172,8 @@ func (f *File) Discard() {
 	}
 }
 
-// Append writes data after the first at bytes of a file in place, drops what followed them, and syncs it. A missing file
-// is made. A kill leaves the first at bytes, and a part of data.
+// Append writes data after the first at bytes of a file in place, drops what followed them, and syncs it. A missing
+// file is made. A kill leaves the first at bytes, and a part of data.
 func (d *Folder) Append(ctx context.Context, name string, at int64, data []byte) error {
 	if err := Step(ctx, "append", name); err != nil {
 		return err

@@ -95,14 +95,21 @@ func TestOrder(t *testing.T) {
 				return err
 			}
 			return f.Publish()
-		}, []string{"mkdir a", "syncdir .", "mkdir a/b", "syncdir a", "create a/b/*", "write a/b/*", "sync a/b/*", "rename a/b/x", "syncdir a/b"},
+		}, []string{"mkdir a", "syncdir .", "mkdir a/b", "syncdir a", "create a/b/*", "write a/b/*", "sync a/b/*",
+			"rename a/b/x", "syncdir a/b"},
 			map[string]string{"a": "/", "a/b": "/", "a/b/x": "new", "old": "old"}},
-		{"remove", func(ctx context.Context, dir string) error { return in(t, dir).Remove(ctx, "old", "none", "old/below") },
+		{"remove", func(ctx context.Context, dir string) error {
+			return in(t, dir).Remove(ctx, "old", "none",
+				"old/below")
+		},
 			[]string{"unlink old", "unlink none", "unlink old/below", "syncdir ."}, map[string]string{}},
 		{"by a path", func(ctx context.Context, dir string) error {
 			return Write(ctx, filepath.Join(dir, "old"), 0, text("new"))
 		}, []string{"create *", "write *", "sync *", "rename old", "syncdir ."}, map[string]string{"old": "new"}},
-		{"folders by a path", func(ctx context.Context, dir string) error { return MkdirAll(ctx, filepath.Join(dir, "a", "b"), 0o700) },
+		{"folders by a path", func(ctx context.Context,
+			dir string) error {
+			return MkdirAll(ctx, filepath.Join(dir, "a", "b"), 0o700)
+		},
 			[]string{"mkdir a", "syncdir .", "mkdir b", "syncdir ."}, map[string]string{"a": "/", "a/b": "/", "old": "old"}},
 		{"another name", func(ctx context.Context, dir string) error { return in(t, dir).Rename(ctx, "old", "new") },
 			[]string{"rename new", "syncdir ."}, map[string]string{"new": "old"}},
@@ -189,7 +196,8 @@ func TestAppend(t *testing.T) {
 		}
 		want := []string{"append x", "sync x", "syncdir .", "append x", "sync x"}
 		left := tree(t, dir)["x"]
-		if n == 0 && (err != nil || left != "nest" || cmp.Diff(want, *seen) != "") || n > 0 && !errors.Is(err, errBoom) || n > 3 && !strings.HasPrefix(left, "ne") {
+		if n == 0 && (err != nil || left != "nest" || cmp.Diff(want, *seen) != "") || n > 0 && !errors.Is(err, errBoom) ||
+			n > 3 && !strings.HasPrefix(left, "ne") {
 			t.Errorf("step %d fails: %q, %v after %q", n, left, err, *seen)
 		}
 	}
@@ -225,7 +233,8 @@ func TestFolders(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	file := filepath.Join(dir, "file")
 	testkit.OK(t, os.WriteFile(file, nil, 0o600), MkdirAll(ctx, dir, 0o700))
-	for _, err := range []error{in(t, dir).MkdirAll(ctx, "file", 0o700), MkdirAll(ctx, file, 0o700), MkdirAll(ctx, filepath.Join(file, "below"), 0o700)} {
+	for _, err := range []error{in(t, dir).MkdirAll(ctx, "file", 0o700), MkdirAll(ctx, file, 0o700),
+		MkdirAll(ctx, filepath.Join(file, "below"), 0o700)} {
 		if err == nil {
 			t.Error("a file became a folder")
 		}

@@ -74,7 +74,8 @@ func New(in *bufio.Reader, path []string, maxRecord int) (*List, error) {
 		l.state = afterList
 		return l, l.search()
 	}
-	return l, l.here("no list of records stands here", "it looks like [{...}, {...}]; records = \"KEY\" names the key that it has in an object")
+	return l, l.here("no list of records stands here",
+		"it looks like [{...}, {...}]; records = \"KEY\" names the key that it has in an object")
 }
 
 // NewMap goes to the first record of an object whose values are the records, below a path of keys.
@@ -201,7 +202,8 @@ func (l *List) enter(wanted string) error {
 			return err
 		}
 		if !more {
-			return l.here("the file has no key "+strconv.Quote(wanted)+" here", "records names the keys that lead to the list, with dots between them")
+			return l.here("the file has no key "+strconv.Quote(wanted)+" here",
+				"records names the keys that lead to the list, with dots between them")
 		}
 		if _, err := l.value(false, 0); err != nil {
 			return err
@@ -219,7 +221,8 @@ func (l *List) search() error {
 		if !more {
 			l.state = atEnd
 			if !l.inner {
-				return l.here("no key of the object holds a list of records", `the file looks like [{...}, {...}] or {"annotations": [{...}, {...}]}`)
+				return l.here("no key of the object holds a list of records",
+					`the file looks like [{...}, {...}] or {"annotations": [{...}, {...}]}`)
 			}
 			return nil
 		}
@@ -234,8 +237,10 @@ func (l *List) search() error {
 			switch {
 			case err == nil && c == '{' && l.inner:
 				l.line, l.col = line, col
-				return l.here(fmt.Sprintf("two keys hold lists of records, %s and %s", strconv.Quote(l.found), strconv.Quote(key)),
-					fmt.Sprintf("say which is meant: records = %q in release.toml, --records %s for rehydrate init", l.found, l.found))
+				return l.here(fmt.Sprintf("two keys hold lists of records, %s and %s", strconv.Quote(l.found),
+					strconv.Quote(key)),
+					fmt.Sprintf("say which is meant: records = %q in release.toml, --records %s for rehydrate init", l.found,
+						l.found))
 			case err == nil && c == '{':
 				l.found, l.inner, l.state = key, true, firstRecord
 				return nil
@@ -290,7 +295,8 @@ func (l *List) Next() ([]byte, error) {
 		if _, err := l.value(false, 0); err != nil {
 			return nil, err
 		}
-		return nil, l.problem("the list holds something that is not a record", `every item of the list is an object: {"id": "abc123", ...}`)
+		return nil, l.problem("the list holds something that is not a record",
+			`every item of the list is an object: {"id": "abc123", ...}`)
 	}
 	return l.value(true, 0)
 }
@@ -335,7 +341,8 @@ func (l *List) value(keep bool, depth int) ([]byte, error) {
 				done = depth == 0
 			}
 			if depth > maxNesting {
-				return nil, l.here("the JSON has more than 1000 brackets inside each other", "records hold ids, labels and lists of values")
+				return nil, l.here("the JSON has more than 1000 brackets inside each other",
+					"records hold ids, labels and lists of values")
 			}
 			n++
 			if c == '\n' {
@@ -351,7 +358,8 @@ func (l *List) value(keep bool, depth int) ([]byte, error) {
 	}
 	if keep && size > l.most {
 		l.text = l.text[:0]
-		return nil, l.problem(fmt.Sprintf("the record is longer than %d KiB", l.most>>10), "take long texts out of the file; ids and labels are all it needs")
+		return nil, l.problem(fmt.Sprintf("the record is longer than %d KiB", l.most>>10),
+			"take long texts out of the file; ids and labels are all it needs")
 	}
 	return l.text, nil
 }

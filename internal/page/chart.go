@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// A Chart is a figure of a page, {{template "chart" .}}: drawings one below the other, and behind them the table of their
-// numbers. Labels are text of the page, and drawings are as wide as the page leaves room: places across are in percent,
-// heights in pixels, so that no screen and no paper makes letters smaller. Counts and Spans make charts of numbers.
+// A Chart is a figure of a page, {{template "chart" .}}: drawings one below the other, and behind them the table of
+// their numbers. Labels are text of the page, and drawings are as wide as the page leaves room: places across are in
+// percent, heights in pixels, so that no screen and no paper makes letters smaller. Counts and Spans make charts of
+// numbers.
 type Chart struct {
 	Caption string   // what it shows
 	Key     []string // names of the series, in the order of their colours; nil for one series

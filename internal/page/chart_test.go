@@ -12,12 +12,15 @@ import (
 
 var shapes = regexp.MustCompile(`<(rect|line|text) class="(s\d|axis|start|middle|end)" ([^>]*?)/?>([^<]*)`)
 
-// TestCharts: what is drawn is as long, as high and at the place that its numbers say, and the numbers stand in a table.
+// TestCharts: what is drawn is as long, as high and at the place that its numbers say, and the numbers stand in a
+// table.
 func TestCharts(t *testing.T) {
 	c := Counts{Caption: "C", Of: "group", Series: []string{"one", "two"},
-		Groups: []Group{{Label: "a", Counts: []int{3, 1}, All: []int{4, 10}}, {Label: "b", Counts: []int{0, 2}, All: []int{4, 0}}}}
+		Groups: []Group{{Label: "a", Counts: []int{3, 1}, All: []int{4, 10}},
+			{Label: "b", Counts: []int{0, 2}, All: []int{4, 0}}}}
 	shares := c
-	shares.Groups = []Group{{Label: "a", Counts: []int{3, 1}}, {Label: "b", Counts: []int{0, 2}}, {Label: "none", Counts: []int{0, 0}}}
+	shares.Groups = []Group{{Label: "a", Counts: []int{3, 1}}, {Label: "b", Counts: []int{0, 2}},
+		{Label: "none", Counts: []int{0, 0}}}
 	histogram := Counts{Caption: "C", Of: "group", Series: []string{"one"}, Edges: []string{"0", "5", "more"},
 		Groups: []Group{{Label: "a", Counts: []int{10}}, {Label: "b", Counts: []int{5}}}}
 	months := Counts{Of: "month", Series: []string{"one"}}
@@ -45,11 +48,14 @@ func TestCharts(t *testing.T) {
 			`line axis x1="0.00%" y1="158.0" x2="100.00%" y2="158.0"`,
 			`text start x="0.00%" y="172.0"0`, `text middle x="50.00%" y="172.0"5`, `text end x="100.00%" y="172.0"more`}},
 		{"columns on columns", shares.Columns(), []string{"C one two"}, []string{
-			`rect s1 x="1.67%" y="53.0" width="30.00%" height="105.0"`, `rect s2 x="1.67%" y="18.0" width="30.00%" height="35.0"`, `text middle x="16.67%" y="14.0"4`,
-			`rect s2 x="35.00%" y="88.0" width="30.00%" height="70.0"`, `text middle x="50.00%" y="84.0"2`, `text middle x="83.33%" y="154.0"0`,
+			`rect s1 x="1.67%" y="53.0" width="30.00%" height="105.0"`,
+			`rect s2 x="1.67%" y="18.0" width="30.00%" height="35.0"`, `text middle x="16.67%" y="14.0"4`,
+			`rect s2 x="35.00%" y="88.0" width="30.00%" height="70.0"`, `text middle x="50.00%" y="84.0"2`,
+			`text middle x="83.33%" y="154.0"0`,
 			`line axis x1="0.00%" y1="158.0" x2="100.00%" y2="158.0"`,
 			`text start x="1.67%" y="172.0"a`, `text start x="35.00%" y="172.0"b`, `text start x="68.33%" y="172.0"none`}},
-		{"nothing", Counts{Series: []string{"one"}}.Columns(), nil, []string{`line axis x1="0.00%" y1="158.0" x2="100.00%" y2="158.0"`}},
+		{"nothing", Counts{Series: []string{"one"}}.Columns(), nil,
+			[]string{`line axis x1="0.00%" y1="158.0" x2="100.00%" y2="158.0"`}},
 	}
 	tmpl := Parse(parse(`{{template "chart" .}}`), "x.html")
 	write := func(c Chart) string {
@@ -62,7 +68,8 @@ func TestCharts(t *testing.T) {
 	}
 	for _, test := range tests {
 		body := write(test.chart)
-		text := html.UnescapeString(strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, " ")), " "))
+		text := html.UnescapeString(strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body,
+			" ")), " "))
 		for _, want := range test.want {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q is not in %q", test.name, want, text)
@@ -78,10 +85,12 @@ func TestCharts(t *testing.T) {
 		}
 	}
 	// Each drawing has a name, or a text beside it that says the same.
-	if body := write(shares.Stacked()); !strings.Contains(body, `role="img" aria-label="one 3, two 1"`) || !strings.Contains(body, `<rect class="s2" width="12"`) {
+	if body := write(shares.Stacked()); !strings.Contains(body, `role="img" aria-label="one 3, two 1"`) ||
+		!strings.Contains(body, `<rect class="s2" width="12"`) {
 		t.Errorf("the parts of a bar are not named:\n%s", body)
 	}
-	if body := write(histogram.Columns()); !strings.Contains(body, `role="img" aria-label="C"`) || strings.Contains(body, `class="key"`) {
+	if body := write(histogram.Columns()); !strings.Contains(body, `role="img" aria-label="C"`) ||
+		strings.Contains(body, `class="key"`) {
 		t.Errorf("the histogram has no name, or a key without a choice:\n%s", body)
 	}
 	// Of twenty months no more are written than a narrow page has room for, and the largest number stands at its line.
@@ -93,8 +102,10 @@ func TestCharts(t *testing.T) {
 // TestHeatmap: a cell is as dark as its share.
 func TestHeatmap(t *testing.T) {
 	var b bytes.Buffer
-	h := Heatmap{Caption: "C", Rows: []string{"r"}, Columns: []string{"a", "b"}, Counts: [][]int{{1, 3}}, Shares: [][]float64{{.25, .75}}}
-	if err := Write(&b, Parse(parse(`{{template "heatmap" .}}`), "x.html"), h); err != nil || !strings.Contains(b.String(), `style="--share: 0.75">75 % <small>3</small>`) {
+	h := Heatmap{Caption: "C", Rows: []string{"r"}, Columns: []string{"a", "b"}, Counts: [][]int{{1, 3}},
+		Shares: [][]float64{{.25, .75}}}
+	if err := Write(&b, Parse(parse(`{{template "heatmap" .}}`), "x.html"), h); err != nil ||
+		!strings.Contains(b.String(), `style="--share: 0.75">75 % <small>3</small>`) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

@@ -51,8 +51,10 @@ func TestThumbnail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size := small.Bounds().Size(); size != image.Pt(test.width, test.height) || size != image.Pt(got.Width, got.Height) {
-			t.Errorf("%s: %v, said to be %d x %d, want %d x %d", test.name, size, got.Width, got.Height, test.width, test.height)
+		if size := small.Bounds().Size(); size != image.Pt(test.width, test.height) ||
+			size != image.Pt(got.Width, got.Height) {
+			t.Errorf("%s: %v, said to be %d x %d, want %d x %d", test.name, size, got.Width, got.Height, test.width,
+				test.height)
 		}
 		if test.width == 1 {
 			continue
@@ -64,7 +66,8 @@ func TestThumbnail(t *testing.T) {
 			r, g, b, _ := small.At(want.x*test.width/4, want.y*test.height/4).RGBA()
 			for i, v := range []uint32{r, g, b} {
 				if d := int(v>>8) - int([]uint8{want.color.R, want.color.G, want.color.B}[i]); d < -25 || d > 25 {
-					t.Errorf("%s: at %d/4, %d/4 it is %d %d %d, want about %v", test.name, want.x, want.y, r>>8, g>>8, b>>8, want.color)
+					t.Errorf("%s: at %d/4, %d/4 it is %d %d %d, want about %v", test.name, want.x, want.y, r>>8, g>>8, b>>8,
+						want.color)
 					break
 				}
 			}
@@ -86,12 +89,14 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"default-src 'none'", "<title>T</title>", "<h1>T</h1>", "color-scheme", "a\ufffd", "\n\té", "&lt;script&gt;"} {
+	for _, want := range []string{"default-src 'none'", "<title>T</title>", "<h1>T</h1>", "color-scheme", "a\ufffd",
+		"\n\té", "&lt;script&gt;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if strings.ContainsAny(page, "\x00\x1b\u202e\u2066\u0085") || strings.Contains(page, "<script") || strings.Contains(page, "\xff") {
+	if strings.ContainsAny(page, "\x00\x1b\u202e\u2066\u0085") || strings.Contains(page, "<script") ||
+		strings.Contains(page, "\xff") {
 		t.Errorf("what moves or runs is in the page:\n%q", page)
 	}
 	b.Reset()
@@ -112,7 +117,8 @@ func TestFunctions(t *testing.T) {
 		{`{{template "strip" .F}}`,
 			`<li class="good"><a href="#kept"><b>1 of 2</b> kept&lt;</a></li>` + "\n" + `<li class="open"><span><b>3</b> open</span></li>` +
 				"\n" + `<li class="good"><span><b>0</b> late</span></li>` + "\n" + `<li><span><b>4</b> files</span></li>`},
-		{`{{template "table" "C<"}}<tbody></tbody>{{template "end-table"}}`, "aria-label=\"C&lt;\">\n<table>\n<caption>C&lt;</caption><tbody></tbody></table>\n</div>"},
+		{`{{template "table" "C<"}}<tbody></tbody>{{template "end-table"}}`,
+			"aria-label=\"C&lt;\">\n<table>\n<caption>C&lt;</caption><tbody></tbody></table>\n</div>"},
 	}
 	data := struct {
 		D time.Duration
@@ -123,7 +129,8 @@ func TestFunctions(t *testing.T) {
 			{"4", "files", Plain, ""}}}
 	for _, test := range tests {
 		var b bytes.Buffer
-		if err := Write(&b, Parse(parse(test.content), "x.html"), data); err != nil || !strings.Contains(b.String(), test.want) {
+		if err := Write(&b, Parse(parse(test.content), "x.html"), data); err != nil ||
+			!strings.Contains(b.String(), test.want) {
 			t.Errorf("%s: %v, want %q in\n%s", test.content, err, test.want, b.String())
 		}
 	}

@@ -8,12 +8,15 @@ import (
 
 // TestSpans: boxes, points and lines stand where their numbers are on the scale, and its ends are told.
 func TestSpans(t *testing.T) {
-	boxes := Spans{Series: []string{"one"}, Groups: []SpanGroup{{Label: "a", Spans: []*Span{{10, 20, 30, 60, 110}}}, {Label: "b", Spans: []*Span{nil}},
+	boxes := Spans{Series: []string{"one"}, Groups: []SpanGroup{{Label: "a", Spans: []*Span{{10, 20, 30, 60, 110}}},
+		{Label: "b", Spans: []*Span{nil}},
 		{Label: "c", Spans: []*Span{{110, 110, 110, 110, 110}}}}}
-	rates := Spans{Series: []string{"one", "two"}, To: 1, Groups: []SpanGroup{{Spans: []*Span{{.25, .5, .5, .5, .75}, {0, 0, 0, 0, 0}}}}}
+	rates := Spans{Series: []string{"one", "two"}, To: 1,
+		Groups: []SpanGroup{{Spans: []*Span{{.25, .5, .5, .5, .75}, {0, 0, 0, 0, 0}}}}}
 	equal := Spans{Series: []string{"one"}, Groups: []SpanGroup{{Spans: []*Span{{7, 7, 7, 7, 7}}}}}
 	axis := func(from, to string) Row {
-		return Row{Height: 18, Marks: []Mark{{Class: "axis", Y: 1, W: 100}, {Class: "start", Y: 14, Text: from}, {Class: "end", X: 100, Y: 14, Text: to}}}
+		return Row{Height: 18, Marks: []Mark{{Class: "axis", Y: 1, W: 100}, {Class: "start", Y: 14, Text: from},
+			{Class: "end", X: 100, Y: 14, Text: to}}}
 	}
 	for name, test := range map[string]struct {
 		spans Spans

@@ -65,7 +65,8 @@ func apng(b []byte) []byte {
 	}
 	out := withChunks(b, append([]byte("acTL"), 0, 0, 0, 2, 0, 0, 0, 0), control(0, 40, 30))
 	end := bytes.LastIndex(out, []byte("IEND")) - 4
-	second := append(append(bytes.Clone(out[:end]), chunk(control(1, 65535, 65535))...), chunk(append([]byte("fdAT\x00\x00\x00\x02"), "not pixels"...))...)
+	second := append(append(bytes.Clone(out[:end]), chunk(control(1, 65535, 65535))...),
+		chunk(append([]byte("fdAT\x00\x00\x00\x02"), "not pixels"...))...)
 	return append(second, out[end:]...)
 }
 
@@ -109,8 +110,11 @@ func TestImageClasses(t *testing.T) {
 		{"bomb: 65 535 by 65 535", pngHead(65535, 65535, 1, 0, false), "side_too_long"},
 		{"bomb: jpeg 65 535 wide", drawnJPEG(false, 65535, 1, "", 0x11), "side_too_long"},
 		{"bomb: gif with a canvas of 65 535 by 65 535", []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), "side_too_long"},
-		{"bomb: webp of 16 383 by 16 383", []byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\xfe\xbf\xff\x0f\x07\x10\x11\x11\x88\x88\xfe\x07\x00"), "too_many_pixels"},
-		{"bomb: small canvas, large lossless webp", []byte("RIFF\x2c\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x09\x00\x00VP8L\x0d\x00\x00\x00\x2f\xfe\xbf\xff\x0f\x07\x10\x11\x11\x88\x88\xfe\x07\x00"), undecodable},
+		{"bomb: webp of 16 383 by 16 383",
+			[]byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\xfe\xbf\xff\x0f\x07\x10\x11\x11\x88\x88\xfe\x07\x00"),
+			"too_many_pixels"},
+		{"bomb: small canvas, large lossless webp",
+			[]byte("RIFF\x2c\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x09\x00\x00VP8L\x0d\x00\x00\x00\x2f\xfe\xbf\xff\x0f\x07\x10\x11\x11\x88\x88\xfe\x07\x00"), undecodable},
 		{"bomb: 16 bits, interlaced", pngHead(5000, 5000, 16, 6, true), "too_many_bytes_decoded"},
 		{"bomb: 16 MB of packed text", withChunks(png, zTXt(16<<20)), decoded},
 		{"bomb: scans", scans(1000), "too_many_scans"},
@@ -119,10 +123,14 @@ func TestImageClasses(t *testing.T) {
 		{"gif of one frame", gif1, decoded},
 		{"gif whose first frame has no pixels", zeroFrame, undecodable},
 		{"gif of no frames", []byte("GIF89a\x28\x00\x1e\x00\x00\x00\x00;"), undecodable},
-		{"gif whose frame leaves the canvas", []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02\x02\x44\x01\x00;"), undecodable},
+		{"gif whose frame leaves the canvas",
+			[]byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02\x02\x44\x01\x00;"), undecodable},
 		{"apng", apng(png), decoded},
-		{"animated webp", []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x09\x00\x00\x09\x00\x00ANIM"), "animated_webp"},
-		{"animated webp that does not say so", []byte("RIFF\x26\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x09\x00\x00ANIM\x06\x00\x00\x00\x00\x00\x00\x00\x00\x00"), undecodable},
+		{"animated webp",
+			[]byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x09\x00\x00\x09\x00\x00ANIM"),
+			"animated_webp"},
+		{"animated webp that does not say so",
+			[]byte("RIFF\x26\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x09\x00\x00ANIM\x06\x00\x00\x00\x00\x00\x00\x00\x00\x00"), undecodable},
 		{"png of no height", pngHead(5, 0, 8, 0, false), "bad_header"},
 		{"jpeg of no height", drawnJPEG(false, 8, 0, "", 0x11), "bad_header"},
 		{"jpeg of no width", drawnJPEG(false, 0, 8, "", 0x11), "bad_header"},
@@ -143,9 +151,12 @@ func TestImageClasses(t *testing.T) {
 		{"polyglot: jpeg and pdf", append(bytes.Clone(jpg), "%PDF-1.7"...), decoded},
 		{"polyglot: pdf first", append([]byte("%PDF-1.7\n"), jpg...), "not_an_image_pdf"},
 		{"exif", jpegSegment(jpg, 0xE1, "Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x00"), decoded},
-		{"svg", []byte("<svg xmlns='http://www.w3.org/2000/svg'><image href='file:///etc/passwd'/></svg>"), "not_an_image_svg"},
+		{"svg", []byte("<svg xmlns='http://www.w3.org/2000/svg'><image href='file:///etc/passwd'/></svg>"),
+			"not_an_image_svg"},
 		{"html", []byte("<!DOCTYPE html><title>Blocked</title>"), "not_an_image_html"},
-		{"xml with an entity", []byte("<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><a>&b;</a>"), "not_an_image_xml"},
+		{"xml with an entity",
+			[]byte("<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><a>&b;</a>"),
+			"not_an_image_xml"},
 		{"pdf", []byte("%PDF-1.7\n"), "not_an_image_pdf"},
 		{"zip", []byte("PK\x03\x04\x14\x00"), "not_an_image_zip"},
 		{"mp4", []byte(mp4), "not_an_image_mp4"},
@@ -163,7 +174,9 @@ func TestImageClasses(t *testing.T) {
 		{"one column too many", pngHeader(16385, 1), "side_too_long"},
 		{"too many pixels", pngHeader(16384, 2442), "too_many_pixels"},
 		{"largest there is", pngHeader(1<<31-1, 1<<31-1), "bad_header"},
-		{"huge webp with alpha", []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x10\x00\x00\x00\xff\x3f\x00\xff\x3f\x00ALPH"), "too_many_pixels"},
+		{"huge webp with alpha",
+			[]byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x10\x00\x00\x00\xff\x3f\x00\xff\x3f\x00ALPH"),
+			"too_many_pixels"},
 		// 234 KB that took 592 MB to decode, and its like.
 		{"progressive jpeg", drawnJPEG(true, 6320, 6320, "", 0x11, 0x11, 0x11), "too_many_bytes_decoded"},
 		{"rgb jpeg", drawnJPEG(false, 6000, 6000, "RGB", 0x11, 0x11, 0x11), "too_many_bytes_decoded"},
@@ -178,8 +191,10 @@ func TestImageClasses(t *testing.T) {
 		{"json", []byte(`{"data":{"error":"over capacity"}}`), "not_an_image_json"},
 		{"json, a list", []byte(`[1]`), "not_an_image_json"},
 		{"gzip", []byte("\x1f\x8b\x08"), "not_an_image_gzip"},
-		{"jxl", []byte("\x00\x00\x00\x0cJXL \r\n\x87\n"), "not_an_image_jxl"}, {"jxl, bare", []byte("\xff\x0a\x7a"), "not_an_image_jxl"},
-		{"jp2", []byte("\x00\x00\x00\x0cjP  \r\n\x87\n"), "not_an_image_jp2"}, {"jp2, bare", []byte("\xff\x4f\xff\x51\x00"), "not_an_image_jp2"},
+		{"jxl", []byte("\x00\x00\x00\x0cJXL \r\n\x87\n"), "not_an_image_jxl"},
+		{"jxl, bare", []byte("\xff\x0a\x7a"), "not_an_image_jxl"},
+		{"jp2", []byte("\x00\x00\x00\x0cjP  \r\n\x87\n"), "not_an_image_jp2"},
+		{"jp2, bare", []byte("\xff\x4f\xff\x51\x00"), "not_an_image_jp2"},
 		{"avif", []byte("\x00\x00\x00\x18ftypavif"), "not_an_image_avif"},
 		{"heic", []byte("\x00\x00\x00\x18ftypheic"), "not_an_image_heic"},
 		{"blanks", []byte("   \n"), "not_an_image"},
@@ -220,7 +235,8 @@ func classify(t *testing.T, name string, body []byte) string {
 	if err != nil {
 		return "undecodable"
 	}
-	if b := img.Bounds(); b != image.Rect(0, 0, info.Width, info.Height) || info.Format != Format(body) || info.DecodedBytes <= 0 {
+	if b := img.Bounds(); b != image.Rect(0, 0, info.Width, info.Height) || info.Format != Format(body) ||
+		info.DecodedBytes <= 0 {
 		t.Errorf("%s: decoded to %v, the header says %+v", name, b, info)
 	}
 	return "decoded"
@@ -261,7 +277,8 @@ func TestFirstFrame(t *testing.T) {
 	}{
 		{"animated png, a corner", apng(still), image.Pt(39, 29), drawn(40, 30).At(39, 29).(color.NRGBA)},
 		{"animated png, inside", apng(still), image.Pt(7, 11), drawn(40, 30).At(7, 11).(color.NRGBA)},
-		{"gif of 100 frames, where only the first is white", frames(t, 100, 40, 30), image.Pt(0, 0), color.NRGBA{255, 255, 255, 255}},
+		{"gif of 100 frames, where only the first is white", frames(t, 100, 40, 30), image.Pt(0, 0),
+			color.NRGBA{255, 255, 255, 255}},
 		{"gif, part of the canvas", b.Bytes(), image.Pt(2, 3), color.NRGBA{255, 255, 255, 255}},
 		{"gif, beside that part", b.Bytes(), image.Pt(0, 0), color.NRGBA{}},
 	} {

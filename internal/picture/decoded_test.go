@@ -105,7 +105,8 @@ func drawnPNG(w, h, depth, colour int, interlaced, transparent bool) []byte {
 func TestDecodedBytes(t *testing.T) {
 	const w, h = 1003, 700
 	var part bytes.Buffer
-	err := gif.EncodeAll(&part, &gif.GIF{Image: []*image.Paletted{image.NewPaletted(image.Rect(0, 0, w-1, h), color.Palette{color.Black, color.White})},
+	err := gif.EncodeAll(&part, &gif.GIF{Image: []*image.Paletted{image.NewPaletted(image.Rect(0, 0, w-1, h),
+		color.Palette{color.Black, color.White})},
 		Delay: []int{1}, Config: image.Config{Width: w, Height: h}})
 	testkit.OK(t, err)
 	for _, tt := range []struct {
@@ -134,7 +135,8 @@ func TestDecodedBytes(t *testing.T) {
 		{"png, RGB of 16 bits", drawnPNG(w, h, 16, 2, false, false), 1.1},
 		{"png, RGBA of 16 bits", drawnPNG(w, h, 16, 6, false, false), 1.1},
 		{"png, RGBA, interlaced", drawnPNG(w, h, 8, 6, true, false), 1.1},
-		{"png, its header not first", slices.Insert(drawnPNG(w, h, 8, 6, false, false), 8, chunk(append([]byte("aaAa"), make([]byte, 13)...))...), 4.1},
+		{"png, its header not first", slices.Insert(drawnPNG(w, h, 8, 6, false, false), 8,
+			chunk(append([]byte("aaAa"), make([]byte, 13)...))...), 4.1},
 		{"gif", encode(t, "gif", drawn(w, h)), 6},
 		{"gif, part of the canvas", part.Bytes(), 1.5},
 		{"webp", []byte(webp1x1), 100},
@@ -176,14 +178,17 @@ func TestJPEGFrame(t *testing.T) {
 	at := bytes.Index(plain, []byte("\xFF\xC2"))
 	want := plain[at+4 : at+4+9]
 	for name, inserted := range map[string]string{
-		"plain": "", "fill bytes": "\xFF\xFF\xFF", "stray bytes": "abc", "an escaped byte": "\xFF\x00", "a restart": "\xFF\xD3", "the first restart": "\xFF\xD0", "an empty segment": "\xFF\xE5\x00\x02", "the last restart": "\xFF\xD7",
+		"plain": "", "fill bytes": "\xFF\xFF\xFF", "stray bytes": "abc", "an escaped byte": "\xFF\x00",
+		"a restart": "\xFF\xD3", "the first restart": "\xFF\xD0", "an empty segment": "\xFF\xE5\x00\x02",
+		"the last restart":              "\xFF\xD7",
 		"a comment with a header in it": "\xFF\xFE\x00\x0d\xFF\xC0\x00\x0b\x08\x00\x01\x00\x01\x01\x01",
 	} {
 		body := append(append(bytes.Clone(plain[:at]), inserted...), plain[at:]...)
 		cfg, err := codecs["jpeg"].config(bytes.NewReader(body))
 		frame, progressive := jpegFrame(body)
 		if err != nil || cfg.Width != 100 || !bytes.Equal(frame, want) || !progressive {
-			t.Errorf("%s: jpegFrame = %x, %v; the decoder finds %d by %d pixels, %v", name, frame, progressive, cfg.Width, cfg.Height, err)
+			t.Errorf("%s: jpegFrame = %x, %v; the decoder finds %d by %d pixels, %v", name, frame, progressive, cfg.Width,
+				cfg.Height, err)
 		}
 	}
 	for _, cut := range [][]byte{plain[:at+5], plain[:at+4+8], []byte("\xFF\xD8\xFF\xC0\x00\x01ab")} {
@@ -211,14 +216,16 @@ func TestDecodedJPEG(t *testing.T) {
 		body []byte
 		want int64
 	}{
-		"grey":                {drawnJPEG(false, 17, 33, "", 0x11), 3 * 5 * 64},
-		"4:2:0":               {drawnJPEG(false, 17, 33, "", 0x22, 0x11, 0x11), 2 * 3 * 6 * 64},
-		"4:2:0, progressive":  {drawnJPEG(true, 17, 33, "", 0x22, 0x11, 0x11), 5 * 2 * 3 * 6 * 64},
-		"RGB":                 {drawnJPEG(false, 17, 33, "RGB", 0x11, 0x11, 0x11), 3*5*3*64 + 4*17*33},
-		"RGB by Adobe":        {adobe, 3*5*3*64 + 4*17*33},
-		"YCbCr by Adobe":      {bytes.Replace(adobe, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00"), []byte("Adobe\x00\x64\x00\x00\x00\x00\x01"), 1), 3 * 5 * 3 * 64},
-		"Adobe in a comment":  {bytes.Replace(adobe, []byte{0xFF, 0xEE}, []byte{0xFF, 0xFE}, 1), 3 * 5 * 3 * 64},
-		"Adobe cut short":     {bytes.Replace(adobe, []byte("\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"), []byte("\x00\x0dAdobe\x00\x64\x00\x00\x00\x00"), 1), 3 * 5 * 3 * 64},
+		"grey":               {drawnJPEG(false, 17, 33, "", 0x11), 3 * 5 * 64},
+		"4:2:0":              {drawnJPEG(false, 17, 33, "", 0x22, 0x11, 0x11), 2 * 3 * 6 * 64},
+		"4:2:0, progressive": {drawnJPEG(true, 17, 33, "", 0x22, 0x11, 0x11), 5 * 2 * 3 * 6 * 64},
+		"RGB":                {drawnJPEG(false, 17, 33, "RGB", 0x11, 0x11, 0x11), 3*5*3*64 + 4*17*33},
+		"RGB by Adobe":       {adobe, 3*5*3*64 + 4*17*33},
+		"YCbCr by Adobe": {bytes.Replace(adobe, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00"),
+			[]byte("Adobe\x00\x64\x00\x00\x00\x00\x01"), 1), 3 * 5 * 3 * 64},
+		"Adobe in a comment": {bytes.Replace(adobe, []byte{0xFF, 0xEE}, []byte{0xFF, 0xFE}, 1), 3 * 5 * 3 * 64},
+		"Adobe cut short": {bytes.Replace(adobe, []byte("\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"),
+			[]byte("\x00\x0dAdobe\x00\x64\x00\x00\x00\x00"), 1), 3 * 5 * 3 * 64},
 		"grey, of any factor": {drawnJPEG(false, 17, 33, "", 0x22), 3 * 5 * 64},
 		"R and B, but no G":   {drawnJPEG(false, 17, 33, "RXB", 0x11, 0x11, 0x11), 3 * 5 * 3 * 64},
 		"R and G, but no B":   {drawnJPEG(false, 17, 33, "RGX", 0x11, 0x11, 0x11), 3 * 5 * 3 * 64},

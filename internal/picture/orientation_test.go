@@ -34,7 +34,8 @@ func TestOrientation(t *testing.T) {
 			t.Errorf("Orientation of the first %d bytes = %d, want 0", n, got)
 		}
 	}
-	for at, b := range map[int]byte{0: 'e', 6: 'M', 8: 43, 13: 0xff, 30: 4, 32: 2} { // not EXIF, mixed order, another magic, type or count
+	// not EXIF, mixed order, another magic, type or count
+	for at, b := range map[int]byte{0: 'e', 6: 'M', 8: 43, 13: 0xff, 30: 4, 32: 2} {
 		broken := segment(binary.LittleEndian, 6)
 		broken[at] = b
 		if got := orientation(broken); got != 0 {

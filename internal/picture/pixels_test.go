@@ -31,7 +31,8 @@ func TestPixelDigest(t *testing.T) {
 	}
 	palette := color.Palette{red, clear, half}
 	at := image.Rect(3, 4, 5, 5) // a corner away from the origin is no part of the picture
-	withAlpha := &image.NYCbCrA{YCbCr: *image.NewYCbCr(image.Rect(0, 0, 2, 1), image.YCbCrSubsampleRatio444), A: []byte{255, 3}, AStride: 2}
+	withAlpha := &image.NYCbCrA{YCbCr: *image.NewYCbCr(image.Rect(0, 0, 2, 1), image.YCbCrSubsampleRatio444),
+		A: []byte{255, 3}, AStride: 2}
 	copy(withAlpha.Y, "\x4C\x80")
 	copy(withAlpha.Cb, "\x55\x80")
 	copy(withAlpha.Cr, "\xFF\x80")
@@ -47,13 +48,16 @@ func TestPixelDigest(t *testing.T) {
 		img  image.Image
 		want string
 	}{
-		"opaque":            {paint(image.NewNRGBA(at), red, red), sum(two + "\xff\x00\x00\xff\xff\x00\x00\xff")},
-		"transparent":       {paint(image.NewNRGBA(at), red, clear), sum(two + "\xff\x00\x00\xff\x00\x00\x00\x00")},
-		"half transparent":  {paint(image.NewNRGBA(at), red, half), sum(two + "\xff\x00\x00\xff\xc8\x64\x32\x03")},
-		"16 bits":           {paint(image.NewNRGBA64(at), red, half16), sum(two + "\xff\x00\x00\xff\xc8\x64\x32\x03")},
-		"palette":           {paint(image.NewPaletted(at, palette), red, half), sum(two + "\xff\x00\x00\xff\xc8\x64\x32\x03")},
-		"grey":              {paint(image.NewGray(at), color.Gray{7}, color.Gray{9}), sum(two + "\x07\x07\x07\xff\x09\x09\x09\xff")},
-		"grey, 16 bits":     {paint(image.NewGray16(at), color.Gray16{0x07FF}, color.Gray16{0x09FF}), sum(two + "\x07\x07\x07\xff\x09\x09\x09\xff")},
+		"opaque":           {paint(image.NewNRGBA(at), red, red), sum(two + "\xff\x00\x00\xff\xff\x00\x00\xff")},
+		"transparent":      {paint(image.NewNRGBA(at), red, clear), sum(two + "\xff\x00\x00\xff\x00\x00\x00\x00")},
+		"half transparent": {paint(image.NewNRGBA(at), red, half), sum(two + "\xff\x00\x00\xff\xc8\x64\x32\x03")},
+		"16 bits":          {paint(image.NewNRGBA64(at), red, half16), sum(two + "\xff\x00\x00\xff\xc8\x64\x32\x03")},
+		"palette": {paint(image.NewPaletted(at, palette), red, half),
+			sum(two + "\xff\x00\x00\xff\xc8\x64\x32\x03")},
+		"grey": {paint(image.NewGray(at), color.Gray{7}, color.Gray{9}),
+			sum(two + "\x07\x07\x07\xff\x09\x09\x09\xff")},
+		"grey, 16 bits": {paint(image.NewGray16(at), color.Gray16{0x07FF}, color.Gray16{0x09FF}),
+			sum(two + "\x07\x07\x07\xff\x09\x09\x09\xff")},
 		"YCbCr with alpha":  {withAlpha, sum(two + "\xfe\x00\x00\xff\x80\x80\x80\x03")},
 		"premultiplied":     {paint(image.NewRGBA(at), red, clear), sum(two + "\xff\x00\x00\xff\x00\x00\x00\x00")},
 		"a stripe and more": {tall, sum("\x00\x00\x00\x01\x00\x00\x00\x28" + string(tallRaw))},
@@ -62,14 +66,16 @@ func TestPixelDigest(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
-	if got, want := PixelDigest(paint(image.NewNRGBA(at), red, half)), "46b28606aa7c29b7807ebe671db91cb946c16b6d22deb65f0eca8d10ca31ffa3"; got != want {
+	if got, want := PixelDigest(paint(image.NewNRGBA(at), red, half)),
+		"46b28606aa7c29b7807ebe671db91cb946c16b6d22deb65f0eca8d10ca31ffa3"; got != want {
 		t.Errorf("the vector of docs/files.md: %s, want %s", got, want)
 	}
 }
 
 // TestPixelDigestOfFiles: a picture has one digest in every lossless format, and the orientation counts.
 func TestPixelDigestOfFiles(t *testing.T) {
-	img := image.NewPaletted(image.Rect(0, 0, 24, 16), color.Palette{color.RGBA{0, 0, 0, 255}, color.RGBA{200, 10, 90, 255}})
+	img := image.NewPaletted(image.Rect(0, 0, 24, 16),
+		color.Palette{color.RGBA{0, 0, 0, 255}, color.RGBA{200, 10, 90, 255}})
 	for i := range img.Pix {
 		img.Pix[i] = byte(i / 7 % 2)
 	}
@@ -91,7 +97,8 @@ func TestPixelDigestOfFiles(t *testing.T) {
 
 // TestPixelDigestOfPhotos: the quick way of JPEGs gives the colours that draw gives.
 func TestPixelDigestOfPhotos(t *testing.T) {
-	for _, at := range []image.Rectangle{image.Rect(0, 0, 64, 33), image.Rect(0, 0, 63, 33), image.Rect(2, 4, 60, 37), image.Rect(1, 1, 61, 37)} {
+	for _, at := range []image.Rectangle{image.Rect(0, 0, 64, 33), image.Rect(0, 0, 63, 33), image.Rect(2, 4, 60, 37),
+		image.Rect(1, 1, 61, 37)} {
 		img := image.NewYCbCr(at, image.YCbCrSubsampleRatio420)
 		for i := range img.Y {
 			img.Y[i] = byte(i * i >> 3)

@@ -28,7 +28,8 @@ func pictures(t testing.TB) map[string][]byte {
 			m.SetNRGBA(x, y, color.NRGBA{uint8(x * 10), uint8(y * 15), uint8(x * y), uint8(255 - x)})
 		}
 	}
-	paletted := image.NewPaletted(m.Rect, color.Palette{color.Black, color.White, color.NRGBA{200, 0, 0, 255}, color.Transparent})
+	paletted := image.NewPaletted(m.Rect, color.Palette{color.Black, color.White, color.NRGBA{200, 0, 0, 255},
+		color.Transparent})
 	draw.Draw(paletted, m.Rect, m, image.Point{}, draw.Src)
 	grey := image.NewGray16(m.Rect)
 	draw.Draw(grey, m.Rect, m, image.Point{}, draw.Src)
@@ -43,7 +44,8 @@ func pictures(t testing.TB) map[string][]byte {
 		testkit.OK(t, err)
 	}
 	all := map[string][]byte{"jpeg/colour": jpg.Bytes(), "jpeg/grey": jpgGrey.Bytes(), "png/alpha": pngAlpha.Bytes(),
-		"png/palette": pngPalette.Bytes(), "png/grey16": pngGrey.Bytes(), "gif/still": still.Bytes(), "gif/moving": moving.Bytes()}
+		"png/palette": pngPalette.Bytes(), "png/grey16": pngGrey.Bytes(), "gif/still": still.Bytes(),
+		"gif/moving": moving.Bytes()}
 	// The pictures of one pixel by which browsers are asked what they support: Go has no encoder.
 	for name, text := range map[string]string{
 		"webp/lossy":    "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA",
@@ -80,7 +82,8 @@ func exif(order binary.AppendByteOrder, orientation uint16) string {
 func pngChunk(kind, data string) string { return string(chunk([]byte(kind + data))) }
 
 func riff(kind, data string) string {
-	return kind + string(binary.LittleEndian.AppendUint32(nil, uint32(len(data)))) + data + strings.Repeat("\x00", len(data)%2)
+	return kind + string(binary.LittleEndian.AppendUint32(nil, uint32(len(data)))) + data + strings.Repeat("\x00",
+		len(data)%2)
 }
 
 // plant puts metadata with the canary into every place of a file where its format allows it.
@@ -90,16 +93,21 @@ func plant(name string, b []byte) []byte {
 	switch format {
 	case "jpeg":
 		extra := segment(0xE1, exif(binary.BigEndian, 6)) + segment(0xE1, "http://ns.adobe.com/xap/1.0/\x00"+canary) +
-			segment(0xE2, "ICC_PROFILE\x00\x01\x01"+canary) + segment(0xE2, "MPF\x00"+canary) + segment(0xED, "Photoshop 3.0\x008BIM"+canary) +
-			segment(0xE0, "JFIF\x00\x01\x02\x01\x00\x48\x00\x48\x02\x02"+canary[:12]) + segment(0xEF, canary) + segment(0xFE, canary)
+			segment(0xE2, "ICC_PROFILE\x00\x01\x01"+canary) + segment(0xE2, "MPF\x00"+canary) + segment(0xED,
+			"Photoshop 3.0\x008BIM"+canary) +
+			segment(0xE0, "JFIF\x00\x01\x02\x01\x00\x48\x00\x48\x02\x02"+canary[:12]) + segment(0xEF,
+			canary) + segment(0xFE, canary)
 		cut := strings.Index(s, "\xFF\xDA")
 		return []byte(s[:2] + extra + s[2:cut] + segment(0xFE, canary) + "stray" + canary + s[cut:] + "PK\x03\x04" + canary)
 	case "png":
-		extra := pngChunk("tEXt", "Author\x00"+canary) + pngChunk("zTXt", "A\x00\x00"+canary) + pngChunk("iTXt", "A\x00\x00\x00\x00\x00"+canary) +
-			pngChunk("eXIf", exif(binary.BigEndian, 1)) + pngChunk("tIME", canary[:7]) + pngChunk("iCCP", "p\x00\x00"+canary) + pngChunk("sPLT", canary) +
+		extra := pngChunk("tEXt", "Author\x00"+canary) + pngChunk("zTXt", "A\x00\x00"+canary) + pngChunk("iTXt",
+			"A\x00\x00\x00\x00\x00"+canary) +
+			pngChunk("eXIf", exif(binary.BigEndian, 1)) + pngChunk("tIME", canary[:7]) + pngChunk("iCCP",
+			"p\x00\x00"+canary) + pngChunk("sPLT", canary) +
 			pngChunk("prVt", canary) + pngChunk("gAMA", canary) + pngChunk("gAMA", "\x00\x00\xb1\x8f")
 		cut := strings.Index(s, "IDAT") - 4
-		return []byte(s[:33] + extra + s[33:cut] + s[cut:len(s)-12] + pngChunk("tEXt", canary) + pngChunk("IDAT", canary) + s[len(s)-12:] + canary)
+		return []byte(s[:33] + extra + s[33:cut] + s[cut:len(s)-12] + pngChunk("tEXt", canary) + pngChunk("IDAT",
+			canary) + s[len(s)-12:] + canary)
 	case "gif":
 		block := string(rune(len(canary))) + canary + "\x00"
 		extra := "\x21\xFE" + block + "\x21\xFF\x0bXMP DataXMP" + block + "\x21\xFF\x0bNETSCAPE2.0\x03\x01\x03\x00" + block +
@@ -246,12 +254,17 @@ func TestStripRefusesMalformed(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ format, body string }{
-		{"tiff", "II*\x00"}, {"jpeg", ""}, {"jpeg", "\xFF\xD8\xFF\xD9"}, {"jpeg", "\xFF\xD8\xFF\xDA\x00\x01"}, {"jpeg", "\xFF\xD8\xFF\x02\x00\x02\xFF\xD9"},
-		{"png", MagicPNG + pngChunk("IHDR", "x")}, {"png", MagicPNG + pngChunk("IDAT", "")}, {"png", MagicPNG + "\xff\xff\xff\xffIHDR\x00\x00\x00\x00"},
+		{"tiff", "II*\x00"}, {"jpeg", ""}, {"jpeg", "\xFF\xD8\xFF\xD9"}, {"jpeg", "\xFF\xD8\xFF\xDA\x00\x01"},
+		{"jpeg", "\xFF\xD8\xFF\x02\x00\x02\xFF\xD9"},
+		{"png", MagicPNG + pngChunk("IHDR", "x")}, {"png", MagicPNG + pngChunk("IDAT", "")},
+		{"png", MagicPNG + "\xff\xff\xff\xffIHDR\x00\x00\x00\x00"},
 		{"png", MagicPNG + pngChunk("IHDR", strings.Repeat("x", 13)) + pngChunk("CgBI", "abcd")},
 		{"png", MagicPNG + pngChunk("IHDR", strings.Repeat("x", 13)) + pngChunk("IEND", "")},
 		{"gif", "GIF89a" + strings.Repeat("\x00", 7) + ";"}, {"gif", "GIF89a" + strings.Repeat("\x00", 7) + "\x00\x00"},
-		{"webp", "RIFF\x00\x00\x00\x00WEBP"}, {"webp", "RIFF\xff\xff\xff\xffWEBP" + riff("ANMF", strings.Repeat("\x00", 16)+riff("VP8L", "x"))}, {"webp", "RIFF\xff\xff\xff\xffWEBPVP8 \xff\xff\xff\xff"}, {"webp", "RIFF\x0c\x00\x00\x00WEBPEXIF\x00\x00\x00\x00"},
+		{"webp", "RIFF\x00\x00\x00\x00WEBP"}, {"webp",
+			"RIFF\xff\xff\xff\xffWEBP" + riff("ANMF", strings.Repeat("\x00", 16)+riff("VP8L", "x"))},
+		{"webp", "RIFF\xff\xff\xff\xffWEBPVP8 \xff\xff\xff\xff"},
+		{"webp", "RIFF\x0c\x00\x00\x00WEBPEXIF\x00\x00\x00\x00"},
 	} {
 		if got, err := Strip([]byte(tt.body), tt.format); err == nil {
 			t.Errorf("Strip(%q, %s) = %q, want an error", tt.body, tt.format, got)

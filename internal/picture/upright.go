@@ -92,7 +92,8 @@ func orientation(segment []byte) int {
 	const tagOrientation, typeShort = 0x0112, 3
 	entries := slices.Collect(slices.Chunk(tiff[at+2:], 12))
 	for _, e := range entries[:min(len(entries), int(order.Uint16(tiff[at:])))] {
-		if len(e) == 12 && order.Uint16(e) == tagOrientation && order.Uint16(e[2:]) == typeShort && order.Uint32(e[4:]) == 1 {
+		if len(e) == 12 && order.Uint16(e) == tagOrientation && order.Uint16(e[2:]) == typeShort &&
+			order.Uint32(e[4:]) == 1 {
 			if o := int(order.Uint16(e[8:])); o <= 8 {
 				return o
 			}

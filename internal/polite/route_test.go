@@ -25,14 +25,16 @@ func TestParseConnectTo(t *testing.T) {
 	}
 	for _, in := range []string{"", "a", "a:1", "a:1:b", "a:1:b:2:c", "a:x:b:2", "a:1:b:0", "a:1:b:65536", "a:1:b:+2",
 		"[::1:443:b:2", "[::1]x:443:b:2", "[nothing]:1:b:2", "[]:1:b:2", "a:1:::1:2"} {
-		if got, err := ParseConnectTo(in); err == nil || !strings.Contains(err.Error(), "HOST:PORT:ADDR:PORT") && !strings.Contains(err.Error(), "is not a port") {
+		if got, err := ParseConnectTo(in); err == nil ||
+			!strings.Contains(err.Error(), "HOST:PORT:ADDR:PORT") && !strings.Contains(err.Error(), "is not a port") {
 			t.Errorf("ParseConnectTo(%q) = %+v, %v; want an error that says how", in, got, err)
 		}
 	}
 }
 
 func TestProxyFromEnv(t *testing.T) {
-	for value, want := range map[string]string{"": "", "http://proxy.example:3128": "proxy.example:3128", "proxy.example": "proxy.example:80",
+	for value, want := range map[string]string{"": "", "http://proxy.example:3128": "proxy.example:3128",
+		"proxy.example":         "proxy.example:80",
 		"https://proxy.example": "proxy.example:443", "socks5://[::1]": "[::1]:1080",
 		"ftp://canary:pw@proxy.example": "error", "http://canary:pw@": "error", "http://canary\x7f": "error",
 		"http://proxy.example:99999": "error"} {

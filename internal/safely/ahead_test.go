@@ -40,7 +40,10 @@ func TestAhead(t *testing.T) {
 	if err != nil || !slices.Equal(all, want) {
 		t.Errorf("%d of 1000 came through in order, %v", len(all), err)
 	}
-	if all, err := read(t.Context(), numbers(func(yield func(int, error) bool) { yield(0, broken) })); len(all) != 1000 || err != broken {
+	if all, err := read(t.Context(), numbers(func(yield func(int, error) bool) {
+		yield(0,
+			broken)
+	})); len(all) != 1000 || err != broken {
 		t.Errorf("an error at the end: %d numbers, %v", len(all), err)
 	}
 	var internal *Panic

@@ -40,8 +40,8 @@ func NewFolder() (*Folder, error) {
 	}
 }
 
-// Remove removes the folder and all in it. What is open there stays readable until it is closed, where the system can do so;
-// elsewhere a later Sweep removes it.
+// Remove removes the folder and all in it. What is open there stays readable until it is closed, where the system can
+// do so; elsewhere a later Sweep removes it.
 func (f *Folder) Remove() error {
 	return errors.Join(f.lock.Close(), os.RemoveAll(f.Path))
 }

@@ -116,8 +116,8 @@ func (s *Scrubber) LearnEnv(getenv func(string) string) {
 	s.Learn(append(of[:], of[0]+":"+of[1])...)
 }
 
-// Learn makes it know credentials. The empty string is none, nor is a word that servers on one's own machine want and do not
-// check: taken out, it would be missing in names of models and folders.
+// Learn makes it know credentials. The empty string is none, nor is a word that servers on one's own machine want and
+// do not check: taken out, it would be missing in names of models and folders.
 func (s *Scrubber) Learn(values ...string) { s.change(slices.DeleteFunc(slices.Clone(values), dummy)) }
 
 // dummy reports whether guides to a local server give this key: a list, because a rule could let a weak real key pass.

@@ -38,8 +38,8 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 // Empty reports whether the secret is empty.
 func (s Secret) Empty() bool { return s.Reveal() == "" }
 
-// FromEnv returns what getenv (os.Getenv) has under name, or the private file that name with _FILE added names. It may be
-// missing. Errors name the variable, never the value.
+// FromEnv returns what getenv (os.Getenv) has under name, or the private file that name with _FILE added names. It may
+// be missing. Errors name the variable, never the value.
 func FromEnv(getenv func(string) string, name string) (string, error) {
 	value, path := strings.TrimSpace(getenv(name)), getenv(name+"_FILE")
 	switch {

@@ -59,7 +59,8 @@ type Table struct {
 }
 
 // SchemaTable is the table that names all others.
-var SchemaTable = Table{Name: "sqlite_schema", Columns: []string{"type", "name", "tbl_name", "rootpage", "sql"}, root: 1}
+var SchemaTable = Table{Name: "sqlite_schema", Columns: []string{"type", "name", "tbl_name", "rootpage", "sql"},
+	root: 1}
 
 // Read opens a database for reading, which use may do until it returns. Nothing of it is copied to disk, and nothing is
 // written beside it. What a file claims is checked before SQLite believes it: an error of the tree that lists the
@@ -106,7 +107,9 @@ func (d *Database) ApplicationID(ctx context.Context) (id int64, err error) {
 // Tables returns the tables, without SchemaTable. A virtual table keeps its rows in others.
 func (d *Database) Tables(ctx context.Context) ([]Table, error) {
 	// SQLite writes CREATE TABLE in this form. Anything else in its place could be a virtual table, which runs code.
-	rows, err := d.conn.QueryContext(ctx, `SELECT m.name, m.rootpage, m.sql, x.name, x.hidden FROM sqlite_schema AS m, pragma_table_xinfo(m.name) AS x
+	rows,
+		err := d.conn.QueryContext(ctx,
+		`SELECT m.name, m.rootpage, m.sql, x.name, x.hidden FROM sqlite_schema AS m, pragma_table_xinfo(m.name) AS x
 		WHERE m.type = 'table' AND m.rootpage > 0 AND substr(m.sql, 1, 13) = 'CREATE TABLE '`)
 	if err != nil {
 		return nil, err
@@ -142,7 +145,8 @@ func (d *Database) Rows(ctx context.Context, t Table) iter.Seq2[[]any, error] {
 // slow are the words of functions that take longer than their arguments are long.
 var slow = []string{"like", "glob", "match", "regexp", "replace", "instr", "trim"}
 
-// RowsComputed is Rows for the Computed columns of a table, whose rows come in the same order. What takes too much is an error.
+// RowsComputed is Rows for the Computed columns of a table, whose rows come in the same order. What takes too much is
+// an error.
 func (d *Database) RowsComputed(ctx context.Context, t Table) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		if err := t.cheap(); err != nil {

@@ -73,25 +73,30 @@ func TestRead(t *testing.T) {
 	}{
 		{"a table", made(t, `CREATE TABLE "a ""b" (x, "y ""z")`, `INSERT INTO "a ""b" VALUES (1, 'one'), (NULL, x'00')`),
 			[]string{`a "b [x y "z] without []`, "1 one", "<nil> \x00"}},
-		{"in the mode of a write-ahead log", made(t, "PRAGMA journal_mode=WAL", "CREATE TABLE t (x)", "INSERT INTO t VALUES (7)"),
+		{"in the mode of a write-ahead log", made(t, "PRAGMA journal_mode=WAL", "CREATE TABLE t (x)",
+			"INSERT INTO t VALUES (7)"),
 			[]string{"t [x] without []", "7"}},
 		{"without row ids", made(t, "CREATE TABLE t (x PRIMARY KEY, y) WITHOUT ROWID", "INSERT INTO t VALUES ('k', 7)"),
 			[]string{"t [x y] without []", "k 7"}},
-		{"a computed column", made(t, "CREATE TABLE t (x, y AS (zeroblob(900000000)), z AS (x || 's') STORED)", "INSERT INTO t(x) VALUES ('a')"),
+		{"a computed column", made(t, "CREATE TABLE t (x, y AS (zeroblob(900000000)), z AS (x || 's') STORED)",
+			"INSERT INTO t(x) VALUES ('a')"),
 			[]string{"t [x z] without [y]", "a as"}},
-		{"an index of expressions", made(t, "CREATE TABLE t (x)", "INSERT INTO t VALUES (3), (1)", "CREATE INDEX i ON t (x, hex(x))"),
+		{"an index of expressions", made(t, "CREATE TABLE t (x)", "INSERT INTO t VALUES (3), (1)",
+			"CREATE INDEX i ON t (x, hex(x))"),
 			[]string{"t [x] without []", "3", "1"}},
 		{"a view and a trigger", made(t, "CREATE TABLE t (x)", "CREATE VIEW v AS "+
 			"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT * FROM n",
 			"CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT count(*) FROM v; END"), []string{"t [x] without []"}},
 		{"a virtual table", made(t, "CREATE VIRTUAL TABLE f USING fts5(x)"), nil},
-		{"many pages", made(t, "CREATE TABLE t (x)", rows+" INSERT INTO t SELECT hex(zeroblob(1500)) FROM n", "CREATE INDEX i ON t (x)",
+		{"many pages", made(t, "CREATE TABLE t (x)", rows+" INSERT INTO t SELECT hex(zeroblob(1500)) FROM n",
+			"CREATE INDEX i ON t (x)",
 			"DELETE FROM t WHERE rowid <> 500"), []string{"t [x] without []", strings.Repeat("0", 3000)}},
 	} {
 		got, err := dump(t, tt.b, 10)
 		testkit.OK(t, err)
 		if tt.name == "a virtual table" { // the tables that it keeps its rows in are read
-			testkit.Same(t, tt.name, false, slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, "f ") }))
+			testkit.Same(t, tt.name, false, slices.ContainsFunc(got,
+				func(l string) bool { return strings.HasPrefix(l, "f ") }))
 			got = nil
 		}
 		testkit.Same(t, tt.name, strings.Join(tt.want, "\n"), strings.Join(got, "\n"))
@@ -105,7 +110,8 @@ func TestReadLies(t *testing.T) {
 	small := made(t, "PRAGMA page_size=4096", "CREATE TABLE t (x)", "INSERT INTO t VALUES (hex(zeroblob(1000)))")
 	deep := made(t, "PRAGMA page_size=512", "CREATE TABLE t (x)",
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 100) INSERT INTO t SELECT hex(zeroblob(100)) FROM n")
-	long := made(t, "PRAGMA page_size=512", "CREATE TABLE t (x)", "INSERT INTO t VALUES (hex(zeroblob(1798))), (hex(zeroblob(1798)))")
+	long := made(t, "PRAGMA page_size=512", "CREATE TABLE t (x)",
+		"INSERT INTO t VALUES (hex(zeroblob(1798))), (hex(zeroblob(1798)))")
 	patch := func(b []byte, change func([]byte)) []byte {
 		b = bytes.Clone(b)
 		change(b)
@@ -189,18 +195,20 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Pages that rows were erased from and that SQLite took back into use leave their numbers in its list of free pages: that
-// is not content.
+// Pages that rows were erased from and that SQLite took back into use leave their numbers in its list of free pages:
+// that is not content.
 func TestUnusedPagesOfALivelyDatabase(t *testing.T) {
 	const insert = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 300) INSERT INTO t SELECT hex(zeroblob(1500)) FROM n"
-	lively := []string{"PRAGMA secure_delete=ON", "CREATE TABLE t (a)", insert, "DELETE FROM t", strings.Replace(insert, "300", "100", 1)}
+	lively := []string{"PRAGMA secure_delete=ON", "CREATE TABLE t (a)", insert, "DELETE FROM t",
+		strings.Replace(insert, "300", "100", 1)}
 	for _, tt := range []struct {
 		name string
 		b    []byte
 		what string
 	}{
 		{"rows that were erased", made(t, lively...), ""},
-		{"rows that were deleted", made(t, append(lively, "PRAGMA secure_delete=OFF", "DELETE FROM t")...), "in 100 of its free pages and in 0 bytes"},
+		{"rows that were deleted", made(t, append(lively, "PRAGMA secure_delete=OFF", "DELETE FROM t")...),
+			"in 100 of its free pages and in 0 bytes"},
 		{"behind the end", append(made(t, "CREATE TABLE t (a)"), "erased"...), "6 bytes behind its last"},
 	} {
 		testkit.OK(t, Read(t.Context(), section(tt.b), func(db *Database) error {
@@ -236,12 +244,15 @@ func TestReadMakesNoCopy(t *testing.T) {
 
 // FuzzRead opens files as databases, and reads what they claim to hold.
 func FuzzRead(f *testing.F) {
-	good := made(f, "PRAGMA page_size=512", "CREATE TABLE t (x, y)", "INSERT INTO t VALUES (1, 'one'), (x'00', hex(zeroblob(600)))",
+	good := made(f, "PRAGMA page_size=512", "CREATE TABLE t (x, y)",
+		"INSERT INTO t VALUES (1, 'one'), (x'00', hex(zeroblob(600)))",
 		"CREATE INDEX i ON t (y)")
 	for _, b := range [][]byte{good, good[:700], nil, []byte("SQLite format 3\x00"),
-		made(f, "PRAGMA page_size=512", "CREATE TABLE t (x, y AS (zeroblob(900000000)), z AS (hex(x)) STORED)", "INSERT INTO t(x) VALUES ('a')"),
+		made(f, "PRAGMA page_size=512", "CREATE TABLE t (x, y AS (zeroblob(900000000)), z AS (hex(x)) STORED)",
+			"INSERT INTO t(x) VALUES ('a')"),
 		made(f, "PRAGMA page_size=512", "CREATE TABLE t (x PRIMARY KEY, y) WITHOUT ROWID", "INSERT INTO t VALUES ('k', 7)"),
-		made(f, "PRAGMA page_size=512", "CREATE TABLE t (x)", "INSERT INTO t VALUES (hex(zeroblob(3000)))", "DROP TABLE t")} {
+		made(f, "PRAGMA page_size=512", "CREATE TABLE t (x)", "INSERT INTO t VALUES (hex(zeroblob(3000)))",
+			"DROP TABLE t")} {
 		f.Add(b)
 	}
 	damaged := bytes.Clone(good)

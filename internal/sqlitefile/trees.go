@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// trees goes over the pages of the trees of a database before SQLite does. SQLite believes that each page is in one place:
-// a page that stands in two, or a cell that a page counts twice, lets a small file have rows without end.
+// trees goes over the pages of the trees of a database before SQLite does. SQLite believes that each page is in one
+// place: a page that stands in two, or a cell that a page counts twice, lets a small file have rows without end.
 type trees struct {
 	all    *io.SectionReader
 	size   int64 // of a page

@@ -62,9 +62,9 @@ func Reader(t T, file string) string {
 	return filepath.Join(ModuleRoot(t), ".cache", "readers", "node_modules", filepath.FromSlash(file))
 }
 
-// Node runs a script in node, with the folder of the npm packages and args behind its name and in on its stdin, and decodes
-// the JSON that it prints into answer. The script is named from the module's root, and needs the npm package. Any failure
-// ends t.
+// Node runs a script in node, with the folder of the npm packages and args behind its name and in on its stdin, and
+// decodes the JSON that it prints into answer. The script is named from the module's root, and needs the npm package.
+// Any failure ends t.
 func Node(t testing.TB, answer any, npm, script, in string, args ...string) {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -75,7 +75,8 @@ func Node(t testing.TB, answer any, npm, script, in string, args ...string) {
 		Lacking(t, npm, err)
 	}
 	root := ModuleRoot(t)
-	cmd := exec.CommandContext(t.Context(), node, append([]string{filepath.Join(root, script), filepath.Join(root, ".cache", "readers")}, args...)...)
+	cmd := exec.CommandContext(t.Context(), node,
+		append([]string{filepath.Join(root, script), filepath.Join(root, ".cache", "readers")}, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &errs
 	if err := cmd.Run(); err != nil {

@@ -55,7 +55,8 @@ const usualWindow = 128 << 20
 // NewReader tells by the first bytes how a file is packed.
 func NewReader(r io.Reader) (*Reader, error) { return newReader(r, usualWindow) }
 
-// NewWideReader is NewReader for files that were packed with zstd --long=31, as dumps of Reddit are. A window of 2 GiB takes
+// NewWideReader is NewReader for files that were packed with zstd --long=31, as dumps of Reddit are. A window of 2 GiB
+// takes
 // 4.2 GiB of memory, but that of a small file takes no more than the file can become.
 func NewWideReader(r io.Reader) (*Reader, error) { return newReader(r, widestWindow) }
 

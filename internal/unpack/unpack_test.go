@@ -15,7 +15,8 @@ import (
 func packedWide(t testing.TB, content []byte, options ...zstd.EOption) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	z, err := zstd.NewWriter(&b, append([]zstd.EOption{zstd.WithWindowSize(512 << 20), zstd.WithEncoderConcurrency(1)}, options...)...)
+	z, err := zstd.NewWriter(&b, append([]zstd.EOption{zstd.WithWindowSize(512 << 20), zstd.WithEncoderConcurrency(1)},
+		options...)...)
 	testkit.OK(t, err)
 	_, err = z.Write(content)
 	testkit.OK(t, err)

@@ -30,7 +30,8 @@ func TestMark(t *testing.T) {
 		}
 	}
 	broken := errors.New("disk gone")
-	if got, err := io.ReadAll(Text(io.MultiReader(strings.NewReader("\xef"), iotest.ErrReader(broken)))); string(got) != "\xef" || !errors.Is(err, broken) {
+	if got, err := io.ReadAll(Text(io.MultiReader(strings.NewReader("\xef"),
+		iotest.ErrReader(broken)))); string(got) != "\xef" || !errors.Is(err, broken) {
 		t.Errorf("Text of a broken file = %q, %v", got, err)
 	}
 }

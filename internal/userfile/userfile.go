@@ -1,5 +1,5 @@
-// Package userfile opens files named by the user, passes over byte order marks, and marks errors about those files and about
-// flags as a *Fault.
+// Package userfile opens files named by the user, passes over byte order marks, and marks errors about those files and
+// about flags as a *Fault.
 package userfile
 
 import (
@@ -72,8 +72,8 @@ func orMissing(path string, err error) error {
 	return m
 }
 
-// Open opens a regular file to read; it has so many bytes. What is not a regular file is refused. Where there is nothing the
-// error is a *Missing.
+// Open opens a regular file to read; it has so many bytes. What is not a regular file is refused. Where there is
+// nothing the error is a *Missing.
 func Open(path string) (f *os.File, size int64, err error) {
 	// Opening a pipe would wait for ever.
 	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -25,19 +25,22 @@ func TestRead(t *testing.T) {
 		"none":  "there is no file or folder",
 		"large": "more than 64 MiB", "file": ""} {
 		b, err := Read(at(name))
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && string(b) != "text" {
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) ||
+			err == nil && string(b) != "text" {
 			t.Errorf("Read(%s) = %d bytes, %v, want %q", name, len(b), err, want)
 		}
 	}
 }
 
-// TestMissing: a name of nothing is told from a file that cannot be read, and with the folder that it was looked for in.
+// TestMissing: a name of nothing is told from a file that cannot be read, and with the folder that it was looked for
+// in.
 func TestMissing(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	var missing *Missing
 	err := Exists("none\x1b.csv")
-	if !errors.As(err, &missing) || !errors.Is(err, fs.ErrNotExist) || err.Error() != `there is no file or folder "none\x1b.csv" in `+dir {
+	if !errors.As(err, &missing) || !errors.Is(err, fs.ErrNotExist) ||
+		err.Error() != `there is no file or folder "none\x1b.csv" in `+dir {
 		t.Errorf("Exists(none) = %v", err)
 	}
 	if err := Exists(filepath.Join(dir, "none")); !errors.As(err, &missing) || missing.In != "" {

@@ -1,5 +1,6 @@
-// Package guess finds out what the columns of annotations mean that anybody wrote, and makes a release of them: which column
-// has the ids of posts, the split, the digests, which have labels, and which pass through (Files). It reads every row first.
+// Package guess finds out what the columns of annotations mean that anybody wrote, and makes a release of them: which
+// column has the ids of posts, the split, the digests, which have labels, and which pass through (Files). It reads
+// every row first.
 //
 //   - Each guess is told, with its reason, in the draft and in the release.toml that it writes.
 //   - Where a wrong guess would be dangerous, such as between two columns of ids, a person decides: the error names the flag.

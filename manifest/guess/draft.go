@@ -53,9 +53,9 @@ type Draft struct {
 	fields  []manifest.Field  // those that they have beside the id
 }
 
-// Files guesses the columns and labels of annotations from all their rows. A path is a file, a folder or a pattern; all files
-// that they mean count as one manifest. When there is nothing to build on, or a person has to decide, the error is
-// *manifest.Problems.
+// Files guesses the columns and labels of annotations from all their rows. A path is a file, a folder or a pattern; all
+// files that they mean count as one manifest. When there is nothing to build on, or a person has to decide, the error
+// is *manifest.Problems.
 func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	var files []manifest.SourceFile
 	var skipped []string
@@ -317,7 +317,8 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 	texts := map[string][]byte{manifest.SettingsName: d.Settings}
 	maps.Copy(texts, extra)
 	// release.toml is written last, so that a folder that has one is whole.
-	for _, name := range slices.Concat([]string{d.manifest()}, slices.Sorted(maps.Keys(extra)), []string{manifest.SettingsName}) {
+	for _, name := range slices.Concat([]string{d.manifest()}, slices.Sorted(maps.Keys(extra)),
+		[]string{manifest.SettingsName}) {
 		path := filepath.Join(dir, name)
 		err := durable.Write(ctx, path, 0o644, func(w io.Writer) error {
 			if name == d.manifest() {

@@ -76,12 +76,14 @@ func TestInitFindsFigSIM(t *testing.T) {
 	got, err := entries(t, r, nil)
 	bare, failed := manifest.Open(annotations, manifest.Options{})
 	want, failed := entries(t, bare, failed)
-	if diff := cmp.Diff(want, got); err != nil || failed != nil || diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest || len(d.Notes) != 7 ||
+	if diff := cmp.Diff(want, got); err != nil || failed != nil || diff != "" || r.Schema.Name != "figsim" ||
+		r.ManifestDigest != bare.ManifestDigest || len(d.Notes) != 7 ||
 		!strings.Contains(string(d.Settings), "\nseverity = \"severity\"\n") {
 		t.Errorf("%v, %v, schema %s, notes %q, entries (-bare +init):\n%s", err, failed, r.Schema.Name, d.Notes, diff)
 	}
 	s, err := r.Check(t.Context())
-	if diff := cmp.Diff(manifest.Summary{Entries: 1049, Posts: 1049, Splits: []string{"train", "validation", "test"}}, s); err != nil || diff != "" {
+	if diff := cmp.Diff(manifest.Summary{Entries: 1049, Posts: 1049, Splits: []string{"train", "validation", "test"}},
+		s); err != nil || diff != "" {
 		t.Errorf("%v, summary (-want +got):\n%s", err, diff)
 	}
 }
@@ -93,7 +95,8 @@ func TestInitGuesses(t *testing.T) {
 		mood := []string{"happy", "Sad", "10"}[i%3]
 		tags := []string{"None", "cat; dog", "dog", ""}[i%4]
 		part := []string{"train", "dev"}[i%2]
-		fmt.Fprintf(&b, "%[1]c,t3_1a%[1]c,%s,%s,%d,%[1]c.jpg,someone,\"said \"\"%[1]c\"\" loudly\",%[5]s,,\n", c, part, mood, 2+i%10, tags)
+		fmt.Fprintf(&b, "%[1]c,t3_1a%[1]c,%s,%s,%d,%[1]c.jpg,someone,\"said \"\"%[1]c\"\" loudly\",%[5]s,,\n", c, part,
+			mood, 2+i%10, tags)
 	}
 	d, err := initText(t, "memes.csv", b.String())
 	if err != nil {
@@ -104,8 +107,10 @@ func TestInitGuesses(t *testing.T) {
 	if diff := cmp.Diff(want, shown(r.Schema)); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
-	for _, note := range []string{`name = "memes"`, "guessed from 26 rows", "# Look at this: column \"author\" may hold personal data",
-		`# image has no column: column "image" has the name`, `# Not used: "empty": all its`, `# Not used: "author": it is about`, "# Column \"Mood<\": 3 diff", `separator = "|"`} {
+	for _, note := range []string{`name = "memes"`, "guessed from 26 rows",
+		"# Look at this: column \"author\" may hold personal data",
+		`# image has no column: column "image" has the name`, `# Not used: "empty": all its`,
+		`# Not used: "author": it is about`, "# Column \"Mood<\": 3 diff", `separator = "|"`} {
 		if !strings.Contains(string(d.Settings), note) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
@@ -148,7 +153,8 @@ func TestSettingsNameNobody(t *testing.T) {
 			t.Errorf("release.toml holds %q:\n%s", part, settings)
 		}
 	}
-	for _, part := range []string{"init` of 2 files", "# Not used: number 3 (its name may name somebody): its name holds a mail address",
+	for _, part := range []string{"init` of 2 files",
+		"# Not used: number 3 (its name may name somebody): its name holds a mail address",
 		`column number 3 (its name may name somebody) may hold`, "at file 1:"} {
 		if !strings.Contains(settings, part) {
 			t.Errorf("release.toml does not say %q:\n%s", part, settings)
@@ -164,9 +170,11 @@ func TestInitWrites(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
 		{"a .tsv", "permalink\tmood\tUser\n/r/x/comments/abc/t\tsad\tann\n/r/x/comments/ABD/t\t\"gl,ad\"\t\"b\no\tb\"\n",
 			"id,mood\nabc,sad\nabd,gl|ad\n"},
-		{"a.csv", "id;permalink;mood;Author Flair; selftext \nt3_abc;/r/x/comments/abc/t;sad;x;\"so\n\"\"sad\"\"\"\nabd;;\"a\"\"b\"\"\";y;\n",
+		{"a.csv",
+			"id;permalink;mood;Author Flair; selftext \nt3_abc;/r/x/comments/abc/t;sad;x;\"so\n\"\"sad\"\"\"\nabd;;\"a\"\"b\"\"\";y;\n",
 			"id,mood\nabc,sad\nabd,\"a\"\"b\"\"\"\n"},
-		{"a.jsonl", `{"id":"abc" , "title":"a,}", "mood":  ["sad",1.50],"author":{"name":["x"]},"score":1.50}` + "\r\n" + `{"body":null,"id":"abd","mood":[]}`,
+		{"a.jsonl",
+			`{"id":"abc" , "title":"a,}", "mood":  ["sad",1.50],"author":{"name":["x"]},"score":1.50}` + "\r\n" + `{"body":null,"id":"abd","mood":[]}`,
 			`{"id":"abc","mood":["sad","1.50"],"score":1.5}` + "\n" + `{"id":"abd","mood":[],"score":null}` + "\n"},
 	} {
 		d, err := initText(t, test.name, test.in)
@@ -179,7 +187,8 @@ func TestInitWrites(t *testing.T) {
 			t.Errorf("%s was written as %q, %v, want %q", test.name, b, err, test.want)
 		}
 	}
-	o := parquet("post_id,tags,author", nil, []manifest.Cell{text("abc"), items("x", "y"), text("a")}, []manifest.Cell{text("abd"), items("y"), text("a")},
+	o := parquet("post_id,tags,author", nil, []manifest.Cell{text("abc"), items("x", "y"), text("a")},
+		[]manifest.Cell{text("abd"), items("y"), text("a")},
 		[]manifest.Cell{text("abe"), {Null: true}, text("b")})
 	d, err := initFiles(t, Options{Options: o}, file(t, "a.parquet", "any bytes"))
 	if err != nil {
@@ -191,7 +200,8 @@ func TestInitWrites(t *testing.T) {
 	for _, e := range list {
 		got = append(got, e.Labels[0])
 	}
-	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); err != nil || diff != "" || !strings.Contains(strings.Join(d.Warnings, ""), "was left out") ||
+	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); err != nil || diff != "" ||
+		!strings.Contains(strings.Join(d.Warnings, ""), "was left out") ||
 		!strings.Contains(strings.Join(d.Notes, ""), "lists of 2 different labels") {
 		t.Errorf("%v, warnings %q, labels (-want +got):\n%s", err, d.Warnings, diff)
 	}
@@ -231,7 +241,8 @@ func TestInitFields(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 		notes := strings.Join(d.Notes, "")
-		if name == "all" && (!strings.Contains(notes, "are small numbers") || strings.Count(notes, "have the right digits") != 4) {
+		if name == "all" && (!strings.Contains(notes, "are small numbers") ||
+			strings.Count(notes, "have the right digits") != 4) {
 			t.Errorf("reasons: %s", notes)
 		}
 	}
@@ -245,7 +256,8 @@ func TestInitLists(t *testing.T) {
 		want     string // what is written
 		look     string
 	}{
-		{"Python", "id,topics\nabc,\"['a', 'b']\"\nabd,['a']\nabe,[]\nabf,\nabg,\"['b,c']\"\n", nil, `{"id":"abc","topics":["a","b"]}
+		{"Python", "id,topics\nabc,\"['a', 'b']\"\nabd,['a']\nabe,[]\nabf,\nabg,\"['b,c']\"\n", nil,
+			`{"id":"abc","topics":["a","b"]}
 {"id":"abd","topics":["a"]}
 {"id":"abe","topics":[]}
 {"id":"abf","topics":[]}
@@ -263,18 +275,25 @@ func TestInitLists(t *testing.T) {
 		{"numbers", "id,topics\nabc,\"[1, 2]\"\nabd,[2]\n", nil, `{"id":"abc","topics":["1","2"]}
 {"id":"abd","topics":["2"]}
 `, ""},
-		{"in JSON", `{"id":"abc","topics":"['a', 'b']"}` + "\n" + `{"id":"abd","topics":["b"]}`, nil, `{"id":"abc","topics":["a","b"]}
+		{"in JSON", `{"id":"abc","topics":"['a', 'b']"}` + "\n" + `{"id":"abd","topics":["b"]}`, nil,
+			`{"id":"abc","topics":["a","b"]}
 {"id":"abd","topics":["b"]}
 `, ""},
-		{"kept", "id,mood,captions\nabc,sad,\"['a | b', 'it\\'s']\"\nabd,sad,[]\n", []string{"captions"}, `{"id":"abc","mood":"sad","captions":["a | b","it's"]}
+		{"kept", "id,mood,captions\nabc,sad,\"['a | b', 'it\\'s']\"\nabd,sad,[]\n", []string{"captions"},
+			`{"id":"abc","mood":"sad","captions":["a | b","it's"]}
 {"id":"abd","mood":"sad","captions":[]}
 `, `column "captions" holds what people wrote`},
-		{"mixed", "id,mood,topics\nabc,sad,['a']\nabd,sad,b\nabe,sad,['c']\nabf,sad,d\n", nil, "id,mood\nabc,sad\nabd,sad\nabe,sad\nabf,sad\n",
+		{"mixed", "id,mood,topics\nabc,sad,['a']\nabd,sad,b\nabe,sad,['c']\nabf,sad,d\n", nil,
+			"id,mood\nabc,sad\nabd,sad\nabe,sad\nabf,sad\n",
 			`column "topics" has lists in some cells and single values in others, such as at a.csv:3:9`},
-		{"mixed and kept", "id,mood,topics\nabc,sad,['a']\nabd,sad,b\n", []string{"topics"}, "id,mood,topics\nabc,sad,['a']\nabd,sad,b\n", ""},
-		{"single words in brackets", "id,mood\nabc,[deleted]\nabd,[removed]\n", nil, "id,mood\nabc,[deleted]\nabd,[removed]\n", ""},
-		{"objects", "id,mood,votes\nabc,sad,{'clara': 'x'}\nabd,sad,{'clara': 'x'}\n", nil, "id,mood\nabc,sad\nabd,sad\n", ""},
-		{"addresses of mails", "id,mood,cced\nabc,sad,['clara@x.org']\nabd,sad,['clara@x.org']\n", nil, "id,mood\nabc,sad\nabd,sad\n", `column "cced" may hold personal data (a mail address)`},
+		{"mixed and kept", "id,mood,topics\nabc,sad,['a']\nabd,sad,b\n", []string{"topics"},
+			"id,mood,topics\nabc,sad,['a']\nabd,sad,b\n", ""},
+		{"single words in brackets", "id,mood\nabc,[deleted]\nabd,[removed]\n", nil,
+			"id,mood\nabc,[deleted]\nabd,[removed]\n", ""},
+		{"objects", "id,mood,votes\nabc,sad,{'clara': 'x'}\nabd,sad,{'clara': 'x'}\n", nil, "id,mood\nabc,sad\nabd,sad\n",
+			""},
+		{"addresses of mails", "id,mood,cced\nabc,sad,['clara@x.org']\nabd,sad,['clara@x.org']\n", nil,
+			"id,mood\nabc,sad\nabd,sad\n", `column "cced" may hold personal data (a mail address)`},
 	} {
 		name := map[bool]string{true: "a.csv", false: "a.jsonl"}[test.in[0] == 'i']
 		if strings.HasPrefix(test.in, "id\t") {
@@ -300,13 +319,17 @@ func TestInitSplits(t *testing.T) {
 		want     []string // the splits of the rows, or places of problems
 		look     string
 	}{
-		{"two spellings", "id,split,x\nabc,Test,a\nabd,test,a\nabe,TRAIN,a\n", []string{"test", "test", "TRAIN"}, `splits "Test" and "test" of column "split" differ in case alone and count as one, "test"`},
+		{"two spellings", "id,split,x\nabc,Test,a\nabd,test,a\nabe,TRAIN,a\n", []string{"test", "test", "TRAIN"},
+			`splits "Test" and "test" of column "split" differ in case alone and count as one, "test"`},
 		{"an empty cell", "id,split,x\nabc,train,a\nabd,,a\n", []string{"a.csv:3:5 the split is empty"}, ""},
 		{"a hyphen", "id,Split,x\nabc,train,a\nabd,dev-test,a\n", []string{`a.csv:3:5 "dev-test" cannot name a split`}, ""},
-		{"a space", "id,split,x\nabc,fold 1,a\nabd,fold 2,a\n", []string{`a.csv:2:5 "fold 1" cannot name a split`, `a.csv:3:5 "fold 2" cannot name a split`}, ""},
+		{"a space", "id,split,x\nabc,fold 1,a\nabd,fold 2,a\n",
+			[]string{`a.csv:2:5 "fold 1" cannot name a split`, `a.csv:3:5 "fold 2" cannot name a split`}, ""},
 		{"no cell is filled", "id,split,x\nabc,,a\nabd,,a\n", []string{"train", "train"}, ""},
-		{"an empty cell under another name", "id,set,x\nabc,train,a\nabd,,a\n", []string{"train", "train"}, `column "set" was not taken for the split, because the value at a.csv:3:5 is empty`},
-		{"a hyphen under another name", "id,subset,x\nabc,dev-test,a\nabd,train,a\n", []string{"train", "train"}, `column "subset" was not taken for the split, because the value at a.csv:2:5 cannot`},
+		{"an empty cell under another name", "id,set,x\nabc,train,a\nabd,,a\n", []string{"train", "train"},
+			`column "set" was not taken for the split, because the value at a.csv:3:5 is empty`},
+		{"a hyphen under another name", "id,subset,x\nabc,dev-test,a\nabd,train,a\n", []string{"train", "train"},
+			`column "subset" was not taken for the split, because the value at a.csv:2:5 cannot`},
 		{"a name of one's own", "id,data_split,x\nabc,train,a\nabd,Dev,a\n", []string{"train", "Dev"}, ""},
 		{"a list", `{"id":"abc","split":["a","b"]}` + "\n", []string{"a.csv:1:21 a single value is wanted"}, ""},
 	} {
@@ -317,7 +340,8 @@ func TestInitSplits(t *testing.T) {
 		path := file(t, name, test.in)
 		d, err := initFiles(t, Options{}, path)
 		if strings.Contains(test.want[0], ":") {
-			wantPlaces(t, test.name, err, strings.Split(strings.ReplaceAll(strings.Join(test.want, "\n"), "a.csv", name), "\n")...)
+			wantPlaces(t, test.name, err, strings.Split(strings.ReplaceAll(strings.Join(test.want, "\n"), "a.csv", name),
+				"\n")...)
 			continue
 		}
 		if err != nil {
@@ -329,7 +353,8 @@ func TestInitSplits(t *testing.T) {
 			got = append(got, e.Split)
 		}
 		said := strings.ReplaceAll(strings.Join(d.Warnings, "\n"), path, name)
-		if diff := cmp.Diff(test.want, got); err != nil || diff != "" || !strings.HasPrefix(said, test.look) || (said == "") != (test.look == "") {
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" || !strings.HasPrefix(said, test.look) ||
+			(said == "") != (test.look == "") {
 			t.Errorf("%s: %v; it says %q; splits (-want +got):\n%s", test.name, err, said, diff)
 		}
 	}
@@ -431,7 +456,8 @@ func TestDraftWriteFails(t *testing.T) {
 		if err := os.WriteFile(d.source.ManifestPath, []byte("id,mood\nabe,sad\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Write(t.Context(), filepath.Join(t.TempDir(), "new"), nil); err == nil || !strings.Contains(err.Error(), "was changed") {
+		if _, err := d.Write(t.Context(), filepath.Join(t.TempDir(), "new"), nil); err == nil ||
+			!strings.Contains(err.Error(), "was changed") {
 			t.Errorf("annotations changed since: %v", err)
 		}
 	}
@@ -440,8 +466,10 @@ func TestDraftWriteFails(t *testing.T) {
 // TestInitSigners holds that a draft with signers is one that Open reads.
 func TestInitSigners(t *testing.T) {
 	path := file(t, "a.csv", figsimHeader+testRow)
-	want := []manifest.Signer{{Name: `A "quoted" Office`, Key: "ssh-ed25519 AAAAfirst"}, {Name: "Second Office", Key: "ssh-ed25519 AAAAsecond"}}
-	if _, err := initFiles(t, Options{Signers: append(want, want[0])}, path); err == nil || !strings.Contains(err.Error(), "two signers") {
+	want := []manifest.Signer{{Name: `A "quoted" Office`, Key: "ssh-ed25519 AAAAfirst"},
+		{Name: "Second Office", Key: "ssh-ed25519 AAAAsecond"}}
+	if _, err := initFiles(t, Options{Signers: append(want, want[0])}, path); err == nil ||
+		!strings.Contains(err.Error(), "two signers") {
 		t.Errorf("a signer twice: %v", err)
 	}
 	d, err := initFiles(t, Options{Signers: want}, path)

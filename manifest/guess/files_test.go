@@ -12,13 +12,19 @@ import (
 // TestFilesAndHomes: which texts name a file, and which name whose it is.
 func TestFilesAndHomes(t *testing.T) {
 	for text, want := range map[string]string{
-		"/home/anna/memes/x0.jpg": "file home", `C:\Users\Anna.Schmidt\memes\x0.jpg`: "file home", `D:\annotations\akowalski\batch0`: "file",
-		"/data/local-files/?d=home/jdoe/x0.jpg": "file home", "/Users/jdoe/x0": "file home", "~akowalski/b0.csv": "file home", "~/memes": "file",
-		"/content/drive/MyDrive/kowalski_thesis/b0.csv": "file home", "drive/MyDrive/kowalski": "home", `\\server\anna`: "file",
-		"file:///home/akowalski/b0.csv": "file home", "c:/users/anna/x": "file home", "gs://kowalski-bucket/x": "file", "home/jdoe/x": "home",
+		"/home/anna/memes/x0.jpg": "file home", `C:\Users\Anna.Schmidt\memes\x0.jpg`: "file home",
+		`D:\annotations\akowalski\batch0`:       "file",
+		"/data/local-files/?d=home/jdoe/x0.jpg": "file home", "/Users/jdoe/x0": "file home",
+		"~akowalski/b0.csv": "file home", "~/memes": "file",
+		"/content/drive/MyDrive/kowalski_thesis/b0.csv": "file home", "drive/MyDrive/kowalski": "home",
+		`\\server\anna`:                 "file",
+		"file:///home/akowalski/b0.csv": "file home", "c:/users/anna/x": "file home", "gs://kowalski-bucket/x": "file",
+		"home/jdoe/x":         "home",
 		"KowalskiPL_Mood.jpg": "file", "img/0001.PNG": "file", "x.jpg?width=640": "file", "/data/upload/1/x0.jpg": "file",
-		"and/or": "", "n/a": "", "/pol/": "", "/r/memes": "", "/r/memes/x": "", "text/image": "", "~10": "", "~5 / 10": "", "home/garden": "", "0.5": "", ".jpg": "",
-		"jpg": "", "i.redd.it": "", "v1.2": "", "a:b": "", "St. Louis": "", "U.S.": "", "hate speech": "", "1/2": "", "a/b/c": "", "": "", "users/groups": "",
+		"and/or": "", "n/a": "", "/pol/": "", "/r/memes": "", "/r/memes/x": "", "text/image": "", "~10": "",
+		"~5 / 10": "", "home/garden": "", "0.5": "", ".jpg": "",
+		"jpg": "", "i.redd.it": "", "v1.2": "", "a:b": "", "St. Louis": "", "U.S.": "", "hate speech": "", "1/2": "",
+		"a/b/c": "", "": "", "users/groups": "",
 	} {
 		var got []string
 		if isFile(text) {

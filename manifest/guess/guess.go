@@ -59,7 +59,8 @@ func (d *guesser) guess(file string) error {
 		return table.One(&manifest.Problem{File: file, Line: 1, Message: message, Hint: hint})
 	}
 	if len(d.columns) == 0 {
-		return table.One(&manifest.Problem{File: file, Line: 1, Message: "no record holds a JSON object with keys", Hint: table.WholeObject})
+		return table.One(&manifest.Problem{File: file, Line: 1, Message: "no record holds a JSON object with keys",
+			Hint: table.WholeObject})
 	}
 	isDataset := d.column("ocr_text") != nil && d.column("ocr_confidence") != nil
 	at, message, hint := d.guessID()
@@ -104,7 +105,8 @@ func (d *guesser) guess(file string) error {
 	d.guessOneHot()
 	d.guessCategories()
 	if !slices.ContainsFunc(d.guesses, func(c columnGuess) bool { return c.Category != nil }) {
-		d.warnings = append(d.warnings, "no column looks like labels (at most 50 different short values): the release has none")
+		d.warnings = append(d.warnings,
+			"no column looks like labels (at most 50 different short values): the release has none")
 	}
 	d.guessColumns()
 	return d.conclude(refuse)
@@ -201,7 +203,8 @@ func (d *guesser) guessSplit() {
 				d.takeSplit(c, "by its name")
 				return
 			}
-			d.take(columnGuess{Name: manifest.FieldSplit.String(), Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
+			d.take(columnGuess{Name: manifest.FieldSplit.String(),
+				Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
 			d.lookAt("column %s was not taken for the split, because the value at %s %s: every entry is in split %s",
 				table.Quote(c.name), at, fault, manifest.DefaultSplit)
 			return
@@ -210,7 +213,8 @@ func (d *guesser) guessSplit() {
 	usual := func(cell []string) bool { return manifest.UsualSplit(cell[0]) != "" }
 	for _, c := range d.columns {
 		_, fault := c.noSplit()
-		if !c.used && fault == "" && len(c.cells) > 1 && !slices.ContainsFunc(c.cells, func(cell []string) bool { return !usual(cell) }) {
+		if !c.used && fault == "" && len(c.cells) > 1 &&
+			!slices.ContainsFunc(c.cells, func(cell []string) bool { return !usual(cell) }) {
 			d.takeSplit(c, "by its values")
 			return
 		}
@@ -272,7 +276,8 @@ func (d *guesser) takeSplit(c *surveyed, why string) {
 	}
 	d.lookAtSplits(c)
 	c.used = true
-	d.take(columnGuess{Name: manifest.FieldSplit.String(), Column: c.name, Why: why + "; the splits are " + manifest.List(names[:min(len(names), 10)])})
+	d.take(columnGuess{Name: manifest.FieldSplit.String(), Column: c.name,
+		Why: why + "; the splits are " + manifest.List(names[:min(len(names), 10)])})
 }
 
 // guessField takes the column with the likeliest name, if it has the usual values; of digests the one with their form.
@@ -293,7 +298,8 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 			}
 			why := c.holds(field)
 			if why == "" {
-				d.take(columnGuess{Name: field.String(), Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
+				d.take(columnGuess{Name: field.String(),
+					Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
 				return
 			}
 			c.used = true
@@ -311,14 +317,16 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 	}
 	var found []*surveyed
 	for _, c := range d.columns {
-		if form != 0 && !c.used && !c.lists && c.all(form) && c.private() == "" && !slices.Contains(fields, manifest.FoldColumn(c.name)) {
+		if form != 0 && !c.used && !c.lists && c.all(form) && c.private() == "" &&
+			!slices.Contains(fields, manifest.FoldColumn(c.name)) {
 			found = append(found, c)
 		}
 	}
 	switch {
 	case len(found) == 1:
 		found[0].used = true
-		d.take(columnGuess{Name: field.String(), Column: found[0].name, Why: "by its form; all values have the right digits"})
+		d.take(columnGuess{Name: field.String(), Column: found[0].name,
+			Why: "by its form; all values have the right digits"})
 		d.lookAt("column %s was taken for %s of the image's file by its form alone: where it is another digest, all images would be outcome changed",
 			table.Quote(found[0].name), field.String())
 	case len(found) > 1:
@@ -355,14 +363,16 @@ func (d *guesser) guessFigSIM() bool {
 	for i, c := range found {
 		c.used = true
 		category := &r.Schema.Categories[i]
-		d.take(columnGuess{Name: category.Name, Column: c.name, Why: "all values are FigSIM's labels of this category", Category: category})
+		d.take(columnGuess{Name: category.Name, Column: c.name, Why: "all values are FigSIM's labels of this category",
+			Category: category})
 	}
 	return true
 }
 
 // free reports whether a column can be a category.
 func (d *guesser) free(c *surveyed) bool {
-	if !c.usable() || c.used || c.unfit() || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
+	if !c.usable() || c.used || c.unfit() || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() ||
+		slices.Contains(d.Keep, c.name) {
 		return false
 	}
 	if c.ofPosts() || c.digests() {
@@ -375,7 +385,8 @@ func (d *guesser) free(c *surveyed) bool {
 		return false
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
-	return !c.all(formNumber) || c.all(formInteger) && !c.counted() && (2*len(c.cells) <= c.filled || c.filled < 3 || c.namedAs("label class category"))
+	return !c.all(formNumber) || c.all(formInteger) && !c.counted() &&
+		(2*len(c.cells) <= c.filled || c.filled < 3 || c.namedAs("label class category"))
 }
 
 // dates reports whether the column holds months or days in digits, by its name: 2021-03. Names of months are labels.
@@ -435,9 +446,11 @@ func (d *guesser) guessCategories() {
 		if !d.free(c) {
 			continue
 		}
-		category := &manifest.Category{Title: strings.TrimSpace(c.name), Kind: manifest.Multi, Labels: c.labels(d.separator)}
+		category := &manifest.Category{Title: strings.TrimSpace(c.name), Kind: manifest.Multi,
+			Labels: c.labels(d.separator)}
 		read := c.readLabels(d.separator)
-		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels), d.separator)
+		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels),
+			d.separator)
 		if c.lists {
 			why = fmt.Sprintf("lists of %d different labels", len(category.Labels))
 		}
@@ -599,7 +612,8 @@ func codes(labels []manifest.Label) (codes []string) {
 // guessSubreddit takes the column of that name before it could become labels, which a purge does not rewrite.
 func (d *guesser) guessSubreddit() {
 	for _, c := range d.columns {
-		if !c.used && !c.lists && slices.Contains(manifest.FieldSubreddit.Names(), manifest.FoldColumn(c.name)) && c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {
+		if !c.used && !c.lists && slices.Contains(manifest.FieldSubreddit.Names(), manifest.FoldColumn(c.name)) &&
+			c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {
 			c.used = true
 			d.take(columnGuess{Name: "subreddit", Column: c.name, Why: "by its name"})
 			if n := c.forms[formProfile]; n > 0 {
@@ -819,9 +833,11 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	case c.ofPosts():
 		return "it holds ids or addresses of posts or comments; " + keep + " passes it through", ""
 	case fault != "":
-		return fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault), fmt.Sprintf("would hold labels, but the value at %s %s", at, fault)
+		return fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault),
+			fmt.Sprintf("would hold labels, but the value at %s %s", at, fault)
 	case c.faulty:
-		return "it has a value that cannot be used", fmt.Sprintf("has a value that cannot be used, at %s: it %s", c.oddAt, c.whyOdd)
+		return "it has a value that cannot be used",
+			fmt.Sprintf("has a value that cannot be used, at %s: it %s", c.oddAt, c.whyOdd)
 	case c.odd && len(c.values()) > 0 && len(c.cells) <= maxGuessedLabels:
 		look = fmt.Sprintf("has labels in some cells, but the value at %s %s", c.oddAt, c.whyOdd)
 		return "it " + look, look
@@ -839,10 +855,12 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		return "its numbers have a decimal comma; write them with a point, or " + keep +
 			" passes them through as text", "has numbers with a decimal comma"
 	case c.all(formNumber) && !c.lists:
-		lossy := fmt.Sprintf("numbers that would not stay as they are, such as at %s; %s passes them through as text", c.firstLossy(), keep)
+		lossy := fmt.Sprintf("numbers that would not stay as they are, such as at %s; %s passes them through as text",
+			c.firstLossy(), keep)
 		return "it has " + lossy, "has " + lossy
 	case d.Many && c.lists:
-		return "it holds lists, which the rows about one image cannot have", "holds lists, which several rows about one image cannot have"
+		return "it holds lists, which the rows about one image cannot have",
+			"holds lists, which several rows about one image cannot have"
 	case c.mixed():
 		mixed := fmt.Sprintf("lists in some cells and single values in others, such as at %s; %s passes them through as they stand", c.firstOther(), keep)
 		return "it has " + mixed, "has " + mixed

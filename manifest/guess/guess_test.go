@@ -20,29 +20,48 @@ func TestInitAsks(t *testing.T) {
 		o        Options
 		want     []string
 	}{
-		{"t1", "id,mood\nt1_abc,sad\nt1_abd,glad\n", Options{}, []string{`a.csv:2:1 column "id" has ids of comments, not of posts, here and in 2 of 2 rows`}},
-		{"permalinks of comments", "permalink,mood\n/r/x/comments/abc/t/def/,sad\n/r/x/comments/abd/t/deg,glad\n", Options{}, []string{`a.csv:2:1 column "permalink" has ids of comments`}},
-		{"one comment", "id,mood\nabc,sad\nt1_abd,glad\nabe,sad\n", Options{}, []string{`a.csv:3:1 "t1_abd" is the id of a comment`}},
-		{"rows about comments", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\ndef02,abc,sad\n", Options{}, []string{
-			`a.csv:3:7 column "linked_submission_id" says that this row is about a comment, so its id is not that of a post`, "a.csv:4:7 column"}},
-		{"ids above those of posts", "id,mood\neebbqej,sad\neebbqek,glad\n", Options{}, []string{`a.csv:2:1 column "id" has ids of comments, not of posts, here and in 2 of 2 rows`}},
-		{"one id above", "id,mood\n1sk9mhg,sad\neebbqek,glad\n1sk9mhh,sad\n", Options{}, []string{`a.csv:3:1 "eebbqek" is not the id of a post`}},
-		{"named ids above", "x,mood\neebbqej,sad\n", Options{ID: "x"}, []string{`a.csv:2:1 "eebbqej" is not the id of a post`}},
-		{"an export of comments", "id,type,permalink,mood\nabc1,comment,/r/x/comments/zzz/t/abc1/,sad\nabc2,comment,/r/x/comments/zzy/t/abc2/,glad\n", Options{}, []string{
-			`a.csv:2:6 column "type" says that this row is about a comment, so its id is not that of a post`, "a.csv:3:6 column"}},
-		{"addresses of comments beside ids", "id,permalink,mood\nabc1,/r/x/comments/zzz/t/abc1/,sad\nabc,/r/x/comments/abc/t/,glad\n", Options{}, []string{`a.csv:2:6 column "permalink" says`}},
+		{"t1", "id,mood\nt1_abc,sad\nt1_abd,glad\n", Options{},
+			[]string{`a.csv:2:1 column "id" has ids of comments, not of posts, here and in 2 of 2 rows`}},
+		{"permalinks of comments", "permalink,mood\n/r/x/comments/abc/t/def/,sad\n/r/x/comments/abd/t/deg,glad\n",
+			Options{}, []string{`a.csv:2:1 column "permalink" has ids of comments`}},
+		{"one comment", "id,mood\nabc,sad\nt1_abd,glad\nabe,sad\n", Options{},
+			[]string{`a.csv:3:1 "t1_abd" is the id of a comment`}},
+		{"rows about comments", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\ndef02,abc,sad\n", Options{},
+			[]string{
+				`a.csv:3:7 column "linked_submission_id" says that this row is about a comment, so its id is not that of a post`, "a.csv:4:7 column"}},
+		{"ids above those of posts", "id,mood\neebbqej,sad\neebbqek,glad\n", Options{},
+			[]string{`a.csv:2:1 column "id" has ids of comments, not of posts, here and in 2 of 2 rows`}},
+		{"one id above", "id,mood\n1sk9mhg,sad\neebbqek,glad\n1sk9mhh,sad\n", Options{},
+			[]string{`a.csv:3:1 "eebbqek" is not the id of a post`}},
+		{"named ids above", "x,mood\neebbqej,sad\n", Options{ID: "x"},
+			[]string{`a.csv:2:1 "eebbqej" is not the id of a post`}},
+		{"an export of comments",
+			"id,type,permalink,mood\nabc1,comment,/r/x/comments/zzz/t/abc1/,sad\nabc2,comment,/r/x/comments/zzy/t/abc2/,glad\n", Options{}, []string{
+				`a.csv:2:6 column "type" says that this row is about a comment, so its id is not that of a post`,
+				"a.csv:3:6 column"}},
+		{"addresses of comments beside ids",
+			"id,permalink,mood\nabc1,/r/x/comments/zzz/t/abc1/,sad\nabc,/r/x/comments/abc/t/,glad\n", Options{},
+			[]string{`a.csv:2:6 column "permalink" says`}},
 		{"t1 as a kind", "id,kind,mood\nabc,t3,sad\nabd,t1,glad\n", Options{}, []string{`a.csv:3:5 column "kind" says`}},
-		{"is_submission", "id,is_submission,mood\nabc,True,sad\nabd,False,glad\n", Options{}, []string{`a.csv:3:5 column "is_submission" says`}},
-		{"is_comment in numbers", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says`}},
-		{"is_comment as pandas writes it", "id,is_comment,mood\nabc,0.0,sad\nabd,1.0,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says`}},
-		{"is_comment in words", "id,is_comment,mood\nabc,no,sad\nabd,Yes,glad\n", Options{}, []string{`a.csv:3:5 column "is_comment" says`}},
-		{"is_comment in letters", "id,isComment,mood\nabc,f,sad\nabd,t,glad\n", Options{}, []string{`a.csv:3:5 column "isComment" says`}},
-		{"is_submission in letters", "id,is_submission,mood\nabc,Y,sad\nabd,N,glad\n", Options{}, []string{`a.csv:3:5 column "is_submission" says`}},
-		{"is_post in numbers", "id,is_post,mood\nabc,1,sad\nabd,0,glad\nabe,,glad\n", Options{}, []string{`a.csv:3:5 column "is_post" says`}},
+		{"is_submission", "id,is_submission,mood\nabc,True,sad\nabd,False,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_submission" says`}},
+		{"is_comment in numbers", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_comment" says`}},
+		{"is_comment as pandas writes it", "id,is_comment,mood\nabc,0.0,sad\nabd,1.0,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_comment" says`}},
+		{"is_comment in words", "id,is_comment,mood\nabc,no,sad\nabd,Yes,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_comment" says`}},
+		{"is_comment in letters", "id,isComment,mood\nabc,f,sad\nabd,t,glad\n", Options{},
+			[]string{`a.csv:3:5 column "isComment" says`}},
+		{"is_submission in letters", "id,is_submission,mood\nabc,Y,sad\nabd,N,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_submission" says`}},
+		{"is_post in numbers", "id,is_post,mood\nabc,1,sad\nabd,0,glad\nabe,,glad\n", Options{},
+			[]string{`a.csv:3:5 column "is_post" says`}},
 		{"is_comment with odd values", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\nabe,?,glad\n", Options{},
 			[]string{`a.csv:3:5 column "is_comment" says`,
 				`a.csv:4:5 column "is_comment" says neither yes nor no, so this row may be about a comment`}},
-		{"kinds under another name", "id,what,mood\nabc,post,sad\nabd,comment,glad\n", Options{}, []string{`a.csv:3:5 column "what" says`}},
+		{"kinds under another name", "id,what,mood\nabc,post,sad\nabd,comment,glad\n", Options{},
+			[]string{`a.csv:3:5 column "what" says`}},
 		{"kinds with their parts", "id,unit,mood\nabc,submission title,sad\nabd,comment body,glad\n", Options{},
 			[]string{`a.csv:3:5 column "unit" says`}},
 		{"comments alone", "id,unit,mood\nabc,comment,sad\nabd,reply,glad\n", Options{},
@@ -53,10 +72,14 @@ func TestInitAsks(t *testing.T) {
 			[]string{`a.csv:3:5 column "depth" says`, "a.csv:4:5 column"}},
 		{"is_top_level", "id,is_top_level,mood\nabc,TRUE,sad\nabd,FALSE,glad\n", Options{},
 			[]string{`a.csv:3:5 column "is_top_level" says`}},
-		{"rows that are all wrong", "id,mood\nabc\nabd\n", Options{}, []string{"a.csv:2:4 the row has 1 fields", "a.csv:3:4 the row has 1 fields"}},
-		{"a zero before an id", "id,mood\n1j8nbp,sad\n01j8nbp,glad\n", Options{}, []string{`a.csv:3:1 "01j8nbp" begins with 0, as no post's id does`}},
-		{"fullnames of comments", "id,fullname,mood\nabc,t3_abc,sad\nabd,t1_abd,glad\n", Options{ID: "id"}, []string{`a.csv:3:5 column "fullname" says`}},
-		{"digits", "post_id,mood\n1234,sad\n9876,glad\n4567,sad\n", Options{}, []string{`a.csv:1:0 column "post_id" holds nothing but digits`}},
+		{"rows that are all wrong", "id,mood\nabc\nabd\n", Options{},
+			[]string{"a.csv:2:4 the row has 1 fields", "a.csv:3:4 the row has 1 fields"}},
+		{"a zero before an id", "id,mood\n1j8nbp,sad\n01j8nbp,glad\n", Options{},
+			[]string{`a.csv:3:1 "01j8nbp" begins with 0, as no post's id does`}},
+		{"fullnames of comments", "id,fullname,mood\nabc,t3_abc,sad\nabd,t1_abd,glad\n", Options{ID: "id"},
+			[]string{`a.csv:3:5 column "fullname" says`}},
+		{"digits", "post_id,mood\n1234,sad\n9876,glad\n4567,sad\n", Options{},
+			[]string{`a.csv:1:0 column "post_id" holds nothing but digits`}},
 		{"row numbers", "id,mood\n1,sad\n2,glad\n3,sad\n", Options{}, []string{"a.csv:1:0 no column looks like post ids"}},
 		{"two columns", "id,post_id,mood\nabc,abd,sad\nabe,abf,glad\n", Options{},
 			[]string{`a.csv:2:5 columns "id" and "post_id" name different posts here`}},
@@ -103,34 +126,57 @@ func TestInitAsks(t *testing.T) {
 			[]string{`a.csv:3:5 column "is_comment" says neither`}},
 		{"comment as a flag", "id,Kommentar,mood\nabc,0,sad\nabd,1,glad\n", Options{},
 			[]string{`a.csv:3:5 column "Kommentar" says`}},
-		{"an own permalink of a comment", "id,permalink,mood\n1ab00,/r/x/comments/1ab00/t/,sad\n1ab01,/r/x/comments/1ab01/t/kabc123/,glad\n", Options{},
+		{"an own permalink of a comment",
+			"id,permalink,mood\n1ab00,/r/x/comments/1ab00/t/,sad\n1ab01,/r/x/comments/1ab01/t/kabc123/,glad\n", Options{},
 			[]string{`a.csv:3:7 column "permalink" says that this row is about a comment and not about its post`}},
-		{"own permalinks of comments alone", "id,permalink,mood\n1ab00,/r/x/comments/1ab00/t/kabc12/,sad\n1ab01,/r/x/comments/1ab01/t/kabc123/,glad\n", Options{},
+		{"own permalinks of comments alone",
+			"id,permalink,mood\n1ab00,/r/x/comments/1ab00/t/kabc12/,sad\n1ab01,/r/x/comments/1ab01/t/kabc123/,glad\n",
+			Options{},
 			[]string{`a.csv:2:7 column "permalink" says`, `a.csv:3:7 column "permalink" says`}},
-		{"an own link of a comment", "id,link,mood\n1ab00,https://redd.it/1ab00,sad\n1ab01,https://www.reddit.com/r/x/comments/1ab01/_/kabc123,glad\n", Options{},
+		{"an own link of a comment",
+			"id,link,mood\n1ab00,https://redd.it/1ab00,sad\n1ab01,https://www.reddit.com/r/x/comments/1ab01/_/kabc123,glad\n", Options{},
 			[]string{`a.csv:3:7 column "link" says`}},
-		{"an own source of a comment", "id,source_url,mood\n1ab00,https://old.reddit.com/r/x/comments/1ab00,sad\n1ab01,https://old.reddit.com/r/x/comments/1ab01/a/kabc123?context=3,glad\n", Options{},
+		{"an own source of a comment",
+			"id,source_url,mood\n1ab00,https://old.reddit.com/r/x/comments/1ab00,sad\n1ab01,https://old.reddit.com/r/x/comments/1ab01/a/kabc123?context=3,glad\n", Options{},
 			[]string{`a.csv:3:7 column "source_url" says`}},
-		{"the address of a comment", "id,comment_url,mood\n1ab00,,sad\n1ab01,/r/x/comments/1ab01/t/kabc123/,glad\n", Options{}, []string{`a.csv:3:7 column "comment_url" says`}},
-		{"a comment behind a question mark", "id,where,mood\n1ab00,,sad\n1ab01,/r/x/comments/1ab01/t/?comment=kabc123,glad\n", Options{}, []string{`a.csv:3:7 column "where" says`}},
-		{"fullnames of comments under another name", "id,thing,mood\n1ab00,t3_1ab00,sad\n1ab01,t1_kabc123,glad\n", Options{}, []string{`a.csv:3:7 column "thing" says`}},
-		{"fullnames of comments in each row", "id,comment_fullname,mood\n1ab00,t1_kabc122,sad\n1ab01,t1_kabc123,glad\n", Options{},
+		{"the address of a comment", "id,comment_url,mood\n1ab00,,sad\n1ab01,/r/x/comments/1ab01/t/kabc123/,glad\n",
+			Options{}, []string{`a.csv:3:7 column "comment_url" says`}},
+		{"a comment behind a question mark",
+			"id,where,mood\n1ab00,,sad\n1ab01,/r/x/comments/1ab01/t/?comment=kabc123,glad\n", Options{},
+			[]string{`a.csv:3:7 column "where" says`}},
+		{"fullnames of comments under another name", "id,thing,mood\n1ab00,t3_1ab00,sad\n1ab01,t1_kabc123,glad\n",
+			Options{}, []string{`a.csv:3:7 column "thing" says`}},
+		{"fullnames of comments in each row", "id,comment_fullname,mood\n1ab00,t1_kabc122,sad\n1ab01,t1_kabc123,glad\n",
+			Options{},
 			[]string{`a.csv:2:7 column "comment_fullname" says`, "a.csv:3:7 column"}},
 		{"ids of comments in each row", "id,commentId,mood\n1ab00,kabc122,sad\n1ab01,kabc123,glad\n", Options{},
 			[]string{`a.csv:2:7 column "commentId" says`, "a.csv:3:7 column"}},
-		{"ids of comments beside confirmed posts", "id,permalink,comment_id,mood\n1ab00,/r/x/comments/1ab00/t/,kabc122,sad\n1ab01,/r/x/comments/1ab01/t/,,glad\n", Options{},
+		{"ids of comments beside confirmed posts",
+			"id,permalink,comment_id,mood\n1ab00,/r/x/comments/1ab00/t/,kabc122,sad\n1ab01,/r/x/comments/1ab01/t/,,glad\n",
+			Options{},
 			[]string{`a.csv:2:30 column "comment_id" says`}},
-		{"parents that are comments", "id,parent_id,mood\n1ab00,,sad\n1ab01,kabc123,glad\n", Options{}, []string{`a.csv:3:7 column "parent_id" says`}},
-		{"what was replied to", "id,in_reply_to,mood\n1ab00,,sad\n1ab01,kabc123,glad\n", Options{}, []string{`a.csv:3:7 column "in_reply_to" says`}},
-		{"conversations", "id,conversation_id,mood\n1ab00,1ab00,sad\n1ab01,1zzz1,glad\n", Options{}, []string{`a.csv:3:7 column "conversation_id" says`}},
-		{"comments in several words", "id,type,mood\nabc,submission,sad\nabd,top-level comment,glad\nabe,Comment reply,sad\nabf,t1_comment,sad\n", Options{},
+		{"parents that are comments", "id,parent_id,mood\n1ab00,,sad\n1ab01,kabc123,glad\n", Options{},
+			[]string{`a.csv:3:7 column "parent_id" says`}},
+		{"what was replied to", "id,in_reply_to,mood\n1ab00,,sad\n1ab01,kabc123,glad\n", Options{},
+			[]string{`a.csv:3:7 column "in_reply_to" says`}},
+		{"conversations", "id,conversation_id,mood\n1ab00,1ab00,sad\n1ab01,1zzz1,glad\n", Options{},
+			[]string{`a.csv:3:7 column "conversation_id" says`}},
+		{"comments in several words",
+			"id,type,mood\nabc,submission,sad\nabd,top-level comment,glad\nabe,Comment reply,sad\nabf,t1_comment,sad\n",
+			Options{},
 			[]string{`a.csv:3:5 column "type" says`, "a.csv:4:5 column", "a.csv:5:5 column"}},
-		{"short for comments", "id,type,mood\nabc,link,sad\nabd,cmt,glad\n", Options{}, []string{`a.csv:3:5 column "type" says`}},
-		{"comments in Russian", "id,type,mood\nabc,post,sad\nabd,коммент,glad\n", Options{}, []string{`a.csv:3:5 column "type" says`}},
-		{"replies to submissions", "id,unit,mood\nabc,submission,sad\nabd,reply,glad\n", Options{}, []string{`a.csv:3:5 column "unit" says`}},
-		{"comments of an opening post", "id,item,mood\nabc,OP,sad\nabd,COMMENT,glad\n", Options{}, []string{`a.csv:3:5 column "item" says`}},
-		{"levels", "id,level,mood\nabc,submission-level,sad\nabd,comment-level,glad\n", Options{}, []string{`a.csv:3:5 column "level" says`}},
-		{"dumps", "id,dump,mood\nabc,RS_2020-01.zst,sad\nabd,RC_2020-01.zst,glad\n", Options{}, []string{`a.csv:3:5 column "dump" says`}},
+		{"short for comments", "id,type,mood\nabc,link,sad\nabd,cmt,glad\n", Options{},
+			[]string{`a.csv:3:5 column "type" says`}},
+		{"comments in Russian", "id,type,mood\nabc,post,sad\nabd,коммент,glad\n", Options{},
+			[]string{`a.csv:3:5 column "type" says`}},
+		{"replies to submissions", "id,unit,mood\nabc,submission,sad\nabd,reply,glad\n", Options{},
+			[]string{`a.csv:3:5 column "unit" says`}},
+		{"comments of an opening post", "id,item,mood\nabc,OP,sad\nabd,COMMENT,glad\n", Options{},
+			[]string{`a.csv:3:5 column "item" says`}},
+		{"levels", "id,level,mood\nabc,submission-level,sad\nabd,comment-level,glad\n", Options{},
+			[]string{`a.csv:3:5 column "level" says`}},
+		{"dumps", "id,dump,mood\nabc,RS_2020-01.zst,sad\nabd,RC_2020-01.zst,glad\n", Options{},
+			[]string{`a.csv:3:5 column "dump" says`}},
 		{"toplevel", "id,toplevel,mood\nabc,1,sad\nabd,0,glad\n", Options{}, []string{`a.csv:3:5 column "toplevel" says`}},
 		{"nesting", "id,nesting,mood\nabc,0,sad\nabd,1,glad\n", Options{}, []string{`a.csv:3:5 column "nesting" says`}},
 		{"ids of rows beside those of posts",
@@ -172,21 +218,25 @@ func TestInitAsks(t *testing.T) {
 			[]string{`a.csv:4:5 column "utterance_id" says`}},
 		{"ids of utterances", "post_id,utt_id,mood\n1ab00,1ab00,sad\n1ab01,kabc123,glad\n", Options{},
 			[]string{`a.csv:3:7 column "utt_id" says`}},
-		{"comments of posts, which nobody chose", "post_id,kind,permalink,mood\nabc,comment,/r/x/comments/abc/t/def/,sad\nabd,comment,/r/x/comments/abd/t/deg/,glad\n", Options{},
+		{"comments of posts, which nobody chose",
+			"post_id,kind,permalink,mood\nabc,comment,/r/x/comments/abc/t/def/,sad\nabd,comment,/r/x/comments/abd/t/deg/,glad\n", Options{},
 			[]string{`a.csv:2:5 column "kind" says`, "a.csv:3:5 column"}},
-		{"many rows", "id,mood\nabc,sad\nabc,glad\n", Options{}, []string{"a.csv:3:0 post abc, image 0, is already on line 2"}},
+		{"many rows", "id,mood\nabc,sad\nabc,glad\n", Options{},
+			[]string{"a.csv:3:0 post abc, image 0, is already on line 2"}},
 	} {
 		_, err := initFiles(t, test.o, file(t, "a.csv", test.in))
 		wantPlaces(t, test.name, err, test.want...)
 	}
 	_, err := initText(t, "a.json", `{"train": [{"id": "abc"}], "info": {"x": [1]}, "test": [{"id": "abd"}]}`)
 	wantPlaces(t, "two lists", err, `a.json:1:`)
-	if err == nil || !strings.Contains(err.Error(), `two keys hold lists of records, "train" and "test"`) || !strings.Contains(err.Error(), "--records train") {
+	if err == nil || !strings.Contains(err.Error(), `two keys hold lists of records, "train" and "test"`) ||
+		!strings.Contains(err.Error(), "--records train") {
 		t.Errorf("two lists: %v", err)
 	}
 }
 
-// TestInitIDs: init takes a column for the ids by each of the names of a release's ids, although one value is not an id.
+// TestInitIDs: init takes a column for the ids by each of the names of a release's ids, although one value is not an
+// id.
 func TestInitIDs(t *testing.T) {
 	for _, name := range manifest.FieldID.Names() {
 		d, err := Files(t.Context(), []string{file(t, "a.csv", "x,"+name+"\n1,abc\n9,abd\n4,a-e\n")},
@@ -219,35 +269,51 @@ func TestInitTakes(t *testing.T) {
 		want     string   // the header and first row of the example
 		notes    []string // among the guesses and warnings
 	}{
-		{"Dreaddit", "post_id,text,id,label,confidence\n8abcd1,I said it. Twice.,33000,1,0.8\n8abcd2,Not again!,33001,0,1\n8abcd3,Well,33002,1,0.6\n8abcd4,I,33003,0,1\n", Options{},
-			"id,label,confidence 8abcd1,1,0.8", []string{`not used: "id": it numbers the rows (33000, 33001 and on), so it is not the id of a post`}},
-		{"letters beat digits", "id,post_id,x\n17,abc,a\n99,abd,b\n4,abe,a\n", Options{}, "id,x abc,a", []string{`not used: "id": it holds nothing but digits`}},
+		{"Dreaddit",
+			"post_id,text,id,label,confidence\n8abcd1,I said it. Twice.,33000,1,0.8\n8abcd2,Not again!,33001,0,1\n8abcd3,Well,33002,1,0.6\n8abcd4,I,33003,0,1\n", Options{},
+			"id,label,confidence 8abcd1,1,0.8",
+			[]string{`not used: "id": it numbers the rows (33000, 33001 and on), so it is not the id of a post`}},
+		{"letters beat digits", "id,post_id,x\n17,abc,a\n99,abd,b\n4,abe,a\n", Options{}, "id,x abc,a",
+			[]string{`not used: "id": it holds nothing but digits`}},
 		{"comments beside posts", "text,id,link_id,parent_id\nx,def1,t3_abc,t1_def0\ny,def2,t3_abd,t1_def1\n",
 			Options{ID: "link_id"},
 			"id abc", []string{"id is column \"link_id\": --id names it", "no column looks like labels"}},
 		{"posts alone", "id,linked_submission_id,mood\nabc,,sad\ndef01,abc,glad\nabd,,glad\n", Options{PostsOnly: true},
 			"id,mood abc,sad", []string{"--posts-only leaves out the rows about comments: 1 of 3"}},
-		{"posts alone, by numbers", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\nabe,0,glad\n", Options{PostsOnly: true}, "id,mood abc,sad",
+		{"posts alone, by numbers", "id,is_comment,mood\nabc,0,sad\nabd,1,glad\nabe,0,glad\n", Options{PostsOnly: true},
+			"id,mood abc,sad",
 			[]string{"--posts-only leaves out the rows about comments: 1 of 3", `not used: "is_comment": it says whether`}},
 		{"a flag that says what it is not", "id,is_comment,mood\nabc,0,sad\nabd,?,glad\nabe,,glad\n",
 			Options{PostsOnly: true}, "id,mood abc,sad",
 			[]string{"--posts-only leaves out the rows about comments: 1 of 3"}},
-		{"kinds that are labels", "id,act,mood\nabc,reply,sad\nabd,thread,glad\nabe,reply,glad\n", Options{}, "id,act,mood abc,reply,sad", nil},
-		{"posts alone, by all that says so", "id,type,permalink,mood\n1sk9mhg,post,/r/x/comments/1sk9mhg/t/,sad\nabc1,comment,/r/x/comments/zzz/t/abc1/,glad\neebbqej,post,,glad\nt1_abe,,,glad\n" +
-			"abf,post,/r/x/comments/zzz/t/abg/,glad\n", Options{PostsOnly: true, ID: "id"}, "id,mood 1sk9mhg,sad", []string{"--posts-only leaves out the rows about comments: 4 of 5", `not used: "type": it says whether a row is about a post or a comment`}},
+		{"kinds that are labels", "id,act,mood\nabc,reply,sad\nabd,thread,glad\nabe,reply,glad\n", Options{},
+			"id,act,mood abc,reply,sad", nil},
+		{"posts alone, by all that says so",
+			"id,type,permalink,mood\n1sk9mhg,post,/r/x/comments/1sk9mhg/t/,sad\nabc1,comment,/r/x/comments/zzz/t/abc1/,glad\neebbqej,post,,glad\nt1_abe,,,glad\n" +
+				"abf,post,/r/x/comments/zzz/t/abg/,glad\n", Options{PostsOnly: true, ID: "id"}, "id,mood 1sk9mhg,sad",
+			[]string{"--posts-only leaves out the rows about comments: 4 of 5",
+				`not used: "type": it says whether a row is about a post or a comment`}},
 		{"other posts, which --id decides", "id,anchor,mood\nabc,t3_abd,sad\nabe,t3_abf,glad\n", Options{ID: "id"},
 			"id,mood abc,sad", nil},
-		{"another post as the row's, by --id", "id,permalink,mood\nabc,/r/x/comments/abd/t/,sad\nabe,/r/x/comments/abf/t/,glad\n", Options{ID: "permalink"}, "id,mood abd,sad", nil},
+		{"another post as the row's, by --id",
+			"id,permalink,mood\nabc,/r/x/comments/abd/t/,sad\nabe,/r/x/comments/abf/t/,glad\n", Options{ID: "permalink"},
+			"id,mood abd,sad", nil},
 		{"posts alone, by another post", "id,anchor,mood\nabc,t3_abd,sad\nabe,,glad\n", Options{PostsOnly: true},
 			"id,mood abe,glad", []string{"leaves out the rows about comments: 1 of 2"}},
 		{"posts alone, by their threads", "id,link_id,mood\nabc,t3_abd,sad\nabe,,glad\n", Options{PostsOnly: true},
 			"id,mood abe,glad", []string{"leaves out the rows about comments: 1 of 2"}},
 		{"a flag that is kept", "id,comment,mood\nabc,true,sad\nabe,false,glad\n", Options{Keep: []string{"comment"}},
 			"id,mood,comment abc,sad,true", nil},
-		{"crossposts", "id,crosspost_parent,prev_id,duplicate_of,mood\nabc,t3_abd,t3_abe,t3_abf,sad\nabe,t3_abf,t3_abg,,glad\n", Options{}, "id,mood abc,sad", nil},
-		{"links of confirmed posts", "id,name,url,anchor,mood\nabc,t3_abc,https://redd.it/abd,t3_abd,sad\nabe,t3_abe,https://redd.it/abf,t3_abf,glad\n", Options{}, "id,mood abc,sad", nil},
-		{"parents that are labels", "id,root,thread,comment,mood\nabc,mother,first,yes and no,sad\nabe,father,second,a,glad\n", Options{}, "id,root,thread,mood abc,mother,first,sad", nil},
-		{"posts of comments", "post_id,kind,permalink,mood\nabc,comment,/r/x/comments/abc/t/def/,sad\nabd,comment,/r/x/comments/abd/t/deg/,glad\n", Options{ID: "post_id"},
+		{"crossposts",
+			"id,crosspost_parent,prev_id,duplicate_of,mood\nabc,t3_abd,t3_abe,t3_abf,sad\nabe,t3_abf,t3_abg,,glad\n",
+			Options{}, "id,mood abc,sad", nil},
+		{"links of confirmed posts",
+			"id,name,url,anchor,mood\nabc,t3_abc,https://redd.it/abd,t3_abd,sad\nabe,t3_abe,https://redd.it/abf,t3_abf,glad\n", Options{}, "id,mood abc,sad", nil},
+		{"parents that are labels",
+			"id,root,thread,comment,mood\nabc,mother,first,yes and no,sad\nabe,father,second,a,glad\n", Options{},
+			"id,root,thread,mood abc,mother,first,sad", nil},
+		{"posts of comments",
+			"post_id,kind,permalink,mood\nabc,comment,/r/x/comments/abc/t/def/,sad\nabd,comment,/r/x/comments/abd/t/deg/,glad\n", Options{ID: "post_id"},
 			"id,mood abc,sad", []string{`not used: "kind": it says whether`}},
 		{"posts alone, by the ids of rows",
 			"entry_id,link_id,mood\n1ab00,t3_1ab00,sad\nfgb3bdv,t3_1ab00,glad\n1ab01,t3_1ab01,glad\n",
@@ -274,48 +340,85 @@ func TestInitTakes(t *testing.T) {
 			Options{ID: "post_id", Many: true}, "id,mood,turn abc,sad,0", nil},
 		{"turns that are labels", "id,turn,turns,turn_type\nabc,left,3,a\nabd,right,3,b\n", Options{},
 			"id,turn,turns,turn_type abc,left,3,a", nil},
-		{"labels that speak of comments", "id,about,mood\nabc,comment,sad\nabd,picture,glad\n", Options{}, "id,about,mood abc,comment,sad", nil},
-		{"comments that --id leaves aside", "id,top_comment,mood\nabc,t1_def,sad\nabd,t1_deg,glad\n", Options{ID: "id"}, "id,mood abc,sad", nil},
-		{"a kind of posts", "id,post_type,mood\nabc,image,sad\nabd,gallery,glad\n", Options{}, "id,post_type,mood abc,image,sad", nil},
-		{"all posts", "id,type,mood\nabc,post,sad\nabd,post,glad\n", Options{}, "id,mood abc,sad", []string{`not used: "type": it says whether`}},
-		{"a type that is a label", "id,type,mood\nabc,comment,sad\nabd,rant,glad\n", Options{}, "id,type,mood abc,comment,sad", nil},
-		{"links to comments", "id,url,mood\nabc,/r/x/comments/zzz/t/abd/,sad\nabe,/r/x/comments/zzz/t/abf/,glad\n", Options{}, "id,mood abc,sad", nil},
+		{"labels that speak of comments", "id,about,mood\nabc,comment,sad\nabd,picture,glad\n", Options{},
+			"id,about,mood abc,comment,sad", nil},
+		{"comments that --id leaves aside", "id,top_comment,mood\nabc,t1_def,sad\nabd,t1_deg,glad\n", Options{ID: "id"},
+			"id,mood abc,sad", nil},
+		{"a kind of posts", "id,post_type,mood\nabc,image,sad\nabd,gallery,glad\n", Options{},
+			"id,post_type,mood abc,image,sad", nil},
+		{"all posts", "id,type,mood\nabc,post,sad\nabd,post,glad\n", Options{}, "id,mood abc,sad",
+			[]string{`not used: "type": it says whether`}},
+		{"a type that is a label", "id,type,mood\nabc,comment,sad\nabd,rant,glad\n", Options{},
+			"id,type,mood abc,comment,sad", nil},
+		{"links to comments", "id,url,mood\nabc,/r/x/comments/zzz/t/abd/,sad\nabe,/r/x/comments/zzz/t/abf/,glad\n",
+			Options{}, "id,mood abc,sad", nil},
 		{"long words", "id,tone\nabc,positive\nabd,negative\n", Options{}, "id,tone abc,positive", nil},
-		{"two names for one", "image_id,permalink,mood\nabc,/r/x/comments/abc/t/,sad\nabd,/r/x/comments/abd/t/,glad\n", Options{}, "id,mood abc,sad", []string{`not used: "permalink": it holds what people wrote, or addresses`}},
-		{"digests by their form", "id,hash,look\nabc," + hash + ",0123456789abcdef\nabd," + hash2 + ",1123456789abcdef\n", Options{},
-			"id,sha256,phash abc," + hash + ",0123456789abcdef", []string{`sha256 is column "hash": by its form`, "would be outcome changed"}},
-		{"two digests", "id,a,b\nabc," + hash + "," + hash2 + "\n", Options{}, "id abc", []string{`not used: "a": several columns look like sha256`}},
-		{"scores and times", "id,score,created_utc,hasImage,ratio\nabc,7,1567435668.0,True,0.5\nabd,7,1567435669.0,False,\n", Options{},
-			"id,score,created_utc,hasimage,ratio abc,7,2019-09-02T14:47:48Z,true,0.5", []string{"column score (integer)", "column created_utc (timestamp)", "column hasimage (boolean)"}},
-		{"numbers that begin with zeros", "id,code,mood\nabc,00211,sad\nabd,00310,glad\nabe,12345,sad\nabf,00212,sad\n", Options{Keep: []string{"code"}}, "id,mood,code abc,sad,00211", []string{"column code (text)"}},
-		{"numbers that begin with zeros, which nobody kept", padded.String(), Options{}, "id,mood a0,sad", []string{`column "code" has numbers that would not stay as they are, such as at `}},
-		{"numbers with too many digits", "id,number,mood\nabc,12345678901234567890,sad\nabd,12345678901234567891,glad\n", Options{Keep: []string{"number"}},
+		{"two names for one", "image_id,permalink,mood\nabc,/r/x/comments/abc/t/,sad\nabd,/r/x/comments/abd/t/,glad\n",
+			Options{}, "id,mood abc,sad", []string{`not used: "permalink": it holds what people wrote, or addresses`}},
+		{"digests by their form", "id,hash,look\nabc," + hash + ",0123456789abcdef\nabd," + hash2 + ",1123456789abcdef\n",
+			Options{},
+			"id,sha256,phash abc," + hash + ",0123456789abcdef",
+			[]string{`sha256 is column "hash": by its form`, "would be outcome changed"}},
+		{"two digests", "id,a,b\nabc," + hash + "," + hash2 + "\n", Options{}, "id abc",
+			[]string{`not used: "a": several columns look like sha256`}},
+		{"scores and times",
+			"id,score,created_utc,hasImage,ratio\nabc,7,1567435668.0,True,0.5\nabd,7,1567435669.0,False,\n", Options{},
+			"id,score,created_utc,hasimage,ratio abc,7,2019-09-02T14:47:48Z,true,0.5",
+			[]string{"column score (integer)", "column created_utc (timestamp)", "column hasimage (boolean)"}},
+		{"numbers that begin with zeros", "id,code,mood\nabc,00211,sad\nabd,00310,glad\nabe,12345,sad\nabf,00212,sad\n",
+			Options{Keep: []string{"code"}}, "id,mood,code abc,sad,00211", []string{"column code (text)"}},
+		{"numbers that begin with zeros, which nobody kept", padded.String(), Options{}, "id,mood a0,sad",
+			[]string{`column "code" has numbers that would not stay as they are, such as at `}},
+		{"numbers with too many digits", "id,number,mood\nabc,12345678901234567890,sad\nabd,12345678901234567891,glad\n",
+			Options{Keep: []string{"number"}},
 			"id,mood,number abc,sad,12345678901234567890", []string{"column number (text)"}},
-		{"large numbers", "id,number,mood\nabc,1234567890123456789,sad\nabd,0.30000000000000004,glad\n", Options{Keep: []string{"number"}}, "id,mood,number abc,sad,1234567890123456789", []string{"column number (text)"}},
-		{"words", "id,clean_title,image_url,author,mood\nabc,a title,https://i.redd.it/a.jpg,ann,sad\nabd,b,https://i.redd.it/b.jpg,bob,glad\n", Options{Keep: []string{"clean_title"}},
-			"id,mood,clean_title abc,sad,a title", []string{`column "clean_title" holds what people wrote`, `not used: "image_url"`, `not used: "author": it is about people`}},
-		{"named", "id,post,mood\n1,abc,sad\n2,abd,glad\n3,abe,glad\n", Options{ID: "post"}, "id,mood abc,sad", []string{"--id names it"}},
-		{"people", "id,redditor,annotator,ip,name,phone,uid,worker_id,mood\nabc,user0,Ann,::1,Ann,12,7,w1,sad\nabd,user0,Ann,::1,Ann,12,7,w1,glad\n", Options{},
-			"id,mood abc,sad", []string{`column "redditor" may hold`, `column "annotator" may hold`, `column "ip" may hold`, `column "name" may hold`,
+		{"large numbers", "id,number,mood\nabc,1234567890123456789,sad\nabd,0.30000000000000004,glad\n",
+			Options{Keep: []string{"number"}}, "id,mood,number abc,sad,1234567890123456789",
+			[]string{"column number (text)"}},
+		{"words",
+			"id,clean_title,image_url,author,mood\nabc,a title,https://i.redd.it/a.jpg,ann,sad\nabd,b,https://i.redd.it/b.jpg,bob,glad\n", Options{Keep: []string{"clean_title"}},
+			"id,mood,clean_title abc,sad,a title", []string{`column "clean_title" holds what people wrote`,
+				`not used: "image_url"`, `not used: "author": it is about people`}},
+		{"named", "id,post,mood\n1,abc,sad\n2,abd,glad\n3,abe,glad\n", Options{ID: "post"}, "id,mood abc,sad",
+			[]string{"--id names it"}},
+		{"people",
+			"id,redditor,annotator,ip,name,phone,uid,worker_id,mood\nabc,user0,Ann,::1,Ann,12,7,w1,sad\nabd,user0,Ann,::1,Ann,12,7,w1,glad\n", Options{},
+			"id,mood abc,sad", []string{`column "redditor" may hold`, `column "annotator" may hold`, `column "ip" may hold`,
+				`column "name" may hold`,
 				`column "phone" may hold`, `column "uid" may hold`, `column "worker_id" may hold`}},
-		{"a sentence", "id,content,mood\nabc,I am sad,sad\nabd,so am I,glad\nabe,why,glad\n", Options{}, "id,mood abc,sad", []string{`not used: "content": it holds no short labels`}},
-		{"sentences in more than a tenth", remarks(3), Options{}, "id,mood a0,sad", []string{`not used: "remark": it holds what people wrote`}},
+		{"a sentence", "id,content,mood\nabc,I am sad,sad\nabd,so am I,glad\nabe,why,glad\n", Options{},
+			"id,mood abc,sad", []string{`not used: "content": it holds no short labels`}},
+		{"sentences in more than a tenth", remarks(3), Options{}, "id,mood a0,sad",
+			[]string{`not used: "remark": it holds what people wrote`}},
 		{"sentences in a tenth", remarks(2), Options{}, "id,mood,remark a0,sad,a b c d e f", nil},
 		{"months and subreddits", "id,month,subreddit,by\nabc,2021-03,u_ann,u_ann\nabd,2021-03,memes,u/bob\n", Options{},
 			"id,subreddit abc,", []string{`subreddit is column "subreddit": by its name`,
 				`column "subreddit": cells that name the profile of a user (u_NAME), and count as empty: 1`,
 				`not used: "month"`, `not used: "by"`}},
-		{"many, one without a label", "id,tone,cat\n1ab00,x,anger\n1ab00,y,blame\n1ab01,x,blame\n1ab01,y,anger\n1ab02,x,anger\n1ab02,y,\n", Options{Many: true},
-			"id,tone,cat 1ab00,x,anger", []string{`column "cat" has no label in some rows, such as at `, "a.csv:7:9", "it passes through as text, null where a row says nothing"}},
-		{"many, one without a name", "id,tone,cat\n1ab00,x,Anna Schmidt\n1ab00,y,Hans Meier\n1ab01,x,Anna Schmidt\n1ab01,y,Hans Meier\n1ab02,x,\n", Options{Many: true},
+		{"many, one without a label",
+			"id,tone,cat\n1ab00,x,anger\n1ab00,y,blame\n1ab01,x,blame\n1ab01,y,anger\n1ab02,x,anger\n1ab02,y,\n",
+			Options{Many: true},
+			"id,tone,cat 1ab00,x,anger", []string{`column "cat" has no label in some rows, such as at `, "a.csv:7:9",
+				"it passes through as text, null where a row says nothing"}},
+		{"many, one without a name",
+			"id,tone,cat\n1ab00,x,Anna Schmidt\n1ab00,y,Hans Meier\n1ab01,x,Anna Schmidt\n1ab01,y,Hans Meier\n1ab02,x,\n",
+			Options{Many: true},
 			"id,tone 1ab00,x", []string{`column "cat" may hold names of people`}},
-		{"many, missing words", "id,tone,cat\n1ab00,x,anger\n1ab00,y,nan\n1ab01,x,blame\n1ab01,y,anger\n", Options{Many: true},
-			"id,tone 1ab00,x", []string{`column "cat" would hold labels, but "nan" stands for none in some rows, such as at `, "a.csv:3:9", "leave these cells empty"}},
-		{"two signs between labels", "id,tags\n1ab00,funny;dark\n1ab01,\"funny, dark\"\n1ab02,dark\n1ab03,funny\n1ab04,\"funny, dark\"\n", Options{},
-			"id,tags 1ab00,funny;dark", []string{`cells of column "tags" are parted by "," and by other signs, such as at `, `a.csv:2:7: "funny;dark" was taken for one label`}},
-		{"a few with commas", "id,tags\n1ab00,funny;dark\n1ab01,dark;sad\n1ab02,\"sad, funny\"\n1ab03,sad;funny\n1ab04,sad;funny\n1ab05,dark\n1ab06,sad\n1ab07,sad\n", Options{},
-			"id,tags 1ab00,funny|dark", []string{`cells of column "tags" are parted by ";" and by other signs, such as at `, `a.csv:4:7: "sad, funny" was taken for one label`}},
-		{"many", "id,sentence,mood\nabc,17,sad\nabc,5,glad\nabd,9,sad\n", Options{Many: true}, "id,mood,sentence abc,sad,17", nil},
+		{"many, missing words", "id,tone,cat\n1ab00,x,anger\n1ab00,y,nan\n1ab01,x,blame\n1ab01,y,anger\n",
+			Options{Many: true},
+			"id,tone 1ab00,x",
+			[]string{`column "cat" would hold labels, but "nan" stands for none in some rows, such as at `, "a.csv:3:9",
+				"leave these cells empty"}},
+		{"two signs between labels",
+			"id,tags\n1ab00,funny;dark\n1ab01,\"funny, dark\"\n1ab02,dark\n1ab03,funny\n1ab04,\"funny, dark\"\n", Options{},
+			"id,tags 1ab00,funny;dark", []string{`cells of column "tags" are parted by "," and by other signs, such as at `,
+				`a.csv:2:7: "funny;dark" was taken for one label`}},
+		{"a few with commas",
+			"id,tags\n1ab00,funny;dark\n1ab01,dark;sad\n1ab02,\"sad, funny\"\n1ab03,sad;funny\n1ab04,sad;funny\n1ab05,dark\n1ab06,sad\n1ab07,sad\n", Options{},
+			"id,tags 1ab00,funny|dark", []string{`cells of column "tags" are parted by ";" and by other signs, such as at `,
+				`a.csv:4:7: "sad, funny" was taken for one label`}},
+		{"many", "id,sentence,mood\nabc,17,sad\nabc,5,glad\nabd,9,sad\n", Options{Many: true},
+			"id,mood,sentence abc,sad,17", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, err := initFiles(t, test.o, file(t, "a.csv", test.in))
@@ -354,13 +457,16 @@ func TestInitDataset(t *testing.T) {
 	sum := strings.Repeat("0c", 32)
 	number := func(s string) manifest.Cell { return manifest.Cell{Text: s, Float: true} }
 	o := parquet("id,ocr_text,ocr_confidence,width,height,sha256,phash,mood,caption", nil,
-		[]manifest.Cell{text("abc"), text("read words"), number("90.5"), text("10"), text("20"), text(sum), text("00ff00ff00ff00ff"), text("sad"), text("a")},
-		[]manifest.Cell{text("abc/1"), text(""), number("0"), text("10"), text("20"), text(strings.Repeat("0d", 32)), text("00ff00ff00ff00fe"), text("glad"), text("b")})
+		[]manifest.Cell{text("abc"), text("read words"), number("90.5"), text("10"), text("20"), text(sum),
+			text("00ff00ff00ff00ff"), text("sad"), text("a")},
+		[]manifest.Cell{text("abc/1"), text(""), number("0"), text("10"), text("20"), text(strings.Repeat("0d", 32)),
+			text("00ff00ff00ff00fe"), text("glad"), text("b")})
 	d, err := initFiles(t, Options{Options: o}, file(t, "train-00000-of-00001.parquet", "any"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := [][]string{{"id", "image", "sha256_stripped", "phash", "mood"}, {"abc", "0", sum, "00ff00ff00ff00ff", "sad"}, {"abc", "1", strings.Repeat("0d", 32), "00ff00ff00ff00fe", "glad"}}
+	want := [][]string{{"id", "image", "sha256_stripped", "phash", "mood"},
+		{"abc", "0", sum, "00ff00ff00ff00ff", "sad"}, {"abc", "1", strings.Repeat("0d", 32), "00ff00ff00ff00fe", "glad"}}
 	if diff := cmp.Diff(want, d.Example); diff != "" {
 		t.Errorf("the rows (-want +got):\n%s", diff)
 	}
@@ -369,28 +475,34 @@ func TestInitDataset(t *testing.T) {
 
 // TestInitFiles makes one manifest of several files, whose names say the splits.
 func TestInitFiles(t *testing.T) {
-	dir := folder(t, map[string]string{"multimodal_train.tsv": "id\tmood\nabc\tsad\n", "validate.csv": "mood,id\nglad,abd\n", "README.md": "x", "test.json": `[{"id": "abe", "mood": "sad"}]`})
+	dir := folder(t, map[string]string{"multimodal_train.tsv": "id\tmood\nabc\tsad\n",
+		"validate.csv": "mood,id\nglad,abd\n", "README.md": "x", "test.json": `[{"id": "abe", "mood": "sad"}]`})
 	d, err := initFiles(t, Options{}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := [][]string{{"id", "split", "mood"}, {"abc", "train", "sad"}, {"abe", "test", "sad"}, {"abd", "validate", "glad"}}
+	want := [][]string{{"id", "split", "mood"}, {"abc", "train", "sad"}, {"abe", "test", "sad"},
+		{"abd", "validate", "glad"}}
 	if diff := cmp.Diff(want, d.Example); diff != "" {
 		t.Errorf("the rows (-want +got):\n%s", diff)
 	}
 	r := written(t, d, manifest.Options{})
-	if b, err := os.ReadFile(filepath.Join(r.Dir, manifest.SettingsName)); err != nil || !strings.Contains(string(b), "init` of 3 files.") {
+	if b, err := os.ReadFile(filepath.Join(r.Dir, manifest.SettingsName)); err != nil ||
+		!strings.Contains(string(b), "init` of 3 files.") {
 		t.Errorf("release.toml does not count the files: %v\n%s", err, b)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "more_test.csv"), []byte("id,mood\nabc,sad\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	_, err = initFiles(t, Options{}, filepath.Join(dir, "*t*.?sv"), filepath.Join(dir, "test.json"))
-	wantPlaces(t, "two files with one id", err, `multimodal_train.tsv:2:0 post abc, image 0, is already in "more_test.csv", line 2`)
-	if _, err := initFiles(t, Options{}, filepath.Join(dir, "none*")); !os.IsNotExist(err) && !strings.Contains(err.Error(), "no such file") {
+	wantPlaces(t, "two files with one id", err,
+		`multimodal_train.tsv:2:0 post abc, image 0, is already in "more_test.csv", line 2`)
+	if _, err := initFiles(t, Options{}, filepath.Join(dir, "none*")); !os.IsNotExist(err) &&
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a pattern without files: %v", err)
 	}
-	if _, err := initFiles(t, Options{}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no files of annotations") {
+	if _, err := initFiles(t, Options{}, t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "no files of annotations") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -408,7 +520,8 @@ func TestInitFileSplits(t *testing.T) {
 		{"part1_train1.csv part1_train2.csv part2_test.csv", "", "test train train", ""},
 		{"dev-train.csv test.csv", "", "train train",
 			`the name of "test.csv" says a split, but that of "dev-train.csv" says none, or several: ` + look},
-		{"fold1.csv fold2.csv", "", "train train", `the names of "fold1.csv" and the other files may say splits, but not usual ones: ` + look},
+		{"fold1.csv fold2.csv", "", "train train",
+			`the names of "fold1.csv" and the other files may say splits, but not usual ones: ` + look},
 		{"a_cv.csv b_cv.csv", "", "train train", `the names of "a_cv.csv" and the other files`},
 		{"part1.csv part2.csv", "", "train train", ""},
 		{"data_train.csv extra.csv", "", "train train",

@@ -296,9 +296,11 @@ func person(word string) string {
 // Endings of words in other languages, and what stands behind a person without a sign between: Benutzername,
 // autorenkennung.
 var (
-	foreignTails = []string{"", "name", "namen", "namn", "navn", "naam", "nev", "adi", "id", "kennung", "kuerzel", "kurzel", "konto", "nr",
+	foreignTails = []string{"", "name", "namen", "namn", "navn", "naam", "nev", "adi", "id", "kennung", "kuerzel",
+		"kurzel", "konto", "nr",
 		"nummer", "mail", "code", "kode", "kod", "koodi"}
-	foreignEnds = []string{"", "s", "e", "n", "en", "es", "a", "as", "os", "i", "in", "innen", "ow", "owie", "y", "u", "lar", "ler"}
+	foreignEnds = []string{"", "s", "e", "n", "en", "es", "a", "as", "os", "i", "in", "innen", "ow", "owie", "y", "u",
+		"lar", "ler"}
 )
 
 // isForeign reports whether a word says in another language than English that somebody is meant, alone, with an ending,

@@ -101,13 +101,16 @@ func TestColumnsOfPeople(t *testing.T) {
 		{column("matriculation", "yes", "no"), false}, {column("mentions", "2", "3"), false},
 		{column("user_count", "2"), false}, {column("is_mod", "0", "1"), false},
 		{column("person", "0", "1"), false}, {column("person", "Ann", "Bob"), true},
-		{column("is_mod", "True", "False"), false}, {column("throwaway_account", "yes", "no"), false}, {column("owner", "2", "3"), true},
+		{column("is_mod", "True", "False"), false}, {column("throwaway_account", "yes", "no"), false},
+		{column("owner", "2", "3"), true},
 		{column("insta", "0", "1"), false}, {column("insta", "anna", "bert"), true}, {column("client", "yes", "no"),
 			false},
 		{column("victim", "ja", "nein"), false}, {column("operator", "0", "1"), true},
 		{column("annotator", "0", "1"), true}, {column("author_premium", "true"), true}, {column("uid", "7"), true},
-		{column("saved", "false"), true}, {column("saved", "12", "7"), false}, {column("likes", "true", "false"), true}, {column("likes", "1204"), false},
-		{column("hidden", "meaning", "none"), false}, {column("domain", "i.redd.it", "self.somebody"), true}, {column("domain", "i.redd.it", "imgur.com"), false},
+		{column("saved", "false"), true}, {column("saved", "12", "7"), false}, {column("likes", "true", "false"), true},
+		{column("likes", "1204"), false},
+		{column("hidden", "meaning", "none"), false}, {column("domain", "i.redd.it", "self.somebody"), true},
+		{column("domain", "i.redd.it", "imgur.com"), false},
 	} {
 		if got := c.column.private() != ""; got != c.want {
 			t.Errorf("%s with %v: private %v, want %v", c.column.name, c.column.cells, got, c.want)
@@ -132,11 +135,15 @@ func TestInitLeavesGiversOut(t *testing.T) {
 		{"IPAddress", "Completion code", "C1XY1 C1XY2", true}, {"ipaddr", "seed", "12345 12388", true}, {"WorkerId",
 			"Answer.gender", "female male", true},
 		{"WorkerId", "Sex", "Male Female", true}, {"annotator", "zip", "99817 10115", true},
-		{"Participant id", "Country of residence", "Norway Chile", true}, {"Participant id", "Language", "French Dutch", true},
-		{"Participant id", "First language", "French Dutch", true}, {"Participant id", "Fluent languages", "French Dutch", true},
-		{"Participant id", "Total approvals", "100 200", true}, {"Participant id", "Started at", "2024-01-01T10:00:00Z 2024-01-01T10:00:01Z", true},
+		{"Participant id", "Country of residence", "Norway Chile", true},
+		{"Participant id", "Language", "French Dutch", true},
+		{"Participant id", "First language", "French Dutch", true},
+		{"Participant id", "Fluent languages", "French Dutch", true},
+		{"Participant id", "Total approvals", "100 200", true},
+		{"Participant id", "Started at", "2024-01-01T10:00:00Z 2024-01-01T10:00:01Z", true},
 		{"WorkerId", "Answer.native_language", "French Dutch", true}, {"WorkerId", "Answer.state", "Ohio Utah", true},
-		{"AssignmentId", "Answer.gender", "f f", true}, {"WorkerId", "emotional_state", "calm tense", false}, {"Wie heißt du?", "Dein Alter", "20 31", true},
+		{"AssignmentId", "Answer.gender", "f f", true}, {"WorkerId", "emotional_state", "calm tense", false},
+		{"Wie heißt du?", "Dein Alter", "20 31", true},
 		{"Your name", "Geschlecht", "m w", true},
 		{"worker_id", "religion", "0 1", false}, {"worker_id", "race", "yes no", false}, {"worker_id", "mood_level",
 			"high low", false},
@@ -164,7 +171,8 @@ func TestInitLeavesGiversOut(t *testing.T) {
 // TestLooksLikeAccounts: which labels look like names of accounts.
 func TestLooksLikeAccounts(t *testing.T) {
 	for _, labels := range []string{
-		"jkim545 cyXie Lil_SpazJoekp Watchful1 Jupin210 DankMemesMods", "kn0thing spez", "Watchful1 jkim545 bboe DankMemesMods", "AutoModerator Watchful1",
+		"jkim545 cyXie Lil_SpazJoekp Watchful1 Jupin210 DankMemesMods", "kn0thing spez",
+		"Watchful1 jkim545 bboe DankMemesMods", "AutoModerator Watchful1",
 		"@joekp @cy_xie", "xX_jo3kp_Xx cyXie", "jkim545", "Jupin-210 cyXie",
 	} {
 		if !lookLikeAccounts(strings.Fields(labels), english) {
@@ -173,19 +181,28 @@ func TestLooksLikeAccounts(t *testing.T) {
 	}
 	for _, labels := range []string{"Анна,Борис", "محمد,فاطمة", "王伟,李娜,张敏", "太郎,花子", "田中 太郎,鈴木 一郎", "김민수,박지훈",
 		"משה,רחל", "Γιώργος,Ελένη", "राहुल,प्रिया",
-		"สมชาย,สมหญิง", "Kwame,Ngozi,Chidi", "Nguyen,Tran,Thuy", "HansMeier,AnnaSchmidt", "A. Meier,B. Schmidt", "Иванов И. И.,Петров П.", "anna,bert", "Hans Meier,Anna Schmidt,Leo Huber", "Meier; Clara,Élif,José", "anna_1,bob_2", "alice:pos,bob:neg"} {
+		"สมชาย,สมหญิง", "Kwame,Ngozi,Chidi", "Nguyen,Tran,Thuy", "HansMeier,AnnaSchmidt", "A. Meier,B. Schmidt",
+		"Иванов И. И.,Петров П.", "anna,bert", "Hans Meier,Anna Schmidt,Leo Huber", "Meier; Clara,Élif,José",
+		"anna_1,bob_2", "alice:pos,bob:neg"} {
 		if got := lookLikeNames(strings.Split(labels, ","), english); got != "names of people" {
 			t.Errorf("%s look like %q", labels, got)
 		}
 	}
 	for _, labels := range []string{
-		"радость вера надежда любовь", "积极 消极 中性", "高兴 愤怒 难过", "嬉しい 悲しい", "긍정 부정 중립", "김치 박물관 최고", "فرح حزن", "χαρά λύπη", "खुशी दुख", "joy hope none", "mark_spam keep", "bert roberta gpt-2", "gpt claude gemini bert", "julia ruby ada python", "Paris Jordan Georgia", "metaphor bob none", "anna",
+		"радость вера надежда любовь", "积极 消极 中性", "高兴 愤怒 难过", "嬉しい 悲しい", "긍정 부정 중립", "김치 박물관 최고", "فرح حزن", "χαρά λύπη",
+		"खुशी दुख", "joy hope none", "mark_spam keep", "bert roberta gpt-2", "gpt claude gemini bert",
+		"julia ruby ada python", "Paris Jordan Georgia", "metaphor bob none", "anna",
 		"Donald_Trump Brexit Covid", "2024-01-01T10:00:00Z 2024-01-02T10:00:00Z",
-		"Metaphor Irony None", "SS1 SS2 SS4", "F1 F2 F3", "figurative_language irony", "c_2_way_label c_3_way_label", "HateSpeech OffensiveLanguage Neither",
-		"hateful non-hateful notHateful", "very_negative negative neutral positive very_positive", "en de fr pt-BR en-US zh-Hans", "NSFW SFW", "LGBTQ POC women",
-		"class1 class2 class3", "topic_17 topic_4", "covid19 negative none", "traurig froh angst", "0 1 2", "2_way 3_way", "gpt-4 llama-2-7b mistral-7b claude-3", "image text",
-		"gpt-3.5 gpt-4.1 o1-mini", "Q1 Q2 Q3", "2019-Q1 2020-Q2", "IC3 OTH SR1", "A+ A B-", "AskReddit memes me_irl", "jpg png gif mp4", "i.redd.it v.redd.it", "eebbqej ed5f85d edvnz26 ee1kqa8 edqywzt ed00q6i",
-		"lvl1 lvl2 lvl3", "USA GBR DEU", "yes no", "n/a bboe", "Antisemitism Islamophobia Ableism", "B2B B2C", "neg_emo pos_emo", "",
+		"Metaphor Irony None", "SS1 SS2 SS4", "F1 F2 F3", "figurative_language irony", "c_2_way_label c_3_way_label",
+		"HateSpeech OffensiveLanguage Neither",
+		"hateful non-hateful notHateful", "very_negative negative neutral positive very_positive",
+		"en de fr pt-BR en-US zh-Hans", "NSFW SFW", "LGBTQ POC women",
+		"class1 class2 class3", "topic_17 topic_4", "covid19 negative none", "traurig froh angst", "0 1 2", "2_way 3_way",
+		"gpt-4 llama-2-7b mistral-7b claude-3", "image text",
+		"gpt-3.5 gpt-4.1 o1-mini", "Q1 Q2 Q3", "2019-Q1 2020-Q2", "IC3 OTH SR1", "A+ A B-", "AskReddit memes me_irl",
+		"jpg png gif mp4", "i.redd.it v.redd.it", "eebbqej ed5f85d edvnz26 ee1kqa8 edqywzt ed00q6i",
+		"lvl1 lvl2 lvl3", "USA GBR DEU", "yes no", "n/a bboe", "Antisemitism Islamophobia Ableism", "B2B B2C",
+		"neg_emo pos_emo", "",
 	} {
 		if got := lookLikeNames(strings.Fields(labels), english); got != "" {
 			t.Errorf("%s look like %s", labels, got)
@@ -237,7 +254,8 @@ func TestInitLeavesNamesOut(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("id,approved_by,mystery,mood,saved,kept\n")
 	for i := range 40 {
-		fmt.Fprintf(&b, "1a%02d,%s,%s,%s,False,%s\n", i, names[i%4], names[(i+1)%4], []string{"sad", "glad"}[i%2], names[i%3])
+		fmt.Fprintf(&b, "1a%02d,%s,%s,%s,False,%s\n", i, names[i%4], names[(i+1)%4], []string{"sad", "glad"}[i%2],
+			names[i%3])
 	}
 	d, err := initFiles(t, Options{Options: manifest.Options{Known: english}, Keep: []string{"kept"}}, file(t,
 		"a.csv", b.String()))

@@ -80,7 +80,8 @@ func personalValue(text string) string {
 	text = strings.ReplaceAll(plainSigns(text), "%40", "@")
 	// The expressions are slow, and most values have none of their signs.
 	switch {
-	case strings.Contains(text, "@") && mailForm.MatchString(text), strings.Contains(text, "at") && hiddenMailForm.MatchString(text):
+	case strings.Contains(text, "@") && mailForm.MatchString(text),
+		strings.Contains(text, "at") && hiddenMailForm.MatchString(text):
 		return "a mail address"
 	case strings.Contains(text, "+") && phoneForm.MatchString(text):
 		return "a telephone number"

@@ -22,18 +22,24 @@ func TestInitLeavesPlatformsOut(t *testing.T) {
 		want          string
 		says          string
 	}{
-		{"Prolific", prolific + "post_id=1ab%02d|label=sad,glad", "id,label", `column "Country of residence" may tell of the people`},
-		{"Prolific without the people", strings.Join(strings.Split(prolific, "|")[2:], "|") + "post_id=1ab%02d|label=sad,glad", "id,label",
+		{"Prolific", prolific + "post_id=1ab%02d|label=sad,glad", "id,label",
+			`column "Country of residence" may tell of the people`},
+		{"Prolific without the people", strings.Join(strings.Split(prolific, "|")[2:],
+			"|") + "post_id=1ab%02d|label=sad,glad", "id,label",
 			`column "Status" is one of Prolific's exports`},
-		{"a number beside", strings.Join(strings.Split(prolific, "|")[2:], "|") + "post_id=1ab%02d|label=sad,glad|slider=0.1%02d", "id,label",
+		{"a number beside", strings.Join(strings.Split(prolific, "|")[2:],
+			"|") + "post_id=1ab%02d|label=sad,glad|slider=0.1%02d", "id,label",
 			`column "slider" may tell of the people who answered`},
-		{"Mechanical Turk", "HITId=3X%02d|HITTypeId=3YT|Title=Label memes|Reward=$0.10|CreationTime=Mon Jan 01|MaxAssignments=3|AssignmentStatus=Approved,Rejected|" +
-			"AcceptTime=Mon Jan 0%02d|WorkTimeInSeconds=1%02d|LifetimeApprovalRate=100%% (1/1)|Last30DaysApprovalRate=100%% (1/1),0%% (0/0)|" +
-			"Input.post_id=1ab%02d|Answer.label=sad,glad|Answer.gender=f,f|Answer.state=Ohio,Utah|Answer.native_language=English,French|Approve=x,",
+		{"Mechanical Turk",
+			"HITId=3X%02d|HITTypeId=3YT|Title=Label memes|Reward=$0.10|CreationTime=Mon Jan 01|MaxAssignments=3|AssignmentStatus=Approved,Rejected|" +
+				"AcceptTime=Mon Jan 0%02d|WorkTimeInSeconds=1%02d|LifetimeApprovalRate=100%% (1/1)|Last30DaysApprovalRate=100%% (1/1),0%% (0/0)|" +
+				"Input.post_id=1ab%02d|Answer.label=sad,glad|Answer.gender=f,f|Answer.state=Ohio,Utah|Answer.native_language=English,French|Approve=x,",
 			"id,answer_label", `column "AssignmentStatus" is one of Mechanical Turk's exports`},
-		{"Toloka", "ASSIGNMENT:link=https://x.org/%02d|ASSIGNMENT:status=APPROVED,REJECTED|ASSIGNMENT:started=2024-01-01T10:00:%02d|INPUT:post_id=1ab%02d|OUTPUT:label=sad,glad",
+		{"Toloka",
+			"ASSIGNMENT:link=https://x.org/%02d|ASSIGNMENT:status=APPROVED,REJECTED|ASSIGNMENT:started=2024-01-01T10:00:%02d|INPUT:post_id=1ab%02d|OUTPUT:label=sad,glad",
 			"id,output_label", `column "ASSIGNMENT:status" is one of Toloka's exports`},
-		{"other columns", "status=open,closed|post_id=1ab%02d|label=sad,glad|language=en,de|title_length=10,37", "id,status,label,language,title_length", ""},
+		{"other columns", "status=open,closed|post_id=1ab%02d|label=sad,glad|language=en,de|title_length=10,37",
+			"id,status,label,language,title_length", ""},
 	} {
 		var header []string
 		var rows strings.Builder
@@ -63,7 +69,8 @@ func TestInitLeavesPlatformsOut(t *testing.T) {
 			continue
 		}
 		said := strings.Join(d.Warnings, "\n")
-		if got := strings.Join(d.Example[0], ","); got != test.want || !strings.Contains(said, test.says) || test.says == "" && said != "" {
+		if got := strings.Join(d.Example[0], ","); got != test.want || !strings.Contains(said, test.says) ||
+			test.says == "" && said != "" {
 			t.Errorf("%s: the columns are %s, want %s; it says\n%s", test.name, got, test.want, said)
 		}
 	}

@@ -11,10 +11,13 @@ import (
 // TestPersonalProse: what in a description names somebody.
 func TestPersonalProse(t *testing.T) {
 	for text, want := range map[string]string{
-		"Ask anna.k@uni.de about it.": "a mail address", "As Anna decided in May.": "the name of a person", "Dr. Kowalski: sad": "the name of a person",
-		"Herr Meier says so": "the name of a person", "see u/jdoe": "the name of an account", "ping @jdoe, please": "the name of an account",
+		"Ask anna.k@uni.de about it.": "a mail address", "As Anna decided in May.": "the name of a person",
+		"Dr. Kowalski: sad":  "the name of a person",
+		"Herr Meier says so": "the name of a person", "see u/jdoe": "the name of an account",
+		"ping @jdoe, please":   "the name of an account",
 		"Call +49 151 2345678": "a telephone number", "Then Élif agreed": "the name of a person",
-		"How it \"sounds\".": "", "The image mocks a person, or a group (e.g. women).": "", "Mark the rose; joy will do.": "", "Dr. No": "the name of a person",
+		"How it \"sounds\".": "", "The image mocks a person, or a group (e.g. women).": "",
+		"Mark the rose; joy will do.": "", "Dr. No": "the name of a person",
 		"either/or, and/or": "", "Paris Jordan Georgia": "", "anna": "", "": "",
 	} {
 		if got := personalProse(text); got != want {
@@ -31,7 +34,8 @@ func TestUnfitTexts(t *testing.T) {
 		{Name: "kept", Description: "Ask a@b.de"}}}
 	want := []string{`the title of category "tone" holds the name of a person`,
 		`the description of category "tone" holds a mail address`,
-		`the description of label 1 of category "tone" holds the name of a person`, `the name of label 2 of category "tone" holds the name of a person`}
+		`the description of label 1 of category "tone" holds the name of a person`,
+		`the name of label 2 of category "tone" holds the name of a person`}
 	if diff := cmp.Diff(want, UnfitTexts(s, func(name string) bool { return name == "kept" })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

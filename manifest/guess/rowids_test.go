@@ -15,13 +15,17 @@ func TestRowsThatAreNoPosts(t *testing.T) {
 		o    Options
 		want []string // nil for none
 	}{
-		{head + "id,label\n1ab03,funny\nTotal,4\n", Options{}, []string{"a.csv:5:1 the row repeats the header", `a.csv:7:1 "Total" seems to be the name of a row`}},
-		{head + "id,label\n1ab03,funny\nTotal,4\n", Options{ID: "id"}, []string{"a.csv:5:1 the row repeats the header", `a.csv:7:1 "Total" seems`}},
+		{head + "id,label\n1ab03,funny\nTotal,4\n", Options{},
+			[]string{"a.csv:5:1 the row repeats the header", `a.csv:7:1 "Total" seems to be the name of a row`}},
+		{head + "id,label\n1ab03,funny\nTotal,4\n", Options{ID: "id"},
+			[]string{"a.csv:5:1 the row repeats the header", `a.csv:7:1 "Total" seems`}},
 		{head + "ID,label\n", Options{}, []string{"a.csv:5:1 the row repeats the header"}},
 		{head + "none,sad\n", Options{}, []string{`a.csv:5:1 "none" looks like a missing value`}},
 		{head + "mean,sad\n", Options{}, []string{`a.csv:5:1 "mean" seems`}},
-		{head + "Summe,sad\n", Options{}, []string{`a.csv:5:1 "Summe" seems`}}, {head + "test,sad\n", Options{}, []string{`a.csv:5:1 "test" seems`}},
-		{head + "t3_total,sad\n", Options{}, nil}, {head + "abcde,sad\n", Options{}, nil}, {"id,label\nmean,sad\nbody,sad\nlock,funny\n", Options{}, nil},
+		{head + "Summe,sad\n", Options{}, []string{`a.csv:5:1 "Summe" seems`}},
+		{head + "test,sad\n", Options{}, []string{`a.csv:5:1 "test" seems`}},
+		{head + "t3_total,sad\n", Options{}, nil}, {head + "abcde,sad\n", Options{}, nil},
+		{"id,label\nmean,sad\nbody,sad\nlock,funny\n", Options{}, nil},
 	} {
 		_, err := initFiles(t, test.o, file(t, "a.csv", test.in))
 		if test.want == nil {

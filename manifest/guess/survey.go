@@ -683,7 +683,8 @@ func sortLabels(labels []manifest.Label) {
 		return math.Inf(1)
 	}
 	slices.SortFunc(labels, func(a, b manifest.Label) int {
-		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(value.Fold(a.Code), value.Fold(b.Code)), cmp.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(value.Fold(a.Code), value.Fold(b.Code)),
+			cmp.Compare(a.Code, b.Code))
 	})
 }
 

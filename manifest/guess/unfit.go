@@ -29,7 +29,8 @@ func Unfit(ctx context.Context, r *manifest.Release, former func(name string) st
 		passed := slices.ContainsFunc(r.Schema.Columns, func(p manifest.Column) bool { return p.Name == c.name })
 		isCategory := slices.ContainsFunc(r.Schema.Categories, func(of manifest.Category) bool { return of.Name == c.name })
 		was := former(c.name)
-		names := lookLikeNames(strings.FieldsFunc(strings.Join(c.values(), sign), func(r rune) bool { return strings.ContainsRune(sign, r) }), known)
+		names := lookLikeNames(strings.FieldsFunc(strings.Join(c.values(), sign),
+			func(r rune) bool { return strings.ContainsRune(sign, r) }), known)
 		if passed {
 			names = cmp.Or(names, namesOne(c.values()))
 		}

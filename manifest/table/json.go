@@ -52,7 +52,8 @@ func NewJSON(r io.Reader, file string, want []string, path string) (*jsonRows, e
 		return nil, &Problem{File: file, Line: 1, Column: 1, Message: UTF16, Hint: SaveAsUTF8}
 	}
 	line, rest, _ := bytes.Cut(start, []byte("\n"))
-	if path == "" && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) && len(bytes.TrimSpace(rest)) > 0 && json.Valid(line) {
+	if path == "" && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) && len(bytes.TrimSpace(rest)) > 0 &&
+		json.Valid(line) {
 		return NewJSONL(in, file, want), nil
 	}
 	list, err := newJSONList(in, file, path, start)
@@ -302,7 +303,8 @@ func hasHalf(quoted string) bool {
 	for i := strings.Index(quoted, `\u`); i >= 0 && i+6 <= len(quoted); {
 		if escaped := quoted[:i]; (len(escaped)-len(strings.TrimRight(escaped, `\`)))%2 == 0 {
 			code, err := strconv.ParseUint(quoted[i+2:i+6], 16, 32)
-			if pair := i+12 <= len(quoted) && surrogates(quoted[i+2:i+6], quoted[i+8:i+12]) != "" && quoted[i+6:i+8] == `\u`; pair {
+			if pair := i+12 <= len(quoted) && surrogates(quoted[i+2:i+6], quoted[i+8:i+12]) != "" &&
+				quoted[i+6:i+8] == `\u`; pair {
 				i += 6
 			} else if err == nil && code >= 0xd800 && code <= 0xdfff {
 				return true

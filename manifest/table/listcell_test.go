@@ -17,14 +17,21 @@ func TestParseLiteral(t *testing.T) {
 		kind table.Literal
 		want string // the items with | between them
 	}{
-		{`['a', 'b']`, list, "a|b"}, {`["a","b"]`, list, "a|b"}, {` ['a'] `, list, "a"}, {"[]", list, ""}, {`['a', "it's"]`, list, "a|it's"}, {`['it\'s']`, list, "it's"},
-		{`[u'a', u'b']`, list, "a|b"}, {"['a' 'b'\n 'c']", list, "a|b|c"}, {"array(['a', 'b'], dtype=object)", list, "a|b"}, {`{'a', 'b'}`, list, "a|b"}, {`('a', 'b')`, list, "a|b"},
-		{`('a',)`, list, "a"}, {"frozenset({'a'})", list, "a"}, {"[1, 2]", list, "1|2"}, {"[0.1 0.2]", list, "0.1|0.2"}, {"[True, False]", list, "True|False"}, {`["\u00e9", "\ud83d\ude00"]`, list, "é|😀"},
-		{`['a\nb']`, list, "a\nb"}, {`['\d']`, list, `\d`}, {`["a\/b"]`, list, "a/b"}, {`['a, b']`, list, "a, b"}, {`["a]"]`, list, "a]"}, {`['','b']`, list, "|b"},
+		{`['a', 'b']`, list, "a|b"}, {`["a","b"]`, list, "a|b"}, {` ['a'] `, list, "a"}, {"[]", list, ""},
+		{`['a', "it's"]`, list, "a|it's"}, {`['it\'s']`, list, "it's"},
+		{`[u'a', u'b']`, list, "a|b"}, {"['a' 'b'\n 'c']", list, "a|b|c"},
+		{"array(['a', 'b'], dtype=object)", list, "a|b"}, {`{'a', 'b'}`, list, "a|b"}, {`('a', 'b')`, list, "a|b"},
+		{`('a',)`, list, "a"}, {"frozenset({'a'})", list, "a"}, {"[1, 2]", list, "1|2"}, {"[0.1 0.2]", list, "0.1|0.2"},
+		{"[True, False]", list, "True|False"}, {`["\u00e9", "\ud83d\ude00"]`, list, "é|😀"},
+		{`['a\nb']`, list, "a\nb"}, {`['\d']`, list, `\d`}, {`["a\/b"]`, list, "a/b"}, {`['a, b']`, list, "a, b"},
+		{`["a]"]`, list, "a]"}, {`['','b']`, list, "|b"},
 		{"[a, b]", bare, "a|b"}, {"[deleted]", bare, "deleted"}, {"{a,b}", bare, "a|b"},
-		{`{'a': 1}`, object, ""}, {`{"a": "b"}`, object, ""}, {"{}", object, ""}, {"['a', None]", object, ""}, {"[null]", object, ""}, {"[['a'], ['b']]", object, ""}, {`[{"a": 1}]`, object, ""},
-		{"", none, ""}, {"a", none, ""}, {"[", none, ""}, {"(none)", none, ""}, {"()", none, ""}, {"(1)", none, ""}, {"['a'", none, ""}, {"['a'b']", none, ""}, {"['a''b']", none, ""},
-		{"[it's]", none, ""}, {`["\ud83d"]`, none, ""}, {`['\u12']`, none, ""}, {"[a] and [b]", none, ""}, {`"a"`, none, ""}, {"[']", none, ""}, {`["\ud83d\ud83d"]`, none, ""},
+		{`{'a': 1}`, object, ""}, {`{"a": "b"}`, object, ""}, {"{}", object, ""}, {"['a', None]", object, ""},
+		{"[null]", object, ""}, {"[['a'], ['b']]", object, ""}, {`[{"a": 1}]`, object, ""},
+		{"", none, ""}, {"a", none, ""}, {"[", none, ""}, {"(none)", none, ""}, {"()", none, ""}, {"(1)", none, ""},
+		{"['a'", none, ""}, {"['a'b']", none, ""}, {"['a''b']", none, ""},
+		{"[it's]", none, ""}, {`["\ud83d"]`, none, ""}, {`['\u12']`, none, ""}, {"[a] and [b]", none, ""},
+		{`"a"`, none, ""}, {"[']", none, ""}, {`["\ud83d\ud83d"]`, none, ""},
 	} {
 		items, kind := table.ParseLiteral(c.text)
 		if kind == object {

@@ -96,7 +96,8 @@ func FormatOf(path string) (Format, *Problem) {
 	case ".zip", ".tar", ".tgz", ".xz":
 		hint = "unpack it; .gz, .zst and .bz2 are read as they are"
 	}
-	return "", &Problem{File: path, Message: fmt.Sprintf("the name does not tell the format (%s)", Quote(ext)), Hint: hint}
+	return "", &Problem{File: path, Message: fmt.Sprintf("the name does not tell the format (%s)", Quote(ext)),
+		Hint: hint}
 }
 
 // UnpackedName is the name of a packed file without .gz, .zst or .bz2.
@@ -389,7 +390,8 @@ func (c *CSVRows) Next() ([]Cell, error) {
 	}
 	for i, field := range fields {
 		if strings.IndexByte(field, '\n') >= 0 && c.swallowed(fields, i) {
-			return nil, c.Problem(i, fmt.Sprintf("a quoted field that starts here holds whole rows, up to line %d", c.in.line),
+			return nil, c.Problem(i, fmt.Sprintf("a quoted field that starts here holds whole rows, up to line %d",
+				c.in.line),
 				`where its quote (") is a part of the text, put the field in quotes and double it: """Hello"; where it opens a field, close it`)
 		}
 		c.cells[i].Text = field
@@ -430,7 +432,8 @@ func (c *CSVRows) swallowed(fields []string, i int) bool {
 // isKey reports whether a text looks like the id of a post: letters and a digit, in one short word or behind t3_.
 func isKey(text string) bool {
 	text = strings.TrimPrefix(text, "t3_")
-	return len(text) > 4 && len(text) < 14 && strings.Trim(text, value.Digits+value.Lower) == "" && strings.ContainsAny(text, value.Digits)
+	return len(text) > 4 && len(text) < 14 && strings.Trim(text, value.Digits+value.Lower) == "" &&
+		strings.ContainsAny(text, value.Digits)
 }
 
 func (c *CSVRows) fields() ([]string, error) {

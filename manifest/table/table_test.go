@@ -77,8 +77,8 @@ func lines(t *testing.T, in table.Source, err error) (all []string) {
 	return nil
 }
 
-// shown gives a cell as text: ~ for one that is absent, null, ! for what cannot be used, {} for what is nested, [] around a list, a trailing f for a
-// floating-point number.
+// shown gives a cell as text: ~ for one that is absent, null, ! for what cannot be used, {} for what is nested, []
+// around a list, a trailing f for a floating-point number.
 func shown(c table.Cell) string {
 	switch {
 	case c.Fault != "":
@@ -123,8 +123,10 @@ func TestRows(t *testing.T) {
 		{"a.csv", "", []string{"1:0 the file is empty"}},
 		{"a.csv", "id,n,id\n", []string{`1:6 two columns are named "id"`}},
 		{"a.csv", fmt.Sprintf(wide, numbers...), []string{"1:0 the header has 1001 columns"}},
-		{"a.csv", "id,n\nabc\nabd,1,2\nabe,3\n", []string{"id|n", "2:4 the row has 1 fields, the header has 2", "3:7 the row has 3 fields, the header has 2", "4|abe|3"}},
-		{"a.csv", "id,n\na\"b,1\n\"abd\"x,2\nabe,3\n", []string{"id|n", `2:2 a quote (") stands inside a field`, `3:5 a quoted field does not end where`, "4|abe|3"}},
+		{"a.csv", "id,n\nabc\nabd,1,2\nabe,3\n", []string{"id|n", "2:4 the row has 1 fields, the header has 2",
+			"3:7 the row has 3 fields, the header has 2", "4|abe|3"}},
+		{"a.csv", "id,n\na\"b,1\n\"abd\"x,2\nabe,3\n",
+			[]string{"id|n", `2:2 a quote (") stands inside a field`, `3:5 a quoted field does not end where`, "4|abe|3"}},
 		{"a.csv", "id,n\nabc,1\n\"abd,2\n", []string{"id|n", "2|abc|1", "3:0 a quoted field that starts on this line is not closed by the end of the file"}},
 		{"a.tsv", "id\tn\tt\nabc\t1\t\"x\nabd\t2\ty\nabe\t3\tz\"\nabf\t4\tw\n", []string{"id|n|t", "2:7 a quoted field that starts here holds whole rows, up to line 4", "5|abf|4|w"}},
 		{"a.tsv", "id\tt\tn\nabc\t\"x\t1\nabd\ty\"\t2\n", []string{"id|t|n", "2:5 a quoted field that starts here holds whole rows, up to line 3"}},

@@ -1,5 +1,5 @@
-// Package value reads the text of a cell, a name or a setting as what it can be: a number, a time, a yes or no, digits of a
-// digest, a word, a line. Whoever reads a table, and whoever guesses what its columns mean, reads them alike.
+// Package value reads the text of a cell, a name or a setting as what it can be: a number, a time, a yes or no, digits
+// of a digest, a word, a line. Whoever reads a table, and whoever guesses what its columns mean, reads them alike.
 //
 // All functions are pure, take any text, and are linear in it.
 package value
@@ -50,8 +50,8 @@ func IsWord(s string, most int) bool {
 	return s != "" && len(s) <= most && strings.Trim(s, Digits+Lower+upper+"_") == ""
 }
 
-// IsLine reports whether s is one line of text, of 1 to most bytes, that can be shown and can be in a list of labels: it has
-// printable characters only, and no space at its ends.
+// IsLine reports whether s is one line of text, of 1 to most bytes, that can be shown and can be in a list of labels:
+// it has printable characters only, and no space at its ends.
 func IsLine(s string, most int) bool {
 	if s == "" || len(s) > most || !utf8.ValidString(s) || strings.TrimSpace(s) != s {
 		return false
@@ -170,7 +170,8 @@ func Zone(name string) (*time.Location, bool) {
 // #N/A. None can be a label, and is not among them.
 func Missing(text string) bool {
 	switch Fold(text) {
-	case "nan", "na", "n/a", "nat", "null", "<na>", "#n/a", "#na", "#null!", "#value!", "#ref!", "#name?", "#num!", "#div/0!":
+	case "nan", "na", "n/a", "nat", "null", "<na>", "#n/a", "#na", "#null!", "#value!", "#ref!", "#name?", "#num!",
+		"#div/0!":
 		return true
 	}
 	return false
@@ -182,7 +183,8 @@ func Absent(text string) bool {
 	return Missing(text) || slices.Contains([]string{"none", "nil", "undefined"}, Fold(text))
 }
 
-// Flag reads a yes or no as JSON, spreadsheets and pandas write one; an empty text is a no. ok is false for any other text.
+// Flag reads a yes or no as JSON, spreadsheets and pandas write one; an empty text is a no. ok is false for any other
+// text.
 func Flag(text string) (yes, ok bool) {
 	switch Fold(text) {
 	case "1", "1.0", "true", "yes", "x":
@@ -226,6 +228,7 @@ func TOML(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v)                                                                   // of such a value it does not fail
-	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007F`) // the one character that TOML wants escaped, and JSON does not
+	_ = e.Encode(v) // of such a value it does not fail
+	// the one character that TOML wants escaped, and JSON does not
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007F`)
 }

@@ -99,7 +99,8 @@ func TestTOML(t *testing.T) {
 
 // TestIsLine: a line can be shown, and has no space at its ends.
 func TestIsLine(t *testing.T) {
-	for text, want := range map[string]bool{"": false, "a b": true, " a": false, "a\n": false, "a\nb": false, "a\u2028b": false, "a\xff": false, "éé": true, "ééé": false} {
+	for text, want := range map[string]bool{"": false, "a b": true, " a": false, "a\n": false, "a\nb": false,
+		"a\u2028b": false, "a\xff": false, "éé": true, "ééé": false} {
 		testkit.Same(t, text, want, IsLine(text, 4))
 	}
 }

@@ -8,9 +8,10 @@
 //	checkpoint      the signed note: origin, number of records, root hash in base64
 //	log.pub         the key that verifies it
 //
-// What lies beyond the checkpoint does not count yet. It proves that the records are those of the checkpoint, in number,
-// order and content (Log.Verify), and that a checkpoint that an auditor kept covers a beginning of the same list
-// (Log.Since). Whoever holds the key can write another history, but not one that agrees with a checkpoint elsewhere.
+// What lies beyond the checkpoint does not count yet. It proves that the records are those of the checkpoint, in
+// number, order and content (Log.Verify), and that a checkpoint that an auditor kept covers a beginning of the same
+// list (Log.Since). Whoever holds the key can write another history, but not one that agrees with a checkpoint
+// elsewhere.
 //
 // No record holds content, a user name, a title, a URL or the name of a subreddit: there is room for post ids,
 // lower-case words and digests. The ids of removed posts stay. The package works over a Store.

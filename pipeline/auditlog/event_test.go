@@ -22,9 +22,11 @@ func TestLines(t *testing.T) {
 	}{
 		{Event{Seq: 7, Time: someTime, Kind: Verdicts, Posts: []Post{{"abc", "live", ""}, {"abd", "removed", "moderator"}}},
 			`{"seq":7,"time":"2026-11-21T15:00:00Z","kind":"verdicts","posts":[["abc","live",""],["abd","removed","moderator"]]}`},
-		{Event{Seq: 8, Time: someTime, Kind: Buried, Posts: []Post{{"abd", "removed", "takedown"}}, Since: someTime.Add(-time.Hour)},
+		{Event{Seq: 8, Time: someTime, Kind: Buried, Posts: []Post{{"abd", "removed", "takedown"}},
+			Since: someTime.Add(-time.Hour)},
 			`{"seq":8,"time":"2026-11-21T15:00:00Z","kind":"tombstone","posts":[["abd","removed","takedown"]],"since":"2026-11-21T14:00:00Z"}`},
-		{Event{Time: someTime, Kind: Copy, Path: digest, Note: "the <lab> & friends", Format: "parquet", Files: []File{{Name: "data/x.parquet", SHA256: digest, Rows: 3}}},
+		{Event{Time: someTime, Kind: Copy, Path: digest, Note: "the <lab> & friends", Format: "parquet",
+			Files: []File{{Name: "data/x.parquet", SHA256: digest, Rows: 3}}},
 			`{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"copy","path":"` + digest + `","note":"the <lab> & friends","format":"parquet","files":[{"name":"data/x.parquet","sha256":"` + digest + `","rows":3}]}`},
 	} {
 		line, err := tt.event.Line()
@@ -37,9 +39,10 @@ func TestLines(t *testing.T) {
 // TestAtTheLimits: what is just within each limit is a record.
 func TestAtTheLimits(t *testing.T) {
 	word, digest := strings.Repeat("x", 100), strings.Repeat("0a", 32)
-	e := Event{Time: someTime, Kind: Export, Verdict: word, Note: word + word, Tool: word, Root: word[:64], Release: digest,
-		Posts: slices.Repeat([]Post{{"zzzzzzzzzzzz9", "live", "x"}, {"z", "", ""}}, MaxPosts/2),
-		Old:   slices.Repeat([]File{{Name: word + word}}, MaxFiles), Files: slices.Repeat([]File{{Name: "x"}}, MaxFiles)}
+	e := Event{Time: someTime, Kind: Export, Verdict: word, Note: word + word, Tool: word, Root: word[:64],
+		Release: digest,
+		Posts:   slices.Repeat([]Post{{"zzzzzzzzzzzz9", "live", "x"}, {"z", "", ""}}, MaxPosts/2),
+		Old:     slices.Repeat([]File{{Name: word + word}}, MaxFiles), Files: slices.Repeat([]File{{Name: "x"}}, MaxFiles)}
 	line, err := e.Line()
 	testkit.OK(t, err)
 	_, err = ParseLine(line)
@@ -71,8 +74,10 @@ func TestNoRoomForContent(t *testing.T) {
 		"file's name":   func(e *Event) { e.Files = []File{{Name: "a\nb"}} },
 		"long word":     func(e *Event) { e.Verdict = strings.Repeat("x", 101) },
 		"long line": func(e *Event) {
-			e.Files = slices.Repeat([]File{{Name: strings.Repeat("x", 200), SHA256: strings.Repeat("a", 64), Rows: 1 << 62}}, MaxFiles)
-			e.Old, e.Posts = e.Files, slices.Repeat([]Post{{"abc", "live", manifest.Reason(strings.Repeat("r", 100))}}, MaxPosts)
+			e.Files = slices.Repeat([]File{{Name: strings.Repeat("x", 200), SHA256: strings.Repeat("a", 64),
+				Rows: 1 << 62}}, MaxFiles)
+			e.Old, e.Posts = e.Files, slices.Repeat([]Post{{"abc", "live", manifest.Reason(strings.Repeat("r", 100))}},
+				MaxPosts)
 		},
 		"many posts":      func(e *Event) { e.Posts = slices.Repeat([]Post{{ID: "abc"}}, MaxPosts+1) },
 		"negative rows":   func(e *Event) { e.Files = []File{{Name: "x", Rows: -1}} },
@@ -105,7 +110,8 @@ func TestParseLineRefuses(t *testing.T) {
 	_, err := ParseLine([]byte(good))
 	testkit.OK(t, err)
 	for _, bad := range []string{"", "\n", "{", "null\n", "[]\n", good[:len(good)-1], good + good, " " + good,
-		strings.Replace(good, `"verdict"`, `"title":"x","verdict"`, 1), strings.Replace(good, `"seq":0`, `"seq":0,"seq":0`, 1),
+		strings.Replace(good, `"verdict"`, `"title":"x","verdict"`, 1),
+		strings.Replace(good, `"seq":0`, `"seq":0,"seq":0`, 1),
 		strings.Replace(good, `"seq":0`, `"Seq":0`, 1), strings.Replace(good, "pass", `p\u0061ss`, 1),
 		`{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"verdicts","posts":[["a","b"]]}` + "\n",
 		strings.Repeat("[", maxLine-1) + "\n", strings.Repeat("x", maxLine)} {
@@ -139,7 +145,8 @@ func FuzzParseCheckpoint(f *testing.F) {
 		if err == nil && (c.Key != l.Checkpoint().Key || c.Size != l.Size() || c.Root != l.Checkpoint().Root) {
 			t.Errorf("a checkpoint that was never signed: %+v", c)
 		}
-		if c, err := parseBody(string(signed)); err == nil && fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root) != string(signed) {
+		if c, err := parseBody(string(signed)); err == nil &&
+			fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root) != string(signed) {
 			t.Errorf("%q was read as %+v", signed, c)
 		}
 	})

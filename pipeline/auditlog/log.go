@@ -125,9 +125,9 @@ func (l *Log) Size() int64 { return l.last.Size }
 // Checkpoint returns the checkpoint of the log.
 func (l *Log) Checkpoint() Checkpoint { return l.last }
 
-// Verify checks every record and its place, all of them against the checkpoint and what is known from elsewhere, and that
-// nothing else is there but records that were about to be added. The error is *Broken if they do not agree. A writer
-// that is at work meanwhile does no harm.
+// Verify checks every record and its place, all of them against the checkpoint and what is known from elsewhere, and
+// that nothing else is there but records that were about to be added. The error is *Broken if they do not agree. A
+// writer that is at work meanwhile does no harm.
 func (l *Log) Verify(ctx context.Context) error {
 	for _, err := range l.Records(ctx, 0) {
 		if err != nil {
@@ -268,8 +268,8 @@ func (l *Log) Root(ctx context.Context, n int64) (string, error) {
 	return l.tree.root(n), nil
 }
 
-// Records yields the records from number first on. The error is *Broken, and nothing is yielded, when any does not agree
-// with the checkpoint.
+// Records yields the records from number first on. The error is *Broken, and nothing is yielded, when any does not
+// agree with the checkpoint.
 func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := l.check(ctx); err != nil {
@@ -280,8 +280,8 @@ func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] 
 	}
 }
 
-// Since proves that the log continues an earlier checkpoint that an auditor kept, signed with the same key. The error is
-// *Broken when it does not.
+// Since proves that the log continues an earlier checkpoint that an auditor kept, signed with the same key. The error
+// is *Broken when it does not.
 func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 	c, err := parseCheckpoint(earlier, l.last.Key)
 	switch {

@@ -179,7 +179,8 @@ func TestAppendKilled(t *testing.T) {
 			}
 			m.left = 1 << 30
 			// More may have come since.
-			k := Known{Keys: []string{l.Checkpoint().Key, testKey(t, 2).Public()}, Size: 20, Root: l.Checkpoint().Root, Queue: lines(t, 20, 65)}
+			k := Known{Keys: []string{l.Checkpoint().Key, testKey(t, 2).Public()}, Size: 20, Root: l.Checkpoint().Root,
+				Queue: lines(t, 20, 65)}
 			again, err := Open(ctx, m, known(k))
 			testkit.OK(t, err, again.Verify(ctx))
 			testkit.Same(t, "records", int64(20), again.Size())
@@ -235,18 +236,24 @@ func TestTampering(t *testing.T) {
 		says   string
 	}{
 		{"nothing", func(*memory) {}, 0, ""},
-		{"record edited", edited(func(l list) list { l[61] = line(t, 61, "other"); return l }), 0, "not all those that checkpoint vouches for"},
+		{"record edited", edited(func(l list) list { l[61] = line(t, 61, "other"); return l }), 0,
+			"not all those that checkpoint vouches for"},
 		{"one bit of a record", func(m *memory) { flip(m, recordsName, 3) }, 0, "read a record"},
-		{"record taken out", edited(func(l list) list { return slices.Delete(l, 77, 78) }), 77, "stands in the place of record 78"},
-		{"record put in", edited(func(l list) list { return slices.Insert(l, 515, line(t, 515, "new")) }), 516, "in the place of record 515"},
-		{"records swapped", edited(func(l list) list { l[10], l[11] = l[11], l[10]; return l }), 10, "stands in the place of record 11"},
+		{"record taken out", edited(func(l list) list { return slices.Delete(l, 77, 78) }), 77,
+			"stands in the place of record 78"},
+		{"record put in", edited(func(l list) list { return slices.Insert(l, 515, line(t, 515, "new")) }), 516,
+			"in the place of record 515"},
+		{"records swapped", edited(func(l list) list { l[10], l[11] = l[11], l[10]; return l }), 10,
+			"stands in the place of record 11"},
 		{"tail dropped", edited(func(l list) list { return l[:552] }), 552, "missing"},
 		{"records gone", func(m *memory) { delete(m.files, recordsName) }, 0, "missing"},
 		{"half a line", edited(func(l list) list { l[599] = l[599][:50]; return l }), 599, "unexpected end"},
-		{"a line without an end", edited(func(l list) list { return append(l[:7], make([]byte, 3*maxLine)) }), 7, "65536 bytes"},
+		{"a line without an end", edited(func(l list) list { return append(l[:7], make([]byte, 3*maxLine)) }), 7,
+			"65536 bytes"},
 		{"checkpoint rolled back", put(CheckpointName, older.files[CheckpointName]), 400, "older one"},
 		{"all rolled back", func(m *memory) { m.files = maps.Clone(older.files) }, 400, "older one"},
-		{"record after the end", edited(func(l list) list { return append(l, line(t, 600, "new")) }), 600, "beyond checkpoint"},
+		{"record after the end", edited(func(l list) list { return append(l, line(t, 600, "new")) }), 600,
+			"beyond checkpoint"},
 		{"checkpoint edited", func(m *memory) { flip(m, CheckpointName, 30) }, 0, "vouches for nothing"},
 		{"checkpoint gone", func(m *memory) { delete(m.files, CheckpointName) }, 0, "missing"},
 		{"signed again with another key", again(3, lines(t, 0, 600)), 0, "another key"},
@@ -395,7 +402,8 @@ func TestKeyIsNeverPrinted(t *testing.T) {
 		t.Errorf("read back: %v", err)
 	}
 	private, _, _ := strings.Cut(string(k.Encode()), "\n")
-	for _, bad := range []string{"", private + "\n", private + "\n" + testKey(t, 2).Public() + "\n", string(k.Encode()) + "x"} {
+	for _, bad := range []string{"", private + "\n", private + "\n" + testKey(t, 2).Public() + "\n",
+		string(k.Encode()) + "x"} {
 		if _, err := ParseKey([]byte(bad)); err == nil || strings.Contains(err.Error(), private) {
 			t.Errorf("%d bytes that are no key: %v", len(bad), err)
 		}
@@ -473,7 +481,8 @@ func TestUnreadable(t *testing.T) {
 		reads []string
 		do    func(l *Log) error
 	}{
-		"Open":    {[]string{CheckpointName, keyName, "known"}, func(l *Log) error { _, err := Open(ctx, l.store, l.find); return err }},
+		"Open": {[]string{CheckpointName, keyName, "known"},
+			func(l *Log) error { _, err := Open(ctx, l.store, l.find); return err }},
 		"Verify":  {[]string{recordsName, keyName, "list", "known"}, func(l *Log) error { return l.Verify(ctx) }},
 		"Append":  {[]string{recordsName}, func(l *Log) error { return l.Append(ctx, testKey(t, 1), 9, lines(t, 9, 10)) }},
 		"Recover": {[]string{recordsName}, func(l *Log) error { _, err := l.Recover(ctx, 10, ""); return err }},
@@ -503,8 +512,10 @@ func TestCheckpointSaysOnlyWhatItMay(t *testing.T) {
 	if c, err := parseBody("x\n7\n" + root + "\n"); err != nil || c.Size != 7 || c.Root != root || c.Origin != "x" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for _, bad := range []string{"", "x", "x\n7\n", "x\n-1\n" + root + "\n", "x\n07\n" + root + "\n", "x\n7\n" + root, "x\n7\n" + root + "\nmore\n",
-		"x\n7\n" + root[4:] + "\n", "x\n7\n" + root[:42] + "B=\n", "x\n7\n" + strings.ToUpper(root) + "!\n", "x\n9223372036854775808\n" + root + "\n"} {
+	for _, bad := range []string{"", "x", "x\n7\n", "x\n-1\n" + root + "\n", "x\n07\n" + root + "\n", "x\n7\n" + root,
+		"x\n7\n" + root + "\nmore\n",
+		"x\n7\n" + root[4:] + "\n", "x\n7\n" + root[:42] + "B=\n", "x\n7\n" + strings.ToUpper(root) + "!\n",
+		"x\n9223372036854775808\n" + root + "\n"} {
 		if c, err := parseBody(bad); err == nil {
 			t.Errorf("%q was read as %+v", bad, c)
 		}
@@ -513,13 +524,15 @@ func TestCheckpointSaysOnlyWhatItMay(t *testing.T) {
 	text := "rehydrate/another\n7\n" + root + "\n"
 	signed, err := note.Sign(&note.Note{Text: text}, key.signer)
 	testkit.OK(t, err)
-	if _, err := parseCheckpoint(signed, key.Public()); err == nil || !strings.Contains(err.Error(), "rehydrate/another") {
+	if _, err := parseCheckpoint(signed, key.Public()); err == nil ||
+		!strings.Contains(err.Error(), "rehydrate/another") {
 		t.Errorf("a checkpoint of another log: %v", err)
 	}
 	if _, err := parseCheckpoint(signed, "no key"); err == nil || errors.Is(err, errOtherKey) {
 		t.Errorf("a key that is none: %v", err)
 	}
-	if _, err := parseCheckpoint(append(signed, make([]byte, maxCheckpoint)...), key.Public()); err == nil || !strings.Contains(err.Error(), "more than 4096") {
+	if _, err := parseCheckpoint(append(signed, make([]byte, maxCheckpoint)...), key.Public()); err == nil ||
+		!strings.Contains(err.Error(), "more than 4096") {
 		t.Errorf("an endless checkpoint: %v", err)
 	}
 }
@@ -539,8 +552,11 @@ func TestOutsider(t *testing.T) {
 		t.Fatal("docs/auditor.md has no script")
 	}
 	for name, do := range map[string]func(m *memory){
-		"":                     func(*memory) {},
-		"AssertionError":       func(m *memory) { edit(m, func(l [][]byte) [][]byte { l[3] = line(t, 3, "other"); return l }) },
+		"": func(*memory) {},
+		"AssertionError": func(m *memory) {
+			edit(m,
+				func(l [][]byte) [][]byte { l[3] = line(t, 3, "other"); return l })
+		},
 		"Signature":            func(m *memory) { flip(m, CheckpointName, 40) },
 		"the log holds: 11 re": func(m *memory) { m.files[recordsName] = append(m.files[recordsName], "half a line"...) },
 	} {
@@ -553,7 +569,8 @@ func TestOutsider(t *testing.T) {
 		c := exec.CommandContext(t.Context(), "python3", "-c", script)
 		c.Dir = dir
 		out, err := c.CombinedOutput()
-		if good := !strings.HasPrefix(name, "A") && !strings.HasPrefix(name, "S"); (err == nil) != good || !strings.Contains(string(out), name) {
+		if good := !strings.HasPrefix(name, "A") && !strings.HasPrefix(name, "S"); (err == nil) != good ||
+			!strings.Contains(string(out), name) {
 			t.Errorf("%q: %v\n%s", name, err, out)
 		}
 	}

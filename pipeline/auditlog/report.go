@@ -29,8 +29,8 @@ type Since struct {
 	What    string `json:"what,omitempty"`
 }
 
-// NewReport verifies a log that Open returned with an error, and compares it with an earlier checkpoint; nil for none. The
-// error is what is wrong with the log in itself.
+// NewReport verifies a log that Open returned with an error, and compares it with an earlier checkpoint; nil for none.
+// The error is what is wrong with the log in itself.
 func NewReport(ctx context.Context, l *Log, err error, since []byte) (r Report, _ error) {
 	if err == nil {
 		c := l.Checkpoint()
@@ -62,8 +62,8 @@ type FolderReport struct {
 	What       string         `json:"what"`       // what is wrong with it; empty if nothing is
 }
 
-// CheckFolder checks the log in a folder, such as a copy of audit/ that was handed on: its records against its checkpoint,
-// and both against an earlier checkpoint. It writes nothing.
+// CheckFolder checks the log in a folder, such as a copy of audit/ that was handed on: its records against its
+// checkpoint, and both against an earlier checkpoint. It writes nothing.
 func CheckFolder(ctx context.Context, dir string, since []byte) (FolderReport, error) {
 	c := FolderReport{Folder: dir, Kinds: map[string]int{}, Statements: []string{}}
 	root, err := os.OpenRoot(dir)

@@ -1,7 +1,7 @@
 // Package cluster spreads the reading of images over processes that share a file system, and nothing else: no network,
-// no database, no lock. `cluster split` splits what has to be read into shards (Split), `cluster work` reads one (Work),
-// and `cluster merge` takes in what they read (Merge). Any engine that runs one command per index serves; Slurm and
-// plain processes are at hand (Follow).
+// no database, no lock. `cluster split` splits what has to be read into shards (Split), `cluster work` reads one
+// (Work), and `cluster merge` takes in what they read (Merge). Any engine that runs one command per index serves; Slurm
+// and plain processes are at hand (Follow).
 //
 // The folder shards/ of a workspace holds
 //
@@ -64,7 +64,8 @@ type Plan struct {
 
 // equal reports whether shards of one plan are good for another.
 func (p Plan) equal(q Plan) bool {
-	return p.Format == q.Format && p.Shards == q.Shards && p.Release == q.Release && p.Manifest == q.Manifest && p.Tool == q.Tool &&
+	return p.Format == q.Format && p.Shards == q.Shards && p.Release == q.Release && p.Manifest == q.Manifest &&
+		p.Tool == q.Tool &&
 		p.Policy.Digest() == q.Policy.Digest()
 }
 

@@ -105,7 +105,10 @@ func TestFollow(t *testing.T) {
 				return []int{1}, nil
 			}
 		}, nil, "", [][]int{{1}}, "<nil>"},
-		{"one that stays away", func(func(int)) func(int) ([]int, error) { return func(int) ([]int, error) { return nil, away } },
+		{"one that stays away", func(func(int)) func(int) ([]int,
+			error) {
+			return func(int) ([]int, error) { return nil, away }
+		},
 			nil, "", nil, "ask the cluster what runs: the controller is away"},
 		{"one that is busy, and takes the shards later", func(done func(int)) func(int) ([]int, error) {
 			done(0)
@@ -126,7 +129,8 @@ func TestFollow(t *testing.T) {
 		{"a shard that always fails", func(done func(int)) func(int) ([]int, error) {
 			done(1)
 			return nothing
-		}, nil, "first\nsecond\nlast\n", [][]int{{0}, {0}, {0}}, "shard 0 of 2 failed 3 times: it printed, at the end of shards/log-00000.txt: second / last"},
+		}, nil, "first\nsecond\nlast\n", [][]int{{0}, {0}, {0}},
+			"shard 0 of 2 failed 3 times: it printed, at the end of shards/log-00000.txt: second / last"},
 		{"all done at the first look", func(done func(int)) func(int) ([]int, error) {
 			return func(n int) ([]int, error) { done(0); done(1); return nil, nil }
 		}, nil, "", nil, "<nil>"},
@@ -156,13 +160,16 @@ func TestFollowCancelled(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
 		var log strings.Builder
-		e := &controller{look: func(int) ([]int, error) { return []int{0}, nil }, held: []string{"Priority", "JobHeldUser", "JobHeldUser", ""}}
-		err := Follow(ctx, Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int, string) {},
-			Log: slog.New(slog.NewTextHandler(&log, nil))})
+		e := &controller{look: func(int) ([]int, error) { return []int{0}, nil },
+			held: []string{"Priority", "JobHeldUser", "JobHeldUser", ""}}
+		err := Follow(ctx, Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second,
+			Progress: func(int, int, string) {},
+			Log:      slog.New(slog.NewTextHandler(&log, nil))})
 		if !errors.Is(err, context.DeadlineExceeded) || e.cancelled != 1 {
 			t.Errorf("%v, cancelled %d times", err, e.cancelled)
 		}
-		if strings.Count(log.String(), "until somebody releases") != 1 || !strings.Contains(log.String(), "it cannot be reached") {
+		if strings.Count(log.String(), "until somebody releases") != 1 ||
+			!strings.Contains(log.String(), "it cannot be reached") {
 			t.Errorf("the log is\n%s", log.String())
 		}
 	})
@@ -179,7 +186,8 @@ func TestFollowOvertaken(t *testing.T) {
 			}
 			return nil, nil
 		}
-		err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int, string) {}})
+		err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second,
+			Progress: func(int, int, string) {}})
 		if !errors.Is(err, ErrOtherPlan) || len(e.submitted) != 1 {
 			t.Errorf("%v, submitted %v", err, e.submitted)
 		}
@@ -190,7 +198,8 @@ func TestFollowOvertaken(t *testing.T) {
 func TestLocal(t *testing.T) {
 	dir, _ := folder(t, 1)
 	at := func(name string) string { return filepath.Join(dir, state.ShardsDir, name) }
-	l := &Local{Command: Command{dir, []string{"sh", "-c", "trap '' INT; touch " + at("begun") + "; while :; do sleep 0.01; done"}}, AtOnce: 1, Grace: 10 * time.Millisecond}
+	l := &Local{Command: Command{dir, []string{"sh", "-c",
+		"trap '' INT; touch " + at("begun") + "; while :; do sleep 0.01; done"}}, AtOnce: 1, Grace: 10 * time.Millisecond}
 	testkit.OK(t, l.Submit(t.Context(), []int{0}))
 	for _, err := os.Stat(at("begun")); err != nil; _, err = os.Stat(at("begun")) {
 		time.Sleep(time.Millisecond)
@@ -217,13 +226,15 @@ func TestDropLog(t *testing.T) {
 
 // FuzzFolder: whatever stands in the files of the folder, what reads them ends, and yields no image twice or unasked.
 func FuzzFolder(f *testing.F) {
-	item, result := `{"id":"few001","image":1,"stored":{"sha256":"a"}}`, `{"id":"few001","image":1,"stored":{"sha256":"a"},"reading":{"text":"x"}}`
+	item, result := `{"id":"few001","image":1,"stored":{"sha256":"a"}}`,
+		`{"id":"few001","image":1,"stored":{"sha256":"a"},"reading":{"text":"x"}}`
 	f.Add(`{"format":1,"shards":2}`, item, result, `{"shard":0,"read":1}`, "3 RUNNING None\n4 PENDING JobHeldUser\n")
 	f.Add(`{"format":1,"shards":-1}`, item+"\n"+item, result+"\n"+result, `{"fault":{}}`, "N/A PENDING Priority")
 	f.Add("null", "{", "null\nnull", "[]", "\n")
 	f.Fuzz(func(t *testing.T, plan, work, results, sidecar, queue string) {
 		dir := fstest.MapFS{}
-		for name, text := range map[string]string{planName: plan, workName(0): work, resultName(0): results, sidecarName(0): sidecar} {
+		for name, text := range map[string]string{planName: plan, workName(0): work, resultName(0): results,
+			sidecarName(0): sidecar} {
 			dir[state.ShardsDir+"/"+name] = &fstest.MapFile{Data: []byte(text)}
 		}
 		if p, _, err := readPlan(dir); err == nil && (p.Shards < 1 || p.Shards > MaxShards) {
@@ -279,8 +290,8 @@ func TestUnfinished(t *testing.T) {
 	testkit.Same(t, "taken away", map[int]int{0: 5, 1: 3}, c.unfinished())
 }
 
-// TestSplitFails: where a list cannot be written, it is the one that is named, and there is no plan, without which no list
-// counts.
+// TestSplitFails: where a list cannot be written, it is the one that is named, and there is no plan, without which no
+// list counts.
 func TestSplitFails(t *testing.T) {
 	ws, err := workspace.Open(t.Context(), filepath.Join(t.TempDir(), "ws"), workspace.Options{})
 	testkit.OK(t, err)

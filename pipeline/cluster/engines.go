@@ -114,8 +114,9 @@ func (l *Local) Cancel(context.Context) error {
 	return nil
 }
 
-// Slurm is the engine of Slurm's arrays (https://slurm.schedmd.com/job_array.html). It finds its jobs by their name, which
-// is of the command alone: so whoever comes back after a lost login, or never heard that sbatch came through, goes on with them.
+// Slurm is the engine of Slurm's arrays (https://slurm.schedmd.com/job_array.html). It finds its jobs by their name,
+// which is of the command alone: so whoever comes back after a lost login, or never heard that sbatch came through,
+// goes on with them.
 type Slurm struct {
 	Command
 	AtOnce int      // how many tasks run at one time, 0 for as many as the cluster lets
@@ -138,7 +139,8 @@ func (s *Slurm) Submit(ctx context.Context, shards []int) error {
 	args := append([]string{"--array=" + array, "--requeue",
 		// Not the environment of the caller, which holds credentials.
 		"--export=PATH,HOME,LANG,TESSDATA_PREFIX",
-		"--output=" + strings.ReplaceAll(filepath.Join(s.Workspace, state.ShardsDir), "%", "%%") + "/" + logPrefix + "%5a.txt"}, s.Sbatch...)
+		"--output=" + strings.ReplaceAll(filepath.Join(s.Workspace, state.ShardsDir), "%",
+			"%%") + "/" + logPrefix + "%5a.txt"}, s.Sbatch...)
 	cmd := slurmCommand(ctx, "sbatch", append(args, "--job-name="+s.name())...)
 	cmd.Stdin = strings.NewReader(s.script())
 	_, err := output(cmd)
@@ -162,7 +164,8 @@ func (s *Slurm) script() string {
 
 // Running asks squeue for the tasks of all jobs of this command.
 func (s *Slurm) Running(ctx context.Context) (all []int, why string, err error) {
-	out, err := output(slurmCommand(ctx, "squeue", user(), "--name="+s.name(), "--noheader", "--array", "--format=%K %T %r"))
+	out, err := output(slurmCommand(ctx, "squeue", user(), "--name="+s.name(), "--noheader", "--array",
+		"--format=%K %T %r"))
 	if err != nil {
 		return nil, "", err
 	}
@@ -201,14 +204,15 @@ func (s *Slurm) Cancel(ctx context.Context) error {
 }
 
 // slurmCommand is a program of Slurm with what it needs of the environment of this process, which holds credentials for
-// Reddit and for model servers: where things are, the user's language, the settings of Slurm's own programs, and what an
-// array takes along (--export).
+// Reddit and for model servers: where things are, the user's language, the settings of Slurm's own programs, and what
+// an array takes along (--export).
 func slurmCommand(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = []string{} // nil would be all of it
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		known := slices.Contains([]string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
+		known := slices.Contains([]string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR",
+			"LD_LIBRARY_PATH",
 			"KRB5CCNAME", "TESSDATA_PREFIX"}, name)
 		settings := slices.ContainsFunc([]string{"SLURM_", "SBATCH_", "SQUEUE_", "SCANCEL_"}, func(p string) bool {
 			return strings.HasPrefix(name, p)
@@ -228,7 +232,8 @@ func output(cmd *exec.Cmd) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", path.Base(cmd.Args[0]), err, state.PrintableLine(strings.TrimSpace(errs.String())))
+		return "", fmt.Errorf("%s: %w: %s", path.Base(cmd.Args[0]), err,
+			state.PrintableLine(strings.TrimSpace(errs.String())))
 	}
 	return out.String(), nil
 }

@@ -22,8 +22,8 @@ import (
 type Engine interface {
 	// Submit has shards read. It returns when they wait in a queue.
 	Submit(ctx context.Context, shards []int) error
-	// Running returns the shards that wait or are being read, also those that an earlier process submitted, and why they wait,
-	// where none is being read or some wait until somebody releases them.
+	// Running returns the shards that wait or are being read, also those that an earlier process submitted, and why
+	// they wait, where none is being read or some wait until somebody releases them.
 	Running(ctx context.Context) (shards []int, why string, err error)
 	// Cancel ends all of them.
 	Cancel(ctx context.Context) error
@@ -42,14 +42,16 @@ type Following struct {
 const (
 	// maxBlind is how many looks in a row may fail: a controller that restarts is away for a while.
 	maxBlind = 60
-	// maxRefused is how many shards in a row the engine may refuse while it says what runs: it is busy, or will never take them.
+	// maxRefused is how many shards in a row the engine may refuse while it says what runs: it is busy, or will never
+	// take them.
 	maxRefused = 5
 )
 
-// Follow submits what is not done until all shards are, and returns the error of the first that fails too often. When all are
-// done, or ctx ends, it cancels what still waits or runs.
+// Follow submits what is not done until all shards are, and returns the error of the first that fails too often. When
+// all are done, or ctx ends, it cancels what still waits or runs.
 func Follow(ctx context.Context, f Following) error {
-	w := follower{Following: f, dir: os.DirFS(f.Workspace), counter: counter{dir: os.DirFS(f.Workspace), parts: map[string]part{}}}
+	w := follower{Following: f, dir: os.DirFS(f.Workspace),
+		counter: counter{dir: os.DirFS(f.Workspace), parts: map[string]part{}}}
 	var err error
 	w.plan, w.digest, err = readPlan(w.dir)
 	if err != nil {
@@ -190,7 +192,8 @@ func lastWords(dir fs.FS, shard int) string {
 	if err != nil || lines[0] == "" {
 		return "it printed nothing"
 	}
-	return "it printed, at the end of " + name + ": " + state.PrintableLine(strings.Join(lines[max(0, len(lines)-2):], " / "))
+	return "it printed, at the end of " + name + ": " + state.PrintableLine(strings.Join(lines[max(0, len(lines)-2):],
+		" / "))
 }
 
 // A counter counts lines of files that grow, each byte once.

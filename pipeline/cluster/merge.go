@@ -24,8 +24,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Check returns the engine that read the shards of a plan. Its error says which are not done, or what does not fit: another
-// plan, engine or version.
+// Check returns the engine that read the shards of a plan. Its error says which are not done, or what does not fit:
+// another plan, engine or version.
 func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, err error) {
 	dir := os.DirFS(ws.Dir())
 	plan, digest, err := readPlan(dir)
@@ -34,7 +34,8 @@ func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, e
 	}
 	want.Shards = plan.Shards
 	if !plan.equal(want) {
-		return engine, 0, fmt.Errorf("%w: for another release, policy or version of rehydrate (%s): split it again with rehydrate cluster split", ErrOtherPlan, plan.Tool)
+		return engine, 0,
+			fmt.Errorf("%w: for another release, policy or version of rehydrate (%s): split it again with rehydrate cluster split", ErrOtherPlan, plan.Tool)
 	}
 	var missing []string
 	var why error // of the first
@@ -56,7 +57,8 @@ func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, e
 		}
 		first = cmp.Or(first, &side)
 		if side.Fingerprint != first.Fingerprint || side.Tool != first.Tool {
-			return engine, 0, fmt.Errorf("shards %d and %d were read by different engines (%s; %s): read one of them again", first.Shard, i, first.Engine, side.Engine)
+			return engine, 0, fmt.Errorf("shards %d and %d were read by different engines (%s; %s): read one of them again",
+				first.Shard, i, first.Engine, side.Engine)
 		}
 	}
 	switch n := len(missing); {
@@ -66,7 +68,9 @@ func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, e
 		missing = append(missing[:10], "...")
 		fallthrough
 	default:
-		return engine, 0, fmt.Errorf("%d of %d shards are not done: %s (%w); for each: rehydrate cluster work --shard I/%[2]d", n, plan.Shards, strings.Join(missing, ", "), why)
+		return engine, 0,
+			fmt.Errorf("%d of %d shards are not done: %s (%w); for each: rehydrate cluster work --shard I/%[2]d", n,
+				plan.Shards, strings.Join(missing, ", "), why)
 	}
 }
 
@@ -108,8 +112,9 @@ func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 				return
 			}
 			last := item.Last
-			due[item.key()] = image{sha256.Sum256([]byte(item.Stored.SHA256)), last != nil && last.Fingerprint == side.Fingerprint &&
-				last.ImageSHA256 == item.Stored.SHA256 && last.Failed == nil}
+			due[item.key()] = image{sha256.Sum256([]byte(item.Stored.SHA256)),
+				last != nil && last.Fingerprint == side.Fingerprint &&
+					last.ImageSHA256 == item.Stored.SHA256 && last.Failed == nil}
 		}
 		f, err := dir.Open(path.Join(state.ShardsDir, resultName(side.Shard)))
 		if err != nil {
@@ -258,7 +263,8 @@ func names(dir fs.FS, name string, gone func(row string) bool) bool {
 	text, err := readSmall(dir, name)
 	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	ids := strings.FieldsFunc(string(text), func(r rune) bool { return !plain(r) })
-	rows := strings.FieldsFunc(string(text), func(r rune) bool { return !plain(r) && r != '/' }) // id/n for a later image of a gallery
+	// id/n for a later image of a gallery
+	rows := strings.FieldsFunc(string(text), func(r rune) bool { return !plain(r) && r != '/' })
 	return err != nil || slices.ContainsFunc(append(ids, rows...), gone)
 }
 
@@ -284,7 +290,8 @@ func without(dir fs.FS, name string, gone func(row string) bool) iter.Seq2[json.
 }
 
 // dropResults writes results again, under their sidecar if they have one.
-func dropResults(ctx context.Context, ws *workspace.Workspace, dir fs.FS, name string, stay func(io.Writer) error) error {
+func dropResults(ctx context.Context, ws *workspace.Workspace, dir fs.FS, name string,
+	stay func(io.Writer) error) error {
 	sidecar := strings.TrimSuffix(name, "l")
 	body, err := readSmall(dir, sidecar)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -306,8 +313,8 @@ func dropResults(ctx context.Context, ws *workspace.Workspace, dir fs.FS, name s
 	return replace(ctx, ws, sidecar, func(w io.Writer) error { return json.NewEncoder(w).Encode(side) })
 }
 
-// Merged reports whether a merge has nothing left to do: the shards of the release were taken in, none were split since, and
-// every image of a live post was read.
+// Merged reports whether a merge has nothing left to do: the shards of the release were taken in, none were split
+// since, and every image of a live post was read.
 func Merged(ctx context.Context, ws *workspace.Workspace, release, annotations string) (bool, error) {
 	note, err := state.ReadNote[state.MergedNote](ctx, ws)
 	if err != nil || note != (state.MergedNote{Release: release, Manifest: annotations}) {

@@ -41,15 +41,16 @@ func lines[T any](t *testing.T, values ...T) string {
 	return b.String()
 }
 
-// readShard puts a shard of two images that was read, few001 and few002, into a workspace: the second by the same engine
-// before. change may alter what is written, before it gets its digests.
+// readShard puts a shard of two images that was read, few001 and few002, into a workspace: the second by the same
+// engine before. change may alter what is written, before it gets its digests.
 func readShard(t *testing.T, ws *workspace.Workspace, change func(items *[]Item, results *[]Result, side *Sidecar)) {
 	t.Helper()
 	items := []Item{{ID: "few001", Stored: workspace.Image{SHA256: "a"}},
 		{ID: "few002", Stored: workspace.Image{SHA256: "b"}, Last: &workspace.Reading{Fingerprint: "f", ImageSHA256: "b"}}}
 	results := []Result{{ID: "few001", Stored: workspace.Image{SHA256: "a"}, Reading: workspace.Reading{Text: "HELLO"}}}
 	plan := lines(t, thePlan())
-	side := Sidecar{Format: Format, Shards: 1, Plan: state.SHA256([]byte(plan)), Tool: "1", Engine: ocr.Engine{Name: "fake"}, Fingerprint: "f"}
+	side := Sidecar{Format: Format, Shards: 1, Plan: state.SHA256([]byte(plan)), Tool: "1",
+		Engine: ocr.Engine{Name: "fake"}, Fingerprint: "f"}
 	if change != nil {
 		change(&items, &results, &side)
 	}
@@ -74,14 +75,18 @@ func TestCheck(t *testing.T) {
 			"shards/result-00000.jsonl is not what its sidecar names"},
 		{"another plan", func(_ *[]Item, _ *[]Result, s *Sidecar) { s.Plan = "other" }, "its results are of another plan"},
 		{"another shard", func(_ *[]Item, _ *[]Result, s *Sidecar) { s.Shard = 1 }, "its results are of another plan"},
-		{"an image without a result", func(_ *[]Item, r *[]Result, _ *Sidecar) { *r = nil }, "few001 is not among its results"},
-		{"a result of another image", func(_ *[]Item, r *[]Result, _ *Sidecar) { (*r)[0].Stored.SHA256 = "c" }, "few001 is not among its results"},
+		{"an image without a result", func(_ *[]Item, r *[]Result, _ *Sidecar) { *r = nil },
+			"few001 is not among its results"},
+		{"a result of another image", func(_ *[]Item, r *[]Result, _ *Sidecar) { (*r)[0].Stored.SHA256 = "c" },
+			"few001 is not among its results"},
 		{"read before by another engine", func(i *[]Item, _ *[]Result, _ *Sidecar) { (*i)[1].Last.Fingerprint = "g" },
 			"few002 is not among its results"},
 		{"read before, of another image", func(i *[]Item, _ *[]Result, _ *Sidecar) { (*i)[1].Last.ImageSHA256 = "c" },
 			"few002 is not among its results"},
-		{"failed before", func(i *[]Item, _ *[]Result, _ *Sidecar) { (*i)[1].Last.Failed = &workspace.Trouble{} }, "few002 is not among its results"},
-		{"never read before", func(i *[]Item, _ *[]Result, _ *Sidecar) { (*i)[1].Last = nil }, "few002 is not among its results"},
+		{"failed before", func(i *[]Item, _ *[]Result, _ *Sidecar) { (*i)[1].Last.Failed = &workspace.Trouble{} },
+			"few002 is not among its results"},
+		{"never read before", func(i *[]Item, _ *[]Result, _ *Sidecar) { (*i)[1].Last = nil },
+			"few002 is not among its results"},
 	} {
 		ws := openWorkspace(t)
 		readShard(t, ws, tt.change)
@@ -119,7 +124,8 @@ func TestResults(t *testing.T) {
 		got = append(got, r.ID)
 	}
 	testkit.Same(t, "results", []manifest.PostID{"few001", "few003"}, got)
-	put(t, ws.Dir(), resultName(0), lines(t, Result{ID: "few001", Stored: workspace.Image{SHA256: "a"}, Reading: workspace.Reading{Text: "LIES"}}))
+	put(t, ws.Dir(), resultName(0), lines(t, Result{ID: "few001", Stored: workspace.Image{SHA256: "a"},
+		Reading: workspace.Reading{Text: "LIES"}}))
 	for r, err := range Results(ws, 0) {
 		if err == nil {
 			t.Errorf("%+v was taken in, which the sidecar does not name", r)
@@ -142,7 +148,8 @@ func TestSplitAgain(t *testing.T) {
 		t.Error("the same plan removed what was read by it")
 	}
 	for name, change := range map[string]func(*Plan){
-		"version": func(p *Plan) { p.Tool = "2" }, "release": func(p *Plan) { p.Release = "s" }, "shards": func(p *Plan) { p.Shards = 2 },
+		"version": func(p *Plan) { p.Tool = "2" }, "release": func(p *Plan) { p.Release = "s" },
+		"shards":      func(p *Plan) { p.Shards = 2 },
 		"annotations": func(p *Plan) { p.Manifest = "n" }, "policy": func(p *Plan) { p.Policy.Filter.Mode = policy.Flag },
 	} {
 		readShard(t, ws, nil)
@@ -178,7 +185,8 @@ func TestMerged(t *testing.T) {
 		yield(manifest.Entry{Key: manifest.Key{ID: "few001"}, Split: "train"}, nil)
 	}
 	post := workspace.Post{ID: "few001", State: manifest.StateLive, CheckedAt: now, LiveAt: now}
-	testkit.OK(t, ws.Load(t.Context(), workspace.Binding{Release: "x", ReleaseDigest: "r", ManifestDigest: "m", Splits: []string{"train"}}, entries, nil),
+	testkit.OK(t, ws.Load(t.Context(), workspace.Binding{Release: "x", ReleaseDigest: "r", ManifestDigest: "m",
+		Splits: []string{"train"}}, entries, nil),
 		ws.SetPosts(t.Context(), []workspace.Post{post}))
 	merged("without an image", true, "r", "m")
 	body := []byte("an image")
@@ -203,8 +211,10 @@ func TestSlurmEnvironment(t *testing.T) {
 		testkit.OK(t, os.WriteFile(filepath.Join(bin, program), []byte(script), 0o700))
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	for name, value := range map[string]string{"REDDIT_CLIENT_SECRET": "canary", "OPENAI_API_KEY": "canary", "IMGUR_CLIENT_ID": "canary",
-		"HTTPS_PROXY": "http://u:canary@x", "SLURM_CONF": "/etc/ours.conf", "SBATCH_PARTITION": "cpu", "TESSDATA_PREFIX": "/data"} {
+	for name, value := range map[string]string{"REDDIT_CLIENT_SECRET": "canary", "OPENAI_API_KEY": "canary",
+		"IMGUR_CLIENT_ID": "canary",
+		"HTTPS_PROXY":     "http://u:canary@x", "SLURM_CONF": "/etc/ours.conf", "SBATCH_PARTITION": "cpu",
+		"TESSDATA_PREFIX": "/data"} {
 		t.Setenv(name, value)
 	}
 	s := &Slurm{Command: Command{Workspace: bin, Args: []string{"rehydrate", IndexArg}}}
@@ -216,7 +226,8 @@ func TestSlurmEnvironment(t *testing.T) {
 		if strings.Contains(string(env), "canary") {
 			t.Errorf("%s has credentials:\n%s", program, env)
 		}
-		for _, want := range []string{"SLURM_CONF=/etc/ours.conf", "SBATCH_PARTITION=cpu", "TESSDATA_PREFIX=/data", "PATH=" + bin} {
+		for _, want := range []string{"SLURM_CONF=/etc/ours.conf", "SBATCH_PARTITION=cpu", "TESSDATA_PREFIX=/data",
+			"PATH=" + bin} {
 			if !strings.Contains(string(env), want) {
 				t.Errorf("%s does not have %s:\n%s", program, want, env)
 			}

@@ -56,7 +56,8 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 	case j.Shards != plan.Shards:
 		return Sidecar{}, fmt.Errorf("%w: into %d shards, not %d", ErrOtherPlan, plan.Shards, j.Shards)
 	case j.Tool != plan.Tool:
-		return Sidecar{}, fmt.Errorf("%w: by rehydrate %s, and this is %s: use one version for all shards", ErrOtherPlan, plan.Tool, j.Tool)
+		return Sidecar{}, fmt.Errorf("%w: by rehydrate %s, and this is %s: use one version for all shards", ErrOtherPlan,
+			plan.Tool, j.Tool)
 	}
 	w := &worker{Job: j, dir: dir, plan: plan, reader: reading.New(j.OCR, plan.Policy), posts: map[manifest.PostID]bool{}}
 	for _, err := range readLines[struct{}](dir, workName(j.Shard)) {
@@ -65,9 +66,11 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 		}
 		w.items++
 	}
-	want := Sidecar{Format: Format, Shard: j.Shard, Shards: j.Shards, Plan: digest, Tool: j.Tool, Engine: j.OCR.Engine(), Fingerprint: w.reader.Fingerprint}
+	want := Sidecar{Format: Format, Shard: j.Shard, Shards: j.Shards, Plan: digest, Tool: j.Tool,
+		Engine: j.OCR.Engine(), Fingerprint: w.reader.Fingerprint}
 	have, err := readSidecar(dir, j.Shard)
-	if err == nil && have.Shard == j.Shard && have.Plan == want.Plan && have.Fingerprint == want.Fingerprint && have.Tool == want.Tool && whole(dir, have) == nil {
+	if err == nil && have.Shard == j.Shard && have.Plan == want.Plan && have.Fingerprint == want.Fingerprint &&
+		have.Tool == want.Tool && whole(dir, have) == nil {
 		return have, nil
 	}
 	files := durable.In(root)
@@ -80,7 +83,8 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 	name := path.Join(state.ShardsDir, resultName(j.Shard))
 	// Two copies of a shard at once write two files, each whole.
 	part := partPrefix + fmt.Sprintf("%05d-%x", j.Shard, random)
-	made, err := workspace.WriteFile(ctx, files, name, part, func(out io.Writer) error { return w.readAll(ctx, out, &want) },
+	made, err := workspace.WriteFile(ctx, files, name, part,
+		func(out io.Writer) error { return w.readAll(ctx, out, &want) },
 		func(f io.ReaderAt, made workspace.File) error {
 			_, now, err := readPlan(dir)
 			if err == nil && now != digest {

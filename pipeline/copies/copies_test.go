@@ -75,7 +75,8 @@ func (s *site) open() *workspace.Workspace {
 func (s *site) fill() {
 	s.Helper()
 	ctx := s.Context()
-	bind := workspace.Binding{Release: "Set", ReleaseDigest: s.rel.Digest, ManifestDigest: s.rel.ManifestDigest, Schema: s.rel.Schema,
+	bind := workspace.Binding{Release: "Set", ReleaseDigest: s.rel.Digest, ManifestDigest: s.rel.ManifestDigest,
+		Schema: s.rel.Schema,
 		Splits: []string{"train", "test"}}
 	testkit.OK(s, s.ws.Load(ctx, bind, s.rel.Entries(ctx), nil))
 	var posts []workspace.Post
@@ -87,10 +88,12 @@ func (s *site) fill() {
 		}
 		var b bytes.Buffer
 		testkit.OK(s, png.Encode(&b, img))
-		stored := workspace.Image{SHA256: state.SHA256(b.Bytes()), OriginalSHA256: digest("original", id), PixelsSHA256: digest("pixels", id), Format: "png",
+		stored := workspace.Image{SHA256: state.SHA256(b.Bytes()), OriginalSHA256: digest("original", id),
+			PixelsSHA256: digest("pixels", id), Format: "png",
 			Width: 40 + i, Height: 30, Bytes: int64(b.Len()), PHash: uint64(i) << 40}
 		testkit.OK(s, s.ws.StoreImage(ctx, key, b.Bytes(), stored), s.ws.SetReadings(ctx, workspace.NewReading{Key: key,
-			Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: stored.SHA256, Text: word(id) + " MADE THE WHOLE OFFICE LAUGH", Confidence: 95}}))
+			Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: stored.SHA256,
+				Text: word(id) + " MADE THE WHOLE OFFICE LAUGH", Confidence: 95}}))
 		posts = append(posts, workspace.Post{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now})
 		results = append(results, manifest.Result{Key: key, Split: bind.Splits[i/2], Outcome: manifest.Kept})
 	}
@@ -109,18 +112,21 @@ func (s *site) export(bind workspace.Binding) {
 	}
 	card := dataset.Card{Name: "Set", Schema: bind.Schema, Provenance: dataset.Provenance{Release: "Set"}}
 	for i, split := range bind.Splits {
-		written, err := dataset.WriteShards(sink, bind.Schema, card.Provenance, false, split, []int{2 - i}, state.Rows(ctx, s.ws, policy.Default(), split))
+		written, err := dataset.WriteShards(sink, bind.Schema, card.Provenance, false, split, []int{2 - i},
+			state.Rows(ctx, s.ws, policy.Default(), split))
 		testkit.OK(s, err)
 		card.Splits = append(card.Splits, written)
 	}
 	note.Card = &card
 	testkit.OK(s, sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) }),
-		sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) }), state.WriteNote(ctx, s.ws, note))
+		sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) }),
+		state.WriteNote(ctx, s.ws, note))
 }
 
 // config is an export of the dataset to a folder of the site.
 func (s *site) config(name, format string) Config {
-	return Config{Release: s.rel, Policy: policy.Default(), Workspace: s.ws, Now: func() time.Time { return now }, To: filepath.Join(s.dir, name),
+	return Config{Release: s.rel, Policy: policy.Default(), Workspace: s.ws, Now: func() time.Time { return now },
+		To:   filepath.Join(s.dir, name),
 		Note: "the lab", Format: format}
 }
 
@@ -138,7 +144,8 @@ func (s *site) gone(posts ...manifest.PostID) state.GoneSet {
 	set := state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
 	for _, id := range posts {
 		set.Posts[id] = state.GonePost{ID: id, State: manifest.StateRemoved}
-		testkit.OK(s, s.ws.SetPosts(s.Context(), []workspace.Post{{ID: id, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
+		testkit.OK(s, s.ws.SetPosts(s.Context(), []workspace.Post{{ID: id, State: manifest.StateRemoved,
+			Reason: "moderator", CheckedAt: now}}))
 	}
 	return set
 }
@@ -193,7 +200,8 @@ func (s *site) events(kinds ...auditlog.Kind) (all []auditlog.Event) {
 			all = append(all, e)
 		}
 	}
-	return slices.DeleteFunc(append(all, waiting...), func(e auditlog.Event) bool { return !slices.Contains(kinds, e.Kind) })
+	return slices.DeleteFunc(append(all, waiting...),
+		func(e auditlog.Event) bool { return !slices.Contains(kinds, e.Kind) })
 }
 
 // holds reports which posts a folder still shows, in a name or in what its files hold.

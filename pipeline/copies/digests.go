@@ -13,7 +13,8 @@ import (
 // WriteDigests writes the annotations of a workspace as a manifest in JSON Lines, with the digests of each image that
 // it has, or had until a purge, and returns how many entries have them. The error is *NotExportable for another
 // edition.
-func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, w io.Writer) (entries, known int, err error) {
+func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, w io.Writer) (entries,
+	known int, err error) {
 	b, _, err := ws.Binding(ctx)
 	if err != nil {
 		return 0, 0, err

@@ -237,7 +237,8 @@ type Derived struct {
 	Made             time.Time
 	Part             string // the name of a file that Fill may leave in the folder temp when it fails, to go on from, until a purge
 	// Fill writes the files by sink and returns the ids of their rows.
-	Fill func(ctx context.Context, temp string, sink func(name string, write func(io.Writer) error) error) ([]string, error)
+	Fill func(ctx context.Context, temp string, sink func(name string, write func(io.Writer) error) error) ([]string,
+		error)
 }
 
 // Derive makes the folder, and registers it with the workspace, nil for a dataset that has none here. The error is

@@ -30,8 +30,9 @@ func TestExportIsCompleteAndOnRecord(t *testing.T) {
 	for _, format := range Formats() {
 		report := s.copy(format, format)
 		testkit.Same(t, format, ids, s.holds(format))
-		want := workspace.Copy{Path: filepath.Join(s.dir, format), Note: "the lab", Format: format, Made: now, Files: report.Files,
-			Rows: []string{"few001", "few002", "few003"}}
+		want := workspace.Copy{Path: filepath.Join(s.dir, format), Note: "the lab", Format: format, Made: now,
+			Files: report.Files,
+			Rows:  []string{"few001", "few002", "few003"}}
 		testkit.Same(t, "the record of "+format, want, s.record(format))
 		testkit.Same(t, "the report on "+format, state.NewCopyReport(want), report)
 		for _, f := range report.Files {
@@ -78,14 +79,20 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 		{"old", func(_ *site, c *Config) { c.Now = func() time.Time { return now.Add(100 * time.Hour) } },
 			"3 of its rows are of posts last seen live too long ago"},
 		{"another release", func(_ *site, c *Config) { r := *c.Release; r.Digest = "x"; c.Release = &r }, otherVersion},
-		{"other annotations", func(_ *site, c *Config) { r := *c.Release; r.ManifestDigest = "x"; c.Release = &r }, otherVersion},
-		{"never written", func(s *site, _ *Config) { testkit.OK(s, state.ClearNote[state.ExportNote](s.Context(), s.ws)) }, "its files are not those"},
+		{"other annotations", func(_ *site, c *Config) { r := *c.Release; r.ManifestDigest = "x"; c.Release = &r },
+			otherVersion},
+		{"never written", func(s *site, _ *Config) {
+			testkit.OK(s,
+				state.ClearNote[state.ExportNote](s.Context(), s.ws))
+		}, "its files are not those"},
 		{"a file changed", func(s *site, _ *Config) {
 			testkit.OK(s, os.WriteFile(filepath.Join(s.ws.Dir(), state.DatasetDir, "README.md"), []byte("x"), 0o600))
 		}, "its files are not those"},
 		{"a row more is kept", func(s *site, _ *Config) {
-			testkit.OK(s, s.ws.SetResults(s.Context(), []manifest.Result{{Key: manifest.Key{ID: "few001"}, Split: "train", Outcome: manifest.Duplicate},
-				{Key: manifest.Key{ID: "few002"}, Split: "train", Outcome: manifest.Kept}, {Key: manifest.Key{ID: "few003"}, Split: "test", Outcome: manifest.Kept}}))
+			testkit.OK(s, s.ws.SetResults(s.Context(),
+				[]manifest.Result{{Key: manifest.Key{ID: "few001"}, Split: "train", Outcome: manifest.Duplicate},
+					{Key: manifest.Key{ID: "few002"}, Split: "train", Outcome: manifest.Kept},
+					{Key: manifest.Key{ID: "few003"}, Split: "test", Outcome: manifest.Kept}}))
 		}, "its files are not those"},
 		{"without a card", func(s *site, _ *Config) {
 			n, err := state.ReadNote[state.ExportNote](s.Context(), s.ws)
@@ -118,10 +125,12 @@ func TestExportOverwritesNothing(t *testing.T) {
 	s := newSite(t)
 	outside := t.TempDir()
 	full := filepath.Join(s.dir, "full")
-	testkit.OK(t, os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "mine.txt"), []byte("mine"), 0o600), os.WriteFile(filepath.Join(s.dir, "file"), nil, 0o600),
+	testkit.OK(t, os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "mine.txt"), []byte("mine"), 0o600),
+		os.WriteFile(filepath.Join(s.dir, "file"), nil, 0o600),
 		os.Symlink(outside, filepath.Join(s.dir, "link")), syscall.Mkfifo(filepath.Join(s.dir, "pipe"), 0o600))
 	for to, want := range map[string]string{
-		full: "holds mine.txt", filepath.Join(s.dir, "file"): "is not a folder", filepath.Join(s.dir, "link"): "is not a folder",
+		full: "holds mine.txt", filepath.Join(s.dir, "file"): "is not a folder",
+		filepath.Join(s.dir, "link"): "is not a folder",
 		filepath.Join(s.dir, "pipe"): "is not a folder", filepath.Join(s.dir, "none", "x"): "there is no folder",
 		filepath.Join(s.ws.Dir(), "x"): "is inside the workspace, or around it",
 		s.ws.Dir():                     "is inside the workspace, or around it",
@@ -137,7 +146,8 @@ func TestExportOverwritesNothing(t *testing.T) {
 	s.copy("empty", "parquet")
 	c := s.config("empty", "parquet")
 	testkit.OK(t, os.RemoveAll(c.To))
-	if _, err := Export(t.Context(), c); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "one is on record") {
+	if _, err := Export(t.Context(), c); !errors.Is(err, ErrForeign) ||
+		!strings.Contains(err.Error(), "one is on record") {
 		t.Errorf("a copy in the place of one that is on record: %v", err)
 	}
 	testkit.OK(t, Close(t.Context(), s.ws, c.To, "destroyed", "shredded", now))
@@ -153,7 +163,8 @@ func TestPlantedUnfinishedFolderIsNotFollowed(t *testing.T) {
 	theirs := t.TempDir()
 	testkit.OK(t, os.WriteFile(filepath.Join(theirs, "theirs"), []byte("theirs"), 0o600))
 	fill := func(ctx context.Context, _ string, sink func(string, func(io.Writer) error) error) ([]string, error) {
-		return []string{"few001"}, sink("features.csv", func(w io.Writer) error { _, err := io.WriteString(w, "id,n\nfew001,1\n"); return err })
+		return []string{"few001"}, sink("features.csv",
+			func(w io.Writer) error { _, err := io.WriteString(w, "id,n\nfew001,1\n"); return err })
 	}
 	for name, plant := range map[string]func(temp string) error{
 		"a link": func(temp string) error { return os.Symlink(theirs, temp) },
@@ -166,9 +177,11 @@ func TestPlantedUnfinishedFolderIsNotFollowed(t *testing.T) {
 			return errors.Join(os.Mkdir(temp, 0o700), syscall.Mkfifo(filepath.Join(temp, "part"), 0o600))
 		},
 	} {
-		testkit.OK(t, plant(unfinishedPath(filepath.Join(s.dir, name))), plant(unfinishedPath(filepath.Join(s.dir, name+" derived"))))
+		testkit.OK(t, plant(unfinishedPath(filepath.Join(s.dir, name))),
+			plant(unfinishedPath(filepath.Join(s.dir, name+" derived"))))
 		testkit.Same(t, name, state.CopyGood, s.copy(name, "parquet").State)
-		d := Derived{To: filepath.Join(s.dir, name+" derived"), Note: "n", Format: "numbers", Made: now, Part: "part", Fill: fill}
+		d := Derived{To: filepath.Join(s.dir, name+" derived"), Note: "n", Format: "numbers", Made: now, Part: "part",
+			Fill: fill}
 		testkit.OK(t, Derive(t.Context(), s.ws, d))
 		list, err := os.ReadDir(d.To)
 		testkit.Same(t, name, 1, len(list), err)
@@ -199,10 +212,11 @@ func TestOfTwoExportsOneWins(t *testing.T) {
 			t.Errorf("the second export: %v", err)
 		}
 	}
-	d := Derived{To: c.To, Format: "numbers", Made: now, Fill: func(context.Context, string, func(string, func(io.Writer) error) error) ([]string, error) {
-		t.Error("a third one filled the folder")
-		return nil, nil
-	}}
+	d := Derived{To: c.To, Format: "numbers", Made: now,
+		Fill: func(context.Context, string, func(string, func(io.Writer) error) error) ([]string, error) {
+			t.Error("a third one filled the folder")
+			return nil, nil
+		}}
 	if err := Derive(t.Context(), nil, d); !errors.Is(err, ErrBusy) {
 		t.Errorf("the third one: %v", err)
 	}
@@ -273,7 +287,8 @@ func TestExportKilled(t *testing.T) {
 				t.Errorf("killed at step %d and purged: %v is left, %v", n, left, err)
 			}
 			for _, r := range list {
-				testkit.Same(t, "an unfinished copy after a purge", state.CopyClosed, find(t, must(List(t.Context(), s.ws)), r.Path).State)
+				testkit.Same(t, "an unfinished copy after a purge", state.CopyClosed,
+					find(t, must(List(t.Context(), s.ws)), r.Path).State)
 			}
 		default:
 			testkit.Same(t, "an export after a killed one", state.CopyGood, s.copy("x", "folder").State)
@@ -314,7 +329,8 @@ func TestFailedExportLeavesNothing(t *testing.T) {
 	for _, step := range []string{"create", "export begin", "export rename"} {
 		s := newSite(t)
 		ctx := context.WithValue(t.Context(), durable.HookKey{}, func(at, name string) error {
-			if at == step && strings.HasPrefix(name, s.dir) || at == step && step == "create" && !strings.Contains(name, "audit") {
+			if at == step && strings.HasPrefix(name, s.dir) ||
+				at == step && step == "create" && !strings.Contains(name, "audit") {
 				return full
 			}
 			return nil
@@ -388,9 +404,10 @@ func TestDeriveGoesOnFromItsPart(t *testing.T) {
 		t.Errorf("a part stays: %v", err)
 	}
 	// A dataset of no workspace has no record.
-	d.To, d.Fill = filepath.Join(s.dir, "alone"), func(_ context.Context, _ string, sink func(string, func(io.Writer) error) error) ([]string, error) {
-		return nil, sink("x", func(io.Writer) error { return nil })
-	}
+	d.To, d.Fill = filepath.Join(s.dir, "alone"),
+		func(_ context.Context, _ string, sink func(string, func(io.Writer) error) error) ([]string, error) {
+			return nil, sink("x", func(io.Writer) error { return nil })
+		}
 	testkit.OK(t, Derive(t.Context(), nil, d))
 }
 
@@ -399,7 +416,8 @@ func TestDeriveGoesOnFromItsPart(t *testing.T) {
 func TestDigestsOfStoredAndPurgedImages(t *testing.T) {
 	s := newSite(t)
 	s.gone("few001")
-	testkit.OK(t, s.ws.AddTombstones(t.Context(), []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "few001", State: manifest.StateRemoved, Time: now}}}),
+	testkit.OK(t, s.ws.AddTombstones(t.Context(),
+		[]workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "few001", State: manifest.StateRemoved, Time: now}}}),
 		s.ws.Erase(t.Context(), "few001"))
 	var b bytes.Buffer
 	entries, known, err := WriteDigests(t.Context(), s.ws, s.rel, &b)
@@ -417,7 +435,8 @@ func TestDigestsOfStoredAndPurgedImages(t *testing.T) {
 	}
 	other := *s.rel
 	other.ManifestDigest = "x"
-	if _, _, err := WriteDigests(t.Context(), s.ws, &other, &b); err == nil || !strings.Contains(err.Error(), otherVersion) {
+	if _, _, err := WriteDigests(t.Context(), s.ws, &other, &b); err == nil ||
+		!strings.Contains(err.Error(), otherVersion) {
 		t.Errorf("another edition: %v", err)
 	}
 }

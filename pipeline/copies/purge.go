@@ -186,7 +186,8 @@ var errWent = errors.New("it went")
 func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 	f := p.copy.Files[i]
 	// The name is always the same, so that this finds the file of a purge that was killed.
-	if err := p.root.Remove(path.Join(path.Dir(f.Name), tempName(f.Name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := p.root.Remove(path.Join(path.Dir(f.Name), tempName(f.Name))); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	image := dataset.ImageID(f.Name)

@@ -74,10 +74,12 @@ func TestUnreachableCopyIsAnObligation(t *testing.T) {
 			func(_ *site, at func(string) string) error {
 				return os.WriteFile(at("README.md"), []byte("theirs"), 0o600)
 			}, nil},
-		{"a file is missing", shard + ": it is not there any more", func(_ *site, at func(string) string) error { return os.Rename(at(shard), at("../kept")) },
+		{"a file is missing", shard + ": it is not there any more",
+			func(_ *site, at func(string) string) error { return os.Rename(at(shard), at("../kept")) },
 			func(_ *site, at func(string) string) error { return os.Rename(at("../kept"), at(shard)) }},
 		{"a link to a file", shard + ": " + shard + " is not a regular file", func(_ *site, at func(string) string) error {
-			return errors.Join(os.Rename(at(shard), filepath.Join(theirs, "shard")), os.Symlink(filepath.Join(theirs, "shard"), at(shard)))
+			return errors.Join(os.Rename(at(shard), filepath.Join(theirs, "shard")),
+				os.Symlink(filepath.Join(theirs, "shard"), at(shard)))
 		}, func(_ *site, at func(string) string) error {
 			return errors.Join(os.Remove(at(shard)), os.Rename(filepath.Join(theirs, "shard"), at(shard)))
 		}},
@@ -85,13 +87,16 @@ func TestUnreachableCopyIsAnObligation(t *testing.T) {
 			return errors.Join(os.Rename(at(shard), at("../kept")), syscall.Mkfifo(at(shard), 0o600))
 		}, func(_ *site, at func(string) string) error { return os.Rename(at("../kept"), at(shard)) }},
 		{"a link to a folder", "data", func(_ *site, at func(string) string) error {
-			return errors.Join(os.Rename(at("data"), filepath.Join(theirs, "data")), os.Symlink(filepath.Join(theirs, "data"), at("data")))
+			return errors.Join(os.Rename(at("data"), filepath.Join(theirs, "data")),
+				os.Symlink(filepath.Join(theirs, "data"), at("data")))
 		}, func(_ *site, at func(string) string) error {
 			return errors.Join(os.Remove(at("data")), os.Rename(filepath.Join(theirs, "data"), at("data")))
 		}},
-		{"the folder was moved", "it is not there any more", func(_ *site, at func(string) string) error { return os.Rename(at(""), at("../away")) },
+		{"the folder was moved", "it is not there any more",
+			func(_ *site, at func(string) string) error { return os.Rename(at(""), at("../away")) },
 			func(_ *site, at func(string) string) error { return os.Rename(at("../away"), at("")) }},
-		{"its parent was moved", "it is not there any more", func(s *site, _ func(string) string) error { return os.Rename(s.dir, s.dir+"-away") },
+		{"its parent was moved", "it is not there any more",
+			func(s *site, _ func(string) string) error { return os.Rename(s.dir, s.dir+"-away") },
 			func(s *site, _ func(string) string) error { return os.Rename(s.dir+"-away", s.dir) }},
 		{"a file in its place", "something else lies in its place", func(_ *site, at func(string) string) error {
 			return errors.Join(os.Rename(at(""), at("../away")), os.WriteFile(at("../x"), nil, 0o600))
@@ -103,12 +108,14 @@ func TestUnreachableCopyIsAnObligation(t *testing.T) {
 		}, func(_ *site, at func(string) string) error {
 			return errors.Join(os.Remove(at("../x")), os.Rename(at("../away"), at("")))
 		}},
-		{"a second file with the row", "data/mine.parquet, which is not part of the copy: the row of few001 is still in it; check it, and delete it",
+		{"a second file with the row",
+			"data/mine.parquet, which is not part of the copy: the row of few001 is still in it; check it, and delete it",
 			func(s *site, at func(string) string) error {
 				body, err := os.ReadFile(at(shard))
 				return errors.Join(err, os.WriteFile(at("data/mine.parquet"), body, 0o600))
 			}, func(_ *site, at func(string) string) error { return os.Remove(at("data/mine.parquet")) }},
-		{"an image of the post", "few001.png shows a post that must go: delete it", func(_ *site, at func(string) string) error { return os.WriteFile(at("few001.png"), nil, 0o600) },
+		{"an image of the post", "few001.png shows a post that must go: delete it",
+			func(_ *site, at func(string) string) error { return os.WriteFile(at("few001.png"), nil, 0o600) },
 			func(_ *site, at func(string) string) error { return os.Remove(at("few001.png")) }},
 		{"a file that nobody can read", "data/mine.parquet", func(_ *site, at func(string) string) error {
 			return os.WriteFile(at("data/mine.parquet"), []byte("PAR1"), 0o600)
@@ -122,7 +129,8 @@ func TestUnreachableCopyIsAnObligation(t *testing.T) {
 			testkit.OK(t, tt.do(s, at))
 			gone := s.gone("few001")
 			r := s.purge("x", gone)
-			if r.State != state.CopyOpen || !strings.Contains(r.Told, tt.want) || !slices.Equal(r.Owed, []string{"few001"}) || len(r.Purged) > 0 {
+			if r.State != state.CopyOpen || !strings.Contains(r.Told, tt.want) ||
+				!slices.Equal(r.Owed, []string{"few001"}) || len(r.Purged) > 0 {
 				t.Errorf("the purge reports %+v, want %q", r, tt.want)
 			}
 			record := s.record("x")
@@ -160,7 +168,8 @@ func TestUnreachableCopyIsAnObligation(t *testing.T) {
 // such a file owes what went until the file is moved away. Nothing is done to the file.
 func TestForeignFileIsAnObligation(t *testing.T) {
 	const shard = "data/train-00000-of-00001.parquet"
-	for _, name := range []string{"data/mine.bin", "x.parquet.bak", "data/.hidden", "copy of few001.png", "deep/er/notes"} {
+	for _, name := range []string{"data/mine.bin", "x.parquet.bak", "data/.hidden", "copy of few001.png",
+		"deep/er/notes"} {
 		s := newSite(t)
 		s.copy("x", "parquet")
 		at := func(name string) string { return filepath.Join(s.dir, "x", name) }
@@ -170,7 +179,8 @@ func TestForeignFileIsAnObligation(t *testing.T) {
 		gone := s.gone("few001")
 		owes := func(what string, r state.CopyReport) {
 			t.Helper()
-			if r.State != state.CopyOpen || !strings.Contains(r.Told, name+", which is not part of the copy (any more), may hold") {
+			if r.State != state.CopyOpen || !strings.Contains(r.Told,
+				name+", which is not part of the copy (any more), may hold") {
 				t.Errorf("%s, %s: %+v", name, what, r)
 			}
 		}
@@ -208,7 +218,8 @@ func TestOwnFilePutBackIsNotForeign(t *testing.T) {
 	gone := s.gone("few001")
 	testkit.Same(t, "purged", state.CopyGood, s.purge("x", gone).State)
 	testkit.OK(t, os.WriteFile(at, body, 0o600))
-	if r := s.purge("x", gone); r.State != state.CopyOpen || !strings.HasPrefix(r.Told, croissantName+", which is not part of the copy (any more), may hold a row") {
+	if r := s.purge("x", gone); r.State != state.CopyOpen ||
+		!strings.HasPrefix(r.Told, croissantName+", which is not part of the copy (any more), may hold a row") {
 		t.Errorf("put back: %+v", r)
 	}
 }
@@ -243,14 +254,16 @@ func TestEndClosesNoCopyWithAForeignFile(t *testing.T) {
 	theirs := filepath.Join(s.dir, "x", "keep", "t.parquet.old")
 	testkit.OK(t, os.Mkdir(filepath.Dir(theirs), 0o700), os.WriteFile(theirs, []byte("rows"), 0o600))
 	report := find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x"))
-	if report.State != state.CopyOpen || !strings.Contains(report.Told, "keep/t.parquet.old, which is not part of the copy (any more)") || len(report.Owed) != len(ids) {
+	if report.State != state.CopyOpen || !strings.Contains(report.Told,
+		"keep/t.parquet.old, which is not part of the copy (any more)") || len(report.Owed) != len(ids) {
 		t.Errorf("the end reports %+v", report)
 	}
 	testkit.Same(t, "rows in its own files", []manifest.PostID(nil), s.holds("x"))
 	body, err := os.ReadFile(theirs)
 	testkit.Same(t, "the file", "rows", string(body), err)
 	testkit.OK(t, os.Remove(theirs))
-	testkit.Same(t, "without it", state.CopyClosed, find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x")).State)
+	testkit.Same(t, "without it", state.CopyClosed,
+		find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x")).State)
 }
 
 // TestFilesBehindLinksStay: what a link in a copy leads to is neither read nor removed, though it has the name of an
@@ -261,7 +274,8 @@ func TestFilesBehindLinksStay(t *testing.T) {
 	at := slices.IndexFunc(r.Files, func(f workspace.File) bool { return strings.Contains(f.Name, "few001") })
 	image, theirs := filepath.Join(s.dir, "x", r.Files[at].Name), filepath.Join(t.TempDir(), "few001.png")
 	testkit.OK(t, os.Rename(image, theirs), os.Symlink(theirs, image))
-	if r := s.purge("x", s.gone("few001")); r.State != state.CopyOpen || !strings.Contains(r.Told, "is not a regular file") {
+	if r := s.purge("x", s.gone("few001")); r.State != state.CopyOpen ||
+		!strings.Contains(r.Told, "is not a regular file") {
 		t.Errorf("the purge reports %+v", r)
 	}
 	if _, err := os.Stat(theirs); err != nil {
@@ -284,7 +298,8 @@ func TestRowPutBackIsFound(t *testing.T) {
 	gone := s.gone("few001")
 	s.purge("x", gone)
 	testkit.OK(t, os.WriteFile(shard, body, 0o600))
-	if r := s.purge("x", gone); r.State != state.CopyOpen || !strings.Contains(r.Told, "somebody changed it") || !strings.Contains(r.Told, "the row of few001") {
+	if r := s.purge("x", gone); r.State != state.CopyOpen || !strings.Contains(r.Told, "somebody changed it") ||
+		!strings.Contains(r.Told, "the row of few001") {
 		t.Errorf("a row that was put back: %+v", r)
 	}
 }
@@ -331,7 +346,8 @@ func TestSecondWorkspaceFindsThePurgedCopyChanged(t *testing.T) {
 	second.dir = s.dir
 	testkit.OK(t, second.ws.SetCopy(t.Context(), s.record("x")))
 	testkit.Same(t, "the first", state.CopyGood, s.purge("x", s.gone("few001")).State)
-	if r := second.purge("x", second.gone("few001")); r.State != state.CopyOpen || !strings.Contains(r.Told, "changed it") {
+	if r := second.purge("x", second.gone("few001")); r.State != state.CopyOpen ||
+		!strings.Contains(r.Told, "changed it") {
 		t.Errorf("the second reports %+v", r)
 	}
 	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
@@ -372,8 +388,9 @@ func TestOperatorClosesAnObligation(t *testing.T) {
 	for range 2 { // the second time it is closed already
 		testkit.OK(t, Close(t.Context(), s.ws, path, "destroyed", "shredded", now))
 	}
-	want := workspace.Copy{Path: path, Note: "the lab", Format: "parquet", Made: now, Told: "destroyed 2026-01-10: shredded",
-		Was: &workspace.ClosedCopy{Files: before.Files, Rows: before.Rows}}
+	want := workspace.Copy{Path: path, Note: "the lab", Format: "parquet", Made: now,
+		Told: "destroyed 2026-01-10: shredded",
+		Was:  &workspace.ClosedCopy{Files: before.Files, Rows: before.Rows}}
 	testkit.Same(t, "the record", want, s.record("x"))
 	log := s.events(auditlog.CopyPurged)
 	testkit.Same(t, "the log", []string{"open", "told"}, []string{log[0].Verdict, log[len(log)-1].Verdict})
@@ -398,7 +415,8 @@ func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 		}
 		testkit.Same(t, "listed", state.CopyClosed, s.list("x").State)
 		testkit.OK(t, os.CopyFS(path, os.DirFS(kept)))
-		if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, "it stands there again") || r.Rows != len(ids) {
+		if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, "it stands there again") ||
+			r.Rows != len(ids) {
 			t.Errorf("%s, it is listed as %+v", how, r)
 		}
 		if err := Close(t.Context(), s.ws, path, "destroyed", "n", now); !errors.Is(err, ErrCopyThere) {
@@ -421,9 +439,11 @@ func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 	reports, err := Purge(t.Context(), s.ws, gone)
 	testkit.Same(t, "somebody else's folder", 0, len(reports), err)
 	testkit.Same(t, "somebody else's folder is listed as", state.CopyClosed, s.list("x").State)
-	testkit.OK(t, os.RemoveAll(path), os.CopyFS(path, os.DirFS(kept)), os.Remove(filepath.Join(path, "data/test-00000-of-00001.parquet")))
+	testkit.OK(t, os.RemoveAll(path), os.CopyFS(path, os.DirFS(kept)),
+		os.Remove(filepath.Join(path, "data/test-00000-of-00001.parquet")))
 	for what, r := range map[string]state.CopyReport{"the purge": s.purge("x", gone), "the list": s.list("x")} {
-		if r.State != state.CopyOpen || !strings.Contains(r.Told, "something stands there again") || !strings.Contains(r.Told, "the row of few001") {
+		if r.State != state.CopyOpen || !strings.Contains(r.Told, "something stands there again") ||
+			!strings.Contains(r.Told, "the row of few001") {
 			t.Errorf("%s of an earlier state: %+v", what, r)
 		}
 	}
@@ -434,9 +454,11 @@ func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 func TestDisclosedRowsAreAnObligation(t *testing.T) {
 	s := newSite(t)
 	d := Disclosure{Name: "a model", Note: "to classify", Host: "api.example.org"}
-	testkit.OK(t, Disclose(t.Context(), s.ws, d, []string{"few002", "few001/1", "few001"}, now), Disclose(t.Context(), s.ws, d, []string{"few002", "few003"}, now))
+	testkit.OK(t, Disclose(t.Context(), s.ws, d, []string{"few002", "few001/1", "few001"}, now),
+		Disclose(t.Context(), s.ws, d, []string{"few002", "few003"}, now))
 	report := func() state.CopyReport { return find(t, must(List(t.Context(), s.ws)), state.ThirdPartyPath(d.Name)) }
-	if r := report(); r.Rows != 4 || r.State != state.CopyOpen || r.Note != d.Note || !strings.Contains(r.Told, "no purge reaches it") {
+	if r := report(); r.Rows != 4 || r.State != state.CopyOpen || r.Note != d.Note ||
+		!strings.Contains(r.Told, "no purge reaches it") {
 		t.Errorf("it is listed as %+v", r)
 	}
 	reports, err := Purge(t.Context(), s.ws, s.gone("few001"))
@@ -454,8 +476,10 @@ func TestDisclosedRowsAreAnObligation(t *testing.T) {
 	if r := report(); r.State != state.CopyOpen || r.Rows != 1 {
 		t.Errorf("disclosed again it is listed as %+v", r)
 	}
-	for _, bad := range []Disclosure{{Name: "", Note: "n"}, {Name: "a/b", Note: "n"}, {Name: `a\b`, Note: "n"}, {Name: strings.Repeat("x", 61), Note: "n"},
-		{Name: "a\x1b", Note: "n"}, {Name: "a", Note: ""}, {Name: "a", Note: "two\nlines"}, {Name: "a", Note: strings.Repeat("x", 201)}, {Name: "a", Note: "\xff"}} {
+	for _, bad := range []Disclosure{{Name: "", Note: "n"}, {Name: "a/b", Note: "n"}, {Name: `a\b`, Note: "n"},
+		{Name: strings.Repeat("x", 61), Note: "n"},
+		{Name: "a\x1b", Note: "n"}, {Name: "a", Note: ""}, {Name: "a", Note: "two\nlines"},
+		{Name: "a", Note: strings.Repeat("x", 201)}, {Name: "a", Note: "\xff"}} {
 		if Disclose(t.Context(), s.ws, bad, nil, now) == nil {
 			t.Errorf("%+v was taken", bad)
 		}
@@ -471,7 +495,8 @@ func TestCopiesLoseRowsThatLeftTheManifest(t *testing.T) {
 		s.copy("x", "parquet")
 		s.copy("away", "parquet")
 		away := filepath.Join(s.dir, "away")
-		testkit.OK(t, os.Rename(away, away+"-"), Disclose(t.Context(), s.ws, Disclosure{Name: "a model", Note: "to classify"}, []string{"few001", "few002"}, now))
+		testkit.OK(t, os.Rename(away, away+"-"), Disclose(t.Context(), s.ws,
+			Disclosure{Name: "a model", Note: "to classify"}, []string{"few001", "few002"}, now))
 		if isGone {
 			s.gone("few001")
 		}
@@ -480,7 +505,8 @@ func TestCopiesLoseRowsThatLeftTheManifest(t *testing.T) {
 		next.ReleaseDigest, next.ManifestDigest = "r", "m"
 		entries := func(yield func(manifest.Entry, error) bool) {
 			for i, id := range ids[1:] {
-				if !yield(manifest.Entry{Key: manifest.Key{ID: id}, Ordinal: i, Line: i + 2, Split: "train", Labels: make([][]int, 1)}, nil) {
+				if !yield(manifest.Entry{Key: manifest.Key{ID: id}, Ordinal: i, Line: i + 2, Split: "train",
+					Labels: make([][]int, 1)}, nil) {
 					return
 				}
 			}
@@ -488,7 +514,8 @@ func TestCopiesLoseRowsThatLeftTheManifest(t *testing.T) {
 		testkit.OK(t, s.ws.Load(t.Context(), next, entries, nil))
 		owed := []string{"few001"}
 		for _, path := range []string{filepath.Join(s.dir, "x"), away, state.ThirdPartyPath("a model")} {
-			if got := find(t, must(List(t.Context(), s.ws)), path); got.State != state.CopyOpen || !slices.Equal(got.Owed, owed) {
+			if got := find(t, must(List(t.Context(), s.ws)), path); got.State != state.CopyOpen ||
+				!slices.Equal(got.Owed, owed) {
 				t.Errorf("%s is listed as %+v", path, got)
 			}
 		}
@@ -507,10 +534,13 @@ func TestCopiesLoseRowsThatLeftTheManifest(t *testing.T) {
 func TestUnfinishedCopyElsewhereIsNotForgotten(t *testing.T) {
 	s := newSite(t)
 	disk := filepath.Join(s.dir, "disk")
-	testkit.OK(t, os.Mkdir(disk, 0o700), s.ws.SetCopy(t.Context(), workspace.Copy{Path: filepath.Join(disk, "x"), Note: "n", Format: "parquet", Made: now, Rows: []string{"few001"}}))
+	testkit.OK(t, os.Mkdir(disk, 0o700), s.ws.SetCopy(t.Context(),
+		workspace.Copy{Path: filepath.Join(disk, "x"), Note: "n", Format: "parquet", Made: now, Rows: []string{"few001"}}))
 	left := unfinishedPath(filepath.Join(disk, "x"))
-	testkit.OK(t, os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, "few001.png"), nil, 0o600), os.Rename(disk, disk+"-away"))
-	if r := s.purge("disk/x", s.gone("few001")); r.State != state.CopyOpen || !slices.Equal(r.Owed, []string{"few001"}) || !strings.Contains(r.Told, "killed export") {
+	testkit.OK(t, os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, "few001.png"), nil, 0o600),
+		os.Rename(disk, disk+"-away"))
+	if r := s.purge("disk/x", s.gone("few001")); r.State != state.CopyOpen ||
+		!slices.Equal(r.Owed, []string{"few001"}) || !strings.Contains(r.Told, "killed export") {
 		t.Errorf("the purge reports %+v", r)
 	}
 	testkit.OK(t, Close(t.Context(), s.ws, filepath.Join(disk, "x"), "returned", "n", now), os.Rename(disk+"-away", disk))

@@ -44,11 +44,13 @@ func job(write func(io.Writer, []Row) error) measure.Job {
 // Memory stays flat: 300 MB of images take one row group and a little more than one row takes. What the
 // program takes itself, with all that its tests link, is in both.
 func TestWriterMemory(t *testing.T) {
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings,
+		debug.BuildSetting{Key: "-race", Value: "true"}) {
 		t.Skip("the race detector takes several times the memory")
 	}
 	one, many := measure.Child(t, "ours 1"), measure.Child(t, "ours 2000")
-	if grown := many.Peak - one.Peak; grown > 32 || many.Rows != 2000 || many.Bytes < 300_000_000 || many.Bytes > 315_000_000 {
+	if grown := many.Peak - one.Peak; grown > 32 || many.Rows != 2000 || many.Bytes < 300_000_000 ||
+		many.Bytes > 315_000_000 {
 		t.Errorf("2,000 rows of 150 kB: %+v, %.1f MB more than for one row; want at most 32 MB more", many, grown)
 	}
 }

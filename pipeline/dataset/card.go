@@ -59,7 +59,8 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"content":  func(column string) string { return contents[column] },
 	"dataType": func(t manifest.ColumnType) string { return dataTypes[t] },
 	"fenced":   fenced,
-	"iri":      func(path string) string { return (&url.URL{Path: path}).EscapedPath() }, // a name of a category can have a space
+	"iri":      func(path string) string { return (&url.URL{Path: path}).EscapedPath() },
+	// a name of a category can have a space
 	"json":     jsonText,
 	"kind":     func(k manifest.CategoryKind) string { return kindWords[k] },
 	"line":     oneLine,
@@ -96,7 +97,8 @@ func WriteCardWithout(w io.Writer, old io.Reader, emptied []string) error {
 	for _, split := range emptied {
 		// Hugging Face datasets takes a lone metadata.parquet for the rows of a split, and refuses the folder.
 		c := card{Card{Format: Folder}}
-		text = bytes.Replace(text, fmt.Appendf(nil, "  - split: %s\n    path: %s\n", quoted(split), quoted(c.Pattern(split))), nil, 1)
+		text = bytes.Replace(text, fmt.Appendf(nil, "  - split: %s\n    path: %s\n", quoted(split),
+			quoted(c.Pattern(split))), nil, 1)
 	}
 	_, err = w.Write(text)
 	return err
@@ -122,8 +124,9 @@ func withDefaults(c Card) card {
 	filled.Description = cmp.Or(filled.Description, fmt.Sprintf("Reddit image posts with the labels of the release "+
 		"%s. The release holds post ids and labels only; "+
 		"images and OCR text were rebuilt from it.", filled.Title()))
-	filled.ContentWarning = cmp.Or(c.ContentWarning, "The images are what people posted on Reddit, and no one has reviewed this copy. They and their text may be "+
-		"distressing, offensive or adult, and may touch on the subjects that the labels name.")
+	filled.ContentWarning = cmp.Or(c.ContentWarning,
+		"The images are what people posted on Reddit, and no one has reviewed this copy. They and their text may be "+
+			"distressing, offensive or adult, and may touch on the subjects that the labels name.")
 	filled.Terms = cmp.Or(filled.Terms, "The licence of the release covers its annotations, not the images: those "+
 		"belong to the people who posted them. "+
 		passingOn)
@@ -150,7 +153,8 @@ func (c card) Title() string {
 func (c card) Link() string {
 	// A scheme of scripts would run in the browser of whoever reads the card.
 	u, err := url.Parse(c.Homepage)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsAny(c.Homepage, " <>\"\n\t") {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
+		strings.ContainsAny(c.Homepage, " <>\"\n\t") {
 		return ""
 	}
 	return c.Homepage
@@ -177,7 +181,8 @@ func (c card) SizeCategory() string {
 
 // Pattern names the files of a split.
 func (c card) Pattern(split string) string {
-	return map[Format]string{Parquet: "data/" + split + "-*", WebDataset: split + "-*.tar", Folder: split + "/**"}[c.Format]
+	return map[Format]string{Parquet: "data/" + split + "-*", WebDataset: split + "-*.tar",
+		Folder: split + "/**"}[c.Format]
 }
 
 // File names a shard of a split.
@@ -286,11 +291,13 @@ var contents = map[string]string{
 }
 
 // dataTypes are Croissant's words for the types of columns that pass through.
-var dataTypes = map[manifest.ColumnType]string{manifest.TypeText: "sc:Text", manifest.TypeInteger: "sc:Integer", manifest.TypeNumber: "sc:Float",
+var dataTypes = map[manifest.ColumnType]string{manifest.TypeText: "sc:Text", manifest.TypeInteger: "sc:Integer",
+	manifest.TypeNumber:  "sc:Float",
 	manifest.TypeBoolean: "sc:Boolean", manifest.TypeTimestamp: "sc:DateTime", manifest.TypeJSON: "sc:Text"}
 
-var kindWords = map[manifest.CategoryKind]string{manifest.Single: "one label", manifest.Ordinal: "one label, from lowest to highest",
-	manifest.Multi: "list of labels"}
+var kindWords = map[manifest.CategoryKind]string{manifest.Single: "one label",
+	manifest.Ordinal: "one label, from lowest to highest",
+	manifest.Multi:   "list of labels"}
 
 // oneLine puts a space for every run of white space and control characters.
 func oneLine(s string) string {

@@ -23,12 +23,16 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func testCard() Card {
-	return Card{Name: "Memes & <Co>", Version: "1.2.0", Date: "2026-03-01", Homepage: "https://example.org/memes", License: "CC-BY-4.0",
-		Citation: "@misc{memes,\n  title = {Memes ``` and more}\n}", Schema: testSchema(), Provenance: testProvenance(), Flagged: true,
+	return Card{Name: "Memes & <Co>", Version: "1.2.0", Date: "2026-03-01", Homepage: "https://example.org/memes",
+		License:  "CC-BY-4.0",
+		Citation: "@misc{memes,\n  title = {Memes ``` and more}\n}", Schema: testSchema(), Provenance: testProvenance(),
+		Flagged: true,
 		Splits: []Split{
-			{Name: "train", Rows: 4810, Bytes: 621_000_000, Shards: []Stats{{Rows: 4000, Bytes: 500_000_000, SHA256: strings.Repeat("1", 64)},
-				{Rows: 810, Bytes: 121_000_000, SHA256: strings.Repeat("4", 64)}}},
-			{Name: "validation", Rows: 90, Bytes: 13_000_000, Shards: []Stats{{Rows: 90, Bytes: 13_000_000, SHA256: strings.Repeat("2", 64)}}},
+			{Name: "train", Rows: 4810, Bytes: 621_000_000,
+				Shards: []Stats{{Rows: 4000, Bytes: 500_000_000, SHA256: strings.Repeat("1", 64)},
+					{Rows: 810, Bytes: 121_000_000, SHA256: strings.Repeat("4", 64)}}},
+			{Name: "validation", Rows: 90, Bytes: 13_000_000,
+				Shards: []Stats{{Rows: 90, Bytes: 13_000_000, SHA256: strings.Repeat("2", 64)}}},
 			{Name: "test", Rows: 0, Bytes: 3000, Shards: []Stats{{Bytes: 3000, SHA256: strings.Repeat("3", 64)}}}},
 		Outcomes: map[string]map[manifest.Outcome]int{
 			"train":      {manifest.Kept: 4810, manifest.Removed: 31, manifest.Duplicate: 4},
@@ -115,8 +119,9 @@ func TestWhyCoversOutcomes(t *testing.T) {
 }
 
 func TestLink(t *testing.T) {
-	for home, want := range map[string]bool{"https://a.org/b": true, "http://a.org": true, "ftp://a.org": false, "https:///b": false,
-		"a.org": false, "https://a.org/b c": false, "https://a.org/<b>": false, "": false} {
+	for home, want := range map[string]bool{"https://a.org/b": true, "http://a.org": true, "ftp://a.org": false,
+		"https:///b": false,
+		"a.org":      false, "https://a.org/b c": false, "https://a.org/<b>": false, "": false} {
 		if got := (card{Card{Homepage: home}}).Link(); (got == home) != want && home != "" {
 			t.Errorf("the link to %q is %q", home, got)
 		}
@@ -124,7 +129,8 @@ func TestLink(t *testing.T) {
 }
 
 func TestSizeCategory(t *testing.T) {
-	for rows, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 1049: "1K<n<10K", 10_000: "10K<n<100K", 1_000_000: "1M<n<10M"} {
+	for rows, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 1049: "1K<n<10K",
+		10_000: "10K<n<100K", 1_000_000: "1M<n<10M"} {
 		if got := (card{Card{Splits: []Split{{Rows: rows}}}}).SizeCategory(); got != want {
 			t.Errorf("sizeCategory(%d) = %q, want %q", rows, got, want)
 		}
@@ -153,7 +159,8 @@ func TestCroissant(t *testing.T) {
 		t.Fatal(err)
 	}
 	// mlcroissant's rules: core/constants.py and core/rdf.py (https://schema.org/), Appendix 1 of the specification 1.1.
-	for key, want := range map[string]any{"@vocab": "https://schema.org/", "sc": "https://schema.org/", "cr": "http://mlcommons.org/croissant/"} {
+	for key, want := range map[string]any{"@vocab": "https://schema.org/", "sc": "https://schema.org/",
+		"cr": "http://mlcommons.org/croissant/"} {
 		if doc.Context[key] != want {
 			t.Errorf("@context has %s as %v, want %v", key, doc.Context[key], want)
 		}
@@ -165,7 +172,8 @@ func TestCroissant(t *testing.T) {
 			t.Errorf("@context has no %s", key)
 		}
 	}
-	if doc.IsLive == nil || doc.License["name"] != "annotations-cc-by-4.0" || !strings.Contains(doc.UsageInfo["text"], "Do not pass it on") {
+	if doc.IsLive == nil || doc.License["name"] != "annotations-cc-by-4.0" ||
+		!strings.Contains(doc.UsageInfo["text"], "Do not pass it on") {
 		t.Errorf("isLiveDataset %v, license %v, usageInfo %v", doc.IsLive, doc.License, doc.UsageInfo)
 	}
 	// nodes/field.py: a known data type each; operations/join.py: one join.
@@ -186,7 +194,8 @@ func TestCroissant(t *testing.T) {
 			t.Errorf("%d fields of a record set are joined", joins)
 		}
 	}
-	// datasets.py, _regex_from_value and _regex_to_glob: records(filters={"default/split": "train"}) reads the train files.
+	// datasets.py, _regex_from_value and _regex_to_glob: records(filters={"default/split": "train"}) reads the train
+	// files.
 	split := doc.RecordSet[len(doc.RecordSet)-1].Field[0]
 	glob := regexp.MustCompile(`\(.*\)`).ReplaceAllString(split.Source.Transform.Regex, "train")
 	glob = "data/" + strings.NewReplacer("^", "", "$", "", `\.`, ".", ".*", "*").Replace(glob)
@@ -197,7 +206,8 @@ func TestCroissant(t *testing.T) {
 	}
 }
 
-// TestOtherReaders: hyparquet reads the rows that were written, and jsonld finds an IRI for every key of croissant.json.
+// TestOtherReaders: hyparquet reads the rows that were written, and jsonld finds an IRI for every key of
+// croissant.json.
 func TestOtherReaders(t *testing.T) {
 	rows := testRows()
 	file, _ := writeFile(t, false, all(rows))
@@ -214,7 +224,8 @@ func TestOtherReaders(t *testing.T) {
 	}
 	for i, r := range rows {
 		g := got[i]
-		if g.ID != r.ID || g.Image.Bytes == nil || *g.Image.Bytes != hex.EncodeToString(r.Image) || g.Width != r.Width || g.SHA256 != r.SHA256 ||
+		if g.ID != r.ID || g.Image.Bytes == nil || *g.Image.Bytes != hex.EncodeToString(r.Image) || g.Width != r.Width ||
+			g.SHA256 != r.SHA256 ||
 			(g.Kind == nil) != (len(r.Labels[0]) == 0) || g.Kind != nil && *g.Kind != r.Labels[0][0] {
 			t.Errorf("hyparquet reads %s otherwise than it was written, as %d pixels and the label %v", r.ID, g.Width, g.Kind)
 		}
@@ -225,7 +236,8 @@ func TestOtherReaders(t *testing.T) {
 	}
 	var expanded []map[string]any
 	testkit.Node(t, &expanded, "jsonld", "pipeline/dataset/testdata/readers.mjs", "", "jsonld", croissant)
-	for _, key := range []string{"https://schema.org/license", "https://schema.org/distribution", "http://mlcommons.org/croissant/recordSet"} {
+	for _, key := range []string{"https://schema.org/license", "https://schema.org/distribution",
+		"http://mlcommons.org/croissant/recordSet"} {
 		if len(expanded) != 1 || expanded[0][key] == nil {
 			t.Errorf("jsonld finds no %s", key)
 		}

@@ -110,8 +110,8 @@ func (s *Stats) measure(w io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// ofBareFile reports whether the dataset was made from an annotations file alone: the digest of a release is of its release.toml
-// and then the manifest's digest (manifest.Release.Digest), and there was no release.toml.
+// ofBareFile reports whether the dataset was made from an annotations file alone: the digest of a release is of its
+// release.toml and then the manifest's digest (manifest.Release.Digest), and there was no release.toml.
 func (p Provenance) ofBareFile() bool {
 	alone := sha256.Sum256([]byte(p.ManifestDigest))
 	return p.ManifestDigest != "" && p.ReleaseDigest == hex.EncodeToString(alone[:])

@@ -50,7 +50,8 @@ func checkRows(t *testing.T, got []map[string]any) {
 func TestDuckDB(t *testing.T) {
 	path, _ := writeFile(t, true, all(testRows()))
 	var got []map[string]any
-	duckdb.Query(t, &got, `SELECT * REPLACE ({'bytes': to_base64(image.bytes), 'path': image.path} AS image) FROM read_parquet(`+duckdb.Quote(path)+")")
+	duckdb.Query(t, &got,
+		`SELECT * REPLACE ({'bytes': to_base64(image.bytes), 'path': image.path} AS image) FROM read_parquet(`+duckdb.Quote(path)+")")
 	checkRows(t, got)
 }
 

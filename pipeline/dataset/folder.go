@@ -10,9 +10,10 @@ import (
 
 // WriteFolder writes the rows of a split as Hugging Face's ImageFolder reads them: SPLIT/KEY.jpg (or png, gif, webp),
 // the images as stored, and SPLIT/metadata.parquet, which names them in the column file_name and has the other columns
-// of the Parquet with their types and label names, filter with flagged alone. KEY is the id, with - for its /. It returns what a
-// card says of them; a folder that has a metadata.parquet is whole.
-func WriteFolder(sink Sink, s manifest.Schema, p Provenance, flagged bool, split string, rows iter.Seq2[Row, error]) (Split, error) {
+// of the Parquet with their types and label names, filter with flagged alone. KEY is the id, with - for its /. It
+// returns what a card says of them; a folder that has a metadata.parquet is whole.
+func WriteFolder(sink Sink, s manifest.Schema, p Provenance, flagged bool, split string,
+	rows iter.Seq2[Row, error]) (Split, error) {
 	out, images, err := Split{Name: split}, int64(0), checkSplit(split)
 	named := func(yield func(Row, error) bool) {
 		for row, err := range rows {

@@ -22,8 +22,8 @@ const NumbersName = "features"
 // numbersKey is the key of a footer that says how the numbers of the file were made.
 const numbersKey = "rehydrate.numbers"
 
-// WriteNumbers writes a table of rows with an id and numbers: as CSV if name ends so, else as Parquet, whose footer has made,
-// which says how they were made. A NaN is an empty cell.
+// WriteNumbers writes a table of rows with an id and numbers: as CSV if name ends so, else as Parquet, whose footer has
+// made, which says how they were made. A NaN is an empty cell.
 func WriteNumbers(w io.Writer, name string, columns []string, made string, rows iter.Seq2[string, []float64]) error {
 	if path.Ext(name) == ".csv" {
 		return writeNumbersCSV(w, columns, rows)

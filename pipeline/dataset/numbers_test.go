@@ -11,7 +11,8 @@ import (
 func TestNumbersOfStrangers(t *testing.T) {
 	var b bytes.Buffer
 	err := WriteNumbers(&b, "features.csv", []string{"n"}, "", func(yield func(string, []float64) bool) {
-		for _, name := range []string{"1n6oiw", "\x1b]0;owned\a", "two\nlines", "a\u202egpj.exe", "\u009b2J", "=1+1", "\uff1d1+1", "'\uff0b1"} {
+		for _, name := range []string{"1n6oiw", "\x1b]0;owned\a", "two\nlines", "a\u202egpj.exe", "\u009b2J", "=1+1",
+			"\uff1d1+1", "'\uff0b1"} {
 			if !yield(name, []float64{1}) {
 				return
 			}

@@ -27,7 +27,8 @@ const (
 // WriteParquet writes the rows as one Parquet file, and returns what it wrote. With flagged, the file has the column
 // filter. No rows give a valid file with the full schema. After an error w holds a torso that the caller has to throw
 // away.
-func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, rows iter.Seq2[Row, error]) (Stats, error) {
+func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, rows iter.Seq2[Row, error]) (Stats,
+	error) {
 	return writeTable(w, s, p, baseColumns(flagged), (*Row).check, rows)
 }
 
@@ -232,7 +233,8 @@ func appendRow(out parquet.Row, s manifest.Schema, base []string, r *Row) parque
 		text(r.Filter, r.Filter == "", 1)
 	}
 	for i, c := range s.Categories {
-		out = appendCell(out, r.Labels[i], c.Kind == manifest.Multi, func(id int) parquet.Value { return parquet.Int64Value(int64(id)) })
+		out = appendCell(out, r.Labels[i], c.Kind == manifest.Multi,
+			func(id int) parquet.Value { return parquet.Int64Value(int64(id)) })
 	}
 	for i, c := range s.Columns {
 		out = appendCell(out, r.Values[i], c.List, func(text string) parquet.Value {

@@ -37,8 +37,10 @@ func testSchema() manifest.Schema {
 }
 
 func testProvenance() Provenance {
-	return Provenance{Release: "Test", Version: "1.0.0", ReleaseDigest: strings.Repeat("a", 64), ManifestDigest: strings.Repeat("b", 64),
-		PolicyDigest: strings.Repeat("c", 64), ToolVersion: "v0.1.0", OCREngine: "tesseract 5.3.0", OCRModel: "eng " + strings.Repeat("d", 64),
+	return Provenance{Release: "Test", Version: "1.0.0", ReleaseDigest: strings.Repeat("a", 64),
+		ManifestDigest: strings.Repeat("b", 64),
+		PolicyDigest:   strings.Repeat("c", 64), ToolVersion: "v0.1.0", OCREngine: "tesseract 5.3.0",
+		OCRModel:      "eng " + strings.Repeat("d", 64),
 		OCRParameters: "psm=3", Dedupe: "radius=10 words=3", HashKind: "phash goimagehash v1.1.0", GoVersion: "go1.26"}
 }
 
@@ -167,7 +169,8 @@ func TestLayout(t *testing.T) {
 		if c.OffsetIndexOffset == 0 || c.ColumnIndexOffset == 0 {
 			t.Errorf("%s: no page index", path)
 		}
-		if s := c.MetaData.Statistics; (path == "image.bytes" || path == "ocr_text") && len(s.MinValue)+len(s.MaxValue)+len(s.Min)+len(s.Max) > 0 {
+		if s := c.MetaData.Statistics; (path == "image.bytes" || path == "ocr_text") &&
+			len(s.MinValue)+len(s.MaxValue)+len(s.Min)+len(s.Max) > 0 {
 			t.Errorf("%s: its statistics hold a value", path)
 		}
 		if n := len(c.MetaData.Statistics.MinValue) + len(c.MetaData.Statistics.MaxValue); n > 200 {
@@ -177,7 +180,8 @@ func TestLayout(t *testing.T) {
 	// Images are not packed and texts are: where a page header held one, it would be seen here.
 	for i := range rows {
 		if n := bytes.Count(data, rows[i].Image); n != 1 || bytes.Contains(data, []byte(rows[i].Text)) {
-			t.Fatalf("row %d: its image is in the file %d times, its text as it is: %t", i, n, bytes.Contains(data, []byte(rows[i].Text)))
+			t.Fatalf("row %d: its image is in the file %d times, its text as it is: %t", i, n,
+				bytes.Contains(data, []byte(rows[i].Text)))
 		}
 	}
 }
@@ -204,9 +208,12 @@ func TestFooter(t *testing.T) {
 	f := open(t, data)
 	text, _ := f.Lookup("huggingface")
 	at := 0
-	for _, want := range []string{`"id":{"dtype":"string","_type":"Value"}`, `"image":{"_type":"Image"}`, `"ocr_confidence":{"dtype":"float32"`,
-		`"height":{"dtype":"int32"`, `"filter":`, `"kind":{"names":["No","It's \"quoted\": #1","Irony/Sarcasm"],"_type":"ClassLabel"}`,
-		`"severity":{"names":["None","Low","<High & up>"]`, `"figures, of speech":{"feature":{"names":["Métaphore","0","Hyperbole"],"_type":"ClassLabel"},"_type":"Sequence"}`} {
+	for _, want := range []string{`"id":{"dtype":"string","_type":"Value"}`, `"image":{"_type":"Image"}`,
+		`"ocr_confidence":{"dtype":"float32"`,
+		`"height":{"dtype":"int32"`, `"filter":`,
+		`"kind":{"names":["No","It's \"quoted\": #1","Irony/Sarcasm"],"_type":"ClassLabel"}`,
+		`"severity":{"names":["None","Low","<High & up>"]`,
+		`"figures, of speech":{"feature":{"names":["Métaphore","0","Hyperbole"],"_type":"ClassLabel"},"_type":"Sequence"}`} {
 		n := strings.Index(text[at:], want)
 		if n < 0 {
 			t.Fatalf("%s is not there, or not in its place: %s", want, text)
@@ -242,11 +249,13 @@ func TestRowsRefused(t *testing.T) {
 			t.Errorf("%s: error %v, want one that names row 2", name, err)
 		}
 	}
-	_, err := WriteParquet(io.Discard, testSchema(), testProvenance(), false, func(yield func(Row, error) bool) { yield(Row{}, boom) })
+	_, err := WriteParquet(io.Discard, testSchema(), testProvenance(), false,
+		func(yield func(Row, error) bool) { yield(Row{}, boom) })
 	if !errors.Is(err, boom) {
 		t.Errorf("error of the rows came back as %v", err)
 	}
-	if _, err := WriteParquet(failingWriter{}, testSchema(), testProvenance(), false, all([]Row{good()})); !errors.Is(err, io.ErrShortWrite) {
+	if _, err := WriteParquet(failingWriter{}, testSchema(), testProvenance(), false,
+		all([]Row{good()})); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("failed write came back as %v", err)
 	}
 }

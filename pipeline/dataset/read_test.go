@@ -24,8 +24,10 @@ func TestReadLabelled(t *testing.T) {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 	wantLabels := [][][]string{
-		{{"No"}, {"<High & up>"}, {"0", "Métaphore"}}, {{"No"}, {"None"}, {"Métaphore"}}, {nil, nil, nil}, {nil, {"Low"}, {}},
-		{{"No"}, {"<High & up>"}, {"0", "Métaphore"}}, {{"No"}, {"<High & up>"}, {"0", "Métaphore"}}, {{"No"}, {"<High & up>"}, {"0", "Métaphore"}},
+		{{"No"}, {"<High & up>"}, {"0", "Métaphore"}}, {{"No"}, {"None"}, {"Métaphore"}}, {nil, nil, nil},
+		{nil, {"Low"}, {}},
+		{{"No"}, {"<High & up>"}, {"0", "Métaphore"}}, {{"No"}, {"<High & up>"}, {"0", "Métaphore"}},
+		{{"No"}, {"<High & up>"}, {"0", "Métaphore"}},
 		{{"Irony/Sarcasm"}, {"<High & up>"}, {"Hyperbole", "0", "Métaphore"}},
 	}
 	for i, r := range rows {
@@ -52,7 +54,8 @@ func TestReadLabelled(t *testing.T) {
 				labels = append(labels, []string{cell.Text})
 			}
 		}
-		if diff := cmp.Diff(Row{ID: r.ID, SHA256: r.SHA256, Text: r.Text}, got) + cmp.Diff(wantLabels[i], labels); diff != "" {
+		if diff := cmp.Diff(Row{ID: r.ID, SHA256: r.SHA256, Text: r.Text}, got) + cmp.Diff(wantLabels[i],
+			labels); diff != "" {
 			t.Errorf("row %d (-want +got):\n%s", i, diff)
 		}
 	}
@@ -75,7 +78,8 @@ func TestReadOwn(t *testing.T) {
 	for p, err := range source.All {
 		image, _ := p.Read()
 		row := rows[p.Index]
-		if diff := cmp.Diff(Row{ID: row.ID, Path: row.Path, Image: row.Image, Text: row.Text}, Row{ID: p.ID, Path: p.Path, Image: image, Text: p.Text}); diff != "" || err != nil {
+		if diff := cmp.Diff(Row{ID: row.ID, Path: row.Path, Image: row.Image, Text: row.Text},
+			Row{ID: p.ID, Path: p.Path, Image: image, Text: p.Text}); diff != "" || err != nil {
 			t.Errorf("row %d: %v (-written +read):\n%s", p.Index, err, diff)
 		}
 	}

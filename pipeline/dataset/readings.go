@@ -41,7 +41,8 @@ type ReadingWord struct {
 // NewReadingsWriter starts a Parquet of pictures and their text on w, in the order in which they come. provenance goes
 // into the footer, each key under ocr.*: what read the pictures. The same rows give the same bytes. The file is whole
 // once Close has returned nil.
-func NewReadingsWriter(w io.Writer, toolVersion string, provenance map[string]string) *parquet.GenericWriter[ReadingRow] {
+func NewReadingsWriter(w io.Writer, toolVersion string,
+	provenance map[string]string) *parquet.GenericWriter[ReadingRow] {
 	options := []parquet.WriterOption{
 		// The name of the root is a part of the bytes, and would be that of the Go type.
 		parquet.NewSchema("readingColumns", parquet.SchemaOf(ReadingRow{})),

@@ -43,7 +43,8 @@ func RowBytes(image, text int64) int64 { return image + text + 200 }
 
 // WriteShards writes the rows of a split as Parquet files of as many rows as plan says, under the names of
 // FileName, and returns what a card says of it. rows must yield as many rows as plan has.
-func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split string, plan []int, rows iter.Seq2[Row, error]) (Split, error) {
+func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split string, plan []int,
+	rows iter.Seq2[Row, error]) (Split, error) {
 	next, stop := iter.Pull2(rows)
 	defer stop()
 	out := Split{Name: split}
@@ -58,7 +59,8 @@ func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 				}
 			})
 			if err == nil && stats.Rows != want {
-				err = fmt.Errorf("write parquet: %d rows came, %d were planned: the stored state changed meanwhile", stats.Rows, want)
+				err = fmt.Errorf("write parquet: %d rows came, %d were planned: the stored state changed meanwhile",
+					stats.Rows, want)
 			}
 			out.Add(stats)
 			return err

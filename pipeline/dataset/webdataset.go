@@ -13,12 +13,13 @@ import (
 
 // WriteWebDataset writes the rows of a split as WebDataset shards, SPLIT-000000.tar and on, of at most ShardBytes but
 // for a single row that is larger. Each row is two members: KEY.jpg, the image as stored, and KEY.json with the other
-// columns, filter with flagged alone, labels by name (null: none given). KEY is the id, with - for its /. It returns what a card
-// says of them.
+// columns, filter with flagged alone, labels by name (null: none given). KEY is the id, with - for its /. It returns
+// what a card says of them.
 //
 // The image is called jpg whatever its type: Hugging Face datasets refuses a split whose first examples differ in their
 // endings, and leaves out later images with another one. Readers find the type in the image itself.
-func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, rows iter.Seq2[Row, error]) (Split, error) {
+func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, rows iter.Seq2[Row, error]) (Split,
+	error) {
 	next, stop := iter.Pull2(tarRows(s, flagged, rows))
 	defer stop()
 	out, err := Split{Name: split}, checkSplit(split)
@@ -120,7 +121,8 @@ func metadataJSON(s manifest.Schema, flagged bool, r *Row) ([]byte, error) {
 		}
 		return text
 	}
-	o := object{{"id", r.ID}, {"ocr_text", r.Text}, {"ocr_confidence", float32(r.Confidence)}, {"width", r.Width}, {"height", r.Height},
+	o := object{{"id", r.ID}, {"ocr_text", r.Text}, {"ocr_confidence", float32(r.Confidence)}, {"width", r.Width},
+		{"height", r.Height},
 		{"sha256", r.SHA256}, {"phash", orNull(r.PHash)}}
 	if flagged {
 		o = append(o, member{"filter", orNull(r.Filter)})

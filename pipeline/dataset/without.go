@@ -34,7 +34,8 @@ func removerOf(name string) remover {
 		return parquetWithout
 	case path.Ext(name) == ".tar":
 		return tarWithout
-	case path.Base(name) == NumbersName+".csv", path.Base(name) == "metadata.csv": // of a copy that an earlier version made
+	case path.Base(name) == NumbersName+".csv",
+		path.Base(name) == "metadata.csv": // of a copy that an earlier version made
 		return tableWithout
 	case isAnswers(path.Base(name)):
 		return linesWithout
@@ -52,7 +53,8 @@ func isAnswers(name string) bool {
 
 var errNoRows = errors.New("it is not a kind of file that holds rows")
 
-// WriteWithout writes the file called name, which this package made, once more without the rows that gone names. Everything else is as it was, to the byte. It fails for a file of another origin.
+// WriteWithout writes the file called name, which this package made, once more without the rows that gone names.
+// Everything else is as it was, to the byte. It fails for a file of another origin.
 func WriteWithout(w io.Writer, name string, r io.ReaderAt, size int64, gone func(row string) bool) error {
 	err := errNoRows
 	if without := removerOf(name); without != nil {
@@ -343,7 +345,8 @@ func (o *own) readFeatures(features map[string]scan.Feature) error {
 			c.Kind, f = manifest.Multi, *f.Feature
 		}
 		if kind, ok := typeOf(f); ok {
-			o.schema.Columns = append(o.schema.Columns, manifest.Column{Name: c.Name, Type: kind, List: c.Kind == manifest.Multi})
+			o.schema.Columns = append(o.schema.Columns,
+				manifest.Column{Name: c.Name, Type: kind, List: c.Kind == manifest.Multi})
 			continue
 		}
 		for _, name := range f.Names {

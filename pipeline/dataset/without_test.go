@@ -23,13 +23,15 @@ import (
 // written without them.
 func TestWriteWithout(t *testing.T) {
 	for _, flagged := range []bool{false, true} {
-		for _, gone := range [][]manifest.PostID{{}, {"id0"}, {"id7"}, {"id1", "id2", "id3", "id4", "id5", "id6"}, {"id0", "id1", "id2", "id3", "id4", "id5", "id6", "id7"}} {
+		for _, gone := range [][]manifest.PostID{{}, {"id0"}, {"id7"}, {"id1", "id2", "id3", "id4", "id5", "id6"},
+			{"id0", "id1", "id2", "id3", "id4", "id5", "id6", "id7"}} {
 			isGone := func(row string) bool { return slices.Contains(gone, PostOf(row)) }
 			rows := testRows()
 			before, _ := write(t, flagged, all(rows))
 			want, _ := write(t, flagged, all(slices.DeleteFunc(rows, func(r Row) bool { return isGone(r.ID) })))
 			var got bytes.Buffer
-			if err := WriteWithout(&got, "data/train-00000-of-00001.parquet", bytes.NewReader(before), int64(len(before)), isGone); err != nil {
+			if err := WriteWithout(&got, "data/train-00000-of-00001.parquet", bytes.NewReader(before), int64(len(before)),
+				isGone); err != nil {
 				t.Fatalf("without %v: %v", gone, err)
 			}
 			if !bytes.Equal(got.Bytes(), want) {
@@ -42,19 +44,22 @@ func TestWriteWithout(t *testing.T) {
 // TestColumnsWithout takes a row out of a file with columns that pass through, of every type, as values and as lists.
 func TestColumnsWithout(t *testing.T) {
 	s := manifest.Schema{Name: "test"}
-	values := map[manifest.ColumnType][]string{manifest.TypeText: {"a | b", ""}, manifest.TypeInteger: {"-7", "9007199254740993"},
-		manifest.TypeNumber: {"0.1", "1e+300"}, manifest.TypeBoolean: {"true", "false"},
+	values := map[manifest.ColumnType][]string{manifest.TypeText: {"a | b", ""},
+		manifest.TypeInteger: {"-7", "9007199254740993"},
+		manifest.TypeNumber:  {"0.1", "1e+300"}, manifest.TypeBoolean: {"true", "false"},
 		manifest.TypeTimestamp: {"2019-09-02T12:47:48.25Z", "1969-12-31T00:00:00Z"},
 		manifest.TypeJSON:      {`{"a":[1,null]}`, `"b"`}}
 	var full, sparse, empty Row
 	for _, list := range []bool{false, true} {
 		for _, kind := range manifest.ColumnTypes() {
-			s.Columns = append(s.Columns, manifest.Column{Name: string(kind) + map[bool]string{true: "s"}[list], Type: kind, List: list})
+			s.Columns = append(s.Columns, manifest.Column{Name: string(kind) + map[bool]string{true: "s"}[list], Type: kind,
+				List: list})
 			one := values[kind][:1]
 			if list {
 				one = append(slices.Clone(values[kind]), manifest.NoValue, values[kind][0])
 			}
-			full.Values, sparse.Values, empty.Values = append(full.Values, one), append(sparse.Values, nil), append(empty.Values, map[bool][]string{true: {}}[list])
+			full.Values, sparse.Values, empty.Values = append(full.Values, one), append(sparse.Values, nil),
+				append(empty.Values, map[bool][]string{true: {}}[list])
 		}
 	}
 	var rows []Row
@@ -72,7 +77,8 @@ func TestColumnsWithout(t *testing.T) {
 	}
 	before, want := written(rows), written(slices.Concat(rows[:1], rows[2:]))
 	var got bytes.Buffer
-	err := WriteWithout(&got, "data/train-00000-of-00001.parquet", bytes.NewReader(before), int64(len(before)), func(id string) bool { return id == "id1" })
+	err := WriteWithout(&got, "data/train-00000-of-00001.parquet", bytes.NewReader(before), int64(len(before)),
+		func(id string) bool { return id == "id1" })
 	if err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%v, %d bytes, want %d", err, got.Len(), len(want))
 	}
@@ -115,7 +121,8 @@ func TestWriteWithoutRefuses(t *testing.T) {
 		"another's":          other.Bytes(),
 		"an image is spoilt": changed(inImage),
 	} {
-		if err := WriteWithout(new(bytes.Buffer), "x.parquet", bytes.NewReader(b), int64(len(b)), func(string) bool { return false }); err == nil {
+		if err := WriteWithout(new(bytes.Buffer), "x.parquet", bytes.NewReader(b), int64(len(b)),
+			func(string) bool { return false }); err == nil {
 			t.Errorf("%s: written, want an error", name)
 		}
 	}
@@ -134,11 +141,13 @@ func writeTestRecords(sink Sink, _ manifest.Schema, _ string, rows iter.Seq2[Row
 	})
 }
 
-// TestRecordsWithout: all records can go, and a file that is not ours, or is cut off, is not rewritten as if it were whole.
+// TestRecordsWithout: all records can go, and a file that is not ours, or is cut off, is not rewritten as if it were
+// whole.
 func TestRecordsWithout(t *testing.T) {
 	without := func(text string) (string, error) {
 		var out bytes.Buffer
-		err := WriteWithout(&out, RecordsName, bytes.NewReader([]byte(text)), int64(len(text)), func(string) bool { return true })
+		err := WriteWithout(&out, RecordsName, bytes.NewReader([]byte(text)), int64(len(text)),
+			func(string) bool { return true })
 		return out.String(), err
 	}
 	for _, text := range []string{"[\n\n]\n", "[\n{\"id\":\"a\"},\n{\"id\":\"b/1\"}\n]\n"} {
@@ -146,7 +155,8 @@ func TestRecordsWithout(t *testing.T) {
 			t.Errorf("without %q = %q, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "[\n", "[{\"id\":\"a\"}]\n", "[\n{\"id\":\"a\"},\n", "[\n{\"name\":\"a\"}\n]\n", "{\n\"id\": \"a\"}\n]\n"} {
+	for _, text := range []string{"", "[\n", "[{\"id\":\"a\"}]\n", "[\n{\"id\":\"a\"},\n", "[\n{\"name\":\"a\"}\n]\n",
+		"{\n\"id\": \"a\"}\n]\n"} {
 		if got, err := without(text); err == nil {
 			t.Errorf("without %q = %q, want an error", text, got)
 		}
@@ -285,13 +295,15 @@ func TestNumbers(t *testing.T) {
 		}
 		var rows []map[string]any
 		duckdb.Query(t, &rows, `SELECT id, zeta, "alpha.one" FROM `+duckdb.Quote(file))
-		if diff := cmp.Diff([]map[string]any{{"id": "id0", "zeta": 1.5, "alpha.one": 0.0}, {"id": "id1", "zeta": nil, "alpha.one": -2.0},
+		if diff := cmp.Diff([]map[string]any{{"id": "id0", "zeta": 1.5, "alpha.one": 0.0},
+			{"id": "id1", "zeta": nil, "alpha.one": -2.0},
 			{"id": "id2/1", "zeta": 1e300, "alpha.one": nil}}, rows); diff != "" {
 			t.Errorf("%s as DuckDB reads it (-want +got):\n%s", name, diff)
 		}
 	}
 	torn := []byte("name,zeta\nid0,1\n")
-	if err := WriteWithout(io.Discard, "features.csv", bytes.NewReader(torn), int64(len(torn)), func(string) bool { return false }); err == nil {
+	if err := WriteWithout(io.Discard, "features.csv", bytes.NewReader(torn), int64(len(torn)),
+		func(string) bool { return false }); err == nil {
 		t.Error("a table without ids is rewritten")
 	}
 }

@@ -1,8 +1,8 @@
 // Package diff compares two datasets row by row, and says what differs and, where the outcomes are known, why.
 //
-// Both sides are read at the same time, and a row is held, without its image, until that of the other side comes: where both
-// have the same order, hardly more than their ids is in memory. Files may come from anybody: nothing in them is believed before
-// it is checked.
+// Both sides are read at the same time, and a row is held, without its image, until that of the other side comes: where
+// both have the same order, hardly more than their ids is in memory. Files may come from anybody: nothing in them is
+// believed before it is checked.
 package diff
 
 import (
@@ -109,8 +109,9 @@ type Summary struct {
 // Compare reads two sides and compares them. A side is a Parquet file, the folder of a dataset, a workspace, or
 // an outcomes.csv. Of a row whose id an earlier row has, and of one without an id, only the number is told.
 func Compare(ctx context.Context, older, newer string) (Report, error) {
-	c := comparison{ids: map[string]known{}, waiting: map[string]row{}, changed: map[int32]Change{}, outcomes: map[int32]Change{},
-		met: map[state.Conclusion]*state.Conclusion{}, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
+	c := comparison{ids: map[string]known{}, waiting: map[string]row{}, changed: map[int32]Change{},
+		outcomes: map[int32]Change{},
+		met:      map[state.Conclusion]*state.Conclusion{}, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
 	for i, name := range [2]string{older, newer} {
 		s, err := openSide(name)
 		if err != nil {
@@ -139,7 +140,8 @@ const (
 	after
 )
 
-// maxHeld bounds the memory of a comparison, in bytes: some two million memes with their texts, should all of a side wait.
+// maxHeld bounds the memory of a comparison, in bytes: some two million memes with their texts, should all of a side
+// wait.
 const maxHeld = 1 << 30
 
 // A comparison is one call of Compare.
@@ -166,7 +168,8 @@ func (c *comparison) tables() bool {
 	return c.sides[before].table != nil && c.sides[after].table != nil
 }
 
-// common returns the label columns of both sides: one that a side lacks is a difference of the schema, not of every row.
+// common returns the label columns of both sides: one that a side lacks is a difference of the schema, not of every
+// row.
 func (c *comparison) common() []string {
 	if !c.tables() {
 		return nil
@@ -346,7 +349,8 @@ func (c *comparison) sum() {
 		d.Schema = keyChanges(c.schema(old), c.schema(now))
 		d.Provenance = keyChanges(old.provenance, now.provenance)
 	} else {
-		d.NotCompared = append(d.NotCompared, "images, texts, labels, schema and provenance: not both sides have Parquet files")
+		d.NotCompared = append(d.NotCompared,
+			"images, texts, labels, schema and provenance: not both sides have Parquet files")
 	}
 	for _, column := range []string{"sha256", "ocr_text"} {
 		if c.tables() && !c.both(column) {
@@ -354,7 +358,8 @@ func (c *comparison) sum() {
 		}
 	}
 	if old.outcomes == "" || now.outcomes == "" {
-		d.NotCompared = append(d.NotCompared, "outcomes: not both sides have an outcomes.csv, so why a row went may not be known")
+		d.NotCompared = append(d.NotCompared,
+			"outcomes: not both sides have an outcomes.csv, so why a row went may not be known")
 	}
 	// Whoever relies on these rows cannot go on with the new ones.
 	content := d.Lost+d.Images+d.Texts+d.Labels+d.Splits > 0

@@ -22,13 +22,15 @@ import (
 
 func diffSchema() manifest.Schema {
 	return manifest.Schema{Name: "t", Categories: []manifest.Category{
-		{Name: "kind", Kind: manifest.Single, Labels: []manifest.Label{{Code: "A", Name: "Alpha"}, {Code: "B", Name: "Beta"}}},
+		{Name: "kind", Kind: manifest.Single, Labels: []manifest.Label{{Code: "A", Name: "Alpha"},
+			{Code: "B", Name: "Beta"}}},
 		{Name: "many", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "X", Name: "None"}, {Code: "Y", Name: "Why"}}},
 	}}
 }
 
 func diffRow(id, text string, change func(*dataset.Row)) dataset.Row {
-	r := dataset.Row{ID: id, Image: []byte("\xff\xd8\xff " + id), Path: id + ".jpg", Text: text, Width: 1, Height: 1, PHash: "00000000000000ff",
+	r := dataset.Row{ID: id, Image: []byte("\xff\xd8\xff " + id), Path: id + ".jpg", Text: text, Width: 1, Height: 1,
+		PHash:  "00000000000000ff",
 		Labels: [][]int{{0}, {0, 1}}}
 	if change != nil {
 		change(&r)
@@ -38,7 +40,8 @@ func diffRow(id, text string, change func(*dataset.Row)) dataset.Row {
 }
 
 // writeSide makes the folder of a dataset: splits of rows, and outcomes if there are some.
-func writeSide(t *testing.T, s manifest.Schema, engine string, splits map[string][]dataset.Row, outcomes []manifest.Result) string {
+func writeSide(t *testing.T, s manifest.Schema, engine string, splits map[string][]dataset.Row,
+	outcomes []manifest.Result) string {
 	t.Helper()
 	dir := t.TempDir()
 	put := func(name string, write func(io.Writer) error) error {
@@ -51,13 +54,14 @@ func writeSide(t *testing.T, s manifest.Schema, engine string, splits map[string
 	}
 	for split, rows := range splits {
 		plan := []int{len(rows) / 2, len(rows) - len(rows)/2} // always two shards
-		if _, err := dataset.WriteShards(put, s, dataset.Provenance{Release: "t", OCREngine: engine}, false, split, plan, func(yield func(dataset.Row, error) bool) {
-			for _, r := range rows {
-				if !yield(r, nil) {
-					return
+		if _, err := dataset.WriteShards(put, s, dataset.Provenance{Release: "t", OCREngine: engine}, false, split, plan,
+			func(yield func(dataset.Row, error) bool) {
+				for _, r := range rows {
+					if !yield(r, nil) {
+						return
+					}
 				}
-			}
-		}); err != nil {
+			}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,15 +102,21 @@ func result(id string, o manifest.Outcome, reason manifest.Reason) manifest.Resu
 func TestCompare(t *testing.T) {
 	equal := diffRow("same", "one two", nil)
 	older := writeSide(t, diffSchema(), "tesseract 1", map[string][]dataset.Row{
-		"train": {equal, diffRow("lost", "x", nil), diffRow("text", "the cat sat", nil), diffRow("image", "i", nil), diffRow("label", "l", nil)},
-		"test":  {diffRow("moved", "m", nil)},
-	}, []manifest.Result{result("same", manifest.Kept, ""), result("lost", manifest.Kept, ""), result("new", manifest.Failed, "http_500"), result("other", manifest.Failed, "http_500"),
+		"train": {equal, diffRow("lost", "x", nil), diffRow("text", "the cat sat", nil), diffRow("image", "i", nil),
+			diffRow("label", "l", nil)},
+		"test": {diffRow("moved", "m", nil)},
+	}, []manifest.Result{result("same", manifest.Kept, ""), result("lost", manifest.Kept, ""),
+		result("new", manifest.Failed, "http_500"), result("other", manifest.Failed, "http_500"),
 		result("still", manifest.Removed, "moderator")})
 	newer := writeSide(t, diffSchema(), "tesseract 2", map[string][]dataset.Row{
 		"train": {diffRow("label", "l", func(r *dataset.Row) { r.Labels = [][]int{{1}, nil} }), diffRow("new", "n", nil),
-			diffRow("image", "i", func(r *dataset.Row) { r.Image, r.PHash = []byte("\xff\xd8\xff other"), "000000000000000f" }),
+			diffRow("image", "i", func(r *dataset.Row) {
+				r.Image, r.PHash = []byte("\xff\xd8\xff other"),
+					"000000000000000f"
+			}),
 			diffRow("text", "the dog sat \x1b[31mred", nil), equal, diffRow("moved", "m", nil)},
-	}, []manifest.Result{result("same", manifest.Kept, ""), result("lost", manifest.Deleted, ""), result("new", manifest.Kept, ""), result("other", manifest.Gone, "http_404"),
+	}, []manifest.Result{result("same", manifest.Kept, ""), result("lost", manifest.Deleted, ""),
+		result("new", manifest.Kept, ""), result("other", manifest.Gone, "http_404"),
 		result("still", manifest.Removed, "moderator")})
 	d, changes := compared(t, older, newer)
 
@@ -116,19 +126,25 @@ func TestCompare(t *testing.T) {
 	}
 	image := func(body string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("\xff\xd8\xff "+body))) }
 	want := map[string]Change{
-		"lost":  {ID: "lost", Kind: "lost", Old: conclude(manifest.Kept, ""), New: conclude(manifest.Deleted, "")},
-		"new":   {ID: "new", Kind: "gained", Old: conclude(manifest.Failed, "http_500"), New: conclude(manifest.Kept, "")},
-		"other": {ID: "other", Kind: "outcome", Old: conclude(manifest.Failed, "http_500"), New: conclude(manifest.Gone, "http_404")},
+		"lost": {ID: "lost", Kind: "lost", Old: conclude(manifest.Kept, ""), New: conclude(manifest.Deleted, "")},
+		"new":  {ID: "new", Kind: "gained", Old: conclude(manifest.Failed, "http_500"), New: conclude(manifest.Kept, "")},
+		"other": {ID: "other", Kind: "outcome", Old: conclude(manifest.Failed, "http_500"),
+			New: conclude(manifest.Gone, "http_404")},
 		"moved": {ID: "moved", Kind: "changed", Split: &[2]string{"test", "train"}},
-		"image": {ID: "image", Kind: "changed", Image: &ImageChange{Old: image("image"), New: image("other"), Distance: &four}},
-		"text":  {ID: "text", Kind: "changed", Text: &WordChange{Gained: []string{"dog", "[31mred"}, Lost: []string{"cat"}}},
-		"label": {ID: "label", Kind: "changed", Labels: map[string]LabelChange{"kind": {[]string{"Alpha"}, []string{"Beta"}}, "many": {[]string{"None", "Why"}, nil}}},
+		"image": {ID: "image", Kind: "changed", Image: &ImageChange{Old: image("image"), New: image("other"),
+			Distance: &four}},
+		"text": {ID: "text", Kind: "changed", Text: &WordChange{Gained: []string{"dog", "[31mred"},
+			Lost: []string{"cat"}}},
+		"label": {ID: "label", Kind: "changed", Labels: map[string]LabelChange{"kind": {[]string{"Alpha"},
+			[]string{"Beta"}}, "many": {[]string{"None", "Why"}, nil}}},
 	}
 	testkit.Same(t, "changes", want, changes)
-	if d.Old.Rows != 6 || d.New.Rows != 6 || d.Gained != 1 || d.Lost != 1 || d.Images != 1 || d.Texts != 1 || d.Labels != 1 || d.Splits != 1 || d.Outcomes != 1 || !d.Changed || d.Step != "major" {
+	if d.Old.Rows != 6 || d.New.Rows != 6 || d.Gained != 1 || d.Lost != 1 || d.Images != 1 || d.Texts != 1 ||
+		d.Labels != 1 || d.Splits != 1 || d.Outcomes != 1 || !d.Changed || d.Step != "major" {
 		t.Errorf("summary %+v", d)
 	}
-	if diff := cmp.Diff([]KeyChange{{"ocr_engine", "tesseract 1", "tesseract 2"}}, d.Provenance); diff != "" || len(d.Schema) != 0 || len(d.NotCompared) != 0 {
+	if diff := cmp.Diff([]KeyChange{{"ocr_engine", "tesseract 1", "tesseract 2"}}, d.Provenance); diff != "" ||
+		len(d.Schema) != 0 || len(d.NotCompared) != 0 {
 		t.Errorf("provenance (-want +got):\n%s\nschema %v, not compared %v", diff, d.Schema, d.NotCompared)
 	}
 	testkit.Same(t, "why lost", []WhyCount{{conclude(manifest.Kept, ""), conclude(manifest.Deleted, ""), 1}}, d.WhyLost)
@@ -148,7 +164,8 @@ func TestCompareSteps(t *testing.T) {
 	renamed := diffSchema()
 	renamed.Categories[0].Labels[1].Name = "Gamma"
 	more := diffSchema()
-	more.Categories = append(more.Categories, manifest.Category{Name: "third", Kind: manifest.Single, Labels: []manifest.Label{{Code: "T", Name: "T"}}})
+	more.Categories = append(more.Categories, manifest.Category{Name: "third", Kind: manifest.Single,
+		Labels: []manifest.Label{{Code: "T", Name: "T"}}})
 	third := diffRow("a", "x", func(r *dataset.Row) { r.Labels = append(r.Labels, []int{0}) })
 	base := side(diffSchema(), "1", a)
 	for name, c := range map[string]struct {
@@ -173,18 +190,26 @@ func TestCompareSteps(t *testing.T) {
 
 // Outcomes alone are compared by what is kept; what is not there is said.
 func TestCompareOutcomesOnly(t *testing.T) {
-	older := filepath.Join(writeSide(t, diffSchema(), "", nil, []manifest.Result{result("a", manifest.Kept, ""), result("b", manifest.Removed, "moderator")}), manifest.OutcomesName)
-	newer := filepath.Join(writeSide(t, diffSchema(), "", nil, []manifest.Result{result("a", manifest.Duplicate, "near_text"), result("b", manifest.Kept, "")}), manifest.OutcomesName)
+	older := filepath.Join(writeSide(t, diffSchema(), "", nil,
+		[]manifest.Result{result("a", manifest.Kept, ""), result("b", manifest.Removed, "moderator")}),
+		manifest.OutcomesName)
+	newer := filepath.Join(writeSide(t, diffSchema(), "", nil,
+		[]manifest.Result{result("a", manifest.Duplicate, "near_text"), result("b", manifest.Kept, "")}),
+		manifest.OutcomesName)
 	d, changes := compared(t, older, newer)
-	if d.Lost != 1 || d.Gained != 1 || changes["a"].Kind != "lost" || changes["b"].Kind != "gained" || len(d.NotCompared) != 1 || d.Step != "major" {
+	if d.Lost != 1 || d.Gained != 1 || changes["a"].Kind != "lost" || changes["b"].Kind != "gained" ||
+		len(d.NotCompared) != 1 || d.Step != "major" {
 		t.Errorf("summary %+v, changes %+v", d, changes)
 	}
 }
 
 // Beside a dataset outcomes stand in for rows, whichever side has them.
 func TestCompareDatasetWithOutcomes(t *testing.T) {
-	rows := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil), diffRow("b", "", nil)}}, nil)
-	outcomes := filepath.Join(writeSide(t, diffSchema(), "", nil, []manifest.Result{result("a", manifest.Kept, ""), result("b", manifest.Removed, "moderator"), result("c", manifest.Kept, "")}), manifest.OutcomesName)
+	rows := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil),
+		diffRow("b", "", nil)}}, nil)
+	outcomes := filepath.Join(writeSide(t, diffSchema(), "", nil,
+		[]manifest.Result{result("a", manifest.Kept, ""), result("b", manifest.Removed, "moderator"),
+			result("c", manifest.Kept, "")}), manifest.OutcomesName)
 	for _, tt := range [][4]string{{rows, outcomes, "lost", "gained"}, {outcomes, rows, "gained", "lost"}} {
 		_, changes := compared(t, tt[0], tt[1])
 		if len(changes) != 2 || changes["b"].Kind != tt[2] || changes["c"].Kind != tt[3] {
@@ -214,7 +239,8 @@ func TestCompareOrder(t *testing.T) {
 	}
 	testkit.Same(t, "changes", []string{"lost a", "changed c", "gained d", "gained e"}, got)
 	older, newer := report.Summary.Old, report.Summary.New
-	if older.Rows != 5 || older.Repeated != 1 || older.WithoutID != 1 || newer.Rows != 5 || newer.Repeated != 1 || newer.WithoutID != 0 {
+	if older.Rows != 5 || older.Repeated != 1 || older.WithoutID != 1 || newer.Rows != 5 || newer.Repeated != 1 ||
+		newer.WithoutID != 0 {
 		t.Errorf("counts: %+v, %+v", older, newer)
 	}
 }
@@ -244,7 +270,8 @@ func TestCompareRefuses(t *testing.T) {
 	good := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil)}}, nil)
 	more := diffSchema()
 	more.Categories = more.Categories[:1]
-	mixed := writeSide(t, more, "", map[string][]dataset.Row{"test": {diffRow("b", "", func(r *dataset.Row) { r.Labels = r.Labels[:1] })}}, nil)
+	mixed := writeSide(t, more, "", map[string][]dataset.Row{"test": {diffRow("b", "",
+		func(r *dataset.Row) { r.Labels = r.Labels[:1] })}}, nil)
 	testkit.OK(t, os.CopyFS(filepath.Join(mixed, "data", "more"), os.DirFS(filepath.Join(good, "data"))))
 	for _, shard := range []string{"train-00000-of-00002.parquet", "train-00001-of-00002.parquet"} {
 		testkit.OK(t, os.Rename(filepath.Join(mixed, "data", "more", shard), filepath.Join(mixed, "data", shard)))
@@ -253,14 +280,16 @@ func TestCompareRefuses(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(empty, "state.db"), nil, 0o600))
 	bad := filepath.Join(t.TempDir(), "x.parquet")
 	outcomes := filepath.Join(t.TempDir(), "x.csv")
-	if err := errors.Join(os.WriteFile(bad, []byte("PAR1 but not whole"), 0o600), os.WriteFile(outcomes, []byte("id\n"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(bad, []byte("PAR1 but not whole"), 0o600),
+		os.WriteFile(outcomes, []byte("id\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	long, broken := filepath.Join(t.TempDir(), "long.parquet"), filepath.Join(t.TempDir(), "broken.parquet")
 	type idRow struct {
 		ID string `parquet:"id"`
 	}
-	testkit.OK(t, parquet.WriteFile(long, []idRow{{strings.Repeat("a", maxRowID)}, {strings.Repeat("b", maxRowID+1)}}), parquet.WriteFile(broken, []idRow{{"a\xff"}}))
+	testkit.OK(t, parquet.WriteFile(long, []idRow{{strings.Repeat("a", maxRowID)}, {strings.Repeat("b", maxRowID+1)}}),
+		parquet.WriteFile(broken, []idRow{{"a\xff"}}))
 	type there struct {
 		ID   string `parquet:"id"`
 		A, B string
@@ -270,7 +299,8 @@ func TestCompareRefuses(t *testing.T) {
 		B, A string
 	}
 	turned := t.TempDir()
-	testkit.OK(t, parquet.WriteFile(filepath.Join(turned, "a.parquet"), []there{{"a", "1", "2"}}), parquet.WriteFile(filepath.Join(turned, "b.parquet"), []here{{"b", "2", "1"}}))
+	testkit.OK(t, parquet.WriteFile(filepath.Join(turned, "a.parquet"), []there{{"a", "1", "2"}}),
+		parquet.WriteFile(filepath.Join(turned, "b.parquet"), []here{{"b", "2", "1"}}))
 	for name, want := range map[string]string{
 		turned:                                "in another order",
 		long:                                  "long.parquet:2: the id has 101 bytes, and at most 100 are taken\n  hint: rows",
@@ -290,10 +320,13 @@ func TestCompareRefuses(t *testing.T) {
 		}
 	}
 	// Rows whose like has come take no room any more.
-	full := comparison{sides: [2]*side{{table: &table{}}, {table: &table{}}}, ids: map[string]known{}, waiting: map[string]row{}, held: maxHeld - 1500}
+	full := comparison{sides: [2]*side{{table: &table{}}, {table: &table{}}}, ids: map[string]known{},
+		waiting: map[string]row{}, held: maxHeld - 1500}
 	large := strings.Repeat("x", 700)
-	testkit.OK(t, full.add(before, row{id: "a", text: large}), full.add(after, row{id: "a", text: large}), full.add(after, row{id: "b", text: large}))
-	if err := full.add(before, row{id: "c", text: large}); err == nil || !strings.Contains(err.Error(), "too large") || len(full.waiting) != 2 {
+	testkit.OK(t, full.add(before, row{id: "a", text: large}), full.add(after, row{id: "a", text: large}),
+		full.add(after, row{id: "b", text: large}))
+	if err := full.add(before, row{id: "c", text: large}); err == nil || !strings.Contains(err.Error(), "too large") ||
+		len(full.waiting) != 2 {
 		t.Errorf("with %d rows waiting: %v", len(full.waiting), err)
 	}
 }

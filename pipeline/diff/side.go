@@ -17,7 +17,8 @@ import (
 	"rehydrate/pipeline/state"
 )
 
-// A side is one of the two datasets. Of a workspace it is the dataset and the outcomes alone, so that a run may be at work there.
+// A side is one of the two datasets. Of a workspace it is the dataset and the outcomes alone, so that a run may be at
+// work there.
 type side struct {
 	count      SideCount
 	table      *table            // the first one, for its columns; nil without Parquet files
@@ -100,7 +101,8 @@ func (s *side) open() error {
 	if s.table == nil {
 		s.table, s.provenance = t, t.provenance
 	}
-	if !maps.Equal(s.table.types, t.types) || !slices.Equal(s.table.labels, t.labels) { // the labels of a row stand in that order
+	// the labels of a row stand in that order
+	if !maps.Equal(s.table.types, t.types) || !slices.Equal(s.table.labels, t.labels) {
 		return fmt.Errorf("compare: %s has other columns, or in another order, than the other files of its dataset: compare them one by one", name)
 	}
 	// One value stands for all files only where they agree.
@@ -169,7 +171,8 @@ func (c *comparison) readOutcomes(ctx context.Context, i int) error {
 		}
 		// What was kept and is a row no longer is told as lost.
 		was := k.outcome[before]
-		if i == after && was != nil && was.Outcome != manifest.Kept && was != k.outcome[after] && c.ids[id].row[after] == 0 {
+		if i == after && was != nil && was.Outcome != manifest.Kept && was != k.outcome[after] &&
+			c.ids[id].row[after] == 0 {
 			c.outcomes[int32(s.count.Entries)] = Change{ID: id, Kind: "outcome"}
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"rehydrate/pipeline/dataset/scan"
 )
 
-// A table is what two datasets are compared by of a Parquet file that anybody may have written: everything but the images.
+// A table is what two datasets are compared by of a Parquet file that anybody may have written: everything but the
+// images.
 type table struct {
 	reader  manifest.RowReader
 	path    string
@@ -44,9 +45,11 @@ func openTable(path string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{path: path, has: map[string]bool{}, features: f.Features(), types: map[string]string{}, provenance: map[string]string{}}
+	t := &table{path: path, has: map[string]bool{}, features: f.Features(), types: map[string]string{},
+		provenance: map[string]string{}}
 	r := &t.last
-	t.standard = map[string]*string{"id": &r.id, "sha256": &r.sha256, "phash": &r.phash, "ocr_text": &r.text, "split": &r.split,
+	t.standard = map[string]*string{"id": &r.id, "sha256": &r.sha256, "phash": &r.phash, "ocr_text": &r.text,
+		"split":          &r.split,
 		"ocr_confidence": &r.notCompared, "width": &r.notCompared, "height": &r.notCompared, "filter": &r.notCompared}
 	for _, c := range f.Columns {
 		t.types[c.Top] = c.Type
@@ -97,8 +100,9 @@ func (t *table) next() (row, error) {
 		case name == "", field == &t.last.notCompared:
 		// A cell that cannot be used would pass as a difference between two datasets.
 		case cell.Fault != "":
-			return row{}, &manifest.Problem{File: t.path, Line: t.row, Message: fmt.Sprintf("the value of column %q %s", name, cell.Fault),
-				Hint: "mend the value, or compare copies of both files without the column"}
+			return row{}, &manifest.Problem{File: t.path, Line: t.row,
+				Message: fmt.Sprintf("the value of column %q %s", name, cell.Fault),
+				Hint:    "mend the value, or compare copies of both files without the column"}
 		case field != nil:
 			*field = cell.Text
 		case cell.Null:
@@ -111,8 +115,9 @@ func (t *table) next() (row, error) {
 	}
 	// Ids are kept for all rows of a file.
 	if len(t.last.id) > maxRowID {
-		return row{}, &manifest.Problem{File: t.path, Line: t.row, Message: fmt.Sprintf("the id has %d bytes, and at most %d are taken", len(t.last.id), maxRowID),
-			Hint: "rows are compared by a column id; an id of Reddit is shorter, such as 1abc or 1abc/2"}
+		return row{}, &manifest.Problem{File: t.path, Line: t.row,
+			Message: fmt.Sprintf("the id has %d bytes, and at most %d are taken", len(t.last.id), maxRowID),
+			Hint:    "rows are compared by a column id; an id of Reddit is shorter, such as 1abc or 1abc/2"}
 	}
 	return t.last, nil
 }

@@ -108,7 +108,8 @@ func (p *painter) clouds() {
 	for i := range waves {
 		frequency := .004 * math.Pow(1.25, float64(i))
 		angle := p.Float64() * 2 * math.Pi
-		waves[i] = [4]float64{frequency * math.Cos(angle), frequency * math.Sin(angle), p.Float64() * 6, .2 / (1 + float64(i)/4)}
+		waves[i] = [4]float64{frequency * math.Cos(angle), frequency * math.Sin(angle), p.Float64() * 6,
+			.2 / (1 + float64(i)/4)}
 	}
 	for i := range p.w * p.h {
 		x, y, v := i%p.w, i/p.w, .5

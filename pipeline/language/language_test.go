@@ -57,7 +57,8 @@ func TestJudge(t *testing.T) {
 		{"LA LA LAND garden house window picture table blorp", passes, ""},
 		{"café société for everyone", passes, ""},
 		{"yall gonna yeet dat bruh but you and the squad are not", passes, ""}, // slang, carried by function words
-		{"LMAO NGL BRUH", passes, ""},                                          // slang that no dictionary has: the model alone
+		{"LMAO NGL BRUH", passes, ""},
+		// slang that no dictionary has: the model alone
 		{"SOOOOO TIRED", passes, ""},
 		{"NOOOOO MY PIZZA PLEEEEASE", passes, ""},
 		// Three words and a split vote are kept, four or no vote are not.
@@ -157,8 +158,10 @@ func TestCast(t *testing.T) {
 
 func TestUnstretched(t *testing.T) {
 	f := newFilter(t)
-	for stretched, as := range map[string]string{"NOOOOO THE PIZZAAAA": "NO THE PIZZA", "SOOOO COOOOOL TODAYYY": "SO COOL TODAY"} {
-		if got, want := f.Judge(read(stretched), 1).Votes, f.Judge(read(as), 1).Votes; got != want || got.Dictionary != VoteEnglish {
+	for stretched, as := range map[string]string{"NOOOOO THE PIZZAAAA": "NO THE PIZZA",
+		"SOOOO COOOOOL TODAYYY": "SO COOL TODAY"} {
+		if got, want := f.Judge(read(stretched), 1).Votes,
+			f.Judge(read(as), 1).Votes; got != want || got.Dictionary != VoteEnglish {
 			t.Errorf("%s: %+v; %s: %+v, want the same votes", stretched, got, as, want)
 		}
 	}
@@ -179,7 +182,8 @@ func TestTokenScore(t *testing.T) {
 			t.Errorf("tokenScore(%s) = %d, want English", word, got)
 		}
 	}
-	for _, word := range []string{"VOITURE", "GEBURTSTAG", "ŁADOWARKĘ", "ZAMANLAR", "KESEHATAN", "MAKARAAN", "COZINHA", "FLYGPLATS", "XKQZVW", "OIUAEI"} {
+	for _, word := range []string{"VOITURE", "GEBURTSTAG", "ŁADOWARKĘ", "ZAMANLAR", "KESEHATAN", "MAKARAAN", "COZINHA",
+		"FLYGPLATS", "XKQZVW", "OIUAEI"} {
 		if got := tokenScore(Plain(word)); got >= 0 {
 			t.Errorf("tokenScore(%s) = %d, want another language, or none", word, got)
 		}
@@ -188,12 +192,14 @@ func TestTokenScore(t *testing.T) {
 
 func TestKnows(t *testing.T) {
 	f := newFilter(t)
-	for _, w := range []string{"house", "House,", "DON'T", "don\u2019t", "\"HELLO!\"", "two-faced", "and/or", "x-ray", "(...why?)", "is"} {
+	for _, w := range []string{"house", "House,", "DON'T", "don\u2019t", "\"HELLO!\"", "two-faced", "and/or", "x-ray",
+		"(...why?)", "is"} {
 		if !f.Knows(w) {
 			t.Errorf("Knows(%q) = false", w)
 		}
 	}
-	for _, w := range []string{"", "-", "?!", "a", "X", "'", "hous", "h0use", "house2", "2house", "two-fcaed", "ho|use", "дом", "\xff", "a-b"} {
+	for _, w := range []string{"", "-", "?!", "a", "X", "'", "hous", "h0use", "house2", "2house", "two-fcaed", "ho|use",
+		"дом", "\xff", "a-b"} {
 		if f.Knows(w) {
 			t.Errorf("Knows(%q) = true", w)
 		}
@@ -202,7 +208,8 @@ func TestKnows(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	f := newFilter(t)
-	if len(f.dictionary) != 88_356 || !slices.IsSorted(f.dictionary) || len(slices.Compact(slices.Clone(f.dictionary))) != len(f.dictionary) {
+	if len(f.dictionary) != 88_356 || !slices.IsSorted(f.dictionary) ||
+		len(slices.Compact(slices.Clone(f.dictionary))) != len(f.dictionary) {
 		t.Errorf("the dictionary has %d words, want 88356, sorted, none twice", len(f.dictionary))
 	}
 	codes := map[string]int{}
@@ -237,7 +244,8 @@ func TestDamagedLists(t *testing.T) {
 		{"another language", "the list of function words has", englishList, functionWordList + "xx: AA\n", weights},
 		{"no weights", "the n-gram model has", englishList, functionWordList, make([]byte, Slots)},
 	} {
-		if f, err := load(test.packed, test.functionWords, test.weights); f != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+		if f, err := load(test.packed, test.functionWords, test.weights); f != nil || err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want an error with %q", test.name, err, test.want)
 		}
 	}
@@ -282,7 +290,8 @@ func TestForeign(t *testing.T) {
 }
 
 func FuzzJudge(f *testing.F) {
-	for _, s := range []string{"", "WHEN YOU FINALLY GET IT", "\xff\xfe when", "ǅ İ ß ﬁ", "Qu’est-ce", "'''` ``", "Я не понимаю this"} {
+	for _, s := range []string{"", "WHEN YOU FINALLY GET IT", "\xff\xfe when", "ǅ İ ß ﬁ", "Qu’est-ce", "'''` ``",
+		"Я не понимаю this"} {
 		f.Add(s, 90., .6)
 	}
 	f.Add("not a number", math.NaN(), math.Inf(1))
@@ -294,7 +303,8 @@ func FuzzJudge(f *testing.F) {
 			words = append(words, word.Word{Text: w, Confidence: confidence})
 		}
 		v := filter.Judge(words, threshold)
-		if !slices.Contains([]manifest.Outcome{"", manifest.NotEnglish, manifest.Unreadable}, v.Outcome) || v.Outcome != "" && v.Reason == "" {
+		if !slices.Contains([]manifest.Outcome{"", manifest.NotEnglish, manifest.Unreadable}, v.Outcome) ||
+			v.Outcome != "" && v.Reason == "" {
 			t.Errorf("Judge(%q) = %+v, want an outcome of the filter, and a reason with a rejection", text, v)
 		}
 		if !(v.Hit >= 0 && v.Hit <= 1) || v.English+v.Foreign > v.Tokens || (v.Foreign > 0) != (v.Language != "") {

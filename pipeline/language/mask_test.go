@@ -88,7 +88,8 @@ func TestMaskNames(t *testing.T) {
 
 // TestMaskShape holds that masked words keep their places, and that no match goes over the end of a line.
 func TestMaskShape(t *testing.T) {
-	lines := [][]string{{"call", "(555)", "010-4567", "now"}, nil, {"from", "u/"}, {"somebody", "@", "jane@", "", "example.com"}}
+	lines := [][]string{{"call", "(555)", "010-4567", "now"}, nil, {"from", "u/"},
+		{"somebody", "@", "jane@", "", "example.com"}}
 	before := strings.Join(slices.Concat(lines...), "|")
 	masked, n := MaskNames(lines)
 	want := [][]string{{"call", "[phone]", "", "now"}, nil, {"from", "u/"}, {"somebody", "@", "[email]", "", ""}}
@@ -102,8 +103,10 @@ func TestMaskShape(t *testing.T) {
 }
 
 func FuzzMaskNames(f *testing.F) {
-	for _, s := range []string{"", "u/ab @a u/u/abc", "call +1 (555) 010-4567 2", "a@b@c.de @x@y", "1-555-010-4567-", "[user]@[email] [phone] 5550199",
-		"call phone 555 0199 +++1 2 3 4 5 6 7 8", "\xff@ab\xfe u/\xc3abc", "@ü u/üüü", "u/\na\nbcd", "jane\n@\nexample.com"} {
+	for _, s := range []string{"", "u/ab @a u/u/abc", "call +1 (555) 010-4567 2", "a@b@c.de @x@y", "1-555-010-4567-",
+		"[user]@[email] [phone] 5550199",
+		"call phone 555 0199 +++1 2 3 4 5 6 7 8", "\xff@ab\xfe u/\xc3abc", "@ü u/üüü", "u/\na\nbcd",
+		"jane\n@\nexample.com"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -108,10 +108,12 @@ func (p picture) draw(seed int) (image.Image, error) {
 func readPictures(t testing.TB, all []picture) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "ocr")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/ocr").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program,
+		"../../cmd/ocr").CombinedOutput(); err != nil {
 		t.Fatalf("go build rehydrate/cmd/ocr: %v\n%s", err, out)
 	}
-	pool, err := ocr.Start(t.Context(), ocr.Config{Command: []string{program, "worker"}, Workers: 2, Timeout: 5 * time.Minute,
+	pool, err := ocr.Start(t.Context(), ocr.Config{Command: []string{program, "worker"}, Workers: 2,
+		Timeout:    5 * time.Minute,
 		Dictionary: newFilter(t).Knows, DictionaryID: DictionaryDigest})
 	testkit.OK(t, err)
 	defer pool.Close()
@@ -200,7 +202,8 @@ func tallies(f *Filter, all []picture) map[string]tally {
 // TestReadings judges what OCR read of the pictures, as testdata/readings.txt holds it.
 func TestReadings(t *testing.T) {
 	read := parseReadings(t, readFile(t, "readings.txt"))
-	testkit.Same(t, "readings.txt is of other pictures: make it again with go test ./pipeline/language -run - -bench Filter -benchtime 1x -update", keys(pictures(t)), keys(read))
+	testkit.Same(t,
+		"readings.txt is of other pictures: make it again with go test ./pipeline/language -run - -bench Filter -benchtime 1x -update", keys(pictures(t)), keys(read))
 	f := newFilter(t)
 	for key, n := range tallies(f, read) {
 		t.Logf("%s: %+v", key, n)

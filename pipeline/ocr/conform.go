@@ -86,7 +86,8 @@ func (c *conformance) hello(ctx context.Context) (found string, err error) {
 	case e.Model == "":
 		return "", errors.New(`the hello has no "model"`)
 	case !sha256Hex.MatchString(e.ModelSHA256):
-		return "", fmt.Errorf(`"model_sha256" is %q, not 64 hex digits: a changed model would not be noticed`, e.ModelSHA256)
+		return "", fmt.Errorf(`"model_sha256" is %q, not 64 hex digits: a changed model would not be noticed`,
+			e.ModelSHA256)
 	}
 	return fmt.Sprintf("protocol %d; %s; model %s sha256 %.12s...", ProtocolVersion, e, e.Model, e.ModelSHA256), nil
 }
@@ -148,7 +149,8 @@ func (c *conformance) manyLines(ctx context.Context) (string, error) {
 	slices.Reverse(words)
 	for i := range words {
 		if !same(words[i], c.alone[i]) {
-			return "", fmt.Errorf("line %d is read as %q in a request of %d, and as %q by itself", i+1, joined(words[i]), len(words), joined(c.alone[i]))
+			return "", fmt.Errorf("line %d is read as %q in a request of %d, and as %q by itself", i+1, joined(words[i]),
+				len(words), joined(c.alone[i]))
 		}
 	}
 	return fmt.Sprintf("%d in one request are read as by themselves", len(words)), nil
@@ -224,7 +226,8 @@ func (c *conformance) again(ctx context.Context) (found string, err error) {
 	}
 	for i := range words {
 		if !same(words[i], c.alone[i]) {
-			return "", fmt.Errorf("line %d is read as %q by another process, and as %q by the first", i+1, joined(words[i]), joined(c.alone[i]))
+			return "", fmt.Errorf("line %d is read as %q by another process, and as %q by the first", i+1, joined(words[i]),
+				joined(c.alone[i]))
 		}
 	}
 	return "another process says the same hello and reads the same", nil
@@ -236,5 +239,6 @@ func (c *conformance) reading(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the whole picture is read as %q, %d ms", strings.ReplaceAll(r.Text, "\n", " / "), time.Since(start).Milliseconds()), nil
+	return fmt.Sprintf("the whole picture is read as %q, %d ms", strings.ReplaceAll(r.Text, "\n", " / "),
+		time.Since(start).Milliseconds()), nil
 }

@@ -58,7 +58,8 @@ func TestMain(m *testing.M) {
 }
 
 func fakeMain(how string) error {
-	hello := Engine{Tesseract: "5.0-fake", Leptonica: "1.0-fake", Gosseract: "v0.0.0", Model: "fake", ModelSHA256: "00", Parameters: "fake"}
+	hello := Engine{Tesseract: "5.0-fake", Leptonica: "1.0-fake", Gosseract: "v0.0.0", Model: "fake", ModelSHA256: "00",
+		Parameters: "fake"}
 	switch how {
 	case "exit":
 		return errors.New("ocr: error: no eng.traineddata in /nowhere")

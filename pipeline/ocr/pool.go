@@ -131,7 +131,8 @@ func Start(ctx context.Context, c Config) (*Pool, error) {
 	if (c.Dictionary == nil) != (c.DictionaryID == "") {
 		return nil, errors.New("start the OCR pool: a dictionary and its digest go together")
 	}
-	p := &Pool{config: c, idle: make(chan *worker, c.Workers), unborn: make(chan struct{}, c.Workers), starts: make(chan func())}
+	p := &Pool{config: c, idle: make(chan *worker, c.Workers), unborn: make(chan struct{}, c.Workers),
+		starts: make(chan func())}
 	p.open, p.shut = context.WithCancel(context.Background())
 	go p.keepThread()
 	for range c.Workers - 1 {

@@ -149,7 +149,8 @@ func TestPanicCostsOneImage(t *testing.T) {
 	} {
 		_, err := pool.Read(t.Context(), tt.img)
 		if got := pool.Stats().Lost; reasonOf(err, tt.detail) != ReasonInternal || got != tt.lost {
-			t.Errorf("Read error = %v, %d workers lost, want %s with %q, %d lost", err, got, ReasonInternal, tt.detail, tt.lost)
+			t.Errorf("Read error = %v, %d workers lost, want %s with %q, %d lost", err, got, ReasonInternal, tt.detail,
+				tt.lost)
 		}
 	}
 	bad = false
@@ -184,7 +185,8 @@ func TestStartErrors(t *testing.T) {
 		}
 	}
 	_, err := Start(t.Context(), Config{Command: []string{filepath.Join(t.TempDir(), "ocr"), "worker"}})
-	if start, ok := errors.AsType[*StartError](err); !ok || !errors.Is(err, os.ErrNotExist) || !strings.Contains(start.Hint, "go build") {
+	if start, ok := errors.AsType[*StartError](err); !ok || !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(start.Hint, "go build") {
 		t.Errorf("without the program: Start error = %v, want a StartError that it does not exist", err)
 	}
 	if _, err := Start(t.Context(), Config{}); err == nil {
@@ -202,7 +204,8 @@ func TestStartErrors(t *testing.T) {
 		t.Errorf("cancelled: Start error = %v, want %v", err, context.Canceled)
 	}
 
-	if _, err := startFake(t, "silent", Config{startTimeout: time.Millisecond}); err == nil || !strings.Contains(err.Error(), "hello: no answer within 1ms") {
+	if _, err := startFake(t, "silent", Config{startTimeout: time.Millisecond}); err == nil ||
+		!strings.Contains(err.Error(), "hello: no answer within 1ms") {
 		t.Errorf("a worker that says nothing: %v", err)
 	}
 	checkNoChildren(t)
@@ -384,7 +387,8 @@ func TestReadImages(t *testing.T) {
 func TestEngine(t *testing.T) {
 	// The constants are pinned in package layout.
 	rules := layout.Rules{Dictionary: func(string) bool { return true }, DictionaryID: "all", DecisionOnly: true}
-	decides, err := startFake(t, "ok", Config{Workers: 1, Dictionary: rules.Dictionary, DictionaryID: "all", DecisionOnly: true})
+	decides, err := startFake(t, "ok", Config{Workers: 1, Dictionary: rules.Dictionary, DictionaryID: "all",
+		DecisionOnly: true})
 	testkit.OK(t, err)
 	want := "fake; " + rules.Parameters("psm 13", "psm 11 invert")
 	testkit.Same(t, "Parameters", want, decides.Engine().Parameters, decides.Close())

@@ -70,7 +70,8 @@ func (e Engine) String() string {
 	return fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract)
 }
 
-// Fingerprint is the hex SHA-256 of everything that decides what an image reads as, after the engine's Name if it has one.
+// Fingerprint is the hex SHA-256 of everything that decides what an image reads as, after the engine's Name if it has
+// one.
 func (e Engine) Fingerprint() string {
 	// The Go version is among it, because thresholds sit on the pixels of its decoders.
 	body, _ := json.Marshal(struct {
@@ -204,7 +205,8 @@ func readHello(r *bufio.Reader) (Hello, error) {
 	var h Hello
 	err := readLine(r, &h)
 	if err == nil && h.Protocol != ProtocolVersion {
-		err = fmt.Errorf("%w: the worker speaks version %d, this program version %d", errProtocol, h.Protocol, ProtocolVersion)
+		err = fmt.Errorf("%w: the worker speaks version %d, this program version %d", errProtocol, h.Protocol,
+			ProtocolVersion)
 	}
 	return h, err
 }

@@ -29,7 +29,8 @@ func testGray(width, height int) *image.Gray {
 
 func TestRequestRoundTrip(t *testing.T) {
 	whole := testGray(9, 7)
-	pictures := []*image.Gray{whole, whole.SubImage(image.Rect(2, 3, 7, 6)).(*image.Gray), testGray(1, 1), testGray(maxSide, 3)}
+	pictures := []*image.Gray{whole, whole.SubImage(image.Rect(2, 3, 7, 6)).(*image.Gray), testGray(1, 1),
+		testGray(maxSide, 3)}
 	var b bytes.Buffer
 	mode := Mode{PSM: 11, Invert: true}
 	testkit.OK(t, writeRequest(&b, 1<<63+5, mode, pictures))
@@ -121,7 +122,8 @@ func TestReadAnswerErrors(t *testing.T) {
 		{`{"id":7,"error":"no model"}`, engineError("no model")},
 	} {
 		pictures := []*image.Gray{testGray(50, 50), testGray(10, 20)}
-		if _, err := readAnswer(bufio.NewReaderSize(strings.NewReader(tt.line+"\n"), maxAnswer), 7, pictures); !errors.Is(err, tt.want) {
+		if _, err := readAnswer(bufio.NewReaderSize(strings.NewReader(tt.line+"\n"), maxAnswer), 7,
+			pictures); !errors.Is(err, tt.want) {
 			t.Errorf("%.60s: readAnswer error = %v, want %v", tt.line, err, tt.want)
 		}
 	}
@@ -144,7 +146,8 @@ func TestServe(t *testing.T) {
 	if _, err := readAnswer(said, 1, nil); err != engineError("no such mode") {
 		t.Errorf("second answer error = %v, want the engine's", err)
 	}
-	if err := Serve(strings.NewReader("hello worker"), io.Discard, Engine{}, fakeRecognize); !errors.Is(err, errProtocol) {
+	if err := Serve(strings.NewReader("hello worker"), io.Discard, Engine{}, fakeRecognize); !errors.Is(err,
+		errProtocol) {
 		t.Errorf("Serve on garbage = %v, want %v", err, errProtocol)
 	}
 }
@@ -179,7 +182,8 @@ func FuzzReadRequest(f *testing.F) {
 		}
 		var out bytes.Buffer
 		testkit.OK(t, writeRequest(&out, q.ID, q.Mode, g))
-		if again, same, err := readRequest(bufio.NewReader(&out)); err != nil || !cmp.Equal(again, q) || !cmp.Equal(same, g) {
+		if again, same, err := readRequest(bufio.NewReader(&out)); err != nil || !cmp.Equal(again, q) ||
+			!cmp.Equal(same, g) {
 			t.Errorf("request %+v, sent again %+v, %v", q, again, err)
 		}
 	})

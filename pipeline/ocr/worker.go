@@ -106,7 +106,8 @@ func (w *worker) read(pictures []*image.Gray, whole bool) ([][]word.Raw, error) 
 // guard watches the worker while it is busy, and kills it when ctx ends, when timeout has passed, or when its
 // resident memory is over memory bytes (0 = no limit). end stops the watch and tells why it killed, nil if it did not.
 func (w *worker) guard(ctx context.Context, timeout time.Duration, memory int64) (end func() error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &Failure{ReasonTimeout, fmt.Sprintf("no answer within %v", timeout)})
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
+		&Failure{ReasonTimeout, fmt.Sprintf("no answer within %v", timeout)})
 	over, killed := make(chan struct{}), make(chan error, 1)
 	// A killed worker's pipes end, so that whoever reads them returns.
 	kill := func(cause error) {

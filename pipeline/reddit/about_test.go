@@ -33,24 +33,31 @@ func TestAbout(t *testing.T) {
 		{"gold_only", reply(200, subreddit(`,"subreddit_type":"gold_only"`)), policy.CommunityPrivate, 1},
 		{"quarantined, opted in", reply(200, subreddit(`,"quarantine":true`)), policy.CommunityQuarantined, 1},
 		{"private", reply(403, `{"reason":"private","message":"Forbidden","error":403}`), policy.CommunityPrivate, 1},
-		{"quarantined", reply(403, `{"reason":"quarantined","quarantine_message":"x","message":"Forbidden","error":403}`), policy.CommunityQuarantined, 1},
+		{"quarantined", reply(403, `{"reason":"quarantined","quarantine_message":"x","message":"Forbidden","error":403}`),
+			policy.CommunityQuarantined, 1},
 		{"gated", reply(403, `{"reason":"gated","message":"Forbidden","error":403}`), policy.CommunityGated, 1},
 		{"banned", reply(404, `{"reason":"banned","message":"Not Found","error":404}`), policy.CommunityBanned, 1},
 		{"unknown name", reply(404, `{"message":"Not Found","error":404}`), policy.CommunityMissing, 1},
-		{"led to the search", reply(302, "", "Location", "https://www.reddit.com/subreddits/search?q=memes"), policy.CommunityMissing, 1},
-		{"led there within the API", reply(302, "", "Location", "/subreddits/search.json?q=memes"), policy.CommunityMissing, 1},
+		{"led to the search", reply(302, "", "Location", "https://www.reddit.com/subreddits/search?q=memes"),
+			policy.CommunityMissing, 1},
+		{"led there within the API", reply(302, "", "Location", "/subreddits/search.json?q=memes"),
+			policy.CommunityMissing, 1},
 		{"led to a login", reply(302, "", "Location", "https://www.reddit.com/login?dest=x"), policy.CommunityUnknown, 1},
-		{"led to a warning", reply(302, "", "Location", "https://www.reddit.com/over18?dest=/subreddits/search"), policy.CommunityUnknown, 1},
+		{"led to a warning", reply(302, "", "Location", "https://www.reddit.com/over18?dest=/subreddits/search"),
+			policy.CommunityUnknown, 1},
 		{"led elsewhere", reply(302, "", "Location", "https://evil.example/subreddits/search"), policy.CommunityUnknown, 1},
-		{"led to a name that ends like Reddit's", reply(302, "", "Location", "https://evilreddit.com/subreddits/search"), policy.CommunityUnknown, 1},
+		{"led to a name that ends like Reddit's", reply(302, "", "Location", "https://evilreddit.com/subreddits/search"),
+			policy.CommunityUnknown, 1},
 		{"unknown name, by the number", reply(404, `{"error":404}`), policy.CommunityMissing, 1},
 		{"unknown name, in words", reply(404, `{"message":"Not Found"}`), policy.CommunityMissing, 1},
 		{"an empty object with 404", reply(404, `{}`), policy.CommunityUnknown, 1},
 		{"another error with 404", reply(404, `{"message":"no route","error":40404}`), policy.CommunityUnknown, 1},
 		{"403 without a reason", reply(403, `{"message":"Forbidden","error":403}`), policy.CommunityUnknown, 1},
-		{"a reason of tomorrow", reply(403, `{"reason":"moved_out","message":"Forbidden","error":403}`), policy.CommunityUnknown, 1},
+		{"a reason of tomorrow", reply(403, `{"reason":"moved_out","message":"Forbidden","error":403}`),
+			policy.CommunityUnknown, 1},
 		{"another reason with 404", reply(404, `{"reason":"moved_out"}`), policy.CommunityUnknown, 1},
-		{"another subreddit", reply(200, strings.Replace(subreddit(""), "Memes", "dankmemes", 1)), policy.CommunityUnknown, 4},
+		{"another subreddit", reply(200, strings.Replace(subreddit(""), "Memes", "dankmemes", 1)),
+			policy.CommunityUnknown, 4},
 		{"a user", reply(200, `{"kind":"t2","data":{}}`), policy.CommunityUnknown, 4},
 		{"half an answer", reply(200, subreddit("")[:40]), policy.CommunityUnknown, 4},
 		{"HTML", reply(200, "<html>hello"), policy.CommunityUnknown, 4},
@@ -72,7 +79,8 @@ func TestAbout(t *testing.T) {
 				t.Errorf("%d requests, want %d", len(asked), tt.asked)
 			}
 			for _, r := range asked {
-				if u := r.req.URL.String(); u != "https://oauth.reddit.com/r/memes/about?raw_json=1" || r.req.Header.Get("Authorization") == "" {
+				if u := r.req.URL.String(); u != "https://oauth.reddit.com/r/memes/about?raw_json=1" ||
+					r.req.Header.Get("Authorization") == "" {
 					t.Errorf("asked %s", u)
 				}
 			}
@@ -92,7 +100,8 @@ func TestAboutStops(t *testing.T) {
 	}{
 		{"blocked", reply(403, "<html><title>Blocked</title>"), "blocked"},
 		{"403 that is not JSON", reply(403, "Forbidden"), "forbidden"},
-		{"scope", reply(403, `{"message":"Forbidden"}`, "WWW-Authenticate", `Bearer realm="reddit", error="insufficient_scope"`), "insufficient_scope"},
+		{"scope", reply(403, `{"message":"Forbidden"}`, "WWW-Authenticate",
+			`Bearer realm="reddit", error="insufficient_scope"`), "insufficient_scope"},
 		{"401 for ever", reply(401, ""), "unauthorized"},
 	} {
 		s := api(func(int, *http.Request) answer { return tt.answer })
@@ -104,7 +113,8 @@ func TestAboutStops(t *testing.T) {
 	}
 	s := api(func(int, *http.Request) answer { return reply(200, subreddit("")) })
 	c := s.client(t, testOptions())
-	for _, name := range []string{"", "u_somebody", "U_somebody", "r/memes", "me mes", "../api/v1/me", "memes/about", "memes?x", strings.Repeat("a", 22)} {
+	for _, name := range []string{"", "u_somebody", "U_somebody", "r/memes", "me mes", "../api/v1/me", "memes/about",
+		"memes?x", strings.Repeat("a", 22)} {
 		if kind, err := c.About(t.Context(), name); err == nil || kind != policy.CommunityUnknown {
 			t.Errorf("About(%q) = %q, %v; want an error", name, kind, err)
 		}
@@ -131,7 +141,8 @@ func TestAboutAndBreaker(t *testing.T) {
 				}
 				kind, err := c.About(t.Context(), "memes")
 				last := i >= 4*maxFailures-1
-				if is[*Unreachable](err) != last || !last && (err != nil || (kind == policy.CommunityPrivate) != (i < 2*maxFailures)) {
+				if is[*Unreachable](err) != last || !last &&
+					(err != nil || (kind == policy.CommunityPrivate) != (i < 2*maxFailures)) {
 					t.Fatalf("About %d = %q, %v", i, kind, err)
 				}
 			}
@@ -143,9 +154,11 @@ func TestAboutAndBreaker(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
 		listing("a1", "b2"), `{"kind":"Listing","data":{"children":[null]}}`,
-		listingOf(thing("a1", `"removed_by_category":"x","crosspost_parent_list":[{"author":"y","url":"http://i.imgur.com/a.jpg"}]`)),
-		listingOf(thing("a1", `"is_gallery":true,"gallery_data":{"items":[{"media_id":"m"}]},"media_metadata":{"m":{"status":"valid",`+
-			`"e":"Image","m":"image/jpg","s":{"u":"https://preview.redd.it/m.jpg?a&amp;b"}}}`)),
+		listingOf(thing("a1",
+			`"removed_by_category":"x","crosspost_parent_list":[{"author":"y","url":"http://i.imgur.com/a.jpg"}]`)),
+		listingOf(thing("a1",
+			`"is_gallery":true,"gallery_data":{"items":[{"media_id":"m"}]},"media_metadata":{"m":{"status":"valid",`+
+				`"e":"Image","m":"image/jpg","s":{"u":"https://preview.redd.it/m.jpg?a&amp;b"}}}`)),
 		subreddit(""), `{"reason":"private","message":"Forbidden","error":403}`, `{"kind":"t5","data":{"display_name":7}}`,
 		tokenReply(3600).body, `{"error":"invalid_request","error_description":"bad device_id"}`,
 		`{"access_token":"x","token_type":"BEARER","expires_in":1e300,"error":null}`,
@@ -158,7 +171,8 @@ func FuzzAnswers(f *testing.F) {
 		}
 	}
 	c := (&script{}).client(f, imgurOptions())
-	denials := append(slices.Clone(oauthErrors), "bad_credentials", "blocked", "forbidden", "oauth_error", "insufficient_scope")
+	denials := append(slices.Clone(oauthErrors), "bad_credentials", "blocked", "forbidden", "oauth_error",
+		"insufficient_scope")
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		e := exchange{status: status, header: http.Header{}, body: body}
 		children, err := readListing(e)
@@ -166,12 +180,14 @@ func FuzzAnswers(f *testing.F) {
 		if err == nil {
 			a, odd = readChildren(children, ids("a1", "b2"), c.o.Policy)
 		}
-		if n := len(a.Posts) + len(a.Absent) + len(a.Unclear); odd == nil && n != 2 || len(a.Absent) > 0 && len(a.Posts) == 0 {
+		if n := len(a.Posts) + len(a.Absent) + len(a.Unclear); odd == nil && n != 2 ||
+			len(a.Absent) > 0 && len(a.Posts) == 0 {
 			t.Errorf("answer %+v", a)
 		}
 		for _, post := range a.Posts {
 			for _, i := range post.Images {
-				if _, fault := allowed(i.URL, c.o.Policy); (i.URL == "") == (i.Fault == nil) || i.Fault == nil && fault != nil && i.Host != imgurAPIHost {
+				if _, fault := allowed(i.URL, c.o.Policy); (i.URL == "") == (i.Fault == nil) ||
+					i.Fault == nil && fault != nil && i.Host != imgurAPIHost {
 					t.Errorf("candidate %+v, %v", i, fault)
 				}
 			}
@@ -196,12 +212,14 @@ func FuzzAnswers(f *testing.F) {
 		}
 		for _, accepted := range []bool{false, true} {
 			files, fault := readImgur(accepted, e, accepted)
-			if fault != nil && (fault.Outcome == "" || fault.Reason == "" || files != nil || accepted && fault.Reason == imgurRejected().Reason) {
+			if fault != nil && (fault.Outcome == "" || fault.Reason == "" || files != nil ||
+				accepted && fault.Reason == imgurRejected().Reason) {
 				t.Errorf("readImgur = %v, %+v", files, fault)
 			}
 			for _, file := range files {
 				link, err := imgurLink(file)
-				if at, fault := allowed(link, c.o.Policy); (link == "") == (err == nil) || err == nil && fault == nil && at.Host != imgurFileHost {
+				if at, fault := allowed(link, c.o.Policy); (link == "") == (err == nil) ||
+					err == nil && fault == nil && at.Host != imgurFileHost {
 					t.Errorf("%q: asks for %q, %v", file.Link, link, err)
 				}
 			}

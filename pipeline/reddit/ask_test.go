@@ -37,14 +37,16 @@ func TestAsk(t *testing.T) {
 		return Post{Facts: policy.Facts{RobotIndexable: &yes, HasMedia: true}, Subreddit: "memes",
 			Images: []Candidate{{URL: "https://i.redd.it/" + id + ".png", Host: "i.redd.it"}}}
 	}
-	want := Answer{Posts: map[manifest.PostID]Post{"a1": post("a1"), "c3": post("c3")}, Absent: ids("b2"), Unclear: map[manifest.PostID]manifest.Reason{}}
+	want := Answer{Posts: map[manifest.PostID]Post{"a1": post("a1"), "c3": post("c3")}, Absent: ids("b2"),
+		Unclear: map[manifest.PostID]manifest.Reason{}}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Errorf("Ask (-want +got):\n%s", diff)
 	}
 	if got := asked.URL.String(); got != "https://oauth.reddit.com/api/info?id=t3_a1,t3_b2,t3_c3&raw_json=1" {
 		t.Errorf("asked %s", got)
 	}
-	if got := asked.Header.Get("User-Agent"); !strings.HasSuffix(got, ":rehydrate:1.2.3 (by /u/some_body)") || strings.HasPrefix(got, ":") {
+	if got := asked.Header.Get("User-Agent"); !strings.HasSuffix(got, ":rehydrate:1.2.3 (by /u/some_body)") ||
+		strings.HasPrefix(got, ":") {
 		t.Errorf("User-Agent %q", got)
 	}
 }
@@ -57,7 +59,8 @@ func TestAskIDs(t *testing.T) {
 		many[i] = manifest.PostID(fmt.Sprintf("a%d", i))
 	}
 	for name, bad := range map[string][]manifest.PostID{
-		"none": nil, "101": many, "two in one": ids("a1,t3_b2"), "a query": ids("a1&x=y"), "with prefix": ids("t3_a1"), "upper case": ids("A1"), "empty": ids(""),
+		"none": nil, "101": many, "two in one": ids("a1,t3_b2"), "a query": ids("a1&x=y"), "with prefix": ids("t3_a1"),
+		"upper case": ids("A1"), "empty": ids(""),
 	} {
 		if _, err := c.Ask(t.Context(), bad); err == nil {
 			t.Errorf("%s: Ask succeeded", name)
@@ -109,17 +112,24 @@ func TestDenied(t *testing.T) {
 		want   manifest.Reason
 		says   string
 	}{
-		{"blocked", reply(403, "<html><title>Blocked</title><p>whoa\x1b[31m there \u202e</p>"), "blocked", "blocked: it answered with status 403;"},
-		{"blocked by network security", reply(403, "<!doctype html>You've been blocked by network security."), "blocked", "this client or network"},
-		{"administrative rules", reply(403, "<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>"), "blocked", "this client or network"},
-		{"scope", reply(403, `{"message":"Forbidden"}`, "WWW-Authenticate", `Bearer realm="reddit", error="insufficient_scope"`), "insufficient_scope", "scope read"},
-		{"private", reply(403, `{"reason":"private","message":"Forbidden","error":403}`), "forbidden", "forbidden: it answered with status 403;"},
+		{"blocked", reply(403, "<html><title>Blocked</title><p>whoa\x1b[31m there \u202e</p>"), "blocked",
+			"blocked: it answered with status 403;"},
+		{"blocked by network security", reply(403, "<!doctype html>You've been blocked by network security."), "blocked",
+			"this client or network"},
+		{"administrative rules",
+			reply(403, "<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>"),
+			"blocked", "this client or network"},
+		{"scope", reply(403, `{"message":"Forbidden"}`, "WWW-Authenticate",
+			`Bearer realm="reddit", error="insufficient_scope"`), "insufficient_scope", "scope read"},
+		{"private", reply(403, `{"reason":"private","message":"Forbidden","error":403}`), "forbidden",
+			"forbidden: it answered with status 403;"},
 		{"401 for ever", reply(401, strings.Repeat("<html>x", 5000)), "unauthorized", "just given out"},
 	} {
 		s := api(func(int, *http.Request) answer { return tt.answer })
 		_, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1"))
 		var denied *Denied
-		if !errors.As(err, &denied) || denied.Reason != tt.want || denied.Hint == "" || !strings.Contains(err.Error(), tt.says) {
+		if !errors.As(err, &denied) || denied.Reason != tt.want || denied.Hint == "" ||
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: Ask = %v, want Denied %s that says %q", tt.name, err, tt.want, tt.says)
 		}
 		if err != nil && (len(err.Error()) > 500 || strings.ContainsAny(err.Error(), "\x1b\n\u202e")) {
@@ -145,14 +155,17 @@ func TestOddThings(t *testing.T) {
 		{"no author", "a1", "malformed_thing", []string{`{"kind":"t3","data":{"id":"b2"}}`}},
 		{"malformed, then sound", "a1", "malformed_thing", []string{thing("b2", `"author":1`), thing("b2", "")}},
 		{"sound, then malformed", "a1", "malformed_thing", []string{thing("b2", ""), thing("b2", `"author":1`)}},
-		{"live and removed", "a1", "contradiction", []string{thing("b2", ""), thing("b2", `"removed_by_category":"moderator"`)}},
+		{"live and removed", "a1", "contradiction",
+			[]string{thing("b2", ""), thing("b2", `"removed_by_category":"moderator"`)}},
 		{"twice the same", "a1 b2", "", []string{thing("b2", ""), thing("b2", "")}},
 		{"nameless", "a1", "missing_beside_malformed", []string{`{"kind":"t3","data":{}}`}},
 		{"two names", "a1", "missing_beside_malformed", []string{strings.Replace(thing("b2", ""), "t3_b2", "t3_c3", 1)}},
 		{"null", "a1", "missing_beside_malformed", []string{"null"}},
 		{"comment with the id", "a1", "", []string{`{"kind":"t1","data":{"id":"b2"}}`}},
-		{"post called a comment", "a1", "missing_beside_malformed", []string{strings.Replace(thing("b2", ""), `"t3"`, `"t1"`, 1)}},
-		{"post of another kind", "a1", "missing_beside_malformed", []string{strings.Replace(thing("b2", ""), `"t3"`, `"T3"`, 1)}},
+		{"post called a comment", "a1", "missing_beside_malformed",
+			[]string{strings.Replace(thing("b2", ""), `"t3"`, `"t1"`, 1)}},
+		{"post of another kind", "a1", "missing_beside_malformed",
+			[]string{strings.Replace(thing("b2", ""), `"t3"`, `"T3"`, 1)}},
 		{"malformed media only", "a1 b2", "", []string{thing("b2", `"gallery_data":7`)}},
 	} {
 		s := api(func(int, *http.Request) answer { return reply(200, listingOf(append(tt.more, thing("a1", ""))...)) })
@@ -174,9 +187,11 @@ func TestOddThings(t *testing.T) {
 
 func TestFactsOfModeratorFields(t *testing.T) {
 	for more, want := range map[string]bool{
-		`"banned_by":null`: false, `"banned_by":false`: false, `"banned_by":""`: false, `"removed":false,"spam":false`: false,
-		`"banned_by":true`: true, `"banned_by":"somebody"`: true, `"removed_by":"somebody"`: true, `"removed_by":null`: false,
-		`"removed":true`: true, `"spam":true`: true,
+		`"banned_by":null`: false, `"banned_by":false`: false, `"banned_by":""`: false,
+		`"removed":false,"spam":false`: false,
+		`"banned_by":true`:             true, `"banned_by":"somebody"`: true, `"removed_by":"somebody"`: true,
+		`"removed_by":null`: false,
+		`"removed":true`:    true, `"spam":true`: true,
 	} {
 		f, _, err := readFacts(json.RawMessage(`{"author":"x",` + more + `}`))
 		if err != nil || f.ModRemoved != want {
@@ -185,9 +200,11 @@ func TestFactsOfModeratorFields(t *testing.T) {
 	}
 	// Whatever else it is, an answer of a type that Reddit never sends erases nothing.
 	for _, wrong := range []string{
-		`"removed":"false"`, `"removed":"true"`, `"removed":0`, `"removed":1`, `"removed":{}`, `"spam":"false"`, `"spam":[]`,
+		`"removed":"false"`, `"removed":"true"`, `"removed":0`, `"removed":1`, `"removed":{}`, `"spam":"false"`,
+		`"spam":[]`,
 		`"banned_by":{}`, `"banned_by":1`, `"banned_by":[]`, `"removed_by":0`, `"removed_by":{"name":"x"}`,
-		`"removed_by_category":false`, `"removed_by_category":["moderator"]`, `"removal_reason":true`, `"title":1`, `"selftext":{}`,
+		`"removed_by_category":false`, `"removed_by_category":["moderator"]`, `"removal_reason":true`, `"title":1`,
+		`"selftext":{}`,
 		`"is_robot_indexable":"false"`, `"quarantine":"true"`, `"subreddit":1`,
 	} {
 		f, _, err := readFacts(json.RawMessage(`{"author":"x",` + wrong + `}`))
@@ -204,22 +221,29 @@ func TestToken(t *testing.T) {
 		denied bool
 		want   manifest.Reason
 	}{
-		{"bad credentials", reply(401, `{"message":"Unauthorized","error":401}`, "WWW-Authenticate", `Basic realm="reddit"`), true, "bad_credentials"},
+		{"bad credentials", reply(401, `{"message":"Unauthorized","error":401}`, "WWW-Authenticate",
+			`Basic realm="reddit"`), true, "bad_credentials"},
 		{"bad request", reply(400, ""), true, "bad_credentials"},
 		{"oauth error in a 200", reply(200, `{"error":"unauthorized_client"}`), true, "unauthorized_client"},
-		{"with a description", reply(200, `{"error":"invalid_request","error_description":"bad device_id"}`), true, "invalid_request"},
+		{"with a description", reply(200, `{"error":"invalid_request","error_description":"bad device_id"}`), true,
+			"invalid_request"},
 		{"error number", reply(200, `{"error":401}`), true, "oauth_error"},
-		{"error with a token", reply(200, `{"error":"invalid_scope","access_token":"x","token_type":"bearer","expires_in":1}`), true, "invalid_scope"},
+		{"error with a token",
+			reply(200, `{"error":"invalid_scope","access_token":"x","token_type":"bearer","expires_in":1}`), true,
+			"invalid_scope"},
 		{"blocked", reply(403, "<html>Blocked"), true, "blocked"},
 		{"default client", reply(429, `{"message": "Too Many Requests", "error": 429}`), false, "token_http_429"},
 		{"server error", reply(503, ""), false, "token_http_503"},
 		{"html", reply(200, "<html>"), false, "token_malformed"},
 		{"empty object", reply(200, "{}"), false, "token_malformed"},
 		{"no life", reply(200, `{"access_token":"x","token_type":"bearer","expires_in":0}`), false, "token_malformed"},
-		{"a life in words", reply(200, `{"access_token":"x","token_type":"bearer","expires_in":"soon"}`), false, "token_malformed"},
+		{"a life in words", reply(200, `{"access_token":"x","token_type":"bearer","expires_in":"soon"}`), false,
+			"token_malformed"},
 		{"another type", reply(200, `{"access_token":"x","token_type":"mac","expires_in":3600}`), false, "token_malformed"},
-		{"header in the token", reply(200, `{"access_token":"x\r\nX-Y: z","token_type":"bearer","expires_in":3600}`), false, "token_malformed"},
-		{"endless token", reply(200, `{"access_token":"`+strings.Repeat("x", maxToken+1)+`","token_type":"bearer","expires_in":3600}`), false, "token_malformed"},
+		{"header in the token", reply(200, `{"access_token":"x\r\nX-Y: z","token_type":"bearer","expires_in":3600}`),
+			false, "token_malformed"},
+		{"endless token", reply(200, `{"access_token":"`+strings.Repeat("x",
+			maxToken+1)+`","token_type":"bearer","expires_in":3600}`), false, "token_malformed"},
 		{"too large", reply(200, strings.Repeat(" ", maxTokenBody+1)), false, "too_large"},
 		{"broken connection", answer{err: errors.New("reset")}, false, "connection"},
 	} {
@@ -276,7 +300,8 @@ func countedTokens(t *testing.T, life *int, rejected *string) (s *script, tokens
 	return &script{play: func(_ int, r *http.Request) answer {
 		if r.URL.Hostname() == tokenHost {
 			*tokens++
-			return reply(200, fmt.Sprintf(`{"access_token":"token-%d","token_type":"Bearer","expires_in":%d}`, *tokens, *life))
+			return reply(200, fmt.Sprintf(`{"access_token":"token-%d","token_type":"Bearer","expires_in":%d}`, *tokens,
+				*life))
 		}
 		if got := r.Header.Get("Authorization"); got == *rejected {
 			return reply(401, strings.Repeat("<html>who goes there?", 1700), "Content-Type", "text/html")
@@ -389,7 +414,8 @@ func TestCredentialsStayHome(t *testing.T) {
 func TestPolicyNamesTheAPI(t *testing.T) {
 	o := imgurOptions()
 	for _, host := range []string{apiHost, tokenHost} {
-		o.Policy.Images.Hosts = append(o.Policy.Images.Hosts, policy.Host{Name: host, RequestsPerSecond: 1e6, Concurrency: 1})
+		o.Policy.Images.Hosts = append(o.Policy.Images.Hosts,
+			policy.Host{Name: host, RequestsPerSecond: 1e6, Concurrency: 1})
 	}
 	s := api(func(int, *http.Request) answer { return reply(200, listing("a1")) })
 	c := s.client(t, o)
@@ -408,7 +434,8 @@ func TestPolicyNamesTheAPI(t *testing.T) {
 	// The last gate of each stack, should a caller ever fail to check.
 	for url, authorize := range map[string]func(*http.Request) error{
 		"https://i.redd.it/a.png": c.toReddit, "http://i.redd.it/a.png": nil,
-		"https://i.redd.it:8443/a.png": nil, "https://u:p@oauth.reddit.com": c.toReddit, "https://i.imgur.com/a.png": c.toImgur,
+		"https://i.redd.it:8443/a.png": nil, "https://u:p@oauth.reddit.com": c.toReddit,
+		"https://i.imgur.com/a.png":      c.toImgur,
 		"http://api.imgur.com/3/image/a": c.toImgur, "https://api.imgur.com.evil.example/": c.toImgur,
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

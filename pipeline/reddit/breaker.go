@@ -58,8 +58,9 @@ func (k *call) conclude(err error) error {
 	}
 	switch {
 	case rows >= maxFailures:
-		shut := &Unreachable{l.Host, reason, now.Add(rest), fmt.Sprintf("failed %d times in a row, the last time with %s; %s",
-			maxFailures, withDetail(reason, detail), k.hint(err))}
+		shut := &Unreachable{l.Host, reason, now.Add(rest),
+			fmt.Sprintf("failed %d times in a row, the last time with %s; %s",
+				maxFailures, withDetail(reason, detail), k.hint(err))}
 		l.Shut(now.Add(restFor), paused, shut)
 		return shut
 	case rows > 1, rows == 1 && paused == waitRateLimit:

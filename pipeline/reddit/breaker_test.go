@@ -22,8 +22,10 @@ func TestUnreachable(t *testing.T) {
 		wait   string // the reason of the pauses
 		says   string
 	}{
-		{"429", reply(429, `{"message": "Too Many Requests", "error": 429}`), "http_429", waitRateLimit, "http_429; the host limits"},
-		{"403 as a rate limit", reply(403, "<html>", "Retry-After", "0"), "http_403", waitRateLimit, "start again in an hour"},
+		{"429", reply(429, `{"message": "Too Many Requests", "error": 429}`), "http_429", waitRateLimit,
+			"http_429; the host limits"},
+		{"403 as a rate limit", reply(403, "<html>", "Retry-After", "0"), "http_403", waitRateLimit,
+			"start again in an hour"},
 		{"5xx", reply(503, "<title>Ow!</title>"), "http_503", waitServer, "http_503; the host has trouble of its own"},
 		{"408", reply(408, ""), "http_408", waitServer, "trouble of its own"},
 		{"no network", answer{err: errors.New("no route to host")}, "connection", waitNetwork, "see that the network"},
@@ -42,7 +44,8 @@ func TestUnreachable(t *testing.T) {
 			unreachable := func() bool {
 				_, err := c.Ask(t.Context(), ids("a1"))
 				shut, ok := errors.AsType[*Unreachable](err)
-				if ok && (shut.Host != apiHost || shut.Reason != tt.reason || !strings.Contains(err.Error(), tt.says)) || !ok && noAnswer(err) != tt.reason {
+				if ok && (shut.Host != apiHost || shut.Reason != tt.reason || !strings.Contains(err.Error(), tt.says)) ||
+					!ok && noAnswer(err) != tt.reason {
 					t.Fatalf("Ask = %v, want Unanswered or Unreachable %s that says %q", err, tt.reason, tt.says)
 				}
 				return ok
@@ -105,10 +108,12 @@ func TestUselessAnswers(t *testing.T) {
 		asked  int // requests of each call
 		says   string
 	}{
-		{"html", reply(200, "<html><title>Our CDN was unable to reach our servers</title>"), "html", 4, "a page in place of JSON;"},
+		{"html", reply(200, "<html><title>Our CDN was unable to reach our servers</title>"), "html", 4,
+			"a page in place of JSON;"},
 		{"truncated", reply(200, whole[:len(whole)-9]), "truncated_json", 4, "breaks off"},
 		{"no JSON", reply(200, "ok"), "bad_json", 4, "at byte"},
-		{"deeper than anything", reply(200, `{"kind":"Listing","data":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}`), "bad_json", 4, "not JSON at byte"},
+		{"deeper than anything", reply(200, `{"kind":"Listing","data":`+strings.Repeat("[", 1e5)+strings.Repeat("]",
+			1e5)+`}`), "bad_json", 4, "not JSON at byte"},
 		{"not a listing", reply(200, `{"message":"hello"}`), "not_a_listing", 4, "not a listing"},
 		{"too large", reply(200, strings.Repeat(" ", maxInfoBody+1)), "too_large", 1, "longer than"},
 		{"not found", reply(404, `{"message":"Not Found"}`), "http_404", 1, "http_404;"},
@@ -129,7 +134,8 @@ func TestUselessAnswers(t *testing.T) {
 			}
 			_, err := c.Ask(t.Context(), ids("a1"))
 			var shut *Unreachable
-			if !errors.As(err, &shut) || shut.Reason != tt.reason || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), uselessHint) {
+			if !errors.As(err, &shut) || shut.Reason != tt.reason || !strings.Contains(err.Error(), tt.says) ||
+				!strings.Contains(err.Error(), uselessHint) {
 				t.Errorf("Ask = %v, want Unreachable %s that says %q", err, tt.reason, tt.says)
 			}
 			for _, told := range w {

@@ -28,23 +28,27 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	cached.keep(secret.New(canarySecret), time.Hour)
 	var out strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T", "%10.3s", "%-80s"} {
-		for _, v := range []any{s, &s, inner{s}, &inner{s}, []secret.Secret{s}, map[string]secret.Secret{"k": s}, Credentials{ClientSecret: s},
+		for _, v := range []any{s, &s, inner{s}, &inner{s}, []secret.Secret{s}, map[string]secret.Secret{"k": s},
+			Credentials{ClientSecret: s},
 			Options{Credentials: Credentials{ClientSecret: s}, ImgurClientID: s, Scrubber: scrubber}, scrubber,
-			scrubber.Writer(io.Discard), cached, struct{ s *secret.Scrubber }{scrubber}, (&script{}).client(t, testOptions())} {
+			scrubber.Writer(io.Discard), cached, struct{ s *secret.Scrubber }{scrubber},
+			(&script{}).client(t, testOptions())} {
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}
 	fmt.Fprintln(&out, s, &s, inner{s})
 	fmt.Fprintln(&out, fmt.Errorf("y: %w: %v", fs.ErrExist, s))
 	for _, h := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
-		slog.New(h).Info("m", "secret", s, "pointer", &s, "in", Credentials{ClientSecret: s}, "inner", inner{s}, "scrubber", scrubber)
+		slog.New(h).Info("m", "secret", s, "pointer", &s, "in", Credentials{ClientSecret: s}, "inner", inner{s},
+			"scrubber", scrubber)
 	}
 	b, err := json.Marshal(map[string]any{"s": s, "c": Credentials{ClientSecret: s}, "i": inner{s}, "scrubber": scrubber})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out.Write(b)
-	if got := out.String(); strings.Contains(got, "CANARY") || strings.Contains(strings.ToLower(got), fmt.Sprintf("%x", canarySecret)) {
+	if got := out.String(); strings.Contains(got, "CANARY") ||
+		strings.Contains(strings.ToLower(got), fmt.Sprintf("%x", canarySecret)) {
 		t.Errorf("the secret was printed:\n%s", got)
 	}
 	if got := fmt.Sprint(s); got != "[redacted]" {
@@ -69,7 +73,8 @@ func TestCredentialsFromEnv(t *testing.T) {
 	}
 	private := file("private", canarySecret+"\n", 0o600)
 	set := func(change ...string) map[string]string {
-		env := map[string]string{"REDDIT_CLIENT_ID": "id-1", "REDDIT_CLIENT_SECRET": canarySecret, "REDDIT_USERNAME": "some_body"}
+		env := map[string]string{"REDDIT_CLIENT_ID": "id-1", "REDDIT_CLIENT_SECRET": canarySecret,
+			"REDDIT_USERNAME": "some_body"}
 		for i := 0; i < len(change); i += 2 {
 			env[change[i]] = change[i+1]
 		}
@@ -91,10 +96,12 @@ func TestCredentialsFromEnv(t *testing.T) {
 		{"no user name", set("REDDIT_USERNAME", ""), "set REDDIT_USERNAME (or"},
 		{"user name with u/", set("REDDIT_USERNAME", "u/somebody"), "REDDIT_USERNAME is not a user name"},
 		{"short user name", set("REDDIT_USERNAME", "ab"), "REDDIT_USERNAME is not a user name"},
-		{"user name with a line break inside", set("REDDIT_USERNAME", "some\r\nX: y"), "REDDIT_USERNAME is not a user name"},
+		{"user name with a line break inside", set("REDDIT_USERNAME", "some\r\nX: y"),
+			"REDDIT_USERNAME is not a user name"},
 		{"odd id", set("REDDIT_CLIENT_ID", "a:b"), "REDDIT_CLIENT_ID is not a client id"},
 		{"odd secret", set("REDDIT_CLIENT_SECRET", canarySecret+" x"), "REDDIT_CLIENT_SECRET is not a secret"},
-		{"both", set("REDDIT_CLIENT_SECRET_FILE", private), "both REDDIT_CLIENT_SECRET and REDDIT_CLIENT_SECRET_FILE are set"},
+		{"both", set("REDDIT_CLIENT_SECRET_FILE", private),
+			"both REDDIT_CLIENT_SECRET and REDDIT_CLIENT_SECRET_FILE are set"},
 		{"missing file", inFile(filepath.Join(dir, "none")), "REDDIT_CLIENT_SECRET_FILE names: no such file"},
 		{"the secret in place of its file", inFile(canarySecret), "no such file"},
 		{"empty file", inFile(file("empty", "\n", 0o600)), "is empty"},
@@ -153,11 +160,14 @@ func TestImgurClientIDFromEnv(t *testing.T) {
 	}{
 		{"none", nil, "", ""},
 		{"value", map[string]string{"IMGUR_CLIENT_ID": " " + imgurTestID + " "}, "", imgurTestID},
-		{"both", map[string]string{"IMGUR_CLIENT_ID": imgurTestID, "IMGUR_CLIENT_ID_FILE": "/none"}, "both IMGUR_CLIENT_ID", ""},
-		{"malformed", map[string]string{"IMGUR_CLIENT_ID": "Client-ID " + imgurTestID}, "IMGUR_CLIENT_ID is not a client id", ""},
+		{"both", map[string]string{"IMGUR_CLIENT_ID": imgurTestID, "IMGUR_CLIENT_ID_FILE": "/none"},
+			"both IMGUR_CLIENT_ID", ""},
+		{"malformed", map[string]string{"IMGUR_CLIENT_ID": "Client-ID " + imgurTestID},
+			"IMGUR_CLIENT_ID is not a client id", ""},
 	} {
 		id, err := ImgurClientIDFromEnv(func(name string) string { return tt.env[name] })
-		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), imgurTestID)) {
+		if (err == nil) != (tt.want == "") || err != nil &&
+			(!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), imgurTestID)) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
 		if id.Reveal() != tt.id || id.Empty() != (tt.id == "") {

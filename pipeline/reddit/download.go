@@ -54,7 +54,8 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 
 // NoImage reports whether a fault is text or nothing in place of an image, which a host in trouble sends, too.
 func NoImage(r manifest.Reason) bool {
-	return slices.Contains([]manifest.Reason{"empty_body", "not_an_image_html", "not_an_image_json", "not_an_image_xml"}, r)
+	return slices.Contains([]manifest.Reason{"empty_body", "not_an_image_html", "not_an_image_json",
+		"not_an_image_xml"}, r)
 }
 
 var redirects = map[int]bool{301: true, 302: true, 303: true, 307: true, 308: true}

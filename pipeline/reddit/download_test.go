@@ -118,7 +118,8 @@ func TestDownload(t *testing.T) {
 	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if h := r.Header; h.Get("Accept") != "*/*" || h.Get("Accept-Encoding") != "identity" ||
 			h.Get("Authorization")+h.Get("Referer")+h.Get("Cookie") != "" ||
-			!strings.Contains(h.Get("User-Agent"), ":rehydrate:1.2.3 (by /u/some_body)") || r.Host == apiHost || r.Host == tokenHost {
+			!strings.Contains(h.Get("User-Agent"), ":rehydrate:1.2.3 (by /u/some_body)") || r.Host == apiHost ||
+			r.Host == tokenHost {
 			t.Errorf("%s got %v", r.Host, h)
 		}
 		w.Header().Set("Set-Cookie", "tracking=1")
@@ -238,7 +239,8 @@ func TestDownloadAllowed(t *testing.T) {
 	if len(s.seen) != 0 {
 		t.Errorf("%d requests were made", len(s.seen))
 	}
-	if d, err := c.Download(t.Context(), Candidate{URL: "https://I.REDD.IT.:443/a.png#x"}); err != nil || len(s.seen) != 1 || s.seen[0].req.URL.String() != "https://i.redd.it/a.png" {
+	if d, err := c.Download(t.Context(), Candidate{URL: "https://I.REDD.IT.:443/a.png#x"}); err != nil ||
+		len(s.seen) != 1 || s.seen[0].req.URL.String() != "https://i.redd.it/a.png" {
 		t.Errorf("another spelling of a host: %v, %v, asked %v", d, err, s.seen)
 	}
 }
@@ -277,7 +279,8 @@ func TestDownloadGuards(t *testing.T) {
 	download(t, newTestClient(t, o), "https://localhost/a.png", "refused/address_not_allowed")
 	unknown, others := serve(t, say(200, "")), serve(t, say(200, ""))
 	unknown.RootCAs = nil
-	others.Policy.Images.Hosts = append(others.Policy.Images.Hosts, policy.Host{Name: "unnamed.example", RequestsPerSecond: 100, Concurrency: 1})
+	others.Policy.Images.Hosts = append(others.Policy.Images.Hosts,
+		policy.Host{Name: "unnamed.example", RequestsPerSecond: 100, Concurrency: 1})
 	for url, o := range map[string]Options{
 		"https://i.redd.it/a.png": unknown, "https://unnamed.example/a.png": others,
 		"https://i.redd.it/past.png": serveUntil(t, time.Now().Add(-time.Minute), say(200, "")),
@@ -288,7 +291,8 @@ func TestDownloadGuards(t *testing.T) {
 		}
 		// As behind a portal that wants a login: no answer of Reddit's, which the next run can get.
 		_, err := newTestClient(t, o).Ask(t.Context(), ids("a1"))
-		if shut, ok := errors.AsType[*Unreachable](err); !ok || shut.Host != tokenHost || shut.Reason != "tls" || !strings.Contains(err.Error(), "--cacert") {
+		if shut, ok := errors.AsType[*Unreachable](err); !ok || shut.Host != tokenHost || shut.Reason != "tls" ||
+			!strings.Contains(err.Error(), "--cacert") {
 			t.Errorf("Ask with an unknown authority = %v, want Unreachable that names --cacert", err)
 		}
 	}
@@ -297,22 +301,27 @@ func TestDownloadGuards(t *testing.T) {
 // TestFaultDetails: what a fault tells of a failure is the same in every run, on every
 // machine and at any time.
 func TestFaultDetails(t *testing.T) {
-	expired := x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired, Detail: "current time 2031-01-02T03:04:05Z is after 2030-01-01T00:00:00Z"}
+	expired := x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired,
+		Detail: "current time 2031-01-02T03:04:05Z is after 2030-01-01T00:00:00Z"}
 	dial := func(err error) error {
-		return &net.OpError{Op: "dial", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 40123}, Addr: &net.TCPAddr{IP: net.IPv4(10, 9, 8, 7), Port: 8443}, Err: err}
+		return &net.OpError{Op: "dial", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 40123},
+			Addr: &net.TCPAddr{IP: net.IPv4(10, 9, 8, 7), Port: 8443}, Err: err}
 	}
 	for _, tt := range []struct {
 		err          error
 		reason, want string
 	}{
-		{&tls.CertificateVerificationError{Err: expired}, "tls", "the certificate has expired or is not valid yet; is this machine's clock right?"},
-		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{Cert: &x509.Certificate{}}}, "tls", "the certificate is signed by an unknown authority"},
+		{&tls.CertificateVerificationError{Err: expired}, "tls",
+			"the certificate has expired or is not valid yet; is this machine's clock right?"},
+		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{Cert: &x509.Certificate{}}}, "tls",
+			"the certificate is signed by an unknown authority"},
 		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"host-17.example"}}, Host: "i.redd.it"}}, "tls", "the certificate is for another host"},
 		{&tls.CertificateVerificationError{Err: errors.New("at 03:04:05")}, "tls", "the certificate is not valid"},
 		{dial(syscall.ECONNREFUSED), "connection", "the host refused the connection"},
 		{dial(syscall.ECONNRESET), "connection", "the connection was closed early"},
 		{dial(errors.New("at 03:04:05")), "connection", "the connection failed"},
-		{dial(&net.DNSError{Err: "no such host", Name: "i.redd.it", Server: "10.0.0.1:53"}), "dns", "the host's name could not be resolved"},
+		{dial(&net.DNSError{Err: "no such host", Name: "i.redd.it", Server: "10.0.0.1:53"}), "dns",
+			"the host's name could not be resolved"},
 		{fmt.Errorf("from 10.1.2.3:40123: %w", errStalled), "timeout", "less than 1024 bytes came in 10s"},
 		{fmt.Errorf("from 10.1.2.3:40123: %w", errDeadline), "timeout", "the answer took longer than 1m0s"},
 	} {
@@ -323,7 +332,8 @@ func TestFaultDetails(t *testing.T) {
 			t.Errorf("%v: Download = %+v, want %s: %s", tt.err, f, tt.reason, tt.want)
 		}
 		s = api(func(int, *http.Request) answer { return answer{err: tt.err} })
-		if _, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1")); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "03:04:05") {
+		if _, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1")); err == nil ||
+			!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "03:04:05") {
 			t.Errorf("%v: Ask = %v, want %q in it", tt.err, err, tt.want)
 		}
 	}
@@ -346,7 +356,8 @@ func TestForbidden(t *testing.T) {
 		{"https://i.redd.it/a.png", "<Error><Code>NoSuchKey</Code></Error>", "gone/http_403", false},
 		{"https://i.redd.it/a.png", "<Error><Code>RequestTimeTooSkewed</Code></Error>", "failed/http_403", true},
 		{"https://i.redd.it/a.png", meditate, "failed/http_403", true},
-		{"https://i.redd.it/a.png", "<HTML><HEAD><TITLE>Access Denied</TITLE></HEAD>You don't have permission", "failed/http_403", true},
+		{"https://i.redd.it/a.png", "<HTML><HEAD><TITLE>Access Denied</TITLE></HEAD>You don't have permission",
+			"failed/http_403", true},
 		{"https://i.redd.it/a.png", "<html><pre>" + denied, "failed/http_403", true},
 		{"https://i.redd.it/a.png", "", "failed/http_403", true},
 		{"https://i.redd.it/a.png", "Forbidden", "failed/http_403", true},

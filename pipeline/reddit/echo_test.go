@@ -25,7 +25,8 @@ const ownWords = "Quagga! Over capacity, blocked, client_id: authentication requ
 func leaks(text string) string {
 	text = strings.ToLower(text)
 	for _, s := range []string{"canary", "quagga", "authentication required", "some_body", "client-id",
-		base64.RawStdEncoding.EncodeToString([]byte("client-id:" + oddSecret))[:20], base64.RawStdEncoding.EncodeToString([]byte(oddSecret))[:20], "s3c", "5d%261f"} {
+		base64.RawStdEncoding.EncodeToString([]byte("client-id:" + oddSecret))[:20],
+		base64.RawStdEncoding.EncodeToString([]byte(oddSecret))[:20], "s3c", "5d%261f"} {
 		if strings.Contains(text, strings.ToLower(s)) {
 			return s
 		}
@@ -55,21 +56,22 @@ func echoes() map[string]string {
 	}
 }
 
-// TestEchoes: nothing of the text of an answer that is not used comes into an error, a fault or a log, whatever it says,
-// wherever in the answer it stands, whatever the status and whoever was asked for what.
+// TestEchoes: nothing of the text of an answer that is not used comes into an error, a fault or a log, whatever it
+// says, wherever in the answer it stands, whatever the status and whoever was asked for what.
 func TestEchoes(t *testing.T) {
 	for name, echo := range echoes() {
 		// net/http quotes an answer that it cannot read.
 		answers := map[string]answer{"an error": {err: fmt.Errorf("malformed HTTP response %q", echo)}}
 		for _, status := range []int{200, 401, 403, 404, 429, 500} {
 			for shape, body := range map[string]string{
-				"message":     fmt.Sprintf(`{"message":%q,"error":400}`, echo),
-				"reason":      fmt.Sprintf(`{"message":"Bad Request","reason":%q}`, "not good: "+echo),
-				"error":       fmt.Sprintf(`{"error":%q,"error_description":%q}`, echo, echo),
-				"other field": fmt.Sprintf(`{"message":"Bad Request","headers":{"Authorization":%q},"explanation":%q}`, echo, echo),
-				"imgur":       fmt.Sprintf(`{"data":{"error":{"message":%q},"link":%q},"status":403}`, echo, "https://"+echo),
-				"title":       "<html><title>400 " + echo + "</title><body>" + echo,
-				"cut":         strings.Repeat(" ", maxScrap-len(echo)/2) + echo,
+				"message": fmt.Sprintf(`{"message":%q,"error":400}`, echo),
+				"reason":  fmt.Sprintf(`{"message":"Bad Request","reason":%q}`, "not good: "+echo),
+				"error":   fmt.Sprintf(`{"error":%q,"error_description":%q}`, echo, echo),
+				"other field": fmt.Sprintf(`{"message":"Bad Request","headers":{"Authorization":%q},"explanation":%q}`, echo,
+					echo),
+				"imgur": fmt.Sprintf(`{"data":{"error":{"message":%q},"link":%q},"status":403}`, echo, "https://"+echo),
+				"title": "<html><title>400 " + echo + "</title><body>" + echo,
+				"cut":   strings.Repeat(" ", maxScrap-len(echo)/2) + echo,
 			} {
 				if name == "own words" || shape == "message" || shape == "title" {
 					answers[fmt.Sprintf("%s, status %d", shape, status)] = reply(status, body)

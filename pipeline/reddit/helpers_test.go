@@ -71,7 +71,8 @@ func reply(status int, body string, header ...string) answer {
 }
 
 func tokenReply(life int) answer {
-	return reply(200, `{"access_token":"`+canaryToken+`","token_type":"bearer","expires_in":`+strconv.Itoa(life)+`,"scope":"*"}`)
+	return reply(200,
+		`{"access_token":"`+canaryToken+`","token_type":"bearer","expires_in":`+strconv.Itoa(life)+`,"scope":"*"}`)
 }
 
 // A script plays Reddit and the image hosts below a Client's own layers, so that tests can
@@ -163,7 +164,8 @@ func download(t *testing.T, c *Client, url, want string) Download {
 	if f, ok := errors.AsType[*policy.Fault](err); ok {
 		hasBody = NoImage(f.Reason)
 		got, err = string(f.Outcome)+"/"+string(f.Reason), nil
-		if strings.Contains(f.Detail, "://") || strings.Contains(f.Detail, ".png") || strings.Contains(f.Detail, "127.0.0.1:") {
+		if strings.Contains(f.Detail, "://") || strings.Contains(f.Detail, ".png") ||
+			strings.Contains(f.Detail, "127.0.0.1:") {
 			t.Errorf("%s: the detail holds an address: %q", url, f.Detail)
 		}
 	}

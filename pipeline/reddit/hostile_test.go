@@ -59,7 +59,8 @@ func wired(t *testing.T, o Options, h http.HandlerFunc) *Client {
 	names := []string{apiHost, tokenHost, "i.redd.it"}
 	cert, pool := certificate(t, names, time.Now().Add(24*time.Hour))
 	w := &wire{conns: make(chan net.Conn), closed: make(chan struct{})}
-	s := &http.Server{Handler: h, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}, ErrorLog: log.New(io.Discard, "", 0)}
+	s := &http.Server{Handler: h, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}},
+		ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { _ = s.ServeTLS(w, "", "") }()
 	o.RootCAs = pool
 	api, images := newTransports(o)
@@ -189,12 +190,13 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestNothingIsCarriedAlong: cookies are forgotten, and a redirect of the API is not followed, to whatever host, so that
-// the bearer token and the credentials go nowhere else.
+// TestNothingIsCarriedAlong: cookies are forgotten, and a redirect of the API is not followed, to whatever host, so
+// that the bearer token and the credentials go nowhere else.
 func TestNothingIsCarriedAlong(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		s := api(func(int, *http.Request) answer {
-			return reply(status, "", "Location", "https://i.redd.it/steal", "Set-Cookie", "session=x; Domain=reddit.com; Path=/")
+			return reply(status, "", "Location", "https://i.redd.it/steal", "Set-Cookie",
+				"session=x; Domain=reddit.com; Path=/")
 		})
 		c := s.client(t, testOptions())
 		for range 2 {

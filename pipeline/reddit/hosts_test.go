@@ -54,17 +54,20 @@ func TestGivenUp(t *testing.T) {
 		rest   time.Duration
 		within time.Duration // after the ten minutes
 	}{
-		"503":                {reply(503, ""), "http_503", restFor, time.Second},
-		"500 with a page":    {reply(500, "<html>"), "http_500", restFor, time.Second},
-		"429":                {reply(429, ""), "http_429", afterLimit, time.Second},
-		"403 with a page":    {reply(403, "<html>blocked"), "http_403", restFor, time.Second},
-		"cut":                {answer{err: io.ErrUnexpectedEOF}, "truncated", restFor, time.Second},
-		"no connection":      {answer{err: io.EOF}, "connection", restFor, time.Second},
-		"hangs":              {hang, "timeout", restFor, headerTimeout + time.Second},
-		"trickles":           {answer{err: errDeadline, held: attemptTimeout}, "timeout", restFor, attemptTimeout + time.Second},
-		"asks for 5 min":     {reply(503, "", "Retry-After", "300"), "http_503", 5 * time.Minute, 3 * time.Second},
-		"asks for 15 min":    {reply(429, "", "Retry-After", "899"), "http_429", 899 * time.Second, 5*time.Minute + time.Second},
-		"asks for a day":     {reply(503, "", "Retry-After", "86400"), reasonTooLong, 24 * time.Hour, time.Second - giveUpAfter},
+		"503":             {reply(503, ""), "http_503", restFor, time.Second},
+		"500 with a page": {reply(500, "<html>"), "http_500", restFor, time.Second},
+		"429":             {reply(429, ""), "http_429", afterLimit, time.Second},
+		"403 with a page": {reply(403, "<html>blocked"), "http_403", restFor, time.Second},
+		"cut":             {answer{err: io.ErrUnexpectedEOF}, "truncated", restFor, time.Second},
+		"no connection":   {answer{err: io.EOF}, "connection", restFor, time.Second},
+		"hangs":           {hang, "timeout", restFor, headerTimeout + time.Second},
+		"trickles": {answer{err: errDeadline, held: attemptTimeout}, "timeout", restFor,
+			attemptTimeout + time.Second},
+		"asks for 5 min": {reply(503, "", "Retry-After", "300"), "http_503", 5 * time.Minute, 3 * time.Second},
+		"asks for 15 min": {reply(429, "", "Retry-After", "899"), "http_429", 899 * time.Second,
+			5*time.Minute + time.Second},
+		"asks for a day": {reply(503, "", "Retry-After", "86400"), reasonTooLong, 24 * time.Hour,
+			time.Second - giveUpAfter},
 		"slow and of no use": {answer{status: 502, held: 15 * time.Second}, "http_502", restFor, 16 * time.Second},
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -135,8 +138,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestNotGivenUp: an image begins the ten minutes anew; neither do they run while nobody wants anything of the host, nor
-// for a few failures among answers that say that images are gone.
+// TestNotGivenUp: an image begins the ten minutes anew; neither do they run while nobody wants anything of the host,
+// nor for a few failures among answers that say that images are gone.
 func TestNotGivenUp(t *testing.T) {
 	image := reply(200, string(pngBytes(t)))
 	for name, tt := range map[string]struct {

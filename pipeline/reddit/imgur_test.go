@@ -53,7 +53,8 @@ func imgurScript(t *testing.T, api map[string]answer) *script {
 
 // imgurSays is an answer of the API.
 func imgurSays(status int, data string) answer {
-	return reply(status, fmt.Sprintf(`{"data":%s,"success":%t,"status":%d}`, data, status == 200, status), "Content-Type", "application/json")
+	return reply(status, fmt.Sprintf(`{"data":%s,"success":%t,"status":%d}`, data, status == 200, status),
+		"Content-Type", "application/json")
 }
 
 func imgurImageSays(link, kind string) answer {
@@ -123,7 +124,8 @@ func TestImgurPages(t *testing.T) {
 			t.Errorf("%s: candidate %+v", tt.name, cand)
 		}
 		download(t, c, cand.URL, tt.want)
-		asked := strings.NewReplacer("https://api.imgur.com/3/", "", "https://i.imgur.com/", "").Replace(strings.Join(s.asked(), " "))
+		asked := strings.NewReplacer("https://api.imgur.com/3/", "", "https://i.imgur.com/",
+			"").Replace(strings.Join(s.asked(), " "))
 		if asked != tt.asked {
 			t.Errorf("%s: asked %q, want %q", tt.name, asked, tt.asked)
 		}
@@ -187,20 +189,27 @@ func TestImgurAPIAnswers(t *testing.T) {
 		answer answer
 		want   string
 	}{
-		{"over capacity, 403", imgurSays(403, `{"error":"Imgur is temporarily over capacity. Please try again later."}`), "failed/over_capacity"},
-		{"over capacity, 200", reply(200, `{"data":{"error":"Imgur is temporarily over capacity"},"success":false,"status":403}`), "failed/over_capacity"},
+		{"over capacity, 403", imgurSays(403, `{"error":"Imgur is temporarily over capacity. Please try again later."}`),
+			"failed/over_capacity"},
+		{"over capacity, 200",
+			reply(200, `{"data":{"error":"Imgur is temporarily over capacity"},"success":false,"status":403}`),
+			"failed/over_capacity"},
 		{"429", imgurSays(429, `{"error":{"message":"Too many"}}`), "failed/rate_limited"},
 		{"403 with Retry-After", reply(403, "{}", "Retry-After", "0"), "failed/rate_limited"},
 		{"401", imgurSays(401, `{"error":"Authentication required"}`), "refused/imgur_client_id_rejected"},
 		{"403 of a bad id", imgurSays(403, `{"error":"Invalid client_id"}`), "refused/imgur_client_id_rejected"},
-		{"403 of a bad id, as an object", imgurSays(403, `{"error":{"message":"The client ID is unknown"}}`), "refused/imgur_client_id_rejected"},
-		{"bad id inside of a 200", reply(200, `{"data":{"error":"Invalid client_id"},"success":false,"status":403}`), "refused/imgur_client_id_rejected"},
-		{"403 that repeats a path", imgurSays(403, `{"error":"Forbidden","request":"/3/album/client_id"}`), "failed/http_403"},
+		{"403 of a bad id, as an object", imgurSays(403, `{"error":{"message":"The client ID is unknown"}}`),
+			"refused/imgur_client_id_rejected"},
+		{"bad id inside of a 200", reply(200, `{"data":{"error":"Invalid client_id"},"success":false,"status":403}`),
+			"refused/imgur_client_id_rejected"},
+		{"403 that repeats a path", imgurSays(403, `{"error":"Forbidden","request":"/3/album/client_id"}`),
+			"failed/http_403"},
 		{"403 with data of another form", imgurSays(403, `["Invalid client_id"]`), "failed/http_403"},
 		{"403 page", reply(403, "<html>You have been blocked", html...), "failed/blocked"},
 		{"404", imgurSays(404, `{"error":"Unable to find an album with the id, AlbumID"}`), "gone/http_404"},
 		{"404 without a word", reply(404, ""), "failed/http_404"},
-		{"404 inside of a 200", reply(200, `{"data":{"error":"Unable to find it"},"success":false,"status":404}`), "gone/http_404"},
+		{"404 inside of a 200", reply(200, `{"data":{"error":"Unable to find it"},"success":false,"status":404}`),
+			"gone/http_404"},
 		{"page", reply(200, "<!doctype html><html>", html...), "failed/html"},
 		{"cut", reply(200, `{"data":{"images":[{"li`), "failed/malformed_answer"},
 		{"no data", reply(200, `{"success":true,"status":200}`), "failed/malformed_answer"},

@@ -56,8 +56,8 @@ func (b *byWhom) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// readThing reads a link. A field that a verdict rests on of a type that it never had, and a missing author, are errors:
-// such a thing is not evidence. Trouble with the media is a fault of the images and leaves the facts whole.
+// readThing reads a link. A field that a verdict rests on of a type that it never had, and a missing author, are
+// errors: such a thing is not evidence. Trouble with the media is a fault of the images and leaves the facts whole.
 func readThing(data json.RawMessage, p policy.Policy) (Post, error) {
 	facts, subreddit, err := readFacts(data)
 	if err != nil {
@@ -183,14 +183,16 @@ func malformedParent() []Candidate {
 // images lists a link's own images.
 func (t mediaFields) images(p policy.Policy) []Candidate {
 	switch {
-	case t.GalleryData != nil && slices.ContainsFunc(t.GalleryData.Items, func(i galleryItem) bool { return !i.IsDeleted }):
+	case t.GalleryData != nil && slices.ContainsFunc(t.GalleryData.Items,
+		func(i galleryItem) bool { return !i.IsDeleted }):
 		var images []Candidate
 		for _, item := range t.GalleryData.Items {
 			images = append(images, t.galleryImage(item, p))
 		}
 		return images
 	case t.IsGallery || t.GalleryData != nil && len(t.GalleryData.Items) > 0:
-		// An author deletes pictures of a gallery, and the whole of it with its post: all of them, and the post not, is odd.
+		// An author deletes pictures of a gallery, and the whole of it with its post: all of them, and the post not, is
+		// odd.
 		return none(manifest.NoMedia, "gallery_missing", "the post is a gallery, and Reddit lists no items of it")
 	case t.IsVideo:
 		return none(manifest.NoMedia, "video", "")

@@ -55,18 +55,27 @@ func TestBudget(t *testing.T) {
 		want   time.Duration
 		after  budget
 	}{
-		{"float string", budget{}, rates("23", "977.0", "599"), 800 * time.Millisecond, budget{23, 977, now.Add(600 * time.Second)}},
-		{"nothing left, at the window's end", budget{}, rates("1000", "0.0", "0"), time.Second, budget{1000, 0, now.Add(time.Second)}},
-		{"a fraction left is nothing", budget{}, rates("1000", "0.9", "7"), 8 * time.Second, budget{1000, 0, now.Add(8 * time.Second)}},
-		{"huge reset", budget{}, rates("1000", "0", "86400"), 24*time.Hour + time.Second, budget{1000, 0, now.Add(24*time.Hour + time.Second)}},
+		{"float string", budget{}, rates("23", "977.0", "599"), 800 * time.Millisecond,
+			budget{23, 977, now.Add(600 * time.Second)}},
+		{"nothing left, at the window's end", budget{}, rates("1000", "0.0", "0"), time.Second,
+			budget{1000, 0, now.Add(time.Second)}},
+		{"a fraction left is nothing", budget{}, rates("1000", "0.9", "7"), 8 * time.Second,
+			budget{1000, 0, now.Add(8 * time.Second)}},
+		{"huge reset", budget{}, rates("1000", "0", "86400"), 24*time.Hour + time.Second,
+			budget{1000, 0, now.Add(24*time.Hour + time.Second)}},
 		{"never seen", budget{}, http.Header{}, 0, budget{}},
 		{"missing is counted", known, http.Header{}, 0, budget{991, 1, known.resetAt}},
-		{"counted to the end", budget{999, 1, known.resetAt}, http.Header{}, 40 * time.Second, budget{1000, 0, known.resetAt}},
-		{"counted beyond the reset", budget{1000, 0, now.Add(-time.Second)}, http.Header{}, 0, budget{1, 999, now.Add(599 * time.Second)}},
+		{"counted to the end", budget{999, 1, known.resetAt}, http.Header{}, 40 * time.Second,
+			budget{1000, 0, known.resetAt}},
+		{"counted beyond the reset", budget{1000, 0, now.Add(-time.Second)}, http.Header{}, 0,
+			budget{1, 999, now.Add(599 * time.Second)}},
 		{"counted at the reset", budget{590, 10, now}, http.Header{}, 0, budget{1, 599, now.Add(600 * time.Second)}},
-		{"counted beyond several", budget{9000, 1000, now.Add(-1300 * time.Second)}, http.Header{}, 0, budget{1, 9999, now.Add(500 * time.Second)}},
-		{"a window of one", budget{1, 0, now.Add(-time.Second)}, http.Header{}, 599 * time.Second, budget{1, 0, now.Add(599 * time.Second)}},
-		{"beyond all days", budget{}, rates("1000", "0", "4000000000"), 1_000_001 * time.Second, budget{1000, 0, now.Add(1_000_001 * time.Second)}},
+		{"counted beyond several", budget{9000, 1000, now.Add(-1300 * time.Second)}, http.Header{}, 0,
+			budget{1, 9999, now.Add(500 * time.Second)}},
+		{"a window of one", budget{1, 0, now.Add(-time.Second)}, http.Header{}, 599 * time.Second,
+			budget{1, 0, now.Add(599 * time.Second)}},
+		{"beyond all days", budget{}, rates("1000", "0", "4000000000"), 1_000_001 * time.Second,
+			budget{1000, 0, now.Add(1_000_001 * time.Second)}},
 		{"one missing", known, http.Header{"X-Ratelimit-Used": {"1"}}, 0, budget{991, 1, known.resetAt}},
 		{"no numbers", known, rates("NaN", "x", ""), 0, budget{991, 1, known.resetAt}},
 		{"out of range", known, rates("1", "1e300", "Inf"), 0, budget{991, 1, known.resetAt}},
@@ -126,7 +135,8 @@ func TestBurst(t *testing.T) {
 				}
 				for j, to := range all[i:] {
 					d := to.Sub(from)
-					if limit := float64(tt.burst) + d.Seconds()*tt.perMinute/60; float64(j+1) > limit+1e-6 || d < time.Minute && j >= minute {
+					if limit := float64(tt.burst) + d.Seconds()*tt.perMinute/60; float64(j+1) > limit+1e-6 ||
+						d < time.Minute && j >= minute {
 						t.Fatalf("%d requests within %v", j+1, d)
 					}
 				}
@@ -141,10 +151,12 @@ func TestBurst(t *testing.T) {
 func TestRateHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w []polite.Wait
-		headers := [][]string{{"23", "977.0", "599"}, {"1000", "0.0", "0"}, {"1000", "0.0", "300"}, {"1", "999.0", "599"}, {"1", "999", "599"}}
+		headers := [][]string{{"23", "977.0", "599"}, {"1000", "0.0", "0"}, {"1000", "0.0", "300"}, {"1", "999.0", "599"},
+			{"1", "999", "599"}}
 		s := api(func(n int, _ *http.Request) answer {
 			h := headers[n]
-			return reply(200, listing("a1"), "X-Ratelimit-Used", h[0], "X-Ratelimit-Remaining", h[1], "X-Ratelimit-Reset", h[2])
+			return reply(200, listing("a1"), "X-Ratelimit-Used", h[0], "X-Ratelimit-Remaining", h[1], "X-Ratelimit-Reset",
+				h[2])
 		})
 		c := s.client(t, paceOptions(60e6, &w))
 		start := time.Now()
@@ -168,16 +180,21 @@ func TestTooManyRequests(t *testing.T) {
 	}{
 		{"html with retry-after", reply(429, "<html>whoa there, pardner!", "Retry-After", "4"), 4.2, waitRetryAfter},
 		{"json without", reply(429, `{"message": "Too Many Requests", "error": 429}`), 1, ""},
-		{"empty with rate headers", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "120"), 121, waitRateLimit},
-		{"empty at the reset", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "0"), 1, ""},
+		{"empty with rate headers", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0",
+			"X-Ratelimit-Reset", "120"), 121, waitRateLimit},
+		{"empty at the reset", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0",
+			"X-Ratelimit-Reset", "0"), 1, ""},
 		{"date", reply(429, "", "Retry-After", "Sat, 01 Jan 2000 00:05:00 GMT"), 300.5, waitRetryAfter},
 		{"date in the past", reply(429, "", "Retry-After", "Sat, 01 Jan 1999 00:05:00 GMT"), 0.5, ""},
-		{"date by the host's clock", reply(429, "", "Retry-After", "Fri, 01 Jan 1999 00:05:00 GMT", "Date", "Fri, 01 Jan 1999 00:04:00 GMT"), 60.5, waitRetryAfter},
+		{"date by the host's clock", reply(429, "", "Retry-After", "Fri, 01 Jan 1999 00:05:00 GMT", "Date",
+			"Fri, 01 Jan 1999 00:04:00 GMT"), 60.5, waitRetryAfter},
 		{"nonsense", reply(429, "", "Retry-After", "soon"), 1, ""},
 		{"403 with retry-after", reply(403, "<html>", "Retry-After", "9"), 9.45, waitRetryAfter},
 		{"414 with retry-after 0", reply(414, "", "Retry-After", "0"), 0.5, ""},
 		{"503 with retry-after", reply(503, "", "Retry-After", "60"), 60.5, waitRetryAfter},
-		{"empty with a reset that is just bearable", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "899"), 900, waitRateLimit},
+		{"empty with a reset that is just bearable",
+			reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "899"), 900,
+			waitRateLimit},
 		{"500", reply(500, ""), 0.5, ""},
 		{"just bearable", reply(429, "", "Retry-After", "900"), 900.5, waitRetryAfter},
 	} {
@@ -214,8 +231,10 @@ func TestTooLong(t *testing.T) {
 		wait     time.Duration
 		says     string
 	}{
-		"Retry-After":          {reply(429, "", "Retry-After", "999999999999"), 0, 365 * 24 * time.Hour, "asks to wait 8760h0m"},
-		"100000 s":             {reply(503, "", "Retry-After", "100000"), 0, 100000 * time.Second, "again after 2000-01-02 03:47 UTC"},
+		"Retry-After": {reply(429, "", "Retry-After", "999999999999"), 0, 365 * 24 * time.Hour,
+			"asks to wait 8760h0m"},
+		"100000 s": {reply(503, "", "Retry-After", "100000"), 0, 100000 * time.Second,
+			"again after 2000-01-02 03:47 UTC"},
 		"nothing left":         {reply(200, listing("a1"), used...), 1, 1000000 * time.Second, "asks to wait 277h46m40s"},
 		"nothing left, by 429": {reply(429, "", used...), 0, 1000000 * time.Second, "again after 2000-01-12 13:47 UTC"},
 		"nothing left, by 503": {reply(503, "", used...), 0, 1000000 * time.Second, "again after 2000-01-12 13:47 UTC"},
@@ -248,7 +267,8 @@ func TestTooLong(t *testing.T) {
 // TestPauseIsShared: while one request sits out a rate limit, no other goes to that host,
 // and other hosts are asked as before.
 func TestPauseIsShared(t *testing.T) {
-	for name, first := range map[string]answer{"Retry-After": reply(429, "", "Retry-After", "30"), "429 alone": reply(429, "")} {
+	for name, first := range map[string]answer{"Retry-After": reply(429, "", "Retry-After", "30"),
+		"429 alone": reply(429, "")} {
 		bubble(t, name, func(t *testing.T) {
 			body := string(pngBytes(t))
 			s := &script{play: func(n int, r *http.Request) answer {
@@ -360,7 +380,8 @@ func TestNeverTooFast(t *testing.T) {
 					refused++
 					a = reply(429, "")
 				case storm:
-					a = []answer{reply(429, "<html>whoa there, pardner!", "Retry-After", "4"), reply(429, `{"message": "Too Many Requests", "error": 429}`), reply(429, "")}[n%3]
+					a = []answer{reply(429, "<html>whoa there, pardner!", "Retry-After", "4"),
+						reply(429, `{"message": "Too Many Requests", "error": 429}`), reply(429, "")}[n%3]
 				case n%17 == 0:
 					a = reply(503, "")
 				case n%23 == 0:
@@ -403,7 +424,8 @@ func TestNeverTooFast(t *testing.T) {
 				}
 			}
 			if refused > 0 || answered < 1500 || len(windows) < 6 || len(w) == 0 {
-				t.Errorf("seed %d: %d refused, %d answered in %d windows, %d waits told", seed, refused, answered, len(windows), len(w))
+				t.Errorf("seed %d: %d refused, %d answered in %d windows, %d waits told", seed, refused, answered,
+					len(windows), len(w))
 			}
 		})
 	}
@@ -417,7 +439,8 @@ func TestUnansweredCounts(t *testing.T) {
 			if n == 1 || n == 2 {
 				return answer{err: errors.New("connection reset by peer")}
 			}
-			return reply(200, listing("a1"), "X-Ratelimit-Used", "998", "X-Ratelimit-Remaining", "2.0", "X-Ratelimit-Reset", "0")
+			return reply(200, listing("a1"), "X-Ratelimit-Used", "998", "X-Ratelimit-Remaining", "2.0", "X-Ratelimit-Reset",
+				"0")
 		})
 		c := s.client(t, paceOptions(60e6, &w))
 		c.jitter = func() float64 { return 0 }
@@ -461,7 +484,8 @@ func TestRetriesAreSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
 		s := api(func(n int, _ *http.Request) answer {
-			return []answer{reply(503, ""), {err: errDeadline}, reply(200, "<html><title>Ow!</title>"), reply(429, "", "Retry-After", "7")}[n]
+			return []answer{reply(503, ""), {err: errDeadline}, reply(200, "<html><title>Ow!</title>"),
+				reply(429, "", "Retry-After", "7")}[n]
 		})
 		o := logged(testOptions(), &b)
 		o.retryWait = time.Second

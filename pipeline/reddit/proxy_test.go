@@ -49,7 +49,8 @@ func TestProxy(t *testing.T) {
 		tunnel(t, w, net.JoinHostPort(there.ToHost, there.ToPort))
 	}))
 	defer proxy.Close()
-	env := map[string]string{"HTTPS_PROXY": strings.Replace(proxy.URL, "://", "://me:canary-pw@", 1), "no_proxy": "imgur.com"}
+	env := map[string]string{"HTTPS_PROXY": strings.Replace(proxy.URL, "://", "://me:canary-pw@", 1),
+		"no_proxy": "imgur.com"}
 	var err error
 	o.Proxy, err = polite.ProxyFromEnv(func(name string) string { return env[name] })
 	if err != nil {
@@ -65,7 +66,8 @@ func TestProxy(t *testing.T) {
 	mustAsk(t, c)
 	download(t, c, "https://i.redd.it/good.png", "")
 	slices.Sort(asked)
-	if diff := cmp.Diff([]string{"CONNECT i.redd.it:443", "CONNECT oauth.reddit.com:443", "CONNECT www.reddit.com:443"}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"CONNECT i.redd.it:443", "CONNECT oauth.reddit.com:443", "CONNECT www.reddit.com:443"},
+		asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var shown strings.Builder
@@ -82,8 +84,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestProxyTrouble: a proxy that makes no connection is named by its address and what it did, and an answer of it is not
-// taken for the host's. What it would answer again is not asked for again.
+// TestProxyTrouble: a proxy that makes no connection is named by its address and what it did, and an answer of it is
+// not taken for the host's. What it would answer again is not asked for again.
 func TestProxyTrouble(t *testing.T) {
 	answer := func(status int) http.HandlerFunc { return say(status, "CANARY", "Proxy-Authenticate", "CANARY") }
 	for name, tt := range map[string]struct {
@@ -93,12 +95,17 @@ func TestProxyTrouble(t *testing.T) {
 		hint   string
 		asked  int // of each host
 	}{
-		"407": {answer(407), " answered with status 407 Proxy Authentication Required;", "the proxy that HTTPS_PROXY names answered with status 407", "user name and password", 1},
-		"403": {answer(403), " answered with status 403 Forbidden;", "the proxy that HTTPS_PROXY names answered with status 403", "correct HTTPS_PROXY", 1},
-		"502": {answer(502), " answered with status 502 Bad Gateway;", "the proxy that HTTPS_PROXY names answered with status 502", "see that the proxy runs", 1 + retries},
-		"cut": {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, " closed the connection early;",
+		"407": {answer(407), " answered with status 407 Proxy Authentication Required;",
+			"the proxy that HTTPS_PROXY names answered with status 407", "user name and password", 1},
+		"403": {answer(403), " answered with status 403 Forbidden;",
+			"the proxy that HTTPS_PROXY names answered with status 403", "correct HTTPS_PROXY", 1},
+		"502": {answer(502), " answered with status 502 Bad Gateway;",
+			"the proxy that HTTPS_PROXY names answered with status 502", "see that the proxy runs", 1 + retries},
+		"cut": {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
+			" closed the connection early;",
 			"the proxy that HTTPS_PROXY names made no connection to the host", "see that the proxy runs", 1 + retries},
-		"absent": {nil, " refused the connection;", "the proxy that HTTPS_PROXY names made no connection to the host", "see that the proxy runs", 0},
+		"absent": {nil, " refused the connection;", "the proxy that HTTPS_PROXY names made no connection to the host",
+			"see that the proxy runs", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
@@ -126,12 +133,14 @@ func TestProxyTrouble(t *testing.T) {
 			c := newTestClient(t, o)
 			_, err = c.Ask(t.Context(), ids("a1"))
 			shut, ok := errors.AsType[*Unreachable](err)
-			if !ok || shut.Reason != reasonProxy || shut.Host != tokenHost || !strings.Contains(err.Error(), "the proxy "+at+tt.says) ||
+			if !ok || shut.Reason != reasonProxy || shut.Host != tokenHost ||
+				!strings.Contains(err.Error(), "the proxy "+at+tt.says) ||
 				!strings.Contains(err.Error(), tt.hint) {
 				t.Errorf("Ask = %v, want Unreachable that says %q and %q", err, "the proxy "+at+tt.says, tt.hint)
 			}
 			_, fault := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
-			if f, ok := errors.AsType[*policy.Fault](fault); !ok || f.Outcome != manifest.Failed || f.Reason != reasonProxy || f.Detail != tt.detail {
+			if f, ok := errors.AsType[*policy.Fault](fault); !ok || f.Outcome != manifest.Failed ||
+				f.Reason != reasonProxy || f.Detail != tt.detail {
 				t.Errorf("Download = %v, want %q", fault, tt.detail)
 			}
 			mu.Lock()

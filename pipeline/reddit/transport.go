@@ -56,16 +56,17 @@ func newTransports(o Options) (api, images http.RoundTripper) {
 	return guarded{unrepeated{t, d.RoundTripper(t)}}, guarded{unrepeated{stored, d.RoundTripper(stored)}}
 }
 
-// unrepeated sends a request once, because Reddit and imgur count requests. net/http by itself sends it again when a connection that it kept is found cut, on
-// one kept connection after the other, at once and uncounted.
+// unrepeated sends a request once, because Reddit and imgur count requests. net/http by itself sends it again when a
+// connection that it kept is found cut, on one kept connection after the other, at once and uncounted.
 type unrepeated struct {
 	*http.Transport
 	next http.RoundTripper // of which it is the lowest part
 }
 
 func (t unrepeated) RoundTrip(req *http.Request) (*http.Response, error) {
-	// net/http repeats no POST of which something was sent, and of the rest only a request whose body it can get again, so
-	// each has an empty one here that it cannot. With the encoding "identity" nothing of that body, and no header for it, is sent.
+	// net/http repeats no POST of which something was sent, and of the rest only a request whose body it can get again,
+	// so each has an empty one here that it cannot. With the encoding "identity" nothing of that body, and no header
+	// for it, is sent.
 	if req.Body == nil || req.Body == http.NoBody {
 		req = req.WithContext(req.Context()) // a copy
 		req.Body, req.GetBody, req.TransferEncoding = io.NopCloser(strings.NewReader("")), nil, []string{"identity"}

@@ -31,7 +31,8 @@ func TestClosedBodyLetsGo(t *testing.T) {
 	for range exchanges {
 		exchange := new([1 << 16]byte)
 		all = append(all, weak.Make(exchange))
-		req, err := http.NewRequestWithContext(context.WithValue(t.Context(), key{}, exchange), http.MethodGet, "https://"+apiHost, nil)
+		req, err := http.NewRequestWithContext(context.WithValue(t.Context(), key{}, exchange), http.MethodGet,
+			"https://"+apiHost, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,6 +131,7 @@ func TestAPIConnections(t *testing.T) {
 		download(t, c, fmt.Sprintf("https://imgur.com/a/Album%02d#0", i), "no_media/video")
 	}
 	if got := c.Calls(); s.asked != 5 || len(s.conns) != 2 || got.ImageAPI != 5 || got.Retries != 1 {
-		t.Errorf("%d requests over %d connections, counted %+v; want 5 over 2 and one repetition", s.asked, len(s.conns), got)
+		t.Errorf("%d requests over %d connections, counted %+v; want 5 over 2 and one repetition", s.asked, len(s.conns),
+			got)
 	}
 }

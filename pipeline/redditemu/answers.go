@@ -58,9 +58,10 @@ func apiError(status int) *Reply {
 
 // Blocked is the 403 page titled "Blocked".
 func Blocked() *Reply {
-	return HTMLReply(http.StatusForbidden, "Blocked", "whoa there, pardner! Your request has been blocked due to a network policy. "+
-		"If you're running a script or application, please register or sign in with your developer credentials, and make sure "+
-		"your User-Agent is not empty and is something unique and descriptive.")
+	return HTMLReply(http.StatusForbidden, "Blocked",
+		"whoa there, pardner! Your request has been blocked due to a network policy. "+
+			"If you're running a script or application, please register or sign in with your developer credentials, and make sure "+
+			"your User-Agent is not empty and is something unique and descriptive.")
 }
 
 // ServerError is an HTML page with a 408 or 5xx status.

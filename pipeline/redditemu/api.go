@@ -53,8 +53,9 @@ func (s *Server) grant() *Reply {
 	value := "emu." + base36(Hash64(s.ClientID, "token", n), 13) + base36(Hash64(s.ClientID, "more", n), 13)
 	s.world.Tokens[value] = s.opt.Now().Add(s.opt.TokenLifetime)
 	s.mu.Unlock()
-	return JSONReply(http.StatusOK, fmt.Sprintf(`{"access_token": %q, "token_type": "bearer", "expires_in": %d, "scope": "*"}`,
-		value, s.opt.TokenLifetime/time.Second)).With("Cache-Control", "max-age=0, must-revalidate")
+	return JSONReply(http.StatusOK,
+		fmt.Sprintf(`{"access_token": %q, "token_type": "bearer", "expires_in": %d, "scope": "*"}`,
+			value, s.opt.TokenLifetime/time.Second)).With("Cache-Control", "max-age=0, must-revalidate")
 }
 
 // charge counts one request. left is negative when the window had no request left, reset the whole seconds to
@@ -158,8 +159,9 @@ func Listing(things []json.RawMessage) *Reply {
 	for _, thing := range things {
 		children = append(children, string(thing))
 	}
-	return JSONReply(http.StatusOK, fmt.Sprintf(`{"kind": "Listing", "data": {"after": null, "dist": %d, "modhash": null, `+
-		`"geo_filter": "", "before": null, "children": [%s]}}`, len(things), strings.Join(children, ", ")))
+	return JSONReply(http.StatusOK,
+		fmt.Sprintf(`{"kind": "Listing", "data": {"after": null, "dist": %d, "modhash": null, `+
+			`"geo_filter": "", "before": null, "children": [%s]}}`, len(things), strings.Join(children, ", ")))
 }
 
 // about says whether a subreddit can be seen, and if not why.
@@ -175,6 +177,7 @@ func (s *Server) about(name string) *Reply {
 	case reason != "":
 		return JSONReply(http.StatusForbidden, fmt.Sprintf(`{"reason": %q, "message": "Forbidden", "error": 403}`, reason))
 	}
-	return JSONReply(http.StatusOK, fmt.Sprintf(`{"kind": "t5", "data": {"display_name": %q, "subreddit_type": "public", `+
-		`"title": %q, "public_description": %q}}`, name, CanaryTitle, CanarySelftext))
+	return JSONReply(http.StatusOK,
+		fmt.Sprintf(`{"kind": "t5", "data": {"display_name": %q, "subreddit_type": "public", `+
+			`"title": %q, "public_description": %q}}`, name, CanaryTitle, CanarySelftext))
 }

@@ -11,8 +11,8 @@ import (
 //go:embed embedded/captions.txt
 var captionLines string
 
-// captions holds, for each language, upper texts and then as many lower ones. Any two English ones of one half differ by
-// at least four words: only planted copies are near-duplicates.
+// captions holds, for each language, upper texts and then as many lower ones. Any two English ones of one half differ
+// by at least four words: only planted copies are near-duplicates.
 var captions = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for line := range strings.Lines(captionLines) {
@@ -48,7 +48,8 @@ func captionIn(language string, seed uint64) (string, error) {
 	case language == "salad":
 		return salad(seed), nil
 	case !slices.Contains(languages, language):
-		return "", fmt.Errorf("no captions in language %q; there are en, salad, %s", language, strings.Join(languages, ", "))
+		return "", fmt.Errorf("no captions in language %q; there are en, salad, %s", language,
+			strings.Join(languages, ", "))
 	}
 	all := captions()[language]
 	h, half := Hash64("caption", language, fmt.Sprint(seed)), uint64(len(all)/2)

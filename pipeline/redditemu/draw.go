@@ -201,7 +201,8 @@ func (c *canvas) screenshot(caption string) error {
 	c.disc(left+bar*2, bar*3, bar*2, accent)
 	c.fill(image.Rect(left+bar*5, bar*2, left+bar*5+c.w/4, bar*3), color.Gray{Y: 90})
 	c.fill(image.Rect(left+bar*5, bar*3+bar/2, left+bar*5+c.w/6, bar*4), color.Gray{Y: 180})
-	face, lines, err := fit(fontMedium+c.rng.IntN(3), float64(c.h)*(0.05+c.rng.Float64()*0.02), 1, text, float64(c.w-2*left), 6)
+	face, lines, err := fit(fontMedium+c.rng.IntN(3), float64(c.h)*(0.05+c.rng.Float64()*0.02), 1, text,
+		float64(c.w-2*left), 6)
 	if err != nil {
 		return err
 	}

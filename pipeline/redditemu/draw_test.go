@@ -47,7 +47,8 @@ func TestDrawTemplate(t *testing.T) {
 	}
 	original := Spec{Seed: 3, Language: "ru"}
 	w, h := original.Size()
-	if half, words := size(Spec{CopyOf: &original, Scale: 0.5, Quality: 40}); half != image.Pt(w/2, h/2) || len(words) == 0 {
+	if half, words := size(Spec{CopyOf: &original, Scale: 0.5, Quality: 40}); half != image.Pt(w/2, h/2) ||
+		len(words) == 0 {
 		t.Errorf("copy of %dx%d is %v with words %q", w, h, half, words)
 	}
 }

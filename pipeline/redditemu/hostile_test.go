@@ -40,7 +40,8 @@ func TestFaults(t *testing.T) {
 		{hostile.OnPicture(hostile.WrongLength(0)), picture, "200 \xff\xd8\xff"},
 		{hostile.OnPicture(hostile.WrongLength(9)), picture, "200 unexpected EOF"},
 		{hostile.EmptyReply(), picture, "0 EOF"}, {hostile.NotHTTP(), picture, "0 malformed HTTP"},
-		{hostile.RedirectLoop(), picture, "302 Location:[" + picture + "]"}, {hostile.RedirectHops(1), picture, "302 /hop1"},
+		{hostile.RedirectLoop(), picture, "302 Location:[" + picture + "]"},
+		{hostile.RedirectHops(1), picture, "302 /hop1"},
 		{hostile.SetCookies(hostile.RedirectHops(1)), picture, "302 Set-Cookie:[session="},
 		{hostile.GzipBomb(1 << 20), picture, "200 Content-Encoding:[gzip]"},
 		{hostile.OnPicture(hostile.HugeHeader(11 << 20)), picture, "0 header"},
@@ -84,7 +85,8 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("after ClearFaults: %d", a.StatusCode)
 	}
 	log := p.s.Requests()
-	if q := log[4]; q.Fault != "500" || q.Status != 500 || q.Auth != "bearer" || !slices.Equal(q.IDs, []manifest.PostID{"a"}) {
+	if q := log[4]; q.Fault != "500" || q.Status != 500 || q.Auth != "bearer" ||
+		!slices.Equal(q.IDs, []manifest.PostID{"a"}) {
 		t.Errorf("logged as %+v", q)
 	}
 }

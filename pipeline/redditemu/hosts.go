@@ -152,7 +152,8 @@ func failed(err error) *Reply {
 func garbage(name string) []byte {
 	b := make([]byte, 4096)
 	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(name))).Read(b) // never fails
-	b[0] = 0                                                    // no magic number begins with it that an image decoder knows
+	// no magic number begins with it that an image decoder knows
+	b[0] = 0
 	return b
 }
 

@@ -14,7 +14,8 @@ import (
 func TestImgurAPI(t *testing.T) {
 	p := start(t, Options{Seed: 5})
 	image := func(i Image) []Image { return []Image{i} }
-	p.put(Post{ID: "page", Kind: KindImgurPage}, Post{ID: "noapi", Kind: KindImgurPage, Images: image(Image{NoAPI: true})},
+	p.put(Post{ID: "page", Kind: KindImgurPage},
+		Post{ID: "noapi", Kind: KindImgurPage, Images: image(Image{NoAPI: true})},
 		Post{ID: "png", Kind: KindImgur, Images: image(Image{Spec: Spec{Seed: 2, Format: "png"}})},
 		Post{ID: "mp4", Kind: KindImgurPage, Images: image(Image{Ext: "mp4"})},
 		Post{ID: "cross", Kind: KindCrosspost, Parent: &Post{ID: "parent", Kind: KindImgurPage}})
@@ -23,7 +24,8 @@ func TestImgurAPI(t *testing.T) {
 		status       int
 		kind         string // of the image
 	}{
-		{"page", "", 200, "image/jpeg"}, {"png", "", 200, "image/png"}, {"mp4", "", 200, "video/mp4"}, {"cross", "", 200, "image/jpeg"},
+		{"page", "", 200, "image/jpeg"}, {"png", "", 200, "image/png"}, {"mp4", "", 200, "video/mp4"},
+		{"cross", "", 200, "image/jpeg"},
 		{"noapi", "", 404, ""}, {"nothere", "", 404, ""}, {"page", "other", 403, ""},
 	} {
 		path, link := tt.post, ""
@@ -33,14 +35,16 @@ func TestImgurAPI(t *testing.T) {
 			}
 			path, link = q.Slug(0), q.URLs()[0]
 		}
-		a := p.get("https://api.imgur.com/3/image/"+path, "Authorization", "Client-ID "+cmp.Or(tt.client, p.s.ImgurClientID))
+		a := p.get("https://api.imgur.com/3/image/"+path, "Authorization",
+			"Client-ID "+cmp.Or(tt.client, p.s.ImgurClientID))
 		var body struct {
 			Data    struct{ Link, Type string }
 			Success bool
 			Status  int
 		}
 		if err := json.Unmarshal(a.body, &body); err != nil || a.StatusCode != tt.status || body.Status != tt.status ||
-			body.Success != (tt.status == 200) || body.Data.Type != tt.kind || body.Data.Link != "" && body.Data.Link != link {
+			body.Success != (tt.status == 200) || body.Data.Type != tt.kind ||
+			body.Data.Link != "" && body.Data.Link != link {
 			t.Errorf("%+v: %d %s, %v", tt, a.StatusCode, a.body, err)
 		}
 	}

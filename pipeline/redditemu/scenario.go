@@ -223,7 +223,8 @@ func demoCast(template uint64) []Post {
 	cast := slices.Repeat([]Post{{WantOutcome: manifest.Kept}}, 19)
 	meme := func(s Spec, o manifest.Outcome) { cast = append(cast, post(o, s)) }
 	for i := range 4 { // on one photograph
-		meme(Spec{Seed: uint64(500 + i), Style: StyleOutline, Template: template, Caption: Caption(2000 + i)}, manifest.Kept)
+		meme(Spec{Seed: uint64(500 + i), Style: StyleOutline, Template: template, Caption: Caption(2000 + i)},
+			manifest.Kept)
 	}
 	for i := range 3 {
 		meme(Spec{Seed: uint64(100 + i), Style: StyleBare}, manifest.Kept)

@@ -66,7 +66,8 @@ func newScene(rng *rand.Rand, w, h int) *scene {
 		sin, cos := math.Sincos(rng.Float64() * math.Pi)
 		size := 0.06 + rng.Float32()*0.28
 		s.blobs = append(s.blobs, blob{
-			x: rng.Float32(), y: 0.15 + rng.Float32()*0.75, rx: size * (0.5 + rng.Float32()), ry: size * (0.5 + rng.Float32()),
+			x: rng.Float32(), y: 0.15 + rng.Float32()*0.75, rx: size * (0.5 + rng.Float32()),
+			ry:  size * (0.5 + rng.Float32()),
 			sin: float32(sin), cos: float32(cos), color: randomColor(rng, 10, 245),
 			box: rng.IntN(3) == 0, soft: 0.06 + rng.Float32()*rng.Float32()*0.5,
 		})

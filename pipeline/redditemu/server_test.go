@@ -95,7 +95,8 @@ func (p *probe) get(u string, header ...string) answer {
 func (p *probe) grant(form string, header ...string) answer {
 	p.t.Helper()
 	basic := base64.StdEncoding.EncodeToString([]byte(p.s.ClientID + ":" + p.s.Secret))
-	h := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Authorization", "Basic " + basic}, header...)
+	h := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Authorization", "Basic " + basic},
+		header...)
 	a, err := p.do(http.MethodPost, "https://www.reddit.com/api/v1/access_token", form, h...)
 	testkit.OK(p.t, err)
 	return a
@@ -187,7 +188,8 @@ func TestBearer(t *testing.T) {
 		}
 	}
 	p.token = "made up"
-	if a := p.info("t3_abc"); a.StatusCode != 401 || !strings.Contains(a.Header.Get("WWW-Authenticate"), "invalid_token") {
+	if a := p.info("t3_abc"); a.StatusCode != 401 ||
+		!strings.Contains(a.Header.Get("WWW-Authenticate"), "invalid_token") {
 		t.Errorf("bad bearer: %d %v", a.StatusCode, a.Header)
 	}
 	p.login()
@@ -204,7 +206,8 @@ func TestInfo(t *testing.T) {
 	p := start(t, Options{})
 	p.login()
 	p.put(Post{ID: "b"}, Post{ID: "a"}, Post{ID: "gone", Condition: Absent}, Post{ID: "priv", Condition: AbsentPrivate},
-		Post{ID: "quar", Condition: AbsentQuarantined}, Post{ID: "gated", Condition: AbsentGated}, Post{ID: "ban", Condition: AbsentBanned}, Post{ID: "removed", Condition: Removed})
+		Post{ID: "quar", Condition: AbsentQuarantined}, Post{ID: "gated", Condition: AbsentGated},
+		Post{ID: "ban", Condition: AbsentBanned}, Post{ID: "removed", Condition: Removed})
 	for _, tt := range []struct {
 		id   string
 		want []string
@@ -222,8 +225,9 @@ func TestInfo(t *testing.T) {
 			t.Errorf("info(%.60s) = %v, want %v", tt.id, got, tt.want)
 		}
 	}
-	for sub, want := range map[string]string{"memes_emulated": `200 "kind": "t5"`, "private_emulated": `403 "reason": "private"`,
-		"banned_emulated": `404 "reason": "banned"`, "gated_emulated": `403 "reason": "gated"`,
+	for sub, want := range map[string]string{"memes_emulated": `200 "kind": "t5"`,
+		"private_emulated": `403 "reason": "private"`,
+		"banned_emulated":  `404 "reason": "banned"`, "gated_emulated": `403 "reason": "gated"`,
 		"quarantined_emulated": `403 "reason": "quarantined"`, "nowhere": "302 "} {
 		a := p.api("/r/" + sub + "/about?raw_json=1")
 		status, text, _ := strings.Cut(want, " ")
@@ -244,27 +248,36 @@ func TestShapes(t *testing.T) {
 		post Post
 		want map[string]any // "absent" = the key is not there
 	}{
-		{Post{}, map[string]any{"author": CanaryAuthor, "removed_by_category": nil, "is_robot_indexable": true, "post_hint": "image"}},
-		{Post{Condition: LiveNotIndexable}, map[string]any{"author": CanaryAuthor, "is_robot_indexable": false, "removed_by_category": nil}},
-		{Post{Condition: LiveAccountDeleted}, map[string]any{"author": "[deleted]", "author_fullname": "absent", "is_robot_indexable": true}},
-		{Post{Condition: Deleted}, map[string]any{"author": "[deleted]", "removed_by_category": "deleted", "url": "", "title": "[deleted by user]"}},
+		{Post{}, map[string]any{"author": CanaryAuthor, "removed_by_category": nil, "is_robot_indexable": true,
+			"post_hint": "image"}},
+		{Post{Condition: LiveNotIndexable}, map[string]any{"author": CanaryAuthor, "is_robot_indexable": false,
+			"removed_by_category": nil}},
+		{Post{Condition: LiveAccountDeleted}, map[string]any{"author": "[deleted]", "author_fullname": "absent",
+			"is_robot_indexable": true}},
+		{Post{Condition: Deleted}, map[string]any{"author": "[deleted]", "removed_by_category": "deleted", "url": "",
+			"title": "[deleted by user]"}},
 		{Post{Condition: Deleted, RemovedBy: "author"}, map[string]any{"removed_by_category": "author"}},
 		{Post{Condition: DeletedNoCategory}, map[string]any{"removed_by_category": nil, "title": "[deleted by user]"}},
-		{Post{Condition: DeletedOld}, map[string]any{"author": "[deleted]", "selftext": "[deleted]", "removed_by_category": nil,
-			"is_robot_indexable": false, "is_crosspostable": false, "thumbnail": "default"}},
-		{Post{Condition: Removed}, map[string]any{"removed_by_category": "moderator", "author": CanaryAuthor, "preview": "absent", "post_hint": "absent"}},
+		{Post{Condition: DeletedOld}, map[string]any{"author": "[deleted]", "selftext": "[deleted]",
+			"removed_by_category": nil,
+			"is_robot_indexable":  false, "is_crosspostable": false, "thumbnail": "default"}},
+		{Post{Condition: Removed}, map[string]any{"removed_by_category": "moderator", "author": CanaryAuthor,
+			"preview": "absent", "post_hint": "absent"}},
 		{Post{Condition: Removed, RemovedBy: "reddit"}, map[string]any{"removed_by_category": "reddit"}},
 		{Post{Condition: Removed, Kind: KindSelf}, map[string]any{"selftext": "[removed]", "is_self": true}},
 		{Post{Condition: RemovedModView}, map[string]any{"banned_by": "AutoModerator", "removed_by_category": nil}},
-		{Post{Condition: RemovedAdmin}, map[string]any{"title": "[ Removed by Reddit ]", "removed_by_category": "anti_evil_ops"}},
+		{Post{Condition: RemovedAdmin}, map[string]any{"title": "[ Removed by Reddit ]",
+			"removed_by_category": "anti_evil_ops"}},
 		{Post{Condition: RemovedTitle}, map[string]any{"title": "[ Removed by Reddit ]", "removed_by_category": nil}},
 		{Post{Condition: RemovedSelftext}, map[string]any{"selftext": "[removed]", "removed_by_category": nil}},
 		{Post{Condition: RemovedLegal}, map[string]any{"removal_reason": "legal"}},
 		{Post{Condition: Quarantined}, map[string]any{"quarantine": true}},
 		{Post{Kind: KindVideo}, map[string]any{"is_video": true, "domain": "v.redd.it"}},
-		{Post{Kind: KindLink, Link: "https://else.example/x"}, map[string]any{"url": "https://else.example/x", "domain": "else.example"}},
+		{Post{Kind: KindLink, Link: "https://else.example/x"},
+			map[string]any{"url": "https://else.example/x", "domain": "else.example"}},
 		{Post{Kind: KindImgurPage}, map[string]any{"domain": "imgur.com"}},
-		{Post{Kind: KindGallery, Set: map[string]any{"gallery_data": nil}}, map[string]any{"is_gallery": true, "gallery_data": nil}},
+		{Post{Kind: KindGallery, Set: map[string]any{"gallery_data": nil}},
+			map[string]any{"is_gallery": true, "gallery_data": nil}},
 		{Post{Over18: true, Subreddit: "u_someone", Set: map[string]any{"author_new": "x"}},
 			map[string]any{"over_18": true, "subreddit": "u_someone", "author_new": "x"}},
 	} {
@@ -307,7 +320,8 @@ func TestRateLimit(t *testing.T) {
 	p.login()
 	get := func() [5]string {
 		a := p.info("t3_a")
-		return [5]string{strconv.Itoa(a.StatusCode), a.Header.Get("X-Ratelimit-Used"), a.Header.Get("X-Ratelimit-Remaining"),
+		return [5]string{strconv.Itoa(a.StatusCode), a.Header.Get("X-Ratelimit-Used"),
+			a.Header.Get("X-Ratelimit-Remaining"),
 			a.Header.Get("X-Ratelimit-Reset"), a.Header.Get("Retry-After")}
 	}
 	var got [][5]string
@@ -328,12 +342,14 @@ func TestImageHosts(t *testing.T) {
 	p.login()
 	p.put(Post{ID: "i1", Images: []Image{{Spec: Spec{Seed: 1}}}},
 		Post{ID: "g1", Kind: KindGallery, Images: []Image{
-			{Spec: Spec{Seed: 2, Format: "png"}}, {Spec: Spec{Seed: 3}, TitleSlug: true}, {Spec: Spec{Seed: 4, Format: "gif"}},
+			{Spec: Spec{Seed: 2, Format: "png"}}, {Spec: Spec{Seed: 3}, TitleSlug: true},
+			{Spec: Spec{Seed: 4, Format: "gif"}},
 			{Status: "failed"}}},
 		Post{ID: "m1", Kind: KindImgur, Images: []Image{{Spec: Spec{Seed: 5}}}},
 		Post{ID: "w1", Images: []Image{{Spec: Spec{Seed: 6, Format: "webp"}}}},
 		Post{ID: "x1", Kind: KindCrosspost})
-	for id, want := range map[string][]string{"i1": {"jpeg"}, "g1": {"png", "jpeg", "gif", ""}, "m1": {"jpeg"}, "w1": {"webp"}, "x1": {"jpeg"}} {
+	for id, want := range map[string][]string{"i1": {"jpeg"}, "g1": {"png", "jpeg", "gif", ""}, "m1": {"jpeg"},
+		"w1": {"webp"}, "x1": {"jpeg"}} {
 		post, _ := p.s.Post(manifest.PostID(id))
 		var got []string
 		for _, u := range post.URLs() {
@@ -371,7 +387,8 @@ func TestImageHosts(t *testing.T) {
 	} {
 		a := p.get(tt.url, tt.header...)
 		if a.StatusCode != tt.status || !strings.Contains(a.Header.Get("Location")+string(a.body), tt.want) {
-			t.Errorf("%s %v: %d %s %.80q, want %d %s", tt.url, tt.header, a.StatusCode, a.Header.Get("Location"), a.body, tt.status, tt.want)
+			t.Errorf("%s %v: %d %s %.80q, want %d %s", tt.url, tt.header, a.StatusCode, a.Header.Get("Location"), a.body,
+				tt.status, tt.want)
 		}
 	}
 	if n := len(p.get("https://i.redd.it/unknown.jpg").body); n != 418 {
@@ -425,8 +442,10 @@ func TestServe(t *testing.T) {
 		post := Post{ID: "s1", Images: []Image{{Spec: Spec{Seed: 8}, Serve: tt.serve}}}
 		p.put(post)
 		a := p.get(post.URLs()[0])
-		if a.StatusCode != tt.status || a.Header.Get("Content-Type") != tt.kind || tt.bytes >= 0 && len(a.body) != tt.bytes {
-			t.Errorf("%q: %d %s %d bytes, want %d %s %d", tt.serve, a.StatusCode, a.Header.Get("Content-Type"), len(a.body), tt.status, tt.kind, tt.bytes)
+		if a.StatusCode != tt.status || a.Header.Get("Content-Type") != tt.kind ||
+			tt.bytes >= 0 && len(a.body) != tt.bytes {
+			t.Errorf("%q: %d %s %d bytes, want %d %s %d", tt.serve, a.StatusCode, a.Header.Get("Content-Type"), len(a.body),
+				tt.status, tt.kind, tt.bytes)
 		}
 	}
 	if n := len(p.get("https://i.imgur.com/removed.png").body); n != 503 {

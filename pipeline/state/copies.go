@@ -62,8 +62,9 @@ func HasRows(name string) bool { return dataset.Holds(name) || dataset.ImageID(n
 
 // NewCopyReport is the report on a copy by its record alone.
 func NewCopyReport(c workspace.Copy) CopyReport {
-	return CopyReport{Path: c.Path, Note: c.Note, Format: c.Format, Made: c.Made, Files: append([]workspace.File{}, c.Files...),
-		Rows: len(c.Rows), State: StateOfCopy(c), Told: c.Told, Owed: []string{}, Purged: []string{}}
+	return CopyReport{Path: c.Path, Note: c.Note, Format: c.Format, Made: c.Made,
+		Files: append([]workspace.File{}, c.Files...),
+		Rows:  len(c.Rows), State: StateOfCopy(c), Told: c.Told, Owed: []string{}, Purged: []string{}}
 }
 
 // ListCopies returns all registered copies, by path, closed ones too. It reads the workspace alone and no copy.

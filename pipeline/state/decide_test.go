@@ -49,16 +49,19 @@ func TestFirstOfSameImagesIsKept(t *testing.T) {
 	// What changes after the draft was made counts, and only what differs is written.
 	p := policy.Default()
 	draft, err := DraftAll(t.Context(), ws, words, p)
-	testkit.OK(t, err, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
+	testkit.OK(t, err, ws.SetPosts(t.Context(),
+		[]workspace.Post{{ID: "aaa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
 	d, err := Judge{Policy: p, Tombstones: stones, Now: now}.Decide(t.Context(), ws, draft)
 	testkit.OK(t, err, d.Store(t.Context(), ws))
 	for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
 		testkit.Same(t, "the stored result", d.Results[rec.Ordinal], *rec.Result, err)
 	}
-	if d.Results[0].Outcome != manifest.Removed || d.Results[1].Outcome != manifest.Kept || d.Results[2].DuplicateOf.ID != "bbb2" {
+	if d.Results[0].Outcome != manifest.Removed || d.Results[1].Outcome != manifest.Kept ||
+		d.Results[2].DuplicateOf.ID != "bbb2" {
 		t.Errorf("results %+v", d.Results)
 	}
-	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
+	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: "aaa1", State: manifest.StateLive, CheckedAt: now,
+		LiveAt: now}}))
 
 	_, one := decide(policy.Drop)
 	_, again := decide(policy.Drop)
@@ -74,7 +77,8 @@ func TestFirstOfSameImagesIsKept(t *testing.T) {
 	if !one.Gone.Has("gone4") || len(one.Gone.Posts) != 1 {
 		t.Errorf("gone: %v", one.Gone)
 	}
-	want := map[string]map[manifest.Outcome]int{"train": {manifest.Kept: 1, manifest.Duplicate: 1, manifest.Deleted: 1}, "test": {manifest.Duplicate: 1}}
+	want := map[string]map[manifest.Outcome]int{"train": {manifest.Kept: 1, manifest.Duplicate: 1, manifest.Deleted: 1},
+		"test": {manifest.Duplicate: 1}}
 	testkit.Same(t, "counts", want, one.Counts())
 	rows := map[string]int{}
 	for _, split := range []string{"train", "test"} {
@@ -116,8 +120,10 @@ func sameImages(t *testing.T, now time.Time, ids ...manifest.PostID) *workspace.
 	var posts []workspace.Post
 	for _, id := range ids {
 		key, body := manifest.Key{ID: id}, []byte("\xff\xd8\xff?")
-		testkit.OK(t, ws.StoreImage(ctx, key, body, workspace.Image{Format: "jpeg", Width: 9, Height: 9, PHash: 0x0f0f0f0f0f0f0f0f}))
-		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: key, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body), Wide: &[4]uint64{1}}}))
+		testkit.OK(t, ws.StoreImage(ctx, key, body,
+			workspace.Image{Format: "jpeg", Width: 9, Height: 9, PHash: 0x0f0f0f0f0f0f0f0f}))
+		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: key,
+			Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body), Wide: &[4]uint64{1}}}))
 		posts = append(posts, workspace.Post{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now})
 	}
 	testkit.OK(t, ws.SetPosts(ctx, posts))

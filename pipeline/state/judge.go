@@ -91,7 +91,8 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		return res
 	}
 	p := rec.Post
-	if t := rec.Trouble; t != nil && !p.State.Gone() && t.Beside != workspace.Odd && slices.Contains(policy.ImageRemovals(), t.Reason) {
+	if t := rec.Trouble; t != nil && !p.State.Gone() && t.Beside != workspace.Odd &&
+		slices.Contains(policy.ImageRemovals(), t.Reason) {
 		return ofTrouble(rec, res) // also of a post that is held now, or not asked about: its image is not to come back
 	}
 	switch p.State {
@@ -177,7 +178,8 @@ func (j Judge) HandedOut(rec workspace.Record) manifest.Result {
 func Proven(e manifest.Entry, img workspace.Image) bool {
 	// The sha256 may be that of the image as it was downloaded, or as it is stored.
 	return e.SHA256 != "" && (e.SHA256 == img.OriginalSHA256 || e.SHA256 == img.SHA256) ||
-		e.StrippedSHA256 != "" && e.StrippedSHA256 == img.SHA256 || e.PixelsSHA256 != "" && e.PixelsSHA256 == img.PixelsSHA256
+		e.StrippedSHA256 != "" && e.StrippedSHA256 == img.SHA256 ||
+		e.PixelsSHA256 != "" && e.PixelsSHA256 == img.PixelsSHA256
 }
 
 // Known is the outcome of an entry as far as it is settled: pending when it was not judged beside the others yet.
@@ -187,7 +189,8 @@ func (j Judge) Known(rec workspace.Record) manifest.Result {
 		return res
 	}
 	// What needs the other entries is as the last Decide left it.
-	decided := []manifest.Outcome{manifest.Kept, manifest.Duplicate, manifest.NotEnglish, manifest.Unreadable, manifest.Pending}
+	decided := []manifest.Outcome{manifest.Kept, manifest.Duplicate, manifest.NotEnglish, manifest.Unreadable,
+		manifest.Pending}
 	if rec.Result != nil && slices.Contains(decided, rec.Result.Outcome) {
 		return *rec.Result
 	}
@@ -251,7 +254,8 @@ func DraftAll(ctx context.Context, ws *workspace.Workspace, f *language.Filter, 
 			} else {
 				res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
 			}
-			res.Outcome, res.Reason = cmp.Or(v.Outcome, manifest.Kept), v.Reason // of a kept entry: no text, or too short to tell
+			// of a kept entry: no text, or too short to tell
+			res.Outcome, res.Reason = cmp.Or(v.Outcome, manifest.Kept), v.Reason
 		}
 		d.results, d.rows, d.near = append(d.results, res), append(d.rows, row), append(d.near, item)
 	}
@@ -367,7 +371,8 @@ func (d *Decisions) markNear(ctx context.Context, all nearItems, rule dedupe.Rul
 	for i, near := range found {
 		if near.Of >= 0 {
 			res := &d.Results[all.at[i]]
-			res.Outcome, res.Reason, res.DuplicateOf = manifest.Duplicate, manifest.Reason(near.Class), d.Results[all.at[near.Of]].Key
+			res.Outcome, res.Reason, res.DuplicateOf = manifest.Duplicate, manifest.Reason(near.Class),
+				d.Results[all.at[near.Of]].Key
 			res.Detail = fmt.Sprintf("%d bits and %d words apart", near.HashDistance, near.WordDistance)
 		}
 	}
@@ -453,7 +458,8 @@ func (d *Decisions) Inputs(more ...any) (string, error) {
 
 // NearItem is a record that was read as the near-duplicate rule compares it.
 func NearItem(rec workspace.Record) dedupe.Item {
-	item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat}, Tokens: dedupe.Tokens(rec.Reading.Words)}
+	item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat},
+		Tokens: dedupe.Tokens(rec.Reading.Words)}
 	if item.Hash.Flat {
 		item.Content = rec.Image.SHA256
 	}

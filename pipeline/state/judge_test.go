@@ -32,7 +32,8 @@ func TestOutcomeOfWhatCanBeKnown(t *testing.T) {
 	stale.LiveAt = old
 	withheld := post(manifest.StateRemoved, "moderator")
 	withheld.Withheld = true
-	buried := map[manifest.PostID]workspace.Tombstone{key.ID: {Tombstone: manifest.Tombstone{ID: key.ID, State: manifest.StateRemoved, Time: old}}}
+	buried := map[manifest.PostID]workspace.Tombstone{key.ID: {Tombstone: manifest.Tombstone{ID: key.ID,
+		State: manifest.StateRemoved, Time: old}}}
 
 	tests := []struct {
 		name       string
@@ -41,39 +42,60 @@ func TestOutcomeOfWhatCanBeKnown(t *testing.T) {
 		want       result
 	}{
 		{"never asked", workspace.Record{}, nil, result{manifest.Pending, ""}},
-		{"no verdict", workspace.Record{Post: post(manifest.StateUnknown, "http_503")}, nil, result{manifest.Failed, "http_503"}},
-		{"removed", workspace.Record{Post: post(manifest.StateRemoved, "moderator")}, nil, result{manifest.Removed, "moderator"}},
-		{"removed, image still here", workspace.Record{Post: withheld, Image: image, Reading: reading}, nil, result{manifest.Removed, "moderator"}},
+		{"no verdict", workspace.Record{Post: post(manifest.StateUnknown, "http_503")}, nil,
+			result{manifest.Failed, "http_503"}},
+		{"removed", workspace.Record{Post: post(manifest.StateRemoved, "moderator")}, nil,
+			result{manifest.Removed, "moderator"}},
+		{"removed, image still here", workspace.Record{Post: withheld, Image: image, Reading: reading}, nil,
+			result{manifest.Removed, "moderator"}},
 		{"deleted", workspace.Record{Post: post(manifest.StateDeleted, "author")}, nil, result{manifest.Deleted, "author"}},
-		{"unavailable", workspace.Record{Post: post(manifest.StateUnavailable, "absent_twice")}, nil, result{manifest.Unavailable, "absent_twice"}},
-		{"quarantined", workspace.Record{Post: post(manifest.StateHeld, "quarantine"), Image: image, Reading: reading}, nil, result{manifest.Refused, "quarantine"}},
+		{"unavailable", workspace.Record{Post: post(manifest.StateUnavailable, "absent_twice")}, nil,
+			result{manifest.Unavailable, "absent_twice"}},
+		{"quarantined", workspace.Record{Post: post(manifest.StateHeld, "quarantine"), Image: image, Reading: reading},
+			nil, result{manifest.Refused, "quarantine"}},
 		{"live, not fetched", workspace.Record{Post: live}, nil, result{manifest.Pending, ""}},
-		{"live, image gone", workspace.Record{Post: live, Trouble: &workspace.Trouble{Outcome: manifest.Gone, Reason: "http_404"}}, nil, result{manifest.Gone, "http_404"}},
+		{"live, image gone", workspace.Record{Post: live,
+			Trouble: &workspace.Trouble{Outcome: manifest.Gone, Reason: "http_404"}}, nil, result{manifest.Gone, "http_404"}},
 		{"live, not read", workspace.Record{Post: live, Image: image}, nil, result{manifest.Pending, ""}},
 		{"live, not readable by OCR", workspace.Record{Post: live, Image: image,
-			Reading: &workspace.Reading{Failed: &workspace.Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout"}}}, nil, result{manifest.Failed, "ocr_timeout"}},
+			Reading: &workspace.Reading{Failed: &workspace.Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout"}}}, nil,
+			result{manifest.Failed, "ocr_timeout"}},
 		{"live, whole", workspace.Record{Post: live, Image: image, Reading: reading}, nil, result{Candidate, ""}},
-		{"live, absent from the last answer", workspace.Record{Post: absent, Image: image, Reading: reading}, nil, result{manifest.Failed, "absent_once"}},
-		{"live, but asked too long ago", workspace.Record{Post: stale, Image: image, Reading: reading}, nil, result{manifest.Failed, "not_rechecked"}},
-		{"a row, asked too long ago", workspace.Record{Post: stale, Image: image, Reading: reading, Result: row}, nil, result{Candidate, ""}},
-		{"a row, absent from the last answer", workspace.Record{Post: absent, Image: image, Reading: reading, Result: row}, nil, result{Candidate, ""}},
+		{"live, absent from the last answer", workspace.Record{Post: absent, Image: image, Reading: reading}, nil,
+			result{manifest.Failed, "absent_once"}},
+		{"live, but asked too long ago", workspace.Record{Post: stale, Image: image, Reading: reading}, nil,
+			result{manifest.Failed, "not_rechecked"}},
+		{"a row, asked too long ago", workspace.Record{Post: stale, Image: image, Reading: reading, Result: row}, nil,
+			result{Candidate, ""}},
+		{"a row, absent from the last answer", workspace.Record{Post: absent, Image: image, Reading: reading,
+			Result: row}, nil, result{Candidate, ""}},
 		{"a row with an odd answer", workspace.Record{Post: live, Image: image, Reading: reading, Result: row,
-			Trouble: &workspace.Trouble{Outcome: manifest.NoMedia, Reason: "no_url", Beside: workspace.Odd}}, nil, result{Candidate, ""}},
+			Trouble: &workspace.Trouble{Outcome: manifest.NoMedia, Reason: "no_url", Beside: workspace.Odd}}, nil,
+			result{Candidate, ""}},
 		{"an image with an odd answer", workspace.Record{Post: live, Image: image, Reading: reading,
-			Trouble: &workspace.Trouble{Outcome: manifest.Gone, Reason: "http_404", Beside: workspace.Odd}}, nil, result{Candidate, ""}},
+			Trouble: &workspace.Trouble{Outcome: manifest.Gone, Reason: "http_404", Beside: workspace.Odd}}, nil,
+			result{Candidate, ""}},
 		{"a row that the policy refuses now", workspace.Record{Post: live, Image: image, Reading: reading, Result: row,
-			Trouble: &workspace.Trouble{Outcome: manifest.Invalid, Reason: "too_large", Beside: workspace.Out}}, nil, result{manifest.Invalid, "too_large"}},
+			Trouble: &workspace.Trouble{Outcome: manifest.Invalid, Reason: "too_large", Beside: workspace.Out}}, nil,
+			result{manifest.Invalid, "too_large"}},
 		{"a picture that left its gallery", workspace.Record{Post: live, Image: image, Reading: reading, Result: row,
-			Trouble: &workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery, Beside: workspace.Waiting}}, nil, result{manifest.Gone, policy.LeftGallery}},
-		{"live, same bytes as many others", workspace.Record{Post: live, Image: &workspace.Image{OriginalSHA256: "shared"}, Reading: reading}, nil,
+			Trouble: &workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery, Beside: workspace.Waiting}},
+			nil, result{manifest.Gone, policy.LeftGallery}},
+		{"live, same bytes as many others", workspace.Record{Post: live,
+			Image: &workspace.Image{OriginalSHA256: "shared"}, Reading: reading}, nil,
 			result{manifest.Placeholder, "suspected_placeholder"}},
-		{"live, same bytes as many others, which the manifest names", workspace.Record{Post: live, Image: &workspace.Image{OriginalSHA256: "shared"},
-			Entry: manifest.Entry{SHA256: "shared"}, Reading: reading}, nil, result{Candidate, ""}},
-		{"live, same bytes as many others, and not those that the manifest names", workspace.Record{Post: live, Reading: reading,
-			Image: &workspace.Image{OriginalSHA256: "shared"}, Entry: manifest.Entry{SHA256: "a", StrippedSHA256: "b"}}, nil,
+		{"live, same bytes as many others, which the manifest names",
+			workspace.Record{Post: live, Image: &workspace.Image{OriginalSHA256: "shared"},
+				Entry: manifest.Entry{SHA256: "shared"}, Reading: reading}, nil, result{Candidate, ""}},
+		{"live, same bytes as many others, and not those that the manifest names",
+			workspace.Record{Post: live, Reading: reading,
+				Image: &workspace.Image{OriginalSHA256: "shared"}, Entry: manifest.Entry{SHA256: "a", StrippedSHA256: "b"}},
+			nil,
 			result{manifest.Placeholder, "suspected_placeholder"}},
-		{"came back under a tombstone", workspace.Record{Post: live, Image: image, Reading: reading}, buried, result{manifest.Removed, "tombstone"}},
-		{"removed under a tombstone", workspace.Record{Post: post(manifest.StateRemoved, "spam_filter")}, buried, result{manifest.Removed, "spam_filter"}},
+		{"came back under a tombstone", workspace.Record{Post: live, Image: image, Reading: reading}, buried,
+			result{manifest.Removed, "tombstone"}},
+		{"removed under a tombstone", workspace.Record{Post: post(manifest.StateRemoved, "spam_filter")}, buried,
+			result{manifest.Removed, "spam_filter"}},
 	}
 	for _, tt := range tests {
 		tt.rec.Entry.Key = key
@@ -81,7 +103,8 @@ func TestOutcomeOfWhatCanBeKnown(t *testing.T) {
 		if tt.rec.Image != nil && tt.rec.Image.OriginalSHA256 == "shared" {
 			shared = append(shared, tt.rec)
 		}
-		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: unproven(shared), Now: now}.Outcome(tt.rec)
+		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: unproven(shared),
+			Now: now}.Outcome(tt.rec)
 		testkit.Same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})
 	}
 }

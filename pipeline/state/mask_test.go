@@ -44,7 +44,8 @@ func TestMaskNamesInReading(t *testing.T) {
 		for _, w := range r.Words {
 			left = append(left, w.Text)
 		}
-		testkit.Same(t, fmt.Sprintf("%s: text and words", tt.name), []string{tt.text, tt.left}, []string{r.Text, strings.Join(left, " ")})
+		testkit.Same(t, fmt.Sprintf("%s: text and words", tt.name), []string{tt.text, tt.left},
+			[]string{r.Text, strings.Join(left, " ")})
 		if masked := strings.Count(tt.left, "["); r.Masked != masked {
 			t.Errorf("%s: %d names masked, want %d", tt.name, r.Masked, masked)
 		}
@@ -52,7 +53,8 @@ func TestMaskNamesInReading(t *testing.T) {
 			t.Errorf("%s: confidence %v, want %v", tt.name, r.Confidence, want)
 		}
 	}
-	if got, want := MaskText("ASK u/somebody NOW\n\nOR call 555 010 4567"), "ASK [user] NOW\n\nOR call [phone]"; got != want {
+	if got, want := MaskText("ASK u/somebody NOW\n\nOR call 555 010 4567"),
+		"ASK [user] NOW\n\nOR call [phone]"; got != want {
 		t.Errorf("MaskText = %q, want %q", got, want)
 	}
 }

@@ -267,7 +267,8 @@ func Shards(ctx context.Context, ws *workspace.Workspace) ([]workspace.File, err
 }
 
 // ReadRows adds the ids of the rows of a file of the dataset to present, unless that is nil, and returns what made it.
-func ReadRows(ctx context.Context, ws *workspace.Workspace, name string, present map[string]bool) (made dataset.Provenance, err error) {
+func ReadRows(ctx context.Context, ws *workspace.Workspace, name string,
+	present map[string]bool) (made dataset.Provenance, err error) {
 	rows := map[string]bool{}
 	err = withFile(ws.OpenFile, name, func(f *os.File, size int64) error {
 		for id, err := range dataset.RowIDs(ctx, name, f, size) {

@@ -55,7 +55,8 @@ type LiftNote struct {
 
 // ListTombstones returns all tombstones of a workspace, oldest first, behind them those that only its tombstones.csv
 // has, and those that were lifted. Each lift is checked against the release, unless that is nil.
-func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
+func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
+	now time.Time) ([]TombstoneEntry, error) {
 	list, lifted, err := storedTombstones(ctx, ws, rel, now)
 	if err != nil {
 		return nil, err
@@ -93,7 +94,8 @@ func storedTombstones(
 }
 
 // Returned lists, as ListTombstones does, the tombstones that do not hold.
-func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
+func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry,
+	error) {
 	list, lifted, err := storedTombstones(ctx, ws, rel, now)
 	return slices.DeleteFunc(append(list, lifted...),
 		func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
@@ -117,7 +119,8 @@ func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
 	if err != nil {
 		return err
 	}
-	_, err = ws.Replace(ctx, manifest.TombstonesName, func(w io.Writer) error { return manifest.WriteTombstones(w, Holds(list)) }, nil)
+	_, err = ws.Replace(ctx, manifest.TombstonesName,
+		func(w io.Writer) error { return manifest.WriteTombstones(w, Holds(list)) }, nil)
 	return err
 }
 
@@ -262,7 +265,8 @@ func readKept(ws *workspace.Workspace, name string, most int64) ([]byte, error) 
 const maxStatement = 128 << 10 // bytes
 
 // CheckLift checks the kept statement with a sha256 against a release. A *policy.GrantFault says why it does not count.
-func CheckLift(ws *workspace.Workspace, rel *manifest.Release, digest string, now time.Time) (l policy.Lift, signer policy.Signer, err error) {
+func CheckLift(ws *workspace.Workspace, rel *manifest.Release, digest string, now time.Time) (l policy.Lift,
+	signer policy.Signer, err error) {
 	file := policy.SignedFile{Name: AuditDir + "/" + auditlog.StatementName(digest)}
 	if fs.ValidPath(file.Name) { // else somebody changed the note
 		file.Body, err = readKept(ws, file.Name, maxStatement)
@@ -290,7 +294,8 @@ func CheckLift(ws *workspace.Workspace, rel *manifest.Release, digest string, no
 }
 
 // checkedLifts returns the note of lifted tombstones, with what a release (nil for none) says of each lift.
-func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
+func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
+	now time.Time) ([]TombstoneEntry, error) {
 	lifted, err := ReadNote[LiftedNote](ctx, ws)
 	for i := range lifted {
 		lifted[i].Lifted = cmp.Or(lifted[i].Lifted, &LiftNote{}) // a note that was changed by hand

@@ -51,7 +51,8 @@ func (w *Workspace) SetAnswers(ctx context.Context, answers []Answer, model stri
 			t.exec(ctx, `
 			INSERT OR REPLACE INTO answer (id, image, asked, image_sha256, task, run, outcome, text, detail, model, tokens_in, tokens_out, at)
 			SELECT id, image, ?, sha256, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
-				a.Asked, a.Task, a.Run, a.Outcome, a.Text, a.Detail, a.Model, a.In, a.Out, seconds(a.At), a.ID, a.Image, a.ImageSHA256)
+				a.Asked, a.Task, a.Run, a.Outcome, a.Text, a.Detail, a.Model, a.In, a.Out, seconds(a.At), a.ID, a.Image,
+				a.ImageSHA256)
 		}
 		spent, text := map[string]Spending{}, ""
 		t.get(ctx, "SELECT value FROM meta WHERE key = ?", []any{metaSpent}, &text)
@@ -76,7 +77,8 @@ func (w *Workspace) Spent(ctx context.Context) (map[string]Spending, error) {
 func (w *Workspace) Answers(ctx context.Context, task string) (all []Answer, err error) {
 	defer wrap(&err, "read the answers")
 	return list(ctx, w.db, func(a *Answer) []any {
-		return []any{&a.ID, &a.Image, &a.Asked, &a.ImageSHA256, &a.Task, &a.Run, &a.Outcome, &a.Text, &a.Detail, &a.Model, &a.In, &a.Out,
+		return []any{&a.ID, &a.Image, &a.Asked, &a.ImageSHA256, &a.Task, &a.Run, &a.Outcome, &a.Text, &a.Detail, &a.Model,
+			&a.In, &a.Out,
 			timestamp{&a.At}}
 	}, `SELECT id, image, asked, image_sha256, task, run, outcome, text, detail, model, tokens_in, tokens_out, at FROM answer
 		WHERE task = ? ORDER BY id, image, at, asked`, task)

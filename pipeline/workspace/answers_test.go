@@ -20,7 +20,8 @@ func TestAnswersGoWithTheirImage(t *testing.T) {
 	}
 	images := map[int]Image{}
 	answer := func(i int, text string) Answer {
-		return Answer{Key: keys[i], Asked: "d", ImageSHA256: images[i].SHA256, Task: "severity", Run: 2, Outcome: "ok", Text: text, Detail: "why",
+		return Answer{Key: keys[i], Asked: "d", ImageSHA256: images[i].SHA256, Task: "severity", Run: 2, Outcome: "ok",
+			Text: text, Detail: "why",
 			Model: "m", In: 700, Out: 12, At: time.Unix(1e9, 0).UTC()}
 	}
 	for i := range 5 {

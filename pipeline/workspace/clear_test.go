@@ -21,7 +21,8 @@ func TestClearKeepsOnlyTombstonesAndLog(t *testing.T) {
 	const secret = "a text that was read and must go"
 	read := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: secret}
 	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: key("a000"), Reading: read}),
-		w.SetAnswers(ctx, []Answer{{Key: key("a000"), Asked: "q", ImageSHA256: img.SHA256, Text: secret, At: time.Unix(1, 0)}}, "m", Spending{}),
+		w.SetAnswers(ctx, []Answer{{Key: key("a000"), Asked: "q", ImageSHA256: img.SHA256, Text: secret,
+			At: time.Unix(1, 0)}}, "m", Spending{}),
 		w.DropImage(ctx, key("a002"), Trouble{Outcome: manifest.Gone}, false),
 		w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive, Subreddit: secret},
 			{ID: "a001", State: manifest.StateRemoved, Withheld: true}}),
@@ -29,7 +30,8 @@ func TestClearKeepsOnlyTombstonesAndLog(t *testing.T) {
 		w.SetResults(ctx, []manifest.Result{{Key: key("a000"), Outcome: manifest.Kept, Detail: secret}}),
 		w.SetCopy(ctx, Copy{Path: "/copy", Rows: []string{"a000"}}))
 	images := filepath.Join(w.Dir(), "images")
-	testkit.OK(t, os.MkdirAll(filepath.Join(images, "zz"), 0o700), os.WriteFile(filepath.Join(images, "zz", "stray"), nil, 0o600))
+	testkit.OK(t, os.MkdirAll(filepath.Join(images, "zz"), 0o700),
+		os.WriteFile(filepath.Join(images, "zz", "stray"), nil, 0o600))
 
 	testkit.OK(t, w.Clear(ctx), w.Clear(ctx)) // once more: nothing is lost
 	for _, r := range collect(t, w.Records(ctx, Select{})) {

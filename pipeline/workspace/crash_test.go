@@ -28,7 +28,8 @@ func life(ctx context.Context, w *Workspace) error {
 	body := func(id string) []byte { return []byte(id + "a body") }
 	read := func(id string) func() error {
 		return func() error {
-			return w.SetReadings(ctx, NewReading{Key: key(id), Reading: Reading{Fingerprint: "f", ImageSHA256: digestOf(body(id)), Text: "t"}})
+			return w.SetReadings(ctx, NewReading{Key: key(id),
+				Reading: Reading{Fingerprint: "f", ImageSHA256: digestOf(body(id)), Text: "t"}})
 		}
 	}
 	store := func(id string, body []byte) func() error {
@@ -48,7 +49,8 @@ func life(ctx context.Context, w *Workspace) error {
 		func() error { return w.BeginReread(ctx) },
 		func() error {
 			old := "t"
-			return w.SetReadings(ctx, NewReading{Key: key("a002"), Reading: Reading{Fingerprint: "g", ImageSHA256: digestOf(body("a002")), Text: "u"}, Old: &old})
+			return w.SetReadings(ctx, NewReading{Key: key("a002"),
+				Reading: Reading{Fingerprint: "g", ImageSHA256: digestOf(body("a002")), Text: "u"}, Old: &old})
 		},
 		func() error { return w.EndReread(ctx) },
 		func() error {
@@ -128,7 +130,10 @@ func checkSound(t *testing.T, w *Workspace, swept bool) {
 func checkEnd(t *testing.T, w *Workspace) {
 	t.Helper()
 	checkSound(t, w, true)
-	got := slices.DeleteFunc(files(t, w, "."), func(name string) bool { return name == logKeyName || strings.HasPrefix(name, auditName+"/") })
+	got := slices.DeleteFunc(files(t, w, "."), func(name string) bool {
+		return name == logKeyName ||
+			strings.HasPrefix(name, auditName+"/")
+	})
 	testkit.Same(t, "files in the end", []string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got)
 }
 
@@ -165,7 +170,8 @@ func checkSeal(t *testing.T, w *Workspace) {
 		testkit.Same(t, f.Name+" as it was sealed", f, now, err)
 		names = append(names, f.Name)
 	}
-	testkit.Same(t, "files of the seal", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "dataset/x", "log.key", "state.db"}, names)
+	testkit.Same(t, "files of the seal", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl",
+		"dataset/x", "log.key", "state.db"}, names)
 }
 
 // noSync makes commits cheap where no power can be lost.

@@ -94,7 +94,8 @@ func (t *tx) putEntries(ctx context.Context, entries iter.Seq2[manifest.Entry, e
 			ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
 			  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit,
 			  sha256_stripped = excluded.sha256_stripped, sha256_pixels = excluded.sha256_pixels WHERE entry.ordinal < 0`,
-			e.Ordinal, e.ID, e.Image, e.Line, e.Split, jsonColumn{cellsOf(e)}, e.SHA256, e.PHash, e.Subreddit, e.StrippedSHA256,
+			e.Ordinal, e.ID, e.Image, e.Line, e.Split, jsonColumn{cellsOf(e)}, e.SHA256, e.PHash, e.Subreddit,
+			e.StrippedSHA256,
 			e.PixelsSHA256)
 		if t.err != nil {
 			return
@@ -187,7 +188,8 @@ func (w *Workspace) dropLeft(ctx context.Context, t *tx) (names []string) {
 	posts = slices.Compact(posts) // those of one post stand together
 	w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
 	t.keepLeft(ctx)
-	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble", "result"} {
+	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble",
+		"result"} {
 		t.exec(ctx, "DELETE FROM "+table+" WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
 	}
 	t.exec(ctx, `DELETE FROM erased_image WHERE id NOT IN (SELECT id FROM tombstone)

@@ -33,7 +33,8 @@ func TestRowsOfOneImageAreJoinedInOrder(t *testing.T) {
 	}
 	w, _ := load(5, 2)
 	want := []manifest.Entry{entry(0, "a0000", 0), entry(1, "a0001", 0)}
-	want[0].Labels, want[0].Values = [][]int{{0, 2, 4}}, [][]string{{"row 0", "row 2", "row 4"}, {manifest.NoValue, manifest.NoValue, manifest.NoValue}}
+	want[0].Labels, want[0].Values = [][]int{{0, 2, 4}},
+		[][]string{{"row 0", "row 2", "row 4"}, {manifest.NoValue, manifest.NoValue, manifest.NoValue}}
 	want[1].Labels, want[1].Values = [][]int{{1, 3}}, [][]string{{"row 1", "row 3"}, {manifest.NoValue, manifest.NoValue}}
 	var got []manifest.Entry
 	for _, r := range collect(t, w.Records(t.Context(), Select{})) {

@@ -391,7 +391,8 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	post := w.post(id)
 	post.Lock()
 	defer post.Unlock()
-	images, err := list(ctx, w.db, func(image *int) []any { return []any{image} }, "SELECT image FROM entry WHERE id = ?", id)
+	images, err := list(ctx, w.db, func(image *int) []any { return []any{image} },
+		"SELECT image FROM entry WHERE id = ?", id)
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,10 @@ func TestImageName(t *testing.T) {
 		image        int
 		format, want string
 	}{
-		{"1n6oiw", 0, "jpeg", "images/1n/1n6oiw.jpg"}, {"1n6oiw", 1, "png", "images/1n/1n6oiw-1.png"}, {"a", 12, "webp", "images/a/a-12.webp"},
-		{"ab", 0, "gif", "images/ab/ab.gif"}, {"ab", 0, "tiff", ""}, {"../../etc", 0, "png", ""}, {"", 0, "png", ""}, {"ab", -1, "png", ""},
+		{"1n6oiw", 0, "jpeg", "images/1n/1n6oiw.jpg"}, {"1n6oiw", 1, "png", "images/1n/1n6oiw-1.png"},
+		{"a", 12, "webp", "images/a/a-12.webp"},
+		{"ab", 0, "gif", "images/ab/ab.gif"}, {"ab", 0, "tiff", ""}, {"../../etc", 0, "png", ""}, {"", 0, "png", ""},
+		{"ab", -1, "png", ""},
 	} {
 		testkit.Same(t, string(tt.id), tt.want, w.ImageName(manifest.Key{ID: tt.id, Image: tt.image}, tt.format))
 	}
@@ -39,7 +41,8 @@ func TestStoreImageReplaces(t *testing.T) {
 	testkit.OK(t, w.DropImage(ctx, k, Trouble{Outcome: manifest.Failed}, false))
 	check := func(step string, img Image, name string) {
 		t.Helper()
-		testkit.Same(t, step, []Record{{Entry: numbered(1)[0], Post: Post{ID: "a000"}, Image: &img}}, collect(t, w.Records(ctx, Select{})))
+		testkit.Same(t, step, []Record{{Entry: numbered(1)[0], Post: Post{ID: "a000"}, Image: &img}},
+			collect(t, w.Records(ctx, Select{})))
 		testkit.Same(t, step+": files", []string{name}, files(t, w, "images"))
 	}
 	first := store(t, w, k, "first")
@@ -52,7 +55,8 @@ func TestStoreImageReplaces(t *testing.T) {
 	short.SHA256, short.Bytes = "", 0
 	testkit.OK(t, w.StoreImage(ctx, k, []byte("third"), short))
 	check("other name, digest and length filled in", third, "images/a0/a000.png")
-	if err := w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: first.SHA256}}); !errors.Is(err, ErrNoImage) {
+	if err := w.SetReadings(ctx, NewReading{Key: k,
+		Reading: Reading{Fingerprint: "f", ImageSHA256: first.SHA256}}); !errors.Is(err, ErrNoImage) {
 		t.Errorf("reading of an old image: %v, want ErrNoImage", err)
 	}
 	if err := w.SetHash(ctx, k, first); !errors.Is(err, ErrNoImage) {
@@ -75,7 +79,8 @@ func TestReadImageFindsDamage(t *testing.T) {
 	k := key("a000")
 	img := store(t, w, k, "the body")
 	name := filepath.Join(w.Dir(), "images/a0/a000.jpg")
-	for _, tt := range []struct{ name, body string }{{"flipped bit", "the cody"}, {"short", "the bod"}, {"long", "the body!"}, {"missing", ""}} {
+	for _, tt := range []struct{ name, body string }{{"flipped bit", "the cody"}, {"short", "the bod"},
+		{"long", "the body!"}, {"missing", ""}} {
 		testkit.OK(t, os.WriteFile(name, []byte(tt.body), 0o600))
 		if tt.body == "" {
 			os.Remove(name)
@@ -91,7 +96,8 @@ func TestNoSymlinkLeadsOut(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	outside := t.TempDir()
-	testkit.OK(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")), os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
+	testkit.OK(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")),
+		os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
 	_, write := w.Replace(ctx, "dataset/x", text(""), nil)
 	_, sweep := w.Sweep(ctx, nil)
 	for i, err := range []error{w.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")), write, sweep} {
@@ -122,7 +128,10 @@ func TestReplaceChecksBeforeTheName(t *testing.T) {
 		"canceled": func() (File, error) {
 			return w.Replace(cancelled, want.Name, func(f io.Writer) error { cancel(); return text("new")(f) }, nil)
 		},
-		"write dataset/data/x.parquet: new: boom": func() (File, error) { return w.Replace(ctx, want.Name, text("new"), noCheck) },
+		"write dataset/data/x.parquet: new: boom": func() (File,
+			error) {
+			return w.Replace(ctx, want.Name, text("new"), noCheck)
+		},
 		"panic": func() (_ File, err error) {
 			defer func() { err = fmt.Errorf("panic: %v", recover()) }()
 			return w.Replace(ctx, want.Name, func(f io.Writer) error { panic("!") }, nil)
@@ -174,7 +183,8 @@ func TestSweepRepairsWhatAKillLeft(t *testing.T) {
 		store(t, w, key(fmt.Sprintf("a%03d", i)), fmt.Sprint("body ", i))
 	}
 	store(t, w, key("z"), "body z")
-	testkit.OK(t, w.SetPosts(ctx, []Post{{ID: "a003", State: manifest.StateRemoved}, {ID: "a004", State: manifest.StateDeleted, Withheld: true}}))
+	testkit.OK(t, w.SetPosts(ctx, []Post{{ID: "a003", State: manifest.StateRemoved},
+		{ID: "a004", State: manifest.StateDeleted, Withheld: true}}))
 	at := func(name string) string { return filepath.Join(w.Dir(), name) }
 	for name, body := range map[string]string{".tmp-1": "x", "dataset/data/.tmp-2": "x", "images/a0/.tmp-3": "x",
 		"images/a0/a001.png": "no row",       // the row speaks of a001.jpg
@@ -185,7 +195,8 @@ func TestSweepRepairsWhatAKillLeft(t *testing.T) {
 	testkit.OK(t, os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z")))
 	got, err := w.Sweep(ctx, nil)
 	testkit.Same(t, "Sweep", Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}, got, err)
-	testkit.Same(t, "files", []string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock", "state.db"}, files(t, w, "."))
+	testkit.Same(t, "files", []string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock",
+		"state.db"}, files(t, w, "."))
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
 		if has := r.Image != nil; has != (r.ID == "a002" || r.ID == "a004") {
 			t.Errorf("%s has an image row: %v", r.ID, has)
@@ -200,13 +211,15 @@ func TestEraseRemovesAllOfAPost(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0), entry(3, "aa1", 2))
 	for _, k := range []manifest.Key{key("aa1"), {ID: "aa1", Image: 1}, key("bb1")} {
 		img := store(t, w, k, "body of "+k.String())
-		testkit.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}}))
+		testkit.OK(t, w.SetReadings(ctx, NewReading{Key: k,
+			Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}}))
 	}
 	_, err := w.Replace(ctx, ReportName, text("shows all"), nil)
-	testkit.OK(t, err, w.DropImage(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}, false), w.SetResults(ctx, []manifest.Result{
-		{Key: key("aa1"), Outcome: manifest.Duplicate, Detail: "near", DuplicateOf: key("bb1")},
-		{Key: key("bb1"), Outcome: manifest.Kept, Detail: "d"},
-	}), w.Erase(ctx, "aa1"))
+	testkit.OK(t, err, w.DropImage(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}, false),
+		w.SetResults(ctx, []manifest.Result{
+			{Key: key("aa1"), Outcome: manifest.Duplicate, Detail: "near", DuplicateOf: key("bb1")},
+			{Key: key("bb1"), Outcome: manifest.Kept, Detail: "d"},
+		}), w.Erase(ctx, "aa1"))
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
 		gone := r.Image == nil && r.Reading == nil && r.Trouble == nil &&
 			(r.Result == nil || r.Result.Detail == "" && r.Result.DuplicateOf == manifest.Key{})
@@ -254,7 +267,8 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 	for round := range 3 {
 		for _, i := range random.Perm(posts) {
 			text := strings.Repeat(canary(i, round)+" ", 1+random.IntN(1+random.IntN(300)))
-			r := Reading{Fingerprint: "f", ImageSHA256: images[i].SHA256, Text: text, Words: []word.Word{{Text: canary(i, round)}}}
+			r := Reading{Fingerprint: "f", ImageSHA256: images[i].SHA256, Text: text,
+				Words: []word.Word{{Text: canary(i, round)}}}
 			testkit.OK(t, w.SetReadings(ctx, NewReading{Key: manifest.Key{ID: id(i)}, Reading: r}))
 		}
 	}
@@ -268,7 +282,8 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 	state := filepath.Join(w.Dir(), stateName)
 	for i := range posts {
 		for round := range 3 {
-			testkit.Same(t, canary(i, round)+" is in state.db", round == 2 && !isErased[i], contains(t, state, canary(i, round)))
+			testkit.Same(t, canary(i, round)+" is in state.db", round == 2 && !isErased[i],
+				contains(t, state, canary(i, round)))
 		}
 		testkit.Same(t, "its digest is in state.db", true, contains(t, state, images[i].SHA256)) // which gives nothing away
 	}

@@ -16,7 +16,8 @@ import (
 // TestLinksAreFoundAndNotFollowed: a workspace with a symbolic link in it is not opened for writing, and is as it was;
 // among the image files CheckImages finds it. It is read as before.
 func TestLinksAreFoundAndNotFollowed(t *testing.T) {
-	for _, name := range []string{"link", "dataset", "dataset/data", "dataset/data/x.parquet", "dataset/deep/er/link", "images", "images/a0",
+	for _, name := range []string{"link", "dataset", "dataset/data", "dataset/data/x.parquet", "dataset/deep/er/link",
+		"images", "images/a0",
 		"shards/plan.json", "audit", "audit/records.jsonl", "log.key", "images/a0/a000.jpg", "images/a0/deep/link"} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
@@ -75,8 +76,10 @@ func TestLinksDuringAJob(t *testing.T) {
 	testkit.OK(t, os.Rename(at, filepath.Join(w.Dir(), "images/inside")), os.Symlink("../inside", at))
 	_, read := w.ReadImage(ctx, key("a000"), img)
 	_, sweep := w.Sweep(ctx, nil)
-	for i, err := range []error{read, sweep, w.Erase(ctx, "a000"), w.RemoveFile(ctx, "images/a0/a000.jpg"), w.RemoveAll(ctx, "images")} {
-		if linked, ok := errors.AsType[*Linked](err); !ok || linked.Name != "images/a0/a000.jpg" || linked.Target != "../inside" {
+	for i, err := range []error{read, sweep, w.Erase(ctx, "a000"), w.RemoveFile(ctx, "images/a0/a000.jpg"),
+		w.RemoveAll(ctx, "images")} {
+		if linked, ok := errors.AsType[*Linked](err); !ok || linked.Name != "images/a0/a000.jpg" ||
+			linked.Target != "../inside" {
 			t.Errorf("call %d: %v, want *Linked", i, err)
 		}
 	}

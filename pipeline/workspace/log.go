@@ -81,7 +81,8 @@ func readQueue(ctx context.Context, q querier, first int64, limit int) ([][]byte
 	lines := make([][]byte, len(rows))
 	for i, r := range rows {
 		if next := first + int64(i); r.seq != next {
-			return nil, fmt.Errorf("%s: record %d is missing among those to be published: the file is damaged", stateName, next)
+			return nil, fmt.Errorf("%s: record %d is missing among those to be published: the file is damaged", stateName,
+				next)
 		}
 		lines[i] = r.line
 	}
@@ -89,7 +90,8 @@ func readQueue(ctx context.Context, q querier, first int64, limit int) ([][]byte
 }
 
 // readUnpublished returns what was published last and the lines that were not, at most limit, -1 for all.
-func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head auditlog.Checkpoint, lines [][]byte, err error) {
+func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head auditlog.Checkpoint, lines [][]byte,
+	err error) {
 	// Both as they are at one moment: a writer may publish meanwhile.
 	tx, err := w.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -447,7 +449,8 @@ func (w *Workspace) ExportUnsure(ctx context.Context) (bool, error) {
 func (w *Workspace) ExportSure(ctx context.Context) error { return w.SetMeta(ctx, metaUnsure, "") }
 
 // compareLog compares state.db with a log that may be older or newer.
-func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, log *auditlog.Log) (r restored, err error) {
+func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, log *auditlog.Log) (r restored,
+	err error) {
 	r.from = head.Size
 	have := log.Size()
 	if have < head.Size {

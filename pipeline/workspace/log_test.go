@@ -125,9 +125,12 @@ func TestEachChangeIsRecorded(t *testing.T) {
 			t.Fatalf("step %d: %v", i, err)
 		}
 	}
-	testkit.Same(t, "records to be published", []string{"verdicts a000:live: a001:removed:moderator", "fetch a000::", "verdicts a000:live:",
-		"verdicts a000:unknown:absent_once", "tombstone a001:removed:moderator", "readmitted a001::", "readmitted revoked a001::",
-		"lifted a001::", "erased a001:removed:", "verdicts a002:removed:other", "run ended", "erased left_manifest a000::"}, waiting(t, w))
+	testkit.Same(t, "records to be published", []string{"verdicts a000:live: a001:removed:moderator", "fetch a000::",
+		"verdicts a000:live:",
+		"verdicts a000:unknown:absent_once", "tombstone a001:removed:moderator", "readmitted a001::",
+		"readmitted revoked a001::",
+		"lifted a001::", "erased a001:removed:", "verdicts a002:removed:other", "run ended",
+		"erased left_manifest a000::"}, waiting(t, w))
 	queue, err := w.Unpublished(ctx)
 	next, nextErr := w.LogNext(ctx)
 	testkit.OK(t, err, nextErr, w.Close())
@@ -279,8 +282,9 @@ func TestClockOfAGonePostRunsFromTheFirstSign(t *testing.T) {
 func TestCopiesReturnWhatWasRegistered(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	c := Copy{Path: "/copy", Note: "the lab", Format: "folder", Made: hour(1), Files: []File{{Name: "x", SHA256: "d", Size: 3}},
-		Rows: []string{"a"}, Next: map[string]string{"x": "e"}}
+	c := Copy{Path: "/copy", Note: "the lab", Format: "folder", Made: hour(1),
+		Files: []File{{Name: "x", SHA256: "d", Size: 3}},
+		Rows:  []string{"a"}, Next: map[string]string{"x": "e"}}
 	event := auditlog.Event{Kind: auditlog.Copy, Path: digestOf([]byte(c.Path)), Note: c.Note}
 	testkit.OK(t, w.SetCopy(ctx, c, event))
 	c.Open, c.Told = true, "asked the lab"
@@ -304,9 +308,11 @@ func put(t *testing.T, from, to string) {
 // TestOlderStateTakesTombstonesFromTheLog puts parts of a workspace back from a backup. The next writer notes it, loses
 // no record that is there, and takes the tombstones over that the log knows.
 func TestOlderStateTakesTombstonesFromTheLog(t *testing.T) {
-	buried := []Tombstone{stone("a001", manifest.StateDeleted, "author", 1), stone("a000", manifest.StateRemoved, "moderator", 1)}
+	buried := []Tombstone{stone("a001", manifest.StateDeleted, "author", 1),
+		stone("a000", manifest.StateRemoved, "moderator", 1)}
 	all := []string{"copy before", "tombstone a001:deleted:author a000:removed:moderator", "lifted a000::"}
-	older := append(slices.Clone(all), "restored state", "tombstone a001:deleted:author a000:removed:moderator", "copy after")
+	older := append(slices.Clone(all), "restored state", "tombstone a001:deleted:author a000:removed:moderator",
+		"copy after")
 	for _, tt := range []struct {
 		name   string
 		parts  []string
@@ -319,7 +325,8 @@ func TestOlderStateTakesTombstonesFromTheLog(t *testing.T) {
 		{"state.db", []string{"state.db"}, false, 2, older},
 		{"state.db of a killed writer", []string{"state.db"}, true, 2, older},
 		{"audit/", []string{"audit"}, false, 1, []string{"copy before", "restored log", "copy after"}},
-		{"the checkpoint", []string{"audit/checkpoint"}, false, 1, append(slices.Clone(all), "restored checkpoint", "copy after")},
+		{"the checkpoint", []string{"audit/checkpoint"}, false, 1,
+			append(slices.Clone(all), "restored checkpoint", "copy after")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := t.Context()
@@ -565,7 +572,8 @@ func TestAnyHistory(t *testing.T) {
 
 // checkHistory verifies a log, against earlier checkpoints too, and returns its checkpoint. With told it
 // wants each of these notes once and in order, and no other that is not unsure.
-func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told []string, unsure map[string]bool) [][]byte {
+func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told []string,
+	unsure map[string]bool) [][]byte {
 	ctx := t.Context()
 	w, err := Open(ctx, dir, Options{ReadOnly: true})
 	if errors.Is(err, ErrNoWorkspace) {
@@ -645,7 +653,8 @@ func TestEndlessFilesAreNotReadWhole(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	tell(t, w, "x")
 	testkit.OK(t, w.Close())
-	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "log.key", "audit/seal.json"} {
+	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "log.key",
+		"audit/seal.json"} {
 		dir := t.TempDir()
 		testkit.OK(t, os.CopyFS(dir, os.DirFS(w.Dir())), os.Truncate(filepath.Join(dir, name), 1<<40))
 		r := readOnly(t, dir)
@@ -654,7 +663,8 @@ func TestEndlessFilesAreNotReadWhole(t *testing.T) {
 			err = l.Verify(t.Context())
 		}
 		_, _, sealErr := r.ReadSeal(t.Context())
-		if inLog := strings.HasPrefix(name, "audit/") && name != sealName; inLog && err == nil || name == sealName && sealErr == nil {
+		if inLog := strings.HasPrefix(name, "audit/") && name != sealName; inLog && err == nil ||
+			name == sealName && sealErr == nil {
 			t.Errorf("%s: %v, %v", name, err, sealErr)
 		}
 	}
@@ -736,7 +746,8 @@ func TestInspectFindsWhatIsForeign(t *testing.T) {
 	testkit.OK(t, w.StoreImage(ctx, k, []byte("body"), img))
 	img.SHA256, img.PHash = digestOf([]byte("body")), 7
 	testkit.OK(t, w.SetHash(ctx, k, img))
-	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: k, Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}}))
+	testkit.OK(t, w.SetReadings(ctx, NewReading{Key: k,
+		Reading: Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}}))
 	foreign, err := w.ForeignSchema(ctx)
 	testkit.Same(t, "foreign tables of our own", []string(nil), foreign, err)
 	const two = "meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);\nCREATE TABLE entry"
@@ -752,7 +763,8 @@ func TestInspectFindsWhatIsForeign(t *testing.T) {
 	for _, f := range collect(t, files.Walk(ctx, ".")) {
 		names = append(names, f.Name)
 	}
-	testkit.Same(t, "files", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "audit/seal.json", "images/a0/a000.png", "lock",
+	testkit.Same(t, "files", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "audit/seal.json",
+		"images/a0/a000.png", "lock",
 		"log.key", "state.db"}, names)
 	if _, err := Open(ctx, filepath.Join(w.Dir(), "none"), Options{ReadOnly: true, FilesOnly: true}); err == nil {
 		t.Error("a folder that is not there was opened")

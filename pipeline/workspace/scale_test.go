@@ -18,7 +18,8 @@ func BenchmarkClose(b *testing.B) {
 	for stored := 0; stored < b.N; stored += 1000 {
 		var events []auditlog.Event
 		for i := stored; i < min(stored+1000, b.N); i++ {
-			events = append(events, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: manifest.PostID(fmt.Sprintf("1s%07d", i))}},
+			events = append(events, auditlog.Event{Kind: auditlog.Fetch,
+				Posts:  []auditlog.Post{{ID: manifest.PostID(fmt.Sprintf("1s%07d", i))}},
 				SHA256: digest, Original: digest, Pixels: digest})
 		}
 		testkit.OK(b, w.Note(b.Context(), events...))

@@ -139,7 +139,8 @@ func writerParams() url.Values {
 
 // openStateReadOnly opens state.db without writing beside it.
 func (w *Workspace) openStateReadOnly(ctx context.Context) error {
-	params := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}}
+	params := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)",
+		"query_only(ON)"}}
 	// Beside a write-ahead log, which nothing here makes, SQLite would write an index of it: a copy is opened without
 	// it.
 	_, err := w.root.Lstat(stateName + "-wal")
@@ -241,7 +242,8 @@ func (w *Workspace) connect(dir string, params url.Values) error {
 // recognizeState reports whether state.db is empty, and refuses one that is not ours or of another layout.
 func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) {
 	var id, tables int
-	err = w.db.QueryRowContext(ctx, "SELECT count(*), (SELECT application_id FROM pragma_application_id) FROM sqlite_schema").Scan(&tables, &id)
+	err = w.db.QueryRowContext(ctx,
+		"SELECT count(*), (SELECT application_id FROM pragma_application_id) FROM sqlite_schema").Scan(&tables, &id)
 	switch {
 	case hasCode(err, sqlite3.SQLITE_NOTADB):
 		return false, fmt.Errorf("%w: %s is not a SQLite database: %w", ErrNoWorkspace, stateName, err)

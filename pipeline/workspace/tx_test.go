@@ -66,7 +66,8 @@ func TestChangesFollowEachOther(t *testing.T) {
 		testkit.OK(t, f())
 		made := slices.IndexFunc(steps, func(s string) bool { return strings.HasPrefix(s, "create ") })
 		_, temp, _ := strings.Cut(steps[made], " ")
-		testkit.Same(t, "", []string{"create " + temp, "write " + temp, "sync " + temp, fmt.Sprintf("rename images/a0/a00%d.png", i),
+		testkit.Same(t, "", []string{"create " + temp, "write " + temp, "sync " + temp,
+			fmt.Sprintf("rename images/a0/a00%d.png", i),
 			"syncdir images/a0", "commit write the row"}, steps[made:])
 	}
 	steps = nil

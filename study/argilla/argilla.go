@@ -32,7 +32,8 @@ type Export struct {
 	Batches    map[manifest.Key]string // of the records that have the metadata asked for
 }
 
-// A Reader reads the exports of annotation datasets of Argilla, a file after the other: a user of one is the same in all.
+// A Reader reads the exports of annotation datasets of Argilla, a file after the other: a user of one is the same in
+// all.
 type Reader struct {
 	batch   string
 	release *manifest.Release
@@ -61,7 +62,8 @@ type ownID struct {
 
 // New returns a reader that has read nothing. batch names the metadata that tells a record's batch, "" for none.
 func New(batch string, release *manifest.Release) *Reader {
-	return &Reader{batch: batch, release: release, most: maxExport, users: make(map[string]int), ignored: make(map[string]struct{})}
+	return &Reader{batch: batch, release: release, most: maxExport, users: make(map[string]int),
+		ignored: make(map[string]struct{})}
 }
 
 // Export returns what was read.
@@ -87,7 +89,8 @@ func (a *Reader) Read(in io.Reader, file string) error {
 	case err != nil && limited.N <= 0: // the decoder failed at the limit, not at a fault of the file
 		err = a.fail(fmt.Sprintf("the export is larger than %d MiB", a.most>>20), "export it without images and vectors")
 	case err == nil && a.answers == 0:
-		err = a.fail(fmt.Sprintf("none of the %d records has a submitted response to a question that is a category", a.records),
+		err = a.fail(fmt.Sprintf("none of the %d records has a submitted response to a question that is a category",
+			a.records),
 			"name the questions as the categories, or as their columns in release.toml (--release)")
 	}
 	return err
@@ -185,7 +188,8 @@ func (a *Reader) fail(message, hint string) error {
 
 // bad is a problem of the record being read.
 func (a *Reader) bad(message, hint string) error {
-	return &badRecord{manifest.Problem{File: a.file, Message: fmt.Sprintf("record %d: %s", a.records, message), Hint: hint}}
+	return &badRecord{manifest.Problem{File: a.file, Message: fmt.Sprintf("record %d: %s", a.records, message),
+		Hint: hint}}
 }
 
 const exportAgain = "export with dataset.records.to_json(PATH)"
@@ -277,7 +281,8 @@ func (a *Reader) key(r argillaRecord) (manifest.Key, error) {
 		a.seen[key] = true
 		return key, nil
 	}
-	return manifest.Key{}, a.bad("it has no post id", "give records the id of their post, as id or as the metadata post_id")
+	return manifest.Key{}, a.bad("it has no post id",
+		"give records the id of their post, as id or as the metadata post_id")
 }
 
 // isNoAnswer reports whether the metadata of a record say that it is no answer, as the columns of a table do. Its own

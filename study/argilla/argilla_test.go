@@ -40,8 +40,10 @@ func TestReadArgilla(t *testing.T) {
 	labelled := func(id manifest.PostID, given ...[]int) labels.Answers {
 		return labels.Answers{{ID: id}: append(given, nil, nil, nil)}
 	}
-	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"}, Batches: map[manifest.Key]string{{ID: "abc123"}: "t3_abc123"}, Annotators: []labels.Answers{
-		labelled("abc123", []int{0, 2}, []int{2}), labelled("abc123", []int{}, []int{3}), labelled("123456", nil, []int{1})}}
+	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"},
+		Batches: map[manifest.Key]string{{ID: "abc123"}: "t3_abc123"}, Annotators: []labels.Answers{
+			labelled("abc123", []int{0, 2}, []int{2}), labelled("abc123", []int{}, []int{3}),
+			labelled("123456", nil, []int{1})}}
 	testkit.Same(t, "the export", want, got)
 }
 

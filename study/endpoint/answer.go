@@ -58,7 +58,8 @@ func (s said) isQuota() bool { return s.is("insufficient_quota", "billing_hard_l
 
 // isPolicy: OpenAI's, Azure's and DashScope's names. Words of a message decide nothing.
 func (s said) isPolicy() bool {
-	return s.is("content_filter", "content_policy_violation", "moderation_blocked", "invalid_prompt", "data_inspection_failed")
+	return s.is("content_filter", "content_policy_violation", "moderation_blocked", "invalid_prompt",
+		"data_inspection_failed")
 }
 
 // tooLong is what vLLM says of it, the second and third of prompts with pictures; then what Ollama and others say.
@@ -124,19 +125,23 @@ func (s *Server) answered(response *http.Response, sent []string, read func(map[
 	case e.isPolicy():
 		return unusable(Refused)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return Reply{}, &Denied{s.base.Host + " " + says, "is the key in " + KeyName + " or " + KeyName + "_FILE the one for this server?"}
+		return Reply{}, &Denied{s.base.Host + " " + says,
+			"is the key in " + KeyName + " or " + KeyName + "_FILE the one for this server?"}
 	case status == http.StatusPaymentRequired, e.isQuota():
-		return Reply{}, &Denied{s.base.Host + " " + says, "the account has nothing left to spend; what was answered is kept, and the same command goes on"}
+		return Reply{}, &Denied{s.base.Host + " " + says,
+			"the account has nothing left to spend; what was answered is kept, and the same command goes on"}
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return Reply{}, s.unreachable(says+": is the model there, and does the base end as the server's documentation says, "+
-			"mostly in /v1?", true, nil)
+		return Reply{},
+			s.unreachable(says+": is the model there, and does the base end as the server's documentation says, "+
+				"mostly in /v1?", true, nil)
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		if name := e.refuses(sent); name != "" {
 			return Reply{}, &Unsupported{name, s.o.Scrubber.Printable(e.message)}
 		}
 	case s.http.Repeatable(status) && pause > polite.MaxWait:
-		return Reply{}, s.unreachable(fmt.Sprintf("asks to wait %v, more than the %v that a run waits; nothing is lost: run the same command again then",
-			pause.Round(time.Second), polite.MaxWait), false, nil)
+		return Reply{},
+			s.unreachable(fmt.Sprintf("asks to wait %v, more than the %v that a run waits; nothing is lost: run the same command again then",
+				pause.Round(time.Second), polite.MaxWait), false, nil)
 	}
 	return unusable(Failed)
 }

@@ -72,7 +72,8 @@ type Schema struct {
 	JSON json.RawMessage
 }
 
-// Decoding are the parameters of a request by the names of OpenAI's API. The zero value of a pointer, number or list leaves it out.
+// Decoding are the parameters of a request by the names of OpenAI's API. The zero value of a pointer, number or list
+// leaves it out.
 type Decoding struct {
 	Temperature *float64
 	TopP        *float64
@@ -135,7 +136,8 @@ var nameForm = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // Body returns the request as it is sent, byte by byte: the same Chat gives the same body.
 func (c Chat) Body() ([]byte, error) {
-	b := chatBody{Model: c.Model, Temperature: c.Decoding.Temperature, TopP: c.Decoding.TopP, Stop: c.Decoding.Stop, Seed: c.Decoding.Seed}
+	b := chatBody{Model: c.Model, Temperature: c.Decoding.Temperature, TopP: c.Decoding.TopP, Stop: c.Decoding.Stop,
+		Seed: c.Decoding.Seed}
 	for _, m := range c.Messages {
 		sent := chatMessage{Role: m.Role, Content: m.Text}
 		if m.Image != nil {
@@ -190,7 +192,8 @@ func encode(v any) ([]byte, error) {
 // Chat asks a model for one answer. The trouble of a single answer is its outcome; an error is the trouble of the whole
 // run: ErrNotLocal, a *Denied, an *Unsupported, an *Unreachable, or ctx's.
 func (s *Server) Chat(ctx context.Context, c Chat) (Reply, error) {
-	if tag := strings.ToLower(c.Model[strings.LastIndex(c.Model, ":")+1:]); !s.o.ThirdParty && (tag == "cloud" || strings.HasSuffix(tag, "-cloud")) {
+	if tag := strings.ToLower(c.Model[strings.LastIndex(c.Model, ":")+1:]); !s.o.ThirdParty &&
+		(tag == "cloud" || strings.HasSuffix(tag, "-cloud")) {
 		// Ollama on this machine hands such a request on to its maker, in any case of the name.
 		return Reply{}, fmt.Errorf("%s runs the model %s elsewhere: %w", s.base.Host, c.Model, ErrNotLocal)
 	}

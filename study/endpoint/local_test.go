@@ -21,8 +21,8 @@ import (
 	"rehydrate/study/endpoint"
 )
 
-// elsewhere is a server on an address of this machine that is not loopback, as another machine would have, the number of
-// connections that it saw, and what has a value for each time that it was taken for a proxy.
+// elsewhere is a server on an address of this machine that is not loopback, as another machine would have, the number
+// of connections that it saw, and what has a value for each time that it was taken for a proxy.
 func elsewhere(t *testing.T) (*modelserver.Server, *atomic.Int64, <-chan struct{}) {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
@@ -49,11 +49,12 @@ func elsewhere(t *testing.T) (*modelserver.Server, *atomic.Int64, <-chan struct{
 			server.ServeHTTP(w, r)
 		})
 		var seen atomic.Int64
-		web := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler, ConnState: func(_ net.Conn, s http.ConnState) {
-			if s == http.StateNew {
-				seen.Add(1)
-			}
-		}}}
+		web := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler,
+			ConnState: func(_ net.Conn, s http.ConnState) {
+				if s == http.StateNew {
+					seen.Add(1)
+				}
+			}}}
 		web.Start()
 		t.Cleanup(web.Close)
 		server.URL = web.URL + "/v1"
@@ -81,23 +82,27 @@ func TestLocalAlone(t *testing.T) {
 		o    endpoint.Options
 		want error
 	}{
-		"its address":                      {endpoint.Options{URL: server.URL}, endpoint.ErrNotLocal},
-		"a name of no machine":             {endpoint.Options{URL: "http://models.example:1/v1"}, endpoint.ErrNotLocal},
-		"0.0.0.0":                          {endpoint.Options{URL: "http://0.0.0.0:" + port + "/v1"}, endpoint.ErrNotLocal},
-		"an address in another spelling":   {endpoint.Options{URL: "http://3221225986:" + port + "/v1"}, endpoint.ErrNotLocal},
+		"its address":          {endpoint.Options{URL: server.URL}, endpoint.ErrNotLocal},
+		"a name of no machine": {endpoint.Options{URL: "http://models.example:1/v1"}, endpoint.ErrNotLocal},
+		"0.0.0.0":              {endpoint.Options{URL: "http://0.0.0.0:" + port + "/v1"}, endpoint.ErrNotLocal},
+		"an address in another spelling": {endpoint.Options{URL: "http://3221225986:" + port + "/v1"},
+			endpoint.ErrNotLocal},
 		"a redirect to it":                 {endpoint.Options{URL: redirect.URL}, nil},
 		"a proxy for what is on localhost": {endpoint.Options{URL: "https://127.0.0.1:1/v1", Proxy: proxy}, nil},
-		"the key in clear":                 {endpoint.Options{URL: server.URL, ThirdParty: true, Key: secret.New(canary)}, nil},
+		"the key in clear": {endpoint.Options{URL: server.URL, ThirdParty: true, Key: secret.New(canary)},
+			nil},
 	} {
 		r, err := open(t, tt.o).Chat(t.Context(), hello)
-		if err == nil || tt.want != nil && !errors.Is(err, tt.want) || strings.Contains(fmt.Sprintf("%+v %#v", err, err), "CANARY") {
+		if err == nil || tt.want != nil && !errors.Is(err, tt.want) ||
+			strings.Contains(fmt.Sprintf("%+v %#v", err, err), "CANARY") {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
 	if n := seen.Load(); n != 0 {
 		t.Errorf("the other address saw %d connections", n)
 	}
-	if r, err := open(t, endpoint.Options{URL: server.URL, ThirdParty: true}).Chat(t.Context(), hello); err != nil || r.Outcome != ok || seen.Load() != 1 {
+	if r, err := open(t, endpoint.Options{URL: server.URL, ThirdParty: true}).Chat(t.Context(), hello); err != nil ||
+		r.Outcome != ok || seen.Load() != 1 {
 		t.Errorf("as a third party: %+v, %v, %d connections", r, err, seen.Load())
 	}
 	// The proxy is that of the environment.
@@ -111,30 +116,35 @@ func TestLocalAlone(t *testing.T) {
 
 	// Ollama hands these on to machines of its maker.
 	here := modelserver.New(t, "ollama")
-	for model, local := range map[string]bool{"gpt-oss:120b-cloud": false, "glm-4.6:cloud": false, "qwen3-vl:8b": true, "cloud": false, "my-cloudy:1b": true, "GPT-OSS:120B-Cloud": false} {
+	for model, local := range map[string]bool{"gpt-oss:120b-cloud": false, "glm-4.6:cloud": false, "qwen3-vl:8b": true,
+		"cloud": false, "my-cloudy:1b": true, "GPT-OSS:120B-Cloud": false} {
 		c := hello
 		c.Model = model
-		if _, err := open(t, endpoint.Options{URL: here.URL}).Chat(t.Context(), c); (err == nil) != local || err != nil && !errors.Is(err, endpoint.ErrNotLocal) {
+		if _, err := open(t, endpoint.Options{URL: here.URL}).Chat(t.Context(), c); (err == nil) != local ||
+			err != nil && !errors.Is(err, endpoint.ErrNotLocal) {
 			t.Errorf("%s: %v", model, err)
 		}
 	}
 }
 
-// TestHuge: an answer of 1 GB, with its length told or not, packed or not, costs a few MB of memory and is not waited for.
+// TestHuge: an answer of 1 GB, with its length told or not, packed or not, costs a few MB of memory and is not waited
+// for.
 func TestHuge(t *testing.T) {
 	const gb = 1 << 30
 	server := modelserver.New(t, "vllm")
 	s := open(t, endpoint.Options{URL: server.URL})
 	var taken atomic.Int64
-	for name, play := range map[string]modelserver.Play{"told": modelserver.Huge(gb, true, &taken), "not told": modelserver.Huge(gb, false, &taken),
-		"packed": modelserver.Bomb(gb)} {
+	for name, play := range map[string]modelserver.Play{"told": modelserver.Huge(gb, true, &taken),
+		"not told": modelserver.Huge(gb, false, &taken),
+		"packed":   modelserver.Bomb(gb)} {
 		server.Play = play
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		began := time.Now()
 		r, err := s.Chat(t.Context(), hello)
 		runtime.ReadMemStats(&after)
-		if err != nil || r.Outcome != tooLarge || r.Raw != nil || !strings.Contains(r.Detail, fmt.Sprint(endpoint.MaxAnswer)) {
+		if err != nil || r.Outcome != tooLarge || r.Raw != nil ||
+			!strings.Contains(r.Detail, fmt.Sprint(endpoint.MaxAnswer)) {
 			t.Errorf("%s: %s %q, %v", name, r.Outcome, r.Detail, err)
 		}
 		t.Logf("%s: %d MB allocated, %v", name, (after.TotalAlloc-before.TotalAlloc)>>20, time.Since(began))
@@ -152,9 +162,12 @@ func TestHuge(t *testing.T) {
 
 // TestOpenRefuses: a base that is not one is refused, without what stands in it.
 func TestOpenRefuses(t *testing.T) {
-	for _, url := range []string{"", "127.0.0.1:8000", "localhost:8000/v1", "ftp://127.0.0.1/v1", "http:///v1", "http://me:" + canary + "@127.0.0.1/v1",
-		"http://127.0.0.1/v1?key=" + canary, "http://127.0.0.1/v1#" + canary, "http://127.0.0.1:" + canary, "http://127.0.0.1/v1?", "\x7f"} {
-		if s, err := endpoint.Open(endpoint.Options{URL: url}); err == nil || s != nil || strings.Contains(err.Error(), "CANARY") {
+	for _, url := range []string{"", "127.0.0.1:8000", "localhost:8000/v1", "ftp://127.0.0.1/v1", "http:///v1",
+		"http://me:" + canary + "@127.0.0.1/v1",
+		"http://127.0.0.1/v1?key=" + canary, "http://127.0.0.1/v1#" + canary, "http://127.0.0.1:" + canary,
+		"http://127.0.0.1/v1?", "\x7f"} {
+		if s, err := endpoint.Open(endpoint.Options{URL: url}); err == nil || s != nil ||
+			strings.Contains(err.Error(), "CANARY") {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
@@ -186,18 +199,21 @@ func TestKey(t *testing.T) {
 		"no key":   {map[string]string{"ENDPOINT_API_KEY": canary + "\r\nX: y"}, "is not a key", ""},
 	} {
 		key, err := endpoint.KeyFromEnv(func(name string) string { return tt.env[name] })
-		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "CANARY")) || key.Reveal() != tt.key {
+		if (err == nil) != (tt.want == "") || err != nil &&
+			(!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "CANARY")) || key.Reveal() != tt.key {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	server := modelserver.New(t, "vllm")
 	server.Answer = func(modelserver.Request) string { return "the key is " + canary }
 	scrubber := new(secret.Scrubber)
-	r, err := open(t, endpoint.Options{URL: server.URL, Key: secret.New(canary), Scrubber: scrubber}).Chat(t.Context(), hello)
+	r, err := open(t, endpoint.Options{URL: server.URL, Key: secret.New(canary), Scrubber: scrubber}).Chat(t.Context(),
+		hello)
 	if err != nil || r.Text != "the key is [redacted]" || strings.Contains(string(r.Raw), "CANARY") {
 		t.Errorf("an answer that repeats the key: %q, %v", r.Text, err)
 	}
-	server.Play = modelserver.Status(200, `{"model":"\u0043ANARY-key-5d1f77","choices":[{"finish_reason":"stop","message":{"content":"\u0043ANARY-key-5d1f77"}}]}`)
+	server.Play = modelserver.Status(200,
+		`{"model":"\u0043ANARY-key-5d1f77","choices":[{"finish_reason":"stop","message":{"content":"\u0043ANARY-key-5d1f77"}}]}`)
 	r, err = open(t, endpoint.Options{URL: server.URL, Key: secret.New(canary)}).Chat(t.Context(), hello)
 	if err != nil || r.Text != "[redacted]" || r.Model != "[redacted]" {
 		t.Errorf("the key in another spelling: %q of %q, %v", r.Text, r.Model, err)
@@ -209,7 +225,8 @@ func TestKey(t *testing.T) {
 	if got := scrubber.Scrub("x " + canary); got != "x [redacted]" {
 		t.Errorf("scrubbed: %q", got)
 	}
-	if _, err := open(t, endpoint.Options{URL: server.URL}).Chat(t.Context(), hello); err != nil || server.Requests()[2].Header.Get("Authorization") != "" {
+	if _, err := open(t, endpoint.Options{URL: server.URL}).Chat(t.Context(), hello); err != nil ||
+		server.Requests()[2].Header.Get("Authorization") != "" {
 		t.Errorf("without a key: %v", err)
 	}
 }
@@ -231,16 +248,19 @@ func FuzzAnswer(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, status int, kind string, body []byte, moderation bool) {
-		answer := &http.Response{StatusCode: status, Status: fmt.Sprint(status), Header: http.Header{"Content-Type": {kind}, "Retry-After": {kind}, "Location": {kind}},
-			Body: io.NopCloser(strings.NewReader(string(body)))}
+		answer := &http.Response{StatusCode: status, Status: fmt.Sprint(status),
+			Header: http.Header{"Content-Type": {kind}, "Retry-After": {kind}, "Location": {kind}},
+			Body:   io.NopCloser(strings.NewReader(string(body)))}
 		r, err := s.Answered(answer, moderation)
-		if (r.Outcome == "") != (err != nil) || r.Outcome == ok && !moderation && strings.TrimSpace(r.Text) == "" || r.Outcome == ok && r.Raw == nil {
+		if (r.Outcome == "") != (err != nil) || r.Outcome == ok && !moderation && strings.TrimSpace(r.Text) == "" ||
+			r.Outcome == ok && r.Raw == nil {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if strings.ContainsFunc(r.Detail, func(c rune) bool { return c < ' ' || c > '~' }) || len(r.Detail) > 200 {
 			t.Errorf("detail %q", r.Detail)
 		}
-		if err == nil && (r.Usage.Prompt < 0 || r.Usage.Completion < 0) || strings.Contains(string(r.Raw)+r.Text+r.Detail+fmt.Sprint(err), canary) {
+		if err == nil && (r.Usage.Prompt < 0 || r.Usage.Completion < 0) ||
+			strings.Contains(string(r.Raw)+r.Text+r.Detail+fmt.Sprint(err), canary) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})

@@ -82,12 +82,14 @@ func TestMarks(t *testing.T) {
 		{`"images_dropped":0,"num_images_processed":1,"tokens_truncated":0,"context_shift":false,"cancelled":false,"cancelled_at":null`, ``, ``, ok},
 		{`"dropped_params":["seed","top_p"],"warnings":["the image was resized to 1024 x 768"],"knowledge_cutoff":"2025-06"`, ``, ``, ok},
 		{`"__verbose":{"index":0,"stop":true,"truncated":false,"stop_type":"eos","stopping_word":"","has_new_line":true,"generation_settings":` +
-			`{"n_discard":0,"ignore_eos":false,"context_shift":true,"timeout":300},"timings":{"prompt_n":1,"cache_n":0}}`, ``, ``, ok},
+			`{"n_discard":0,"ignore_eos":false,"context_shift":true,"timeout":300},"timings":{"prompt_n":1,"cache_n":0}}`,
+			``, ``, ok},
 		{`"stopped_eos":false,"stopped_word":true,"stopped_limit":false`, ``, ``, ok},
 		{`"usage":{"prompt_tokens":7,"truncated_tokens":0,"prompt_tokens_details":{"image_tokens":0,"cached_tokens":0}},"service_tier":"default"`,
 			`"stop_reason":null,"token_ids":null,"matched_stop":151645,"native_finish_reason":"STOP"`,
 			`"annotations":[],"audio":null,"function_call":null,"tool_calls":[]`, ok},
-		{`"stats":{"stop_reason":"eosFound"},"x_groq":{"id":"req_1"},"provider":"x","is_byok":false,"timeout":300`, ``, ``, ok},
+		{`"stats":{"stop_reason":"eosFound"},"x_groq":{"id":"req_1"},"provider":"x","is_byok":false,"timeout":300`, ``,
+			``, ok},
 		{`"truncation":"disabled","incomplete_details":null,"done":true,"warnings":[]`, ``, ``, ok},
 		{`"warnings":["the parameter seed is ignored","max_tokens is deprecated"]`, ``, ``, ok},
 		{`"promptFeedback":{"blockReason":"BLOCK_REASON_UNSPECIFIED"},"is_refusal":"false"`, ``, ``, ok},
@@ -95,7 +97,8 @@ func TestMarks(t *testing.T) {
 		{`"usage":{"completion_tokens_details":{"rejected_prediction_tokens":7}}`, ``, ``, ok},
 		{``, `"stop_reason":"}","finish_details":{"type":"stop"},"logprobs":{"content":[{"token":"refusal"}],"refusal":null}`, ``, ok},
 		{``, ``, `"refusal":"","reasoning_content":"it is truncated","annotations":[{"type":"url_citation"}]`, ok},
-		{``, `"content_filter_results":{"error":{"code":"content_filter_error"},"custom_blocklists":{"filtered":false}}`, ``, ok},
+		{``, `"content_filter_results":{"error":{"code":"content_filter_error"},"custom_blocklists":{"filtered":false}}`,
+			``, ok},
 	}
 	for _, test := range tests {
 		joined := func(fields ...string) string { return strings.Trim(strings.Join(fields, ","), ",") }
@@ -202,7 +205,8 @@ func TestSecondAnswers(t *testing.T) {
 		{``, ``, `"severity":"SS2"`, failed},
 		{``, ``, `"json":` + other, failed},
 		{``, ``, `"final":` + strconv.Quote(other), failed},
-		{``, `"messages":[{"role":"user","content":"{}"},{"role":"assistant","content":` + strconv.Quote(other) + `}]`, ``, failed},
+		{``, `"messages":[{"role":"user","content":"{}"},{"role":"assistant","content":` + strconv.Quote(other) + `}]`,
+			``, failed},
 
 		{`"outputs":[` + strconv.Quote(said) + `],"result":` + said + `,"severity":" ss1 "`, ``,
 			`"json":{"Severity":["SS1"]}`, ok},
@@ -334,7 +338,8 @@ func TestUsageMarks(t *testing.T) {
 func TestModerationMarks(t *testing.T) {
 	for fields, want := range map[string]endpoint.Outcome{
 		`"success":false`: failed, `"timed_out":true`: failed, `"code":500`: failed, `"cancelled":true`: failed,
-		`"warnings":["image could not be fetched"]`: truncated, `"tokens_truncated":9`: truncated, `"images_dropped":2`: truncated,
+		`"warnings":["image could not be fetched"]`: truncated, `"tokens_truncated":9`: truncated,
+		`"images_dropped":2`: truncated,
 		`"status":"partial"`: failed, `"state":"unfinished"`: failed, `"status":"flagged"`: ok, `"status":"Done"`: ok,
 		`"policy_violation":true,"action":"block","decision":"reject"`: ok, `"flagged":true,"sensitive":true,"code":0`: ok,
 	} {

@@ -143,7 +143,8 @@ func (r Reply) counted(body []byte) Reply {
 
 // isPage reports whether an answer is a web page, as something that is no server of models sends.
 func isPage(header http.Header, body []byte) bool {
-	return strings.HasPrefix(header.Get("Content-Type"), "text/html") || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
+	return strings.HasPrefix(header.Get("Content-Type"), "text/html") ||
+		bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
 }
 
 func failed(format string, args ...any) Reply {

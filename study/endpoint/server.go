@@ -120,7 +120,8 @@ func Open(o Options) (*Server, error) {
 	case err != nil || base.Hostname() == "" || base.Scheme != "http" && base.Scheme != "https":
 		return nil, errors.New("the endpoint is not a URL: write its base, for example http://127.0.0.1:8000/v1")
 	case base.User != nil || base.RawQuery != "" || base.ForceQuery || base.Fragment != "":
-		return nil, fmt.Errorf("the endpoint holds more than a base, as http://127.0.0.1:8000/v1: a key belongs into %s", KeyName)
+		return nil, fmt.Errorf("the endpoint holds more than a base, as http://127.0.0.1:8000/v1: a key belongs into %s",
+			KeyName)
 	}
 	base.Path, base.RawPath = strings.TrimRight(base.Path, "/"), ""
 	o.Log, o.Scrubber = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Scrubber, new(secret.Scrubber))
@@ -185,8 +186,8 @@ func (s *Server) guard(*polite.ConnectTo) func(network, address string, c syscal
 	}
 }
 
-// Checked returns the same server for requests that have check called before each attempt, when its turn has come. An error
-// of check keeps the request back, and is the question's.
+// Checked returns the same server for requests that have check called before each attempt, when its turn has come. An
+// error of check keeps the request back, and is the question's.
 func (s *Server) Checked(check func() error) *Server {
 	checked := *s
 	checked.check = check
@@ -215,7 +216,8 @@ func (s *Server) ask(ctx context.Context, path string, body []byte, read func(ma
 		reply, err = s.answered(response, parametersOf(body), read)
 	}
 	reply.Sent = sent.sent()
-	s.o.Log.Debug("asked", "path", path, "outcome", reply.Outcome, "took", time.Since(begin).Round(time.Millisecond), "error", err)
+	s.o.Log.Debug("asked", "path", path, "outcome", reply.Outcome, "took", time.Since(begin).Round(time.Millisecond),
+		"error", err)
 	return reply, err
 }
 

@@ -49,14 +49,17 @@ func ptr[T any](v T) *T { return &v }
 // full is a request with all that one can hold.
 func full(t testing.TB, d endpoint.Dialect) endpoint.Chat {
 	return endpoint.Chat{Model: "m", Dialect: d, Omit: d.Omits(),
-		Messages: []endpoint.Message{{Role: "system", Text: "You label."}, {Role: "user", Text: "an example", Image: picture(t)},
+		Messages: []endpoint.Message{{Role: "system", Text: "You label."},
+			{Role: "user", Text: "an example", Image: picture(t)},
 			{Role: "assistant", Text: `{"severity":"SS1"}`}, {Role: "user", Text: "prompt <&>", Image: picture(t)}},
-		Schema:   &endpoint.Schema{Name: "related content", JSON: json.RawMessage(`{"type":"object","properties":{"severity":{"enum":["SS1"]}},"required":["severity"],"additionalProperties":false}`)},
-		Decoding: endpoint.Decoding{Temperature: ptr(0.0), TopP: ptr(1.0), MaxTokens: 128, Stop: []string{"}"}, Seed: ptr(int64(7))}}
+		Schema: &endpoint.Schema{Name: "related content",
+			JSON: json.RawMessage(`{"type":"object","properties":{"severity":{"enum":["SS1"]}},"required":["severity"],"additionalProperties":false}`)},
+		Decoding: endpoint.Decoding{Temperature: ptr(0.0), TopP: ptr(1.0), MaxTokens: 128, Stop: []string{"}"},
+			Seed: ptr(int64(7))}}
 }
 
-// TestDialects: what is sent to each kind of server is what OpenAI's specification allows, which the test server checks,
-// and each kind of answer is understood.
+// TestDialects: what is sent to each kind of server is what OpenAI's specification allows, which the test server
+// checks, and each kind of answer is understood.
 func TestDialects(t *testing.T) {
 	for _, d := range endpoint.Dialects {
 		server := modelserver.New(t, string(d))
@@ -72,7 +75,8 @@ func TestDialects(t *testing.T) {
 		if d == endpoint.OpenAI {
 			want = `{"severity":"SS1"}`
 		}
-		if err != nil || r.Outcome != endpoint.OK || r.Text != want || !strings.HasPrefix(r.Model, "m") || r.Usage.Completion == 0 || r.Usage.Prompt == 0 {
+		if err != nil || r.Outcome != endpoint.OK || r.Text != want || !strings.HasPrefix(r.Model, "m") ||
+			r.Usage.Completion == 0 || r.Usage.Prompt == 0 {
 			t.Errorf("%s: %+v, %v", d, r, err)
 		}
 		if err := modelserver.CheckAnswer("/v1/chat/completions", r.Raw); d == endpoint.OpenAI && err != nil {
@@ -82,7 +86,8 @@ func TestDialects(t *testing.T) {
 		for _, tt := range []struct {
 			part string
 			in   bool
-		}{{`"temperature":0,"top_p":1,`, d != endpoint.OpenAI}, {`"stop":["}"]`, d != endpoint.OpenAI}, {`"max_tokens":128`, d != endpoint.OpenAI},
+		}{{`"temperature":0,"top_p":1,`, d != endpoint.OpenAI}, {`"stop":["}"]`, d != endpoint.OpenAI},
+			{`"max_tokens":128`, d != endpoint.OpenAI},
 			{`"max_completion_tokens":128`, d == endpoint.OpenAI}, {`"seed":7`, true}, {`prompt <&>`, true},
 			{`"response_format":{"type":"json_schema","json_schema":{"name":"related_content","strict":true,"schema":{"type":"object",`, true}} {
 			if strings.Contains(got, tt.part) != tt.in {
@@ -99,7 +104,8 @@ func TestDialects(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || r.Outcome != endpoint.OK || !strings.Contains(string(r.Raw), `"self-harm":0.91`) || r.Model != "omni" {
+		if err != nil || r.Outcome != endpoint.OK || !strings.Contains(string(r.Raw), `"self-harm":0.91`) ||
+			r.Model != "omni" {
 			t.Errorf("moderation: %+v, %v", r, err)
 		}
 		if err := modelserver.CheckAnswer("/v1/moderations", r.Raw); err != nil {
@@ -134,7 +140,8 @@ func TestOmit(t *testing.T) {
 			t.Errorf("%s without all: %v", d, got)
 		}
 	}
-	for list, want := range map[string]string{"": "[]", "temperature": "[temperature]", "stop, seed": "[stop seed]", "n": "error", "stop,": "error", "max_completion_tokens": "error"} {
+	for list, want := range map[string]string{"": "[]", "temperature": "[temperature]", "stop, seed": "[stop seed]",
+		"n": "error", "stop,": "error", "max_completion_tokens": "error"} {
 		names, err := endpoint.ParseOmit(list)
 		got := fmt.Sprint(names)
 		if err != nil {
@@ -173,7 +180,8 @@ type misbehaviour struct {
 }
 
 const (
-	ok, refused, truncated, empty, tooLarge, failed = endpoint.OK, endpoint.Refused, endpoint.Truncated, endpoint.Empty, endpoint.TooLarge, endpoint.Failed
+	ok, refused, truncated, empty, tooLarge, failed = endpoint.OK, endpoint.Refused, endpoint.Truncated, endpoint.Empty,
+		endpoint.TooLarge, endpoint.Failed
 
 	seconds = time.Second
 )
@@ -187,32 +195,46 @@ func misbehaviours() []misbehaviour {
 	says, status, fails := modelserver.Says, modelserver.Status, modelserver.Error
 	return []misbehaviour{
 		{"429, seconds", limit("Retry-After", "20"), ok, "{", 2, [2]time.Duration{20 * seconds, 22 * seconds}},
-		{"429, date", limit("Retry-After", "Mon, 02 Jan 2006 15:04:35 GMT", "Date", "Mon, 02 Jan 2006 15:04:05 GMT"), ok, "{", 2, [2]time.Duration{30 * seconds, 32 * seconds}},
-		{"429, date in the past", limit("Retry-After", "Mon, 02 Jan 2006 15:04:00 GMT", "Date", "Mon, 02 Jan 2006 15:04:05 GMT"), ok, "{", 2, [2]time.Duration{0, 2 * seconds}},
-		{"429, milliseconds", limit("Retry-After-Ms", "2500", "Retry-After", "3"), ok, "{", 2, [2]time.Duration{2500 * time.Millisecond, 3 * seconds}},
-		{"429, OpenAI's requests", limit("X-RateLimit-Reset-Requests", "6m0s", "X-RateLimit-Remaining-Requests", "0", "X-RateLimit-Reset-Tokens", "9m0s", "X-RateLimit-Remaining-Tokens", "5000"), ok, "{", 2, [2]time.Duration{6 * time.Minute, 361 * seconds}},
-		{"429, OpenAI's tokens", limit("X-RateLimit-Reset-Tokens", "7.66s"), ok, "{", 2, [2]time.Duration{7660 * time.Millisecond, 9 * seconds}},
-		{"429, date in seconds", limit("X-RateLimit-Reset-Requests", "1763800000"), ok, "{", 2, [2]time.Duration{0, 2 * seconds}},
+		{"429, date", limit("Retry-After", "Mon, 02 Jan 2006 15:04:35 GMT", "Date", "Mon, 02 Jan 2006 15:04:05 GMT"), ok,
+			"{", 2, [2]time.Duration{30 * seconds, 32 * seconds}},
+		{"429, date in the past", limit("Retry-After", "Mon, 02 Jan 2006 15:04:00 GMT", "Date",
+			"Mon, 02 Jan 2006 15:04:05 GMT"), ok, "{", 2, [2]time.Duration{0, 2 * seconds}},
+		{"429, milliseconds", limit("Retry-After-Ms", "2500", "Retry-After", "3"), ok, "{", 2,
+			[2]time.Duration{2500 * time.Millisecond, 3 * seconds}},
+		{"429, OpenAI's requests", limit("X-RateLimit-Reset-Requests", "6m0s", "X-RateLimit-Remaining-Requests", "0",
+			"X-RateLimit-Reset-Tokens", "9m0s", "X-RateLimit-Remaining-Tokens", "5000"), ok, "{", 2,
+			[2]time.Duration{6 * time.Minute, 361 * seconds}},
+		{"429, OpenAI's tokens", limit("X-RateLimit-Reset-Tokens", "7.66s"), ok, "{", 2,
+			[2]time.Duration{7660 * time.Millisecond, 9 * seconds}},
+		{"429, date in seconds", limit("X-RateLimit-Reset-Requests", "1763800000"), ok, "{", 2,
+			[2]time.Duration{0, 2 * seconds}},
 		{"429, no header", limit(), ok, "{", 2, [2]time.Duration{seconds / 2, seconds}},
 		{"429, nonsense", limit("Retry-After", "soon"), ok, "{", 2, [2]time.Duration{seconds / 2, seconds}},
 		{"429, negative", limit("Retry-After", "-5"), ok, "{", 2, [2]time.Duration{seconds / 2, seconds}},
 		{"429, too long", limit("Retry-After", "86400"), "", "asks to wait 24h0m0s, more than the 15m0s", 1, atOnce},
 		{"429, without end", limit("Retry-After", "1e300"), "", "asks to wait", 1, atOnce},
-		{"429 for ever", fails(429, "Rate limit reached", "rate_limit_exceeded"), failed, "429 Too Many Requests: Rate limit reached", 6, [2]time.Duration{15 * seconds, 31 * seconds}},
-		{"insufficient_quota", fails(429, "You exceeded your current quota", "insufficient_quota", "Retry-After", "1"), "", "You exceeded your current quota the account has nothing left", 1, atOnce},
+		{"429 for ever", fails(429, "Rate limit reached", "rate_limit_exceeded"), failed,
+			"429 Too Many Requests: Rate limit reached", 6, [2]time.Duration{15 * seconds, 31 * seconds}},
+		{"insufficient_quota", fails(429, "You exceeded your current quota", "insufficient_quota", "Retry-After", "1"),
+			"", "You exceeded your current quota the account has nothing left", 1, atOnce},
 		{"402", fails(402, "Insufficient credits", ""), "", "nothing left to spend", 1, atOnce},
 		{"500", once(status(500, `<html>`)), ok, "{", 2, [2]time.Duration{seconds / 2, seconds}},
-		{"500 for ever", status(500, `{"error":"out of memory"}`), failed, "500 Internal Server Error: out of memory", 6, [2]time.Duration{15 * seconds, 31 * seconds}},
-		{"503, loading", once(status(503, `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`, "Retry-After", "5")), ok, "{", 2, [2]time.Duration{5 * seconds, 6 * seconds}},
-		{"529", once(status(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)), ok, "{", 2, [2]time.Duration{seconds / 2, seconds}},
+		{"500 for ever", status(500, `{"error":"out of memory"}`), failed, "500 Internal Server Error: out of memory", 6,
+			[2]time.Duration{15 * seconds, 31 * seconds}},
+		{"503, loading", once(status(503, `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`,
+			"Retry-After", "5")), ok, "{", 2, [2]time.Duration{5 * seconds, 6 * seconds}},
+		{"529", once(status(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)), ok, "{",
+			2, [2]time.Duration{seconds / 2, seconds}},
 		{"408", once(status(408, "")), ok, "{", 2, [2]time.Duration{seconds / 2, seconds}},
 		{"409", once(status(409, "")), ok, "{", 2, [2]time.Duration{seconds / 2, seconds}},
 		{"501", status(501, ""), failed, "501 Not Implemented", 1, atOnce},
 		{"broken connection", once(modelserver.Break), ok, "{", 2, [2]time.Duration{seconds / 2, seconds}},
-		{"broken for ever", modelserver.Break, failed, "read the answer: unexpected EOF", 6, [2]time.Duration{15 * seconds, 31 * seconds}},
+		{"broken for ever", modelserver.Break, failed, "read the answer: unexpected EOF", 6,
+			[2]time.Duration{15 * seconds, 31 * seconds}},
 
 		{"refusal", modelserver.Refusal, refused, "I'm sorry, I can't help with that.", 1, atOnce},
-		{"refusal in words", says("I'm sorry, but I can't help with that.", "stop"), ok, "I'm sorry, but", 1, atOnce}, // never guessed
+		{"refusal in words", says("I'm sorry, but I can't help with that.", "stop"), ok, "I'm sorry, but", 1, atOnce},
+		// never guessed
 		{"content filter", says("", "content_filter"), refused, "content_filter", 1, atOnce},
 		{"content filter, half an answer", says(`{"sev`, "content_filter"), refused, "content_filter", 1, atOnce},
 		{"content policy", fails(400, "The response was filtered", "content_filter"), refused, "The response was filtered", 1, atOnce},
@@ -226,33 +248,61 @@ func misbehaviours() []misbehaviour {
 		{"prose", says("The severity is SS2.", "stop"), ok, "The severity is SS2.", 1, atOnce},
 		{"fences", says("```json\n{\"severity\":\"SS2\"}\n```", "stop"), ok, "```json", 1, atOnce},
 		{"wrong labels", says(`{"severity":"SS99"}`, "stop"), ok, "SS99", 1, atOnce},
-		{"another model", status(200, `{"model":"other","choices":[{"finish_reason":"stop","message":{"content":"{}"}}]}`), ok, "{}", 1, atOnce},
-		{"model that is not a text", status(200, `{"model":7,"usage":[],"choices":[{"finish_reason":"stop","message":{"content":"{}"}}]}`), ok, "{}", 1, atOnce},
+		{"another model",
+			status(200, `{"model":"other","choices":[{"finish_reason":"stop","message":{"content":"{}"}}]}`), ok, "{}", 1,
+			atOnce},
+		{"model that is not a text",
+			status(200, `{"model":7,"usage":[],"choices":[{"finish_reason":"stop","message":{"content":"{}"}}]}`), ok, "{}",
+			1, atOnce},
 		{"a stream", modelserver.Stream, failed, "streams its answer", 1, atOnce},
 		{"no choice", status(200, `{"choices":[]}`), failed, "no choice", 1, atOnce},
-		{"bad gzip", status(200, "not packed", "Content-Encoding", "gzip"), failed, "gzip", 6, [2]time.Duration{15 * seconds, 31 * seconds}},
-		{"an error as 200", status(200, `{"error":{"message":"upstream is down","code":502}}`), failed, "upstream is down", 1, atOnce},
+		{"bad gzip", status(200, "not packed", "Content-Encoding", "gzip"), failed, "gzip", 6,
+			[2]time.Duration{15 * seconds, 31 * seconds}},
+		{"an error as 200", status(200, `{"error":{"message":"upstream is down","code":502}}`), failed,
+			"upstream is down", 1, atOnce},
 		{"not JSON", status(200, `<html>hello`), failed, "not that of a chat", 1, atOnce},
 		{"cut JSON", status(200, `{"choices":[{"message":`), failed, "not that of a chat", 1, atOnce},
 		{"deep JSON", status(200, strings.Repeat("[", 1<<20)), failed, "not that of a chat", 1, atOnce},
 		{"another shape", status(200, `{"choices":{"message":{"content":[1]}}}`), failed, "not that of a chat", 1, atOnce},
 
-		{"too long for the model", fails(400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"), tooLarge, "maximum context", 1, atOnce},
-		{"too long for vLLM", status(400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","param":null,"code":400}}`), tooLarge, "maximum context", 1, atOnce},
-		{"too long with pictures for vLLM", status(400, `{"error":{"message":"The decoder prompt (length 12324) is longer than the maximum model length of 8192. Make sure that","code":400}}`), tooLarge, "maximum model length", 1, atOnce},
-		{"too long with pictures for an older vLLM", status(400, `{"object":"error","message":"The prompt (total length 6287) is too long to fit into the model (context length 4096)."}`), tooLarge, "too long to fit", 1, atOnce},
-		{"too long for llama.cpp", status(400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), tooLarge, "context size", 1, atOnce},
+		{"too long for the model", fails(400, "This model's maximum context length is 8192 tokens.",
+			"context_length_exceeded"), tooLarge, "maximum context", 1, atOnce},
+		{"too long for vLLM",
+			status(400,
+				`{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","param":null,"code":400}}`), tooLarge, "maximum context", 1, atOnce},
+		{"too long with pictures for vLLM", status(400,
+			`{"error":{"message":"The decoder prompt (length 12324) is longer than the maximum model length of 8192. Make sure that","code":400}}`), tooLarge, "maximum model length", 1, atOnce},
+		{"too long with pictures for an older vLLM",
+			status(400,
+				`{"object":"error","message":"The prompt (total length 6287) is too long to fit into the model (context length 4096)."}`), tooLarge, "too long to fit", 1, atOnce},
+		{"too long for llama.cpp",
+			status(400,
+				`{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), tooLarge, "context size", 1, atOnce},
 		{"413", status(413, ""), tooLarge, "413", 1, atOnce},
-		{"bad picture", fails(400, "You uploaded an unsupported image", "invalid_image_format"), failed, "unsupported image", 1, atOnce},
-		{"unknown parameter", status(400, `{"error":{"message":"Unsupported parameter: 'stop' is not supported with this model.","type":"invalid_request_error","param":"stop","code":"unsupported_parameter"}}`), "", "leave it out: --omit stop", 1, atOnce},
-		{"unknown parameter without a name", status(422, `{"detail":[{"type":"extra_forbidden","loc":["body","seed"],"msg":"Extra inputs are not permitted"}]}`), "", "--omit seed", 1, atOnce},
-		{"vLLM's older form", status(400, `{"object":"error","message":"[{'type': 'extra_forbidden', 'loc': ('body', 'top_p')}]","type":"BadRequestError","param":null,"code":400}`), "", "--omit top_p", 1, atOnce},
-		{"two parameters at once", status(400, "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"`temperature` and `top_p` cannot both be specified for this model.\"}}"), "", "--omit t", 1, atOnce},
-		{"max_completion_tokens", status(400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}`), "", "--server openai", 1, atOnce},
-		{"401", fails(401, "Incorrect API key provided: "+canary, "invalid_api_key"), "", "Incorrect API key provided: [redacted] is the key in ENDPOINT_API_KEY", 1, atOnce},
+		{"bad picture", fails(400, "You uploaded an unsupported image", "invalid_image_format"), failed,
+			"unsupported image", 1, atOnce},
+		{"unknown parameter",
+			status(400,
+				`{"error":{"message":"Unsupported parameter: 'stop' is not supported with this model.","type":"invalid_request_error","param":"stop","code":"unsupported_parameter"}}`), "", "leave it out: --omit stop", 1, atOnce},
+		{"unknown parameter without a name", status(422,
+			`{"detail":[{"type":"extra_forbidden","loc":["body","seed"],"msg":"Extra inputs are not permitted"}]}`), "",
+			"--omit seed", 1, atOnce},
+		{"vLLM's older form",
+			status(400,
+				`{"object":"error","message":"[{'type': 'extra_forbidden', 'loc': ('body', 'top_p')}]","type":"BadRequestError","param":null,"code":400}`), "", "--omit top_p", 1, atOnce},
+		{"two parameters at once",
+			status(400,
+				"{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"`temperature` and `top_p` cannot both be specified for this model.\"}}"), "", "--omit t", 1, atOnce},
+		{"max_completion_tokens",
+			status(400,
+				`{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}`), "", "--server openai", 1, atOnce},
+		{"401", fails(401, "Incorrect API key provided: "+canary, "invalid_api_key"), "",
+			"Incorrect API key provided: [redacted] is the key in ENDPOINT_API_KEY", 1, atOnce},
 		{"403", fails(403, "Country not supported", "unsupported_country"), "", "Country not supported", 1, atOnce},
-		{"404", fails(404, "The model `m` does not exist", "model_not_found"), "", "The model `m` does not exist", 1, atOnce},
-		{"redirect", status(307, "", "Location", "https://elsewhere.example/v1/chat/completions?key="+canary), "", "do not follow: elsewhere.example", 1, atOnce},
+		{"404", fails(404, "The model `m` does not exist", "model_not_found"), "", "The model `m` does not exist", 1,
+			atOnce},
+		{"redirect", status(307, "", "Location", "https://elsewhere.example/v1/chat/completions?key="+canary), "",
+			"do not follow: elsewhere.example", 1, atOnce},
 		{"redirect to nowhere", status(302, "", "Location", "::::"), "", "another address", 1, atOnce},
 	}
 }
@@ -347,7 +397,8 @@ func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, dial := modelserver.InMemory(t, "vllm")
 		waits := map[string]int{}
-		s := open(t, endpoint.Options{URL: server.URL, PerMinute: 6, OnWait: func(_ time.Duration, why string) { waits[why]++ }})
+		s := open(t, endpoint.Options{URL: server.URL, PerMinute: 6,
+			OnWait: func(_ time.Duration, why string) { waits[why]++ }})
 		s.Dial(dial)
 		t.Cleanup(s.HangUp)
 		var sent []time.Duration
@@ -362,7 +413,9 @@ func TestPace(t *testing.T) {
 			}
 		}
 		// The attempt after the pause takes its turn as any other.
-		if want := fmt.Sprint([]time.Duration{0, 10 * seconds, 20 * seconds, 80 * seconds, 81 * seconds}); fmt.Sprint(sent[:3]) != fmt.Sprint([]time.Duration{0, 10 * seconds, 20 * seconds}) || sent[3] < 80*seconds || len(sent) != 5 {
+		if want := fmt.Sprint([]time.Duration{0, 10 * seconds, 20 * seconds, 80 * seconds,
+			81 * seconds}); fmt.Sprint(sent[:3]) != fmt.Sprint([]time.Duration{0, 10 * seconds, 20 * seconds}) ||
+			sent[3] < 80*seconds || len(sent) != 5 {
 			t.Errorf("sent at %v, want about %v", sent, want)
 		}
 		if waits["no more requests a minute are wanted"] == 0 || waits["the server asked for a pause"] != 1 {
@@ -384,7 +437,8 @@ func TestContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			began := time.Now()
-			if _, err := s.Chat(ctx, hello); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 3*time.Second || len(server.Requests()) != 1 {
+			if _, err := s.Chat(ctx, hello); !errors.Is(err, context.DeadlineExceeded) ||
+				time.Since(began) != 3*time.Second || len(server.Requests()) != 1 {
 				t.Errorf("%v after %v, %d requests", err, time.Since(began), len(server.Requests()))
 			}
 		})
@@ -424,7 +478,8 @@ func TestRefusedConnection(t *testing.T) {
 				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 			})
 			_, err := s.Chat(t.Context(), hello)
-			if unreachable, ok := errors.AsType[*endpoint.Unreachable](err); !ok || !strings.Contains(unreachable.Detail, "connection refused") || met != (dials == 6) || !met && dials != 1 {
+			if unreachable, ok := errors.AsType[*endpoint.Unreachable](err); !ok ||
+				!strings.Contains(unreachable.Detail, "connection refused") || met != (dials == 6) || !met && dials != 1 {
 				t.Errorf("%v after %d attempts", err, dials)
 			}
 		})
@@ -436,14 +491,16 @@ func TestOwnName(t *testing.T) {
 	server := modelserver.New(t, "openai")
 	server.Play = modelserver.Error(400, "max_completion_tokens is not supported", "unsupported_parameter")
 	_, err := open(t, endpoint.Options{URL: server.URL}).Chat(t.Context(), full(t, endpoint.OpenAI))
-	if unsupported, ok := errors.AsType[*endpoint.Unsupported](err); !ok || unsupported.Parameter != "max_tokens" || unsupported.Hint() != "leave it out: --omit max_tokens" {
+	if unsupported, ok := errors.AsType[*endpoint.Unsupported](err); !ok || unsupported.Parameter != "max_tokens" ||
+		unsupported.Hint() != "leave it out: --omit max_tokens" {
 		t.Error(err)
 	}
 }
 
 // TestRedirectsAreRefused: a redirect ends the run at once, whatever its Location holds.
 func TestRedirectsAreRefused(t *testing.T) {
-	for _, location := range []string{"https://elsewhere.example/", "/v1/other", "", "::::", "http://a b/", "http://x/\x01", "http://x/\x7f\x80", "%zz", strings.Repeat("x", 9000)} {
+	for _, location := range []string{"https://elsewhere.example/", "/v1/other", "", "::::", "http://a b/",
+		"http://x/\x01", "http://x/\x7f\x80", "%zz", strings.Repeat("x", 9000)} {
 		inMemory(t, func(t *testing.T, _ *modelserver.Server, s *endpoint.Server) {
 			dials := 0
 			s.Dial(func(context.Context, string, string) (net.Conn, error) {
@@ -463,7 +520,9 @@ func TestRedirectsAreRefused(t *testing.T) {
 			began := time.Now()
 			_, err := s.Chat(t.Context(), hello)
 			var unreachable *endpoint.Unreachable
-			if !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "sends requests on") && !strings.Contains(err.Error(), "a header that is not one of HTTP") || !unreachable.Nobody || dials != 1 || time.Since(began) != 0 {
+			if !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "sends requests on") &&
+				!strings.Contains(err.Error(), "a header that is not one of HTTP") || !unreachable.Nobody || dials != 1 ||
+				time.Since(began) != 0 {
 				t.Errorf("%q: %v after %v and %d connections", location, err, time.Since(began), dials)
 			}
 			if strings.ContainsFunc(fmt.Sprint(err), func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -477,7 +536,8 @@ func TestRedirectsAreRefused(t *testing.T) {
 func TestPictureIsSent(t *testing.T) {
 	image := &endpoint.Image{Type: "image/png", Data: []byte("picture")}
 	const url = `{"type":"image_url","image_url":{"url":"data:image/png;base64,cGljdHVyZQ=="}}`
-	body, err := endpoint.Chat{Model: "m", Messages: []endpoint.Message{{Role: "user", Text: "what", Image: image}, {Role: "assistant", Text: "this"},
+	body, err := endpoint.Chat{Model: "m", Messages: []endpoint.Message{{Role: "user", Text: "what", Image: image},
+		{Role: "assistant", Text: "this"},
 		{Role: "user", Image: image}}}.Body()
 	want := `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"what"},` + url +
 		`]},{"role":"assistant","content":"this"},{"role":"user","content":[` + url + `]}]}`
@@ -577,7 +637,8 @@ func TestModerationAnswers(t *testing.T) {
 	} {
 		server := modelserver.New(t, "openai")
 		server.Play = modelserver.Status(200, body)
-		r, err := open(t, endpoint.Options{URL: server.URL}).Moderate(t.Context(), endpoint.Moderation{Model: "m", Text: "words"})
+		r, err := open(t, endpoint.Options{URL: server.URL}).Moderate(t.Context(),
+			endpoint.Moderation{Model: "m", Text: "words"})
 		if err != nil || r.Outcome != want {
 			t.Errorf("%s: %+v, %v, want %s", body, r, err, want)
 		}
@@ -611,7 +672,8 @@ func TestUsage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply, err := server.Chat(t.Context(), endpoint.Chat{Model: "m", Messages: []endpoint.Message{{Role: "user", Text: "x"}}})
+		reply, err := server.Chat(t.Context(), endpoint.Chat{Model: "m",
+			Messages: []endpoint.Message{{Role: "user", Text: "x"}}})
 		if err != nil || reply.Usage != want {
 			t.Errorf("%s: %+v, %v, want %+v", fields, reply.Usage, err, want)
 		}

@@ -33,8 +33,10 @@ func TestSystemCalls(t *testing.T) {
 	redirect := httptest.NewServer(http.RedirectHandler(server.URL, http.StatusTemporaryRedirect))
 	defer redirect.Close()
 	trace := t.TempDir() + "/trace"
-	cmd := exec.CommandContext(t.Context(), "strace", "-f", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", trace, os.Args[0], "-test.run=^TestSystemCalls$")
-	cmd.Env = append(os.Environ(), "ENDPOINT_TRACED="+strings.Join([]string{here.URL, server.URL, redirect.URL, "http://models.example/v1", "https://api.openai.com/v1"}, " "))
+	cmd := exec.CommandContext(t.Context(), "strace", "-f", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", trace,
+		os.Args[0], "-test.run=^TestSystemCalls$")
+	cmd.Env = append(os.Environ(), "ENDPOINT_TRACED="+strings.Join([]string{here.URL, server.URL, redirect.URL,
+		"http://models.example/v1", "https://api.openai.com/v1"}, " "))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// A Cascade is a Haar cascade of stumps: stages of weak classifiers, each of which compares one sum of rectangles with a
-// threshold. It must not be changed.
+// A Cascade is a Haar cascade of stumps: stages of weak classifiers, each of which compares one sum of rectangles with
+// a threshold. It must not be changed.
 type Cascade struct {
 	Name   string // as its file is called
 	SHA256 string // of the file
@@ -55,8 +55,8 @@ func FrontalFace() (*Cascade, error) {
 	return ReadCascade(r, "haarcascade_frontalface_default.xml")
 }
 
-// ReadCascade reads a cascade in OpenCV's XML format: boosted stumps on upright Haar features. The error says what else it
-// holds, or what is damaged.
+// ReadCascade reads a cascade in OpenCV's XML format: boosted stumps on upright Haar features. The error says what else
+// it holds, or what is damaged.
 func ReadCascade(r io.Reader, name string) (*Cascade, error) {
 	body, err := io.ReadAll(io.LimitReader(r, maxCascade+1))
 	if err == nil && len(body) > maxCascade {

@@ -53,8 +53,8 @@ const (
 )
 
 // ReadDictionary reads LIWC's .dic or .dicx, or EmoLex by word and category, in many languages, or of one category, and
-// tells them apart by what they begin with. Text is UTF-8 or windows-1252. What its lines hold beside entries is skipped and
-// counted. Its error names the line; name is how the file is called.
+// tells them apart by what they begin with. Text is UTF-8 or windows-1252. What its lines hold beside entries is
+// skipped and counted. Its error names the line; name is how the file is called.
 func ReadDictionary(r io.Reader, name string) (*Dictionary, error) {
 	d := &Dictionary{exact: map[string][]int{}, begins: map[string][]int{}}
 	digest := sha256.New()
@@ -71,7 +71,8 @@ func ReadDictionary(r io.Reader, name string) (*Dictionary, error) {
 		return nil, fmt.Errorf("read the dictionary %s, line %d: %w", name, in.n, err)
 	}
 	if len(d.Categories) == 0 || d.Entries == 0 {
-		return nil, fmt.Errorf("read the dictionary %s: it has no entries: give a LIWC .dic or .dicx, or a file of EmoLex", name)
+		return nil,
+			fmt.Errorf("read the dictionary %s: it has no entries: give a LIWC .dic or .dicx, or a file of EmoLex", name)
 	}
 	d.SHA256 = hex.EncodeToString(digest.Sum(nil))
 	return d, nil
@@ -206,7 +207,8 @@ func (d *Dictionary) readWide(in *lines, head []string) error {
 }
 
 // emotions are EmoLex' categories.
-var emotions = []string{"anger", "anticipation", "disgust", "fear", "joy", "negative", "positive", "sadness", "surprise", "trust"}
+var emotions = []string{"anger", "anticipation", "disgust", "fear", "joy", "negative", "positive", "sadness",
+	"surprise", "trust"}
 
 // table reads rows of an entry and a cell for each category.
 func (d *Dictionary) table(in *lines, cellsOf func(string) ([]string, bool)) error {

@@ -160,8 +160,8 @@ func rectSum[T int32 | uint32](sums []T, c [4]int32) T {
 	return sums[c[0]] - sums[c[1]] - sums[c[2]] + sums[c[3]]
 }
 
-// integrate shrinks the plane and makes the integral images of its values and their squares. The squares of a window fit
-// into 32 bits, and differences of sums that wrap around are right all the same.
+// integrate shrinks the plane and makes the integral images of its values and their squares. The squares of a window
+// fit into 32 bits, and differences of sums that wrap around are right all the same.
 func (s *scaled) integrate(grey *image.Gray, width, height int) {
 	s.small = grow(s.small, width*height)
 	small := &image.Gray{Pix: s.small, Stride: width, Rect: image.Rect(0, 0, width, height)}

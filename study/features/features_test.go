@@ -79,7 +79,8 @@ func TestPictureExtremes(t *testing.T) {
 		"red at 0":        {fill(red), []float64{76, 0, 255, 255, 0, 0, 0}},
 		"red at 179":      {fill(color.NRGBA{255, 0, 9, 255}, red), []float64{76.5, .5, 255, 255, 89.5, 359, .00015230}},
 		"red over white":  {fill(color.NRGBA{255, 0, 0, 51}), []float64{219, 0, 255, 51, 0, 0, 0}},
-		"red and cyan":    {fill(red, color.NRGBA{0, 255, 255, 255}, blueish), []float64{110 + 1./3, 48.554666, 255, 255, 30, 0, 2. / 3}},
+		"red and cyan": {fill(red, color.NRGBA{0, 255, 255, 255}, blueish),
+			[]float64{110 + 1./3, 48.554666, 255, 255, 30, 0, 2. / 3}},
 	} {
 		got, _ := Picture(tt.img)
 		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(0, 1e-6), cmpopts.EquateNaNs()); diff != "" {
@@ -152,7 +153,8 @@ func TestFrontalFace(t *testing.T) {
 	for _, s := range c.stages {
 		stumps += len(s.stumps)
 	}
-	if c.SHA256 != "0f7d4527844eb514d4a4948e822da90fbb16a34a0bbbbc6adc6498747a5aafb0" || c.side != 24 || len(c.stages) != 25 || stumps != 2913 {
+	if c.SHA256 != "0f7d4527844eb514d4a4948e822da90fbb16a34a0bbbbc6adc6498747a5aafb0" || c.side != 24 ||
+		len(c.stages) != 25 || stumps != 2913 {
 		t.Errorf("the cascade has SHA-256 %s, %d pixels, %d stages, %d stumps", c.SHA256, c.side, len(c.stages), stumps)
 	}
 }
@@ -211,7 +213,8 @@ func TestText(t *testing.T) {
 		[]float64{4, 1, 4, 25, 100, 3, 3}) {
 		t.Errorf("with counts: %v", got)
 	}
-	if got := TextColumns([]*Dictionary{d}); !cmp.Equal(got, []string{"words", "sentences", "wps", "sixltr", "dic", "liwc.sad", "liwc.end"}) {
+	if got := TextColumns([]*Dictionary{d}); !cmp.Equal(got,
+		[]string{"words", "sentences", "wps", "sixltr", "dic", "liwc.sad", "liwc.end"}) {
 		t.Errorf("columns %v", got)
 	}
 	if got := Text("words", nil, false); len(got) != len(TextColumns(nil)) {
@@ -221,7 +224,8 @@ func TestText(t *testing.T) {
 
 // TestMasks: what masking puts into a text does not count as a word.
 func TestMasks(t *testing.T) {
-	masked, n := language.MaskNames([][]string{{"u/somebody-1"}, {"mail", "a.b@example.org"}, {"call", "+1", "212", "555", "0100"}})
+	masked, n := language.MaskNames([][]string{{"u/somebody-1"}, {"mail", "a.b@example.org"},
+		{"call", "+1", "212", "555", "0100"}})
 	if n != 3 {
 		t.Fatalf("masked %d of 3: %v", n, masked)
 	}
@@ -248,26 +252,38 @@ func TestReadDictionary(t *testing.T) {
 		want       string // form, entries, tokens of each category
 		skipped    []Skip
 	}{
-		"tabs":             {"d.dic", head + "tears\t1\nend\t1\t2\n", []string{"sad", "end"}, "dic 2 [2 1]", nil},
-		"spaces":           {"d.dic", "%\n1 sad\n2 end\n%\nat the end 2\ntears 1 2\n", []string{"sad", "end"}, "dic 2 [1 4]", nil},
+		"tabs": {"d.dic", head + "tears\t1\nend\t1\t2\n", []string{"sad", "end"}, "dic 2 [2 1]", nil},
+		"spaces": {"d.dic", "%\n1 sad\n2 end\n%\nat the end 2\ntears 1 2\n", []string{"sad", "end"},
+			"dic 2 [1 4]", nil},
 		"CR LF and a mark": {"d.dic", "\ufeff%\r\n1\tsad\r\n%\r\ntears\t1\r\n\r\n", []string{"sad"}, "dic 1 [1]", nil},
 		"windows-1252":     {"d.dic", "%\n1\tm\xfcde\n%\ncaf\xe9*\t1\n", []string{"müde"}, "dic 1 [1]", nil},
-		"a tree":           {"d.dic", "%\n1\taffect\n\t2\tnegemo\n\t\t3\tsad mood\n%\ntears\t1\t2\t3\n", []string{"affect", "negemo", "sad mood"}, "dic 1 [1 1 1]", nil},
-		"twice":            {"d.dic", head + "tears\t1\nTEARS\t2\n", []string{"sad", "end"}, "dic 1 [1 1]", nil},
-		"conditions": {"d.dic", head + "end\t(02 134)125/464\t2\ntears\t<of>131/125\t1\n", []string{"sad", "end"}, "dic 2 [1 1]",
+		"a tree": {"d.dic", "%\n1\taffect\n\t2\tnegemo\n\t\t3\tsad mood\n%\ntears\t1\t2\t3\n",
+			[]string{"affect", "negemo", "sad mood"}, "dic 1 [1 1 1]", nil},
+		"twice": {"d.dic", head + "tears\t1\nTEARS\t2\n", []string{"sad", "end"}, "dic 1 [1 1]", nil},
+		"conditions": {"d.dic", head + "end\t(02 134)125/464\t2\ntears\t<of>131/125\t1\n", []string{"sad", "end"},
+			"dic 2 [1 1]",
 			[]Skip{{"a category on a condition", 2, 5}}},
 		"numbers that the head lacks": {"d.dic", head + "end\t2\t7\ntears\t9\n", []string{"sad", "end"}, "dic 1 [0 1]",
 			[]Skip{{"a category that the head lacks", 2, 5}, {"an entry without letters, or in no category", 1, 6}}},
-		"a head with notes":            {"d.dic", "%\nmade by hand\n1\tsad\n%\ntears\t1\n", []string{"sad"}, "dic 1 [1]", []Skip{{"a line of the head without number and name", 1, 2}}},
-		"a star alone":                 {"d.dic", head + "*\t1\nend\t2\n", []string{"sad", "end"}, "dic 1 [0 1]", []Skip{{"an entry without letters, or in no category", 1, 5}}},
-		"exact before the beginning":   {"d.dic", head + "e*\t1\nend\t2\n", []string{"sad", "end"}, "dic 2 [0 1]", nil},
-		"the longest beginning":        {"d.dic", head + "t*\t1\ntea*\t2\n", []string{"sad", "end"}, "dic 2 [3 1]", nil},
-		"the longest run":              {"d.dic", head + "at\t1\nat the e*\t2\n", []string{"sad", "end"}, "dic 2 [0 3]", nil},
-		"dicx":                         {"d.dicx", "DicTerm,sad,end\n\"tears\",X,\nend*,0,1\n", []string{"sad", "end"}, "dicx 2 [1 1]", nil},
-		"an early dicx":                {"d.dicx", "Entry,sad\ntears,0.5\nend,\nbad \" quote,X\n", []string{"sad"}, "dicx 1 [1]", []Skip{{"an entry without letters, or in no category", 1, 3}, {"a line that does not fit the head", 1, 4}}},
-		"EmoLex":                       {"n.txt", "A readme\n\ntears\tsadness\t1\ntears\tJoy\t0\nend\tsadness\t1\n", []string{"sadness", "joy"}, "emolex 2 [2 0]", []Skip{{"a line that is not a word, a category and 0 or 1", 1, 1}}},
-		"EmoLex in many languages":     {"n.txt", "English Word\tanger\tsadness\tGerman\ntears\t0\t1\tTränen\nend\t1\n", []string{"anger", "sadness"}, "emolex-wide 1 [0 1]", []Skip{{"a line that does not fit the head", 1, 3}}},
-		"EmoLex, a file for a emotion": {"sadness-scores.txt", "tears\t1\nend\t0\n", []string{"sadness-scores"}, "emolex-one 1 [1]", nil},
+		"a head with notes": {"d.dic", "%\nmade by hand\n1\tsad\n%\ntears\t1\n", []string{"sad"}, "dic 1 [1]",
+			[]Skip{{"a line of the head without number and name", 1, 2}}},
+		"a star alone": {"d.dic", head + "*\t1\nend\t2\n", []string{"sad", "end"}, "dic 1 [0 1]",
+			[]Skip{{"an entry without letters, or in no category", 1, 5}}},
+		"exact before the beginning": {"d.dic", head + "e*\t1\nend\t2\n", []string{"sad", "end"}, "dic 2 [0 1]", nil},
+		"the longest beginning":      {"d.dic", head + "t*\t1\ntea*\t2\n", []string{"sad", "end"}, "dic 2 [3 1]", nil},
+		"the longest run": {"d.dic", head + "at\t1\nat the e*\t2\n", []string{"sad", "end"}, "dic 2 [0 3]",
+			nil},
+		"dicx": {"d.dicx", "DicTerm,sad,end\n\"tears\",X,\nend*,0,1\n", []string{"sad", "end"},
+			"dicx 2 [1 1]", nil},
+		"an early dicx": {"d.dicx", "Entry,sad\ntears,0.5\nend,\nbad \" quote,X\n", []string{"sad"},
+			"dicx 1 [1]", []Skip{{"an entry without letters, or in no category", 1, 3},
+				{"a line that does not fit the head", 1, 4}}},
+		"EmoLex": {"n.txt", "A readme\n\ntears\tsadness\t1\ntears\tJoy\t0\nend\tsadness\t1\n",
+			[]string{"sadness", "joy"}, "emolex 2 [2 0]", []Skip{{"a line that is not a word, a category and 0 or 1", 1, 1}}},
+		"EmoLex in many languages": {"n.txt", "English Word\tanger\tsadness\tGerman\ntears\t0\t1\tTränen\nend\t1\n",
+			[]string{"anger", "sadness"}, "emolex-wide 1 [0 1]", []Skip{{"a line that does not fit the head", 1, 3}}},
+		"EmoLex, a file for a emotion": {"sadness-scores.txt", "tears\t1\nend\t0\n", []string{"sadness-scores"},
+			"emolex-one 1 [1]", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := dictionaryOf(t, tt.text, tt.file)
@@ -310,13 +326,15 @@ func TestReadDictionaryRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
-	if _, err := ReadDictionary(strings.NewReader("%\n1\tsad\n%\n"+many(200_001, "w%d\t1\n")), "d.dic"); err == nil || !strings.Contains(err.Error(), "more than 200000 entries") {
+	if _, err := ReadDictionary(strings.NewReader("%\n1\tsad\n%\n"+many(200_001, "w%d\t1\n")), "d.dic"); err == nil ||
+		!strings.Contains(err.Error(), "more than 200000 entries") {
 		t.Errorf("200,001 entries: %v", err)
 	}
 }
 
 func FuzzReadDictionary(f *testing.F) {
-	for _, seed := range []string{"%\n1\ta\n%\nb*\t1\n", "DicTerm,a\nb,X\n", "b\ta\t1\n", "English Word\tjoy\tX\nb\t1\tc\n", "b\t1\n"} {
+	for _, seed := range []string{"%\n1\ta\n%\nb*\t1\n", "DicTerm,a\nb,X\n", "b\ta\t1\n",
+		"English Word\tjoy\tX\nb\t1\tc\n", "b\t1\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -332,7 +350,8 @@ func FuzzReadDictionary(f *testing.F) {
 	})
 }
 
-// TestResume: rows that are finished are not computed once more, unless the picture, the dictionary or the columns changed.
+// TestResume: rows that are finished are not computed once more, unless the picture, the dictionary or the columns
+// changed.
 func TestResume(t *testing.T) {
 	dir, part := t.TempDir(), filepath.Join(t.TempDir(), "part")
 	write := func(name string, c color.Color) {
@@ -391,7 +410,8 @@ func TestKinds(t *testing.T) {
 	dictionaries := []*Dictionary{{Name: "mini", Categories: []string{"death"}}}
 	columns = append(columns, TextColumns(dictionaries)...)
 	for counts, share := range map[bool]Kind{true: Count, false: Number} {
-		want := map[string]Kind{"brightness": Number, "contrast": Number, "value": Number, "saturation": Number, "hue": Number, "hue_circular": Number,
+		want := map[string]Kind{"brightness": Number, "contrast": Number, "value": Number, "saturation": Number,
+			"hue": Number, "hue_circular": Number,
 			"hue_spread": Number, "faces": Count, "face_haar": YesNo, "words": Count, "sentences": Count,
 			"wps": Number, "sixltr": Number,
 			"dic": Number, "mini.death": share}

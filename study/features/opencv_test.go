@@ -24,8 +24,9 @@ import (
 	"rehydrate/pipeline/redditemu"
 )
 
-// TestOpenCV compares with OpenCV 4.5.1, an npm package of WebAssembly: grey and HSV are equal on every pixel, and each face
-// is seen by both, to the pixel. With REHYDRATE_PICTURES it also takes the pictures of that folder, and prints times.
+// TestOpenCV compares with OpenCV 4.5.1, an npm package of WebAssembly: grey and HSV are equal on every pixel, and each
+// face is seen by both, to the pixel. With REHYDRATE_PICTURES it also takes the pictures of that folder, and prints
+// times.
 func TestOpenCV(t *testing.T) {
 	if testing.Short() {
 		t.Skip("OpenCV takes seconds")

@@ -1,7 +1,7 @@
 // Package features computes numbers of a picture (brightness, colour, contrast, faces) and of a text (words, sentences,
-// shares of dictionary words), as papers on memes report them by group. Equal pixels and equal texts give equal numbers on
-// every machine: pixels are summed in integers, and each mean is one division. A number that is not defined is NaN here, and
-// an empty cell in what is written.
+// shares of dictionary words), as papers on memes report them by group. Equal pixels and equal texts give equal numbers
+// on every machine: pixels are summed in integers, and each mean is one division. A number that is not defined is NaN
+// here, and an empty cell in what is written.
 //
 // The conversions are those of OpenCV 4.5 for 8-bit pictures, so that the numbers are those of its users' scripts.
 package features
@@ -58,7 +58,8 @@ func Picture(img image.Image) ([]float64, *image.Gray) {
 		hueSum += uint64(h) * count
 	}
 	direction, spread := circular(colours)
-	return []float64{float64(greys) / n, deviation(uint64(n), greys, squares), float64(values) / n, float64(saturations) / n,
+	return []float64{float64(greys) / n, deviation(uint64(n), greys, squares), float64(values) / n,
+		float64(saturations) / n,
 		float64(hueSum) / n, direction, spread}, grey
 }
 

@@ -56,7 +56,8 @@ func OpenDictionaries(args []string, union bool) (list []*Dictionary, err error)
 		for _, category := range d.Categories {
 			column := d.Name + "." + category
 			if names[column] != "" {
-				return nil, fmt.Errorf("%s and %s both have %s: name one of them, as in --dictionary NAME=%s", names[column], path, column, path)
+				return nil, fmt.Errorf("%s and %s both have %s: name one of them, as in --dictionary NAME=%s", names[column],
+					path, column, path)
 			}
 			names[column] = path
 		}

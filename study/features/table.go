@@ -119,11 +119,13 @@ func (t *Table) FaultCounts() map[string]int {
 func (c *Config) how() []string {
 	parts := []string{"pixels upright, over white, first frame; grey and HSV as OpenCV's 8-bit conversions"}
 	if c.Cascade != nil {
-		parts = append(parts, fmt.Sprintf("faces by %s (SHA-256 %s), scale factor %g, min neighbors %d, min size %d", c.Cascade.Name,
+		parts = append(parts, fmt.Sprintf("faces by %s (SHA-256 %s), scale factor %g, min neighbors %d, min size %d",
+			c.Cascade.Name,
 			c.Cascade.SHA256, c.Detection.Scale, c.Detection.Neighbors, c.Detection.MinSize))
 	}
 	for _, d := range c.Dictionaries {
-		parts = append(parts, fmt.Sprintf("dictionary %s (%s, SHA-256 %s, %d entries, %d categories, union %t)", d.Name, d.Form,
+		parts = append(parts, fmt.Sprintf("dictionary %s (%s, SHA-256 %s, %d entries, %d categories, union %t)", d.Name,
+			d.Form,
 			d.SHA256, d.Entries, len(d.Categories), d.Union))
 	}
 	if c.Counts {
@@ -245,7 +247,8 @@ func (w *computing) take(at int, r keptRow, known bool) error {
 }
 
 // row computes the numbers of one picture and its text.
-func (w *computing) row(ctx context.Context, s *pictures.Source, text string, body []byte, fault *policy.Fault) (r keptRow) {
+func (w *computing) row(ctx context.Context, s *pictures.Source, text string, body []byte,
+	fault *policy.Fault) (r keptRow) {
 	var numbers []float64
 	if fault == nil {
 		fault = s.Decode(ctx, body, func(img image.Image) error {

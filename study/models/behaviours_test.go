@@ -74,10 +74,12 @@ func TestBehaviours(t *testing.T) {
 		testkit.OK(t, err)
 		task := tasks[0]
 		task.ThinkEnd, task.Prose = b.thinkEnd, b.prose
-		c := &Classification{Server: server, Pictures: &Pictures{Store: ws.store()}, Tasks: []Task{task}, Split: "test", Runs: 1,
+		c := &Classification{Server: server, Pictures: &Pictures{Store: ws.store()}, Tasks: []Task{task}, Split: "test",
+			Runs: 1,
 			Seed: int64(i), Warn: func(string) {}, Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM,
 				Decoding: endpoint.Decoding{MaxTokens: 128, Temperature: new(0.0)}}}
-		w := &Work{Store: ws.store(), Model: "m", Now: newDesk(ws).Now, Split: "test", Questions: c.Questions, Concurrency: 1}
+		w := &Work{Store: ws.store(), Model: "m", Now: newDesk(ws).Now, Split: "test", Questions: c.Questions,
+			Concurrency: 1}
 		done, err := w.Do(t.Context(), nil)
 		if err != nil {
 			reasons++
@@ -165,9 +167,11 @@ func readable() []behaviour {
 		saying("the marks of a turn", ok, "<|im_start|>assistant\n"+right+"<|im_end|>"),
 		saying("the mark of a turn alone", ok, "<|assistant|>\n"+right+"<|endoftext|>"),
 		saying("Llama's marks", ok, "<|start_header_id|>assistant<|end_header_id|>\n\n"+right+"<|eot_id|>"),
-		saying("Command A with its answer's marks", ok, think("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>")+"<|END_RESPONSE|>"),
+		saying("Command A with its answer's marks", ok,
+			think("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>")+"<|END_RESPONSE|>"),
 		saying("tags of an answer", ok, "<think>x</think>\n<answer>\n"+right+"\n</answer>"),
-		sending("a role", ok, `{"choices":[{"finish_reason":"STOP","message":{"role":"Assistant","tool_calls":[],"content":`+quoted(right)+`}}]}`),
+		sending("a role", ok,
+			`{"choices":[{"finish_reason":"STOP","message":{"role":"Assistant","tool_calls":[],"content":`+quoted(right)+`}}]}`),
 		{name: "end_turn", want: ok, play: modelserver.Says(right, "end_turn")},
 		{name: "eos", want: ok, play: modelserver.Says(right, "eos")},
 		{name: "COMPLETE", want: ok, play: modelserver.Says(right, "COMPLETE")},
@@ -191,17 +195,21 @@ func readable() []behaviour {
 		saying("<reasoning>", ok, think("<reasoning>", "</reasoning>")),
 		saying("<seed:think>", ok, think("<seed:think>", "</seed:think>")),
 		saying("<THINK>", ok, think("<THINK>", "</THINK>")),
-		saying("harmony", ok, think("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>")+"<|return|>"),
+		saying("harmony", ok, think("<|channel|>analysis<|message|>",
+			"<|end|><|start|>assistant<|channel|>final<|message|>")+"<|return|>"),
 		saying("harmony from its start", ok, think("<|start|>assistant<|channel|>analysis<|message|>",
 			"<|end|><|start|>assistant<|channel|>final<|message|>")),
-		saying("harmony with a constraint", ok, think("<|channel|>analysis<|message|>", "<|end|><|channel|>final <|constrain|>json<|message|>")),
+		saying("harmony with a constraint", ok, think("<|channel|>analysis<|message|>",
+			"<|end|><|channel|>final <|constrain|>json<|message|>")),
 		custom, twice,
 		sending("a byte order mark before the body", ok, "\ufeff"+chat(`"content":`+quoted(right))),
 		sending("parts", ok, chat(`"content":[{"type":"text","text":`+quoted(right)+`}]`)),
-		sending("parts that belong together", ok, chat(`"content":[{"type":"text","text":"{\"severity\":"},{"type":"text","text":"\"SS5\"}"}]`)),
+		sending("parts that belong together", ok,
+			chat(`"content":[{"type":"text","text":"{\"severity\":"},{"type":"text","text":"\"SS5\"}"}]`)),
 		sending("parts with a thought", ok,
 			chat(`"content":[{"type":"thinking","thinking":[{"type":"text","text":`+quoted(wrong)+`}]},{"type":"text","text":`+quoted(right)+`}]`)),
-		sending("thoughts in a field of their own", ok, chat(`"reasoning_content":`+quoted(wrong)+`,"reasoning":`+quoted(wrong)+`,"content":`+quoted(right))),
+		sending("thoughts in a field of their own", ok,
+			chat(`"reasoning_content":`+quoted(wrong)+`,"reasoning":`+quoted(wrong)+`,"content":`+quoted(right))),
 		sending("choices that agree, out of order", ok,
 			`{"choices":[{"index":1,"message":{"content":`+quoted(right)+`}},`+
 				`{"index":0,"message":{"content":`+quoted(right)+`}}]}`),
@@ -226,7 +234,8 @@ func readable() []behaviour {
 				`"native_finish_reason":"STOP","content_filter_results":{"self_harm":{"filtered":false,"severity":"high"}},`+
 				`"message":{"refusal":false,"content":`+quoted(right)+`}}]}`),
 		sending("a choice without an index", ok, `{"choices":[{"message":{"content":`+quoted(right)+`}}]}`),
-		sending("another model, no usage", ok, `{"model":7,"usage":[],"error":null,"choices":[{"index":0,"finish_reason":null,"message":{"content":`+quoted(right)+`}}]}`),
+		sending("another model, no usage", ok,
+			`{"model":7,"usage":[],"error":null,"choices":[{"index":0,"finish_reason":null,"message":{"content":`+quoted(right)+`}}]}`),
 		sending("as plain text", ok, chat(`"content":`+quoted(right)), "Content-Type", "text/plain"),
 		sending("a lone surrogate beside the answer", ok, chat(`"content":`+quoted(right)+`,"note":"\ud800"`)),
 	}
@@ -261,7 +270,8 @@ func unreadable() []behaviour {
 		saying("the form in a refusal", notJSON, "I cannot do it. The format would be "+wrong),
 		saying("a denial", notJSON, "I would NOT say "+wrong+". The right answer is None."),
 		saying("a refusal as another key", notJSON, `{"severity":"Suicide ideation","note":"I cannot view images"}`),
-		withProse(saying("a refusal as another key, with words around it", notJSON, `So: {"severity":"Suicide ideation","note":"I cannot view images"}`)),
+		withProse(saying("a refusal as another key, with words around it", notJSON,
+			`So: {"severity":"Suicide ideation","note":"I cannot view images"}`)),
 		saying("with other keys", notJSON, `{"reason":"a noose {]","severity":"Suicide ideation","confidence":0.9}`),
 		saying("the same twice, and no words", notJSON, wrong+wrong),
 		saying("an object in a list", notJSON, "["+wrong+"]"),
@@ -319,7 +329,8 @@ func unreadable() []behaviour {
 		saying("the prompt before it", notJSON, `{"severity": "label"} `+wrong),
 		saying("many braces", notJSON, strings.Repeat("{", 1<<16)+wrong),
 		saying("many beginnings", notJSON, strings.Repeat(`{"a":`, 1<<14)+wrong),
-		sending("a list of parts that ends early", notJSON, chat(`"content":[{"type":"text","text":"{\"severity\":[\"Suicide ideation\""}]`)),
+		sending("a list of parts that ends early", notJSON,
+			chat(`"content":[{"type":"text","text":"{\"severity\":[\"Suicide ideation\""}]`)),
 		{name: "as many tokens as were allowed", want: string(endpoint.Truncated), play: modelserver.Says(wrong, "length")},
 		{name: "LENGTH", want: string(endpoint.Truncated), play: modelserver.Says(wrong, "LENGTH")},
 		{name: "max_tokens", want: string(endpoint.Truncated), play: modelserver.Says(wrong, "max_tokens")},
@@ -328,7 +339,8 @@ func unreadable() []behaviour {
 		{name: "SAFETY", want: string(endpoint.Refused), play: modelserver.Says(wrong, "SAFETY")},
 		{name: "refusal", want: string(endpoint.Refused), play: modelserver.Says(wrong, "refusal")},
 		{name: "Content_Filter", want: string(endpoint.Refused), play: modelserver.Says(wrong, "Content_Filter")},
-		{name: "cut at 128 tokens", want: string(endpoint.Truncated), play: modelserver.Says(`{"severity":"Suicide d`, "length")},
+		{name: "cut at 128 tokens", want: string(endpoint.Truncated),
+			play: modelserver.Says(`{"severity":"Suicide d`, "length")},
 		{name: "a refusal", want: string(endpoint.Refused), play: modelserver.Refusal},
 		sending("a refusal beside an answer", string(endpoint.Refused), chat(`"refusal":"no","content":`+quoted(wrong))),
 		sending("a refusal as a part", string(endpoint.Refused), chat(`"content":[{"type":"refusal","refusal":"no"},{"type":"text","text":`+quoted(wrong)+`}]`)),

@@ -24,10 +24,11 @@ type Classification struct {
 	Tasks    []Task
 	Chat     endpoint.Chat // the model, and how it is asked; Messages, Schema and the seed are set for each task
 	Shots    int           // examples before the question; 0 for none
-	Seed     int64         // of the first run, for the choice of examples and for the server; the next run has the next one
-	Runs     int
-	Split    string // that is asked about, "" for all
-	Warn     func(text string)
+	// of the first run, for the choice of examples and for the server; the next run has the next one
+	Seed  int64
+	Runs  int
+	Split string // that is asked about, "" for all
+	Warn  func(text string)
 
 	parts []*part // of the last call of Questions
 }
@@ -120,8 +121,8 @@ func (c *Classification) newPart(
 	return p, nil
 }
 
-// messages are the turns of a conversation: the prompt, then a picture and its answer for each example, then a place for the
-// picture that is asked about.
+// messages are the turns of a conversation: the prompt, then a picture and its answer for each example, then a place
+// for the picture that is asked about.
 func (p *part) messages(pictures []endpoint.Image) (turns []endpoint.Message) {
 	prompt := p.task.Prompt
 	for i, rec := range p.examples {
@@ -141,7 +142,8 @@ func (p *part) describe(run int, how string) error {
 	chat := p.chat
 	chat.Messages = p.messages(names)
 	body, err := chat.Body()
-	p.digest = state.SHA256(fmt.Appendf(nil, "%d\n%s\n%s\n%s", run, p.task.Category, how, body)) // one prompt can serve several tasks
+	// one prompt can serve several tasks
+	p.digest = state.SHA256(fmt.Appendf(nil, "%d\n%s\n%s\n%s", run, p.task.Category, how, body))
 	return err
 }
 
@@ -150,7 +152,8 @@ func (p *part) digestOf(rec workspace.Record) string {
 }
 
 // ask asks for the labels of one picture. Its text is read by Question.Read.
-func (c *Classification) ask(ctx context.Context, p *part, rec workspace.Record, check func() error) (endpoint.Reply, error) {
+func (c *Classification) ask(ctx context.Context, p *part, rec workspace.Record, check func() error) (endpoint.Reply,
+	error) {
 	picture, err := c.Pictures.Read(ctx, rec)
 	if err != nil {
 		return endpoint.Reply{}, err

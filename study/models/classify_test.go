@@ -43,7 +43,8 @@ func TestChoose(t *testing.T) {
 		}
 		return all
 	}
-	severity := labelled(1, []int{0}, []int{0}, []int{0}, []int{1}, []int{2}, []int{3}, []int{4}, []int{5}, []int{2}, nil, []int{})
+	severity := labelled(1, []int{0}, []int{0}, []int{0}, []int{1}, []int{2}, []int{3}, []int{4}, []int{5}, []int{2},
+		nil, []int{})
 	chosen, missing := tasks[1].choose(severity, 6, "1")
 	classes := map[int]int{}
 	for _, rec := range chosen {
@@ -65,7 +66,8 @@ func TestChoose(t *testing.T) {
 		t.Errorf("two examples lack %q, want three classes", missing)
 	}
 	few, missing := tasks[1].choose(severity[:4], 6, "1")
-	testkit.Same(t, "of four rows", "Suicide attempts/Suicide death, Suicide ideation, Suicide planning", strings.Join(missing, ", "))
+	testkit.Same(t, "of four rows", "Suicide attempts/Suicide death, Suicide ideation, Suicide planning",
+		strings.Join(missing, ", "))
 	testkit.Same(t, "of four rows", 4, len(few))
 
 	// Of several labels: a row with none is one of those that have to be there. None alone does not count as a label.
@@ -76,7 +78,8 @@ func TestChoose(t *testing.T) {
 		answers = append(answers, tasks[0].answer(rec))
 	}
 	slices.Sort(answers)
-	testkit.Same(t, "answers", []string{`{"figurative":["Irony/Sarcasm"]}`, `{"figurative":["Metaphor","Pun/Double meaning"]}`, `{"figurative":[]}`}, answers)
+	testkit.Same(t, "answers", []string{`{"figurative":["Irony/Sarcasm"]}`,
+		`{"figurative":["Metaphor","Pun/Double meaning"]}`, `{"figurative":[]}`}, answers)
 }
 
 // TestPrepare: a JPEG goes as it is, whatever else as an upright PNG over white.
@@ -110,7 +113,8 @@ func TestPrepare(t *testing.T) {
 		got, kind, err := image.Decode(bytes.NewReader(out.Data))
 		testkit.OK(t, err)
 		size := got.Bounds().Size()
-		if out.Type != tt.kind || "image/"+kind != out.Type || strings.ReplaceAll(strings.Trim(size.String(), "()"), ",", "x") != tt.size {
+		if out.Type != tt.kind || "image/"+kind != out.Type ||
+			strings.ReplaceAll(strings.Trim(size.String(), "()"), ",", "x") != tt.size {
 			t.Errorf("%s: %s of %v", tt.name, out.Type, size)
 		}
 		if out.Type == "image/jpeg" && !bytes.Equal(out.Data, tt.body) {
@@ -126,7 +130,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestClassification asks a server without and with examples: what is sent, what changes a question, and what is written.
+// TestClassification asks a server without and with examples: what is sent, what changes a question, and what is
+// written.
 func TestClassification(t *testing.T) {
 	ctx := t.Context()
 	ws := rows(t, 24)
@@ -160,7 +165,8 @@ func TestClassification(t *testing.T) {
 		c.Server, c.Pictures, c.Tasks, c.Split = server, &Pictures{Store: ws.store()}, tasks, "test"
 		c.Chat.Model, c.Chat.Decoding.MaxTokens = "m", 128
 		c.Warn = func(text string) { warned = append(warned, text) }
-		return &c, &Work{Store: ws.store(), Model: "m", Now: newDesk(ws).Now, Split: "test", Examples: "train", Questions: c.Questions, Concurrency: 1}
+		return &c, &Work{Store: ws.store(), Model: "m", Now: newDesk(ws).Now, Split: "test", Examples: "train",
+			Questions: c.Questions, Concurrency: 1}
 	}
 	c, w := newWork(Classification{Runs: 1, Seed: 1})
 	done, err := w.Do(ctx, nil)
@@ -168,7 +174,8 @@ func TestClassification(t *testing.T) {
 	testkit.Same(t, "asked", 24, done.Asked)
 	files := written(t, c, done)
 	lines := strings.Split(files["predictions.jsonl"], "\n")
-	testkit.Same(t, "predictions", []string{`{"id":"row00","figurative":["F1","F3"],"severity":"SS4+SS5"}`, `{"id":"row02","figurative":null,"severity":null}`,
+	testkit.Same(t, "predictions", []string{`{"id":"row00","figurative":["F1","F3"],"severity":"SS4+SS5"}`,
+		`{"id":"row02","figurative":null,"severity":null}`,
 		`{"id":"row04","figurative":["F1","F3"],"severity":"SS4+SS5"}`}, lines[:3])
 	testkit.Same(t, "files", []string{"predictions.jsonl", "run.json"}, slices.Sorted(maps.Keys(files)))
 
@@ -205,17 +212,20 @@ func TestClassification(t *testing.T) {
 	done, err = w.Do(ctx, nil)
 	testkit.OK(t, err)
 	first := string(model.Requests()[before].Body)
-	for what, want := range map[string]int{`"type":"image_url"`: 7, `"role":"user"`: 7, `"role":"assistant"`: 6, "You are annotating": 1} {
+	for what, want := range map[string]int{`"type":"image_url"`: 7, `"role":"user"`: 7, `"role":"assistant"`: 6,
+		"You are annotating": 1} {
 		if got := strings.Count(first, what); got != want {
 			t.Errorf("a question with six examples has %d times %s, want %d: %.2000s", got, what, want, first)
 		}
 	}
 	files = written(t, c, done)
-	testkit.Same(t, "files", []string{"examples.jsonl", "predictions-1.jsonl", "predictions-2.jsonl", "run.json"}, slices.Sorted(maps.Keys(files)))
+	testkit.Same(t, "files", []string{"examples.jsonl", "predictions-1.jsonl", "predictions-2.jsonl", "run.json"},
+		slices.Sorted(maps.Keys(files)))
 	testkit.Same(t, "examples", 24, strings.Count(files["examples.jsonl"], "\n"))
 	report, err := c.Report(done, manifest.FigSIM(), Limits{PriceIn: 1e6})
 	testkit.OK(t, err)
-	if len(report.Tasks) != 4 || len(report.Scores) != 2 || report.Tasks[0].Macro == nil || report.Cost != float64(report.In) || len(report.OtherModels()) > 0 {
+	if len(report.Tasks) != 4 || len(report.Scores) != 2 || report.Tasks[0].Macro == nil ||
+		report.Cost != float64(report.In) || len(report.OtherModels()) > 0 {
 		t.Errorf("report: %+v", report)
 	}
 	if strings.Contains(files["run.json"], "row0") {

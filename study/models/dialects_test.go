@@ -28,14 +28,17 @@ func TestDialects(t *testing.T) {
 		testkit.OK(t, err)
 		for _, shots := range []int{0, 6} {
 			zero, one := 0.0, 1.0
-			c := &Classification{Server: server, Pictures: &Pictures{Store: ws.store()}, Tasks: tasks, Split: "test", Runs: 1, Seed: int64(i), Shots: shots, Warn: func(string) {},
+			c := &Classification{Server: server, Pictures: &Pictures{Store: ws.store()}, Tasks: tasks, Split: "test",
+				Runs: 1, Seed: int64(i), Shots: shots, Warn: func(string) {},
 				Chat: endpoint.Chat{Model: "m", Dialect: d, Omit: d.Omits(),
 					Decoding: endpoint.Decoding{Temperature: &zero, TopP: &one, MaxTokens: 128, Stop: []string{"}"}}}}
-			w := &Work{Store: ws.store(), Model: "m", Now: newDesk(ws).Now, Split: "test", Examples: "train", Questions: c.Questions, Concurrency: 2}
+			w := &Work{Store: ws.store(), Model: "m", Now: newDesk(ws).Now, Split: "test", Examples: "train",
+				Questions: c.Questions, Concurrency: 2}
 			done, err := w.Do(t.Context(), nil)
 			testkit.OK(t, err)
 			testkit.Same(t, string(d)+": asked", 12, done.Asked)
-			if line, _, _ := strings.Cut(written(t, c, done)["predictions.jsonl"], "\n"); line != `{"id":"row00","figurative":["F3"],"severity":"SS4+SS5"}` {
+			if line, _, _ := strings.Cut(written(t, c, done)["predictions.jsonl"],
+				"\n"); line != `{"id":"row00","figurative":["F3"],"severity":"SS4+SS5"}` {
 				t.Errorf("%s, %d examples: %s", d, shots, line)
 			}
 		}

@@ -13,9 +13,9 @@ import (
 	"rehydrate/policy"
 )
 
-// choose takes examples of a task from rows, by the rank that the seed gives their ids: first those that show a class that no
-// earlier one shows, a row without a label among them where several can be given, then the next ones. It returns the names of the
-// classes that none shows.
+// choose takes examples of a task from rows, by the rank that the seed gives their ids: first those that show a class
+// that no earlier one shows, a row without a label among them where several can be given, then the next ones. It
+// returns the names of the classes that none shows.
 func (t *Task) choose(rows []workspace.Record, shots int, seed string) (chosen []workspace.Record, missing []string) {
 	rank := func(a, b workspace.Record) int {
 		return cmp.Or(draw.RankOf(seed, a.ID).Compare(draw.RankOf(seed, b.ID)), a.Key.Image-b.Key.Image)
@@ -62,7 +62,8 @@ func (t *Task) choose(rows []workspace.Record, shots int, seed string) (chosen [
 }
 
 // nearOf finds rows of a split that are near-duplicates of examples, as "row (example)". Their answers may be copied.
-func nearOf(ctx context.Context, ws *workspace.Workspace, p policy.Policy, split string, examples []workspace.Record) ([]string, error) {
+func nearOf(ctx context.Context, ws *workspace.Workspace, p policy.Policy, split string,
+	examples []workspace.Record) ([]string, error) {
 	of := map[manifest.Key]bool{}
 	for _, rec := range examples {
 		of[rec.Key] = true

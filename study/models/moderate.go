@@ -46,8 +46,10 @@ func (m *Moderation) Questions(ctx context.Context, ws *workspace.Workspace, _ [
 	if err != nil {
 		return nil, err
 	}
-	m.policy, m.digest = judge.Policy, state.SHA256(fmt.Appendf(nil, "%t %s\n%s", m.sends(SendImage), m.Pictures.How(), body))
-	m.question = Question{Task: "moderation/scores", Run: 1, Digest: m.digestOf, Ask: m.ask, Read: m.read, Tokens: m.tokens}
+	m.policy, m.digest = judge.Policy, state.SHA256(fmt.Appendf(nil, "%t %s\n%s", m.sends(SendImage), m.Pictures.How(),
+		body))
+	m.question = Question{Task: "moderation/scores", Run: 1, Digest: m.digestOf, Ask: m.ask, Read: m.read,
+		Tokens: m.tokens}
 	if m.Guard { // no category has a slash in its name
 		m.question.Task = "moderation/chat"
 	}
@@ -90,7 +92,8 @@ func (m *Moderation) tokens(rec workspace.Record) (in, out int) {
 }
 
 // ask asks about one row.
-func (m *Moderation) ask(ctx context.Context, rec workspace.Record, check func() error) (reply endpoint.Reply, err error) {
+func (m *Moderation) ask(ctx context.Context, rec workspace.Record, check func() error) (reply endpoint.Reply,
+	err error) {
 	var picture *endpoint.Image
 	if m.sends(SendImage) {
 		read, err := m.Pictures.Read(ctx, rec)
@@ -162,7 +165,8 @@ func (m *Moderation) score(done *Done, rec workspace.Record) score {
 
 // Report sums up the answers of a moderation.
 func (m *Moderation) Report(done *Done, _ manifest.Schema, prices Limits) (Report, error) {
-	r := Report{Model: m.Chat.Model, Server: string(m.Chat.Dialect), Pictures: m.Pictures.How(), Split: m.Split, Rows: len(done.Rows), Sent: m.Send}
+	r := Report{Model: m.Chat.Model, Server: string(m.Chat.Dialect), Pictures: m.Pictures.How(), Split: m.Split,
+		Rows: len(done.Rows), Sent: m.Send}
 	body, err := m.body()
 	if err == nil {
 		r.Parameters, err = parameters(body)

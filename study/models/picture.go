@@ -15,8 +15,8 @@ import (
 	"rehydrate/study/endpoint"
 )
 
-// Pictures reads the pictures of rows as they are sent: a JPEG that stands upright as it is stored, everything else as PNG,
-// the first frame, upright and over white. It is safe for concurrent use.
+// Pictures reads the pictures of rows as they are sent: a JPEG that stands upright as it is stored, everything else as
+// PNG, the first frame, upright and over white. It is safe for concurrent use.
 type Pictures struct {
 	Store   Store
 	MaxSide int // pixels; a larger picture is made smaller; 0 for none
@@ -43,7 +43,8 @@ func (p *Pictures) Read(ctx context.Context, rec workspace.Record) (picture endp
 }
 
 // readFrom is Read in an open workspace.
-func (p *Pictures) readFrom(ctx context.Context, ws *workspace.Workspace, rec workspace.Record) (endpoint.Image, error) {
+func (p *Pictures) readFrom(ctx context.Context, ws *workspace.Workspace, rec workspace.Record) (endpoint.Image,
+	error) {
 	body, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
 	if err != nil {
 		return endpoint.Image{}, err

@@ -17,7 +17,8 @@ const (
 
 // Outcomes are all outcomes of an answer, in the order of tables.
 func Outcomes() []endpoint.Outcome {
-	return []endpoint.Outcome{endpoint.OK, endpoint.Refused, endpoint.Truncated, endpoint.Empty, NotJSON, UnknownLabel, endpoint.TooLarge,
+	return []endpoint.Outcome{endpoint.OK, endpoint.Refused, endpoint.Truncated, endpoint.Empty, NotJSON, UnknownLabel,
+		endpoint.TooLarge,
 		endpoint.Failed}
 }
 

@@ -49,14 +49,17 @@ func TestRead(t *testing.T) {
 		{figurative, `{"Figurative": ["Metaphor"], "reason": "{]"}`, "not_json"},
 		{figurative, `{"Figurative": ["Metaphor"]}`, "ok 0"},
 		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "figurative": ["Metaphor"]}`, "not_json"},
-		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "Figurative": ["Metaphor"]}`, "not_json"}, // which one it is would be chance
+		{figurative, `{"FIGURATIVE": ["Irony/Sarcasm"], "Figurative": ["Metaphor"]}`, "not_json"},
+		// which one it is would be chance
 		{figurative, `{"labels": ["Metaphor"]}`, "not_json"},
 		{figurative, "```json\n{\"figurative\": [\"Metaphor\"]}\n```", "ok 0"},
-		{figurative, `The meme is a metaphor: {"figurative": ["Metaphor"]}. I hope {this} helps.`, "not_json, with prose ok 0"},
+		{figurative, `The meme is a metaphor: {"figurative": ["Metaphor"]}. I hope {this} helps.`,
+			"not_json, with prose ok 0"},
 		{figurative, `{"figurative": ["Metaphor"]`, "ok 0"},    // the stop sequence took the brace
 		{figurative, `{"figurative": ["Metaphor"`, "not_json"}, // of which there may be more
 		{figurative, "```json\n{\"figurative\": [\"Metaphor\"]\n", "ok 0"},
-		{figurative, `{"figurative": ["Metaphor", "Irony/Sarcasm"]} {"figurative": ["F3", "F1"]}`, "not_json, with prose ok 0 2"}, // the same set
+		{figurative, `{"figurative": ["Metaphor", "Irony/Sarcasm"]} {"figurative": ["F3", "F1"]}`,
+			"not_json, with prose ok 0 2"}, // the same set
 		{figurative, `{"figurative": ["Metaphor", "Irony/Sarcasm"]} {"figurative": ["F3"]}`, "not_json"},
 		{figurative, `{"figurative": ["Metaphor", "Ir`, "not_json"},
 		{figurative, `{"figurative": ["Metaphor",`, "not_json"},

@@ -70,8 +70,9 @@ func (w *Work) whenFree(ctx context.Context, most time.Duration, stop <-chan str
 
 // hold keeps an answer until it is stored. The caller has w.mu.
 func (w *Work) hold(a asking, reply endpoint.Reply) {
-	w.held = append(w.held, workspace.Answer{Key: a.rec.Key, Asked: a.digest, ImageSHA256: a.rec.Image.SHA256, Task: a.Task,
-		Run: a.Run, Outcome: string(reply.Outcome), Text: reply.Text, Detail: reply.Detail, Model: reply.Model,
+	w.held = append(w.held, workspace.Answer{Key: a.rec.Key, Asked: a.digest, ImageSHA256: a.rec.Image.SHA256,
+		Task: a.Task,
+		Run:  a.Run, Outcome: string(reply.Outcome), Text: reply.Text, Detail: reply.Detail, Model: reply.Model,
 		In: reply.Usage.Prompt, Out: reply.Usage.Completion, At: w.Now()})
 	w.bytes += len(reply.Text)
 	if len(w.held) >= storeMany || w.bytes >= storeBytes { // as enough says

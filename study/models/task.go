@@ -20,7 +20,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// promptForm is the prompt where there is no file of one: after that of FigSIM's paper (Table 11), with the schema's definitions.
+// promptForm is the prompt where there is no file of one: after that of FigSIM's paper (Table 11), with the schema's
+// definitions.
 //
 //go:embed prompt.tmpl
 var promptForm string
@@ -86,7 +87,8 @@ func Tasks(schema manifest.Schema, names []string, folder string) ([]Task, error
 		if err != nil {
 			return nil, err
 		}
-		c := schema.Categories[slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == name })]
+		c := schema.Categories[slices.IndexFunc(schema.Categories,
+			func(c manifest.Category) bool { return c.Name == name })]
 		t := Task{Task: task, category: c}
 		if err := t.findPrompt(folder); err != nil {
 			return nil, fmt.Errorf("the prompt for %s: %w", name, err)
@@ -119,7 +121,8 @@ func (t *Task) findPrompt(folder string) error {
 		Title, Description, Key   string
 		Several, Ordered, Defined bool
 		Labels                    []label
-	}{t.category.Title, cmp.Or(t.category.Description, "Which applies to the meme?"), t.Category, t.Kind == manifest.Multi,
+	}{t.category.Title, cmp.Or(t.category.Description, "Which applies to the meme?"), t.Category,
+		t.Kind == manifest.Multi,
 		t.Kind == manifest.Ordinal, false, nil}
 	for class, c := range t.Classes {
 		l := label{c.Name, t.definition(class)}

@@ -34,11 +34,12 @@ import (
 type Question struct {
 	Task string // what the answers are stored under
 	Run  int    // which time it is asked, from 1
-	// Digest is the sha256, in hex, of all that decides the answer about a row: what is sent, and Run. "" leaves a row out.
+	// Digest is the sha256, in hex, of all that decides the answer about a row: what is sent, and Run. "" leaves a row
+	// out.
 	Digest func(workspace.Record) string
 	With   []manifest.Key // rows that are sent along, as examples
-	// Ask sends the question, if check lets it when its turn has come (endpoint.Server.Checked). The trouble of one row is the
-	// outcome of its reply; an error ends the work.
+	// Ask sends the question, if check lets it when its turn has come (endpoint.Server.Checked). The trouble of one row
+	// is the outcome of its reply; an error ends the work.
 	Ask func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error)
 	// Read finds what an answer with text comes to, and why it is not OK. It reads stored answers again, so that all
 	// are read by one rule. nil takes them as they are.
@@ -306,7 +307,8 @@ func (w *Work) limit() string {
 		return fmt.Sprintf("%d requests are made", w.Limits.Requests)
 	}
 	if w.Limits.Total > 0 && (w.Limits.Cost == 0 || w.Limits.Total-w.spent < w.Limits.Cost-w.progress.Cost) {
-		return fmt.Sprintf("%.4f is spent by all commands, and the next answer could go beyond %.4f", w.spent, w.Limits.Total)
+		return fmt.Sprintf("%.4f is spent by all commands, and the next answer could go beyond %.4f", w.spent,
+			w.Limits.Total)
 	}
 	return fmt.Sprintf("%.4f is spent, and the next answer could go beyond %.4f", w.progress.Cost, w.Limits.Cost)
 }
@@ -507,8 +509,10 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 			w.progress.Total--
 			return
 		}
-		interrupted := errors.Is(w.halt, state.ErrInterrupted) && (errors.Is(err, context.Canceled) || errors.Is(err, errStale))
-		if w.halt == nil || errors.Is(w.halt, errLimit) || errors.Is(w.halt, errStale) || errors.Is(w.halt, state.ErrInterrupted) && !interrupted {
+		interrupted := errors.Is(w.halt, state.ErrInterrupted) &&
+			(errors.Is(err, context.Canceled) || errors.Is(err, errStale))
+		if w.halt == nil || errors.Is(w.halt, errLimit) || errors.Is(w.halt, errStale) ||
+			errors.Is(w.halt, state.ErrInterrupted) && !interrupted {
 			w.halt = err
 		}
 		return

@@ -32,7 +32,8 @@ func testRow(i int) manifest.Entry {
 	if i%2 == 1 {
 		split = "train"
 	}
-	return manifest.Entry{Key: manifest.Key{ID: manifest.PostID(fmt.Sprintf("row%02d", i))}, Ordinal: i, Line: i + 2, Split: split,
+	return manifest.Entry{Key: manifest.Key{ID: manifest.PostID(fmt.Sprintf("row%02d", i))}, Ordinal: i, Line: i + 2,
+		Split:  split,
 		Labels: [][]int{{i / 2 % 4}, {i / 2 % 6}, {i / 2 % 6}, {0}, {0}}}
 }
 
@@ -87,7 +88,8 @@ func rows(t *testing.T, n int) place {
 	ws, err := workspace.Open(ctx, string(at), workspace.Options{})
 	testkit.OK(t, err)
 	defer func() { testkit.OK(t, ws.Close()) }()
-	binding := workspace.Binding{Release: "r", ReleaseDigest: "1", ManifestDigest: "1", Schema: manifest.FigSIM(), Splits: []string{"test", "train"}}
+	binding := workspace.Binding{Release: "r", ReleaseDigest: "1", ManifestDigest: "1", Schema: manifest.FigSIM(),
+		Splits: []string{"test", "train"}}
 	testkit.OK(t, ws.Load(ctx, binding, func(yield func(manifest.Entry, error) bool) {
 		for i := range n {
 			if !yield(testRow(i), nil) {
@@ -99,9 +101,11 @@ func rows(t *testing.T, n int) place {
 	for i := range n {
 		k := testRow(i).Key
 		body := pngOf(t, i)
-		testkit.OK(t, ws.StoreImage(ctx, k, body, workspace.Image{Format: "png", Width: 8, Height: 8, OriginalSHA256: state.SHA256(body)}))
-		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: k, Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(body),
-			Text: "text", Words: []word.Word{{Text: "text", Confidence: 90, Accepted: true}}}}))
+		testkit.OK(t, ws.StoreImage(ctx, k, body,
+			workspace.Image{Format: "png", Width: 8, Height: 8, OriginalSHA256: state.SHA256(body)}))
+		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: k,
+			Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(body),
+				Text: "text", Words: []word.Word{{Text: "text", Confidence: 90, Accepted: true}}}}))
 		results = append(results, manifest.Result{Key: k, Outcome: manifest.Kept})
 	}
 	seen(t, ws, n, noon)
@@ -133,7 +137,8 @@ type desk struct {
 
 func newDesk(at place) *desk {
 	d := &desk{place: at, now: noon, task: "severity"}
-	d.Work = Work{Store: at.store(), Model: "m", Now: func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.now }, Split: "test", Concurrency: 1,
+	d.Work = Work{Store: at.store(), Model: "m",
+		Now: func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.now }, Split: "test", Concurrency: 1,
 		Questions: func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
 			return []Question{d.question()}, nil
 		}}
@@ -192,14 +197,16 @@ func TestDo(t *testing.T) {
 			}
 			answers[string(rec.ID)] = a.Outcome + a.Detail + a.Text
 		}
-		testkit.Same(t, "answers", map[string]string{"row00": "refusedno", "row02": "failedthe server answers 500", "row04": "refusedno", "row06": "refusedno"}, answers)
+		testkit.Same(t, "answers", map[string]string{"row00": "refusedno", "row02": "failedthe server answers 500",
+			"row04": "refusedno", "row06": "refusedno"}, answers)
 	}
 	d.reply = nil
 	done, asked, err := d.does(t)
 	testkit.Same(t, "asked in the end", "row02", asked, err)
 	testkit.Same(t, "counted", [3]int{1, 3, 0}, [3]int{done.Asked, done.Known, done.Left})
 	// Each row once a call, row01 beside the first: one at first, then twice as many.
-	testkit.Same(t, "what was about to be sent", []string{"row00 row01", "row02 row04", "row06", "row02 row01", "row02 row01"}, before)
+	testkit.Same(t, "what was about to be sent",
+		[]string{"row00 row01", "row02 row04", "row06", "row02 row01", "row02 row01"}, before)
 	_, asked, err = d.does(t)
 	testkit.Same(t, "asked after all", "", asked, err)
 }
@@ -215,7 +222,8 @@ func TestEnds(t *testing.T) {
 		err  error  // nil for a limit
 	}{
 		{"at most two questions", func(d *desk) { d.Limits = Limits{Requests: 2} }, "row00 row02", nil},
-		{"what a third answer could cost", func(d *desk) { d.Limits = Limits{Cost: 0.000329, PriceIn: 1, PriceOut: 1} }, "row00 row02 row04", nil},
+		{"what a third answer could cost", func(d *desk) { d.Limits = Limits{Cost: 0.000329, PriceIn: 1, PriceOut: 1} },
+			"row00 row02 row04", nil},
 		{"trouble of the run's own", func(d *desk) {
 			d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
 				if n == 1 {
@@ -272,13 +280,14 @@ func TestFailing(t *testing.T) {
 		return endpoint.Reply{Outcome: endpoint.Failed, Detail: "the server answers 502"}, nil
 	}
 	_, _, err := d.does(t)
-	if failing, ok := errors.AsType[*Failing](err); !ok || failing.Detail != "the server answers 502" || len(d.asked) != 3+maxFailed {
+	if failing, ok := errors.AsType[*Failing](err); !ok || failing.Detail != "the server answers 502" ||
+		len(d.asked) != 3+maxFailed {
 		t.Errorf("%d questions, error %v", len(d.asked), err)
 	}
 }
 
-// TestStale: nothing is sent of a post that was seen live too long ago. Reddit is asked again first, also when rows become too old
-// while they are asked about, and what is gone by then is not sent.
+// TestStale: nothing is sent of a post that was seen live too long ago. Reddit is asked again first, also when rows
+// become too old while they are asked about, and what is gone by then is not sent.
 func TestStale(t *testing.T) {
 	d := newDesk(rows(t, 12))
 	refreshed := 0
@@ -288,14 +297,16 @@ func TestStale(t *testing.T) {
 		return endpoint.Reply{Outcome: endpoint.OK}, nil
 	}
 	_, _, err := d.does(t)
-	if stale, ok := errors.AsType[*Stale](err); !ok || stale.Rows != 6 || !slices.Equal(d.asked, []string{"row00", "row02", "row04"}) {
+	if stale, ok := errors.AsType[*Stale](err); !ok || stale.Rows != 6 ||
+		!slices.Equal(d.asked, []string{"row00", "row02", "row04"}) {
 		t.Errorf("without a way to ask Reddit: %q, error %v", d.asked, err)
 	}
 	d.Refresh = func(ctx context.Context, ws *workspace.Workspace) error {
 		refreshed++
 		seen(t, ws, 12, d.now)
 		if refreshed == 1 {
-			return ws.SetPosts(ctx, []workspace.Post{{ID: "row08", State: manifest.StateRemoved, CheckedAt: d.now, Withheld: true}})
+			return ws.SetPosts(ctx, []workspace.Post{{ID: "row08", State: manifest.StateRemoved, CheckedAt: d.now,
+				Withheld: true}})
 		}
 		return nil
 	}
@@ -314,7 +325,8 @@ func TestStale(t *testing.T) {
 	testkit.Same(t, "what there is to do", Estimate{Stale: 5}, plan, err)
 }
 
-// TestStaleInTheEnd: rows that become too old with the last answer are asked about again at Reddit before anything is written of them.
+// TestStaleInTheEnd: rows that become too old with the last answer are asked about again at Reddit before anything is
+// written of them.
 func TestStaleInTheEnd(t *testing.T) {
 	d := newDesk(rows(t, 8))
 	d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
@@ -333,7 +345,8 @@ func TestStaleInTheEnd(t *testing.T) {
 	d.Refresh = func(_ context.Context, ws *workspace.Workspace) error { seen(t, ws, 8, d.now); return nil }
 	done, asked, err := d.does(t)
 	testkit.Same(t, "asked", "row00 row02 row04 row06", asked, err)
-	testkit.Same(t, "rows, questions and answers", [3]int{4, 1, 4}, [3]int{len(done.Rows), len(done.Questions), len(done.answers)})
+	testkit.Same(t, "rows, questions and answers", [3]int{4, 1, 4},
+		[3]int{len(done.Rows), len(done.Questions), len(done.answers)})
 }
 
 // TestStaleExample: an example is sent along as long as its own post was seen live in time.
@@ -392,7 +405,8 @@ func TestDisclosesWhatIsSent(t *testing.T) {
 	testkit.Same(t, "said to be sent", []string{"row00", "row01", "row02", "row04"}, before)
 }
 
-// TestCostWithoutUsage: an answer without a count of tokens costs what it was estimated to, one that is dearer is what the next one may cost.
+// TestCostWithoutUsage: an answer without a count of tokens costs what it was estimated to, one that is dearer is what
+// the next one may cost.
 func TestCostWithoutUsage(t *testing.T) {
 	for _, tt := range []struct {
 		usage endpoint.Usage
@@ -421,7 +435,8 @@ func TestFirstAnswerFirst(t *testing.T) {
 		d.Limits, d.Concurrency = limits, 8
 		d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
 			time.Sleep(10 * time.Millisecond) // long enough for others to be sent
-			return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 1000, Completion: 1000}}, nil
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said",
+				Usage: endpoint.Usage{Prompt: 1000, Completion: 1000}}, nil
 		}
 		done, _, err := d.does(t)
 		testkit.OK(t, err)
@@ -440,11 +455,13 @@ func TestLimitPassed(t *testing.T) {
 		d := newDesk(rows(t, 8))
 		d.Limits = limits
 		d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
-			return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: []int{100, 100, 100, 1000}[n], Completion: 1}}, nil
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said",
+				Usage: endpoint.Usage{Prompt: []int{100, 100, 100, 1000}[n], Completion: 1}}, nil
 		}
 		if limits.Cost == 0.1 {
 			d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
-				return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 1300, Completion: 1}}, nil
+				return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 1300, Completion: 1}},
+					nil
 			}
 		}
 		done, _, err := d.does(t)
@@ -457,7 +474,10 @@ func TestLimitPassed(t *testing.T) {
 // workspace are one number, and it is told how many answers are estimates.
 func TestOneCost(t *testing.T) {
 	for name, usage := range map[string]func(n int) endpoint.Usage{
-		"half":          func(n int) endpoint.Usage { return endpoint.Usage{Prompt: 1000 * (n % 2), Completion: 7 * (n % 2)} },
+		"half": func(n int) endpoint.Usage {
+			return endpoint.Usage{Prompt: 1000 * (n % 2),
+				Completion: 7 * (n % 2)}
+		},
 		"none":          func(int) endpoint.Usage { return endpoint.Usage{} },
 		"the sent ones": func(int) endpoint.Usage { return endpoint.Usage{Prompt: 900} },
 		"the answered":  func(int) endpoint.Usage { return endpoint.Usage{Completion: 9} },

@@ -82,7 +82,8 @@ func (t TaskReport) NotOK() map[string]int {
 	return counts
 }
 
-// OtherModels are the names that the server gave the model that has answered, where they are not the one that was asked.
+// OtherModels are the names that the server gave the model that has answered, where they are not the one that was
+// asked.
 func (r Report) OtherModels() []string {
 	names := map[string]bool{}
 	for _, t := range r.Tasks {
@@ -100,7 +101,8 @@ const NotAsked endpoint.Outcome = "not_asked"
 
 // Report sums up the answers of a classification. Tool, release and host are the caller's to add.
 func (c *Classification) Report(done *Done, schema manifest.Schema, prices Limits) (Report, error) {
-	r := Report{Model: c.Chat.Model, Server: string(c.Chat.Dialect), Pictures: c.Pictures.How(), Split: c.Split, Rows: len(done.Rows),
+	r := Report{Model: c.Chat.Model, Server: string(c.Chat.Dialect), Pictures: c.Pictures.How(), Split: c.Split,
+		Rows:  len(done.Rows),
 		Shots: c.Shots, Seed: c.Seed, Runs: c.Runs, Scores: []MeanScore{}}
 	scores := c.score(done, schema)
 	for _, t := range scores.Tasks {
@@ -142,7 +144,8 @@ func parameters(body []byte) (json.RawMessage, error) {
 }
 
 func (p *part) report(done *Done) TaskReport {
-	t := TaskReport{Task: p.Task, Run: p.Run, Prompt: filepath.Base(p.task.From), PromptID: state.SHA256([]byte(p.task.Prompt)), Asked: p.digest}
+	t := TaskReport{Task: p.Task, Run: p.Run, Prompt: filepath.Base(p.task.From),
+		PromptID: state.SHA256([]byte(p.task.Prompt)), Asked: p.digest}
 	if len(p.examples) > 0 {
 		var all []byte
 		for _, rec := range p.examples {
@@ -194,7 +197,8 @@ const (
 // A Sink writes one file.
 type Sink func(name string, write func(io.Writer) error) error
 
-// Write writes the predictions of each run, the ids of the examples and the report, and returns the ids that the files have.
+// Write writes the predictions of each run, the ids of the examples and the report, and returns the ids that the files
+// have.
 func (c *Classification) Write(sink Sink, done *Done, r Report) (ids []string, err error) {
 	named := map[string]bool{}
 	for run := range c.Runs {
@@ -261,7 +265,8 @@ func (c *Classification) writeExamples(w io.Writer, named map[string]bool) error
 	for _, p := range c.parts {
 		for i, rec := range p.examples {
 			named[rec.Key.String()] = true
-			line := fmt.Appendf(nil, `{"id":%s,"task":%s,"run":%d,"place":%d,"answer":%s}`+"\n", compact(rec.Key.String()), compact(p.Task), p.Run, i+1,
+			line := fmt.Appendf(nil, `{"id":%s,"task":%s,"run":%d,"place":%d,"answer":%s}`+"\n", compact(rec.Key.String()),
+				compact(p.Task), p.Run, i+1,
 				p.task.answer(rec))
 			if _, err := w.Write(line); err != nil {
 				return err

@@ -132,7 +132,8 @@ func arrowReader(t testing.TB, data []byte) *pqarrow.FileReader {
 // The Arrow schema that datasets derives from the footer's metadata is, field by field, the one that the
 // file has: else it drops Image and ClassLabel without a word.
 func TestSchema(t *testing.T) {
-	for name, s := range map[string]manifest.Schema{"every kind": schema(), "figsim": manifest.FigSIM(), "no labels": {}} {
+	for name, s := range map[string]manifest.Schema{"every kind": schema(), "figsim": manifest.FigSIM(),
+		"no labels": {}} {
 		for flagged, base := range map[bool]int{false: 8, true: 9} { // columns of every file
 			var b bytes.Buffer
 			if _, err := dataset.WriteParquet(&b, s, dataset.Provenance{}, flagged, all(nil)); err != nil {

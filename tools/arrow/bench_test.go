@@ -57,7 +57,8 @@ func writeArrow(w io.Writer, rows []dataset.Row) error {
 		field("kind", arrow.PrimitiveTypes.Int64), field("severity", arrow.PrimitiveTypes.Int64),
 		field("figures", arrow.ListOf(arrow.PrimitiveTypes.Int64)),
 	}, nil)
-	props := parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd), parquet.WithDictionaryDefault(false),
+	props := parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd),
+		parquet.WithDictionaryDefault(false),
 		parquet.WithMaxRowGroupLength(groupRows), parquet.WithCompressionFor("image.bytes", compress.Codecs.Uncompressed),
 		parquet.WithStatsFor("image.bytes", false), parquet.WithStatsFor("ocr_text", false))
 	pw, err := pqarrow.NewFileWriter(columns, w, props, pqarrow.DefaultWriterProps())

@@ -57,7 +57,8 @@ func try(ctx context.Context, path string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	files, err := exec.CommandContext(ctx, "go", "list", "-f", "{{range .GoFiles}}{{$.Dir}}/{{.}}\n{{end}}", path).Output()
+	files, err := exec.CommandContext(ctx, "go", "list", "-f", "{{range .GoFiles}}{{$.Dir}}/{{.}}\n{{end}}",
+		path).Output()
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
 	}

@@ -13,8 +13,10 @@ func TestMutantsOf(t *testing.T) {
 		body string // of a function that returns an error
 		want []string
 	}{
-		{"if a == b { return nil }", []string{"if forced false: a == b -> false && (a == b)", "negated condition: == -> !="}},
-		{"for a() { b++ }", []string{"negated condition: a() -> !(a())", "arithmetic: ++ -> --", "removed statement: b++ -> "}},
+		{"if a == b { return nil }", []string{"if forced false: a == b -> false && (a == b)",
+			"negated condition: == -> !="}},
+		{"for a() { b++ }", []string{"negated condition: a() -> !(a())", "arithmetic: ++ -> --",
+			"removed statement: b++ -> "}},
 		{"return a <= b", []string{"swallowed error: a <= b -> nil", "boundary: <= -> <"}},
 		{"return errors.New(x)", []string{"swallowed error: errors.New(x) -> nil"}},
 		{"c := func() int { return 2 - d }", []string{"arithmetic: - -> +"}},

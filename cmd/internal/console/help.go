@@ -11,9 +11,9 @@ import (
 
 const helpWidth = 80
 
-// Help prints the help of commands to out, wherever that goes in the columns of a usual terminal: what a command does, how
-// it is called, examples, its subcommands and its own flags. The flags that all commands share take one line. Paragraphs
-// are filled; one with an indented line keeps its lines, which are broken where they are too long.
+// Help prints the help of commands to out, wherever that goes in the columns of a usual terminal: what a command does,
+// how it is called, examples, its subcommands and its own flags. The flags that all commands share take one line.
+// Paragraphs are filled; one with an indented line keeps its lines, which are broken where they are too long.
 func Help(out io.Writer) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, _ []string) {
 		for paragraph := range strings.SplitSeq(cmd.Long, "\n\n") {

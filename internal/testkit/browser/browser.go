@@ -1,6 +1,6 @@
-// Package browser lets tests open pages in one headless Chromium, from disk or from a server of theirs, press keys, and see what they look like, what they
-// ask for and complain of, and what axe-core says of them. scripts/setup --with-readers installs both. Where one of
-// them is missing a test skips, except under CI=true, where it fails.
+// Package browser lets tests open pages in one headless Chromium, from disk or from a server of theirs, press keys, and
+// see what they look like, what they ask for and complain of, and what axe-core says of them. scripts/setup
+// --with-readers installs both. Where one of them is missing a test skips, except under CI=true, where it fails.
 package browser
 
 import (
@@ -201,7 +201,8 @@ func (b *Browser) key(t testing.TB, kind, key string) {
 	case "Tab":
 		text, number = "", 9
 	}
-	b.do(t, "Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "text": text, "windowsVirtualKeyCode": number}, nil)
+	b.do(t, "Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "text": text,
+		"windowsVirtualKeyCode": number}, nil)
 }
 
 // Until waits until a script, run in the page that is open, is true.
@@ -353,7 +354,8 @@ const faults = `(() => {
 	return found
 })()`
 
-// A trap is a proxy on this machine that notes what it was asked for, and answers nothing but what leads to a test's server.
+// A trap is a proxy on this machine that notes what it was asked for, and answers nothing but what leads to a test's
+// server.
 type trap struct {
 	addr  string
 	mu    sync.Mutex

@@ -25,12 +25,15 @@ func TestBrowserSees(t *testing.T) {
 		t.Errorf("requests = %q, want the picture", requests)
 	}
 	found := strings.Join(chromium.Faults(t, name), "\n")
-	for _, want := range []string{"1280 px, dark false, paper false: image-alt", "dark true, paper false: color-contrast", "390 px, dark false, paper false: the page is 80",
-		"718 px, dark false, paper true: the page is 80", "small: <text", "cut: <text", "scrolls, and does not show it: <div", "paper true: folded up: <p>hidden"} {
+	for _, want := range []string{"1280 px, dark false, paper false: image-alt",
+		"dark true, paper false: color-contrast", "390 px, dark false, paper false: the page is 80",
+		"718 px, dark false, paper true: the page is 80", "small: <text", "cut: <text",
+		"scrolls, and does not show it: <div", "paper true: folded up: <p>hidden"} {
 		if !strings.Contains(found, want) {
 			t.Errorf("no fault %q in\n%s", want, found)
 		}
 	}
-	testkit.OK(t, os.WriteFile(name, []byte(`<!doctype html><html lang="en"><title>good</title><main><h1>good</h1></main>`), 0o600))
+	testkit.OK(t,
+		os.WriteFile(name, []byte(`<!doctype html><html lang="en"><title>good</title><main><h1>good</h1></main>`), 0o600))
 	testkit.Same(t, "faults of a good page", []string(nil), chromium.Faults(t, name))
 }

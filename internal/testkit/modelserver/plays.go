@@ -33,7 +33,8 @@ func Status(status int, body string, headers ...string) Play {
 
 // Error answers with a status and OpenAI's form of an error.
 func Error(status int, message, code string, headers ...string) Play {
-	body, _ := json.Marshal(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error", "param": nil, "code": code}})
+	body, _ := json.Marshal(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error",
+		"param": nil, "code": code}})
 	return Status(status, string(body), headers...)
 }
 
@@ -48,18 +49,20 @@ func Says(words, finish string) Play {
 
 // Refusal answers as OpenAI's models do that refuse.
 func Refusal(w http.ResponseWriter, _ Request) bool {
-	return Status(http.StatusOK, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","logprobs":null,`+
-		`"message":{"role":"assistant","content":null,"refusal":"I'm sorry, I can't help with that."}}]}`)(w, Request{})
+	return Status(http.StatusOK,
+		`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","logprobs":null,`+
+			`"message":{"role":"assistant","content":null,"refusal":"I'm sorry, I can't help with that."}}]}`)(w, Request{})
 }
 
 // Stream answers with events, which were not asked for.
 func Stream(w http.ResponseWriter, _ Request) bool {
-	return Status(http.StatusOK, "data: {\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"{\"}}]}\n\ndata: [DONE]\n\n",
+	return Status(http.StatusOK,
+		"data: {\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"{\"}}]}\n\ndata: [DONE]\n\n",
 		"Content-Type", "text/event-stream; charset=utf-8")(w, Request{})
 }
 
-// Huge answers with a good beginning and n bytes more, and counts those that were taken; with its length told first where
-// told is set.
+// Huge answers with a good beginning and n bytes more, and counts those that were taken; with its length told first
+// where told is set.
 func Huge(n int64, told bool, taken *atomic.Int64) Play {
 	return func(w http.ResponseWriter, _ Request) bool {
 		const begin = `{"choices":[{"message":{"content":"`

@@ -53,7 +53,8 @@ func New(t testing.TB, dialect string) *Server {
 }
 
 // InMemory is New without a socket, so that a synctest bubble can hold it; dial connects to it whatever the address.
-func InMemory(t testing.TB, dialect string) (s *Server, dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+func InMemory(t testing.TB, dialect string) (s *Server,
+	dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	s = &Server{t: t, dialect: dialect, URL: "http://127.0.0.1:1/v1"}
 	l := &listener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	web := &http.Server{Handler: s}
@@ -203,11 +204,14 @@ func (s *Server) refuses(a asked) Play {
 	if s.dialect == "openai" { // as its GPT-5 models
 		switch {
 		case a.Temperature != nil && *a.Temperature != 1:
-			return Status(400, `{"error":{"message":"Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`)
+			return Status(400,
+				`{"error":{"message":"Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`)
 		case len(a.Stop) > 0:
-			return Status(400, `{"error":{"message":"Unsupported parameter: 'stop' is not supported with this model.","type":"invalid_request_error","param":"stop","code":"unsupported_parameter"}}`)
+			return Status(400,
+				`{"error":{"message":"Unsupported parameter: 'stop' is not supported with this model.","type":"invalid_request_error","param":"stop","code":"unsupported_parameter"}}`)
 		case a.MaxTokens != nil:
-			return Status(400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}`)
+			return Status(400,
+				`{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}`)
 		}
 	}
 	for _, m := range a.Messages {
@@ -217,7 +221,8 @@ func (s *Server) refuses(a asked) Play {
 			image, _ := fields["image_url"].(map[string]any)
 			link, _ := image["url"].(string)
 			if fields["type"] == "image_url" && !isPicture(link) {
-				return Status(400, `{"error":{"message":"invalid image input","type":"invalid_request_error","param":null,"code":null}}`)
+				return Status(400,
+					`{"error":{"message":"invalid image input","type":"invalid_request_error","param":null,"code":null}}`)
 			}
 		}
 	}
@@ -236,7 +241,8 @@ func isPicture(link string) bool {
 }
 
 // categories are those of OpenAI's moderation models.
-var categories = []string{"harassment", "harassment/threatening", "hate", "hate/threatening", "illicit", "illicit/violent", "self-harm",
+var categories = []string{"harassment", "harassment/threatening", "hate", "hate/threatening", "illicit",
+	"illicit/violent", "self-harm",
 	"self-harm/instructions", "self-harm/intent", "sexual", "sexual/minors", "violence", "violence/graphic"}
 
 func moderation(t testing.TB, model, words string) map[string]any {

@@ -1,4 +1,5 @@
-// Package tabletest has what tests of readers of tables share: files, rows of a Parquet, and problems with their places.
+// Package tabletest has what tests of readers of tables share: files, rows of a Parquet, and problems with their
+// places.
 package tabletest
 
 import (
@@ -84,8 +85,8 @@ func (f *parquet) Next() ([]table.Cell, error) {
 	return f.rows[f.next-1], nil
 }
 
-// Parquet gives what opens a Parquet file with these columns, separated by commas, and rows; err comes after them, nil for
-// none.
+// Parquet gives what opens a Parquet file with these columns, separated by commas, and rows; err comes after them, nil
+// for none.
 func Parquet(columns string, err error, rows ...[]table.Cell) func(string, []string) (table.RowReader, error) {
 	return func(string, []string) (table.RowReader, error) {
 		return &parquet{columns: strings.Split(strings.TrimSpace(columns), ","), rows: rows, err: err}, nil

@@ -1,5 +1,5 @@
-// Package pictures reads the pictures of any folder or Parquet file, one by one, for commands that look at pictures of any
-// origin. Files are hostile: each is checked before it is decoded, and memory is bounded.
+// Package pictures reads the pictures of any folder or Parquet file, one by one, for commands that look at pictures of
+// any origin. Files are hostile: each is checked before it is decoded, and memory is bounded.
 package pictures
 
 import (
@@ -49,8 +49,8 @@ type Source struct {
 	memory *semaphore.Weighted // bytes of decoded pictures at once
 }
 
-// Open finds the pictures of a folder, searched to the bottom, or of a Parquet file. The folder except, which may lie in the
-// other one, is left out.
+// Open finds the pictures of a folder, searched to the bottom, or of a Parquet file. The folder except, which may lie
+// in the other one, is left out.
 func Open(ctx context.Context, path string, columns Columns, images policy.Images, except string) (*Source, error) {
 	info, err := os.Stat(path)
 	s := &Source{images: images, memory: semaphore.NewWeighted(2 * images.MaxDecodedBytes())}
@@ -71,8 +71,8 @@ func Open(ctx context.Context, path string, columns Columns, images policy.Image
 	return s, nil
 }
 
-// Each calls the functions that pick, called for the pictures in their order, returns: so many at once, none for nil. An
-// error ends it.
+// Each calls the functions that pick, called for the pictures in their order, returns: so many at once, none for nil.
+// An error ends it.
 func (s *Source) Each(ctx context.Context, workers int, pick func(context.Context, Picture) func() error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(workers, 1))
@@ -96,7 +96,8 @@ func (s *Source) Decode(ctx context.Context, body []byte, use func(image.Image) 
 	if fault != nil {
 		return fault
 	}
-	// Hashing and measuring make a copy of four bytes a pixel. A picture that weighs more than there is would wait for ever.
+	// Hashing and measuring make a copy of four bytes a pixel. A picture that weighs more than there is would wait for
+	// ever.
 	weight := min(info.DecodedBytes+4*int64(info.Width)*int64(info.Height), 2*s.images.MaxDecodedBytes())
 	if s.memory.Acquire(ctx, weight) != nil {
 		return nil // the caller sees that ctx is done

@@ -62,8 +62,8 @@ func (s *Source) openTable(path string, want Columns) error {
 	return nil
 }
 
-// openColumns opens a Parquet and finds the column of that name, or the one called image, or the only one of pictures; then those
-// of its path, its text and its id, or nil.
+// openColumns opens a Parquet and finds the column of that name, or the one called image, or the only one of pictures;
+// then those of its path, its text and its id, or nil.
 func openColumns(path string, want Columns) (f *scan.File, found [4]*scan.Column, err error) {
 	f, err = scan.OpenFile(path)
 	if err != nil {
@@ -96,13 +96,18 @@ func find(f *scan.File, path string, want Columns) (found [4]*scan.Column, err e
 	}
 	switch {
 	case len(images) == 0 && want.Image != "":
-		return found, lacks(strconv.QuoteToGraphic(want.Image)+" of pictures", "name a column of bytes, or a struct with a field bytes")
+		return found, lacks(strconv.QuoteToGraphic(want.Image)+" of pictures",
+			"name a column of bytes, or a struct with a field bytes")
 	case len(images) == 0:
-		return found, lacks("of pictures", "pictures are read from a struct with a field bytes, as Hugging Face writes it, or from a column of bytes")
+		return found,
+			lacks("of pictures",
+				"pictures are read from a struct with a field bytes, as Hugging Face writes it, or from a column of bytes")
 	case len(images) > 1:
-		return found, &manifest.Problem{File: path, Message: "several columns can hold pictures: " + namesOf(images), Hint: "name the one to read with --image-column"}
+		return found, &manifest.Problem{File: path, Message: "several columns can hold pictures: " + namesOf(images),
+			Hint: "name the one to read with --image-column"}
 	}
-	found = [4]*scan.Column{images[0], f.Named(images[0].Top + ".path"), f.Named(cmp.Or(want.Text, "ocr_text")), f.Named("id")}
+	found = [4]*scan.Column{images[0], f.Named(images[0].Top + ".path"), f.Named(cmp.Or(want.Text, "ocr_text")),
+		f.Named("id")}
 	if found[3] == found[0] {
 		found[3] = nil
 	}

@@ -92,8 +92,10 @@ type (
 
 func TestOpenPictures(t *testing.T) {
 	text := "two\nlines"
-	hf := []hfRow{{1, &imageStruct{[]byte("one"), "a.jpg"}, &text}, {2, nil, nil}, {3, &imageStruct{nil, "only/a/path.jpg"}, &text}, {4, &imageStruct{[]byte("four"), ""}, nil}}
-	hfWant := []pictureRow{{"a.jpg", []byte("one"), text, ""}, {}, {"only/a/path.jpg", nil, text, ""}, {"", []byte("four"), "", ""}}
+	hf := []hfRow{{1, &imageStruct{[]byte("one"), "a.jpg"}, &text}, {2, nil, nil},
+		{3, &imageStruct{nil, "only/a/path.jpg"}, &text}, {4, &imageStruct{[]byte("four"), ""}, nil}}
+	hfWant := []pictureRow{{"a.jpg", []byte("one"), text, ""}, {}, {"only/a/path.jpg", nil, text, ""},
+		{"", []byte("four"), "", ""}}
 	bare := []bareRow{{[]byte("x"), "w", []string{"a", "b"}}, {[]byte("x"), "", nil}, {nil, "v", nil}}
 	for _, tt := range []struct {
 		name     string
@@ -103,13 +105,20 @@ func TestOpenPictures(t *testing.T) {
 		wantRows []pictureRow
 	}{
 		{"Hugging Face", pictureFile(t, hf), Columns{}, "ocr_text", hfWant},
-		{"row groups of one", pictureFile(t, hf, parquet.MaxRowsPerRowGroup(1), parquet.Compression(&parquet.Snappy)), Columns{}, "ocr_text", hfWant},
-		{"pages of version 2", pictureFile(t, hf, parquet.DataPageVersion(2), parquet.Compression(&parquet.Gzip)), Columns{}, "ocr_text", hfWant},
-		{"bytes", pictureFile(t, bare), Columns{}, "", []pictureRow{{"", []byte("x"), "", ""}, {"", []byte("x"), "", ""}, {}}},
-		{"bytes and text", pictureFile(t, bare), Columns{"pixels", "words"}, "words", []pictureRow{{"", []byte("x"), "w", ""}, {"", []byte("x"), "", ""}, {"", nil, "v", ""}}},
-		{"the one called image", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"}, Mask: imageStruct{[]byte("m"), ""}, Raw: []byte("r")}}), Columns{}, "", []pictureRow{{"p", []byte("i"), "", ""}}},
-		{"one of several", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"}, Raw: []byte("r")}}), Columns{"raw", ""}, "", []pictureRow{{"", []byte("r"), "", ""}}},
-		{"ids", pictureFile(t, []idRow{{"1n6oiw/2", imageStruct{[]byte("i"), "p"}}}), Columns{}, "", []pictureRow{{"p", []byte("i"), "", "1n6oiw/2"}}},
+		{"row groups of one", pictureFile(t, hf, parquet.MaxRowsPerRowGroup(1), parquet.Compression(&parquet.Snappy)),
+			Columns{}, "ocr_text", hfWant},
+		{"pages of version 2", pictureFile(t, hf, parquet.DataPageVersion(2), parquet.Compression(&parquet.Gzip)),
+			Columns{}, "ocr_text", hfWant},
+		{"bytes", pictureFile(t, bare), Columns{}, "",
+			[]pictureRow{{"", []byte("x"), "", ""}, {"", []byte("x"), "", ""}, {}}},
+		{"bytes and text", pictureFile(t, bare), Columns{"pixels", "words"}, "words",
+			[]pictureRow{{"", []byte("x"), "w", ""}, {"", []byte("x"), "", ""}, {"", nil, "v", ""}}},
+		{"the one called image", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"},
+			Mask: imageStruct{[]byte("m"), ""}, Raw: []byte("r")}}), Columns{}, "", []pictureRow{{"p", []byte("i"), "", ""}}},
+		{"one of several", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"}, Raw: []byte("r")}}),
+			Columns{"raw", ""}, "", []pictureRow{{"", []byte("r"), "", ""}}},
+		{"ids", pictureFile(t, []idRow{{"1n6oiw/2", imageStruct{[]byte("i"), "p"}}}), Columns{}, "",
+			[]pictureRow{{"p", []byte("i"), "", "1n6oiw/2"}}},
 		{"no rows", pictureFile[hfRow](t, nil), Columns{}, "ocr_text", nil},
 	} {
 		text, rows, err := allPictures(t, tt.path, tt.want)
@@ -143,7 +152,8 @@ func TestOpenPicturesRefuses(t *testing.T) {
 // TestPicturesLargePages: a page of pictures may be larger than one of a manifest.
 func TestPicturesLargePages(t *testing.T) {
 	row := hfRow{Image: &imageStruct{Bytes: bytes.Repeat([]byte("picture "), 4<<20+1)}}
-	path := pictureFile(t, []hfRow{row}, parquet.SkipPageBounds("image", "bytes"), parquet.SkipPageStatistics("image", "bytes"))
+	path := pictureFile(t, []hfRow{row}, parquet.SkipPageBounds("image", "bytes"),
+		parquet.SkipPageStatistics("image", "bytes"))
 	_, rows, err := allPictures(t, path, Columns{})
 	if err != nil || len(rows) != 1 || len(rows[0].Image) != len(row.Image.Bytes) {
 		t.Errorf("a page of more than 32 MiB: %d rows, %v", len(rows), err)

@@ -251,7 +251,8 @@ func (f *File) Named(name string) *Column {
 	return f.Columns[i]
 }
 
-// Rows yields the values of columns by rows, which are the caller's; those of a nil column are null. An error comes last.
+// Rows yields the values of columns by rows, which are the caller's; those of a nil column are null. An error comes
+// last.
 func (f *File) Rows(columns ...*Column) iter.Seq2[parquet.Row, error] {
 	return func(yield func(parquet.Row, error) bool) {
 		cursors := make([]*cursor, len(columns))

@@ -79,7 +79,8 @@ func TestScan(t *testing.T) {
 	file := scannedFile(t, 5)
 	var columns []Column
 	for _, c := range opened(t, file).Columns {
-		columns = append(columns, Column{Name: c.Name, Top: c.Top, Type: c.Type, Bytes: c.Bytes, Text: c.Text, Valued: c.Valued})
+		columns = append(columns, Column{Name: c.Name, Top: c.Top, Type: c.Type, Bytes: c.Bytes, Text: c.Text,
+			Valued: c.Valued})
 	}
 	if diff := cmp.Diff([]Column{
 		{Name: "ID", Top: "ID", Type: "string", Bytes: true, Text: true, Valued: true},
@@ -110,15 +111,18 @@ func TestLists(t *testing.T) {
 	var b bytes.Buffer
 	testkit.OK(t, parquet.NewWriter(&b, parquet.NewSchema("lists", parquet.Group{
 		"bare": repeated, "newer": parquet.List(text), "null": parquet.Optional(parquet.List(parquet.Optional(text))),
-		"older": parquet.Group{"array": repeated}, "deep": parquet.List(once), "lists": parquet.List(parquet.List(text)), "map": parquet.Map(text, text),
+		"older": parquet.Group{"array": repeated}, "deep": parquet.List(once), "lists": parquet.List(parquet.List(text)),
+		"map":    parquet.Map(text, text),
 		"single": once, "structs": parquet.Repeated(once), "within": parquet.Group{"a": parquet.Group{"b": repeated}},
 	})).Close())
 	types := map[string]string{}
 	for _, c := range opened(t, b.Bytes()).Columns {
 		types[c.Top] = c.Type
 	}
-	testkit.Same(t, "types", map[string]string{"bare": "list of string", "newer": "list of string", "null": "list of string", "older": "list of string",
-		"deep": "struct", "lists": "struct", "map": "struct", "single": "struct", "structs": "struct", "within": "struct"}, types)
+	testkit.Same(t, "types", map[string]string{"bare": "list of string", "newer": "list of string",
+		"null": "list of string", "older": "list of string",
+		"deep": "struct", "lists": "struct", "map": "struct", "single": "struct", "structs": "struct",
+		"within": "struct"}, types)
 }
 
 // TestTwins reads both of two columns that have one name: a row could be hidden in the second.
@@ -148,7 +152,8 @@ func TestRowsWithoutColumns(t *testing.T) {
 	}
 }
 
-// TestScanRefuses finds no column that is not there or has no bytes, and has every file that is cut short end in an error.
+// TestScanRefuses finds no column that is not there or has no bytes, and has every file that is cut short end in an
+// error.
 func TestScanRefuses(t *testing.T) {
 	file := scannedFile(t, 5)
 	for _, column := range []string{"nosuch", "score", ""} {
@@ -163,7 +168,8 @@ func TestScanRefuses(t *testing.T) {
 	}
 }
 
-// TestLongFooter: a footer with long notes, as writers of maps and tables add them, does not keep a file from being read.
+// TestLongFooter: a footer with long notes, as writers of maps and tables add them, does not keep a file from being
+// read.
 func TestLongFooter(t *testing.T) {
 	f := opened(t, scannedFile(t, 5, parquet.KeyValueMetadata("note", string(make([]byte, 17<<20)))))
 	if note, ok := f.Footer("note"); !ok || len(note) != 17<<20 {
@@ -212,8 +218,8 @@ func TestKeyValues(t *testing.T) {
 	testkit.Same(t, "key-values", []string{"a key=a value"}, pairs, nil)
 }
 
-// TestLackingValues refuses pages that claim more values than they hold: the library takes the rest from memory that another
-// page had.
+// TestLackingValues refuses pages that claim more values than they hold: the library takes the rest from memory that
+// another page had.
 func TestLackingValues(t *testing.T) {
 	type row struct {
 		A *int32   `parquet:"a"`

@@ -83,8 +83,8 @@ func (g *guard) footer() (at Span, err error) {
 	return at, err
 }
 
-// chunk checks all pages of a column chunk. It returns a bound of the memory that reading it takes, and how many values each
-// data page has at most that are not null.
+// chunk checks all pages of a column chunk. It returns a bound of the memory that reading it takes, and how many values
+// each data page has at most that are not null.
 func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost int64, rooms []int64, err error) {
 	pos := meta.DataPageOffset
 	// Old writers leave the offset 0 where there is no dictionary.
@@ -93,7 +93,8 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 	}
 	end := pos + meta.TotalCompressedSize
 	if pos < 4 || meta.TotalCompressedSize < 0 || end < pos || end > g.size-8 {
-		return 0, nil, fmt.Errorf("its pages are said to be at %d, %d bytes long, in a file of %d", pos, meta.TotalCompressedSize, g.size)
+		return 0, nil, fmt.Errorf("its pages are said to be at %d, %d bytes long, in a file of %d", pos,
+			meta.TotalCompressedSize, g.size)
 	}
 	if meta.NumValues < 0 || meta.NumValues > maxChunkValues {
 		return 0, nil, fmt.Errorf("%d values in one row group, at most %d are read", meta.NumValues, maxChunkValues)
@@ -173,7 +174,8 @@ func (g *guard) page(pos, end int64) (p *rawPage, err error) {
 	packed, unpacked := int64(p.header.CompressedPageSize), int64(p.header.UncompressedPageSize)
 	p.end = pos + packed
 	if packed < 0 || p.end > end || unpacked < 0 || max(packed, unpacked) > g.most {
-		return nil, fmt.Errorf("it claims %d bytes, %d decompressed; %d are left, and at most %d are read", packed, unpacked, end-pos, g.most)
+		return nil, fmt.Errorf("it claims %d bytes, %d decompressed; %d are left, and at most %d are read", packed,
+			unpacked, end-pos, g.most)
 	}
 	// Only now, as it is known to lie inside the file.
 	p.body, err = g.read(pos, packed)
@@ -205,7 +207,8 @@ func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) erro
 	return w.err
 }
 
-// decompress gives the data of a page if it is as long as the header says; levels are the bytes that are never compressed.
+// decompress gives the data of a page if it is as long as the header says; levels are the bytes that are never
+// compressed.
 func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels int64) ([]byte, error) {
 	most := int64(p.header.UncompressedPageSize) - levels
 	switch codec {
@@ -222,7 +225,8 @@ func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels 
 			data, err = io.ReadAll(io.LimitReader(in, most+1))
 		}
 		in.Close()
-		if err == nil && len(data) > 0 && in.Plain() { // the library would unpack what stands behind a frame that zstd skips
+		// the library would unpack what stands behind a frame that zstd skips
+		if err == nil && len(data) > 0 && in.Plain() {
 			err = errors.New("it does not begin as packed bytes do")
 		}
 		if err != nil {

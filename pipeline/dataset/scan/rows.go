@@ -22,9 +22,9 @@ const (
 )
 
 // OpenManifest opens a Parquet file for reading as a manifest, row by row. It gives text, integers, floats, booleans
-// ("true", "false"), times (RFC 3339) and lists of them; columns of any other kind (an image, a map) are left out of Columns.
-// Where the footer says that the numbers of a column are ClassLabels, as Hugging Face datasets and WriteParquet have it, its cells
-// hold the names of the labels, and null for -1, which datasets writes for no label.
+// ("true", "false"), times (RFC 3339) and lists of them; columns of any other kind (an image, a map) are left out of
+// Columns. Where the footer says that the numbers of a column are ClassLabels, as Hugging Face datasets and
+// WriteParquet have it, its cells hold the names of the labels, and null for -1, which datasets writes for no label.
 // Only the columns named by want are read, and checked; nil is all of them. The cells of the others are Null.
 //
 // A file that cannot be read as Parquet gives a *manifest.Problem, what is damaged or forged within it a final error
@@ -54,8 +54,9 @@ func (f *File) Cells(want []string) (manifest.RowReader, error) {
 	}
 	if len(t.row) == 0 {
 		f.Close()
-		return nil, &manifest.Problem{File: f.disk.Name(), Message: "it has no column of text, numbers, booleans or lists of them",
-			Hint: "write ids as text, and labels as text or lists of text"}
+		return nil, &manifest.Problem{File: f.disk.Name(),
+			Message: "it has no column of text, numbers, booleans or lists of them",
+			Hint:    "write ids as text, and labels as text or lists of text"}
 	}
 	return t, nil
 }

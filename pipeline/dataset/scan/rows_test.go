@@ -74,9 +74,11 @@ type manifestRow struct {
 func manifestRows() []manifestRow {
 	score := 3.0
 	return []manifestRow{
-		{ID: new("1abc"), Split: "train", Image: 2, Big: -5, Unsig: 1 << 63, Score: &score, OneHot: true, Tags: []string{"a", "b"}, Bare: []string{"x", "y"}, Numbers: []*int64{new(int64(0))}},
+		{ID: new("1abc"), Split: "train", Image: 2, Big: -5, Unsig: 1 << 63, Score: &score, OneHot: true,
+			Tags: []string{"a", "b"}, Bare: []string{"x", "y"}, Numbers: []*int64{new(int64(0))}},
 		{ID: nil, Split: "", Tags: []string{}, Bare: nil},
-		{ID: new("1abd"), Split: "test", Big: 1 << 40, Tags: nil, Bare: []string{"z"}, Numbers: []*int64{new(int64(7)), nil}},
+		{ID: new("1abd"), Split: "test", Big: 1 << 40, Tags: nil, Bare: []string{"z"},
+			Numbers: []*int64{new(int64(7)), nil}},
 		{ID: new("\xff"), Split: "test"},
 		{ID: new("1abe"), Split: "test", OneHot: true},
 	}
@@ -109,10 +111,13 @@ func TestOpenManifest(t *testing.T) {
 	want := content{
 		Columns: []string{"id", "split", "image", "big", "unsig", "score", "F1", "tags", "bare", "numbers"},
 		Rows: [][]manifest.Cell{
-			{text("1abc"), text("train"), text("2"), text("-5"), text("9223372036854775808"), {Text: "3", Float: true}, text("true"), list("a", "b"), list("x", "y"), list("0")},
+			{text("1abc"), text("train"), text("2"), text("-5"), text("9223372036854775808"), {Text: "3", Float: true},
+				text("true"), list("a", "b"), list("x", "y"), list("0")},
 			{null, text(""), text("0"), text("0"), text("0"), null, text("false"), list(), list(), nullList},
-			{text("1abd"), text("test"), text("0"), text("1099511627776"), text("0"), null, text("false"), nullList, list("z"), bad("is a list with a null in it")},
-			{bad("has a text that is not UTF-8"), text("test"), text("0"), text("0"), text("0"), null, text("false"), nullList, list(), nullList},
+			{text("1abd"), text("test"), text("0"), text("1099511627776"), text("0"), null, text("false"), nullList,
+				list("z"), bad("is a list with a null in it")},
+			{bad("has a text that is not UTF-8"), text("test"), text("0"), text("0"), text("0"), null, text("false"),
+				nullList, list(), nullList},
 			{text("1abe"), text("test"), text("0"), text("0"), text("0"), null, text("true"), nullList, list(), nullList},
 		},
 	}
@@ -138,21 +143,25 @@ func TestOpenManifestDuckDB(t *testing.T) {
 	for codec, version := range map[string]string{"snappy": "v1", "zstd": "v2", "gzip": "v2", "uncompressed": "v1"} {
 		path := filepath.Join(t.TempDir(), "d.parquet")
 		var none []struct{}
-		duckdb.Query(t, &none, fmt.Sprintf(`COPY (SELECT 'id' || i AS id, CASE i %% 3 WHEN 0 THEN 'train' WHEN 1 THEN 'test' END AS split,
+		duckdb.Query(t, &none,
+			fmt.Sprintf(`COPY (SELECT 'id' || i AS id, CASE i %% 3 WHEN 0 THEN 'train' WHEN 1 THEN 'test' END AS split,
 			i::SMALLINT AS image, i %% 2 = 0 AS F1, CASE WHEN i %% 5 > 0 THEN list_transform(range(i %% 4), lambda x: 'L' || x) END AS labels,
 			i / 2 AS half, {'a': 1} AS nested, DATE '2024-01-01' AS day FROM range(5000) t(i)) TO %s (FORMAT parquet, CODEC '%s', PARQUET_VERSION '%s', ROW_GROUP_SIZE 2048)`,
-			duckdb.Quote(path), codec, version))
+				duckdb.Quote(path), codec, version))
 		got, err := readTable(path)
 		if err != nil {
 			t.Errorf("%s %s: %v", codec, version, err)
 			continue
 		}
-		if diff := cmp.Diff([]string{"id", "split", "image", "F1", "labels", "half"}, got.Columns); diff != "" || len(got.Rows) != 5000 {
+		if diff := cmp.Diff([]string{"id", "split", "image", "F1", "labels", "half"}, got.Columns); diff != "" ||
+			len(got.Rows) != 5000 {
 			t.Fatalf("%s %s: %d rows, columns (-want +got):\n%s", codec, version, len(got.Rows), diff)
 		}
 		for i, cells := range got.Rows {
-			want := []manifest.Cell{{Text: fmt.Sprint("id", i)}, {Text: []string{"train", "test", ""}[i%3], Null: i%3 == 2}, {Text: fmt.Sprint(i)},
-				{Text: fmt.Sprint(i%2 == 0)}, {IsList: true, Null: i%5 == 0}, {Text: strings.TrimSuffix(fmt.Sprintf("%.1f", float64(i)/2), ".0"), Float: true}}
+			want := []manifest.Cell{{Text: fmt.Sprint("id", i)}, {Text: []string{"train", "test", ""}[i%3], Null: i%3 == 2},
+				{Text: fmt.Sprint(i)},
+				{Text: fmt.Sprint(i%2 == 0)}, {IsList: true, Null: i%5 == 0},
+				{Text: strings.TrimSuffix(fmt.Sprintf("%.1f", float64(i)/2), ".0"), Float: true}}
 			if i%5 > 0 {
 				want[4].List = []string{"L0", "L1", "L2"}[:i%4]
 			}
@@ -178,13 +187,15 @@ func TestOpenManifestRefuses(t *testing.T) {
 	} {
 		_, err := OpenManifest(save(t, test.data), nil)
 		var p *manifest.Problem
-		if !errors.As(err, &p) || !strings.Contains(p.Message, test.message) || !strings.Contains(p.Hint, test.hint) || p.File == "" {
+		if !errors.As(err, &p) || !strings.Contains(p.Message, test.message) || !strings.Contains(p.Hint, test.hint) ||
+			p.File == "" {
 			t.Errorf("%s: %v, want a problem %q with a hint %q", test.name, err, test.message, test.hint)
 		}
 	}
 	for _, codec := range []compress.Codec{&parquet.Brotli, &parquet.Lz4Raw} {
 		_, err := readTable(save(t, manifestFile(t, parquet.Compression(codec))))
-		if err == nil || !strings.Contains(err.Error(), `column "id"`) || !strings.Contains(err.Error(), "write the file with zstd") {
+		if err == nil || !strings.Contains(err.Error(), `column "id"`) ||
+			!strings.Contains(err.Error(), "write the file with zstd") {
 			t.Errorf("%s: %v", codec, err)
 		}
 	}
@@ -205,7 +216,8 @@ func TestOpenManifestMemory(t *testing.T) {
 		columns[fmt.Sprint("text", i)] = plain
 	}
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[any](&b, parquet.NewSchema("manifest", columns), parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(9<<20), parquet.DataPageStatistics(false))
+	w := parquet.NewGenericWriter[any](&b, parquet.NewSchema("manifest", columns), parquet.Compression(&parquet.Zstd),
+		parquet.PageBufferSize(9<<20), parquet.DataPageStatistics(false))
 	row := parquet.Row{parquet.ByteArrayValue([]byte("1abc")).Level(0, 0, 0)}
 	for i := range 9 {
 		row = append(row, parquet.ByteArrayValue(make([]byte, 64<<10)).Level(0, 0, i+1))
@@ -217,7 +229,8 @@ func TestOpenManifestMemory(t *testing.T) {
 	}
 	testkit.OK(t, w.Close())
 	path := save(t, b.Bytes())
-	if _, err := readTable(path); err == nil || !strings.Contains(err.Error(), "takes more than 67108864 bytes of memory") {
+	if _, err := readTable(path); err == nil || !strings.Contains(err.Error(),
+		"takes more than 67108864 bytes of memory") {
 		t.Errorf("a file of %d bytes with pages of 72 MiB: %v", b.Len(), err)
 	}
 	got, err := readTable(path, "id", "text3", "none")
@@ -235,7 +248,8 @@ func TestOpenManifestLongLists(t *testing.T) {
 	type row struct {
 		Tags []int64 `parquet:"tags,list"`
 	}
-	got, err := readTable(save(t, parquetOf(t, []row{{make([]int64, maxListItems)}, {make([]int64, maxListItems+1)}, {[]int64{7}}})))
+	got, err := readTable(save(t, parquetOf(t, []row{{make([]int64, maxListItems)}, {make([]int64, maxListItems+1)},
+		{[]int64{7}}})))
 	testkit.OK(t, err)
 	if n := len(got.Rows[0][0].List); n != maxListItems {
 		t.Errorf("the longest list is read with %d items, want %d", n, maxListItems)
@@ -289,55 +303,62 @@ func TestForgedCounts(t *testing.T) {
 		err error
 		ok  bool
 	}{
-		"a run of 2^30 values in a page of 10":          {runs(uvarints(1<<31|run, 1), 1, 10), false},
-		"a run of all 10 values":                        {runs(uvarints(10<<1|run, 1), 1, 10), true},
-		"a run padded by 504":                           {runs(uvarints(514<<1|run, 1), 1, 10), true},
-		"a run padded by 505":                           {runs(uvarints(515<<1|run, 1), 1, 10), false},
-		"two runs, together too long":                   {runs(uvarints(510<<1|run, 1, 510<<1|run, 1), 1, 10), false},
-		"a run without its value":                       {runs(uvarints(10<<1|run), 1, 10), false},
-		"a run of 9 bits without its second byte":       {runs(uvarints(10<<1|run, 1), 9, 10), false},
-		"a padded bit-packed run":                       {runs(uvarints(2<<1|groups, 1, 1), 1, 10), true},
-		"a bit-packed run without its last byte":        {runs(uvarints(2<<1|groups, 1), 1, 10), false},
-		"2^30 bit-packed groups":                        {runs(uvarints(1<<31|groups, 1), 1, 10), false},
-		"half a number":                                 {runs([]byte{0x80}, 1, 10), false},
-		"levels shorter than their length":              {levels(0, 0, 0), false},
-		"levels of no bytes":                            {prefixed(0), true},
-		"levels to the end":                             {prefixed(2, 10<<1, 1), true},
-		"levels beyond the end":                         {prefixed(3, 10<<1, 1), false},
-		"2^30 deltas in a page of 10":                   {deltas(10, 128, 4, 1<<30, 0), false},
-		"10 deltas":                                     {deltas(10, 128, 4, 10, 0), true},
-		"11 deltas in a page of 10":                     {deltas(10, 128, 4, 11, 0), false},
-		"no deltas in an empty page":                    {deltas(0), true},
-		"no deltas for a value":                         {deltas(1), false},
-		"a block of two numbers":                        {deltas(1, 128, 4), false},
-		"plain values":                                  {page(format.Plain, 1), true},
-		"booleans":                                      {page(format.RLE, 10, 2, 0, 0, 0, 10<<1, 1), true},
-		"too many booleans":                             {page(format.RLE, 10, 3, 0, 0, 0, 0xfe, 0x7f, 1), false},
-		"indexes of 32 bits":                            {page(format.RLEDictionary, 10, 32), true},
-		"indexes of 33 bits":                            {page(format.RLEDictionary, 10, 33), false},
-		"too many indexes":                              {page(format.Encoding(2), 10, 1, 0xfe, 0x7f, 1), false},
-		"no indexes":                                    {page(format.RLEDictionary, 0), true},
-		"too many deltas":                               {page(format.DeltaBinaryPacked, 1, 1, 1, 2), false},
-		"deltas of byte arrays":                         {page(format.DeltaByteArray, 1, 1, 1, 1, 0), false},
-		"an object of every type":                       {object(2, 0x11, 0x13, 7, 0x15, 2, 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0x18, 1, 'x', 0x1c, 0, 0x19, 0x25, 1, 2, 0, 0), true},
-		"a field with its id":                           {object(1, 0x05, 0x80, 0x01, 2, 0), true},
-		"a list of 2^30 objects in 7 bytes":             {object(10, append([]byte{0x19, 0xfc}, uvarints(1<<30)...)...), false},
-		"a list of 2 of 1 byte":                         {object(1, 0x19, 0x23, 1), false},
-		"a text longer than the object":                 {object(1, 0x18, 2, 'x'), false},
-		"a map":                                         {object(1, 0x1b, 0, 0), false},
-		"an object without its end":                     {object(1, 0x15, 2), false},
-		"more objects than are allowed":                 {object(1, 0x1c, 0, 0), false},
-		"objects nested 1000 deep":                      {object(1<<20, bytes.Repeat([]byte{0x1c}, 1000)...), false},
-		"objects nested 17 deep":                        {object(1<<20, append(bytes.Repeat([]byte{0x1c}, 17), make([]byte, 18)...)...), false},
-		"objects nested 16 deep":                        {object(1<<20, append(bytes.Repeat([]byte{0x1c}, 16), make([]byte, 17)...)...), true},
-		"lists nested 1000 deep, which Go's stack ends": {object(10, append(bytes.Repeat([]byte{0x19}, 1000), 0x13, 0, 0)...), false},
-		"lists nested 5 deep":                           {object(10, append(bytes.Repeat([]byte{0x19}, 5), 0x13, 0, 0)...), true},
+		"a run of 2^30 values in a page of 10":    {runs(uvarints(1<<31|run, 1), 1, 10), false},
+		"a run of all 10 values":                  {runs(uvarints(10<<1|run, 1), 1, 10), true},
+		"a run padded by 504":                     {runs(uvarints(514<<1|run, 1), 1, 10), true},
+		"a run padded by 505":                     {runs(uvarints(515<<1|run, 1), 1, 10), false},
+		"two runs, together too long":             {runs(uvarints(510<<1|run, 1, 510<<1|run, 1), 1, 10), false},
+		"a run without its value":                 {runs(uvarints(10<<1|run), 1, 10), false},
+		"a run of 9 bits without its second byte": {runs(uvarints(10<<1|run, 1), 9, 10), false},
+		"a padded bit-packed run":                 {runs(uvarints(2<<1|groups, 1, 1), 1, 10), true},
+		"a bit-packed run without its last byte":  {runs(uvarints(2<<1|groups, 1), 1, 10), false},
+		"2^30 bit-packed groups":                  {runs(uvarints(1<<31|groups, 1), 1, 10), false},
+		"half a number":                           {runs([]byte{0x80}, 1, 10), false},
+		"levels shorter than their length":        {levels(0, 0, 0), false},
+		"levels of no bytes":                      {prefixed(0), true},
+		"levels to the end":                       {prefixed(2, 10<<1, 1), true},
+		"levels beyond the end":                   {prefixed(3, 10<<1, 1), false},
+		"2^30 deltas in a page of 10":             {deltas(10, 128, 4, 1<<30, 0), false},
+		"10 deltas":                               {deltas(10, 128, 4, 10, 0), true},
+		"11 deltas in a page of 10":               {deltas(10, 128, 4, 11, 0), false},
+		"no deltas in an empty page":              {deltas(0), true},
+		"no deltas for a value":                   {deltas(1), false},
+		"a block of two numbers":                  {deltas(1, 128, 4), false},
+		"plain values":                            {page(format.Plain, 1), true},
+		"booleans":                                {page(format.RLE, 10, 2, 0, 0, 0, 10<<1, 1), true},
+		"too many booleans":                       {page(format.RLE, 10, 3, 0, 0, 0, 0xfe, 0x7f, 1), false},
+		"indexes of 32 bits":                      {page(format.RLEDictionary, 10, 32), true},
+		"indexes of 33 bits":                      {page(format.RLEDictionary, 10, 33), false},
+		"too many indexes":                        {page(format.Encoding(2), 10, 1, 0xfe, 0x7f, 1), false},
+		"no indexes":                              {page(format.RLEDictionary, 0), true},
+		"too many deltas":                         {page(format.DeltaBinaryPacked, 1, 1, 1, 2), false},
+		"deltas of byte arrays":                   {page(format.DeltaByteArray, 1, 1, 1, 1, 0), false},
+		"an object of every type": {object(2, 0x11, 0x13, 7, 0x15, 2, 0x17, 1, 2, 3, 4, 5, 6, 7, 8,
+			0x18, 1, 'x', 0x1c, 0, 0x19, 0x25, 1, 2, 0, 0), true},
+		"a field with its id": {object(1, 0x05, 0x80, 0x01, 2, 0), true},
+		"a list of 2^30 objects in 7 bytes": {object(10, append([]byte{0x19, 0xfc}, uvarints(1<<30)...)...),
+			false},
+		"a list of 2 of 1 byte":         {object(1, 0x19, 0x23, 1), false},
+		"a text longer than the object": {object(1, 0x18, 2, 'x'), false},
+		"a map":                         {object(1, 0x1b, 0, 0), false},
+		"an object without its end":     {object(1, 0x15, 2), false},
+		"more objects than are allowed": {object(1, 0x1c, 0, 0), false},
+		"objects nested 1000 deep":      {object(1<<20, bytes.Repeat([]byte{0x1c}, 1000)...), false},
+		"objects nested 17 deep": {object(1<<20,
+			append(bytes.Repeat([]byte{0x1c}, 17), make([]byte, 18)...)...), false},
+		"objects nested 16 deep": {object(1<<20,
+			append(bytes.Repeat([]byte{0x1c}, 16), make([]byte, 17)...)...), true},
+		"lists nested 1000 deep, which Go's stack ends": {object(10,
+			append(bytes.Repeat([]byte{0x19}, 1000), 0x13, 0, 0)...), false},
+		"lists nested 5 deep": {object(10,
+			append(bytes.Repeat([]byte{0x19}, 5), 0x13, 0, 0)...), true},
 	} {
 		if (c.err == nil) != c.ok {
 			t.Errorf("%s: %v, want it let through: %v", name, c.err, c.ok)
 		}
 	}
-	for codec, c := range map[string]compress.Codec{"zstd": &parquet.Zstd, "gzip": &parquet.Gzip, "snappy": &parquet.Snappy} {
+	for codec, c := range map[string]compress.Codec{"zstd": &parquet.Zstd, "gzip": &parquet.Gzip,
+		"snappy": &parquet.Snappy} {
 		bomb, err := c.Encode(nil, make([]byte, 8<<20))
 		testkit.OK(t, err)
 		for size, ok := range map[int32]bool{1000: false, 8<<20 - 1: false, 8 << 20: true} {
@@ -451,14 +472,16 @@ func TestClassLabels(t *testing.T) {
 	const features = `{"info": {"features": {"one": {"names": ["x", "y"], "_type": "ClassLabel"}, "short": [{"names": ["x", "y"], "_type": "ClassLabel"}],
 		"long": {"feature": {"names": ["x", "y"], "_type": "ClassLabel"}, "_type": "List"}, "text": {"names": ["x", "y"], "_type": "ClassLabel"},
 		"value": {"dtype": "string", "_type": "Value"}, "odd": "odd", "empty": {"names": [], "_type": "ClassLabel"}}}}`
-	rows := []row{{1, []int64{1, 0}, []int64{1}, "1", 1, 1, 1}, {-1, []int64{1, -1}, nil, "x", 1, 1, 1}, {2, nil, []int64{2}, "-1", 1, 1, 1}}
+	rows := []row{{1, []int64{1, 0}, []int64{1}, "1", 1, 1, 1}, {-1, []int64{1, -1}, nil, "x", 1, 1, 1},
+		{2, nil, []int64{2}, "-1", 1, 1, 1}}
 	fault := func(text string) manifest.Cell {
 		return manifest.Cell{Fault: fmt.Sprintf("is the label number %q, and the file's footer names 2 labels", text)}
 	}
 	one, null := manifest.Cell{Text: "1"}, manifest.Cell{Null: true}
 	numbers := [][]manifest.Cell{{one, list("1", "0"), list("1"), one, one, one, one}}
 	for text, want := range map[string][][]manifest.Cell{
-		features: {{{Text: "y"}, list("y", "x"), list("y"), {Text: "y"}, one, one, one}, {null, fault("-1"), list(), fault("x"), one, one, one},
+		features: {{{Text: "y"}, list("y", "x"), list("y"), {Text: "y"}, one, one, one},
+			{null, fault("-1"), list(), fault("x"), one, one, one},
 			{fault("2"), list(), fault("2"), null, one, one, one}},
 		"": numbers, "{": numbers, `{"info": {"features": []}}`: numbers,
 	} {

@@ -74,7 +74,8 @@ func TestMend(t *testing.T) {
 		{"on another line", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(2, "FEEL", 90, 10, 50, 20)}, "| FEEL"},
 		{"before noise", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(1, "xqz", 90, 10, 50, 20)}, "| xqz"},
 		{"before an unsure word", []word.Raw{raw(1, "|", 40, 0, 5, 20), raw(1, "FEEL", 69, 10, 50, 20)}, "| FEEL"},
-		{"a rule, much higher than the word", []word.Raw{raw(1, "|", 40, 0, 5, 60), raw(1, "FEEL", 90, 10, 50, 20)}, "| FEEL"},
+		{"a rule, much higher than the word", []word.Raw{raw(1, "|", 40, 0, 5, 60), raw(1, "FEEL", 90, 10, 50, 20)},
+			"| FEEL"},
 		{"I am, whose letters touch", []word.Raw{raw(1, "“Lam", 80, 0, 40, 20)}, "“I am"},
 		{"on the lam", []word.Raw{raw(1, "the", 80, 0, 40, 20), raw(1, "lam", 80, 50, 90, 20)}, "the lam"},
 		{"several words read as one", []word.Raw{raw(1, "ITHAS", 80, 0, 100, 20)}, "IT HAS"},
@@ -123,7 +124,8 @@ func TestAccepts(t *testing.T) {
 			} {
 				w := candidate{Raw: word.Raw{Text: tt.text, Confidence: c.confidence}, agreed: c.agreed}
 				if got := l.accepts(w, beside); got != c.want {
-					t.Errorf("accepts(%s at %v, agreed %v, beside a sure word %v) = %v, want %v", tt.text, c.confidence, c.agreed, beside, got, c.want)
+					t.Errorf("accepts(%s at %v, agreed %v, beside a sure word %v) = %v, want %v", tt.text, c.confidence,
+						c.agreed, beside, got, c.want)
 				}
 			}
 		}

@@ -113,7 +113,8 @@ func TestLetters(t *testing.T) {
 			t.Errorf("%v is a letter: %v, want %v", size, got, want)
 		}
 	}
-	frame := inked(500, image.Rect(0, 0, 100, 2), image.Rect(0, 0, 2, 100), image.Rect(0, 98, 100, 100), image.Rect(98, 0, 100, 100))
+	frame := inked(500, image.Rect(0, 0, 100, 2), image.Rect(0, 0, 2, 100), image.Rect(0, 98, 100, 100),
+		image.Rect(98, 0, 100, 100))
 	if got := newLayer(frame, dark).letters(); len(got) > 0 {
 		t.Error("a frame, with next to no ink in its box, is a letter")
 	}
@@ -132,11 +133,13 @@ func TestFindLines(t *testing.T) {
 		{"low letters, a line of them", row(8, 10, 20, 6, 8, 9), []int{8}},
 		{"too far apart", row(6, 10, 20, 8, 12, 25), nil},
 		{"a word beside", append(row(6, 10, 20, 8, 12, 12), row(2, 100, 20, 8, 12, 12)...), []int{8}},
-		{"a part of the line behind a wide space", append(row(4, 10, 20, 8, 12, 12), row(5, 78, 20, 8, 12, 12)...), []int{9}},
+		{"a part of the line behind a wide space", append(row(4, 10, 20, 8, 12, 12), row(5, 78, 20, 8, 12, 12)...),
+			[]int{9}},
 		{"two columns", append(row(4, 10, 20, 8, 12, 12), row(4, 200, 20, 8, 12, 12)...), []int{4, 4}},
 		{"a short word below", append(row(6, 10, 20, 8, 12, 12), row(2, 30, 40, 8, 12, 12)...), []int{6, 2}},
 		{"a short word far below", append(row(6, 10, 20, 8, 12, 12), row(2, 30, 80, 8, 12, 12)...), []int{6}},
-		{"a staircase", []image.Rectangle{image.Rect(10, 10, 18, 22), image.Rect(22, 13, 30, 25), image.Rect(34, 16, 42, 28),
+		{"a staircase", []image.Rectangle{image.Rect(10, 10, 18, 22), image.Rect(22, 13, 30, 25),
+			image.Rect(34, 16, 42, 28),
 			image.Rect(46, 19, 54, 31), image.Rect(58, 22, 66, 34)}, nil},
 		{"nothing", nil, nil},
 	} {
@@ -152,8 +155,9 @@ func TestFindLines(t *testing.T) {
 func TestCut(t *testing.T) {
 	letters := row(6, 40, 40, 20, 40, 30)
 	g := inked(300, append(letters, image.Rect(46, 30, 52, 34), image.Rect(0, 90, 400, 110))...) // a dot and a bar
-	g.Pix[50*g.Stride+39] = 130                                                                  // fringe, which is no ink
-	g.Pix[50*g.Stride+36] = 130                                                                  // not next to a letter
+	// fringe, which is no ink
+	g.Pix[50*g.Stride+39] = 130
+	g.Pix[50*g.Stride+36] = 130 // not next to a letter
 	l := newLayer(g, dark)
 	lines := l.findLines(2, 500)
 	if len(lines) != 1 {
@@ -177,7 +181,8 @@ func TestCut(t *testing.T) {
 	half.Min.X = half.Dx() / 2
 	words, _ := s.place([]word.Raw{{Text: "X", Box: s.gray.Rect, Block: 1}, {Text: "Y", Box: half, Block: 1}},
 		lines[0], 7)
-	want := []word.Raw{{Text: "X", Box: image.Rect(40, 40, 121, 80), Block: 7}, {Text: "Y", Box: image.Rect(129, 40, 210, 80), Block: 7}}
+	want := []word.Raw{{Text: "X", Box: image.Rect(40, 40, 121, 80), Block: 7},
+		{Text: "Y", Box: image.Rect(129, 40, 210, 80), Block: 7}}
 	testkit.Same(t, "words as large as the strip, and as half of it", want, words)
 }
 
@@ -189,7 +194,8 @@ func TestQueue(t *testing.T) {
 		return out
 	}
 	line := func(layer, y int) textLine {
-		return textLine{layer: layer, letters: make([]int, 4), box: image.Rect(0, y, 100, y+20), place: image.Rect(0, y, 100, y+20)}
+		return textLine{layer: layer, letters: make([]int, 4), box: image.Rect(0, y, 100, y+20),
+			place: image.Rect(0, y, 100, y+20)}
 	}
 	read := func(text string, confidence float64, listed bool, y int) []candidate {
 		w := newWord(0, 1, text, confidence, 0, y, 100, y+20)
@@ -253,8 +259,10 @@ func TestDropSmall(t *testing.T) {
 		w.listed = true
 		return w
 	}
-	r := newReading([]candidate{at("CAPTION", 0, 0, 40), at("CAPTION", 60, 0, 40), at("CAPTION", 0, 100, 40), at("CAPTION", 0, 200, 40),
-		at("LOW", 0, 300, 29), at("LOWER", 0, 400, 22), at("LOWER", 60, 400, 22), at("LOWEST", 0, 500, 21), at("LOWEST", 60, 500, 21)},
+	r := newReading([]candidate{at("CAPTION", 0, 0, 40), at("CAPTION", 60, 0, 40), at("CAPTION", 0, 100, 40),
+		at("CAPTION", 0, 200, 40),
+		at("LOW", 0, 300, 29), at("LOWER", 0, 400, 22), at("LOWER", 60, 400, 22), at("LOWEST", 0, 500, 21),
+		at("LOWEST", 60, 500, 21)},
 		image.Point{}, testLexicon("CAPTION LOW LOWER LOWEST"))
 	if want := "CAPTION CAPTION\nCAPTION\nCAPTION\nLOWER LOWER"; r.Text != want {
 		t.Errorf("Text = %q, want %q", r.Text, want)
@@ -317,7 +325,8 @@ func TestEnough(t *testing.T) {
 		{4, 0, 60, true}, {3, 0, 99, false}, {4, 0, 59, false}, {7, 3, 90, true}, {4, 2, 90, false}, {0, 9, 90, false},
 	} {
 		if got := enough(words(tt.listed, tt.other, tt.confidence)); got != tt.want {
-			t.Errorf("enough of %d listed and %d others at %v = %v, want %v", tt.listed, tt.other, tt.confidence, got, tt.want)
+			t.Errorf("enough of %d listed and %d others at %v = %v, want %v", tt.listed, tt.other, tt.confidence, got,
+				tt.want)
 		}
 	}
 }

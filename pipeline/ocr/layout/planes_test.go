@@ -199,7 +199,8 @@ func TestStretched(t *testing.T) {
 		{"wide enough", levelled(0, 40, 200), all},
 		{"blank", levelled(0, 100, 115), all},
 		{"faded", levelled(0, 100, 151), []look{{"Y", 150, 136, 500}, {"M", 250, 180, 500}, {"Y", 104, 128, 550}}},
-		{"faded but for a few pixels", levelled(10, 100, 151), []look{{"Y", 150, 136, 500}, {"M", 250, 180, 500}, {"Y", 104, 128, 550}}},
+		{"faded but for a few pixels", levelled(10, 100, 151),
+			[]look{{"Y", 150, 136, 500}, {"M", 250, 180, 500}, {"Y", 104, 128, 550}}},
 		{"faded but for more", levelled(11, 100, 151), all},
 	} {
 		testkit.Same(t, tt.name, fmt.Sprint(tt.want), fmt.Sprint(stretched(all, tt.luma)))

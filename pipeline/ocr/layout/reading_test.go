@@ -56,10 +56,12 @@ func TestMerge(t *testing.T) {
 			newWord(1, 1, "HELLO", 94, 0, 0, 50, 10), newWord(1, 1, "THERE", 94, 60, 0, 110, 10),
 		}, "HELLO THERE"},
 		{"what a line does not cover is added", []candidate{
-			newWord(0, 1, "TOP", 95, 0, 0, 30, 10), newWord(1, 1, "TOP", 90, 0, 0, 30, 10), newWord(1, 2, "BOTTOM", 80, 0, 90, 60, 100),
+			newWord(0, 1, "TOP", 95, 0, 0, 30, 10), newWord(1, 1, "TOP", 90, 0, 0, 30, 10),
+			newWord(1, 2, "BOTTOM", 80, 0, 90, 60, 100),
 		}, "BOTTOM TOP"},
 		{"30 % of the smaller box is the same place", []candidate{
-			newWord(0, 1, "WIDEWORD", 95, 20, 0, 120, 10), newWord(1, 1, "AB", 90, 117, 0, 127, 10), newWord(1, 2, "CD", 90, 12, 0, 22, 10),
+			newWord(0, 1, "WIDEWORD", 95, 20, 0, 120, 10), newWord(1, 1, "AB", 90, 117, 0, 127, 10),
+			newWord(1, 2, "CD", 90, 12, 0, 22, 10),
 		}, "WIDEWORD CD"},
 		{"words of one line never block each other", []candidate{
 			newWord(0, 1, "ONE", 90, 0, 0, 30, 10), newWord(0, 1, "TWO", 90, 5, 0, 35, 10),
@@ -70,7 +72,8 @@ func TestMerge(t *testing.T) {
 			newWord(2, 1, "TAIL", 80, 105, 0, 118, 10),
 		}, "FIRSTWORD"},
 		{"equal scores: the earlier look, then the earlier line", []candidate{
-			newWord(1, 1, "LATER", 90, 0, 0, 50, 10), newWord(0, 2, "FIRST", 90, 0, 0, 50, 10), newWord(0, 3, "OTHER", 90, 0, 0, 50, 10),
+			newWord(1, 1, "LATER", 90, 0, 0, 50, 10), newWord(0, 2, "FIRST", 90, 0, 0, 50, 10),
+			newWord(0, 3, "OTHER", 90, 0, 0, 50, 10),
 		}, "FIRST"},
 		{"nothing", nil, ""},
 	} {
@@ -190,7 +193,8 @@ func TestLevel(t *testing.T) {
 
 func TestSureLetters(t *testing.T) {
 	for text, want := range map[string]int{"ELEVEN AREN": 10, "TWELVE-LETTER?": 12, "5G ñ": 3} {
-		if got := sureLetters([]candidate{newWord(0, 1, text, 60, 0, 0, 1, 1), newWord(0, 1, "UNSURE", 59, 0, 0, 1, 1)}); got != want {
+		if got := sureLetters([]candidate{newWord(0, 1, text, 60, 0, 0, 1, 1),
+			newWord(0, 1, "UNSURE", 59, 0, 0, 1, 1)}); got != want {
 			t.Errorf("sureLetters(%q) = %d, want %d", text, got, want)
 		}
 	}

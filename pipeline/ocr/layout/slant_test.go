@@ -19,7 +19,8 @@ func slanted(slope int, rows ...[]image.Rectangle) (boxes []image.Rectangle) {
 
 func TestSlant(t *testing.T) {
 	for _, tt := range []struct{ slope, letters, want int }{
-		{0, 10, 0}, {60, 10, 0}, {150, 10, 150}, {300, 10, 300}, {-420, 10, -420}, {600, 10, 600}, {300, 5, 0}, // ten letters are too few
+		{0, 10, 0}, {60, 10, 0}, {150, 10, 150}, {300, 10, 300}, {-420, 10, -420}, {600, 10, 600}, {300, 5, 0},
+		// ten letters are too few
 	} {
 		g := inked(1000, slanted(tt.slope, row(tt.letters, 100, 450, 20, 30, 30), row(tt.letters, 120, 500, 20, 30, 30))...)
 		l := newLayer(g, dark)

@@ -30,7 +30,8 @@ func TestSteps(t *testing.T) {
 	if len(q.lines) < 2 {
 		t.Fatalf("%d lines in a meme of two and more", len(q.lines))
 	}
-	for name, picture := range map[string]*image.Paletted{"planes": drawPlanes(q), "lines": drawLines(q.layers[0], q.lines), "strips": drawStrips(q)} {
+	for name, picture := range map[string]*image.Paletted{"planes": drawPlanes(q),
+		"lines": drawLines(q.layers[0], q.lines), "strips": drawStrips(q)} {
 		var b bytes.Buffer
 		testkit.OK(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, picture))
 		if b.Len() > 40_000 {
@@ -43,7 +44,8 @@ func TestSteps(t *testing.T) {
 }
 
 // Few colours keep the pictures small: four greys, what is in a line, and what is not.
-var stepColors = color.Palette{color.White, color.Gray{170}, color.Gray{85}, color.Black, color.RGBA{0, 150, 60, 255}, color.RGBA{220, 40, 40, 255}}
+var stepColors = color.Palette{color.White, color.Gray{170}, color.Gray{85}, color.Black, color.RGBA{0, 150, 60, 255},
+	color.RGBA{220, 40, 40, 255}}
 
 // drawPlanes sets the looks at an image side by side, in two rows.
 func drawPlanes(q *queue) *image.Paletted {
@@ -105,7 +107,8 @@ func drawStrips(q *queue) *image.Paletted {
 	out := image.NewPaletted(image.Rect(0, 0, width, len(strips)*(StripHeight+4)), stepColors)
 	for _, s := range strips {
 		draw.Draw(out, s.gray.Rect.Add(image.Pt(0, y)), s.gray, image.Point{}, draw.Src)
-		draw.Draw(out, image.Rect(0, y+StripHeight, width, y+StripHeight+4), image.NewUniform(stepColors[1]), image.Point{}, draw.Src)
+		draw.Draw(out, image.Rect(0, y+StripHeight, width, y+StripHeight+4), image.NewUniform(stepColors[1]),
+			image.Point{}, draw.Src)
 		y += StripHeight + 4
 	}
 	return out

@@ -170,7 +170,8 @@ func TestRun(t *testing.T) {
 			[]string{"1x 2l"}, []time.Duration{0},
 			[]string{"1x http_503", "2l http_503"}},
 		{"silence, and a witness later", append(slices.Clone(full), "900l", "100aa"),
-			[]string{strings.Join(full, " "), "900l 100aa", strings.Join(full[:99], " ") + " 900l", full[99] + " 900l", "100aa 900l"},
+			[]string{strings.Join(full, " "), "900l 100aa", strings.Join(full[:99], " ") + " 900l", full[99] + " 900l",
+				"100aa 900l"},
 			[]time.Duration{0, 0, 0, 0, pause}, nil},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
@@ -320,7 +321,8 @@ func TestStop(t *testing.T) {
 
 // TestContext: its end ends a pause and a wait for HandOn.
 func TestContext(t *testing.T) {
-	for name, all := range map[string][]string{"in the pause": {"1l", "2a"}, "behind HandOn": numbered(30*policy.MaxAsk, "l")} {
+	for name, all := range map[string][]string{"in the pause": {"1l", "2a"},
+		"behind HandOn": numbered(30*policy.MaxAsk, "l")} {
 		bubble(t, name, func(t *testing.T) {
 			s, _ := newSweep(&heardLog{})
 			s.HandOn = func(ctx context.Context, _ []Heard[id]) error {
@@ -330,7 +332,8 @@ func TestContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			start := time.Now()
-			if err := s.Run(ctx, posts(all...)); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			if err := s.Run(ctx, posts(all...)); !errors.Is(err, context.DeadlineExceeded) ||
+				time.Since(start) != time.Second {
 				t.Errorf("Run = %v after %v", err, time.Since(start))
 			}
 		})

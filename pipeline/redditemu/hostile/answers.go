@@ -36,7 +36,8 @@ func Answers(trap string) []Case {
 		{Name: "endless_chunks", Kind: Endless(), Outcome: manifest.Invalid, Reason: "too_large"},
 		{Name: "one_byte_a_second", Kind: OnPicture(OneByteASecond()), Outcome: manifest.Failed, Reason: "timeout"},
 		{Name: "never_answers", Kind: Hang(), Outcome: manifest.Failed, Reason: "timeout"},
-		{Name: "header_of_10_mb", Kind: OnPicture(HugeHeader(10 << 20)), Outcome: manifest.Failed, Reason: "headers_too_large"},
+		{Name: "header_of_10_mb", Kind: OnPicture(HugeHeader(10 << 20)), Outcome: manifest.Failed,
+			Reason: "headers_too_large"},
 		{Name: "redirect_loop", Kind: RedirectLoop(), Outcome: manifest.Failed, Reason: "too_many_redirects"},
 		{Name: "ten_hops", Kind: RedirectHops(10), Outcome: manifest.Failed, Reason: "too_many_redirects"},
 		{Name: "three_hops", Kind: RedirectHops(3), Outcome: manifest.Kept, Reason: textless},
@@ -48,9 +49,12 @@ func Answers(trap string) []Case {
 		{Name: "empty_reply", Kind: EmptyReply(), Outcome: manifest.Failed, Reason: "connection"},
 		{Name: "reset", Kind: Reset(), Outcome: manifest.Failed, Reason: "connection"},
 		{Name: "not_http", Kind: NotHTTP(), Outcome: manifest.Failed, Reason: "connection"},
-		{Name: "partial_content", Kind: OnPicture(withStatus(http.StatusPartialContent)), Outcome: manifest.Failed, Reason: "http_206"},
-		{Name: "picture_with_404", Kind: OnPicture(withStatus(http.StatusNotFound)), Outcome: manifest.Gone, Reason: "http_404"},
-		{Name: "redirect_without_location", Kind: Status(http.StatusFound, nil, nil), Outcome: manifest.Failed, Reason: "bad_redirect"},
+		{Name: "partial_content", Kind: OnPicture(withStatus(http.StatusPartialContent)), Outcome: manifest.Failed,
+			Reason: "http_206"},
+		{Name: "picture_with_404", Kind: OnPicture(withStatus(http.StatusNotFound)), Outcome: manifest.Gone,
+			Reason: "http_404"},
+		{Name: "redirect_without_location", Kind: Status(http.StatusFound, nil, nil), Outcome: manifest.Failed,
+			Reason: "bad_redirect"},
 	}
 	for _, target := range hostileTargets(trap) {
 		all = append(all, Case{Name: "redirect_to_" + target.name, Kind: RedirectTo(target.url),
@@ -175,7 +179,10 @@ func SetCookies(k FaultKind) FaultKind {
 // WrongLength announces a body longer than it is by extra bytes, or shorter where extra is
 // negative: then the rest of it never gets out.
 func WrongLength(extra int) FaultKind {
-	return changing("wrong length", func(rep *reply) { sendBody(rep, len(rep.Body)+extra, len(rep.Body)+min(extra, 0), 1, 0) })
+	return changing("wrong length", func(rep *reply) {
+		sendBody(rep, len(rep.Body)+extra, len(rep.Body)+min(extra, 0),
+			1, 0)
+	})
 }
 
 // EmptyReply closes the connection in good order, without an answer.
@@ -201,10 +208,12 @@ func withStatus(code int) FaultKind {
 // OnPicture makes a kind that changes an answer change that of a picture, where the emulator
 // has nothing of its own to send.
 func OnPicture(k FaultKind) FaultKind {
-	return FaultKind{name: k.name, change: k.change, make: func(s *Server, r *http.Request) *reply { return servePicture(r) }}
+	return FaultKind{name: k.name, change: k.change,
+		make: func(s *Server, r *http.Request) *reply { return servePicture(r) }}
 }
 
 // servePicture serves a picture that follows from the host's name and the file's.
 func servePicture(r *http.Request) *reply {
-	return redditemu.NewReply(http.StatusOK, "image/jpeg", pictureJPEG(redditemu.Hash64(redditemu.HostOf(r), path.Base(r.URL.Path))))
+	return redditemu.NewReply(http.StatusOK, "image/jpeg",
+		pictureJPEG(redditemu.Hash64(redditemu.HostOf(r), path.Base(r.URL.Path))))
 }

@@ -84,7 +84,8 @@ func flatPNG(w, h int64, depth, colour, interlace byte) []byte {
 func pngOf(w, h uint32, depth, colour, interlace byte, pixels []byte) []byte {
 	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
 	head = append(head, depth, colour, 0, 0, interlace)
-	return slices.Concat([]byte(picture.MagicPNG), redditemu.PNGChunk("IHDR", head), redditemu.PNGChunk("IDAT", pixels), redditemu.PNGChunk("IEND", nil))
+	return slices.Concat([]byte(picture.MagicPNG), redditemu.PNGChunk("IHDR", head), redditemu.PNGChunk("IDAT", pixels),
+		redditemu.PNGChunk("IEND", nil))
 }
 
 // paddedPNG writes a picture with a compressed text chunk that makes it exactly size bytes
@@ -201,7 +202,8 @@ func rawJPEG(p jpegPlan) []byte {
 	}
 	segment(kind, frame...)
 	if !p.noTables {
-		segment(0xc4, slices.Concat([]byte{0x00, 0, 0, 0, 12}, make([]byte, 12), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})...)
+		segment(0xc4, slices.Concat([]byte{0x00, 0, 0, 0, 12}, make([]byte, 12),
+			[]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})...)
 		segment(0xc4, slices.Concat([]byte{0x10, 1}, make([]byte, 15), []byte{endOfBlocks})...)
 	}
 	scan := []byte{byte(p.components)}

@@ -95,7 +95,8 @@ func TestBombs(t *testing.T) {
 	if img, err := sound(flatWebP(3000, 3000, 0)); err != nil || img.Bounds().Dx() != 3000 {
 		t.Errorf("flatWebP: %v", err)
 	}
-	if img, err := sound(rawJPEG(jpegPlan{w: 64, h: 64, components: 3, progressive: true, scans: 1000})); err != nil || img.Bounds().Dx() != 64 {
+	if img, err := sound(rawJPEG(jpegPlan{w: 64, h: 64, components: 3, progressive: true, scans: 1000})); err != nil ||
+		img.Bounds().Dx() != 64 {
 		t.Errorf("a JPEG of 1000 scans: %v", err)
 	}
 	if all, err := gif.DecodeAll(bytes.NewReader(gifFrames(120, 90, 10000, 1))); err != nil || len(all.Image) != 10000 {
@@ -120,14 +121,16 @@ func TestHostileAnswers(t *testing.T) {
 
 // TestPlant: what is planted stands in the file, and the picture is the same with it and without.
 func TestPlant(t *testing.T) {
-	for name, b := range map[string][]byte{"jpeg": pictureJPEG(1), "png": picturePNG(1), "gif": pictureGIF(1), "webp": pictureWebP(1)} {
+	for name, b := range map[string][]byte{"jpeg": pictureJPEG(1), "png": picturePNG(1), "gif": pictureGIF(1),
+		"webp": pictureWebP(1)} {
 		planted := Plant(b)
 		want, err := sound(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := sound(planted)
-		if err != nil || !cmp.Equal(want, got) || bytes.Contains(b, []byte("canary")) || !bytes.Contains(planted, []byte(CanaryMetadata)) {
+		if err != nil || !cmp.Equal(want, got) || bytes.Contains(b, []byte("canary")) ||
+			!bytes.Contains(planted, []byte(CanaryMetadata)) {
 			t.Errorf("%s: %v, or no canary, or another picture", name, err)
 		}
 	}
@@ -153,7 +156,8 @@ func TestEXIF(t *testing.T) {
 	}
 	gps := fields(root[0x8825])
 	lat := b[gps[2]:]
-	if d, one, m := le.Uint32(lat), le.Uint32(lat[4:]), le.Uint32(lat[8:]); d != 0 || one != 1 || m != 7 || len(gps) != 5 {
+	if d, one, m := le.Uint32(lat), le.Uint32(lat[4:]),
+		le.Uint32(lat[8:]); d != 0 || one != 1 || m != 7 || len(gps) != 5 {
 		t.Errorf("latitude %d/%d %d', %d GPS fields", d, one, m, len(gps))
 	}
 	if inner := fields(root[0x8769]); !bytes.HasPrefix(b[inner[0x9286]:], []byte("ASCII\x00\x00\x00"+CanaryMetadata)) {

@@ -106,7 +106,8 @@ func (s *Server) due(q Request, r *http.Request) *Fault {
 		}
 		a.seen++
 		n := a.seen - a.fault.After
-		ready := n > 0 && (a.fault.Every < 2 || n%a.fault.Every == 0) && a.picks(n) && (a.fault.Times == 0 || a.fired < a.fault.Times)
+		ready := n > 0 && (a.fault.Every < 2 || n%a.fault.Every == 0) && a.picks(n) &&
+			(a.fault.Times == 0 || a.fired < a.fault.Times)
 		if ready && fire == nil {
 			fire = a
 		}
@@ -160,7 +161,8 @@ func TooManyHTML(retryAfter int) FaultKind {
 		return redditemu.NewReply(http.StatusTooManyRequests, "text/html; charset=UTF-8", fmt.Appendf(nil,
 			"<!doctype html>\n<html>\n  <head>\n    <title>Too Many Requests</title>\n  </head>\n  <body>\n    <h1>whoa there, pardner!</h1>\n"+
 				"    <p>we're sorry, but you appear to be a bot and we've seen too many requests from you lately. "+
-				"please wait %d second(s) and try again.</p>\n  </body>\n</html>\n", retryAfter)).With("Retry-After", strconv.Itoa(retryAfter))
+				"please wait %d second(s) and try again.</p>\n  </body>\n</html>\n", retryAfter)).With("Retry-After",
+			strconv.Itoa(retryAfter))
 	})
 }
 
@@ -239,7 +241,8 @@ func ExpireToken() FaultKind {
 // ExpireTokenHTML does the same with an HTML body of 34 KB.
 func ExpireTokenHTML() FaultKind {
 	return expiring("expire token html", func() *reply {
-		rep := redditemu.HTMLReply(http.StatusUnauthorized, "reddit.com: Unauthorized", strings.Repeat("who goes there? ", 2150))
+		rep := redditemu.HTMLReply(http.StatusUnauthorized, "reddit.com: Unauthorized",
+			strings.Repeat("who goes there? ", 2150))
 		return rep.With("WWW-Authenticate", redditemu.Unauthorized().Header.Get("WWW-Authenticate"))
 	})
 }
@@ -266,7 +269,8 @@ func RegionBlock() FaultKind {
 func OverCapacity(code int) FaultKind {
 	return instead("over capacity", func() *reply {
 		return redditemu.NewReply(code, "application/json", fmt.Appendf(nil,
-			`{"data":{"error":"Imgur is temporarily over capacity. Please try again later."},"success":false,"status":%d}`, code))
+			`{"data":{"error":"Imgur is temporarily over capacity. Please try again later."},"success":false,"status":%d}`,
+			code))
 	})
 }
 
@@ -285,7 +289,8 @@ func Echo(code int, page string) FaultKind {
 			quoted := strconv.Quote(text) // of ASCII: JSON as well
 			return redditemu.JSONReply(code, strings.ReplaceAll(page, "REQUEST", quoted[1:len(quoted)-1]))
 		}
-		return redditemu.NewReply(code, "text/html; charset=UTF-8", []byte(strings.ReplaceAll(page, "REQUEST", html.EscapeString(text))))
+		return redditemu.NewReply(code, "text/html; charset=UTF-8",
+			[]byte(strings.ReplaceAll(page, "REQUEST", html.EscapeString(text))))
 	}}
 }
 

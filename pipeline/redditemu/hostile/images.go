@@ -52,13 +52,16 @@ func bombs() []Case {
 		invalid("bomb_png_20000_rgba", "side_too_long", func() []byte { return flatPNG(20000, 20000, 8, rgba, 0) }),
 		invalid("bomb_png_65535_1_bit", "side_too_long", func() []byte { return flatPNG(65535, 65535, 1, grey, 0) }),
 		invalid("bomb_png_10000_grey", "too_many_pixels", func() []byte { return flatPNG(10000, 10000, 8, grey, 0) }),
-		invalid("bomb_png_6000_interlaced", "too_many_bytes_decoded", func() []byte { return flatPNG(6000, 6000, 8, rgba, 1) }),
-		invalid("bomb_png_6000_16_bit", "too_many_bytes_decoded", func() []byte { return flatPNG(6000, 6000, 16, rgba, 0) }),
+		invalid("bomb_png_6000_interlaced", "too_many_bytes_decoded",
+			func() []byte { return flatPNG(6000, 6000, 8, rgba, 1) }),
+		invalid("bomb_png_6000_16_bit", "too_many_bytes_decoded",
+			func() []byte { return flatPNG(6000, 6000, 16, rgba, 0) }),
 		invalid("bomb_webp_16383", "too_many_pixels", func() []byte { return flatWebP(16383, 16383, 0) }),
 		invalid("bomb_webp_6300", "too_many_bytes_decoded", func() []byte { return flatWebP(6300, 6300, 0) }),
 		invalid("bomb_gif_65535", "side_too_long", func() []byte { return gifFrames(65535, 65535, 1, 0) }),
 		invalid("bomb_gif_6000_canvas", "too_many_bytes_decoded", func() []byte { return gifFrames(6000, 6000, 1, 0) }),
-		invalid("bomb_jpeg_65500", "side_too_long", func() []byte { return rawJPEG(jpegPlan{w: 65500, h: 65500, components: 1, empty: true}) }),
+		invalid("bomb_jpeg_65500", "side_too_long",
+			func() []byte { return rawJPEG(jpegPlan{w: 65500, h: 65500, components: 1, empty: true}) }),
 		invalid("bomb_jpeg_6000_progressive", "too_many_bytes_decoded", func() []byte {
 			return rawJPEG(jpegPlan{w: 6000, h: 6000, components: 3, progressive: true, empty: true})
 		}),
@@ -68,13 +71,16 @@ func bombs() []Case {
 		usable("gif_10000_frames", func() []byte { return gifFrames(120, 90, 10000, 11) }),
 		usable("largest_allowed_webp", func() []byte { return flatWebP(5000, 5000, 1) }),
 		usable("png_small_ztxt_bomb", func() []byte {
-			return redditemu.InsertPNG(picturePNG(12), redditemu.PNGChunk("zTXt", append([]byte("Comment\x00\x00"), zlibZeros(100<<20)...)))
+			return redditemu.InsertPNG(picturePNG(12),
+				redditemu.PNGChunk("zTXt", append([]byte("Comment\x00\x00"), zlibZeros(100<<20)...)))
 		}),
 		usable("png_small_itxt_bomb", func() []byte {
-			return redditemu.InsertPNG(picturePNG(13), redditemu.PNGChunk("iTXt", append([]byte("Comment\x00\x01\x00\x00\x00"), zlibZeros(100<<20)...)))
+			return redditemu.InsertPNG(picturePNG(13),
+				redditemu.PNGChunk("iTXt", append([]byte("Comment\x00\x01\x00\x00\x00"), zlibZeros(100<<20)...)))
 		}),
 		usable("png_small_iccp_bomb", func() []byte {
-			return redditemu.InsertPNG(picturePNG(14), redditemu.PNGChunk("iCCP", append([]byte("profile\x00\x00"), zlibZeros(100<<20)...)))
+			return redditemu.InsertPNG(picturePNG(14),
+				redditemu.PNGChunk("iCCP", append([]byte("profile\x00\x00"), zlibZeros(100<<20)...)))
 		}),
 	}
 }
@@ -91,8 +97,12 @@ func sizes() []Case {
 		invalid("png_zero_by_zero", "bad_header", func() []byte { return flatPNG(0, 0, 8, 0, 0) }),
 		invalid("png_negative_width", "bad_header", func() []byte { return flatPNG(1<<31+5, 10, 8, 0, 0) }),
 		invalid("gif_zero_by_zero", "bad_header", func() []byte { return gifFrames(0, 0, 1, 0) }),
-		invalid("jpeg_zero_width", "bad_header", func() []byte { return rawJPEG(jpegPlan{w: 0, h: 16, components: 1, empty: true}) }),
-		invalid("jpeg_zero_height", "bad_header", func() []byte { return rawJPEG(jpegPlan{w: 16, h: 0, components: 1, empty: true}) }),
+		invalid("jpeg_zero_width", "bad_header", func() []byte {
+			return rawJPEG(jpegPlan{w: 0, h: 16, components: 1,
+				empty: true})
+		}),
+		invalid("jpeg_zero_height", "bad_header",
+			func() []byte { return rawJPEG(jpegPlan{w: 16, h: 0, components: 1, empty: true}) }),
 		invalid("webp_zero_by_zero", "bad_header", func() []byte {
 			return riffFile("VP8 ", []byte{0x10, 0, 0, 0x9d, 0x01, 0x2a, 0, 0, 0, 0, 0, 0})
 		}),
@@ -130,11 +140,15 @@ func damaged() []Case {
 			binary.BigEndian.PutUint32(b[33:], math.MaxUint32)
 			return b
 		}),
-		invalid("jpeg_no_tables", "undecodable", func() []byte { return rawJPEG(jpegPlan{w: 64, h: 64, components: 3, noTables: true}) }),
+		invalid("jpeg_no_tables", "undecodable", func() []byte {
+			return rawJPEG(jpegPlan{w: 64, h: 64, components: 3,
+				noTables: true})
+		}),
 		invalid("gif_code_size_99", "undecodable", func() []byte {
 			return bytes.Replace(gifFrames(10, 10, 1, 0), []byte("\x02\x02\x44\x01\x00"), []byte("\x63\x02\x44\x01\x00"), 1)
 		}),
-		invalid("webp_transform_bomb", "undecodable", func() []byte { return riffFile("VP8L", []byte{0x2f, 0x3f, 0xc0, 0x0f, 0x00, 0xff, 0xff, 0xff}) }),
+		invalid("webp_transform_bomb", "undecodable",
+			func() []byte { return riffFile("VP8L", []byte{0x2f, 0x3f, 0xc0, 0x0f, 0x00, 0xff, 0xff, 0xff}) }),
 	}
 }
 
@@ -173,7 +187,8 @@ func truncated() []Case {
 // unusual are sound pictures in forms that decoders of other programs have failed on.
 func unusual() []Case {
 	return []Case{
-		invalid("jpeg_cmyk_without_adobe", "undecodable", func() []byte { return rawJPEG(jpegPlan{w: 160, h: 120, components: 4, seed: 40}) }),
+		invalid("jpeg_cmyk_without_adobe", "undecodable",
+			func() []byte { return rawJPEG(jpegPlan{w: 160, h: 120, components: 4, seed: 40}) }),
 		usable("jpeg_cmyk_adobe", func() []byte {
 			return rawJPEG(jpegPlan{w: 160, h: 120, components: 4, adobe: 0, hasAdobe: true, seed: 41})
 		}),
@@ -205,7 +220,8 @@ func strangers(trap string) []Case {
 		return invalid(name, manifest.Reason(strings.TrimSuffix("not_an_image_"+kind, "_")), body)
 	}
 	return []Case{
-		is("svg", "svg", text(`<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><image href="http://`+trap+`/trap.png"/></svg>`)),
+		is("svg", "svg",
+			text(`<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><image href="http://`+trap+`/trap.png"/></svg>`)),
 		is("svg_bare", "svg", text(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)),
 		is("html", "html", text(`<!doctype html><title>x</title><img src="http://`+trap+`/trap.png">`)),
 		is("xml", "xml", text(`<?xml version="1.0"?><!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><r>&x;</r>`)),
@@ -220,7 +236,8 @@ func strangers(trap string) []Case {
 		is("ico", "ico", text("\x00\x00\x01\x00\x01\x00\x10\x10\x00\x00\x01\x00\x20\x00\x68\x04\x00\x00\x16\x00\x00\x00")),
 		is("tiff_little", "tiff", text("II*\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00")),
 		is("tiff_big", "tiff", text("MM\x00*\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00")),
-		is("bmp", "bmp", text("BM\x3a\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x18\x00")),
+		is("bmp", "bmp",
+			text("BM\x3a\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x18\x00")),
 		is("path_list", "", text("/etc/passwd\n/etc/hostname\n/proc/self/environ\n")),
 		is("url_list", "", text("http://"+trap+"/trap.png\nhttps://169.254.169.254/latest/meta-data/\n")),
 		is("postscript", "", text("%!PS-Adobe-3.0\n(/etc/passwd) (r) file\n")),
@@ -252,7 +269,8 @@ func polyglots() []Case {
 		usable("jpeg_and_zip", func() []byte { return append(pictureJPEG(51), zipFile()...) }),
 		usable("png_and_zip", func() []byte { return append(picturePNG(52), zipFile()...) }),
 		usable("png_and_php", func() []byte {
-			return redditemu.InsertPNG(picturePNG(53), redditemu.PNGChunk("tEXt", []byte("Comment\x00"+payload("<?php system($_GET[0]); ?>"))))
+			return redditemu.InsertPNG(picturePNG(53),
+				redditemu.PNGChunk("tEXt", []byte("Comment\x00"+payload("<?php system($_GET[0]); ?>"))))
 		}),
 		usable("webp_and_html", func() []byte { return append(pictureWebP(54), payload("<script>alert(1)</script>")...) }),
 	}
@@ -271,7 +289,8 @@ func loaded() []Case {
 // planted makes a picture with metadata of all kinds.
 func planted(seed uint64, format string) func() []byte {
 	return func() []byte {
-		drawn, _ := redditemu.Draw(redditemu.Spec{Seed: seed, Style: redditemu.StyleBare, Format: format}) // a style and formats that it has
+		// a style and formats that it has
+		drawn, _ := redditemu.Draw(redditemu.Spec{Seed: seed, Style: redditemu.StyleBare, Format: format})
 		return Plant(drawn.Body)
 	}
 }
@@ -332,7 +351,8 @@ func animatedPNG() []byte {
 	control := make([]byte, 26)
 	binary.BigEndian.PutUint32(control[4:], 120)
 	binary.BigEndian.PutUint32(control[8:], 90)
-	b = redditemu.InsertPNG(b, redditemu.PNGChunk("acTL", []byte{0, 0, 0, 2, 0, 0, 0, 0}), redditemu.PNGChunk("fcTL", control))
+	b = redditemu.InsertPNG(b, redditemu.PNGChunk("acTL", []byte{0, 0, 0, 2, 0, 0, 0, 0}),
+		redditemu.PNGChunk("fcTL", control))
 	end := len(b) - 12
 	frame := append([]byte{0, 0, 0, 2}, zlibZeros(90*(120*3+1))...)
 	control[3] = 1

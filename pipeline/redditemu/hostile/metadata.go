@@ -106,7 +106,8 @@ func plantWebP(b []byte) []byte {
 			out = append(out, 0)
 		}
 	}
-	chunk("VP8X", []byte{hasEXIF | hasXMP, 0, 0, 0, byte(w), byte(w >> 8), byte(w >> 16), byte(h), byte(h >> 8), byte(h >> 16)})
+	chunk("VP8X", []byte{hasEXIF | hasXMP, 0, 0, 0, byte(w), byte(w >> 8), byte(w >> 16), byte(h), byte(h >> 8),
+		byte(h >> 16)})
 	out = append(out, b[12:]...)
 	chunk("EXIF", exif)
 	chunk("XMP ", xmp)

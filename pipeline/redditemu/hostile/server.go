@@ -117,7 +117,8 @@ func (s *Server) around(r *http.Request, next func() *redditemu.Reply) *redditem
 
 // describe makes the log entry of a request before it is answered.
 func (s *Server) describe(r *http.Request) Request {
-	q := Request{Time: s.opt.Now(), Host: redditemu.HostOf(r), Client: r.RemoteAddr, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery,
+	q := Request{Time: s.opt.Now(), Host: redditemu.HostOf(r), Client: r.RemoteAddr, Method: r.Method, Path: r.URL.Path,
+		Query:     r.URL.RawQuery,
 		UserAgent: r.UserAgent(), Referer: r.Referer(), Cookie: r.Header.Get("Cookie"), Auth: "none"}
 	if kind, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); kind != "" {
 		switch k := strings.ToLower(kind); k {
@@ -209,7 +210,8 @@ func (s *Server) Tokens() (all []string) {
 // imgurAPI answers for api.imgur.com: /3/image/ID.
 func (s *Server) imgurAPI(r *http.Request) *reply {
 	answer := func(status int, data map[string]any) *reply {
-		b, _ := json.Marshal(map[string]any{"data": data, "success": status == http.StatusOK, "status": status}) // plain values
+		// plain values
+		b, _ := json.Marshal(map[string]any{"data": data, "success": status == http.StatusOK, "status": status})
 		return redditemu.NewReply(status, "application/json", b)
 	}
 	if r.Header.Get("Authorization") != "Client-ID "+s.ImgurClientID {
@@ -225,6 +227,7 @@ func (s *Server) imgurAPI(r *http.Request) *reply {
 	ext := path.Ext(a.URL)
 	kind := cmp.Or(map[string]string{".jpg": "image/jpeg", ".mp4": "video/mp4"}[ext], "image/"+ext[1:])
 	w, h := a.Image().Spec.Size()
-	return answer(http.StatusOK, map[string]any{"id": id, "title": redditemu.CanaryTitle, "type": kind, "animated": ext == ".gif" || ext == ".mp4",
-		"width": w, "height": h, "account_url": redditemu.CanaryAuthor, "link": a.URL})
+	return answer(http.StatusOK, map[string]any{"id": id, "title": redditemu.CanaryTitle, "type": kind,
+		"animated": ext == ".gif" || ext == ".mp4",
+		"width":    w, "height": h, "account_url": redditemu.CanaryAuthor, "link": a.URL})
 }
