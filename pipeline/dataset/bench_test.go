@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 		}),
 		// bare writes without the digests of images and file, which arrow-go makes neither.
 		"bare": job(func(w io.Writer, rows []Row) error {
-			_, err := writeParquet(w, testSchema(), testProvenance(), baseColumns(false), (*Row).checkFields, all(rows))
+			_, err := writeParquet(w, testSchema(), testProvenance(),
+				layout{columnsOf(Parquet, false), (*Row).checkFields}, all(rows))
 			return err
 		}),
 	})

@@ -56,7 +56,6 @@ var pageFiles embed.FS
 // pages are card.md and croissant.tmpl.
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"bare":     func(s string) string { return strings.ReplaceAll(s, "`", "") },
-	"content":  func(column string) string { return contents[column] },
 	"dataType": func(t manifest.ColumnType) string { return dataTypes[t] },
 	"fenced":   fenced,
 	"iri":      func(path string) string { return (&url.URL{Path: path}).EscapedPath() },
@@ -192,12 +191,7 @@ func (c card) File(s Split, i int) string { return shardName(c.Format, s.Name, i
 func (c card) Features() object { return features(c.Schema, c.BaseColumns()) }
 
 // BaseColumns are the columns of every dataset.
-func (c card) BaseColumns() []string {
-	if c.Format == Folder {
-		return folderColumns(c.Flagged)
-	}
-	return baseColumns(c.Flagged)
-}
+func (c card) BaseColumns() []column { return columnsOf(c.Format, c.Flagged) }
 
 // Facts say how the dataset was made.
 func (c card) Facts() []pair {
@@ -274,20 +268,6 @@ var whyWords = map[manifest.Outcome]string{
 	manifest.Refused:     "the policy of the release does not allow it",
 	manifest.Failed:      "could not be fetched or read; another run may succeed",
 	manifest.Pending:     "was not reached; another run goes on",
-}
-
-// contents says what a column of every dataset holds.
-var contents = map[string]string{
-	"id":             "Reddit post id; `/n` behind it for image n of a gallery",
-	"image":          "the image file, metadata stripped, pixels untouched",
-	fileName:         "the name of the image file, metadata stripped, pixels untouched",
-	"ocr_text":       "what OCR read; empty where the image has no text",
-	"ocr_confidence": "mean confidence of the words, 0 to 100; 0 where there are none",
-	"width":          "pixels",
-	"height":         "pixels",
-	"sha256":         "of the image file",
-	"phash":          "perceptual hash, 16 hex digits",
-	"filter":         "why the filters would have dropped the row; null for the others",
 }
 
 // dataTypes are Croissant's words for the types of columns that pass through.

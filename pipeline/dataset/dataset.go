@@ -134,24 +134,6 @@ func (p Provenance) releasePolicy() string {
 	return noPolicy
 }
 
-// folderColumns are those of a metadata.parquet: its images are files, which fileName names as ImageFolder wants it.
-func folderColumns(flagged bool) []string {
-	columns := baseColumns(flagged)
-	columns[1] = fileName
-	return columns
-}
-
-const fileName = "file_name"
-
-// baseColumns are the columns before the labels, the same in every format: filter is there in flag mode only.
-func baseColumns(flagged bool) []string {
-	columns := []string{"id", "image", "ocr_text", "ocr_confidence", "width", "height", "sha256", "phash"}
-	if flagged {
-		columns = append(columns, "filter")
-	}
-	return columns
-}
-
 // printable reports whether s is UTF-8 without control characters, line ends included.
 func printable(s string) bool {
 	// Such a character would break the YAML of the card, or act on a terminal.

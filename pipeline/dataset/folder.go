@@ -28,7 +28,7 @@ func WriteFolder(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 	}
 	if err == nil {
 		err = sink(shardName(Folder, split, 0, 0), func(w io.Writer) error {
-			stats, err := writeTable(w, s, p, folderColumns(flagged), (*Row).checkLabels, named)
+			stats, err := writeTable(w, s, p, layoutOf(Folder, flagged), named)
 			out.Add(stats)
 			return err
 		})

@@ -2,12 +2,10 @@ package dataset
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -29,15 +27,15 @@ const (
 // away.
 func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, rows iter.Seq2[Row, error]) (Stats,
 	error) {
-	return writeTable(w, s, p, baseColumns(flagged), (*Row).check, rows)
+	return writeTable(w, s, p, layoutOf(Parquet, flagged), rows)
 }
 
-// writeTable is WriteParquet for rows that check lets through and any columns before the labels.
-func writeTable(w io.Writer, s manifest.Schema, p Provenance, base []string, check func(*Row, manifest.Schema) error,
-	rows iter.Seq2[Row, error]) (stats Stats, err error) {
+// writeTable is WriteParquet in any layout.
+func writeTable(w io.Writer, s manifest.Schema, p Provenance, l layout, rows iter.Seq2[Row, error]) (stats Stats,
+	err error) {
 	var digest Stats
 	err = digest.measure(w, func(w io.Writer) error {
-		stats, err = writeParquet(w, s, p, base, check, rows)
+		stats, err = writeParquet(w, s, p, l, rows)
 		return err
 	})
 	if err != nil {
@@ -48,9 +46,9 @@ func writeTable(w io.Writer, s manifest.Schema, p Provenance, base []string, che
 }
 
 // writeParquet is writeTable without the digests.
-func writeParquet(w io.Writer, s manifest.Schema, p Provenance, base []string, check func(*Row, manifest.Schema) error,
-	rows iter.Seq2[Row, error]) (stats Stats, err error) {
-	options, err := writerOptions(s, p, base)
+func writeParquet(w io.Writer, s manifest.Schema, p Provenance, l layout, rows iter.Seq2[Row, error]) (stats Stats,
+	err error) {
+	options, err := writerOptions(s, p, l.columns)
 	if err != nil {
 		return stats, err
 	}
@@ -61,9 +59,9 @@ func writeParquet(w io.Writer, s manifest.Schema, p Provenance, base []string, c
 		if err != nil {
 			return stats, fmt.Errorf("after %d rows: %w", stats.Rows, err)
 		}
-		err = check(&row, s)
+		err = l.check(&row, s)
 		if err == nil {
-			buf = appendRow(buf[:0], s, base, &row)
+			buf = appendRow(buf[:0], s, l.columns, &row)
 			_, err = pw.WriteRows([]parquet.Row{buf})
 		}
 		if err != nil {
@@ -99,7 +97,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func writerOptions(s manifest.Schema, p Provenance, base []string) ([]parquet.WriterOption, error) {
+func writerOptions(s manifest.Schema, p Provenance, base []column) ([]parquet.WriterOption, error) {
 	hub, err := jsonText(object{{"info", object{{"features", features(s, base)}}}})
 	if err != nil {
 		return nil, err
@@ -113,19 +111,22 @@ func writerOptions(s manifest.Schema, p Provenance, base []string) ([]parquet.Wr
 		// The default is taken from the build information of the program, which would make
 		// the bytes depend on how it was built.
 		parquet.CreatedBy("rehydrate", p.ToolVersion, ""),
-		// Without both, page headers and chunk statistics hold whole images and texts as
-		// minimum and maximum: 822 MB for 300 MB of images.
-		parquet.SkipPageBounds("image", "bytes"),
-		parquet.SkipPageStatistics("image", "bytes"),
-		parquet.SkipPageBounds("ocr_text"),
-		parquet.SkipPageStatistics("ocr_text"),
 		parquet.KeyValueMetadata("huggingface", hub),
 		parquet.KeyValueMetadata("rehydrate.format", FormatVersion),
 	}
+	// Without both, page headers and chunk statistics hold whole images and texts as minimum and maximum: 822 MB for
+	// 300 MB of images.
+	skip := func(path []string) {
+		options = append(options, parquet.SkipPageBounds(path...), parquet.SkipPageStatistics(path...))
+	}
+	for _, c := range base {
+		if c.long != nil {
+			skip(c.long)
+		}
+	}
 	for _, c := range s.Columns {
-		if path := leafOf(c); c.Type == manifest.TypeText ||
-			c.Type == manifest.TypeJSON { // as long as a text that OCR read
-			options = append(options, parquet.SkipPageBounds(path...), parquet.SkipPageStatistics(path...))
+		if c.Type == manifest.TypeText || c.Type == manifest.TypeJSON { // as long as a text that OCR read
+			skip(leafOf(c))
 		}
 	}
 	for _, kv := range p.pairs() {
@@ -162,22 +163,24 @@ func (g *group) add(name string, n parquet.Node) {
 }
 
 // parquetSchema lays out the columns as their features say.
-func parquetSchema(s manifest.Schema, base []string) *parquet.Schema {
+func parquetSchema(s manifest.Schema, base []column) *parquet.Schema {
 	var root group
-	for _, column := range features(s, base) {
-		root.add(column.Name, node(column.Name, column.Value.(scan.Feature)))
+	for i, column := range features(s, base) {
+		n := node(column.Value.(scan.Feature))
+		if i < len(base) && base[i].few {
+			n = parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))
+		}
+		root.add(column.Name, n)
 	}
 	return parquet.NewSchema("schema", root)
 }
 
-func node(column string, f scan.Feature) parquet.Node {
+func node(f scan.Feature) parquet.Node {
 	// Everything is optional, list elements too: datasets keeps a declared feature only where the Arrow field equals
 	// the one it expects, which is nullable throughout.
 	// Plain strings, as every reader knows them; the library's own choice is DELTA_LENGTH_BYTE_ARRAY.
 	text := parquet.Optional(parquet.Encoded(parquet.String(), &parquet.Plain))
 	switch {
-	case column == "filter": // few different values: the one column that gains from a dictionary
-		return parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))
 	case f.Type == "Image":
 		var image group
 		plain := parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain)
@@ -187,7 +190,7 @@ func node(column string, f scan.Feature) parquet.Node {
 	case f.Type == "ClassLabel", f.DType == "int64":
 		return parquet.Optional(parquet.Leaf(parquet.Int64Type))
 	case f.Type == "Sequence":
-		return parquet.Optional(parquet.List(node("", *f.Feature)))
+		return parquet.Optional(parquet.List(node(*f.Feature)))
 	case f.DType == "float64":
 		return parquet.Optional(parquet.Leaf(parquet.DoubleType))
 	case f.DType == "bool":
@@ -203,34 +206,16 @@ func node(column string, f scan.Feature) parquet.Node {
 }
 
 // appendRow turns a row into values with their levels, in column order.
-func appendRow(out parquet.Row, s manifest.Schema, base []string, r *Row) parquet.Row {
+func appendRow(out parquet.Row, s manifest.Schema, base []column, r *Row) parquet.Row {
 	// The levels are set by hand: the library's way from Go values turns 0 and "" into null.
-	add := func(v parquet.Value, definition int) {
-		out = append(out, v.Level(0, definition, columnAfter(out)))
-	}
-	text := func(v string, null bool, definition int) {
-		if null {
-			add(parquet.NullValue(), definition-1)
-			return
+	for _, c := range base {
+		for _, leaf := range c.leaves {
+			v, definition := leaf.get(r), len(c.leaves) // 2 is that of a member of the image
+			if v.IsNull() {
+				definition--
+			}
+			out = append(out, v.Level(0, definition, columnAfter(out)))
 		}
-		add(parquet.ByteArrayValue([]byte(v)), definition)
-	}
-	// Below, a definition of 2 is that of a member of the image.
-	text(r.ID, false, 1)
-	if base[1] == fileName {
-		text(r.Path, false, 1)
-	} else {
-		add(parquet.ByteArrayValue(r.Image), 2)
-		text(r.Path, r.Path == "", 2)
-	}
-	text(r.Text, false, 1)
-	add(parquet.FloatValue(float32(r.Confidence)), 1)
-	add(parquet.Int32Value(int32(r.Width)), 1)
-	add(parquet.Int32Value(int32(r.Height)), 1)
-	text(r.SHA256, false, 1)
-	text(r.PHash, r.PHash == "", 1)
-	if slices.Contains(base, "filter") {
-		text(r.Filter, r.Filter == "", 1)
 	}
 	for i, c := range s.Categories {
 		out = appendCell(out, r.Labels[i], c.Kind == manifest.Multi,
@@ -327,14 +312,9 @@ func columnAfter(row parquet.Row) int {
 }
 
 // features are the Hugging Face features of the columns, a scan.Feature each.
-func features(s manifest.Schema, base []string) (out object) {
-	numbers := map[string]string{"ocr_confidence": "float32", "width": "int32", "height": "int32"}
-	for _, name := range base {
-		f := scan.Feature{DType: cmp.Or(numbers[name], "string"), Type: "Value"}
-		if name == "image" {
-			f = scan.Feature{Type: "Image"}
-		}
-		out = append(out, member{name, f})
+func features(s manifest.Schema, base []column) (out object) {
+	for _, c := range base {
+		out = append(out, member{c.Name, c.feature})
 	}
 	for _, c := range s.Categories {
 		f := scan.Feature{Type: "ClassLabel"}
@@ -347,7 +327,7 @@ func features(s manifest.Schema, base []string) (out object) {
 		out = append(out, member{c.Name, f})
 	}
 	for _, c := range s.Columns {
-		f := scan.Feature{DType: dtypes[c.Type], Type: "Value"}
+		f := valueOf(dtypes[c.Type])
 		if c.List {
 			f = scan.Feature{Feature: new(f), Type: "Sequence"}
 		}

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"rehydrate/manifest"
 )
 
@@ -72,7 +74,7 @@ type tarRow struct {
 
 func tarRows(s manifest.Schema, flagged bool, rows iter.Seq2[Row, error]) iter.Seq2[tarRow, error] {
 	return func(yield func(tarRow, error) bool) {
-		n := 0
+		base, n := columnsOf(WebDataset, flagged), 0
 		for row, err := range rows {
 			t := tarRow{Row: row}
 			if err != nil {
@@ -82,7 +84,7 @@ func tarRows(s manifest.Schema, flagged bool, rows iter.Seq2[Row, error]) iter.S
 			n++
 			t.key, _, err = row.files(s)
 			if err == nil {
-				t.meta, err = metadataJSON(s, flagged, &row)
+				t.meta, err = metadataJSON(s, base, &row)
 			}
 			if err != nil {
 				err = fmt.Errorf("row %d (%q): %w", n, row.ID, err)
@@ -114,18 +116,12 @@ func addMember(tw *tar.Writer, name string, body []byte) error {
 }
 
 // metadataJSON is a row without its image: the columns of the Parquet in their order, labels by name.
-func metadataJSON(s manifest.Schema, flagged bool, r *Row) ([]byte, error) {
-	orNull := func(text string) any {
-		if text == "" {
-			return nil
+func metadataJSON(s manifest.Schema, base []column, r *Row) ([]byte, error) {
+	var o object
+	for _, c := range base {
+		if c.Name != imageName { // which is the other member
+			o = append(o, member{c.Name, plainValue(c.leaves[0].get(r))})
 		}
-		return text
-	}
-	o := object{{"id", r.ID}, {"ocr_text", r.Text}, {"ocr_confidence", float32(r.Confidence)}, {"width", r.Width},
-		{"height", r.Height},
-		{"sha256", r.SHA256}, {"phash", orNull(r.PHash)}}
-	if flagged {
-		o = append(o, member{"filter", orNull(r.Filter)})
 	}
 	for i, c := range s.Categories {
 		var label any // null: none given
@@ -146,4 +142,17 @@ func metadataJSON(s manifest.Schema, flagged bool, r *Row) ([]byte, error) {
 	}
 	text, err := jsonText(o)
 	return append([]byte(text), '\n'), err
+}
+
+// plainValue is a value as encoding/json takes it.
+func plainValue(v parquet.Value) any {
+	switch {
+	case v.IsNull():
+		return nil
+	case v.Kind() == parquet.Float:
+		return v.Float()
+	case v.Kind() == parquet.Int32:
+		return v.Int32()
+	}
+	return string(v.ByteArray())
 }

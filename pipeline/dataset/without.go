@@ -138,11 +138,7 @@ func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string)
 		}
 	}
 	// Written by the same code, so that the rows that stay give the bytes that they would have given alone.
-	check := (*Row).check
-	if own.base[1] == fileName {
-		check = (*Row).checkLabels // its image is another file
-	}
-	_, err = writeTable(w, own.schema, own.provenance, own.base, check, stay)
+	_, err = writeTable(w, own.schema, own.provenance, own.layout, stay)
 	return err
 }
 
@@ -290,7 +286,8 @@ type own struct {
 	file       *scan.File
 	schema     manifest.Schema // as far as the columns show it
 	provenance Provenance
-	base       []string // the columns before the labels
+	layout     layout
+	leaves     []leaf // of the layout
 }
 
 func openOwn(r io.ReaderAt, size int64) (*own, error) {
@@ -317,7 +314,7 @@ func readOwn(f *scan.File) (*own, error) {
 		return nil, fmt.Errorf("the features in its footer: %w", err)
 	}
 	// A file that another program wrote over ours keeps its footer, perhaps, but not its columns.
-	if want := parquetSchema(o.schema, o.base); want.String() != o.file.Schema().String() {
+	if want := parquetSchema(o.schema, o.layout.columns); want.String() != o.file.Schema().String() {
 		return nil, errors.New("its columns are not those that its footer describes")
 	}
 	return o, nil
@@ -329,11 +326,12 @@ func (o *own) readFeatures(features map[string]scan.Feature) error {
 	columns := o.file.Schema().Fields()
 	// The file is anybody's until its layout has been compared with the one that follows from this.
 	_, flagged := features["filter"]
-	o.base = baseColumns(flagged)
+	o.layout = layoutOf(Parquet, flagged)
 	if _, ok := features[fileName]; ok {
-		o.base = folderColumns(flagged)
+		o.layout = layoutOf(Folder, flagged)
 	}
-	base := len(o.base)
+	o.leaves = o.layout.leaves()
+	base := len(o.layout.columns)
 	if len(columns) < base {
 		return fmt.Errorf("%d columns are too few", len(columns))
 	}
@@ -369,15 +367,11 @@ func typeOf(f scan.Feature) (manifest.ColumnType, bool) {
 
 // row is appendRow the other way round.
 func (o *own) row(values parquet.Row) Row {
-	base := len(o.base) + 1 // image has two leaves
+	base := len(o.leaves)
 	r := Row{Labels: make([][]int, len(o.schema.Categories)), Values: make([][]string, len(o.schema.Columns))}
 	passed := base + len(o.schema.Categories)
-	text := []*string{0: &r.ID, 2: &r.Path, 3: &r.Text, 7: &r.SHA256, 8: &r.PHash, 9: &r.Filter}
 	for _, v := range values {
 		c := v.Column()
-		if c > 0 && o.base[1] == fileName {
-			c++ // one leaf, in the place of the image's path
-		}
 		switch {
 		case c >= passed:
 			kind := o.schema.Columns[c-passed].Type
@@ -387,17 +381,8 @@ func (o *own) row(values parquet.Row) Row {
 				continue // which no row of ours has
 			}
 			addCell(&r.Labels[c-base], v, func(v parquet.Value) int { return int(v.Int64()) })
-		case v.IsNull():
-		case c == 1:
-			r.Image = v.ByteArray()
-		case c == 4:
-			r.Confidence = float64(v.Float())
-		case c == 5:
-			r.Width = int(v.Int32())
-		case c == 6:
-			r.Height = int(v.Int32())
-		default:
-			*text[c] = string(v.ByteArray())
+		case !v.IsNull():
+			o.leaves[c].set(&r, v)
 		}
 	}
 	return r

@@ -3,10 +3,12 @@ package diff
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/dataset/scan"
 )
 
@@ -48,9 +50,12 @@ func openTable(path string) (*table, error) {
 	t := &table{path: path, has: map[string]bool{}, features: f.Features(), types: map[string]string{},
 		provenance: map[string]string{}}
 	r := &t.last
-	t.standard = map[string]*string{"id": &r.id, "sha256": &r.sha256, "phash": &r.phash, "ocr_text": &r.text,
-		"split":          &r.split,
-		"ocr_confidence": &r.notCompared, "width": &r.notCompared, "height": &r.notCompared, "filter": &r.notCompared}
+	t.standard = map[string]*string{}
+	for _, name := range dataset.FactColumns() {
+		t.standard[name] = &r.notCompared
+	}
+	maps.Copy(t.standard, map[string]*string{"id": &r.id, "sha256": &r.sha256, "phash": &r.phash, "ocr_text": &r.text,
+		"split": &r.split})
 	for _, c := range f.Columns {
 		t.types[c.Top] = c.Type
 	}
