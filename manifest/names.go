@@ -166,5 +166,5 @@ func FoldColumn(name string) string {
 // key where names of categories are keys in release.toml.
 func Reserved(name string) bool {
 	return slices.Contains([]string{"id", "split", "image", "sha256", "sha256_stripped", "sha256_pixels", "phash",
-		"ocr_text", "ocr_confidence", "width", "height", "filter", "separator"}, name)
+		"ocr_text", "ocr_confidence", "width", "height", "filter", "file_name", "separator"}, name)
 }
