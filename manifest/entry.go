@@ -93,37 +93,6 @@ type Label struct {
 	Description string `toml:"description" json:",omitempty"`
 }
 
-// An Outcome says what became of an entry. Every entry has exactly one, always; the list is closed.
-type Outcome string
-
-// The outcomes. All but Failed and Pending are answers; those two mean "run again".
-const (
-	Kept        Outcome = "kept"        // in the dataset
-	Duplicate   Outcome = "duplicate"   // near-duplicate of an earlier kept entry
-	NotEnglish  Outcome = "not_english" // has text, and it is not English
-	Unreadable  Outcome = "unreadable"  // has text that OCR cannot read
-	Removed     Outcome = "removed"     // the post was removed by a moderator, Reddit or the law
-	Deleted     Outcome = "deleted"     // the post was deleted by its author
-	Unavailable Outcome = "unavailable" // Reddit no longer knows the post
-	NoMedia     Outcome = "no_media"    // the post has no image
-	Gone        Outcome = "gone"        // the post is live, its image is not
-	Placeholder Outcome = "placeholder" // the host sent a stand-in for a missing image
-	Invalid     Outcome = "invalid"     // not an image, or not a safe one
-	Changed     Outcome = "changed"     // not the image that the manifest's digest names
-	Refused     Outcome = "refused"     // the policy does not allow it
-	Failed      Outcome = "failed"      // trouble that may pass: try again
-	Pending     Outcome = "pending"     // not reached yet
-)
-
-// Outcomes lists every outcome in the order in which tables show them.
-func Outcomes() []Outcome {
-	return []Outcome{Kept, Duplicate, NotEnglish, Unreadable, Removed, Deleted, Unavailable,
-		NoMedia, Gone, Placeholder, Invalid, Changed, Refused, Failed, Pending}
-}
-
-// Retryable reports whether another run can change the outcome without anything having changed at the source.
-func (o Outcome) Retryable() bool { return o == Failed || o == Pending }
-
 // A Reason is the machine-readable detail of an outcome or a post state:
 // lower case, words joined by underscores (moderator, http_404, host_not_allowed).
 type Reason string

@@ -106,17 +106,18 @@ func (d data) Count(outcomes ...manifest.Outcome) int {
 	return n
 }
 
+func (d data) countOf(fates ...manifest.Fate) int { return d.Count(manifest.OutcomesOf(fates...)...) }
+
 // Strip is the report in six numbers, of which the first five add up to all entries.
 func (d data) Strip() []page.Figure {
 	kept := d.Count(manifest.Kept)
-	retry := d.Count(manifest.Failed, manifest.Pending)
+	retry := d.countOf(manifest.FateRetry)
 	figures := []page.Figure{
 		{Value: fmt.Sprintf("%d of %d", kept, d.Entries), Label: "kept", Tone: page.Good, Section: "funnel"},
-		{Value: strconv.Itoa(d.Count(steps[0].lost...)), Label: "deleted or unavailable", Section: "funnel"},
-		{Value: strconv.Itoa(d.Count(slices.Concat(steps[1].lost, steps[2].lost)...)), Label: "lost or not allowed",
+		{Value: strconv.Itoa(d.countOf(manifest.FateDeleted, manifest.FateUnavailable)), Label: "deleted or unavailable", Section: "funnel"},
+		{Value: strconv.Itoa(d.countOf(manifest.FateLost, manifest.FateNotAllowed)), Label: "lost or not allowed",
 			Section: "funnel"},
-		{Value: strconv.Itoa(d.Count(slices.Concat(steps[4].lost, steps[5].lost)...)), Label: "filtered",
-			Section: "funnel"},
+		{Value: strconv.Itoa(d.countOf(manifest.FateFiltered)), Label: "filtered", Section: "funnel"},
 		{Value: strconv.Itoa(retry), Label: "to retry", Tone: page.Open.If(retry), Section: "retry"},
 	}
 	if kept == 0 {
@@ -153,11 +154,10 @@ var steps = []struct {
 	fate string // of what it loses
 	lost []manifest.Outcome
 }{
-	{"the post is there", "post gone", []manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}},
-	{"the policy allows it", "refused", []manifest.Outcome{manifest.Refused}},
-	{"it has its image", "no image",
-		[]manifest.Outcome{manifest.NoMedia, manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed}},
-	{"it has its answer", "to retry", []manifest.Outcome{manifest.Failed, manifest.Pending}},
+	{"the post is there", "post gone", manifest.OutcomesOf(manifest.FateDeleted, manifest.FateUnavailable)},
+	{"the policy allows it", "refused", manifest.OutcomesOf(manifest.FateNotAllowed)},
+	{"it has its image", "no image", manifest.OutcomesOf(manifest.FateLost)},
+	{"it has its answer", "to retry", manifest.OutcomesOf(manifest.FateRetry)},
 	{"it is English or without text", "not English or unreadable",
 		[]manifest.Outcome{manifest.NotEnglish, manifest.Unreadable}},
 	{"it is no near-duplicate: kept", "near-duplicate", []manifest.Outcome{manifest.Duplicate}},

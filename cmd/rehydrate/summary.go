@@ -21,44 +21,20 @@ import (
 	"rehydrate/policy"
 )
 
-// An outcomeGroup is the outcomes for which people have one word, and what can be done about them.
-type outcomeGroup struct {
-	name     string
-	outcomes []manifest.Outcome
-	next     string
-}
-
-func outcomeGroups() []outcomeGroup {
-	return []outcomeGroup{
-		{"kept", []manifest.Outcome{manifest.Kept}, "in the dataset"},
-		{"deleted", []manifest.Outcome{manifest.Removed, manifest.Deleted}, "nothing: they stay out"},
-		{"unavailable", []manifest.Outcome{manifest.Unavailable}, "nothing now: every run asks again"},
-		{"filtered", []manifest.Outcome{manifest.Duplicate, manifest.NotEnglish, manifest.Unreadable},
-			"--filters flag keeps them, marked in a column"},
-		{
-			"lost",
-			[]manifest.Outcome{manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed,
-				manifest.NoMedia},
-			"nothing, or download again: --retry and the word in the table",
-		},
-		{"not allowed", []manifest.Outcome{manifest.Refused}, "the rules of the release decide: ask its maintainers"},
-		{"to retry", []manifest.Outcome{manifest.Failed, manifest.Pending}, "run the same command again"},
-	}
-}
-
-// groupOf returns the group that has an outcome.
-func groupOf(o manifest.Outcome) outcomeGroup {
-	groups := outcomeGroups()
-	i := slices.IndexFunc(groups, func(g outcomeGroup) bool { return slices.Contains(g.outcomes, o) })
-	if i < 0 { // of a later version
-		return outcomeGroup{name: string(o)}
-	}
-	return groups[i]
+// nextOf is what can be done about images of a fate.
+var nextOf = map[manifest.Fate]string{
+	manifest.FateKept:        "in the dataset",
+	manifest.FateDeleted:     "nothing: they stay out",
+	manifest.FateUnavailable: "nothing now: every run asks again",
+	manifest.FateFiltered:    "--filters flag keeps them, marked in a column",
+	manifest.FateLost:        "nothing, or download again: --retry and the word in the table",
+	manifest.FateNotAllowed:  "the rules of the release decide: ask its maintainers",
+	manifest.FateRetry:       "run the same command again",
 }
 
 // adviceFor is what a user can do about images of an outcome and reason.
 func adviceFor(n state.Count) string {
-	return cmp.Or(specialAdvice(n), groupOf(n.Outcome).next)
+	return cmp.Or(specialAdvice(n), nextOf[n.Outcome.Fate()])
 }
 
 // specialAdvice is what can be done about a reason, where that differs from its outcome; else "".
@@ -84,16 +60,6 @@ func specialAdvice(n state.Count) string {
 
 // what says in a few words what became of images of an outcome and reason.
 func what(n state.Count) string {
-	words := map[manifest.Outcome]string{
-		manifest.Deleted: "by their authors", manifest.Duplicate: "near-duplicates", manifest.NotEnglish: "not English",
-		manifest.Unreadable:  "unreadable text",
-		manifest.Unavailable: "not in Reddit's answers",
-		manifest.Gone:        "image no longer there",
-		manifest.Placeholder: "placeholder instead",
-		manifest.Invalid:     "not a safe image",
-		manifest.Changed:     "not the labelled image",
-		manifest.NoMedia:     "no image in the post", manifest.Refused: "by the release's rules",
-	}
 	reasons := map[manifest.Reason]string{
 		"moderator": "by moderators", state.ReasonTakedown: "on request",
 		policy.LeftGallery:     "taken out of their gallery",
@@ -103,7 +69,7 @@ func what(n state.Count) string {
 		"imgur_page":           "pages of imgur",
 	}
 	reason := strings.ReplaceAll(strings.Replace(string(n.Reason), "http_", "HTTP ", 1), "_", " ")
-	return cmp.Or(reasons[n.Reason], words[n.Outcome], reason, string(n.Outcome))
+	return cmp.Or(reasons[n.Reason], n.Outcome.Short(), reason, string(n.Outcome))
 }
 
 // A groupRow is a line of a summary.
@@ -116,11 +82,11 @@ type groupRow struct {
 // groupRows are the groups that have images.
 func groupRows(s state.Summary) (rows []groupRow) {
 	const most = 54 // columns for the parts
-	for _, g := range outcomeGroups() {
-		row := groupRow{Name: g.name}
+	for _, fate := range manifest.Fates() {
+		row := groupRow{Name: string(fate)}
 		parts := map[string]int{}
 		for _, n := range s.Reasons {
-			if slices.Contains(g.outcomes, n.Outcome) {
+			if n.Outcome.Fate() == fate {
 				row.Count += n.Entries
 				parts[what(n)] += n.Entries
 			}
@@ -128,7 +94,7 @@ func groupRows(s state.Summary) (rows []groupRow) {
 		switch {
 		case row.Count == 0:
 			continue
-		case g.name == "kept":
+		case fate == manifest.FateKept:
 			if s.Flagged > 0 {
 				row.What = fmt.Sprintf("%d of them marked by the filters", s.Flagged)
 			}
@@ -176,7 +142,7 @@ type reasonRow struct {
 
 func reasonRows(counts []state.Count) (rows []reasonRow) {
 	for _, n := range counts {
-		rows = append(rows, reasonRow{groupOf(n.Outcome).name, n.Entries, because(n.Outcome, n.Reason)})
+		rows = append(rows, reasonRow{string(n.Outcome.Fate()), n.Entries, because(n.Outcome, n.Reason)})
 	}
 	return rows
 }
@@ -187,11 +153,12 @@ type todo struct{ What, Do string }
 // todos says once for each group what can be done, and for each reason that differs from its group.
 func todos(counts []state.Count) (list []todo) {
 	for _, n := range counts {
-		t := todo{groupOf(n.Outcome).name, groupOf(n.Outcome).next}
+		fate := n.Outcome.Fate()
+		t := todo{string(fate), nextOf[fate]}
 		if special := specialAdvice(n); special != "" {
 			t = todo{string(cmp.Or(n.Reason, manifest.Reason(n.Outcome))), special}
 		}
-		if t.What != "kept" && !slices.Contains(list, t) {
+		if t.What != string(manifest.FateKept) && !slices.Contains(list, t) {
 			list = append(list, t)
 		}
 	}

@@ -247,27 +247,9 @@ func (c card) Missing() []manifest.Outcome {
 func (c card) Why(o manifest.Outcome) string {
 	if o == manifest.Refused && c.RobotsTag > 0 {
 		return fmt.Sprintf("%s; of %d of them the image host's X-Robots-Tag says that they are not for "+
-			"training models", whyWords[o], c.RobotsTag)
+			"training models", o.Why(), c.RobotsTag)
 	}
-	return whyWords[o]
-}
-
-// whyWords say what happened to the entries of an outcome.
-var whyWords = map[manifest.Outcome]string{
-	manifest.Duplicate:   "nearly the same image and text as an earlier row, which is kept",
-	manifest.NotEnglish:  "has text, and it is not English",
-	manifest.Unreadable:  "has text that OCR cannot read",
-	manifest.Removed:     "the post was removed by a moderator, by Reddit or for legal reasons",
-	manifest.Deleted:     "the post was deleted by its author",
-	manifest.Unavailable: "Reddit no longer knows the post",
-	manifest.NoMedia:     "the post has no image",
-	manifest.Gone:        "the post is there, its image is not",
-	manifest.Placeholder: "the image host sent a stand-in for a missing image",
-	manifest.Invalid:     "what the host sent is not an image, or not a safe one",
-	manifest.Changed:     "the image is not the one that the release describes",
-	manifest.Refused:     "the policy of the release does not allow it",
-	manifest.Failed:      "could not be fetched or read; another run may succeed",
-	manifest.Pending:     "was not reached; another run goes on",
+	return o.Why()
 }
 
 // dataTypes are Croissant's words for the types of columns that pass through.

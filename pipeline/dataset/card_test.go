@@ -110,14 +110,6 @@ func TestCardEmpty(t *testing.T) {
 	}
 }
 
-func TestWhyCoversOutcomes(t *testing.T) {
-	for _, o := range manifest.Outcomes() {
-		if o != manifest.Kept && whyWords[o] == "" {
-			t.Errorf("no words for %s", o)
-		}
-	}
-}
-
 func TestLink(t *testing.T) {
 	for home, want := range map[string]bool{"https://a.org/b": true, "http://a.org": true, "ftp://a.org": false,
 		"https:///b": false,
