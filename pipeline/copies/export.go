@@ -378,7 +378,7 @@ func (e *exporting) fill(ctx context.Context) error {
 func (e *exporting) rows(ctx context.Context, split string) iter.Seq2[dataset.Row, error] {
 	return func(yield func(dataset.Row, error) bool) {
 		for _, f := range e.last.Files {
-			if !dataset.IsOf(strings.TrimPrefix(f.Name, state.DatasetDir+"/"), split) {
+			if of, _ := dataset.SplitOf(strings.TrimPrefix(f.Name, state.DatasetDir+"/")); of != split {
 				continue
 			}
 			for row, err := range state.RowsOf(ctx, e.Workspace, f.Name) {

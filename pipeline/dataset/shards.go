@@ -86,12 +86,15 @@ func FileName(split string, shard, of int) string {
 	return fmt.Sprintf("data/%s-%05d-of-%05d.parquet", split, shard, of)
 }
 
-var shardOf = regexp.MustCompile(`^data/(.+)-[0-9]{5,}-of-[0-9]{5,}\.parquet$`)
+var shardOf = regexp.MustCompile(`^data/([^/]+)-[0-9]{5,}-of-[0-9]{5,}\.parquet$`)
 
-// IsOf reports whether name is one that FileName gives a shard of the split.
-func IsOf(name, split string) bool {
+// SplitOf returns the split for whose shard FileName gives a name; false for any other name.
+func SplitOf(name string) (split string, ok bool) {
 	m := shardOf.FindStringSubmatch(name)
-	return m != nil && m[1] == split
+	if m == nil {
+		return "", false
+	}
+	return m[1], true
 }
 
 // shardName is the name of a shard of a split in a format; a folder has one file of rows for each split.

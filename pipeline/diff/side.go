@@ -9,11 +9,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 )
 
@@ -61,14 +61,16 @@ func openSide(name string) (*side, error) {
 func filesOf(folder string) (tables []string, outcomes string, err error) {
 	patterns, lacks := []string{"data/*.parquet", "*.parquet"},
 		"holds neither a workspace nor Parquet files, in itself or in data/"
+	ours := func(string) bool { return true }
 	if _, err := os.Stat(filepath.Join(folder, state.StateFile)); err == nil {
 		// What somebody put beside the shards is not of the dataset.
-		patterns, lacks = []string{state.DatasetDir + "/data/*-of-*.parquet"},
+		patterns, lacks = []string{state.DatasetDir + "/data/*.parquet"},
 			"is a workspace without a dataset or outcomes yet"
+		ours = state.IsShard
 	}
 	for _, pattern := range patterns {
 		names, _ := fs.Glob(os.DirFS(folder), pattern) // its only error is that of a bad pattern
-		for _, name := range names {
+		for _, name := range slices.DeleteFunc(names, func(name string) bool { return !ours(name) }) {
 			tables = append(tables, filepath.Join(folder, name))
 		}
 		if len(tables) > 0 {
@@ -84,9 +86,6 @@ func filesOf(folder string) (tables []string, outcomes string, err error) {
 	return tables, outcomes, err
 }
 
-// shardName is how the Parquet of a split is called.
-var shardName = regexp.MustCompile(`^(.+)-\d{5}-of-\d{5}\.parquet$`)
-
 // open opens the next table.
 func (s *side) open() error {
 	name := s.files[0]
@@ -94,10 +93,8 @@ func (s *side) open() error {
 	if err != nil {
 		return err
 	}
-	s.files, s.reading, s.split = s.files[1:], t, ""
-	if m := shardName.FindStringSubmatch(filepath.Base(name)); m != nil {
-		s.split = m[1]
-	}
+	s.files, s.reading = s.files[1:], t
+	s.split, _ = dataset.SplitOf("data/" + filepath.Base(name)) // in whatever folder it lies
 	if s.table == nil {
 		s.table, s.provenance = t, t.provenance
 	}

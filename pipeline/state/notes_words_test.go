@@ -94,7 +94,8 @@ func TestWords(t *testing.T) {
 		NewConclusion(manifest.Result{Outcome: manifest.Kept}))
 	for name, want := range map[string]bool{"dataset/data/train-00000-of-00001.parquet": true,
 		"dataset/data/mine.parquet":            false,
-		"dataset/train-00000-of-00001.parquet": false, "dataset/data/x/train-00000-of-00001.parquet": false} {
+		"dataset/train-00000-of-00001.parquet": false, "dataset/data/x/train-00000-of-00001.parquet": false,
+		"dataset/data/train-100000-of-100001.parquet": true, "dataset/data/my-list-of-memes.parquet": false} {
 		testkit.Same(t, name, want, IsShard(name))
 	}
 	testkit.Same(t, "rehearsal", "rehearsal of R true false",

@@ -7,11 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"path"
 	"strings"
 	"unicode"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
 )
 
 // Names in a workspace, as its files call them.
@@ -34,8 +34,9 @@ var ErrInterrupted = errors.New("interrupted: run the same command again to go o
 // IsShard reports whether a name of the workspace is one that a run gives a Parquet file of the dataset.
 func IsShard(name string) bool {
 	// A file that somebody put beside them says nothing about the rows of the dataset.
-	ours, err := path.Match(DatasetDir+"/data/*-of-*.parquet", name)
-	return err == nil && ours
+	inDataset, ok := strings.CutPrefix(name, DatasetDir+"/")
+	_, shard := dataset.SplitOf(inDataset)
+	return ok && shard
 }
 
 // RehearsalOf is the name under which a workspace holds the made-up posts of a release.
