@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"rehydrate/internal/polite"
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/reddit/sweep"
-	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -332,7 +332,7 @@ func add[T any](a *audit, list *[]T, value T) {
 
 // note notes what a reader of the report should know.
 func (a *audit) note(format string, args ...any) {
-	a.report.Notes = append(a.report.Notes, state.PrintableLine(fmt.Sprintf(format, args...)))
+	a.report.Notes = append(a.report.Notes, printable.Line(fmt.Sprintf(format, args...)))
 }
 
 func (a *audit) askLive(ctx context.Context) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rehydrate/internal/page"
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/policy"
@@ -66,8 +67,8 @@ func (p place) spot() spot {
 // finding notes a thing of a removed post.
 func (a *audit) finding(kind FindingKind, id string, at spot, format string, args ...any) {
 	// Names of files are anyone's words.
-	at.where = state.PrintableLine(at.where)
-	add(a, &a.found, sight{at, id, state.PrintableLine(fmt.Sprintf(format, args...)), kind})
+	at.where = printable.Line(at.where)
+	add(a, &a.found, sight{at, id, printable.Line(fmt.Sprintf(format, args...)), kind})
 }
 
 // changed notes a change of the record.
@@ -94,8 +95,8 @@ func (a *audit) openOnce(file, where, do, what string) {
 
 // tallyOpen notes a place of those of which the same is open, and adds to how many they are.
 func (a *audit) tallyOpen(alike Open, where string, n int) {
-	alike.Where, alike.What, where = state.PrintableLine(alike.Where), state.PrintableLine(alike.What),
-		state.PrintableLine(where)
+	alike.Where, alike.What, where = printable.Line(alike.Where), printable.Line(alike.What),
+		printable.Line(where)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.opens[alike]
@@ -149,7 +150,7 @@ type unreadFormat struct{ what, do string }
 func (e *unreadFormat) Error() string { return e.what }
 
 func (a *audit) duty(d Duty) {
-	d.Where, d.What = state.PrintableLine(d.Where), state.PrintableLine(d.What)
+	d.Where, d.What = printable.Line(d.Where), printable.Line(d.What)
 	add(a, &a.report.Duties, d)
 }
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"rehydrate/internal/page"
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/state"
 )
 
 // What an audit comes to, in words for people. A fact is a name and what is to be said of it.
@@ -373,7 +373,7 @@ func (r Report) OpenByFolder() (groups []Open) {
 func (r Report) Details(digest string) (facts [][2]string) {
 	say := func(name, text string) {
 		if text != "" {
-			facts = append(facts, [2]string{name, state.PrintableLine(text)})
+			facts = append(facts, [2]string{name, printable.Line(text)})
 		}
 	}
 	say("statement", "sha256 "+digest)

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"rehydrate/internal/csvcell"
+	"rehydrate/internal/printable"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
@@ -59,15 +59,7 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s/%d", k.ID, k.Image)
 }
 
-func cleanDetail(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.Is(unicode.C, r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return fmt.Sprintf("%.*s", maxDetail, s)
-}
+func cleanDetail(s string) string { return fmt.Sprintf("%.*s", maxDetail, printable.Drop(s, "\n\t")) }
 
 func (r Result) key() Key { return r.Key }
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"rehydrate/internal/picture"
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 )
 
@@ -105,7 +105,7 @@ func (c checker) checkPlaceholders(list []Placeholder) {
 			"followed by sha256, md5, url, or format, width, height and bytes")
 		// It becomes a detail in outcomes.csv, which never holds a URL.
 		want("meaning", k.Meaning != "" && len(k.Meaning) <= 200 && !strings.Contains(k.Meaning, "://") &&
-			!strings.ContainsFunc(k.Meaning, func(r rune) bool { return !unicode.IsPrint(r) }), k.Meaning,
+			printable.Is(k.Meaning), k.Meaning,
 			"what it stands for: one line without a URL, at most 200 bytes")
 		want("sha256", k.SHA256 == "" || digestForm.MatchString(k.SHA256), k.SHA256, "64 lower-case hex digits")
 		want("md5", k.MD5 == "" || md5Form.MatchString(k.MD5), k.MD5, "32 lower-case hex digits")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/state"
@@ -222,10 +223,10 @@ func (x *Explanation) tellReading(j state.Judge) {
 	if x.Reading.Hidden {
 		return
 	}
-	x.Reading.Text = state.Printable(r.Text)
+	x.Reading.Text = printable.Text(r.Text)
 	for _, w := range r.Words {
 		x.Reading.Words = append(x.Reading.Words,
-			ReadWord{Text: state.Printable(w.Text), Confidence: w.Confidence, Accepted: w.Accepted,
+			ReadWord{Text: printable.Text(w.Text), Confidence: w.Confidence, Accepted: w.Accepted,
 				Line: w.Line, Box: [4]int{w.X, w.Y, w.W, w.H}})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/printable"
 	"rehydrate/internal/sqlitefile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -116,14 +117,14 @@ type verification struct {
 }
 
 func (v *verification) damage(where, mend, format string, args ...any) {
-	d := Damage{Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...)), Mend: mend}
+	d := Damage{Where: printable.Line(where), What: printable.Line(fmt.Sprintf(format, args...)), Mend: mend}
 	if !slices.Contains(v.report.Damage, d) {
 		v.report.Damage = append(v.report.Damage, d)
 	}
 }
 
 func (v *verification) note(format string, args ...any) {
-	v.report.Notes = append(v.report.Notes, state.PrintableLine(fmt.Sprintf(format, args...)))
+	v.report.Notes = append(v.report.Notes, printable.Line(fmt.Sprintf(format, args...)))
 }
 
 // list lists the files.

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/image/math/fixed"
 
 	"rehydrate/cmd/internal/build"
+	"rehydrate/internal/printable"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
@@ -82,9 +83,9 @@ func printFindings(out io.Writer, findings []finding, asJSON, ok bool) error {
 		if !f.OK {
 			mark = "FAIL   "
 		}
-		fmt.Fprintf(&b, "%s  %-10s %s\n", mark, f.Name, shown(f.Found))
+		fmt.Fprintf(&b, "%s  %-10s %s\n", mark, f.Name, printable.EscapedLine(f.Found))
 		if f.Hint != "" {
-			fmt.Fprintf(&b, "         %-10s hint: %s\n", "", shown(f.Hint))
+			fmt.Fprintf(&b, "         %-10s hint: %s\n", "", printable.EscapedLine(f.Hint))
 		}
 	}
 	return toStdout(out, b.String())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/template"
 
+	"rehydrate/internal/printable"
 	"rehydrate/internal/word"
 	"rehydrate/pipeline/ocr"
 )
@@ -46,7 +47,7 @@ func newHOCR(out io.Writer, engine ocr.Engine) output {
 			return err
 		}
 		pages++
-		name := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(shown(r.name))
+		name := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable.EscapedLine(r.name))
 		return part("page", struct {
 			Number int
 			Title  string

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/term"
@@ -138,11 +137,4 @@ func piped(stdin io.Reader) bool {
 	info, err := f.Stat()
 	// /dev/null is a device too, and what services have for a stdin.
 	return err == nil && info.Mode()&os.ModeCharDevice == 0 && !term.IsTerminal(int(f.Fd()))
-}
-
-// shown makes a file's name, or an error that repeats one, fit for a terminal and for a line.
-func shown(s string) string {
-	quoted := strconv.QuoteToGraphic(s)
-	// Quotes and backslashes are harmless, and common in names.
-	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
 }

@@ -70,26 +70,6 @@ func TestHostileCorpus(t *testing.T) {
 	}
 }
 
-func TestShown(t *testing.T) {
-	tests := map[string]string{
-		"plain name.jpg":         "plain name.jpg",
-		"caf\u00e9 \u6f22.png":   "caf\u00e9 \u6f22.png",
-		"\x1b[31mred\n\t":        `\x1b[31mred\n\t`,
-		"c1\u009b31m":            `c1\u009b31m`,
-		"flip\u202egpj.exe":      `flip\u202egpj.exe`,
-		"bad\xff":                `bad\xff`,
-		`quote"back\slash'`:      `quote"back\slash'`,
-		"tag\U000e0041":          `tag\U000e0041`,
-		"\u2028line\u2029":       `\u2028line\u2029`,
-		"no-break\u00a0 \u0000.": "no-break\u00a0 " + `\x00.`,
-	}
-	for s, want := range tests {
-		if got := shown(s); got != want {
-			t.Errorf("shown(%q) = %s, want %s", s, got, want)
-		}
-	}
-}
-
 // A file's name reaches a terminal in no form that it would obey.
 func TestNamesAreEscaped(t *testing.T) {
 	name := "a\x1b[2J\u009b\u202e\n.png"

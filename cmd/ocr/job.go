@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"rehydrate/cmd/internal/console"
+	"rehydrate/internal/printable"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
@@ -121,7 +122,7 @@ func (j *job) conclude(found inputs, n counts, err error) {
 	}
 	for _, path := range []string{j.parquet, j.draw} {
 		if path != "" && err == nil {
-			parts = append(parts, "wrote "+shown(path))
+			parts = append(parts, "wrote "+printable.EscapedLine(path))
 		}
 	}
 	fmt.Fprintf(j.console, "ocr: %s\n", strings.Join(parts, ", "))
@@ -204,7 +205,7 @@ func (j *job) open(ctx context.Context, found inputs, engine ocr.Engine, words *
 		all = append(all, newHOCR(j.stdout, engine))
 	case j.filter:
 		all = append(all, textOutput(j.stdout, func(r result) string {
-			return decide(words, r.Reading).Decision + "\t" + shown(r.name) + "\n"
+			return decide(words, r.Reading).Decision + "\t" + printable.EscapedLine(r.name) + "\n"
 		}))
 	case j.parquet == "" && j.draw == "" && j.hocr == "":
 		all = append(all, textOutput(j.stdout, textOf(found.several())))

@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/durable"
+	"rehydrate/internal/printable"
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
@@ -76,7 +77,7 @@ func textOf(headers bool) func(result) string {
 	return func(r result) string {
 		text := ""
 		if headers {
-			text = before + "==> " + shown(r.name) + " <==\n"
+			text = before + "==> " + printable.EscapedLine(r.name) + " <==\n"
 			before = "\n"
 		}
 		if r.Text != "" {
@@ -185,12 +186,12 @@ func decide(filter *language.Filter, r layout.Reading) decision {
 // create begins the file that will be called path, and makes its folder.
 func create(ctx context.Context, path string, force bool) (*durable.File, error) {
 	if err := durable.MkdirAll(ctx, filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of %s: %w", shown(path), err)
+		return nil, fmt.Errorf("make the folder of %s: %w", printable.EscapedLine(path), err)
 	}
 	// Keep, because somebody may have made a file of that name since job.plan looked.
 	f, err := durable.Create(ctx, path, durable.Options{Keep: !force})
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", shown(path), err)
+		return nil, fmt.Errorf("create %s: %w", printable.EscapedLine(path), err)
 	}
 	return f, nil
 }
@@ -211,7 +212,7 @@ func fileOutput(ctx context.Context, force bool, path func(result) string, fill 
 			err = f.Publish()
 		}
 		if err != nil {
-			return fmt.Errorf("write %s: %w", shown(path(r)), err)
+			return fmt.Errorf("write %s: %w", printable.EscapedLine(path(r)), err)
 		}
 		return nil
 	}}

@@ -16,6 +16,7 @@ import (
 
 	"rehydrate/cmd/internal/build"
 	"rehydrate/cmd/internal/console"
+	"rehydrate/internal/printable"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
@@ -90,9 +91,9 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 }
 
 func complain(stderr io.Writer, err error, hint string) {
-	fmt.Fprintf(stderr, "ocr: %s\n", shown(err.Error()))
+	fmt.Fprintf(stderr, "ocr: %s\n", printable.EscapedLine(err.Error()))
 	if hint != "" {
-		fmt.Fprintf(stderr, "  %s\n", shown(hint))
+		fmt.Fprintf(stderr, "  %s\n", printable.EscapedLine(hint))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"rehydrate/audit"
 	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/durable"
+	"rehydrate/internal/printable"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -248,7 +249,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	}
 	fmt.Fprintf(c.stderr, "rehydrate: report sha256 %s; %s\n", sum, recorded)
 	if unstamped != nil {
-		fmt.Fprintf(c.stderr, "rehydrate: %s\n", oneTerminalLine(unstamped.Error()))
+		fmt.Fprintf(c.stderr, "rehydrate: %s\n", printable.EscapedLine(unstamped.Error()))
 	}
 	switch {
 	case r.Verdict == audit.Fail:
@@ -330,7 +331,7 @@ func (c *command) stamp(ctx context.Context, statement string, digest [sha256.Si
 	if err := writeOwn(ctx, "time stamp", statement+audit.StampSuffix, written(answer)); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "rehydrate: time stamp of %s, %s\n", oneTerminalLine(stamp.Authority),
+	fmt.Fprintf(c.stderr, "rehydrate: time stamp of %s, %s\n", printable.EscapedLine(stamp.Authority),
 		stamp.Time.Format(time.RFC3339))
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/printable"
 	"rehydrate/internal/userfile"
 	"rehydrate/pipeline/diff"
 )
@@ -44,7 +45,7 @@ func labelList(list []string) string {
 	if list == nil { // an empty list says that no label fits
 		return "none given"
 	}
-	return "[" + oneTerminalLine(strings.Join(list, ", ")) + "]"
+	return "[" + printable.EscapedLine(strings.Join(list, ", ")) + "]"
 }
 
 func keyText(s string) string {

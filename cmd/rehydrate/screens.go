@@ -17,10 +17,9 @@ import (
 	"text/tabwriter"
 	"text/template"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"rehydrate/internal/csvcell"
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/study"
@@ -82,33 +81,15 @@ func (c *command) render(w io.Writer, name string, v any) error {
 		var b strings.Builder
 		err := t.ExecuteTemplate(&b, name, v)
 		set := map[string]uint{"left": 0, "right": tabwriter.AlignRight}
-		return strings.TrimSuffix(aligned(graphic(b.String()), set[flags]), "\n"), err
+		return strings.TrimSuffix(aligned(printable.Escaped(b.String()), set[flags]), "\n"), err
 	}})
 	var b strings.Builder
 	err := t.ExecuteTemplate(&b, name, v)
 	if is[template.ExecError](err) {
 		panic(err) // the screen is wrong, whatever the data are
 	}
-	_, wrong := io.WriteString(w, graphic(b.String()))
+	_, wrong := io.WriteString(w, printable.Escaped(b.String()))
 	return cmp.Or(err, wrong)
-}
-
-// graphic escapes what no reader sees and a terminal acts on, but for the ends of lines and of cells. Names of files,
-// and what others wrote, can have such characters.
-func graphic(text string) string {
-	hidden := func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' && r != '\t' }
-	if !strings.ContainsFunc(text, hidden) && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if !hidden(r) {
-			b.WriteRune(r)
-			continue
-		}
-		b.WriteString(strings.Trim(strconv.QuoteRuneToGraphic(r), "'"))
-	}
-	return b.String()
 }
 
 // screenFuncs are what screens call.
@@ -133,7 +114,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"span":      span,
 		"todos":     todos,
 		"broken":    broken,
-		"cell":      func(text string) string { return fmt.Sprintf("%.20s", oneTerminalLine(text)) },
+		"cell":      func(text string) string { return fmt.Sprintf("%.20s", printable.EscapedLine(text)) },
 		"counts":    countsOf,
 		"day":       func(t time.Time) string { return t.Format(time.DateOnly) },
 		"decimal":   decimal,
@@ -146,7 +127,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"key":       keyText,
 		"labels":    labelList,
 		"lasts":     lasts,
-		"line":      func(v any) string { return oneTerminalLine(fmt.Sprint(v)) },
+		"line":      func(v any) string { return printable.EscapedLine(fmt.Sprint(v)) },
 		"lines":     func(s string) []string { return strings.Split(s, "\n") },
 		"more":      func(n, shown int) int { return max(n-few(shown), 0) },
 		"number":    fiveDigits,
@@ -166,7 +147,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"named":     c.named,
 		"narrow":    func(row []string) []string { return row[:min(len(row), 7)] }, // as a rule it fits into 80 signs
 		"tally":     tally,
-		"text":      state.Printable,
+		"text":      printable.Text,
 		"times":     times,
 		"verbose":   func() bool { return c.verbose },
 		"workspace": func() string { return c.workspace },
@@ -217,7 +198,7 @@ func broken(rows [][2]string) (lines [][2]string) {
 	}
 	for _, row := range rows {
 		name, line := row[0], ""
-		for word := range strings.FieldsSeq(oneTerminalLine(row[1])) {
+		for word := range strings.FieldsSeq(printable.EscapedLine(row[1])) {
 			if line != "" && len(line)+1+len(word) > 76-width {
 				lines, name, line = append(lines, [2]string{name, line}), "", ""
 			}
@@ -240,10 +221,4 @@ func times(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-func oneTerminalLine(s string) string {
-	// A line break would break the table, and an escape sequence moves the cursor.
-	quoted := strconv.QuoteToGraphic(s)
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }

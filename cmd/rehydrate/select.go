@@ -13,6 +13,7 @@ import (
 
 	"rehydrate/cmd/internal/console"
 	"rehydrate/curate/dump"
+	"rehydrate/internal/printable"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
@@ -135,9 +136,9 @@ func (c *command) watched(ctx context.Context, r io.Reader, name string, size in
 	const mega = 1 << 20
 	return dump.Watch(ctx, r, func(read int64) {
 		if !c.quiet && size > 0 {
-			c.console.Show(console.Progress{Task: name, Words: "MB of " + oneTerminalLine(name), Done: int(read / mega),
+			c.console.Show(console.Progress{Task: name, Words: "MB of " + printable.EscapedLine(name), Done: int(read / mega),
 				Total: int(size/mega) + 1,
-				Line:  fmt.Sprintf("%s: %d of %d MB", oneTerminalLine(name), read/mega, size/mega+1)})
+				Line:  fmt.Sprintf("%s: %d of %d MB", printable.EscapedLine(name), read/mega, size/mega+1)})
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+
+	"rehydrate/internal/printable"
 )
 
 // warnings prints log records for people: a warning is a sentence, as an error is. What -v adds stays as slog writes
@@ -32,7 +34,7 @@ func (w *warnings) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	// In one piece: other goroutines warn, too.
-	_, err := fmt.Fprintf(w.out, "rehydrate: warning: %s\n", oneTerminalLine(sentence(r.Message, attrs)))
+	_, err := fmt.Fprintf(w.out, "rehydrate: warning: %s\n", printable.EscapedLine(sentence(r.Message, attrs)))
 	return err
 }
 

@@ -1,6 +1,5 @@
-// Package csvcell makes cells of CSV files safe to open in a spreadsheet and to print in a terminal. Texts elsewhere
-// have homes of their own: html/template for pages, state.Printable for what commands print, the scrubber of package
-// secret for logs.
+// Package csvcell makes cells of CSV files safe to open in a spreadsheet and to print in a terminal. For texts elsewhere
+// see internal/printable.
 package csvcell
 
 import (

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"rehydrate/internal/printable"
 )
 
 // Signs of ids and names.
@@ -53,10 +53,7 @@ func IsWord(s string, most int) bool {
 // IsLine reports whether s is one line of text, of 1 to most bytes, that can be shown and can be in a list of labels:
 // it has printable characters only, and no space at its ends.
 func IsLine(s string, most int) bool {
-	if s == "" || len(s) > most || !utf8.ValidString(s) || strings.TrimSpace(s) != s {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+	return s != "" && len(s) <= most && strings.TrimSpace(s) == s && printable.Is(s)
 }
 
 // Number reads a number in decimal digits, with or without an exponent. NaN, Inf and hexadecimal numbers are none.

@@ -26,9 +26,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 )
 
@@ -202,8 +201,7 @@ func isDigest(s string) bool {
 // plain reports whether s is at most limit bytes of printable text on one line.
 func plain(s string, limit int) bool {
 	// An auditor reads it on a terminal, which must not be steered, and text must not be turned around.
-	hidden := func(c rune) bool { return !unicode.IsPrint(c) }
-	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, hidden)
+	return len(s) <= limit && printable.Is(s)
 }
 
 // Line returns the record of an event: JSON, with its line end.

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"rehydrate/internal/printable"
 	"rehydrate/pipeline/state"
 )
 
@@ -180,12 +181,12 @@ func tasks(out string) (all []int, why string, err error) {
 		status, reason, _ := strings.Cut(rest, " ")
 		i, err := strconv.Atoi(index)
 		if err != nil {
-			return nil, "", fmt.Errorf("squeue printed %q, not the index of a task", state.PrintableLine(line))
+			return nil, "", fmt.Errorf("squeue printed %q, not the index of a task", printable.Line(line))
 		}
 		all = append(all, i)
 		busy = busy || status != "PENDING"
 		if status == "PENDING" && !isHeld(why) {
-			why = state.PrintableLine(reason)
+			why = printable.Line(reason)
 		}
 	}
 	if busy && !isHeld(why) {
@@ -233,7 +234,7 @@ func output(cmd *exec.Cmd) (string, error) {
 	err := cmd.Run()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", path.Base(cmd.Args[0]), err,
-			state.PrintableLine(strings.TrimSpace(errs.String())))
+			printable.Line(strings.TrimSpace(errs.String())))
 	}
 	return out.String(), nil
 }

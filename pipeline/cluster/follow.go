@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/printable"
 	"rehydrate/pipeline/state"
 )
 
@@ -192,7 +193,7 @@ func lastWords(dir fs.FS, shard int) string {
 	if err != nil || lines[0] == "" {
 		return "it printed nothing"
 	}
-	return "it printed, at the end of " + name + ": " + state.PrintableLine(strings.Join(lines[max(0, len(lines)-2):],
+	return "it printed, at the end of " + name + ": " + printable.Line(strings.Join(lines[max(0, len(lines)-2):],
 		" / "))
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"rehydrate/internal/printable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -99,11 +100,11 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 			report.State = state.CopyUnfinished
 		case report.State == state.CopyClosed && standsAgain(ctx, c):
 			report.State, report.Files, report.Rows = state.CopyOpen, c.Was.Files, len(c.Was.Rows)
-			report.Told = state.PrintableLine(c.Told + "; it stands there again: delete it, or rehydrate purge takes it up again")
+			report.Told = printable.Line(c.Told + "; it stands there again: delete it, or rehydrate purge takes it up again")
 			continue
 		case report.State == state.CopyClosed:
 			if err := lacksGone(ctx, c, gone); err != nil {
-				report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
+				report.State, report.Told = state.CopyOpen, printable.Line(err.Error())
 			}
 			continue
 		}
@@ -111,7 +112,7 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 			continue
 		}
 		if err := check(ctx, c, at, len(report.Owed) > 0, others(copies, c)); err != nil {
-			report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
+			report.State, report.Told = state.CopyOpen, printable.Line(err.Error())
 		}
 	}
 	return list, ctx.Err()

@@ -12,10 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
@@ -60,8 +59,7 @@ var ErrForeign = errors.New("a copy needs a new or an empty folder outside the w
 // CheckNote refuses a note that is not a line of plain text.
 func CheckNote(note string) error {
 	// It is shown in a terminal, long after it was written.
-	hidden := strings.ContainsFunc(note, func(r rune) bool { return !unicode.IsPrint(r) })
-	if hidden || strings.TrimSpace(note) == "" || len(note) > 200 || !utf8.ValidString(note) {
+	if !printable.Is(note) || strings.TrimSpace(note) == "" || len(note) > 200 {
 		return errors.New("a note is one line of 1 to 200 bytes of plain text that says who has the copy")
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/printable"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
@@ -47,7 +48,7 @@ func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) (
 			}
 			if err != nil {
 				report := state.NewCopyReport(c)
-				report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
+				report.State, report.Told = state.CopyOpen, printable.Line(err.Error())
 				reports = append(reports, report)
 			}
 			continue
@@ -78,7 +79,7 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, o
 	if err != nil || removed {
 		report := state.NewCopyReport(c)
 		if err != nil && ctx.Err() == nil {
-			report.State, report.Told, report.Owed = state.CopyOpen, state.PrintableLine(err.Error()), state.Owed(c, gone)
+			report.State, report.Told, report.Owed = state.CopyOpen, printable.Line(err.Error()), state.Owed(c, gone)
 		}
 		return report, ctx.Err()
 	}
@@ -100,7 +101,7 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, o
 		event.Posts = append(event.Posts, auditlog.Post{ID: dataset.PostOf(id)})
 	}
 	if trouble != nil {
-		p.copy.Open, p.copy.Told, event.Verdict = true, state.PrintableLine(trouble.Error()), "open"
+		p.copy.Open, p.copy.Told, event.Verdict = true, printable.Line(trouble.Error()), "open"
 	} else {
 		p.copy.Open, p.copy.Told = false, ""
 		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, gone.HasRow)

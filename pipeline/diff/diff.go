@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 )
@@ -276,7 +277,7 @@ func (c *comparison) compare(was, is *row) {
 	}
 	if c.both("sha256") && was.sha256 != is.sha256 {
 		d.Images++
-		change.Image = &ImageChange{state.Printable(was.sha256), state.Printable(is.sha256),
+		change.Image = &ImageChange{printable.Text(was.sha256), printable.Text(is.sha256),
 			hashDistance(was.phash, is.phash)}
 	}
 	if c.both("ocr_text") && was.text != is.text {
@@ -294,7 +295,7 @@ func (c *comparison) compare(was, is *row) {
 			d.Labels++
 			change.Labels = map[string]LabelChange{}
 		}
-		change.Labels[state.Printable(column)] = LabelChange{printableAll(old), printableAll(now)}
+		change.Labels[printable.Text(column)] = LabelChange{printableAll(old), printableAll(now)}
 	}
 	if change.Split != nil || change.Image != nil || change.Text != nil || change.Labels != nil {
 		c.changed[c.ids[was.id].row[before]] = change
@@ -318,7 +319,7 @@ func hashDistance(a, b string) *int {
 func printableAll(list []string) []string {
 	out := slices.Clone(list) // of nil nil: no label was given
 	for i, s := range out {
-		out[i] = state.Printable(s)
+		out[i] = printable.Text(s)
 	}
 	return out
 }
@@ -333,7 +334,7 @@ func (c *comparison) tell(change Change) {
 		}
 	}
 	c.why[why]++
-	change.ID = state.Printable(change.ID) // not before: outcomes are found by what it is
+	change.ID = printable.Text(change.ID) // not before: outcomes are found by what it is
 	c.report.Changes = append(c.report.Changes, change)
 }
 
@@ -415,7 +416,7 @@ func keyChanges(was, is map[string]string) []KeyChange {
 	maps.Copy(all, is)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if was[key] != is[key] {
-			out = append(out, KeyChange{state.Printable(key), state.Printable(was[key]), state.Printable(is[key])})
+			out = append(out, KeyChange{printable.Text(key), printable.Text(was[key]), printable.Text(is[key])})
 		}
 	}
 	return out

@@ -8,8 +8,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
-	"unicode"
 
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 )
@@ -53,19 +53,6 @@ func SHA256(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Printable drops what could move a terminal's cursor or turn its text around. Line ends stay.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\ufffd"))
-}
-
-// PrintableLine makes one line of a text that may have been written by anyone, such as a file name.
-func PrintableLine(s string) string { return strings.ReplaceAll(Printable(s), "\n", " ") }
-
 // A Conclusion is an outcome with its reason.
 type Conclusion struct {
 	Outcome     manifest.Outcome `json:"outcome"`
@@ -106,7 +93,7 @@ func without(text, others string) []string {
 	for w := range strings.FieldsSeq(text) {
 		have[w]-- // a word that stands twice in one text and once in the other is left once
 		if have[w] < 0 {
-			left = append(left, Printable(w))
+			left = append(left, printable.Text(w))
 		}
 	}
 	return left

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"rehydrate/internal/printable"
 	"rehydrate/internal/word"
 )
 
@@ -49,7 +50,8 @@ type candidate struct {
 func collect(words []word.Raw, ink []spaces, look int, scaled, original image.Point, l lexicon) []candidate {
 	words = slices.Clone(words)
 	for i := range words {
-		words[i].Text = printable(words[i].Text)
+		// It goes to terminals, cells and logs, and a picture can say anything.
+		words[i].Text = strings.Join(strings.Fields(printable.Text(strings.ToValidUTF8(words[i].Text, ""))), "")
 	}
 	var out []candidate
 	for i, pieces := range l.mend(words, ink) {
@@ -82,17 +84,6 @@ func rescaleBox(r image.Rectangle, from, to image.Point) image.Rectangle {
 }
 
 func rescale(v, from, to int) int { return (2*v*to + from) / (2 * from) }
-
-// printable drops white space, control and format characters (escapes, direction marks).
-func printable(s string) string {
-	// Text goes to terminals, CSV cells and logs, and a picture can say anything.
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.In(r, unicode.C) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, ""))
-}
 
 // letters counts the letters and digits of s.
 func letters(s string) int {
