@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -9,7 +10,10 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"io"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	scaled "golang.org/x/image/draw"
 	"golang.org/x/image/font"
@@ -18,6 +22,7 @@ import (
 	"golang.org/x/image/math/fixed"
 
 	"rehydrate/internal/word"
+	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/ocr/layout"
 )
 
@@ -29,6 +34,20 @@ const (
 	// overlayTop is a strip above the picture, where the labels of its first line have room.
 	overlayTop = 20
 )
+
+// drawOutput writes what overlay drew of each image that was read into a folder, or of a single one into a PNG file.
+func drawOutput(place string, several, force bool) output {
+	fileOf := func(in input) string { return filepath.Join(place, in.rel+".png") }
+	if !several && strings.EqualFold(filepath.Ext(place), ".png") {
+		fileOf = func(input) string { return place }
+	}
+	return output{place, fileOf, func(ctx context.Context, _ ocr.Engine) (sink, error) {
+		return fileOfEach(ctx, force, fileOf, func(w io.Writer, r result) error {
+			_, err := w.Write(r.overlay)
+			return err
+		}), nil
+	}}
+}
 
 // overlay draws what was read over the picture, and stores the text in the PNG.
 func overlay(img image.Image, r layout.Reading) ([]byte, error) {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"image"
 	"io"
+	"path/filepath"
 	"strings"
 	"text/template"
 
@@ -22,47 +24,76 @@ var hocrParts = template.Must(template.New("").Funcs(template.FuncMap{
 	"whole": func(confidence float64) int { return int(confidence) },
 }).Parse(hocrText))
 
-// newHOCR writes one hOCR document (hOCR 1.2, as XHTML) with a page for each image that
-// was read. It holds the accepted words, in reading order.
-func newHOCR(out io.Writer, engine ocr.Engine) output {
-	pages := 0
-	part := func(name string, data any) error {
-		var b strings.Builder // whole or not at all, should the template fail
-		if err := hocrParts.ExecuteTemplate(&b, name, data); err != nil {
-			return err
-		}
-		return toStdout(out, b.String())
+// hocrOutput prints one document with a page for each image.
+func hocrOutput(out io.Writer) output {
+	return output{begin: func(_ context.Context, e ocr.Engine) (sink, error) {
+		h := hocr{out: out, engine: e}
+		return sink{h.write, func(bool) error { return h.end() }}, nil
+	}}
+}
+
+// hocrFiles writes a document of each image into a folder.
+func hocrFiles(folder string, force bool) output {
+	fileOf := func(in input) string { return filepath.Join(folder, in.rel+".hocr") }
+	return output{folder, fileOf, func(ctx context.Context, e ocr.Engine) (sink, error) {
+		return fileOfEach(ctx, force, fileOf, func(w io.Writer, r result) error {
+			h := hocr{out: w, engine: e}
+			if err := h.write(r); err != nil {
+				return err
+			}
+			return h.end()
+		}), nil
+	}}
+}
+
+// An hocr is one hOCR document (hOCR 1.2, as XHTML) with a page for each image that was read. It holds the accepted
+// words, in reading order.
+type hocr struct {
+	out    io.Writer
+	engine ocr.Engine
+	begun  bool
+	pages  int
+}
+
+func (h *hocr) part(name string, data any) error {
+	var b strings.Builder // whole or not at all, should the template fail
+	if err := hocrParts.ExecuteTemplate(&b, name, data); err != nil {
+		return err
 	}
-	begin := func() error {
-		if pages > 0 {
-			return nil
-		}
-		return part("head", system(engine))
+	return toStdout(h.out, b.String())
+}
+
+func (h *hocr) begin() error {
+	if h.begun {
+		return nil
 	}
-	write := func(r result) error {
-		if r.err != nil {
-			return nil // told on stderr
-		}
-		if err := begin(); err != nil {
-			return err
-		}
-		pages++
-		name := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable.EscapedLine(r.name))
-		return part("page", struct {
-			Number int
-			Title  string
-			Lines  [][]word.Word
-		}{pages, fmt.Sprintf(`image "%s"; bbox 0 0 %d %d; ppageno %d`, name, r.width, r.height, pages-1),
-			acceptedLines(r.Words)})
+	h.begun = true
+	return h.part("head", system(h.engine))
+}
+
+func (h *hocr) write(r result) error {
+	if r.err != nil {
+		return nil // told on stderr
 	}
-	// Also after an interrupt, and for no page at all: the document is well formed however the run ends.
-	end := func(bool) error {
-		if err := begin(); err != nil {
-			return err
-		}
-		return part("end", nil)
+	if err := h.begin(); err != nil {
+		return err
 	}
-	return output{write, end}
+	h.pages++
+	name := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable.EscapedLine(r.name))
+	return h.part("page", struct {
+		Number int
+		Title  string
+		Lines  [][]word.Word
+	}{h.pages, fmt.Sprintf(`image "%s"; bbox 0 0 %d %d; ppageno %d`, name, r.width, r.height, h.pages-1),
+		acceptedLines(r.Words)})
+}
+
+// end ends the document, also after an interrupt and for no page at all: it is well formed however the run ends.
+func (h *hocr) end() error {
+	if err := h.begin(); err != nil {
+		return err
+	}
+	return h.part("end", nil)
 }
 
 // acceptedLines groups the accepted words by their line.

@@ -23,8 +23,6 @@ type input struct {
 	name string // as the output calls it: the path as given, or as found below a folder
 	rel  string // the path below the folder that was given, or the base name: what is made of it is called after that
 	err  error  // it was found and cannot be read
-
-	draw, hocr string // the files to make of it, "" for none; see job.plan
 }
 
 // inputs are what the arguments came to.

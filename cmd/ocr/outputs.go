@@ -1,31 +1,29 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
-	"strings"
-	"unicode"
-	"unicode/utf16"
 
-	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/durable"
 	"rehydrate/internal/printable"
-	"rehydrate/internal/word"
-	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
-	"rehydrate/pipeline/ocr/layout"
-	"rehydrate/policy"
 )
 
-// An output takes what came of each input, in order.
+// An output is one kind of what a run makes. Each is in the file of its name: text, json, filter, parquet, draw, hocr.
 type output struct {
+	place string // the file or folder that it goes to, "" for stdout
+	// fileOf is the file below place that is made of an image; nil for an output that makes none.
+	fileOf func(input) string
+	begin  func(context.Context, ocr.Engine) (sink, error) // makes nothing before
+}
+
+// A sink takes what came of each input, in order.
+type sink struct {
 	// write leaves what was written before whole, whatever comes next.
 	write func(result) error
 	// close ends the output; nil where there is nothing to end. complete is false after an interrupt or an
@@ -33,25 +31,123 @@ type output struct {
 	close func(complete bool) error
 }
 
-type outputs []output
+// outputs are those that the options ask for. Text goes to stdout where nothing else was asked for.
+func (j *job) outputs(found inputs, words *language.Filter) (all []output) {
+	switch {
+	case j.filter:
+		all = append(all, filterOutput(j.stdout, words, j.json))
+	case j.json:
+		all = append(all, jsonOutput(j.stdout, newJSONReading))
+	case j.hocr == stdinName:
+		all = append(all, hocrOutput(j.stdout))
+	case j.parquet == "" && j.draw == "" && j.hocr == "":
+		all = append(all, textOutput(j.stdout, textOf(found.several())))
+	}
+	if j.parquet != "" {
+		all = append(all, parquetOutput(j.parquet, j.force))
+	}
+	if j.draw != "" {
+		all = append(all, drawOutput(j.draw, found.several(), j.force))
+	}
+	if j.hocr != "" && j.hocr != stdinName {
+		all = append(all, hocrFiles(j.hocr, j.force))
+	}
+	return all
+}
 
-func (all outputs) write(r result) error {
-	for _, o := range all {
-		if err := o.write(r); err != nil {
+// checkPlaces refuses, before anything is read, a file to write that is an image to read, that two inputs would share,
+// or, without force, that exists; and a folder that is read.
+func checkPlaces(all []output, found inputs, force bool) error {
+	for _, folder := range found.folders {
+		for _, out := range all {
+			if out.fileOf != nil && realPath(folder) == realPath(out.place) {
+				return usage("name another folder",
+					"the folder %s is read: what is written there would be read the next time", out.place)
+			}
+		}
+	}
+	// Inputs come first, so that a later one protects its file from an earlier one's output. By real path: two names of
+	// one file would otherwise pass as different files.
+	read, written := map[string]bool{}, map[string]string{} // of what is written, the input that it is for
+	for _, in := range found.list {
+		if in.name != stdinName {
+			read[realPath(in.name)] = true
+		}
+	}
+	check := func(path, of string) error {
+		real := realPath(path)
+		other, twice := written[real]
+		written[real] = of
+		_, err := os.Lstat(path)
+		switch {
+		case twice:
+			return usage("name the folder above them instead of the files", "%s and %s would both be written to %s",
+				other, of, path)
+		case read[real]:
+			return usage("name another place", "%s is an image to read: it is never written over", path)
+		case err == nil && !force:
+			return usage("name another place, or write over it with --force", "%s: there is a file of that name already",
+				path)
+		}
+		return nil
+	}
+	for _, out := range all {
+		if out.place != "" && out.fileOf == nil {
+			if err := check(out.place, ""); err != nil {
+				return err
+			}
+		}
+	}
+	for _, in := range found.list {
+		for _, out := range all {
+			if out.fileOf == nil {
+				continue
+			}
+			if err := check(out.fileOf(in), in.name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sinks are outputs that have begun.
+type sinks []sink
+
+func begin(ctx context.Context, all []output, e ocr.Engine) (sinks, error) {
+	var begun sinks
+	for _, out := range all {
+		s, err := out.begin(ctx, e)
+		if err != nil {
+			return nil, errors.Join(err, begun.close(false))
+		}
+		begun = append(begun, s)
+	}
+	return begun, nil
+}
+
+func (all sinks) write(r result) error {
+	for _, s := range all {
+		if err := s.write(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (all outputs) close(complete bool) error {
+func (all sinks) close(complete bool) error {
 	var err error
-	for _, o := range all {
-		if o.close != nil {
-			err = errors.Join(err, o.close(complete))
+	for _, s := range all {
+		if s.close != nil {
+			err = errors.Join(err, s.close(complete))
 		}
 	}
 	return err
+}
+
+// onStdout is an output that begins by itself.
+func onStdout(write func(result) error) output {
+	return output{begin: func(context.Context, ocr.Engine) (sink, error) { return sink{write: write}, nil }}
 }
 
 func toStdout(out io.Writer, s string) error {
@@ -61,134 +157,12 @@ func toStdout(out io.Writer, s string) error {
 	return nil
 }
 
-// textOutput prints something of each image that could be read; the others are told on stderr.
-func textOutput(out io.Writer, text func(result) string) output {
-	return output{write: func(r result) error {
-		if r.err != nil {
-			return nil
-		}
-		return toStdout(out, text(r))
-	}}
-}
-
-// textOf gives the text of each image, after a line with the file's name where headers are wanted.
-func textOf(headers bool) func(result) string {
-	before := ""
-	return func(r result) string {
-		text := ""
-		if headers {
-			text = before + "==> " + printable.EscapedLine(r.name) + " <==\n"
-			before = "\n"
-		}
-		if r.Text != "" {
-			text += r.Text + "\n"
-		}
-		return text
-	}
-}
-
-// The lines of --json.
-type (
-	jsonReading struct {
-		File       string     `json:"file"`
-		Text       string     `json:"text"`
-		Confidence float64    `json:"confidence"`
-		Words      []jsonWord `json:"words"`
-	}
-	jsonWord struct {
-		Text       string  `json:"text"`
-		Confidence float64 `json:"confidence"`
-		Box        [4]int  `json:"box"` // x, y, width, height
-		Line       int     `json:"line"`
-		Accepted   bool    `json:"accepted"`
-		// A word that no single reading gave as it is.
-		Repair   word.Repair `json:"repair,omitempty"`
-		Readings []string    `json:"readings,omitempty"`
-	}
-	jsonTrouble struct {
-		File   string          `json:"file"`
-		Error  string          `json:"error"`
-		Reason manifest.Reason `json:"reason"`
-	}
-	jsonDecision struct {
-		File string `json:"file"`
-		decision
-	}
-)
-
-func newJSONReading(r result) any {
-	line := jsonReading{File: r.name, Text: r.Text, Confidence: r.Confidence, Words: []jsonWord{}}
-	for _, w := range r.Words {
-		line.Words = append(line.Words, jsonWord{w.Text, w.Confidence, [4]int{w.X, w.Y, w.W, w.H}, w.Line, w.Accepted,
-			w.Repair, w.Readings})
-	}
-	return line
-}
-
-// jsonOutput prints a line for every input: what line makes of an image that could be read.
-func jsonOutput(out io.Writer, line func(result) any) output {
-	return output{write: func(r result) error {
-		var v any
-		if bad, ok := errors.AsType[*badFile](r.err); ok {
-			v = jsonTrouble{r.name, bad.Error(), bad.reason}
-		} else {
-			v = line(r)
-		}
-		// Into memory first, so that a line goes out in one write and whole.
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(v); err != nil {
-			return err
-		}
-		return toStdout(out, escapeControls(b.String()))
-	}}
-}
-
-// escapeControls escapes what JSON may hold plainly and a terminal should not get: C1
-// controls and format characters, which a file's name can have.
-func escapeControls(line string) string {
-	var b strings.Builder
-	for _, r := range line {
-		if r == '\n' || !unicode.In(r, unicode.C) { // the only line end is that of the line
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) { // JSON counts in UTF-16
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
-}
-
-// A decision says whether an image's text is English, by the rule and the threshold that
-// rehydrate uses.
-type decision struct {
-	Decision string          `json:"decision"` // english, not_english, unreadable, no_text
-	Reason   manifest.Reason `json:"reason"`   // "" for plain English
-	Hit      float64         `json:"hit"`      // share of the tokens in the dictionary
-	Tokens   int             `json:"tokens"`
-}
-
-func decide(filter *language.Filter, r layout.Reading) decision {
-	// All words, not the accepted ones alone: rehydrate judges by them, too.
-	v := filter.Judge(r.Words, policy.Default().Filter.EnglishThreshold)
-	d := decision{Decision: string(v.Outcome), Reason: v.Reason, Hit: v.Hit, Tokens: v.Tokens}
-	switch {
-	case v.Reason == language.ReasonNoText:
-		d.Decision = "no_text"
-	case v.Outcome == "":
-		d.Decision = "english"
-	}
-	return d
-}
-
 // create begins the file that will be called path, and makes its folder.
 func create(ctx context.Context, path string, force bool) (*durable.File, error) {
 	if err := durable.MkdirAll(ctx, filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of %s: %w", printable.EscapedLine(path), err)
 	}
-	// Keep, because somebody may have made a file of that name since job.plan looked.
+	// Keep, because somebody may have made a file of that name since checkPlaces looked.
 	f, err := durable.Create(ctx, path, durable.Options{Keep: !force})
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", printable.EscapedLine(path), err)
@@ -196,13 +170,13 @@ func create(ctx context.Context, path string, force bool) (*durable.File, error)
 	return f, nil
 }
 
-// fileOutput writes the file that path names for each image that was read.
-func fileOutput(ctx context.Context, force bool, path func(result) string, fill func(io.Writer, result) error) output {
-	return output{write: func(r result) error {
+// fileOfEach writes the file that path names for each image that was read.
+func fileOfEach(ctx context.Context, force bool, path func(input) string, fill func(io.Writer, result) error) sink {
+	return sink{write: func(r result) error {
 		if r.err != nil {
 			return nil
 		}
-		f, err := create(ctx, path(r), force)
+		f, err := create(ctx, path(r.input), force)
 		if err != nil {
 			return err
 		}
@@ -212,60 +186,10 @@ func fileOutput(ctx context.Context, force bool, path func(result) string, fill 
 			err = f.Publish()
 		}
 		if err != nil {
-			return fmt.Errorf("write %s: %w", printable.EscapedLine(path(r)), err)
+			return fmt.Errorf("write %s: %w", printable.EscapedLine(path(r.input)), err)
 		}
 		return nil
 	}}
-}
-
-// newParquetOutput writes one row an input into a file that gets its name at the end.
-func newParquetOutput(ctx context.Context, path string, force bool, e ocr.Engine) (output, error) {
-	file, err := create(ctx, path, force)
-	if err != nil {
-		return output{}, err
-	}
-	rows := dataset.NewReadingsWriter(file, build.Version(), map[string]string{
-		"engine": system(e), "model": e.Model + " " + e.ModelSHA256, "parameters": e.Parameters,
-		"fingerprint": e.Fingerprint(),
-	})
-	end := func(complete bool) error {
-		defer file.Discard()
-		if !complete { // half a table under its final name would pass as the whole
-			return nil
-		}
-		err := rows.Close()
-		if err == nil {
-			err = file.Publish()
-		}
-		if err != nil {
-			return fmt.Errorf("write the Parquet file: %w", err)
-		}
-		return nil
-	}
-	row := func(r result) error {
-		if _, err := rows.Write([]dataset.ReadingRow{newRow(r)}); err != nil {
-			return fmt.Errorf("write the row of %q: %w", r.name, err)
-		}
-		return nil
-	}
-	return output{row, end}, nil
-}
-
-func newRow(r result) dataset.ReadingRow {
-	// A name need not be UTF-8, a Parquet string must be.
-	row := dataset.ReadingRow{File: strings.ToValidUTF8(r.name, "\ufffd")}
-	if bad, ok := errors.AsType[*badFile](r.err); ok {
-		row.Error, row.Reason = new(strings.ToValidUTF8(bad.Error(), "\ufffd")), new(string(bad.reason))
-		return row
-	}
-	row.Text, row.Confidence, row.SHA256 = &r.Text, new(float32(r.Confidence)), &r.sha256
-	row.Width, row.Height = new(int32(r.width)), new(int32(r.height))
-	for _, w := range r.Words {
-		row.Words = append(row.Words, dataset.ReadingWord{Text: w.Text, Confidence: float32(w.Confidence),
-			X: int32(w.X), Y: int32(w.Y), Width: int32(w.W), Height: int32(w.H),
-			Line: int32(w.Line), Accepted: w.Accepted})
-	}
-	return row
 }
 
 // system names the engine in one line.

@@ -207,19 +207,6 @@ func (o options) check(args []string) error {
 	return nil
 }
 
-// workerCommand is what a supervisor starts; people have no use for it.
-func workerCommand(env []string, stdin io.Reader, stdout io.Writer) *cobra.Command {
-	return &cobra.Command{
-		Use:    "worker",
-		Short:  "Answer a supervisor on stdin and stdout",
-		Hidden: true,
-		Args:   noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return serve(env, stdin, stdout)
-		},
-	}
-}
-
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage("", "%s takes no arguments", cmd.Name())
