@@ -218,8 +218,9 @@ type Config struct {
 // Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging: the
 // context's, *reddit.Denied, an unreadable release. A file that is only partly readable is open in the report. With an
 // error of the context comes what was found up to then, without a verdict.
-func Audit(ctx context.Context, c Config) (Report, error) {
-	a := newAudit(c)
+func Audit(ctx context.Context, c Config) (Report, error) { return newAudit(c).run(ctx) }
+
+func (a *audit) run(ctx context.Context) (Report, error) {
 	// Content is searched for once all verdicts are known: a removal that one source reports must count in every file.
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.decide,
 		a.scanAll} {

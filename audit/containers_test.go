@@ -390,188 +390,142 @@ var holders = []struct {
 	{"in a comment of an image", func(_ testing.TB, s string) []byte { return withSegment(encodeJPEG(drawn(3), 85), 0xfe, s) }},
 }
 
-// A case is a file in which something must be found.
-type planted struct {
-	name string
-	file string
-	body func(t testing.TB, w *world) []byte
-	kind FindingKind // empty: it only looks like the image of the post
-	id   string
-	in   *world
+// containerCases are files that hold an image, an id or a caption of a removed post in the forms of wraps and holders,
+// and in tables, for a world whose content was purged; those of published and fresh hold what is recognised by the
+// hashes that a release publishes, and by what is held before a purge.
+func containerCases(t testing.TB, w *world) (purged, published, fresh []hiding) {
+	jpg := w.images[goneJPEG]
+	decoded, err := picture.Decode(jpg)
+	testkit.OK(t, err)
+	stripped, err := picture.Strip(jpg, "jpeg")
+	testkit.OK(t, err)
+	const img, row, unseen, said = "image " + goneJPEG, "row " + goneDigits, "row " + goneUnseen, "text " + goneJPEG
+	add := func(name, file, want string, body []byte) { purged = append(purged, hiding{name, file, want, body}) }
+	text := func(name, file, want, body string) { add(name, file, want, []byte(body)) }
+	for _, wrap := range wraps {
+		add("the image as it was sent, "+wrap.name, "f", img, wrap.wrap(t, jpg))
+		add("another picture's bytes, "+wrap.name, "f", "image "+gonePNG, wrap.wrap(t, w.images[gonePNG]))
+	}
+	add("the image without its EXIF", "f", img, stripped)
+	add("the image with a comment", "f", img, withSegment(jpg, 0xfe, "hello"))
+	add("the image with a byte behind it", "f", img, append(bytes.Clone(jpg), 'x'))
+	add("the image with 4 KB behind it", "f", img, append(bytes.Clone(jpg), make([]byte, 4096)...))
+	add("the image as PNG, pixel for pixel", "f", img, encodePNG(decoded))
+
+	lines := func(before, between, after string) string {
+		return before + strings.ReplaceAll(wrapped(b64(jpg), 76), "\n", between) + after
+	}
+	text("base64 in lines behind tabs", "f", img, lines("<img src=\"data:image/jpeg;base64,\n\t\t", "\n\t\t", "\">\n"))
+	text("base64 in a list in one line", "f", img, lines(`{"a": ["`, `", "`, `"]}`))
+	text("base64 in lines that a program joins", "f", img, lines("x = \"", "\\\n", "\"\n"))
+	text("base64 in strings behind tabs", "f", img, lines("char *a =\n\t\"", "\"\n\t\"", "\";\n"))
+	text("base64 in arguments", "f", img, lines("x <- paste0(\"", "\",\n\"", "\")\n"))
+
+	base36 := number36(goneUnseen)
+	type numbered struct {
+		ID int64 `parquet:"id"`
+	}
+	type withGaps struct { // a column with gaps is one of floating-point numbers to pandas
+		ID   string   `parquet:"id"`
+		Post *float64 `parquet:"post_id"`
+	}
+	text("an id with a second image", "f", unseen+"/1", "id,n\n"+goneUnseen+"/1,2\n")
+	text("an id with a zero-width space in it", "f", unseen, "see 1no\u200bsee there\n")
+	text("an id with a soft hyphen in it, in CSV", "f", unseen, "id,n\n1no\u00adsee,2\n")
+	add("an id as a number in base 36", "f", unseen, parquetOf(numbered{base36}))
+	add("an id as a floating-point number", "f", unseen,
+		parquetOf(withGaps{ID: live1}, withGaps{live2, new(float64(base36))}))
+	add("an id as a floating-point number in a database", "f", unseen,
+		sqliteOf(t, fmt.Sprintf("CREATE TABLE x (id TEXT, post_id REAL); INSERT INTO x VALUES ('%s', NULL), ('%s', %d)",
+			live1, live2, base36)))
+	text("an id as a floating-point number in JSON", "f", unseen,
+		fmt.Sprintf(`[{"id": %q, "post_id": null}, {"id": %q, "post_id": %d.0}]`, live1, live2, base36))
+	// An id that is a word, beside a cell that is longer than what a first look reads.
+	for _, size := range []int{800, 80_000} {
+		add(fmt.Sprintf("an id of digits beside a cell of %d bytes", size), "f.csv", row,
+			csvOf(",", []string{"post_id", "data"}, []string{live1, strings.Repeat("ab ", size/3)}, []string{goneDigits, "x"}))
+	}
+	purged = append(append(purged, pandasCases(jpg)...), numpyCases()...)
+
+	// By their looks alone.
+	for in, cases := range map[string]*[]hiding{"hash": &published, "workspace": &fresh} {
+		like := func(name string, body []byte) {
+			*cases = append(*cases, hiding{"the image " + name + ", by its " + in, "f", "like " + goneJPEG, body})
+		}
+		like("recompressed", encodeJPEG(decoded, 40))
+		like("mirrored", encodeJPEG(warp(96, 80, func(x, y int) color.Color { return decoded.At(95-x, y) }), 80))
+		like("in a GIF's frame", framesOf(drawn(3), decoded))
+	}
+	caption := goneText + " for " + goneJPEG[1:]
+	for _, holder := range holders {
+		fresh = append(fresh, hiding{"a text " + holder.name, "f", said, holder.hold(t, caption)})
+	}
+	names, cells := make([]string, 2000), slices.Repeat([]string{"words of no post"}, 2000)
+	for i := range names {
+		names[i] = "column" + strconv.Itoa(i)
+	}
+	cells[len(cells)-1] = caption
+	fresh = append(fresh,
+		hiding{"a text in the last of very many columns", "f", said, csvOf(",", names, cells)},
+		hiding{"a text in capitals, in a document", "f", said,
+			[]byte("<w:t>when the MEET</w:t><w:t>ING could have been an email again</w:t>")})
+	return purged, published, fresh
 }
 
-func plantedFiles(purged, published, fresh *world) (cases []planted) {
-	add := func(in *world, name, file string, kind FindingKind, id string, body func(t testing.TB, w *world) []byte) {
-		cases = append(cases, planted{name, file, body, kind, id, in})
-	}
-	for _, wrap := range wraps {
-		add(purged, "the image as it was sent, "+wrap.name, "f", FoundImage, goneJPEG, func(t testing.TB, w *world) []byte { return wrap.wrap(t, w.images[goneJPEG]) })
-		add(purged, "another picture's bytes, "+wrap.name, "f", FoundImage, gonePNG, func(t testing.TB, w *world) []byte { return wrap.wrap(t, w.images[gonePNG]) })
-	}
-	gone := func(w *world) image.Image { img, _ := picture.Decode(w.images[goneJPEG]); return img }
-	for name, change := range map[string]func(w *world) []byte{
-		"without its EXIF":        func(w *world) []byte { b, _ := picture.Strip(w.images[goneJPEG], "jpeg"); return b },
-		"with a comment":          func(w *world) []byte { return withSegment(w.images[goneJPEG], 0xfe, "hello") },
-		"with a byte behind it":   func(w *world) []byte { return append(bytes.Clone(w.images[goneJPEG]), 'x') },
-		"with 4 KB behind it":     func(w *world) []byte { return append(bytes.Clone(w.images[goneJPEG]), make([]byte, 4096)...) },
-		"as PNG, pixel for pixel": func(w *world) []byte { return encodePNG(gone(w)) },
-	} {
-		add(purged, "the image "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return change(w) })
-	}
-	for name, change := range map[string]func(img image.Image) []byte{
-		"recompressed": func(img image.Image) []byte { return encodeJPEG(img, 40) },
-		"mirrored": func(img image.Image) []byte {
-			return encodeJPEG(warp(96, 80, func(x, y int) color.Color { return img.At(95-x, y) }), 80)
-		},
-		"in a GIF's frame": func(img image.Image) []byte { return framesOf(drawn(3), img) },
-	} {
-		for _, in := range []*world{published, fresh} {
-			add(in, "the image "+name, "f", "", goneJPEG,
-				func(_ testing.TB, w *world) []byte { return change(gone(w)) })
-		}
-	}
-	text := func(s string) func(testing.TB, *world) []byte {
-		return func(testing.TB, *world) []byte { return []byte(s) }
-	}
-	lines := func(w *world, before, between, after string) []byte {
-		return []byte(before + strings.ReplaceAll(wrapped(b64(w.images[goneJPEG]), 76), "\n", between) + after)
-	}
-	for name, c := range map[string][3]string{
-		"in lines behind tabs":          {"<img src=\"data:image/jpeg;base64,\n\t\t", "\n\t\t", "\">\n"},
-		"in a list in one line":         {`{"a": ["`, `", "`, `"]}`},
-		"in lines that a program joins": {"x = \"", "\\\n", "\"\n"},
-		"in strings behind tabs":        {"char *a =\n\t\"", "\"\n\t\"", "\";\n"},
-		"in arguments":                  {"x <- paste0(\"", "\",\n\"", "\")\n"},
-	} {
-		add(purged, "the image as base64 "+name, "f", FoundImage, goneJPEG,
-			func(_ testing.TB, w *world) []byte { return lines(w, c[0], c[1], c[2]) })
-	}
-	add(purged, "an id with a second image", "f", FoundRow, goneUnseen+"/1", text("id,n\n"+goneUnseen+"/1,2\n"))
-	add(purged, "an id with a zero-width space in it", "f", FoundRow, goneUnseen, text("see 1no\u200bsee there\n"))
-	add(purged, "an id with a soft hyphen in it, in CSV", "f", FoundRow, goneUnseen, text("id,n\n1no\u00adsee,2\n"))
-	base36, _ := strconv.ParseInt(goneUnseen, 36, 64)
-	add(purged, "an id as a number in base 36", "f", FoundRow, goneUnseen, func(testing.TB, *world) []byte {
-		return parquetOf(struct {
-			ID int64 `parquet:"id"`
-		}{base36})
-	})
-	// A column with gaps is one of floating-point numbers to pandas.
-	add(purged, "an id as a floating-point number", "f", FoundRow, goneUnseen, func(testing.TB, *world) []byte {
-		type row struct {
-			ID   string   `parquet:"id"`
-			Post *float64 `parquet:"post_id"`
-		}
-		return parquetOf(row{ID: live1}, row{live2, new(float64(base36))})
-	})
-	add(purged, "an id as a floating-point number in a database", "f", FoundRow, goneUnseen, func(t testing.TB, _ *world) []byte {
-		return sqliteOf(t, "CREATE TABLE x (id TEXT, post_id REAL); INSERT INTO x VALUES (?, NULL), ('1live2', "+strconv.FormatInt(base36, 10)+")", live1)
-	})
-	add(purged, "an id as a floating-point number in JSON", "f", FoundRow, goneUnseen, text(fmt.Sprintf(`[{"id": %q, "post_id": null}, {"id": %q, "post_id": %d.0}]`, live1, live2, base36)))
-	// What df.to_csv() writes of a column of images: the bytes as Python prints them, as large as they are.
+// pandasCases are what df.to_csv() writes of a column of images: the bytes as Python prints them, as large as they are.
+func pandasCases(jpg []byte) (cases []hiding) {
 	for _, size := range []int{3 << 10, 25 << 10, 1500 << 10} {
-		bytesOf := func(w *world) string { return repr(withSegments(w.images[goneJPEG], size)) }
-		for name, cells := range map[string]func(w *world) []string{
-			"alone": func(w *world) []string { return []string{"0", bytesOf(w)} },
-			"in a record": func(w *world) []string {
-				return []string{"0",
-					"{'bytes': " + bytesOf(w) + ", 'path': None}", "x"}
-			},
-			"twice": func(w *world) []string {
-				return []string{"0", bytesOf(w), "a note, with \"quotes\"", bytesOf(w), "0.5"}
-			},
+		bytesOf := repr(withSegments(jpg, size))
+		for name, row := range map[string][]string{
+			"alone":       {"0", bytesOf},
+			"in a record": {"0", "{'bytes': " + bytesOf + ", 'path': None}", "x"},
+			"twice":       {"0", bytesOf, "a note, with \"quotes\"", bytesOf, "0.5"},
 		} {
 			for sep, ext := range map[string]string{",": "csv", ";": "txt", "\t": "tsv"} {
 				if size > 25<<10 && sep+name != ",in a record" { // it takes seconds
 					continue
 				}
-				add(purged, fmt.Sprintf("an image of %d KiB as pandas writes it to %s, %s", size>>10, ext, name),
-					"f."+ext, FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte {
-						row := cells(w)
-						return csvOf(sep, append([]string{""}, strings.Split("image,b,c,d", ",")[:len(row)-1]...), row,
-							row, row)
-					})
+				head := append([]string{""}, strings.Split("image,b,c,d", ",")[:len(row)-1]...)
+				cases = append(cases, hiding{fmt.Sprintf("an image of %d KiB as pandas writes it to %s, %s", size>>10, ext, name),
+					"f." + ext, "image " + goneJPEG, csvOf(sep, head, row, row, row)})
 			}
 		}
 	}
-	// An id that is a word, beside a cell that is longer than what a first look reads.
-	for _, size := range []int{800, 80_000} {
-		add(purged, fmt.Sprintf("an id of digits beside a cell of %d bytes", size), "f.csv", FoundRow, goneDigits,
-			func(testing.TB, *world) []byte {
-				return csvOf(",", []string{"post_id", "data"}, []string{live1, strings.Repeat("ab ", size/3)},
-					[]string{goneDigits, "x"})
-			})
-	}
-	for name, texts := range map[string][]string{goneDigits: {live1, live2, "1live9", goneDigits},
-		goneUnseen: {"see https://redd.it/" + goneUnseen, "x"}} {
-		for descr, encode := range map[string]func(string) []byte{"<U": func(s string) []byte { return wide32(binary.LittleEndian, s) }, ">U": func(s string) []byte { return wide32(binary.BigEndian, s) }, "|S": func(s string) []byte { return []byte(s) }} {
-			width, data := len(texts[0]), []byte{}
-			for _, text := range texts {
-				data = append(data, encode(fmt.Sprintf("%-*s", width, text)[:len(text)]+strings.Repeat("\x00",
-					width-min(width, len(text))))...)
-			}
-			body := npyOf(descr+strconv.Itoa(width), len(texts), data)
-			add(purged, "an array of numpy, "+descr+" "+name, "f.npy", FoundRow, name,
-				func(testing.TB, *world) []byte { return body })
-			add(purged, "an archive of numpy, "+descr+" "+name, "f.npz", FoundRow, name,
-				func(testing.TB, *world) []byte { return zipOf("ids.npy", body) })
-		}
-	}
-	for _, holder := range holders {
-		add(fresh, "a text "+holder.name, "f", FoundText, goneJPEG, func(t testing.TB, _ *world) []byte { return holder.hold(t, goneText+" for "+goneJPEG[1:]) })
-	}
-	add(fresh, "a text in the last of very many columns", "f", FoundText, goneJPEG, func(testing.TB, *world) []byte {
-		names, row := make([]string, 2000), make([]string, 2000)
-		for i := range names {
-			names[i], row[i] = "column"+strconv.Itoa(i), "words of no post"
-		}
-		row[len(row)-1] = goneText + " for " + goneJPEG[1:]
-		return []byte(strings.Join(names, ",") + "\n" + strings.Join(row, ",") + "\n")
-	})
-	add(fresh, "a text in capitals, in a document", "f", FoundText, goneJPEG, text("<w:t>when the MEET</w:t><w:t>ING could have been an email again</w:t>"))
 	return cases
 }
 
-// TestPlanted finds what is planted in a found file, in a registered copy and in the workspace: the right post, in the
-// right place.
-func TestPlanted(t *testing.T) {
-	purged, published, fresh := newWorld(t, false, false), newWorld(t, false, true), newWorld(t, true, false)
-	cases := plantedFiles(purged, published, fresh)
-	for i, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			body := c.body(t, c.in)
-			for place, dir := range map[string]string{"found": filepath.Join(c.in.dir, "found"), "copy": c.in.copied, "workspace": filepath.Join(c.in.ws, "stash")} {
-				// One case in three lies in each of the other places as well: all of them take half a minute.
-				if place != "found" && (testing.Short() || i%3 != len(place)%3) {
-					continue
-				}
-				name := filepath.Join(dir, c.file)
-				testkit.OK(t, os.MkdirAll(dir, 0o700))
-				testkit.OK(t, os.WriteFile(name, body, 0o600))
-				files := []string{}
-				if place == "found" {
-					files = append(files, dir)
-				}
-				r := c.in.audit(t, c.in.ws, files...)
-				testkit.OK(t, os.Remove(name))
-				found := false
-				for _, o := range r.Open {
-					found = found || c.kind == "" && o.ID == c.id && strings.Contains(o.Where, "/"+c.file)
-				}
-				for _, f := range r.Findings {
-					found = found || c.kind == "" && place == "workspace" && f.ID == c.id &&
-						strings.Contains(f.Where, "/"+c.file)
-					found = found || slices.Contains(f.Kinds, c.kind) && f.ID == c.id &&
-						strings.Contains(f.Where, "/"+c.file)
-				}
-				if !found {
-					t.Errorf("%s: %s: %+v, open %+v", place, r.Verdict, r.Findings, r.Open)
-				}
-			}
-			if c.in != fresh { // what was taken out leaves nothing
-				testkit.OK(t, os.RemoveAll(filepath.Join(c.in.ws, "stash")))
-			}
-		})
+// numpyCases are arrays of ids, and of texts that name one.
+func numpyCases() (cases []hiding) {
+	wide := func(order binary.AppendByteOrder) func(string) []byte {
+		return func(s string) []byte { return wide32(order, s) }
 	}
+	for id, texts := range map[string][]string{
+		goneDigits: {live1, live2, "1live9", goneDigits},
+		goneUnseen: {"see https://redd.it/" + goneUnseen, "x"},
+	} {
+		for descr, encode := range map[string]func(string) []byte{
+			"<U": wide(binary.LittleEndian), ">U": wide(binary.BigEndian), "|S": func(s string) []byte { return []byte(s) },
+		} {
+			width, data := len(texts[0]), []byte{}
+			for _, text := range texts {
+				data = append(data, encode(text+strings.Repeat("\x00", width-len(text)))...)
+			}
+			body := npyOf(descr+strconv.Itoa(width), len(texts), data)
+			cases = append(cases, hiding{"an array of numpy, " + descr + " " + id, "f.npy", "row " + id, body},
+				hiding{"an archive of numpy, " + descr + " " + id, "f.npz", "row " + id, zipOf("ids.npy", body)})
+		}
+	}
+	return cases
+}
+
+// TestFoundInEveryContainer finds an image, an id and a caption of a removed post wherever programs keep one: in
+// archives, tables, documents, other images, and as text.
+func TestFoundInEveryContainer(t *testing.T) {
+	world := newWorld(t, false, false)
+	purged, published, fresh := containerCases(t, world)
+	world.finds(t, purged)
+	newWorld(t, false, true).finds(t, published)
+	newWorld(t, true, false).finds(t, fresh)
 }
 
 // TestCaptionForms finds a caption in the forms in which programs keep one: with other signs between its words, in names,

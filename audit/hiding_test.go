@@ -1,0 +1,139 @@
+package audit
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/workspace"
+)
+
+// A hiding is a file that holds something of a removed post, or seems to, and what an audit is to say of it:
+//
+//	row 1bodut, image 1bodut, text 1bodut   a finding of this kind, of this post
+//	any 1bodut                              a finding of any kind
+//	like 1bodut                             a finding, or a gap that names the post: an image was changed so much that it
+//	                                        only looks like the one that was removed
+//	text                                    a caption that several posts have
+//	gap xz                                  a gap that names this
+//	some                                    a finding or a gap
+//	none                                    nothing, but in the workspace: nothing is there, or nothing that an audit
+//	                                        promises to find
+//
+// Nothing else may be said of the file, and no other post accused.
+type hiding struct {
+	name, file, want string
+	body             []byte
+}
+
+// finds audits the files of all cases in each of three places: in a folder that is named, in a registered copy and in
+// the workspace. Each lies in a folder of its own, so that what is said of it is told from what is said of the others.
+func (w *world) finds(t *testing.T, cases []hiding) {
+	t.Helper()
+	before, knew := w.learns(t)
+	places := []string{filepath.Join(w.dir, "found"), w.copied, filepath.Join(w.ws, "stash")}
+	if testing.Short() {
+		places = places[:1]
+	}
+	for place, dir := range places {
+		folder := func(i int) string { return fmt.Sprintf("case-%d-", i) }
+		var files []string
+		if place == 0 {
+			files = []string{dir}
+		}
+		for i, c := range cases {
+			name := filepath.Join(dir, folder(i), c.file)
+			testkit.OK(t, os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, c.body, 0o600))
+		}
+		r, knows := w.learns(t, files...)
+		// A row of a removed post teaches what its image is. A case that is found by what another one taught proves nothing.
+		testkit.Same(t, "what was learnt from the cases", knew, knows)
+		for i, c := range cases {
+			testkit.OK(t, os.RemoveAll(filepath.Join(dir, folder(i))))
+			t.Run(filepath.Base(dir)+"/"+c.name, func(t *testing.T) {
+				findings, open := cutFolder(&r, folder(i))
+				c.judge(t, place, findings, open)
+			})
+		}
+		// Of what lay there before nothing new is said.
+		if d := cmp.Diff([2]any{before.Findings, before.Open}, [2]any{r.Findings, r.Open}); d != "" {
+			t.Errorf("in %s, beside the cases (-without +with):\n%s", filepath.Base(dir), d)
+		}
+	}
+}
+
+// learns audits the workspace and files, and returns how much is known at the end by which images are recognised.
+func (w *world) learns(t *testing.T, files ...string) (r Report, known [4]int) {
+	t.Helper()
+	ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{ReadOnly: true})
+	testkit.OK(t, err)
+	defer ws.Close()
+	c := w.config
+	c.Workspace, c.Files = ws, files
+	a := newAudit(c)
+	r, err = a.run(t.Context())
+	testkit.OK(t, err)
+	return r, [4]int{len(a.gone.marks), len(a.gone.looks[true]), len(a.gone.looks[false]), len(a.gone.wide)}
+}
+
+// cutFolder takes from a report what it says of the files in a folder.
+func cutFolder(r *Report, folder string) (findings []Finding, open []Open) {
+	in := func(where string) bool { return strings.Contains(where, "/"+folder+"/") }
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
+		if in(f.Where) {
+			findings = append(findings, f)
+		}
+		return in(f.Where)
+	})
+	r.Open = slices.DeleteFunc(r.Open, func(g Open) bool {
+		if in(g.Where) {
+			open = append(open, g)
+		}
+		return in(g.Where)
+	})
+	return findings, open
+}
+
+// judge holds what was said of a file against what is wanted.
+func (c hiding) judge(t *testing.T, place int, findings []Finding, open []Open) {
+	t.Helper()
+	kind, what, _ := strings.Cut(c.want, " ")
+	if c.want == digits && place > 0 {
+		kind, what = "row", goneDigits
+	}
+	owners := []string{"", what} // nobody else is accused; what is of no post is of none
+	switch {
+	case c.want == digits:
+		owners = append(owners, goneDigits)
+	case kind == "text": // both begin with the same words
+		owners = append(owners, goneJPEG, gonePNG)
+	case kind == "gap", kind == "some":
+		owners = append(owners, goneJPEG, gonePNG, goneDigits, goneUnseen)
+	}
+	good := kind == "some" && len(findings)+len(open) > 0 || kind == "none" && (place == 2 || len(findings)+len(open) == 0)
+	var out []string
+	for _, f := range findings {
+		out = append(out, fmt.Sprintf("%s %s at %s: %s", f.Kinds, f.ID, f.Where, f.What))
+		good = good || (kind == "any" || kind == "like" || slices.Contains(f.Kinds, FindingKind(kind))) &&
+			(f.ID == what || what == "")
+		if !slices.Contains(owners, f.ID) || c.want == digits && kind == "gap" {
+			t.Errorf("accused of %s: %s at %s: %s", f.ID, f.Kinds, f.Where, f.What)
+		}
+	}
+	for _, g := range open {
+		out = append(out, fmt.Sprintf("gap at %s: %s", g.Where, g.What))
+		good = good || kind == "gap" && strings.Contains(strings.ToLower(g.What), what) || kind == "like" && g.ID == what
+		if !slices.Contains(owners, g.ID) {
+			t.Errorf("suspected of %s at %s: %s", g.ID, g.Where, g.What)
+		}
+	}
+	if !good {
+		t.Errorf("wanted %s, came out %.300q", c.want, out)
+	}
+}
