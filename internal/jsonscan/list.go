@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,8 +24,8 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Mes
 
 const damaged = "it is damaged or cut off: copy it again"
 
-// List gives the records of a list in a JSON file. It reads what surrounds them only as far as to find where values
-// end; the records are for jsonRows to check.
+// List gives the records of a list in a JSON file. It reads what surrounds them, up to the end of the file, only as far
+// as to find where values end; the records are for jsonRows to check.
 type List struct {
 	in   *bufio.Reader
 	most int      // bytes of a record
@@ -95,12 +96,12 @@ func (l *List) Key() string { return l.name }
 // nextByKey is Next in an object of records.
 func (l *List) nextByKey() ([]byte, error) {
 	name, more, err := l.key()
-	if err != nil || !more {
+	if err != nil {
 		l.state = atEnd
-		if err == nil {
-			err = io.EOF
-		}
 		return nil, err
+	}
+	if !more {
+		return nil, l.finish()
 	}
 	l.name = name
 	c, err := l.skipSpace()
@@ -211,6 +212,39 @@ func (l *List) enter(wanted string) error {
 	}
 }
 
+// finish reads what stands behind the records: the rest of the objects that the path led into, and white space. It gives
+// io.EOF, or an *Error where records there would be lost: under a key of the path that stands twice, or behind the file's
+// one value.
+func (l *List) finish() error {
+	l.state = atEnd
+	for _, key := range slices.Backward(l.path) {
+		if err := l.leave(key); err != nil {
+			return err
+		}
+	}
+	if _, err := l.skipSpace(); err != nil {
+		return err
+	}
+	return l.here("something follows the records",
+		"the file seems to be several that were put into one: keep them apart, or write all records into one list")
+}
+
+// leave reads the object around the value of a key to its end.
+func (l *List) leave(entered string) error {
+	for {
+		key, more, err := l.key()
+		switch {
+		case err != nil || !more:
+			return err
+		case key == entered:
+			return l.here(fmt.Sprintf("the key %s stands twice", strconv.Quote(key)), "keep one of them")
+		}
+		if _, err := l.value(false, 0); err != nil {
+			return err
+		}
+	}
+}
+
 // search reads the object around the records to the next list of records, or to its end.
 func (l *List) search() error {
 	for {
@@ -218,13 +252,12 @@ func (l *List) search() error {
 		if err != nil {
 			return err
 		}
-		if !more {
-			l.state = atEnd
-			if !l.inner {
-				return l.here("no key of the object holds a list of records",
-					`the file looks like [{...}, {...}] or {"annotations": [{...}, {...}]}`)
-			}
-			return nil
+		switch {
+		case !more && !l.inner:
+			return l.here("no key of the object holds a list of records",
+				`the file looks like [{...}, {...}] or {"annotations": [{...}, {...}]}`)
+		case !more:
+			return l.finish()
 		}
 		c, err := l.skipSpace()
 		if err != nil {
@@ -282,12 +315,11 @@ func (l *List) Next() ([]byte, error) {
 	}
 	if c == ']' {
 		l.take()
-		l.state = atEnd
 		if l.inner {
 			l.state = afterList
 			return l.Next()
 		}
-		return nil, io.EOF
+		return nil, l.finish()
 	}
 	l.state = nextRecord
 	l.start = [2]int{l.line, l.col}
