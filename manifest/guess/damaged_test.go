@@ -3,8 +3,11 @@ package guess
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
 )
@@ -114,4 +117,58 @@ func FuzzWhyDamaged(f *testing.F) {
 			t.Errorf("%q: %q, %q", text, why, hint)
 		}
 	})
+}
+
+// TestRowsThatGo: rows that are left out say nothing of labels, types and splits.
+func TestRowsThatGo(t *testing.T) {
+	const posts = "1exa00,post,sad,3\n1exa01,post,glad,14\n1exa02,post,sad,15\n1exa03,post,glad,92\n"
+	kept := strings.NewReplacer("post,", "post,train,").Replace(posts)
+	comments := strings.Repeat("t1_c,comment,other,1.5\n", 9)
+	header := "id,type,label,n\n"
+	damaged, without := Options{SkipDamaged: true}, Options{PostsOnly: true}
+	const both, n = "label single glad,sad", "n integer"
+	for _, test := range []struct {
+		name, in string
+		o        Options
+		want     []string // categories, columns and splits
+		look     string   // all that is to look at, but for how many rows go
+	}{
+		{"a label of comments", header + posts + "t1_c,comment,other,7\n", without, []string{both, n}, ""},
+		{"a name of comments", header + posts + "t1_c,comment,Anna Miller,7\n", without, []string{both, n}, ""},
+		{"several labels of comments", header + posts + "t1_c,comment,sad;glad,7\n", without, []string{both, n}, ""},
+		{"decimals of comments", header + posts + "t1_c,comment,sad,7.5\n", without, []string{both, n}, ""},
+		{"most are comments", header + posts + comments, without, []string{both, n}, ""},
+		{"most are comments, first", header + comments + posts, without, []string{both, n}, ""},
+		{"a split of comments", "id,type,split,label,n\n" + kept + "t1_c,comment,test,sad,7\n", without,
+			[]string{both, n, "train"}, ""},
+		{"a label of damaged rows", header + posts + "#REF!,post,other,7\n", damaged, []string{both, n}, ""},
+		{"an address in damaged rows", header + posts + ",,Questions? anna@uni.edu,7\n", damaged, []string{both, n}, ""},
+		{"a note in damaged rows", header + posts + ",,one two three four five six seven eight,x\n", damaged,
+			[]string{both, n}, ""},
+	} {
+		d, err := initFiles(t, test.o, file(t, "a.csv", test.in))
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		r := written(t, d, manifest.Options{})
+		got := shown(r.Schema)
+		for _, c := range r.Schema.Columns {
+			got = append(got, c.Name+" "+c.String())
+		}
+		if s, err := r.Check(t.Context()); err != nil || s.Entries != 4 {
+			t.Errorf("%s: %+v, %v", test.name, s, err)
+		} else if strings.Contains(test.in, "split") {
+			got = append(got, strings.Join(s.Splits, ","))
+		}
+		look := slices.DeleteFunc(d.Warnings, func(text string) bool { return strings.Contains(text, "--skip-damaged leaves") })
+		if diff := cmp.Diff(test.want, got); diff != "" || strings.Join(look, "\n") != test.look {
+			t.Errorf("%s: look at %q, want %q (-want +got):\n%s", test.name, look, test.look, diff)
+		}
+		for _, note := range []string{`id is column "id": 4 of 4 values are post ids`, "2 different values in 4 cells"} {
+			if !slices.ContainsFunc(d.Notes, func(text string) bool { return strings.Contains(text, note) }) {
+				t.Errorf("%s: no note %q in %q", test.name, note, d.Notes)
+			}
+		}
+	}
 }

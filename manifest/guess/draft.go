@@ -88,37 +88,12 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := source.Rows()
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
 	g := &guesser{Options: o, names: make(map[string]bool), whyLeft: make(map[string]string), notes: bare,
 		skipped: skipped}
 	isTable := files[0].Format == manifest.CSV || files[0].Format == manifest.TSV
 	g.headed, g.bare = isTable && !files[0].Bare, isTable && files[0].Bare
-	var rows int
-	g.columns, g.differ, rows, err = survey(ctx, in, o)
+	rows, err := g.draw(ctx, source, files[0].Path)
 	if err != nil {
-		return nil, err
-	}
-	if a, b := splitByCase(g.columns, rows); a != nil {
-		at := b.places[0]
-		return nil, table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column,
-			Message: fmt.Sprintf("columns %s and %s are one column, spelled in two ways", table.Quote(a.name),
-				table.Quote(b.name)),
-			Hint: "spell its name the same way in all rows and files"})
-	}
-	if err := g.guess(files[0].Path); err != nil {
-		return nil, err
-	}
-	if err := g.refuseComments(ctx, source); err != nil {
-		return nil, err
-	}
-	if err := g.judgeIDs(ctx, source); err != nil {
-		return nil, err
-	}
-	if err := g.refuseRows(ctx, source); err != nil {
 		return nil, err
 	}
 	if len(skipped) > 0 {
@@ -151,6 +126,76 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 		return nil, fmt.Errorf("the release.toml that was guessed cannot be read: %w", err)
 	}
 	return d, nil
+}
+
+// draw guesses what the columns of a source mean, whose first file is named in messages, by the rows that stay. It gives
+// how many these are.
+func (d *guesser) draw(ctx context.Context, source *manifest.Source, file string) (rows int, err error) {
+	rows, err = d.survey(ctx, source, manifest.Without{})
+	if err != nil {
+		return 0, err
+	}
+	if a, b := splitByCase(d.columns, rows); a != nil {
+		at := b.places[0]
+		return 0, table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column,
+			Message: fmt.Sprintf("columns %s and %s are one column, spelled in two ways", table.Quote(a.name),
+				table.Quote(b.name)),
+			Hint: "spell its name the same way in all rows and files"})
+	}
+	if err := d.guessRows(file); err != nil {
+		return 0, err
+	}
+	if err := d.refuseComments(ctx, source); err != nil {
+		return 0, err
+	}
+	if err := d.judgeIDs(ctx, source); err != nil {
+		return 0, err
+	}
+	if without := d.without(); without.Is != nil {
+		rows, err = d.survey(ctx, source, without)
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := d.guess(file); err != nil {
+		return 0, err
+	}
+	return rows, d.refuseRows(ctx, source)
+}
+
+// survey surveys the rows that stay, and remembers what was decided of the columns before.
+func (d *guesser) survey(ctx context.Context, source *manifest.Source, without manifest.Without) (rows int, err error) {
+	in, err := source.Rows()
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	before := d.columns
+	d.columns, d.differ, rows, err = survey(ctx, in, d.Options, without)
+	if err != nil || before == nil {
+		return rows, err
+	}
+	for i, c := range before {
+		d.columns[i].used = c.used
+	}
+	d.guesses[0].Why = d.whyID(d.column(d.columnOf("id"))) // the ids alone were taken so far
+	d.notes[d.idNote] = d.guesses[0].note()
+	return rows, nil
+}
+
+// without says which rows are left out: those about comments, and those whose ids cannot be read.
+func (d *guesser) without() manifest.Without {
+	comments := d.marks.without(d.columnOf("id"), d.Today)
+	switch {
+	case len(d.damaged) > 0:
+		return manifest.Without{Columns: comments.Columns, Is: func(texts []string) bool {
+			why, _ := whyDamaged(texts[0])
+			return why != "" || d.PostsOnly && comments.Is(texts)
+		}}
+	case d.PostsOnly:
+		return comments
+	}
+	return manifest.Without{}
 }
 
 // write writes release.toml.
@@ -271,16 +316,7 @@ func splitOf(path string) (split string, several bool) {
 // meaning gives the guesses as the columns and labels of a release of that name.
 func (d *guesser) meaning(name string) manifest.Meaning {
 	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string),
-		OneHot: make(map[string][]string), Separator: d.separator, Splits: d.splits}
-	switch comments := d.marks.without(d.columnOf("id"), d.Today); {
-	case len(d.damaged) > 0:
-		m.Without = manifest.Without{Columns: comments.Columns, Is: func(texts []string) bool {
-			why, _ := whyDamaged(texts[0])
-			return why != "" || d.PostsOnly && comments.Is(texts)
-		}}
-	case d.PostsOnly:
-		m.Without = comments
-	}
+		OneHot: make(map[string][]string), Separator: d.separator, Splits: d.splits, Without: d.without()}
 	for _, guess := range d.guesses {
 		if guess.OneHot != nil {
 			m.OneHot[guess.Name] = guess.OneHot

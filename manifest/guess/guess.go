@@ -46,11 +46,12 @@ type guesser struct {
 	skipped    []string  // files of the folder that were not read
 	damaged    []LeftOut // the rows whose ids cannot be read
 	commentIDs *surveyed // the first column of ids that are those of comments
+	idNote     int       // the place of the note about the column of ids
 }
 
-// guess fails only when there is nothing to build a release on, or when a person has to decide.
-func (d *guesser) guess(file string) error {
-	refuse := func(message, hint string) error {
+// refusal gives the error of a file, which names its columns.
+func (d *guesser) refusal(file string) func(message, hint string) error {
+	return func(message, hint string) error {
 		var names []string
 		for _, c := range d.columns {
 			names = append(names, c.name)
@@ -58,11 +59,15 @@ func (d *guesser) guess(file string) error {
 		message += "; the columns are " + manifest.QuotedList(names)
 		return table.One(&manifest.Problem{File: file, Line: 1, Message: message, Hint: hint})
 	}
+}
+
+// guessRows takes the column of ids and those by which rows about comments are known. It fails only when there is
+// nothing to build a release on, or when a person has to decide.
+func (d *guesser) guessRows(file string) error {
 	if len(d.columns) == 0 {
 		return table.One(&manifest.Problem{File: file, Line: 1, Message: "no record holds a JSON object with keys",
 			Hint: table.WholeObject})
 	}
-	isDataset := d.column("ocr_text") != nil && d.column("ocr_confidence") != nil
 	at, message, hint := d.guessID()
 	switch {
 	case at.line > 0:
@@ -75,7 +80,7 @@ func (d *guesser) guess(file string) error {
 			"--no-header reads it as one: "+
 				"the columns are then column_1, column_2 and so on, and --id names one of them")
 	case message != "":
-		return refuse(message, hint)
+		return d.refusal(file)(message, hint)
 	}
 	if id := d.column(d.columnOf("id")); d.headed && id.eaten(d.Known) {
 		return headless(file, "the header of the ids is an id itself, "+table.Quote(id.name),
@@ -83,6 +88,12 @@ func (d *guesser) guess(file string) error {
 				"(the columns are then column_1, column_2 and so on); else give the column another name, such as id")
 	}
 	d.guessMarks()
+	return nil
+}
+
+// guess takes the other columns, and fails only where one that --keep names cannot be kept.
+func (d *guesser) guess(file string) error {
+	isDataset := d.column("ocr_text") != nil && d.column("ocr_confidence") != nil
 	d.guessSplit()
 	for field := manifest.FieldImage; field < manifest.FieldSubreddit; field++ {
 		d.guessField(field, isDataset)
@@ -99,7 +110,7 @@ func (d *guesser) guess(file string) error {
 	// FigSIM first: its columns would also do as categories with labels of their own.
 	if !d.Many && d.guessFigSIM() {
 		d.guessColumns()
-		return d.conclude(refuse)
+		return d.conclude(d.refusal(file))
 	}
 	d.guessSubreddit()
 	d.guessOneHot()
@@ -109,7 +120,7 @@ func (d *guesser) guess(file string) error {
 			"no column looks like labels (at most 50 different short values): the release has none")
 	}
 	d.guessColumns()
-	return d.conclude(refuse)
+	return d.conclude(d.refusal(file))
 }
 
 // conclude leaves out what was not taken, and refuses what cannot be kept.
@@ -139,6 +150,11 @@ func (d *guesser) columnOf(field string) string {
 
 func (d *guesser) take(c columnGuess) {
 	d.guesses = append(d.guesses, c)
+	d.notes = append(d.notes, c.note())
+}
+
+// note says what the guess is, and why.
+func (c columnGuess) note() string {
 	what := c.Name + " is column " + table.Quote(c.Column)
 	switch {
 	case c.Category != nil:
@@ -148,7 +164,7 @@ func (d *guesser) take(c columnGuess) {
 	case c.Column == "":
 		what = c.Name + " has no column"
 	}
-	d.notes = append(d.notes, what+": "+c.Why)
+	return what + ": " + c.Why
 }
 
 func (d *guesser) leave(c *surveyed, why string) {
@@ -389,9 +405,10 @@ func (d *guesser) free(c *surveyed) bool {
 		(2*len(c.cells) <= c.filled || c.filled < 3 || c.namedAs("label class category"))
 }
 
-// dates reports whether the column holds months or days in digits, by its name: 2021-03. Names of months are labels.
+// dates reports whether the column holds seconds since 1970, months or days in digits, by its name: 2021-03. Names of
+// months are labels.
 func (c *surveyed) dates() bool {
-	return c.namedAs("month date") && !c.all(formNumber) && slices.ContainsFunc(c.values(), func(text string) bool {
+	return c.all(formSeconds) && c.namedTime() || c.namedAs("month date") && !c.all(formNumber) && slices.ContainsFunc(c.values(), func(text string) bool {
 		return strings.ContainsAny(text, value.Digits)
 	})
 }

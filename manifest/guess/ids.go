@@ -21,20 +21,23 @@ func (d *guesser) guessID() (at place, message, hint string) {
 		if c == nil {
 			return at, "--id names column " + table.Quote(d.ID) + ", which is not there", "name a column of the file"
 		}
-		d.takeID(c, "--id names it")
+		d.takeID(c)
 		return at, "", ""
 	}
 	var sure, likely, numbers []int
 	names := manifest.FieldID.Names()
 	for _, name := range append(names, "") { // the last are columns with another name
 		for i, c := range d.columns {
-			switch mostly := 2*(c.forms[formID]+c.forms[formGallery]) > c.items; {
+			n, comments, posts := c.items, c.forms[formComment]+c.forms[formTooNew], c.forms[formID]+c.forms[formGallery]
+			isNamed := name != "" || d.bare
+			if d.PostsOnly && isNamed && posts > 0 { // the comments go, however many they are
+				n, comments = n-comments, 0
+			}
+			switch mostly := 2*posts > n; {
 			case c.lists || c.odd || manifest.FoldColumn(c.name) != name &&
 				(name != "" || slices.Contains(names, manifest.FoldColumn(c.name))):
-			case 2*c.forms[formComment] > c.items,
-				(name != "" || d.bare) && 2*(c.forms[formComment]+c.forms[formTooNew]) > c.items:
-				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts",
-					c.forms[formComment]+c.forms[formTooNew], c.items))
+			case comments > 0 && 2*c.forms[formComment] > n, isNamed && 2*comments > n:
+				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", comments, n))
 				d.commentIDs = cmp.Or(d.commentIDs, c)
 			case !mostly || name == "" && !c.onlyIDs() && !(d.bare && c.plainIDs()):
 			case c.rowNumbers():
@@ -42,7 +45,7 @@ func (d *guesser) guessID() (at place, message, hint string) {
 					c.cells[0][0], c.cells[1][0]))
 			case c.all(formDigits):
 				numbers = append(numbers, i)
-			case 2*c.forms[formPost] > c.items:
+			case 2*c.forms[formPost] > n:
 				sure = append(sure, i)
 			default:
 				likely = append(likely, i)
@@ -78,7 +81,7 @@ func (d *guesser) guessID() (at place, message, hint string) {
 				"say which has the ids of the posts: rehydrate init --id COLUMN"
 		}
 	}
-	d.takeID(best, fmt.Sprintf("%d of %d values are post ids", best.forms[formID]+best.forms[formGallery], best.items))
+	d.takeID(best)
 	return at, "", ""
 }
 
@@ -126,9 +129,16 @@ func (d *guesser) confirmed(id *surveyed) bool {
 	})
 }
 
-func (d *guesser) takeID(c *surveyed, why string) {
-	c.used = true
-	d.take(columnGuess{Name: "id", Column: c.name, Why: why})
+func (d *guesser) takeID(c *surveyed) {
+	c.used, d.idNote = true, len(d.notes)
+	d.take(columnGuess{Name: "id", Column: c.name, Why: d.whyID(c)})
+}
+
+func (d *guesser) whyID(c *surveyed) string {
+	if d.ID != "" {
+		return "--id names it"
+	}
+	return fmt.Sprintf("%d of %d values are post ids", c.forms[formID]+c.forms[formGallery], c.items)
 }
 
 // noIDs says that no column has ids of posts, what one with a name of ids has instead, and which column may have them

@@ -36,7 +36,11 @@ func (d *guesser) refuseRows(ctx context.Context, source *manifest.Source) error
 	}
 	rows, numbered := 0, 0 // ids with a digit
 	headers, sums := new(manifest.Problems), new(manifest.Problems)
+	without := d.without()
 	err := eachRow(ctx, source, func(in *manifest.Rows, cells []table.Cell) {
+		if without.Is != nil && without.Is(without.Texts(in.Columns(), cells)) {
+			return
+		}
 		at := slices.Index(in.Columns(), id.name)
 		text := strings.TrimSpace(cells[at].Plain())
 		rows++

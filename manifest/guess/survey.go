@@ -404,10 +404,10 @@ func (d differences) add(columns []*surveyed) {
 	}
 }
 
-// survey reads all rows. What is wrong with a row is for the reading of the draft to say, but for a file that has no
-// other rows.
-func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surveyed, differ differences, rows int,
-	err error) {
+// survey reads all rows but those that are left out, and counts them. What is wrong with a row is for the reading of the
+// draft to say, but for a file that has no other rows.
+func survey(ctx context.Context, in *manifest.Rows, o Options, without manifest.Without) (columns []*surveyed,
+	differ differences, rows int, err error) {
 	differ = make(differences)
 	problems := new(table.Problems)
 	zone, _ := value.Zone(o.Timezone)
@@ -445,6 +445,9 @@ func survey(ctx context.Context, in *manifest.Rows, o Options) (columns []*surve
 		}
 		if err != nil {
 			return nil, nil, 0, err
+		}
+		if without.Is != nil && without.Is(without.Texts(in.Columns(), cells)) {
+			continue
 		}
 		rows++
 		for i, cell := range cells {

@@ -22,7 +22,8 @@ func Unfit(ctx context.Context, r *manifest.Release, former func(name string) st
 		return nil, err
 	}
 	defer in.Close()
-	columns, _, _, err := survey(ctx, in, Options{Options: manifest.Options{Known: known}}) // ids do not matter here
+	columns, _, _, err := survey(ctx, in, Options{Options: manifest.Options{Known: known}}, // ids do not matter here
+		manifest.Without{})
 	var unfit []string
 	sign := r.Schema.Separator()
 	for _, c := range columns {
