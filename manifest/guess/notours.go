@@ -29,7 +29,7 @@ func isImageAddress(text string) bool {
 // known.
 func (d *guesser) notOurs() error {
 	if c := d.mostly(formShare); c != nil {
-		return c.is(formShare, "share links of Reddit's (/s/)",
+		return c.is(formShare, isShare, "share links of Reddit's (/s/)",
 			": such a link does not hold the id of its post, and only a request to Reddit says where it leads",
 			"open each and copy the address that the browser then shows; rehydrate asks Reddit about ids alone")
 	}
@@ -42,7 +42,7 @@ func (d *guesser) notOurs() error {
 		return d.areComments()
 	}
 	if c := d.mostly(formImage); c != nil {
-		return c.is(formImage, "addresses of images",
+		return c.is(formImage, isImageAddress, "addresses of images",
 			", and no column has ids of posts: such a list is what img2dataset downloads",
 			"an image's address does not name the post that it stood in, so nobody could ask Reddit whether the "+
 				"post was deleted: use img2dataset, or add a column with the ids or permalinks of the posts")
@@ -59,9 +59,14 @@ func (d *guesser) mostly(form int) *surveyed {
 	return d.columns[i]
 }
 
-// is makes the error of a column that has so many values of a form.
-func (c *surveyed) is(form int, what, why, hint string) error {
-	at := c.places[0]
+// first gives the place of the first cell with a text that is of a kind, that of the first cell where none is.
+func (c *surveyed) first(is func(text string) bool) place {
+	return c.places[max(0, slices.IndexFunc(c.cells, func(cell []string) bool { return slices.ContainsFunc(cell, is) }))]
+}
+
+// is makes the error of a column that has so many values of a form, of which has tells.
+func (c *surveyed) is(form int, has func(text string) bool, what, why, hint string) error {
+	at := c.first(has)
 	return table.One(&manifest.Problem{File: at.file, Line: at.line, Column: at.column, Hint: hint,
 		Message: fmt.Sprintf("column %s has %s, here and in %d of %d rows%s", table.Quote(c.name), what,
 			c.forms[form], c.filled, why)})
@@ -84,7 +89,11 @@ func (c *surveyed) severally(comments bool) error {
 // under, where there is one.
 func (d *guesser) areComments() error {
 	c := d.commentIDs
-	n, at := c.forms[formComment]+c.forms[formTooNew], c.places[0]
+	n := c.forms[formComment] + c.forms[formTooNew]
+	at := c.first(func(text string) bool {
+		id, strong := manifest.PostForm(text)
+		return id == "" && strong || id != "" && manifest.PostID(id).TooNew(d.Today)
+	})
 	p := &manifest.Problem{File: at.file, Line: at.line, Column: at.column,
 		Message: fmt.Sprintf("column %s has ids of comments, not of posts, here and in %d of %d rows",
 			table.Quote(c.name), n, c.filled),
@@ -103,6 +112,9 @@ func (d *guesser) areComments() error {
 	case len(d.columns) == 1:
 		p.Hint = "a release is made of posts: write the ids of those that the comments stand under (link_id in " +
 			"Reddit's data)"
+	}
+	if c.forms[formID] > 0 {
+		p.Hint += "; --posts-only leaves the rows about comments out"
 	}
 	return table.One(p)
 }

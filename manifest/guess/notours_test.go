@@ -39,6 +39,12 @@ func TestNotOurs(t *testing.T) {
 				"Reddit's data)"},
 		{"a.tsv", "what a nice day it is today, friends\t3\teebbqej\nhow bad\t4\teebbqek\n",
 			Options{NoHeader: true}, `a.tsv:1:40 column "column_3" has ids of comments`, ""},
+		{"a.csv", "id,mood\n1abcde,a\nt1_abc,a\nt1_abd,b\n", Options{},
+			`a.csv:3:1 column "id" has ids of comments, not of posts, here and in 2 of 3 rows`,
+			"a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
+				"rehydrate init --id COLUMN; --posts-only leaves the rows about comments out"},
+		{"a.csv", "link,mood\n,a\nhttps://x.org/a,b\nhttps://reddit.com/u/x/s/AbD,b\nhttps://reddit.com/u/x/s/AbE,b\n", Options{},
+			`a.csv:4:1 column "link" has share links of Reddit's (/s/), here and in 2 of 3 rows`, share},
 	} {
 		_, err := initFiles(t, test.o, file(t, test.name, test.in))
 		wantPlaces(t, test.in, err, test.want)
