@@ -35,6 +35,14 @@ func TestNoHeader(t *testing.T) {
 		{"a.csv", "great,1,hat\nbad,2,bat\n", Options{NoHeader: true, Options: manifest.Options{}, ID: "column_3"},
 			"hat bat"},
 		{"a.csv", "url,caption\nhttps://www.reddit.com/r/a/comments/1abcde/b/,a cat\n", Options{}, "1abcde"},
+		{"a.txt", "1abcde,1abcdf,1abcdg\n", Options{}, `a.txt:1:8 columns "column_1" and "column_2" name different posts here`},
+		{"a.csv", "1abcde,1abcdf\n1abcdg,1abcdh\n", Options{}, `a.csv:1:8 columns "column_1" and "column_2" name`},
+		{"a.csv", "1abcde,1abcdf\n1abcdg,1abcdh\n", named("column_2"), "1abcdf 1abcdh"},
+		{"a.txt", "1abcde;1abcdf\n1abcdg;1abcdh\n", Options{}, `a.txt:1:8 columns "column_1" and "column_2" name`},
+		{"a.txt", "1abcde\t333333\t1abcdf\n", Options{}, `a.txt:1:15 columns "column_1" and "column_3" name`},
+		{"a.csv", "1abcde,1abcde\n1ABCDG,t3_1abcdg\n", Options{}, "1abcde 1abcdg"},
+		{"a.csv", "1abcde,level1\n1abcdf,level2\n1abcdg,fold12\n", Options{}, "1abcde 1abcdf 1abcdg"},
+		{"a.csv", "1abcde,b2b4you\n1abcdf,b2b4you\n1abcdg,p2p4all\n", Options{}, "1abcde 1abcdf 1abcdg"},
 	} {
 		d, err := initFiles(t, test.o, file(t, test.name, test.text))
 		if err != nil {

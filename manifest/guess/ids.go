@@ -81,9 +81,45 @@ func (d *guesser) guessID() (at place, message, hint string) {
 				"say which has the ids of the posts: rehydrate init --id COLUMN"
 		}
 	}
+	if other, at := d.sideBySide(best); other != nil {
+		return at, fmt.Sprintf("columns %s and %s name different posts here", table.Quote(best.name),
+				table.Quote(other.name)),
+			"write each id on a line of its own, or say which column has the ids of the posts: rehydrate init --id COLUMN"
+	}
 	d.takeID(best)
 	return at, "", ""
 }
+
+// sideBySide finds a column that has ids of other posts than the column of ids, and where it does, in a file whose
+// columns have no names. Its values are all different, and most have a digit before a letter, as few labels do.
+func (d *guesser) sideBySide(id *surveyed) (c *surveyed, at place) {
+	posts := make(map[string]bool)
+	for _, text := range id.values() {
+		post, _ := manifest.PostForm(text)
+		posts[post] = true
+	}
+	for _, c := range d.columns {
+		if !d.bare || c == id || len(c.cells) < c.filled || !c.plainIDs() {
+			continue
+		}
+		mixed, other := 0, -1
+		for i, text := range c.values() {
+			if digitInside.MatchString(text) {
+				mixed++
+			}
+			if post, _ := manifest.PostForm(text); other < 0 && !posts[post] {
+				other = i
+			}
+		}
+		if other >= 0 && 2*mixed > len(c.cells) {
+			return c, c.places[other]
+		}
+	}
+	return nil, place{}
+}
+
+// digitInside finds what ids of posts have and counted words (fold2) have not.
+var digitInside = regexp.MustCompile(`[0-9][a-z]`)
 
 // onlyIDs reports whether all values are ids of posts, and more than half in a form that nothing else has.
 func (c *surveyed) onlyIDs() bool { return c.all(formID) && 2*c.forms[formPost] > c.items }
