@@ -154,6 +154,25 @@ func UsualSplit(name string) string {
 	return ""
 }
 
+// SplitNamed gives the split that a name means, of those that there are: the one that is called so, else the only one
+// that is a usual name of the same, such as Test for test; "" for none.
+func SplitNamed(splits []string, name string) string {
+	if slices.Contains(splits, name) {
+		return name
+	}
+	means := UsualSplit(name)
+	var same []string
+	for _, split := range splits {
+		if strings.EqualFold(split, name) || means != "" && UsualSplit(split) == means {
+			same = append(same, split)
+		}
+	}
+	if len(same) != 1 {
+		return ""
+	}
+	return same[0]
+}
+
 // IDNamed reports whether a column has a name under which people keep ids of posts.
 func IDNamed(column string) bool { return slices.Contains(FieldID.Names(), FoldColumn(column)) }
 

@@ -241,11 +241,11 @@ func (f Scoring) scorer(ctx context.Context) (s scorer, err error) {
 	if err != nil || !f.Probabilities {
 		return s, err
 	}
-	if s.split == f.TuneOn || s.split == All {
-		return s,
-			userfile.Wrong("--tune-on %s: thresholds that were tuned on what is scored make the scores too high; name another --split", f.TuneOn)
-	}
 	tune, err := openGold(ctx, f.Gold, f.TuneOn)
+	if err == nil && (s.split == tune.split || s.split == All) {
+		err = userfile.Wrong("--tune-on %s: thresholds that were tuned on what is scored make the scores too high; "+
+			"name another --split", f.TuneOn)
+	}
 	s.tuneOn = tune.entries
 	return s, err
 }

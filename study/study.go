@@ -5,6 +5,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -38,6 +39,9 @@ func like(ctx context.Context, path string) (*manifest.Release, error) {
 // All as a split stands for all of them.
 const All = "all"
 
+// testSplit is what predictions are scored on.
+const testSplit = "test"
+
 // A gold is a release with the entries of a split, one for each image (labels.Images), whose labels are taken for true.
 type gold struct {
 	*manifest.Release
@@ -59,7 +63,8 @@ func (g gold) differing(categories ...string) (all []labels.Differing) {
 	return all
 }
 
-// openGold reads the entries of a split; for "" of test where there is one, else of all.
+// openGold reads the entries of a split; for "" of the only one, or of test. Where none of several is called test, what
+// was trained on would be scored: the split has to be named.
 func openGold(ctx context.Context, path, split string) (g gold, err error) {
 	g.Release, err = manifest.Open(path, withParquet)
 	if err != nil {
@@ -75,19 +80,19 @@ func openGold(ctx context.Context, path, split string) (g gold, err error) {
 			splits = append(splits, e.Split)
 		}
 	}
-	g.split, g.others = split, make(map[manifest.Key]bool)
-	if split == "" {
+	g.others = make(map[manifest.Key]bool)
+	if split == All || split == "" && len(splits) < 2 {
 		g.split = All
-		if slices.Contains(splits, "test") {
-			g.split = "test"
-		}
-	}
-	if g.split == All {
 		g.settle()
 		return g, nil
 	}
-	if !slices.Contains(splits, g.split) {
-		return g, userfile.Wrong("--split: the release has no split %q; it has %s", g.split, strings.Join(splits, ", "))
+	g.split = manifest.SplitNamed(splits, cmp.Or(split, testSplit))
+	switch {
+	case g.split == "" && split == "":
+		return g, userfile.Wrong("the release has the splits %s, and none of them alone is called test: name the one to score "+
+			"with --split, or --split all", strings.Join(splits, ", "))
+	case g.split == "":
+		return g, userfile.Wrong("--split: the release has no split %q; it has %s", split, strings.Join(splits, ", "))
 	}
 	g.entries = slices.DeleteFunc(g.entries, func(e manifest.Entry) bool {
 		if e.Split != g.split {

@@ -24,8 +24,8 @@ func release(t *testing.T, splits ...string) string {
 	return file
 }
 
-// TestGold: without a name the split is test where there is one, and the other entries are known as those of other
-// splits.
+// TestGold: without a name the split is the only one, or test in any spelling; the other entries are known as those of
+// other splits. Where none of several splits is test, what was trained on is not scored in silence.
 func TestGold(t *testing.T) {
 	tests := []struct {
 		splits          []string
@@ -33,7 +33,12 @@ func TestGold(t *testing.T) {
 		entries, others int
 	}{
 		{[]string{"train", "test", "test"}, "", "test", 2, 1},
-		{[]string{"train", "other"}, "", All, 2, 0},
+		{[]string{"Train", "TEST", "TEST"}, "", "TEST", 2, 1},
+		{[]string{"train", "testing"}, "", "testing", 1, 1},
+		{[]string{"Train", "Test"}, "train", "Train", 1, 1},
+		{[]string{"training", "Dev"}, "validation", "Dev", 1, 1},
+		{[]string{"gold", "gold"}, "", All, 2, 0},
+		{[]string{"train", "other"}, All, All, 2, 0},
 		{[]string{"train", "test"}, All, All, 2, 0},
 		{[]string{"train", "test"}, "train", "train", 1, 1},
 	}
@@ -49,6 +54,12 @@ func TestGold(t *testing.T) {
 	if _, err := openGold(t.Context(), release(t, "train"), "tset"); !errors.As(err, &fault) || !fault.Flag ||
 		!strings.Contains(err.Error(), `no split "tset"; it has train`) {
 		t.Errorf("a split that is not there: %v", err)
+	}
+	for _, splits := range [][]string{{"train", "other"}, {"test1", "test2"}, {"testing", "Test"}, {"fold0", "fold1"}} {
+		if _, err := openGold(t.Context(), release(t, splits...), ""); !errors.As(err, &fault) ||
+			!strings.Contains(err.Error(), "name the one to score with --split") {
+			t.Errorf("%q: %v", splits, err)
+		}
 	}
 	if _, err := openGold(t.Context(), filepath.Join(t.TempDir(), "none.csv"), ""); !errors.As(err, &fault) ||
 		fault.Flag {

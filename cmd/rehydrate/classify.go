@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/study/endpoint"
 	"rehydrate/study/models"
@@ -86,13 +87,14 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 	if f.prompts == "" && f.releaseDir != "" {
 		f.prompts = filepath.Join(f.releaseDir, "prompts")
 	}
+	train := manifest.SplitNamed(b.Splits, trainSplit)
 	tasks, err := models.Tasks(b.Schema, f.tasks, f.prompts)
 	switch {
 	case err != nil:
 		return asUsage(err)
 	case f.showPrompt:
 		return c.answer("prompts", promptsAnswer{tasks})
-	case f.shots > 0 && (w.Split == "" || w.Split == trainSplit || !slices.Contains(b.Splits, trainSplit)):
+	case f.shots > 0 && (w.Split == "" || train == "" || w.Split == train):
 		return usageError("--shots takes its examples from the split %s; ask about another one: --split test",
 			trainSplit)
 	}
@@ -103,7 +105,7 @@ func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Bind
 		Pictures: &models.Pictures{Store: w.Store, MaxSide: f.maxSide}, Warn: c.warnOnce()}
 	w.Questions = work.Questions
 	if f.shots > 0 {
-		w.Examples = trainSplit
+		w.Examples = train
 	}
 	return c.askModel(ctx, w, b, &f.modelFlags, "classify", work, &work.Server)
 }

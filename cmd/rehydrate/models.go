@@ -20,6 +20,7 @@ import (
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/study"
 	"rehydrate/study/endpoint"
 	"rehydrate/study/models"
 )
@@ -232,15 +233,14 @@ func (c *command) underRelease(ctx context.Context, f *modelFlags, work *models.
 
 // splitOf is the split that is asked about, "" for all.
 func (f *modelFlags) splitOf(b workspace.Binding) (string, error) {
+	split := manifest.SplitNamed(b.Splits, cmp.Or(f.split, "test"))
 	switch {
-	case f.split == "" && slices.Contains(b.Splits, "test"):
-		return "test", nil
-	case f.split == "", f.split == "all":
+	case f.split == study.All, f.split == "" && split == "":
 		return "", nil
-	case !slices.Contains(b.Splits, f.split):
+	case split == "":
 		return "", usageError("--split: the workspace has no split %q; it has %s", f.split, strings.Join(b.Splits, ", "))
 	}
-	return f.split, nil
+	return split, nil
 }
 
 // host is the endpoint's host.

@@ -37,15 +37,16 @@ func (c *command) reportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.study.by, "by", "", "")
 	cmd.Flags().StringSliceVar(&f.study.scores, "scores", nil, "")
 	cmd.Flags().StringArrayVar(&f.study.models, "model", nil, "")
+	cmd.Flags().StringVar(&f.study.split, "split", "", "")
 	cmd.Flags().BoolVar(&f.force, "force", false, "")
 	return cmd
 }
 
 func (c *command) report(ctx context.Context, f reportFlags) error {
 	of := f.study
-	switch given := of.features+of.by+of.decides != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0; {
+	switch given := of.features+of.by+of.decides+of.split != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0; {
 	case of.release == "" && (given || f.force):
-		return usageError("--annotators, --decides, --features, --by, --scores, --model and --force need --release RELEASE")
+		return usageError("--annotators, --decides, --features, --by, --scores, --model, --split and --force need --release RELEASE")
 	case of.release != "" && (f.thumbnails || f.texts):
 		return usageError("the page of --release shows no post; leave --thumbnails and --texts out")
 	case of.release != "" && f.out == "":

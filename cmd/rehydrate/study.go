@@ -14,6 +14,7 @@ type studyFlags struct {
 	release                    string
 	annotators, scores, models []string
 	features, decides, by      string
+	split                      string // of the models' predictions
 }
 
 // writeStudy writes one page with all that the files give of the release's labels, tests, moderation and scores.
@@ -59,7 +60,7 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 		page.Moderation = &table.ModerationTable
 	}
 	if len(f.models) > 0 {
-		compared, err := study.Compare(ctx, f.models, study.Scoring{Gold: f.release})
+		compared, err := study.Compare(ctx, f.models, study.Scoring{Gold: f.release, Split: f.split})
 		if err != nil {
 			return err
 		}

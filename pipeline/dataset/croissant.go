@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"rehydrate/manifest"
 )
 
 // WriteCroissant writes croissant.json, which conforms to Croissant 1.1: the files with their digests, the columns, the
@@ -70,15 +72,8 @@ func (c card) SplitsHaveURLs() bool {
 
 // splitURL is Croissant's name for a split, "" where it has none.
 func splitURL(split string) string {
-	switch strings.ToLower(split) {
-	case "train", "training":
-		return "cr:TrainingSplit"
-	case "validation", "valid", "val", "dev":
-		return "cr:ValidationSplit"
-	case "test", "testing":
-		return "cr:TestSplit"
-	}
-	return ""
+	return map[string]string{"train": "cr:TrainingSplit", "validation": "cr:ValidationSplit",
+		"test": "cr:TestSplit"}[manifest.UsualSplit(split)]
 }
 
 // SplitPattern reads the split off a file's name.
