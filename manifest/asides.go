@@ -5,6 +5,7 @@ import (
 	"iter"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rehydrate/manifest/table"
@@ -98,11 +99,16 @@ const (
 
 // flags are the columns that say by yes or no that a row is no answer, without what parts the words.
 var flags = map[saying][]string{
-	byFault: {"cancelled", "canceled", "draft", "discarded", "skipped", "failed", "refused", "rejected", "truncated",
-		"incomplete", "unfinished", "invalid", "timedout", "timeout", "aborted", "expired"},
-	byNoSuccess: {"finished", "submitted", "valid", "success", "successful", "succeeded", "completed", "complete",
-		"answered"},
+	byFault: {"cancelled", "canceled", "draft", "discarded", "skipped", "failed", "refused", "refusal", "rejected", "reject",
+		"truncated", "incomplete", "unfinished", "invalid", "timedout", "timeout", "aborted", "expired", "excluded",
+		"ignored", "fallback", "unanswered"},
+	byNoSuccess: {"finished", "submitted", "valid", "validjson", "jsonvalid", "success", "successful", "succeeded",
+		"completed", "complete", "answered", "approved", "accepted", "parsed", "ok"},
 }
+
+// whatFailed are the words that begin or end the name of a column that says by yes that something failed: parse_failed,
+// failed_attention_check. hate.rejected can be a label.
+var whatFailed = []string{"failed", "refused", "rejected", "excluded", "discarded", "skipped", "truncated"}
 
 // answerParts are words before such a name: response.cancelled. validity.invalid can be a label.
 var answerParts = []string{"answer", "assignment", "completion", "response", "result"}
@@ -147,9 +153,12 @@ func sayingOf(column string) saying {
 			return byNoSuccess
 		}
 	}
+	own := value.Words(column[strings.LastIndex(column, ".")+1:])
 	switch {
-	case stateForm.MatchString(name):
+	case stateForm.MatchString(name), name == "answer": // Prodigy's: accept, reject or ignore
 		return byState
+	case len(own) > 1 && (slices.Contains(whatFailed, own[0]) || slices.Contains(whatFailed, own[len(own)-1])):
+		return byFault
 	case endForm.MatchString(name):
 		return byEnd
 	case errorForm.MatchString(name):
@@ -160,13 +169,20 @@ func sayingOf(column string) saying {
 	return saysNothing
 }
 
-// unanswered are states in which a row is no answer: of people's (Argilla, Label Studio, Prolific, MTurk, the page of
-// annotate review), of requests to models, and the outcomes of classify and moderate. Letters alone, in lower case.
-var unanswered = []string{"draft", "discarded", "discard", "pending", "skipped", "skip", "rejected", "returned",
-	"timedout", "timeout",
-	"awaitingreview", "inprogress", "incomplete", "unfinished", "failed", "error", "errored", "cancelled", "canceled",
-	"aborted",
-	"expired", "refused", "truncated", "queued", "running", "empty", "notjson", "unknownlabel", "toolarge", "notasked"}
+// unanswered are states in which a row is no answer: of people's (Argilla, Label Studio, Prolific, MTurk, Prodigy, the
+// page of annotate review), of requests to models, and the outcomes of classify and moderate. Letters alone, in lower
+// case.
+var unanswered = []string{"draft", "discard", "pending", "skip", "reject", "ignore", "returned", "timedout",
+	"awaitingreview", "inprogress", "incomplete", "unfinished", "queued", "running", "empty", "notjson", "unknownlabel",
+	"toolarge", "notasked", "noanswer", "unanswered"}
+
+// unansweredWords are words of which one says so beside any others, as in parse_error.
+var unansweredWords = []string{"discarded", "skipped", "rejected", "ignored", "excluded", "invalid", "timeout", "failed",
+	"failure", "error", "errored", "cancelled", "canceled", "aborted", "expired", "refused", "refusal", "truncated",
+	"blocked", "filtered"}
+
+// denials before such a word: not rejected, no error.
+var denials = []string{"no", "not", "non", "none", "never", "without", "un", "zero"}
 
 // AnswerNamed reports whether a column can say that a row is no answer.
 func AnswerNamed(column string) bool { return sayingOf(column) != saysNothing }
@@ -219,8 +235,17 @@ var answered = []string{"submitted", "complete", "completed", "done", "finished"
 // StateNamed reports whether a column says by a word for a state that a row is no answer.
 func StateNamed(column string) bool { return sayingOf(column) == byState }
 
-// IsUnanswered reports whether a state is that of an answer that was not given, or was taken back.
-func IsUnanswered(state string) bool { return slices.Contains(unanswered, stateLetters(state)) }
+// IsUnanswered reports whether a state is that of an answer that was not given, or was taken back: a word for it, or
+// the status of a request over HTTP that failed.
+func IsUnanswered(state string) bool {
+	if code, err := strconv.Atoi(strings.TrimSpace(state)); err == nil {
+		return code >= 400 && code < 600
+	}
+	words := value.Words(state)
+	denied := slices.ContainsFunc(words, func(w string) bool { return slices.Contains(denials, w) })
+	return slices.Contains(unanswered, stateLetters(state)) || len(words) < 4 && !denied &&
+		slices.ContainsFunc(words, func(w string) bool { return slices.Contains(unansweredWords, w) })
+}
 
 // IsAnswered reports whether a state is that of an answer that was given.
 func IsAnswered(state string) bool { return slices.Contains(answered, stateLetters(state)) }
