@@ -33,7 +33,13 @@ type PurgeReport struct {
 	Copies []state.CopyReport `json:"copies"` // all that are registered and not closed
 	// Unknown are posts of the request that the release does not have. They have a tombstone now.
 	Unknown []manifest.PostID `json:"unknown"`
-	Summary state.Summary     `json:"summary"`
+	// Already are the tombstones that posts of the request had before it.
+	Already []state.TombstoneEntry `json:"already"`
+	// Empty are the other posts of the request of which there was neither image nor text. They have a tombstone now.
+	Empty []manifest.PostID `json:"empty"`
+	// Done reports that all that was known to be gone is removed. It can be true beside an error: Reddit gave no answer.
+	Done    bool          `json:"done"`
+	Summary state.Summary `json:"summary"`
 }
 
 // A Successor is the first of the near-duplicates of a row that went: the next run decides which of them takes its
@@ -52,12 +58,13 @@ type FileChange struct {
 
 // Purge removes what must go, wherever the workspace has it: image, text, hashes, report, the rows in its dataset and
 // in the registered copies that it can reach. No row comes in. It needs neither a grant nor an OCR pool, and no Reddit
-// client if it asks nobody. The next Purge completes one that was killed. The errors are those of Run; after one, what
-// was known to be gone by then is purged all the same.
+// client if it asks nobody. The next Purge completes one that was killed. The errors are those of Run; beside one the
+// report says whether what was known to be gone by then is purged all the same (Done).
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	r := newRun(c)
 	out := PurgeReport{Asked: c.Reddit != nil, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},
-		Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
+		Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}, Already: []state.TombstoneEntry{},
+		Empty: []manifest.PostID{}}
 	// Before it is opened, which erases what an earlier job left.
 	before, err := takeStock(ctx, r)
 	if err != nil {
@@ -67,8 +74,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 		return out, err
 	}
 	// What somebody asked for and what has a tombstone goes first, whatever Reddit says or fails to say.
-	out.Unknown, err = r.takeDown(ctx, q, before)
-	if err != nil {
+	if err := r.honour(ctx, q, before, &out); err != nil {
 		return out, err
 	}
 	// Then what Reddit says is gone. Refused or interrupted in the middle, what is known by then still leaves
@@ -88,7 +94,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	}
 	out.Summary, err = state.Status(ctx, c.Workspace, c.Now())
 	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
-	out.Summary.FilesGone = r.out.FilesGone
+	out.Summary.FilesGone, out.Done = r.out.FilesGone, err == nil
 	return out, errors.Join(failed, err)
 }
 
@@ -161,6 +167,23 @@ func takeStock(ctx context.Context, r *run) (stock, error) {
 		}
 	}
 	return s, ctx.Err()
+}
+
+// honour takes down what a request names, and reports what there was of it.
+func (r *run) honour(ctx context.Context, q PurgeRequest, before stock, out *PurgeReport) (err error) {
+	old := r.stones
+	out.Unknown, err = r.takeDown(ctx, q, before)
+	for _, id := range q.IDs {
+		t, had := old[id]
+		switch {
+		case had:
+			out.Already = append(out.Already, state.TombstoneEntry{ID: t.ID, State: t.State, Time: t.Time, Reason: t.Reason,
+				Status: state.TombstoneHolds})
+		case !before.content[id] && !slices.Contains(out.Unknown, id):
+			out.Empty = append(out.Empty, id)
+		}
+	}
+	return err
 }
 
 // takeDown gives the posts of a request their tombstones, and erases what there is of all posts that have one. It

@@ -102,8 +102,13 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		report, err = pipeline.Purge(ctx, config, request)
 		return err
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		err = c.concludePurge(report, held, f.offline)
+	case report.Done: // without Reddit's answers: what is removed is told before the error
+		if failed := c.answer("purge", purgeAnswer{report, c.datasetsCache(), nil, f.offline, true}); failed != nil {
+			return failed
+		}
 	}
 	return leave.end(err)
 }
@@ -120,7 +125,7 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 }
 
 func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline bool) error {
-	if err := c.answer("purge", purgeAnswer{p, c.datasetsCache(), h, offline}); err != nil {
+	if err := c.answer("purge", purgeAnswer{p, c.datasetsCache(), h, offline, false}); err != nil {
 		return err
 	}
 	// An obligation or a doubt that is still open is status 3, even though the purge itself worked.
@@ -141,4 +146,5 @@ type purgeAnswer struct {
 	Cache   string      `json:"cache,omitempty"` // of Hugging Face datasets, which can hold copies of the images
 	Held    *heldImages `json:"held_without_a_grant,omitempty"`
 	Offline bool        `json:"-"` // no request was sent, as the user wished
+	Failed  bool        `json:"-"` // Reddit gave no answer, and an error says why
 }
