@@ -242,7 +242,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	}
 	c.said.object = r.WriteJSON // with --json
 	if !c.json {
-		err := c.answer("audit", auditAnswer{r.For(release + c.named()), sum, proof, f.details})
+		err := c.answer("audit", auditAnswer{r.For(release + c.named() + repeated("--grant", f.grant) + f.redditFlags.repeated()), sum, proof, f.details})
 		if err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func (c *command) leaveFor(
 		if is[*userfile.Fault](err) {
 			// Whoever takes a grant back may take the file away: the duty stays.
 			c.log.Warn("the grant cannot be read, and counts as missing", "error", err)
-			d.permit.grant, d.permit.fault = nil, &policy.GrantFault{Reason: "no_grant", Detail: err.Error()}
+			d.permit.grant, d.permit.fault = nil, &policy.GrantFault{Reason: "no_grant", Detail: err.Error(), Hint: noGrantHint}
 			err = nil
 		}
 		if err != nil {
@@ -70,10 +70,8 @@ func (c *command) leaveFor(
 	if offline {
 		return d, nil
 	}
-	// Real Reddit's answers say nothing about made-up posts, and would erase them all.
-	if f.rehearsal && len(r.connectTo) == 0 {
-		return nil, usageError("the posts of this workspace are made up, and Reddit does not know them: " +
-			"purge with --offline, or name the emulator with --connect-to")
+	if err := c.knowsPosts(ctx, f, r); err != nil {
+		return nil, err
 	}
 	approval, none, err := c.approvalFor(ctx, d, f)
 	if err != nil {
@@ -93,6 +91,27 @@ func (c *command) leaveFor(
 		config.Reddit, err = nil, nil
 	}
 	return d, err
+}
+
+// knowsPosts refuses to ask Reddit about posts of the emulator: its answers say nothing about them, and would erase
+// them all.
+func (c *command) knowsPosts(ctx context.Context, f *releaseFlags, r *redditFlags) error {
+	switch {
+	case len(r.connectTo) > 0:
+		return nil
+	case f.approval == madeUp:
+		return errMadeUp()
+	}
+	// A workspace that cannot be read is the job's own error.
+	last, _ := reading(ctx, c, func(ws *workspace.Workspace) (state.ApprovalNote, error) {
+		return state.ReadNote[state.ApprovalNote](ctx, ws)
+	})
+	if !f.rehearsal && last.Reference != madeUp {
+		return nil
+	}
+	return &problem{code: exitUsage,
+		err:  errors.New("the posts of this workspace are made up, and Reddit does not know them"),
+		hint: emulatorHint + "\nFor real posts take another workspace: -w DIR"}
 }
 
 // approvalFor returns the approval by which Reddit is asked: of a genuine grant, even one that has ended, else of
@@ -177,6 +196,12 @@ type heldImages struct {
 	Images int             `json:"images"`
 	Reason manifest.Reason `json:"reason"`
 	Detail string          `json:"detail"`
+	Hint   string          `json:"hint"`
+}
+
+// Over reports whether there was a grant that has ended.
+func (h *heldImages) Over() bool {
+	return h.Reason == "expired" || h.Reason == "approval_expired" || h.Reason == "revoked"
 }
 
 // held returns nil where a grant is in force, or none is needed.
@@ -189,7 +214,7 @@ func (d *duty) held(ctx context.Context, ws *workspace.Workspace, now time.Time)
 		return nil, nil
 	}
 	images, err := state.Held(ctx, ws)
-	return &heldImages{images, fault.Reason, fault.Detail}, err
+	return &heldImages{images, fault.Reason, fault.Detail, fault.Hint}, err
 }
 
 // end is how the job ends that has answered with this status: that Reddit was not asked is said whatever else is.

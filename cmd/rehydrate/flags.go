@@ -77,6 +77,33 @@ func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
 	cmd.Flags().StringVar(&f.cacert, "cacert", "", "")
 }
 
+// madeUp is the approval by which the emulator is asked.
+const madeUp = "DEMO"
+
+const emulatorHint = "name the emulator with --connect-to and --cacert, as rehydrate demo --serve prints them"
+
+func errMadeUp() error {
+	return &problem{err: fmt.Errorf("%s is an approval of the emulator, not of Reddit", madeUp), code: exitUsage,
+		hint: emulatorHint}
+}
+
+// repeated are these flags as they were typed, each after a space.
+func (f *redditFlags) repeated() string {
+	text := ""
+	for _, to := range f.connectTo {
+		text += repeated("--connect-to", to)
+	}
+	return text + repeated("--cacert", f.cacert)
+}
+
+// repeated is a flag with its value as a shell takes them, after a space; "" without a value.
+func repeated(flag, value string) string {
+	if value == "" {
+		return ""
+	}
+	return " " + flag + " " + shellWord(value)
+}
+
 func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string,
 	progress *pipeline.Progress) (*reddit.Client, error) {
 	o := reddit.Options{Approval: approval, Policy: pol, Version: build.Version(), Log: c.log, OnWait: progress.OnWait,
@@ -93,6 +120,9 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 	// Without an approval no credential is even read.
 	if o.Approval == "" {
 		return nil, reddit.ErrNoApproval
+	}
+	if o.Approval == madeUp && len(o.ConnectTo) == 0 {
+		return nil, errMadeUp()
 	}
 	o.Credentials, err = reddit.CredentialsFromEnv(getenv)
 	if err != nil {

@@ -182,8 +182,7 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 	case p.name == "" && required:
 		p.fault = &policy.GrantFault{Reason: "no_grant",
 			Detail: fmt.Sprintf("no grant was given for the release %q with the digest %s", rel.Name, rel.Digest),
-			Hint: "ask its maintainers for a grant, then put grant.json and grant.json.sig into the release folder, " +
-				"or name it with --grant FILE"}
+			Hint:   noGrantHint}
 		return p, nil
 	case p.name == "":
 		return nil, nil
@@ -220,6 +219,9 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 	}
 	return p, err
 }
+
+const noGrantHint = "if you have one, name it with --grant FILE, or put grant.json and grant.json.sig into the " +
+	"release folder; else ask the release's maintainers for one"
 
 // readSigned reads a file and the signature beside it, which may be missing.
 func readSigned(path string) (*policy.SignedFile, error) {

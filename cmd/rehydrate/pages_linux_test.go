@@ -117,6 +117,8 @@ var bareCommand = regexp.MustCompile(`(?m)^    rehydrate .*$`)
 
 var progressLine = regexp.MustCompile(`(?m)^rehydrate: (waiting|ask, fetch|[A-Za-z, ]+: \d+ of \d+).*\n`)
 
+var emulatorFlags = regexp.MustCompile(`\s+--connect-to\s+\S+\s+--cacert\s+\S+`)
+
 // do runs a command of a page and returns what it printed, as a terminal of 80 columns has it, without progress, and
 // its exit status.
 func (w *pageWorld) do(t testing.TB, command string, shows []string) (printed string, status int) {
@@ -138,6 +140,7 @@ func (w *pageWorld) do(t testing.TB, command string, shows []string) (printed st
 	}
 	check(t, tty.Close())
 	printed = <-screen + progressLine.ReplaceAllString(stderr.String(), "")
+	printed = emulatorFlags.ReplaceAllString(printed, "") // which the reader did not type
 	return strings.ReplaceAll(printed, w.dir, "/srv"), cmd.ProcessState.ExitCode()
 }
 

@@ -160,16 +160,20 @@ func (c *command) again(flag string) string {
 		if arg == "--" && !ends { // behind it nothing is a flag
 			words, ends = append(words, flag), true
 		}
-		if plainArg.MatchString(arg) {
-			words = append(words, arg)
-		} else {
-			words = append(words, "'"+strings.ReplaceAll(arg, "'", `'\''`)+"'")
-		}
+		words = append(words, shellWord(arg))
 	}
 	if !ends {
 		words = append(words, flag)
 	}
 	return strings.Join(words, " ")
+}
+
+// shellWord is an argument as a shell takes it.
+func shellWord(arg string) string {
+	if plainArg.MatchString(arg) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 // plainArg is an argument in which a shell sees nothing but itself.

@@ -72,6 +72,9 @@ func (f *runFlags) registerConfirm(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "")
 }
 
+// repeated are the flags of this command that another one about the same workspace needs as well, each after a space.
+func (f *runFlags) repeated() string { return repeated("--grant", f.grant) + f.redditFlags.repeated() }
+
 // reads reports whether the job reads images itself.
 func (f *runFlags) reads() bool { return !f.merge && f.shards == 0 }
 
@@ -92,7 +95,7 @@ func (c *command) doRun(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	return c.conclude(summary, path)
+	return c.conclude(summary, c.nextRecheck(path, &f))
 }
 
 // rehydrate is the job that run, cluster and demo share.

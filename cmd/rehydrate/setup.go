@@ -132,7 +132,7 @@ func (c *command) ownWorkspace(ctx context.Context, config pipeline.Config, f *r
 	if is[*workspace.OtherRelease](err) || is[*pipeline.UnknownRetry](err) {
 		return err
 	}
-	return nil // a workspace that cannot be read is the run's own error
+	return c.knowsPosts(ctx, &f.releaseFlags, &f.redditFlags) // a workspace that cannot be read is the run's own error
 }
 
 // findOCR finds the ocr program: as it was named, next to this one, or on PATH.

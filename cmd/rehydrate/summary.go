@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -248,14 +249,24 @@ type statusReport struct {
 // A runAnswer is what run prints.
 type runAnswer struct {
 	state.Summary
-	Path string `json:"-"` // of the release; empty where nothing is to be typed next
+	Next string `json:"-"` // the recheck that is to be scheduled; empty where nothing is to be typed next
 }
 
-func (c *command) conclude(s state.Summary, path string) error {
-	if err := c.answer("run", runAnswer{s, path}); err != nil {
+// conclude prints what a run did, and the recheck to type next, if any.
+func (c *command) conclude(s state.Summary, next string) error {
+	if err := c.answer("run", runAnswer{s, next}); err != nil {
 		return err
 	}
 	return statusOf(s)
+}
+
+// nextRecheck is the recheck that follows a run. It has the flags of the run without which it would ask elsewhere, or
+// by another leave. A list is rechecked by the copy in the workspace, which every run renews.
+func (c *command) nextRecheck(path string, f *runFlags) string {
+	if manifest.IsList(path) {
+		path = filepath.Join(c.workspace, manifest.ListName)
+	}
+	return "rehydrate recheck " + shellWord(path) + c.named() + f.repeated()
 }
 
 func statusOf(s state.Summary) error {
