@@ -20,6 +20,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 )
 
 const demoSeed = 1
@@ -29,51 +30,75 @@ var (
 	demoRelease string
 	//go:embed demo/policy.toml
 	demoPolicy string // asks faster than a policy for Reddit should: the emulator is on this machine
-	//go:embed demo/look.txt
-	demoLook string // what a demo prints last
 )
 
+// demoFlags are the flags of demo.
+type demoFlags struct {
+	runFlags
+	release string   // empty for the built-in one
+	sample  int      // of its posts; 0 takes all
+	deleted []string // posts that their authors deleted
+	serve   bool
+}
+
 func (c *command) demoCommand() *cobra.Command {
-	var (
-		f       runFlags
-		release string
-		sample  int
-		serve   bool
-	)
+	var f demoFlags
 	cmd := c.workspaceCommand("demo", noArgs, func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("workspace") {
-			// Never the folder of a real run: what is made up must not end among what is real.
-			c.workspace = filepath.Join("rehydrate-demo", "rehydrated")
-			switch {
-			case serve:
-				c.workspace = filepath.Join("rehydrate-demo", "served")
-			case sample > 0: // of other posts than those of another sample
-				c.workspace = filepath.Join("rehydrate-demo", fmt.Sprint("rehearsal-", sample))
-			case release != "":
-				c.workspace = filepath.Join("rehydrate-demo", "rehearsal")
-			}
+			c.workspace = f.folder()
 		}
 		switch sampled := cmd.Flags().Changed("posts"); {
-		case sampled && release == "":
+		case sampled && f.release == "":
 			return usageError("--posts needs --release RELEASE, of which it takes a sample")
-		case sampled && serve:
+		case sampled && f.serve:
 			return usageError("--posts and --serve exclude each other; leave one of them out")
-		case sampled && sample < 1:
-			return usageError("--posts takes a number from 1 on, not %d", sample)
+		case sampled && f.sample < 1:
+			return usageError("--posts takes a number from 1 on, not %d", f.sample)
 		}
 		f.rehearsal = true
-		return c.demo(cmd.Context(), f, release, sample, serve)
+		return c.demo(cmd.Context(), f)
 	})
 	f.register(cmd)
-	cmd.Flags().StringVar(&release, "release", "", "")
-	cmd.Flags().IntVar(&sample, "posts", 0, "")
+	cmd.Flags().StringVar(&f.release, "release", "", "")
+	cmd.Flags().IntVar(&f.sample, "posts", 0, "")
+	cmd.Flags().StringSliceVar(&f.deleted, "delete", nil, "")
 	cmd.Flags().StringVar(&f.policy, "policy", "", "")
-	cmd.Flags().BoolVar(&serve, "serve", false, "")
+	cmd.Flags().BoolVar(&f.serve, "serve", false, "")
 	return cmd
 }
 
-func (c *command) demo(ctx context.Context, f runFlags, release string, sample int, serve bool) error {
-	posts, path, err := c.demoPosts(ctx, release, sample, &f)
+// folder is the workspace without -w: never that of a real run, for what is made up must not end among what is real,
+// nor that of another rehearsal.
+func (f *demoFlags) folder() string {
+	name := "rehearsal"
+	switch {
+	case f.serve:
+		name = "served"
+	case f.release == "":
+		name = "rehydrated"
+	}
+	if f.release != "" {
+		at := filepath.Clean(f.release)
+		if whole, err := filepath.Abs(at); err == nil { // "." has a name, too
+			at = whole
+		}
+		at = filepath.Base(at)
+		if !isReleaseFolder(f.release) { // it is a file
+			at = strings.TrimSuffix(at, filepath.Ext(at))
+		}
+		name += "-" + at
+	}
+	if f.sample > 0 { // of other posts than those of another sample
+		name += fmt.Sprint("-", f.sample)
+	}
+	return filepath.Join("rehydrate-demo", name)
+}
+
+func (c *command) demo(ctx context.Context, f demoFlags) error {
+	posts, path, err := c.demoPosts(ctx, &f)
+	if err == nil {
+		err = deleteByAuthors(posts, f.deleted)
+	}
 	if err != nil {
 		return err
 	}
@@ -97,13 +122,40 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 	}
 	// From here on the demo is a run: only the addresses and the credentials differ.
 	f.connectTo = []string{emulator.ConnectTo()}
-	f.approval = "DEMO"
+	f.approval = madeUp
 	env := map[string]string{"REDDIT_CLIENT_ID": emulator.ClientID, "REDDIT_CLIENT_SECRET": emulator.Secret,
 		"REDDIT_USERNAME": "demo_user",
 		"IMGUR_CLIENT_ID": emulator.ImgurClientID}
-	if serve {
+	if f.serve {
 		return c.serve(ctx, f, env, path)
 	}
+	fmt.Fprintf(c.stdout, "demo: %d made-up posts on the built-in emulator at %s; nothing leaves this machine\n%s",
+		len(posts), emulator.Addr(), f.rehearsed)
+	for _, id := range f.deleted {
+		fmt.Fprintf(c.stdout, "%s was deleted by its author\n", id)
+	}
+	fmt.Fprintln(c.stdout)
+	return c.rehearse(ctx, f, env, path)
+}
+
+// deleteByAuthors has the authors of some posts delete them.
+func deleteByAuthors(posts []redditemu.Post, ids []string) error {
+	for _, text := range ids {
+		id, err := manifest.ParsePostID(text)
+		if err != nil {
+			return usageError("--delete: %w", err)
+		}
+		i := slices.IndexFunc(posts, func(p redditemu.Post) bool { return p.ID == id })
+		if i < 0 {
+			return usageError("--delete: the release has no post %s", id)
+		}
+		posts[i].Condition, posts[i].RemovedBy = redditemu.Deleted, ""
+	}
+	return nil
+}
+
+// rehearse runs the release on the emulator, and says what to look at.
+func (c *command) rehearse(ctx context.Context, f demoFlags, env map[string]string, path string) error {
 	getenv := func(name string) string {
 		if v, ok := env[name]; ok {
 			return v
@@ -113,9 +165,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 		}
 		return c.getenv(name)
 	}
-	fmt.Fprintf(c.stdout, "demo: %d made-up posts on the built-in emulator at %s; nothing leaves this machine\n%s\n",
-		len(posts), emulator.Addr(), f.rehearsed)
-	summary, err := c.rehydrate(ctx, path, f, getenv)
+	summary, err := c.rehydrate(ctx, path, f.runFlags, getenv)
 	if err == nil {
 		err = c.conclude(summary, "")
 	}
@@ -123,9 +173,20 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 	if err != nil && !errors.As(err, &status) {
 		return err
 	}
-	fmt.Fprintf(c.stdout, demoLook, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"),
-		path, c.workspace)
-	if release == "" && status == exitRetry {
+	look := demoLook{Path: shellWord(path), BuiltIn: f.release == "", List: manifest.IsList(path), Deleted: f.deleted}
+	if len(f.deleted) == 0 {
+		id, failed := c.loneRow(ctx)
+		if failed != nil {
+			return failed
+		}
+		if id != "" {
+			look.Again = c.again("--delete " + string(id))
+		}
+	}
+	if failed := c.render(c.stdout, "demo", look); failed != nil {
+		return failed
+	}
+	if look.BuiltIn && status == exitRetry {
 		// One post of the demo has an image host that always fails, to show what that
 		// looks like: a demo that shows it has succeeded.
 		return nil
@@ -133,15 +194,47 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 	return err
 }
 
+// A demoLook is what a demo says last.
+type demoLook struct {
+	Path    string // of the release, as a shell takes it
+	BuiltIn bool   // the release is the built-in one
+	List    bool   // it is a list of ids, without labels
+	Deleted []string
+	Again   string // the command with one more post deleted; empty where that would show nothing
+}
+
+// loneRow returns a post in the dataset whose deletion would take out one row and let none in; "" for none.
+func (c *command) loneRow(ctx context.Context) (manifest.PostID, error) {
+	var kept []manifest.PostID
+	other := map[manifest.PostID]bool{"": true} // posts with near-duplicates or other images
+	_, err := reading(ctx, c, func(ws *workspace.Workspace) (any, error) {
+		for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
+			switch {
+			case err != nil:
+				return nil, err
+			case rec.Result == nil:
+				continue
+			case rec.Key.Image > 0:
+				other[rec.ID] = true
+			case rec.Result.Outcome == manifest.Kept:
+				kept = append(kept, rec.ID)
+			}
+			other[rec.Result.DuplicateOf.ID] = true
+		}
+		return nil, nil
+	})
+	kept = append(slices.DeleteFunc(kept, func(id manifest.PostID) bool { return other[id] }), "")
+	return kept[0], err
+}
+
 // demoPosts are the posts to emulate, and the path of the release to run.
-func (c *command) demoPosts(ctx context.Context, release string, sample int, f *runFlags) ([]redditemu.Post, string,
-	error) {
-	if release == "" {
+func (c *command) demoPosts(ctx context.Context, f *demoFlags) ([]redditemu.Post, string, error) {
+	if f.release == "" {
 		annotations, posts := redditemu.Demo(demoSeed)
 		path, err := writeDemoRelease(filepath.Join("rehydrate-demo", "release"), annotations)
 		return posts, path, err
 	}
-	rel, err := c.openRelease(ctx, release)
+	rel, err := c.openRelease(ctx, f.release)
 	if err != nil {
 		return nil, "", err
 	}
@@ -162,12 +255,12 @@ func (c *command) demoPosts(ctx context.Context, release string, sample int, f *
 		}
 		of[e.Key.ID] = n
 	}
-	if sample > 0 && sample < len(ids) {
+	if f.sample > 0 && f.sample < len(ids) {
 		// By chance, which is always the same: every tenth post could be one of a kind.
 		order := slices.SortedFunc(slices.Values(ids), func(a, b manifest.PostID) int {
 			return cmp.Compare(redditemu.Hash64(string(a)), redditemu.Hash64(string(b)))
 		})
-		for _, id := range order[sample:] {
+		for _, id := range order[f.sample:] {
 			delete(of, id)
 		}
 		ids = slices.DeleteFunc(ids, func(id manifest.PostID) bool { return of[id].entries == 0 })
@@ -178,7 +271,7 @@ func (c *command) demoPosts(ctx context.Context, release string, sample int, f *
 		f.rehearsed.entries += n.entries
 		f.rehearsed.digests += n.digests
 	}
-	return redditemu.Rehearsal(ids, f.rehearsed.images, demoSeed), release, nil
+	return redditemu.Rehearsal(ids, f.rehearsed.images, demoSeed), f.release, nil
 }
 
 // A rehearsal is a release as the emulator answers for it.
@@ -245,13 +338,17 @@ func writeDemoRelease(dir string, annotations []byte) (string, error) {
 }
 
 // serve keeps the emulator up until the user stops it.
-func (c *command) serve(ctx context.Context, f runFlags, env map[string]string, release string) error {
+func (c *command) serve(ctx context.Context, f demoFlags, env map[string]string, release string) error {
 	self, err := c.executable()
 	if err != nil {
 		self = "rehydrate" // then it is on PATH
 	}
-	run := fmt.Sprintf("%s run %s --approval DEMO --connect-to %s --cacert %s -w %s",
-		self, release, f.connectTo[0], f.cacert, c.workspace)
+	leave, note, err := c.servedLeave(ctx, release)
+	if err != nil {
+		return err
+	}
+	run := shellWord(self) + " run " + shellWord(release) + leave + f.redditFlags.repeated() +
+		repeated("-w", c.workspace)
 	if c.json {
 		_, err = c.bare.Write(toJSON(map[string]any{"environment": env, "run": run}))
 		c.said.delivered = true // now: what comes later is only that it ends
@@ -264,10 +361,42 @@ func (c *command) serve(ctx context.Context, f runFlags, env map[string]string, 
 	if err != nil {
 		return err
 	}
+	if note != "" {
+		fmt.Fprintf(c.stderr, "rehydrate: %s\n", note)
+	}
 	fmt.Fprintln(c.stderr, "rehydrate: the emulator answers until you press Ctrl-C")
 	select {
 	case <-c.stop:
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// servedLeave returns the flags by which a run of a served release has leave, as for Reddit, and what to do where the
+// release's grant does not count.
+func (c *command) servedLeave(ctx context.Context, release string) (flags, note string, err error) {
+	rel, err := c.openManifest(ctx, release)
+	if err != nil {
+		return "", "", err
+	}
+	pol, err := policyOf(rel)
+	if err != nil {
+		return "", "", err
+	}
+	permit, err := c.findGrant(ctx, rel, pol.Access.GrantRequired, "")
+	if err != nil {
+		return "", "", err
+	}
+	if permit == nil {
+		return " --approval " + madeUp, "", nil
+	}
+	fault := permit.judge(c.now()) // a grant names its approval
+	switch {
+	case fault == nil:
+		return "", "", nil
+	case fault.Reason == "no_grant":
+		return " --grant grant.json",
+			"this release asks for a grant, also here: put the file of yours in place of grant.json", nil
+	}
+	return "", fmt.Sprintf("this release asks for a grant, also here (%s): %s", fault.Reason, fault.Detail), nil
 }

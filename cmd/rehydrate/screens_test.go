@@ -38,7 +38,7 @@ var screenValues = map[string]any{
 	"statement":         audit.StatementCheck{},
 	"log":               auditlog.FolderReport{},
 	"merged":            mergedAnswer{}, "split": shardsAnswer{}, "work": workAnswer{},
-	"dedupe": dedupeAnswer{}, "diff": diff.Report{}, "doctor": doctorAnswer{}, "explain": report.Explanation{},
+	"dedupe": dedupeAnswer{}, "demo": demoLook{}, "diff": diff.Report{}, "doctor": doctorAnswer{}, "explain": report.Explanation{},
 	"export":           state.CopyReport{},
 	"export-digests":   digestsAnswer{},
 	"export-list":      copiesAnswer{},
