@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"rehydrate/manifest/table"
 )
@@ -40,6 +41,7 @@ func (r *Release) match(header []string) error {
 	if r.columns["id"] == "" && len(m.problems) == 0 {
 		m.missing("no column of post ids was found", "id")
 	}
+	var lacking []Category
 	for _, c := range r.Schema.Categories {
 		if oneHot, ok := r.oneHot[c.Name]; ok {
 			for _, name := range oneHot {
@@ -49,9 +51,10 @@ func (r *Release) match(header []string) error {
 		}
 		r.columns[c.Name] = m.find(c.Name, categoryAliases(&c))
 		if r.columns[c.Name] == "" && !r.isTable {
-			m.missing(fmt.Sprintf("no column was found for category %s (%s)", c.Name, c.Title), c.Name)
+			lacking = append(lacking, c)
 		}
 	}
+	m.lacks(lacking)
 	for _, c := range r.Schema.Columns {
 		r.columns[c.Name] = m.find(c.Name, []string{FoldColumn(c.Name)})
 		if r.columns[c.Name] == "" {
@@ -114,8 +117,28 @@ func (m *matcher) check(name string) {
 	m.toml.Add(m.named[name], fmt.Sprintf("the manifest has no column %s", table.Quote(name)), hint)
 }
 
+// lacks reports categories without a column. A file without a release.toml has the columns of FigSIM or is another
+// dataset: then one line says so, for its reader never asked for FigSIM's categories.
+func (m *matcher) lacks(categories []Category) {
+	if m.toml == nil && len(categories) > 0 {
+		var names []string
+		for _, c := range categories {
+			names = append(names, c.Name)
+		}
+		m.missing("a file without release.toml needs FigSIM's columns, and this one lacks "+List(names), "")
+		return
+	}
+	for _, c := range categories {
+		m.missing(fmt.Sprintf("no column was found for category %s (%s)", c.Name, c.Title), c.Name)
+	}
+}
+
 func (m *matcher) missing(message, key string) {
-	hint := "rehydrate init DIR --manifest FILE makes a release of this file, in which its columns are named"
+	file := m.ManifestPath
+	if strings.ContainsFunc(file, unicode.IsSpace) {
+		file = table.Quote(file)
+	}
+	hint := "make a release of this file, which names its columns: rehydrate init DIR --manifest " + file
 	switch {
 	case len(m.header) == 1 && strings.ContainsAny(m.header[0], ";\t,"):
 		hint = "the fields seem to have another separator: save the file as .csv with commas or as .tsv with tabs"

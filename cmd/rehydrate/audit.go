@@ -242,7 +242,8 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	}
 	c.said.object = r.WriteJSON // with --json
 	if !c.json {
-		err := c.answer("audit", auditAnswer{r.For(release + c.named() + repeated("--grant", f.grant) + f.redditFlags.repeated()), sum, proof, f.details})
+		again := release + c.named() + repeated("--grant", f.grant) + f.redditFlags.repeated()
+		err := c.answer("audit", auditAnswer{r.For(again), sum, proof, f.details})
 		if err != nil {
 			return err
 		}

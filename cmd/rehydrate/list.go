@@ -81,17 +81,15 @@ func (c *command) sayList(config pipeline.Config, f *releaseFlags) {
 	if c.quiet || !config.Release.IsList() {
 		return
 	}
-	fmt.Fprintf(c.stderr, "rehydrate: %s is a list of ids: the dataset has images and their text, one split, and "+
-		"no labels\n",
-		config.Release.ManifestPath)
-	if f.policy != "" {
-		fmt.Fprintf(c.stderr, "rehydrate: no release's policy stands behind it; %s holds\n", f.policy)
-		return
+	rules := f.policy + " has its rules"
+	if f.policy == "" {
+		rules = fmt.Sprintf("cautious rules hold (%g requests a minute, Reddit's image hosts alone, nothing filtered "+
+			"out); --policy FILE names others, -v prints these", config.Policy.Reddit.RequestsPerMinute)
 	}
-	fmt.Fprint(c.stderr, "rehydrate: no release's policy stands behind it. This one holds, unless --policy names "+
-		"another:\n\n")
-	for line := range strings.Lines(string(policy.CautiousTOML())) {
-		fmt.Fprint(c.stderr, strings.TrimRight("    "+line, " \n")+"\n")
+	fmt.Fprintf(c.stderr, "rehydrate: %s is a list of ids: one split, no labels; %s\n", config.Release.ManifestPath, rules)
+	if f.policy == "" && c.verbose {
+		for line := range strings.Lines(string(policy.CautiousTOML())) {
+			fmt.Fprint(c.stderr, strings.TrimRight("    "+line, " \n")+"\n")
+		}
 	}
-	fmt.Fprintln(c.stderr)
 }

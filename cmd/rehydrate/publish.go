@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,7 +87,9 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 	// What a workspace knows of removals and words is taken into account if it is there, whether it was named or not.
 	rehearsal, err := c.isRehearsal(ctx, opened.Release)
 	if rehearsal {
-		err = &workspace.OtherRelease{Have: "a rehearsal of " + opened.Name, Want: opened.Name}
+		err = &problem{err: &workspace.OtherRelease{Have: "a rehearsal of " + opened.Name, Want: opened.Name},
+			code: exitUsage,
+			hint: "a rehearsal's workspace cannot be published from: to try that, use rehydrate demo --serve"}
 	}
 	hand := c.examine
 	if f.checked {
@@ -153,19 +156,24 @@ func publishedRows(items []publish.Item) (rows struct{ First, All [][2]string })
 	return rows
 }
 
-// again is the command that was typed, with one more flag, as a shell takes it.
-func (c *command) again(flag string) string {
-	words, ends := []string{"rehydrate"}, false
-	for _, arg := range c.args {
-		if arg == "--" && !ends { // behind it nothing is a flag
-			words, ends = append(words, flag), true
+// again is the command that was typed, with some flags more, and without others, as a shell takes it.
+func (c *command) again(more string, without ...string) string {
+	words, after := []string{"rehydrate"}, []string{}
+	for i, arg := range c.args {
+		if arg == "--" { // behind it nothing is a flag
+			for _, rest := range c.args[i:] {
+				after = append(after, shellWord(rest))
+			}
+			break
 		}
-		words = append(words, shellWord(arg))
+		if !slices.Contains(without, arg) {
+			words = append(words, shellWord(arg))
+		}
 	}
-	if !ends {
-		words = append(words, flag)
+	if more != "" {
+		words = append(words, more)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(append(words, after...), " ")
 }
 
 // shellWord is an argument as a shell takes it.

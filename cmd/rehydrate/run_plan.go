@@ -17,8 +17,11 @@ import (
 // A planner says what a job would ask and take.
 type planner func(context.Context, pipeline.Config) (pipeline.RunPlan, error)
 
-// planRun says what a job would do, without a request and without making a workspace.
-func (c *command) planRun(ctx context.Context, path string, f runFlags, planned planner) error {
+// planRun says what a job would do, without a request and without making a workspace. start returns the command that
+// does it.
+func (c *command) planRun(
+	ctx context.Context, path string, f runFlags, planned planner, start func(context.Context, pipeline.Config) string,
+) error {
 	config, err := c.prepare(ctx, path, &f.releaseFlags, f.filters)
 	if err == nil {
 		err = f.ocrFlags.check()
@@ -50,8 +53,25 @@ func (c *command) planRun(ctx context.Context, path string, f runFlags, planned 
 		return err
 	}
 	return c.answer("run-plan", planAnswer{plan, config.Release.Name, f.workers,
-		config.Policy.Reddit.RequestsPerMinute, free, dir, ruleOf(plan)})
+		config.Policy.Reddit.RequestsPerMinute, free, dir, ruleOf(plan), start(ctx, config)})
 }
+
+// toRun is the command that does what the plan of a run says: the one that was typed, with the leave that it lacks.
+func (c *command) toRun(f *releaseFlags) func(context.Context, pipeline.Config) string {
+	return func(ctx context.Context, config pipeline.Config) string {
+		lacks := ""
+		switch p, err := c.findGrant(ctx, config.Release, config.Policy.Access.GrantRequired, f.grant); {
+		case err != nil: // the run says what is wrong with the grant
+		case p == nil && f.approval == "":
+			lacks = "--approval REF"
+		case p != nil && p.name == "":
+			lacks = "--grant FILE"
+		}
+		return c.again(lacks, dryRun)
+	}
+}
+
+const dryRun = "--dry-run"
 
 // A planAnswer is what run and recheck print with --dry-run.
 type planAnswer struct {
@@ -62,6 +82,7 @@ type planAnswer struct {
 	Free    int64    `json:"free"`
 	Dir     string   `json:"-"`
 	Rule    []string `json:"rule"`
+	Start   string   `json:"-"` // the command that does it
 }
 
 // warnOfTime says at the start of a job, which is planned so, that it cannot honour removals in time.
@@ -92,7 +113,8 @@ func ruleOf(p pipeline.RunPlan) []string {
 	case p.Parts > 0:
 		return []string{
 			"the run takes " + lasts(p.All) + ", and", within + ":",
-			fmt.Sprintf("make %d parts of at most %s posts each, in manifest order,", p.Parts, humanize.Comma(int64(p.Part))),
+			fmt.Sprintf("make %d parts of at most %s posts each, in the order of the annotations file,", p.Parts,
+				humanize.Comma(int64(p.Part))),
 			"every part a release with a workspace of its own, and run one after the other;",
 			"ask about the finished ones again with recheck in that time, which takes",
 			lasts(p.Sweep) + " for all posts"}
