@@ -28,6 +28,7 @@ import (
 type finding struct {
 	Name  string `json:"name"`
 	OK    bool   `json:"ok"`
+	Note  bool   `json:"note,omitempty"` // it could not be checked, and the user has to see to it
 	Found string `json:"found"`
 	Hint  string `json:"hint,omitempty"` // how to get what is missing
 }
@@ -36,17 +37,24 @@ type finding struct {
 type doctorAnswer struct {
 	OK     bool      `json:"ok"`
 	Checks []finding `json:"checks"`
+	Failed []string  `json:"-"` // the names of the checks that did
+	Run    string    `json:"-"` // the run that can be typed where all is well
 }
 
 // An examination is what doctor looks at. Each of its checks says what it found, nothing where there is nothing to look
-// at, or what is missing, if need be as a problem whose hint says how to get it.
+// at, what it cannot check as an unchecked, or what is missing, if need be as a problem whose hint says how to get it.
 type examination struct {
 	*command
 	program string // ocr
 	release string // empty for none
+	grant   string // its file; empty for that of the release folder
 	opened  checkedRelease
 	parts   []finding // what ocr found
+	granted bool      // a grant is in force, which names the approval
 }
+
+// An unchecked is what doctor cannot check.
+type unchecked struct{ error }
 
 func (c *command) doctorCommand() *cobra.Command {
 	x := &examination{command: c}
@@ -56,6 +64,7 @@ func (c *command) doctorCommand() *cobra.Command {
 			return x.run(cmd.Context())
 		})
 	registerProgram(cmd, &x.program)
+	cmd.Flags().StringVar(&x.grant, "grant", "", "")
 	return cmd
 }
 
@@ -69,13 +78,15 @@ func (x *examination) run(ctx context.Context) error {
 	}{
 		{"program", x.self}, {"ocr", x.reader}, {"credentials", x.credentials}, {"imgur", x.imgur},
 		{"proxy", x.proxy}, {"disk", x.disk}, {"cache", x.cache}, {"clock", x.clock}, {"workspace", x.space},
-		{"release", x.releaseFiles}, {"policy", x.releasePolicy},
+		{"release", x.releaseFiles}, {"policy", x.releasePolicy}, {"approval", x.approval},
 	} {
 		found, err := check.look(ctx)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		switch {
+		case is[unchecked](err):
+			findings = append(findings, finding{Name: check.name, OK: true, Note: true, Found: err.Error()})
 		case err != nil:
 			code, hint := diagnose(err)
 			if code != exitRejected {
@@ -93,8 +104,26 @@ func (x *examination) run(ctx context.Context) error {
 		}
 		findings, x.parts = append(findings, x.parts...), nil
 	}
-	healthy := !slices.ContainsFunc(findings, sick)
-	return x.answerHolds("doctor", doctorAnswer{healthy, findings}, healthy, exitCode(status))
+	answer := doctorAnswer{Checks: findings, Run: x.toRun()}
+	for _, f := range findings {
+		if sick(f) {
+			answer.Failed = append(answer.Failed, f.Name)
+		}
+	}
+	answer.OK = answer.Failed == nil
+	return x.answerHolds("doctor", answer, answer.OK, exitCode(status))
+}
+
+// toRun is the run for which doctor looked.
+func (x *examination) toRun() string {
+	run := "rehydrate run RELEASE"
+	if x.opened.Release != nil {
+		run = "rehydrate run " + shellWord(x.release)
+	}
+	if !x.granted {
+		run += " --approval REF"
+	}
+	return run + repeated("--grant", x.grant) + x.named()
 }
 
 // missing is an error with the way to get what is missing.
@@ -145,7 +174,7 @@ func (x *examination) reader(ctx context.Context) (string, error) {
 // credentials reports whether each one is there, never its value.
 func (x *examination) credentials(context.Context) (string, error) {
 	if _, err := reddit.CredentialsFromEnv(x.getenv); err != nil {
-		return "", rejected(err, credentialsHint)
+		return "", badCredentials(x.getenv, err)
 	}
 	return "REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME are set and well-formed; whether Reddit takes them, a run shows", nil
 }
@@ -303,7 +332,30 @@ func (x *examination) releasePolicy(context.Context) (string, error) {
 	}
 	need := "no grant is needed"
 	if pol.Access.GrantRequired {
-		need = "a grant is needed: rehydrate grant check says whether there is one"
+		need = "a grant is needed"
 	}
 	return "sha256 " + pol.Digest() + "; " + need, nil
+}
+
+// approval looks for the grant of the release, which names Reddit's approval. Without one only the user knows of it.
+func (x *examination) approval(ctx context.Context) (string, error) {
+	if x.opened.Release != nil {
+		pol, err := policyOf(x.opened.Release)
+		if err != nil {
+			return "", nil // the finding of the policy says so
+		}
+		permit, err := x.findGrant(ctx, x.opened.Release, pol.Access.GrantRequired, x.grant)
+		if err != nil {
+			return "", err
+		}
+		if permit != nil {
+			if fault := permit.judge(x.now()); fault != nil {
+				return "", fault
+			}
+			x.granted = true
+			return fmt.Sprintf("the grant %s names it: %s", permit.name, permit.grant.Approval.Reference), nil
+		}
+	}
+	return "", unchecked{errors.New("not checked: run needs --approval REF, the reference that Reddit gave your study " +
+		"(docs/researcher.md, step 1)")}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,8 @@ func (c *command) leaveFor(
 	config.Reddit, err = r.client(c, approval, config.Policy, c.getenv, config.Progress)
 	if p, ok := errors.AsType[*problem](err); ok && p.code == exitRejected { // credentials are missing
 		d.unasked = &problem{err: fmt.Errorf("no request went to Reddit: %w", p.err), code: p.code,
-			hint: "what was known to be deleted is removed; for the rest " + p.hint}
+			hint: "what was known to be deleted is removed; for the rest " +
+				cmp.Or(p.hint, "mend that, and run the same command again")}
 		config.Reddit, err = nil, nil
 	}
 	return d, err

@@ -126,7 +126,7 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 	}
 	o.Credentials, err = reddit.CredentialsFromEnv(getenv)
 	if err != nil {
-		return nil, rejected(err, credentialsHint)
+		return nil, badCredentials(getenv, err)
 	}
 	o.ImgurClientID, err = reddit.ImgurClientIDFromEnv(getenv)
 	if err != nil {
@@ -155,6 +155,14 @@ const (
 		"or the same names with _FILE for files of mode 0600"
 	imgurHint = "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"
 )
+
+// badCredentials is a fault of the credentials. How to get some helps only where one is missing.
+func badCredentials(getenv func(string) string, fault error) error {
+	if noCredentials(getenv) == nil {
+		return rejected(fault, "")
+	}
+	return rejected(fault, credentialsHint)
+}
 
 func rejected(err error, hint string) error {
 	return &problem{err: err, code: exitRejected, hint: hint}
