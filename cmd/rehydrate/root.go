@@ -136,8 +136,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitFailed, noOCR.Hint
 	case errors.Is(err, reddit.ErrNoApproval):
 		return exitRejected,
-			"Reddit asks for approval before any use of its API, research included: apply to Reddit for Researchers,\n" +
-				"then name the approval with --approval REF"
+			"Reddit asks for approval before any use of its API, research included: apply to Reddit for Researchers\n" +
+				"(docs/researcher.md, step 1), then name the approval with --approval REF"
 	case errors.Is(err, endpoint.ErrNotLocal):
 		return exitUsage,
 			"images stay on this machine unless you say who gets them and why: --third-party NAME --note WHY"

@@ -63,7 +63,7 @@ func (c *command) setUp(
 		)
 	case f.approval == "":
 		lacks(reddit.ErrNoApproval,
-			"Reddit's approval of your use: apply to Reddit for Researchers, then --approval REF")
+			"Reddit's approval of your use: --approval REF (docs/researcher.md, step 1)")
 	}
 	lacks(
 		noCredentials(getenv),
