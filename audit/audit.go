@@ -55,6 +55,14 @@ type Finding struct {
 	Where string        `json:"where"`
 	What  []string      `json:"what"` // how each of them is known
 	Do    string        `json:"do"`
+	Removal
+}
+
+// A Removal says why a post must be gone. It is empty for a change of the record.
+type Removal struct {
+	Why   string     `json:"why,omitempty"`         // in words
+	Since *time.Time `json:"known_since,omitempty"` // when the post was first known as removed; nil if no source says it
+	Due   *time.Time `json:"gone_by,omitempty"`     // by when it must be gone
 }
 
 // An Open thing could not be asked, read or told, and somebody can do something about it.
@@ -137,7 +145,25 @@ type Scope struct {
 	Rehearsal      bool           `json:"rehearsal,omitempty"`
 	Copies         int            `json:"copies"` // registered, that are there
 	Named          int            `json:"named"`  // files and folders that the auditor named
+	Looked         []Looked       `json:"looked"` // how many of the files lie where
 }
+
+// A Looked is a place whose files were looked at.
+type Looked struct {
+	Where string    `json:"where"` // as the auditor named it; the path of a workspace or a copy
+	Kind  PlaceKind `json:"kind"`
+	Files int       `json:"files"`
+}
+
+// A PlaceKind says what a Looked is.
+type PlaceKind string
+
+// The kinds of places.
+const (
+	InWorkspace PlaceKind = "workspace"
+	InCopy      PlaceKind = "copy"
+	InNamed     PlaceKind = "named"
+)
 
 // An AuditedFile is a file that was looked at.
 type AuditedFile struct {
@@ -145,6 +171,7 @@ type AuditedFile struct {
 	SHA256 SHA256 `json:"sha256"`
 	Size   int64  `json:"bytes"`
 	Rows   int    `json:"rows"` // of a Parquet
+	in     int    // the place of Scope.Looked that it lies in
 }
 
 // A SHA256 is a digest, in hex as text.
@@ -194,6 +221,7 @@ type Standing struct {
 	Stale      bool            `json:"stale"`
 	why        string          // the state and its source, in words
 	goneAs     manifest.PostState
+	removal    Removal
 }
 
 // A Config is what an audit works with.
@@ -286,7 +314,8 @@ func (a *audit) readRelease(ctx context.Context) error {
 		Duties: []Duty{}, Limits: []string{}, Totals: map[string]int{}, Notes: []string{}, Posts: []*AuditedPost{},
 		Known: Known{States: map[string]int{}}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
-		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []*AuditedFile{}}
+		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []*AuditedFile{},
+		Looked: []Looked{}}
 	for e, err := range a.Release.Entries(ctx) {
 		if err != nil {
 			return fmt.Errorf("read the release: %w", err)
@@ -296,6 +325,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash == "" {
 			continue
 		}
+		r.Known.Published++
 		k := a.known(e.ID, e.Key.String())
 		a.gone.add(k, parseDigest(e.SHA256), parseDigest(e.StrippedSHA256), parseDigest(e.PixelsSHA256))
 		// A manifest is written by others: a hash of another length is of another kind.

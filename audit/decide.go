@@ -32,7 +32,8 @@ type spot struct{ where, do string }
 const (
 	doPurge   = "rehydrate purge RELEASE"
 	doRun     = "rehydrate run RELEASE"
-	doExplain = "have the maintainers explain it"
+	doExplain = "ask the holder of the workspace to explain it"
+	doPublish = "ask the maintainers to publish digests (rehydrate publish --digests)"
 )
 
 // spot names the row of a table, or the part of a file, in which a place lies.
@@ -52,6 +53,8 @@ func (p place) spot() spot {
 		return spot{where, "delete it: no purge takes it out of a file that no export wrote"}
 	case table != nil && strings.HasSuffix(p.src.where, ".ipynb"):
 		return spot{where, "delete the cell's output"}
+	case table != nil && table.parquet:
+		return spot{where, "delete the file, or write it again without this row (the first is row 1)"}
 	case table != nil:
 		return spot{where, "delete the row"}
 	case where != p.src.where && isImageName.MatchString(path.Ext(where)):
@@ -211,7 +214,7 @@ func (a *audit) tellRows() {
 	if ids := idsOf(r.held); len(ids) > 0 {
 		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: "rehydrate recheck RELEASE --confirm-removals",
 			Posts: ids, Late: true,
-			What: fmt.Sprintf("rows of %s that the policy does not allow, or that wait for a confirmation, are in the dataset or a copy: %s",
+			What: fmt.Sprintf("the dataset or a copy has rows of %s (%s) that the policy does not allow, or whose removal waits to be confirmed",
 				page.Counted(len(ids), "post"), some(ids))})
 	}
 	due := r.oldest.Add(a.Policy.Reddit.RecheckWithin).UTC()
@@ -225,11 +228,10 @@ func (a *audit) tellRows() {
 		d.What = fmt.Sprintf("%s in the dataset or a copy were never seen live, or in the future: a clock was wrong, or state.db was changed: %s",
 			page.Counted(len(d.Posts), "post"), some(d.Posts))
 	case d.Late:
-		d.What = fmt.Sprintf("Reddit was last asked about %s in the dataset or a copy on %s, and is to be asked every %s: %s too late",
-			page.Counted(len(d.Posts),
-				"post"), at(r.oldest), lasts(a.Policy.Reddit.RecheckWithin), lasts(a.report.Time.Sub(due)))
+		d.What = fmt.Sprintf("Reddit was last asked on %s about %s in the dataset or a copy, and the policy wants it every %s",
+			at(r.oldest), page.Counted(len(d.Posts), "post"), lasts(a.Policy.Reddit.RecheckWithin))
 	case d.Due != nil:
-		d.What = "the next check with Reddit"
+		d.What = "Reddit has to be asked again"
 	default:
 		return
 	}
@@ -338,8 +340,8 @@ func (a *audit) tellWithheld() {
 		slices.Sort(ids)
 		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: ids, Due: &due, Late: a.report.Time.After(due),
 			Do: "rehydrate run RELEASE --confirm-removals",
-			What: fmt.Sprintf("%s not removed yet, gone since %s and withheld because there were so many: %s",
-				are(len(ids), "post"), at(since), some(ids))})
+			What: fmt.Sprintf("confirm that %s (%s) may be removed: gone since %s, and withheld because there were so many",
+				page.Counted(len(ids), "post"), some(ids), at(since))})
 	}
 }
 
@@ -369,6 +371,11 @@ func (a *audit) conclude() Report {
 	a.tellWithheld()
 	a.tellRows()
 	r.Findings = findingsOf(a.found)
+	for i, f := range r.Findings {
+		if e := a.evidenceOn(f.ID); f.Kinds[0] != FoundRecord && e != nil {
+			r.Findings[i].Removal = e.removal
+		}
+	}
 	r.Limits = append(r.limits(), a.elsewhere...)
 	a.tellOpen()
 	slices.SortFunc(r.Duties, func(x, y Duty) int {
@@ -378,6 +385,9 @@ func (a *audit) conclude() Report {
 	// those that were gone by then
 	r.Scope.Files = slices.DeleteFunc(r.Scope.Files, func(f *AuditedFile) bool { return f.SHA256 == (SHA256{}) })
 	r.Scope.LookedAt, r.Scope.Named = int(a.lookedAt.Load()), len(a.Files)
+	for _, f := range r.Scope.Files {
+		r.Scope.Looked[f.in].Files++
+	}
 	r.Verdict = verdictOf(r.Findings, r.Open, r.Duties)
 	a.tellAudited()
 	return *r

@@ -24,28 +24,31 @@ func written(t *testing.T, r Report) string {
 // TestPage: the page says what the report holds, and escapes it.
 func TestPage(t *testing.T) {
 	at, record := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), int64(7)
+	due := at.Add(48 * time.Hour)
 	evil := `"><script>`
 	full := written(t, Report{Verdict: Fail, Scope: Scope{Release: evil,
 		Files: []*AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: SHA256{0xab, 0xc0}}}},
 		Findings: []Finding{{Where: evil + " > row 3", Kinds: []FindingKind{FoundImage, FoundRow}, ID: "p1",
-			What: []string{"byte for byte", "a row"}, Do: "delete it"}},
+			What: []string{"byte for byte", "a row"}, Do: "delete it", Removal: Removal{"taken down on request", &at, &due}}},
 		Open: []Open{{Where: "w", ID: "p2", What: "no answer", Do: "ask"}},
 		Duties: []Duty{{What: "a copy owes", Do: "purge it", Due: &at,
 			Late: true}}, Limits: []string{"a limit"}, Notes: []string{"a note"},
 		Known: Known{MustGo: 1}, Totals: map[string]int{"live": 2, "removed": 1},
 		Posts: []*AuditedPost{{ID: "p1", Standing: Standing{State: "removed", Reason: "moderator", Because: "reddit",
 			MustGo: true}, LastLive: &at, Record: &record},
-			{ID: "p2", Standing: Standing{}}}})
+			{ID: "p2", Standing: Standing{}}, {ID: "p3", Standing: Standing{State: "live", MustGo: true}}}})
 	text := regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(full, " "), " ")
 	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;",
-		"FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked besides. No source",
-		"1 found 1 not checked 1 overdue 1 removed posts looked for 1 files looked at",
-		"id 1 of 1 the bytes of its image 0 of 1",
+		"FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked. Settle this before you delete",
+		"1 removed posts found, in 1 place 1 files or other things not checked 1 duties overdue",
+		"0 of 1 removed posts looked for by image too 1 files looked at",
+		"p1 taken down on request 2 January 2026, 03:04 UTC 4 January 2026, 03:04 UTC",
+		"id 1 of 1 its unchanged image 0 of 1 its image, also if it was changed 0 of 1",
 		"row 3 of &#34;&gt;&lt;script&gt; p1 its image, its row byte for byte; a row delete it", "w p2 no answer ask",
 		"a copy owes 2026-01-02T03:04:05Z late purge it", "Can&#39;t be told a limit", "Note a note", "On record the log",
-		"live 2 removed 1",
+		"live 2 of these removed here all the same, as on request 1 removed 1",
 		"&#34;&gt;&lt;script&gt; 9 3 abc0000000000000000000000000000000000000000000000000000000000000",
-		"statement sha256 d1gest", "show 2 rows",
+		"statement sha256 d1gest", "show 3 rows",
 		"p1 removed (moderator) reddit yes 2026-01-02T03:04:05Z 7 p2 never asked"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
@@ -54,7 +57,7 @@ func TestPage(t *testing.T) {
 	if strings.Contains(full, "<script") || !strings.Contains(full, `class="bad">FAIL`) {
 		t.Errorf("the page:\n%s", full)
 	}
-	for _, heading := range []string{"Who, when and what", "What was found", "Every file that was looked at"} {
+	for _, heading := range []string{"Record of this audit", "What was found", "Every file that was looked at"} {
 		if strings.Count(text, heading) != 1 {
 			t.Errorf("the page says %q twice", heading)
 		}

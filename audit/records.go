@@ -101,11 +101,40 @@ func (a *audit) decidePost(e *evidence, was past) {
 	}
 	s.why = strings.TrimPrefix(withReason(gone, reason)+", "+by, ", ")
 	if s.MustGo {
-		s.goneAs = gone
+		s.goneAs, s.removal = gone, Removal{Why: whyGone(gone, reason), Since: a.knownSince(e, was, s.State)}
+		if s.removal.Since != nil {
+			s.removal.Due = moment(s.removal.Since.Add(policy.DeleteWithin))
+		}
 	}
 	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"
 	s.Stale = !s.MustGo && (e.LastLive == nil || a.Policy.Stale(*e.LastLive, a.report.Time))
 	e.Standing = s
+}
+
+// knownSince returns the earliest time at which a source knew a post as removed that must be gone; last is its state by
+// the last answer.
+func (a *audit) knownSince(e *evidence, was past, last manifest.PostState) *time.Time {
+	times := []time.Time{was.goneAt, was.heardAt, was.since}
+	if e.stone != nil {
+		times = append(times, e.stone.Time)
+	}
+	if e.kept != nil {
+		times = append(times, e.kept.Time)
+	}
+	if t := e.published; t != nil && !a.lifted[policy.NameTombstone(e.ID, t.Time)] {
+		times = append(times, t.Time)
+	}
+	if was.stone != nil {
+		times = append(times, was.buried)
+	}
+	if last.Gone() && e.Checked != nil {
+		times = append(times, *e.Checked)
+	}
+	times = slices.DeleteFunc(times, time.Time.IsZero)
+	if len(times) == 0 {
+		return nil
+	}
+	return moment(slices.MinFunc(times, time.Time.Compare))
 }
 
 // withoutImage is the evidence on an entry of a post that is live and lost the image of the entry, for a reason, which
@@ -116,6 +145,7 @@ func (e *evidence) withoutImage(why manifest.Reason, because string) *evidence {
 	s := &one.Standing
 	s.MustGo, s.Stale, s.Because = true, false, because
 	s.why = "its image was removed from the post, " + string(why)
+	s.removal = Removal{Why: whyImageGone(why)}
 	return &one
 }
 
@@ -382,8 +412,8 @@ func (a *audit) tellLater(later []string) {
 // the posts that Reddit said were gone.
 func (a *audit) tellAudited() {
 	if last := a.audited; last.Verdict == auditVerdict(Fail) && a.report.Verdict != Fail {
-		a.note("the last audit on record, of %s, was a FAIL, and no run, recheck or purge has been since (record %d of the log)",
-			at(last.Time), last.Seq)
+		a.note("the last audit on record, of %s, was a FAIL, perhaps of other files; "+
+			"no run, recheck or purge followed it (record %d of the log)", at(last.Time), last.Seq)
 	}
 }
 

@@ -43,7 +43,8 @@ type StatementCheck struct {
 	Stamp     Stamp     `json:"time_stamp,omitzero"`
 	Recorded  any       `json:"recorded,omitempty"` // a bool, where a log was looked at
 	Holds     bool      `json:"holds"`
-	What      string    `json:"what"` // what does not hold
+	What      string    `json:"what"`     // what does not hold
+	Unsigned  bool      `json:"unsigned"` // there is no signature beside it
 }
 
 // A statement is what a check reads of one: the posts, of which there may be many, only for whether they are there.
@@ -106,10 +107,15 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 		}
 	}
 	signature, err := userfile.Read(file + manifest.SignatureSuffix)
-	if err == nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.Unsigned = true
+	case err == nil:
 		s.Key, err = policy.CheckStatement(signature, body)
+		fallthrough
+	default:
+		doubt(err != nil, "its signature: %v", err)
 	}
-	doubt(err != nil, "its signature: %v", err)
 	// A statement need not have a time stamp.
 	if stamp, err := userfile.Read(file + StampSuffix); !errors.Is(err, fs.ErrNotExist) {
 		trusted, wrong := roots()

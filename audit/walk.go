@@ -26,6 +26,7 @@ import (
 
 	"rehydrate/audit/caption"
 	"rehydrate/internal/picture"
+	"rehydrate/internal/printable"
 	"rehydrate/internal/scratch"
 	"rehydrate/internal/unpack"
 	"rehydrate/internal/userfile"
@@ -59,7 +60,7 @@ func (a *audit) scanAll(ctx context.Context) error {
 	// Decoding takes the time, so more goroutines than processors would only take memory.
 	crew.SetLimit(runtime.GOMAXPROCS(0))
 	look := func(s *source) {
-		s.file = &AuditedFile{Name: s.where, Size: s.size}
+		s.file = &AuditedFile{Name: s.where, Size: s.size, in: len(a.report.Scope.Looked) - 1}
 		if s.open != nil {
 			a.report.Scope.Files = append(a.report.Scope.Files, s.file)
 		}
@@ -76,15 +77,46 @@ func (a *audit) scanAll(ctx context.Context) error {
 	}
 	var err error
 	if a.Workspace != nil {
+		a.enter(InWorkspace, a.Workspace.Dir())
 		err = errors.Join(a.inWorkspace(ctx, look), a.inCopies(ctx, look))
 	}
 	for _, name := range a.Files {
-		err = errors.Join(err, a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns; look(s) }))
+		a.enter(InNamed, filepath.ToSlash(name))
+		err = errors.Join(err, a.inNamed(ctx, name, look))
 	}
 	if err := errors.Join(err, crew.Wait()); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
 	return a.resolve(ctx)
+}
+
+// enter notes the place in which the files lie that are looked at next.
+func (a *audit) enter(kind PlaceKind, where string) {
+	a.report.Scope.Looked = append(a.report.Scope.Looked, Looked{Where: printable.Line(where), Kind: kind})
+}
+
+// inNamed looks at a file or folder that the auditor named. That there is nothing in it is open: it may be a disk that is
+// not mounted, or a download that broke off.
+func (a *audit) inNamed(ctx context.Context, name string, look func(*source)) error {
+	size, unread := int64(0), true
+	files, err := a.eachBelow(ctx, name, func(s *source) {
+		size, unread = size+s.size, unread && s.open == nil
+		s.columns = a.Columns
+		look(s)
+	})
+	if err == nil && (files == 0 || files == 1 && size == 0 && !unread && !mayBeEmpty(name)) {
+		a.open(filepath.ToSlash(name), "find out where its content is; if it is meant to be empty, leave it out",
+			"there is nothing in it")
+	}
+	return err
+}
+
+// mayBeEmpty reports whether files of such a name often have nothing in them: marks that hold a folder, locks, modules
+// and labels of pictures on which there is nothing.
+func mayBeEmpty(name string) bool {
+	base := filepath.Base(name)
+	return strings.HasPrefix(base, ".") ||
+		slices.Contains([]string{"", ".py", ".typed", ".txt", ".log", ".md", ".lock"}, filepath.Ext(base))
 }
 
 func (w walker) source(s *source) error {
@@ -177,6 +209,7 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 			continue
 		}
 		a.report.Scope.Copies++
+		a.enter(InCopy, c.Path)
 		if owing[i].State != state.CopyGood && owing[i].State != state.CopyClosed {
 			a.stillOpen(owing[i])
 		}
@@ -184,7 +217,7 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		for _, f := range c.Files {
 			missing[f.Name] = f.SHA256
 		}
-		err := a.eachBelow(ctx, c.Path, func(s *source) {
+		_, err := a.eachBelow(ctx, c.Path, func(s *source) {
 			s.copied, s.recorded = true, missing[s.rel]
 			s.again = c.Was != nil
 			delete(missing, s.rel)
@@ -215,9 +248,9 @@ func (a *audit) stillOpen(c state.CopyReport) {
 }
 
 // eachBelow looks at a file, or at the files of a folder in byte order of their names, and at its folders in which
-// there are none. One that cannot be read is a gap.
-func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) error {
-	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+// there are none. One that cannot be read is a gap. It returns how many files there are.
+func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) (files int, err error) {
+	err = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -225,6 +258,7 @@ func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) 
 			a.folder(root, name, look)
 			return nil
 		}
+		files++
 		var info fs.FileInfo
 		if err == nil {
 			info, err = os.Stat(name) // through links
@@ -245,6 +279,7 @@ func (a *audit) eachBelow(ctx context.Context, root string, look func(*source)) 
 		}})
 		return err
 	})
+	return files, err
 }
 
 // folder looks at the name of a folder that has nothing in it, or that was named itself: any other is part of the names

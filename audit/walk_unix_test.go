@@ -17,12 +17,13 @@ func TestFifoInPlaceOfAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.txt")
 	testkit.OK(t, os.WriteFile(name, []byte("text"), 0o600))
 	a := newAudit(Config{})
-	testkit.OK(t, a.eachBelow(t.Context(), name, func(s *source) {
+	_, err := a.eachBelow(t.Context(), name, func(s *source) {
 		testkit.OK(t, os.Remove(name))
 		testkit.OK(t, syscall.Mkfifo(name, 0o600))
 		_, err := s.open()
 		if err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("a fifo: %v", err)
 		}
-	}))
+	})
+	testkit.OK(t, err)
 }

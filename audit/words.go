@@ -14,6 +14,8 @@ import (
 	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
+	"rehydrate/policy"
 )
 
 // What an audit comes to, in words for people. A fact is a name and what is to be said of it.
@@ -59,9 +61,10 @@ func (r Report) Headline() []string {
 	case Overdue:
 		late := slices.DeleteFunc(slices.Clone(r.Duties), func(d Duty) bool { return !d.Late })
 		if len(late) == 1 {
-			return []string{"No removed post was found, but a duty is late.", r.rests()}
+			return r.overdue("No removed post was found, but a duty of the workspace's holder is late.")
 		}
-		return []string{fmt.Sprintf("No removed post was found, but %d duties are late.", len(late)), r.rests()}
+		return r.overdue(fmt.Sprintf("No removed post was found, but %d duties of the workspace's holder are late.",
+			len(late)))
 	}
 	if r.Known.MustGo == 0 {
 		return []string{fmt.Sprintf("No post of this dataset is known to be removed; looked at %s.",
@@ -69,28 +72,85 @@ func (r Report) Headline() []string {
 	}
 	lines := []string{fmt.Sprintf("No removed post was found: none of %d, in %s.", r.Known.MustGo,
 		page.Counted(len(r.Scope.Files), "file"))}
-	if r.Known.Digests == 0 {
-		lines = append(lines, "They were looked for by id alone: of their images there is nothing to compare with.")
-	} else if r.Known.Digests < r.Known.MustGo {
-		lines = append(lines, fmt.Sprintf("All were looked for by id, and %d of them by image.", r.Known.Digests))
+	return append(append(lines, r.Known.reach()...), r.rests())
+}
+
+// reach says by what the removed posts were looked for, and what a verdict that nothing was found does not cover.
+func (k Known) reach() (lines []string) {
+	by := func(n int, one, many string) string {
+		switch {
+		case n == 0:
+			return "none by " + many
+		case n == k.MustGo:
+			return "all by " + many
+		}
+		return fmt.Sprintf("%d by %s", n, map[bool]string{true: one, false: many}[n == 1])
 	}
-	return append(lines, r.rests())
+	switch {
+	case k.MustGo == 0:
+		return nil
+	case k.Digests+k.Hashes+k.Texts == 0:
+		return []string{"They were looked for by id alone: their images and captions could not be recognised."}
+	case k.Hashes+k.Texts == 0:
+		lines = []string{fmt.Sprintf("All were looked for by id, %s, none by changed images or captions.",
+			by(k.Digests, "its unchanged image", "their unchanged images"))}
+	default:
+		lines = []string{fmt.Sprintf("All were looked for by id, %s, %s, %s.",
+			by(k.Digests, "its unchanged image", "their unchanged images"),
+			by(k.Hashes, "its changed image", "changed images"), by(k.Texts, "its caption", "their captions"))}
+	}
+	if n := k.MustGo - k.Digests; n > 0 {
+		lines = append(lines, fmt.Sprintf("The images of %d of the %d could not be looked for.", n, k.MustGo))
+	}
+	return lines
+}
+
+// Next says what to do after this audit, and who does it.
+func (r Report) Next() string {
+	switch {
+	case r.Verdict == Fail && len(r.Open) > 0:
+		return "Settle what was not checked. Then whoever keeps these files does what the last column says, and you run rehydrate audit again."
+	case r.Verdict == Fail:
+		return "Whoever keeps these files does what the last column says. Then run rehydrate audit again."
+	case r.Verdict == Undecided:
+		return "Do what the last column says, then run rehydrate audit again."
+	case r.Verdict == Overdue:
+		return "The holder of the workspace runs what stands under each duty. Then run rehydrate audit again."
+	case r.Scope.Workspace == "":
+		return "Nothing is to be done. Later deletions need another audit."
+	}
+	for _, d := range r.Duties {
+		if d.Kind == DutyRecheck && d.Due != nil {
+			return fmt.Sprintf("Nothing is to be done now. The holder of the workspace asks Reddit again by %s.", at(*d.Due))
+		}
+	}
+	return "Nothing is to be done now. Later deletions need another audit."
 }
 
 // Strip is the audit in five numbers, for its page.
 func (r Report) Strip() []page.Figure {
-	found, open, late := len(r.Findings), len(r.Open), len(r.LateDuties())/2
+	posts, places, changes := r.found()
+	open, late, k := len(r.Open), len(r.LateDuties())/2, r.Known
+	found := page.Figure{Value: strconv.Itoa(posts), Label: "removed posts found", Tone: page.Bad.If(posts)}
+	if places > 0 {
+		found.Label += ", in " + page.Counted(places, "place")
+	}
 	strip := []page.Figure{
-		{Value: strconv.Itoa(found), Label: "found", Tone: page.Bad.If(found)},
-		{Value: strconv.Itoa(open), Label: "not checked", Tone: page.Open.If(open)},
-		{Value: strconv.Itoa(late), Label: "overdue", Tone: page.Bad.If(late)},
-		{Value: strconv.Itoa(r.Known.MustGo), Label: "removed posts looked for", Section: "rests"},
+		found,
+		{Value: strconv.Itoa(open), Label: "files or other things not checked", Tone: page.Open.If(open)},
+		{Value: strconv.Itoa(late), Label: "duties overdue", Tone: page.Bad.If(late)},
+		{Value: fmt.Sprintf("%d of %d", k.Digests, k.MustGo), Label: "removed posts looked for by image too",
+			Tone: page.Open.If(k.MustGo - k.Digests), Section: "rests"},
 		{Value: strconv.Itoa(len(r.Scope.Files)), Label: "files looked at", Section: "files"},
+	}
+	if changes > 0 {
+		strip = append(strip, page.Figure{Value: strconv.Itoa(changes), Label: "changes of the record", Tone: page.Bad,
+			Section: "found"})
 	}
 	for i, part := range []struct {
 		id    string
 		there bool
-	}{{"found", found > 0}, {"open", open > 0}, {"duties", len(r.Duties) > 0}} {
+	}{{"found", posts > 0}, {"open", open > 0}, {"duties", len(r.Duties) > 0}} {
 		if part.there {
 			strip[i].Section = part.id
 		}
@@ -98,30 +158,104 @@ func (r Report) Strip() []page.Figure {
 	return strip
 }
 
-func (r Report) failed() (lines []string) {
-	posts, places, changes := map[manifest.PostID]bool{}, 0, 0
+// overdue is the headline of an audit whose first line that is.
+func (r Report) overdue(first string) []string {
+	return append(append([]string{first}, r.Known.reach()...), r.rests())
+}
+
+// found counts the removed posts that were found, the places where they are, and the changes of the record.
+func (r Report) found() (posts, places, changes int) {
+	each := map[manifest.PostID]bool{}
 	for _, f := range r.Findings {
 		if f.Kinds[0] == FoundRecord {
 			changes++
 			continue
 		}
 		places++
-		posts[dataset.PostOf(f.ID)] = true
+		each[dataset.PostOf(f.ID)] = true
 	}
+	return len(each), places, changes
+}
+
+func (r Report) failed() (lines []string) {
+	posts, places, changes := r.found()
 	if places > 0 {
-		lines = append(lines, fmt.Sprintf("%s still here, in %s.", are(len(posts), "removed post"),
+		lines = append(lines, fmt.Sprintf("%s still here, in %s.", are(posts, "removed post"),
 			page.Counted(places, "place")))
 	}
 	if changes > 0 {
 		lines = append(lines, fmt.Sprintf("The record was changed: %s not as log and workspace have it.",
 			are(changes, "thing")))
 	}
-	if n := len(r.Open); n > 0 {
-		lines = append(lines, fmt.Sprintf("%s could not be checked besides.", page.Counted(n, "thing")))
+	// What is found recognises what is not: a row has the hashes of its image, which a workspace erased.
+	if n := len(r.Open); n > 0 && places > 0 {
+		lines = append(lines, fmt.Sprintf("%s could not be checked. Settle this before you delete anything: "+
+			"what you delete may be what recognises it.", page.Counted(n, "thing")))
+	} else if n > 0 {
+		lines = append(lines, fmt.Sprintf("%s could not be checked.", page.Counted(n, "thing")))
 	}
-	return append(lines, r.rests(),
-		"Do what the last column says, then run rehydrate audit again: Reddit requires that",
-		"deleted posts are gone within 48 hours.")
+	return append(lines, r.rests())
+}
+
+// Removals are the posts that were found, each once: why it must go, since when that is known, and by when it must be
+// gone.
+func (r Report) Removals() (rows [][4]string) {
+	said := map[string]bool{}
+	when := func(t *time.Time) string {
+		if t == nil {
+			return "not known"
+		}
+		return at(*t)
+	}
+	for _, f := range r.Findings {
+		if f.Why == "" || said[f.ID] {
+			continue
+		}
+		said[f.ID] = true
+		due := when(f.Due)
+		if f.Due != nil && r.Time.After(*f.Due) {
+			due += " (late)"
+		}
+		rows = append(rows, [4]string{f.ID, f.Why, when(f.Since), due})
+	}
+	slices.SortFunc(rows, func(x, y [4]string) int { return strings.Compare(x[0], y[0]) })
+	return rows
+}
+
+// Why a post must be gone, where more than one place asks for it.
+const (
+	whyRequest = "taken down on request"
+	whyRemoved = "removed by moderators, or taken down on request" // its tombstone gives no reason
+)
+
+// whyGone says why a post must be gone, by its state and the reason on record.
+func whyGone(gone manifest.PostState, reason manifest.Reason) string {
+	switch {
+	case reason == state.ReasonTakedown:
+		return whyRequest
+	case gone == manifest.StateDeleted:
+		return "deleted by its author"
+	case gone == manifest.StateUnavailable:
+		return "no longer in Reddit's answers"
+	case reason == "":
+		return whyRemoved
+	case reason == "moderator", reason == "automod_filtered":
+		return "removed by moderators"
+	}
+	return fmt.Sprintf("removed on Reddit (%s)", reason)
+}
+
+// whyImageGone says why an image must be gone whose post stays.
+func whyImageGone(reason manifest.Reason) string {
+	switch reason {
+	case policy.LeftGallery:
+		return "its author took the image out of the post"
+	case policy.CrosspostParent:
+		return "the post that it came from is gone"
+	case policy.SameAsRemoved:
+		return "the same image was taken down with another post"
+	}
+	return fmt.Sprintf("its image was removed (%s)", reason)
 }
 
 func (r Report) undecided() string {
@@ -145,15 +279,31 @@ func (r Report) undecided() string {
 // waysOut are the states of removed posts, as people say how they went.
 var waysOut = map[string]string{
 	string(manifest.StateDeleted):     "by their authors",
-	string(manifest.StateRemoved):     "by moderators or on request",
+	string(manifest.StateRemoved):     "by moderators or Reddit",
 	string(manifest.StateUnavailable): "no longer in Reddit's answers",
 }
 
 // removed counts the posts that must be gone, and says how they went.
 func (r Report) removed() string {
 	var parts []string
+	say := func(n int, how string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, how))
+		}
+	}
+	requested, open := 0, 0 // of those that count as removed
+	for _, p := range r.Posts {
+		requested += number(p.MustGo && p.removal.Why == whyRequest)
+		open += number(p.MustGo && p.removal.Why == whyRemoved)
+	}
 	for _, how := range slices.Sorted(maps.Keys(r.Known.States)) {
-		parts = append(parts, fmt.Sprintf("%d %s", r.Known.States[how], cmp.Or(waysOut[how], how)))
+		n := r.Known.States[how]
+		if how == string(manifest.StateRemoved) {
+			say(requested, "on request")
+			say(open, "by moderators or on request")
+			n -= requested + open
+		}
+		say(n, cmp.Or(waysOut[how], how))
 	}
 	return fmt.Sprintf("%d of %d: %s", r.Known.MustGo, r.Scope.Posts, strings.Join(parts, ", "))
 }
@@ -162,15 +312,31 @@ func (r Report) removed() string {
 func (r Report) rests() string {
 	switch c := r.Coverage; {
 	case c.Answered > 0:
-		return "According to Reddit's answers in this audit."
+		return fmt.Sprintf("According to Reddit's answers in this audit%s.", r.others())
 	case c.Oldest != nil:
-		return fmt.Sprintf("According to Reddit's answers of %s (%s ago); later deletions are not known.",
-			at(*c.Oldest), lasts(r.Time.Sub(*c.Oldest)))
+		return fmt.Sprintf("According to Reddit's answers of %s (%s ago)%s; later deletions are not known.",
+			at(*c.Oldest), lasts(r.Time.Sub(*c.Oldest)), r.others())
 	case c.Published != nil:
 		return fmt.Sprintf("According to the release's tombstones alone, the last of which is of %s.",
 			dayOf(*c.Published))
 	}
 	return "No source says of any post that it was removed."
+}
+
+// others says on whose word removed posts rest on that Reddit does not call removed, as one that was taken down on request.
+func (r Report) others() (said string) {
+	sources := []struct{ because, words string }{{"tombstone", "the workspace's tombstones"},
+		{"release", "the release's tombstones"}, {"log", "the workspace's log"}}
+	for _, s := range sources {
+		n := 0
+		for _, p := range r.Posts {
+			n += number(p.MustGo && !p.State.Gone() && p.Because == s.because)
+		}
+		if n > 0 {
+			said += fmt.Sprintf(" and, for %s, %s", page.Counted(n, "post"), s.words)
+		}
+	}
+	return said
 }
 
 // Facts are the head of the report: what was asked, looked at and left, for somebody who knows nothing of the program.
@@ -187,7 +353,7 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 	if k.MustGo > 0 {
 		say("Removed posts", r.removed())
 		say("Looked for",
-			fmt.Sprintf("all %d by id; %d also by the bytes of their images, %d by changed images, %d by caption",
+			fmt.Sprintf("all %d by id; %d by the unchanged image; %d also if the image was changed; %d by caption",
 				k.MustGo, k.Digests, k.Hashes, k.Texts))
 	}
 	say("Looked at", r.lookedAt())
@@ -196,12 +362,7 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 			page.Counted(c.Answered, "answer")))
 	}
 	say("Can't be told", r.Limits...)
-	if r.Verdict != Undecided {
-		for _, o := range r.OpenByFolder() {
-			say("Not checked", o.Where+": "+o.What+": "+o.Do)
-		}
-	}
-	say(map[bool]string{true: "Other duties", false: "Duties"}[r.Verdict == Fail], r.duties()...)
+	say("Holder's duties", r.duties()...)
 	say("On record", proof)
 	for _, n := range r.Notes {
 		say("Note", n)
@@ -210,15 +371,21 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 }
 
 func (r Report) lookedAt() string {
+	const most = 3 // of a kind that are said one by one
 	var parts []string
-	if r.Scope.Workspace != "" {
-		parts = append(parts, "the workspace "+r.Scope.Workspace)
-	}
-	if n := r.Scope.Copies; n > 0 {
-		parts = append(parts, map[bool]string{true: "1 copy", false: fmt.Sprintf("%d copies", n)}[n == 1])
-	}
-	if n := r.Scope.Named; n > 0 {
-		parts = append(parts, page.Counted(n, "file or folder")+" named besides")
+	for _, kind := range []PlaceKind{InNamed, InWorkspace, InCopy} {
+		of := slices.DeleteFunc(slices.Clone(r.Scope.Looked), func(l Looked) bool { return l.Kind != kind })
+		for _, l := range of[:min(len(of), most)] {
+			parts = append(parts, fmt.Sprintf("%d in %s%s", l.Files, map[PlaceKind]string{InWorkspace: "the workspace ",
+				InCopy: "the copy "}[kind], l.Where))
+		}
+		if len(of) > most {
+			files := 0
+			for _, l := range of[most:] {
+				files += l.Files
+			}
+			parts = append(parts, fmt.Sprintf("%d in %d more", files, len(of)-most))
+		}
 	}
 	text := page.Counted(len(r.Scope.Files), "file")
 	if len(parts) > 0 {
@@ -227,20 +394,25 @@ func (r Report) lookedAt() string {
 	return text + " (--details lists them)"
 }
 
+// Sentence says what the duty is, and by when.
+func (d Duty) Sentence() string {
+	switch {
+	case d.Due == nil:
+		return d.What
+	case d.Late:
+		return fmt.Sprintf("%s (late since %s)", d.What, at(*d.Due))
+	}
+	return d.What + " by " + at(*d.Due)
+}
+
 // duties says of each duty what is to be done, and by when.
 func (r Report) duties() (lines []string) {
 	for _, d := range r.Duties {
-		text := d.What
-		if d.Due != nil && d.Late {
-			text += ", late since " + at(*d.Due)
-		} else if d.Due != nil {
-			text += ": by " + at(*d.Due)
-		}
-		lines = append(lines, text+": "+d.Do)
+		lines = append(lines, d.Sentence()+": "+d.Do)
 	}
 	switch {
 	case r.Scope.Workspace == "":
-		return []string{"none: nothing is held here"}
+		return []string{"none are known: no workspace was audited"}
 	case !slices.ContainsFunc(r.Duties, func(d Duty) bool { return d.Late }):
 		lines = slices.Insert(lines, 0, "nothing else is overdue")
 		if r.Verdict != Fail {
@@ -254,7 +426,7 @@ func (r Report) duties() (lines []string) {
 func (r Report) LateDuties() (lines [][2]string) {
 	for _, d := range r.Duties {
 		if d.Late {
-			lines = append(lines, [2]string{"", d.What + "."}, [2]string{"  ", d.Do})
+			lines = append(lines, [2]string{"", d.Sentence() + "."}, [2]string{"  ", d.Do})
 		}
 	}
 	return lines
@@ -271,18 +443,27 @@ func (r Report) limits() []string {
 			return fmt.Sprintf("%d of the %d removed posts", n, k.MustGo)
 		}
 		here := r.Scope.Workspace != ""
-		if n := k.MustGo - k.Digests; n > 0 && here {
+		switch n := k.MustGo - k.Digests; {
+		case n > 0 && here:
 			limits = append(limits,
 				"the images of "+of(n)+": there is nothing to compare with, as when a post was gone before its image was here")
-		} else if n > 0 {
-			limits = append(limits,
-				"the images of "+of(n)+": no digest of them is published; the maintainers can publish them (rehydrate export --digests)")
+		case n > 0 && k.Published > 0:
+			limits = append(limits, fmt.Sprintf("the images of %s: none of the %s that the release publishes is of them",
+				of(n), page.Counted(k.Published, "digest")))
+		case n > 0:
+			limits = append(limits, "the images of "+of(n)+": the release publishes no digests; "+doPublish)
+		}
+		if k.Unproved > 0 {
+			limits = append(limits, page.Counted(k.Unproved, "image")+
+				" named after posts that stay, or in their rows: nothing shows that these are the images of those posts")
 		}
 		if n := k.Digests - k.Hashes; n > 0 {
 			limits = append(limits, "changed images of "+of(n)+": what recognises them was erased with the post")
 		}
-		if n := k.MustGo - k.Texts - k.Weak; n > 0 {
+		if n := k.MustGo - k.Texts - k.Weak; n > 0 && here {
 			limits = append(limits, "the captions of "+of(n)+": they were never here, or were erased with the post")
+		} else if n > 0 {
+			limits = append(limits, "the captions of "+of(n)+": no release publishes them")
 		}
 		if k.Weak > 0 {
 			limits = append(limits,
@@ -290,7 +471,33 @@ func (r Report) limits() []string {
 		}
 		limits = append(limits, "cropped images, and images inside other images")
 	}
+	switch until := r.Coverage.Published; {
+	case r.Scope.Workspace != "" || r.Coverage.Answered == 0:
+	case until == nil:
+		limits = append(limits,
+			"posts taken down on request: Reddit still shows them, and the release lists none (the workspace knows them)")
+	default:
+		limits = append(limits, fmt.Sprintf("posts taken down on request since %s, the day of the release's last "+
+			"tombstone: Reddit still shows them (the workspace knows them)", dayOf(*until)))
+	}
 	return limits
+}
+
+// States are the posts by what Reddit says of them, and how many of each are removed here all the same.
+func (r Report) States() (rows [][2]string) {
+	here := map[string]int{}
+	for _, p := range r.Posts {
+		here[cmp.Or(string(p.State), "never_asked")] += number(p.MustGo && !p.State.Gone())
+	}
+	names := map[string]string{"never_asked": "never asked",
+		string(manifest.StateHeld): "held (it is there, but the policy does not allow it, as in quarantine)"}
+	for _, s := range slices.Sorted(maps.Keys(r.Totals)) {
+		rows = append(rows, [2]string{cmp.Or(names[s], s), strconv.Itoa(r.Totals[s])})
+		if n := here[s]; n > 0 {
+			rows = append(rows, [2]string{"of these removed here all the same, as on request", strconv.Itoa(n)})
+		}
+	}
+	return rows
 }
 
 // For returns the report with the release in its advice as the reader types it: its path, and flags behind it.

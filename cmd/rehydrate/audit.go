@@ -234,21 +234,22 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	}
 	recorded := c.recordAudit(ctx, r, sum, f.noRecord)
 	proof := proofOf(r, sum, recorded)
+	said := r.For(release + c.named() + repeated("--grant", f.grant) + f.redditFlags.repeated())
 	if f.html != "" {
-		err := writeOwn(ctx, "page", f.html, func(w io.Writer) error { return r.WritePage(w, sum, proof) })
+		err := writeOwn(ctx, "page", f.html, func(w io.Writer) error { return said.WritePage(w, sum, proof) })
 		if err != nil {
 			return err
 		}
 	}
 	c.said.object = r.WriteJSON // with --json
+	// Before the report, which ends with what to do.
+	fmt.Fprintf(c.stderr, "rehydrate: report sha256 %s; %s\n", sum, recorded)
 	if !c.json {
-		again := release + c.named() + repeated("--grant", f.grant) + f.redditFlags.repeated()
-		err := c.answer("audit", auditAnswer{r.For(again), sum, proof, f.details})
+		err := c.answer("audit", auditAnswer{said, sum, proof, f.details})
 		if err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(c.stderr, "rehydrate: report sha256 %s; %s\n", sum, recorded)
 	if unstamped != nil {
 		fmt.Fprintf(c.stderr, "rehydrate: %s\n", printable.EscapedLine(unstamped.Error()))
 	}
@@ -346,6 +347,9 @@ func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) 
 	s, err := audit.CheckStatement(ctx, f.checked, folder, f.stamp.roots)
 	if err != nil {
 		return err
+	}
+	if s.Holds && s.Unsigned {
+		return c.answerHolds("statement", s, false, exitRetry)
 	}
 	return c.answerHolds("statement", s, s.Holds, exitFound)
 }

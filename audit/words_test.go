@@ -1,0 +1,183 @@
+package audit
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// TestHeadline: a headline says no more than was done.
+func TestHeadline(t *testing.T) {
+	at := time.Date(2026, 11, 26, 18, 49, 0, 0, time.UTC)
+	asked := Coverage{Answered: 1}
+	found := []Finding{{ID: "p1", Where: "a.csv > row 1", Kinds: []FindingKind{FoundRow}}}
+	requested := &AuditedPost{ID: "p1", Standing: Standing{State: manifest.StateLive, MustGo: true, Because: "tombstone",
+		removal: Removal{Why: whyRequest}}}
+	for _, tt := range []struct {
+		name string
+		r    Report
+		want string
+	}{
+		{"by id alone", Report{Verdict: Pass, Known: Known{MustGo: 6}, Coverage: asked},
+			"No removed post was found: none of 6, in 0 files. They were looked for by id alone: their images and " +
+				"captions could not be recognised. According to Reddit's answers in this audit."},
+		{"by one image", Report{Verdict: Pass, Known: Known{MustGo: 10, Digests: 1}, Coverage: asked},
+			"No removed post was found: none of 10, in 0 files. All were looked for by id, 1 by its unchanged image, " +
+				"none by changed images or captions. The images of 9 of the 10 could not be looked for. " +
+				"According to Reddit's answers in this audit."},
+		{"by all", Report{Verdict: Pass, Known: Known{MustGo: 2, Digests: 2, Hashes: 1, Texts: 2}, Coverage: asked},
+			"No removed post was found: none of 2, in 0 files. All were looked for by id, all by their unchanged images, " +
+				"1 by its changed image, all by their captions. According to Reddit's answers in this audit."},
+		{"overdue", Report{Verdict: Overdue, Known: Known{MustGo: 6}, Duties: []Duty{{Late: true}}, Coverage: asked},
+			"No removed post was found, but a duty of the workspace's holder is late. They were looked for by id alone: " +
+				"their images and captions could not be recognised. According to Reddit's answers in this audit."},
+		{"on request", Report{Verdict: Fail, Findings: found, Posts: []*AuditedPost{requested}, Coverage: asked},
+			"1 removed post is still here, in 1 place. " +
+				"According to Reddit's answers in this audit and, for 1 post, the workspace's tombstones."},
+		{"earlier answers", Report{Verdict: Fail, Findings: found, Posts: []*AuditedPost{requested}, Time: at.Add(time.Hour),
+			Coverage: Coverage{Oldest: &at}}, "1 removed post is still here, in 1 place. " +
+			"According to Reddit's answers of 26 November 2026, 18:49 UTC (1 hour ago) and, for 1 post, " +
+			"the workspace's tombstones; later deletions are not known."},
+		{"open", Report{Verdict: Fail, Findings: found, Open: []Open{{Where: "b.png"}}, Coverage: asked},
+			"1 removed post is still here, in 1 place. 1 thing could not be checked. Settle this before you delete " +
+				"anything: what you delete may be what recognises it. According to Reddit's answers in this audit."},
+	} {
+		testkit.Same(t, tt.name, tt.want, strings.Join(tt.r.Headline(), " "))
+	}
+}
+
+// TestWhyItMustGo: the time counts from the first source that knew of the removal, and a request is not Reddit's word.
+func TestWhyItMustGo(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 11, n, 12, 0, 0, 0, time.UTC) }
+	stone := func(s manifest.PostState, reason manifest.Reason, n int) *workspace.Tombstone {
+		return &workspace.Tombstone{Tombstone: manifest.Tombstone{State: s, Time: day(n)}, Reason: reason}
+	}
+	live, gone := Standing{State: manifest.StateLive}, Standing{State: manifest.StateDeleted, Reason: "author"}
+	a := newAudit(Config{Policy: policy.Default()})
+	a.report.Time = day(9)
+	for _, tt := range []struct {
+		name  string
+		e     evidence
+		was   past
+		why   string
+		since int
+	}{
+		{"a request", evidence{AuditedPost: AuditedPost{Standing: live},
+			stone: stone(manifest.StateRemoved, state.ReasonTakedown, 3)}, past{}, "taken down on request", 3},
+		{"an answer of now", evidence{AuditedPost: AuditedPost{Standing: live},
+			live: &policy.Verdict{State: manifest.StateDeleted}}, past{}, "deleted by its author", 9},
+		{"the log knew before", evidence{AuditedPost: AuditedPost{Standing: gone},
+			stone: stone(manifest.StateDeleted, "author", 4)}, past{goneAt: day(2)}, "deleted by its author", 2},
+		{"the release's tombstone", evidence{published: &manifest.Tombstone{State: manifest.StateRemoved, Time: day(5)}},
+			past{}, "removed by moderators, or taken down on request", 5},
+		{"moderators", evidence{stone: stone(manifest.StateRemoved, "moderator", 6)}, past{}, "removed by moderators", 6},
+		{"Reddit", evidence{stone: stone(manifest.StateRemoved, "copyright_takedown", 6)}, past{},
+			"removed on Reddit (copyright_takedown)", 6},
+		{"nothing", evidence{AuditedPost: AuditedPost{Standing: live}}, past{}, "", 0},
+	} {
+		a.decidePost(&tt.e, tt.was)
+		want := Removal{Why: tt.why}
+		if tt.since > 0 {
+			want.Since, want.Due = moment(day(tt.since)), moment(day(tt.since+2))
+		}
+		testkit.Same(t, tt.name, want, tt.e.removal)
+	}
+	late := Report{Time: day(9), Findings: []Finding{{ID: "p1", Removal: Removal{"deleted by its author", new(day(2)),
+		new(day(4))}}, {ID: "p1", Removal: Removal{Why: "deleted by its author"}}, {ID: ""}}}
+	testkit.Same(t, "each post once", [][4]string{{"p1", "deleted by its author", "2 November 2026, 12:00 UTC",
+		"4 November 2026, 12:00 UTC (late)"}}, late.Removals())
+}
+
+// TestNothingThere: that a named folder or file has nothing in it is open, unless such files often have nothing.
+func TestNothingThere(t *testing.T) {
+	w, dir := newWorld(t, false, false), t.TempDir()
+	for _, tt := range []struct {
+		name string
+		want Verdict
+	}{{"folder/", Undecided}, {"folder/in/folders/", Undecided}, {"found.zip", Undecided}, {"found.csv", Undecided},
+		{"1live1.txt", Pass}, {"__init__.py", Pass}, {".gitkeep", Pass}} {
+		name := filepath.Join(dir, tt.name)
+		if strings.HasSuffix(tt.name, "/") {
+			testkit.OK(t, os.MkdirAll(name, 0o700))
+		} else {
+			testkit.OK(t, os.WriteFile(name, nil, 0o600))
+		}
+		r := w.audit(t, w.ws, name)
+		if r.Verdict != tt.want {
+			t.Errorf("%s: %s, want %s; open %+v", tt.name, r.Verdict, tt.want, r.Open)
+		}
+	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "folder", "note.md"), []byte("A note.\n"), 0o600))
+	r := w.audit(t, w.ws, filepath.Join(dir, "folder"), filepath.Join(dir, "found.zip"))
+	testkit.Same(t, "with a note in it", []string{"found.zip"}, openIn(r))
+	if got, want := r.lookedAt(), "1 in "+filepath.Join(dir, "folder")+", 1 in "; !strings.Contains(got, want) {
+		t.Errorf("looked at %q, want %q in it", got, want)
+	}
+}
+
+// openIn are the names of the files in which something is open.
+func openIn(r Report) (names []string) {
+	for _, o := range r.Open {
+		names = append(names, filepath.Base(o.Where))
+	}
+	return names
+}
+
+// TestLimits: what nobody can tell is said, with whom to ask.
+func TestLimits(t *testing.T) {
+	until := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		r    Report
+		want string // in one of them
+		none bool
+	}{
+		{"no digest at all", Report{Known: Known{MustGo: 6}}, "ask the maintainers to publish digests (rehydrate publish --digests)", false},
+		{"digests of others", Report{Known: Known{MustGo: 6, Published: 43}}, "none of the 43 digests that the release publishes", false},
+		{"digests of others", Report{Known: Known{MustGo: 6, Published: 43}}, "ask the maintainers", true},
+		{"requests, no tombstones", Report{Coverage: Coverage{Answered: 5}}, "Reddit still shows them, and the release lists none", false},
+		{"requests", Report{Coverage: Coverage{Answered: 5, Published: &until}}, "taken down on request since 26 November 2026", false},
+		{"requests that a workspace knows", Report{Coverage: Coverage{Answered: 5}, Scope: Scope{Workspace: "ws"}}, "on request", true},
+		{"names alone", Report{Known: Known{MustGo: 6, Unproved: 5}}, "5 images named after posts that stay", false},
+	} {
+		said := slices.ContainsFunc(tt.r.limits(), func(l string) bool { return strings.Contains(l, tt.want) })
+		if said == tt.none {
+			t.Errorf("%s: %q: %v in %q", tt.name, tt.want, said, tt.r.limits())
+		}
+	}
+}
+
+// TestNamesAlone: with a release that publishes no digests, an image named after a post that stays is taken for that
+// post's; the report says how many were.
+func TestNamesAlone(t *testing.T) {
+	w, dir := newWorld(t, false, false), t.TempDir()
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, live1+".png"), w.images[gonePNG], 0o600))
+	c := w.config
+	c.Files, c.Tombstones = []string{dir}, []manifest.Tombstone{{ID: gonePNG, State: manifest.StateRemoved, Time: c.Now()}}
+	r, err := Audit(t.Context(), c)
+	testkit.OK(t, err)
+	if r.Verdict != Pass || r.Known.Unproved != 1 || !strings.Contains(strings.Join(r.Limits, "\n"), "1 image named after") {
+		t.Errorf("%s, %d unproved; limits %q", r.Verdict, r.Known.Unproved, r.Limits)
+	}
+}
+
+// TestEvidenceGoes: what recognises an image that is like a removed one can lie in what is found, so that is settled
+// first.
+func TestEvidenceGoes(t *testing.T) {
+	w, dir := newWorld(t, false, false), t.TempDir()
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, gonePNG+".png"), w.images[gonePNG], 0o600),
+		os.WriteFile(filepath.Join(dir, "foto.jpg"), encodeJPEG(drawn(2), 40), 0o600))
+	r := w.audit(t, w.ws, dir)
+	if r.Verdict != Fail || len(r.Open) != 1 || !strings.Contains(strings.Join(r.Headline(), " "), "Settle this before") {
+		t.Errorf("%s, open %+v: %q", r.Verdict, r.Open, r.Headline())
+	}
+}
