@@ -225,8 +225,8 @@ func (a *audit) tellRows() {
 	}
 	switch {
 	case d.Late && r.never:
-		d.What = fmt.Sprintf("%s in the dataset or a copy were never seen live, or in the future: a clock was wrong, or state.db was changed: %s",
-			page.Counted(len(d.Posts), "post"), some(d.Posts))
+		d.What = fmt.Sprintf("Reddit never showed %s of the dataset or a copy as live (%s), or by state.db in the future: "+
+			"a clock was wrong, or state.db was changed", page.Counted(len(d.Posts), "post"), some(d.Posts))
 	case d.Late:
 		d.What = fmt.Sprintf("Reddit was last asked on %s about %s in the dataset or a copy, and the policy wants it every %s",
 			at(r.oldest), page.Counted(len(d.Posts), "post"), lasts(a.Policy.Reddit.RecheckWithin))
@@ -309,7 +309,7 @@ func (a *audit) decide(ctx context.Context) error {
 // tellUnasked says of the posts about which nothing is known: what is one fact of the release is said once.
 func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []string) {
 	for reason, ids := range unanswered {
-		a.open("reddit", "audit again", "no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason, some(ids))
+		a.open("reddit", "audit again", "Reddit gave no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason, some(ids))
 	}
 	switch n := len(unasked); {
 	case a.report.Coverage.Judged == 0 && len(unanswered) == 0:

@@ -201,8 +201,8 @@ type Known struct {
 }
 
 const (
-	mayBeIDs  = "words or numbers are also ids of removed posts"
-	lookAtIDs = "look whether they name them"
+	mayBeIDs  = "words or numbers in it are also ids of removed posts"
+	lookAtIDs = "look up whether they mean these posts"
 )
 
 // record keeps what was found of an image until all sources are scanned.

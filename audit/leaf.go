@@ -397,8 +397,7 @@ func (w walker) finish(t *table) {
 		if c.ids && !t.src.ours && !t.lists && !c.numbers && 2*c.telling > c.foreign+c.unread &&
 			(t.rows > 0 || c.asked) {
 			w.open(t.String(), "audit it with that release",
-				"%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign,
-				c.name)
+				"%d ids of another release in column %s: nobody asked Reddit about them", c.foreign, c.name)
 		}
 		if n := c.base36; n.n > 0 && !t.lists {
 			w.openIDs(t.at(n.row, c))

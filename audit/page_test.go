@@ -42,7 +42,7 @@ func TestPage(t *testing.T) {
 		"FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked. Settle this before you delete",
 		"1 removed posts found, in 1 place 1 files or other things not checked 1 duties overdue",
 		"0 of 1 removed posts looked for by image too 1 files looked at",
-		"p1 taken down on request 2 January 2026, 03:04 UTC 4 January 2026, 03:04 UTC",
+		"p1 taken down on request 2 Jan 2026, 03:04 UTC 4 Jan 2026, 03:04 UTC",
 		"id 1 of 1 its unchanged image 0 of 1 its image, also if it was changed 0 of 1",
 		"row 3 of &#34;&gt;&lt;script&gt; p1 its image, its row byte for byte; a row delete it", "w p2 no answer ask",
 		"a copy owes 2026-01-02T03:04:05Z late purge it", "Can&#39;t be told a limit", "Note a note", "On record the log",

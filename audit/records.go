@@ -223,7 +223,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	// One that is lost with what came from a backup still stands there.
 	kept, trouble := state.KeptTombstones(ctx, ws)
 	if trouble != nil {
-		a.open(manifest.TombstonesName, "mend it, and audit again", "%v", trouble)
+		a.open(manifest.TombstonesName, "repair it, and audit again", "%v", trouble)
 	}
 	for i, t := range kept {
 		a.post(t.ID).kept = &kept[i]
@@ -239,7 +239,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		} else if l != nil {
 			what = "was lifted by"
 			if !l.Held {
-				what = "of " + t.Time.Format(time.RFC3339) + " was never here, and is named in"
+				what = "of " + t.Time.Format(time.RFC3339) + " was never in this workspace, and is named in"
 			}
 			what = fmt.Sprintf("%s a statement that %s wrote on %s: %s", what, l.Signer,
 				l.Asserted.Format(time.DateOnly), l.Why)
@@ -263,7 +263,7 @@ func (a *audit) readLog(ctx context.Context) error {
 	if errors.Is(err, auditlog.ErrNoLog) {
 		if a.Since != nil {
 			a.changed("", state.AuditDir, doExplain,
-				"the log is gone: a checkpoint of it was kept, and there is none here")
+				"the log is missing: a checkpoint of it was kept, and the workspace has no log")
 		} else if a.images > 0 {
 			a.note("there is no audit log: its first run was killed")
 		}
@@ -273,7 +273,7 @@ func (a *audit) readLog(ctx context.Context) error {
 	a.report.Log, err = auditlog.NewReport(ctx, l, err, a.Since)
 	r := a.report.Log
 	if s := r.Since; s != nil && !s.Holds {
-		a.changed("", "--since", doExplain, "the log does not go on from the checkpoint that was kept: %s", s.What)
+		a.changed("", "--since", doExplain, "the log does not continue from the checkpoint that was kept: %s", s.What)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -304,7 +304,7 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 	}
 	if next < size {
 		a.changed("", state.StateFile, doExplain,
-			"the log has %d records, and state.db knows of %d: it came from a backup, or was put back", size, next)
+			"the log has %d records, and state.db knows of %d: state.db came from a backup", size, next)
 	}
 	// A record is stored with what it records, and published later: a killed run leaves some.
 	for _, e := range pending {
@@ -403,7 +403,7 @@ func (a *audit) checkedLater(e *evidence) bool {
 func (a *audit) tellLater(later []string) {
 	if len(later) > 0 && a.report.Log.Present && a.report.Log.Consistent {
 		a.changed("", state.StateFile, "rehydrate recheck RELEASE: it asks Reddit again, and records the answers",
-			"it says of %s that Reddit was asked later than the log has any answer about them: %s",
+			"it has answers of Reddit about %s (%s) that are later than those in the log",
 			page.Counted(len(later), "post"), some(later))
 	}
 }
@@ -441,10 +441,10 @@ func (r Report) Records(digest string) (events []auditlog.Event) {
 // restored notes that a part of the workspace came from a backup.
 func (a *audit) restored(e auditlog.Event) {
 	missing := map[string]string{
-		auditlog.RestoredLog:     fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they recorded", e.Seq, e.Size-1),
-		auditlog.RestoredOther:   fmt.Sprintf("audit/ was exchanged for that of another history: any of the %d records of the log as it was can be missing", e.Size),
+		auditlog.RestoredLog:     fmt.Sprintf("audit/ was missing or came from a backup: records %d to %d of the former log are lost", e.Seq, e.Size-1),
+		auditlog.RestoredOther:   fmt.Sprintf("audit/ was exchanged for another log: any of the %d records of the former one can be missing", e.Size),
 		auditlog.RestoredChanged: "state.db was not as its last writer left it, and not an older copy either: it was changed or damaged, and whatever it said then can be wrong",
-		auditlog.RestoredKey:     fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1),
+		auditlog.RestoredKey:     fmt.Sprintf("the log has a new key, because the old one was gone: no earlier checkpoint proves that records 0 to %d are unchanged", e.Seq-1),
 	}[e.Verdict]
 	if missing != "" { // answers among them
 		a.lost = e.Time.Unix()
@@ -487,7 +487,7 @@ func (a *audit) compare(e *evidence, was past) {
 	switch stone := was.stone; {
 	case stone != nil && e.stone == nil:
 		a.changed(id, state.StateFile, doRun,
-			"record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
+			"the log has a tombstone of the post (record %d) that no statement lifted, and the workspace does not have it: "+
 				"state.db is older than the log, or was changed", *stone)
 	case stone != nil && e.stone.Readmitted:
 		a.changed(id, state.StateFile, doExplain,
@@ -497,7 +497,7 @@ func (a *audit) compare(e *evidence, was past) {
 	if e.published != nil && e.stone == nil && e.State == manifest.StateLive &&
 		!a.lifted[policy.NameTombstone(e.ID, e.published.Time)] {
 		a.duty(Duty{Kind: DutyTakeOver, Where: state.StateFile, Posts: []string{id}, Late: true, Do: doRun,
-			What: "the release has a tombstone of " + id + ", and the workspace holds it to be live"})
+			What: "the release has a tombstone of " + id + ", and the workspace still keeps the post"})
 	}
 }
 

@@ -462,7 +462,7 @@ func (w walker) scanInto(p place, all *io.SectionReader) error {
 		w.search(p, body, true, true)
 		w.carve(p, body)
 		return cmp.Or(err,
-			error(&unreadFormat{"it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read", "look at its pages"}))
+			error(&unreadFormat{"it is a PDF: only its JPEGs and plain words were compared", "look at its pages"}))
 	}
 	switch kind {
 	case gitObject:
@@ -611,7 +611,7 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 		named += int64(record+entry+2*len(f.Name)+len(f.Extra)+len(f.Comment)) + int64(f.CompressedSize64)
 	}
 	if more := all.Size() - named; more > int64(slack*len(z.File)) || more < -end {
-		return &unreadFormat{"its size is not that of the members that its directory names", "have it packed again"}
+		return &unreadFormat{"it has more or fewer bytes than the members that it lists", "have it packed again"}
 	}
 	return w.ctx.Err()
 }

@@ -205,7 +205,7 @@ func (r Report) Removals() (rows [][4]string) {
 		if t == nil {
 			return "not known"
 		}
-		return at(*t)
+		return t.UTC().Format("2 Jan 2006, 15:04 UTC") // the table fits into 80 columns
 	}
 	for _, f := range r.Findings {
 		if f.Why == "" || said[f.ID] {
@@ -225,7 +225,7 @@ func (r Report) Removals() (rows [][4]string) {
 // Why a post must be gone, where more than one place asks for it.
 const (
 	whyRequest = "taken down on request"
-	whyRemoved = "removed by moderators, or taken down on request" // its tombstone gives no reason
+	whyRemoved = "removed, or on request" // its tombstone gives no reason
 )
 
 // whyGone says why a post must be gone, by its state and the reason on record.
@@ -236,7 +236,7 @@ func whyGone(gone manifest.PostState, reason manifest.Reason) string {
 	case gone == manifest.StateDeleted:
 		return "deleted by its author"
 	case gone == manifest.StateUnavailable:
-		return "no longer in Reddit's answers"
+		return "missing from Reddit"
 	case reason == "":
 		return whyRemoved
 	case reason == "moderator", reason == "automod_filtered":
@@ -373,9 +373,17 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 func (r Report) lookedAt() string {
 	const most = 3 // of a kind that are said one by one
 	var parts []string
+	single := map[string]bool{} // files that were named themselves
+	for _, f := range r.Scope.Files {
+		single[f.Name] = true
+	}
 	for _, kind := range []PlaceKind{InNamed, InWorkspace, InCopy} {
 		of := slices.DeleteFunc(slices.Clone(r.Scope.Looked), func(l Looked) bool { return l.Kind != kind })
 		for _, l := range of[:min(len(of), most)] {
+			if kind == InNamed && l.Files == 1 && single[l.Where] {
+				parts = append(parts, l.Where)
+				continue
+			}
 			parts = append(parts, fmt.Sprintf("%d in %s%s", l.Files, map[PlaceKind]string{InWorkspace: "the workspace ",
 				InCopy: "the copy "}[kind], l.Where))
 		}
@@ -388,7 +396,9 @@ func (r Report) lookedAt() string {
 		}
 	}
 	text := page.Counted(len(r.Scope.Files), "file")
-	if len(parts) > 0 {
+	if one, ok := strings.CutPrefix(strings.Join(parts, ", "), strconv.Itoa(len(r.Scope.Files))+" in "); ok {
+		text += " in " + one
+	} else if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
 	return text + " (--details lists them)"
@@ -604,9 +614,9 @@ func (r Report) Details(digest string) (facts [][2]string) {
 	}
 	say("log", r.logged())
 	if s := r.Log.Since; s != nil && s.Holds {
-		say("since", fmt.Sprintf("the log goes on from the %d records that were kept", s.Records))
+		say("since", fmt.Sprintf("the log continues from the %d records that were kept", s.Records))
 	} else if s != nil {
-		say("since", "the log does not go on from the checkpoint that was kept: "+s.What)
+		say("since", "the log does not continue from the checkpoint that was kept: "+s.What)
 	}
 	return facts
 }
