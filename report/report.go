@@ -108,14 +108,15 @@ func (d data) Count(outcomes ...manifest.Outcome) int {
 
 func (d data) countOf(fates ...manifest.Fate) int { return d.Count(manifest.OutcomesOf(fates...)...) }
 
-// Strip is the report in six numbers, of which the first five add up to all entries.
+// Strip is the report in seven numbers, of which the first six add up to all entries.
 func (d data) Strip() []page.Figure {
 	kept := d.Count(manifest.Kept)
 	retry := d.countOf(manifest.FateRetry)
 	figures := []page.Figure{
 		{Value: fmt.Sprintf("%d of %d", kept, d.Entries), Label: "kept", Tone: page.Good, Section: "funnel"},
-		{Value: strconv.Itoa(d.countOf(manifest.FateDeleted, manifest.FateUnavailable)), Label: "deleted or unavailable", Section: "funnel"},
-		{Value: strconv.Itoa(d.countOf(manifest.FateLost, manifest.FateNotAllowed)), Label: "lost or not allowed",
+		{Value: strconv.Itoa(d.countOf(manifest.FateDeleted)), Label: "posts removed or deleted", Section: "funnel"},
+		{Value: strconv.Itoa(d.countOf(manifest.FateUnavailable)), Label: "not in Reddit's answers", Section: "funnel"},
+		{Value: strconv.Itoa(d.countOf(manifest.FateLost, manifest.FateNotAllowed)), Label: "image lost, or not allowed",
 			Section: "funnel"},
 		{Value: strconv.Itoa(d.countOf(manifest.FateFiltered)), Label: "filtered", Section: "funnel"},
 		{Value: strconv.Itoa(retry), Label: "to retry", Tone: page.Open.If(retry), Section: "retry"},
@@ -157,7 +158,7 @@ var steps = []struct {
 	{"the post is there", "post gone", manifest.OutcomesOf(manifest.FateDeleted, manifest.FateUnavailable)},
 	{"the policy allows it", "refused", manifest.OutcomesOf(manifest.FateNotAllowed)},
 	{"it has its image", "no image", manifest.OutcomesOf(manifest.FateLost)},
-	{"it has its answer", "to retry", manifest.OutcomesOf(manifest.FateRetry)},
+	{"nothing is left to retry", "to retry", manifest.OutcomesOf(manifest.FateRetry)},
 	{"it is English or without text", "not English or unreadable",
 		[]manifest.Outcome{manifest.NotEnglish, manifest.Unreadable}},
 	{"it is no near-duplicate: kept", "near-duplicate", []manifest.Outcome{manifest.Duplicate}},

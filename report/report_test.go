@@ -176,12 +176,14 @@ func TestSays(t *testing.T) {
 	}
 	text := words(page)
 	for _, want := range []string{
-		"25 of 40 kept 10 deleted or unavailable 0 lost or not allowed 0 filtered 5 to retry no still balanced",
+		"25 of 40 kept 10 posts removed or deleted 0 not in Reddit&#39;s answers 0 image lost, or not allowed 0 filtered 5 to retry no still balanced",
 		"Images 1 to 1", "Texts 1 to 1", "25 of 40 entries are in the dataset (62.5 %)", "from 39 posts",
 		"seen live on 2026-01-02 03:04 UTC or later",
 		"last seen live longer ago than the policy allows", "not erased yet: 2.", "delete it when it has been read",
-		"in the manifest 40 the post is there 30 the policy allows it 30 it has its image 30 it has its answer 25",
-		"kept 25 62.5 % duplicate 0 0.0 %", "removed 10 25.0 %", "removed, deleted, unavailable, 10 in all",
+		"in the manifest 40 the post is there 30 the policy allows it 30 it has its image 30 nothing is left to retry 25",
+		"It is no proof that deleted posts are gone: rehydrate audit looks for them.",
+		"kept 25 62.5 % it is in the dataset duplicate 0 0.0 % nearly", "removed 10 25.0 % the post was removed by",
+		"gone 0 0.0 % the post is there, its image is not", "removed, deleted, unavailable, 10 in all",
 		"removed x 10 advice x",
 		"marked in the filter column: 1.", "failed x 5 advice x", "no verdict on in the last run: 3.",
 		"train x 18 of 30 kept (60.0\u00a0%) test 7 of 10 kept (70.0\u00a0%)",
