@@ -18,7 +18,7 @@ import (
 func (f *purgeFlags) checkArgs(cmd *cobra.Command, args []string) error {
 	switch {
 	case !f.all:
-		return exactArgs(1, aRelease+", or --all")(cmd, args)
+		return exactArgs(1, aRelease)(cmd, args)
 	case len(f.ids) > 0, len(f.tombstones) > 0, cmd.Flags().Changed("reason"):
 		return usageError("--all removes everything; leave --id, --reason and --tombstones out")
 	}
