@@ -81,7 +81,7 @@ func (c *command) sayList(config pipeline.Config, f *releaseFlags) {
 	if c.quiet || !config.Release.IsList() {
 		return
 	}
-	rules := f.policy + " has its rules"
+	rules := "the rules in " + f.policy + " hold"
 	if f.policy == "" {
 		rules = fmt.Sprintf("cautious rules hold (%g requests a minute, Reddit's image hosts alone, nothing filtered "+
 			"out); --policy FILE names others, -v prints these", config.Policy.Reddit.RequestsPerMinute)
