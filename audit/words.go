@@ -132,13 +132,16 @@ func (r Report) Strip() []page.Figure {
 	posts, places, changes := r.found()
 	open, late, k := len(r.Open), len(r.LateDuties())/2, r.Known
 	found := page.Figure{Value: strconv.Itoa(posts), Label: "removed posts found", Tone: page.Bad.If(posts)}
+	if posts == 1 {
+		found.Label = "removed post found"
+	}
 	if places > 0 {
 		found.Label += ", in " + page.Counted(places, "place")
 	}
 	strip := []page.Figure{
 		found,
 		{Value: strconv.Itoa(open), Label: "files or other things not checked", Tone: page.Open.If(open)},
-		{Value: strconv.Itoa(late), Label: "duties overdue", Tone: page.Bad.If(late)},
+		{Value: strconv.Itoa(late), Label: "overdue", Tone: page.Bad.If(late)},
 		{Value: fmt.Sprintf("%d of %d", k.Digests, k.MustGo), Label: "removed posts looked for by image too",
 			Tone: page.Open.If(k.MustGo - k.Digests), Section: "rests"},
 		{Value: strconv.Itoa(len(r.Scope.Files)), Label: "files looked at", Section: "files"},

@@ -108,14 +108,14 @@ func (d data) Count(outcomes ...manifest.Outcome) int {
 
 func (d data) countOf(fates ...manifest.Fate) int { return d.Count(manifest.OutcomesOf(fates...)...) }
 
-// Strip is the report in seven numbers, of which the first six add up to all entries.
+// Strip is the report in six numbers, of which the first five add up to all entries.
 func (d data) Strip() []page.Figure {
 	kept := d.Count(manifest.Kept)
 	retry := d.countOf(manifest.FateRetry)
 	figures := []page.Figure{
 		{Value: fmt.Sprintf("%d of %d", kept, d.Entries), Label: "kept", Tone: page.Good, Section: "funnel"},
-		{Value: strconv.Itoa(d.countOf(manifest.FateDeleted)), Label: "posts removed or deleted", Section: "funnel"},
-		{Value: strconv.Itoa(d.countOf(manifest.FateUnavailable)), Label: "not in Reddit's answers", Section: "funnel"},
+		{Value: fmt.Sprintf("%d + %d", d.countOf(manifest.FateDeleted), d.countOf(manifest.FateUnavailable)),
+			Label: "removed or deleted + not in Reddit's answers", Section: "funnel"},
 		{Value: strconv.Itoa(d.countOf(manifest.FateLost, manifest.FateNotAllowed)), Label: "image lost, or not allowed",
 			Section: "funnel"},
 		{Value: strconv.Itoa(d.countOf(manifest.FateFiltered)), Label: "filtered", Section: "funnel"},
