@@ -487,8 +487,8 @@ func (a *audit) compare(e *evidence, was past) {
 	switch stone := was.stone; {
 	case stone != nil && e.stone == nil:
 		a.changed(id, state.StateFile, doRun,
-			"the log has a tombstone of the post (record %d) that no statement lifted, and the workspace does not have it: "+
-				"state.db is older than the log, or was changed", *stone)
+			"the log has a tombstone of the post (record %d), this release accepts no statement that lifts it, and the "+
+				"workspace does not have it: state.db is older than the log, or was changed", *stone)
 	case stone != nil && e.stone.Readmitted:
 		a.changed(id, state.StateFile, doExplain,
 			"the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)

@@ -77,26 +77,32 @@ func (r Report) Headline() []string {
 
 // reach says by what the removed posts were looked for, and what a verdict that nothing was found does not cover.
 func (k Known) reach() (lines []string) {
-	by := func(n int, one, many string) string {
+	one := k.MustGo == 1
+	by := func(n int, its, their string) string {
 		switch {
 		case n == 0:
-			return "none by " + many
+			return map[bool]string{true: "not by ", false: "none by "}[one] + their
+		case one:
+			return "by " + its
 		case n == k.MustGo:
-			return "all by " + many
+			return "all by " + their
 		}
-		return fmt.Sprintf("%d by %s", n, map[bool]string{true: one, false: many}[n == 1])
+		return fmt.Sprintf("%d by %s", n, map[bool]string{true: its, false: their}[n == 1])
 	}
+	who := map[bool]string{true: "It was", false: "All were"}[one]
+	const unchanged, theirs = "its unchanged image", "their unchanged images"
 	switch {
 	case k.MustGo == 0:
 		return nil
+	case one && k.Digests+k.Hashes+k.Texts == 0:
+		return []string{"It was looked for by id alone: its image and caption could not be recognised."}
 	case k.Digests+k.Hashes+k.Texts == 0:
 		return []string{"They were looked for by id alone: their images and captions could not be recognised."}
 	case k.Hashes+k.Texts == 0:
-		lines = []string{fmt.Sprintf("All were looked for by id, %s, none by changed images or captions.",
-			by(k.Digests, "its unchanged image", "their unchanged images"))}
+		lines = []string{fmt.Sprintf("%s looked for by id, %s, %s.", who, by(k.Digests, unchanged, theirs),
+			by(0, "", "changed images or captions"))}
 	default:
-		lines = []string{fmt.Sprintf("All were looked for by id, %s, %s, %s.",
-			by(k.Digests, "its unchanged image", "their unchanged images"),
+		lines = []string{fmt.Sprintf("%s looked for by id, %s, %s, %s.", who, by(k.Digests, unchanged, theirs),
 			by(k.Hashes, "its changed image", "changed images"), by(k.Texts, "its caption", "their captions"))}
 	}
 	if n := k.MustGo - k.Digests; n > 0 {
@@ -115,7 +121,7 @@ func (r Report) Next() string {
 	case r.Verdict == Undecided:
 		return "Do what the last column says, then run rehydrate audit again."
 	case r.Verdict == Overdue:
-		return "The holder of the workspace runs what stands under each duty. Then run rehydrate audit again."
+		return "The holder of the workspace does what stands under each duty. Then run rehydrate audit again."
 	case r.Scope.Workspace == "":
 		return "Nothing is to be done. Later deletions need another audit."
 	}

@@ -34,6 +34,9 @@ func TestHeadline(t *testing.T) {
 			"No removed post was found: none of 10, in 0 files. All were looked for by id, 1 by its unchanged image, " +
 				"none by changed images or captions. The images of 9 of the 10 could not be looked for. " +
 				"According to Reddit's answers in this audit."},
+		{"one post", Report{Verdict: Pass, Known: Known{MustGo: 1, Digests: 1}, Coverage: asked},
+			"No removed post was found: none of 1, in 0 files. It was looked for by id, by its unchanged image, " +
+				"not by changed images or captions. According to Reddit's answers in this audit."},
 		{"by all", Report{Verdict: Pass, Known: Known{MustGo: 2, Digests: 2, Hashes: 1, Texts: 2}, Coverage: asked},
 			"No removed post was found: none of 2, in 0 files. All were looked for by id, all by their unchanged images, " +
 				"1 by its changed image, all by their captions. According to Reddit's answers in this audit."},

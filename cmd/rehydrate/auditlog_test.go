@@ -208,9 +208,9 @@ func TestAuditLostRecords(t *testing.T) {
 		fails bool // for the files of the dataset that no record tells of any more
 	}{
 		{"an older log", func(p *audited) { p.restore("audit") },
-			fmt.Sprintf("records %d to %d of the log as it was are lost", n, n), true, false},
+			fmt.Sprintf("records %d to %d of the former log are lost", n, n), true, false},
 		{"a log that is gone", func(p *audited) { p.remove("audit/records.jsonl", "audit/checkpoint", "audit/log.pub") },
-			fmt.Sprintf("records 0 to %d of the log as it was are lost", n), false, true},
+			fmt.Sprintf("records 0 to %d of the former log are lost", n), false, true},
 		{"another history", func(p *audited) {
 			other := &audited{site: p.on(t, copyTree(t, backup))}
 			other.now = func() time.Time { return time.Now().Add(time.Minute) }
@@ -218,8 +218,8 @@ func TestAuditLostRecords(t *testing.T) {
 			other.recorded()
 			p.backup = other.workspace
 			p.restore("audit")
-		}, fmt.Sprintf("any of the %d records of the log as it was can be missing", n+1), true, false},
-		{"a new key", func(p *audited) { p.remove("log.key") }, "there is a new one", false, false},
+		}, fmt.Sprintf("any of the %d records of the former one can be missing", n+1), true, false},
+		{"a new key", func(p *audited) { p.remove("log.key") }, "the log has a new key", false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := (&audited{site: s, backup: backup}).plot(t)
