@@ -16,7 +16,7 @@ import (
 func TestKilledAtEveryStep(t *testing.T) {
 	stride := 29
 	if testing.Short() {
-		stride = 97
+		stride = 397
 	}
 	if os.Getenv("REHYDRATE_TEST") == "full" {
 		stride = 1

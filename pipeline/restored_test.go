@@ -45,21 +45,27 @@ func (w *world) keep(names ...string) (restore func()) {
 // images and dataset, and when it is lost: posts, pictures out of a gallery, images whose crosspost lost its parent,
 // and the same picture under another id. The log has all of them.
 func TestRemovalsOutliveState(t *testing.T) {
-	for name, c := range map[string]struct{ removal, back, rows string }{
-		"a post": {"post deleted p03", "post live p03", "g g/1 g/2 p00 p01 p02 p04 p05 p06 p07 p08 p18"},
-		"a picture out of a gallery": {"image left g/1", "image ok g/1",
-			"g g/2 p00 p01 p02 p03 p04 p05 p06 p07 p08 p18"},
-		"the first picture of a gallery": {"image left g", "image ok g",
-			"g/1 g/2 p00 p01 p02 p03 p04 p05 p06 p07 p08 p18"},
-		"the parent of a crosspost": {"image parent p03", "image ok p03",
-			"g g/1 g/2 p00 p01 p02 p04 p05 p06 p07 p08 p18"},
-		"the same picture": {"post copyright p01", "post live p01", "g g/1 g/2 p00 p02 p03 p04 p05 p06 p07 p08"},
+	for i, c := range []struct{ name, removal, back, rows string }{
+		{"a post", "post deleted p03", "post live p03", "g g/1 g/2 p00 p01 p02 p04 p05 p06 p07 p08 p18"},
+		{"a picture out of a gallery", "image left g/1", "image ok g/1", "g g/2 p00 p01 p02 p03 p04 p05 p06 p07 p08 p18"},
+		{"the first picture of a gallery", "image left g", "image ok g", "g/1 g/2 p00 p01 p02 p03 p04 p05 p06 p07 p08 p18"},
+		{"the parent of a crosspost", "image parent p03", "image ok p03", "g g/1 g/2 p00 p01 p02 p04 p05 p06 p07 p08 p18"},
+		{"the same picture", "post copyright p01", "post live p01", "g g/1 g/2 p00 p02 p03 p04 p05 p06 p07 p08"},
 	} {
-		for how, job := range map[string]string{"restored": "run", "restored, rechecked": "recheck",
-			"restored, purged offline": "purge offline",
-			"restored, split":          "split", "state alone": "run", "of before the images": "run", "lost": "run",
-			"lost, and images restored": "run"} {
-			t.Run(name+", "+how, func(t *testing.T) {
+		for j, how := range [][2]string{
+			{"restored", "run"},
+			{"restored, rechecked", "recheck"},
+			{"restored, purged offline", "purge offline"},
+			{"restored, split", "split"},
+			{"state alone", "run"},
+			{"of before the images", "run"},
+			{"lost", "run"},
+			{"lost, and images restored", "run"},
+		} {
+			if leftOut(i+j, 11) {
+				continue
+			}
+			t.Run(c.name+", "+how[0], func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, append(numbered(9), "p18", "g*3")...)
 				w.do("policy flag; serve 1 p18; host 503 i.redd.it; run").ok()
@@ -68,7 +74,7 @@ func TestRemovalsOutliveState(t *testing.T) {
 				whole, state, images := w.keep("state.db", "images", "dataset"), w.keep("state.db"), w.keep("images")
 				w.do(c.removal + "; recheck").ok()
 				testkit.Same(t, "rows after the removal", c.rows, namesOf(w.checkSound().rows))
-				switch how {
+				switch how[0] {
 				case "state alone":
 					state()
 				case "of before the images":
@@ -81,7 +87,7 @@ func TestRemovalsOutliveState(t *testing.T) {
 				default:
 					whole()
 				}
-				w.do(c.back + "; " + job).ok()
+				w.do(c.back + "; " + how[1]).ok()
 				for row := range w.checkSound().rows {
 					if !slices.Contains(strings.Fields(c.rows), row) {
 						t.Errorf("%s is back", row)

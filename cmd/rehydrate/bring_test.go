@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -142,7 +143,19 @@ func TestFilesPeopleBring(t *testing.T) {
 	if len(rows) != len(broughtFiles) {
 		t.Errorf("the page has %d files, the test %d", len(rows), len(broughtFiles))
 	}
-	for _, row := range rows {
+	made := t.TempDir() // the datasets, by the number of their row
+	t.Run("made", func(t *testing.T) { bringAll(t, rows, made) })
+	got := columnsOf(t, made)
+	for i, row := range rows {
+		if diff := cmp.Diff(row.columns, got[strconv.Itoa(i)]); row.release && diff != "" {
+			t.Errorf("%s: the columns of the dataset (-want +got):\n%s", row.file, diff)
+		}
+	}
+}
+
+func bringAll(t *testing.T, rows []broughtRow, made string) {
+	t.Helper()
+	for i, row := range rows {
 		t.Run(row.file, func(t *testing.T) {
 			t.Parallel()
 			file, known := broughtFiles[row.file]
@@ -171,7 +184,12 @@ func TestFilesPeopleBring(t *testing.T) {
 			}
 			got.want(t, exitDone)
 			s.do(s.env(), "demo", "--release", release, "-w", s.workspace, "--ocr", s.reader).want(t, exitDone)
-			s.wantDataset(file.posts, row.columns)
+			outcomes := s.outcomes()
+			kept := slices.ContainsFunc(outcomes, func(r manifest.Result) bool { return r.Outcome == manifest.Kept })
+			if len(outcomes) != file.posts || !kept {
+				t.Fatalf("%d rows have an outcome, want %d, one of them kept: %v", len(outcomes), file.posts, outcomes)
+			}
+			check(t, os.CopyFS(filepath.Join(made, strconv.Itoa(i)), os.DirFS(filepath.Join(s.workspace, "dataset", "data"))))
 		})
 	}
 }
@@ -191,24 +209,26 @@ func packedAs(t *testing.T, file brought) string {
 	return out.String()
 }
 
-// wantDataset holds how many posts have an outcome, and the columns of the dataset beside those that every one has.
-func (s *site) wantDataset(posts int, columns string) {
-	s.t.Helper()
-	outcomes := s.outcomes()
-	kept := slices.ContainsFunc(outcomes, func(r manifest.Result) bool { return r.Outcome == manifest.Kept })
-	if len(outcomes) != posts || !kept {
-		s.t.Fatalf("%d rows have an outcome, want %d, one of them kept: %v", len(outcomes), posts, outcomes)
+// columnsOf is what columns the datasets in a folder have beside those that every one has, as DuckDB, asked once, says.
+func columnsOf(t *testing.T, made string) map[string]string {
+	t.Helper()
+	folders, err := os.ReadDir(made)
+	check(t, err)
+	var asked []string
+	for _, f := range folders {
+		asked = append(asked, fmt.Sprintf("SELECT %s AS Made, string_agg(column_name || ' ' || column_type, ', ') AS Columns "+
+			"FROM (DESCRIBE SELECT * FROM %s) WHERE column_name NOT IN "+
+			"('id', 'image', 'ocr_text', 'ocr_confidence', 'width', 'height', 'sha256', 'phash')",
+			duckdb.Quote(f.Name()), duckdb.Quote(filepath.Join(made, f.Name(), "*.parquet"))))
 	}
-	files := duckdb.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))
-	var found []struct{ Columns *string }
-	duckdb.Query(s.t, &found, fmt.Sprintf("SELECT string_agg(column_name || ' ' || column_type, ', ') AS Columns FROM "+
-		"(DESCRIBE SELECT * FROM %s) WHERE column_name NOT IN "+
-		"('id', 'image', 'ocr_text', 'ocr_confidence', 'width', 'height', 'sha256', 'phash')", files))
-	got := ""
-	if len(found) == 1 && found[0].Columns != nil {
-		got = *found[0].Columns
+	var found []struct{ Made, Columns string }
+	duckdb.Query(t, &found, strings.Join(asked, " UNION ALL "))
+	columns := map[string]string{}
+	for _, f := range found {
+		columns[f.Made] = f.Columns
 	}
-	if diff := cmp.Diff(columns, got); diff != "" {
-		s.t.Errorf("the columns of the dataset (-want +got):\n%s", diff)
+	if len(columns) != len(folders) {
+		t.Errorf("DuckDB read %d of %d datasets", len(columns), len(folders))
 	}
+	return columns
 }
