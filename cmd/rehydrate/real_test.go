@@ -199,11 +199,11 @@ func figsim(t *testing.T, n int) (s *site, ids []manifest.PostID, posts []reddit
 }
 
 // TestFigSIM runs FigSIM's shape through the emulator and Tesseract: only so many captions show whether the text of a
-// picture reaches the dataset. The sample has every sixth of them and the fake ocr program.
+// picture reaches the dataset. The sample has every ninth of them and the fake ocr program.
 func TestFigSIM(t *testing.T) {
 	t.Parallel()
 	long(t)
-	s, ids, posts := figsim(t, often(1, 6))
+	s, ids, posts := figsim(t, often(1, 9))
 	sum := s.run(exitDone)
 	got := s.outcomes()
 	if len(got) != len(ids) || sum.Entries != len(ids) {
