@@ -59,7 +59,7 @@ func TestFaultAtEachNamedStep(t *testing.T) {
 				continue
 			}
 			tried[step] = true
-			if leftOut(n, 17) {
+			if leftOut(n, 5) {
 				continue
 			}
 			t.Run(job+", "+step, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 func TestKilledAtEveryStep(t *testing.T) {
 	stride := 47
 	if testing.Short() {
-		stride = 397
+		stride = 97
 	}
 	if os.Getenv("REHYDRATE_TEST") == "full" {
 		stride = 1

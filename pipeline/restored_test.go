@@ -62,7 +62,7 @@ func TestRemovalsOutliveState(t *testing.T) {
 			{"lost", "run"},
 			{"lost, and images restored", "run"},
 		} {
-			if leftOut(i+j, 11) {
+			if leftOut(i+j, 4) {
 				continue
 			}
 			t.Run(c.name+", "+how[0], func(t *testing.T) {
