@@ -74,6 +74,8 @@ var broughtFiles = map[string]brought{
 		"id,address,mood\n1exa00,/r/x/comments/1exa00/a/,sad\n1.97E+279,/r/x/comments/197e277/b/,glad\n1exa02,/r/x/comments/1exa02/c/,sad\n", 3},
 	"CSV with a column of 0 and 1 for each label": {"a.csv",
 		"id,emotion_joy,emotion_fear,emotion_anger,emotion_trust,emotion_shame\n1exa00,1,0,0,1,0\n1exa01,0,1,0,0,0\n1exa02,0,0,1,0,0\n1exa03,0,0,0,0,1\n", 4},
+	"CSV with a column for each annotator": {"a.csv",
+		"id,Annotator 1,Annotator 2,final\n1exa00,irony,irony,irony\n1exa01,pun,irony,pun\n1exa02,pun,pun,pun\n1exa03,irony,pun,irony\n", 4},
 	"CSV with a row for each hour": {"a.csv",
 		"id,score\n1exa00,3\n1exa01,4\n1exa00,5\n1exa01,9\n1exa02,2\n1exa02,6\n", 3},
 	"CSV with comments among posts, by type": {"a.csv",

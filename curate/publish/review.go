@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -80,8 +81,20 @@ func (p *publishing) items(ctx context.Context) ([]Item, error) {
 	if answers := p.answered(); answers.Different > 0 {
 		items = append(items, answers)
 	}
-	slices.SortStableFunc(items, func(a, b Item) int { return min(len(b.Looks), 1) - min(len(a.Looks), 1) })
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.rank(), b.rank()) })
 	return items, err
+}
+
+// rank is the place of the item: those that may name somebody stand before those with words that are not known, and
+// these before the others.
+func (item Item) rank() int {
+	switch {
+	case len(item.Looks) == 0:
+		return 2
+	case slices.ContainsFunc(item.Looks, func(l Look) bool { return l.Like != guess.NoWord }):
+		return 0
+	}
+	return 1
 }
 
 // texts are what release.toml says of the whole release.
@@ -123,6 +136,7 @@ func named(what, holds string, names, looks []string) Item {
 func (p *publishing) category(c manifest.Category) Item {
 	item := Item{What: "category " + c.Name, Holds: "labels", Different: len(c.Labels), Looks: []Look{}}
 	item.look(c.Name, guess.LookOfName(c.Name, p.known))
+	item.look("", guess.LookOfLabels(c, p.written.Schema, p.known))
 	if c.Title != c.Name {
 		item.Holds = fmt.Sprintf("labels of %q", c.Title)
 		item.look(c.Title, guess.LookOfText(c.Title, p.known))

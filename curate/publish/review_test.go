@@ -14,6 +14,7 @@ import (
 	"rehydrate/internal/testkit"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/manifest/guess"
 	"rehydrate/policy"
 	"rehydrate/study"
 )
@@ -82,6 +83,36 @@ func TestExamine(t *testing.T) {
 	}
 	if review.Entries != 3 || review.Posts != 2 || review.Name != "Set" {
 		t.Errorf("%+v", review)
+	}
+}
+
+// TestExamineAnnotators: categories that may be those of annotators stand before words that are not known.
+func TestExamineAnnotators(t *testing.T) {
+	settings, header, row := "name = \"Set\"\nmanifest = \"a.csv\"\n", "id", "abc1"
+	for _, name := range []string{"tone", "jana", "okafor", "final", "text_mood", "image_mood", "seen", "told"} {
+		labels := map[string]string{"tone": `"dark", "schadenfroh"`, "seen": `"yes", "no"`, "told": `"yes", "no"`,
+			"text_mood": `"low", "high"`, "image_mood": `"low", "high"`}[name]
+		if labels == "" {
+			labels = `"humour", "irony", "none"`
+		}
+		first := strings.Trim(strings.Split(labels, ",")[0], `"`)
+		settings += fmt.Sprintf("[[category]]\nname = %q\nkind = \"single\"\nlabels = [{code = %s}]\n", name,
+			strings.ReplaceAll(labels, ", ", "}, {code = "))
+		header, row = header+","+name, row+","+first
+	}
+	review, err := examined(t, map[string]string{"release.toml": settings, "a.csv": header + "\n" + row + "\n"}, nil)
+	testkit.OK(t, err)
+	const asks = ": are they the answers of annotators?"
+	want := []string{
+		"category jana | labels | humour, irony, none | has the labels of okafor, final" + asks,
+		"category okafor | labels | humour, irony, none | " +
+			"okafor may be a person's name: this program does not know all its words | has the labels of jana, final" + asks,
+		"category tone | labels | dark, schadenfroh | schadenfroh " + guess.NoWord,
+		"name | text | Set", "category final | labels | humour, irony, none", "category text_mood | labels | low, high",
+		"category image_mood | labels | low, high", "category seen | labels | yes, no", "category told | labels | yes, no",
+	}
+	if diff := cmp.Diff(want, shown(review.Items)[:len(want)]); diff != "" {
+		t.Errorf("the items (-want +got):\n%s", diff)
 	}
 }
 

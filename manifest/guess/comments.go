@@ -169,7 +169,7 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 		return byYes, true, true
 	case named == manifest.MarkNo:
 		return byNo, true, true
-	case depths[name] && c.all(formInteger) && (c.seen["0"] || c.seen["1"]):
+	case depths[name] && c.all(formInteger) && (c.has("0") || c.has("1")):
 		return byDepth, true, true
 	case isTurn && !c.rowNumbers():
 		return byTurn, true, d.ID == ""

@@ -41,11 +41,13 @@ type Options struct {
 
 // A Draft is a release that was made of annotations, before it is written.
 type Draft struct {
-	Settings []byte     // release.toml
-	Notes    []string   // what was guessed and why, one line each
-	Warnings []string   // what to look at before publishing
-	LeftOut  []LeftOut  // the rows that SkipDamaged left out
-	Example  [][]string // after Write: a header and the first ten rows, for a person to judge
+	Settings []byte    // release.toml
+	Notes    []string  // what was guessed and why, one line each
+	Warnings []string  // what to look at before publishing
+	LeftOut  []LeftOut // the rows that SkipDamaged left out
+	// Annotators are the columns that were left out as the answers of annotators: those of one category each.
+	Annotators [][]string
+	Example    [][]string // after Write: a header and the first ten rows, for a person to judge
 
 	meaning manifest.Meaning  // as it was guessed
 	source  *manifest.Release // the files as they are read by it
@@ -88,6 +90,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Known = withField(o.Known)
 	g := &guesser{Options: o, names: make(map[string]bool), whyLeft: make(map[string]string), notes: bare,
 		skipped: skipped}
 	isTable := files[0].Format == manifest.CSV || files[0].Format == manifest.TSV
@@ -104,7 +107,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 		g.lookAt("%s", unsaid)
 	}
 	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL,
-		Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged}
+		Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged, Annotators: g.annotators}
 	d.source = source.Release(d.meaning).Spelling(g.spellings)
 	// In CSV a list without items is no list, and an item can hold the separator.
 	if format := files[0].Format; slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List},

@@ -47,6 +47,10 @@ type guesser struct {
 	damaged    []LeftOut // the rows whose ids cannot be read
 	commentIDs *surveyed // the first column of ids that are those of comments
 	idNote     int       // the place of the note about the column of ids
+
+	groups     []*labelGroup
+	again      []*surveyed // columns that --keep names, and which are categories all the same
+	annotators [][]string  // the columns of each group of annotators that were left out
 }
 
 // refusal gives the error of a file, which names its columns.
@@ -107,8 +111,11 @@ func (d *guesser) guess(file string) error {
 	d.leaveGivers()
 	d.leavePlatform()
 	d.guessSeparator() // while all columns are free
+	d.groupLabels()
 	// FigSIM first: its columns would also do as categories with labels of their own.
-	if !d.Many && d.guessFigSIM() {
+	isFigSIM := !d.Many && d.guessFigSIM()
+	d.leaveAnnotators()
+	if isFigSIM {
 		d.guessColumns()
 		return d.conclude(d.refusal(file))
 	}
@@ -116,8 +123,11 @@ func (d *guesser) guess(file string) error {
 	d.guessOneHot()
 	d.guessCategories()
 	if !slices.ContainsFunc(d.guesses, func(c columnGuess) bool { return c.Category != nil }) {
-		d.warnings = append(d.warnings,
-			"no column looks like labels (at most 50 different short values): the release has none")
+		what := "no column looks like labels (at most 50 different short values)"
+		if len(d.annotators) > 0 {
+			what = "no other column looks like labels, such as the final label of each image"
+		}
+		d.lookAt("%s: the release has none", what)
 	}
 	d.guessColumns()
 	return d.conclude(d.refusal(file))
@@ -130,6 +140,7 @@ func (d *guesser) conclude(refuse func(message, hint string) error) error {
 	}
 	d.leaveOut()
 	d.lookAtStates()
+	d.lookAtNames()
 	return nil
 }
 
@@ -320,7 +331,7 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 			}
 			c.used = true
 			d.take(columnGuess{Name: field.String(), Column: c.name, Why: "by its name; " + why})
-			if field == manifest.FieldImage && !c.seen["0"] && !c.empty {
+			if field == manifest.FieldImage && !c.has("0") && !c.empty {
 				d.lookAt("the image column %s never is 0: images are counted from 0 here", table.Quote(c.name))
 			}
 			return
@@ -387,17 +398,14 @@ func (d *guesser) guessFigSIM() bool {
 
 // free reports whether a column can be a category.
 func (d *guesser) free(c *surveyed) bool {
-	if !c.usable() || c.used || c.unfit() || c.words() || c.all(formFlag) || c.all(formTime) || c.rowNumbers() ||
-		slices.Contains(d.Keep, c.name) {
-		return false
-	}
-	if c.ofPosts() || c.digests() {
-		return false
-	}
-	if c.dates() {
-		return false
-	}
-	if c.decimals() || c.thousands {
+	return !c.used && !c.unfit() && !c.all(formFlag) && c.shaped() &&
+		(!slices.Contains(d.Keep, c.name) || slices.Contains(d.again, c))
+}
+
+// shaped reports whether the values of a column can be labels by what they are, whatever the column is called.
+func (c *surveyed) shaped() bool {
+	if !c.usable() || c.words() || c.all(formTime) || c.rowNumbers() || c.ofPosts() || c.digests() || c.dates() ||
+		c.decimals() || c.thousands {
 		return false
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
@@ -570,6 +578,10 @@ func (d *guesser) lookAtValues(c *surveyed) {
 	}
 	if i := slices.IndexFunc(c.cells, isAccount); i >= 0 {
 		d.lookAt("column %s was taken for labels, but one of them may name an account, at %s", name, c.places[i])
+	}
+	if at := d.firstSurname(c); at != (place{}) {
+		d.lookAt("column %s was taken for labels, but most of them are capitalised words that this program does not know, "+
+			"such as at %s: are they names of people?", name, at)
 	}
 	if mayNameSomebody(c.name, d.Known) {
 		d.lookAt("column %s has a name that may be somebody's: it was taken for labels", name)

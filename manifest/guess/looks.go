@@ -4,8 +4,12 @@ import (
 	"slices"
 	"strings"
 
+	"rehydrate/manifest"
 	"rehydrate/manifest/value"
 )
+
+// NoWord is what LooksOfValues says of a value that looks like nothing else, but is in no dictionary.
+const NoWord = "is no word that this program knows: is it a name?"
 
 // LooksOfValues says of each of the values of a column or of a category what it may tell of somebody, to go on from the
 // value: "looks like the name of an account"; "" for nothing. It suspects more than Files leaves out, for a person who
@@ -22,7 +26,7 @@ func LooksOfValues(values []string, known func(word string) bool) []string {
 		isWord := strings.IndexFunc(text, betweenAccounts) < 0
 		// else they are in another language
 		if looks[i] == "" && isWord && 2*unknown <= len(values) && j.look(text) == noWord {
-			looks[i] = "is in no dictionary"
+			looks[i] = NoWord
 		}
 	}
 	return looks
@@ -35,6 +39,7 @@ func LookOfText(text string, known func(word string) bool) string {
 
 // LookOfName says the same of the name of a column or category.
 func LookOfName(name string, known func(word string) bool) string {
+	known = withField(known)
 	c := &surveyed{name: name}
 	switch {
 	case c.privateName() != "":
@@ -44,7 +49,49 @@ func LookOfName(name string, known func(word string) bool) string {
 	case mayNameSomebody(name, known):
 		return "may name somebody"
 	}
-	return LookOfText(strings.ReplaceAll(name, "_", " "), known)
+	if look := LookOfText(strings.ReplaceAll(name, "_", " "), known); look != "" || unknownWord(name, known) == "" {
+		return look
+	}
+	return "may be a person's name: this program does not know all its words"
+}
+
+// LookOfLabels says of a category of a schema that it may hold the answers of an annotator: its labels are those of
+// others, and its name is not of words for labels alone. It says so as well where most labels are no words. "" is for
+// nothing. known is that of Options.
+func LookOfLabels(c manifest.Category, s manifest.Schema, known func(word string) bool) string {
+	var same []string
+	for _, other := range s.Categories {
+		if other.Name != c.Name && sameCodes(c, other) {
+			same = append(same, other.Name)
+		}
+	}
+	if same != nil && slices.ContainsFunc(value.Words(c.Name), isOther) {
+		return "has the labels of " + manifest.List(same) + ": are they the answers of annotators?"
+	}
+	j, unknown := newAccountJudge(codes(c.Labels), known), 0
+	for _, l := range c.Labels {
+		if j.look(l.Code) != likeLabel {
+			unknown++
+		}
+	}
+	if unknown > 1 && 2*unknown > len(c.Labels) {
+		return "has labels that are mostly no words that this program knows: are they names?"
+	}
+	return ""
+}
+
+// sameCodes reports whether two categories share two labels at least, and three quarters of those of each; what is yes
+// and no in both is said of different things.
+func sameCodes(a, b manifest.Category) bool {
+	shared, flags := 0, true
+	for _, l := range a.Labels {
+		_, isFlag := value.YesNo(l.Code)
+		flags = flags && isFlag
+		if slices.ContainsFunc(b.Labels, func(other manifest.Label) bool { return sameLabel(l.Code, other.Code) }) {
+			shared++
+		}
+	}
+	return !flags && shared > 1 && 4*shared >= 3*max(len(a.Labels), len(b.Labels))
 }
 
 // says gives what a text looks like by its form, by a given name in it or by a word like the name of an account.
@@ -61,7 +108,7 @@ func (j *accountJudge) says(text string) string {
 
 // newAccountJudge judges labels that stand together. known is that of Options.
 func newAccountJudge(labels []string, known func(word string) bool) *accountJudge {
-	j := &accountJudge{known: known, shared: make(map[string]int)}
+	j := &accountJudge{known: withField(known), shared: make(map[string]int)}
 	for _, label := range labels {
 		for _, word := range slices.Compact(slices.Sorted(slices.Values(value.Words(label)))) {
 			j.shared[word]++

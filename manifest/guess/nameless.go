@@ -3,6 +3,7 @@ package guess
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"rehydrate/manifest"
@@ -26,7 +27,8 @@ func (d *guesser) nameless(files []manifest.SourceFile) *strings.Replacer {
 		say(table.Quote(name), "a file")
 	}
 	for _, c := range d.columns {
-		if d.namesSomebody(c.name) {
+		isAnnotator := slices.ContainsFunc(d.annotators, func(left []string) bool { return slices.Contains(left, c.name) })
+		if isAnnotator || d.namesSomebody(c.name) {
 			say(table.Quote(c.name), fmt.Sprintf("number %d (its name may name somebody)", c.place+1))
 		}
 	}

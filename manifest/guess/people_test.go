@@ -13,7 +13,7 @@ import (
 func english(word string) bool {
 	return slices.Contains(strings.Fields(`and april fear first humor inform may or other otter perpetrator second self victim
 		anger ask auto by bullying class done funny mark covid dank figurative hate hateful image irony joy label language memes metaphor
-		moderator mods negative neutral non none not offensive positive related sadness sarcasm speech thing topic very vote watchful way women`), word)
+		box coords length month mood rating ratio status title moderator mods negative neutral non none not offensive positive related sadness sarcasm speech thing topic very vote watchful way women`), word)
 }
 
 // TestColumnsOfPeople: which columns are left out by their names. The values are words that would do as labels.

@@ -34,19 +34,20 @@ type surveyed struct {
 	empty   bool // some are
 	missing int  // cells with a word for a missing value, which count as empty
 
-	missingAs string     // the first such word
-	lists     bool       // some cells are lists
-	texts     int        // cells that are texts
-	listed    int        // texts that stand for lists, as pandas writes them
-	bare      int        // texts that are words in brackets: lists where all texts are
-	written   bool       // the lists stand in texts
-	several   bool       // some of these have several items
-	nested    int        // cells that are objects, or lists of more than plain values
-	kept      bool       // --keep names it
-	inside    string     // what tells who somebody is in the objects of such a column, "" for nothing
-	odd       bool       // some are objects, lists in lists, or values that cannot be used
-	cells     [][]string // the different ones, as far as they are kept; what is not a list has one text
-	seen      map[string]bool
+	missingAs string         // the first such word
+	lists     bool           // some cells are lists
+	texts     int            // cells that are texts
+	listed    int            // texts that stand for lists, as pandas writes them
+	bare      int            // texts that are words in brackets: lists where all texts are
+	written   bool           // the lists stand in texts
+	several   bool           // some of these have several items
+	nested    int            // cells that are objects, or lists of more than plain values
+	kept      bool           // --keep names it
+	inside    string         // what tells who somebody is in the objects of such a column, "" for nothing
+	odd       bool           // some are objects, lists in lists, or values that cannot be used
+	cells     [][]string     // the different ones, as far as they are kept; what is not a list has one text
+	rows      []int          // how many rows have each of cells
+	seen      map[string]int // the cells that are kept, by their texts, each with its place in cells
 	states    map[string]int // of a column of states the rows that have each value, nil for another
 	used      bool           // as a field, category or column
 
@@ -159,14 +160,17 @@ func (c *surveyed) add(cell manifest.Cell) {
 		if c.personal == "" && len(counted) == 2 && isPlace(counted[0]+","+counted[1]) {
 			c.personal = ofPlace
 		}
-		if len(c.cells) <= maxDifferent && !c.seen[text] {
+		if at, met := c.seen[text]; met {
+			c.rows[at]++
+		} else if len(c.cells) <= maxDifferent {
 			// A cell that is kept should not keep its row. A long one cannot be a label, wherever it is cut.
 			var kept []string
 			for _, part := range parts[:min(len(parts), maxGuessedLabels+1)] {
 				kept = append(kept, strings.Clone(part[:min(len(part), 4096)]))
 			}
-			c.seen[strings.Clone(text[:min(len(text), 4096)])] = true
+			c.seen[strings.Clone(text[:min(len(text), 4096)])] = len(c.cells)
 			c.cells = append(c.cells, kept)
+			c.rows = append(c.rows, 1)
 			c.places = append(c.places, c.here())
 		}
 	}
@@ -229,7 +233,7 @@ func (c *surveyed) count(text string) {
 		}
 	}
 	// A column of words is left out as such, and long to search; only a category can have such a name, and few values.
-	if c.personal == "" && !c.seen[text] && (!c.namedWords || len(c.cells) <= maxGuessedLabels) {
+	if c.personal == "" && !c.has(text) && (!c.namedWords || len(c.cells) <= maxGuessedLabels) {
 		c.personal = personalValue(text)
 	}
 	id, strong := manifest.PostForm(text)
@@ -415,7 +419,7 @@ func survey(ctx context.Context, in *manifest.Rows, o Options, without manifest.
 		cells, err := in.Next()
 		for _, name := range in.Columns()[len(columns):] { // a record of JSON may have further keys
 			at := len(columns)
-			c := &surveyed{name: name, place: at, seen: make(map[string]bool), today: o.Today, here: func() (p place) {
+			c := &surveyed{name: name, place: at, seen: make(map[string]int), today: o.Today, here: func() (p place) {
 				p.file, p.line, p.column = in.Place(at)
 				return p
 			}}
@@ -689,6 +693,12 @@ func sortLabels(labels []manifest.Label) {
 		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(value.Fold(a.Code), value.Fold(b.Code)),
 			cmp.Compare(a.Code, b.Code))
 	})
+}
+
+// has reports whether a cell that is kept has the text alone.
+func (c *surveyed) has(text string) bool {
+	_, met := c.seen[text]
+	return met
 }
 
 // values gives the different values that are kept.

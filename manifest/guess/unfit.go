@@ -17,6 +17,7 @@ import (
 // one had before, whose name counts as well. known is that of Options.
 func Unfit(ctx context.Context, r *manifest.Release, former func(name string) string, keep []string,
 	known func(word string) bool) ([]string, error) {
+	known = withField(known)
 	in, err := r.Rows()
 	if err != nil {
 		return nil, err

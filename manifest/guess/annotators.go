@@ -1,0 +1,276 @@
+package guess
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"rehydrate/manifest"
+	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
+)
+
+// A sheet with a column for each annotator has the annotators' names as the names of its columns. No list has all names
+// of people, so these columns are known by what they share: the same labels.
+
+// A labelGroup is columns that have the same labels.
+type labelGroup struct {
+	columns []*surveyed
+	flags   bool // the labels are yes and no, which columns of different meanings share
+	// The columns by what their names are.
+	named    []*surveyed // of a person, by a given name or by what a person is reached by
+	roles    []*surveyed // otherwise about people: annotator_1
+	unknown  []*surveyed // with a word that is in no dictionary
+	namelike []*surveyed // words that are given names as well: Grace
+	words    []*surveyed // other words
+	alike    bool        // all of the names have a word in common
+}
+
+// groupLabels finds the columns that have the same labels, also of those whose names are about people.
+func (d *guesser) groupLabels() {
+	var groups []*labelGroup
+	var counts []map[string]int // of the first column of each group
+	for _, c := range d.columns {
+		of := d.countLabels(c)
+		if of == nil {
+			continue
+		}
+		i := slices.IndexFunc(counts, func(other map[string]int) bool { return haveSameLabels(of, other) })
+		if i < 0 {
+			groups, counts = append(groups, &labelGroup{flags: c.flags()}), append(counts, of)
+			i = len(groups) - 1
+		}
+		groups[i].columns = append(groups[i].columns, c)
+	}
+	for _, g := range groups {
+		if len(g.columns) > 1 {
+			d.sortNames(g)
+			d.groups = append(d.groups, g)
+		}
+	}
+}
+
+// countLabels counts the cells that have each of the labels of a column, by the label as columns share it; nil where
+// the column can be no category, whatever its name.
+func (d *guesser) countLabels(c *surveyed) map[string]int {
+	if c.used || !c.usable() || !c.shaped() || c.all(formPost) || lookLikeNames(c.values(), d.Known) != "" {
+		return nil
+	}
+	sign := d.separator
+	if d.Many || c.labels(sign) == nil {
+		sign = ""
+	}
+	if c.labels(sign) == nil {
+		return nil
+	}
+	counts := make(map[string]int)
+	for i, cell := range c.cells {
+		if sign != "" && !c.lists {
+			cell = strings.Split(cell[0], sign)
+		}
+		for _, label := range cell {
+			counts[sharedLabel(label)] += c.rows[i]
+		}
+	}
+	return counts
+}
+
+// sharedLabel gives a label as it is the same in all columns, by the rules of sameLabel.
+func sharedLabel(text string) string {
+	text = strings.TrimSpace(text)
+	if n, isNumber := value.Number(text); isNumber && !isCode(text) {
+		return strconv.FormatFloat(n, 'g', -1, 64)
+	}
+	return value.Fold(plainSigns(text))
+}
+
+// haveSameLabels reports whether two columns share two labels at least, and all but rare ones: at most a tenth of the
+// answers of each are labels that the other lacks, for not every annotator gives every label.
+func haveSameLabels(a, b map[string]int) bool {
+	shared := 0
+	for label := range a {
+		if b[label] > 0 {
+			shared++
+		}
+	}
+	mostOf := func(of, other map[string]int) bool {
+		all, both := 0, 0
+		for label, n := range of {
+			all += n
+			if other[label] > 0 {
+				both += n
+			}
+		}
+		return 10*both >= 9*all
+	}
+	return shared > 1 && mostOf(a, b) && mostOf(b, a)
+}
+
+// sortNames sorts the columns of a group by their names. Words that all of the names have (label_, tone_) say nothing.
+func (d *guesser) sortNames(g *labelGroup) {
+	inAll := func(word string) bool {
+		return !slices.ContainsFunc(g.columns, func(c *surveyed) bool { return !slices.Contains(value.Words(c.name), word) })
+	}
+	g.alike = slices.ContainsFunc(value.Words(g.columns[0].name), inAll)
+	for _, c := range g.columns {
+		words := slices.DeleteFunc(value.Words(c.name), inAll)
+		isName := slices.ContainsFunc(words, func(word string) bool { return peopleWords["namelike"][word] })
+		switch {
+		case slices.ContainsFunc(words, isGivenName), personalName(c.name) != "":
+			g.named = append(g.named, c)
+		case c.privateName() != "":
+			g.roles = append(g.roles, c)
+		case !slices.ContainsFunc(words, isOther):
+		case slices.ContainsFunc(words, func(word string) bool { return isUnknown(word, 2, d.Known) }):
+			g.unknown = append(g.unknown, c)
+		case isName:
+			g.namelike = append(g.namelike, c)
+		default:
+			g.words = append(g.words, c)
+		}
+	}
+}
+
+// isOther reports whether a word in the name of a column is none for labels (final, sentiment) and none of the field.
+func isOther(word string) bool {
+	return !slices.ContainsFunc([]string{word, singular(word)},
+		func(word string) bool { return peopleWords["label"][word] || peopleWords["field"][word] })
+}
+
+// isUnknown reports whether a word of so many letters at least is in no dictionary. known is that of Options.
+func isUnknown(word string, least int, known func(word string) bool) bool {
+	return known != nil && utf8.RuneCountInString(word) >= least && !value.IsDigits(word) && !known(word)
+}
+
+// unknownWord gives the first word of a name that is in no dictionary, "" for none.
+func unknownWord(name string, known func(word string) bool) string {
+	words := value.Words(name)
+	i := slices.IndexFunc(words, func(word string) bool {
+		return isUnknown(word, 3, known) && strings.IndexFunc(word, unicode.IsLetter) >= 0
+	})
+	if i < 0 {
+		return ""
+	}
+	return words[i]
+}
+
+// people lists the columns that were taken for annotators', in the order of the file. Where one is called after a
+// person, all are but those with words for labels; so are they where half of the names are no words. Columns of yes and
+// no have nothing else in common: of them those that are no words follow one that is called after a person, and the
+// others where both together are half.
+func (g *labelGroup) people() []*surveyed {
+	rest := slices.Concat(g.unknown, g.namelike, g.words)
+	named, unknown, odd, all := len(g.named), len(g.unknown), len(g.unknown)+len(g.namelike), len(g.named)+len(rest)
+	switch {
+	case g.flags && named > 0 && 2*(named+odd) < all:
+		rest = g.unknown
+	case g.flags && named == 0, named == 0 && (unknown == 0 || 2*unknown < all) && 2*odd <= all:
+		rest = nil
+	}
+	people := slices.Concat(g.named, g.roles, rest)
+	slices.SortFunc(people, func(a, b *surveyed) int { return a.place - b.place })
+	return people
+}
+
+// answers reports whether the columns hold answers, and not who gave some: one is not about people by its name, they
+// are words or yes and no, or small numbers in columns of one name.
+func (g *labelGroup) answers() bool {
+	return g.flags || len(g.named)+len(g.roles) < len(g.columns) || slices.ContainsFunc(g.columns,
+		func(c *surveyed) bool { return c.ordinary || g.alike && c.all(formInteger) })
+}
+
+// leaveAnnotators leaves out the columns that were taken for annotators', but those that --keep names. It asks about
+// others that have the same labels.
+func (d *guesser) leaveAnnotators() {
+	for _, g := range d.groups {
+		var left []string
+		for _, c := range g.people() {
+			switch {
+			case c.used || !g.answers():
+			case !slices.Contains(d.Keep, c.name):
+				d.leave(c, g.whyLeft(c)+"; --keep "+table.Quote(c.name)+" publishes it")
+				left = append(left, c.name)
+			case c.private() == "":
+				d.again = append(d.again, c)
+			}
+		}
+		switch {
+		case len(left) > 1:
+			d.annotators = append(d.annotators, left)
+			d.lookAt("columns %s have the same labels, and were taken for the answers of annotators: they were left "+
+				"out of the release's annotations", manifest.QuotedList(left))
+		case len(left) > 0:
+			d.lookAt("column %s has the labels of other columns, and was taken for the answers of an annotator: it was "+
+				"left out of the release's annotations", table.Quote(left[0]))
+		}
+		d.askOfAnnotators(g)
+	}
+}
+
+// askOfAnnotators asks about the other columns of a group. Those whose names are words for labels need no question, nor
+// do columns of yes and no but beside one that is called after a person.
+func (d *guesser) askOfAnnotators(g *labelGroup) {
+	asks := func(c *surveyed) bool { return !c.used && !c.unfit() && !slices.Contains(d.Keep, c.name) }
+	rest := slices.DeleteFunc(slices.Clone(g.columns), func(c *surveyed) bool { return !asks(c) })
+	if len(rest) > 1 && (!g.flags || len(g.named) > 0) &&
+		slices.ContainsFunc(slices.Concat(g.unknown, g.namelike, g.words), asks) {
+		d.lookAt("columns %s have the same labels: are they the answers of annotators? Their names are published",
+			manifest.QuotedList(names(rest)))
+	}
+}
+
+// whyLeft says why a column of the group was taken for an annotator's, to go on from the column.
+func (g *labelGroup) whyLeft(c *surveyed) string {
+	if slices.Contains(g.roles, c) {
+		return "its name is about people, and its labels are those of other columns"
+	}
+	return "its labels are those of other columns, and its name may be a person's"
+}
+
+// surnameForm is a word or two as names are written: Okafor, Van Dyk.
+var surnameForm = regexp.MustCompile(`^\p{Lu}[\p{Ll}'’-]+(?:[ -]\p{Lu}[\p{Ll}'’]+)?$`)
+
+// firstSurname gives the place of the first value that is written as a name and is in no dictionary, where most of the
+// values are; else the zero place.
+func (d *guesser) firstSurname(c *surveyed) (first place) {
+	names := 0
+	for i, cell := range c.cells {
+		for _, text := range cell {
+			if !surnameForm.MatchString(text) || unknownWord(text, d.Known) == "" {
+				continue
+			}
+			names++
+			if names == 1 {
+				first = c.places[i]
+			}
+		}
+	}
+	if names < 2 || 2*names <= len(c.values()) {
+		return place{}
+	}
+	return first
+}
+
+// lookAtNames asks about the names of categories and columns with a word that is in no dictionary.
+func (d *guesser) lookAtNames() {
+	var odd []string
+	for _, g := range d.guesses {
+		if (g.Category != nil || g.Passed != nil) && unknownWord(g.Column, d.Known) != "" {
+			odd = append(odd, g.Column)
+		}
+	}
+	if len(odd) > 0 {
+		d.lookAt("names of columns that are published, with words that this program does not know: %s. Is one a person's?",
+			manifest.QuotedList(odd))
+	}
+}
+
+func names(columns []*surveyed) (names []string) {
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	return names
+}

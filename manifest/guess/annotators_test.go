@@ -1,0 +1,153 @@
+package guess
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// lexicon is a dictionary that has names of people among its words, as large ones do.
+func lexicon(word string) bool {
+	return english(word) || slices.Contains(strings.Fields(`jana tom lin baker carter low high medium mild sad strong
+		valence arousal dominance final overall text sentiment toxicity insult threat trust shame cat dog hidden`), word)
+}
+
+// sheet is a file whose columns have these labels as often as each other, and not in the same rows.
+func sheet(header, labels string) string {
+	var b strings.Builder
+	b.WriteString("id," + header + "\n")
+	all := strings.Fields(labels)
+	for i := range 40 {
+		fmt.Fprintf(&b, "1ab%02d", i)
+		for j := range strings.Split(header, ",") {
+			b.WriteString("," + all[(i+j+i/len(all)*j)%len(all)])
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// TestAnnotators: columns with the same labels are those of annotators where their names are a person's or no words;
+// columns of yes and no, and those whose names are words for labels, stay.
+func TestAnnotators(t *testing.T) {
+	const coder, mood = "hate none offensive", "anger joy fear"
+	for _, test := range []struct {
+		header, labels string
+		columns        string // of the release
+		left           string // the columns that were taken for those of annotators
+		asked          string // the columns that init asks about
+	}{
+		{"Jana Novak,Thomas Okafor,Mei Lin,final", coder, "final", "Jana Novak,Thomas Okafor,Mei Lin", ""},
+		{"Jana,Tom,Mei", coder, "", "Jana,Tom,Mei", ""},
+		{"label_jana,label_tomasz,label_mei", "1 2 3", "", "label_jana,label_tomasz,label_mei", ""},
+		{"Jana Novak,Mei Okafor,gold_label", coder, "gold_label", "Jana Novak,Mei Okafor", ""},
+		{"jana,mei,sentiment", "low high", "sentiment", "jana,mei", ""},
+		{"JN,TO,ML", coder, "", "JN,TO,ML", ""},
+		{"Mark,Grace,Will", coder, "", "Mark,Grace,Will", ""},
+		// By their names alone they would be left out as well.
+		{"Annotator 1,Annotator 2,Annotator 3,mood", mood, "mood", "Annotator 1,Annotator 2,Annotator 3", ""},
+		{"coder_A,coder_B", "0 1", "", "coder_A,coder_B", ""},
+		{"rater1,mood", mood, "mood", "rater1", ""},
+		// Yes and no.
+		{"Jana,Tom,Mei", "0 1", "", "Jana,Tom,Mei", ""},
+		{"label_jana,label_tomasz,label_mei,label_okafor,label_lin,label_baker", "True False", "",
+			"label_jana,label_tomasz,label_mei,label_okafor,label_lin,label_baker", ""},
+		{"funny,dank,sad,trust,Mei,Tom", "0 1", "funny,dank,sad,trust", "Mei,Tom", "funny,dank,sad,trust"},
+		{"joy,anger,fear,schadenfreude", "0 1", "joy,anger,fear,schadenfreude", "", ""},
+		{"hidden,tox,nsfw", "yes no", "hidden,tox,nsfw", "", ""},
+		// Names that are words: a person is asked.
+		{"jana,lin,baker", coder, "jana,lin,baker", "", "jana,lin,baker"},
+		{"jana_label,final_label", coder, "jana_label,final_label", "", "jana_label,final_label"},
+		{"label_1,label_2,label_3", coder, "label_1,label_2,label_3", "", "label_1,label_2,label_3"},
+		{"A,B", coder, "a,b", "", "A,B"},
+		{"valence,arousal,dominance", "1 2 3 4 5", "valence,arousal,dominance", "", "valence,arousal,dominance"},
+		{"joy,anger,fear,trust,schadenfreude", "0 1 2 3", "joy,anger,fear,trust,schadenfreude", "",
+			"joy,anger,fear,trust,schadenfreude"},
+		// What is no annotator's.
+		{"text_sentiment,image_sentiment,meme_sentiment", "low medium high",
+			"text_sentiment,image_sentiment,meme_sentiment", "", ""},
+	} {
+		o := Options{Options: manifest.Options{Known: lexicon}}
+		d, err := initFiles(t, o, file(t, "a.csv", sheet(test.header, test.labels)))
+		if err != nil {
+			t.Errorf("%s: %v", test.header, err)
+			continue
+		}
+		quoted := func(columns string) string { return manifest.QuotedList(strings.Split(columns, ",")) }
+		var want, said []string
+		switch left := quoted(test.left); {
+		case strings.Contains(test.left, ","):
+			want = append(want, "columns "+left+" have the same labels, and were taken for the answers of annotators: "+
+				"they were left out of the release's annotations")
+		case test.left != "":
+			want = append(want, "column "+left+" has the labels of other columns, and was taken for the answers of an "+
+				"annotator: it was left out of the release's annotations")
+		}
+		if test.asked != "" {
+			want = append(want, "columns "+quoted(test.asked)+" have the same labels: are they the answers of annotators? "+
+				"Their names are published")
+		}
+		for _, line := range d.Warnings {
+			if strings.Contains(line, "labels of") || strings.Contains(line, "same labels") {
+				said = append(said, line)
+			}
+		}
+		columns := strings.Join(d.Example[0][1:], ",")
+		if diff := cmp.Diff(append(want, test.columns), append(said, columns)); diff != "" {
+			t.Errorf("%s of %s: what it says, and the columns (-want +got):\n%s", test.header, test.labels, diff)
+		}
+	}
+}
+
+// TestAnnotatorsAreKept: --keep makes a category again of a column that was taken for an annotator's, and passes one
+// through that is called after a person. release.toml names no column that was left out.
+func TestAnnotatorsAreKept(t *testing.T) {
+	o := Options{Options: manifest.Options{Known: lexicon}, Keep: []string{"Mei Okafor", "Thomas Lin"}}
+	d, err := initFiles(t, o, file(t, "a.csv", sheet("Jana Novak,Mei Okafor,Thomas Lin,Anna Baker", "low medium high")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := written(t, d, manifest.Options{})
+	if len(r.Schema.Columns) != 1 || len(r.Schema.Categories) != 1 || r.Schema.Categories[0].Title != "Mei Okafor" ||
+		r.Schema.Columns[0].Name != "thomas_lin" {
+		t.Errorf("%+v", r.Schema)
+	}
+	for _, name := range []string{"Novak", "Baker"} {
+		if strings.Contains(string(d.Settings), name) {
+			t.Errorf("release.toml names %s:\n%s", name, d.Settings)
+		}
+	}
+}
+
+// TestSurnames: labels that are mostly capitalised words which are in no dictionary are not taken in silence.
+func TestSurnames(t *testing.T) {
+	for values, want := range map[string]bool{"Novak Okafor Lin": true, "Novak Joy Fear": false, "Anger Joy Fear": false,
+		"novak okafor lin": false, "NSFW SFW": false, "F1 F2 Novak": false} {
+		d, err := initFiles(t, Options{Options: manifest.Options{Known: lexicon}}, file(t, "a.csv", sheet("hidden", values)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(d.Warnings, "\n")
+		if strings.Contains(said, "but most of them are capitalised words") != want {
+			t.Errorf("%s: look at %q", values, d.Warnings)
+		}
+	}
+}
+
+// TestBritishWords: British spellings, words made of others and words of the field are words.
+func TestBritishWords(t *testing.T) {
+	known := withField(func(word string) bool {
+		return slices.Contains([]string{"humor", "organized", "colorful", "analyze"}, word)
+	})
+	for word, want := range map[string]bool{"humour": true, "Organised": true, "colourful": true, "analyse": true,
+		"subreddit": true, "upvotes": true, "seymour": false, "denise": false} {
+		if known(word) != want {
+			t.Errorf("%s is known: %v", word, !want)
+		}
+	}
+}
