@@ -103,18 +103,18 @@ type AnnotatorPair struct {
 // CategoryAgreement is the agreement in one category. Over more than two annotators Kappa, Observed and Jaccard are the
 // mean over the pairs for which they are defined; a pair weighs as much as the entries that both answered.
 type CategoryAgreement struct {
-	Name  string                `json:"name"`
-	Title string                `json:"title"`
-	Kind  manifest.CategoryKind `json:"kind"`
-	// Entries counts, over the pairs, the entries that both gave an answer for, Unanswered those that lack one's.
-	Entries    int              `json:"entries"`
-	Unanswered int              `json:"unanswered"`
-	Units      int              `json:"units"`              // entries that two or more gave an answer for
-	Alpha      Alpha            `json:"alpha"`              // of all annotators at once
-	Kappa      Kappa            `json:"kappa"`              // Cohen's; of a multi-label category the mean over its labels
-	Observed   *float64         `json:"observed,omitempty"` // part of equal answers; nil in a multi-label category
-	Jaccard    *float64         `json:"jaccard,omitempty"`  // mean similarity of the label sets of a multi-label category
-	Labels     []LabelAgreement `json:"labels,omitempty"`   // of a multi-label category, without None
+	Name    string                `json:"name"`
+	Title   string                `json:"title"`
+	Kind    manifest.CategoryKind `json:"kind"`
+	Entries int                   `json:"entries"` // that two or more gave an answer for
+	// PairEntries counts, over the pairs, the entries that both gave an answer for, Unanswered those that lack one's.
+	PairEntries int              `json:"pair_entries"`
+	Unanswered  int              `json:"unanswered"`
+	Alpha       Alpha            `json:"alpha"`              // of all annotators at once
+	Kappa       Kappa            `json:"kappa"`              // Cohen's; of a multi-label category the mean over its labels
+	Observed    *float64         `json:"observed,omitempty"` // part of equal answers; nil in a multi-label category
+	Jaccard     *float64         `json:"jaccard,omitempty"`  // mean similarity of the label sets of a multi-label category
+	Labels      []LabelAgreement `json:"labels,omitempty"`   // of a multi-label category, without None
 }
 
 // LabelAgreement is the agreement on whether a label is given.
@@ -302,7 +302,7 @@ func (out *comparison) agreeOn(to *CategoryAgreement, category manifest.Category
 	to.Name, to.Title, to.Kind = category.Name, category.Title, category.Kind
 	counts := out.survey.counts
 	scale := newScale(out.survey, category, c)
-	to.Units = scale.entries(counts)
+	to.Entries = scale.entries(counts)
 	to.Alpha = out.alpha(scale, &to.Alpha.Interval)
 
 	kappas := make([]mean, len(category.Labels)) // of a category that takes one label the first
@@ -311,7 +311,7 @@ func (out *comparison) agreeOn(to *CategoryAgreement, category manifest.Category
 	for _, p := range pairs {
 		last = newCalls(out.survey, p, category, c)
 		sum, entries := last.alike(counts)
-		to.Entries += entries
+		to.PairEntries += entries
 		to.Unanswered += p.both(out.survey) - entries
 		if entries > 0 {
 			alike.add(sum/float64(entries), float64(entries))

@@ -78,7 +78,7 @@ func TestAlphaByKind(t *testing.T) {
 		testkit.OK(t, err)
 		c := a.Categories[0]
 		testkit.Same(t, string(kind), want, fmt.Sprintf("%s %.3f", c.Alpha.Distance, *c.Alpha.Value))
-		testkit.Same(t, "entries with two answers", 11, c.Units) // the twelfth has one
+		testkit.Same(t, "entries with two answers", 11, c.Entries) // the twelfth has one
 	}
 	a, err := Agree(oneCategory(manifest.Single, "0 1"), columns("00", "00", "00"), Comparing{})
 	testkit.OK(t, err)
@@ -127,9 +127,9 @@ func TestAlphaOfSets(t *testing.T) {
 	chance := (5.*4 + 4*1 + 5*1*subset) * 2 / (10 * 9)
 	want := 1 - 2*subset/10/chance
 	c := got.Categories[0]
-	if c.Alpha.Value == nil || !near(*c.Alpha.Value, want) || c.Alpha.Distance != "MASI" || c.Units != 5 ||
+	if c.Alpha.Value == nil || !near(*c.Alpha.Value, want) || c.Alpha.Distance != "MASI" || c.Entries != 5 ||
 		c.Unanswered != 1 {
-		t.Errorf("alpha %+v of %d entries, want %v of 5", c.Alpha, c.Units, want)
+		t.Errorf("alpha %+v of %d entries, want %v of 5", c.Alpha, c.Entries, want)
 	}
 	// Label 0 is given or not: six times, four times not, and nobody differs. Label 1: once given, nine times not.
 	if l := c.Labels; !near(*l[0].Alpha.Value, 1) || !near(*l[1].Alpha.Value, 1-9*2./18) {
@@ -176,8 +176,8 @@ func TestPairWeights(t *testing.T) {
 		c.Alpha.Interval != nil {
 		t.Errorf("%+v", c)
 	}
-	if !a.Several() || c.Entries != 8 || c.Units != 4 {
-		t.Errorf("%d answers of pairs, %d entries", c.Entries, c.Units)
+	if !a.Several() || c.PairEntries != 8 || c.Entries != 4 {
+		t.Errorf("%d answers of pairs, %d entries", c.PairEntries, c.Entries)
 	}
 }
 

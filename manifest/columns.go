@@ -146,6 +146,9 @@ func (m *matcher) missing(message, key string) {
 		hint = "name the column of post ids id"
 	case m.isTable:
 		hint = "name the columns id and " + List(m.Schema.names())
+		if m.builtIn {
+			hint += " (FigSIM's; for your own labels: --release RELEASE)"
+		}
 	case m.toml != nil:
 		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)
 	}
@@ -167,8 +170,15 @@ func fileRelease(path string, o Options) (*Release, error) {
 // BuiltIn gives a release without files that has FigSIM's labels: what OpenTable, Labels and
 // CategoryOf go by without a release.
 func BuiltIn() *Release {
+	r := WithLabels(FigSIM())
+	r.builtIn = true
+	return r
+}
+
+// WithLabels gives a release without files that has these labels.
+func WithLabels(schema Schema) *Release {
 	r := newRelease(Options{})
-	r.setSchema(FigSIM())
+	r.setSchema(schema)
 	return r
 }
 
@@ -227,6 +237,13 @@ func (r *Release) Naming(columns map[string]string) *Release {
 	return &out
 }
 
+// Only returns a release by which other files are read for one category, which stands at that place in Schema.
+func (r *Release) Only(category int) *Release {
+	out := *r
+	out.Schema.Categories, out.vocabularies = r.Schema.Categories[category:][:1:1], r.vocabularies[category:][:1:1]
+	return &out
+}
+
 // Uses reports whether the column of a table means an id, a label, or something else that the table is read by.
 func (r *Release) Uses(column string) bool { return slices.Contains(r.used(), column) }
 
@@ -252,7 +269,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.isTable, r.numbered = true, true
+	r.isTable, r.numbered, r.builtIn = true, true, like.builtIn
 	r.Schema, r.vocabularies, r.separator = like.Schema, like.vocabularies, like.separator
 	r.Schema.Columns = nil // another table is about labels
 	header, err := r.readHeader(nil)

@@ -58,6 +58,7 @@ type Release struct {
 	separator    string            // "": each cell has its own, one of separators
 	isTable      bool              // of OpenTable: any categories will do
 	numbered     bool              // ids may be ID/N
+	builtIn      bool              // of BuiltIn, and of a table that is read by it
 	without      Without           // of a Source: which rows are left out
 	splits       map[string]string // of a Source: spelling -> split
 	lists        []string          // of a Source: columns whose texts stand for lists

@@ -48,7 +48,7 @@ func someStudy(text string) Study {
 		Agreement: &labels.Agreement{Annotators: []string{"A", "B", "C"}, Deciders: []string{"D"},
 			Pairs:     []labels.AnnotatorPair{{A: "A", B: "B", Both: 7}},
 			Bootstrap: &labels.Bootstrap{Resamples: 2000, Seed: 6},
-			Categories: []labels.CategoryAgreement{{Name: "one", Entries: 7, Units: 7,
+			Categories: []labels.CategoryAgreement{{Name: "one", Entries: 7, PairEntries: 7,
 				Alpha: labels.Alpha{Value: new(.31), Distance: "MASI", Interval: &labels.Interval{Low: -.001, High: .62}},
 				Kappa: labels.Kappa{Value: &half, Strength: "moderate"}, Observed: &half,
 				Labels: []labels.LabelAgreement{{Code: "A", Kappa: labels.Kappa{Undefined: "no variation"}}}}}},

@@ -52,11 +52,13 @@ func (a Agreement) Uncompared() []string {
 
 // Annotations say whose answers are compared.
 type Annotations struct {
-	Files   []string // one for each annotator, or one Argilla export
-	Release string   // whose labels they have; "" for FigSIM's
-	Batch   string   // the column of the first file, or the metadata of the export, that names batches; "" for none
-	Decides string   // the annotator who decided where others differed, such as A3, whose answers are left out; "" for nobody
-	Seed    uint64   // of the resamples that intervals are made of
+	Files    []string // one for each annotator, one Argilla export, or one with Columns
+	Columns  []string // of the file, one for each annotator, all for one category; none for other files
+	Category string   // of Columns; "" for the only one that has their labels
+	Release  string   // whose labels they have; "" for FigSIM's, and with Columns for those that the columns have
+	Batch    string   // the column of the first file, or the metadata of the export, that names batches; "" for none
+	Decides  string   // the annotator who decided where others differed, such as A3, whose answers are left out; "" for nobody
+	Seed     uint64   // of the resamples that intervals are made of
 }
 
 // Agree compares annotators. Of a release it compares the answers for its entries, and counts the others.
@@ -77,8 +79,13 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 	}
 	var annotators []labels.Answers
 	var batches map[manifest.Key]string
-	switch len(files) {
-	case 1:
+	switch {
+	case len(a.Columns) > 0:
+		like, annotators, out.LeftOut, err = readColumns(ctx, a, like)
+		if err != nil {
+			return out, err
+		}
+	case len(files) == 1:
 		export, err := readExport(files[0], batch, like)
 		if err != nil {
 			return out, err
@@ -94,9 +101,8 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 			out.LeftOut += left
 			annotators = append(annotators, all)
 		}
-		if batch == "" {
-			break
-		}
+	}
+	if batch != "" && (len(files) > 1 || len(a.Columns) > 0) {
 		batches, err = ReadBatches(ctx, files[0], batch)
 		if err != nil {
 			return out, userfile.Faulty(err)
@@ -157,7 +163,8 @@ func leaveUnknown(ctx context.Context, r *manifest.Release, annotators []labels.
 
 func readExport(file, batch string, like *manifest.Release) (out argilla.Export, err error) {
 	if strings.ToLower(filepath.Ext(file)) != ".json" {
-		return out, userfile.Wrong("%s alone is not an Argilla export (.json): name a table for each annotator", file)
+		return out, userfile.Wrong("%s alone is no export of Argilla (.json): name a table for each annotator, or the "+
+			"columns of annotators in one table (--columns NAME,NAME)", file)
 	}
 	f, _, err := userfile.Open(file)
 	if err == nil {

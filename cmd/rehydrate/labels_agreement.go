@@ -12,7 +12,7 @@ const usualSeed = 1 // of intervals
 
 func (c *command) labelsAgreementCommand() *cobra.Command {
 	var of study.Annotations
-	cmd := newCommand("labels-agreement", takes(1, math.MaxInt, "a FILE for each annotator, or one Argilla export"),
+	cmd := newCommand("labels-agreement", takes(1, math.MaxInt, "a FILE for each annotator, one FILE with --columns, or one Argilla export"),
 		func(cmd *cobra.Command, args []string) error {
 			if err := areThere(args); err != nil {
 				return err
@@ -24,6 +24,8 @@ func (c *command) labelsAgreementCommand() *cobra.Command {
 			}
 			return c.answer("labels-agreement", agreement)
 		})
+	cmd.Flags().StringSliceVar(&of.Columns, "columns", nil, "")
+	cmd.Flags().StringVar(&of.Category, "category", "", "")
 	cmd.Flags().StringVar(&of.Release, "release", "", "")
 	cmd.Flags().StringVar(&of.Batch, "batch", "", "")
 	cmd.Flags().StringVar(&of.Decides, "decides", "", "")

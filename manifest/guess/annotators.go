@@ -32,18 +32,21 @@ type labelGroup struct {
 // groupLabels finds the columns that have the same labels, also of those whose names are about people.
 func (d *guesser) groupLabels() {
 	var groups []*labelGroup
-	var counts []map[string]int // of the first column of each group
+	var counts []map[string]int // of all columns of each group
 	for _, c := range d.columns {
 		of := d.countLabels(c)
 		if of == nil {
 			continue
 		}
 		i := slices.IndexFunc(counts, func(other map[string]int) bool { return haveSameLabels(of, other) })
-		if i < 0 {
-			groups, counts = append(groups, &labelGroup{flags: c.flags()}), append(counts, of)
+		if i < 0 || groups[i].flags != c.flags() {
+			groups, counts = append(groups, &labelGroup{flags: c.flags()}), append(counts, make(map[string]int))
 			i = len(groups) - 1
 		}
 		groups[i].columns = append(groups[i].columns, c)
+		for label, n := range of {
+			counts[i][label] += n
+		}
 	}
 	for _, g := range groups {
 		if len(g.columns) > 1 {
@@ -72,14 +75,14 @@ func (d *guesser) countLabels(c *surveyed) map[string]int {
 			cell = strings.Split(cell[0], sign)
 		}
 		for _, label := range cell {
-			counts[sharedLabel(label)] += c.rows[i]
+			counts[SharedLabel(label)] += c.rows[i]
 		}
 	}
 	return counts
 }
 
-// sharedLabel gives a label as it is the same in all columns, by the rules of sameLabel.
-func sharedLabel(text string) string {
+// SharedLabel gives a label as it is the same in all columns, by the rules of sameLabel.
+func SharedLabel(text string) string {
 	text = strings.TrimSpace(text)
 	if n, isNumber := value.Number(text); isNumber && !isCode(text) {
 		return strconv.FormatFloat(n, 'g', -1, 64)
@@ -88,25 +91,24 @@ func sharedLabel(text string) string {
 }
 
 // haveSameLabels reports whether two columns share two labels at least, and all but rare ones: at most a tenth of the
-// answers of each are labels that the other lacks, for not every annotator gives every label.
+// answers of each are labels that the other lacks, for not every annotator gives every label. Of labels in words one
+// column may lack any that the other has; a scale in numbers is another where it is longer.
 func haveSameLabels(a, b map[string]int) bool {
-	shared := 0
-	for label := range a {
-		if b[label] > 0 {
-			shared++
-		}
-	}
-	mostOf := func(of, other map[string]int) bool {
-		all, both := 0, 0
+	mostOf := func(of, other map[string]int) (shared int, most, all bool) {
+		answers, both, words := 0, 0, false
 		for label, n := range of {
-			all += n
+			_, isNumber := value.Number(label)
+			words = words || !isNumber
+			answers += n
 			if other[label] > 0 {
-				both += n
+				shared, both = shared+1, both+n
 			}
 		}
-		return 10*both >= 9*all
+		return shared, 10*both >= 9*answers, words && shared == len(of)
 	}
-	return shared > 1 && mostOf(a, b) && mostOf(b, a)
+	shared, most, all := mostOf(a, b)
+	_, mostToo, allToo := mostOf(b, a)
+	return shared > 1 && (most && mostToo || all || allToo)
 }
 
 // sortNames sorts the columns of a group by their names. Words that all of the names have (label_, tone_) say nothing.
@@ -263,7 +265,7 @@ func (d *guesser) lookAtNames() {
 		}
 	}
 	if len(odd) > 0 {
-		d.lookAt("names of columns that are published, with words that this program does not know: %s. Is one a person's?",
+		d.lookAt("names of columns that are published, with words that this program does not know (is one a person's?): %s",
 			manifest.QuotedList(odd))
 	}
 }

@@ -151,3 +151,31 @@ func TestBritishWords(t *testing.T) {
 		}
 	}
 }
+
+// TestSameLabels: what the answers of two columns share, by how often each label was given.
+func TestSameLabels(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"irony irony pun none", "irony pun none none", true},
+		{"irony irony pun none", "irony none", true}, // the second never saw a pun
+		{"irony pun", "irony simile", false},
+		{"irony irony irony irony irony pun pun pun pun simile", "irony irony irony irony pun pun pun pun pun trope", true},
+		{"1 2 3", "1 2 3 4 5", false}, // a longer scale
+		{"1 2 3", "3 2 1", true},
+		{"none none", "none none", false}, // one label
+		{"none mild", "low high", false},
+	} {
+		count := func(text string) map[string]int {
+			counts := make(map[string]int)
+			for label := range strings.FieldsSeq(text) {
+				counts[label]++
+			}
+			return counts
+		}
+		if a, b := count(test.a), count(test.b); haveSameLabels(a, b) != test.want || haveSameLabels(b, a) != test.want {
+			t.Errorf("%s and %s have the same labels: want %v", test.a, test.b, test.want)
+		}
+	}
+}

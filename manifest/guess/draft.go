@@ -45,6 +45,8 @@ type Draft struct {
 	Notes    []string  // what was guessed and why, one line each
 	Warnings []string  // what to look at before publishing
 	LeftOut  []LeftOut // the rows that SkipDamaged left out
+	// Labelled says that the release has a category.
+	Labelled bool
 	// Annotators are the columns that were left out as the answers of annotators: those of one category each.
 	Annotators [][]string
 	Example    [][]string // after Write: a header and the first ten rows, for a person to judge
@@ -108,6 +110,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	}
 	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL,
 		Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged, Annotators: g.annotators}
+	d.Labelled = len(d.meaning.Schema.Categories) > 0
 	d.source = source.Release(d.meaning).Spelling(g.spellings)
 	// In CSV a list without items is no list, and an item can hold the separator.
 	if format := files[0].Format; slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List},

@@ -122,7 +122,8 @@ func (d *guesser) guess(file string) error {
 	d.guessSubreddit()
 	d.guessOneHot()
 	d.guessCategories()
-	if !slices.ContainsFunc(d.guesses, func(c columnGuess) bool { return c.Category != nil }) {
+	isLabelled := slices.ContainsFunc(d.guesses, func(c columnGuess) bool { return c.Category != nil })
+	if !isLabelled && len(d.columns) > 1 { // a list of ids has no labels to look for
 		what := "no column looks like labels (at most 50 different short values)"
 		if len(d.annotators) > 0 {
 			what = "no other column looks like labels, such as the final label of each image"
@@ -604,7 +605,8 @@ func (d *guesser) lookAtMissing(c *surveyed) {
 func (d *guesser) lookAtNone(c *surveyed, category *manifest.Category) {
 	i := slices.IndexFunc(category.Labels, func(l manifest.Label) bool { return value.Fold(l.Code) == "none" })
 	if category.Kind == manifest.Single && i >= 0 {
-		d.lookAt("column %s: %s was taken for a label; where it stands for a missing value, leave these cells empty",
+		d.lookAt("column %s: %s was taken for a label; where it stands for a missing value, empty these cells in your "+
+			"file, and init into a new folder",
 			table.Quote(c.name), table.Quote(category.Labels[i].Code))
 	}
 }

@@ -747,7 +747,7 @@ func TestInitMissing(t *testing.T) {
 		last, labels, want := list[len(list)-1], len(r.Schema.Categories[0].Labels), 2
 		says := `column "mood": 1 cells hold a word for a missing value, such as "` + word + `", and count as empty`
 		if word == "None" {
-			want, says = 3, `column "mood": "None" was taken for a label; where it stands for a missing value, leave`
+			want, says = 3, `column "mood": "None" was taken for a label; where it stands for a missing value, empty`
 		}
 		if got := strings.Join(d.Example[0], ","); labels != want || len(last.Labels[0]) != want-2 ||
 			got != "id,mood,n,at" ||

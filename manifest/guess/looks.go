@@ -80,18 +80,21 @@ func LookOfLabels(c manifest.Category, s manifest.Schema, known func(word string
 	return ""
 }
 
-// sameCodes reports whether two categories share two labels at least, and three quarters of those of each; what is yes
-// and no in both is said of different things.
+// sameCodes reports whether two categories have the same labels, as columns have them; what is yes and no is said of
+// different things.
 func sameCodes(a, b manifest.Category) bool {
-	shared, flags := 0, true
-	for _, l := range a.Labels {
-		_, isFlag := value.YesNo(l.Code)
-		flags = flags && isFlag
-		if slices.ContainsFunc(b.Labels, func(other manifest.Label) bool { return sameLabel(l.Code, other.Code) }) {
-			shared++
+	flags := true
+	count := func(c manifest.Category) map[string]int {
+		counts := make(map[string]int)
+		for _, l := range c.Labels {
+			_, isFlag := value.YesNo(l.Code)
+			flags = flags && isFlag
+			counts[SharedLabel(l.Code)] = 1
 		}
+		return counts
 	}
-	return !flags && shared > 1 && 4*shared >= 3*max(len(a.Labels), len(b.Labels))
+	same := haveSameLabels(count(a), count(b))
+	return same && !flags
 }
 
 // says gives what a text looks like by its form, by a given name in it or by a word like the name of an account.

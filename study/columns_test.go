@@ -1,0 +1,61 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+)
+
+// TestColumns: annotators who have a column each in one file are compared by the labels of the columns, or of a release.
+func TestColumns(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	const rows = "post_id,A 1,A 2,A 3,tone\nabc1,1,1.0,3,1\nabc2,2,2,2,2\nabc3,3,3.0,3,1\nabc4,1,,1,3\n"
+	file := write("a.csv", rows)
+	release := write("r/release.toml", "name = \"r\"\nmanifest = \"m.csv\"\n"+
+		"[[category]]\nname = \"tone\"\nkind = \"ordinal\"\nlabels = [{code = \"1\"}, {code = \"2\"}, {code = \"3\"}]\n"+
+		"[labels.tone]\n\"1.0\" = \"1\"\n\"3.0\" = \"3\"\n"+
+		"[[category]]\nname = \"other\"\nkind = \"single\"\nlabels = [{code = \"x\"}]\n")
+	write("r/m.csv", "id,tone,other\nabc1,1,x\nabc2,2,x\nabc3,3,x\n")
+	all := []string{"A 1", "A 2", "A 3"}
+	for _, test := range []struct {
+		of      Annotations
+		entries int
+		says    string // distance of alpha, or the error
+	}{
+		{Annotations{Columns: all}, 4, "nominal for label"},
+		{Annotations{Columns: all[:2]}, 3, "nominal for label"},
+		{Annotations{Columns: all, Release: filepath.Dir(release)}, 3, "ordinal for tone"},
+		{Annotations{Columns: all, Release: filepath.Dir(release), Category: "tone"}, 3, "ordinal for tone"},
+		{Annotations{Columns: all, Release: filepath.Dir(release), Category: "x"}, 0, `no category "x"; it has tone, other`},
+		{Annotations{Columns: all, Release: filepath.Dir(release), Category: "other"}, 0, `"1" is not a label of category other`},
+		{Annotations{Columns: []string{"A 1", "tome"}}, 0, `it lacks the column "tome"`},
+		{Annotations{Columns: all[:1]}, 0, "--columns needs the columns of two annotators at least"},
+		{Annotations{Columns: all, Category: "tone"}, 0, "--category needs --release"},
+		{Annotations{Columns: all, Files: []string{file, release}}, 0, "there are 2 files"},
+	} {
+		if test.of.Files == nil {
+			test.of.Files = []string{file}
+		}
+		got, err := Agree(t.Context(), test.of)
+		if test.entries == 0 {
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%+v: %v, want %s", test.of, err, test.says)
+			}
+			continue
+		}
+		testkit.OK(t, err)
+		if len(got.Categories) != 1 || got.Categories[0].Entries != test.entries ||
+			strings.Join(got.Distances(), ";") != test.says || len(got.Annotators) != len(test.of.Columns) {
+			t.Errorf("%+v: %+v", test.of, got.Agreement)
+		}
+	}
+}
