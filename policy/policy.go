@@ -40,7 +40,7 @@ type Policy struct {
 
 // Access holds the rules for who may use the release.
 type Access struct {
-	GrantRequired bool // fetch and export want a grant; without it, an approval is enough
+	GrantRequired bool // run and export need a grant; without it, an approval is enough
 }
 
 // A ReadmitMode says which removed posts may come back when they are seen live again.

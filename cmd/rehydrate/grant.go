@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/curate/publish"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
@@ -51,7 +52,8 @@ type grantReport struct {
 	Grant       *policy.Grant          `json:"grant,omitempty"`
 	Signer      *policy.Signer         `json:"signer,omitempty"`
 	Revocations *policy.Revocations    `json:"revocations,omitempty"`
-	File        string                 `json:"-"` // of the grant
+	Draft       bool                   `json:"draft,omitempty"` // the release was made by init, and not by publish
+	File        string                 `json:"-"`               // of the grant
 }
 
 // A grantVerdict says whether a grant counts, and why not.
@@ -95,11 +97,22 @@ func (c *command) grantCheck(ctx context.Context, path, file string) error {
 	fault := p.judge(c.now())
 	report := grantReport{Release: &policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest},
 		Required:     pol.Access.GrantRequired,
+		Draft:        isDraft(rel),
 		grantVerdict: verdictOf(fault)}
 	if g := p.grant; g != nil {
 		report.Grant, report.Signer, report.Revocations = &g.Grant, &g.Signer, g.Revocations
 	}
 	return c.answerHolds("grant-check", report, fault == nil, exitRejected)
+}
+
+// isDraft reports whether a release folder is one that init made, and not publish: what publish makes has another
+// digest.
+func isDraft(rel *manifest.Release) bool {
+	has := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(rel.Dir, name))
+		return err == nil
+	}
+	return rel.Dir != "" && has(publish.AnswersName) && !has(publish.SumsName)
 }
 
 // A permit is the grant of a release, and what it is judged by.

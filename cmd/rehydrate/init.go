@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -106,7 +107,25 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	if err != nil {
 		return err
 	}
-	return c.answer("init", initAnswer{draft.Notes, draft.Warnings, written, draft.Example, dir, len(signers) > 0})
+	return c.answer("init", initAnswer{Guesses: draft.Notes, Warnings: draft.Warnings, Written: written,
+		Example: draft.Example, Agreement: agreements(files, draft.Annotators), Dir: dir, Signed: len(signers) > 0,
+		Labelled: draft.Labelled})
+}
+
+// agreements gives the commands that compare annotators whose columns were left out. Each is about one file.
+func agreements(files []string, annotators [][]string) (commands []string) {
+	if len(files) > 1 || files[0] == "-" {
+		return nil
+	}
+	for _, columns := range annotators {
+		var list bytes.Buffer
+		w := csv.NewWriter(&list)
+		w.Write(columns) // to memory
+		w.Flush()
+		commands = append(commands, typed("rehydrate", "labels", "agreement", files[0], "--columns",
+			strings.TrimSuffix(list.String(), "\n")))
+	}
+	return commands
 }
 
 // An initAnswer is what init prints.
@@ -115,8 +134,11 @@ type initAnswer struct {
 	Warnings []string   `json:"warnings"`
 	Written  []string   `json:"written"`
 	Example  [][]string `json:"example"`
-	Dir      string     `json:"-"`
-	Signed   bool       `json:"-"` // whether a run needs a grant
+	// Agreement has the commands that compare annotators whose columns were left out.
+	Agreement []string `json:"agreement,omitempty"`
+	Dir       string   `json:"-"`
+	Signed    bool     `json:"-"` // whether a run needs a grant
+	Labelled  bool     `json:"-"` // whether the release has labels
 }
 
 // keepStdin keeps what comes on standard input in a file, for it is read several times. The caller removes the file.

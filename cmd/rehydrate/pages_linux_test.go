@@ -235,7 +235,7 @@ var pageWorlds = map[string]func(w *pageWorld){
 				demoPolicy)
 		}
 		w.file("grant.json")
-		w.file("guarded/revocations.json")
+		w.file("guarded-1/revocations.json")
 	},
 }
 
@@ -254,13 +254,13 @@ var (
 	shownDigest = regexp.MustCompile(`"[0-9a-f]{64}"`)
 )
 
-// file writes a file as the page shows it before `cat` does: with the digest of the release guarded, and with times
+// file writes a file as the page shows it before `cat` does: with the digest of the release guarded-1, and with times
 // around now.
 func (w *pageWorld) file(name string) {
 	w.before["cat "+name] = func(printed []string) {
 		text := strings.Join(printed, "\n") + "\n"
 		if shownDigest.MatchString(text) {
-			rel, err := manifest.Open(filepath.Join(w.dir, "guarded"), manifest.Options{})
+			rel, err := manifest.Open(filepath.Join(w.dir, "guarded-1"), manifest.Options{})
 			check(w.t, err)
 			text = shownDigest.ReplaceAllString(text, fmt.Sprintf("%q", rel.Digest))
 		}

@@ -24,7 +24,7 @@ import (
 type publishFlags struct {
 	out, split, answers, sign, batch, decides string
 	digests, checked                          bool
-	annotators, keep                          []string
+	annotators, columns, keep                 []string
 }
 
 func (c *command) publishCommand() *cobra.Command {
@@ -35,6 +35,8 @@ func (c *command) publishCommand() *cobra.Command {
 			return usageError("%s needs --out DIR, the folder to make", cmd.CommandPath())
 		case f.batch != "" && len(f.annotators) == 0:
 			return usageError("--batch needs --annotators, whose batches it compares")
+		case len(f.columns) > 0 && len(f.annotators) == 0:
+			return usageError("--columns needs --annotators FILE, the file with the columns")
 		case f.decides != "" && len(f.annotators) == 0:
 			return usageError("--decides needs --annotators, one of whom it leaves out")
 		}
@@ -45,6 +47,7 @@ func (c *command) publishCommand() *cobra.Command {
 	flags.BoolVar(&f.digests, "digests", false, "")
 	flags.StringVar(&f.split, "split", "", "")
 	flags.StringSliceVar(&f.annotators, "annotators", nil, "")
+	flags.StringSliceVar(&f.columns, "columns", nil, "")
 	flags.StringVar(&f.batch, "batch", "", "")
 	flags.StringVar(&f.decides, "decides", "", "")
 	flags.StringVar(&f.answers, "datasheet", "", "")
@@ -77,8 +80,8 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 		return asUsage(err)
 	}
 	if len(f.annotators) > 0 {
-		agreement, err := study.Agree(ctx, study.Annotations{Files: f.annotators, Release: path, Batch: f.batch,
-			Decides: f.decides, Seed: usualSeed})
+		agreement, err := study.Agree(ctx, study.Annotations{Files: f.annotators, Columns: f.columns, Release: path,
+			Batch: f.batch, Decides: f.decides, Seed: usualSeed})
 		if err != nil {
 			return err
 		}
@@ -182,6 +185,14 @@ func shellWord(arg string) string {
 		return arg
 	}
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// typed gives the words of a command as a shell takes them.
+func typed(words ...string) string {
+	for i, word := range words {
+		words[i] = shellWord(word)
+	}
+	return strings.Join(words, " ")
 }
 
 // plainArg is an argument in which a shell sees nothing but itself.

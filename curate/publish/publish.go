@@ -78,6 +78,7 @@ type Report struct {
 	Open        []string `json:"open"`              // questions of the datasheet
 	Files       []File   `json:"files"`
 	Signed      bool     `json:"signed"`
+	Grants      bool     `json:"-"`       // whether its users need a grant
 	Checked     int      `json:"checked"` // texts of images that the files were held against
 }
 
@@ -116,7 +117,7 @@ func Publish(ctx context.Context, c Config) (Report, error) {
 
 func newPublishing(c Config) *publishing {
 	p := &publishing{Config: c, splits: map[string]bool{}, Report: Report{Path: c.To, Name: c.Release.Name,
-		Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil}}
+		Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil, Grants: c.Policy.Access.GrantRequired}}
 	if c.Agreement != nil {
 		p.Unknown = c.Agreement.Unknown
 	}

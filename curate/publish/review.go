@@ -24,6 +24,7 @@ type Review struct {
 	Unknown int    `json:"unknown,omitempty"` // annotated entries that the release does not have
 	Items   []Item `json:"items"`             // those with Looks first
 	Next    string `json:"next"`              // the command that publishes it
+	Signed  bool   `json:"-"`                 // whether that command signs
 }
 
 // An Item is a part of the release: a category, a column, a text.
@@ -55,7 +56,7 @@ func Examine(ctx context.Context, c Config) (Review, error) {
 	err := p.build(ctx, p.annotate, p.accompany, p.check, func(ctx context.Context) error {
 		items, err := p.items(ctx)
 		review = Review{Path: p.To, Name: p.Name, Version: p.Version, Entries: p.Entries, Posts: p.Posts,
-			Unknown: p.Unknown, Items: items}
+			Unknown: p.Unknown, Items: items, Signed: p.Signed}
 		return err
 	})
 	return review, err
