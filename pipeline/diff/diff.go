@@ -107,14 +107,14 @@ type Summary struct {
 	NotCompared []string `json:"not_compared"` // what could not be compared, and why
 }
 
-// Compare reads two sides and compares them. A side is a Parquet file, the folder of a dataset, a workspace, or
-// an outcomes.csv. Of a row whose id an earlier row has, and of one without an id, only the number is told.
+// Compare reads two sides and compares them. A side is a Parquet file, the folder of a dataset, a workspace, a release,
+// or an outcomes.csv. Of a row whose id an earlier row has, and of one without an id, only the number is told.
 func Compare(ctx context.Context, older, newer string) (Report, error) {
 	c := comparison{ids: map[string]known{}, waiting: map[string]row{}, changed: map[int32]Change{},
 		outcomes: map[int32]Change{},
 		met:      map[state.Conclusion]*state.Conclusion{}, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
 	for i, name := range [2]string{older, newer} {
-		s, err := openSide(name)
+		s, err := openSide(ctx, name)
 		if err != nil {
 			return Report{}, err
 		}
@@ -353,15 +353,7 @@ func (c *comparison) sum() {
 		d.NotCompared = append(d.NotCompared,
 			"images, texts, labels, schema and provenance: not both sides have Parquet files")
 	}
-	for _, column := range []string{"sha256", "ocr_text"} {
-		if c.tables() && !c.both(column) {
-			d.NotCompared = append(d.NotCompared, column+": not both sides have the column")
-		}
-	}
-	if old.outcomes == "" || now.outcomes == "" {
-		d.NotCompared = append(d.NotCompared,
-			"outcomes: not both sides have an outcomes.csv, so why a row went may not be known")
-	}
+	d.NotCompared = append(d.NotCompared, c.lacking()...)
 	// Whoever relies on these rows cannot go on with the new ones.
 	content := d.Lost+d.Images+d.Texts+d.Labels+d.Splits > 0
 	d.Changed = content || d.Gained+d.Outcomes+len(d.Schema)+len(d.Provenance) > 0
@@ -375,6 +367,23 @@ func (c *comparison) sum() {
 	default:
 		d.Step = "none"
 	}
+}
+
+// lacking says what could not be compared, for not both sides have it. Releases have neither images nor outcomes.
+func (c *comparison) lacking() (all []string) {
+	old, now := c.sides[before], c.sides[after]
+	if c.tables() && old.table.isRelease && now.table.isRelease {
+		return nil
+	}
+	for _, column := range []string{"sha256", "ocr_text"} {
+		if c.tables() && !c.both(column) {
+			all = append(all, column+": not both sides have the column")
+		}
+	}
+	if old.outcomes == "" || now.outcomes == "" {
+		all = append(all, "outcomes: not both sides have an outcomes.csv, so why a row went may not be known")
+	}
+	return all
 }
 
 // whyCounts gives the outcomes behind the changes of one kind, the most frequent first, and how many changes there are.

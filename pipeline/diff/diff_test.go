@@ -305,7 +305,7 @@ func TestCompareRefuses(t *testing.T) {
 		turned:                                "in another order",
 		long:                                  "long.parquet:2: the id has 101 bytes, and at most 100 are taken\n  hint: rows",
 		broken:                                "broken.parquet:1: the value of column \"id\" has a text that is not UTF-8\n  hint: mend",
-		t.TempDir():                           "neither a workspace nor Parquet files",
+		t.TempDir():                           "neither a workspace, a release nor Parquet files",
 		filepath.Join(t.TempDir(), "nothing"): "no such file",
 		empty:                                 "a workspace without a dataset",
 		bad:                                   "not a Parquet file",

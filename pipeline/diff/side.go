@@ -31,8 +31,8 @@ type side struct {
 	over    bool     // no row of it comes any more
 }
 
-// openSide opens the Parquet file, outcomes.csv, folder of a dataset, or workspace called name.
-func openSide(name string) (*side, error) {
+// openSide opens the Parquet file, outcomes.csv, folder of a dataset, workspace, or release called name.
+func openSide(ctx context.Context, name string) (*side, error) {
 	s := &side{count: SideCount{Path: name}}
 	info, err := os.Stat(name)
 	switch {
@@ -44,6 +44,12 @@ func openSide(name string) (*side, error) {
 		s.files = []string{name}
 	case !info.IsDir():
 		return nil, fmt.Errorf("compare: %s is neither a file nor a folder", name)
+	case isRelease(name):
+		s.table, err = openRelease(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		s.reading, s.provenance = s.table, s.table.provenance
 	default:
 		s.files, s.outcomes, err = filesOf(name)
 		if err != nil {
@@ -60,7 +66,7 @@ func openSide(name string) (*side, error) {
 // dataset, which has its files in data/, or whatever Parquet files it holds.
 func filesOf(folder string) (tables []string, outcomes string, err error) {
 	patterns, lacks := []string{"data/*.parquet", "*.parquet"},
-		"holds neither a workspace nor Parquet files, in itself or in data/"
+		"holds neither a workspace, a release nor Parquet files, in itself or in data/"
 	ours := func(string) bool { return true }
 	if _, err := os.Stat(filepath.Join(folder, state.StateFile)); err == nil {
 		// What somebody put beside the shards is not of the dataset.

@@ -21,6 +21,8 @@ type table struct {
 	last    row      // that one
 	columns []string // of the cells
 
+	isRelease bool // and no Parquet file: there are no images and texts
+
 	standard   map[string]*string      // where the text of these columns goes; all others are of labels
 	has        map[string]bool         // whether a column of that name is read
 	labels     []string                // the label columns, in the file's order: every column that is not a standard one

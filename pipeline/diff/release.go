@@ -1,0 +1,91 @@
+package diff
+
+import (
+	"context"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"rehydrate/internal/userfile"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/scan"
+)
+
+// isRelease reports whether a folder is a release.
+func isRelease(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, manifest.SettingsName))
+	return err == nil
+}
+
+// openRelease opens a release as a table: a row for each entry, with its split, labels and columns. It has no images
+// and no texts. The release is checked first, so that its rows cannot fail.
+func openRelease(ctx context.Context, folder string) (*table, error) {
+	r, err := manifest.Open(folder, manifest.Options{OpenParquet: scan.OpenManifest})
+	if err == nil {
+		_, err = r.Check(ctx)
+	}
+	if err != nil {
+		return nil, userfile.Faulty(err)
+	}
+	t := &table{path: folder, isRelease: true, has: map[string]bool{}, features: map[string]scan.Feature{},
+		types: map[string]string{}, provenance: map[string]string{"release": r.Name, "version": r.Version,
+			"manifest_digest": r.ManifestDigest}}
+	t.standard = map[string]*string{"id": &t.last.id, "split": &t.last.split}
+	t.columns = []string{"id", "split"}
+	for _, c := range r.Schema.Categories {
+		t.columns, t.types[c.Name] = append(t.columns, c.Name), string(c.Kind)
+		var codes []string
+		for _, l := range c.Labels {
+			codes = append(codes, l.Code)
+		}
+		t.features[c.Name] = scan.Feature{Type: "ClassLabel", Names: codes}
+	}
+	for _, c := range r.Schema.Columns {
+		t.columns, t.types[c.Name] = append(t.columns, c.Name), c.String()
+	}
+	for _, name := range t.columns {
+		t.has[name] = true
+	}
+	t.labels = t.columns[len(t.standard):]
+	rows := &entryReader{release: r, columns: t.columns}
+	rows.next, rows.stop = iter.Pull2(r.Entries(ctx))
+	t.reader = rows
+	return t, nil
+}
+
+// An entryReader reads the entries of a release as the rows of a table.
+type entryReader struct {
+	release *manifest.Release
+	columns []string
+	next    func() (manifest.Entry, error, bool)
+	stop    func()
+}
+
+func (r *entryReader) Columns() []string { return r.columns }
+
+func (r *entryReader) Next() ([]manifest.Cell, error) {
+	e, err, more := r.next()
+	if !more {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	cells := []manifest.Cell{{Text: e.Key.String()}, {Text: e.Split}}
+	list := func(values []string, none bool) {
+		cells = append(cells, manifest.Cell{List: values, IsList: true, Null: none})
+	}
+	for i, c := range r.release.Schema.Categories {
+		list(c.Codes(e.Labels[i]), e.Labels[i] == nil)
+	}
+	for _, values := range e.Values {
+		list(values, values == nil)
+	}
+	return cells, nil
+}
+
+func (r *entryReader) Close() error {
+	r.stop()
+	return nil
+}
