@@ -133,9 +133,9 @@ func sniff(path, at string, named Format) (Format, error) {
 // firstValues gives the first two values of a list that begins with these bytes; the only one twice.
 func firstValues(start []byte) (first, last string) {
 	for line := range bytes.Lines(start) {
-		value := table.ListValue(line)
+		value, found := table.ListValue(line)
 		switch {
-		case value == "":
+		case !found:
 		case first == "":
 			first, last = value, value
 		default:

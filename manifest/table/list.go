@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"io"
 	"strings"
+
+	"rehydrate/manifest/value"
 )
 
 // A ListRows gives the lines of a list as rows of one column. Blank lines and lines that begin with # are skipped,
-// and so is what stands behind a space and #. Quotes around a value are taken off.
+// and so is what stands behind a space and #. An error of a spreadsheet (#N/A) is a value: there was one in its place.
+// Quotes around a value are taken off.
 type ListRows struct {
 	in      *lineReader
 	columns []string
 	cell    [1]Cell
-	first   string // the first line, where it is a row, until it was given
-	column  int    // where the value of the last row starts, from 1
+	first   *string // the first value, where it is a row, until it was given
+	column  int     // where the value of the last row starts, from 1
 }
 
 // NewList reads a list of which each line is a value of the column of that name. isHeader says whether the first line
@@ -34,7 +37,7 @@ func NewList(r io.Reader, file, column string, isHeader func(first string) (bool
 		return nil, p
 	}
 	if !header {
-		l.first = first
+		l.first = &first
 	}
 	return l, nil
 }
@@ -52,11 +55,11 @@ func (l *ListRows) At(i int) (line, column int) {
 
 // Next gives the next value.
 func (l *ListRows) Next() ([]Cell, error) {
-	text, err := l.first, error(nil)
-	if text == "" {
-		text, err = l.value()
+	if first := l.first; first != nil {
+		l.first, l.cell[0] = nil, Cell{Text: *first}
+		return l.cell[:], nil
 	}
-	l.first = ""
+	text, err := l.value()
 	if err != nil {
 		return nil, err
 	}
@@ -71,26 +74,25 @@ func (l *ListRows) value() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		value := ListValue(line)
-		if value != "" {
-			l.column = 1 + bytes.Index(line, []byte(value))
-			return value, nil
+		if text, found := ListValue(line); found {
+			l.column = 1 + bytes.Index(line, []byte(text))
+			return text, nil
 		}
 	}
 }
 
-// ListValue gives the value on a line of a list, "" for a line without one.
-func ListValue(line []byte) string {
-	text := strings.TrimSpace(string(line))
-	if strings.HasPrefix(text, "#") {
-		return ""
+// ListValue gives the value on a line of a list, which can be "" in quotes; false for a line without one.
+func ListValue(line []byte) (text string, found bool) {
+	text = strings.TrimSpace(string(line))
+	if strings.HasPrefix(text, "#") && !value.SheetError(text) {
+		return "", false
 	}
 	for _, comment := range []string{" #", "\t#"} {
 		text, _, _ = strings.Cut(text, comment)
 	}
 	text = strings.TrimSpace(text)
 	if len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"' {
-		text = strings.TrimSpace(text[1 : len(text)-1])
+		return strings.TrimSpace(text[1 : len(text)-1]), true
 	}
-	return text
+	return text, text != ""
 }

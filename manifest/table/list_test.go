@@ -16,6 +16,8 @@ func TestList(t *testing.T) {
 	}{
 		{"a1\nb2\n", []string{"post", "1|a1", "2|b2"}},
 		{"\ufeffid\n\n# a comment\r\n  \"a1\"  \n\tb2 # why\nb#3", []string{"post", "4|a1", "5|b2", "6|b#3"}},
+		{"id\n#N/A\na1\n# REF!\n\"\"\n#REF! \n#BEZUG!", []string{"post", "2|#N/A", "3|a1", "5|", "6|#REF!", "7|#BEZUG!"}},
+		{"\"\"\na1", []string{"post", "1|", "2|a1"}},
 		{"#\n", []string{"1:0 the file is empty"}},
 		{"id\n", []string{"post"}},
 		{"which\na1", []string{"1:1 which is it?"}},

@@ -7,6 +7,7 @@ package value
 import (
 	"encoding/json"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,6 +174,12 @@ func Missing(text string) bool {
 	}
 	return false
 }
+
+// sheetError is the form of what a spreadsheet shows in place of a value, in any language: #N/A, #REF!, #¿NOMBRE?, #NV.
+var sheetError = regexp.MustCompile(`^#(?:N/[AD]|NV|[¡¿]?\p{Lu}[\p{Lu}\d/_]*[!?])$`)
+
+// SheetError reports whether a text is what a spreadsheet writes in place of a value that it cannot work out.
+func SheetError(text string) bool { return strings.HasPrefix(text, "#") && sheetError.MatchString(text) }
 
 // Absent reports whether a text stands for no value where no word can be one, as in a cell of ids, splits or errors: it
 // is what Missing knows, or None, nil or undefined.

@@ -142,3 +142,13 @@ func TestMissing(t *testing.T) {
 		testkit.Same(t, text, false, Missing(text))
 	}
 }
+
+// TestSheetError: an error of a spreadsheet is told from a comment.
+func TestSheetError(t *testing.T) {
+	for _, text := range []string{"#N/A", "#REF!", "#DIV/0!", "#NAME?", "#NV", "#BEZUG!", "#¡REF!", "#¿NOMBRE?", "#ÜBERLAUF!"} {
+		testkit.Same(t, text, true, SheetError(text))
+	}
+	for _, text := range []string{"", "#", "# REF!", "#ids", "#March!", "#####", "N/A", "#1abcde", "#N/A in March"} {
+		testkit.Same(t, text, false, SheetError(text))
+	}
+}
