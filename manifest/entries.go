@@ -606,6 +606,7 @@ func split(text, separator string, v vocabulary) []string {
 	if _, whole := v.find(text); whole {
 		return []string{text}
 	}
+	separator = cmp.Or(v.separator, separator)
 	if separator == "" { // without release.toml a cell has the separator that it holds
 		signs := Separators()
 		i := slices.IndexFunc(signs, func(sign string) bool { return strings.Contains(text, sign) })

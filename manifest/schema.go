@@ -111,6 +111,8 @@ type vocabulary struct {
 	category *Category
 	index    map[string]int // text, folded and as it is spelled -> place in category.Labels
 	joined   bool           // a list is what the rows of an image say, which may be anything (Release.Joined)
+	// separator parts the labels of a cell of a Source, "" where that of the release does
+	separator string
 }
 
 func newVocabulary(c *Category) vocabulary {

@@ -127,6 +127,8 @@ type Meaning struct {
 	// OneHot names the columns of a category that has one for each label, in order of the labels.
 	OneHot    map[string][]string
 	Separator string // between the labels of a cell
+	// Separators gives that of a category by its name; what is missing has Separator.
+	Separators map[string]string
 	// Splits gives the name of each split as the files spell it; what is missing is spelled as it is named.
 	Splits  map[string]string
 	Lists   []string // columns of the files whose texts are read as the lists that they stand for
@@ -173,5 +175,8 @@ func (s *Source) Release(m Meaning) *Release {
 		}
 	}
 	r.setSchema(m.Schema)
+	for i, c := range m.Schema.Categories {
+		r.vocabularies[i].separator = m.Separators[c.Name]
+	}
 	return r
 }

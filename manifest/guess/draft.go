@@ -94,7 +94,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	}
 	o.Known = withField(o.Known)
 	g := &guesser{Options: o, names: make(map[string]bool), whyLeft: make(map[string]string), notes: bare,
-		skipped: skipped}
+		separators: make(map[string]string), skipped: skipped}
 	isTable := files[0].Format == manifest.CSV || files[0].Format == manifest.TSV
 	g.headed, g.bare = isTable && !files[0].Bare, isTable && files[0].Bare
 	rows, err := g.draw(ctx, source, files[0].Path)
@@ -322,7 +322,7 @@ func splitOf(path string) (split string, several bool) {
 // meaning gives the guesses as the columns and labels of a release of that name.
 func (d *guesser) meaning(name string) manifest.Meaning {
 	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string),
-		OneHot: make(map[string][]string), Separator: d.separator, Splits: d.splits, Without: d.without()}
+		OneHot: make(map[string][]string), Separator: d.separator, Separators: d.separators, Splits: d.splits, Without: d.without()}
 	for _, guess := range d.guesses {
 		if guess.OneHot != nil {
 			m.OneHot[guess.Name] = guess.OneHot

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -376,7 +377,7 @@ func TestInitCategories(t *testing.T) {
 		"id,tags\nabc,none;x\nabd,none\n":                         "; tags multi none,x",
 		"id,tags\nabc,y;x\nabd,None\n":                            "; tags multi None!,x,y",
 		"id,set,tags\nabc,s,x;y\nabd,s,x;x\n":                     "| tags single x;x,x;y",
-		"id,tags,more\nabc,x;y,\"1,2\"\nabd,x,\"1,3\"\nabe,x,1\n": "; tags multi x,y more single 1,1,2,1,3",
+		"id,tags,more\nabc,x;y,\"1,2\"\nabd,x,\"1,3\"\nabe,x,1\n": "; tags multi x,y more multi 1,2,3",
 		"id,tags,more,most\nabc,x;y,\"1,2\",\"a,b\"\n":            ", tags single x;y more multi 1,2 most multi a,b",
 		"id,mood!,mood?,Mood,?\nab1,a,b,c,d\n":                    "| mood single a mood_2 single b mood_3 single c",
 		"id,," + long + "y,user,x\nab1,a,b,c,d\n":                 "| x single d",
@@ -526,6 +527,33 @@ func TestInitSplitsContradict(t *testing.T) {
 		}
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", splits, err, want)
+		}
+	}
+}
+
+// TestSeparators: each column has the separator of its own cells, and the release has one for all.
+func TestSeparators(t *testing.T) {
+	for _, test := range []struct{ name, rows, want, first string }{
+		{"two signs", "anger;joy,race|age anger,race joy,age", "a multi anger,joy; b multi age,race", "anger|joy,race|age"},
+		{"three signs", `anger;joy,"race,age" anger,race joy,age`, "a multi anger,joy; b multi age,race", "anger|joy,race|age"},
+		{"the usual first", "a|b,c;d a,c b,d", "a multi a,b; b multi c,d", "a|b,c|d"},
+		{"labels with a sign in them", `a|b,"yes, sure" a,"no, never" b,"yes, sure"`,
+			"a multi a,b; b single no, never,yes, sure", `a|b,"yes, sure"`},
+	} {
+		text := "id,a,b\n"
+		for i, row := range regexp.MustCompile(`([^" ]|"[^"]*")+`).FindAllString(test.rows, -1) {
+			text += fmt.Sprintf("1exa%02d,%s\n1exb%02d,%s\n", i, row, i, row)
+		}
+		d, err := initText(t, "a.csv", text)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		r := written(t, d, manifest.Options{})
+		b, _ := os.ReadFile(r.ManifestPath)
+		lines := strings.Split(string(b), "\n")
+		if got := strings.Join(shown(r.Schema), "; "); got != test.want || lines[1] != "1exa00,"+test.first {
+			t.Errorf("%s: %s, want %s\n%s", test.name, got, test.want, b)
 		}
 	}
 }

@@ -31,6 +31,8 @@ type guesser struct {
 	guesses   []columnGuess
 	isFigSIM  bool
 	separator string
+	// the separators of categories, by their names, that have another one
+	separators map[string]string
 	whyLeft   map[string]string // column -> the reason why it is not in the release
 	leftOut   []string          // columns that are not in the release, each with the reason
 	notes     []string
@@ -467,16 +469,29 @@ func (d *guesser) guessSeparator() {
 	}
 }
 
+// signOf gives the sign that parts the labels of a column's cells: that of the file, or another one under which cells
+// share labels, as those whose one label has the sign in it do not.
+func (d *guesser) signOf(c *surveyed) string {
+	if c.lists || c.labels(d.separator) != nil {
+		return d.separator
+	}
+	for _, sign := range manifest.Separators() {
+		if labels := c.labels(sign); labels != nil && len(labels) <= len(c.cells) {
+			return sign
+		}
+	}
+	return d.separator
+}
+
 func (d *guesser) guessCategories() {
 	for _, c := range d.columns {
 		if !d.free(c) {
 			continue
 		}
-		category := &manifest.Category{Title: strings.TrimSpace(c.name), Kind: manifest.Multi,
-			Labels: c.labels(d.separator)}
-		read := c.readLabels(d.separator)
-		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels),
-			d.separator)
+		sign := d.signOf(c)
+		category := &manifest.Category{Title: strings.TrimSpace(c.name), Kind: manifest.Multi, Labels: c.labels(sign)}
+		read := c.readLabels(sign)
+		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels), sign)
 		if c.lists {
 			why = fmt.Sprintf("lists of %d different labels", len(category.Labels))
 		}
@@ -508,15 +523,18 @@ func (d *guesser) guessCategories() {
 				table.Quote(c.name), at, why)
 		}
 		if i := slices.IndexFunc(c.cells, hasComma); category.Kind == manifest.Multi && !c.lists &&
-			d.separator == "," && i >= 0 {
+			sign == "," && i >= 0 {
 			d.lookAt("cells of column %s are cut at each comma into several labels, such as %s at %s",
 				table.Quote(c.name), table.Quote(c.cells[i][0]), c.places[i])
 		}
-		d.lookAtSigns(c, category)
+		d.lookAtSigns(c, category, sign)
 		d.lookAtValues(c)
 		d.lookAtMissing(c)
 		d.lookAtMerged(c, read)
 		d.lookAtNone(c, category)
+		if category.Kind == manifest.Multi && sign != d.separator {
+			d.separators[category.Name] = sign
+		}
 		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
 	}
 }
@@ -538,7 +556,7 @@ func (d *guesser) passLabels(c *surveyed) {
 }
 
 // lookAtSigns says where a label is several others with another sign between them than the cells of the column have.
-func (d *guesser) lookAtSigns(c *surveyed, category *manifest.Category) {
+func (d *guesser) lookAtSigns(c *surveyed, category *manifest.Category, between string) {
 	if c.lists || category.Kind != manifest.Multi {
 		return
 	}
@@ -551,13 +569,13 @@ func (d *guesser) lookAtSigns(c *surveyed, category *manifest.Category) {
 	for _, sign := range manifest.Separators() {
 		for _, l := range category.Labels {
 			parts := strings.Split(l.Code, sign)
-			if sign == d.separator || len(parts) < 2 || slices.ContainsFunc(parts,
+			if sign == between || len(parts) < 2 || slices.ContainsFunc(parts,
 				func(part string) bool { return !is(part) }) {
 				continue
 			}
 			i := slices.IndexFunc(c.cells, func(cell []string) bool { return strings.Contains(cell[0], l.Code) })
 			d.lookAt("cells of column %s are parted by %q and by other signs, such as at %s: %s was taken for one label",
-				table.Quote(c.name), d.separator, c.places[max(i, 0)], table.Quote(l.Code))
+				table.Quote(c.name), between, c.places[max(i, 0)], table.Quote(l.Code))
 			return
 		}
 	}
