@@ -367,7 +367,7 @@ func keepsNumber(text string) bool {
 // firstLossy gives the place of the first number that would not stay as it is.
 func (c *surveyed) firstLossy() place {
 	for i, cell := range c.cells {
-		if !keepsInteger(cell[0]) || !keepsNumber(cell[0]) {
+		if !keepsInteger(cell[0]) || !keepsNumber(cell[0]) || c.style.MayBeCodes() && value.EndsInZero(cell[0]) {
 			return c.places[i]
 		}
 	}
@@ -552,7 +552,7 @@ func (r *labelReading) find(text string) int {
 }
 
 // sameLabel reports whether two texts mean one label: they differ in case or in how signs are stored alone (é as one
-// sign or two, wide letters), or are one number. A number that begins as a code does (007) is a text.
+// sign or two, wide letters), or are one number. A number that begins or ends as a code does (007, 1.10) is a text.
 func sameLabel(a, b string) bool {
 	if value.Fold(a) == value.Fold(b) || value.Fold(plainSigns(a)) == value.Fold(plainSigns(b)) {
 		return true
@@ -562,8 +562,11 @@ func sameLabel(a, b string) bool {
 	return isNumber && both && n == other && !isCode(a) && !isCode(b)
 }
 
-// isCode reports whether a number may be a code that would not be the same without the zeros before it.
-func isCode(number string) bool { return beginsOddly(strings.TrimPrefix(number, "+")) }
+// isCode reports whether a number may be a code that would not be the same without the zeros before it or at its end.
+func isCode(number string) bool {
+	n, _ := value.Number(number)
+	return beginsOddly(strings.TrimPrefix(number, "+")) || n != math.Trunc(n) && value.EndsInZero(number)
+}
 
 // addCell adds the labels of a cell. It says why they cannot be labels, to go on from "the value", or "".
 func (r *labelReading) addCell(parts []string, sign string) string {
@@ -742,7 +745,7 @@ func (c *surveyed) namedTime() bool { return c.namedAs("utc timestamp created da
 // kind is the type that all values have, TypeText where they have no other.
 func (c *surveyed) kind() manifest.ColumnType {
 	switch isTime := c.all(formTime); {
-	case c.mixed(), c.thousands:
+	case c.mixed(), c.thousands, c.all(formNumber) && c.style.MayBeCodes():
 		return manifest.TypeText
 	case isTime && c.forms[formNaive] > 0 && c.zone == nil:
 		return manifest.TypeText

@@ -12,6 +12,9 @@ type Style struct {
 	commas    int // 1,5
 	pointed   int // 1.5
 	thousands int // of these, 1.131
+	decimals  int // the most digits behind the point
+	fewest    int // and the fewest
+	zeros     bool
 }
 
 var (
@@ -24,6 +27,7 @@ var (
 // Add adds a value.
 func (s *Style) Add(text string) {
 	s.values++
+	s.addDecimals(text)
 	switch {
 	case text == "" || !IsDigit(text[0]) && !strings.ContainsRune("+-.", rune(text[0])): // most texts
 	case IsDigits(text), threeForm.MatchString(text):
@@ -36,6 +40,36 @@ func (s *Style) Add(text string) {
 		s.pointed++
 	}
 }
+
+// addDecimals notes how many digits a number has behind its point.
+func (s *Style) addDecimals(text string) {
+	n := decimalsOf(text)
+	if n == 0 {
+		return
+	}
+	if s.decimals == 0 {
+		s.fewest = n
+	}
+	s.decimals, s.fewest = max(s.decimals, n), min(s.fewest, n)
+	s.zeros = s.zeros || EndsInZero(text)
+}
+
+func decimalsOf(text string) int {
+	mantissa, _, _ := strings.Cut(FoldASCII(text), "e")
+	_, decimals, _ := strings.Cut(mantissa, ".")
+	return len(decimals)
+}
+
+// EndsInZero reports whether a number has a zero behind its point that says nothing of its value, as 1.10 has. The zero
+// of 4.0 is how programs write a whole number.
+func EndsInZero(number string) bool {
+	mantissa, _, _ := strings.Cut(FoldASCII(number), "e")
+	return decimalsOf(number) > 1 && strings.HasSuffix(mantissa, "0")
+}
+
+// MayBeCodes reports whether numbers with a point end in zeros and do not all have the same number of decimals: 1.1 and
+// 1.10 can be two codes, which are one number.
+func (s *Style) MayBeCodes() bool { return s.zeros && s.fewest < s.decimals }
 
 // DecimalComma reports whether all values are numbers, and some have a decimal comma.
 func (s *Style) DecimalComma() bool { return s.commas > 0 && s.commas+s.plain == s.values }
