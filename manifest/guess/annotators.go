@@ -62,7 +62,7 @@ func (d *guesser) countLabels(c *surveyed) map[string]int {
 	if c.used || !c.usable() || !c.shaped() || c.all(formPost) || lookLikeNames(c.values(), d.Known) != "" {
 		return nil
 	}
-	sign := d.separator
+	sign := d.signOf(c)
 	if d.Many || c.labels(sign) == nil {
 		sign = ""
 	}
