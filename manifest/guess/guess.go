@@ -33,16 +33,16 @@ type guesser struct {
 	separator string
 	// the separators of categories, by their names, that have another one
 	separators map[string]string
-	whyLeft   map[string]string // column -> the reason why it is not in the release
-	leftOut   []string          // columns that are not in the release, each with the reason
-	notes     []string
-	warnings  []string
-	marks     commentMarks
-	splits    map[string]string // a split as it is spelled in the file -> its name
-	spellings []manifest.Spelling
-	names     map[string]bool
-	headed    bool // the first line of a file of text was taken for a header
-	bare      bool // the file has none: its columns are column_1 and so on
+	whyLeft    map[string]string // column -> the reason why it is not in the release
+	leftOut    []string          // columns that are not in the release, each with the reason
+	notes      []string
+	warnings   []string
+	marks      commentMarks
+	splits     map[string]string // a split as it is spelled in the file -> its name
+	spellings  []manifest.Spelling
+	names      map[string]bool
+	headed     bool // the first line of a file of text was taken for a header
+	bare       bool // the file has none: its columns are column_1 and so on
 
 	platform   string    // whose export the file is
 	skipped    []string  // files of the folder that were not read
@@ -504,7 +504,8 @@ func (d *guesser) guessCategories() {
 			continue
 		}
 		if !c.all(formPost) {
-			c.names = cmp.Or(lookLikeNames(codes(category.Labels), d.Known), lookLikeNames(c.values(), d.Known))
+			c.names = cmp.Or(lookLikeNames(codes(category.Labels), d.Known), lookLikeNames(c.values(), d.Known),
+				c.checkers(d.Known))
 		}
 		if c.names != "" || d.Many && c.empty && c.kind() != manifest.TypeText {
 			continue

@@ -46,10 +46,57 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 		return "it is about people"
 	case asksWho(words):
 		return "it asks people who they are"
-	case words[0] == "who", slices.ContainsFunc(words, isGivenName): // anna, label_anna: a column for each annotator
+	case words[0] == "who", hasInitials(name), namesGiver(words), slices.ContainsFunc(words, isGivenName): // anna, label_anna: a column for each annotator
 		return "it is about people"
 	case words[0] == "author", !c.counts(words) && !c.decides() && (namesPeople(words) || hasPart(name)):
 		return "it is about people"
+	}
+	return ""
+}
+
+// hasInitials reports whether a name has the first letters of somebody's names behind a person: coder_LC.
+func hasInitials(name string) bool {
+	for _, found := range initialsBehind.FindAllStringSubmatch(name, -1) {
+		if !peopleWords["abbreviation"][strings.ToLower(found[2])] && peopleWords["person"][person(strings.ToLower(found[1]))] {
+			return true
+		}
+	}
+	return false
+}
+
+// initialsBehind finds a word and two or three capital letters behind it.
+var initialsBehind = regexp.MustCompile(`(\pL\p{Ll}+|\p{Lu}{4,})[ _.:-]*(\p{Lu}{2,3})(?:[^\pL]|$)`)
+
+// shortInitials are the first letters of the names of a person, without points.
+var shortInitials = regexp.MustCompile(`^\p{Lu}{2,3}$`)
+
+// namesGiver reports whether the words say whose a label is: sarahs_label.
+func namesGiver(words []string) bool {
+	return len(words) == 2 && peopleWords["label"][words[1]] && strings.HasSuffix(words[0], "s") && isGivenName(singular(words[0]))
+}
+
+// checkers says what the values of a column look like that says who checked each row: initials, or words that are
+// written as names and are not all in the dictionary; "" for other columns.
+func (c *surveyed) checkers(known func(word string) bool) string {
+	words := value.Words(c.name)
+	if !slices.ContainsFunc(words, func(word string) bool { return peopleWords["checked"][word] }) || c.flags() || c.ordinary {
+		return ""
+	}
+	initials, names, unknown := 0, 0, false
+	for _, text := range c.values() {
+		switch {
+		case shortInitials.MatchString(text):
+			initials++
+		case surnameForm.MatchString(text):
+			names++
+			unknown = unknown || unknownWord(text, known) != ""
+		}
+	}
+	switch n := len(c.values()); {
+	case n > 1 && initials == n:
+		return "the initials of people"
+	case n > 1 && unknown && 2*(names+initials) > n:
+		return "names of people"
 	}
 	return ""
 }
@@ -460,13 +507,33 @@ var twoNames = regexp.MustCompile(`^\p{Lu}\p{Ll}+ \p{Lu}\p{Ll}+$`)
 // arePeople reports whether labels are names of people: two at least, and more than half, have a given name in few
 // words, or are written as names are.
 func arePeople(labels []string) bool {
-	people := 0
+	people := initialed(labels)
 	for _, label := range labels {
 		if namesPerson(label) || initialForm.MatchString(label) || isEastAsian(label) {
 			people++
 		}
 	}
 	return people > 1 && 2*people > len(labels)
+}
+
+// bareInitials are family names beside the first letters of given names without points: Conway M, MConway.
+var bareInitials = regexp.MustCompile(`^(\p{Lu}[\p{L}'’-]+),? \p{Lu}{1,2}$|^\p{Lu}(\p{Lu}\p{Ll}{2,})$`)
+
+// initialed counts labels with bare initials. Those that share a word are counted by letters: Type A, Type B.
+func initialed(labels []string) int {
+	names := make(map[string]int)
+	for _, label := range labels {
+		if found := bareInitials.FindStringSubmatch(label); found != nil && !namesPerson(label) {
+			names[value.Fold(found[1]+found[2])]++
+		}
+	}
+	people := 0
+	for _, n := range names {
+		if n == 1 {
+			people++
+		}
+	}
+	return people
 }
 
 // Family names that few other words begin with, in Chinese, Japanese and Korean. There they stand before the given

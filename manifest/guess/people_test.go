@@ -57,7 +57,7 @@ func TestColumnsOfPeople(t *testing.T) {
 		Schülercode osallistujan_koodi proefpersoon Försöksperson sujeto_id numero_matricula pseudonym anon_id Namenszeichen kontonummer ipv4 user_agent
 		dni curp nif Steuernummer Personalausweis Geburtsdatum adresse team_member lab_member messenger
 		ResponseId LocationLatitude LocationLongitude lat lon latitude GPS geo pid sid crowd resp bonus completion_code değerlendiren token
-		ExternalReference RecipientEmail consent
+		ExternalReference RecipientEmail consent coder_LC rater-KM judgeTJ LabelerAB_label RATER_KM sarahs_label
 		терапевт инициалы 治疗师 被试 臨床心理士 치료사
 		автор имя имя_пользователя Фамилия разметчик_1 الكاتب المستخدم اسم_المستخدم 用户名 作者 姓名 标注员 標註者1 ユーザー名 評価者 投稿者ID 사용자 작성자
 		이름 उपयोगकर्ता लेखक नाम συγγραφέας משתמש ผู้ใช้`) {
@@ -79,7 +79,7 @@ func TestColumnsOfPeople(t *testing.T) {
 		country team_name char_name event_name dataset_name topic_name label_name split_name file_name domain_type image_type template meme_type
 		ip_right flag email_type phone_type coder_type work workers_rights rate rating ratings rated participation response respond byline bypass by_product
 		identity grid hybrid void paid valid aid covid mentions_suicide suicide_mention self_mention mentioned
-		expert_label judge_label judgement judgment judged creative creation evaluation assessment assessed grade graded contribution editorial edited
+		coder_AVG rater_IAA expert_label judge_label judgement judgment judged creative creation evaluation assessment assessed grade graded contribution editorial edited
 		session device subject persona character profile target_gender gender age education country_name mentions_religion mentions_country
 		e_label on_par donor factor actor_type agreement consensus vote votes tagged tag tags turkish expertise maker_faire mode modo
 		Stimmung Gefühl Thema Sprache Kategorie Autobahn émotion étiquette humeur langue sujet thème sentiment catégorie emoción etiqueta sentimiento tono
@@ -283,4 +283,34 @@ func TestInitLeavesNamesOut(t *testing.T) {
 		}
 	}
 	written(t, d, manifest.Options{})
+}
+
+// TestNamesWithInitials: names beside initials without points are those of people, and a list that counts is none.
+func TestNamesWithInitials(t *testing.T) {
+	for labels, want := range map[string]bool{
+		"Conway M|Chen L": true, "CONWAY M|CHEN LK": true, "MConway|LChen|TOkafor": true, "Conway M|sad|glad": false,
+		"Type A|Type B|Type AB": false, "NSFW|SFW": false, "Conway, M|Chen, L": true, "sad|glad": false,
+	} {
+		if got := arePeople(strings.Split(labels, "|")); got != want {
+			t.Errorf("%s: %v", labels, got)
+		}
+	}
+}
+
+// TestCheckers: a column of checks can say who checked a row.
+func TestCheckers(t *testing.T) {
+	for _, test := range []struct{ name, values, want string }{
+		{"verified", "LC KM", "the initials of people"}, {"QA", "LC KM PTA", "the initials of people"},
+		{"checked", "Mark Garcia Nguyen", "names of people"}, {"label", "LC KM", ""}, {"tone", "Garcia Nguyen", ""},
+		{"verified", "True False", ""}, {"verified", "yes no", ""}, {"checked", "Positive Negative", ""},
+		{"checked", "Positive Garcia other fine", ""}, {"quality", "NEG POS", ""},
+	} {
+		c := &surveyed{name: test.name}
+		for text := range strings.FieldsSeq(test.values) {
+			c.cells = append(c.cells, []string{text})
+		}
+		if got := c.checkers(english); got != test.want {
+			t.Errorf("%s of %s: %q", test.name, test.values, got)
+		}
+	}
 }

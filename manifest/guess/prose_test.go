@@ -43,3 +43,25 @@ func TestUnfitTexts(t *testing.T) {
 		t.Errorf("FigSIM: %q", got)
 	}
 }
+
+// TestUnfitLabels: a label that is a sentence is unfit where one row alone has it.
+func TestUnfitLabels(t *testing.T) {
+	const settings = "name = \"x\"\nmanifest = \"a.csv\"\n[[category]]\nname = \"tone\"\nkind = \"multi\"\nlabels = " +
+		"[{code = \"sad\"}, {code = \"I am not sure about this\"}]\n"
+	for rows, want := range map[string]int{"abc,sad\nabd,I am not sure about this\n": 1, "abc,sad\nabd,sad\n": 0,
+		"abc,I am not sure about this\nabd,sad|I am not sure about this\n": 0} {
+		r, err := manifest.Open(folder(t, map[string]string{"release.toml": settings, "a.csv": "id,tone\n" + rows}),
+			manifest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unfit, err := Unfit(t.Context(), r, func(string) string { return "" }, nil, nil)
+		if err != nil || len(unfit) != want {
+			t.Errorf("%q: %q, %v", rows, unfit, err)
+		}
+		unfit, err = Unfit(t.Context(), r, func(string) string { return "" }, []string{"tone"}, nil)
+		if err != nil || len(unfit) != 0 {
+			t.Errorf("%q, kept: %q, %v", rows, unfit, err)
+		}
+	}
+}

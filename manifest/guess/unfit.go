@@ -36,6 +36,7 @@ func Unfit(ctx context.Context, r *manifest.Release, former func(name string) st
 		if passed {
 			names = cmp.Or(names, namesOne(c.values()))
 		}
+		names = cmp.Or(names, c.checkers(known))
 		switch {
 		case slices.Contains(keep, c.name) || !passed && !isCategory:
 		case c.private() != "":
@@ -50,9 +51,34 @@ func Unfit(ctx context.Context, r *manifest.Release, former func(name string) st
 				table.Quote(c.name)))
 		case c.forms[formFile] > 0:
 			unfit = append(unfit, fmt.Sprintf("column %s holds names of files", table.Quote(c.name)))
+		case isCategory && c.wroteLabel(sign):
+			unfit = append(unfit, fmt.Sprintf("a label of column %s is a sentence, and one row alone has it: did somebody write it?",
+				table.Quote(c.name)))
 		case passed && (c.words() || c.forms[formWords]+c.forms[formAddress] > 0): // a category has the words of its labels
 			unfit = append(unfit, fmt.Sprintf("column %s holds what people wrote, or addresses", table.Quote(c.name)))
 		}
 	}
 	return unfit, err
+}
+
+// wroteLabel reports whether a label is a sentence that one row alone has, as answers in free text are. A long label of
+// a list that people choose from stands in several.
+func (c *surveyed) wroteLabel(sign string) bool {
+	rows := make(map[string]int)
+	for i, cell := range c.cells {
+		for _, text := range cell {
+			if !c.lists {
+				text = strings.TrimSpace(text)
+			}
+			for label := range strings.SplitSeq(text, sign) {
+				rows[label] += c.rows[i]
+			}
+		}
+	}
+	for label, n := range rows {
+		if n == 1 && isText(label) {
+			return true
+		}
+	}
+	return false
 }

@@ -179,7 +179,9 @@ func Missing(text string) bool {
 var sheetError = regexp.MustCompile(`^#(?:N/[AD]|NV|[¡¿]?\p{Lu}[\p{Lu}\d/_]*[!?])$`)
 
 // SheetError reports whether a text is what a spreadsheet writes in place of a value that it cannot work out.
-func SheetError(text string) bool { return strings.HasPrefix(text, "#") && sheetError.MatchString(text) }
+func SheetError(text string) bool {
+	return strings.HasPrefix(text, "#") && sheetError.MatchString(text)
+}
 
 // Absent reports whether a text stands for no value where no word can be one, as in a cell of ids, splits or errors: it
 // is what Missing knows, or None, nil or undefined.
