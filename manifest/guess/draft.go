@@ -108,6 +108,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	if unsaid != "" && g.columnOf(manifest.FieldSplit.String()) == "" {
 		g.lookAt("%s", unsaid)
 	}
+	g.nameSigners()
 	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL,
 		Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged, Annotators: g.annotators}
 	d.Labelled = len(d.meaning.Schema.Categories) > 0
@@ -132,6 +133,22 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 		return nil, fmt.Errorf("the release.toml that was guessed cannot be read: %w", err)
 	}
 	return d, nil
+}
+
+// nameSigners says by what names release.toml calls the signers, who are named by their keys. ssh-keygen names a key after
+// an account and a computer: such a signer gets a number.
+func (d *guesser) nameSigners() {
+	d.Signers = slices.Clone(d.Signers)
+	for i, signer := range d.Signers {
+		if !strings.Contains(signer.Name, "@") && LookOfText(signer.Name, d.Known) == "" {
+			d.notes = append(d.notes, fmt.Sprintf("the signer is %s: by the comment of the key, or the name of its file",
+				table.Quote(signer.Name)))
+			continue
+		}
+		d.Signers[i].Name = fmt.Sprintf("signer %d", i+1)
+		d.lookAt("the comment of the signer's key seems to name a person or computer, and does not go out: the signer is "+
+			"%q in release.toml; name your office there", d.Signers[i].Name)
+	}
 }
 
 // draw guesses what the columns of a source mean, whose first file is named in messages, by the rows that stay. It gives

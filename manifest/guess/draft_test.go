@@ -464,6 +464,25 @@ func TestDraftWriteFails(t *testing.T) {
 	}
 }
 
+// TestSignersNames: no name of a person or computer goes out as that of a signer.
+func TestSignersNames(t *testing.T) {
+	for name, want := range map[string]string{"Data office": "Data office", "anna@laptop": "signer 1", "a.b@uni.edu": "signer 1",
+		"Anna Miller": "signer 1", "office_key": "office_key"} {
+		d, err := Files(t.Context(), []string{file(t, "a.csv", "id,mood\nabc,sad\n")},
+			Options{Signers: []manifest.Signer{{Name: name, Key: "ssh-ed25519 AAAAfirst"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Contains(strings.Join(append(d.Notes, d.Warnings...), "\n"), fmt.Sprintf("the signer is %q", want))
+		if !said || !strings.Contains(string(d.Settings), fmt.Sprintf("name = %q", want)) {
+			t.Errorf("%s: %v, %+v", name, err, d)
+		}
+		if want != name && strings.Contains(string(d.Settings), name) {
+			t.Errorf("%s is in %s", name, d.Settings)
+		}
+	}
+}
+
 // TestInitSigners holds that a draft with signers is one that Open reads.
 func TestInitSigners(t *testing.T) {
 	path := file(t, "a.csv", figsimHeader+testRow)
