@@ -816,7 +816,11 @@ func (d *guesser) name(column, suffix string) string {
 
 func (d *guesser) leaveOut() {
 	for _, c := range d.columns {
-		if c.used || c.name == "" {
+		if c.name == "" && !c.used {
+			d.leaveNameless(c)
+			continue
+		}
+		if c.used {
 			continue
 		}
 		keep := "--keep " + strconv.Quote(c.name)
@@ -829,6 +833,23 @@ func (d *guesser) leaveOut() {
 		} else {
 			d.leaveLookAt(c, why, look)
 		}
+	}
+}
+
+// leaveNameless leaves out what has values and no name in the header.
+func (d *guesser) leaveNameless(c *surveyed) {
+	switch {
+	case c.filled == 0 && !c.odd:
+	case c.rowNumbers(): // as pandas writes its index
+		d.leave(c, "it has no name, and numbers the rows")
+	default:
+		at := c.oddAt
+		if len(c.places) > 0 {
+			at = c.places[0]
+		}
+		d.leave(c, "it has no name in the header")
+		d.lookAt("a column without a name in the header has values, such as at %s: it was left out of the release's "+
+			"annotations; give it a name", at)
 	}
 }
 
