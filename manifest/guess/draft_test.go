@@ -550,12 +550,28 @@ func TestInitSplitsContradict(t *testing.T) {
 	}
 }
 
+// TestWritten: words are counted in each label of a cell.
+func TestWritten(t *testing.T) {
+	for text, want := range map[string]bool{
+		"anger|joy|fear|disgust|sadness|surprise": false, "anger | joy | fear | disgust | sadness | surprise": false,
+		"anger;joy;fear;disgust;self harm;surprise": false, "anger, joy, fear, disgust, sadness, surprise": false,
+		"I came, and I saw, then I won it": true, "one two three four five six|seven|eight": true, "a b c; d e f g; h": true,
+		"the_cat_sits_there_with_hats": true, "one two three four five six": true, "a|b|c\nd e f g h i": true, "a|b": false,
+		"Then, alas, he went home": false, "Well, it was late, and he went home": true,
+	} {
+		if got := isWritten(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 // TestSeparators: each column has the separator of its own cells, and the release has one for all.
 func TestSeparators(t *testing.T) {
 	for _, test := range []struct{ name, rows, want, first string }{
 		{"two signs", "anger;joy,race|age anger,race joy,age", "a multi anger,joy; b multi age,race", "anger|joy,race|age"},
 		{"three signs", `anger;joy,"race,age" anger,race joy,age`, "a multi anger,joy; b multi age,race", "anger|joy,race|age"},
 		{"the usual first", "a|b,c;d a,c b,d", "a multi a,b; b multi c,d", "a|b,c|d"},
+		{"many labels in a cell", "a|b|c|d|e|f|g,x a|b|c|d|e|f|g,y a|c,x", "a multi a,b,c,d,e,f,g; b single x,y", "a|b|c|d|e|f|g,x"},
 		{"labels with a sign in them", `a|b,"yes, sure" a,"no, never" b,"yes, sure"`,
 			"a multi a,b; b single no, never,yes, sure", `a|b,"yes, sure"`},
 	} {

@@ -585,7 +585,7 @@ func (d *guesser) lookAtSigns(c *surveyed, category *manifest.Category, between 
 // lookAtValues says what somebody has to look at in a column that was taken for labels.
 func (d *guesser) lookAtValues(c *surveyed) {
 	name := table.Quote(c.name)
-	isSentence := func(cell []string) bool { return slices.ContainsFunc(cell, isText) }
+	isSentence := func(cell []string) bool { return slices.ContainsFunc(cell, isWritten) }
 	if i := slices.IndexFunc(c.cells, isSentence); i >= 0 {
 		d.lookAt("column %s was taken for labels, but one of them looks like a sentence, at %s", name, c.places[i])
 	}

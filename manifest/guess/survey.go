@@ -275,7 +275,7 @@ func (c *surveyed) count(text string) {
 	note(formAddress, isAddress(text))
 	note(formShare, isShare(text))
 	note(formImage, isImageAddress(text))
-	note(formWords, isText(text))
+	note(formWords, isWritten(text))
 	note(formFile, isFile(text))
 	note(formRow, c.namesRow(text))
 	note(formProfile, manifest.IsProfile(manifest.SubredditCell(text)))
@@ -309,6 +309,25 @@ func isText(text string) bool {
 	}
 	return signs >= textSigns || letters >= textLetters || signs >= textSigns/2 && strings.ContainsAny(text, "。！？，") ||
 		!strings.ContainsAny(text, " /") && isSlug(escapedSpace.Replace(text))
+}
+
+// maxWords is how many words a label has at most, by the sign between several, where many short ones stand in a cell. In a
+// sentence commas stand between few words, too.
+var maxWords = map[string]int{"|": textWords - 1, ";": 3, ",": 2}
+
+// isWritten reports whether somebody wrote the text of a cell, which may hold several labels: words are counted in each.
+func isWritten(text string) bool {
+	if !isText(text) || strings.Contains(text, "\n") {
+		return isText(text)
+	}
+	for _, sign := range manifest.Separators() {
+		parts := strings.Split(text, sign)
+		isLong := func(part string) bool { return len(value.Words(part)) > maxWords[sign] || isText(part) }
+		if len(parts) > 2 && !slices.ContainsFunc(parts, isLong) {
+			return false
+		}
+	}
+	return true
 }
 
 var escapedSpace = strings.NewReplacer("%20", " ", "%2C", " ", "%27", "'")
