@@ -550,6 +550,30 @@ func TestInitSplitsContradict(t *testing.T) {
 	}
 }
 
+// TestNoSets: what init says of lists that are no sets of labels.
+func TestNoSets(t *testing.T) {
+	for cell, want := range map[string]string{
+		`["sad","glad","sad"]`: `column "votes" would hold labels, but the value at FILE:1:22 has one label twice`,
+		`["sad",""]`: `column "votes" has lists of which 2 of 2 different ones cannot be labels: that at FILE:1:22 has an empty label`,
+		`["a|b","c"]`: `column "votes" has lists of which 2 of 2 different ones cannot be labels: that at FILE:1:22 has a label with "|" in it`,
+		`"sad|glad|sad"`: `cells of column "votes" seem to hold several labels, but the value at FILE:1:22 has one label twice: each cell was taken for one label`,
+	} {
+		text := ""
+		for i := range 20 {
+			of := strings.NewReplacer("sad", []string{"sad", "mad"}[i%2], `"c"`, []string{`"c"`, `"d"`}[i%2]).Replace(cell)
+			text += fmt.Sprintf(`{"id":"ex%02d","votes":%s,"tone":"%c"}`+"\n", i, of, 'a'+i%2)
+		}
+		path := file(t, "a.jsonl", text)
+		d, err := initFiles(t, Options{}, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.ReplaceAll(strings.Join(d.Warnings, "\n"), path, "FILE"); !strings.Contains(got, want) {
+			t.Errorf("%s: look at\n%s\nwant %s", cell, got, want)
+		}
+	}
+}
+
 // TestWritten: words are counted in each label of a cell.
 func TestWritten(t *testing.T) {
 	for text, want := range map[string]bool{

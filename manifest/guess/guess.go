@@ -904,7 +904,7 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	case c.ofPosts():
 		return "it holds ids or addresses of posts or comments; " + keep + " passes it through", ""
 	case fault != "":
-		return fmt.Sprintf("the value at %s %s, so that it does not hold labels", at, fault),
+		return fmt.Sprintf("the value at %s %s, so that it does not hold labels; %s passes it through", at, fault, keep),
 			fmt.Sprintf("would hold labels, but the value at %s %s", at, fault)
 	case c.faulty:
 		return "it has a value that cannot be used",
@@ -935,6 +935,11 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	case c.mixed():
 		mixed := fmt.Sprintf("lists in some cells and single values in others, such as at %s; %s passes them through as they stand", c.firstOther(), keep)
 		return "it has " + mixed, "has " + mixed
+	case c.lists && c.readLabels(d.separator).firstWhy != "":
+		read := c.readLabels(d.separator)
+		look = fmt.Sprintf("has lists of which %d of %d different ones cannot be labels: that at %s %s", len(read.faults),
+			len(c.cells), c.places[read.faults[0]], read.firstWhy)
+		return "it " + look + "; " + keep + " passes it through", look
 	case c.tooManyLabels():
 		many := fmt.Sprintf("%d different values that repeat, and at most %d are taken for labels; %s passes them through", len(c.cells), maxGuessedLabels, keep)
 		return "it has " + many, "has " + many

@@ -524,6 +524,7 @@ type labelReading struct {
 	spelled  []spelling       // the spellings of numbers that are not their labels
 	faults   []int            // the cells that cannot be labels, by their places in cells
 	firstWhy string           // of the first one, to go on from "the value"
+	twice    int              // how many of them have one label twice, and no other fault
 
 	several, besideNone, phrases bool
 }
@@ -594,13 +595,15 @@ func (r *labelReading) addCell(parts []string, sign string) string {
 		return fmt.Sprintf("has more than %d parts", maxGuessedLabels)
 	}
 	var found []string
+	twice := false
 	for _, text := range parts {
 		text = strings.TrimSpace(text)
 		if why := notLabel(text, sign); why != "" {
 			return why
 		}
 		if slices.ContainsFunc(found, func(other string) bool { return sameLabel(other, text) }) {
-			return "has one label twice"
+			twice = true
+			continue
 		}
 		found = append(found, text)
 	}
@@ -609,6 +612,10 @@ func (r *labelReading) addCell(parts []string, sign string) string {
 		r.phrases = r.phrases || strings.Contains(text, " ")
 		r.besideNone = r.besideNone || value.Fold(text) == "none" && len(found) > 1
 		r.addLabel(text)
+	}
+	if twice {
+		r.twice++
+		return "has one label twice"
 	}
 	return ""
 }
@@ -679,13 +686,13 @@ func isLiteral(text string) bool {
 	return kind == table.ListLiteral || kind == table.ObjectLiteral
 }
 
-// nearlyLabels says where the column, which is not labels, has a value that alone keeps it from being some, and why; ""
+// nearlyLabels says where the column, which is not labels, has a value of the few that keep it from being some, and why; ""
 // where it is of another kind.
 func (c *surveyed) nearlyLabels(signs ...string) (at place, why string) {
 	for _, sign := range signs {
 		read := c.readLabels(sign)
-		good := len(c.cells) - len(read.faults)
-		few := len(read.faults) <= max(1, len(c.cells)/10)
+		good := len(c.cells) - len(read.faults) + read.twice // as votes are written, all can have one twice
+		few := len(read.faults)-read.twice <= max(1, len(c.cells)/10)
 		switch {
 		case len(read.labels) < 2 || good < 2 || !few:
 		case len(read.faults) > 0:
