@@ -408,7 +408,7 @@ func (d *guesser) free(c *surveyed) bool {
 // shaped reports whether the values of a column can be labels by what they are, whatever the column is called.
 func (c *surveyed) shaped() bool {
 	if !c.usable() || c.words() || c.all(formTime) || c.rowNumbers() || c.ofPosts() || c.digests() || c.dates() ||
-		c.decimals() || c.thousands {
+		c.decimals() || c.thousands || c.style.Grouped() {
 		return false
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
@@ -922,6 +922,13 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 			table.Quote(c.cells[i][0]), c.places[i])
 		return "it has " + points + "; write all without points between thousands, and decimals with a point",
 			"has " + points
+	case c.style.Grouped():
+		i := max(0, slices.IndexFunc(c.cells, func(cell []string) bool {
+			return slices.ContainsFunc(cell, value.IsGrouped)
+		}))
+		look = fmt.Sprintf("has numbers whose commas may part thousands, such as %s at %s",
+			table.Quote(strings.Join(c.cells[i], " ")), c.places[i])
+		return "it " + look + "; write numbers without them, or " + keep + " passes them through as text", look
 	case c.decimals():
 		return "its numbers have a decimal comma; write them with a point, or " + keep +
 			" passes them through as text", "has numbers with a decimal comma"

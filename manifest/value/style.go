@@ -15,6 +15,8 @@ type Style struct {
 	decimals  int // the most digits behind the point
 	fewest    int // and the fewest
 	zeros     bool
+	numbers   int // values that are numbers, also with commas between thousands
+	grouped   int // those with such commas: 1,500 or 1,500.00
 }
 
 var (
@@ -28,6 +30,11 @@ var (
 func (s *Style) Add(text string) {
 	s.values++
 	s.addDecimals(text)
+	if _, ok := Number(text); ok {
+		s.numbers++
+	} else if IsGrouped(text) {
+		s.numbers, s.grouped = s.numbers+1, s.grouped+1
+	}
 	switch {
 	case text == "" || !IsDigit(text[0]) && !strings.ContainsRune("+-.", rune(text[0])): // most texts
 	case IsDigits(text), threeForm.MatchString(text):
@@ -70,6 +77,15 @@ func EndsInZero(number string) bool {
 // MayBeCodes reports whether numbers with a point end in zeros and do not all have the same number of decimals: 1.1 and
 // 1.10 can be two codes, which are one number.
 func (s *Style) MayBeCodes() bool { return s.zeros && s.fewest < s.decimals }
+
+// groupedForm is a number with commas between thousands.
+var groupedForm = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?$`)
+
+// IsGrouped reports whether a number has commas that may part thousands.
+func IsGrouped(text string) bool { return strings.Contains(text, ",") && groupedForm.MatchString(text) }
+
+// Grouped reports whether all values are numbers, and commas stand between thousands alone.
+func (s *Style) Grouped() bool { return s.grouped > 0 && s.numbers == s.values }
 
 // DecimalComma reports whether all values are numbers, and some have a decimal comma.
 func (s *Style) DecimalComma() bool { return s.commas > 0 && s.commas+s.plain == s.values }

@@ -167,3 +167,15 @@ func TestMayBeCodes(t *testing.T) {
 		testkit.Same(t, text, want, s.MayBeCodes())
 	}
 }
+
+// TestGrouped: commas part thousands where each has three digits behind it.
+func TestGrouped(t *testing.T) {
+	for text, want := range map[string]bool{"3 1,500": true, "3.00 999.00 1,500.00": true, "1,500,000 -2,500": true,
+		"1,5 1,500": false, "3 x 1,500": false, "1500": false, "1,50": false, "0,500": false, "1,500 a,500": false} {
+		var s Style
+		for _, word := range strings.Fields(text) {
+			s.Add(word)
+		}
+		testkit.Same(t, text, want, s.Grouped())
+	}
+}
