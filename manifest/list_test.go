@@ -124,3 +124,24 @@ func TestWriteList(t *testing.T) {
 		t.Errorf("digests %q", digests)
 	}
 }
+
+// TestFindSourcesOfDataset: of a dataset the data are read, and not what describes it.
+func TestFindSourcesOfDataset(t *testing.T) {
+	for of, want := range map[string]string{"README.md croissant.json data/train.csv": "data/train.csv",
+		"data/train.csv a.csv": "a.csv", "croissant.json a.csv": "a.csv croissant.json"} {
+		files := make(map[string]string)
+		for name := range strings.FieldsSeq(of) {
+			files[name] = "id\n1abcde\n"
+		}
+		dir := folder(t, files)
+		found, err := FindSources(dir)
+		var names []string
+		for _, file := range found {
+			name, _ := filepath.Rel(dir, file.Path)
+			names = append(names, name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", of, got, err, want)
+		}
+	}
+}

@@ -37,6 +37,7 @@ func Stdin(file string) (SourceFile, error) {
 func FindSources(path string) ([]SourceFile, error) {
 	names, err := []string{path}, error(nil)
 	if info, failed := os.Stat(path); failed == nil && info.IsDir() {
+		path = ofDataset(path)
 		names, err = expand(os.DirFS(path), ".")
 		names = each(names, func(name string) string { return filepath.Join(path, name) })
 	} else if failed != nil {
@@ -72,10 +73,21 @@ func FindSources(path string) ([]SourceFile, error) {
 	return files, nil
 }
 
+// ofDataset gives the folder with the data of a dataset, as a run makes them and as Hugging Face has them: data in a
+// folder with a description of the dataset. It gives any other folder as it is.
+func ofDataset(folder string) string {
+	data := filepath.Join(folder, "data")
+	_, err := os.Stat(filepath.Join(folder, "croissant.json"))
+	if info, failed := os.Stat(data); err == nil && failed == nil && info.IsDir() {
+		return data
+	}
+	return folder
+}
+
 // SkippedSources gives the names of what FindSources leaves out of a folder and may be annotations: folders, and files
 // with other endings than those of a format. Documents and hidden files are not named.
 func SkippedSources(path string) (names []string) {
-	list, err := os.ReadDir(path)
+	list, err := os.ReadDir(ofDataset(path))
 	if err != nil { // it is no folder
 		return nil
 	}

@@ -49,7 +49,7 @@ var broughtFiles = map[string]brought{
 	"Reddit's listing, JSON": {"a.json", `{"kind":"Listing","data":{"after":null,"children":[` +
 		`{"kind":"t3","data":{"id":"1exa00","score":3,"over_18":false}},{"kind":"t3","data":{"id":"1exa01","score":14,"over_18":true}},` +
 		`{"kind":"t3","data":{"id":"1exa02","score":15,"over_18":false}}]}}`, 3},
-	"page of one post, JSON": {"a.json",
+	"pages of Reddit's, JSON": {"a.json",
 		`[{"kind":"Listing","data":{"children":[{"kind":"t3","data":{"id":"1exa00"}}]}},` +
 			`{"kind":"Listing","data":{"children":[]}}]`, 0},
 	"lines of PRAW, JSON Lines": {"a.jsonl",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/manifest/table"
@@ -401,7 +402,7 @@ func (d *guesser) guessFigSIM() bool {
 
 // free reports whether a column can be a category.
 func (d *guesser) free(c *surveyed) bool {
-	return !c.used && !c.unfit() && !c.all(formFlag) && c.shaped() &&
+	return !c.used && !c.unfit() && (!c.all(formFlag) || c.namedLabel()) && c.shaped() &&
 		(!slices.Contains(d.Keep, c.name) || slices.Contains(d.again, c))
 }
 
@@ -413,8 +414,11 @@ func (c *surveyed) shaped() bool {
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
 	return !c.all(formNumber) || c.all(formInteger) && !c.counted() &&
-		(2*len(c.cells) <= c.filled || c.filled < 3 || c.namedAs("label class category"))
+		(2*len(c.cells) <= c.filled || c.filled < 3 || c.namedLabel())
 }
+
+// namedLabel reports whether the column's name says that it holds labels.
+func (c *surveyed) namedLabel() bool { return c.namedAs("label class category") }
 
 // dates reports whether the column holds seconds since 1970, months or days in digits, by its name: 2021-03. Names of
 // months are labels.
@@ -707,8 +711,8 @@ func (d *guesser) guessColumns() {
 			continue
 		}
 		if isTime && !c.all(formSeconds) {
-			d.lookAt("column %s may hold times, but its numbers are no seconds since 1970, such as %s at %s: they pass through as numbers",
-				table.Quote(c.name), table.Quote(c.cells[0][0]), c.places[0])
+			d.lookAt("column %s may hold times, but its numbers are no seconds since 1970%s: they pass through as numbers",
+				table.Quote(c.name), c.firstNoTime())
 		}
 		if kind != manifest.TypeText {
 			d.lookAtMissing(c)
@@ -732,6 +736,18 @@ func (d *guesser) guessColumns() {
 		}
 		d.take(columnGuess{Name: p.Name, Column: c.name, Why: why, Passed: p})
 	}
+}
+
+// firstNoTime gives the first number that is no time, to go on from what it is none of, and its place.
+func (c *surveyed) firstNoTime() string {
+	for i, cell := range c.cells {
+		for _, text := range cell {
+			if _, isTime := value.Time(text, time.UTC); !isTime {
+				return fmt.Sprintf(", such as %s at %s", table.Quote(text), c.places[i])
+			}
+		}
+	}
+	return ""
 }
 
 // lookAtTimes says what becomes of times that name no time zone.

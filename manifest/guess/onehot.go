@@ -2,6 +2,7 @@ package guess
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func (d *guesser) takeOneHot(columns []*surveyed) {
 	prefix := commonPrefix(columns)
 	category := &manifest.Category{Kind: manifest.Multi, Title: strings.TrimRight(prefix, partsNames)}
 	var names []string
-	numbered := true
+	numbered, raters := true, make(map[string]bool)
 	for _, c := range columns {
 		code := strings.TrimSpace(c.name[len(prefix):])
 		same := func(l manifest.Label) bool { return sameLabel(l.Code, code) }
@@ -76,10 +77,12 @@ func (d *guesser) takeOneHot(columns []*surveyed) {
 			return
 		}
 		numbered = numbered && value.IsDigits(code)
+		raters[raterOf(code)] = true
 		category.Labels = append(category.Labels, manifest.Label{Code: code, Name: code})
 		names = append(names, c.name)
 	}
 	last := category.Title[strings.LastIndexAny(category.Title, partsNames)+1:]
+	numbered = numbered || len(raters) == 1 && !raters[""]
 	if numbered || asking[value.Fold(last)] || !value.IsLine(category.Title, manifest.MaxLabelText) ||
 		lookLikeNames(codes(category.Labels), d.Known) != "" {
 		return
@@ -98,6 +101,18 @@ func (d *guesser) takeOneHot(columns []*surveyed) {
 		category.Name, table.Quote(prefix))
 	d.take(columnGuess{Name: category.Name, Column: names[0], OneHot: names, Category: category,
 		Why: fmt.Sprintf("%d columns of yes or no, to %s", len(names), table.Quote(names[len(names)-1]))})
+}
+
+// raterForm is a number behind a letter or word for somebody who gives labels: a1, rater2. Labels are counted in capitals.
+var raterForm = regexp.MustCompile(`^([a-z]+)[0-9]+$`)
+
+// raterOf gives that letter or word of what could be a label, and counts those who voted on one label; "" for none.
+func raterOf(code string) string {
+	found := raterForm.FindStringSubmatch(code)
+	if found == nil || len(found[1]) > 1 && !peopleWords["person"][found[1]] && !peopleWords["weak"][found[1]] {
+		return ""
+	}
+	return found[1]
 }
 
 // commonPrefix is what the names of columns begin with, up to a sign between words.

@@ -31,6 +31,9 @@ func (d *guesser) refuseRows(ctx context.Context, source *manifest.Source) error
 	if err := d.judgeNames(id); err != nil {
 		return err
 	}
+	if images := id.all(formGallery); images { // none is that of the first image, which an id alone means
+		d.lookAt("the images in the ids of column %s never are 0: images are counted from 0 here", table.Quote(id.name))
+	}
 	if id.forms[formRow] == 0 {
 		return nil
 	}

@@ -598,6 +598,10 @@ func (r *labelReading) addCell(parts []string, sign string) string {
 	twice := false
 	for _, text := range parts {
 		text = strings.TrimSpace(text)
+		if plain := plainSigns(text); !value.IsLine(text, maxGuessedText) && value.IsLine(plain, maxGuessedText) {
+			r.spelled = append(r.spelled, spelling{text: text}) // such as one with a no-break space
+			text = plain
+		}
 		if why := notLabel(text, sign); why != "" {
 			return why
 		}

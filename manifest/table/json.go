@@ -25,6 +25,7 @@ type jsonRows struct {
 	cells   []Cell
 	offsets []int  // 1 + where the cells stand in the record, 0 when missing
 	keyed   string // the column of the records' keys, where they have some
+	end     bool   // no further record is read
 }
 
 // A recordReader gives the texts of records, which start with {, one after the other. After a *Problem the next can be
@@ -90,6 +91,9 @@ func (j *jsonRows) column(key string) int {
 
 // Next gives the cells of the next record; a missing key is Null.
 func (j *jsonRows) Next() ([]Cell, error) {
+	if j.end {
+		return nil, io.EOF
+	}
 	text, err := j.in.next()
 	if err != nil {
 		return nil, err
@@ -163,6 +167,7 @@ func (j *jsonRows) add(m jsonscan.Member) error {
 			return nil // a column that is not used
 		}
 		if len(j.keys) == maxColumns {
+			j.end = true // the others would be the same
 			return j.in.problem(m.At, "the records have more than 1000 different keys",
 				"keys are columns: give every record the same ones")
 		}
@@ -210,9 +215,10 @@ func newJSONList(in *bufio.Reader, file, path string, start []byte) (*jsonList, 
 	}
 	open, kind := jsonscan.New, mapIn(start, keys)
 	switch {
-	case pageForm.Match(start):
-		return nil, &Problem{File: file, Line: 1, Column: 1, Hint: "keep the first: jq '.[0]'",
-			Message: "the file is a page of one post of Reddit's: a listing of the post and one of its comments"}
+	case pagesForm.Match(start):
+		return nil, &Problem{File: file, Line: 1, Column: 1, Message: "the file is a list of Reddit's " +
+			"listings: of posts, or of a post and its comments",
+			Hint: `write the posts alone, one a line: jq -c '.[].data.children[] | select(.kind == "t3") | .data'`}
 	case path == "" && listingForm.Match(start):
 		keys = []string{"data", "children"}
 	case kind != noMap:

@@ -14,11 +14,11 @@ import (
 // listing is the kind of a thing of Reddit's that holds others.
 const listing = "Listing"
 
-// The beginnings of what Reddit's API gives: a listing, and the page of a post, which are two.
+// The beginnings of what Reddit's API gives: a listing, and a list of some, as the page of a post is.
 var (
 	listingForm = regexp.MustCompile(`^\s*\{\s*(?:"kind"\s*:\s*"Listing"\s*,\s*)?` +
 		`"data"\s*:\s*\{[^{}\[\]]*"children"\s*:\s*\[`)
-	pageForm    = regexp.MustCompile(`^\s*\[\s*\{\s*"kind"\s*:\s*"Listing"`)
+	pagesForm   = regexp.MustCompile(`^\s*\[\s*\{\s*"kind"\s*:\s*"Listing"`)
 	digitInside = regexp.MustCompile(`[0-9][a-z]`) // train1 and fold2 are no ids
 	thingKind   = regexp.MustCompile(`^t[1-6]$`)
 )

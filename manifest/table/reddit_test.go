@@ -33,7 +33,7 @@ func TestRedditJSON(t *testing.T) {
 			`1:34 the key "id" stands twice`}},
 		{"a.json", `[{"kind":"Listing","data":{"children":[` + post +
 			`]}},{"kind":"Listing","data":{"children":[]}}]`, "",
-			[]string{"1:1 the file is a page of one post of Reddit's: a listing of the post and one of its comments"}},
+			[]string{"1:1 the file is a list of Reddit's listings: of posts, or of a post and its comments"}},
 		{"a.jsonl", `{"kind":"Listing","data":{"children":[` + post + `]}}`, "", []string{"",
 			"1:1 the record is a listing of Reddit's, which holds many posts"}},
 		{"a.json", `{"1abcde": {"score": 3}, "t3_1abcdf": {"score": 4, "x": {}}}`, "", []string{"id|score|x",

@@ -207,6 +207,10 @@ func (l *lineReader) fault(text []byte) *Problem {
 	if l.line == 1 && IsUTF16(text) {
 		return l.problem(1, UTF16, SaveAsUTF8)
 	}
+	if _, behind, found := bytes.Cut(text, []byte("\r")); l.line == 1 && found && len(bytes.Trim(behind, "\r")) > 0 {
+		return l.problem(0, "the lines end in CR alone, as old programs for the Mac write them",
+			"save the file with lines that end in LF or CRLF: tr '\\r' '\\n' <FILE >NEW")
+	}
 	if i := bytes.IndexByte(text, 0); i >= 0 {
 		return l.problem(i+1, "the line has a NUL byte",
 			"the file is damaged or in another encoding: save it as plain UTF-8 text")

@@ -140,6 +140,8 @@ func TestRows(t *testing.T) {
 		{"a.csv", "id,n,t\n1j8nbp,1,\"so\nwell, you, know\"\n", []string{"id|n|t", "2|1j8nbp|1|so\nwell, you, know"}}, // commas are signs of texts
 		{"a.csv", "id,n\n" + long + "\nabc,1\n", []string{"id|n", "2:0 the line is longer than 64 KiB", "3|abc|1"}},
 		{"a.csv", "id,n\nab\x00c,1\nab\xe9,2\nabe,\uFFFD\n", []string{"id|n", "2:3 the line has a NUL byte", "3:3 byte 0xe9 is not UTF-8", "4|abe|\uFFFD"}},
+		{"a.csv", "id,mood\r1abcde,sad\r", []string{"1:0 the lines end in CR alone, as old programs for the Mac write them"}},
+		{"a.jsonl", "{\"id\":1}\r{\"id\":2}", []string{"", "1:0 the lines end in CR alone, as old programs for the Mac write them"}},
 		{"a.csv", "\xff\xfei\x00d\x00", []string{"1:1 the file is in UTF-16"}},
 
 		{"a.jsonl", `{"id":"abc","n":1}` + "\n\n" + ` {"n":2.0,"id":"abd","x":null} `, []string{"id|n|x", "1|abc|1", "3|abd|2.0f|null"}},
