@@ -13,6 +13,7 @@ import (
 	"golang.org/x/image/font"
 	"golang.org/x/image/math/fixed"
 
+	"rehydrate/cmd/internal/console"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
@@ -70,7 +71,7 @@ func conformCommand(o *options, stdout, stderr io.Writer) *cobra.Command {
 }
 
 // conform checks a program; what is wrong with it is the last finding.
-func conform(ctx context.Context, o options, program string, stderr io.Writer) (findings []finding, err error) {
+func conform(ctx context.Context, o options, program string, stderr io.Writer) (findings []console.Finding, err error) {
 	words, err := language.New()
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func conform(ctx context.Context, o options, program string, stderr io.Writer) (
 		lines = append(lines, line)
 	}
 	for _, check := range ocr.Conform(ctx, o.config(program, words, stderr), lines) {
-		f := finding{check.Name, check.Err == nil, check.Found, ""}
+		f := console.Finding{Name: check.Name, OK: check.Err == nil, Found: check.Found}
 		if check.Err != nil {
 			f.Found, f.Hint = check.Err.Error(), conformHint
 		}

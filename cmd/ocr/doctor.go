@@ -19,6 +19,7 @@ import (
 	"golang.org/x/image/math/fixed"
 
 	"rehydrate/cmd/internal/build"
+	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/printable"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
@@ -37,14 +38,6 @@ Exit status:
   1    something is missing or does not work
   2    wrong usage`
 
-// A finding is one line of doctor.
-type finding struct {
-	Name  string `json:"name"`
-	OK    bool   `json:"ok"`
-	Found string `json:"found"`
-	Hint  string `json:"hint,omitempty"` // how to get what is missing
-}
-
 func doctorCommand(o *options, env []string, stdout, stderr io.Writer) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
@@ -57,7 +50,7 @@ func doctorCommand(o *options, env []string, stdout, stderr io.Writer) *cobra.Co
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
-			sick := slices.ContainsFunc(findings, func(f finding) bool { return !f.OK })
+			sick := slices.ContainsFunc(findings, func(f console.Finding) bool { return !f.OK })
 			if err := printFindings(stdout, findings, asJSON, !sick); err != nil {
 				return err
 			}
@@ -71,7 +64,7 @@ func doctorCommand(o *options, env []string, stdout, stderr io.Writer) *cobra.Co
 	return cmd
 }
 
-func printFindings(out io.Writer, findings []finding, asJSON, ok bool) error {
+func printFindings(out io.Writer, findings []console.Finding, asJSON, ok bool) error {
 	if asJSON {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", "  ")
@@ -95,9 +88,9 @@ const modelHint = "apt-get install tesseract-ocr-eng, or scripts/setup; elsewher
 	"into a folder and name it with --tessdata-dir or TESSDATA_PREFIX"
 
 // examine checks everything that reading needs.
-func examine(ctx context.Context, o options, env []string, stderr io.Writer) (findings []finding) {
+func examine(ctx context.Context, o options, env []string, stderr io.Writer) (findings []console.Finding) {
 	add := func(name, found string, err error, hint string) {
-		f := finding{name, err == nil, found, hint}
+		f := console.Finding{Name: name, OK: err == nil, Found: found, Hint: hint}
 		if f.OK {
 			f.Hint = ""
 		} else {

@@ -17,6 +17,7 @@ import (
 	"rehydrate/cmd/internal/build"
 	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/printable"
+	"rehydrate/internal/userfile"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
@@ -43,16 +44,9 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
 
-// usageError marks a wrong command line.
-type usageError struct {
-	error
-	hint string // "" for the help
-}
-
-func (e usageError) Unwrap() error { return e.error }
-
+// usage is the error of a wrong command line; hint is empty for the help.
 func usage(hint, format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...), hint}
+	return &userfile.Fault{Err: fmt.Errorf(format, args...), Hint: hint, Flag: true}
 }
 
 // run is the whole program. env holds NAME=value pairs.
@@ -68,14 +62,14 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 
 // report prints err as one line and below it what to type, and maps it to the exit status.
 func report(ctx context.Context, err error, stderr io.Writer) int {
-	var wrong usageError
+	var wrong *userfile.Fault
 	var start *ocr.StartError
 	var said exitCode
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
-		complain(stderr, err, cmp.Or(wrong.hint, "usage: ocr FILE|DIR...; ocr --help lists the flags"))
+		complain(stderr, err, cmp.Or(wrong.Hint, "usage: ocr FILE|DIR...; ocr --help lists the flags"))
 		return exitUsage
 	case errors.As(err, &said):
 		return int(said)
@@ -158,7 +152,7 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 		},
 	}
 	// Cobra's own errors have no type that report could know.
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{error: err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("", "%w", err) })
 	flags := root.Flags()
 	flags.BoolVar(&o.json, "json", false, "print one JSON object per image")
 	flags.StringVar(&o.hocr, "hocr", "", "print hOCR; --hocr=DIR writes one file per image into this `folder`")

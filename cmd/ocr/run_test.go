@@ -131,7 +131,7 @@ func TestMissingModel(t *testing.T) {
 		r := runProgram(t, "doctor", "--json", "--tessdata-dir", tt.dir)
 		var got struct {
 			OK     bool
-			Checks []finding
+			Checks []console.Finding
 		}
 		if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil {
 			t.Fatal(err)

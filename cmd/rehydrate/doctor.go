@@ -19,26 +19,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/cmd/internal/build"
+	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/polite"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
 )
 
-// A finding is one line of doctor.
-type finding struct {
-	Name  string `json:"name"`
-	OK    bool   `json:"ok"`
-	Note  bool   `json:"note,omitempty"` // it could not be checked, and the user has to see to it
-	Found string `json:"found"`
-	Hint  string `json:"hint,omitempty"` // how to get what is missing
-}
-
 // A doctorAnswer is what doctor prints.
 type doctorAnswer struct {
-	OK     bool      `json:"ok"`
-	Checks []finding `json:"checks"`
-	Failed []string  `json:"-"` // the names of the checks that did
-	Run    string    `json:"-"` // the run that can be typed where all is well
+	OK     bool              `json:"ok"`
+	Checks []console.Finding `json:"checks"`
+	Failed []string          `json:"-"` // the names of the checks that did
+	Run    string            `json:"-"` // the run that can be typed where all is well
 }
 
 // An examination is what doctor looks at. Each of its checks says what it found, nothing where there is nothing to look
@@ -49,8 +41,8 @@ type examination struct {
 	release string // empty for none
 	grant   string // its file; empty for that of the release folder
 	opened  checkedRelease
-	parts   []finding // what ocr found
-	granted bool      // a grant is in force, which names the approval
+	parts   []console.Finding // what ocr found
+	granted bool              // a grant is in force, which names the approval
 }
 
 // An unchecked is what doctor cannot check.
@@ -69,8 +61,8 @@ func (c *command) doctorCommand() *cobra.Command {
 }
 
 func (x *examination) run(ctx context.Context) error {
-	var findings []finding
-	sick := func(f finding) bool { return !f.OK }
+	var findings []console.Finding
+	sick := func(f console.Finding) bool { return !f.OK }
 	status := exitRejected // where credentials are all that is missing
 	for _, check := range []struct {
 		name string
@@ -86,7 +78,7 @@ func (x *examination) run(ctx context.Context) error {
 		}
 		switch {
 		case is[unchecked](err):
-			findings = append(findings, finding{Name: check.name, OK: true, Note: true, Found: err.Error()})
+			findings = append(findings, console.Finding{Name: check.name, OK: true, Note: true, Found: err.Error()})
 		case err != nil:
 			code, hint := diagnose(err)
 			if code != exitRejected {
@@ -95,9 +87,9 @@ func (x *examination) run(ctx context.Context) error {
 			if hint == usageHint {
 				hint = "" // help on doctor mends nothing
 			}
-			findings = append(findings, finding{Name: check.name, Found: err.Error(), Hint: hint})
+			findings = append(findings, console.Finding{Name: check.name, Found: err.Error(), Hint: hint})
 		case found != "":
-			findings = append(findings, finding{Name: check.name, OK: true, Found: found})
+			findings = append(findings, console.Finding{Name: check.name, OK: true, Found: found})
 		}
 		if slices.ContainsFunc(x.parts, sick) {
 			status = exitFailed
@@ -157,7 +149,7 @@ func (x *examination) reader(ctx context.Context) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	failed := cmd.Run() // the report counts: it says what is missing, and the status only that something is
 	var report struct {
-		Checks []finding `json:"checks"`
+		Checks []console.Finding `json:"checks"`
 	}
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil || len(report.Checks) == 0 {
 		return missing("install Tesseract with scripts/setup, then: go build -o bin/ ./cmd/ocr",
