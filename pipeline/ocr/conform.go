@@ -69,7 +69,7 @@ func (c *conformance) run(ctx context.Context) (checks []Check) {
 func (c *conformance) release() {
 	c.w.stop()
 	c.w = nil
-	c.pool.unborn <- struct{}{}
+	c.pool.replace()
 }
 
 var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -94,14 +94,13 @@ func (c *conformance) hello(ctx context.Context) (found string, err error) {
 
 // ask sends one request and looks at the words of its answer. After an error the worker is dead.
 func (c *conformance) ask(ctx context.Context, m Mode, pictures ...*image.Gray) ([][]word.Raw, error) {
-	c.w.stderr.reset()
-	end := c.w.guard(ctx, c.pool.config.Timeout, c.pool.config.MemoryLimit)
-	answers, err := c.w.recognize(pictures, m)
-	if cause := end(); cause != nil {
-		return nil, cause
-	}
+	var answers [][]word.Raw
+	err := c.w.watched(ctx, c.pool.config, func() (err error) {
+		answers, err = c.w.recognize(pictures, m)
+		return err
+	})
 	if err != nil {
-		return nil, c.w.autopsy(err)
+		return nil, err
 	}
 	most := 0.0
 	for _, w := range slices.Concat(answers...) {

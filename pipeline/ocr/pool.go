@@ -136,7 +136,7 @@ func Start(ctx context.Context, c Config) (*Pool, error) {
 	p.open, p.shut = context.WithCancel(context.Background())
 	go p.keepThread()
 	for range c.Workers - 1 {
-		p.unborn <- struct{}{}
+		p.replace()
 	}
 	// The first worker is started here, so that a missing model is told before the first image.
 	w, err := p.spawn(ctx)
@@ -285,8 +285,7 @@ func (p *Pool) readWithRetry(ctx context.Context, page *layout.Page) (layout.Wor
 			p.release(w)
 			return words, nil
 		}
-		// Whatever went wrong, the worker is not used again: half an answer may still be in its pipe.
-		p.unborn <- struct{}{}
+		p.replace() // whatever went wrong: half an answer may still be in its pipe
 		p.count(func(s *Stats) { s.Lost++ })
 		if ctx.Err() != nil {
 			return layout.Words{}, ended(ctx) // killed because the caller gave up
@@ -303,23 +302,16 @@ func (p *Pool) readWithRetry(ctx context.Context, page *layout.Page) (layout.Wor
 
 // readOn reads one image on one worker. After any error the worker is dead.
 func (p *Pool) readOn(ctx context.Context, w *worker, page *layout.Page) (layout.Words, error) {
-	w.stderr.reset() // what is in it by the end is about this image
-	end := w.guard(ctx, p.config.Timeout, p.config.MemoryLimit)
-	var words layout.Words
-	err := p.contain(func() (err error) {
-		words, err = page.Read(w.read)
-		return err
-	})
-	w.resident() // an image can take less than watchEvery
-	if cause := end(); cause != nil {
-		return layout.Words{}, cause
-	}
 	w.images++
+	var words layout.Words
+	err := w.watched(ctx, p.config, func() error {
+		return p.contain(func() (err error) {
+			words, err = page.Read(w.read)
+			return err
+		})
+	})
 	p.count(func(s *Stats) { s.PeakRSS = max(s.PeakRSS, w.peak.Load()) })
-	if err != nil {
-		return layout.Words{}, w.autopsy(err)
-	}
-	return words, nil
+	return words, err
 }
 
 // take returns an idle worker or starts one.
@@ -346,7 +338,7 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 		}
 	}
 	if err != nil {
-		p.unborn <- struct{}{}
+		p.replace()
 		return nil, err
 	}
 	return w, nil
@@ -361,8 +353,11 @@ func (p *Pool) release(w *worker) {
 	p.config.Log.Debug("recycle an OCR worker", "pid", w.cmd.Process.Pid, "images", w.images)
 	w.stop()
 	p.count(func(s *Stats) { s.Recycled++ })
-	p.unborn <- struct{}{}
+	p.replace()
 }
+
+// replace lets another worker be started in the place of one that was taken and has ended.
+func (p *Pool) replace() { p.unborn <- struct{}{} }
 
 func (p *Pool) spawn(ctx context.Context) (w *worker, err error) {
 	started := make(chan struct{})

@@ -103,6 +103,22 @@ func (w *worker) read(pictures []*image.Gray, whole bool) ([][]word.Raw, error) 
 	return w.recognize(pictures, lineMode)
 }
 
+// watched does something with the worker under guard. After any error, which is do's or says why the worker was killed,
+// the worker is dead.
+func (w *worker) watched(ctx context.Context, c Config, do func() error) error {
+	w.stderr.reset() // what is in it by the end is about this
+	end := w.guard(ctx, c.Timeout, c.MemoryLimit)
+	err := do()
+	w.resident() // it can take less than watchEvery
+	if cause := end(); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return w.autopsy(err)
+	}
+	return nil
+}
+
 // guard watches the worker while it is busy, and kills it when ctx ends, when timeout has passed, or when its
 // resident memory is over memory bytes (0 = no limit). end stops the watch and tells why it killed, nil if it did not.
 func (w *worker) guard(ctx context.Context, timeout time.Duration, memory int64) (end func() error) {
