@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
 )
@@ -58,13 +57,11 @@ func jsonOutput(out io.Writer, line func(result) any) output {
 			v = line(r)
 		}
 		// Into memory first, so that a line goes out in one write and whole.
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(v); err != nil {
+		text, err := jsonscan.Marshal(v)
+		if err != nil {
 			return err
 		}
-		return toStdout(out, escapeControls(b.String()))
+		return toStdout(out, escapeControls(string(text))+"\n")
 	})
 }
 
@@ -73,7 +70,7 @@ func jsonOutput(out io.Writer, line func(result) any) output {
 func escapeControls(line string) string {
 	var b strings.Builder
 	for _, r := range line {
-		if r == '\n' || !unicode.In(r, unicode.C) { // the only line end is that of the line
+		if !unicode.In(r, unicode.C) {
 			b.WriteRune(r)
 			continue
 		}

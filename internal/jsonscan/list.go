@@ -1,6 +1,6 @@
 // Package jsonscan reads JSON where encoding/json does not do: the records of a list one after the other, however long
 // the list is, with their places (List); the members of an object in their order, with their places (Members); and
-// values that have one meaning, for no object in them has a key twice (Decode).
+// values that have one meaning, for no object in them has a key twice (Decode). Marshal writes JSON that is not for HTML.
 package jsonscan
 
 import (

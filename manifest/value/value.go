@@ -5,7 +5,6 @@
 package value
 
 import (
-	"encoding/json"
 	"math"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/printable"
 )
 
@@ -231,10 +231,7 @@ func IsWholeEnd(reason string) bool {
 
 // TOML writes a text, number, flag or list of texts as a value of TOML on one line, which is one of JSON as well.
 func TOML(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // of such a value it does not fail
+	text, _ := jsonscan.Marshal(v) // of such a value it does not fail
 	// the one character that TOML wants escaped, and JSON does not
-	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007F`)
+	return strings.ReplaceAll(string(text), "\x7f", `\u007F`)
 }

@@ -27,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/jsonscan"
 	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 )
@@ -207,19 +208,18 @@ func plain(s string, limit int) bool {
 // Line returns the record of an event: JSON, with its line end.
 func (e Event) Line() ([]byte, error) {
 	err := e.check()
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // a check outside Go writes < as it is
+	var line []byte
 	if err == nil {
-		err = enc.Encode(e)
+		line, err = jsonscan.Marshal(e) // a check outside Go writes < as it is
 	}
-	if err == nil && b.Len() >= maxLine {
-		err = fmt.Errorf("%d bytes, and there is room for %d", b.Len(), maxLine)
+	line = append(line, '\n')
+	if err == nil && len(line) >= maxLine {
+		err = fmt.Errorf("%d bytes, and there is room for %d", len(line), maxLine)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("record of kind %q: %w", string(e.Kind), err)
 	}
-	return b.Bytes(), nil
+	return line, nil
 }
 
 // ParseLine reads a record. A line that Event.Line would not write, byte for byte, is refused.

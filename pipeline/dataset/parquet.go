@@ -1,8 +1,6 @@
 package dataset
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"rehydrate/internal/jsonscan"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 )
@@ -359,15 +358,9 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// jsonText is json.Marshal without its escapes for HTML.
 func jsonText(v any) (string, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "", err
-	}
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+	text, err := jsonscan.Marshal(v)
+	return string(text), err
 }
 
 // quoted returns s in double quotes, good as JSON and as YAML.

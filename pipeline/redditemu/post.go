@@ -1,7 +1,6 @@
 package redditemu
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
@@ -13,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rehydrate/internal/jsonscan"
 	"rehydrate/manifest"
 )
 
@@ -225,7 +225,7 @@ func (p Post) thing() (json.RawMessage, error) {
 	if p.Raw != nil {
 		return p.Raw, nil
 	}
-	b, err := marshal(map[string]any{"kind": "t3", "data": p.fields()})
+	b, err := jsonscan.Marshal(map[string]any{"kind": "t3", "data": p.fields()})
 	if err != nil {
 		return nil, fmt.Errorf("post %s: %w", p.ID, err)
 	}
@@ -413,15 +413,4 @@ func Hash64(parts ...string) uint64 {
 func base36(n uint64, digits int) string {
 	s := strings.Repeat("0", digits) + strconv.FormatUint(n, 36)
 	return s[len(s)-digits:]
-}
-
-// marshal is json.Marshal without the escapes for HTML, which Reddit does not send.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
