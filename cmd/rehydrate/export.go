@@ -162,21 +162,28 @@ func (c *command) listCopies(ctx context.Context) error {
 	return c.answerHolds("export-list", copiesAnswer{list}, !owes, exitRetry)
 }
 
+// copyProblem is an error about one registered copy; there says what to do about one that is still there.
+func copyProblem(err error, there string) error {
+	hint := ""
+	switch {
+	case errors.Is(err, copies.ErrNoCopy):
+		hint = "rehydrate export --list shows the registered copies"
+	case errors.Is(err, copies.ErrCopyThere):
+		hint = there
+	case errors.Is(err, copies.ErrNotCopy):
+		hint = "name the folder that has the files as they were exported"
+	default:
+		return err
+	}
+	return &problem{err: err, code: exitUsage, hint: hint}
+}
+
 // moveCopy notes that a copy lies elsewhere now.
 func (c *command) moveCopy(ctx context.Context, from, to string) error {
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		err := copies.Move(ctx, ws, from, to, c.now())
-		switch {
-		case errors.Is(err, copies.ErrNoCopy):
-			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows the registered copies"}
-		case errors.Is(err, copies.ErrCopyThere):
-			return &problem{err: err, code: exitUsage,
-				hint: "delete one of the two, or make the second copy with rehydrate export"}
-		case errors.Is(err, copies.ErrNotCopy):
-			return &problem{err: err, code: exitUsage,
-				hint: "name the folder that has the files as they were exported"}
-		case err != nil:
-			return err
+		if err != nil {
+			return copyProblem(err, "delete one of the two, or make the second copy with rehydrate export")
 		}
 		return c.answer("export-moved", movedAnswer{from, to})
 	})
@@ -185,14 +192,8 @@ func (c *command) moveCopy(ctx context.Context, from, to string) error {
 func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		err := copies.Close(ctx, ws, path, how, note, c.now())
-		switch {
-		case errors.Is(err, copies.ErrNoCopy):
-			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows the registered copies"}
-		case errors.Is(err, copies.ErrCopyThere):
-			return &problem{err: err, code: exitUsage,
-				hint: "delete it first; or keep it, and rehydrate purge removes posts from it"}
-		case err != nil:
-			return err
+		if err != nil {
+			return copyProblem(err, "delete it first; or keep it, and rehydrate purge removes posts from it")
 		}
 		return c.answer("export-noted", closedAnswer{path, how})
 	})

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"rehydrate/internal/printable"
 	"rehydrate/pipeline/state"
@@ -171,27 +170,10 @@ func stat(ctx context.Context, root *os.Root, name string) (workspace.File, erro
 	if !info.Mode().IsRegular() {
 		return workspace.File{}, fmt.Errorf("%s is not a regular file", name)
 	}
-	f, err := openRegular(root, name)
+	f, err := workspace.OpenRegular(root, name)
 	if err != nil {
 		return workspace.File{}, err
 	}
 	defer f.Close()
 	return workspace.Digest(ctx, f, name)
-}
-
-// openRegular opens a regular file of the copy for reading.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	// What was a file a moment ago may be a pipe by now, which would be waited for.
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }

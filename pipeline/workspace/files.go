@@ -191,8 +191,13 @@ func (w *Workspace) OpenFile(name string) (*os.File, error) {
 	if err := noLink(w.root, name); err != nil {
 		return nil, err
 	}
-	// Without O_NONBLOCK a fifo of that name would hang the program.
-	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return OpenRegular(w.root, name)
+}
+
+// OpenRegular opens a regular file of a folder for reading, and nothing else.
+func OpenRegular(root *os.Root, name string) (*os.File, error) {
+	// Without O_NONBLOCK a pipe of that name, which may have been a file a moment ago, would be waited for.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -201,8 +206,7 @@ func (w *Workspace) OpenFile(name string) (*os.File, error) {
 		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err != nil {
-		f.Close()
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
