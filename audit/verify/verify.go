@@ -77,7 +77,10 @@ func Workspace(ctx context.Context, dir string) (Report, error) {
 			state.LogKeyFile: true}}
 	seal, sealed, unsealed := files.ReadSeal(ctx)
 	// Tests open the workspace here, between the seal and the files.
-	if err := cmp.Or(durable.Step(ctx, "verify", state.SealFile), v.list(ctx)); err != nil {
+	if err := durable.Step(ctx, "verify", state.SealFile); err != nil {
+		return Report{}, err
+	}
+	if err := v.list(ctx); err != nil {
 		return Report{}, err
 	}
 	v.seal(ctx, seal, sealed, unsealed)

@@ -140,7 +140,10 @@ func (p *publishing) build(ctx context.Context, steps ...func(context.Context) e
 	}
 	parent, base := filepath.Split(to)
 	p.temp = filepath.Join(parent, durable.TempPrefix+base)
-	if err := errors.Join(os.RemoveAll(p.temp), os.Mkdir(p.temp, 0o755)); err != nil {
+	if err := os.RemoveAll(p.temp); err != nil {
+		return err
+	}
+	if err := os.Mkdir(p.temp, 0o755); err != nil {
 		return err
 	}
 	defer os.RemoveAll(p.temp)

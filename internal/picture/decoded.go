@@ -94,7 +94,8 @@ func perPixelWebP(b []byte) int64 {
 	// lossy picture is decoded as a lossless picture of its own.
 	const lossy, lossless, alpha = 2, 6, 1
 	if len(b) > flagsAt {
-		switch kind := string(b[kindAt : kindAt+4]); {
+		kind := string(b[kindAt : kindAt+4])
+		switch {
 		case kind == "VP8 ":
 			return lossy
 		case kind == "VP8L", kind == "VP8X" && b[flagsAt]&alphaFlag == 0:

@@ -67,7 +67,8 @@ func Inspect(body []byte, l Limits) (Info, *Fault) {
 	}
 	info := Info{Format: format, Width: cfg.Width, Height: cfg.Height}
 	size := fmt.Sprintf("%d by %d pixels", cfg.Width, cfg.Height)
-	switch w, h := int64(info.Width), int64(info.Height); {
+	w, h := int64(info.Width), int64(info.Height)
+	switch {
 	case w <= 0 || h <= 0:
 		return info, &Fault{Reason: "bad_header", Detail: format + ": " + size}
 	case max(w, h) > int64(l.MaxSide):
@@ -79,7 +80,7 @@ func Inspect(body []byte, l Limits) (Info, *Fault) {
 	if n := bytes.Count(body, []byte{0xFF, mSOS}); format == "jpeg" && n > maxScans {
 		return info, &Fault{Reason: "too_many_scans", Detail: fmt.Sprintf("%d scans, at most %d are decoded", n, maxScans)}
 	}
-	needed := decodedBytes(format, body, int64(info.Width), int64(info.Height))
+	needed := decodedBytes(format, body, w, h)
 	if limit := l.MaxDecodedBytes(); needed > limit {
 		return info, &Fault{"too_many_bytes_decoded",
 			fmt.Sprintf("%s, %s: needs about %d bytes decoded", format, size, needed),

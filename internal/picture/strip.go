@@ -42,7 +42,7 @@ func splitJPEG(b []byte, left func(string, []byte)) ([]byte, error) {
 		return nil, errors.New("it does not start as one")
 	}
 	out := append(make([]byte, 0, len(b)), 0xFF, mSOI)
-	scans, oriented, header := 0, false, false
+	scans, kept := 0, appSegments{}
 	for i := 2; ; {
 		marker, next := jpegMarker(b, i)
 		if next < 0 {
@@ -68,30 +68,10 @@ func splitJPEG(b []byte, left func(string, []byte)) ([]byte, error) {
 		}
 		data := b[i+2 : i+size]
 		i += size
-		if mAPP0 <= marker && marker <= mAPP15 || marker == mCOM {
-			left(fmt.Sprintf("segment %02x", marker), data)
-		}
 		switch {
-		case marker == mAPP0:
-			// image/jpeg guesses the colour space by whether the last APP0 segment is a JFIF header, not by whether any
-			// is: after a header another segment keeps its name.
-			if bytes.HasPrefix(data, []byte(jfif)) {
-				fields := []byte{1, 1, 0, 0, 1, 0, 1} // version 1.01, no unit, aspect 1:1
-				copy(fields, data[len(jfif):])
-				out, header = appendSegment(out, mAPP0, jfif+string(fields)+"\x00\x00"), true // no thumbnail
-			} else if header && len(data) >= 5 {
-				out = appendSegment(out, mAPP0, "JFXX\x00")
-			}
-		case marker == mAPP1 && !oriented:
-			if o := orientation(data); o > 1 {
-				out, oriented = appendSegment(out, mAPP1, exifOrientation+string([]byte{byte(o), 0, 0, 0, 0, 0, 0})), true
-			}
-		case marker == mAPP14:
-			if len(data) >= 12 && bytes.HasPrefix(data, []byte("Adobe")) {
-				// Version 100, no flags, the colour transform.
-				out = appendSegment(out, mAPP14, "Adobe\x00\x64\x00\x00\x00\x00"+string(data[11:12]))
-			}
 		case mAPP0 <= marker && marker <= mAPP15 || marker == mCOM:
+			left(fmt.Sprintf("segment %02x", marker), data)
+			out = kept.add(out, marker, data)
 		case marker >= mSOF0 && marker <= mDRI && marker != mJPG && marker != mSOI:
 			out = append(out, 0xFF, marker)
 			out = append(out, b[i-size:i]...)
@@ -104,6 +84,33 @@ func splitJPEG(b []byte, left func(string, []byte)) ([]byte, error) {
 			i, scans = end, scans+1
 		}
 	}
+}
+
+// appSegments are the segments of applications that stand in an image that is stripped, so far.
+type appSegments struct{ header, oriented bool }
+
+// add adds what stays of such a segment: what says how the pixels are to be read, with nothing else in it.
+func (s *appSegments) add(out []byte, marker byte, data []byte) []byte {
+	switch {
+	case marker == mAPP0 && bytes.HasPrefix(data, []byte(jfif)):
+		s.header = true
+		fields := []byte{1, 1, 0, 0, 1, 0, 1} // version 1.01, no unit, aspect 1:1
+		copy(fields, data[len(jfif):])
+		return appendSegment(out, mAPP0, jfif+string(fields)+"\x00\x00") // no thumbnail
+	case marker == mAPP0 && s.header && len(data) >= 5:
+		// image/jpeg guesses the colour space by whether the last APP0 segment is a JFIF header, not by whether any is:
+		// after a header another segment keeps its name.
+		return appendSegment(out, mAPP0, "JFXX\x00")
+	case marker == mAPP1 && !s.oriented:
+		if o := orientation(data); o > 1 {
+			s.oriented = true
+			return appendSegment(out, mAPP1, exifOrientation+string([]byte{byte(o), 0, 0, 0, 0, 0, 0}))
+		}
+	case marker == mAPP14 && len(data) >= 12 && bytes.HasPrefix(data, []byte("Adobe")):
+		// Version 100, no flags, the colour transform.
+		return appendSegment(out, mAPP14, "Adobe\x00\x64\x00\x00\x00\x00"+string(data[11:12]))
+	}
+	return out
 }
 
 const (

@@ -75,7 +75,8 @@ func readPrivate(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch mode := info.Mode(); {
+	mode := info.Mode()
+	switch {
 	case !mode.IsRegular():
 		return "", errors.New("it is not a regular file")
 	case mode.Perm()&0o077 != 0:

@@ -55,7 +55,8 @@ var spdxID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+-]*$`)
 
 // LicenseURL is the address of the licence, "" where the release gives neither one nor an SPDX identifier.
 func (c card) LicenseURL() string {
-	switch text := oneLine(c.License); {
+	text := oneLine(c.License)
+	switch {
 	case strings.HasPrefix(text, "https://"), strings.HasPrefix(text, "http://"):
 		return text
 	case spdxID.MatchString(text):

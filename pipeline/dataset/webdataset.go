@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"archive/tar"
-	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -38,7 +37,10 @@ func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, r
 				break
 			}
 			size = grown
-			if err := cmp.Or(addMember(tw, row.key+".jpg", row.Image), addMember(tw, row.key+".json", row.meta)); err != nil {
+			if err := addMember(tw, row.key+".jpg", row.Image); err != nil {
+				return err
+			}
+			if err := addMember(tw, row.key+".json", row.meta); err != nil {
 				return err
 			}
 			stats.Rows++

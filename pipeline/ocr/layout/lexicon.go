@@ -140,7 +140,8 @@ func (l lexicon) split(word string, ink spaces) []string {
 	var upper []byte
 	var at []int // where the letter stands in word
 	for i, r := range word {
-		switch u := unicode.ToUpper(r); {
+		u := unicode.ToUpper(r)
+		switch {
 		case u >= 'A' && u <= 'Z':
 			upper, at = append(upper, byte(u)), append(at, i)
 		case isApostrophe(r) || strings.ContainsRune(".,!?:;\"\u201c\u201d", r):
