@@ -14,7 +14,7 @@ import (
 // undisturbed one gives, to the byte, and nothing of what was removed is anywhere. Without REHYDRATE_TEST=full it takes
 // some of the steps.
 func TestKilledAtEveryStep(t *testing.T) {
-	stride := 47
+	stride := 29
 	if testing.Short() {
 		stride = 97
 	}
