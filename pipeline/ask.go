@@ -228,6 +228,7 @@ func unknown(p workspace.Post, reason manifest.Reason) workspace.Post {
 func (s *asker) withhold(before, after workspace.Post) workspace.Post {
 	// Only when the sweep is over settle knows how many there are.
 	after.Withheld = after.State.Gone() && s.wasLive(before)
+	after.Unconfirmed = after.Withheld && before.Unconfirmed
 	return after
 }
 

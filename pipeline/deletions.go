@@ -112,7 +112,7 @@ func (s *asker) findWaiting(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if rec.Trouble.Beside == workspace.Waiting {
+		if rec.Trouble.Withheld() {
 			s.images[rec.Key], s.held[rec.Key] = *rec.Trouble, true
 		}
 	}
@@ -168,10 +168,34 @@ func removal(f *policy.Fault) bool {
 	return f != nil && slices.Contains(policy.ImageRemovals(), f.Reason)
 }
 
-// settle erases the posts that were live and are gone, and the images that left live posts; when they are too many, it
-// leaves them withheld.
+// settle erases the posts that were live and are gone, and the images that left live posts. When they are too many it
+// leaves them withheld: from then on each of them stays until it is confirmed or live again, however few are left.
 func (s *asker) settle(ctx context.Context) error {
-	var confirmed, fresh []workspace.Post
+	posts, found, waits := s.sortPosts()
+	images, foundImages, waitImages := s.sortImages()
+	n := len(found) + len(foundImages)
+	all := n + waits + waitImages
+	// Many gone at once look like an outage; a single one never does. What waits counts, and what this run erased before.
+	limit := max(1, s.Policy.Reddit.MassRemovalShare*float64(s.live))
+	if n > 0 && float64(all+s.erased) > limit {
+		s.Log.Warn("mass removal withheld", "gone", all, "were_live", s.live)
+		if err := s.withholdMany(ctx, found, foundImages); err != nil {
+			return err
+		}
+		found, foundImages, n = nil, nil, 0
+	}
+	s.erased += n
+	// The log first: what it says is in the state or will be, and an auditor finds no erasure without its
+	// cause.
+	if err := s.notePosts(ctx, auditlog.Confirmed, posts); err != nil {
+		return err
+	}
+	return s.erase(ctx, slices.Concat(posts, found), slices.Concat(images, foundImages))
+}
+
+// sortPosts returns the posts that are withheld whose removal is confirmed and those that this sweep has to decide
+// about, and counts those that wait for a confirmation.
+func (s *asker) sortPosts() (confirmed, found []workspace.Post, waits int) {
 	for _, id := range slices.Sorted(maps.Keys(s.waiting)) {
 		p := s.waiting[id]
 		switch {
@@ -179,11 +203,17 @@ func (s *asker) settle(ctx context.Context) error {
 		// A confirmation covers what was withheld when the run began, and nothing that this run found.
 		case s.ConfirmRemovals && s.withheld[p.ID]:
 			confirmed = append(confirmed, p)
+		case p.Unconfirmed:
+			waits++
 		default:
-			fresh = append(fresh, p)
+			found = append(found, p)
 		}
 	}
-	var images, freshImages []manifest.Key
+	return confirmed, found, waits
+}
+
+// sortImages is sortPosts for images.
+func (s *asker) sortImages() (confirmed, found []manifest.Key, waits int) {
 	for _, k := range slices.SortedFunc(maps.Keys(s.images), func(a, b manifest.Key) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Image, b.Image))
 	}) {
@@ -191,40 +221,59 @@ func (s *asker) settle(ctx context.Context) error {
 		switch {
 		case gone: // with its post, or not
 		case s.ConfirmRemovals && s.held[k]:
-			images = append(images, k)
+			confirmed = append(confirmed, k)
+		case s.images[k].Beside == workspace.Unconfirmed:
+			waits++
 		default:
-			freshImages = append(freshImages, k)
+			found = append(found, k)
 		}
 	}
-	going, note := slices.Concat(confirmed, fresh), state.MassRemovalNote{}
-	// Many gone at once look like an outage; a single one never does. What this run erased before counts.
-	limit := max(1, s.Policy.Reddit.MassRemovalShare*float64(s.live))
-	if n := len(fresh) + len(freshImages); n > 0 && float64(n+s.erased) > limit {
-		s.Log.Warn("mass removal withheld", "gone", n, "were_live", s.live)
-		going, note = confirmed, state.MassRemovalNote{Posts: n, Share: s.Policy.Reddit.MassRemovalShare}
-	} else {
-		s.erased += n
-		images = append(images, freshImages...)
+	return confirmed, found, waits
+}
+
+// withholdMany has posts and images wait for a confirmation, and the log say so.
+func (s *asker) withholdMany(ctx context.Context, posts []workspace.Post, images []manifest.Key) error {
+	noted := slices.Clone(posts)
+	for _, k := range images {
+		noted = append(noted, workspace.Post{ID: k.ID, Reason: s.images[k].Reason}) // as the log has them
 	}
-	// The log first: what it says is in the state or will be, and an auditor finds no erasure without its
-	// cause.
-	if err := s.notePosts(ctx, auditlog.Confirmed, confirmed); err != nil {
+	if err := s.notePosts(ctx, auditlog.Withheld, noted); err != nil {
 		return err
 	}
-	if err := s.noteMassRemoval(ctx, note, slices.Concat(fresh, s.postsOf(freshImages))); err != nil {
+	if err := state.WriteNote(ctx, s.Workspace, state.MassRemovalNote(s.Policy.Reddit.MassRemovalShare)); err != nil {
 		return err
 	}
-	// Then the tombstone: a run killed from here on erases the rest when it opens the workspace again.
-	if err := s.addTombstones(ctx, going); err != nil {
+	for i := range posts {
+		posts[i].Unconfirmed = true
+		s.waiting[posts[i].ID] = posts[i]
+	}
+	if err := s.Workspace.SetPosts(ctx, posts); err != nil {
 		return err
 	}
-	for i := range going {
-		going[i].Withheld = false
+	for _, k := range images {
+		t := s.images[k]
+		t.Beside = workspace.Unconfirmed
+		if err := s.Workspace.SetTrouble(ctx, k, t); err != nil {
+			return err
+		}
+		s.images[k] = t
 	}
-	if err := s.Workspace.SetPosts(ctx, going); err != nil {
+	return nil
+}
+
+// erase erases posts that were withheld, and images that left their posts.
+func (s *asker) erase(ctx context.Context, posts []workspace.Post, images []manifest.Key) error {
+	// The tombstone first: a run killed from here on erases the rest when it opens the workspace again.
+	if err := s.addTombstones(ctx, posts); err != nil {
 		return err
 	}
-	for _, p := range going {
+	for i := range posts {
+		posts[i].Withheld = false
+	}
+	if err := s.Workspace.SetPosts(ctx, posts); err != nil {
+		return err
+	}
+	for _, p := range posts {
 		if err := s.Workspace.Erase(ctx, p.ID); err != nil {
 			return fmt.Errorf("erase %s: %w", p.ID, err)
 		}
@@ -238,29 +287,6 @@ func (s *asker) settle(ctx context.Context) error {
 		delete(s.images, k)
 	}
 	return nil
-}
-
-// postsOf are the posts of images, as the log has them.
-func (s *asker) postsOf(images []manifest.Key) (posts []workspace.Post) {
-	for _, k := range images {
-		posts = append(posts, workspace.Post{ID: k.ID, Reason: s.images[k].Reason})
-	}
-	return posts
-}
-
-// noteMassRemoval stores the note where it changes, and records in the log which posts are withheld.
-func (s *asker) noteMassRemoval(ctx context.Context, note state.MassRemovalNote, withheld []workspace.Post) error {
-	last, err := state.ReadNote[state.MassRemovalNote](ctx, s.Workspace)
-	if err != nil || last == note {
-		return err
-	}
-	if note.Posts == 0 {
-		return state.ClearNote[state.MassRemovalNote](ctx, s.Workspace)
-	}
-	if err := s.notePosts(ctx, auditlog.Withheld, withheld); err != nil {
-		return err
-	}
-	return state.WriteNote(ctx, s.Workspace, note)
 }
 
 // notePosts records posts in the log, in as many records as it takes.

@@ -148,10 +148,7 @@ func forgetDataset(ctx context.Context, ws *workspace.Workspace) error {
 	if err := ws.Note(ctx, events...); err != nil {
 		return err
 	}
-	if err := state.ClearNote[state.ExportNote](ctx, ws); err != nil {
-		return err
-	}
-	return state.ClearNote[state.MassRemovalNote](ctx, ws)
+	return state.ClearNote[state.ExportNote](ctx, ws)
 }
 
 // removeDataset removes the dataset, what was made of it, and what was to be read for it, whoever put it there.

@@ -267,7 +267,7 @@ func (h *history) checkGone(s inventory) {
 		if !have || !gone && !odd {
 			continue
 		}
-		withheld := gone && rec.Post.Withheld || odd && rec.Trouble != nil && rec.Trouble.Beside == workspace.Waiting
+		withheld := gone && rec.Post.Withheld || odd && rec.Trouble != nil && rec.Trouble.Withheld()
 		if _, there := s.rows[row]; there || rec.Image != nil && !withheld {
 			h.Errorf("after %s:\n%s is gone; a row: %v, withheld: %v, %s", strings.Join(h.done, "; "), row, there, withheld,
 				s.outcome(row))

@@ -70,21 +70,8 @@ type SickHost struct {
 	Picture string    `json:"picture,omitempty"` // SHA-256 of the one that it sent to everybody
 }
 
-// A MassRemovalNote says of a mass removal that waits for confirmation how many posts it is of, and the policy's share
-// of the live posts above which they were withheld.
-type MassRemovalNote struct {
-	Posts int     `json:"posts"`
-	Share float64 `json:"share"`
-}
-
-// UnmarshalJSON reads a note, or the number alone that older workspaces have.
-func (n *MassRemovalNote) UnmarshalJSON(text []byte) error {
-	if json.Unmarshal(text, &n.Posts) == nil {
-		return nil
-	}
-	type note MassRemovalNote
-	return json.Unmarshal(text, (*note)(n))
-}
+// A MassRemovalNote is the policy's share of the live posts above which the last ones were withheld.
+type MassRemovalNote float64
 
 // A LastRun has the counters of the last run that ended. It holds no names and no addresses.
 type LastRun struct {
@@ -138,7 +125,7 @@ type MergedNote struct {
 func (ExportNote) key() string      { return "export" }
 func (HostsNote) key() string       { return "sick_hosts" }
 func (MergedNote) key() string      { return "merged" }
-func (MassRemovalNote) key() string { return "mass_removal" }
+func (MassRemovalNote) key() string { return "mass_removal_share" }
 func (LastRun) key() string         { return "last_run" }
 func (LastReread) key() string      { return "last_reread" }
 func (OCRRate) key() string         { return "ocr_rate" }

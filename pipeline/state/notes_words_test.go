@@ -24,7 +24,7 @@ func TestNotesAreKeptApart(t *testing.T) {
 		Next: map[string]string{"a": "9", "c": ""}}
 	testkit.OK(t, WriteNote(ctx, ws, export), WriteNote(ctx, ws, HostsNote{"h": {Since: noon}}),
 		WriteNote(ctx, ws, MergedNote{Release: "r"}),
-		WriteNote(ctx, ws, MassRemovalNote{Posts: 3}), WriteNote(ctx, ws, LastRun{Unverified: 4}),
+		WriteNote(ctx, ws, MassRemovalNote(.3)), WriteNote(ctx, ws, LastRun{Unverified: 4}),
 		WriteNote(ctx, ws, LastReread{Read: 5}),
 		WriteNote(ctx, ws, OCRRate(6)), WriteNote(ctx, ws,
 			PolicyNote{policy.Policy{Text: policy.Text{MaskNames: true}}}),
@@ -37,7 +37,7 @@ func TestNotesAreKeptApart(t *testing.T) {
 	merged, err := ReadNote[MergedNote](ctx, ws)
 	testkit.Same(t, "merged", MergedNote{Release: "r"}, merged, err)
 	mass, err := ReadNote[MassRemovalNote](ctx, ws)
-	testkit.Same(t, "mass removal", MassRemovalNote{Posts: 3}, mass, err)
+	testkit.Same(t, "mass removal", MassRemovalNote(.3), mass, err)
 	run, err := ReadNote[LastRun](ctx, ws)
 	testkit.Same(t, "last run", 4, run.Unverified, err)
 	reread, err := ReadNote[LastReread](ctx, ws)

@@ -94,7 +94,7 @@ func findGone(ctx context.Context, ws *workspace.Workspace) (settled, withheld G
 		p := GonePost{rec.ID, manifest.StateRemoved, rec.Trouble.Reason}
 		if rec.Trouble.Removed() {
 			settled.Entries[rec.Key.String()] = p
-		} else if rec.Trouble.Beside == workspace.Waiting {
+		} else if rec.Trouble.Withheld() {
 			withheld.Entries[rec.Key.String()] = p
 		}
 	}

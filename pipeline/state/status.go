@@ -39,7 +39,7 @@ type Summary struct {
 	Stay             []Count          `json:"not_taken_out,omitempty"` // rows that stay because too many would leave for anything but a removal
 	Hosts            []HostTrouble    `json:"hosts_in_trouble,omitempty"`
 	Masked           Masked           `json:"masked"`
-	MassRemoval      bool             `json:"mass_removal"`       // the withheld posts are more than the policy lets go at once
+	MassRemoval      bool             `json:"mass_removal"`       // some are withheld until they are confirmed
 	WithheldSince    *time.Time       `json:"withheld_since"`     // when the first of them was found gone
 	SettleBy         *time.Time       `json:"settle_by"`          // when its content has to be erased at the latest
 	OpenCopies       int              `json:"open_copies"`        // that may hold rows that must go
@@ -152,10 +152,10 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		}
 		if rec.Post.Withheld && !withheld[rec.ID] { // a gallery has several entries of one post
 			withheld[rec.ID] = true
-			s.withhold(rec.Post.GoneAt)
+			s.withhold(rec.Post.GoneAt, rec.Post.Unconfirmed)
 		}
-		if t := rec.Trouble; t != nil && rec.Image != nil && t.Beside == workspace.Waiting && !rec.Post.Withheld {
-			s.withhold(t.At)
+		if t := rec.Trouble; t != nil && rec.Image != nil && t.Withheld() && !rec.Post.Withheld {
+			s.withhold(t.At, t.Beside == workspace.Unconfirmed)
 		}
 		if res.Outcome == manifest.Kept { // only rows that are handed out can be too old
 			if res.Flagged() {
@@ -180,8 +180,9 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	if err != nil {
 		return Summary{}, err
 	}
-	s.MassRemoval = mass.Posts > 0 && s.Withheld > 0 // the note stays when all of them are live again
-	s.MassRemovalShare = cmp.Or(mass.Share, s.MassRemovalShare)
+	if s.MassRemoval { // the note stays when all of them are live again
+		s.MassRemovalShare = cmp.Or(float64(mass), s.MassRemovalShare)
+	}
 	s.OpenCopies, err = openCopies(ctx, ws)
 	if err != nil {
 		return Summary{}, err
@@ -194,8 +195,9 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	return s, nil
 }
 
-func (s *Summary) withhold(gone time.Time) {
+func (s *Summary) withhold(gone time.Time, unconfirmed bool) {
 	s.Withheld++
+	s.MassRemoval = s.MassRemoval || unconfirmed
 	// The clock runs while a mass removal waits for its confirmation: the oldest one counts.
 	if gone.IsZero() || s.WithheldSince != nil && !gone.Before(*s.WithheldSince) {
 		return

@@ -268,7 +268,8 @@ func TestStatusSaysWhatTheDatasetHas(t *testing.T) {
 	ws := sameImages(t, noon, ids...)
 	old := noon.Add(-49 * time.Hour)
 	testkit.OK(t, ws.SetPosts(ctx, []workspace.Post{
-		{ID: "bbb2", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: noon, LiveAt: old, Withheld: true},
+		{ID: "bbb2", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: noon, LiveAt: old, Withheld: true,
+			Unconfirmed: true},
 		{ID: "ccc3", State: manifest.StateHeld, Reason: "quarantine", CheckedAt: noon, LiveAt: noon},
 		{ID: "ddd4", State: manifest.StateLive, CheckedAt: old, LiveAt: old},
 		{ID: "eee5", State: manifest.StateUnknown, Reason: "http_503", LiveAt: noon},
@@ -281,7 +282,7 @@ func TestStatusSaysWhatTheDatasetHas(t *testing.T) {
 	results[5] = manifest.Result{Key: manifest.Key{ID: "fff6"}, Outcome: manifest.Pending, Reason: ReasonNotWritten}
 	testkit.OK(t, ws.SetResults(ctx, results), ws.SetTrouble(ctx, manifest.Key{ID: "aaa1"},
 		workspace.Trouble{Outcome: manifest.NoMedia, Reason: "no_url", Beside: workspace.Odd}),
-		WriteNote(ctx, ws, MassRemovalNote{Posts: 1, Share: 0.25}),
+		WriteNote(ctx, ws, MassRemovalNote(0.25)),
 		WriteNote(ctx, ws, ExportNote{Files: []workspace.File{{Name: "dataset/data/train-00000-of-00001.parquet",
 			SHA256: "0"}}}))
 	s, err := Status(ctx, ws, noon)

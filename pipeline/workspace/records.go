@@ -24,11 +24,14 @@ type Post struct {
 	CheckedAt time.Time // last well-formed answer
 	LiveAt    time.Time // last seen live
 	AbsentAt  time.Time // first unconfirmed absence
-	Withheld  bool      // its removal waits for confirmation: do not export it, do not erase it
+	Withheld  bool      // its removal waits: do not export it, do not erase it
 	GoneAt    time.Time // first found gone or absent while content was stored here, which must go in time; SetPosts sets it
 	Unseen    bool      // an image was stored since the last answer: StoreImage sets it, a live answer clears it
 	Subreddit string    // where it was made, as Reddit said while it was there; Erase forgets it
 	Told      string    // the subreddit that the manifest names; not stored by SetPosts
+	// Unconfirmed says of what is Withheld that it was one of too many at once: it waits until it is confirmed or live
+	// again. Without it the end of a sweep decides.
+	Unconfirmed bool
 }
 
 // A Tombstone is a post that must not come back, with what only this workspace knows of it.
@@ -68,6 +71,9 @@ type Trouble struct {
 // Removed reports whether an image that trouble is about is no longer to be anywhere, if the trouble is a removal.
 func (t Trouble) Removed() bool { return t.Beside == "" || t.Beside == Going }
 
+// Withheld reports whether the removal of the image waits.
+func (t Trouble) Withheld() bool { return t.Beside == Waiting || t.Beside == Unconfirmed }
+
 // A Beside says what trouble means for an image that is stored.
 type Beside string
 
@@ -75,8 +81,10 @@ type Beside string
 const (
 	Odd     Beside = "odd"      // image and row stay: what Reddit or a host says now is no reason to lose them
 	Out     Beside = "out"      // the image stays, and is no row: a policy or the manifest refuses it now
-	Waiting Beside = "withheld" // the image goes when its removal is confirmed: until then it is no row
+	Waiting Beside = "withheld" // the image goes when it is known how many do: until then it is no row
 	Going   Beside = "going"    // the image was removed, and DropImage is not done with it
+	// Unconfirmed is Waiting for a confirmation: it was one of too many at once.
+	Unconfirmed Beside = "unconfirmed"
 )
 
 // A Reading is the result of OCR on an image.
@@ -246,7 +254,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
 				  unseen = excluded.unseen, subreddit = excluded.subreddit,
 				  gone_at = CASE WHEN excluded.gone_at > 0 AND post.gone_at > 0 THEN post.gone_at ELSE excluded.gone_at END`,
-				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen,
+				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), withheld{&p}, p.Unseen,
 				p.Subreddit, seconds(gone))
 		}
 		w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Verdicts}, said)
@@ -411,7 +419,29 @@ const postNames = "p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.wi
 
 func (p *Post) targets() []any {
 	return []any{null(&p.State), null(&p.Reason), timestamp{&p.CheckedAt}, timestamp{&p.LiveAt}, timestamp{&p.AbsentAt},
-		null(&p.Withheld), null(&p.Unseen), null(&p.Subreddit), timestamp{&p.GoneAt}}
+		withheld{p}, null(&p.Unseen), null(&p.Subreddit), timestamp{&p.GoneAt}}
+}
+
+// withheld is the column of a post that has Withheld and Unconfirmed: 0, 1 with the one and 2 with both.
+type withheld struct{ *Post }
+
+// Scan leaves the post alone where there is none.
+func (w withheld) Scan(value any) error {
+	var n int
+	err := null(&n).Scan(value)
+	w.Withheld, w.Unconfirmed = n > 0, n > 1
+	return err
+}
+
+// Value is what is stored.
+func (w withheld) Value() (driver.Value, error) {
+	switch {
+	case w.Withheld && w.Unconfirmed:
+		return int64(2), nil
+	case w.Withheld:
+		return int64(1), nil
+	}
+	return int64(0), nil
 }
 
 // A jsonColumn is a value that is stored as compact JSON, given as a pointer. Null stands for a nil one.
