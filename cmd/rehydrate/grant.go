@@ -164,6 +164,7 @@ func (c *command) useGrant(ctx context.Context, config pipeline.Config, f *relea
 	}
 	// A grant that is given must hold even where the policy does not require one.
 	if err := p.allows(c.now()); err != nil {
+		c.rememberList(ctx, p)
 		return nil, err
 	}
 	named := p.grant.Approval.Reference
@@ -249,7 +250,19 @@ func readSigned(path string) (*policy.SignedFile, error) {
 	return &policy.SignedFile{Name: path, Body: body, Signature: signature}, nil
 }
 
-// remember stores the serial of the run's revocation list, so that an older list is refused later.
+// rememberList is remember for a command that goes no further: what revoked its grant must not be forgotten with the
+// list.
+func (c *command) rememberList(ctx context.Context, p *permit) {
+	err := c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error { return p.remember(ctx, ws, c.now()) })
+	switch {
+	case err == nil, is[*policy.GrantFault](err), errors.Is(err, workspace.ErrNoWorkspace), ctx.Err() != nil:
+	default: // in use, say: the next command has it remembered
+		c.log.Warn("the serial of the revocation list was not stored", "error", err)
+	}
+}
+
+// remember stores the serial of a revocation list that its maintainers signed, whatever it says of the grant, so that an
+// older list is refused later.
 func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time.Time) error {
 	if p == nil {
 		return nil
@@ -263,13 +276,15 @@ func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time
 	if err != nil {
 		return err
 	}
-	if err := p.allows(now); err != nil {
-		return err
+	if p.grant == nil {
+		return p.allows(now)
 	}
-	if r := p.grant.Revocations; r != nil && r.Serial > p.seen {
-		return state.WriteNote(ctx, ws, state.RevocationsNote(r.Serial))
+	if r := p.grant.Revocations; r != nil && r.Release == p.release.Name && r.Serial > p.seen {
+		if err := state.WriteNote(ctx, ws, state.RevocationsNote(r.Serial)); err != nil {
+			return err
+		}
 	}
-	return nil
+	return p.allows(now)
 }
 
 // belongs reports whether a workspace is the release's, or nobody's yet.

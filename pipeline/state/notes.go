@@ -113,7 +113,7 @@ type EndedNote struct {
 // A LiftedNote has the tombstones that were lifted, in the order of the lifting.
 type LiftedNote []TombstoneEntry
 
-// A RevocationsNote is the highest serial of a revocation list that a run has seen.
+// A RevocationsNote is the highest serial of a revocation list that a job has seen.
 type RevocationsNote int64
 
 // A MergedNote says of which release the last shards were taken in, by the digests of its settings and its annotations.
@@ -145,7 +145,7 @@ func lastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, er
 	return n.Policy, err
 }
 
-// SeenRevocations returns the serial of the newest revocation list that a run of the release saw here, 0 for none.
+// SeenRevocations returns the serial of the newest revocation list of the release that was seen here, 0 for none.
 func SeenRevocations(ctx context.Context, ws *workspace.Workspace, release string) (int64, error) {
 	b, bound, err := ws.Binding(ctx)
 	if err != nil || bound && b.Release != release { // the serials of another release say nothing
