@@ -265,7 +265,7 @@ func (a *audit) decide(ctx context.Context) error {
 			r.Coverage.Asked++
 			r.Coverage.Answered++
 		}
-		if e.State != "" || e.MustGo {
+		if e.told() || e.MustGo {
 			r.Coverage.Judged++
 		}
 		// Of a removed post nobody asks again.
@@ -276,7 +276,7 @@ func (a *audit) decide(ctx context.Context) error {
 		case e.Unanswered != "":
 			r.Coverage.Answered--
 			unanswered[e.Unanswered] = append(unanswered[e.Unanswered], string(e.ID))
-		case e.State == "" && !e.MustGo && e.entry:
+		case !e.told() && !e.MustGo && e.entry:
 			unasked = append(unasked, string(e.ID))
 		}
 	}
@@ -314,9 +314,9 @@ func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []s
 	switch n := len(unasked); {
 	case a.report.Coverage.Judged == 0 && len(unanswered) == 0:
 		a.open("reddit", "audit without --offline, or name the workspace with -w",
-			"nothing is known of any post: nobody asked Reddit, and no tombstone is published")
+			"nothing is known of any post: nobody asked Reddit, or it did not answer, and no tombstone is published")
 	case n > 0 && a.Workspace != nil:
-		a.open("workspace", doRun, "Reddit was never asked about %s: %s", page.Counted(n, "post"), some(unasked))
+		a.open("workspace", doRun, "Reddit never said what became of %s: %s", page.Counted(n, "post"), some(unasked))
 	}
 }
 

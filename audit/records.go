@@ -137,6 +137,12 @@ func (a *audit) knownSince(e *evidence, was past, last manifest.PostState) *time
 	return moment(slices.MinFunc(times, time.Time.Compare))
 }
 
+// told reports whether Reddit has ever said what became of the post: to be asked in an outage tells nothing, nor does one
+// answer that lacked it.
+func (e *evidence) told() bool {
+	return e.State != "" && (e.State != manifest.StateUnknown || e.LastLive != nil)
+}
+
 // withoutImage is the evidence on an entry of a post that is live and lost the image of the entry, for a reason, which
 // because, one of the words of Standing.Because, has.
 func (e *evidence) withoutImage(why manifest.Reason, because string) *evidence {
