@@ -25,7 +25,7 @@ type exportFlags struct {
 	digests             bool
 	list                bool
 	returned, destroyed string
-	moved               string
+	moved, adopt        string
 }
 
 func (c *command) exportCommand() *cobra.Command {
@@ -40,6 +40,8 @@ func (c *command) exportCommand() *cobra.Command {
 			return c.closeCopy(cmd.Context(), f.returned, "returned", f.note)
 		case f.destroyed != "":
 			return c.closeCopy(cmd.Context(), f.destroyed, "destroyed", f.note)
+		case f.adopt != "":
+			return c.adoptCopy(cmd.Context(), f.adopt, f.note)
 		case f.moved != "":
 			return c.moveCopy(cmd.Context(), f.moved, args[0])
 		}
@@ -54,20 +56,21 @@ func (c *command) exportCommand() *cobra.Command {
 	flags.StringVar(&f.returned, "returned", "", "")
 	flags.StringVar(&f.destroyed, "destroyed", "", "")
 	flags.StringVar(&f.moved, "moved", "", "")
+	flags.StringVar(&f.adopt, "adopt", "", "")
 	f.releaseFlags.register(cmd)
 	return cmd
 }
 
 func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	asked := 0 // one thing at a time, or it is not clear which RELEASE and --note belong to
-	for _, is := range []bool{f.out != "", f.list, f.returned != "", f.destroyed != "", f.moved != ""} {
+	for _, is := range []bool{f.out != "", f.list, f.returned != "", f.destroyed != "", f.moved != "", f.adopt != ""} {
 		if is {
 			asked++
 		}
 	}
 	switch {
 	case asked != 1:
-		return usageError("%s needs one of --out DIR, --list, --moved OLD, --returned PATH and --destroyed PATH",
+		return usageError("%s needs one of --out DIR, --list, --moved OLD, --adopt PATH, --returned PATH and --destroyed PATH",
 			cmd.CommandPath())
 	case f.out != "" && len(args) != 1:
 		return usageError("%s --out needs one RELEASE: a release folder or an annotations file", cmd.CommandPath())
@@ -78,14 +81,14 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	case f.moved != "":
 		return nil
 	case f.out == "" && len(args) > 0:
-		return usageError("--list, --returned and --destroyed take no RELEASE; leave it out")
+		return usageError("--list, --adopt, --returned and --destroyed take no RELEASE; leave it out")
 	case !slices.Contains(copies.Formats(), f.format):
 		return usageError("--format takes %s, not %q", strings.Join(copies.Formats(), ", "), f.format)
 	case f.list, f.digests:
 		return nil // they register nothing, so they need no note
 	}
 	if f.note == "" {
-		return usageError("%s --out needs --note WHO: who has the copy", cmd.CommandPath())
+		return usageError("%s needs --note WHO: who has the copy", cmd.CommandPath())
 	}
 	if err := copies.CheckNote(f.note); err != nil {
 		return usageError("--note: %w", err)
@@ -186,6 +189,21 @@ func (c *command) moveCopy(ctx context.Context, from, to string) error {
 			return copyProblem(err, "delete one of the two, or make the second copy with rehydrate export")
 		}
 		return c.answer("export-moved", movedAnswer{from, to})
+	})
+}
+
+// adoptCopy registers a copy as it lies there.
+func (c *command) adoptCopy(ctx context.Context, path, note string) error {
+	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
+		report, err := copies.Adopt(ctx, ws, path, note, c.now())
+		switch {
+		case errors.Is(err, copies.ErrNotCopy), errors.Is(err, copies.ErrForeign):
+			return &problem{err: err, code: exitUsage,
+				hint: "name a folder that rehydrate export made, with nothing else in it"}
+		case err != nil:
+			return err
+		}
+		return c.answer("export-adopted", report)
 	})
 }
 

@@ -115,14 +115,7 @@ func checkRegister(ctx context.Context, ws *workspace.Workspace, to string) erro
 				ErrForeign, to)
 		}
 	}
-	dir, err := filepath.EvalSymlinks(ws.Dir())
-	if err != nil {
-		return err
-	}
-	if inside(to, dir) || inside(dir, to) {
-		return fmt.Errorf("%w: %s is inside the workspace, or around it", ErrForeign, to)
-	}
-	return nil
+	return outside(ws, to)
 }
 
 // readDataset notes what the dataset has. The error is *NotExportable when it may not be handed out.

@@ -1,0 +1,166 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// Adopt puts a folder on record as a copy, as it lies there now: one that the workspace forgot when a backup was put
+// back, or whose files another state of the workspace wrote. Every row in it is one of the release's entries, and every
+// file one of an export. What has to go is taken out by the next Purge. The errors are ErrNotCopy and ErrForeign.
+func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now time.Time) (state.CopyReport, error) {
+	name, err := copyPath(name)
+	if err != nil {
+		return state.CopyReport{}, err
+	}
+	if err := outside(ws, name); err != nil {
+		return state.CopyReport{}, err
+	}
+	registered, err := ws.Copies(ctx)
+	if err != nil {
+		return state.CopyReport{}, err
+	}
+	c := workspace.Copy{Path: name, Note: note, Made: now.UTC().Truncate(time.Second)}
+	if err := readCopy(ctx, ws, &c, others(registered, c)); err != nil {
+		return state.CopyReport{}, fmt.Errorf("%w: %s: %w", ErrNotCopy, name, err)
+	}
+	if at := slices.IndexFunc(registered, func(r workspace.Copy) bool { return r.Path == name }); at >= 0 {
+		c.Format, c.Made, c.Taken = registered[at].Format, registered[at].Made, registered[at].Taken
+	}
+	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(name)), Format: c.Format,
+		Files: logFiles(c.Files)}
+	if err := ws.SetCopy(ctx, c, event); err != nil {
+		return state.CopyReport{}, err
+	}
+	gone, err := state.MustEraseNow(ctx, ws)
+	if err == nil {
+		gone, err = state.MustLeaveCopies(ctx, ws, gone)
+	}
+	report := state.NewCopyReport(c)
+	report.Owed = state.Owed(c, gone)
+	if len(report.Owed) > 0 {
+		report.State = state.CopyOpen
+	}
+	return report, err
+}
+
+// outside refuses a folder in the workspace or around it.
+func outside(ws *workspace.Workspace, name string) error {
+	dir, err := filepath.EvalSymlinks(ws.Dir())
+	if err == nil && (inside(name, dir) || inside(dir, name)) {
+		err = fmt.Errorf("%w: %s is inside the workspace, or around it", ErrForeign, name)
+	}
+	return err
+}
+
+// describing are the files of a copy without rows.
+var describing = []string{cardName, croissantName}
+
+// readCopy reads what lies in the folder of a copy: its files, rows and format.
+func readCopy(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy, others []string) error {
+	info, err := os.Lstat(c.Path)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a folder")
+	}
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(c.Path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	rows := map[string]bool{}
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && slices.Contains(others, filepath.Join(c.Path, filepath.FromSlash(name))):
+			return fs.SkipDir
+		case e.IsDir():
+			return ctx.Err()
+		case !state.HasRows(name) && !slices.Contains(describing, path.Base(name)):
+			return fmt.Errorf("%s is no file of an export: move it out of the folder, or delete it", name)
+		}
+		f, err := stat(ctx, root, name)
+		if err != nil {
+			return err
+		}
+		c.Files = append(c.Files, f)
+		return rowsOf(ctx, root, f, rows)
+	})
+	if err != nil {
+		return err
+	}
+	c.Rows = slices.Sorted(maps.Keys(rows))
+	c.Format = formatOf(c.Files)
+	if len(rows) == 0 {
+		return errors.New("it has no row of a dataset")
+	}
+	return areEntries(ctx, ws, rows)
+}
+
+// rowsOf adds the rows of a file of a copy.
+func rowsOf(ctx context.Context, root *os.Root, file workspace.File, rows map[string]bool) error {
+	if image := dataset.ImageID(file.Name); image != "" {
+		rows[image] = true
+		return nil
+	}
+	if !dataset.Holds(file.Name) {
+		return nil
+	}
+	f, err := workspace.OpenRegular(root, file.Name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for id, err := range dataset.RowIDs(ctx, file.Name, f, file.Size) {
+		if err != nil {
+			return fmt.Errorf("%s: %w", file.Name, err)
+		}
+		rows[id] = true
+	}
+	return nil
+}
+
+// formatOf is the format in which the files of a copy are.
+func formatOf(files []workspace.File) string {
+	has := func(is func(name string) bool) bool {
+		return slices.ContainsFunc(files, func(f workspace.File) bool { return is(f.Name) })
+	}
+	switch {
+	case has(func(name string) bool { return dataset.ImageID(name) != "" }):
+		return string(dataset.Folder)
+	case has(func(name string) bool { return path.Ext(name) == ".tar" }):
+		return string(dataset.WebDataset)
+	}
+	return string(dataset.Parquet)
+}
+
+// areEntries fails with a row that is of no entry of the release that the workspace has.
+func areEntries(ctx context.Context, ws *workspace.Workspace, rows map[string]bool) error {
+	unknown := maps.Clone(rows)
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		delete(unknown, rec.Key.String())
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return fmt.Errorf("it has a row of %s, which is no entry of the release", slices.Min(slices.Collect(maps.Keys(unknown))))
+}
