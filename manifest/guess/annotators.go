@@ -19,7 +19,8 @@ import (
 // A labelGroup is columns that have the same labels.
 type labelGroup struct {
 	columns []*surveyed
-	flags   bool // the labels are yes and no, which columns of different meanings share
+	counts  map[string]int // of the cells of all, by label
+	flags   bool           // the labels are yes and no, which columns of different meanings share
 	// The columns by what their names are.
 	named    []*surveyed // of a person, by a given name or by what a person is reached by
 	roles    []*surveyed // otherwise about people: annotator_1
@@ -32,20 +33,19 @@ type labelGroup struct {
 // groupLabels finds the columns that have the same labels, also of those whose names are about people.
 func (d *guesser) groupLabels() {
 	var groups []*labelGroup
-	var counts []map[string]int // of all columns of each group
 	for _, c := range d.columns {
 		of := d.countLabels(c)
 		if of == nil {
 			continue
 		}
-		i := slices.IndexFunc(counts, func(other map[string]int) bool { return haveSameLabels(of, other) })
-		if i < 0 || groups[i].flags != c.flags() {
-			groups, counts = append(groups, &labelGroup{flags: c.flags()}), append(counts, make(map[string]int))
-			i = len(groups) - 1
+		flags := c.flags()
+		i := slices.IndexFunc(groups, func(g *labelGroup) bool { return g.flags == flags && haveSameLabels(of, g.counts) })
+		if i < 0 {
+			groups, i = append(groups, &labelGroup{flags: flags, counts: make(map[string]int)}), len(groups)
 		}
 		groups[i].columns = append(groups[i].columns, c)
 		for label, n := range of {
-			counts[i][label] += n
+			groups[i].counts[label] += n
 		}
 	}
 	for _, g := range groups {

@@ -179,3 +179,20 @@ func TestSameLabels(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelGroups: columns of yes and no are no group with those that have another answer as well.
+func TestLabelGroups(t *testing.T) {
+	in := "id,seen,jana,mei,final\n"
+	for i := range 12 {
+		say := func(j int) string { return []string{"yes", "no", "unsure"}[(i+j+i/3*j)%3] }
+		in += fmt.Sprintf("1ab%02d,%s,%s,%s,%s\n", i, []string{"yes", "no"}[i%2], say(0), say(1), say(2))
+	}
+	d, err := initFiles(t, Options{Options: manifest.Options{Known: lexicon}}, file(t, "a.csv", in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"id", "seen", "final"}
+	if diff := cmp.Diff(want, d.Example[0]); diff != "" || len(d.Annotators) != 1 {
+		t.Errorf("annotators %v; columns (-want +got):\n%s", d.Annotators, diff)
+	}
+}
