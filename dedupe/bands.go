@@ -25,17 +25,17 @@ func metBefore(diff uint64, bands []band) bool {
 
 // planBands returns the bands by which n hashes are compared with m the soonest. Hashes that no band brings together
 // differ in reach+1 bits of each or more, and the sum of reach+1 over all bands is radius+1: none within the radius is
-// lost. One band of no bits compares each with each.
+// lost. None compare each with each.
 func planBands(n, m, radius int) []band {
-	best := []band{{reach: radius}}
-	least := best[0].cost(n, m)
 	if n*m <= 1<<18 { // planning would take longer
-		return best
+		return nil
 	}
-	for count := 1; count <= min(8, radius+1); count++ {
+	best, least := []band(nil), float64(n)*float64(m)
+	bands := make([]band, 0, 8)
+	for count := 1; count <= min(cap(bands), radius+1); count++ {
 		far := radius%count + 1 // so many bands reach one bit further than the others
 		for wide := 1; wide <= min(64/far, maxWidth); wide++ {
-			var bands []band
+			bands = bands[:0]
 			cost, shift := 0.0, 0
 			for i := range count {
 				b := band{shift: shift, width: wide, reach: radius / count}
@@ -47,7 +47,7 @@ func planBands(n, m, radius int) []band {
 				cost += b.cost(n, m)
 			}
 			if cost < least {
-				best, least = bands, cost
+				best, least = append(best[:0], bands...), cost
 			}
 		}
 	}
@@ -67,13 +67,12 @@ func (b band) cost(n, m int) float64 {
 	return 10*float64(n+m) + values + near*(8*min(float64(n), values)+float64(n)*float64(m)/values)
 }
 
-// flipsWithin lists the values of width bits with at most reach ones, except 0, by their highest bit.
-func flipsWithin(width, reach int) [][]uint32 {
-	flips := make([][]uint32, width)
+// flipsWithin lists the values of width bits with at most reach ones, except 0.
+func flipsWithin(width, reach int) []uint32 {
+	var flips []uint32
 	for v := uint32(1); v < 1<<width; v++ {
 		if bits.OnesCount32(v) <= reach {
-			high := bits.Len32(v) - 1
-			flips[high] = append(flips[high], v)
+			flips = append(flips, v)
 		}
 	}
 	return flips

@@ -372,6 +372,15 @@ func BenchmarkSpeed(b *testing.B) {
 	for i := range template {
 		template[i].Tokens = []string{"the", fmt.Sprint(i), fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)}
 	}
+	shuffled := pictures("walk", 200_000)
+	rand.New(rand.NewPCG(3, 9)).Shuffle(len(shuffled), func(i, j int) {
+		shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
+	})
+	copies := pictures("uniform", 1000)
+	for i := range copies {
+		copies[i].Tokens, copies[i].Wide = nil, &Hash256{}
+	}
+	copies = slices.Repeat(copies, 200)
 	images := Rule{Radius: 8, ImageOnly: true}
 	for _, test := range []struct {
 		name  string
@@ -383,7 +392,10 @@ func BenchmarkSpeed(b *testing.B) {
 		{"many images", pictures("uniform", 1_000_000), images, 180},
 		{"walk", pictures("walk", 200_000), images, 90},
 		{"walk, one text", pictures("walk", 200_000), literal, 50},
-		{"copies", pictures("equal", 200_000), literal, 220},
+		{"shuffled walk", shuffled, images, 75},
+		{"shuffled walk, one text", shuffled, literal, 45},
+		{"copies of 1000, no text", copies, literal, 200},
+		{"copies", pictures("equal", 200_000), literal, 350},
 		{"memes", memes(100_000), literal, 13},
 		{"one template", template, literal, 4},
 	} {

@@ -143,6 +143,7 @@ func newComparison(items []Item, rule Rule) (*comparison, error) {
 // decide makes the keep-first pass. It returns, by item, the first kept one that it is near, or none.
 func (c *comparison) decide(ctx context.Context, guard bool) ([]uint32, error) {
 	k := &keeper{search: c.search, near: c.near, of: slices.Repeat([]uint32{none}, len(c.items))}
+	k.met = k.drop
 	if guard && !c.rule.ImageOnly {
 		k.strict = true
 		k.near = func(a, b uint32) bool { return c.near(a, b) && c.texts.changedLessThanHalf(a, b) }

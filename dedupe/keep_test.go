@@ -191,18 +191,32 @@ func corpus(n int) []Item {
 	return items
 }
 
+// oneText is pictures that all say the same.
+func oneText(hashes []uint64) []Item {
+	items := make([]Item, len(hashes))
+	for i, hash := range hashes {
+		items[i] = says(hash, "when you see it")
+	}
+	return items
+}
+
 // TestKeepFirstLarge cannot run beside other tests: GOMAXPROCS is the process's.
 func TestKeepFirstLarge(t *testing.T) {
-	items := corpus(3500) // large enough for the index
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, rule := range []Rule{{Radius: 8, Words: 3}, {Radius: 10, Words: 2}} {
-		want := naive(items, rule)
-		for _, procs := range []int{1, 2, 7} {
-			runtime.GOMAXPROCS(procs)
-			got, err := KeepFirst(t.Context(), items, rule)
-			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("%+v, GOMAXPROCS=%d: error %v; KeepFirst differs from the definition (-want +got):\n%s", rule, procs,
-					err, diff)
+	for name, items := range map[string][]Item{
+		"a release":                      corpus(3500), // large enough for the index
+		"one text, a walk":               oneText(codes("walk", rand.New(rand.NewPCG(7, 7)), 6000, 8)),
+		"one text, copies of a template": oneText(codes("clustered", rand.New(rand.NewPCG(7, 8)), 6000, 8)),
+	} {
+		for _, rule := range []Rule{{Radius: 8, Words: 3}, {Radius: 10, Words: 2}} {
+			want := naive(items, rule)
+			for _, procs := range []int{1, 2, 7} {
+				runtime.GOMAXPROCS(procs)
+				got, err := KeepFirst(t.Context(), items, rule)
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("%s, %+v, GOMAXPROCS=%d: error %v; KeepFirst differs from the definition (-want +got):\n%s", name, rule,
+						procs, err, diff)
+				}
 			}
 		}
 	}

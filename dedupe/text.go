@@ -3,6 +3,7 @@ package dedupe
 import (
 	"math/bits"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/cases"
@@ -40,11 +41,12 @@ type texts struct {
 	words      []uint32 // of all texts, one after the other
 	ends       []int    // by item: where its words end
 	signatures []uint64 // by item
-	counts     []uint32 // by word: how many there are of it in all texts
+	alone      uint32   // words below this one occur once
+	shared     int      // so many do not
 	limit      int      // texts are near when they differ in at most so many words
 }
 
-// newTexts numbers the words in order of first appearance.
+// newTexts numbers the words from the rarest up.
 func newTexts(items []Item, limit int) *texts {
 	all := 0
 	for i := range items {
@@ -52,19 +54,34 @@ func newTexts(items []Item, limit int) *texts {
 	}
 	t := &texts{words: make([]uint32, 0, all), ends: make([]int, len(items)), signatures: make([]uint64, len(items)),
 		limit: limit}
-	numbers := map[string]uint32{}
+	numbers := map[string]uint32{} // by first appearance
+	var counts []uint64            // by that number: how many there are, and the number itself in the lower half
 	for i := range items {
 		for _, token := range items[i].Tokens {
 			id, met := numbers[token]
 			if !met {
 				id = uint32(len(numbers))
 				numbers[token] = id
-				t.counts = append(t.counts, 0)
+				counts = append(counts, uint64(id))
 			}
-			t.counts[id]++
+			counts[id] += 1 << 32
 			t.words = append(t.words, id)
 		}
 		t.ends[i] = len(t.words)
+	}
+	slices.Sort(counts)
+	rank := make([]uint32, len(counts))
+	for i, c := range counts {
+		rank[uint32(c)] = uint32(i)
+		if c>>32 == 1 {
+			t.alone++
+		}
+	}
+	t.shared = len(counts) - int(t.alone)
+	for i, id := range t.words {
+		t.words[i] = rank[id]
+	}
+	for i := range items {
 		t.signatures[i] = signature(t.of(uint32(i)))
 	}
 	return t
@@ -91,9 +108,15 @@ func (t *texts) far(a, b uint32) bool {
 	return bits.OnesCount64(t.signatures[a]^t.signatures[b]) > 2*t.limit
 }
 
-// upTo returns those of list that have at most limit words; nil of nil.
+// upTo returns those of list that have at most limit words.
 func (t *texts) upTo(limit int, list []uint32) []uint32 {
-	var short []uint32
+	count := 0
+	for _, n := range list {
+		if len(t.of(n)) <= limit {
+			count++
+		}
+	}
+	short := make([]uint32, 0, count)
 	for _, n := range list {
 		if len(t.of(n)) <= limit {
 			short = append(short, n)
@@ -102,69 +125,25 @@ func (t *texts) upTo(limit int, list []uint32) []uint32 {
 	return short
 }
 
-// rarest writes the limit+1 rarest words of text n into into, and returns them; all words of a shorter text.
+// rarest writes the limit+1 rarest words of text n into into, all words of a shorter text, and returns those that other
+// texts may have.
 func (t *texts) rarest(into []uint32, n uint32) []uint32 {
 	// Two texts that differ in at most limit words, the longer one of which has more, have all words of either in
 	// common but at most limit of them. So one of the limit+1 rarest of each is common, and the rarest common one is
 	// among these in both: fewer than limit+1 words of either are rarer, because none of those is common. (In set
 	// similarity joins this is the prefix filter.)
 	into = append(into[:0], t.of(n)...)
-	k := min(len(into), t.limit+1)
-	for i := range into[:k] {
-		if k == len(into) {
-			break
-		}
-		for j := i + 1; j < len(into); j++ {
-			if t.rarer(into[j], into[i]) {
-				into[i], into[j] = into[j], into[i]
-			}
-		}
-	}
-	return into[:k]
-}
-
-// rarer is a total order of the words.
-func (t *texts) rarer(a, b uint32) bool {
-	return t.counts[a] < t.counts[b] || t.counts[a] == t.counts[b] && a > b
-}
-
-// groups are the items that have a word among their rarest, by the last bits of the word: those of g are
-// places[start[g]:start[g+1]].
-type groups struct{ places, start []uint32 }
-
-func (g *groups) of(number int) []uint32 { return g.places[g.start[number]:g.start[number+1]] }
-
-// newGroups puts the items of list into size groups, a power of two.
-func (t *texts) newGroups(list []uint32, size int) *groups {
-	g := &groups{start: make([]uint32, size+2)}
-	mask, words := uint32(size-1), []uint32(nil)
-	// As in table.fill.
-	for _, n := range list {
-		words = t.rarest(words, n)
-		for _, w := range words {
-			g.start[w&mask+2]++
-		}
-	}
-	for i := range size {
-		g.start[i+2] += g.start[i+1]
-	}
-	g.places = make([]uint32, g.start[size+1])
-	for _, n := range list {
-		words = t.rarest(words, n)
-		for _, w := range words {
-			next := &g.start[w&mask+1]
-			g.places[*next] = n
-			*next++
-		}
-	}
-	return g
+	slices.Sort(into)
+	from, _ := slices.BinarySearch(into, t.alone)
+	to := min(len(into), t.limit+1)
+	return append(into[:0], into[min(from, to):to]...)
 }
 
 // signature returns the parity signature of a text: one bit for each residue of token
 // numbers modulo 64, set when an odd number of tokens has it.
 func signature(ids []uint32) uint64 {
-	// Inserting or deleting a token flips one bit, replacing one flips at most two. Common words come early, and so get
-	// low, mostly different numbers.
+	// Inserting or deleting a token flips one bit, replacing one flips at most two. The commonest words have the
+	// highest numbers, of which 64 in a row are different here.
 	var s uint64
 	for _, id := range ids {
 		s ^= 1 << (id & 63)
