@@ -133,10 +133,15 @@ func (t *texts) rarest(into []uint32, n uint32) []uint32 {
 	// among these in both: fewer than limit+1 words of either are rarer, because none of those is common. (In set
 	// similarity joins this is the prefix filter.)
 	into = append(into[:0], t.of(n)...)
-	slices.Sort(into)
-	from, _ := slices.BinarySearch(into, t.alone)
-	to := min(len(into), t.limit+1)
-	return append(into[:0], into[min(from, to):to]...)
+	if k := t.limit + 1; k < len(into) {
+		for i := range k {
+			for j := i + 1; j < len(into); j++ {
+				into[i], into[j] = min(into[i], into[j]), max(into[i], into[j])
+			}
+		}
+		into = into[:k]
+	}
+	return slices.DeleteFunc(into, func(id uint32) bool { return id < t.alone })
 }
 
 // signature returns the parity signature of a text: one bit for each residue of token
