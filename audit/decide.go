@@ -309,7 +309,8 @@ func (a *audit) decide(ctx context.Context) error {
 // tellUnasked says of the posts about which nothing is known: what is one fact of the release is said once.
 func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []string) {
 	for reason, ids := range unanswered {
-		a.open("reddit", "audit again", "Reddit gave no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason, some(ids))
+		a.open("reddit", "audit again", "Reddit gave no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason,
+			some(ids))
 	}
 	switch n := len(unasked); {
 	case a.report.Coverage.Judged == 0 && len(unanswered) == 0:

@@ -115,7 +115,8 @@ func (k Known) reach() (lines []string) {
 func (r Report) Next() string {
 	switch {
 	case r.Verdict == Fail && len(r.Open) > 0:
-		return "Settle what was not checked. Then whoever keeps these files does what the last column says, and you run rehydrate audit again."
+		return "Settle what was not checked. Then whoever keeps these files does what the last column says, " +
+			"and you run rehydrate audit again."
 	case r.Verdict == Fail:
 		return "Whoever keeps these files does what the last column says. Then run rehydrate audit again."
 	case r.Verdict == Undecided:
@@ -332,7 +333,8 @@ func (r Report) rests() string {
 	return "No source says of any post that it was removed."
 }
 
-// others says on whose word removed posts rest on that Reddit does not call removed, as one that was taken down on request.
+// others says on whose word removed posts rest that Reddit does not call removed, as one that was taken down on
+// request.
 func (r Report) others() (said string) {
 	sources := []struct{ because, words string }{{"tombstone", "the workspace's tombstones"},
 		{"release", "the release's tombstones"}, {"log", "the workspace's log"}}
