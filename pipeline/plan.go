@@ -253,6 +253,8 @@ type PurgePlan struct {
 	Withheld int                `json:"withheld"` // posts that are gone, and stay until that is confirmed
 	// Unknown are posts of the request that the manifest of the last run does not have.
 	Unknown []manifest.PostID `json:"unknown"`
+	// Already are the tombstones that posts of the request have.
+	Already []state.TombstoneEntry `json:"already"`
 }
 
 // A PlannedPost is a post that would be erased.
@@ -265,9 +267,9 @@ type PlannedPost struct {
 // PlanPurge says what Purge would remove offline. It only reads: Config.Workspace need not be locked.
 func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
 	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Same: []string{}, Copies: []state.CopyReport{},
-		Unknown: append([]manifest.PostID{}, q.IDs...)}
+		Unknown: append([]manifest.PostID{}, q.IDs...), Already: []state.TombstoneEntry{}}
 	r := newRun(c)
-	erased, err := r.supposePurge(ctx, q)
+	erased, err := r.supposePurge(ctx, q, &plan)
 	if err != nil {
 		return plan, err
 	}
@@ -296,11 +298,13 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	return plan, err
 }
 
-// supposePurge are the rows whose content an offline purge would erase, by the tombstones that would hold then.
-func (r *run) supposePurge(ctx context.Context, q PurgeRequest) (state.GoneSet, error) {
+// supposePurge are the rows whose content an offline purge would erase, by the tombstones that would hold then. The plan
+// gets the tombstones that posts of the request have now.
+func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan) (state.GoneSet, error) {
 	if err := r.suppose(ctx); err != nil {
 		return state.GoneSet{}, err
 	}
+	plan.Already = q.already(r.stones)
 	for _, t := range q.tombstones(r.Now()) {
 		r.stones[t.ID] = t
 	}

@@ -172,18 +172,26 @@ func takeStock(ctx context.Context, r *run) (stock, error) {
 // honour takes down what a request names, and reports what there was of it.
 func (r *run) honour(ctx context.Context, q PurgeRequest, before stock, out *PurgeReport) (err error) {
 	old := r.stones
+	out.Already = q.already(old)
 	out.Unknown, err = r.takeDown(ctx, q, before)
 	for _, id := range q.IDs {
-		t, had := old[id]
-		switch {
-		case had:
-			out.Already = append(out.Already, state.TombstoneEntry{ID: t.ID, State: t.State, Time: t.Time, Reason: t.Reason,
-				Status: state.TombstoneHolds})
-		case !before.content[id] && !slices.Contains(out.Unknown, id):
+		if !old.Has(id) && !before.content[id] && !slices.Contains(out.Unknown, id) {
 			out.Empty = append(out.Empty, id)
 		}
 	}
 	return err
+}
+
+// already are the tombstones that posts of the request have before it.
+func (q PurgeRequest) already(stones state.Holding) []state.TombstoneEntry {
+	list := []state.TombstoneEntry{}
+	for _, id := range q.IDs {
+		if t, ok := stones[id]; ok {
+			list = append(list, state.TombstoneEntry{ID: t.ID, State: t.State, Time: t.Time, Reason: t.Reason,
+				Status: state.TombstoneHolds})
+		}
+	}
+	return list
 }
 
 // takeDown gives the posts of a request their tombstones, and erases what there is of all posts that have one. It
