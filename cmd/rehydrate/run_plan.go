@@ -60,7 +60,8 @@ func (c *command) planRun(
 func (c *command) toRun(f *releaseFlags) func(context.Context, pipeline.Config) string {
 	return func(ctx context.Context, config pipeline.Config) string {
 		lacks := ""
-		switch p, err := c.findGrant(ctx, config.Release, config.Policy.Access.GrantRequired, f.grant); {
+		p, err := c.findGrant(ctx, config.Release, config.Policy.Access.GrantRequired, f.grant)
+		switch {
 		case err != nil: // the run says what is wrong with the grant
 		case p == nil && f.approval == "":
 			lacks = "--approval REF"
