@@ -25,7 +25,6 @@ type jsonRows struct {
 	cells   []Cell
 	offsets []int  // 1 + where the cells stand in the record, 0 when missing
 	keyed   string // the column of the records' keys, where they have some
-	end     bool   // no further record is read
 }
 
 // A recordReader gives the texts of records, which start with {, one after the other. After a *Problem the next can be
@@ -91,9 +90,6 @@ func (j *jsonRows) column(key string) int {
 
 // Next gives the cells of the next record; a missing key is Null.
 func (j *jsonRows) Next() ([]Cell, error) {
-	if j.end {
-		return nil, io.EOF
-	}
 	text, err := j.in.next()
 	if err != nil {
 		return nil, err
@@ -167,7 +163,6 @@ func (j *jsonRows) add(m jsonscan.Member) error {
 			return nil // a column that is not used
 		}
 		if len(j.keys) == maxColumns {
-			j.end = true // the others would be the same
 			return j.in.problem(m.At, "the records have more than 1000 different keys",
 				"keys are columns: give every record the same ones")
 		}
