@@ -67,11 +67,8 @@ func (c *surveyed) wroteLabel(sign string) bool {
 	rows := make(map[string]int)
 	for i, cell := range c.cells {
 		for _, text := range cell {
-			if !c.lists {
-				text = strings.TrimSpace(text)
-			}
 			for label := range strings.SplitSeq(text, sign) {
-				rows[label] += c.rows[i]
+				rows[strings.TrimSpace(label)] += c.rows[i]
 			}
 		}
 	}
