@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"strings"
 	"time"
 
@@ -277,16 +278,23 @@ func (r *run) ask(ctx context.Context, s *asker) error {
 	return err
 }
 
-// settleKnown settles what the operator confirms, and asks nobody.
+// settleKnown settles what the operator confirms and what audits heard, and asks nobody.
 func (r *run) settleKnown(ctx context.Context, s *asker) error {
-	// Half a sweep of an earlier run can't tell a mass removal from a few.
-	if !r.ConfirmRemovals {
+	if !r.ConfirmRemovals && len(r.heard) == 0 {
 		return nil
 	}
 	for _, err := range s.everyPost(ctx) { // for its counts
 		if err != nil {
 			return err
 		}
+	}
+	if !r.ConfirmRemovals {
+		// Half a sweep of an earlier run can't tell a mass removal from a few. An audit asks about every post.
+		maps.DeleteFunc(s.waiting, func(id manifest.PostID, p workspace.Post) bool {
+			_, heard := r.heard[id]
+			return !heard && !p.Unconfirmed
+		})
+		maps.DeleteFunc(s.images, func(_ manifest.Key, t workspace.Trouble) bool { return t.Beside == workspace.Waiting })
 	}
 	return s.settle(ctx)
 }

@@ -106,6 +106,35 @@ func (r *run) suspends(t workspace.Tombstone) bool {
 	return t.Readmitted && r.Policy.Readmits(t.State, t.Reason)
 }
 
+// takeHeard takes over what audits heard of posts: a post that was live is withheld, until a sweep or an offline purge
+// settles what is gone.
+func (r *run) takeHeard(ctx context.Context) (err error) {
+	r.heard, err = state.ReadNote[state.HeardNote](ctx, r.Workspace)
+	if err != nil || len(r.heard) == 0 {
+		return err
+	}
+	var posts, never []workspace.Post
+	for p, err := range r.Workspace.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		h, gone := r.heard.Of(p)
+		if !gone {
+			continue
+		}
+		p.Withheld = !r.stones.Has(p.ID) && !p.LiveAt.IsZero()
+		p.State, p.Reason, p.CheckedAt, p.AbsentAt, p.Subreddit = h.State, h.Reason, h.At, time.Time{}, ""
+		posts = append(posts, p)
+		if !p.Withheld {
+			never = append(never, p)
+		}
+	}
+	if err := r.addTombstones(ctx, never); err != nil {
+		return err
+	}
+	return r.Workspace.SetPosts(ctx, posts)
+}
+
 // findWaiting finds the images whose removal from a live post waits for a confirmation.
 func (s *asker) findWaiting(ctx context.Context) error {
 	for rec, err := range s.Workspace.Records(ctx, workspace.Select{Bare: true, Troubles: policy.ImageRemovals()}) {
@@ -190,7 +219,10 @@ func (s *asker) settle(ctx context.Context) error {
 	if err := s.notePosts(ctx, auditlog.Confirmed, posts); err != nil {
 		return err
 	}
-	return s.erase(ctx, slices.Concat(posts, found), slices.Concat(images, foundImages))
+	if err := s.erase(ctx, slices.Concat(posts, found), slices.Concat(images, foundImages)); err != nil {
+		return err
+	}
+	return state.ClearNote[state.HeardNote](ctx, s.Workspace) // it is settled, too
 }
 
 // sortPosts returns the posts that are withheld whose removal is confirmed and those that this sweep has to decide

@@ -115,6 +115,48 @@ func TestWithheldGoesOffline(t *testing.T) {
 	testkit.Same(t, "rows of the copy", 4, len(s.copied))
 }
 
+// TestHeard: what an audit heard of a post is not handed out, and leaves with the next job, whatever that asks; many at
+// once are withheld.
+func TestHeard(t *testing.T) {
+	for _, c := range []struct{ name, steps, without, kept string }{
+		{"purged offline", "post deleted p03; audit p03; purge offline", "p03", ""},
+		{"purged offline, in two steps", "audit p03; purge offline die=12; purge offline", "p03", ""},
+		{"many", "audit p03 p04 p05; purge offline", "p03 p04 p05", "p03 p04 p05"},
+		{"many, confirmed", "audit p03 p04 p05; purge offline; purge offline confirm", "p03 p04 p05", ""},
+		{"one more than those that wait",
+			"post deleted p03 p04 p05; recheck; post deleted p06; audit p06; purge offline", "p03 p04 p05 p06",
+			"p03 p04 p05 p06"},
+		{"half a sweep beside it", "post deleted p04; recheck stop=1; post deleted p03; audit p03; purge offline",
+			"p03 p04", "p04"},
+		{"read again", "post deleted p03; audit p03; reread", "p03", "p03"},
+		{"rechecked", "post deleted p03; audit p03; recheck", "p03", ""},
+		{"in an outage", "audit p03; post unclear p03; run", "p03", ""},
+		{"live again when a job asks", "audit p03; clock 1h; run; purge offline", "", ""},
+		{"asked since", "post deleted p03; recheck; audit p03; post live p03; purge offline; run", "p03", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, numbered(20)...).do("run; copy c").ok().do(c.steps)
+			s := w.checkSound()
+			var without, kept []string
+			for _, row := range numbered(20) {
+				if _, there := s.rows[row]; !there {
+					without = append(without, row)
+					if s.imageOf(row) {
+						kept = append(kept, row)
+					}
+				}
+			}
+			testkit.Same(t, "rows that are not there", c.without, strings.Join(without, " "))
+			testkit.Same(t, "images of these", c.kept, strings.Join(kept, " "))
+		})
+	}
+	w := newWorld(t, numbered(4)...).do("run; audit p03; copy c").ok()
+	s := w.inspect()
+	testkit.Same(t, "rows that are gone by an audit", 1, s.status.Heard)
+	testkit.Same(t, "rows that were handed out", 0, len(s.copied))
+}
+
 // TestBackOutcomes: what was withheld, or held, and is live again is pending for every job that lets no row in, in
 // outcomes.csv as in the status, until a run has the rows again.
 func TestBackOutcomes(t *testing.T) {

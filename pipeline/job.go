@@ -94,6 +94,7 @@ const (
 // A run is what the stages of one job share.
 type run struct {
 	Config
+	heard   state.HeardNote     // what audits heard since the last sweep
 	stones  state.Holding       // tombstones that hold, the release's among them; the asker alone changes them
 	made    dataset.Provenance  // the OCR engine, tool and Go version that will make the dataset
 	dropped []manifest.Key      // entries whose image this job removed: the same picture was taken down elsewhere
@@ -165,6 +166,9 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 		return fmt.Errorf("take over the release's tombstones: %w", err)
 	}
 	if err := r.holdTombstones(ctx); err != nil {
+		return err
+	}
+	if err := r.takeHeard(ctx); err != nil {
 		return err
 	}
 	// Content of a tombstoned post can be here when the release's list grew or a backup came

@@ -27,6 +27,7 @@ import (
 	"rehydrate/internal/testkit"
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/language"
@@ -138,6 +139,7 @@ func (w *world) publish(ids ...manifest.PostID) {
 //	names WHAT ROW...    the release names the digest of that picture
 //	manifest N           the release has the first N posts, and no others
 //	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), flag, drop
+//	audit ID...          an audit heard that the posts are deleted, and recorded it
 //	copy NAME [FORMAT]   an export, as Parquet if nothing is said
 //	answers              a model answers about every stored image
 //
@@ -246,6 +248,15 @@ func (w *world) change(words []string) bool {
 		if _, stale := errors.AsType[*copies.NotExportable](err); !stale && !errors.Is(err, workspace.ErrNoWorkspace) {
 			testkit.OK(w, err)
 		}
+	case "audit":
+		testkit.OK(w, w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
+			e := auditlog.Event{Kind: auditlog.Audit, Verdict: "fail"}
+			for _, id := range words[1:] {
+				e.Posts = append(e.Posts, auditlog.Post{ID: manifest.PostID(id), State: manifest.StateDeleted,
+					Reason: "author"})
+			}
+			return state.RecordAudit(ctx, ws, w.now, []auditlog.Event{e})
+		}))
 	case "answers":
 		testkit.OK(w, w.inWorkspace(w.Context(), w.answer))
 	default:

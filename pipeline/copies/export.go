@@ -165,9 +165,13 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		res := j.HandedOut(rec)
 		switch {
 		case res.Outcome == state.Candidate:
-		case res.Reason == "not_rechecked", res.Reason == "absent_once":
+		case res.Reason == "not_rechecked":
 			why["are of posts last seen live too long ago"]++
-		case rec.Post.State.Gone() || res.Outcome == manifest.Refused || j.Tombstones.Has(rec.ID):
+		case res.Reason == "absent_once":
+			why["are of posts that Reddit's last answer left out"]++
+		case res.Outcome == manifest.Refused:
+			why["are of posts that the policy does not allow"]++
+		case manifest.PostState(res.Outcome).Gone():
 			why["are of posts that are gone or withheld"]++
 		default:
 			why["would not be in it any more"]++

@@ -76,6 +76,14 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 		{"a tombstone of the release", func(_ *site, c *Config) {
 			c.Tombstones = []manifest.Tombstone{{ID: "few002", State: manifest.StateRemoved, Time: now.Add(-time.Hour)}}
 		}, "1 of its rows are of posts that are gone or withheld"},
+		{"in quarantine", func(s *site, _ *Config) {
+			testkit.OK(t, s.ws.SetPosts(t.Context(), []workspace.Post{{ID: "few001", State: manifest.StateHeld,
+				Reason: "quarantine", CheckedAt: now, LiveAt: now}}))
+		}, "1 of its rows are of posts that the policy does not allow"},
+		{"absent once", func(s *site, _ *Config) {
+			testkit.OK(t, s.ws.SetPosts(t.Context(), []workspace.Post{{ID: "few001", State: manifest.StateLive,
+				CheckedAt: now, LiveAt: now, AbsentAt: now}}))
+		}, "1 of its rows are of posts that Reddit's last answer left out"},
 		{"old", func(_ *site, c *Config) { c.Now = func() time.Time { return now.Add(100 * time.Hour) } },
 			"3 of its rows are of posts last seen live too long ago"},
 		{"another release", func(_ *site, c *Config) { r := *c.Release; r.Digest = "x"; c.Release = &r }, otherVersion},

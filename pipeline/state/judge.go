@@ -34,6 +34,7 @@ type Judge struct {
 	Policy     policy.Policy
 	Tombstones Holding
 	Now        time.Time
+	heard      HeardNote             // of audits since the last job
 	shared     map[manifest.Key]bool // whose image came from too many URLs: the policy takes it for a stand-in
 }
 
@@ -48,6 +49,10 @@ func StoredJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (J
 		return Judge{}, err
 	}
 	j := Judge{Policy: p, Tombstones: stones, Now: now}
+	j.heard, err = ReadNote[HeardNote](ctx, ws)
+	if err != nil {
+		return Judge{}, err
+	}
 	return j, j.findShared(ctx, ws)
 }
 
@@ -168,8 +173,12 @@ func oddity(t workspace.Trouble) string {
 	return what
 }
 
-// HandedOut is Outcome of a row that is to leave the workspace now: one whose post was not seen live lately may not.
+// HandedOut is Outcome of a row that is to leave the workspace now: one whose post was not seen live lately, or is gone
+// by what an audit heard, may not.
 func (j Judge) HandedOut(rec workspace.Record) manifest.Result {
+	if h, gone := j.heard.Of(rec.Post); gone {
+		rec.Post.State, rec.Post.Reason = h.State, h.Reason
+	}
 	rec.Result = nil // as if it were to come in
 	return j.Outcome(rec)
 }

@@ -39,16 +39,17 @@ type Summary struct {
 	Stay             []Count          `json:"not_taken_out,omitempty"` // rows that stay because too many would leave for anything but a removal
 	Hosts            []HostTrouble    `json:"hosts_in_trouble,omitempty"`
 	Masked           Masked           `json:"masked"`
-	MassRemoval      bool             `json:"mass_removal"`       // some are withheld until they are confirmed
-	WithheldSince    *time.Time       `json:"withheld_since"`     // when the first of them was found gone
-	SettleBy         *time.Time       `json:"settle_by"`          // when its content has to be erased at the latest
-	OpenCopies       int              `json:"open_copies"`        // that may hold rows that must go
-	Copies           []CopyReport     `json:"copies,omitempty"`   // all that are not closed, after a run took rows out of them
-	Returned         []TombstoneEntry `json:"returned"`           // tombstones that do not hold: lifted, or suspended by readmit
-	Unverified       int              `json:"unverified"`         // posts that Reddit gave no verdict on in this run
-	OldestAsk        *time.Time       `json:"oldest_ask"`         // when the kept post asked about longest ago was last seen live
-	Stale            bool             `json:"stale"`              // a kept post was last seen live longer ago than the policy allows
-	MassRemovalShare float64          `json:"mass_removal_share"` // of the live posts: above it removals are withheld, or those that wait were
+	MassRemoval      bool             `json:"mass_removal"`         // some are withheld until they are confirmed
+	Heard            int              `json:"heard_gone,omitempty"` // rows of posts that are gone by an audit since the last job
+	WithheldSince    *time.Time       `json:"withheld_since"`       // when the first of them was found gone
+	SettleBy         *time.Time       `json:"settle_by"`            // when its content has to be erased at the latest
+	OpenCopies       int              `json:"open_copies"`          // that may hold rows that must go
+	Copies           []CopyReport     `json:"copies,omitempty"`     // all that are not closed, after a run took rows out of them
+	Returned         []TombstoneEntry `json:"returned"`             // tombstones that do not hold: lifted, or suspended by readmit
+	Unverified       int              `json:"unverified"`           // posts that Reddit gave no verdict on in this run
+	OldestAsk        *time.Time       `json:"oldest_ask"`           // when the kept post asked about longest ago was last seen live
+	Stale            bool             `json:"stale"`                // a kept post was last seen live longer ago than the policy allows
+	MassRemovalShare float64          `json:"mass_removal_share"`   // of the live posts: above it removals are withheld, or those that wait were
 	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
 	Files            []workspace.File `json:"files,omitempty"`
 	Unchanged        bool             `json:"unchanged,omitempty"`    // the dataset was already what it had to be
@@ -158,6 +159,9 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			s.withhold(t.At, t.Beside == workspace.Unconfirmed)
 		}
 		if res.Outcome == manifest.Kept { // only rows that are handed out can be too old
+			if _, gone := j.heard.Of(rec.Post); gone {
+				s.Heard++
+			}
 			if res.Flagged() {
 				s.Flagged++
 			}
