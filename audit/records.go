@@ -27,6 +27,7 @@ type evidence struct {
 	entry bool // the release has it
 	// its content is withheld until a mass removal is confirmed: no finding, but an open obligation
 	waits     bool
+	many      bool                 // likewise, for a confirmation: another answer that it is gone says nothing new
 	digests   bool                 // some are known that recognise an image of it
 	hashes    bool                 // likewise, a changed copy
 	texts     bool                 // likewise, a text
@@ -74,7 +75,8 @@ func (a *audit) decidePost(e *evidence, was past) {
 	if e.live != nil && e.live.State == "" {
 		s.Unanswered = e.live.Reason
 	} else if e.live != nil {
-		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live", false,
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live",
+			e.many && e.live.State.Gone(),
 			moment(a.report.Time)
 		by = "as Reddit says now"
 		if s.State == manifest.StateLive {
@@ -219,7 +221,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		e.Standing = Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: withheld}
 		e.LastLive, e.Checked = moment(p.LiveAt), moment(p.CheckedAt)
 		if p.Withheld && p.State.Gone() {
-			e.waits, a.past[p.ID] = true, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}
+			e.waits, e.many, a.past[p.ID] = true, p.Unconfirmed, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}
 		}
 	}
 	stones, err := ws.Tombstones(ctx)
