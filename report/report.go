@@ -115,7 +115,7 @@ func (d data) Strip() []page.Figure {
 	figures := []page.Figure{
 		{Value: fmt.Sprintf("%d of %d", kept, d.Entries), Label: "kept", Tone: page.Good, Section: "funnel"},
 		{Value: fmt.Sprintf("%d + %d", d.countOf(manifest.FateDeleted), d.countOf(manifest.FateUnavailable)),
-			Label: "removed or deleted + not in Reddit's answers", Section: "funnel"},
+			Label: "deleted + unavailable", Section: "funnel"},
 		{Value: strconv.Itoa(d.countOf(manifest.FateLost, manifest.FateNotAllowed)), Label: "image lost, or not allowed",
 			Section: "funnel"},
 		{Value: strconv.Itoa(d.countOf(manifest.FateFiltered)), Label: "filtered", Section: "funnel"},
