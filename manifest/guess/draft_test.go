@@ -554,8 +554,8 @@ func TestInitSplitsContradict(t *testing.T) {
 func TestNoSets(t *testing.T) {
 	for cell, want := range map[string]string{
 		`["sad","glad","sad"]`: `column "votes" would hold labels, but the value at FILE:1:22 has one label twice`,
-		`["sad",""]`:           `column "votes" has lists of which 2 of 2 different ones cannot be labels: that at FILE:1:22 has an empty label`,
-		`["a|b","c"]`:          `column "votes" has lists of which 2 of 2 different ones cannot be labels: that at FILE:1:22 has a label with "|" in it`,
+		`["sad",""]`:           `column "votes" has lists that cannot be labels: that at FILE:1:22 has an empty label`,
+		`["a|b","c"]`:          `column "votes" has lists that cannot be labels: that at FILE:1:22 has a label with "|" in it`,
 		`"sad|glad|sad"`:       `cells of column "votes" seem to hold several labels, but the value at FILE:1:22 has one label twice: each cell was taken for one label`,
 	} {
 		text := ""

@@ -960,8 +960,7 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		return "it has " + mixed, "has " + mixed
 	case c.lists && c.readLabels(d.separator).firstWhy != "":
 		read := c.readLabels(d.separator)
-		look = fmt.Sprintf("has lists of which %d of %d different ones cannot be labels: that at %s %s", len(read.faults),
-			len(c.cells), c.places[read.faults[0]], read.firstWhy)
+		look = fmt.Sprintf("has lists that cannot be labels: that at %s %s", c.places[read.faults[0]], read.firstWhy)
 		return "it " + look + "; " + keep + " passes it through", look
 	case c.tooManyLabels():
 		many := fmt.Sprintf("%d different values that repeat, and at most %d are taken for labels; %s passes them through", len(c.cells), maxGuessedLabels, keep)
