@@ -52,7 +52,7 @@ func Unfit(ctx context.Context, r *manifest.Release, former func(name string) st
 		case c.forms[formFile] > 0:
 			unfit = append(unfit, fmt.Sprintf("column %s holds names of files", table.Quote(c.name)))
 		case isCategory && c.wroteLabel(sign):
-			unfit = append(unfit, fmt.Sprintf("a label of column %s is a sentence, and one row alone has it: did somebody write it?",
+			unfit = append(unfit, fmt.Sprintf("a label of column %s is a sentence that one row alone has",
 				table.Quote(c.name)))
 		case passed && (c.words() || c.forms[formWords]+c.forms[formAddress] > 0): // a category has the words of its labels
 			unfit = append(unfit, fmt.Sprintf("column %s holds what people wrote, or addresses", table.Quote(c.name)))
