@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/reddit/sweep"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -129,6 +130,7 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 		switch {
 		case h.Found != nil:
 			found++
+			answers[i].Found = s.withoutParent(h.Found)
 			posts[i] = s.found(p, h, now)
 		case h.Absent:
 			posts[i] = s.absent(p, now, h.Second)
@@ -173,6 +175,21 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 	}
 	s.Progress.asked(found)
 	return nil
+}
+
+// withoutParent is an answer about a crosspost of a post that has a tombstone here, by request or of the release: its
+// picture goes as if Reddit said that the parent is gone. Other answers it returns as they are.
+func (s *asker) withoutParent(post *reddit.Post) *reddit.Post {
+	for _, c := range post.Images {
+		if stone, taken := s.stones[c.Parent]; taken && c.Parent != "" {
+			after := *post
+			after.Images = []reddit.Candidate{{Parent: c.Parent, Fault: &policy.Fault{Outcome: manifest.Gone,
+				Reason: policy.CrosspostParent,
+				Detail: "the post this is a crosspost of has a tombstone: " + string(stone.State)}}}
+			return &after
+		}
+	}
+	return post
 }
 
 // found is the post p after an answer that held it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +114,28 @@ func TestWithheldGoesOffline(t *testing.T) {
 	s = w.checkSound()
 	testkit.Same(t, "images", 4, len(s.images))
 	testkit.Same(t, "rows of the copy", 4, len(s.copied))
+}
+
+// TestParentTaken: a crosspost loses its picture with every job that asks when its parent has a tombstone, whether the
+// parent is an entry or not, and never gets it where it had none.
+func TestParentTaken(t *testing.T) {
+	for _, c := range []struct{ name, steps, rows string }{
+		{"purged by request", "purge id=p00", "p01 p04"},
+		{"purged by request offline, and rechecked", "purge offline id=p00; recheck", "p01 p04"},
+		{"one that is no entry", "crosspost zzz p02; purge id=zzz", "p00 p01 p03 p04"},
+		{"a tombstone of the release", "stones removed p00; run", "p01 p04"},
+		{"more of them are withheld", "crosspost p00 p04; purge id=p00", "p01"},
+	} {
+		w := newWorld(t, numbered(5)...).do("crosspost p00 p02 p03; policy flag; run").ok()
+		w.policy.Reddit.MassRemovalShare = .5
+		w.do(c.steps).ok()
+		testkit.Same(t, c.name, c.rows, namesOf(w.checkSound().rows))
+	}
+	w := newWorld(t, numbered(3)...).do("crosspost zzz p02; stones removed zzz; run; run").ok()
+	testkit.Same(t, "rows of what was never fetched", "p00 p01", namesOf(w.checkSound().rows))
+	if slices.ContainsFunc(w.reddit.fetched, func(u string) bool { return strings.Contains(u, "p02") }) {
+		t.Errorf("the picture was asked for: %q", w.reddit.fetched)
+	}
 }
 
 // TestHeard: what an audit heard of a post is not handed out, and leaves with the next job, whatever that asks; many at

@@ -128,6 +128,7 @@ func (w *world) publish(ids ...manifest.PostID) {
 // do does steps, which a semicolon or a line's end separates. What a step is, its first word says:
 //
 //	post WORD ID...      Reddit says of the posts: live, deleted, moderator, copyright, absent, quarantined, unclear
+//	crosspost ID ID...   the posts are crossposts of the first one, whose images they show
 //	image WORD ROW...    and of images of live posts: a key of oddities or ok
 //	serve WHAT ROW...    the host sends there: a picture as drawn takes it, or a key of answers
 //	move WHAT ROW...     Reddit names another place, where the host sends that
@@ -182,6 +183,10 @@ func (w *world) change(words []string) bool {
 	case "post":
 		for _, id := range words[2:] {
 			w.post(id).state = what
+		}
+	case "crosspost":
+		for _, id := range words[2:] {
+			w.post(id).parent = manifest.PostID(what)
 		}
 	case "image":
 		for _, row := range words[2:] {
@@ -490,9 +495,10 @@ type fakeReddit struct {
 
 // A fakePost is one post.
 type fakePost struct {
-	state  string   // as in do
-	images []string // what is odd about each image, "" for nothing
-	moved  []int    // how often each got another place
+	state  string          // as in do
+	parent manifest.PostID // the post that it is a crosspost of, "" for none
+	images []string        // what is odd about each image, "" for nothing
+	moved  []int           // how often each got another place
 }
 
 func (p *fakePost) url(id manifest.PostID, i int) string {
@@ -593,6 +599,7 @@ func (p *fakePost) answer(id manifest.PostID) reddit.Post {
 		if f, ok := oddities[odd]; ok {
 			c = reddit.Candidate{Fault: &f}
 		}
+		c.Parent = p.parent
 		out.Images = append(out.Images, c)
 	}
 	return out

@@ -171,7 +171,7 @@ func (p Post) Image(i int) Candidate {
 		}
 		if g, ok := parseImgurPage(only.URL); ok && g.kind != imgurImage && i >= 0 {
 			g.image = i
-			return Candidate{URL: g.String(), Host: only.Host}
+			return Candidate{URL: g.String(), Host: only.Host, Parent: only.Parent}
 		}
 	}
 	return Candidate{Fault: &policy.Fault{Outcome: manifest.Gone, Reason: "no_such_image",
@@ -183,6 +183,8 @@ type Candidate struct {
 	URL   string        // "" when Fault is set
 	Host  string        // whose queue and budget the download uses, a host of the policy; "" when Fault is set
 	Fault *policy.Fault // nil when URL is set
+	// Parent is the post whose image it is, where the post is a crosspost; "" for its own.
+	Parent manifest.PostID
 }
 
 // A Download is the body of an image that has passed policy.InspectImage, and where it came from.

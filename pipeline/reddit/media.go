@@ -170,10 +170,15 @@ func parentImages(data json.RawMessage, p policy.Policy) []Candidate {
 		return none(manifest.Gone, policy.CrosspostParent, why)
 	}
 	var t mediaFields
-	if json.Unmarshal(data, &t) != nil {
+	var parent struct{ ID manifest.PostID }
+	if json.Unmarshal(data, &t) != nil || json.Unmarshal(data, &parent) != nil {
 		return malformedParent()
 	}
-	return t.images(p)
+	images := t.images(p)
+	for i := range images {
+		images[i].Parent = parent.ID
+	}
+	return images
 }
 
 func malformedParent() []Candidate {

@@ -180,6 +180,22 @@ func TestFindImages(t *testing.T) {
 
 // TestFindImagesUnderAnotherPolicy: a signed query is kept byte for byte where it is needed, but for the entities that
 // stand for its ampersands.
+// TestParent: an image that a crosspost shows names the post that it is of; one of its own names none.
+func TestParent(t *testing.T) {
+	const own, parent = `"url":"https://i.redd.it/abc.png"`, `"crosspost_parent_list":[{"author":"a","id":"1ldm3ke",`
+	for data, want := range map[string]manifest.PostID{
+		own: "",
+		own + "," + parent + `"url":"https://i.redd.it/abc.png"}]`: "1ldm3ke",
+		own + "," + parent + `"is_self":true}]`:                    "",
+		parent + `"url":"https://imgur.com/a/abcdefg"}]`:           "1ldm3ke",
+	} {
+		c := Post{Images: findImages(json.RawMessage("{"+data+"}"), policy.Default())}.Image(0)
+		if c.Parent != want {
+			t.Errorf("%s: of %q, want %q", data, c.Parent, want)
+		}
+	}
+}
+
 func TestFindImagesUnderAnotherPolicy(t *testing.T) {
 	const preview, external, legacy = "preview.redd.it", "external-preview.redd.it", "i.reddituploads.com"
 	for _, tt := range []struct{ only, link, want string }{ // "" as the link
