@@ -49,6 +49,7 @@ type Report struct {
 const (
 	mendRun    = "rehydrate run RELEASE: it fetches or writes it again"
 	mendImage  = "delete the file, then rehydrate run RELEASE: it fetches the image again"
+	mendGone   = "rehydrate recheck RELEASE: its post is gone, so that no run fetches it again"
 	mendState  = "put back state.db from a backup and leave audit/ as it is, then rehydrate run RELEASE; without a backup move state.db away: the run takes the images back and reads them again"
 	mendLog    = "put back audit/ from a backup; if there is none keep it as it is and tell your auditor: a log is not mended"
 	mendLoose  = "rehydrate run RELEASE: it takes the file back if the log says that it was fetched, and removes it if not"
@@ -323,9 +324,18 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 		v.accounted[name] = true
 		v.report.Images++
 		// An erasure removes the file before the row: one that was killed between the two is not damage.
-		if _, there := v.present[name]; !there && (stones.Has(rec.ID) || rec.Post.State.Gone()) && !v.report.Sealed {
+		_, there := v.present[name]
+		gone := stones.Has(rec.ID) || rec.Post.State.Gone()
+		mend := mendImage
+		switch {
+		case gone:
+			mend = mendGone
+		case !there:
+			mend = mendRun
+		}
+		if !there && gone && !v.report.Sealed {
 			v.note("%s is erased, and its row is not yet: the next run or purge goes on", name)
-		} else if v.compare(ctx, workspace.File{Name: name, SHA256: rec.Image.SHA256, Size: rec.Image.Bytes}, mendImage,
+		} else if v.compare(ctx, workspace.File{Name: name, SHA256: rec.Image.SHA256, Size: rec.Image.Bytes}, mend,
 			"the image that was stored", false) {
 			v.report.Files++
 		}

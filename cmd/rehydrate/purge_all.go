@@ -109,7 +109,7 @@ func refuseEnded(ctx context.Context, ws *workspace.Workspace) error {
 		return err
 	}
 	return &problem{code: exitUsage,
-		err: fmt.Errorf("the workspace was ended on %s, and holds nothing", ended.At.Format(time.DateOnly)),
-		hint: "rehydrate purge --all --confirm-removals tries again to reach the copies\n" +
+		err: fmt.Errorf("the workspace was ended on %s", ended.At.Format(time.DateOnly)),
+		hint: "rehydrate purge --all --confirm-removals removes what was put back since, and tries again to reach the copies\n" +
 			"rehydrate run RELEASE starts again"}
 }
