@@ -130,11 +130,7 @@ type Result struct {
 // Flagged reports whether the entry is kept although a filter would have dropped it (flag
 // mode). Its Reason is then the outcome that it would have had.
 func (r Result) Flagged() bool {
-	switch Outcome(r.Reason) {
-	case Duplicate, NotEnglish, Unreadable:
-		return r.Outcome == Kept
-	}
-	return false
+	return r.Outcome == Kept && Outcome(r.Reason).Fate() == FateFiltered
 }
 
 // A Tombstone marks a post that must not come back.

@@ -160,9 +160,11 @@ var steps = []struct {
 	{"it has its image", "no image", manifest.OutcomesOf(manifest.FateLost)},
 	{"nothing is left to retry", "to retry", manifest.OutcomesOf(manifest.FateRetry)},
 	{"it is English or without text", "not English or unreadable",
-		[]manifest.Outcome{manifest.NotEnglish, manifest.Unreadable}},
+		slices.DeleteFunc(manifest.OutcomesOf(manifest.FateFiltered), isDuplicate)},
 	{"it is no near-duplicate: kept", "near-duplicate", []manifest.Outcome{manifest.Duplicate}},
 }
+
+func isDuplicate(o manifest.Outcome) bool { return o == manifest.Duplicate }
 
 // Funnel is the chart of what is left after each step.
 func (d data) Funnel() page.Chart {

@@ -167,6 +167,21 @@ func TestBrowser(t *testing.T) {
 	t.Run("bars", func(t *testing.T) { testBars(t, chromium) })
 }
 
+// TestSteps: every outcome but kept is lost at one step of the funnel, so that its last bar is what was kept.
+func TestSteps(t *testing.T) {
+	lost := map[manifest.Outcome]int{}
+	for _, s := range steps {
+		for _, o := range s.lost {
+			lost[o]++
+		}
+	}
+	for _, o := range manifest.Outcomes() {
+		if want := 1; o != manifest.Kept && lost[o] != want || o == manifest.Kept && lost[o] != 0 {
+			t.Errorf("%s is lost at %d steps, want %d", o, lost[o], want)
+		}
+	}
+}
+
 // TestSays: the numbers of the report, section by section.
 func TestSays(t *testing.T) {
 	page := source(t, dataWith(t, "x"))

@@ -11,7 +11,6 @@ import (
 	"rehydrate/cmd/internal/build"
 	"rehydrate/internal/csvcell"
 	"rehydrate/internal/durable"
-	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -121,22 +120,6 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r state.Re
 		"\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n",
 		csvcell.Shown(name))
 	return nil
-}
-
-// isRehearsal reports whether the posts of the workspace are made up. A rehearsal needs neither approval nor grant.
-func (c *command) isRehearsal(ctx context.Context, rel *manifest.Release) (bool, error) {
-	return reading(ctx, c, func(ws *workspace.Workspace) (bool, error) {
-		b, bound, err := ws.Binding(ctx)
-		rehearsal := b.Release == state.RehearsalOf(rel.Name)
-		switch {
-		case err != nil:
-		case !bound: // made and never run
-			err = workspace.ErrNoWorkspace
-		case b.Release != rel.Name && !rehearsal:
-			err = &workspace.OtherRelease{Have: b.Release, Want: rel.Name}
-		}
-		return rehearsal, err
-	})
 }
 
 func (c *command) planReread(ctx context.Context, config pipeline.Config, force bool) error {

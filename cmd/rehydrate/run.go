@@ -364,3 +364,19 @@ func (c *command) startOCR(ctx context.Context, f ocrFlags, config *pipeline.Con
 	config.OCR = pool
 	return pool, nil
 }
+
+// isRehearsal reports whether the posts of the workspace are made up. A rehearsal needs neither approval nor grant.
+func (c *command) isRehearsal(ctx context.Context, rel *manifest.Release) (bool, error) {
+	return reading(ctx, c, func(ws *workspace.Workspace) (bool, error) {
+		b, bound, err := ws.Binding(ctx)
+		rehearsal := b.Release == state.RehearsalOf(rel.Name)
+		switch {
+		case err != nil:
+		case !bound: // made and never run
+			err = workspace.ErrNoWorkspace
+		case b.Release != rel.Name && !rehearsal:
+			err = &workspace.OtherRelease{Have: b.Release, Want: rel.Name}
+		}
+		return rehearsal, err
+	})
+}

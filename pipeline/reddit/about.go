@@ -75,7 +75,7 @@ func readAbout(e exchange, name string) (manifest.Reason, error) {
 	}
 	forbidden := e.status == http.StatusForbidden
 	switch {
-	case repeatable(e.status, e.header), !forbidden && (e.status != http.StatusNotFound || none != nil):
+	case saysLater(e.status, e.header), !forbidden && (e.status != http.StatusNotFound || none != nil):
 	case none != nil:
 		return policy.CommunityUnknown, blocked(e)
 	case answer.Reason != "":

@@ -93,7 +93,7 @@ func (c *Client) askAPI(ctx context.Context, url string, use func(exchange) erro
 // readListing reads an answer of /api/info other than a 401. Its error is an *Unanswered, or the *Denied of a 403.
 func readListing(e exchange) ([]json.RawMessage, error) {
 	switch {
-	case e.status == http.StatusForbidden && !repeatable(e.status, e.header):
+	case e.status == http.StatusForbidden && !saysLater(e.status, e.header):
 		return nil, blocked(e)
 	case e.status != http.StatusOK:
 		return nil, &Unanswered{status("http_", e.status), ""}

@@ -75,7 +75,7 @@ func (k *call) hint(err error) string {
 	switch s := k.got.status; {
 	case err != nil && !is[*Unanswered](err): // no answer came at all
 		return networkHint
-	case err != nil || !repeatable(s, k.got.header):
+	case err != nil || !saysLater(s, k.got.header):
 		return uselessHint
 	case s >= 500 || s == http.StatusRequestTimeout:
 		return serverHint

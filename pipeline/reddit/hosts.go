@@ -96,7 +96,7 @@ func (k *call) inTrouble(err error) bool {
 		// What is permanent would be the same however long one waits.
 		return !permanent(err) || k.validate != nil && is[*Unanswered](err)
 	}
-	return repeatable(k.got.status, k.got.header) || useless(k.refused) || k.forImage() && turnedAway(k.lane.Host, k.got)
+	return saysLater(k.got.status, k.got.header) || useless(k.refused) || k.forImage() && turnedAway(k.lane.Host, k.got)
 }
 
 // forImage reports whether the call is not of Reddit's API.
@@ -180,7 +180,7 @@ func (k *call) failure(err error) (reason manifest.Reason, detail string, rest t
 	case err != nil:
 		reason, detail = trouble(err)
 		return reason, detail, restFor, waitServer
-	case repeatable(s, k.got.header) && s < 500 && s != http.StatusRequestTimeout:
+	case saysLater(s, k.got.header) && s < 500 && s != http.StatusRequestTimeout:
 		return status("http_", s), "", afterLimit, waitRateLimit
 	}
 	return status("http_", s), "", restFor, waitServer

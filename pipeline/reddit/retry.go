@@ -192,14 +192,14 @@ func (k *call) again(ctx context.Context, _ *http.Response, err error) (bool, er
 	}
 	var asked time.Duration // to be left alone
 	named := false
-	if err == nil && repeatable(k.got.status, k.got.header) {
+	if err == nil && saysLater(k.got.status, k.got.header) {
 		asked, named = polite.RetryAfter(k.got.header, now)
 	}
 	if gone := k.weigh(err, asked); gone != nil {
 		return false, gone
 	}
 	switch {
-	case err != nil && permanent(err), err == nil && !repeatable(k.got.status, k.got.header):
+	case err != nil && permanent(err), err == nil && !saysLater(k.got.status, k.got.header):
 		return false, err
 	}
 	// Each pause is a random part of its longest, so that clients that failed together do not come back together.
@@ -252,8 +252,9 @@ func (k *call) jittered(most time.Duration) time.Duration {
 	return time.Duration(k.c.jitter() * float64(most))
 }
 
-// repeatable reports whether an answer says "again later".
-func repeatable(status int, h http.Header) bool {
+// saysLater reports whether an answer says "again later": it is asked again, and a host that keeps saying so is paused
+// and given up for a while. A status that speaks of one image alone never belongs here.
+func saysLater(status int, h http.Header) bool {
 	if h.Get("Retry-After") != "" { // both seen as rate limits, with this header only
 		return polite.Repeatable(status, http.StatusForbidden, http.StatusRequestURITooLong)
 	}

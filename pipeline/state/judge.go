@@ -198,8 +198,7 @@ func (j Judge) Known(rec workspace.Record) manifest.Result {
 		return res
 	}
 	// What needs the other entries is as the last Decide left it.
-	decided := []manifest.Outcome{manifest.Kept, manifest.Duplicate, manifest.NotEnglish, manifest.Unreadable,
-		manifest.Pending}
+	decided := append(manifest.OutcomesOf(manifest.FateKept, manifest.FateFiltered), manifest.Pending)
 	if rec.Result != nil && slices.Contains(decided, rec.Result.Outcome) {
 		return *rec.Result
 	}
