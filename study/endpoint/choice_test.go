@@ -175,6 +175,8 @@ func TestSpoken(t *testing.T) {
 		{"the final channel", "<|channel|>analysis<|message|>hm<|start|>assistant<|channel|>final<|message|>said",
 			"", "\nsaid", ""},
 		{"words before the final channel", "hm<|channel|>final<|message|>said", "", "said", ""},
+		{"words after a thought, before the final channel", "hm</think>first<|channel|>final<|message|>said",
+			"", "first\nsaid", ""},
 		{"any case", "<THINK>it may be</Think>said", "", "\nsaid", ""},
 		{"the own end of a model", "it may be [over] no [over]said", "[over]", "said", ""},
 		{"the own end is missing", "said", "[over]", "", thinking + `: it has no "[over]"`},
