@@ -1,15 +1,19 @@
 package endpoint_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 
 	"rehydrate/internal/secret"
+	"rehydrate/internal/testkit"
 	"rehydrate/study/endpoint"
 )
 
@@ -159,6 +163,9 @@ func TestVerdicts(t *testing.T) {
 		`{"results":[{"flagged":false}],"messages":[{"role":"user","flagged":true}]}`:           ok,
 		`{"results":[{"flagged":false}],"list":[{"role":"x","flagged":true},{"role":"model"}]}`: ok,
 		`{"results":`: failed,
+		`{"status":"deny","results":[{"flagged":true}]}`:    ok,
+		`{"status":"unsafe","results":[{"flagged":true}]}`:  ok,
+		`{"status":"waiting","results":[{"flagged":true}]}`: failed,
 	} {
 		if r := endpoint.ReadModeration([]byte(body)); r.Outcome != want || (r.Detail == "") != (want == ok) {
 			t.Errorf("%s: %s %q, want %s", body, r.Outcome, r.Detail, want)
@@ -194,5 +201,50 @@ func TestAnswersBeside(t *testing.T) {
 		if r := endpoint.ReadChat([]byte(body)); r.Outcome != test.want || test.want != ok && r.Detail == "" {
 			t.Errorf("%s: %s %q, want %s", test.name, r.Outcome, r.Detail, test.want)
 		}
+	}
+}
+
+// TestSameForm: an object with the one key of the answer is a second answer also where the key is one that stands
+// everywhere; with other keys beside it, it is none.
+func TestSameForm(t *testing.T) {
+	for beside, want := range map[string]endpoint.Outcome{
+		`"x":{"type":"b"}`: failed, `"x":{"type":"a"}`: ok, `"x":{"type":"b","n":1}`: ok, `"x":{"type":null}`: ok,
+		`"x":{"n":1}`: ok, `"x":{}`: ok, `"x":[{"type":"a"},{"type":"b"}]`: failed, `"x":[{"type":"b"},7]`: failed,
+	} {
+		body := `{` + beside + `,"choices":[{"message":{"content":"{\"type\":\"a\"}"}}]}`
+		if r := endpoint.ReadChat([]byte(body)); r.Outcome != want {
+			t.Errorf("%s: %s %q, want %s", beside, r.Outcome, r.Detail, want)
+		}
+	}
+}
+
+// TestUnreachableCause: the error of a server that cannot be asked has its cause, which says why.
+func TestUnreachableCause(t *testing.T) {
+	s := open(t, endpoint.Options{URL: "http://127.0.0.1:1/v1"})
+	s.Dial(func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	})
+	_, err := s.Chat(t.Context(), hello)
+	if !errors.Is(err, syscall.ECONNREFUSED) || stopped(err) != "nobody" || !strings.HasPrefix(err.Error(), "127.0.0.1:1 cannot") {
+		t.Errorf("a refused connection: %v", err)
+	}
+}
+
+// TestUsageParts: the parts of a count, in whichever object they stand, are counted once; a total that is less than its
+// parts says nothing.
+func TestUsageParts(t *testing.T) {
+	for counts, want := range map[string]endpoint.Usage{
+		`"prompt_tokens":10,"prompt_tokens_details":{"text_tokens":4,"image_tokens":6}`:               {Prompt: 10},
+		`"prompt_tokens":10,"prompt_tokens_details":{"text_tokens":5,"audio_tokens":6}`:               {Prompt: 11},
+		`"prompt_tokens":10,"prompt_token_details":{"video_tokens":11}`:                               {Prompt: 21},
+		`"prompt_tokens":10,"prompt_tokens_details":{"odd_tokens":11}`:                                {Prompt: 21},
+		`"prompt_tokens":10,"prompt_tokens_details":{"odd":11},"other_details":{"odd_tokens":11}`:     {Prompt: 10},
+		`"prompt_tokens":10,"completion_tokens":5,"output_tokens_details":{"reasoning_tokens":6}`:     {Prompt: 10, Completion: 11},
+		`"prompt_tokens":1000000001,"completion_tokens":5`:                                            {Completion: 5},
+		`"prompt_tokens":1000000000,"completion_tokens":5`:                                            {Prompt: 1e9, Completion: 5},
+		`"promptTokenCount":10,"candidatesTokenCount":3,"completion_tokens":9,"thoughtsTokenCount":2`: {Prompt: 10, Completion: 9},
+	} {
+		u, _ := endpoint.UsageOf(`{"usage":{` + counts + `}}`)
+		testkit.Same(t, counts, want, u)
 	}
 }
