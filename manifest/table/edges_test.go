@@ -14,13 +14,15 @@ import (
 	"rehydrate/manifest/table/tabletest"
 )
 
-// TestHalves: a text with half of a character cannot be used; the halves are \ud800 to \udfff, and a pair is a character.
+// TestHalves: a text with half of a character cannot be used; the halves are \ud800 to \udfff, and a pair is a
+// character.
 func TestHalves(t *testing.T) {
 	for escaped, want := range map[string]string{
 		`\ud7ff`: "\ud7ff", `\ud800`: "!", `\udbff`: "!", `\udc00`: "!", `\udfff`: "!", `\uDFFF`: "!", `\ue000`: "\ue000",
 		`\ud800\udc00`: "\U00010000", `\udbff\udfff`: "\U0010ffff", `\ude00\ud83d`: "!", `\ud83d\ud83d`: "!",
 		`\ud83d\ude00x`: "😀x", `\ud83d\ude00\ud83d`: "!", `\ud83d\ude00\ud83d\ude00`: "😀😀", `\ud83d\u0041`: "!",
-		`\ud83d\\de00`: "!", `x\ud83d x\ude00`: "!", `\\ud83d`: `\ud83d`, `\\\ud83d`: "!", `\\\\ud83d`: `\\ud83d`, `\u0041\ud83d`: "!",
+		`\ud83d\\de00`: "!", `x\ud83d x\ude00`: "!", `\\ud83d`: `\ud83d`, `\\\ud83d`: "!", `\\\\ud83d`: `\\ud83d`,
+		`\u0041\ud83d`: "!",
 	} {
 		if got := shown(table.JSONCell(`"` + escaped + `"`)); got != want {
 			t.Errorf("%s: %s, want %s", escaped, got, want)
@@ -213,7 +215,8 @@ func TestLimits(t *testing.T) {
 				break
 			}
 		}
-		if !strings.Contains(problems, test.want) || (problems == "") != (test.want == "") || test.rows >= 0 && rows != test.rows {
+		if !strings.Contains(problems, test.want) || (problems == "") != (test.want == "") ||
+			test.rows >= 0 && rows != test.rows {
 			t.Errorf("%s: %d rows, %q, want %d, %q", test.name, rows, problems, test.rows, test.want)
 		}
 	}

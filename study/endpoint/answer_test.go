@@ -139,14 +139,15 @@ func TestKeptAnswer(t *testing.T) {
 			t.Errorf("%s: %s, %q, %v, want %s, %q", test.name, r.Raw, r.Detail, err, test.raw, test.detail)
 		}
 	}
-	r, err := s.Answered(answer(200, `{"model":"`+spelled+`","choices":[{"message":{"content":"my `+spelled+`"}}]}`), false)
+	body := `{"model":"` + spelled + `","choices":[{"message":{"content":"my ` + spelled + `"}}]}`
+	r, err := s.Answered(answer(200, body), false)
 	if err != nil || r.Text != "my [redacted]" || r.Model != "[redacted]" {
 		t.Errorf("the key in the words: %+v, %v", r, err)
 	}
 }
 
-// TestVerdicts: of a moderation, another verdict on the whole contradicts it, and a part that is flagged where the whole
-// is not; a number is a verdict where it is 0 or 1.
+// TestVerdicts: of a moderation, another verdict on the whole contradicts it, and a part that is flagged where the
+// whole is not; a number is a verdict where it is 0 or 1.
 func TestVerdicts(t *testing.T) {
 	for body, want := range map[string]endpoint.Outcome{
 		`{"flagged":0,"results":[{"flagged":true}]}`:                                            failed,
@@ -225,7 +226,8 @@ func TestUnreachableCause(t *testing.T) {
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	})
 	_, err := s.Chat(t.Context(), hello)
-	if !errors.Is(err, syscall.ECONNREFUSED) || stopped(err) != "nobody" || !strings.HasPrefix(err.Error(), "127.0.0.1:1 cannot") {
+	if !errors.Is(err, syscall.ECONNREFUSED) || stopped(err) != "nobody" ||
+		!strings.HasPrefix(err.Error(), "127.0.0.1:1 cannot") {
 		t.Errorf("a refused connection: %v", err)
 	}
 }
@@ -234,15 +236,18 @@ func TestUnreachableCause(t *testing.T) {
 // parts says nothing.
 func TestUsageParts(t *testing.T) {
 	for counts, want := range map[string]endpoint.Usage{
-		`"prompt_tokens":10,"prompt_tokens_details":{"text_tokens":4,"image_tokens":6}`:               {Prompt: 10},
-		`"prompt_tokens":10,"prompt_tokens_details":{"text_tokens":5,"audio_tokens":6}`:               {Prompt: 11},
-		`"prompt_tokens":10,"prompt_token_details":{"video_tokens":11}`:                               {Prompt: 21},
-		`"prompt_tokens":10,"prompt_tokens_details":{"odd_tokens":11}`:                                {Prompt: 21},
-		`"prompt_tokens":10,"prompt_tokens_details":{"odd":11},"other_details":{"odd_tokens":11}`:     {Prompt: 10},
-		`"prompt_tokens":10,"completion_tokens":5,"output_tokens_details":{"reasoning_tokens":6}`:     {Prompt: 10, Completion: 11},
-		`"prompt_tokens":1000000001,"completion_tokens":5`:                                            {Completion: 5},
-		`"prompt_tokens":1000000000,"completion_tokens":5`:                                            {Prompt: 1e9, Completion: 5},
-		`"promptTokenCount":10,"candidatesTokenCount":3,"completion_tokens":9,"thoughtsTokenCount":2`: {Prompt: 10, Completion: 9},
+		`"prompt_tokens":10,"prompt_tokens_details":{"text_tokens":4,"image_tokens":6}`:           {Prompt: 10},
+		`"prompt_tokens":10,"prompt_tokens_details":{"text_tokens":5,"audio_tokens":6}`:           {Prompt: 11},
+		`"prompt_tokens":10,"prompt_token_details":{"video_tokens":11}`:                           {Prompt: 21},
+		`"prompt_tokens":10,"prompt_tokens_details":{"odd_tokens":11}`:                            {Prompt: 21},
+		`"prompt_tokens":10,"prompt_tokens_details":{"odd":11},"other_details":{"odd_tokens":11}`: {Prompt: 10},
+		`"prompt_tokens":10,"completion_tokens":5,"output_tokens_details":{"reasoning_tokens":6}`: {
+			Prompt: 10, Completion: 11},
+		`"prompt_tokens":1000000001,"completion_tokens":5`: {Completion: 5},
+		`"prompt_tokens":1000000000,"completion_tokens":5`: {
+			Prompt: 1e9, Completion: 5},
+		`"promptTokenCount":10,"candidatesTokenCount":3,"completion_tokens":9,"thoughtsTokenCount":2`: {
+			Prompt: 10, Completion: 9},
 	} {
 		u, _ := endpoint.UsageOf(`{"usage":{` + counts + `}}`)
 		testkit.Same(t, counts, want, u)

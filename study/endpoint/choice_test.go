@@ -75,11 +75,13 @@ func TestChoices(t *testing.T) {
 			failed, `"content" in two spellings`},
 
 		{"content that is a number", `{"choices":[{"message":{"content":7}}]}`, failed, "neither text nor parts"},
-		{"a part that is a picture", `{"choices":[{"message":{"content":[{"type":"text","text":"said"},{"type":"image_url"}]}}]}`,
+		{"a part that is a picture",
+			`{"choices":[{"message":{"content":[{"type":"text","text":"said"},{"type":"image_url"}]}}]}`,
 			failed, `the type "image_url", which is not text`},
 		{"a part whose text is none", `{"choices":[{"message":{"content":[{"type":"text","text":7}]}}]}`,
 			failed, `the type "text", which is not text`},
-		{"a part that is a refusal", `{"choices":[{"message":{"content":[{"type":"text","text":"said"},{"type":"refusal"}]}}]}`,
+		{"a part that is a refusal",
+			`{"choices":[{"message":{"content":[{"type":"text","text":"said"},{"type":"refusal"}]}}]}`,
 			refused, "(refusal)"},
 		{"a refusal of a part", `{"choices":[{"message":{"content":[{"type":"text","text":"said","refusal":"no"}]}}]}`,
 			refused, "no"},
@@ -210,8 +212,9 @@ func TestNotAsked(t *testing.T) {
 		chat endpoint.Chat
 		want string
 	}{
-		"a parameter that none is":  {endpoint.Chat{Model: "m", Omit: []string{"n"}}, `no parameter is called "n"`},
-		"a schema that is no JSON":  {endpoint.Chat{Model: "m", Schema: &endpoint.Schema{JSON: []byte("{")}}, "write the request"},
+		"a parameter that none is": {endpoint.Chat{Model: "m", Omit: []string{"n"}}, `no parameter is called "n"`},
+		"a schema that is no JSON": {endpoint.Chat{Model: "m", Schema: &endpoint.Schema{JSON: []byte("{")}},
+			"write the request"},
 		"a model of Ollama's maker": {endpoint.Chat{Model: "x:120b-Cloud"}, "elsewhere"},
 		"its plain tag":             {endpoint.Chat{Model: "x:cloud"}, "elsewhere"},
 	} {

@@ -144,7 +144,8 @@ func TestOpenDictionaries(t *testing.T) {
 		{"one with a name", []string{"mine=" + at("a.dic")}, "mine "},
 		{"two with names", []string{"mine=" + at("a.dic"), at("b.dic")}, "mine liwc "},
 		{"two with one column", []string{at("a.dic"), at("b.dic")},
-			at("a.dic") + " and " + at("b.dic") + " both have liwc.sad: name one of them, as in --dictionary NAME=" + at("b.dic")},
+			at("a.dic") + " and " + at("b.dic") + " both have liwc.sad: name one of them, " +
+				"as in --dictionary NAME=" + at("b.dic")},
 		{"one that is none", []string{at("a.dic"), at("bad.dic")}, "it has no entries"},
 		{"one that is not there", []string{at("c.dic")}, "c.dic"},
 	} {
@@ -208,7 +209,8 @@ func TestReadCascadeLimits(t *testing.T) {
 	if _, err := ReadCascade(iotest.ErrReader(broken), "f.xml"); !errors.Is(err, broken) {
 		t.Errorf("one that breaks: %v", err)
 	}
-	if _, err := ReadDictionary(io.MultiReader(strings.NewReader("%\n"), iotest.ErrReader(broken)), "d.dic"); !errors.Is(err, broken) {
+	half := io.MultiReader(strings.NewReader("%\n"), iotest.ErrReader(broken))
+	if _, err := ReadDictionary(half, "d.dic"); !errors.Is(err, broken) {
 		t.Errorf("a dictionary that breaks: %v", err)
 	}
 }
@@ -341,7 +343,8 @@ func TestThirdRectangle(t *testing.T) {
 	two := read("<_>0 12 24 12 2.</_>").Faces(t.Context(), img, d)
 	testkit.Same(t, "halves of one", two, read("<_>0 12 24 12 1.5</_><_>0 12 24 12 0.5</_>").Faces(t.Context(), img, d))
 	none := read("<_>0 12 24 12 2.</_><_>0 12 24 12 -2.</_>").Faces(t.Context(), img, d)
-	testkit.Same(t, "faces, none without the lower half, and some", [2]bool{false, true}, [2]bool{len(none) > 0, len(two) > 0})
+	testkit.Same(t, "faces, none without the lower half, and some", [2]bool{false, true},
+		[2]bool{len(none) > 0, len(two) > 0})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if found := read("<_>0 12 24 12 2.</_>").Faces(ended, img, d); found != nil {
@@ -384,7 +387,8 @@ func TestDictionaryLines(t *testing.T) {
 		{"wide", "English Word\tAnger\tTrust\tGerman\ntears\t0\t1\tTränen\n", "emolex-wide [anger trust] 1 0"},
 		{"wide, without translations", "English Word\tanger\ntears\t1\n", "emolex-wide [anger] 1 0"},
 		{"wide, a row with a cell too few", "English Word\tanger\tjoy\ntears\t1\nend\t1\t1\n", "emolex-wide [anger joy] 1 1"},
-		{"wide, an emotion after a translation", "English Word\tanger\tGerman\tjoy\ntears\t1\tx\t1\n", "emolex-wide [anger] 1 0"},
+		{"wide, an emotion after a translation",
+			"English Word\tanger\tGerman\tjoy\ntears\t1\tx\t1\n", "emolex-wide [anger] 1 0"},
 	} {
 		d, err := ReadDictionary(strings.NewReader(test.text), "d.txt")
 		got := fmt.Sprint(err)

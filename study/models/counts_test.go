@@ -298,8 +298,10 @@ func TestProse(t *testing.T) {
 		{"twice", one + " so " + one, endpoint.OK, ""},
 		{"two that differ", one + " or " + other, NotJSON, "2 JSON objects"},
 		{"deeper", `{"answer":[{"x":1},` + one + `]}`, endpoint.OK, ""},
-		{"deeper, with another key", `{"answer":[{"severity":"Suicide ideation","x":1}]}`, NotJSON, "the key \"severity\" alone"},
-		{"in an object, with another key", `{"a":{"severity":"Suicide ideation","x":1}}`, NotJSON, "the key \"severity\" alone"},
+		{"deeper, with another key", `{"answer":[{"severity":"Suicide ideation","x":1}]}`, NotJSON,
+			"the key \"severity\" alone"},
+		{"in an object, with another key", `{"a":{"severity":"Suicide ideation","x":1}}`, NotJSON,
+			"the key \"severity\" alone"},
 		{"the key in two spellings", `{"severity":"Suicide ideation","Severity":"x"}`, NotJSON, "several keys"},
 		{"another key alone", `{"x":1}`, NotJSON, `no key "severity"`},
 		{"no object", "It is {unclear}.", NotJSON, "it holds no JSON object"},
@@ -323,7 +325,8 @@ func TestProse(t *testing.T) {
 func TestWriteFails(t *testing.T) {
 	at, full := rows(t, 4), errors.New("no space left")
 	tasks := figsim(t)
-	c := &Classification{Pictures: &Pictures{Store: at.store()}, Tasks: tasks[1:2], Runs: 2, Shots: 1, Warn: func(string) {}}
+	c := &Classification{Pictures: &Pictures{Store: at.store()}, Tasks: tasks[1:2], Runs: 2, Shots: 1,
+		Warn: func(string) {}}
 	m := &Moderation{Pictures: &Pictures{Store: at.store()}, Send: []string{SendImage}}
 	done := &Done{}
 	at.in(t, func(ws *workspace.Workspace) error {

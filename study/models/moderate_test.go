@@ -69,7 +69,8 @@ func TestModeration(t *testing.T) {
 		scores     string
 		report     Report // but for tasks
 	}{
-		{"text and picture", "scores", []string{SendImage, SendText}, []string{flagged, `{"results":[{"flagged":false}]}`}, 3, 0,
+		{"text and picture", "scores", []string{SendImage, SendText}, []string{flagged,
+			`{"results":[{"flagged":false}]}`}, 3, 0,
 			`{"id":"row00","flagged":true,"categories":{"self-harm":true},"scores":{"self-harm":0.5}}` + "\n" +
 				`{"id":"row02","flagged":false}` + "\n" + `{"id":"row04","error":"not_asked"}` + "\n",
 			Report{Rows: 3, In: 6, Estimated: 2, Flagged: new(1), TextOnly: 1, Cost: 6}},
@@ -135,8 +136,8 @@ func TestModeration(t *testing.T) {
 	}
 }
 
-// TestModerationDigest: what decides an answer is part of its question, and a row of which nothing would be sent is left
-// out.
+// TestModerationDigest: what decides an answer is part of its question, and a row of which nothing would be sent is
+// left out.
 func TestModerationDigest(t *testing.T) {
 	row := func(image, text string) workspace.Record {
 		return workspace.Record{Image: &workspace.Image{SHA256: image}, Reading: &workspace.Reading{Text: text}}
