@@ -313,3 +313,19 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// TestListValue: the value on a line of a list is what stands before a comment, without quotes around it.
+func TestListValue(t *testing.T) {
+	for line, want := range map[string]string{
+		`"`: `"`, `""`: "", `" a "`: "a", "a # b": "a", "a\t# b": "a", "a#b": "a#b", ` "a" # b`: "a", "#N/A": "#N/A",
+		`"a`: `"a`, `a"`: `a"`, "# a": "none", "": "none", " \t": "none", " #": "none",
+	} {
+		got, found := table.ListValue([]byte(line))
+		if !found {
+			got = "none"
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
