@@ -36,6 +36,7 @@ type Local struct {
 	mu      sync.Mutex // guards what follows
 	waiting []int
 	running map[int]bool
+	workers int             // that go on to the next shard, also those that have not begun
 	ctx     context.Context // of all processes
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
@@ -50,7 +51,8 @@ func (l *Local) Submit(_ context.Context, shards []int) error {
 		l.running = map[int]bool{}
 		l.ctx, l.cancel = context.WithCancel(context.Background())
 	}
-	for range min(len(shards), l.AtOnce-len(l.running)) {
+	for range min(len(shards), l.AtOnce-l.workers) {
+		l.workers++
 		l.ended.Go(func() { l.work(l.ctx) })
 	}
 	return nil
@@ -62,6 +64,7 @@ func (l *Local) work(ctx context.Context) {
 		l.mu.Lock()
 		delete(l.running, last)
 		if len(l.waiting) == 0 || ctx.Err() != nil {
+			l.workers--
 			l.mu.Unlock()
 			return
 		}
