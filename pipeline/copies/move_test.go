@@ -1,0 +1,120 @@
+package copies
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestMove: a copy that lies elsewhere as it was is on record there, and is purged there; the old record says where it
+// went.
+func TestMove(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	before := s.record("x")
+	from, to := before.Path, filepath.Join(s.dir, "y")
+	testkit.OK(t, os.Rename(from, to))
+	testkit.Same(t, "out of reach", state.CopyOpen, s.purge("x", s.gone("few001")).State)
+	for range 2 { // killed in between, the same call goes on
+		testkit.OK(t, Move(t.Context(), s.ws, from, to, now))
+		old := s.record("x")
+		testkit.Same(t, "the old place", "moved 2026-01-10 to "+to, old.Told)
+		testkit.OK(t, s.ws.SetCopy(t.Context(), before))
+	}
+	moved := s.record("y")
+	testkit.Same(t, "files and rows on record", fmt.Sprint(before.Files, before.Rows, false, ""),
+		fmt.Sprint(moved.Files, moved.Rows, moved.Open, moved.Told))
+	r := s.purge("y", s.gone("few001"))
+	testkit.Same(t, "purged there", fmt.Sprint(state.CopyGood, []string{"few001"}), fmt.Sprint(r.State, r.Purged))
+	testkit.Same(t, "rows that stay", ids[1:], s.holds("y"))
+	log := s.events(auditlog.Copy)
+	testkit.Same(t, "the log", state.SHA256([]byte(to)), log[len(log)-1].Path)
+}
+
+// TestMoveRefuses: what is not the copy that was registered takes no place of it.
+func TestMoveRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		spoil func(s *site, from, to string) error
+		want  error
+	}{
+		{"still there", func(_ *site, from, to string) error { return os.CopyFS(to, os.DirFS(from)) }, ErrCopyThere},
+		{"not there", func(_ *site, from, _ string) error { return os.RemoveAll(from) }, ErrNotCopy},
+		{"a file changed", func(_ *site, from, to string) error {
+			return errors.Join(os.Rename(from, to), os.WriteFile(filepath.Join(to, "README.md"), []byte("x"), 0o600))
+		}, ErrNotCopy},
+		{"not on record", func(s *site, from, to string) error {
+			return errors.Join(os.Rename(from, to), Close(s.Context(), s.ws, from, "destroyed", "n", now))
+		}, ErrNoCopy},
+		{"never finished", func(s *site, from, to string) error {
+			c := s.record("x")
+			c.Files = nil
+			return errors.Join(os.Rename(from, to), s.ws.SetCopy(s.Context(), c))
+		}, ErrNotCopy},
+	} {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		from, to := filepath.Join(s.dir, "x"), filepath.Join(s.dir, "y")
+		testkit.OK(t, test.spoil(s, from, to))
+		before := s.record("x")
+		if err := Move(t.Context(), s.ws, from, to, now); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+		all, err := s.ws.Copies(t.Context())
+		testkit.Same(t, test.name+": on record", []workspace.Copy{before}, all, err)
+	}
+}
+
+// TestGlance: names and sizes tell a copy in order from one that is not, but for a file of the same size.
+func TestGlance(t *testing.T) {
+	const shard = "data/train-00000-of-00001.parquet"
+	for _, test := range []struct {
+		name  string
+		spoil func(at string) error
+		want  string // of a glance; "" for in order
+	}{
+		{"in order", func(string) error { return nil }, ""},
+		{"another size", func(at string) error { return os.WriteFile(at, []byte("x"), 0o600) }, shard + ": somebody changed it"},
+		{"the same size", func(at string) error {
+			body, err := os.ReadFile(at)
+			return errors.Join(err, os.WriteFile(at, []byte(strings.Repeat("x", len(body))), 0o600))
+		}, ""},
+		{"gone", os.Remove, shard + ": it is not there any more"},
+		{"a link", func(at string) error { return errors.Join(os.Remove(at), os.Symlink("README.md", at)) },
+			shard + " is not a regular file"},
+	} {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		testkit.OK(t, test.spoil(filepath.Join(s.dir, "x", shard)))
+		r := find(t, must(Glance(t.Context(), s.ws)), filepath.Join(s.dir, "x"))
+		if (r.State == state.CopyGood) != (test.want == "") || !strings.Contains(r.Told, test.want) {
+			t.Errorf("%s: %+v, want %q", test.name, r, test.want)
+		}
+	}
+}
+
+// TestForeignFilesAreNamed: of files that are not part of a copy three are named, and the others counted.
+func TestForeignFilesAreNamed(t *testing.T) {
+	for n, want := range map[int]string{
+		1: "m1, which is not part of the copy (any more), may hold a row that went: move it out of the copy, or delete it",
+		2: "m1 and m2, which is not part of the copy (any more), may hold rows",
+		3: "m1, m2 and m3, which is not part", 4: "m1, m2, m3 and 1 more, which is not part", 6: "m1, m2, m3 and 3 more, which",
+	} {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		for i := range n {
+			testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "x", fmt.Sprint("m", i+1)), []byte("x"), 0o600))
+		}
+		if r := s.purge("x", s.gone("few001")); !strings.HasPrefix(r.Told, want) {
+			t.Errorf("%d files: %s, want %s", n, r.Told, want)
+		}
+	}
+}
