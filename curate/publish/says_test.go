@@ -46,6 +46,7 @@ func TestDatasheetSays(t *testing.T) {
 		change               func(*Config)
 		want, not            string // of the datasheet
 	}{
+		{"the sections", bare, rows, nil, "\n## Composition\n\n### What do the instances represent?\n", ""},
 		{"who was compared", bare, rows, agreed(nil),
 			"2 annotators were compared (`agreement.json`); A3, who decided where others differed, was left out.\n", "not in the release"},
 		{"numbers to two digits, - for none", bare, rows, agreed(nil), "| tone | 7 | 0.62 | - | nominal | - | 1.00 |", "| mood |"},
@@ -204,6 +205,8 @@ func TestRefusesHalf(t *testing.T) {
 		{"no revocations, though the release names them", with("gone.json", "{}"),
 			func(c *Config) { c.Release.RevocationsPath += "x" }, "gone.jsonx"},
 		{"no policy, though the release had one", two, func(c *Config) { c.Release.PolicyPath = "none.toml" }, "none.toml"},
+		{"no policy, and an agreement", two, func(c *Config) { c.Release.PolicyPath, c.Agreement = "none.toml", compared(nil) },
+			"none.toml"},
 		{"a fault in the annotations", map[string]string{"release.toml": bare, "a.csv": "id,tone\nabc1,q\n"}, nil, `"q"`},
 	} {
 		made, _, err := published(t, test.files, test.change)
