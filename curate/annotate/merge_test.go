@@ -307,3 +307,56 @@ func TestMergeBeside(t *testing.T) {
 	testkit.OK(t, err)
 	testkit.Same(t, "asked, open and left out", [3]int{1, 0, 2}, [3]int{m.Asked, len(m.Open), m.LeftOut})
 }
+
+// TestMergeBatches: an open question says of which batch its entry is, as tables and Argilla exports name it.
+func TestMergeBatches(t *testing.T) {
+	table := func(mood string) string { return "id,batch,mood,tags\naaaa,2," + mood + ",X\n" }
+	argilla := func(mood string) string {
+		return `{"id":"aaaa","metadata":{"batch":"3"},"responses":{"mood":[{"value":"` + mood + `","user_id":"u` + mood +
+			`"}],"tags":[{"value":["X"],"user_id":"u` + mood + `"}]}}`
+	}
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		want  string
+	}{
+		{"tables", map[string]string{"a.csv": table("L"), "b.csv": table("H")}, "2"},
+		{"tables without batches", map[string]string{"a.jsonl": said("aaaa", "L", "X"), "b.jsonl": said("aaaa", "H", "X")}, ""},
+		{"an export and a table", map[string]string{"a.json": "[" + argilla("L") + "]", "b.jsonl": said("aaaa", "H", "X")}, "3"},
+	} {
+		r := newRound(t)
+		r.Decides = labels.Nobody
+		for name, text := range test.files {
+			r.Files = append(r.Files, r.write(name, text))
+		}
+		m, err := Merge(t.Context(), r.Merging)
+		testkit.OK(t, err)
+		if len(m.Open) != 1 || m.Open[0].Batch != test.want || m.Open[0].Category != "mood" {
+			t.Errorf("%s: open are %+v, want batch %q", test.name, m.Open, test.want)
+		}
+	}
+}
+
+// TestMergeManifest: a manifest has the image and the split of each entry where one is not the usual, and no field that
+// no entry has.
+func TestMergeManifest(t *testing.T) {
+	for _, test := range []struct{ name, ids, want string }{
+		{"ids alone", "id\naaaa\n", `{"id":"aaaa","mood":"L","tags":["X"]}`},
+		{"the usual split", "id,split\naaaa,train\n", `{"id":"aaaa","mood":"L","tags":["X"]}`},
+		{"another split", "id,split\naaaa,dev\n", `{"id":"aaaa","split":"dev","mood":"L","tags":["X"]}`},
+		{"a digest", "id,phash\naaaa,00112233445566ff\n", `{"id":"aaaa","mood":"L","tags":["X"],"phash":"00112233445566ff"}`},
+		{"a subreddit", "id,subreddit\naaaa,memes\n", `{"id":"aaaa","subreddit":"memes","mood":"L","tags":["X"]}`},
+	} {
+		r := newRound(t, said("aaaa", "L", "X"), said("aaaa", "L", "X"))
+		r.write("ids.csv", test.ids)
+		var err error
+		r.Release, err = manifest.Open(r.dir, manifest.Options{})
+		testkit.OK(t, err)
+		m, err := Merge(t.Context(), r.Merging)
+		testkit.OK(t, err)
+		name, err := m.Write(t.Context(), filepath.Join(r.dir, "merged.jsonl"))
+		testkit.OK(t, err)
+		body, err := os.ReadFile(name)
+		testkit.Same(t, test.name, test.want+"\n", string(body), err)
+	}
+}
