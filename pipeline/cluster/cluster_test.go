@@ -218,8 +218,9 @@ func TestDropLog(t *testing.T) {
 	testkit.OK(t, os.Mkdir(filepath.Join(ws.Dir(), state.ShardsDir), 0o700))
 	put(t, ws.Dir(), logName(0), "rehydrate: read shard 0 of 3: few003: read images/fe/few003.jpg: input/output error\n")
 	put(t, ws.Dir(), logName(1), "rehydrate: few0031 is another post\n")
+	put(t, ws.Dir(), logName(2), "rehydrate: read shard 2 of 3: few004/1: input/output error\n")
 	put(t, ws.Dir(), planName, "{}")
-	testkit.OK(t, Drop(t.Context(), ws, func(row string) bool { return row == "few003" }))
+	testkit.OK(t, Drop(t.Context(), ws, func(row string) bool { return row == "few003" || row == "few004/1" }))
 	left, err := ws.Files(t.Context(), state.ShardsDir)
 	testkit.Same(t, "what is left", []string{"shards/" + logName(1), PlanFile}, left, err)
 }
@@ -309,4 +310,57 @@ func TestSplitFails(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(ws.Dir(), state.ShardsDir, planName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the plan: %v", err)
 	}
+}
+
+// TestLastWords: of what a failed shard printed the last two lines are told, or that it printed nothing.
+func TestLastWords(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"nothing", "", "it printed nothing"},
+		{"empty lines", "\n \n", "it printed nothing"},
+		{"a line", "no disk\n", "it printed, at the end of shards/log-00000.txt: no disk"},
+		{"three lines", "a\nb\nc", "it printed, at the end of shards/log-00000.txt: b / c"},
+	} {
+		dir, _ := folder(t, 1)
+		put(t, dir, logName(0), test.text)
+		testkit.Same(t, test.name, test.want, lastWords(os.DirFS(dir), 0))
+	}
+	dir, _ := folder(t, 1)
+	testkit.Same(t, "no file", "it printed nothing", lastWords(os.DirFS(dir), 0))
+}
+
+// TestFollowEnds: at the end all images count as done, also those that left their shards, and nothing waits.
+func TestFollowEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, done := folder(t, 1)
+		e := &controller{held: []string{"Priority", "Priority"}, look: func(n int) ([]int, error) {
+			if n == 2 {
+				done(0)
+				put(t, dir, sidecarName(0), strings.Replace(sidecarOf(t, dir), `"read":2`, `"read":1`, 1))
+			}
+			return []int{0}, nil
+		}}
+		var told []string
+		err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second,
+			Progress: func(done, items int, why string) { told = append(told, fmt.Sprint(done, "/", items, " ", why)) },
+			Log:      slog.New(slog.DiscardHandler)})
+		testkit.Same(t, "the progress", []string{"0/2 Priority", "2/2 "}, told, err)
+	})
+}
+
+// TestFollowHalf: shards without their lists are not followed.
+func TestFollowHalf(t *testing.T) {
+	dir, _ := folder(t, 2)
+	testkit.OK(t, os.Remove(filepath.Join(dir, state.ShardsDir, workName(1))))
+	e := &controller{}
+	if err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 1}); !errors.Is(err, fs.ErrNotExist) || e.asked > 0 {
+		t.Errorf("%v, submitted %d times", err, e.asked)
+	}
+}
+
+// sidecarOf is the sidecar of the first shard.
+func sidecarOf(t *testing.T, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, state.ShardsDir, sidecarName(0)))
+	testkit.OK(t, err)
+	return string(text)
 }

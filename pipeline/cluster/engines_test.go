@@ -85,9 +85,6 @@ func TestLocalRuns(t *testing.T) {
 		l := &Local{Command: Command{dir, []string{"sh", "-c", "echo begun >> " + at + "/begun; while ! test -e " + at +
 			"/go; do sleep 0.01; done; echo shard $0", IndexArg}}, AtOnce: atOnce, Grace: time.Second}
 		testkit.OK(t, l.Submit(t.Context(), []int{0, 1}), l.Submit(t.Context(), []int{2, 3}))
-		all, _, err := l.Running(t.Context())
-		slices.Sort(all)
-		testkit.Same(t, "what waits or runs", []int{0, 1, 2, 3}, all, err)
 		begun := func() int {
 			text, _ := os.ReadFile(at + "/begun") // not there before the first
 			return strings.Count(string(text), "begun")
@@ -95,7 +92,10 @@ func TestLocalRuns(t *testing.T) {
 		for begun() < min(atOnce, 4) {
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(20 * time.Millisecond)
+		all, _, err := l.Running(t.Context())
+		slices.Sort(all)
+		testkit.Same(t, "what waits or runs", []int{0, 1, 2, 3}, all, err)
+		time.Sleep(200 * time.Millisecond) // one more would begin in this time
 		testkit.Same(t, "how many run at once", min(atOnce, 4), begun())
 		testkit.OK(t, os.WriteFile(at+"/go", nil, 0o600))
 		for len(all) > 0 {

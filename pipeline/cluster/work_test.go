@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
@@ -238,7 +239,7 @@ func TestWorkFails(t *testing.T) {
 		{"no folder", func(_ *fleet, j *Job) { j.Workspace += "-none" }, "no such file", os.ErrNotExist},
 		{"no list", func(f *fleet, _ *Job) { testkit.OK(f, f.ws.RemoveFile(f.Context(), "shards/"+workName(0))) },
 			"read the work of shard 0: ", os.ErrNotExist},
-		{"a damaged list", func(f *fleet, _ *Job) { put(f.T, f.ws.Dir(), workName(0), "{\n") }, "work-00000.jsonl, line 1", nil},
+		{"a damaged list", func(f *fleet, _ *Job) { put(f.T, f.ws.Dir(), workName(0), "{}\n{\n") }, "work-00000.jsonl, line 2", nil},
 		{"an engine that ends", func(f *fleet, _ *Job) { f.engine.failing = map[int]error{201: errors.New("no worker")} },
 			"read shard 0 of 1: ", nil},
 		{"which entry it was", func(f *fleet, _ *Job) { f.engine.failing = map[int]error{201: errors.New("no worker")} },
@@ -269,6 +270,21 @@ func TestWorkFails(t *testing.T) {
 				t.Errorf("%v is left", left)
 			}
 		})
+	}
+}
+
+// TestWorkUnrecorded: results whose sidecar cannot be written are no success.
+func TestWorkUnrecorded(t *testing.T) {
+	f := newFleet(t, 1)
+	f.split()
+	ctx := context.WithValue(t.Context(), durable.HookKey{}, func(step, name string) error {
+		if step == "rename" && strings.HasSuffix(name, sidecarName(0)) {
+			return errors.New("the disk is full")
+		}
+		return nil
+	})
+	if _, err := Work(ctx, f.job(0)); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
