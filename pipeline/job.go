@@ -292,6 +292,7 @@ func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summar
 	sum.Elapsed, sum.Files, sum.Unchanged = r.Now().Sub(began), r.out.Files, r.out.Unchanged
 	sum.Before, sum.Stay, sum.GuardSpares, sum.Looks = r.out.Before, r.out.Stay, r.out.GuardSpares, r.out.Looks
 	sum.Copies, sum.Hosts, sum.LeftManifest, sum.FilesGone = r.copies, r.hosts, r.out.LeftManifest, r.out.FilesGone
+	sum.Strays = r.out.Strays
 	return sum, err
 }
 

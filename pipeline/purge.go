@@ -94,7 +94,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	}
 	out.Summary, err = state.Status(ctx, c.Workspace, c.Now())
 	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
-	out.Summary.FilesGone, out.Done = r.out.FilesGone, err == nil
+	out.Summary.FilesGone, out.Summary.Strays, out.Done = r.out.FilesGone, r.out.Strays, err == nil
 	return out, errors.Join(failed, err)
 }
 
@@ -278,19 +278,18 @@ func (r *run) report(ctx context.Context, before stock, gone state.GoneSet, out 
 	return nil
 }
 
-// noRowOf fails when a file in the dataset's folder, whoever put it there, has a row that must go.
+// noRowOf fails when a shard of the dataset has a row that must go.
 func (r *run) noRowOf(ctx context.Context, gone state.GoneSet) error {
 	names, err := r.Workspace.Files(ctx, state.DatasetDir)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		hint := "run purge again, and verify"
 		if !state.IsShard(name) {
-			hint = "no run wrote that file: look at it, and move it out of the workspace or delete it"
+			continue // see strays
 		}
 		if err := state.FileLacksRows(ctx, r.Workspace.OpenFile, name, gone); err != nil {
-			return fmt.Errorf("%s: %w: %s", name, err, hint)
+			return fmt.Errorf("%s: %w: run purge again, and verify", name, err)
 		}
 	}
 	return nil

@@ -56,6 +56,10 @@ func (r *run) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.out.Strays, err = r.strays(ctx, erased)
+	if err != nil {
+		return err
+	}
 	if err := cluster.Drop(ctx, r.Workspace, erased.HasRow); err != nil {
 		return err
 	}
@@ -69,6 +73,27 @@ func (r *run) clear(ctx context.Context) error {
 	}
 	r.copies, err = copies.Purge(ctx, r.Workspace, erased)
 	return err
+}
+
+// strays finds what somebody put into the dataset's folder and that has a row which must go. It is not ours to remove.
+func (r *run) strays(ctx context.Context, gone state.GoneSet) (found []string, err error) {
+	names, err := r.Workspace.Files(ctx, state.DatasetDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if state.IsShard(name) {
+			continue
+		}
+		err := state.FileLacksRows(ctx, r.Workspace.OpenFile, name, gone)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if errors.As(err, new(*state.RowThere)) { // what cannot be read need not be of this dataset; the audit names it
+			found = append(found, name+": "+err.Error())
+		}
+	}
+	return found, nil
 }
 
 // noteExportAgain notes the last export again where state.db or the log came from elsewhere: else another one would

@@ -134,7 +134,8 @@ func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline b
 			return exitCode(exitRetry)
 		}
 	}
-	if p.Summary.Unwritten > 0 || p.Summary.Withheld > 0 || p.Summary.Unverified > 0 || len(p.Summary.Stay) > 0 {
+	if p.Summary.Unwritten > 0 || p.Summary.Withheld > 0 || p.Summary.Unverified > 0 ||
+		len(p.Summary.Stay)+len(p.Summary.Strays) > 0 {
 		return exitCode(exitRetry)
 	}
 	return nil

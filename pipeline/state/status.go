@@ -35,7 +35,10 @@ type Summary struct {
 	LeftManifest int `json:"left_manifest,omitempty"`
 	// FilesGone are files of the dataset that were not the recorded ones, had rows that must go, and were removed
 	// whole: the next run writes them again.
-	FilesGone        []string         `json:"files_removed,omitempty"`
+	FilesGone []string `json:"files_removed,omitempty"`
+	// Strays are files in the dataset's folder that no run wrote and that have a row which must go, each with that
+	// row. They are somebody's own, and stay.
+	Strays           []string         `json:"strays_with_rows,omitempty"`
 	Stay             []Count          `json:"not_taken_out,omitempty"` // rows that stay because too many would leave for anything but a removal
 	Hosts            []HostTrouble    `json:"hosts_in_trouble,omitempty"`
 	Masked           Masked           `json:"masked"`
