@@ -178,6 +178,10 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 		return fmt.Errorf("clean up after an earlier run: %w", err)
 	}
 	r.Log.Debug("workspace swept", "swept", swept)
+	if swept.Strays > 0 {
+		r.Log.Warn("files in images/ that no run wrote were removed: a picture that was taken down may lie there under any name",
+			"files", swept.Strays)
+	}
 	entries, _, err := r.Workspace.Counts(ctx)
 	if err != nil {
 		return err

@@ -484,6 +484,7 @@ func (w *Workspace) ErasedImages(ctx context.Context) (all []ErasedImage, err er
 type Swept struct {
 	Temporary int // unfinished files unlinked
 	Orphans   int // image files without a row, unlinked
+	Strays    int // of them those that are named as no image of an entry, so that no run wrote them
 	Lost      int // image rows without their file, or with one of another length, dropped
 	Erased    int // posts that must not stay and still had content, and images that were being dropped: that was finished
 	Replaced  int // images that were being replaced by others: the row is of the file that is there
@@ -631,7 +632,7 @@ func (w *Workspace) compareFiles(ctx context.Context, s *Swept) (a Astray, left 
 	for _, r := range rows {
 		missing[w.ImageName(r.Key, r.format)] = r
 	}
-	a.Images, s.Temporary, s.Orphans = len(rows), 0, 0
+	a.Images, s.Temporary, s.Orphans, s.Strays = len(rows), 0, 0, 0
 	for f, err := range w.Walk(ctx, ".") {
 		if err != nil {
 			return a, nil, err
@@ -646,6 +647,8 @@ func (w *Workspace) compareFiles(ctx context.Context, s *Swept) (a Astray, left 
 			s.Orphans++
 			if loose, ok := w.looseImage(f); ok {
 				a.Loose = append(a.Loose, loose)
+			} else {
+				s.Strays++
 			}
 		case f.Mode.IsRegular() && f.Size == row.bytes:
 			delete(missing, f.Name)

@@ -194,7 +194,7 @@ func TestSweepRepairsWhatAKillLeft(t *testing.T) {
 	}
 	testkit.OK(t, os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z")))
 	got, err := w.Sweep(ctx, nil)
-	testkit.Same(t, "Sweep", Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}, got, err)
+	testkit.Same(t, "Sweep", Swept{Temporary: 3, Orphans: 3, Strays: 1, Lost: 3, Erased: 1}, got, err)
 	testkit.Same(t, "files", []string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock",
 		"state.db"}, files(t, w, "."))
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
