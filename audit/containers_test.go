@@ -443,7 +443,8 @@ func containerCases(t testing.TB, w *world) (purged, published, fresh []hiding) 
 	// An id that is a word, beside a cell that is longer than what a first look reads.
 	for _, size := range []int{800, 80_000} {
 		add(fmt.Sprintf("an id of digits beside a cell of %d bytes", size), "f.csv", row,
-			csvOf(",", []string{"post_id", "data"}, []string{live1, strings.Repeat("ab ", size/3)}, []string{goneDigits, "x"}))
+			csvOf(",", []string{"post_id", "data"}, []string{live1, strings.Repeat("ab ", size/3)},
+				[]string{goneDigits, "x"}))
 	}
 	purged = append(append(purged, pandasCases(jpg)...), numpyCases()...)
 
@@ -486,7 +487,8 @@ func pandasCases(jpg []byte) (cases []hiding) {
 					continue
 				}
 				head := append([]string{""}, strings.Split("image,b,c,d", ",")[:len(row)-1]...)
-				cases = append(cases, hiding{fmt.Sprintf("an image of %d KiB as pandas writes it to %s, %s", size>>10, ext, name),
+				cases = append(cases, hiding{fmt.Sprintf("an image of %d KiB as pandas writes it to %s, %s", size>>10, ext,
+					name),
 					"f." + ext, "image " + goneJPEG, csvOf(sep, head, row, row, row)})
 			}
 		}

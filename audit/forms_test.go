@@ -161,8 +161,8 @@ type namedRow struct {
 // files of the release it is a finding.
 const digits = "gap " + mayBeIDs
 
-// formCases are files in the forms that programs write. They were written by a reader of the design who had not read the
-// audit.
+// formCases are files in the forms that programs write. They were written by a reader of the design who had not read
+// the audit.
 func formCases(t testing.TB, w *world) []hiding {
 	j, p, live := w.images[goneJPEG], w.images[gonePNG], w.images[live1]
 	pic, row, img, pg, like := drawn(1), "row 1bodut", "image 1bodut", "image 1bf0nv", "like 1bodut"
@@ -351,12 +351,14 @@ func formCases(t testing.TB, w *world) []hiding {
 		{"iCCP", img, pngChunk("iCCP", append([]byte("c\x00\x00"), deflated(j)...))},
 		{"raw profile", img, pngChunk("tEXt",
 			[]byte("Raw profile type APP1\x00\nexif\n 99\n"+wrapped(hex.EncodeToString(j), 72)))},
-		{"an icon", like, append([]byte("\x00\x00\x01\x00\x01\x00\x60\x50\x00\x00\x01\x00\x20\x00\xff\xff\x00\x00\x16\x00\x00\x00"),
-			encodePNG(pic)...)},
+		{"an icon", like,
+			append([]byte("\x00\x00\x01\x00\x01\x00\x60\x50\x00\x00\x01\x00\x20\x00\xff\xff\x00\x00\x16\x00\x00\x00"),
+				encodePNG(pic)...)},
 		{"an SVG", img, []byte(`<svg><image href="data:image/jpeg;base64,` + b64(j) + `"/></svg>`)},
 		{"an SVGZ", img, gzipOf([]byte(`<svg><image href='data:image/jpeg;base64,` + b64(j) + `'/></svg>`))},
-		{"a sound with a cover", img, append([]byte("ID3\x03\x00\x00\x00\x00\x20\x00APIC\x00\x00\x20\x00\x00\x00\x00image/jpeg\x00\x03\x00"),
-			j...)},
+		{"a sound with a cover", img,
+			append([]byte("ID3\x03\x00\x00\x00\x00\x20\x00APIC\x00\x00\x20\x00\x00\x00\x00image/jpeg\x00\x03\x00"),
+				j...)},
 	} {
 		add("an image: "+c.name, "i.dat", c.want, c.body)
 	}

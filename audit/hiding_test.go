@@ -52,7 +52,8 @@ func (w *world) finds(t *testing.T, cases []hiding) {
 			testkit.OK(t, os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, c.body, 0o600))
 		}
 		r, knows := w.learns(t, files...)
-		// A row of a removed post teaches what its image is. A case that is found by what another one taught proves nothing.
+		// A row of a removed post teaches what its image is. A case that is found by what another one taught proves
+		// nothing.
 		testkit.Same(t, "what was learnt from the cases", knew, knows)
 		for i, c := range cases {
 			testkit.OK(t, os.RemoveAll(filepath.Join(dir, folder(i))))
@@ -116,7 +117,8 @@ func (c hiding) judge(t *testing.T, place int, findings []Finding, open []Open) 
 	case kind == "gap", kind == "some":
 		owners = append(owners, goneJPEG, gonePNG, goneDigits, goneUnseen)
 	}
-	good := kind == "some" && len(findings)+len(open) > 0 || kind == "none" && (place == 2 || len(findings)+len(open) == 0)
+	good := kind == "some" && len(findings)+len(open) > 0 ||
+		kind == "none" && (place == 2 || len(findings)+len(open) == 0)
 	var out []string
 	for _, f := range findings {
 		out = append(out, fmt.Sprintf("%s %s at %s: %s", f.Kinds, f.ID, f.Where, f.What))

@@ -139,8 +139,8 @@ func (a *audit) knownSince(e *evidence, was past, last manifest.PostState) *time
 	return moment(slices.MinFunc(times, time.Time.Compare))
 }
 
-// told reports whether Reddit has ever said what became of the post: to be asked in an outage tells nothing, nor does one
-// answer that lacked it.
+// told reports whether Reddit has ever said what became of the post: to be asked in an outage tells nothing, nor does
+// one answer that lacked it.
 func (e *evidence) told() bool {
 	return e.State != "" && (e.State != manifest.StateUnknown || e.LastLive != nil)
 }

@@ -95,8 +95,8 @@ func (a *audit) enter(kind PlaceKind, where string) {
 	a.report.Scope.Looked = append(a.report.Scope.Looked, Looked{Where: printable.Line(where), Kind: kind})
 }
 
-// inNamed looks at a file or folder that the auditor named. That there is nothing in it is open: it may be a disk that is
-// not mounted, or a download that broke off.
+// inNamed looks at a file or folder that the auditor named. That there is nothing in it is open: it may be a disk that
+// is not mounted, or a download that broke off.
 func (a *audit) inNamed(ctx context.Context, name string, look func(*source)) error {
 	size, unread := int64(0), true
 	files, err := a.eachBelow(ctx, name, func(s *source) {

@@ -46,7 +46,8 @@ func TestHeadline(t *testing.T) {
 		{"on request", Report{Verdict: Fail, Findings: found, Posts: []*AuditedPost{requested}, Coverage: asked},
 			"1 removed post is still here, in 1 place. " +
 				"According to Reddit's answers in this audit and, for 1 post, the workspace's tombstones."},
-		{"earlier answers", Report{Verdict: Fail, Findings: found, Posts: []*AuditedPost{requested}, Time: at.Add(time.Hour),
+		{"earlier answers", Report{Verdict: Fail, Findings: found, Posts: []*AuditedPost{requested},
+			Time:     at.Add(time.Hour),
 			Coverage: Coverage{Oldest: &at}}, "1 removed post is still here, in 1 place. " +
 			"According to Reddit's answers of 26 November 2026, 18:49 UTC (1 hour ago) and, for 1 post, " +
 			"the workspace's tombstones; later deletions are not known."},
@@ -122,7 +123,8 @@ func TestNothingThere(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "folder", "note.md"), []byte("A note.\n"), 0o600))
 	r := w.audit(t, w.ws, filepath.Join(dir, "folder"), filepath.Join(dir, "found.zip"))
 	testkit.Same(t, "with a note in it", []string{"found.zip"}, openIn(r))
-	if got, want := r.lookedAt(), ": 1 in "+filepath.Join(dir, "folder")+", "+filepath.Join(dir, "found.zip")+", "; !strings.Contains(got, want) {
+	if got, want := r.lookedAt(), ": 1 in "+filepath.Join(dir, "folder")+", "+filepath.Join(dir,
+		"found.zip")+", "; !strings.Contains(got, want) {
 		t.Errorf("looked at %q, want %q in it", got, want)
 	}
 }
@@ -144,12 +146,17 @@ func TestLimits(t *testing.T) {
 		want string // in one of them
 		none bool
 	}{
-		{"no digest at all", Report{Known: Known{MustGo: 6}}, "ask the maintainers to publish digests (rehydrate publish --digests)", false},
-		{"digests of others", Report{Known: Known{MustGo: 6, Published: 43}}, "none of the 43 digests that the release publishes", false},
+		{"no digest at all", Report{Known: Known{MustGo: 6}},
+			"ask the maintainers to publish digests (rehydrate publish --digests)", false},
+		{"digests of others", Report{Known: Known{MustGo: 6, Published: 43}},
+			"none of the 43 digests that the release publishes", false},
 		{"digests of others", Report{Known: Known{MustGo: 6, Published: 43}}, "ask the maintainers", true},
-		{"requests, no tombstones", Report{Coverage: Coverage{Answered: 5}}, "Reddit still shows them, and the release lists none", false},
-		{"requests", Report{Coverage: Coverage{Answered: 5, Published: &until}}, "taken down on request since 26 November 2026", false},
-		{"requests that a workspace knows", Report{Coverage: Coverage{Answered: 5}, Scope: Scope{Workspace: "ws"}}, "on request", true},
+		{"requests, no tombstones", Report{Coverage: Coverage{Answered: 5}},
+			"Reddit still shows them, and the release lists none", false},
+		{"requests", Report{Coverage: Coverage{Answered: 5, Published: &until}},
+			"taken down on request since 26 November 2026", false},
+		{"requests that a workspace knows", Report{Coverage: Coverage{Answered: 5}, Scope: Scope{Workspace: "ws"}},
+			"on request", true},
 		{"names alone", Report{Known: Known{MustGo: 6, Unproved: 5}}, "5 images named after posts that stay", false},
 	} {
 		said := slices.ContainsFunc(tt.r.limits(), func(l string) bool { return strings.Contains(l, tt.want) })
@@ -165,10 +172,12 @@ func TestNamesAlone(t *testing.T) {
 	w, dir := newWorld(t, false, false), t.TempDir()
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, live1+".png"), w.images[gonePNG], 0o600))
 	c := w.config
-	c.Files, c.Tombstones = []string{dir}, []manifest.Tombstone{{ID: gonePNG, State: manifest.StateRemoved, Time: c.Now()}}
+	c.Files, c.Tombstones = []string{dir}, []manifest.Tombstone{{ID: gonePNG, State: manifest.StateRemoved,
+		Time: c.Now()}}
 	r, err := Audit(t.Context(), c)
 	testkit.OK(t, err)
-	if r.Verdict != Pass || r.Known.Unproved != 1 || !strings.Contains(strings.Join(r.Limits, "\n"), "1 image named after") {
+	if r.Verdict != Pass || r.Known.Unproved != 1 ||
+		!strings.Contains(strings.Join(r.Limits, "\n"), "1 image named after") {
 		t.Errorf("%s, %d unproved; limits %q", r.Verdict, r.Known.Unproved, r.Limits)
 	}
 }

@@ -214,7 +214,8 @@ func TestKeepFirstLarge(t *testing.T) {
 				runtime.GOMAXPROCS(procs)
 				got, err := KeepFirst(t.Context(), items, rule)
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
-					t.Errorf("%s, %+v, GOMAXPROCS=%d: error %v; KeepFirst differs from the definition (-want +got):\n%s", name, rule,
+					t.Errorf("%s, %+v, GOMAXPROCS=%d: error %v; KeepFirst differs from the definition (-want +got):\n%s", name,
+						rule,
 						procs, err, diff)
 				}
 			}

@@ -132,9 +132,10 @@ func TestAgreeThree(t *testing.T) {
 	want := Agreement{Annotators: []string{"A1", "A2", "A3", "A4", "A5"}, Deciders: []string{}, Entries: 5,
 		Pairs: []AnnotatorPair{{"A1", "A2", 5, 1, 0}, {"A1", "A3", 4, 2, 0}, {"A2", "A3", 4, 1, 0}, {"A1", "A4", 1, 5, 0},
 			{"A2", "A4", 1, 4, 0}, {"A3", "A4", 1, 3, 0}},
-		Categories: []CategoryAgreement{{Name: "c", Title: "C", Kind: manifest.Single, Entries: 4, PairEntries: 12, Unanswered: 4,
-			Alpha: Alpha{Value: &wantAlpha, Distance: "nominal", Interval: got.Categories[0].Alpha.Interval},
-			Kappa: Kappa{Value: &value, Strength: "slight"}, Observed: &observed}},
+		Categories: []CategoryAgreement{{Name: "c", Title: "C", Kind: manifest.Single, Entries: 4, PairEntries: 12,
+			Unanswered: 4,
+			Alpha:      Alpha{Value: &wantAlpha, Distance: "nominal", Interval: got.Categories[0].Alpha.Interval},
+			Kappa:      Kappa{Value: &value, Strength: "slight"}, Observed: &observed}},
 		Bootstrap: &Bootstrap{2000, 0, .95}}
 	if diff := cmp.Diff(want, got, cmp.Comparer(near)); diff != "" {
 		t.Errorf("agreement (-want +got)\n%s", diff)

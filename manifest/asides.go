@@ -99,7 +99,8 @@ const (
 
 // flags are the columns that say by yes or no that a row is no answer, without what parts the words.
 var flags = map[saying][]string{
-	byFault: {"cancelled", "canceled", "draft", "discarded", "skipped", "failed", "refused", "refusal", "rejected", "reject",
+	byFault: {"cancelled", "canceled", "draft", "discarded", "skipped", "failed", "refused", "refusal", "rejected",
+		"reject",
 		"truncated", "incomplete", "unfinished", "invalid", "timedout", "timeout", "aborted", "expired", "excluded",
 		"ignored", "fallback", "unanswered"},
 	byNoSuccess: {"finished", "submitted", "valid", "validjson", "jsonvalid", "success", "successful", "succeeded",
@@ -177,7 +178,8 @@ var unanswered = []string{"draft", "discard", "pending", "skip", "reject", "igno
 	"toolarge", "notasked", "noanswer", "unanswered"}
 
 // unansweredWords are words of which one says so beside any others, as in parse_error.
-var unansweredWords = []string{"discarded", "skipped", "rejected", "ignored", "excluded", "invalid", "timeout", "failed",
+var unansweredWords = []string{"discarded", "skipped", "rejected", "ignored", "excluded", "invalid", "timeout",
+	"failed",
 	"failure", "error", "errored", "cancelled", "canceled", "aborted", "expired", "refused", "refusal", "truncated",
 	"blocked", "filtered"}
 

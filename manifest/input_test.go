@@ -169,7 +169,8 @@ func TestHostileInputs(t *testing.T) {
 		{"records = \"x.a\"\nmanifest = \"a.json\"",
 			map[string]string{"a.json": `{"x": {"a": [{"id": "abc", "mood": "sad"}]}, "x": {}}`},
 			[]string{`a.json:1:51 the key "x" stands twice`}},
-		{"records = \"x\"\nmanifest = \"a.json\"", map[string]string{"a.json": `{"x": [{"id": "abc", "mood": "sad"}], "y": [`},
+		{"records = \"x\"\nmanifest = \"a.json\"",
+			map[string]string{"a.json": `{"x": [{"id": "abc", "mood": "sad"}], "y": [`},
 			[]string{"a.json:1:45 the file ends inside a value"}},
 		{`manifest = "no*.csv"`, map[string]string{}, []string{`release.toml:1:1 manifest "no*.csv" cannot be opened`}},
 	} {

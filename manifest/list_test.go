@@ -65,7 +65,8 @@ func TestOpenList(t *testing.T) {
 		{"a.txt", "https://i.redd.it/a.jpg\nt1_abc\nhttps://i.redd.it/b.jpg\nt1_abd\n",
 			`a.txt:1:1 "https://i.redd.it/a.jpg" is the ` +
 				`address of an image|a.txt:2:1 "t1_abc" is the id of a comment`},
-		{"a.csv", "id\n1abcde\n#N/A\n\"\"\n#REF!\n", `a.csv:3:1 "#N/A" looks like a missing value|a.csv:4:1 the post id is empty`},
+		{"a.csv", "id\n1abcde\n#N/A\n\"\"\n#REF!\n",
+			`a.csv:3:1 "#N/A" looks like a missing value|a.csv:4:1 the post id is empty`},
 		{"a.txt", "1abcde\n1abcde\n", "a.txt:2:0 post 1abcde, image 0, is already on line 1"},
 		{"a.txt", "id\n", "a.txt:1:0 the manifest has no entries"},
 		{"a.txt", "", "a.txt:1:0 the file is empty"},

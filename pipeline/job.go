@@ -18,8 +18,8 @@
 //   - No row comes in whose post was last seen live longer ago than the policy allows, or before its image was fetched.
 //
 // Resolve, fetch and ocr overlap, joined by bounded channels. Language, dedupe and export follow; they are pure
-// functions of what is stored (state.Judge.Decide), and hold the hashes, words and results of all entries in memory. A job
-// that only asks reads these meanwhile (state.DraftAll).
+// functions of what is stored (state.Judge.Decide), and hold the hashes, words and results of all entries in memory. A
+// job that only asks reads these meanwhile (state.DraftAll).
 package pipeline
 
 import (

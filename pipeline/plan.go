@@ -298,8 +298,8 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	return plan, err
 }
 
-// supposePurge are the rows whose content an offline purge would erase, by the tombstones that would hold then. The plan
-// gets the tombstones that posts of the request have now.
+// supposePurge are the rows whose content an offline purge would erase, by the tombstones that would hold then. The
+// plan gets the tombstones that posts of the request have now.
 func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan) (state.GoneSet, error) {
 	if err := r.suppose(ctx); err != nil {
 		return state.GoneSet{}, err

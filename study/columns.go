@@ -113,6 +113,7 @@ func ofCategory(r *manifest.Release, values []string, a Annotations) (*manifest.
 	case len(fit) > 1:
 		return nil, userfile.Wrong("the columns have labels of %s: name one with --category", strings.Join(fit, ", "))
 	}
-	return nil, userfile.Wrong("no category of the release has all labels of the columns: name the one that is meant with "+
-		"--category (%s)", strings.Join(all, ", "))
+	return nil,
+		userfile.Wrong("no category of the release has all labels of the columns: name the one that is meant with "+
+			"--category (%s)", strings.Join(all, ", "))
 }

@@ -9,7 +9,8 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// TestColumns: annotators who have a column each in one file are compared by the labels of the columns, or of a release.
+// TestColumns: annotators who have a column each in one file are compared by the labels of the columns, or of a
+// release.
 func TestColumns(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -35,8 +36,10 @@ func TestColumns(t *testing.T) {
 		{Annotations{Columns: all[:2]}, 3, "nominal for label"},
 		{Annotations{Columns: all, Release: filepath.Dir(release)}, 3, "ordinal for tone"},
 		{Annotations{Columns: all, Release: filepath.Dir(release), Category: "tone"}, 3, "ordinal for tone"},
-		{Annotations{Columns: all, Release: filepath.Dir(release), Category: "x"}, 0, `no category "x"; it has tone, other`},
-		{Annotations{Columns: all, Release: filepath.Dir(release), Category: "other"}, 0, `"1" is not a label of category other`},
+		{Annotations{Columns: all, Release: filepath.Dir(release), Category: "x"}, 0,
+			`no category "x"; it has tone, other`},
+		{Annotations{Columns: all, Release: filepath.Dir(release), Category: "other"}, 0,
+			`"1" is not a label of category other`},
 		{Annotations{Columns: []string{"A 1", "tome"}}, 0, `it lacks the column "tome"`},
 		{Annotations{Columns: all[:1]}, 0, "--columns needs the columns of two annotators at least"},
 		{Annotations{Columns: all, Category: "tone"}, 0, "--category needs --release"},

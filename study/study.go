@@ -89,8 +89,9 @@ func openGold(ctx context.Context, path, split string) (g gold, err error) {
 	g.split = manifest.SplitNamed(splits, cmp.Or(split, testSplit))
 	switch {
 	case g.split == "" && split == "":
-		return g, userfile.Wrong("the release has the splits %s, and none of them alone is called test: name the one to score "+
-			"with --split, or --split all", strings.Join(splits, ", "))
+		return g,
+			userfile.Wrong("the release has the splits %s, and none of them alone is called test: name the one to score "+
+				"with --split, or --split all", strings.Join(splits, ", "))
 	case g.split == "":
 		return g, userfile.Wrong("--split: the release has no split %q; it has %s", split, strings.Join(splits, ", "))
 	}

@@ -218,10 +218,11 @@ func columnsOf(t *testing.T, made string) map[string]string {
 	check(t, err)
 	var asked []string
 	for _, f := range folders {
-		asked = append(asked, fmt.Sprintf("SELECT %s AS Made, string_agg(column_name || ' ' || column_type, ', ') AS Columns "+
-			"FROM (DESCRIBE SELECT * FROM %s) WHERE column_name NOT IN "+
-			"('id', 'image', 'ocr_text', 'ocr_confidence', 'width', 'height', 'sha256', 'phash')",
-			duckdb.Quote(f.Name()), duckdb.Quote(filepath.Join(made, f.Name(), "*.parquet"))))
+		asked = append(asked,
+			fmt.Sprintf("SELECT %s AS Made, string_agg(column_name || ' ' || column_type, ', ') AS Columns "+
+				"FROM (DESCRIBE SELECT * FROM %s) WHERE column_name NOT IN "+
+				"('id', 'image', 'ocr_text', 'ocr_confidence', 'width', 'height', 'sha256', 'phash')",
+				duckdb.Quote(f.Name()), duckdb.Quote(filepath.Join(made, f.Name(), "*.parquet"))))
 	}
 	var found []struct{ Made, Columns string }
 	duckdb.Query(t, &found, strings.Join(asked, " UNION ALL "))

@@ -61,7 +61,8 @@ func (c *command) leaveFor(
 		if is[*userfile.Fault](err) {
 			// Whoever takes a grant back may take the file away: the duty stays.
 			c.log.Warn("the grant cannot be read, and counts as missing", "error", err)
-			d.permit.grant, d.permit.fault = nil, &policy.GrantFault{Reason: "no_grant", Detail: err.Error(), Hint: noGrantHint}
+			d.permit.grant, d.permit.fault = nil, &policy.GrantFault{Reason: "no_grant", Detail: err.Error(),
+				Hint: noGrantHint}
 			err = nil
 		}
 		if err != nil {

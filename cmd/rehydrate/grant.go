@@ -261,8 +261,8 @@ func (c *command) rememberList(ctx context.Context, p *permit) {
 	}
 }
 
-// remember stores the serial of a revocation list that its maintainers signed, whatever it says of the grant, so that an
-// older list is refused later.
+// remember stores the serial of a revocation list that its maintainers signed, whatever it says of the grant, so that
+// an older list is refused later.
 func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time.Time) error {
 	if p == nil {
 		return nil

@@ -12,7 +12,8 @@ const usualSeed = 1 // of intervals
 
 func (c *command) labelsAgreementCommand() *cobra.Command {
 	var of study.Annotations
-	cmd := newCommand("labels-agreement", takes(1, math.MaxInt, "a FILE for each annotator, one FILE with --columns, or one Argilla export"),
+	cmd := newCommand("labels-agreement", takes(1, math.MaxInt,
+		"a FILE for each annotator, one FILE with --columns, or one Argilla export"),
 		func(cmd *cobra.Command, args []string) error {
 			if err := areThere(args); err != nil {
 				return err

@@ -86,7 +86,8 @@ func (c *command) sayList(config pipeline.Config, f *releaseFlags) {
 		rules = fmt.Sprintf("cautious rules hold (%g requests a minute, Reddit's image hosts alone, nothing filtered "+
 			"out); --policy FILE names others, -v prints these", config.Policy.Reddit.RequestsPerMinute)
 	}
-	fmt.Fprintf(c.stderr, "rehydrate: %s is a list of ids: one split, no labels; %s\n", config.Release.ManifestPath, rules)
+	fmt.Fprintf(c.stderr, "rehydrate: %s is a list of ids: one split, no labels; %s\n", config.Release.ManifestPath,
+		rules)
 	if f.policy == "" && c.verbose {
 		for line := range strings.Lines(string(policy.CautiousTOML())) {
 			fmt.Fprint(c.stderr, strings.TrimRight("    "+line, " \n")+"\n")

@@ -58,7 +58,8 @@ func newOrder(t *testing.T) Order {
 			PixelsSHA256: state.SHA256([]byte("pixels" + key.String()))}
 		if key.ID != "eeee" {
 			testkit.OK(t, ws.StoreImage(ctx, key, body(key), img), ws.SetReadings(ctx, workspace.NewReading{Key: key,
-				Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "THE WHOLE OFFICE", Confidence: 95}}))
+				Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "THE WHOLE OFFICE",
+					Confidence: 95}}))
 		}
 		posts = append(posts, workspace.Post{ID: key.ID, State: manifest.StateLive, CheckedAt: now, LiveAt: now})
 		outcome := manifest.Kept

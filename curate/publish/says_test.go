@@ -48,11 +48,14 @@ func TestDatasheetSays(t *testing.T) {
 	}{
 		{"the sections", bare, rows, nil, "\n## Composition\n\n### What do the instances represent?\n", ""},
 		{"who was compared", bare, rows, agreed(nil),
-			"2 annotators were compared (`agreement.json`); A3, who decided where others differed, was left out.\n", "not in the release"},
-		{"numbers to two digits, - for none", bare, rows, agreed(nil), "| tone | 7 | 0.62 | - | nominal | - | 1.00 |", "| mood |"},
+			"2 annotators were compared (`agreement.json`); A3, who decided where others differed, was left out.\n",
+			"not in the release"},
+		{"numbers to two digits, - for none", bare, rows, agreed(nil), "| tone | 7 | 0.62 | - | nominal | - | 1.00 |",
+			"| mood |"},
 		{"how kappa of two is made", bare, rows, agreed(nil), "kappa is Cohen's.\n", "the mean over the pairs"},
 		{"how kappa of three is made", bare, rows,
-			agreed(func(a *study.Agreement) { a.Annotators = append(a.Annotators, "A4") }), "the mean over the pairs", "Cohen's.\n"},
+			agreed(func(a *study.Agreement) { a.Annotators = append(a.Annotators, "A4") }), "the mean over the pairs",
+			"Cohen's.\n"},
 		{"an entry that is not there", bare, rows, agreed(func(a *study.Agreement) { a.Unknown = 1 }),
 			" 1 entry that they annotated is not in the release", "entries that they"},
 		{"entries that are not there", bare, rows, agreed(func(a *study.Agreement) { a.Unknown = 2 }),
@@ -61,7 +64,8 @@ func TestDatasheetSays(t *testing.T) {
 		{"one label", bare, rows, nil, "**tone** (`tone`, one label):", ""},
 		{"a scale", kind("ordinal"), rows, nil, "(`tone`, one label of a scale):", ""},
 		{"several labels", kind("multi"), rows, nil, "(`tone`, several labels):", ""},
-		{"a name that would end a cell", strings.Replace(bare, "B side", "B | side", 1), rows, nil, `| b | B \| side | 1 |`, ""},
+		{"a name that would end a cell", strings.Replace(bare, "B side", "B | side", 1), rows, nil,
+			`| b | B \| side | 1 |`, ""},
 		{"splits by their entries", bare, rows, nil, "test (2 entries), dev (1 entries).", ""},
 		{"columns", bare, rows, nil, "The columns `id`, `split`, `tone`.", "have digests"},
 		{"digests", bare, "id,tone,phash\nabc1,a,00112233445566ff\nabc2,a,\n", nil, "1 entries have digests", ""},
@@ -205,7 +209,10 @@ func TestRefusesHalf(t *testing.T) {
 		{"no revocations, though the release names them", with("gone.json", "{}"),
 			func(c *Config) { c.Release.RevocationsPath += "x" }, "gone.jsonx"},
 		{"no policy, though the release had one", two, func(c *Config) { c.Release.PolicyPath = "none.toml" }, "none.toml"},
-		{"no policy, and an agreement", two, func(c *Config) { c.Release.PolicyPath, c.Agreement = "none.toml", compared(nil) },
+		{"no policy, and an agreement", two, func(c *Config) {
+			c.Release.PolicyPath, c.Agreement = "none.toml",
+				compared(nil)
+		},
 			"none.toml"},
 		{"a fault in the annotations", map[string]string{"release.toml": bare, "a.csv": "id,tone\nabc1,q\n"}, nil, `"q"`},
 	} {
@@ -282,7 +289,8 @@ func TestExamineShows(t *testing.T) {
 		{"the version", "version = \"two\"\n" + bare, two["a.csv"], nil, "version", "1 1 0"},
 		{"the licence", "license = \"CC0\"\n" + bare, two["a.csv"], nil, "license", "1 1 0"},
 		{"the home page", "homepage = \"https://example.org/\"\n" + bare, two["a.csv"], nil, "homepage", "1 1 0"},
-		{"a citation that names somebody", "citation = \"By Anna Schmidt.\"\n" + bare, two["a.csv"], nil, "citation", "1 1 1"},
+		{"a citation that names somebody", "citation = \"By Anna Schmidt.\"\n" + bare, two["a.csv"], nil, "citation",
+			"1 1 1"},
 		{"signers", bare + signed, two["a.csv"], nil, "names of signers", "1 1 0"},
 		{"no signers", bare, two["a.csv"], nil, "names of signers", ""},
 		{"no agreement", bare, two["a.csv"], nil, "names of batches", ""},
@@ -290,8 +298,10 @@ func TestExamineShows(t *testing.T) {
 		{"more subreddits than are shown", bare, rows, nil, "subreddit", "25 20 0"},
 		{"no answers", bare, two["a.csv"], nil, "answers of the datasheet", ""},
 		{"answers, but for empty ones", bare, two["a.csv"],
-			func(c *Config) { c.Answers = Answers{"uses": {"other": "x", "tasks": "  "}} }, "answers of the datasheet", "1 1 0"},
-		{"more names than are looked at", note, many, func(c *Config) { c.Keep = []string{"note"} }, "column note", "30 30 20"},
+			func(c *Config) { c.Answers = Answers{"uses": {"other": "x", "tasks": "  "}} }, "answers of the datasheet",
+			"1 1 0"},
+		{"more names than are looked at", note, many, func(c *Config) { c.Keep = []string{"note"} }, "column note",
+			"30 30 20"},
 	} {
 		review, err := examined(t, map[string]string{"release.toml": test.settings, "a.csv": test.rows}, test.change)
 		testkit.OK(t, err)

@@ -55,7 +55,8 @@ func newPage(t *testing.T, batches ...int) *page {
 			PixelsSHA256: state.SHA256([]byte("pixels" + key.String())), Format: "png", Width: 300, Height: 300,
 			Bytes: int64(len(body)), PHash: uint64(i) << 40}
 		testkit.OK(t, ws.StoreImage(t.Context(), key, body, img), ws.SetReadings(t.Context(), workspace.NewReading{Key: key,
-			Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "THE TEXT OF " + key.String(), Confidence: 95}}))
+			Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "THE TEXT OF " + key.String(),
+				Confidence: 95}}))
 		results = append(results, manifest.Result{Key: key, Split: "train", Outcome: manifest.Kept})
 	}
 	testkit.OK(t, ws.SetResults(t.Context(), results))
@@ -151,7 +152,8 @@ func shows(s status) string {
 	if s.Post != nil {
 		post = s.Post.ID + " of batch " + s.Post.Batch
 	}
-	return fmt.Sprintf("%s: %d images, %d answered, %d skipped, %d care, %d stale, %d gone, rest %t, undo %t", post, s.Images,
+	return fmt.Sprintf("%s: %d images, %d answered, %d skipped, %d care, %d stale, %d gone, rest %t, undo %t", post,
+		s.Images,
 		s.Answered, s.Skipped, s.Care, s.Stale, s.Gone, s.Rest, s.Undo)
 }
 
@@ -160,7 +162,8 @@ func TestPage(t *testing.T) {
 	p := newPage(t, 1, 3)
 	first := p.order[0]
 	now := p.do("state", "", "")
-	testkit.Same(t, "at first", first+" of batch 1: 4 images, 0 answered, 0 skipped, 0 care, 0 stale, 0 gone, rest false, undo false", shows(now))
+	testkit.Same(t, "at first",
+		first+" of batch 1: 4 images, 0 answered, 0 skipped, 0 care, 0 stale, 0 gone, rest false, undo false", shows(now))
 	testkit.Same(t, "the annotator", "A7", now.Annotator)
 	testkit.Same(t, "what is done", []string{}, now.Done)
 	for i, id := range p.order {
@@ -178,7 +181,8 @@ func TestPage(t *testing.T) {
 			now = p.do("answer", chosen(id, "L", "X"), "")
 		}
 	}
-	testkit.Same(t, "at last", "-: 4 images, 3 answered, 1 skipped, 1 care, 0 stale, 0 gone, rest false, undo true", shows(now))
+	testkit.Same(t, "at last", "-: 4 images, 3 answered, 1 skipped, 1 care, 0 stale, 0 gone, rest false, undo true",
+		shows(now))
 	testkit.Same(t, "what is done", p.order, now.Done)
 	testkit.Same(t, "the summary", Summary{Images: 4, Answered: 3, Skipped: 1, Care: 1}, p.server.Summary())
 	p.open()
@@ -187,7 +191,8 @@ func TestPage(t *testing.T) {
 	p.Batches = []int{1}
 	p.open()
 	now = p.do("state", "", "")
-	testkit.Same(t, "in one batch", "-: 1 images, 1 answered, 0 skipped, 0 care, 0 stale, 0 gone, rest false, undo true", shows(now))
+	testkit.Same(t, "in one batch",
+		"-: 1 images, 1 answered, 0 skipped, 0 care, 0 stale, 0 gone, rest false, undo true", shows(now))
 	testkit.Same(t, "what is done of it", p.order, now.Done)
 	p.do("undo", "", "which is not asked for in these batches")
 	p.do("back", `{"id":"zzzz"}`, "no answer to go back to")
@@ -208,7 +213,8 @@ func TestChange(t *testing.T) {
 	p.do("answer", `{"id":"`+b+`","skip":true,"care":true}`, "")
 	given := map[string][]string{"mood": {"H"}, "tags": {"X", "Y"}}
 	now := p.do("back", `{"id":"`+a+`"}`, "")
-	testkit.Same(t, "gone back", a+" "+fmt.Sprint(given)+" false", fmt.Sprint(now.Post.ID, " ", now.Post.Given, " ", now.Post.Care))
+	testkit.Same(t, "gone back", a+" "+fmt.Sprint(given)+" false",
+		fmt.Sprint(now.Post.ID, " ", now.Post.Given, " ", now.Post.Care))
 	testkit.Same(t, "it stays answered", []string{a, b}, now.Done)
 	now = p.do("answer", chosen(a, "L", "X"), "")
 	testkit.Same(t, "goes on at", p.order[2], now.Post.ID)
@@ -329,7 +335,8 @@ func TestShown(t *testing.T) {
 			if got := shows(now); !strings.HasPrefix(got, "-: ") || !strings.Contains(got, test.want) {
 				t.Errorf("the page shows %s", got)
 			}
-			if code, text, _ := p.ask(http.MethodGet, first.Source, "", nil); code != 404 || strings.Contains(text, "image of") {
+			if code, text, _ := p.ask(http.MethodGet, first.Source, "", nil); code != 404 ||
+				strings.Contains(text, "image of") {
 				t.Errorf("its picture: %d %s", code, text)
 			}
 			p.do("answer", chosen(first.ID, "L", "X"), first.ID+" may not be shown any more: its answer is not kept")

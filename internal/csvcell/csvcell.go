@@ -1,5 +1,5 @@
-// Package csvcell makes cells of CSV files safe to open in a spreadsheet and to print in a terminal. For texts elsewhere
-// see internal/printable.
+// Package csvcell makes cells of CSV files safe to open in a spreadsheet and to print in a terminal. For texts
+// elsewhere see internal/printable.
 package csvcell
 
 import (

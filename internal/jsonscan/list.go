@@ -1,6 +1,7 @@
 // Package jsonscan reads JSON where encoding/json does not do: the records of a list one after the other, however long
 // the list is, with their places (List); the members of an object in their order, with their places (Members); and
-// values that have one meaning, for no object in them has a key twice (Decode). Marshal writes JSON that is not for HTML.
+// values that have one meaning, for no object in them has a key twice (Decode). Marshal writes JSON that is not for
+// HTML.
 package jsonscan
 
 import (
@@ -212,9 +213,9 @@ func (l *List) enter(wanted string) error {
 	}
 }
 
-// finish reads what stands behind the records: the rest of the objects that the path led into, and white space. It gives
-// io.EOF, or an *Error where records there would be lost: under a key of the path that stands twice, or behind the file's
-// one value.
+// finish reads what stands behind the records: the rest of the objects that the path led into, and white space. It
+// gives io.EOF, or an *Error where records there would be lost: under a key of the path that stands twice, or behind
+// the file's one value.
 func (l *List) finish() error {
 	l.state = atEnd
 	for _, key := range slices.Backward(l.path) {

@@ -114,7 +114,10 @@ func haveSameLabels(a, b map[string]int) bool {
 // sortNames sorts the columns of a group by their names. Words that all of the names have (label_, tone_) say nothing.
 func (d *guesser) sortNames(g *labelGroup) {
 	inAll := func(word string) bool {
-		return !slices.ContainsFunc(g.columns, func(c *surveyed) bool { return !slices.Contains(value.Words(c.name), word) })
+		return !slices.ContainsFunc(g.columns, func(c *surveyed) bool {
+			return !slices.Contains(value.Words(c.name),
+				word)
+		})
 	}
 	g.alike = slices.ContainsFunc(value.Words(g.columns[0].name), inAll)
 	for _, c := range g.columns {

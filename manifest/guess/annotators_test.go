@@ -128,7 +128,8 @@ func TestAnnotatorsAreKept(t *testing.T) {
 func TestSurnames(t *testing.T) {
 	for values, want := range map[string]bool{"Novak Okafor Lin": true, "Novak Joy Fear": false, "Anger Joy Fear": false,
 		"novak okafor lin": false, "NSFW SFW": false, "F1 F2 Novak": false} {
-		d, err := initFiles(t, Options{Options: manifest.Options{Known: lexicon}}, file(t, "a.csv", sheet("hidden", values)))
+		d, err := initFiles(t, Options{Options: manifest.Options{Known: lexicon}},
+			file(t, "a.csv", sheet("hidden", values)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -161,7 +161,10 @@ func TestRowsThatGo(t *testing.T) {
 		} else if strings.Contains(test.in, "split") {
 			got = append(got, strings.Join(s.Splits, ","))
 		}
-		look := slices.DeleteFunc(d.Warnings, func(text string) bool { return strings.Contains(text, "--skip-damaged leaves") })
+		look := slices.DeleteFunc(d.Warnings, func(text string) bool {
+			return strings.Contains(text,
+				"--skip-damaged leaves")
+		})
 		if diff := cmp.Diff(test.want, got); diff != "" || strings.Join(look, "\n") != test.look {
 			t.Errorf("%s: look at %q, want %q (-want +got):\n%s", test.name, look, test.look, diff)
 		}

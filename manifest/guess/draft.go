@@ -135,8 +135,8 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	return d, nil
 }
 
-// nameSigners says by what names release.toml calls the signers, who are named by their keys. ssh-keygen names a key after
-// an account and a computer: such a signer gets a number.
+// nameSigners says by what names release.toml calls the signers, who are named by their keys. ssh-keygen names a key
+// after an account and a computer: such a signer gets a number.
 func (d *guesser) nameSigners() {
 	d.Signers = slices.Clone(d.Signers)
 	for i, signer := range d.Signers {
@@ -151,8 +151,8 @@ func (d *guesser) nameSigners() {
 	}
 }
 
-// draw guesses what the columns of a source mean, whose first file is named in messages, by the rows that stay. It gives
-// how many these are.
+// draw guesses what the columns of a source mean, whose first file is named in messages, by the rows that stay. It
+// gives how many these are.
 func (d *guesser) draw(ctx context.Context, source *manifest.Source, file string) (rows int, err error) {
 	rows, err = d.survey(ctx, source, manifest.Without{})
 	if err != nil {
@@ -339,7 +339,8 @@ func splitOf(path string) (split string, several bool) {
 // meaning gives the guesses as the columns and labels of a release of that name.
 func (d *guesser) meaning(name string) manifest.Meaning {
 	m := manifest.Meaning{Schema: manifest.Schema{Name: name, Many: d.Many}, Columns: make(map[string]string),
-		OneHot: make(map[string][]string), Separator: d.separator, Separators: d.separators, Splits: d.splits, Without: d.without()}
+		OneHot: make(map[string][]string), Separator: d.separator, Separators: d.separators, Splits: d.splits,
+		Without: d.without()}
 	for _, guess := range d.guesses {
 		if guess.OneHot != nil {
 			m.OneHot[guess.Name] = guess.OneHot

@@ -466,7 +466,8 @@ func TestDraftWriteFails(t *testing.T) {
 
 // TestSignersNames: no name of a person or computer goes out as that of a signer.
 func TestSignersNames(t *testing.T) {
-	for name, want := range map[string]string{"Data office": "Data office", "anna@laptop": "signer 1", "a.b@uni.edu": "signer 1",
+	for name, want := range map[string]string{"Data office": "Data office", "anna@laptop": "signer 1",
+		"a.b@uni.edu": "signer 1",
 		"Anna Miller": "signer 1", "office_key": "office_key"} {
 		d, err := Files(t.Context(), []string{file(t, "a.csv", "id,mood\nabc,sad\n")},
 			Options{Signers: []manifest.Signer{{Name: name, Key: "ssh-ed25519 AAAAfirst"}}})
@@ -579,7 +580,8 @@ func TestWritten(t *testing.T) {
 	for text, want := range map[string]bool{
 		"anger|joy|fear|disgust|sadness|surprise": false, "anger | joy | fear | disgust | sadness | surprise": false,
 		"anger;joy;fear;disgust;self harm;surprise": false, "anger, joy, fear, disgust, sadness, surprise": false,
-		"I came, and I saw, then I won it": true, "one two three four five six|seven|eight": true, "a b c; d e f g; h": true,
+		"I came, and I saw, then I won it": true, "one two three four five six|seven|eight": true,
+		"a b c; d e f g; h":            true,
 		"the_cat_sits_there_with_hats": true, "one two three four five six": true, "a|b|c\nd e f g h i": true, "a|b": false,
 		"Then, alas, he went home": false, "Well, it was late, and he went home": true,
 	} {
@@ -593,9 +595,11 @@ func TestWritten(t *testing.T) {
 func TestSeparators(t *testing.T) {
 	for _, test := range []struct{ name, rows, want, first string }{
 		{"two signs", "anger;joy,race|age anger,race joy,age", "a multi anger,joy; b multi age,race", "anger|joy,race|age"},
-		{"three signs", `anger;joy,"race,age" anger,race joy,age`, "a multi anger,joy; b multi age,race", "anger|joy,race|age"},
+		{"three signs", `anger;joy,"race,age" anger,race joy,age`, "a multi anger,joy; b multi age,race",
+			"anger|joy,race|age"},
 		{"the usual first", "a|b,c;d a,c b,d", "a multi a,b; b multi c,d", "a|b,c|d"},
-		{"many labels in a cell", "a|b|c|d|e|f|g,x a|b|c|d|e|f|g,y a|c,x", "a multi a,b,c,d,e,f,g; b single x,y", "a|b|c|d|e|f|g,x"},
+		{"many labels in a cell", "a|b|c|d|e|f|g,x a|b|c|d|e|f|g,y a|c,x", "a multi a,b,c,d,e,f,g; b single x,y",
+			"a|b|c|d|e|f|g,x"},
 		{"labels with a sign in them", `a|b,"yes, sure" a,"no, never" b,"yes, sure"`,
 			"a multi a,b; b single no, never,yes, sure", `a|b,"yes, sure"`},
 	} {

@@ -423,9 +423,10 @@ func (c *surveyed) namedLabel() bool { return c.namedAs("label class category") 
 // dates reports whether the column holds seconds since 1970, months or days in digits, by its name: 2021-03. Names of
 // months are labels.
 func (c *surveyed) dates() bool {
-	return c.all(formSeconds) && c.namedTime() || c.namedAs("month date") && !c.all(formNumber) && slices.ContainsFunc(c.values(), func(text string) bool {
-		return strings.ContainsAny(text, value.Digits)
-	})
+	return c.all(formSeconds) && c.namedTime() ||
+		c.namedAs("month date") && !c.all(formNumber) && slices.ContainsFunc(c.values(), func(text string) bool {
+			return strings.ContainsAny(text, value.Digits)
+		})
 }
 
 // digests reports whether all values are digests in hex, which are no labels: where they repeat, they can stand for

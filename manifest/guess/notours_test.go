@@ -43,7 +43,8 @@ func TestNotOurs(t *testing.T) {
 			`a.csv:3:1 column "id" has ids of comments, not of posts, here and in 2 of 3 rows`,
 			"a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
 				"rehydrate init --id COLUMN; --posts-only leaves the rows about comments out"},
-		{"a.csv", "link,mood\n,a\nhttps://x.org/a,b\nhttps://reddit.com/u/x/s/AbD,b\nhttps://reddit.com/u/x/s/AbE,b\n", Options{},
+		{"a.csv", "link,mood\n,a\nhttps://x.org/a,b\nhttps://reddit.com/u/x/s/AbD,b\nhttps://reddit.com/u/x/s/AbE,b\n",
+			Options{},
 			`a.csv:4:1 column "link" has share links of Reddit's (/s/), here and in 2 of 3 rows`, share},
 	} {
 		_, err := initFiles(t, test.o, file(t, test.name, test.in))

@@ -103,7 +103,8 @@ func (d *guesser) takeOneHot(columns []*surveyed) {
 		Why: fmt.Sprintf("%d columns of yes or no, to %s", len(names), table.Quote(names[len(names)-1]))})
 }
 
-// raterForm is a number behind a letter or word for somebody who gives labels: a1, rater2. Labels are counted in capitals.
+// raterForm is a number behind a letter or word for somebody who gives labels: a1, rater2. Labels are counted in
+// capitals.
 var raterForm = regexp.MustCompile(`^([a-z]+)[0-9]+$`)
 
 // raterOf gives that letter or word of what could be a label, and counts those who voted on one label; "" for none.

@@ -46,7 +46,8 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 		return "it is about people"
 	case asksWho(words):
 		return "it asks people who they are"
-	case words[0] == "who", hasInitials(name), namesGiver(words), slices.ContainsFunc(words, isGivenName): // anna, label_anna: a column for each annotator
+	case words[0] == "who", hasInitials(name), namesGiver(words),
+		slices.ContainsFunc(words, isGivenName): // anna, label_anna: a column for each annotator
 		return "it is about people"
 	case words[0] == "author", !c.counts(words) && !c.decides() && (namesPeople(words) || hasPart(name)):
 		return "it is about people"
@@ -57,7 +58,8 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 // hasInitials reports whether a name has the first letters of somebody's names behind a person: coder_LC.
 func hasInitials(name string) bool {
 	for _, found := range initialsBehind.FindAllStringSubmatch(name, -1) {
-		if !peopleWords["abbreviation"][strings.ToLower(found[2])] && peopleWords["person"][person(strings.ToLower(found[1]))] {
+		if !peopleWords["abbreviation"][strings.ToLower(found[2])] &&
+			peopleWords["person"][person(strings.ToLower(found[1]))] {
 			return true
 		}
 	}
@@ -72,14 +74,16 @@ var shortInitials = regexp.MustCompile(`^\p{Lu}{2,3}$`)
 
 // namesGiver reports whether the words say whose a label is: sarahs_label.
 func namesGiver(words []string) bool {
-	return len(words) == 2 && peopleWords["label"][words[1]] && strings.HasSuffix(words[0], "s") && isGivenName(singular(words[0]))
+	return len(words) == 2 && peopleWords["label"][words[1]] && strings.HasSuffix(words[0], "s") &&
+		isGivenName(singular(words[0]))
 }
 
 // checkers says what the values of a column look like that says who checked each row: initials, or words that are
 // written as names and are not all in the dictionary; "" for other columns.
 func (c *surveyed) checkers(known func(word string) bool) string {
 	words := value.Words(c.name)
-	if !slices.ContainsFunc(words, func(word string) bool { return peopleWords["checked"][word] }) || c.flags() || c.ordinary {
+	if !slices.ContainsFunc(words, func(word string) bool { return peopleWords["checked"][word] }) || c.flags() ||
+		c.ordinary {
 		return ""
 	}
 	initials, names, unknown := 0, 0, false

@@ -311,11 +311,12 @@ func isText(text string) bool {
 		!strings.ContainsAny(text, " /") && isSlug(escapedSpace.Replace(text))
 }
 
-// maxWords is how many words a label has at most, by the sign between several, where many short ones stand in a cell. In a
-// sentence commas stand between few words, too.
+// maxWords is how many words a label has at most, by the sign between several, where many short ones stand in a cell.
+// In a sentence commas stand between few words, too.
 var maxWords = map[string]int{"|": textWords - 1, ";": 3, ",": 2}
 
-// isWritten reports whether somebody wrote the text of a cell, which may hold several labels: words are counted in each.
+// isWritten reports whether somebody wrote the text of a cell, which may hold several labels: words are counted in
+// each.
 func isWritten(text string) bool {
 	if !isText(text) || strings.Contains(text, "\n") {
 		return isText(text)
@@ -427,8 +428,8 @@ func (d differences) add(columns []*surveyed) {
 	}
 }
 
-// survey reads all rows but those that are left out, and counts them. What is wrong with a row is for the reading of the
-// draft to say, but for a file that has no other rows.
+// survey reads all rows but those that are left out, and counts them. What is wrong with a row is for the reading of
+// the draft to say, but for a file that has no other rows.
 func survey(ctx context.Context, in *manifest.Rows, o Options, without manifest.Without) (columns []*surveyed,
 	differ differences, rows int, err error) {
 	differ = make(differences)
@@ -690,8 +691,8 @@ func isLiteral(text string) bool {
 	return kind == table.ListLiteral || kind == table.ObjectLiteral
 }
 
-// nearlyLabels says where the column, which is not labels, has a value of the few that keep it from being some, and why; ""
-// where it is of another kind.
+// nearlyLabels says where the column, which is not labels, has a value of the few that keep it from being some, and
+// why; "" where it is of another kind.
 func (c *surveyed) nearlyLabels(signs ...string) (at place, why string) {
 	for _, sign := range signs {
 		read := c.readLabels(sign)

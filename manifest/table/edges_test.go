@@ -139,7 +139,8 @@ func TestLiterals(t *testing.T) {
 		{`[{"a": "b]"}, 1]`, object, ""}, {`[['a], 1]`, none, ""}, {`[(1, 2), 'x']`, object, ""}, {"[nan, 1]", object, ""},
 		{"[NaN]", object, ""}, {"[true false]", list, "true|false"}, {"[1, x]", bare, "1|x"}, {"{1, 2}", bare, "1|2"},
 		{"['a',\n'b']", list, "a|b"}, {"['a']['b']", none, ""}, {`["a" ,"b"]`, list, "a|b"}, {"[b'a']", list, "a"},
-		{`{"a":{"b":1}}`, object, ""}, {`{'a' : None}`, object, ""}, {"[[1]", none, ""}, {"(a)", none, ""}, {"{[}", none, ""},
+		{`{"a":{"b":1}}`, object, ""}, {`{'a' : None}`, object, ""}, {"[[1]", none, ""}, {"(a)", none, ""},
+		{"{[}", none, ""},
 	} {
 		items, kind := table.ParseLiteral(test.text)
 		if kind == object {

@@ -145,7 +145,8 @@ func TestMissing(t *testing.T) {
 
 // TestSheetError: an error of a spreadsheet is told from a comment.
 func TestSheetError(t *testing.T) {
-	for _, text := range []string{"#N/A", "#REF!", "#DIV/0!", "#NAME?", "#NV", "#BEZUG!", "#¡REF!", "#¿NOMBRE?", "#ÜBERLAUF!"} {
+	for _, text := range []string{"#N/A", "#REF!", "#DIV/0!", "#NAME?", "#NV", "#BEZUG!", "#¡REF!", "#¿NOMBRE?",
+		"#ÜBERLAUF!"} {
 		testkit.Same(t, text, true, SheetError(text))
 	}
 	for _, text := range []string{"", "#", "# REF!", "#ids", "#March!", "#####", "N/A", "#1abcde", "#N/A in March"} {
@@ -156,8 +157,9 @@ func TestSheetError(t *testing.T) {
 // TestMayBeCodes: a zero at the end of a number is a part of a code where others have fewer decimals.
 func TestMayBeCodes(t *testing.T) {
 	for text, want := range map[string]bool{
-		"1.1 1.2 1.9 1.10 2.1 2.10": true, "1.1 1.10": true, "2 1.1 1.10": true, "1.10 2.50 10.00": false, "1.0 2.25": false,
-		"1.0 2.0": false, "1.5 2.25 3": false, "0.50 0.5": true, "3 0.90 0.85": false, "1.50e-05 2.00e-03": false,
+		"1.1 1.2 1.9 1.10 2.1 2.10": true, "1.1 1.10": true, "2 1.1 1.10": true, "1.10 2.50 10.00": false,
+		"1.0 2.25": false,
+		"1.0 2.0":  false, "1.5 2.25 3": false, "0.50 0.5": true, "3 0.90 0.85": false, "1.50e-05 2.00e-03": false,
 		"1e5 1.5e5": false, "7": false,
 	} {
 		var s Style

@@ -352,7 +352,8 @@ func TestFollowHalf(t *testing.T) {
 	dir, _ := folder(t, 2)
 	testkit.OK(t, os.Remove(filepath.Join(dir, state.ShardsDir, workName(1))))
 	e := &controller{}
-	if err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 1}); !errors.Is(err, fs.ErrNotExist) || e.asked > 0 {
+	if err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 1}); !errors.Is(err, fs.ErrNotExist) ||
+		e.asked > 0 {
 		t.Errorf("%v, submitted %d times", err, e.asked)
 	}
 }

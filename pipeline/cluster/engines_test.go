@@ -29,13 +29,15 @@ func TestSlurmSubmit(t *testing.T) {
 		{"some at once", []int{0, 1, 2}, 2, nil, "--array=0-2%2 --requeue"},
 		{"one at once", []int{0, 2}, 1, nil, "--array=0,2%1 --requeue"},
 		{"without credentials", []int{0}, 0, nil, "--export=PATH,HOME,LANG,TESSDATA_PREFIX"},
-		{"further arguments", []int{0}, 0, []string{"--time=60", "--mem=2G"}, "%5a.txt --time=60 --mem=2G --job-name=rehydrate-"},
+		{"further arguments", []int{0}, 0, []string{"--time=60", "--mem=2G"},
+			"%5a.txt --time=60 --mem=2G --job-name=rehydrate-"},
 	} {
 		bin := t.TempDir()
 		script := "#!/bin/sh\necho \"$@\" > " + bin + "/said\ncat > " + bin + "/script\n"
 		testkit.OK(t, os.WriteFile(filepath.Join(bin, "sbatch"), []byte(script), 0o700))
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-		s := &Slurm{Command: Command{Workspace: "/data/100%/ws", Args: []string{"rehydrate", "--shard", IndexArg + "/9", "it's $HOME"}},
+		s := &Slurm{Command: Command{Workspace: "/data/100%/ws",
+			Args: []string{"rehydrate", "--shard", IndexArg + "/9", "it's $HOME"}},
 			AtOnce: test.atOnce, Sbatch: test.sbatch}
 		testkit.OK(t, s.Submit(t.Context(), test.shards))
 		said, err := os.ReadFile(bin + "/said")
@@ -46,8 +48,9 @@ func TestSlurmSubmit(t *testing.T) {
 			}
 		}
 		got, err := os.ReadFile(bin + "/script")
-		testkit.Same(t, test.name+": what each task runs", "#!/bin/sh\nexec 'rehydrate' '--shard' ''\"$SLURM_ARRAY_TASK_ID\"'/9' "+
-			`'it'\''s $HOME' --workers "${SLURM_CPUS_PER_TASK:-1}"`+"\n", string(got), err)
+		testkit.Same(t, test.name+": what each task runs",
+			"#!/bin/sh\nexec 'rehydrate' '--shard' ''\"$SLURM_ARRAY_TASK_ID\"'/9' "+
+				`'it'\''s $HOME' --workers "${SLURM_CPUS_PER_TASK:-1}"`+"\n", string(got), err)
 	}
 }
 
@@ -67,7 +70,8 @@ func TestSlurmFails(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) || shards != nil {
 			t.Errorf("%s: %v, %v, want %q", test.name, shards, err, test.want)
 		}
-		for program, err := range map[string]error{"sbatch": s.Submit(t.Context(), []int{0}), "scancel": s.Cancel(t.Context())} {
+		for program, err := range map[string]error{"sbatch": s.Submit(t.Context(), []int{0}),
+			"scancel": s.Cancel(t.Context())} {
 			if fails := strings.Contains(test.script, "exit 1"); (err != nil) != fails ||
 				fails && !strings.Contains(err.Error(), program+": "+test.want) {
 				t.Errorf("%s: %s: %v", test.name, program, err)

@@ -146,7 +146,8 @@ func TestWork(t *testing.T) {
 		counts string // read, current, failed
 	}{
 		{"all of it", func(*fleet) {}, all, "4 0 0"},
-		{"one that this engine read", func(f *fleet) { f.readBefore(posts[2], current, false) }, slices.Delete(slices.Clone(all), 2, 3),
+		{"one that this engine read", func(f *fleet) { f.readBefore(posts[2], current, false) },
+			slices.Delete(slices.Clone(all), 2, 3),
 			"3 1 0"},
 		{"one that another engine read", func(f *fleet) { f.readBefore(posts[2], "other", false) }, all, "4 0 0"},
 		{"one that this engine could not read", func(f *fleet) { f.readBefore(posts[2], current, true) }, all, "4 0 0"},
@@ -239,7 +240,8 @@ func TestWorkFails(t *testing.T) {
 		{"no folder", func(_ *fleet, j *Job) { j.Workspace += "-none" }, "no such file", os.ErrNotExist},
 		{"no list", func(f *fleet, _ *Job) { testkit.OK(f, f.ws.RemoveFile(f.Context(), "shards/"+workName(0))) },
 			"read the work of shard 0: ", os.ErrNotExist},
-		{"a damaged list", func(f *fleet, _ *Job) { put(f.T, f.ws.Dir(), workName(0), "{}\n{\n") }, "work-00000.jsonl, line 2", nil},
+		{"a damaged list", func(f *fleet, _ *Job) { put(f.T, f.ws.Dir(), workName(0), "{}\n{\n") },
+			"work-00000.jsonl, line 2", nil},
 		{"an engine that ends", func(f *fleet, _ *Job) { f.engine.failing = map[int]error{201: errors.New("no worker")} },
 			"read shard 0 of 1: ", nil},
 		{"which entry it was", func(f *fleet, _ *Job) { f.engine.failing = map[int]error{201: errors.New("no worker")} },
@@ -334,9 +336,12 @@ func TestCheckSeveral(t *testing.T) {
 		want   string
 	}{
 		{"two", 2, func(f *fleet) { f.work(0, 1) }, ""},
-		{"one is missing", 2, func(f *fleet) { f.work(0) }, "1 of 2 shards are not done: 1 (no result); for each: rehydrate cluster work --shard I/2"},
-		{"ten are missing", 11, func(f *fleet) { f.work(10) }, "10 of 11 shards are not done: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 (no result)"},
-		{"eleven are missing", 11, func(*fleet) {}, "11 of 11 shards are not done: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (no result)"},
+		{"one is missing", 2, func(f *fleet) { f.work(0) },
+			"1 of 2 shards are not done: 1 (no result); for each: rehydrate cluster work --shard I/2"},
+		{"ten are missing", 11, func(f *fleet) { f.work(10) },
+			"10 of 11 shards are not done: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 (no result)"},
+		{"eleven are missing", 11, func(*fleet) {},
+			"11 of 11 shards are not done: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (no result)"},
 		{"two engines", 2, func(f *fleet) { f.work(0); f.engine.name = "other"; f.work(1) },
 			"shards 0 and 1 were read by different engines (fake; other): read one of them again"},
 		{"two versions", 2, func(f *fleet) {
@@ -381,7 +386,8 @@ func TestDrop(t *testing.T) {
 			"plan.json result-00000.json result-00000.jsonl work-00000.jsonl"},
 		{"one post", []string{"few002"}, nil, []string{"few001: width 200", "few001/1: width 201", "few003: width 203"},
 			"plan.json result-00000.json result-00000.jsonl work-00000.jsonl"},
-		{"one image of a gallery", []string{"few001/1"}, nil, []string{"few001: width 200", "few002: width 202", "few003: width 203"},
+		{"one image of a gallery", []string{"few001/1"}, nil,
+			[]string{"few001: width 200", "few002: width 202", "few003: width 203"},
 			"plan.json result-00000.json result-00000.jsonl work-00000.jsonl"},
 		{"one that left the manifest", nil, func(f *fleet) { f.without("few003") },
 			[]string{"few001: width 200", "few001/1: width 201", "few002: width 202"},

@@ -162,5 +162,6 @@ func areEntries(ctx context.Context, ws *workspace.Workspace, rows map[string]bo
 	if len(unknown) == 0 {
 		return nil
 	}
-	return fmt.Errorf("it has a row of %s, which is no entry of the release", slices.Min(slices.Collect(maps.Keys(unknown))))
+	return fmt.Errorf("it has a row of %s, which is no entry of the release",
+		slices.Min(slices.Collect(maps.Keys(unknown))))
 }

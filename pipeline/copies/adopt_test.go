@@ -70,7 +70,10 @@ func TestAdoptRefuses(t *testing.T) {
 		}, ErrNotCopy, "train-00000-of-00001.parquet: "},
 		"nothing": {func(_ *site, dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) },
 			ErrNotCopy, "it has no row of a dataset"},
-		"no folder": {func(_ *site, dir string) error { return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)) },
+		"no folder": {func(_ *site, dir string) error {
+			return errors.Join(os.RemoveAll(dir),
+				os.WriteFile(dir, nil, 0o600))
+		},
 			ErrNotCopy, "it is not a folder"},
 		"a link": {func(_ *site, dir string) error { return os.Symlink("README.md", filepath.Join(dir, "a.parquet")) },
 			ErrNotCopy, "a.parquet is not a regular file"},
@@ -88,7 +91,8 @@ func TestAdoptRefuses(t *testing.T) {
 		testkit.Same(t, name+": the record", before, s.record("x"))
 	}
 	s := newSite(t)
-	if _, err := Adopt(t.Context(), s.ws, filepath.Join(s.ws.Dir(), state.DatasetDir), "x", now); !errors.Is(err, ErrForeign) {
+	if _, err := Adopt(t.Context(), s.ws, filepath.Join(s.ws.Dir(), state.DatasetDir), "x", now); !errors.Is(err,
+		ErrForeign) {
 		t.Errorf("the workspace's own dataset: %v", err)
 	}
 }

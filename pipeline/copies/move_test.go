@@ -82,7 +82,8 @@ func TestGlance(t *testing.T) {
 		want  string // of a glance; "" for in order
 	}{
 		{"in order", func(string) error { return nil }, ""},
-		{"another size", func(at string) error { return os.WriteFile(at, []byte("x"), 0o600) }, shard + ": somebody changed it"},
+		{"another size", func(at string) error { return os.WriteFile(at, []byte("x"), 0o600) },
+			shard + ": somebody changed it"},
 		{"the same size", func(at string) error {
 			body, err := os.ReadFile(at)
 			return errors.Join(err, os.WriteFile(at, []byte(strings.Repeat("x", len(body))), 0o600))
@@ -106,7 +107,8 @@ func TestForeignFilesAreNamed(t *testing.T) {
 	for n, want := range map[int]string{
 		1: "m1, which is not part of the copy (any more), may hold a row that went: move it out of the copy, or delete it",
 		2: "m1 and m2, which is not part of the copy (any more), may hold rows",
-		3: "m1, m2 and m3, which is not part", 4: "m1, m2, m3 and 1 more, which is not part", 6: "m1, m2, m3 and 3 more, which",
+		3: "m1, m2 and m3, which is not part", 4: "m1, m2, m3 and 1 more, which is not part",
+		6: "m1, m2, m3 and 3 more, which",
 	} {
 		s := newSite(t)
 		s.copy("x", "parquet")

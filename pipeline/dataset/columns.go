@@ -14,8 +14,9 @@ type column struct {
 	DataType string       // Croissant's word for its type
 	feature  scan.Feature // Hugging Face's
 	few      bool         // it has few different values: the one kind that gains from a dictionary
-	long     []string     // the path of a leaf whose pages have no minimum and maximum in their headers: see writerOptions
-	leaves   []leaf       // its columns in the Parquet: two of an image, else one
+	// the path of a leaf whose pages have no minimum and maximum in their headers: see writerOptions
+	long   []string
+	leaves []leaf // its columns in the Parquet: two of an image, else one
 }
 
 // A leaf is one value of a row.

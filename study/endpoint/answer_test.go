@@ -38,7 +38,8 @@ func TestErrorForms(t *testing.T) {
 		want   string // the outcome, or what stops the run
 		detail string // in it
 	}{
-		{"OpenAI's object", answer(400, `{"error":{"message":"bad","type":"t"}}`), "failed", "answers 400 Bad Request: bad"},
+		{"OpenAI's object", answer(400, `{"error":{"message":"bad","type":"t"}}`), "failed",
+			"answers 400 Bad Request: bad"},
 		{"Gemini's list of one", answer(400, `[{"error":{"message":"bad","code":400}}]`), "failed", ": bad"},
 		{"an empty list", answer(400, `[]`), "failed", "answers 400 Bad Request"},
 		{"a bare text", answer(400, `{"error":"bad"}`), "failed", ": bad"},
@@ -56,7 +57,8 @@ func TestErrorForms(t *testing.T) {
 			"refused", "a content policy"},
 		{"an error with status 200 that says nothing", answer(200, `{"error":{"code":7}}`), "failed", "reports an error"},
 		{"a message in place of an answer", answer(200, `{"message":"loading"}`), "failed", "loading"},
-		{"a message beside an answer", answer(200, `{"message":"hello","choices":[{"message":{"content":"x"}}]}`), "ok", ""},
+		{"a message beside an answer", answer(200, `{"message":"hello","choices":[{"message":{"content":"x"}}]}`), "ok",
+			""},
 
 		{"Ollama's long prompt", answer(400, `{"error":"the input exceeds the model's context length"}`), "too_large", ""},
 		{"another long prompt", answer(400, `{"error":"Prompt is too long: 9 > 8"}`), "too_large", "too long"},

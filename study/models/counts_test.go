@@ -107,7 +107,8 @@ func TestLimits(t *testing.T) {
 			"the limit of 1.0000 for this command is passed: 1.2500 is spent, 0.2500 more"},
 		{"the total is passed", Limits{Total: 2}, 2, 0.5, 2.5, "2.5000 is spent by all commands" + next + "2.0000",
 			"the limit of 2.0000 for all commands is passed: 2.5000 is spent, 0.5000 more"},
-		{"the total was passed before", Limits{Total: 2}, 0, 0, 2.5, "2.5000 is spent by all commands" + next + "2.0000", ""},
+		{"the total was passed before", Limits{Total: 2}, 0, 0, 2.5, "2.5000 is spent by all commands" + next + "2.0000",
+			""},
 	} {
 		w := &Work{Limits: test.limits, progress: Progress{Asked: test.asked, Cost: test.cost}, spent: test.spent}
 		testkit.Same(t, test.name+": the limit", test.limit, w.limit())
@@ -276,7 +277,8 @@ func TestPromptFiles(t *testing.T) {
 		if err == nil {
 			got = tasks[0].From
 		}
-		if !strings.Contains(got, test.want) || test.want == "severity.txt" && (err != nil || tasks[0].Prompt != test.text) ||
+		if !strings.Contains(got, test.want) || test.want == "severity.txt" &&
+			(err != nil || tasks[0].Prompt != test.text) ||
 			err != nil && !strings.Contains(got, name) {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}

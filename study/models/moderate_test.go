@@ -97,7 +97,8 @@ func TestModeration(t *testing.T) {
 			Chat:  endpoint.Chat{Model: "m", Dialect: endpoint.VLLM, Decoding: endpoint.Decoding{MaxTokens: 128}}}
 		w.Questions = m.Questions
 		plan, err := w.Plan(t.Context())
-		testkit.Same(t, test.name+": planned", Estimate{Rows: 3, Requests: 3, In: 3 * test.in, Out: 3 * test.out}, plan, err)
+		testkit.Same(t, test.name+": planned", Estimate{Rows: 3, Requests: 3, In: 3 * test.in, Out: 3 * test.out}, plan,
+			err)
 		w.Limits.Requests = len(test.plays)
 		done, err := w.Do(t.Context(), nil)
 		testkit.OK(t, err)
