@@ -333,6 +333,9 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 					Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
 				return
 			}
+			if field == manifest.FieldImage && d.refuseNumbers(c) {
+				continue
+			}
 			c.used = true
 			d.take(columnGuess{Name: field.String(), Column: c.name, Why: "by its name; " + why})
 			if field == manifest.FieldImage && !c.has("0") && !c.empty {
@@ -365,6 +368,17 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 			d.leave(c, "several columns look like "+field.String()+": name one so")
 		}
 	}
+}
+
+// refuseNumbers leaves a column called image out, unless it is one to keep, if it counts the rows of several posts: no
+// gallery's images are counted so.
+func (d *guesser) refuseNumbers(c *surveyed) bool {
+	refused := c.rowNumbers() && len(d.column(d.columnOf("id")).cells) > 1
+	if refused && !c.kept {
+		d.leaveLookAt(c, "it numbers the rows, and not the images of a gallery",
+			"numbers the rows, and was not taken for the number of an image in its gallery")
+	}
+	return refused
 }
 
 // guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and their cells are its

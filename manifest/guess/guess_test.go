@@ -262,6 +262,11 @@ func TestInitTakes(t *testing.T) {
 	for i := range 60 {
 		fmt.Fprintf(&padded, "a%d,%04d,sad\n", i, 7*i)
 	}
+	var running strings.Builder
+	running.WriteString("image,id,mood\n")
+	for i := range 40 {
+		fmt.Fprintf(&running, "%d,a%d,%s\n", i, i/2, []string{"sad", "glad"}[i/2%2])
+	}
 	hash, hash2 := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 	for _, test := range []struct {
 		name, in string
@@ -377,6 +382,20 @@ func TestInitTakes(t *testing.T) {
 			[]string{`column "ups" has numbers whose commas may part thousands, such as "1,500" at `}},
 		{"thousands with decimals", "id,ups,mood\nabc,3.00,sad\nabd,\"1,500.00\",glad\n", Options{}, "id,mood abc,sad",
 			[]string{`not used: "ups": it has numbers whose commas may part thousands, such as "1,500.00" at `}},
+		{"a running number called image", "image,id,mood\n0,abc,sad\n1,abd,glad\n2,abe,glad\n", Options{}, "id,mood abc,sad",
+			[]string{`not used: "image": it numbers the rows`, `column "image" numbers the rows, and was not taken for`}},
+		{"a running number that is kept", "image,id,mood\n0,abc,sad\n1,abd,glad\n2,abe,glad\n", Options{Keep: []string{"image"}},
+			"id,mood,image_given abc,sad,0", []string{"column image_given (integer)"}},
+		{"a running number from 1 on", "image,id,mood\n1,abc,sad\n2,abd,glad\n3,abe,glad\n", Options{}, "id,mood abc,sad",
+			[]string{`column "image" numbers the rows, and was not taken for`}},
+		{"a running number beside ids that repeat", running.String(), Options{Many: true}, "id,mood a0,sad",
+			[]string{`column "image" numbers the rows, and was not taken for`}},
+		{"a running number beside the images", "image,image_index,id,mood\n0,0,abc,sad\n1,0,abd,glad\n2,1,abd,glad\n", Options{},
+			"id,image,mood abc,0,sad", []string{`image is column "image_index": by its name`}},
+		{"the images of a gallery", "image,id,mood\n0,abc,sad\n1,abc,glad\n2,abc,glad\n", Options{}, "id,image,mood abc,0,sad",
+			[]string{`image is column "image": by its name`}},
+		{"images of two galleries", "image,id,mood\n1,abc,sad\n2,abc,glad\n1,abd,glad\n", Options{}, "id,image,mood abc,1,sad",
+			[]string{`the image column "image" never is 0`}},
 		{"images from 1 on", "id,mood\nabc/1,sad\nabc/2,glad\n", Options{}, "id,image,mood abc,1,sad",
 			[]string{`the images in the ids of column "id" never are 0: images are counted from 0 here`}},
 		{"images from 0 on", "id,mood\nabc,sad\nabc/1,glad\n", Options{}, "id,image,mood abc,0,sad", nil},
