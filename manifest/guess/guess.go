@@ -423,7 +423,7 @@ func (d *guesser) free(c *surveyed) bool {
 // shaped reports whether the values of a column can be labels by what they are, whatever the column is called.
 func (c *surveyed) shaped() bool {
 	if !c.usable() || c.words() || c.all(formTime) || c.rowNumbers() || c.ofPosts() || c.digests() || c.dates() ||
-		c.decimals() || c.thousands || c.style.Grouped() {
+		c.decimals() || c.thousands != "" || c.style.Grouped() {
 		return false
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
@@ -738,6 +738,9 @@ func (d *guesser) guessColumns() {
 			p.Timezone = d.Timezone
 		}
 		d.lookAtTimes(c)
+		if kind != manifest.TypeText {
+			d.lookAtThousands(c)
+		}
 		why := fmt.Sprintf("%d of %d cells have a value", c.filled, c.filled)
 		if c.empty {
 			why = fmt.Sprintf("%d cells have a value, others are empty", c.filled)
@@ -751,6 +754,27 @@ func (d *guesser) guessColumns() {
 		}
 		d.take(columnGuess{Name: p.Name, Column: c.name, Why: why, Passed: p})
 	}
+}
+
+// lookAtThousands asks about numbers that all have three digits behind a point, as decimals and thousands can.
+func (d *guesser) lookAtThousands(c *surveyed) {
+	if c.all(formNumber) && !c.floats && len(c.cells) > 1 && c.style.ThreeDigits() && c.thousands == "" {
+		d.lookAt("column %s has three digits behind each point, such as %s: its numbers pass through as decimals; where "+
+			"the points part thousands, take them out of your file, and init into a new folder", table.Quote(c.name),
+			c.firstThousands())
+	}
+}
+
+// firstThousands gives the first number whose point may part thousands, and its place.
+func (c *surveyed) firstThousands() string {
+	for i, cell := range c.cells {
+		for _, text := range cell {
+			if value.IsThousands(text) {
+				return table.Quote(text) + " at " + c.places[i].String()
+			}
+		}
+	}
+	return "a number of a later row" // only the first ones are kept
 }
 
 // firstNoTime gives the first number that is no time, to go on from what it is none of, and its place.
@@ -945,12 +969,8 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 		return "it " + look, look
 	case c.odd:
 		return fmt.Sprintf("it holds objects, in %d cells; %s passes them through as JSON", c.nested, keep), ""
-	case c.thousands:
-		i := max(0, slices.IndexFunc(c.cells, func(cell []string) bool {
-			return len(cell) == 1 && value.IsThousands(cell[0])
-		}))
-		points := fmt.Sprintf("numbers whose points may part thousands, such as %s at %s, for others have a decimal comma",
-			table.Quote(c.cells[i][0]), c.places[i])
+	case c.thousands != "":
+		points := fmt.Sprintf("numbers whose points may part thousands, such as %s, %s", c.firstThousands(), c.thousands)
 		return "it has " + points + "; write all without points between thousands, and decimals with a point",
 			"has " + points
 	case c.style.Grouped():

@@ -186,6 +186,8 @@ func TestInitLeavesOut(t *testing.T) {
 			"id,mood,views", `column "contrast" has numbers with a decimal comma`},
 		{"rounded times", "id,created_utc,mood\nabc,1.59E+09,sad\nabd,1591234567,glad\n", "id,mood",
 			`column "created_utc" holds times that a spreadsheet rounded, such as "1.59E+09" at a.csv:2:5`},
+		{"numbers of JSON, whose points part decimals",
+			`{"id":"abc","rating":3,"mood":"sad"}` + "\n" + `{"id":"abd","rating":1.014,"mood":"glad"}`, "id,mood,rating", ""},
 		{"means of three", "id,rating,mood\nabc,1.333,sad\nabd,1.667,glad\nabe,2,sad\n", "id,mood,rating", ""},
 		{"places", "id,place,mood\nabc,\"52.52, 13.40\",sad\nabd,\"48.13, 11.57\",glad\nabe,\"52.52, 13.40\",sad\n",
 			"id,mood",

@@ -59,7 +59,8 @@ type surveyed struct {
 	here           func() place // of the present cell
 
 	style     value.Style // of its numbers
-	thousands bool        // their points may part thousands
+	thousands string      // why their points may part thousands, "" where they do not
+	floats    bool        // some are numbers of JSON or Parquet, whose points part decimals
 
 	today      time.Time
 	zone       *time.Location // of times that do not say it, nil for none
@@ -147,7 +148,7 @@ func (c *surveyed) add(cell manifest.Cell) {
 		}
 	default:
 		c.filled++
-		c.lists = c.lists || cell.IsList
+		c.lists, c.floats = c.lists || cell.IsList, c.floats || cell.Float
 		if !cell.IsList {
 			counted = c.addText(parts[0])
 		}
@@ -482,13 +483,18 @@ func survey(ctx context.Context, in *manifest.Rows, o Options, without manifest.
 	return nil, nil, 0, ctx.Err()
 }
 
-// findThousands finds the columns whose points may part thousands, as other numbers of the file have a decimal comma.
+// findThousands finds the columns whose points may part thousands: other numbers of the file have a decimal comma, or
+// those of the column that have no point are whole.
 func findThousands(columns []*surveyed) {
-	if !slices.ContainsFunc(columns, func(c *surveyed) bool { return c.style.DecimalComma() }) {
-		return
-	}
+	commas := slices.ContainsFunc(columns, func(c *surveyed) bool { return c.style.DecimalComma() })
 	for _, c := range columns {
-		c.thousands = c.all(formNumber) && c.style.MayPartThousands()
+		switch {
+		case !c.all(formNumber) || c.floats:
+		case commas && c.style.MayPartThousands():
+			c.thousands = "for others have a decimal comma"
+		case c.style.PartsThousands():
+			c.thousands = "for each has three digits behind it, and the other numbers are whole"
+		}
 	}
 }
 
@@ -776,7 +782,7 @@ func (c *surveyed) namedTime() bool { return c.namedAs("utc timestamp created da
 // kind is the type that all values have, TypeText where they have no other.
 func (c *surveyed) kind() manifest.ColumnType {
 	switch isTime := c.all(formTime); {
-	case c.mixed(), c.thousands, c.all(formNumber) && c.style.MayBeCodes():
+	case c.mixed(), c.thousands != "", c.all(formNumber) && c.style.MayBeCodes():
 		return manifest.TypeText
 	case isTime && c.forms[formNaive] > 0 && c.zone == nil:
 		return manifest.TypeText

@@ -2,6 +2,7 @@ package value
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -9,9 +10,11 @@ import (
 type Style struct {
 	values    int
 	plain     int // numbers without a sign that says how decimals are parted: 902, 1,131
+	whole     int // of these, 902 and -7
 	commas    int // 1,5
 	pointed   int // 1.5
 	thousands int // of these, 1.131
+	noMeans   int // bit n is set: some of these are not the mean of n whole numbers
 	decimals  int // the most digits behind the point
 	fewest    int // and the fewest
 	zeros     bool
@@ -21,6 +24,7 @@ type Style struct {
 
 var (
 	commaForm     = regexp.MustCompile(`^[-+]?(?:[0-9]+|[1-9][0-9]{0,2}(?:\.[0-9]{3})+),[0-9]+$`)
+	wholeForm     = regexp.MustCompile(`^[-+]?[0-9]+$`)
 	threeForm     = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+$`)
 	thousandsForm = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}\.[0-9]{3}$`)
 	pointForm     = regexp.MustCompile(`^[-+]?[0-9]*\.[0-9]*(?:[eE][-+]?[0-9]+)?$`)
@@ -37,12 +41,15 @@ func (s *Style) Add(text string) {
 	}
 	switch {
 	case text == "" || !IsDigit(text[0]) && !strings.ContainsRune("+-.", rune(text[0])): // most texts
-	case IsDigits(text), threeForm.MatchString(text):
+	case wholeForm.MatchString(text):
+		s.plain, s.whole = s.plain+1, s.whole+1
+	case threeForm.MatchString(text):
 		s.plain++
 	case commaForm.MatchString(text):
 		s.commas++
 	case thousandsForm.MatchString(text):
 		s.pointed, s.thousands = s.pointed+1, s.thousands+1
+		s.addMean(text)
 	case pointForm.MatchString(text):
 		s.pointed++
 	}
@@ -93,6 +100,35 @@ func (s *Style) DecimalComma() bool { return s.commas > 0 && s.commas+s.plain ==
 // MayPartThousands reports whether some values have a point, and each with three digits behind it, as a point between
 // thousands has. It is one where other numbers of the file have a decimal comma.
 func (s *Style) MayPartThousands() bool { return s.pointed > 0 && s.pointed == s.thousands }
+
+// PartsThousands reports whether the values are such numbers and whole ones. Decimals would have another number of
+// digits somewhere, or three in all values, or be means of a few whole numbers without zeros at their ends.
+func (s *Style) PartsThousands() bool {
+	return s.MayPartThousands() && s.pointed+s.whole == s.values && s.whole > 0 && (s.zeros || !s.areMeans())
+}
+
+// ThreeDigits reports whether the values are such numbers alone, which can be decimals as well.
+func (s *Style) ThreeDigits() bool {
+	return s.MayPartThousands() && s.pointed == s.values && !s.areMeans()
+}
+
+// mostRatings is of how many whole numbers a mean is known.
+const mostRatings = 12
+
+// addMean notes of how many whole numbers a number with three digits behind its point cannot be the mean, as 1.333 and
+// 1.667 are of three.
+func (s *Style) addMean(text string) {
+	part, _ := strconv.Atoi(text[len(text)-3:])
+	for n := 2; n <= mostRatings; n++ {
+		k := (part*n + 500) / 1000
+		if rounded := (2000*k + n) / (2 * n); k == 0 || k == n || part != rounded && part != 1000*k/n {
+			s.noMeans |= 1 << n
+		}
+	}
+}
+
+// areMeans reports whether all numbers with three digits behind their points can be means of as many whole numbers.
+func (s *Style) areMeans() bool { return s.noMeans != 1<<(mostRatings+1)-1<<2 }
 
 // IsThousands reports whether a number may have a point between thousands.
 func IsThousands(text string) bool { return thousandsForm.MatchString(text) }

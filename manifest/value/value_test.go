@@ -123,6 +123,20 @@ func TestStyle(t *testing.T) {
 	}
 }
 
+// TestPartsThousands: points part thousands where each has three digits behind it, beside whole numbers.
+func TestPartsThousands(t *testing.T) {
+	for text, want := range map[string]bool{"950 1.014 12.500 2.000": true, "7 1.014": true, "-3 -1.014": true,
+		"1.014 12.500": false, "0.123 1.014 2": false, "7 1.014 2.5": false, "7 1.0145": false, "7 950": false,
+		"x 7 1.014": false, "2 1.333 1.667": false, "2 1.333 1.667 2.014": true,
+		"3 1.143 2.857": false, "3 1.125 2.333": true, "7 12.500": true, "1,5 7 1.014": false, "0 1 0.500": false} {
+		var s Style
+		for _, word := range strings.Fields(text) {
+			s.Add(word)
+		}
+		testkit.Same(t, text, want, s.PartsThousands())
+	}
+}
+
 // TestAbsent: where no word can be a value, None and what JavaScript and Go write are none either.
 func TestAbsent(t *testing.T) {
 	for _, text := range []string{"NA", "NaT", "nan", "None", "none", "undefined", "nil", "#N/A", " null "} {
