@@ -3,6 +3,7 @@ package guess
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"rehydrate/manifest/table"
@@ -46,14 +47,31 @@ func lookOfSplit(name string, known func(word string) bool) splitLook {
 	return look
 }
 
+// looksOfSplits judges names of splits that stand together. One that is written as a name, beside usual ones in small
+// letters, may name somebody: train, test, Jana.
+func looksOfSplits(names []string, known func(word string) bool) []splitLook {
+	looks, small := make([]splitLook, len(names)), false
+	for i, name := range names {
+		looks[i] = lookOfSplit(name, known)
+		small = small || looks[i] == usualSplit && strings.Trim(name, value.Lower+value.Digits+"_") == "" &&
+			strings.ContainsAny(name, value.Lower)
+	}
+	for i, name := range names {
+		if small && looks[i] == oddSplit && surnameForm.MatchString(name) {
+			looks[i] = namedSplit
+		}
+	}
+	return looks
+}
+
 // judgeSplits says which of some names of splits may name somebody, and which are none of the usual ones.
 func judgeSplits(names []string, known func(word string) bool) (named, odd []string) {
-	for _, name := range names {
-		switch lookOfSplit(name, known) {
+	for i, look := range looksOfSplits(names, known) {
+		switch look {
 		case namedSplit:
-			named = append(named, name)
+			named = append(named, names[i])
 		case oddSplit:
-			odd = append(odd, name)
+			odd = append(odd, names[i])
 		}
 	}
 	return named, odd
@@ -89,11 +107,10 @@ func (d *guesser) lookAtSplits(c *surveyed) {
 // NamedParts says of which splits or batches (what) the names may name somebody, one line each, which does not repeat
 // the name. known is that of Options.
 func NamedParts(what string, names []string, known func(word string) bool) (found []string) {
-	for i, name := range names {
-		if lookOfSplit(name, known) == namedSplit {
+	for i, look := range looksOfSplits(names, known) {
+		if look == namedSplit {
 			found = append(found, fmt.Sprintf("the name of %s %d of %d (%d letters) may name somebody", what, i+1,
-				len(names),
-				utf8.RuneCountInString(name)))
+				len(names), utf8.RuneCountInString(names[i])))
 		}
 	}
 	return found
@@ -102,9 +119,9 @@ func NamedParts(what string, names []string, known func(word string) bool) (foun
 // LooksOfSplits says of each of the names of splits or batches what to look at, as LooksOfValues does.
 func LooksOfSplits(names []string, known func(word string) bool) []string {
 	looks := make([]string, len(names))
-	for i, name := range names {
+	for i, look := range looksOfSplits(names, known) {
 		looks[i] = map[splitLook]string{namedSplit: "may name somebody",
-			oddSplit: "is no usual name of a split or batch"}[lookOfSplit(name, known)]
+			oddSplit: "is no usual name of a split or batch"}[look]
 	}
 	return looks
 }

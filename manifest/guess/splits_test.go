@@ -23,6 +23,9 @@ func TestSplitsNameNobody(t *testing.T) {
 		{"set", "pilot_anna pilot_ben", false, `column "set" would be the split`},
 		{"split", "train_anna train_ben", false, `column "split" would be the split`},
 		{"set", "J_other test", false, `column "set" would be the split`},
+		{"split", "First train test", false, `column "split" would be the split, but the value at`},
+		{"split", "First Train Test", true, `column "split" was taken for the split, but "First" is no usual name`},
+		{"split", "first train test", true, `but "first" is no usual name of one`},
 		{"set", "first second", true, `column "set" was taken for the split, but "first" is no usual name of one`},
 		{"set", "A B", true, `but "A" is no usual name of one`},
 		{"split", "train val test", true, ""}, {"split", "train_1 dev2 test-unseen", true, ""}, {"split",
@@ -60,6 +63,9 @@ func TestSplitsNameNobody(t *testing.T) {
 // TestNamedParts: the line does not repeat the name.
 func TestNamedParts(t *testing.T) {
 	got := NamedParts("split", []string{"train", "Anna_Kowalski", "fold_2"}, english)
+	if also := NamedParts("split", []string{"train", "Second", "anna"}, english); len(also) != 2 {
+		t.Errorf("of a word written as a name, and of a name: %q", also)
+	}
 	if want := "the name of split 2 of 3 (13 letters) may name somebody"; len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
 	}
