@@ -116,6 +116,24 @@ func TestExamineAnnotators(t *testing.T) {
 	}
 }
 
+// TestExamineLogins: accounts of a letter and a family name stand first, beside other labels; where most labels are such,
+// publish refuses them.
+func TestExamineLogins(t *testing.T) {
+	for labels, refused := range map[string]bool{"a_schmidt t_miller": true, "a_schmidt first second": false} {
+		codes := strings.Fields(labels)
+		settings := "name = \"Set\"\nmanifest = \"a.csv\"\n[[category]]\nname = \"pass\"\nkind = \"single\"\nlabels = [{code = \"" +
+			strings.Join(codes, "\"}, {code = \"") + "\"}]\n"
+		rows := "id,pass\n"
+		for i, code := range codes {
+			rows += fmt.Sprintf("abc%d,%s\n", i, code)
+		}
+		review, err := examined(t, map[string]string{"release.toml": settings, "a.csv": rows}, nil)
+		if errors.As(err, new(*Refused)) != refused || !refused && review.Items[0].Looks[0].Value != "a_schmidt" {
+			t.Errorf("%s: %v, %+v", labels, err, review.Items)
+		}
+	}
+}
+
 // TestExamineRefuses: what publish refuses is refused before anybody has to read the rest.
 func TestExamineRefuses(t *testing.T) {
 	files := map[string]string{"release.toml": bare + "[[column]]\nname = \"title\"\ntype = \"text\"\n",

@@ -111,7 +111,7 @@ func (j *accountJudge) says(text string) string {
 
 // newAccountJudge judges labels that stand together. known is that of Options.
 func newAccountJudge(labels []string, known func(word string) bool) *accountJudge {
-	j := &accountJudge{known: withField(known), shared: make(map[string]int)}
+	j := &accountJudge{known: withField(known), shared: make(map[string]int), coded: areCoded(labels)}
 	for _, label := range labels {
 		for _, word := range slices.Compact(slices.Sorted(slices.Values(value.Words(label)))) {
 			j.shared[word]++

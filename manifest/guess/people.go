@@ -668,6 +668,39 @@ const (
 type accountJudge struct {
 	known  func(word string) bool
 	shared map[string]int // labels that have the word: what several have is part of a code
+	coded  bool           // the letters before the labels' words number them (a_, b_) or are one
+}
+
+// initialLogin is an account as institutions give them, a letter and a family name: a_schmidt, t.miller2.
+var initialLogin = regexp.MustCompile(`^(\pL)[_.-](\pL{3,})\d{0,2}$`)
+
+// areCoded reports whether the letters before the words of labels number them (a_lustig, b_traurig), are the same one
+// before several, or begin the words (h_hate): then they stand for no given names.
+func areCoded(labels []string) bool {
+	seen, begins := make(map[string]bool), true
+	n := 0
+	for _, label := range labels {
+		if found := initialLogin.FindStringSubmatch(strings.ToLower(label)); found != nil {
+			n++
+			seen[found[1]] = true
+			begins = begins && strings.HasPrefix(found[2], found[1])
+		}
+	}
+	inOrder := len(seen) == n
+	for i := range n {
+		inOrder = inOrder && seen[string(rune('a'+i))]
+	}
+	return n > 1 && (inOrder || begins || len(seen) == 1)
+}
+
+// isLogin reports whether a label is a letter and a word that is a common family name, or that is in no dictionary and
+// that the letter does not number.
+func (j *accountJudge) isLogin(label string) bool {
+	found := initialLogin.FindStringSubmatch(value.FoldASCII(label))
+	if found == nil || j.shared[found[2]] > 1 {
+		return false
+	}
+	return peopleWords["surname"][found[2]] || !j.coded && !j.known(found[2])
 }
 
 // staffForm is a name of an account as universities give them: tl772, kn1990.
@@ -681,6 +714,10 @@ func (j *accountJudge) look(label string) accountLook {
 	look := likeLabel
 	if j.known == nil {
 		return look
+	}
+	isBetween := func(r rune) bool { return r != '.' && betweenAccounts(r) }
+	if slices.ContainsFunc(strings.FieldsFunc(label, isBetween), j.isLogin) {
+		return mixedWord
 	}
 	for _, token := range strings.FieldsFunc(label, betweenAccounts) {
 		look = max(look, j.lookOfToken(token))

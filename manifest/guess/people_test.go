@@ -173,7 +173,8 @@ func TestLooksLikeAccounts(t *testing.T) {
 	for _, labels := range []string{
 		"jkim545 cyXie Lil_SpazJoekp Watchful1 Jupin210 DankMemesMods", "kn0thing spez",
 		"Watchful1 jkim545 bboe DankMemesMods", "AutoModerator Watchful1",
-		"@joekp @cy_xie", "xX_jo3kp_Xx cyXie", "jkim545", "Jupin-210 cyXie",
+		"@joekp @cy_xie", "a_schmidt t_miller", "a.schmidt t.miller b.okonkwo", "j_kvamsdal none t_okonkwo",
+		"A_Schmidt T-Miller2", "xX_jo3kp_Xx cyXie", "jkim545", "Jupin-210 cyXie",
 	} {
 		if !lookLikeAccounts(strings.Fields(labels), english) {
 			t.Errorf("%s do not look like accounts", labels)
@@ -200,7 +201,8 @@ func TestLooksLikeAccounts(t *testing.T) {
 		"class1 class2 class3", "topic_17 topic_4", "covid19 negative none", "traurig froh angst", "0 1 2", "2_way 3_way",
 		"gpt-4 llama-2-7b mistral-7b claude-3", "image text",
 		"gpt-3.5 gpt-4.1 o1-mini", "Q1 Q2 Q3", "2019-Q1 2020-Q2", "IC3 OTH SR1", "A+ A B-", "AskReddit memes me_irl",
-		"jpg png gif mp4", "i.redd.it v.redd.it", "eebbqej ed5f85d edvnz26 ee1kqa8 edqywzt ed00q6i",
+		"jpg png gif mp4", "l_wing r_wing", "a_lustig b_traurig c_froh", "h_hass n_neutral", "m_lustig m_traurig", "c_label e_thing",
+		"a_schmidt b_moon other none", "i.redd.it v.redd.it", "eebbqej ed5f85d edvnz26 ee1kqa8 edqywzt ed00q6i",
 		"lvl1 lvl2 lvl3", "USA GBR DEU", "yes no", "n/a bboe", "Antisemitism Islamophobia Ableism", "B2B B2C",
 		"neg_emo pos_emo", "",
 	} {
