@@ -888,6 +888,33 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// TestMisplaced: in the workspace, the image of a live post is on record at its own place alone. Under another name it
+// is a stray, as an image of nobody is.
+func TestMisplaced(t *testing.T) {
+	for _, c := range []struct{ name, id, file, what string }{
+		{"in the place of another image", live2, "images/1l/" + live2 + ".png", "it is that of " + live1},
+		{"under a name of its own", "", "images/1l/" + live1 + "_crop.jpg", "a copy of the image of " + live1},
+		{"under the name of another format", "", "images/1l/" + live1 + ".png", "a copy of the image of " + live1},
+		{"beside the images", "", live1 + ".jpg", "a copy of the image of " + live1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, published := range []bool{false, true} {
+				w := newWorld(t, false, published)
+				testkit.OK(t, resealed(t, w, "PRAGMA user_version"))
+				testkit.Same(t, "before", Pass, w.audit(t, w.ws).Verdict)
+				body, err := os.ReadFile(filepath.Join(w.ws, "images/1l", live1+".jpg"))
+				testkit.OK(t, err, os.WriteFile(filepath.Join(w.ws, c.file), body, 0o600))
+				r := w.audit(t, w.ws)
+				if r.Verdict != Fail || len(r.Findings) != 1 || r.Findings[0].ID != c.id ||
+					!strings.HasPrefix(r.Findings[0].Where, c.file) ||
+					!strings.Contains(strings.Join(r.Findings[0].What, " "), c.what) {
+					t.Errorf("published %t: %s %+v %+v", published, r.Verdict, r.Findings, r.Open)
+				}
+			}
+		})
+	}
+}
+
 // TestOwnDataset: a dataset whose rows are all of live posts is in order, with the workspace and with the release
 // alone; a picture that says of no post to be its, and a row of a removed one, are not.
 func TestOwnDataset(t *testing.T) {

@@ -49,14 +49,16 @@ func (w walker) image(p place, all *io.SectionReader) error {
 		return err
 	}
 	file := digest(p.src.file.SHA256[:])
-	if p.path != p.src.where || p.part != "" || p.table != nil { // it is only a part of it
+	whole := p.path == p.src.where && p.part == "" && p.table == nil
+	if !whole { // it is only a part of it
 		file = digestOf(body)
 	}
 	s := &sighting{place: p, digests: []digest{file, file}, stored: p.src.name != "" && p.part == ""}
-	// An image of a post that may stay need not be decoded, and is a finding only where the record is of one that must
-	// go.
+	// An image of a post that may stay need not be decoded. It is a finding where the record is of one that must go, and
+	// in the workspace where a file is not the image on record.
 	if w.gone.stays(file) {
-		if rec := w.storedAs(p); rec != nil && rec.MustGo {
+		rec := w.storedAs(p)
+		if misplaced := s.stored && whole && (rec == nil || rec.image != file); misplaced || rec != nil && rec.MustGo {
 			w.record(s)
 		}
 		return nil

@@ -299,18 +299,8 @@ func (a *audit) decideImage(s *sighting) {
 			how += ", said to be of " + claims[0]
 		}
 		a.finding(FoundImage, k.name, s.spot(), "%s (%s): %s", cmp.Or(s.what, "its image"), how, k.why)
-	// A file of the workspace has a record, or is a stray: its origin is never merely unknown.
-	case s.stored && (a.gone.stays(s.digests[0]) || durable.IsTemp(path.Base(s.src.name))):
-	case s.stored && rec == nil:
-		what, id := "an image in the workspace that no record accounts for", ""
-		if like != nil {
-			what, id = what+fmt.Sprintf(", and it looks like that of %s, which was removed", like.name), like.name
-		}
-		a.stray(id, where, "move it out of the workspace, or delete it", what)
-	case s.stored && s.digests[0] != rec.image:
-		a.stray(rec.name, where, doRun,
-			"it is not the image that was stored there: cannot tell which post it belongs to")
 	case s.stored:
+		a.decideStored(s, rec, like)
 	case like != nil:
 		a.openOf(like.name, where, "look at it: it can be another caption on the same picture",
 			"%s like the image of %s, which was removed (%d of 64 bits apart)", cmp.Or(s.what,
@@ -328,6 +318,28 @@ func (a *audit) decideImage(s *sighting) {
 			"an image; the release publishes no digest of a removed post's image to compare it with")
 	default:
 		a.open(where, doPublish, "an image; the release publishes no digests to compare it with")
+	}
+}
+
+// decideStored judges an image of the workspace that is not one of a removed post. It has a record, or is a stray: its
+// origin is never merely unknown. like is the removed entry whose image it looks like, or nil.
+func (a *audit) decideStored(s *sighting, rec, like *known) {
+	const away = "move it out of the workspace, or delete it"
+	where, live := s.String(), a.gone.owner(s.digests[0], false)
+	switch {
+	case durable.IsTemp(path.Base(s.src.name)) || rec != nil && rec.image == s.digests[0]:
+	case rec != nil && live != nil && live != rec:
+		a.stray(rec.name, where, doRun, "it is not the image that was stored there: it is that of "+live.name)
+	case rec != nil:
+		a.stray(rec.name, where, doRun,
+			"it is not the image that was stored there: cannot tell which post it belongs to")
+	case live != nil:
+		a.stray("", where, away, "a copy of the image of "+live.name+" that no record accounts for")
+	case like != nil:
+		a.stray(like.name, where, away, fmt.Sprintf("an image in the workspace that no record accounts for, "+
+			"and it looks like that of %s, which was removed", like.name))
+	default:
+		a.stray("", where, away, "an image in the workspace that no record accounts for")
 	}
 }
 
