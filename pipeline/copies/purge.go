@@ -100,10 +100,12 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, o
 	for _, id := range ids[:min(len(ids), auditlog.MaxPosts)] {
 		event.Posts = append(event.Posts, auditlog.Post{ID: dataset.PostOf(id)})
 	}
+	p.copy.Open, p.copy.Told = false, ""
 	if trouble != nil {
 		p.copy.Open, p.copy.Told, event.Verdict = true, printable.Line(trouble.Error()), "open"
-	} else {
-		p.copy.Open, p.copy.Told = false, ""
+	}
+	// A file that somebody put beside them keeps the copy open, and no row that is out is owed again for it.
+	if p.out {
 		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, gone.HasRow)
 		p.copy.Next, p.copy.Taken = nil, p.copy.Taken+len(ids)
 	}
@@ -111,10 +113,10 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, o
 		return state.CopyReport{}, err
 	}
 	report := state.NewCopyReport(p.copy)
-	if trouble != nil {
-		report.Owed = ids
-	} else {
+	if p.out {
 		report.Purged = ids
+	} else {
+		report.Owed = ids
 	}
 	return report, nil
 }
@@ -126,6 +128,7 @@ type purging struct {
 	ws     *workspace.Workspace
 	gone   state.GoneSet
 	owes   bool     // one of its rows must go
+	out    bool     // no file of the copy has such a row any more, nor any other file that can be read
 	others []string // paths of other copies
 }
 
@@ -168,6 +171,7 @@ func (p *purging) takeOut(ctx context.Context) (err error) {
 	if len(trouble) > 0 && !errors.As(err, new(*state.RowThere)) {
 		err = nil
 	}
+	p.out = err == nil && len(trouble) == 0
 	if err == nil && (p.owes || p.copy.Taken > 0) {
 		err = noForeign(ctx, p.root, p.copy, p.others)
 	}
