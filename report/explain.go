@@ -36,7 +36,8 @@ type Explanation struct {
 	rec       *workspace.Record // what it was made of
 }
 
-// A PostStory is what Reddit said of a post. Nil times are never.
+// A PostStory is what Reddit said of a post. Nil times are never. Live is by the log, to the second of the record, where
+// the post left the manifest since and came back.
 type PostStory struct {
 	State     manifest.PostState `json:"state"` // "" when never asked
 	Reason    manifest.Reason    `json:"reason"`

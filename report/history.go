@@ -55,7 +55,21 @@ func (x *Explanation) tellHistory(ctx context.Context, ws *workspace.Workspace, 
 			x.addEvidence(e, id, true)
 		}
 	}
+	x.seenLive()
 	return nil
+}
+
+// seenLive takes from the log when the post was last seen live, where the workspace does not know it: of a post that
+// left the manifest it forgets the answers.
+func (x *Explanation) seenLive() {
+	if x.Post.Live != nil {
+		return
+	}
+	for _, e := range x.History {
+		if e.Kind == auditlog.Verdicts && e.State == manifest.StateLive {
+			x.Post.Live = at(e.Time)
+		}
+	}
 }
 
 func (x *Explanation) addEvidence(e auditlog.Event, id manifest.PostID, pending bool) {
