@@ -139,17 +139,17 @@ func (c *command) exportDigests(ctx context.Context, path, file string) error {
 	if _, err := os.Lstat(file); err == nil { // it could be the release's own annotations
 		return usageError("--out %s: the file exists; name a new one", file)
 	}
-	var entries, known int
+	var wrote copies.DigestsWritten
 	_, err = reading(ctx, c, func(ws *workspace.Workspace) (any, error) {
 		return nil, durable.Write(ctx, file, 0o600, func(w io.Writer) (err error) {
-			entries, known, err = copies.WriteDigests(ctx, ws, opened.Release, w)
+			wrote, err = copies.WriteDigests(ctx, ws, opened.Release, w)
 			return err
 		})
 	})
 	if err != nil {
 		return exportProblem(err)
 	}
-	return c.answer("export-digests", digestsAnswer{file, entries, known})
+	return c.answer("export-digests", digestsAnswer{file, wrote})
 }
 
 func (c *command) listCopies(ctx context.Context) error {
@@ -221,8 +221,7 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 type (
 	digestsAnswer struct {
 		Written string `json:"written"`
-		Entries int    `json:"entries"`
-		Known   int    `json:"with_digests"`
+		copies.DigestsWritten
 	}
 	copiesAnswer struct {
 		Copies []state.CopyReport `json:"copies"`

@@ -7,34 +7,49 @@ import (
 	"iter"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
+// DigestsWritten counts the entries that WriteDigests wrote.
+type DigestsWritten struct {
+	Entries int `json:"entries"`
+	Known   int `json:"with_digests"`
+	Gone    int `json:"removed"` // of posts that are removed, or must be
+}
+
 // WriteDigests writes the annotations of a workspace as a manifest in JSON Lines, with the digests of each image that
-// it has, or had until a purge, and returns how many entries have them. The error is *NotExportable for another
-// edition.
-func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, w io.Writer) (entries,
-	known int, err error) {
+// it has, or had until a purge. The entries of removed posts stay in it, as in a release: by their digests their images
+// are recognised elsewhere. The error is *NotExportable for another edition.
+func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, w io.Writer) (
+	wrote DigestsWritten, err error) {
 	b, _, err := ws.Binding(ctx)
 	if err != nil {
-		return 0, 0, err
+		return wrote, err
 	}
 	if b.ReleaseDigest != rel.Digest || b.ManifestDigest != rel.ManifestDigest {
-		return 0, 0, &NotExportable{[]string{otherVersion}} // its labels may be numbered otherwise
+		return wrote, &NotExportable{[]string{otherVersion}} // its labels may be numbered otherwise
+	}
+	gone, err := state.MustEraseNow(ctx, ws)
+	if err != nil {
+		return wrote, err
 	}
 	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema.Joined(), "", manifest.FieldImage, manifest.FieldSplit,
 		manifest.FieldSHA256, manifest.FieldStripped, manifest.FieldPixels, manifest.FieldPHash)
 	for e, err := range Digested(ctx, ws) {
 		if err != nil {
-			return 0, 0, err
+			return DigestsWritten{}, err
 		}
 		if e.SHA256 != "" {
-			known++
+			wrote.Known++
 		}
-		entries++
+		if gone.HasRow(e.Key.String()) {
+			wrote.Gone++
+		}
+		wrote.Entries++
 		out.Write(e)
 	}
-	return entries, known, out.Flush()
+	return wrote, out.Flush()
 }
 
 // Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
