@@ -127,6 +127,11 @@ func (r Report) Next() string {
 		return "Nothing is to be done. Later deletions need another audit."
 	}
 	for _, d := range r.Duties {
+		if d.Kind == DutyConfirm && d.Due != nil {
+			return fmt.Sprintf("The holder of the workspace decides about the posts that are withheld by %s.", at(*d.Due))
+		}
+	}
+	for _, d := range r.Duties {
 		if d.Kind == DutyRecheck && d.Due != nil {
 			return fmt.Sprintf("Nothing is to be done now. The holder of the workspace asks Reddit again by %s.", at(*d.Due))
 		}
