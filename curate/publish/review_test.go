@@ -116,8 +116,8 @@ func TestExamineAnnotators(t *testing.T) {
 	}
 }
 
-// TestExamineLogins: accounts of a letter and a family name stand first, beside other labels; where most labels are such,
-// publish refuses them.
+// TestExamineLogins: accounts of a letter and a family name stand first, beside other labels; where most labels are
+// such, publish refuses them.
 func TestExamineLogins(t *testing.T) {
 	for labels, refused := range map[string]bool{"a_schmidt t_miller": true, "a_schmidt first second": false} {
 		codes := strings.Fields(labels)

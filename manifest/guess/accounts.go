@@ -80,7 +80,8 @@ func personalName(name string) string {
 var initialAndName = regexp.MustCompile(`^\p{Lu}\p{Lu}\p{Ll}{2,}$`)
 
 // mayNameSomebody reports whether the name of a column may be that of a person or account by a family name beside other
-// words, or by words that are in no dictionary: mood_schmidt, ASchmidt, label_aschmidt23, label_by_kvamsdal. known is that of Options.
+// words, or by words that are in no dictionary: mood_schmidt, ASchmidt, label_aschmidt23, label_by_kvamsdal. known is that
+// of Options.
 func mayNameSomebody(name string, known func(word string) bool) bool {
 	if known == nil {
 		return false
