@@ -251,6 +251,9 @@ type PurgePlan struct {
 	Same     []string           `json:"same_as_removed"` // entries that show the same picture as one that was taken down
 	Copies   []state.CopyReport `json:"copies"`
 	Withheld int                `json:"withheld"` // posts that are gone, and stay until that is confirmed
+	// Heard are posts with an image that an audit heard are gone: they go, too, unless they are so many at once that they
+	// are withheld.
+	Heard int `json:"heard_gone,omitempty"`
 	// Unknown are posts of the request that the manifest of the last run does not have.
 	Unknown []manifest.PostID `json:"unknown"`
 	// Already are the tombstones that posts of the request have.
@@ -277,7 +280,11 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	if err != nil {
 		return plan, err
 	}
-	e := erasing{plan: &plan, erased: erased, refuses: func(rec workspace.Record) *policy.Fault {
+	heard, err := state.ReadNote[state.HeardNote](ctx, c.Workspace)
+	if err != nil {
+		return plan, err
+	}
+	e := erasing{plan: &plan, erased: erased, heard: heard, refuses: func(rec workspace.Record) *policy.Fault {
 		return removed.refuses(r.Policy, rec.ID, *rec.Image)
 	}, planned: map[manifest.PostID]int{}}
 	after := e.entries(r.Workspace.Records(ctx, workspace.Select{}))
@@ -327,6 +334,7 @@ func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan)
 type erasing struct {
 	plan    *PurgePlan
 	erased  state.GoneSet
+	heard   state.HeardNote
 	refuses func(workspace.Record) *policy.Fault // says that an image shows a picture that was taken down
 	planned map[manifest.PostID]int              // posts of the plan, by place in it
 }
@@ -334,11 +342,14 @@ type erasing struct {
 // entries yields entries as they would be after the purge.
 func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[workspace.Record, error] {
 	return func(yield func(workspace.Record, error) bool) {
-		withheld, known := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+		withheld, heard, known := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
 		for rec, err := range before {
 			if err == nil {
 				known[rec.ID] = true
 				rec = e.entry(rec)
+				if _, gone := e.heard.Of(rec.Post); gone && rec.Image != nil {
+					heard[rec.ID] = true
+				}
 				if rec.Post.Withheld {
 					withheld[rec.ID] = true
 				}
@@ -347,7 +358,7 @@ func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[w
 				return
 			}
 		}
-		e.plan.Withheld = len(withheld)
+		e.plan.Withheld, e.plan.Heard = len(withheld), len(heard)
 		e.plan.Unknown = slices.DeleteFunc(e.plan.Unknown, func(id manifest.PostID) bool { return known[id] })
 	}
 }

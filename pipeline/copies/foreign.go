@@ -65,6 +65,6 @@ func noForeign(ctx context.Context, root *os.Root, c workspace.Copy, others []st
 	case n > most:
 		found = append(found[:most:most], fmt.Sprintf("%d more", n-most))
 	}
-	return fmt.Errorf("%s, which is not part of the copy (any more), may hold rows that went: move them out of the copy, or delete them",
-		strings.Join(found[:len(found)-1], ", ")+" and "+found[len(found)-1])
+	return fmt.Errorf("%s, which are not part of the copy (any more), may hold rows that went: move them out of the copy, "+
+		"or delete them", strings.Join(found[:len(found)-1], ", ")+" and "+found[len(found)-1])
 }

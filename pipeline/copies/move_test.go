@@ -106,8 +106,8 @@ func TestGlance(t *testing.T) {
 func TestForeignFilesAreNamed(t *testing.T) {
 	for n, want := range map[int]string{
 		1: "m1, which is not part of the copy (any more), may hold a row that went: move it out of the copy, or delete it",
-		2: "m1 and m2, which is not part of the copy (any more), may hold rows",
-		3: "m1, m2 and m3, which is not part", 4: "m1, m2, m3 and 1 more, which is not part",
+		2: "m1 and m2, which are not part of the copy (any more), may hold rows",
+		3: "m1, m2 and m3, which are not part", 4: "m1, m2, m3 and 1 more, which are not part",
 		6: "m1, m2, m3 and 3 more, which",
 	} {
 		s := newSite(t)
