@@ -94,6 +94,7 @@ const (
 	byError            // what went wrong, also in a number
 	byWords            // what went wrong: a number is how far something is off
 	byFault            // yes
+	byFaultWord        // yes in words: a number is how many
 	byNoSuccess        // no
 )
 
@@ -126,10 +127,19 @@ var (
 		`(?:errors?|exception)(?: ?(?:message|code))?$`)
 	wordsForm = regexp.MustCompile(`(?:^| )(?:errors?|exception)` +
 		`(?: (?:message|msg|code|type|name|class|details?|text|info))?$`)
+	ofRequests = regexp.MustCompile(`^status$|\b(?:http|https|response|request|api|server|call)\b`)
 	// An error of these kinds is one in the post, or in a measurement.
 	otherErrors = regexp.MustCompile(`(?:^| )(?:grammar|grammatical|spelling|typing|language|punctuation|logical|` +
 		`factual|standard|std|mean|absolute|squared|rounding) errors?$`)
 )
+
+// namesCount reports whether the words of a name are of something that is counted: num_skipped, failed_attempts.
+func namesCount(words []string) bool {
+	last := words[len(words)-1]
+	counts := []string{"n", "no", "nr", "num", "number", "count", "total", "times", "sum"}
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(counts, w) }) ||
+		strings.HasSuffix(last, "s") && !strings.HasSuffix(last, "ss")
+}
 
 // sayingOf gives how a column says that a row is no answer: by the last words of its name.
 func sayingOf(column string) saying {
@@ -155,10 +165,13 @@ func sayingOf(column string) saying {
 		}
 	}
 	own := value.Words(column[strings.LastIndex(column, ".")+1:])
+	fails := len(own) > 1 && (slices.Contains(whatFailed, own[0]) || slices.Contains(whatFailed, own[len(own)-1]))
 	switch {
 	case stateForm.MatchString(name), name == "answer": // Prodigy's: accept, reject or ignore
 		return byState
-	case len(own) > 1 && (slices.Contains(whatFailed, own[0]) || slices.Contains(whatFailed, own[len(own)-1])):
+	case fails && namesCount(own):
+		return byFaultWord
+	case fails:
 		return byFault
 	case endForm.MatchString(name):
 		return byEnd
@@ -183,8 +196,8 @@ var unansweredWords = []string{"discarded", "skipped", "rejected", "ignored", "e
 	"failure", "error", "errored", "cancelled", "canceled", "aborted", "expired", "refused", "refusal", "truncated",
 	"blocked", "filtered"}
 
-// denials before such a word: not rejected, no error.
-var denials = []string{"no", "not", "non", "none", "never", "without", "un", "zero"}
+// denials beside such a word: not rejected, no error, error free.
+var denials = []string{"no", "not", "non", "none", "never", "without", "un", "zero", "free"}
 
 // AnswerNamed reports whether a column can say that a row is no answer.
 func AnswerNamed(column string) bool { return sayingOf(column) != saysNothing }
@@ -198,12 +211,15 @@ func NoAnswer(column string, cell Cell) bool {
 	how := sayingOf(column)
 	switch how {
 	case byState:
+		if code, err := strconv.Atoi(text); err == nil { // of HTTP, where the column is of requests
+			return ofRequests.MatchString(strings.Join(value.Words(column), " ")) && code >= 400 && code < 600
+		}
 		return IsUnanswered(text)
 	case byEnd:
 		return !value.Absent(text) && !value.IsWholeEnd(text)
-	case byFault:
+	case byFault, byFaultWord:
 		yes, ok := yesOrNo(text)
-		return yes && ok
+		return yes && ok && (how == byFault || !value.IsDigits(text))
 	case byNoSuccess:
 		yes, ok := yesOrNo(text)
 		return text != "" && !yes && ok
@@ -230,19 +246,15 @@ func yesOrNo(text string) (yes, ok bool) {
 
 // answered are states in which a row is an answer, in the same spelling.
 var answered = []string{"submitted", "complete", "completed", "done", "finished", "ok", "okay", "valid", "success",
-	"successful", "succeeded", "accepted", "approved", "validated", "verified", "reviewed", "answered", "active",
+	"successful", "succeeded", "accept", "accepted", "approved", "validated", "verified", "reviewed", "answered", "active",
 	"final",
 	"published", "open", "closed"}
 
 // StateNamed reports whether a column says by a word for a state that a row is no answer.
 func StateNamed(column string) bool { return sayingOf(column) == byState }
 
-// IsUnanswered reports whether a state is that of an answer that was not given, or was taken back: a word for it, or
-// the status of a request over HTTP that failed.
+// IsUnanswered reports whether a state is that of an answer that was not given, or was taken back.
 func IsUnanswered(state string) bool {
-	if code, err := strconv.Atoi(strings.TrimSpace(state)); err == nil {
-		return code >= 400 && code < 600
-	}
 	words := value.Words(state)
 	denied := slices.ContainsFunc(words, func(w string) bool { return slices.Contains(denials, w) })
 	return slices.Contains(unanswered, stateLetters(state)) || len(words) < 4 && !denied &&
