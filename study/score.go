@@ -242,11 +242,11 @@ func (f Scoring) scorer(ctx context.Context) (s scorer, err error) {
 		return s, err
 	}
 	tune, err := openGold(ctx, f.Gold, f.TuneOn)
-	if err == nil && (s.split == tune.split || s.split == All) {
+	if err == nil && (s.split == tune.split || s.split == All || tune.split == All) {
 		err = userfile.Wrong("--tune-on %s: thresholds that were tuned on what is scored make the scores too high; "+
-			"name another --split", f.TuneOn)
+			"name two splits, one with --split and another with --tune-on", f.TuneOn)
 	}
-	s.tuneOn = tune.entries
+	s.tuneOn, s.TuneOn = tune.entries, tune.split
 	return s, err
 }
 
