@@ -219,6 +219,7 @@ type Standing struct {
 	MustGo     bool            `json:"must_go"`
 	Withheld   bool            `json:"withheld,omitempty"`
 	Stale      bool            `json:"stale"`
+	takenBack  bool            // an earlier audit heard that it is gone, and this one that it is live
 	why        string          // the state and its source, in words
 	goneAs     manifest.PostState
 	removal    Removal

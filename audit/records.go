@@ -80,7 +80,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 			moment(a.report.Time)
 		by = "as Reddit says now"
 		if s.State == manifest.StateLive {
-			e.LastLive = e.Checked
+			e.LastLive, s.takenBack = e.Checked, was.heard.State.Gone()
 		}
 	}
 	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
@@ -332,7 +332,10 @@ func (a *audit) replay(e auditlog.Event) {
 		post, was := a.post(p.ID), a.past[p.ID]
 		switch e.Kind {
 		case auditlog.Audit:
-			was.heard, was.heardAt = policy.Verdict{State: p.State, Reason: p.Reason}, e.Time
+			was.heard, was.heardAt = policy.Verdict{}, time.Time{}
+			if p.State.Gone() {
+				was.heard, was.heardAt = policy.Verdict{State: p.State, Reason: p.Reason}, e.Time
+			}
 		case auditlog.Verdicts:
 			if p.State != manifest.StateUnknown {
 				was.heard, was.heardAt = policy.Verdict{}, time.Time{}
@@ -429,11 +432,12 @@ func (a *audit) tellAudited() {
 func auditVerdict(v Verdict) string { return strings.ReplaceAll(strings.ToLower(string(v)), " ", "_") }
 
 // Records are those of an audit for the log: its verdict, the digest of its statement, and the posts of which Reddit's
-// answers in it alone say that they are gone, so that the next audit knows them without asking.
+// answers in it alone say that they are gone, so that the next audit knows them without asking; and those of which an
+// earlier audit said so, and which are live.
 func (r Report) Records(digest string) (events []auditlog.Event) {
 	var heard []auditlog.Post
 	for _, p := range r.Posts {
-		if p.MustGo && p.Because == "live" {
+		if p.MustGo && p.Because == "live" || p.takenBack {
 			heard = append(heard, auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(p.Reason)})
 		}
 	}

@@ -151,6 +151,7 @@ func TestHeard(t *testing.T) {
 			"p03 p04 p05 p06"},
 		{"half a sweep beside it", "post deleted p04; recheck stop=1; post deleted p03; audit p03; purge offline",
 			"p03 p04", "p04"},
+		{"live to a later audit", "audit p03 p04; audit live:p03; purge offline", "p04", ""},
 		{"read again", "post deleted p03; audit p03; reread", "p03", "p03"},
 		{"rechecked", "post deleted p03; audit p03; recheck", "p03", ""},
 		{"in an outage", "audit p03; post unclear p03; run", "p03", ""},

@@ -257,8 +257,11 @@ func (w *world) change(words []string) bool {
 		testkit.OK(w, w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
 			e := auditlog.Event{Kind: auditlog.Audit, Verdict: "fail"}
 			for _, id := range words[1:] {
-				e.Posts = append(e.Posts, auditlog.Post{ID: manifest.PostID(id), State: manifest.StateDeleted,
-					Reason: "author"})
+				p := auditlog.Post{ID: manifest.PostID(id), State: manifest.StateDeleted, Reason: "author"}
+				if live, is := strings.CutPrefix(id, "live:"); is {
+					p = auditlog.Post{ID: manifest.PostID(live), State: manifest.StateLive}
+				}
+				e.Posts = append(e.Posts, p)
 			}
 			return state.RecordAudit(ctx, ws, w.now, []auditlog.Event{e})
 		}))

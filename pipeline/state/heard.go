@@ -26,27 +26,32 @@ func (n HeardNote) Of(p workspace.Post) (HeardPost, bool) {
 	return h, heard && !p.State.Gone() && !p.CheckedAt.After(h.At)
 }
 
-// RecordAudit stores the records of an audit in the log, and notes what it heard.
+// RecordAudit stores the records of an audit in the log, and notes what it heard: posts that are gone, and posts of
+// which an earlier audit said so and which are live. The note comes first: killed between the two, what is gone is
+// taken out by the next job, which records it.
 func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, records []auditlog.Event) error {
-	if err := ws.Note(ctx, records...); err != nil {
-		return err
-	}
 	note, err := ReadNote[HeardNote](ctx, ws)
 	if err != nil {
 		return err
 	}
-	n := 0
+	changed := false
 	for _, e := range records {
 		for _, p := range e.Posts {
+			changed = true
 			if note == nil {
 				note = HeardNote{}
 			}
-			note[p.ID] = HeardPost{p.State, p.Reason, at.UTC().Truncate(time.Second)}
-			n++
+			if p.State.Gone() {
+				note[p.ID] = HeardPost{p.State, p.Reason, at.UTC().Truncate(time.Second)}
+			} else {
+				delete(note, p.ID)
+			}
 		}
 	}
-	if n == 0 {
-		return nil
+	if changed {
+		if err := WriteNote(ctx, ws, note); err != nil {
+			return err
+		}
 	}
-	return WriteNote(ctx, ws, note)
+	return ws.Note(ctx, records...)
 }
