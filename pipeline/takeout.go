@@ -56,10 +56,6 @@ func (r *run) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.out.Strays, err = r.strays(ctx, erased)
-	if err != nil {
-		return err
-	}
 	if err := cluster.Drop(ctx, r.Workspace, erased.HasRow); err != nil {
 		return err
 	}
@@ -72,6 +68,10 @@ func (r *run) clear(ctx context.Context) error {
 		r.Progress.stage("update copies")
 	}
 	r.copies, err = copies.Purge(ctx, r.Workspace, erased)
+	if err != nil {
+		return err
+	}
+	r.out.Strays, err = r.strays(ctx, erased) // last: it can read long, and takes nothing out
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"rehydrate/pipeline/auditlog"
@@ -34,8 +35,15 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 		return state.CopyReport{}, err
 	}
 	c := workspace.Copy{Path: name, Note: note, Made: now.UTC().Truncate(time.Second)}
-	if err := readCopy(ctx, ws, &c, others(registered, c)); err != nil {
-		return state.CopyReport{}, fmt.Errorf("%w: %s: %w", ErrNotCopy, name, err)
+	if err := readCopy(ctx, &c, others(registered, c)); err != nil {
+		return state.CopyReport{}, notCopy(ctx, name, err)
+	}
+	unknown, err := noEntry(ctx, ws, c.Rows)
+	if err != nil {
+		return state.CopyReport{}, err
+	}
+	if unknown != "" {
+		return state.CopyReport{}, notCopy(ctx, name, fmt.Errorf("it has a row of %s, which is no entry of the release", unknown))
 	}
 	if at := slices.IndexFunc(registered, func(r workspace.Copy) bool { return r.Path == name }); at >= 0 {
 		c.Format, c.Made, c.Taken = registered[at].Format, registered[at].Made, registered[at].Taken
@@ -57,6 +65,17 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 	return report, err
 }
 
+// notCopy says what is wrong with a folder, unless the job was stopped or the disk fails.
+func notCopy(ctx context.Context, name string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, syscall.EIO) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrNotCopy, name, err)
+}
+
 // outside refuses a folder in the workspace or around it.
 func outside(ws *workspace.Workspace, name string) error {
 	dir, err := filepath.EvalSymlinks(ws.Dir())
@@ -70,7 +89,7 @@ func outside(ws *workspace.Workspace, name string) error {
 var describing = []string{cardName, croissantName}
 
 // readCopy reads what lies in the folder of a copy: its files, rows and format.
-func readCopy(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy, others []string) error {
+func readCopy(ctx context.Context, c *workspace.Copy, others []string) error {
 	info, err := os.Lstat(c.Path)
 	if err == nil && !info.IsDir() {
 		err = errors.New("it is not a folder")
@@ -110,7 +129,7 @@ func readCopy(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy, o
 	if len(rows) == 0 {
 		return errors.New("it has no row of a dataset")
 	}
-	return areEntries(ctx, ws, rows)
+	return nil
 }
 
 // rowsOf adds the rows of a file of a copy.
@@ -150,18 +169,20 @@ func formatOf(files []workspace.File) string {
 	return string(dataset.Parquet)
 }
 
-// areEntries fails with a row that is of no entry of the release that the workspace has.
-func areEntries(ctx context.Context, ws *workspace.Workspace, rows map[string]bool) error {
-	unknown := maps.Clone(rows)
-	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+// noEntry returns the first of the rows that is of no entry of the release that the workspace has, "" for none.
+func noEntry(ctx context.Context, ws *workspace.Workspace, rows []string) (string, error) {
+	unknown := map[string]bool{}
+	for _, row := range rows {
+		unknown[row] = true
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
-			return err
+			return "", err
 		}
 		delete(unknown, rec.Key.String())
 	}
 	if len(unknown) == 0 {
-		return nil
+		return "", nil
 	}
-	return fmt.Errorf("it has a row of %s, which is no entry of the release",
-		slices.Min(slices.Collect(maps.Keys(unknown))))
+	return slices.Min(slices.Collect(maps.Keys(unknown))), nil
 }
