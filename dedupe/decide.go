@@ -36,7 +36,8 @@ func (k *keeper) keep(ctx context.Context, list []uint32) ([]uint32, error) {
 	// is dropped for it. The others are open.
 	kept, open := list[:0], []uint32(nil)
 	for _, n := range list {
-		switch of := k.of[n]; {
+		of := k.of[n]
+		switch {
 		case of == none:
 			kept = append(kept, n)
 		case k.of[of] != none:

@@ -172,7 +172,8 @@ func corpus(n int) []Item {
 			w := r.Float64()
 			it.Tokens = append(it.Tokens, fmt.Sprint("w", int(w*w*5000)))
 		}
-		switch k := r.IntN(100); {
+		k := r.IntN(100)
+		switch {
 		case k < 30 && i > 0: // a repost
 			earlier := items[r.IntN(i)]
 			it.Hash.Bits = flip(r, earlier.Hash.Bits, r.IntN(3))
@@ -273,7 +274,8 @@ func wordy(kind string, vocabulary int, r *rand.Rand, n int) []Item {
 	word := func() string { return fmt.Sprint("w", int(float64(vocabulary)*r.Float64()*r.Float64())) }
 	for i, hash := range codes(kind, r, n, 8) {
 		it := Item{Hash: Hash{Bits: hash, Flat: r.IntN(10) == 0}, Content: []string{"", "c1", "c2"}[r.IntN(3)]}
-		switch k := r.IntN(8); {
+		k := r.IntN(8)
+		switch {
 		case k < 3 && i > 0:
 			it.Tokens = slices.Clone(items[i-1].Tokens)
 			for range r.IntN(4) {

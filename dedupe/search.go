@@ -110,7 +110,8 @@ func (s *search) byWord(ctx context.Context, list, by []uint32) error {
 	}
 	var large []int
 	for g := range size {
-		switch n, m := len(left.of(g)), len(right.of(g)); {
+		n, m := len(left.of(g)), len(right.of(g))
+		switch {
 		case n > len(list)/4 && m > max(len(list), len(by))/4:
 			return s.byHash(ctx, list, by) // one text all over
 		case max(n, m) > batch:

@@ -96,7 +96,8 @@ func drawTexts(t *rapid.T) (a, b []string) {
 	b = append(b, a...)
 	for range rapid.IntRange(0, 6).Draw(t, "edits") {
 		at := rapid.IntRange(0, len(b)).Draw(t, "at")
-		switch edit := rapid.IntRange(0, 2).Draw(t, "edit"); {
+		edit := rapid.IntRange(0, 2).Draw(t, "edit")
+		switch {
 		case edit == 0 || at == len(b):
 			b = append(b[:at:at], append([]string{token.Draw(t, "new")}, b[at:]...)...)
 		case edit == 1:

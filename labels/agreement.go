@@ -260,7 +260,8 @@ type comparison struct {
 }
 
 func compare(schema manifest.Schema, annotators []Answers, deciders []int) (out comparison, err error) {
-	switch n := len(annotators); {
+	n := len(annotators)
+	switch {
 	case n < 2:
 		return out, fmt.Errorf("agreement takes two annotators, and there is %d", n)
 	case n > mostAnnotators:

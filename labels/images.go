@@ -74,7 +74,8 @@ func Settle(schema manifest.Schema, image [][]int) (settled [][]int, differ []bo
 	}
 	settled = make([][]int, len(image))
 	for i, given := range image {
-		switch rest := slices.Compact(slices.Clone(given)); {
+		rest := slices.Compact(slices.Clone(given))
+		switch {
 		case len(rest) < 2:
 			settled[i] = rest
 		case differ == nil:

@@ -150,7 +150,8 @@ func testRanks(values []float64, groups []Group, group func(i int) int) GroupTes
 	t := GroupTest{Groups: slices.Clone(groups)}
 	var all []ranked
 	for i, v := range values {
-		switch g := group(i); {
+		g := group(i)
+		switch {
 		case g < 0:
 		case math.IsNaN(v):
 			t.Missing++

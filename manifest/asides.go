@@ -62,7 +62,8 @@ func (m *Images) read(name string, cell Cell, at Problem) (n int, ok bool) {
 	text := cell.Plain()
 	n, ok = ParseImage(strings.TrimSuffix(text, ".0")) // programs that know no missing integer write 1.0
 	other := cell.Nested || len(cell.List) > 1 || cell.Fault != "" || text != "" && !value.Absent(text)
-	switch c := m.columns[i]; {
+	c := m.columns[i]
+	switch {
 	case ok:
 		c.number = true
 	case other && c.word == nil:
@@ -367,7 +368,8 @@ func (a *asides) judge(id PostID, cells []Cell, place func(cell int) Problem, re
 		p.Message = "column " + table.Quote(of.name) + " says that this row is about a comment, and not about its post"
 		p.Hint = "keep the rows about posts; a column of something else goes by another name"
 		yes, isFlag := value.YesNo(text)
-		switch mark := MarkOf(of.name); {
+		mark := MarkOf(of.name)
+		switch {
 		case mark == MarkKind && (OfComment(text) || LetterOfComments.Is(text)):
 			of.kinds.comments.Add(p)
 		case mark == MarkKind:

@@ -213,7 +213,8 @@ func (t *Document) fit(key string, of reflect.Type, found any) bool {
 	}
 	fits, ok := true, true // the parts, the value itself
 	var want, strict, write string
-	switch kind := of.Kind(); {
+	kind := of.Kind()
+	switch {
 	case kind == reflect.Interface: // anything
 	case kind == reflect.String:
 		var text string

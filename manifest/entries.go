@@ -159,7 +159,8 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 	repeats := 0
 	var repeat Problem // the first by its place
 	err := keys.Each(func(key keysort.Key) {
-		switch k := (placedKey{key}); {
+		k := (placedKey{key})
+		switch {
 		case !k.samePost(last):
 			counted.Posts++
 			last = k
@@ -167,7 +168,8 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 			last = k
 		default:
 			counted.Entries--
-			switch known := last.Note > 0 && k.Note > 0; {
+			known := last.Note > 0 && k.Note > 0
+			switch {
 			case !r.Schema.Many:
 				repeats++
 				if p := r.again(last, k, "is already %s", againHint); repeats == 1 || r.before(p, repeat) {
@@ -187,7 +189,8 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 	if err != nil {
 		return err
 	}
-	switch more := repeats - 1; { // said once: it is nearly always the shape of the file
+	more := repeats - 1
+	switch { // said once: it is nearly always the shape of the file
 	case more == 1:
 		repeat.Message += ", and 1 more row is about an image that stood before"
 	case more > 1:
@@ -478,7 +481,8 @@ func (d *decoder) split(i int, cells []Cell) string {
 	if name, spelled := d.Release.splits[text]; spelled {
 		text = name
 	}
-	switch known, taken := d.splits[value.Fold(text)]; {
+	known, taken := d.splits[value.Fold(text)]
+	switch {
 	case taken && known == text:
 		return known
 	case text == "":

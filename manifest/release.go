@@ -294,7 +294,8 @@ func (r *Release) findManifest() {
 			if in.format == "" {
 				in.format, p = table.FormatOf(name)
 			}
-			switch f, err := openInside(r.Dir, name); {
+			f, err := openInside(r.Dir, name)
+			switch {
 			case p != nil:
 				r.toml.Add(key, p.Message, p.Hint)
 			case err != nil:

@@ -172,7 +172,8 @@ func (r *Release) checkSigners() {
 func (r *Release) readSchema() {
 	name, own := r.file.Schema, r.file.Categories
 	schema := Schema{Name: r.file.Name, Categories: own}
-	switch given := r.toml.Has("schema"); {
+	given := r.toml.Has("schema")
+	switch {
 	case given && name != "figsim":
 		r.toml.Add("schema", fmt.Sprintf("schema %s is not built in", table.Quote(name)),
 			`schema = "figsim" is; another one is given as [[category]] tables`)
@@ -184,7 +185,7 @@ func (r *Release) readSchema() {
 		schema = FigSIM()
 	}
 	var names []string
-	if given := r.toml.Has("schema"); given {
+	if given {
 		names = each(schema.names(), value.Fold)
 	}
 	note := func(key, name, message, hint string) {
@@ -311,7 +312,8 @@ func (r *Release) readOneHot(s setting, v vocabulary) {
 		columns = make([]string, len(c.Labels))
 		r.oneHot[c.Name] = columns
 	}
-	switch label, known := v.find(s.key); {
+	label, known := v.find(s.key)
+	switch {
 	case c.Kind != Multi:
 		r.toml.Add(s.at, fmt.Sprintf("category %s takes one label, so it has one column", c.Name),
 			fmt.Sprintf(`write %s = "column"; a table label -> column is for kind = "multi"`, c.Name))

@@ -94,7 +94,8 @@ func SkippedSources(path string) (names []string) {
 	for _, entry := range list {
 		name := entry.Name()
 		_, p := table.FormatOf(name)
-		switch ending := strings.ToLower(filepath.Ext(name)); {
+		ending := strings.ToLower(filepath.Ext(name))
+		switch {
 		case strings.HasPrefix(name, "."), !entry.IsDir() && (p == nil || slices.Contains(documents, ending)):
 		case entry.IsDir():
 			names = append(names, name+"/")

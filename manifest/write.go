@@ -63,7 +63,8 @@ func (m *Writer) Write(e Entry) {
 	}
 	fields := func(digests bool) {
 		for _, field := range m.fields {
-			switch text := field.Of(e); {
+			text := field.Of(e)
+			switch {
 			case field == FieldImage:
 				if !digests {
 					put(field.String(), e.Image)
@@ -75,7 +76,8 @@ func (m *Writer) Write(e Entry) {
 	}
 	fields(false)
 	for i, c := range m.schema.Categories {
-		switch codes := c.Codes(e.Labels[i]); {
+		codes := c.Codes(e.Labels[i])
+		switch {
 		case e.Labels[i] == nil || c.Kind != Multi && len(codes) == 0:
 			put(c.Name, nil)
 		case c.Kind == Multi:

@@ -181,7 +181,8 @@ func (s Study) ModelRows() (rows []ModelRow) {
 			row.Scored, row.NoAnswer, row.Missing = counts(t.Scored), counts(t.NoAnswer), counts(missing(m.Scores,
 				t.Files))
 			row.Macro, row.Weighted = t.MacroF1.Percent(), t.WeightedF1.Percent()
-			switch best := most.Scores.Task(task); {
+			best := most.Scores.Task(task)
+			switch {
 			case !t.SameEntries(*t):
 				row.Unlike = "its files answered different entries"
 			case !t.SameEntries(labels.TaskScore{Answered: best.Answered[:min(1, len(best.Answered))]}):

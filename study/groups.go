@@ -158,7 +158,8 @@ func readKinds(file string) (map[string]features.Kind, string, error) {
 	}
 	_, err = jsonscan.Decode(body)
 	_, twice := errors.AsType[*jsonscan.Twice](err)
-	switch err := json.Unmarshal(body, &about); {
+	err = json.Unmarshal(body, &about)
+	switch {
 	case twice && len(about.Kinds) > 0: // which of two kinds counts would be chance
 		return nil, "", fmt.Errorf("%s, which says what the columns are, has a key twice: keep one", name)
 	case err == nil:

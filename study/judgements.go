@@ -167,7 +167,8 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 		}
 	}
 	n++
-	switch err := lines.Err(); {
+	err := lines.Err()
+	switch {
 	case errors.Is(err, bufio.ErrTooLong):
 		return out, fail("the line is longer than 4 MiB", "keep ids and answers, leave out pictures")
 	case err != nil:
@@ -321,7 +322,8 @@ func (l *scoreLine) unwrap() (answered bool, err error) {
 // unwrapRaw reads a service's own answer. envelope says that it may stand in the body of a line of a batch.
 func (l *scoreLine) unwrapRaw(whole json.RawMessage, envelope bool) (answered bool, err error) {
 	var raw rawAnswer
-	switch err := json.Unmarshal(whole, &raw); {
+	err = json.Unmarshal(whole, &raw)
+	switch {
 	case err != nil:
 		return false, errNoService
 	case raw.failed():

@@ -194,7 +194,8 @@ func number(c manifest.Cell) (v float64, word, ok bool) {
 	if v, ok := value.Number(strings.TrimSpace(c.Text)); ok {
 		return v, false, math.Abs(v) <= maxNumber
 	}
-	switch text := value.Fold(c.Text); {
+	text := value.Fold(c.Text)
+	switch {
 	case text == "", value.Absent(text):
 		return math.NaN(), false, true
 	case text == "x": // a flag, and often a placeholder
@@ -226,7 +227,8 @@ func (n *numberReader) end() (Numbers, error) {
 		}
 	}
 	thousands := slices.IndexFunc(n.out.Others, func(c OtherColumn) bool { return c.Thousands })
-	switch none := len(n.out.Columns) == 0; {
+	none := len(n.out.Columns) == 0
+	switch {
 	case none && thousands >= 0:
 		c := n.out.Others[thousands]
 		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: c.Line,

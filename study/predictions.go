@@ -21,7 +21,8 @@ func (f Scoring) columnsOf(of *manifest.Release, tasks []labels.Task) (map[strin
 	}
 	for _, column := range f.Columns {
 		category, name, both := strings.Cut(column, "=")
-		switch i := of.CategoryOf(column); {
+		i := of.CategoryOf(column)
+		switch {
 		case both && isTask(category):
 		case i >= 0 && isTask(of.Schema.Categories[i].Name):
 			category, name = of.Schema.Categories[i].Name, column
@@ -94,7 +95,8 @@ func (s scorer) look(ctx context.Context, file string) (l columnLook, err error)
 	defer rows.Close()
 	for ctx.Err() == nil {
 		cells, err := rows.Next()
-		switch _, odd := table.AsProblem(err); {
+		_, odd := table.AsProblem(err)
+		switch {
 		case err == io.EOF:
 			l.columns = rows.Columns()
 			return l, nil

@@ -32,7 +32,8 @@ func Stats(ctx context.Context, path, release string) (none labels.Stats, _ mani
 	}
 	// A folder with a release.toml is a release, even if it has a folder called data as well.
 	_, err = os.Stat(filepath.Join(path, manifest.SettingsName))
-	switch isFile := !info.IsDir(); {
+	isFile := !info.IsDir()
+	switch {
 	case err == nil || isFile && release == "" && !shardName.MatchString(filepath.Base(path)):
 		r, err := manifest.Open(path, withParquet)
 		if err != nil {

@@ -217,7 +217,8 @@ func settingsOf(s manifest.Schema, name string, overlap int) (*settings, error) 
 			len(out.Guidelines), mostGuidelines)
 	}
 	for _, c := range s.Categories {
-		switch taken := append([]string{imageField, BatchName}, takenNames...); {
+		taken := append([]string{imageField, BatchName}, takenNames...)
+		switch {
 		case len(c.Labels) < fewestOptions:
 			return nil, misfit("category %s has one label, and Argilla asks only where there are two or more", c.Name)
 		case slices.Contains(taken, c.Name):

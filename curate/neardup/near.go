@@ -109,7 +109,8 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch column := s.source.TextColumn; {
+	column := s.source.TextColumn
+	switch {
 	case s.Rule.ImageOnly:
 	case s.Texts != "":
 		s.textsFrom = s.Texts

@@ -52,7 +52,8 @@ func FuzzDecode(f *testing.F) {
 		d.UseNumber()
 		var want any
 		bad := !json.Valid(text) || d.Decode(&want) != nil
-		switch _, twice := err.(*Twice); {
+		_, twice := err.(*Twice)
+		switch {
 		case bad != (err != nil && !twice):
 			t.Errorf("error %v, and encoding/json says %v", err, !bad)
 		case err == nil && !cmp.Equal(want, got):

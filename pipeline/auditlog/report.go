@@ -73,7 +73,8 @@ func CheckFolder(ctx context.Context, dir string, since []byte) (FolderReport, e
 	defer root.Close()
 	l, err := Open(ctx, folder{root: root}, func(context.Context) (Known, error) { return Known{}, nil })
 	c.Log, err = NewReport(ctx, l, err, since)
-	switch s := c.Log.Since; {
+	s := c.Log.Since
+	switch {
 	case ctx.Err() != nil:
 		return c, ctx.Err()
 	case c.Log.Broken != nil || errors.Is(err, ErrNoLog):

@@ -253,7 +253,8 @@ func (c *comparison) hold(i, size int) error {
 func (c *comparison) changes() {
 	gained := map[int32]Change{}
 	for id, k := range c.ids {
-		switch was, is := k.row[before], k.row[after]; {
+		was, is := k.row[before], k.row[after]
+		switch {
 		case is == 0 && was > 0:
 			c.changed[was] = Change{ID: id, Kind: "lost"}
 		case was == 0 && is > 0:

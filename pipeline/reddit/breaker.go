@@ -33,7 +33,8 @@ func (k *call) conclude(err error) error {
 	l := k.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch failed := k.inTrouble(err); {
+	failed := k.inTrouble(err)
+	switch {
 	case err == nil && !failed:
 		l.failures = 0
 		l.Open()
@@ -72,7 +73,8 @@ func (k *call) conclude(err error) error {
 
 // hint is what to do about a call that failed.
 func (k *call) hint(err error) string {
-	switch s := k.got.status; {
+	s := k.got.status
+	switch {
 	case err != nil && !is[*Unanswered](err): // no answer came at all
 		return networkHint
 	case err != nil || !saysLater(s, k.got.header):

@@ -198,7 +198,8 @@ func failed(reason manifest.Reason, detail string) *policy.Fault {
 // statusFault says what a status other than 200 means for an image. Its body is never an image, whatever it looks like.
 func statusFault(host string, e exchange) *policy.Fault {
 	f := failed(status("http_", e.status), "")
-	switch s := e.status; {
+	s := e.status
+	switch {
 	case host == imgurFileHost && speaksOf(e.body, "over capacity"):
 		return overCapacity()
 	case s == http.StatusNotFound, s == http.StatusGone: // and no 451, which speaks of where we are
@@ -251,7 +252,8 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 		return ctx.Err()
 	}
 	ofAPI := host == imgurAPIHost
-	switch shut, ok := errors.AsType[*Unreachable](err); {
+	shut, ok := errors.AsType[*Unreachable](err)
+	switch {
 	case ok && shut.Reason != reasonTooLong:
 		return failed(ReasonGivenUp, "the host failed for ten minutes without giving one image, and is left alone now")
 	case ok && ofAPI:

@@ -129,7 +129,8 @@ func checkEcho(t *testing.T, name string, e echoing) {
 	o := logged(imgurOptions(), &b)
 	o.ClientSecret, o.retryWait = secret.New(oddSecret), 1
 	s := &script{play: func(_ int, r *http.Request) answer {
-		switch host := r.URL.Hostname(); {
+		host := r.URL.Hostname()
+		switch {
 		case host == e.host:
 			return e.a
 		case host == tokenHost:

@@ -310,7 +310,8 @@ func place(u *url.URL, host, extension string, p policy.Policy) string {
 		out.Host = net.JoinHostPort(host, port)
 	}
 	_, originals := p.Host("i.redd.it")
-	switch m := redditFile.FindStringSubmatch(u.Path); {
+	m := redditFile.FindStringSubmatch(u.Path)
+	switch {
 	case m != nil && (host == "i.redd.it" || host == "preview.redd.it" && originals):
 		out.Host = strings.Replace(out.Host, host, "i.redd.it", 1)
 		out.Path, out.RawPath, out.RawQuery = "/"+m[1]+cmp.Or(extension, m[2]), "", ""

@@ -375,7 +375,8 @@ func TestNeverTooFast(t *testing.T) {
 				window := now.Unix() / averaged
 				windows[window]++
 				used := windows[window]
-				switch storm := n/20 == 10 || n/20 == 40; {
+				storm := n/20 == 10 || n/20 == 40
+				switch {
 				case used > perWindow:
 					refused++
 					a = reply(429, "")
@@ -406,7 +407,8 @@ func TestNeverTooFast(t *testing.T) {
 			start := time.Now()
 			answered := 0
 			for time.Since(start) < time.Hour {
-				switch _, err := c.Ask(t.Context(), ids("a1")); {
+				_, err := c.Ask(t.Context(), ids("a1"))
+				switch {
 				case err == nil:
 					answered++
 				case noAnswer(err) == "":

@@ -59,7 +59,8 @@ func (s *Server) image(host string, r *http.Request) *Reply {
 	case "imgur.com":
 		return HTMLReply(http.StatusOK, "Imgur: The magic of the Internet", CanaryTitle)
 	}
-	switch a := s.asset(host, r.URL.Path); {
+	a := s.asset(host, r.URL.Path)
+	switch {
 	case a != nil:
 		return s.serveAsset(a, r)
 	case host == "i.redd.it":

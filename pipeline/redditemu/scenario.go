@@ -22,7 +22,8 @@ func Scenario(ids []manifest.PostID, seed uint64) []Post {
 	for place, id := range ids {
 		b := casting{seed: seed, place: place, rng: rand.New(rand.NewPCG(seed, uint64(place)))}
 		var p Post
-		switch n := Hash64(fmt.Sprint(seed), "class", fmt.Sprint(place)) % 100; {
+		n := Hash64(fmt.Sprint(seed), "class", fmt.Sprint(place)) % 100
+		switch {
 		case n < 80:
 			p = b.live()
 		case n < 83:
@@ -80,7 +81,8 @@ func (b casting) spec() Spec {
 		Seed: b.rng.Uint64(), Caption: Caption(int(first) + b.place), Quality: 70 + b.rng.IntN(24),
 		Style: []Style{StyleOutline, StyleOutline, StyleOutline, StylePanel, StyleScreenshot}[b.rng.IntN(5)],
 	}
-	switch n := b.rng.IntN(100); {
+	n := b.rng.IntN(100)
+	switch {
 	case n < 8:
 		s.Format = "png"
 	case n < 9:
@@ -99,7 +101,8 @@ func (b casting) live() Post {
 		s.Style, s.Template = StyleOutline, Hash64(fmt.Sprint(b.seed), "template", fmt.Sprint(b.place/100))
 	}
 	p := post(manifest.Kept, s)
-	switch n := b.rng.IntN(100); {
+	n := b.rng.IntN(100)
+	switch {
 	case n < 4:
 		p.Kind = KindGallery
 		p.Images[0].TitleSlug = n < 2

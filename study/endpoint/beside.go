@@ -91,7 +91,8 @@ func answersIn(value any) (all []any) {
 	case map[string]any:
 		known := false
 		for name, of := range v {
-			switch key := folded(name); {
+			key := folded(name)
+			switch {
 			case slices.Contains([]string{"content", "text", "outputtext", "message", "parsed", "choices"}, key):
 				known = true
 				all = append(all, answersIn(of)...)

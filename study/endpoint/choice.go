@@ -31,7 +31,8 @@ func readChat(fields map[string]any, l look) Reply {
 		other, _ := c.(map[string]any)
 		r = agreed(r, l.choice(other))
 	}
-	switch mark, why := l.marked(fields); {
+	mark, why := l.marked(fields)
+	switch {
 	case r.Outcome == Refused:
 	case mark == Refused:
 		r.Outcome, r.Detail = Refused, why
@@ -77,7 +78,8 @@ func (l look) choice(choice map[string]any) Reply {
 	}
 	r := Reply{Text: text}
 	ended, finish := endOf(choice["finish_reason"])
-	switch mark, reason := l.marked(choice); {
+	mark, reason := l.marked(choice)
+	switch {
 	case refusal != "":
 		r.Outcome, r.Detail = Refused, strings.TrimSpace(refusal)
 	case ended == Refused:

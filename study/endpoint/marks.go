@@ -147,7 +147,8 @@ func (l look) marked(value any) (found Outcome, why string) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			switch key := folded(name); {
+			key := folded(name)
+			switch {
 			case slices.Contains(inside, key):
 			case !l.counts && slices.Contains(usages, key):
 				found, why = worse(found, why)(l.usage(v[name]))
@@ -191,7 +192,8 @@ func (l look) usage(usage any) (found Outcome, why string) {
 func isTextAlone(counts map[string]any, prompt int) bool {
 	images, counted := 0, false
 	for name, value := range counts {
-		switch key := folded(name); {
+		key := folded(name)
+		switch {
 		case elsewhere.MatchString(key):
 		case key == "imagetokens":
 			n, ok := numeral(value)

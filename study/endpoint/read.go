@@ -26,7 +26,8 @@ func (s *Server) read(header http.Header, body []byte, read func(map[string]any)
 	}
 	fields, _ := v.(map[string]any) // none where the answer has another form
 	r := read(fields)
-	switch e, told := readSaid(body), says(fields["error"]); { // some gateways report errors with status 200
+	e, told := readSaid(body), says(fields["error"])
+	switch { // some gateways report errors with status 200
 	case told && e.isPolicy():
 		r.Outcome, r.Detail = Refused, cmp.Or(e.message, "a content policy")
 	case told:
@@ -114,7 +115,8 @@ func withParts(whole, part int, counts map[string]any, details *regexp.Regexp) i
 			continue
 		}
 		for of, n := range parts {
-			switch key := folded(of); {
+			key := folded(of)
+			switch {
 			case slices.Contains(kinds, key):
 				sum += count(n)
 				if key != kinds[0] {
@@ -193,7 +195,8 @@ func readModeration(fields map[string]any, pictures bool) Reply {
 			return failed(other)
 		}
 	}
-	switch mark, why := (look{judges: true, pictures: pictures}).marked(fields); {
+	mark, why := (look{judges: true, pictures: pictures}).marked(fields)
+	switch {
 	case says(result["error"]) || says(fields["error"]):
 		return failed("the server reports an error in its answer")
 	case mark != OK:
