@@ -1,28 +1,24 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"rehydrate/internal/testkit/modelserver"
-	"rehydrate/pipeline/copies"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/policy"
 )
@@ -32,13 +28,14 @@ var update = flag.Bool("update", false,
 
 const pinsFile = "testdata/pins.txtar"
 
-// TestPins holds what may not change unnoticed: the bytes of every kind of file that is published, and what
-// every command prints with --json, against testdata/pins.txtar (go test -run '^TestPins$' ./cmd/rehydrate -update).
+// TestPins holds what may not change unnoticed, against testdata/pins.txtar: digests of every kind of file that is
+// published, and the members of what every command prints with --json, which programs read.
+// (go test -run '^TestPins$' ./cmd/rehydrate -update)
 // The pictures are drawn here, the text is that of the fake ocr program, the clock stands still within a command.
 func TestPins(t *testing.T) {
 	t.Parallel()
-	p := &pins{t: t, folder: filepath.Dir(t.TempDir()), clock: time.Date(2033, 6, 1, 12, 0, 0, 0, time.UTC),
-		seen: map[string]bool{}, texts: map[string]string{}}
+	p := &pins{t: t, clock: time.Date(2033, 6, 1, 12, 0, 0, 0, time.UTC), seen: map[string]bool{},
+		texts: map[string]string{}}
 	dropped := p.site("drop", pinnedPosts(), quick("mass_removal_share = 1.0"))
 	flagged := p.site("flag", pinnedPosts(),
 		quick("mass_removal_share = 1.0")+"\n[filter]\nmode = \"flag\"\n[dedupe]\nguard = true\n")
@@ -98,12 +95,11 @@ func (p *pins) noJSON(cmd *cobra.Command) bool {
 
 // pins collects outputs by name.
 type pins struct {
-	t      *testing.T
-	folder string // that of all the test's folders
-	clock  time.Time
-	seen   map[string]bool // paths of commands
-	sites  []*site
-	texts  map[string]string
+	t     *testing.T
+	clock time.Time
+	seen  map[string]bool // paths of commands
+	sites []*site
+	texts map[string]string
 }
 
 // pinnedPosts are posts in every state, with near-duplicates, and texts that the filters drop.
@@ -181,7 +177,7 @@ func (p *pins) site(name string, posts []redditemu.Post, pol string) *site {
 	return s
 }
 
-// json runs a command and keeps what it prints with --json under a name.
+// json runs a command and keeps the shape of what it prints with --json under a name: the members of its objects.
 func (p *pins) json(s *site, name string, want int, args ...string) {
 	p.t.Helper()
 	p.clock = p.clock.Add(time.Minute)
@@ -190,55 +186,59 @@ func (p *pins) json(s *site, name string, want int, args ...string) {
 	cmd, _, err := (&command{}).root().Find(args)
 	check(p.t, err)
 	p.seen[cmd.CommandPath()] = true
-	v := oneObject(p.t, f)
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	check(p.t, enc.Encode(p.steady("", v)))
+	members := map[string]map[string]string{}
+	shape(members, ".", oneObject(p.t, f))
+	var b strings.Builder
+	for _, at := range slices.Sorted(maps.Keys(members)) {
+		var kinds []string
+		for _, name := range slices.Sorted(maps.Keys(members[at])) {
+			kinds = append(kinds, name+" "+members[at][name])
+		}
+		fmt.Fprintf(&b, "%s: %s\n", at, strings.Join(kinds, ", "))
+	}
 	p.texts["json/"+name] = b.String()
 }
 
-// varies are the members of JSON that are another with each run, machine or version; their values are not pinned.
-var varies = map[string]bool{"elapsed_ns": true, "waited": true, "waited_for": true, "go": true, "platform": true,
-	"libraries": true, "version": true,
-	"tool_version": true, "who": true, "root": true, "checkpoint": true, "origin": true, "key": true, "record": true,
-	"log_record": true}
-
-// vary are the parts of texts that do: times of the audit log, which the machine's clock dates (the rest is dated by
-// the clock that stands still, in 2033), and what doctor says of the machine.
-var vary = regexp.MustCompile(`\b20(?:[^3].|3[^3])-[0-9][0-9]-[0-9][0-9]T[0-9:.]+Z|[0-9.]+ [KMGT]?B free|, go1[0-9.]+, .*`)
-
-// steady is v without what truly varies: times of the machine's clock, folders, ports, and members that varies names.
-func (p *pins) steady(member string, v any) any {
+// shape adds the members of all objects in v, and the kinds of what they hold, to those of the objects at the same
+// place: "files[].id".
+func shape(members map[string]map[string]string, at string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		name, _ := v["name"].(string)
-		for k, x := range v {
-			// What an audit says of the files of a workspace that hold keys and times.
-			if varies[k] || (k == "sha256" || k == "bytes") &&
-				regexp.MustCompile(`^(audit/|lock$|log\.key$|state\.db$|report\.html$)`).MatchString(name) {
-				v[k] = "VARIES"
-				continue
-			}
-			v[k] = p.steady(k, x)
+		if members[at] == nil {
+			members[at] = map[string]string{}
+		}
+		for name, x := range v {
+			kinds := strings.Split(members[at][name]+"/"+kindOf(x), "/")
+			slices.Sort(kinds)
+			members[at][name] = strings.TrimPrefix(strings.Join(slices.Compact(kinds), "/"), "/")
+			shape(members, strings.TrimPrefix(at+"."+name, ".."), x)
 		}
 	case []any:
-		for i := range v {
-			v[i] = p.steady(member, v[i])
+		for _, x := range v {
+			shape(members, at+"[]", x)
 		}
-	case string:
-		for i, s := range p.sites {
-			v = strings.ReplaceAll(v, s.emulator.Addr(), fmt.Sprintf("ADDR%d", i))
-		}
-		v = strings.NewReplacer(p.folder, "FOLDER", fakeOCRPath(p.t), "OCR").Replace(v)
-		return vary.ReplaceAllString(v, "VARIES")
 	}
-	return v
 }
 
-// files keeps the digests of all files below a folder, and the text of those that people read.
-func (p *pins) files(name, root string, texts ...string) {
+// kindOf names the kind of a value of JSON.
+func kindOf(v any) string {
+	switch v.(type) {
+	case map[string]any:
+		return "object"
+	case []any:
+		return "list"
+	case bool:
+		return "bool"
+	case nil:
+		return "null"
+	case string:
+		return "text"
+	}
+	return "number"
+}
+
+// files keeps the digests of all files below a folder.
+func (p *pins) files(name, root string) {
 	p.t.Helper()
 	var b strings.Builder
 	files := tree(p.t, root)
@@ -250,24 +250,18 @@ func (p *pins) files(name, root string, texts ...string) {
 			continue // a page for people, which names the folder it was made of
 		}
 		fmt.Fprintf(&b, "%x %s\n", sha256.Sum256([]byte(files[file])), file)
-		if slices.Contains(texts, file) {
-			p.texts[name+"/"+file] = files[file]
-		}
 	}
-	p.texts[name+"/digests"] = b.String()
+	p.texts[name] = b.String()
 }
 
 // run rehydrates a site and keeps all that is published of it.
 func (p *pins) run(s *site) {
 	name := fmt.Sprint(slices.Index(p.sites, s))
 	p.json(s, "run-"+name, exitDone, s.args()...)
-	var texts []string // of one site: those of the others are told by their digests
-	if name == "0" {
-		texts = []string{"README.md", "croissant.json"}
-	}
-	p.files("dataset-"+name, filepath.Join(s.workspace, "dataset"), texts...)
+	p.files("dataset-"+name, filepath.Join(s.workspace, "dataset"))
 	p.files("images-"+name, filepath.Join(s.workspace, "images"))
-	p.texts["dataset-"+name+"/outcomes.csv"] = read(p.t, filepath.Join(s.workspace, "outcomes.csv"))
+	p.texts["outcomes-"+name] = fmt.Sprintf("%x outcomes.csv\n",
+		sha256.Sum256([]byte(read(p.t, filepath.Join(s.workspace, "outcomes.csv")))))
 	p.json(s, "status-"+name, exitDone, "status", "-w", s.workspace)
 }
 
@@ -352,7 +346,7 @@ func (p *pins) study(s *site) {
 	published := filepath.Join(p.t.TempDir(), "published")
 	p.json(s, "publish-review", exitUsage, "publish", s.release, "-w", s.workspace, "--digests", "--out", published)
 	p.json(s, "publish", exitDone, "publish", s.release, "-w", s.workspace, "--digests", "--out", published, "--checked")
-	p.files("published", published, "datasheet.md", "release.toml")
+	p.files("published", published)
 	p.json(s, "labels-moderation", exitDone, "labels", "moderation", scores, "--release", s.release)
 }
 
