@@ -100,6 +100,26 @@ func TestRemovalsOutliveState(t *testing.T) {
 	}
 }
 
+// TestRemovalsFoundWithoutState: where state.db was lost, what the log says was fetched was live. A run that finds its post
+// deleted erases it, and many at once are withheld.
+func TestRemovalsFoundWithoutState(t *testing.T) {
+	for _, c := range []struct {
+		removals string
+		images   int // then
+	}{
+		{"post deleted p03", 8},
+		{"post deleted p03 p04 p05", 9},
+	} {
+		w := newWorld(t, numbered(9)...).do("run").ok()
+		testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+		w.do(c.removals + "; run").ok()
+		testkit.Same(t, "images after "+c.removals, c.images, len(w.imagesOf()))
+		w.checkSound()
+		w.do("post live p03 p04 p05; run").ok()
+		testkit.Same(t, "rows once they are live", c.images, len(w.checkSound().rows))
+	}
+}
+
 // TestRemovalsOutliveTheEnd: what was taken out of a live post stays out when its entry leaves the manifest and comes
 // back, and when a workspace begins anew after its end.
 func TestRemovalsOutliveTheEnd(t *testing.T) {
