@@ -98,7 +98,7 @@ func (c *command) annotateExport(ctx context.Context, path string, round roundFl
 	}
 	order.Scheme, order.Pick, order.Now, order.Access = scheme.Schema, pick, c.now, grant.access()
 	order.Release, order.Tombstones, order.Policy = config.Release, config.Tombstones, config.Policy
-	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
+	return c.usingRows(ctx, grant, func(ws *workspace.Workspace) error {
 		order.Workspace = ws
 		sent, err := annotate.Export(ctx, order)
 		if err != nil {

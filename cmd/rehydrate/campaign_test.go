@@ -353,6 +353,10 @@ func TestEndKilled(t *testing.T) {
 	args := []string{"purge", "--all", "--confirm-removals", "-w", c.workspace}
 	c.killed(t, often(1, 5), func() { c.do(nil, args...).want(t, exitDone) }, func(int, string) {
 		c.unsettled(t)
+		if began := printed[statusReport](c.site, exitDone, "status", "-w", c.workspace).Ended; began != nil {
+			c.do(nil, "export", c.release, "-w", c.workspace, "--out", filepath.Join(c.copied(), "late"), "--note", "a test").
+				want(t, exitUsage)
+		}
 		c.do(nil, args...).want(t, exitDone, "Ended: ")
 		for _, dir := range []string{c.workspace, c.copied()} {
 			for name, b := range everyFile(t, dir) {

@@ -168,10 +168,7 @@ func (d *duty) do(
 	ctx context.Context, c *command, config *pipeline.Config, job func(*workspace.Workspace) error,
 ) (*heldImages, error) {
 	var h *heldImages
-	err := c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
-		if err := refuseEnded(ctx, ws); err != nil {
-			return err
-		}
+	err := c.usingRows(ctx, nil, func(ws *workspace.Workspace) error {
 		if err := d.permit.remember(ctx, ws, c.now()); err != nil && !is[*policy.GrantFault](err) {
 			return err
 		}

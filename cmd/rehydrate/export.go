@@ -105,7 +105,7 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 	if err != nil {
 		return err
 	}
-	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
+	return c.usingRows(ctx, grant, func(ws *workspace.Workspace) error {
 		report, err := copies.Export(ctx, copies.Config{Release: config.Release, Tombstones: config.Tombstones,
 			Policy: config.Policy, Workspace: ws,
 			Now: c.now, Access: grant.access(), To: f.out, Note: f.note, Format: f.format})

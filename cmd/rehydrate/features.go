@@ -114,7 +114,7 @@ func (c *command) features(ctx context.Context, source string, f featureFlags) e
 
 // featuresOfWorkspace computes the numbers of a workspace's dataset into a registered copy.
 func (c *command) featuresOfWorkspace(ctx context.Context, f featureFlags) error {
-	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) (err error) {
+	return c.usingRows(ctx, nil, func(ws *workspace.Workspace) (err error) {
 		if err := state.CheckWritten(ctx, ws); err != nil {
 			return err
 		}

@@ -189,12 +189,17 @@ func (c *command) inModelsWorkspace(ctx context.Context, f *modelFlags,
 func (c *command) modelStore() models.Store {
 	return models.Store{
 		Read: func(ctx context.Context, do func(*workspace.Workspace) error) error {
-			_, err := reading(ctx, c, func(ws *workspace.Workspace) (any, error) { return nil, do(ws) })
+			_, err := reading(ctx, c, func(ws *workspace.Workspace) (any, error) {
+				if err := refuseEnded(ctx, ws); err != nil {
+					return nil, err
+				}
+				return nil, do(ws)
+			})
 			return err
 		},
 		// Without the grant: what was answered is stored also when it has ended meanwhile.
 		Write: func(ctx context.Context, do func(*workspace.Workspace) error) error {
-			return c.inWorkspace(ctx, nil, do)
+			return c.usingRows(ctx, nil, do)
 		},
 		Busy: func(err error) {
 			c.log.Warn("what is to be stored waits for another command: " + err.Error())

@@ -69,7 +69,7 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 		return c.planReread(ctx, config, f.force)
 	}
 	config.Access = grant.access()
-	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
+	return c.usingRows(ctx, grant, func(ws *workspace.Workspace) error {
 		config.Workspace = ws
 		report, err := pipeline.ReadAgain(ctx, config, f.force)
 		c.console.Done()

@@ -101,15 +101,31 @@ func readEnded(ctx context.Context, ws *workspace.Workspace) (*endedReport, erro
 	return &endedReport{note.At, note.Unfinished}, nil
 }
 
-// refuseEnded refuses to take anything out of a workspace that was ended: copies that could not be reached owe all
-// their rows, which only --all takes out.
+// refuseEnded refuses a workspace that was ended. Nothing is handed out of it, also where the command that ends it was
+// killed and rows are left; and no single post is taken out: copies that could not be reached owe all their rows, which
+// only --all takes out.
 func refuseEnded(ctx context.Context, ws *workspace.Workspace) error {
 	ended, err := readEnded(ctx, ws)
 	if err != nil || ended == nil {
 		return err
 	}
-	return &problem{code: exitUsage,
-		err: fmt.Errorf("the workspace was ended on %s", ended.At.Format(time.DateOnly)),
+	on := ended.At.Format(time.DateOnly)
+	if ended.Unfinished {
+		return &problem{code: exitUsage,
+			err:  fmt.Errorf("purge --all began to end this workspace on %s, and was interrupted", on),
+			hint: "rehydrate purge --all --confirm-removals finishes it"}
+	}
+	return &problem{code: exitUsage, err: fmt.Errorf("the workspace was ended on %s", on),
 		hint: "rehydrate purge --all --confirm-removals removes what was put back since, and tries again to reach the copies\n" +
 			"rehydrate run RELEASE starts again"}
+}
+
+// usingRows does a command's work on the rows of the workspace, which must not have been ended.
+func (c *command) usingRows(ctx context.Context, grant *permit, do func(*workspace.Workspace) error) error {
+	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
+		if err := refuseEnded(ctx, ws); err != nil {
+			return err
+		}
+		return do(ws)
+	})
 }

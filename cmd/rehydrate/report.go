@@ -60,6 +60,9 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	name := f.out
 	err := c.openWorkspace(ctx, workspace.Options{Existing: true, ReadOnly: f.out != ""}, nil,
 		func(ws *workspace.Workspace) (err error) {
+			if err := refuseEnded(ctx, ws); err != nil {
+				return err
+			}
 			write := func(w io.Writer) error {
 				return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: build.Version(),
 					Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})

@@ -16,6 +16,7 @@ import (
 	"rehydrate/internal/printable"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -149,6 +150,12 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 		return usageError("%w", err)
 	}
 	ids, err := reading(ctx, c, func(ws *workspace.Workspace) (ids []manifest.PostID, err error) {
+		if err := refuseEnded(ctx, ws); err != nil {
+			return nil, err
+		}
+		if err := state.CheckWritten(ctx, ws); err != nil { // else the sample would be of what happens to be written
+			return nil, err
+		}
 		met := map[manifest.PostID]bool{}
 		for rec, err := range ws.Records(ctx, workspace.Select{}) {
 			if err != nil {
