@@ -297,7 +297,7 @@ func (r *run) ask(ctx context.Context, s *asker) error {
 
 // settleKnown settles what the operator confirms and what audits heard, and asks nobody.
 func (r *run) settleKnown(ctx context.Context, s *asker) error {
-	if !r.ConfirmRemovals && len(r.heard) == 0 {
+	if !r.confirmsRemovals() && len(r.heard) == 0 {
 		return nil
 	}
 	for _, err := range s.everyPost(ctx) { // for its counts
@@ -305,7 +305,7 @@ func (r *run) settleKnown(ctx context.Context, s *asker) error {
 			return err
 		}
 	}
-	if !r.ConfirmRemovals {
+	if !r.confirmsRemovals() {
 		// Half a sweep of an earlier run can't tell a mass removal from a few. An audit asks about every post.
 		maps.DeleteFunc(s.waiting, func(id manifest.PostID, p workspace.Post) bool {
 			_, heard := r.heard[id]

@@ -233,7 +233,7 @@ func (s *asker) sortPosts() (confirmed, found []workspace.Post, waits int) {
 		switch {
 		case !p.State.Gone() || s.stones.Has(p.ID):
 		// A confirmation covers what was withheld when the run began, and nothing that this run found.
-		case s.ConfirmRemovals && s.withheld[p.ID]:
+		case s.confirmsRemovals() && s.withheld[p.ID]:
 			confirmed = append(confirmed, p)
 		case p.Unconfirmed:
 			waits++
@@ -252,7 +252,7 @@ func (s *asker) sortImages() (confirmed, found []manifest.Key, waits int) {
 		_, gone := s.waiting[k.ID]
 		switch {
 		case gone: // with its post, or not
-		case s.ConfirmRemovals && s.held[k]:
+		case s.confirmsRemovals() && s.held[k]:
 			confirmed = append(confirmed, k)
 		case s.images[k].Beside == workspace.Unconfirmed:
 			waits++

@@ -61,8 +61,8 @@ type Config struct {
 	Language   *language.Filter
 	Version    string // of the tool, for the provenance of the dataset
 	Now        func() time.Time
-	// ConfirmRemovals accepts the mass removal that an earlier run withheld (not what this one
-	// finds), and a manifest that drops as much.
+	// ConfirmRemovals accepts the first of these that there is: a manifest that drops many images, many image files that are
+	// missing, and the mass removal that an earlier run withheld (not what this one finds).
 	ConfirmRemovals bool
 	Rehearsal       bool // the workspace is one of made-up posts
 	// Entry changes an entry of a rehearsal before it is loaded, or leaves it out. nil changes none.
@@ -103,6 +103,7 @@ type run struct {
 	hosts   []state.HostTrouble // image hosts that sent nothing
 	wrote   bool                // the dataset has exactly what was decided
 	cleared bool                // what must go has gone from dataset, shards and copies
+	asked   bool                // ConfirmRemovals answered for missing files, or a manifest that lost entries
 	out     state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, Before and Stay
 }
 
@@ -245,12 +246,18 @@ func (r *run) entries(ctx context.Context) iter.Seq2[manifest.Entry, error] {
 
 // allowLoss is asked when a changed manifest no longer names images that are stored.
 func (r *run) allowLoss(images, of int) error {
-	if r.ConfirmRemovals || r.Rehearsal || float64(images) <= max(1, r.Policy.Reddit.MassRemovalShare*float64(of)) {
-		r.out.LeftManifest = images
-		return nil
+	few := r.Rehearsal || float64(images) <= max(1, r.Policy.Reddit.MassRemovalShare*float64(of))
+	if !few && !r.ConfirmRemovals {
+		return &LossError{Images: images, Of: of}
 	}
-	return &LossError{Images: images, Of: of}
+	r.asked = !few
+	r.out.LeftManifest = images
+	return nil
 }
+
+// confirmsRemovals reports whether the operator has confirmed the removals that earlier runs withheld. A confirmation
+// answers one question: who was asked about files or entries that are missing was not asked about posts.
+func (r *run) confirmsRemovals() bool { return r.ConfirmRemovals && !r.asked }
 
 // A LossError says that a changed manifest would erase more of the stored images than the policy's mass_removal_share.
 type LossError struct{ Images, Of int }

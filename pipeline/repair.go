@@ -44,8 +44,11 @@ func (r *run) repair(ctx context.Context, a workspace.Astray) error {
 	if len(a.Missing) == 0 {
 		return nil
 	}
-	if n := len(a.Missing); !r.ConfirmRemovals && n > max(fewMissing, a.Images/10) {
-		return &MissingError{Missing: n, Of: a.Images, First: a.Missing[0].String()}
+	if n := len(a.Missing); n > max(fewMissing, a.Images/10) {
+		if !r.ConfirmRemovals {
+			return &MissingError{Missing: n, Of: a.Images, First: a.Missing[0].String()}
+		}
+		r.asked = true
 	}
 	back, err := r.restoreFromDataset(ctx, a.Missing...)
 	if err == nil {

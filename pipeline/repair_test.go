@@ -49,6 +49,39 @@ func TestLostImagesComeBackFromTheDataset(t *testing.T) {
 	testkit.Same(t, "rows", "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
 }
 
+// TestConfirmationAnswersOneQuestion: who confirms that files are lost, or that entries left the manifest, has not confirmed
+// the removals that are withheld. The next confirmation is about them.
+func TestConfirmationAnswersOneQuestion(t *testing.T) {
+	withheld := "run; post deleted p01 p02 p03; recheck; "
+	for name, ask := range map[string]func(w *world){
+		"files": func(w *world) {
+			for _, name := range w.imagesOf()[5:10] {
+				testkit.OK(t, os.Remove(name))
+			}
+		},
+		"entries": func(w *world) { w.do("manifest 8") },
+	} {
+		for _, job := range []string{"run", "recheck"} {
+			if name == "entries" && job == "recheck" {
+				continue // it leaves the manifest to the next run
+			}
+			w := newWorld(t, numbered(12)...).do(withheld).ok()
+			ask(w)
+			if w.do(job); w.err == nil {
+				t.Errorf("%s, %s: no question", name, job)
+			}
+			w.do(job + " confirm").ok()
+			if s := w.checkSound(); s.outcome("p01") != "deleted/author" || len(w.imagesOf()) < 8 {
+				t.Errorf("%s, %s: %s, %d images", name, job, s.outcome("p01"), len(w.imagesOf()))
+			}
+			before := len(w.imagesOf())
+			w.do(job + " confirm").ok()
+			w.checkSound()
+			testkit.Same(t, name+", "+job+": images that went", 3, before-len(w.imagesOf()))
+		}
+	}
+}
+
 // TestOneLostFileIsRestored: a file that is gone, short or damaged is put back from the dataset, and what was read in
 // it stays.
 func TestOneLostFileIsRestored(t *testing.T) {
