@@ -42,9 +42,9 @@ type StatementCheck struct {
 	Key       string    `json:"key_fingerprint"` // that signed it; empty without a signature
 	Stamp     Stamp     `json:"time_stamp,omitzero"`
 	Recorded  any       `json:"recorded,omitempty"` // a bool, where a log was looked at
-	Holds     bool      `json:"holds"`
-	What      string    `json:"what"`     // what does not hold
-	Unsigned  bool      `json:"unsigned"` // there is no signature beside it
+	Holds     bool      `json:"holds"`              // it is signed, and nothing is wrong with it
+	What      string    `json:"what"`               // what is wrong; empty for nothing
+	Unsigned  bool      `json:"unsigned"`           // there is no signature beside it
 }
 
 // A statement is what a check reads of one: the posts, of which there may be many, only for whether they are there.
@@ -100,10 +100,10 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 	if err := json.Unmarshal(body, &r); err != nil || r.Format != StatementFormat {
 		return s, userfile.Wrong("--check: %s is not a statement of the format %s", file, StatementFormat)
 	}
-	s = StatementCheck{Statement: file, SHA256: state.SHA256(body), Verdict: r.Verdict, Time: r.Time, Holds: true}
+	s = StatementCheck{Statement: file, SHA256: state.SHA256(body), Verdict: r.Verdict, Time: r.Time}
 	doubt := func(wrong bool, format string, args ...any) {
-		if wrong && s.Holds { // the first doubt is the one to look into
-			s.Holds, s.What = false, fmt.Sprintf(format, args...)
+		if wrong && s.What == "" { // the first doubt is the one to look into
+			s.What = fmt.Sprintf(format, args...)
 		}
 	}
 	signature, err := userfile.Read(file + manifest.SignatureSuffix)
@@ -129,17 +129,17 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 	doubt(len(lacks) > 0, "it has no %s", strings.Join(lacks, ", "))
 	follows := verdictOf(r.Findings, r.Open, r.Duties)
 	doubt(r.Verdict != follows, "it says %s, and its findings, open and duties come to %s", r.Verdict, follows)
-	if log == "" {
-		return s, nil
+	if log != "" {
+		found, err := auditlog.CheckFolder(ctx, log, nil)
+		if err != nil {
+			return s, err
+		}
+		recorded := slices.Contains(found.Statements, s.SHA256)
+		s.Recorded = recorded
+		doubt(!found.Log.Consistent, "the log: %s", found.What)
+		doubt(!recorded, "the log does not record it")
 	}
-	found, err := auditlog.CheckFolder(ctx, log, nil)
-	if err != nil {
-		return s, err
-	}
-	recorded := slices.Contains(found.Statements, s.SHA256)
-	s.Recorded = recorded
-	doubt(!found.Log.Consistent, "the log: %s", found.What)
-	doubt(!recorded, "the log does not record it")
+	s.Holds = s.What == "" && !s.Unsigned
 	return s, nil
 }
 

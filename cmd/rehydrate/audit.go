@@ -348,7 +348,7 @@ func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) 
 	if err != nil {
 		return err
 	}
-	if s.Holds && s.Unsigned {
+	if s.What == "" && s.Unsigned {
 		return c.answerHolds("statement", s, false, exitRetry)
 	}
 	return c.answerHolds("statement", s, s.Holds, exitFound)
