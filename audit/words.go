@@ -115,12 +115,12 @@ func (k Known) reach() (lines []string) {
 func (r Report) Next() string {
 	switch {
 	case r.Verdict == Fail && len(r.Open) > 0:
-		return "Settle what was not checked. Then whoever keeps these files does what the last column says, " +
+		return "Settle what was not checked. Then whoever keeps these files does what the list of findings says, " +
 			"and you run rehydrate audit again."
 	case r.Verdict == Fail:
-		return "Whoever keeps these files does what the last column says. Then run rehydrate audit again."
+		return "Whoever keeps these files does what the list of findings says. Then run rehydrate audit again."
 	case r.Verdict == Undecided:
-		return "Do what the last column says, then run rehydrate audit again."
+		return "Do what the list says, then run rehydrate audit again."
 	case r.Verdict == Overdue:
 		return "The holder of the workspace does what stands under each duty. Then run rehydrate audit again."
 	case r.Scope.Workspace == "":

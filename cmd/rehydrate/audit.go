@@ -12,8 +12,11 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -156,7 +159,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if ctx.Err() != nil {
 		c.console.Done()
 		if !c.json { // what reads that would take it for a report
-			_ = c.answer("audit-interrupted", report) // the stream remembers its error
+			_ = c.answer("audit-interrupted", auditAnswer{Report: report}) // the stream remembers its error
 		}
 		return state.ErrInterrupted
 	}
@@ -271,6 +274,78 @@ type auditAnswer struct {
 	audit.Report
 	Digest, Proof string
 	Details       bool
+}
+
+// An auditRow is a row of what an audit lists.
+type auditRow struct {
+	lead  string   // that a block of it begins with
+	cells []string // of a table
+}
+
+// tableOrBlocks returns the lines of a table, if it fits into 80 columns beside an indentation of two. If it does not, each row
+// is a block: its lead, and below it the last cells behind their names.
+func tableOrBlocks(heads, names []string, rows []auditRow) (lines []string) {
+	if len(rows) == 0 {
+		return nil
+	}
+	table := strings.Join(heads, "\t") + "\n"
+	for _, row := range rows {
+		for i, cell := range row.cells {
+			row.cells[i] = printable.EscapedLine(cell)
+		}
+		table += strings.Join(row.cells, "\t") + "\n"
+	}
+	lines = strings.Split(strings.TrimSuffix(aligned(table, 0), "\n"), "\n")
+	if !slices.ContainsFunc(lines, func(line string) bool { return utf8.RuneCountInString(line) > 78 }) {
+		return lines
+	}
+	lines = nil
+	for _, row := range rows {
+		for _, line := range broken([][2]string{{"", row.lead}}) {
+			lines = append(lines, line[1])
+		}
+		width, cells := 0, [][2]string{}
+		for i, name := range names {
+			cells = append(cells, [2]string{"  " + name, row.cells[len(row.cells)-len(names)+i]})
+			width = max(width, len(cells[i][0]))
+		}
+		for _, line := range broken(cells) {
+			lines = append(lines, fmt.Sprintf("%-*s  %s", width, line[0], line[1]))
+		}
+	}
+	return lines
+}
+
+// Unchecked lists what could not be checked, the first of it.
+func (a auditAnswer) Unchecked(few int) []string {
+	var rows []auditRow
+	for _, o := range a.OpenByFolder() {
+		rows = append(rows, auditRow{"Not checked: " + o.Where, []string{o.Where, o.What, o.Do}})
+	}
+	return tableOrBlocks([]string{"Not checked", "Why", "What to do"}, []string{"why", "do"}, rows[:min(few, len(rows))])
+}
+
+// Found lists what was found, the first of it.
+func (a auditAnswer) Found(few int) []string {
+	var rows []auditRow
+	for _, f := range a.Findings[:min(few, len(a.Findings))] {
+		lead := f.Thing()
+		if f.ID != "" {
+			lead = f.ID + ": " + lead
+		}
+		rows = append(rows, auditRow{lead, []string{cmp.Or(f.ID, "-"), f.Thing(), f.Place(), f.Do}})
+	}
+	return tableOrBlocks([]string{"Post", "What was found", "Where", "What to do"}, []string{"where", "do"}, rows)
+}
+
+// Reasons lists why the posts that were found must go, the first of them.
+func (a auditAnswer) Reasons(few int) []string {
+	var rows []auditRow
+	for _, r := range a.Removals() {
+		rows = append(rows, auditRow{r[0] + ": " + r[1], r[:]})
+	}
+	return tableOrBlocks([]string{"Post", "Why it must go", "Known since", "Must be gone by"},
+		[]string{"known since", "must be gone by"}, rows[:min(few, len(rows))])
 }
 
 // proofOf says in a line what vouches for a report.

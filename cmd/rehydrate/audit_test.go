@@ -679,6 +679,75 @@ func TestAuditFindsPlanted(t *testing.T) {
 	}
 }
 
+// TestFindingsFit: no list of an audit is a table that a terminal of 80 columns would break: what is wider is a block
+// for each row.
+func TestFindingsFit(t *testing.T) {
+	at := time.Date(2026, 11, 26, 19, 31, 0, 0, time.UTC)
+	short := audit.Report{Verdict: audit.Fail, Time: at,
+		Open: []audit.Open{{Where: "b.7z", What: "it is 7-Zip", Do: "unpack it"}},
+		Findings: []audit.Finding{{ID: "127mp9", Kinds: []audit.FindingKind{audit.FoundImage}, Where: "found.tar > 17.jpg",
+			Do: "delete the picture in it", Removal: audit.Removal{Why: "deleted by its author", Since: &at, Due: &at}}}}
+	long := short
+	long.Open = []audit.Open{{Where: "b.7z", What: "it is 7-Zip, which is not read here", Do: "unpack or convert it, and " +
+		"name what comes out; or delete it"}}
+	long.Findings = []audit.Finding{{ID: "10t7wq", Kinds: []audit.FindingKind{audit.FoundRow},
+		Where: "old/test-00000-of-00001.parquet > row 1", Do: "move it out of the workspace, or delete it",
+		Removal: audit.Removal{Why: "its author took the image out of the post", Since: &at}},
+		{Kinds: []audit.FindingKind{audit.FoundRecord}, Where: "old/test.parquet",
+			What: []string{"a Parquet in the workspace that no record accounts for"}, Do: "delete it"}}
+	for _, c := range []struct {
+		report audit.Report
+		want   string
+	}{
+		{short, `
+  Not checked  Why          What to do
+  b.7z         it is 7-Zip  unpack it
+
+  Post    What was found  Where                What to do
+  127mp9  its image       17.jpg in found.tar  delete the picture in it
+
+  Post    Why it must go         Known since             Must be gone by
+  127mp9  deleted by its author  26 Nov 2026, 19:31 UTC  26 Nov 2026, 19:31 UTC
+`},
+		{long, `
+  Not checked: b.7z
+    why  it is 7-Zip, which is not read here
+    do   unpack or convert it, and name what comes out; or delete it
+
+  10t7wq: its row
+    where  row 1 of old/test-00000-of-00001.parquet
+    do     move it out of the workspace, or delete it
+  a Parquet in the workspace that no record accounts for
+    where  old/test.parquet
+    do     delete it
+
+  10t7wq: its author took the image out of the post
+    known since      26 Nov 2026, 19:31 UTC
+    must be gone by  not known
+`},
+	} {
+		for screen, v := range map[string]any{"audit": auditAnswer{Report: c.report},
+			"audit-interrupted": auditAnswer{Report: c.report}} {
+			var out strings.Builder
+			cmd := &command{process: process{stdout: &out}, workspace: defaultWorkspace}
+			check(t, cmd.answer(screen, v))
+			for line := range strings.Lines(out.String()) {
+				inList := strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "      ")
+				if n := len(strings.TrimSuffix(line, "\n")); inList && n > 80 {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+			lists := strings.Split(c.want, "\n\n")
+			if screen == "audit-interrupted" {
+				lists = lists[1:2]
+			}
+			if !strings.Contains(out.String(), strings.Join(lists, "\n\n")) {
+				t.Errorf("%s lacks these lists:\n%s\n%s", screen, c.want, out.String())
+			}
+		}
+	}
+}
+
 // TestVerifyStash has verify see what is kept in the lock, and what a seal that was made since covers.
 func TestVerifyStash(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ var screenValues = map[string]any{
 	"annotate-merge":    mergeAnswer{Merged: &annotate.Merged{}},
 	"annotate-review":   reviewAnswer{},
 	"audit":             auditAnswer{},
-	"audit-interrupted": audit.Report{},
+	"audit-interrupted": auditAnswer{},
 	"statement":         audit.StatementCheck{},
 	"log":               auditlog.FolderReport{},
 	"merged":            mergedAnswer{}, "split": shardsAnswer{}, "work": workAnswer{},
