@@ -29,7 +29,7 @@ type Verdict string
 
 // The verdicts. Each outweighs those behind it: what was found is there, whatever else could not be read.
 const (
-	Fail      Verdict = "FAIL"        // a removed post is there, or the record was changed
+	Fail      Verdict = "FAIL"        // a removed post is there, or something is not as recorded
 	Undecided Verdict = "NOT DECIDED" // nothing was found for certain, and something that can be looked at is open
 	Overdue   Verdict = "OVERDUE"     // nothing was found, nothing is open, and a duty of this workspace is late
 	Pass      Verdict = "PASS"
@@ -48,9 +48,9 @@ const (
 
 var findingKinds = []FindingKind{FoundImage, FoundText, FoundRow, FoundRecord}
 
-// A Finding is a removed post, or a change of the record, at one place.
+// A Finding is a removed post, or something that is not as recorded, at one place.
 type Finding struct {
-	ID    string        `json:"id"`    // of the entry; empty for a change of the record that concerns no single one
+	ID    string        `json:"id"`    // of the entry; empty for what is not as recorded and concerns no single one
 	Kinds []FindingKind `json:"kinds"` // the gravest first
 	Where string        `json:"where"`
 	What  []string      `json:"what"` // how each of them is known
@@ -58,7 +58,7 @@ type Finding struct {
 	Removal
 }
 
-// A Removal says why a post must be gone. It is empty for a change of the record.
+// A Removal says why a post must be gone. It is empty for what is not as recorded.
 type Removal struct {
 	Why   string     `json:"why,omitempty"`         // in words
 	Since *time.Time `json:"known_since,omitempty"` // when the post was first known as removed; nil if no source says it

@@ -18,7 +18,7 @@ import (
 	"rehydrate/policy"
 )
 
-// A sight is one thing of a removed post that was seen, or one change of the record. Those of one post at one place
+// A sight is one thing of a removed post that was seen, or one that is not as recorded. Those of one post at one place
 // make a finding.
 type sight struct {
 	spot
@@ -67,6 +67,9 @@ func (p place) spot() spot {
 	return spot{where, "remove it there"}
 }
 
+// atSince is where a finding lies that is of the checkpoint which was kept, and of no file here.
+const atSince = "--since"
+
 // finding notes a thing of a removed post.
 func (a *audit) finding(kind FindingKind, id string, at spot, format string, args ...any) {
 	// Names of files are anyone's words.
@@ -74,7 +77,7 @@ func (a *audit) finding(kind FindingKind, id string, at spot, format string, arg
 	add(a, &a.found, sight{at, id, printable.Line(fmt.Sprintf(format, args...)), kind})
 }
 
-// changed notes a change of the record.
+// changed notes that the record was changed, or a file that is not on record.
 func (a *audit) changed(id, where, do, format string, args ...any) {
 	a.finding(FoundRecord, id, spot{where, do}, format, args...)
 }
@@ -407,7 +410,7 @@ func verdictOf(findings []Finding, open []Open, duties []Duty) Verdict {
 	return Pass
 }
 
-// findingsOf makes one finding of all that was seen of a post at a place, and one of how its record was changed there.
+// findingsOf makes one finding of all that was seen of a post at a place, and one of what is not as recorded there.
 func findingsOf(seen []sight) []Finding {
 	type key struct {
 		id, where string

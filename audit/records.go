@@ -281,7 +281,7 @@ func (a *audit) readLog(ctx context.Context) error {
 	a.report.Log, err = auditlog.NewReport(ctx, l, err, a.Since)
 	r := a.report.Log
 	if s := r.Since; s != nil && !s.Holds {
-		a.changed("", "--since", doExplain, "the log does not continue from the checkpoint that was kept: %s", s.What)
+		a.changed("", atSince, doExplain, "the log does not continue from the checkpoint that was kept: %s", s.What)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -141,7 +141,7 @@ func (r Report) Next() string {
 
 // Strip is the audit in five numbers, for its page.
 func (r Report) Strip() []page.Figure {
-	posts, places, changes := r.found()
+	posts, places, changes, strays := r.found()
 	open, late, k := len(r.Open), len(r.LateDuties())/2, r.Known
 	found := page.Figure{Value: strconv.Itoa(posts), Label: "removed posts found", Tone: page.Bad.If(posts)}
 	if posts == 1 {
@@ -158,9 +158,13 @@ func (r Report) Strip() []page.Figure {
 			Tone: page.Open.If(k.MustGo - k.Digests), Section: "rests"},
 		{Value: strconv.Itoa(len(r.Scope.Files)), Label: "files looked at", Section: "files"},
 	}
-	if changes > 0 {
-		strip = append(strip, page.Figure{Value: strconv.Itoa(changes), Label: "changes of the record", Tone: page.Bad,
-			Section: "found"})
+	for _, f := range []struct {
+		n     int
+		label string
+	}{{changes, "changes of the record"}, {strays, "files not on record"}} {
+		if f.n > 0 {
+			strip = append(strip, page.Figure{Value: strconv.Itoa(f.n), Label: f.label, Tone: page.Bad, Section: "found"})
+		}
 	}
 	for i, part := range []struct {
 		id    string
@@ -178,22 +182,26 @@ func (r Report) overdue(first string) []string {
 	return append(append([]string{first}, r.Known.reach()...), r.rests())
 }
 
-// found counts the removed posts that were found, the places where they are, and the changes of the record.
-func (r Report) found() (posts, places, changes int) {
-	each := map[manifest.PostID]bool{}
+// found counts the removed posts that were found, the places where they are, the changes of the record, which are of
+// the log or state.db, and the other files of the workspace that are not on record.
+func (r Report) found() (posts, places, changes, strays int) {
+	each, record := map[manifest.PostID]bool{}, []string{state.StateFile, state.AuditDir, atSince}
 	for _, f := range r.Findings {
-		if f.Kinds[0] == FoundRecord {
+		switch {
+		case f.Kinds[0] != FoundRecord:
+			places++
+			each[dataset.PostOf(f.ID)] = true
+		case slices.Contains(record, f.Where):
 			changes++
-			continue
+		default:
+			strays++
 		}
-		places++
-		each[dataset.PostOf(f.ID)] = true
 	}
-	return len(each), places, changes
+	return len(each), places, changes, strays
 }
 
 func (r Report) failed() (lines []string) {
-	posts, places, changes := r.found()
+	posts, places, changes, strays := r.found()
 	if places > 0 {
 		lines = append(lines, fmt.Sprintf("%s still here, in %s.", are(posts, "removed post"),
 			page.Counted(places, "place")))
@@ -201,6 +209,10 @@ func (r Report) failed() (lines []string) {
 	if changes > 0 {
 		lines = append(lines, fmt.Sprintf("The record was changed: %s not as log and workspace have it.",
 			are(changes, "thing")))
+	}
+	if strays > 0 {
+		lines = append(lines, fmt.Sprintf("%s in the workspace %s not on record.", page.Counted(strays, "file"),
+			map[bool]string{true: "is", false: "are"}[strays == 1]))
 	}
 	// What is found recognises what is not: a row has the hashes of its image, which a workspace erased.
 	if n := len(r.Open); n > 0 && places > 0 {

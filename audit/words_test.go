@@ -20,6 +20,7 @@ func TestHeadline(t *testing.T) {
 	at := time.Date(2026, 11, 26, 18, 49, 0, 0, time.UTC)
 	asked := Coverage{Answered: 1}
 	found := []Finding{{ID: "p1", Where: "a.csv > row 1", Kinds: []FindingKind{FoundRow}}}
+	stray := func(where string) Finding { return Finding{Where: where, Kinds: []FindingKind{FoundRecord}} }
 	requested := &AuditedPost{ID: "p1", Standing: Standing{State: manifest.StateLive, MustGo: true, Because: "tombstone",
 		removal: Removal{Why: whyRequest}}}
 	for _, tt := range []struct {
@@ -51,6 +52,15 @@ func TestHeadline(t *testing.T) {
 			Coverage: Coverage{Oldest: &at}}, "1 removed post is still here, in 1 place. " +
 			"According to Reddit's answers of 26 November 2026, 18:49 UTC (1 hour ago) and, for 1 post, " +
 			"the workspace's tombstones; later deletions are not known."},
+		{"a file beside", Report{Verdict: Fail, Findings: append(found, stray("old/x.parquet")), Coverage: asked},
+			"1 removed post is still here, in 1 place. 1 file in the workspace is not on record. " +
+				"According to Reddit's answers in this audit."},
+		{"files and the record", Report{Verdict: Fail, Findings: []Finding{stray("a.db"), stray("state.db"), stray("b.jpg"),
+			stray("audit")}, Coverage: asked}, "The record was changed: 2 things are not as log and workspace have it. " +
+			"2 files in the workspace are not on record. According to Reddit's answers in this audit."},
+		{"another log", Report{Verdict: Fail, Findings: []Finding{stray("--since")}, Coverage: asked},
+			"The record was changed: 1 thing is not as log and workspace have it. " +
+				"According to Reddit's answers in this audit."},
 		{"open", Report{Verdict: Fail, Findings: found, Open: []Open{{Where: "b.png"}}, Coverage: asked},
 			"1 removed post is still here, in 1 place. 1 thing could not be checked. Settle this before you delete " +
 				"anything: what you delete may be what recognises it. According to Reddit's answers in this audit."},

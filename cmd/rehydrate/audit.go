@@ -282,8 +282,8 @@ type auditRow struct {
 	cells []string // of a table
 }
 
-// tableOrBlocks returns the lines of a table, if it fits into 80 columns beside an indentation of two. If it does not, each row
-// is a block: its lead, and below it the last cells behind their names.
+// tableOrBlocks returns the lines of a table, if it fits into 80 columns beside an indentation of two. If it does not,
+// each row is a block: its lead, and below it the last cells behind their names.
 func tableOrBlocks(heads, names []string, rows []auditRow) (lines []string) {
 	if len(rows) == 0 {
 		return nil

@@ -72,7 +72,7 @@ var exitMeanings = []struct {
 		"wrong usage: a flag, a release or a file is wrong, or publish waits for --checked; nothing was written"},
 	{exitRetry, "done, but something is left to do: posts can be retried, Reddit gave no answer, removals wait for " +
 		"--confirm-removals, a copy still has removed posts, or answers are missing"},
-	{exitFound, "audit found a removed post, or a changed record"},
+	{exitFound, "audit found a removed post, or something that is not as recorded"},
 	{exitDamaged, "verify found damage"},
 	{exitInUse, "the workspace is in use by another command"},
 	{exitRejected, "credentials, approval or grant are missing or rejected"},
