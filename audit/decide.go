@@ -217,8 +217,8 @@ func (a *audit) tellRows() {
 	if ids := idsOf(r.held); len(ids) > 0 {
 		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: "rehydrate recheck RELEASE --confirm-removals",
 			Posts: ids, Late: true,
-			What: fmt.Sprintf("the dataset or a copy has rows of %s (%s) that the policy does not allow, or whose removal waits to be confirmed",
-				page.Counted(len(ids), "post"), some(ids))})
+			What: fmt.Sprintf("the dataset or a copy has rows of %s (%s) that the policy does not allow, or that are held "+
+				"back", page.Counted(len(ids), "post"), some(ids))})
 	}
 	due := r.oldest.Add(a.Policy.Reddit.RecheckWithin).UTC()
 	d := Duty{Kind: DutyRecheck, Where: "reddit", Do: "rehydrate recheck RELEASE", Posts: idsOf(r.stale),
@@ -344,8 +344,8 @@ func (a *audit) tellWithheld() {
 		slices.Sort(ids)
 		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: ids, Due: &due, Late: a.report.Time.After(due),
 			Do: "rehydrate run RELEASE --confirm-removals",
-			What: fmt.Sprintf("confirm that %s (%s) may be removed: gone since %s, and withheld because there were so many",
-				page.Counted(len(ids), "post"), some(ids), at(since))})
+			What: fmt.Sprintf("%s held back (%s), gone since %s; the holder decides about %s", are(len(ids), "post"),
+				some(ids), at(since), map[bool]string{true: "it", false: "them"}[len(ids) == 1])})
 	}
 }
 

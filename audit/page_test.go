@@ -33,23 +33,25 @@ func TestPage(t *testing.T) {
 		Open: []Open{{Where: "w", ID: "p2", What: "no answer", Do: "ask"}},
 		Duties: []Duty{{What: "a copy owes", Do: "purge it", Due: &at,
 			Late: true}}, Limits: []string{"a limit"}, Notes: []string{"a note"},
-		Known: Known{MustGo: 1}, Totals: map[string]int{"live": 2, "removed": 1},
+		Known: Known{MustGo: 1}, Totals: map[string]int{"live": 2, "held": 1, "removed": 1},
 		Posts: []*AuditedPost{{ID: "p1", Standing: Standing{State: "removed", Reason: "moderator", Because: "reddit",
 			MustGo: true}, LastLive: &at, Record: &record},
-			{ID: "p2", Standing: Standing{}}, {ID: "p3", Standing: Standing{State: "live", MustGo: true}}}})
+			{ID: "p2", Standing: Standing{}}, {ID: "p4", Standing: Standing{State: "held", Reason: "quarantine"}},
+			{ID: "p3", Standing: Standing{State: "live", MustGo: true}}}})
 	text := regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(full, " "), " ")
 	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;",
 		"FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked. Settle this before you delete",
 		"1 removed post found, in 1 place 1 files or other things not checked 1 overdue",
 		"0 of 1 removed posts looked for by image too 1 files looked at",
 		"p1 taken down on request 2 Jan 2026, 03:04 UTC 4 Jan 2026, 03:04 UTC",
-		"id 1 of 1 its unchanged image 0 of 1 its image, also if it was changed 0 of 1",
+		"id 1 of 1 its unchanged image 0 of 1 its changed image 0 of 1",
 		"row 3 of &#34;&gt;&lt;script&gt; p1 its image, its row byte for byte; a row delete it", "w p2 no answer ask",
 		"a copy owes 2026-01-02T03:04:05Z late purge it", "Can&#39;t be told a limit", "Note a note", "On record the log",
 		"live 2 of these removed here all the same, as on request 1 removed 1",
 		"&#34;&gt;&lt;script&gt; 9 3 abc0000000000000000000000000000000000000000000000000000000000000",
-		"statement sha256 d1gest", "show 3 rows",
-		"p1 removed (moderator) reddit yes 2026-01-02T03:04:05Z 7 p2 never asked"} {
+		"statement sha256 d1gest", "show 4 rows",
+		"p1 removed (moderator) reddit yes 2026-01-02T03:04:05Z 7 p2 never asked", "p4 refused (quarantine)",
+		"refused (it is there, but the policy does not allow it, as in quarantine) 1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
 		}

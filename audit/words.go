@@ -128,7 +128,11 @@ func (r Report) Next() string {
 	}
 	for _, d := range r.Duties {
 		if d.Kind == DutyConfirm && d.Due != nil {
-			return fmt.Sprintf("The holder of the workspace decides about the posts that are withheld by %s.", at(*d.Due))
+			held := "the post that is held back"
+			if n := len(d.Posts); n != 1 {
+				held = fmt.Sprintf("the %d posts that are held back", n)
+			}
+			return fmt.Sprintf("By %s the holder of the workspace decides about %s.", at(*d.Due), held)
 		}
 	}
 	for _, d := range r.Duties {
@@ -381,8 +385,8 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 	if k.MustGo > 0 {
 		say("Removed posts", r.removed())
 		say("Looked for",
-			fmt.Sprintf("all %d by id; %d by the unchanged image; %d also if the image was changed; %d by caption",
-				k.MustGo, k.Digests, k.Hashes, k.Texts))
+			fmt.Sprintf("%d of %d by id; %d by the unchanged image; %d by a changed image; %d by caption",
+				k.MustGo, k.MustGo, k.Digests, k.Hashes, k.Texts))
 	}
 	say("Looked at", r.lookedAt())
 	if c := r.Coverage; c.Asked > 0 {
@@ -528,7 +532,7 @@ func (r Report) States() (rows [][2]string) {
 		here[cmp.Or(string(p.State), "never_asked")] += number(p.MustGo && !p.State.Gone())
 	}
 	names := map[string]string{"never_asked": "never asked",
-		string(manifest.StateHeld): "held (it is there, but the policy does not allow it, as in quarantine)"}
+		string(manifest.StateHeld): "refused (it is there, but the policy does not allow it, as in quarantine)"}
 	for _, s := range slices.Sorted(maps.Keys(r.Totals)) {
 		rows = append(rows, [2]string{cmp.Or(names[s], s), strconv.Itoa(r.Totals[s])})
 		if n := here[s]; n > 0 {

@@ -69,6 +69,36 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
+// TestHeldBack: what is held back has one word, and the time by which somebody decides about it.
+func TestHeldBack(t *testing.T) {
+	since := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		posts      []string
+		duty, next string
+	}{
+		{[]string{"p1"}, "1 post is held back (p1), gone since 26 November 2026, 12:00 UTC; the holder decides about it " +
+			"by 28 November 2026, 12:00 UTC: rehydrate run RELEASE --confirm-removals",
+			"By 28 November 2026, 12:00 UTC the holder of the workspace decides about the post that is held back."},
+		{[]string{"p4", "p1", "p3", "p2"}, "4 posts are held back (p1, p2, p3, ...), gone since 26 November 2026, 12:00 " +
+			"UTC; the holder decides about them by 28 November 2026, 12:00 UTC: rehydrate run RELEASE --confirm-removals",
+			"By 28 November 2026, 12:00 UTC the holder of the workspace decides about the 4 posts that are held back."},
+	} {
+		a := newAudit(Config{Policy: policy.Default()})
+		a.report.Time, a.report.Verdict, a.report.Scope.Workspace = since, Pass, "ws"
+		a.waiting = map[time.Time][]string{since: tt.posts}
+		a.tellWithheld()
+		testkit.Same(t, "the duties", []string{"nothing is overdue", tt.duty}, a.report.duties())
+		testkit.Same(t, "what comes next", tt.next, a.report.Next())
+	}
+}
+
+// TestLookedFor: what removed posts were looked for by is counted in one way, whatever it is.
+func TestLookedFor(t *testing.T) {
+	facts := Report{Known: Known{MustGo: 1}}.Facts("")
+	testkit.Same(t, "facts", [2]string{"Looked for", "1 of 1 by id; 0 by the unchanged image; 0 by a changed image; " +
+		"0 by caption"}, facts[1])
+}
+
 // TestWhyItMustGo: the time counts from the first source that knew of the removal, and a request is not Reddit's word.
 func TestWhyItMustGo(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 11, n, 12, 0, 0, 0, time.UTC) }

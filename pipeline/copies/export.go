@@ -172,7 +172,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		case res.Outcome == manifest.Refused:
 			why["are of posts that the policy does not allow"]++
 		case manifest.PostState(res.Outcome).Gone():
-			why["are of posts that are gone or withheld"]++
+			why["are of posts that are gone or held back"]++
 		default:
 			why["would not be in it any more"]++
 		}

@@ -72,10 +72,10 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 		change func(*site, *Config)
 		want   string
 	}{
-		{"gone", func(s *site, _ *Config) { s.gone("few001") }, "1 of its rows are of posts that are gone or withheld"},
+		{"gone", func(s *site, _ *Config) { s.gone("few001") }, "1 of its rows are of posts that are gone or held back"},
 		{"a tombstone of the release", func(_ *site, c *Config) {
 			c.Tombstones = []manifest.Tombstone{{ID: "few002", State: manifest.StateRemoved, Time: now.Add(-time.Hour)}}
-		}, "1 of its rows are of posts that are gone or withheld"},
+		}, "1 of its rows are of posts that are gone or held back"},
 		{"in quarantine", func(s *site, _ *Config) {
 			testkit.OK(t, s.ws.SetPosts(t.Context(), []workspace.Post{{ID: "few001", State: manifest.StateHeld,
 				Reason: "quarantine", CheckedAt: now, LiveAt: now}}))

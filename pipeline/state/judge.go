@@ -162,7 +162,7 @@ func ofTrouble(rec workspace.Record, res manifest.Result) manifest.Result {
 	return res
 }
 
-const withheldDetail = "withheld, not erased yet"
+const withheldDetail = "held back, not erased yet"
 
 // oddity is what Reddit or a host says of an image that is stored.
 func oddity(t workspace.Trouble) string {
