@@ -205,15 +205,21 @@ func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f aud
 		return report, &problem{err: fmt.Errorf("write the checkpoint: %w", err), code: exitFailed,
 			hint: "the report says what is wrong with the log; leave --checkpoint out"}
 	}
-	return report, writeOwn(ctx, "checkpoint", f.checkpoint, written(l.Checkpoint().Signed))
+	return report, c.writeOwn(ctx, "checkpoint", f.checkpoint, written(l.Checkpoint().Signed))
 }
 
-// writeOwn writes a file that the auditor keeps or hands on.
-func writeOwn(ctx context.Context, what, name string, write func(io.Writer) error) error {
+// writeOwn writes a file that the auditor keeps or hands on, and names it on stderr.
+func (c *command) writeOwn(ctx context.Context, what, name string, write func(io.Writer) error) error {
 	// The log records the audit for ever: a power cut must not leave it without the file.
 	if err := durable.Write(ctx, name, 0o600, write); err != nil {
 		return fmt.Errorf("write the %s: %w", what, err)
 	}
+	if c.quiet {
+		return nil
+	}
+	keep := map[string]string{"checkpoint": "; keep it away from the workspace"}[what]
+	c.console.Done()
+	fmt.Fprintf(c.stderr, "rehydrate: wrote %s%s\n", printable.EscapedLine(name), keep)
 	return nil
 }
 
@@ -229,7 +235,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	sum := hex.EncodeToString(digest[:])
 	var unstamped error
 	if f.statement != "" {
-		if err := writeStatement(ctx, r, f); err != nil {
+		if err := c.writeStatement(ctx, r, f); err != nil {
 			return err
 		}
 		// After the statement and its signature: a service that does not answer must not cost them.
@@ -239,7 +245,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	proof := proofOf(r, sum, recorded)
 	said := r.For(release + c.named() + repeated("--grant", f.grant) + f.redditFlags.repeated())
 	if f.html != "" {
-		err := writeOwn(ctx, "page", f.html, func(w io.Writer) error { return said.WritePage(w, sum, proof) })
+		err := c.writeOwn(ctx, "page", f.html, func(w io.Writer) error { return said.WritePage(w, sum, proof) })
 		if err != nil {
 			return err
 		}
@@ -361,7 +367,7 @@ func proofOf(r audit.Report, digest, recorded string) string {
 }
 
 // writeStatement writes the report as a statement, and signs it.
-func writeStatement(ctx context.Context, r audit.Report, f auditFlags) error {
+func (c *command) writeStatement(ctx context.Context, r audit.Report, f auditFlags) error {
 	var signature []byte
 	if f.sign != "" {
 		key, err := userfile.Read(f.sign)
@@ -375,9 +381,9 @@ func writeStatement(ctx context.Context, r audit.Report, f auditFlags) error {
 			return usageError("--sign: %w", err)
 		}
 	}
-	err := writeOwn(ctx, "statement", f.statement, r.WriteJSON)
+	err := c.writeOwn(ctx, "statement", f.statement, r.WriteJSON)
 	if err == nil && signature != nil {
-		err = writeOwn(ctx, "signature", f.statement+manifest.SignatureSuffix, written(signature))
+		err = c.writeOwn(ctx, "signature", f.statement+manifest.SignatureSuffix, written(signature))
 	}
 	return err
 }
@@ -405,7 +411,7 @@ func (c *command) stamp(ctx context.Context, statement string, digest [sha256.Si
 	if err != nil {
 		return err
 	}
-	if err := writeOwn(ctx, "time stamp", statement+audit.StampSuffix, written(answer)); err != nil {
+	if err := c.writeOwn(ctx, "time stamp", statement+audit.StampSuffix, written(answer)); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stderr, "rehydrate: time stamp of %s, %s\n", printable.EscapedLine(stamp.Authority),
