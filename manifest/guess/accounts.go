@@ -79,9 +79,9 @@ func personalName(name string) string {
 // initialAndName is a name behind the first letter of another, as people name themselves: ASchmidt.
 var initialAndName = regexp.MustCompile(`^\p{Lu}\p{Lu}\p{Ll}{2,}$`)
 
-// mayNameSomebody reports whether the name of a column may be that of a person or account by a family name beside other
-// words, or by words that are in no dictionary: mood_schmidt, ASchmidt, label_aschmidt23, label_by_kvamsdal. known is that
-// of Options.
+// mayNameSomebody reports whether the name of a column may be that of a person or account by a family name, or by words
+// that are in no dictionary: schmidt, mood_schmidt, ASchmidt, label_aschmidt23, label_by_kvamsdal. known is that of
+// Options.
 func mayNameSomebody(name string, known func(word string) bool) bool {
 	if known == nil {
 		return false
@@ -90,7 +90,7 @@ func mayNameSomebody(name string, known func(word string) bool) bool {
 		return utf8.RuneCountInString(word) >= least && strings.IndexFunc(word, unicode.IsLetter) >= 0 && !known(word)
 	}
 	words := value.Words(name)
-	if len(words) > 1 && slices.ContainsFunc(words, func(word string) bool { return peopleWords["surname"][word] }) {
+	if slices.ContainsFunc(words, isSurname) {
 		return true
 	}
 	if at := slices.Index(words, "by"); at > 0 && slices.ContainsFunc(words[at+1:],
@@ -103,5 +103,7 @@ func mayNameSomebody(name string, known func(word string) bool) bool {
 			len(words) == 2 && strange(words[0], 4) && value.IsDigits(words[1]) && len(words[1]) > 1
 	})
 }
+
+func isSurname(word string) bool { return peopleWords["surname"][word] }
 
 func betweenWords(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

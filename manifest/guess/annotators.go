@@ -22,10 +22,10 @@ type labelGroup struct {
 	counts  map[string]int // of the cells of all, by label
 	flags   bool           // the labels are yes and no, which columns of different meanings share
 	// The columns by what their names are.
-	named    []*surveyed // of a person, by a given name or by what a person is reached by
+	named    []*surveyed // of a person, by a given name, a family name of several, or what a person is reached by
 	roles    []*surveyed // otherwise about people: annotator_1
 	unknown  []*surveyed // with a word that is in no dictionary
-	namelike []*surveyed // words that are given names as well: Grace
+	namelike []*surveyed // family names, and words that are given or family names as well: Grace, King
 	words    []*surveyed // other words
 	alike    bool        // all of the names have a word in common
 }
@@ -112,6 +112,7 @@ func haveSameLabels(a, b map[string]int) bool {
 }
 
 // sortNames sorts the columns of a group by their names. Words that all of the names have (label_, tone_) say nothing.
+// A family name alone may stand for anything; beside another, also one that is a word (King), it is a person's.
 func (d *guesser) sortNames(g *labelGroup) {
 	inAll := func(word string) bool {
 		return !slices.ContainsFunc(g.columns, func(c *surveyed) bool {
@@ -120,24 +121,40 @@ func (d *guesser) sortNames(g *labelGroup) {
 		})
 	}
 	g.alike = slices.ContainsFunc(value.Words(g.columns[0].name), inAll)
+	var families []*surveyed // called by a family name that is no other word
+	asWords := 0             // those that are called by one which is
 	for _, c := range g.columns {
 		words := slices.DeleteFunc(value.Words(c.name), inAll)
 		isName := slices.ContainsFunc(words, func(word string) bool { return peopleWords["namelike"][word] })
+		isWord := slices.ContainsFunc(words, isWordToo)
 		switch {
 		case slices.ContainsFunc(words, isGivenName), personalName(c.name) != "":
 			g.named = append(g.named, c)
 		case c.privateName() != "":
 			g.roles = append(g.roles, c)
 		case !slices.ContainsFunc(words, isOther):
+		case slices.ContainsFunc(words, func(word string) bool { return isSurname(word) && !isWordToo(word) }):
+			families = append(families, c)
 		case slices.ContainsFunc(words, func(word string) bool { return isUnknown(word, 2, d.Known) }):
 			g.unknown = append(g.unknown, c)
-		case isName:
+		case isName, isWord:
 			g.namelike = append(g.namelike, c)
+			if isWord {
+				asWords++
+			}
 		default:
 			g.words = append(g.words, c)
 		}
 	}
+	if len(families) > 0 && len(families)+asWords > 1 {
+		g.named = append(g.named, families...)
+	} else {
+		g.namelike = append(g.namelike, families...)
+	}
 }
+
+// isWordToo reports whether a family name is a word that may be the name of a label.
+func isWordToo(word string) bool { return peopleWords["wordname"][word] }
 
 // isOther reports whether a word in the name of a column is none for labels (final, sentiment) and none of the field.
 func isOther(word string) bool {
@@ -183,8 +200,9 @@ func (g *labelGroup) people() []*surveyed {
 // answers reports whether the columns hold answers, and not who gave some: one is not about people by its name, they
 // are words or yes and no, or small numbers in columns of one name.
 func (g *labelGroup) answers() bool {
-	return g.flags || len(g.named)+len(g.roles) < len(g.columns) || slices.ContainsFunc(g.columns,
-		func(c *surveyed) bool { return c.ordinary || g.alike && c.all(formInteger) })
+	return g.flags || slices.ContainsFunc(g.columns, func(c *surveyed) bool {
+		return c.privateName() == "" || c.ordinary || g.alike && c.all(formInteger)
+	})
 }
 
 // leaveAnnotators leaves out the columns that were taken for annotators', but those that --keep names. It asks about
@@ -216,11 +234,12 @@ func (d *guesser) leaveAnnotators() {
 }
 
 // askOfAnnotators asks about the other columns of a group. Those whose names are words for labels need no question, nor
-// do columns of yes and no but beside one that is called after a person.
+// do columns of yes and no but beside one that is called after a person, or where all may be.
 func (d *guesser) askOfAnnotators(g *labelGroup) {
 	asks := func(c *surveyed) bool { return !c.used && !c.unfit() && !slices.Contains(d.Keep, c.name) }
 	rest := slices.DeleteFunc(slices.Clone(g.columns), func(c *surveyed) bool { return !asks(c) })
-	if len(rest) > 1 && (!g.flags || len(g.named) > 0) &&
+	mayBe := len(g.named) > 0 || len(g.namelike) > 1 && len(g.words) == 0
+	if len(rest) > 1 && (!g.flags || mayBe) &&
 		slices.ContainsFunc(slices.Concat(g.unknown, g.namelike, g.words), asks) {
 		d.lookAt("columns %s have the same labels: are they the answers of annotators? Their names are published",
 			manifest.QuotedList(names(rest)))
@@ -259,11 +278,24 @@ func (d *guesser) firstSurname(c *surveyed) (first place) {
 	return first
 }
 
-// lookAtNames asks about the names of categories and columns with a word that is in no dictionary.
+// lookAtNames asks about the names of categories and columns that may be somebody's, or have a word that is in no
+// dictionary.
 func (d *guesser) lookAtNames() {
 	var odd []string
 	for _, g := range d.guesses {
-		if (g.Category != nil || g.Passed != nil) && unknownWord(g.Column, d.Known) != "" {
+		if g.Category == nil && g.Passed == nil {
+			continue
+		}
+		what := "was taken for labels"
+		if g.Passed != nil {
+			what = "passes through"
+		}
+		for _, name := range g.names() {
+			if mayNameSomebody(name, d.Known) {
+				d.lookAt("column %s has a name that may be somebody's: it %s", table.Quote(name), what)
+			}
+		}
+		if unknownWord(g.Column, d.Known) != "" {
 			odd = append(odd, g.Column)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 // lexicon is a dictionary that has names of people among its words, as large ones do.
 func lexicon(word string) bool {
 	return english(word) || slices.Contains(strings.Fields(`jana tom lin baker carter low high medium mild sad strong
-		valence arousal dominance final overall text sentiment toxicity insult threat trust shame cat dog hidden`), word)
+		valence arousal dominance final overall text sentiment toxicity insult threat trust shame cat dog hidden
+		schmidt hernandez jackson kim miller garcia king brown white fisher walker grace hope`), word)
 }
 
 // sheet is a file whose columns have these labels as often as each other, and not in the same rows.
@@ -60,6 +61,21 @@ func TestAnnotators(t *testing.T) {
 		{"funny,dank,sad,trust,Mei,Tom", "0 1", "funny,dank,sad,trust", "Mei,Tom", "funny,dank,sad,trust"},
 		{"joy,anger,fear,schadenfreude", "0 1", "joy,anger,fear,schadenfreude", "", ""},
 		{"hidden,tox,nsfw", "yes no", "hidden,tox,nsfw", "", ""},
+		// Family names, which are in the dictionary as well.
+		{"Schmidt,Hernandez,Jackson", "0 1", "", "Schmidt,Hernandez,Jackson", ""},
+		{"Kim,Müller", "yes no", "", "Kim,Müller", ""},
+		{"label_schmidt,label_garcia", "True False", "", "label_schmidt,label_garcia", ""},
+		{"schmidt,miller", coder, "", "schmidt,miller", ""},
+		{"schmidt,kim", "1 2 3 4", "", "schmidt,kim", ""},
+		{"Kim,Brown,King,final", "0 1", "final", "Kim,Brown,King", ""},
+		{"funny,dank,sad,trust,Schmidt,Garcia", "0 1", "funny,dank,sad,trust", "Schmidt,Garcia", "funny,dank,sad,trust"},
+		{"Schmidt,funny,sad", "0 1", "schmidt,funny,sad", "", ""},
+		{"Schmidt,joy,anger", "0 1", "schmidt,joy,anger", "", ""},
+		{"King,Brown,White", "0 1", "king,brown,white", "", "King,Brown,White"},
+		{"baker,fisher,walker", "0 1", "baker,fisher,walker", "", "baker,fisher,walker"},
+		{"joy,grace,hope", "0 1", "joy,grace,hope", "", "joy,grace,hope"},
+		{"joy,hope,anger,fear", "0 1", "joy,hope,anger,fear", "", ""},
+		{"brown,white,cat", "0 1", "brown,white,cat", "", ""},
 		// Names that are words: a person is asked.
 		{"jana,lin,baker", coder, "jana,lin,baker", "", "jana,lin,baker"},
 		{"jana_label,final_label", coder, "jana_label,final_label", "", "jana_label,final_label"},

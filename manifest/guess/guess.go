@@ -24,6 +24,14 @@ type columnGuess struct {
 	Passed   *manifest.Column   // nil for a field and a category
 }
 
+// names gives the columns that the guess takes.
+func (c columnGuess) names() []string {
+	if c.OneHot != nil {
+		return c.OneHot
+	}
+	return []string{c.Column}
+}
+
 // A guesser decides what the columns of a survey mean.
 type guesser struct {
 	Options
@@ -622,9 +630,6 @@ func (d *guesser) lookAtValues(c *surveyed) {
 		d.lookAt("column %s was taken for labels, but most of them are capitalised words that this program does not know, "+
 			"such as at %s: are they names of people?", name, at)
 	}
-	if mayNameSomebody(c.name, d.Known) {
-		d.lookAt("column %s has a name that may be somebody's: it was taken for labels", name)
-	}
 	if c.excused() {
 		d.lookAt("column %s may be about people by its name, but its values are a few ordinary words: "+
 			"it was taken for labels", name)
@@ -1007,7 +1012,7 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
 func slug(name string) string {
-	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(value.WithoutMarks(name)), "_"), "_")
 	if s == "" || value.IsDigits(s) {
 		s = "c_" + s
 	}

@@ -65,6 +65,20 @@ func TestOneHot(t *testing.T) {
 	}
 }
 
+// TestOneHotAsks asks about a label that is called after somebody.
+func TestOneHotAsks(t *testing.T) {
+	d, err := initFiles(t, Options{Options: manifest.Options{Known: lexicon}}, file(t, "a.csv",
+		"id,by_schmidt,by_joy,by_cat,by_dog,by_text\nabc,1,0,1,0,1\nabd,0,1,0,1,0\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `column "by_schmidt" has a name that may be somebody's: it was taken for labels`
+	if said := strings.Join(d.Warnings, "\n"); strings.Count(said, "may be somebody's") != 1 ||
+		!strings.Contains(said, want) {
+		t.Errorf("look at %q", d.Warnings)
+	}
+}
+
 // TestManyOneHot takes more labels than a column of them would have.
 func TestManyOneHot(t *testing.T) {
 	header, row := "id,2_way_label", "0"

@@ -1,0 +1,24 @@
+package guess
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestLookOfName: what publish says of the name of a column or category, of which it shows the one in the release.
+func TestLookOfName(t *testing.T) {
+	known := func(word string) bool {
+		return slices.Contains(strings.Fields("schmidt miller kim garcia mood white joy grace"), word)
+	}
+	for name, want := range map[string]string{
+		"schmidt": "may name somebody", "miller": "may name somebody", "kim": "may name somebody",
+		"garcia": "may name somebody", slug("Müller"): "may name somebody", "mood_schmidt": "may name somebody",
+		"mood": "", "white": "", "joy": "", "grace": "",
+		"kvamsdal": "may be a person's name: this program does not know all its words",
+	} {
+		if got := LookOfName(name, known); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
