@@ -378,15 +378,28 @@ func (d *guesser) guessField(field manifest.Field, isDataset bool) {
 	}
 }
 
-// refuseNumbers leaves a column called image out, unless it is one to keep, if it counts the rows of several posts: no
-// gallery's images are counted so.
+// refuseNumbers leaves a column called image out, unless it is one to keep, if it numbers the rows of several posts, in
+// their order or in another one. What is called gallery_index is one, but where it counts the rows.
 func (d *guesser) refuseNumbers(c *surveyed) bool {
-	refused := c.rowNumbers() && len(d.column(d.columnOf("id")).cells) > 1
+	id := d.column(d.columnOf("id"))
+	refused := c.rowNumbers() && len(id.cells) > 1 ||
+		manifest.FoldColumn(c.name) != "gallery_index" && c.differsBeside(id)
 	if refused && !c.kept {
 		d.leaveLookAt(c, "it numbers the rows, and not the images of a gallery",
 			"numbers the rows, and was not taken for the number of an image in its gallery")
 	}
 	return refused
+}
+
+// differsBeside reports whether each row has another post and another number. Of one image of each post, the numbers
+// in their galleries are small, and repeat.
+func (c *surveyed) differsBeside(id *surveyed) bool {
+	posts := make(map[string]bool)
+	for _, text := range id.values() {
+		post, _ := manifest.PostForm(text)
+		posts[post] = true
+	}
+	return c.filled > 2 && !c.empty && len(c.cells) == c.filled && len(posts) == id.filled
 }
 
 // guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and their cells are its
