@@ -172,7 +172,7 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 			switch {
 			case !r.Schema.Many:
 				repeats++
-				if p := r.again(last, k, "is already %s", againHint); repeats == 1 || r.before(p, repeat) {
+				if p := r.again(last, k, "is already %s", RepeatHint); repeats == 1 || r.before(p, repeat) {
 					repeat = p
 				}
 			case known && k.split() != last.split():
@@ -217,7 +217,8 @@ func (r *Release) finish(counted *Summary, rows *Rows, keys *keysort.Sorter, pro
 	return problems.Err()
 }
 
-const againHint = "keep one of the rows; further images of a post are told apart by an image " +
+// RepeatHint is the hint of the problem of rows about one image.
+const RepeatHint = "keep one of the rows; further images of a post are told apart by an image " +
 	`column, several rows about one image are read with rows = "many" (rehydrate init --many)`
 
 // place is that of the problem's file among those of the manifest.

@@ -55,6 +55,7 @@ type Draft struct {
 	source  *manifest.Release // the files as they are read by it
 	format  manifest.Format   // of the annotations in the release folder
 	fields  []manifest.Field  // those that they have beside the id
+	numbers string            // a column called image that numbers the rows, "" for none
 }
 
 // Files guesses the columns and labels of annotations from all their rows. A path is a file, a folder or a pattern; all
@@ -110,7 +111,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	}
 	g.nameSigners()
 	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL,
-		Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged, Annotators: g.annotators}
+		Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged, Annotators: g.annotators, numbers: g.numbers}
 	d.Labelled = len(d.meaning.Schema.Categories) > 0
 	d.source = source.Release(d.meaning).Spelling(g.spellings)
 	// In CSV a list without items is no list, and an item can hold the separator.
@@ -404,6 +405,21 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 	return paths, nil
 }
 
+// explained says in the problem of rows about one image why their column called image does not tell images apart.
+func (d *Draft) explained(err error) error {
+	var problems *manifest.Problems
+	if d.numbers == "" || !errors.As(err, &problems) {
+		return err
+	}
+	for i, p := range problems.List {
+		if p.Hint == manifest.RepeatHint {
+			problems.List[i].Message += fmt.Sprintf("; column %s numbers the rows, and was not taken for the number of an image "+
+				"in its gallery", table.Quote(d.numbers))
+		}
+	}
+	return err
+}
+
 // copyManifest writes the entries of the source as the release's manifest.
 func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
 	s := d.meaning.Schema
@@ -419,7 +435,7 @@ func (d *Draft) copyManifest(ctx context.Context, w io.Writer) error {
 	between := manifest.Separators()[0]
 	for e, err := range d.source.Entries(ctx) {
 		if err != nil {
-			return err
+			return d.explained(err)
 		}
 		out.Write(e)
 		if len(d.Example) > 10 {

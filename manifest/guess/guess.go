@@ -49,6 +49,7 @@ type guesser struct {
 	marks      commentMarks
 	splits     map[string]string // a split as it is spelled in the file -> its name
 	spellings  []manifest.Spelling
+	numbers    string // a column called image that numbers the rows, "" for none
 	names      map[string]bool
 	headed     bool // the first line of a file of text was taken for a header
 	bare       bool // the file has none: its columns are column_1 and so on
@@ -384,6 +385,9 @@ func (d *guesser) refuseNumbers(c *surveyed) bool {
 	id := d.column(d.columnOf("id"))
 	refused := c.rowNumbers() && len(id.cells) > 1 ||
 		manifest.FoldColumn(c.name) != "gallery_index" && c.differsBeside(id)
+	if refused {
+		d.numbers = c.name
+	}
 	if refused && !c.kept {
 		d.leaveLookAt(c, "it numbers the rows, and not the images of a gallery",
 			"numbers the rows, and was not taken for the number of an image in its gallery")

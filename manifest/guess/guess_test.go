@@ -223,6 +223,10 @@ func TestInitAsks(t *testing.T) {
 			[]string{`a.csv:2:5 column "kind" says`, "a.csv:3:5 column"}},
 		{"many rows", "id,mood\nabc,sad\nabc,glad\n", Options{},
 			[]string{"a.csv:3:0 post abc, image 0, is already on line 2"}},
+		{"many rows, which are numbered", "image,id,mood\n0,abc,sad\n1,abc,glad\n2,abd,glad\n", Options{},
+			[]string{`a.csv:3:0 post abc, image 0, is already on line 2; column "image" numbers the rows, and was not taken for`}},
+		{"many rows, whose numbers are kept", "image,id,mood\n0,abc,sad\n1,abc,glad\n2,abd,glad\n",
+			Options{Keep: []string{"image"}}, []string{`a.csv:3:0 post abc, image 0, is already on line 2; column "image" numbers`}},
 	} {
 		_, err := initFiles(t, test.o, file(t, "a.csv", test.in))
 		wantPlaces(t, test.name, err, test.want...)
