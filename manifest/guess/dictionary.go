@@ -2,7 +2,8 @@ package guess
 
 import "strings"
 
-// british turns the endings of British spellings into the American ones that the dictionary has: humour, organised.
+// british respells a British word as American English, which is what the dictionary has: humour becomes humor, organised
+// organized.
 var british = strings.NewReplacer("our", "or", "ise", "ize", "isa", "iza", "isi", "izi", "yse", "yze", "ysi", "yzi")
 
 // Parts that make words of others: suicidality, nonhateful, selfharm.
