@@ -25,7 +25,8 @@ type labelGroup struct {
 	named    []*surveyed // of a person, by a given name, a family name of several, or what a person is reached by
 	roles    []*surveyed // otherwise about people: annotator_1
 	unknown  []*surveyed // with a word that is in no dictionary
-	namelike []*surveyed // family names, and words that are given or family names as well: Grace, King
+	namelike []*surveyed // a family name, and words that are given names as well: Grace; beside a family name also King
+	families []*surveyed // words that are family names as well, where no other family name is: King, White
 	words    []*surveyed // other words
 	alike    bool        // all of the names have a word in common
 }
@@ -122,7 +123,6 @@ func (d *guesser) sortNames(g *labelGroup) {
 	}
 	g.alike = slices.ContainsFunc(value.Words(g.columns[0].name), inAll)
 	var families []*surveyed // called by a family name that is no other word
-	asWords := 0             // those that are called by one which is
 	for _, c := range g.columns {
 		words := slices.DeleteFunc(value.Words(c.name), inAll)
 		isName := slices.ContainsFunc(words, func(word string) bool { return peopleWords["namelike"][word] })
@@ -137,18 +137,20 @@ func (d *guesser) sortNames(g *labelGroup) {
 			families = append(families, c)
 		case slices.ContainsFunc(words, func(word string) bool { return isUnknown(word, 2, d.Known) }):
 			g.unknown = append(g.unknown, c)
-		case isName, isWord:
+		case isName:
 			g.namelike = append(g.namelike, c)
-			if isWord {
-				asWords++
-			}
+		case isWord:
+			g.families = append(g.families, c)
 		default:
 			g.words = append(g.words, c)
 		}
 	}
-	if len(families) > 0 && len(families)+asWords > 1 {
+	switch {
+	case len(families) == 0:
+	case len(families)+len(g.families) > 1:
 		g.named = append(g.named, families...)
-	} else {
+		g.namelike, g.families = append(g.namelike, g.families...), nil
+	default:
 		g.namelike = append(g.namelike, families...)
 	}
 }
@@ -182,14 +184,14 @@ func unknownWord(name string, known func(word string) bool) string {
 // people lists the columns that were taken for annotators', in the order of the file. Where one is called after a
 // person, all are but those with words for labels; so are they where half of the names are no words. Columns of yes and
 // no have nothing else in common: of them those that are no words follow one that is called after a person, and the
-// others where both together are half.
+// others where both together are half. Words that are names as well are words beside others: joy, hope, anger.
 func (g *labelGroup) people() []*surveyed {
-	rest := slices.Concat(g.unknown, g.namelike, g.words)
+	rest := slices.Concat(g.unknown, g.namelike, g.families, g.words)
 	named, unknown, odd, all := len(g.named), len(g.unknown), len(g.unknown)+len(g.namelike), len(g.named)+len(rest)
 	switch {
 	case g.flags && named > 0 && 2*(named+odd) < all:
 		rest = g.unknown
-	case g.flags && named == 0, named == 0 && (unknown == 0 || 2*unknown < all) && 2*odd <= all:
+	case g.flags && named == 0, named == 0 && unknown == 0 && odd < all, named == 0 && 2*unknown < all && 2*odd <= all:
 		rest = nil
 	}
 	people := slices.Concat(g.named, g.roles, rest)
@@ -238,9 +240,9 @@ func (d *guesser) leaveAnnotators() {
 func (d *guesser) askOfAnnotators(g *labelGroup) {
 	asks := func(c *surveyed) bool { return !c.used && !c.unfit() && !slices.Contains(d.Keep, c.name) }
 	rest := slices.DeleteFunc(slices.Clone(g.columns), func(c *surveyed) bool { return !asks(c) })
-	mayBe := len(g.named) > 0 || len(g.namelike) > 1 && len(g.words) == 0
+	mayBe := len(g.named) > 0 || len(g.namelike)+len(g.families) > 1 && len(g.words) == 0
 	if len(rest) > 1 && (!g.flags || mayBe) &&
-		slices.ContainsFunc(slices.Concat(g.unknown, g.namelike, g.words), asks) {
+		slices.ContainsFunc(slices.Concat(g.unknown, g.namelike, g.families, g.words), asks) {
 		d.lookAt("columns %s have the same labels: are they the answers of annotators? Their names are published",
 			manifest.QuotedList(names(rest)))
 	}

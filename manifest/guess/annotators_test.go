@@ -15,7 +15,8 @@ import (
 func lexicon(word string) bool {
 	return english(word) || slices.Contains(strings.Fields(`jana tom lin baker carter low high medium mild sad strong
 		valence arousal dominance final overall text sentiment toxicity insult threat trust shame cat dog hidden
-		schmidt hernandez jackson kim miller garcia king brown white fisher walker grace hope`), word)
+		schmidt hernandez jackson kim miller garcia king brown white fisher walker grace hope
+		ilka black long young love grant`), word)
 }
 
 // sheet is a file whose columns have these labels as often as each other, and not in the same rows.
@@ -76,9 +77,17 @@ func TestAnnotators(t *testing.T) {
 		{"joy,grace,hope", "0 1", "joy,grace,hope", "", "joy,grace,hope"},
 		{"joy,hope,anger,fear", "0 1", "joy,hope,anger,fear", "", ""},
 		{"brown,white,cat", "0 1", "brown,white,cat", "", ""},
+		// Words for labels that are names as well.
+		{"Metaphor,Irony,Black,White,Long,Young,Love,Hope,Joy,Grant", "0 1",
+			"metaphor,irony,black,white,long,young,love,hope,joy,grant", "", ""},
+		{"Black,White,Long,Young,Love,Hope,Joy,Grant", "1 2 3 4", "black,white,long,young,love,hope,joy,grant", "",
+			"Black,White,Long,Young,Love,Hope,Joy,Grant"},
+		{"Black,White,cat", "1 2 3 4", "black,white,cat", "", "Black,White,cat"},
+		{"joy,hope,anger", "1 2 3 4", "joy,hope,anger", "", "joy,hope,anger"},
+		{"long,young", coder, "long,young", "", "long,young"},
 		// Names that are words: a person is asked.
-		{"jana,lin,baker", coder, "jana,lin,baker", "", "jana,lin,baker"},
-		{"jana_label,final_label", coder, "jana_label,final_label", "", "jana_label,final_label"},
+		{"ilka,lin,baker", coder, "ilka,lin,baker", "", "ilka,lin,baker"},
+		{"lin_label,final_label", coder, "lin_label,final_label", "", "lin_label,final_label"},
 		{"label_1,label_2,label_3", coder, "label_1,label_2,label_3", "", "label_1,label_2,label_3"},
 		{"A,B", coder, "a,b", "", "A,B"},
 		{"valence,arousal,dominance", "1 2 3 4 5", "valence,arousal,dominance", "", "valence,arousal,dominance"},
