@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"rehydrate/manifest/value"
 )
@@ -86,22 +85,26 @@ func mayNameSomebody(name string, known func(word string) bool) bool {
 	if known == nil {
 		return false
 	}
-	strange := func(word string, least int) bool {
-		return utf8.RuneCountInString(word) >= least && strings.IndexFunc(word, unicode.IsLetter) >= 0 && !known(word)
-	}
-	words := value.Words(name)
-	if slices.ContainsFunc(words, isSurname) {
-		return true
-	}
-	if at := slices.Index(words, "by"); at > 0 && slices.ContainsFunc(words[at+1:],
-		func(word string) bool { return strange(word, 3) }) {
+	if slices.ContainsFunc(value.Words(name), isSurname) || namesDoer(name, known) {
 		return true
 	}
 	return slices.ContainsFunc(strings.FieldsFunc(name, betweenWords), func(part string) bool {
 		words := value.Words(part)
-		return initialAndName.MatchString(part) && len(words) == 2 && strange(words[1], 4) ||
-			len(words) == 2 && strange(words[0], 4) && value.IsDigits(words[1]) && len(words[1]) > 1
+		return initialAndName.MatchString(part) && len(words) == 2 && isStrange(words[1], 4, known) ||
+			len(words) == 2 && isStrange(words[0], 4, known) && value.IsDigits(words[1]) && len(words[1]) > 1
 	})
+}
+
+// isStrange reports whether a word has so many letters at least and is in no dictionary.
+func isStrange(word string, least int, known func(word string) bool) bool {
+	return isUnknown(word, least, known) && strings.IndexFunc(word, unicode.IsLetter) >= 0
+}
+
+// namesDoer reports whether a word that is in no dictionary stands behind "by": label_by_kvamsdal, done by okafor.
+func namesDoer(text string, known func(word string) bool) bool {
+	words := value.Words(text)
+	at := slices.Index(words, "by")
+	return at >= 0 && slices.ContainsFunc(words[at+1:], func(word string) bool { return isStrange(word, 3, known) })
 }
 
 func isSurname(word string) bool { return peopleWords["surname"][word] }

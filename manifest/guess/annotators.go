@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"rehydrate/manifest"
@@ -133,7 +132,7 @@ func (d *guesser) sortNames(g *labelGroup) {
 		case c.privateName() != "":
 			g.roles = append(g.roles, c)
 		case !slices.ContainsFunc(words, isOther):
-		case slices.ContainsFunc(words, func(word string) bool { return isSurname(word) && !isWordToo(word) }):
+		case slices.ContainsFunc(words, isFamily):
 			families = append(families, c)
 		case slices.ContainsFunc(words, func(word string) bool { return isUnknown(word, 2, d.Known) }):
 			g.unknown = append(g.unknown, c)
@@ -172,9 +171,7 @@ func isUnknown(word string, least int, known func(word string) bool) bool {
 // unknownWord gives the first word of a name that is in no dictionary, "" for none.
 func unknownWord(name string, known func(word string) bool) string {
 	words := value.Words(name)
-	i := slices.IndexFunc(words, func(word string) bool {
-		return isUnknown(word, 3, known) && strings.IndexFunc(word, unicode.IsLetter) >= 0
-	})
+	i := slices.IndexFunc(words, func(word string) bool { return isStrange(word, 3, known) })
 	if i < 0 {
 		return ""
 	}

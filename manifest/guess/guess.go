@@ -633,7 +633,8 @@ func (d *guesser) lookAtValues(c *surveyed) {
 	if i := slices.IndexFunc(c.cells, isSentence); i >= 0 {
 		d.lookAt("column %s was taken for labels, but one of them looks like a sentence, at %s", name, c.places[i])
 	}
-	if i := slices.IndexFunc(c.cells, func(cell []string) bool { return namesOne(cell) != "" }); i >= 0 {
+	mayName := func(cell []string) bool { return namesOne(cell) != "" || slices.ContainsFunc(cell, namesFamily) }
+	if i := slices.IndexFunc(c.cells, mayName); i >= 0 {
 		d.lookAt("column %s was taken for labels, but one of them may name a person, at %s", name, c.places[i])
 	}
 	j := newAccountJudge(c.values(), d.Known)

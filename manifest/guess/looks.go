@@ -97,16 +97,18 @@ func sameCodes(a, b manifest.Category) bool {
 	return same && !flags
 }
 
-// says gives what a text looks like by its form, by a given name in it or by a word like the name of an account.
+// says gives what a text looks like by its form, by a given or family name in it or by a word like the name of an
+// account.
 func (j *accountJudge) says(text string) string {
-	kind := NamesSomebody(text)
-	if kind == "" && j.look(text) == mixedWord {
-		kind = "the name of an account"
+	switch kind := NamesSomebody(text); {
+	case kind != "":
+		return "looks like " + kind
+	case j.look(text) == mixedWord:
+		return "looks like the name of an account"
+	case namesFamily(text):
+		return "may name somebody"
 	}
-	if kind == "" {
-		return ""
-	}
-	return "looks like " + kind
+	return ""
 }
 
 // newAccountJudge judges labels that stand together. known is that of Options.

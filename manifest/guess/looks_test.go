@@ -22,3 +22,18 @@ func TestLookOfName(t *testing.T) {
 		}
 	}
 }
+
+// TestLooksOfNames: what publish says of values that may name somebody, of which some are in its dictionary.
+func TestLooksOfNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"Jana vs Mei": "looks like the name of a person", "Jana-1": "looks like the name of a person",
+		"by annaschmidt": "looks like the name of a person", "by aschmidt": "looks like the name of an account",
+		"checked by kvamsdal": "looks like the name of an account", "aschmidt": "looks like the name of an account",
+		"Schmidt": "may name somebody", "schmidt 2": "may name somebody",
+		"by anger": "", "twang": "", "skim": "", "white": "", "King vs White": "", "joy": "", "Hope": "",
+	} {
+		if got := LooksOfValues([]string{text, "anger", "sad"}, lexicon)[0]; got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -195,7 +195,7 @@ func (c *surveyed) isOrdinary(known func(word string) bool) bool {
 		words := nameWords(text)
 		return len(words) == 0 || len(words) > 4 || len(text) > maxGuessedText ||
 			strings.ContainsAny(text, value.Digits+"@") || slices.ContainsFunc(words, func(word string) bool {
-			return !known(word) || isGivenName(word)
+			return !known(word) || isGivenName(word) || isFamily(word)
 		})
 	}) && !c.mayBeNames()
 }
@@ -478,7 +478,26 @@ var givenNames = func() map[string]bool {
 	return names
 }()
 
-func isGivenName(word string) bool { return givenNames[strings.ToLower(value.WithoutMarks(word))] }
+// isGivenName reports whether a word is a given name, or one with a family name: anna, annaschmidt.
+func isGivenName(word string) bool {
+	word = strings.ToLower(value.WithoutMarks(word))
+	return givenNames[word] || isFullName(word)
+}
+
+// isFullName reports whether a word is a given name and a family name without a sign between them, in either order:
+// annaschmidt, MeierAnna. The names have three letters at least, of which few make another word.
+func isFullName(word string) bool {
+	const shortest = 3
+	for i := shortest; i <= len(word)-shortest; i++ {
+		if a, b := word[:i], word[i:]; givenNames[a] && isFamily(b) || isFamily(a) && givenNames[b] {
+			return true
+		}
+	}
+	return false
+}
+
+// isFamily reports whether a word is a family name that many people have, and nothing else.
+func isFamily(word string) bool { return isSurname(word) && !isWordToo(word) }
 
 // nameWords gives the words of a text, in small letters and without marks: HansMeier has two.
 func nameWords(text string) (words []string) {
@@ -508,12 +527,20 @@ func namesPerson(text string) bool {
 
 var twoNames = regexp.MustCompile(`^\p{Lu}\p{Ll}+ \p{Lu}\p{Ll}+$`)
 
-// arePeople reports whether labels are names of people: two at least, and more than half, have a given name in few
-// words, or are written as names are.
+// namesFamily reports whether a text of few words has a family name among them, and no single letter, which makes an
+// account of it. One such text alone may be a label, as that of a politician.
+func namesFamily(text string) bool {
+	words := nameWords(text)
+	return len(words) <= 4 && slices.ContainsFunc(words, isFamily) &&
+		!slices.ContainsFunc(words, func(word string) bool { return len(word) == 1 })
+}
+
+// arePeople reports whether labels are names of people: two at least, and more than half, have a given or family name
+// in few words, or are written as names are.
 func arePeople(labels []string) bool {
 	people := initialed(labels)
 	for _, label := range labels {
-		if namesPerson(label) || initialForm.MatchString(label) || isEastAsian(label) {
+		if namesPerson(label) || namesFamily(label) || initialForm.MatchString(label) || isEastAsian(label) {
 			people++
 		}
 	}
@@ -671,8 +698,8 @@ type accountJudge struct {
 	coded  bool           // the letters before the labels' words number them (a_, b_) or are one
 }
 
-// initialLogin is an account as institutions give them, a letter and a family name: a_schmidt, t.miller2.
-var initialLogin = regexp.MustCompile(`^(\pL)[_.-](\pL{3,})\d{0,2}$`)
+// initialLogin is an account as institutions give them, a letter and a family name: a_schmidt, t.miller2, aschmidt.
+var initialLogin = regexp.MustCompile(`^(\pL)([_.-]?)(\pL{3,})\d{0,2}$`)
 
 // areCoded reports whether the letters before the words of labels number them (a_lustig, b_traurig), are the same one
 // before several, or begin the words (h_hate): then they stand for no given names.
@@ -680,10 +707,10 @@ func areCoded(labels []string) bool {
 	seen, begins := make(map[string]bool), true
 	n := 0
 	for _, label := range labels {
-		if found := initialLogin.FindStringSubmatch(strings.ToLower(label)); found != nil {
+		if found := initialLogin.FindStringSubmatch(strings.ToLower(label)); found != nil && found[2] != "" {
 			n++
 			seen[found[1]] = true
-			begins = begins && strings.HasPrefix(found[2], found[1])
+			begins = begins && strings.HasPrefix(found[3], found[1])
 		}
 	}
 	inOrder := len(seen) == n
@@ -694,13 +721,17 @@ func areCoded(labels []string) bool {
 }
 
 // isLogin reports whether a label is a letter and a word that is a common family name, or that is in no dictionary and
-// that the letter does not number.
+// that the letter does not number. Without a sign between them it is the family name that tells (aschmidt), unless both
+// are one word (twang).
 func (j *accountJudge) isLogin(label string) bool {
 	found := initialLogin.FindStringSubmatch(value.FoldASCII(label))
-	if found == nil || j.shared[found[2]] > 1 {
+	switch {
+	case found == nil || j.shared[found[3]] > 1:
 		return false
+	case found[2] == "":
+		return isFamily(found[3]) && !j.known(found[1]+found[3])
 	}
-	return peopleWords["surname"][found[2]] || !j.coded && !j.known(found[2])
+	return isSurname(found[3]) || !j.coded && !j.known(found[3])
 }
 
 // staffForm is a name of an account as universities give them: tl772, kn1990.
@@ -716,7 +747,7 @@ func (j *accountJudge) look(label string) accountLook {
 		return look
 	}
 	isBetween := func(r rune) bool { return r != '.' && betweenAccounts(r) }
-	if slices.ContainsFunc(strings.FieldsFunc(label, isBetween), j.isLogin) {
+	if slices.ContainsFunc(strings.FieldsFunc(label, isBetween), j.isLogin) || namesDoer(label, j.known) {
 		return mixedWord
 	}
 	for _, token := range strings.FieldsFunc(label, betweenAccounts) {

@@ -34,7 +34,7 @@ func lookOfSplit(name string, known func(word string) bool) splitLook {
 		case len([]rune(word)) == 1:
 			letters++
 			look = max(look, oddSplit)
-		case isGivenName(word), known != nil && !known(word):
+		case isGivenName(word), isFamily(word), known != nil && !known(word):
 			return namedSplit
 		default:
 			others++

@@ -22,6 +22,11 @@ func TestSplitsNameNobody(t *testing.T) {
 			`may name somebody (--keep "split" takes it as the split): it was left out`},
 		{"set", "pilot_anna pilot_ben", false, `column "set" would be the split`},
 		{"split", "train_anna train_ben", false, `column "split" would be the split`},
+		// In a dictionary that has names as well.
+		{"split", "jana train test", false, `column "split" would be the split`},
+		{"set", "schmidt miller", false, `column "set" would be the split`},
+		{"set", "annaschmidt train", false, `column "set" would be the split`},
+		{"set", "white king", true, `but "white" is no usual name of one`},
 		{"set", "J_other test", false, `column "set" would be the split`},
 		{"split", "First train test", false, `column "split" would be the split, but the value at`},
 		{"split", "First Train Test", true, `column "split" was taken for the split, but "First" is no usual name`},
@@ -38,7 +43,7 @@ func TestSplitsNameNobody(t *testing.T) {
 		for i := range 12 {
 			in += fmt.Sprintf("1n6oi%d,%s,%s\n", i%10+10*(i/10), []string{"joy", "anger"}[i%2], values[i%len(values)])
 		}
-		d, err := initFiles(t, Options{Options: manifest.Options{Known: english}}, file(t, "a.csv", in))
+		d, err := initFiles(t, Options{Options: manifest.Options{Known: lexicon}}, file(t, "a.csv", in))
 		if err != nil {
 			t.Fatal(err)
 		}
