@@ -89,7 +89,7 @@ func TestExamine(t *testing.T) {
 // TestExamineAnnotators: categories that may be those of annotators stand before words that are not known.
 func TestExamineAnnotators(t *testing.T) {
 	settings, header, row := "name = \"Set\"\nmanifest = \"a.csv\"\n", "id", "abc1"
-	for _, name := range []string{"tone", "marlowe", "okafor", "final", "text_mood", "image_mood", "seen", "told"} {
+	for _, name := range []string{"tone", "marlowe", "kvamsdal", "final", "text_mood", "image_mood", "seen", "told"} {
 		labels := map[string]string{"tone": `"dark", "schadenfroh"`, "seen": `"yes", "no"`, "told": `"yes", "no"`,
 			"text_mood": `"low", "high"`, "image_mood": `"low", "high"`}[name]
 		if labels == "" {
@@ -104,9 +104,9 @@ func TestExamineAnnotators(t *testing.T) {
 	testkit.OK(t, err)
 	const asks = ": are they the answers of annotators?"
 	want := []string{
-		"category marlowe | labels | humour, irony, none | has the labels of okafor, final" + asks,
-		"category okafor | labels | humour, irony, none | " +
-			"okafor may be a person's name: this program does not know all its words | has the labels of marlowe, final" + asks,
+		"category marlowe | labels | humour, irony, none | has the labels of kvamsdal, final" + asks,
+		"category kvamsdal | labels | humour, irony, none | " +
+			"kvamsdal may be a person's name: this program does not know all its words | has the labels of marlowe, final" + asks,
 		"category tone | labels | dark, schadenfroh | schadenfroh " + guess.NoWord,
 		"name | text | Set", "category final | labels | humour, irony, none", "category text_mood | labels | low, high",
 		"category image_mood | labels | low, high", "category seen | labels | yes, no", "category told | labels | yes, no",
