@@ -633,7 +633,7 @@ func (d *guesser) lookAtValues(c *surveyed) {
 	if i := slices.IndexFunc(c.cells, isSentence); i >= 0 {
 		d.lookAt("column %s was taken for labels, but one of them looks like a sentence, at %s", name, c.places[i])
 	}
-	mayName := func(cell []string) bool { return namesOne(cell) != "" || slices.ContainsFunc(cell, namesFamily) }
+	mayName := func(cell []string) bool { return namesOne(cell) != "" || slices.ContainsFunc(cell, mayNamePerson) }
 	if i := slices.IndexFunc(c.cells, mayName); i >= 0 {
 		d.lookAt("column %s was taken for labels, but one of them may name a person, at %s", name, c.places[i])
 	}

@@ -97,7 +97,7 @@ func sameCodes(a, b manifest.Category) bool {
 	return same && !flags
 }
 
-// says gives what a text looks like by its form, by a given or family name in it or by a word like the name of an
+// says gives what a text looks like by its form, by a name or the initials of one in it, or by a word like the name of an
 // account.
 func (j *accountJudge) says(text string) string {
 	switch kind := NamesSomebody(text); {
@@ -105,7 +105,7 @@ func (j *accountJudge) says(text string) string {
 		return "looks like " + kind
 	case j.look(text) == mixedWord:
 		return "looks like the name of an account"
-	case namesFamily(text):
+	case mayNamePerson(text):
 		return "may name somebody"
 	}
 	return ""

@@ -30,6 +30,7 @@ func TestLooksOfNames(t *testing.T) {
 		"by annaschmidt": "looks like the name of a person", "by aschmidt": "looks like the name of an account",
 		"checked by kvamsdal": "looks like the name of an account", "aschmidt": "looks like the name of an account",
 		"Schmidt": "may name somebody", "schmidt 2": "may name somebody",
+		"J.S.": "may name somebody", "A. M. K.": "may name somebody", "U.S.": "", "U.K.": "", "J.": "", "A.I": "",
 		"by anger": "", "twang": "", "skim": "", "white": "", "King vs White": "", "joy": "", "Hope": "",
 	} {
 		if got := LooksOfValues([]string{text, "anger", "sad"}, lexicon)[0]; got != want {

@@ -535,6 +535,13 @@ func namesFamily(text string) bool {
 		!slices.ContainsFunc(words, func(word string) bool { return len(word) == 1 })
 }
 
+// mayNamePerson reports whether a text has a family name in few words, or is the first letters of somebody's names with
+// points: J.S. It is less sure than namesPerson.
+func mayNamePerson(text string) bool { return namesFamily(text) || pointedInitials.MatchString(text) }
+
+// pointedInitials leaves out those of states: U.S., U.K.
+var pointedInitials = regexp.MustCompile(`^[A-TV-Z]\. ?(?:\p{Lu}\. ?){1,2}$`)
+
 // arePeople reports whether labels are names of people: two at least, and more than half, have a given or family name
 // in few words, or are written as names are.
 func arePeople(labels []string) bool {
