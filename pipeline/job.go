@@ -119,14 +119,27 @@ func newRun(c Config) *run {
 // bind is load for a job that lets rows in, else isBound. A driver need not remember what stands here.
 func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (state.Summary, error) {
 	began := r.Now()
+	had, err := stored(ctx, r.Workspace) // before it is opened, which erases what an earlier job left
+	if err != nil {
+		return state.Summary{}, err
+	}
 	if err := r.open(ctx, bind, r.event(auditlog.Started, "")); err != nil {
 		return state.Summary{}, err
 	}
-	err := r.inGrace(ctx, body)
+	err = r.inGrace(ctx, body)
 	if ctx.Err() == nil {
 		err = errors.Join(err, r.takeOut(ctx))
 	}
-	return r.end(ctx, began, err)
+	sum, err := r.end(ctx, began, err)
+	if err != nil {
+		return sum, err
+	}
+	gone, err := state.MustErase(ctx, r.Workspace, r.stones)
+	if err != nil {
+		return sum, err
+	}
+	sum.Removed, err = removedOf(ctx, r.Workspace, had, gone)
+	return sum, err
 }
 
 // doAsking is do for a job that asks Reddit, which leaves a note of what it asked.

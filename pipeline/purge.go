@@ -142,21 +142,24 @@ type stock struct {
 }
 
 func takeStock(ctx context.Context, r *run) (stock, error) {
-	s := stock{content: map[manifest.PostID]bool{}, entries: map[manifest.Key]bool{},
-		groups: map[manifest.Key][]manifest.Key{}, rows: map[string]bool{}}
+	s := stock{content: map[manifest.PostID]bool{}, groups: map[manifest.Key][]manifest.Key{}, rows: map[string]bool{}}
+	var err error
+	s.entries, err = stored(ctx, r.Workspace)
+	if err != nil {
+		return s, err
+	}
+	for k := range s.entries {
+		s.content[k.ID] = true
+	}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return s, err
-		}
-		if rec.Image != nil || rec.Reading != nil {
-			s.content[rec.ID], s.entries[rec.Key] = true, true
 		}
 		if rec.Result != nil && rec.Result.DuplicateOf.ID != "" {
 			of := rec.Result.DuplicateOf
 			s.groups[of] = append(s.groups[of], rec.Key)
 		}
 	}
-	var err error
 	s.files, err = state.Shards(ctx, r.Workspace)
 	if err != nil {
 		return s, err
@@ -167,6 +170,37 @@ func takeStock(ctx context.Context, r *run) (stock, error) {
 		}
 	}
 	return s, ctx.Err()
+}
+
+// stored returns the entries that have an image or a text in the workspace.
+func stored(ctx context.Context, ws *workspace.Workspace) (map[manifest.Key]bool, error) {
+	found := map[manifest.Key]bool{}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if rec.Image != nil || rec.Reading != nil {
+			found[rec.Key] = true
+		}
+	}
+	return found, nil
+}
+
+// removedOf returns the posts of those entries that must be gone, in manifest order. A post is in it once, however many
+// images it has.
+func removedOf(ctx context.Context, ws *workspace.Workspace, entries map[manifest.Key]bool,
+	gone state.GoneSet) ([]state.GonePost, error) {
+	removed, seen := []state.GonePost{}, map[manifest.PostID]bool{}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
+		if err != nil {
+			return nil, err
+		}
+		post, isGone := gone.Of(rec.Key.String())
+		if isGone && entries[rec.Key] && !seen[rec.ID] {
+			removed, seen[rec.ID] = append(removed, post), true
+		}
+	}
+	return removed, nil
 }
 
 // honour takes down what a request names, and reports what there was of it.
@@ -257,18 +291,17 @@ func (r *run) report(ctx context.Context, before stock, gone state.GoneSet, out 
 	if err := r.noRowOf(ctx, gone); err != nil {
 		return err
 	}
+	out.Erased, err = removedOf(ctx, r.Workspace, before.entries, gone)
+	if err != nil {
+		return err
+	}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err
 		}
-		id, name := rec.ID, rec.Key.String()
-		post, isGone := gone.Of(name)
-		if isGone && (rec.Image != nil || rec.Reading != nil) {
-			return fmt.Errorf("content of %s is still there after it was erased: run purge again, and verify", id)
-		}
-		if isGone && before.entries[rec.Key] && before.content[id] {
-			out.Erased = append(out.Erased, post)
-			before.content[id] = false // once a post, which can have many images
+		name := rec.Key.String()
+		if gone.HasRow(name) && (rec.Image != nil || rec.Reading != nil) {
+			return fmt.Errorf("content of %s is still there after it was erased: run purge again, and verify", rec.ID)
 		}
 		if before.rows[name] && !present[name] {
 			out.Rows = append(out.Rows, name)

@@ -111,6 +111,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"groups":    groupRows,
 		"percent":   func(n, of int) string { return fmt.Sprintf("%.0f", 100*float64(n)/float64(max(of, 1))) },
 		"reasons":   reasonRows,
+		"removed":   removedList,
 		"span":      span,
 		"todos":     todos,
 		"broken":    broken,

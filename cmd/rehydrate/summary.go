@@ -134,6 +134,47 @@ func shares(parts map[string]int, columns int) string {
 	return text
 }
 
+// removedList counts posts that were removed, and names the first ten with the reasons; "" for none.
+func removedList(posts []state.GonePost) string {
+	if len(posts) == 0 {
+		return ""
+	}
+	named := posts[:min(len(posts), 10)]
+	var reasons []string
+	of := map[string][]string{}
+	for _, p := range named {
+		why := whyRemoved(p)
+		if len(of[why]) == 0 {
+			reasons = append(reasons, why)
+		}
+		of[why] = append(of[why], string(p.ID))
+	}
+	for i, why := range reasons {
+		reasons[i] = fmt.Sprintf("%s (%s)", strings.Join(of[why], ", "), why)
+	}
+	text := times(len(posts), "post, ", "posts, ") + strings.Join(reasons, "; ")
+	if more := len(posts) - len(named); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// whyRemoved says why a post was removed, in words that fit one post and several.
+func whyRemoved(p state.GonePost) string {
+	reasons := map[manifest.Reason]string{
+		state.ReasonTakedown: "on request", "moderator": "removed by moderators",
+		policy.LeftGallery: "image taken out of the gallery", policy.CrosspostParent: "original post deleted",
+		policy.SameAsRemoved: "same image as a deleted post", "": "removed, or on request",
+	}
+	switch p.State {
+	case manifest.StateDeleted:
+		return "deleted by the author"
+	case manifest.StateUnavailable:
+		return "missing from Reddit's answers"
+	}
+	return cmp.Or(reasons[p.Reason], fmt.Sprintf("removed, %s", p.Reason))
+}
+
 // A reasonRow is a line of the table of reasons: in the words of people, and in those of outcomes.csv.
 type reasonRow struct {
 	Name  string
