@@ -243,7 +243,8 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	}
 	recorded := c.recordAudit(ctx, r, sum, f.noRecord)
 	proof := proofOf(r, sum, recorded)
-	said := r.For(release + c.named() + repeated("--grant", f.grant) + f.redditFlags.repeated())
+	named := release + c.named() + repeated("--grant", f.grant) + f.redditFlags.repeated()
+	said := c.forRehearsal(ctx, r.For(named), release, named)
 	if f.html != "" {
 		err := c.writeOwn(ctx, "page", f.html, func(w io.Writer) error { return said.WritePage(w, sum, proof) })
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/audit"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
@@ -231,7 +232,7 @@ func (c *command) loneRow(ctx context.Context) (manifest.PostID, error) {
 func (c *command) demoPosts(ctx context.Context, f *demoFlags) ([]redditemu.Post, string, error) {
 	if f.release == "" {
 		annotations, posts := redditemu.Demo(demoSeed)
-		path, err := writeDemoRelease(filepath.Join("rehydrate-demo", "release"), annotations)
+		path, err := writeDemoRelease(builtInRelease(), annotations)
 		return posts, path, err
 	}
 	rel, err := c.openRelease(ctx, f.release)
@@ -317,6 +318,40 @@ func (r *rehearsal) String() string {
 	}
 	return text
 }
+
+// forRehearsal returns the report of an audit with commands that work where the posts of the workspace are made up, for
+// Reddit does not know them. named is the release as the report's commands have it, with flags behind it.
+func (c *command) forRehearsal(ctx context.Context, r audit.Report, release, named string) audit.Report {
+	again, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) {
+		b, _, err := ws.Binding(ctx)
+		if err != nil || !state.IsRehearsal(b.Release) {
+			return "", err
+		}
+		if filepath.Clean(release) == builtInRelease() {
+			return "rehydrate demo" + c.named(), nil
+		}
+		_, posts, err := ws.Counts(ctx)
+		return fmt.Sprintf("rehydrate demo%s --posts %d%s", repeated("--release", release), posts, c.named()), err
+	})
+	if err != nil || again == "" { // the report says what is wrong with the workspace
+		return r
+	}
+	purge := "rehydrate purge " + named
+	words := strings.NewReplacer("rehydrate recheck "+named, again, "rehydrate run "+named, again, purge, purge+" --offline")
+	for i := range r.Findings {
+		r.Findings[i].Do = words.Replace(r.Findings[i].Do)
+	}
+	for i := range r.Open {
+		r.Open[i].Do = words.Replace(r.Open[i].Do)
+	}
+	for i := range r.Duties {
+		r.Duties[i].Do = words.Replace(r.Duties[i].Do)
+	}
+	return r
+}
+
+// builtInRelease is the folder of the release that is rehearsed without --release.
+func builtInRelease() string { return filepath.Join("rehydrate-demo", "release") }
 
 func writeDemoRelease(dir string, annotations []byte) (string, error) {
 	// release.toml is written last, so its presence means that the folder is complete.

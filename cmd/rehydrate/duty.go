@@ -112,9 +112,13 @@ func (c *command) knowsPosts(ctx context.Context, f *releaseFlags, r *redditFlag
 	if !f.rehearsal && last.Reference != madeUp {
 		return nil
 	}
+	hint := emulatorHint
+	if f.rehearsal {
+		hint = "rehydrate demo asks about them again, and rehydrate purge --offline asks nobody"
+	}
 	return &problem{code: exitUsage,
 		err:  errors.New("the posts of this workspace are made up, and Reddit does not know them"),
-		hint: emulatorHint + "\nFor real posts take another workspace: -w DIR"}
+		hint: hint + "\nFor real posts take another workspace: -w DIR"}
 }
 
 // approvalFor returns the approval by which Reddit is asked: of a genuine grant, even one that has ended, else of
@@ -122,6 +126,9 @@ func (c *command) knowsPosts(ctx context.Context, f *releaseFlags, r *redditFlag
 func (c *command) approvalFor(
 	ctx context.Context, d *duty, f *releaseFlags,
 ) (approval string, none []string, err error) {
+	if f.rehearsal { // the emulator alone is asked, see knowsPosts
+		return madeUp, nil, nil
+	}
 	now, given := c.now(), strings.TrimSpace(f.approval)
 	if d.permit != nil && d.permit.genuine != nil {
 		named := d.permit.genuine.Approval
@@ -140,9 +147,6 @@ func (c *command) approvalFor(
 		return given, nil, nil
 	}
 	none = append(none, "--approval names none")
-	if f.rehearsal {
-		return "", none, nil
-	}
 	last, err := reading(ctx, c, func(ws *workspace.Workspace) (state.ApprovalNote, error) {
 		return state.ReadNote[state.ApprovalNote](ctx, ws)
 	})
