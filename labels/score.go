@@ -228,8 +228,8 @@ type LabelScore struct {
 	Support  int    `json:"support"`  // gold entries with the label, among those that every file scored
 	Supports []int  `json:"supports"` // gold entries with the label that each file scored
 	F1       Spread `json:"f1"`
-	Over     Spread `json:"over"`  // false positives
-	Under    Spread `json:"under"` // false negatives
+	FP       Spread `json:"false_positives"`
+	FN       Spread `json:"false_negatives"`
 }
 
 // True writes how many entries have the label, by file where they scored others.
@@ -332,12 +332,12 @@ type tallied struct {
 	entries          []bool // which of gold were scored
 }
 
-type hits struct{ hit, over, under int }
+type hits struct{ hit, fp, fn int } // true positives, false positives and false negatives
 
-func (h hits) support() int { return h.hit + h.under }
+func (h hits) support() int { return h.hit + h.fn }
 
 // f1 is 0 where there is nothing to count, as scikit-learn has it when all labels are named to it.
-func (h hits) f1() float64 { return float64(2*h.hit) / float64(max(1, 2*h.hit+h.over+h.under)) }
+func (h hits) f1() float64 { return float64(2*h.hit) / float64(max(1, 2*h.hit+h.fp+h.fn)) }
 
 func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
 	out := tallied{by: make([]hits, len(t.Classes)), entries: make([]bool, len(gold))}
@@ -359,9 +359,9 @@ func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
 			case g && p:
 				out.by[c].hit++
 			case p:
-				out.by[c].over++
+				out.by[c].fp++
 			case g:
-				out.by[c].under++
+				out.by[c].fn++
 			}
 		}
 	}
@@ -401,14 +401,14 @@ func (t Task) score(schema manifest.Schema, tasks []Task, gold []manifest.Entry,
 	ts.MacroF1, ts.WeightedF1 = spread(macro), spread(weighted)
 	common := t.common(gold, tallies)
 	for c, class := range t.Classes {
-		var f1, over, under []float64
+		var f1, fp, fn []float64
 		label := LabelScore{Code: class.Code, Name: class.Name, Support: common[c]}
 		for _, x := range tallies {
 			h := x.by[c]
-			f1, over, under = append(f1, h.f1()), append(over, float64(h.over)), append(under, float64(h.under))
+			f1, fp, fn = append(f1, h.f1()), append(fp, float64(h.fp)), append(fn, float64(h.fn))
 			label.Supports = append(label.Supports, h.support())
 		}
-		label.F1, label.Over, label.Under = spread(f1), spread(over), spread(under)
+		label.F1, label.FP, label.FN = spread(f1), spread(fp), spread(fn)
 		ts.Labels = append(ts.Labels, label)
 	}
 	if t.Kind == manifest.Ordinal {
