@@ -75,6 +75,7 @@ type Report struct {
 	WithDigests int      `json:"with_digests"`
 	Tombstones  int      `json:"tombstones"`
 	Unknown     int      `json:"unknown,omitempty"` // annotated entries that the release does not have
+	Lacks       []string `json:"lacks"`             // of license and citation, what release.toml does not have
 	Open        []string `json:"open"`              // questions of the datasheet
 	Files       []File   `json:"files"`
 	Signed      bool     `json:"signed"`
@@ -120,6 +121,13 @@ func newPublishing(c Config) *publishing {
 		Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil, Grants: c.Policy.Access.GrantRequired}}
 	if c.Agreement != nil {
 		p.Unknown = c.Agreement.Unknown
+	}
+	p.Lacks = []string{}
+	if c.Release.License == "" {
+		p.Lacks = append(p.Lacks, "license")
+	}
+	if c.Release.Citation == "" {
+		p.Lacks = append(p.Lacks, "citation")
 	}
 	return p
 }

@@ -65,11 +65,21 @@ func Examine(ctx context.Context, c Config) (Review, error) {
 // items are the parts of the release, those to look at first before the others.
 func (p *publishing) items(ctx context.Context) ([]Item, error) {
 	items := p.texts()
+	figSIM, unchanged := manifest.BuiltIn().Schema, false
 	for _, c := range p.written.Schema.Categories {
 		items = append(items, p.category(c))
-		if texts := p.descriptions(c); len(texts.Values) > 0 {
+		texts := p.descriptions(c)
+		switch {
+		case len(texts.Values) == 0:
+		case slices.ContainsFunc(figSIM.Categories, func(own manifest.Category) bool { return sayTheSame(own, c) }):
+			unchanged = true
+		default:
 			items = append(items, texts)
 		}
+	}
+	if unchanged {
+		items = append(items, Item{What: "descriptions", Holds: "texts", Different: 1,
+			Values: []string{"FigSIM's own descriptions, unchanged"}, Looks: []Look{}})
 	}
 	more, err := p.values(ctx)
 	items = slices.Concat(items, more)
@@ -157,6 +167,14 @@ func (p *publishing) category(c manifest.Category) Item {
 		item.look(l.Code, ofCodes[i])
 	}
 	return item
+}
+
+// sayTheSame reports whether two categories and their labels have the same names and descriptions.
+func sayTheSame(a, b manifest.Category) bool {
+	return a.Name == b.Name && a.Description == b.Description && slices.EqualFunc(a.Labels, b.Labels,
+		func(x, y manifest.Label) bool {
+			return x.Code == y.Code && x.Name == y.Name && x.Description == y.Description
+		})
 }
 
 // descriptions are those of a category and of its labels.
