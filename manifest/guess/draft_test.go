@@ -166,6 +166,21 @@ func TestSettingsNameNobody(t *testing.T) {
 	}
 }
 
+// TestSettingsNameOwnColumns: the names of the program's own columns are nobody's, and stand in release.toml.
+func TestSettingsNameOwnColumns(t *testing.T) {
+	in := "id,sha256,mood\n"
+	for i, id := range []string{"abc", "abd", "abe", "abf"} {
+		in += fmt.Sprintf("%s,%064x,%s\n", id, i+1, []string{"sad", "glad"}[i%2])
+	}
+	d, err := initFiles(t, Options{Name: "memes"}, file(t, "a.csv", in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if settings := string(d.Settings); strings.Contains(settings, "may name somebody") {
+		t.Errorf("release.toml does not name the column sha256:\n%s", settings)
+	}
+}
+
 // TestInitWrites holds what the release gets of the file: its mapped columns, in one form.
 func TestInitWrites(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
