@@ -258,6 +258,8 @@ type PurgePlan struct {
 	Unknown []manifest.PostID `json:"unknown"`
 	// Already are the tombstones that posts of the request have.
 	Already []state.TombstoneEntry `json:"already"`
+	// Empty are the other posts of the request of which there is neither image nor text. They would get a tombstone.
+	Empty []manifest.PostID `json:"empty"`
 }
 
 // A PlannedPost is a post that would be erased.
@@ -312,6 +314,7 @@ func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan)
 		return state.GoneSet{}, err
 	}
 	plan.Already = q.already(r.stones)
+	plan.Empty = slices.DeleteFunc(append([]manifest.PostID{}, q.IDs...), r.stones.Has)
 	for _, t := range q.tombstones(r.Now()) {
 		r.stones[t.ID] = t
 	}
@@ -342,10 +345,11 @@ type erasing struct {
 // entries yields entries as they would be after the purge.
 func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[workspace.Record, error] {
 	return func(yield func(workspace.Record, error) bool) {
-		withheld, heard, known := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+		withheld, heard := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+		content := map[manifest.PostID]bool{} // of the known posts, whether there is an image or a text
 		for rec, err := range before {
 			if err == nil {
-				known[rec.ID] = true
+				content[rec.ID] = content[rec.ID] || rec.Image != nil || rec.Reading != nil
 				rec = e.entry(rec)
 				if _, gone := e.heard.Of(rec.Post); gone && rec.Image != nil {
 					heard[rec.ID] = true
@@ -359,7 +363,9 @@ func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[w
 			}
 		}
 		e.plan.Withheld, e.plan.Heard = len(withheld), len(heard)
-		e.plan.Unknown = slices.DeleteFunc(e.plan.Unknown, func(id manifest.PostID) bool { return known[id] })
+		unknown := func(id manifest.PostID) bool { _, known := content[id]; return !known }
+		e.plan.Empty = slices.DeleteFunc(e.plan.Empty, func(id manifest.PostID) bool { return content[id] || unknown(id) })
+		e.plan.Unknown = slices.DeleteFunc(e.plan.Unknown, func(id manifest.PostID) bool { return !unknown(id) })
 	}
 }
 

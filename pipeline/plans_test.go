@@ -111,6 +111,7 @@ func checkPurgePlan(h *history, words string, q PurgeRequest) {
 		strings.Join(left, " "))
 	testkit.Same(h, "pictures that were taken down", strings.Join(p.Same, " "), strings.Join(h.purged.Same, " "))
 	testkit.Same(h, "unknown posts", fmt.Sprint(p.Unknown), fmt.Sprint(h.purged.Unknown))
+	testkit.Same(h, "posts without an image", fmt.Sprint(p.Empty), fmt.Sprint(h.purged.Empty))
 	testkit.Same(h, "posts that wait", p.Withheld, waiting(after))
 	testkit.Same(h, "rows that copies owe", owed(p.Copies), owed(h.purged.Copies))
 }

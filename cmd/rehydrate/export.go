@@ -161,8 +161,8 @@ func (c *command) listCopies(ctx context.Context) error {
 		return err
 	}
 	// A script can poll --list: status 3 means that a copy still owes a removal.
-	owes := slices.ContainsFunc(list, func(r state.CopyReport) bool { return r.State == state.CopyOpen })
-	return c.answerHolds("export-list", copiesAnswer{list}, !owes, exitRetry)
+	owes := slices.ContainsFunc(list, isOpen)
+	return c.answerHolds("export-list", copiesAnswer{list, owes}, !owes, exitRetry)
 }
 
 // copyProblem is an error about one registered copy; there says what to do about one that is still there.
@@ -184,11 +184,11 @@ func copyProblem(err error, there string) error {
 // moveCopy notes that a copy lies elsewhere now.
 func (c *command) moveCopy(ctx context.Context, from, to string) error {
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
-		err := copies.Move(ctx, ws, from, to, c.now())
+		report, err := copies.Move(ctx, ws, from, to, c.now())
 		if err != nil {
 			return copyProblem(err, "delete one of the two, or make the second copy with rehydrate export")
 		}
-		return c.answer("export-moved", movedAnswer{from, to})
+		return c.answerHolds("export-moved", movedAnswer{from, to, report.Owed}, !isOpen(report), exitRetry)
 	})
 }
 
@@ -203,7 +203,7 @@ func (c *command) adoptCopy(ctx context.Context, path, note string) error {
 		case err != nil:
 			return err
 		}
-		return c.answer("export-adopted", report)
+		return c.answerHolds("export-adopted", report, !isOpen(report), exitRetry)
 	})
 }
 
@@ -225,10 +225,12 @@ type (
 	}
 	copiesAnswer struct {
 		Copies []state.CopyReport `json:"copies"`
+		Owes   bool               `json:"-"` // one of them still owes a removal
 	}
 	movedAnswer struct {
-		From string `json:"from"`
-		To   string `json:"to"`
+		From string   `json:"from"`
+		To   string   `json:"to"`
+		Owed []string `json:"owed"` // rows in it that must go
 	}
 	closedAnswer struct {
 		Path  string `json:"path"`

@@ -53,6 +53,11 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 	if err := ws.SetCopy(ctx, c, event); err != nil {
 		return state.CopyReport{}, err
 	}
+	return owing(ctx, ws, c)
+}
+
+// owing reports on a copy that was just put on record: it is open where rows in it must go.
+func owing(ctx context.Context, ws *workspace.Workspace, c workspace.Copy) (state.CopyReport, error) {
 	gone, err := state.MustEraseNow(ctx, ws)
 	if err == nil {
 		gone, err = state.MustLeaveCopies(ctx, ws, gone)

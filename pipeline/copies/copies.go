@@ -79,39 +79,45 @@ func closeLost(ctx context.Context, ws *workspace.Workspace, name string) (bool,
 }
 
 // Move records that a registered copy lies elsewhere now: every file there has the digest that is on record. Killed in
-// between, both places are registered, and the same call goes on.
-func Move(ctx context.Context, ws *workspace.Workspace, from, to string, now time.Time) error {
+// between, both places are registered, and the same call goes on. The report is about the copy at its new place.
+func Move(
+	ctx context.Context, ws *workspace.Workspace, from, to string, now time.Time,
+) (state.CopyReport, error) {
+	var none state.CopyReport
 	copies, err := ws.Copies(ctx)
 	if err != nil {
-		return err
+		return none, err
 	}
 	for _, name := range []*string{&from, &to} {
 		*name, err = copyPath(*name)
 		if err != nil {
-			return err
+			return none, err
 		}
 	}
 	at := slices.IndexFunc(copies, func(c workspace.Copy) bool { return c.Path == from })
 	if at < 0 || copies[at].Format == state.ThirdParty || state.StateOfCopy(copies[at]) == state.CopyClosed {
-		return fmt.Errorf("%w %s", ErrNoCopy, from)
+		return none, fmt.Errorf("%w %s", ErrNoCopy, from)
 	}
 	if _, err := os.Lstat(from); !isMissing(err) {
-		return fmt.Errorf("%w: %s", ErrCopyThere, from)
+		return none, fmt.Errorf("%w: %s", ErrCopyThere, from)
 	}
 	old, moved := copies[at], copies[at]
 	moved.Path = to
 	if err := check(ctx, moved, whole, false, nil); err != nil || len(moved.Files) == 0 {
-		return fmt.Errorf("%w: %s: %w", ErrNotCopy, to, cmp.Or(err, errors.New("its export was never finished")))
+		return none, fmt.Errorf("%w: %s: %w", ErrNotCopy, to, cmp.Or(err, errors.New("its export was never finished")))
 	}
 	// What the last purge said of the old place, that it is out of reach, is over.
 	moved.Open, moved.Told = false, ""
 	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(to)), Format: moved.Format,
 		Files: logFiles(moved.Files)}
 	if err := ws.SetCopy(ctx, moved, event); err != nil {
-		return err
+		return none, err
 	}
 	old.Close("moved " + now.UTC().Format(time.DateOnly) + " to " + to)
-	return ws.SetCopy(ctx, old, purged(old, "told"))
+	if err := ws.SetCopy(ctx, old, purged(old, "told")); err != nil {
+		return none, err
+	}
+	return owing(ctx, ws, moved)
 }
 
 // purged returns the log's record of a copy that lost rows, or that is gone.

@@ -24,7 +24,9 @@ func TestMove(t *testing.T) {
 	testkit.OK(t, os.Rename(from, to))
 	testkit.Same(t, "out of reach", state.CopyOpen, s.purge("x", s.gone("few001")).State)
 	for range 2 { // killed in between, the same call goes on
-		testkit.OK(t, Move(t.Context(), s.ws, from, to, now))
+		report, err := Move(t.Context(), s.ws, from, to, now)
+		testkit.Same(t, "what it still owes", fmt.Sprint(state.CopyOpen, []string{"few001"}),
+			fmt.Sprint(report.State, report.Owed), err)
 		old := s.record("x")
 		testkit.Same(t, "the old place", "moved 2026-01-10 to "+to, old.Told)
 		testkit.OK(t, s.ws.SetCopy(t.Context(), before))
@@ -65,7 +67,7 @@ func TestMoveRefuses(t *testing.T) {
 		from, to := filepath.Join(s.dir, "x"), filepath.Join(s.dir, "y")
 		testkit.OK(t, test.spoil(s, from, to))
 		before := s.record("x")
-		if err := Move(t.Context(), s.ws, from, to, now); !errors.Is(err, test.want) {
+		if _, err := Move(t.Context(), s.ws, from, to, now); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 		all, err := s.ws.Copies(t.Context())
