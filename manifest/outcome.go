@@ -56,7 +56,7 @@ var outcomes = []outcomeWords{
 	{Duplicate, FateFiltered, "near-duplicates", "nearly the same image and text as an earlier row, which is kept"},
 	{NotEnglish, FateFiltered, "not English", "has text, and it is not English"},
 	{Unreadable, FateFiltered, "unreadable text", "has text that OCR cannot read"},
-	{Removed, FateDeleted, "", "the post was removed by a moderator, by Reddit or for legal reasons"},
+	{Removed, FateDeleted, "", "the post was removed by a moderator, by Reddit, for legal reasons or on request"},
 	{Deleted, FateDeleted, "by their authors", "the post was deleted by its author"},
 	{Unavailable, FateUnavailable, "not in Reddit's answers", "Reddit no longer knows the post"},
 	{NoMedia, FateLost, "no image in the post", "the post has no image"},

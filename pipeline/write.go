@@ -277,6 +277,8 @@ func (r *run) card(b workspace.Binding, d *state.Decisions) dataset.Card {
 		RobotsTag: d.Because(policy.RobotsTag)}
 	if r.Rehearsal {
 		c.Description = "A rehearsal: posts and images are made up, and the labels do not describe them."
+		c.ContentWarning = "Nobody posted these images. Their texts are made up, too."
+		c.Terms = "The licence of the release covers its annotations. The images are made up, for trying the program."
 	}
 	return c
 }
