@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -134,7 +135,7 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags,
 		if err := keepApproval(ctx, ws, config, &f.releaseFlags, grant); err != nil {
 			return err
 		}
-		if err := beginAnew(ctx, ws, config); err != nil {
+		if err := c.beginAnew(ctx, ws, config); err != nil {
 			return err
 		}
 		config.Workspace = ws
@@ -162,12 +163,23 @@ func keepApproval(ctx context.Context, ws *workspace.Workspace, config pipeline.
 	return state.WriteNote(ctx, ws, kept)
 }
 
-// beginAnew has a run on a workspace that was ended make it one that holds something again. The tombstones hold.
-func beginAnew(ctx context.Context, ws *workspace.Workspace, config pipeline.Config) error {
-	ours, err := belongs(ctx, ws, config.Release.Name)
+// beginAnew has a run on a workspace that was ended make it one that holds something again, and says so. The tombstones
+// hold.
+func (c *command) beginAnew(ctx context.Context, ws *workspace.Workspace, config pipeline.Config) error {
+	name := config.Release.Name
+	if config.Rehearsal {
+		name = state.RehearsalOf(name)
+	}
+	ours, err := belongs(ctx, ws, name)
 	if err != nil || !ours {
 		return err
 	}
+	ended, err := readEnded(ctx, ws)
+	if err != nil || ended == nil {
+		return err
+	}
+	c.log.Warn("this workspace was ended by rehydrate purge --all; the run begins it anew", "ended",
+		ended.At.Format(time.DateOnly))
 	return state.ClearNote[state.EndedNote](ctx, ws)
 }
 
