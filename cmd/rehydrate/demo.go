@@ -69,7 +69,9 @@ func (c *command) demoCommand() *cobra.Command {
 }
 
 // folder is the workspace without -w: never that of a real run, for what is made up must not end among what is real,
-// nor that of another rehearsal.
+// nor that of a rehearsal of another sort, release or sample. Releases whose folders or files have the same name share
+// one: a workspace refuses a release that has another name in its release.toml, and takes one that has the same name for
+// a new version of it.
 func (f *demoFlags) folder() string {
 	name := "rehearsal"
 	switch {
@@ -98,7 +100,7 @@ func (f *demoFlags) folder() string {
 func (c *command) demo(ctx context.Context, f demoFlags) error {
 	posts, path, err := c.demoPosts(ctx, &f)
 	if err == nil {
-		err = deleteByAuthors(posts, f.deleted)
+		err = f.deleteByAuthors(posts)
 	}
 	if err != nil {
 		return err
@@ -140,15 +142,19 @@ func (c *command) demo(ctx context.Context, f demoFlags) error {
 }
 
 // deleteByAuthors has the authors of some posts delete them.
-func deleteByAuthors(posts []redditemu.Post, ids []string) error {
-	for _, text := range ids {
+func (f *demoFlags) deleteByAuthors(posts []redditemu.Post) error {
+	of := "release"
+	if f.rehearsed.isSample() {
+		of = fmt.Sprintf("sample of %d posts", len(posts))
+	}
+	for _, text := range f.deleted {
 		id, err := manifest.ParsePostID(text)
 		if err != nil {
 			return usageError("--delete: %w", err)
 		}
 		i := slices.IndexFunc(posts, func(p redditemu.Post) bool { return p.ID == id })
 		if i < 0 {
-			return usageError("--delete: the release has no post %s", id)
+			return usageError("--delete: the %s has no post %s", of, id)
 		}
 		posts[i].Condition, posts[i].RemovedBy = redditemu.Deleted, ""
 	}
@@ -174,7 +180,8 @@ func (c *command) rehearse(ctx context.Context, f demoFlags, env map[string]stri
 	if err != nil && !errors.As(err, &status) {
 		return err
 	}
-	look := demoLook{Path: shellWord(path), BuiltIn: f.release == "", List: manifest.IsList(path), Deleted: f.deleted}
+	look := demoLook{Path: shellWord(path), BuiltIn: f.release == "", List: manifest.IsList(path), Deleted: f.deleted,
+		Failed: summary.Retry > 0}
 	if len(f.deleted) == 0 {
 		id, failed := c.loneRow(ctx)
 		if failed != nil {
@@ -201,6 +208,7 @@ type demoLook struct {
 	BuiltIn bool   // the release is the built-in one
 	List    bool   // it is a list of ids, without labels
 	Deleted []string
+	Failed  bool   // some images can be retried
 	Again   string // the command with one more post deleted; empty where that would show nothing
 }
 
@@ -283,13 +291,16 @@ type rehearsal struct {
 	digests int                     // entries whose digests are ignored
 }
 
+// isSample reports whether it is one of some posts of the release.
+func (r *rehearsal) isSample() bool { return r != nil && len(r.images) < r.posts }
+
 // change makes a run of the release into one of its rehearsal.
 func (r *rehearsal) change(config *pipeline.Config) {
 	config.Entry = func(e manifest.Entry) (manifest.Entry, bool) {
 		e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash = "", "", "", ""
 		return e, r.images[e.Key.ID] > 0
 	}
-	if len(r.images) < r.posts { // another sample of the same release is loaded again
+	if r.isSample() { // another sample of the same release is loaded again
 		config.Manifest.Entries, config.Manifest.Posts = r.entries, len(r.images)
 		config.Release.Digest = state.SHA256(fmt.Append(nil, config.Release.Digest, " ", len(r.images)))
 	}
@@ -308,7 +319,7 @@ func (r *rehearsal) String() string {
 		return ""
 	}
 	text := "the pace of the release's rules is for Reddit, so it is not kept here\n"
-	if len(r.images) < r.posts {
+	if r.isSample() {
 		text += fmt.Sprintf("a sample of %d of the release's %d posts: %s\n", len(r.images), r.posts,
 			times(r.entries, "entry", "entries"))
 	}
@@ -388,6 +399,7 @@ func (c *command) serve(ctx context.Context, f demoFlags, env map[string]string,
 		_, err = c.bare.Write(toJSON(map[string]any{"environment": env, "run": run}))
 		c.said.delivered = true // now: what comes later is only that it ends
 	} else {
+		fmt.Fprintln(c.stderr, "rehydrate: in another terminal, type these lines; Ctrl-C here ends the emulator")
 		for _, name := range slices.Sorted(maps.Keys(env)) {
 			fmt.Fprintf(c.bare, "export %s=%s\n", name, env[name])
 		}
@@ -399,7 +411,6 @@ func (c *command) serve(ctx context.Context, f demoFlags, env map[string]string,
 	if note != "" {
 		fmt.Fprintf(c.stderr, "rehydrate: %s\n", note)
 	}
-	fmt.Fprintln(c.stderr, "rehydrate: the emulator answers until you press Ctrl-C")
 	select {
 	case <-c.stop:
 	case <-ctx.Done():
