@@ -129,7 +129,7 @@ func (d data) Strip() []page.Figure {
 
 // balance is what the tests of the labels come to.
 func (d data) balance() page.Figure {
-	f := page.Figure{Value: "yes", Label: "still balanced", Tone: page.Good, Section: "drift"}
+	f := page.Figure{Value: "yes", Label: "balanced?", Tone: page.Good, Section: "drift"}
 	switch {
 	case d.Drift == nil:
 		f.Value, f.Tone = "-", page.Plain

@@ -191,7 +191,7 @@ func TestSays(t *testing.T) {
 	}
 	text := words(page)
 	for _, want := range []string{
-		"25 of 40 kept 10 &#43; 0 deleted &#43; unavailable 0 image lost, or not allowed 0 filtered 5 to retry no still balanced",
+		"25 of 40 kept 10 &#43; 0 deleted &#43; unavailable 0 image lost, or not allowed 0 filtered 5 to retry no balanced?",
 		"Images 1 to 1", "Texts 1 to 1", "25 of 40 entries are in the dataset (62.5 %)", "from 39 posts",
 		"seen live on 2026-01-02 03:04 UTC or later",
 		"last seen live longer ago than the policy allows", "not erased yet: 2.", "delete it when it has been read",

@@ -34,7 +34,7 @@ type doctorAnswer struct {
 }
 
 // An examination is what doctor looks at. Each of its checks says what it found, nothing where there is nothing to look
-// at, what it cannot check as an unchecked, or what is missing, if need be as a problem whose hint says how to get it.
+// at, what it cannot check or need not find as an unchecked, or what is missing, if need be as a problem whose hint says how to get it.
 type examination struct {
 	*command
 	program string // ocr
@@ -45,7 +45,7 @@ type examination struct {
 	granted bool              // a grant is in force, which names the approval
 }
 
-// An unchecked is what doctor cannot check.
+// An unchecked is what doctor cannot check, or what is missing and need not be there.
 type unchecked struct{ error }
 
 func (c *command) doctorCommand() *cobra.Command {
@@ -176,7 +176,7 @@ func (x *examination) imgur(context.Context) (string, error) {
 	case err != nil:
 		return "", rejected(err, imgurHint)
 	case id.Empty():
-		return "IMGUR_CLIENT_ID is not set: links to imgur's pages and albums stay refused", nil
+		return "", unchecked{errors.New("IMGUR_CLIENT_ID is not set: links to imgur's pages and albums stay refused")}
 	}
 	return "IMGUR_CLIENT_ID is set", nil
 }

@@ -120,8 +120,8 @@ func ruleOf(p pipeline.RunPlan) []string {
 			"ask about the finished ones again with recheck in that time, which takes",
 			lasts(p.Sweep) + " for all posts"}
 	}
-	return []string{within + ", which can be kept:",
-		"asking about all posts takes " + lasts(p.Sweep) + "; run again at least that often"}
+	return []string{"What is removed has to go within " + lasts(p.Within) + ", which can be kept.",
+		"Asking about all posts takes " + lasts(p.Sweep) + ". Ask at least every " + lasts(p.Within) + "."}
 }
 
 // lasts is how long something takes, about.

@@ -109,7 +109,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"byCode":    byCode,
 		"comma":     func(n int) string { return humanize.Comma(int64(n)) },
 		"groups":    groupRows,
-		"percent":   func(n, of int) string { return fmt.Sprintf("%.0f", 100*float64(n)/float64(max(of, 1))) },
+		"percent":   percent,
 		"reasons":   reasonRows,
 		"removed":   removedList,
 		"span":      span,
@@ -208,6 +208,15 @@ func broken(rows [][2]string) (lines [][2]string) {
 		lines = append(lines, [2]string{name, line})
 	}
 	return lines
+}
+
+// percent is a share in whole percent: 100 only where none is missing.
+func percent(n, of int) string {
+	share := math.Round(100 * float64(n) / float64(max(of, 1)))
+	if n < of {
+		share = min(share, 99)
+	}
+	return fmt.Sprintf("%.0f", share)
 }
 
 func hundredfold(share *float64) *float64 {

@@ -17,6 +17,7 @@ import (
 	"rehydrate/curate/publish"
 	"rehydrate/internal/safely"
 	"rehydrate/labels"
+	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/diff"
@@ -173,6 +174,44 @@ func fill(v reflect.Value, word string, depth int) {
 		}
 		for i := range v.NumField() {
 			fill(v.Field(i), word, depth+1)
+		}
+	}
+}
+
+// TestPercent: 100 % is said only where nothing is missing.
+func TestPercent(t *testing.T) {
+	for _, c := range []struct {
+		n, of int
+		want  string
+	}{{262, 263, "99"}, {263, 263, "100"}, {1, 3, "33"}, {0, 0, "0"}, {0, 5, "0"}} {
+		if got := percent(c.n, c.of); got != c.want {
+			t.Errorf("percent(%d, %d) = %s, want %s", c.n, c.of, got, c.want)
+		}
+	}
+}
+
+// TestChangedText: a text whose words are the same is told apart from one with others.
+func TestChangedText(t *testing.T) {
+	for want, words := range map[string]*diff.WordChange{
+		"text: other order or spacing": {}, "text +1 -0 words": {Gained: []string{"dog"}},
+	} {
+		var b strings.Builder
+		check(t, (&command{}).render(&b, "change", diff.Change{Kind: "changed", Text: words}))
+		if got := b.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestWhatTombstones: what a tombstone of any source keeps out is not counted under that bare word.
+func TestWhatTombstones(t *testing.T) {
+	for want, n := range map[string]state.Count{
+		"kept out by tombstones": {Outcome: manifest.Removed, Reason: "tombstone"},
+		"by their authors":       {Outcome: manifest.Deleted, Reason: "tombstone"},
+		"on request":             {Outcome: manifest.Removed, Reason: state.ReasonTakedown},
+	} {
+		if got := what(n); got != want {
+			t.Errorf("%+v: %q, want %q", n, got, want)
 		}
 	}
 }

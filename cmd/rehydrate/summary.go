@@ -28,7 +28,7 @@ var nextOf = map[manifest.Fate]string{
 	manifest.FateDeleted:     "nothing: they stay out",
 	manifest.FateUnavailable: "nothing now: every run asks again",
 	manifest.FateFiltered:    "--filters flag keeps them, marked in a column",
-	manifest.FateLost:        "nothing, or download again: --retry and the word in the table",
+	manifest.FateLost:        "nothing, or try again: --retry WORD, a word of its row, such as gone",
 	manifest.FateNotAllowed:  "the rules of the release decide: ask its maintainers",
 	manifest.FateRetry:       "run the same command again",
 }
@@ -70,6 +70,9 @@ func what(n state.Count) string {
 		"imgur_page":           "pages of imgur",
 	}
 	reason := strings.ReplaceAll(strings.Replace(string(n.Reason), "http_", "HTTP ", 1), "_", " ")
+	if n.Reason == "tombstone" {
+		reason = "kept out by tombstones"
+	}
 	return cmp.Or(reasons[n.Reason], n.Outcome.Short(), reason, string(n.Outcome))
 }
 
