@@ -17,6 +17,7 @@ import (
 	"text/template"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
@@ -229,7 +230,9 @@ func (d *Draft) write(g *guesser, files []manifest.SourceFile, rows int) error {
 		name = "annotations"
 	}
 	var text bytes.Buffer
-	comments := template.FuncMap{"comment": g.nameless(files).Replace}
+	nameless := g.nameless(files)
+	// A comment of TOML holds no control character, and the reasons name values of the file.
+	comments := template.FuncMap{"comment": func(text string) string { return printable.EscapedLine(nameless.Replace(text)) }}
 	err := template.Must(draftTemplate.Clone()).Funcs(comments).Execute(&text, map[string]any{"Name": name,
 		"Files": len(files), "Rows": rows, "Manifest": d.manifest(), "Many": g.Many, "Fields": d.written(),
 		"Guesses": g.guesses, "IsFigSIM": g.isFigSIM, "LeftOut": g.leftOut, "Warnings": d.Warnings,
