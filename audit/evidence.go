@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -195,19 +196,8 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	case b.Release != a.Release.Name:
 		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}
 	}
-	var seal workspace.Seal
-	seal, a.sealed, err = ws.ReadSeal(ctx)
-	if err != nil {
-		a.unread(state.SealFile, err)
-	} else if !a.sealed {
-		a.open(state.SealFile, "rehydrate run or recheck, then audit again",
-			"the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away")
-	} else if now, err := ws.Stat(ctx, state.StateFile); err != nil {
+	if err := a.readSeal(ctx); err != nil {
 		return err
-	} else if !slices.Contains(seal.Files, now) {
-		a.changed("", state.StateFile, "rehydrate verify says what to do",
-			"it is not as its last writer left it on %s: it was changed, damaged or put back from a backup",
-			dayOf(seal.Time))
 	}
 	if b.ReleaseDigest != a.Release.Digest {
 		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
@@ -256,6 +246,35 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		a.note("the tombstone of %s %s", t.ID, what)
 	}
 	return a.readRecords(ctx)
+}
+
+// readSeal holds the records of what was removed against the seal of the workspace's last writer.
+func (a *audit) readSeal(ctx context.Context) error {
+	seal, sealed, err := a.Workspace.ReadSeal(ctx)
+	a.sealed = sealed
+	switch {
+	case err != nil:
+		a.unread(state.SealFile, err)
+		return nil
+	case !sealed:
+		a.open(state.SealFile, "rehydrate run or recheck, then audit again",
+			"the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away")
+		return nil
+	}
+	for _, name := range []string{state.StateFile, manifest.TombstonesName} {
+		is := func(f workspace.File) bool { return f.Name == name }
+		now, err := a.Workspace.Stat(ctx, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(seal.Files, is):
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		case err != nil || !slices.Contains(seal.Files, now):
+			a.changed("", name, "rehydrate verify says what to do",
+				"it is not as its last writer left it on %s: it was changed, damaged or put back from a backup",
+				dayOf(seal.Time))
+		}
+	}
+	return nil
 }
 
 // readLog replays the log and compares it with its checkpoint, an earlier one and the workspace.
