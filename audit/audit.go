@@ -280,6 +280,9 @@ type audit struct {
 	audited  auditlog.Event            // the last audit on record; none if a run or a purge was since
 	lost     int64                     // until when answers may be missing from the log, in Unix seconds
 	sealed   bool                      // no run is at work on the workspace, and the last one ended well
+	unwrote  bool                      // the workspace knows that rows are missing in its dataset
+	began    bool                      // the last job in the log has no end there
+	cutOff   bool                      // a job that did not end well followed the last export, by the log
 	lookedAt atomic.Int64
 
 	mu        sync.Mutex // guards the rest

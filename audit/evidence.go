@@ -199,6 +199,11 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	if err := a.readSeal(ctx); err != nil {
 		return err
 	}
+	wrong = state.CheckWritten(ctx, ws)
+	_, a.unwrote = errors.AsType[*state.Unwritten](wrong)
+	if wrong != nil && !a.unwrote {
+		return wrong
+	}
 	if b.ReleaseDigest != a.Release.Digest {
 		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
 	}
@@ -402,6 +407,9 @@ func (a *audit) replay(e auditlog.Event) {
 		a.audited = e
 	case auditlog.Run, auditlog.Purge:
 		a.audited = auditlog.Event{} // what it found may be gone
+		// One that was killed has no end.
+		a.cutOff = a.cutOff || e.Phase == auditlog.Started && a.began || e.Phase == auditlog.Ended && e.Verdict != "done"
+		a.began = e.Phase == auditlog.Started
 	case auditlog.Restored:
 		a.restored(e)
 	case auditlog.Copy, auditlog.Disclosed:
@@ -410,6 +418,9 @@ func (a *audit) replay(e auditlog.Event) {
 		if e.Verdict == "told" || e.Verdict == "unfinished" {
 			delete(a.copies, e.Path)
 		}
+	}
+	if e.Kind == auditlog.Export {
+		a.cutOff = false
 	}
 	if e.Kind == auditlog.Export || e.Kind == auditlog.Purge {
 		// The last export of a file counts: records come in their order.
@@ -645,6 +656,10 @@ func (a *audit) changedCopy(where, what string) {
 
 // stray notes a file of the workspace that is not the one on record, or has no record.
 func (a *audit) stray(id, where, do, what string) {
+	if a.sealed && a.cutOff && a.unwrote && strings.HasPrefix(where, state.DatasetDir+"/") {
+		a.open(where, "rehydrate run, then audit again", "%s; a run that did not end well may have written it", what)
+		return
+	}
 	if a.sealed {
 		a.changed(id, where, do, "%s", what)
 		return

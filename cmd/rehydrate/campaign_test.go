@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -243,6 +244,27 @@ func (c *chaosSite) killed(t *testing.T, share int, command func(), look func(i 
 		}
 		check(t, os.RemoveAll(shot(i)))
 	}
+}
+
+// TestCutOffExport: files that a run wrote before it failed accuse nobody: an audit decides nothing about them until a run
+// has ended well, whatever recheck came between.
+func TestCutOffExport(t *testing.T) {
+	t.Parallel()
+	c := newChaosSite(t)
+	audit := []string{"audit", c.release, "--offline", "-w", c.workspace}
+	c.step = func(step, name string) error {
+		if strings.Contains(name, "validation-00000") && step == "rename" {
+			return errors.New("the disk is gone")
+		}
+		return nil
+	}
+	c.do(c.env(), append(c.runArgs(), "--filters", "flag")...).want(t, exitFailed, "the disk is gone")
+	c.step = nil
+	c.do(nil, audit...).want(t, exitUndecided, "NOT DECIDED")
+	c.do(c.env(), c.job("recheck")...).want(t, exitRetry)
+	c.do(nil, audit...).want(t, exitUndecided, "rehydrate run, then audit again")
+	c.do(c.env(), append(c.runArgs(), "--filters", "flag")...).want(t, exitDone)
+	c.do(nil, audit...).want(t, exitDone, "PASS")
 }
 
 // TestPurgeKilled kills a purge before the steps that change the disk. No state in between has a file that was written
